@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/dtype.h"
+
+#include <array>
+#include <charconv>
+
+namespace rewire {
+namespace {
+
+struct Spelling {
+  std::string_view prefix;
+  DTypeCode code;
+};
+
+// The short spellings come first: DTypeName prints the first match for a code.
+constexpr std::array<Spelling, 11> kSpellings{{{"i", kInt},
+                                               {"u", kUInt},
+                                               {"f", kFloat},
+                                               {"bf", kBFloat},
+                                               {"c", kComplex},
+                                               {"h", kOpaqueHandle},
+                                               {"int", kInt},
+                                               {"uint", kUInt},
+                                               {"float", kFloat},
+                                               {"bfloat", kBFloat},
+                                               {"complex", kComplex}}};
+
+std::optional<int> TakeNumber(std::string_view* text) {
+  int value = 0;
+  auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), value);
+  if (error != std::errc()) return std::nullopt;
+  text->remove_prefix(static_cast<std::size_t>(end - text->data()));
+  return value;
+}
+
+}  // namespace
+
+bool IsValidDType(DLDataType type) {
+  return type.code <= kBool && type.bits >= 1 && type.bits <= 128 && type.lanes >= 1;
+}
+
+std::string DTypeName(DLDataType type) {
+  std::string name;
+  if (type.code == kBool) {
+    name = type.bits == 8 ? "bool" : "bool" + std::to_string(type.bits);
+  } else {
+    name = "code" + std::to_string(type.code) + "_";
+    for (const Spelling& spelling : kSpellings) {
+      if (spelling.code != type.code) continue;
+      name = spelling.prefix;
+      break;
+    }
+    name += std::to_string(type.bits);
+  }
+  if (type.lanes != 1) name += "x" + std::to_string(type.lanes);
+  return name;
+}
+
+std::optional<DLDataType> ParseDType(std::string_view name) {
+  const std::size_t letters = name.find_first_of("0123456789");
+  std::string_view prefix = name.substr(0, letters);
+  std::string_view rest = letters == std::string_view::npos ? std::string_view() : name.substr(letters);
+  if (prefix == "bool") {
+    if (rest.empty()) return kBool8;
+    std::optional<int> bits = TakeNumber(&rest);
+    if (!bits || !rest.empty() || *bits < 1 || *bits > 128) return std::nullopt;
+    return MakeDType(kBool, *bits);
+  }
+  for (const Spelling& spelling : kSpellings) {
+    if (spelling.prefix != prefix) continue;
+    std::optional<int> bits = TakeNumber(&rest);
+    int lanes = 1;
+    if (!rest.empty() && rest.front() == 'x') {
+      rest.remove_prefix(1);
+      lanes = TakeNumber(&rest).value_or(0);
+    }
+    if (!bits || !rest.empty() || *bits < 1 || *bits > 128 || lanes < 1 || lanes > 65535) return std::nullopt;
+    return MakeDType(spelling.code, *bits, lanes);
+  }
+  return std::nullopt;
+}
+
+}  // namespace rewire

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// A borrowed view of contiguous elements: std::span's core for headers that must compile as C++17.
+#pragma once
+
+#include <cstddef>
+#include <initializer_list>
+#include <type_traits>
+
+namespace rewire {
+
+template <typename T>
+class Span {
+ public:
+  constexpr Span() = default;
+  constexpr Span(T* data, std::size_t size) : data_(data), size_(size) {}
+  // From anything with data() and size(). The container must outlive the span.
+  template <typename Container, typename = decltype(std::declval<Container&>().data()),
+            typename = std::enable_if_t<!std::is_same_v<std::remove_cv_t<Container>, Span>>>
+  constexpr Span(Container& container) : data_(container.data()), size_(container.size()) {}
+  template <
+      typename Container, typename = decltype(std::declval<const Container&>().data()), typename U = T,
+      typename = std::enable_if_t<std::is_const_v<U> && !std::is_same_v<std::remove_cv_t<Container>, Span>>,
+      typename = void>
+  constexpr Span(const Container& container) : data_(container.data()), size_(container.size()) {}
+  // For the length of one call: Span<const T> from a braced list.
+  template <typename U = T, typename = std::enable_if_t<std::is_const_v<U>>>
+  constexpr Span(std::initializer_list<std::remove_const_t<T>> list)
+      : data_(list.begin()), size_(list.size()) {}
+  // Span<T> to Span<const T>.
+  template <typename U, typename = std::enable_if_t<std::is_same_v<const U, T>>>
+  constexpr Span(Span<U> other) : data_(other.data()), size_(other.size()) {}
+
+  constexpr T* data() const { return data_; }
+  constexpr std::size_t size() const { return size_; }
+  constexpr bool empty() const { return size_ == 0; }
+  constexpr T* begin() const { return data_; }
+  constexpr T* end() const { return data_ + size_; }
+  constexpr T& operator[](std::size_t i) const { return data_[i]; }
+  constexpr Span subspan(std::size_t offset, std::size_t count) const { return Span(data_ + offset, count); }
+  constexpr Span subspan(std::size_t offset) const { return Span(data_ + offset, size_ - offset); }
+
+ private:
+  T* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+}  // namespace rewire

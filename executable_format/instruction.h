@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reading instructions out of a code stream. These accessors trust the stream: use them on code that the
+// verifier's structural pass has accepted, or on code that this process wrote.
+#pragma once
+
+#include <dlpack/dlpack.h>
+
+#include <cstdint>
+#include <cstring>
+
+#include "base/span.h"
+#include "executable_format/isa.h"
+
+namespace rewire {
+
+constexpr std::uint32_t InstructionHeader(Opcode opcode, std::uint32_t words) {
+  return static_cast<std::uint32_t>(opcode) | (words << 8);
+}
+constexpr Opcode OpcodeOf(std::uint32_t header) { return static_cast<Opcode>(header & 0xFF); }
+constexpr std::uint32_t WordsOf(std::uint32_t header) { return header >> 8; }
+
+constexpr std::uint32_t EncodeDType(DLDataType type) {
+  return std::uint32_t{type.code} | (std::uint32_t{type.bits} << 8) | (std::uint32_t{type.lanes} << 16);
+}
+constexpr DLDataType DecodeDType(std::uint32_t word) {
+  return DLDataType{static_cast<std::uint8_t>(word), static_cast<std::uint8_t>(word >> 8),
+                    static_cast<std::uint16_t>(word >> 16)};
+}
+inline std::int64_t DecodeInt64(const std::uint32_t* words) {
+  return static_cast<std::int64_t>(std::uint64_t{words[0]} | (std::uint64_t{words[1]} << 32));
+}
+
+// A list operand of 64-bit dimensions, read in place.
+class DimsView {
+ public:
+  explicit DimsView(const std::uint32_t* count_word) : count_(*count_word), words_(count_word + 1) {}
+  std::uint32_t size() const { return count_; }
+  std::int64_t operator[](std::uint32_t i) const { return DecodeInt64(words_ + 2 * std::size_t{i}); }
+
+ private:
+  std::uint32_t count_;
+  const std::uint32_t* words_;
+};
+
+inline Span<const std::uint32_t> ReadsView(const std::uint32_t* count_word) {
+  return {count_word + 1, *count_word};
+}
+
+// Calls visit(const OperandInfo&, const std::uint32_t* words, std::uint32_t count) for each operand in order.
+// `words` points at the operand's first word, for a list at its first element; `count` is a list's element
+// count, otherwise 1.
+template <typename Visit>
+void ForEachOperand(const std::uint32_t* instruction, Visit&& visit) {
+  const OpcodeInfo& info = Info(OpcodeOf(*instruction));
+  const std::uint32_t* word = instruction + 1;
+  for (std::size_t i = 0; i < info.operand_count; ++i) {
+    const OperandInfo& operand = info.operands[i];
+    if (IsList(operand.kind)) {
+      visit(operand, word + 1, *word);
+      word += 1 + std::size_t{*word} * OperandWords(operand.kind);
+    } else {
+      visit(operand, word, 1u);
+      word += OperandWords(operand.kind);
+    }
+  }
+}
+
+}  // namespace rewire

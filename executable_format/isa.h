@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+// The instruction set as data, expanded from isa.def. Nothing else in Rewire lists opcodes or their operands.
+//
+// An instruction in memory and in the file (32-bit little-endian words):
+//
+//   word 0                      words 1 ...
+//   +--------+----------------+-----------+-----------+----------------------+
+//   | code:8 | length:24      | operand 0 | operand 1 | count, elements ...  |
+//   +--------+----------------+-----------+-----------+----------------------+
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+namespace rewire {
+
+enum class Opcode : std::uint8_t {
+#define REWIRE_OPCODE(Name, code, ...) k##Name = code,
+#include "executable_format/isa.def"
+#undef REWIRE_OPCODE
+};
+
+enum class OperandKind : std::uint8_t {
+  kRead,
+  kOptRead,
+  kWrite,
+  kOptWrite,
+  kKill,
+  kImm32,
+  kImm64,
+  kDType,
+  kConstant,
+  kFunction,
+  kKernel,
+  kDevice,
+  kString,
+  kTarget,
+  kReads,
+  kDims,
+};
+
+// What follows an instruction.
+enum class Flow : std::uint8_t { kNext, kJump, kBranch, kCall, kEnd };
+
+// The word that means "no register" or "no string" in an optional operand.
+inline constexpr std::uint32_t kNone = 0xFFFFFFFFu;
+
+inline constexpr std::uint32_t kMaxInstructionWords = (1u << 24) - 1;
+
+// Words of a fixed operand; for a list, of one element.
+constexpr std::uint32_t OperandWords(OperandKind kind) {
+  return kind == OperandKind::kImm64 || kind == OperandKind::kDims ? 2 : 1;
+}
+constexpr bool IsList(OperandKind kind) { return kind == OperandKind::kReads || kind == OperandKind::kDims; }
+
+struct OperandInfo {
+  std::string_view name;
+  OperandKind kind = OperandKind::kRead;
+};
+
+inline constexpr std::size_t kMaxOperands = 6;
+
+struct OpcodeInfo {
+  Opcode opcode;
+  std::string_view name;      // "AllocTensor"
+  std::string_view mnemonic;  // "alloc_tensor"
+  Flow flow;
+  std::string_view meaning;
+  std::uint8_t operand_count = 0;
+  std::array<OperandInfo, kMaxOperands> operands{};
+};
+
+namespace isa_internal {
+
+template <typename... Operands>
+constexpr OpcodeInfo MakeRow(Opcode opcode, std::string_view name, std::string_view mnemonic, Flow flow,
+                             std::string_view meaning, Operands... operands) {
+  static_assert(sizeof...(Operands) <= kMaxOperands);
+  return OpcodeInfo{opcode, name, mnemonic, flow, meaning, sizeof...(Operands), {operands...}};
+}
+
+#define READ(n) (OperandInfo{n, OperandKind::kRead})
+#define OPT_READ(n) (OperandInfo{n, OperandKind::kOptRead})
+#define WRITE(n) (OperandInfo{n, OperandKind::kWrite})
+#define OPT_WRITE(n) (OperandInfo{n, OperandKind::kOptWrite})
+#define KILL(n) (OperandInfo{n, OperandKind::kKill})
+#define IMM32(n) (OperandInfo{n, OperandKind::kImm32})
+#define IMM64(n) (OperandInfo{n, OperandKind::kImm64})
+#define DTYPE(n) (OperandInfo{n, OperandKind::kDType})
+#define CONSTANT(n) (OperandInfo{n, OperandKind::kConstant})
+#define FUNCTION(n) (OperandInfo{n, OperandKind::kFunction})
+#define KERNEL(n) (OperandInfo{n, OperandKind::kKernel})
+#define DEVICE(n) (OperandInfo{n, OperandKind::kDevice})
+#define STRING(n) (OperandInfo{n, OperandKind::kString})
+#define TARGET(n) (OperandInfo{n, OperandKind::kTarget})
+#define READS(n) (OperandInfo{n, OperandKind::kReads})
+#define DIMS(n) (OperandInfo{n, OperandKind::kDims})
+#define NEXT Flow::kNext
+#define JUMP Flow::kJump
+#define BRANCH Flow::kBranch
+#define CALL Flow::kCall
+#define END Flow::kEnd
+inline constexpr OpcodeInfo kRows[] = {
+#define REWIRE_OPCODE(Name, code, mnemonic, flow, meaning, ...) \
+  MakeRow(Opcode::k##Name, #Name, mnemonic, flow, meaning, __VA_ARGS__),
+#include "executable_format/isa.def"
+#undef REWIRE_OPCODE
+};
+#undef READ
+#undef OPT_READ
+#undef WRITE
+#undef OPT_WRITE
+#undef KILL
+#undef IMM32
+#undef IMM64
+#undef DTYPE
+#undef CONSTANT
+#undef FUNCTION
+#undef KERNEL
+#undef DEVICE
+#undef STRING
+#undef TARGET
+#undef READS
+#undef DIMS
+#undef NEXT
+#undef JUMP
+#undef BRANCH
+#undef CALL
+#undef END
+
+}  // namespace isa_internal
+
+inline constexpr std::size_t kOpcodeCount = std::size(isa_internal::kRows);
+
+// The table, indexed by code.
+inline constexpr const auto& kOpcodes = isa_internal::kRows;
+
+constexpr bool IsOpcode(std::uint32_t code) { return code < kOpcodeCount; }
+constexpr const OpcodeInfo& Info(Opcode opcode) { return kOpcodes[static_cast<std::size_t>(opcode)]; }
+
+// The word at which a named operand of an opcode stands; for a list, the word of its count. Resolved when
+// compiling: a name that the row does not have is a compile error.
+consteval std::uint32_t WordOf(Opcode opcode, std::string_view operand) {
+  std::uint32_t word = 1;
+  const OpcodeInfo& info = Info(opcode);
+  for (std::size_t i = 0; i < info.operand_count; ++i) {
+    if (info.operands[i].name == operand) return word;
+    word += OperandWords(info.operands[i].kind);
+  }
+  throw "this opcode has no operand of that name";
+}
+
+// The shortest length in words an instruction of this opcode can have: all fixed operands, an empty list.
+constexpr std::uint32_t MinWords(Opcode opcode) {
+  std::uint32_t words = 1;
+  const OpcodeInfo& info = Info(opcode);
+  for (std::size_t i = 0; i < info.operand_count; ++i) {
+    words += IsList(info.operands[i].kind) ? 1 : OperandWords(info.operands[i].kind);
+  }
+  return words;
+}
+
+namespace isa_internal {
+
+consteval bool CodesAreDense() {
+  for (std::size_t i = 0; i < kOpcodeCount; ++i) {
+    if (static_cast<std::size_t>(kRows[i].opcode) != i) return false;
+  }
+  return true;
+}
+consteval bool ListsStandLast() {
+  for (const OpcodeInfo& row : kRows) {
+    for (std::size_t i = 0; i + 1 < row.operand_count; ++i) {
+      if (IsList(row.operands[i].kind)) return false;
+    }
+  }
+  return true;
+}
+static_assert(CodesAreDense(), "row i of isa.def must have code i");
+static_assert(ListsStandLast(), "a list operand must be the last of its row");
+static_assert(kOpcodeCount == 21, "the instruction set has 21 operations");
+
+}  // namespace isa_internal
+
+}  // namespace rewire

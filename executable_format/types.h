@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// Types of values in signatures: tensors with static, symbolic and unknown dimensions, trees of ADTs, and
+// kinds that a signature leaves open.
+#pragma once
+
+#include <dlpack/dlpack.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/dtype.h"
+#include "base/export.h"
+#include "base/span.h"
+
+namespace rewire {
+
+// One dimension: n >= 0 is static, kUnknownDim is unknown, and SymbolDim(k) is the module's symbol k ("N").
+// Within one call every dimension with the same symbol has the same size.
+using Dim = std::int64_t;
+inline constexpr Dim kUnknownDim = -1;
+constexpr Dim SymbolDim(std::uint32_t symbol) { return -2 - static_cast<Dim>(symbol); }
+constexpr bool IsSymbol(Dim dim) { return dim <= -2; }
+constexpr std::uint32_t SymbolOf(Dim dim) { return static_cast<std::uint32_t>(-2 - dim); }
+
+// What a signature says of one value.
+enum class TypeKind : std::uint8_t {
+  kTensor = 0,  // dtype, rank, dims and device as far as they are known
+  kAdt = 1,     // a tag and fields
+  kClosure = 2,
+  kStorage = 3,
+  kInteger = 4,  // an unboxed integer
+  kValue = 5,    // any of them; checked where it is used. As a result: one opaque leaf
+};
+
+inline constexpr DLDataType kUnknownDType = {0, 0, 0};
+inline constexpr std::int32_t kUnknownRank = -1;
+inline constexpr std::uint32_t kAnyDevice = 0xFFFFFFFFu;
+inline constexpr std::uint32_t kHostDevice = 0;  // index in the module's device table
+
+struct TypeNode {
+  TypeKind kind = TypeKind::kValue;
+  // kTensor
+  DLDataType dtype = kUnknownDType;
+  std::int32_t rank = kUnknownRank;  // when known, dims.size()
+  std::vector<Dim> dims;
+  std::uint32_t device = kHostDevice;  // index in the module's device table, or kAnyDevice
+  // kAdt
+  std::uint32_t tag = 0;
+  std::uint32_t field_count = 0;  // the fields' subtrees follow in pre-order
+
+  bool operator==(const TypeNode& other) const;
+};
+
+// A type as its nodes in pre-order. A tensor type is one node; an ADT's node is followed by the subtrees of
+// its fields. Flat, so that neither reading, comparing nor releasing one recurses.
+struct Type {
+  std::vector<TypeNode> nodes;
+
+  bool operator==(const Type& other) const { return nodes == other.nodes; }
+};
+
+REWIRE_API Type TensorType(DLDataType dtype, std::vector<Dim> dims, std::uint32_t device = kHostDevice);
+REWIRE_API Type UnrankedTensorType(DLDataType dtype = kUnknownDType, std::uint32_t device = kHostDevice);
+REWIRE_API Type AdtType(std::uint32_t tag, const std::vector<Type>& fields);
+REWIRE_API Type SimpleType(TypeKind kind);  // closure, storage, integer, value
+
+// Indices in type.nodes of its leaves (every node that is not an ADT), in pre-order: the order of output
+// names.
+REWIRE_API std::vector<std::uint32_t> Leaves(const Type& type);
+
+// One past the last node of the subtree that starts at `node`. The type must be well formed.
+REWIRE_API std::uint32_t SubtreeEnd(const Type& type, std::uint32_t node);
+
+// "f32[N, 4]", "(f32[2], i64[])", "adt 3 (f32[2])", "value". `symbols` are the module's symbol names.
+REWIRE_API std::string TypeText(const Type& type, Span<const std::string> symbols);
+
+}  // namespace rewire
