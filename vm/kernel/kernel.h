@@ -94,15 +94,8 @@ typedef struct RewireKernelTable {
 
 #define REWIRE_KERNEL_EXPORT __attribute__((visibility("default")))
 
-#ifdef __cplusplus
-#define REWIRE_KERNEL_EXTERN_C extern "C"
-#else
-#define REWIRE_KERNEL_EXTERN_C
-#endif
-
 /* Once in each library, in one source file, outside functions and namespaces. */
-#define REWIRE_KERNEL_LIBRARY \
-  REWIRE_KERNEL_EXTERN_C REWIRE_KERNEL_EXPORT const RewireKernelApi* __rewire_kernel_api = NULL
+#define REWIRE_KERNEL_LIBRARY REWIRE_KERNEL_EXPORT const RewireKernelApi* __rewire_kernel_api = NULL
 
 extern const RewireKernelApi* __rewire_kernel_api;
 
