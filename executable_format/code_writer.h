@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// CodeWriter: makes a function's code. One call an instruction, operands in the order of isa.def, jumps to
+// labels.
+//
+//   CodeWriter code;
+//   CodeWriter::Label again = code.NewLabel(), done = code.NewLabel();
+//   code.Bind(again);
+//   code.If(i, n, done, again);
+//   code.Bind(done);
+//   code.Ret(i);
+//   function.code = *code.Finish();
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/dtype.h"
+#include "base/export.h"
+#include "base/span.h"
+#include "base/status.h"
+#include "executable_format/isa.h"
+
+namespace rewire {
+
+class REWIRE_API CodeWriter {
+ public:
+  using Reg = std::uint32_t;
+  using Regs = Span<const std::uint32_t>;
+  using Dims = Span<const std::int64_t>;
+
+  // A place in the code that jumps name, bound before or after them. Belongs to the writer that made it.
+  class Label {
+   private:
+    friend class CodeWriter;
+    std::uint32_t index = 0;
+  };
+  Label NewLabel();
+  // The label's place is the next instruction. A label is bound once.
+  void Bind(Label label);
+
+  // The word at which the next instruction starts.
+  std::uint32_t pc() const { return static_cast<std::uint32_t>(words_.size()); }
+
+  // `offset`, `size` and InvokePacked's `dst` may be kNone, and so may `note`.
+  void Move(Reg src, Reg dst);
+  void Ret(Reg result);
+  void Invoke(std::uint32_t function, Reg dst, Regs args);
+  void InvokeClosure(Reg closure, Reg dst, Regs args);
+  void InvokePacked(std::uint32_t kernel, std::uint32_t outputs, Reg dst, Regs args);
+  void AllocTensor(Reg storage, Reg offset, DLDataType dtype, Reg dst, Dims shape);
+  void AllocTensorReg(Reg storage, Reg offset, Reg shape, DLDataType dtype, Reg dst);
+  void AllocADT(std::uint32_t tag, Reg dst, Regs fields);
+  void AllocClosure(std::uint32_t function, Reg dst, Regs captured);
+  void GetField(Reg object, std::uint32_t index, Reg dst);
+  void If(Reg test, Reg target, Label if_true, Label if_false);
+  void LoadConst(std::uint32_t constant, Reg dst);
+  void Goto(Label target);
+  void GetTag(Reg object, Reg dst);
+  void LoadConsti(std::int64_t value, Reg dst);
+  void Fatal(std::uint32_t note);
+  // `size` in bytes, with an empty shape; or kNone, and the bytes are those of `shape` elements of dtype.
+  void AllocStorage(Reg size, std::uint32_t alignment, DLDataType dtype, std::uint32_t device, Reg dst,
+                    Dims shape);
+  void ShapeOf(Reg tensor, Reg dst);
+  void ReshapeTensor(Reg tensor, Reg shape, Reg dst);
+  void DeviceCopy(Reg src, std::uint32_t src_device, std::uint32_t dst_device, Reg dst);
+  void Kill(Reg reg);
+
+  // The same by operand, for a writer that walks the rows of isa.def: Begin, then Word, Int64, Target,
+  // RegList or DimList for each operand in order, then End.
+  void Begin(Opcode opcode);
+  void Word(std::uint32_t word) { words_.push_back(word); }
+  void Int64(std::int64_t value);
+  void Target(Label label);
+  void RegList(Regs regs);
+  void DimList(Dims dims);
+  void End();
+
+  // The code, with every jump resolved; the writer is empty afterwards.
+  // kInvalidArgument: a label is used but not bound or bound twice, or an instruction is longer than
+  // kMaxInstructionWords.
+  Result<std::vector<std::uint32_t>> Finish();
+
+ private:
+  struct Fixup {
+    std::uint32_t word;         // where the distance goes
+    std::uint32_t instruction;  // what it counts from
+    std::uint32_t label;
+  };
+
+  void SetError(std::string message);
+
+  std::vector<std::uint32_t> words_;
+  std::vector<std::uint32_t> labels_;  // word that each is bound to, kNone until then
+  std::vector<Fixup> fixups_;
+  std::uint32_t start_ = 0;  // of the instruction that is being written
+  std::string error_;        // the first one
+};
+
+}  // namespace rewire
