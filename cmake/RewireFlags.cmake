@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+# Language, warnings, sanitizers and output folders of everything in the tree.
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_C_STANDARD 11)
+set(CMAKE_C_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_CXX_VISIBILITY_PRESET hidden)
+set(CMAKE_C_VISIBILITY_PRESET hidden)
+set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+# The build tree has the shape of the install tree, so that a tool finds lib/rewire beside itself in both.
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
+set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
+set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
+set(REWIRE_MODULE_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib/rewire)
+set(REWIRE_MODULE_INSTALL_DIR ${CMAKE_INSTALL_LIBDIR}/rewire)
+set(CMAKE_INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
+
+add_compile_options(-Wall -Wextra -ffunction-sections -fdata-sections)
+add_link_options(-Wl,--gc-sections)
+if(REWIRE_WERROR)
+  add_compile_options(-Werror)
+endif()
+
+if(NOT REWIRE_WITH_ZSTD)
+  add_compile_definitions(REWIRE_NO_ZSTD)
+endif()
+if(NOT REWIRE_WITH_DLOPEN)
+  add_compile_definitions(REWIRE_NO_DLOPEN)
+endif()
+
+if(REWIRE_SANITIZE)
+  add_compile_options(-fsanitize=${REWIRE_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${REWIRE_SANITIZE})
+  # clang's function check compares type information by address, which differs between a program and a kernel library
+  # whose symbols are hidden: every call into a loaded kernel would be reported.
+  if(REWIRE_SANITIZE MATCHES "undefined" AND CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+    add_compile_options(-fno-sanitize=function)
+  endif()
+endif()
+if(REWIRE_BUILD_FUZZ)
+  if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+    message(FATAL_ERROR "REWIRE_BUILD_FUZZ needs clang (libFuzzer); use the preset 'fuzz'")
+  endif()
+  add_compile_options(-fsanitize=fuzzer-no-link)
+endif()

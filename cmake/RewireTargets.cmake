@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+# The kinds of target that the tree is made of. Every folder declares its own with explicit source lists.
+
+# rewire_library(<name> [EMBEDDED] SOURCES <.cc>... [HEADERS <.h>...] [C_HEADERS <.h>...]
+#                [PUBLIC <target>...] [PRIVATE <target>...])
+#
+# A static library of one folder. HEADERS and C_HEADERS are its public headers, relative to the folder: they are
+# installed, and the build proves that each compiles alone as C++17, C_HEADERS also as C11. EMBEDDED libraries
+# are put together as librewire. A library without sources is an interface.
+function(rewire_library name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "EMBEDDED" "" "SOURCES;HEADERS;C_HEADERS;PUBLIC;PRIVATE")
+  if(arg_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "rewire_library(${name}): unknown arguments: ${arg_UNPARSED_ARGUMENTS}")
+  endif()
+
+  if(arg_SOURCES)
+    add_library(${name} STATIC ${arg_SOURCES})
+    target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR})
+    target_link_libraries(${name} PUBLIC ${arg_PUBLIC} PRIVATE ${arg_PRIVATE})
+    rewire_library_options(${name})
+  else()
+    add_library(${name} INTERFACE)
+    target_include_directories(${name} INTERFACE ${PROJECT_SOURCE_DIR})
+    target_link_libraries(${name} INTERFACE ${arg_PUBLIC})
+  endif()
+
+  cmake_path(RELATIVE_PATH CMAKE_CURRENT_SOURCE_DIR BASE_DIRECTORY ${PROJECT_SOURCE_DIR} OUTPUT_VARIABLE folder)
+  foreach(header IN LISTS arg_HEADERS arg_C_HEADERS)
+    cmake_path(SET path NORMALIZE "${folder}/${header}")
+    cmake_path(GET path PARENT_PATH destination)
+    install(FILES ${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/rewire/${destination} COMPONENT rewire_dev)
+    set_property(GLOBAL APPEND PROPERTY REWIRE_PUBLIC_HEADERS ${path})
+    if(header IN_LIST arg_C_HEADERS)
+      set_property(GLOBAL APPEND PROPERTY REWIRE_PUBLIC_C_HEADERS ${path})
+    endif()
+  endforeach()
+
+  if(arg_EMBEDDED)
+    if(arg_SOURCES)
+      set_property(GLOBAL APPEND PROPERTY REWIRE_EMBEDDED_LIBRARIES ${name})
+    endif()
+    # Dependencies that are libraries of this tree are inside librewire already.
+    list(FILTER arg_PUBLIC EXCLUDE REGEX "^rewire_")
+    list(FILTER arg_PRIVATE EXCLUDE REGEX "^rewire_")
+    set_property(GLOBAL APPEND PROPERTY REWIRE_EMBEDDED_PUBLIC ${arg_PUBLIC})
+    set_property(GLOBAL APPEND PROPERTY REWIRE_EMBEDDED_PRIVATE ${arg_PRIVATE})
+  endif()
+endfunction()
+
+# Flags of library code alone: tests and tools may use exceptions even where the libraries do without.
+function(rewire_library_options name)
+  if(NOT REWIRE_WITH_EXCEPTIONS)
+    target_compile_options(${name} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fno-exceptions>)
+  endif()
+endfunction()
+
+# rewire_module(<target>): puts a library that is loaded at run time where the loader looks for it, <libdir>/rewire,
+# in the build tree and when installed.
+function(rewire_module name)
+  set_target_properties(${name} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${REWIRE_MODULE_OUTPUT_DIRECTORY}
+                        ARCHIVE_OUTPUT_DIRECTORY ${REWIRE_MODULE_OUTPUT_DIRECTORY} INSTALL_RPATH "$ORIGIN")
+  install(TARGETS ${name} LIBRARY DESTINATION ${REWIRE_MODULE_INSTALL_DIR} COMPONENT rewire
+                          ARCHIVE DESTINATION ${REWIRE_MODULE_INSTALL_DIR} COMPONENT rewire_dev)
+endfunction()
+
+# rewire_kernel_library(<suffix> SOURCES <.cc>... [PRIVATE <target>...])
+#
+# A library of kernels, target rewire_kernels_<suffix>: a module that the loader opens, or with
+# REWIRE_STATIC_KERNELS an archive that the host links. It sees vm's kernel-side headers and links nothing of the VM.
+function(rewire_kernel_library suffix)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;PRIVATE")
+  if(arg_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "rewire_kernel_library(${suffix}): unknown arguments: ${arg_UNPARSED_ARGUMENTS}")
+  endif()
+  set(name rewire_kernels_${suffix})
+  if(REWIRE_STATIC_KERNELS)
+    add_library(${name} STATIC ${arg_SOURCES})
+  else()
+    add_library(${name} MODULE ${arg_SOURCES})
+  endif()
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
+  target_link_libraries(${name} PRIVATE dlpack::dlpack ${arg_PRIVATE})
+  rewire_library_options(${name})
+  rewire_module(${name})
+endfunction()
+
+# rewire_tool(<name> SOURCES <.cc>... [LIBS <target>...]): a command line tool, installed.
+function(rewire_tool name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBS")
+  add_executable(${name} ${arg_SOURCES})
+  target_link_libraries(${name} PRIVATE ${arg_LIBS})
+  install(TARGETS ${name} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT rewire_tools)
+endfunction()
