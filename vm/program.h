@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// Program: an executable made ready to run: kernels resolved, parameters bound, constants placed, `__init`
+// run.
+//
+// Immutable; a copy of the handle is a reference; any number of threads and VMs use one Program at once. It
+// keeps alive what it was linked from: executable, kernel libraries, parameters.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/export.h"
+#include "base/status.h"
+#include "executable_format/executable.h"
+#include "vm/allocator.h"
+#include "vm/limits.h"
+#include "vm/loader/kernel_set.h"
+#include "vm/thread_pool.h"
+#include "vm/value.h"
+
+namespace rewire {
+
+// Names one input or one output of one function of one Program, resolved once. Outputs are the leaves of the
+// result tree in pre-order.
+struct InputHandle {
+  std::uint32_t function = 0;
+  std::uint32_t index = 0;
+};
+struct OutputHandle {
+  std::uint32_t function = 0;
+  std::uint32_t leaf = 0;
+};
+
+// Where messages go that are no errors (a trace, a warning of the loader). Called on the thread that has
+// something to say; `message` is valid during the call. Null: nowhere.
+struct LogSink {
+  void* context = nullptr;
+  void (*write)(void* context, const char* message, std::size_t size) = nullptr;
+};
+
+struct LinkOptions {
+  KernelSet kernels;
+  // Look in Rewire's stock kernel libraries for imports named `rewire.` that `kernels` does not have.
+  bool stock_kernels = true;
+  // Parameters by name. Each must match a parameter of the executable in dtype, shape and device. A Program
+  // shares their memory; nothing is copied unless a parameter lies on another device.
+  std::vector<std::pair<std::string, Tensor>> parameters;
+  std::shared_ptr<ThreadPool> threads;  // null: kernels run on the calling thread
+  Allocator allocator = DefaultAllocator();
+  LogSink log;
+  Limits init_limits;             // for `__init`
+  bool zero_new_storage = false;  // zeroes memory before an untrusted program sees it
+};
+
+struct ProgramRep;  // program_rep.h
+
+class REWIRE_API Program {
+ public:
+  // Resolves, binds and prepares. All missing kernels are named in one error, all unbound, unknown and
+  // mismatched parameters in another: kLinkFailed. Errors of `__init` come with its name in front.
+  static Result<Program> Link(const Executable& executable, LinkOptions options = {});
+
+#if defined(__cpp_exceptions)
+  // Executable::Open and Link in one; throws Error.
+  static Program Open(const std::string& path, LinkOptions options = {}) {
+    Result<Executable> executable = Executable::Open(path);
+    if (!executable) throw executable.error();
+    Result<Program> program = Link(*executable, std::move(options));
+    if (!program) throw program.error();
+    return *std::move(program);
+  }
+#endif
+
+  const Executable& executable() const;
+
+  // kNotFound, with near names. An empty name is the entry: "main" or, without it, the first function.
+  Result<std::uint32_t> FindFunction(std::string_view name) const;
+  Result<InputHandle> FindInput(std::string_view name, std::string_view function = {}) const;
+  Result<InputHandle> FindInput(std::uint32_t index, std::string_view function = {}) const;
+  Result<OutputHandle> FindOutput(std::string_view name, std::string_view function = {}) const;
+  Result<OutputHandle> FindOutput(std::uint32_t leaf, std::string_view function = {}) const;
+
+  const ProgramRep& rep() const { return *rep_; }
+  const std::shared_ptr<const ProgramRep>& shared_rep() const { return rep_; }
+
+ private:
+  explicit Program(std::shared_ptr<const ProgramRep> rep) : rep_(std::move(rep)) {}
+  std::shared_ptr<const ProgramRep> rep_;
+};
+
+}  // namespace rewire

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// VirtualMachine: runs a Program's functions. Cheap to make; many per Program.
+//
+// Threads: one thread at a time uses a VM; different VMs of one Program run at once on different threads.
+// Only Cancel may be called from another thread while a VM runs. A second thread that invokes a running VM
+// gets kBusy.
+//
+// Memory: a VM takes memory from the Program's allocator, keeps what it needs for the next call of the same
+// shapes and gives the rest back after each call. From the second call with the same shapes it takes none,
+// provided that earlier results have been released. After any error the VM is usable and holds what it held
+// before.
+//
+// Every operation has two forms: TryX returns a Status or Result, X throws rewire::Error (where exceptions
+// are on).
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/export.h"
+#include "base/span.h"
+#include "base/status.h"
+#include "vm/limits.h"
+#include "vm/observer.h"
+#include "vm/program.h"
+#include "vm/value.h"
+
+namespace rewire {
+
+// Whether an input refers to the caller's memory or gets its own copy.
+enum class InputMode : std::uint8_t {
+  kBorrow,  // the memory must stay and keep its meaning until the input is set again, cleared, or the VM is
+            // destroyed
+  kCopy,    // copied now; the caller's memory is free when the call returns
+};
+
+// Names an input of the entry function, or carries a resolved handle.
+class InputRef {
+ public:
+  InputRef(InputHandle handle) : handle_(handle), kind_(kHandle) {}  // NOLINT: implicit on purpose
+  InputRef(const char* name) : name_(name), kind_(kName) {}          // NOLINT
+  InputRef(std::string_view name) : name_(name), kind_(kName) {}     // NOLINT
+  InputRef(const std::string& name) : name_(name), kind_(kName) {}   // NOLINT
+  InputRef(int index) : handle_{0, static_cast<std::uint32_t>(index)}, kind_(kIndex) {}  // NOLINT
+
+ private:
+  friend class VirtualMachine;
+  InputHandle handle_;
+  std::string_view name_;
+  enum : std::uint8_t { kHandle, kName, kIndex } kind_;
+};
+
+class REWIRE_API VirtualMachine {
+ public:
+  explicit VirtualMachine(const Program& program, const Limits& limits = {});
+  ~VirtualMachine();
+  VirtualMachine(VirtualMachine&&) noexcept;
+  VirtualMachine& operator=(VirtualMachine&&) noexcept;
+
+  const Program& program() const;
+
+  // Sets an input until it is set again or cleared. Checked against the signature: kInvalidArgument with
+  // function, input, expected and given. Strided memory is copied (and InputMode::kBorrow's promise then ends
+  // with the call).
+  Status TrySetInput(const InputRef& input, const TensorView& tensor, InputMode mode = InputMode::kBorrow);
+  // Shares a value: a Tensor, a tree of ADTs, an integer. Never copies contiguous tensors.
+  Status TrySetInput(const InputRef& input, const Value& value);
+  // All inputs of a function in order, borrowed.
+  Status TrySetInputs(std::string_view function, Span<const TensorView> tensors);
+  Status TryClearInputs(std::string_view function = {});
+
+  // Runs a function over its set inputs. The empty name is the entry. The result is kept until the next run.
+  Status TryInvoke(std::string_view function = {});
+  Status TryInvoke(std::uint32_t function);
+  // Runs a function over these inputs, for this call alone.
+  Result<Value> TryInvoke(std::string_view function, Span<const Value> inputs);
+
+  // The last successful run's result; none before.
+  const Value& result() const;
+  // One leaf of it, by name or position. kNotFound, with near names; kInvalidArgument before a run.
+  Result<Value> TryOutput(std::string_view name) const;
+  Result<Value> TryOutput(std::uint32_t leaf) const;
+
+  void SetLimits(const Limits& limits);
+  // A run that is going on, or the next one when none is, ends with kCancelled at its next instruction. Any
+  // thread.
+  void Cancel();
+  // Runs from now on end with kDeadlineExceeded once this has passed. time_point::max(): no deadline.
+  void SetDeadline(std::chrono::steady_clock::time_point deadline);
+
+  // Told of every instruction or kernel call from the next run on; borrowed. Null: nobody. Slows the VM down.
+  void SetObserver(Observer* observer);
+
+  // Bytes held from the allocator now, and the most so far.
+  std::uint64_t bytes_held() const;
+  std::uint64_t bytes_peak() const;
+  // Gives back everything that no live value uses: free lists, stack, last result.
+  void Trim();
+
+#if defined(__cpp_exceptions)
+  void SetInput(const InputRef& input, const TensorView& tensor, InputMode mode = InputMode::kBorrow) {
+    ThrowIf(TrySetInput(input, tensor, mode));
+  }
+  void SetInput(const InputRef& input, const Value& value) { ThrowIf(TrySetInput(input, value)); }
+  void SetInputs(std::string_view function, Span<const TensorView> tensors) {
+    ThrowIf(TrySetInputs(function, tensors));
+  }
+  void Invoke(std::string_view function = {}) { ThrowIf(TryInvoke(function)); }
+  Value Invoke(std::string_view function, Span<const Value> inputs) {
+    return Take(TryInvoke(function, inputs));
+  }
+  Tensor Output(std::string_view name) const { return Take(TryOutput(name)).tensor(); }
+  Tensor Output(std::uint32_t leaf = 0) const { return Take(TryOutput(leaf)).tensor(); }
+#endif
+
+  struct Impl;  // vm_impl.h
+
+ private:
+#if defined(__cpp_exceptions)
+  static void ThrowIf(const Status& status) {
+    if (!status) throw status.error();
+  }
+  template <typename T>
+  static T Take(Result<T> result) {
+    if (!result) throw result.error();
+    return *std::move(result);
+  }
+#endif
+  Result<InputHandle> Resolve(const InputRef& input) const;
+
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace rewire
