@@ -94,8 +94,11 @@ typedef struct RewireKernelTable {
 
 #define REWIRE_KERNEL_EXPORT __attribute__((visibility("default")))
 
-/* Once in each library, in one source file, outside functions and namespaces. */
-#define REWIRE_KERNEL_LIBRARY REWIRE_KERNEL_EXPORT const RewireKernelApi* __rewire_kernel_api = NULL
+/* Once in each library, in one source file, outside functions and namespaces. Weak, so that several libraries
+ * can be linked statically into one program: they then share one variable with librewire, which sets it when
+ * a table is added. */
+#define REWIRE_KERNEL_LIBRARY \
+  REWIRE_KERNEL_EXPORT __attribute__((weak)) const RewireKernelApi* __rewire_kernel_api = NULL
 
 extern const RewireKernelApi* __rewire_kernel_api;
 

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// A tensor argument as a kernel reads it: a pointer to a DLTensor with the questions a kernel asks. C++17.
+#pragma once
+
+#include <dlpack/dlpack.h>
+
+#include <cstdint>
+#include <string>
+
+#include "vm/kernel/status.h"
+
+namespace rewire::kernel {
+
+// DLPack's code for booleans, which Debian's dlpack 0.6 does not name: one byte an element, 0 or 1.
+inline constexpr std::uint8_t kBoolCode = 6;
+
+// The DLPack type of a C++ element type.
+template <typename T>
+constexpr DLDataType DTypeOf() {
+  static_assert(std::is_arithmetic_v<T>, "element types are arithmetic");
+  constexpr int kCode = std::is_same_v<T, bool>       ? kBoolCode
+                        : std::is_floating_point_v<T> ? static_cast<int>(kDLFloat)
+                        : std::is_signed_v<T>         ? static_cast<int>(kDLInt)
+                                                      : static_cast<int>(kDLUInt);
+  return DLDataType{kCode, sizeof(T) * 8, 1};
+}
+
+inline bool SameDType(DLDataType a, DLDataType b) {
+  return a.code == b.code && a.bits == b.bits && a.lanes == b.lanes;
+}
+
+// "f32", "i64", "u8", "bool"; "f32x4" with lanes.
+inline std::string DTypeName(DLDataType type) {
+  static constexpr const char* kPrefixes[] = {"i", "u", "f", "h", "bf", "c"};
+  std::string name;
+  if (type.code == kBoolCode && type.bits == 8) {
+    name = "bool";
+  } else if (type.code < sizeof(kPrefixes) / sizeof(kPrefixes[0])) {
+    name = kPrefixes[type.code] + std::to_string(type.bits);
+  } else {
+    name = "dtype code " + std::to_string(type.code) + " with " + std::to_string(type.bits) + " bits";
+  }
+  if (type.lanes != 1) name += "x" + std::to_string(type.lanes);
+  return name;
+}
+
+// One pointer, to be passed by value. Borrows the tensor, which lives as long as the kernel's call. const is
+// shallow, as for a pointer: whether a kernel may write is the import's declaration.
+class TensorView {
+ public:
+  TensorView() = default;
+  explicit TensorView(const DLTensor* tensor) : tensor_(tensor) {}
+
+  const DLTensor* dl_tensor() const { return tensor_; }
+  DLDataType dtype() const { return tensor_->dtype; }
+  DLDevice device() const { return tensor_->device; }
+  int ndim() const { return tensor_->ndim; }
+  ShapeView dims() const { return ShapeView(tensor_->shape, static_cast<std::size_t>(tensor_->ndim)); }
+  std::int64_t dim(int i) const { return tensor_->shape[i]; }
+  // Elements from one index to the next along dimension i. Needs strides, which the VM's tensors always have.
+  std::int64_t stride(int i) const { return tensor_->strides[i]; }
+
+  // 1 for rank 0.
+  std::int64_t size() const {
+    std::int64_t count = 1;
+    for (int i = 0; i < ndim(); ++i) count *= dim(i);
+    return count;
+  }
+  std::int64_t element_bytes() const { return (std::int64_t{dtype().bits} * dtype().lanes + 7) / 8; }
+
+  void* raw_data() const { return static_cast<char*>(tensor_->data) + tensor_->byte_offset; }
+  // The caller has checked the dtype.
+  template <typename T>
+  T* data() const {
+    return static_cast<T*>(raw_data());
+  }
+  template <typename T>
+  bool Is() const {
+    return SameDType(dtype(), DTypeOf<T>());
+  }
+
+  // Row-major without gaps. Strides of dimensions of size 1 do not count; a tensor without elements is.
+  bool IsContiguous() const {
+    if (tensor_->strides == nullptr) return true;
+    std::int64_t expected = 1;
+    bool matches = true;
+    for (int i = ndim() - 1; i >= 0; --i) {
+      if (dim(i) == 0) return true;
+      if (dim(i) != 1 && stride(i) != expected) matches = false;
+      expected *= dim(i);
+    }
+    return matches;
+  }
+  // Memory that the CPU reads and writes directly.
+  bool IsOnHost() const {
+    const DLDeviceType type = device().device_type;
+    return type == kDLCPU || type == kDLCUDAHost || type == kDLCUDAManaged || type == kDLROCMHost;
+  }
+
+ private:
+  const DLTensor* tensor_ = nullptr;
+};
+
+}  // namespace rewire::kernel
