@@ -4,7 +4,9 @@
 
 #include <cstddef>
 #include <initializer_list>
+#include <iterator>
 #include <type_traits>
+#include <utility>
 
 namespace rewire {
 
@@ -25,7 +27,7 @@ class Span {
   // For the length of one call: Span<const T> from a braced list.
   template <typename U = T, typename = std::enable_if_t<std::is_const_v<U>>>
   constexpr Span(std::initializer_list<std::remove_const_t<T>> list)
-      : data_(list.begin()), size_(list.size()) {}
+      : data_(std::data(list)), size_(list.size()) {}
   // Span<T> to Span<const T>.
   template <typename U, typename = std::enable_if_t<std::is_same_v<const U, T>>>
   constexpr Span(Span<U> other) : data_(other.data()), size_(other.size()) {}

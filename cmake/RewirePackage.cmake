@@ -44,7 +44,7 @@ if(NOT BUILD_SHARED_LIBS)
   if(REWIRE_WITH_ZSTD)
     string(APPEND pc_libs " -lzstd")
   endif()
-  string(APPEND pc_libs " -lstdc++ -pthread ${CMAKE_DL_LIBS}")
+  string(APPEND pc_libs " -lstdc++ -pthread -l${CMAKE_DL_LIBS}")
 endif()
 cmake_path(RELATIVE_PATH CMAKE_INSTALL_PREFIX BASE_DIRECTORY ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig
            OUTPUT_VARIABLE pc_prefix)

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/status.h"
+
+#include <catch2/catch.hpp>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+using rewire::Error;
+using rewire::Fail;
+using rewire::Forward;
+using rewire::Result;
+using rewire::Status;
+using rewire::StatusCode;
+
+TEST_CASE("every status code has a name of its own") {
+  std::set<std::string> names;
+  for (int code = 0; code <= static_cast<int>(StatusCode::kInternal); ++code) {
+    names.insert(rewire::StatusCodeName(static_cast<StatusCode>(code)));
+  }
+  CHECK(names.size() == static_cast<std::size_t>(StatusCode::kInternal) + 1);
+  CHECK(names.count("unknown status code") == 0);
+}
+
+TEST_CASE("a code from outside the enum still has a printable name") {
+  CHECK(std::string(rewire::StatusCodeName(static_cast<StatusCode>(1000))) == "unknown status code");
+}
+
+TEST_CASE("context is put in front, outermost first, and the code stays") {
+  Error error(StatusCode::kInvalidFile, "operand 2 names register 9");
+  error.AddContext("decode@12").AddContext("main");
+  CHECK(error.message() == "main: decode@12: operand 2 names register 9");
+  CHECK(std::string(error.what()) == error.message());
+  CHECK(error.code() == StatusCode::kInvalidFile);
+}
+
+TEST_CASE("adding context to a copy leaves the original alone") {
+  const Error original(StatusCode::kIo, "short read");
+  Error copy = original;
+  copy.AddContext("weights");
+  CHECK(original.message() == "short read");
+  CHECK(copy.message() == "weights: short read");
+}
+
+TEST_CASE("a failure passes through results of other types") {
+  const Result<int> number = Fail(StatusCode::kNotFound, "no function 'f'");
+  const Status status = Forward(number);
+  const Result<std::string> text = Forward(status, "link");
+  REQUIRE_FALSE(text.has_value());
+  CHECK(text.error().code() == StatusCode::kNotFound);
+  CHECK(text.error().message() == "link: no function 'f'");
+  CHECK(status.error().message() == "no function 'f'");
+}
+
+TEST_CASE("threads may read, copy and extend one error at once") {
+  const Error shared(StatusCode::kKernelFailed, "kernel 'dense' failed");
+  std::vector<std::string> messages(4);
+  std::vector<std::thread> threads;
+  threads.reserve(messages.size());
+  for (std::string& message : messages) {
+    threads.emplace_back([&shared, &message] {
+      for (int i = 0; i < 100; ++i) {
+        Error copy = shared;
+        message = copy.AddContext("main@3").message();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const std::string& message : messages) CHECK(message == "main@3: kernel 'dense' failed");
+  CHECK(shared.message() == "kernel 'dense' failed");
+}

@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Installs the packages of packages.txt that are missing. Does nothing, and needs no rights, when all are there.
+set -euo pipefail
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+
+if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
+  echo "install.sh: this is not a Debian system (no dpkg-query or apt-get)." >&2
+  echo "Install the libraries that third_party/README.md lists by other means, then build with cmake --preset release." >&2
+  exit 1
+fi
+
+missing=()
+while read -r package; do
+  [[ -z $package || $package == \#* ]] && continue
+  status=$(dpkg-query --show --showformat='${db:Status-Status}' "$package" 2>/dev/null || true)
+  # A package that exists for several architectures answers once for each.
+  [[ $status == *installed* && $status != *not-installed* ]] || missing+=("$package")
+done <"$here/packages.txt"
+
+if ((${#missing[@]} == 0)); then
+  exit 0
+fi
+
+as_root=(env)
+if ((EUID != 0)); then
+  if ! command -v sudo >/dev/null; then
+    echo "install.sh: these packages are missing: ${missing[*]}" >&2
+    echo "Run it as root, or install sudo." >&2
+    exit 1
+  fi
+  as_root=(sudo env)
+fi
+
+echo "Installing: ${missing[*]}"
+"${as_root[@]}" apt-get update
+"${as_root[@]}" DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends "${missing[@]}" </dev/null
