@@ -215,7 +215,7 @@ Status SplitData(Module& module, const Pieces& pieces, const std::shared_ptr<con
 
 }  // namespace
 
-Result<Module> ReadModule(SharedBytes bytes, const OpenOptions& options) {
+Result<Module> ReadModule(const SharedBytes& bytes, const OpenOptions& options) {
   Result<FileHeader> header = ReadHeader(bytes.view);
   if (!header) return Forward(header);
   Result<std::vector<FoundSection>> found = ReadDirectory(bytes.view, *header);

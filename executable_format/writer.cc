@@ -99,6 +99,7 @@ void Encode(SectionId id, const Module& module, const std::vector<Constant>& con
       return sections::Texts(archive, module.strings);
     case SectionId::kConstants: {
       std::vector<std::uint64_t> sizes;
+      sizes.reserve(constants.size());
       for (const Constant& constant : constants) sizes.push_back(constant.stored.view.size());
       return sections::Constants(archive, constants, sizes);
     }
