@@ -63,26 +63,33 @@ function(rewire_module name)
                           ARCHIVE DESTINATION ${REWIRE_MODULE_INSTALL_DIR} COMPONENT rewire_dev)
 endfunction()
 
-# rewire_kernel_library(<suffix> SOURCES <.cc>... [PRIVATE <target>...])
+# rewire_kernel_library(<suffix> SOURCES <.cc>... MODULE_SOURCES <.cc>... [PRIVATE <target>...])
 #
 # A library of kernels, target rewire_kernels_<suffix>: a module that the loader opens, or with
 # REWIRE_STATIC_KERNELS an archive that the host links. It sees vm's kernel-side headers and links nothing of the VM.
+# MODULE_SOURCES, with the symbols that the loader looks for, are left out of the archive. Tests link the objects,
+# rewire_kernels_<suffix>_objects.
 function(rewire_kernel_library suffix)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;PRIVATE")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;MODULE_SOURCES;PRIVATE")
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "rewire_kernel_library(${suffix}): unknown arguments: ${arg_UNPARSED_ARGUMENTS}")
   endif()
   set(name rewire_kernels_${suffix})
+  add_library(${name}_objects OBJECT ${arg_SOURCES})
+  target_include_directories(${name}_objects PUBLIC ${PROJECT_SOURCE_DIR})
+  target_link_libraries(${name}_objects PUBLIC dlpack::dlpack PRIVATE ${arg_PRIVATE})
+  # Loops over tensors gain from what -O3 adds, the rest of the tree only grows. No kernel reads errno or traps.
+  target_compile_options(${name}_objects PRIVATE $<$<CONFIG:Release,RelWithDebInfo>:-O3> -fno-math-errno
+                                                 -fno-trapping-math)
+  rewire_library_options(${name}_objects)
   if(REWIRE_STATIC_KERNELS)
-    add_library(${name} STATIC ${arg_SOURCES})
+    add_library(${name} STATIC $<TARGET_OBJECTS:${name}_objects>)
   else()
-    add_library(${name} MODULE ${arg_SOURCES})
+    add_library(${name} MODULE $<TARGET_OBJECTS:${name}_objects> ${arg_MODULE_SOURCES})
   endif()
-  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
-  target_link_libraries(${name} PRIVATE dlpack::dlpack ${arg_PRIVATE})
-  # Loops over tensors gain from what -O3 adds, the rest of the tree only grows.
-  target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O3>)
-  rewire_library_options(${name})
+  set_target_properties(${name} PROPERTIES LINKER_LANGUAGE CXX)
+  target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR})
+  target_link_libraries(${name} PUBLIC dlpack::dlpack PRIVATE ${arg_PRIVATE})
   rewire_module(${name})
 endfunction()
 

@@ -299,7 +299,7 @@ inline Status WrongCount(int given, int required, int optional, bool has_list) {
 
 // Braces: the parameters are read in their order.
 template <typename... Each>
-std::tuple<Each...> ReadAll(Cursor& cursor, const std::tuple<Each...>*) {
+[[gnu::always_inline]] inline std::tuple<Each...> ReadAll(Cursor& cursor, const std::tuple<Each...>*) {
   return std::tuple<Each...>{Each(cursor)...};
 }
 
@@ -334,6 +334,7 @@ Status CheckAndCall(F& function, const RewireFFIAny* args, std::int32_t num_args
 // Reports a failure: "name: message", or the message alone when `name` is null. Returns -1.
 template <typename Errors>
 int Raise(const char* name, Status failure) {
+  if (failure.kind() == nullptr) return -1;
   if (name != nullptr) failure = std::move(failure).WithContext(name);
   Errors::Set(failure.kind(), failure.message().c_str());
   return -1;

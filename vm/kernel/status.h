@@ -49,9 +49,12 @@ class [[nodiscard]] Status {
   Status() = default;
   Status(const char* kind, std::string message) : error_(new Error{kind, std::move(message)}) {}
 
+  // A failure whose error the VM has set itself: what to return when its workspace() gave nothing.
+  static Status AlreadySet() { return Status(nullptr, std::string()); }
+
   bool ok() const { return error_ == nullptr; }
   explicit operator bool() const { return ok(); }
-  const char* kind() const { return error_->kind; }               // only when !ok()
+  const char* kind() const { return error_->kind; }               // only when !ok(); null for AlreadySet
   const std::string& message() const { return error_->message; }  // only when !ok()
 
   // Puts `context` and ": " before the message of a failure.

@@ -25,9 +25,12 @@ constexpr DLDataType DTypeOf() {
   return DLDataType{kCode, sizeof(T) * 8, 1};
 }
 
-inline bool SameDType(DLDataType a, DLDataType b) {
-  return a.code == b.code && a.bits == b.bits && a.lanes == b.lanes;
+// A dtype as one number: what compilers turn into a single load.
+constexpr std::uint32_t DTypeKey(DLDataType type) {
+  return static_cast<std::uint32_t>(type.code) | static_cast<std::uint32_t>(type.bits) << 8 |
+         static_cast<std::uint32_t>(type.lanes) << 16;
 }
+constexpr bool SameDType(DLDataType a, DLDataType b) { return DTypeKey(a) == DTypeKey(b); }
 
 // "f32", "i64", "u8", "bool"; "f32x4" with lanes.
 inline std::string DTypeName(DLDataType type) {
@@ -94,7 +97,8 @@ class TensorView {
   // Memory that the CPU reads and writes directly.
   bool IsOnHost() const {
     const DLDeviceType type = device().device_type;
-    return type == kDLCPU || type == kDLCUDAHost || type == kDLCUDAManaged || type == kDLROCMHost;
+    if (type == kDLCPU) return true;
+    return type == kDLCUDAHost || type == kDLCUDAManaged || type == kDLROCMHost;
   }
 
  private:

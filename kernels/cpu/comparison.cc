@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// Comparisons and logic with broadcasting: the output is boolean.
+#include "kernels/cpu/elementwise.h"
+#include "kernels/cpu/registry.h"
+
+namespace rewire::kernel::cpu {
+namespace {
+
+struct Equal {
+  static constexpr const char kName[] = "rewire.equal";
+  using Accepts = AllTypes;
+  template <typename T>
+  std::uint8_t operator()(T a, T b) const {
+    return a == b;
+  }
+};
+struct NotEqual {
+  static constexpr const char kName[] = "rewire.not_equal";
+  using Accepts = AllTypes;
+  template <typename T>
+  std::uint8_t operator()(T a, T b) const {
+    return a != b;
+  }
+};
+struct Less {
+  static constexpr const char kName[] = "rewire.less";
+  using Accepts = Numbers;
+  template <typename T>
+  std::uint8_t operator()(T a, T b) const {
+    return a < b;
+  }
+};
+struct LessEqual {
+  static constexpr const char kName[] = "rewire.less_equal";
+  using Accepts = Numbers;
+  template <typename T>
+  std::uint8_t operator()(T a, T b) const {
+    return a <= b;
+  }
+};
+struct Greater {
+  static constexpr const char kName[] = "rewire.greater";
+  using Accepts = Numbers;
+  template <typename T>
+  std::uint8_t operator()(T a, T b) const {
+    return a > b;
+  }
+};
+struct GreaterEqual {
+  static constexpr const char kName[] = "rewire.greater_equal";
+  using Accepts = Numbers;
+  template <typename T>
+  std::uint8_t operator()(T a, T b) const {
+    return a >= b;
+  }
+};
+struct And {
+  static constexpr const char kName[] = "rewire.and";
+  using Accepts = Bools;
+  std::uint8_t operator()(bool a, bool b) const { return a && b; }
+};
+struct Or {
+  static constexpr const char kName[] = "rewire.or";
+  using Accepts = Bools;
+  std::uint8_t operator()(bool a, bool b) const { return a || b; }
+};
+struct Xor {
+  static constexpr const char kName[] = "rewire.xor";
+  using Accepts = Bools;
+  std::uint8_t operator()(bool a, bool b) const { return a != b; }
+};
+
+// Reads booleans as truth values before they meet the operation.
+template <typename Op, typename T>
+struct OnStored {
+  std::uint8_t operator()(Stored<T> a, Stored<T> b) const {
+    return Op()(static_cast<T>(a), static_cast<T>(b));
+  }
+};
+
+template <typename Op>
+struct Comparison {
+  static constexpr const char* kName = Op::kName;
+  Status operator()(TensorView a, TensorView b, TensorView out) const {
+    Elementwise<2> loop(out, {a, b}, {"a", "b"});
+    if (Status s = loop.Check(); !s.ok()) return s;
+    if (Status s = CheckSameDType("b", b, "a", a); !s.ok()) return s;
+    if (!out.Is<bool>()) return WrongDType(Bools(), "out", out);
+    return ForType(typename Op::Accepts(), "a", a, [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      loop.Run<std::uint8_t, Stored<T>, Stored<T>>(OnStored<Op, T>());
+      return Status();
+    });
+  }
+};
+
+template <typename Op>
+constexpr Kernel Row(const char* dtypes, const char* meaning) {
+  return Describe<Comparison<Op>>("a, b, out", dtypes, "", meaning);
+}
+
+constexpr const char kAny[] = "f32 f64 i64 i32 i8 u8 bool; out bool";
+constexpr const char kOrdered[] = "f32 f64 i64 i32 i8 u8; out bool";
+
+}  // namespace
+
+std::span<const Kernel> ComparisonKernels() {
+  static constexpr Kernel kKernels[] = {
+      Row<Equal>(kAny, "a == b"),           Row<NotEqual>(kAny, "a != b"),
+      Row<Less>(kOrdered, "a < b"),         Row<LessEqual>(kOrdered, "a <= b"),
+      Row<Greater>(kOrdered, "a > b"),      Row<GreaterEqual>(kOrdered, "a >= b"),
+      Row<And>("bool", "a and b"),          Row<Or>("bool", "a or b"),
+      Row<Xor>("bool", "either, not both"),
+  };
+  return kKernels;
+}
+
+}  // namespace rewire::kernel::cpu

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/cpu/registry.h"
+
+#include <vector>
+
+#include "kernels/cpu/kernels_cpu.h"
+
+namespace rewire::kernel::cpu {
+
+std::span<const Family> Families() {
+  static const Family kFamilies[] = {
+      {"Arithmetic", ArithmeticKernels()},
+      {"Comparison and logic", ComparisonKernels()},
+      {"Functions of one element", UnaryKernels()},
+      {"Activations", ActivationKernels()},
+      {"Selection", SelectKernels()},
+      {"Conversion", CastKernels()},
+  };
+  return kFamilies;
+}
+
+namespace {
+
+// The rows of all families side by side, as the ABI wants them.
+std::vector<RewireKernelEntry> AllEntries() {
+  std::vector<RewireKernelEntry> entries;
+  for (const Family& family : Families()) {
+    for (const Kernel& kernel : family.kernels) entries.push_back(kernel.entry);
+  }
+  return entries;
+}
+
+}  // namespace
+}  // namespace rewire::kernel::cpu
+
+REWIRE_KERNEL_LIBRARY;
+
+const RewireKernelTable* RewireCpuKernels() {
+  static const std::vector<RewireKernelEntry> kEntries = rewire::kernel::cpu::AllEntries();
+  static const RewireKernelTable kTable = {sizeof(RewireKernelTable),
+                                           static_cast<std::uint32_t>(kEntries.size()), kEntries.data()};
+  return &kTable;
+}

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the library is made of: every file of kernels exposes one list, registry.cc puts the lists together. A
+// row carries the kernel's documentation, from which docs/kernels.md is generated.
+#pragma once
+
+#include <span>
+
+#include "vm/kernel/define.h"
+
+namespace rewire::kernel::cpu {
+
+struct Kernel {
+  RewireKernelEntry entry;
+  const char* arguments;   // "x, w, bias?, out": optional ones with a question mark, written ones last
+  const char* dtypes;      // what the typed arguments may be
+  const char* attributes;  // "axis = -1, keepdims = 1"; empty when it takes none
+  const char* meaning;
+};
+
+template <typename K>
+constexpr Kernel Describe(const char* arguments, const char* dtypes, const char* attributes,
+                          const char* meaning) {
+  return Kernel{Entry<K>(), arguments, dtypes, attributes, meaning};
+}
+
+// A family, as docs/kernels.md shows it.
+struct Family {
+  const char* title;
+  std::span<const Kernel> kernels;
+};
+
+// All of them, in the order of the documentation. Static storage.
+std::span<const Family> Families();
+
+std::span<const Kernel> ArithmeticKernels();
+std::span<const Kernel> ComparisonKernels();
+std::span<const Kernel> UnaryKernels();
+std::span<const Kernel> ActivationKernels();
+std::span<const Kernel> SelectKernels();
+std::span<const Kernel> CastKernels();
+
+}  // namespace rewire::kernel::cpu

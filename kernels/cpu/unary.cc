@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+// Functions of one element.
+#include <cmath>
+#include <type_traits>
+
+#include "kernels/cpu/elementwise.h"
+#include "kernels/cpu/registry.h"
+
+namespace rewire::kernel::cpu {
+namespace {
+
+struct Negate {
+  static constexpr const char kName[] = "rewire.neg";
+  using Accepts = SignedNumbers;
+  template <typename T>
+  T operator()(T x) const {
+    if constexpr (std::is_floating_point_v<T>)
+      return -x;
+    else
+      return static_cast<T>(std::uint64_t{0} - static_cast<std::uint64_t>(x));  // the least integer wraps
+  }
+};
+
+struct Absolute {
+  static constexpr const char kName[] = "rewire.abs";
+  using Accepts = SignedNumbers;
+  template <typename T>
+  T operator()(T x) const {
+    if constexpr (std::is_floating_point_v<T>)
+      return std::fabs(x);
+    else
+      return x < 0 ? Negate()(x) : x;
+  }
+};
+
+struct Sign {
+  static constexpr const char kName[] = "rewire.sign";
+  using Accepts = SignedNumbers;
+  template <typename T>
+  T operator()(T x) const {
+    if (x != x) return x;
+    return static_cast<T>((x > 0) - (x < 0));
+  }
+};
+
+struct Relu {
+  static constexpr const char kName[] = "rewire.relu";
+  using Accepts = SignedNumbers;
+  template <typename T>
+  T operator()(T x) const {
+    return x < 0 ? T{0} : x;  // NaN stays
+  }
+};
+
+struct Sigmoid {
+  static constexpr const char kName[] = "rewire.sigmoid";
+  using Accepts = Floats;
+  template <typename T>
+  T operator()(T x) const {
+    return 1 / (1 + std::exp(-x));
+  }
+};
+
+struct Softplus {
+  static constexpr const char kName[] = "rewire.softplus";
+  using Accepts = Floats;
+  template <typename T>
+  T operator()(T x) const {
+    return x > 0 ? x + std::log1p(std::exp(-x)) : std::log1p(std::exp(x));
+  }
+};
+
+struct Softsign {
+  static constexpr const char kName[] = "rewire.softsign";
+  using Accepts = Floats;
+  template <typename T>
+  T operator()(T x) const {
+    return x / (1 + std::fabs(x));
+  }
+};
+
+struct Reciprocal {
+  static constexpr const char kName[] = "rewire.reciprocal";
+  using Accepts = Floats;
+  template <typename T>
+  T operator()(T x) const {
+    return 1 / x;
+  }
+};
+
+// Half goes to the even neighbour, in the rounding mode that every process starts with.
+struct Round {
+  static constexpr const char kName[] = "rewire.round";
+  using Accepts = Floats;
+  template <typename T>
+  T operator()(T x) const {
+    return std::nearbyint(x);
+  }
+};
+
+// A function of the standard library for each floating type.
+template <const char* kKernelName, float (*kFloat)(float), double (*kDouble)(double)>
+struct Math {
+  static constexpr const char* kName = kKernelName;
+  using Accepts = Floats;
+  float operator()(float x) const { return kFloat(x); }
+  double operator()(double x) const { return kDouble(x); }
+};
+
+template <typename Op>
+struct Unary {
+  static constexpr const char* kName = Op::kName;
+  Status operator()(TensorView x, TensorView out) const {
+    Elementwise<1> loop(out, {x}, {"x"});
+    if (Status s = loop.Check(); !s.ok()) return s;
+    if (Status s = CheckSameDType("out", out, "x", x); !s.ok()) return s;
+    return ForType(typename Op::Accepts(), "x", x, [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      loop.Run<T, T>(Op());
+      return Status();
+    });
+  }
+};
+
+struct IsNaN {
+  static constexpr const char kName[] = "rewire.isnan";
+  template <typename T>
+  std::uint8_t operator()(T x) const {
+    return x != x;
+  }
+};
+
+// Floats in, truth values out.
+template <typename Op>
+struct Classify {
+  static constexpr const char* kName = Op::kName;
+  Status operator()(TensorView x, TensorView out) const {
+    Elementwise<1> loop(out, {x}, {"x"});
+    if (Status s = loop.Check(); !s.ok()) return s;
+    if (!out.Is<bool>()) return WrongDType(Bools(), "out", out);
+    return ForType(Floats(), "x", x, [&](auto tag) {
+      loop.Run<std::uint8_t, typename decltype(tag)::type>(Op());
+      return Status();
+    });
+  }
+};
+
+struct Not {
+  static constexpr const char kName[] = "rewire.not";
+  Status operator()(TensorView x, TensorView out) const {
+    Elementwise<1> loop(out, {x}, {"x"});
+    if (Status s = loop.Check(); !s.ok()) return s;
+    if (!x.Is<bool>()) return WrongDType(Bools(), "x", x);
+    if (!out.Is<bool>()) return WrongDType(Bools(), "out", out);
+    loop.Run<std::uint8_t, std::uint8_t>([](std::uint8_t value) -> std::uint8_t { return value == 0; });
+    return Status();
+  }
+};
+
+constexpr char kSqrt[] = "rewire.sqrt";
+constexpr char kExp[] = "rewire.exp";
+constexpr char kLog[] = "rewire.log";
+constexpr char kSin[] = "rewire.sin";
+constexpr char kCos[] = "rewire.cos";
+constexpr char kTan[] = "rewire.tan";
+constexpr char kAsin[] = "rewire.asin";
+constexpr char kAcos[] = "rewire.acos";
+constexpr char kAtan[] = "rewire.atan";
+constexpr char kSinh[] = "rewire.sinh";
+constexpr char kCosh[] = "rewire.cosh";
+constexpr char kTanh[] = "rewire.tanh";
+constexpr char kAsinh[] = "rewire.asinh";
+constexpr char kAcosh[] = "rewire.acosh";
+constexpr char kAtanh[] = "rewire.atanh";
+constexpr char kErf[] = "rewire.erf";
+constexpr char kFloor[] = "rewire.floor";
+constexpr char kCeil[] = "rewire.ceil";
+
+template <typename Op>
+constexpr Kernel OfFloats(const char* meaning) {
+  return Describe<Unary<Op>>("x, out", "f32 f64", "", meaning);
+}
+template <typename Op>
+constexpr Kernel OfSigned(const char* meaning) {
+  return Describe<Unary<Op>>("x, out", "f32 f64 i64 i32 i8", "", meaning);
+}
+
+}  // namespace
+
+std::span<const Kernel> UnaryKernels() {
+  static constexpr Kernel kKernels[] = {
+      OfSigned<Negate>("-x; integers wrap"),
+      OfSigned<Absolute>("the magnitude; the least integer stays"),
+      OfSigned<Sign>("-1, 0 or 1; NaN stays"),
+      OfSigned<Relu>("max(x, 0); NaN stays"),
+      OfFloats<Sigmoid>("1 / (1 + exp(-x))"),
+      OfFloats<Softplus>("log(1 + exp(x))"),
+      OfFloats<Softsign>("x / (1 + |x|)"),
+      OfFloats<Reciprocal>("1 / x"),
+      OfFloats<Round>("to the nearest integer, halves to the even one"),
+      OfFloats<Math<kFloor, std::floor, std::floor>>("down to an integer"),
+      OfFloats<Math<kCeil, std::ceil, std::ceil>>("up to an integer"),
+      OfFloats<Math<kSqrt, std::sqrt, std::sqrt>>("square root"),
+      OfFloats<Math<kExp, std::exp, std::exp>>("e to the power x"),
+      OfFloats<Math<kLog, std::log, std::log>>("natural logarithm"),
+      OfFloats<Math<kSin, std::sin, std::sin>>("sine"),
+      OfFloats<Math<kCos, std::cos, std::cos>>("cosine"),
+      OfFloats<Math<kTan, std::tan, std::tan>>("tangent"),
+      OfFloats<Math<kAsin, std::asin, std::asin>>("inverse sine"),
+      OfFloats<Math<kAcos, std::acos, std::acos>>("inverse cosine"),
+      OfFloats<Math<kAtan, std::atan, std::atan>>("inverse tangent"),
+      OfFloats<Math<kSinh, std::sinh, std::sinh>>("hyperbolic sine"),
+      OfFloats<Math<kCosh, std::cosh, std::cosh>>("hyperbolic cosine"),
+      OfFloats<Math<kTanh, std::tanh, std::tanh>>("hyperbolic tangent"),
+      OfFloats<Math<kAsinh, std::asinh, std::asinh>>("inverse hyperbolic sine"),
+      OfFloats<Math<kAcosh, std::acosh, std::acosh>>("inverse hyperbolic cosine"),
+      OfFloats<Math<kAtanh, std::atanh, std::atanh>>("inverse hyperbolic tangent"),
+      OfFloats<Math<kErf, std::erf, std::erf>>("error function"),
+      Describe<Classify<IsNaN>>("x, out", "f32 f64; out bool", "", "whether x is NaN"),
+      Describe<Not>("x, out", "bool", "", "not x"),
+  };
+  return kKernels;
+}
+
+}  // namespace rewire::kernel::cpu

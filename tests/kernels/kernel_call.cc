@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/kernels/kernel_call.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+
+#include "kernels/cpu/kernels_cpu.h"
+
+namespace rewire::test {
+namespace {
+
+thread_local std::string last_error;
+thread_local bool fail_workspace = false;
+
+// Blocks handed to the running kernel; kept for the next call, as the VM does.
+class WorkspaceBlocks {
+ public:
+  ~WorkspaceBlocks() {
+    for (const Block& block : blocks_) std::free(block.memory);
+  }
+  void Restart() { used_ = 0; }
+  void* Take(std::uint64_t bytes) {
+    if (used_ == blocks_.size()) blocks_.push_back({});
+    Block& block = blocks_[used_++];
+    if (block.bytes < bytes) {
+      std::free(block.memory);
+      block.bytes = (bytes + 63) / 64 * 64;
+      block.memory = std::aligned_alloc(64, block.bytes);
+    }
+    std::memset(block.memory, 0xA5, block.bytes);
+    return block.memory;
+  }
+
+ private:
+  struct Block {
+    void* memory = nullptr;
+    std::uint64_t bytes = 0;
+  };
+  std::vector<Block> blocks_;
+  std::size_t used_ = 0;
+};
+thread_local WorkspaceBlocks workspace_blocks;
+
+void SetError(const char* kind, const char* message) { last_error = std::string(kind) + ": " + message; }
+
+void* TakeWorkspace(std::uint64_t bytes) {
+  if (!fail_workspace) return workspace_blocks.Take(bytes);
+  SetError("MemoryError", "the test gives no workspace");
+  return nullptr;
+}
+
+void ParallelFor(std::int64_t begin, std::int64_t end, std::int64_t grain,
+                 void (*body)(void*, std::int64_t, std::int64_t), void* data) {
+  const std::int64_t ranges = std::max<std::int64_t>(1, (end - begin) / std::max<std::int64_t>(1, grain));
+  for (std::int64_t i = ranges - 1; i >= 0; --i) {
+    const std::int64_t first = begin + i * grain;
+    body(data, first, i == ranges - 1 ? end : first + grain);
+  }
+}
+
+std::vector<RewireFFIAny> ToArguments(const std::vector<HostTensor*>& tensors) {
+  std::vector<RewireFFIAny> args(tensors.size());
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    args[i] = RewireFFIAny{};
+    if (tensors[i] == nullptr) continue;  // None
+    args[i].type_index = kRewireFFIDLTensorPtr;
+    args[i].v_ptr = tensors[i]->dl();
+  }
+  return args;
+}
+
+// Names and values in turn, with the memory behind them.
+class FactoryArguments {
+ public:
+  explicit FactoryArguments(const AttributeList& attributes)
+      : shapes_(attributes.size()), lists_(attributes.size()) {
+    for (std::size_t i = 0; i < attributes.size(); ++i) {
+      args_.push_back(RawString(attributes[i].first.c_str()));
+      args_.push_back(std::visit([&](const auto& value) { return Value(value, i); }, attributes[i].second));
+    }
+  }
+  const std::vector<RewireFFIAny>& args() const { return args_; }
+
+ private:
+  static RewireFFIAny RawString(const char* text) {
+    RewireFFIAny any{};
+    any.type_index = kRewireFFIRawStr;
+    any.v_c_str = text;
+    return any;
+  }
+  RewireFFIAny Value(const char* text, std::size_t) { return RawString(text); }
+  RewireFFIAny Value(int number, std::size_t i) { return Value(std::int64_t{number}, i); }
+  RewireFFIAny Value(std::int64_t number, std::size_t) {
+    RewireFFIAny any{};
+    any.type_index = kRewireFFIInt;
+    any.v_int64 = number;
+    return any;
+  }
+  RewireFFIAny Value(double number, std::size_t) {
+    RewireFFIAny any{};
+    any.type_index = kRewireFFIFloat;
+    any.v_float64 = number;
+    return any;
+  }
+  RewireFFIAny Value(const std::vector<std::int64_t>& numbers, std::size_t i) {
+    shapes_[i].cell = {numbers.data(), numbers.size()};
+    RewireFFIAny any{};
+    any.type_index = kRewireFFIShape;
+    any.v_obj = &shapes_[i].header;
+    return any;
+  }
+  RewireFFIAny Value(const std::vector<double>& numbers, std::size_t i) {
+    lists_[i] = HostTensor::Of<double>({static_cast<std::int64_t>(numbers.size())}, numbers);
+    RewireFFIAny any{};
+    any.type_index = kRewireFFIDLTensorPtr;
+    any.v_ptr = lists_[i].dl();
+    return any;
+  }
+
+  std::vector<RewireFFIAny> args_;
+  std::vector<RewireFFIShapeObject> shapes_;
+  std::vector<HostTensor> lists_;
+};
+
+}  // namespace
+
+const RewireKernelApi* TestApi() {
+  static const RewireKernelApi kApi = [] {
+    RewireKernelApi api{};
+    api.struct_size = sizeof(RewireKernelApi);
+    api.version = REWIRE_KERNEL_API_VERSION;
+    api.set_error = SetError;
+    api.workspace = TakeWorkspace;
+    api.parallel_for = ParallelFor;
+    api.thread_count = [] { return std::int32_t{3}; };
+    api.cancelled = [] { return 0; };
+    return api;
+  }();
+  return &kApi;
+}
+
+void FailWorkspace(bool fail) { fail_workspace = fail; }
+
+std::string TakeError() { return std::exchange(last_error, std::string()); }
+
+StockKernel::StockKernel(const std::string& name, const AttributeList& attributes) {
+  __rewire_kernel_api = TestApi();
+  const RewireKernelTable* table = RewireCpuKernels();
+  const auto* end = table->entries + table->count;
+  const auto* entry = std::find_if(table->entries, end, [&](const auto& row) { return name == row.name; });
+  if (entry == end) {
+    error_ = "no kernel " + name;
+    return;
+  }
+  function_ = entry->function;
+  if (entry->is_factory == 0) {
+    if (!attributes.empty()) error_ = name + " takes no attributes";
+    return;
+  }
+  const FactoryArguments arguments(attributes);
+  RewireFFIAny result{};
+  if (function_(nullptr, arguments.args().data(), static_cast<std::int32_t>(arguments.args().size()),
+                &result) != 0) {
+    error_ = TakeError();
+    return;
+  }
+  handle_ = result.v_obj;
+  function_ = static_cast<RewireFFIFunctionObject*>(handle_)->cell.safe_call;
+}
+
+StockKernel::~StockKernel() {
+  if (handle_ == nullptr) return;
+  auto* object = static_cast<RewireFFIObject*>(handle_);
+  object->deleter(object, kRewireFFIBothGone);
+}
+
+int StockKernel::CallRaw(const RewireFFIAny* args, int num_args) const {
+  workspace_blocks.Restart();
+  RewireFFIAny result{};
+  return function_(handle_, args, num_args, &result);
+}
+
+std::string StockKernel::Call(std::vector<HostTensor*> tensors) const {
+  if (!error_.empty()) return error_;
+  const std::vector<RewireFFIAny> args = ToArguments(tensors);
+  return CallRaw(args.data(), static_cast<int>(args.size())) == 0 ? "" : TakeError();
+}
+
+std::string StockKernel::operator()(std::initializer_list<HostTensor*> tensors) const {
+  return Call(std::vector<HostTensor*>(tensors));
+}
+
+std::string Run(const std::string& name, std::vector<HostTensor*> tensors, const AttributeList& attributes) {
+  return StockKernel(name, attributes).Call(std::move(tensors));
+}
+
+}  // namespace rewire::test

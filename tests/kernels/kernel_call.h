@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calls stock kernels through their table, as the VM's loader does, with an API of the test's own behind
+// them.
+#pragma once
+
+#include <initializer_list>
+#include <memory>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "tests/kernels/host_tensor.h"
+#include "vm/kernel/kernel.h"
+
+namespace rewire::test {
+
+using AttributeValue =
+    std::variant<std::int64_t, int, double, const char*, std::vector<std::int64_t>, std::vector<double>>;
+using AttributeList = std::vector<std::pair<std::string, AttributeValue>>;
+
+// A kernel of the table, ready to be called: for one with attributes, what its factory has made of them.
+class StockKernel {
+ public:
+  // error() says why when there is no such kernel or the factory refuses.
+  explicit StockKernel(const std::string& name, const AttributeList& attributes = {});
+  ~StockKernel();
+  StockKernel(StockKernel&&) = delete;
+
+  const std::string& error() const { return error_; }
+
+  // "" on success, else "Kind: message".
+  std::string operator()(std::initializer_list<HostTensor*> tensors) const;
+  std::string Call(std::vector<HostTensor*> tensors) const;
+  // Without building anything: for measuring. -1 on failure.
+  int CallRaw(const RewireFFIAny* args, int num_args) const;
+
+ private:
+  RewirePackedFunction function_ = nullptr;
+  void* handle_ = nullptr;
+  std::string error_;
+};
+
+// Makes and calls: "" or the error of either.
+std::string Run(const std::string& name, std::vector<HostTensor*> tensors,
+                const AttributeList& attributes = {});
+
+// The error that was set last on this thread; taken.
+std::string TakeError();
+
+// The table behind the kernels: splits every parallel_for in ranges of `grain`, in reverse order, so that a
+// kernel that relies on their order or number fails.
+const RewireKernelApi* TestApi();
+// From now on workspace() gives nothing and sets an error, or works again.
+void FailWorkspace(bool fail);
+
+}  // namespace rewire::test
