@@ -9,15 +9,15 @@ namespace rewire {
 
 CodeWriter::Label CodeWriter::NewLabel() {
   Label label;
-  label.index = static_cast<std::uint32_t>(labels_.size());
+  label.index_ = static_cast<std::uint32_t>(labels_.size());
   labels_.push_back(kNone);
   return label;
 }
 
 void CodeWriter::Bind(Label label) {
-  std::uint32_t& place = labels_[label.index];
+  std::uint32_t& place = labels_[label.index_];
   if (place != kNone) {
-    SetError("label " + std::to_string(label.index) + " is bound at word " + std::to_string(place) +
+    SetError("label " + std::to_string(label.index_) + " is bound at word " + std::to_string(place) +
              " and again at word " + std::to_string(pc()));
   }
   place = pc();
@@ -201,7 +201,7 @@ void CodeWriter::Int64(std::int64_t value) {
 }
 
 void CodeWriter::Target(Label label) {
-  fixups_.push_back({pc(), start_, label.index});
+  fixups_.push_back({pc(), start_, label.index_});
   Word(0);
 }
 

@@ -33,7 +33,7 @@ class REWIRE_API CodeWriter {
   class Label {
    private:
     friend class CodeWriter;
-    std::uint32_t index = 0;
+    std::uint32_t index_ = 0;
   };
   Label NewLabel();
   // The label's place is the next instruction. A label is bound once.

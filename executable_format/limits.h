@@ -14,9 +14,14 @@ struct FormatLimits {
   std::uint32_t kernels = 1u << 16;
   std::uint32_t code_words = 1u << 26;  // over all functions
   std::uint32_t rank = 32;
-  std::uint32_t result_leaves = 4096;       // per function
-  std::uint32_t type_depth = 64;            // nesting of ADTs in a signature
-  std::uint64_t verifier_state = 1u << 28;  // join targets times registers, in bytes, per function
+  std::uint32_t result_leaves = 4096;  // per function
+  std::uint32_t type_depth = 64;       // nesting of ADTs in a signature
+  std::uint32_t name_bytes = 4096;
+  std::uint32_t text_bytes = 1u << 16;  // of a note, a string, a metadata value
+  // What verifying may cost: per function the bytes of state, which is jump targets times registers; over all
+  // functions the steps, which are instructions looked at, those of loops several times.
+  std::uint64_t verifier_state = 1u << 28;
+  std::uint64_t verifier_steps = 1u << 28;
 };
 
 }  // namespace rewire

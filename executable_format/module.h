@@ -9,22 +9,15 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <utility>
 #include <variant>
 #include <vector>
 
-#include "base/span.h"
+#include "base/shared_bytes.h"
 #include "executable_format/types.h"
 
 namespace rewire {
-
-// Bytes and whoever keeps them alive.
-struct SharedBytes {
-  Span<const std::byte> view;
-  std::shared_ptr<const void> owner;  // null: the bytes live for ever
-};
 
 // A place where tensors live. Entry 0 of a module's table is always the host: {kDLCPU, 0, ""}.
 struct DeviceEntry {
@@ -77,7 +70,9 @@ struct Constant {
   std::uint32_t codec = kCodecNone;
   std::uint64_t raw_bytes = 0;  // size after decoding
   SharedBytes stored;           // the bytes as in the file; empty for kParameter and kComputed
-  std::uint64_t checksum = 0;   // XXH3-64 of `stored`; the writer fills it in
+  // XXH3-64 of `stored`. 0 while unknown: the writer fills it in, and refuses bytes that no longer match a
+  // known one.
+  std::uint64_t checksum = 0;
 };
 
 using AttributeValue =

@@ -13,6 +13,6 @@ namespace rewire {
 // Everything but constants' data is copied out of `bytes`; the constants share `bytes.owner`.
 // kInvalidFile: not an executable, or damaged, with section and offset. kUnsupported: a newer major version
 // or a required section that this library does not know.
-REWIRE_API Result<Module> ReadModule(SharedBytes bytes, const OpenOptions& options = {});
+REWIRE_API Result<Module> ReadModule(const SharedBytes& bytes, const OpenOptions& options = {});
 
 }  // namespace rewire

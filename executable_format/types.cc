@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "base/checked_math.h"
+
 namespace rewire {
 namespace {
 
@@ -111,6 +113,24 @@ std::uint32_t SubtreeEnd(const Type& type, std::uint32_t node) {
     if (current.kind == TypeKind::kAdt) awaited += current.field_count;
   }
   return node;
+}
+
+std::optional<std::uint64_t> TensorBytes(DLDataType dtype, Span<const Dim> dims) {
+  // Signed, so that no intermediate passes what a byte offset can say. A zero dimension does not excuse the
+  // others: their product is what strides are made of.
+  std::int64_t bytes = static_cast<std::int64_t>(ElementBytes(dtype));
+  bool empty = false;
+  for (Dim dim : dims) {
+    if (dim < 0) return std::nullopt;
+    if (dim == 0) {
+      empty = true;
+      continue;
+    }
+    const std::optional<std::int64_t> product = CheckedMul<std::int64_t>(bytes, dim);
+    if (!product) return std::nullopt;
+    bytes = *product;
+  }
+  return empty ? 0 : static_cast<std::uint64_t>(bytes);
 }
 
 std::string TypeText(const Type& type, Span<const std::string> symbols) {

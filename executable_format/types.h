@@ -6,6 +6,7 @@
 #include <dlpack/dlpack.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -72,7 +73,12 @@ REWIRE_API std::vector<std::uint32_t> Leaves(const Type& type);
 // One past the last node of the subtree that starts at `node`. The type must be well formed.
 REWIRE_API std::uint32_t SubtreeEnd(const Type& type, std::uint32_t node);
 
-// "f32[N, 4]", "(f32[2], i64[])", "adt 3 (f32[2])", "value". `symbols` are the module's symbol names.
+// Bytes of a tensor with these static dimensions; nothing when one is not static or the size passes 2^63 - 1.
+REWIRE_API std::optional<std::uint64_t> TensorBytes(DLDataType dtype, Span<const Dim> dims);
+
+// "f32[N, 4]", "(f32[2], i64[])", "adt 3 (f32[2])", "value". `symbols` are the module's symbol names. A
+// device other than the host stands behind as "@1", any device as "@*"; an unknown rank is "[*]", what else
+// is unknown "?".
 REWIRE_API std::string TypeText(const Type& type, Span<const std::string> symbols);
 
 }  // namespace rewire

@@ -35,4 +35,8 @@ struct PackedFunction {
 REWIRE_API void SetKernelError(const char* kind, const char* message);
 REWIRE_API KernelError TakeKernelError();
 
+// The error of the calling thread after `function` has failed, as text for a message: "ValueError: ...".
+// Clears it.
+REWIRE_API std::string TakeErrorText(const PackedFunction& function);
+
 }  // namespace rewire

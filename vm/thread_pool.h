@@ -12,6 +12,7 @@ namespace rewire {
 
 class REWIRE_API ThreadPool {
  public:
+  // Must not throw.
   using Body = void (*)(void* data, std::int64_t begin, std::int64_t end);
 
   virtual ~ThreadPool() = default;
@@ -24,7 +25,8 @@ class REWIRE_API ThreadPool {
 
   // Runs everything on the calling thread.
   static std::shared_ptr<ThreadPool> Serial();
-  // `threads` in all, the caller's included.
+  // `threads` in all, the caller's included; fewer when the system gives no more. Destroyed when no call
+  // runs.
   static std::shared_ptr<ThreadPool> Make(std::int32_t threads);
 };
 

@@ -34,7 +34,7 @@ class FunctionObject {
         name_(std::move(name)),
         state_(std::move(callable)) {}
   // The callable goes with the last strong reference, the memory with the last weak one.
-  ~FunctionObject() {}
+  ~FunctionObject() {}  // NOLINT(modernize-use-equals-default): state_ stands in a union
 
   static int Call(void* handle, const RewireFFIAny* args, std::int32_t num_args, RewireFFIAny* result) {
     const auto* self = static_cast<const FunctionObject*>(handle);

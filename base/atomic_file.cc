@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/atomic_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <utility>
+
+namespace rewire {
+namespace {
+
+tl::unexpected<Error> FailWith(const std::string& path, int error) {
+  return Fail(StatusCode::kIo, "cannot write '" + path + "': " + std::strerror(error));
+}
+
+}  // namespace
+
+AtomicFile::AtomicFile(int descriptor, std::string path, std::string temporary)
+    : descriptor_(descriptor), path_(std::move(path)), temporary_(std::move(temporary)) {}
+
+AtomicFile::AtomicFile(AtomicFile&& other) noexcept
+    : descriptor_(std::exchange(other.descriptor_, -1)),
+      path_(std::move(other.path_)),
+      temporary_(std::exchange(other.temporary_, {})) {}
+
+AtomicFile::~AtomicFile() { Abandon(); }
+
+void AtomicFile::Abandon() {
+  if (descriptor_ >= 0) close(std::exchange(descriptor_, -1));
+  if (!temporary_.empty()) unlink(std::exchange(temporary_, {}).c_str());
+}
+
+Result<AtomicFile> AtomicFile::Create(const std::string& path) {
+  struct stat info;
+  if (stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) {
+    const int descriptor = open(path.c_str(), O_WRONLY | O_CLOEXEC);
+    if (descriptor < 0) return FailWith(path, errno);
+    return AtomicFile(descriptor, path, "");
+  }
+  // Not mkstemp: its mode is 0600, and the umask that should apply cannot be read without changing it.
+  static std::atomic<unsigned> counter = 0;
+  for (;;) {
+    std::string temporary = path + ".tmp" + std::to_string(getpid()) + "." + std::to_string(counter++);
+    const int descriptor = open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (descriptor >= 0) return AtomicFile(descriptor, path, std::move(temporary));
+    if (errno != EEXIST) return FailWith(path, errno);
+  }
+}
+
+Status AtomicFile::Write(Span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = write(descriptor_, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return FailWith(path_, errno);
+    bytes = bytes.subspan(static_cast<std::size_t>(written));
+  }
+  return {};
+}
+
+Status AtomicFile::Commit() {
+  // Devices and pipes have nothing to sync and say EINVAL.
+  if (fsync(descriptor_) != 0 && !temporary_.empty()) {
+    const int error = errno;
+    Abandon();
+    return FailWith(path_, error);
+  }
+  if (close(std::exchange(descriptor_, -1)) != 0) {
+    const int error = errno;
+    Abandon();
+    return FailWith(path_, error);
+  }
+  if (!temporary_.empty() && rename(temporary_.c_str(), path_.c_str()) != 0) {
+    const int error = errno;
+    Abandon();
+    return FailWith(path_, error);
+  }
+  temporary_.clear();
+  return {};
+}
+
+Status WriteFileAtomically(const std::string& path, Span<const std::byte> bytes) {
+  Result<AtomicFile> file = AtomicFile::Create(path);
+  if (!file) return Forward(file);
+  if (Status written = file->Write(bytes); !written) return written;
+  return file->Commit();
+}
+
+}  // namespace rewire

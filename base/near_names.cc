@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/near_names.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+
+namespace rewire {
+namespace {
+
+// Names come from files too: longer ones are no typing errors, and comparing them would take long.
+constexpr std::size_t kLongestName = 200;
+constexpr std::size_t kMostSuggestions = 3;
+
+char Lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
+// Letters to insert, delete or replace until `a` reads as `b`; two swapped neighbours count as one. `limit`
+// or more is given as `limit`.
+std::size_t EditDistance(std::string_view a, std::string_view b, std::size_t limit) {
+  const std::size_t longer = std::max(a.size(), b.size());
+  if (longer > kLongestName || longer - std::min(a.size(), b.size()) >= limit) return limit;
+  std::vector<std::size_t> before_last;
+  std::vector<std::size_t> last(b.size() + 1);
+  std::vector<std::size_t> row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    before_last = std::exchange(last, row);
+    row[0] = i;
+    std::size_t least = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const bool same = Lower(a[i - 1]) == Lower(b[j - 1]);
+      row[j] = std::min({last[j] + 1, row[j - 1] + 1, last[j - 1] + (same ? 0 : 1)});
+      if (i > 1 && j > 1 && Lower(a[i - 1]) == Lower(b[j - 2]) && Lower(a[i - 2]) == Lower(b[j - 1])) {
+        row[j] = std::min(row[j], before_last[j - 2] + 1);
+      }
+      least = std::min(least, row[j]);
+    }
+    if (least >= limit) return limit;
+  }
+  return std::min(row[b.size()], limit);
+}
+
+// "add" and "rewire.add": one is the other behind a dot.
+bool DiffersByPrefix(std::string_view a, std::string_view b) {
+  if (a.size() < b.size()) std::swap(a, b);
+  return !b.empty() && a.size() > b.size() + 1 && a.substr(a.size() - b.size()) == b &&
+         a[a.size() - b.size() - 1] == '.';
+}
+
+}  // namespace
+
+std::vector<std::string> NearNames(std::string_view name, Span<const std::string> candidates) {
+  const std::size_t limit = std::max<std::size_t>(2, name.size() / 4 + 1);
+  std::vector<std::pair<std::size_t, const std::string*>> near;
+  for (const std::string& candidate : candidates) {
+    const std::size_t distance = DiffersByPrefix(name, candidate) ? 0 : EditDistance(name, candidate, limit);
+    if (distance < std::min(limit, std::max(name.size(), candidate.size()))) {
+      near.emplace_back(distance, &candidate);
+    }
+  }
+  std::sort(near.begin(), near.end(), [](const auto& a, const auto& b) {
+    return a.first != b.first ? a.first < b.first : *a.second < *b.second;
+  });
+  std::vector<std::string> names;
+  for (const auto& [distance, candidate] : near) {
+    if (names.size() == kMostSuggestions) break;
+    if (names.empty() || names.back() != *candidate) names.push_back(*candidate);
+  }
+  return names;
+}
+
+std::string DidYouMean(std::string_view name, Span<const std::string> candidates) {
+  const std::vector<std::string> near = NearNames(name, candidates);
+  if (near.empty()) return {};
+  std::string text = "; did you mean ";
+  for (std::size_t i = 0; i < near.size(); ++i) {
+    if (i != 0) text += i + 1 == near.size() ? " or " : ", ";
+    text += "'" + near[i] + "'";
+  }
+  return text + "?";
+}
+
+}  // namespace rewire

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/utf8.h"
+
+#include <cstddef>
+#include <cstdint>
+
+namespace rewire {
+
+bool IsUtf8(std::string_view text) {
+  std::size_t i = 0;
+  while (i < text.size()) {
+    const auto lead = static_cast<std::uint8_t>(text[i++]);
+    if (lead < 0x80) continue;
+    int followers;
+    std::uint32_t point;
+    std::uint32_t smallest;  // that needs this many bytes
+    if (lead >= 0xC2 && lead < 0xE0) {
+      followers = 1, point = lead & 0x1Fu, smallest = 0x80;
+    } else if (lead >= 0xE0 && lead < 0xF0) {
+      followers = 2, point = lead & 0x0Fu, smallest = 0x800;
+    } else if (lead >= 0xF0 && lead < 0xF5) {
+      followers = 3, point = lead & 0x07u, smallest = 0x10000;
+    } else {
+      return false;
+    }
+    for (; followers > 0; --followers) {
+      if (i == text.size()) return false;
+      const auto next = static_cast<std::uint8_t>(text[i++]);
+      if ((next & 0xC0) != 0x80) return false;
+      point = (point << 6) | (next & 0x3Fu);
+    }
+    if (point < smallest || point > 0x10FFFF || (point >= 0xD800 && point < 0xE000)) return false;
+  }
+  return true;
+}
+
+}  // namespace rewire

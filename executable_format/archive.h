@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// The two directions of sections.h: an ArchiveWriter appends what it is shown, an ArchiveReader fills it in
+// from untrusted bytes. Private to the reader and the writer.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "base/byte_reader.h"
+#include "base/span.h"
+
+namespace rewire {
+
+class ArchiveWriter {
+ public:
+  static constexpr bool kReading = false;
+
+  template <typename T>
+  void Number(const T& value) {
+    static_assert(std::is_arithmetic_v<T> || std::is_enum_v<T>);
+    const auto* bytes = reinterpret_cast<const std::byte*>(&value);
+    bytes_.insert(bytes_.end(), bytes, bytes + sizeof(T));
+  }
+  void Text(const std::string& text) {
+    Count(text.size());
+    const auto* bytes = reinterpret_cast<const std::byte*>(text.data());
+    bytes_.insert(bytes_.end(), bytes, bytes + text.size());
+  }
+  // `smallest` is the least number of bytes that one element takes in the file.
+  template <typename T, typename Visit>
+  void List(const std::vector<T>& list, std::size_t /*smallest*/, Visit&& visit) {
+    Count(list.size());
+    for (const T& element : list) visit(element);
+  }
+  void Zeros(std::size_t count) { bytes_.insert(bytes_.end(), count, std::byte{0}); }
+
+  // False when a string or list was too long for its 32-bit count.
+  bool ok() const { return ok_; }
+  std::vector<std::byte>& bytes() { return bytes_; }
+
+ private:
+  void Count(std::size_t count) {
+    ok_ = ok_ && count <= std::numeric_limits<std::uint32_t>::max();
+    Number(static_cast<std::uint32_t>(count));
+  }
+
+  std::vector<std::byte> bytes_;
+  bool ok_ = true;
+};
+
+class ArchiveReader {
+ public:
+  static constexpr bool kReading = true;
+
+  explicit ArchiveReader(Span<const std::byte> bytes) : reader_(bytes) {}
+
+  template <typename T>
+  void Number(T& value) {
+    static_assert(std::is_arithmetic_v<T> || std::is_enum_v<T>);
+    value = reader_.Read<T>();
+  }
+  void Text(std::string& text) { text = reader_.ReadString(reader_.Read<std::uint32_t>()); }
+  template <typename T, typename Visit>
+  void List(std::vector<T>& list, std::size_t smallest, Visit&& visit) {
+    const std::size_t count = reader_.ReadCount<std::uint32_t>(smallest);
+    list.reserve(count);
+    for (std::size_t i = 0; i < count && ok(); ++i) visit(list.emplace_back());
+  }
+  void Zeros(std::size_t count) {
+    for (std::byte byte : reader_.ReadBytes(count)) {
+      if (byte != std::byte{0}) Reject("bytes that must be zero are not");
+    }
+  }
+  // The bytes are there and mean nothing known. The first reason counts.
+  void Reject(const char* reason) {
+    if (!ok()) return;
+    reason_ = reason;
+    rejected_at_ = reader_.position();
+  }
+
+  bool ok() const { return reader_.ok() && reason_ == nullptr; }
+  // Why not ok. Static storage.
+  const char* reason() const { return reason_ != nullptr ? reason_ : "it ends inside a record"; }
+  // How far the bytes made sense.
+  std::size_t position() const { return reason_ != nullptr ? rejected_at_ : reader_.position(); }
+  std::size_t remaining() const { return reader_.remaining(); }
+  Span<const std::byte> ReadBytes(std::uint64_t size) { return reader_.ReadBytes(size); }
+
+ private:
+  ByteReader reader_;
+  const char* reason_ = nullptr;
+  std::size_t rejected_at_ = 0;
+};
+
+}  // namespace rewire

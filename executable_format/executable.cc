@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "executable_format/executable.h"
+
+#include <utility>
+
+#include "base/hash.h"
+#include "base/mapped_file.h"
+#include "executable_format/reader.h"
+#include "executable_format/verifier.h"
+
+namespace rewire {
+
+Result<Executable> Executable::Open(const std::string& path, const OpenOptions& options) {
+  Result<SharedBytes> bytes = options.copy ? ReadFile(path) : MapFile(path);
+  if (!bytes) return Forward(bytes);
+  Result<Executable> executable = FromBytes(*std::move(bytes), options);
+  if (!executable) return Forward(executable, path);
+  return executable;
+}
+
+Result<Executable> Executable::FromBytes(SharedBytes bytes, const OpenOptions& options) {
+  Result<Module> module = ReadModule(std::move(bytes), options);
+  if (!module) return Forward(module);
+  if (Status verified = VerifyModule(*module, options.limits); !verified) return Forward(verified);
+  return Executable(std::make_shared<const Module>(*std::move(module)));
+}
+
+Result<Executable> Executable::FromModule(Module module, const FormatLimits& limits) {
+  if (Status verified = VerifyModule(module, limits); !verified) return Forward(verified);
+  for (Constant& constant : module.constants) constant.checksum = Hash64(constant.stored.view);
+  return Executable(std::make_shared<const Module>(std::move(module)));
+}
+
+std::optional<std::uint32_t> Executable::FindFunction(std::string_view name) const {
+  for (std::size_t i = 0; i < module_->functions.size(); ++i) {
+    if (module_->functions[i].name == name) return static_cast<std::uint32_t>(i);
+  }
+  return std::nullopt;
+}
+
+}  // namespace rewire

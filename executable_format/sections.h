@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+// What each section holds. One function a record, walked by the writer and by the reader alike, so that the
+// two cannot disagree; docs/format.md has the same as prose. `A` is ArchiveWriter, with const records, or
+// ArchiveReader. Private to the reader and the writer.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <type_traits>
+#include <variant>
+#include <vector>
+
+#include "executable_format/archive.h"
+#include "executable_format/instruction.h"
+#include "executable_format/layout.h"
+#include "executable_format/module.h"
+
+namespace rewire::sections {
+
+// T for a reader, const T for a writer.
+template <typename A, typename T>
+using Of = std::conditional_t<A::kReading, T, const T>;
+
+// Least bytes of each record, for counting before anything is sized. Every one is at most an eighth smaller
+// than what the record takes in memory, so a file cannot make the reader allocate more than a small multiple
+// of its size.
+inline constexpr std::size_t kSmallestText = 4;
+inline constexpr std::size_t kSmallestType = 16;
+inline constexpr std::size_t kSmallestNamedType = kSmallestText + 4;
+inline constexpr std::size_t kSmallestDevice = 8 + kSmallestText;
+inline constexpr std::size_t kSmallestConstant = 4 + kSmallestText + kSmallestType + 28;
+inline constexpr std::size_t kSmallestAttribute = kSmallestText + 4 + 4;
+inline constexpr std::size_t kSmallestKernel = 2 * kSmallestText + 4 + 8 + 4;
+inline constexpr std::size_t kSmallestFunction = kSmallestText + 4 + 4 + 4 + 8;
+inline constexpr std::size_t kSmallestNote = 4 + kSmallestText;
+
+template <typename A>
+void Texts(A& a, Of<A, std::vector<std::string>>& texts) {
+  a.List(texts, kSmallestText, [&](auto& text) { a.Text(text); });
+}
+
+template <typename A>
+void Metadata(A& a, Of<A, Module>& module) {
+  a.List(module.metadata, 2 * kSmallestText, [&](auto& entry) {
+    a.Text(entry.first);
+    a.Text(entry.second);
+  });
+}
+
+template <typename A>
+void Devices(A& a, Of<A, Module>& module) {
+  a.List(module.devices, kSmallestDevice, [&](auto& device) {
+    a.Number(device.type);
+    a.Number(device.id);
+    a.Text(device.memory_scope);
+  });
+}
+
+// 16 bytes, then a tensor's dimensions. The three words are dtype, rank and device of a tensor, tag and field
+// count of an ADT, and zero where a kind has no use for them.
+template <typename A>
+void TypeRecord(A& a, Of<A, TypeNode>& node) {
+  a.Number(node.kind);
+  a.Zeros(3);
+  switch (node.kind) {
+    case TypeKind::kTensor: {
+      std::uint32_t dtype = EncodeDType(node.dtype);
+      a.Number(dtype);
+      a.Number(node.rank);
+      a.Number(node.device);
+      if constexpr (A::kReading) {
+        node.dtype = DecodeDType(dtype);
+        if (node.rank < kUnknownRank) return a.Reject("a tensor type has a negative rank");
+        const std::size_t rank = node.rank == kUnknownRank ? 0 : static_cast<std::size_t>(node.rank);
+        if (rank > a.remaining() / sizeof(Dim)) return a.Reject("a tensor type's dimensions pass the end");
+        node.dims.resize(rank);
+      }
+      for (auto& dim : node.dims) a.Number(dim);
+      return;
+    }
+    case TypeKind::kAdt:
+      a.Number(node.tag);
+      a.Number(node.field_count);
+      a.Zeros(4);
+      return;
+    case TypeKind::kClosure:
+    case TypeKind::kStorage:
+    case TypeKind::kInteger:
+    case TypeKind::kValue:
+      a.Zeros(12);
+      return;
+  }
+  if constexpr (A::kReading) a.Reject("a type has an unknown kind");
+}
+
+template <typename A>
+void TypeTree(A& a, Of<A, Type>& type) {
+  a.List(type.nodes, kSmallestType, [&](auto& node) { TypeRecord(a, node); });
+}
+
+// Where the bytes of data constants lie follows from the table: in its order, each at the next multiple of
+// kDataAlignment in the data section.
+template <typename A>
+void Constants(A& a, Of<A, std::vector<Constant>>& constants, std::vector<std::uint64_t>& stored_sizes) {
+  std::size_t index = 0;
+  a.List(constants, kSmallestConstant, [&](auto& constant) {
+    a.Number(constant.kind);
+    a.Zeros(3);
+    a.Text(constant.name);
+    TypeRecord(a, constant.type);
+    a.Number(constant.codec);
+    a.Number(constant.raw_bytes);
+    if constexpr (A::kReading) stored_sizes.push_back(0);
+    a.Number(stored_sizes[index++]);
+    a.Number(constant.checksum);
+    if constexpr (A::kReading) {
+      if (constant.kind > ConstantKind::kComputed) a.Reject("a constant has an unknown kind");
+    }
+  });
+}
+
+template <typename A, typename Number>
+void AttributeNumbers(A& a, Of<A, std::vector<Number>>& numbers) {
+  a.List(numbers, sizeof(Number), [&](auto& number) { a.Number(number); });
+}
+
+// The value's alternative as a u32 (the order of AttributeValue), then the value.
+template <typename A>
+void AttributeRecord(A& a, Of<A, Attribute>& attribute) {
+  a.Text(attribute.name);
+  auto which = static_cast<std::uint32_t>(attribute.value.index());
+  a.Number(which);
+  if constexpr (A::kReading) {
+    switch (which) {
+      case 0:
+        attribute.value = std::int64_t{};
+        break;
+      case 1:
+        attribute.value = double{};
+        break;
+      case 2:
+        attribute.value = std::string();
+        break;
+      case 3:
+        attribute.value = std::vector<std::int64_t>();
+        break;
+      case 4:
+        attribute.value = std::vector<double>();
+        break;
+      default:
+        return a.Reject("an attribute has an unknown kind");
+    }
+  }
+  if (auto* integer = std::get_if<std::int64_t>(&attribute.value)) a.Number(*integer);
+  if (auto* real = std::get_if<double>(&attribute.value)) a.Number(*real);
+  if (auto* text = std::get_if<std::string>(&attribute.value)) a.Text(*text);
+  if (auto* integers = std::get_if<std::vector<std::int64_t>>(&attribute.value)) {
+    AttributeNumbers<A, std::int64_t>(a, *integers);
+  }
+  if (auto* reals = std::get_if<std::vector<double>>(&attribute.value))
+    AttributeNumbers<A, double>(a, *reals);
+}
+
+template <typename A>
+void Kernels(A& a, Of<A, Module>& module) {
+  a.List(module.kernels, kSmallestKernel, [&](auto& kernel) {
+    a.Text(kernel.name);
+    a.Text(kernel.debug_name);
+    a.List(kernel.attributes, kSmallestAttribute, [&](auto& attribute) { AttributeRecord(a, attribute); });
+    a.Number(kernel.flags);
+    a.Number(kernel.alignment);
+    a.List(kernel.also_written, sizeof(std::uint32_t), [&](auto& position) { a.Number(position); });
+  });
+}
+
+// The functions' code follows in the code section, in their order and without gaps.
+template <typename A>
+void Functions(A& a, Of<A, Module>& module, std::vector<std::uint32_t>& code_words) {
+  std::size_t index = 0;
+  a.List(module.functions, kSmallestFunction, [&](auto& function) {
+    a.Text(function.name);
+    a.List(function.inputs, kSmallestNamedType, [&](auto& input) {
+      a.Text(input.name);
+      TypeTree(a, input.type);
+    });
+    TypeTree(a, function.result);
+    Texts(a, function.output_names);
+    a.Number(function.register_count);
+    if constexpr (A::kReading) code_words.push_back(0);
+    a.Number(code_words[index++]);
+  });
+}
+
+// One list for each function, in their order.
+template <typename A>
+void Notes(A& a, Of<A, Module>& module) {
+  for (auto& function : module.functions) {
+    a.List(function.notes, kSmallestNote, [&](auto& note) {
+      a.Number(note.pc);
+      a.Text(note.text);
+    });
+  }
+}
+
+}  // namespace rewire::sections

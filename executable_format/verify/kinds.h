@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the flow analysis knows of a register: one bit for each thing that it may hold. Joining two paths is a
+// bitwise or, and a check asks whether what is needed is still possible; the tag says at run time whether it
+// is so.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "executable_format/types.h"
+
+namespace rewire::verify {
+
+using Kinds = std::uint8_t;
+
+inline constexpr Kinds kMayInteger = 1;
+inline constexpr Kinds kMayTensor = 2;
+inline constexpr Kinds kMayAdt = 4;
+inline constexpr Kinds kMayClosure = 8;
+inline constexpr Kinds kMayStorage = 16;
+inline constexpr Kinds kAnyKind = 31;
+// A tensor in it, or in its fields, may be writable. Without this bit every one is read-only on all paths.
+inline constexpr Kinds kMayWrite = 32;
+inline constexpr Kinds kMayUndefined = 64;
+
+// What a register can hold that was checked against `type`; without kMayWrite. An integer passes for a tensor
+// type that a one-element integer tensor could have.
+Kinds KindsOf(const Type& type);
+
+// "a tensor", "an integer or an ADT".
+std::string KindsText(Kinds kinds);
+
+}  // namespace rewire::verify

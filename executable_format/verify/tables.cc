@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <unordered_set>
+
+#include "base/checked_math.h"
+#include "executable_format/verify/context.h"
+
+namespace rewire::verify {
+namespace {
+
+Status CheckDevices(const Module& module, const FormatLimits& limits) {
+  const std::vector<DeviceEntry>& devices = module.devices;
+  if (devices.empty() || !(devices[0] == DeviceEntry{})) {
+    return Violation("device 0 is not the host, {cpu, 0}");
+  }
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    const DeviceEntry& device = devices[i];
+    if (device.type < 1 || device.id < 0) {
+      return Violation(fmt::format("device {} has type {} and id {}; types start at 1, ids at 0", i,
+                                   device.type, device.id));
+    }
+    if (!device.memory_scope.empty()) {
+      Status name = CheckName(fmt::format("the memory scope of device {}", i), device.memory_scope, limits);
+      if (!name) return name;
+    }
+    for (std::size_t j = 0; j < i; ++j) {
+      if (devices[j] == device) return Violation(fmt::format("devices {} and {} are the same", j, i));
+    }
+  }
+  return {};
+}
+
+// Every name of a table is good and there once. `name_of(i)` may be empty where `optional` says so.
+template <typename NameOf>
+Status CheckNames(std::string_view kind, std::size_t count, bool optional, const FormatLimits& limits,
+                  NameOf&& name_of) {
+  std::unordered_set<std::string_view> seen;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::string_view name = name_of(i);
+    if (name.empty() && optional) continue;
+    if (Status status = CheckName(fmt::format("{} {}", kind, i), name, limits); !status) return status;
+    if (!seen.insert(name).second)
+      return Violation(fmt::format("two entries of {} have the name '{}'", kind, name));
+  }
+  return {};
+}
+
+Status CheckDataConstant(const std::string& what, const Constant& constant) {
+  const std::optional<std::uint64_t> bytes = TensorBytes(constant.type.dtype, constant.type.dims);
+  if (!bytes || constant.raw_bytes != *bytes) {
+    return Violation(fmt::format("{} has {} bytes, its type {} takes {}", what, constant.raw_bytes,
+                                 TypeText(Type{{constant.type}}, {}),
+                                 bytes ? std::to_string(*bytes) : std::string("more than 2^63")));
+  }
+  return {};
+}
+
+Status CheckConstant(std::size_t index, const Module& module, const FormatLimits& limits) {
+  const Constant& constant = module.constants[index];
+  const std::string what = constant.name.empty() ? fmt::format("constant {}", index)
+                                                 : fmt::format("constant {} ('{}')", index, constant.name);
+  if (constant.type.kind != TypeKind::kTensor) return Violation(what + " is not of a tensor type");
+  if (Status type = CheckTensorType(what, module, constant.type, limits); !type) return type;
+  const bool stored = !constant.stored.view.empty() || constant.codec != kCodecNone;
+  if (stored && constant.kind != ConstantKind::kData) {
+    return Violation(what + " has bytes in the file, but its kind is not data");
+  }
+  if (constant.kind == ConstantKind::kParameter) {
+    if (constant.name.empty()) return Violation(what + " is a parameter without a name");
+    if (constant.raw_bytes != 0) return Violation(what + " is a parameter with a size; its type says all");
+    return {};
+  }
+  const bool is_static = constant.type.rank != kUnknownRank && constant.type.dtype != kUnknownDType &&
+                         constant.type.device != kAnyDevice;
+  bool dims_static = is_static;
+  for (Dim dim : constant.type.dims) dims_static = dims_static && dim >= 0;
+  if (!dims_static) {
+    return Violation(fmt::format("{} has type {}; only a parameter's may leave something open", what,
+                                 TypeText(Type{{constant.type}}, module.symbols)));
+  }
+  if (Status bytes = CheckDataConstant(what, constant); !bytes) return bytes;
+  if (constant.kind == ConstantKind::kData && constant.codec == kCodecNone &&
+      constant.stored.view.size() != constant.raw_bytes) {
+    return Violation(fmt::format("{} has {} bytes in the file, uncompressed it takes {}", what,
+                                 constant.stored.view.size(), constant.raw_bytes));
+  }
+  return {};
+}
+
+Status CheckKernel(std::size_t index, const KernelImport& kernel, const FormatLimits& limits) {
+  if (Status name = CheckName(fmt::format("kernel {}", index), kernel.name, limits); !name) return name;
+  const std::string what = fmt::format("kernel {} ('{}')", index, kernel.name);
+  if (!kernel.debug_name.empty()) {
+    if (Status name = CheckName("the debug name of " + what, kernel.debug_name, limits); !name) return name;
+  }
+  Status names = CheckNames("attribute of " + what, kernel.attributes.size(), false, limits,
+                            [&](std::size_t i) -> std::string_view { return kernel.attributes[i].name; });
+  if (!names) return names;
+  for (const Attribute& attribute : kernel.attributes) {
+    const auto* text = std::get_if<std::string>(&attribute.value);
+    if (text == nullptr) continue;
+    Status status = CheckText(fmt::format("attribute '{}' of {}", attribute.name, what), *text, limits);
+    if (!status) return status;
+  }
+  if ((kernel.flags & ~std::uint32_t{kKernelObjects}) != 0) {
+    return Violation(fmt::format("{} has unknown flags {:#x}", what, kernel.flags));
+  }
+  if (kernel.alignment != 0 && (!IsPowerOfTwo(kernel.alignment) || kernel.alignment > 4096)) {
+    return Violation(fmt::format("{} wants an alignment of {}; it is 0 or a power of two up to 4096", what,
+                                 kernel.alignment));
+  }
+  for (std::size_t i = 1; i < kernel.also_written.size(); ++i) {
+    if (kernel.also_written[i - 1] >= kernel.also_written[i]) {
+      return Violation(fmt::format("{} lists written arguments {} and {} in this order; they ascend", what,
+                                   kernel.also_written[i - 1], kernel.also_written[i]));
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Status CheckTables(const Module& module, const FormatLimits& limits) {
+  if (Status status = CheckLimit("constants", module.constants.size(), limits.constants); !status)
+    return status;
+  if (Status status = CheckLimit("kernels", module.kernels.size(), limits.kernels); !status) return status;
+  if (Status status = CheckLimit("functions", module.functions.size(), limits.functions); !status)
+    return status;
+  std::uint64_t words = 0;
+  for (const Function& function : module.functions) words += function.code.size();
+  if (Status status = CheckLimit("words of code", words, limits.code_words); !status) return status;
+
+  if (Status status = CheckDevices(module, limits); !status) return status;
+  Status symbols = CheckNames("symbol", module.symbols.size(), false, limits,
+                              [&](std::size_t i) -> std::string_view { return module.symbols[i]; });
+  if (!symbols) return symbols;
+  for (std::size_t i = 0; i < module.strings.size(); ++i) {
+    Status status = CheckText(fmt::format("string {}", i), module.strings[i], limits);
+    if (!status) return status;
+  }
+  Status keys = CheckNames("metadata", module.metadata.size(), false, limits,
+                           [&](std::size_t i) -> std::string_view { return module.metadata[i].first; });
+  if (!keys) return keys;
+  for (const auto& [key, value] : module.metadata) {
+    if (Status status = CheckText("metadata '" + key + "'", value, limits); !status) return status;
+  }
+  Status constants = CheckNames("constant", module.constants.size(), true, limits,
+                                [&](std::size_t i) -> std::string_view { return module.constants[i].name; });
+  if (!constants) return constants;
+  for (std::size_t i = 0; i < module.constants.size(); ++i) {
+    if (Status status = CheckConstant(i, module, limits); !status) return status;
+  }
+  for (std::size_t i = 0; i < module.kernels.size(); ++i) {
+    if (Status status = CheckKernel(i, module.kernels[i], limits); !status) return status;
+  }
+  return {};
+}
+
+}  // namespace rewire::verify

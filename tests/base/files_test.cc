@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "base/atomic_file.h"
+#include "base/mapped_file.h"
+
+namespace rewire {
+namespace {
+
+namespace fs = std::filesystem;
+
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    std::string pattern = (fs::temp_directory_path() / "rewire-files-XXXXXX").string();
+    path_ = mkdtemp(pattern.data());
+  }
+  ~TemporaryFolder() { fs::remove_all(path_); }
+  std::string operator/(std::string_view name) const { return (path_ / name).string(); }
+  std::size_t file_count() const {
+    return static_cast<std::size_t>(std::distance(fs::directory_iterator(path_), fs::directory_iterator()));
+  }
+
+ private:
+  fs::path path_;
+};
+
+Span<const std::byte> Bytes(std::string_view text) {
+  return {reinterpret_cast<const std::byte*>(text.data()), text.size()};
+}
+std::string Text(Span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+TEST_CASE("a file written atomically reads back, mapped and copied") {
+  TemporaryFolder folder;
+  const std::string path = folder / "file";
+  REQUIRE(WriteFileAtomically(path, Bytes("first")));
+  REQUIRE(WriteFileAtomically(path, Bytes("second, longer")));
+  CHECK(folder.file_count() == 1);
+  CHECK(Text(MapFile(path)->view) == "second, longer");
+  Result<SharedBytes> copy = ReadFile(path);
+  REQUIRE(copy);
+  CHECK(Text(copy->view) == "second, longer");
+  CHECK(reinterpret_cast<std::uintptr_t>(copy->view.data()) % 64 == 0);
+}
+
+TEST_CASE("a mapping outlives its file's name") {
+  TemporaryFolder folder;
+  const std::string path = folder / "file";
+  REQUIRE(WriteFileAtomically(path, Bytes("content")));
+  Result<SharedBytes> mapped = MapFile(path);
+  REQUIRE(mapped);
+  fs::remove(path);
+  CHECK(Text(mapped->view) == "content");
+}
+
+TEST_CASE("an empty file is empty bytes") {
+  TemporaryFolder folder;
+  const std::string path = folder / "file";
+  REQUIRE(WriteFileAtomically(path, {}));
+  CHECK(MapFile(path)->view.empty());
+  CHECK(ReadFile(path)->view.empty());
+}
+
+TEST_CASE("a pipe is read to its end") {
+  int ends[2];
+  REQUIRE(pipe(ends) == 0);
+  const std::string content(40000, 'x');
+  REQUIRE(write(ends[1], content.data(), content.size()) == static_cast<ssize_t>(content.size()));
+  close(ends[1]);
+  const std::string path = "/dev/fd/" + std::to_string(ends[0]);
+  CHECK(Text(ReadFile(path)->view) == content);
+  close(ends[0]);
+}
+
+TEST_CASE("an uncommitted file leaves the old one and nothing else") {
+  TemporaryFolder folder;
+  const std::string path = folder / "file";
+  REQUIRE(WriteFileAtomically(path, Bytes("old")));
+  {
+    Result<AtomicFile> file = AtomicFile::Create(path);
+    REQUIRE(file);
+    REQUIRE(file->Write(Bytes("new")));
+    CHECK(folder.file_count() == 2);
+  }
+  CHECK(folder.file_count() == 1);
+  CHECK(Text(ReadFile(path)->view) == "old");
+}
+
+TEST_CASE("file errors name path and reason") {
+  TemporaryFolder folder;
+  const std::string missing = folder / "missing";
+  for (const Result<SharedBytes>& result : {MapFile(missing), ReadFile(missing)}) {
+    REQUIRE_FALSE(result);
+    CHECK(result.error().code() == StatusCode::kNotFound);
+    CHECK(result.error().message() == "cannot open '" + missing + "': No such file or directory");
+  }
+  Result<SharedBytes> directory = ReadFile(folder / ".");
+  REQUIRE_FALSE(directory);
+  CHECK(directory.error().code() == StatusCode::kIo);
+  CHECK(directory.error().message() == "cannot read '" + (folder / ".") + "': Is a directory");
+
+  Status nowhere = WriteFileAtomically(missing + "/file", Bytes("x"));
+  REQUIRE_FALSE(nowhere);
+  CHECK(nowhere.error().message() == "cannot write '" + missing + "/file': No such file or directory");
+}
+
+TEST_CASE("a full disk is an error with path and reason") {
+  Status status = WriteFileAtomically("/dev/full", Bytes("x"));
+  REQUIRE_FALSE(status);
+  CHECK(status.error().code() == StatusCode::kIo);
+  CHECK(status.error().message() == "cannot write '/dev/full': No space left on device");
+}
+
+TEST_CASE("a written file has the umask's mode") {
+  TemporaryFolder folder;
+  const std::string path = folder / "file";
+  const mode_t old = umask(022);
+  REQUIRE(WriteFileAtomically(path, Bytes("x")));
+  umask(old);
+  struct stat info;
+  REQUIRE(stat(path.c_str(), &info) == 0);
+  CHECK((info.st_mode & 0777) == 0644);
+}
+
+}  // namespace
+}  // namespace rewire

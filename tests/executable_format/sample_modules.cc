@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/executable_format/sample_modules.h"
+
+#include <cstring>
+#include <memory>
+#include <utility>
+
+#include "executable_format/code_writer.h"
+
+namespace rewire::test {
+namespace {
+
+constexpr CodeWriter::Reg kNoReg = kNone;
+
+Function MakeFunction(std::string name, std::vector<NamedType> inputs, Type result, std::uint32_t registers,
+                      CodeWriter& code) {
+  Function function;
+  function.name = std::move(name);
+  function.inputs = std::move(inputs);
+  function.result = std::move(result);
+  const std::size_t leaves = Leaves(function.result).size();
+  for (std::size_t i = 0; i < leaves; ++i) function.output_names.push_back("out" + std::to_string(i));
+  function.register_count = registers;
+  function.code = *code.Finish();
+  return function;
+}
+
+KernelImport Kernel(std::string name) {
+  KernelImport kernel;
+  kernel.name = std::move(name);
+  return kernel;
+}
+
+// Returns its input.
+Module Identity() {
+  Module module;
+  CodeWriter code;
+  code.Ret(0);
+  module.functions = {
+      MakeFunction("main", {{"x", TensorType(kFloat32, {2})}}, TensorType(kFloat32, {2}), 1, code)};
+  return module;
+}
+
+// y = x + w with w in the file, and a source note.
+Module AddConstant() {
+  Module module;
+  module.constants = {DataConstant("w", TensorType(kFloat32, {4}), {1, 2, 3, 4})};
+  KernelImport add = Kernel("rewire.add");
+  add.debug_name = "fused_add";
+  add.attributes = {{"axis", std::int64_t{-1}},
+                    {"alpha", 0.5},
+                    {"mode", std::string("numpy")},
+                    {"pads", std::vector<std::int64_t>{0, 1}},
+                    {"scales", std::vector<double>{1.0, 2.0}}};
+  add.alignment = 64;
+  module.kernels = {add};
+  CodeWriter code;
+  code.LoadConst(0, 1);
+  code.AllocStorage(kNoReg, 64, kFloat32, 0, 2, {4});
+  code.AllocTensor(2, kNoReg, kFloat32, 3, {4});
+  const std::uint32_t call = code.pc();
+  code.InvokePacked(0, 1, kNoReg, {0, 1, 3});
+  code.Kill(2);
+  code.Ret(3);
+  const Type vector = TensorType(kFloat32, {4});
+  module.functions = {MakeFunction("main", {{"x", vector}}, vector, 4, code)};
+  module.functions[0].notes = {{call, "Add_3"}};
+  module.metadata = {{"producer", "sample_modules"}, {"model", "gr\xC3\xBC\xC3\x9F"}};
+  return module;
+}
+
+// A loop, a branch, ADTs, closures and calls: every opcode that control takes.
+Module Control() {
+  Module module;
+  module.strings = {"the list is empty"};
+  const Type integer = SimpleType(TypeKind::kInteger);
+  const Type value = SimpleType(TypeKind::kValue);
+
+  CodeWriter loop;  // counts to n
+  auto again = loop.NewLabel(), body = loop.NewLabel(), done = loop.NewLabel();
+  loop.LoadConsti(0, 1);
+  loop.Bind(again);
+  loop.If(1, 0, done, body);
+  loop.Bind(body);
+  loop.Invoke(1, 1, {1});
+  loop.Goto(again);
+  loop.Bind(done);
+  loop.Ret(1);
+  module.functions.push_back(MakeFunction("count", {{"n", integer}}, integer, 2, loop));
+
+  module.kernels = {Kernel("test.increment"), Kernel("rewire.seq.append")};
+  module.kernels[1].flags = kKernelObjects;
+  module.kernels[1].also_written = {0};
+  CodeWriter increment;
+  increment.InvokePacked(0, 0, 1, {0});
+  increment.Ret(1);
+  module.functions.push_back(MakeFunction("increment", {{"i", integer}}, integer, 2, increment));
+
+  CodeWriter head;  // the first field of a cell with tag 1
+  auto cell = head.NewLabel(), empty = head.NewLabel();
+  head.GetTag(0, 1);
+  head.LoadConsti(1, 2);
+  head.If(1, 2, cell, empty);
+  head.Bind(empty);
+  head.Fatal(0);
+  head.Bind(cell);
+  head.GetField(0, 0, 1);
+  head.Ret(1);
+  module.functions.push_back(MakeFunction("head", {{"list", value}}, value, 3, head));
+
+  CodeWriter main;
+  main.LoadConsti(7, 1);
+  main.AllocADT(0, 2, {});
+  main.AllocADT(1, 3, {1, 2});
+  main.AllocClosure(2, 4, {3});
+  main.InvokeClosure(4, 5, {});
+  main.Move(5, 6);
+  main.AllocADT(0, 7, {0, 6});
+  main.Ret(7);
+  const Type matrix = TensorType(kFloat32, {SymbolDim(0), kUnknownDim});
+  module.symbols = {"N"};
+  module.functions.push_back(MakeFunction("main", {{"x", matrix}}, AdtType(0, {matrix, value}), 8, main));
+  return module;
+}
+
+// Shapes that are computed, a second device, a parameter and a constant that __init fills.
+Module Shapes() {
+  Module module;
+  module.devices.push_back({kDLCPU, 1, "scratch"});
+  module.symbols = {"N"};
+  const Type weight = TensorType(kFloat32, {2, 2});
+  Constant parameter;
+  parameter.kind = ConstantKind::kParameter;
+  parameter.name = "weight";
+  parameter.type = weight.nodes[0];
+  Constant packed;
+  packed.kind = ConstantKind::kComputed;
+  packed.name = "weight.packed";
+  packed.type = weight.nodes[0];
+  packed.raw_bytes = 16;
+  module.constants = {parameter, packed};
+  module.kernels = {Kernel("test.pack"), Kernel("test.scale")};
+
+  CodeWriter init;
+  init.LoadConst(0, 0);
+  init.AllocStorage(kNoReg, 64, kFloat32, 0, 1, {2, 2});
+  init.AllocTensor(1, kNoReg, kFloat32, 2, {2, 2});
+  init.InvokePacked(0, 1, kNoReg, {0, 2});
+  init.AllocADT(0, 3, {2});
+  init.Ret(3);
+  module.functions.push_back(MakeFunction(kInitFunction, {}, AdtType(0, {weight}), 4, init));
+
+  CodeWriter main;
+  main.LoadConst(1, 1);
+  main.ShapeOf(0, 2);
+  main.LoadConsti(4096, 3);
+  main.AllocStorage(3, 64, kFloat32, 1, 4, {});
+  main.LoadConsti(0, 5);
+  main.AllocTensorReg(4, 5, 2, kFloat32, 6);
+  main.InvokePacked(1, 1, kNoReg, {0, 1, 6});
+  main.ReshapeTensor(6, 2, 7);
+  main.DeviceCopy(7, 1, 0, 8);
+  main.Ret(8);
+  const Type rows = TensorType(kFloat32, {SymbolDim(0), 2});
+  module.functions.push_back(MakeFunction("main", {{"x", rows}}, rows, 9, main));
+  return module;
+}
+
+}  // namespace
+
+Constant DataConstant(std::string name, Type type, const std::vector<float>& values) {
+  auto owner = std::make_shared<std::vector<float>>(values);
+  Constant constant;
+  constant.name = std::move(name);
+  constant.type = type.nodes[0];
+  constant.raw_bytes = owner->size() * sizeof(float);
+  constant.stored.view = {reinterpret_cast<const std::byte*>(owner->data()), owner->size() * sizeof(float)};
+  constant.stored.owner = std::move(owner);
+  return constant;
+}
+
+std::vector<SampleModule> SampleModules() {
+  return {{"identity", Identity()},
+          {"add_constant", AddConstant()},
+          {"control", Control()},
+          {"shapes", Shapes()}};
+}
+
+}  // namespace rewire::test

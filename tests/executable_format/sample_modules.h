@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Well-formed modules that between them use every opcode, section and record of the format.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "executable_format/module.h"
+
+namespace rewire::test {
+
+struct SampleModule {
+  std::string name;  // file name without its ending
+  Module module;
+};
+
+std::vector<SampleModule> SampleModules();
+
+// A data constant that owns `values`' bytes.
+Constant DataConstant(std::string name, Type type, const std::vector<float>& values);
+
+}  // namespace rewire::test

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vm/thread_pool.h"
+
+#include <algorithm>
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <thread>
+#include <vector>
+
+namespace rewire {
+namespace {
+
+// Counts how often each element of a range was visited, and the shortest range.
+struct Visits {
+  explicit Visits(std::size_t size) : counts(size) {}
+  std::vector<std::atomic<int>> counts;
+  std::atomic<std::int64_t> shortest{std::numeric_limits<std::int64_t>::max()};
+
+  static void Body(void* data, std::int64_t begin, std::int64_t end) {
+    auto* visits = static_cast<Visits*>(data);
+    for (std::int64_t i = begin; i < end; ++i) ++visits->counts[static_cast<std::size_t>(i)];
+    std::int64_t shortest = visits->shortest;
+    while (end - begin < shortest && !visits->shortest.compare_exchange_weak(shortest, end - begin)) {
+    }
+  }
+  bool AllOnce() const {
+    for (const auto& count : counts) {
+      if (count != 1) return false;
+    }
+    return true;
+  }
+};
+
+TEST_CASE("every element is visited once, in ranges of at least the grain") {
+  for (std::int32_t threads : {1, 2, 3, 8}) {
+    const std::shared_ptr<ThreadPool> pool = ThreadPool::Make(threads);
+    CHECK(pool->thread_count() == threads);
+    for (std::size_t size : {0, 1, 2, 7, 64, 1000}) {
+      for (std::int64_t grain : {0, 1, 3, 100, 5000}) {
+        Visits visits(size);
+        pool->ParallelFor(0, static_cast<std::int64_t>(size), grain, &Visits::Body, &visits);
+        CHECK(visits.AllOnce());
+        if (static_cast<std::int64_t>(size) >= grain && size != 0) CHECK(visits.shortest >= grain);
+      }
+    }
+  }
+}
+
+TEST_CASE("an empty or backward range runs nothing, the widest range does not overflow") {
+  const std::shared_ptr<ThreadPool> pool = ThreadPool::Make(4);
+  std::atomic<int> calls{0};
+  const auto count = [](void* data, std::int64_t, std::int64_t) { ++*static_cast<std::atomic<int>*>(data); };
+  pool->ParallelFor(5, 5, 1, count, &calls);
+  pool->ParallelFor(5, -5, 1, count, &calls);
+  CHECK(calls == 0);
+
+  struct Sum {
+    std::mutex mutex;
+    std::uint64_t elements = 0;
+    std::int64_t least = 0, most = 0;
+  } sum;
+  pool->ParallelFor(
+      std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::int64_t>::max(), 1,
+      [](void* data, std::int64_t begin, std::int64_t end) {
+        auto* total = static_cast<Sum*>(data);
+        const std::lock_guard<std::mutex> lock(total->mutex);
+        total->elements += static_cast<std::uint64_t>(end) - static_cast<std::uint64_t>(begin);
+        total->least = std::min(total->least, begin);
+        total->most = std::max(total->most, end);
+      },
+      &sum);
+  CHECK(sum.elements == std::numeric_limits<std::uint64_t>::max());
+  CHECK(sum.least == std::numeric_limits<std::int64_t>::min());
+  CHECK(sum.most == std::numeric_limits<std::int64_t>::max());
+}
+
+TEST_CASE("workers and caller share the work") {
+  const std::shared_ptr<ThreadPool> pool = ThreadPool::Make(2);
+  struct Meeting {
+    std::mutex mutex;
+    std::set<std::thread::id> threads;
+    std::atomic<int> arrived{0};
+  } meeting;
+  // Each of the two ranges waits for the other: only two threads can get past.
+  pool->ParallelFor(
+      0, 2, 1,
+      [](void* data, std::int64_t, std::int64_t) {
+        auto* m = static_cast<Meeting*>(data);
+        {
+          const std::lock_guard<std::mutex> lock(m->mutex);
+          m->threads.insert(std::this_thread::get_id());
+        }
+        ++m->arrived;
+        while (m->arrived < 2) std::this_thread::yield();
+      },
+      &meeting);
+  CHECK(meeting.threads.size() == 2);
+  CHECK(meeting.threads.count(std::this_thread::get_id()) == 1);
+}
+
+TEST_CASE("a call from inside a body runs serially on the same thread") {
+  const std::shared_ptr<ThreadPool> pool = ThreadPool::Make(4);
+  struct Nested {
+    ThreadPool* pool;
+    std::atomic<int> foreign{0};
+    std::atomic<int> inner_ranges{0};
+    std::atomic<int> outer_ranges{0};
+  } nested{pool.get()};
+  pool->ParallelFor(
+      0, 16, 1,
+      [](void* data, std::int64_t, std::int64_t) {
+        struct Call {
+          Nested* nested;
+          std::thread::id thread;
+        } call{static_cast<Nested*>(data), std::this_thread::get_id()};
+        ++call.nested->outer_ranges;
+        call.nested->pool->ParallelFor(
+            0, 100, 1,
+            [](void* inner, std::int64_t, std::int64_t) {
+              auto* c = static_cast<Call*>(inner);
+              ++c->nested->inner_ranges;
+              if (c->thread != std::this_thread::get_id()) {
+                ++c->nested->foreign;
+              }
+            },
+            &call);
+      },
+      &nested);
+  CHECK(nested.foreign == 0);
+  CHECK(nested.inner_ranges == nested.outer_ranges);
+}
+
+TEST_CASE("several callers at once each get all of their work done") {
+  const std::shared_ptr<ThreadPool> pool = ThreadPool::Make(3);
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> callers;
+  for (int c = 0; c < 4; ++c) {
+    callers.emplace_back([&] {
+      for (int round = 0; round < 300; ++round) {
+        Visits visits(static_cast<std::size_t>(1 + round % 50));
+        pool->ParallelFor(0, static_cast<std::int64_t>(visits.counts.size()), 1, &Visits::Body, &visits);
+        if (!visits.AllOnce()) ++wrong;
+      }
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+  CHECK(wrong == 0);
+}
+
+TEST_CASE("the serial pool runs one range on the calling thread") {
+  const std::shared_ptr<ThreadPool> pool = ThreadPool::Serial();
+  CHECK(pool->thread_count() == 1);
+  Visits visits(10);
+  pool->ParallelFor(0, 10, 1, &Visits::Body, &visits);
+  CHECK(visits.AllOnce());
+  CHECK(visits.shortest == 10);
+}
+
+}  // namespace
+}  // namespace rewire

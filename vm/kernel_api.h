@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// The table of functions that kernels call back (vm/kernel/kernel.h), as this process provides it.
+#pragma once
+
+#include "base/export.h"
+#include "vm/kernel/kernel.h"
+
+namespace rewire {
+
+// Static storage. What the loader writes into a library's `__rewire_kernel_api`, and what a host hands to
+// kernels that it links statically.
+REWIRE_API const RewireKernelApi* KernelApi();
+
+}  // namespace rewire

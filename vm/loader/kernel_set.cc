@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vm/loader/kernel_set.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/near_names.h"
+#include "vm/loader/factory.h"
+#include "vm/loader/kernel_table.h"
+
+namespace rewire {
+namespace {
+
+// One function of the host.
+class HostFunction : public KernelSource {
+ public:
+  HostFunction(std::string name, PackedFunction function)
+      : name_(std::move(name)), function_(std::move(function)) {}
+
+  Found Find(const std::string& name) const override { return name == name_ ? Found{function_} : Found{}; }
+  std::vector<std::string> Names() const override { return {name_}; }
+  std::string Description() const override { return "functions of the host"; }
+
+ private:
+  std::string name_;
+  PackedFunction function_;
+};
+
+class StaticTable : public KernelSource {
+ public:
+  StaticTable(const RewireKernelTable& table, std::string description)
+      : index_(table), description_(std::move(description)) {}
+
+  Found Find(const std::string& name) const override {
+    const RewireKernelEntry* entry = index_.Find(name);
+    if (entry == nullptr) return {};
+    PackedFunction function;
+    function.call = entry->function;
+    return {std::move(function), entry->is_factory != 0};
+  }
+  std::vector<std::string> Names() const override { return index_.Names(); }
+  std::string Description() const override { return description_; }
+
+ private:
+  KernelTableIndex index_;
+  std::string description_;
+};
+
+}  // namespace
+
+KernelSet::KernelSet() = default;
+
+void KernelSet::AddFunction(const std::string& name, PackedFunction function) {
+  AddSource(std::make_shared<HostFunction>(name, std::move(function)));
+}
+
+void KernelSet::AddTable(const RewireKernelTable& table, const std::string& description) {
+  AddSource(std::make_shared<StaticTable>(table, description));
+}
+
+void KernelSet::AddSource(std::shared_ptr<const KernelSource> source) {
+  sources_.push_back(std::move(source));
+}
+
+Result<PackedFunction> KernelSet::Resolve(const KernelImport& import) const {
+  for (auto source = sources_.rbegin(); source != sources_.rend(); ++source) {
+    KernelSource::Found found = (*source)->Find(import.name);
+    if (!found.function) continue;
+    if (!found.is_factory && import.attributes.empty()) return std::move(found.function);
+    return MakeFromFactory(found.function, import, (*source)->Description());
+  }
+
+  std::string places;
+  std::vector<std::string> names;
+  std::vector<std::string> listed;
+  for (const auto& source : sources_) {
+    std::vector<std::string> offered = source->Names();
+    names.insert(names.end(), std::make_move_iterator(offered.begin()),
+                 std::make_move_iterator(offered.end()));
+    std::string description = source->Description();
+    if (std::find(listed.begin(), listed.end(), description) != listed.end()) continue;
+    places += (places.empty() ? "" : ", ") + description;
+    listed.push_back(std::move(description));
+  }
+  if (places.empty()) {
+    return Fail(StatusCode::kNotFound, "kernel '" + import.name + "': no kernels have been added to search");
+  }
+  return Fail(StatusCode::kNotFound,
+              "kernel '" + import.name + "' is not in: " + places + DidYouMean(import.name, names));
+}
+
+}  // namespace rewire

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vm/loader/kernel_table.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <string_view>
+
+namespace rewire {
+
+KernelTableIndex::KernelTableIndex(const RewireKernelTable& table) {
+  sorted_.reserve(table.count);
+  for (std::uint32_t i = 0; i < table.count; ++i) {
+    const RewireKernelEntry& entry = table.entries[i];
+    if (entry.name != nullptr && entry.function != nullptr) sorted_.push_back(&entry);
+  }
+  std::stable_sort(sorted_.begin(), sorted_.end(),
+                   [](const RewireKernelEntry* a, const RewireKernelEntry* b) {
+                     return std::string_view(a->name) < b->name;
+                   });
+}
+
+const RewireKernelEntry* KernelTableIndex::Find(const std::string& name) const {
+  const auto after = std::upper_bound(
+      sorted_.begin(), sorted_.end(), std::string_view(name),
+      [](std::string_view wanted, const RewireKernelEntry* entry) { return wanted < entry->name; });
+  if (after == sorted_.begin()) return nullptr;
+  const RewireKernelEntry* entry = *(after - 1);
+  return name == entry->name ? entry : nullptr;
+}
+
+std::vector<std::string> KernelTableIndex::Names() const {
+  std::vector<std::string> names;
+  names.reserve(sorted_.size());
+  for (const RewireKernelEntry* entry : sorted_) names.emplace_back(entry->name);
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  return names;
+}
+
+}  // namespace rewire
