@@ -16,6 +16,7 @@
 #include "base/status.h"
 #include "executable_format/executable.h"
 #include "vm/allocator.h"
+#include "vm/device/device_api.h"
 #include "vm/limits.h"
 #include "vm/loader/kernel_set.h"
 #include "vm/thread_pool.h"
@@ -40,6 +41,11 @@ struct LogSink {
   void* context = nullptr;
   void (*write)(void* context, const char* message, std::size_t size) = nullptr;
 };
+
+// What a tensor's memory holds before it is written: whatever lay there, zeroes (for untrusted programs,
+// which could otherwise read what an earlier run left), or a pattern that shows reads of unwritten memory
+// (for tests).
+enum class StorageFill : std::uint8_t { kUndefined, kZero, kPoison };
 
 struct LinkOptions {
   KernelSet kernels;

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vm/memory/object_heap.h"
+
+#include <cstring>
+
+namespace rewire {
+namespace {
+
+std::uint64_t PooledBytes(const Object* object) {
+  switch (object->type_index) {
+    case kTensorKind:
+      return TensorObject::Bytes(static_cast<const TensorObject*>(object)->capacity);
+    case kStorageKind:
+      return sizeof(StorageObject);
+    default:
+      return TupleObject::Bytes(static_cast<const TupleObject*>(object)->count);
+  }
+}
+
+MemoryAccount* AccountOf(const Object* object) {
+  switch (object->type_index) {
+    case kTensorKind:
+      return static_cast<const TensorObject*>(object)->account;
+    case kStorageKind:
+      return static_cast<const StorageObject*>(object)->account;
+    case kAdtKind:
+    case kClosureKind:
+      return static_cast<const TupleObject*>(object)->account;
+    default:
+      return nullptr;  // a foreign object
+  }
+}
+
+}  // namespace
+
+TupleObject* ObjectHeap::NewTuple(std::int32_t kind, std::uint32_t tag, std::uint32_t count) {
+  auto* tuple = static_cast<TupleObject*>(pool_.Take(TupleObject::Bytes(count)));
+  if (tuple == nullptr) return nullptr;
+  InitLocal(tuple, kind);
+  tuple->tag = tag;
+  tuple->count = count;
+  tuple->account = account_;
+  tuple->next = nullptr;
+  return tuple;
+}
+
+bool ObjectHeap::TakeNewMemory(StorageObject* storage, const char* scope) {
+  if (storage->device_api != nullptr) {
+    const std::uint64_t bytes = BlockPool::BlockBytes(storage->size);
+    storage->block_bytes = bytes;
+    for (std::size_t i = 0; i < device_blocks_.size(); ++i) {
+      const DeviceBlock& free = device_blocks_[i];
+      if (free.api != storage->device_api || free.bytes != bytes ||
+          free.device.device_id != storage->device.device_id) {
+        continue;
+      }
+      storage->block = free.block;
+      device_blocks_[i] = device_blocks_.back();
+      device_blocks_.pop_back();
+      break;
+    }
+    if (storage->block == nullptr) {
+      if (!account_->Charge(bytes)) return false;
+      const DeviceApi* api = storage->device_api;
+      storage->block = api->allocate(api->context, storage->device, bytes, storage->alignment, scope);
+      if (storage->block == nullptr) {
+        account_->Refund(bytes);
+        return false;
+      }
+    }
+    storage->data = storage->block;
+    if (storage->device_api->host_addressable) Fill(storage);
+    return true;
+  }
+  // The pool's own alignment serves nearly everyone; more is bought with room.
+  std::uint64_t bytes = storage->size;
+  const bool over_aligned = storage->alignment > BlockPool::BlockAlignment(BlockPool::BlockBytes(bytes));
+  if (over_aligned) bytes += storage->alignment;
+  void* block = pool_.Take(bytes);
+  if (block == nullptr) return false;
+  storage->block = block;
+  storage->block_bytes = BlockPool::BlockBytes(bytes);
+  const std::uint64_t mask = over_aligned ? storage->alignment - 1 : 0;
+  storage->data = reinterpret_cast<void*>((reinterpret_cast<std::uintptr_t>(block) + mask) & ~mask);
+  if (__builtin_expect(fill_ != StorageFill::kUndefined, 0)) Fill(storage);
+  return true;
+}
+
+void ObjectHeap::Fill(StorageObject* storage) {
+  switch (fill_) {
+    case StorageFill::kUndefined:
+      return;
+    case StorageFill::kZero:
+      std::memset(storage->data, 0, storage->size);
+      return;
+    case StorageFill::kPoison:
+      std::memset(storage->data, 0xCB, storage->size);
+      return;
+  }
+}
+
+void ObjectHeap::Recycle(StorageObject* storage) {
+  if (storage->block != nullptr) {
+    if (storage->device_api != nullptr) {
+      device_blocks_.push_back({storage->device_api, storage->device, storage->block_bytes, storage->block});
+    } else {
+      pool_.Give(storage->block, storage->block_bytes);
+    }
+  }
+  if (storage->release != nullptr) storage->release(storage->release_context);
+  pool_.Give(storage, sizeof(StorageObject));
+}
+
+void ObjectHeap::Recycle(TensorObject* tensor) {
+  StorageObject* storage = tensor->storage;
+  pool_.Give(tensor, TensorObject::Bytes(tensor->capacity));
+  if (storage != nullptr) ReleaseField(storage);
+}
+
+// The blocks of an object that leaves the VM no longer count as the pool's live ones, and the other way
+// round.
+void ObjectHeap::ForgetBlocks(Object* object) {
+  pool_.Forget(PooledBytes(object));
+  if (object->type_index != kStorageKind) return;
+  auto* storage = static_cast<StorageObject*>(object);
+  if (storage->block != nullptr && storage->device_api == nullptr) pool_.Forget(storage->block_bytes);
+}
+
+void ObjectHeap::RememberBlocks(Object* object) {
+  pool_.Remember(PooledBytes(object));
+  if (object->type_index != kStorageKind) return;
+  auto* storage = static_cast<StorageObject*>(object);
+  if (storage->block != nullptr && storage->device_api == nullptr) pool_.Remember(storage->block_bytes);
+}
+
+// The VM's last reference has gone, but somebody outside holds the object: from now on all references are
+// strong.
+void ObjectHeap::LetGo(Object* object) {
+  object->local = 1;  // the VM's strong reference, about to be dropped, stands for one
+  Share(MakeAny(object->type_index, object));
+  DropStrong(object);
+}
+
+void ObjectHeap::ReleaseField(Object* object) {
+  if (object->local < kShared) {
+    if (--object->local != 0) return;
+  } else if (object->local == kUncounted) {
+    return;
+  } else if (AccountOf(object) == account_ && object->strong() == 1) {
+    RememberBlocks(object);  // the last reference of a shared object is ours: it is a local one again
+  } else {
+    DropStrong(object);
+    return;
+  }
+  if (object->strong() != 1) {
+    LetGo(object);
+    return;
+  }
+  switch (object->type_index) {
+    case kTensorKind:
+      Recycle(static_cast<TensorObject*>(object));
+      return;
+    case kStorageKind:
+      Recycle(static_cast<StorageObject*>(object));
+      return;
+    default: {
+      auto* tuple = static_cast<TupleObject*>(object);
+      tuple->next = pending_;
+      pending_ = tuple;
+    }
+  }
+}
+
+void ObjectHeap::Drain() {
+  while (pending_ != nullptr) {
+    TupleObject* tuple = pending_;
+    pending_ = tuple->next;
+    for (std::uint32_t i = 0; i < tuple->count; ++i) {
+      const RewireFFIAny& field = tuple->fields()[i];
+      if (IsObjectKind(field.type_index)) ReleaseField(ObjectOf(field));
+    }
+    pool_.Give(tuple, TupleObject::Bytes(tuple->count));
+  }
+}
+
+void ObjectHeap::ReleaseLast(Object* object) {
+  object->local = 1;  // ReleaseField takes the last one away
+  ReleaseField(object);
+  Drain();
+}
+
+void ObjectHeap::ReleaseShared(Object* object) {
+  ReleaseField(object);
+  Drain();
+}
+
+void ObjectHeap::Share(const RewireFFIAny& value) {
+  if (!IsObjectKind(value.type_index)) return;
+  TupleObject* open = nullptr;  // shared tuples whose fields are still to be shared
+  auto share = [this, &open](Object* object) {
+    if (object->local >= kShared) return;
+    ForgetBlocks(object);
+    if (object->local > 1) object->AddStrong(object->local - 1);
+    object->local = kShared;
+    if (IsTupleKind(object->type_index)) {
+      auto* tuple = static_cast<TupleObject*>(object);
+      tuple->next = open;
+      open = tuple;
+    } else if (object->type_index == kTensorKind) {
+      StorageObject* storage = static_cast<TensorObject*>(object)->storage;
+      if (storage == nullptr || storage->local >= kShared) return;
+      ForgetBlocks(storage);
+      if (storage->local > 1) storage->AddStrong(storage->local - 1);
+      storage->local = kShared;
+    }
+  };
+  share(ObjectOf(value));
+  while (open != nullptr) {
+    TupleObject* tuple = open;
+    open = tuple->next;
+    for (std::uint32_t i = 0; i < tuple->count; ++i) {
+      if (IsObjectKind(tuple->fields()[i].type_index)) share(ObjectOf(tuple->fields()[i]));
+    }
+  }
+}
+
+void ObjectHeap::Trim() {
+  pool_.Trim();
+  for (const DeviceBlock& free : device_blocks_) {
+    free.api->deallocate(free.api->context, free.device, free.block);
+    account_->Refund(free.bytes);
+  }
+  device_blocks_.clear();
+}
+
+}  // namespace rewire

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// ObjectHeap: makes, counts and reuses the objects of one VM. See objects.h for the three modes of counting.
+//
+// One thread at a time. Functions that return null did so because of the byte limit or the allocator.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/span.h"
+#include "vm/device/device_api.h"
+#include "vm/memory/block_pool.h"
+#include "vm/memory/memory_account.h"
+#include "vm/objects.h"
+#include "vm/program.h"
+
+namespace rewire {
+
+class ObjectHeap {
+ public:
+  ObjectHeap(MemoryAccount* account, StorageFill fill) : account_(account), pool_(account), fill_(fill) {}
+  ~ObjectHeap() { Trim(); }
+
+  // New objects have one local reference, the caller's. The tensor's flags, storage and dims are the caller's
+  // to set.
+  TensorObject* NewTensor(std::uint32_t rank) {
+    const std::uint32_t capacity = rank <= kUsualRank ? kUsualRank : rank;
+    auto* tensor = static_cast<TensorObject*>(pool_.Take(TensorObject::Bytes(capacity)));
+    if (__builtin_expect(tensor == nullptr, 0)) return nullptr;
+    InitLocal(tensor, kTensorKind);
+    tensor->capacity = capacity;
+    tensor->account = account_;
+    return tensor;
+  }
+  // Reserves; TakeMemory gives it memory.
+  StorageObject* NewStorage(std::uint64_t size, std::uint64_t alignment, DLDevice device,
+                            const DeviceApi* api) {
+    auto* storage = static_cast<StorageObject*>(pool_.Take(sizeof(StorageObject)));
+    if (__builtin_expect(storage == nullptr, 0)) return nullptr;
+    InitLocal(storage, kStorageKind);
+    storage->data = nullptr;
+    storage->size = size;
+    storage->alignment = alignment;
+    storage->device = device;
+    storage->block = nullptr;
+    storage->account = account_;
+    storage->device_api = api;
+    storage->release = nullptr;
+    return storage;
+  }
+  // True when the storage has memory afterwards. `scope` is the device's memory scope.
+  bool TakeMemory(StorageObject* storage, const char* scope) {
+    return __builtin_expect(storage->data != nullptr, 0) || TakeNewMemory(storage, scope);
+  }
+  // Fields are the caller's to set (all of them, before anything else happens to the heap).
+  TupleObject* NewTuple(std::int32_t kind, std::uint32_t tag, std::uint32_t count);
+
+  static void Retain(const RewireFFIAny& value) {
+    if (!IsObjectKind(value.type_index)) return;
+    Object* object = ObjectOf(value);
+    if (__builtin_expect(object->local < kShared, 1)) {
+      ++object->local;
+    } else if (object->local == kShared) {
+      object->AddStrong();
+    }
+  }
+  void Release(const RewireFFIAny& value) {
+    if (IsObjectKind(value.type_index)) Release(ObjectOf(value));
+  }
+  void Release(Object* object) {
+    if (__builtin_expect(object->local < kShared, 1)) {
+      if (--object->local == 0) ReleaseLast(object);
+    } else if (object->local == kShared) {
+      ReleaseShared(object);
+    }
+  }
+
+  // Makes a value and everything it refers to shared, before it leaves the VM. Local references that
+  // registers hold become strong ones.
+  void Share(const RewireFFIAny& value);
+
+  void EndOfCall() { pool_.TrimToPeak(); }
+  void Trim();
+
+  BlockPool& pool() { return pool_; }
+  MemoryAccount* account() const { return account_; }
+
+ private:
+  static constexpr std::uint32_t kUsualRank = 6;
+
+  static void InitLocal(Object* object, std::int32_t kind) { InitObject(object, kind, 1); }
+  bool TakeNewMemory(StorageObject* storage, const char* scope);
+  void Fill(StorageObject* storage);
+  void ReleaseLast(Object* object);
+  void ReleaseShared(Object* object);
+  void Drain();
+  void ReleaseField(Object* object);
+  void Recycle(TensorObject* tensor);
+  void Recycle(StorageObject* storage);
+  void LetGo(Object* object);
+  void ForgetBlocks(Object* object);
+  void RememberBlocks(Object* object);
+
+  struct DeviceBlock {
+    const DeviceApi* api;
+    DLDevice device;
+    std::uint64_t bytes;
+    void* block;
+  };
+
+  MemoryAccount* account_;
+  BlockPool pool_;
+  StorageFill fill_;
+  TupleObject* pending_ = nullptr;  // tuples at zero whose fields are still to be released
+  std::vector<DeviceBlock> device_blocks_;
+};
+
+}  // namespace rewire

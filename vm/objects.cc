@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vm/objects.h"
+
+#include <cstring>
+#include <new>
+
+#include "vm/device/device_api.h"
+#include "vm/memory/block_pool.h"
+
+namespace rewire {
+namespace {
+
+void* TakeObjectMemory(MemoryAccount* account, std::uint64_t bytes) {
+  const std::uint64_t block = BlockPool::BlockBytes(bytes);
+  return account->Allocate(block, BlockPool::BlockAlignment(block));
+}
+
+void FreeObjectMemory(MemoryAccount* account, void* object, std::uint64_t bytes) {
+  const std::uint64_t block = BlockPool::BlockBytes(bytes);
+  account->Free(object, block, BlockPool::BlockAlignment(block));
+}
+
+// Takes a strong reference away; true when that was the last one.
+bool StrongIsGone(Object* object) {
+  const std::uint64_t before = __atomic_fetch_sub(&object->combined_ref_count, 1, __ATOMIC_ACQ_REL);
+  return static_cast<std::uint32_t>(before) == 1;
+}
+
+// All strong references hold one weak one together; foreign code may hold more.
+bool WeakIsGone(Object* object) {
+  const std::uint64_t before =
+      __atomic_fetch_sub(&object->combined_ref_count, std::uint64_t{1} << 32, __ATOMIC_ACQ_REL);
+  return before >> 32 == 1;
+}
+
+// After the last strong reference has gone, as tvm-ffi's own decrement does it.
+void CallDeleter(Object* object) {
+  if (object->deleter == nullptr) return;
+  if (__atomic_load_n(&object->combined_ref_count, __ATOMIC_ACQUIRE) >> 32 == 1) {
+    object->deleter(object, kRewireFFIBothGone);
+    return;
+  }
+  object->deleter(object, kRewireFFIStrongGone);
+  if (WeakIsGone(object)) object->deleter(object, kRewireFFIWeakGone);
+}
+
+void DestroyStorage(StorageObject* storage) {
+  if (storage->block != nullptr && storage->device_api != nullptr) {
+    storage->device_api->deallocate(storage->device_api->context, storage->device, storage->block);
+    storage->account->Refund(storage->block_bytes);
+  } else if (storage->block != nullptr) {
+    storage->account->Free(storage->block, storage->block_bytes,
+                           BlockPool::BlockAlignment(storage->block_bytes));
+  }
+  if (storage->release != nullptr) storage->release(storage->release_context);
+}
+
+std::uint64_t ObjectBytes(Object* object) {
+  switch (object->type_index) {
+    case kTensorKind:
+      return TensorObject::Bytes(static_cast<TensorObject*>(object)->capacity);
+    case kStorageKind:
+      return sizeof(StorageObject);
+    default:
+      return TupleObject::Bytes(static_cast<TupleObject*>(object)->count);
+  }
+}
+
+MemoryAccount* AccountOf(Object* object) {
+  switch (object->type_index) {
+    case kTensorKind:
+      return static_cast<TensorObject*>(object)->account;
+    case kStorageKind:
+      return static_cast<StorageObject*>(object)->account;
+    default:
+      return static_cast<TupleObject*>(object)->account;
+  }
+}
+
+void DropWeak(Object* object) {
+  if (WeakIsGone(object)) FreeObjectMemory(AccountOf(object), object, ObjectBytes(object));
+}
+
+void DeleteObject(void* self, int flags);
+
+// Releases what a dead object refers to. Tuples whose last reference goes on the way are put on a list
+// instead of being descended into, so depth costs no stack.
+void Destroy(Object* first) {
+  TupleObject* pending = nullptr;
+  auto drop = [&pending](Object* object) {
+    if (!StrongIsGone(object)) return;
+    if (object->deleter == DeleteObject && IsTupleKind(object->type_index)) {
+      auto* tuple = static_cast<TupleObject*>(object);
+      tuple->next = pending;
+      pending = tuple;
+    } else {
+      CallDeleter(object);
+    }
+  };
+  switch (first->type_index) {
+    case kTensorKind:
+      if (StorageObject* storage = static_cast<TensorObject*>(first)->storage) drop(storage);
+      return;
+    case kStorageKind:
+      DestroyStorage(static_cast<StorageObject*>(first));
+      return;
+    default:
+      break;
+  }
+  auto drop_fields = [&drop](TupleObject* tuple) {
+    for (std::uint32_t i = 0; i < tuple->count; ++i) {
+      if (IsObjectKind(tuple->fields()[i].type_index)) drop(ObjectOf(tuple->fields()[i]));
+    }
+  };
+  drop_fields(static_cast<TupleObject*>(first));
+  while (pending != nullptr) {
+    TupleObject* tuple = pending;
+    pending = tuple->next;
+    drop_fields(tuple);
+    DropWeak(tuple);
+  }
+}
+
+// The deleter of every object of Rewire's. Foreign code that drops the last reference comes in here, on any
+// thread.
+void DeleteObject(void* self, int flags) {
+  auto* object = static_cast<Object*>(self);
+  if ((flags & kRewireFFIStrongGone) != 0) Destroy(object);
+  if (flags == kRewireFFIBothGone) {
+    DropWeak(object);
+  } else if ((flags & kRewireFFIWeakGone) != 0) {
+    FreeObjectMemory(AccountOf(object), object, ObjectBytes(object));
+  }
+}
+
+}  // namespace
+
+void InitObject(Object* object, std::int32_t kind, std::uint32_t local) {
+  object->combined_ref_count = kNewRefCount;
+  object->type_index = kind;
+  object->local = local;
+  object->deleter = DeleteObject;
+}
+
+void DropStrong(Object* object) {
+  if (StrongIsGone(object)) CallDeleter(object);
+}
+
+TensorObject* NewSharedTensor(std::uint32_t rank, MemoryAccount* account) {
+  void* memory = TakeObjectMemory(account, TensorObject::Bytes(rank));
+  if (memory == nullptr) return nullptr;
+  std::memset(memory, 0, TensorObject::Bytes(rank));
+  auto* tensor = new (memory) TensorObject;
+  InitObject(tensor, kTensorKind, kShared);
+  tensor->capacity = rank;
+  tensor->account = account;
+  tensor->tensor.ndim = static_cast<std::int32_t>(rank);
+  tensor->tensor.shape = tensor->dims();
+  tensor->tensor.strides = tensor->dims() + rank;
+  return tensor;
+}
+
+StorageObject* NewSharedStorage(MemoryAccount* account) {
+  void* memory = TakeObjectMemory(account, sizeof(StorageObject));
+  if (memory == nullptr) return nullptr;
+  auto* storage = new (memory) StorageObject{};
+  InitObject(storage, kStorageKind, kShared);
+  storage->account = account;
+  return storage;
+}
+
+TupleObject* NewSharedTuple(std::int32_t kind, std::uint32_t tag, std::uint32_t count,
+                            MemoryAccount* account) {
+  void* memory = TakeObjectMemory(account, TupleObject::Bytes(count));
+  if (memory == nullptr) return nullptr;
+  std::memset(memory, 0, TupleObject::Bytes(count));
+  auto* tuple = new (memory) TupleObject;
+  InitObject(tuple, kind, kShared);
+  tuple->tag = tag;
+  tuple->count = count;
+  tuple->account = account;
+  return tuple;
+}
+
+std::int64_t SetContiguousDims(TensorObject* object, const std::int64_t* shape, std::uint32_t rank) {
+  std::int64_t* dims = object->dims();
+  std::int64_t* strides = dims + object->capacity;
+  std::int64_t stride = 1;
+  for (std::uint32_t i = rank; i-- > 0;) {
+    dims[i] = shape[i];
+    strides[i] = stride;
+    stride *= shape[i];
+  }
+  object->tensor.ndim = static_cast<std::int32_t>(rank);
+  object->tensor.shape = dims;
+  object->tensor.strides = strides;
+  object->flags = stride == 0 ? object->flags | TensorObject::kEmpty : object->flags & ~TensorObject::kEmpty;
+  return stride;
+}
+
+StorageObject* NewOwnerStorage(void* data, std::uint64_t size, DLDevice device,
+                               std::shared_ptr<const void> owner) {
+  StorageObject* storage = NewSharedStorage();
+  if (storage == nullptr) return nullptr;
+  auto* kept = new (std::nothrow) std::shared_ptr<const void>(std::move(owner));
+  if (kept == nullptr) {
+    DropStrong(storage);
+    return nullptr;
+  }
+  storage->data = data;
+  storage->size = size;
+  storage->device = device;
+  storage->release = [](void* context) { delete static_cast<std::shared_ptr<const void>*>(context); };
+  storage->release_context = kept;
+  return storage;
+}
+
+}  // namespace rewire

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+// The objects that registers hold, and how they are counted.
+//
+// A register is a RewireFFIAny: type_index, zero padding, and an integer or a pointer to an object. Objects
+// are tvm-ffi objects, so a tensor register is a kernel argument as it stands. Each object is in one of three
+// modes, told by the word that tvm-ffi leaves as padding in the header (`local` below):
+//
+//   local n      The object belongs to one VM, whose registers and objects refer to it n times; that VM
+//   counts with plain
+//                arithmetic and holds one strong reference in the header's atomic count for all of them.
+//                Others (a kernel that keeps an argument) hold strong references of their own.
+//   kShared      Every reference is a strong one. Results that have left their VM, and what hosts make. What
+//   a shared
+//                object refers to is shared, too.
+//   kUncounted   Not counted by VMs at all: constants and parameters, which the Program keeps alive.
+//
+// At local zero the VM reuses the object when its strong reference is the last; otherwise it lets go: the
+// object becomes shared and the VM drops its reference (Release in object_heap.cc). Nothing here recurses:
+// releasing a list of a million cells is a loop.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "base/dtype.h"
+#include "vm/kernel/ffi_abi.h"
+#include "vm/memory/memory_account.h"
+
+namespace rewire {
+
+// Register kinds of Rewire's own. The object kinds lie where tvm-ffi's run-time type indices do not reach.
+inline constexpr std::int32_t kInt32Kind = -1;             // v_int64 holds the value; boxes as int32
+inline constexpr std::int32_t kInt64Kind = kRewireFFIInt;  // boxes as int64
+inline constexpr std::int32_t kTensorKind = kRewireFFITensor;
+inline constexpr std::int32_t kAdtKind = 0x52570001;
+inline constexpr std::int32_t kClosureKind = 0x52570002;
+inline constexpr std::int32_t kStorageKind = 0x52570003;
+
+constexpr bool IsObjectKind(std::int32_t kind) { return kind >= kRewireFFIObject; }
+constexpr bool IsTupleKind(std::int32_t kind) { return kind == kAdtKind || kind == kClosureKind; }
+constexpr bool IsIntegerKind(std::int32_t kind) { return kind == kInt64Kind || kind == kInt32Kind; }
+
+inline constexpr std::uint32_t kShared = 0xFFFFFFFEu;
+inline constexpr std::uint32_t kUncounted = 0xFFFFFFFFu;
+
+// Every object starts with this: RewireFFIObject with its fields named for their use here.
+struct Object {
+  std::uint64_t combined_ref_count;
+  std::int32_t type_index;
+  std::uint32_t local;
+  void (*deleter)(void* self, int flags);
+
+  std::uint32_t strong() const {
+    return static_cast<std::uint32_t>(__atomic_load_n(&combined_ref_count, __ATOMIC_ACQUIRE));
+  }
+  void AddStrong(std::uint32_t count = 1) {
+    __atomic_fetch_add(&combined_ref_count, std::uint64_t{count}, __ATOMIC_RELAXED);
+  }
+};
+static_assert(sizeof(Object) == sizeof(RewireFFIObject) &&
+              offsetof(Object, local) == offsetof(RewireFFIObject, padding));
+
+inline constexpr std::uint64_t kNewRefCount = (std::uint64_t{1} << 32) | 1;
+
+// Fills in the header of a new object: one strong reference.
+void InitObject(Object* object, std::int32_t kind, std::uint32_t local);
+
+struct StorageObject;
+struct DeviceApi;
+
+// A tensor: tvm-ffi's layout first. Its dimensions stand behind it: shape[capacity], strides[capacity].
+struct TensorObject : Object {
+  enum Flags : std::uint32_t {
+    kReadOnly = 1,  // constants, parameters, inputs, boxed integers, and views of them
+    kEmpty = 2,     // a dimension is zero
+    // What a kernel must not be handed as a written argument, or whose call may be skipped: the interpreter's
+    // one test.
+    kNotPlain = kReadOnly | kEmpty,
+  };
+
+  DLTensor tensor;
+  std::uint32_t flags;
+  std::uint32_t capacity;  // rank that fits behind the object
+  StorageObject* storage;  // what holds the memory; null for memory borrowed from the caller
+  MemoryAccount* account;  // owns this object's memory
+
+  std::int64_t* dims() { return reinterpret_cast<std::int64_t*>(this + 1); }
+  static constexpr std::uint64_t Bytes(std::uint32_t capacity) {
+    return sizeof(TensorObject) + std::uint64_t{capacity} * 2 * sizeof(std::int64_t);
+  }
+};
+static_assert(sizeof(Object) == offsetof(RewireFFITensorObject, tensor),
+              "tvm-ffi reads the DLTensor after the header");
+
+// Memory on a device, or the promise of it: AllocStorage reserves, and the first tensor that needs it takes
+// it.
+struct StorageObject : Object {
+  void* data;          // aligned; null until taken
+  std::uint64_t size;  // bytes asked for
+  std::uint64_t alignment;
+  DLDevice device;
+  void* block;  // what `data` lies in; null when not taken or not ours
+  std::uint64_t block_bytes;
+  MemoryAccount* account;       // owns this object's memory; the host block too
+  const DeviceApi* device_api;  // owns `block` when it is not the host's; null for the host
+  // Memory that somebody else owns: called once, when the last reference goes, on any thread.
+  void (*release)(void* context);
+  void* release_context;
+};
+
+// An ADT (tag, fields) or a closure (function in `tag`, captured values). The fields stand behind it.
+struct TupleObject : Object {
+  std::uint32_t tag;
+  std::uint32_t count;
+  MemoryAccount* account;
+  TupleObject* next;  // links objects that are being released or converted
+
+  RewireFFIAny* fields() { return reinterpret_cast<RewireFFIAny*>(this + 1); }
+  const RewireFFIAny* fields() const { return reinterpret_cast<const RewireFFIAny*>(this + 1); }
+  static constexpr std::uint64_t Bytes(std::uint32_t count) {
+    return sizeof(TupleObject) + std::uint64_t{count} * sizeof(RewireFFIAny);
+  }
+};
+
+inline Object* ObjectOf(const RewireFFIAny& value) { return reinterpret_cast<Object*>(value.v_obj); }
+inline TensorObject* TensorOf(const RewireFFIAny& value) {
+  return reinterpret_cast<TensorObject*>(value.v_obj);
+}
+inline TupleObject* TupleOf(const RewireFFIAny& value) { return reinterpret_cast<TupleObject*>(value.v_obj); }
+inline StorageObject* StorageOf(const RewireFFIAny& value) {
+  return reinterpret_cast<StorageObject*>(value.v_obj);
+}
+
+inline RewireFFIAny MakeAny(std::int32_t kind, void* object) {
+  RewireFFIAny any;
+  any.type_index = kind;
+  any.zero_padding = 0;
+  any.v_ptr = object;
+  return any;
+}
+inline RewireFFIAny MakeInteger(std::int32_t kind, std::int64_t value) {
+  RewireFFIAny any;
+  any.type_index = kind;
+  any.zero_padding = 0;
+  any.v_int64 = value;
+  return any;
+}
+
+// Drops a strong reference from any thread; at the last, releases the object and all that only it held.
+// Understands Rewire's objects and foreign tvm-ffi ones.
+void DropStrong(Object* object);
+
+// Shared objects outside any VM, in MemoryAccount::Host() unless said otherwise, with one strong reference.
+// Null when memory runs out. The tensor's data, dtype, device and flags are the caller's to set; its dims are
+// zero.
+TensorObject* NewSharedTensor(std::uint32_t rank, MemoryAccount* account = MemoryAccount::Host());
+StorageObject* NewSharedStorage(MemoryAccount* account = MemoryAccount::Host());
+TupleObject* NewSharedTuple(std::int32_t kind, std::uint32_t tag, std::uint32_t count,
+                            MemoryAccount* account = MemoryAccount::Host());
+
+// Sets rank, shape and row-major strides from `shape` and the kEmpty flag; returns the element count. The
+// shape's product must have been checked.
+std::int64_t SetContiguousDims(TensorObject* tensor, const std::int64_t* shape, std::uint32_t rank);
+
+// Storage around memory that `owner` keeps alive.
+StorageObject* NewOwnerStorage(void* data, std::uint64_t size, DLDevice device,
+                               std::shared_ptr<const void> owner);
+
+}  // namespace rewire

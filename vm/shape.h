@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Arithmetic on shapes and copying of strided elements.
+#pragma once
+
+#include <dlpack/dlpack.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/dtype.h"
+#include "base/span.h"
+
+namespace rewire {
+
+// The product of the dimensions; nothing when one is negative or the product does not fit.
+std::optional<std::int64_t> CountElements(Span<const std::int64_t> shape);
+// The bytes of a contiguous tensor; nothing when CountElements has none or they do not fit in 63 bits.
+std::optional<std::uint64_t> TensorBytes(DLDataType dtype, Span<const std::int64_t> shape);
+
+// "[2, 3]"
+std::string ShapeText(Span<const std::int64_t> shape);
+// "f32[2, 3]"
+std::string TensorText(const DLTensor& tensor);
+
+// Row-major without gaps. Strides of dimensions of size 1, and of empty tensors, do not matter.
+bool IsContiguous(const DLTensor& tensor);
+
+// Copies the elements of a host tensor, strides followed, into contiguous memory.
+void CopyElements(const DLTensor& from, void* to);
+// The reverse: contiguous memory into a host tensor with strides.
+void CopyElementsOut(const void* from, const DLTensor& to);
+
+}  // namespace rewire

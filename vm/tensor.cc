@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vm/tensor.h"
+
+#include <cstring>
+#include <new>
+
+#include "vm/dlpack_versioned.h"
+#include "vm/memory/block_pool.h"
+#include "vm/objects.h"
+#include "vm/shape.h"
+
+namespace rewire {
+
+TensorView::TensorView(void* data, DLDataType dtype, Span<const std::int64_t> shape, DLDevice device,
+                       Span<const std::int64_t> strides, std::uint64_t byte_offset) {
+  tensor_.data = data;
+  tensor_.device = device;
+  tensor_.dtype = dtype;
+  tensor_.byte_offset = byte_offset;
+  TakeDims(shape.data(), strides.size() == shape.size() ? strides.data() : nullptr,
+           static_cast<std::int32_t>(shape.size()));
+}
+
+TensorView::TensorView(const DLTensor& tensor) : tensor_(tensor) {
+  TakeDims(tensor.shape, tensor.strides, tensor.ndim);
+}
+
+TensorView::TensorView(const TensorView& other) : tensor_(other.tensor_), read_only_(other.read_only_) {
+  TakeDims(other.tensor_.shape, other.tensor_.strides, other.tensor_.ndim);
+}
+
+TensorView& TensorView::operator=(const TensorView& other) {
+  if (this == &other) return *this;
+  tensor_ = other.tensor_;
+  read_only_ = other.read_only_;
+  TakeDims(other.tensor_.shape, other.tensor_.strides, other.tensor_.ndim);
+  return *this;
+}
+
+void TensorView::TakeDims(const std::int64_t* shape, const std::int64_t* strides, std::int32_t rank) {
+  std::int64_t* dims = inline_dims_;
+  if (rank > kInlineRank) {
+    more_dims_.resize(2 * static_cast<std::size_t>(rank));
+    dims = more_dims_.data();
+  }
+  for (std::int32_t i = 0; i < rank; ++i) dims[i] = shape[i];
+  std::int64_t* own_strides = dims + (rank > kInlineRank ? rank : kInlineRank);
+  std::int64_t stride = 1;
+  for (std::int32_t i = rank; i-- > 0;) {
+    own_strides[i] = strides != nullptr ? strides[i] : stride;
+    // A shape whose product overflows is refused where the view is used; here it must only not be undefined.
+    stride =
+        static_cast<std::int64_t>(static_cast<std::uint64_t>(stride) * static_cast<std::uint64_t>(shape[i]));
+  }
+  tensor_.ndim = rank;
+  tensor_.shape = dims;
+  tensor_.strides = own_strides;
+}
+
+bool TensorView::IsContiguous() const { return rewire::IsContiguous(tensor_); }
+
+std::int64_t TensorView::size() const { return CountElements(shape()).value_or(0); }
+
+std::uint64_t TensorView::bytes() const { return static_cast<std::uint64_t>(size()) * ElementBytes(dtype()); }
+
+namespace {
+
+Status CheckShape(DLDataType dtype, Span<const std::int64_t> shape) {
+  if (!IsValidDType(dtype))
+    return Fail(StatusCode::kInvalidArgument, "tensor: unknown element type " + DTypeName(dtype));
+  if (!TensorBytes(dtype, shape)) {
+    return Fail(StatusCode::kInvalidArgument,
+                "tensor: a dimension of shape " + ShapeText(shape) + " is negative, or its size overflows");
+  }
+  return {};
+}
+
+tl::unexpected<Error> NoMemory() { return Fail(StatusCode::kOutOfMemory, "tensor: no memory"); }
+
+// An object over memory that `storage` keeps (its reference passes), shaped like `like`.
+Result<TensorObject*> MakeObject(const DLTensor& like, StorageObject* storage) {
+  TensorObject* object = NewSharedTensor(static_cast<std::uint32_t>(like.ndim));
+  if (object == nullptr) {
+    DropStrong(storage);
+    return NoMemory();
+  }
+  SetContiguousDims(object, like.shape, static_cast<std::uint32_t>(like.ndim));
+  if (like.strides != nullptr) {
+    std::memcpy(object->tensor.strides, like.strides,
+                static_cast<std::size_t>(like.ndim) * sizeof(std::int64_t));
+  }
+  object->tensor.data = static_cast<char*>(like.data) + like.byte_offset;
+  object->tensor.device = like.device;
+  object->tensor.dtype = like.dtype;
+  object->storage = storage;
+  return object;
+}
+
+template <typename Managed>
+Result<TensorObject*> TakeOverDLPack(Managed* managed) {
+  auto release = [](void* context) {
+    auto* tensor = static_cast<Managed*>(context);
+    if (tensor->deleter != nullptr) tensor->deleter(tensor);
+  };
+  const DLTensor& dl = managed->dl_tensor;
+  if (Status ok = CheckShape(dl.dtype, {dl.shape, static_cast<std::size_t>(dl.ndim)}); !ok) {
+    release(managed);
+    return Forward(ok);
+  }
+  StorageObject* storage = NewSharedStorage();
+  if (storage == nullptr) {
+    release(managed);
+    return NoMemory();
+  }
+  storage->data = dl.data;
+  storage->device = dl.device;
+  storage->release = release;
+  storage->release_context = managed;
+  return MakeObject(dl, storage);
+}
+
+// What a managed tensor that we hand out keeps alive.
+template <typename Managed>
+Managed* Export(TensorObject* object) {
+  auto* managed = new (std::nothrow) Managed{};
+  if (managed == nullptr) return nullptr;
+  object->AddStrong();
+  managed->dl_tensor = object->tensor;
+  managed->manager_ctx = object;
+  managed->deleter = [](Managed* self) {
+    DropStrong(static_cast<TensorObject*>(self->manager_ctx));
+    delete self;
+  };
+  return managed;
+}
+
+}  // namespace
+
+Result<Tensor> Tensor::Make(DLDataType dtype, Span<const std::int64_t> shape) {
+  if (Status ok = CheckShape(dtype, shape); !ok) return Forward(ok);
+  StorageObject* storage = NewSharedStorage();
+  if (storage == nullptr) return NoMemory();
+  storage->size = *TensorBytes(dtype, shape);
+  storage->device = kHost;
+  storage->block_bytes = BlockPool::BlockBytes(storage->size);
+  storage->block =
+      storage->account->Allocate(storage->block_bytes, BlockPool::BlockAlignment(storage->block_bytes));
+  storage->data = storage->block;
+  if (storage->block == nullptr) {
+    DropStrong(storage);
+    return NoMemory();
+  }
+  DLTensor like{};
+  like.data = storage->data;
+  like.device = kHost;
+  like.dtype = dtype;
+  like.ndim = static_cast<std::int32_t>(shape.size());
+  like.shape = const_cast<std::int64_t*>(shape.data());
+  Result<TensorObject*> object = MakeObject(like, storage);
+  if (!object) return Forward(object);
+  return Tensor(*object);
+}
+
+Result<Tensor> Tensor::CopyOf(const TensorView& view) {
+  if (view.device().device_type != kDLCPU) {
+    return Fail(StatusCode::kInvalidArgument, "tensor: only host memory can be copied here");
+  }
+  Result<Tensor> copy = Make(view.dtype(), view.shape());
+  if (copy) CopyElements(view.dl(), copy->dl().data);
+  return copy;
+}
+
+Result<Tensor> Tensor::FromDLPack(DLManagedTensor* managed) {
+  Result<TensorObject*> object = TakeOverDLPack(managed);
+  if (!object) return Forward(object);
+  return Tensor(*object);
+}
+
+Result<Tensor> Tensor::FromDLPack(DLManagedTensorVersioned* managed) {
+  if (managed->version.major != kDLPackMajor) {
+    const std::string version =
+        std::to_string(managed->version.major) + "." + std::to_string(managed->version.minor);
+    if (managed->deleter != nullptr) managed->deleter(managed);
+    return Fail(StatusCode::kUnsupported, "tensor: DLPack version " + version + " given, 1.x expected");
+  }
+  Result<TensorObject*> object = TakeOverDLPack(managed);
+  if (!object) return Forward(object);
+  if ((managed->flags & kDLPackReadOnly) != 0) (*object)->flags |= TensorObject::kReadOnly;
+  return Tensor(*object);
+}
+
+Result<Tensor> Tensor::Wrap(const TensorView& view, std::shared_ptr<const void> owner) {
+  if (Status ok = CheckShape(view.dtype(), view.shape()); !ok) return Forward(ok);
+  StorageObject* storage = NewOwnerStorage(view.data(), view.bytes(), view.device(), std::move(owner));
+  if (storage == nullptr) return NoMemory();
+  Result<TensorObject*> object = MakeObject(view.dl(), storage);
+  if (!object) return Forward(object);
+  if (view.read_only()) (*object)->flags |= TensorObject::kReadOnly;
+  return Tensor(*object);
+}
+
+Tensor::Tensor(const Tensor& other) : object_(other.object_) {
+  if (object_ != nullptr) object_->AddStrong();
+}
+
+Tensor::~Tensor() {
+  if (object_ != nullptr) DropStrong(object_);
+}
+
+const DLTensor& Tensor::dl() const {
+  static const DLTensor none{};
+  return object_ == nullptr ? none : object_->tensor;
+}
+
+TensorView Tensor::view() const {
+  TensorView view(dl());
+  return view;
+}
+
+DLManagedTensor* Tensor::ToDLPack() const {
+  return object_ == nullptr ? nullptr : Export<DLManagedTensor>(object_);
+}
+
+DLManagedTensorVersioned* Tensor::ToDLPackVersioned() const {
+  if (object_ == nullptr) return nullptr;
+  auto* managed = Export<DLManagedTensorVersioned>(object_);
+  if (managed == nullptr) return nullptr;
+  managed->version = {kDLPackMajor, 0};
+  managed->flags = (object_->flags & TensorObject::kReadOnly) != 0 ? kDLPackReadOnly : 0;
+  return managed;
+}
+
+}  // namespace rewire
