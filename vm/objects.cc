@@ -142,6 +142,8 @@ void InitObject(Object* object, std::int32_t kind, std::uint32_t local) {
   object->deleter = DeleteObject;
 }
 
+bool IsRewireObject(const Object* object) { return object->deleter == DeleteObject; }
+
 void DropStrong(Object* object) {
   if (StrongIsGone(object)) CallDeleter(object);
 }

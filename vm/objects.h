@@ -104,6 +104,7 @@ struct StorageObject : Object {
   std::uint64_t block_bytes;
   MemoryAccount* account;       // owns this object's memory; the host block too
   const DeviceApi* device_api;  // owns `block` when it is not the host's; null for the host
+  const char* scope;            // memory scope on the device; the executable\'s
   // Memory that somebody else owns: called once, when the last reference goes, on any thread.
   void (*release)(void* context);
   void* release_context;
@@ -114,7 +115,8 @@ struct TupleObject : Object {
   std::uint32_t tag;
   std::uint32_t count;
   MemoryAccount* account;
-  TupleObject* next;  // links objects that are being released or converted
+  TupleObject* next;      // links objects that are being released or converted
+  std::uint64_t program;  // a closure\'s Program, by its number; 0 in an ADT
 
   RewireFFIAny* fields() { return reinterpret_cast<RewireFFIAny*>(this + 1); }
   const RewireFFIAny* fields() const { return reinterpret_cast<const RewireFFIAny*>(this + 1); }
@@ -146,6 +148,9 @@ inline RewireFFIAny MakeInteger(std::int32_t kind, std::int64_t value) {
   any.v_int64 = value;
   return any;
 }
+
+// True for objects of Rewire's own layout, whatever VM made them.
+bool IsRewireObject(const Object* object);
 
 // Drops a strong reference from any thread; at the last, releases the object and all that only it held.
 // Understands Rewire's objects and foreign tvm-ffi ones.

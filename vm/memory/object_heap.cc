@@ -3,6 +3,8 @@
 
 #include <cstring>
 
+#include "vm/shape.h"
+
 namespace rewire {
 namespace {
 
@@ -41,10 +43,11 @@ TupleObject* ObjectHeap::NewTuple(std::int32_t kind, std::uint32_t tag, std::uin
   tuple->count = count;
   tuple->account = account_;
   tuple->next = nullptr;
+  tuple->program = 0;
   return tuple;
 }
 
-bool ObjectHeap::TakeNewMemory(StorageObject* storage, const char* scope) {
+bool ObjectHeap::TakeNewMemory(StorageObject* storage) {
   if (storage->device_api != nullptr) {
     const std::uint64_t bytes = BlockPool::BlockBytes(storage->size);
     storage->block_bytes = bytes;
@@ -62,7 +65,8 @@ bool ObjectHeap::TakeNewMemory(StorageObject* storage, const char* scope) {
     if (storage->block == nullptr) {
       if (!account_->Charge(bytes)) return false;
       const DeviceApi* api = storage->device_api;
-      storage->block = api->allocate(api->context, storage->device, bytes, storage->alignment, scope);
+      storage->block =
+          api->allocate(api->context, storage->device, bytes, storage->alignment, storage->scope);
       if (storage->block == nullptr) {
         account_->Refund(bytes);
         return false;
@@ -222,6 +226,28 @@ void ObjectHeap::Share(const RewireFFIAny& value) {
       if (IsObjectKind(tuple->fields()[i].type_index)) share(ObjectOf(tuple->fields()[i]));
     }
   }
+}
+
+TensorObject* NewHeapTensor(ObjectHeap& heap, const LinkedDevice& device, DLDataType dtype,
+                            Span<const std::int64_t> shape) {
+  const std::optional<std::uint64_t> bytes = TensorBytes(dtype, shape);
+  if (!bytes || *bytes > BlockPool::kMaxBlock) return nullptr;
+  StorageObject* storage = heap.NewStorage(*bytes, 64, device);
+  if (storage == nullptr) return nullptr;
+  TensorObject* tensor =
+      heap.TakeMemory(storage) ? heap.NewTensor(static_cast<std::uint32_t>(shape.size())) : nullptr;
+  if (tensor == nullptr) {
+    heap.Release(storage);
+    return nullptr;
+  }
+  tensor->flags = 0;
+  SetContiguousDims(tensor, shape.data(), static_cast<std::uint32_t>(shape.size()));
+  tensor->tensor.data = storage->data;
+  tensor->tensor.device = device.device;
+  tensor->tensor.dtype = dtype;
+  tensor->tensor.byte_offset = 0;
+  tensor->storage = storage;  // the storage's one reference passes to the tensor
+  return tensor;
 }
 
 void ObjectHeap::Trim() {

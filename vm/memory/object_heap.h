@@ -9,6 +9,7 @@
 
 #include "base/span.h"
 #include "vm/device/device_api.h"
+#include "vm/linked_device.h"
 #include "vm/memory/block_pool.h"
 #include "vm/memory/memory_account.h"
 #include "vm/objects.h"
@@ -33,24 +34,24 @@ class ObjectHeap {
     return tensor;
   }
   // Reserves; TakeMemory gives it memory.
-  StorageObject* NewStorage(std::uint64_t size, std::uint64_t alignment, DLDevice device,
-                            const DeviceApi* api) {
+  StorageObject* NewStorage(std::uint64_t size, std::uint64_t alignment, const LinkedDevice& device) {
     auto* storage = static_cast<StorageObject*>(pool_.Take(sizeof(StorageObject)));
     if (__builtin_expect(storage == nullptr, 0)) return nullptr;
     InitLocal(storage, kStorageKind);
     storage->data = nullptr;
     storage->size = size;
     storage->alignment = alignment;
-    storage->device = device;
+    storage->device = device.device;
     storage->block = nullptr;
     storage->account = account_;
-    storage->device_api = api;
+    storage->device_api = device.api;
+    storage->scope = device.scope;
     storage->release = nullptr;
     return storage;
   }
-  // True when the storage has memory afterwards. `scope` is the device's memory scope.
-  bool TakeMemory(StorageObject* storage, const char* scope) {
-    return __builtin_expect(storage->data != nullptr, 0) || TakeNewMemory(storage, scope);
+  // True when the storage has memory afterwards.
+  bool TakeMemory(StorageObject* storage) {
+    return __builtin_expect(storage->data != nullptr, 0) || TakeNewMemory(storage);
   }
   // Fields are the caller's to set (all of them, before anything else happens to the heap).
   TupleObject* NewTuple(std::int32_t kind, std::uint32_t tag, std::uint32_t count);
@@ -89,7 +90,7 @@ class ObjectHeap {
   static constexpr std::uint32_t kUsualRank = 6;
 
   static void InitLocal(Object* object, std::int32_t kind) { InitObject(object, kind, 1); }
-  bool TakeNewMemory(StorageObject* storage, const char* scope);
+  bool TakeNewMemory(StorageObject* storage);
   void Fill(StorageObject* storage);
   void ReleaseLast(Object* object);
   void ReleaseShared(Object* object);
@@ -114,5 +115,10 @@ class ObjectHeap {
   TupleObject* pending_ = nullptr;  // tuples at zero whose fields are still to be released
   std::vector<DeviceBlock> device_blocks_;
 };
+
+// A contiguous tensor on a device with storage and memory of its own, contents undefined, not read-only; one
+// local reference. Null when memory runs out or the shape's bytes do not fit.
+TensorObject* NewHeapTensor(ObjectHeap& heap, const LinkedDevice& device, DLDataType dtype,
+                            Span<const std::int64_t> shape);
 
 }  // namespace rewire

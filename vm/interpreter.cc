@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vm/interpreter.h"
+
+#include "vm/kernel_context.h"
+
+namespace rewire {
+namespace {
+
+// Word of an operand: `At<Opcode::kMove>("src")` is a constant.
+#define REWIRE_AT(op, operand) (std::integral_constant<std::uint32_t, WordOf(Opcode::op, operand)>::value)
+
+}  // namespace
+
+Status Interpreter::Run(std::uint32_t function, const RewireFFIAny* inputs, RewireFFIAny* result) {
+  steps_left_ = vm_.limits.steps;
+  fuel_ = 0;
+  KernelContext context(&vm_);
+  bool ok = Enter(function, nullptr, 0);
+  if (ok) {
+    for (std::uint32_t i = 0; i < rep_.functions[function].input_count; ++i) {
+      ObjectHeap::Retain(inputs[i]);
+      registers_[i] = inputs[i];
+    }
+    const bool observed =
+        vm_.observer != nullptr && (vm_.observer->wants_instructions() || vm_.observer->wants_kernels());
+    ok = observed ? Loop<true>() : Loop<false>();
+  }
+  if (!ok) {
+    Unwind();
+    return std::move(status_);
+  }
+  *result = result_;
+  return {};
+}
+
+template <bool kObserved>
+bool Interpreter::Loop() {
+  for (;;) {
+    if (__builtin_expect(--fuel_ < 0, 0) && !Refuel()) return false;
+    if constexpr (kObserved) Observe();
+    const Word* pc = pc_;
+    const Word header = *pc;
+    // pc_ moves on only when an instruction has succeeded: a failure is reported where it happened.
+    switch (OpcodeOf(header)) {
+      case Opcode::kMove: {
+        const RewireFFIAny value = Reg(pc[REWIRE_AT(kMove, "src")]);
+        ObjectHeap::Retain(value);
+        Put(pc[REWIRE_AT(kMove, "dst")], value);
+        break;
+      }
+      case Opcode::kRet: {
+        const Word result = pc[REWIRE_AT(kRet, "result")];
+        // Taken out of the register rather than copied: the frame is about to release the rest.
+        const RewireFFIAny value = Reg(result);
+        Reg(result) = {};
+        if (!Leave(value)) return status_.has_value();
+        continue;
+      }
+      case Opcode::kInvoke:
+        if (!EnterCall()) return false;
+        continue;
+      case Opcode::kInvokeClosure:
+        if (!EnterClosure()) return false;
+        continue;
+      case Opcode::kInvokePacked:
+        if constexpr (kObserved) {
+          if (!CallKernelSlowly()) return false;
+        } else {
+          if (!CallKernel()) return false;
+        }
+        break;
+      case Opcode::kAllocTensor:
+        if (!AllocTensor()) return false;
+        break;
+      case Opcode::kAllocTensorReg:
+        if (!AllocTensorReg()) return false;
+        break;
+      case Opcode::kAllocADT:
+        if (!AllocTuple(kAdtKind, pc[REWIRE_AT(kAllocADT, "tag")], pc[REWIRE_AT(kAllocADT, "dst")],
+                        ReadsView(pc + REWIRE_AT(kAllocADT, "fields")))) {
+          return false;
+        }
+        break;
+      case Opcode::kAllocClosure:
+        if (!AllocTuple(kClosureKind, pc[REWIRE_AT(kAllocClosure, "function")],
+                        pc[REWIRE_AT(kAllocClosure, "dst")],
+                        ReadsView(pc + REWIRE_AT(kAllocClosure, "captured")))) {
+          return false;
+        }
+        break;
+      case Opcode::kGetField:
+        if (!GetField()) return false;
+        break;
+      case Opcode::kIf: {
+        bool taken = false;
+        if (!If(&taken)) return false;
+        pc_ = pc +
+              static_cast<std::int32_t>(pc[taken ? REWIRE_AT(kIf, "if_true") : REWIRE_AT(kIf, "if_false")]);
+        continue;
+      }
+      case Opcode::kLoadConst:
+        Put(pc[REWIRE_AT(kLoadConst, "dst")], rep_.constants[pc[REWIRE_AT(kLoadConst, "constant")]]);
+        break;
+      case Opcode::kGoto:
+        pc_ = pc + static_cast<std::int32_t>(pc[REWIRE_AT(kGoto, "target")]);
+        continue;
+      case Opcode::kGetTag:
+        if (!GetTag()) return false;
+        break;
+      case Opcode::kLoadConsti:
+        Put(pc[REWIRE_AT(kLoadConsti, "dst")],
+            MakeInteger(kInt64Kind, DecodeInt64(pc + REWIRE_AT(kLoadConsti, "value"))));
+        break;
+      case Opcode::kFatal: {
+        const Word note = pc[REWIRE_AT(kFatal, "note")];
+        return Fail(StatusCode::kRuntimeFailed,
+                    note == kNone ? "the program stopped itself"
+                                  : "the program stopped itself: " + rep_.module().strings[note]);
+      }
+      case Opcode::kAllocStorage:
+        if (!AllocStorage()) return false;
+        break;
+      case Opcode::kShapeOf:
+        if (!ShapeOf()) return false;
+        break;
+      case Opcode::kReshapeTensor:
+        if (!ReshapeTensor()) return false;
+        break;
+      case Opcode::kDeviceCopy:
+        if (!DeviceCopy()) return false;
+        break;
+      case Opcode::kKillRegister:
+        Put(pc[REWIRE_AT(kKillRegister, "reg")], {});
+        break;
+    }
+    pc_ = pc + WordsOf(header);
+  }
+}
+
+bool Interpreter::If(bool* taken) {
+  std::int64_t test = 0;
+  std::int64_t target = 0;
+  if (!ReadInteger(Reg(pc_[REWIRE_AT(kIf, "test")]), "test", &test) ||
+      !ReadInteger(Reg(pc_[REWIRE_AT(kIf, "target")]), "target", &target)) {
+    return false;
+  }
+  *taken = test == target;
+  return true;
+}
+
+bool Interpreter::AllocTuple(std::int32_t kind, Word tag, Word dst, Span<const Word> fields) {
+  TupleObject* tuple = heap_.NewTuple(kind, tag, static_cast<std::uint32_t>(fields.size()));
+  if (tuple == nullptr) return FailMemory(TupleObject::Bytes(static_cast<std::uint32_t>(fields.size())));
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    tuple->fields()[i] = Reg(fields[i]);
+    ObjectHeap::Retain(tuple->fields()[i]);
+  }
+  if (kind == kClosureKind) tuple->program = rep_.number;
+  Put(dst, MakeAny(kind, tuple));
+  return true;
+}
+
+bool Interpreter::GetField() {
+  const Word object = pc_[REWIRE_AT(kGetField, "object")];
+  if (Reg(object).type_index != kAdtKind) return FailKind(object, "an ADT");
+  const TupleObject* tuple = TupleOf(Reg(object));
+  const Word index = pc_[REWIRE_AT(kGetField, "index")];
+  if (index >= tuple->count) {
+    return Fail(StatusCode::kRuntimeFailed, "field " + std::to_string(index) + " asked for, the ADT (tag " +
+                                                std::to_string(tuple->tag) + ") has " +
+                                                std::to_string(tuple->count) + " fields");
+  }
+  const RewireFFIAny field = tuple->fields()[index];
+  ObjectHeap::Retain(field);
+  Put(pc_[REWIRE_AT(kGetField, "dst")], field);
+  return true;
+}
+
+bool Interpreter::GetTag() {
+  const Word object = pc_[REWIRE_AT(kGetTag, "object")];
+  if (Reg(object).type_index != kAdtKind) return FailKind(object, "an ADT");
+  Put(pc_[REWIRE_AT(kGetTag, "dst")],
+      MakeInteger(kInt32Kind, static_cast<std::int32_t>(TupleOf(Reg(object))->tag)));
+  return true;
+}
+
+// The fuel is what the step limit allows, in portions: between two of them the loop counts in a register
+// only.
+bool Interpreter::Refuel() {
+  if (steps_left_ == 0) {
+    return Fail(StatusCode::kStepLimit,
+                "the limit of " + std::to_string(vm_.limits.steps) +
+                    " instructions is used up; raise Limits::steps if the program needs more");
+  }
+  const std::uint64_t portion = steps_left_ < static_cast<std::uint64_t>(kFuel) ? steps_left_ : kFuel;
+  steps_left_ -= portion;
+  fuel_ = static_cast<std::int64_t>(portion) - 1;  // one is being spent
+  return CheckInterrupts();
+}
+
+bool Interpreter::CheckInterrupts() {
+  const std::uint32_t interrupts = vm_.interrupts.load(std::memory_order_relaxed);
+  if (__builtin_expect(interrupts == 0, 1)) return true;
+  if ((interrupts & VirtualMachine::Impl::kCancelRequested) != 0) {
+    vm_.interrupts.fetch_and(~VirtualMachine::Impl::kCancelRequested, std::memory_order_relaxed);
+    return Fail(StatusCode::kCancelled, "the run was cancelled");
+  }
+  if (std::chrono::steady_clock::now() < vm_.deadline) return true;
+  return Fail(StatusCode::kDeadlineExceeded, "the deadline passed");
+}
+
+void Interpreter::Observe() {
+  if (!vm_.observer->wants_instructions()) return;
+  const Frame& frame = vm_.frames.back();
+  vm_.observer->OnInstruction({rep_.module(),
+                               frame.function,
+                               static_cast<std::uint32_t>(pc_ - code_),
+                               vm_.frames.size(),
+                               {registers_, rep_.functions[frame.function].register_count}});
+}
+
+}  // namespace rewire

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// The interpreter: executes verified code over a VM's register stack.
+//
+// It trusts what docs/verification.md lists as checked before the run, and checks the rest as it goes: kinds
+// of `value` registers, field indices, scalars, shapes, storage bounds, written arguments, limits.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/status.h"
+#include "executable_format/instruction.h"
+#include "vm/vm_impl.h"
+
+namespace rewire {
+
+class Interpreter {
+ public:
+  explicit Interpreter(VirtualMachine::Impl& vm)
+      : vm_(vm), rep_(vm.rep), heap_(vm.heap), kernels_(vm.rep.kernels.data()) {}
+
+  // Runs `function` over `inputs` (as many as it takes, retained here). On success *result holds one
+  // reference of the VM's. On an error all frames are gone.
+  Status Run(std::uint32_t function, const RewireFFIAny* inputs, RewireFFIAny* result);
+
+ private:
+  using Word = std::uint32_t;
+  static constexpr std::int64_t kFuel =
+      4096;  // instructions between looks at limits, cancellation and deadline
+
+  template <bool kObserved>
+  bool Loop();
+
+  // Instructions with more to them than the loop shows. Each reads its operands at pc_ and is false after a
+  // failure.
+  bool AllocStorage();
+  bool AllocTensor();
+  bool AllocTensorReg();
+  bool FinishTensor(Word storage, Word offset, DLDataType dtype, Span<const std::int64_t> shape, Word dst);
+  bool ShapeOf();
+  bool ReshapeTensor();
+  bool DeviceCopy();
+  bool AllocTuple(std::int32_t kind, Word tag, Word dst, Span<const Word> fields);
+  bool GetField();
+  bool GetTag();
+  bool If(bool* taken);
+  bool CallKernel();
+  bool CallKernelSlowly();
+  bool FinishKernel(const RewireFFIAny& returned);
+  bool FailKernel(Word index);
+  bool TakeReturned(RewireFFIAny returned, RewireFFIAny* out);
+  bool TakeReturnedObject(const RewireFFIAny& returned, RewireFFIAny* out);
+  bool AppendArgument(const RewireFFIAny& value, bool objects);
+  bool CheckWritten(std::uint32_t position);
+  void DropTemporaries();
+
+  // Frames.
+  bool Enter(Word function, const Word* return_pc, Word dst);
+  bool EnterCall();
+  bool EnterClosure();
+  bool Leave(const RewireFFIAny& value);
+  void Unwind();
+
+  // Registers.
+  RewireFFIAny& Reg(Word index) { return registers_[index]; }
+  // Takes over the value's reference; what the register held is released.
+  void Put(Word index, const RewireFFIAny& value) {
+    const RewireFFIAny before = registers_[index];
+    registers_[index] = value;
+    heap_.Release(before);
+  }
+  const TensorObject* Tensor(Word index);  // null, with the error set, when the register holds something else
+  bool ReadInteger(const RewireFFIAny& value, const char* what, std::int64_t* out);
+  bool ReadShape(Word index, std::int64_t* dims, std::uint32_t* rank, bool allow_scalar);
+  bool ToHost(const TensorObject* tensor, void* to, std::uint64_t bytes);
+  TensorObject* Box(const RewireFFIAny& integer);
+  TensorObject* HostTensor(DLDataType dtype, const std::int64_t* shape, std::uint32_t rank);
+
+  // Limits.
+  bool Refuel();
+  bool CheckInterrupts();
+
+  // Failures: record an error about the instruction at pc_ and give false.
+  bool Fail(StatusCode code, const std::string& what);
+  bool FailMemory(std::uint64_t bytes);
+  bool FailKind(Word index, const char* expected);
+  void Observe();
+
+  VirtualMachine::Impl& vm_;
+  const ProgramRep& rep_;
+  ObjectHeap& heap_;
+  const LinkedKernel* kernels_;
+
+  const Word* pc_ = nullptr;
+  const Word* code_ = nullptr;  // of the current function
+  RewireFFIAny* registers_ = nullptr;
+  std::int64_t fuel_ = 0;
+  std::uint64_t steps_left_ = 0;  // beyond the fuel
+  Status status_;
+  RewireFFIAny result_{};
+};
+
+}  // namespace rewire

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calls, returns and failures of the interpreter.
+#include <cstring>
+
+#include "executable_format/instruction_text.h"
+#include "vm/interpreter.h"
+#include "vm/shape.h"
+
+namespace rewire {
+
+bool Interpreter::Enter(Word function, const Word* return_pc, Word dst) {
+  if (vm_.frames.size() >= vm_.limits.depth) {
+    return Fail(StatusCode::kDepthLimit,
+                "the limit of " + std::to_string(vm_.limits.depth) +
+                    " active calls is reached; raise Limits::depth if the program needs more");
+  }
+  const LinkedFunction& callee = rep_.functions[function];
+  const std::uint32_t base = vm_.stack.size();
+  const std::uint64_t top = std::uint64_t{base} + callee.register_count;
+  if (!vm_.stack.Resize(top)) return FailMemory(callee.register_count * sizeof(RewireFFIAny));
+  if (!vm_.frames.Push(Frame{callee.code, return_pc, function, base, dst})) {
+    vm_.stack.Pop(base);
+    return FailMemory(sizeof(Frame));
+  }
+  registers_ = vm_.stack.data() + base;
+  std::memset(registers_, 0, callee.register_count * sizeof(RewireFFIAny));
+  code_ = callee.code;
+  pc_ = callee.code;
+  return true;
+}
+
+bool Interpreter::EnterCall() {
+  const Word* pc = pc_;
+  const Word function = pc[WordOf(Opcode::kInvoke, "function")];
+  const Span<const Word> args = ReadsView(pc + WordOf(Opcode::kInvoke, "args"));
+  const std::uint32_t caller = vm_.frames.back().base;
+  if (!Enter(function, pc + WordsOf(*pc), pc[WordOf(Opcode::kInvoke, "dst")])) return false;
+  const RewireFFIAny* from = vm_.stack.data() + caller;
+  for (std::size_t i = 0; i < args.size(); ++i) {
+    ObjectHeap::Retain(from[args[i]]);
+    registers_[i] = from[args[i]];
+  }
+  return true;
+}
+
+bool Interpreter::EnterClosure() {
+  const Word* pc = pc_;
+  const Word closure_register = pc[WordOf(Opcode::kInvokeClosure, "closure")];
+  if (Reg(closure_register).type_index != kClosureKind) return FailKind(closure_register, "a closure");
+  const TupleObject* closure = TupleOf(Reg(closure_register));
+  const Span<const Word> args = ReadsView(pc + WordOf(Opcode::kInvokeClosure, "args"));
+  if (closure->program != rep_.number) {
+    return Fail(StatusCode::kRuntimeFailed,
+                "the closure belongs to another Program; only values that are no closures "
+                "can be passed between Programs");
+  }
+  const Word function = closure->tag;
+  const std::uint32_t expected = rep_.functions[function].input_count;
+  if (closure->count + args.size() != expected) {
+    return Fail(StatusCode::kRuntimeFailed, "the closure of " + rep_.module().functions[function].name +
+                                                " takes " + std::to_string(expected - closure->count) +
+                                                " arguments after its " + std::to_string(closure->count) +
+                                                " captured values, given " + std::to_string(args.size()));
+  }
+  const std::uint32_t caller = vm_.frames.back().base;
+  if (!Enter(function, pc + WordsOf(*pc), pc[WordOf(Opcode::kInvokeClosure, "dst")])) return false;
+  for (std::uint32_t i = 0; i < closure->count; ++i) {
+    ObjectHeap::Retain(closure->fields()[i]);
+    registers_[i] = closure->fields()[i];
+  }
+  const RewireFFIAny* from = vm_.stack.data() + caller;
+  for (std::size_t i = 0; i < args.size(); ++i) {
+    ObjectHeap::Retain(from[args[i]]);
+    registers_[closure->count + i] = from[args[i]];
+  }
+  return true;
+}
+
+// False when the invoked function itself has returned: the run is over, and no error is set.
+bool Interpreter::Leave(const RewireFFIAny& value) {
+  const Frame frame = vm_.frames.back();
+  const std::uint32_t count = rep_.functions[frame.function].register_count;
+  for (std::uint32_t i = 0; i < count; ++i) heap_.Release(registers_[i]);
+  vm_.stack.Pop(frame.base);
+  vm_.frames.Pop(vm_.frames.size() - 1);
+  if (frame.return_pc == nullptr) {
+    result_ = value;
+    return false;
+  }
+  const Frame& caller = vm_.frames.back();
+  registers_ = vm_.stack.data() + caller.base;
+  code_ = caller.code;
+  pc_ = frame.return_pc;
+  Put(frame.dst, value);
+  return true;
+}
+
+void Interpreter::Unwind() {
+  DropTemporaries();
+  while (vm_.stack.size() > 0) {
+    heap_.Release(vm_.stack.back());
+    vm_.stack.Pop(vm_.stack.size() - 1);
+  }
+  vm_.frames.Pop(0);
+}
+
+// "main@12 (invoke_packed add(%0, %1), outputs=1) [conv_3]: ..."
+bool Interpreter::Fail(StatusCode code, const std::string& what) {
+  if (vm_.frames.empty()) {
+    status_ = rewire::Fail(code, what);
+    return false;
+  }
+  const Function& function = rep_.module().functions[vm_.frames.back().function];
+  const auto pc = static_cast<std::uint32_t>(pc_ - code_);
+  std::string message =
+      function.name + "@" + std::to_string(pc) + " (" + InstructionText(rep_.module(), function, pc) + ")";
+  for (const SourceNote& note : function.notes) {
+    if (note.pc == pc) message += " [" + note.text + "]";
+  }
+  status_ = rewire::Fail(code, message + ": " + what);
+  return false;
+}
+
+bool Interpreter::FailMemory(std::uint64_t bytes) {
+  const std::uint64_t used = vm_.account->used();
+  const std::uint64_t limit = vm_.account->limit();
+  if (bytes > limit || used > limit - bytes) {
+    return Fail(StatusCode::kMemoryLimit, std::to_string(bytes) + " bytes more asked for, " +
+                                              std::to_string(used) + " of the limit of " +
+                                              std::to_string(limit) +
+                                              " are in use; raise Limits::bytes if the program needs more");
+  }
+  return Fail(StatusCode::kOutOfMemory, "the allocator has no " + std::to_string(bytes) + " bytes");
+}
+
+namespace {
+
+std::string Describe(const RewireFFIAny& value) {
+  switch (value.type_index) {
+    case kRewireFFINone:
+      return "nothing";
+    case kInt32Kind:
+    case kInt64Kind:
+      return "the integer " + std::to_string(value.v_int64);
+    case kTensorKind:
+      return "a tensor " + TensorText(TensorOf(value)->tensor);
+    case kAdtKind:
+      return "an ADT with tag " + std::to_string(TupleOf(value)->tag) + " and " +
+             std::to_string(TupleOf(value)->count) + " fields";
+    case kClosureKind:
+      return "a closure";
+    case kStorageKind:
+      return "a storage";
+    default:
+      return "an object of a kernel library";
+  }
+}
+
+}  // namespace
+
+bool Interpreter::FailKind(Word index, const char* expected) {
+  const Function& function = rep_.module().functions[vm_.frames.back().function];
+  return Fail(StatusCode::kRuntimeFailed, RegisterText(function, index) + " holds " + Describe(Reg(index)) +
+                                              ", " + expected + " is expected");
+}
+
+}  // namespace rewire

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+// The interpreter's kernel calls.
+#include <chrono>
+#include <cstring>
+
+#include "vm/interpreter.h"
+#include "vm/shape.h"
+
+namespace rewire {
+namespace {
+
+constexpr Opcode kOp = Opcode::kInvokePacked;
+
+// TVM's rule, kept for its programs: with one output that has no elements there is nothing to compute.
+bool IsSkipped(const LinkedKernel& kernel, Span<const RewireFFIAny> args, std::uint32_t outputs) {
+  if (outputs != 1 || args.empty() || (kernel.import->flags & kKernelObjects) != 0) return false;
+  const RewireFFIAny& last = args[args.size() - 1];
+  return last.type_index == kTensorKind && (TensorOf(last)->flags & TensorObject::kEmpty) != 0;
+}
+
+}  // namespace
+
+// The usual call: tensors only, the last ones written, nothing returned. Everything else goes the slow way.
+bool Interpreter::CallKernel() {
+  const Word index = pc_[WordOf(kOp, "kernel")];
+  const Word outputs = pc_[WordOf(kOp, "outputs")];
+  const Word count = pc_[WordOf(kOp, "args")];
+  const Word* registers = pc_ + WordOf(kOp, "args") + 1;
+  const LinkedKernel& kernel = kernels_[index];
+  RewireFFIAny* args = vm_.args.data();  // room for max_args was made when the run began
+  std::int32_t kinds = 0;
+  for (Word i = 0; i < count; ++i) {
+    args[i] = registers_[registers[i]];
+    kinds |= args[i].type_index ^ kTensorKind;
+  }
+  if (__builtin_expect(kinds != 0 || !kernel.plain || outputs > count, 0)) return CallKernelSlowly();
+  std::uint32_t flags = 0;
+  for (Word i = count - outputs; i < count; ++i) flags |= TensorOf(args[i])->flags;
+  if (__builtin_expect((flags & TensorObject::kNotPlain) != 0, 0)) return CallKernelSlowly();
+  if (__builtin_expect(vm_.interrupts.load(std::memory_order_relaxed) != 0, 0) && !CheckInterrupts())
+    return false;
+  vm_.current_kernel = index;
+  RewireFFIAny returned{};
+  if (__builtin_expect(kernel.call(kernel.handle, args, static_cast<std::int32_t>(count), &returned) != 0,
+                       0)) {
+    return FailKernel(index);
+  }
+  if (__builtin_expect(returned.type_index != kRewireFFINone || !vm_.temporaries.empty() ||
+                           !vm_.workspaces.empty() || pc_[WordOf(kOp, "dst")] != kNone,
+                       0)) {
+    return FinishKernel(returned);
+  }
+  return true;
+}
+
+bool Interpreter::CallKernelSlowly() {
+  const Word index = pc_[WordOf(kOp, "kernel")];
+  const LinkedKernel& kernel = kernels_[index];
+  const Word outputs = pc_[WordOf(kOp, "outputs")];
+  const bool objects = (kernel.import->flags & kKernelObjects) != 0;
+  vm_.args.Pop(0);
+  for (const Word reg : ReadsView(pc_ + WordOf(kOp, "args"))) {
+    if (!AppendArgument(Reg(reg), objects)) {
+      DropTemporaries();
+      return false;
+    }
+  }
+  const Span<const RewireFFIAny> args(vm_.args.data(), vm_.args.size());
+  const auto count = static_cast<std::uint32_t>(args.size());
+  if (outputs > count) {
+    return Fail(StatusCode::kRuntimeFailed, std::to_string(outputs) + " outputs declared, " +
+                                                std::to_string(count) +
+                                                " arguments given after ADTs were flattened");
+  }
+  bool ok = true;
+  for (std::uint32_t i = count - outputs; ok && i < count; ++i) ok = CheckWritten(i);
+  for (const std::uint32_t i : kernel.import->also_written) {
+    if (ok && i < count) ok = CheckWritten(i);
+  }
+  ok = ok && CheckInterrupts();
+  if (!ok) {
+    DropTemporaries();
+    return false;
+  }
+  if (IsSkipped(kernel, args, outputs)) {
+    return FinishKernel({});
+  }
+  vm_.current_kernel = index;
+  RewireFFIAny returned{};
+  const bool observed = vm_.observer != nullptr && vm_.observer->wants_kernels();
+  const auto now = [] { return std::chrono::steady_clock::now().time_since_epoch(); };
+  const auto start = observed ? now() : std::chrono::steady_clock::duration::zero();
+  const bool succeeded =
+      kernel.call(kernel.handle, args.data(), static_cast<std::int32_t>(count), &returned) == 0;
+  if (observed) {
+    const auto end = now();
+    vm_.observer->OnKernel(
+        {rep_.module(), vm_.frames.back().function, static_cast<std::uint32_t>(pc_ - code_), index, args,
+         std::chrono::nanoseconds(start).count(), std::chrono::nanoseconds(end).count(), succeeded});
+  }
+  return succeeded ? FinishKernel(returned) : FailKernel(index);
+}
+
+// ADTs are flattened by one level; integers become tensors, or plain integers for a kernel that takes
+// objects.
+bool Interpreter::AppendArgument(const RewireFFIAny& value, bool objects) {
+  RewireFFIAny arg = value;
+  if (!objects && value.type_index == kAdtKind) {
+    const TupleObject* tuple = TupleOf(value);
+    for (std::uint32_t i = 0; i < tuple->count; ++i) {
+      if (tuple->fields()[i].type_index == kAdtKind) {
+        return Fail(StatusCode::kRuntimeFailed,
+                    "field " + std::to_string(i) +
+                        " of an ADT argument is an ADT itself; only one level is flattened");
+      }
+      if (!AppendArgument(tuple->fields()[i], objects)) return false;
+    }
+    return true;
+  }
+  if (!objects && (value.type_index == kClosureKind || value.type_index == kStorageKind)) {
+    return Fail(StatusCode::kRuntimeFailed, "argument " + std::to_string(vm_.args.size()) +
+                                                " is a closure or a storage, which kernels do not take");
+  }
+  if (IsIntegerKind(value.type_index)) {
+    if (objects) {
+      arg.type_index = kRewireFFIInt;
+    } else {
+      TensorObject* boxed = Box(value);
+      if (boxed == nullptr) return false;
+      arg = MakeAny(kTensorKind, boxed);
+      if (!vm_.temporaries.Push(arg)) {
+        heap_.Release(boxed);
+        return FailMemory(sizeof(arg));
+      }
+    }
+  }
+  return vm_.args.Push(arg) || FailMemory(sizeof(arg));
+}
+
+bool Interpreter::CheckWritten(std::uint32_t position) {
+  const RewireFFIAny& arg = vm_.args[position];
+  if (arg.type_index == kTensorKind && (TensorOf(arg)->flags & TensorObject::kReadOnly) != 0) {
+    return Fail(
+        StatusCode::kRuntimeFailed,
+        "argument " + std::to_string(position) + " is written by the kernel, but the tensor given, " +
+            TensorText(TensorOf(arg)->tensor) +
+            ", is read-only (a constant, a parameter, the caller's input, an integer or a view of one)");
+  }
+  return true;
+}
+
+bool Interpreter::FailKernel(Word index) {
+  DropTemporaries();
+  const PackedFunction& function = kernels_[index].function;
+  const KernelError error =
+      function.take_error != nullptr ? function.take_error(function.error_context) : TakeKernelError();
+  std::string what = error.kind.empty() ? error.message : error.kind + ": " + error.message;
+  if (error.message.empty()) what += "the kernel failed and set no error message";
+  return Fail(StatusCode::kKernelFailed, what);
+}
+
+// After a successful call: the returned value goes to its register, what lived for the call goes away.
+bool Interpreter::FinishKernel(const RewireFFIAny& returned) {
+  const Word dst = pc_[WordOf(kOp, "dst")];
+  RewireFFIAny value{};
+  bool ok = true;
+  if (dst == kNone) {
+    if (IsObjectKind(returned.type_index)) DropStrong(ObjectOf(returned));
+  } else {
+    ok = TakeReturned(returned, &value);
+  }
+  DropTemporaries();
+  if (!ok) return false;
+  if (dst != kNone) Put(dst, value);
+  return true;
+}
+
+// What a kernel returned becomes a register's value: tensors of ours as they are, foreign ones wrapped,
+// arrays as ADTs.
+bool Interpreter::TakeReturned(RewireFFIAny returned, RewireFFIAny* out) {
+  switch (returned.type_index) {
+    case kRewireFFIInt:
+    case kRewireFFIBool:
+      *out = MakeInteger(kInt64Kind, returned.v_int64);
+      return true;
+    case kTensorKind:
+    case kAdtKind:
+      return TakeReturnedObject(returned, out);
+    case kRewireFFIArray: {
+      // Array objects: header, then the sequence cell.
+      const auto* cell = reinterpret_cast<const RewireFFISeqCell*>(ObjectOf(returned) + 1);
+      const auto* items = static_cast<const RewireFFIAny*>(cell->data);
+      const auto count = static_cast<std::uint32_t>(cell->size);
+      TupleObject* tuple = heap_.NewTuple(kAdtKind, 0, count);
+      bool ok = tuple != nullptr || FailMemory(TupleObject::Bytes(count));
+      if (ok) std::memset(tuple->fields(), 0, count * sizeof(RewireFFIAny));
+      for (std::uint32_t i = 0; ok && i < count; ++i) {
+        if (items[i].type_index == kRewireFFIArray) {
+          ok = Fail(StatusCode::kRuntimeFailed,
+                    "the kernel returned an array inside an array; only one level is taken");
+          break;
+        }
+        if (IsObjectKind(items[i].type_index))
+          ObjectOf(items[i])->AddStrong();  // TakeReturned takes one over
+        ok = TakeReturned(items[i], &tuple->fields()[i]);
+      }
+      DropStrong(ObjectOf(returned));
+      if (ok) {
+        *out = MakeAny(kAdtKind, tuple);
+      } else if (tuple != nullptr) {
+        heap_.Release(tuple);
+      }
+      return ok;
+    }
+    default:
+      if (IsObjectKind(returned.type_index)) DropStrong(ObjectOf(returned));
+      return Fail(StatusCode::kRuntimeFailed, returned.type_index == kRewireFFINone
+                                                  ? "the kernel returned nothing, a value is expected"
+                                                  : "the kernel returned a value of type index " +
+                                                        std::to_string(returned.type_index) +
+                                                        "; a tensor, an integer or an array is expected");
+  }
+}
+
+bool Interpreter::TakeReturnedObject(const RewireFFIAny& returned, RewireFFIAny* out) {
+  Object* object = ObjectOf(returned);
+  if (IsRewireObject(object)) {
+    // The register's reference replaces the strong one that the kernel gave.
+    if (object->local == kShared) {
+      *out = returned;
+      return true;
+    }
+    ObjectHeap::Retain(returned);
+    DropStrong(object);
+    *out = returned;
+    return true;
+  }
+  if (returned.type_index != kTensorKind) {
+    DropStrong(object);
+    return Fail(StatusCode::kRuntimeFailed, "the kernel returned an ADT that Rewire did not make");
+  }
+  const DLTensor& dl = reinterpret_cast<RewireFFITensorObject*>(object)->tensor;
+  const Span<const std::int64_t> shape(dl.shape, static_cast<std::size_t>(dl.ndim));
+  if (dl.ndim < 0 || dl.ndim > 32 || !TensorBytes(dl.dtype, shape) || !IsContiguous(dl)) {
+    DropStrong(object);
+    return Fail(StatusCode::kRuntimeFailed,
+                "the kernel returned a tensor that is strided or has a wrong shape");
+  }
+  StorageObject* storage = NewSharedStorage();
+  TensorObject* tensor = storage == nullptr ? nullptr : heap_.NewTensor(static_cast<std::uint32_t>(dl.ndim));
+  if (tensor == nullptr) {
+    DropStrong(object);
+    if (storage != nullptr) DropStrong(storage);
+    return FailMemory(sizeof(TensorObject));
+  }
+  storage->data = dl.data;
+  storage->device = dl.device;
+  storage->release = [](void* context) { DropStrong(static_cast<Object*>(context)); };
+  storage->release_context = object;
+  tensor->flags = 0;
+  SetContiguousDims(tensor, dl.shape, static_cast<std::uint32_t>(dl.ndim));
+  tensor->tensor.data = static_cast<char*>(dl.data) + dl.byte_offset;
+  tensor->tensor.byte_offset = 0;
+  tensor->tensor.device = dl.device;
+  tensor->tensor.dtype = dl.dtype;
+  tensor->storage = storage;
+  *out = MakeAny(kTensorKind, tensor);
+  return true;
+}
+
+void Interpreter::DropTemporaries() {
+  GrowingArray<RewireFFIAny>& temporaries = vm_.temporaries;
+  for (std::uint32_t i = temporaries.size(); i-- > 0;) heap_.Release(temporaries[i]);
+  temporaries.Pop(0);
+  for (std::uint32_t i = vm_.workspaces.size(); i-- > 0;) {
+    heap_.pool().Give(vm_.workspaces[i].block, vm_.workspaces[i].bytes);
+  }
+  vm_.workspaces.Pop(0);
+}
+
+}  // namespace rewire

@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: Apache-2.0
+// The interpreter's instructions on storage and tensors.
+#include <cstring>
+
+#include "vm/interpreter.h"
+#include "vm/shape.h"
+
+namespace rewire {
+namespace {
+
+constexpr std::uint32_t kMaxRank = 32;
+
+// One integer element of any width, as 64 bits: signed types extend their sign, uint64 keeps its bits.
+std::int64_t LoadInteger(const void* data, DLDataType dtype) {
+  const bool is_signed = dtype.code == kInt;
+  switch (dtype.bits) {
+    case 64: {
+      std::int64_t value;
+      std::memcpy(&value, data, 8);
+      return value;
+    }
+    case 32: {
+      std::int32_t value;
+      std::memcpy(&value, data, 4);
+      return is_signed ? value : static_cast<std::int64_t>(static_cast<std::uint32_t>(value));
+    }
+    case 16: {
+      std::int16_t value;
+      std::memcpy(&value, data, 2);
+      return is_signed ? value : static_cast<std::int64_t>(static_cast<std::uint16_t>(value));
+    }
+    default: {
+      std::int8_t value;
+      std::memcpy(&value, data, 1);
+      return is_signed ? value : static_cast<std::int64_t>(static_cast<std::uint8_t>(value));
+    }
+  }
+}
+
+bool IsIntegerDType(DLDataType dtype) {
+  const bool integral = dtype.code == kInt || dtype.code == kUInt || dtype.code == kBool;
+  const bool whole = dtype.bits == 8 || dtype.bits == 16 || dtype.bits == 32 || dtype.bits == 64;
+  return integral && dtype.lanes == 1 && (whole || dtype.bits == 1);
+}
+
+Span<const std::int64_t> ShapeSpan(const DLTensor& tensor) {
+  return {tensor.shape, static_cast<std::size_t>(tensor.ndim)};
+}
+
+}  // namespace
+
+const TensorObject* Interpreter::Tensor(Word index) {
+  const RewireFFIAny& value = Reg(index);
+  if (value.type_index == kTensorKind) return TensorOf(value);
+  FailKind(index, "a tensor");
+  return nullptr;
+}
+
+// Brings elements of a contiguous tensor to the host; work that its device still has to do is waited for.
+bool Interpreter::ToHost(const TensorObject* tensor, void* to, std::uint64_t bytes) {
+  const DLTensor& dl = tensor->tensor;
+  const char* from = static_cast<const char*>(dl.data) + dl.byte_offset;
+  const DeviceApi* api = nullptr;
+  for (const LinkedDevice& device : rep_.devices) {
+    if (device.api != nullptr && device.device.device_type == dl.device.device_type) api = device.api;
+  }
+  if (api == nullptr || api->host_addressable) {
+    std::memcpy(to, from, bytes);
+    return true;
+  }
+  if (api->synchronize(api->context, dl.device, nullptr) != 0 ||
+      api->copy(api->context, to, kHost, from, dl.device, bytes, nullptr) != 0 ||
+      api->synchronize(api->context, dl.device, nullptr) != 0) {
+    return Fail(StatusCode::kRuntimeFailed, "copying from the device failed: " + TakeKernelError().message);
+  }
+  return true;
+}
+
+bool Interpreter::ReadInteger(const RewireFFIAny& value, const char* what, std::int64_t* out) {
+  if (IsIntegerKind(value.type_index)) {
+    *out = value.v_int64;
+    return true;
+  }
+  if (value.type_index != kTensorKind) {
+    return Fail(StatusCode::kRuntimeFailed, std::string(what) + " is no integer scalar");
+  }
+  const TensorObject* tensor = TensorOf(value);
+  if (!IsIntegerDType(tensor->tensor.dtype) || CountElements(ShapeSpan(tensor->tensor)) != 1) {
+    return Fail(StatusCode::kRuntimeFailed, std::string(what) + " is a tensor " + TensorText(tensor->tensor) +
+                                                ", an integer scalar is expected");
+  }
+  std::int64_t element = 0;
+  if (!ToHost(tensor, &element, ElementBytes(tensor->tensor.dtype))) return false;
+  *out = LoadInteger(&element, tensor->tensor.dtype);
+  return true;
+}
+
+bool Interpreter::ReadShape(Word index, std::int64_t* dims, std::uint32_t* rank, bool allow_scalar) {
+  const RewireFFIAny& value = Reg(index);
+  if (IsIntegerKind(value.type_index)) {  // an integer is a one-element shape
+    dims[0] = value.v_int64;
+    *rank = 1;
+    return true;
+  }
+  const TensorObject* tensor = Tensor(index);
+  if (tensor == nullptr) return false;
+  const DLTensor& dl = tensor->tensor;
+  const bool right_type = dl.dtype == kInt64 || dl.dtype == kInt32;
+  const std::int64_t count = dl.ndim == 1 ? dl.shape[0] : 1;
+  if (!right_type || dl.ndim > 1 || (dl.ndim == 0 && !allow_scalar) || count > kMaxRank) {
+    return Fail(StatusCode::kRuntimeFailed, "the shape is a tensor " + TensorText(dl) +
+                                                ", int32 or int64 of rank 1 with at most " +
+                                                std::to_string(kMaxRank) + " elements is expected");
+  }
+  std::int64_t raw[kMaxRank];
+  const std::uint64_t element = ElementBytes(dl.dtype);
+  if (!ToHost(tensor, raw, static_cast<std::uint64_t>(count) * element)) return false;
+  for (std::int64_t i = 0; i < count; ++i) {
+    dims[i] =
+        LoadInteger(reinterpret_cast<const char*>(raw) + static_cast<std::uint64_t>(i) * element, dl.dtype);
+  }
+  *rank = static_cast<std::uint32_t>(count);
+  return true;
+}
+
+bool Interpreter::AllocStorage() {
+  constexpr Opcode kOp = Opcode::kAllocStorage;
+  const Word size_register = pc_[WordOf(kOp, "size")];
+  const DimsView shape(pc_ + WordOf(kOp, "shape"));
+  std::int64_t bytes = 0;
+  if (size_register != kNone) {
+    if (!ReadInteger(Reg(size_register), "size", &bytes)) return false;
+  } else {
+    std::int64_t dims[kMaxRank];
+    for (std::uint32_t i = 0; i < shape.size(); ++i) dims[i] = shape[i];
+    // The verifier has checked that the bytes of a static shape fit.
+    bytes = static_cast<std::int64_t>(
+        TensorBytes(DecodeDType(pc_[WordOf(kOp, "dtype")]), {dims, shape.size()}).value_or(0));
+  }
+  if (bytes < 0) {
+    return Fail(StatusCode::kRuntimeFailed, "a storage of " + std::to_string(bytes) + " bytes asked for");
+  }
+  const auto size = static_cast<std::uint64_t>(bytes);
+  if (size > vm_.account->limit() || size > BlockPool::kMaxBlock) return FailMemory(size);
+  const LinkedDevice& device = rep_.devices[pc_[WordOf(kOp, "device")]];
+  StorageObject* storage = heap_.NewStorage(size, pc_[WordOf(kOp, "alignment")], device);
+  if (storage == nullptr) return FailMemory(sizeof(StorageObject));
+  Put(pc_[WordOf(kOp, "dst")], MakeAny(kStorageKind, storage));
+  return true;
+}
+
+bool Interpreter::AllocTensor() {
+  constexpr Opcode kOp = Opcode::kAllocTensor;
+  const DimsView shape(pc_ + WordOf(kOp, "shape"));
+  std::int64_t dims[kMaxRank];
+  for (std::uint32_t i = 0; i < shape.size(); ++i) dims[i] = shape[i];
+  return FinishTensor(pc_[WordOf(kOp, "storage")], pc_[WordOf(kOp, "offset")],
+                      DecodeDType(pc_[WordOf(kOp, "dtype")]), {dims, shape.size()}, pc_[WordOf(kOp, "dst")]);
+}
+
+bool Interpreter::AllocTensorReg() {
+  constexpr Opcode kOp = Opcode::kAllocTensorReg;
+  std::int64_t dims[kMaxRank];
+  std::uint32_t rank = 0;
+  const Word shape = pc_[WordOf(kOp, "shape")];
+  // A scalar register gives a tensor of rank 1; that is what TVM's VM does.
+  if (!ReadShape(shape, dims, &rank, /*allow_scalar=*/true)) return false;
+  return FinishTensor(pc_[WordOf(kOp, "storage")], pc_[WordOf(kOp, "offset")],
+                      DecodeDType(pc_[WordOf(kOp, "dtype")]), {dims, rank}, pc_[WordOf(kOp, "dst")]);
+}
+
+bool Interpreter::FinishTensor(Word storage_register, Word offset_register, DLDataType dtype,
+                               Span<const std::int64_t> shape, Word dst) {
+  if (Reg(storage_register).type_index != kStorageKind) return FailKind(storage_register, "a storage");
+  StorageObject* storage = StorageOf(Reg(storage_register));
+  if (storage->account != vm_.account) {
+    return Fail(StatusCode::kRuntimeFailed, "the storage belongs to another VM");
+  }
+  std::int64_t offset = 0;
+  if (offset_register != kNone && !ReadInteger(Reg(offset_register), "offset", &offset)) return false;
+  const std::optional<std::uint64_t> bytes = TensorBytes(dtype, shape);
+  if (!bytes) {
+    return Fail(StatusCode::kRuntimeFailed,
+                "a dimension of shape " + ShapeText(shape) + " is negative, or its size overflows");
+  }
+  const std::uint64_t start = static_cast<std::uint64_t>(offset);
+  if (offset < 0 || start > storage->size || *bytes > storage->size - start) {
+    return Fail(StatusCode::kRuntimeFailed, DTypeName(dtype) + ShapeText(shape) + " at offset " +
+                                                std::to_string(offset) + " takes " + std::to_string(*bytes) +
+                                                " bytes, the storage has " + std::to_string(storage->size));
+  }
+  if (const std::uint64_t unit = ElementBytes({dtype.code, dtype.bits, 1}); start % unit != 0) {
+    return Fail(StatusCode::kRuntimeFailed, "offset " + std::to_string(offset) + " is no multiple of the " +
+                                                std::to_string(unit) + " bytes of an element");
+  }
+  if (!heap_.TakeMemory(storage)) return FailMemory(storage->size);
+  TensorObject* tensor = heap_.NewTensor(static_cast<std::uint32_t>(shape.size()));
+  if (tensor == nullptr) return FailMemory(sizeof(TensorObject));
+  tensor->flags = 0;
+  SetContiguousDims(tensor, shape.data(), static_cast<std::uint32_t>(shape.size()));
+  tensor->tensor.data = static_cast<char*>(storage->data) + start;
+  tensor->tensor.device = storage->device;
+  tensor->tensor.dtype = dtype;
+  tensor->tensor.byte_offset = 0;
+  tensor->storage = storage;
+  ++storage->local;
+  Put(dst, MakeAny(kTensorKind, tensor));
+  return true;
+}
+
+// A contiguous tensor on the host with memory of its own, contents undefined; null after a failure.
+TensorObject* Interpreter::HostTensor(DLDataType dtype, const std::int64_t* shape, std::uint32_t rank) {
+  const std::uint64_t bytes = TensorBytes(dtype, {shape, rank}).value_or(0);
+  TensorObject* tensor = NewHeapTensor(heap_, rep_.devices[kHostDevice], dtype, {shape, rank});
+  if (tensor == nullptr) FailMemory(bytes);
+  return tensor;
+}
+
+bool Interpreter::ShapeOf() {
+  const TensorObject* tensor = nullptr;
+  const Word source = pc_[WordOf(Opcode::kShapeOf, "tensor")];
+  std::int64_t rank = 0;  // an integer has the shape of a scalar
+  if (!IsIntegerKind(Reg(source).type_index)) {
+    tensor = Tensor(source);
+    if (tensor == nullptr) return false;
+    rank = tensor->tensor.ndim;
+  }
+  TensorObject* shape = HostTensor(kInt64, &rank, 1);
+  if (shape == nullptr) return false;
+  if (rank > 0) std::memcpy(shape->tensor.data, tensor->tensor.shape, static_cast<std::size_t>(rank) * 8);
+  Put(pc_[WordOf(Opcode::kShapeOf, "dst")], MakeAny(kTensorKind, shape));
+  return true;
+}
+
+bool Interpreter::ReshapeTensor() {
+  constexpr Opcode kOp = Opcode::kReshapeTensor;
+  const Word source = pc_[WordOf(kOp, "tensor")];
+  std::int64_t dims[kMaxRank];
+  std::uint32_t rank = 0;
+  if (!ReadShape(pc_[WordOf(kOp, "shape")], dims, &rank, /*allow_scalar=*/false)) return false;
+  const std::optional<std::int64_t> count = CountElements({dims, rank});
+  if (IsIntegerKind(Reg(source).type_index)) {
+    TensorObject* boxed = Box(Reg(source));
+    if (boxed == nullptr) return false;
+    Put(source, MakeAny(kTensorKind, boxed));
+  }
+  const TensorObject* tensor = Tensor(source);
+  if (tensor == nullptr) return false;
+  const std::int64_t given = CountElements(ShapeSpan(tensor->tensor)).value_or(0);
+  if (!count || *count != given) {
+    return Fail(StatusCode::kRuntimeFailed,
+                "a tensor " + TensorText(tensor->tensor) + " has " + std::to_string(given) +
+                    " elements, shape " + ShapeText({dims, rank}) +
+                    (count ? " has " + std::to_string(*count) : " has a negative dimension"));
+  }
+  TensorObject* view = heap_.NewTensor(rank);
+  if (view == nullptr) return FailMemory(sizeof(TensorObject));
+  view->flags = tensor->flags & TensorObject::kReadOnly;
+  SetContiguousDims(view, dims, rank);
+  view->tensor.data = tensor->tensor.data;
+  view->tensor.device = tensor->tensor.device;
+  view->tensor.dtype = tensor->tensor.dtype;
+  view->tensor.byte_offset = tensor->tensor.byte_offset;
+  view->storage = tensor->storage;
+  if (view->storage != nullptr) ObjectHeap::Retain(MakeAny(kStorageKind, view->storage));
+  Put(pc_[WordOf(kOp, "dst")], MakeAny(kTensorKind, view));
+  return true;
+}
+
+bool Interpreter::DeviceCopy() {
+  constexpr Opcode kOp = Opcode::kDeviceCopy;
+  const Word source_register = pc_[WordOf(kOp, "src")];
+  if (IsIntegerKind(Reg(source_register).type_index)) {
+    TensorObject* boxed = Box(Reg(source_register));
+    if (boxed == nullptr) return false;
+    Put(source_register, MakeAny(kTensorKind, boxed));
+  }
+  const TensorObject* source = Tensor(source_register);
+  if (source == nullptr) return false;
+  const LinkedDevice& from = rep_.devices[pc_[WordOf(kOp, "src_device")]];
+  const LinkedDevice& to = rep_.devices[pc_[WordOf(kOp, "dst_device")]];
+  const DLTensor& dl = source->tensor;
+  if (dl.device.device_type != from.device.device_type || dl.device.device_id != from.device.device_id) {
+    return Fail(StatusCode::kRuntimeFailed,
+                "the tensor is on device " + std::to_string(dl.device.device_type) + ":" +
+                    std::to_string(dl.device.device_id) + ", the instruction copies from " +
+                    std::to_string(from.device.device_type) + ":" + std::to_string(from.device.device_id));
+  }
+  const std::uint64_t bytes = TensorBytes(dl.dtype, ShapeSpan(dl)).value_or(0);
+  TensorObject* copy = NewHeapTensor(heap_, to, dl.dtype, ShapeSpan(dl));
+  if (copy == nullptr) return FailMemory(bytes);
+  const DeviceApi* api = to.api != nullptr ? to.api : from.api;
+  const char* data = static_cast<const char*>(dl.data) + dl.byte_offset;
+  if (api == nullptr) {
+    std::memcpy(copy->tensor.data, data, bytes);
+  } else if (api->copy(api->context, copy->tensor.data, to.device, data, dl.device, bytes, nullptr) != 0) {
+    heap_.Release(copy);
+    return Fail(StatusCode::kRuntimeFailed, "the copy failed: " + TakeKernelError().message);
+  }
+  Put(pc_[WordOf(kOp, "dst")], MakeAny(kTensorKind, copy));
+  return true;
+}
+
+// An integer as a read-only scalar tensor with one local reference; null after a failure.
+TensorObject* Interpreter::Box(const RewireFFIAny& integer) {
+  const bool narrow = integer.type_index == kInt32Kind;
+  TensorObject* tensor = HostTensor(narrow ? kInt32 : kInt64, nullptr, 0);
+  if (tensor == nullptr) return nullptr;
+  if (narrow) {
+    const auto value = static_cast<std::int32_t>(integer.v_int64);
+    std::memcpy(tensor->tensor.data, &value, sizeof(value));
+  } else {
+    std::memcpy(tensor->tensor.data, &integer.v_int64, sizeof(integer.v_int64));
+  }
+  tensor->flags |= TensorObject::kReadOnly;
+  return tensor;
+}
+
+}  // namespace rewire

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a Program holds. Immutable once Link has returned it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "executable_format/executable.h"
+#include "vm/linked_device.h"
+#include "vm/objects.h"
+#include "vm/program.h"
+
+namespace rewire {
+
+// An import, resolved. `call` and `handle` stand first: the interpreter reads them with every call.
+struct LinkedKernel {
+  RewirePackedFunction call = nullptr;
+  void* handle = nullptr;
+  bool plain = true;  // neither objects nor also_written: the interpreter's fast path
+  const KernelImport* import = nullptr;
+  PackedFunction function;  // keeps `handle` alive, knows where errors stand
+};
+
+struct LinkedFunction {
+  const std::uint32_t* code = nullptr;
+  std::uint32_t register_count = 0;
+  std::uint32_t input_count = 0;
+};
+
+struct ProgramRep {
+  explicit ProgramRep(Executable linked) : executable(std::move(linked)) {}
+  ~ProgramRep();
+  ProgramRep(const ProgramRep&) = delete;
+  ProgramRep& operator=(const ProgramRep&) = delete;
+
+  const Module& module() const { return executable.module(); }
+
+  Executable executable;
+  std::uint64_t number = 0;  // of all Programs of the process: tells whose a closure is
+  std::vector<LinkedKernel> kernels;
+  std::vector<LinkedFunction> functions;
+  std::vector<LinkedDevice> devices;
+  std::vector<RewireFFIAny> constants;  // uncounted tensors, one strong reference each
+  std::uint32_t max_args = 0;           // of any InvokePacked, before ADTs are flattened
+  std::uint32_t input_alignment = 1;    // the strictest that a kernel import asks, bytes
+  std::uint32_t entry = 0;
+  std::shared_ptr<ThreadPool> threads;
+  Allocator allocator;
+  LogSink log;
+  StorageFill storage_fill = StorageFill::kUndefined;
+};
+
+}  // namespace rewire

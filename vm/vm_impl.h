@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// The state of a VirtualMachine, shared by its door (virtual_machine.cc), the interpreter and the kernel
+// table.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <vector>
+
+#include "vm/growing_array.h"
+#include "vm/memory/object_heap.h"
+#include "vm/program_rep.h"
+#include "vm/virtual_machine.h"
+
+namespace rewire {
+
+// One active call. Registers stand on one contiguous stack; a frame names its own by offset, since the stack
+// may move.
+struct Frame {
+  const std::uint32_t* code;       // of the function
+  const std::uint32_t* return_pc;  // where the caller goes on; null in the invoked function's frame
+  std::uint32_t function;
+  std::uint32_t base;  // first register
+  std::uint32_t dst;   // the caller's register for the result
+};
+
+// What a kernel keeps between its calls by one VM.
+struct KernelSlot {
+  void* state = nullptr;
+  void (*deleter)(void* state) = nullptr;
+};
+
+struct Workspace {
+  void* block;
+  std::uint64_t bytes;
+};
+
+struct VirtualMachine::Impl {
+  Impl(const Program& linked, MemoryAccount* own_account, const Limits& own_limits);
+  ~Impl();
+
+  // Set inputs of a function; None for those that are not set.
+  RewireFFIAny* InputsOf(std::uint32_t function);
+  bool ReplaceResult(const RewireFFIAny& value);
+  void DropKernelState();
+  void Trim();
+
+  Program program;
+  const ProgramRep& rep;
+  MemoryAccount* account;
+  ObjectHeap heap;
+  Limits limits;
+
+  GrowingArray<RewireFFIAny> stack;  // registers of all frames
+  GrowingArray<Frame> frames;
+  GrowingArray<RewireFFIAny> args;                 // of the kernel call that is being made
+  GrowingArray<RewireFFIAny> temporaries;          // objects that live until that call returns
+  GrowingArray<Workspace> workspaces;              // its scratch memory
+  std::vector<GrowingArray<RewireFFIAny>> inputs;  // by function, made when first set
+  std::vector<KernelSlot> slots;                   // by import, made when first asked for
+  Value result;
+  std::uint32_t result_function = 0;
+
+  std::uint32_t current_kernel = 0;
+  std::atomic<bool> running{false};
+  // Non-zero when the interpreter has to look up: kCancelled, kHasDeadline.
+  static constexpr std::uint32_t kCancelRequested = 1;
+  static constexpr std::uint32_t kHasDeadline = 2;
+  std::atomic<std::uint32_t> interrupts{0};
+  std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
+  Observer* observer = nullptr;
+};
+
+}  // namespace rewire
