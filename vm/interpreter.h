@@ -52,6 +52,7 @@ class Interpreter {
   bool TakeReturnedObject(const RewireFFIAny& returned, RewireFFIAny* out);
   bool AppendArgument(const RewireFFIAny& value, bool objects);
   bool CheckWritten(std::uint32_t position);
+  bool AlignArgument(std::uint32_t position, const LinkedKernel& kernel, bool written);
   void DropTemporaries();
 
   // Frames.

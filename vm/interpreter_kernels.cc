@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The interpreter's kernel calls.
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 
@@ -16,6 +17,11 @@ bool IsSkipped(const LinkedKernel& kernel, Span<const RewireFFIAny> args, std::u
   if (outputs != 1 || args.empty() || (kernel.import->flags & kKernelObjects) != 0) return false;
   const RewireFFIAny& last = args[args.size() - 1];
   return last.type_index == kTensorKind && (TensorOf(last)->flags & TensorObject::kEmpty) != 0;
+}
+
+bool IsWritten(const KernelImport& import, std::uint32_t position, std::uint32_t first_output) {
+  return position >= first_output ||
+         std::find(import.also_written.begin(), import.also_written.end(), position) != import.also_written.end();
 }
 
 }  // namespace
@@ -37,6 +43,11 @@ bool Interpreter::CallKernel() {
   std::uint32_t flags = 0;
   for (Word i = count - outputs; i < count; ++i) flags |= TensorOf(args[i])->flags;
   if (__builtin_expect((flags & TensorObject::kNotPlain) != 0, 0)) return CallKernelSlowly();
+  if (kernel.alignment_mask != 0) {
+    std::uintptr_t addresses = 0;
+    for (Word i = 0; i < count; ++i) addresses |= reinterpret_cast<std::uintptr_t>(TensorOf(args[i])->tensor.data);
+    if ((addresses & kernel.alignment_mask) != 0) return CallKernelSlowly();
+  }
   if (__builtin_expect(vm_.interrupts.load(std::memory_order_relaxed) != 0, 0) && !CheckInterrupts())
     return false;
   vm_.current_kernel = index;
@@ -73,9 +84,9 @@ bool Interpreter::CallKernelSlowly() {
                                                 " arguments given after ADTs were flattened");
   }
   bool ok = true;
-  for (std::uint32_t i = count - outputs; ok && i < count; ++i) ok = CheckWritten(i);
-  for (const std::uint32_t i : kernel.import->also_written) {
-    if (ok && i < count) ok = CheckWritten(i);
+  for (std::uint32_t i = 0; ok && i < count; ++i) {
+    const bool written = IsWritten(*kernel.import, i, count - outputs);
+    ok = (!written || CheckWritten(i)) && (kernel.alignment_mask == 0 || AlignArgument(i, kernel, written));
   }
   ok = ok && CheckInterrupts();
   if (!ok) {
@@ -146,6 +157,31 @@ bool Interpreter::CheckWritten(std::uint32_t position) {
             TensorText(TensorOf(arg)->tensor) +
             ", is read-only (a constant, a parameter, the caller's input, an integer or a view of one)");
   }
+  return true;
+}
+
+// A kernel that assumes more alignment than a tensor has gets an aligned copy; what it reads is copied in, and a written
+// argument cannot be given that way.
+bool Interpreter::AlignArgument(std::uint32_t position, const LinkedKernel& kernel, bool written) {
+  const RewireFFIAny& arg = vm_.args[position];
+  if (arg.type_index != kTensorKind) return true;
+  const DLTensor& dl = TensorOf(arg)->tensor;
+  if ((reinterpret_cast<std::uintptr_t>(dl.data) & kernel.alignment_mask) == 0) return true;
+  const std::string needed = std::to_string(kernel.alignment_mask + 1);
+  if (written || dl.device.device_type != kDLCPU) {
+    return Fail(StatusCode::kRuntimeFailed, "argument " + std::to_string(position) + ", a tensor " + TensorText(dl) +
+                                                ", is not aligned to the " + needed + " bytes that the kernel needs");
+  }
+  const Span<const std::int64_t> shape(dl.shape, static_cast<std::size_t>(dl.ndim));
+  TensorObject* copy = NewHeapTensor(heap_, rep_.devices[kHostDevice], dl.dtype, shape, kernel.alignment_mask + 1);
+  if (copy == nullptr) return FailMemory(TensorBytes(dl.dtype, shape).value_or(0));
+  CopyElements(dl, copy->tensor.data);
+  copy->flags |= TensorObject::kReadOnly;
+  if (!vm_.temporaries.Push(MakeAny(kTensorKind, copy))) {
+    heap_.Release(copy);
+    return FailMemory(sizeof(RewireFFIAny));
+  }
+  vm_.args[position] = MakeAny(kTensorKind, copy);
   return true;
 }
 
@@ -241,7 +277,7 @@ bool Interpreter::TakeReturnedObject(const RewireFFIAny& returned, RewireFFIAny*
   }
   const DLTensor& dl = reinterpret_cast<RewireFFITensorObject*>(object)->tensor;
   const Span<const std::int64_t> shape(dl.shape, static_cast<std::size_t>(dl.ndim));
-  if (dl.ndim < 0 || dl.ndim > 32 || !TensorBytes(dl.dtype, shape) || !IsContiguous(dl)) {
+  if (dl.ndim < 0 || dl.ndim > kMaxRank || !TensorBytes(dl.dtype, shape) || !IsContiguous(dl)) {
     DropStrong(object);
     return Fail(StatusCode::kRuntimeFailed,
                 "the kernel returned a tensor that is strided or has a wrong shape");

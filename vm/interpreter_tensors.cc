@@ -8,8 +8,6 @@
 namespace rewire {
 namespace {
 
-constexpr std::uint32_t kMaxRank = 32;
-
 // One integer element of any width, as 64 bits: signed types extend their sign, uint64 keeps its bits.
 std::int64_t LoadInteger(const void* data, DLDataType dtype) {
   const bool is_signed = dtype.code == kInt;

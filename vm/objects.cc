@@ -156,6 +156,7 @@ TensorObject* NewSharedTensor(std::uint32_t rank, MemoryAccount* account) {
   InitObject(tensor, kTensorKind, kShared);
   tensor->capacity = rank;
   tensor->account = account;
+  tensor->flags = TensorObject::kReadOnly;
   tensor->tensor.ndim = static_cast<std::int32_t>(rank);
   tensor->tensor.shape = tensor->dims();
   tensor->tensor.strides = tensor->dims() + rank;

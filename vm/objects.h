@@ -72,8 +72,12 @@ struct DeviceApi;
 // A tensor: tvm-ffi's layout first. Its dimensions stand behind it: shape[capacity], strides[capacity].
 struct TensorObject : Object {
   enum Flags : std::uint32_t {
-    kReadOnly = 1,  // constants, parameters, inputs, boxed integers, and views of them
-    kEmpty = 2,     // a dimension is zero
+    // Programs may not write it: constants, parameters, inputs, boxed integers, and views of them. Every
+    // shared
+    // tensor is: what has left a VM is nobody's scratch.
+    kReadOnly = 1,
+    kEmpty = 2,      // a dimension is zero
+    kImmutable = 4,  // hosts may not write it either
     // What a kernel must not be handed as a written argument, or whose call may be skipped: the interpreter's
     // one test.
     kNotPlain = kReadOnly | kEmpty,

@@ -18,7 +18,8 @@ namespace rewire {
 struct LinkedKernel {
   RewirePackedFunction call = nullptr;
   void* handle = nullptr;
-  bool plain = true;  // neither objects nor also_written: the interpreter's fast path
+  bool plain = true;                 // neither objects nor also_written: the interpreter's fast path
+  std::uint32_t alignment_mask = 0;  // low address bits that must be zero in every tensor argument
   const KernelImport* import = nullptr;
   PackedFunction function;  // keeps `handle` alive, knows where errors stand
 };
@@ -44,7 +45,6 @@ struct ProgramRep {
   std::vector<LinkedDevice> devices;
   std::vector<RewireFFIAny> constants;  // uncounted tensors, one strong reference each
   std::uint32_t max_args = 0;           // of any InvokePacked, before ADTs are flattened
-  std::uint32_t input_alignment = 1;    // the strictest that a kernel import asks, bytes
   std::uint32_t entry = 0;
   std::shared_ptr<ThreadPool> threads;
   Allocator allocator;

@@ -69,10 +69,8 @@ void ForEachRun(const DLTensor& tensor, Strided* strided, Contiguous* contiguous
     move(strided, contiguous, static_cast<std::uint64_t>(count) * element);
     return;
   }
-  // An odometer over all dimensions but the last; 32 is the highest rank a format admits, hosts may go
-  // beyond.
-  std::int64_t inline_index[32] = {};
-  if (rank > 32) return;
+  // An odometer over all dimensions but the last.
+  std::int64_t index[kMaxRank] = {};
   const std::int64_t last = tensor.shape[rank - 1];
   const std::int64_t last_stride = tensor.strides[rank - 1];
   for (std::int64_t done = 0; done < count; done += last) {
@@ -87,9 +85,9 @@ void ForEachRun(const DLTensor& tensor, Strided* strided, Contiguous* contiguous
     contiguous += last * static_cast<std::int64_t>(element);
     for (std::int32_t d = rank - 1; d-- > 0;) {
       strided += tensor.strides[d] * static_cast<std::int64_t>(element);
-      if (++inline_index[d] < tensor.shape[d]) break;
+      if (++index[d] < tensor.shape[d]) break;
       strided -= tensor.strides[d] * tensor.shape[d] * static_cast<std::int64_t>(element);
-      inline_index[d] = 0;
+      index[d] = 0;
     }
   }
 }

@@ -13,6 +13,9 @@
 
 namespace rewire {
 
+// The highest rank that Rewire handles, in files and at its door.
+inline constexpr std::int32_t kMaxRank = 32;
+
 // The product of the dimensions; nothing when one is negative or the product does not fit.
 std::optional<std::int64_t> CountElements(Span<const std::int64_t> shape);
 // The bytes of a contiguous tensor; nothing when CountElements has none or they do not fit in 63 bits.

@@ -68,6 +68,11 @@ namespace {
 Status CheckShape(DLDataType dtype, Span<const std::int64_t> shape) {
   if (!IsValidDType(dtype))
     return Fail(StatusCode::kInvalidArgument, "tensor: unknown element type " + DTypeName(dtype));
+  if (shape.size() > static_cast<std::size_t>(kMaxRank)) {
+    return Fail(StatusCode::kInvalidArgument, "tensor: rank " + std::to_string(shape.size()) +
+                                                  " given, at most " + std::to_string(kMaxRank) +
+                                                  " is supported");
+  }
   if (!TensorBytes(dtype, shape)) {
     return Fail(StatusCode::kInvalidArgument,
                 "tensor: a dimension of shape " + ShapeText(shape) + " is negative, or its size overflows");
@@ -185,7 +190,7 @@ Result<Tensor> Tensor::FromDLPack(DLManagedTensorVersioned* managed) {
   }
   Result<TensorObject*> object = TakeOverDLPack(managed);
   if (!object) return Forward(object);
-  if ((managed->flags & kDLPackReadOnly) != 0) (*object)->flags |= TensorObject::kReadOnly;
+  if ((managed->flags & kDLPackReadOnly) != 0) (*object)->flags |= TensorObject::kImmutable;
   return Tensor(*object);
 }
 
@@ -195,7 +200,7 @@ Result<Tensor> Tensor::Wrap(const TensorView& view, std::shared_ptr<const void> 
   if (storage == nullptr) return NoMemory();
   Result<TensorObject*> object = MakeObject(view.dl(), storage);
   if (!object) return Forward(object);
-  if (view.read_only()) (*object)->flags |= TensorObject::kReadOnly;
+  if (view.read_only()) (*object)->flags |= TensorObject::kImmutable;
   return Tensor(*object);
 }
 
@@ -226,7 +231,7 @@ DLManagedTensorVersioned* Tensor::ToDLPackVersioned() const {
   auto* managed = Export<DLManagedTensorVersioned>(object_);
   if (managed == nullptr) return nullptr;
   managed->version = {kDLPackMajor, 0};
-  managed->flags = (object_->flags & TensorObject::kReadOnly) != 0 ? kDLPackReadOnly : 0;
+  managed->flags = (object_->flags & TensorObject::kImmutable) != 0 ? kDLPackReadOnly : 0;
   return managed;
 }
 

@@ -2,6 +2,7 @@
 #include "vm/value.h"
 
 #include "vm/objects.h"
+#include "vm/shape.h"
 
 namespace rewire {
 
@@ -32,12 +33,20 @@ Value::Value(Tensor tensor) {
 Value::Value(std::int64_t integer) : any_(MakeInteger(kInt64Kind, integer)) {}
 
 Result<Value> Value::Adt(std::uint32_t tag, Span<const Value> fields) {
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    if (fields[i].kind() == ValueKind::kNone ||
+        (fields[i].kind() == ValueKind::kTensor && !IsContiguous(fields[i].tensor().dl()))) {
+      return Fail(
+          StatusCode::kInvalidArgument,
+          "ADT: field " + std::to_string(i) +
+              (fields[i].kind() == ValueKind::kNone ? " is empty"
+                                                    : " is a strided tensor; copy it with Tensor::CopyOf"));
+    }
+  }
   TupleObject* tuple = NewSharedTuple(kAdtKind, tag, static_cast<std::uint32_t>(fields.size()));
   if (tuple == nullptr) return Fail(StatusCode::kOutOfMemory, "ADT: no memory");
   for (std::size_t i = 0; i < fields.size(); ++i) {
-    Value copy = fields[i];
-    tuple->fields()[i] = copy.any_;
-    copy.any_ = {};
+    tuple->fields()[i] = Value(fields[i]).Release();
   }
   return Adopt(MakeAny(kAdtKind, tuple));
 }

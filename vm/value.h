@@ -27,7 +27,7 @@ class REWIRE_API Value {
   Value() = default;
   Value(Tensor tensor);  // NOLINT: a tensor is a value
   explicit Value(std::int64_t integer);
-  // An ADT with these fields. kOutOfMemory.
+  // An ADT with these fields. kInvalidArgument for an empty field or a strided tensor; kOutOfMemory.
   static Result<Value> Adt(std::uint32_t tag, Span<const Value> fields);
 
   Value(const Value& other);
@@ -49,8 +49,9 @@ class REWIRE_API Value {
   // None when this is no ADT or has no such field.
   Value field(std::uint32_t index) const;
 
-  // For the VM: the register's form; borrowed, and taken over.
+  // For the VM: the register's form; borrowed, given away, and taken over.
   const RewireFFIAny& any() const { return any_; }
+  RewireFFIAny Release() { return std::exchange(any_, RewireFFIAny{}); }
   static Value Adopt(RewireFFIAny any) {
     Value value;
     value.any_ = any;

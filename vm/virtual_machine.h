@@ -70,6 +70,7 @@ class REWIRE_API VirtualMachine {
   Status TrySetInput(const InputRef& input, const Value& value);
   // All inputs of a function in order, borrowed.
   Status TrySetInputs(std::string_view function, Span<const TensorView> tensors);
+  Status TrySetInputs(std::uint32_t function, Span<const TensorView> tensors);
   Status TryClearInputs(std::string_view function = {});
 
   // Runs a function over its set inputs. The empty name is the entry. The result is kept until the next run.

@@ -44,9 +44,13 @@ struct VirtualMachine::Impl {
 
   // Set inputs of a function; None for those that are not set.
   RewireFFIAny* InputsOf(std::uint32_t function);
-  bool ReplaceResult(const RewireFFIAny& value);
+  Status SetInput(InputHandle handle, const TensorView& view, InputMode mode);
+  Status SetInput(InputHandle handle, const Value& value);
+  Status TakeInput(InputHandle handle, const Value& value, RewireFFIAny* taken);
+  Status Run(std::uint32_t function, const RewireFFIAny* run_inputs);
+  void ReplaceResult(const RewireFFIAny& value);
   void DropKernelState();
-  void Trim();
+  void EndOfCall();
 
   Program program;
   const ProgramRep& rep;

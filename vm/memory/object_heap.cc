@@ -211,6 +211,7 @@ void ObjectHeap::Share(const RewireFFIAny& value) {
       tuple->next = open;
       open = tuple;
     } else if (object->type_index == kTensorKind) {
+      static_cast<TensorObject*>(object)->flags |= TensorObject::kReadOnly;
       StorageObject* storage = static_cast<TensorObject*>(object)->storage;
       if (storage == nullptr || storage->local >= kShared) return;
       ForgetBlocks(storage);
@@ -229,10 +230,10 @@ void ObjectHeap::Share(const RewireFFIAny& value) {
 }
 
 TensorObject* NewHeapTensor(ObjectHeap& heap, const LinkedDevice& device, DLDataType dtype,
-                            Span<const std::int64_t> shape) {
+                            Span<const std::int64_t> shape, std::uint64_t alignment) {
   const std::optional<std::uint64_t> bytes = TensorBytes(dtype, shape);
   if (!bytes || *bytes > BlockPool::kMaxBlock) return nullptr;
-  StorageObject* storage = heap.NewStorage(*bytes, 64, device);
+  StorageObject* storage = heap.NewStorage(*bytes, alignment, device);
   if (storage == nullptr) return nullptr;
   TensorObject* tensor =
       heap.TakeMemory(storage) ? heap.NewTensor(static_cast<std::uint32_t>(shape.size())) : nullptr;

@@ -119,6 +119,6 @@ class ObjectHeap {
 // A contiguous tensor on a device with storage and memory of its own, contents undefined, not read-only; one
 // local reference. Null when memory runs out or the shape's bytes do not fit.
 TensorObject* NewHeapTensor(ObjectHeap& heap, const LinkedDevice& device, DLDataType dtype,
-                            Span<const std::int64_t> shape);
+                            Span<const std::int64_t> shape, std::uint64_t alignment = 64);
 
 }  // namespace rewire

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vm/kernel_api.h"
+
+#include <new>
+
+#include "vm/kernel_context.h"
+#include "vm/packed_function.h"
+#include "vm/shape.h"
+
+namespace rewire {
+
+thread_local VirtualMachine::Impl* KernelContext::current_ = nullptr;
+
+namespace {
+
+using Impl = VirtualMachine::Impl;
+
+// The VM whose kernel is running on this thread; without one, the error is set and the caller gives up.
+Impl* CurrentVm() {
+  Impl* vm = KernelContext::Current();
+  if (vm == nullptr) SetKernelError("RuntimeError", "called outside a kernel that a VM runs");
+  return vm;
+}
+
+void* GetSlot() {
+  Impl* vm = CurrentVm();
+  return vm == nullptr || vm->slots.empty() ? nullptr : vm->slots[vm->current_kernel].state;
+}
+
+void SetSlot(void* state, void (*deleter)(void*)) {
+  Impl* vm = CurrentVm();
+  if (vm == nullptr) {
+    if (deleter != nullptr) deleter(state);
+    return;
+  }
+  if (vm->slots.empty()) vm->slots.resize(vm->rep.kernels.size());
+  KernelSlot& slot = vm->slots[vm->current_kernel];
+  if (slot.deleter != nullptr) slot.deleter(slot.state);
+  slot = {state, deleter};
+}
+
+void* TakeWorkspace(std::uint64_t bytes) {
+  Impl* vm = CurrentVm();
+  if (vm == nullptr) return nullptr;
+  void* block = bytes > BlockPool::kMaxBlock ? nullptr : vm->heap.pool().Take(bytes);
+  if (block != nullptr && !vm->workspaces.Push({block, bytes})) {
+    vm->heap.pool().Give(block, bytes);
+    block = nullptr;
+  }
+  if (block == nullptr) {
+    SetKernelError("MemoryError", ("no " + std::to_string(bytes) + " bytes of workspace").c_str());
+  }
+  return block;
+}
+
+ThreadPool& CurrentPool() {
+  Impl* vm = KernelContext::Current();
+  static const std::shared_ptr<ThreadPool> serial = ThreadPool::Serial();
+  return vm == nullptr ? *serial : *vm->rep.threads;
+}
+
+void ParallelFor(std::int64_t begin, std::int64_t end, std::int64_t grain,
+                 void (*body)(void*, std::int64_t, std::int64_t), void* data) {
+  CurrentPool().ParallelFor(begin, end, grain, body, data);
+}
+
+std::int32_t ThreadCount() { return CurrentPool().thread_count(); }
+
+void* Stream(std::int32_t /*device_type*/, std::int32_t /*device_id*/) { return nullptr; }
+
+int Cancelled() {
+  const Impl* vm = KernelContext::Current();
+  if (vm == nullptr) return 0;
+  const std::uint32_t interrupts = vm->interrupts.load(std::memory_order_relaxed);
+  if ((interrupts & Impl::kCancelRequested) != 0) return 1;
+  return interrupts != 0 && std::chrono::steady_clock::now() >= vm->deadline ? 1 : 0;
+}
+
+// Hands an object with one local reference to a kernel: the VM keeps that reference until the call returns,
+// the kernel gets a strong one.
+int HandOut(Impl* vm, std::int32_t kind, Object* object, RewireFFIAny* result) {
+  if (object == nullptr || !vm->temporaries.Push(MakeAny(kind, object))) {
+    if (object != nullptr) vm->heap.Release(object);
+    SetKernelError("MemoryError", "no memory for a new object");
+    return -1;
+  }
+  object->AddStrong();
+  *result = MakeAny(kind, object);
+  return 0;
+}
+
+int NewTensor(DLDataType dtype, std::int32_t rank, const std::int64_t* shape, DLDevice device,
+              RewireFFIAny* result) {
+  Impl* vm = CurrentVm();
+  if (vm == nullptr) return -1;
+  const LinkedDevice* found = nullptr;
+  for (const LinkedDevice& entry : vm->rep.devices) {
+    if (entry.device.device_type == device.device_type && entry.device.device_id == device.device_id) {
+      found = &entry;
+      break;
+    }
+  }
+  const bool valid = rank >= 0 && rank <= kMaxRank && IsValidDType(dtype) &&
+                     TensorBytes(dtype, {shape, static_cast<std::size_t>(rank)}).has_value();
+  if (found == nullptr || !valid) {
+    SetKernelError("ValueError", found == nullptr
+                                     ? "new_tensor: the executable does not use this device"
+                                     : "new_tensor: a dimension is negative or the size overflows");
+    return -1;
+  }
+  return HandOut(vm, kTensorKind,
+                 NewHeapTensor(vm->heap, *found, dtype, {shape, static_cast<std::size_t>(rank)}), result);
+}
+
+bool IsAdt(const RewireFFIAny* value) { return value->type_index == kAdtKind; }
+
+int NewAdt(std::uint32_t tag, std::int32_t size, const RewireFFIAny* fields, RewireFFIAny* result) {
+  Impl* vm = CurrentVm();
+  if (vm == nullptr) return -1;
+  if (size < 0) {
+    SetKernelError("ValueError", "new_adt: negative size");
+    return -1;
+  }
+  for (std::int32_t i = 0; i < size; ++i) {
+    const std::int32_t kind = fields[i].type_index;
+    const bool ours = IsObjectKind(kind) && IsRewireObject(ObjectOf(fields[i]));
+    if (kind != kRewireFFIInt && !ours) {
+      SetKernelError(
+          "TypeError",
+          ("new_adt: field " + std::to_string(i) + " is no tensor, integer or ADT of the VM").c_str());
+      return -1;
+    }
+  }
+  TupleObject* tuple = vm->heap.NewTuple(kAdtKind, tag, static_cast<std::uint32_t>(size));
+  for (std::int32_t i = 0; tuple != nullptr && i < size; ++i) {
+    ObjectHeap::Retain(fields[i]);
+    tuple->fields()[i] = fields[i];
+  }
+  return HandOut(vm, kAdtKind, tuple, result);
+}
+
+std::int32_t AdtSize(const RewireFFIAny* value) {
+  return IsAdt(value) ? static_cast<std::int32_t>(TupleOf(*value)->count) : -1;
+}
+
+std::uint32_t AdtTag(const RewireFFIAny* value) { return IsAdt(value) ? TupleOf(*value)->tag : 0; }
+
+int AdtField(const RewireFFIAny* value, std::int32_t index, RewireFFIAny* field) {
+  if (index < 0 || index >= AdtSize(value)) {
+    SetKernelError("IndexError", "adt_field: no ADT, or no such field");
+    return -1;
+  }
+  *field = TupleOf(*value)->fields()[index];
+  if (field->type_index == kInt32Kind) field->type_index = kRewireFFIInt;
+  return 0;
+}
+
+// A function object: tvm-ffi's layout, then what it calls.
+struct FunctionObject {
+  RewireFFIFunctionObject function;
+  void* state;
+  RewirePackedFunction call;
+  void (*deleter)(void* state);
+};
+
+int CallFunctionObject(void* handle, const RewireFFIAny* args, std::int32_t count, RewireFFIAny* result) {
+  const auto* object = static_cast<const FunctionObject*>(handle);
+  return object->call(object->state, args, count, result);
+}
+
+void DeleteFunctionObject(void* self, int flags) {
+  auto* object = static_cast<FunctionObject*>(self);
+  if ((flags & kRewireFFIStrongGone) != 0 && object->deleter != nullptr) object->deleter(object->state);
+  if ((flags & kRewireFFIWeakGone) != 0) delete object;
+}
+
+int NewFunction(void* state, RewirePackedFunction call, void (*deleter)(void*), RewireFFIAny* result) {
+  auto* object = new (std::nothrow) FunctionObject{};
+  if (object == nullptr) {
+    if (deleter != nullptr) deleter(state);
+    SetKernelError("MemoryError", "no memory for a function object");
+    return -1;
+  }
+  object->function.header.combined_ref_count = kNewRefCount;
+  object->function.header.type_index = kRewireFFIFunction;
+  object->function.header.deleter = DeleteFunctionObject;
+  object->function.cell.safe_call = CallFunctionObject;
+  object->state = state;
+  object->call = call;
+  object->deleter = deleter;
+  *result = MakeAny(kRewireFFIFunction, object);
+  return 0;
+}
+
+constexpr RewireKernelApi kKernelApi = {
+    .struct_size = sizeof(RewireKernelApi),
+    .version = REWIRE_KERNEL_API_VERSION,
+    .set_error = SetKernelError,
+    .get_slot = GetSlot,
+    .set_slot = SetSlot,
+    .workspace = TakeWorkspace,
+    .parallel_for = ParallelFor,
+    .thread_count = ThreadCount,
+    .stream = Stream,
+    .cancelled = Cancelled,
+    .new_tensor = NewTensor,
+    .new_adt = NewAdt,
+    .adt_size = AdtSize,
+    .adt_tag = AdtTag,
+    .adt_field = AdtField,
+    .new_function = NewFunction,
+};
+
+}  // namespace
+
+const RewireKernelApi* KernelApi() { return &kKernelApi; }
+
+}  // namespace rewire

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vm/type_check.h"
+
+#include <vector>
+
+#include "executable_format/instruction_text.h"
+#include "vm/shape.h"
+
+namespace rewire {
+namespace {
+
+bool KindFits(TypeKind kind, std::int32_t given) {
+  switch (kind) {
+    case TypeKind::kTensor:
+      return given == kTensorKind || IsIntegerKind(given);
+    case TypeKind::kAdt:
+      return given == kAdtKind;
+    case TypeKind::kClosure:
+      return given == kClosureKind;
+    case TypeKind::kStorage:
+      return given == kStorageKind;
+    case TypeKind::kInteger:
+      return IsIntegerKind(given);
+    case TypeKind::kValue:
+      return given != kRewireFFINone;
+  }
+  return false;
+}
+
+const char* KindText(std::int32_t kind) {
+  switch (kind) {
+    case kTensorKind:
+      return "a tensor";
+    case kAdtKind:
+      return "an ADT";
+    case kClosureKind:
+      return "a closure";
+    case kStorageKind:
+      return "a storage";
+    case kInt32Kind:
+    case kInt64Kind:
+      return "an integer";
+    default:
+      return "nothing";
+  }
+}
+
+std::string GivenDevice(DLDevice device) {
+  return DeviceText(DeviceEntry{static_cast<std::int32_t>(device.device_type), device.device_id, ""});
+}
+
+}  // namespace
+
+bool IsOnDevice(const Module& module, std::uint32_t device, DLDevice given) {
+  if (device == kAnyDevice) return true;
+  const DeviceEntry& entry = module.devices[device];
+  return entry.type == static_cast<std::int32_t>(given.device_type) && entry.id == given.device_id;
+}
+
+bool TensorFits(const Module& module, const TypeNode& type, const DLTensor& tensor) {
+  if (type.dtype.bits != 0 && type.dtype != tensor.dtype) return false;
+  if (type.rank != kUnknownRank) {
+    if (type.rank != tensor.ndim) return false;
+    for (std::int32_t i = 0; i < tensor.ndim; ++i) {
+      const Dim dim = type.dims[static_cast<std::size_t>(i)];
+      if (dim >= 0 && dim != tensor.shape[i]) return false;
+    }
+  }
+  return IsOnDevice(module, type.device, tensor.device);
+}
+
+std::string TensorMismatchText(const Module& module, const TypeNode& type, const DLTensor& tensor) {
+  Type whole;
+  whole.nodes.push_back(type);
+  std::string text = TypeText(whole, module.symbols) + " expected, " + TensorText(tensor) + " given";
+  if (!IsOnDevice(module, type.device, tensor.device)) {
+    text += "; device " + DeviceText(module.devices[type.device]) + " expected, " +
+            GivenDevice(tensor.device) + " given";
+  }
+  return text;
+}
+
+Status CheckValue(const Module& module, const Type& type, const RewireFFIAny& value) {
+  // Subtrees still to be compared: a node of the type, and the value that stands there.
+  struct Pending {
+    std::uint32_t node;
+    RewireFFIAny value;
+  };
+  std::vector<Pending> pending = {{0, value}};
+  while (!pending.empty()) {
+    const Pending item = pending.back();
+    pending.pop_back();
+    const TypeNode& node = type.nodes[item.node];
+    const std::string place =
+        item.node == 0 ? std::string() : "in its part " + std::to_string(item.node) + " (in pre-order), ";
+    if (!KindFits(node.kind, item.value.type_index)) {
+      return Fail(StatusCode::kInvalidArgument, place + TypeText(type, module.symbols) + " expected, " +
+                                                    KindText(item.value.type_index) + " given");
+    }
+    if (node.kind == TypeKind::kTensor && item.value.type_index == kTensorKind &&
+        !TensorFits(module, node, TensorOf(item.value)->tensor)) {
+      return Fail(StatusCode::kInvalidArgument,
+                  place + TensorMismatchText(module, node, TensorOf(item.value)->tensor));
+    }
+    if (node.kind != TypeKind::kAdt) continue;
+    const TupleObject* tuple = TupleOf(item.value);
+    if (tuple->tag != node.tag || tuple->count != node.field_count) {
+      return Fail(StatusCode::kInvalidArgument, place + "an ADT with tag " + std::to_string(node.tag) +
+                                                    " and " + std::to_string(node.field_count) +
+                                                    " fields expected, tag " + std::to_string(tuple->tag) +
+                                                    " and " + std::to_string(tuple->count) + " fields given");
+    }
+    std::uint32_t child = item.node + 1;
+    for (std::uint32_t i = 0; i < tuple->count; ++i) {
+      pending.push_back({child, tuple->fields()[i]});
+      child = SubtreeEnd(type, child);
+    }
+  }
+  return {};
+}
+
+}  // namespace rewire
