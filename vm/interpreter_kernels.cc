@@ -20,8 +20,8 @@ bool IsSkipped(const LinkedKernel& kernel, Span<const RewireFFIAny> args, std::u
 }
 
 bool IsWritten(const KernelImport& import, std::uint32_t position, std::uint32_t first_output) {
-  return position >= first_output ||
-         std::find(import.also_written.begin(), import.also_written.end(), position) != import.also_written.end();
+  return position >= first_output || std::find(import.also_written.begin(), import.also_written.end(),
+                                               position) != import.also_written.end();
 }
 
 }  // namespace
@@ -45,7 +45,8 @@ bool Interpreter::CallKernel() {
   if (__builtin_expect((flags & TensorObject::kNotPlain) != 0, 0)) return CallKernelSlowly();
   if (kernel.alignment_mask != 0) {
     std::uintptr_t addresses = 0;
-    for (Word i = 0; i < count; ++i) addresses |= reinterpret_cast<std::uintptr_t>(TensorOf(args[i])->tensor.data);
+    for (Word i = 0; i < count; ++i)
+      addresses |= reinterpret_cast<std::uintptr_t>(TensorOf(args[i])->tensor.data);
     if ((addresses & kernel.alignment_mask) != 0) return CallKernelSlowly();
   }
   if (__builtin_expect(vm_.interrupts.load(std::memory_order_relaxed) != 0, 0) && !CheckInterrupts())
@@ -160,8 +161,8 @@ bool Interpreter::CheckWritten(std::uint32_t position) {
   return true;
 }
 
-// A kernel that assumes more alignment than a tensor has gets an aligned copy; what it reads is copied in, and a written
-// argument cannot be given that way.
+// A kernel that assumes more alignment than a tensor has gets an aligned copy; what it reads is copied in,
+// and a written argument cannot be given that way.
 bool Interpreter::AlignArgument(std::uint32_t position, const LinkedKernel& kernel, bool written) {
   const RewireFFIAny& arg = vm_.args[position];
   if (arg.type_index != kTensorKind) return true;
@@ -169,11 +170,13 @@ bool Interpreter::AlignArgument(std::uint32_t position, const LinkedKernel& kern
   if ((reinterpret_cast<std::uintptr_t>(dl.data) & kernel.alignment_mask) == 0) return true;
   const std::string needed = std::to_string(kernel.alignment_mask + 1);
   if (written || dl.device.device_type != kDLCPU) {
-    return Fail(StatusCode::kRuntimeFailed, "argument " + std::to_string(position) + ", a tensor " + TensorText(dl) +
-                                                ", is not aligned to the " + needed + " bytes that the kernel needs");
+    return Fail(StatusCode::kRuntimeFailed, "argument " + std::to_string(position) + ", a tensor " +
+                                                TensorText(dl) + ", is not aligned to the " + needed +
+                                                " bytes that the kernel needs");
   }
   const Span<const std::int64_t> shape(dl.shape, static_cast<std::size_t>(dl.ndim));
-  TensorObject* copy = NewHeapTensor(heap_, rep_.devices[kHostDevice], dl.dtype, shape, kernel.alignment_mask + 1);
+  TensorObject* copy =
+      NewHeapTensor(heap_, rep_.devices[kHostDevice], dl.dtype, shape, kernel.alignment_mask + 1);
   if (copy == nullptr) return FailMemory(TensorBytes(dl.dtype, shape).value_or(0));
   CopyElements(dl, copy->tensor.data);
   copy->flags |= TensorObject::kReadOnly;

@@ -24,6 +24,7 @@ ProgramRep::~ProgramRep() {
 namespace {
 
 constexpr char kStockPrefix[] = "rewire.";
+constexpr char kStockLibrary[] = "librewire_kernels_cpu.so";
 
 // Collects what is wrong so that a host sees all of it at once.
 class Complaints {
@@ -59,10 +60,10 @@ Status LinkKernels(ProgramRep* rep, LinkOptions* options) {
   bool stock_tried = false;
   for (const KernelImport& import : rep->module().kernels) {
     Result<PackedFunction> function = options->kernels.Resolve(import);
-    if (!function && function.error().code() == StatusCode::kNotFound && options->stock_kernels && !stock_tried &&
-        import.name.rfind(kStockPrefix, 0) == 0) {
+    if (!function && function.error().code() == StatusCode::kNotFound && options->stock_kernels &&
+        !stock_tried && import.name.rfind(kStockPrefix, 0) == 0) {
       stock_tried = true;
-      if (Status ok = options->kernels.AddStockKernels(); !ok) complaints.Add(ok.error().message());
+      if (Status ok = options->kernels.AddLibrary(kStockLibrary); !ok) complaints.Add(ok.error().message());
       function = options->kernels.Resolve(import);
     }
     if (!function) {
@@ -96,7 +97,8 @@ Result<RewireFFIAny> MakeConstant(const ProgramRep& rep, const Constant& constan
   SetContiguousDims(tensor, shape.data(), static_cast<std::uint32_t>(shape.size()));
   tensor->tensor.data = data;
   tensor->tensor.dtype = constant.type.dtype;
-  tensor->tensor.device = rep.devices[constant.type.device == kAnyDevice ? kHostDevice : constant.type.device].device;
+  tensor->tensor.device =
+      rep.devices[constant.type.device == kAnyDevice ? kHostDevice : constant.type.device].device;
   tensor->flags |= TensorObject::kImmutable;
   tensor->storage = storage;
   tensor->local = kUncounted;
@@ -106,23 +108,27 @@ Result<RewireFFIAny> MakeConstant(const ProgramRep& rep, const Constant& constan
 // The bytes of a data constant, decoded.
 Result<SharedBytes> BytesOf(const Constant& constant) {
   if (constant.codec == kCodecNone) return constant.stored;
-  return Fail(StatusCode::kUnsupported, "constant " + constant.name + ": codec " + std::to_string(constant.codec));
+  return Fail(StatusCode::kUnsupported,
+              "constant " + constant.name + ": codec " + std::to_string(constant.codec));
 }
 
 Result<RewireFFIAny> PlaceData(const ProgramRep& rep, const Constant& constant) {
-  const LinkedDevice& device = rep.devices[constant.type.device == kAnyDevice ? kHostDevice : constant.type.device];
+  const LinkedDevice& device =
+      rep.devices[constant.type.device == kAnyDevice ? kHostDevice : constant.type.device];
   Result<SharedBytes> bytes = BytesOf(constant);
   if (!bytes) return Forward(bytes);
   void* data = const_cast<std::byte*>(bytes->view.data());
   if (device.api == nullptr) {
     StorageObject* storage = NewOwnerStorage(data, bytes->view.size(), device.device, bytes->owner);
-    if (storage == nullptr) return Fail(StatusCode::kOutOfMemory, "constant " + constant.name + ": no memory");
+    if (storage == nullptr)
+      return Fail(StatusCode::kOutOfMemory, "constant " + constant.name + ": no memory");
     return MakeConstant(rep, constant, data, storage);
   }
   const DeviceApi* api = device.api;
   StorageObject* storage = NewSharedStorage();
-  void* block = storage == nullptr ? nullptr
-                                   : api->allocate(api->context, device.device, bytes->view.size(), 256, device.scope);
+  void* block = storage == nullptr
+                    ? nullptr
+                    : api->allocate(api->context, device.device, bytes->view.size(), 256, device.scope);
   if (block == nullptr) {
     if (storage != nullptr) DropStrong(storage);
     return Fail(StatusCode::kOutOfMemory, "constant " + constant.name + ": no memory on the device");
@@ -134,8 +140,8 @@ Result<RewireFFIAny> PlaceData(const ProgramRep& rep, const Constant& constant) 
   if (api->copy(api->context, block, device.device, data, kHost, bytes->view.size(), nullptr) != 0 ||
       api->synchronize(api->context, device.device, nullptr) != 0) {
     DropStrong(storage);
-    return Fail(StatusCode::kLinkFailed,
-                "constant " + constant.name + ": the copy to the device failed: " + TakeKernelError().message);
+    return Fail(StatusCode::kLinkFailed, "constant " + constant.name +
+                                             ": the copy to the device failed: " + TakeKernelError().message);
   }
   return MakeConstant(rep, constant, block, storage);
 }
@@ -148,7 +154,8 @@ Result<RewireFFIAny> PlaceParameter(const ProgramRep& rep, const Constant& const
   if (!IsContiguous(dl)) return Fail(StatusCode::kLinkFailed, "a strided tensor given; make it contiguous");
   // A view of the caller's tensor, which keeps that tensor.
   TensorObject* view = NewSharedTensor(static_cast<std::uint32_t>(dl.ndim));
-  StorageObject* storage = NewOwnerStorage(dl.data, tensor.view().bytes(), dl.device, std::make_shared<Tensor>(tensor));
+  StorageObject* storage =
+      NewOwnerStorage(dl.data, tensor.view().bytes(), dl.device, std::make_shared<Tensor>(tensor));
   if (view == nullptr || storage == nullptr) {
     if (view != nullptr) DropStrong(view);
     if (storage != nullptr) DropStrong(storage);
@@ -172,8 +179,11 @@ Status LinkConstants(ProgramRep* rep, const LinkOptions& options) {
   for (const Constant& constant : rep->module().constants) {
     Result<RewireFFIAny> placed = RewireFFIAny{};
     switch (constant.kind) {
-      case ConstantKind::kData: placed = PlaceData(*rep, constant); break;
-      case ConstantKind::kComputed: break;  // `__init` fills it in
+      case ConstantKind::kData:
+        placed = PlaceData(*rep, constant);
+        break;
+      case ConstantKind::kComputed:
+        break;  // `__init` fills it in
       case ConstantKind::kParameter: {
         known.push_back(constant.name);
         const auto found = given.find(constant.name);
@@ -208,8 +218,8 @@ Status LinkConstants(ProgramRep* rep, const LinkOptions& options) {
 void LinkFunctions(ProgramRep* rep) {
   const Module& module = rep->module();
   for (const Function& function : module.functions) {
-    rep->functions.push_back({function.code.data(), function.register_count,
-                              static_cast<std::uint32_t>(function.inputs.size())});
+    rep->functions.push_back(
+        {function.code.data(), function.register_count, static_cast<std::uint32_t>(function.inputs.size())});
     for (std::uint32_t pc = 0; pc < function.code.size(); pc += WordsOf(function.code[pc])) {
       if (OpcodeOf(function.code[pc]) != Opcode::kInvokePacked) continue;
       const std::uint32_t args = function.code[pc + WordOf(Opcode::kInvokePacked, "args")];
@@ -233,9 +243,8 @@ Status Initialise(const Program& program, ProgramRep* rep, const Limits& limits)
     if (module.constants[i].kind != ConstantKind::kComputed) continue;
     const Value value = vm.result().field(field++);
     const Result<RewireFFIAny> placed =
-        value.kind() == ValueKind::kTensor
-            ? PlaceParameter(*rep, module.constants[i], value.tensor())
-            : Result<RewireFFIAny>(Fail(StatusCode::kLinkFailed, "no tensor"));
+        value.kind() == ValueKind::kTensor ? PlaceParameter(*rep, module.constants[i], value.tensor())
+                                           : Result<RewireFFIAny>(Fail(StatusCode::kLinkFailed, "no tensor"));
     if (!placed) return Forward(placed, "computed constant " + module.constants[i].name);
     rep->constants[i] = *placed;
   }
@@ -255,7 +264,8 @@ std::vector<std::string> NamesOf(const std::vector<NamedType>& inputs) {
 }
 
 // The position of a name, or kNotFound saying what there is.
-Result<std::uint32_t> FindName(std::string_view name, const std::vector<std::string>& names, const std::string& what) {
+Result<std::uint32_t> FindName(std::string_view name, const std::vector<std::string>& names,
+                               const std::string& what) {
   for (std::uint32_t i = 0; i < names.size(); ++i) {
     if (names[i] == name) return i;
   }
@@ -308,8 +318,9 @@ Result<InputHandle> Program::FindInput(std::uint32_t index, std::string_view fun
   if (!target) return Forward(target);
   const Function& found = rep_->module().functions[*target];
   if (index < found.inputs.size()) return InputHandle{*target, index};
-  return Fail(StatusCode::kNotFound, "function " + found.name + " has " + std::to_string(found.inputs.size()) +
-                                         " inputs, number " + std::to_string(index) + " asked for");
+  return Fail(StatusCode::kNotFound, "function " + found.name + " has " +
+                                         std::to_string(found.inputs.size()) + " inputs, number " +
+                                         std::to_string(index) + " asked for");
 }
 
 Result<OutputHandle> Program::FindOutput(std::string_view name, std::string_view function) const {

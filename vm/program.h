@@ -57,8 +57,9 @@ struct LinkOptions {
   std::shared_ptr<ThreadPool> threads;  // null: kernels run on the calling thread
   Allocator allocator = DefaultAllocator();
   LogSink log;
-  Limits init_limits;             // for `__init`
-  bool zero_new_storage = false;  // zeroes memory before an untrusted program sees it
+  Limits init_limits;  // for `__init`
+  StorageFill storage_fill = StorageFill::kUndefined;
+  std::vector<const DeviceApi*> devices;  // besides the host; static storage
 };
 
 struct ProgramRep;  // program_rep.h
