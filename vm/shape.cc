@@ -6,26 +6,10 @@
 namespace rewire {
 
 std::optional<std::int64_t> CountElements(Span<const std::int64_t> shape) {
-  std::int64_t count = 1;
-  bool overflow = false;
-  bool empty = false;
-  for (std::int64_t dim : shape) {
-    if (dim < 0) return std::nullopt;
-    empty = empty || dim == 0;
-    overflow = overflow || __builtin_mul_overflow(count, dim, &count);
-  }
-  if (empty) return 0;
-  if (overflow) return std::nullopt;
-  return count;
-}
-
-std::optional<std::uint64_t> TensorBytes(DLDataType dtype, Span<const std::int64_t> shape) {
-  const std::optional<std::int64_t> count = CountElements(shape);
-  std::int64_t bytes = 0;
-  if (!count || __builtin_mul_overflow(*count, static_cast<std::int64_t>(ElementBytes(dtype)), &bytes)) {
-    return std::nullopt;
-  }
-  return static_cast<std::uint64_t>(bytes);
+  // One byte an element: the same rules as for sizes.
+  const std::optional<std::uint64_t> bytes = TensorBytes(kUInt8, shape);
+  if (!bytes) return std::nullopt;
+  return static_cast<std::int64_t>(*bytes);
 }
 
 std::string ShapeText(Span<const std::int64_t> shape) {

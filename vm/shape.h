@@ -10,6 +10,7 @@
 
 #include "base/dtype.h"
 #include "base/span.h"
+#include "executable_format/types.h"
 
 namespace rewire {
 
@@ -18,8 +19,6 @@ inline constexpr std::int32_t kMaxRank = 32;
 
 // The product of the dimensions; nothing when one is negative or the product does not fit.
 std::optional<std::int64_t> CountElements(Span<const std::int64_t> shape);
-// The bytes of a contiguous tensor; nothing when CountElements has none or they do not fit in 63 bits.
-std::optional<std::uint64_t> TensorBytes(DLDataType dtype, Span<const std::int64_t> shape);
 
 // "[2, 3]"
 std::string ShapeText(Span<const std::int64_t> shape);

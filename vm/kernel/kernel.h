@@ -70,8 +70,9 @@ typedef struct RewireKernelApi {
   uint32_t (*adt_tag)(const RewireFFIAny* value);
   int (*adt_field)(const RewireFFIAny* value, int32_t index, RewireFFIAny* field);
 
-  /* A function object around `call`, which gets `state` as its handle; `deleter(state)` runs when its last reference goes, on any thread. What
-   * a factory returns. 0, or -1 with the error set (the deleter has then run). */
+  /* A function object around `call`, which gets `state` as its handle; `deleter(state)` runs when its last
+   * reference goes, on any thread. What a factory returns. 0, or -1 with the error set (the deleter has then
+   * run). */
   int (*new_function)(void* state, RewirePackedFunction call, void (*deleter)(void* state),
                       RewireFFIAny* result);
 } RewireKernelApi;
