@@ -17,8 +17,15 @@ tl::unexpected<Error> Violation(std::string message) {
 
 tl::unexpected<Error> ViolationAt(const Module& module, const Function& function, std::size_t pc,
                                   const std::string& message) {
-  return Violation(
-      fmt::format("{}@{} ({}): {}", function.name, pc, InstructionText(module, function, pc), message));
+  // An instruction may have a million operands; a message should not.
+  constexpr std::size_t kLongest = 200;
+  std::string text = InstructionText(module, function, pc);
+  if (text.size() > kLongest) {
+    text.resize(kLongest);
+    while (!IsUtf8(text)) text.pop_back();
+    text += "...";
+  }
+  return Violation(fmt::format("{}@{} ({}): {}", function.name, pc, text, message));
 }
 
 Status CheckLimit(std::string_view what, std::uint64_t count, std::uint64_t limit) {

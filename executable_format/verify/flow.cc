@@ -248,14 +248,14 @@ class FlowAnalysis {
     }
     for (std::uint32_t i = 0; i < outputs && i < args.size(); ++i) {
       const std::uint32_t reg = args[args.size() - 1 - i];
+      if (!Writable(args.size() - 1 - i, reg, unknown)) return false;
       if ((registers_[reg] & unknown) != 0) break;
-      if (!Writable(args.size() - 1 - i, reg)) return false;
     }
     std::size_t known = 0;
     while (known < args.size() && (registers_[args[known]] & unknown) == 0) ++known;
     for (std::uint32_t position : kernel.also_written) {
       if (position < known) {
-        if (!Writable(position, args[position])) return false;
+        if (!Writable(position, args[position], unknown)) return false;
       } else if (known == args.size()) {
         return Reject(fmt::format("kernel '{}' writes its argument {}, the call has {}", kernel.name,
                                   position, args.size()));
@@ -264,9 +264,10 @@ class FlowAnalysis {
     return true;
   }
 
-  bool Writable(std::size_t position, std::uint32_t reg) {
+  // `flattened` is kMayAdt where an ADT stands for its fields.
+  bool Writable(std::size_t position, std::uint32_t reg, Kinds flattened) {
     const Kinds kinds = registers_[reg];
-    if ((kinds & kMayTensor) == 0) {
+    if ((kinds & (kMayTensor | flattened)) == 0) {
       return Reject(fmt::format("written argument {} is {} ({}), expected a tensor", position,
                                 KindsText(kinds), RegisterText(function_, reg)));
     }
