@@ -6,10 +6,9 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <string_view>
 #include <vector>
 
-#include "base/did_you_mean.h"
+#include "base/near_names.h"
 
 namespace rewire::tools {
 namespace {
@@ -28,9 +27,8 @@ std::string UsageMessage(const CLI::App& app, const CLI::ParseError& wrong) {
   const std::string given = extras.front().substr(0, extras.front().find('='));
   std::vector<std::string> known;
   for (const CLI::Option* option : app.get_options()) known.push_back("--" + option->get_single_name());
-  const std::string_view nearest = NearestName(given, known);
-  return fmt::format("unexpected argument \"{}\"{}", given,
-                     nearest.empty() ? help : fmt::format("; did you mean \"{}\"?", nearest));
+  const std::string suggestion = DidYouMean(given, known);
+  return fmt::format("unexpected argument '{}'{}", given, suggestion.empty() ? help : suggestion);
 }
 
 }  // namespace

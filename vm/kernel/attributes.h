@@ -21,7 +21,6 @@
 #include <string_view>
 #include <vector>
 
-#include "base/did_you_mean.h"
 #include "vm/kernel/packed.h"
 
 namespace rewire::kernel {
@@ -130,8 +129,35 @@ class Attributes {
   }
 
   Status Unknown(std::string_view name) const {
-    const std::vector<std::string> known(asked_.begin(), asked_.end());
-    return ValueError("unknown attribute '", name, "'", DidYouMean(name, known));
+    std::string known;
+    std::string_view nearest;
+    std::size_t least = 3;  // more edits than that are another word
+    for (std::string_view candidate : asked_) {
+      known += (known.empty() ? "" : ", ") + std::string(candidate);
+      const std::size_t edits = EditDistance(name, candidate);
+      if (edits < least && edits < candidate.size()) {
+        least = edits;
+        nearest = candidate;
+      }
+    }
+    return ValueError("unknown attribute '", name, "'",
+                      nearest.empty() ? "" : "; did you mean '" + std::string(nearest) + "'?",
+                      known.empty() ? "; it takes none" : " (it takes: " + known + ")");
+  }
+
+  static std::size_t EditDistance(std::string_view a, std::string_view b) {
+    std::vector<std::size_t> row(b.size() + 1);
+    for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
+    for (std::size_t i = 1; i <= a.size(); ++i) {
+      std::size_t diagonal = row[0];
+      row[0] = i;
+      for (std::size_t j = 1; j <= b.size(); ++j) {
+        const std::size_t substituted = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+        diagonal = row[j];
+        row[j] = std::min({row[j] + 1, row[j - 1] + 1, substituted});
+      }
+    }
+    return row[b.size()];
   }
 
   std::vector<std::string_view> names_;
