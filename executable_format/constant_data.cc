@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "executable_format/constant_data.h"
+
+#include <fmt/format.h>
+#ifndef REWIRE_NO_ZSTD
+#include <zstd.h>
+#endif
+
+#include <cstring>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "base/hash.h"
+
+namespace rewire {
+namespace {
+
+tl::unexpected<Error> Damaged(const Constant& constant, const std::string& what) {
+  return Fail(StatusCode::kInvalidFile, fmt::format("constant '{}' is damaged: {}", constant.name, what));
+}
+
+#ifdef REWIRE_NO_ZSTD
+tl::unexpected<Error> WithoutZstd(const Constant& constant) {
+  return Fail(StatusCode::kUnsupported,
+              fmt::format("constant '{}' needs zstd, which this library was built without (REWIRE_WITH_ZSTD)",
+                          constant.name));
+}
+#endif
+
+Status DecodeZstd(const Constant& constant, Span<std::byte> raw) {
+#ifdef REWIRE_NO_ZSTD
+  (void)raw;
+  return WithoutZstd(constant);
+#else
+  const Span<const std::byte> stored = constant.stored.view;
+  const std::size_t size = ZSTD_decompress(raw.data(), raw.size(), stored.data(), stored.size());
+  if (ZSTD_isError(size) != 0) return Damaged(constant, ZSTD_getErrorName(size));
+  if (size != raw.size()) {
+    return Damaged(constant, fmt::format("it decompresses to {} bytes, its type takes {}", size, raw.size()));
+  }
+  return {};
+#endif
+}
+
+}  // namespace
+
+Status CheckConstantData(const Constant& constant) {
+  const std::uint64_t checksum = Hash64(constant.stored.view);
+  if (checksum == constant.checksum) return {};
+  return Damaged(constant, fmt::format("its bytes have checksum {:016x}, its record says {:016x}", checksum,
+                                       constant.checksum));
+}
+
+Status DecodeConstant(const Constant& constant, const ConstantCodecs& codecs, Span<std::byte> raw) {
+  if (raw.size() != constant.raw_bytes) {
+    return Fail(StatusCode::kInvalidArgument,
+                fmt::format("constant '{}' decodes to {} bytes, there is room for {}", constant.name,
+                            constant.raw_bytes, raw.size()));
+  }
+  if (Status checked = CheckConstantData(constant); !checked) return checked;
+  if (constant.codec == kCodecNone) {
+    const Span<const std::byte> stored = constant.stored.view;
+    if (stored.size() != raw.size()) {
+      return Damaged(constant, fmt::format("it has {} bytes, its type takes {}", stored.size(), raw.size()));
+    }
+    if (!raw.empty()) std::memcpy(raw.data(), stored.data(), raw.size());
+    return {};
+  }
+  if (constant.codec == kCodecZstd) return DecodeZstd(constant, raw);
+  const auto found = codecs.decoders.find(constant.codec);
+  if (found == codecs.decoders.end()) {
+    return Fail(StatusCode::kUnsupported,
+                fmt::format("constant '{}' is stored with codec {}, which {}", constant.name, constant.codec,
+                            constant.codec < kFirstHostCodec ? "this library does not know: use a newer one"
+                                                             : "the host has not registered"));
+  }
+  Status decoded = found->second(constant.stored.view, raw);
+  if (!decoded)
+    return Forward(decoded, fmt::format("constant '{}', codec {}", constant.name, constant.codec));
+  return {};
+}
+
+Status CompressConstant(Constant* constant, int level) {
+#ifdef REWIRE_NO_ZSTD
+  (void)level;
+  return WithoutZstd(*constant);
+#else
+  if (constant->kind != ConstantKind::kData || constant->codec != kCodecNone) return {};
+  const Span<const std::byte> raw = constant->stored.view;
+  auto frame = std::make_shared<std::vector<std::byte> >(ZSTD_compressBound(raw.size()));
+  const std::size_t size = ZSTD_compress(frame->data(), frame->size(), raw.data(), raw.size(), level);
+  if (ZSTD_isError(size) != 0) {
+    return Fail(StatusCode::kInvalidArgument, fmt::format("constant '{}' cannot be compressed: {}",
+                                                          constant->name, ZSTD_getErrorName(size)));
+  }
+  if (size >= raw.size()) return {};
+  frame->resize(size);
+  frame->shrink_to_fit();
+  constant->codec = kCodecZstd;
+  constant->stored.view = {frame->data(), frame->size()};
+  constant->stored.owner = std::move(frame);
+  constant->checksum = 0;
+  return {};
+#endif
+}
+
+}  // namespace rewire

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "executable_format/constant_data.h"
+
+#include <catch2/catch.hpp>
+#include <cstring>
+
+#include "base/hash.h"
+#include "tests/executable_format/sample_modules.h"
+
+namespace rewire {
+namespace {
+
+Constant Zeros(std::int64_t count) {
+  Constant constant = test::DataConstant("zeros", TensorType(kFloat32, {count}),
+                                         std::vector<float>(static_cast<std::size_t>(count)));
+  constant.checksum = Hash64(constant.stored.view);
+  return constant;
+}
+
+// The constant with `bytes` in place of its own and a checksum that fits.
+Constant Stored(Constant constant, const std::vector<std::byte>& bytes) {
+  auto owner = std::make_shared<std::vector<std::byte>>(bytes);
+  constant.stored = {{owner->data(), owner->size()}, owner};
+  constant.checksum = Hash64(constant.stored.view);
+  return constant;
+}
+
+std::vector<std::byte> Copy(const Constant& constant) {
+  return {constant.stored.view.begin(), constant.stored.view.end()};
+}
+
+Error DecodeError(const Constant& constant, const ConstantCodecs& codecs = {}) {
+  std::vector<std::byte> raw(constant.raw_bytes);
+  Status status = DecodeConstant(constant, codecs, raw);
+  if (status) FAIL("the constant was decoded");
+  return status.error();
+}
+
+TEST_CASE("an uncompressed constant is copied") {
+  Constant constant = test::DataConstant("w", TensorType(kFloat32, {3}), {1, 2, 3});
+  constant.checksum = Hash64(constant.stored.view);
+  std::vector<std::byte> raw(12);
+  REQUIRE(DecodeConstant(constant, {}, raw));
+  CHECK(raw == Copy(constant));
+}
+
+TEST_CASE("a constant's damage is found when it is decoded") {
+  Constant constant = Zeros(4);
+  constant.checksum ^= 1;
+  CHECK(DecodeError(constant).code() == StatusCode::kInvalidFile);
+  CHECK(DecodeError(constant).message().find("constant 'zeros' is damaged: its bytes have checksum ") == 0);
+  CHECK_FALSE(CheckConstantData(constant));
+}
+
+TEST_CASE("room of another size is refused") {
+  std::vector<std::byte> raw(15);
+  Status status = DecodeConstant(Zeros(4), {}, raw);
+  REQUIRE_FALSE(status);
+  CHECK(status.error().message() == "constant 'zeros' decodes to 16 bytes, there is room for 15");
+}
+
+#ifdef REWIRE_NO_ZSTD
+
+TEST_CASE("without zstd its constants are refused by name") {
+  Constant constant = Zeros(4);
+  constant.codec = kCodecZstd;
+  CHECK(DecodeError(constant).code() == StatusCode::kUnsupported);
+  CHECK(DecodeError(constant).message() ==
+        "constant 'zeros' needs zstd, which this library was built without (REWIRE_WITH_ZSTD)");
+  CHECK(CompressConstant(&constant).error().code() == StatusCode::kUnsupported);
+}
+
+#else
+
+TEST_CASE("a compressed constant comes back") {
+  Constant constant = Zeros(1000);
+  REQUIRE(CompressConstant(&constant));
+  CHECK(constant.codec == kCodecZstd);
+  CHECK(constant.stored.view.size() < 100);
+  CHECK(constant.raw_bytes == 4000);
+  constant.checksum = Hash64(constant.stored.view);
+  std::vector<std::byte> raw(4000, std::byte{1});
+  REQUIRE(DecodeConstant(constant, {}, raw));
+  CHECK(raw == std::vector<std::byte>(4000));
+}
+
+TEST_CASE("what does not shrink stays as it is") {
+  Constant constant = test::DataConstant("w", TensorType(kFloat32, {1}), {1.5F});
+  REQUIRE(CompressConstant(&constant));
+  CHECK(constant.codec == kCodecNone);
+  CHECK(constant.stored.view.size() == 4);
+}
+
+TEST_CASE("a frame of another size or none at all is damage, and writes nothing past the end") {
+  Constant constant = Zeros(1000);
+  REQUIRE(CompressConstant(&constant));
+  constant = Stored(constant, Copy(constant));
+
+  Constant larger = constant;
+  larger.raw_bytes = 8000;
+  CHECK(DecodeError(larger).message() ==
+        "constant 'zeros' is damaged: it decompresses to 4000 bytes, its type takes 8000");
+  Constant smaller = constant;
+  smaller.raw_bytes = 400;
+  CHECK(DecodeError(smaller).message() == "constant 'zeros' is damaged: Destination buffer is too small");
+  CHECK(DecodeError(Stored(constant, std::vector<std::byte>(20))).message() ==
+        "constant 'zeros' is damaged: Unknown frame descriptor");
+}
+
+#endif
+
+TEST_CASE("the host's codecs") {
+  Constant constant = Zeros(4);
+  constant.codec = kFirstHostCodec + 1;
+  CHECK(DecodeError(constant).code() == StatusCode::kUnsupported);
+  CHECK(DecodeError(constant).message() ==
+        "constant 'zeros' is stored with codec 257, which the host has not registered");
+
+  ConstantCodecs codecs;
+  codecs.decoders[kFirstHostCodec + 1] = [](Span<const std::byte> stored, Span<std::byte> raw) -> Status {
+    if (stored[0] != std::byte{0}) return Fail(StatusCode::kInvalidFile, "not zero");
+    std::memset(raw.data(), 7, raw.size());
+    return {};
+  };
+  std::vector<std::byte> raw(16);
+  REQUIRE(DecodeConstant(constant, codecs, raw));
+  CHECK(raw[15] == std::byte{7});
+  CHECK(DecodeError(Stored(constant, std::vector<std::byte>(1, std::byte{1})), codecs).message() ==
+        "constant 'zeros', codec 257: not zero");
+
+  constant.codec = 5;
+  CHECK(DecodeError(constant).message() ==
+        "constant 'zeros' is stored with codec 5, which this library does not know: use a newer one");
+}
+
+}  // namespace
+}  // namespace rewire
