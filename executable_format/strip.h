@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Takes the names out of a module that goes to others, and puts them back into what the module then reports.
+//
+// Functions, inputs, outputs, symbols and strings (what Fatal quotes) become their index in decimal: "0" is
+// function 0, its first input and its first output alike. That goes for entry functions too, unless the
+// caller keeps some by name. What the module is linked by stays: kernel names and attributes, parameter
+// names, memory scopes and
+// `__init`. Other constants' names, notes, kernels' debug names and metadata are dropped. The code is the
+// same, word for word.
+//
+// The map is JSON text with all that was taken:
+//   {"rewire_names": 1,
+//    "functions": [{"name": "main", "inputs": ["image"], "outputs": ["scores"], "notes": [[12, "Conv_3"]]}],
+//    "symbols": ["N"], "strings": ["..."], "constants": ["w"], "kernels": ["fused_conv2d_relu"],
+//    "metadata": [["producer", "..."]]}
+// Every list has the order of its table; "kernels" are debug names.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/status.h"
+#include "executable_format/module.h"
+
+namespace rewire {
+
+struct StripOptions {
+  std::vector<std::string> keep_functions;  // these keep their own name and those of inputs and outputs
+};
+
+struct StrippedModule {
+  Module module;  // shares the constants' bytes with the one it was made from
+  std::string map;
+};
+
+// kNotFound when keep_functions names no function. kInvalidArgument when a name that is kept is a number,
+// which a stripped one may get.
+Result<StrippedModule> StripModule(const Module& module, const StripOptions& options = {});
+
+// A map that was read back.
+class NameMap {
+ public:
+  // kInvalidArgument: not JSON, or not a map of this version.
+  static Result<NameMap> Parse(std::string_view json);
+
+  // The message of an error, or any text, with what the map knows in place of every "3@12" (function 3, word
+  // 12): "decode@12 [Conv_3]". A function that kept its name gets its note too.
+  std::string Restore(std::string_view text) const;
+
+  // The module with its names, notes and metadata again. kInvalidArgument when it is not the one that the map
+  // was made with: another number of functions, inputs, constants, ...
+  Result<Module> Restore(const Module& stripped) const;
+
+ private:
+  struct FunctionNames {
+    std::string name;
+    std::vector<std::string> inputs, outputs;
+    std::vector<SourceNote> notes;
+  };
+  // The function that a stripped module calls `printed`, or null.
+  const FunctionNames* Find(std::string_view printed) const;
+
+  std::vector<FunctionNames> functions_;
+  std::vector<std::string> symbols_, strings_, constants_, kernels_;
+  std::vector<std::pair<std::string, std::string>> metadata_;
+};
+
+}  // namespace rewire
