@@ -166,6 +166,27 @@ Module Shapes() {
   return module;
 }
 
+// Returns 64 times 0.5, kept as a zstd frame. The frame is written out because compressors differ in what
+// they make.
+Module Compressed() {
+  static constexpr unsigned char kFrame[] = {0x28, 0xb5, 0x2f, 0xfd, 0x60, 0x00, 0x00, 0x5d, 0x00, 0x00, 0x20,
+                                             0x00, 0x00, 0x00, 0x3f, 0x01, 0x00, 0xf9, 0x29, 0x47, 0x04};
+  Module module;
+  const Type halves = TensorType(kFloat32, {64});
+  Constant constant;
+  constant.name = "halves";
+  constant.type = halves.nodes[0];
+  constant.codec = kCodecZstd;
+  constant.raw_bytes = 256;
+  constant.stored.view = {reinterpret_cast<const std::byte*>(kFrame), sizeof(kFrame)};
+  module.constants = {constant};
+  CodeWriter code;
+  code.LoadConst(0, 0);
+  code.Ret(0);
+  module.functions = {MakeFunction("main", {}, halves, 1, code)};
+  return module;
+}
+
 }  // namespace
 
 Constant DataConstant(std::string name, Type type, const std::vector<float>& values) {
@@ -183,7 +204,8 @@ std::vector<SampleModule> SampleModules() {
   return {{"identity", Identity()},
           {"add_constant", AddConstant()},
           {"control", Control()},
-          {"shapes", Shapes()}};
+          {"shapes", Shapes()},
+          {"compressed", Compressed()}};
 }
 
 }  // namespace rewire::test
