@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/dtype.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 
@@ -57,27 +58,31 @@ std::string DTypeName(DLDataType type) {
 }
 
 std::optional<DLDataType> ParseDType(std::string_view name) {
-  const std::size_t letters = name.find_first_of("0123456789");
-  std::string_view prefix = name.substr(0, letters);
-  std::string_view rest = letters == std::string_view::npos ? std::string_view() : name.substr(letters);
-  if (prefix == "bool") {
-    if (rest.empty()) return kBool8;
-    std::optional<int> bits = TakeNumber(&rest);
-    if (!bits || !rest.empty() || *bits < 1 || *bits > 128) return std::nullopt;
-    return MakeDType(kBool, *bits);
-  }
-  for (const Spelling& spelling : kSpellings) {
-    if (spelling.prefix != prefix) continue;
-    std::optional<int> bits = TakeNumber(&rest);
-    int lanes = 1;
-    if (!rest.empty() && rest.front() == 'x') {
-      rest.remove_prefix(1);
-      lanes = TakeNumber(&rest).value_or(0);
+  constexpr std::string_view kBoolName = "bool";
+  std::optional<DTypeCode> code;
+  std::optional<int> bits;
+  std::string_view rest;
+  if (name.substr(0, kBoolName.size()) == kBoolName) {
+    code = kBool;
+    rest = name.substr(kBoolName.size());
+    bits = rest.empty() || rest.front() == 'x' ? 8 : TakeNumber(&rest);
+  } else {
+    const std::size_t letters = std::min(name.find_first_of("0123456789"), name.size());
+    for (const Spelling& spelling : kSpellings) {
+      if (spelling.prefix == name.substr(0, letters)) code = spelling.code;
     }
-    if (!bits || !rest.empty() || *bits < 1 || *bits > 128 || lanes < 1 || lanes > 65535) return std::nullopt;
-    return MakeDType(spelling.code, *bits, lanes);
+    rest = name.substr(letters);
+    bits = TakeNumber(&rest);
   }
-  return std::nullopt;
+  int lanes = 1;
+  if (!rest.empty() && rest.front() == 'x') {
+    rest.remove_prefix(1);
+    lanes = TakeNumber(&rest).value_or(0);
+  }
+  if (!code || !bits || !rest.empty() || *bits < 1 || *bits > 128 || lanes < 1 || lanes > 65535) {
+    return std::nullopt;
+  }
+  return MakeDType(*code, *bits, lanes);
 }
 
 }  // namespace rewire

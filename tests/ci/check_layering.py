@@ -18,21 +18,26 @@ import tempfile
 ALLOWED = {
     "base": {"base"},
     "executable_format": {"base", "executable_format"},
-    "executable_format/text": {"base", "executable_format", "executable_format/text"},
+    "executable_format/tensor_files": {"base", "executable_format/tensor_files"},
+    "executable_format/text": {
+        "base", "executable_format", "executable_format/tensor_files", "executable_format/text",
+    },
     "executable_format/import": {"base", "executable_format", "executable_format/import"},
     "vm": {"base", "executable_format", "vm", "vm/kernel"},
     # What a kernel library sees. It stands alone: libraries are built against these headers and nothing else.
     "vm/kernel": {"vm/kernel"},
     "kernels": {"kernels", "vm/kernel"},
-    "compiler": {"base", "executable_format", "executable_format/text", "vm", "compiler"},
+    "compiler": {
+        "base", "executable_format", "executable_format/tensor_files", "executable_format/text", "vm", "compiler",
+    },
     "tools": {
-        "base", "executable_format", "executable_format/text", "executable_format/import", "vm", "vm/kernel",
-        "compiler", "tools",
+        "base", "executable_format", "executable_format/tensor_files", "executable_format/text",
+        "executable_format/import", "vm", "vm/kernel", "compiler", "tools",
     },
     "examples": {"base", "executable_format", "vm", "vm/kernel", "examples"},
     "tests": {
-        "base", "executable_format", "executable_format/text", "executable_format/import", "vm", "vm/kernel",
-        "kernels", "compiler", "tools", "examples", "tests",
+        "base", "executable_format", "executable_format/tensor_files", "executable_format/text",
+        "executable_format/import", "vm", "vm/kernel", "kernels", "compiler", "tools", "examples", "tests",
     },
 }
 LAYERS_OF_PUBLIC_HEADERS = {"base", "executable_format", "vm", "vm/kernel"}

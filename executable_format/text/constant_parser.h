@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// The data of constants in text assembly:
+//
+//   data = "{" elements "}"      flat, or nested as the shape says
+//        | element               for a scalar
+//        | "zeros" | "fill" element
+//        | @file                 .npy, .npz:name or .safetensors:name, of exactly the declared type
+//        | "base64" string       the raw bytes
+//        | "stored" n string     n raw bytes, given encoded by the constant's codec, in base64
+#pragma once
+
+#include "executable_format/module.h"
+#include "executable_format/text/cursor.h"
+#include "executable_format/text/data_files.h"
+
+namespace rewire::text {
+
+// Reads what stands after "=" into `constant`, whose type and codec are set. False after a report.
+bool TakeConstantData(Cursor& cursor, DataFiles& files, Constant* constant);
+
+// An element as one text: "-1.5", "nan", "nan:0x7fc00001", "true". Nothing after a report.
+std::optional<std::string> TakeElementText(Cursor& cursor);
+
+}  // namespace rewire::text

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Everything of a text assembly that stands outside function bodies:
+//
+//   .metadata key "value"
+//   .device [alias "="] device          .symbol name          .string "text"
+//   .const entry ":" type ["codec" "=" (zstd | none | n)] "=" data
+//   .param entry ":" type               .computed entry ":" type
+//   .kernel entry ["=" name] ["{" attributes "}"] [objects] [align=n] [flags=n] [writes(n, ...)]
+//   .func entry "(" [name ":" type {"," name ":" type}] ")" "->" result
+//
+// where entry = name | "#" index [name].
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "executable_format/text/cursor.h"
+#include "executable_format/text/data_files.h"
+#include "executable_format/text/tables.h"
+
+namespace rewire::text {
+
+// Where a function's body starts: a token index, for function number `function` of the module.
+struct BodyStart {
+  std::uint32_t function;
+  std::size_t token;
+};
+
+// Reads the whole text but for the bodies, so that they may refer to what is declared after them.
+std::vector<BodyStart> TakeDeclarations(Cursor& cursor, Tables& tables, DataFiles& files);
+
+}  // namespace rewire::text

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Types as text assembly spells them: the reverse of type_parser.h.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "executable_format/instruction_text.h"
+#include "executable_format/module.h"
+
+namespace rewire::text {
+
+class TypePrinter {
+ public:
+  // Both outlive the printer.
+  TypePrinter(const Module& module, const InstructionPrinter& names);
+
+  // `leaf_names`: what to call the leaves, in pre-order; empty names are left out.
+  std::string Text(const Type& type, const std::vector<std::string>& leaf_names = {});
+
+  // Whether the texts so far, read from the first on, meet the module's symbols in the order of their table
+  // and meet all of them: then the table need not be written.
+  bool SymbolsInOrder() const { return next_symbol_ == module_.symbols.size() && in_order_; }
+
+ private:
+  std::string TensorText(const TypeNode& node);
+  std::string DimText(Dim dim);
+
+  const Module& module_;
+  const InstructionPrinter& names_;
+  std::vector<bool> symbol_is_named_;
+  std::size_t next_symbol_ = 0;
+  bool in_order_ = true;
+};
+
+}  // namespace rewire::text

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// vm-as: text assembly to an executable.
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <iostream>
+#include <iterator>
+
+#include "executable_format/text/assembler.h"
+#include "executable_format/verifier.h"
+#include "executable_format/writer.h"
+#include "tools/cli.h"
+
+namespace {
+
+constexpr const char kDescription[] = R"(Assembles a text into an executable (.rwx) and verifies it.
+
+  $ cat double.asm
+  .kernel add = "rewire.add"
+  .func main(x: f32[4]) -> y: f32[4]
+    %bytes = load_consti 16
+    %storage = alloc_storage %bytes, alignment=64, f32, cpu
+    %y = alloc_tensor %storage, _, f32[4]
+    invoke_packed add(%x, %x, %y), outputs=1
+    ret %y
+  .end
+  $ vm-as double.asm
+  $ vm-run double.rwx --input x=4xf32=1,2,3,4
+
+docs/assembly.md describes the language.
+)";
+
+struct Options {
+  std::string input;
+  std::string output;
+  bool no_verify = false;
+};
+
+rewire::Result<rewire::Module> Read(const std::string& input) {
+  if (input != "-") return rewire::AssembleFile(input);
+  const std::string text{std::istreambuf_iterator<char>(std::cin), {}};
+  rewire::AssembleOptions options;
+  options.file_name = "<stdin>";
+  return rewire::Assemble(text, options);
+}
+
+rewire::Result<int> Run(const Options& options) {
+  std::string output = options.output;
+  if (output.empty()) {
+    if (options.input == "-") {
+      return rewire::Fail(rewire::StatusCode::kInvalidArgument, "a text from standard input needs --output");
+    }
+    output = std::filesystem::path(options.input).replace_extension(".rwx").string();
+  }
+  if (output == options.input) {
+    return rewire::Fail(rewire::StatusCode::kInvalidArgument,
+                        "the output would replace the input '" + output + "'; name another with --output");
+  }
+  const rewire::Result<rewire::Module> module = Read(options.input);
+  if (!module) return Forward(module);
+  if (!options.no_verify) {
+    if (const rewire::Status verified = rewire::VerifyModule(*module); !verified) {
+      return Forward(verified, options.input);
+    }
+  }
+  if (const rewire::Status written = rewire::WriteModule(*module, output); !written) return Forward(written);
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app(kDescription, "vm-as");
+  Options options;
+  app.add_option("input", options.input, "The text; - reads standard input")->required();
+  app.add_option("-o,--output", options.output, "The executable; by default the input's name with .rwx");
+  app.add_flag("--no-verify", options.no_verify, "Write what the verifier refuses too, for tests of readers");
+  return rewire::tools::Main(app, argc, argv, [&] { return Run(options); });
+}

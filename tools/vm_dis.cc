@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// vm-dis: an executable to text assembly.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <filesystem>
+
+#include "base/atomic_file.h"
+#include "base/mapped_file.h"
+#include "executable_format/reader.h"
+#include "executable_format/tensor_files/safetensors.h"
+#include "executable_format/text/disassembler.h"
+#include "executable_format/verifier.h"
+#include "tools/cli.h"
+
+namespace {
+
+constexpr const char kDescription[] =
+    R"(Writes an executable as text assembly, which vm-as turns into the same bytes again.
+
+  $ vm-dis model.rwx --brief           to look at: without the data of large constants
+  $ vm-dis model.rwx -o model.asm      to change: large constants go to model.data.safetensors
+  $ vm-as model.asm -o changed.rwx
+
+A file that the verifier refuses is written too, with the reason in the first line.
+)";
+
+struct Options {
+  std::string input;
+  std::string output;
+  bool brief = false;
+};
+
+rewire::Result<int> Run(const Options& options) {
+  rewire::Result<rewire::SharedBytes> bytes = rewire::MapFile(options.input);
+  if (!bytes) return Forward(bytes);
+  const rewire::Result<rewire::Module> module = rewire::ReadModule(*bytes);
+  if (!module) return Forward(module, options.input);
+
+  const std::filesystem::path output(options.output);
+  const std::filesystem::path data_path = std::filesystem::path(output).replace_extension(".data.safetensors");
+  rewire::DisassembleOptions how;
+  how.leave_data_out = options.brief;
+  if (!options.output.empty()) how.data_file = data_path.filename().string();
+  rewire::Disassembly disassembly = rewire::Disassemble(*module, how);
+  if (const rewire::Status verified = rewire::VerifyModule(*module); !verified) {
+    std::string reason = verified.error().message();
+    for (char& c : reason) c = c == '\n' ? ' ' : c;
+    disassembly.text = "; the verifier refuses this: " + reason + "\n" + disassembly.text;
+  }
+
+  if (options.output.empty()) {
+    std::fwrite(disassembly.text.data(), 1, disassembly.text.size(), stdout);
+    return 0;
+  }
+  if (!disassembly.data.empty()) {
+    const rewire::Status written = rewire::WriteSafetensors(data_path.string(), disassembly.data);
+    if (!written) return Forward(written);
+  }
+  const rewire::Span<const char> text(disassembly.text);
+  const rewire::Status written = rewire::WriteFileAtomically(
+      options.output, {reinterpret_cast<const std::byte*>(text.data()), text.size()});
+  if (!written) return Forward(written);
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app(kDescription, "vm-dis");
+  Options options;
+  app.add_option("input", options.input, "The executable (.rwx)")->required();
+  app.add_option("-o,--output", options.output, "The text; by default standard output");
+  app.add_flag("--brief", options.brief, "Leave the data of large constants out");
+  return rewire::tools::Main(app, argc, argv, [&] { return Run(options); });
+}
