@@ -53,6 +53,18 @@ void* TakeWorkspace(std::uint64_t bytes) {
   return block;
 }
 
+bool GiveWorkspace(Impl* vm, void* block) {
+  // Mostly the last one taken.
+  for (std::uint32_t i = vm->workspaces.size(); i-- > 0;) {
+    if (vm->workspaces[i].block != block) continue;
+    vm->heap.pool().Give(block, vm->workspaces[i].bytes);
+    vm->workspaces[i] = vm->workspaces.back();
+    vm->workspaces.Pop(vm->workspaces.size() - 1);
+    return true;
+  }
+  return false;
+}
+
 ThreadPool& CurrentPool() {
   Impl* vm = KernelContext::Current();
   static const std::shared_ptr<ThreadPool> serial = ThreadPool::Serial();
@@ -214,5 +226,10 @@ constexpr RewireKernelApi kKernelApi = {
 }  // namespace
 
 const RewireKernelApi* KernelApi() { return &kKernelApi; }
+
+bool FreeWorkspace(void* block) {
+  Impl* vm = KernelContext::Current();
+  return vm != nullptr && GiveWorkspace(vm, block);
+}
 
 }  // namespace rewire

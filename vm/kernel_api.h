@@ -11,4 +11,8 @@ namespace rewire {
 // kernels that it links statically.
 REWIRE_API const RewireKernelApi* KernelApi();
 
+// Gives a workspace of the kernel that runs on this thread back before it returns. False when it has none at
+// this address.
+bool FreeWorkspace(void* block);
+
 }  // namespace rewire

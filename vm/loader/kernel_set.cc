@@ -7,6 +7,7 @@
 #include "base/near_names.h"
 #include "vm/loader/factory.h"
 #include "vm/loader/kernel_table.h"
+#include "vm/loader/load_library.h"
 
 namespace rewire {
 namespace {
@@ -56,6 +57,13 @@ void KernelSet::AddFunction(const std::string& name, PackedFunction function) {
 
 void KernelSet::AddTable(const RewireKernelTable& table, const std::string& description) {
   AddSource(std::make_shared<StaticTable>(table, description));
+}
+
+Status KernelSet::AddLibrary(const std::string& path) {
+  Result<std::shared_ptr<const KernelSource>> library = LoadKernelLibrary(path, library_path);
+  if (!library) return Forward(library);
+  AddSource(*std::move(library));
+  return {};
 }
 
 void KernelSet::AddSource(std::shared_ptr<const KernelSource> source) {

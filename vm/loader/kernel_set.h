@@ -38,6 +38,13 @@ class REWIRE_API KernelSource {
   virtual std::vector<std::string> Names() const = 0;
   // "librewire_kernels_cpu.so (tvm-ffi ABI)": for messages.
   virtual std::string Description() const = 0;
+
+  // What the source says about one of its functions; both empty when it says nothing.
+  struct Notes {
+    std::string documentation;
+    std::string metadata;  // JSON; {"type_schema": ...} from tvm-ffi's C++
+  };
+  virtual Notes Describe(const std::string& /*name*/) const { return {}; }
 };
 
 class REWIRE_API KernelSet {
@@ -49,9 +56,10 @@ class REWIRE_API KernelSet {
   // A table of static storage, such as the stock kernels' when linked in.
   void AddTable(const RewireKernelTable& table, const std::string& description);
   // Loads a shared library. A name without a slash is looked up in the directories of `library_path` of this
-  // set, then in the directory of Rewire's own kernel libraries, then as dlopen does. Errors: kNotFound with
-  // every place tried, kUnsupported for an ABI that is not spoken (naming it) and in builds without dlopen,
-  // kIo with dlerror's text.
+  // set, then in the directories of Rewire's own libraries, then as dlopen does. Errors: kNotFound with every
+  // place tried, kInvalidFile for what is no shared library, kUnsupported for an ABI that is not spoken
+  // (naming it) and in builds without dlopen, kBusy when the file was replaced while its former content is in
+  // use, kIo with dlerror's text.
   Status AddLibrary(const std::string& path);
   void AddSource(std::shared_ptr<const KernelSource> source);
 

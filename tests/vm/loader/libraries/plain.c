@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Kernels in C over Rewire's kernel table alone. */
+#include <string.h>
+
+#include "vm/kernel/kernel.h"
+
+REWIRE_KERNEL_LIBRARY;
+
+REWIRE_KERNEL_EXPORT int __tvm_ffi_plain_add(void* handle, const RewireFFIAny* args, int32_t num_args,
+                                             RewireFFIAny* result) {
+  (void)handle;
+  if (num_args != 2) {
+    __rewire_kernel_api->set_error("TypeError", "plain_add takes two integers");
+    return -1;
+  }
+  result->type_index = kRewireFFIInt;
+  result->v_int64 = args[0].v_int64 + args[1].v_int64;
+  return 0;
+}
+
+/* Fails without saying why. */
+REWIRE_KERNEL_EXPORT int __tvm_ffi_plain_silent(void* handle, const RewireFFIAny* args, int32_t num_args,
+                                                RewireFFIAny* result) {
+  (void)handle, (void)args, (void)num_args, (void)result;
+  return -1;
+}
+
+/* Of the table: another plain_add is hidden by this one. */
+static int TableAdd(void* handle, const RewireFFIAny* args, int32_t num_args, RewireFFIAny* result) {
+  const int status = __tvm_ffi_plain_add(handle, args, num_args, result);
+  if (status == 0) result->v_int64 += 1000;
+  return status;
+}
+
+static const RewireKernelEntry kEntries[] = {{"plain_add", TableAdd, 0}, {"plain.of_table", TableAdd, 0}};
+REWIRE_KERNEL_EXPORT const RewireKernelTable __rewire_kernel_table = {sizeof(RewireKernelTable), 2, kEntries};

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "vm/limits.h"
+#include "vm/loader/kernel_set.h"
+#include "vm/thread_pool.h"
+
+namespace rewire::test {
+
+// Runs a kernel of integers inside a VM, `calls` times in one VM, and gives its last integer result.
+Result<std::int64_t> RunKernel(const KernelSet& kernels, const std::string& name,
+                               const std::vector<std::int64_t>& args,
+                               std::shared_ptr<ThreadPool> threads = nullptr, const Limits& limits = {},
+                               int calls = 1);
+
+// The message of a failure; "no error" of a success.
+template <typename T>
+std::string MessageOf(const Result<T>& result) {
+  return result ? "no error" : result.error().message();
+}
+
+// <build>/tests/libraries/<name>.so
+std::string TestLibrary(const std::string& name);
+
+}  // namespace rewire::test

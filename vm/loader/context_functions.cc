@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vm/loader/context_functions.h"
+
+#include <string_view>
+
+#include "vm/loader/ffi_library.h"
+#include "vm/loader/tvm_backend.h"
+
+namespace rewire {
+namespace {
+
+// `context` is the value of the library's __tvm_ffi__library_ctx. The function found stays the library's.
+int LookUpFromImports(void* context, const char* name, void** function) {
+  *function = static_cast<const FfiLibrary*>(context)->LookUp(name);
+  if (*function != nullptr) return 0;
+  SetKernelError("RuntimeError", ("the library calls the function '" + std::string(name) +
+                                  "', which is neither in it nor in the function registry")
+                                     .c_str());
+  return -1;
+}
+
+struct Entry {
+  std::string_view name;
+  void* function;
+};
+
+}  // namespace
+
+void* ContextFunction(const char* name) {
+  const Entry entries[] = {
+      {"TVMBackendAllocWorkspace", reinterpret_cast<void*>(&TvmBackendAllocWorkspace)},
+      {"TVMBackendFreeWorkspace", reinterpret_cast<void*>(&TvmBackendFreeWorkspace)},
+      {"TVMBackendParallelLaunch", reinterpret_cast<void*>(&TvmBackendParallelLaunch)},
+      {"TVMBackendParallelBarrier", reinterpret_cast<void*>(&TvmBackendParallelBarrier)},
+      {"TVMFFIEnvModLookupFromImports", reinterpret_cast<void*>(&LookUpFromImports)},
+      {"TVMBackendGetFuncFromEnv", reinterpret_cast<void*>(&LookUpFromImports)},  // its name up to TVM 0.25
+  };
+  for (const Entry& entry : entries) {
+    if (entry.name == name) return entry.function;
+  }
+  return nullptr;
+}
+
+}  // namespace rewire

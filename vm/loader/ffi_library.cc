@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vm/loader/ffi_library.h"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <iterator>
+#include <string_view>
+#include <utility>
+
+#include "vm/kernel/packed.h"
+#include "vm/kernel_api.h"
+#include "vm/loader/context_functions.h"
+#include "vm/loader/ffi_object.h"
+#include "vm/loader/ffi_runtime.h"
+#include "vm/loader/library_bin.h"
+
+namespace rewire {
+namespace {
+
+constexpr char kPrefix[] = "__tvm_ffi_";  // in front of a function's name
+constexpr char kMetadataPrefix[] = "__tvm_ffi__metadata_";
+constexpr char kDocumentationPrefix[] = "__tvm_ffi__doc_";
+
+bool StartsWith(std::string_view text, std::string_view prefix) {
+  return text.substr(0, prefix.size()) == prefix;
+}
+
+bool IsRuntimeFunction(std::string_view name) {
+  return StartsWith(name, "TVMFFI") || StartsWith(name, "TVMBackend");
+}
+
+bool NamesRuntime(const ElfFile& elf) {
+  return std::any_of(elf.needed().begin(), elf.needed().end(),
+                     [](std::string_view name) { return StartsWith(name, "libtvm_ffi.so"); });
+}
+
+bool NeedsRuntime(const ElfFile& elf) {
+  return NamesRuntime(elf) || elf.DefinesPrefix("__TVM") ||
+         std::any_of(elf.undefined().begin(), elf.undefined().end(), &IsRuntimeFunction);
+}
+
+// Sees to it that what the library wants of the runtime is there: a function that is missing when it is first
+// called ends the process, perhaps already in the library's initialisers.
+Status ProvideRuntime(const ElfFile& elf) {
+  if (!NeedsRuntime(elf)) return {};
+  if (Status status = EnsureFfiRuntime(); !status)
+    return NamesRuntime(elf) ? Status() : status;  // it may bring one
+  const bool brings_more = std::any_of(elf.needed().begin(), elf.needed().end(), [](std::string_view name) {
+    return StartsWith(name, "libtvm") && !StartsWith(name, "libtvm_ffi.so");
+  });
+  if (brings_more) return {};
+  for (std::string_view name : elf.undefined()) {
+    if (!IsRuntimeFunction(name) || dlsym(RTLD_DEFAULT, std::string(name).c_str()) != nullptr) continue;
+    return Fail(StatusCode::kUnsupported, "it calls the function " + std::string(name) +
+                                              ", which the tvm-ffi runtime of this process does not have");
+  }
+  return {};
+}
+
+// Refuses what the library carries besides its own functions, until there is a loader for it.
+Status CheckModules(const ElfFile& elf) {
+  if (!elf.Defines("__tvm_ffi__library_bin")) return {};
+  const Result<Span<const std::byte>> bytes = elf.SymbolBytes("__tvm_ffi__library_bin");
+  if (!bytes) return Forward(bytes);
+  const Result<std::vector<LibraryModule>> modules = ParseLibraryBin(*bytes);
+  if (!modules) return Forward(modules);
+  std::string kinds;
+  for (const LibraryModule& module : *modules) {
+    if (module.kind == kOwnFunctionsKind) continue;
+    kinds += (kinds.empty() ? "'" : ", '") + module.kind + "' (" + std::to_string(module.content.size()) +
+             " bytes)";
+  }
+  if (kinds.empty()) return {};
+  return Fail(StatusCode::kUnsupported,
+              "it carries modules of the kind " + kinds + ", for which this build has no loader");
+}
+
+// A function object around an exported symbol, for code of the library that looks one up.
+struct SymbolFunction {
+  RewireFFIFunctionObject object;
+  RewirePackedFunction symbol;
+
+  static RewireFFIObject* New(RewirePackedFunction symbol) {
+    auto* function =
+        new SymbolFunction{{{kNewObjectCount, kRewireFFIFunction, 0, &Delete}, {&Call, nullptr}}, symbol};
+    return &function->object.header;
+  }
+  static int Call(void* self, const RewireFFIAny* args, std::int32_t num_args, RewireFFIAny* result) {
+    return static_cast<const SymbolFunction*>(self)->symbol(nullptr, args, num_args, result);
+  }
+  static void Delete(void* self, int flags) {
+    if ((flags & kRewireFFIWeakGone) != 0) delete static_cast<SymbolFunction*>(self);
+  }
+};
+
+}  // namespace
+
+Result<std::shared_ptr<const KernelSource>> FfiLibrary::Load(const std::string& path, const ElfFile& elf) {
+  if (Status status = CheckModules(elf); !status) return Forward(status);
+  if (Status status = ProvideRuntime(elf); !status) return Forward(status);
+  void* handle = dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL);
+  if (handle == nullptr) return Fail(StatusCode::kIo, dlerror());
+  const std::shared_ptr<FfiLibrary> library(new FfiLibrary(path, handle));
+  if (Status status = library->Initialise(elf); !status) return Forward(status);
+  return library;
+}
+
+FfiLibrary::FfiLibrary(std::string path, void* handle)
+    : path_(std::move(path)),
+      handle_(handle),
+      move_from_raised_(
+          reinterpret_cast<void (*)(void**)>(FfiRuntimeSymbol(handle, "TVMFFIErrorMoveFromRaised"))) {}
+
+FfiLibrary::~FfiLibrary() {
+  for (const auto& [name, object] : looked_up_) ReleaseObject(object);
+  // The file may stay loaded through a handle of somebody else's.
+  if (context_ != nullptr && *context_ == this) *context_ = nullptr;
+  dlclose(handle_);
+}
+
+Status FfiLibrary::Initialise(const ElfFile& elf) {
+  if (void* variable = dlsym(handle_, "__rewire_kernel_api"); variable != nullptr) {
+    *static_cast<const RewireKernelApi**>(variable) = KernelApi();
+  }
+  for (const std::string& name : elf.NamesAfter("__TVM")) {
+    const std::string function = "TVM" + name;
+    void* value = ContextFunction(function.c_str());
+    if (value == nullptr) value = FfiRuntimeSymbol(handle_, function.c_str());
+    if (value == nullptr) {
+      return Fail(StatusCode::kUnsupported,
+                  "it calls back the function " + function + ", which is not provided");
+    }
+    *static_cast<void**>(dlsym(handle_, ("__" + function).c_str())) = value;
+  }
+  context_ = static_cast<void**>(dlsym(handle_, "__tvm_ffi__library_ctx"));
+  if (context_ != nullptr) *context_ = this;
+
+  if (const void* table = dlsym(handle_, "__rewire_kernel_table"); table != nullptr) {
+    const auto& kernels = *static_cast<const RewireKernelTable*>(table);
+    if (kernels.struct_size < sizeof(RewireKernelTable)) {
+      return Fail(StatusCode::kUnsupported, "its __rewire_kernel_table has " +
+                                                std::to_string(kernels.struct_size) + " bytes, expected " +
+                                                std::to_string(sizeof(RewireKernelTable)));
+    }
+    table_.emplace(kernels);
+  }
+  symbols_ = elf.NamesAfter(kPrefix);
+  // Another underscore: the ABI's own variables, metadata and documentation.
+  symbols_.erase(std::remove_if(symbols_.begin(), symbols_.end(),
+                                [](const std::string& name) { return name.compare(0, 1, "_") == 0; }),
+                 symbols_.end());
+  return {};
+}
+
+RewirePackedFunction FfiLibrary::Function(const std::string& symbol) const {
+  return reinterpret_cast<RewirePackedFunction>(dlsym(handle_, symbol.c_str()));
+}
+
+KernelSource::Found FfiLibrary::Find(const std::string& name) const {
+  Found found;
+  if (const RewireKernelEntry* entry = table_ ? table_->Find(name) : nullptr; entry != nullptr) {
+    found.function.call = entry->function;
+    found.is_factory = entry->is_factory != 0;
+  } else if (std::binary_search(symbols_.begin(), symbols_.end(), name)) {
+    found.function.call = Function(kPrefix + name);
+  }
+  if (!found.function) return {};
+  found.function.take_error = &TakeError;
+  found.function.error_context = this;
+  found.function.owner = shared_from_this();
+  return found;
+}
+
+std::vector<std::string> FfiLibrary::Names() const {
+  if (!table_) return symbols_;
+  const std::vector<std::string> rows = table_->Names();
+  std::vector<std::string> names;
+  std::set_union(rows.begin(), rows.end(), symbols_.begin(), symbols_.end(), std::back_inserter(names));
+  return names;
+}
+
+std::string FfiLibrary::Description() const { return path_.substr(path_.rfind('/') + 1) + " (tvm-ffi ABI)"; }
+
+KernelSource::Notes FfiLibrary::Describe(const std::string& name) const {
+  return {CallForText(kDocumentationPrefix + name), CallForText(kMetadataPrefix + name)};
+}
+
+// The text that a function without arguments returns; empty when there is no such function or it fails.
+std::string FfiLibrary::CallForText(const std::string& symbol) const {
+  const RewirePackedFunction function = Function(symbol);
+  if (function == nullptr) return {};
+  RewireFFIAny result{};
+  if (function(nullptr, nullptr, 0, &result) != 0) {
+    TakeError(this);
+    return {};
+  }
+  const std::string text(kernel::StringOf(result).value_or(""));
+  ReleaseAny(&result);
+  return text;
+}
+
+RewireFFIObject* FfiLibrary::LookUp(const std::string& name) const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (const auto known = looked_up_.find(name); known != looked_up_.end()) return known->second;
+  RewireFFIObject* object = nullptr;
+  const auto get_global = reinterpret_cast<int (*)(const RewireFFIByteArray*, void**)>(
+      FfiRuntimeSymbol(handle_, "TVMFFIFunctionGetGlobal"));
+  if (const PackedFunction own = Find(name).function; own) {
+    object = SymbolFunction::New(own.call);
+  } else if (get_global != nullptr) {
+    const RewireFFIByteArray key = {name.data(), name.size()};
+    void* global = nullptr;
+    if (get_global(&key, &global) != 0) TakeError(this);
+    object = static_cast<RewireFFIObject*>(global);
+  }
+  if (object != nullptr) looked_up_.emplace(name, object);
+  return object;
+}
+
+KernelError FfiLibrary::TakeError(const void* library) {
+  return TakeFfiError(static_cast<const FfiLibrary*>(library)->move_from_raised_);
+}
+
+}  // namespace rewire

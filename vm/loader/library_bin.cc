@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vm/loader/library_bin.h"
+
+#include <cstdint>
+#include <utility>
+
+#include "base/byte_reader.h"
+
+namespace rewire {
+namespace {
+
+tl::unexpected<Error> Damaged(const std::string& what) {
+  return Fail(StatusCode::kInvalidFile, "damaged __tvm_ffi__library_bin: " + what);
+}
+
+std::vector<std::uint64_t> ReadIndices(ByteReader* reader) {
+  std::vector<std::uint64_t> indices(reader->ReadCount<std::uint64_t>(sizeof(std::uint64_t)));
+  for (std::uint64_t& index : indices) index = reader->Read<std::uint64_t>();
+  return indices;
+}
+
+}  // namespace
+
+Result<std::vector<LibraryModule>> ParseLibraryBin(Span<const std::byte> bytes) {
+  ByteReader outer(bytes);
+  const auto size = outer.Read<std::uint64_t>();
+  ByteReader reader(outer.ReadBytes(size));
+  if (!outer.ok()) {
+    return Damaged("it says " + std::to_string(size) + " bytes, its symbol has " +
+                   std::to_string(bytes.size()));
+  }
+  const std::vector<std::uint64_t> starts = ReadIndices(&reader);
+  const std::vector<std::uint64_t> imports = ReadIndices(&reader);
+  if (!reader.ok()) return Damaged("its import tree ends outside it");
+  if (starts.size() < 2 || starts.front() != 0 || starts.back() != imports.size()) {
+    return Damaged("its import tree does not cover its modules");
+  }
+  const std::size_t count = starts.size() - 1;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (starts[i] > starts[i + 1])
+      return Damaged("the imports of module " + std::to_string(i) + " run backwards");
+  }
+  for (std::uint64_t import : imports) {
+    if (import >= count) {
+      return Damaged("module " + std::to_string(import) + " is imported, it has " + std::to_string(count));
+    }
+  }
+  std::vector<LibraryModule> modules;
+  for (std::size_t i = 0; i < count; ++i) {
+    LibraryModule module;
+    module.kind = reader.ReadString(reader.Read<std::uint64_t>());
+    if (module.kind != kOwnFunctionsKind) module.content = reader.ReadBytes(reader.Read<std::uint64_t>());
+    if (!reader.ok()) return Damaged("module " + std::to_string(i) + " ends outside it");
+    modules.push_back(std::move(module));
+  }
+  return modules;
+}
+
+}  // namespace rewire

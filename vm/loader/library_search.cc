@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vm/loader/library_search.h"
+
+#include <dlfcn.h>
+#include <sys/stat.h>
+
+#include <cstdlib>
+#include <memory>
+#include <string_view>
+
+namespace rewire {
+namespace {
+
+// The directory of the shared library or program that this function is in.
+std::string OwnDirectory() {
+  Dl_info info{};
+  if (dladdr(reinterpret_cast<const void*>(&OwnDirectory), &info) == 0 || info.dli_fname == nullptr)
+    return {};
+  // For a program it is what the program was called as, perhaps a bare name.
+  const bool is_program = std::string_view(info.dli_fname).find('/') == std::string_view::npos;
+  const std::string path = CanonicalPath(is_program ? "/proc/self/exe" : info.dli_fname);
+  return path.substr(0, path.rfind('/'));
+}
+
+}  // namespace
+
+std::vector<std::string> ModuleDirectories() {
+  std::vector<std::string> directories;
+  if (const char* list = std::getenv("REWIRE_LIBRARY_PATH"); list != nullptr) {
+    for (std::string_view rest = list; !rest.empty();) {
+      const std::string_view directory = rest.substr(0, rest.find(':'));
+      if (!directory.empty()) directories.emplace_back(directory);
+      rest.remove_prefix(directory.size() == rest.size() ? rest.size() : directory.size() + 1);
+    }
+  }
+  const std::string own = OwnDirectory();
+  directories.push_back(own + "/rewire");
+  directories.push_back(own + "/../" REWIRE_LIBDIR "/rewire");
+  return directories;
+}
+
+bool FileExists(const std::string& path) {
+  struct stat status {};
+  return stat(path.c_str(), &status) == 0;
+}
+
+std::string CanonicalPath(const std::string& path) {
+  const std::unique_ptr<char, void (*)(void*)> resolved(realpath(path.c_str(), nullptr), &std::free);
+  return resolved != nullptr ? std::string(resolved.get()) : path;
+}
+
+}  // namespace rewire

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vm/loader/load_library.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <sys/stat.h>
+
+#include <mutex>
+#include <utility>
+
+#include "base/mapped_file.h"
+#include "vm/loader/elf_file.h"
+#include "vm/loader/ffi_library.h"
+#include "vm/loader/ffi_runtime.h"
+#include "vm/loader/library_abi.h"
+#include "vm/loader/library_search.h"
+
+namespace rewire {
+namespace {
+
+using Source = std::shared_ptr<const KernelSource>;
+
+struct LoadedLibrary {
+  std::string path;
+  dev_t device;
+  ino_t inode;
+  std::weak_ptr<const KernelSource> source;
+};
+
+// All libraries of the process. Never destroyed: sets of static storage may go after it.
+struct Registry {
+  std::mutex mutex;
+  std::vector<LoadedLibrary> libraries;
+};
+Registry& TheRegistry() {
+  static auto* registry = new Registry;
+  return *registry;
+}
+
+// What dlopen finds for a bare name. Loading it is the only way to ask, so a runtime must be there first.
+std::string SystemPath(const std::string& name, std::string* reason) {
+  (void)EnsureFfiRuntime();  // most libraries do without; those that do not say so below
+  void* handle = dlopen(name.c_str(), RTLD_LAZY | RTLD_LOCAL);
+  if (handle == nullptr) {
+    *reason = dlerror();
+    return {};
+  }
+  const link_map* map = nullptr;
+  std::string path;
+  if (dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0 && map != nullptr) path = map->l_name;
+  dlclose(handle);
+  return path;
+}
+
+Result<std::string> FindLibrary(const std::string& name, std::vector<std::string> directories) {
+  if (name.find('/') != std::string::npos) {
+    if (FileExists(name)) return CanonicalPath(name);
+    return Fail(StatusCode::kNotFound, "kernel library '" + name + "': no such file");
+  }
+  const std::vector<std::string> own = ModuleDirectories();
+  directories.insert(directories.end(), own.begin(), own.end());
+  std::string tried;
+  for (const std::string& directory : directories) {
+    const std::string path = directory + "/" + name;
+    if (FileExists(path)) return CanonicalPath(path);
+    tried += path + ", ";
+  }
+  std::string reason;
+  const std::string path = name.empty() ? std::string() : SystemPath(name, &reason);
+  if (!path.empty()) return CanonicalPath(path);
+  return Fail(StatusCode::kNotFound, "kernel library '" + name + "' was not found; tried " + tried +
+                                         "and the system's libraries (" + reason + ")");
+}
+
+Result<Source> LoadByAbi(const std::string& path) {
+  Result<SharedBytes> bytes = MapFile(path);
+  if (!bytes) return Forward(bytes);
+  const Result<ElfFile> elf = ElfFile::Parse(*std::move(bytes));
+  if (!elf) return Forward(elf);
+  switch (FindAbi(*elf)) {
+    case LibraryAbi::kTvmFfi:
+      return FfiLibrary::Load(path, *elf);
+    case LibraryAbi::kTvmFfi021:
+      return Fail(StatusCode::kUnsupported,
+                  "it speaks the tvm-ffi ABI of TVM 0.21 (it has __tvm_ffi_library_ctx), whose type numbers "
+                  "differ from all later ones; build it with TVM 0.22 or later");
+    case LibraryAbi::kTvmClassic:
+      return Fail(StatusCode::kUnsupported,
+                  "it speaks the classic TVM ABI (TVM 0.20 or earlier), which this version does not load");
+    case LibraryAbi::kNone:
+      break;
+  }
+  return Fail(StatusCode::kUnsupported,
+              "it exports no kernels: neither __rewire_kernel_table nor a function __tvm_ffi_<name>");
+}
+
+}  // namespace
+
+Result<Source> LoadKernelLibrary(const std::string& name, const std::vector<std::string>& directories) {
+  const Result<std::string> path = FindLibrary(name, directories);
+  if (!path) return Forward(path);
+  const std::string context = "kernel library '" + *path + "'";
+  struct stat status {};
+  if (stat(path->c_str(), &status) != 0) return Fail(StatusCode::kNotFound, context + ": no such file");
+
+  Registry& registry = TheRegistry();
+  const std::lock_guard<std::mutex> lock(registry.mutex);
+  std::vector<LoadedLibrary>& libraries = registry.libraries;
+  for (std::size_t i = 0; i < libraries.size();) {
+    const LoadedLibrary& library = libraries[i];
+    Source source = library.source.lock();
+    if (source == nullptr) {
+      libraries[i] = std::move(libraries.back());
+      libraries.pop_back();
+      continue;
+    }
+    if (library.device == status.st_dev && library.inode == status.st_ino) return source;
+    if (library.path == *path) {
+      // dlopen would give the file's former content again.
+      return Fail(StatusCode::kBusy,
+                  context +
+                      ": the file was replaced while its former content is loaded; release the "
+                      "kernel sets and programs that use it first");
+    }
+    ++i;
+  }
+  Result<Source> source = LoadByAbi(*path);
+  if (!source) return Forward(source, context);
+  libraries.push_back({*path, status.st_dev, status.st_ino, *source});
+  return source;
+}
+
+}  // namespace rewire
