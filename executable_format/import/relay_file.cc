@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "executable_format/import/relay_file.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+
+#include "executable_format/import/relay_fields.h"
+#include "executable_format/import/stream.h"
+
+namespace rewire::tvm {
+namespace {
+
+constexpr std::uint64_t kRelayMagic = 0xD225DE2F4214151D;
+constexpr std::uint64_t kRelaxMagic = 0xD225DE2F4214151E;
+
+enum class DeviceForm { kScoped, kPlain, kAbsent };
+
+// What differs between versions before the functions.
+struct Layout {
+  DeviceForm devices;
+  bool tagged_constants;
+};
+
+// Every pairing, the releases' first: development builds have the others.
+constexpr Layout kLayouts[] = {{DeviceForm::kScoped, true},  {DeviceForm::kPlain, true},
+                               {DeviceForm::kAbsent, false}, {DeviceForm::kPlain, false},
+                               {DeviceForm::kAbsent, true},  {DeviceForm::kScoped, false}};
+
+std::optional<std::uint64_t> ParseCount(std::string_view text) {
+  std::uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+Status CheckDeviceIndices(const std::string& what, const std::vector<std::int64_t>& indices,
+                          std::size_t expected, std::size_t devices) {
+  if (indices.size() != expected) {
+    return Malformed(fmt::format("{} are {} devices, expected {}", what, indices.size(), expected));
+  }
+  for (std::int64_t index : indices) {
+    if (index < 0 || static_cast<std::uint64_t>(index) >= devices) {
+      return Malformed(fmt::format("{} name device {}, there are {}", what, index, devices));
+    }
+  }
+  return {};
+}
+
+// One attempt at the file under one layout.
+class Attempt {
+ public:
+  Attempt(ByteReader reader, Layout layout) : reader_(reader), layout_(layout) {}
+
+  Result<RelayFile> Run();
+  std::size_t position() const { return reader_.position(); }
+
+ private:
+  Status ReadDevices();
+  Status ReadConstants();
+  Status ReadKernels();
+  Status ReadFunction(std::size_t index);
+  Status ReadInstructions(RelayFunction& function, std::uint64_t count);
+  Result<RelayInstruction> ReadInstruction();
+  Status IndexDeviceTypes();
+  Status CheckDevices() const;
+
+  ByteReader reader_;
+  Layout layout_;
+  RelayFile file_;
+  std::vector<std::string> globals_;
+};
+
+Status Attempt::ReadDevices() {
+  const std::size_t bytes = layout_.devices == DeviceForm::kScoped ? 16 : 8;
+  const std::size_t count = reader_.ReadCount<std::uint64_t>(bytes);
+  for (std::size_t i = 0; i < count && reader_.ok(); ++i) {
+    DeviceEntry device;
+    device.type = reader_.Read<std::int32_t>();
+    device.id = reader_.Read<std::int32_t>();
+    if (layout_.devices == DeviceForm::kScoped) device.memory_scope = ReadString(reader_);
+    file_.devices.push_back(std::move(device));
+  }
+  file_.host_device = static_cast<std::uint32_t>(reader_.Read<std::int32_t>());
+  if (!reader_.ok()) return Truncated("the virtual devices");
+  if (file_.host_device >= file_.devices.size()) {
+    return Malformed(fmt::format("the host is virtual device {}, there are {}",
+                                 static_cast<std::int32_t>(file_.host_device), file_.devices.size()));
+  }
+  return {};
+}
+
+Status Attempt::ReadConstants() {
+  const auto count = reader_.Read<std::uint64_t>();
+  for (std::uint64_t i = 0; i < count && reader_.ok(); ++i) {
+    const std::string what = fmt::format("constant {}", i);
+    const std::uint32_t tag = layout_.tagged_constants ? reader_.Read<std::uint32_t>() : 0;
+    if (tag == 1) {
+      file_.constants.emplace_back(ReadString(reader_));
+    } else if (tag == 0) {
+      Result<ForeignTensor> tensor = ReadTensor(reader_, what);
+      if (!tensor) return Forward(tensor);
+      file_.constants.emplace_back(std::move(*tensor));
+    } else {
+      return Malformed(fmt::format("{} has tag {}; 0 is a tensor, 1 a name", what, tag));
+    }
+  }
+  file_.constant_devices = ReadInts(reader_);
+  if (!reader_.ok()) return Truncated("the constants");
+  return {};
+}
+
+Status Attempt::ReadKernels() {
+  file_.kernels = ReadStrings(reader_);
+  // Attributes of kernels: what the compiler noted for its profiler. They are passed over.
+  const auto annotated = reader_.Read<std::uint64_t>();
+  for (std::uint64_t i = 0; i < annotated && reader_.ok(); ++i) {
+    const auto kernel = reader_.Read<std::uint64_t>();
+    if (reader_.ok() && kernel >= file_.kernels.size()) {
+      return Malformed(fmt::format("there are attributes for kernel {}, there are {} kernels", kernel,
+                                   file_.kernels.size()));
+    }
+    const auto attributes = reader_.Read<std::uint64_t>();
+    for (std::uint64_t j = 0; j < attributes && reader_.ok(); ++j) {
+      ReadString(reader_);
+      ReadString(reader_);
+    }
+  }
+  if (!reader_.ok()) return Truncated("the kernels");
+  return {};
+}
+
+Result<RelayInstruction> Attempt::ReadInstruction() {
+  std::vector<std::int64_t> words = ReadInts(reader_);
+  if (!reader_.ok()) return Truncated("an instruction");
+  if (words.size() < 2)
+    return Malformed(fmt::format("an instruction of {} words; it has 2 or more", words.size()));
+  const std::int64_t hash = words[0];
+  const std::int64_t code = words[1];
+  if (code < 0 || !IsOpcode(static_cast<std::uint32_t>(std::min<std::int64_t>(code, kNone)))) {
+    return Malformed(fmt::format("opcode {} is none of TVM's", code));
+  }
+  RelayInstruction instruction{static_cast<Opcode>(code), {words.begin() + 2, words.end()}};
+  if (RelayInstructionHash(code, instruction.fields) != hash) {
+    return Malformed("the instruction's hash does not match its fields: the file is damaged");
+  }
+  if (Status fields = CheckFieldCount(instruction); !fields) return Forward(fields);
+  return instruction;
+}
+
+Status Attempt::ReadInstructions(RelayFunction& function, std::uint64_t count) {
+  constexpr std::size_t kSmallest = 3 * sizeof(std::int64_t);  // a list of two words
+  if (count > reader_.remaining() / kSmallest) {
+    return Malformed(fmt::format("function '{}' claims {} instructions, more than the file can hold",
+                                 function.name, count));
+  }
+  function.instructions.reserve(count);
+  for (std::uint64_t pc = 0; pc < count; ++pc) {
+    Result<RelayInstruction> instruction = ReadInstruction();
+    if (!instruction) return Forward(instruction, fmt::format("{}@{}", function.name, pc));
+    function.instructions.push_back(std::move(*instruction));
+  }
+  return {};
+}
+
+Status Attempt::ReadFunction(std::size_t index) {
+  const std::vector<std::string> head = ReadStrings(reader_);
+  if (!reader_.ok()) return Truncated(fmt::format("function {}", index));
+  if (head.size() != 3) {
+    return Malformed(fmt::format("function {} has {} header entries, expected 3", index, head.size()));
+  }
+  RelayFunction function;
+  function.name = head[0];
+  if (function.name != globals_[index]) {
+    return Malformed(
+        fmt::format("function {} is '{}', the globals call it '{}'", index, function.name, globals_[index]));
+  }
+  const std::optional<std::uint64_t> registers = ParseCount(head[1]);
+  const std::optional<std::uint64_t> instructions = ParseCount(head[2]);
+  if (!registers || !instructions || *registers >= kNone) {
+    return Malformed(fmt::format("function '{}' has '{}' registers and '{}' instructions", function.name,
+                                 head[1], head[2]));
+  }
+  function.register_count = *registers;
+  function.parameters = ReadStrings(reader_);
+  function.parameter_devices = ReadInts(reader_);
+  if (!reader_.ok()) return Truncated("the parameters of '" + function.name + "'");
+  if (function.parameters.size() > function.register_count) {
+    return Malformed(fmt::format("function '{}' has {} parameters in {} registers", function.name,
+                                 function.parameters.size(), function.register_count));
+  }
+  if (Status read = ReadInstructions(function, *instructions); !read) return read;
+  file_.functions.push_back(std::move(function));
+  return {};
+}
+
+Status Attempt::IndexDeviceTypes() {
+  file_.devices = {DeviceEntry{}};
+  std::string bad;
+  const auto index_of = [&](std::int64_t& type) {
+    if (type < 1 || type > INT32_MAX) {
+      bad = fmt::format("{} is not a device type", type);
+      return;
+    }
+    const DeviceEntry device{static_cast<std::int32_t>(type), 0, ""};
+    auto found = std::find(file_.devices.begin(), file_.devices.end(), device);
+    if (found == file_.devices.end()) found = file_.devices.insert(found, device);
+    type = found - file_.devices.begin();
+  };
+  for (std::int64_t& type : file_.constant_devices) index_of(type);
+  for (RelayFunction& function : file_.functions) {
+    for (std::int64_t& type : function.parameter_devices) index_of(type);
+    for (RelayInstruction& instruction : function.instructions) {
+      ForEachDeviceField(instruction, index_of);
+    }
+  }
+  return bad.empty() ? Status{} : Malformed(bad);
+}
+
+Status Attempt::CheckDevices() const {
+  Status constants = CheckDeviceIndices("the constants", file_.constant_devices, file_.constants.size(),
+                                        file_.devices.size());
+  if (!constants) return constants;
+  for (const RelayFunction& function : file_.functions) {
+    Status parameters =
+        CheckDeviceIndices(fmt::format("the parameters of '{}'", function.name), function.parameter_devices,
+                           function.parameters.size(), file_.devices.size());
+    if (!parameters) return parameters;
+  }
+  return {};
+}
+
+Result<RelayFile> Attempt::Run() {
+  reader_.Read<std::uint64_t>();  // the magic, which is known to be right
+  file_.version = ReadString(reader_);
+  if (layout_.devices != DeviceForm::kAbsent) {
+    if (Status devices = ReadDevices(); !devices) return Forward(devices);
+  }
+  globals_ = ReadStrings(reader_);
+  if (!reader_.ok()) return Truncated("the names of the functions");
+  if (Status constants = ReadConstants(); !constants) return Forward(constants);
+  if (Status kernels = ReadKernels(); !kernels) return Forward(kernels);
+  const auto count = reader_.Read<std::uint64_t>();
+  if (!reader_.ok()) return Truncated("the functions");
+  if (count != globals_.size()) {
+    return Malformed(fmt::format("the file has {} functions and {} names for them", count, globals_.size()));
+  }
+  for (std::size_t i = 0; i < globals_.size(); ++i) {
+    if (Status function = ReadFunction(i); !function) return Forward(function);
+  }
+  if (layout_.devices == DeviceForm::kAbsent) {
+    if (Status indexed = IndexDeviceTypes(); !indexed) return Forward(indexed);
+  }
+  if (Status devices = CheckDevices(); !devices) return Forward(devices);
+  return std::move(file_);
+}
+
+}  // namespace
+
+std::int64_t RelayInstructionHash(std::int64_t opcode, Span<const std::int64_t> fields) {
+  auto key = static_cast<std::uint64_t>(opcode);
+  for (std::int64_t field : fields) {
+    key ^= static_cast<std::uint64_t>(field) + 0x9e3779b9 + (key << 6) + (key >> 2);
+  }
+  return static_cast<std::int64_t>(key);
+}
+
+bool IsRelayExecutable(Span<const std::byte> bytes) {
+  ByteReader reader(bytes);
+  return reader.Read<std::uint64_t>() == kRelayMagic;
+}
+
+Result<RelayFile> ReadRelayFile(Span<const std::byte> bytes) {
+  ByteReader reader(bytes);
+  const auto magic = reader.Read<std::uint64_t>();
+  if (magic == kRelaxMagic) {
+    return Fail(
+        StatusCode::kUnsupported,
+        "this is a Relax executable of a current TVM; only Relay VM executables (TVM 0.8 to 0.19) are read");
+  }
+  if (magic != kRelayMagic) {
+    return Malformed(
+        fmt::format("not a Relay VM executable: it starts with {:#x} instead of {:#x}", magic, kRelayMagic));
+  }
+  // The error that counts is that of the attempt that came furthest.
+  std::optional<Error> error;
+  std::size_t furthest = 0;
+  for (Layout layout : kLayouts) {
+    Attempt attempt(ByteReader(bytes), layout);
+    Result<RelayFile> file = attempt.Run();
+    if (file) return file;
+    if (!error || attempt.position() > furthest) {
+      error = file.error();
+      furthest = attempt.position();
+    }
+  }
+  return Fail(error->AddContext("Relay VM executable"));
+}
+
+}  // namespace rewire::tvm

@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "executable_format/import/relay_function.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+#include <unordered_map>
+
+#include "base/checked_math.h"
+#include "executable_format/code_writer.h"
+#include "executable_format/import/compact.h"
+#include "executable_format/import/relay_fields.h"
+#include "executable_format/import/stream.h"
+#include "executable_format/import/tables.h"
+
+namespace rewire::tvm {
+namespace {
+
+using Fields = std::vector<std::int64_t>;
+
+// Translates into code with the file's register numbers. A bad field is noted and looked at once an
+// instruction.
+class Translator {
+ public:
+  Translator(const RelayFunction& function, const RelayTables& tables)
+      : function_(function),
+        tables_(tables),
+        labels_(function.instructions.size()),
+        is_target_(function.instructions.size()) {}
+
+  Result<std::vector<std::uint32_t>> Run();
+
+ private:
+  Status MarkTargets();
+  Status MarkTarget(std::size_t pc, std::int64_t offset);
+  void Translate(std::size_t pc);
+  void AllocTensor(const Fields& fields);
+  void AllocStorage(const RelayInstruction& instruction);
+  void LoadConst(const RelayInstruction& instruction);
+  void InvokePacked(const Fields& fields);
+
+  // Field readers: the value, or 0 with error_ set.
+  std::uint32_t Number(const char* what, std::int64_t value, std::uint64_t limit);
+  std::uint32_t Reg(std::int64_t value) { return Number("register", value, function_.register_count); }
+  // A register that the instruction writes: what was known of it is over.
+  std::uint32_t Dst(std::int64_t value);
+  std::vector<std::uint32_t> Regs(const Fields& fields, std::size_t first);
+  std::uint32_t Device(std::int64_t value, const std::vector<std::uint32_t>& devices);
+  std::uint32_t Callee(std::int64_t value) {
+    return Number("function", value, tables_.file.functions.size());
+  }
+  DLDataType DType(const Fields& fields, std::size_t code);
+  std::vector<std::int64_t> Dims(const Fields& fields, std::size_t first);
+  std::uint32_t Tag(std::int64_t value);
+  // The register of a byte offset, or none where it is known to be 0.
+  std::uint32_t Offset(std::int64_t value);
+  CodeWriter::Label Jump(std::size_t pc, std::int64_t offset) {
+    return labels_[pc + static_cast<std::size_t>(offset)];
+  }
+
+  const RelayFunction& function_;
+  const RelayTables& tables_;
+  CodeWriter writer_;
+  std::vector<CodeWriter::Label> labels_;
+  std::vector<bool> is_target_;
+  // Integers that registers are known to hold, since the last jump target. TVM keeps sizes and offsets that
+  // it knows in constants, and reads them back at every allocation.
+  std::unordered_map<std::int64_t, std::int64_t> known_;
+  std::string error_;
+};
+
+std::uint32_t Translator::Number(const char* what, std::int64_t value, std::uint64_t limit) {
+  if (value >= 0 && static_cast<std::uint64_t>(value) < limit) return static_cast<std::uint32_t>(value);
+  if (error_.empty()) error_ = fmt::format("names {} {}, there are {}", what, value, limit);
+  return 0;
+}
+
+std::uint32_t Translator::Dst(std::int64_t value) {
+  known_.erase(value);
+  return Reg(value);
+}
+
+std::vector<std::uint32_t> Translator::Regs(const Fields& fields, std::size_t first) {
+  std::vector<std::uint32_t> regs;
+  for (std::size_t i = first; i < fields.size(); ++i) regs.push_back(Reg(fields[i]));
+  return regs;
+}
+
+std::uint32_t Translator::Device(std::int64_t value, const std::vector<std::uint32_t>& devices) {
+  const std::uint32_t index = Number("device", value, devices.size());
+  return index < devices.size() ? devices[index] : 0;
+}
+
+DLDataType Translator::DType(const Fields& fields, std::size_t code) {
+  const DLDataType dtype = FromTvmDType(DLDataType{static_cast<std::uint8_t>(fields[code]),
+                                                   static_cast<std::uint8_t>(fields[code + 1]),
+                                                   static_cast<std::uint16_t>(fields[code + 2])});
+  const bool fits =
+      (fields[code] & ~0xFF) == 0 && (fields[code + 1] & ~0xFF) == 0 && (fields[code + 2] & ~0xFFFF) == 0;
+  if ((!fits || !IsValidDType(dtype)) && error_.empty()) {
+    error_ = fmt::format("has a dtype of code {}, {} bits and {} lanes", fields[code], fields[code + 1],
+                         fields[code + 2]);
+  }
+  return dtype;
+}
+
+std::vector<std::int64_t> Translator::Dims(const Fields& fields, std::size_t first) {
+  std::vector<std::int64_t> dims(fields.begin() + static_cast<std::ptrdiff_t>(first), fields.end());
+  const auto negative = std::find_if(dims.begin(), dims.end(), [](std::int64_t dim) { return dim < 0; });
+  if (negative != dims.end() && error_.empty()) error_ = fmt::format("has a dimension of {}", *negative);
+  return dims;
+}
+
+std::uint32_t Translator::Tag(std::int64_t value) {
+  // Tags are 32-bit, signed in TVM: those of constructors are hashes and often negative.
+  const bool fits =
+      value >= std::numeric_limits<std::int32_t>::min() && value <= std::numeric_limits<std::uint32_t>::max();
+  if (!fits && error_.empty()) error_ = fmt::format("has tag {}, which is not a 32-bit integer", value);
+  return static_cast<std::uint32_t>(value);
+}
+
+std::uint32_t Translator::Offset(std::int64_t value) {
+  const auto known = known_.find(value);
+  const std::uint32_t reg = Reg(value);
+  return known != known_.end() && known->second == 0 ? kNone : reg;
+}
+
+Status Translator::MarkTarget(std::size_t pc, std::int64_t offset) {
+  const std::optional<std::int64_t> target = CheckedAdd(static_cast<std::int64_t>(pc), offset);
+  if (offset == 0 || !target || *target < 0 || static_cast<std::size_t>(*target) >= labels_.size()) {
+    return Malformed(fmt::format("{}@{} ({}): jumps by {}, which is not to another of the {} instructions",
+                                 function_.name, pc, Info(function_.instructions[pc].opcode).mnemonic, offset,
+                                 labels_.size()));
+  }
+  const auto index = static_cast<std::size_t>(*target);
+  if (!is_target_[index]) labels_[index] = writer_.NewLabel();
+  is_target_[index] = true;
+  return {};
+}
+
+Status Translator::MarkTargets() {
+  for (std::size_t pc = 0; pc < function_.instructions.size(); ++pc) {
+    const RelayInstruction& instruction = function_.instructions[pc];
+    Status status;
+    if (instruction.opcode == Opcode::kGoto) status = MarkTarget(pc, instruction.fields[0]);
+    if (instruction.opcode == Opcode::kIf) {
+      status = MarkTarget(pc, instruction.fields[field::kIfTrue]);
+      if (status) status = MarkTarget(pc, instruction.fields[field::kIfFalse]);
+    }
+    if (!status) return status;
+  }
+  return {};
+}
+
+void Translator::InvokePacked(const Fields& fields) {
+  const std::uint32_t kernel = Number("kernel", fields[field::kPackedIndex], tables_.file.kernels.size());
+  const std::uint32_t outputs = Number("output count", fields[field::kPackedOutputs], fields.size());
+  writer_.InvokePacked(kernel, outputs, kNone, Regs(fields, field::kPackedArgs));
+}
+
+void Translator::AllocTensor(const Fields& fields) {
+  const std::uint32_t storage = Reg(fields[field::kTensorStorage]);
+  const std::uint32_t offset = Offset(fields[field::kTensorOffset]);
+  const DLDataType dtype = DType(fields, field::kTensorCode);
+  const std::vector<std::int64_t> dims = Dims(fields, field::kTensorShape);
+  writer_.AllocTensor(storage, offset, dtype, Dst(fields[field::kTensorDst]), dims);
+}
+
+void Translator::AllocStorage(const RelayInstruction& instruction) {
+  const Fields& fields = instruction.fields;
+  const bool new_form = HasShapeFields(instruction);
+  const DLDataType dtype = DType(fields, field::kStorageCode);
+  const std::int64_t dst = fields[new_form ? field::kStorageDst : field::kStorageDstOld];
+  if (new_form && fields[field::kStorageRank] > 0) {
+    // Size and alignment are not filled in; the scope counts in this form alone.
+    const std::vector<std::int64_t> dims = Dims(fields, field::kStorageShape);
+    const std::uint32_t device = Device(fields[field::kStorageDevice], tables_.scoped_devices);
+    writer_.AllocStorage(kNone, tables_.alignment, dtype, device, Dst(dst), dims);
+    return;
+  }
+  const std::uint32_t device = Device(fields[field::kStorageDevice], tables_.devices);
+  const std::int64_t asked = fields[field::kStorageAlignment];
+  if ((asked <= 0 || asked > 4096 || !IsPowerOfTwo(static_cast<std::uint64_t>(asked))) && error_.empty()) {
+    error_ = fmt::format("asks for an alignment of {}; it is a power of two up to 4096", asked);
+  }
+  const std::uint32_t alignment = std::max(static_cast<std::uint32_t>(asked), tables_.alignment);
+  const std::uint32_t size = Reg(fields[field::kStorageSize]);
+  const auto known = known_.find(fields[field::kStorageSize]);
+  if (known != known_.end() && known->second >= 0) {
+    const std::int64_t bytes = known->second;
+    writer_.AllocStorage(kNone, alignment, kUInt8, device, Dst(dst), {bytes});
+    return;
+  }
+  writer_.AllocStorage(size, alignment, dtype, device, Dst(dst), {});
+}
+
+void Translator::LoadConst(const RelayInstruction& instruction) {
+  const Fields& fields = instruction.fields;
+  const std::uint32_t constant = Number("constant", fields[0], tables_.file.constants.size());
+  // The device field, where there is one, says what the table of constants says; the table decides.
+  const std::int64_t dst = fields[HasDeviceField(instruction) ? 2 : 1];
+  writer_.LoadConst(constant, Dst(dst));
+  if (error_.empty() && tables_.is_scalar[constant]) known_[dst] = tables_.scalars[constant];
+}
+
+void Translator::Translate(std::size_t pc) {
+  const RelayInstruction& instruction = function_.instructions[pc];
+  const Fields& fields = instruction.fields;
+  switch (instruction.opcode) {
+    case Opcode::kMove: {
+      const std::uint32_t from = Reg(fields[field::kMoveFrom]);
+      writer_.Move(from, Dst(fields[field::kMoveDst]));
+      break;
+    }
+    case Opcode::kRet:
+      writer_.Ret(Reg(fields[0]));
+      break;
+    case Opcode::kInvoke: {
+      const std::vector<std::uint32_t> args = Regs(fields, field::kCallArgs);
+      writer_.Invoke(Callee(fields[field::kCallee]), Dst(fields[field::kCallDst]), args);
+      break;
+    }
+    case Opcode::kInvokeClosure: {
+      const std::vector<std::uint32_t> args = Regs(fields, field::kCallArgs);
+      writer_.InvokeClosure(Reg(fields[field::kCallee]), Dst(fields[field::kCallDst]), args);
+      break;
+    }
+    case Opcode::kInvokePacked:
+      InvokePacked(fields);
+      break;
+    case Opcode::kAllocTensor:
+      AllocTensor(fields);
+      break;
+    case Opcode::kAllocTensorReg: {
+      const std::uint32_t offset = Offset(fields[field::kRegOffset]);
+      writer_.AllocTensorReg(Reg(fields[field::kRegStorage]), offset, Reg(fields[field::kRegShape]),
+                             DType(fields, field::kRegCode), Dst(fields[field::kRegDst]));
+      break;
+    }
+    case Opcode::kAllocADT: {
+      const std::vector<std::uint32_t> values = Regs(fields, field::kAdtFields);
+      writer_.AllocADT(Tag(fields[field::kAdtTag]), Dst(fields[field::kAdtDst]), values);
+      break;
+    }
+    case Opcode::kAllocClosure: {
+      const std::vector<std::uint32_t> captured = Regs(fields, field::kCallArgs);
+      writer_.AllocClosure(Callee(fields[field::kCallee]), Dst(fields[field::kCallDst]), captured);
+      break;
+    }
+    case Opcode::kGetField: {
+      const std::uint32_t index = Number("field", fields[field::kFieldIndex], kNone);
+      const std::uint32_t object = Reg(fields[field::kFieldObject]);
+      writer_.GetField(object, index, Dst(fields[field::kFieldDst]));
+      break;
+    }
+    case Opcode::kIf:
+      writer_.If(Reg(fields[field::kIfTest]), Reg(fields[field::kIfTarget]), Jump(pc, fields[field::kIfTrue]),
+                 Jump(pc, fields[field::kIfFalse]));
+      break;
+    case Opcode::kLoadConst:
+      LoadConst(instruction);
+      break;
+    case Opcode::kGoto:
+      writer_.Goto(Jump(pc, fields[0]));
+      break;
+    case Opcode::kGetTag: {
+      const std::uint32_t object = Reg(fields[0]);
+      writer_.GetTag(object, Dst(fields[1]));
+      break;
+    }
+    case Opcode::kLoadConsti:
+      writer_.LoadConsti(fields[0], Dst(fields[1]));
+      break;
+    case Opcode::kFatal:
+      writer_.Fatal(tables_.fatal_note);
+      break;
+    case Opcode::kAllocStorage:
+      AllocStorage(instruction);
+      break;
+    case Opcode::kShapeOf: {
+      const std::uint32_t tensor = Reg(fields[0]);
+      writer_.ShapeOf(tensor, Dst(fields[1]));
+      break;
+    }
+    case Opcode::kReshapeTensor: {
+      const std::uint32_t tensor = Reg(fields[0]);
+      const std::uint32_t shape = Reg(fields[1]);
+      writer_.ReshapeTensor(tensor, shape, Dst(fields[2]));
+      break;
+    }
+    case Opcode::kDeviceCopy: {
+      const std::uint32_t src = Reg(fields[field::kCopySrc]);
+      writer_.DeviceCopy(src, Device(fields[field::kCopySrcDevice], tables_.devices),
+                         Device(fields[field::kCopyDstDevice], tables_.devices),
+                         Dst(fields[field::kCopyDst]));
+      break;
+    }
+    case Opcode::kKillRegister:
+      writer_.Kill(Dst(fields[0]));
+      break;
+  }
+}
+
+Result<std::vector<std::uint32_t>> Translator::Run() {
+  if (Status marked = MarkTargets(); !marked) return Forward(marked);
+  for (std::size_t pc = 0; pc < function_.instructions.size(); ++pc) {
+    if (is_target_[pc]) {
+      writer_.Bind(labels_[pc]);
+      known_.clear();
+    }
+    Translate(pc);
+    if (!error_.empty()) {
+      return Malformed(fmt::format("{}@{} ({}) {}", function_.name, pc,
+                                   Info(function_.instructions[pc].opcode).mnemonic, error_));
+    }
+  }
+  return writer_.Finish();
+}
+
+}  // namespace
+
+Result<Function> TranslateRelayFunction(const RelayFunction& function, const RelayTables& tables) {
+  Function result;
+  result.name = function.name;
+  UniqueNames names;
+  for (std::size_t i = 0; i < function.parameters.size(); ++i) {
+    result.inputs.push_back(
+        {names.Make(function.parameters[i], fmt::format("input{}", i)), SimpleType(TypeKind::kValue)});
+  }
+  result.result = SimpleType(TypeKind::kValue);
+  result.output_names = {"output"};
+  Result<std::vector<std::uint32_t>> code = Translator(function, tables).Run();
+  if (!code) return Forward(code);
+  result.code = std::move(*code);
+  if (Status compacted = CompactFunction(result); !compacted) {
+    return Forward(compacted, "function '" + function.name + "'");
+  }
+  return result;
+}
+
+}  // namespace rewire::tvm

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Translates one function of a Relay VM executable, instruction by instruction.
+#pragma once
+
+#include <vector>
+
+#include "base/status.h"
+#include "executable_format/import/relay_file.h"
+#include "executable_format/module.h"
+
+namespace rewire::tvm {
+
+// How the file's tables map to the module's.
+struct RelayTables {
+  const RelayFile& file;
+  std::uint32_t alignment;                    // of storages and kernel arguments
+  std::vector<std::uint32_t> devices;         // without memory scopes
+  std::vector<std::uint32_t> scoped_devices;  // with them
+  std::vector<std::int64_t> scalars;          // per constant, its value where `is_scalar`
+  std::vector<bool> is_scalar;                // a single integer on the host
+  std::uint32_t fatal_note;                   // string that Fatal quotes
+};
+
+// The translation, compacted. kInvalidFile: a register, jump, count or index that the file does not have;
+// kUnsupported as CompactFunction.
+Result<Function> TranslateRelayFunction(const RelayFunction& function, const RelayTables& tables);
+
+}  // namespace rewire::tvm

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads what TVM saved and makes Rewire's modules of it: Relay VM executables of TVM 0.8 to 0.19,
+// graph-executor artefacts, parameter files and the blobs inside exported libraries. TVM is not needed.
+//
+// The bytes are untrusted: every reader checks counts before it allocates, and the module that comes out is
+// not yet verified (Executable::FromModule does that).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/export.h"
+#include "base/span.h"
+#include "base/status.h"
+#include "executable_format/module.h"
+
+namespace rewire::tvm {
+
+// A tensor inside a foreign file: contiguous, row-major, little-endian, not necessarily aligned. `bytes`
+// points into the file.
+struct ForeignTensor {
+  DLDataType dtype{};
+  std::vector<std::int64_t> shape;
+  Span<const std::byte> bytes;
+};
+
+using NamedTensors = std::vector<std::pair<std::string, ForeignTensor>>;
+
+// True when the bytes start as a Relay VM executable does, or as a parameter list does.
+REWIRE_API bool IsRelayExecutable(Span<const std::byte> bytes);
+REWIRE_API bool IsParameterList(Span<const std::byte> bytes);
+
+// What relay.save_param_dict wrote, in its order. The tensors point into `bytes`. kInvalidFile, kUnsupported.
+REWIRE_API Result<NamedTensors> ReadParameterList(Span<const std::byte> bytes);
+
+// A Relay VM executable (Executable.save() in TVM, the "code" beside a library of kernels). Function names,
+// parameter names and constants are those of the file; late-bound constants become parameters; signatures are
+// open, for the file has no types. The module's constants keep `file.owner`, or share aligned copies of their
+// own where the file has them unaligned. Kernels are imported by their names in the library.
+// kInvalidFile: damaged, or a hash does not match. kUnsupported: a Relax executable, vector dtypes.
+REWIRE_API Result<Module> ImportRelayExecutable(const SharedBytes& file);
+
+// A graph-executor artefact: its JSON and the named parameters (of ReadParameterList; their bytes are kept
+// alive by `owner`). The one function, "main", takes the inputs that are not among the parameters, in the
+// graph's order, and gives the outputs as a tuple, or the output when there is one. kInvalidFile,
+// kUnsupported.
+REWIRE_API Result<Module> ImportGraph(std::string_view json, const NamedTensors& parameters,
+                                      const std::shared_ptr<const void>& owner);
+
+}  // namespace rewire::tvm
