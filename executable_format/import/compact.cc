@@ -2,6 +2,7 @@
 #include "executable_format/import/compact.h"
 
 #include <algorithm>
+#include <numeric>
 #include <queue>
 
 #include "executable_format/code_writer.h"
@@ -99,10 +100,8 @@ struct Interval {
 };
 
 std::vector<Interval> FindIntervals(const CodeIndex& code, const std::vector<Block>& blocks,
-                                    const std::vector<bool>& needed, std::size_t registers,
-                                    std::size_t inputs) {
+                                    const std::vector<bool>& needed, std::size_t registers) {
   std::vector<Interval> intervals(registers);
-  for (std::size_t i = 0; i < inputs; ++i) intervals[i].Cover(0);
   for (const Block& block : blocks) {
     block.live_in.ForEach([&](std::uint32_t reg) { intervals[reg].Cover(block.begin); });
     block.live_out.ForEach([&](std::uint32_t reg) { intervals[reg].Cover(block.end - 1); });
@@ -115,8 +114,8 @@ std::vector<Interval> FindIntervals(const CodeIndex& code, const std::vector<Blo
   return intervals;
 }
 
-// A number for each register: those whose intervals overlap get different ones, inputs their own. Returns how
-// many numbers there are.
+// A number for each register: those whose intervals overlap get different ones. Inputs keep theirs to
+// themselves, so that their names in text mean them. Returns how many numbers there are.
 std::uint32_t Share(const std::vector<Interval>& intervals, std::size_t inputs,
                     std::vector<std::uint32_t>& number) {
   std::vector<std::uint32_t> order;
@@ -130,10 +129,7 @@ std::uint32_t Share(const std::vector<Interval>& intervals, std::size_t inputs,
   std::priority_queue<std::uint32_t, std::vector<std::uint32_t>, std::greater<>> free;
   auto count = static_cast<std::uint32_t>(inputs);
   number.assign(intervals.size(), 0);
-  for (std::uint32_t reg = 0; reg < inputs; ++reg) {
-    number[reg] = reg;
-    taken.push({intervals[reg].last, reg});
-  }
+  std::iota(number.begin(), number.begin() + static_cast<std::ptrdiff_t>(inputs), 0u);
   for (std::uint32_t reg : order) {
     while (!taken.empty() && taken.top().first < intervals[reg].first) {
       free.push(taken.top().second);
@@ -192,7 +188,7 @@ Status CompactFunction(Function& function) {
   std::vector<bool> needed = FindNeeded(*code, *blocks);
   DropIdleKills(*code, registers, inputs, needed);
   std::vector<std::uint32_t> number;
-  const std::uint32_t count = Share(FindIntervals(*code, *blocks, needed, registers, inputs), inputs, number);
+  const std::uint32_t count = Share(FindIntervals(*code, *blocks, needed, registers), inputs, number);
   Result<std::vector<std::uint32_t>> rewritten = Rewrite(*code, needed, number);
   if (!rewritten) return Forward(rewritten);
   function.code = std::move(*rewritten);

@@ -22,7 +22,17 @@ enum class DeviceForm { kScoped, kPlain, kAbsent };
 struct Layout {
   DeviceForm devices;
   bool tagged_constants;
+
+  bool operator==(const Layout&) const = default;
 };
+
+// The layout of the release with that version.
+Layout ReleasedLayout(std::string_view version) {
+  unsigned minor = 0;
+  if (version.starts_with("0.")) std::from_chars(version.data() + 2, version.data() + version.size(), minor);
+  if (minor >= 14) return {DeviceForm::kScoped, true};
+  return minor == 8 ? Layout{DeviceForm::kAbsent, false} : Layout{DeviceForm::kPlain, true};
+}
 
 // Every pairing, the releases' first: development builds have the others.
 constexpr Layout kLayouts[] = {{DeviceForm::kScoped, true},  {DeviceForm::kPlain, true},
@@ -55,7 +65,6 @@ class Attempt {
   Attempt(ByteReader reader, Layout layout) : reader_(reader), layout_(layout) {}
 
   Result<RelayFile> Run();
-  std::size_t position() const { return reader_.position(); }
 
  private:
   Status ReadDevices();
@@ -284,17 +293,13 @@ Result<RelayFile> ReadRelayFile(Span<const std::byte> bytes) {
     return Malformed(
         fmt::format("not a Relay VM executable: it starts with {:#x} instead of {:#x}", magic, kRelayMagic));
   }
-  // The error that counts is that of the attempt that came furthest.
+  const Layout released = ReleasedLayout(ReadString(reader));
   std::optional<Error> error;
-  std::size_t furthest = 0;
   for (Layout layout : kLayouts) {
-    Attempt attempt(ByteReader(bytes), layout);
-    Result<RelayFile> file = attempt.Run();
+    Result<RelayFile> file = Attempt(ByteReader(bytes), layout).Run();
     if (file) return file;
-    if (!error || attempt.position() > furthest) {
-      error = file.error();
-      furthest = attempt.position();
-    }
+    // Of a damaged file the error worth reading is the one under the layout that it most likely has.
+    if (layout == released) error = file.error();
   }
   return Fail(error->AddContext("Relay VM executable"));
 }

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "executable_format/import/relay_file.h"
+
+#include <catch2/catch.hpp>
+
+#include "tests/executable_format/import/foreign_files.h"
+
+namespace rewire::tvm {
+namespace {
+
+using Catch::Matchers::Contains;
+
+constexpr std::int64_t kRet = 1, kInvokePacked = 4, kAllocTensor = 5, kLoadConst = 11, kGoto = 12,
+                       kFatal = 15, kAllocStorage = 16, kDeviceCopy = 19;
+
+RelaySpec OneFunction(std::vector<RelayWords> code) {
+  RelaySpec spec;
+  spec.functions.push_back({"main", "8", {"x"}, std::move(code), ""});
+  return spec;
+}
+
+std::string ErrorOf(const RelaySpec& spec) {
+  const std::string bytes = WriteRelay(spec);
+  Result<RelayFile> file = ReadRelayFile(Share(bytes).view);
+  REQUIRE_FALSE(file);
+  CHECK(file.error().code() == StatusCode::kInvalidFile);
+  return file.error().message();
+}
+
+TEST_CASE("an instruction's hash is the one in a file of TVM 0.14") {
+  // load_const %14 of constant 0 on device 0, as TVM 0.19 wrote it.
+  CHECK(RelayInstructionHash(1, std::vector<std::int64_t>{0}) ==
+        static_cast<std::int64_t>(1 ^ (0x9e3779b9 + (1 << 6))));
+}
+
+TEST_CASE("the three layouts and what lies between them are told apart by structure") {
+  struct Row {
+    RelaySpec::Devices devices;
+    bool tagged;
+    RelayWords load_const;
+    RelayWords alloc_storage;
+  };
+  const RelayWords old_load = {kLoadConst, 0, 1}, new_load = {kLoadConst, 0, 0, 1};
+  const RelayWords old_storage = {kAllocStorage, 1, 64, 2, 32, 1, 0, 2};
+  const RelayWords new_storage = {kAllocStorage, 123456789, 0, 2, 32, 1, 0, 2, 2, 4, 5};
+  const std::vector<Row> rows = {
+      {RelaySpec::Devices::kScoped, true, new_load, new_storage},
+      {RelaySpec::Devices::kPlain, true, old_load, old_storage},
+      {RelaySpec::Devices::kScoped, true, old_load, old_storage},
+      {RelaySpec::Devices::kPlain, true, new_load, new_storage},
+      {RelaySpec::Devices::kPlain, false, old_load, old_storage},
+      {RelaySpec::Devices::kScoped, false, new_load, new_storage},
+  };
+  for (const Row& row : rows) {
+    RelaySpec spec = OneFunction({row.load_const, row.alloc_storage, {kRet, 0}});
+    spec.form = row.devices;
+    spec.tagged_constants = row.tagged;
+    spec.devices = {DeviceEntry{},
+                    DeviceEntry{kDLCUDA, 1, row.devices == RelaySpec::Devices::kScoped ? "texture" : ""}};
+    spec.constants = {Scalar64(8), Scalar64(9)};
+    Result<RelayFile> file = ReadRelayFile(Share(WriteRelay(spec)).view);
+    REQUIRE(file);
+    CHECK(file->devices == spec.devices);
+    CHECK(file->constants.size() == 2);
+    CHECK(file->kernels == spec.kernels);
+    REQUIRE(file->functions.size() == 1);
+    CHECK(file->functions[0].instructions.size() == 3);
+    CHECK(file->functions[0].instructions[1].fields.size() == row.alloc_storage.size() - 1);
+  }
+}
+
+TEST_CASE("device types of 0.8 become indices of a table") {
+  RelaySpec spec = OneFunction({{kLoadConst, 0, 1},
+                                {kAllocStorage, 1, 64, 2, 32, 1, kDLCUDA, 2},
+                                {kDeviceCopy, 0, kDLCPU, kDLCUDA, 3},
+                                {kRet, 3}});
+  spec.form = RelaySpec::Devices::kAbsent;
+  spec.tagged_constants = false;
+  spec.version = "0.8.0";
+  spec.constants = {Scalar64(8)};
+  spec.constants[0].device = kDLCUDA;
+  spec.parameter_device = kDLCPU;
+  Result<RelayFile> file = ReadRelayFile(Share(WriteRelay(spec)).view);
+  REQUIRE(file);
+  CHECK(file->devices == std::vector<DeviceEntry>{{kDLCPU, 0, ""}, {kDLCUDA, 0, ""}});
+  CHECK(file->constant_devices == std::vector<std::int64_t>{1});
+  CHECK(file->functions[0].parameter_devices == std::vector<std::int64_t>{0});
+  CHECK(file->functions[0].instructions[1].fields[5] == 1);
+  CHECK(file->functions[0].instructions[2].fields == std::vector<std::int64_t>{0, 0, 1, 3});
+
+  spec.parameter_device = 0;
+  CHECK_THAT(ErrorOf(spec), Contains("0 is not a device type"));
+}
+
+TEST_CASE("a file cut anywhere is refused, and what stands behind it is ignored as TVM does") {
+  RelaySpec spec = OneFunction({{kLoadConst, 0, 0, 1}, {kInvokePacked, 1, 2, 1, 0, 1}, {kFatal}, {kRet, 1}});
+  spec.constants = {Scalar64(8)};
+  spec.constants.push_back({"late", kInt64, {}, "", 0});
+  const std::string bytes = WriteRelay(spec);
+  for (std::size_t size = 0; size < bytes.size(); ++size) {
+    CHECK_FALSE(ReadRelayFile(Share(bytes.substr(0, size)).view));
+  }
+  CHECK(ReadRelayFile(Share(bytes).view));
+  CHECK(ReadRelayFile(Share(bytes + "behind").view));
+}
+
+TEST_CASE("counts that the file cannot hold are refused before anything is sized by them") {
+  RelaySpec spec = OneFunction({{kRet, 0}});
+  spec.functions[0].instructions = "1000000000000";
+  CHECK_THAT(ErrorOf(spec), Contains("claims 1000000000000 instructions"));
+  spec.functions[0].instructions = "-1";
+  CHECK_THAT(ErrorOf(spec), Contains("'-1' instructions"));
+  spec.functions[0].instructions = "";
+  spec.functions[0].registers = "99999999999999999999";
+  CHECK_THAT(ErrorOf(spec), Contains("registers"));
+  spec.functions[0].registers = "0";
+  CHECK_THAT(ErrorOf(spec), Contains("1 parameters in 0 registers"));
+}
+
+TEST_CASE("fields that do not fit their opcode are refused") {
+  CHECK_THAT(ErrorOf(OneFunction({{kGoto, 1, 2}})), Contains("main@0: goto has 2 fields, expected 1"));
+  CHECK_THAT(ErrorOf(OneFunction({{kLoadConst, 0}})), Contains("load_const has 1 fields, expected 2"));
+  CHECK_THAT(ErrorOf(OneFunction({{kInvokePacked, 0, -1, 1}})), Contains("counts -1 list entries"));
+  CHECK_THAT(ErrorOf(OneFunction({{kInvokePacked, 0, 3, 1, 0}})), Contains("has 4 fields, expected 6"));
+  CHECK_THAT(ErrorOf(OneFunction({{kAllocTensor, 0, 1, 2, 32, 1, 1LL << 60, 2}})), Contains("list entries"));
+  CHECK_THAT(ErrorOf(OneFunction({{21, 0}})), Contains("opcode 21 is none of TVM's"));
+  CHECK_THAT(ErrorOf(OneFunction({{-1, 0}})), Contains("opcode -1"));
+  CHECK_THAT(ErrorOf(OneFunction({{(1LL << 32) + kRet, 0}})), Contains("opcode 4294967297"));
+}
+
+TEST_CASE("a field that was changed does not match the instruction's hash") {
+  std::string bytes = WriteRelay(OneFunction({{kRet, 0}}));
+  bytes[bytes.size() - 8] = 1;  // the register returned
+  Result<RelayFile> file = ReadRelayFile(Share(bytes).view);
+  REQUIRE_FALSE(file);
+  CHECK_THAT(file.error().message(), Contains("main@0: the instruction's hash does not match"));
+}
+
+TEST_CASE("functions and globals that do not agree are refused") {
+  RelaySpec spec = OneFunction({{kRet, 0}});
+  spec.globals = {"main", "other"};
+  CHECK_THAT(ErrorOf(spec), Contains("1 functions and 2 names"));
+  spec.globals = {"other"};
+  CHECK_THAT(ErrorOf(spec), Contains("function 0 is 'main', the globals call it 'other'"));
+}
+
+TEST_CASE("devices that the table does not have are refused") {
+  RelaySpec spec = OneFunction({{kRet, 0}});
+  spec.parameter_device = 1;
+  CHECK_THAT(ErrorOf(spec), Contains("the parameters of 'main' name device 1, there are 1"));
+  spec.parameter_device = 0;
+  spec.host = 1;
+  CHECK_THAT(ErrorOf(spec), Contains("the host is virtual device 1, there are 1"));
+  spec.host = -1;
+  CHECK_THAT(ErrorOf(spec), Contains("the host is virtual device -1"));
+}
+
+TEST_CASE("other files are refused by what they are") {
+  StreamWriter relax;
+  relax.Put(std::uint64_t{0xD225DE2F4214151E});
+  Result<RelayFile> file = ReadRelayFile(Share(relax.bytes()).view);
+  REQUIRE_FALSE(file);
+  CHECK(file.error().code() == StatusCode::kUnsupported);
+  CHECK_THAT(file.error().message(), Contains("Relax executable"));
+  CHECK_FALSE(ReadRelayFile(Share("").view));
+  CHECK_THAT(ReadRelayFile(Share("not a TVM file").view).error().message(),
+             Contains("not a Relay VM executable"));
+}
+
+}  // namespace
+}  // namespace rewire::tvm
