@@ -116,6 +116,8 @@ Result<std::vector<NamedTensor>> ReadNpz(const std::string& path) {
   // Read by us: so a missing file is reported in the words of every other reader.
   const Result<SharedBytes> file = ReadFile(path);
   if (!file) return Forward(file);
+  // libzip takes no bytes at all for an archive without entries.
+  if (file->view.empty()) return Fail(StatusCode::kInvalidFile, path + ": not an .npz file: it is empty");
   zip_error_t error;
   zip_error_init(&error);
   zip_source_t* source = zip_source_buffer_create(file->view.data(), file->view.size(), 0, &error);

@@ -16,6 +16,7 @@
 #include "executable_format/tensor_files/safetensors.h"
 #include "executable_format/text/disassembler.h"
 #include "executable_format/verifier.h"
+#include "tests/support/paths.h"
 
 namespace rewire {
 namespace {
@@ -62,6 +63,22 @@ TEST_CASE("a program as one writes it by hand is what the verifier accepts") {
   CHECK(function.notes[0].text == "Add_0");
   CHECK(module.kernels.at(0).name == "rewire.add");
   CHECK(module.kernels.at(0).debug_name == "add");
+}
+
+TEST_CASE("the program in docs/assembly.md is one") {
+  std::ifstream file(std::string(test::SourceDir()) + "/docs/assembly.md");
+  std::string text;
+  bool inside = false;
+  for (std::string line; std::getline(file, line);) {
+    const bool is_code = line.compare(0, 4, "    ") == 0;
+    if (!inside && is_code) inside = true;
+    if (inside && !is_code && !line.empty()) break;
+    if (inside) text += line + "\n";
+  }
+  const Module module = Assembled(text);
+  const Status verified = VerifyModule(module);
+  if (!verified) FAIL(verified.error().message());
+  CHECK(module.functions.at(0).notes.size() == 2);
 }
 
 TEST_CASE("registers: inputs first, names in order of appearance, numbers as they are") {
