@@ -1,31 +1,43 @@
-// SPDX-License-Identifier: Apache-2.0
-// The versioned managed tensor of DLPack 1.0 and later, which Debian's dlpack 0.6 does not declare yet.
-// Layout by DLPack's specification. Global namespace and DLPack's own names for the tag, so that pointers
-// need no cast; include it only where dlpack/dlpack.h is older than 1.0.
-#pragma once
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The versioned managed tensor of DLPack 1.0 and later, which Debian's dlpack 0.6 does not declare yet.
+ * Layout by DLPack's specification, with DLPack's own names, so that pointers need no cast. Does nothing but
+ * define constants where dlpack/dlpack.h is 1.0 or later. */
+#ifndef REWIRE_VM_DLPACK_VERSIONED_H_
+#define REWIRE_VM_DLPACK_VERSIONED_H_
 
 #include <dlpack/dlpack.h>
-
-#include <cstdint>
+#include <stdint.h>
 
 #if !defined(DLPACK_MAJOR_VERSION)
 
-struct DLPackVersion {
-  std::uint32_t major;
-  std::uint32_t minor;
-};
+#ifdef __cplusplus
+extern "C" {
+#endif
 
-struct DLManagedTensorVersioned {
+typedef struct DLPackVersion {
+  uint32_t major;
+  uint32_t minor;
+} DLPackVersion;
+
+typedef struct DLManagedTensorVersioned {
   DLPackVersion version;
   void* manager_ctx;
   void (*deleter)(struct DLManagedTensorVersioned* self);
-  std::uint64_t flags;  // bit 0: read-only
+  uint64_t flags; /* bit 0: read-only */
   DLTensor dl_tensor;
-};
+} DLManagedTensorVersioned;
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif
 
+#ifdef __cplusplus
 namespace rewire {
-inline constexpr std::uint32_t kDLPackMajor = 1;
-inline constexpr std::uint64_t kDLPackReadOnly = 1;
+inline constexpr uint32_t kDLPackMajor = 1;
+inline constexpr uint64_t kDLPackReadOnly = 1;
 }  // namespace rewire
+#endif
+
+#endif /* REWIRE_VM_DLPACK_VERSIONED_H_ */

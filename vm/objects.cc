@@ -4,7 +4,6 @@
 #include <cstring>
 #include <new>
 
-#include "vm/device/device_api.h"
 #include "vm/memory/block_pool.h"
 
 namespace rewire {

@@ -24,6 +24,7 @@
 #include <memory>
 
 #include "base/dtype.h"
+#include "vm/device/device_api.h"
 #include "vm/kernel/ffi_abi.h"
 #include "vm/memory/memory_account.h"
 
@@ -67,7 +68,6 @@ inline constexpr std::uint64_t kNewRefCount = (std::uint64_t{1} << 32) | 1;
 void InitObject(Object* object, std::int32_t kind, std::uint32_t local);
 
 struct StorageObject;
-struct DeviceApi;
 
 // A tensor: tvm-ffi's layout first. Its dimensions stand behind it: shape[capacity], strides[capacity].
 struct TensorObject : Object {

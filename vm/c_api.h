@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The C API, whole: everything a host in C, or a binding for another language, needs. Plain C11, and C++.
+ *
+ *   RewireExecutable* executable = NULL;
+ *   RewireProgram* program = NULL;
+ *   RewireVm* vm = NULL;
+ *   rewire_executable_open("model.rwx", NULL, &executable);
+ *   rewire_program_link(executable, NULL, &program);
+ *   rewire_vm_make(program, NULL, &vm);
+ *   rewire_vm_set_input_by_name(vm, "image", &image, kRewireBorrow);
+ *   rewire_vm_invoke(vm, NULL);
+ *   rewire_vm_output_tensor(vm, 0, &scores);
+ *
+ * status.h says what holds for every function; docs/embedding.md is the guide. */
+#ifndef REWIRE_VM_C_API_H_
+#define REWIRE_VM_C_API_H_
+
+#include "vm/c_api/executable.h"
+#include "vm/c_api/machine.h"
+#include "vm/c_api/program.h"
+#include "vm/c_api/status.h"
+#include "vm/c_api/value.h"
+
+#endif /* REWIRE_VM_C_API_H_ */

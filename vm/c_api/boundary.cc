@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vm/c_api/boundary.h"
+
+#include <new>
+#include <optional>
+
+#include "vm/shape.h"
+
+namespace rewire::c_api {
+namespace {
+
+// The thread's last failure. Keeping one moves a pointer, so it cannot fail itself.
+struct LastError {
+  RewireStatus code = kRewireOk;
+  const char* text = "";
+  std::optional<Error> kept;  // owns `text` where that is not static
+};
+
+LastError& Last() {
+  static thread_local LastError last;
+  return last;
+}
+
+RewireStatus RecordStatic(StatusCode code, const char* text) noexcept {
+  LastError& last = Last();
+  last.code = static_cast<RewireStatus>(code);
+  last.text = text;
+  return last.code;
+}
+
+}  // namespace
+
+RewireStatus Record(const Status& status) {
+  if (status) return kRewireOk;
+  const char* text = Last().kept.emplace(status.error()).what();
+  return RecordStatic(status.error().code(), text);
+}
+
+RewireStatus RecordException() noexcept {
+#if defined(__cpp_exceptions)
+  try {
+    throw;
+  } catch (const Error& error) {
+    return Record(Fail(error));
+  } catch (const std::bad_alloc&) {
+    return RecordStatic(StatusCode::kOutOfMemory, "the host has no memory left");
+  } catch (...) {
+    return RecordStatic(StatusCode::kInternal, "an unexpected C++ exception; please report it");
+  }
+#else
+  return RecordStatic(StatusCode::kInternal, "an unexpected C++ exception; please report it");
+#endif
+}
+
+Status Require(std::initializer_list<Argument> arguments) {
+  for (const Argument& argument : arguments) {
+    if (argument.pointer == nullptr)
+      return Fail(StatusCode::kInvalidArgument, std::string(argument.name) + " is NULL");
+  }
+  return {};
+}
+
+tl::unexpected<Error> OutOfRange(const char* what, std::uint64_t index, std::uint64_t count) {
+  return Fail(StatusCode::kInvalidArgument, std::string(what) + " " + std::to_string(index) +
+                                                " asked for, there are " + std::to_string(count));
+}
+
+Result<TensorView> ViewOf(const DLTensor* tensor, const char* name) {
+  if (Status ok = Require({{name, tensor}}); !ok) return Forward(ok);
+  const std::string what = name;
+  if (tensor->ndim < 0 || tensor->ndim > kMaxRank) {
+    return Fail(StatusCode::kInvalidArgument, what + ": rank " + std::to_string(tensor->ndim) +
+                                                  " given, 0 to " + std::to_string(kMaxRank) + " expected");
+  }
+  if (tensor->ndim > 0 && tensor->shape == nullptr)
+    return Fail(StatusCode::kInvalidArgument, what + ": shape is NULL");
+  TensorView view(*tensor);
+  if (!IsValidDType(view.dtype()) || !TensorBytes(view.dtype(), view.shape())) {
+    return Fail(StatusCode::kInvalidArgument,
+                what + ": " + TensorText(*tensor) + " has a wrong element type or dimension");
+  }
+  if (tensor->data == nullptr && view.bytes() > 0)
+    return Fail(StatusCode::kInvalidArgument, what + ": data is NULL");
+  return view;
+}
+
+Status CheckStructSize(const char* name, std::uint32_t given, std::size_t known, const void* bytes) {
+  constexpr std::uint32_t kMaxStructSize = 4096;  // beyond any later version: not a size at all
+  if (given < kMinStructSize || given > kMaxStructSize) {
+    return Fail(StatusCode::kInvalidArgument, std::string(name) + ": struct_size is " +
+                                                  std::to_string(given) + "; set it to sizeof the struct");
+  }
+  for (std::size_t i = known; i < given; ++i) {
+    if (static_cast<const unsigned char*>(bytes)[i] != 0) {
+      return Fail(StatusCode::kUnsupported, std::string(name) +
+                                                ": uses members that are newer than this library; leave them "
+                                                "zero or use a later library");
+    }
+  }
+  return {};
+}
+
+Status WriteText(const std::string& text, char* buffer, std::size_t capacity, std::size_t* length) {
+  if (buffer == nullptr && capacity > 0)
+    return Fail(StatusCode::kInvalidArgument, "buffer is NULL, capacity is not 0");
+  if (capacity > 0) {
+    const std::size_t size = text.size() < capacity - 1 ? text.size() : capacity - 1;
+    std::memcpy(buffer, text.data(), size);
+    buffer[size] = '\0';
+  }
+  if (length != nullptr) *length = text.size();
+  return {};
+}
+
+}  // namespace rewire::c_api
+
+namespace {
+// The two lists of codes are one.
+using rewire::StatusCode;
+static_assert(kRewireOk == static_cast<int>(StatusCode::kOk) &&
+              kRewireInvalidArgument == static_cast<int>(StatusCode::kInvalidArgument) &&
+              kRewireNotFound == static_cast<int>(StatusCode::kNotFound) &&
+              kRewireIo == static_cast<int>(StatusCode::kIo) &&
+              kRewireInvalidFile == static_cast<int>(StatusCode::kInvalidFile) &&
+              kRewireUnsupported == static_cast<int>(StatusCode::kUnsupported) &&
+              kRewireVerificationFailed == static_cast<int>(StatusCode::kVerificationFailed) &&
+              kRewireLinkFailed == static_cast<int>(StatusCode::kLinkFailed) &&
+              kRewireRuntimeFailed == static_cast<int>(StatusCode::kRuntimeFailed) &&
+              kRewireKernelFailed == static_cast<int>(StatusCode::kKernelFailed) &&
+              kRewireDepthLimit == static_cast<int>(StatusCode::kDepthLimit) &&
+              kRewireStepLimit == static_cast<int>(StatusCode::kStepLimit) &&
+              kRewireMemoryLimit == static_cast<int>(StatusCode::kMemoryLimit) &&
+              kRewireDeadlineExceeded == static_cast<int>(StatusCode::kDeadlineExceeded) &&
+              kRewireCancelled == static_cast<int>(StatusCode::kCancelled) &&
+              kRewireOutOfMemory == static_cast<int>(StatusCode::kOutOfMemory) &&
+              kRewireBusy == static_cast<int>(StatusCode::kBusy) &&
+              kRewireInternal == static_cast<int>(StatusCode::kInternal));
+}  // namespace
+
+uint32_t rewire_api_version(void) { return REWIRE_API_VERSION; }
+
+RewireStatus rewire_check_api_version(uint32_t version) {
+  return rewire::c_api::Boundary([&]() -> rewire::Status {
+    constexpr std::uint32_t kMinorMask = 0xFFFF;
+    const bool fits = version >> 16 == REWIRE_API_VERSION >> 16 &&
+                      (version & kMinorMask) <= (REWIRE_API_VERSION & kMinorMask);
+    if (fits) return {};
+    const auto text = [](std::uint32_t number) {
+      return std::to_string(number >> 16) + "." + std::to_string(number & kMinorMask);
+    };
+    return rewire::Fail(StatusCode::kUnsupported, "the program was built for version " + text(version) +
+                                                      " of the C API, this library has " +
+                                                      text(REWIRE_API_VERSION));
+  });
+}
+
+const char* rewire_status_name(RewireStatus status) {
+  if (status < kRewireOk || status > kRewireInternal) return "unknown status";
+  return rewire::StatusCodeName(static_cast<StatusCode>(status));
+}
+
+RewireStatus rewire_last_error_code(void) { return rewire::c_api::Last().code; }
+
+const char* rewire_last_error_message(void) { return rewire::c_api::Last().text; }

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vm/c_api/program.h"
+
+#include <memory>
+#include <string_view>
+#include <utility>
+
+#include "vm/c_api/boundary.h"
+#include "vm/c_api/handles.h"
+#include "vm/c_api/services.h"
+#include "vm/kernel_api.h"
+
+using rewire::Fail;
+using rewire::Forward;
+using rewire::Result;
+using rewire::Status;
+using rewire::StatusCode;
+using rewire::c_api::Boundary;
+using rewire::c_api::Give;
+using rewire::c_api::NameOrEntry;
+using rewire::c_api::ReadStruct;
+using rewire::c_api::Require;
+
+namespace rewire::c_api {
+
+Result<Limits> LimitsOf(const RewireLimits* given) {
+  Limits limits;
+  if (given == nullptr) return limits;
+  RewireLimits read;
+  if (Status ok = ReadStruct("RewireLimits", given, &read); !ok) return Forward(ok);
+  if (read.depth != 0) limits.depth = read.depth;
+  if (read.steps != 0) limits.steps = read.steps;
+  if (read.bytes != 0) limits.bytes = read.bytes;
+  return limits;
+}
+
+}  // namespace rewire::c_api
+
+namespace {
+
+Status AddParameter(RewireLinkOptions* options, const char* name, const rewire::Value& value) {
+  if (value.kind() != rewire::ValueKind::kTensor) {
+    return Fail(StatusCode::kInvalidArgument, std::string("parameter ") + name + ": a tensor expected, " +
+                                                  ValueKindName(value.kind()) + " given");
+  }
+  options->options.parameters.emplace_back(name, value.tensor());
+  return {};
+}
+
+}  // namespace
+
+RewireStatus rewire_link_options_make(RewireLinkOptions** out) {
+  return Boundary([&]() -> Status {
+    if (Status ok = Require({{"out", out}}); !ok) return ok;
+    *out = new RewireLinkOptions;
+    return {};
+  });
+}
+
+void rewire_link_options_destroy(RewireLinkOptions* options) { delete options; }
+
+RewireStatus rewire_link_options_add_library_path(RewireLinkOptions* options, const char* directory) {
+  return Boundary([&]() -> Status {
+    if (Status ok = Require({{"options", options}, {"directory", directory}}); !ok) return ok;
+    options->options.kernels.library_path.emplace_back(directory);
+    return {};
+  });
+}
+
+RewireStatus rewire_link_options_add_library(RewireLinkOptions* options, const char* path) {
+  return Boundary([&]() -> Status {
+    if (Status ok = Require({{"options", options}, {"path", path}}); !ok) return ok;
+    return options->options.kernels.AddLibrary(path);
+  });
+}
+
+RewireStatus rewire_link_options_add_kernel(RewireLinkOptions* options, const char* name,
+                                            RewirePackedFunction function, void* handle,
+                                            void (*deleter)(void* handle)) {
+  return Boundary([&]() -> Status {
+    rewire::PackedFunction packed;
+    if (deleter != nullptr) packed.owner.reset(handle, deleter);
+    if (Status ok = Require({{"options", options}, {"name", name}}); !ok) return ok;
+    if (function == nullptr) return Fail(StatusCode::kInvalidArgument, "function is NULL");
+    packed.call = function;
+    packed.handle = handle;
+    options->options.kernels.AddFunction(name, std::move(packed));
+    return {};
+  });
+}
+
+RewireStatus rewire_link_options_add_table(RewireLinkOptions* options, const RewireKernelTable* table,
+                                           const char* description) {
+  return Boundary([&]() -> Status {
+    if (Status ok = Require({{"options", options}, {"table", table}}); !ok) return ok;
+    if (table->struct_size < sizeof(RewireKernelTable))
+      return Fail(StatusCode::kInvalidArgument, "table: struct_size is smaller than a RewireKernelTable");
+    if (table->count > 0) {
+      if (Status ok = Require({{"table->entries", table->entries}}); !ok) return ok;
+    }
+    options->options.kernels.AddTable(*table, description == nullptr ? "a table of the host's" : description);
+    return {};
+  });
+}
+
+RewireStatus rewire_link_options_use_stock_kernels(RewireLinkOptions* options, int32_t use) {
+  return Boundary([&]() -> Status {
+    if (Status ok = Require({{"options", options}}); !ok) return ok;
+    options->options.stock_kernels = use != 0;
+    return {};
+  });
+}
+
+const RewireKernelApi* rewire_kernel_api(void) { return rewire::KernelApi(); }
+
+RewireStatus rewire_link_options_add_parameter(RewireLinkOptions* options, const char* name,
+                                               const RewireValue* tensor) {
+  return Boundary([&]() -> Status {
+    if (Status ok = Require({{"options", options}, {"name", name}, {"tensor", tensor}}); !ok) return ok;
+    return AddParameter(options, name, tensor->value);
+  });
+}
+
+RewireStatus rewire_link_options_borrow_parameter(RewireLinkOptions* options, const char* name,
+                                                  const DLTensor* tensor) {
+  return Boundary([&]() -> Status {
+    if (Status ok = Require({{"options", options}, {"name", name}}); !ok) return ok;
+    const auto view = rewire::c_api::ViewOf(tensor, "tensor");
+    if (!view) return Forward(view);
+    Result<rewire::Tensor> wrapped = rewire::Tensor::Wrap(*view, nullptr);
+    if (!wrapped) return Forward(wrapped);
+    return AddParameter(options, name, rewire::Value(*std::move(wrapped)));
+  });
+}
+
+RewireStatus rewire_link_options_take_parameter(RewireLinkOptions* options, const char* name,
+                                                DLManagedTensor* managed) {
+  return Boundary([&]() -> Status {
+    const Result<rewire::Value> value = rewire::c_api::TakeDLPack(managed);
+    if (!value) return Forward(value);
+    if (Status ok = Require({{"options", options}, {"name", name}}); !ok) return ok;
+    return AddParameter(options, name, *value);
+  });
+}
+
+RewireStatus rewire_link_options_set_allocator(RewireLinkOptions* options, const RewireAllocator* allocator) {
+  return Boundary([&]() -> Status {
+    if (Status ok = Require({{"options", options}, {"allocator", allocator}}); !ok) return ok;
+    RewireAllocator read;
+    if (Status ok = ReadStruct("RewireAllocator", allocator, &read); !ok) return ok;
+    if (read.allocate == nullptr || read.deallocate == nullptr)
+      return Fail(StatusCode::kInvalidArgument, "RewireAllocator: allocate and deallocate are needed");
+    options->options.allocator = {read.context, read.allocate, read.deallocate};
+    return {};
+  });
+}
+
+RewireStatus rewire_link_options_set_thread_pool(RewireLinkOptions* options, const RewireThreadPool* pool) {
+  return Boundary([&]() -> Status {
+    if (Status ok = Require({{"options", options}, {"pool", pool}}); !ok) return ok;
+    Result<std::shared_ptr<rewire::ThreadPool>> made = rewire::c_api::MakeHostPool(*pool);
+    if (!made) return Forward(made);
+    options->options.threads = *std::move(made);
+    return {};
+  });
+}
+
+RewireStatus rewire_link_options_set_thread_count(RewireLinkOptions* options, int32_t threads) {
+  return Boundary([&]() -> Status {
+    if (Status ok = Require({{"options", options}}); !ok) return ok;
+    if (threads < 1) {
+      return Fail(StatusCode::kInvalidArgument,
+                  std::to_string(threads) + " threads asked for, at least 1 expected");
+    }
+    options->options.threads = rewire::ThreadPool::Make(threads);
+    return {};
+  });
+}
+
+RewireStatus rewire_link_options_set_log(RewireLinkOptions* options,
+                                         void (*write)(void* context, const char* message, size_t size),
+                                         void* context) {
+  return Boundary([&]() -> Status {
+    if (Status ok = Require({{"options", options}}); !ok) return ok;
+    options->options.log = {context, write};
+    return {};
+  });
+}
+
+RewireStatus rewire_link_options_add_device(RewireLinkOptions* options, const RewireDeviceApi* device) {
+  return Boundary([&]() -> Status {
+    if (Status ok = Require({{"options", options}, {"device", device}}); !ok) return ok;
+    const bool whole = device->struct_size >= sizeof(RewireDeviceApi) && device->allocate != nullptr &&
+                       device->deallocate != nullptr && device->copy != nullptr &&
+                       device->synchronize != nullptr;
+    if (!whole) {
+      return Fail(StatusCode::kInvalidArgument,
+                  "RewireDeviceApi: struct_size, allocate, deallocate, copy and synchronize are needed");
+    }
+    options->options.devices.push_back(device);
+    return {};
+  });
+}
+
+RewireStatus rewire_link_options_set_init_limits(RewireLinkOptions* options, const RewireLimits* limits) {
+  return Boundary([&]() -> Status {
+    if (Status ok = Require({{"options", options}}); !ok) return ok;
+    const Result<rewire::Limits> read = rewire::c_api::LimitsOf(limits);
+    if (!read) return Forward(read);
+    options->options.init_limits = *read;
+    return {};
+  });
+}
+
+RewireStatus rewire_link_options_set_storage_fill(RewireLinkOptions* options, RewireStorageFill fill) {
+  return Boundary([&]() -> Status {
+    if (Status ok = Require({{"options", options}}); !ok) return ok;
+    if (fill < kRewireFillUndefined || fill > kRewireFillPoison)
+      return Fail(StatusCode::kInvalidArgument, "there is no storage fill " + std::to_string(fill));
+    options->options.storage_fill = static_cast<rewire::StorageFill>(fill);
+    return {};
+  });
+}
+
+RewireStatus rewire_program_link(const RewireExecutable* executable, const RewireLinkOptions* options,
+                                 RewireProgram** out) {
+  return Boundary([&]() -> Status {
+    if (Status ok = Require({{"executable", executable}, {"out", out}}); !ok) return ok;
+    const Result<rewire::Program> program = rewire::Program::Link(
+        executable->executable, options == nullptr ? rewire::LinkOptions() : options->options);
+    if (!program) return Forward(program);
+    Give(*program, out);
+    return {};
+  });
+}
+
+void rewire_program_destroy(RewireProgram* program) { delete program; }
+
+RewireStatus rewire_program_find_function(const RewireProgram* program, const char* name,
+                                          uint32_t* function) {
+  return Boundary([&]() -> Status {
+    if (Status ok = Require({{"program", program}, {"function", function}}); !ok) return ok;
+    const Result<std::uint32_t> found = program->program.FindFunction(NameOrEntry(name));
+    if (!found) return Forward(found);
+    *function = *found;
+    return {};
+  });
+}
+
+RewireStatus rewire_program_find_input(const RewireProgram* program, const char* function, const char* name,
+                                       RewireInput* input) {
+  return Boundary([&]() -> Status {
+    if (Status ok = Require({{"program", program}, {"name", name}, {"input", input}}); !ok) return ok;
+    const Result<rewire::InputHandle> found =
+        program->program.FindInput(std::string_view(name), NameOrEntry(function));
+    if (!found) return Forward(found);
+    *input = {found->function, found->index};
+    return {};
+  });
+}
+
+RewireStatus rewire_program_find_output(const RewireProgram* program, const char* function, const char* name,
+                                        RewireOutput* output) {
+  return Boundary([&]() -> Status {
+    if (Status ok = Require({{"program", program}, {"name", name}, {"output", output}}); !ok) return ok;
+    const Result<rewire::OutputHandle> found =
+        program->program.FindOutput(std::string_view(name), NameOrEntry(function));
+    if (!found) return Forward(found);
+    *output = {found->function, found->leaf};
+    return {};
+  });
+}
