@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/vm/c_api/host.h"
+
+#include <catch2/catch.hpp>
+
+#include "tests/vm/c_api/model.h"
+
+namespace rewire::test {
+namespace {
+
+// The scenarios are C's (host.c): what they print says which check failed.
+TEST_CASE("a host in C runs a model, keeps its results and frees everything") {
+  CHECK(RunCHostInference(ModelBytes().data(), ModelBytes().size()) == 0);
+}
+
+TEST_CASE("a host in C injects allocator, pool, observer, limits and interrupts runs") {
+  CHECK(RunCHostServices(ModelBytes().data(), ModelBytes().size()) == 0);
+}
+
+TEST_CASE("a host in C passes trees and ownership") {
+  CHECK(RunCHostTrees(ModelBytes().data(), ModelBytes().size()) == 0);
+}
+
+}  // namespace
+}  // namespace rewire::test
