@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <string>
 
-#include "base/export.h"
 #include "base/span.h"
 #include "base/status.h"
 
@@ -15,7 +14,7 @@ namespace rewire {
 // behind. A path that exists and is no regular file (a device, a pipe) is written directly. Errors are kIo
 // with path and reason. Not thread-safe; two writers of one path do not disturb each other, the last to
 // commit wins.
-class REWIRE_API AtomicFile {
+class AtomicFile {
  public:
   static Result<AtomicFile> Create(const std::string& path);
   ~AtomicFile();
@@ -35,6 +34,6 @@ class REWIRE_API AtomicFile {
 };
 
 // The whole of it for content that is in memory.
-REWIRE_API Status WriteFileAtomically(const std::string& path, Span<const std::byte> bytes);
+Status WriteFileAtomically(const std::string& path, Span<const std::byte> bytes);
 
 }  // namespace rewire

@@ -6,11 +6,10 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "base/export.h"
 #include "base/span.h"
 
 namespace rewire {
 
-REWIRE_API std::uint64_t Hash64(Span<const std::byte> bytes);
+std::uint64_t Hash64(Span<const std::byte> bytes);
 
 }  // namespace rewire

@@ -3,11 +3,9 @@
 
 #include <string_view>
 
-#include "base/export.h"
-
 namespace rewire {
 
 // True for well-formed UTF-8 (RFC 3629: no overlong forms, no surrogates, nothing above U+10FFFF).
-REWIRE_API bool IsUtf8(std::string_view text);
+bool IsUtf8(std::string_view text);
 
 }  // namespace rewire

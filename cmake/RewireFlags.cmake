@@ -20,8 +20,13 @@ set(REWIRE_MODULE_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib/rewire)
 set(REWIRE_MODULE_INSTALL_DIR ${CMAKE_INSTALL_LIBDIR}/rewire)
 set(CMAKE_INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
 
-add_compile_options(-Wall -Wextra -ffunction-sections -fdata-sections)
+# Nobody replaces a function of librewire by preloading another: exported functions may be inlined and called directly.
+add_compile_options(-Wall -Wextra -ffunction-sections -fdata-sections -fno-semantic-interposition)
 add_link_options(-Wl,--gc-sections)
+if(CMAKE_INTERPROCEDURAL_OPTIMIZATION AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # Archives stay usable by linkers without this compiler's LTO plugin.
+  add_compile_options(-ffat-lto-objects)
+endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   # GCC 12 reports "a" + std::string as overlapping memory (GCC bug 105651).
   add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>)

@@ -20,6 +20,7 @@ target_include_directories(
   rewire INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>
                    $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/rewire>)
 target_link_libraries(rewire PUBLIC ${public} PRIVATE ${private})
+target_link_options(rewire PRIVATE -Wl,-Bsymbolic-functions)
 set_target_properties(rewire PROPERTIES LINKER_LANGUAGE CXX VERSION ${PROJECT_VERSION}
                       SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
 

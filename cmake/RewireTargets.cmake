@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 # The kinds of target that the tree is made of. Every folder declares its own with explicit source lists.
 
-# rewire_library(<name> [EMBEDDED] SOURCES <.cc>... [HEADERS <.h>...] [C_HEADERS <.h>...]
+# rewire_library(<name> [EMBEDDED] SOURCES <.cc>... [HOT <.cc>...] [HEADERS <.h>...] [C_HEADERS <.h>...]
 #                [PUBLIC <target>...] [PRIVATE <target>...])
 #
 # A static library of one folder. HEADERS and C_HEADERS are its public headers, relative to the folder: they are
 # installed, and the build proves that each compiles alone as C++17, C_HEADERS also as C11. EMBEDDED libraries
-# are put together as librewire. A library without sources is an interface.
+# are put together as librewire; they are built for size in Release, but for those SOURCES that are also in HOT: what
+# a run executes, not what opens a file or words an error. A library without sources is an interface.
 function(rewire_library name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "EMBEDDED" "" "SOURCES;HEADERS;C_HEADERS;PUBLIC;PRIVATE")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "EMBEDDED" "" "SOURCES;HOT;HEADERS;C_HEADERS;PUBLIC;PRIVATE")
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "rewire_library(${name}): unknown arguments: ${arg_UNPARSED_ARGUMENTS}")
   endif()
@@ -18,6 +19,10 @@ function(rewire_library name)
     target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR})
     target_link_libraries(${name} PUBLIC ${arg_PUBLIC} PRIVATE ${arg_PRIVATE})
     rewire_library_options(${name})
+    if(arg_EMBEDDED)
+      list(REMOVE_ITEM arg_SOURCES ${arg_HOT})
+      set_source_files_properties(${arg_SOURCES} PROPERTIES COMPILE_OPTIONS $<$<CONFIG:Release>:-Os>)
+    endif()
   else()
     add_library(${name} INTERFACE)
     target_include_directories(${name} INTERFACE ${PROJECT_SOURCE_DIR})
@@ -36,7 +41,8 @@ function(rewire_library name)
   endforeach()
 
   if(arg_EMBEDDED)
-    if(arg_SOURCES)
+    get_target_property(type ${name} TYPE)
+    if(type STREQUAL "STATIC_LIBRARY")
       set_property(GLOBAL APPEND PROPERTY REWIRE_EMBEDDED_LIBRARIES ${name})
     endif()
     # Dependencies that are libraries of this tree are inside librewire already.
@@ -50,7 +56,8 @@ endfunction()
 # Flags of library code alone: tests and tools may use exceptions even where the libraries do without.
 function(rewire_library_options name)
   if(NOT REWIRE_WITH_EXCEPTIONS)
-    target_compile_options(${name} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fno-exceptions>)
+    target_compile_options(${name} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fno-exceptions> -fno-unwind-tables
+                                           -fno-asynchronous-unwind-tables)
   endif()
 endfunction()
 

@@ -16,14 +16,13 @@
 #include <vector>
 
 #include "base/dtype.h"
-#include "base/export.h"
 #include "base/span.h"
 #include "base/status.h"
 #include "executable_format/isa.h"
 
 namespace rewire {
 
-class REWIRE_API CodeWriter {
+class CodeWriter {
  public:
   using Reg = std::uint32_t;
   using Regs = Span<const std::uint32_t>;

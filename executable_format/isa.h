@@ -139,6 +139,9 @@ inline constexpr const auto& kOpcodes = isa_internal::kRows;
 constexpr bool IsOpcode(std::uint32_t code) { return code < kOpcodeCount; }
 constexpr const OpcodeInfo& Info(Opcode opcode) { return kOpcodes[static_cast<std::size_t>(opcode)]; }
 
+// Defined nowhere: reaching a call of it while compiling is the error.
+void ThisOpcodeHasNoOperandOfThatName();
+
 // The word at which a named operand of an opcode stands; for a list, the word of its count. Resolved when
 // compiling: a name that the row does not have is a compile error.
 consteval std::uint32_t WordOf(Opcode opcode, std::string_view operand) {
@@ -148,7 +151,8 @@ consteval std::uint32_t WordOf(Opcode opcode, std::string_view operand) {
     if (info.operands[i].name == operand) return word;
     word += OperandWords(info.operands[i].kind);
   }
-  throw "this opcode has no operand of that name";
+  ThisOpcodeHasNoOperandOfThatName();
+  return 0;
 }
 
 // The shortest length in words an instruction of this opcode can have: all fixed operands, an empty list.

@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "base/export.h"
 #include "base/status.h"
 #include "executable_format/module.h"
 
@@ -14,10 +13,10 @@ namespace rewire {
 
 // The file's bytes. The same module always gives the same bytes. Fills in checksums; checks no verifier rule.
 // kInvalidArgument when a count or size does not fit the format.
-REWIRE_API Result<std::vector<std::byte>> SerializeModule(const Module& module);
+Result<std::vector<std::byte>> SerializeModule(const Module& module);
 
 // Writes to a temporary name beside `path`, syncs and renames: the file is whole or absent. kIo with the path
 // and reason.
-REWIRE_API Status WriteModule(const Module& module, const std::string& path);
+Status WriteModule(const Module& module, const std::string& path);
 
 }  // namespace rewire
