@@ -17,7 +17,9 @@ constexpr std::size_t kConstantAlignment = 64;
 constexpr std::int32_t kFirstRemoteType = 128;  // TVM marks devices reached by RPC so
 
 SharedBytes Aligned(Span<const std::byte> bytes, const std::shared_ptr<const void>& owner) {
-  if (reinterpret_cast<std::uintptr_t>(bytes.data()) % kConstantAlignment == 0) return {bytes, owner};
+  if (bytes.empty() || reinterpret_cast<std::uintptr_t>(bytes.data()) % kConstantAlignment == 0) {
+    return {bytes, owner};
+  }
   const std::optional<std::size_t> size = CheckedAlignUp(bytes.size(), kConstantAlignment);
   void* memory = std::aligned_alloc(kConstantAlignment, *size);
   if (memory == nullptr) return {bytes, owner};  // slower for who reads it, not wrong

@@ -13,7 +13,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/export.h"
 #include "base/span.h"
 #include "base/status.h"
 #include "executable_format/module.h"
@@ -31,24 +30,40 @@ struct ForeignTensor {
 using NamedTensors = std::vector<std::pair<std::string, ForeignTensor>>;
 
 // True when the bytes start as a Relay VM executable does, or as a parameter list does.
-REWIRE_API bool IsRelayExecutable(Span<const std::byte> bytes);
-REWIRE_API bool IsParameterList(Span<const std::byte> bytes);
+bool IsRelayExecutable(Span<const std::byte> bytes);
+bool IsParameterList(Span<const std::byte> bytes);
 
 // What relay.save_param_dict wrote, in its order. The tensors point into `bytes`. kInvalidFile, kUnsupported.
-REWIRE_API Result<NamedTensors> ReadParameterList(Span<const std::byte> bytes);
+Result<NamedTensors> ReadParameterList(Span<const std::byte> bytes);
 
 // A Relay VM executable (Executable.save() in TVM, the "code" beside a library of kernels). Function names,
 // parameter names and constants are those of the file; late-bound constants become parameters; signatures are
 // open, for the file has no types. The module's constants keep `file.owner`, or share aligned copies of their
 // own where the file has them unaligned. Kernels are imported by their names in the library.
 // kInvalidFile: damaged, or a hash does not match. kUnsupported: a Relax executable, vector dtypes.
-REWIRE_API Result<Module> ImportRelayExecutable(const SharedBytes& file);
+Result<Module> ImportRelayExecutable(const SharedBytes& file);
 
 // A graph-executor artefact: its JSON and the named parameters (of ReadParameterList; their bytes are kept
 // alive by `owner`). The one function, "main", takes the inputs that are not among the parameters, in the
 // graph's order, and gives the outputs as a tuple, or the output when there is one. kInvalidFile,
 // kUnsupported.
-REWIRE_API Result<Module> ImportGraph(std::string_view json, const NamedTensors& parameters,
-                                      const std::shared_ptr<const void>& owner);
+Result<Module> ImportGraph(std::string_view json, const NamedTensors& parameters,
+                           const std::shared_ptr<const void>& owner);
+
+// What an exported library (TVM up to 0.20) carries beside its compiled functions: the data behind its symbol
+// __tvm_dev_mblob. Everything points into the blob.
+struct LibraryBlob {
+  // An importable part, at most one of the two.
+  Span<const std::byte> relay_executable;  // for ImportRelayExecutable
+  std::string graph_json;                  // for ImportGraph, with `parameters`
+  NamedTensors parameters;
+};
+
+// The blob that starts at `symbol`: its length stands in front. The pointer is trusted, as the library is.
+Span<const std::byte> LibraryBlobBytes(const void* symbol);
+
+// kUnsupported: a part that cannot be run here (code for a device, external code generators, linked
+// parameters); the message names it. kInvalidFile.
+Result<LibraryBlob> ReadLibraryBlob(Span<const std::byte> blob);
 
 }  // namespace rewire::tvm

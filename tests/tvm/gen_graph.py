@@ -48,7 +48,7 @@ def outputs_shared():
     """An output that is an input, one given twice, one that is a view, one that is a constant."""
     x = relay.var("x", shape=(6,), dtype="float32")
     y = relay.tanh(x)
-    constant = relay.const(np.arange(4, dtype="int64"))
+    constant = relay.const(np.arange(4), "int64")
     fields = [x, y, y, relay.reshape(y, [2, 3]), constant]
     module = tvm.IRModule.from_expr(relay.Function([x], relay.Tuple(fields)))
     return Program(module, [Call("main", {"x": normal(6)})])

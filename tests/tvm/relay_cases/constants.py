@@ -36,7 +36,7 @@ def late_bound_large_only():
 def returned_constants():
     x = relay.var("x", shape=(3,), dtype="float32")
     fields = [
-        relay.const(np.array([2**40, -1], "int64")),
+        relay.const(np.array([2**40, -1]), "int64"),
         relay.add(x, relay.const(normal(3))),
         relay.const(normal(2, 2, dtype="float16")),
         relay.const(np.array([True, False, True])),
