@@ -53,12 +53,6 @@ Status ReadEntry(ByteReader& reader, LibraryBlob& blob) {
 
 }  // namespace
 
-Span<const std::byte> LibraryBlobBytes(const void* symbol) {
-  const auto* bytes = static_cast<const std::byte*>(symbol);
-  const auto size = ByteReader({bytes, sizeof(std::uint64_t)}).Read<std::uint64_t>();
-  return {bytes, sizeof(std::uint64_t) + static_cast<std::size_t>(size)};
-}
-
 Result<LibraryBlob> ReadLibraryBlob(Span<const std::byte> bytes) {
   ByteReader reader(bytes);
   const auto size = reader.Read<std::uint64_t>();

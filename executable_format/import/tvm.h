@@ -59,11 +59,8 @@ struct LibraryBlob {
   NamedTensors parameters;
 };
 
-// The blob that starts at `symbol`: its length stands in front. The pointer is trusted, as the library is.
-Span<const std::byte> LibraryBlobBytes(const void* symbol);
-
-// kUnsupported: a part that cannot be run here (code for a device, external code generators, linked
-// parameters); the message names it. kInvalidFile.
+// `blob` is the data of that symbol, up to its end or beyond. kUnsupported: a part that cannot be run here
+// (code for a device, external code generators, linked parameters); the message names it. kInvalidFile.
 Result<LibraryBlob> ReadLibraryBlob(Span<const std::byte> blob);
 
 }  // namespace rewire::tvm

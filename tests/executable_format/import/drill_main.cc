@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// import_drill MUTANTS FILE...: drills files of a kind that their names tell: .ro, .json, .params, .blob (the
+// data behind a library's __tvm_dev_mblob). MUTANTS are spread over the files of each kind.
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <string>
+
+#include "tests/executable_format/import/foreign_drill.h"
+
+namespace {
+
+using rewire::tvm::ForeignKind;
+
+const std::map<std::string, ForeignKind> kKinds = {{"ro", ForeignKind::kRelay},
+                                                   {"json", ForeignKind::kGraph},
+                                                   {"params", ForeignKind::kParameters},
+                                                   {"blob", ForeignKind::kLibraryBlob}};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::map<std::string, std::vector<std::string>> files;
+  for (int i = 2; i < argc; ++i) {
+    const std::string path = argv[i];
+    const std::string extension = path.substr(path.rfind('.') + 1);
+    if (kKinds.count(extension) == 0) {
+      fmt::print(stderr, "import_drill: {} is of no known kind\n", path);
+      return 2;
+    }
+    files[extension].push_back(path);
+  }
+  if (files.empty()) {
+    fmt::print(stderr, "usage: import_drill MUTANTS FILE...\n");
+    return 2;
+  }
+  const std::uint64_t mutants = std::strtoull(argv[1], nullptr, 10);
+  for (const auto& [extension, paths] : files) {
+    rewire::tvm::ForeignDrillReport total;
+    for (const std::string& path : paths) {
+      std::ifstream stream(path, std::ios::binary);
+      const std::string bytes{std::istreambuf_iterator<char>(stream), {}};
+      const auto report =
+          RunForeignDrill(kKinds.at(extension), bytes, (mutants + paths.size() - 1) / paths.size());
+      total.plain += report.plain;
+      total.recomputed += report.recomputed;
+    }
+    fmt::print("{}: {} files, plain: {}\n", extension, paths.size(), total.plain.Text());
+    if (total.recomputed.mutants == 0) continue;
+    fmt::print("{}: hashes recomputed: {}\n", extension, total.recomputed.Text());
+    if (5 * total.recomputed.past_reader < total.recomputed.mutants) {
+      fmt::print(
+          "{}: fewer than 20 % of the recomputed mutants pass the reader, so the verifier is not drilled\n",
+          extension);
+      return 1;
+    }
+  }
+  return 0;
+}

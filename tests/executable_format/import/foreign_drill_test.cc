@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/executable_format/import/foreign_drill.h"
+
+#include <catch2/catch.hpp>
+
+#include "tests/executable_format/import/foreign_files.h"
+
+namespace rewire::tvm {
+namespace {
+
+// A function with branches, a call, a closure and tensors; another that it calls.
+std::string RelaySample() {
+  RelaySpec spec;
+  spec.functions.push_back({"main",
+                            "16",
+                            {"x", "y"},
+                            {{11, 0, 0, 2},
+                             {16, 5, 64, 2, 32, 1, 0, 2, 3, 4, 5},
+                             {5, 3, 2, 2, 32, 1, 2, 4, 4, 5},
+                             {4, 0, 3, 1, 0, 1, 4},
+                             {13, 0, 5},
+                             {14, 7, 6},
+                             {10, 5, 6, 1, 3},
+                             {2, 1, 2, 7, 4, 1},
+                             {12, 2},
+                             {0, 4, 7},
+                             {8, 1, 1, 8, 7},
+                             {3, 8, 1, 9, 0},
+                             {17, 4, 10},
+                             {18, 4, 10, 11},
+                             {7, 0, 2, 12, 11, 9},
+                             {20, 4},
+                             {1, 12}},
+                            ""});
+  spec.functions.push_back({"other", "4", {"a", "b"}, {{7, 3, 2, 2, 0, 1}, {9, 2, 1, 3}, {1, 3}}, ""});
+  spec.constants = {Scalar64(0), {"late", kInt64, {}, "", 0}};
+  return WriteRelay(spec);
+}
+
+TEST_CASE("damaged Relay files never get past an error") {
+  const ForeignDrillReport report = RunForeignDrill(ForeignKind::kRelay, RelaySample(), 10000);
+  INFO(report.plain.Text() << "; " << report.recomputed.Text());
+  CHECK(report.recomputed.mutants == 5000);
+  CHECK(5 * report.recomputed.past_reader >= report.recomputed.mutants);
+  CHECK(report.recomputed.past_verifier < report.recomputed.past_reader);
+}
+
+TEST_CASE("damaged graphs, parameter files and library blobs never get past an error") {
+  const std::string graph =
+      R"({"nodes": [{"op": "null", "name": "x", "inputs": []}, {"op": "tvm_op", "name": "f", "attrs":
+          {"func_name": "f", "flatten_data": "0"}, "inputs": [[0, 0, 0]]}], "heads": [[1, 0, 0]], "attrs":
+          {"dltype": ["list_str", ["float32", "int8"]], "storage_id": ["list_int", [0, 1]],
+           "shape": ["list_shape", [[2, 3], [6]]]}, "node_row_ptr": [0, 1, 2]})";
+  CHECK(RunForeignDrill(ForeignKind::kGraph, graph, 10000).plain.past_reader > 0);
+
+  StreamWriter parameters;
+  parameters.Put(std::uint64_t{0xF7E58D4F05049CB7});
+  parameters.Put(std::uint64_t{0});
+  parameters.Strings({"a", "b"});
+  parameters.Count(2);
+  parameters.Tensor(kInt8, {2, 2}, "abcd");
+  parameters.Tensor(kFloat32, {}, "abcd");
+  CHECK(RunForeignDrill(ForeignKind::kParameters, parameters.bytes(), 10000).plain.past_reader > 0);
+
+  StreamWriter body;
+  body.Count(2);
+  body.String("VMExecutable");
+  body.String(RelaySample());
+  body.String("_lib");
+  StreamWriter blob;
+  blob.String(body.bytes());
+  CHECK(RunForeignDrill(ForeignKind::kLibraryBlob, blob.bytes(), 10000).plain.past_reader > 0);
+}
+
+}  // namespace
+}  // namespace rewire::tvm
