@@ -201,7 +201,7 @@ bool Interpreter::FinishTensor(Word storage_register, Word offset_register, DLDa
   tensor->tensor.dtype = dtype;
   tensor->tensor.byte_offset = 0;
   tensor->storage = storage;
-  ++storage->local;
+  ObjectHeap::Retain(Reg(storage_register));
   Put(dst, MakeAny(kTensorKind, tensor));
   return true;
 }
@@ -253,7 +253,7 @@ bool Interpreter::ReshapeTensor() {
   }
   TensorObject* view = heap_.NewTensor(rank);
   if (view == nullptr) return FailMemory(sizeof(TensorObject));
-  view->flags = tensor->flags & TensorObject::kReadOnly;
+  view->flags = tensor->flags & (TensorObject::kReadOnly | TensorObject::kImmutable);
   SetContiguousDims(view, dims, rank);
   view->tensor.data = tensor->tensor.data;
   view->tensor.device = tensor->tensor.device;

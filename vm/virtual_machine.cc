@@ -63,7 +63,7 @@ VirtualMachine::Impl::Impl(const Program& linked, MemoryAccount* own_account, co
 VirtualMachine::Impl::~Impl() {
   DropKernelState();
   for (GrowingArray<RewireFFIAny>& set : inputs) {
-    for (std::uint32_t i = 0; i < set.size(); ++i) heap.Release(set[i]);
+    for (std::uint32_t i = 0; i < set.size(); ++i) heap.Unpin(set[i]);
   }
   ReplaceResult({});
 }
@@ -95,7 +95,7 @@ void VirtualMachine::Impl::ReplaceResult(const RewireFFIAny& value) {
   heap.Share(value);
   const RewireFFIAny before = result.Release();
   result = Value::Adopt(value);
-  heap.Release(before);
+  heap.Unpin(before);
 }
 
 void VirtualMachine::Impl::EndOfCall() {
@@ -205,7 +205,7 @@ Status VirtualMachine::Impl::SetInput(InputHandle handle, const TensorView& view
     object->tensor.dtype = dl.dtype;
     if (reusable) return {};
   }
-  heap.Release(slot);
+  heap.Unpin(slot);
   slot = MakeAny(kTensorKind, object);
   return {};
 }
@@ -222,7 +222,7 @@ Status VirtualMachine::Impl::SetInput(InputHandle handle, const Value& value) {
   if (set == nullptr) return NoMemoryFor("inputs");
   RewireFFIAny taken{};
   if (Status ok = TakeInput(handle, value, &taken); !ok) return ok;
-  heap.Release(set[handle.index]);
+  heap.Unpin(set[handle.index]);
   set[handle.index] = taken;
   return {};
 }
@@ -250,7 +250,7 @@ Status VirtualMachine::Impl::TakeInput(InputHandle handle, const Value& value, R
     *taken = MakeAny(kTensorKind, copy);
     return {};
   }
-  ObjectHeap::Retain(*taken);
+  ObjectHeap::Pin(*taken);
   return {};
 }
 
@@ -283,7 +283,7 @@ Status VirtualMachine::TryClearInputs(std::string_view function) {
   if (impl_->running.load(std::memory_order_relaxed)) return Busy();
   if (impl_->inputs.empty()) return {};
   GrowingArray<RewireFFIAny>& set = impl_->inputs[*index];
-  for (std::uint32_t i = 0; i < set.size(); ++i) impl_->heap.Release(set[i]);
+  for (std::uint32_t i = 0; i < set.size(); ++i) impl_->heap.Unpin(set[i]);
   set.Release();
   return {};
 }
@@ -339,7 +339,7 @@ Result<Value> VirtualMachine::TryInvoke(std::string_view function, Span<const Va
     status = impl_->TakeInput({*index, i}, inputs[i], &taken[i]);
   }
   if (status) status = impl_->Run(*index, taken.data());
-  for (const RewireFFIAny& value : taken) impl_->heap.Release(value);
+  for (const RewireFFIAny& value : taken) impl_->heap.Unpin(value);
   if (!status) return Forward(status);
   return impl_->result;
 }

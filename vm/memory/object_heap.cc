@@ -54,7 +54,8 @@ bool ObjectHeap::TakeNewMemory(StorageObject* storage) {
     for (std::size_t i = 0; i < device_blocks_.size(); ++i) {
       const DeviceBlock& free = device_blocks_[i];
       if (free.api != storage->device_api || free.bytes != bytes ||
-          free.device.device_id != storage->device.device_id) {
+          free.device.device_id != storage->device.device_id || free.alignment < storage->alignment ||
+          free.scope != storage->scope) {
         continue;
       }
       storage->block = free.block;
@@ -106,7 +107,8 @@ void ObjectHeap::Fill(StorageObject* storage) {
 void ObjectHeap::Recycle(StorageObject* storage) {
   if (storage->block != nullptr) {
     if (storage->device_api != nullptr) {
-      device_blocks_.push_back({storage->device_api, storage->device, storage->block_bytes, storage->block});
+      device_blocks_.push_back({storage->device_api, storage->device, storage->block_bytes,
+                                storage->alignment, storage->scope, storage->block});
     } else {
       pool_.Give(storage->block, storage->block_bytes);
     }
@@ -137,6 +139,20 @@ void ObjectHeap::RememberBlocks(Object* object) {
   if (storage->block != nullptr && storage->device_api == nullptr) pool_.Remember(storage->block_bytes);
 }
 
+// The last reference of a shared object is the VM's: it is a local one again, and the constants in a tuple
+// are not counted any more.
+void ObjectHeap::Reclaim(Object* object) {
+  RememberBlocks(object);
+  if (!IsTupleKind(object->type_index)) return;
+  auto* tuple = static_cast<TupleObject*>(object);
+  for (std::uint32_t i = 0; i < tuple->count; ++i) {
+    RewireFFIAny& field = tuple->fields()[i];
+    if (!IsUncounted(field)) continue;
+    DropStrong(ObjectOf(field));
+    field = {};
+  }
+}
+
 // The VM's last reference has gone, but somebody outside holds the object: from now on all references are
 // strong.
 void ObjectHeap::LetGo(Object* object) {
@@ -151,7 +167,7 @@ void ObjectHeap::ReleaseField(Object* object) {
   } else if (object->local == kUncounted) {
     return;
   } else if (AccountOf(object) == account_ && object->strong() == 1) {
-    RememberBlocks(object);  // the last reference of a shared object is ours: it is a local one again
+    Reclaim(object);
   } else {
     DropStrong(object);
     return;
@@ -200,6 +216,10 @@ void ObjectHeap::ReleaseShared(Object* object) {
 
 void ObjectHeap::Share(const RewireFFIAny& value) {
   if (!IsObjectKind(value.type_index)) return;
+  if (IsUncounted(value)) {
+    ObjectOf(value)->AddStrong();
+    return;
+  }
   TupleObject* open = nullptr;  // shared tuples whose fields are still to be shared
   auto share = [this, &open](Object* object) {
     if (object->local >= kShared) return;
@@ -224,7 +244,13 @@ void ObjectHeap::Share(const RewireFFIAny& value) {
     TupleObject* tuple = open;
     open = tuple->next;
     for (std::uint32_t i = 0; i < tuple->count; ++i) {
-      if (IsObjectKind(tuple->fields()[i].type_index)) share(ObjectOf(tuple->fields()[i]));
+      const RewireFFIAny& field = tuple->fields()[i];
+      if (!IsObjectKind(field.type_index)) continue;
+      if (IsUncounted(field)) {
+        ObjectOf(field)->AddStrong();
+      } else {
+        share(ObjectOf(field));
+      }
     }
   }
 }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "base/span.h"
@@ -76,8 +77,22 @@ class ObjectHeap {
     }
   }
 
+  // For references that are no registers': set inputs and results. They may outlive the Program that a
+  // constant belongs to, so they count constants, too.
+  static void Pin(const RewireFFIAny& value) {
+    Retain(value);
+    if (IsUncounted(value)) ObjectOf(value)->AddStrong();
+  }
+  void Unpin(const RewireFFIAny& value) {
+    if (IsUncounted(value)) {
+      DropStrong(ObjectOf(value));
+    } else {
+      Release(value);
+    }
+  }
+
   // Makes a value and everything it refers to shared, before it leaves the VM. Local references that
-  // registers hold become strong ones.
+  // registers hold become strong ones, and constants are counted from then on (Unpin).
   void Share(const RewireFFIAny& value);
 
   void EndOfCall() { pool_.TrimToPeak(); }
@@ -90,6 +105,9 @@ class ObjectHeap {
   static constexpr std::uint32_t kUsualRank = 6;
 
   static void InitLocal(Object* object, std::int32_t kind) { InitObject(object, kind, 1); }
+  static bool IsUncounted(const RewireFFIAny& value) {
+    return IsObjectKind(value.type_index) && ObjectOf(value)->local == kUncounted;
+  }
   bool TakeNewMemory(StorageObject* storage);
   void Fill(StorageObject* storage);
   void ReleaseLast(Object* object);
@@ -101,11 +119,14 @@ class ObjectHeap {
   void LetGo(Object* object);
   void ForgetBlocks(Object* object);
   void RememberBlocks(Object* object);
+  void Reclaim(Object* object);
 
   struct DeviceBlock {
     const DeviceApi* api;
     DLDevice device;
     std::uint64_t bytes;
+    std::uint64_t alignment;
+    std::string_view scope;  // the executable's string
     void* block;
   };
 

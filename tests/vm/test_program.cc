@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/vm/test_program.h"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <utility>
+
+#include "executable_format/text/assembler.h"
+
+namespace rewire::test {
+
+Executable ExecutableOf(const std::string& text) {
+  Result<Module> module = Assemble(text);
+  if (!module) FAIL(module.error().message());
+  Result<Executable> executable = Executable::FromModule(*std::move(module));
+  if (!executable) FAIL(executable.error().message());
+  return *std::move(executable);
+}
+
+Program ProgramOf(const std::string& text, LinkOptions options) {
+  options.stock_kernels = false;
+  Result<Program> program = Program::Link(ExecutableOf(text), std::move(options));
+  if (!program) FAIL(program.error().message());
+  return *std::move(program);
+}
+
+std::string MessageOf(const Status& status) { return status ? std::string() : status.error().message(); }
+
+namespace {
+
+template <typename T>
+Tensor TensorOf(const std::vector<T>& elements) {
+  Result<Tensor> tensor = Tensor::Make(DTypeOf<T>(), {static_cast<std::int64_t>(elements.size())});
+  if (!tensor) FAIL(tensor.error().message());
+  std::copy(elements.begin(), elements.end(), tensor->data<T>());
+  return *std::move(tensor);
+}
+
+}  // namespace
+
+Tensor Floats(const std::vector<float>& elements) { return TensorOf(elements); }
+Tensor Ints(const std::vector<std::int64_t>& elements) { return TensorOf(elements); }
+
+std::vector<float> FloatsOf(const Tensor& tensor) {
+  const auto* data = tensor.data<float>();
+  if (data == nullptr) FAIL("no float tensor");
+  return {data, data + tensor.view().size()};
+}
+
+Value ListOf(const std::vector<std::int64_t>& elements) {
+  Value list = *Value::Adt(0, {});
+  for (auto it = elements.rbegin(); it != elements.rend(); ++it) {
+    const Value fields[] = {Value(*it), list};
+    list = *Value::Adt(1, {fields, 2});
+  }
+  return list;
+}
+
+Allocator TestAllocator::allocator() {
+  Allocator allocator;
+  allocator.context = this;
+  allocator.allocate = [](void* context, std::size_t size, std::size_t alignment) -> void* {
+    auto* self = static_cast<TestAllocator*>(context);
+    ++self->calls_;
+    if (self->countdown_ > 0 && --self->countdown_ == 0) {
+      self->countdown_ = -1;
+      return nullptr;
+    }
+    ++self->blocks_;
+    self->bytes_ += static_cast<std::int64_t>(size);
+    const Allocator base = DefaultAllocator();
+    return base.allocate(base.context, size, alignment);
+  };
+  allocator.deallocate = [](void* context, void* pointer, std::size_t size, std::size_t alignment) {
+    auto* self = static_cast<TestAllocator*>(context);
+    --self->blocks_;
+    self->bytes_ -= static_cast<std::int64_t>(size);
+    const Allocator base = DefaultAllocator();
+    base.deallocate(base.context, pointer, size, alignment);
+  };
+  return allocator;
+}
+
+}  // namespace rewire::test

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Programs out of text, host kernels and allocators for the tests of the VM.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "vm/program.h"
+#include "vm/value.h"
+#include "vm/virtual_machine.h"
+
+namespace rewire::test {
+
+// Assembles, verifies and links; the test fails with the message when a step does.
+Executable ExecutableOf(const std::string& text);
+Program ProgramOf(const std::string& text, LinkOptions options = {});
+
+// "runtime failed: main@3 (...): ..." as the test wants to see it: the message, or "" for success.
+std::string MessageOf(const Status& status);
+template <typename T>
+std::string MessageOf(const Result<T>& result) {
+  return result ? std::string() : result.error().message();
+}
+
+// A float tensor on the host with these elements, one dimension.
+Tensor Floats(const std::vector<float>& elements);
+Tensor Ints(const std::vector<std::int64_t>& elements);
+std::vector<float> FloatsOf(const Tensor& tensor);
+
+// A list cell: tag 1, the value, the rest; the empty list is tag 0.
+Value ListOf(const std::vector<std::int64_t>& elements);
+
+// Counts what is taken and given back, and can refuse. Thread-safe.
+class TestAllocator {
+ public:
+  Allocator allocator();
+  std::int64_t blocks() const { return blocks_; }
+  std::int64_t bytes() const { return bytes_; }
+  std::int64_t calls() const { return calls_; }
+  // The k-th allocation from now on (1 is the next) fails; 0: none.
+  void FailAt(std::int64_t k) { countdown_ = k; }
+  bool failed() const { return countdown_ < 0; }
+
+ private:
+  std::atomic<std::int64_t> blocks_{0};
+  std::atomic<std::int64_t> bytes_{0};
+  std::atomic<std::int64_t> calls_{0};
+  std::atomic<std::int64_t> countdown_{0};
+};
+
+}  // namespace rewire::test
