@@ -249,7 +249,8 @@ bool Interpreter::ReshapeTensor() {
     return Fail(StatusCode::kRuntimeFailed,
                 "a tensor " + TensorText(tensor->tensor) + " has " + std::to_string(given) +
                     " elements, shape " + ShapeText({dims, rank}) +
-                    (count ? " has " + std::to_string(*count) : " has a negative dimension"));
+                    (count ? " has " + std::to_string(*count)
+                           : " has a negative dimension, or more than 64 bits can count"));
   }
   TensorObject* view = heap_.NewTensor(rank);
   if (view == nullptr) return FailMemory(sizeof(TensorObject));

@@ -66,7 +66,7 @@ class FlowAnalysis {
     std::uint64_t learned = 0;
     if (state == nullptr) {
       state.reset(new Kinds[width_]);
-      std::memcpy(state.get(), registers_.data(), width_);
+      std::copy_n(registers_.data(), width_, state.get());
       learned = 1;
     } else {
       for (std::size_t i = 0; i < width_; i += kWordBytes) {
