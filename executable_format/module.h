@@ -87,6 +87,7 @@ struct Attribute {
 
 enum KernelFlags : std::uint32_t {
   kKernelObjects = 1,  // ADT arguments are passed whole, not flattened
+  kKernelInPlace = 2,  // a written argument may be the same memory as an argument that is read
 };
 
 // A packed function that the executable calls, resolved by name when a Program is linked. With attributes,

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where values come from: for every function, which instructions can have made the tensors that it returns.
+//
+// An abstract interpretation with allocation sites: a register's abstract value is a set of origins, joined
+// where paths meet, with ADTs seen through by site and calls by a summary of the callee. Sets only ever grow
+// too large, so what is not in a set cannot be in the register.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "executable_format/module.h"
+#include "vm/outputs/control_flow.h"
+
+namespace rewire {
+
+struct Origin {
+  enum Kind : std::uint8_t {
+    kAlloc,     // the tensor that the instruction at `pc` makes
+    kCallLeaf,  // a tensor that the callee of the Invoke at `pc` makes and returns as its leaf `index`
+    kTuple,     // the ADT or closure that the instruction at `pc` makes; of an Invoke, node `index` of its
+                // result
+    kInput,     // anything that input `index` holds
+    kConstant,
+    kScalar,   // integers, shapes of nothing, storages: no tensor with memory of its own
+    kUnknown,  // a kernel's return value, a closure's: may hold whatever else is in the set
+  };
+  Kind kind;
+  std::uint32_t pc = 0;
+  std::uint32_t index = 0;
+
+  bool operator<(const Origin& other) const {
+    if (kind != other.kind) return kind < other.kind;
+    return pc != other.pc ? pc < other.pc : index < other.index;
+  }
+};
+
+using OriginId = std::uint32_t;
+// A set of origins, interned: equal sets have equal numbers. 0 is the empty set.
+using OriginSet = std::uint32_t;
+
+// Interns origins and sets of one function.
+class OriginTable {
+ public:
+  OriginTable();
+  OriginId Id(const Origin& origin);
+  const Origin& Get(OriginId id) const { return origins_[id]; }
+  OriginSet Single(const Origin& origin) { return Intern({Id(origin)}); }
+  OriginSet Union(OriginSet a, OriginSet b);
+  OriginSet Without(OriginSet set, OriginId id);
+  const std::vector<OriginId>& Members(OriginSet set) const { return sets_[set]; }
+  OriginSet Intern(std::vector<OriginId> members);  // sorted, unique
+
+  // The fields that a tuple may hold; grow with AddField.
+  const std::vector<OriginSet>& Fields(OriginId tuple) const;
+  // True when the tuple changed.
+  bool AddField(OriginId tuple, std::uint32_t index, OriginSet set);
+
+  // Everything in the set and everything reachable from its tuples.
+  OriginSet Reach(OriginSet set);
+
+ private:
+  std::vector<Origin> origins_;
+  std::map<Origin, OriginId> ids_;
+  std::vector<std::vector<OriginId>> sets_;
+  std::map<std::vector<OriginId>, OriginSet> set_ids_;
+  std::map<OriginId, std::vector<OriginSet>> fields_;
+};
+
+// What a caller needs to know of one leaf of a function's result.
+struct LeafSummary {
+  bool allocates = false;  // a tensor made in the function or below it
+  bool constant = false;
+  bool scalar = false;
+  bool unknown = false;
+  std::vector<std::uint32_t> inputs;  // sorted: what comes out of these inputs
+
+  bool operator==(const LeafSummary& other) const {
+    return allocates == other.allocates && constant == other.constant && scalar == other.scalar &&
+           unknown == other.unknown && inputs == other.inputs;
+  }
+};
+using FunctionSummary = std::vector<LeafSummary>;
+
+// The analysis of one function, given what is known of the others.
+class OriginAnalysis {
+ public:
+  OriginAnalysis(const Module& module, std::uint32_t function, const std::vector<FunctionSummary>& summaries);
+
+  // Runs to the fixed point. False when the function is too large to be analysed; nothing else is valid then.
+  bool Run();
+
+  FunctionSummary Summary();
+  // Per leaf: what it can be.
+  const std::vector<OriginSet>& leaf_sets() const { return leaf_sets_; }
+  // Whether a leaf's value may hold more than one tensor (an ADT or something unknown behind a `value`).
+  bool IsOpaque(std::uint32_t leaf);
+  // Tensors that may be read before anything has been written to them: rule (a).
+  bool ReadsUnwritten(OriginId id) const { return reads_unwritten_.count(id) != 0; }
+
+  // Calls visit(pc, state before) for every reachable instruction, in order of place.
+  template <typename Visit>
+  void VisitStates(Visit visit);
+
+  struct State {
+    std::vector<OriginSet> registers;
+    OriginSet unwritten = 0;  // tensors that may not have been written yet
+  };
+
+  OriginTable& table() { return table_; }
+  const std::vector<BasicBlock>& blocks() const { return blocks_; }
+
+  // Which arguments of an InvokePacked are surely written: the last ones, as long as none can be an ADT that
+  // is flattened, and those that the import declares.
+  std::vector<bool> WrittenArguments(std::uint32_t pc, const State& state);
+
+ private:
+  bool MayBeAdt(const Origin& origin) const;
+  void Transfer(std::uint32_t pc, State* state);
+  void TransferCall(std::uint32_t pc, State* state);
+  void TransferKernel(std::uint32_t pc, State* state);
+  void TransferReturn(std::uint32_t pc, const State& state);
+  void Read(OriginSet set, const State& state);
+  OriginSet ReachOf(Span<const std::uint32_t> registers, const State& state);
+  OriginSet FieldOf(OriginSet set, std::uint32_t index);
+  OriginSet CallNode(std::uint32_t pc, const Type& type, const FunctionSummary& summary,
+                     Span<const std::uint32_t> args, const State& state);
+  bool MergeInto(std::uint32_t block, const State& state);
+
+  const Module& module_;
+  const Function& function_;
+  const std::vector<FunctionSummary>& summaries_;
+  std::vector<BasicBlock> blocks_;
+  std::vector<State> entry_states_;
+  std::vector<bool> reached_;
+  OriginTable table_;
+  std::vector<OriginSet> leaf_sets_;
+  std::map<OriginId, bool> reads_unwritten_;
+  bool changed_ = false;  // a tuple's fields grew: states computed from them must be computed again
+};
+
+template <typename Visit>
+void OriginAnalysis::VisitStates(Visit visit) {
+  for (std::uint32_t block = 0; block < blocks_.size(); ++block) {
+    if (!reached_[block]) continue;
+    State state = entry_states_[block];
+    for (std::uint32_t pc = blocks_[block].begin; pc < blocks_[block].end; pc += function_.code[pc] >> 8) {
+      visit(pc, state);
+      Transfer(pc, &state);
+    }
+  }
+}
+
+}  // namespace rewire

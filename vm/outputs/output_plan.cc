@@ -1,0 +1,376 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vm/outputs/output_plan.h"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+
+#include "executable_format/instruction.h"
+#include "vm/outputs/origins.h"
+
+namespace rewire {
+
+const char* CopyReasonText(CopyReason reason) {
+  switch (reason) {
+    case CopyReason::kNone:
+      return "made in place";
+    case CopyReason::kInput:
+      return "it is an input, or part of one";
+    case CopyReason::kConstant:
+      return "it is a constant or a parameter";
+    case CopyReason::kScalar:
+      return "it is an integer";
+    case CopyReason::kUnknown:
+      return "a kernel or a closure returns it";
+    case CopyReason::kReadFirst:
+      return "it may be read before it is written";
+    case CopyReason::kLive:
+      return "an earlier tensor in the same memory may still be read when it is made";
+    case CopyReason::kLeavesTwice:
+      return "it is part of another output too";
+    case CopyReason::kOpaque:
+      return "it is part of an output of unknown structure";
+    case CopyReason::kTooLarge:
+      return "the function is too large to be analysed";
+  }
+  return "unknown";
+}
+
+namespace {
+
+// What is known of a tensor-making origin of one function at the place where it is made.
+struct SiteFacts {
+  OriginSet live = 0;         // everything that may be read after it, and for a call its arguments
+  OriginSet first_write = 0;  // what may be read at or after its first write: bars donation of those inputs
+};
+
+class FunctionPlanner {
+ public:
+  FunctionPlanner(const Module& module, std::uint32_t index, OriginAnalysis* analysis, const PlanRules& rules)
+      : module_(module), function_(module.functions[index]), analysis_(*analysis), rules_(rules) {}
+
+  FunctionPlan Plan() {
+    FindExits();
+    GatherFacts();
+    FunctionPlan plan;
+    for (std::uint32_t leaf = 0; leaf < analysis_.leaf_sets().size(); ++leaf)
+      plan.leaves.push_back(PlanLeaf(leaf));
+    Encode(&plan);
+    return plan;
+  }
+
+ private:
+  OriginTable& table() { return analysis_.table(); }
+  static bool IsSite(const Origin& origin) {
+    return origin.kind == Origin::kAlloc || origin.kind == Origin::kCallLeaf;
+  }
+
+  // By which leaves each origin leaves, and which leave through a leaf whose structure is unknown.
+  void FindExits() {
+    const std::vector<OriginSet>& sets = analysis_.leaf_sets();
+    for (std::uint32_t leaf = 0; leaf < sets.size(); ++leaf) {
+      const bool opaque = analysis_.IsOpaque(leaf);
+      for (const OriginId id : table().Members(table().Reach(sets[leaf]))) {
+        ++exits_[id];
+        if (opaque) leaves_opaquely_.insert(id);
+      }
+    }
+  }
+
+  void GatherFacts() {
+    std::set<OriginId> candidates;
+    for (const OriginSet set : analysis_.leaf_sets()) {
+      for (const OriginId id : table().Members(set)) {
+        if (IsSite(table().Get(id))) candidates.insert(id);
+      }
+    }
+    if (candidates.empty()) return;
+    // The registers that are live after each instruction that makes or first writes a candidate.
+    const Liveness liveness(function_, analysis_.blocks());
+    std::map<std::uint32_t, std::vector<std::uint32_t>> live_after;
+    for (std::uint32_t block = 0; block < analysis_.blocks().size(); ++block) {
+      liveness.VisitBackward(block, [&](std::uint32_t pc, const RegisterSet& live) {
+        const Opcode opcode = OpcodeOf(function_.code[pc]);
+        if (opcode != Opcode::kInvokePacked && opcode != Opcode::kInvoke && !Allocates(opcode)) return;
+        std::vector<std::uint32_t>& registers = live_after[pc];
+        live.ForEach([&](std::uint32_t reg) { registers.push_back(reg); });
+      });
+    }
+    analysis_.VisitStates([&](std::uint32_t pc, const OriginAnalysis::State& state) {
+      const auto found = live_after.find(pc);
+      if (found != live_after.end()) GatherAt(pc, state, found->second, candidates);
+    });
+  }
+
+  static bool Allocates(Opcode opcode) {
+    return opcode == Opcode::kAllocTensor || opcode == Opcode::kAllocTensorReg ||
+           opcode == Opcode::kShapeOf || opcode == Opcode::kDeviceCopy;
+  }
+
+  void GatherAt(std::uint32_t pc, const OriginAnalysis::State& state, const std::vector<std::uint32_t>& live,
+                const std::set<OriginId>& candidates) {
+    const std::uint32_t* words = &function_.code[pc];
+    const Opcode opcode = OpcodeOf(*words);
+    const auto reach = [&](std::uint32_t except) {
+      OriginSet set = 0;
+      for (const std::uint32_t reg : live) {
+        if (reg != except) set = table().Union(set, state.registers[reg]);
+      }
+      return table().Reach(set);
+    };
+    const auto add = [&](const Origin& origin, OriginSet read, OriginSet donation) {
+      const OriginId id = table().Id(origin);
+      if (candidates.count(id) == 0) return;
+      facts_[id].live = table().Union(facts_[id].live, read);
+      facts_[id].first_write = table().Union(facts_[id].first_write, donation);
+    };
+    if (opcode == Opcode::kInvokePacked) {
+      GatherFirstWrites(pc, state, reach(words[WordOf(Opcode::kInvokePacked, "dst")]), candidates);
+      return;
+    }
+    if (opcode == Opcode::kInvoke) {
+      OriginSet set = reach(words[WordOf(Opcode::kInvoke, "dst")]);
+      for (const std::uint32_t arg : ReadsView(words + WordOf(Opcode::kInvoke, "args"))) {
+        set = table().Union(set, table().Reach(state.registers[arg]));
+      }
+      const std::size_t leaves =
+          Leaves(module_.functions[words[WordOf(Opcode::kInvoke, "function")]].result).size();
+      for (std::uint32_t leaf = 0; leaf < leaves; ++leaf) add({Origin::kCallLeaf, pc, leaf}, set, set);
+      return;
+    }
+    OriginSet read = 0;
+    OriginSet donation = 0;
+    switch (opcode) {
+      case Opcode::kAllocTensor:
+        read = reach(words[WordOf(Opcode::kAllocTensor, "dst")]);
+        break;
+      case Opcode::kAllocTensorReg:
+        read = reach(words[WordOf(Opcode::kAllocTensorReg, "dst")]);
+        break;
+      case Opcode::kShapeOf:
+        read = donation = reach(words[WordOf(Opcode::kShapeOf, "dst")]);
+        break;
+      default:  // DeviceCopy writes what it makes, from what it reads
+        read = reach(words[WordOf(Opcode::kDeviceCopy, "dst")]);
+        read = table().Union(read, state.registers[words[WordOf(Opcode::kDeviceCopy, "src")]]);
+        donation = read;
+        break;
+    }
+    add({Origin::kAlloc, pc, 0}, read, donation);
+  }
+
+  // A donated input's memory is written when the first kernel writes the tensor that takes it: nothing may
+  // read the input from then on, but for that kernel itself when its import says that outputs may lie over
+  // arguments.
+  void GatherFirstWrites(std::uint32_t pc, const OriginAnalysis::State& state, OriginSet read_after,
+                         const std::set<OriginId>& candidates) {
+    const std::uint32_t* words = &function_.code[pc];
+    const Span<const std::uint32_t> args = ReadsView(words + WordOf(Opcode::kInvokePacked, "args"));
+    const std::vector<bool> written = analysis_.WrittenArguments(pc, state);
+    const KernelImport& import = module_.kernels[words[WordOf(Opcode::kInvokePacked, "kernel")]];
+    OriginSet barred = read_after;
+    if ((import.flags & kKernelInPlace) == 0) {
+      for (std::size_t i = 0; i < args.size(); ++i) {
+        if (!written[i]) barred = table().Union(barred, table().Reach(state.registers[args[i]]));
+      }
+    }
+    for (std::size_t i = 0; i < args.size(); ++i) {
+      if (!written[i]) continue;
+      for (const OriginId id : table().Members(state.registers[args[i]])) {
+        if (candidates.count(id) != 0) facts_[id].first_write = table().Union(facts_[id].first_write, barred);
+      }
+    }
+  }
+
+  bool Holds(OriginSet set, OriginId id) {
+    const std::vector<OriginId>& members = table().Members(set);
+    return std::binary_search(members.begin(), members.end(), id);
+  }
+
+  CopyReason Judge(OriginId id, std::uint32_t leaf, const std::vector<OriginId>& rewired) {
+    if (rules_.a && analysis_.ReadsUnwritten(id)) return CopyReason::kReadFirst;
+    if (analysis_.IsOpaque(leaf) || (rules_.c && leaves_opaquely_.count(id) != 0)) return CopyReason::kOpaque;
+    if (rules_.c && exits_[id] > 1) return CopyReason::kLeavesTwice;
+    if (!rules_.b) return CopyReason::kNone;
+    if (Holds(facts_[id].live, id)) return CopyReason::kLive;
+    for (const OriginId other : rewired) {
+      // Two leaves of one call cannot both lie in the same memory either.
+      const bool same_call = table().Get(id).kind == Origin::kCallLeaf &&
+                             table().Get(other).kind == Origin::kCallLeaf &&
+                             table().Get(id).pc == table().Get(other).pc;
+      if (same_call || Holds(facts_[id].live, other) || Holds(facts_[other].live, id))
+        return CopyReason::kLive;
+    }
+    return CopyReason::kNone;
+  }
+
+  LeafPlan PlanLeaf(std::uint32_t leaf) {
+    LeafPlan plan;
+    plan.may_take_input.assign(function_.inputs.size(), true);
+    plan.returns_input.assign(function_.inputs.size(), false);
+    const auto note = [&plan](CopyReason reason) {
+      if (plan.reason == CopyReason::kNone) plan.reason = reason;
+    };
+    std::vector<OriginId> sites;
+    for (const OriginId id : table().Members(analysis_.leaf_sets()[leaf])) {
+      const Origin& origin = table().Get(id);
+      switch (origin.kind) {
+        case Origin::kAlloc:
+        case Origin::kCallLeaf:
+          sites.push_back(id);
+          break;
+        case Origin::kTuple:
+          note(CopyReason::kOpaque);
+          break;
+        case Origin::kInput:
+          note(CopyReason::kInput);
+          break;
+        case Origin::kConstant:
+          note(CopyReason::kConstant);
+          break;
+        case Origin::kScalar:
+          note(CopyReason::kScalar);
+          break;
+        case Origin::kUnknown:
+          note(CopyReason::kUnknown);
+          break;
+      }
+    }
+    for (const OriginId id : table().Members(table().Reach(analysis_.leaf_sets()[leaf]))) {
+      const Origin& origin = table().Get(id);
+      if (origin.kind == Origin::kInput) plan.returns_input[origin.index] = true;
+    }
+    std::sort(sites.begin(), sites.end(),
+              [this](OriginId a, OriginId b) { return table().Get(a) < table().Get(b); });
+    std::vector<OriginId> rewired;
+    for (const OriginId id : sites) {
+      const Origin origin = table().Get(id);
+      OutputSite site;
+      site.pc = origin.pc;
+      if (origin.kind == Origin::kCallLeaf) site.callee_leaf = origin.index;
+      site.reason = Judge(id, leaf, rewired);
+      if (site.reason == CopyReason::kNone) {
+        rewired.push_back(id);
+        for (const OriginId barred : table().Members(facts_[id].first_write)) {
+          const Origin& input = table().Get(barred);
+          if (input.kind == Origin::kInput) plan.may_take_input[input.index] = false;
+        }
+      }
+      note(site.reason);
+      plan.sites.push_back(site);
+    }
+    plan.rewired = plan.reason == CopyReason::kNone && !plan.sites.empty();
+    return plan;
+  }
+
+  // The plan as the interpreter looks it up.
+  void Encode(FunctionPlan* plan) {
+    std::map<std::uint32_t, std::uint32_t> calls;
+    for (std::uint32_t leaf = 0; leaf < plan->leaves.size(); ++leaf) {
+      for (const OutputSite& site : plan->leaves[leaf].sites) {
+        if (site.reason != CopyReason::kNone) continue;
+        if (plan->sites.empty()) plan->sites.assign(function_.code.size(), FunctionPlan::kNotRewired);
+        const auto value = static_cast<std::uint32_t>(leaf + 1);
+        if (site.callee_leaf == kNone) {
+          plan->sites[site.pc] = value;
+          continue;
+        }
+        const auto [entry, is_new] = calls.emplace(site.pc, static_cast<std::uint32_t>(plan->calls.size()));
+        if (is_new) {
+          const std::uint32_t callee = function_.code[site.pc + WordOf(Opcode::kInvoke, "function")];
+          plan->calls.emplace_back(Leaves(module_.functions[callee].result).size(),
+                                   FunctionPlan::kNotRewired);
+          plan->sites[site.pc] = static_cast<std::uint32_t>(plan->calls.size());
+        }
+        plan->calls[entry->second][site.callee_leaf] = value;
+      }
+    }
+  }
+
+  const Module& module_;
+  const Function& function_;
+  OriginAnalysis& analysis_;
+  PlanRules rules_;
+  std::map<OriginId, std::uint32_t> exits_;
+  std::set<OriginId> leaves_opaquely_;
+  std::map<OriginId, SiteFacts> facts_;
+};
+
+FunctionPlan NothingRewired(const Function& function, CopyReason reason) {
+  FunctionPlan plan;
+  plan.leaves.resize(Leaves(function.result).size());
+  for (LeafPlan& leaf : plan.leaves) {
+    leaf.reason = reason;
+    leaf.may_take_input.assign(function.inputs.size(), false);
+    leaf.returns_input.assign(function.inputs.size(), true);
+  }
+  return plan;
+}
+
+// What callers must assume of a function that was not analysed.
+FunctionSummary UnknownSummary(const Function& function) {
+  LeafSummary leaf;
+  leaf.unknown = true;
+  for (std::uint32_t i = 0; i < function.inputs.size(); ++i) leaf.inputs.push_back(i);
+  return FunctionSummary(Leaves(function.result).size(), leaf);
+}
+
+// A leaf made by a call is rewired only if the callee's leaf is. Starts from what each function says by
+// itself and takes back until nothing changes, so that recursion is judged by its other ways out.
+void SettleCalls(const Module& module, std::vector<FunctionPlan>* plans) {
+  bool changed = true;
+  while (changed) {
+    changed = false;
+    for (std::size_t i = 0; i < plans->size(); ++i) {
+      for (LeafPlan& leaf : (*plans)[i].leaves) {
+        if (!leaf.rewired) continue;
+        for (const OutputSite& site : leaf.sites) {
+          if (site.callee_leaf == kNone) continue;
+          const std::uint32_t callee =
+              module.functions[i].code[site.pc + WordOf(Opcode::kInvoke, "function")];
+          const LeafPlan& called = (*plans)[callee].leaves[site.callee_leaf];
+          if (called.rewired) continue;
+          leaf.rewired = false;
+          leaf.reason = called.reason;
+          changed = true;
+          break;
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<FunctionPlan> PlanOutputs(const Module& module, const PlanRules& rules) {
+  const auto count = static_cast<std::uint32_t>(module.functions.size());
+  std::vector<FunctionSummary> summaries(count);
+  for (std::uint32_t i = 0; i < count; ++i) summaries[i].resize(Leaves(module.functions[i].result).size());
+  std::vector<std::unique_ptr<OriginAnalysis>> analyses(count);
+  std::vector<bool> analysed(count, true);
+  // Summaries only grow, so this ends; with functions in call order, after two rounds.
+  bool changed = true;
+  while (changed) {
+    changed = false;
+    for (std::uint32_t i = 0; i < count; ++i) {
+      if (!analysed[i]) continue;
+      analyses[i] = std::make_unique<OriginAnalysis>(module, i, summaries);
+      analysed[i] = analyses[i]->Run();
+      FunctionSummary summary = analysed[i] ? analyses[i]->Summary() : UnknownSummary(module.functions[i]);
+      if (summary == summaries[i]) continue;
+      summaries[i] = std::move(summary);
+      changed = true;
+    }
+  }
+  std::vector<FunctionPlan> plans;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    plans.push_back(analysed[i] ? FunctionPlanner(module, i, analyses[i].get(), rules).Plan()
+                                : NothingRewired(module.functions[i], CopyReason::kTooLarge));
+  }
+  SettleCalls(module, &plans);
+  return plans;
+}
+
+}  // namespace rewire
