@@ -11,11 +11,13 @@ namespace {
 
 }  // namespace
 
-Status Interpreter::Run(std::uint32_t function, const RewireFFIAny* inputs, RewireFFIAny* result) {
+Status Interpreter::Run(std::uint32_t function, const RewireFFIAny* inputs, bool bound,
+                        RewireFFIAny* result) {
   steps_left_ = vm_.limits.steps;
   fuel_ = 0;
   KernelContext context(&vm_);
-  bool ok = Enter(function, nullptr, 0);
+  bool ok = !bound || BindDestinations(function);
+  ok = ok && Enter(function, nullptr, 0, bound ? 0 : kNone);
   if (ok) {
     for (std::uint32_t i = 0; i < rep_.functions[function].input_count; ++i) {
       ObjectHeap::Retain(inputs[i]);

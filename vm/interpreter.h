@@ -10,6 +10,7 @@
 
 #include "base/status.h"
 #include "executable_format/instruction.h"
+#include "vm/outputs/output_slot.h"
 #include "vm/vm_impl.h"
 
 namespace rewire {
@@ -21,7 +22,9 @@ class Interpreter {
 
   // Runs `function` over `inputs` (as many as it takes, retained here). On success *result holds one
   // reference of the VM's. On an error all frames are gone.
-  Status Run(std::uint32_t function, const RewireFFIAny* inputs, RewireFFIAny* result);
+  // With `bound`, the function's bound outputs are made in their memory where the plan allows, or copied
+  // there.
+  Status Run(std::uint32_t function, const RewireFFIAny* inputs, bool bound, RewireFFIAny* result);
 
  private:
   using Word = std::uint32_t;
@@ -55,8 +58,22 @@ class Interpreter {
   bool AlignArgument(std::uint32_t position, const LinkedKernel& kernel, bool written);
   void DropTemporaries();
 
+  // Outputs in the caller's memory.
+  OutputSlot* SlotHere();
+  bool MemoryHere(DLDataType dtype, Span<const std::int64_t> shape, DLDevice device, void** memory);
+  bool AskForMemory(OutputSlot* slot, std::uint64_t bytes);
+  TensorObject* NewTensor(const LinkedDevice& device, DLDataType dtype, Span<const std::int64_t> shape);
+  TensorObject* TensorOver(void* memory, DLDevice device, DLDataType dtype, Span<const std::int64_t> shape);
+  bool BindDestinations(std::uint32_t function);
+  bool CarryDestinations(std::uint32_t* destinations);
+  bool FindLeaves(const RewireFFIAny& value, const Function& function);
+  bool FinishOutputs(const RewireFFIAny& value);
+  bool CheckLeaf(const Function& function, std::uint32_t leaf, OutputSlot* slot, RewireFFIAny* value);
+  bool PutAside(const OutputSlots& slots, RewireFFIAny* value);
+  bool CopyLeaf(const OutputSlot& slot, const RewireFFIAny& value);
+
   // Frames.
-  bool Enter(Word function, const Word* return_pc, Word dst);
+  bool Enter(Word function, const Word* return_pc, Word dst, std::uint32_t destinations);
   bool EnterCall();
   bool EnterClosure();
   bool Leave(const RewireFFIAny& value);
@@ -73,7 +90,9 @@ class Interpreter {
   const TensorObject* Tensor(Word index);  // null, with the error set, when the register holds something else
   bool ReadInteger(const RewireFFIAny& value, const char* what, std::int64_t* out);
   bool ReadShape(Word index, std::int64_t* dims, std::uint32_t* rank, bool allow_scalar);
+  const DeviceApi* ApiOf(DLDevice device) const;
   bool ToHost(const TensorObject* tensor, void* to, std::uint64_t bytes);
+  bool CopyBetween(const void* from, DLDevice from_device, void* to, DLDevice to_device, std::uint64_t bytes);
   TensorObject* Box(const RewireFFIAny& integer);
   TensorObject* HostTensor(DLDataType dtype, const std::int64_t* shape, std::uint32_t rank);
 
@@ -95,6 +114,8 @@ class Interpreter {
   const Word* pc_ = nullptr;
   const Word* code_ = nullptr;  // of the current function
   RewireFFIAny* registers_ = nullptr;
+  std::uint32_t destinations_ =
+      kNone;  // of the current frame, in vm_.destinations; kNone when no output is bound
   std::int64_t fuel_ = 0;
   std::uint64_t steps_left_ = 0;  // beyond the fuel
   Status status_;

@@ -8,7 +8,7 @@
 
 namespace rewire {
 
-bool Interpreter::Enter(Word function, const Word* return_pc, Word dst) {
+bool Interpreter::Enter(Word function, const Word* return_pc, Word dst, std::uint32_t destinations) {
   if (vm_.frames.size() >= vm_.limits.depth) {
     return Fail(StatusCode::kDepthLimit,
                 "the limit of " + std::to_string(vm_.limits.depth) +
@@ -18,7 +18,7 @@ bool Interpreter::Enter(Word function, const Word* return_pc, Word dst) {
   const std::uint32_t base = vm_.stack.size();
   const std::uint64_t top = std::uint64_t{base} + callee.register_count;
   if (!vm_.stack.Resize(top)) return FailMemory(callee.register_count * sizeof(RewireFFIAny));
-  if (!vm_.frames.Push(Frame{callee.code, return_pc, function, base, dst})) {
+  if (!vm_.frames.Push(Frame{callee.code, return_pc, function, base, dst, destinations})) {
     vm_.stack.Pop(base);
     return FailMemory(sizeof(Frame));
   }
@@ -26,6 +26,7 @@ bool Interpreter::Enter(Word function, const Word* return_pc, Word dst) {
   std::memset(registers_, 0, callee.register_count * sizeof(RewireFFIAny));
   code_ = callee.code;
   pc_ = callee.code;
+  destinations_ = destinations;
   return true;
 }
 
@@ -34,7 +35,9 @@ bool Interpreter::EnterCall() {
   const Word function = pc[WordOf(Opcode::kInvoke, "function")];
   const Span<const Word> args = ReadsView(pc + WordOf(Opcode::kInvoke, "args"));
   const std::uint32_t caller = vm_.frames.back().base;
-  if (!Enter(function, pc + WordsOf(*pc), pc[WordOf(Opcode::kInvoke, "dst")])) return false;
+  std::uint32_t destinations = kNone;
+  if (destinations_ != kNone && !CarryDestinations(&destinations)) return false;
+  if (!Enter(function, pc + WordsOf(*pc), pc[WordOf(Opcode::kInvoke, "dst")], destinations)) return false;
   const RewireFFIAny* from = vm_.stack.data() + caller;
   for (std::size_t i = 0; i < args.size(); ++i) {
     ObjectHeap::Retain(from[args[i]]);
@@ -63,7 +66,7 @@ bool Interpreter::EnterClosure() {
                                                 " captured values, given " + std::to_string(args.size()));
   }
   const std::uint32_t caller = vm_.frames.back().base;
-  if (!Enter(function, pc + WordsOf(*pc), pc[WordOf(Opcode::kInvokeClosure, "dst")])) return false;
+  if (!Enter(function, pc + WordsOf(*pc), pc[WordOf(Opcode::kInvokeClosure, "dst")], kNone)) return false;
   for (std::uint32_t i = 0; i < closure->count; ++i) {
     ObjectHeap::Retain(closure->fields()[i]);
     registers_[i] = closure->fields()[i];
@@ -79,11 +82,16 @@ bool Interpreter::EnterClosure() {
 // False when the invoked function itself has returned: the run is over, and no error is set.
 bool Interpreter::Leave(const RewireFFIAny& value) {
   const Frame frame = vm_.frames.back();
+  if (frame.return_pc == nullptr && destinations_ != kNone && !FinishOutputs(value)) {
+    heap_.Release(value);
+    return false;
+  }
   const std::uint32_t count = rep_.functions[frame.function].register_count;
   for (std::uint32_t i = 0; i < count; ++i) heap_.Release(registers_[i]);
   vm_.stack.Pop(frame.base);
   vm_.frames.Pop(vm_.frames.size() - 1);
   if (frame.return_pc == nullptr) {
+    vm_.destinations.Pop(0);
     result_ = value;
     return false;
   }
@@ -91,6 +99,8 @@ bool Interpreter::Leave(const RewireFFIAny& value) {
   registers_ = vm_.stack.data() + caller.base;
   code_ = caller.code;
   pc_ = frame.return_pc;
+  if (frame.destinations != kNone) vm_.destinations.Pop(frame.destinations);
+  destinations_ = caller.destinations;
   Put(frame.dst, value);
   return true;
 }
@@ -102,6 +112,7 @@ void Interpreter::Unwind() {
     vm_.stack.Pop(vm_.stack.size() - 1);
   }
   vm_.frames.Pop(0);
+  vm_.destinations.Pop(0);
 }
 
 // "main@12 (invoke_packed add(%0, %1), outputs=1) [conv_3]: ..."

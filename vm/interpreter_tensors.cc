@@ -54,24 +54,36 @@ const TensorObject* Interpreter::Tensor(Word index) {
   return nullptr;
 }
 
-// Brings elements of a contiguous tensor to the host; work that its device still has to do is waited for.
-bool Interpreter::ToHost(const TensorObject* tensor, void* to, std::uint64_t bytes) {
-  const DLTensor& dl = tensor->tensor;
-  const char* from = static_cast<const char*>(dl.data) + dl.byte_offset;
-  const DeviceApi* api = nullptr;
-  for (const LinkedDevice& device : rep_.devices) {
-    if (device.api != nullptr && device.device.device_type == dl.device.device_type) api = device.api;
+// The functions of a device's kind; null for the host.
+const DeviceApi* Interpreter::ApiOf(DLDevice device) const {
+  for (const LinkedDevice& entry : rep_.devices) {
+    if (entry.api != nullptr && entry.device.device_type == device.device_type) return entry.api;
   }
-  if (api == nullptr || api->host_addressable) {
-    std::memcpy(to, from, bytes);
+  return nullptr;
+}
+
+// Copies bytes between two devices, after the work that they still have to do; the copy is done when this
+// returns.
+bool Interpreter::CopyBetween(const void* from, DLDevice from_device, void* to, DLDevice to_device,
+                              std::uint64_t bytes) {
+  const bool to_host = to_device.device_type == kDLCPU;
+  const DLDevice device = to_host ? from_device : to_device;
+  const DeviceApi* api = ApiOf(device);
+  if (api == nullptr) {
+    std::memmove(to, from, bytes);
     return true;
   }
-  if (api->synchronize(api->context, dl.device, nullptr) != 0 ||
-      api->copy(api->context, to, kHost, from, dl.device, bytes, nullptr) != 0 ||
-      api->synchronize(api->context, dl.device, nullptr) != 0) {
-    return Fail(StatusCode::kRuntimeFailed, "copying from the device failed: " + TakeKernelError().message);
+  if (api->synchronize(api->context, device, nullptr) != 0 ||
+      api->copy(api->context, to, to_device, from, from_device, bytes, nullptr) != 0 ||
+      api->synchronize(api->context, device, nullptr) != 0) {
+    return Fail(StatusCode::kRuntimeFailed, "the copy failed: " + TakeKernelError().message);
   }
   return true;
+}
+
+bool Interpreter::ToHost(const TensorObject* tensor, void* to, std::uint64_t bytes) {
+  const DLTensor& dl = tensor->tensor;
+  return CopyBetween(static_cast<const char*>(dl.data) + dl.byte_offset, dl.device, to, kHost, bytes);
 }
 
 bool Interpreter::ReadInteger(const RewireFFIAny& value, const char* what, std::int64_t* out) {
@@ -191,6 +203,16 @@ bool Interpreter::FinishTensor(Word storage_register, Word offset_register, DLDa
     return Fail(StatusCode::kRuntimeFailed, "offset " + std::to_string(offset) + " is no multiple of the " +
                                                 std::to_string(unit) + " bytes of an element");
   }
+  if (destinations_ != kNone) {
+    void* memory = nullptr;
+    if (!MemoryHere(dtype, shape, storage->device, &memory)) return false;
+    if (memory != nullptr) {
+      TensorObject* tensor = TensorOver(memory, storage->device, dtype, shape);
+      if (tensor == nullptr) return false;
+      Put(dst, MakeAny(kTensorKind, tensor));
+      return true;
+    }
+  }
   if (!heap_.TakeMemory(storage)) return FailMemory(storage->size);
   TensorObject* tensor = heap_.NewTensor(static_cast<std::uint32_t>(shape.size()));
   if (tensor == nullptr) return FailMemory(sizeof(TensorObject));
@@ -223,7 +245,7 @@ bool Interpreter::ShapeOf() {
     if (tensor == nullptr) return false;
     rank = tensor->tensor.ndim;
   }
-  TensorObject* shape = HostTensor(kInt64, &rank, 1);
+  TensorObject* shape = NewTensor(rep_.devices[kHostDevice], kInt64, {&rank, 1});
   if (shape == nullptr) return false;
   if (rank > 0) std::memcpy(shape->tensor.data, tensor->tensor.shape, static_cast<std::size_t>(rank) * 8);
   Put(pc_[WordOf(Opcode::kShapeOf, "dst")], MakeAny(kTensorKind, shape));
@@ -286,15 +308,12 @@ bool Interpreter::DeviceCopy() {
                     std::to_string(from.device.device_type) + ":" + std::to_string(from.device.device_id));
   }
   const std::uint64_t bytes = TensorBytes(dl.dtype, ShapeSpan(dl)).value_or(0);
-  TensorObject* copy = NewHeapTensor(heap_, to, dl.dtype, ShapeSpan(dl));
-  if (copy == nullptr) return FailMemory(bytes);
-  const DeviceApi* api = to.api != nullptr ? to.api : from.api;
-  const char* data = static_cast<const char*>(dl.data) + dl.byte_offset;
-  if (api == nullptr) {
-    std::memcpy(copy->tensor.data, data, bytes);
-  } else if (api->copy(api->context, copy->tensor.data, to.device, data, dl.device, bytes, nullptr) != 0) {
+  TensorObject* copy = NewTensor(to, dl.dtype, ShapeSpan(dl));
+  if (copy == nullptr) return false;
+  if (!CopyBetween(static_cast<const char*>(dl.data) + dl.byte_offset, dl.device, copy->tensor.data,
+                   to.device, bytes)) {
     heap_.Release(copy);
-    return Fail(StatusCode::kRuntimeFailed, "the copy failed: " + TakeKernelError().message);
+    return false;
   }
   Put(pc_[WordOf(kOp, "dst")], MakeAny(kTensorKind, copy));
   return true;

@@ -12,6 +12,7 @@
 #include "vm/shape.h"
 #include "vm/type_check.h"
 #include "vm/virtual_machine.h"
+#include "vm/vm_pool.h"
 
 namespace rewire {
 
@@ -75,6 +76,7 @@ Status LinkKernels(ProgramRep* rep, LinkOptions* options) {
     kernel.handle = function->handle;
     kernel.plain = (import.flags & kKernelObjects) == 0 && import.also_written.empty();
     kernel.alignment_mask = import.alignment == 0 ? 0 : import.alignment - 1;
+    rep->output_alignment = std::max(rep->output_alignment, import.alignment);
     kernel.import = &import;
     kernel.function = *std::move(function);
     rep->kernels.push_back(std::move(kernel));
@@ -218,8 +220,8 @@ Status LinkConstants(ProgramRep* rep, const LinkOptions& options) {
 void LinkFunctions(ProgramRep* rep) {
   const Module& module = rep->module();
   for (const Function& function : module.functions) {
-    rep->functions.push_back(
-        {function.code.data(), function.register_count, static_cast<std::uint32_t>(function.inputs.size())});
+    rep->functions.push_back({function.code.data(), function.register_count,
+                              static_cast<std::uint32_t>(function.inputs.size()), Leaves(function.result)});
     for (std::uint32_t pc = 0; pc < function.code.size(); pc += WordsOf(function.code[pc])) {
       if (OpcodeOf(function.code[pc]) != Opcode::kInvokePacked) continue;
       const std::uint32_t args = function.code[pc + WordOf(Opcode::kInvokePacked, "args")];
@@ -249,6 +251,24 @@ Status Initialise(const Program& program, ProgramRep* rep, const Limits& limits)
     rep->constants[i] = *placed;
   }
   return {};
+}
+
+void FindConstantRanges(ProgramRep* rep) {
+  for (std::uint32_t i = 0; i < rep->constants.size(); ++i) {
+    rep->constant_ranges.push_back({RangeOf(TensorOf(rep->constants[i])->tensor), i});
+  }
+  std::vector<NamedRange>& ranges = rep->constant_ranges;
+  std::sort(ranges.begin(), ranges.end());
+  // Parameters may share memory; ranges that do become one.
+  std::size_t last = 0;
+  for (std::size_t i = 1; i < ranges.size(); ++i) {
+    if (ranges[last].range.Overlaps(ranges[i].range)) {
+      ranges[last].range.end = std::max(ranges[last].range.end, ranges[i].range.end);
+    } else {
+      ranges[++last] = ranges[i];
+    }
+  }
+  if (!ranges.empty()) ranges.resize(last + 1);
 }
 
 std::uint64_t NextProgramNumber() {
@@ -285,8 +305,10 @@ Result<Program> Program::Link(const Executable& executable, LinkOptions options)
   if (Status ok = LinkKernels(rep.get(), &options); !ok) return Forward(ok);
   if (Status ok = LinkConstants(rep.get(), options); !ok) return Forward(ok);
   LinkFunctions(rep.get());
-  Program program(rep);
+  rep->plans = PlanOutputs(rep->module());
+  Program program(rep, std::make_shared<VmPool>());
   if (Status ok = Initialise(program, rep.get(), options.init_limits); !ok) return Forward(ok);
+  FindConstantRanges(rep.get());
   return program;
 }
 

@@ -62,7 +62,9 @@ struct LinkOptions {
   std::vector<const DeviceApi*> devices;  // besides the host; static storage
 };
 
-struct ProgramRep;  // program_rep.h
+struct OutputBinding;  // outputs/output.h
+struct ProgramRep;     // program_rep.h
+class VmPool;          // vm_pool.h
 
 class REWIRE_API Program {
  public:
@@ -90,12 +92,25 @@ class REWIRE_API Program {
   Result<OutputHandle> FindOutput(std::string_view name, std::string_view function = {}) const;
   Result<OutputHandle> FindOutput(std::uint32_t leaf, std::string_view function = {}) const;
 
+  // How an output can be made in the caller's memory: "rewired", or "copied: <reason>", and a line for each
+  // instruction that can make it.
+  std::string ExplainOutput(OutputHandle output) const;
+
+  // Runs a function once, from any thread, without a VM of the caller's: VMs are pooled behind the Program.
+  // The outputs given are written; the result is returned as by VirtualMachine::TryInvoke.
+  Result<Value> TryRun(std::string_view function, Span<const Value> inputs, const Limits& limits = {}) const;
+  Status TryRun(std::string_view function, Span<const Value> inputs, Span<const OutputBinding> outputs,
+                const Limits& limits = {}) const;
+
   const ProgramRep& rep() const { return *rep_; }
   const std::shared_ptr<const ProgramRep>& shared_rep() const { return rep_; }
 
  private:
-  explicit Program(std::shared_ptr<const ProgramRep> rep) : rep_(std::move(rep)) {}
+  friend class VirtualMachine;  // keeps a Program without the pool, which keeps VMs
+  Program(std::shared_ptr<const ProgramRep> rep, std::shared_ptr<VmPool> pool)
+      : rep_(std::move(rep)), pool_(std::move(pool)) {}
   std::shared_ptr<const ProgramRep> rep_;
+  std::shared_ptr<VmPool> pool_;
 };
 
 }  // namespace rewire

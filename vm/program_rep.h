@@ -10,6 +10,8 @@
 #include "executable_format/executable.h"
 #include "vm/linked_device.h"
 #include "vm/objects.h"
+#include "vm/outputs/memory_range.h"
+#include "vm/outputs/output_plan.h"
 #include "vm/program.h"
 
 namespace rewire {
@@ -28,6 +30,7 @@ struct LinkedFunction {
   const std::uint32_t* code = nullptr;
   std::uint32_t register_count = 0;
   std::uint32_t input_count = 0;
+  std::vector<std::uint32_t> leaf_nodes;  // of the result's type: the node of each output
 };
 
 struct ProgramRep {
@@ -43,8 +46,11 @@ struct ProgramRep {
   std::vector<LinkedKernel> kernels;
   std::vector<LinkedFunction> functions;
   std::vector<LinkedDevice> devices;
-  std::vector<RewireFFIAny> constants;  // uncounted tensors, one strong reference each
-  std::uint32_t max_args = 0;           // of any InvokePacked, before ADTs are flattened
+  std::vector<RewireFFIAny> constants;      // uncounted tensors, one strong reference each
+  std::vector<FunctionPlan> plans;          // where outputs may be made, by function
+  std::vector<NamedRange> constant_ranges;  // memory of constants and parameters, sorted
+  std::uint32_t output_alignment = 1;       // the strictest that a kernel import asks, bytes
+  std::uint32_t max_args = 0;               // of any InvokePacked, before ADTs are flattened
   std::uint32_t entry = 0;
   std::shared_ptr<ThreadPool> threads;
   Allocator allocator;

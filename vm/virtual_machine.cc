@@ -56,7 +56,9 @@ VirtualMachine::Impl::Impl(const Program& linked, MemoryAccount* own_account, co
       frames(own_account),
       args(own_account),
       temporaries(own_account),
-      workspaces(own_account) {
+      workspaces(own_account),
+      destinations(own_account),
+      leaf_values(own_account) {
   account->set_limit(limits.bytes);
 }
 
@@ -107,7 +109,7 @@ void VirtualMachine::Impl::EndOfCall() {
 }
 
 VirtualMachine::VirtualMachine(const Program& program, const Limits& limits)
-    : impl_(new Impl(program, MemoryAccount::Make(program.rep().allocator), limits)) {}
+    : impl_(new Impl(Program(program.rep_, nullptr), MemoryAccount::Make(program.rep().allocator), limits)) {}
 
 VirtualMachine::~VirtualMachine() {
   if (impl_ == nullptr) return;
@@ -315,7 +317,11 @@ Status VirtualMachine::TryInvoke(std::uint32_t function) {
 Status VirtualMachine::Impl::Run(std::uint32_t function, const RewireFFIAny* run_inputs) {
   RewireFFIAny value{};
   if (!args.Resize(rep.max_args)) return NoMemoryFor("kernel arguments");
-  Status status = Interpreter(*this).Run(function, run_inputs, &value);
+  const bool bound = !outputs.empty() && outputs[function].bound > 0;
+  if (bound) {
+    if (Status ok = PrepareOutputs(function, run_inputs); !ok) return ok;
+  }
+  Status status = Interpreter(*this).Run(function, run_inputs, bound, &value);
   ReplaceResult(value);
   result_function = function;
   EndOfCall();

@@ -25,6 +25,7 @@
 #include "base/status.h"
 #include "vm/limits.h"
 #include "vm/observer.h"
+#include "vm/outputs/output.h"
 #include "vm/program.h"
 #include "vm/value.h"
 
@@ -73,17 +74,48 @@ class REWIRE_API VirtualMachine {
   Status TrySetInputs(std::uint32_t function, Span<const TensorView> tensors);
   Status TryClearInputs(std::string_view function = {});
 
+  // Binds an output of the entry function, or of a handle's, to the caller's memory until it is bound again
+  // or cleared: results are made there where the plan allows (ExplainOutput says), and copied there
+  // otherwise; the values are those of an unbound run. The memory must stay until then. After a failed run
+  // its contents are unspecified. kInvalidArgument: const memory, a dtype, shape or device that cannot match
+  // the signature.
+  Status TrySetOutput(const OutputRef& output, const TensorView& tensor);
+  // The same, and the VM keeps a reference to the tensor.
+  Status TrySetOutput(const OutputRef& output, const Tensor& tensor);
+  // For outputs whose size shows only when they are made.
+  Status TrySetOutput(const OutputRef& output, const OutputCapacity& capacity);
+  Status TrySetOutput(const OutputRef& output, const OutputAllocator& allocator);
+  // The output takes the memory of an input of the same function, which the run then overwrites: state
+  // updated in place. kInvalidArgument when another output may return that input. What the input's memory
+  // holds after a failed run is unspecified.
+  Status TryDonate(const InputRef& input, const OutputRef& output);
+  Status TryClearOutput(const OutputRef& output);
+  Status TryClearOutputs(std::string_view function = {});
+  // A run that would have to copy an output fails instead.
+  void RequireZeroCopy(bool required);
+
   // Runs a function over its set inputs. The empty name is the entry. The result is kept until the next run.
   Status TryInvoke(std::string_view function = {});
   Status TryInvoke(std::uint32_t function);
   // Runs a function over these inputs, for this call alone.
   Result<Value> TryInvoke(std::string_view function, Span<const Value> inputs);
 
-  // The last successful run's result; none before.
+  // Runs a function over these inputs into these outputs, for this call alone: outputs bound before are set
+  // aside until it returns. When it has returned, also after an error, the VM refers to none of the memory;
+  // result() has no data for the outputs given here.
+  Status TryInvoke(std::string_view function, Span<const Value> inputs, Span<const OutputBinding> outputs);
+
+  // The last successful run's result; none before. A bound output that was made in place is a tensor over the
+  // caller's memory.
   const Value& result() const;
   // One leaf of it, by name or position. kNotFound, with near names; kInvalidArgument before a run.
   Result<Value> TryOutput(std::string_view name) const;
   Result<Value> TryOutput(std::uint32_t leaf) const;
+
+  // The shape of a bound output in the last successful run; kInvalidArgument before one.
+  Result<std::vector<std::int64_t>> TryOutputShape(const OutputRef& output) const;
+  // Whether the last run made a bound output in place or copied it, and why.
+  Result<OutputReport> TryOutputReport(const OutputRef& output) const;
 
   void SetLimits(const Limits& limits);
   // A run that is going on, or the next one when none is, ends with kCancelled at its next instruction. Any
@@ -98,6 +130,8 @@ class REWIRE_API VirtualMachine {
   // Bytes held from the allocator now, and the most so far.
   std::uint64_t bytes_held() const;
   std::uint64_t bytes_peak() const;
+  // Lets go of the last result.
+  void DropResult();
   // Gives back everything that no live value uses: free lists, stack, last result.
   void Trim();
 
@@ -108,6 +142,22 @@ class REWIRE_API VirtualMachine {
   void SetInput(const InputRef& input, const Value& value) { ThrowIf(TrySetInput(input, value)); }
   void SetInputs(std::string_view function, Span<const TensorView> tensors) {
     ThrowIf(TrySetInputs(function, tensors));
+  }
+  void SetOutput(const OutputRef& output, const TensorView& tensor) { ThrowIf(TrySetOutput(output, tensor)); }
+  void SetOutput(const OutputRef& output, const Tensor& tensor) { ThrowIf(TrySetOutput(output, tensor)); }
+  void SetOutput(const OutputRef& output, const OutputCapacity& capacity) {
+    ThrowIf(TrySetOutput(output, capacity));
+  }
+  void SetOutput(const OutputRef& output, const OutputAllocator& allocator) {
+    ThrowIf(TrySetOutput(output, allocator));
+  }
+  void Donate(const InputRef& input, const OutputRef& output) { ThrowIf(TryDonate(input, output)); }
+  void ClearOutputs(std::string_view function = {}) { ThrowIf(TryClearOutputs(function)); }
+  void Invoke(std::string_view function, Span<const Value> inputs, Span<const OutputBinding> outputs) {
+    ThrowIf(TryInvoke(function, inputs, outputs));
+  }
+  std::vector<std::int64_t> OutputShape(const OutputRef& output) const {
+    return Take(TryOutputShape(output));
   }
   void Invoke(std::string_view function = {}) { ThrowIf(TryInvoke(function)); }
   Value Invoke(std::string_view function, Span<const Value> inputs) {
@@ -131,6 +181,7 @@ class REWIRE_API VirtualMachine {
   }
 #endif
   Result<InputHandle> Resolve(const InputRef& input) const;
+  Result<OutputHandle> Resolve(const OutputRef& output) const;
 
   std::unique_ptr<Impl> impl_;
 };

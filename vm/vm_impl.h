@@ -12,6 +12,8 @@
 
 #include "vm/growing_array.h"
 #include "vm/memory/object_heap.h"
+#include "vm/outputs/memory_range.h"
+#include "vm/outputs/output_slot.h"
 #include "vm/program_rep.h"
 #include "vm/virtual_machine.h"
 
@@ -23,8 +25,9 @@ struct Frame {
   const std::uint32_t* code;       // of the function
   const std::uint32_t* return_pc;  // where the caller goes on; null in the invoked function's frame
   std::uint32_t function;
-  std::uint32_t base;  // first register
-  std::uint32_t dst;   // the caller's register for the result
+  std::uint32_t base;          // first register
+  std::uint32_t dst;           // the caller's register for the result
+  std::uint32_t destinations;  // where its leaves go, an offset in Impl::destinations; kNone for nowhere
 };
 
 // What a kernel keeps between its calls by one VM.
@@ -47,6 +50,18 @@ struct VirtualMachine::Impl {
   Status SetInput(InputHandle handle, const TensorView& view, InputMode mode);
   Status SetInput(InputHandle handle, const Value& value);
   Status TakeInput(InputHandle handle, const Value& value, RewireFFIAny* taken);
+  Result<OutputSlot*> SlotOf(OutputHandle handle);
+  void ResetSlot(OutputHandle handle, OutputSlot* slot, OutputSlot::Mode mode);
+  Status SetOutput(OutputHandle handle, const TensorView& view);
+  Status SetOutput(OutputHandle handle, const OutputCapacity& capacity);
+  Status SetOutput(OutputHandle handle, const OutputAllocator& allocator);
+  Status Donate(InputHandle input, OutputHandle handle);
+  Status PrepareOutputs(std::uint32_t function_index, const RewireFFIAny* run_inputs);
+  void DetachOutputs(std::uint32_t function);
+  const std::string& FunctionName(std::uint32_t function) const {
+    return rep.module().functions[function].name;
+  }
+  Status CheckReturnedInput(std::uint32_t function_index, std::uint32_t leaf, std::uint32_t input);
   Status Run(std::uint32_t function, const RewireFFIAny* run_inputs);
   void ReplaceResult(const RewireFFIAny& value);
   void DropKernelState();
@@ -64,7 +79,12 @@ struct VirtualMachine::Impl {
   GrowingArray<RewireFFIAny> temporaries;          // objects that live until that call returns
   GrowingArray<Workspace> workspaces;              // its scratch memory
   std::vector<GrowingArray<RewireFFIAny>> inputs;  // by function, made when first set
-  std::vector<KernelSlot> slots;                   // by import, made when first asked for
+  std::vector<OutputSlots> outputs;                // by function, made when first bound
+  GrowingArray<OutputSlot*> destinations;          // of all frames that carry bound outputs
+  GrowingArray<RewireFFIAny> leaf_values;          // by node of the result's type, when a run ends
+  std::vector<NamedRange> output_ranges;           // scratch of PrepareOutputs
+  bool require_zero_copy = false;
+  std::vector<KernelSlot> slots;  // by import, made when first asked for
   Value result;
   std::uint32_t result_function = 0;
 
@@ -77,5 +97,8 @@ struct VirtualMachine::Impl {
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
   Observer* observer = nullptr;
 };
+
+// Why the last run copied a bound output.
+std::string OutputReason(const VirtualMachine::Impl& vm, std::uint32_t function, std::uint32_t leaf);
 
 }  // namespace rewire

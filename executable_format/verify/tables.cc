@@ -103,7 +103,7 @@ Status CheckKernel(std::size_t index, const KernelImport& kernel, const FormatLi
     Status status = CheckText(fmt::format("attribute '{}' of {}", attribute.name, what), *text, limits);
     if (!status) return status;
   }
-  if ((kernel.flags & ~std::uint32_t{kKernelObjects}) != 0) {
+  if ((kernel.flags & ~std::uint32_t{kKernelObjects | kKernelInPlace}) != 0) {
     return Violation(fmt::format("{} has unknown flags {:#x}", what, kernel.flags));
   }
   if (kernel.alignment != 0 && (!IsPowerOfTwo(kernel.alignment) || kernel.alignment > 4096)) {

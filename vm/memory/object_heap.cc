@@ -99,7 +99,7 @@ void ObjectHeap::Fill(StorageObject* storage) {
       std::memset(storage->data, 0, storage->size);
       return;
     case StorageFill::kPoison:
-      std::memset(storage->data, 0xCB, storage->size);
+      std::memset(storage->data, kPoisonByte, storage->size);
       return;
   }
 }

@@ -18,6 +18,9 @@
 
 namespace rewire {
 
+// What StorageFill::kPoison writes.
+inline constexpr int kPoisonByte = 0xCB;
+
 class ObjectHeap {
  public:
   ObjectHeap(MemoryAccount* account, StorageFill fill) : account_(account), pool_(account), fill_(fill) {}

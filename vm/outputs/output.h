@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a host says where an output goes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/export.h"
+#include "vm/program.h"
+#include "vm/tensor.h"
+
+namespace rewire {
+
+// Names an output of the entry function, or carries a resolved handle.
+class OutputRef {
+ public:
+  OutputRef(OutputHandle handle) : handle_(handle), kind_(kHandle) {}  // NOLINT: implicit on purpose
+  OutputRef(const char* name) : name_(name), kind_(kName) {}           // NOLINT
+  OutputRef(std::string_view name) : name_(name), kind_(kName) {}      // NOLINT
+  OutputRef(const std::string& name) : name_(name), kind_(kName) {}    // NOLINT
+  OutputRef(int leaf) : handle_{0, static_cast<std::uint32_t>(leaf)}, kind_(kIndex) {}  // NOLINT
+
+ private:
+  friend class VirtualMachine;
+  OutputHandle handle_;
+  std::string_view name_;
+  enum : std::uint8_t { kHandle, kName, kIndex } kind_;
+};
+
+// Memory for an output whose size is known only when it is made.
+struct OutputCapacity {
+  void* data = nullptr;
+  std::uint64_t bytes = 0;
+  DLDevice device = kHost;
+};
+
+// Asks the host for memory when an output's size is known. Called on the VM's thread, at most once for each
+// tensor that the run makes for the output; the last answer is the output's memory. Null fails the run with
+// kOutOfMemory.
+struct OutputAllocator {
+  void* context = nullptr;
+  void* (*allocate)(void* context, std::uint64_t bytes, std::uint64_t alignment) = nullptr;
+  DLDevice device = kHost;
+};
+
+// One output of one call.
+struct OutputBinding {
+  OutputRef output;
+  TensorView tensor;
+};
+
+// What became of a bound output in the last successful run.
+struct OutputReport {
+  bool copied = false;  // false: its kernel wrote it in place
+  std::string reason;   // why it was copied
+};
+
+}  // namespace rewire

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+// Binding outputs: the host's side, and what is checked before a run.
+#include <algorithm>
+
+#include "vm/outputs/memory_range.h"
+#include "vm/shape.h"
+#include "vm/type_check.h"
+#include "vm/vm_impl.h"
+
+namespace rewire {
+
+const char* ObstacleText(OutputSlot::Obstacle obstacle) {
+  switch (obstacle) {
+    case OutputSlot::kNoObstacle:
+      return "made in place";
+    case OutputSlot::kStrided:
+      return "the bound memory is strided";
+    case OutputSlot::kMisaligned:
+      return "the bound memory is not aligned as the kernels need";
+    case OutputSlot::kOverlapsInput:
+      return "the bound memory overlaps an input of the same call";
+    case OutputSlot::kDonationBarred:
+      return "the donated input is still read when the output is first written";
+    case OutputSlot::kElsewhere:
+      return "the value was made elsewhere";
+  }
+  return "unknown";
+}
+
+namespace {
+
+using Impl = VirtualMachine::Impl;
+
+std::string OutputText(const Function& function, std::uint32_t leaf) {
+  return "function " + function.name + ", output " + std::to_string(leaf) + " (" +
+         function.output_names[leaf] + ")";
+}
+
+tl::unexpected<Error> Invalid(const Function& function, std::uint32_t leaf, const std::string& what) {
+  return Fail(StatusCode::kInvalidArgument, OutputText(function, leaf) + ": " + what);
+}
+
+}  // namespace
+
+Result<OutputSlot*> Impl::SlotOf(OutputHandle handle) {
+  const Module& module = rep.module();
+  if (handle.function >= module.functions.size() ||
+      handle.leaf >= module.functions[handle.function].output_names.size()) {
+    return Fail(StatusCode::kInvalidArgument, "the output handle is not one of this Program's");
+  }
+  if (running.load(std::memory_order_relaxed)) {
+    return Fail(StatusCode::kBusy, "this VirtualMachine is running; its outputs cannot be bound now");
+  }
+  if (outputs.empty()) outputs.resize(module.functions.size());
+  OutputSlots& slots = outputs[handle.function];
+  if (slots.leaves.empty()) slots.leaves.resize(module.functions[handle.function].output_names.size());
+  slots.unchecked = true;
+  return &slots.leaves[handle.leaf];
+}
+
+// Empties a slot, or makes it ready for `mode`.
+void Impl::ResetSlot(OutputHandle handle, OutputSlot* slot, OutputSlot::Mode mode) {
+  OutputSlots& slots = outputs[handle.function];
+  slots.bound -= slot->mode != OutputSlot::kUnbound ? 1 : 0;
+  slots.bound += mode != OutputSlot::kUnbound ? 1 : 0;
+  slot->mode = mode;
+  slot->donated = false;
+  slot->owner = Value();
+  slot->data = nullptr;
+  slot->capacity = 0;
+}
+
+Status Impl::SetOutput(OutputHandle handle, const TensorView& view) {
+  Result<OutputSlot*> found = SlotOf(handle);
+  if (!found) return Forward(found);
+  OutputSlot* slot = *found;
+  const Function& function = rep.module().functions[handle.function];
+  const TypeNode& type = function.result.nodes[rep.functions[handle.function].leaf_nodes[handle.leaf]];
+  const DLTensor& dl = view.dl();
+  if (view.read_only()) return Invalid(function, handle.leaf, "memory that is const cannot be written");
+  if (type.kind == TypeKind::kTensor && !TensorFits(rep.module(), type, dl)) {
+    return Invalid(function, handle.leaf, TensorMismatchText(rep.module(), type, dl));
+  }
+  if (type.kind == TypeKind::kClosure || type.kind == TypeKind::kStorage) {
+    return Invalid(function, handle.leaf, "only tensors can be bound");
+  }
+  const std::optional<std::uint64_t> bytes =
+      dl.ndim <= kMaxRank && IsValidDType(dl.dtype) ? TensorBytes(dl.dtype, view.shape()) : std::nullopt;
+  if (!bytes)
+    return Invalid(function, handle.leaf, TensorText(dl) + " has a wrong element type, rank or dimension");
+  ResetSlot(handle, slot, OutputSlot::kTensor);
+  slot->tensor = view;
+  slot->data = view.data();
+  slot->capacity = *bytes;
+  slot->device = dl.device;
+  return {};
+}
+
+Status Impl::SetOutput(OutputHandle handle, const OutputCapacity& capacity) {
+  Result<OutputSlot*> slot = SlotOf(handle);
+  if (!slot) return Forward(slot);
+  if (capacity.data == nullptr) {
+    return Invalid(rep.module().functions[handle.function], handle.leaf, "no memory given");
+  }
+  ResetSlot(handle, *slot, OutputSlot::kCapacity);
+  (*slot)->data = capacity.data;
+  (*slot)->capacity = capacity.bytes;
+  (*slot)->device = capacity.device;
+  return {};
+}
+
+Status Impl::SetOutput(OutputHandle handle, const OutputAllocator& allocator) {
+  Result<OutputSlot*> slot = SlotOf(handle);
+  if (!slot) return Forward(slot);
+  if (allocator.allocate == nullptr) {
+    return Invalid(rep.module().functions[handle.function], handle.leaf, "no allocator given");
+  }
+  ResetSlot(handle, *slot, OutputSlot::kAllocator);
+  (*slot)->allocator = allocator;
+  (*slot)->device = allocator.device;
+  return {};
+}
+
+Status Impl::Donate(InputHandle input, OutputHandle handle) {
+  Result<OutputSlot*> slot = SlotOf(handle);
+  if (!slot) return Forward(slot);
+  const Function& function = rep.module().functions[handle.function];
+  if (input.function != handle.function) {
+    return Invalid(function, handle.leaf, "the donated input belongs to another function");
+  }
+  const FunctionPlan& plan = rep.plans[handle.function];
+  for (std::uint32_t leaf = 0; leaf < plan.leaves.size(); ++leaf) {
+    if (leaf == handle.leaf || !plan.leaves[leaf].returns_input[input.index]) continue;
+    return Invalid(function, handle.leaf,
+                   "input " + function.inputs[input.index].name + " cannot be donated, output " +
+                       function.output_names[leaf] + " may return it too");
+  }
+  ResetSlot(handle, *slot, OutputSlot::kCapacity);
+  (*slot)->donated = true;
+  (*slot)->donated_input = input.index;
+  return {};
+}
+
+// Fills in what depends on the run's inputs and finds what stands in the way. Run again only after a change.
+Status Impl::PrepareOutputs(std::uint32_t function_index, const RewireFFIAny* run_inputs) {
+  OutputSlots& slots = outputs[function_index];
+  const Function& function = rep.module().functions[function_index];
+  const FunctionPlan& plan = rep.plans[function_index];
+  std::vector<NamedRange>& ranges = output_ranges;
+  ranges.clear();
+  for (std::uint32_t leaf = 0; leaf < slots.leaves.size(); ++leaf) {
+    OutputSlot& slot = slots.leaves[leaf];
+    slot.obstacle = OutputSlot::kNoObstacle;
+    if (slot.mode == OutputSlot::kUnbound) continue;
+    if (slot.donated) {
+      const RewireFFIAny& input = run_inputs[slot.donated_input];
+      if (input.type_index != kTensorKind || (TensorOf(input)->flags & TensorObject::kImmutable) != 0) {
+        return Invalid(function, leaf,
+                       "the donated input " + function.inputs[slot.donated_input].name +
+                           " is not a tensor that may be written");
+      }
+      const DLTensor& dl = TensorOf(input)->tensor;
+      slot.data = dl.data;
+      slot.device = dl.device;
+      slot.capacity = TensorBytes(dl.dtype, {dl.shape, static_cast<std::size_t>(dl.ndim)}).value_or(0);
+      if (!plan.leaves[leaf].may_take_input[slot.donated_input]) slot.obstacle = OutputSlot::kDonationBarred;
+    }
+    if (slot.mode == OutputSlot::kAllocator) continue;
+    if (slot.mode == OutputSlot::kTensor) {
+      if (!slot.tensor.IsContiguous()) slot.obstacle = OutputSlot::kStrided;
+      ranges.push_back({RangeOf(slot.tensor.dl()), leaf});
+    } else {
+      ranges.push_back({RangeOf(slot.data, slot.capacity), leaf});
+    }
+    const std::uint64_t alignment = std::max<std::uint64_t>(
+        rep.output_alignment, slot.mode == OutputSlot::kTensor
+                                  ? ElementBytes({slot.tensor.dtype().code, slot.tensor.dtype().bits, 1})
+                                  : 1);
+    if (reinterpret_cast<std::uintptr_t>(slot.data) % alignment != 0) slot.obstacle = OutputSlot::kMisaligned;
+  }
+  std::sort(ranges.begin(), ranges.end());
+  for (std::size_t i = 1; i < ranges.size(); ++i) {
+    if (!ranges[i - 1].range.Overlaps(ranges[i].range)) continue;
+    return Invalid(function, ranges[i].index,
+                   "the bound memory overlaps that of output " + function.output_names[ranges[i - 1].index]);
+  }
+  for (const NamedRange& bound : ranges) {
+    const NamedRange* constant = FindOverlap(rep.constant_ranges, bound.range);
+    if (constant == nullptr) continue;
+    const Constant& entry = rep.module().constants[constant->index];
+    return Invalid(function, bound.index,
+                   std::string("the bound memory overlaps ") +
+                       (entry.kind == ConstantKind::kParameter ? "parameter " : "constant ") + entry.name);
+  }
+  for (std::uint32_t i = 0; i < function.inputs.size(); ++i) {
+    if (run_inputs[i].type_index != kTensorKind) continue;  // trees are checked leaf by leaf when copied out
+    const MemoryRange range = RangeOf(TensorOf(run_inputs[i])->tensor);
+    const NamedRange* bound = FindOverlap(ranges, range);
+    if (bound == nullptr) continue;
+    for (const NamedRange* other = bound;
+         other != ranges.data() + ranges.size() && other->range.Overlaps(range); ++other) {
+      OutputSlot& slot = slots.leaves[other->index];
+      if (slot.donated && slot.donated_input == i) continue;
+      slot.obstacle = OutputSlot::kOverlapsInput;
+      if (Status ok = CheckReturnedInput(function_index, other->index, i); !ok) return ok;
+    }
+  }
+  slots.unchecked = false;
+  return {};
+}
+
+// An output over an input is copied at the end; another output that returns that input must have been copied
+// by then.
+Status Impl::CheckReturnedInput(std::uint32_t function_index, std::uint32_t leaf, std::uint32_t input) {
+  const Function& function = rep.module().functions[function_index];
+  const std::vector<LeafPlan>& leaves = rep.plans[function_index].leaves;
+  for (std::uint32_t other = 0; other < leaves.size(); ++other) {
+    if (other == leaf || !leaves[other].returns_input[input] ||
+        outputs[function_index].leaves[other].mode != OutputSlot::kUnbound) {
+      continue;
+    }
+    return Invalid(function, leaf,
+                   "the bound memory overlaps input " + function.inputs[input].name + ", which output " +
+                       function.output_names[other] +
+                       " may return; bind that output too, or use other memory");
+  }
+  return {};
+}
+
+}  // namespace rewire

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+// The VM's door for bound outputs.
+#include "executable_format/instruction_text.h"
+#include "vm/virtual_machine.h"
+#include "vm/vm_impl.h"
+
+namespace rewire {
+namespace {
+
+tl::unexpected<Error> NotRunYet() {
+  return Fail(StatusCode::kInvalidArgument, "this output has not been bound in a successful run yet");
+}
+
+}  // namespace
+
+// Why a bound output of the last run was not made in place: the run's own obstacle, else the plan's reason.
+std::string OutputReason(const VirtualMachine::Impl& vm, std::uint32_t function, std::uint32_t leaf) {
+  const OutputSlot& slot = vm.outputs[function].leaves[leaf];
+  const LeafPlan& plan = vm.rep.plans[function].leaves[leaf];
+  if (slot.obstacle == OutputSlot::kElsewhere && plan.reason != CopyReason::kNone)
+    return CopyReasonText(plan.reason);
+  return ObstacleText(slot.obstacle);
+}
+
+Result<OutputHandle> VirtualMachine::Resolve(const OutputRef& output) const {
+  switch (output.kind_) {
+    case OutputRef::kHandle:
+      return output.handle_;
+    case OutputRef::kName:
+      return impl_->program.FindOutput(output.name_);
+    case OutputRef::kIndex:
+      return impl_->program.FindOutput(output.handle_.leaf);
+  }
+  return Fail(StatusCode::kInternal, "an output reference of no kind");
+}
+
+Status VirtualMachine::TrySetOutput(const OutputRef& output, const TensorView& tensor) {
+  const Result<OutputHandle> handle = Resolve(output);
+  if (!handle) return Forward(handle);
+  return impl_->SetOutput(*handle, tensor);
+}
+
+Status VirtualMachine::TrySetOutput(const OutputRef& output, const Tensor& tensor) {
+  const Result<OutputHandle> handle = Resolve(output);
+  if (!handle) return Forward(handle);
+  if (Status ok = impl_->SetOutput(*handle, tensor.view()); !ok) return ok;
+  impl_->outputs[handle->function].leaves[handle->leaf].owner = Value(tensor);
+  return {};
+}
+
+Status VirtualMachine::TrySetOutput(const OutputRef& output, const OutputCapacity& capacity) {
+  const Result<OutputHandle> handle = Resolve(output);
+  if (!handle) return Forward(handle);
+  return impl_->SetOutput(*handle, capacity);
+}
+
+Status VirtualMachine::TrySetOutput(const OutputRef& output, const OutputAllocator& allocator) {
+  const Result<OutputHandle> handle = Resolve(output);
+  if (!handle) return Forward(handle);
+  return impl_->SetOutput(*handle, allocator);
+}
+
+Status VirtualMachine::TryDonate(const InputRef& input, const OutputRef& output) {
+  const Result<InputHandle> from = Resolve(input);
+  if (!from) return Forward(from);
+  const Result<OutputHandle> handle = Resolve(output);
+  if (!handle) return Forward(handle);
+  return impl_->Donate(*from, *handle);
+}
+
+Status VirtualMachine::TryClearOutput(const OutputRef& output) {
+  const Result<OutputHandle> handle = Resolve(output);
+  if (!handle) return Forward(handle);
+  Result<OutputSlot*> slot = impl_->SlotOf(*handle);
+  if (!slot) return Forward(slot);
+  impl_->ResetSlot(*handle, *slot, OutputSlot::kUnbound);
+  return {};
+}
+
+Status VirtualMachine::TryClearOutputs(std::string_view function) {
+  const Result<std::uint32_t> index = impl_->program.FindFunction(function);
+  if (!index) return Forward(index);
+  const auto count = static_cast<std::uint32_t>(impl_->rep.functions[*index].leaf_nodes.size());
+  for (std::uint32_t leaf = 0; leaf < count; ++leaf) {
+    if (Status ok = TryClearOutput(OutputHandle{*index, leaf}); !ok) return ok;
+  }
+  return {};
+}
+
+void VirtualMachine::RequireZeroCopy(bool required) { impl_->require_zero_copy = required; }
+
+Status VirtualMachine::TryInvoke(std::string_view function, Span<const Value> inputs,
+                                 Span<const OutputBinding> outputs) {
+  const Result<std::uint32_t> index = impl_->program.FindFunction(function);
+  if (!index) return Forward(index);
+  // The call's own bindings stand in for the lasting ones.
+  std::vector<OutputSlots> kept;
+  if (impl_->running.load(std::memory_order_relaxed)) {
+    return Fail(StatusCode::kBusy, "this VirtualMachine is running; one thread at a time may use it");
+  }
+  std::swap(kept, impl_->outputs);
+  Status status;
+  for (const OutputBinding& binding : outputs) {
+    OutputRef ref = binding.output;
+    const Result<OutputHandle> handle =
+        ref.kind_ == OutputRef::kHandle ? Result<OutputHandle>(ref.handle_)
+        : ref.kind_ == OutputRef::kName
+            ? impl_->program.FindOutput(ref.name_, impl_->FunctionName(*index))
+            : impl_->program.FindOutput(ref.handle_.leaf, impl_->FunctionName(*index));
+    if (!handle) {
+      status = Forward(handle);
+    } else if (handle->function != *index) {
+      status = Fail(StatusCode::kInvalidArgument,
+                    "an output of another function than " + impl_->FunctionName(*index));
+    } else {
+      status = impl_->SetOutput(*handle, binding.tensor);
+    }
+    if (!status) break;
+  }
+  if (status) {
+    if (Result<Value> result = TryInvoke(function, inputs); !result) status = Forward(result);
+  }
+  if (status) impl_->DetachOutputs(*index);
+  std::swap(kept, impl_->outputs);
+  return status;
+}
+
+// Takes the caller's memory out of the result's tensors.
+void VirtualMachine::Impl::DetachOutputs(std::uint32_t function) {
+  if (outputs.empty()) return;
+  const OutputSlots& slots = outputs[function];
+  for (std::uint32_t leaf = 0; leaf < slots.leaves.size(); ++leaf) {
+    const OutputSlot& slot = slots.leaves[leaf];
+    const RewireFFIAny& value = leaf_values[rep.functions[function].leaf_nodes[leaf]];
+    if (slot.mode == OutputSlot::kUnbound || slot.copied || value.type_index != kTensorKind) continue;
+    TensorObject* tensor = TensorOf(value);
+    if (tensor->storage == nullptr && tensor->local != kUncounted && tensor->tensor.data == slot.data) {
+      tensor->tensor.data = nullptr;
+    }
+  }
+}
+
+void VirtualMachine::DropResult() { impl_->ReplaceResult({}); }
+
+Result<std::vector<std::int64_t>> VirtualMachine::TryOutputShape(const OutputRef& output) const {
+  const Result<OutputHandle> handle = Resolve(output);
+  if (!handle) return Forward(handle);
+  if (impl_->outputs.empty() || impl_->outputs[handle->function].leaves.empty()) return NotRunYet();
+  const OutputSlot& slot = impl_->outputs[handle->function].leaves[handle->leaf];
+  if (slot.rank < 0) return NotRunYet();
+  return std::vector<std::int64_t>(slot.shape, slot.shape + slot.rank);
+}
+
+Result<OutputReport> VirtualMachine::TryOutputReport(const OutputRef& output) const {
+  const Result<OutputHandle> handle = Resolve(output);
+  if (!handle) return Forward(handle);
+  if (impl_->outputs.empty() || impl_->outputs[handle->function].leaves.empty()) return NotRunYet();
+  const OutputSlot& slot = impl_->outputs[handle->function].leaves[handle->leaf];
+  if (slot.rank < 0) return NotRunYet();
+  OutputReport report;
+  report.copied = slot.copied;
+  if (slot.copied) report.reason = OutputReason(*impl_, handle->function, handle->leaf);
+  return report;
+}
+
+// "rewired" or "copied: ..." and the instructions that can make the leaf.
+std::string Program::ExplainOutput(OutputHandle output) const {
+  const Module& module = rep_->module();
+  const Function& function = module.functions[output.function];
+  const LeafPlan& plan = rep_->plans[output.function].leaves[output.leaf];
+  std::string text = plan.rewired ? "rewired" : std::string("copied: ") + CopyReasonText(plan.reason);
+  for (const OutputSite& site : plan.sites) {
+    text += "\n  " + function.name + "@" + std::to_string(site.pc) + " (" +
+            InstructionText(module, function, site.pc) +
+            "): " + (site.reason == CopyReason::kNone ? "in place" : CopyReasonText(site.reason));
+  }
+  return text;
+}
+
+}  // namespace rewire
