@@ -107,17 +107,23 @@ Result<RewireFFIAny> MakeConstant(const ProgramRep& rep, const Constant& constan
   return MakeAny(kTensorKind, tensor);
 }
 
-// The bytes of a data constant, decoded.
-Result<SharedBytes> BytesOf(const Constant& constant) {
-  if (constant.codec == kCodecNone) return constant.stored;
-  return Fail(StatusCode::kUnsupported,
-              "constant " + constant.name + ": codec " + std::to_string(constant.codec));
+// The bytes of a data constant: in the file where they can be used as they lie, else decoded into new memory.
+Result<SharedBytes> BytesOf(const Constant& constant, const ConstantCodecs& codecs) {
+  const auto address = reinterpret_cast<std::uintptr_t>(constant.stored.view.data());
+  const std::uint64_t element = ElementBytes({constant.type.dtype.code, constant.type.dtype.bits, 1});
+  if (constant.codec == kCodecNone && address % element == 0) return constant.stored;
+  Result<Tensor> decoded = Tensor::Make(constant.type.dtype, constant.type.dims);
+  if (!decoded) return Forward(decoded);
+  auto* raw = static_cast<std::byte*>(decoded->dl().data);
+  if (Status ok = DecodeConstant(constant, codecs, {raw, constant.raw_bytes}); !ok) return Forward(ok);
+  return SharedBytes{{raw, constant.raw_bytes}, std::make_shared<Tensor>(*std::move(decoded))};
 }
 
-Result<RewireFFIAny> PlaceData(const ProgramRep& rep, const Constant& constant) {
+Result<RewireFFIAny> PlaceData(const ProgramRep& rep, const Constant& constant,
+                               const ConstantCodecs& codecs) {
   const LinkedDevice& device =
       rep.devices[constant.type.device == kAnyDevice ? kHostDevice : constant.type.device];
-  Result<SharedBytes> bytes = BytesOf(constant);
+  Result<SharedBytes> bytes = BytesOf(constant, codecs);
   if (!bytes) return Forward(bytes);
   void* data = const_cast<std::byte*>(bytes->view.data());
   if (device.api == nullptr) {
@@ -182,7 +188,7 @@ Status LinkConstants(ProgramRep* rep, const LinkOptions& options) {
     Result<RewireFFIAny> placed = RewireFFIAny{};
     switch (constant.kind) {
       case ConstantKind::kData:
-        placed = PlaceData(*rep, constant);
+        placed = PlaceData(*rep, constant, options.codecs);
         break;
       case ConstantKind::kComputed:
         break;  // `__init` fills it in

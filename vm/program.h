@@ -14,6 +14,7 @@
 
 #include "base/export.h"
 #include "base/status.h"
+#include "executable_format/constant_data.h"
 #include "executable_format/executable.h"
 #include "vm/allocator.h"
 #include "vm/device/device_api.h"
@@ -57,7 +58,8 @@ struct LinkOptions {
   std::shared_ptr<ThreadPool> threads;  // null: kernels run on the calling thread
   Allocator allocator = DefaultAllocator();
   LogSink log;
-  Limits init_limits;  // for `__init`
+  ConstantCodecs codecs;  // decoders of the host's own, besides zstd
+  Limits init_limits;     // for `__init`
   StorageFill storage_fill = StorageFill::kUndefined;
   std::vector<const DeviceApi*> devices;  // besides the host; static storage
 };

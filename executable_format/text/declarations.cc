@@ -227,6 +227,8 @@ class DeclarationParser {
       std::optional<std::uint32_t> number;
       if (cursor_.AcceptName("objects")) {
         kernel->flags |= kKernelObjects;
+      } else if (cursor_.AcceptName("in_place")) {
+        kernel->flags |= kKernelInPlace;
       } else if (cursor_.AcceptName("align")) {
         if (!cursor_.Expect("=") || !(number = cursor_.TakeUInt32("an alignment in bytes"))) return false;
         kernel->alignment = *number;
@@ -236,7 +238,7 @@ class DeclarationParser {
       } else if (cursor_.AcceptName("writes")) {
         if (!Writes(kernel)) return false;
       } else {
-        return cursor_.FailExpected("objects, align=, flags=, writes(...) or the end of the line");
+        return cursor_.FailExpected("objects, in_place, align=, flags=, writes(...) or the end of the line");
       }
     }
     return true;

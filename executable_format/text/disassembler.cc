@@ -125,8 +125,12 @@ class Disassembler {
       }
       line += "}";
     }
-    if (kernel.flags == kKernelObjects) line += " objects";
-    if ((kernel.flags & ~std::uint32_t{kKernelObjects}) != 0) line += fmt::format(" flags={}", kernel.flags);
+    if ((kernel.flags & ~std::uint32_t{kKernelObjects | kKernelInPlace}) != 0) {
+      line += fmt::format(" flags={}", kernel.flags);
+    } else {
+      if ((kernel.flags & kKernelObjects) != 0) line += " objects";
+      if ((kernel.flags & kKernelInPlace) != 0) line += " in_place";
+    }
     if (kernel.alignment != 0) line += fmt::format(" align={}", kernel.alignment);
     for (std::size_t i = 0; i < kernel.also_written.size(); ++i) {
       line += fmt::format("{}{}", i == 0 ? " writes(" : ", ", kernel.also_written[i]);

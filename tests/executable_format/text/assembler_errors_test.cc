@@ -45,7 +45,7 @@ TEST_CASE("mistakes in declarations") {
       {".kernel k = \"x\" {a=[1, 2.0]}", "1:20: a list holds integers or floats, not both; write 1.0 for 1"},
       {".kernel k = \"x\" {a=1 b=2}", "1:22: expected ',' or '}', got 'b'"},
       {".kernel k = \"x\" fast",
-       "1:17: expected objects, align=, flags=, writes(...) or the end of the line, got 'fast'"},
+       "1:17: expected objects, in_place, align=, flags=, writes(...) or the end of the line, got 'fast'"},
       {".kernel k = \"x\" align=-1", "1:23: expected an alignment in bytes, got '-1'"},
       {".kernel a\n.kernel a", "2:9: kernel 'a' is declared twice"},
       {".kernel #1 \"x\"", "1:9: this is entry #0 of its table, not #1"},
