@@ -13,13 +13,13 @@ namespace rewire {
 Result<Executable> Executable::Open(const std::string& path, const OpenOptions& options) {
   Result<SharedBytes> bytes = options.copy ? ReadFile(path) : MapFile(path);
   if (!bytes) return Forward(bytes);
-  Result<Executable> executable = FromBytes(*std::move(bytes), options);
+  Result<Executable> executable = FromBytes(*bytes, options);
   if (!executable) return Forward(executable, path);
   return executable;
 }
 
-Result<Executable> Executable::FromBytes(SharedBytes bytes, const OpenOptions& options) {
-  Result<Module> module = ReadModule(std::move(bytes), options);
+Result<Executable> Executable::FromBytes(const SharedBytes& bytes, const OpenOptions& options) {
+  Result<Module> module = ReadModule(bytes, options);
   if (!module) return Forward(module);
   if (Status verified = VerifyModule(*module, options.limits); !verified) return Forward(verified);
   return Executable(std::make_shared<const Module>(*std::move(module)));

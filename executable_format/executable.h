@@ -32,7 +32,7 @@ class REWIRE_API Executable {
   // Errors: kNotFound, kIo, kInvalidFile, kUnsupported, kVerificationFailed.
   static Result<Executable> Open(const std::string& path, const OpenOptions& options = {});
   // The same from memory; `bytes.owner` is kept as long as a constant's bytes are in use.
-  static Result<Executable> FromBytes(SharedBytes bytes, const OpenOptions& options = {});
+  static Result<Executable> FromBytes(const SharedBytes& bytes, const OpenOptions& options = {});
   // Verifies a module made in this process.
   static Result<Executable> FromModule(Module module, const FormatLimits& limits = {});
 

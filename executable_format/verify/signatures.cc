@@ -20,9 +20,9 @@ Status CheckTensorType(const std::string& what, const Module& module, const Type
   }
   if (Status status = CheckLimit("rank of " + what, rank, limits.rank); !status) return status;
   for (Dim dim : node.dims) {
-    // Wider than SymbolOf, which keeps the low 32 bits.
-    const std::int64_t symbol = SymbolDim(0) - dim;
-    if (IsSymbol(dim) && symbol >= static_cast<std::int64_t>(module.symbols.size())) {
+    if (!IsSymbol(dim)) continue;
+    const std::int64_t symbol = SymbolDim(0) - dim;  // wider than SymbolOf, which keeps the low 32 bits
+    if (symbol >= static_cast<std::int64_t>(module.symbols.size())) {
       return Violation(fmt::format("{} names symbol {}, there are {}", what, symbol, module.symbols.size()));
     }
   }
