@@ -68,11 +68,14 @@ template <typename T>
 using Result = tl::expected<T, Error>;
 using Status = Result<void>;
 
-// What a function returns to fail: converts to Status and to any Result.
-inline tl::unexpected<Error> Fail(StatusCode code, std::string message) {
+// What a function returns to fail: converts to Status and to any Result. Cold, so that the branch that leads
+// here, with the words of its message, is laid out for size and away from the code that runs.
+[[gnu::cold]] inline tl::unexpected<Error> Fail(StatusCode code, std::string message) {
   return tl::unexpected<Error>(Error(code, std::move(message)));
 }
-inline tl::unexpected<Error> Fail(Error error) { return tl::unexpected<Error>(std::move(error)); }
+[[gnu::cold]] inline tl::unexpected<Error> Fail(Error error) {
+  return tl::unexpected<Error>(std::move(error));
+}
 
 // Passes a failed Status or Result on as the caller's own, optionally with context in front.
 template <typename T>

@@ -50,7 +50,7 @@ class Interpreter {
   bool CallKernel();
   bool CallKernelSlowly();
   bool FinishKernel(const RewireFFIAny& returned);
-  bool FailKernel(Word index);
+  [[gnu::cold]] bool FailKernel(Word index);
   bool TakeReturned(RewireFFIAny returned, RewireFFIAny* out);
   bool TakeReturnedObject(const RewireFFIAny& returned, RewireFFIAny* out);
   bool AppendArgument(const RewireFFIAny& value, bool objects);
@@ -101,9 +101,9 @@ class Interpreter {
   bool CheckInterrupts();
 
   // Failures: record an error about the instruction at pc_ and give false.
-  bool Fail(StatusCode code, const std::string& what);
-  bool FailMemory(std::uint64_t bytes);
-  bool FailKind(Word index, const char* expected);
+  [[gnu::cold]] bool Fail(StatusCode code, const std::string& what);
+  [[gnu::cold]] bool FailMemory(std::uint64_t bytes);
+  [[gnu::cold]] bool FailKind(Word index, const char* expected);
   void Observe();
 
   VirtualMachine::Impl& vm_;
