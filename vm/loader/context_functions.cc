@@ -3,15 +3,15 @@
 
 #include <string_view>
 
-#include "vm/loader/ffi_library.h"
+#include "vm/loader/classic_call.h"
 #include "vm/loader/tvm_backend.h"
+#include "vm/packed_function.h"
 
 namespace rewire {
 namespace {
 
-// `context` is the value of the library's __tvm_ffi__library_ctx. The function found stays the library's.
 int LookUpFromImports(void* context, const char* name, void** function) {
-  *function = static_cast<const FfiLibrary*>(context)->LookUp(name);
+  *function = static_cast<const LibraryContext*>(context)->LookUp(name);
   if (*function != nullptr) return 0;
   SetKernelError("RuntimeError", ("the library calls the function '" + std::string(name) +
                                   "', which is neither in it nor in the function registry")
@@ -34,6 +34,8 @@ void* ContextFunction(const char* name) {
       {"TVMBackendParallelBarrier", reinterpret_cast<void*>(&TvmBackendParallelBarrier)},
       {"TVMFFIEnvModLookupFromImports", reinterpret_cast<void*>(&LookUpFromImports)},
       {"TVMBackendGetFuncFromEnv", reinterpret_cast<void*>(&LookUpFromImports)},  // its name up to TVM 0.25
+      {"TVMFuncCall", reinterpret_cast<void*>(&ClassicFuncCall)},
+      {"TVMAPISetLastError", reinterpret_cast<void*>(&ClassicSetLastError)},
   };
   for (const Entry& entry : entries) {
     if (entry.name == name) return entry.function;

@@ -173,13 +173,15 @@ Status ElfFile::ReadSymbols(const Dynamic& dynamic) {
     if (name.empty()) continue;
     if (symbol.st_shndx != SHN_UNDEF) {
       defined_.push_back(name);
+      if (ELF64_ST_TYPE(symbol.st_info) == STT_FUNC) functions_.push_back(name);
     } else if (ELF64_ST_BIND(symbol.st_info) != STB_WEAK) {
       undefined_.push_back(name);
     }
   }
-  std::sort(defined_.begin(), defined_.end());
-  defined_.erase(std::unique(defined_.begin(), defined_.end()), defined_.end());  // a name may have versions
-  std::sort(undefined_.begin(), undefined_.end());
+  for (std::vector<std::string_view>* names : {&defined_, &functions_, &undefined_}) {
+    std::sort(names->begin(), names->end());
+    names->erase(std::unique(names->begin(), names->end()), names->end());  // a name may have versions
+  }
   return {};
 }
 

@@ -23,6 +23,7 @@ class ElfFile {
   const std::vector<std::string>& needed() const { return needed_; }  // libraries, as named in the file
   // Global symbols, sorted; of the undefined ones those that must be found. Views into the file.
   const std::vector<std::string_view>& defined() const { return defined_; }
+  const std::vector<std::string_view>& functions() const { return functions_; }  // of the defined ones
   const std::vector<std::string_view>& undefined() const { return undefined_; }
 
   bool Defines(std::string_view name) const;
@@ -60,6 +61,7 @@ class ElfFile {
   std::string soname_;
   std::vector<std::string> needed_;
   std::vector<std::string_view> defined_;
+  std::vector<std::string_view> functions_;
   std::vector<std::string_view> undefined_;
 };
 

@@ -115,7 +115,7 @@ FfiLibrary::FfiLibrary(std::string path, void* handle)
 FfiLibrary::~FfiLibrary() {
   for (const auto& [name, object] : looked_up_) ReleaseObject(object);
   // The file may stay loaded through a handle of somebody else's.
-  if (context_ != nullptr && *context_ == this) *context_ = nullptr;
+  if (context_ != nullptr && *context_ == static_cast<LibraryContext*>(this)) *context_ = nullptr;
   dlclose(handle_);
 }
 
@@ -134,7 +134,7 @@ Status FfiLibrary::Initialise(const ElfFile& elf) {
     *static_cast<void**>(dlsym(handle_, ("__" + function).c_str())) = value;
   }
   context_ = static_cast<void**>(dlsym(handle_, "__tvm_ffi__library_ctx"));
-  if (context_ != nullptr) *context_ = this;
+  if (context_ != nullptr) *context_ = static_cast<LibraryContext*>(this);
 
   if (const void* table = dlsym(handle_, "__rewire_kernel_table"); table != nullptr) {
     const auto& kernels = *static_cast<const RewireKernelTable*>(table);
@@ -200,7 +200,7 @@ std::string FfiLibrary::CallForText(const std::string& symbol) const {
   return text;
 }
 
-RewireFFIObject* FfiLibrary::LookUp(const std::string& name) const {
+void* FfiLibrary::LookUp(const std::string& name) const {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (const auto known = looked_up_.find(name); known != looked_up_.end()) return known->second;
   RewireFFIObject* object = nullptr;

@@ -9,13 +9,16 @@
 #include <string>
 #include <vector>
 
+#include "vm/loader/context_functions.h"
 #include "vm/loader/elf_file.h"
 #include "vm/loader/kernel_set.h"
 #include "vm/loader/kernel_table.h"
 
 namespace rewire {
 
-class FfiLibrary : public KernelSource, public std::enable_shared_from_this<FfiLibrary> {
+class FfiLibrary : public KernelSource,
+                   public LibraryContext,
+                   public std::enable_shared_from_this<FfiLibrary> {
  public:
   // Loads `path`, whose symbols are in `elf`, and fills in the variables through which it calls back.
   // kUnsupported when it needs something that is not provided, kIo with dlerror's text.
@@ -27,9 +30,8 @@ class FfiLibrary : public KernelSource, public std::enable_shared_from_this<FfiL
   std::string Description() const override;
   Notes Describe(const std::string& name) const override;
 
-  // A function object for code of this library that looks `name` up: its own function or, failing that, one
-  // of the runtime's registry. Owned by the library; null when there is none. Thread-safe.
-  RewireFFIObject* LookUp(const std::string& name) const;
+  // A function object: the library's own function or, failing that, one of the runtime's registry.
+  void* LookUp(const std::string& name) const override;
 
  private:
   FfiLibrary(std::string path, void* handle);

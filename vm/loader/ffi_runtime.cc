@@ -25,7 +25,8 @@ std::string ToString(const RewireFFIByteArray& bytes) {
   return bytes.data != nullptr ? std::string(bytes.data, bytes.size) : std::string();
 }
 
-// Global: libraries name the runtime's functions without naming a library to find them in.
+// Global: libraries name the runtime's functions without naming a library to find them in. Behind a real
+// runtime it still provides what that one has not: what TVM's libtvm_runtime.so used to.
 Status LoadShim() {
   std::string tried;
   for (const std::string& directory : ModuleDirectories()) {
@@ -54,10 +55,9 @@ Status EnsureFfiRuntime() {
   static bool loaded = false;
   const std::lock_guard<std::mutex> lock(mutex);
   if (loaded) return {};
-  // A real one that is already there becomes visible to libraries that do not name it.
-  if (dlopen(kSoname, RTLD_LAZY | RTLD_GLOBAL | RTLD_NOLOAD) == nullptr) {
-    if (Status status = LoadShim(); !status) return status;
-  }
+  // A real one that is already there comes first, and becomes visible to libraries that do not name it.
+  const bool has_real = dlopen(kSoname, RTLD_LAZY | RTLD_GLOBAL | RTLD_NOLOAD) != nullptr;
+  if (Status status = LoadShim(); !status && !has_real) return status;
   loaded = true;
   return {};
 }

@@ -8,9 +8,10 @@ LibraryAbi FindAbi(const ElfFile& library) {
   if (library.Defines("__tvm_ffi_library_ctx")) return LibraryAbi::kTvmFfi021;
   if (library.Defines("__rewire_kernel_table") || library.DefinesPrefix("__tvm_ffi_"))
     return LibraryAbi::kTvmFfi;
-  if (library.Defines("__tvm_module_ctx") || library.Defines("__tvm_main__") ||
-      library.Defines("__tvm_dev_mblob")) {
-    return LibraryAbi::kTvmClassic;
+  // Compiled code has a context variable only for what it calls; every function can fail.
+  for (const char* name :
+       {"__TVMAPISetLastError", "__TVMFuncCall", "__tvm_module_ctx", "__tvm_main__", "__tvm_dev_mblob"}) {
+    if (library.Defines(name)) return LibraryAbi::kTvmClassic;
   }
   return LibraryAbi::kNone;
 }

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/mapped_file.h"
+#include "vm/loader/classic_library.h"
 #include "vm/loader/elf_file.h"
 #include "vm/loader/ffi_library.h"
 #include "vm/loader/ffi_runtime.h"
@@ -85,13 +86,14 @@ Result<Source> LoadByAbi(const std::string& path) {
                   "it speaks the tvm-ffi ABI of TVM 0.21 (it has __tvm_ffi_library_ctx), whose type numbers "
                   "differ from all later ones; build it with TVM 0.22 or later");
     case LibraryAbi::kTvmClassic:
-      return Fail(StatusCode::kUnsupported,
-                  "it speaks the classic TVM ABI (TVM 0.20 or earlier), which this version does not load");
+      return ClassicLibrary::Load(path, *elf);
     case LibraryAbi::kNone:
       break;
   }
-  return Fail(StatusCode::kUnsupported,
-              "it exports no kernels: neither __rewire_kernel_table nor a function __tvm_ffi_<name>");
+  return Fail(
+      StatusCode::kUnsupported,
+      "it exports no kernels: neither __rewire_kernel_table, nor a function __tvm_ffi_<name>, nor what "
+      "libraries compiled by TVM have");
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "tests/vm/loader/bytes_builder.h"
 #include "tests/vm/loader/run_kernel.h"
 
 namespace rewire {
@@ -12,40 +13,19 @@ namespace {
 
 using test::MessageOf;
 
-// Puts a library_bin together; the size in front is filled in last.
-class Bin {
- public:
-  Bin& U64(std::uint64_t value) {
-    for (int i = 0; i < 8; ++i) bytes_.push_back(static_cast<std::byte>(value >> (8 * i)));
-    return *this;
-  }
-  Bin& Text(const std::string& text) {
-    U64(text.size());
-    for (char c : text) bytes_.push_back(static_cast<std::byte>(c));
-    return *this;
-  }
-  // Two modules: the root and one that it imports.
-  static Bin Example() {
-    Bin bin;
-    bin.U64(3).U64(0).U64(1).U64(1).U64(1).U64(1).Text("_lib").Text("cuda").Text("code");
-    return bin;
-  }
-  std::vector<std::byte> Bytes() const {
-    Bin size;
-    size.U64(bytes_.size());
-    std::vector<std::byte> all = size.bytes_;
-    all.insert(all.end(), bytes_.begin(), bytes_.end());
-    return all;
-  }
+using Bin = test::BytesBuilder;
 
- private:
-  std::vector<std::byte> bytes_;
-};
+// Two modules: the root and one that it imports.
+std::vector<std::byte> Example() {
+  Bin bin;
+  bin.U64(3).U64(0).U64(1).U64(1).U64(1).U64(1).Text("_lib").Text("cuda").Text("code");
+  return bin.Sized();
+}
 
-std::string ErrorOf(const Bin& bin) { return MessageOf(ParseLibraryBin(bin.Bytes())); }
+std::string ErrorOf(const Bin& bin) { return MessageOf(ParseLibraryBin(bin.Sized())); }
 
 TEST_CASE("modules of a library_bin are read with their kinds and content") {
-  const std::vector<std::byte> bytes = Bin::Example().Bytes();
+  const std::vector<std::byte> bytes = Example();
   const auto modules = ParseLibraryBin(bytes);
   REQUIRE(modules);
   REQUIRE(modules->size() == 2);
@@ -57,7 +37,7 @@ TEST_CASE("modules of a library_bin are read with their kinds and content") {
 }
 
 TEST_CASE("a library_bin cut at any byte is refused") {
-  std::vector<std::byte> bytes = Bin::Example().Bytes();
+  std::vector<std::byte> bytes = Example();
   while (!bytes.empty()) {
     bytes.pop_back();
     CHECK_FALSE(ParseLibraryBin(bytes));

@@ -123,4 +123,17 @@ REWIRE_FFI_API int TVMBackendParallelBarrier(int task_id, void* group) {
   return Backend<int (*)(int, void*)>("TVMBackendParallelBarrier")(task_id, group);
 }
 
+// The classic ABI's, for libraries that TVM's C source target made: they name them instead of having a
+// variable.
+REWIRE_FFI_API void TVMAPISetLastError(const char* message) {
+  if (Host() != nullptr) Backend<void (*)(const char*)>("TVMAPISetLastError")(message);
+}
+
+REWIRE_FFI_API int TVMFuncCall(void* function, void* args, int* codes, int num_args, void* result,
+                               int* result_code) {
+  if (Host() == nullptr) return NotInVm("TVMFuncCall");
+  using Call = int (*)(void*, void*, int*, int, void*, int*);
+  return Backend<Call>("TVMFuncCall")(function, args, codes, num_args, result, result_code);
+}
+
 }  // namespace rewire::ffi_shim

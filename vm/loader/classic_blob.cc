@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+//   u64 bytes that follow | u64 entries | per entry: str key, payload        (str, vec: u64 count, elements)
+// Payloads: "_lib" none; "_import_tree" two vec<u64>; "VMExecutable" str; "GraphExecutorFactory" (in old
+// versions "GraphRuntimeFactory") str graph, u64 n, vec<str> names, n tensors, str name. Those of other kinds
+// have no length.
+#include "vm/loader/classic_blob.h"
+
+#include <string>
+#include <string_view>
+
+#include "base/byte_reader.h"
+
+namespace rewire {
+namespace {
+
+tl::unexpected<Error> Damaged(const std::string& what) {
+  return Fail(StatusCode::kInvalidFile, "damaged __tvm_dev_mblob: " + what);
+}
+
+void SkipString(ByteReader* reader) { reader->ReadBytes(reader->Read<std::uint64_t>()); }
+
+void SkipIndices(ByteReader* reader) {
+  reader->ReadBytes(reader->ReadCount<std::uint64_t>(sizeof(std::uint64_t)) * sizeof(std::uint64_t));
+}
+
+// u64 magic, u64 reserved, i32 device type, i32 device id, i32 rank, 4 bytes element type, i64 dimensions,
+// i64 bytes of data, data.
+void SkipTensor(ByteReader* reader) {
+  reader->ReadBytes(24);
+  const auto rank = reader->Read<std::int32_t>();
+  reader->ReadBytes(4);
+  reader->ReadBytes(rank < 0 ? ~std::uint64_t{0} : std::uint64_t{8} * static_cast<std::uint64_t>(rank));
+  reader->ReadBytes(reader->Read<std::uint64_t>());
+}
+
+void SkipGraph(ByteReader* reader) {
+  SkipString(reader);
+  const auto tensors = reader->Read<std::uint64_t>();
+  for (std::uint64_t names = reader->ReadCount<std::uint64_t>(sizeof(std::uint64_t)); names > 0; --names) {
+    SkipString(reader);
+  }
+  for (std::uint64_t i = 0; i < tensors && reader->ok(); ++i) SkipTensor(reader);
+  SkipString(reader);
+}
+
+}  // namespace
+
+Status CheckClassicBlob(Span<const std::byte> bytes) {
+  ByteReader outer(bytes);
+  const auto size = outer.Read<std::uint64_t>();
+  ByteReader reader(outer.ReadBytes(size));
+  if (!outer.ok()) {
+    return Damaged("it says " + std::to_string(size) + " bytes, its symbol has " +
+                   std::to_string(bytes.size()));
+  }
+  for (auto entries = reader.Read<std::uint64_t>(); entries > 0 && reader.ok(); --entries) {
+    const std::string_view kind = reader.ReadString(reader.Read<std::uint64_t>());
+    if (!reader.ok()) break;
+    if (kind == "_lib") continue;
+    if (kind == "_import_tree") {
+      SkipIndices(&reader);
+      SkipIndices(&reader);
+    } else if (kind == "VMExecutable") {
+      SkipString(&reader);
+    } else if (kind == "GraphExecutorFactory" || kind == "GraphRuntimeFactory") {
+      SkipGraph(&reader);
+    } else {
+      return Fail(
+          StatusCode::kUnsupported,
+          "it carries a module of the kind '" + std::string(kind) +
+              "', for which there is no loader; export it for the CPU, without external code generators");
+    }
+  }
+  if (!reader.ok()) return Damaged("an entry ends outside it");
+  return {};
+}
+
+}  // namespace rewire

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vm/loader/classic_call.h"
+
+#include <memory>
+#include <string>
+
+#include "base/dtype.h"
+#include "vm/kernel/packed.h"
+#include "vm/loader/classic_library.h"
+#include "vm/packed_function.h"
+
+namespace rewire {
+namespace {
+
+constexpr std::int32_t kArgsOnStack = 32;
+
+// The arguments of a call in classic form.
+struct ClassicArgs {
+  ClassicValue values[kArgsOnStack];
+  int codes[kArgsOnStack];
+  DLTensor tensors[kArgsOnStack];
+};
+
+bool IsContiguous(const DLTensor& tensor) {
+  std::int64_t expected = 1;
+  for (std::int32_t i = tensor.ndim; i-- > 0;) {
+    if (tensor.shape[i] != 1 && tensor.strides[i] != expected) return false;
+    expected *= tensor.shape[i];
+  }
+  return true;
+}
+
+// Compiled code compares given strides with the shape's one by one, also where a dimension of 1 or 0 makes
+// them meaningless.
+DLTensor ClassicTensor(const DLTensor& tensor) {
+  DLTensor classic = tensor;
+  if (classic.dtype == kBool8) classic.dtype = kClassicBoolElement;
+  if (classic.strides != nullptr && IsContiguous(classic)) classic.strides = nullptr;
+  return classic;
+}
+
+// False when the classic ABI has no such argument. `tensor` has room for one.
+bool Convert(const RewireFFIAny& arg, ClassicValue* value, int* code, DLTensor* tensor) {
+  if (const DLTensor* given = RewireTensorOf(&arg); given != nullptr) {
+    *tensor = ClassicTensor(*given);
+    value->v_handle = tensor;
+    *code = kClassicDLTensor;
+    return true;
+  }
+  value->v_int64 = arg.v_int64;  // the bits of most others
+  switch (arg.type_index) {
+    case kRewireFFINone:
+      value->v_handle = nullptr;
+      *code = kClassicNull;
+      return true;
+    case kRewireFFIInt:
+    case kRewireFFIBool:
+      *code = kClassicInt;
+      return true;
+    case kRewireFFIFloat:
+      *code = kClassicFloat;
+      return true;
+    case kRewireFFIOpaquePtr:
+      *code = kClassicOpaqueHandle;
+      return true;
+    case kRewireFFIDataType:
+      *code = kClassicDataType;
+      return true;
+    case kRewireFFIDevice:
+      *code = kClassicDevice;
+      return true;
+    case kRewireFFIRawStr:
+      *code = kClassicStr;
+      return true;
+    default:
+      return false;
+  }
+}
+
+int Fail(const std::string& message) {
+  SetKernelError("TypeError", message.c_str());
+  return -1;
+}
+
+int TakeResult(const ClassicValue& value, int code, RewireFFIAny* result) {
+  switch (code) {
+    case kClassicNull:
+      return 0;
+    case kClassicInt:
+      result->type_index = kRewireFFIInt;
+      break;
+    case kClassicBool:
+      result->type_index = kRewireFFIBool;
+      break;
+    case kClassicFloat:
+      result->type_index = kRewireFFIFloat;
+      break;
+    default:
+      return Fail("it returned a value of the classic type code " + std::to_string(code) +
+                  "; functions that TVM compiled return a number or nothing");
+  }
+  result->v_int64 = value.v_int64;
+  return 0;
+}
+
+int Call(const ClassicLibrary::Entry& entry, const RewireFFIAny* args, std::int32_t num_args,
+         ClassicValue* values, int* codes, DLTensor* tensors, RewireFFIAny* result) {
+  for (std::int32_t i = 0; i < num_args; ++i) {
+    if (!Convert(args[i], &values[i], &codes[i], &tensors[i])) {
+      return Fail("argument " + std::to_string(i) + ": a function of the classic TVM ABI takes no " +
+                  kernel::TypeIndexName(args[i].type_index));
+    }
+  }
+  ClassicValue returned{};
+  int code = kClassicNull;
+  if (entry.function(values, codes, num_args, &returned, &code, nullptr) != 0) return -1;
+  return TakeResult(returned, code, result);
+}
+
+}  // namespace
+
+int CallClassic(void* handle, const RewireFFIAny* args, std::int32_t num_args, RewireFFIAny* result) {
+  const auto& entry = *static_cast<const ClassicLibrary::Entry*>(handle);
+  if (__builtin_expect(num_args > kArgsOnStack, 0)) {
+    const auto count = static_cast<std::size_t>(num_args);
+    const auto values = std::make_unique<ClassicValue[]>(count);
+    const auto codes = std::make_unique<int[]>(count);
+    const auto tensors = std::make_unique<DLTensor[]>(count);
+    return Call(entry, args, num_args, values.get(), codes.get(), tensors.get(), result);
+  }
+  ClassicArgs room;
+  return Call(entry, args, num_args, room.values, room.codes, room.tensors, result);
+}
+
+int ClassicFuncCall(void* function, ClassicValue* args, int* codes, int num_args, ClassicValue* result,
+                    int* result_code) {
+  *result_code = kClassicNull;
+  return static_cast<const ClassicLibrary::Entry*>(function)->function(args, codes, num_args, result,
+                                                                       result_code, nullptr);
+}
+
+void ClassicSetLastError(const char* message) { SetKernelError("", message); }
+
+}  // namespace rewire

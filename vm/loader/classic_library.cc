@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vm/loader/classic_library.h"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <cstring>
+#include <string_view>
+#include <utility>
+
+#include "vm/loader/classic_blob.h"
+#include "vm/loader/classic_call.h"
+#include "vm/loader/ffi_runtime.h"
+
+namespace rewire {
+namespace {
+
+constexpr char kMain[] = "__tvm_main__";
+
+// TVM's functions, and conversions of float16 that TVM up to 0.13 has its runtime provide.
+bool IsRuntimeFunction(std::string_view name) {
+  return name.substr(0, 3) == "TVM" || name == "__gnu_h2f_ieee" || name == "__gnu_f2h_ieee";
+}
+
+Status CheckBlob(const ElfFile& elf) {
+  if (!elf.Defines("__tvm_dev_mblob")) return {};
+  const Result<Span<const std::byte>> bytes = elf.SymbolBytes("__tvm_dev_mblob");
+  if (!bytes) return Forward(bytes);
+  return CheckClassicBlob(*bytes);
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const KernelSource>> ClassicLibrary::Load(const std::string& path,
+                                                                 const ElfFile& elf) {
+  if (Status status = CheckBlob(elf); !status) return Forward(status);
+  if (std::any_of(elf.undefined().begin(), elf.undefined().end(), &IsRuntimeFunction)) {
+    if (Status status = EnsureFfiRuntime(); !status) return Forward(status);
+  }
+  // Now: a function that is missing when it is first called would end the process.
+  void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (handle == nullptr) return Fail(StatusCode::kIo, dlerror());
+  const std::shared_ptr<ClassicLibrary> library(new ClassicLibrary(path, handle));
+  if (Status status = library->Initialise(elf); !status) return Forward(status);
+  return library;
+}
+
+ClassicLibrary::~ClassicLibrary() {
+  // The file may stay loaded through a handle of somebody else's.
+  if (context_ != nullptr && *context_ == static_cast<LibraryContext*>(this)) *context_ = nullptr;
+  dlclose(handle_);
+}
+
+Status ClassicLibrary::Initialise(const ElfFile& elf) {
+  for (const std::string& name : elf.NamesAfter("__TVM")) {
+    const std::string function = "TVM" + name;
+    void* value = ContextFunction(function.c_str());
+    if (value == nullptr) {
+      return Fail(StatusCode::kUnsupported,
+                  "it calls back the function " + function + ", which is not provided");
+    }
+    *static_cast<void**>(dlsym(handle_, ("__" + function).c_str())) = value;
+  }
+  context_ = static_cast<void**>(dlsym(handle_, "__tvm_module_ctx"));
+  if (context_ != nullptr) *context_ = static_cast<LibraryContext*>(this);
+  if (const auto* name = static_cast<const char*>(dlsym(handle_, kMain)); name != nullptr) main_ = name;
+  for (std::string_view name : elf.functions()) {
+    if (name.front() == '_') continue;  // the compiler's and the linker's
+    Entry entry{std::string(name), nullptr};
+    entry.function = reinterpret_cast<ClassicFunction>(dlsym(handle_, entry.name.c_str()));
+    if (entry.function != nullptr) entries_.push_back(std::move(entry));
+  }
+  return {};
+}
+
+const ClassicLibrary::Entry* ClassicLibrary::FindEntry(const std::string& name) const {
+  const std::string& symbol = name == kMain ? main_ : name;
+  const auto entry =
+      std::lower_bound(entries_.begin(), entries_.end(), symbol,
+                       [](const Entry& e, const std::string& wanted) { return e.name < wanted; });
+  return entry != entries_.end() && entry->name == symbol ? &*entry : nullptr;
+}
+
+KernelSource::Found ClassicLibrary::Find(const std::string& name) const {
+  const Entry* entry = FindEntry(name);
+  if (entry == nullptr) return {};
+  Found found;
+  found.function.call = &CallClassic;
+  found.function.handle = const_cast<Entry*>(entry);  // the ABI has no handle to const
+  found.function.owner = shared_from_this();
+  return found;
+}
+
+std::vector<std::string> ClassicLibrary::Names() const {
+  std::vector<std::string> names;
+  names.reserve(entries_.size());
+  for (const Entry& entry : entries_) names.push_back(entry.name);
+  return names;
+}
+
+std::string ClassicLibrary::Description() const {
+  return path_.substr(path_.rfind('/') + 1) + " (classic TVM ABI)";
+}
+
+void* ClassicLibrary::LookUp(const std::string& name) const { return const_cast<Entry*>(FindEntry(name)); }
+
+}  // namespace rewire
