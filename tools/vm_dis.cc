@@ -38,7 +38,8 @@ rewire::Result<int> Run(const Options& options) {
   if (!module) return Forward(module, options.input);
 
   const std::filesystem::path output(options.output);
-  const std::filesystem::path data_path = std::filesystem::path(output).replace_extension(".data.safetensors");
+  const std::filesystem::path data_path =
+      std::filesystem::path(output).replace_extension(".data.safetensors");
   rewire::DisassembleOptions how;
   how.leave_data_out = options.brief;
   if (!options.output.empty()) how.data_file = data_path.filename().string();

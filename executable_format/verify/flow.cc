@@ -46,7 +46,7 @@ class FlowAnalysis {
       const std::uint32_t leader = queue_.top();
       queue_.pop();
       queued_[leader] = false;
-      std::memcpy(registers_.data(), states_[leader].get(), width_);
+      std::copy_n(states_[leader].get(), width_, registers_.data());
       WalkFrom(leader);
       if (error_) return tl::unexpected<Error>(*error_);
       if (work_ > *steps) {

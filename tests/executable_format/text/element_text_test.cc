@@ -24,7 +24,7 @@ std::string Parsed(DLDataType dtype, const std::string& text) {
 
 // Checks that a bit pattern comes back from its text, and gives the text.
 std::string CheckRoundTrip(DLDataType dtype, std::uint64_t bits) {
-  const std::string text = ElementText(dtype, reinterpret_cast<const std::byte*>(&bits));
+  std::string text = ElementText(dtype, reinterpret_cast<const std::byte*>(&bits));
   std::uint64_t again = 0;
   const Status status = ParseElement(dtype, text, reinterpret_cast<std::byte*>(&again));
   if (!status || again != bits) {

@@ -1,5 +1,6 @@
 .const pair: f32[2] = {1, 2}
 .const same: f32[2] = {1, 2}
+.const packed: f32[1000] codec=zstd = fill 2.5
 .const plain: f32[1000] = fill 2.5
 .const scalar: bool[] = true
 .const empty: i32[0, 3] = {}
@@ -17,7 +18,7 @@
   %storage = alloc_storage %bytes, alignment=64, f32, cpu
   %made = alloc_tensor %storage, _, f32[2]
   invoke_packed add_one(%pair, %made), outputs=1
-  %also = load_const plain
+  %also = load_const packed
   %tuple = alloc_adt tag=0 (%made, %also)
   ret %tuple
 .end
@@ -25,6 +26,13 @@
 .func test_data() -> value
   %x = load_const pair
   %y = load_const same
+  invoke_packed expect_equal(%x, %y), outputs=0
+  ret %x
+.end
+
+.func test_compressed() -> value
+  %x = load_const packed
+  %y = load_const plain
   invoke_packed expect_equal(%x, %y), outputs=0
   ret %x
 .end
