@@ -135,7 +135,7 @@ bool Interpreter::Fail(StatusCode code, const std::string& what) {
 bool Interpreter::FailMemory(std::uint64_t bytes) {
   const std::uint64_t used = vm_.account->used();
   const std::uint64_t limit = vm_.account->limit();
-  if (bytes > limit || used > limit - bytes) {
+  if (bytes > limit || vm_.account->over_limit()) {
     return Fail(StatusCode::kMemoryLimit, std::to_string(bytes) + " bytes more asked for, " +
                                               std::to_string(used) + " of the limit of " +
                                               std::to_string(limit) +

@@ -194,6 +194,11 @@ bool Interpreter::FailKernel(Word index) {
   const KernelError error =
       function.take_error != nullptr ? function.take_error(function.error_context) : TakeKernelError();
   std::string what = error.kind.empty() ? error.message : error.kind + ": " + error.message;
+  // A kernel that stopped because it asked whether to go on: the reason is the host's.
+  if (!CheckInterrupts()) {
+    if (!what.empty()) status_.error().AddContext(what);
+    return false;
+  }
   if (error.message.empty()) what += "the kernel failed and set no error message";
   return Fail(StatusCode::kKernelFailed, what);
 }

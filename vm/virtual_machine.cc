@@ -40,8 +40,12 @@ std::string InputText(const Function& function, std::uint32_t index) {
          function.inputs[index].name + ")";
 }
 
-tl::unexpected<Error> NoMemoryFor(const char* what) {
-  return Fail(StatusCode::kMemoryLimit, std::string("no memory for ") + what + " within the VM's byte limit");
+tl::unexpected<Error> NoMemoryFor(const MemoryAccount& account, const char* what) {
+  if (account.over_limit()) {
+    return Fail(StatusCode::kMemoryLimit,
+                std::string("no memory for ") + what + " within the VM's byte limit");
+  }
+  return Fail(StatusCode::kOutOfMemory, std::string("the allocator has no memory for ") + what);
 }
 
 }  // namespace
@@ -172,7 +176,7 @@ Status VirtualMachine::Impl::SetInput(InputHandle handle, const TensorView& view
                                                   " has a wrong element type, rank or dimension");
   }
   RewireFFIAny* set = InputsOf(handle.function);
-  if (set == nullptr) return NoMemoryFor("inputs");
+  if (set == nullptr) return NoMemoryFor(*account, "inputs");
   const auto address = reinterpret_cast<std::uintptr_t>(view.data());
   const std::uint64_t element = ElementBytes({dl.dtype.code, dl.dtype.bits, 1});
   const bool copy = mode == InputMode::kCopy || !view.IsContiguous() || address % element != 0;
@@ -185,7 +189,7 @@ Status VirtualMachine::Impl::SetInput(InputHandle handle, const TensorView& view
   RewireFFIAny& slot = set[handle.index];
   if (copy) {
     object = NewHeapTensor(heap, rep.devices[kHostDevice], dl.dtype, view.shape());
-    if (object == nullptr) return NoMemoryFor("a copied input");
+    if (object == nullptr) return NoMemoryFor(*account, "a copied input");
     CopyElements(dl, object->tensor.data);
     object->flags |= TensorObject::kReadOnly;
   } else {
@@ -196,7 +200,7 @@ Status VirtualMachine::Impl::SetInput(InputHandle handle, const TensorView& view
                           object->capacity >= static_cast<std::uint32_t>(dl.ndim);
     if (!reusable) {
       object = heap.NewTensor(static_cast<std::uint32_t>(dl.ndim));
-      if (object == nullptr) return NoMemoryFor("inputs");
+      if (object == nullptr) return NoMemoryFor(*account, "inputs");
       object->storage = nullptr;
     }
     object->flags = TensorObject::kReadOnly;
@@ -221,7 +225,7 @@ Status VirtualMachine::TrySetInput(const InputRef& input, const Value& value) {
 
 Status VirtualMachine::Impl::SetInput(InputHandle handle, const Value& value) {
   RewireFFIAny* set = InputsOf(handle.function);
-  if (set == nullptr) return NoMemoryFor("inputs");
+  if (set == nullptr) return NoMemoryFor(*account, "inputs");
   RewireFFIAny taken{};
   if (Status ok = TakeInput(handle, value, &taken); !ok) return ok;
   heap.Unpin(set[handle.index]);
@@ -246,7 +250,7 @@ Status VirtualMachine::Impl::TakeInput(InputHandle handle, const Value& value, R
     }
     TensorObject* copy = NewHeapTensor(heap, rep.devices[kHostDevice], dl.dtype,
                                        {dl.shape, static_cast<std::size_t>(dl.ndim)});
-    if (copy == nullptr) return NoMemoryFor("a copied input");
+    if (copy == nullptr) return NoMemoryFor(*account, "a copied input");
     CopyElements(dl, copy->tensor.data);
     copy->flags |= TensorObject::kReadOnly;
     *taken = MakeAny(kTensorKind, copy);
@@ -304,7 +308,7 @@ Status VirtualMachine::TryInvoke(std::uint32_t function) {
   }
   const RewireFFIAny* inputs = impl_->InputsOf(function);
   const std::uint32_t count = impl_->rep.functions[function].input_count;
-  if (inputs == nullptr && count > 0) return NoMemoryFor("inputs");
+  if (inputs == nullptr && count > 0) return NoMemoryFor(*impl_->account, "inputs");
   for (std::uint32_t i = 0; i < count; ++i) {
     if (__builtin_expect(inputs[i].type_index == kRewireFFINone, 0)) {
       return Fail(StatusCode::kInvalidArgument, InputText(impl_->rep.module().functions[function], i) +
@@ -316,7 +320,7 @@ Status VirtualMachine::TryInvoke(std::uint32_t function) {
 
 Status VirtualMachine::Impl::Run(std::uint32_t function, const RewireFFIAny* run_inputs) {
   RewireFFIAny value{};
-  if (!args.Resize(rep.max_args)) return NoMemoryFor("kernel arguments");
+  if (!args.Resize(rep.max_args)) return NoMemoryFor(*account, "kernel arguments");
   const bool bound = !outputs.empty() && outputs[function].bound > 0;
   if (bound) {
     if (Status ok = PrepareOutputs(function, run_inputs); !ok) return ok;

@@ -38,6 +38,13 @@ Tensor TensorOf(const std::vector<T>& elements) {
 
 }  // namespace
 
+PackedFunction Packed(RewirePackedFunction call, void* handle) {
+  PackedFunction function;
+  function.call = call;
+  function.handle = handle;
+  return function;
+}
+
 Tensor Floats(const std::vector<float>& elements) { return TensorOf(elements); }
 Tensor Ints(const std::vector<std::int64_t>& elements) { return TensorOf(elements); }
 
@@ -63,7 +70,8 @@ Allocator TestAllocator::allocator() {
     auto* self = static_cast<TestAllocator*>(context);
     ++self->calls_;
     if (self->countdown_ > 0 && --self->countdown_ == 0) {
-      self->countdown_ = -1;
+      if (self->lasting_) self->countdown_ = 1;
+      self->failed_ = true;
       return nullptr;
     }
     ++self->blocks_;

@@ -25,6 +25,9 @@ std::string MessageOf(const Result<T>& result) {
   return result ? std::string() : result.error().message();
 }
 
+// A kernel out of a plain function.
+PackedFunction Packed(RewirePackedFunction call, void* handle = nullptr);
+
 // A float tensor on the host with these elements, one dimension.
 Tensor Floats(const std::vector<float>& elements);
 Tensor Ints(const std::vector<std::int64_t>& elements);
@@ -40,15 +43,22 @@ class TestAllocator {
   std::int64_t blocks() const { return blocks_; }
   std::int64_t bytes() const { return bytes_; }
   std::int64_t calls() const { return calls_; }
-  // The k-th allocation from now on (1 is the next) fails; 0: none.
-  void FailAt(std::int64_t k) { countdown_ = k; }
-  bool failed() const { return countdown_ < 0; }
+  // The k-th allocation from now on (1 is the next) fails, with `lasting` all after it, too. 0: none.
+  void FailAt(std::int64_t k, bool lasting = false) {
+    failed_ = false;
+    lasting_ = lasting;
+    countdown_ = k;
+  }
+  // One has failed since.
+  bool failed() const { return failed_; }
 
  private:
   std::atomic<std::int64_t> blocks_{0};
   std::atomic<std::int64_t> bytes_{0};
   std::atomic<std::int64_t> calls_{0};
   std::atomic<std::int64_t> countdown_{0};
+  std::atomic<bool> lasting_{false};
+  std::atomic<bool> failed_{false};
 };
 
 }  // namespace rewire::test

@@ -20,10 +20,7 @@ void DefaultDeallocate(void* /*context*/, void* pointer, std::size_t /*size*/, s
 
 Allocator DefaultAllocator() { return Allocator{nullptr, DefaultAllocate, DefaultDeallocate}; }
 
-MemoryAccount* MemoryAccount::Make(const Allocator& allocator) {
-  void* memory = allocator.allocate(allocator.context, sizeof(MemoryAccount), alignof(MemoryAccount));
-  return memory == nullptr ? nullptr : new (memory) MemoryAccount(allocator);
-}
+MemoryAccount* MemoryAccount::Make(const Allocator& allocator) { return new MemoryAccount(allocator); }
 
 MemoryAccount* MemoryAccount::Host() {
   alignas(MemoryAccount) static char memory[sizeof(MemoryAccount)];
@@ -35,6 +32,7 @@ bool MemoryAccount::Charge(std::uint64_t bytes) {
   const std::uint64_t before = used_.fetch_add(bytes, std::memory_order_relaxed);
   if (bytes > limit_ || before > limit_ - bytes) {
     used_.fetch_sub(bytes, std::memory_order_relaxed);
+    over_limit_.store(true, std::memory_order_relaxed);
     return false;
   }
   const std::uint64_t now = before + bytes;
@@ -49,6 +47,7 @@ void* MemoryAccount::Allocate(std::uint64_t bytes, std::uint64_t alignment) {
   void* block = allocator_.allocate(allocator_.context, bytes, alignment);
   if (block == nullptr) {
     Refund(bytes);
+    over_limit_.store(false, std::memory_order_relaxed);
     return nullptr;
   }
   references_.fetch_add(1, std::memory_order_relaxed);
@@ -62,10 +61,7 @@ void MemoryAccount::Free(void* block, std::uint64_t bytes, std::uint64_t alignme
 }
 
 void MemoryAccount::Unref() {
-  if (references_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-  const Allocator allocator = allocator_;
-  this->~MemoryAccount();
-  allocator.deallocate(allocator.context, this, sizeof(MemoryAccount), alignof(MemoryAccount));
+  if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
 }
 
 }  // namespace rewire

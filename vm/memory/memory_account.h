@@ -16,7 +16,8 @@ namespace rewire {
 
 class MemoryAccount {
  public:
-  // With one reference, the caller's.
+  // With one reference, the caller's. The account itself is not in the allocator's memory, so that a VM can
+  // be made, and say so, when there is none.
   static MemoryAccount* Make(const Allocator& allocator);
   // The process-wide account of values that hosts make; DefaultAllocator, no limit. Never destroyed.
   static MemoryAccount* Host();
@@ -31,6 +32,9 @@ class MemoryAccount {
 
   void Unref();
 
+  // Of the last request that failed: the limit said no, and not the allocator.
+  bool over_limit() const { return over_limit_.load(std::memory_order_relaxed); }
+
   void set_limit(std::uint64_t bytes) { limit_ = bytes; }
   std::uint64_t limit() const { return limit_; }
   std::uint64_t used() const { return used_.load(std::memory_order_relaxed); }
@@ -42,6 +46,7 @@ class MemoryAccount {
 
   Allocator allocator_;
   std::uint64_t limit_ = ~std::uint64_t{0};
+  std::atomic<bool> over_limit_{false};
   std::atomic<std::uint64_t> used_{0};
   std::atomic<std::uint64_t> peak_{0};
   std::atomic<std::uint64_t> references_{1};

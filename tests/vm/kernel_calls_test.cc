@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: Apache-2.0
+// What kernels get and give: returned values, slots, workspace, whole trees, alignment.
+#include <catch2/catch.hpp>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "tests/vm/test_program.h"
+#include "vm/host_function.h"
+#include "vm/kernel_api.h"
+#include "vm/objects.h"
+
+namespace rewire::test {
+namespace {
+
+int NewArray(void*, const RewireFFIAny* args, std::int32_t, RewireFFIAny* result) {
+  // An array that tvm-ffi code would have made: two items, the second an integer.
+  struct Array {
+    RewireFFIObject header;
+    RewireFFISeqCell cell;
+    RewireFFIAny items[2];
+  };
+  auto* array = new Array{};
+  array->header.combined_ref_count = kNewRefCount;
+  array->header.type_index = kRewireFFIArray;
+  array->header.deleter = [](void* self, int flags) {
+    auto* dead = static_cast<Array*>(self);
+    if ((flags & kRewireFFIStrongGone) != 0) DropStrong(ObjectOf(dead->items[0]));
+    if ((flags & kRewireFFIWeakGone) != 0) delete dead;
+  };
+  array->items[0] = args[0];
+  ObjectOf(args[0])->AddStrong();
+  array->items[1] = MakeInteger(kRewireFFIInt, 42);
+  array->cell = {array->items, 2, 2, nullptr};
+  *result = MakeAny(kRewireFFIArray, array);
+  return 0;
+}
+
+TEST_CASE("kernels return new tensors, their arguments, integers and arrays") {
+  LinkOptions options;
+  options.kernels.AddFunction("host.array", Packed(NewArray));
+  options.kernels.AddFunction("host.same",
+                              Packed([](void*, const RewireFFIAny* args, std::int32_t, RewireFFIAny* result) {
+                                ObjectOf(args[0])->AddStrong();
+                                *result = args[0];
+                                return 0;
+                              }));
+  options.kernels.AddFunction("host.new",
+                              Packed([](void*, const RewireFFIAny*, std::int32_t, RewireFFIAny* result) {
+                                const std::int64_t shape[] = {3};
+                                if (KernelApi()->new_tensor(kFloat32, 1, shape, kHost, result) != 0)
+                                  return -1;
+                                auto* data = static_cast<float*>(RewireTensorOf(result)->data);
+                                for (int i = 0; i < 3; ++i) data[i] = static_cast<float>(i);
+                                return 0;
+                              }));
+  options.kernels.AddFunction("host.bad",
+                              Packed([](void*, const RewireFFIAny*, std::int32_t, RewireFFIAny* result) {
+                                const std::int64_t shape[] = {-3};
+                                return KernelApi()->new_tensor(kFloat32, 1, shape, kHost, result);
+                              }));
+  TestAllocator memory;
+  options.allocator = memory.allocator();
+  {
+    VirtualMachine vm(ProgramOf(R"(
+      .const c: f32[2] = {1, 2}
+      .kernel array = "host.array"
+      .kernel same = "host.same"
+      .kernel new = "host.new"
+      .kernel bad = "host.bad"
+      .func array(x: value) -> value
+        %r = invoke_packed array(%x), outputs=0
+        invoke_packed array(%x), outputs=0
+        ret %r
+      .end
+      .func same(x: value) -> value
+        %r = invoke_packed same(%x), outputs=0
+        invoke_packed same(%r), outputs=0
+        ret %r
+      .end
+      .func constant() -> value
+        %c = load_const c
+        %a = invoke_packed array(%c), outputs=0
+        %r = invoke_packed same(%c), outputs=0
+        %both = alloc_adt tag=1 (%a, %r)
+        ret %both
+      .end
+      .func new() -> value
+        invoke_packed new(), outputs=0
+        %r = invoke_packed new(), outputs=0
+        ret %r
+      .end
+      .func bad() -> value
+        %r = invoke_packed bad(), outputs=0
+        ret %r
+      .end)",
+                                options));
+    const Value x = Floats({5, 6});
+    for (int i = 0; i < 3; ++i) {
+      const Value array = *vm.TryInvoke("array", {&x, 1});
+      CHECK(array.tag() == 0);
+      CHECK(FloatsOf(array.field(0).tensor()) == std::vector<float>{5, 6});
+      CHECK(array.field(1).integer() == 42);
+      CHECK(FloatsOf(vm.TryInvoke("same", {&x, 1})->tensor()) == std::vector<float>{5, 6});
+      REQUIRE(MessageOf(vm.TryInvoke("constant")).empty());
+      CHECK(FloatsOf(vm.result().field(0).field(0).tensor()) == std::vector<float>{1, 2});
+      CHECK(FloatsOf(vm.result().field(1).tensor()) == std::vector<float>{1, 2});
+      REQUIRE(MessageOf(vm.TryInvoke("new")).empty());
+      CHECK(FloatsOf(vm.result().tensor()) == std::vector<float>{0, 1, 2});
+      CHECK(MessageOf(vm.TryInvoke("bad")) ==
+            "bad@0 (%0 = invoke_packed bad(), outputs=0): ValueError: new_tensor: a dimension is negative or "
+            "the size overflows");
+    }
+  }
+  CHECK(memory.blocks() == 0);
+}
+
+TEST_CASE("a kernel of objects sees trees whole and makes new ones") {
+  LinkOptions options;
+  // append(list, value): the fields of the list and one more.
+  options.kernels.AddFunction(
+      "host.append", Packed([](void*, const RewireFFIAny* args, std::int32_t, RewireFFIAny* result) {
+        const RewireKernelApi* api = KernelApi();
+        const std::int32_t size = api->adt_size(&args[0]);
+        if (size < 0) {
+          api->set_error("TypeError", "a list expected");
+          return -1;
+        }
+        std::vector<RewireFFIAny> fields(static_cast<std::size_t>(size) + 1);
+        for (std::int32_t i = 0; i < size; ++i)
+          api->adt_field(&args[0], i, &fields[static_cast<std::size_t>(i)]);
+        fields.back() = args[1];
+        RewireFFIAny none;
+        if (api->adt_field(&args[0], size, &none) == 0) return -1;
+        return api->new_adt(api->adt_tag(&args[0]) + 1, size + 1, fields.data(), result);
+      }));
+  VirtualMachine vm(ProgramOf(R"(
+    .kernel append = "host.append" objects
+    .func main(x: value) -> value
+      %list = alloc_adt tag=10 ()
+      %i = load_consti 4
+      %list = invoke_packed append(%list, %x), outputs=0
+      %list = invoke_packed append(%list, %i), outputs=0
+      %list = invoke_packed append(%list, %list), outputs=0
+      ret %list
+    .end
+    .func wrong(x: value) -> value
+      %r = invoke_packed append(%x, %x), outputs=0
+      ret %r
+    .end)",
+                              std::move(options)));
+  const Value x = Floats({3});
+  for (int i = 0; i < 3; ++i) {
+    const Value list = *vm.TryInvoke("main", {&x, 1});
+    CHECK(list.tag() == 13);
+    REQUIRE(list.field_count() == 3);
+    CHECK(FloatsOf(list.field(0).tensor()) == std::vector<float>{3});
+    CHECK(list.field(1).integer() == 4);
+    CHECK(list.field(2).tag() == 12);
+    CHECK(list.field(2).field_count() == 2);
+    CHECK(MessageOf(vm.TryInvoke("wrong", {&x, 1})).find("TypeError: a list expected") != std::string::npos);
+  }
+}
+
+TEST_CASE("each VM and import has a slot; it goes with Trim and with the VM") {
+  static int alive = 0;
+  LinkOptions options;
+  options.kernels.AddFunction("host.count",
+                              Packed([](void*, const RewireFFIAny*, std::int32_t, RewireFFIAny* result) {
+                                auto* count = static_cast<int*>(KernelApi()->get_slot());
+                                if (count == nullptr) {
+                                  count = new int(0);
+                                  ++alive;
+                                  KernelApi()->set_slot(count, [](void* state) {
+                                    delete static_cast<int*>(state);
+                                    --alive;
+                                  });
+                                }
+                                *result = MakeInteger(kRewireFFIInt, ++*count);
+                                return 0;
+                              }));
+  {
+    const Program program = ProgramOf(R"(
+      .kernel a = "host.count"
+      .kernel b = "host.count"
+      .func main() -> value
+        %a = invoke_packed a(), outputs=0
+        %b = invoke_packed b(), outputs=0
+        %c = invoke_packed b(), outputs=0
+        %r = alloc_adt tag=0 (%a, %b, %c)
+        ret %r
+      .end)",
+                                      std::move(options));
+    VirtualMachine first(program);
+    VirtualMachine second(program);
+    const auto counts = [](VirtualMachine& vm) {
+      REQUIRE(MessageOf(vm.TryInvoke()).empty());
+      const Value& r = vm.result();
+      return std::vector<std::int64_t>{r.field(0).integer(), r.field(1).integer(), r.field(2).integer()};
+    };
+    CHECK(counts(first) == std::vector<std::int64_t>{1, 1, 2});
+    CHECK(counts(first) == std::vector<std::int64_t>{2, 3, 4});
+    CHECK(counts(second) == std::vector<std::int64_t>{1, 1, 2});
+    CHECK(alive == 4);
+    first.Trim();
+    CHECK(alive == 2);
+    CHECK(counts(first) == std::vector<std::int64_t>{1, 1, 2});
+  }
+  CHECK(alive == 0);
+}
+
+TEST_CASE("workspace is aligned, counted, several blocks at once, and gone after the call") {
+  LinkOptions options;
+  options.kernels.AddFunction(
+      "host.scratch", Packed([](void*, const RewireFFIAny* args, std::int32_t, RewireFFIAny* result) {
+        const std::int64_t bytes = *static_cast<const std::int64_t*>(RewireTensorOf(args)->data);
+        void* a = KernelApi()->workspace(static_cast<std::uint64_t>(bytes));
+        void* b = a == nullptr ? nullptr : KernelApi()->workspace(static_cast<std::uint64_t>(bytes));
+        if (b == nullptr) return -1;
+        std::memset(a, 1, static_cast<std::size_t>(bytes));
+        std::memset(b, 2, static_cast<std::size_t>(bytes));
+        const auto low = reinterpret_cast<std::uintptr_t>(a) | reinterpret_cast<std::uintptr_t>(b);
+        *result = MakeInteger(kRewireFFIInt, static_cast<std::int64_t>(low % 64));
+        return 0;
+      }));
+  Limits limits;
+  limits.bytes = 1 << 20;
+  VirtualMachine vm(ProgramOf(R"(
+    .kernel scratch = "host.scratch"
+    .func main(n: integer) -> value
+      %r = invoke_packed scratch(%n), outputs=0
+      %r = invoke_packed scratch(%n), outputs=0
+      ret %r
+    .end)",
+                              std::move(options)),
+                    limits);
+  const Value fits(400'000);
+  const Value over(600'000);
+  CHECK(vm.TryInvoke("main", {&fits, 1})->integer() == 0);
+  CHECK(vm.bytes_held() >= 800'000);
+  CHECK(MessageOf(vm.TryInvoke("main", {&over, 1})).find("MemoryError: no 600000 bytes of workspace") !=
+        std::string::npos);
+  CHECK(MessageOf(vm.TryInvoke("main", {&fits, 1})).empty());
+}
+
+TEST_CASE("kernels that need alignment get it: a copy to read, an error to write") {
+  LinkOptions options;
+  options.kernels.AddFunction(
+      "host.copy", Packed([](void*, const RewireFFIAny* args, std::int32_t, RewireFFIAny*) {
+        const DLTensor* from = RewireTensorOf(&args[0]);
+        DLTensor* to = RewireTensorOf(&args[1]);
+        if (reinterpret_cast<std::uintptr_t>(from->data) % 256 != 0) return -1;
+        std::memcpy(to->data, from->data, static_cast<std::size_t>(from->shape[0]) * 4);
+        return 0;
+      }));
+  VirtualMachine vm(ProgramOf(R"(
+    .kernel copy = "host.copy" align=256
+    .func main(x: f32[3]) -> f32[3]
+      %s = alloc_storage _, alignment=256, f32[3], cpu
+      %y = alloc_tensor %s, _, f32[3]
+      invoke_packed copy(%x, %y), outputs=1
+      ret %y
+    .end
+    .func shifted(x: f32[3]) -> f32[3]
+      %bytes = load_consti 16
+      %four = load_consti 4
+      %s = alloc_storage %bytes, alignment=256, f32, cpu
+      %y = alloc_tensor %s, %four, f32[3]
+      invoke_packed copy(%x, %y), outputs=1
+      ret %y
+    .end)",
+                              std::move(options)));
+  alignas(256) float data[4] = {0, 1, 2, 3};
+  for (const char* function : {"main", "shifted"}) {
+    const InputHandle input = *vm.program().FindInput("x", function);
+    REQUIRE(MessageOf(vm.TrySetInput(input, TensorView(data + 1, {3}))).empty());
+  }
+  REQUIRE(MessageOf(vm.TryInvoke("main")).empty());
+  CHECK(FloatsOf(vm.result().tensor()) == std::vector<float>{1, 2, 3});
+  CHECK(MessageOf(vm.TryInvoke("shifted")) ==
+        "shifted@23 (invoke_packed copy(%x, %4), outputs=1): argument 1, a tensor f32[3], is not aligned to "
+        "the "
+        "256 bytes that the kernel needs");
+}
+
+TEST_CASE("a kernel with one output that has no elements is not called") {
+  LinkOptions options;
+  int calls = 0;
+  options.kernels.AddFunction("host.count",
+                              Packed(
+                                  [](void* handle, const RewireFFIAny*, std::int32_t, RewireFFIAny*) {
+                                    ++*static_cast<int*>(handle);
+                                    return 0;
+                                  },
+                                  &calls));
+  VirtualMachine vm(ProgramOf(R"(
+    .kernel count = "host.count"
+    .func main() -> f32[0]
+      %s = alloc_storage _, alignment=64, f32[0], cpu
+      %y = alloc_tensor %s, _, f32[0]
+      invoke_packed count(%y), outputs=1
+      invoke_packed count(%y), outputs=0
+      ret %y
+    .end)",
+                              std::move(options)));
+  REQUIRE(MessageOf(vm.TryInvoke()).empty());
+  CHECK(calls == 1);
+}
+
+TEST_CASE("the kernel table outside a run refuses what needs a VM") {
+  RewireFFIAny result;
+  CHECK(KernelApi()->workspace(16) == nullptr);
+  CHECK(KernelApi()->new_adt(0, 0, nullptr, &result) == -1);
+  CHECK(TakeKernelError().message == "called outside a kernel that a VM runs");
+  CHECK(KernelApi()->cancelled() == 0);
+  CHECK(KernelApi()->thread_count() == 1);
+}
+
+}  // namespace
+}  // namespace rewire::test

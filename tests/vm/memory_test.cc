@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory: an allocator that fails at the k-th call, for every k; no heap allocation in steady state; all
+// bytes come back after Trim.
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "tests/vm/test_program.h"
+#include "vm/host_function.h"
+#include "vm/kernel_api.h"
+
+namespace {
+thread_local std::uint64_t heap_allocations = 0;
+}  // namespace
+
+// Every allocation of C++ code in this process goes through here, and through the C library's own hooks
+// below.
+void* operator new(std::size_t size) {
+  ++heap_allocations;
+  if (void* memory = std::malloc(size)) return memory;
+  throw std::bad_alloc();
+}
+void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
+  ++heap_allocations;
+  return std::malloc(size);
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+void operator delete(void* memory, const std::nothrow_t&) noexcept { std::free(memory); }
+
+namespace rewire::test {
+namespace {
+
+// Every opcode: tensors with static and dynamic shapes, views, copies, ADTs, closures, calls, loops, kernels
+// that write, return, take objects and use workspace and a slot.
+constexpr char kEverything[] = R"(
+  .const c: f32[4] = {1, 2, 3, 4}
+  .const big: f32[600] = fill 2
+  .const two: i64[2] = {2, 2}
+  .kernel add = "host.add"
+  .kernel dec = "host.dec"
+  .kernel make = "host.make"
+  .kernel pair = "host.pair" objects
+  .kernel scratch = "host.scratch"
+  .kernel aligned = "host.add" align=4096
+  .func main(x: f32[4]) -> (f32[2, 2], value, f32[600], f32[4])
+    %c = load_const c
+    %s = alloc_storage _, alignment=64, f32[4], cpu
+    %sum = alloc_tensor %s, _, f32[4]
+    invoke_packed add(%x, %c, %sum), outputs=1
+    %bytes = load_consti 64
+    %s2 = alloc_storage %bytes, alignment=4096, f32, cpu
+    %shape = shape_of %sum
+    %zero = load_consti 0
+    %dynamic = alloc_tensor_reg %s2, %zero, %shape, f32
+    invoke_packed aligned(%sum, %x, %dynamic), outputs=1
+    %two = load_const two
+    %view = reshape_tensor %dynamic, %two
+    %copy = device_copy %sum, cpu, cpu
+    invoke_packed scratch(%copy), outputs=1
+    %n = load_consti 5
+    %made = move %x
+  loop:
+    if %n == %zero goto done else more
+  more:
+    %n = invoke_packed dec(%n), outputs=0
+    %made = invoke_packed make(%x), outputs=0
+    goto loop
+  done:
+    %adt = alloc_adt tag=7 (%made, %n, %c)
+    %tag = get_tag %adt
+    %f = alloc_closure helper(%adt)
+    %r = invoke_closure %f(%tag)
+    %pair = invoke_packed pair(%r, %adt), outputs=0
+    kill %adt
+    kill %f
+    %bs = alloc_storage _, alignment=64, f32[600], cpu
+    %b = alloc_tensor %bs, _, f32[600]
+    %bc = load_const big
+    invoke_packed add(%bc, %bc, %b), outputs=1
+    %out = alloc_adt tag=0 (%view, %pair, %b, %copy)
+    ret %out
+  .end
+  .func helper(adt: value, tag: value) -> value
+    %first = get_field %adt, index=0
+    %moved = move %first
+    %r = invoke leaf(%moved)
+    ret %r
+  .end
+  .func leaf(x: value) -> value
+    ret %x
+  .end)";
+
+int Add(void*, const RewireFFIAny* args, std::int32_t, RewireFFIAny*) {
+  const DLTensor* a = RewireTensorOf(&args[0]);
+  const DLTensor* b = RewireTensorOf(&args[1]);
+  DLTensor* out = RewireTensorOf(&args[2]);
+  for (std::int64_t i = 0; i < a->shape[0]; ++i) {
+    static_cast<float*>(out->data)[i] =
+        static_cast<const float*>(a->data)[i] + static_cast<const float*>(b->data)[i];
+  }
+  return 0;
+}
+
+int Dec(void*, const RewireFFIAny* args, std::int32_t, RewireFFIAny* result) {
+  result->type_index = kRewireFFIInt;
+  result->v_int64 = *static_cast<const std::int64_t*>(RewireTensorOf(args)->data) - 1;
+  return 0;
+}
+
+int Make(void*, const RewireFFIAny* args, std::int32_t, RewireFFIAny* result) {
+  const DLTensor* like = RewireTensorOf(args);
+  return KernelApi()->new_tensor(like->dtype, like->ndim, like->shape, like->device, result);
+}
+
+int Pair(void*, const RewireFFIAny* args, std::int32_t, RewireFFIAny* result) {
+  return KernelApi()->new_adt(3, 2, args, result);
+}
+
+int Scratch(void*, const RewireFFIAny*, std::int32_t, RewireFFIAny*) {
+  const RewireKernelApi* api = KernelApi();
+  if (api->get_slot() == nullptr) api->set_slot(std::malloc(16), std::free);
+  for (int i = 0; i < 3; ++i) {
+    if (api->workspace(5000) == nullptr) return -1;
+  }
+  return 0;
+}
+
+LinkOptions Kernels(TestAllocator* memory) {
+  LinkOptions options;
+  if (memory != nullptr) options.allocator = memory->allocator();
+  const auto add = [&options](const char* name, RewirePackedFunction call) {
+    PackedFunction function;
+    function.call = call;
+    options.kernels.AddFunction(name, function);
+  };
+  add("host.add", Add);
+  add("host.dec", Dec);
+  add("host.make", Make);
+  add("host.pair", Pair);
+  add("host.scratch", Scratch);
+  return options;
+}
+
+void CheckResult(const Value& result) {
+  CHECK(FloatsOf(result.field(0).tensor()) == std::vector<float>{3, 4, 5, 6});  // x + c + x
+  CHECK(result.field(1).tag() == 3);
+  CHECK(result.field(1).field(1).field(1).integer() == 0);
+  CHECK(FloatsOf(result.field(1).field(1).field(2).tensor())[3] == 4);
+  CHECK(FloatsOf(result.field(2).tensor())[599] == 4);
+}
+
+TEST_CASE("from the second call with the same shapes nothing is allocated") {
+  TestAllocator memory;
+  VirtualMachine vm(ProgramOf(kEverything, Kernels(&memory)));
+  float x[4] = {1, 1, 1, 1};
+  const TensorView view(x, {4});
+  const InputHandle input = *vm.program().FindInput("x");
+  const auto run = [&] {
+    const bool set = vm.TrySetInput(input, view).has_value();
+    return set && vm.TryInvoke(0u).has_value();
+  };
+  REQUIRE(run());
+  REQUIRE(run());  // the first call's result has been released by now
+  const std::int64_t calls = memory.calls();
+  const std::uint64_t held = vm.bytes_held();
+  const std::uint64_t before = heap_allocations;
+  bool ok = true;
+  for (int i = 0; i < 100; ++i) ok = run() && ok;
+  const std::uint64_t after = heap_allocations;
+  CHECK(ok);
+  CHECK(after == before);
+  CHECK(memory.calls() == calls);
+  CHECK(vm.bytes_held() == held);
+  CHECK(vm.result().field(1).tag() == 3);
+}
+
+TEST_CASE("the hook sees allocations of the library") {
+  const std::uint64_t before = heap_allocations;
+  const auto tensor = Tensor::CopyOf(TensorView(Floats({1}).data<float>(), {1}));
+  DLManagedTensor* managed = tensor->ToDLPack();
+  CHECK(heap_allocations > before);
+  managed->deleter(managed);
+}
+
+TEST_CASE("bytes come back to the baseline after Trim, and to zero with the VM") {
+  TestAllocator memory;
+  {
+    VirtualMachine vm(ProgramOf(kEverything, Kernels(&memory)));
+    const Value x = Floats({1, 1, 1, 1});
+    REQUIRE(MessageOf(vm.TryInvoke("main", {&x, 1})).empty());
+    vm.Trim();
+    const std::uint64_t baseline = vm.bytes_held();
+    for (int i = 0; i < 5; ++i) {
+      const Result<Value> result = vm.TryInvoke("main", {&x, 1});
+      REQUIRE(MessageOf(result).empty());
+      CHECK(vm.bytes_held() > baseline);
+    }
+    CHECK(static_cast<std::int64_t>(vm.bytes_held()) == memory.bytes());
+    CHECK(vm.bytes_peak() >= vm.bytes_held());
+    vm.Trim();
+    CHECK(vm.bytes_held() == baseline);
+  }
+  CHECK(memory.bytes() == 0);
+  CHECK(memory.blocks() == 0);
+}
+
+TEST_CASE("a call's memory above its peak is given back at its end") {
+  VirtualMachine vm(ProgramOf(R"(
+    .func main(n: integer) -> value
+      %s = alloc_storage %n, alignment=64, u8, cpu
+      %t = alloc_tensor_reg %s, _, %n, u8
+      %r = shape_of %t
+      ret %r
+    .end)"));
+  const Value large(1 << 24);
+  const Value small(1 << 10);
+  REQUIRE(MessageOf(vm.TryInvoke("main", {&large, 1})).empty());
+  CHECK(vm.bytes_held() >= 1 << 24);
+  REQUIRE(MessageOf(vm.TryInvoke("main", {&small, 1})).empty());
+  CHECK(vm.bytes_held() < 1 << 16);
+}
+
+// One refusal may be made good by giving free blocks back first; after the k-th all are refused, nothing
+// helps.
+TEST_CASE("an allocation that fails, whichever it is, ends the call cleanly or not at all") {
+  const bool lasting = GENERATE(false, true);
+  CAPTURE(lasting);
+  TestAllocator memory;
+  {
+    const Program program = ProgramOf(kEverything, Kernels(&memory));
+    const Value x = Floats({1, 1, 1, 1});
+    std::int64_t k = 0;
+    for (bool failed = true; failed;) {
+      ++k;
+      CAPTURE(k);
+      REQUIRE(k < 1000);
+      memory.FailAt(k, lasting);
+      VirtualMachine vm(program);
+      {
+        const Result<Value> result = vm.TryInvoke("main", {&x, 1});
+        failed = memory.failed();
+        memory.FailAt(0);
+        if (lasting) CHECK(result.has_value() == !failed);
+        if (result) {
+          CheckResult(*result);
+        } else {
+          CHECK(failed);
+          // A kernel that gets no workspace fails in its own words.
+          const StatusCode code = result.error().code();
+          CHECK((code == StatusCode::kOutOfMemory || code == StatusCode::kKernelFailed));
+        }
+      }
+      vm.Trim();
+      CHECK(memory.bytes() == static_cast<std::int64_t>(vm.bytes_held()));
+      const Result<Value> again = vm.TryInvoke("main", {&x, 1});
+      REQUIRE(MessageOf(again).empty());
+      CheckResult(*again);
+    }
+    CHECK(k > 10);
+  }
+  CHECK(memory.bytes() == 0);
+  CHECK(memory.blocks() == 0);
+}
+
+TEST_CASE("an allocation that fails while inputs are set leaves the VM usable") {
+  TestAllocator memory;
+  {
+    const Program program = ProgramOf(kEverything, Kernels(&memory));
+    float x[4] = {1, 1, 1, 1};
+    bool failed = true;
+    for (std::int64_t k = 1; failed; ++k) {
+      CAPTURE(k);
+      REQUIRE(k < 100);
+      VirtualMachine vm(program);
+      memory.FailAt(k, true);
+      const Status set = vm.TrySetInput("x", TensorView(x, {4}), InputMode::kCopy);
+      failed = memory.failed();
+      memory.FailAt(0);
+      CHECK(set.has_value() == !failed);
+      if (!set) CHECK(set.error().code() == StatusCode::kOutOfMemory);
+      REQUIRE(MessageOf(vm.TrySetInput("x", TensorView(x, {4}), InputMode::kCopy)).empty());
+      REQUIRE(MessageOf(vm.TryInvoke()).empty());
+      CheckResult(vm.result());
+    }
+  }
+  CHECK(memory.blocks() == 0);
+}
+
+TEST_CASE("memory is filled as the Program says before it is first written") {
+  constexpr char kFresh[] = R"(
+    .func main() -> u8[100]
+      %s = alloc_storage _, alignment=64, u8[100], cpu
+      %t = alloc_tensor %s, _, u8[100]
+      ret %t
+    .end)";
+  const struct {
+    StorageFill fill;
+    std::uint8_t expected;
+  } cases[] = {{StorageFill::kZero, 0}, {StorageFill::kPoison, 0xCB}};
+  for (const auto& entry : cases) {
+    LinkOptions options;
+    options.storage_fill = entry.fill;
+    VirtualMachine vm(ProgramOf(kFresh, std::move(options)));
+    for (int i = 0; i < 3; ++i) {
+      REQUIRE(MessageOf(vm.TryInvoke()).empty());
+      auto* data = vm.result().tensor().data<std::uint8_t>();
+      CHECK(data[0] == entry.expected);
+      CHECK(data[99] == entry.expected);
+      for (int j = 0; j < 100; ++j) data[j] = 1;  // what the next call must not see
+    }
+  }
+}
+
+}  // namespace
+}  // namespace rewire::test
