@@ -22,8 +22,8 @@ constexpr std::string_view kCopy = "__copy";
 
 class Translator {
  public:
-  Translator(const GraphFile& graph, const NamedTensors& parameters, const std::shared_ptr<const void>& owner)
-      : graph_(graph), owner_(owner) {
+  Translator(const GraphFile& graph, const NamedTensors& parameters, std::shared_ptr<const void> owner)
+      : graph_(graph), owner_(std::move(owner)) {
     for (const auto& [name, tensor] : parameters) parameters_.emplace(name, &tensor);
     devices_.resize(graph.entries.size());
     registers_.resize(graph.entries.size(), kNone);

@@ -76,7 +76,7 @@ Result<Module> ImportRelayExecutable(const SharedBytes& bytes) {
     kernel.alignment = tables.alignment;
     module.kernels.push_back(std::move(kernel));
   }
-  module.strings.push_back("no clause of a match applies");
+  module.strings.emplace_back("no clause of a match applies");
   for (const RelayFunction& source : file->functions) {
     if (source.name == kInitFunction) {
       return Fail(StatusCode::kUnsupported,

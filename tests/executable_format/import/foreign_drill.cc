@@ -20,13 +20,14 @@ std::uint64_t Below(Random& random, std::uint64_t limit) { return limit == 0 ? 0
 
 // A number that a reader might stumble over.
 std::int64_t OddNumber(Random& random, std::int64_t before) {
+  const auto bits = static_cast<std::uint64_t>(before);  // unsigned, for the overflows
   switch (Below(random, 8)) {
     case 0:
-      return before + 1;
+      return static_cast<std::int64_t>(bits + 1);
     case 1:
-      return before - 1;
+      return static_cast<std::int64_t>(bits - 1);
     case 2:
-      return -before;
+      return static_cast<std::int64_t>(0 - bits);
     case 3:
       return static_cast<std::int64_t>(std::uint64_t{1} << Below(random, 64));
     case 4:
