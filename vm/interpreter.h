@@ -88,7 +88,22 @@ class Interpreter {
     heap_.Release(before);
   }
   const TensorObject* Tensor(Word index);  // null, with the error set, when the register holds something else
-  bool ReadInteger(const RewireFFIAny& value, const char* what, std::int64_t* out);
+  // An integer scalar of any width. The usual forms here, the others out of line.
+  bool ReadInteger(const RewireFFIAny& value, const char* what, std::int64_t* out) {
+    if (IsIntegerKind(value.type_index)) {
+      *out = value.v_int64;
+      return true;
+    }
+    if (value.type_index == kTensorKind) {
+      const DLTensor& dl = TensorOf(value)->tensor;
+      if (dl.ndim == 0 && dl.dtype == kInt64 && dl.device.device_type == kDLCPU) {
+        __builtin_memcpy(out, static_cast<const char*>(dl.data) + dl.byte_offset, sizeof(*out));
+        return true;
+      }
+    }
+    return ReadAnyInteger(value, what, out);
+  }
+  bool ReadAnyInteger(const RewireFFIAny& value, const char* what, std::int64_t* out);
   bool ReadShape(Word index, std::int64_t* dims, std::uint32_t* rank, bool allow_scalar);
   const DeviceApi* ApiOf(DLDevice device) const;
   bool ToHost(const TensorObject* tensor, void* to, std::uint64_t bytes);

@@ -41,7 +41,11 @@ bool Interpreter::CallKernel() {
   }
   if (__builtin_expect(kinds != 0 || !kernel.plain || outputs > count, 0)) return CallKernelSlowly();
   std::uint32_t flags = 0;
-  for (Word i = count - outputs; i < count; ++i) flags |= TensorOf(args[i])->flags;
+  if (__builtin_expect(outputs == 1, 1)) {
+    flags = TensorOf(args[count - 1])->flags;
+  } else {
+    for (Word i = count - outputs; i < count; ++i) flags |= TensorOf(args[i])->flags;
+  }
   if (__builtin_expect((flags & TensorObject::kNotPlain) != 0, 0)) return CallKernelSlowly();
   if (kernel.alignment_mask != 0) {
     std::uintptr_t addresses = 0;

@@ -86,11 +86,7 @@ bool Interpreter::ToHost(const TensorObject* tensor, void* to, std::uint64_t byt
   return CopyBetween(static_cast<const char*>(dl.data) + dl.byte_offset, dl.device, to, kHost, bytes);
 }
 
-bool Interpreter::ReadInteger(const RewireFFIAny& value, const char* what, std::int64_t* out) {
-  if (IsIntegerKind(value.type_index)) {
-    *out = value.v_int64;
-    return true;
-  }
+bool Interpreter::ReadAnyInteger(const RewireFFIAny& value, const char* what, std::int64_t* out) {
   if (value.type_index != kTensorKind) {
     return Fail(StatusCode::kRuntimeFailed, std::string(what) + " is no integer scalar");
   }
@@ -159,28 +155,10 @@ bool Interpreter::AllocStorage() {
   return true;
 }
 
-bool Interpreter::AllocTensor() {
-  constexpr Opcode kOp = Opcode::kAllocTensor;
-  const DimsView shape(pc_ + WordOf(kOp, "shape"));
-  std::int64_t dims[kMaxRank];
-  for (std::uint32_t i = 0; i < shape.size(); ++i) dims[i] = shape[i];
-  return FinishTensor(pc_[WordOf(kOp, "storage")], pc_[WordOf(kOp, "offset")],
-                      DecodeDType(pc_[WordOf(kOp, "dtype")]), {dims, shape.size()}, pc_[WordOf(kOp, "dst")]);
-}
-
-bool Interpreter::AllocTensorReg() {
-  constexpr Opcode kOp = Opcode::kAllocTensorReg;
-  std::int64_t dims[kMaxRank];
-  std::uint32_t rank = 0;
-  const Word shape = pc_[WordOf(kOp, "shape")];
-  // A scalar register gives a tensor of rank 1; that is what TVM's VM does.
-  if (!ReadShape(shape, dims, &rank, /*allow_scalar=*/true)) return false;
-  return FinishTensor(pc_[WordOf(kOp, "storage")], pc_[WordOf(kOp, "offset")],
-                      DecodeDType(pc_[WordOf(kOp, "dtype")]), {dims, rank}, pc_[WordOf(kOp, "dst")]);
-}
-
-bool Interpreter::FinishTensor(Word storage_register, Word offset_register, DLDataType dtype,
-                               Span<const std::int64_t> shape, Word dst) {
+__attribute__((always_inline)) inline bool Interpreter::FinishTensor(Word storage_register,
+                                                                     Word offset_register, DLDataType dtype,
+                                                                     Span<const std::int64_t> shape,
+                                                                     Word dst) {
   if (Reg(storage_register).type_index != kStorageKind) return FailKind(storage_register, "a storage");
   StorageObject* storage = StorageOf(Reg(storage_register));
   if (storage->account != vm_.account) {
@@ -188,18 +166,18 @@ bool Interpreter::FinishTensor(Word storage_register, Word offset_register, DLDa
   }
   std::int64_t offset = 0;
   if (offset_register != kNone && !ReadInteger(Reg(offset_register), "offset", &offset)) return false;
-  const std::optional<std::uint64_t> bytes = TensorBytes(dtype, shape);
-  if (!bytes) {
+  std::uint64_t bytes = 0;
+  if (!QuickBytes(dtype, shape, &bytes)) {
     return Fail(StatusCode::kRuntimeFailed,
                 "a dimension of shape " + ShapeText(shape) + " is negative, or its size overflows");
   }
   const std::uint64_t start = static_cast<std::uint64_t>(offset);
-  if (offset < 0 || start > storage->size || *bytes > storage->size - start) {
+  if (offset < 0 || start > storage->size || bytes > storage->size - start) {
     return Fail(StatusCode::kRuntimeFailed, DTypeName(dtype) + ShapeText(shape) + " at offset " +
-                                                std::to_string(offset) + " takes " + std::to_string(*bytes) +
+                                                std::to_string(offset) + " takes " + std::to_string(bytes) +
                                                 " bytes, the storage has " + std::to_string(storage->size));
   }
-  if (const std::uint64_t unit = ElementBytes({dtype.code, dtype.bits, 1}); start % unit != 0) {
+  if (const std::uint64_t unit = ElementBytes({dtype.code, dtype.bits, 1}); start != 0 && start % unit != 0) {
     return Fail(StatusCode::kRuntimeFailed, "offset " + std::to_string(offset) + " is no multiple of the " +
                                                 std::to_string(unit) + " bytes of an element");
   }
@@ -226,6 +204,26 @@ bool Interpreter::FinishTensor(Word storage_register, Word offset_register, DLDa
   ObjectHeap::Retain(Reg(storage_register));
   Put(dst, MakeAny(kTensorKind, tensor));
   return true;
+}
+
+bool Interpreter::AllocTensor() {
+  constexpr Opcode kOp = Opcode::kAllocTensor;
+  const DimsView shape(pc_ + WordOf(kOp, "shape"));
+  std::int64_t dims[kMaxRank];
+  for (std::uint32_t i = 0; i < shape.size(); ++i) dims[i] = shape[i];
+  return FinishTensor(pc_[WordOf(kOp, "storage")], pc_[WordOf(kOp, "offset")],
+                      DecodeDType(pc_[WordOf(kOp, "dtype")]), {dims, shape.size()}, pc_[WordOf(kOp, "dst")]);
+}
+
+bool Interpreter::AllocTensorReg() {
+  constexpr Opcode kOp = Opcode::kAllocTensorReg;
+  std::int64_t dims[kMaxRank];
+  std::uint32_t rank = 0;
+  const Word shape = pc_[WordOf(kOp, "shape")];
+  // A scalar register gives a tensor of rank 1; that is what TVM's VM does.
+  if (!ReadShape(shape, dims, &rank, /*allow_scalar=*/true)) return false;
+  return FinishTensor(pc_[WordOf(kOp, "storage")], pc_[WordOf(kOp, "offset")],
+                      DecodeDType(pc_[WordOf(kOp, "dtype")]), {dims, rank}, pc_[WordOf(kOp, "dst")]);
 }
 
 // A contiguous tensor on the host with memory of its own, contents undefined; null after a failure.

@@ -80,8 +80,6 @@ void DropWeak(Object* object) {
   if (WeakIsGone(object)) FreeObjectMemory(AccountOf(object), object, ObjectBytes(object));
 }
 
-void DeleteObject(void* self, int flags);
-
 // Releases what a dead object refers to. Tuples whose last reference goes on the way are put on a list
 // instead of being descended into, so depth costs no stack.
 void Destroy(Object* first) {
@@ -120,8 +118,8 @@ void Destroy(Object* first) {
   }
 }
 
-// The deleter of every object of Rewire's. Foreign code that drops the last reference comes in here, on any
-// thread.
+}  // namespace
+
 void DeleteObject(void* self, int flags) {
   auto* object = static_cast<Object*>(self);
   if ((flags & kRewireFFIStrongGone) != 0) Destroy(object);
@@ -130,15 +128,6 @@ void DeleteObject(void* self, int flags) {
   } else if ((flags & kRewireFFIWeakGone) != 0) {
     FreeObjectMemory(AccountOf(object), object, ObjectBytes(object));
   }
-}
-
-}  // namespace
-
-void InitObject(Object* object, std::int32_t kind, std::uint32_t local) {
-  object->combined_ref_count = kNewRefCount;
-  object->type_index = kind;
-  object->local = local;
-  object->deleter = DeleteObject;
 }
 
 bool IsRewireObject(const Object* object) { return object->deleter == DeleteObject; }
@@ -182,22 +171,6 @@ TupleObject* NewSharedTuple(std::int32_t kind, std::uint32_t tag, std::uint32_t 
   tuple->count = count;
   tuple->account = account;
   return tuple;
-}
-
-std::int64_t SetContiguousDims(TensorObject* object, const std::int64_t* shape, std::uint32_t rank) {
-  std::int64_t* dims = object->dims();
-  std::int64_t* strides = dims + object->capacity;
-  std::int64_t stride = 1;
-  for (std::uint32_t i = rank; i-- > 0;) {
-    dims[i] = shape[i];
-    strides[i] = stride;
-    stride *= shape[i];
-  }
-  object->tensor.ndim = static_cast<std::int32_t>(rank);
-  object->tensor.shape = dims;
-  object->tensor.strides = strides;
-  object->flags = stride == 0 ? object->flags | TensorObject::kEmpty : object->flags & ~TensorObject::kEmpty;
-  return stride;
 }
 
 StorageObject* NewOwnerStorage(void* data, std::uint64_t size, DLDevice device,

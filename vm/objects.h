@@ -64,8 +64,17 @@ static_assert(sizeof(Object) == sizeof(RewireFFIObject) &&
 
 inline constexpr std::uint64_t kNewRefCount = (std::uint64_t{1} << 32) | 1;
 
+// The deleter of every object of Rewire's. Foreign code that drops the last reference comes in here, on any
+// thread.
+void DeleteObject(void* self, int flags);
+
 // Fills in the header of a new object: one strong reference.
-void InitObject(Object* object, std::int32_t kind, std::uint32_t local);
+inline void InitObject(Object* object, std::int32_t kind, std::uint32_t local) {
+  object->combined_ref_count = kNewRefCount;
+  object->type_index = kind;
+  object->local = local;
+  object->deleter = DeleteObject;
+}
 
 struct StorageObject;
 
@@ -170,7 +179,21 @@ TupleObject* NewSharedTuple(std::int32_t kind, std::uint32_t tag, std::uint32_t 
 
 // Sets rank, shape and row-major strides from `shape` and the kEmpty flag; returns the element count. The
 // shape's product must have been checked.
-std::int64_t SetContiguousDims(TensorObject* tensor, const std::int64_t* shape, std::uint32_t rank);
+inline std::int64_t SetContiguousDims(TensorObject* object, const std::int64_t* shape, std::uint32_t rank) {
+  std::int64_t* dims = object->dims();
+  std::int64_t* strides = dims + object->capacity;
+  std::int64_t stride = 1;
+  for (std::uint32_t i = rank; i-- > 0;) {
+    dims[i] = shape[i];
+    strides[i] = stride;
+    stride *= shape[i];
+  }
+  object->tensor.ndim = static_cast<std::int32_t>(rank);
+  object->tensor.shape = dims;
+  object->tensor.strides = strides;
+  object->flags = stride == 0 ? object->flags | TensorObject::kEmpty : object->flags & ~TensorObject::kEmpty;
+  return stride;
+}
 
 // Storage around memory that `owner` keeps alive.
 StorageObject* NewOwnerStorage(void* data, std::uint64_t size, DLDevice device,

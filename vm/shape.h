@@ -20,6 +20,17 @@ inline constexpr std::int32_t kMaxRank = 32;
 // The product of the dimensions; nothing when one is negative or the product does not fit.
 std::optional<std::int64_t> CountElements(Span<const std::int64_t> shape);
 
+// TensorBytes without its optional, for the interpreter: false where it has none, and for the rare empty
+// shape whose other dimensions overflow.
+inline bool QuickBytes(DLDataType dtype, Span<const std::int64_t> shape, std::uint64_t* bytes) {
+  auto size = static_cast<std::int64_t>(ElementBytes(dtype));
+  for (const std::int64_t dim : shape) {
+    if (dim < 0 || __builtin_mul_overflow(size, dim, &size)) return false;
+  }
+  *bytes = static_cast<std::uint64_t>(size);
+  return true;
+}
+
 // "[2, 3]"
 std::string ShapeText(Span<const std::int64_t> shape);
 // "f32[2, 3]"

@@ -12,8 +12,6 @@ std::uint64_t BlockPool::ClassBytes(std::uint32_t index) {
   return (std::uint64_t{1} << octave) + step * ((index - kSmallClasses) % kSubClasses + 1);
 }
 
-std::uint64_t BlockPool::BlockBytes(std::uint64_t bytes) { return ClassBytes(ClassOf(bytes)); }
-
 BlockPool::~BlockPool() {
   Trim();
   if (class_count_ == kClasses) account_->Free(classes_, kClasses * sizeof(SizeClass), 64);

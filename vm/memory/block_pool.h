@@ -25,7 +25,9 @@ class BlockPool {
   BlockPool& operator=(const BlockPool&) = delete;
 
   // The size of the block that a request gets. `bytes` is at most kMaxBlock.
-  static std::uint64_t BlockBytes(std::uint64_t bytes);
+  static std::uint64_t BlockBytes(std::uint64_t bytes) {
+    return bytes <= 1024 ? (bytes + (bytes == 0) + 63) & ~std::uint64_t{63} : ClassBytes(ClassOf(bytes));
+  }
   static constexpr std::uint64_t BlockAlignment(std::uint64_t block_bytes) {
     return block_bytes > 1024 ? 128 : 64;
   }

@@ -47,36 +47,37 @@ TupleObject* ObjectHeap::NewTuple(std::int32_t kind, std::uint32_t tag, std::uin
   return tuple;
 }
 
-bool ObjectHeap::TakeNewMemory(StorageObject* storage) {
-  if (storage->device_api != nullptr) {
-    const std::uint64_t bytes = BlockPool::BlockBytes(storage->size);
-    storage->block_bytes = bytes;
-    for (std::size_t i = 0; i < device_blocks_.size(); ++i) {
-      const DeviceBlock& free = device_blocks_[i];
-      if (free.api != storage->device_api || free.bytes != bytes ||
-          free.device.device_id != storage->device.device_id || free.alignment < storage->alignment ||
-          free.scope != storage->scope) {
-        continue;
-      }
-      storage->block = free.block;
-      device_blocks_[i] = device_blocks_.back();
-      device_blocks_.pop_back();
-      break;
+bool ObjectHeap::TakeDeviceMemory(StorageObject* storage) {
+  const std::uint64_t bytes = BlockPool::BlockBytes(storage->size);
+  storage->block_bytes = bytes;
+  for (std::size_t i = 0; i < device_blocks_.size(); ++i) {
+    const DeviceBlock& free = device_blocks_[i];
+    if (free.api != storage->device_api || free.bytes != bytes ||
+        free.device.device_id != storage->device.device_id || free.alignment < storage->alignment ||
+        free.scope != storage->scope) {
+      continue;
     }
-    if (storage->block == nullptr) {
-      if (!account_->Charge(bytes)) return false;
-      const DeviceApi* api = storage->device_api;
-      storage->block =
-          api->allocate(api->context, storage->device, bytes, storage->alignment, storage->scope);
-      if (storage->block == nullptr) {
-        account_->Refund(bytes);
-        return false;
-      }
-    }
-    storage->data = storage->block;
-    if (storage->device_api->host_addressable) Fill(storage);
-    return true;
+    storage->block = free.block;
+    device_blocks_[i] = device_blocks_.back();
+    device_blocks_.pop_back();
+    break;
   }
+  if (storage->block == nullptr) {
+    if (!account_->Charge(bytes)) return false;
+    const DeviceApi* api = storage->device_api;
+    storage->block = api->allocate(api->context, storage->device, bytes, storage->alignment, storage->scope);
+    if (storage->block == nullptr) {
+      account_->Refund(bytes);
+      return false;
+    }
+  }
+  storage->data = storage->block;
+  if (storage->device_api->host_addressable) Fill(storage);
+  return true;
+}
+
+bool ObjectHeap::TakeNewMemory(StorageObject* storage) {
+  if (__builtin_expect(storage->device_api != nullptr, 0)) return TakeDeviceMemory(storage);
   // The pool's own alignment serves nearly everyone; more is bought with room.
   std::uint64_t bytes = storage->size;
   const bool over_aligned = storage->alignment > BlockPool::BlockAlignment(BlockPool::BlockBytes(bytes));
@@ -204,6 +205,20 @@ void ObjectHeap::Drain() {
 }
 
 void ObjectHeap::ReleaseLast(Object* object) {
+  // The usual ends, straight: a storage, or a tensor on a storage, that nobody outside knows.
+  if (object->type_index == kStorageKind && object->strong() == 1) {
+    Recycle(static_cast<StorageObject*>(object));
+    return;
+  }
+  if (object->type_index == kTensorKind && object->strong() == 1) {
+    auto* tensor = static_cast<TensorObject*>(object);
+    StorageObject* storage = tensor->storage;
+    if (storage == nullptr || (storage->local > 1 && storage->local < kShared)) {
+      pool_.Give(tensor, TensorObject::Bytes(tensor->capacity));
+      if (storage != nullptr) --storage->local;
+      return;
+    }
+  }
   object->local = 1;  // ReleaseField takes the last one away
   ReleaseField(object);
   Drain();

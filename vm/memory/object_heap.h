@@ -55,7 +55,16 @@ class ObjectHeap {
   }
   // True when the storage has memory afterwards.
   bool TakeMemory(StorageObject* storage) {
-    return __builtin_expect(storage->data != nullptr, 0) || TakeNewMemory(storage);
+    if (storage->data != nullptr) return true;
+    // The usual storage: on the host, aligned as every block is, not to be filled.
+    if (__builtin_expect(storage->device_api == nullptr && storage->alignment <= kBlockAlignment &&
+                             storage->size <= BlockPool::kMaxBlock && fill_ == StorageFill::kUndefined,
+                         1)) {
+      storage->block = storage->data = pool_.Take(storage->size);
+      storage->block_bytes = BlockPool::BlockBytes(storage->size);
+      return storage->data != nullptr;
+    }
+    return TakeNewMemory(storage);
   }
   // Fields are the caller's to set (all of them, before anything else happens to the heap).
   TupleObject* NewTuple(std::int32_t kind, std::uint32_t tag, std::uint32_t count);
@@ -106,12 +115,14 @@ class ObjectHeap {
 
  private:
   static constexpr std::uint32_t kUsualRank = 6;
+  static constexpr std::uint64_t kBlockAlignment = 64;  // of every block
 
   static void InitLocal(Object* object, std::int32_t kind) { InitObject(object, kind, 1); }
   static bool IsUncounted(const RewireFFIAny& value) {
     return IsObjectKind(value.type_index) && ObjectOf(value)->local == kUncounted;
   }
   bool TakeNewMemory(StorageObject* storage);
+  bool TakeDeviceMemory(StorageObject* storage);
   void Fill(StorageObject* storage);
   void ReleaseLast(Object* object);
   void ReleaseShared(Object* object);
