@@ -192,6 +192,22 @@ Status ParseElement(DLDataType dtype, std::string_view text, std::byte* bytes) {
   return dtype.code == kUInt ? ParseUnsigned(dtype, text, bytes) : ParseSigned(dtype, text, bytes);
 }
 
+double ElementValue(DLDataType dtype, const std::byte* bytes) {
+  const std::uint64_t bits = LoadBits(dtype, bytes);
+  if (dtype.bits == 64) return std::bit_cast<double>(bits);
+  if (dtype.bits == 32) return std::bit_cast<float>(static_cast<std::uint32_t>(bits));
+  const FloatFormat format = *FormatOf(dtype);
+  return format.IsNan(bits) ? std::numeric_limits<double>::quiet_NaN() : DecodeSmall(format, bits);
+}
+
+void StoreElementValue(DLDataType dtype, double value, std::byte* bytes) {
+  if (dtype.bits == 64) return StoreBits(dtype, std::bit_cast<std::uint64_t>(value), bytes);
+  if (dtype.bits == 32)
+    return StoreBits(dtype, std::bit_cast<std::uint32_t>(static_cast<float>(value)), bytes);
+  const FloatFormat format = *FormatOf(dtype);
+  StoreBits(dtype, std::isnan(value) ? format.quiet_nan() : EncodeSmall(format, value), bytes);
+}
+
 std::string DoubleText(double value) {
   std::string text = ElementText(kFloat64, reinterpret_cast<const std::byte*>(&value));
   if (text.find_first_of(".en") == std::string::npos) text += ".0";

@@ -23,6 +23,11 @@ std::string ElementText(DLDataType dtype, const std::byte* bytes);
 // no such element: not a number, or out of range.
 Status ParseElement(DLDataType dtype, std::string_view text, std::byte* bytes);
 
+// The element of a floating-point dtype above as a number, which is exact; and a number as the nearest
+// element.
+double ElementValue(DLDataType dtype, const std::byte* bytes);
+void StoreElementValue(DLDataType dtype, double value, std::byte* bytes);
+
 // A double that ParseElement(kFloat64) reads back the same, and that never looks like an integer ("2.0").
 std::string DoubleText(double value);
 

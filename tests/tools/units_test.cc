@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/units.h"
+
+#include <catch2/catch.hpp>
+
+#include "tools/statistics.h"
+#include "tools/table_text.h"
+
+namespace rewire::tools {
+namespace {
+
+using std::chrono::nanoseconds;
+
+TEST_CASE("sizes are powers of 1024") {
+  CHECK(ParseBytes("0") == 0U);
+  CHECK(ParseBytes("4096") == 4096U);
+  CHECK(ParseBytes("64K") == 65536U);
+  CHECK(ParseBytes("64KiB") == 65536U);
+  CHECK(ParseBytes("2GB") == std::uint64_t{2} << 30);
+  CHECK(ParseBytes("1T") == std::uint64_t{1} << 40);
+  for (const char* wrong :
+       {"", "K", "-1", "1.5M", "64X", "64 M", "99999999999999999999", "18446744073709551615K"}) {
+    INFO(wrong);
+    CHECK_FALSE(ParseBytes(wrong).has_value());
+  }
+}
+
+TEST_CASE("times have a unit") {
+  CHECK(ParseDuration("2s") == nanoseconds(2000000000));
+  CHECK(ParseDuration("1.5ms") == nanoseconds(1500000));
+  CHECK(ParseDuration("80us") == nanoseconds(80000));
+  CHECK(ParseDuration("0ns") == nanoseconds(0));
+  for (const char* wrong : {"", "2", "s", "-1s", "2h", "nans", "infs", "1e300s", "2 s"}) {
+    INFO(wrong);
+    CHECK_FALSE(ParseDuration(wrong).has_value());
+  }
+}
+
+TEST_CASE("sizes and times are printed with about three digits") {
+  CHECK(BytesText(0) == "0 B");
+  CHECK(BytesText(1023) == "1023 B");
+  CHECK(BytesText(1536) == "1.5 KiB");
+  CHECK(BytesText(std::uint64_t{64} << 20) == "64.0 MiB");
+  CHECK(BytesText(~std::uint64_t{0}) == "16777216.0 TiB");
+  CHECK(DurationText(0) == "0 ns");
+  CHECK(DurationText(999) == "999 ns");
+  CHECK(DurationText(999.9) == "1.00 us");
+  CHECK(DurationText(12345) == "12.3 us");
+  CHECK(DurationText(99960) == "100 us");
+  CHECK(DurationText(2e9) == "2.00 s");
+}
+
+TEST_CASE("percentiles of samples") {
+  CHECK(PercentilesOf({}).count == 0);
+  const Percentiles one = PercentilesOf({7});
+  CHECK(one.median == 7);
+  CHECK(one.p99 == 7);
+  std::vector<std::int64_t> samples;
+  for (int i = 100; i >= 1; --i) samples.push_back(i);
+  const Percentiles hundred = PercentilesOf(samples);
+  CHECK(hundred.minimum == 1);
+  CHECK(hundred.median == 50.5);
+  CHECK(hundred.p90 == 90);
+  CHECK(hundred.p99 == 99);
+  CHECK(hundred.total == 5050);
+}
+
+TEST_CASE("tables align their columns and end without spaces") {
+  CHECK(TableText({{"name", "n"}, {"a", "10"}, {"bcdef", "7"}}, {1}) ==
+        "  name    n\n  a      10\n  bcdef   7\n");
+  CHECK(TableText({{"a", ""}, {"b", "c"}}, {}) == "  a\n  b  c\n");
+}
+
+}  // namespace
+}  // namespace rewire::tools

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+// vm-inspect on whole and damaged executables and on kernel libraries.
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "tests/support/paths.h"
+#include "tests/support/run_program.h"
+
+namespace rewire::tools {
+namespace {
+
+using nlohmann::json;
+using test::Finished;
+
+constexpr const char kProgram[] = R"(
+.metadata producer "hand"
+.const weight: f32[1000] = fill 2.5
+.kernel relu = "rewire.relu"
+.func main(x: f32[N]) -> y: f32[1000]
+  %y = load_const weight
+  ret %y
+.end
+)";
+
+class Session {
+ public:
+  Session() {
+    folder_.Write("model.asm", kProgram);
+    const Finished assembled = test::RunProgram("vm-as", {"model.asm"}, folder_.path());
+    INFO(assembled.err);
+    REQUIRE(assembled.exit_code == 0);
+  }
+  Finished Run(const std::vector<std::string>& arguments) const {
+    return test::RunProgram("vm-inspect", arguments, folder_.path());
+  }
+  const test::TempFolder& folder() const { return folder_; }
+
+  // model.rwx with one byte of a section changed.
+  std::string Damage(const std::string& section) const {
+    std::string bytes = test::ReadWholeFile(folder_.path() / "model.rwx");
+    const json report = json::parse(Run({"model.rwx", "--json"}).out);
+    for (const json& entry : report["sections"]) {
+      if (entry["name"] == section) bytes[entry["offset"].get<std::size_t>() + 8] ^= 1;
+    }
+    folder_.Write("damaged.rwx", bytes);
+    return "damaged.rwx";
+  }
+
+ private:
+  test::TempFolder folder_;
+};
+
+bool Contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+TEST_CASE("sections, signatures and what takes room") {
+  const Session session;
+  const Finished text = session.Run({"model.rwx"});
+  CHECK(text.exit_code == 0);
+  CHECK(text.err.empty());
+  CHECK(Contains(text.out, "model.rwx: Rewire executable, format 1.0, "));
+  CHECK(Contains(text.out, "  producer: hand\n"));
+  CHECK(Contains(text.out, "    inputs   x  f32[N]\n"));
+  CHECK(Contains(text.out, "\nwhat takes room:\n  constant weight "));
+
+  const json report = json::parse(session.Run({"model.rwx", "--json"}).out);
+  CHECK(report["whole"] == true);
+  CHECK(report["metadata"]["producer"] == "hand");
+  std::uint64_t total = 0;
+  for (const json& item : report["sizes"]) total += item["bytes"].get<std::uint64_t>();
+  CHECK(total == report["bytes"]);
+  CHECK(total == test::ReadWholeFile(session.folder().path() / "model.rwx").size());
+  CHECK(report["sizes"][0]["what"] == "constant weight");
+  CHECK(report["sizes"][0]["bytes"] == 4000);
+}
+
+TEST_CASE("a check finds damaged sections and constants") {
+  const Session session;
+  const Finished whole = session.Run({"model.rwx", "--check"});
+  CHECK(whole.exit_code == 0);
+  CHECK(Contains(whole.out, "constants are whole, and the verifier accepts the program\n"));
+
+  const Finished section = session.Run({session.Damage("functions")});
+  CHECK(section.exit_code == 1);
+  CHECK(Contains(section.out, "section functions is damaged\n"));
+  CHECK(Contains(section.out, "  DAMAGED\n"));
+
+  session.Damage("data");
+  CHECK(session.Run({"damaged.rwx"}).exit_code == 0);  // a constant is checked when it is asked for
+  const Finished constant = session.Run({"damaged.rwx", "--check"});
+  CHECK(constant.exit_code == 1);
+  CHECK(Contains(constant.out, "  constant weight: "));
+  CHECK(json::parse(session.Run({"damaged.rwx", "--check", "--json"}).out)["damaged_constants"].size() == 1);
+}
+
+TEST_CASE("cut off anywhere, a file gives a report or one error") {
+  const Session session;
+  const std::string bytes = test::ReadWholeFile(session.folder().path() / "model.rwx");
+  for (std::size_t size :
+       {std::size_t{0}, std::size_t{7}, std::size_t{20}, std::size_t{60}, bytes.size() / 2}) {
+    INFO(size);
+    session.folder().Write("cut.rwx", bytes.substr(0, size));
+    const Finished finished = session.Run({"cut.rwx", "--check"});
+    const bool reported = finished.exit_code == 1 && finished.err.empty();
+    const bool refused = finished.exit_code == 14 && finished.out.empty();
+    CHECK((reported || refused));
+  }
+}
+
+TEST_CASE("kernel libraries and what they export") {
+  const Session session;
+  const std::string library = std::string(test::BuildDir()) + "/lib/rewire/librewire_kernels_cpu.so";
+  const Finished text = session.Run({library});
+  INFO(text.err);
+  CHECK(text.exit_code == 0);
+  CHECK(Contains(text.out, "\n  rewire.add"));
+  const json report = json::parse(session.Run({library, "--json"}).out);
+  CHECK(report["kind"] == "kernel library");
+  CHECK(report["kernels"].size() > 10);
+}
+
+TEST_CASE("what is neither is refused") {
+  const Session session;
+  session.folder().Write("text", "neither");
+  const Finished other = session.Run({"text"});
+  CHECK(other.exit_code == 14);
+  CHECK(Contains(other.err, "vm-inspect: error: text: "));
+  session.folder().Write("broken.so",
+                         "\x7f"
+                         "ELF and no more");
+  const Finished broken = session.Run({"broken.so"});
+  CHECK(broken.exit_code == 14);
+  CHECK(session.Run({"missing.rwx"}).exit_code == 12);
+}
+
+}  // namespace
+}  // namespace rewire::tools

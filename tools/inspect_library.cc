@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/inspect_library.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "tools/table_text.h"
+#include "vm/loader/kernel_set.h"
+
+namespace rewire::tools {
+
+Result<LibraryReport> InspectLibrary(const std::string& path) {
+  KernelSet set;
+  // With a slash it is this file and no other of the same name elsewhere.
+  const std::string exact = path.find('/') == std::string::npos ? "./" + path : path;
+  if (Status added = set.AddLibrary(exact); !added) return Forward(added);
+  LibraryReport library;
+  library.path = path;
+  const KernelSource& source = *set.sources().back();
+  library.description = source.Description();
+  for (const std::string& name : source.Names()) {
+    KernelSource::Notes notes = source.Describe(name);
+    library.kernels.push_back({name, std::move(notes.documentation), std::move(notes.metadata)});
+  }
+  return library;
+}
+
+std::string LibraryText(const LibraryReport& library) {
+  std::string text =
+      fmt::format("{}: {}\n\nkernels: {}\n", library.path, library.description, library.kernels.size());
+  std::vector<std::vector<std::string>> rows;
+  for (const LibraryReport::Kernel& kernel : library.kernels) {
+    rows.push_back({kernel.name, kernel.documentation.substr(0, kernel.documentation.find('\n'))});
+  }
+  return text + TableText(rows, {});
+}
+
+nlohmann::ordered_json LibraryJson(const LibraryReport& library) {
+  nlohmann::ordered_json kernels = nlohmann::ordered_json::array();
+  for (const LibraryReport::Kernel& kernel : library.kernels) {
+    kernels.push_back(
+        {{"name", kernel.name}, {"documentation", kernel.documentation}, {"metadata", kernel.metadata}});
+  }
+  return {{"file", library.path},
+          {"kind", "kernel library"},
+          {"description", library.description},
+          {"kernels", std::move(kernels)}};
+}
+
+}  // namespace rewire::tools

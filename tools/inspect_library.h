@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// vm-inspect on a shared library: the kernels that it offers.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+
+namespace rewire::tools {
+
+struct LibraryReport {
+  std::string path;
+  std::string description;  // with the calling convention
+  struct Kernel {
+    std::string name;
+    std::string documentation;
+    std::string metadata;
+  };
+  std::vector<Kernel> kernels;
+};
+
+// Loads the library as a program would, which runs its code.
+Result<LibraryReport> InspectLibrary(const std::string& path);
+
+std::string LibraryText(const LibraryReport& library);
+nlohmann::ordered_json LibraryJson(const LibraryReport& library);
+
+}  // namespace rewire::tools

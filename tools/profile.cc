@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/profile.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <utility>
+
+#include "tools/register_text.h"
+#include "tools/table_text.h"
+#include "tools/units.h"
+
+namespace rewire::tools {
+
+void Profiler::OnKernel(const KernelCall& call) {
+  const KernelImport& import = call.module.kernels[call.kernel];
+  kernels_.resize(std::max(kernels_.size(), call.module.kernels.size()));
+  Kernel& kernel = kernels_[call.kernel];
+  kernel.name = import.debug_name.empty() ? import.name : import.debug_name;
+  kernel.kernel = import.name;
+  kernel.durations.push_back(call.end_ns - call.start_ns);
+  if (!keep_calls_) return;
+  std::string arguments;
+  for (const RewireFFIAny& arg : call.args) arguments += (arguments.empty() ? "" : ", ") + RegisterText(arg);
+  calls_.push_back({call.kernel, call.module.functions[call.function].name, call.pc, std::move(arguments),
+                    call.start_ns, call.end_ns, call.ok});
+}
+
+void Profiler::AddRun(const std::string& function, std::int64_t start_ns, std::int64_t end_ns) {
+  runs_.push_back({function, start_ns, end_ns});
+}
+
+std::vector<Profiler::Row> Profiler::Rows() const {
+  // Imports that differ in their attributes alone may share a debug name; they share a row then.
+  std::map<std::pair<std::string, std::string>, std::vector<std::int64_t>> by_name;
+  for (const Kernel& kernel : kernels_) {
+    if (kernel.durations.empty()) continue;
+    std::vector<std::int64_t>& durations = by_name[{kernel.name, kernel.kernel}];
+    durations.insert(durations.end(), kernel.durations.begin(), kernel.durations.end());
+  }
+  std::vector<std::int64_t> run_times;
+  for (const Run& run : runs_) run_times.push_back(run.end_ns - run.start_ns);
+  const double total = std::accumulate(run_times.begin(), run_times.end(), 0.0);
+
+  std::vector<Row> rows;
+  double in_kernels = 0;
+  for (auto& [names, durations] : by_name) {
+    Row row{names.first, names.second, PercentilesOf(std::move(durations)), 0};
+    row.share = total > 0 ? row.times.total / total : 0;
+    in_kernels += row.times.total;
+    rows.push_back(std::move(row));
+  }
+  std::stable_sort(rows.begin(), rows.end(),
+                   [](const Row& a, const Row& b) { return a.times.total > b.times.total; });
+  Row outside{"(outside kernels)", "", {}, 0};
+  outside.times.count = runs_.size();
+  outside.times.total = std::max(0.0, total - in_kernels);
+  outside.times.median = runs_.empty() ? 0 : outside.times.total / static_cast<double>(runs_.size());
+  outside.share = total > 0 ? outside.times.total / total : 0;
+  rows.push_back(std::move(outside));
+  return rows;
+}
+
+nlohmann::ordered_json Profiler::Timeline(const std::string& process_name) const {
+  using Json = nlohmann::ordered_json;
+  const std::int64_t origin = runs_.empty() ? 0 : runs_.front().start_ns;
+  Json events = Json::array();
+  const auto add_name = [&](const char* what, const std::string& name) {
+    events.push_back({{"name", what}, {"ph", "M"}, {"pid", 1}, {"tid", 1}, {"args", {{"name", name}}}});
+  };
+  const auto add_slice = [&](const std::string& name, const char* category, std::int64_t start,
+                             std::int64_t end, Json arguments) {
+    events.push_back({{"name", name},
+                      {"cat", category},
+                      {"ph", "X"},
+                      {"ts", static_cast<double>(start - origin) / 1e3},
+                      {"dur", static_cast<double>(end - start) / 1e3},
+                      {"pid", 1},
+                      {"tid", 1},
+                      {"args", std::move(arguments)}});
+  };
+  add_name("process_name", process_name);
+  add_name("thread_name", "virtual machine");
+  for (const Run& run : runs_) add_slice(run.function, "run", run.start_ns, run.end_ns, Json::object());
+  for (const Call& call : calls_) {
+    const Kernel& kernel = kernels_[call.kernel];
+    add_slice(kernel.name, "kernel", call.start_ns, call.end_ns,
+              {{"kernel", kernel.kernel},
+               {"function", call.function},
+               {"pc", call.pc},
+               {"arguments", call.arguments},
+               {"ok", call.ok}});
+  }
+  return {{"displayTimeUnit", "ns"}, {"traceEvents", std::move(events)}};
+}
+
+std::string ProfileText(const std::vector<Profiler::Row>& rows) {
+  std::vector<std::vector<std::string>> table = {{"name", "calls", "total", "share", "median", "kernel"}};
+  for (const Profiler::Row& row : rows) {
+    table.push_back({row.name, std::to_string(row.times.count), DurationText(row.times.total),
+                     fmt::format("{:.1f} %", 100 * row.share), DurationText(row.times.median), row.kernel});
+  }
+  return TableText(table, {1, 2, 3, 4});
+}
+
+nlohmann::ordered_json ProfileJson(const std::vector<Profiler::Row>& rows) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::array();
+  for (const Profiler::Row& row : rows) {
+    json.push_back({{"name", row.name},
+                    {"kernel", row.kernel},
+                    {"calls", row.times.count},
+                    {"total_ns", row.times.total},
+                    {"share", row.share},
+                    {"median_ns", row.times.median}});
+  }
+  return json;
+}
+
+}  // namespace rewire::tools

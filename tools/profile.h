@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// --profile and --profile-trace: the time of every kernel call.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "tools/statistics.h"
+#include "vm/observer.h"
+
+namespace rewire::tools {
+
+class Profiler : public Observer {
+ public:
+  // With `keep_calls`, each call is kept with its arguments for a timeline; otherwise its duration only.
+  explicit Profiler(bool keep_calls) : keep_calls_(keep_calls) {}
+
+  bool wants_kernels() const override { return true; }
+  void OnKernel(const KernelCall& call) override;
+
+  // One invocation of the function, around its kernel calls; steady clock.
+  void AddRun(const std::string& function, std::int64_t start_ns, std::int64_t end_ns);
+
+  // By debug name, the most time first. The last row is the time outside kernels.
+  struct Row {
+    std::string name;    // debug name; without one, the kernel's
+    std::string kernel;  // what is imported; empty for the last row
+    Percentiles times;   // nanoseconds
+    double share = 0;    // of the total time of the runs, 0 to 1
+  };
+  std::vector<Row> Rows() const;
+
+  // Kernel calls and runs as slices in the Trace Event Format ("Trace Event Format", Google, 2016), which
+  // Perfetto and chrome://tracing open. Times are microseconds from the first run's start.
+  nlohmann::ordered_json Timeline(const std::string& process_name) const;
+
+ private:
+  struct Kernel {
+    std::string name;
+    std::string kernel;
+    std::vector<std::int64_t> durations;
+  };
+  struct Call {
+    std::size_t kernel;
+    std::string function;
+    std::uint32_t pc;
+    std::string arguments;
+    std::int64_t start_ns, end_ns;
+    bool ok;
+  };
+  struct Run {
+    std::string function;
+    std::int64_t start_ns, end_ns;
+  };
+
+  bool keep_calls_;
+  std::vector<Kernel> kernels_;  // by index in the module
+  std::vector<Call> calls_;
+  std::vector<Run> runs_;
+};
+
+// The table that --profile prints.
+std::string ProfileText(const std::vector<Profiler::Row>& rows);
+nlohmann::ordered_json ProfileJson(const std::vector<Profiler::Row>& rows);
+
+}  // namespace rewire::tools

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/run.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <thread>
+#include <utility>
+
+#include "base/atomic_file.h"
+#include "tools/cli.h"
+#include "tools/listing.h"
+#include "tools/open_executable.h"
+#include "tools/outputs.h"
+#include "tools/profile.h"
+#include "tools/statistics.h"
+#include "tools/tensor_io.h"
+#include "tools/trace.h"
+#include "tools/units.h"
+#include "vm/vm.h"
+
+namespace rewire::tools {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Clock = std::chrono::steady_clock;
+
+std::int64_t Nanoseconds(Clock::time_point time) {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(time.time_since_epoch()).count();
+}
+
+// Both observers of vm-run behind the one that a VM has.
+class Observers : public Observer {
+ public:
+  explicit Observers(std::vector<Observer*> observers) : observers_(std::move(observers)) {}
+
+  bool wants_instructions() const override {
+    for (const Observer* observer : observers_) {
+      if (observer->wants_instructions()) return true;
+    }
+    return false;
+  }
+  bool wants_kernels() const override {
+    for (const Observer* observer : observers_) {
+      if (observer->wants_kernels()) return true;
+    }
+    return false;
+  }
+  void OnInstruction(const Instruction& instruction) override {
+    for (Observer* observer : observers_) observer->OnInstruction(instruction);
+  }
+  void OnKernel(const KernelCall& call) override {
+    for (Observer* observer : observers_) observer->OnKernel(call);
+  }
+
+ private:
+  std::vector<Observer*> observers_;
+};
+
+// One line on stderr that is written over, and only where a person looks.
+class Progress {
+ public:
+  explicit Progress(std::uint32_t runs) : runs_(runs), shown_(isatty(STDERR_FILENO) == 1 && runs > 1) {}
+  ~Progress() {
+    if (shown_) fmt::print(stderr, "\r\033[K");
+  }
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  void Show(std::uint32_t run) {
+    const Clock::time_point now = Clock::now();
+    if (!shown_ || now - last_ < std::chrono::milliseconds(100)) return;
+    last_ = now;
+    fmt::print(stderr, "\rrun {} of {}", run + 1, runs_);
+    std::fflush(stderr);
+  }
+
+ private:
+  std::uint32_t runs_;
+  bool shown_;
+  Clock::time_point last_;
+};
+
+class Runner {
+ public:
+  explicit Runner(const RunOptions& options) : options_(options), profiler_(!options.timeline.empty()) {}
+
+  Result<int> Run();
+  const Json& json() const { return json_; }
+
+ private:
+  Result<Program> Link(const Executable& executable);
+  Status Execute(VirtualMachine* vm, std::uint32_t function);
+  Status Invoke(VirtualMachine* vm, std::uint32_t function, std::int64_t* nanoseconds);
+  Status Report(const VirtualMachine& vm, const Function& function, bool* equal);
+  Status ReportProfile();
+  void Say(const std::string& text) const {
+    if (!options_.json) fmt::print("{}", text);
+  }
+  void Trace(const TraceEntry& entry);
+
+  const RunOptions& options_;
+  Profiler profiler_;
+  std::vector<std::int64_t> times_;
+  Json json_ = Json::object();
+};
+
+void Runner::Trace(const TraceEntry& entry) {
+  if (!options_.json) {
+    fmt::print("{}\n", TraceText(entry));
+    return;
+  }
+  Json operands = Json::object();
+  for (const TraceEntry::Operand& operand : entry.operands) operands[operand.name] = operand.holds;
+  json_["trace"].push_back({{"function", entry.function},
+                            {"pc", entry.pc},
+                            {"depth", entry.depth},
+                            {"text", entry.text},
+                            {"operands", std::move(operands)}});
+}
+
+Result<Program> Runner::Link(const Executable& executable) {
+  LinkOptions link;
+  for (const std::string& library : options_.kernels) {
+    if (Status added = link.kernels.AddLibrary(library); !added) return Forward(added);
+  }
+  for (const std::string& path : options_.parameters) {
+    Result<std::vector<NamedTensor>> members = ReadArchive(path);
+    if (!members) return Forward(members);
+    for (const NamedTensor& member : *members) {
+      Result<Tensor> tensor = ToTensor(member.tensor);
+      if (!tensor) return Forward(tensor, path);
+      link.parameters.emplace_back(member.name, *std::move(tensor));
+    }
+  }
+  const auto cores = static_cast<std::int32_t>(std::max(1U, std::thread::hardware_concurrency()));
+  link.threads = ThreadPool::Make(options_.threads == 0 ? cores : options_.threads);
+  link.init_limits = options_.limits;
+  Result<Program> program = Program::Link(executable, std::move(link));
+  if (!program) return Forward(program, options_.file);
+  return program;
+}
+
+Status Runner::Invoke(VirtualMachine* vm, std::uint32_t function, std::int64_t* nanoseconds) {
+  const Clock::time_point start = Clock::now();
+  if (options_.deadline) vm->SetDeadline(start + *options_.deadline);
+  const Status invoked = vm->TryInvoke(function);
+  const Clock::time_point end = Clock::now();
+  profiler_.AddRun(vm->program().executable().module().functions[function].name, Nanoseconds(start),
+                   Nanoseconds(end));
+  *nanoseconds = Nanoseconds(end) - Nanoseconds(start);
+  return invoked;
+}
+
+Status Runner::Execute(VirtualMachine* vm, std::uint32_t function) {
+  Tracer tracer([this](const TraceEntry& entry) { Trace(entry); });
+  std::vector<Observer*> wanted;
+  if (options_.trace) wanted.push_back(&tracer);
+  if (options_.profile || !options_.timeline.empty()) wanted.push_back(&profiler_);
+  Observers observers(std::move(wanted));
+
+  if (options_.repeat > 1) {
+    for (std::uint32_t i = 0; i < options_.warmup; ++i) {
+      if (options_.deadline) vm->SetDeadline(Clock::now() + *options_.deadline);
+      if (Status invoked = vm->TryInvoke(function); !invoked) return invoked;
+    }
+  }
+  vm->SetObserver(&observers);
+  Progress progress(options_.repeat);
+  Status invoked;
+  for (std::uint32_t i = 0; i < options_.repeat && invoked; ++i) {
+    progress.Show(i);
+    std::int64_t nanoseconds = 0;
+    invoked = Invoke(vm, function, &nanoseconds);
+    times_.push_back(nanoseconds);
+  }
+  vm->SetObserver(nullptr);
+  return invoked;
+}
+
+Status Runner::ReportProfile() {
+  if (options_.profile) {
+    const std::vector<Profiler::Row> rows = profiler_.Rows();
+    Say("profile:\n" + ProfileText(rows));
+    json_["profile"] = ProfileJson(rows);
+  }
+  if (options_.timeline.empty()) return {};
+  // Names come from files and may hold any bytes; JSON wants UTF-8.
+  const std::string text =
+      profiler_.Timeline("vm-run " + options_.file).dump(-1, ' ', false, Json::error_handler_t::replace) +
+      "\n";
+  const Span<const std::byte> bytes(reinterpret_cast<const std::byte*>(text.data()), text.size());
+  if (Status written = WriteFileAtomically(options_.timeline, bytes); !written) return written;
+  Say(fmt::format("wrote {}\n", options_.timeline));
+  json_["written"].push_back(options_.timeline);
+  return {};
+}
+
+Status Runner::Report(const VirtualMachine& vm, const Function& function, bool* equal) {
+  Result<std::vector<Output>> outputs = CollectOutputs(vm, function);
+  if (!outputs) return Forward(outputs);
+  const Result<std::vector<OutputComparison>> comparisons =
+      CompareOutputs(function, options_.expects, options_.tolerance, &*outputs);
+  if (!comparisons) return Forward(comparisons);
+  const Result<std::vector<std::string>> written = WriteOutputs(function, options_.outputs, &*outputs);
+  if (!written) return Forward(written);
+
+  json_["function"] = function.name;
+  json_["outputs"] = Json::array();
+  for (const Output& output : *outputs) {
+    json_["outputs"].push_back(OutputJson(output));
+    if (!output.used) Say(OutputText(output));
+  }
+  for (const std::string& path : *written) {
+    json_["written"].push_back(path);
+    Say(fmt::format("wrote {}\n", path));
+  }
+  for (const OutputComparison& entry : *comparisons) {
+    *equal = *equal && entry.comparison.equal();
+    json_["comparisons"].push_back(ComparisonJson(entry));
+    Say(fmt::format("{}: {}\n", entry.output, ComparisonText(entry.comparison, entry.expected)));
+  }
+  const Percentiles times = PercentilesOf(times_);
+  json_["timing"] = {{"runs", times.count}, {"min_ns", times.minimum}, {"median_ns", times.median},
+                     {"p90_ns", times.p90}, {"p99_ns", times.p99},     {"peak_bytes", vm.bytes_peak()}};
+  if (options_.repeat > 1) {
+    Say(fmt::format("{} runs after {} to warm up: median {}, p90 {}, p99 {}, fastest {}; at most {} held\n",
+                    times.count, options_.warmup, DurationText(times.median), DurationText(times.p90),
+                    DurationText(times.p99), DurationText(times.minimum), BytesText(vm.bytes_peak())));
+  }
+  return ReportProfile();
+}
+
+Result<int> Runner::Run() {
+  json_["file"] = options_.file;
+  const Result<Executable> executable = OpenExecutable(options_.file);
+  if (!executable) return Forward(executable);
+  const Module& module = executable->module();
+  if (options_.list) {
+    Say(ListingText(module));
+    json_.update(ListingJson(module));
+    return 0;
+  }
+  const Result<Program> program = Link(*executable);
+  if (!program) return Forward(program);
+  const Result<std::uint32_t> index = program->FindFunction(options_.function);
+  if (!index) return Forward(index, options_.file);
+  const Function& function = module.functions[*index];
+  const Result<std::vector<Value>> inputs = MakeInputs(module, function, options_.inputs);
+  if (!inputs) return Forward(inputs);
+
+  VirtualMachine vm(*program, options_.limits);
+  for (std::uint32_t i = 0; i < inputs->size(); ++i) {
+    if (Status set = vm.TrySetInput(InputHandle{*index, i}, (*inputs)[i]); !set) return Forward(set);
+  }
+  if (Status executed = Execute(&vm, *index); !executed) return Forward(executed);
+  bool equal = true;
+  if (Status reported = Report(vm, function, &equal); !reported) return Forward(reported);
+  return equal ? 0 : kExitNo;
+}
+
+}  // namespace
+
+Result<int> Run(const RunOptions& options) {
+  Runner runner(options);
+  Result<int> exit_code = runner.Run();
+  if (options.json) {
+    Json json = runner.json();
+    if (!exit_code) {
+      json["error"] = {{"code", static_cast<int>(exit_code.error().code())},
+                       {"name", StatusCodeName(exit_code.error().code())},
+                       {"message", exit_code.error().message()}};
+    }
+    fmt::print("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));
+  }
+  return exit_code;
+}
+
+}  // namespace rewire::tools

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// What vm-run does, once its command line is parsed.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "tools/compare.h"
+#include "tools/input_values.h"
+#include "vm/limits.h"
+
+namespace rewire::tools {
+
+struct RunOptions {
+  std::string file;
+  std::string function;  // empty: the entry
+  bool list = false;
+
+  InputOptions inputs;
+  std::vector<std::string> outputs;  // --output
+  std::vector<std::string> expects;  // --expect
+  Tolerance tolerance;
+
+  std::vector<std::string> kernels;     // --kernels: shared libraries
+  std::vector<std::string> parameters;  // --params: tensor archives
+  std::int32_t threads = 0;             // of kernels; 0: one per core
+
+  std::uint32_t repeat = 1;
+  std::uint32_t warmup = 1;  // runs before the measured ones when repeat > 1
+  bool trace = false;
+  bool profile = false;
+  std::string timeline;  // --profile-trace: a file
+  bool json = false;
+
+  Limits limits;
+  std::optional<std::chrono::nanoseconds> deadline;  // of each run
+};
+
+// Prints to standard output. The exit code: 0, or kExitNo when an output is not as expected.
+Result<int> Run(const RunOptions& options);
+
+}  // namespace rewire::tools

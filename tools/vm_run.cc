@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// vm-run: runs a function of an executable. docs/vm-run.md.
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "tools/cli.h"
+#include "tools/run.h"
+#include "tools/units.h"
+
+namespace rewire::tools {
+namespace {
+
+// Options whose text still has to be understood.
+struct Texts {
+  std::string max_bytes;
+  std::string deadline;
+};
+
+template <typename T>
+CLI::Option* AddValue(CLI::App* app, const char* name, T* value, const char* type, const char* help) {
+  return app->add_option(name, *value, help)->type_name(type);
+}
+
+// Takes one value each time it is given, so that FILE may follow.
+CLI::Option* AddList(CLI::App* app, const char* name, std::vector<std::string>* values, const char* type,
+                     const char* help) {
+  return app->add_option(name, *values, help)->allow_extra_args(false)->type_name(type);
+}
+
+void AddInputOptions(CLI::App* app, RunOptions* options) {
+  const char* group = "Inputs";
+  AddList(app, "-i,--input", &options->inputs.inputs, "NAME=VALUE",
+          "an input, by name or index; @FILE.npz for all by name")
+      ->group(group);
+  app->add_flag("--random", options->inputs.random, "random numbers for the inputs that are not given")
+      ->group(group);
+  AddValue(app, "--seed", &options->inputs.seed, "N", "seed of the random numbers")
+      ->group(group)
+      ->capture_default_str();
+  AddList(app, "--range", &options->inputs.random_ranges, "DTYPE=LOW:HIGH",
+          "range of random numbers; without it floats -1:1, integers 0:9")
+      ->group(group);
+  AddList(app, "--dim", &options->inputs.dims, "SYMBOL=SIZE", "size of a symbolic dimension of random inputs")
+      ->group(group);
+  AddList(app, "--params", &options->parameters, "FILE", "parameters by name, from .safetensors or .npz")
+      ->group(group);
+  AddList(app, "--kernels", &options->kernels, "LIBRARY",
+          "shared library of kernels; loading it runs its code")
+      ->group(group);
+}
+
+void AddOutputOptions(CLI::App* app, RunOptions* options) {
+  const char* group = "Outputs";
+  AddList(app, "-o,--output", &options->outputs, "NAME=@FILE",
+          "write an output instead of printing it; @FILE.npz for all")
+      ->group(group);
+  AddList(app, "-e,--expect", &options->expects, "NAME=@FILE",
+          "compare an output; exit code 1 when it differs")
+      ->group(group);
+  AddValue(app, "--rtol", &options->tolerance.relative, "X", "relative tolerance, as numpy.allclose has it")
+      ->check(CLI::NonNegativeNumber.description(""))
+      ->group(group)
+      ->capture_default_str();
+  AddValue(app, "--atol", &options->tolerance.absolute, "X", "absolute tolerance")
+      ->check(CLI::NonNegativeNumber.description(""))
+      ->group(group)
+      ->capture_default_str();
+}
+
+void AddMeasuringOptions(CLI::App* app, RunOptions* options) {
+  const char* group = "Measuring";
+  AddValue(app, "--repeat", &options->repeat, "N", "run N times, print median, p90 and p99")
+      ->check(CLI::Range(1U, std::numeric_limits<std::uint32_t>::max()).description(""))
+      ->group(group);
+  AddValue(app, "--warmup", &options->warmup, "N", "runs before the measured ones of --repeat")
+      ->group(group)
+      ->capture_default_str();
+  app->add_flag("--trace", options->trace, "print every instruction with what its operands hold")
+      ->group(group);
+  app->add_flag("--profile", options->profile, "print the time of each kernel by name")->group(group);
+  AddValue(app, "--profile-trace", &options->timeline, "FILE", "write a timeline that Perfetto opens")
+      ->group(group);
+  AddValue(app, "--threads", &options->threads, "N", "threads that kernels may use; without it one per core")
+      ->check(CLI::Range(1, 4096).description(""))
+      ->group(group);
+}
+
+void AddLimitOptions(CLI::App* app, RunOptions* options, Texts* texts) {
+  const char* group = "Limits";
+  AddValue(app, "--max-bytes", &texts->max_bytes, "SIZE", "memory of the VM, such as 64M")->group(group);
+  AddValue(app, "--max-steps", &options->limits.steps, "N", "instructions of one run")->group(group);
+  AddValue(app, "--max-depth", &options->limits.depth, "N", "calls within calls")
+      ->group(group)
+      ->capture_default_str();
+  AddValue(app, "--deadline", &texts->deadline, "TIME", "time of one run, such as 2s or 250ms")->group(group);
+}
+
+void AddOptions(CLI::App* app, RunOptions* options, Texts* texts) {
+  AddValue(app, "FILE", &options->file, "", "executable (.rwx) or text assembly (.asm)")->required();
+  AddValue(app, "-f,--function", &options->function, "NAME",
+           "function to run; without it main, or the first one");
+  app->add_flag("-l,--list", options->list, "print what the file has and needs; run nothing");
+  app->add_flag("--json", options->json, "print one JSON object instead of text");
+  AddInputOptions(app, options);
+  AddOutputOptions(app, options);
+  AddMeasuringOptions(app, options);
+  AddLimitOptions(app, options, texts);
+}
+
+Result<int> ParseAndRun(RunOptions* options, const Texts& texts) {
+  if (!texts.max_bytes.empty()) {
+    const Result<std::uint64_t> bytes = ParseBytes(texts.max_bytes);
+    if (!bytes) return Forward(bytes, "--max-bytes");
+    options->limits.bytes = *bytes;
+  }
+  if (!texts.deadline.empty()) {
+    const Result<std::chrono::nanoseconds> deadline = ParseDuration(texts.deadline);
+    if (!deadline) return Forward(deadline, "--deadline");
+    options->deadline = *deadline;
+  }
+  return Run(*options);
+}
+
+constexpr const char kDescription[] =
+    R"(Runs a function of a Rewire executable and prints, writes or checks its outputs.
+
+  vm-run model.rwx --list
+  vm-run model.rwx --input image=@images.npy --expect scores=@scores.npy
+  vm-run model.rwx --random --dim N=8 --repeat 100 --profile
+
+A VALUE is one of
+  @x.npy  @all.npz  @all.npz:member  @w.safetensors:member    tensors from files
+  1x3xf32=1,2,3  2x2xi64=0  f32=1.5  8x3xf32=random           tensors, one number fills all
+  5                                                           an integer, or a scalar of the input's dtype
+  (@a.npy,(5,@b.npy))  7(@a.npy)                              trees, with a tag in front if need be
+)";
+
+}  // namespace
+}  // namespace rewire::tools
+
+int main(int argc, char** argv) {
+  CLI::App app(rewire::tools::kDescription, "vm-run");
+  rewire::tools::RunOptions options;
+  rewire::tools::Texts texts;
+  rewire::tools::AddOptions(&app, &options, &texts);
+  return rewire::tools::Main(app, argc, argv, [&] { return rewire::tools::ParseAndRun(&options, texts); });
+}
