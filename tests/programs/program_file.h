@@ -6,9 +6,9 @@
 //   ; fails: run-time error: fail_past_the_end@6 (%2 = get_field %1, index=3): field 3 asked for, ...
 //   .func fail_past_the_end() -> value
 //
-// "<n>" in a message stands for a number that is the VM's own affair, such as the bytes that it keeps for itself.
-// They take no inputs. What they expect of values they check with the kernels of test_kernels.h. Every other
-// function is a helper of theirs.
+// "<n>" in a message stands for a number that is the VM's own affair, such as the bytes that it keeps for
+// itself. They take no inputs. What they expect of values they check with the kernels of test_kernels.h.
+// Every other function is a helper of theirs.
 #pragma once
 
 #include <string>
