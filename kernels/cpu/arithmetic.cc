@@ -9,11 +9,6 @@
 namespace rewire::kernel::cpu {
 namespace {
 
-// Signed overflow is undefined in C++, so integers are computed as unsigned ones of at least 32 bits, which
-// do not promote to a signed type.
-template <typename T>
-using Wrapping = std::conditional_t<sizeof(T) < 4, std::uint32_t, std::make_unsigned_t<T>>;
-
 template <typename T>
 T DivideIntegers(T a, T b) {
   if (b == 0) return 0;

@@ -62,43 +62,51 @@ inline void BroadcastStrides(TensorView tensor, int rank, std::int64_t* strides)
   }
 }
 
-// Calls row(offsets, count) for each innermost run: offsets[k] is where operand k begins, in elements;
-// `count` elements follow at layout.inner_strides(). Runs of different calls are disjoint, on perhaps several
-// threads.
+// Calls row(offsets, count) for the innermost runs number `begin` to `end`, in order: offsets[k] is where
+// operand k begins, in elements; `count` elements follow at layout.inner_strides().
 template <int kOperands, typename Row>
-void ForEachRow(const Layout<kOperands>& layout, const Row& row) {
-  const std::int64_t inner = layout.inner();
+void ForRows(const Layout<kOperands>& layout, std::int64_t begin, std::int64_t end, const Row& row) {
+  const int outer = layout.rank - 1;
+  std::int64_t index[kMaxRank];
+  std::int64_t offsets[kOperands] = {};
+  std::int64_t rest = begin;
+  for (int i = outer - 1; i >= 0; --i) {
+    index[i] = rest % layout.dims[i];
+    rest /= layout.dims[i];
+    for (int k = 0; k < kOperands; ++k) offsets[k] += index[i] * layout.strides[i][k];
+  }
+  for (std::int64_t r = begin; r < end; ++r) {
+    row(offsets, layout.inner());
+    for (int i = outer - 1; i >= 0; --i) {
+      for (int k = 0; k < kOperands; ++k) offsets[k] += layout.strides[i][k];
+      if (++index[i] < layout.dims[i]) break;
+      index[i] = 0;
+      for (int k = 0; k < kOperands; ++k) offsets[k] -= layout.dims[i] * layout.strides[i][k];
+    }
+  }
+}
+
+// The same for all of them, perhaps on several threads, so that runs must not write what others touch. A
+// single run is split. `work` is how much there is to do for each element.
+template <int kOperands, typename Row>
+void ForEachRow(const Layout<kOperands>& layout, std::int64_t work, const Row& row) {
   const std::int64_t rows = layout.rows();
-  if (rows == 1) {
-    ParallelFor(inner, kGrain, [&](std::int64_t begin, std::int64_t end) {
-      std::int64_t offsets[kOperands];
-      for (int k = 0; k < kOperands; ++k) offsets[k] = begin * layout.inner_strides()[k];
-      row(offsets, end - begin);
-    });
+  const std::int64_t inner = layout.inner();
+  if (inner == 0) return;
+  if (rows != 1) {
+    ParallelFor(rows, std::max<std::int64_t>(1, kGrain / (inner * work)),
+                [&](std::int64_t begin, std::int64_t end) { ForRows(layout, begin, end, row); });
     return;
   }
-  if (inner == 0) return;
-  ParallelFor(rows, std::max<std::int64_t>(1, kGrain / inner), [&](std::int64_t begin, std::int64_t end) {
-    // An odometer over the outer dimensions, set to row `begin`.
-    const int outer = layout.rank - 1;
-    std::int64_t index[kMaxRank];
-    std::int64_t offsets[kOperands] = {};
-    std::int64_t rest = begin;
-    for (int i = outer - 1; i >= 0; --i) {
-      index[i] = rest % layout.dims[i];
-      rest /= layout.dims[i];
-      for (int k = 0; k < kOperands; ++k) offsets[k] += index[i] * layout.strides[i][k];
-    }
-    for (std::int64_t r = begin; r < end; ++r) {
-      row(offsets, inner);
-      for (int i = outer - 1; i >= 0; --i) {
-        for (int k = 0; k < kOperands; ++k) offsets[k] += layout.strides[i][k];
-        if (++index[i] < layout.dims[i]) break;
-        index[i] = 0;
-        for (int k = 0; k < kOperands; ++k) offsets[k] -= layout.dims[i] * layout.strides[i][k];
-      }
-    }
+  ParallelFor(inner, std::max<std::int64_t>(1, kGrain / work), [&](std::int64_t begin, std::int64_t end) {
+    std::int64_t offsets[kOperands];
+    for (int k = 0; k < kOperands; ++k) offsets[k] = begin * layout.inner_strides()[k];
+    row(offsets, end - begin);
   });
+}
+template <int kOperands, typename Row>
+void ForEachRow(const Layout<kOperands>& layout, const Row& row) {
+  ForEachRow(layout, 1, row);
 }
 
 }  // namespace rewire::kernel::cpu

@@ -15,6 +15,18 @@ std::span<const Family> Families() {
       {"Activations", ActivationKernels()},
       {"Selection", SelectKernels()},
       {"Conversion", CastKernels()},
+      {"Matrix products", MatMulKernels()},
+      {"Convolution", Conv2dKernels()},
+      {"Pooling", PoolKernels()},
+      {"Normalisation", NormalizeKernels()},
+      {"Softmax", SoftmaxKernels()},
+      {"Reductions", ReduceKernels()},
+      {"Positions of extremes", ArgReduceKernels()},
+      {"Copies", CopyKernels()},
+      {"Rearrangement", RearrangeKernels()},
+      {"Indexing", GatherKernels()},
+      {"Generators", GenerateKernels()},
+      {"Shape functions", ShapeFunctionKernels()},
   };
   return kFamilies;
 }

@@ -38,5 +38,17 @@ std::span<const Kernel> UnaryKernels();
 std::span<const Kernel> ActivationKernels();
 std::span<const Kernel> SelectKernels();
 std::span<const Kernel> CastKernels();
+std::span<const Kernel> MatMulKernels();
+std::span<const Kernel> Conv2dKernels();
+std::span<const Kernel> PoolKernels();
+std::span<const Kernel> NormalizeKernels();
+std::span<const Kernel> SoftmaxKernels();
+std::span<const Kernel> ReduceKernels();
+std::span<const Kernel> ArgReduceKernels();
+std::span<const Kernel> CopyKernels();
+std::span<const Kernel> RearrangeKernels();
+std::span<const Kernel> GatherKernels();
+std::span<const Kernel> GenerateKernels();
+std::span<const Kernel> ShapeFunctionKernels();
 
 }  // namespace rewire::kernel::cpu

@@ -2,6 +2,7 @@
 #include "kernels/cpu/shapes.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace rewire::kernel::cpu {
 namespace {
@@ -145,6 +146,119 @@ Status GatherDims(ShapeView x, ShapeView indices, int axis, Dims* result) {
     for (std::int64_t dim : indices) result->push_back(dim);
   }
   return Status();
+}
+
+Status SliceDims(ShapeView x, ShapeView starts, ShapeView ends, ShapeView axes, ShapeView steps,
+                 SliceRange* range) {
+  const std::size_t count = starts.size();
+  if (ends.size() != count || (!axes.empty() && axes.size() != count) ||
+      (!steps.empty() && steps.size() != count)) {
+    return ValueError("starts, ends, axes and steps have ", count, ", ", ends.size(), ", ", axes.size(),
+                      " and ", steps.size(), " values, expected as many each (axes and steps may be empty)");
+  }
+  const int rank = static_cast<int>(x.size());
+  *range = SliceRange();
+  range->dims = Dims(x);
+  for (int i = 0; i < rank; ++i) {
+    range->start.push_back(0);
+    range->step.push_back(1);
+  }
+  bool seen[kMaxRank] = {};
+  for (std::size_t i = 0; i < count; ++i) {
+    int axis = 0;
+    if (Status s = NormalizeAxis(axes.empty() ? static_cast<std::int64_t>(i) : axes[i], rank, &axis); !s.ok())
+      return s;
+    if (seen[axis]) return ValueError("axis ", axis, " is named twice");
+    seen[axis] = true;
+    const std::int64_t dim = x[static_cast<std::size_t>(axis)];
+    std::int64_t step = steps.empty() ? 1 : steps[i];
+    if (step == 0) return ValueError("the step of axis ", axis, " is 0");
+    // A longer step than the axis takes one element at most, as one of the axis' length does.
+    step = std::clamp(step, -std::max<std::int64_t>(dim, 1), std::max<std::int64_t>(dim, 1));
+    const bool forward = step > 0;
+    const auto hold = [&](std::int64_t position) {
+      if (position < 0) position += dim;
+      return forward ? std::clamp<std::int64_t>(position, 0, dim)
+                     : std::clamp<std::int64_t>(position, -1, dim - 1);
+    };
+    const std::int64_t start = hold(starts[i]);
+    const std::int64_t end = hold(ends[i]);
+    const std::int64_t distance = forward ? end - start : start - end;
+    const std::int64_t stride = forward ? step : -step;
+    range->start[axis] = start;
+    range->step[axis] = step;
+    range->dims[axis] = distance <= 0 ? 0 : (distance + stride - 1) / stride;
+  }
+  return Status();
+}
+
+Status PaddedDims(ShapeView x, ShapeView pads, Dims* result) {
+  if (pads.size() != 2 * x.size()) {
+    return ValueError("pads has ", pads.size(), " values, expected ", 2 * x.size(), " for x of shape ", x);
+  }
+  constexpr std::int64_t kLimit = std::int64_t{1} << 48;  // sums stay far from overflow
+  *result = Dims();
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const std::int64_t before = pads[i];
+    const std::int64_t after = pads[i + x.size()];
+    if (before < -kLimit || before > kLimit || after < -kLimit || after > kLimit ||
+        x[i] + before + after < 0) {
+      return ValueError("pads ", before, " and ", after, " do not fit axis ", i, " of x with shape ", x);
+    }
+    result->push_back(x[i] + before + after);
+  }
+  return Status();
+}
+
+Status ReadInts(const char* what, TensorView tensor, Dims* values) {
+  if (Status s = CheckDense(what, tensor); !s.ok()) return s;
+  if (tensor.ndim() > 1 || tensor.size() > kMaxRank) {
+    return ValueError(what, " has shape ", tensor.dims(), ", expected rank 1 with at most ", kMaxRank,
+                      " elements");
+  }
+  *values = Dims();
+  return ForType(Indices(), what, tensor, [&](auto tag) {
+    const auto* data = tensor.data<typename decltype(tag)::type>();
+    for (std::int64_t i = 0; i < tensor.size(); ++i) values->push_back(data[i]);
+    return Status();
+  });
+}
+
+Status ArangeCount(TensorView start, TensorView limit, TensorView delta, std::int64_t* count) {
+  return ForType(ArangeTypes(), "start", start, [&](auto tag) -> Status {
+    using T = typename decltype(tag)::type;
+    const T first = *start.data<T>();
+    const T last = *limit.data<T>();
+    const T step = *delta.data<T>();
+    constexpr double kMost = 1ull << 48;
+    if (step == 0) return ValueError("delta is 0");
+    double steps = 0;
+    if constexpr (std::is_integral_v<T>) {
+      // The distance as an unsigned number: between two int64 it may not fit a signed one.
+      const bool forward = step > 0;
+      if (forward ? first >= last : first <= last) {
+        *count = 0;
+        return Status();
+      }
+      const auto low = static_cast<std::uint64_t>(forward ? first : last);
+      const std::uint64_t distance = static_cast<std::uint64_t>(forward ? last : first) - low;
+      const auto stride =
+          forward ? static_cast<std::uint64_t>(step) : std::uint64_t{0} - static_cast<std::uint64_t>(step);
+      const std::uint64_t whole = distance / stride + (distance % stride != 0 ? 1 : 0);
+      if (static_cast<double>(whole) <= kMost) {
+        *count = static_cast<std::int64_t>(whole);
+        return Status();
+      }
+      steps = static_cast<double>(whole);
+    } else {
+      steps = std::ceil((static_cast<double>(last) - static_cast<double>(first)) / static_cast<double>(step));
+      if (steps <= kMost) {  // not NaN
+        *count = steps > 0 ? static_cast<std::int64_t>(steps) : 0;
+        return Status();
+      }
+    }
+    return ValueError("start ", first, ", limit ", last, " and delta ", step, " make ", steps, " numbers");
+  });
 }
 
 Status CheckInPlace(const char* out_name, TensorView out, const char* name, TensorView input) {

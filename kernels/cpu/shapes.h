@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "kernels/cpu/checks.h"
+#include "kernels/cpu/types.h"
 
 namespace rewire::kernel::cpu {
 
@@ -29,6 +30,26 @@ Status ConcatDims(ShapeView sum, ShapeView next, int axis, int input, Dims* resu
 
 // ONNX Gather: x's dims with `axis` replaced by the dims of the indices.
 Status GatherDims(ShapeView x, ShapeView indices, int axis, Dims* result);
+
+// ONNX Slice: for each of x's axes where the result begins, its step and its length. `axes` empty: the first
+// ones; `steps` empty: 1. Positions from the end are negative, those out of range are held in it.
+struct SliceRange {
+  Dims start;
+  Dims step;
+  Dims dims;
+};
+Status SliceDims(ShapeView x, ShapeView starts, ShapeView ends, ShapeView axes, ShapeView steps,
+                 SliceRange* range);
+
+// x's dims with pads[i] before and pads[rank + i] after axis i; a negative pad removes.
+Status PaddedDims(ShapeView x, ShapeView pads, Dims* result);
+
+// The values of a rank 0 or 1 tensor of i64 or i32 with at most kMaxRank elements: a shape, axes, pads.
+Status ReadInts(const char* what, TensorView tensor, Dims* values);
+
+// How many numbers start, start + delta, ... lie short of limit: one-element tensors of one dtype.
+using ArangeTypes = Types<float, std::int64_t, std::int32_t, double>;
+Status ArangeCount(TensorView start, TensorView limit, TensorView delta, std::int64_t* count);
 
 // Elements whose output may be written while `input` is being read: the same ones at the same place, or none.
 Status CheckInPlace(const char* out_name, TensorView out, const char* name, TensorView input);

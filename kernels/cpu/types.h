@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <type_traits>
 
 #include "vm/kernel/status.h"
 #include "vm/kernel/tensor_view.h"
@@ -21,6 +22,11 @@ struct Types {};
 // nobody has written yet may hold any byte, which a C++ bool must not.
 template <typename T>
 using Stored = std::conditional_t<std::is_same_v<T, bool>, std::uint8_t, T>;
+
+// Signed overflow is undefined in C++, so integers are computed as unsigned ones of at least 32 bits, which
+// do not promote to a signed type.
+template <typename T>
+using Wrapping = std::conditional_t<sizeof(T) < 4, std::uint32_t, std::make_unsigned_t<T>>;
 
 using Floats = Types<float, double>;
 using Numbers = Types<float, std::int64_t, std::int32_t, double, std::int8_t, std::uint8_t>;

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tensors out of numbers.
+#include "kernels/cpu/registry.h"
+#include "kernels/cpu/shapes.h"
+#include "kernels/cpu/types.h"
+
+namespace rewire::kernel::cpu {
+namespace {
+
+Status CheckScalar(const char* name, TensorView scalar, TensorView out) {
+  Checks checks;
+  if (Status s = checks.Dense(name, scalar).SameDType(name, scalar, "out", out).Take(); !s.ok()) return s;
+  if (scalar.size() == 1) return CheckNoOverlap("out", out, name, scalar);
+  return ValueError(name, " has shape ", scalar.dims(), ", expected one element");
+}
+
+struct Arange {
+  static constexpr const char kName[] = "rewire.arange";
+  Status operator()(TensorView start, TensorView limit, TensorView delta, TensorView out) const {
+    if (Status s = Checks().Dense("out", out).Rank("out", out, 1).Take(); !s.ok()) return s;
+    if (Status s = CheckScalar("start", start, out); !s.ok()) return s;
+    if (Status s = CheckScalar("limit", limit, out); !s.ok()) return s;
+    if (Status s = CheckScalar("delta", delta, out); !s.ok()) return s;
+    std::int64_t count = 0;
+    if (Status s = ArangeCount(start, limit, delta, &count); !s.ok()) return s;
+    if (Status s = CheckShape("out", out, ShapeView(&count, 1)); !s.ok()) return s;
+    return ForType(ArangeTypes(), "out", out, [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      const T first = *start.data<T>();
+      const T step = *delta.data<T>();
+      T* to = out.data<T>();
+      for (std::int64_t i = 0; i < count; ++i)
+        to[i] = static_cast<T>(first + static_cast<T>(i) * step);  // within [start, limit)
+      return Status();
+    });
+  }
+};
+
+}  // namespace
+
+std::span<const Kernel> GenerateKernels() {
+  static constexpr Kernel kKernels[] = {
+      Describe<Arange>("start, limit, delta, out", "f32 f64 i64 i32", "",
+                       "start, start + delta, ... short of limit; the first three have one element each"),
+  };
+  return kKernels;
+}
+
+}  // namespace rewire::kernel::cpu

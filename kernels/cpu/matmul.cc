@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products of matrices: dense layers, ONNX Gemm, numpy's matmul.
+#include <algorithm>
+
+#include "kernels/cpu/gemm.h"
+#include "kernels/cpu/layout.h"
+#include "kernels/cpu/registry.h"
+#include "kernels/cpu/shapes.h"
+#include "kernels/cpu/types.h"
+
+namespace rewire::kernel::cpu {
+namespace {
+
+using MatrixTypes = Types<float, double, std::int32_t, std::int64_t>;
+
+template <typename T>
+Matrix<T> RowMajor(TensorView x, bool transposed) {
+  const std::int64_t columns = x.dim(1);
+  return transposed ? Matrix<T>{x.data<T>(), 1, columns} : Matrix<T>{x.data<T>(), columns, 1};
+}
+
+struct Dense {
+  static constexpr const char kName[] = "rewire.dense";
+  bool transposed = true;  // w is [N, K]
+  static Status Make(Attributes& attributes, Dense* dense) {
+    dense->transposed = attributes.Bool("transpose_w", true);
+    return Status();
+  }
+  Status operator()(TensorView x, TensorView w, std::optional<TensorView> bias, TensorView out) const {
+    Checks checks;
+    checks.Dense("x", x).Dense("w", w).Dense("out", out).Rank("w", w, 2).SameDType("w", w, "x", x);
+    checks.SameDType("out", out, "x", x).NoOverlap("out", out, "x", x).NoOverlap("out", out, "w", w);
+    if (Status s = checks.Take(); !s.ok()) return s;
+    const std::int64_t n = w.dim(transposed ? 0 : 1);
+    const std::int64_t k = w.dim(transposed ? 1 : 0);
+    if (x.ndim() == 0 || x.dim(x.ndim() - 1) != k) {
+      return ValueError("x has shape ", x.dims(), ", expected ", k, " as its last dimension as w of shape ",
+                        w.dims());
+    }
+    Dims expected(x.dims());
+    expected[x.ndim() - 1] = n;
+    if (Status s = CheckShape("out", out, expected.view()); !s.ok()) return s;
+    if (bias) {
+      checks.Dense("bias", *bias).SameDType("bias", *bias, "x", x).NoOverlap("out", out, "bias", *bias);
+      checks.Shape("bias", *bias, ShapeView(&n, 1));
+      if (Status s = checks.Take(); !s.ok()) return s;
+    }
+    const std::int64_t m = Product(x.dims(), 0, x.ndim() - 1);
+    return ForType(MatrixTypes(), "x", x, [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      T* c = out.data<T>();
+      for (std::int64_t i = 0; i < m; ++i) {
+        if (bias)
+          std::copy_n(bias->data<T>(), n, c + i * n);
+        else
+          std::fill_n(c + i * n, n, T{0});
+      }
+      return Gemm<T>(m, n, k, Matrix<T>{x.data<T>(), k, 1}, RowMajor<T>(w, transposed), c, n);
+    });
+  }
+};
+
+struct GemmKernel {
+  static constexpr const char kName[] = "rewire.gemm";
+  double alpha = 1;
+  double beta = 1;
+  bool transpose_a = false;
+  bool transpose_b = false;
+  static Status Make(Attributes& attributes, GemmKernel* gemm) {
+    gemm->alpha = attributes.Float("alpha", 1);
+    gemm->beta = attributes.Float("beta", 1);
+    gemm->transpose_a = attributes.Bool("transA", false);
+    gemm->transpose_b = attributes.Bool("transB", false);
+    return Status();
+  }
+  Status operator()(TensorView a, TensorView b, std::optional<TensorView> c, TensorView out) const {
+    Checks checks;
+    checks.Dense("a", a)
+        .Dense("b", b)
+        .Dense("out", out)
+        .Rank("a", a, 2)
+        .Rank("b", b, 2)
+        .SameDType("b", b, "a", a);
+    checks.SameDType("out", out, "a", a).NoOverlap("out", out, "a", a).NoOverlap("out", out, "b", b);
+    if (c) checks.Dense("c", *c).SameDType("c", *c, "a", a).NoOverlap("out", out, "c", *c);
+    if (Status s = checks.Take(); !s.ok()) return s;
+    const std::int64_t m = a.dim(transpose_a ? 1 : 0);
+    const std::int64_t k = a.dim(transpose_a ? 0 : 1);
+    const std::int64_t n = b.dim(transpose_b ? 0 : 1);
+    if (b.dim(transpose_b ? 1 : 0) != k) {
+      return ValueError("b has shape ", b.dims(), ", expected ", k, " along axis ", transpose_b ? 1 : 0,
+                        " as a of shape ", a.dims());
+    }
+    const std::int64_t expected[] = {m, n};
+    if (Status s = CheckShape("out", out, ShapeView(expected, 2)); !s.ok()) return s;
+    if (c) {
+      Dims both;
+      Status broadcast = BroadcastDims(c->dims(), out.dims(), &both);
+      if (!broadcast.ok() || both.view() != out.dims()) {
+        return ValueError("c has shape ", c->dims(), ", which does not broadcast to ", out.dims());
+      }
+    }
+    return ForType(MatrixTypes(), "a", a,
+                   [&](auto tag) { return Multiply<typename decltype(tag)::type>(a, b, c, out, m, n, k); });
+  }
+
+ private:
+  // The product is complete before it is scaled: Gemm adds to what it finds.
+  template <typename T>
+  Status Multiply(TensorView a, TensorView b, const std::optional<TensorView>& c, TensorView out,
+                  std::int64_t m, std::int64_t n, std::int64_t k) const {
+    T* to = out.data<T>();
+    std::fill_n(to, m * n, T{0});
+    if (Status s = Gemm<T>(m, n, k, RowMajor<T>(a, transpose_a), RowMajor<T>(b, transpose_b), to, n); !s.ok())
+      return s;
+    const auto scale = static_cast<T>(alpha);
+    if (scale != 1) {
+      for (std::int64_t i = 0; i < m * n; ++i) to[i] = Scaled(to[i], scale);
+    }
+    if (!c) return Status();
+    std::int64_t steps[2];
+    BroadcastStrides(*c, 2, steps);
+    const T* from = c->data<T>();
+    const auto weight = static_cast<T>(beta);
+    for (std::int64_t i = 0; i < m; ++i) {
+      for (std::int64_t j = 0; j < n; ++j) {
+        T& sum = to[i * n + j];
+        const T term = Scaled(from[i * steps[0] + j * steps[1]], weight);
+        if constexpr (std::is_floating_point_v<T>)
+          sum += term;
+        else
+          sum = static_cast<T>(static_cast<Wrapping<T>>(sum) + static_cast<Wrapping<T>>(term));
+      }
+    }
+    return Status();
+  }
+  template <typename T>
+  static T Scaled(T value, T factor) {
+    if constexpr (std::is_floating_point_v<T>)
+      return value * factor;
+    else
+      return static_cast<T>(static_cast<Wrapping<T>>(value) * static_cast<Wrapping<T>>(factor));
+  }
+};
+
+struct MatMul {
+  static constexpr const char kName[] = "rewire.matmul";
+  Status operator()(TensorView a, TensorView b, TensorView out) const {
+    Checks checks;
+    checks.Dense("a", a)
+        .Dense("b", b)
+        .Dense("out", out)
+        .SameDType("b", b, "a", a)
+        .SameDType("out", out, "a", a);
+    checks.NoOverlap("out", out, "a", a).NoOverlap("out", out, "b", b);
+    if (Status s = checks.Take(); !s.ok()) return s;
+    Dims expected;
+    if (Status s = MatMulDims(a.dims(), b.dims(), &expected); !s.ok()) return s;
+    if (Status s = CheckShape("out", out, expected.view()); !s.ok()) return s;
+    return ForType(MatrixTypes(), "a", a,
+                   [&](auto tag) { return Run<typename decltype(tag)::type>(a, b, out); });
+  }
+
+ private:
+  template <typename T>
+  static Status Run(TensorView a, TensorView b, TensorView out) {
+    const bool row = a.ndim() == 1;
+    const bool column = b.ndim() == 1;
+    const std::int64_t k = a.dim(a.ndim() - 1);
+    const std::int64_t m = row ? 1 : a.dim(a.ndim() - 2);
+    const std::int64_t n = column ? 1 : b.dim(b.ndim() - 1);
+    std::fill_n(out.data<T>(), out.size(), T{0});
+    if (out.size() == 0) return Status();
+    const Layout<3> batches = BatchLayout(a, b, out, m * n, m * k, k * n);
+    // One b for every a: the batches of a are rows of one product.
+    const Matrix<T> right{b.data<T>(), n, 1};
+    if (batches.rank == 1 && batches.strides[0][2] == 0 && batches.strides[0][1] == m * k) {
+      return Gemm<T>(batches.dims[0] * m, n, k, Matrix<T>{a.data<T>(), k, 1}, right, out.data<T>(), n);
+    }
+    Status status;
+    const std::int64_t* steps = batches.inner_strides();
+    ForRows(batches, 0, batches.rows(), [&](const std::int64_t* offsets, std::int64_t count) {
+      for (std::int64_t i = 0; i < count && status.ok(); ++i) {
+        status = Gemm<T>(m, n, k, Matrix<T>{a.data<T>() + offsets[1] + i * steps[1], k, 1},
+                         Matrix<T>{b.data<T>() + offsets[2] + i * steps[2], n, 1},
+                         out.data<T>() + offsets[0] + i * steps[0], n);
+      }
+    });
+    return status;
+  }
+
+  // The loop over matrices of out, a and b, whose sizes are given: strides in elements.
+  static Layout<3> BatchLayout(TensorView a, TensorView b, TensorView out, std::int64_t out_matrix,
+                               std::int64_t a_matrix, std::int64_t b_matrix) {
+    const int a_rank = std::max(0, a.ndim() - 2);
+    const int b_rank = std::max(0, b.ndim() - 2);
+    const int rank = std::max(a_rank, b_rank);
+    Dims dims, of_out, of_a, of_b;
+    for (int i = rank - 1; i >= 0; --i) {
+      const int ai = i - (rank - a_rank);
+      const int bi = i - (rank - b_rank);
+      const std::int64_t dim = out.dim(i);
+      dims.insert(0, dim);
+      of_out.insert(0, out_matrix);
+      of_a.insert(0, ai >= 0 && a.dim(ai) != 1 ? a_matrix : 0);
+      of_b.insert(0, bi >= 0 && b.dim(bi) != 1 ? b_matrix : 0);
+      out_matrix *= dim;
+      if (ai >= 0) a_matrix *= a.dim(ai);
+      if (bi >= 0) b_matrix *= b.dim(bi);
+    }
+    Layout<3> layout;
+    for (int i = 0; i < rank; ++i) layout.Append(dims[i], {of_out[i], of_a[i], of_b[i]});
+    layout.Finish();
+    return layout;
+  }
+};
+
+}  // namespace
+
+std::span<const Kernel> MatMulKernels() {
+  static constexpr Kernel kKernels[] = {
+      Describe<Dense>(
+          "x, w, bias?, out", "f32 f64 i32 i64", "transpose_w = 1",
+          "x [..., K] times w [N, K] transposed, or w [K, N] with transpose_w = 0, plus bias [N]"),
+      Describe<GemmKernel>(
+          "a, b, c?, out", "f32 f64 i32 i64", "alpha = 1, beta = 1, transA = 0, transB = 0",
+          "alpha * a b + beta * c with a and b transposed on demand; c broadcasts to [M, N]"),
+      Describe<MatMul>(
+          "a, b, out", "f32 f64 i32 i64", "",
+          "numpy's matmul: leading dimensions broadcast, rank 1 is a row on the left, a column on the "
+          "right"),
+  };
+  return kKernels;
+}
+
+}  // namespace rewire::kernel::cpu
