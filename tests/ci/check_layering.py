@@ -34,7 +34,7 @@ ALLOWED = {
         "base", "executable_format", "executable_format/tensor_files", "executable_format/text",
         "executable_format/import", "vm", "vm/kernel", "compiler", "tools",
     },
-    "examples": {"base", "executable_format", "vm", "vm/kernel", "examples"},
+    "examples": {"base", "executable_format", "executable_format/tensor_files", "vm", "vm/kernel", "examples"},
     "tests": {
         "base", "executable_format", "executable_format/tensor_files", "executable_format/text",
         "executable_format/import", "vm", "vm/kernel", "kernels", "compiler", "tools", "examples", "tests",
