@@ -227,6 +227,13 @@ constexpr RewireKernelApi kKernelApi = {
 
 const RewireKernelApi* KernelApi() { return &kKernelApi; }
 
+}  // namespace rewire
+
+// The variable of kernels that are linked into the same file as this one; theirs are weak.
+REWIRE_KERNEL_EXPORT const RewireKernelApi* __rewire_kernel_api = &rewire::kKernelApi;
+
+namespace rewire {
+
 bool FreeWorkspace(void* block) {
   Impl* vm = KernelContext::Current();
   return vm != nullptr && GiveWorkspace(vm, block);

@@ -120,8 +120,10 @@ FfiLibrary::~FfiLibrary() {
 }
 
 Status FfiLibrary::Initialise(const ElfFile& elf) {
-  if (void* variable = dlsym(handle_, "__rewire_kernel_api"); variable != nullptr) {
-    *static_cast<const RewireKernelApi**>(variable) = KernelApi();
+  // Its own, and the program's, which its code uses when there is one.
+  for (void* where : {handle_, RTLD_DEFAULT}) {
+    auto* variable = static_cast<const RewireKernelApi**>(dlsym(where, "__rewire_kernel_api"));
+    if (variable != nullptr && *variable == nullptr) *variable = KernelApi();
   }
   for (const std::string& name : elf.NamesAfter("__TVM")) {
     const std::string function = "TVM" + name;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/near_names.h"
+#include "vm/kernel_api.h"
 #include "vm/loader/factory.h"
 #include "vm/loader/kernel_table.h"
 #include "vm/loader/load_library.h"
@@ -56,6 +57,8 @@ void KernelSet::AddFunction(const std::string& name, PackedFunction function) {
 }
 
 void KernelSet::AddTable(const RewireKernelTable& table, const std::string& description) {
+  // Of a program that links kernels and, dynamically, librewire it is the program's variable.
+  if (__rewire_kernel_api == nullptr) __rewire_kernel_api = KernelApi();
   AddSource(std::make_shared<StaticTable>(table, description));
 }
 
