@@ -30,9 +30,10 @@ double Difference(T given, T expected) {
     return std::isnan(difference) ? std::numeric_limits<double>::infinity() : difference;
   } else {
     // In unsigned arithmetic the difference of any two is exact.
-    const auto high = static_cast<std::uint64_t>(std::max(given, expected));
-    const auto low = static_cast<std::uint64_t>(std::min(given, expected));
-    return static_cast<double>(high - low);
+    using Wide = std::conditional_t<std::is_signed_v<T>, std::int64_t, std::uint64_t>;
+    const Wide high = std::max(given, expected);
+    const Wide low = std::min(given, expected);
+    return static_cast<double>(static_cast<std::uint64_t>(high) - static_cast<std::uint64_t>(low));
   }
 }
 

@@ -146,7 +146,7 @@ Result<Program> Runner::Link(const Executable& executable) {
 Status Runner::Invoke(VirtualMachine* vm, std::uint32_t function, std::int64_t* nanoseconds) {
   const Clock::time_point start = Clock::now();
   if (options_.deadline) vm->SetDeadline(start + *options_.deadline);
-  const Status invoked = vm->TryInvoke(function);
+  Status invoked = vm->TryInvoke(function);
   const Clock::time_point end = Clock::now();
   profiler_.AddRun(vm->program().executable().module().functions[function].name, Nanoseconds(start),
                    Nanoseconds(end));
