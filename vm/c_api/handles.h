@@ -2,9 +2,11 @@
 // What stands behind the handles of the C API.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "executable_format/executable.h"
 #include "vm/c_api/machine.h"
@@ -57,6 +59,11 @@ Status GiveManaged(Managed* managed, Managed** out) {
   *out = managed;
   return {};
 }
+
+// A function of the VM's program, by index.
+Result<const Function*> FunctionAt(const RewireVm* vm, std::uint32_t index);
+// References to what `count` handles hold; `name` is what the caller calls the array.
+Result<std::vector<Value>> ValuesOf(const char* name, const RewireValue* const* handles, std::uint32_t count);
 
 // NULL stands for the entry function, as the empty name does.
 inline std::string_view NameOrEntry(const char* name) {

@@ -19,10 +19,22 @@ using rewire::Status;
 using rewire::StatusCode;
 using rewire::Value;
 using rewire::c_api::Boundary;
+using rewire::c_api::FunctionAt;
 using rewire::c_api::Give;
 using rewire::c_api::GiveManaged;
 using rewire::c_api::NameOrEntry;
 using rewire::c_api::Require;
+
+namespace rewire::c_api {
+
+Result<const Function*> FunctionAt(const RewireVm* vm, std::uint32_t index) {
+  if (Status ok = Require({{"vm", vm}}); !ok) return Forward(ok);
+  const auto& functions = vm->machine.program().executable().module().functions;
+  if (index >= functions.size()) return OutOfRange("function", index, functions.size());
+  return &functions[index];
+}
+
+}  // namespace rewire::c_api
 
 namespace {
 
@@ -36,13 +48,6 @@ Status SetInput(RewireVm* vm, const InputRef& input, const DLTensor* tensor, Rew
   if (!view) return Forward(view);
   return vm->machine.TrySetInput(input, *view,
                                  mode == kRewireCopy ? rewire::InputMode::kCopy : rewire::InputMode::kBorrow);
-}
-
-Result<const rewire::Function*> FunctionAt(const RewireVm* vm, std::uint32_t index) {
-  if (Status ok = Require({{"vm", vm}}); !ok) return Forward(ok);
-  const auto& functions = vm->machine.program().executable().module().functions;
-  if (index >= functions.size()) return rewire::c_api::OutOfRange("function", index, functions.size());
-  return &functions[index];
 }
 
 template <typename Managed>
@@ -162,15 +167,9 @@ RewireStatus rewire_vm_call(RewireVm* vm, uint32_t function, const RewireValue* 
   return Boundary([&]() -> Status {
     const Result<const rewire::Function*> target = FunctionAt(vm, function);
     if (!target) return Forward(target);
-    if (count > 0) {
-      if (Status ok = Require({{"inputs", inputs}}); !ok) return ok;
-    }
-    std::vector<Value> values(count);
-    for (std::uint32_t i = 0; i < count; ++i) {
-      if (Status ok = Require({{"an input", inputs[i]}}); !ok) return ok;
-      values[i] = inputs[i]->value;
-    }
-    Result<Value> value = vm->machine.TryInvoke((*target)->name, values);
+    const Result<std::vector<Value>> values = rewire::c_api::ValuesOf("inputs", inputs, count);
+    if (!values) return Forward(values);
+    Result<Value> value = vm->machine.TryInvoke((*target)->name, *values);
     if (!value) return Forward(value);
     if (result != nullptr) Give(*std::move(value), result);
     return {};

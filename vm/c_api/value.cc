@@ -37,6 +37,21 @@ Result<Value> TakeDLPack(Managed* managed) {
 template Result<Value> TakeDLPack(DLManagedTensor* managed);
 template Result<Value> TakeDLPack(DLManagedTensorVersioned* managed);
 
+Result<std::vector<Value>> ValuesOf(const char* name, const RewireValue* const* handles,
+                                    std::uint32_t count) {
+  if (count > 0) {
+    if (Status ok = Require({{name, handles}}); !ok) return Forward(ok);
+  }
+  std::vector<Value> values;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    if (handles[i] == nullptr) {
+      return Fail(StatusCode::kInvalidArgument, std::string(name) + "[" + std::to_string(i) + "] is NULL");
+    }
+    values.push_back(handles[i]->value);
+  }
+  return values;
+}
+
 }  // namespace rewire::c_api
 
 namespace {
@@ -110,15 +125,9 @@ RewireStatus rewire_value_make_adt(uint32_t tag, const RewireValue* const* field
                                    RewireValue** out) {
   return Boundary([&]() -> Status {
     if (Status ok = Require({{"out", out}}); !ok) return ok;
-    if (count > 0) {
-      if (Status ok = Require({{"fields", fields}}); !ok) return ok;
-    }
-    std::vector<Value> values(count);
-    for (std::uint32_t i = 0; i < count; ++i) {
-      if (Status ok = Require({{"a field", fields[i]}}); !ok) return ok;
-      values[i] = fields[i]->value;
-    }
-    Result<Value> adt = Value::Adt(tag, values);
+    const Result<std::vector<Value>> values = rewire::c_api::ValuesOf("fields", fields, count);
+    if (!values) return Forward(values);
+    Result<Value> adt = Value::Adt(tag, *values);
     if (!adt) return Forward(adt);
     Give(*std::move(adt), out);
     return {};

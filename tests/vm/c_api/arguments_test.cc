@@ -60,13 +60,13 @@ TEST_CASE("NULL is refused by every function, by name") {
   DLManagedTensor* managed = nullptr;
   DLManagedTensorVersioned* versioned = nullptr;
   DLTensor tensor;
-  DLDevice device;
+  DLDevice device{kDLCPU, 0};
   const char* name = nullptr;
   std::uint32_t number = 0;
   std::uint64_t bytes = 0;
   std::int64_t integer = 0;
   RewireInput input{0, 0};
-  RewireOutput output;
+  RewireOutput output{0, 0};
   const struct {
     const char* null;  // the argument that is NULL
     std::function<RewireStatus()> call;
@@ -101,7 +101,7 @@ TEST_CASE("NULL is refused by every function, by name") {
       {"out", [&] { return rewire_value_from_integer(1, nullptr); }},
       {"out", [&] { return rewire_value_make_adt(0, nullptr, 0, nullptr); }},
       {"fields", [&] { return rewire_value_make_adt(0, nullptr, 1, &value); }},
-      {"a field", [&] { return rewire_value_make_adt(0, &value, 1, &value); }},
+      {"fields[0]", [&] { return rewire_value_make_adt(0, &value, 1, &value); }},
       {"value", [&] { return rewire_value_share(nullptr, &value); }},
       {"value", [&] { return rewire_value_kind(nullptr, nullptr); }},
       {"value", [&] { return rewire_value_tensor(nullptr, &tensor); }},
@@ -157,6 +157,20 @@ TEST_CASE("NULL is refused by every function, by name") {
       {"vm", [&] { return rewire_vm_output_tensor(nullptr, 0, &tensor); }},
       {"vm", [&] { return rewire_vm_output_dlpack(nullptr, 0, &managed); }},
       {"vm", [&] { return rewire_vm_output_dlpack_versioned(nullptr, 0, &versioned); }},
+      {"vm", [&] { return rewire_vm_set_output(nullptr, output, &host.vector); }},
+      {"tensor", [&] { return rewire_vm_set_output(host.vm, output, nullptr); }},
+      {"name", [&] { return rewire_vm_set_output_by_name(host.vm, nullptr, &host.vector); }},
+      {"data", [&] { return rewire_vm_set_output_capacity(host.vm, output, nullptr, 8, device); }},
+      {"allocate", [&] { return rewire_vm_set_output_allocator(host.vm, output, nullptr, nullptr, device); }},
+      {"vm", [&] { return rewire_vm_donate(nullptr, input, output); }},
+      {"vm", [&] { return rewire_vm_clear_output(nullptr, output); }},
+      {"vm", [&] { return rewire_vm_clear_outputs(nullptr, nullptr); }},
+      {"vm", [&] { return rewire_vm_require_zero_copy(nullptr, 1); }},
+      {"vm", [&] { return rewire_vm_call_into(nullptr, 0, nullptr, 0, nullptr, nullptr, 0); }},
+      {"outputs", [&] { return rewire_vm_call_into(host.vm, 0, nullptr, 0, nullptr, nullptr, 1); }},
+      {"rank", [&] { return rewire_vm_output_shape(host.vm, output, nullptr, 0, nullptr); }},
+      {"dims", [&] { return rewire_vm_output_shape(host.vm, output, nullptr, 1, &number); }},
+      {"copied", [&] { return rewire_vm_output_report(host.vm, output, nullptr, nullptr, 0, nullptr); }},
       {"vm", [&] { return rewire_vm_set_limits(nullptr, nullptr); }},
       {"vm", [&] { return rewire_vm_cancel(nullptr); }},
       {"vm", [&] { return rewire_vm_set_timeout(nullptr, 1); }},

@@ -1,83 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/vm/c_api/host.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/vm/c_api/host_support.h"
 #include "vm/c_api.h"
 
-static int failures;
-
-static int Check(int ok, const char* what, int line) {
-  if (!ok) {
-    fprintf(stderr, "host.c:%d: %s (last error: %s)\n", line, what, rewire_last_error_message());
-    ++failures;
-  }
-  return ok;
-}
-#define CHECK(condition) Check((condition), #condition, __LINE__)
-#define CHECK_OK(call) Check((call) == kRewireOk, #call, __LINE__)
-
-/* host.add: out = a + b, floats. Counts its calls where the handle points. */
-static int Add(void* handle, const RewireFFIAny* args, int32_t count, RewireFFIAny* result) {
-  (void)result;
-  if (count != 3) {
-    rewire_kernel_api()->set_error("TypeError", "three arguments expected");
-    return -1;
-  }
-  const DLTensor* a = RewireTensorOf(&args[0]);
-  const DLTensor* b = RewireTensorOf(&args[1]);
-  DLTensor* out = RewireTensorOf(&args[2]);
-  for (int64_t i = 0; i < a->shape[0]; ++i)
-    ((float*)out->data)[i] = ((const float*)a->data)[i] + ((const float*)b->data)[i];
-  ++*(int*)handle;
-  return 0;
-}
-
-static int FailAlways(void* handle, const RewireFFIAny* args, int32_t count, RewireFFIAny* result) {
-  (void)handle, (void)args, (void)count, (void)result;
-  rewire_kernel_api()->set_error("ValueError", "this kernel fails");
-  return -1;
-}
-
 static void Increment(void* counter) { ++*(int*)counter; }
-
-static DLTensor Vector(float* data, int64_t* shape) {
-  DLTensor tensor;
-  memset(&tensor, 0, sizeof(tensor));
-  tensor.data = data;
-  tensor.device.device_type = kDLCPU;
-  tensor.ndim = 1;
-  tensor.dtype.code = kDLFloat;
-  tensor.dtype.bits = 32;
-  tensor.dtype.lanes = 1;
-  tensor.shape = shape;
-  return tensor;
-}
-
-static float weights[2] = {10, 20};
-static int64_t two[1] = {2};
-static int calls;
-
-static RewireLinkOptions* Options(void) {
-  RewireLinkOptions* options = NULL;
-  const DLTensor parameter = Vector(weights, two);
-  CHECK_OK(rewire_link_options_make(&options));
-  CHECK_OK(rewire_link_options_add_kernel(options, "host.add", Add, &calls, NULL));
-  CHECK_OK(rewire_link_options_add_kernel(options, "host.fail", FailAlways, NULL, NULL));
-  CHECK_OK(rewire_link_options_borrow_parameter(options, "w", &parameter));
-  CHECK_OK(rewire_link_options_use_stock_kernels(options, 0));
-  return options;
-}
 
 int RunCHostInference(const void* data, size_t size) {
   RewireExecutable* executable = NULL;
   RewireProgram* program = NULL;
   RewireVm* vm = NULL;
   RewireLinkOptions* options = NULL;
-  failures = 0;
-  calls = 0;
+  StartChecks();
   CHECK(rewire_api_version() == REWIRE_API_VERSION);
   CHECK_OK(rewire_check_api_version(REWIRE_API_VERSION));
   CHECK(rewire_check_api_version(REWIRE_API_VERSION + 1) == kRewireUnsupported);
@@ -109,7 +46,7 @@ int RunCHostInference(const void* data, size_t size) {
   CHECK_OK(rewire_vm_invoke(vm, ""));
   CHECK_OK(rewire_vm_output_tensor(vm, 0, &y));
   CHECK(((float*)y.data)[0] == 15);
-  CHECK(calls == 3);
+  CHECK(AddCalls() == 3);
 
   /* A result outlives its VM and its program. */
   DLManagedTensor* managed = NULL;
@@ -122,7 +59,7 @@ int RunCHostInference(const void* data, size_t size) {
   managed->deleter(managed);
   rewire_value_destroy(value);
   CHECK(released == 1);
-  return failures;
+  return FailedChecks();
 }
 
 /* --- services --- */
@@ -178,7 +115,7 @@ int RunCHostServices(const void* data, size_t size) {
   RewireVm* vm = NULL;
   struct Heap heap = {0, 0};
   int destroyed = 0;
-  failures = 0;
+  StartChecks();
 
   const RewireOpenOptions open = {.struct_size = sizeof(open), .verify_data = 1, .copy = 1};
   CHECK_OK(rewire_executable_open_memory(data, size, NULL, NULL, &open, &executable));
@@ -241,7 +178,7 @@ int RunCHostServices(const void* data, size_t size) {
   rewire_program_destroy(program);
   CHECK(destroyed == 1);
   rewire_executable_destroy(executable);
-  return failures;
+  return FailedChecks();
 }
 
 /* --- trees, and ownership that passes --- */
@@ -273,7 +210,7 @@ int RunCHostTrees(const void* data, size_t size) {
   RewireExecutable* executable = NULL;
   RewireProgram* program = NULL;
   RewireVm* vm = NULL;
-  failures = 0;
+  StartChecks();
   CHECK_OK(rewire_executable_open_memory(data, size, NULL, NULL, NULL, &executable));
   RewireLinkOptions* options = Options();
   CHECK_OK(rewire_program_link(executable, options, &program));
@@ -329,5 +266,5 @@ int RunCHostTrees(const void* data, size_t size) {
   CHECK(deleted == 4);
   rewire_program_destroy(program);
   rewire_executable_destroy(executable);
-  return failures;
+  return FailedChecks();
 }

@@ -14,6 +14,7 @@ extern "C" {
 int RunCHostInference(const void* data, size_t size);
 int RunCHostServices(const void* data, size_t size);
 int RunCHostTrees(const void* data, size_t size);
+int RunCHostOutputs(const void* data, size_t size);
 
 #ifdef __cplusplus
 }

@@ -17,6 +17,10 @@ TEST_CASE("a host in C injects allocator, pool, observer, limits and interrupts 
   CHECK(RunCHostServices(ModelBytes().data(), ModelBytes().size()) == 0);
 }
 
+TEST_CASE("a host in C gets outputs in its own memory") {
+  CHECK(RunCHostOutputs(ModelBytes().data(), ModelBytes().size()) == 0);
+}
+
 TEST_CASE("a host in C passes trees and ownership") {
   CHECK(RunCHostTrees(ModelBytes().data(), ModelBytes().size()) == 0);
 }

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/vm/c_api/host_support.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static int failures;
+
+int Check(int ok, const char* what, int line) {
+  if (!ok) {
+    fprintf(stderr, "check at line %d: %s (last error: %s)\n", line, what, rewire_last_error_message());
+    ++failures;
+  }
+  return ok;
+}
+
+/* host.add: out = a + b, floats. Counts its calls where the handle points. */
+static int Add(void* handle, const RewireFFIAny* args, int32_t count, RewireFFIAny* result) {
+  (void)result;
+  if (count != 3) {
+    rewire_kernel_api()->set_error("TypeError", "three arguments expected");
+    return -1;
+  }
+  const DLTensor* a = RewireTensorOf(&args[0]);
+  const DLTensor* b = RewireTensorOf(&args[1]);
+  DLTensor* out = RewireTensorOf(&args[2]);
+  for (int64_t i = 0; i < a->shape[0]; ++i)
+    ((float*)out->data)[i] = ((const float*)a->data)[i] + ((const float*)b->data)[i];
+  ++*(int*)handle;
+  return 0;
+}
+
+static int FailAlways(void* handle, const RewireFFIAny* args, int32_t count, RewireFFIAny* result) {
+  (void)handle, (void)args, (void)count, (void)result;
+  rewire_kernel_api()->set_error("ValueError", "this kernel fails");
+  return -1;
+}
+
+DLTensor Vector(float* data, int64_t* shape) {
+  DLTensor tensor;
+  memset(&tensor, 0, sizeof(tensor));
+  tensor.data = data;
+  tensor.device.device_type = kDLCPU;
+  tensor.ndim = 1;
+  tensor.dtype.code = kDLFloat;
+  tensor.dtype.bits = 32;
+  tensor.dtype.lanes = 1;
+  tensor.shape = shape;
+  return tensor;
+}
+
+static float weights[2] = {10, 20};
+int64_t two[1] = {2};
+static int calls;
+
+RewireLinkOptions* Options(void) {
+  RewireLinkOptions* options = NULL;
+  const DLTensor parameter = Vector(weights, two);
+  CHECK_OK(rewire_link_options_make(&options));
+  CHECK_OK(rewire_link_options_add_kernel(options, "host.add", Add, &calls, NULL));
+  CHECK_OK(rewire_link_options_add_kernel(options, "host.fail", FailAlways, NULL, NULL));
+  CHECK_OK(rewire_link_options_borrow_parameter(options, "w", &parameter));
+  CHECK_OK(rewire_link_options_use_stock_kernels(options, 0));
+  return options;
+}
+
+void StartChecks(void) {
+  failures = 0;
+  calls = 0;
+}
+
+int FailedChecks(void) { return failures; }
+
+int AddCalls(void) { return calls; }

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vm/c_api/outputs.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "vm/c_api/boundary.h"
+#include "vm/c_api/handles.h"
+#include "vm/outputs/output.h"
+
+using rewire::Fail;
+using rewire::Forward;
+using rewire::InputHandle;
+using rewire::InputRef;
+using rewire::OutputHandle;
+using rewire::OutputRef;
+using rewire::Result;
+using rewire::Status;
+using rewire::StatusCode;
+using rewire::Value;
+using rewire::c_api::Boundary;
+using rewire::c_api::NameOrEntry;
+using rewire::c_api::Require;
+
+namespace {
+
+OutputRef RefOf(RewireOutput output) { return OutputRef(OutputHandle{output.function, output.leaf}); }
+
+Status SetOutput(RewireVm* vm, const OutputRef& output, const DLTensor* tensor) {
+  if (Status ok = Require({{"vm", vm}}); !ok) return ok;
+  const auto view = rewire::c_api::ViewOf(tensor, "tensor");
+  if (!view) return Forward(view);
+  return vm->machine.TrySetOutput(output, *view);
+}
+
+}  // namespace
+
+RewireStatus rewire_vm_set_output(RewireVm* vm, RewireOutput output, const DLTensor* tensor) {
+  return Boundary([&] { return SetOutput(vm, RefOf(output), tensor); });
+}
+
+RewireStatus rewire_vm_set_output_by_name(RewireVm* vm, const char* name, const DLTensor* tensor) {
+  return Boundary([&]() -> Status {
+    if (Status ok = Require({{"name", name}}); !ok) return ok;
+    return SetOutput(vm, OutputRef(name), tensor);
+  });
+}
+
+RewireStatus rewire_vm_set_output_capacity(RewireVm* vm, RewireOutput output, void* data, uint64_t bytes,
+                                           DLDevice device) {
+  return Boundary([&]() -> Status {
+    if (Status ok = Require({{"vm", vm}, {"data", data}}); !ok) return ok;
+    return vm->machine.TrySetOutput(RefOf(output), rewire::OutputCapacity{data, bytes, device});
+  });
+}
+
+RewireStatus rewire_vm_set_output_allocator(RewireVm* vm, RewireOutput output,
+                                            void* (*allocate)(void* context, uint64_t bytes,
+                                                              uint64_t alignment),
+                                            void* context, DLDevice device) {
+  return Boundary([&]() -> Status {
+    if (Status ok = Require({{"vm", vm}}); !ok) return ok;
+    if (allocate == nullptr) return Fail(StatusCode::kInvalidArgument, "allocate is NULL");
+    return vm->machine.TrySetOutput(RefOf(output), rewire::OutputAllocator{context, allocate, device});
+  });
+}
+
+RewireStatus rewire_vm_donate(RewireVm* vm, RewireInput input, RewireOutput output) {
+  return Boundary([&]() -> Status {
+    if (Status ok = Require({{"vm", vm}}); !ok) return ok;
+    return vm->machine.TryDonate(InputRef(InputHandle{input.function, input.index}), RefOf(output));
+  });
+}
+
+RewireStatus rewire_vm_clear_output(RewireVm* vm, RewireOutput output) {
+  return Boundary([&]() -> Status {
+    if (Status ok = Require({{"vm", vm}}); !ok) return ok;
+    return vm->machine.TryClearOutput(RefOf(output));
+  });
+}
+
+RewireStatus rewire_vm_clear_outputs(RewireVm* vm, const char* function) {
+  return Boundary([&]() -> Status {
+    if (Status ok = Require({{"vm", vm}}); !ok) return ok;
+    return vm->machine.TryClearOutputs(NameOrEntry(function));
+  });
+}
+
+RewireStatus rewire_vm_require_zero_copy(RewireVm* vm, int32_t required) {
+  return Boundary([&]() -> Status {
+    if (Status ok = Require({{"vm", vm}}); !ok) return ok;
+    vm->machine.RequireZeroCopy(required != 0);
+    return {};
+  });
+}
+
+RewireStatus rewire_vm_call_into(RewireVm* vm, uint32_t function, const RewireValue* const* inputs,
+                                 uint32_t input_count, const RewireOutput* outputs,
+                                 const DLTensor* const* tensors, uint32_t output_count) {
+  return Boundary([&]() -> Status {
+    const Result<const rewire::Function*> target = rewire::c_api::FunctionAt(vm, function);
+    if (!target) return Forward(target);
+    const Result<std::vector<Value>> values = rewire::c_api::ValuesOf("inputs", inputs, input_count);
+    if (!values) return Forward(values);
+    if (output_count > 0) {
+      if (Status ok = Require({{"outputs", outputs}, {"tensors", tensors}}); !ok) return ok;
+    }
+    std::vector<rewire::OutputBinding> bindings;
+    for (std::uint32_t i = 0; i < output_count; ++i) {
+      const auto view = rewire::c_api::ViewOf(tensors[i], "a tensor");
+      if (!view) return Forward(view);
+      bindings.push_back({RefOf(outputs[i]), *view});
+    }
+    return vm->machine.TryInvoke((*target)->name, *values, bindings);
+  });
+}
+
+RewireStatus rewire_vm_output_shape(const RewireVm* vm, RewireOutput output, int64_t* dims, uint32_t capacity,
+                                    uint32_t* rank) {
+  return Boundary([&]() -> Status {
+    if (Status ok = Require({{"vm", vm}, {"rank", rank}}); !ok) return ok;
+    if (capacity > 0) {
+      if (Status ok = Require({{"dims", dims}}); !ok) return ok;
+    }
+    const Result<std::vector<std::int64_t>> shape = vm->machine.TryOutputShape(RefOf(output));
+    if (!shape) return Forward(shape);
+    std::copy_n(shape->begin(), std::min<std::size_t>(capacity, shape->size()), dims);
+    *rank = static_cast<std::uint32_t>(shape->size());
+    return {};
+  });
+}
+
+RewireStatus rewire_vm_output_report(const RewireVm* vm, RewireOutput output, int32_t* copied, char* reason,
+                                     size_t capacity, size_t* length) {
+  return Boundary([&]() -> Status {
+    if (Status ok = Require({{"vm", vm}, {"copied", copied}}); !ok) return ok;
+    const Result<rewire::OutputReport> report = vm->machine.TryOutputReport(RefOf(output));
+    if (!report) return Forward(report);
+    if (Status ok = rewire::c_api::WriteText(report->reason, reason, capacity, length); !ok) return ok;
+    *copied = report->copied ? 1 : 0;
+    return {};
+  });
+}
