@@ -23,7 +23,8 @@ bool Interpreter::Enter(Word function, const Word* return_pc, Word dst, std::uin
     return FailMemory(sizeof(Frame));
   }
   registers_ = vm_.stack.data() + base;
-  std::memset(registers_, 0, callee.register_count * sizeof(RewireFFIAny));
+  // Without a register there may be no stack yet.
+  if (callee.register_count > 0) std::memset(registers_, 0, callee.register_count * sizeof(RewireFFIAny));
   code_ = callee.code;
   pc_ = callee.code;
   destinations_ = destinations;
