@@ -2,9 +2,9 @@
 // Compiled once for each instruction set by Highway, which includes this file again and again.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/micro_kernel.cc"
-#include "hwy/foreach_target.h"
+#include <hwy/foreach_target.h>
 // After foreach_target.h.
-#include "hwy/highway.h"
+#include <hwy/highway.h>
 #include "kernels/cpu/micro_kernel.h"
 
 HWY_BEFORE_NAMESPACE();
