@@ -40,9 +40,10 @@ std::uint32_t NumberDensely(std::vector<std::uint32_t>& code, std::size_t inputs
   return static_cast<std::uint32_t>(used.size());
 }
 
-// Whether the instruction only writes its register, and cannot fail.
+// Whether the instruction does nothing but write its register.
 bool IsPure(Opcode opcode) {
-  return opcode == Opcode::kMove || opcode == Opcode::kLoadConst || opcode == Opcode::kLoadConsti;
+  return opcode == Opcode::kMove || opcode == Opcode::kLoadConst || opcode == Opcode::kLoadConsti ||
+         opcode == Opcode::kAllocClosure;
 }
 
 // The reachable instructions that do something.

@@ -40,6 +40,8 @@ class Translator {
   void AllocStorage(const RelayInstruction& instruction);
   void LoadConst(const RelayInstruction& instruction);
   void InvokePacked(const Fields& fields);
+  void AllocClosure(const Fields& fields);
+  void InvokeClosure(const Fields& fields);
 
   // Field readers: the value, or 0 with error_ set.
   std::uint32_t Number(const char* what, std::int64_t value, std::uint64_t limit);
@@ -68,6 +70,15 @@ class Translator {
   // Integers that registers are known to hold, since the last jump target. TVM keeps sizes and offsets that
   // it knows in constants, and reads them back at every allocation.
   std::unordered_map<std::int64_t, std::int64_t> known_;
+  // Closures that registers are known to hold, likewise, with what was written how often when they were made:
+  // TVM calls functions that it has lifted out through closures made just before.
+  struct Closure {
+    std::uint32_t function;
+    std::vector<std::int64_t> captured;
+    std::vector<std::uint64_t> writes;
+  };
+  std::unordered_map<std::int64_t, Closure> closures_;
+  std::unordered_map<std::int64_t, std::uint64_t> writes_;  // per register
   std::string error_;
 };
 
@@ -79,6 +90,8 @@ std::uint32_t Translator::Number(const char* what, std::int64_t value, std::uint
 
 std::uint32_t Translator::Dst(std::int64_t value) {
   known_.erase(value);
+  closures_.erase(value);
+  ++writes_[value];
   return Reg(value);
 }
 
@@ -160,6 +173,36 @@ void Translator::InvokePacked(const Fields& fields) {
   writer_.InvokePacked(kernel, outputs, kNone, Regs(fields, field::kPackedArgs));
 }
 
+void Translator::AllocClosure(const Fields& fields) {
+  const std::vector<std::uint32_t> captured = Regs(fields, field::kCallArgs);
+  const std::int64_t dst = fields[field::kCallDst];
+  Closure closure{Callee(fields[field::kCallee]), {fields.begin() + field::kCallArgs, fields.end()}, {}};
+  writer_.AllocClosure(closure.function, Dst(dst), captured);
+  for (std::int64_t reg : closure.captured) closure.writes.push_back(writes_[reg]);
+  // A closure that takes the register of what it captures is not followed.
+  if (std::find(closure.captured.begin(), closure.captured.end(), dst) == closure.captured.end()) {
+    closures_[dst] = std::move(closure);
+  }
+}
+
+void Translator::InvokeClosure(const Fields& fields) {
+  std::vector<std::uint32_t> args = Regs(fields, field::kCallArgs);
+  const std::uint32_t callee = Reg(fields[field::kCallee]);
+  const auto known = closures_.find(fields[field::kCallee]);
+  bool same = known != closures_.end();
+  for (std::size_t i = 0; same && i < known->second.captured.size(); ++i) {
+    same = writes_[known->second.captured[i]] == known->second.writes[i];
+  }
+  if (!same) {
+    writer_.InvokeClosure(callee, Dst(fields[field::kCallDst]), args);
+    return;
+  }
+  const std::uint32_t function = known->second.function;
+  const std::vector<std::int64_t>& captured = known->second.captured;
+  args.insert(args.begin(), captured.begin(), captured.end());
+  writer_.Invoke(function, Dst(fields[field::kCallDst]), args);
+}
+
 void Translator::AllocTensor(const Fields& fields) {
   const std::uint32_t storage = Reg(fields[field::kTensorStorage]);
   const std::uint32_t offset = Offset(fields[field::kTensorOffset]);
@@ -222,11 +265,9 @@ void Translator::Translate(std::size_t pc) {
       writer_.Invoke(Callee(fields[field::kCallee]), Dst(fields[field::kCallDst]), args);
       break;
     }
-    case Opcode::kInvokeClosure: {
-      const std::vector<std::uint32_t> args = Regs(fields, field::kCallArgs);
-      writer_.InvokeClosure(Reg(fields[field::kCallee]), Dst(fields[field::kCallDst]), args);
+    case Opcode::kInvokeClosure:
+      InvokeClosure(fields);
       break;
-    }
     case Opcode::kInvokePacked:
       InvokePacked(fields);
       break;
@@ -244,11 +285,9 @@ void Translator::Translate(std::size_t pc) {
       writer_.AllocADT(Tag(fields[field::kAdtTag]), Dst(fields[field::kAdtDst]), values);
       break;
     }
-    case Opcode::kAllocClosure: {
-      const std::vector<std::uint32_t> captured = Regs(fields, field::kCallArgs);
-      writer_.AllocClosure(Callee(fields[field::kCallee]), Dst(fields[field::kCallDst]), captured);
+    case Opcode::kAllocClosure:
+      AllocClosure(fields);
       break;
-    }
     case Opcode::kGetField: {
       const std::uint32_t index = Number("field", fields[field::kFieldIndex], kNone);
       const std::uint32_t object = Reg(fields[field::kFieldObject]);
@@ -309,6 +348,7 @@ Result<std::vector<std::uint32_t>> Translator::Run() {
     if (is_target_[pc]) {
       writer_.Bind(labels_[pc]);
       known_.clear();
+      closures_.clear();
     }
     Translate(pc);
     if (!error_.empty()) {

@@ -101,7 +101,7 @@ def run(executor, inputs):
         executor.set_input(name, value)
     executor.run()
     outputs = [executor.get_output(i).numpy() for i in range(executor.get_num_outputs())]
-    return Adt(0, outputs)
+    return outputs[0] if len(outputs) == 1 else Adt(0, outputs)
 
 
 def build(program):

@@ -13,6 +13,7 @@ import concurrent.futures
 import hashlib
 import json
 import pathlib
+import shutil
 import subprocess
 import sys
 import time
@@ -27,10 +28,15 @@ GENERATORS += [(name, kind) for name in ("relay-0.16", "relay-0.9") for kind in 
 GENERATORS += [("tvm-ffi", "kernels")]
 
 
-def fingerprint(environment):
-    """Changes when the scripts or the environment do."""
+def fingerprint(environment, kind):
+    """Changes when the environment does, or what the generator is made of."""
     digest = hashlib.sha256(str(environments.environment(environment)).encode())
-    for path in sorted(HERE.rglob("*.py")):
+    kernels = HERE / "gen_kernels.py"
+    if kind == "kernels":
+        sources = [kernels, HERE / "toolchain.py"]
+    else:
+        sources = [path for path in sorted(HERE.rglob("*.py")) if path not in (kernels, HERE / "generate.py")]
+    for path in sources:
         digest.update(path.read_bytes())
     return digest.hexdigest()
 
@@ -40,8 +46,12 @@ def run(output, environment, kind):
     directory = output / environment / kind
     directory.mkdir(parents=True, exist_ok=True)
     stamp = directory / "stamp"
-    if stamp.exists() and stamp.read_text() == fingerprint(environment):
+    wanted = fingerprint(environment, kind)
+    if stamp.exists() and stamp.read_text() == wanted:
         return environment, kind, len(list(directory.glob("*/case.json"))), [], 0.0
+    # Cases that are no longer made must not linger.
+    shutil.rmtree(directory)
+    directory.mkdir()
     start = time.monotonic()
     command = [environments.python_of(environment), "-B", HERE / f"gen_{kind}.py", directory]
     log = output / environment / f"{kind}.log"
@@ -52,7 +62,7 @@ def run(output, environment, kind):
     if status != 0 and not failures:
         failures = [f"exit status {status}, see {log}"]
     if not failures:
-        stamp.write_text(fingerprint(environment))
+        stamp.write_text(wanted)
     return environment, kind, len(list(directory.glob("*/case.json"))), failures, time.monotonic() - start
 
 

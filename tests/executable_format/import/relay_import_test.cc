@@ -121,7 +121,8 @@ TEST_CASE("every opcode comes over with its operands in place") {
           {kFatal},
           {kGetField, 4, 1, 7},
           {kAllocClosure, 1, 1, 8, 7},
-          {kInvokeClosure, 8, 1, 9, 0},
+          {kMove, 8, 16},
+          {kInvokeClosure, 16, 1, 9, 0},
           {kInvoke, 1, 2, 10, 9, 0},
           {kLoadConst, 0, 0, 11},
           {kAllocStorage, 11, 64, 2, 32, 1, 0, 0, 12},
@@ -146,15 +147,37 @@ TEST_CASE("every opcode comes over with its operands in place") {
         "fatal \"no clause of a match applies\"\n"
         "%3 = get_field %4, index=1\n"
         "%4 = alloc_closure other(%3)\n"
-        "%3 = invoke_closure %4(%x)\n"
-        "%4 = invoke other(%3, %x)\n"
-        "%3 = load_const size\n"
-        "%5 = alloc_storage %3, alignment=64, f32, cpu\n"
-        "%6 = alloc_tensor_reg %5, %3, %2, f16\n"
+        "%3 = move %4\n"
+        "%4 = invoke_closure %3(%x)\n"
+        "%3 = invoke other(%4, %x)\n"
+        "%4 = load_const size\n"
+        "%5 = alloc_storage %4, alignment=64, f32, cpu\n"
+        "%6 = alloc_tensor_reg %5, %4, %2, f16\n"
         "%2 = device_copy %6, cpu, cuda:0\n"
-        "%3 = alloc_adt tag=0 (%2, %4)\n"
-        "goto L76\n"
-        "ret %3\n");
+        "%4 = alloc_adt tag=0 (%2, %3)\n"
+        "goto L79\n"
+        "ret %4\n");
+}
+
+TEST_CASE("a closure that is made just before its call becomes a call") {
+  RelaySpec spec = OneFunction(
+      {{kAllocClosure, 1, 1, 2, 0}, {kInvokeClosure, 2, 1, 3, 1}, {kKill, 2}, {kRet, 3}}, {"x", "y"});
+  spec.functions.push_back({"other", "2", {"a", "b"}, {{kRet, 1}}, ""});
+  CHECK(CodeOf(spec) == "%2 = invoke other(%x, %y)\nret %2\n");
+
+  // Not when what it captured has changed since, or when another path joins.
+  spec.functions[0].code = {
+      {kMove, 0, 4}, {kAllocClosure, 1, 1, 2, 4}, {kMove, 1, 4}, {kInvokeClosure, 2, 1, 3, 4}, {kRet, 3}};
+  CHECK_THAT(CodeOf(spec), Contains("invoke_closure"));
+  spec.functions[0].code = {{kAllocClosure, 1, 1, 2, 0},
+                            {kIf, 0, 1, 1, 2},
+                            {kAllocClosure, 1, 1, 2, 1},
+                            {kInvokeClosure, 2, 1, 3, 1},
+                            {kRet, 3}};
+  CHECK_THAT(CodeOf(spec), Contains("invoke_closure"));
+  spec.functions[0].code = {
+      {kMove, 0, 2}, {kAllocClosure, 1, 1, 2, 2}, {kInvokeClosure, 2, 1, 3, 1}, {kRet, 3}};
+  CHECK_THAT(CodeOf(spec), Contains("invoke_closure"));
 }
 
 TEST_CASE("code that nothing reaches, idle loads and kills before a ret are dropped") {

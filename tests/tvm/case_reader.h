@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads what the generators wrote (casefile.py) and makes programs of it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "vm/program.h"
+#include "vm/value.h"
+
+namespace rewire::test {
+
+struct TvmCall {
+  std::string function;
+  std::vector<Value> inputs;
+  Value expected;
+};
+
+struct TvmCase {
+  std::string name;
+  Program program;
+  std::vector<TvmCall> calls;
+};
+
+// The case in `directory`, imported and linked with its library: an object of case.json that is no kernel
+// library.
+Result<TvmCase> ReadTvmCase(const std::string& directory);
+
+// "" when both are the same tree with bit-equal tensors; else where they differ. An integer equals a tensor
+// of that one value, as TVM has no other form of integers.
+std::string Difference(const Value& given, const Value& expected);
+
+// The tensors of a tree, from left to right.
+std::vector<Tensor> LeavesOf(const Value& value);
+
+}  // namespace rewire::test
