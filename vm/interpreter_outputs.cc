@@ -36,7 +36,8 @@ bool Interpreter::MemoryHere(DLDataType dtype, Span<const std::int64_t> shape, D
   const std::uintptr_t mask = std::max<std::uintptr_t>(ElementBytes({dtype.code, dtype.bits, 1}), 1) - 1;
   if (bytes > slot->capacity || (reinterpret_cast<std::uintptr_t>(slot->data) & mask) != 0) return true;
   *memory = slot->data;
-  if (rep_.storage_fill != StorageFill::kUndefined && device.device_type == kDLCPU) {
+  // A donated input's contents are the program's own until it is written.
+  if (rep_.storage_fill != StorageFill::kUndefined && !slot->donated && device.device_type == kDLCPU) {
     std::memset(slot->data, rep_.storage_fill == StorageFill::kZero ? 0 : kPoisonByte, bytes);
   }
   return true;

@@ -190,11 +190,12 @@ class FunctionPlanner {
   }
 
   CopyReason Judge(OriginId id, std::uint32_t leaf, const std::vector<OriginId>& rewired) {
+    // First, since a tensor that is live over its own next allocation also looks unwritten there.
+    if (rules_.b && Holds(facts_[id].live, id)) return CopyReason::kLive;
     if (rules_.a && analysis_.ReadsUnwritten(id)) return CopyReason::kReadFirst;
     if (analysis_.IsOpaque(leaf) || (rules_.c && leaves_opaquely_.count(id) != 0)) return CopyReason::kOpaque;
     if (rules_.c && exits_[id] > 1) return CopyReason::kLeavesTwice;
     if (!rules_.b) return CopyReason::kNone;
-    if (Holds(facts_[id].live, id)) return CopyReason::kLive;
     for (const OriginId other : rewired) {
       // Two leaves of one call cannot both lie in the same memory either.
       const bool same_call = table().Get(id).kind == Origin::kCallLeaf &&
@@ -213,6 +214,7 @@ class FunctionPlanner {
     const auto note = [&plan](CopyReason reason) {
       if (plan.reason == CopyReason::kNone) plan.reason = reason;
     };
+    const bool is_tensor = function_.result.nodes[Leaves(function_.result)[leaf]].kind == TypeKind::kTensor;
     std::vector<OriginId> sites;
     for (const OriginId id : table().Members(analysis_.leaf_sets()[leaf])) {
       const Origin& origin = table().Get(id);
@@ -221,8 +223,8 @@ class FunctionPlanner {
         case Origin::kCallLeaf:
           sites.push_back(id);
           break;
-        case Origin::kTuple:
-          note(CopyReason::kOpaque);
+        case Origin::kTuple:  // a leaf that is a tensor is none of the ADTs and closures around it
+          if (!is_tensor) note(CopyReason::kOpaque);
           break;
         case Origin::kInput:
           note(CopyReason::kInput);

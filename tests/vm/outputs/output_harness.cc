@@ -2,6 +2,7 @@
 #include "tests/vm/outputs/output_harness.h"
 
 #include <catch2/catch.hpp>
+#include <cstdint>
 #include <cstring>
 
 #include "executable_format/text/assembler.h"
@@ -47,6 +48,12 @@ void AddTestKernels(KernelSet* kernels, KernelLog* log) {
                          note(out);
                          std::memmove(out.data<float>(), x.data<float>(),
                                       static_cast<std::size_t>(Count(out)) * 4);
+                         return {};
+                       }));
+  kernels->AddFunction("bump", MakePackedFunction([=](TensorView step, TensorView out) -> kernel::Status {
+                         note(out);
+                         const float value = step.data<float>()[0];
+                         out.data<float>()[static_cast<std::int64_t>(value)] = value;
                          return {};
                        }));
   kernels->AddFunction("two", MakePackedFunction([=](TensorView first, TensorView second) -> kernel::Status {

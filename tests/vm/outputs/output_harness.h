@@ -16,7 +16,15 @@ namespace rewire::test {
 //   add(x, y, out)     x + y
 //   copy(x, out)       x
 //   two(out0, out1)    1 in the first, 2 in the second
+//   bump(step, out)    out[step] = step
 // Each notes the addresses that it writes in `written`.
+inline constexpr char kTestKernels[] = R"(
+.kernel fill_1 = "fill_1"
+.kernel fill_2 = "fill_2"
+.kernel inc = "inc"
+.kernel add = "add"
+)";
+
 struct KernelLog {
   std::vector<const void*> written;
 };
