@@ -4,8 +4,9 @@
 JOBS ?= $(shell nproc)
 PRESET ?= release
 BUILD := build/$(PRESET)
+BENCH_VM := build/release/tests/bin/bench-vm
 
-.PHONY: help demo test build bench-vm format tidy install-deps clean
+.PHONY: help demo test build bench-vm bench-vm-instructions format tidy install-deps clean
 
 help: ## print this list
 	@echo "Rewire: a bytecode VM that runs compiled ML models inside a C++ program."
@@ -27,10 +28,17 @@ build: install-deps ## configure and build, after installing what is missing
 	cmake --preset $(PRESET)
 	cmake --build $(BUILD) --parallel $(JOBS)
 
-bench-vm: install-deps ## measure the interpreter loop (tests/bench)
+bench-vm: $(BENCH_VM) ## measure the interpreter loop (tests/bench); ARGS="--json FILE" keeps the figures
+	$(BENCH_VM) $(ARGS)
+
+bench-vm-instructions: $(BENCH_VM) ## count the loop's instructions with callgrind
+	tests/bench/vm_instructions.py $(BENCH_VM)
+
+# Ninja knows whether there is anything to do. Times are of the release build, whatever PRESET says.
+.PHONY: $(BENCH_VM)
+$(BENCH_VM): install-deps
 	cmake --preset release -DREWIRE_BUILD_BENCH=ON
 	cmake --build build/release --parallel $(JOBS) --target bench-vm
-	build/release/tests/bin/bench-vm
 
 format: ## format all sources in place
 	tests/ci/format.sh --fix

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/bench/vm_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+namespace rewire::bench {
+namespace {
+
+constexpr double kMostThreadRatio = 1.1;
+
+// A quartile between two samples is interpolated.
+double Quantile(const std::vector<double>& sorted, double share) {
+  const double place = share * static_cast<double>(sorted.size() - 1);
+  const auto below = static_cast<std::size_t>(place);
+  const std::size_t above = std::min(below + 1, sorted.size() - 1);
+  return sorted[below] + (sorted[above] - sorted[below]) * (place - static_cast<double>(below));
+}
+
+// Null when a filter left the direct call out.
+std::optional<double> DirectCall(const Report& report) {
+  std::optional<double> fastest;
+  for (const Figure& figure : report.figures) {
+    if (figure.name.rfind(kDirectCall, 0) != 0) continue;
+    fastest = std::min(fastest.value_or(figure.nanoseconds.median), figure.nanoseconds.median);
+  }
+  return fastest;
+}
+
+std::string TargetText(const Target& target) {
+  switch (target.unit) {
+    case Target::kDirectCalls:
+      return fmt::format("{:g} x", target.most);
+    case Target::kNanoseconds:
+      return fmt::format("{:g} ns", target.most);
+  }
+  return {};
+}
+
+// Nothing when it cannot be said.
+std::optional<bool> Holds(const Figure& figure, std::optional<double> direct) {
+  if (!figure.target) return std::nullopt;
+  switch (figure.target->unit) {
+    case Target::kDirectCalls:
+      if (!direct) return std::nullopt;
+      return figure.nanoseconds.median / *direct <= figure.target->most;
+    case Target::kNanoseconds:
+      return figure.nanoseconds.median <= figure.target->most;
+  }
+  return std::nullopt;
+}
+
+std::string Row(const std::string& name, const Summary& summary, const std::string& ratio,
+                const std::string& target, std::optional<bool> holds) {
+  return fmt::format("{:<50}{:>11.2f}  {:>22}{:>10}{:>12}  {}\n", name, summary.median,
+                     fmt::format("{:.2f} .. {:.2f}", summary.low, summary.high), ratio, target,
+                     !holds   ? ""
+                     : *holds ? "met"
+                              : "MISSED");
+}
+
+nlohmann::json JsonOf(const Summary& summary) {
+  return {{"median", summary.median}, {"lower_quartile", summary.low}, {"upper_quartile", summary.high}};
+}
+
+}  // namespace
+
+Summary Summarize(std::vector<double> samples) {
+  std::sort(samples.begin(), samples.end());
+  return {Quantile(samples, 0.5), Quantile(samples, 0.25), Quantile(samples, 0.75)};
+}
+
+std::string TableOf(const Report& report) {
+  const std::optional<double> direct = DirectCall(report);
+  std::string table = fmt::format(
+      "{}, load average {:.1f}. CPU nanoseconds per operation, medians of {}; x: direct calls of an empty "
+      "kernel.\n\n"
+      "{:<50}{:>11}  {:>22}{:>10}{:>12}\n",
+      report.machine, report.load, report.samples, "", "ns", "quartiles", "x", "at most");
+  for (const Figure& figure : report.figures) {
+    table += Row(figure.name, figure.nanoseconds,
+                 direct ? fmt::format("{:.2f}", figure.nanoseconds.median / *direct) : "",
+                 figure.target ? TargetText(*figure.target) : "", Holds(figure, direct));
+  }
+  if (report.threads) {
+    const auto& [one, two, ratio] = *report.threads;
+    table += Row("typical op, one thread", one, "", "", std::nullopt);
+    table += Row("typical op, two threads over one Program", two, "", "", std::nullopt);
+    table += Row("two threads / one thread (ratio)", ratio, "", fmt::format("{:g}", kMostThreadRatio),
+                 ratio.median <= kMostThreadRatio);
+  }
+  if (report.residency) {
+    table += fmt::format("{:<50}{} of {}\n", "pages of a 64 MiB constant brought in by opening",
+                         report.residency->resident, report.residency->pages);
+  }
+  return table;
+}
+
+std::string JsonOf(const Report& report) {
+  const std::optional<double> direct = DirectCall(report);
+  nlohmann::json cases = nlohmann::json::array();
+  for (const Figure& figure : report.figures) {
+    nlohmann::json entry = {{"name", figure.name}, {"nanoseconds", JsonOf(figure.nanoseconds)}};
+    if (direct) entry["direct_calls"] = figure.nanoseconds.median / *direct;
+    if (figure.target) entry["at_most"] = TargetText(*figure.target);
+    if (const std::optional<bool> holds = Holds(figure, direct)) entry["met"] = *holds;
+    cases.push_back(std::move(entry));
+  }
+  nlohmann::json json = {{"machine", report.machine},
+                         {"load_average", report.load},
+                         {"samples", report.samples},
+                         {"cases", std::move(cases)}};
+  if (report.threads) {
+    json["two_threads"] = {{"one_thread_nanoseconds", JsonOf(report.threads->one)},
+                           {"two_threads_nanoseconds", JsonOf(report.threads->two)},
+                           {"ratio", JsonOf(report.threads->ratio)},
+                           {"at_most", kMostThreadRatio},
+                           {"met", report.threads->ratio.median <= kMostThreadRatio}};
+  }
+  if (report.residency) {
+    json["constant_64_mib"] = {{"resident_pages", report.residency->resident},
+                               {"pages", report.residency->pages}};
+  }
+  return json.dump(2) + "\n";
+}
+
+}  // namespace rewire::bench
