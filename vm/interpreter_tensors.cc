@@ -70,7 +70,7 @@ bool Interpreter::CopyBetween(const void* from, DLDevice from_device, void* to, 
   const DLDevice device = to_host ? from_device : to_device;
   const DeviceApi* api = ApiOf(device);
   if (api == nullptr) {
-    std::memmove(to, from, bytes);
+    if (bytes != 0) std::memmove(to, from, bytes);  // an empty tensor may have no memory
     return true;
   }
   if (api->synchronize(api->context, device, nullptr) != 0 ||

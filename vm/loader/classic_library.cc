@@ -11,6 +11,7 @@
 #include "vm/loader/classic_blob.h"
 #include "vm/loader/classic_call.h"
 #include "vm/loader/ffi_runtime.h"
+#include "vm/loader/load_library.h"
 
 namespace rewire {
 namespace {
@@ -46,6 +47,7 @@ Result<std::shared_ptr<const KernelSource>> ClassicLibrary::Load(const std::stri
 }
 
 ClassicLibrary::~ClassicLibrary() {
+  const std::lock_guard<std::recursive_mutex> lock(LoadingMutex());
   // The file may stay loaded through a handle of somebody else's.
   if (context_ != nullptr && *context_ == static_cast<LibraryContext*>(this)) *context_ = nullptr;
   dlclose(handle_);

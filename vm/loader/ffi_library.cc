@@ -14,6 +14,7 @@
 #include "vm/loader/ffi_object.h"
 #include "vm/loader/ffi_runtime.h"
 #include "vm/loader/library_bin.h"
+#include "vm/loader/load_library.h"
 
 namespace rewire {
 namespace {
@@ -113,6 +114,7 @@ FfiLibrary::FfiLibrary(std::string path, void* handle)
           reinterpret_cast<void (*)(void**)>(FfiRuntimeSymbol(handle, "TVMFFIErrorMoveFromRaised"))) {}
 
 FfiLibrary::~FfiLibrary() {
+  const std::lock_guard<std::recursive_mutex> lock(LoadingMutex());
   for (const auto& [name, object] : looked_up_) ReleaseObject(object);
   // The file may stay loaded through a handle of somebody else's.
   if (context_ != nullptr && *context_ == static_cast<LibraryContext*>(this)) *context_ = nullptr;

@@ -30,7 +30,6 @@ struct LoadedLibrary {
 
 // All libraries of the process. Never destroyed: sets of static storage may go after it.
 struct Registry {
-  std::mutex mutex;
   std::vector<LoadedLibrary> libraries;
 };
 Registry& TheRegistry() {
@@ -98,6 +97,11 @@ Result<Source> LoadByAbi(const std::string& path) {
 
 }  // namespace
 
+std::recursive_mutex& LoadingMutex() {
+  static auto* mutex = new std::recursive_mutex;
+  return *mutex;
+}
+
 Result<Source> LoadKernelLibrary(const std::string& name, const std::vector<std::string>& directories) {
   const Result<std::string> path = FindLibrary(name, directories);
   if (!path) return Forward(path);
@@ -106,7 +110,7 @@ Result<Source> LoadKernelLibrary(const std::string& name, const std::vector<std:
   if (stat(path->c_str(), &status) != 0) return Fail(StatusCode::kNotFound, context + ": no such file");
 
   Registry& registry = TheRegistry();
-  const std::lock_guard<std::mutex> lock(registry.mutex);
+  const std::lock_guard<std::recursive_mutex> lock(LoadingMutex());
   std::vector<LoadedLibrary>& libraries = registry.libraries;
   for (std::size_t i = 0; i < libraries.size();) {
     const LoadedLibrary& library = libraries[i];

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -14,5 +15,9 @@ namespace rewire {
 // What KernelSet::AddLibrary does. Thread-safe.
 Result<std::shared_ptr<const KernelSource>> LoadKernelLibrary(const std::string& name,
                                                               const std::vector<std::string>& directories);
+
+// Held while a library is loaded or let go. One that is loaded again while its last user lets go shares its
+// variables with the one that goes. Recursive: a load that fails lets go under it.
+std::recursive_mutex& LoadingMutex();
 
 }  // namespace rewire
