@@ -96,6 +96,7 @@ class Runner {
   Status Invoke(VirtualMachine* vm, std::uint32_t function, std::int64_t* nanoseconds);
   Status Report(const VirtualMachine& vm, const Function& function, bool* equal);
   Status ReportProfile();
+  void ExplainOutputs(const Program& program, std::uint32_t function);
   void Say(const std::string& text) const {
     if (!options_.json) fmt::print("{}", text);
   }
@@ -233,6 +234,15 @@ Status Runner::Report(const VirtualMachine& vm, const Function& function, bool* 
   return ReportProfile();
 }
 
+void Runner::ExplainOutputs(const Program& program, std::uint32_t function) {
+  const std::vector<std::string>& names = program.executable().module().functions[function].output_names;
+  for (std::uint32_t leaf = 0; leaf < names.size(); ++leaf) {
+    const std::string explained = program.ExplainOutput({function, leaf});
+    Say(fmt::format("{}: {}\n", names[leaf], explained));
+    json_["outputs"].push_back({{"name", names[leaf]}, {"plan", explained}});
+  }
+}
+
 Result<int> Runner::Run() {
   json_["file"] = options_.file;
   const Result<Executable> executable = OpenExecutable(options_.file);
@@ -248,6 +258,10 @@ Result<int> Runner::Run() {
   const Result<std::uint32_t> index = program->FindFunction(options_.function);
   if (!index) return Forward(index, options_.file);
   const Function& function = module.functions[*index];
+  if (options_.explain_outputs) {
+    ExplainOutputs(*program, *index);
+    return 0;
+  }
   const Result<std::vector<Value>> inputs = MakeInputs(module, function, options_.inputs);
   if (!inputs) return Forward(inputs);
 

@@ -19,6 +19,7 @@ struct RunOptions {
   std::string file;
   std::string function;  // empty: the entry
   bool list = false;
+  bool explain_outputs = false;
 
   InputOptions inputs;
   std::vector<std::string> outputs;  // --output

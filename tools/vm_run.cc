@@ -103,6 +103,8 @@ void AddOptions(CLI::App* app, RunOptions* options, Texts* texts) {
   AddValue(app, "-f,--function", &options->function, "NAME",
            "function to run; without it main, or the first one");
   app->add_flag("-l,--list", options->list, "print what the file has and needs; run nothing");
+  app->add_flag("--explain-outputs", options->explain_outputs,
+                "print which outputs can be made in a host's memory, and why others not; run nothing");
   app->add_flag("--json", options->json, "print one JSON object instead of text");
   AddInputOptions(app, options);
   AddOutputOptions(app, options);

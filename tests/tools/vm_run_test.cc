@@ -214,6 +214,17 @@ TEST_CASE("what a file has and needs") {
   CHECK(listing["kernels"][0]["name"] == "rewire.max_pool");
 }
 
+TEST_CASE("what becomes of outputs that a host binds") {
+  const Session session;
+  const std::string out = session.Out({"add.asm", "--explain-outputs"});
+  CHECK(out.find("sum: copied: it is part of another output too\n") == 0);
+  CHECK(out.find("count: copied: it is an integer\n") != std::string::npos);
+  CHECK(session.Out({"add.asm", "--explain-outputs", "-f", "twice"}) ==
+        "x: copied: it is an input, or part of one\n");
+  const json parsed = json::parse(session.Out({"add.asm", "--explain-outputs", "-f", "twice", "--json"}));
+  CHECK(parsed["outputs"][0]["plan"] == "copied: it is an input, or part of one");
+}
+
 TEST_CASE("parameters from files") {
   const Session session;
   session.folder().Write(
