@@ -78,9 +78,9 @@ class REWIRE_API Program {
   // Executable::Open and Link in one; throws Error.
   static Program Open(const std::string& path, LinkOptions options = {}) {
     Result<Executable> executable = Executable::Open(path);
-    if (!executable) throw executable.error();
+    if (!executable) throw Error(executable.error());
     Result<Program> program = Link(*executable, std::move(options));
-    if (!program) throw program.error();
+    if (!program) throw Error(program.error());
     return *std::move(program);
   }
 #endif

@@ -172,11 +172,11 @@ class REWIRE_API VirtualMachine {
  private:
 #if defined(__cpp_exceptions)
   static void ThrowIf(const Status& status) {
-    if (!status) throw status.error();
+    if (!status) throw Error(status.error());
   }
   template <typename T>
   static T Take(Result<T> result) {
-    if (!result) throw result.error();
+    if (!result) throw Error(result.error());
     return *std::move(result);
   }
 #endif

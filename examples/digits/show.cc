@@ -48,7 +48,7 @@ void Show(const float* images, const std::int64_t* predicted, const std::int64_t
 
 template <typename T>
 T Take(rewire::Result<T> result) {
-  if (!result) throw result.error();
+  if (!result) throw rewire::Error(result.error());
   return *std::move(result);
 }
 

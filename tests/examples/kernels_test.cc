@@ -19,7 +19,7 @@ Program Link(const std::string& folder, const std::string& name, const std::stri
   REQUIRE(options.kernels.AddLibrary(std::string(test::BuildDir()) + "/lib/example_" + folder + ".so"));
   options.threads = ThreadPool::Make(3);
   const Result<Program> program = Program::Link(executable, options);
-  if (!program) throw program.error();
+  if (!program) throw Error(program.error());
   return *program;
 }
 

@@ -89,7 +89,7 @@ void CheckProgram(const Program& program, const std::vector<ProgramCase>& cases)
   }
   // One VM for all, in both orders: a failure must not show in what runs after it, nor leave memory behind.
   VirtualMachine shared(program);
-  for (auto c = cases.begin(); c != cases.end(); ++c) Check(shared, *c);
+  for (const auto& c : cases) Check(shared, c);
   shared.Trim();
   const std::uint64_t held = shared.bytes_held();
   for (auto c = cases.rbegin(); c != cases.rend(); ++c) Check(shared, *c);

@@ -109,18 +109,19 @@ TEST_CASE("a program that writes what it must not is stopped: at run time where 
   const std::string given = "is written by the kernel, but the tensor given, ";
   const std::string reason =
       ", is read-only (a constant, a parameter, the caller's input, an integer or a view of one)";
+  const std::string first = "argument 0 " + given;
+  const std::string tensor = first + "f32[2]" + reason;
   for (const char* function : {"constant", "parameter", "field", "view"}) {
     CAPTURE(function);
     const std::string message = MessageOf(vm.TryInvoke(function));
-    CHECK(message.find("argument 0 " + given + "f32[2]" + reason) != std::string::npos);
+    CHECK(message.find(tensor) != std::string::npos);
   }
-  CHECK(MessageOf(vm.TryInvoke("integer")).find("argument 0 " + given + "i64[]" + reason) !=
-        std::string::npos);
+  CHECK(MessageOf(vm.TryInvoke("integer")).find(first + "i64[]" + reason) != std::string::npos);
   CHECK(MessageOf(vm.TryInvoke("flattened")).find("argument 1 " + given) != std::string::npos);
   const Value owned = Floats({1, 2});
   for (const char* function : {"input", "also"}) {
     CAPTURE(function);
-    CHECK(MessageOf(vm.TryInvoke(function, {&owned, 1})).find("argument 0 " + given) != std::string::npos);
+    CHECK(MessageOf(vm.TryInvoke(function, {&owned, 1})).find(first) != std::string::npos);
     float borrowed[2] = {7, 8};
     const InputHandle handle = *vm.program().FindInput(0u, function);
     for (const InputMode mode : {InputMode::kBorrow, InputMode::kCopy}) {

@@ -21,7 +21,8 @@ int main(int argc, char** argv) try {
   if (argc != 3) return 2;
   rewire::LinkOptions options;
   for (int i = 1; i < argc; ++i) {
-    if (rewire::Status loaded = options.kernels.AddLibrary(argv[i]); !loaded) throw loaded.error();
+    if (rewire::Status loaded = options.kernels.AddLibrary(argv[i]); !loaded)
+      throw rewire::Error(loaded.error());
   }
   const auto saxpy = rewire::Program::Open("saxpy.rwx", options);
   rewire::VirtualMachine vm(saxpy);

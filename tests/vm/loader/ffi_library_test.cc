@@ -22,7 +22,8 @@ KernelSet Load(const std::string& library) {
 }
 
 // The kernel's error as the VM reports it, without the place in the program.
-std::string KernelMessage(const KernelSet& kernels, const std::string& name, std::vector<std::int64_t> args,
+std::string KernelMessage(const KernelSet& kernels, const std::string& name,
+                          const std::vector<std::int64_t>& args,
                           std::shared_ptr<ThreadPool> threads = nullptr) {
   const std::string message = MessageOf(RunKernel(kernels, name, args, std::move(threads)));
   const std::size_t kernel = message.find(name);

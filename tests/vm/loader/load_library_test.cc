@@ -17,8 +17,6 @@
 namespace rewire {
 namespace {
 
-using test::MessageOf;
-using test::RunKernel;
 using test::TestLibrary;
 
 Error Refusal(const std::string& library) {
@@ -158,11 +156,9 @@ TEST_CASE("threads load, resolve and release libraries at once") {
           arg.type_index = kRewireFFIInt;
           arg.v_int64 = i;
         }
-        if (!function || function->call(function->handle, args, t % 2 == 0 ? 2 : 1, &result) != 0) {
-          ++wrong;
-        } else if (result.v_int64 != (t % 2 == 0 ? 1000 + 2 * i : i)) {
-          ++wrong;
-        }
+        const bool called =
+            function && function->call(function->handle, args, t % 2 == 0 ? 2 : 1, &result) == 0;
+        if (!called || result.v_int64 != (t % 2 == 0 ? 1000 + 2 * i : i)) ++wrong;
       }
     });
   }

@@ -103,7 +103,7 @@ TEST_CASE("outputs that are copied say why, and are right") {
       alignas(64) float y[4] = {};
       vm.SetOutput(output, TensorView(y, {4}));
       vm.Invoke();
-      CHECK(std::memcmp(y, unbound.data<float>(), sizeof(y)) == 0);
+      CHECK(std::equal(y, y + 4, unbound.data<float>()));
     }
   }
 }
