@@ -18,9 +18,10 @@ import subprocess
 import sys
 import time
 
-import environments
-
 HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "support"))
+import environments  # noqa: E402  (after the path is set)
+
 RELAY = ("relay", "graph", "onefile", "kernels")
 # Slowest first, so that two jobs end at about the same time.
 GENERATORS = [("relay-0.19", kind) for kind in RELAY]
@@ -28,9 +29,13 @@ GENERATORS += [(name, kind) for name in ("relay-0.16", "relay-0.9") for kind in 
 GENERATORS += [("tvm-ffi", "kernels")]
 
 
+def requirements(environment):
+    return HERE / "requirements" / f"{environment}.txt"
+
+
 def fingerprint(environment, kind):
     """Changes when the environment does, or what the generator is made of."""
-    digest = hashlib.sha256(str(environments.environment(environment)).encode())
+    digest = hashlib.sha256(str(environments.environment(requirements(environment))).encode())
     kernels = HERE / "gen_kernels.py"
     if kind == "kernels":
         sources = [kernels, HERE / "toolchain.py"]
@@ -53,7 +58,7 @@ def run(output, environment, kind):
     shutil.rmtree(directory)
     directory.mkdir()
     start = time.monotonic()
-    command = [environments.python_of(environment), "-B", HERE / f"gen_{kind}.py", directory]
+    command = [environments.python_of(requirements(environment)), "-B", HERE / f"gen_{kind}.py", directory]
     log = output / environment / f"{kind}.log"
     with log.open("w") as file:
         status = subprocess.run(command, stdout=file, stderr=subprocess.STDOUT, check=False).returncode
@@ -72,7 +77,7 @@ def main():
     parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args()
     start = time.monotonic()
-    if environments.main([]) != 0:
+    if environments.main(sorted((HERE / "requirements").glob("*.txt"))) != 0:
         return 1
     print(f"environments ready after {time.monotonic() - start:.0f}s", flush=True)
 

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the virtual environments that hold each TVM, once, under a cache directory outside the source tree.
+"""Makes the virtual environments that hold what tests compare with (peers, example models), once each, under a cache
+directory outside the source tree.
 
-    environments.py [NAME...]      default: all of requirements/*.txt
+    environments.py REQUIREMENTS...      files such as tests/tvm/requirements/tvm-ffi.txt
 
 Prints one line per environment. Exits with 1 when one could not be made, after trying the others.
 """
@@ -14,39 +15,23 @@ import shutil
 import subprocess
 import sys
 
-HERE = pathlib.Path(__file__).resolve().parent
 
-
-def cache_directory():
-    base = os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache"
-    return pathlib.Path(os.environ.get("REWIRE_TVM_CACHE") or pathlib.Path(base) / "rewire" / "tvm")
-
-
-def names():
-    return sorted(path.stem for path in (HERE / "requirements").glob("*.txt"))
-
-
-def requirements(name):
-    return HERE / "requirements" / f"{name}.txt"
-
-
-def environment(name):
+def environment(requirements):
     """Where the environment lives; another list of requirements gives another directory."""
-    digest = hashlib.sha256(requirements(name).read_bytes()).hexdigest()[:12]
-    return cache_directory() / f"{name}-{digest}"
+    base = os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache"
+    cache = pathlib.Path(os.environ.get("REWIRE_TEST_CACHE") or pathlib.Path(base) / "rewire")
+    requirements = pathlib.Path(requirements).resolve()
+    digest = hashlib.sha256(requirements.read_bytes()).hexdigest()[:12]
+    return cache / requirements.parent.parent.name / f"{requirements.stem}-{digest}"
 
 
-def python_of(name):
-    return environment(name) / "bin" / "python"
+def python_of(requirements):
+    return environment(requirements) / "bin" / "python"
 
 
-def is_ready(name):
-    return (environment(name) / "ready").exists()
-
-
-def python_version(name):
+def python_version(requirements):
     """The version that the environment's wheels are for: the first line of its requirements says it."""
-    first = requirements(name).read_text().splitlines()[0]
+    first = pathlib.Path(requirements).read_text().splitlines()[0]
     return first.removeprefix("# python ")
 
 
@@ -64,16 +49,19 @@ def find_python(version):
     raise RuntimeError(f"no Python {version} with venv on PATH or under {pyenv}; install one")
 
 
-def make(name):
+def make(requirements):
     """Makes one environment; raises RuntimeError with pip's last lines."""
-    if is_ready(name):
+    target = environment(requirements)
+    if (target / "ready").exists():
         return
-    target = environment(name)
     shutil.rmtree(target, ignore_errors=True)
     target.parent.mkdir(parents=True, exist_ok=True)
     pip = [target / "bin" / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    # The lists are complete: what the packages ask for beyond them is for frontends that no case uses.
-    steps = [[find_python(python_version(name)), "-m", "venv", target], pip + ["--no-deps", "-r", requirements(name)]]
+    # The lists are complete: what the packages ask for beyond them is for uses that no test has.
+    steps = [
+        [find_python(python_version(requirements)), "-m", "venv", target],
+        pip + ["--no-deps", "-r", requirements],
+    ]
     for step in steps:
         done = subprocess.run(step, capture_output=True, text=True, check=False)
         if done.returncode != 0:
@@ -82,12 +70,13 @@ def make(name):
     (target / "ready").touch()
 
 
-def main(arguments):
+def main(files):
     failed = False
-    for name in arguments or names():
+    for requirements in files:
+        name = pathlib.Path(requirements).stem
         try:
-            make(name)
-            print(f"{name}: {environment(name)}")
+            make(requirements)
+            print(f"{name}: {environment(requirements)}")
         except (RuntimeError, OSError) as error:
             failed = True
             print(f"{name}: FAILED: {error}")
