@@ -149,7 +149,7 @@ struct Clip {
 std::span<const Kernel> ActivationKernels() {
   static constexpr Kernel kKernels[] = {
       Describe<Activation<LeakyRelu>>("x, out", "f32 f64", "alpha = 0.01", "x, or alpha * x below 0"),
-      Describe<Activation<Elu>>("x, out", "f32 f64", "alpha = 1", "x, or alpha * (exp(x) - 1) below 0"),
+      Describe<Activation<Elu>>("x, out", "f32 f64", "alpha = 1.0", "x, or alpha * (exp(x) - 1) below 0"),
       Describe<Activation<Selu>>("x, out", "f32 f64", "alpha = 1.6733, gamma = 1.0507", "gamma * elu(x)"),
       Describe<Activation<Gelu>>("x, out", "f32 f64", "approximate = none or tanh",
                                  "x * normal distribution function of x"),

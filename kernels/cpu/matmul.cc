@@ -223,7 +223,7 @@ std::span<const Kernel> MatMulKernels() {
           "x, w, bias?, out", "f32 f64 i32 i64", "transpose_w = 1",
           "x [..., K] times w [N, K] transposed, or w [K, N] with transpose_w = 0, plus bias [N]"),
       Describe<GemmKernel>(
-          "a, b, c?, out", "f32 f64 i32 i64", "alpha = 1, beta = 1, transA = 0, transB = 0",
+          "a, b, c?, out", "f32 f64 i32 i64", "alpha = 1.0, beta = 1.0, transA = 0, transB = 0",
           "alpha * a b + beta * c with a and b transposed on demand; c broadcasts to [M, N]"),
       Describe<MatMul>(
           "a, b, out", "f32 f64 i32 i64", "",

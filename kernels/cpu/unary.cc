@@ -195,7 +195,7 @@ std::span<const Kernel> UnaryKernels() {
       OfSigned<Relu>("max(x, 0); NaN stays"),
       OfFloats<Sigmoid>("1 / (1 + exp(-x))"),
       OfFloats<Softplus>("log(1 + exp(x))"),
-      OfFloats<Softsign>("x / (1 + |x|)"),
+      OfFloats<Softsign>("x / (1 + abs(x))"),
       OfFloats<Reciprocal>("1 / x"),
       OfFloats<Round>("to the nearest integer, halves to the even one"),
       OfFloats<Math<kFloor, std::floor, std::floor>>("down to an integer"),
