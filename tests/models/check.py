@@ -1,0 +1,121 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Compiles each model, runs it by vm-run as a user would, and compares with ONNX Runtime's answer.
+
+    check.py --bin build/release/bin --cases CASES [--model NAME]... [--passes all|each] [--threads 1,2]
+
+CASES is what reference.py wrote. Values agree when |a - b| <= 1e-4 (max|b| + |b|) and NaNs are at the same places;
+integers and booleans must be equal; outputs of quantised models may be one quantisation step off. Prints a line a
+run, exits with 1 when any differs, failed, or when there was nothing to compare.
+"""
+
+import argparse
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+
+import catalog
+
+
+def compare(given, expected, step):
+    """None, or what is wrong."""
+    if given.shape != expected.shape or given.dtype != expected.dtype:
+        return f"is {given.dtype}{list(given.shape)}, expected {expected.dtype}{list(expected.shape)}"
+    if expected.dtype.kind != "f":
+        wrong = int((given != expected).sum())
+        return f"{wrong} of {expected.size} elements differ" if wrong else None
+    if not np.array_equal(np.isnan(given), np.isnan(expected)):
+        return "NaN at other places"
+    given, expected = np.nan_to_num(given.astype(np.float64)), np.nan_to_num(expected.astype(np.float64))
+    largest = np.abs(expected).max(initial=0.0)
+    excess = np.abs(given - expected) - np.maximum(1e-4 * (largest + np.abs(expected)), step * 1.001)
+    if (excess > 0).any():
+        worst = np.unravel_index(np.argmax(excess), excess.shape)
+        where = tuple(int(i) for i in worst)
+        return f"at {where}: {given[worst]:.7g}, expected {expected[worst]:.7g} (largest {largest:.4g})"
+    return None
+
+
+def call(command):
+    """Output of a command; RuntimeError with its last lines when it fails."""
+    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, timeout=600, check=False)
+    if done.returncode != 0:
+        tail = "\n      ".join((done.stderr or done.stdout).strip().splitlines()[-8:])
+        raise RuntimeError(f"{pathlib.Path(command[0]).name} exited with {done.returncode}:\n      {tail}")
+    return done.stdout
+
+
+def run_one(tools, executable, case, threads, scratch):
+    """Runs one set of inputs; gives a list of what is wrong."""
+    results = scratch / "results.npz"
+    command = [tools / "vm-run", executable, "--threads", threads, "--output", f"@{results}"]
+    for path in sorted((case / "in").glob("*.npy")):
+        command += ["--input", f"{path.stem}=@{path}"]
+    call(command)
+    given = np.load(results)
+    wrong = []
+    for position, name in enumerate(json.loads((case / "out" / "names.json").read_text())):
+        if name not in given:
+            wrong.append(f"no output {name} (there are: {', '.join(given.files)})")
+            continue
+        step = catalog.QUANTISED_STEP.get(case.parent.name, 0.0)
+        problem = compare(given[name], np.load(case / "out" / f"{position}.npy"), step)
+        if problem:
+            wrong.append(f"{name}: {problem}")
+    return wrong
+
+
+def check_model(tools, folder, switched_off, threads, scratch):
+    """Yields (what was run, problem or None)."""
+    executable = scratch / f"{folder.name}.rwx"
+    options = ["--disable-pass", switched_off] if switched_off else []
+    label = f"{folder.name}{f' without {switched_off}' if switched_off else ''}"
+    try:
+        call([tools / "vm-compile", folder / "model.onnx", "-o", executable, *options])
+    except (RuntimeError, OSError, subprocess.TimeoutExpired) as error:
+        yield f"{label}: compiling", str(error)
+        return
+    for case in sorted(path for path in folder.iterdir() if path.is_dir()):
+        for count in threads:
+            run = f"{label}, inputs {case.name}, threads {count}"
+            try:
+                wrong = run_one(tools, executable, case, count, scratch)
+                yield run, "\n      ".join(wrong) or None
+            except (RuntimeError, OSError, subprocess.TimeoutExpired) as error:
+                yield run, str(error)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--bin", type=pathlib.Path, required=True, help="folder of vm-compile and vm-run")
+    parser.add_argument("--cases", type=pathlib.Path, required=True)
+    parser.add_argument("--model", action="append")
+    parser.add_argument("--passes", choices=["all", "each"], default="all", help="each: also with each one switched off")
+    parser.add_argument("--threads", default="1,2", type=lambda text: text.split(","))
+    options = parser.parse_args()
+    switches = [""]
+    if options.passes == "each":
+        switches += json.loads(call([options.bin / "vm-compile", "--list-passes", "--json"]))["passes"]
+    models = options.model or sorted(path.name for path in options.cases.iterdir() if path.is_dir())
+    runs = failures = 0
+    with tempfile.TemporaryDirectory() as scratch:
+        for model in models:
+            for switched_off in switches:
+                for run, problem in check_model(
+                    options.bin, options.cases / model, switched_off, options.threads, pathlib.Path(scratch)
+                ):
+                    runs += 1
+                    failures += problem is not None
+                    print(f"{'FAILED' if problem else 'ok    '} {run}", flush=True)
+                    if problem:
+                        print(f"      {problem}", flush=True)
+    print(f"{len(models)} models, {runs} runs, {failures} failed")
+    return 1 if failures or not runs else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,72 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Collects the models and what ONNX Runtime answers. Runs in the environment of requirements/models.txt.
+
+    reference.py OUTPUT [MODEL...]
+
+Writes OUTPUT/<model>/model.onnx and, for each set of inputs, OUTPUT/<model>/<n>/in/<name>.npy and .../out/<i>.npy
+(outputs by position, names in .../out/names.json). What is there already is kept.
+"""
+
+import json
+import pathlib
+import shutil
+import sys
+
+import numpy as np
+import onnx
+import onnxruntime
+
+import catalog
+import generated
+
+
+def session(path, threads=1):
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    options.log_severity_level = 3
+    return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+
+
+def write_model(name, path):
+    if name in generated.ALL:
+        onnx.save(generated.ALL[name](), path)
+        return catalog.GENERATED[name]
+    find, sets = catalog.PACKAGED[name]
+    shutil.copyfile(find(), path)
+    return sets
+
+
+def collect(output, name):
+    folder = output / name
+    if (folder / "complete").exists():
+        return
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    sets = write_model(name, folder / "model.onnx")
+    runner = session(folder / "model.onnx")
+    for number, make in enumerate(sets):
+        inputs = make(np.random.default_rng(1000 + number))
+        results = runner.run(None, inputs)
+        for kind in ("in", "out"):
+            (folder / str(number) / kind).mkdir(parents=True)
+        for key, value in inputs.items():
+            np.save(folder / str(number) / "in" / f"{key}.npy", value)
+        for position, value in enumerate(results):
+            np.save(folder / str(number) / "out" / f"{position}.npy", value)
+        names = [value.name for value in runner.get_outputs()]
+        (folder / str(number) / "out" / "names.json").write_text(json.dumps(names))
+    (folder / "complete").touch()
+
+
+def main(arguments):
+    output = pathlib.Path(arguments[0])
+    for name in arguments[1:] or [*catalog.PACKAGED, *catalog.GENERATED]:
+        collect(output, name)
+        print(f"{name}: {output / name}", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
