@@ -16,7 +16,7 @@ nlohmann::ordered_json ListingJson(const Module& module);
 // "f32[N, 4]" for one node of a type.
 std::string NodeText(const TypeNode& node, const Module& module);
 
-// "rewire.conv2d(pads=[1, 1], group=1)": a kernel with its attributes.
+// "rewire.conv(pads=[1, 1], group=1)": a kernel with its attributes.
 std::string KernelText(const KernelImport& import);
 
 }  // namespace rewire::tools

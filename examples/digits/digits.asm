@@ -13,8 +13,8 @@
 .const fc2.bias: f32[10] = @weights.safetensors:fc2.bias
 .const rows: i64[2] = {-1, 128}
 
-.kernel conv = "rewire.conv2d" {pads=[1, 1, 1, 1]}
-.kernel conv_shape = "rewire.shape.conv2d" {pads=[1, 1, 1, 1]}
+.kernel conv = "rewire.conv" {pads=[1, 1, 1, 1]}
+.kernel conv_shape = "rewire.shape.conv" {pads=[1, 1, 1, 1]}
 .kernel pool = "rewire.max_pool" {kernel_shape=[2, 2], strides=[2, 2]}
 .kernel pool_shape = "rewire.shape.pool" {kernel_shape=[2, 2], strides=[2, 2]}
 .kernel dense = "rewire.dense"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pooling of NCHW images.
+// Pooling of images with one to three spatial axes.
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "kernels/cpu/parallel.h"
@@ -11,37 +12,67 @@
 namespace rewire::kernel::cpu {
 namespace {
 
-Status CheckPool(TensorView x, TensorView out) {
+Status CheckPool(const WindowAttributes& attributes, TensorView x, TensorView out, Window* window) {
   Checks checks;
-  checks.Dense("x", x)
-      .Dense("out", out)
-      .Rank("x", x, 4)
-      .SameDType("out", out, "x", x)
-      .NoOverlap("out", out, "x", x);
-  return checks.Take();
+  checks.Dense("x", x).Dense("out", out).SameDType("out", out, "x", x).NoOverlap("out", out, "x", x);
+  if (Status s = checks.Take(); !s.ok()) return s;
+  if (Status s = attributes.Resolve(x.dims(), window); !s.ok()) return s;
+  return CheckShape("out", out, window->OutputDims(x.dim(0), x.dim(1)).view());
 }
 
-// Calls window(plane, y range, x range, position) for each output position; the ranges are of window
-// positions that lie on the image.
+// The elements of one plane that lie under the window at one output position.
+template <typename T>
+struct Covered {
+  const T* plane;
+  const WindowAxis* axes;
+  std::int64_t position[kMaxSpatial];
+  std::int64_t first[kMaxSpatial];
+  std::int64_t last[kMaxSpatial];
+
+  void MoveTo(int axis, std::int64_t o) {
+    position[axis] = o;
+    axes[axis].Inside(o, &first[axis], &last[axis]);
+  }
+  std::int64_t count() const {
+    std::int64_t product = 1;
+    for (int i = 0; i < kMaxSpatial; ++i) product *= std::max<std::int64_t>(0, last[i] - first[i]);
+    return product;
+  }
+  // body(value, its index in the plane), in order.
+  template <typename Body>
+  void ForEach(const Body& body) const {
+    for (std::int64_t i = first[0]; i < last[0]; ++i) {
+      const std::int64_t z = axes[0].start(position[0]) + i * axes[0].dilation;
+      for (std::int64_t j = first[1]; j < last[1]; ++j) {
+        const std::int64_t y = axes[1].start(position[1]) + j * axes[1].dilation;
+        const std::int64_t line = (z * axes[1].input + y) * axes[2].input + axes[2].start(position[2]);
+        for (std::int64_t k = first[2]; k < last[2]; ++k) {
+          const std::int64_t index = line + k * axes[2].dilation;
+          body(plane[index], index);
+        }
+      }
+    }
+  }
+};
+
+// body(covered, output index, plane number) for each output position.
 template <typename T, typename Body>
-void ForEachWindow(TensorView x, TensorView out, const WindowAxis (&axes)[2], const Body& body) {
-  const std::int64_t height = x.dim(2), width = x.dim(3);
-  const std::int64_t out_height = out.dim(2), out_width = out.dim(3);
-  const std::int64_t work = out_height * out_width * axes[0].kernel * axes[1].kernel;
-  ParallelFor(x.dim(0) * x.dim(1), std::max<std::int64_t>(1, kGrain / std::max<std::int64_t>(1, work)),
+void ForEachWindow(TensorView x, const Window& window, const Body& body) {
+  const std::int64_t outputs = window.outputs();
+  const std::int64_t work = std::max<std::int64_t>(1, outputs * window.taps());
+  ParallelFor(x.dim(0) * x.dim(1), std::max<std::int64_t>(1, kGrain / work),
               [&](std::int64_t begin, std::int64_t end) {
                 for (std::int64_t p = begin; p < end; ++p) {
-                  const T* plane = x.data<T>() + p * height * width;
-                  T* to = out.data<T>() + p * out_height * out_width;
-                  for (std::int64_t oy = 0; oy < out_height; ++oy) {
-                    std::int64_t y0, y1;
-                    axes[0].Inside(oy, height, &y0, &y1);
-                    for (std::int64_t ox = 0; ox < out_width; ++ox) {
-                      std::int64_t x0, x1;
-                      axes[1].Inside(ox, width, &x0, &x1);
-                      const T* origin = plane + (oy * axes[0].stride - axes[0].before) * width +
-                                        ox * axes[1].stride - axes[1].before;
-                      *to++ = body(origin, y0, y1, x0, x1, oy, ox);
+                  Covered<T> covered{x.data<T>() + p * window.inputs(), window.axes, {}, {}, {}};
+                  std::int64_t to = p * outputs;
+                  for (std::int64_t oz = 0; oz < window.axes[0].output; ++oz) {
+                    covered.MoveTo(0, oz);
+                    for (std::int64_t oy = 0; oy < window.axes[1].output; ++oy) {
+                      covered.MoveTo(1, oy);
+                      for (std::int64_t ox = 0; ox < window.axes[2].output; ++ox) {
+                        covered.MoveTo(2, ox);
+                        body(covered, to++, p);
+                      }
                     }
                   }
                 }
@@ -50,83 +81,131 @@ void ForEachWindow(TensorView x, TensorView out, const WindowAxis (&axes)[2], co
 
 struct MaxPool {
   static constexpr const char kName[] = "rewire.max_pool";
-  WindowAttributes window;
-  static Status Make(Attributes& attributes, MaxPool* pool) {
-    pool->window.Read(attributes, true, true);
-    return pool->window.Check();
+  WindowAttributes attributes;
+  bool column_major = false;
+  static Status Make(Attributes& given, MaxPool* pool) {
+    pool->attributes.Read(given, true, true);
+    pool->column_major = given.Bool("storage_order", false);
+    return pool->attributes.Check();
   }
-  Status operator()(TensorView x, TensorView out) const {
-    if (Status s = CheckPool(x, out); !s.ok()) return s;
-    WindowAxis axes[2];
-    std::int64_t size[2];
-    if (Status s = window.Resolve({x.dim(2), x.dim(3)}, axes, size); !s.ok()) return s;
-    const std::int64_t expected[] = {x.dim(0), x.dim(1), size[0], size[1]};
-    if (Status s = CheckShape("out", out, ShapeView(expected, 4)); !s.ok()) return s;
+  Status operator()(TensorView x, TensorView out, std::optional<TensorView> out_indices) const {
+    Window window;
+    if (Status s = CheckPool(attributes, x, out, &window); !s.ok()) return s;
+    if (out_indices) {
+      Checks checks;
+      checks.Dense("out_indices", *out_indices).Shape("out_indices", *out_indices, out.dims());
+      checks.NoOverlap("out_indices", *out_indices, "x", x)
+          .NoOverlap("out_indices", *out_indices, "out", out);
+      if (Status s = checks.Take(); !s.ok()) return s;
+      if (!out_indices->Is<std::int64_t>())
+        return WrongDType(Types<std::int64_t>(), "out_indices", *out_indices);
+    }
     return ForType(Types<float, double, std::int8_t, std::uint8_t>(), "x", x, [&](auto tag) {
-      using T = typename decltype(tag)::type;
-      const std::int64_t line = x.dim(3) * axes[0].dilation;
-      const std::int64_t step = axes[1].dilation;
-      ForEachWindow<T>(x, out, axes,
-                       [=](const T* origin, std::int64_t y0, std::int64_t y1, std::int64_t x0,
-                           std::int64_t x1, std::int64_t, std::int64_t) {
-                         using Limits = std::numeric_limits<T>;
-                         T most = Limits::has_infinity ? -Limits::infinity() : Limits::lowest();
-                         for (std::int64_t i = y0; i < y1; ++i) {
-                           for (std::int64_t j = x0; j < x1; ++j) {
-                             const T value = origin[i * line + j * step];
-                             most = value > most || value != value ? value : most;
-                           }
-                         }
-                         return most;
-                       });
+      Run<typename decltype(tag)::type>(x, out, out_indices, window);
       return Status();
     });
+  }
+
+ private:
+  template <typename T>
+  void Run(TensorView x, TensorView out, const std::optional<TensorView>& indices,
+           const Window& window) const {
+    using Limits = std::numeric_limits<T>;
+    constexpr T kLeast = Limits::has_infinity ? -Limits::infinity() : Limits::lowest();
+    T* to = out.data<T>();
+    if (!indices) {
+      ForEachWindow<T>(x, window, [=](const Covered<T>& covered, std::int64_t o, std::int64_t) {
+        T most = kLeast;
+        covered.ForEach([&](T value, std::int64_t) { most = value > most || value != value ? value : most; });
+        to[o] = most;
+      });
+      return;
+    }
+    std::int64_t* where = indices->data<std::int64_t>();
+    ForEachWindow<T>(x, window, [&](const Covered<T>& covered, std::int64_t o, std::int64_t plane) {
+      T most = kLeast;
+      std::int64_t best = -1;
+      covered.ForEach([&](T value, std::int64_t index) {
+        if (best >= 0 && !(value > most) && value == value) return;
+        most = value;
+        best = index;
+      });
+      to[o] = most;
+      where[o] = best < 0 ? -1 : plane * window.inputs() + Position(best, window);
+    });
+  }
+
+  // ONNX counts from the start of the plane in row-major order, or with the axes reversed.
+  std::int64_t Position(std::int64_t index, const Window& window) const {
+    if (!column_major) return index;
+    const std::int64_t x = index % window.axes[2].input;
+    const std::int64_t y = index / window.axes[2].input % window.axes[1].input;
+    const std::int64_t z = index / (window.axes[2].input * window.axes[1].input);
+    return (x * window.axes[1].input + y) * window.axes[0].input + z;
   }
 };
 
 struct AveragePool {
   static constexpr const char kName[] = "rewire.avg_pool";
-  WindowAttributes window;
+  WindowAttributes attributes;
   bool count_pad = false;
-  static Status Make(Attributes& attributes, AveragePool* pool) {
-    pool->window.Read(attributes, true, true);
-    pool->count_pad = attributes.Bool("count_include_pad", false);
-    return pool->window.Check();
+  static Status Make(Attributes& given, AveragePool* pool) {
+    pool->attributes.Read(given, true, true);
+    pool->count_pad = given.Bool("count_include_pad", false);
+    return pool->attributes.Check();
   }
   Status operator()(TensorView x, TensorView out) const {
-    if (Status s = CheckPool(x, out); !s.ok()) return s;
-    WindowAxis axes[2];
-    std::int64_t size[2];
-    if (Status s = window.Resolve({x.dim(2), x.dim(3)}, axes, size); !s.ok()) return s;
-    const std::int64_t expected[] = {x.dim(0), x.dim(1), size[0], size[1]};
-    if (Status s = CheckShape("out", out, ShapeView(expected, 4)); !s.ok()) return s;
+    Window window;
+    if (Status s = CheckPool(attributes, x, out, &window); !s.ok()) return s;
     return ForType(Floats(), "x", x, [&](auto tag) {
       using T = typename decltype(tag)::type;
-      const std::int64_t height = x.dim(2), width = x.dim(3);
-      const std::int64_t line = width * axes[0].dilation;
-      const std::int64_t step = axes[1].dilation;
-      ForEachWindow<T>(x, out, axes,
-                       [&, line, step](const T* origin, std::int64_t y0, std::int64_t y1, std::int64_t x0,
-                                       std::int64_t x1, std::int64_t oy, std::int64_t ox) {
-                         T sum = 0;
-                         for (std::int64_t i = y0; i < y1; ++i) {
-                           for (std::int64_t j = x0; j < x1; ++j) sum += origin[i * line + j * step];
-                         }
-                         const std::int64_t count =
-                             count_pad
-                                 ? Covered(axes[0], oy, height) * Covered(axes[1], ox, width)
-                                 : std::max<std::int64_t>(0, y1 - y0) * std::max<std::int64_t>(0, x1 - x0);
-                         return count == 0 ? T{0} : sum / static_cast<T>(count);
-                       });
+      T* to = out.data<T>();
+      ForEachWindow<T>(x, window, [&, to](const Covered<T>& covered, std::int64_t o, std::int64_t) {
+        T sum = 0;
+        covered.ForEach([&](T value, std::int64_t) { sum += value; });
+        const std::int64_t count = count_pad ? WithPads(window, covered.position) : covered.count();
+        to[o] = count == 0 ? T{0} : sum / static_cast<T>(count);
+      });
       return Status();
     });
   }
 
  private:
   // Window positions on the image or its pads: ceil_mode may reach past both.
-  static std::int64_t Covered(const WindowAxis& axis, std::int64_t o, std::int64_t size) {
-    const std::int64_t room = size + axis.before + axis.after - o * axis.stride;
-    return std::min(axis.kernel, (room - 1) / axis.dilation + 1);
+  static std::int64_t WithPads(const Window& window, const std::int64_t (&position)[kMaxSpatial]) {
+    std::int64_t count = 1;
+    for (int i = 0; i < kMaxSpatial; ++i) {
+      const WindowAxis& axis = window.axes[i];
+      const std::int64_t room = axis.input + axis.before + axis.after - position[i] * axis.stride;
+      count *= std::min(axis.kernel, (room - 1) / axis.dilation + 1);
+    }
+    return count;
+  }
+};
+
+struct LpPool {
+  static constexpr const char kName[] = "rewire.lp_pool";
+  WindowAttributes attributes;
+  std::int64_t p = 2;
+  static Status Make(Attributes& given, LpPool* pool) {
+    pool->attributes.Read(given, true, true);
+    pool->p = given.Int("p", 2, 1);
+    return pool->attributes.Check();
+  }
+  Status operator()(TensorView x, TensorView out) const {
+    Window window;
+    if (Status s = CheckPool(attributes, x, out, &window); !s.ok()) return s;
+    return ForType(Floats(), "x", x, [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      T* to = out.data<T>();
+      const auto power = static_cast<T>(p);
+      ForEachWindow<T>(x, window, [=](const Covered<T>& covered, std::int64_t o, std::int64_t) {
+        T sum = 0;
+        covered.ForEach([&](T value, std::int64_t) { sum += std::pow(std::fabs(value), power); });
+        to[o] = std::pow(sum, 1 / power);
+      });
+      return Status();
+    });
   }
 };
 
@@ -135,14 +214,20 @@ struct AveragePool {
 std::span<const Kernel> PoolKernels() {
   static constexpr Kernel kKernels[] = {
       Describe<MaxPool>(
-          "x, out", "f32 f64 i8 u8",
-          "kernel_shape, strides = 1 1, dilations = 1 1, pads = 0 0 0 0, auto_pad = NOTSET, ceil_mode = 0",
-          "the largest element under each window of x [N, C, H, W]; NaN if one is"),
+          "x, out, out_indices?", "x, out f32 f64 i8 u8; out_indices i64",
+          "kernel_shape, strides = ones, dilations = ones, pads = zeros, auto_pad = NOTSET, ceil_mode = 0, "
+          "storage_order = 0",
+          "the largest element under each window of x [N, C, ...], NaN if one is, and its index in x; the "
+          "index counts the spatial axes backwards with storage_order = 1"),
       Describe<AveragePool>(
           "x, out", "f32 f64",
-          "kernel_shape, strides = 1 1, dilations = 1 1, pads = 0 0 0 0, auto_pad = NOTSET, "
+          "kernel_shape, strides = ones, dilations = ones, pads = zeros, auto_pad = NOTSET, "
           "ceil_mode = 0, count_include_pad = 0",
-          "the mean under each window of x [N, C, H, W], of the elements on the image or with its pads"),
+          "the mean under each window of x [N, C, ...], of the elements on the image or with its pads"),
+      Describe<LpPool>("x, out", "f32 f64",
+                       "kernel_shape, strides = ones, dilations = ones, pads = zeros, auto_pad = NOTSET, "
+                       "ceil_mode = 0, p = 2",
+                       "the p-norm of the elements under each window of x [N, C, ...]"),
   };
   return kKernels;
 }

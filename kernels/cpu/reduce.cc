@@ -4,12 +4,52 @@
 #include <cmath>
 #include <limits>
 
-#include "kernels/cpu/layout.h"
+#include "kernels/cpu/reduce.h"
 #include "kernels/cpu/registry.h"
-#include "kernels/cpu/shapes.h"
 #include "kernels/cpu/types.h"
 
 namespace rewire::kernel::cpu {
+
+void ReduceAttributes::Read(Attributes& attributes) {
+  axes = attributes.Ints("axes", {});
+  keepdims = attributes.Bool("keepdims", true);
+  keep_without_axes = attributes.Bool("noop_with_empty_axes", false);
+}
+
+Status ReduceAttributes::Resolve(ShapeView x, const std::optional<TensorView>& tensor,
+                                 bool (&reduced)[kMaxRank], Dims* result) const {
+  Dims given;
+  ShapeView named(axes.data(), axes.size());
+  if (tensor) {
+    if (!axes.empty()) return ValueError("axes are given both as an attribute and as an argument");
+    if (Status s = ReadInts("axes", *tensor, &given); !s.ok()) return s;
+    named = given.view();
+  }
+  if (Status s = MarkAxes(named, static_cast<int>(x.size()), reduced); !s.ok()) return s;
+  if (named.empty()) std::fill(reduced, reduced + kMaxRank, !keep_without_axes);
+  *result = ReducedDims(x, reduced, keepdims);
+  return Status();
+}
+
+Layout<2> ReduceLayout(ShapeView dims, const bool (&reduced)[kMaxRank], std::int64_t* count) {
+  const int rank = static_cast<int>(dims.size());
+  *count = 1;
+  std::int64_t steps[kMaxRank][2];
+  std::int64_t out_step = 1;
+  std::int64_t in_step = 1;
+  for (int i = rank - 1; i >= 0; --i) {
+    const std::int64_t dim = dims[static_cast<std::size_t>(i)];
+    steps[i][0] = reduced[i] ? 0 : out_step;
+    steps[i][1] = in_step;
+    in_step *= dim;
+    (reduced[i] ? *count : out_step) *= dim;
+  }
+  Layout<2> layout;
+  for (int i = 0; i < rank; ++i) layout.Append(dims[static_cast<std::size_t>(i)], steps[i]);
+  layout.Finish();
+  return layout;
+}
+
 namespace {
 
 // An operation has the value of nothing (Identity), takes an element in (Add) or another part of the result
@@ -168,20 +208,19 @@ void ReduceRows(const Layout<2>& layout, T* out, const T* in) {
 template <typename Op>
 struct Reduce {
   static constexpr const char* kName = Op::kName;
-  std::vector<std::int64_t> axes;
-  bool keepdims = true;
-  static Status Make(Attributes& attributes, Reduce* reduce) {
-    reduce->axes = attributes.Ints("axes", {});
-    reduce->keepdims = attributes.Bool("keepdims", true);
+  ReduceAttributes attributes;
+  static Status Make(Attributes& given, Reduce* reduce) {
+    reduce->attributes.Read(given);
     return Status();
   }
-  Status operator()(TensorView x, TensorView out) const {
+  Status operator()(TensorView x, std::optional<TensorView> axes, TensorView out) const {
     Checks checks;
     checks.Dense("x", x).Dense("out", out).SameDType("out", out, "x", x).NoOverlap("out", out, "x", x);
     if (Status s = checks.Take(); !s.ok()) return s;
     bool reduced[kMaxRank];
-    if (Status s = MarkAxes(axes, x.ndim(), reduced); !s.ok()) return s;
-    if (Status s = CheckShape("out", out, ReducedDims(x.dims(), reduced, keepdims).view()); !s.ok()) return s;
+    Dims expected;
+    if (Status s = attributes.Resolve(x.dims(), axes, reduced, &expected); !s.ok()) return s;
+    if (Status s = CheckShape("out", out, expected.view()); !s.ok()) return s;
     return ForType(Numbers(), "x", x, [&](auto tag) {
       Run<typename decltype(tag)::type>(x, reduced, out);
       return Status();
@@ -192,50 +231,85 @@ struct Reduce {
   template <typename T>
   static void Run(TensorView x, const bool (&reduced)[kMaxRank], TensorView out) {
     std::int64_t count = 1;
-    Dims steps[2] = {Dims(x.dims()), Dims(x.dims())};  // of out, of x
-    std::int64_t in_step = 1;
-    std::int64_t out_step = 1;
-    for (int i = x.ndim() - 1; i >= 0; --i) {
-      steps[0][i] = reduced[i] ? 0 : out_step;
-      steps[1][i] = in_step;
-      in_step *= x.dim(i);
-      (reduced[i] ? count : out_step) *= x.dim(i);
-    }
-    Layout<2> layout;
-    for (int i = 0; i < x.ndim(); ++i) layout.Append(x.dim(i), {steps[0][i], steps[1][i]});
-    layout.Finish();
-
+    const Layout<2> layout = ReduceLayout(x.dims(), reduced, &count);
     T* to = out.data<T>();
+    const T* from = x.data<T>();
     const std::int64_t size = out.size();
     std::fill_n(to, size, Op::template Identity<T>());
-    if (x.size() != 0) Accumulate<T>(layout, to, x.data<T>());
-    for (std::int64_t i = 0; i < size; ++i) to[i] = Op::Finish(to[i], count);
-  }
-
-  // Threads share the outermost dimension where it is kept, so that each writes results of its own.
-  template <typename T>
-  static void Accumulate(const Layout<2>& layout, T* to, const T* from) {
-    if (layout.rank == 1 || layout.strides[0][0] == 0) {
-      ReduceRows<Op>(layout, to, from);
-      return;
+    if (x.size() != 0) {
+      ForResultsApart(layout, [&](const Layout<2>& part, std::int64_t out_offset, std::int64_t in_offset) {
+        ReduceRows<Op>(part, to + out_offset, from + in_offset);
+      });
     }
-    Layout<2> rest;
-    for (int i = 1; i < layout.rank; ++i)
-      rest.Append(layout.dims[i], {layout.strides[i][0], layout.strides[i][1]});
-    rest.Finish();
-    const std::int64_t work = rest.rows() * rest.inner();
-    ParallelFor(layout.dims[0], std::max<std::int64_t>(1, kGrain / work),
-                [&](std::int64_t begin, std::int64_t end) {
-                  for (std::int64_t i = begin; i < end; ++i) {
-                    ReduceRows<Op>(rest, to + i * layout.strides[0][0], from + i * layout.strides[0][1]);
-                  }
-                });
+    for (std::int64_t i = 0; i < size; ++i) to[i] = Op::Finish(to[i], count);
   }
 };
 
+// Shifted by the largest element, so that the sum of powers neither overflows nor vanishes.
+struct LogSumExp {
+  static constexpr const char kName[] = "rewire.reduce_log_sum_exp";
+  ReduceAttributes attributes;
+  static Status Make(Attributes& given, LogSumExp* reduce) {
+    reduce->attributes.Read(given);
+    return Status();
+  }
+  Status operator()(TensorView x, std::optional<TensorView> axes, TensorView out) const {
+    Checks checks;
+    checks.Dense("x", x).Dense("out", out).SameDType("out", out, "x", x).NoOverlap("out", out, "x", x);
+    if (Status s = checks.Take(); !s.ok()) return s;
+    bool reduced[kMaxRank];
+    Dims expected;
+    if (Status s = attributes.Resolve(x.dims(), axes, reduced, &expected); !s.ok()) return s;
+    if (Status s = CheckShape("out", out, expected.view()); !s.ok()) return s;
+    return ForType(Floats(), "x", x,
+                   [&](auto tag) { return Run<typename decltype(tag)::type>(x, reduced, out); });
+  }
+
+ private:
+  template <typename T>
+  static Status Run(TensorView x, const bool (&reduced)[kMaxRank], TensorView out) {
+    std::int64_t count = 1;
+    const Layout<2> layout = ReduceLayout(x.dims(), reduced, &count);
+    const std::int64_t size = out.size();
+    T* most = nullptr;
+    if (Status s = Workspace(size, &most); !s.ok()) return s;
+    T* sum = out.data<T>();
+    const T* from = x.data<T>();
+    std::fill_n(most, size, Largest::Identity<T>());
+    std::fill_n(sum, size, T{0});
+    if (x.size() != 0) {
+      ForResultsApart(layout, [&](const Layout<2>& part, std::int64_t out_offset, std::int64_t in_offset) {
+        ReduceRows<Largest>(part, most + out_offset, from + in_offset);
+        AddPowers(part, sum + out_offset, most + out_offset, from + in_offset);
+      });
+    }
+    for (std::int64_t i = 0; i < size; ++i) sum[i] = Shift(most[i]) + std::log(sum[i]);
+    return Status();
+  }
+  // An infinite largest element would make infinity less infinity.
+  template <typename T>
+  static T Shift(T most) {
+    return std::isinf(most) ? T{0} : most;
+  }
+  template <typename T>
+  static void AddPowers(const Layout<2>& layout, T* sum, const T* most, const T* in) {
+    const std::int64_t* steps = layout.inner_strides();
+    ForRows(layout, 0, layout.rows(), [&](const std::int64_t* offsets, std::int64_t count) {
+      for (std::int64_t i = 0; i < count; ++i) {
+        const std::int64_t o = offsets[0] + i * steps[0];
+        sum[o] += std::exp(in[offsets[1] + i * steps[1]] - Shift(most[o]));
+      }
+    });
+  }
+};
+
+constexpr const char kAttributes[] =
+    "axes = those of the argument or all, keepdims = 1, noop_with_empty_axes = 0";
+
 template <typename Op>
 constexpr Kernel Row(const char* meaning) {
-  return Describe<Reduce<Op>>("x, out", "f32 f64 i64 i32 i8 u8", "axes = all, keepdims = 1", meaning);
+  return Describe<Reduce<Op>>("x, axes?, out", "x, out f32 f64 i64 i32 i8 u8; axes i64 i32", kAttributes,
+                              meaning);
 }
 
 }  // namespace
@@ -250,6 +324,8 @@ std::span<const Kernel> ReduceKernels() {
       Row<SumOfSquares>("sum of squares; integers wrap"),
       Row<L1>("sum of magnitudes; integers wrap"),
       Row<L2>("square root of the sum of squares"),
+      Describe<LogSumExp>("x, axes?, out", "x, out f32 f64; axes i64 i32", kAttributes,
+                          "logarithm of the sum of exp(x)"),
   };
   return kKernels;
 }

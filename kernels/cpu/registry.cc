@@ -16,7 +16,7 @@ std::span<const Family> Families() {
       {"Selection", SelectKernels()},
       {"Conversion", CastKernels()},
       {"Matrix products", MatMulKernels()},
-      {"Convolution", Conv2dKernels()},
+      {"Convolution", ConvKernels()},
       {"Pooling", PoolKernels()},
       {"Normalisation", NormalizeKernels()},
       {"Softmax", SoftmaxKernels()},

@@ -39,7 +39,7 @@ std::span<const Kernel> ActivationKernels();
 std::span<const Kernel> SelectKernels();
 std::span<const Kernel> CastKernels();
 std::span<const Kernel> MatMulKernels();
-std::span<const Kernel> Conv2dKernels();
+std::span<const Kernel> ConvKernels();
 std::span<const Kernel> PoolKernels();
 std::span<const Kernel> NormalizeKernels();
 std::span<const Kernel> SoftmaxKernels();

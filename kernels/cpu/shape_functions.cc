@@ -3,7 +3,8 @@
 // runs them where a shape is known only when it runs, to allocate what the operator then writes.
 #include <algorithm>
 
-#include "kernels/cpu/conv2d.h"
+#include "kernels/cpu/conv.h"
+#include "kernels/cpu/reduce.h"
 #include "kernels/cpu/registry.h"
 #include "kernels/cpu/shapes.h"
 #include "kernels/cpu/types.h"
@@ -78,37 +79,33 @@ struct DenseShape {
   }
 };
 
-struct Conv2dShape {
-  static constexpr const char kName[] = "rewire.shape.conv2d";
-  Conv2dAttributes attributes;
-  static Status Make(Attributes& given, Conv2dShape* conv) { return conv->attributes.Read(given); }
+struct ConvShape {
+  static constexpr const char kName[] = "rewire.shape.conv";
+  ConvAttributes attributes;
+  static Status Make(Attributes& given, ConvShape* conv) { return conv->attributes.Read(given); }
   Status operator()(TensorView x, TensorView w, TensorView out) const {
     Dims input, weights, result;
     if (Status s = ReadShape("x", x, &input); !s.ok()) return s;
     if (Status s = ReadShape("w", w, &weights); !s.ok()) return s;
-    WindowAxis axes[2];
-    if (Status s = attributes.Resolve(input.view(), weights.view(), axes, &result); !s.ok()) return s;
+    Window window;
+    if (Status s = attributes.Resolve(input.view(), weights.view(), &window, &result); !s.ok()) return s;
     return WriteShape(result, out);
   }
 };
 
 struct PoolShape {
   static constexpr const char kName[] = "rewire.shape.pool";
-  WindowAttributes window;
-  static Status Make(Attributes& attributes, PoolShape* pool) {
-    pool->window.Read(attributes, true, true);
-    return pool->window.Check();
+  WindowAttributes attributes;
+  static Status Make(Attributes& given, PoolShape* pool) {
+    pool->attributes.Read(given, true, true);
+    return pool->attributes.Check();
   }
   Status operator()(TensorView x, TensorView out) const {
     Dims input;
     if (Status s = ReadShape("x", x, &input); !s.ok()) return s;
-    if (input.rank() != 4) return ValueError("x is ", input.view(), ", expected [N, C, H, W]");
-    WindowAxis axes[2];
-    std::int64_t size[2];
-    if (Status s = window.Resolve({input[2], input[3]}, axes, size); !s.ok()) return s;
-    input[2] = size[0];
-    input[3] = size[1];
-    return WriteShape(input, out);
+    Window window;
+    if (Status s = attributes.Resolve(input.view(), &window); !s.ok()) return s;
+    return WriteShape(window.OutputDims(input[0], input[1]), out);
   }
 };
 
@@ -138,19 +135,17 @@ struct ConcatShape {
 
 struct ReduceShape {
   static constexpr const char kName[] = "rewire.shape.reduce";
-  std::vector<std::int64_t> axes;
-  bool keepdims = true;
-  static Status Make(Attributes& attributes, ReduceShape* reduce) {
-    reduce->axes = attributes.Ints("axes", {});
-    reduce->keepdims = attributes.Bool("keepdims", true);
+  ReduceAttributes attributes;
+  static Status Make(Attributes& given, ReduceShape* reduce) {
+    reduce->attributes.Read(given);
     return Status();
   }
-  Status operator()(TensorView x, TensorView out) const {
-    Dims input;
+  Status operator()(TensorView x, std::optional<TensorView> axes, TensorView out) const {
+    Dims input, result;
     if (Status s = ReadShape("x", x, &input); !s.ok()) return s;
     bool reduced[kMaxRank];
-    if (Status s = MarkAxes(axes, input.rank(), reduced); !s.ok()) return s;
-    return WriteShape(ReducedDims(input.view(), reduced, keepdims), out);
+    if (Status s = attributes.Resolve(input.view(), axes, reduced, &result); !s.ok()) return s;
+    return WriteShape(result, out);
   }
 };
 
@@ -325,10 +320,10 @@ std::span<const Kernel> ShapeFunctionKernels() {
       Describe<BroadcastShape>("shapes..., out", kInts, "", "numpy's broadcast of all of them"),
       Describe<MatMulShape>("a, b, out", kInts, "", "of rewire.matmul"),
       Describe<DenseShape>("x, w, out", kInts, "transpose_w = 1", "of rewire.dense"),
-      Describe<Conv2dShape>("x, w, out", kInts, "as rewire.conv2d", "of rewire.conv2d"),
-      Describe<PoolShape>("x, out", kInts, "as rewire.max_pool", "of rewire.max_pool and rewire.avg_pool"),
+      Describe<ConvShape>("x, w, out", kInts, "as rewire.conv", "of rewire.conv and rewire.conv_integer"),
+      Describe<PoolShape>("x, out", kInts, "as rewire.max_pool", "of the pools"),
       Describe<ConcatShape>("shapes..., out", kInts, "axis", "of rewire.concat"),
-      Describe<ReduceShape>("x, out", kInts, "axes = all, keepdims = 1", "of the reductions"),
+      Describe<ReduceShape>("x, axes?, out", kInts, "as rewire.reduce_sum", "of the reductions"),
       Describe<ReshapeShape>(
           "x, target, out", kInts, "allowzero = 0",
           "target with its 0 replaced by x's dimension (but for allowzero) and its -1 by what is "

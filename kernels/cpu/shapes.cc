@@ -79,13 +79,13 @@ Status MatMulDims(ShapeView a, ShapeView b, Dims* result) {
   return Status();
 }
 
-Status MarkAxes(const std::vector<std::int64_t>& axes, int rank, bool (&reduced)[kMaxRank]) {
-  std::fill(reduced, reduced + kMaxRank, axes.empty());
+Status MarkAxes(ShapeView axes, int rank, bool (&marked)[kMaxRank]) {
+  std::fill(marked, marked + kMaxRank, false);
   for (std::int64_t axis : axes) {
     int normalized = 0;
     if (Status s = NormalizeAxis(axis, rank, &normalized); !s.ok()) return s;
-    if (reduced[normalized]) return ValueError("axis ", normalized, " is named twice");
-    reduced[normalized] = true;
+    if (marked[normalized]) return ValueError("axis ", normalized, " is named twice");
+    marked[normalized] = true;
   }
   return Status();
 }

@@ -18,8 +18,8 @@ Status BroadcastDims(ShapeView a, ShapeView b, Dims* result);
 // column.
 Status MatMulDims(ShapeView a, ShapeView b, Dims* result);
 
-// Marks the axes of `axes` (all when empty), each in [-rank, rank), in `reduced`.
-Status MarkAxes(const std::vector<std::int64_t>& axes, int rank, bool (&reduced)[kMaxRank]);
+// Marks the axes of `axes`, each in [-rank, rank), none twice, in `marked`.
+Status MarkAxes(ShapeView axes, int rank, bool (&marked)[kMaxRank]);
 Dims ReducedDims(ShapeView x, const bool (&reduced)[kMaxRank], bool keepdims);
 
 // Checks that `perm` is a permutation of 0..rank-1; an empty one stands for the reversed order.

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sliding window that convolution and pooling share: attributes and geometry of the two spatial axes of
-// NCHW.
+// The sliding window that convolution and pooling share: its attributes and its geometry over the spatial
+// axes of x [N, C, ...].
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <vector>
 
 #include "kernels/cpu/checks.h"
 #include "vm/kernel/attributes.h"
 
 namespace rewire::kernel::cpu {
+
+inline constexpr int kMaxSpatial = 3;
 
 enum class AutoPad { kNotSet, kSameUpper, kSameLower, kValid };
 
@@ -20,23 +24,43 @@ struct WindowAxis {
   std::int64_t dilation = 1;
   std::int64_t before = 0;
   std::int64_t after = 0;
+  std::int64_t input = 1;
+  std::int64_t output = 1;
 
   std::int64_t reach() const { return (kernel - 1) * dilation + 1; }
+  std::int64_t start(std::int64_t o) const { return o * stride - before; }
 
-  // The range of i for which position o's window lies inside [0, size).
-  void Inside(std::int64_t o, std::int64_t size, std::int64_t* first, std::int64_t* last) const {
-    const std::int64_t start = o * stride - before;
-    *first = start < 0 ? (-start + dilation - 1) / dilation : 0;
-    *last = start >= size ? 0 : std::min(kernel, (size - 1 - start) / dilation + 1);
+  // The range of i for which position o's window lies inside the input; first >= last when none does.
+  void Inside(std::int64_t o, std::int64_t* first, std::int64_t* last) const {
+    const std::int64_t begin = start(o);
+    *first = begin < 0 ? (-begin + dilation - 1) / dilation : 0;
+    *last = begin >= input ? 0 : std::min(kernel, (input - 1 - begin) / dilation + 1);
+  }
+  // The output positions o for which tap i lies inside the input.
+  void Reached(std::int64_t i, std::int64_t* first, std::int64_t* last) const {
+    const std::int64_t shift = i * dilation - before;
+    *first = shift < 0 ? (-shift + stride - 1) / stride : 0;
+    *last = shift >= input ? 0 : std::min(output, (input - 1 - shift) / stride + 1);
+    *first = std::min(*first, *last);
   }
 };
 
-// What a factory reads: strides, dilations, pads (top, left, bottom, right), auto_pad.
+// Always three axes: those that x lacks come first and have size 1.
+struct Window {
+  WindowAxis axes[kMaxSpatial];
+  int rank = kMaxSpatial;  // those that x has
+
+  std::int64_t inputs() const { return axes[0].input * axes[1].input * axes[2].input; }
+  std::int64_t outputs() const { return axes[0].output * axes[1].output * axes[2].output; }
+  std::int64_t taps() const { return axes[0].kernel * axes[1].kernel * axes[2].kernel; }
+  // [n, c, output sizes].
+  Dims OutputDims(std::int64_t n, std::int64_t c) const;
+};
+
+// What a factory reads: strides, dilations, pads (before each axis, then after each), auto_pad. Empty: ones,
+// ones and zeros.
 struct WindowAttributes {
-  std::int64_t kernel[2] = {1, 1};
-  std::int64_t strides[2] = {1, 1};
-  std::int64_t dilations[2] = {1, 1};
-  std::int64_t pads[4] = {0, 0, 0, 0};
+  std::vector<std::int64_t> kernel, strides, dilations, pads;
   AutoPad auto_pad = AutoPad::kNotSet;
   bool ceil_mode = false;
 
@@ -45,8 +69,16 @@ struct WindowAttributes {
   // The message of a value that Read could not take; to be returned by Make.
   Status Check() const;
 
-  // The two axes for an input of height x width, with auto_pad resolved, and the output's size.
-  Status Resolve(const std::int64_t (&input)[2], WindowAxis (&axes)[2], std::int64_t (&output)[2]) const;
+  // The window of size `kernel` over x [N, C, ...], with auto_pad resolved.
+  Status Resolve(ShapeView x, ShapeView kernel, Window* window) const;
+  // The same for pooling.
+  Status Resolve(ShapeView x, Window* window) const {
+    return Resolve(x, ShapeView(kernel.data(), kernel.size()), window);
+  }
+  // That strides, dilations and pads are none or those of `spatial` axes.
+  Status CheckCounts(int spatial) const;
+  // Stride, dilation and explicit pads of spatial axis i of `spatial`.
+  WindowAxis Axis(int i, int spatial) const;
 };
 
 }  // namespace rewire::kernel::cpu

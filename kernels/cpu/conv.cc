@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+// Convolution of images with one to three spatial axes.
+//
+// With many output channels a group is one matrix product, weights [M, C * taps] by the windows [C * taps,
+// outputs]; the windows are never all in memory, Gemm asks for blocks of them.
+#include "kernels/cpu/conv.h"
+
+#include <algorithm>
+
+#include "kernels/cpu/direct_conv.h"
+#include "kernels/cpu/gemm.h"
+#include "kernels/cpu/registry.h"
+#include "kernels/cpu/types.h"
+
+namespace rewire::kernel::cpu {
+
+Status ConvAttributes::Read(Attributes& attributes) {
+  window.Read(attributes, false, false);
+  groups = attributes.Int("group", 1, 1);
+  return window.Check();
+}
+
+Status ConvAttributes::Resolve(ShapeView x, ShapeView w, Window* resolved, Dims* result) const {
+  if (w.size() != x.size() || w.size() < 3) {
+    return ValueError("w has shape ", w, ", expected [M, C / group, ...] of the rank of x ", x);
+  }
+  if (w[1] != x[1] / groups || x[1] % groups != 0) {
+    return ValueError("w has shape ", w, ", expected ", x[1], " / ", groups, " channels as x of shape ", x,
+                      " with ", groups, " groups");
+  }
+  if (w[0] % groups != 0)
+    return ValueError("w has shape ", w, ": ", w[0], " is no multiple of ", groups, " groups");
+  if (Status s = window.Resolve(x, ShapeView(w.data() + 2, w.size() - 2), resolved); !s.ok()) return s;
+  *result = resolved->OutputDims(x[0], w[0]);
+  return Status();
+}
+
+namespace {
+
+// One image's channels of one group as the matrix of its windows.
+template <typename T>
+struct Windows {
+  const T* image;
+  WindowAxis depth, rows, columns;
+
+  static void Pack(const void* context, std::int64_t k0, std::int64_t count, std::int64_t j0,
+                   std::int64_t used, std::int64_t width, T* to) {
+    const auto& self = *static_cast<const Windows*>(context);
+    for (std::int64_t k = k0; k < k0 + count; ++k, to += width) {
+      self.PackTap(k, j0, used, to);
+      std::fill(to + used, to + width, T{0});
+    }
+  }
+
+ private:
+  // What tap k of the kernel meets at output positions j0 to j0 + count, output row by output row.
+  void PackTap(std::int64_t k, std::int64_t j0, std::int64_t count, T* to) const {
+    const std::int64_t kx = k % columns.kernel;
+    const std::int64_t ky = k / columns.kernel % rows.kernel;
+    const std::int64_t kz = k / (columns.kernel * rows.kernel) % depth.kernel;
+    const std::int64_t channel = k / (columns.kernel * rows.kernel * depth.kernel);
+    const T* plane = image + channel * depth.input * rows.input * columns.input;
+    const std::int64_t shift = kx * columns.dilation - columns.before;
+    std::int64_t begin, end;
+    columns.Reached(kx, &begin, &end);
+    for (std::int64_t done = 0; done < count;) {
+      const std::int64_t row = (j0 + done) / columns.output;
+      const std::int64_t ox = (j0 + done) % columns.output;
+      const std::int64_t run = std::min(columns.output - ox, count - done);
+      const std::int64_t y = rows.start(row % rows.output) + ky * rows.dilation;
+      const std::int64_t z = depth.start(row / rows.output) + kz * depth.dilation;
+      T* at = to + done - ox;  // at[o] is output column o
+      if (y < 0 || y >= rows.input || z < 0 || z >= depth.input) {
+        std::fill_n(at + ox, run, T{0});
+      } else {
+        const T* line = plane + (z * rows.input + y) * columns.input + shift;
+        const std::int64_t first = std::clamp(begin, ox, ox + run);
+        const std::int64_t last = std::clamp(end, first, ox + run);
+        std::fill(at + ox, at + first, T{0});
+        if (columns.stride == 1)
+          std::copy(line + first, line + last, at + first);
+        else
+          for (std::int64_t o = first; o < last; ++o) at[o] = line[o * columns.stride];
+        std::fill(at + last, at + ox + run, T{0});
+      }
+      done += run;
+    }
+  }
+};
+
+struct Conv {
+  static constexpr const char kName[] = "rewire.conv";
+  ConvAttributes attributes;
+
+  static Status Make(Attributes& given, Conv* conv) { return conv->attributes.Read(given); }
+
+  Status operator()(TensorView x, TensorView w, std::optional<TensorView> bias, TensorView out) const {
+    Checks checks;
+    checks.Dense("x", x)
+        .Dense("w", w)
+        .Dense("out", out)
+        .SameDType("w", w, "x", x)
+        .SameDType("out", out, "x", x);
+    checks.NoOverlap("out", out, "x", x).NoOverlap("out", out, "w", w);
+    if (Status s = checks.Take(); !s.ok()) return s;
+    Window window;
+    Dims expected;
+    if (Status s = attributes.Resolve(x.dims(), w.dims(), &window, &expected); !s.ok()) return s;
+    if (Status s = CheckShape("out", out, expected.view()); !s.ok()) return s;
+    if (bias) {
+      const std::int64_t channels = w.dim(0);
+      checks.Dense("bias", *bias)
+          .SameDType("bias", *bias, "x", x)
+          .Shape("bias", *bias, ShapeView(&channels, 1));
+      if (Status s = checks.NoOverlap("out", out, "bias", *bias).Take(); !s.ok()) return s;
+    }
+    return ForType(Floats(), "x", x,
+                   [&](auto tag) { return Run<typename decltype(tag)::type>(x, w, bias, out, window); });
+  }
+
+ private:
+  template <typename T>
+  Status Run(TensorView x, TensorView w, const std::optional<TensorView>& bias, TensorView out,
+             const Window& window) const {
+    if (out.size() == 0) return Status();
+    const std::int64_t outputs = window.outputs();
+    const std::int64_t channels = out.dim(1);
+    const std::int64_t group_channels = channels / attributes.groups;
+    const std::int64_t in_channels = w.dim(1);
+    for (std::int64_t i = 0; i < out.dim(0) * channels; ++i) {
+      std::fill_n(out.data<T>() + i * outputs, outputs, bias ? bias->data<T>()[i % channels] : T{0});
+    }
+    if (group_channels < 4) {
+      const auto image = [from = x.data<T>()](std::int64_t i) { return from[i]; };
+      const auto weights = [from = w.data<T>()](std::int64_t, std::int64_t i) { return from[i]; };
+      const ConvSizes sizes{out.dim(0), channels, in_channels, attributes.groups};
+      DirectConv(window, sizes, image, weights, out.data<T>()).Run();
+      return Status();
+    }
+    const std::int64_t depth = in_channels * window.taps();
+    for (std::int64_t i = 0; i < out.dim(0) * attributes.groups; ++i) {
+      const Windows<T> windows{x.data<T>() + i * in_channels * window.inputs(), window.axes[0],
+                               window.axes[1], window.axes[2]};
+      const std::int64_t group = i % attributes.groups;
+      const Matrix<T> weights{w.data<T>() + group * group_channels * depth, depth, 1};
+      T* to = out.data<T>() + i * group_channels * outputs;
+      const Source<T> source{&Windows<T>::Pack, &windows};
+      if (Status s = Gemm<T>(group_channels, outputs, depth, weights, source, to, outputs); !s.ok()) return s;
+    }
+    return Status();
+  }
+};
+
+}  // namespace
+
+std::span<const Kernel> ConvKernels() {
+  static constexpr Kernel kKernels[] = {
+      Describe<Conv>(
+          "x, w, bias?, out", "f32 f64",
+          "group = 1, strides = ones, dilations = ones, pads = zeros (before each spatial axis, then after "
+          "each), auto_pad = NOTSET, SAME_UPPER, SAME_LOWER or VALID",
+          "x [N, C, ...] with one to three spatial axes, weights [M, C / group, ...], plus bias [M]"),
+  };
+  return kKernels;
+}
+
+}  // namespace rewire::kernel::cpu
