@@ -5,8 +5,9 @@ JOBS ?= $(shell nproc)
 PRESET ?= release
 BUILD := build/$(PRESET)
 BENCH_VM := build/release/tests/bin/bench-vm
+MODELS := tests/models/requirements/models.txt
 
-.PHONY: help demo test build bench-vm bench-vm-instructions format tidy install-deps clean
+.PHONY: help demo test build bench-vm bench-vm-instructions bench-models format tidy install-deps clean
 
 help: ## print this list
 	@echo "Rewire: a bytecode VM that runs compiled ML models inside a C++ program."
@@ -33,6 +34,10 @@ bench-vm: $(BENCH_VM) ## measure the interpreter loop (tests/bench); ARGS="--jso
 
 bench-vm-instructions: $(BENCH_VM) ## count the loop's instructions with callgrind
 	tests/bench/vm_instructions.py $(BENCH_VM)
+
+bench-models: build ## compare with ONNX Runtime on real models (tests/models); ARGS="--model NAME"
+	tests/support/environments.py --run $(MODELS) tests/models/reference.py $(BUILD)/models
+	tests/support/environments.py --run $(MODELS) tests/bench/models.py --bin $(BUILD)/bin --cases $(BUILD)/models $(ARGS)
 
 # Ninja knows whether there is anything to do. Times are of the release build, whatever PRESET says.
 .PHONY: $(BENCH_VM)

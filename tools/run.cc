@@ -105,6 +105,7 @@ class Runner {
   const RunOptions& options_;
   Profiler profiler_;
   std::vector<std::int64_t> times_;
+  std::int64_t load_time_ = 0;  // nanoseconds to open and link
   Json json_ = Json::object();
 };
 
@@ -224,9 +225,11 @@ Status Runner::Report(const VirtualMachine& vm, const Function& function, bool* 
     Say(fmt::format("{}: {}\n", entry.output, ComparisonText(entry.comparison, entry.expected)));
   }
   const Percentiles times = PercentilesOf(times_);
-  json_["timing"] = {{"runs", times.count}, {"min_ns", times.minimum}, {"median_ns", times.median},
-                     {"p90_ns", times.p90}, {"p99_ns", times.p99},     {"peak_bytes", vm.bytes_peak()}};
+  json_["timing"] = {{"load_ns", load_time_},        {"runs", times.count}, {"min_ns", times.minimum},
+                     {"median_ns", times.median},    {"p90_ns", times.p90}, {"p99_ns", times.p99},
+                     {"peak_bytes", vm.bytes_peak()}};
   if (options_.repeat > 1) {
+    Say(fmt::format("loaded in {}\n", DurationText(static_cast<double>(load_time_))));
     Say(fmt::format("{} runs after {} to warm up: median {}, p90 {}, p99 {}, fastest {}; at most {} held\n",
                     times.count, options_.warmup, DurationText(times.median), DurationText(times.p90),
                     DurationText(times.p99), DurationText(times.minimum), BytesText(vm.bytes_peak())));
@@ -245,6 +248,7 @@ void Runner::ExplainOutputs(const Program& program, std::uint32_t function) {
 
 Result<int> Runner::Run() {
   json_["file"] = options_.file;
+  const Clock::time_point start = Clock::now();
   const Result<Executable> executable = OpenExecutable(options_.file);
   if (!executable) return Forward(executable);
   const Module& module = executable->module();
@@ -255,6 +259,7 @@ Result<int> Runner::Run() {
   }
   const Result<Program> program = Link(*executable);
   if (!program) return Forward(program);
+  load_time_ = Nanoseconds(Clock::now()) - Nanoseconds(start);
   const Result<std::uint32_t> index = program->FindFunction(options_.function);
   if (!index) return Forward(index, options_.file);
   const Function& function = module.functions[*index];

@@ -5,6 +5,8 @@ directory outside the source tree.
 
     environments.py REQUIREMENTS...      files such as tests/tvm/requirements/tvm-ffi.txt
 
+    environments.py --run REQUIREMENTS SCRIPT [ARGUMENT...]      makes one and runs a script in it
+
 Prints one line per environment. Exits with 1 when one could not be made, after trying the others.
 """
 
@@ -83,5 +85,14 @@ def main(files):
     return 1 if failed else 0
 
 
+def run(requirements, command):
+    """Replaces this process by the environment's Python. -B: no compiled files beside the scripts."""
+    make(requirements)
+    python = str(python_of(requirements))
+    os.execv(python, [python, "-B", *command])
+
+
 if __name__ == "__main__":
+    if sys.argv[1:2] == ["--run"]:
+        run(sys.argv[2], sys.argv[3:])
     sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,184 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Measures Rewire against ONNX Runtime on the models of tests/models, in turn in one run.
+
+    models.py --bin build/release/bin --cases CASES [--model NAME]... [--rounds 5] [--threads 1,2] [--json FILE]
+
+Runs in the environment of tests/models/requirements/models.txt; CASES is what tests/models/reference.py wrote. A round
+is one process of each, pinned to the same cores; a process loads, warms up and runs for about half a second. Figures
+are medians over the rounds, with the smallest and largest ratio; only ratios mean anything on a shared machine. Every
+Rewire result is compared with the reference before anything is measured.
+
+load: ours from .rwx (open, verify, link); theirs from ONNX, and from the optimised model that they saved.
+memory: the peak resident size of the process, less what it had before the model was loaded (theirs: Python and the
+library; ours: nothing is taken off, which is to our disadvantage).
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "models"))
+import check  # noqa: E402  (after the path is set)
+
+SECONDS = 0.5  # of measured runs, a process
+
+
+def resident(field):
+    for line in pathlib.Path("/proc/self/status").read_text().splitlines():
+        if line.startswith(field):
+            return int(line.split()[1]) * 1024
+    raise RuntimeError(f"/proc/self/status has no {field}")
+
+
+def measure_theirs(model, case, threads):
+    """The other side, in a process of its own: prints one JSON object."""
+    import numpy as np
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    options.log_severity_level = 3
+    inputs = {path.stem: np.load(path) for path in (case / "in").glob("*.npy")}
+    before = resident("VmRSS")
+    start = time.perf_counter_ns()
+    session = onnxruntime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
+    load = time.perf_counter_ns() - start
+    # Bound inputs and outputs: their fastest way, as ours is.
+    binding = session.io_binding()
+    for name, value in inputs.items():
+        binding.bind_cpu_input(name, value)
+    for output in session.get_outputs():
+        binding.bind_output(output.name)
+    runs = []
+    for _ in range(3):
+        session.run_with_iobinding(binding)
+    end = time.perf_counter_ns() + SECONDS * 1e9
+    while not runs or time.perf_counter_ns() < end:
+        start = time.perf_counter_ns()
+        session.run_with_iobinding(binding)
+        runs.append(time.perf_counter_ns() - start)
+    print(json.dumps({"load": load, "latency": statistics.median(runs), "memory": resident("VmHWM") - before,
+                      "runs": len(runs)}))
+
+
+def pinned(threads):
+    cores = ",".join(str(core) for core in sorted(os.sched_getaffinity(0))[:threads])
+    return ["taskset", "--cpu-list", cores]
+
+
+def theirs(model, case, threads):
+    command = [*pinned(threads), sys.executable, "-B", __file__, "--theirs", model, case, str(threads)]
+    return json.loads(check.call(command))
+
+
+def ours(tools, executable, case, threads, runs):
+    command = [*pinned(threads), tools / "vm-run", executable, "--threads", threads, "--json", "--warmup", "3",
+               "--repeat", runs, "--output", f"@{executable}.npz"]
+    for path in sorted((case / "in").glob("*.npy")):
+        command += ["--input", f"{path.stem}=@{path}"]
+    # wait4 gives this one child's peak; RUSAGE_CHILDREN would give the largest of all so far.
+    child = subprocess.Popen([str(part) for part in command], stdout=subprocess.PIPE, text=True)
+    text = child.stdout.read()
+    _, status, usage = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(status)
+    if child.returncode != 0:
+        raise RuntimeError(f"vm-run exited with {child.returncode}: {text[-400:]}")
+    timing = json.loads(text)["timing"]
+    return {"load": timing["load_ns"], "latency": timing["median_ns"], "memory": usage.ru_maxrss * 1024}
+
+
+def save_optimised(model, path):
+    """What their users keep to load faster."""
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
+    options.optimized_model_filepath = str(path)
+    options.log_severity_level = 4
+    onnxruntime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
+
+
+def spread(values):
+    return {"median": statistics.median(values), "low": min(values), "high": max(values)}
+
+
+def measure(options, folder, scratch, threads):
+    """One row of the table for each set of inputs."""
+    model, executable = folder / "model.onnx", scratch / f"{folder.name}.rwx"
+    check.call([options.bin / "vm-compile", model, "-o", executable])
+    optimised = scratch / f"{folder.name}.optimised.onnx"
+    save_optimised(model, optimised)
+    for case in sorted(path for path in folder.iterdir() if path.is_dir()):
+        wrong = check.run_one(options.bin, executable, case, threads, scratch)
+        if wrong:
+            raise RuntimeError(f"wrong results, not measured: {'; '.join(wrong)}")
+        rounds = []
+        runs = max(3, int(SECONDS * 1e9 / max(1, ours(options.bin, executable, case, threads, 3)["latency"])))
+        for _ in range(options.rounds):
+            rounds.append((ours(options.bin, executable, case, threads, min(runs, 100000)),
+                           theirs(model, case, threads), theirs(optimised, case, threads)["load"]))
+        ratio = {
+            "latency": spread([mine["latency"] / other["latency"] for mine, other, _ in rounds]),
+            "load": spread([mine["load"] / other["load"] for mine, other, _ in rounds]),
+            "load_optimised": spread([mine["load"] / load for mine, _, load in rounds]),
+            "memory": spread([mine["memory"] / other["memory"] for mine, other, _ in rounds]),
+        }
+        yield {"model": folder.name, "inputs": case.name, "threads": threads, "ratio": ratio,
+               "ours": {key: statistics.median(mine[key] for mine, _, _ in rounds) for key in rounds[0][0]},
+               "theirs": {key: statistics.median(other[key] for _, other, _ in rounds) for key in rounds[0][0]}}
+
+
+def row_text(row):
+    ratio = row["ratio"]
+    return (f"| {row['model']} #{row['inputs']} | {row['threads']} | {row['theirs']['latency'] / 1e3:.1f} us"
+            f" | {ratio['latency']['median']:.2f} ({ratio['latency']['low']:.2f} to {ratio['latency']['high']:.2f})"
+            f" | {ratio['load']['median']:.2f} | {ratio['load_optimised']['median']:.2f}"
+            f" | {ratio['memory']['median']:.2f} |")
+
+
+def main():
+    if len(sys.argv) == 5 and sys.argv[1] == "--theirs":
+        measure_theirs(pathlib.Path(sys.argv[2]), pathlib.Path(sys.argv[3]), int(sys.argv[4]))
+        return 0
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--bin", type=pathlib.Path, required=True, help="folder of vm-compile and vm-run")
+    parser.add_argument("--cases", type=pathlib.Path, required=True)
+    parser.add_argument("--model", action="append")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--threads", default="1,2", type=lambda text: [int(part) for part in text.split(",")])
+    parser.add_argument("--json", type=pathlib.Path)
+    options = parser.parse_args()
+    models = options.model or sorted(path.name for path in options.cases.iterdir() if path.is_dir())
+    rows, failed = [], 0
+    print("| model | threads | ONNX Runtime | latency | load | load, optimised | memory |\n|---|---|---|---|---|---|---|")
+    with tempfile.TemporaryDirectory() as scratch:
+        for threads in options.threads:
+            for model in models:
+                try:
+                    for row in measure(options, options.cases / model, pathlib.Path(scratch), threads):
+                        rows.append(row)
+                        print(row_text(row), flush=True)
+                except (RuntimeError, OSError, subprocess.SubprocessError) as error:
+                    failed += 1
+                    print(f"| {model} | {threads} | FAILED: {str(error).splitlines()[0]} | | | | |", flush=True)
+    for threads in options.threads:
+        latencies = [row["ratio"]["latency"]["median"] for row in rows if row["threads"] == threads]
+        if latencies:
+            print(f"\n{threads} thread{'s' if threads > 1 else ''}: geometric mean"
+                  f" {statistics.geometric_mean(latencies):.2f}, slowest {max(latencies):.2f}")
+    if options.json:
+        options.json.write_text(json.dumps(rows, indent=1))
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
