@@ -22,8 +22,7 @@ struct Activation : Op {
     if (Status s = CheckSameDType("out", out, "x", x); !s.ok()) return s;
     return ForType(typename Op::Accepts(), "x", x, [&](auto tag) {
       using T = typename decltype(tag)::type;
-      const auto apply = this->template For<T>();
-      loop.Run<T, T>(apply);
+      loop.Run<T, T>(OnElements<T>(this->template For<Computed<T>>()));
       return Status();
     });
   }
@@ -31,7 +30,7 @@ struct Activation : Op {
 
 struct LeakyRelu {
   static constexpr const char kName[] = "rewire.leaky_relu";
-  using Accepts = Floats;
+  using Accepts = AnyFloats;
   double alpha;
   void Read(Attributes& attributes) { alpha = attributes.Float("alpha", 0.01); }
   template <typename T>
@@ -42,7 +41,7 @@ struct LeakyRelu {
 
 struct Elu {
   static constexpr const char kName[] = "rewire.elu";
-  using Accepts = Floats;
+  using Accepts = AnyFloats;
   double alpha;
   void Read(Attributes& attributes) { alpha = attributes.Float("alpha", 1); }
   template <typename T>
@@ -53,7 +52,7 @@ struct Elu {
 
 struct Selu {
   static constexpr const char kName[] = "rewire.selu";
-  using Accepts = Floats;
+  using Accepts = AnyFloats;
   double alpha;
   double gamma;
   void Read(Attributes& attributes) {
@@ -70,7 +69,7 @@ struct Selu {
 
 struct Gelu {
   static constexpr const char kName[] = "rewire.gelu";
-  using Accepts = Floats;
+  using Accepts = AnyFloats;
   bool tanh;
   void Read(Attributes& attributes) { tanh = attributes.Choice("approximate", {"none", "tanh"}, 0) == 1; }
   template <typename T>
@@ -91,9 +90,61 @@ T Clamp(T x, T low, T high) {
   return x < low ? low : high < x ? high : x;
 }
 
+struct Celu {
+  static constexpr const char kName[] = "rewire.celu";
+  using Accepts = AnyFloats;
+  double alpha;
+  void Read(Attributes& attributes) { alpha = attributes.Float("alpha", 1); }
+  template <typename T>
+  auto For() const {
+    return [scale = static_cast<T>(alpha)](T x) { return x < 0 ? scale * std::expm1(x / scale) : x; };
+  }
+};
+
+struct ThresholdedRelu {
+  static constexpr const char kName[] = "rewire.thresholded_relu";
+  using Accepts = AnyFloats;
+  double alpha;
+  void Read(Attributes& attributes) { alpha = attributes.Float("alpha", 1); }
+  template <typename T>
+  auto For() const {
+    return [least = static_cast<T>(alpha)](T x) { return x <= least ? T{0} : x; };
+  }
+};
+
+struct Shrink {
+  static constexpr const char kName[] = "rewire.shrink";
+  using Accepts = AnyFloats;
+  double lambda;
+  double bias;
+  void Read(Attributes& attributes) {
+    lambda = attributes.Float("lambd", 0.5);
+    bias = attributes.Float("bias", 0);
+  }
+  template <typename T>
+  auto For() const {
+    return [limit = static_cast<T>(lambda), shift = static_cast<T>(bias)](T x) {
+      return x < -limit ? x + shift : x > limit ? x - shift : x != x ? x : T{0};
+    };
+  }
+};
+
+struct Mish {
+  static constexpr const char kName[] = "rewire.mish";
+  using Accepts = AnyFloats;
+  void Read(Attributes&) {}
+  template <typename T>
+  auto For() const {
+    return [](T x) {
+      const T softplus = x > 0 ? x + std::log1p(std::exp(-x)) : std::log1p(std::exp(x));
+      return x * std::tanh(softplus);
+    };
+  }
+};
+
 struct HardSigmoid {
   static constexpr const char kName[] = "rewire.hard_sigmoid";
-  using Accepts = Floats;
+  using Accepts = AnyFloats;
   double alpha;
   double beta;
   void Read(Attributes& attributes) {
@@ -109,7 +160,7 @@ struct HardSigmoid {
 
 struct HardSwish {
   static constexpr const char kName[] = "rewire.hard_swish";
-  using Accepts = Floats;
+  using Accepts = AnyFloats;
   void Read(Attributes&) {}
   template <typename T>
   auto For() const {
@@ -119,7 +170,7 @@ struct HardSwish {
 
 struct Clip {
   static constexpr const char kName[] = "rewire.clip";
-  using Accepts = Numbers;
+  using Accepts = AnyNumbers;
   double min;
   double max;
   void Read(Attributes& attributes) {
@@ -148,15 +199,21 @@ struct Clip {
 
 std::span<const Kernel> ActivationKernels() {
   static constexpr Kernel kKernels[] = {
-      Describe<Activation<LeakyRelu>>("x, out", "f32 f64", "alpha = 0.01", "x, or alpha * x below 0"),
-      Describe<Activation<Elu>>("x, out", "f32 f64", "alpha = 1.0", "x, or alpha * (exp(x) - 1) below 0"),
-      Describe<Activation<Selu>>("x, out", "f32 f64", "alpha = 1.6733, gamma = 1.0507", "gamma * elu(x)"),
-      Describe<Activation<Gelu>>("x, out", "f32 f64", "approximate = none or tanh",
+      Describe<Activation<LeakyRelu>>("x, out", "any float", "alpha = 0.01", "x, or alpha * x below 0"),
+      Describe<Activation<Elu>>("x, out", "any float", "alpha = 1.0", "x, or alpha * (exp(x) - 1) below 0"),
+      Describe<Activation<Selu>>("x, out", "any float", "alpha = 1.6733, gamma = 1.0507", "gamma * elu(x)"),
+      Describe<Activation<Gelu>>("x, out", "any float", "approximate = none or tanh",
                                  "x * normal distribution function of x"),
-      Describe<Activation<HardSigmoid>>("x, out", "f32 f64", "alpha = 0.2, beta = 0.5",
+      Describe<Activation<Celu>>("x, out", "any float", "alpha = 1.0",
+                                 "x, or alpha * (exp(x / alpha) - 1) below 0"),
+      Describe<Activation<ThresholdedRelu>>("x, out", "any float", "alpha = 1.0", "x, or 0 up to alpha"),
+      Describe<Activation<Shrink>>("x, out", "any float", "lambd = 0.5, bias = 0.0",
+                                   "x with its magnitude less bias, or 0 where that is at most lambd"),
+      Describe<Activation<Mish>>("x, out", "any float", "", "x * tanh(log(1 + exp(x)))"),
+      Describe<Activation<HardSigmoid>>("x, out", "any float", "alpha = 0.2, beta = 0.5",
                                         "alpha * x + beta, held in [0, 1]"),
-      Describe<Activation<HardSwish>>("x, out", "f32 f64", "", "x * (x / 6 + 0.5 held in [0, 1])"),
-      Describe<Activation<Clip>>("x, out", "f32 f64 i64 i32 i8 u8", "min = -inf, max = inf",
+      Describe<Activation<HardSwish>>("x, out", "any float", "", "x * (x / 6 + 0.5 held in [0, 1])"),
+      Describe<Activation<Clip>>("x, out", "any number", "min = -inf, max = inf",
                                  "x held in [min, max]; NaN stays"),
   };
   return kKernels;

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <type_traits>
 
+#include "kernels/cpu/convert.h"
 #include "kernels/cpu/elementwise.h"
 #include "kernels/cpu/registry.h"
 
@@ -28,8 +29,9 @@ T RemainderOfIntegers(T a, T b) {
 }
 
 struct Add {
+  static constexpr bool kIgnoresSign = true;
   static constexpr const char kName[] = "rewire.add";
-  using Accepts = Numbers;
+  using Accepts = AnyNumbers;
   template <typename T>
   T operator()(T a, T b) const {
     if constexpr (std::is_floating_point_v<T>)
@@ -40,8 +42,9 @@ struct Add {
 };
 
 struct Subtract {
+  static constexpr bool kIgnoresSign = true;
   static constexpr const char kName[] = "rewire.sub";
-  using Accepts = Numbers;
+  using Accepts = AnyNumbers;
   template <typename T>
   T operator()(T a, T b) const {
     if constexpr (std::is_floating_point_v<T>)
@@ -52,8 +55,9 @@ struct Subtract {
 };
 
 struct Multiply {
+  static constexpr bool kIgnoresSign = true;
   static constexpr const char kName[] = "rewire.mul";
-  using Accepts = Numbers;
+  using Accepts = AnyNumbers;
   template <typename T>
   T operator()(T a, T b) const {
     if constexpr (std::is_floating_point_v<T>)
@@ -65,7 +69,7 @@ struct Multiply {
 
 struct Divide {
   static constexpr const char kName[] = "rewire.div";
-  using Accepts = Numbers;
+  using Accepts = AnyNumbers;
   template <typename T>
   T operator()(T a, T b) const {
     if constexpr (std::is_floating_point_v<T>)
@@ -78,7 +82,7 @@ struct Divide {
 // The result has the divisor's sign.
 struct Modulo {
   static constexpr const char kName[] = "rewire.mod";
-  using Accepts = Numbers;
+  using Accepts = AnyNumbers;
   template <typename T>
   T operator()(T a, T b) const {
     if constexpr (std::is_floating_point_v<T>) {
@@ -95,7 +99,7 @@ struct Modulo {
 // The result has the dividend's sign.
 struct Remainder {
   static constexpr const char kName[] = "rewire.fmod";
-  using Accepts = Numbers;
+  using Accepts = AnyNumbers;
   template <typename T>
   T operator()(T a, T b) const {
     if constexpr (std::is_floating_point_v<T>)
@@ -107,7 +111,7 @@ struct Remainder {
 
 struct Power {
   static constexpr const char kName[] = "rewire.pow";
-  using Accepts = Numbers;
+  using Accepts = AnyNumbers;
   template <typename T>
   T operator()(T base, T exponent) const {
     if constexpr (std::is_floating_point_v<T>) {
@@ -130,7 +134,7 @@ struct Power {
 
 struct Minimum {
   static constexpr const char kName[] = "rewire.min";
-  using Accepts = Numbers;
+  using Accepts = AnyNumbers;
   template <typename T>
   T operator()(T a, T b) const {
     return a < b || a != a ? a : b;  // NaN comes through from either side
@@ -139,12 +143,27 @@ struct Minimum {
 
 struct Maximum {
   static constexpr const char kName[] = "rewire.max";
-  using Accepts = Numbers;
+  using Accepts = AnyNumbers;
   template <typename T>
   T operator()(T a, T b) const {
     return a > b || a != a ? a : b;
   }
 };
+
+struct PRelu {
+  static constexpr const char kName[] = "rewire.prelu";
+  using Accepts = AnyNumbers;
+  template <typename T>
+  T operator()(T x, T slope) const {
+    return x < 0 ? Multiply()(x, slope) : x;
+  }
+};
+
+// Whether integers of one size, signed or not, give the same bits.
+template <typename Op, typename = void>
+inline constexpr bool kIgnoresSign = false;
+template <typename Op>
+inline constexpr bool kIgnoresSign<Op, std::void_t<decltype(Op::kIgnoresSign)>> = true;
 
 template <typename Op>
 struct Binary {
@@ -154,16 +173,39 @@ struct Binary {
     if (Status s = loop.Check(); !s.ok()) return s;
     if (Status s = Checks().SameDType("b", b, "a", a).SameDType("out", out, "a", a).Take(); !s.ok()) return s;
     return ForType(typename Op::Accepts(), "a", a, [&](auto tag) {
-      using T = typename decltype(tag)::type;
-      loop.Run<T, T, T>(Op());
+      using Given = typename decltype(tag)::type;
+      using T = std::conditional_t<kIgnoresSign<Op>, Signless<Given>, Given>;
+      loop.Run<T, T, T>(OnElements<T>(Op()));
       return Status();
+    });
+  }
+};
+
+// The exponent may be of another type: such powers are computed in f64 and held in the base's range.
+struct Pow {
+  static constexpr const char* kName = Power::kName;
+  Status operator()(TensorView a, TensorView b, TensorView out) const {
+    if (SameDType(a.dtype(), b.dtype())) return Binary<Power>()(a, b, out);
+    Elementwise<2> loop(out, {a, b}, {"a", "b"});
+    if (Status s = loop.Check(); !s.ok()) return s;
+    if (Status s = CheckSameDType("out", out, "a", a); !s.ok()) return s;
+    return ForType(Types<float, double, std::int32_t, std::int64_t>(), "a", a, [&](auto base_tag) {
+      using Base = typename decltype(base_tag)::type;
+      return ForType(Types<float, double, std::int32_t, std::int64_t, std::uint32_t, std::uint64_t>(), "b", b,
+                     [&](auto tag) {
+                       using Exponent = typename decltype(tag)::type;
+                       loop.Run<Base, Base, Exponent>([](Base x, Exponent y) {
+                         return ToType<Base>(std::pow(static_cast<double>(x), static_cast<double>(y)));
+                       });
+                       return Status();
+                     });
     });
   }
 };
 
 template <typename Op>
 constexpr Kernel Row(const char* meaning) {
-  return Describe<Binary<Op>>("a, b, out", "f32 f64 i64 i32 i8 u8", "", meaning);
+  return Describe<Binary<Op>>("a, b, out", "any number", "", meaning);
 }
 
 }  // namespace
@@ -176,7 +218,10 @@ std::span<const Kernel> ArithmeticKernels() {
       Row<Divide>("a / b; integers are truncated toward zero, and x / 0 is 0"),
       Row<Modulo>("a - floor(a / b) * b, with b's sign; for integers x mod 0 is 0"),
       Row<Remainder>("a - trunc(a / b) * b, with a's sign; for integers x mod 0 is 0"),
-      Row<Power>("a to the power b; integers wrap, a negative exponent truncates toward zero"),
+      Describe<Pow>("a, b, out", "any number; b may differ from a, out", "",
+                    "a to the power b; integers wrap, a negative exponent truncates toward zero; with b of "
+                    "another type computed in f64 and held in a's range (f32 f64 i32 i64, b also u32 u64)"),
+      Row<PRelu>("a, or a * b below 0"),
       Row<Minimum>("the smaller; NaN if either is"),
       Row<Maximum>("the larger; NaN if either is"),
   };

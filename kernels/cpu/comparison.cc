@@ -24,7 +24,7 @@ struct NotEqual {
 };
 struct Less {
   static constexpr const char kName[] = "rewire.less";
-  using Accepts = Numbers;
+  using Accepts = AnyNumbers;
   template <typename T>
   std::uint8_t operator()(T a, T b) const {
     return a < b;
@@ -32,7 +32,7 @@ struct Less {
 };
 struct LessEqual {
   static constexpr const char kName[] = "rewire.less_equal";
-  using Accepts = Numbers;
+  using Accepts = AnyNumbers;
   template <typename T>
   std::uint8_t operator()(T a, T b) const {
     return a <= b;
@@ -40,7 +40,7 @@ struct LessEqual {
 };
 struct Greater {
   static constexpr const char kName[] = "rewire.greater";
-  using Accepts = Numbers;
+  using Accepts = AnyNumbers;
   template <typename T>
   std::uint8_t operator()(T a, T b) const {
     return a > b;
@@ -48,7 +48,7 @@ struct Greater {
 };
 struct GreaterEqual {
   static constexpr const char kName[] = "rewire.greater_equal";
-  using Accepts = Numbers;
+  using Accepts = AnyNumbers;
   template <typename T>
   std::uint8_t operator()(T a, T b) const {
     return a >= b;
@@ -74,7 +74,7 @@ struct Xor {
 template <typename Op, typename T>
 struct OnStored {
   std::uint8_t operator()(Stored<T> a, Stored<T> b) const {
-    return Op()(static_cast<T>(a), static_cast<T>(b));
+    return Op()(static_cast<Computed<T>>(a), static_cast<Computed<T>>(b));
   }
 };
 
@@ -99,8 +99,8 @@ constexpr Kernel Row(const char* dtypes, const char* meaning) {
   return Describe<Comparison<Op>>("a, b, out", dtypes, "", meaning);
 }
 
-constexpr const char kAny[] = "f32 f64 i64 i32 i8 u8 bool; out bool";
-constexpr const char kOrdered[] = "f32 f64 i64 i32 i8 u8; out bool";
+constexpr const char kAny[] = "a, b all; out bool";
+constexpr const char kOrdered[] = "a, b any number; out bool";
 
 }  // namespace
 

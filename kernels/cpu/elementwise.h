@@ -59,6 +59,12 @@ void RunRow(const Op& op, std::int64_t count, RowOf<Out> out, RowOf<A> a, RowOf<
   }
 }
 
+// An operation on elements of type T, in what they are computed in.
+template <typename T, typename Op>
+auto OnElements(const Op& op) {
+  return [op](auto... x) { return static_cast<T>(op(static_cast<Computed<T>>(x)...)); };
+}
+
 // One elementwise operation: check, then run with the element types that the kernel has found.
 template <int kInputs>
 class Elementwise {

@@ -27,8 +27,9 @@ depends on Highway alone. [vm/kernel/kernel.h](../vm/kernel/kernel.h) is the doo
 - **Attributes** are `name = default`; one without a default is required. A whole number is an int (0 and 1 where it switches
   something), one with a point is a float (an int is taken too), several are a list, a word is a string of the choices named.
   A name that the kernel does not know is an error.
-- **dtypes**: `f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64 bool`; all arguments of a row have the same unless it says
-  otherwise. `any` moves elements of 1, 2, 4, 8 or 16 bytes without looking at them. f16 and bf16 are computed in f32.
+- **dtypes**: `f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64 bool`, which is "all"; all arguments of a row have the same unless
+  it says otherwise. `any` moves elements of 1, 2, 4, 8 or 16 bytes without looking at them. f16 and bf16 are computed in f32,
+  element by element; kernels that do not take them are given them through `rewire.cast`.
 - **Ranks** are at most 16. Dimensions may be 0.
 - **Memory** is contiguous row-major; elementwise kernels (those that broadcast) take any strides. The output of an elementwise
   kernel, of softmax and of a normalisation may be an input of the same elements; otherwise an output must not overlap an input.

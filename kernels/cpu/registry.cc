@@ -12,6 +12,8 @@ std::span<const Family> Families() {
       {"Arithmetic", ArithmeticKernels()},
       {"Comparison and logic", ComparisonKernels()},
       {"Functions of one element", UnaryKernels()},
+      {"Kinds of floats", ClassifyKernels()},
+      {"Bits", BitwiseKernels()},
       {"Activations", ActivationKernels()},
       {"Selection", SelectKernels()},
       {"Conversion", CastKernels()},

@@ -35,6 +35,8 @@ std::span<const Family> Families();
 std::span<const Kernel> ArithmeticKernels();
 std::span<const Kernel> ComparisonKernels();
 std::span<const Kernel> UnaryKernels();
+std::span<const Kernel> ClassifyKernels();
+std::span<const Kernel> BitwiseKernels();
 std::span<const Kernel> ActivationKernels();
 std::span<const Kernel> SelectKernels();
 std::span<const Kernel> CastKernels();

@@ -13,8 +13,8 @@ struct Where {
     if (Status s = loop.Check(); !s.ok()) return s;
     if (!condition.Is<bool>()) return WrongDType(Bools(), "condition", condition);
     if (Status s = Checks().SameDType("b", b, "a", a).SameDType("out", out, "a", a).Take(); !s.ok()) return s;
-    return ForType(AllTypes(), "a", a, [&](auto tag) {
-      using T = Stored<typename decltype(tag)::type>;
+    return ForElementSize("a", a, [&](auto tag) {
+      using T = typename decltype(tag)::type;
       loop.Run<T, std::uint8_t, T, T>([](std::uint8_t take, T x, T y) { return take != 0 ? x : y; });
       return Status();
     });
@@ -25,7 +25,7 @@ struct Where {
 
 std::span<const Kernel> SelectKernels() {
   static constexpr Kernel kKernels[] = {
-      Describe<Where>("condition, a, b, out", "condition bool; a, b, out f32 f64 i64 i32 i8 u8 bool", "",
+      Describe<Where>("condition, a, b, out", "condition bool; a, b, out all", "",
                       "a where the condition holds, else b; all three broadcast"),
   };
   return kKernels;

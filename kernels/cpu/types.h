@@ -6,6 +6,7 @@
 #include <string>
 #include <type_traits>
 
+#include "kernels/cpu/half.h"
 #include "vm/kernel/status.h"
 #include "vm/kernel/tensor_view.h"
 
@@ -28,10 +29,31 @@ using Stored = std::conditional_t<std::is_same_v<T, bool>, std::uint8_t, T>;
 template <typename T>
 using Wrapping = std::conditional_t<sizeof(T) < 4, std::uint32_t, std::make_unsigned_t<T>>;
 
+// The unsigned type of T's size for integers, T itself for floats: operations that do not see the sign are
+// compiled once for both.
+template <typename T, bool kInteger = std::is_integral_v<T> && !std::is_same_v<T, bool>>
+struct SignlessOf {
+  using Type = T;
+};
+template <typename T>
+struct SignlessOf<T, true> {
+  using Type = std::make_unsigned_t<T>;
+};
+template <typename T>
+using Signless = typename SignlessOf<T>::Type;
+
 using Floats = Types<float, double>;
+// For kernels that read one element at a time: a 16-bit float is computed as a float.
+using AnyFloats = Types<float, double, Float16, BFloat16>;
+using Integers = Types<std::int64_t, std::int32_t, std::int8_t, std::uint8_t, std::int16_t, std::uint16_t,
+                       std::uint32_t, std::uint64_t>;
 using Numbers = Types<float, std::int64_t, std::int32_t, double, std::int8_t, std::uint8_t>;
-using SignedNumbers = Types<float, std::int64_t, std::int32_t, double, std::int8_t>;
-using AllTypes = Types<float, std::int64_t, std::int32_t, bool, double, std::int8_t, std::uint8_t>;
+using AnyNumbers = Types<float, std::int64_t, std::int32_t, double, std::int8_t, std::uint8_t, std::int16_t,
+                         std::uint16_t, std::uint32_t, std::uint64_t, Float16, BFloat16>;
+using AnySigned =
+    Types<float, std::int64_t, std::int32_t, double, std::int8_t, std::int16_t, Float16, BFloat16>;
+using AllTypes = Types<float, std::int64_t, std::int32_t, bool, double, std::int8_t, std::uint8_t,
+                       std::int16_t, std::uint16_t, std::uint32_t, std::uint64_t, Float16, BFloat16>;
 using Bools = Types<bool>;
 using Indices = Types<std::int64_t, std::int32_t>;
 
@@ -49,6 +71,24 @@ Status ForType(Types<Ts...> types, const char* what, TensorView tensor, const Bo
   Status status;
   const bool known = ((tensor.Is<Ts>() && (status = body(Tag<Ts>()), true)) || ...);
   return known ? std::move(status) : WrongDType(types, what, tensor);
+}
+
+// Calls body(Tag<U>()) for the unsigned integer U of the tensor's element size: for code that moves or
+// compares elements without reading them as numbers. Others are refused.
+template <typename Body>
+Status ForElementSize(const char* what, TensorView tensor, const Body& body) {
+  switch (tensor.element_bytes()) {
+    case 1:
+      return body(Tag<std::uint8_t>());
+    case 2:
+      return body(Tag<std::uint16_t>());
+    case 4:
+      return body(Tag<std::uint32_t>());
+    case 8:
+      return body(Tag<std::uint64_t>());
+  }
+  return TypeError(what, " has dtype ", DTypeName(tensor.dtype()),
+                   ", expected elements of 1, 2, 4 or 8 bytes");
 }
 
 }  // namespace rewire::kernel::cpu

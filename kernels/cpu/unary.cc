@@ -11,7 +11,7 @@ namespace {
 
 struct Negate {
   static constexpr const char kName[] = "rewire.neg";
-  using Accepts = SignedNumbers;
+  using Accepts = AnySigned;
   template <typename T>
   T operator()(T x) const {
     if constexpr (std::is_floating_point_v<T>)
@@ -23,11 +23,13 @@ struct Negate {
 
 struct Absolute {
   static constexpr const char kName[] = "rewire.abs";
-  using Accepts = SignedNumbers;
+  using Accepts = AnyNumbers;
   template <typename T>
   T operator()(T x) const {
     if constexpr (std::is_floating_point_v<T>)
       return std::fabs(x);
+    else if constexpr (std::is_unsigned_v<T>)
+      return x;
     else
       return x < 0 ? Negate()(x) : x;
   }
@@ -35,7 +37,7 @@ struct Absolute {
 
 struct Sign {
   static constexpr const char kName[] = "rewire.sign";
-  using Accepts = SignedNumbers;
+  using Accepts = AnyNumbers;
   template <typename T>
   T operator()(T x) const {
     if (x != x) return x;
@@ -45,7 +47,7 @@ struct Sign {
 
 struct Relu {
   static constexpr const char kName[] = "rewire.relu";
-  using Accepts = SignedNumbers;
+  using Accepts = AnySigned;
   template <typename T>
   T operator()(T x) const {
     return x < 0 ? T{0} : x;  // NaN stays
@@ -54,7 +56,7 @@ struct Relu {
 
 struct Sigmoid {
   static constexpr const char kName[] = "rewire.sigmoid";
-  using Accepts = Floats;
+  using Accepts = AnyFloats;
   template <typename T>
   T operator()(T x) const {
     return 1 / (1 + std::exp(-x));
@@ -63,7 +65,7 @@ struct Sigmoid {
 
 struct Softplus {
   static constexpr const char kName[] = "rewire.softplus";
-  using Accepts = Floats;
+  using Accepts = AnyFloats;
   template <typename T>
   T operator()(T x) const {
     return x > 0 ? x + std::log1p(std::exp(-x)) : std::log1p(std::exp(x));
@@ -72,7 +74,7 @@ struct Softplus {
 
 struct Softsign {
   static constexpr const char kName[] = "rewire.softsign";
-  using Accepts = Floats;
+  using Accepts = AnyFloats;
   template <typename T>
   T operator()(T x) const {
     return x / (1 + std::fabs(x));
@@ -81,7 +83,7 @@ struct Softsign {
 
 struct Reciprocal {
   static constexpr const char kName[] = "rewire.reciprocal";
-  using Accepts = Floats;
+  using Accepts = AnyFloats;
   template <typename T>
   T operator()(T x) const {
     return 1 / x;
@@ -91,7 +93,7 @@ struct Reciprocal {
 // Half goes to the even neighbour, in the rounding mode that every process starts with.
 struct Round {
   static constexpr const char kName[] = "rewire.round";
-  using Accepts = Floats;
+  using Accepts = AnyFloats;
   template <typename T>
   T operator()(T x) const {
     return std::nearbyint(x);
@@ -102,7 +104,7 @@ struct Round {
 template <const char* kKernelName, float (*kFloat)(float), double (*kDouble)(double)>
 struct Math {
   static constexpr const char* kName = kKernelName;
-  using Accepts = Floats;
+  using Accepts = AnyFloats;
   float operator()(float x) const { return kFloat(x); }
   double operator()(double x) const { return kDouble(x); }
 };
@@ -116,30 +118,21 @@ struct Unary {
     if (Status s = CheckSameDType("out", out, "x", x); !s.ok()) return s;
     return ForType(typename Op::Accepts(), "x", x, [&](auto tag) {
       using T = typename decltype(tag)::type;
-      loop.Run<T, T>(Op());
+      loop.Run<T, T>(OnElements<T>(Op()));
       return Status();
     });
   }
 };
 
-struct IsNaN {
-  static constexpr const char kName[] = "rewire.isnan";
-  template <typename T>
-  std::uint8_t operator()(T x) const {
-    return x != x;
-  }
-};
-
-// Floats in, truth values out.
-template <typename Op>
-struct Classify {
-  static constexpr const char* kName = Op::kName;
+struct BitNot {
+  static constexpr const char kName[] = "rewire.bit_not";
   Status operator()(TensorView x, TensorView out) const {
     Elementwise<1> loop(out, {x}, {"x"});
     if (Status s = loop.Check(); !s.ok()) return s;
-    if (!out.Is<bool>()) return WrongDType(Bools(), "out", out);
-    return ForType(Floats(), "x", x, [&](auto tag) {
-      loop.Run<std::uint8_t, typename decltype(tag)::type>(Op());
+    if (Status s = CheckSameDType("out", out, "x", x); !s.ok()) return s;
+    return ForType(Integers(), "x", x, [&](auto tag) {
+      using T = Signless<typename decltype(tag)::type>;
+      loop.Run<T, T>([](T value) { return static_cast<T>(~value); });
       return Status();
     });
   }
@@ -178,11 +171,15 @@ constexpr char kCeil[] = "rewire.ceil";
 
 template <typename Op>
 constexpr Kernel OfFloats(const char* meaning) {
-  return Describe<Unary<Op>>("x, out", "f32 f64", "", meaning);
+  return Describe<Unary<Op>>("x, out", "any float", "", meaning);
+}
+template <typename Op>
+constexpr Kernel OfNumbers(const char* meaning) {
+  return Describe<Unary<Op>>("x, out", "any number", "", meaning);
 }
 template <typename Op>
 constexpr Kernel OfSigned(const char* meaning) {
-  return Describe<Unary<Op>>("x, out", "f32 f64 i64 i32 i8", "", meaning);
+  return Describe<Unary<Op>>("x, out", "any float, i64 i32 i16 i8", "", meaning);
 }
 
 }  // namespace
@@ -190,8 +187,8 @@ constexpr Kernel OfSigned(const char* meaning) {
 std::span<const Kernel> UnaryKernels() {
   static constexpr Kernel kKernels[] = {
       OfSigned<Negate>("-x; integers wrap"),
-      OfSigned<Absolute>("the magnitude; the least integer stays"),
-      OfSigned<Sign>("-1, 0 or 1; NaN stays"),
+      OfNumbers<Absolute>("the magnitude; the least integer stays"),
+      OfNumbers<Sign>("-1, 0 or 1; NaN stays"),
       OfSigned<Relu>("max(x, 0); NaN stays"),
       OfFloats<Sigmoid>("1 / (1 + exp(-x))"),
       OfFloats<Softplus>("log(1 + exp(x))"),
@@ -216,7 +213,7 @@ std::span<const Kernel> UnaryKernels() {
       OfFloats<Math<kAcosh, std::acosh, std::acosh>>("inverse hyperbolic cosine"),
       OfFloats<Math<kAtanh, std::atanh, std::atanh>>("inverse hyperbolic tangent"),
       OfFloats<Math<kErf, std::erf, std::erf>>("error function"),
-      Describe<Classify<IsNaN>>("x, out", "f32 f64; out bool", "", "whether x is NaN"),
+      Describe<BitNot>("x, out", "any integer", "", "every bit inverted"),
       Describe<Not>("x, out", "bool", "", "not x"),
   };
   return kKernels;

@@ -335,7 +335,7 @@ TEST_CASE("wrong arguments of elementwise kernels are refused with exact message
   CHECK(Run("rewire.less", {&f3, &f3, &f3b}) == "TypeError: rewire.less: out has dtype f32, expected bool");
   CHECK(Run("rewire.and", {&f3, &f3, &b3}) == "TypeError: rewire.and: a has dtype f32, expected bool");
   CHECK(Run("rewire.exp", {&i23, &i23}) ==
-        "TypeError: rewire.exp: x has dtype i32, expected one of f32, f64");
+        "TypeError: rewire.exp: x has dtype i32, expected one of f32, f64, f16, bf16");
   CHECK(Run("rewire.clip", {&f3, &f3}, {{"mn", 1.0}}) ==
         "ValueError: rewire.clip: unknown attribute 'mn'; did you mean 'min'? (it takes: min, max)");
   CHECK(Run("rewire.clip", {&f3, &f3}, {{"min", "low"}}) ==
