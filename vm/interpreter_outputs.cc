@@ -85,7 +85,7 @@ TensorObject* Interpreter::TensorOver(void* memory, DLDevice device, DLDataType 
 
 // The invoked function's destinations: its bound outputs.
 bool Interpreter::BindDestinations(std::uint32_t function) {
-  std::vector<OutputSlot>& leaves = vm_.outputs[function].leaves;
+  AccountArray<OutputSlot>& leaves = vm_.outputs[function].leaves;
   if (!vm_.destinations.Resize(leaves.size())) return FailMemory(leaves.size() * sizeof(OutputSlot*));
   for (std::uint32_t i = 0; i < leaves.size(); ++i) {
     vm_.destinations[i] = leaves[i].mode == OutputSlot::kUnbound ? nullptr : &leaves[i];

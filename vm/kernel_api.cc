@@ -24,7 +24,7 @@ Impl* CurrentVm() {
 
 void* GetSlot() {
   Impl* vm = CurrentVm();
-  return vm == nullptr || vm->slots.empty() ? nullptr : vm->slots[vm->current_kernel].state;
+  return vm == nullptr ? nullptr : vm->slots[vm->current_kernel].state;
 }
 
 void SetSlot(void* state, void (*deleter)(void*)) {
@@ -33,7 +33,6 @@ void SetSlot(void* state, void (*deleter)(void*)) {
     if (deleter != nullptr) deleter(state);
     return;
   }
-  if (vm->slots.empty()) vm->slots.resize(vm->rep.kernels.size());
   KernelSlot& slot = vm->slots[vm->current_kernel];
   if (slot.deleter != nullptr) slot.deleter(slot.state);
   slot = {state, deleter};

@@ -5,6 +5,8 @@
 #include <new>
 
 #include "vm/memory/block_pool.h"
+#include "vm/shape.h"
+#include "vm/tensor.h"
 
 namespace rewire {
 namespace {
@@ -158,6 +160,31 @@ StorageObject* NewSharedStorage(MemoryAccount* account) {
   InitObject(storage, kStorageKind, kShared);
   storage->account = account;
   return storage;
+}
+
+TensorObject* NewSharedHostTensor(DLDataType dtype, Span<const std::int64_t> shape, MemoryAccount* account) {
+  const auto rank = static_cast<std::uint32_t>(shape.size());
+  TensorObject* tensor = NewSharedTensor(rank, account);
+  StorageObject* storage = tensor == nullptr ? nullptr : NewSharedStorage(account);
+  if (storage == nullptr) {
+    if (tensor != nullptr) DropStrong(tensor);
+    return nullptr;
+  }
+  tensor->storage = storage;
+  storage->size = TensorBytes(dtype, shape).value_or(0);
+  storage->device = kHost;
+  storage->block_bytes = BlockPool::BlockBytes(storage->size);
+  storage->block = account->Allocate(storage->block_bytes, BlockPool::BlockAlignment(storage->block_bytes));
+  if (storage->block == nullptr) {
+    DropStrong(tensor);
+    return nullptr;
+  }
+  storage->data = storage->block;
+  SetContiguousDims(tensor, shape.data(), rank);
+  tensor->tensor.data = storage->data;
+  tensor->tensor.device = kHost;
+  tensor->tensor.dtype = dtype;
+  return tensor;
 }
 
 TupleObject* NewSharedTuple(std::int32_t kind, std::uint32_t tag, std::uint32_t count,

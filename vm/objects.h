@@ -24,6 +24,7 @@
 #include <memory>
 
 #include "base/dtype.h"
+#include "base/span.h"
 #include "vm/device/device_api.h"
 #include "vm/kernel/ffi_abi.h"
 #include "vm/memory/memory_account.h"
@@ -174,6 +175,9 @@ void DropStrong(Object* object);
 // zero.
 TensorObject* NewSharedTensor(std::uint32_t rank, MemoryAccount* account = MemoryAccount::Host());
 StorageObject* NewSharedStorage(MemoryAccount* account = MemoryAccount::Host());
+// Contiguous on the host, with elements of its own, contents undefined. The shape's bytes must have been
+// checked.
+TensorObject* NewSharedHostTensor(DLDataType dtype, Span<const std::int64_t> shape, MemoryAccount* account);
 TupleObject* NewSharedTuple(std::int32_t kind, std::uint32_t tag, std::uint32_t count,
                             MemoryAccount* account = MemoryAccount::Host());
 

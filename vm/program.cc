@@ -226,8 +226,10 @@ Status LinkConstants(ProgramRep* rep, const LinkOptions& options) {
 void LinkFunctions(ProgramRep* rep) {
   const Module& module = rep->module();
   for (const Function& function : module.functions) {
-    rep->functions.push_back({function.code.data(), function.register_count,
-                              static_cast<std::uint32_t>(function.inputs.size()), Leaves(function.result)});
+    const auto inputs = static_cast<std::uint32_t>(function.inputs.size());
+    rep->functions.push_back(
+        {function.code.data(), function.register_count, inputs, rep->input_count, Leaves(function.result)});
+    rep->input_count += inputs;
     for (std::uint32_t pc = 0; pc < function.code.size(); pc += WordsOf(function.code[pc])) {
       if (OpcodeOf(function.code[pc]) != Opcode::kInvokePacked) continue;
       const std::uint32_t args = function.code[pc + WordOf(Opcode::kInvokePacked, "args")];
@@ -355,6 +357,9 @@ Result<OutputHandle> Program::FindOutput(std::string_view name, std::string_view
   const Result<std::uint32_t> index = FindFunction(function);
   if (!index) return Forward(index);
   const Function& target = rep_->module().functions[*index];
+  for (std::uint32_t i = 0; i < target.output_names.size(); ++i) {
+    if (target.output_names[i] == name) return OutputHandle{*index, i};
+  }
   const Result<std::uint32_t> leaf =
       FindName(name, target.output_names, "function " + target.name + " has no output");
   if (!leaf) return Forward(leaf);

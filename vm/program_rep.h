@@ -30,6 +30,7 @@ struct LinkedFunction {
   const std::uint32_t* code = nullptr;
   std::uint32_t register_count = 0;
   std::uint32_t input_count = 0;
+  std::uint32_t first_input = 0;          // among those of all functions
   std::vector<std::uint32_t> leaf_nodes;  // of the result's type: the node of each output
 };
 
@@ -50,6 +51,7 @@ struct ProgramRep {
   std::vector<FunctionPlan> plans;          // where outputs may be made, by function
   std::vector<NamedRange> constant_ranges;  // memory of constants and parameters, sorted
   std::uint32_t output_alignment = 1;       // the strictest that a kernel import asks, bytes
+  std::uint32_t input_count = 0;            // of all functions together
   std::uint32_t max_args = 0;               // of any InvokePacked, before ADTs are flattened
   std::uint32_t entry = 0;
   std::shared_ptr<ThreadPool> threads;

@@ -143,27 +143,9 @@ Managed* Export(TensorObject* object) {
 
 Result<Tensor> Tensor::Make(DLDataType dtype, Span<const std::int64_t> shape) {
   if (Status ok = CheckShape(dtype, shape); !ok) return Forward(ok);
-  StorageObject* storage = NewSharedStorage();
-  if (storage == nullptr) return NoMemory();
-  storage->size = *TensorBytes(dtype, shape);
-  storage->device = kHost;
-  storage->block_bytes = BlockPool::BlockBytes(storage->size);
-  storage->block =
-      storage->account->Allocate(storage->block_bytes, BlockPool::BlockAlignment(storage->block_bytes));
-  storage->data = storage->block;
-  if (storage->block == nullptr) {
-    DropStrong(storage);
-    return NoMemory();
-  }
-  DLTensor like{};
-  like.data = storage->data;
-  like.device = kHost;
-  like.dtype = dtype;
-  like.ndim = static_cast<std::int32_t>(shape.size());
-  like.shape = const_cast<std::int64_t*>(shape.data());
-  Result<TensorObject*> object = MakeObject(like, storage);
-  if (!object) return Forward(object);
-  return Tensor(*object);
+  TensorObject* object = NewSharedHostTensor(dtype, shape, MemoryAccount::Host());
+  if (object == nullptr) return NoMemory();
+  return Tensor(object);
 }
 
 Result<Tensor> Tensor::CopyOf(const TensorView& view) {

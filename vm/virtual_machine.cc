@@ -28,6 +28,24 @@ class RunningGuard {
   bool ok_;
 };
 
+// The same for the arena that a VM runs in, if any.
+class ArenaGuard {
+ public:
+  explicit ArenaGuard(const SharedArena& arena)
+      : arena_(arena.rep()),
+        ok_(arena_ == nullptr || !arena_->in_use.exchange(true, std::memory_order_acquire)) {}
+  ~ArenaGuard() {
+    if (ok_ && arena_ != nullptr) arena_->in_use.store(false, std::memory_order_release);
+  }
+  ArenaGuard(const ArenaGuard&) = delete;
+  ArenaGuard& operator=(const ArenaGuard&) = delete;
+  bool ok() const { return ok_; }
+
+ private:
+  SharedArena::Rep* arena_;
+  bool ok_;
+};
+
 tl::unexpected<Error> Busy() {
   return Fail(
       StatusCode::kBusy,
@@ -40,37 +58,40 @@ std::string InputText(const Function& function, std::uint32_t index) {
          function.inputs[index].name + ")";
 }
 
-tl::unexpected<Error> NoMemoryFor(const MemoryAccount& account, const char* what) {
-  if (account.over_limit()) {
+}  // namespace
+
+Status VirtualMachine::Impl::NoMemory(const char* what) const {
+  if (account->over_limit() || home->over_limit()) {
     return Fail(StatusCode::kMemoryLimit,
                 std::string("no memory for ") + what + " within the VM's byte limit");
   }
   return Fail(StatusCode::kOutOfMemory, std::string("the allocator has no memory for ") + what);
 }
 
-}  // namespace
-
-VirtualMachine::Impl::Impl(const Program& linked, MemoryAccount* own_account, const Limits& own_limits)
+VirtualMachine::Impl::Impl(const Program& linked, MemoryAccount* run_account, MemoryAccount* home_account,
+                           const Limits& own_limits)
     : program(linked),
       rep(program.rep()),
-      account(own_account),
-      heap(own_account, rep.storage_fill),
+      account(run_account),
+      home(home_account),
+      heap(run_account, rep.storage_fill),
       limits(own_limits),
-      stack(own_account),
-      frames(own_account),
-      args(own_account),
-      temporaries(own_account),
-      workspaces(own_account),
-      destinations(own_account),
-      leaf_values(own_account) {
+      stack(run_account),
+      frames(run_account),
+      args(run_account),
+      temporaries(run_account),
+      workspaces(run_account),
+      destinations(run_account),
+      leaf_values(run_account),
+      output_ranges(run_account),
+      moved(home_account) {
   account->set_limit(limits.bytes);
+  home->set_limit(limits.bytes);
 }
 
 VirtualMachine::Impl::~Impl() {
   DropKernelState();
-  for (GrowingArray<RewireFFIAny>& set : inputs) {
-    for (std::uint32_t i = 0; i < set.size(); ++i) heap.Unpin(set[i]);
-  }
+  for (const RewireFFIAny& input : inputs) heap.Unpin(input);
   ReplaceResult({});
 }
 
@@ -78,30 +99,51 @@ void VirtualMachine::Impl::DropKernelState() {
   for (KernelSlot& slot : slots) {
     if (slot.deleter != nullptr) slot.deleter(slot.state);
   }
-  slots.clear();
+  slots = {};
 }
 
 RewireFFIAny* VirtualMachine::Impl::InputsOf(std::uint32_t function) {
-  if (inputs.empty()) {
-    inputs.reserve(rep.functions.size());
-    for (std::size_t i = 0; i < rep.functions.size(); ++i) inputs.emplace_back(account);
-  }
-  GrowingArray<RewireFFIAny>& set = inputs[function];
-  const std::uint32_t count = rep.functions[function].input_count;
-  if (set.size() < count) {
-    if (!set.Resize(count)) return nullptr;
-    for (std::uint32_t i = 0; i < count; ++i) set[i] = {};
-  }
-  return set.data();
+  if (rep.functions[function].input_count == 0) return nullptr;
+  if (inputs.empty() && !inputs.Make(home, rep.input_count)) return nullptr;
+  return inputs.data() + rep.functions[function].first_input;
+}
+
+// A read-only copy of a host tensor with one reference of the VM's; null when there is no memory. Not in an
+// arena: it stays between runs.
+TensorObject* VirtualMachine::Impl::CopyOf(const DLTensor& dl) {
+  const Span<const std::int64_t> shape(dl.shape, static_cast<std::size_t>(dl.ndim));
+  TensorObject* copy = account == home ? NewHeapTensor(heap, rep.devices[kHostDevice], dl.dtype, shape)
+                                       : NewSharedHostTensor(dl.dtype, shape, home);
+  if (copy == nullptr) return nullptr;
+  CopyElements(dl, copy->tensor.data);
+  copy->flags |= TensorObject::kReadOnly;
+  return copy;
 }
 
 // Takes over the VM's reference to `value`; the earlier result's goes back to the heap when nobody else holds
 // it.
 void VirtualMachine::Impl::ReplaceResult(const RewireFFIAny& value) {
   heap.Share(value);
+  AdoptResult(value);
+}
+
+// The same for a value that is shared.
+void VirtualMachine::Impl::AdoptResult(const RewireFFIAny& value) {
   const RewireFFIAny before = result.Release();
   result = Value::Adopt(value);
   heap.Unpin(before);
+}
+
+void VirtualMachine::Impl::GiveBackRunMemory() {
+  stack.Release();
+  frames.Release();
+  args.Release();
+  temporaries.Release();
+  workspaces.Release();
+  destinations.Release();
+  leaf_values.Release();
+  output_ranges.Release();
+  heap.Release();
 }
 
 void VirtualMachine::Impl::EndOfCall() {
@@ -112,14 +154,62 @@ void VirtualMachine::Impl::EndOfCall() {
   temporaries.Shrink();
 }
 
-VirtualMachine::VirtualMachine(const Program& program, const Limits& limits)
-    : impl_(new Impl(Program(program.rep_, nullptr), MemoryAccount::Make(program.rep().allocator), limits)) {}
+VirtualMachine::VirtualMachine(const Program& program, const Limits& limits) {
+  MemoryAccount* account = MemoryAccount::Make(program.rep().allocator);
+  account->Ref();
+  impl_.reset(new Impl(Program(program.rep_, nullptr), account, account, limits));
+}
 
-VirtualMachine::~VirtualMachine() {
-  if (impl_ == nullptr) return;
-  MemoryAccount* account = impl_->account;
-  impl_.reset();
+Result<VirtualMachine> VirtualMachine::TryMake(const Program& program, const VmOptions& options) {
+  const Program linked(program.rep_, nullptr);
+  const StaticMemory& memory = options.memory;
+  VirtualMachine vm;
+  if (memory.pointer == nullptr) {
+    MemoryAccount* home = MemoryAccount::Make(program.rep().allocator);
+    MemoryAccount* account = home;
+    if (options.arena) {
+      account = options.arena.rep()->NewAccount();
+    } else {
+      home->Ref();
+    }
+    vm.impl_.reset(new Impl(linked, account, home, options.limits));
+    vm.impl_->arena = options.arena;
+    if (options.arena) vm.impl_->block = options.arena.rep()->block;
+    return vm;
+  }
+  if (options.arena) {
+    return Fail(StatusCode::kInvalidArgument,
+                "a VM's memory is a StaticMemory or a SharedArena, both were given");
+  }
+  FixedBlock* block = FixedBlock::Make(memory.pointer, memory.size);
+  const Allocator allocator = block != nullptr ? block->allocator() : Allocator();
+  MemoryAccount* account = block != nullptr ? MemoryAccount::MakeWithin(allocator) : nullptr;
+  void* place = account != nullptr ? allocator.allocate(block, sizeof(Impl), 64) : nullptr;
+  if (place == nullptr) {
+    return Fail(StatusCode::kOutOfMemory,
+                "the static memory of " + std::to_string(memory.size) + " bytes is too small for a VM");
+  }
+  account->Ref();
+  vm.impl_.reset(new (place) Impl(linked, account, account, options.limits));
+  vm.impl_->block = block;
+  return vm;
+}
+
+VirtualMachine::VirtualMachine() = default;
+VirtualMachine::~VirtualMachine() = default;
+
+void VirtualMachine::DeleteImpl::operator()(Impl* impl) const {
+  MemoryAccount* account = impl->account;
+  MemoryAccount* home = impl->home;
+  if (impl->bounded() && !impl->arena) {
+    const Allocator allocator = account->allocator();
+    impl->~Impl();
+    allocator.deallocate(allocator.context, impl, sizeof(Impl), 64);
+  } else {
+    delete impl;
+  }
   account->Unref();
+  home->Unref();
 }
 
 VirtualMachine::VirtualMachine(VirtualMachine&&) noexcept = default;
@@ -176,7 +266,7 @@ Status VirtualMachine::Impl::SetInput(InputHandle handle, const TensorView& view
                                                   " has a wrong element type, rank or dimension");
   }
   RewireFFIAny* set = InputsOf(handle.function);
-  if (set == nullptr) return NoMemoryFor(*account, "inputs");
+  if (set == nullptr) return NoMemory("inputs");
   const auto address = reinterpret_cast<std::uintptr_t>(view.data());
   const std::uint64_t element = ElementBytes({dl.dtype.code, dl.dtype.bits, 1});
   const bool copy = mode == InputMode::kCopy || !view.IsContiguous() || address % element != 0;
@@ -188,19 +278,19 @@ Status VirtualMachine::Impl::SetInput(InputHandle handle, const TensorView& view
   TensorObject* object = nullptr;
   RewireFFIAny& slot = set[handle.index];
   if (copy) {
-    object = NewHeapTensor(heap, rep.devices[kHostDevice], dl.dtype, view.shape());
-    if (object == nullptr) return NoMemoryFor(*account, "a copied input");
-    CopyElements(dl, object->tensor.data);
-    object->flags |= TensorObject::kReadOnly;
+    object = CopyOf(dl);
+    if (object == nullptr) return NoMemory("a copied input");
   } else {
     // The object of the last borrowed tensor serves again when nobody else refers to it.
     object = slot.type_index == kTensorKind ? TensorOf(slot) : nullptr;
-    const bool reusable = object != nullptr && object->local == 1 && object->strong() == 1 &&
-                          object->storage == nullptr &&
+    const bool reusable = object != nullptr && (object->local == 1 || object->account == home) &&
+                          object->strong() == 1 && object->storage == nullptr &&
                           object->capacity >= static_cast<std::uint32_t>(dl.ndim);
     if (!reusable) {
-      object = heap.NewTensor(static_cast<std::uint32_t>(dl.ndim));
-      if (object == nullptr) return NoMemoryFor(*account, "inputs");
+      // Not in an arena: it stays between runs.
+      object = account == home ? heap.NewTensor(static_cast<std::uint32_t>(dl.ndim))
+                               : NewSharedTensor(static_cast<std::uint32_t>(dl.ndim), home);
+      if (object == nullptr) return NoMemory("inputs");
       object->storage = nullptr;
     }
     object->flags = TensorObject::kReadOnly;
@@ -225,7 +315,7 @@ Status VirtualMachine::TrySetInput(const InputRef& input, const Value& value) {
 
 Status VirtualMachine::Impl::SetInput(InputHandle handle, const Value& value) {
   RewireFFIAny* set = InputsOf(handle.function);
-  if (set == nullptr) return NoMemoryFor(*account, "inputs");
+  if (set == nullptr) return NoMemory("inputs");
   RewireFFIAny taken{};
   if (Status ok = TakeInput(handle, value, &taken); !ok) return ok;
   heap.Unpin(set[handle.index]);
@@ -248,11 +338,8 @@ Status VirtualMachine::Impl::TakeInput(InputHandle handle, const Value& value, R
       return Fail(StatusCode::kInvalidArgument,
                   InputText(function, handle.index) + ": a tensor on a device must be contiguous");
     }
-    TensorObject* copy = NewHeapTensor(heap, rep.devices[kHostDevice], dl.dtype,
-                                       {dl.shape, static_cast<std::size_t>(dl.ndim)});
-    if (copy == nullptr) return NoMemoryFor(*account, "a copied input");
-    CopyElements(dl, copy->tensor.data);
-    copy->flags |= TensorObject::kReadOnly;
+    TensorObject* copy = CopyOf(dl);
+    if (copy == nullptr) return NoMemory("a copied input");
     *taken = MakeAny(kTensorKind, copy);
     return {};
   }
@@ -288,9 +375,10 @@ Status VirtualMachine::TryClearInputs(std::string_view function) {
   if (!index) return Forward(index);
   if (impl_->running.load(std::memory_order_relaxed)) return Busy();
   if (impl_->inputs.empty()) return {};
-  GrowingArray<RewireFFIAny>& set = impl_->inputs[*index];
-  for (std::uint32_t i = 0; i < set.size(); ++i) impl_->heap.Unpin(set[i]);
-  set.Release();
+  RewireFFIAny* set = impl_->InputsOf(*index);
+  for (std::uint32_t i = 0; i < impl_->rep.functions[*index].input_count; ++i) {
+    impl_->heap.Unpin(std::exchange(set[i], RewireFFIAny{}));
+  }
   return {};
 }
 
@@ -308,7 +396,7 @@ Status VirtualMachine::TryInvoke(std::uint32_t function) {
   }
   const RewireFFIAny* inputs = impl_->InputsOf(function);
   const std::uint32_t count = impl_->rep.functions[function].input_count;
-  if (inputs == nullptr && count > 0) return NoMemoryFor(*impl_->account, "inputs");
+  if (inputs == nullptr && count > 0) return impl_->NoMemory("inputs");
   for (std::uint32_t i = 0; i < count; ++i) {
     if (__builtin_expect(inputs[i].type_index == kRewireFFINone, 0)) {
       return Fail(StatusCode::kInvalidArgument, InputText(impl_->rep.module().functions[function], i) +
@@ -319,17 +407,54 @@ Status VirtualMachine::TryInvoke(std::uint32_t function) {
 }
 
 Status VirtualMachine::Impl::Run(std::uint32_t function, const RewireFFIAny* run_inputs) {
+  if (__builtin_expect(bounded(), 0)) return RunBounded(function, run_inputs);
+  const Status status = RunOnce(function, run_inputs);
+  EndOfCall();
+  return status;
+}
+
+Status VirtualMachine::Impl::RunOnce(std::uint32_t function, const RewireFFIAny* run_inputs) {
   RewireFFIAny value{};
-  if (!args.Resize(rep.max_args)) return NoMemoryFor(*account, "kernel arguments");
+  if (slots.empty() && !slots.Make(home, static_cast<std::uint32_t>(rep.kernels.size()))) {
+    return NoMemory("the kernels' state");
+  }
+  if (!args.Resize(rep.max_args)) return NoMemory("kernel arguments");
   const bool bound = !outputs.empty() && outputs[function].bound > 0;
   if (bound) {
     if (Status ok = PrepareOutputs(function, run_inputs); !ok) return ok;
   }
   Status status = Interpreter(*this).Run(function, run_inputs, bound, &value);
-  ReplaceResult(value);
+  if (account == home) {
+    ReplaceResult(value);
+  } else {
+    if (status && !Evacuate(&heap, home, &moved, &value)) {
+      heap.Release(value);
+      value = {};
+      status = NoMemory("the result outside the SharedArena");
+    }
+    AdoptResult(value);
+  }
   result_function = function;
-  EndOfCall();
   return status;
+}
+
+// Every run begins with the block as it was after the VM's making, so that it needs no more than the first.
+Status VirtualMachine::Impl::RunBounded(std::uint32_t function, const RewireFFIAny* run_inputs) {
+  const ArenaGuard guard(arena);
+  if (!guard.ok()) {
+    return Fail(StatusCode::kBusy,
+                "the SharedArena is in use by a run of another VirtualMachine; VMs that share one never run "
+                "at once");
+  }
+  if (!arena) ReplaceResult({});
+  GiveBackRunMemory();
+  block->ClearRefused();
+  Status status = RunOnce(function, run_inputs);
+  GiveBackRunMemory();
+  if (status || !block->refused()) return status;
+  return Fail(status.error().code(), status.error().message() + "; the " +
+                                         (arena ? "SharedArena of " : "StaticMemory with room for ") +
+                                         std::to_string(block->room()) + " bytes is too small");
 }
 
 Result<Value> VirtualMachine::TryInvoke(std::string_view function, Span<const Value> inputs) {
@@ -368,21 +493,26 @@ Result<Value> VirtualMachine::TryOutput(std::uint32_t leaf) const {
     return Fail(StatusCode::kInvalidArgument, "there is no result yet; invoke first");
   }
   const Function& function = impl_->rep.module().functions[impl_->result_function];
-  const Type& type = function.result;
-  if (leaf == 0 && type.nodes.size() == 1) return impl_->result;
-  const std::vector<std::uint32_t> leaves = Leaves(type);
+  const std::vector<std::uint32_t>& leaves = impl_->rep.functions[impl_->result_function].leaf_nodes;
   if (leaf >= leaves.size()) {
     return Fail(StatusCode::kNotFound, "function " + function.name + " has " + std::to_string(leaves.size()) +
                                            " outputs, number " + std::to_string(leaf) + " asked for");
   }
-  // Walks down from the root to the leaf's node.
-  Value value = impl_->result;
+  const RewireFFIAny value = impl_->ResultNode(leaves[leaf]);
+  if (IsObjectKind(value.type_index)) ObjectOf(value)->AddStrong();  // a result is shared
+  return Value::Adopt(value);
+}
+
+RewireFFIAny VirtualMachine::Impl::ResultNode(std::uint32_t target) const {
+  const Type& type = rep.module().functions[result_function].result;
+  RewireFFIAny value = result.any();
   std::uint32_t node = 0;
-  while (node != leaves[leaf]) {
+  while (node != target) {
     std::uint32_t child = node + 1;
     std::uint32_t field = 0;
-    for (; SubtreeEnd(type, child) <= leaves[leaf]; child = SubtreeEnd(type, child)) ++field;
-    value = value.field(field);
+    for (; SubtreeEnd(type, child) <= target; child = SubtreeEnd(type, child)) ++field;
+    if (value.type_index != kAdtKind || field >= TupleOf(value)->count) return {};
+    value = TupleOf(value)->fields()[field];
     node = child;
   }
   return value;
@@ -391,6 +521,7 @@ Result<Value> VirtualMachine::TryOutput(std::uint32_t leaf) const {
 void VirtualMachine::SetLimits(const Limits& limits) {
   impl_->limits = limits;
   impl_->account->set_limit(limits.bytes);
+  impl_->home->set_limit(limits.bytes);
 }
 
 void VirtualMachine::Cancel() {
@@ -408,18 +539,15 @@ void VirtualMachine::SetDeadline(std::chrono::steady_clock::time_point deadline)
 
 void VirtualMachine::SetObserver(Observer* observer) { impl_->observer = observer; }
 
-std::uint64_t VirtualMachine::bytes_held() const { return impl_->account->used(); }
+std::uint64_t VirtualMachine::bytes_held() const {
+  return impl_->account->used() + (impl_->home != impl_->account ? impl_->home->used() : 0);
+}
 std::uint64_t VirtualMachine::bytes_peak() const { return impl_->account->peak(); }
 
 void VirtualMachine::Trim() {
   impl_->ReplaceResult({});
   impl_->DropKernelState();
-  impl_->stack.Release();
-  impl_->frames.Release();
-  impl_->args.Release();
-  impl_->temporaries.Release();
-  impl_->workspaces.Release();
-  impl_->heap.Trim();
+  impl_->GiveBackRunMemory();
 }
 
 }  // namespace rewire

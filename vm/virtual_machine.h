@@ -27,6 +27,7 @@
 #include "vm/observer.h"
 #include "vm/outputs/output.h"
 #include "vm/program.h"
+#include "vm/shared_arena.h"
 #include "vm/value.h"
 
 namespace rewire {
@@ -54,9 +55,19 @@ class InputRef {
   enum : std::uint8_t { kHandle, kName, kIndex } kind_;
 };
 
+struct VmOptions {
+  Limits limits;
+  // At most one of the two; neither: the program's allocator.
+  StaticMemory memory;
+  SharedArena arena;
+};
+
 class REWIRE_API VirtualMachine {
  public:
   explicit VirtualMachine(const Program& program, const Limits& limits = {});
+  // In memory of a known size. kOutOfMemory when a StaticMemory does not even hold the VM; what a run needs
+  // shows when it runs, and Program::TryMemoryBound says it before. kInvalidArgument for both kinds at once.
+  static Result<VirtualMachine> TryMake(const Program& program, const VmOptions& options);
   ~VirtualMachine();
   VirtualMachine(VirtualMachine&&) noexcept;
   VirtualMachine& operator=(VirtualMachine&&) noexcept;
@@ -159,6 +170,9 @@ class REWIRE_API VirtualMachine {
   std::vector<std::int64_t> OutputShape(const OutputRef& output) const {
     return Take(TryOutputShape(output));
   }
+  static VirtualMachine Make(const Program& program, const VmOptions& options) {
+    return Take(TryMake(program, options));
+  }
   void Invoke(std::string_view function = {}) { ThrowIf(TryInvoke(function)); }
   Value Invoke(std::string_view function, Span<const Value> inputs) {
     return Take(TryInvoke(function, inputs));
@@ -183,7 +197,11 @@ class REWIRE_API VirtualMachine {
   Result<InputHandle> Resolve(const InputRef& input) const;
   Result<OutputHandle> Resolve(const OutputRef& output) const;
 
-  std::unique_ptr<Impl> impl_;
+  struct DeleteImpl {
+    void operator()(Impl* impl) const;
+  };
+  VirtualMachine();
+  std::unique_ptr<Impl, DeleteImpl> impl_;
 };
 
 }  // namespace rewire

@@ -94,7 +94,7 @@ Status VirtualMachine::TryInvoke(std::string_view function, Span<const Value> in
   const Result<std::uint32_t> index = impl_->program.FindFunction(function);
   if (!index) return Forward(index);
   // The call's own bindings stand in for the lasting ones.
-  std::vector<OutputSlots> kept;
+  AccountArray<OutputSlots> kept;
   if (impl_->running.load(std::memory_order_relaxed)) {
     return Fail(StatusCode::kBusy, "this VirtualMachine is running; one thread at a time may use it");
   }
@@ -131,7 +131,7 @@ void VirtualMachine::Impl::DetachOutputs(std::uint32_t function) {
   const OutputSlots& slots = outputs[function];
   for (std::uint32_t leaf = 0; leaf < slots.leaves.size(); ++leaf) {
     const OutputSlot& slot = slots.leaves[leaf];
-    const RewireFFIAny& value = leaf_values[rep.functions[function].leaf_nodes[leaf]];
+    const RewireFFIAny value = ResultNode(rep.functions[function].leaf_nodes[leaf]);
     if (slot.mode == OutputSlot::kUnbound || slot.copied || value.type_index != kTensorKind) continue;
     TensorObject* tensor = TensorOf(value);
     if (tensor->storage == nullptr && tensor->local != kUncounted && tensor->tensor.data == slot.data) {

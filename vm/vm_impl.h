@@ -11,6 +11,9 @@
 #include <vector>
 
 #include "vm/growing_array.h"
+#include "vm/memory/account_array.h"
+#include "vm/memory/arena_rep.h"
+#include "vm/memory/evacuation.h"
 #include "vm/memory/object_heap.h"
 #include "vm/outputs/memory_range.h"
 #include "vm/outputs/output_slot.h"
@@ -42,11 +45,14 @@ struct Workspace {
 };
 
 struct VirtualMachine::Impl {
-  Impl(const Program& linked, MemoryAccount* own_account, const Limits& own_limits);
+  // Takes over a reference to each account.
+  Impl(const Program& linked, MemoryAccount* run_account, MemoryAccount* home_account,
+       const Limits& own_limits);
   ~Impl();
 
-  // Set inputs of a function; None for those that are not set.
+  // Set inputs of a function; None for those that are not set. Null when there is no memory for them.
   RewireFFIAny* InputsOf(std::uint32_t function);
+  TensorObject* CopyOf(const DLTensor& dl);
   Status SetInput(InputHandle handle, const TensorView& view, InputMode mode);
   Status SetInput(InputHandle handle, const Value& value);
   Status TakeInput(InputHandle handle, const Value& value, RewireFFIAny* taken);
@@ -63,28 +69,41 @@ struct VirtualMachine::Impl {
   }
   Status CheckReturnedInput(std::uint32_t function_index, std::uint32_t leaf, std::uint32_t input);
   Status Run(std::uint32_t function, const RewireFFIAny* run_inputs);
+  Status RunOnce(std::uint32_t function, const RewireFFIAny* run_inputs);
+  Status RunBounded(std::uint32_t function, const RewireFFIAny* run_inputs);
   void ReplaceResult(const RewireFFIAny& value);
+  void AdoptResult(const RewireFFIAny& value);
+  // What lies at a node of the result's type; None where the value has another structure. Borrowed.
+  RewireFFIAny ResultNode(std::uint32_t node) const;
+  // The run's memory lies in a block of a size: given back after each run.
+  bool bounded() const { return block != nullptr; }
+  void GiveBackRunMemory();
+  Status NoMemory(const char* what) const;
   void DropKernelState();
   void EndOfCall();
 
   Program program;
   const ProgramRep& rep;
-  MemoryAccount* account;
+  MemoryAccount* account;  // of runs
+  MemoryAccount* home;     // of what stays between them, and of an arena's results; often the same
   ObjectHeap heap;
   Limits limits;
 
   GrowingArray<RewireFFIAny> stack;  // registers of all frames
   GrowingArray<Frame> frames;
-  GrowingArray<RewireFFIAny> args;                 // of the kernel call that is being made
-  GrowingArray<RewireFFIAny> temporaries;          // objects that live until that call returns
-  GrowingArray<Workspace> workspaces;              // its scratch memory
-  std::vector<GrowingArray<RewireFFIAny>> inputs;  // by function, made when first set
-  std::vector<OutputSlots> outputs;                // by function, made when first bound
-  GrowingArray<OutputSlot*> destinations;          // of all frames that carry bound outputs
-  GrowingArray<RewireFFIAny> leaf_values;          // by node of the result's type, when a run ends
-  std::vector<NamedRange> output_ranges;           // scratch of PrepareOutputs
+  GrowingArray<RewireFFIAny> args;         // of the kernel call that is being made
+  GrowingArray<RewireFFIAny> temporaries;  // objects that live until that call returns
+  GrowingArray<Workspace> workspaces;      // its scratch memory
+  AccountArray<RewireFFIAny> inputs;       // of all functions one after another, made when first set
+  AccountArray<OutputSlots> outputs;       // by function, made when first bound
+  GrowingArray<OutputSlot*> destinations;  // of all frames that carry bound outputs
+  GrowingArray<RewireFFIAny> leaf_values;  // by node of the result's type, when a run ends
+  GrowingArray<NamedRange> output_ranges;  // scratch of PrepareOutputs
+  GrowingArray<MovedObject> moved;         // scratch of Evacuate
+  FixedBlock* block = nullptr;             // that `account` takes from; null for an ordinary VM
+  SharedArena arena;                       // that the block is of
   bool require_zero_copy = false;
-  std::vector<KernelSlot> slots;  // by import, made when first asked for
+  AccountArray<KernelSlot> slots;  // by import, there while a run is
   Value result;
   std::uint32_t result_function = 0;
 

@@ -17,6 +17,21 @@ BlockPool::~BlockPool() {
   if (class_count_ == kClasses) account_->Free(classes_, kClasses * sizeof(SizeClass), 64);
 }
 
+void BlockPool::Release() {
+  Trim();
+  bool any_out = false;
+  ForEachUsedClass([&](std::uint32_t index) {
+    classes_[index].peak = classes_[index].live;
+    any_out = any_out || classes_[index].live != 0;
+  });
+  if (any_out || class_count_ != kClasses) return;
+  account_->Free(classes_, kClasses * sizeof(SizeClass), 64);
+  small_classes_ = {};
+  used_ = {};
+  classes_ = small_classes_.data();
+  class_count_ = kSmallClasses;
+}
+
 bool BlockPool::MakeLargeClasses() {
   void* table = account_->Allocate(kClasses * sizeof(SizeClass), 64);
   if (table == nullptr) return false;

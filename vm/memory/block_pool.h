@@ -63,6 +63,8 @@ class BlockPool {
   void TrimToPeak();
   // Frees every free block.
   void Trim();
+  // Frees every free block and, when no block is out, the table of classes.
+  void Release();
 
  private:
   struct FreeBlock {

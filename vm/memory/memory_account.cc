@@ -22,6 +22,20 @@ Allocator DefaultAllocator() { return Allocator{nullptr, DefaultAllocate, Defaul
 
 MemoryAccount* MemoryAccount::Make(const Allocator& allocator) { return new MemoryAccount(allocator); }
 
+MemoryAccount* MemoryAccount::Make(const Allocator& allocator, void (*release)(void* context)) {
+  MemoryAccount* account = Make(allocator);
+  account->release_ = release;
+  return account;
+}
+
+MemoryAccount* MemoryAccount::MakeWithin(const Allocator& allocator) {
+  void* memory = allocator.allocate(allocator.context, sizeof(MemoryAccount), 64);
+  if (memory == nullptr) return nullptr;
+  auto* account = new (memory) MemoryAccount(allocator);
+  account->within_ = true;
+  return account;
+}
+
 MemoryAccount* MemoryAccount::Host() {
   alignas(MemoryAccount) static char memory[sizeof(MemoryAccount)];
   static auto* account = new (memory) MemoryAccount(DefaultAllocator());
@@ -61,7 +75,16 @@ void MemoryAccount::Free(void* block, std::uint64_t bytes, std::uint64_t alignme
 }
 
 void MemoryAccount::Unref() {
-  if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+  if (references_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  const Allocator allocator = allocator_;
+  void (*const release)(void*) = release_;
+  if (within_) {
+    this->~MemoryAccount();
+    allocator.deallocate(allocator.context, this, sizeof(MemoryAccount), 64);
+  } else {
+    delete this;
+  }
+  if (release != nullptr) release(allocator.context);
 }
 
 }  // namespace rewire

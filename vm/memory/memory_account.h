@@ -19,6 +19,11 @@ class MemoryAccount {
   // With one reference, the caller's. The account itself is not in the allocator's memory, so that a VM can
   // be made, and say so, when there is none.
   static MemoryAccount* Make(const Allocator& allocator);
+  // The same, and `release(allocator.context)` is called when the account has gone: for an allocator that is
+  // counted.
+  static MemoryAccount* Make(const Allocator& allocator, void (*release)(void* context));
+  // In the allocator's memory after all; null when it has none.
+  static MemoryAccount* MakeWithin(const Allocator& allocator);
   // The process-wide account of values that hosts make; DefaultAllocator, no limit. Never destroyed.
   static MemoryAccount* Host();
 
@@ -30,6 +35,7 @@ class MemoryAccount {
   bool Charge(std::uint64_t bytes);
   void Refund(std::uint64_t bytes) { used_.fetch_sub(bytes, std::memory_order_relaxed); }
 
+  void Ref() { references_.fetch_add(1, std::memory_order_relaxed); }
   void Unref();
 
   // Of the last request that failed: the limit said no, and not the allocator.
@@ -50,6 +56,8 @@ class MemoryAccount {
   std::atomic<std::uint64_t> used_{0};
   std::atomic<std::uint64_t> peak_{0};
   std::atomic<std::uint64_t> references_{1};
+  bool within_ = false;  // lies in the allocator's memory
+  void (*release_)(void* context) = nullptr;
 };
 
 }  // namespace rewire

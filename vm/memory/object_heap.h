@@ -109,6 +109,11 @@ class ObjectHeap {
 
   void EndOfCall() { pool_.TrimToPeak(); }
   void Trim();
+  // Trims and gives back the pool's table, too, when no object is left.
+  void Release() {
+    Trim();
+    pool_.Release();
+  }
 
   BlockPool& pool() { return pool_; }
   MemoryAccount* account() const { return account_; }

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <vector>
 
 #include "base/dtype.h"
+#include "base/span.h"
 #include "vm/shape.h"
 
 namespace rewire {
@@ -50,7 +50,7 @@ struct NamedRange {
 
 // The first of the ranges, which are sorted and do not overlap one another, that shares memory with `range`;
 // null when none does.
-inline const NamedRange* FindOverlap(const std::vector<NamedRange>& ranges, const MemoryRange& range) {
+inline const NamedRange* FindOverlap(Span<const NamedRange> ranges, const MemoryRange& range) {
   // Their ends are sorted as well.
   const auto found = std::partition_point(
       ranges.begin(), ranges.end(), [&](const NamedRange& entry) { return entry.range.end <= range.begin; });

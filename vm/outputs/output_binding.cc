@@ -51,9 +51,12 @@ Result<OutputSlot*> Impl::SlotOf(OutputHandle handle) {
   if (running.load(std::memory_order_relaxed)) {
     return Fail(StatusCode::kBusy, "this VirtualMachine is running; its outputs cannot be bound now");
   }
-  if (outputs.empty()) outputs.resize(module.functions.size());
+  const auto count = static_cast<std::uint32_t>(module.functions[handle.function].output_names.size());
+  if (outputs.empty() && !outputs.Make(home, static_cast<std::uint32_t>(module.functions.size()))) {
+    return Forward(NoMemory("outputs"));
+  }
   OutputSlots& slots = outputs[handle.function];
-  if (slots.leaves.empty()) slots.leaves.resize(module.functions[handle.function].output_names.size());
+  if (slots.leaves.empty() && !slots.leaves.Make(home, count)) return Forward(NoMemory("outputs"));
   slots.unchecked = true;
   return &slots.leaves[handle.leaf];
 }
@@ -146,8 +149,8 @@ Status Impl::PrepareOutputs(std::uint32_t function_index, const RewireFFIAny* ru
   OutputSlots& slots = outputs[function_index];
   const Function& function = rep.module().functions[function_index];
   const FunctionPlan& plan = rep.plans[function_index];
-  std::vector<NamedRange>& ranges = output_ranges;
-  ranges.clear();
+  if (!output_ranges.Resize(slots.leaves.size())) return NoMemory("outputs");
+  std::uint32_t count = 0;
   for (std::uint32_t leaf = 0; leaf < slots.leaves.size(); ++leaf) {
     OutputSlot& slot = slots.leaves[leaf];
     slot.obstacle = OutputSlot::kNoObstacle;
@@ -168,9 +171,9 @@ Status Impl::PrepareOutputs(std::uint32_t function_index, const RewireFFIAny* ru
     if (slot.mode == OutputSlot::kAllocator) continue;
     if (slot.mode == OutputSlot::kTensor) {
       if (!slot.tensor.IsContiguous()) slot.obstacle = OutputSlot::kStrided;
-      ranges.push_back({RangeOf(slot.tensor.dl()), leaf});
+      output_ranges[count++] = {RangeOf(slot.tensor.dl()), leaf};
     } else {
-      ranges.push_back({RangeOf(slot.data, slot.capacity), leaf});
+      output_ranges[count++] = {RangeOf(slot.data, slot.capacity), leaf};
     }
     const std::uint64_t alignment = std::max<std::uint64_t>(
         rep.output_alignment, slot.mode == OutputSlot::kTensor
@@ -178,7 +181,8 @@ Status Impl::PrepareOutputs(std::uint32_t function_index, const RewireFFIAny* ru
                                   : 1);
     if (reinterpret_cast<std::uintptr_t>(slot.data) % alignment != 0) slot.obstacle = OutputSlot::kMisaligned;
   }
-  std::sort(ranges.begin(), ranges.end());
+  std::sort(output_ranges.data(), output_ranges.data() + count);
+  const Span<const NamedRange> ranges(output_ranges.data(), count);
   for (std::size_t i = 1; i < ranges.size(); ++i) {
     if (!ranges[i - 1].range.Overlaps(ranges[i].range)) continue;
     return Invalid(function, ranges[i].index,
@@ -198,7 +202,7 @@ Status Impl::PrepareOutputs(std::uint32_t function_index, const RewireFFIAny* ru
     const NamedRange* bound = FindOverlap(ranges, range);
     if (bound == nullptr) continue;
     for (const NamedRange* other = bound;
-         other != ranges.data() + ranges.size() && other->range.Overlaps(range); ++other) {
+         other != ranges.end() && other->range.Overlaps(range); ++other) {
       OutputSlot& slot = slots.leaves[other->index];
       if (slot.donated && slot.donated_input == i) continue;
       slot.obstacle = OutputSlot::kOverlapsInput;

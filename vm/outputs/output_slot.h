@@ -3,8 +3,8 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
+#include "vm/memory/account_array.h"
 #include "vm/objects.h"
 #include "vm/outputs/output.h"
 #include "vm/outputs/output_plan.h"
@@ -47,7 +47,7 @@ const char* ObstacleText(OutputSlot::Obstacle obstacle);
 
 // The outputs of one function that are bound; room for all of its leaves.
 struct OutputSlots {
-  std::vector<OutputSlot> leaves;
+  AccountArray<OutputSlot> leaves;
   std::uint32_t bound = 0;  // how many are
   bool unchecked = true;    // inputs or outputs have changed since overlaps were looked for
 };

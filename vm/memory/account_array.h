@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// AccountArray: an array of a length that is set once, in a VM's account, so that it counts against the byte
+// limit and making it can fail.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "vm/memory/memory_account.h"
+
+namespace rewire {
+
+template <typename T>
+class AccountArray {
+ public:
+  AccountArray() = default;
+  AccountArray(AccountArray&& other) noexcept { Swap(other); }
+  AccountArray& operator=(AccountArray&& other) noexcept {
+    Swap(other);
+    return *this;
+  }
+  ~AccountArray() {
+    if (data_ == nullptr) return;
+    std::destroy_n(data_, size_);
+    account_->Free(data_, Bytes(size_), 64);
+  }
+
+  // Of `size` value-initialised elements. Only for an array that is empty. False when there is no memory;
+  // nothing changes then.
+  bool Make(MemoryAccount* account, std::uint32_t size) {
+    if (size == 0) return true;
+    data_ = static_cast<T*>(account->Allocate(Bytes(size), 64));
+    if (data_ == nullptr) return false;
+    account_ = account;
+    size_ = size;
+    std::uninitialized_value_construct_n(data_, size);
+    return true;
+  }
+  static constexpr std::uint64_t Bytes(std::uint32_t size) {
+    return (std::uint64_t{size} * sizeof(T) + 63) / 64 * 64;
+  }
+
+  std::uint32_t size() const { return size_; }
+  bool empty() const { return size_ == 0; }
+  T* data() { return data_; }
+  T* begin() { return data_; }
+  T* end() { return data_ + size_; }
+  const T* begin() const { return data_; }
+  const T* end() const { return data_ + size_; }
+  T& operator[](std::uint32_t i) { return data_[i]; }
+  const T& operator[](std::uint32_t i) const { return data_[i]; }
+
+ private:
+  void Swap(AccountArray& other) {
+    std::swap(account_, other.account_);
+    std::swap(data_, other.data_);
+    std::swap(size_, other.size_);
+  }
+
+  MemoryAccount* account_ = nullptr;
+  T* data_ = nullptr;
+  std::uint32_t size_ = 0;
+};
+
+}  // namespace rewire
