@@ -201,8 +201,7 @@ Status Impl::PrepareOutputs(std::uint32_t function_index, const RewireFFIAny* ru
     const MemoryRange range = RangeOf(TensorOf(run_inputs[i])->tensor);
     const NamedRange* bound = FindOverlap(ranges, range);
     if (bound == nullptr) continue;
-    for (const NamedRange* other = bound;
-         other != ranges.end() && other->range.Overlaps(range); ++other) {
+    for (const NamedRange* other = bound; other != ranges.end() && other->range.Overlaps(range); ++other) {
       OutputSlot& slot = slots.leaves[other->index];
       if (slot.donated && slot.donated_input == i) continue;
       slot.obstacle = OutputSlot::kOverlapsInput;
