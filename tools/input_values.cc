@@ -121,7 +121,7 @@ Status InputMaker::AddArchive(const std::string& path) {
 
 Status InputMaker::ReadBindings() {
   for (const std::string& text : options_.inputs) {
-    Result<InputBinding> binding = ParseInputBinding(text);
+    Result<ValueBinding> binding = ParseValueBinding(text);
     if (!binding) return Forward(binding, "--input");
     if (!binding->archive.empty()) {
       if (Status added = AddArchive(binding->archive); !added) return added;

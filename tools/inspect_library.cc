@@ -5,6 +5,8 @@
 
 #include <utility>
 
+#include "tools/listing.h"
+#include "tools/open_model.h"
 #include "tools/table_text.h"
 #include "vm/loader/kernel_set.h"
 
@@ -23,6 +25,12 @@ Result<LibraryReport> InspectLibrary(const std::string& path) {
     KernelSource::Notes notes = source.Describe(name);
     library.kernels.push_back({name, std::move(notes.documentation), std::move(notes.metadata)});
   }
+  Result<OpenedModel> model = OpenModel(path);
+  if (model) {
+    library.model = std::move(model->executable);
+  } else if (model.error().code() != StatusCode::kInvalidArgument) {  // else there is none
+    return Forward(model);
+  }
   return library;
 }
 
@@ -32,8 +40,11 @@ std::string LibraryText(const LibraryReport& library) {
   std::vector<std::vector<std::string>> rows;
   for (const LibraryReport::Kernel& kernel : library.kernels) {
     rows.push_back({kernel.name, kernel.documentation.substr(0, kernel.documentation.find('\n'))});
+    if (!kernel.metadata.empty()) rows.back().push_back(kernel.metadata);
   }
-  return text + TableText(rows, {});
+  text += TableText(rows, {});
+  if (library.model) text += "\nmodel inside:\n\n" + ListingText(library.model->module());
+  return text;
 }
 
 nlohmann::ordered_json LibraryJson(const LibraryReport& library) {
@@ -42,10 +53,12 @@ nlohmann::ordered_json LibraryJson(const LibraryReport& library) {
     kernels.push_back(
         {{"name", kernel.name}, {"documentation", kernel.documentation}, {"metadata", kernel.metadata}});
   }
-  return {{"file", library.path},
-          {"kind", "kernel library"},
-          {"description", library.description},
-          {"kernels", std::move(kernels)}};
+  nlohmann::ordered_json json = {{"file", library.path},
+                                 {"kind", "kernel library"},
+                                 {"description", library.description},
+                                 {"kernels", std::move(kernels)}};
+  if (library.model) json["model"] = ListingJson(library.model->module());
+  return json;
 }
 
 }  // namespace rewire::tools

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// vm-inspect on a shared library: the kernels that it offers.
+// vm-inspect on a shared library: the kernels that it offers, and the model inside if TVM exported one.
 #pragma once
 
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/status.h"
+#include "executable_format/executable.h"
 
 namespace rewire::tools {
 
@@ -19,9 +21,10 @@ struct LibraryReport {
     std::string metadata;
   };
   std::vector<Kernel> kernels;
+  std::optional<Executable> model;
 };
 
-// Loads the library as a program would, which runs its code.
+// Loads the library as a program would, which runs its code. An error also when the model inside is damaged.
 Result<LibraryReport> InspectLibrary(const std::string& path);
 
 std::string LibraryText(const LibraryReport& library);

@@ -4,12 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <utility>
 
 #include "base/dtype.h"
-#include "executable_format/text/data_files.h"
 #include "executable_format/text/element_text.h"
 #include "tools/name_lookup.h"
 #include "tools/tensor_io.h"
@@ -49,6 +47,14 @@ Json ElementJson(DLDataType dtype, const std::byte* element) {
 
 }  // namespace
 
+Result<std::optional<HostTensor>> HostTensorOf(const Value& value) {
+  if (value.kind() == ValueKind::kInteger) return ScalarOf(value.integer());
+  if (value.kind() != ValueKind::kTensor) return std::nullopt;
+  Result<HostTensor> tensor = ToHostTensor(value.tensor());
+  if (!tensor) return Forward(tensor);
+  return *std::move(tensor);
+}
+
 Result<std::vector<Output>> CollectOutputs(const VirtualMachine& vm, const Function& function) {
   std::vector<Output> outputs;
   const std::size_t count = Leaves(function.result).size();
@@ -58,13 +64,9 @@ Result<std::vector<Output>> CollectOutputs(const VirtualMachine& vm, const Funct
     Output output;
     output.name = OutputName(function, i);
     output.value = *std::move(value);
-    if (output.value.kind() == ValueKind::kTensor) {
-      Result<HostTensor> tensor = ToHostTensor(output.value.tensor());
-      if (!tensor) return Forward(tensor, fmt::format("output '{}'", output.name));
-      output.tensor = *std::move(tensor);
-    } else if (output.value.kind() == ValueKind::kInteger) {
-      output.tensor = ScalarOf(output.value.integer());
-    }
+    Result<std::optional<HostTensor>> tensor = HostTensorOf(output.value);
+    if (!tensor) return Forward(tensor, fmt::format("output '{}'", output.name));
+    output.tensor = *std::move(tensor);
     output.type = output.tensor ? TensorTypeText(output.tensor->dtype, output.tensor->shape)
                                 : ValueKindName(output.value.kind());
     outputs.push_back(std::move(output));
@@ -106,45 +108,6 @@ Result<std::vector<std::string>> WriteOutputs(const Function& function,
   return paths;
 }
 
-Result<std::vector<OutputComparison>> CompareOutputs(const Function& function,
-                                                     const std::vector<std::string>& bindings,
-                                                     const Tolerance& tolerance,
-                                                     std::vector<Output>* outputs) {
-  std::vector<OutputComparison> comparisons;
-  text::DataFiles files("");
-  const auto compare = [&](std::uint32_t leaf, const HostTensor& expected,
-                           const std::string& source) -> Status {
-    Output& output = (*outputs)[leaf];
-    const Result<HostTensor> given = Take(&output);
-    if (!given) return Forward(given, "--expect");
-    comparisons.push_back({output.name, source, Compare(*given, expected, tolerance)});
-    return {};
-  };
-  for (const std::string& text : bindings) {
-    const Result<FileBinding> binding = ParseFileBinding(text);
-    if (!binding) return Forward(binding, "--expect");
-    if (binding->target.empty()) {
-      const Result<std::vector<NamedTensor>> members = ReadArchive(binding->path);
-      if (!members) return Forward(members);
-      for (const NamedTensor& member : *members) {
-        const Result<std::uint32_t> leaf = FindOutput(function, member.name);
-        if (!leaf) return Forward(leaf, binding->path);
-        const Status compared = compare(*leaf, member.tensor, binding->path + ":" + member.name);
-        if (!compared) return Forward(compared);
-      }
-      continue;
-    }
-    const Result<std::uint32_t> leaf = FindOutput(function, binding->target);
-    if (!leaf) return Forward(leaf, "--expect");
-    const std::string reference =
-        IsArchivePath(binding->path) ? binding->path + ":" + OutputName(function, *leaf) : binding->path;
-    const Result<HostTensor> expected = files.Load(reference);
-    if (!expected) return Forward(expected);
-    if (Status compared = compare(*leaf, *expected, reference); !compared) return Forward(compared);
-  }
-  return comparisons;
-}
-
 std::string OutputText(const Output& output) {
   if (!output.tensor) return fmt::format("{}: {}\n", output.name, ValueText(output.value));
   return fmt::format("{}: {}\n{}\n", output.name, output.type, TensorText(*output.tensor));
@@ -169,24 +132,6 @@ Json OutputJson(const Output& output) {
     data.push_back(ElementJson(tensor.dtype, tensor.bytes.view.data() + i * step));
   }
   json["data"] = std::move(data);
-  return json;
-}
-
-Json ComparisonJson(const OutputComparison& comparison) {
-  const Comparison& result = comparison.comparison;
-  Json json = {{"output", comparison.output}, {"expected", comparison.expected}, {"equal", result.equal()}};
-  if (!result.mismatch.empty()) {
-    json["mismatch"] = result.mismatch;
-    return json;
-  }
-  json["elements"] = result.elements;
-  json["different"] = result.different;
-  if (result.elements == 0) return json;
-  const double difference = result.worst.difference;
-  json["worst"] = {{"index", result.worst.index},
-                   {"expected", result.worst.expected},
-                   {"given", result.worst.given},
-                   {"difference", std::isfinite(difference) ? Json(difference) : Json("inf")}};
   return json;
 }
 

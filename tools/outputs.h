@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What becomes of a function's outputs: printed, written to files, compared with what was expected.
+// What becomes of a function's outputs: printed or written to files.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 #include "base/status.h"
 #include "executable_format/module.h"
-#include "tools/compare.h"
+#include "executable_format/tensor_files/host_tensor.h"
 #include "vm/virtual_machine.h"
 
 namespace rewire::tools {
@@ -24,6 +24,9 @@ struct Output {
   bool used = false;  // written to a file or compared
 };
 
+// A tensor or an integer on the host; none for what is neither. kUnsupported: on another device.
+Result<std::optional<HostTensor>> HostTensorOf(const Value& value);
+
 Result<std::vector<Output>> CollectOutputs(const VirtualMachine& vm, const Function& function);
 
 // --output. Returns the files written, each once. Outputs that name the same archive go into it together.
@@ -31,21 +34,9 @@ Result<std::vector<std::string>> WriteOutputs(const Function& function,
                                               const std::vector<std::string>& bindings,
                                               std::vector<Output>* outputs);
 
-struct OutputComparison {
-  std::string output;
-  std::string expected;  // where from: "y.npy", "all.npz:y"
-  Comparison comparison;
-};
-// --expect. A wrong output is no error: see Comparison.
-Result<std::vector<OutputComparison>> CompareOutputs(const Function& function,
-                                                     const std::vector<std::string>& bindings,
-                                                     const Tolerance& tolerance,
-                                                     std::vector<Output>* outputs);
-
 // "scores: f32[2, 3]" and the elements below it.
 std::string OutputText(const Output& output);
 // Elements only up to 1000 of them, as a flat list; NaN and infinities as strings.
 nlohmann::ordered_json OutputJson(const Output& output);
-nlohmann::ordered_json ComparisonJson(const OutputComparison& comparison);
 
 }  // namespace rewire::tools

@@ -10,9 +10,11 @@
 #include <utility>
 
 #include "base/atomic_file.h"
+#include "executable_format/instruction_text.h"
 #include "tools/cli.h"
+#include "tools/expectations.h"
 #include "tools/listing.h"
-#include "tools/open_executable.h"
+#include "tools/open_model.h"
 #include "tools/outputs.h"
 #include "tools/profile.h"
 #include "tools/statistics.h"
@@ -91,7 +93,7 @@ class Runner {
   const Json& json() const { return json_; }
 
  private:
-  Result<Program> Link(const Executable& executable);
+  Result<Program> Link(const OpenedModel& model);
   Status Execute(VirtualMachine* vm, std::uint32_t function);
   Status Invoke(VirtualMachine* vm, std::uint32_t function, std::int64_t* nanoseconds);
   Status Report(const VirtualMachine& vm, const Function& function, bool* equal);
@@ -123,12 +125,28 @@ void Runner::Trace(const TraceEntry& entry) {
                             {"operands", std::move(operands)}});
 }
 
-Result<Program> Runner::Link(const Executable& executable) {
+Status CheckDevices(const Module& module) {
+  for (const DeviceEntry& device : module.devices) {
+    if (device.type == kDLCPU) continue;
+    return Fail(StatusCode::kUnsupported,
+                fmt::format("the model was compiled for device {}, and vm-run has the CPU alone; compile it "
+                            "for the CPU",
+                            DeviceText(device)));
+  }
+  return {};
+}
+
+Result<Program> Runner::Link(const OpenedModel& model) {
+  if (Status devices = CheckDevices(model.executable.module()); !devices) {
+    return Forward(devices, options_.file);
+  }
   LinkOptions link;
-  for (const std::string& library : options_.kernels) {
+  std::vector<std::string> libraries = model.kernels;
+  libraries.insert(libraries.end(), options_.kernels.begin(), options_.kernels.end());
+  for (const std::string& library : libraries) {
     if (Status added = link.kernels.AddLibrary(library); !added) return Forward(added);
   }
-  for (const std::string& path : options_.parameters) {
+  for (const std::string& path : model.has_parameters ? std::vector<std::string>() : options_.parameters) {
     Result<std::vector<NamedTensor>> members = ReadArchive(path);
     if (!members) return Forward(members);
     for (const NamedTensor& member : *members) {
@@ -140,7 +158,7 @@ Result<Program> Runner::Link(const Executable& executable) {
   const auto cores = static_cast<std::int32_t>(std::max(1U, std::thread::hardware_concurrency()));
   link.threads = ThreadPool::Make(options_.threads == 0 ? cores : options_.threads);
   link.init_limits = options_.limits;
-  Result<Program> program = Program::Link(executable, std::move(link));
+  Result<Program> program = Program::Link(model.executable, std::move(link));
   if (!program) return Forward(program, options_.file);
   return program;
 }
@@ -249,15 +267,15 @@ void Runner::ExplainOutputs(const Program& program, std::uint32_t function) {
 Result<int> Runner::Run() {
   json_["file"] = options_.file;
   const Clock::time_point start = Clock::now();
-  const Result<Executable> executable = OpenExecutable(options_.file);
-  if (!executable) return Forward(executable);
-  const Module& module = executable->module();
+  const Result<OpenedModel> model = OpenModel(options_.file, options_.parameters);
+  if (!model) return Forward(model);
+  const Module& module = model->executable.module();
   if (options_.list) {
     Say(ListingText(module));
     json_.update(ListingJson(module));
     return 0;
   }
-  const Result<Program> program = Link(*executable);
+  const Result<Program> program = Link(*model);
   if (!program) return Forward(program);
   load_time_ = Nanoseconds(Clock::now()) - Nanoseconds(start);
   const Result<std::uint32_t> index = program->FindFunction(options_.function);

@@ -16,7 +16,7 @@
 namespace rewire::tools {
 
 struct RunOptions {
-  std::string file;
+  std::string file;      // any model that OpenModel takes
   std::string function;  // empty: the entry
   bool list = false;
   bool explain_outputs = false;
@@ -27,7 +27,7 @@ struct RunOptions {
   Tolerance tolerance;
 
   std::vector<std::string> kernels;     // --kernels: shared libraries
-  std::vector<std::string> parameters;  // --params: tensor archives
+  std::vector<std::string> parameters;  // --params: files of tensors by name
   std::int32_t threads = 0;             // of kernels; 0: one per core
 
   std::uint32_t repeat = 1;

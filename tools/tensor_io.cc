@@ -7,19 +7,39 @@
 #include <string_view>
 #include <utility>
 
+#include "base/mapped_file.h"
+#include "executable_format/import/tvm.h"
 #include "executable_format/tensor_files/npy.h"
 #include "executable_format/tensor_files/npz.h"
 #include "executable_format/tensor_files/safetensors.h"
+#include "tools/file_kind.h"
 
 namespace rewire::tools {
 namespace {
 
 bool EndsWith(std::string_view text, std::string_view end) { return text.ends_with(end); }
 
+Result<std::vector<NamedTensor>> ReadParameterList(const SharedBytes& file) {
+  Result<tvm::NamedTensors> parameters = tvm::ReadParameterList(file.view);
+  if (!parameters) return Forward(parameters);
+  std::vector<NamedTensor> tensors;
+  for (auto& [name, tensor] : *parameters) {
+    const SharedBytes bytes = AlignedFor(tensor.dtype, {tensor.bytes, file.owner});
+    tensors.push_back({std::move(name), {tensor.dtype, std::move(tensor.shape), bytes}});
+  }
+  return tensors;
+}
+
 }  // namespace
 
 Result<std::vector<NamedTensor>> ReadArchive(const std::string& path) {
-  return EndsWith(path, ".npz") ? ReadNpz(path) : ReadSafetensors(path);
+  if (EndsWith(path, ".npz")) return ReadNpz(path);
+  const Result<SharedBytes> file = MapFile(path);
+  if (!file) return Forward(file);
+  if (FindFileKind(path, file->view) != FileKind::kParameterList) return ReadSafetensors(path);
+  Result<std::vector<NamedTensor>> tensors = ReadParameterList(*file);
+  if (!tensors) return Forward(tensors, path);
+  return tensors;
 }
 
 Status WriteTensors(const std::string& path, Span<const NamedTensor> tensors) {

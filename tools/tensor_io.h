@@ -12,7 +12,7 @@
 
 namespace rewire::tools {
 
-// All members of an .npz or .safetensors file.
+// All members of an .npz or .safetensors file, or of a parameter file of TVM.
 Result<std::vector<NamedTensor>> ReadArchive(const std::string& path);
 
 // By the ending: .npz and .safetensors hold all tensors by name; any other file is an .npy of exactly one.

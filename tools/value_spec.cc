@@ -210,20 +210,21 @@ bool IsArchivePath(std::string_view path) { return path.ends_with(".npz") || pat
 
 Result<ValueSpec> ParseValueSpec(std::string_view text) { return Parser(text).Parse(); }
 
-Result<InputBinding> ParseInputBinding(std::string_view text) {
-  InputBinding binding;
+Result<ValueBinding> ParseValueBinding(std::string_view text) {
+  ValueBinding binding;
   if (text.substr(0, 1) == "@") {
     binding.archive = text.substr(1);
     if (IsArchivePath(binding.archive)) return binding;
-    return Fail(StatusCode::kInvalidArgument,
-                fmt::format("'{}' does not say which input it is for: write NAME={}, or name an .npz or "
-                            ".safetensors file, whose members are inputs by name",
-                            text, text));
+    return Fail(
+        StatusCode::kInvalidArgument,
+        fmt::format("'{}' does not say what it is for: write NAME={}, or name an .npz or .safetensors "
+                    "file, whose members are taken by name",
+                    text, text));
   }
   std::string_view rest;
   if (!SplitTarget(text, &binding.target, &rest)) {
     return Fail(StatusCode::kInvalidArgument,
-                fmt::format("'{}' is no input: expected NAME=VALUE or INDEX=VALUE, such as x=@x.npy", text));
+                fmt::format("'{}': expected NAME=VALUE or INDEX=VALUE, such as x=@x.npy", text));
   }
   Result<ValueSpec> value = ParseValueSpec(rest);
   if (!value) return Forward(value);

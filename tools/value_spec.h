@@ -39,14 +39,14 @@ inline constexpr std::size_t kMaxSpecDepth = 64;
 // kInvalidArgument says what is wrong and where.
 Result<ValueSpec> ParseValueSpec(std::string_view text);
 
-struct InputBinding {
+struct ValueBinding {
   std::string target;  // a name or an index; empty for a whole archive
   std::string archive;
   ValueSpec value;
 };
-Result<InputBinding> ParseInputBinding(std::string_view text);
+Result<ValueBinding> ParseValueBinding(std::string_view text);
 
-// "y=@y.npy", "0=@y.npy", "@all.npz": where outputs go to, or what they are compared with.
+// "y=@y.npy", "0=@y.npy", "@all.npz": where outputs go to.
 struct FileBinding {
   std::string target;  // empty: every output, by name
   std::string path;

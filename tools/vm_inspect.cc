@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <fstream>
 #include <string>
 
+#include "base/mapped_file.h"
 #include "tools/cli.h"
 #include "tools/inspect_executable.h"
 #include "tools/inspect_library.h"
+#include "tools/listing.h"
+#include "tools/open_model.h"
 
 namespace rewire::tools {
 namespace {
@@ -19,40 +21,64 @@ struct Options {
   bool json = false;
 };
 
-bool IsElf(const std::string& path) {
-  char magic[4] = {};
-  std::ifstream(path, std::ios::binary).read(magic, sizeof(magic));
-  return std::string_view(magic, sizeof(magic)) ==
-         "\x7f"
-         "ELF";
-}
-
 void Print(bool as_json, const nlohmann::ordered_json& json, const std::string& text) {
   const auto replace = nlohmann::ordered_json::error_handler_t::replace;  // names may hold any bytes
   fmt::print("{}", as_json ? json.dump(2, ' ', false, replace) + "\n" : text);
 }
 
-Result<int> Inspect(const Options& options) {
-  if (IsElf(options.file)) {
-    const Result<LibraryReport> library = InspectLibrary(options.file);
-    if (!library) return Forward(library);
-    Print(options.json, LibraryJson(*library), LibraryText(*library));
-    return 0;
-  }
+Result<int> InspectOwn(const Options& options) {
   const Result<Inspection> inspection = InspectExecutable(options.file, options.check);
   if (!inspection) return Forward(inspection);
   Print(options.json, InspectionJson(*inspection), InspectionText(*inspection));
   return inspection->whole() ? 0 : kExitNo;
 }
 
+// A model in another form, as a program sees it.
+Result<int> InspectForeign(const Options& options) {
+  const Result<OpenedModel> model = OpenModel(options.file);
+  if (!model) return Forward(model);
+  const Module& module = model->executable.module();
+  nlohmann::ordered_json json = {{"file", options.file}, {"kind", FileKindName(model->kind)}};
+  std::string text = fmt::format("{}: {}\n", options.file, FileKindName(model->kind));
+  for (const auto& [key, value] : module.metadata) {
+    text += fmt::format("  {}: {}\n", key, value);
+    json["metadata"][key] = value;
+  }
+  json.update(ListingJson(module));
+  Print(options.json, json, text + "\n" + ListingText(module));
+  return 0;
+}
+
+Result<int> Inspect(const Options& options) {
+  const Result<SharedBytes> bytes = MapFile(options.file);
+  if (!bytes) return Forward(bytes);
+  switch (FindFileKind(options.file, bytes->view)) {
+    case FileKind::kExecutable:
+      return InspectOwn(options);
+    case FileKind::kSharedLibrary: {
+      const Result<LibraryReport> library = InspectLibrary(options.file);
+      if (!library) return Forward(library);
+      Print(options.json, LibraryJson(*library), LibraryText(*library));
+      return 0;
+    }
+    case FileKind::kAssembly:
+    case FileKind::kRelayExecutable:
+    case FileKind::kGraph:
+    case FileKind::kParameterList:
+      break;
+  }
+  return InspectForeign(options);
+}
+
 }  // namespace
 }  // namespace rewire::tools
 
 int main(int argc, char** argv) {
-  CLI::App app("Shows what is in a Rewire executable (.rwx) or a kernel library (.so, which is loaded).",
-               "vm-inspect");
+  CLI::App app(
+      "Shows what is in an executable (.rwx), a model of TVM, or a kernel library (.so, which is loaded).",
+      "vm-inspect");
   rewire::tools::Options options;
-  app.add_option("FILE", options.file, "executable or kernel library")->required();
+  app.add_option("FILE", options.file, "executable, foreign model or kernel library")->required();
   app.add_flag("--check", options.check, "check every section and constant; exit code 1 when one is damaged");
   app.add_flag("--json", options.json, "print one JSON object instead of text");
   return rewire::tools::Main(app, argc, argv, [&] { return rewire::tools::Inspect(options); });

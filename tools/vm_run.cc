@@ -45,7 +45,8 @@ void AddInputOptions(CLI::App* app, RunOptions* options) {
       ->group(group);
   AddList(app, "--dim", &options->inputs.dims, "SYMBOL=SIZE", "size of a symbolic dimension of random inputs")
       ->group(group);
-  AddList(app, "--params", &options->parameters, "FILE", "parameters by name, from .safetensors or .npz")
+  AddList(app, "--params", &options->parameters, "FILE",
+          "parameters by name, from .safetensors, .npz or TVM's parameter files")
       ->group(group);
   AddList(app, "--kernels", &options->kernels, "LIBRARY",
           "shared library of kernels; loading it runs its code")
@@ -57,7 +58,7 @@ void AddOutputOptions(CLI::App* app, RunOptions* options) {
   AddList(app, "-o,--output", &options->outputs, "NAME=@FILE",
           "write an output instead of printing it; @FILE.npz for all")
       ->group(group);
-  AddList(app, "-e,--expect", &options->expects, "NAME=@FILE",
+  AddList(app, "-e,--expect", &options->expects, "NAME=VALUE",
           "compare an output; exit code 1 when it differs")
       ->group(group);
   AddValue(app, "--rtol", &options->tolerance.relative, "X", "relative tolerance, as numpy.allclose has it")
@@ -99,7 +100,9 @@ void AddLimitOptions(CLI::App* app, RunOptions* options, Texts* texts) {
 }
 
 void AddOptions(CLI::App* app, RunOptions* options, Texts* texts) {
-  AddValue(app, "FILE", &options->file, "", "executable (.rwx) or text assembly (.asm)")->required();
+  AddValue(app, "FILE", &options->file, "",
+           "executable (.rwx), text assembly (.asm), or a model that TVM compiled")
+      ->required();
   AddValue(app, "-f,--function", &options->function, "NAME",
            "function to run; without it main, or the first one");
   app->add_flag("-l,--list", options->list, "print what the file has and needs; run nothing");
@@ -132,6 +135,8 @@ constexpr const char kDescription[] =
   vm-run model.rwx --list
   vm-run model.rwx --input image=@images.npy --expect scores=@scores.npy
   vm-run model.rwx --random --dim N=8 --repeat 100 --profile
+  vm-run model.ro --kernels lib.so                                 what TVM's Relay VM ran
+  vm-run graph.json --params weights.params --kernels lib.so       what its graph executor ran
 
 A VALUE is one of
   @x.npy  @all.npz  @all.npz:member  @w.safetensors:member    tensors from files

@@ -44,10 +44,11 @@ Status ReadEntry(ByteReader& reader, LibraryBlob& blob) {
     return reader.ok() ? Status{} : Truncated("the Relay VM executable in the library");
   }
   if (kind == "GraphExecutorFactory" || kind == "GraphRuntimeFactory") return ReadGraphFactory(reader, blob);
+  if (kind.starts_with("relax.")) return RefuseRelax();
   return Fail(
       StatusCode::kUnsupported,
-      fmt::format("the library has a module of kind '{}' inside, which is not read here; export it without "
-                  "external code generators and for the CPU",
+      fmt::format("the library has a module of kind '{}' inside: code for a device, or of an external "
+                  "code generator; export the model for the CPU and without external code generators",
                   kind));
 }
 

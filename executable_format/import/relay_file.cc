@@ -276,19 +276,23 @@ std::int64_t RelayInstructionHash(std::int64_t opcode, Span<const std::int64_t> 
   return static_cast<std::int64_t>(key);
 }
 
-bool IsRelayExecutable(Span<const std::byte> bytes) {
-  ByteReader reader(bytes);
-  return reader.Read<std::uint64_t>() == kRelayMagic;
+tl::unexpected<Error> RefuseRelax() {
+  return Fail(
+      StatusCode::kUnsupported,
+      "this is a Relax executable of a current TVM; only Relay VM executables (TVM 0.8 to 0.19) are "
+      "read. Compile the model from its source with vm-compile; kernels that TVM compiles can be used "
+      "as they are");
+}
+
+bool IsVmExecutable(Span<const std::byte> bytes) {
+  const auto magic = ByteReader(bytes).Read<std::uint64_t>();
+  return magic == kRelayMagic || magic == kRelaxMagic;
 }
 
 Result<RelayFile> ReadRelayFile(Span<const std::byte> bytes) {
   ByteReader reader(bytes);
   const auto magic = reader.Read<std::uint64_t>();
-  if (magic == kRelaxMagic) {
-    return Fail(
-        StatusCode::kUnsupported,
-        "this is a Relax executable of a current TVM; only Relay VM executables (TVM 0.8 to 0.19) are read");
-  }
+  if (magic == kRelaxMagic) return RefuseRelax();
   if (magic != kRelayMagic) {
     return Malformed(
         fmt::format("not a Relay VM executable: it starts with {:#x} instead of {:#x}", magic, kRelayMagic));

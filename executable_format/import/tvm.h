@@ -29,8 +29,9 @@ struct ForeignTensor {
 
 using NamedTensors = std::vector<std::pair<std::string, ForeignTensor>>;
 
-// True when the bytes start as a Relay VM executable does, or as a parameter list does.
-bool IsRelayExecutable(Span<const std::byte> bytes);
+// True when the bytes start as a VM executable of TVM does (Relay's or Relax's, which is not read), or as a
+// parameter list does.
+bool IsVmExecutable(Span<const std::byte> bytes);
 bool IsParameterList(Span<const std::byte> bytes);
 
 // What relay.save_param_dict wrote, in its order. The tensors point into `bytes`. kInvalidFile, kUnsupported.
@@ -49,6 +50,9 @@ Result<Module> ImportRelayExecutable(const SharedBytes& file);
 // kUnsupported.
 Result<Module> ImportGraph(std::string_view json, const NamedTensors& parameters,
                            const std::shared_ptr<const void>& owner);
+
+// The refusal of a Relax executable, wherever one is met: kUnsupported.
+tl::unexpected<Error> RefuseRelax();
 
 // What an exported library (TVM up to 0.20) carries beside its compiled functions: the data behind its symbol
 // __tvm_dev_mblob. Everything points into the blob.

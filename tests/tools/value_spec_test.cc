@@ -93,13 +93,13 @@ TEST_CASE("what is wrong is said with its column") {
 }
 
 TEST_CASE("bindings of inputs and outputs") {
-  const Result<InputBinding> input = ParseInputBinding("x=@x.npy");
+  const Result<ValueBinding> input = ParseValueBinding("x=@x.npy");
   REQUIRE(input.has_value());
   CHECK(input->target == "x");
-  CHECK(ParseInputBinding("@all.npz")->archive == "all.npz");
-  CHECK_FALSE(ParseInputBinding("@x.npy").has_value());
-  CHECK_FALSE(ParseInputBinding("x").has_value());
-  CHECK_FALSE(ParseInputBinding("=@x.npy").has_value());
+  CHECK(ParseValueBinding("@all.npz")->archive == "all.npz");
+  CHECK_FALSE(ParseValueBinding("@x.npy").has_value());
+  CHECK_FALSE(ParseValueBinding("x").has_value());
+  CHECK_FALSE(ParseValueBinding("=@x.npy").has_value());
   const Result<FileBinding> output = ParseFileBinding("0=@y.npy");
   REQUIRE(output.has_value());
   CHECK(output->target == "0");

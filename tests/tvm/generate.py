@@ -40,7 +40,8 @@ def fingerprint(environment, kind):
     if kind == "kernels":
         sources = [kernels, HERE / "toolchain.py"]
     else:
-        sources = [path for path in sorted(HERE.rglob("*.py")) if path not in (kernels, HERE / "generate.py")]
+        modules = [path for path in sorted(HERE.glob("gen_*.py")) if path != kernels]
+        sources = [HERE / "casefile.py", HERE / "toolchain.py", *modules, *sorted(HERE.glob("relay_cases/*.py"))]
     for path in sources:
         digest.update(path.read_bytes())
     return digest.hexdigest()

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/open_model.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <string_view>
+#include <utility>
+
+#include "base/mapped_file.h"
+#include "executable_format/import/tvm.h"
+#include "executable_format/text/assembler.h"
+#include "tools/tensor_io.h"
+#include "vm/loader/elf_file.h"
+#include "vm/loader/library_bin.h"
+
+namespace rewire::tools {
+namespace {
+
+// What exporters put into a library beside its functions: TVM to 0.20, and from 0.22 on.
+constexpr char kClassicModules[] = "__tvm_dev_mblob";
+constexpr char kFfiModules[] = "__tvm_ffi__library_bin";
+
+tl::unexpected<Error> NoModel(FileKind kind, const char* advice) {
+  return Fail(StatusCode::kInvalidArgument, fmt::format("this is {}: {}", FileKindName(kind), advice));
+}
+
+Result<Module> ReadGraph(const SharedBytes& bytes, const std::vector<std::string>& parameter_files) {
+  const auto tensors = std::make_shared<std::vector<NamedTensor>>();
+  for (const std::string& path : parameter_files) {
+    Result<std::vector<NamedTensor>> members = ReadArchive(path);
+    if (!members) return Forward(members);
+    tensors->insert(tensors->end(), members->begin(), members->end());
+  }
+  tvm::NamedTensors parameters;
+  for (const NamedTensor& member : *tensors) {
+    const HostTensor& tensor = member.tensor;
+    parameters.emplace_back(member.name, tvm::ForeignTensor{tensor.dtype, tensor.shape, tensor.bytes.view});
+  }
+  const std::string_view json(reinterpret_cast<const char*>(bytes.view.data()), bytes.view.size());
+  return tvm::ImportGraph(json, parameters, tensors);
+}
+
+bool HasRelax(const ElfFile& elf) {
+  const Result<Span<const std::byte>> symbol = elf.SymbolBytes(kFfiModules);
+  if (!symbol) return false;
+  const Result<std::vector<LibraryModule>> modules = ParseLibraryBin(*symbol);
+  return modules && std::any_of(modules->begin(), modules->end(), [](const LibraryModule& module) {
+           return module.kind.starts_with("relax.");
+         });
+}
+
+// The model inside a library that TVM's export_library made.
+Result<Module> ReadExported(const SharedBytes& bytes) {
+  const Result<ElfFile> elf = ElfFile::Parse(bytes);
+  if (!elf) return Forward(elf);
+  if (elf->Defines(kFfiModules) && HasRelax(*elf)) return tvm::RefuseRelax();
+  tvm::LibraryBlob blob;
+  if (elf->Defines(kClassicModules)) {
+    const Result<Span<const std::byte>> symbol = elf->SymbolBytes(kClassicModules);
+    if (!symbol) return Forward(symbol);
+    Result<tvm::LibraryBlob> read = tvm::ReadLibraryBlob(*symbol);
+    if (!read) return Forward(read);
+    blob = *std::move(read);
+  }
+  if (!blob.relay_executable.empty()) {
+    return tvm::ImportRelayExecutable({blob.relay_executable, bytes.owner});
+  }
+  if (!blob.graph_json.empty()) return tvm::ImportGraph(blob.graph_json, blob.parameters, bytes.owner);
+  return NoModel(FileKind::kSharedLibrary,
+                 "there is no model inside; give the model as FILE and the library as --kernels");
+}
+
+Result<Module> ReadModule(FileKind kind, const std::string& path, const SharedBytes& bytes,
+                          const std::vector<std::string>& parameters) {
+  switch (kind) {
+    case FileKind::kExecutable:
+      break;  // read as a host reads it
+    case FileKind::kAssembly:
+      return AssembleFile(path);
+    case FileKind::kRelayExecutable:
+      return tvm::ImportRelayExecutable(bytes);
+    case FileKind::kGraph:
+      return ReadGraph(bytes, parameters);
+    case FileKind::kSharedLibrary:
+      return ReadExported(bytes);
+    case FileKind::kParameterList:
+      return NoModel(kind, "give the model as FILE and this as --params");
+  }
+  return Fail(StatusCode::kInternal, "not a foreign file");
+}
+
+}  // namespace
+
+Result<OpenedModel> OpenModel(const std::string& path, const std::vector<std::string>& parameters,
+                              const OpenOptions& options) {
+  const Result<SharedBytes> bytes = MapFile(path);
+  if (!bytes) return Forward(bytes);
+  const FileKind kind = FindFileKind(path, bytes->view);
+  if (kind == FileKind::kExecutable) {
+    Result<Executable> executable = Executable::Open(path, options);
+    if (!executable) return Forward(executable);
+    return OpenedModel{kind, *std::move(executable), false, {}};
+  }
+  Result<Module> module = ReadModule(kind, path, *bytes, parameters);
+  // The assembler's messages begin with file and line.
+  if (!module) return kind == FileKind::kAssembly ? Forward(module) : Forward(module, path);
+  Result<Executable> executable = Executable::FromModule(*std::move(module), options.limits);
+  if (!executable) return Forward(executable, path);
+  OpenedModel model{kind, *std::move(executable), false, {}};
+  model.has_parameters = kind == FileKind::kGraph;
+  // With a slash it is this file and no other of the same name elsewhere. A library without kernels would be
+  // refused, and is what a model that calls none comes with.
+  if (kind == FileKind::kSharedLibrary && !model.executable.module().kernels.empty()) {
+    model.kernels.push_back(path.find('/') == std::string::npos ? "./" + path : path);
+  }
+  return model;
+}
+
+}  // namespace rewire::tools

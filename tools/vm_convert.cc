@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// vm-convert: a model that another compiler saved to an executable. docs/vm-convert.md.
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "executable_format/writer.h"
+#include "tools/cli.h"
+#include "tools/listing.h"
+#include "tools/open_model.h"
+
+namespace rewire::tools {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr const char kDescription[] =
+    R"(Converts a model that TVM (up to 0.19) compiled to an executable (.rwx).
+
+  vm-convert model.ro                                 a Relay VM executable
+  vm-convert graph.json --params weights.params       a graph-executor artefact
+  vm-convert exported.so --output model.rwx           what export_library put into one file
+  vm-run model.rwx --kernels exported.so
+
+The kernels stay in the library that TVM compiled. docs/vm-convert.md has the rest.
+)";
+
+struct Options {
+  std::string input;
+  std::string output;
+  std::vector<std::string> parameters;
+  bool json = false;
+};
+
+Status CheckConvertible(const Options& options, const OpenedModel& model) {
+  switch (model.kind) {
+    case FileKind::kExecutable:
+      return Fail(StatusCode::kInvalidArgument, options.input + ": this is an executable of Rewire already");
+    case FileKind::kAssembly:
+      return Fail(StatusCode::kInvalidArgument, options.input + ": vm-as assembles text");
+    case FileKind::kRelayExecutable:
+    case FileKind::kGraph:
+    case FileKind::kSharedLibrary:
+    case FileKind::kParameterList:
+      break;
+  }
+  if (options.parameters.empty() || model.has_parameters) return {};
+  return Fail(
+      StatusCode::kInvalidArgument,
+      fmt::format("--params: {} names its parameters itself, and vm-run binds them; only a graph needs "
+                  "them here",
+                  FileKindName(model.kind)));
+}
+
+// How to run what was written.
+std::string Command(const Options& options, const OpenedModel& model, const std::string& output) {
+  std::string command = "vm-run " + output;
+  if (model.executable.module().kernels.empty()) return command;
+  command += " --kernels " + (model.kernels.empty() ? std::string("LIBRARY") : options.input);
+  return command;
+}
+
+Result<int> Convert(const Options& options) {
+  const std::string output = options.output.empty()
+                                 ? std::filesystem::path(options.input).replace_extension(".rwx").string()
+                                 : options.output;
+  const Result<OpenedModel> model = OpenModel(options.input, options.parameters);
+  if (!model) return Forward(model);
+  if (Status convertible = CheckConvertible(options, *model); !convertible) return Forward(convertible);
+  if (output == options.input) {
+    return Fail(StatusCode::kInvalidArgument,
+                fmt::format("the output would replace the input '{}'; name another with --output", output));
+  }
+  const Module& module = model->executable.module();
+  if (Status written = WriteModule(module, output); !written) return Forward(written);
+  if (options.json) {
+    Json json = {{"file", options.input},
+                 {"kind", FileKindName(model->kind)},
+                 {"written", output},
+                 {"run", Command(options, *model, output)}};
+    json.update(ListingJson(module));
+    fmt::print("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));
+    return 0;
+  }
+  fmt::print("{}: {}\nwrote {}; run it with\n  {}\n", options.input, FileKindName(model->kind), output,
+             Command(options, *model, output));
+  return 0;
+}
+
+}  // namespace
+}  // namespace rewire::tools
+
+int main(int argc, char** argv) {
+  CLI::App app(rewire::tools::kDescription, "vm-convert");
+  rewire::tools::Options options;
+  app.add_option("FILE", options.input, "the model")->required();
+  app.add_option("-o,--output", options.output, "the executable; by default the input's name with .rwx");
+  app.add_option("--params", options.parameters,
+                 "parameters of a graph, from a parameter file of TVM, .safetensors or .npz")
+      ->allow_extra_args(false)
+      ->type_name("FILE");
+  app.add_flag("--json", options.json, "print one JSON object instead of text");
+  return rewire::tools::Main(app, argc, argv, [&] { return rewire::tools::Convert(options); });
+}
