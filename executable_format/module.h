@@ -61,8 +61,8 @@ enum class ConstantKind : std::uint8_t {
 // How a constant's bytes are stored. Values from kFirstHostCodec belong to codecs that the host registers.
 enum Codec : std::uint32_t { kCodecNone = 0, kCodecZstd = 1, kFirstHostCodec = 256 };
 
-// A tensor slot that LoadConst reads. Data and computed constants have static shapes; a parameter's dtype and
-// dimensions may be unknown until it is bound.
+// A tensor slot that LoadConst reads. Data constants have static shapes; a computed one's dimensions may be
+// unknown (packed weights), a parameter's dtype too, until it is bound.
 struct Constant {
   ConstantKind kind = ConstantKind::kData;
   std::string name;

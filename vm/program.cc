@@ -24,8 +24,24 @@ ProgramRep::~ProgramRep() {
 
 namespace {
 
-constexpr char kStockPrefix[] = "rewire.";
-constexpr char kStockLibrary[] = "librewire_kernels_cpu.so";
+// Rewire's own kernel libraries; of several prefixes that fit, the first counts.
+struct StockLibrary {
+  std::string_view prefix;
+  const char* file;
+};
+constexpr StockLibrary kStockLibraries[] = {
+    {"rewire.onednn.", "librewire_kernels_onednn.so"},
+    {"rewire.", "librewire_kernels_cpu.so"},
+};
+constexpr std::size_t kNoLibrary = std::size(kStockLibraries);
+
+// The position in kStockLibraries of the one that should have this kernel, or kNoLibrary.
+std::size_t StockLibraryOf(std::string_view kernel) {
+  std::size_t i = 0;
+  while (i < kNoLibrary && kernel.substr(0, kStockLibraries[i].prefix.size()) != kStockLibraries[i].prefix)
+    ++i;
+  return i;
+}
 
 // Collects what is wrong so that a host sees all of it at once.
 class Complaints {
@@ -58,13 +74,17 @@ Status LinkDevices(ProgramRep* rep, const std::vector<const DeviceApi*>& availab
 
 Status LinkKernels(ProgramRep* rep, LinkOptions* options) {
   Complaints complaints;
-  bool stock_tried = false;
+  bool tried[kNoLibrary + 1] = {};
+  tried[kNoLibrary] = true;
   for (const KernelImport& import : rep->module().kernels) {
     Result<PackedFunction> function = options->kernels.Resolve(import);
+    const std::size_t stock = StockLibraryOf(import.name);
     if (!function && function.error().code() == StatusCode::kNotFound && options->stock_kernels &&
-        !stock_tried && import.name.rfind(kStockPrefix, 0) == 0) {
-      stock_tried = true;
-      if (Status ok = options->kernels.AddLibrary(kStockLibrary); !ok) complaints.Add(ok.error().message());
+        !tried[stock]) {
+      tried[stock] = true;
+      if (Status ok = options->kernels.AddLibrary(kStockLibraries[stock].file); !ok) {
+        complaints.Add(ok.error().message());
+      }
       function = options->kernels.Resolve(import);
     }
     if (!function) {

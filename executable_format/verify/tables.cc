@@ -73,11 +73,22 @@ Status CheckConstant(std::size_t index, const Module& module, const FormatLimits
   }
   const bool is_static = constant.type.rank != kUnknownRank && constant.type.dtype != kUnknownDType &&
                          constant.type.device != kAnyDevice;
-  bool dims_static = is_static;
-  for (Dim dim : constant.type.dims) dims_static = dims_static && dim >= 0;
-  if (!dims_static) {
-    return Violation(fmt::format("{} has type {}; only a parameter's may leave something open", what,
-                                 TypeText(Type{{constant.type}}, module.symbols)));
+  // How large packed weights are is for the kernel that packs them to say.
+  const bool computed = constant.kind == ConstantKind::kComputed;
+  bool sized = true;
+  bool allowed = is_static;
+  for (Dim dim : constant.type.dims) {
+    sized = sized && dim >= 0;
+    allowed = allowed && (dim >= 0 || (computed && dim == kUnknownDim));
+  }
+  if (!allowed) {
+    return Violation(fmt::format("{} has type {}; {}", what, TypeText(Type{{constant.type}}, module.symbols),
+                                 computed ? "of a computed constant only sizes may be open, as '?'"
+                                          : "only a parameter's may leave something open"));
+  }
+  if (!sized) {
+    if (constant.raw_bytes == 0) return {};
+    return Violation(what + " has a size in bytes, but its type leaves one open");
   }
   if (Status bytes = CheckDataConstant(what, constant); !bytes) return bytes;
   if (constant.kind == ConstantKind::kData && constant.codec == kCodecNone &&

@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // kernels-doc: prints docs/kernels.md. The tables are the registry's rows, so that the two cannot disagree.
-#include <cstdio>
-#include <string>
 #include <string_view>
 
-#include "kernels/cpu/registry.h"
+#include "kernels/cpu/kernels_page.h"
 
 namespace {
-
-using namespace rewire::kernel::cpu;  // NOLINT: a small program about one library
 
 constexpr std::string_view kIntroduction = R"(# Stock kernels
 
@@ -54,39 +50,6 @@ depends on Highway alone. [vm/kernel/kernel.h](../vm/kernel/kernel.h) is the doo
    print this page again. A test fails while the page is stale.
 )";
 
-// Written arguments stand last, from the one that `written` begins with.
-std::string Arguments(const Kernel& kernel) {
-  std::string text;
-  std::string_view rest = kernel.arguments;
-  bool written = false;
-  while (!rest.empty()) {
-    const std::size_t comma = rest.find(", ");
-    const std::string_view argument = rest.substr(0, comma);
-    written = written || argument.substr(0, 3) == "out";
-    text += (text.empty() ? "" : ", ");
-    text += written ? "**" + std::string(argument) + "**" : std::string(argument);
-    rest = comma == std::string_view::npos ? std::string_view() : rest.substr(comma + 2);
-  }
-  return text;
-}
-
-std::string Document() {
-  std::string text(kIntroduction);
-  for (const Family& family : Families()) {
-    text += "\n## " + std::string(family.title) + "\n\n";
-    text += "| kernel | arguments | dtypes | attributes | meaning |\n|---|---|---|---|---|\n";
-    for (const Kernel& kernel : family.kernels) {
-      text += "| `" + std::string(kernel.entry.name) + "` | " + Arguments(kernel) + " | " + kernel.dtypes +
-              " | " + kernel.attributes + " | " + kernel.meaning + " |\n";
-    }
-  }
-  return text;
-}
-
 }  // namespace
 
-int main() {
-  const std::string document = Document();
-  const bool written = std::fwrite(document.data(), 1, document.size(), stdout) == document.size();
-  return written && std::fflush(stdout) == 0 ? 0 : 1;
-}
+int main() { return rewire::kernel::cpu::PrintPage(kIntroduction, rewire::kernel::cpu::Families()); }

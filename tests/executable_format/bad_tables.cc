@@ -32,6 +32,12 @@ Constant Parameter(std::string name) {
   return constant;
 }
 
+Constant Computed(std::string name) {
+  Constant constant = Parameter(std::move(name));
+  constant.kind = ConstantKind::kComputed;
+  return constant;
+}
+
 std::vector<BadModule> BadConstants() {
   return {
       Bad(
@@ -70,6 +76,22 @@ std::vector<BadModule> BadConstants() {
       Bad(
           "constant.static/device", [](Module& m) { m.constants[0].type.device = kAnyDevice; },
           "constant 0 ('w') has type f32[4]@*; only a parameter's may leave something open"),
+      Bad(
+          "constant.static/computed",
+          [](Module& m) {
+            m.symbols = {"N"};
+            m.constants[0] = Computed("c");
+            m.constants[0].type.dims[0] = SymbolDim(0);
+          },
+          "constant 0 ('c') has type f32[N]; of a computed constant only sizes may be open, as '?'"),
+      Bad(
+          "constant.computed_size",
+          [](Module& m) {
+            m.constants[0] = Computed("c");
+            m.constants[0].type.dims[0] = kUnknownDim;
+            m.constants[0].raw_bytes = 16;
+          },
+          "constant 0 ('c') has a size in bytes, but its type leaves one open"),
       Bad(
           "constant.bytes", [](Module& m) { m.constants[0].type.dims[0] = 5; },
           "constant 0 ('w') has 16 bytes, its type f32[5] takes 20"),

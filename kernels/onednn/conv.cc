@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: Apache-2.0
+// Convolution and transposed convolution with weights packed ahead and an activation at the end.
+#include <algorithm>
+#include <dnnl.hpp>
+#include <optional>
+#include <vector>
+
+#include "kernels/cpu/checks.h"
+#include "kernels/cpu/window.h"
+#include "kernels/onednn/engine.h"
+#include "kernels/onednn/fused.h"
+#include "kernels/onednn/packed_weights.h"
+#include "kernels/onednn/prepared.h"
+#include "kernels/onednn/registry.h"
+
+namespace rewire::kernel::onednn {
+namespace {
+
+using cpu::Dims;
+using Desc = dnnl::memory::desc;
+using LongDims = dnnl::memory::dims;
+using Tag = dnnl::memory::format_tag;
+using Type = dnnl::memory::data_type;
+
+// What packing and running must agree on.
+struct ConvSpec {
+  cpu::WindowAttributes window;
+  std::int64_t groups = 1;
+  bool channels_last = false;
+  std::vector<std::int64_t> weights;  // as ONNX has them: [M, C / group, ...], transposed [C, M / group, ...]
+  std::vector<std::int64_t> sizes;    // spatial sizes of x that the layout of the weights is chosen for
+  std::vector<std::int64_t> output_padding;  // of the transposed one
+  bool transposed = false;
+
+  int spatial() const { return static_cast<int>(weights.size()) - 2; }
+  std::int64_t in_channels() const { return transposed ? weights[0] : weights[1] * groups; }
+  std::int64_t out_channels() const { return transposed ? weights[1] * groups : weights[0]; }
+
+  Status Read(Attributes& attributes);
+  Status CheckWeights() const;
+  // x and out in the order N, C, ... whatever the layout in memory.
+  Status OutputDims(const LongDims& x, LongDims* out, LongDims* before, LongDims* after) const;
+  Desc ImageDesc(const LongDims& dims) const;
+  Desc BiasDesc() const { return Desc({out_channels()}, Type::f32, Tag::a); }
+  LongDims LogicalWeights() const;
+  Desc PlainWeights() const;
+  LongDims StridesOr1() const;
+};
+
+Status ConvSpec::Read(Attributes& attributes) {
+  window.Read(attributes, false, false);
+  groups = attributes.Int("group", 1, 1);
+  channels_last = attributes.Choice("layout", {"NCHW", "NHWC"}, 0) == 1;
+  attributes.Require("weights");
+  weights = attributes.Ints("weights", {1, 1, 1});
+  sizes = attributes.Ints("sizes", {});
+  if (transposed) output_padding = attributes.Ints("output_padding", {});
+  if (Status s = window.Check(); !s.ok()) return s;
+  return CheckWeights();
+}
+
+Status ConvSpec::CheckWeights() const {
+  constexpr std::int64_t kMost = std::int64_t{1} << 31;
+  const ShapeView shape(weights.data(), weights.size());
+  const auto refuse = [&](const char* expected) {
+    return ValueError("attribute 'weights' is ", shape, ", expected ", expected);
+  };
+  if (weights.size() < 3 || weights.size() > 5)
+    return refuse("two channel axes and one to three spatial ones");
+  std::int64_t total = 1;
+  for (std::int64_t dim : weights) {
+    if (dim < 1 || dim > kMost || total > kMost / dim)
+      return refuse("dimensions of at least 1, 2^31 elements at most");
+    total *= dim;
+  }
+  if (weights[0] % groups != 0) return refuse("a first dimension that is a multiple of the groups");
+  const auto axes = static_cast<std::size_t>(spatial());
+  if (window.auto_pad != cpu::AutoPad::kNotSet)
+    return ValueError("attribute 'auto_pad' must be resolved to pads");
+  if (!sizes.empty() && sizes.size() != axes)
+    return ValueError("attribute 'sizes' must have ", axes, " ints");
+  if (!output_padding.empty() && output_padding.size() != axes) {
+    return ValueError("attribute 'output_padding' must have ", axes, " ints");
+  }
+  return window.CheckCounts(spatial());
+}
+
+Status ConvSpec::OutputDims(const LongDims& x, LongDims* out, LongDims* before, LongDims* after) const {
+  *out = {x[0], out_channels()};
+  for (int i = 0; i < spatial(); ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    const std::int64_t kernel = weights[at + 2];
+    const cpu::WindowAxis given = window.Axis(i, spatial());
+    const std::int64_t reach = (kernel - 1) * given.dilation + 1;
+    std::int64_t behind = given.after;
+    std::int64_t output = 0;
+    if (transposed) {
+      behind -= output_padding.empty() ? 0 : output_padding[at];
+      output = (x[at + 2] - 1) * given.stride + reach - given.before - behind;
+    } else {
+      const std::int64_t room = x[at + 2] + given.before + given.after - reach;
+      output = room < 0 ? 0 : room / given.stride + 1;
+    }
+    if (output < 1) {
+      return ValueError("x has size ", x[at + 2], " along spatial axis ", i,
+                        ": nothing is left of it behind a window of ", reach, " with pads ", given.before,
+                        " and ", given.after);
+    }
+    out->push_back(output);
+    before->push_back(given.before);
+    after->push_back(behind);
+  }
+  return Status();
+}
+
+Desc ConvSpec::ImageDesc(const LongDims& dims) const {
+  constexpr Tag kFirst[] = {Tag::ncw, Tag::nchw, Tag::ncdhw};
+  constexpr Tag kLast[] = {Tag::nwc, Tag::nhwc, Tag::ndhwc};
+  return Desc(dims, Type::f32, (channels_last ? kLast : kFirst)[spatial() - 1]);
+}
+
+// Groups (where there are any), outputs, inputs, kernel.
+LongDims ConvSpec::LogicalWeights() const {
+  LongDims dims;
+  if (groups > 1) dims.push_back(groups);
+  dims.push_back(out_channels() / groups);
+  dims.push_back(in_channels() / groups);
+  dims.insert(dims.end(), weights.begin() + 2, weights.end());
+  return dims;
+}
+
+Desc ConvSpec::PlainWeights() const {
+  const LongDims dims = LogicalWeights();
+  LongDims strides(dims.size());
+  std::int64_t step = 1;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(spatial()); ++i) {
+    strides[dims.size() - 1 - i] = step;
+    step *= dims[dims.size() - 1 - i];
+  }
+  // ONNX lays transposed weights out with the inputs first.
+  const std::size_t outputs = groups > 1 ? 1 : 0;
+  const std::size_t inner = transposed ? outputs : outputs + 1;
+  const std::size_t outer = transposed ? outputs + 1 : outputs;
+  strides[inner] = step;
+  strides[outer] = step * dims[inner];
+  if (groups > 1) strides[0] = step * dims[inner] * dims[outer];
+  return Desc(dims, Type::f32, strides);
+}
+
+LongDims ConvSpec::StridesOr1() const {
+  return window.strides.empty() ? LongDims(static_cast<std::size_t>(spatial()), 1)
+                                : LongDims(window.strides.begin(), window.strides.end());
+}
+
+// The primitive for x of these dimensions; weights in a given layout, or in the best one (Tag::any).
+template <typename Forward>
+Status Describe(const ConvSpec& spec, const LongDims& x, const Desc& weights,
+                const dnnl::primitive_attr& attributes,
+                std::optional<typename Forward::primitive_desc>* desc) {
+  LongDims out, before, after;
+  if (Status s = spec.OutputDims(x, &out, &before, &after); !s.ok()) return s;
+  LongDims dilations(static_cast<std::size_t>(spec.spatial()), 0);  // oneDNN counts the gaps
+  for (std::size_t i = 0; i < spec.window.dilations.size(); ++i) dilations[i] = spec.window.dilations[i] - 1;
+  constexpr auto kDirect = std::is_same_v<Forward, dnnl::convolution_forward>
+                               ? dnnl::algorithm::convolution_direct
+                               : dnnl::algorithm::deconvolution_direct;
+  const typename Forward::desc wanted(dnnl::prop_kind::forward_inference, kDirect, spec.ImageDesc(x), weights,
+                                      spec.BiasDesc(), spec.ImageDesc(out), spec.StridesOr1(), dilations,
+                                      before, after);
+  desc->emplace(wanted, attributes, Engine());
+  return Status();
+}
+
+// The layout for spec.sizes, or for a size that most layers of an image network have.
+template <typename Forward>
+Status BestLayout(const ConvSpec& spec, Desc* layout) {
+  LongDims x = {1, spec.in_channels()};
+  for (int i = 0; i < spec.spatial(); ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    constexpr std::int64_t kUsual = 56;
+    const std::int64_t reach = (spec.weights[at + 2] - 1) * spec.window.Axis(i, spec.spatial()).dilation + 1;
+    x.push_back(std::max(reach, spec.sizes.empty() ? kUsual : spec.sizes[at]));
+  }
+  std::optional<typename Forward::primitive_desc> desc;
+  const Desc any(spec.LogicalWeights(), Type::f32, Tag::any);
+  if (Status s = Describe<Forward>(spec, x, any, UserScratch(), &desc); !s.ok()) return s;
+  *layout = desc->weights_desc();
+  return Status();
+}
+
+template <typename Forward>
+struct PackWeights {
+  static constexpr bool kTransposed = std::is_same_v<Forward, dnnl::deconvolution_forward>;
+  static constexpr const char* kName =
+      kTransposed ? "rewire.onednn.pack_conv_transpose" : "rewire.onednn.pack_conv";
+  ConvSpec spec;
+  Desc layout;
+
+  static Status Make(Attributes& attributes, PackWeights* pack) {
+    pack->spec.transposed = kTransposed;
+    if (Status s = pack->spec.Read(attributes); !s.ok()) return s;
+    return Guarded([&] { return BestLayout<Forward>(pack->spec, &pack->layout); });
+  }
+
+  Status operator()(TensorView w, RewireFFIAny* result) const {
+    cpu::Checks checks;
+    checks.Dense("w", w).Shape("w", w, ShapeView(spec.weights.data(), spec.weights.size()));
+    if (Status s = checks.Take(); !s.ok()) return s;
+    if (!w.Is<float>()) return TypeError("w has dtype ", DTypeName(w.dtype()), ", expected f32");
+    return Guarded([&] { return Pack(spec.PlainWeights(), w.raw_data(), layout, result); });
+  }
+};
+
+template <typename Forward>
+struct Conv {
+  static constexpr bool kTransposed = std::is_same_v<Forward, dnnl::deconvolution_forward>;
+  static constexpr const char* kName = kTransposed ? "rewire.onednn.conv_transpose" : "rewire.onednn.conv";
+  ConvSpec spec;
+  Activation activation;
+  Desc layout;
+
+  static Status Make(Attributes& attributes, Conv* conv) {
+    conv->spec.transposed = kTransposed;
+    conv->activation.Read(attributes);
+    if (Status s = conv->spec.Read(attributes); !s.ok()) return s;
+    return Guarded([&] { return BestLayout<Forward>(conv->spec, &conv->layout); });
+  }
+
+  // `bias` is required: a program without one gives zeros, and one form of every primitive is enough.
+  Status operator()(TensorView x, TensorView w, TensorView bias, TensorView out) const {
+    if (Status s = Check(x, w, bias, out); !s.ok()) return s;
+    if (x.size() == 0) return Status();
+    return Guarded([&] { return Run(x, w, bias, out); });
+  }
+
+ private:
+  Status Check(TensorView x, TensorView w, TensorView bias, TensorView out) const {
+    const std::int64_t channels = spec.out_channels();
+    cpu::Checks checks;
+    checks.Dense("x", x).Rank("x", x, spec.spatial() + 2).Dense("bias", bias).Dense("out", out);
+    checks.Shape("bias", bias, ShapeView(&channels, 1)).NoOverlap("out", out, "x", x);
+    checks.SameDType("bias", bias, "x", x).SameDType("out", out, "x", x);
+    if (Status s = checks.Take(); !s.ok()) return s;
+    if (!x.Is<float>()) return TypeError("x has dtype ", DTypeName(x.dtype()), ", expected f32");
+    const int axis = spec.channels_last ? x.ndim() - 1 : 1;
+    if (x.dim(axis) != spec.in_channels()) {
+      return ValueError("x has shape ", x.dims(), ", expected ", spec.in_channels(), " channels at axis ",
+                        axis);
+    }
+    return CheckPacked("w", w, layout);
+  }
+
+  // N, C, ... of a tensor's dimensions.
+  LongDims Logical(ShapeView dims) const {
+    LongDims logical(dims.begin(), dims.end());
+    if (spec.channels_last) std::rotate(logical.begin() + 1, logical.end() - 1, logical.end());
+    return logical;
+  }
+
+  Status Run(TensorView x, TensorView w, TensorView bias, TensorView out) const {
+    const ProgramThreads threads;
+    LongDims expected, before, after;
+    const LongDims logical = Logical(x.dims());
+    if (Status s = spec.OutputDims(logical, &expected, &before, &after); !s.ok()) return s;
+    if (spec.channels_last) std::rotate(expected.begin() + 1, expected.begin() + 2, expected.end());
+    if (Status s = cpu::CheckShape("out", out, ShapeView(expected.data(), expected.size())); !s.ok())
+      return s;
+    PreparedCache& cache = PreparedCache::OfThisKernel();
+    Prepared* prepared = cache.Find(x.dims());
+    if (prepared == nullptr) {
+      std::optional<typename Forward::primitive_desc> desc;
+      dnnl::primitive_attr attributes = UserScratch();
+      activation.AppendTo(&attributes);
+      if (Status s = Describe<Forward>(spec, logical, layout, attributes, &desc); !s.ok()) return s;
+      prepared = cache.Add(x.dims(), Prepared::Make<Forward>(*desc));
+    }
+    return prepared->Run(x, w, bias, out);
+  }
+};
+
+}  // namespace
+
+std::span<const cpu::Kernel> ConvKernels() {
+  constexpr const char* kAttributes =
+      "weights, group = 1, strides = ones, dilations = ones, pads = zeros, layout = NCHW or NHWC, sizes = "
+      "[56, ...]";
+  constexpr const char* kTransposedAttributes =
+      "weights, group = 1, strides = ones, dilations = ones, pads = zeros, output_padding = zeros, layout = "
+      "NCHW or "
+      "NHWC, sizes = [56, ...]";
+  static constexpr cpu::Kernel kKernels[] = {
+      cpu::Describe<PackWeights<dnnl::convolution_forward>>(
+          "w", "f32", kAttributes,
+          "returns w [M, C / group, ...] in the layout that conv with the same attributes reads"),
+      cpu::Describe<Conv<dnnl::convolution_forward>>(
+          "x, w, bias, out", "f32; w u8, packed", kAttributes,
+          "as rewire.conv, then the activation (activation, alpha, beta)"),
+      cpu::Describe<PackWeights<dnnl::deconvolution_forward>>(
+          "w", "f32", kTransposedAttributes, "returns w [C, M / group, ...] as conv_transpose reads it"),
+      cpu::Describe<Conv<dnnl::deconvolution_forward>>(
+          "x, w, bias, out", "f32; w u8, packed", kTransposedAttributes,
+          "transposed convolution, then the activation (activation, alpha, beta)"),
+  };
+  return kKernels;
+}
+
+}  // namespace rewire::kernel::onednn
