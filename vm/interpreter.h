@@ -60,7 +60,7 @@ class Interpreter {
 
   // Outputs in the caller's memory.
   OutputSlot* SlotHere();
-  bool MemoryHere(DLDataType dtype, Span<const std::int64_t> shape, DLDevice device, void** memory);
+  void MemoryHere(DLDataType dtype, Span<const std::int64_t> shape, DLDevice device, void** memory);
   bool AskForMemory(OutputSlot* slot, std::uint64_t bytes);
   TensorObject* NewTensor(const LinkedDevice& device, DLDataType dtype, Span<const std::int64_t> shape);
   TensorObject* TensorOver(void* memory, DLDevice device, DLDataType dtype, Span<const std::int64_t> shape);

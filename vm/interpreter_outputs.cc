@@ -16,39 +16,37 @@ OutputSlot* Interpreter::SlotHere() {
   return leaf == FunctionPlan::kNotRewired ? nullptr : vm_.destinations[destinations_ + leaf - 1];
 }
 
-// The caller's memory for a tensor of this size, or null when it has to be made elsewhere. False after a
-// failure.
-bool Interpreter::MemoryHere(DLDataType dtype, Span<const std::int64_t> shape, DLDevice device,
+// The caller's memory for a tensor of this size, or null when it has to be made elsewhere.
+void Interpreter::MemoryHere(DLDataType dtype, Span<const std::int64_t> shape, DLDevice device,
                              void** memory) {
   *memory = nullptr;
   OutputSlot* slot = SlotHere();
   if (slot == nullptr || slot->obstacle != OutputSlot::kNoObstacle ||
       slot->device.device_type != device.device_type || slot->device.device_id != device.device_id) {
-    return true;
+    return;
   }
   const std::uint64_t bytes = TensorBytes(dtype, shape).value_or(0);
   // What does not fit is made elsewhere; whether that is an error shows when the function returns.
-  if (slot->mode == OutputSlot::kTensor && (slot->tensor.dtype() != dtype || slot->capacity != bytes))
-    return true;
+  if (slot->mode == OutputSlot::kTensor && (slot->tensor.dtype() != dtype || slot->capacity != bytes)) return;
   if (slot->mode == OutputSlot::kAllocator && (slot->data == nullptr || bytes > slot->capacity)) {
-    if (!AskForMemory(slot, bytes)) return false;
+    // None: the host is asked again if this turns out to be the output, and that answer counts.
+    if (!AskForMemory(slot, bytes)) return;
   }
   const std::uintptr_t mask = std::max<std::uintptr_t>(ElementBytes({dtype.code, dtype.bits, 1}), 1) - 1;
-  if (bytes > slot->capacity || (reinterpret_cast<std::uintptr_t>(slot->data) & mask) != 0) return true;
+  if (bytes > slot->capacity || (reinterpret_cast<std::uintptr_t>(slot->data) & mask) != 0) return;
   *memory = slot->data;
   // A donated input's contents are the program's own until it is written.
   if (rep_.storage_fill != StorageFill::kUndefined && !slot->donated && device.device_type == kDLCPU) {
     std::memset(slot->data, rep_.storage_fill == StorageFill::kZero ? 0 : kPoisonByte, bytes);
   }
-  return true;
+  return;
 }
 
 bool Interpreter::AskForMemory(OutputSlot* slot, std::uint64_t bytes) {
   const std::uint64_t alignment = std::max<std::uint64_t>(rep_.output_alignment, 64);
   slot->data = slot->allocator.allocate(slot->allocator.context, bytes, alignment);
   slot->capacity = slot->data == nullptr ? 0 : bytes;
-  if (slot->data != nullptr) return true;
-  return Fail(StatusCode::kOutOfMemory, "the output allocator gave no " + std::to_string(bytes) + " bytes");
+  return slot->data != nullptr;
 }
 
 // A new contiguous tensor for the instruction at pc_: in the caller's memory where the plan says so and it is
@@ -57,7 +55,7 @@ TensorObject* Interpreter::NewTensor(const LinkedDevice& device, DLDataType dtyp
                                      Span<const std::int64_t> shape) {
   if (destinations_ != kNone) {
     void* memory = nullptr;
-    if (!MemoryHere(dtype, shape, device.device, &memory)) return nullptr;
+    MemoryHere(dtype, shape, device.device, &memory);
     if (memory != nullptr) return TensorOver(memory, device.device, dtype, shape);
   }
   TensorObject* tensor = NewHeapTensor(heap_, device, dtype, shape);
@@ -202,7 +200,10 @@ bool Interpreter::CheckLeaf(const Function& function, std::uint32_t leaf, Output
                                                   TensorText(dl));
     }
   } else if (slot->mode == OutputSlot::kAllocator && dl.data != slot->data) {
-    if (!AskForMemory(slot, bytes)) return false;
+    if (!AskForMemory(slot, bytes)) {
+      return Fail(StatusCode::kOutOfMemory,
+                  "output " + name + ": its allocator gave no " + std::to_string(bytes) + " bytes");
+    }
   } else if (bytes > slot->capacity) {
     return Fail(StatusCode::kRuntimeFailed, "output " + name + ": " + TensorText(dl) + " takes " +
                                                 std::to_string(bytes) + " bytes, the bound memory has " +

@@ -183,7 +183,7 @@ __attribute__((always_inline)) inline bool Interpreter::FinishTensor(Word storag
   }
   if (destinations_ != kNone) {
     void* memory = nullptr;
-    if (!MemoryHere(dtype, shape, storage->device, &memory)) return false;
+    MemoryHere(dtype, shape, storage->device, &memory);
     if (memory != nullptr) {
       TensorObject* tensor = TensorOver(memory, storage->device, dtype, shape);
       if (tensor == nullptr) return false;

@@ -323,6 +323,10 @@ Result<std::uint32_t> FindName(std::string_view name, const std::vector<std::str
 }  // namespace
 
 Result<Program> Program::Link(const Executable& executable, LinkOptions options) {
+  return LinkUnderRules(executable, std::move(options), {});
+}
+
+Result<Program> LinkUnderRules(const Executable& executable, LinkOptions options, const PlanRules& rules) {
   auto rep = std::make_shared<ProgramRep>(executable);
   rep->number = NextProgramNumber();
   rep->threads = options.threads != nullptr ? options.threads : ThreadPool::Serial();
@@ -333,7 +337,7 @@ Result<Program> Program::Link(const Executable& executable, LinkOptions options)
   if (Status ok = LinkKernels(rep.get(), &options); !ok) return Forward(ok);
   if (Status ok = LinkConstants(rep.get(), options); !ok) return Forward(ok);
   LinkFunctions(rep.get());
-  rep->plans = PlanOutputs(rep->module());
+  rep->plans = PlanOutputs(rep->module(), rules);
   Program program(rep, std::make_shared<VmPool>());
   if (Status ok = Initialise(program, rep.get(), options.init_limits); !ok) return Forward(ok);
   FindConstantRanges(rep.get());

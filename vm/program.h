@@ -65,6 +65,7 @@ struct LinkOptions {
 };
 
 struct OutputBinding;  // outputs/output.h
+struct PlanRules;      // outputs/output_plan.h
 struct ProgramRep;     // program_rep.h
 class VmPool;          // vm_pool.h
 
@@ -109,6 +110,7 @@ class REWIRE_API Program {
 
  private:
   friend class VirtualMachine;  // keeps a Program without the pool, which keeps VMs
+  friend Result<Program> LinkUnderRules(const Executable&, LinkOptions, const PlanRules&);
   Program(std::shared_ptr<const ProgramRep> rep, std::shared_ptr<VmPool> pool)
       : rep_(std::move(rep)), pool_(std::move(pool)) {}
   std::shared_ptr<const ProgramRep> rep_;

@@ -60,4 +60,8 @@ struct ProgramRep {
   StorageFill storage_fill = StorageFill::kUndefined;
 };
 
+// Program::Link under other rules of the output plan, for tests that show what each rule is for.
+REWIRE_API Result<Program> LinkUnderRules(const Executable& executable, LinkOptions options,
+                                          const PlanRules& rules);
+
 }  // namespace rewire

@@ -120,6 +120,7 @@ void VirtualMachine::Impl::EndOfCall() {
   frames.Shrink();
   args.Shrink();
   temporaries.Shrink();
+  leaf_values.Shrink();
 }
 
 Status VirtualMachine::Impl::Run(std::uint32_t function, const RewireFFIAny* run_inputs) {

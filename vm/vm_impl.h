@@ -63,6 +63,7 @@ struct VirtualMachine::Impl {
   Status SetOutput(OutputHandle handle, const OutputAllocator& allocator);
   Status Donate(InputHandle input, OutputHandle handle);
   Status PrepareOutputs(std::uint32_t function_index, const RewireFFIAny* run_inputs);
+  Status CheckInputOverlaps(std::uint32_t function_index, std::uint32_t input, const RewireFFIAny& value);
   void DetachOutputs(std::uint32_t function);
   const std::string& FunctionName(std::uint32_t function) const {
     return rep.module().functions[function].name;
@@ -97,7 +98,7 @@ struct VirtualMachine::Impl {
   AccountArray<RewireFFIAny> inputs;       // of all functions one after another, made when first set
   AccountArray<OutputSlots> outputs;       // by function, made when first bound
   GrowingArray<OutputSlot*> destinations;  // of all frames that carry bound outputs
-  GrowingArray<RewireFFIAny> leaf_values;  // by node of the result's type, when a run ends
+  GrowingArray<RewireFFIAny> leaf_values;  // by node of the result's type, when a run ends; before, scratch
   GrowingArray<NamedRange> output_ranges;  // scratch of PrepareOutputs
   GrowingArray<MovedObject> moved;         // scratch of Evacuate
   FixedBlock* block = nullptr;             // that `account` takes from; null for an ordinary VM

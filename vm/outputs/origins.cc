@@ -8,9 +8,6 @@
 namespace rewire {
 namespace {
 
-// Block states that the analysis may hold at once, in register entries. Beyond it every leaf is copied.
-constexpr std::size_t kMaxStateEntries = std::size_t{1} << 26;
-
 Span<const std::uint32_t> ListAt(const Function& function, std::uint32_t pc, std::uint32_t word) {
   return ReadsView(&function.code[pc + word]);
 }
@@ -27,8 +24,8 @@ OriginAnalysis::OriginAnalysis(const Module& module, std::uint32_t function,
       reached_(blocks_.size(), false),
       leaf_sets_(Leaves(function_.result).size(), 0) {}
 
-bool OriginAnalysis::Run() {
-  if (blocks_.size() * std::size_t{function_.register_count} > kMaxStateEntries) return false;
+bool OriginAnalysis::Run(std::size_t max_state_entries) {
+  if (blocks_.size() * std::size_t{function_.register_count} > max_state_entries) return false;
   State first;
   first.registers.assign(function_.register_count, 0);
   for (std::uint32_t i = 0; i < function_.inputs.size(); ++i) {

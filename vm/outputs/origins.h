@@ -88,8 +88,9 @@ class OriginAnalysis {
  public:
   OriginAnalysis(const Module& module, std::uint32_t function, const std::vector<FunctionSummary>& summaries);
 
-  // Runs to the fixed point. False when the function is too large to be analysed; nothing else is valid then.
-  bool Run();
+  // Runs to the fixed point. False when the states of all blocks take more register entries than that;
+  // nothing else is valid then.
+  bool Run(std::size_t max_state_entries);
 
   FunctionSummary Summary();
   // Per leaf: what it can be.

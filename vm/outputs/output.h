@@ -36,9 +36,10 @@ struct OutputCapacity {
   DLDevice device = kHost;
 };
 
-// Asks the host for memory when an output's size is known. Called on the VM's thread, at most once for each
-// tensor that the run makes for the output; the last answer is the output's memory. Null fails the run with
-// kOutOfMemory.
+// Asks the host for memory when an output's size is known. Called on the VM's thread, in each run anew, at
+// most once for each tensor that may become the output and once more when one that was made elsewhere has;
+// the last answer is the output's memory, earlier ones are not used any more. Where it answers null, the
+// tensor is made elsewhere; null for the output itself fails the run with kOutOfMemory.
 struct OutputAllocator {
   void* context = nullptr;
   void* (*allocate)(void* context, std::uint64_t bytes, std::uint64_t alignment) = nullptr;

@@ -168,7 +168,11 @@ Status Impl::PrepareOutputs(std::uint32_t function_index, const RewireFFIAny* ru
       slot.capacity = TensorBytes(dl.dtype, {dl.shape, static_cast<std::size_t>(dl.ndim)}).value_or(0);
       if (!plan.leaves[leaf].may_take_input[slot.donated_input]) slot.obstacle = OutputSlot::kDonationBarred;
     }
-    if (slot.mode == OutputSlot::kAllocator) continue;
+    if (slot.mode == OutputSlot::kAllocator) {  // each run asks anew: the last one's memory is the host's
+      slot.data = nullptr;
+      slot.capacity = 0;
+      continue;
+    }
     if (slot.mode == OutputSlot::kTensor) {
       if (!slot.tensor.IsContiguous()) slot.obstacle = OutputSlot::kStrided;
       output_ranges[count++] = {RangeOf(slot.tensor.dl()), leaf};
@@ -181,6 +185,7 @@ Status Impl::PrepareOutputs(std::uint32_t function_index, const RewireFFIAny* ru
                                   : 1);
     if (reinterpret_cast<std::uintptr_t>(slot.data) % alignment != 0) slot.obstacle = OutputSlot::kMisaligned;
   }
+  output_ranges.Pop(count);
   std::sort(output_ranges.data(), output_ranges.data() + count);
   const Span<const NamedRange> ranges(output_ranges.data(), count);
   for (std::size_t i = 1; i < ranges.size(); ++i) {
@@ -197,18 +202,44 @@ Status Impl::PrepareOutputs(std::uint32_t function_index, const RewireFFIAny* ru
                        (entry.kind == ConstantKind::kParameter ? "parameter " : "constant ") + entry.name);
   }
   for (std::uint32_t i = 0; i < function.inputs.size(); ++i) {
-    if (run_inputs[i].type_index != kTensorKind) continue;  // trees are checked leaf by leaf when copied out
-    const MemoryRange range = RangeOf(TensorOf(run_inputs[i])->tensor);
-    const NamedRange* bound = FindOverlap(ranges, range);
-    if (bound == nullptr) continue;
-    for (const NamedRange* other = bound; other != ranges.end() && other->range.Overlaps(range); ++other) {
-      OutputSlot& slot = slots.leaves[other->index];
-      if (slot.donated && slot.donated_input == i) continue;
-      slot.obstacle = OutputSlot::kOverlapsInput;
-      if (Status ok = CheckReturnedInput(function_index, other->index, i); !ok) return ok;
-    }
+    if (Status ok = CheckInputOverlaps(function_index, i, run_inputs[i]); !ok) return ok;
   }
   slots.unchecked = false;
+  return {};
+}
+
+// Outputs over memory of an input, which may be a tree, are copied when the run ends.
+Status Impl::CheckInputOverlaps(std::uint32_t function_index, std::uint32_t input,
+                                const RewireFFIAny& value) {
+  // Values of a tree that are looked at. A larger one is taken to overlap everything.
+  constexpr std::uint32_t kMaxValues = 1 << 20;
+  OutputSlots& slots = outputs[function_index];
+  GrowingArray<RewireFFIAny>& open = leaf_values;
+  open.Pop(0);
+  if (!open.Push(value)) return NoMemory("looking through the inputs");
+  for (std::uint32_t seen = 0; !open.empty(); ++seen) {
+    if (seen == kMaxValues) {
+      for (OutputSlot& slot : slots.leaves) slot.obstacle = OutputSlot::kOverlapsInput;
+      return {};
+    }
+    const RewireFFIAny next = open.back();
+    open.Pop(open.size() - 1);
+    if (next.type_index == kAdtKind || next.type_index == kClosureKind) {
+      for (std::uint32_t i = 0; i < TupleOf(next)->count; ++i) {
+        if (!open.Push(TupleOf(next)->fields()[i])) return NoMemory("looking through the inputs");
+      }
+    }
+    if (next.type_index != kTensorKind) continue;
+    const MemoryRange range = RangeOf(TensorOf(next)->tensor);
+    const Span<const NamedRange> ranges(output_ranges.data(), output_ranges.size());
+    for (const NamedRange* bound = FindOverlap(ranges, range);
+         bound != nullptr && bound != ranges.end() && bound->range.Overlaps(range); ++bound) {
+      OutputSlot& slot = slots.leaves[bound->index];
+      if (slot.donated && slot.donated_input == input) continue;
+      slot.obstacle = OutputSlot::kOverlapsInput;
+      if (Status ok = CheckReturnedInput(function_index, bound->index, input); !ok) return ok;
+    }
+  }
   return {};
 }
 

@@ -359,7 +359,7 @@ std::vector<FunctionPlan> PlanOutputs(const Module& module, const PlanRules& rul
     for (std::uint32_t i = 0; i < count; ++i) {
       if (!analysed[i]) continue;
       analyses[i] = std::make_unique<OriginAnalysis>(module, i, summaries);
-      analysed[i] = analyses[i]->Run();
+      analysed[i] = analyses[i]->Run(rules.max_state_entries);
       FunctionSummary summary = analysed[i] ? analyses[i]->Summary() : UnknownSummary(module.functions[i]);
       if (summary == summaries[i]) continue;
       summaries[i] = std::move(summary);

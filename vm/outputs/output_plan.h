@@ -75,6 +75,9 @@ struct PlanRules {
   bool a = true;
   bool b = true;
   bool c = true;
+  // Block states that the analysis of a function may hold at once, in register entries. Beyond it every leaf
+  // is copied.
+  std::size_t max_state_entries = std::size_t{1} << 26;
 };
 
 // One plan per function of a verified module.

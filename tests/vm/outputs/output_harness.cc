@@ -7,62 +7,98 @@
 
 #include "executable_format/text/assembler.h"
 #include "vm/host_function.h"
+#include "vm/memory/object_heap.h"
+#include "vm/objects.h"
 
 namespace rewire::test {
 namespace {
 
+using kernel::TensorList;
 using kernel::TensorView;
 
-std::int64_t Count(const TensorView& tensor) { return tensor.size(); }
+// What each kernel does beside computing.
+class Access {
+ public:
+  explicit Access(KernelLog* log) : log_(log) {}
+
+  template <typename T>
+  T* Write(const TensorView& out) const {
+    if (log_ != nullptr) log_->written.push_back(out.raw_data());
+    return out.data<T>();
+  }
+  float Read(const TensorView& x, std::int64_t i) const {
+    const float value = x.size() == 0 ? 0 : x.data<float>()[i % x.size()];
+    std::uint32_t bits;
+    std::memcpy(&bits, &value, sizeof(bits));
+    if (log_ != nullptr && bits == 0x01010101u * kPoisonByte) log_->read_poison = true;
+    return value;
+  }
+  // out[i] = f(i)
+  template <typename F>
+  void Fill(const TensorView& out, F f) const {
+    auto* data = Write<float>(out);
+    for (std::int64_t i = 0; i < out.size(); ++i) data[i] = f(i);
+  }
+
+ private:
+  KernelLog* log_;
+};
 
 }  // namespace
 
 void AddTestKernels(KernelSet* kernels, KernelLog* log) {
-  const auto note = [log](const TensorView& out) {
-    if (log != nullptr) log->written.push_back(out.data<float>());
+  const Access access(log);
+  const auto add = [kernels](const std::string& name, auto kernel) {
+    kernels->AddFunction(name, MakePackedFunction(kernel));
   };
   for (int n = 0; n < 8; ++n) {
-    kernels->AddFunction("fill_" + std::to_string(n),
-                         MakePackedFunction([=](TensorView out) -> kernel::Status {
-                           note(out);
-                           for (std::int64_t i = 0; i < Count(out); ++i)
-                             out.data<float>()[i] = static_cast<float>(n);
-                           return {};
-                         }));
+    add("fill_" + std::to_string(n),
+        [=](TensorView out) { access.Fill(out, [=](std::int64_t) { return static_cast<float>(n); }); });
   }
-  kernels->AddFunction("inc", MakePackedFunction([=](TensorView x, TensorView out) -> kernel::Status {
-                         note(out);
-                         for (std::int64_t i = 0; i < Count(out); ++i)
-                           out.data<float>()[i] = x.data<float>()[i] + 1;
-                         return {};
-                       }));
-  kernels->AddFunction("add",
-                       MakePackedFunction([=](TensorView x, TensorView y, TensorView out) -> kernel::Status {
-                         note(out);
-                         for (std::int64_t i = 0; i < Count(out); ++i) {
-                           out.data<float>()[i] = x.data<float>()[i] + y.data<float>()[i];
-                         }
-                         return {};
-                       }));
-  kernels->AddFunction("copy", MakePackedFunction([=](TensorView x, TensorView out) -> kernel::Status {
-                         note(out);
-                         std::memmove(out.data<float>(), x.data<float>(),
-                                      static_cast<std::size_t>(Count(out)) * 4);
-                         return {};
-                       }));
-  kernels->AddFunction("bump", MakePackedFunction([=](TensorView step, TensorView out) -> kernel::Status {
-                         note(out);
-                         const float value = step.data<float>()[0];
-                         out.data<float>()[static_cast<std::int64_t>(value)] = value;
-                         return {};
-                       }));
-  kernels->AddFunction("two", MakePackedFunction([=](TensorView first, TensorView second) -> kernel::Status {
-                         note(first);
-                         note(second);
-                         for (std::int64_t i = 0; i < Count(first); ++i) first.data<float>()[i] = 1;
-                         for (std::int64_t i = 0; i < Count(second); ++i) second.data<float>()[i] = 2;
-                         return {};
-                       }));
+  add("inc", [=](TensorView x, TensorView out) {
+    access.Fill(out, [&](std::int64_t i) { return access.Read(x, i) + 1; });
+  });
+  add("add", [=](TensorView x, TensorView y, TensorView out) {
+    access.Fill(out, [&](std::int64_t i) { return access.Read(x, i) + access.Read(y, i); });
+  });
+  add("mean", [=](TensorView x, TensorView y, TensorView out) {
+    access.Fill(out, [&](std::int64_t i) { return (access.Read(x, i) + access.Read(y, i)) / 2; });
+  });
+  add("copy", [=](TensorView x, TensorView out) {
+    access.Fill(out, [&](std::int64_t i) { return access.Read(x, i); });
+  });
+  add("sum", [=](TensorList args) {
+    access.Fill(args.back(), [&](std::int64_t i) {
+      float sum = 0;
+      for (int k = 0; k + 1 < args.size(); ++k) sum += access.Read(args[k], i);
+      return sum;
+    });
+  });
+  add("like", [=](TensorView x, TensorView out) {
+    access.Fill(out, [&](std::int64_t) { return static_cast<float>(x.size()); });
+  });
+  add("two", [=](TensorView first, TensorView second) {
+    access.Fill(first, [](std::int64_t) { return 1.0F; });
+    access.Fill(second, [](std::int64_t) { return 2.0F; });
+  });
+  add("fill_all", [=](TensorList outs) {
+    for (int k = 0; k < outs.size(); ++k) {
+      access.Fill(outs[k], [k](std::int64_t) { return static_cast<float>(3 + k); });
+    }
+  });
+  add("bump", [=](TensorView step, TensorView out) {
+    const float value = access.Read(step, 0);
+    access.Write<float>(out)[static_cast<std::int64_t>(value)] = value;
+  });
+  add("give", [](const RewireFFIAny& x, RewireFFIAny* result) {
+    if (IsObjectKind(x.type_index)) ObjectOf(x)->AddStrong();
+    *result = x;
+  });
+  add("first", [=](TensorView out) { *access.Write<std::int64_t>(out) = 0; });
+  add("next",
+      [=](TensorView i, TensorView out) { *access.Write<std::int64_t>(out) = *i.data<std::int64_t>() + 1; });
+  add("previous",
+      [=](TensorView i, TensorView out) { *access.Write<std::int64_t>(out) = *i.data<std::int64_t>() - 1; });
 }
 
 Program LinkText(const std::string& text, KernelLog* log, LinkOptions options) {

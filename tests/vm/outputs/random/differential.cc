@@ -1,0 +1,459 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/vm/outputs/random/differential.h"
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <sstream>
+
+#include "executable_format/instruction.h"
+#include "executable_format/text/assembler.h"
+#include "vm/memory/object_heap.h"
+#include "vm/program_rep.h"
+
+namespace rewire::test {
+namespace {
+
+constexpr unsigned char kGuard = 0x5A;
+constexpr std::size_t kGuardBytes = 64;
+
+std::string BytesOf(const TensorView& view) {
+  return {static_cast<const char*>(view.data()), static_cast<std::size_t>(view.bytes())};
+}
+
+// A value's contents as text that is equal for equal values.
+std::string Serialized(const Value& value) {
+  switch (value.kind()) {
+    case ValueKind::kTensor: {
+      const TensorView view = value.tensor().view();
+      std::string text =
+          "tensor " + std::to_string(view.dtype().code) + " " + std::to_string(view.dtype().bits) + " of";
+      for (const std::int64_t dim : view.shape()) text += " " + std::to_string(dim);
+      return text + ":" + BytesOf(view);
+    }
+    case ValueKind::kInteger:
+      return "integer " + std::to_string(value.integer());
+    case ValueKind::kAdt: {
+      std::string text = "adt " + std::to_string(value.tag()) + "(";
+      for (std::uint32_t i = 0; i < value.field_count(); ++i) text += Serialized(value.field(i)) + ",";
+      return text + ")";
+    }
+    case ValueKind::kNone:
+    case ValueKind::kClosure:
+    case ValueKind::kStorage:
+      return ValueKindName(value.kind());
+  }
+  return {};
+}
+
+// The inputs' memory, which the VM borrows and which a run may be told to overwrite.
+class Inputs {
+ public:
+  explicit Inputs(std::uint64_t seed) : c_(static_cast<std::int64_t>(seed % 3)) {
+    const std::vector<Value> fields = {Value(*Tensor::Make(kFloat32, std::vector<std::int64_t>{4})),
+                                       Value(*Tensor::Make(kFloat32, std::vector<std::int64_t>{6}))};
+    t_ = *Value::Adt(0, fields);
+    Fill();
+  }
+  // Fresh contents, the same for every run.
+  void Fill() {
+    for (std::size_t i = 0; i < 6; ++i) {
+      if (i < 4) x_[i] = 0.25F + static_cast<float>(i);
+      if (i < 4) t_.field(0).tensor().data<float>()[i] = 20.0F + static_cast<float>(i);
+      y_[i] = 10.5F - static_cast<float>(i);
+      t_.field(1).tensor().data<float>()[i] = 30.0F + static_cast<float>(i);
+    }
+  }
+  void Set(VirtualMachine* vm) {
+    vm->SetInput("x", TensorView(x_.data(), {4}));
+    vm->SetInput("y", TensorView(y_.data(), {6}));
+    vm->SetInput("t", t_);
+    vm->SetInput("c", TensorView(&c_, {}));
+  }
+  std::vector<Value> Values() const {
+    return {Value(*Tensor::CopyOf(TensorView(x_.data(), {4}))),
+            Value(*Tensor::CopyOf(TensorView(y_.data(), {6}))), t_,
+            Value(*Tensor::CopyOf(TensorView(&c_, {})))};
+  }
+  // Memory of one of the four tensors, and its bytes.
+  float* Memory(std::size_t which) const {
+    return which == 0   ? const_cast<float*>(x_.data())
+           : which == 1 ? const_cast<float*>(y_.data())
+                        : t_.field(static_cast<std::uint32_t>(which - 2)).tensor().data<float>();
+  }
+  static std::uint64_t Bytes(std::size_t which) { return which % 2 == 0 ? 16 : 24; }
+  bool Owns(const void* data) const {
+    for (std::size_t i = 0; i < 4; ++i) {
+      if (data == Memory(i)) return true;
+    }
+    return data == &c_;
+  }
+
+ private:
+  alignas(64) std::array<float, 4> x_{};
+  alignas(64) std::array<float, 6> y_{};
+  Value t_;
+  std::int64_t c_;
+};
+
+enum class Mode : std::uint8_t {
+  kUnbound,
+  kExact,
+  kStrided,
+  kMisaligned,
+  kCapacity,
+  kAllocator,
+  kOverInput,
+  kDonated,
+};
+
+// One leaf's memory, with a guard on both sides.
+struct Bound {
+  Mode mode = Mode::kUnbound;
+  TensorView expected;  // of the unbound run
+  std::vector<unsigned char> block;
+  unsigned char* data = nullptr;
+  std::size_t input = 0;
+  std::uint64_t bytes = 0;
+  std::vector<std::int64_t> strides;
+
+  void Take(std::uint64_t size, std::size_t misalignment) {
+    bytes = size;
+    block.assign(size + 3 * kGuardBytes, kGuard);
+    const auto address = reinterpret_cast<std::uintptr_t>(block.data()) + kGuardBytes;
+    data = block.data() + kGuardBytes + (64 - address % 64) % 64 + misalignment;
+  }
+  // What stands in the memory now, without gaps.
+  std::string Contents() const {
+    if (strides.empty())
+      return {reinterpret_cast<const char*>(data), static_cast<std::size_t>(expected.bytes())};
+    const TensorView view(data, expected.dtype(), expected.shape(), kHost, strides);
+    return BytesOf(Tensor::CopyOf(view)->view());
+  }
+  bool GuardsStand() const {
+    const unsigned char* end = data + bytes;
+    return block.empty() ||
+           (std::all_of(block.data(), static_cast<const unsigned char*>(data),
+                        [](unsigned char byte) { return byte == kGuard; }) &&
+            std::all_of(end, block.data() + block.size(), [](unsigned char byte) { return byte == kGuard; }));
+  }
+};
+
+class Differential {
+ public:
+  Differential(const RandomProgram& source, const PlanRules& rules, Histogram* histogram)
+      : source_(source),
+        rules_(rules),
+        histogram_(histogram),
+        dice_(source.seed ^ 0x5EED),
+        inputs_(source.seed) {}
+
+  std::string Run() {
+    Result<Module> module = Assemble(source_.text);
+    if (!module) return "does not assemble: " + module.error().message();
+    const Result<Executable> executable = Executable::FromModule(*std::move(module));
+    if (!executable) return "is not verified: " + executable.error().message();
+    if (histogram_ != nullptr) histogram_->Add(source_, executable->module());
+    LinkOptions options;
+    AddTestKernels(&options.kernels, &log_);
+    options.stock_kernels = false;
+    options.storage_fill = StorageFill::kPoison;
+    Result<Program> program = LinkUnderRules(*executable, std::move(options), rules_);
+    if (!program) return "is not linked: " + program.error().message();
+    Limits limits;
+    limits.steps = 20000;  // one that is being shrunk may have lost its loop's counter
+    VirtualMachine vm(*program, limits);
+    leaves_ = static_cast<std::uint32_t>(executable->module().functions[0].output_names.size());
+
+    inputs_.Set(&vm);
+    if (Status ok = vm.TryInvoke(); !ok) return "fails unbound: " + ok.error().message();
+    if (log_.read_poison) return "reads what nobody has written";
+    for (std::uint32_t leaf = 0; leaf < leaves_; ++leaf) {
+      values_.push_back(*vm.TryOutput(leaf));
+      expected_.push_back(Serialized(values_.back()));
+      if (expected_.back().find(std::string(4, static_cast<char>(kPoisonByte))) != std::string::npos)
+        return "returns what nobody has written";
+      // Inputs are overwritten below; what is to be compared with stays.
+      if (values_[leaf].kind() == ValueKind::kTensor) {
+        copies_.push_back(*Tensor::CopyOf(values_[leaf].tensor().view()));
+      } else {
+        std::int64_t integer = values_[leaf].integer();
+        copies_.push_back(*Tensor::CopyOf(TensorView(&integer, {})));
+      }
+    }
+    for (int round = 0; round < 4; ++round) {
+      const std::string difference = RunBound(*program, &vm, round);
+      if (!difference.empty()) return "round " + std::to_string(round) + ": " + difference;
+    }
+    return Check(vm, "unbound again").empty() ? RunPerCall(*program, &vm) : "differs unbound again";
+  }
+
+ private:
+  std::string Check(VirtualMachine& vm, const char* what) {
+    inputs_.Fill();
+    vm.ClearOutputs();
+    if (Status ok = vm.TryInvoke(); !ok) return std::string(what) + ": " + ok.error().message();
+    for (std::uint32_t leaf = 0; leaf < leaves_; ++leaf) {
+      if (Serialized(*vm.TryOutput(leaf)) != expected_[leaf] || Serialized(values_[leaf]) != expected_[leaf])
+        return std::string(what) + ": leaf " + std::to_string(leaf) + " differs";
+    }
+    return {};
+  }
+
+  bool IsBindable(std::uint32_t leaf) const {
+    return values_[leaf].kind() == ValueKind::kTensor || values_[leaf].kind() == ValueKind::kInteger;
+  }
+
+  // Draws how a leaf is bound. At most one leaf takes inputs' memory.
+  Bound Draw(std::uint32_t leaf, int round, bool* input_taken) {
+    Bound bound;
+    if (!IsBindable(leaf)) return bound;
+    bound.expected = copies_[leaf].view();
+    const auto size = static_cast<std::uint64_t>(bound.expected.bytes());
+    bound.mode = round == 0 ? Mode::kExact : static_cast<Mode>(dice_.Below(8));
+    const bool is_integer = bound.expected.dtype() == kInt64;
+    if (bound.mode == Mode::kStrided && bound.expected.size() == 1) bound.mode = Mode::kExact;
+    if (bound.mode == Mode::kOverInput || bound.mode == Mode::kDonated) {
+      bound.input = dice_.Below(bound.mode == Mode::kDonated ? 2 : 4);
+      if (*input_taken || is_integer || size > Inputs::Bytes(bound.input)) bound.mode = Mode::kCapacity;
+      *input_taken = true;
+    }
+    switch (bound.mode) {
+      case Mode::kUnbound:
+        break;
+      case Mode::kExact:
+      case Mode::kAllocator:
+        bound.Take(size, 0);
+        break;
+      case Mode::kCapacity:
+        bound.Take(size + 8 * dice_.Below(3), 0);
+        break;
+      case Mode::kMisaligned:
+        bound.Take(size, 1);
+        break;
+      case Mode::kStrided: {
+        bound.Take(2 * size, 0);
+        std::int64_t stride = 2;
+        bound.strides.resize(bound.expected.shape().size());
+        for (std::size_t i = bound.strides.size(); i-- > 0;) {
+          bound.strides[i] = stride;
+          stride *= bound.expected.shape()[i];
+        }
+        break;
+      }
+      case Mode::kOverInput:
+      case Mode::kDonated:
+        bound.data = reinterpret_cast<unsigned char*>(inputs_.Memory(bound.input));
+        bound.bytes = size;
+        break;
+    }
+    return bound;
+  }
+
+  static Status Bind(VirtualMachine* vm, OutputHandle output, Bound* bound) {
+    switch (bound->mode) {
+      case Mode::kUnbound:
+        return vm->TryClearOutput(output);
+      case Mode::kExact:
+      case Mode::kMisaligned:
+      case Mode::kOverInput:
+        return vm->TrySetOutput(output,
+                                TensorView(bound->data, bound->expected.dtype(), bound->expected.shape()));
+      case Mode::kStrided:
+        return vm->TrySetOutput(output, TensorView(bound->data, bound->expected.dtype(),
+                                                   bound->expected.shape(), kHost, bound->strides));
+      case Mode::kCapacity:
+        return vm->TrySetOutput(output, OutputCapacity{bound->data, bound->bytes});
+      case Mode::kAllocator:
+        return vm->TrySetOutput(
+            output, OutputAllocator{bound, [](void* context, std::uint64_t size, std::uint64_t) -> void* {
+                                      auto* self = static_cast<Bound*>(context);
+                                      return size <= self->bytes ? self->data : nullptr;
+                                    }});
+      case Mode::kDonated:
+        return vm->TryDonate(static_cast<int>(bound->input), output);
+    }
+    return {};
+  }
+
+  // Errors that a host can make out of a program that it does not know: an input's memory that is still
+  // wanted.
+  static bool IsRefusal(const Status& status) {
+    return status.error().code() == StatusCode::kInvalidArgument &&
+           (status.error().message().find("may return") != std::string::npos);
+  }
+
+  std::string RunBound(const Program& program, VirtualMachine* vm, int round) {
+    inputs_.Fill();
+    std::vector<Bound> bounds;
+    bounds.reserve(leaves_);  // they are pointed at
+    bool input_taken = false;
+    for (std::uint32_t leaf = 0; leaf < leaves_; ++leaf) bounds.push_back(Draw(leaf, round, &input_taken));
+    Status status;
+    for (std::uint32_t leaf = 0; status && leaf < leaves_; ++leaf)
+      status = Bind(vm, {0, leaf}, &bounds[leaf]);
+    if (status) status = vm->TryInvoke();
+    if (!status) {
+      if (!IsRefusal(status)) return status.error().message();
+      if (histogram_ != nullptr) ++histogram_->refused;
+      return Check(*vm, "after a refusal");
+    }
+    for (std::uint32_t leaf = 0; leaf < leaves_; ++leaf) {
+      std::string difference = CheckLeaf(program, *vm, leaf, bounds[leaf], round);
+      if (!difference.empty()) return difference;
+    }
+    // The host does with its memory what it likes; the other outputs are not touched by it.
+    for (Bound& bound : bounds) {
+      if (bound.mode != Mode::kUnbound) std::memset(bound.data, 0x77, bound.bytes);
+    }
+    for (std::uint32_t leaf = 0; leaf < leaves_; ++leaf) {
+      if (bounds[leaf].mode == Mode::kUnbound && Serialized(*vm->TryOutput(leaf)) != expected_[leaf])
+        return "unbound leaf " + std::to_string(leaf) + " lies in another one's memory";
+    }
+    vm->ClearOutputs();
+    return {};
+  }
+
+  std::string CheckLeaf(const Program& program, const VirtualMachine& vm, std::uint32_t leaf,
+                        const Bound& bound, int round) {
+    const std::string name =
+        "leaf " + std::to_string(leaf) + ", mode " + std::to_string(static_cast<int>(bound.mode)) + ": ";
+    if (bound.mode == Mode::kUnbound) {
+      return Serialized(*vm.TryOutput(leaf)) == expected_[leaf] ? "" : name + "differs";
+    }
+    if (bound.Contents() != BytesOf(bound.expected)) return name + "differs";
+    if (!bound.GuardsStand()) return name + "more than its memory is written";
+    const Result<OutputReport> report = vm.TryOutputReport(OutputHandle{0, leaf});
+    if (!report) return name + report.error().message();
+    const LeafPlan& plan = program.rep().plans[0].leaves[leaf];
+    const std::string verdict = report->copied ? report->reason : "in place";
+    if (histogram_ != nullptr) {
+      ++histogram_->verdicts[verdict];
+      if (round == 0 && !source_.loops && values_[leaf].kind() == ValueKind::kTensor &&
+          !inputs_.Owns(values_[leaf].tensor().dl().data) && !IsConstant(program, leaf)) {
+        ++histogram_->allocated;
+        if (!report->copied) ++histogram_->rewired;
+      }
+    }
+    if (!rules_.a || !rules_.b || !rules_.c) return {};  // such a plan says what it likes
+    const std::string reason = CopyReasonText(plan.reason);
+    bool right = true;
+    switch (bound.mode) {
+      case Mode::kUnbound:
+        break;
+      case Mode::kExact:
+      case Mode::kCapacity:
+      case Mode::kAllocator:
+        right = plan.rewired ? !report->copied : !report->copied || verdict == reason;
+        break;
+      case Mode::kStrided:
+        right = verdict == "the bound memory is strided";
+        break;
+      case Mode::kMisaligned:
+        right = verdict == "the bound memory is not aligned as the kernels need";
+        break;
+      case Mode::kOverInput:
+        right = verdict == "the bound memory overlaps an input of the same call" || !report->copied;
+        break;
+      case Mode::kDonated:
+        right = plan.rewired && plan.may_take_input[bound.input]
+                    ? !report->copied
+                    : !report->copied || verdict == reason ||
+                          verdict == "the donated input is still read when the output is first written";
+        break;
+    }
+    return right ? ""
+                 : name + "verdict \"" + verdict + "\", the plan says " + (plan.rewired ? "rewired" : reason);
+  }
+
+  bool IsConstant(const Program& program, std::uint32_t leaf) const {
+    const void* data = values_[leaf].tensor().dl().data;
+    const std::vector<NamedRange>& ranges = program.rep().constant_ranges;
+    return std::any_of(ranges.begin(), ranges.end(),
+                       [&](const NamedRange& range) { return range.range.Overlaps(RangeOf(data, 1)); });
+  }
+
+  // All leaves for one call, by the VM and by the Program's pool.
+  std::string RunPerCall(const Program& program, VirtualMachine* vm) {
+    inputs_.Fill();
+    const std::vector<Value> inputs = inputs_.Values();
+    for (const bool pooled : {false, true}) {
+      bool input_taken = true;
+      std::vector<Bound> bounds;
+      bounds.reserve(leaves_);
+      std::vector<OutputBinding> bindings;
+      for (std::uint32_t leaf = 0; leaf < leaves_; ++leaf) {
+        bounds.push_back(Draw(leaf, 0, &input_taken));
+        if (bounds.back().mode != Mode::kExact) continue;
+        bindings.push_back(
+            {OutputHandle{0, leaf},
+             TensorView(bounds.back().data, bounds.back().expected.dtype(), bounds.back().expected.shape())});
+      }
+      const Status status =
+          pooled ? program.TryRun("main", inputs, bindings) : vm->TryInvoke("main", inputs, bindings);
+      if (!status) return "for one call: " + status.error().message();
+      for (const Bound& bound : bounds) {
+        if (bound.mode == Mode::kUnbound) continue;
+        if (bound.Contents() != BytesOf(bound.expected) || !bound.GuardsStand())
+          return "differs for one call";
+      }
+    }
+    return {};
+  }
+
+  const RandomProgram& source_;
+  const PlanRules rules_;
+  Histogram* histogram_;
+  Dice dice_;
+  Inputs inputs_;
+  KernelLog log_;
+  std::uint32_t leaves_ = 0;
+  std::vector<Value> values_;  // of the first unbound run: nothing may change them
+  std::vector<std::string> expected_;
+  std::vector<Tensor> copies_;
+};
+
+}  // namespace
+
+void Histogram::Add(const RandomProgram& program, const Module& module) {
+  ++programs;
+  branches += program.branches ? 1 : 0;
+  calls += program.calls ? 1 : 0;
+  loops += program.loops ? 1 : 0;
+  for (const Function& function : module.functions) {
+    for (std::size_t pc = 0; pc < function.code.size(); pc += WordsOf(function.code[pc]))
+      ++opcodes[std::string(Info(OpcodeOf(function.code[pc])).mnemonic)];
+  }
+}
+
+std::string FindDifference(const RandomProgram& program, const PlanRules& rules, Histogram* histogram) {
+  return Differential(program, rules, histogram).Run();
+}
+
+RandomProgram Shrunk(const RandomProgram& program, const PlanRules& rules) {
+  RandomProgram best = program;
+  const auto differs = [&rules](const RandomProgram& candidate) {
+    const std::string difference = FindDifference(candidate, rules, nullptr);
+    return difference.find("differs") != std::string::npos || difference.find("lies in") != std::string::npos;
+  };
+  for (bool changed = true; changed;) {
+    changed = false;
+    std::vector<std::string> lines;
+    std::istringstream text(best.text);
+    for (std::string line; std::getline(text, line);) lines.push_back(line);
+    for (std::size_t i = lines.size(); i-- > 0;) {
+      RandomProgram candidate = best;
+      candidate.text.clear();
+      for (std::size_t k = 0; k < lines.size(); ++k) {
+        if (k != i) candidate.text += lines[k] + "\n";
+      }
+      if (!differs(candidate)) continue;
+      best = candidate;
+      lines.erase(lines.begin() + static_cast<std::ptrdiff_t>(i));
+      changed = true;
+    }
+  }
+  return best;
+}
+
+}  // namespace rewire::test

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Random programs for the outputs' differential test: text that the verifier accepts, that terminates, writes
+// every tensor before anything reads it, and keeps live tensors of one storage apart.
+//
+// The entry is main(x: f32[4], y: f32[6], t: (f32[4], f32[6]), c: i64[]); c chooses branches (0, 1 or 2).
+#pragma once
+
+#include <cstdint>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace rewire::test {
+
+struct RandomProgram {
+  std::uint64_t seed = 0;
+  std::string text;
+  bool branches = false;
+  bool calls = false;
+  bool loops = false;
+};
+
+// The same program for the same seed on every platform.
+RandomProgram GenerateProgram(std::uint64_t seed);
+
+// Draws that are the same with every standard library.
+class Dice {
+ public:
+  explicit Dice(std::uint64_t seed) : engine_(seed) {}
+  // 0 .. count - 1
+  std::size_t Below(std::size_t count) { return static_cast<std::size_t>(engine_() % count); }
+  bool Percent(unsigned chance) { return Below(100) < chance; }
+  template <typename T>
+  const T& Of(const std::vector<T>& items) {
+    return items[Below(items.size())];
+  }
+
+ private:
+  std::mt19937_64 engine_;
+};
+
+}  // namespace rewire::test
