@@ -132,7 +132,7 @@ struct Conv {
     }
     if (group_channels < 4) {
       const auto image = [from = x.data<T>()](std::int64_t i) { return from[i]; };
-      const auto weights = [from = w.data<T>()](std::int64_t, std::int64_t i) { return from[i]; };
+      const auto weights = [from = w.data<T>()](std::int64_t i) { return from[i]; };
       const ConvSizes sizes{out.dim(0), channels, in_channels, attributes.groups};
       DirectConv(window, sizes, image, weights, out.data<T>()).Run();
       return Status();

@@ -13,7 +13,7 @@ struct ConvSizes {
 };
 
 // Adds to `out` [images, channels, outputs]. `x` and `w` give the numbers: x(i) for element i of the images,
-// w(channel, i) for element i of the weights.
+// w(i) for element i of the weights.
 template <typename T, typename X, typename W>
 class DirectConv {
  public:
@@ -49,7 +49,7 @@ class DirectConv {
       for (std::int64_t kz = 0; kz < depth_.kernel; ++kz) {
         for (std::int64_t ky = 0; ky < rows_.kernel; ++ky) {
           for (std::int64_t kx = 0; kx < columns_.kernel; ++kx) {
-            AddTap(plane, in, w_(channel, weight++), kz, ky, kx);
+            AddTap(plane, in, w_(weight++), kz, ky, kx);
           }
         }
       }

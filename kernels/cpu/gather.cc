@@ -3,27 +3,15 @@
 #include <algorithm>
 #include <cstring>
 
-#include "kernels/cpu/parallel.h"
+#include "kernels/cpu/convert.h"
+#include "kernels/cpu/indices.h"
+#include "kernels/cpu/layout.h"
 #include "kernels/cpu/registry.h"
 #include "kernels/cpu/shapes.h"
 #include "kernels/cpu/types.h"
 
 namespace rewire::kernel::cpu {
 namespace {
-
-// The index that is out of [-dim, dim), if any.
-template <typename I>
-Status CheckIndices(TensorView indices, std::int64_t dim, int axis) {
-  const I* data = indices.data<I>();
-  const std::int64_t count = indices.size();
-  for (std::int64_t i = 0; i < count; ++i) {
-    if (data[i] >= -dim && data[i] < dim) [[likely]]
-      continue;
-    return ValueError("element ", i, " of indices is ", static_cast<std::int64_t>(data[i]),
-                      ", expected at least ", -dim, " and less than ", dim, " for axis ", axis, " of x");
-  }
-  return Status();
-}
 
 struct Gather {
   static constexpr const char kName[] = "rewire.gather";
@@ -61,12 +49,65 @@ struct Gather {
     ParallelFor(rows, std::max<std::int64_t>(1, 4 * kGrain / (run + 16)),
                 [&](std::int64_t begin, std::int64_t end) {
                   for (std::int64_t r = begin; r < end; ++r) {
-                    const std::int64_t pick = index[r % picks];
-                    const std::int64_t source = r / picks * dim + (pick < 0 ? pick + dim : pick);
+                    const std::int64_t source = r / picks * dim + FromEnd(index[r % picks], dim);
                     std::memcpy(to + r * run, in + source * run, static_cast<std::size_t>(run));
                   }
                 });
     return Status();
+  }
+};
+
+struct GatherElements {
+  static constexpr const char kName[] = "rewire.gather_elements";
+  std::int64_t axis = 0;
+  static Status Make(Attributes& attributes, GatherElements* gather) {
+    gather->axis = attributes.Int("axis", 0);
+    return Status();
+  }
+  Status operator()(TensorView x, TensorView indices, TensorView out) const {
+    Checks checks;
+    checks.Dense("x", x).Dense("indices", indices).Dense("out", out).SameDType("out", out, "x", x);
+    checks.NoOverlap("out", out, "x", x).NoOverlap("out", out, "indices", indices);
+    checks.Rank("indices", indices, x.ndim()).Shape("out", out, indices.dims());
+    if (Status s = checks.Take(); !s.ok()) return s;
+    int along = 0;
+    if (Status s = NormalizeAxis(axis, x.ndim(), &along); !s.ok()) return s;
+    for (int i = 0; i < x.ndim(); ++i) {
+      if (i != along && indices.dim(i) > x.dim(i)) {
+        return ValueError("indices has shape ", indices.dims(), ", expected at most x's ", x.dims(),
+                          " but along axis ", along);
+      }
+    }
+    return ForType(Indices(), "indices", indices, [&](auto index_tag) -> Status {
+      using I = typename decltype(index_tag)::type;
+      if (Status s = CheckIndices<I>(indices, x.dim(along), along); !s.ok()) return s;
+      return ForElementSize("x", x, [&](auto tag) {
+        Take<typename decltype(tag)::type, I>(x, indices, along, out);
+        return Status();
+      });
+    });
+  }
+
+ private:
+  template <typename T, typename I>
+  static void Take(TensorView x, TensorView indices, int along, TensorView out) {
+    const Dims of_x = DenseStrides(x.dims());
+    const Dims of_out = DenseStrides(out.dims());
+    Layout<2> layout;  // out with indices, x without its axis
+    for (int i = 0; i < x.ndim(); ++i) layout.Append(out.dim(i), {of_out[i], i == along ? 0 : of_x[i]});
+    layout.Finish();
+    const std::int64_t dim = x.dim(along);
+    const std::int64_t stride = of_x[along];
+    const T* from = x.data<T>();
+    const I* index = indices.data<I>();
+    T* to = out.data<T>();
+    const std::int64_t* steps = layout.inner_strides();
+    ForEachRow(layout, [&](const std::int64_t* offsets, std::int64_t count) {
+      for (std::int64_t i = 0; i < count; ++i) {
+        const std::int64_t o = offsets[0] + i * steps[0];
+        to[o] = from[offsets[1] + i * steps[1] + FromEnd(index[o], dim) * stride];
+      }
+    });
   }
 };
 
@@ -91,7 +132,7 @@ struct OneHot {
     Dims expected(indices.dims());
     expected.insert(along, out.dim(along));
     if (Status s = CheckShape("out", out, expected.view()); !s.ok()) return s;
-    return ForType(Indices(), "indices", indices, [&](auto tag) {
+    return ForType(AnyNumbers(), "indices", indices, [&](auto tag) {
       Write<typename decltype(tag)::type>(indices, values, along, out);
       return Status();
     });
@@ -114,10 +155,31 @@ struct OneHot {
     const std::int64_t size = out.size();
     for (std::int64_t i = 0; i < size; ++i) {
       const std::int64_t position = i / inner % depth;
-      std::int64_t hot = index[i / (inner * depth) * inner + i % inner];
-      if (hot < 0) hot += depth;
+      auto hot = ToType<std::int64_t>(index[i / (inner * depth) * inner + i % inner]);
+      if (hot < 0 && hot >= -depth) hot += depth;
       std::memcpy(to + static_cast<std::size_t>(i) * bytes, hot == position ? on : off, bytes);
     }
+  }
+};
+
+struct OneHotShape {
+  static constexpr const char kName[] = "rewire.shape.one_hot";
+  std::int64_t axis = -1;
+  static Status Make(Attributes& attributes, OneHotShape* one_hot) {
+    one_hot->axis = attributes.Int("axis", -1);
+    return Status();
+  }
+  Status operator()(TensorView indices, TensorView depth, TensorView out) const {
+    Dims result;
+    double number = 0;
+    if (Status s = ReadShape("indices", indices, &result); !s.ok()) return s;
+    if (Status s = ReadNumber("depth", depth, &number); !s.ok()) return s;
+    if (result.rank() == kMaxRank) return ValueError("indices is ", result.view(), ", expected a lower rank");
+    if (!(number >= 0 && number < 0x1p48)) return ValueError("depth is ", number, ", which is no dimension");
+    int along = 0;
+    if (Status s = NormalizeAxis(axis, result.rank() + 1, &along); !s.ok()) return s;
+    result.insert(along, static_cast<std::int64_t>(number));
+    return WriteShape(result, out);
   }
 };
 
@@ -128,10 +190,16 @@ std::span<const Kernel> GatherKernels() {
       Describe<Gather>(
           "x, indices, out", "x, out any; indices i64 i32", "axis = 0",
           "slices of x along the axis, by index; negative ones count from the end, others are refused"),
+      Describe<GatherElements>(
+          "x, indices, out", "x, out any of at most 8 bytes; indices i64 i32", "axis = 0",
+          "for each index the element of x at its place but for the axis, where the index says"),
       Describe<OneHot>(
-          "indices, values, out", "indices i64 i32; values, out any", "axis = -1",
+          "indices, values, out", "indices any number; values, out any", "axis = -1",
           "values[1] where the index is the position along the axis, which is new and whose length out "
           "gives, else values[0]; indices out of range mark nothing"),
+      Describe<OneHotShape>(
+          "indices, depth, out", "indices i64 i32; depth any number; out i64", "axis = -1",
+          "the shape of rewire.one_hot's out from the shape of indices and the depth itself"),
   };
   return kKernels;
 }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tensors out of numbers.
+#include <algorithm>
+
 #include "kernels/cpu/registry.h"
 #include "kernels/cpu/shapes.h"
 #include "kernels/cpu/types.h"
@@ -36,12 +38,38 @@ struct Arange {
   }
 };
 
+struct Eye {
+  static constexpr const char kName[] = "rewire.eye";
+  std::int64_t k = 0;
+  static Status Make(Attributes& attributes, Eye* eye) {
+    eye->k = attributes.Int("k", 0);
+    return Status();
+  }
+  Status operator()(TensorView out) const {
+    if (Status s = Checks().Dense("out", out).Rank("out", out, 2).Take(); !s.ok()) return s;
+    return ForType(AllTypes(), "out", out, [&](auto tag) {
+      using T = Stored<typename decltype(tag)::type>;
+      const std::int64_t rows = out.dim(0);
+      const std::int64_t columns = out.dim(1);
+      const std::int64_t diagonal = std::clamp(k, -rows, columns);
+      T* to = out.data<T>();
+      std::fill_n(to, rows * columns, T(0));
+      for (std::int64_t i = 0; i < rows; ++i) {
+        const std::int64_t j = i + diagonal;
+        if (j >= 0 && j < columns) to[i * columns + j] = T(1);
+      }
+      return Status();
+    });
+  }
+};
+
 }  // namespace
 
 std::span<const Kernel> GenerateKernels() {
   static constexpr Kernel kKernels[] = {
       Describe<Arange>("start, limit, delta, out", "f32 f64 i64 i32", "",
                        "start, start + delta, ... short of limit; the first three have one element each"),
+      Describe<Eye>("out", "all", "k = 0", "1 on diagonal k of out [M, N], 0 elsewhere"),
   };
   return kKernels;
 }

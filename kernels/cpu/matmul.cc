@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products of matrices: dense layers, ONNX Gemm, numpy's matmul.
+#include "kernels/cpu/matmul.h"
+
 #include <algorithm>
 
 #include "kernels/cpu/gemm.h"
@@ -157,11 +159,9 @@ struct MatMul {
     Dims expected;
     if (Status s = MatMulDims(a.dims(), b.dims(), &expected); !s.ok()) return s;
     if (Status s = CheckShape("out", out, expected.view()); !s.ok()) return s;
-    return ForType(MatrixTypes(), "a", a,
-                   [&](auto tag) { return Run<typename decltype(tag)::type>(a, b, out); });
+    return MatMulInto(a, b, out);
   }
 
- private:
   template <typename T>
   static Status Run(TensorView a, TensorView b, TensorView out) {
     const bool row = a.ndim() == 1;
@@ -189,6 +189,7 @@ struct MatMul {
     return status;
   }
 
+ private:
   // The loop over matrices of out, a and b, whose sizes are given: strides in elements.
   static Layout<3> BatchLayout(TensorView a, TensorView b, TensorView out, std::int64_t out_matrix,
                                std::int64_t a_matrix, std::int64_t b_matrix) {
@@ -216,6 +217,11 @@ struct MatMul {
 };
 
 }  // namespace
+
+Status MatMulInto(TensorView a, TensorView b, TensorView out) {
+  return ForType(MatrixTypes(), "a", a,
+                 [&](auto tag) { return MatMul::Run<typename decltype(tag)::type>(a, b, out); });
+}
 
 std::span<const Kernel> MatMulKernels() {
   static constexpr Kernel kKernels[] = {

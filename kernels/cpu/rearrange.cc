@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies that change the order of elements or leave some out: transpose, slice, pad.
+// Copies that change the order of elements or leave some out: transpose, slice, tile, ...
 #include <algorithm>
 #include <cstring>
 
@@ -9,17 +9,6 @@
 
 namespace rewire::kernel::cpu {
 namespace {
-
-// Elements from one index to the next of a contiguous tensor.
-Dims DenseStrides(ShapeView dims) {
-  Dims strides(dims);
-  std::int64_t step = 1;
-  for (int i = strides.rank() - 1; i >= 0; --i) {
-    strides[i] = step;
-    step *= dims[static_cast<std::size_t>(i)];
-  }
-  return strides;
-}
 
 ShapeView ViewOf(const std::vector<std::int64_t>& values) { return ShapeView(values.data(), values.size()); }
 
@@ -108,115 +97,112 @@ struct DynamicSlice {
   }
 };
 
-struct Pad {
-  static constexpr const char kName[] = "rewire.pad";
-  enum Mode { kConstant, kReflect, kEdge, kWrap };
-  Mode mode = kConstant;
-  std::vector<std::int64_t> pads;
-  static Status Make(Attributes& attributes, Pad* pad) {
-    attributes.Require("pads");
-    pad->pads = attributes.Ints("pads", {});
-    pad->mode =
-        static_cast<Mode>(attributes.Choice("mode", {"constant", "reflect", "edge", "wrap"}, kConstant));
-    return Status();
-  }
-
-  Status operator()(TensorView x, std::optional<TensorView> value, TensorView out) const {
+struct Tile {
+  static constexpr const char kName[] = "rewire.tile";
+  Status operator()(TensorView x, TensorView out) const {
     if (Status s = CheckMove(x, out); !s.ok()) return s;
-    if (value) {
-      if (Status s = Checks().Dense("value", *value).SameDType("value", *value, "x", x).Take(); !s.ok())
-        return s;
-      if (value->size() != 1) return ValueError("value has shape ", value->dims(), ", expected one element");
+    if (Status s = CheckRank("out", out, x.ndim()); !s.ok()) return s;
+    if (2 * x.ndim() > kMaxRank) {
+      return ValueError("x has shape ", x.dims(), ", expected a rank of at most ", kMaxRank / 2);
     }
-    Dims expected;
-    if (Status s = PaddedDims(x.dims(), ViewOf(pads), &expected); !s.ok()) return s;
-    if (Status s = CheckShape("out", out, expected.view()); !s.ok()) return s;
-    if (out.size() == 0) return Status();
-    if (mode == kConstant) {
-      Fill(value, out);
-      CopyInterior(x, out);
-      return Status();
-    }
-    for (int i = 0; i < x.ndim(); ++i) {
-      if (Status s = CheckReach(x, i); !s.ok()) return s;
-    }
-    ParallelFor(out.size(), kGrain / 8,
-                [&](std::int64_t begin, std::int64_t end) { CopyMapped(x, out, begin, end); });
-    return Status();
-  }
-
- private:
-  std::int64_t before(int axis) const { return pads[static_cast<std::size_t>(axis)]; }
-
-  static void Fill(const std::optional<TensorView>& value, TensorView out) {
-    const std::uint64_t zero[2] = {};
-    Layout<2> all;
-    all.Append(out.size(), {1, 0});
-    all.Finish();
-    CopyStrided(all, out.element_bytes(), out.raw_data(), value ? value->raw_data() : zero);
-  }
-
-  // What is left of x within out.
-  void CopyInterior(TensorView x, TensorView out) const {
     const Dims from = DenseStrides(x.dims());
     const Dims to = DenseStrides(out.dims());
-    std::int64_t in_first = 0;
-    std::int64_t out_first = 0;
     Layout<2> layout;
     for (int i = 0; i < x.ndim(); ++i) {
-      const std::int64_t skipped = std::max<std::int64_t>(0, -before(i));
-      const std::int64_t shifted = std::max<std::int64_t>(0, before(i));
-      const std::int64_t count = std::min(x.dim(i) - skipped, out.dim(i) - shifted);
-      if (count <= 0) return;
-      in_first += skipped * from[i];
-      out_first += shifted * to[i];
-      layout.Append(count, {to[i], from[i]});
-    }
-    layout.Finish();
-    const std::int64_t bytes = x.element_bytes();
-    CopyStrided(layout, bytes, static_cast<char*>(out.raw_data()) + out_first * bytes,
-                static_cast<const char*>(x.raw_data()) + in_first * bytes);
-  }
-
-  Status CheckReach(TensorView x, int axis) const {
-    const std::int64_t dim = x.dim(axis);
-    const std::int64_t most = std::max(before(axis), before(axis + x.ndim()));
-    const std::int64_t reach = mode == kReflect ? dim - 1 : mode == kWrap ? dim : most;
-    if (dim > 0 && most <= reach) return Status();
-    return ValueError("axis ", axis, " of x with shape ", x.dims(), " is too short for a pad of ", most);
-  }
-
-  // The position along an axis of length `dim` that position `i` stands for.
-  std::int64_t Source(std::int64_t i, std::int64_t dim) const {
-    if (i >= 0 && i < dim) return i;
-    switch (mode) {
-      case kReflect:
-        return i < 0 ? -i : 2 * (dim - 1) - i;
-      case kWrap:
-        return i < 0 ? i + dim : i - dim;
-      case kEdge:
-      case kConstant:
-        break;
-    }
-    return i < 0 ? 0 : dim - 1;
-  }
-
-  void CopyMapped(TensorView x, TensorView out, std::int64_t begin, std::int64_t end) const {
-    const auto bytes = static_cast<std::size_t>(x.element_bytes());
-    const char* in = static_cast<const char*>(x.raw_data());
-    char* to = static_cast<char*>(out.raw_data());
-    for (std::int64_t flat = begin; flat < end; ++flat) {
-      std::int64_t rest = flat;
-      std::int64_t offset = 0;
-      std::int64_t step = 1;
-      for (int i = out.ndim() - 1; i >= 0; --i) {
-        offset += Source(rest % out.dim(i) - before(i), x.dim(i)) * step;
-        rest /= out.dim(i);
-        step *= x.dim(i);
+      const std::int64_t dim = x.dim(i);
+      if (dim == 0 ? out.dim(i) != 0 : out.dim(i) % dim != 0) {
+        return ValueError("out has shape ", out.dims(), ", expected multiples of x's ", x.dims());
       }
-      std::memcpy(to + static_cast<std::size_t>(flat) * bytes, in + static_cast<std::size_t>(offset) * bytes,
-                  bytes);
+      if (out.size() == 0) continue;
+      layout.Append(out.dim(i) / dim, {to[i] * dim, 0});
+      layout.Append(dim, {to[i], from[i]});
     }
+    if (out.size() == 0) return Status();
+    layout.Finish();
+    CopyStrided(layout, x.element_bytes(), out.raw_data(), x.raw_data());
+    return Status();
+  }
+};
+
+struct ReverseSequence {
+  static constexpr const char kName[] = "rewire.reverse_sequence";
+  std::int64_t batch_axis = 1;
+  std::int64_t time_axis = 0;
+  static Status Make(Attributes& attributes, ReverseSequence* reverse) {
+    reverse->batch_axis = attributes.Int("batch_axis", 1, 0, 1);
+    reverse->time_axis = attributes.Int("time_axis", 0, 0, 1);
+    if (reverse->batch_axis == reverse->time_axis)
+      return ValueError("attributes 'batch_axis' and 'time_axis' are both ", reverse->batch_axis);
+    return Status();
+  }
+  Status operator()(TensorView x, TensorView lengths, TensorView out) const {
+    if (Status s = CheckMove(x, out); !s.ok()) return s;
+    if (x.ndim() < 2) return ValueError("x has shape ", x.dims(), ", expected rank 2 or more");
+    if (Status s = CheckShape("out", out, x.dims()); !s.ok()) return s;
+    const std::int64_t batch = x.dim(static_cast<int>(batch_axis));
+    const std::int64_t time = x.dim(static_cast<int>(time_axis));
+    Checks checks;
+    checks.Dense("lengths", lengths).Shape("lengths", lengths, ShapeView(&batch, 1));
+    if (Status s = checks.NoOverlap("out", out, "lengths", lengths).Take(); !s.ok()) return s;
+    if (!lengths.Is<std::int64_t>()) return WrongDType(Types<std::int64_t>(), "lengths", lengths);
+    const auto* length = lengths.data<std::int64_t>();
+    for (std::int64_t b = 0; b < batch; ++b) {
+      if (length[b] < 0 || length[b] > time) {
+        return ValueError("element ", b, " of lengths is ", length[b], ", expected 0 to ", time);
+      }
+    }
+    const auto run = static_cast<std::size_t>(Product(x.dims(), 2, x.ndim()) * x.element_bytes());
+    const auto* in = static_cast<const char*>(x.raw_data());
+    auto* to = static_cast<char*>(out.raw_data());
+    for (std::int64_t i = 0; run != 0 && i < batch * time; ++i) {
+      const std::int64_t t = time_axis == 0 ? i / batch : i % time;
+      const std::int64_t b = time_axis == 0 ? i % batch : i / time;
+      const std::int64_t source = t < length[b] ? length[b] - 1 - t : t;
+      const std::int64_t from = time_axis == 0 ? source * batch + b : b * time + source;
+      std::memcpy(to + static_cast<std::size_t>(i) * run, in + static_cast<std::size_t>(from) * run, run);
+    }
+    return Status();
+  }
+};
+
+struct Trilu {
+  static constexpr const char kName[] = "rewire.trilu";
+  bool upper = true;
+  static Status Make(Attributes& attributes, Trilu* trilu) {
+    trilu->upper = attributes.Bool("upper", true);
+    return Status();
+  }
+  Status operator()(TensorView x, std::optional<TensorView> k, TensorView out) const {
+    if (Status s = CheckMove(x, out); !s.ok()) return s;
+    if (x.ndim() < 2) return ValueError("x has shape ", x.dims(), ", expected rank 2 or more");
+    if (Status s = CheckShape("out", out, x.dims()); !s.ok()) return s;
+    std::int64_t diagonal = 0;
+    if (k) {
+      if (Status s = ReadInt("k", *k, &diagonal); !s.ok()) return s;
+    }
+    const std::int64_t columns = x.dim(x.ndim() - 1);
+    const std::int64_t rows = x.dim(x.ndim() - 2);
+    diagonal = std::clamp(diagonal, -rows, columns);
+    const std::int64_t bytes = x.element_bytes();
+    const auto* in = static_cast<const char*>(x.raw_data());
+    auto* to = static_cast<char*>(out.raw_data());
+    const std::int64_t lines = columns == 0 ? 0 : x.size() / columns;
+    for (std::int64_t i = 0; i < lines; ++i) {
+      // Column i + diagonal is the first of the upper part, the last of the lower one.
+      const std::int64_t edge = std::clamp<std::int64_t>(i % rows + diagonal + (upper ? 0 : 1), 0, columns);
+      const auto left = static_cast<std::size_t>(edge * bytes);
+      const auto right = static_cast<std::size_t>((columns - edge) * bytes);
+      char* line = to + i * columns * bytes;
+      const char* from = in + i * columns * bytes;
+      if (upper) {
+        std::memset(line, 0, left);
+        std::memcpy(line + left, from + left, right);
+      } else {
+        std::memcpy(line, from, left);
+        std::memset(line + left, 0, right);
+      }
+    }
+    return Status();
   }
 };
 
@@ -231,11 +217,11 @@ std::span<const Kernel> RearrangeKernels() {
           "may be negative"),
       Describe<DynamicSlice>("x, starts, ends, axes?, steps?, out", "x, out any; others i64 i32", "",
                              "rewire.slice with its attributes as tensors"),
-      Describe<Pad>(
-          "x, value?, out", "any",
-          "pads (before each axis, then after each), mode = constant, reflect, edge or wrap",
-          "x with a border of the value (0 if none), of its mirror image, its edge or its other side; "
-          "negative pads remove"),
+      Describe<Tile>("x, out", "any", "", "x repeated along each axis as often as out's shape says"),
+      Describe<ReverseSequence>("x, lengths, out", "x, out any; lengths i64", "batch_axis = 1, time_axis = 0",
+                                "the first lengths[b] steps of batch b in reverse, the others as they are"),
+      Describe<Trilu>("x, k?, out", "x, out any; k i64", "upper = 1",
+                      "of each matrix the part above or below diagonal k (0 if none), with it; 0 elsewhere"),
   };
   return kKernels;
 }

@@ -28,6 +28,12 @@ std::span<const Family> Families() {
       {"Rearrangement", RearrangeKernels()},
       {"Indexing", GatherKernels()},
       {"Generators", GenerateKernels()},
+      {"Borders", PadKernels()},
+      {"Scatter and gather of slices", ScatterKernels()},
+      {"Order", SortKernels()},
+      {"Sizes that depend on data", FilterKernels()},
+      {"Along an axis", AlongAxisKernels()},
+      {"Shape functions of moves", MoveShapeFunctionKernels()},
       {"Shape functions", ShapeFunctionKernels()},
   };
   return kFamilies;

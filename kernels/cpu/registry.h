@@ -51,6 +51,12 @@ std::span<const Kernel> CopyKernels();
 std::span<const Kernel> RearrangeKernels();
 std::span<const Kernel> GatherKernels();
 std::span<const Kernel> GenerateKernels();
+std::span<const Kernel> PadKernels();
+std::span<const Kernel> ScatterKernels();
+std::span<const Kernel> SortKernels();
+std::span<const Kernel> FilterKernels();
+std::span<const Kernel> AlongAxisKernels();
+std::span<const Kernel> MoveShapeFunctionKernels();
 std::span<const Kernel> ShapeFunctionKernels();
 
 }  // namespace rewire::kernel::cpu

@@ -13,24 +13,6 @@
 namespace rewire::kernel::cpu {
 namespace {
 
-// A shape argument. Its dimensions are bounded so that sums and small multiples of them do not overflow.
-Status ReadShape(const char* what, TensorView tensor, Dims* dims) {
-  constexpr std::int64_t kMost = std::int64_t{1} << 48;
-  if (Status s = ReadInts(what, tensor, dims); !s.ok()) return s;
-  for (std::int64_t dim : dims->view()) {
-    if (dim < 0 || dim > kMost) return ValueError(what, " is ", dims->view(), ", which is no shape");
-  }
-  return Status();
-}
-
-Status WriteShape(const Dims& dims, TensorView out) {
-  const std::int64_t rank = dims.rank();
-  if (Status s = Checks().Dense("out", out).Shape("out", out, ShapeView(&rank, 1)).Take(); !s.ok()) return s;
-  if (!out.Is<std::int64_t>()) return WrongDType(Types<std::int64_t>(), "out", out);
-  std::copy_n(dims.view().data(), rank, out.data<std::int64_t>());
-  return Status();
-}
-
 struct BroadcastShape {
   static constexpr const char kName[] = "rewire.shape.broadcast";
   Status operator()(const TensorList& tensors) const {

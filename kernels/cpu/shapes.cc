@@ -224,6 +224,60 @@ Status ReadInts(const char* what, TensorView tensor, Dims* values) {
   });
 }
 
+Status ReadShape(const char* what, TensorView tensor, Dims* dims) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 48;
+  if (Status s = ReadInts(what, tensor, dims); !s.ok()) return s;
+  for (std::int64_t dim : dims->view()) {
+    if (dim < 0 || dim > kMost) return ValueError(what, " is ", dims->view(), ", which is no shape");
+  }
+  return Status();
+}
+
+Status WriteShape(const Dims& dims, TensorView out) {
+  const std::int64_t rank = dims.rank();
+  if (Status s = Checks().Dense("out", out).Shape("out", out, ShapeView(&rank, 1)).Take(); !s.ok()) return s;
+  if (!out.Is<std::int64_t>()) return WrongDType(Types<std::int64_t>(), "out", out);
+  std::copy_n(dims.view().data(), rank, out.data<std::int64_t>());
+  return Status();
+}
+
+namespace {
+
+Status CheckOne(const char* what, TensorView tensor) {
+  if (Status s = CheckHost(what, tensor); !s.ok()) return s;
+  if (tensor.size() == 1) return Status();
+  return ValueError(what, " has shape ", tensor.dims(), ", expected one element");
+}
+
+}  // namespace
+
+Status ReadInt(const char* what, TensorView tensor, std::int64_t* value) {
+  if (Status s = CheckOne(what, tensor); !s.ok()) return s;
+  return ForType(Integers(), what, tensor, [&](auto tag) {
+    *value = static_cast<std::int64_t>(*tensor.data<typename decltype(tag)::type>());
+    return Status();
+  });
+}
+
+Status ReadNumber(const char* what, TensorView tensor, double* value) {
+  if (Status s = CheckOne(what, tensor); !s.ok()) return s;
+  return ForType(AnyNumbers(), what, tensor, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    *value = static_cast<double>(static_cast<Computed<T>>(*tensor.data<T>()));
+    return Status();
+  });
+}
+
+Dims DenseStrides(ShapeView dims) {
+  Dims strides(dims);
+  std::int64_t step = 1;
+  for (int i = strides.rank() - 1; i >= 0; --i) {
+    strides[i] = step;
+    step *= dims[static_cast<std::size_t>(i)];
+  }
+  return strides;
+}
+
 Status ArangeCount(TensorView start, TensorView limit, TensorView delta, std::int64_t* count) {
   return ForType(ArangeTypes(), "start", start, [&](auto tag) -> Status {
     using T = typename decltype(tag)::type;

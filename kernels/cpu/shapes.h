@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "kernels/cpu/checks.h"
@@ -46,6 +47,22 @@ Status PaddedDims(ShapeView x, ShapeView pads, Dims* result);
 
 // The values of a rank 0 or 1 tensor of i64 or i32 with at most kMaxRank elements: a shape, axes, pads.
 Status ReadInts(const char* what, TensorView tensor, Dims* values);
+
+// A shape argument, i64 or i32. Its dimensions are bounded so that sums and small multiples of them do not
+// overflow.
+Status ReadShape(const char* what, TensorView tensor, Dims* dims);
+// The result of a shape function: `out` is i64 [rank].
+Status WriteShape(const Dims& dims, TensorView out);
+
+// The value of a tensor with one element: an integer of any type, or any number.
+Status ReadInt(const char* what, TensorView tensor, std::int64_t* value);
+Status ReadNumber(const char* what, TensorView tensor, double* value);
+
+// Elements from one index to the next of a contiguous tensor.
+Dims DenseStrides(ShapeView dims);
+
+// An optional argument in the middle that is a tensor without elements is a missing one.
+inline bool IsGiven(const std::optional<TensorView>& argument) { return argument && argument->size() != 0; }
 
 // How many numbers start, start + delta, ... lie short of limit: one-element tensors of one dtype.
 using ArangeTypes = Types<float, std::int64_t, std::int32_t, double>;

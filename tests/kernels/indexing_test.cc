@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+// Gather, scatter, one-hot, order, filters: against small examples by hand and naive loops.
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <limits>
+
+#include "tests/kernels/kernel_call.h"
+
+namespace rewire::test {
+namespace {
+
+using F = std::vector<float>;
+using I = std::vector<std::int64_t>;
+
+TEST_CASE("gather takes slices along an axis") {
+  HostTensor x = HostTensor::Of<float>({3, 2}, {1, 2, 3, 4, 5, 6});
+  HostTensor rows = HostTensor::Of<std::int64_t>({2, 2}, {0, -1, 1, 1});
+  HostTensor out = HostTensor::Empty<float>({2, 2, 2});
+  REQUIRE(Run("rewire.gather", {&x, &rows, &out}) == "");
+  CHECK(out.values<float>() == F{1, 2, 5, 6, 3, 4, 3, 4});
+  HostTensor column = HostTensor::Of<std::int32_t>({}, {1});
+  HostTensor second = HostTensor::Empty<float>({3});
+  REQUIRE(Run("rewire.gather", {&x, &column, &second}, {{"axis", 1}}) == "");
+  CHECK(second.values<float>() == F{2, 4, 6});
+  HostTensor wrong = HostTensor::Of<std::int64_t>({2, 2}, {0, 0, 3, 0});
+  CHECK(Run("rewire.gather", {&x, &wrong, &out}) ==
+        "ValueError: rewire.gather: element 2 of indices is 3, expected at least -3 and less than 3 for axis "
+        "0 of x");
+  HostTensor none = HostTensor::Of<std::int64_t>({0}, {});
+  HostTensor empty = HostTensor::Empty<float>({0, 2});
+  CHECK(Run("rewire.gather", {&x, &none, &empty}) == "");
+}
+
+TEST_CASE("gather_elements and scatter_elements go element by element") {
+  HostTensor x = HostTensor::Of<float>({3, 3}, {1, 2, 3, 4, 5, 6, 7, 8, 9});
+  HostTensor indices = HostTensor::Of<std::int64_t>({2, 3}, {1, 2, 0, 2, 0, -3});
+  HostTensor taken = HostTensor::Empty<float>({2, 3});
+  REQUIRE(Run("rewire.gather_elements", {&x, &indices, &taken}) == "");
+  CHECK(taken.values<float>() == F{4, 8, 3, 7, 2, 3});
+  HostTensor by_column = HostTensor::Of<std::int32_t>({3, 1}, {2, 0, -1});
+  HostTensor one = HostTensor::Empty<float>({3, 1});
+  REQUIRE(Run("rewire.gather_elements", {&x, &by_column, &one}, {{"axis", 1}}) == "");
+  CHECK(one.values<float>() == F{3, 4, 9});
+
+  HostTensor updates = HostTensor::Of<float>({2, 3}, {10, 20, 30, 40, 50, 60});
+  HostTensor out = HostTensor::Empty<float>({3, 3});
+  REQUIRE(Run("rewire.scatter_elements", {&x, &indices, &updates, &out}) == "");
+  CHECK(out.values<float>() == F{1, 50, 60, 10, 5, 6, 40, 20, 9});
+  REQUIRE(Run("rewire.scatter_elements", {&x, &indices, &updates, &out}, {{"reduction", "add"}}) == "");
+  CHECK(out.values<float>() == F{1, 52, 93, 14, 5, 6, 47, 28, 9});
+  REQUIRE(Run("rewire.scatter_elements", {&x, &indices, &updates, &out}, {{"reduction", "mul"}}) == "");
+  CHECK(out.values<float>() == F{1, 100, 5400, 40, 5, 6, 280, 160, 9});
+  REQUIRE(Run("rewire.scatter_elements", {&x, &indices, &updates, &out}, {{"reduction", "min"}}) == "");
+  CHECK(out.values<float>() == x.values<float>());
+  REQUIRE(Run("rewire.scatter_elements", {&x, &indices, &updates, &x}) == "");  // in place
+  CHECK(x.values<float>() == F{1, 50, 60, 10, 5, 6, 40, 20, 9});
+
+  HostTensor wide = HostTensor::Of<std::int64_t>({1, 4}, {0, 0, 0, 0});
+  HostTensor four = HostTensor::Empty<float>({1, 4});
+  CHECK(Run("rewire.gather_elements", {&x, &wide, &four}) ==
+        "ValueError: rewire.gather_elements: indices has shape [1, 4], expected at most x's [3, 3] but along "
+        "axis 0");
+  HostTensor truth = HostTensor::Of<bool>({1}, {true});
+  HostTensor zero = HostTensor::Of<std::int64_t>({1}, {0});
+  HostTensor flag = HostTensor::Empty<bool>({1});
+  CHECK(Run("rewire.scatter_elements", {&truth, &zero, &truth, &flag}) == "");
+  CHECK(Run("rewire.scatter_elements", {&truth, &zero, &truth, &flag}, {{"reduction", "add"}}) ==
+        "TypeError: rewire.scatter_elements: x has dtype bool, expected one of f32, i64, i32, f64, i8, u8");
+}
+
+TEST_CASE("gather_nd and scatter_nd take slices by tuples") {
+  HostTensor x = HostTensor::Of<std::int32_t>({2, 2, 2}, {0, 1, 2, 3, 4, 5, 6, 7});
+  HostTensor tuples = HostTensor::Of<std::int64_t>({2, 2}, {0, 1, -1, 0});
+  HostTensor out = HostTensor::Empty<std::int32_t>({2, 2});
+  REQUIRE(Run("rewire.gather_nd", {&x, &tuples, &out}) == "");
+  CHECK(out.values<std::int32_t>() == std::vector<std::int32_t>{2, 3, 4, 5});
+  HostTensor each = HostTensor::Of<std::int64_t>({2, 1}, {1, 0});
+  REQUIRE(Run("rewire.gather_nd", {&x, &each, &out}, {{"batch_dims", 1}}) == "");
+  CHECK(out.values<std::int32_t>() == std::vector<std::int32_t>{2, 3, 4, 5});
+  HostTensor updates = HostTensor::Of<std::int32_t>({2, 2}, {10, 20, 30, 40});
+  HostTensor written = HostTensor::Empty<std::int32_t>({2, 2, 2});
+  REQUIRE(Run("rewire.scatter_nd", {&x, &tuples, &updates, &written}, {{"reduction", "add"}}) == "");
+  CHECK(written.values<std::int32_t>() == std::vector<std::int32_t>{0, 1, 12, 23, 34, 45, 6, 7});
+  HostTensor beyond = HostTensor::Of<std::int64_t>({2, 2}, {0, 1, 0, 2});
+  CHECK(Run("rewire.scatter_nd", {&x, &beyond, &updates, &written}) ==
+        "ValueError: rewire.scatter_nd: element 3 of indices is 2, expected at least -2 and less than 2 for "
+        "axis 1 "
+        "of x");
+  HostTensor long_tuples = HostTensor::Of<std::int64_t>({1, 4}, {0, 0, 0, 0});
+  CHECK(Run("rewire.gather_nd", {&x, &long_tuples, &out}) ==
+        "ValueError: rewire.gather_nd: indices has shape [1, 4]: 4 indices are more than the axes of x [2, "
+        "2, 2]");
+  HostTensor shape_x = HostTensor::Of<std::int64_t>({3}, {2, 3, 4});
+  HostTensor shape_i = HostTensor::Of<std::int64_t>({3}, {2, 5, 1});
+  HostTensor shape = HostTensor::Empty<std::int64_t>({3});
+  REQUIRE(Run("rewire.shape.gather_nd", {&shape_x, &shape_i, &shape}, {{"batch_dims", 1}}) == "");
+  CHECK(shape.values<std::int64_t>() == I{2, 5, 4});
+}
+
+TEST_CASE("one_hot marks a place along a new axis") {
+  HostTensor indices = HostTensor::Of<float>({2}, {1, -1});
+  HostTensor values = HostTensor::Of<float>({2}, {0, 5});
+  HostTensor out = HostTensor::Empty<float>({2, 3});
+  REQUIRE(Run("rewire.one_hot", {&indices, &values, &out}) == "");
+  CHECK(out.values<float>() == F{0, 5, 0, 0, 0, 5});
+  HostTensor columns = HostTensor::Empty<float>({3, 2});
+  REQUIRE(Run("rewire.one_hot", {&indices, &values, &columns}, {{"axis", 0}}) == "");
+  CHECK(columns.values<float>() == F{0, 0, 5, 0, 0, 5});
+  HostTensor outside = HostTensor::Of<std::int64_t>({2}, {3, -4});
+  REQUIRE(Run("rewire.one_hot", {&outside, &values, &out}) == "");
+  CHECK(out.values<float>() == F(6, 0));
+  HostTensor shape = HostTensor::Of<std::int64_t>({1}, {2});
+  HostTensor depth = HostTensor::Of<float>({}, {7});
+  HostTensor result = HostTensor::Empty<std::int64_t>({2});
+  REQUIRE(Run("rewire.shape.one_hot", {&shape, &depth, &result}) == "");
+  CHECK(result.values<std::int64_t>() == I{2, 7});
+  HostTensor negative = HostTensor::Of<std::int64_t>({}, {-1});
+  CHECK(Run("rewire.shape.one_hot", {&shape, &negative, &result}) ==
+        "ValueError: rewire.shape.one_hot: depth is -1.000000, which is no dimension");
+}
+
+TEST_CASE("top_k sorts like a stable sort") {
+  HostTensor x = HostTensor::Random({5, 37, 3}, 4);
+  auto numbers = x.elements<float>();
+  for (std::int64_t i = 0; i < 5 * 37 * 3; i += 4) numbers[i] = 0.25f;  // ties
+  for (const bool largest : {true, false}) {
+    HostTensor values = HostTensor::Empty<float>({5, 10, 3});
+    HostTensor where = HostTensor::Empty<std::int64_t>({5, 10, 3});
+    REQUIRE(Run("rewire.top_k", {&x, &values, &where}, {{"axis", 1}, {"largest", largest ? 1 : 0}}) == "");
+    for (std::int64_t row = 0; row < 15; ++row) {
+      const std::int64_t first = row / 3 * 37 * 3 + row % 3;
+      std::vector<std::int64_t> order(37);
+      for (std::int64_t i = 0; i < 37; ++i) order[static_cast<std::size_t>(i)] = i;
+      std::stable_sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) {
+        const float left = numbers[first + a * 3];
+        const float right = numbers[first + b * 3];
+        return largest ? left > right : left < right;
+      });
+      for (std::int64_t i = 0; i < 10; ++i) {
+        const std::int64_t at = row / 3 * 30 + i * 3 + row % 3;
+        if (where.elements<std::int64_t>()[at] != order[static_cast<std::size_t>(i)]) FAIL("row " << row);
+        if (values.elements<float>()[at] != numbers[first + order[static_cast<std::size_t>(i)] * 3])
+          FAIL(row);
+      }
+    }
+  }
+  HostTensor nan = HostTensor::Of<float>({3}, {1, std::numeric_limits<float>::quiet_NaN(), 2});
+  HostTensor value = HostTensor::Empty<float>({1});
+  HostTensor place = HostTensor::Empty<std::int64_t>({1});
+  REQUIRE(Run("rewire.top_k", {&nan, &value, &place}) == "");
+  CHECK(place.values<std::int64_t>() == I{1});
+  HostTensor many = HostTensor::Empty<float>({4});
+  HostTensor many_places = HostTensor::Empty<std::int64_t>({4});
+  CHECK(Run("rewire.top_k", {&nan, &many, &many_places}) ==
+        "ValueError: rewire.top_k: out_values has shape [4], expected [3]");
+  FailWorkspace(true);
+  CHECK(Run("rewire.top_k", {&nan, &value, &place}) == "MemoryError: the test gives no workspace");
+  FailWorkspace(false);
+}
+
+TEST_CASE("unique finds the different elements and slices") {
+  HostTensor x = HostTensor::Of<float>({6}, {2, 1, 1, 3, 4, 3});
+  HostTensor count = HostTensor::Empty<std::int64_t>({1});
+  REQUIRE(Run("rewire.shape.unique", {&x, &count}) == "");
+  REQUIRE(count.values<std::int64_t>() == I{4});
+  HostTensor out = HostTensor::Empty<float>({4});
+  HostTensor indices = HostTensor::Empty<std::int64_t>({4});
+  HostTensor inverse = HostTensor::Empty<std::int64_t>({6});
+  HostTensor counts = HostTensor::Empty<std::int64_t>({4});
+  REQUIRE(Run("rewire.unique", {&x, &out, &indices, &inverse, &counts}) == "");
+  CHECK(out.values<float>() == F{1, 2, 3, 4});
+  CHECK(indices.values<std::int64_t>() == I{1, 0, 3, 4});
+  CHECK(inverse.values<std::int64_t>() == I{1, 0, 0, 2, 3, 2});
+  CHECK(counts.values<std::int64_t>() == I{2, 1, 2, 1});
+  REQUIRE(Run("rewire.unique", {&x, &out, &indices, &inverse, &counts}, {{"sorted", 0}}) == "");
+  CHECK(out.values<float>() == F{2, 1, 3, 4});
+  CHECK(inverse.values<std::int64_t>() == I{0, 1, 1, 2, 3, 2});
+  HostTensor rows = HostTensor::Of<std::int32_t>({3, 2}, {1, 0, 0, 5, 1, 0});
+  HostTensor two = HostTensor::Empty<std::int32_t>({2, 2});
+  HostTensor indices2 = HostTensor::Empty<std::int64_t>({2});
+  HostTensor inverse3 = HostTensor::Empty<std::int64_t>({3});
+  HostTensor counts2 = HostTensor::Empty<std::int64_t>({2});
+  REQUIRE(Run("rewire.unique", {&rows, &two, &indices2, &inverse3, &counts2}, {{"axis", 0}}) == "");
+  CHECK(two.values<std::int32_t>() == std::vector<std::int32_t>{0, 5, 1, 0});
+  CHECK(inverse3.values<std::int64_t>() == I{1, 0, 1});
+  CHECK(Run("rewire.unique", {&x, &two, &indices2, &inverse3, &counts2}) ==
+        "TypeError: rewire.unique: out has dtype i32, expected f32 as x");
+  HostTensor short_out = HostTensor::Empty<float>({3});
+  CHECK(Run("rewire.unique", {&x, &short_out, &indices, &inverse, &counts}) ==
+        "ValueError: rewire.unique: out has shape [3], expected [4]");
+}
+
+TEST_CASE("non_zero and compress keep what holds") {
+  HostTensor x = HostTensor::Of<float>({2, 3}, {0, 1, -0.0f, 2, 0, std::numeric_limits<float>::quiet_NaN()});
+  HostTensor shape = HostTensor::Empty<std::int64_t>({2});
+  REQUIRE(Run("rewire.shape.non_zero", {&x, &shape}) == "");
+  CHECK(shape.values<std::int64_t>() == I{2, 3});
+  HostTensor where = HostTensor::Empty<std::int64_t>({2, 3});
+  REQUIRE(Run("rewire.non_zero", {&x, &where}) == "");
+  CHECK(where.values<std::int64_t>() == I{0, 1, 1, 1, 0, 2});
+  HostTensor small = HostTensor::Empty<std::int64_t>({2, 2});
+  CHECK(Run("rewire.non_zero", {&x, &small}) ==
+        "ValueError: rewire.non_zero: out has shape [2, 2], expected [2, 3]");
+
+  HostTensor keep = HostTensor::Of<bool>({2}, {false, true});
+  HostTensor row = HostTensor::Empty<float>({1, 3});
+  HostTensor numbers = HostTensor::Of<float>({2, 3}, {1, 2, 3, 4, 5, 6});
+  REQUIRE(Run("rewire.shape.compress", {&numbers, &keep, &shape}, {{"axis", 0}}) == "");
+  CHECK(shape.values<std::int64_t>() == I{1, 3});
+  REQUIRE(Run("rewire.compress", {&numbers, &keep, &row}, {{"axis", 0}}) == "");
+  CHECK(row.values<float>() == F{4, 5, 6});
+  HostTensor column = HostTensor::Empty<float>({2, 1});
+  REQUIRE(Run("rewire.compress", {&numbers, &keep, &column}, {{"axis", -1}}) == "");
+  CHECK(column.values<float>() == F{2, 5});
+  HostTensor single = HostTensor::Empty<float>({1});
+  REQUIRE(Run("rewire.compress", {&numbers, &keep, &single}) == "");
+  CHECK(single.values<float>() == F{2});
+  HostTensor longer = HostTensor::Of<bool>({3}, {true, true, true});
+  CHECK(Run("rewire.compress", {&numbers, &longer, &row}, {{"axis", 0}}) ==
+        "ValueError: rewire.compress: condition has shape [3], expected at most 2 elements for x of shape "
+        "[2, 3]");
+}
+
+TEST_CASE("sums and the largest along an axis") {
+  HostTensor x = HostTensor::Of<std::int32_t>({2, 3}, {1, 2, 3, 4, 5, 6});
+  HostTensor out = HostTensor::Empty<std::int32_t>({2, 3});
+  HostTensor axis = HostTensor::Of<std::int64_t>({}, {-1});
+  using V = std::vector<std::int32_t>;
+  REQUIRE(Run("rewire.cumsum", {&x, &axis, &out}) == "");
+  CHECK(out.values<std::int32_t>() == V{1, 3, 6, 4, 9, 15});
+  REQUIRE(Run("rewire.cumsum", {&x, &axis, &out}, {{"exclusive", 1}, {"reverse", 1}}) == "");
+  CHECK(out.values<std::int32_t>() == V{5, 3, 0, 11, 6, 0});
+  HostTensor first = HostTensor::Of<std::int32_t>({1}, {0});
+  REQUIRE(Run("rewire.cumsum", {&x, &first, &out}) == "");
+  CHECK(out.values<std::int32_t>() == V{1, 2, 3, 5, 7, 9});
+  HostTensor two = HostTensor::Of<std::int64_t>({}, {2});
+  CHECK(Run("rewire.cumsum", {&x, &two, &out}) ==
+        "ValueError: rewire.cumsum: axis is 2, expected at least -2 and less than 2");
+  HostTensor floats = HostTensor::Of<float>({2, 3}, {3, 3, 1, 0, 1, 2});
+  HostTensor marks = HostTensor::Empty<float>({2, 3});
+  REQUIRE(Run("rewire.hardmax", {&floats, &marks}) == "");
+  CHECK(marks.values<float>() == F{1, 0, 0, 0, 0, 1});
+}
+
+}  // namespace
+}  // namespace rewire::test
