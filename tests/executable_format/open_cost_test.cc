@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Opening a file with large constants must not read them.
+// Opening a file with large constants must not read them. How long it takes is measured by `make bench-vm`.
 #include <unistd.h>
-#include <algorithm>
 #include <catch2/catch.hpp>
-#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -36,24 +34,18 @@ std::size_t ResidentKiB(const std::string& path) {
   return total;
 }
 
-TEST_CASE("a file with a 64 MiB constant opens in under a millisecond and without reading it") {
+TEST_CASE("a file with a 64 MiB constant opens without reading it") {
   const fs::path path = fs::temp_directory_path() / ("rewire-open-cost-" + std::to_string(getpid()) + ".rwx");
   Module module = test::SampleModules()[1].module;
   module.constants.push_back(test::DataConstant("large", TensorType(kFloat32, {kConstantBytes / 4}),
                                                 std::vector<float>(kConstantBytes / 4, 1.5F)));
   REQUIRE(WriteModule(module, path.string()));
 
-  auto best = std::chrono::nanoseconds::max();
-  for (int i = 0; i < 20; ++i) {
-    const auto start = std::chrono::steady_clock::now();
-    Result<Executable> executable = Executable::Open(path.string());
-    best = std::min(best, std::chrono::steady_clock::now() - start);
-    REQUIRE(executable);
-    // The kernel maps up to 64 KiB of cached pages around the one page that is read.
-    CHECK(ResidentKiB(path.string()) <= 64);
-    CHECK(ResidentKiB(path.string()) > 0);
-  }
-  CHECK(best < std::chrono::milliseconds(1));
+  Result<Executable> executable = Executable::Open(path.string());
+  REQUIRE(executable);
+  // The kernel maps up to 64 KiB of cached pages around the one page that is read.
+  CHECK(ResidentKiB(path.string()) <= 64);
+  CHECK(ResidentKiB(path.string()) > 0);
   fs::remove(path);
 }
 
