@@ -49,7 +49,7 @@ format: ## format all sources in place
 	tests/ci/format.sh --fix
 
 tidy: install-deps ## run clang-tidy on all sources
-	tests/ci/tidy.sh
+	tests/ci/tidy.py
 
 install-deps: ## install the missing packages of third_party/packages.txt
 	@third_party/install.sh

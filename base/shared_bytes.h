@@ -4,7 +4,9 @@
 #include <cstddef>
 #include <memory>
 
+#include "base/export.h"
 #include "base/span.h"
+#include "base/status.h"
 
 namespace rewire {
 
@@ -13,5 +15,8 @@ struct SharedBytes {
   Span<const std::byte> view;
   std::shared_ptr<const void> owner;  // null: the bytes live for ever
 };
+
+// The same bytes in memory of their own, 64-byte aligned. kOutOfMemory.
+REWIRE_API Result<SharedBytes> AlignedCopy(Span<const std::byte> bytes);
 
 }  // namespace rewire

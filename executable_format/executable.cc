@@ -5,23 +5,36 @@
 
 #include "base/hash.h"
 #include "base/mapped_file.h"
+#include "executable_format/layout.h"
 #include "executable_format/reader.h"
 #include "executable_format/verifier.h"
 
 namespace rewire {
+namespace {
+
+Result<Module> ReadVerified(const SharedBytes& bytes, const OpenOptions& options) {
+  Result<Module> module = ReadModule(bytes, options);
+  if (!module) return Forward(module);
+  if (Status verified = VerifyModule(*module, options.limits); !verified) return Forward(verified);
+  return module;
+}
+
+}  // namespace
 
 Result<Executable> Executable::Open(const std::string& path, const OpenOptions& options) {
   Result<SharedBytes> bytes = options.copy ? ReadFile(path) : MapFile(path);
   if (!bytes) return Forward(bytes);
-  Result<Executable> executable = FromBytes(*bytes, options);
-  if (!executable) return Forward(executable, path);
-  return executable;
+  Result<Module> module = ReadVerified(*bytes, options);
+  if (!module) return Forward(module, path);
+  return Executable(std::make_shared<const Module>(*std::move(module)));
 }
 
 Result<Executable> Executable::FromBytes(const SharedBytes& bytes, const OpenOptions& options) {
-  Result<Module> module = ReadModule(bytes, options);
+  const bool aligned = reinterpret_cast<std::uintptr_t>(bytes.view.data()) % kDataAlignment == 0;
+  Result<SharedBytes> used = aligned && !options.copy ? bytes : AlignedCopy(bytes.view);
+  if (!used) return Forward(used);
+  Result<Module> module = ReadVerified(*used, options);
   if (!module) return Forward(module);
-  if (Status verified = VerifyModule(*module, options.limits); !verified) return Forward(verified);
   return Executable(std::make_shared<const Module>(*std::move(module)));
 }
 

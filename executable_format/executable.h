@@ -21,8 +21,8 @@ struct OpenOptions {
   // Checks every constant's checksum while opening. Otherwise each is checked when it is copied or
   // decompressed, and constants used from the mapping are not read at all.
   bool verify_data = false;
-  // Reads the file into memory instead of mapping it, for hosts that cannot risk SIGBUS from a file that
-  // shrinks.
+  // Takes a copy of the whole, for hosts that cannot risk SIGBUS from a mapped file that shrinks, or whose
+  // bytes do not outlive the executable.
   bool copy = false;
 };
 
@@ -31,7 +31,9 @@ class REWIRE_API Executable {
   // Maps (or reads) a file, parses and verifies it.
   // Errors: kNotFound, kIo, kInvalidFile, kUnsupported, kVerificationFailed.
   static Result<Executable> Open(const std::string& path, const OpenOptions& options = {});
-  // The same from memory; `bytes.owner` is kept as long as a constant's bytes are in use.
+  // The same from memory. The bytes must not change; `bytes.owner` is kept as long as a constant lies in
+  // them. Kernels read constants where they lie, at the file's alignment: bytes that do not start on a
+  // multiple of 64 are copied, as with `options.copy`, and not used after this returns. Also kOutOfMemory.
   static Result<Executable> FromBytes(const SharedBytes& bytes, const OpenOptions& options = {});
   // Verifies a module made in this process.
   static Result<Executable> FromModule(Module module, const FormatLimits& limits = {});

@@ -52,6 +52,7 @@ class Interpreter {
   bool FinishKernel(const RewireFFIAny& returned);
   [[gnu::cold]] bool FailKernel(Word index);
   bool TakeReturned(RewireFFIAny returned, RewireFFIAny* out);
+  bool TakeReturnedArray(const RewireFFIAny& returned, RewireFFIAny* out);
   bool TakeReturnedObject(const RewireFFIAny& returned, RewireFFIAny* out);
   bool AppendArgument(const RewireFFIAny& value, bool objects);
   bool CheckWritten(std::uint32_t position);

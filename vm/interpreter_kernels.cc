@@ -235,30 +235,9 @@ bool Interpreter::TakeReturned(RewireFFIAny returned, RewireFFIAny* out) {
     case kAdtKind:
       return TakeReturnedObject(returned, out);
     case kRewireFFIArray: {
-      // Array objects: header, then the sequence cell.
-      const auto* cell = reinterpret_cast<const RewireFFISeqCell*>(ObjectOf(returned) + 1);
-      const auto* items = static_cast<const RewireFFIAny*>(cell->data);
-      const auto count = static_cast<std::uint32_t>(cell->size);
-      TupleObject* tuple = heap_.NewTuple(kAdtKind, 0, count);
-      bool ok = tuple != nullptr || FailMemory(TupleObject::Bytes(count));
-      if (ok) std::memset(tuple->fields(), 0, count * sizeof(RewireFFIAny));
-      for (std::uint32_t i = 0; ok && i < count; ++i) {
-        if (items[i].type_index == kRewireFFIArray) {
-          ok = Fail(StatusCode::kRuntimeFailed,
-                    "the kernel returned an array inside an array; only one level is taken");
-          break;
-        }
-        if (IsObjectKind(items[i].type_index))
-          ObjectOf(items[i])->AddStrong();  // TakeReturned takes one over
-        ok = TakeReturned(items[i], &tuple->fields()[i]);
-      }
+      const bool taken = TakeReturnedArray(returned, out);
       DropStrong(ObjectOf(returned));
-      if (ok) {
-        *out = MakeAny(kAdtKind, tuple);
-      } else if (tuple != nullptr) {
-        heap_.Release(tuple);
-      }
-      return ok;
+      return taken;
     }
     default:
       if (IsObjectKind(returned.type_index)) DropStrong(ObjectOf(returned));
@@ -268,6 +247,31 @@ bool Interpreter::TakeReturned(RewireFFIAny returned, RewireFFIAny* out) {
                                                         std::to_string(returned.type_index) +
                                                         "; a tensor, an integer or an array is expected");
   }
+}
+
+// The array stays the caller's to drop.
+bool Interpreter::TakeReturnedArray(const RewireFFIAny& returned, RewireFFIAny* out) {
+  // Array objects: header, then the sequence cell.
+  const auto* cell = reinterpret_cast<const RewireFFISeqCell*>(ObjectOf(returned) + 1);
+  const auto* items = static_cast<const RewireFFIAny*>(cell->data);
+  const auto count = static_cast<std::uint32_t>(cell->size);
+  TupleObject* tuple = heap_.NewTuple(kAdtKind, 0, count);
+  if (tuple == nullptr) return FailMemory(TupleObject::Bytes(count));
+  std::memset(tuple->fields(), 0, count * sizeof(RewireFFIAny));
+  for (std::uint32_t i = 0; i < count; ++i) {
+    if (items[i].type_index == kRewireFFIArray) {
+      heap_.Release(tuple);
+      return Fail(StatusCode::kRuntimeFailed,
+                  "the kernel returned an array inside an array; only one level is taken");
+    }
+    if (IsObjectKind(items[i].type_index)) ObjectOf(items[i])->AddStrong();  // TakeReturned takes one over
+    if (!TakeReturned(items[i], &tuple->fields()[i])) {
+      heap_.Release(tuple);
+      return false;
+    }
+  }
+  *out = MakeAny(kAdtKind, tuple);
+  return true;
 }
 
 bool Interpreter::TakeReturnedObject(const RewireFFIAny& returned, RewireFFIAny* out) {

@@ -66,8 +66,8 @@ bool GiveWorkspace(Impl* vm, void* block) {
 
 ThreadPool& CurrentPool() {
   Impl* vm = KernelContext::Current();
-  static const std::shared_ptr<ThreadPool> serial = ThreadPool::Serial();
-  return vm == nullptr ? *serial : *vm->rep.threads;
+  static const std::shared_ptr<ThreadPool> kSerial = ThreadPool::Serial();
+  return vm == nullptr ? *kSerial : *vm->rep.threads;
 }
 
 void ParallelFor(std::int64_t begin, std::int64_t end, std::int64_t grain,
@@ -192,7 +192,7 @@ int NewFunction(void* state, RewirePackedFunction call, void (*deleter)(void*), 
     SetKernelError("MemoryError", "no memory for a function object");
     return -1;
   }
-  object->function.header.combined_ref_count = kNewRefCount;
+  object->function.header.combined_ref_count = kNewObjectCount;
   object->function.header.type_index = kRewireFFIFunction;
   object->function.header.deleter = DeleteFunctionObject;
   object->function.cell.safe_call = CallFunctionObject;

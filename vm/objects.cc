@@ -21,29 +21,7 @@ void FreeObjectMemory(MemoryAccount* account, void* object, std::uint64_t bytes)
   account->Free(object, block, BlockPool::BlockAlignment(block));
 }
 
-// Takes a strong reference away; true when that was the last one.
-bool StrongIsGone(Object* object) {
-  const std::uint64_t before = __atomic_fetch_sub(&object->combined_ref_count, 1, __ATOMIC_ACQ_REL);
-  return static_cast<std::uint32_t>(before) == 1;
-}
-
-// All strong references hold one weak one together; foreign code may hold more.
-bool WeakIsGone(Object* object) {
-  const std::uint64_t before =
-      __atomic_fetch_sub(&object->combined_ref_count, std::uint64_t{1} << 32, __ATOMIC_ACQ_REL);
-  return before >> 32 == 1;
-}
-
-// After the last strong reference has gone, as tvm-ffi's own decrement does it.
-void CallDeleter(Object* object) {
-  if (object->deleter == nullptr) return;
-  if (__atomic_load_n(&object->combined_ref_count, __ATOMIC_ACQUIRE) >> 32 == 1) {
-    object->deleter(object, kRewireFFIBothGone);
-    return;
-  }
-  object->deleter(object, kRewireFFIStrongGone);
-  if (WeakIsGone(object)) object->deleter(object, kRewireFFIWeakGone);
-}
+RewireFFIObject* HeaderOf(Object* object) { return reinterpret_cast<RewireFFIObject*>(object); }
 
 void DestroyStorage(StorageObject* storage) {
   if (storage->block != nullptr && storage->device_api != nullptr) {
@@ -79,7 +57,7 @@ MemoryAccount* AccountOf(Object* object) {
 }
 
 void DropWeak(Object* object) {
-  if (WeakIsGone(object)) FreeObjectMemory(AccountOf(object), object, ObjectBytes(object));
+  if (DropWeakCount(HeaderOf(object))) FreeObjectMemory(AccountOf(object), object, ObjectBytes(object));
 }
 
 // Releases what a dead object refers to. Tuples whose last reference goes on the way are put on a list
@@ -87,13 +65,13 @@ void DropWeak(Object* object) {
 void Destroy(Object* first) {
   TupleObject* pending = nullptr;
   auto drop = [&pending](Object* object) {
-    if (!StrongIsGone(object)) return;
+    if (!DropStrongCount(HeaderOf(object))) return;
     if (object->deleter == DeleteObject && IsTupleKind(object->type_index)) {
       auto* tuple = static_cast<TupleObject*>(object);
       tuple->next = pending;
       pending = tuple;
     } else {
-      CallDeleter(object);
+      FinishObject(HeaderOf(object));
     }
   };
   switch (first->type_index) {
@@ -134,9 +112,7 @@ void DeleteObject(void* self, int flags) {
 
 bool IsRewireObject(const Object* object) { return object->deleter == DeleteObject; }
 
-void DropStrong(Object* object) {
-  if (StrongIsGone(object)) CallDeleter(object);
-}
+void DropStrong(Object* object) { ReleaseObject(HeaderOf(object)); }
 
 TensorObject* NewSharedTensor(std::uint32_t rank, MemoryAccount* account) {
   void* memory = TakeObjectMemory(account, TensorObject::Bytes(rank));

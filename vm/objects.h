@@ -26,6 +26,7 @@
 #include "base/dtype.h"
 #include "base/span.h"
 #include "vm/device/device_api.h"
+#include "vm/ffi_object.h"
 #include "vm/kernel/ffi_abi.h"
 #include "vm/memory/memory_account.h"
 
@@ -63,15 +64,13 @@ struct Object {
 static_assert(sizeof(Object) == sizeof(RewireFFIObject) &&
               offsetof(Object, local) == offsetof(RewireFFIObject, padding));
 
-inline constexpr std::uint64_t kNewRefCount = (std::uint64_t{1} << 32) | 1;
-
 // The deleter of every object of Rewire's. Foreign code that drops the last reference comes in here, on any
 // thread.
 void DeleteObject(void* self, int flags);
 
 // Fills in the header of a new object: one strong reference.
 inline void InitObject(Object* object, std::int32_t kind, std::uint32_t local) {
-  object->combined_ref_count = kNewRefCount;
+  object->combined_ref_count = kNewObjectCount;
   object->type_index = kind;
   object->local = local;
   object->deleter = DeleteObject;

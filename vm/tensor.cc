@@ -195,8 +195,8 @@ Tensor::~Tensor() {
 }
 
 const DLTensor& Tensor::dl() const {
-  static const DLTensor none{};
-  return object_ == nullptr ? none : object_->tensor;
+  static const DLTensor kNoTensor{};
+  return object_ == nullptr ? kNoTensor : object_->tensor;
 }
 
 TensorView Tensor::view() const {

@@ -116,8 +116,10 @@ class REWIRE_API VirtualMachine {
   // result() has no data for the outputs given here.
   Status TryInvoke(std::string_view function, Span<const Value> inputs, Span<const OutputBinding> outputs);
 
-  // The last successful run's result; none before. A bound output that was made in place is a tensor over the
-  // caller's memory.
+  // The last run's result; none before the first and after one that failed (a call that is refused, for a
+  // missing input or the like, is no run). A bound output that was made in place is a tensor over the
+  // caller's memory, and so is a borrowed input that the function returns, whether its output is bound (a
+  // copy then lies there) or not.
   const Value& result() const;
   // One leaf of it, by name or position. kNotFound, with near names; kInvalidArgument before a run.
   Result<Value> TryOutput(std::string_view name) const;

@@ -2,6 +2,8 @@
 // A VM's state and its runs.
 #include "vm/vm_impl.h"
 
+#include <utility>
+
 #include "vm/interpreter.h"
 #include "vm/shape.h"
 
@@ -36,9 +38,9 @@ Status VirtualMachine::Impl::NoMemory(const char* what) const {
   return Fail(StatusCode::kOutOfMemory, std::string("the allocator has no memory for ") + what);
 }
 
-VirtualMachine::Impl::Impl(const Program& linked, MemoryAccount* run_account, MemoryAccount* home_account,
+VirtualMachine::Impl::Impl(Program linked, MemoryAccount* run_account, MemoryAccount* home_account,
                            const Limits& own_limits)
-    : program(linked),
+    : program(std::move(linked)),
       rep(program.rep()),
       account(run_account),
       home(home_account),

@@ -46,8 +46,7 @@ struct Workspace {
 
 struct VirtualMachine::Impl {
   // Takes over a reference to each account.
-  Impl(const Program& linked, MemoryAccount* run_account, MemoryAccount* home_account,
-       const Limits& own_limits);
+  Impl(Program linked, MemoryAccount* run_account, MemoryAccount* home_account, const Limits& own_limits);
   ~Impl();
 
   // Set inputs of a function; None for those that are not set. Null when there is no memory for them.

@@ -165,7 +165,7 @@ Status WriteNpz(const std::string& path, Span<const NamedTensor> tensors, NpzCom
   if (zip_close(archive.get()) != 0) {
     return Fail(StatusCode::kIo, "cannot write '" + path + "': " + zip_strerror(archive.get()));
   }
-  archive.release();  // closed
+  (void)archive.release();  // closed
   return {};
 }
 

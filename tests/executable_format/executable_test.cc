@@ -3,11 +3,13 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <filesystem>
 
 #include "base/hash.h"
+#include "executable_format/layout.h"
 #include "executable_format/writer.h"
 #include "tests/executable_format/sample_modules.h"
 
@@ -75,6 +77,39 @@ TEST_CASE("constants keep the file's bytes alive") {
     constant = opened->module().constants[0];
   }
   CHECK(Hash64(constant.stored.view) == constant.checksum);
+}
+
+// The constants' bytes as they are used: where the file's bytes are, or in a copy of them.
+TEST_CASE("memory is used where it lies when it is aligned, and copied when it is not or on demand") {
+  const Module sample = test::SampleModules()[1].module;
+  const Result<std::vector<std::byte>> file = SerializeModule(sample);
+  REQUIRE(file);
+  const std::size_t room = file->size() + 2 * kDataAlignment;
+  struct Case {
+    std::size_t offset;
+    bool copy;
+    bool copied;
+  };
+  for (const Case& tried :
+       {Case{0, false, false}, Case{0, true, true}, Case{1, false, true}, Case{16, false, true}}) {
+    CAPTURE(tried.offset, tried.copy);
+    auto memory = std::make_shared<std::vector<std::byte>>(room);
+    const std::size_t to_boundary = -reinterpret_cast<std::uintptr_t>(memory->data()) % kDataAlignment;
+    std::byte* start = memory->data() + to_boundary + tried.offset;
+    std::copy(file->begin(), file->end(), start);
+    OpenOptions options;
+    options.copy = tried.copy;
+    const Result<Executable> opened = Executable::FromBytes({{start, file->size()}, memory}, options);
+    REQUIRE(opened);
+    CHECK((memory.use_count() == 1) == tried.copied);
+    std::fill(memory->begin(), memory->end(), tried.copied ? std::byte{0xFF} : std::byte{});
+    REQUIRE_FALSE(opened->module().constants.empty());
+    for (const Constant& constant : opened->module().constants) {
+      const Span<const std::byte> stored = constant.stored.view;
+      CHECK(reinterpret_cast<std::uintptr_t>(stored.data()) % kDataAlignment == 0);
+      CHECK((Hash64(stored) == constant.checksum) == tried.copied);
+    }
+  }
 }
 
 }  // namespace

@@ -51,8 +51,8 @@ LinkOptions Kernels() {
       RewireFFISeqCell cell;
     };
     static RewireFFIAny item;
-    static Array inner{{kNewRefCount + 1000, kRewireFFIArray, 0, nullptr}, {nullptr, 0, 0, nullptr}};
-    static Array outer{{kNewRefCount + 1000, kRewireFFIArray, 0, nullptr}, {&item, 1, 1, nullptr}};
+    static Array inner{{kNewObjectCount + 1000, kRewireFFIArray, 0, nullptr}, {nullptr, 0, 0, nullptr}};
+    static Array outer{{kNewObjectCount + 1000, kRewireFFIArray, 0, nullptr}, {&item, 1, 1, nullptr}};
     item = MakeAny(kRewireFFIArray, &inner);
     *result = MakeAny(kRewireFFIArray, &outer);
     return 0;
@@ -231,6 +231,27 @@ TEST_CASE("run-time errors name the place, what is expected and what is given") 
     vm.Trim();
     CHECK(vm.bytes_held() == before);
   }
+}
+
+TEST_CASE("a failed run leaves no result, a call that is refused leaves the one before") {
+  VirtualMachine vm(ProgramOf(R"(
+    .func good() -> value
+      %r = load_consti 1
+      ret %r
+    .end
+    .func bad() -> value
+      fatal
+    .end
+    .func needs(x: value) -> value
+      ret %x
+    .end)"));
+  REQUIRE(MessageOf(vm.TryInvoke("good")).empty());
+  CHECK_FALSE(vm.TryInvoke("needs"));
+  CHECK_FALSE(vm.TryInvoke("none"));
+  CHECK(vm.result().integer() == 1);
+  CHECK_FALSE(vm.TryInvoke("bad"));
+  CHECK(vm.result().kind() == ValueKind::kNone);
+  CHECK(MessageOf(vm.TryOutput(0)) == "there is no result yet; invoke first");
 }
 
 TEST_CASE("source notes stand in the message, and callers unwind") {

@@ -22,7 +22,7 @@ int NewArray(void*, const RewireFFIAny* args, std::int32_t, RewireFFIAny* result
     RewireFFIAny items[2];
   };
   auto* array = new Array{};
-  array->header.combined_ref_count = kNewRefCount;
+  array->header.combined_ref_count = kNewObjectCount;
   array->header.type_index = kRewireFFIArray;
   array->header.deleter = [](void* self, int flags) {
     auto* dead = static_cast<Array*>(self);

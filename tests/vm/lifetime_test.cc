@@ -95,6 +95,31 @@ TEST_CASE("a constant that is set as an input twice and cleared is still the Pro
   CHECK(FloatsOf(vm.result().tensor()) == std::vector<float>{1, 2});
 }
 
+TEST_CASE("a returned input is the caller's memory when it was borrowed, and its own when copied or bound") {
+  std::vector<float> memory = {1, 2};
+  const std::vector<float> refilled = {7, 8};
+  const Program program = ProgramOf(R"(
+    .func main(x: f32[2]) -> f32[2]
+      ret %x
+    .end)");
+  VirtualMachine vm(program);
+  const InputHandle input = *program.FindInput(0u, "main");
+  for (const InputMode mode : {InputMode::kBorrow, InputMode::kCopy}) {
+    memory = {1, 2};
+    REQUIRE(MessageOf(vm.TrySetInput(input, TensorView(memory.data(), {2}), mode)).empty());
+    REQUIRE(MessageOf(vm.TryInvoke()).empty());
+    const Tensor result = vm.result().tensor();
+    memory = refilled;
+    CHECK(FloatsOf(result) == (mode == InputMode::kBorrow ? refilled : std::vector<float>{1, 2}));
+  }
+  std::vector<float> bound(2);
+  REQUIRE(MessageOf(vm.TrySetInput(input, TensorView(memory.data(), {2}))).empty());
+  REQUIRE(MessageOf(vm.TrySetOutput(0, TensorView(bound.data(), {2}))).empty());
+  REQUIRE(MessageOf(vm.TryInvoke()).empty());
+  memory = {1, 2};
+  CHECK(bound == refilled);
+}
+
 // out[0] counts up each time the function allocates and returns.
 constexpr char kFill[] = R"(
   .kernel fill = "host.fill"

@@ -24,9 +24,6 @@ using rewire::c_api::WriteStruct;
 
 namespace {
 
-// What the file's sections are aligned to, and so the most that a constant's bytes rely on.
-constexpr std::uintptr_t kFileAlignment = 64;
-
 template <typename T>
 void Override(T given, T* value) {
   if (given != 0) *value = given;
@@ -57,21 +54,6 @@ Result<rewire::OpenOptions> OptionsOf(const RewireOpenOptions* given) {
 std::shared_ptr<const void> Owner(const void* data, void (*release)(void*), void* context) {
   if (release == nullptr) return nullptr;
   return {data, [release, context](const void*) { release(context); }};
-}
-
-Result<rewire::SharedBytes> BytesOf(const void* data, std::size_t size, std::shared_ptr<const void> owner,
-                                    bool copy) {
-  const auto* bytes = static_cast<const std::byte*>(data);
-  if (!copy && reinterpret_cast<std::uintptr_t>(data) % kFileAlignment == 0)
-    return rewire::SharedBytes{{bytes, size}, std::move(owner)};
-  // A tensor serves as aligned memory.
-  const auto length = static_cast<std::int64_t>(size);
-  Result<rewire::Tensor> memory = rewire::Tensor::Make(rewire::kUInt8, {length});
-  if (!memory) return Forward(memory);
-  auto* to = memory->data<std::uint8_t>();
-  std::memcpy(to, data, size);
-  return rewire::SharedBytes{{reinterpret_cast<const std::byte*>(to), size},
-                             std::make_shared<rewire::Tensor>(*std::move(memory))};
 }
 
 Status FillNode(const TypeNode& node, RewireTypeNode* out) {
@@ -149,9 +131,8 @@ RewireStatus rewire_executable_open_memory(const void* data, size_t size, void (
     if (Status ok = Require({{"data", data}, {"out", out}}); !ok) return ok;
     const Result<rewire::OpenOptions> read = OptionsOf(options);
     if (!read) return Forward(read);
-    Result<rewire::SharedBytes> bytes = BytesOf(data, size, std::move(owner), read->copy);
-    if (!bytes) return Forward(bytes);
-    const Result<rewire::Executable> executable = rewire::Executable::FromBytes(*std::move(bytes), *read);
+    const Result<rewire::Executable> executable =
+        rewire::Executable::FromBytes({{static_cast<const std::byte*>(data), size}, std::move(owner)}, *read);
     if (!executable) return Forward(executable);
     rewire::c_api::Give(*executable, out);
     return {};

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <new>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -33,24 +34,20 @@ class FunctionObject {
       : object_{{(std::uint64_t{1} << 32) | 1, kRewireFFIFunction, 0, &Delete}, {&Call, nullptr}},
         name_(std::move(name)),
         state_(std::move(callable)) {}
-  // The callable goes with the last strong reference, the memory with the last weak one.
-  ~FunctionObject() {}  // NOLINT(modernize-use-equals-default): state_ stands in a union
 
   static int Call(void* handle, const RewireFFIAny* args, std::int32_t num_args, RewireFFIAny* result) {
     const auto* self = static_cast<const FunctionObject*>(handle);
-    return CallPacked<Errors>(self->name_.c_str(), self->state_, args, num_args, result);
+    return CallPacked<Errors>(self->name_.c_str(), *self->state_, args, num_args, result);
   }
   static void Delete(void* object, int flags) {
     auto* self = static_cast<FunctionObject*>(object);
-    if ((flags & kRewireFFIStrongGone) != 0) self->state_.~F();
+    if ((flags & kRewireFFIStrongGone) != 0) self->state_.reset();
     if ((flags & kRewireFFIWeakGone) != 0) delete self;
   }
 
   RewireFFIFunctionObject object_;  // first: a pointer to it is a pointer to this
   std::string name_;
-  union {
-    F state_;
-  };
+  std::optional<F> state_;  // goes with the last strong reference, the rest with the last weak one
 };
 
 }  // namespace rewire::kernel

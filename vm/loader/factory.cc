@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/dtype.h"
-#include "vm/loader/ffi_object.h"
+#include "vm/ffi_object.h"
 
 namespace rewire {
 namespace {

@@ -8,10 +8,10 @@
 #include <string_view>
 #include <utility>
 
+#include "vm/ffi_object.h"
 #include "vm/kernel/packed.h"
 #include "vm/kernel_api.h"
 #include "vm/loader/context_functions.h"
-#include "vm/loader/ffi_object.h"
 #include "vm/loader/ffi_runtime.h"
 #include "vm/loader/library_bin.h"
 #include "vm/loader/load_library.h"
@@ -199,7 +199,7 @@ std::string FfiLibrary::CallForText(const std::string& symbol) const {
     TakeError(this);
     return {};
   }
-  const std::string text(kernel::StringOf(result).value_or(""));
+  std::string text(kernel::StringOf(result).value_or(""));
   ReleaseAny(&result);
   return text;
 }

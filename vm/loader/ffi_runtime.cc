@@ -5,9 +5,9 @@
 
 #include <mutex>
 
+#include "vm/ffi_object.h"
 #include "vm/kernel_api.h"
 #include "vm/loader/context_functions.h"
-#include "vm/loader/ffi_object.h"
 #include "vm/loader/ffi_shim/host.h"
 #include "vm/loader/library_search.h"
 
@@ -39,8 +39,8 @@ Status LoadShim() {
     }
     const auto bind = reinterpret_cast<RewireFfiShimBind>(dlsym(library, REWIRE_FFI_SHIM_BIND));
     if (bind == nullptr) return {};  // somebody has put a real one there
-    static const RewireFfiShimHost host = {KernelApi(), &GiveError, &ContextFunction};
-    bind(&host);
+    static const RewireFfiShimHost kHost = {KernelApi(), &GiveError, &ContextFunction};
+    bind(&kHost);
     return {};
   }
   return Fail(StatusCode::kNotFound, "the tvm-ffi runtime " + std::string(kSoname) +

@@ -61,7 +61,8 @@ Result<std::string> FindLibrary(const std::string& name, std::vector<std::string
   directories.insert(directories.end(), own.begin(), own.end());
   std::string tried;
   for (const std::string& directory : directories) {
-    const std::string path = directory + "/" + name;
+    std::string path = directory + "/";
+    path += name;
     if (FileExists(path)) return CanonicalPath(path);
     tried += path + ", ";
   }

@@ -39,9 +39,9 @@ OriginSet OriginTable::Without(OriginSet set, OriginId id) {
 }
 
 const std::vector<OriginSet>& OriginTable::Fields(OriginId tuple) const {
-  static const std::vector<OriginSet> none;
+  static const std::vector<OriginSet> kNoFields;
   const auto found = fields_.find(tuple);
-  return found == fields_.end() ? none : found->second;
+  return found == fields_.end() ? kNoFields : found->second;
 }
 
 bool OriginTable::AddField(OriginId tuple, std::uint32_t index, OriginSet set) {

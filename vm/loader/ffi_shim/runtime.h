@@ -8,8 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "vm/ffi_object.h"
 #include "vm/kernel/ffi_abi.h"
-#include "vm/loader/ffi_object.h"
 #include "vm/loader/ffi_shim/host.h"
 
 #define REWIRE_FFI_API extern "C" __attribute__((visibility("default")))
