@@ -8,43 +8,12 @@
 
 #include "executable_format/instruction.h"
 #include "executable_format/text/assembler.h"
+#include "tests/vm/outputs/bound_memory.h"
 #include "vm/memory/object_heap.h"
 #include "vm/program_rep.h"
 
 namespace rewire::test {
 namespace {
-
-constexpr unsigned char kGuard = 0x5A;
-constexpr std::size_t kGuardBytes = 64;
-
-std::string BytesOf(const TensorView& view) {
-  return {static_cast<const char*>(view.data()), static_cast<std::size_t>(view.bytes())};
-}
-
-// A value's contents as text that is equal for equal values.
-std::string Serialized(const Value& value) {
-  switch (value.kind()) {
-    case ValueKind::kTensor: {
-      const TensorView view = value.tensor().view();
-      std::string text =
-          "tensor " + std::to_string(view.dtype().code) + " " + std::to_string(view.dtype().bits) + " of";
-      for (const std::int64_t dim : view.shape()) text += " " + std::to_string(dim);
-      return text + ":" + BytesOf(view);
-    }
-    case ValueKind::kInteger:
-      return "integer " + std::to_string(value.integer());
-    case ValueKind::kAdt: {
-      std::string text = "adt " + std::to_string(value.tag()) + "(";
-      for (std::uint32_t i = 0; i < value.field_count(); ++i) text += Serialized(value.field(i)) + ",";
-      return text + ")";
-    }
-    case ValueKind::kNone:
-    case ValueKind::kClosure:
-    case ValueKind::kStorage:
-      return ValueKindName(value.kind());
-  }
-  return {};
-}
 
 // The inputs' memory, which the VM borrows and which a run may be told to overwrite.
 class Inputs {
@@ -107,36 +76,15 @@ enum class Mode : std::uint8_t {
   kDonated,
 };
 
-// One leaf's memory, with a guard on both sides.
-struct Bound {
+// How one leaf is bound.
+struct Bound : GuardedMemory {
   Mode mode = Mode::kUnbound;
   TensorView expected;  // of the unbound run
-  std::vector<unsigned char> block;
-  unsigned char* data = nullptr;
   std::size_t input = 0;
-  std::uint64_t bytes = 0;
   std::vector<std::int64_t> strides;
 
-  void Take(std::uint64_t size, std::size_t misalignment) {
-    bytes = size;
-    block.assign(size + 3 * kGuardBytes, kGuard);
-    const auto address = reinterpret_cast<std::uintptr_t>(block.data()) + kGuardBytes;
-    data = block.data() + kGuardBytes + (64 - address % 64) % 64 + misalignment;
-  }
-  // What stands in the memory now, without gaps.
-  std::string Contents() const {
-    if (strides.empty())
-      return {reinterpret_cast<const char*>(data), static_cast<std::size_t>(expected.bytes())};
-    const TensorView view(data, expected.dtype(), expected.shape(), kHost, strides);
-    return BytesOf(Tensor::CopyOf(view)->view());
-  }
-  bool GuardsStand() const {
-    const unsigned char* end = data + bytes;
-    return block.empty() ||
-           (std::all_of(block.data(), static_cast<const unsigned char*>(data),
-                        [](unsigned char byte) { return byte == kGuard; }) &&
-            std::all_of(end, block.data() + block.size(), [](unsigned char byte) { return byte == kGuard; }));
-  }
+  TensorView view() const { return TensorView(data, expected.dtype(), expected.shape(), kHost, strides); }
+  std::string Contents() const { return ElementsOf(view()); }
 };
 
 class Differential {
@@ -231,16 +179,10 @@ class Differential {
       case Mode::kMisaligned:
         bound.Take(size, 1);
         break;
-      case Mode::kStrided: {
+      case Mode::kStrided:
         bound.Take(2 * size, 0);
-        std::int64_t stride = 2;
-        bound.strides.resize(bound.expected.shape().size());
-        for (std::size_t i = bound.strides.size(); i-- > 0;) {
-          bound.strides[i] = stride;
-          stride *= bound.expected.shape()[i];
-        }
+        bound.strides = EverySecond(bound.expected.shape());
         break;
-      }
       case Mode::kOverInput:
       case Mode::kDonated:
         bound.data = reinterpret_cast<unsigned char*>(inputs_.Memory(bound.input));
@@ -257,11 +199,8 @@ class Differential {
       case Mode::kExact:
       case Mode::kMisaligned:
       case Mode::kOverInput:
-        return vm->TrySetOutput(output,
-                                TensorView(bound->data, bound->expected.dtype(), bound->expected.shape()));
       case Mode::kStrided:
-        return vm->TrySetOutput(output, TensorView(bound->data, bound->expected.dtype(),
-                                                   bound->expected.shape(), kHost, bound->strides));
+        return vm->TrySetOutput(output, bound->view());
       case Mode::kCapacity:
         return vm->TrySetOutput(output, OutputCapacity{bound->data, bound->bytes});
       case Mode::kAllocator:
@@ -321,7 +260,7 @@ class Differential {
     if (bound.mode == Mode::kUnbound) {
       return Serialized(*vm.TryOutput(leaf)) == expected_[leaf] ? "" : name + "differs";
     }
-    if (bound.Contents() != BytesOf(bound.expected)) return name + "differs";
+    if (bound.Contents() != ElementsOf(bound.expected)) return name + "differs";
     if (!bound.GuardsStand()) return name + "more than its memory is written";
     const Result<OutputReport> report = vm.TryOutputReport(OutputHandle{0, leaf});
     if (!report) return name + report.error().message();
@@ -394,7 +333,7 @@ class Differential {
       if (!status) return "for one call: " + status.error().message();
       for (const Bound& bound : bounds) {
         if (bound.mode == Mode::kUnbound) continue;
-        if (bound.Contents() != BytesOf(bound.expected) || !bound.GuardsStand())
+        if (bound.Contents() != ElementsOf(bound.expected) || !bound.GuardsStand())
           return "differs for one call";
       }
     }
