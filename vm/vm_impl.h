@@ -56,6 +56,7 @@ struct VirtualMachine::Impl {
   Status SetInput(InputHandle handle, const Value& value);
   Status TakeInput(InputHandle handle, const Value& value, RewireFFIAny* taken);
   Result<OutputSlot*> SlotOf(OutputHandle handle);
+  Status CheckDevice(OutputHandle handle, DLDevice device) const;
   void ResetSlot(OutputHandle handle, OutputSlot* slot, OutputSlot::Mode mode);
   Status SetOutput(OutputHandle handle, const TensorView& view);
   Status SetOutput(OutputHandle handle, const OutputCapacity& capacity);

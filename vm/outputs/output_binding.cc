@@ -2,6 +2,7 @@
 // Binding outputs: the host's side, and what is checked before a run.
 #include <algorithm>
 
+#include "executable_format/instruction_text.h"
 #include "vm/outputs/memory_range.h"
 #include "vm/shape.h"
 #include "vm/type_check.h"
@@ -61,6 +62,18 @@ Result<OutputSlot*> Impl::SlotOf(OutputHandle handle) {
   return &slots.leaves[handle.leaf];
 }
 
+// Copies between devices need the device's functions.
+Status Impl::CheckDevice(OutputHandle handle, DLDevice device) const {
+  for (const LinkedDevice& linked : rep.devices) {
+    if (linked.device.device_type == device.device_type && linked.device.device_id == device.device_id)
+      return {};
+  }
+  return Invalid(rep.module().functions[handle.function], handle.leaf,
+                 "memory on " +
+                     DeviceText({static_cast<std::int32_t>(device.device_type), device.device_id, {}}) +
+                     " given, a device that the executable does not name");
+}
+
 // Empties a slot, or makes it ready for `mode`.
 void Impl::ResetSlot(OutputHandle handle, OutputSlot* slot, OutputSlot::Mode mode) {
   OutputSlots& slots = outputs[handle.function];
@@ -91,6 +104,7 @@ Status Impl::SetOutput(OutputHandle handle, const TensorView& view) {
       dl.ndim <= kMaxRank && IsValidDType(dl.dtype) ? TensorBytes(dl.dtype, view.shape()) : std::nullopt;
   if (!bytes)
     return Invalid(function, handle.leaf, TensorText(dl) + " has a wrong element type, rank or dimension");
+  if (Status ok = CheckDevice(handle, dl.device); !ok) return ok;
   ResetSlot(handle, slot, OutputSlot::kTensor);
   slot->tensor = view;
   slot->data = view.data();
@@ -105,6 +119,7 @@ Status Impl::SetOutput(OutputHandle handle, const OutputCapacity& capacity) {
   if (capacity.data == nullptr) {
     return Invalid(rep.module().functions[handle.function], handle.leaf, "no memory given");
   }
+  if (Status ok = CheckDevice(handle, capacity.device); !ok) return ok;
   ResetSlot(handle, *slot, OutputSlot::kCapacity);
   (*slot)->data = capacity.data;
   (*slot)->capacity = capacity.bytes;
@@ -118,6 +133,7 @@ Status Impl::SetOutput(OutputHandle handle, const OutputAllocator& allocator) {
   if (allocator.allocate == nullptr) {
     return Invalid(rep.module().functions[handle.function], handle.leaf, "no allocator given");
   }
+  if (Status ok = CheckDevice(handle, allocator.device); !ok) return ok;
   ResetSlot(handle, *slot, OutputSlot::kAllocator);
   (*slot)->allocator = allocator;
   (*slot)->device = allocator.device;

@@ -24,6 +24,7 @@
 #include "tests/support/paths.h"
 #include "tests/vm/outputs/bound_memory.h"
 #include "tests/vm/outputs/output_harness.h"
+#include "vm/objects.h"
 #include "vm/program_rep.h"
 
 namespace rewire::test {
@@ -35,7 +36,7 @@ struct Case {
   std::map<std::string, std::string> bind;  // by output
   std::map<std::string, std::string> plan;
   std::map<std::string, std::string> run;
-  bool by_instruction = false;
+  std::string by_instruction;  // an output
   bool zero_copy = false;
   std::uint64_t saves = 0;
   std::string message;
@@ -73,8 +74,8 @@ std::vector<Case> ParseCases(const std::string& text) {
       next.saves = std::stoull(rest);
     } else if (Take(line, "; fails: ", &rest)) {
       next.message = rest;
-    } else if (line == "; made by an instruction") {
-      next.by_instruction = true;
+    } else if (Take(line, "; made by an instruction: ", &rest)) {
+      next.by_instruction = rest;
     } else if (line == "; zero copy") {
       next.zero_copy = true;
     } else if (Take(line, ".func ", &rest)) {
@@ -212,8 +213,7 @@ class CaseRun {
     const std::vector<Constant>& constants = program_.executable().module().constants;
     for (std::size_t i = 0; i < constants.size(); ++i) {
       if (constants[i].name == name)
-        return static_cast<unsigned char*>(
-            reinterpret_cast<TensorObject*>(program_.rep().constants[i].v_obj)->tensor.data);
+        return static_cast<unsigned char*>(TensorOf(program_.rep().constants[i])->tensor.data);
     }
     FAIL("no constant " << name);
     return nullptr;
@@ -310,7 +310,7 @@ class CaseRun {
       if (report->copied) continue;
       // The kernel that made it saw the caller's memory.
       const bool written = std::count(log_->written.begin(), log_->written.end(), bound.data) > 0;
-      CHECK(written != case_.by_instruction);
+      CHECK(written == (name != case_.by_instruction));
       if (bound.how == "allocator") CHECK(bound.asked);
     }
   }

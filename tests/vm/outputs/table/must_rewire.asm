@@ -162,7 +162,7 @@ done:
 .end
 
 ; plan y: rewired
-; made by an instruction
+; made by an instruction: y
 ; saves 262144
 .func case_device_copy(x: f32[65536]) -> y: f32[65536]
   %y = device_copy %x, cpu, cpu
