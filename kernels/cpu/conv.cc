@@ -138,6 +138,7 @@ struct Conv {
       return Status();
     }
     const std::int64_t depth = in_channels * window.taps();
+    GemmScratch<T> scratch;
     for (std::int64_t i = 0; i < out.dim(0) * attributes.groups; ++i) {
       const Windows<T> windows{x.data<T>() + i * in_channels * window.inputs(), window.axes[0],
                                window.axes[1], window.axes[2]};
@@ -145,7 +146,8 @@ struct Conv {
       const Matrix<T> weights{w.data<T>() + group * group_channels * depth, depth, 1};
       T* to = out.data<T>() + i * group_channels * outputs;
       const Source<T> source{&Windows<T>::Pack, &windows};
-      if (Status s = Gemm<T>(group_channels, outputs, depth, weights, source, to, outputs); !s.ok()) return s;
+      Status s = Gemm<T>(group_channels, outputs, depth, weights, source, to, outputs, scratch);
+      if (!s.ok()) return s;
     }
     return Status();
   }

@@ -52,12 +52,12 @@ void PackRows(const Matrix<T>& a, std::int64_t i0, std::int64_t rows, std::int64
 
 template <typename T>
 Status PackedGemm(std::int64_t m, std::int64_t n, std::int64_t depth, Matrix<T> a, Source<T> b, T* c,
-                  std::int64_t c_row) {
+                  std::int64_t c_row, GemmScratch<T>& scratch) {
   const MicroKernel<T>& micro = BestMicroKernel<T>();
   const std::int64_t width = micro.width;
   T* packed = nullptr;
   const std::int64_t most_strips = (std::min(n, kColumns) + width - 1) / width;
-  if (Status s = Workspace(std::min(depth, kDepth) * most_strips * width, &packed); !s.ok()) return s;
+  if (Status s = scratch.Reserve(std::min(depth, kDepth) * most_strips * width, &packed); !s.ok()) return s;
 
   for (std::int64_t j0 = 0; j0 < n; j0 += kColumns) {
     const std::int64_t columns = std::min(kColumns, n - j0);
@@ -158,19 +158,19 @@ void SmallGemm(std::int64_t m, std::int64_t n, std::int64_t depth, Matrix<T> a, 
 
 template <typename T>
 Status Gemm(std::int64_t m, std::int64_t n, std::int64_t depth, Matrix<T> a, Source<T> b, T* c,
-            std::int64_t c_row) {
+            std::int64_t c_row, GemmScratch<T>& scratch) {
   if (m == 0 || n == 0 || depth == 0) return Status();
-  return PackedGemm(m, n, depth, a, b, c, c_row);
+  return PackedGemm(m, n, depth, a, b, c, c_row, scratch);
 }
 
 template <typename T>
 Status Gemm(std::int64_t m, std::int64_t n, std::int64_t depth, Matrix<T> a, Matrix<T> b, T* c,
-            std::int64_t c_row) {
+            std::int64_t c_row, GemmScratch<T>& scratch) {
   if (m == 0 || n == 0 || depth == 0) return Status();
   if constexpr (std::is_floating_point_v<T>) {
     constexpr std::int64_t kTiny = 4096;  // multiplications that cost less than preparing for them
     if (m >= 4 && m * n * depth > kTiny) {
-      return PackedGemm(m, n, depth, a, Source<T>{&PackMatrix<T>, &b}, c, c_row);
+      return PackedGemm(m, n, depth, a, Source<T>{&PackMatrix<T>, &b}, c, c_row, scratch);
     }
   }
   SmallGemm(m, n, depth, a, b, c, c_row);
@@ -178,16 +178,16 @@ Status Gemm(std::int64_t m, std::int64_t n, std::int64_t depth, Matrix<T> a, Mat
 }
 
 template Status Gemm(std::int64_t, std::int64_t, std::int64_t, Matrix<float>, Source<float>, float*,
-                     std::int64_t);
+                     std::int64_t, GemmScratch<float>&);
 template Status Gemm(std::int64_t, std::int64_t, std::int64_t, Matrix<double>, Source<double>, double*,
-                     std::int64_t);
+                     std::int64_t, GemmScratch<double>&);
 template Status Gemm(std::int64_t, std::int64_t, std::int64_t, Matrix<float>, Matrix<float>, float*,
-                     std::int64_t);
+                     std::int64_t, GemmScratch<float>&);
 template Status Gemm(std::int64_t, std::int64_t, std::int64_t, Matrix<double>, Matrix<double>, double*,
-                     std::int64_t);
+                     std::int64_t, GemmScratch<double>&);
 template Status Gemm(std::int64_t, std::int64_t, std::int64_t, Matrix<std::int32_t>, Matrix<std::int32_t>,
-                     std::int32_t*, std::int64_t);
+                     std::int32_t*, std::int64_t, GemmScratch<std::int32_t>&);
 template Status Gemm(std::int64_t, std::int64_t, std::int64_t, Matrix<std::int64_t>, Matrix<std::int64_t>,
-                     std::int64_t*, std::int64_t);
+                     std::int64_t*, std::int64_t, GemmScratch<std::int64_t>&);
 
 }  // namespace rewire::kernel::cpu

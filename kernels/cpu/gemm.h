@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "kernels/cpu/parallel.h"
 #include "vm/kernel/status.h"
 
 namespace rewire::kernel::cpu {
@@ -27,14 +28,32 @@ struct Source {
   const void* context;
 };
 
+// Packing memory for the products of one kernel call: taken at the first one, kept for the next.
+template <typename T>
+class GemmScratch {
+ public:
+  Status Reserve(std::int64_t count, T** memory) {
+    if (count > capacity_) {
+      if (Status s = Workspace(count, &memory_); !s.ok()) return s;
+      capacity_ = count;
+    }
+    *memory = memory_;
+    return Status();
+  }
+
+ private:
+  T* memory_ = nullptr;
+  std::int64_t capacity_ = 0;
+};
+
 // c[i * c_row + j] += sum over k of a(i, k) * b(k, j), for i < m, j < n, k < depth. c is written by rows; it
 // is the caller's to fill before. Uses the calling VM's workspace and threads: for the kernel's own thread
 // only. f32, f64; wrapping i32, i64.
 template <typename T>
 Status Gemm(std::int64_t m, std::int64_t n, std::int64_t depth, Matrix<T> a, Source<T> b, T* c,
-            std::int64_t c_row);
+            std::int64_t c_row, GemmScratch<T>& scratch);
 template <typename T>
 Status Gemm(std::int64_t m, std::int64_t n, std::int64_t depth, Matrix<T> a, Matrix<T> b, T* c,
-            std::int64_t c_row);
+            std::int64_t c_row, GemmScratch<T>& scratch);
 
 }  // namespace rewire::kernel::cpu

@@ -57,7 +57,8 @@ struct Dense {
         else
           std::fill_n(c + i * n, n, T{0});
       }
-      return Gemm<T>(m, n, k, Matrix<T>{x.data<T>(), k, 1}, RowMajor<T>(w, transposed), c, n);
+      GemmScratch<T> scratch;
+      return Gemm<T>(m, n, k, Matrix<T>{x.data<T>(), k, 1}, RowMajor<T>(w, transposed), c, n, scratch);
     });
   }
 };
@@ -113,8 +114,9 @@ struct GemmKernel {
                   std::int64_t m, std::int64_t n, std::int64_t k) const {
     T* to = out.data<T>();
     std::fill_n(to, m * n, T{0});
-    if (Status s = Gemm<T>(m, n, k, RowMajor<T>(a, transpose_a), RowMajor<T>(b, transpose_b), to, n); !s.ok())
-      return s;
+    GemmScratch<T> scratch;
+    const Matrix<T> left = RowMajor<T>(a, transpose_a);
+    if (Status s = Gemm<T>(m, n, k, left, RowMajor<T>(b, transpose_b), to, n, scratch); !s.ok()) return s;
     const auto scale = static_cast<T>(alpha);
     if (scale != 1) {
       for (std::int64_t i = 0; i < m * n; ++i) to[i] = Scaled(to[i], scale);
@@ -171,11 +173,13 @@ struct MatMul {
     const std::int64_t n = column ? 1 : b.dim(b.ndim() - 1);
     std::fill_n(out.data<T>(), out.size(), T{0});
     if (out.size() == 0) return Status();
+    GemmScratch<T> scratch;
     const Layout<3> batches = BatchLayout(a, b, out, m * n, m * k, k * n);
     // One b for every a: the batches of a are rows of one product.
     const Matrix<T> right{b.data<T>(), n, 1};
     if (batches.rank == 1 && batches.strides[0][2] == 0 && batches.strides[0][1] == m * k) {
-      return Gemm<T>(batches.dims[0] * m, n, k, Matrix<T>{a.data<T>(), k, 1}, right, out.data<T>(), n);
+      return Gemm<T>(batches.dims[0] * m, n, k, Matrix<T>{a.data<T>(), k, 1}, right, out.data<T>(), n,
+                     scratch);
     }
     Status status;
     const std::int64_t* steps = batches.inner_strides();
@@ -183,7 +187,7 @@ struct MatMul {
       for (std::int64_t i = 0; i < count && status.ok(); ++i) {
         status = Gemm<T>(m, n, k, Matrix<T>{a.data<T>() + offsets[1] + i * steps[1], k, 1},
                          Matrix<T>{b.data<T>() + offsets[2] + i * steps[2], n, 1},
-                         out.data<T>() + offsets[0] + i * steps[0], n);
+                         out.data<T>() + offsets[0] + i * steps[0], n, scratch);
       }
     });
     return status;

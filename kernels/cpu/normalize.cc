@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "kernels/cpu/checks.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/registry.h"
+#include "kernels/cpu/shapes.h"
 #include "kernels/cpu/types.h"
 
 namespace rewire::kernel::cpu {
@@ -24,6 +24,28 @@ Status CheckParameter(const char* name, TensorView parameter, ShapeView shape, T
   return checks.NoOverlap("out", out, name, parameter).Take();
 }
 
+// A mean and the inverse of a standard deviation.
+template <typename T>
+struct Spread {
+  T center;
+  T factor;
+};
+
+// Two passes: the variance of large values with a small spread would drown in a sum of squares.
+template <typename T>
+Spread<T> SpreadOf(const T* in, std::int64_t count, double epsilon) {
+  double sum = 0;
+  for (std::int64_t i = 0; i < count; ++i) sum += static_cast<double>(in[i]);
+  const double mean = sum / static_cast<double>(count);
+  double squares = 0;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const double distance = static_cast<double>(in[i]) - mean;
+    squares += distance * distance;
+  }
+  const double variance = squares / static_cast<double>(count);
+  return {static_cast<T>(mean), static_cast<T>(1 / std::sqrt(variance + epsilon))};
+}
+
 struct LayerNorm {
   static constexpr const char kName[] = "rewire.layer_norm";
   std::int64_t axis = -1;
@@ -33,24 +55,39 @@ struct LayerNorm {
     norm->epsilon = attributes.Float("epsilon", 1e-5);
     return Status();
   }
-  Status operator()(TensorView x, TensorView scale, std::optional<TensorView> bias, TensorView out) const {
+  Status operator()(TensorView x, TensorView scale, std::optional<TensorView> bias, TensorView out,
+                    std::optional<TensorView> out_mean, std::optional<TensorView> out_inv_std) const {
     if (Status s = CheckShaped(x, out); !s.ok()) return s;
     int first = 0;
     if (Status s = NormalizeAxis(axis, x.ndim(), &first); !s.ok()) return s;
     const ShapeView inside(x.dims().data() + first, static_cast<std::size_t>(x.ndim() - first));
     if (Status s = CheckParameter("scale", scale, inside, x, out); !s.ok()) return s;
-    if (bias) {
+    if (IsGiven(bias)) {
       if (Status s = CheckParameter("bias", *bias, inside, x, out); !s.ok()) return s;
+    }
+    Dims outside(x.dims());
+    for (int i = first; i < x.ndim(); ++i) outside[i] = 1;
+    if (out_mean) {
+      if (Status s = CheckParameter("out_mean", *out_mean, outside.view(), x, out); !s.ok()) return s;
+    }
+    if (out_inv_std) {
+      if (Status s = CheckParameter("out_inv_std", *out_inv_std, outside.view(), x, out); !s.ok()) return s;
     }
     if (x.size() == 0) return Status();
     const std::int64_t count = Product(x.dims(), first, x.ndim());
     return ForType(Floats(), "x", x, [&](auto tag) {
       using T = typename decltype(tag)::type;
-      const T* shift = bias ? bias->data<T>() : nullptr;
+      const T* shift = IsGiven(bias) ? bias->data<T>() : nullptr;
+      T* means = out_mean ? out_mean->data<T>() : nullptr;
+      T* factors = out_inv_std ? out_inv_std->data<T>() : nullptr;
       ParallelFor(x.size() / count, std::max<std::int64_t>(1, kGrain / count),
                   [&](std::int64_t begin, std::int64_t end) {
                     for (std::int64_t i = begin; i < end; ++i) {
-                      Row(x.data<T>() + i * count, scale.data<T>(), shift, out.data<T>() + i * count, count);
+                      const T* in = x.data<T>() + i * count;
+                      const Spread<T> spread = SpreadOf(in, count, epsilon);
+                      Row(in, spread, scale.data<T>(), shift, out.data<T>() + i * count, count);
+                      if (means != nullptr) means[i] = spread.center;
+                      if (factors != nullptr) factors[i] = spread.factor;
                     }
                   });
       return Status();
@@ -58,22 +95,108 @@ struct LayerNorm {
   }
 
  private:
-  // Two passes: the variance of large values with a small spread would drown in a sum of squares.
   template <typename T>
-  void Row(const T* in, const T* scale, const T* bias, T* out, std::int64_t count) const {
-    double sum = 0;
-    for (std::int64_t i = 0; i < count; ++i) sum += static_cast<double>(in[i]);
-    const double mean = sum / static_cast<double>(count);
-    double squares = 0;
+  static void Row(const T* in, const Spread<T>& spread, const T* scale, const T* bias, T* out,
+                  std::int64_t count) {
     for (std::int64_t i = 0; i < count; ++i) {
-      const double distance = static_cast<double>(in[i]) - mean;
-      squares += distance * distance;
+      out[i] = (in[i] - spread.center) * spread.factor * scale[i] + (bias != nullptr ? bias[i] : T{0});
     }
-    const auto factor = static_cast<T>(1 / std::sqrt(squares / static_cast<double>(count) + epsilon));
-    const auto center = static_cast<T>(mean);
-    for (std::int64_t i = 0; i < count; ++i) {
-      out[i] = (in[i] - center) * factor * scale[i] + (bias != nullptr ? bias[i] : T{0});
-    }
+  }
+};
+
+struct GroupNorm {
+  static constexpr const char kName[] = "rewire.group_norm";
+  std::int64_t groups = 0;
+  double epsilon = 1e-5;
+  static Status Make(Attributes& attributes, GroupNorm* norm) {
+    norm->groups = attributes.Int("num_groups", 0, 0);
+    norm->epsilon = attributes.Float("epsilon", 1e-5);
+    return Status();
+  }
+  Status operator()(TensorView x, TensorView scale, TensorView bias, TensorView out) const {
+    if (Status s = CheckShaped(x, out); !s.ok()) return s;
+    if (x.ndim() < 2) return ValueError("x has shape ", x.dims(), ", expected [N, C, ...]");
+    const std::int64_t channels = x.dim(1);
+    const std::int64_t parts = groups == 0 ? channels : groups;
+    if (parts != 0 && channels % parts != 0)
+      return ValueError("x has shape ", x.dims(), ": ", channels, " channels are no multiple of ", parts,
+                        " groups");
+    // One scale and bias for each channel, or for each group.
+    const std::int64_t parameters = scale.ndim() == 1 && scale.dim(0) == parts ? parts : channels;
+    if (Status s = CheckParameter("scale", scale, ShapeView(&parameters, 1), x, out); !s.ok()) return s;
+    if (Status s = CheckParameter("bias", bias, ShapeView(&parameters, 1), x, out); !s.ok()) return s;
+    if (x.size() == 0) return Status();
+    const std::int64_t plane = Product(x.dims(), 2, x.ndim());
+    const std::int64_t part_channels = channels / parts;
+    const std::int64_t count = part_channels * plane;
+    const std::int64_t per_parameter = channels / parameters;
+    return ForType(Floats(), "x", x, [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      ParallelFor(x.dim(0) * parts, std::max<std::int64_t>(1, kGrain / count),
+                  [&](std::int64_t begin, std::int64_t end) {
+                    for (std::int64_t i = begin; i < end; ++i) {
+                      const Spread<T> spread = SpreadOf(x.data<T>() + i * count, count, epsilon);
+                      for (std::int64_t c = 0; c < part_channels; ++c) {
+                        const std::int64_t channel = i % parts * part_channels + c;
+                        const T factor = spread.factor * scale.data<T>()[channel / per_parameter];
+                        const T shift = bias.data<T>()[channel / per_parameter];
+                        const T* from = x.data<T>() + i * count + c * plane;
+                        T* to = out.data<T>() + i * count + c * plane;
+                        for (std::int64_t j = 0; j < plane; ++j)
+                          to[j] = (from[j] - spread.center) * factor + shift;
+                      }
+                    }
+                  });
+      return Status();
+    });
+  }
+};
+
+struct LocalResponseNorm {
+  static constexpr const char kName[] = "rewire.lrn";
+  std::int64_t size = 1;
+  double alpha = 1e-4;
+  double beta = 0.75;
+  double bias = 1;
+  static Status Make(Attributes& attributes, LocalResponseNorm* norm) {
+    attributes.Require("size");
+    norm->size = attributes.Int("size", 1, 1);
+    norm->alpha = attributes.Float("alpha", 1e-4);
+    norm->beta = attributes.Float("beta", 0.75);
+    norm->bias = attributes.Float("bias", 1);
+    return Status();
+  }
+  Status operator()(TensorView x, TensorView out) const {
+    if (Status s = CheckShaped(x, out); !s.ok()) return s;
+    if (Status s = CheckNoOverlap("out", out, "x", x); !s.ok()) return s;
+    if (x.ndim() < 2) return ValueError("x has shape ", x.dims(), ", expected [N, C, ...]");
+    if (x.size() == 0) return Status();
+    const std::int64_t channels = x.dim(1);
+    const std::int64_t plane = Product(x.dims(), 2, x.ndim());
+    return ForType(Floats(), "x", x, [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      ParallelFor(x.dim(0) * channels, std::max<std::int64_t>(1, kGrain / (plane * 16)),
+                  [&](std::int64_t begin, std::int64_t end) {
+                    for (std::int64_t i = begin; i < end; ++i) {
+                      const std::int64_t c = i % channels;
+                      const std::int64_t first = std::max<std::int64_t>(0, c - (size - 1) / 2) - c;
+                      const std::int64_t last = std::min(channels - 1, c + size / 2) - c;
+                      const T* from = x.data<T>() + i * plane;
+                      T* to = out.data<T>() + i * plane;
+                      for (std::int64_t j = 0; j < plane; ++j) {
+                        T squares = 0;
+                        for (std::int64_t k = first; k <= last; ++k) {
+                          const T value = from[k * plane + j];
+                          squares += value * value;
+                        }
+                        const T base = static_cast<T>(bias) +
+                                       static_cast<T>(alpha / static_cast<double>(size)) * squares;
+                        to[j] = from[j] / std::pow(base, static_cast<T>(beta));
+                      }
+                    }
+                  });
+      return Status();
+    });
   }
 };
 
@@ -122,9 +245,18 @@ struct BatchNorm {
 std::span<const Kernel> NormalizeKernels() {
   static constexpr Kernel kKernels[] = {
       Describe<LayerNorm>(
-          "x, scale, bias?, out", "f32 f64", "axis = -1, epsilon = 1e-5",
+          "x, scale, bias?, out, out_mean?, out_inv_std?", "f32 f64", "axis = -1, epsilon = 1e-5",
           "x less its mean, over its standard deviation, of the dimensions from the axis on; times "
-          "scale, plus bias, both of these dimensions"),
+          "scale, plus bias, both of these dimensions; the means and inverse deviations on demand, their "
+          "reduced dimensions 1"),
+      Describe<GroupNorm>(
+          "x, scale, bias, out", "f32 f64", "num_groups = 0 (as many as channels), epsilon = 1e-5",
+          "x [N, C, ...] less its mean, over its standard deviation, of each group of channels; "
+          "times scale, plus bias, both [C] or [num_groups]; instance normalisation by default"),
+      Describe<LocalResponseNorm>(
+          "x, out", "f32 f64", "size, alpha = 1e-4, beta = 0.75, bias = 1.0",
+          "x [N, C, ...] over (bias + alpha / size * the sum of squares of size channels "
+          "around)^beta"),
       Describe<BatchNorm>(
           "x, scale, bias, mean, variance, out", "f32 f64", "epsilon = 1e-5",
           "(x - mean) / sqrt(variance + epsilon) * scale + bias for x [N, C, ...], the others [C]"),

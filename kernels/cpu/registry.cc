@@ -34,6 +34,12 @@ std::span<const Family> Families() {
       {"Sizes that depend on data", FilterKernels()},
       {"Along an axis", AlongAxisKernels()},
       {"Shape functions of moves", MoveShapeFunctionKernels()},
+      {"Transposed convolution", ConvTransposeKernels()},
+      {"Unpooling", MaxUnpoolKernels()},
+      {"Losses", LossKernels()},
+      {"Quantisation", QuantizeKernels()},
+      {"Integer products", IntegerProductKernels()},
+      {"Recurrent layers", RecurrentKernels()},
       {"Shape functions", ShapeFunctionKernels()},
   };
   return kFamilies;

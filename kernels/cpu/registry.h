@@ -57,6 +57,12 @@ std::span<const Kernel> SortKernels();
 std::span<const Kernel> FilterKernels();
 std::span<const Kernel> AlongAxisKernels();
 std::span<const Kernel> MoveShapeFunctionKernels();
+std::span<const Kernel> ConvTransposeKernels();
+std::span<const Kernel> MaxUnpoolKernels();
+std::span<const Kernel> LossKernels();
+std::span<const Kernel> QuantizeKernels();
+std::span<const Kernel> IntegerProductKernels();
+std::span<const Kernel> RecurrentKernels();
 std::span<const Kernel> ShapeFunctionKernels();
 
 }  // namespace rewire::kernel::cpu

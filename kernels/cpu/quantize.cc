@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+// Between floats and the integers that stand for them: real = (stored - zero) * scale.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "kernels/cpu/parallel.h"
+#include "kernels/cpu/registry.h"
+#include "kernels/cpu/shapes.h"
+#include "kernels/cpu/types.h"
+
+namespace rewire::kernel::cpu {
+namespace {
+
+using Quantized = Types<std::uint8_t, std::int8_t>;
+using Dequantizable = Types<std::uint8_t, std::int8_t, std::int32_t>;
+
+// One scale (and zero) for the whole tensor, or one for each position along an axis: element i's is number i
+// / inner % count.
+struct Channels {
+  std::int64_t count = 1;
+  std::int64_t inner = 1;
+
+  Status Resolve(const char* name, TensorView scale, TensorView x, std::int64_t axis) {
+    if (Status s = CheckDense(name, scale); !s.ok()) return s;
+    if (scale.size() == 1 && scale.ndim() <= 1) return Status();
+    int along = 0;
+    if (Status s = NormalizeAxis(axis, x.ndim(), &along); !s.ok()) return s;
+    count = x.dim(along);
+    inner = Product(x.dims(), along + 1, x.ndim());
+    if (scale.dims() == ShapeView(&count, 1)) return Status();
+    return ValueError(name, " has shape ", scale.dims(), ", expected one element or [", count, "] as axis ",
+                      along, " of x with shape ", x.dims());
+  }
+  std::int64_t of(std::int64_t i) const { return count == 1 ? 0 : i / inner % count; }
+};
+
+template <typename Q>
+Q Saturate(float value) {
+  using Limits = std::numeric_limits<Q>;
+  if (!(value > static_cast<float>(Limits::min()))) return Limits::min();  // NaN too
+  return value >= static_cast<float>(Limits::max()) ? Limits::max() : static_cast<Q>(value);
+}
+
+Status CheckZero(TensorView zero, TensorView scale, const char* as_name, TensorView as, TensorView out) {
+  Checks checks;
+  checks.Dense("zero", zero).Shape("zero", zero, scale.dims()).SameDType("zero", zero, as_name, as);
+  return checks.NoOverlap("out", out, "zero", zero).Take();
+}
+
+Status CheckFloat(const char* name, TensorView tensor) {
+  return tensor.Is<float>() ? Status() : WrongDType(Types<float>(), name, tensor);
+}
+
+struct QuantizeLinear {
+  static constexpr const char kName[] = "rewire.quantize_linear";
+  std::int64_t axis = 1;
+  static Status Make(Attributes& attributes, QuantizeLinear* quantize) {
+    quantize->axis = attributes.Int("axis", 1);
+    return Status();
+  }
+  Status operator()(TensorView x, TensorView scale, std::optional<TensorView> zero, TensorView out) const {
+    Checks checks;
+    checks.Dense("x", x).Dense("out", out).Shape("out", out, x.dims()).NoOverlap("out", out, "x", x);
+    if (Status s = checks.NoOverlap("out", out, "scale", scale).Take(); !s.ok()) return s;
+    if (Status s = CheckFloat("x", x); !s.ok()) return s;
+    if (Status s = CheckFloat("scale", scale); !s.ok()) return s;
+    Channels channels;
+    if (Status s = channels.Resolve("scale", scale, x, axis); !s.ok()) return s;
+    if (zero) {
+      if (Status s = CheckZero(*zero, scale, "out", out, out); !s.ok()) return s;
+    }
+    return ForType(Quantized(), "out", out, [&](auto tag) {
+      using Q = typename decltype(tag)::type;
+      const float* from = x.data<float>();
+      const float* scales = scale.data<float>();
+      const Q* zeros = zero ? zero->data<Q>() : nullptr;
+      Q* to = out.data<Q>();
+      ParallelFor(x.size(), kGrain / 4, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t i = begin; i < end; ++i) {
+          const std::int64_t c = channels.of(i);
+          const float shift = zeros != nullptr ? static_cast<float>(zeros[c]) : 0.0f;
+          to[i] = Saturate<Q>(std::nearbyint(from[i] / scales[c]) + shift);
+        }
+      });
+      return Status();
+    });
+  }
+};
+
+struct DequantizeLinear {
+  static constexpr const char kName[] = "rewire.dequantize_linear";
+  std::int64_t axis = 1;
+  static Status Make(Attributes& attributes, DequantizeLinear* dequantize) {
+    dequantize->axis = attributes.Int("axis", 1);
+    return Status();
+  }
+  Status operator()(TensorView x, TensorView scale, std::optional<TensorView> zero, TensorView out) const {
+    Checks checks;
+    checks.Dense("x", x).Dense("out", out).Shape("out", out, x.dims()).NoOverlap("out", out, "x", x);
+    if (Status s = checks.NoOverlap("out", out, "scale", scale).Take(); !s.ok()) return s;
+    if (Status s = CheckFloat("out", out); !s.ok()) return s;
+    if (Status s = CheckFloat("scale", scale); !s.ok()) return s;
+    Channels channels;
+    if (Status s = channels.Resolve("scale", scale, x, axis); !s.ok()) return s;
+    if (zero) {
+      if (Status s = CheckZero(*zero, scale, "x", x, out); !s.ok()) return s;
+    }
+    return ForType(Dequantizable(), "x", x, [&](auto tag) {
+      using Q = typename decltype(tag)::type;
+      const Q* from = x.data<Q>();
+      const float* scales = scale.data<float>();
+      const Q* zeros = zero ? zero->data<Q>() : nullptr;
+      float* to = out.data<float>();
+      ParallelFor(x.size(), kGrain / 2, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t i = begin; i < end; ++i) {
+          const std::int64_t c = channels.of(i);
+          const std::int64_t shift = zeros != nullptr ? zeros[c] : 0;
+          to[i] = static_cast<float>(std::int64_t{from[i]} - shift) * scales[c];
+        }
+      });
+      return Status();
+    });
+  }
+};
+
+struct DynamicQuantizeLinear {
+  static constexpr const char kName[] = "rewire.dynamic_quantize_linear";
+  Status operator()(TensorView x, TensorView out, TensorView out_scale, TensorView out_zero) const {
+    Checks checks;
+    checks.Dense("x", x).Dense("out", out).Shape("out", out, x.dims()).NoOverlap("out", out, "x", x);
+    checks.Dense("out_scale", out_scale).Rank("out_scale", out_scale, 0);
+    checks.Dense("out_zero", out_zero)
+        .Rank("out_zero", out_zero, 0)
+        .SameDType("out_zero", out_zero, "out", out);
+    checks.NoOverlap("out_scale", out_scale, "x", x).NoOverlap("out_zero", out_zero, "x", x);
+    if (Status s = checks.Take(); !s.ok()) return s;
+    if (Status s = CheckFloat("x", x); !s.ok()) return s;
+    if (Status s = CheckFloat("out_scale", out_scale); !s.ok()) return s;
+    if (!out.Is<std::uint8_t>()) return WrongDType(Types<std::uint8_t>(), "out", out);
+    // The range includes 0, so that 0 is stored exactly.
+    const float* from = x.data<float>();
+    const std::int64_t size = x.size();
+    float least = 0;
+    float most = 0;
+    for (std::int64_t i = 0; i < size; ++i) {
+      least = std::min(least, from[i]);
+      most = std::max(most, from[i]);
+    }
+    const float scale = most > least ? (most - least) / 255 : 1.0f;
+    const auto zero = Saturate<std::uint8_t>(std::nearbyint(-least / scale));
+    *out_scale.data<float>() = scale;
+    *out_zero.data<std::uint8_t>() = zero;
+    auto* to = out.data<std::uint8_t>();
+    for (std::int64_t i = 0; i < size; ++i)
+      to[i] = Saturate<std::uint8_t>(std::nearbyint(from[i] / scale) + static_cast<float>(zero));
+    return Status();
+  }
+};
+
+struct Requantize {
+  static constexpr const char kName[] = "rewire.requantize";
+  std::int64_t axis = 1;
+  static Status Make(Attributes& attributes, Requantize* requantize) {
+    requantize->axis = attributes.Int("axis", 1);
+    return Status();
+  }
+  Status operator()(TensorView x, TensorView x_scale, TensorView w_scale, TensorView out_scale,
+                    TensorView zero, TensorView out) const {
+    Checks checks;
+    checks.Dense("x", x).Dense("out", out).Shape("out", out, x.dims()).NoOverlap("out", out, "x", x);
+    checks.Dense("zero", zero).SameDType("zero", zero, "out", out).NoOverlap("out", out, "zero", zero);
+    checks.NoOverlap("out", out, "w_scale", w_scale);
+    if (Status s = checks.Take(); !s.ok()) return s;
+    if (!x.Is<std::int32_t>()) return WrongDType(Types<std::int32_t>(), "x", x);
+    if (Status s = CheckFloat("w_scale", w_scale); !s.ok()) return s;
+    double of_x = 0;
+    double of_out = 0;
+    if (Status s = ReadNumber("x_scale", x_scale, &of_x); !s.ok()) return s;
+    if (Status s = ReadNumber("out_scale", out_scale, &of_out); !s.ok()) return s;
+    std::int64_t shift = 0;
+    if (Status s = ReadInt("zero", zero, &shift); !s.ok()) return s;
+    Channels channels;
+    if (Status s = channels.Resolve("w_scale", w_scale, x, axis); !s.ok()) return s;
+    return ForType(Quantized(), "out", out, [&](auto tag) {
+      using Q = typename decltype(tag)::type;
+      const auto* from = x.data<std::int32_t>();
+      const float* of_w = w_scale.data<float>();
+      Q* to = out.data<Q>();
+      const double ratio = of_x / of_out;
+      ParallelFor(x.size(), kGrain / 4, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t i = begin; i < end; ++i) {
+          const double scaled = from[i] * (ratio * static_cast<double>(of_w[channels.of(i)]));
+          to[i] = Saturate<Q>(static_cast<float>(std::nearbyint(scaled)) + static_cast<float>(shift));
+        }
+      });
+      return Status();
+    });
+  }
+};
+
+}  // namespace
+
+std::span<const Kernel> QuantizeKernels() {
+  static constexpr Kernel kKernels[] = {
+      Describe<QuantizeLinear>(
+          "x, scale, zero?, out", "x, scale f32; zero, out u8 i8", "axis = 1",
+          "round(x / scale) + zero, held in out's range; scale and zero have one element or "
+          "one for each position along the axis"),
+      Describe<DequantizeLinear>(
+          "x, scale, zero?, out", "x, zero u8 i8 i32; scale, out f32", "axis = 1",
+          "(x - zero) * scale; scale and zero have one element or one for each position "
+          "along the axis"),
+      Describe<DynamicQuantizeLinear>("x, out, out_scale, out_zero", "x, out_scale f32; out, out_zero u8", "",
+                                      "x quantized by a scale and zero that just cover it and 0"),
+      Describe<Requantize>(
+          "x, x_scale, w_scale, y_scale, zero, out", "x i32; scales f32; zero, out u8 i8", "axis = 1",
+          "round(x * x_scale * w_scale / y_scale) + zero, held in out's range: what follows an "
+          "integer product; w_scale has one element or one for each position along the axis"),
+  };
+  return kKernels;
+}
+
+}  // namespace rewire::kernel::cpu

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the recurrent kernels share: attributes, arguments in either layout, directions, activations.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "kernels/cpu/gemm.h"
+#include "kernels/cpu/shapes.h"
+#include "kernels/cpu/types.h"
+#include "vm/kernel/attributes.h"
+
+namespace rewire::kernel::cpu {
+
+// A function between a matrix product and the state, by ONNX's names and in their order in rnn.cc.
+struct GateFunction {
+  enum Kind {
+    kSigmoid,
+    kTanh,
+    kRelu,
+    kAffine,
+    kLeakyRelu,
+    kThresholdedRelu,
+    kScaledTanh,
+    kHardSigmoid,
+    kElu,
+    kSoftsign,
+    kSoftplus,
+  };
+  Kind kind = kSigmoid;
+  double alpha = 0;
+  double beta = 0;
+
+  template <typename T>
+  T operator()(T x) const {
+    const auto a = static_cast<T>(alpha);
+    const auto b = static_cast<T>(beta);
+    switch (kind) {
+      case kSigmoid:
+        return 1 / (1 + std::exp(-x));
+      case kTanh:
+        return std::tanh(x);
+      case kRelu:
+        return x < 0 ? T{0} : x;
+      case kAffine:
+        return a * x + b;
+      case kLeakyRelu:
+        return x < 0 ? a * x : x;
+      case kThresholdedRelu:
+        return x < a ? T{0} : x;
+      case kScaledTanh:
+        return a * std::tanh(b * x);
+      case kHardSigmoid:
+        return std::fmin(std::fmax(a * x + b, T{0}), T{1});
+      case kElu:
+        return x < 0 ? a * std::expm1(x) : x;
+      case kSoftsign:
+        return x / (1 + std::fabs(x));
+      case kSoftplus:
+        return x > 0 ? x + std::log1p(std::exp(-x)) : std::log1p(std::exp(x));
+    }
+    return x;
+  }
+};
+
+struct RnnAttributes {
+  std::int64_t hidden = 0;  // 0: as r says
+  int directions = 1;
+  bool reversed = false;  // the only direction goes backwards
+  bool batch_first = false;
+  double clip = 0;                      // 0: none
+  std::vector<GateFunction> functions;  // those of one direction, then of the other
+
+  // `defaults` are the functions of one direction.
+  Status Read(Attributes& attributes, std::initializer_list<GateFunction::Kind> defaults);
+  // The functions of a direction.
+  const GateFunction* FunctionsOf(int direction) const {
+    return functions.data() +
+           functions.size() / static_cast<std::size_t>(directions) * static_cast<std::size_t>(direction);
+  }
+  template <typename T>
+  T Clip(T x) const {
+    const auto limit = static_cast<T>(clip);
+    return clip == 0 ? x : x < -limit ? -limit : x > limit ? limit : x;
+  }
+};
+
+using NamedTensor = std::pair<const char*, std::optional<TensorView>>;
+
+// The arguments of one call. x [steps, batch, inputs], w [directions, gates * hidden, inputs], r [directions,
+// gates * hidden, hidden], b [directions, 2 * gates * hidden], y [steps, directions, batch, hidden], states
+// [directions, batch, hidden]; with the batch first x [batch, steps, inputs], y [batch, steps, directions,
+// hidden], states [batch, directions, hidden].
+class RnnCall {
+ public:
+  RnnCall(const RnnAttributes& attributes, int gates) : attributes_(attributes), gates_(gates) {}
+
+  // `states` are read (and may be missing), `results` are written. y without elements is not wanted.
+  Status Init(TensorView x, TensorView w, TensorView r, const std::optional<TensorView>& b,
+              const std::optional<TensorView>& lengths, std::initializer_list<NamedTensor> states,
+              TensorView y, std::initializer_list<NamedTensor> results);
+
+  const RnnAttributes& attributes() const { return attributes_; }
+  std::int64_t steps() const { return steps_; }
+  std::int64_t batch() const { return batch_; }
+  std::int64_t hidden() const { return hidden_; }
+  std::int64_t width() const { return gates_ * hidden_; }
+
+  // How many steps the sequence of a batch has, and the time that its step t reads and writes.
+  std::int64_t LengthOf(std::int64_t b) const {
+    return IsGiven(lengths_) ? lengths_->data<std::int32_t>()[b] : steps_;
+  }
+  std::int64_t TimeOf(int direction, std::int64_t t, std::int64_t b) const {
+    return direction == 1 || attributes_.reversed ? LengthOf(b) - 1 - t : t;
+  }
+  // The row of x.
+  std::int64_t RowOf(std::int64_t time, std::int64_t b) const {
+    return attributes_.batch_first ? b * steps_ + time : time * batch_ + b;
+  }
+  std::int64_t StateOffset(int direction, std::int64_t b) const {
+    return (attributes_.batch_first ? b * attributes_.directions + direction : direction * batch_ + b) *
+           hidden_;
+  }
+
+  template <typename T>
+  const T* Recurrence(int direction) const {
+    return r_.data<T>() + direction * width() * hidden_;
+  }
+  // Those of w, then those of r; null without.
+  template <typename T>
+  const T* Biases(int direction) const {
+    return IsGiven(b_) ? b_->data<T>() + direction * 2 * width() : nullptr;
+  }
+  // state [batch, hidden] from an argument, 0 without.
+  template <typename T>
+  void LoadState(const std::optional<TensorView>& from, int direction, T* state) const {
+    for (std::int64_t b = 0; b < batch_; ++b) {
+      for (std::int64_t j = 0; j < hidden_; ++j)
+        state[b * hidden_ + j] = IsGiven(from) ? from->data<T>()[StateOffset(direction, b) + j] : T{0};
+    }
+  }
+  template <typename T>
+  void StoreState(TensorView to, int direction, const T* state) const {
+    for (std::int64_t b = 0; b < batch_; ++b)
+      std::copy_n(state + b * hidden_, hidden_, to.data<T>() + StateOffset(direction, b));
+  }
+  // What y holds of one batch at one time; `state` null writes zeros.
+  template <typename T>
+  void StoreOutput(std::int64_t time, int direction, std::int64_t b, const T* state) const {
+    if (y_.size() == 0) return;
+    const int directions = attributes_.directions;
+    const std::int64_t row = attributes_.batch_first ? (b * steps_ + time) * directions + direction
+                                                     : (time * directions + direction) * batch_ + b;
+    T* to = y_.data<T>() + row * hidden_;
+    if (state == nullptr)
+      std::fill_n(to, hidden_, T{0});
+    else
+      std::copy_n(state, hidden_, to);
+  }
+
+  // sums [steps * batch, width] = x times w, transposed, plus w's bias: what does not depend on the state.
+  template <typename T>
+  Status MultiplyInputs(int direction, T* sums, GemmScratch<T>& scratch) const {
+    const T* bias = Biases<T>(direction);
+    const std::int64_t rows = steps_ * batch_;
+    for (std::int64_t i = 0; i < rows; ++i) {
+      for (std::int64_t j = 0; j < width(); ++j) sums[i * width() + j] = bias == nullptr ? T{0} : bias[j];
+    }
+    const Matrix<T> w{w_.data<T>() + direction * width() * inputs_, 1, inputs_};
+    return Gemm<T>(rows, width(), inputs_, Matrix<T>{x_.data<T>(), inputs_, 1}, w, sums, width(), scratch);
+  }
+  // sums [batch, rows] = state [batch, hidden] times r [rows, hidden], transposed, plus `bias` [rows] if any.
+  template <typename T>
+  Status MultiplyState(const T* state, const T* r, std::int64_t rows, const T* bias, T* sums,
+                       GemmScratch<T>& scratch) const {
+    for (std::int64_t b = 0; b < batch_; ++b) {
+      for (std::int64_t j = 0; j < rows; ++j) sums[b * rows + j] = bias == nullptr ? T{0} : bias[j];
+    }
+    return Gemm<T>(batch_, rows, hidden_, Matrix<T>{state, hidden_, 1}, Matrix<T>{r, 1, hidden_}, sums, rows,
+                   scratch);
+  }
+
+ private:
+  const RnnAttributes& attributes_;
+  int gates_;
+  TensorView x_, w_, r_, y_;
+  std::optional<TensorView> b_, lengths_;
+  std::int64_t steps_ = 0, batch_ = 0, inputs_ = 0, hidden_ = 0;
+};
+
+}  // namespace rewire::kernel::cpu
