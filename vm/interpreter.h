@@ -61,10 +61,10 @@ class Interpreter {
 
   // Outputs in the caller's memory.
   OutputSlot* SlotHere();
-  void MemoryHere(DLDataType dtype, Span<const std::int64_t> shape, DLDevice device, void** memory);
+  const OutputSlot* MemoryHere(DLDataType dtype, Span<const std::int64_t> shape, DLDevice device);
   bool AskForMemory(OutputSlot* slot, std::uint64_t bytes);
   TensorObject* NewTensor(const LinkedDevice& device, DLDataType dtype, Span<const std::int64_t> shape);
-  TensorObject* TensorOver(void* memory, DLDevice device, DLDataType dtype, Span<const std::int64_t> shape);
+  TensorObject* TensorOver(const OutputSlot& slot, DLDataType dtype, Span<const std::int64_t> shape);
   bool BindDestinations(std::uint32_t function);
   bool CarryDestinations(std::uint32_t* destinations);
   bool FindLeaves(const RewireFFIAny& value, const Function& function);

@@ -16,30 +16,28 @@ OutputSlot* Interpreter::SlotHere() {
   return leaf == FunctionPlan::kNotRewired ? nullptr : vm_.destinations[destinations_ + leaf - 1];
 }
 
-// The caller's memory for a tensor of this size, or null when it has to be made elsewhere.
-void Interpreter::MemoryHere(DLDataType dtype, Span<const std::int64_t> shape, DLDevice device,
-                             void** memory) {
-  *memory = nullptr;
+// The output whose memory takes a tensor of this size, or null when it has to be made elsewhere.
+const OutputSlot* Interpreter::MemoryHere(DLDataType dtype, Span<const std::int64_t> shape, DLDevice device) {
   OutputSlot* slot = SlotHere();
   if (slot == nullptr || slot->obstacle != OutputSlot::kNoObstacle ||
       slot->device.device_type != device.device_type || slot->device.device_id != device.device_id) {
-    return;
+    return nullptr;
   }
   const std::uint64_t bytes = TensorBytes(dtype, shape).value_or(0);
   // What does not fit is made elsewhere; whether that is an error shows when the function returns.
-  if (slot->mode == OutputSlot::kTensor && (slot->tensor.dtype() != dtype || slot->capacity != bytes)) return;
+  if (slot->mode == OutputSlot::kTensor && (slot->tensor.dtype() != dtype || slot->capacity != bytes))
+    return nullptr;
   if (slot->mode == OutputSlot::kAllocator && (slot->data == nullptr || bytes > slot->capacity)) {
     // None: the host is asked again if this turns out to be the output, and that answer counts.
-    if (!AskForMemory(slot, bytes)) return;
+    if (!AskForMemory(slot, bytes)) return nullptr;
   }
   const std::uintptr_t mask = std::max<std::uintptr_t>(ElementBytes({dtype.code, dtype.bits, 1}), 1) - 1;
-  if (bytes > slot->capacity || (reinterpret_cast<std::uintptr_t>(slot->data) & mask) != 0) return;
-  *memory = slot->data;
+  if (bytes > slot->capacity || (reinterpret_cast<std::uintptr_t>(slot->data) & mask) != 0) return nullptr;
   // A donated input's contents are the program's own until it is written.
   if (rep_.storage_fill != StorageFill::kUndefined && !slot->donated && device.device_type == kDLCPU) {
     std::memset(slot->data, rep_.storage_fill == StorageFill::kZero ? 0 : kPoisonByte, bytes);
   }
-  return;
+  return slot;
 }
 
 bool Interpreter::AskForMemory(OutputSlot* slot, std::uint64_t bytes) {
@@ -54,17 +52,17 @@ bool Interpreter::AskForMemory(OutputSlot* slot, std::uint64_t bytes) {
 TensorObject* Interpreter::NewTensor(const LinkedDevice& device, DLDataType dtype,
                                      Span<const std::int64_t> shape) {
   if (destinations_ != kNone) {
-    void* memory = nullptr;
-    MemoryHere(dtype, shape, device.device, &memory);
-    if (memory != nullptr) return TensorOver(memory, device.device, dtype, shape);
+    if (const OutputSlot* slot = MemoryHere(dtype, shape, device.device); slot != nullptr) {
+      return TensorOver(*slot, dtype, shape);
+    }
   }
   TensorObject* tensor = NewHeapTensor(heap_, device, dtype, shape);
   if (tensor == nullptr) FailMemory(TensorBytes(dtype, shape).value_or(0));
   return tensor;
 }
 
-// A tensor over memory that is not the VM's; null after a failure.
-TensorObject* Interpreter::TensorOver(void* memory, DLDevice device, DLDataType dtype,
+// A tensor over an output's memory; null after a failure.
+TensorObject* Interpreter::TensorOver(const OutputSlot& slot, DLDataType dtype,
                                       Span<const std::int64_t> shape) {
   TensorObject* tensor = heap_.NewTensor(static_cast<std::uint32_t>(shape.size()));
   if (tensor == nullptr) {
@@ -73,11 +71,13 @@ TensorObject* Interpreter::TensorOver(void* memory, DLDevice device, DLDataType 
   }
   tensor->flags = 0;
   SetContiguousDims(tensor, shape.data(), static_cast<std::uint32_t>(shape.size()));
-  tensor->tensor.data = memory;
-  tensor->tensor.device = device;
+  tensor->tensor.data = slot.data;
+  tensor->tensor.device = slot.device;
   tensor->tensor.dtype = dtype;
   tensor->tensor.byte_offset = 0;
-  tensor->storage = nullptr;
+  // A result may outlive the binding, and the input that it took the memory of.
+  tensor->storage = slot.storage;
+  if (slot.storage != nullptr) ObjectHeap::Retain(MakeAny(kStorageKind, slot.storage));
   return tensor;
 }
 

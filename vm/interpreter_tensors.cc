@@ -182,10 +182,8 @@ __attribute__((always_inline)) inline bool Interpreter::FinishTensor(Word storag
                                                 std::to_string(unit) + " bytes of an element");
   }
   if (destinations_ != kNone) {
-    void* memory = nullptr;
-    MemoryHere(dtype, shape, storage->device, &memory);
-    if (memory != nullptr) {
-      TensorObject* tensor = TensorOver(memory, storage->device, dtype, shape);
+    if (const OutputSlot* slot = MemoryHere(dtype, shape, storage->device); slot != nullptr) {
+      TensorObject* tensor = TensorOver(*slot, dtype, shape);
       if (tensor == nullptr) return false;
       Put(dst, MakeAny(kTensorKind, tensor));
       return true;

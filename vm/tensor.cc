@@ -201,6 +201,7 @@ const DLTensor& Tensor::dl() const {
 
 TensorView Tensor::view() const {
   TensorView view(dl());
+  view.read_only_ = object_ != nullptr && (object_->flags & TensorObject::kImmutable) != 0;
   return view;
 }
 

@@ -68,6 +68,7 @@ class REWIRE_API TensorView {
   std::uint64_t bytes() const;
 
  private:
+  friend class Tensor;
   void TakeDims(const std::int64_t* shape, const std::int64_t* strides, std::int32_t rank);
 
   static constexpr std::int32_t kInlineRank = 6;
@@ -105,7 +106,7 @@ class REWIRE_API Tensor {
 
   explicit operator bool() const { return object_ != nullptr; }
   const DLTensor& dl() const;
-  // Borrowed: valid while this reference lives.
+  // Borrowed: valid while this reference lives. Read-only where the host may not write the tensor.
   TensorView view() const;
   // The first element as T; null when T is not the dtype.
   template <typename T>

@@ -180,7 +180,7 @@ Status VirtualMachine::Impl::SetInput(InputHandle handle, const TensorView& view
       if (object == nullptr) return NoMemory("inputs");
       object->storage = nullptr;
     }
-    object->flags = TensorObject::kReadOnly;
+    object->flags = TensorObject::kReadOnly | (view.read_only() ? TensorObject::kImmutable : 0u);
     SetContiguousDims(object, dl.shape, static_cast<std::uint32_t>(dl.ndim));
     object->tensor.data = view.data();
     object->tensor.byte_offset = 0;

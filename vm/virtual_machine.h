@@ -19,6 +19,8 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "base/export.h"
 #include "base/span.h"
@@ -115,6 +117,13 @@ class REWIRE_API VirtualMachine {
   // aside until it returns. When it has returned, also after an error, the VM refers to none of the memory;
   // result() has no data for the outputs given here.
   Status TryInvoke(std::string_view function, Span<const Value> inputs, Span<const OutputBinding> outputs);
+  // The same, and the bindings' owners are gone when it returns, also after an error: the deleter of memory
+  // that nobody else holds has run.
+  Status TryInvoke(std::string_view function, Span<const Value> inputs,
+                   std::vector<OutputBinding>&& outputs) {
+    const std::vector<OutputBinding> taken = std::move(outputs);
+    return TryInvoke(function, inputs, Span<const OutputBinding>(taken));
+  }
 
   // The last run's result; none before the first and after one that failed (a call that is refused, for a
   // missing input or the like, is no run). A bound output that was made in place is a tensor over the

@@ -44,7 +44,9 @@ Status VirtualMachine::TrySetOutput(const OutputRef& output, const Tensor& tenso
   const Result<OutputHandle> handle = Resolve(output);
   if (!handle) return Forward(handle);
   if (Status ok = impl_->SetOutput(*handle, tensor.view()); !ok) return ok;
-  impl_->outputs[handle->function].leaves[handle->leaf].owner = Value(tensor);
+  OutputSlot& slot = impl_->outputs[handle->function].leaves[handle->leaf];
+  slot.owner = Value(tensor);
+  slot.storage = TensorOf(slot.owner.any())->storage;
   return {};
 }
 

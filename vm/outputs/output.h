@@ -50,6 +50,7 @@ struct OutputAllocator {
 struct OutputBinding {
   OutputRef output;
   TensorView tensor;
+  Tensor owner{};  // of the memory, where the call is to let it go (VirtualMachine::TryInvoke)
 };
 
 // What became of a bound output in the last successful run.

@@ -82,6 +82,7 @@ void Impl::ResetSlot(OutputHandle handle, OutputSlot* slot, OutputSlot::Mode mod
   slot->mode = mode;
   slot->donated = false;
   slot->owner = Value();
+  slot->storage = nullptr;
   slot->data = nullptr;
   slot->capacity = 0;
 }
@@ -180,6 +181,7 @@ Status Impl::PrepareOutputs(std::uint32_t function_index, const RewireFFIAny* ru
       }
       const DLTensor& dl = TensorOf(input)->tensor;
       slot.data = dl.data;
+      slot.storage = TensorOf(input)->storage;
       slot.device = dl.device;
       slot.capacity = TensorBytes(dl.dtype, {dl.shape, static_cast<std::size_t>(dl.ndim)}).value_or(0);
       if (!plan.leaves[leaf].may_take_input[slot.donated_input]) slot.obstacle = OutputSlot::kDonationBarred;

@@ -30,10 +30,11 @@ struct OutputSlot {
   bool donated = false;             // the memory is that of input `donated_input`
   bool copied = false;              // of the last run
   std::uint32_t donated_input = 0;
-  TensorView tensor;           // kTensor: memory, dtype, shape, strides
-  Value owner;                 // keeps memory that the VM was given
-  void* data = nullptr;        // first byte; for kAllocator what the host gave last
-  std::uint64_t capacity = 0;  // bytes
+  TensorView tensor;                 // kTensor: memory, dtype, shape, strides
+  Value owner;                       // keeps memory that the VM was given
+  StorageObject* storage = nullptr;  // what holds it, or a donated input's; null for borrowed memory
+  void* data = nullptr;              // first byte; for kAllocator what the host gave last
+  std::uint64_t capacity = 0;        // bytes
   DLDevice device = kHost;
   OutputAllocator allocator;
 
