@@ -41,6 +41,7 @@ std::span<const Family> Families() {
       {"Integer products", IntegerProductKernels()},
       {"Recurrent layers", RecurrentKernels()},
       {"Shape functions", ShapeFunctionKernels()},
+      {"Shape programs", ShapeProgramKernels()},
   };
   return kFamilies;
 }

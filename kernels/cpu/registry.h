@@ -64,5 +64,6 @@ std::span<const Kernel> QuantizeKernels();
 std::span<const Kernel> IntegerProductKernels();
 std::span<const Kernel> RecurrentKernels();
 std::span<const Kernel> ShapeFunctionKernels();
+std::span<const Kernel> ShapeProgramKernels();
 
 }  // namespace rewire::kernel::cpu

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/compile.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "compiler/emit/emit.h"
+#include "compiler/import/model_file.h"
+#include "compiler/passes/fold_constants.h"
+#include "compiler/passes/passes.h"
+
+namespace rewire::compiler {
+namespace {
+
+constexpr const char kFoldConstants[] = "fold-constants";
+
+std::size_t CountNodes(const Block& block) {
+  std::size_t count = block.nodes.size();
+  for (const Node* node : block.nodes) {
+    for (const Block& inner : node->blocks) count += CountNodes(inner);
+  }
+  return count;
+}
+
+Result<Compiled> CompileModel(const ModelFile& model, const std::string& what, const CompileOptions& options,
+                              std::vector<Unsupported>* unsupported) {
+  for (const std::string& pass : options.disabled_passes) {
+    const std::vector<std::string> names = PassNames();
+    if (std::find(names.begin(), names.end(), pass) == names.end()) {
+      return Fail(StatusCode::kInvalidArgument,
+                  fmt::format("there is no pass '{}'; there are: {}", pass, fmt::join(names, ", ")));
+    }
+  }
+  const ConstantFolder folder;
+  LoweringOptions lowering_options;
+  lowering_options.dims = options.dims;
+  lowering_options.has_kernel = [&](const std::string& name) { return folder.HasKernel(name); };
+  if (!options.disabled_passes.contains(kFoldConstants)) {
+    lowering_options.fold = [&](const Node& node) { return folder.Fold(node); };
+  }
+  Graph graph;
+  Lowering lowering(model, lowering_options, &graph);
+  if (Status lowered = lowering.Run(); !lowered) return Forward(lowered, what);
+  if (!lowering.unsupported().empty()) {
+    *unsupported = lowering.unsupported();
+    return Fail(StatusCode::kUnsupported, fmt::format("{}: {} of {} nodes are not supported", what,
+                                                      unsupported->size(), lowering.node_count()));
+  }
+  if (options.dump) options.dump("lowered", GraphText(graph));
+  for (const Pass& pass : Passes()) {
+    if (options.disabled_passes.contains(pass.name)) continue;
+    pass.run(&graph);
+    if (options.dump) options.dump(pass.name, GraphText(graph));
+  }
+  EmitStatistics statistics;
+  Result<Module> module = EmitModule(graph, &statistics);
+  if (!module) return Forward(module, what);
+  module->metadata.emplace_back("producer", "vm-compile");
+  module->metadata.emplace_back("source", what);
+  Compiled compiled;
+  compiled.module = *std::move(module);
+  compiled.model_nodes = lowering.node_count();
+  compiled.nodes = CountNodes(graph.main);
+  compiled.kernel_calls = statistics.kernel_calls;
+  compiled.constant_bytes = statistics.constant_bytes;
+  return compiled;
+}
+
+}  // namespace
+
+std::vector<std::string> PassNames() {
+  std::vector<std::string> names = {kFoldConstants};
+  for (const Pass& pass : Passes()) names.emplace_back(pass.name);
+  return names;
+}
+
+Result<Compiled> CompileOnnx(const std::string& path, const CompileOptions& options,
+                             std::vector<Unsupported>* unsupported) {
+  const Result<ModelFile> model = ModelFile::Read(path);
+  if (!model) return Forward(model);
+  return CompileModel(*model, path, options, unsupported);
+}
+
+Result<Compiled> CompileOnnx(const SharedBytes& bytes, const std::string& folder, const std::string& what,
+                             const CompileOptions& options, std::vector<Unsupported>* unsupported) {
+  const Result<ModelFile> model = ModelFile::Parse(bytes, folder, what);
+  if (!model) return Forward(model);
+  return CompileModel(*model, what, options, unsupported);
+}
+
+}  // namespace rewire::compiler

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/emit/emit.h"
+
+#include <set>
+
+#include "compiler/emit/function_emitter.h"
+
+namespace rewire::compiler {
+namespace {
+
+// How a signature says it. What is computed from symbols, and symbols that the compiler made, are unknown
+// to a caller.
+rewire::Type SignatureType(const Type& type, ModuleTables* tables, const std::set<std::string>& named) {
+  if (!type.IsTensor()) return SimpleType(rewire::TypeKind::kValue);
+  if (!type.ranked) return UnrankedTensorType(type.dtype);
+  std::vector<Dim> dims;
+  for (const DimExpr& dim : type.dims) {
+    const std::optional<std::string> symbol = dim.symbol();
+    if (dim.IsConstant()) {
+      dims.push_back(*dim.constant());
+    } else if (symbol && named.contains(*symbol)) {
+      dims.push_back(SymbolDim(tables->Symbol(*symbol)));
+    } else {
+      dims.push_back(kUnknownDim);
+    }
+  }
+  return TensorType(type.dtype, dims);
+}
+
+std::set<std::string> NamedSymbols(const Graph& graph) {
+  std::set<std::string> names;
+  for (const Value* parameter : graph.main.parameters) {
+    for (const DimExpr& dim : parameter->type.dims) {
+      const std::optional<std::string> symbol = dim.symbol();
+      if (symbol && symbol->front() != '$') names.insert(*symbol);
+    }
+  }
+  return names;
+}
+
+}  // namespace
+
+Result<Module> EmitModule(const Graph& graph, EmitStatistics* statistics) {
+  Module module;
+  ModuleTables tables(&module);
+  const std::set<std::string> named = NamedSymbols(graph);
+  Function function;
+  function.name = "main";
+  for (std::size_t i = 0; i < graph.main.parameters.size(); ++i) {
+    function.inputs.push_back(
+        {graph.input_names[i], SignatureType(graph.main.parameters[i]->type, &tables, named)});
+  }
+  std::vector<rewire::Type> results;
+  for (const Value* result : graph.main.results) {
+    results.push_back(SignatureType(result->type, &tables, named));
+  }
+  function.result = results.size() == 1 ? results[0] : AdtType(0, results);
+  function.output_names = graph.output_names;
+  FunctionEmitter emitter(graph, &tables);
+  if (Status emitted = emitter.Emit(&function); !emitted) return Forward(emitted);
+  module.functions.push_back(std::move(function));
+  if (statistics != nullptr) {
+    statistics->kernel_calls = emitter.kernel_calls();
+    for (const Constant& constant : module.constants) statistics->constant_bytes += constant.raw_bytes;
+  }
+  return module;
+}
+
+}  // namespace rewire::compiler

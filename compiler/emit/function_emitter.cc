@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/emit/function_emitter.h"
+
+#include <fmt/format.h>
+
+#include <set>
+#include <utility>
+
+namespace rewire::compiler {
+namespace {
+
+// What allocations are aligned to: a cache line, and the widest vector.
+constexpr std::uint32_t kAlignment = 64;
+
+}  // namespace
+
+FunctionEmitter::Reg FunctionEmitter::Of(const Value* value) {
+  const auto [place, added] = regs_.try_emplace(value, registers_);
+  if (added) ++registers_;
+  return place->second;
+}
+
+FunctionEmitter::Reg FunctionEmitter::Integer(std::int64_t value) { return integers_.at(value); }
+
+void FunctionEmitter::Note(const std::string& source) {
+  if (source == last_note_ || source.empty()) return;
+  last_note_ = source;
+}
+
+void FunctionEmitter::CallKernel(std::uint32_t kernel, std::uint32_t outputs, Reg dst,
+                                 const std::vector<Reg>& args) {
+  if (!last_note_.empty()) function_->notes.push_back({code_.pc(), last_note_});
+  code_.InvokePacked(kernel, outputs, dst, args);
+  ++kernel_calls_;
+}
+
+Status FunctionEmitter::Emit(Function* function) {
+  function_ = function;
+  for (const auto& [name, source] : graph_.symbols()) {
+    if (uses_.NeedsSymbol(name)) symbol_sources_.insert(source.value);
+  }
+  for (const Value* parameter : graph_.main.parameters) Of(parameter);
+  for (const Value* constant : uses_.constants()) code_.LoadConst(tables_.Constant(*constant), Of(constant));
+  for (const std::int64_t value : {0, 1}) {
+    integers_[value] = NewReg();
+    code_.LoadConsti(value, integers_[value]);
+  }
+  if (Status emitted = EmitBlock(graph_.main); !emitted) return emitted;
+  const std::vector<Value*>& results = graph_.main.results;
+  if (results.size() == 1) {
+    code_.Ret(Of(results[0]));
+  } else {
+    std::vector<Reg> fields;
+    for (const Value* result : results) fields.push_back(Of(result));
+    const Reg tuple = NewReg();
+    code_.AllocADT(0, tuple, fields);
+    code_.Ret(tuple);
+  }
+  Result<std::vector<std::uint32_t>> words = code_.Finish();
+  if (!words) return Forward(words);
+  function->code = *std::move(words);
+  function->register_count = registers_;
+  return {};
+}
+
+void FunctionEmitter::Define(const Value* value) {
+  if (!symbol_sources_.contains(value)) return;
+  const Reg shape = NewReg();
+  shapes_[value] = shape;
+  code_.ShapeOf(Of(value), shape);
+}
+
+Status FunctionEmitter::EmitBlock(const Block& block) {
+  extents_.emplace_back();
+  for (const Value* parameter : block.parameters) Define(parameter);
+  for (std::size_t i = 0; i < block.nodes.size(); ++i) {
+    const Node& node = *block.nodes[i];
+    Note(node.source);
+    if (Status emitted = EmitNode(node); !emitted) return Forward(emitted, node.source);
+    for (const Value* output : node.outputs) Define(output);
+    for (const Value* value : uses_.DyingAfter(block, i)) code_.Kill(Of(value));
+  }
+  extents_.pop_back();
+  return {};
+}
+
+Status FunctionEmitter::EmitNode(const Node& node) {
+  switch (node.kind) {
+    case NodeKind::kKernel:
+      return EmitKernel(node);
+    case NodeKind::kShapeOf:
+      code_.ShapeOf(Of(node.inputs[0]), Of(node.outputs[0]));
+      return {};
+    case NodeKind::kReshape:
+      return EmitReshape(node);
+    case NodeKind::kDims:
+      return EmitDims(node);
+    case NodeKind::kMakeAdt: {
+      std::vector<Reg> fields;
+      for (const Value* input : node.inputs) fields.push_back(Of(input));
+      code_.AllocADT(0, Of(node.outputs[0]), fields);
+      return {};
+    }
+    case NodeKind::kField:
+      code_.GetField(Of(node.inputs[0]), node.field, Of(node.outputs[0]));
+      return {};
+    case NodeKind::kIf:
+      return EmitIf(node);
+    case NodeKind::kLoop:
+      return EmitLoop(node);
+  }
+  return {};
+}
+
+Result<FunctionEmitter::Extent> FunctionEmitter::EvaluateDims(const Shape& dims, DLDataType dtype) {
+  const auto element_bytes = static_cast<std::int64_t>(ElementBytes(dtype));
+  const std::string key = ShapeText(dims) + "*" + std::to_string(element_bytes);
+  for (const std::map<std::string, Extent>& known : extents_) {
+    const auto found = known.find(key);
+    if (found != known.end()) return found->second;
+  }
+  std::vector<Reg> args;
+  std::map<const Value*, std::int64_t> positions;
+  const std::string* missing = nullptr;
+  const auto source_of = [&](const std::string& name) {
+    const auto source = graph_.symbols().find(name);
+    const auto shape = source == graph_.symbols().end() ? shapes_.end() : shapes_.find(source->second.value);
+    if (shape == shapes_.end()) {
+      missing = &name;
+      return DimExpr::Source{};
+    }
+    const auto [place, added] =
+        positions.try_emplace(source->second.value, static_cast<std::int64_t>(args.size()));
+    if (added) args.push_back(shape->second);
+    return DimExpr::Source{place->second, source->second.axis};
+  };
+  std::vector<std::int64_t> program;
+  for (const DimExpr& dim : dims) {
+    dim.AppendProgram(source_of, &program);
+    program.push_back(DimExpr::kStore);
+  }
+  if (missing != nullptr) {
+    return Fail(StatusCode::kInternal,
+                fmt::format("dimension '{}' of {} stands in no shape", *missing, ShapeText(dims)));
+  }
+  const Extent extent{NewReg(), NewReg()};
+  AllocateStatic(kInt64, {static_cast<std::int64_t>(dims.size())}, extent.shape);
+  AllocateStatic(kInt64, {}, extent.bytes);
+  args.push_back(extent.shape);
+  args.push_back(extent.bytes);
+  CallKernel(tables_.Kernel("rewire.shape.eval", {{"program", program}, {"element_bytes", element_bytes}}, 0),
+             2, kNone, args);
+  extents_.back().emplace(key, extent);
+  return extent;
+}
+
+void FunctionEmitter::AllocateStatic(DLDataType dtype, const std::vector<std::int64_t>& dims, Reg dst) {
+  const Reg storage = NewReg();
+  code_.AllocStorage(kNone, kAlignment, dtype, kHostDevice, storage, dims);
+  code_.AllocTensor(storage, kNone, dtype, dst, dims);
+  code_.Kill(storage);
+}
+
+Status FunctionEmitter::Allocate(const Value* output, const Node::Extent& extent, Reg dst) {
+  const DLDataType dtype = output->type.dtype;
+  if (extent.shape == nullptr) {
+    if (!output->type.ranked) {
+      return Fail(StatusCode::kUnsupported, fmt::format("the rank of '{}' is not known", output->name));
+    }
+    if (const auto dims = ConstantDims(extent.dims)) {
+      if (!TensorBytes(dtype, *dims)) {
+        return Fail(StatusCode::kInvalidFile,
+                    fmt::format("'{}' with shape {} is too large", output->name, ShapeText(extent.dims)));
+      }
+      AllocateStatic(dtype, *dims, dst);
+      return {};
+    }
+  }
+  Extent sizes{};
+  if (extent.shape != nullptr) {
+    sizes = {Of(extent.shape), NewReg()};
+    AllocateStatic(kInt64, {}, sizes.bytes);
+    const auto element_bytes = static_cast<std::int64_t>(ElementBytes(dtype));
+    CallKernel(tables_.Kernel("rewire.shape.bytes", {{"element_bytes", element_bytes}}, 0), 1, kNone,
+               {sizes.shape, sizes.bytes});
+  } else {
+    const Result<Extent> evaluated = EvaluateDims(extent.dims, dtype);
+    if (!evaluated) return Forward(evaluated);
+    sizes = *evaluated;
+  }
+  const Reg storage = NewReg();
+  code_.AllocStorage(sizes.bytes, kAlignment, dtype, kHostDevice, storage, {});
+  code_.AllocTensorReg(storage, kNone, sizes.shape, dtype, dst);
+  code_.Kill(storage);
+  return {};
+}
+
+Status FunctionEmitter::EmitKernel(const Node& node) {
+  std::vector<Reg> args;
+  for (const Value* input : node.inputs) args.push_back(Of(input));
+  const std::uint32_t kernel = tables_.Kernel(node.kernel, node.attributes, node.flags);
+  if (node.returns) {
+    CallKernel(kernel, 0, Of(node.outputs[0]), args);
+    return {};
+  }
+  for (std::size_t i = 0; i < node.outputs.size(); ++i) {
+    const Reg dst = Of(node.outputs[i]);
+    if (Status made = Allocate(node.outputs[i], node.extents[i], dst); !made) return made;
+    args.push_back(dst);
+  }
+  CallKernel(kernel, static_cast<std::uint32_t>(node.outputs.size()), kNone, args);
+  return {};
+}
+
+Status FunctionEmitter::EmitReshape(const Node& node) {
+  const Node::Extent& extent = node.extents[0];
+  Reg shape = 0;
+  if (extent.shape != nullptr) {
+    shape = Of(extent.shape);
+  } else if (const auto dims = ConstantDims(extent.dims)) {
+    shape = NewReg();
+    code_.LoadConst(tables_.ShapeConstant(*dims), shape);
+  } else {
+    const Result<Extent> evaluated = EvaluateDims(extent.dims, node.outputs[0]->type.dtype);
+    if (!evaluated) return Forward(evaluated);
+    shape = evaluated->shape;
+  }
+  if (!last_note_.empty()) function_->notes.push_back({code_.pc(), last_note_});
+  code_.ReshapeTensor(Of(node.inputs[0]), shape, Of(node.outputs[0]));
+  return {};
+}
+
+Status FunctionEmitter::EmitDims(const Node& node) {
+  const Result<Extent> evaluated = EvaluateDims(node.extents[0].dims, kInt64);
+  if (!evaluated) return Forward(evaluated);
+  code_.Move(evaluated->shape, Of(node.outputs[0]));
+  return {};
+}
+
+void FunctionEmitter::KillResults(const Block& block) {
+  std::set<const Value*> own;
+  for (const Node* node : block.nodes) own.insert(node->outputs.begin(), node->outputs.end());
+  for (const Value* result : block.results) {
+    if (own.erase(result) > 0) code_.Kill(Of(result));
+  }
+}
+
+Status FunctionEmitter::EmitIf(const Node& node) {
+  const CodeWriter::Label otherwise = code_.NewLabel(), then = code_.NewLabel(), end = code_.NewLabel();
+  code_.If(Of(node.inputs[0]), Integer(0), otherwise, then);
+  for (const std::size_t branch : {0, 1}) {
+    code_.Bind(branch == 0 ? then : otherwise);
+    const Block& block = node.blocks[branch];
+    if (Status emitted = EmitBlock(block); !emitted) return emitted;
+    for (std::size_t i = 0; i < node.outputs.size(); ++i) {
+      code_.Move(Of(block.results[i]), Of(node.outputs[i]));
+    }
+    KillResults(block);
+    if (branch == 0) code_.Goto(end);
+  }
+  code_.Bind(end);
+  Note(node.source);
+  return {};
+}
+
+// Carried values that swap places must not overwrite each other: those that are parameters go through
+// registers of their own first.
+void FunctionEmitter::EmitLoopResults(const Block& body, const std::vector<Reg>& carried, Reg condition) {
+  std::vector<Reg> sources;
+  std::vector<Reg> copies;
+  const std::set<const Value*> parameters(body.parameters.begin(), body.parameters.end());
+  for (std::size_t i = 0; i < body.results.size(); ++i) {
+    if (body.results[i] == nullptr) {
+      sources.push_back(kNone);
+      continue;
+    }
+    Reg source = Of(body.results[i]);
+    if (parameters.contains(body.results[i]) && (i == 0 || source != carried[i - 1])) {
+      copies.push_back(NewReg());
+      code_.Move(source, copies.back());
+      source = copies.back();
+    }
+    sources.push_back(source);
+  }
+  if (condition != kNone) code_.Move(sources[0], condition);
+  for (std::size_t i = 0; i < carried.size(); ++i) {
+    if (sources[i + 1] != carried[i]) code_.Move(sources[i + 1], carried[i]);
+  }
+  for (const Reg copy : copies) code_.Kill(copy);
+  KillResults(body);
+}
+
+Status FunctionEmitter::EmitLoop(const Node& node) {
+  const Block& body = node.blocks[0];
+  const Value* trip = node.inputs[0];
+  const bool conditional = node.inputs[1] != nullptr || body.results[0] != nullptr;
+  std::vector<Reg> carried;
+  for (std::size_t i = 0; i < node.outputs.size(); ++i) {
+    const Reg reg = Of(node.outputs[i]);
+    code_.Move(Of(node.inputs[i + 2]), reg);
+    carried.push_back(reg);
+    regs_[body.parameters[i + 1]] = reg;
+  }
+  // A counter of its own: the parameter's register is emptied where the body reads it last.
+  const Reg iteration = NewReg();
+  code_.LoadConsti(0, iteration);
+  Reg condition = kNone;
+  if (conditional) {
+    condition = NewReg();
+    if (node.inputs[1] != nullptr) {
+      code_.Move(Of(node.inputs[1]), condition);
+    } else {
+      code_.LoadConsti(1, condition);
+    }
+  }
+  const CodeWriter::Label head = code_.NewLabel(), done = code_.NewLabel();
+  code_.Bind(head);
+  if (trip != nullptr) {
+    const CodeWriter::Label more = code_.NewLabel();
+    code_.If(iteration, Of(trip), done, more);
+    code_.Bind(more);
+  }
+  if (conditional) {
+    const CodeWriter::Label go_on = code_.NewLabel();
+    code_.If(condition, Integer(0), done, go_on);
+    code_.Bind(go_on);
+  }
+  code_.Move(iteration, Of(body.parameters[0]));
+  if (Status emitted = EmitBlock(body); !emitted) return emitted;
+  EmitLoopResults(body, carried, body.results[0] == nullptr ? kNone : condition);
+  const Reg next = NewReg();
+  AllocateStatic(kInt64, {}, next);
+  CallKernel(tables_.Kernel("rewire.add", {}, 0), 1, kNone, {iteration, Integer(1), next});
+  code_.Move(next, iteration);
+  code_.Kill(next);
+  code_.Goto(head);
+  code_.Bind(done);
+  code_.Kill(iteration);
+  if (conditional) code_.Kill(condition);
+  Note(node.source);
+  return {};
+}
+
+}  // namespace rewire::compiler

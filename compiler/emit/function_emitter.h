@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// The code of one function. A value has one register; control flow is jumps, so that values of outer blocks
+// are simply registers. Registers are emptied where their values die, which gives memory back to the VM's
+// free lists.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "compiler/emit/emit.h"
+#include "compiler/emit/module_tables.h"
+#include "compiler/emit/uses.h"
+#include "executable_format/code_writer.h"
+
+namespace rewire::compiler {
+
+class FunctionEmitter {
+ public:
+  FunctionEmitter(const Graph& graph, ModuleTables* tables) : graph_(graph), uses_(graph), tables_(*tables) {}
+
+  // Fills code, notes and register count; the signature is the caller's. `result` is 1 for a function with
+  // one output, which is returned as it is.
+  Status Emit(Function* function);
+  std::size_t kernel_calls() const { return kernel_calls_; }
+
+ private:
+  using Reg = CodeWriter::Reg;
+
+  // A shape in a register, and the bytes of a tensor of it.
+  struct Extent {
+    Reg shape;
+    Reg bytes;
+  };
+
+  Status EmitBlock(const Block& block);
+  Status EmitNode(const Node& node);
+  Status EmitKernel(const Node& node);
+  Status EmitReshape(const Node& node);
+  Status EmitDims(const Node& node);
+  Status EmitIf(const Node& node);
+  Status EmitLoop(const Node& node);
+  void EmitLoopResults(const Block& body, const std::vector<Reg>& carried, Reg condition);
+
+  Reg NewReg() { return registers_++; }
+  // The register of a value; made where the value is written.
+  Reg Of(const Value* value);
+  Reg Integer(std::int64_t value);
+  Status Allocate(const Value* output, const Node::Extent& extent, Reg dst);
+  void AllocateStatic(DLDataType dtype, const std::vector<std::int64_t>& dims, Reg dst);
+  Result<Extent> EvaluateDims(const Shape& dims, DLDataType dtype);
+  void CallKernel(std::uint32_t kernel, std::uint32_t outputs, Reg dst, const std::vector<Reg>& args);
+  // Reads the shapes of a value that later allocations compute with.
+  void Define(const Value* value);
+  // Empties what the block itself made.
+  void KillResults(const Block& block);
+  void Note(const std::string& source);
+
+  const Graph& graph_;
+  Uses uses_;
+  ModuleTables& tables_;
+  CodeWriter code_;
+  Function* function_ = nullptr;
+  std::uint32_t registers_ = 0;
+  std::size_t kernel_calls_ = 0;
+  std::unordered_map<const Value*, Reg> regs_;
+  std::set<const Value*> symbol_sources_;               // values whose shapes are computed with
+  std::unordered_map<const Value*, Reg> shapes_;        // of those
+  std::map<std::int64_t, Reg> integers_;                // loaded at the function's start
+  std::vector<std::map<std::string, Extent>> extents_;  // evaluated in this block and those around it
+  std::string last_note_;
+};
+
+}  // namespace rewire::compiler

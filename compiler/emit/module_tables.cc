@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/emit/module_tables.h"
+
+#include <utility>
+
+namespace rewire::compiler {
+
+std::uint32_t ModuleTables::Kernel(const std::string& name, const std::vector<Attribute>& attributes,
+                                   std::uint32_t flags) {
+  std::vector<std::uint32_t>& same_name = kernels_[name];
+  for (const std::uint32_t index : same_name) {
+    const KernelImport& import = module_.kernels[index];
+    if (import.attributes == attributes && import.flags == flags) return index;
+  }
+  const auto index = static_cast<std::uint32_t>(module_.kernels.size());
+  KernelImport import;
+  import.name = name;
+  import.attributes = attributes;
+  import.flags = flags;
+  module_.kernels.push_back(std::move(import));
+  same_name.push_back(index);
+  return index;
+}
+
+std::uint32_t ModuleTables::AddConstant(const std::string& name, const HostTensor& tensor) {
+  rewire::Constant constant;
+  constant.name = name;
+  const int again = names_[name]++;
+  if (again > 0) constant.name += "#" + std::to_string(again);
+  constant.type = TensorType(tensor.dtype, tensor.shape).nodes[0];
+  constant.raw_bytes = tensor.bytes.view.size();
+  constant.stored = tensor.bytes;
+  module_.constants.push_back(std::move(constant));
+  return static_cast<std::uint32_t>(module_.constants.size() - 1);
+}
+
+std::uint32_t ModuleTables::Constant(const Value& value) { return AddConstant(value.name, *value.constant); }
+
+std::uint32_t ModuleTables::ShapeConstant(const std::vector<std::int64_t>& dims) {
+  const auto [place, added] = shapes_.try_emplace(dims, 0);
+  if (added) {
+    HostTensor tensor;
+    tensor.dtype = kInt64;
+    tensor.shape = {static_cast<std::int64_t>(dims.size())};
+    tensor.bytes =
+        CopyBytes({reinterpret_cast<const std::byte*>(dims.data()), dims.size() * sizeof(std::int64_t)});
+    place->second = AddConstant("shape " + ShapeText(ShapeOfInts(dims)), tensor);
+  }
+  return place->second;
+}
+
+std::uint32_t ModuleTables::Symbol(const std::string& name) {
+  const auto [place, added] = symbols_.try_emplace(name, static_cast<std::uint32_t>(module_.symbols.size()));
+  if (added) module_.symbols.push_back(name);
+  return place->second;
+}
+
+}  // namespace rewire::compiler

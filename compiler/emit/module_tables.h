@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tables that code refers to, each entry once.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "compiler/ir/graph.h"
+#include "executable_format/module.h"
+
+namespace rewire::compiler {
+
+class ModuleTables {
+ public:
+  explicit ModuleTables(Module* module) : module_(*module) {}
+
+  std::uint32_t Kernel(const std::string& name, const std::vector<Attribute>& attributes,
+                       std::uint32_t flags);
+  std::uint32_t Constant(const Value& value);
+  // i64[n]
+  std::uint32_t ShapeConstant(const std::vector<std::int64_t>& dims);
+  std::uint32_t Symbol(const std::string& name);
+
+ private:
+  std::uint32_t AddConstant(const std::string& name, const HostTensor& tensor);
+
+  Module& module_;
+  std::map<std::string, std::vector<std::uint32_t>> kernels_;
+  std::map<std::string, std::uint32_t> symbols_;
+  std::map<std::vector<std::int64_t>, std::uint32_t> shapes_;
+  std::map<std::string, int> names_;
+};
+
+}  // namespace rewire::compiler

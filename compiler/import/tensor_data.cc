@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/import/tensor_data.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cstring>
+#include <filesystem>
+#include <limits>
+#include <optional>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "base/mapped_file.h"
+#include "compiler/import/dtypes.h"
+
+namespace rewire::compiler {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::optional<std::uint64_t> ParseUnsigned(const std::string& text) {
+  std::uint64_t value = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc() || stop != end) return std::nullopt;
+  return value;
+}
+
+// The file that `location` names, if it lies in the folder.
+Result<std::string> ExternalPath(const std::string& location, const std::string& folder) {
+  if (folder.empty()) {
+    return Fail(StatusCode::kInvalidFile,
+                fmt::format("external data '{}' needs a model that is read from a folder", location));
+  }
+  std::error_code error;
+  const fs::path root = fs::canonical(folder, error);
+  if (error) return Fail(StatusCode::kIo, fmt::format("folder '{}': {}", folder, error.message()));
+  const fs::path path = fs::weakly_canonical(root / location, error);
+  const fs::path relative = path.lexically_relative(root);
+  if (error || location.empty() || fs::path(location).is_absolute() || relative.empty() ||
+      *relative.begin() == "..") {
+    return Fail(StatusCode::kInvalidFile,
+                fmt::format("external data '{}' is not inside the model's folder", location));
+  }
+  return path.string();
+}
+
+Result<SharedBytes> ReadExternal(const onnx::TensorProto& proto, std::uint64_t bytes,
+                                 const std::string& folder) {
+  std::string location;
+  std::uint64_t offset = 0;
+  std::uint64_t length = bytes;
+  for (const onnx::StringStringEntryProto& entry : proto.external_data()) {
+    if (entry.key() == "location") location = entry.value();
+    if (entry.key() != "offset" && entry.key() != "length") continue;
+    const std::optional<std::uint64_t> value = ParseUnsigned(entry.value());
+    if (!value) {
+      return Fail(StatusCode::kInvalidFile,
+                  fmt::format("external data: {} is '{}', expected a number", entry.key(), entry.value()));
+    }
+    (entry.key() == "offset" ? offset : length) = *value;
+  }
+  const Result<std::string> path = ExternalPath(location, folder);
+  if (!path) return Forward(path);
+  const Result<SharedBytes> file = MapFile(*path);
+  if (!file) return Forward(file, "external data");
+  const std::uint64_t size = file->view.size();
+  if (offset > size || length > size - offset || length != bytes) {
+    return Fail(StatusCode::kInvalidFile,
+                fmt::format("external data '{}': {} bytes at {} of a file of {}; the tensor has {} bytes",
+                            location, length, offset, size, bytes));
+  }
+  return SharedBytes{file->view.subspan(offset, bytes), file->owner};
+}
+
+// The typed field that holds elements of this dtype, narrowed to `bytes` bytes.
+Result<SharedBytes> ReadTyped(const onnx::TensorProto& proto, DLDataType dtype, std::uint64_t bytes) {
+  auto data = std::make_shared<std::vector<std::byte>>();
+  const auto copy = [&]<typename To>(const auto& field, To) {
+    // Checked before anything is sized from the shape.
+    if (static_cast<std::uint64_t>(field.size()) * sizeof(To) != bytes) {
+      return Status(Fail(StatusCode::kInvalidFile, fmt::format("it has {} bytes of data, its shape takes {}",
+                                                               field.size() * sizeof(To), bytes)));
+    }
+    data->resize(bytes);
+    for (int i = 0; i < field.size(); ++i) {
+      const To element = static_cast<To>(field.Get(i));
+      std::memcpy(data->data() + static_cast<std::size_t>(i) * sizeof(To), &element, sizeof(To));
+    }
+    return Status();
+  };
+  Status copied;
+  const bool narrow = dtype.code != kFloat || dtype.bits == 16;
+  if (dtype.code == kComplex) {
+    copied = dtype.bits == 64 ? copy(proto.float_data(), float{}) : copy(proto.double_data(), double{});
+  } else if (dtype == kFloat32) {
+    copied = copy(proto.float_data(), float{});
+  } else if (dtype == kFloat64) {
+    copied = copy(proto.double_data(), double{});
+  } else if (dtype == kInt64) {
+    copied = copy(proto.int64_data(), std::int64_t{});
+  } else if (dtype.code == kUInt && dtype.bits >= 32) {
+    copied = dtype.bits == 64 ? copy(proto.uint64_data(), std::uint64_t{})
+                              : copy(proto.uint64_data(), std::uint32_t{});
+  } else if (narrow && dtype.bits == 32) {
+    copied = copy(proto.int32_data(), std::int32_t{});
+  } else if (narrow && dtype.bits == 16) {
+    copied = copy(proto.int32_data(), std::uint16_t{});
+  } else {
+    copied = copy(proto.int32_data(), std::uint8_t{});
+  }
+  if (!copied) return Forward(copied);
+  return SharedBytes{Span<const std::byte>(data->data(), data->size()), data};
+}
+
+Result<SharedBytes> ReadElements(const onnx::TensorProto& proto, DLDataType dtype, std::uint64_t bytes,
+                                 const std::string& folder, const std::shared_ptr<const void>& owner) {
+  if (proto.data_location() == onnx::TensorProto::EXTERNAL) return ReadExternal(proto, bytes, folder);
+  if (!proto.has_raw_data()) return ReadTyped(proto, dtype, bytes);
+  const std::string& raw = proto.raw_data();
+  if (raw.size() != bytes) {
+    return Fail(StatusCode::kInvalidFile,
+                fmt::format("it has {} bytes of data, its shape takes {}", raw.size(), bytes));
+  }
+  return SharedBytes{{reinterpret_cast<const std::byte*>(raw.data()), raw.size()}, owner};
+}
+
+}  // namespace
+
+Result<HostTensor> ReadTensorProto(const onnx::TensorProto& proto, const std::string& folder,
+                                   const std::shared_ptr<const void>& owner) {
+  const std::string what = fmt::format("tensor '{}'", proto.name());
+  const std::optional<DLDataType> dtype = DTypeOfOnnx(proto.data_type());
+  if (!dtype) {
+    return Fail(StatusCode::kUnsupported,
+                fmt::format("{}: element type {} is not supported", what, OnnxTypeName(proto.data_type())));
+  }
+  HostTensor tensor;
+  tensor.dtype = *dtype;
+  tensor.shape.assign(proto.dims().begin(), proto.dims().end());
+  const Result<std::uint64_t> bytes = CompactBytes(tensor.dtype, tensor.shape);
+  if (!bytes) return Forward(bytes, what);
+  Result<SharedBytes> elements = ReadElements(proto, tensor.dtype, *bytes, folder, owner);
+  if (!elements) return Forward(elements, what);
+  tensor.bytes = AlignedFor(tensor.dtype, *elements);  // offsets of external data may be odd
+  return tensor;
+}
+
+}  // namespace rewire::compiler

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/ir/dim_expr.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <utility>
+
+namespace rewire::compiler {
+namespace {
+
+constexpr std::int64_t kLargest = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t kSmallest = std::numeric_limits<std::int64_t>::min();
+
+std::int64_t Add(std::int64_t a, std::int64_t b) {
+  std::int64_t sum = 0;
+  if (!__builtin_add_overflow(a, b, &sum)) return sum;
+  return a > 0 ? kLargest : kSmallest;
+}
+
+std::int64_t Multiply(std::int64_t a, std::int64_t b) {
+  std::int64_t product = 0;
+  if (!__builtin_mul_overflow(a, b, &product)) return product;
+  return (a > 0) == (b > 0) ? kLargest : kSmallest;
+}
+
+std::int64_t FloorDivide(std::int64_t a, std::int64_t b) {
+  if (b == 0) return 0;
+  if (b == -1) return Multiply(a, -1);
+  const std::int64_t quotient = a / b;
+  return a % b != 0 && ((a < 0) != (b < 0)) ? quotient - 1 : quotient;
+}
+
+}  // namespace
+
+DimExpr::DimExpr(std::int64_t value) : text_(std::to_string(value)) {
+  if (value != 0) terms_.push_back({value, {}, ""});
+}
+
+DimExpr DimExpr::OfAtom(AtomKind kind, const std::string& name, std::vector<DimExpr> operands) {
+  std::string text = name;
+  if (kind == AtomKind::kFloorDiv) text = "floor((" + operands[0].text_ + ") / (" + operands[1].text_ + "))";
+  if (kind == AtomKind::kMax) text = "max(" + operands[0].text_ + ", " + operands[1].text_ + ")";
+  if (kind == AtomKind::kMin) text = "min(" + operands[0].text_ + ", " + operands[1].text_ + ")";
+  auto atom = std::make_shared<const Atom>(Atom{kind, text, std::move(operands)});
+  return OfTerms({Term{1, {std::move(atom)}, text}});
+}
+
+DimExpr DimExpr::OfTerms(std::vector<Term> terms) {
+  std::map<std::string, Term> sums;
+  for (Term& term : terms) {
+    auto [place, added] = sums.try_emplace(term.key, term);
+    if (!added) place->second.coefficient = Add(place->second.coefficient, term.coefficient);
+  }
+  DimExpr sum;
+  sum.text_.clear();
+  // The constant term has the empty key and comes first; it reads better at the end.
+  std::string last;
+  for (auto& [key, term] : sums) {
+    if (term.coefficient == 0) continue;
+    std::string text = key;
+    if (key.empty()) {
+      text = std::to_string(term.coefficient);
+    } else if (term.coefficient != 1) {
+      text = std::to_string(term.coefficient) + "*" + key;
+    }
+    if (key.empty()) {
+      last = text;
+    } else {
+      sum.text_ += (sum.text_.empty() ? "" : " + ") + text;
+    }
+    sum.terms_.push_back(std::move(term));
+  }
+  if (!last.empty()) sum.text_ += (sum.text_.empty() ? "" : " + ") + last;
+  if (sum.text_.empty()) sum.text_ = "0";
+  return sum;
+}
+
+DimExpr DimExpr::Symbol(const std::string& name) { return OfAtom(AtomKind::kSymbol, name, {}); }
+
+std::optional<std::int64_t> DimExpr::constant() const {
+  if (terms_.empty()) return 0;
+  if (terms_.size() == 1 && terms_[0].factors.empty()) return terms_[0].coefficient;
+  return std::nullopt;
+}
+
+std::optional<std::string> DimExpr::symbol() const {
+  if (terms_.size() != 1 || terms_[0].coefficient != 1 || terms_[0].factors.size() != 1) return std::nullopt;
+  const Atom& atom = *terms_[0].factors[0];
+  if (atom.kind != AtomKind::kSymbol) return std::nullopt;
+  return atom.text;
+}
+
+DimExpr DimExpr::operator+(const DimExpr& other) const {
+  std::vector<Term> terms = terms_;
+  terms.insert(terms.end(), other.terms_.begin(), other.terms_.end());
+  return OfTerms(std::move(terms));
+}
+
+DimExpr DimExpr::operator*(const DimExpr& other) const {
+  std::vector<Term> terms;
+  for (const Term& a : terms_) {
+    for (const Term& b : other.terms_) {
+      Term product{Multiply(a.coefficient, b.coefficient), a.factors, ""};
+      product.factors.insert(product.factors.end(), b.factors.begin(), b.factors.end());
+      std::sort(product.factors.begin(), product.factors.end(),
+                [](const AtomPtr& x, const AtomPtr& y) { return x->text < y->text; });
+      for (const AtomPtr& factor : product.factors)
+        product.key += (product.key.empty() ? "" : "*") + factor->text;
+      terms.push_back(std::move(product));
+    }
+  }
+  return OfTerms(std::move(terms));
+}
+
+DimExpr DimExpr::FloorDiv(const DimExpr& a, const DimExpr& b) {
+  const std::optional<std::int64_t> divisor = b.constant();
+  if (a.IsConstant() && divisor) return FloorDivide(*a.constant(), *divisor);
+  if (divisor == 1) return a;
+  if (a == b) return 1;
+  if (divisor && *divisor != 0) {
+    // What divides evenly leaves the quotient: (4*N + 3) / 2 is 2*N + 3/2.
+    std::vector<Term> whole, rest;
+    for (const Term& term : a.terms_) {
+      Term part = term;
+      if (term.coefficient % *divisor == 0) {
+        part.coefficient /= *divisor;
+        whole.push_back(std::move(part));
+      } else {
+        rest.push_back(std::move(part));
+      }
+    }
+    if (!whole.empty()) return OfTerms(std::move(whole)) + FloorDiv(OfTerms(std::move(rest)), b);
+  } else if (b.terms_.size() == 1 && b.terms_[0].coefficient != 0) {
+    // (6*N*M) / (2*N), for a single product: the divisor's factors are taken out of every term.
+    const Term& by = b.terms_[0];
+    std::vector<Term> quotient;
+    for (const Term& term : a.terms_) {
+      Term part{0, term.factors, ""};
+      bool divides = term.coefficient % by.coefficient == 0;
+      for (const AtomPtr& factor : by.factors) {
+        const auto found = std::find_if(part.factors.begin(), part.factors.end(),
+                                        [&](const AtomPtr& f) { return f->text == factor->text; });
+        divides = divides && found != part.factors.end();
+        if (divides) part.factors.erase(found);
+      }
+      if (!divides) return OfAtom(AtomKind::kFloorDiv, "", {a, b});
+      part.coefficient = term.coefficient / by.coefficient;
+      for (const AtomPtr& factor : part.factors) part.key += (part.key.empty() ? "" : "*") + factor->text;
+      quotient.push_back(std::move(part));
+    }
+    return OfTerms(std::move(quotient));
+  }
+  return OfAtom(AtomKind::kFloorDiv, "", {a, b});
+}
+
+DimExpr DimExpr::CeilDiv(const DimExpr& a, const DimExpr& b) {
+  return DimExpr(-1) * FloorDiv(DimExpr(-1) * a, b);
+}
+
+DimExpr DimExpr::Max(const DimExpr& a, const DimExpr& b) {
+  if (a == b) return a;
+  if (a.IsConstant() && b.IsConstant()) return std::max(*a.constant(), *b.constant());
+  return a.text_ < b.text_ ? OfAtom(AtomKind::kMax, "", {a, b}) : OfAtom(AtomKind::kMax, "", {b, a});
+}
+
+DimExpr DimExpr::Min(const DimExpr& a, const DimExpr& b) {
+  if (a == b) return a;
+  if (a.IsConstant() && b.IsConstant()) return std::min(*a.constant(), *b.constant());
+  return a.text_ < b.text_ ? OfAtom(AtomKind::kMin, "", {a, b}) : OfAtom(AtomKind::kMin, "", {b, a});
+}
+
+void DimExpr::CollectSymbols(std::set<std::string>* names) const {
+  for (const Term& term : terms_) {
+    for (const AtomPtr& factor : term.factors) {
+      if (factor->kind == AtomKind::kSymbol) names->insert(factor->text);
+      for (const DimExpr& operand : factor->operands) operand.CollectSymbols(names);
+    }
+  }
+}
+
+std::string ShapeText(const Shape& shape) {
+  std::string text = "[";
+  for (const DimExpr& dim : shape) text += (text.size() == 1 ? "" : ", ") + dim.text();
+  return text + "]";
+}
+
+DimExpr ProductOf(const Shape& shape) {
+  DimExpr product = 1;
+  for (const DimExpr& dim : shape) product = product * dim;
+  return product;
+}
+
+std::optional<std::vector<std::int64_t>> ConstantDims(const Shape& shape) {
+  std::vector<std::int64_t> dims;
+  for (const DimExpr& dim : shape) {
+    const std::optional<std::int64_t> value = dim.constant();
+    if (!value) return std::nullopt;
+    dims.push_back(*value);
+  }
+  return dims;
+}
+
+Shape ShapeOfInts(const std::vector<std::int64_t>& dims) { return Shape(dims.begin(), dims.end()); }
+
+}  // namespace rewire::compiler

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// DimExpr: a dimension that may not be known until a model runs: an integer polynomial over named symbols
+// and over quotients, maxima and minima of such polynomials.
+//
+// Expressions are kept in a normal form, so that two that mean the same sum of products are equal:
+// 2 * N + N == 3 * N. Arithmetic saturates at the ends of int64; a size that got there is refused where
+// something is allocated from it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace rewire::compiler {
+
+class DimExpr {
+ public:
+  DimExpr() : DimExpr(0) {}
+  DimExpr(std::int64_t value);  // NOLINT: a number is a dimension
+  static DimExpr Symbol(const std::string& name);
+
+  // The value, when no symbol is left.
+  std::optional<std::int64_t> constant() const;
+  bool IsConstant() const { return constant().has_value(); }
+  bool Is(std::int64_t value) const { return constant() == value; }
+  // The symbol's name, when the expression is nothing else.
+  std::optional<std::string> symbol() const;
+
+  DimExpr operator+(const DimExpr& other) const;
+  DimExpr operator-(const DimExpr& other) const { return *this + other * DimExpr(-1); }
+  DimExpr operator*(const DimExpr& other) const;
+  bool operator==(const DimExpr& other) const { return text_ == other.text_; }
+
+  // Rounded towards minus infinity, and towards plus infinity. A constant divisor of 0 gives 0: whoever
+  // divides has checked it.
+  static DimExpr FloorDiv(const DimExpr& a, const DimExpr& b);
+  static DimExpr CeilDiv(const DimExpr& a, const DimExpr& b);
+  static DimExpr Max(const DimExpr& a, const DimExpr& b);
+  static DimExpr Min(const DimExpr& a, const DimExpr& b);
+
+  // "3*N + floor((M - 1) / 2)"; equal for equal expressions.
+  const std::string& text() const { return text_; }
+  void CollectSymbols(std::set<std::string>* names) const;
+
+  // The expression as a postfix program: see rewire.shape.eval in docs/kernels.md. `source` gives for a
+  // symbol the input of that kernel and the axis at which its value stands.
+  struct Source {
+    std::int64_t input = 0;
+    std::int64_t axis = 0;
+  };
+  template <typename SourceOf>
+  void AppendProgram(const SourceOf& source_of, std::vector<std::int64_t>* program) const;
+
+  enum ProgramCode : std::int64_t { kPush, kDim, kAdd, kMultiply, kFloorDivide, kMaximum, kMinimum, kStore };
+
+ private:
+  enum class AtomKind : std::uint8_t { kSymbol, kFloorDiv, kMax, kMin };
+  struct Atom;
+  using AtomPtr = std::shared_ptr<const Atom>;
+  // coefficient * product of factors; factors are sorted by their texts, and so are terms.
+  struct Term {
+    std::int64_t coefficient = 0;
+    std::vector<AtomPtr> factors;
+    std::string key;  // the factors' texts
+  };
+
+  static DimExpr OfAtom(AtomKind kind, const std::string& name, std::vector<DimExpr> operands);
+  static DimExpr OfTerms(std::vector<Term> terms);
+
+  std::vector<Term> terms_;
+  std::string text_;
+};
+
+struct DimExpr::Atom {
+  AtomKind kind;
+  std::string text;  // a symbol's name
+  std::vector<DimExpr> operands;
+};
+
+using Shape = std::vector<DimExpr>;
+
+// "[N, 4, 2*M]"
+std::string ShapeText(const Shape& shape);
+DimExpr ProductOf(const Shape& shape);
+// The dimensions as integers, when all are known.
+std::optional<std::vector<std::int64_t>> ConstantDims(const Shape& shape);
+Shape ShapeOfInts(const std::vector<std::int64_t>& dims);
+
+template <typename SourceOf>
+void DimExpr::AppendProgram(const SourceOf& source_of, std::vector<std::int64_t>* program) const {
+  if (terms_.empty()) program->insert(program->end(), {kPush, 0});
+  for (std::size_t i = 0; i < terms_.size(); ++i) {
+    const Term& term = terms_[i];
+    program->insert(program->end(), {kPush, term.coefficient});
+    for (const AtomPtr& factor : term.factors) {
+      if (factor->kind == AtomKind::kSymbol) {
+        const Source source = source_of(factor->text);
+        program->insert(program->end(), {kDim, source.input, source.axis});
+      } else {
+        factor->operands[0].AppendProgram(source_of, program);
+        factor->operands[1].AppendProgram(source_of, program);
+        program->push_back(factor->kind == AtomKind::kFloorDiv ? kFloorDivide
+                           : factor->kind == AtomKind::kMax    ? kMaximum
+                                                               : kMinimum);
+      }
+      program->push_back(kMultiply);
+    }
+    if (i > 0) program->push_back(kAdd);
+  }
+}
+
+}  // namespace rewire::compiler

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/ir/graph.h"
+
+#include <utility>
+
+namespace rewire::compiler {
+namespace {
+
+// Expressions longer than this get a symbol of their own.
+constexpr std::size_t kSimpleText = 96;
+
+}  // namespace
+
+Type TensorOf(DLDataType dtype, Shape dims) {
+  Type type;
+  type.dtype = dtype;
+  type.dims = std::move(dims);
+  return type;
+}
+
+Type UnrankedTensorOf(DLDataType dtype) {
+  Type type;
+  type.dtype = dtype;
+  type.ranked = false;
+  return type;
+}
+
+Type SequenceOf(Type element) {
+  Type type;
+  type.kind = TypeKind::kSequence;
+  type.element = std::make_shared<const Type>(std::move(element));
+  return type;
+}
+
+Type OptionalOf(Type element) {
+  Type type;
+  type.kind = TypeKind::kOptional;
+  type.element = std::make_shared<const Type>(std::move(element));
+  return type;
+}
+
+std::string TypeText(const Type& type) {
+  std::string before, after;
+  const Type* inner = &type;
+  while (inner->kind != TypeKind::kTensor) {
+    before += inner->kind == TypeKind::kSequence ? "sequence(" : "optional(";
+    after += ")";
+    inner = inner->element.get();
+  }
+  return before + DTypeName(inner->dtype) + (inner->ranked ? ShapeText(inner->dims) : "[*]") + after;
+}
+
+bool SameType(const Type& a, const Type& b) { return TypeText(a) == TypeText(b); }
+
+Value* Graph::NewValue(std::string name, Type type) {
+  Value& value = values_.emplace_back();
+  value.name = std::move(name);
+  value.type = std::move(type);
+  return &value;
+}
+
+Node* Graph::NewNode(NodeKind kind) {
+  Node& node = nodes_.emplace_back();
+  node.kind = kind;
+  return &node;
+}
+
+std::string Graph::FreshSymbol(const std::string& hint) {
+  std::string name = "$" + std::to_string(next_symbol_++);
+  if (!hint.empty()) name += "." + hint;
+  return name;
+}
+
+void Graph::DefineSymbol(const std::string& name, const Value* value, std::uint32_t axis) {
+  symbols_.try_emplace(name, SymbolSource{value, axis});
+}
+
+void Graph::MoveSymbols(const std::unordered_map<const Value*, Value*>& merged) {
+  for (auto& [name, source] : symbols_) {
+    const auto found = merged.find(source.value);
+    if (found != merged.end()) source.value = found->second;
+  }
+}
+
+Shape Graph::OwnDims(Value* value, const Shape& dims) {
+  Shape own = dims;
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    if (own[i].text().size() <= kSimpleText) continue;
+    const std::string symbol = FreshSymbol("");
+    DefineSymbol(symbol, value, static_cast<std::uint32_t>(i));
+    own[i] = DimExpr::Symbol(symbol);
+  }
+  return own;
+}
+
+void Graph::DefineDims(Value* value, int rank) {
+  value->type.ranked = true;
+  value->type.dims.clear();
+  for (int i = 0; i < rank; ++i) {
+    const std::string symbol = FreshSymbol("");
+    DefineSymbol(symbol, value, static_cast<std::uint32_t>(i));
+    value->type.dims.push_back(DimExpr::Symbol(symbol));
+  }
+}
+
+}  // namespace rewire::compiler

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "compiler/ir/graph.h"
+
+namespace rewire::compiler {
+
+// What a node does, without its operands: "rewire.gather {axis=1}", "field 2".
+std::string OperationText(const Node& node);
+
+}  // namespace rewire::compiler

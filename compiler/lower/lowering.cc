@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/lower/lowering.h"
+
+#include <fmt/format.h>
+
+#include <set>
+#include <utility>
+
+#include "compiler/import/dtypes.h"
+#include "compiler/import/node_order.h"
+#include "compiler/import/tensor_data.h"
+#include "compiler/operators/op.h"
+#include "compiler/operators/registry.h"
+
+namespace rewire::compiler {
+namespace {
+
+// Functions that call functions: deeper than any model, and where a recursive one ends.
+constexpr int kMaxCallDepth = 64;
+// Constants up to this size are made while compiling.
+constexpr std::uint64_t kMaxFoldedBytes = std::uint64_t{64} << 20;
+
+bool FoldableSize(const Node& node) {
+  for (const Node::Extent& extent : node.extents) {
+    const auto dims = ConstantDims(extent.dims);
+    if (extent.shape != nullptr || !dims) return false;
+    const Result<std::uint64_t> bytes = CompactBytes(kFloat64, *dims);
+    if (!bytes || *bytes > kMaxFoldedBytes) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+Value* Scope::Find(const std::string& name) const {
+  for (const Scope* scope = this; scope != nullptr; scope = scope->outer) {
+    const auto found = scope->names.find(name);
+    if (found != scope->names.end()) return found->second;
+  }
+  return nullptr;
+}
+
+Value* Lowering::poison() {
+  if (poison_ == nullptr) poison_ = graph_.NewValue("unsupported", UnrankedTensorOf(kFloat32));
+  return poison_;
+}
+
+Value* Lowering::Constant(const std::string& name, HostTensor tensor) {
+  Value* value = graph_.NewValue(name, TensorOf(tensor.dtype, ShapeOfInts(tensor.shape)));
+  value->constant = std::move(tensor);
+  return value;
+}
+
+void Lowering::Append(Node* node) {
+  node->source = source_;
+  for (Value* output : node->outputs) output->producer = node;
+  bool constant = options_.fold && node->kind == NodeKind::kKernel && !node->inputs.empty();
+  for (const Value* input : node->inputs) constant = constant && input != nullptr && input->IsConstant();
+  if (constant && FoldableSize(*node)) {
+    std::optional<std::vector<HostTensor>> results = options_.fold(*node);
+    if (results) {
+      for (std::size_t i = 0; i < node->outputs.size(); ++i) {
+        Value* output = node->outputs[i];
+        output->producer = nullptr;
+        output->type = TensorOf((*results)[i].dtype, ShapeOfInts((*results)[i].shape));
+        output->constant = std::move((*results)[i]);
+      }
+      return;
+    }
+  }
+  block_->nodes.push_back(node);
+}
+
+void Lowering::Define(Value* value) {
+  if (!value->type.IsTensor() || !value->type.ranked) return;
+  for (std::size_t i = 0; i < value->type.dims.size(); ++i) {
+    const std::optional<std::string> symbol = value->type.dims[i].symbol();
+    if (symbol) graph_.DefineSymbol(*symbol, value, static_cast<std::uint32_t>(i));
+  }
+}
+
+Result<Type> Lowering::DeclaredType(const onnx::TypeProto& proto, const std::string& name) {
+  const onnx::TypeProto* inner = &proto;
+  std::vector<TypeKind> around;
+  while (inner->has_sequence_type() || inner->has_optional_type()) {
+    around.push_back(inner->has_sequence_type() ? TypeKind::kSequence : TypeKind::kOptional);
+    inner = inner->has_sequence_type() ? &inner->sequence_type().elem_type()
+                                       : &inner->optional_type().elem_type();
+  }
+  if (!inner->has_tensor_type()) {
+    return Fail(StatusCode::kUnsupported, fmt::format("'{}' is no tensor, sequence or optional", name));
+  }
+  const onnx::TypeProto::Tensor& tensor = inner->tensor_type();
+  const std::optional<DLDataType> dtype = DTypeOfOnnx(tensor.elem_type());
+  if (!dtype) {
+    return Fail(StatusCode::kUnsupported,
+                fmt::format("'{}' has element type {}", name, OnnxTypeName(tensor.elem_type())));
+  }
+  Type type = UnrankedTensorOf(*dtype);
+  if (tensor.has_shape()) {
+    type.ranked = true;
+    for (const onnx::TensorShapeProto::Dimension& dim : tensor.shape().dim()) {
+      if (dim.has_dim_value() && dim.dim_value() < 0) {
+        return Fail(StatusCode::kInvalidFile,
+                    fmt::format("'{}' has a dimension of {}", name, dim.dim_value()));
+      }
+      const std::string symbol = dim.has_dim_param() ? dim.dim_param() : "";
+      const auto fixed = options_.dims.find(symbol);
+      if (dim.has_dim_value()) {
+        type.dims.emplace_back(dim.dim_value());
+      } else if (fixed != options_.dims.end()) {
+        type.dims.emplace_back(fixed->second);
+      } else {
+        type.dims.push_back(DimExpr::Symbol(symbol.empty() ? graph_.FreshSymbol(name) : symbol));
+      }
+    }
+  }
+  for (std::size_t i = around.size(); i-- > 0;) {
+    type = around[i] == TypeKind::kSequence ? SequenceOf(std::move(type)) : OptionalOf(std::move(type));
+  }
+  return type;
+}
+
+Status Lowering::AddInitializers(const onnx::GraphProto& proto, Scope* scope) {
+  if (proto.sparse_initializer_size() > 0) {
+    return Fail(StatusCode::kUnsupported, "sparse initializers are not supported");
+  }
+  for (const onnx::TensorProto& initializer : proto.initializer()) {
+    Result<HostTensor> tensor = ReadTensorProto(initializer, model_.folder(), model_.proto());
+    if (!tensor) return Forward(tensor);
+    if (!scope->names.emplace(initializer.name(), Constant(initializer.name(), *std::move(tensor))).second) {
+      return Fail(StatusCode::kInvalidFile,
+                  fmt::format("there are two initializers '{}'", initializer.name()));
+    }
+  }
+  return {};
+}
+
+Status Lowering::AddInputs(Scope* scope) {
+  for (const onnx::ValueInfoProto& input : model_.graph().input()) {
+    // Older models list every initializer among the inputs.
+    if (scope->names.contains(input.name())) continue;
+    Result<Type> type = DeclaredType(input.type(), input.name());
+    if (!type) return Forward(type, "input");
+    Value* value = graph_.NewValue(input.name(), *std::move(type));
+    Define(value);
+    scope->names.emplace(input.name(), value);
+    graph_.main.parameters.push_back(value);
+    graph_.input_names.push_back(input.name());
+  }
+  return {};
+}
+
+Status Lowering::Run() {
+  Scope scope;
+  scope.opsets = &model_.opsets();
+  if (Status added = AddInitializers(model_.graph(), &scope); !added) return added;
+  if (Status added = AddInputs(&scope); !added) return added;
+  if (Status lowered = LowerNodes(model_.graph().node(), &scope); !lowered) return lowered;
+  for (const onnx::ValueInfoProto& output : model_.graph().output()) {
+    Value* value = scope.Find(output.name());
+    if (value == nullptr) {
+      return Fail(StatusCode::kInvalidFile, fmt::format("output '{}' is not computed", output.name()));
+    }
+    graph_.main.results.push_back(value);
+    graph_.output_names.push_back(output.name());
+  }
+  if (graph_.main.results.empty()) return Fail(StatusCode::kInvalidFile, "the graph has no output");
+  return {};
+}
+
+Status Lowering::LowerNodes(const google::protobuf::RepeatedPtrField<onnx::NodeProto>& nodes, Scope* scope) {
+  const auto order = OrderNodes(nodes, [&](const std::string& name) { return scope->Find(name) != nullptr; });
+  if (!order) return Forward(order);
+  for (const onnx::NodeProto* node : *order) {
+    if (Status lowered = LowerNode(*node, scope); !lowered) return lowered;
+  }
+  return {};
+}
+
+void Lowering::Report(const onnx::NodeProto& node, std::int64_t opset, const std::string& reason,
+                      Scope* scope) {
+  for (const std::string& output : node.output()) {
+    if (!output.empty()) scope->names[output] = poison();
+  }
+  const std::string name = node.name().empty() && node.output_size() > 0 ? node.output(0) : node.name();
+  if (!reported_.emplace(name + "\n" + reason, true).second) return;
+  unsupported_.push_back({name, node.op_type(), DomainOf(node.domain()), opset, reason});
+}
+
+Status Lowering::LowerNode(const onnx::NodeProto& node, Scope* scope) {
+  ++node_count_;
+  const std::string outer_source = std::exchange(source_, NodeText(node));
+  const std::string domain = DomainOf(node.domain());
+  const auto opset = scope->opsets->find(domain);
+  Status lowered;
+  if (const onnx::FunctionProto* function = model_.FindFunction(domain, node.op_type())) {
+    lowered = CallFunction(*function, node, scope);
+  } else if (opset == scope->opsets->end()) {
+    Report(node, 0, fmt::format("the model imports no operator set of domain '{}'", domain), scope);
+  } else {
+    Op op(node, opset->second, scope, this);
+    if (op.HasPoison()) {
+      for (const std::string& output : node.output()) scope->names[output] = poison();
+    } else if (const Status done = LowerOperator(&op); !done) {
+      Report(node, opset->second, done.error().message(), scope);
+    }
+  }
+  source_ = outer_source;
+  return lowered;
+}
+
+Status Lowering::CallFunction(const onnx::FunctionProto& function, const onnx::NodeProto& node,
+                              Scope* scope) {
+  if (scope->depth >= kMaxCallDepth) {
+    return Fail(StatusCode::kInvalidFile,
+                fmt::format("{}: functions call each other more than {} deep", source_, kMaxCallDepth));
+  }
+  const std::map<std::string, std::int64_t> opsets = OpsetsOf(function.opset_import());
+  Scope body;
+  body.opsets = &opsets;
+  body.call = &node;
+  body.call_scope = scope;
+  body.function = &function;
+  body.depth = scope->depth + 1;
+  for (int i = 0; i < function.input_size(); ++i) {
+    const bool given = i < node.input_size() && !node.input(i).empty();
+    body.names[function.input(i)] = given ? scope->Find(node.input(i)) : nullptr;
+  }
+  if (Status lowered = LowerNodes(function.node(), &body); !lowered) return Forward(lowered, source_);
+  for (int i = 0; i < node.output_size() && i < function.output_size(); ++i) {
+    Value* value = body.Find(function.output(i));
+    if (value == nullptr) {
+      return Fail(StatusCode::kInvalidFile,
+                  fmt::format("{}: its function does not compute '{}'", source_, function.output(i)));
+    }
+    scope->names[node.output(i)] = value;
+  }
+  return {};
+}
+
+Result<Block> Lowering::LowerBody(const onnx::GraphProto& body, const Scope& outer,
+                                  std::vector<Value*> parameters, const std::string& source) {
+  Scope scope;
+  scope.outer = &outer;
+  scope.opsets = outer.opsets;
+  scope.call = outer.call;
+  scope.call_scope = outer.call_scope;
+  scope.function = outer.function;
+  scope.depth = outer.depth;
+  if (static_cast<std::size_t>(body.input_size()) != parameters.size()) {
+    return Fail(StatusCode::kInvalidFile, fmt::format("{}: its body has {} inputs, expected {}", source,
+                                                      body.input_size(), parameters.size()));
+  }
+  for (int i = 0; i < body.input_size(); ++i) {
+    scope.names[body.input(i).name()] = parameters[static_cast<std::size_t>(i)];
+  }
+  if (Status added = AddInitializers(body, &scope); !added) return Forward(added, source);
+  Block block;
+  block.parameters = std::move(parameters);
+  Block* around = SwapBlock(&block);
+  Status lowered = LowerNodes(body.node(), &scope);
+  SwapBlock(around);
+  if (!lowered) return Forward(lowered, source);
+  for (const onnx::ValueInfoProto& output : body.output()) {
+    Value* value = scope.Find(output.name());
+    if (value == nullptr) {
+      return Fail(StatusCode::kInvalidFile,
+                  fmt::format("{}: output '{}' of its body is not computed", source, output.name()));
+    }
+    block.results.push_back(value);
+  }
+  return block;
+}
+
+}  // namespace rewire::compiler

@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operators that work element by element.
+#include <cmath>
+#include <limits>
+
+#include "compiler/operators/known_elements.h"
+#include "compiler/operators/registry.h"
+
+namespace rewire::compiler {
+namespace {
+
+Status LowerUnary(Op& op, const Operator& row) {
+  op.Set(0, op.Unary(row.kernel, op.in(0)));
+  return {};
+}
+
+Status LowerUnaryBool(Op& op, const Operator& row) {
+  Value* x = op.in(0);
+  Type type = x->type;
+  type.dtype = kBool8;
+  op.Set(0, op.Call(row.kernel, {x}, {}, std::move(type)));
+  return {};
+}
+
+// Alpha, with the operator's default.
+template <int kNumerator, int kDenominator>
+Status LowerAlpha(Op& op, const Operator& row) {
+  const double alpha = op.Float("alpha", double{kNumerator} / kDenominator);
+  op.Set(0, op.Unary(row.kernel, op.in(0), {{"alpha", alpha}}));
+  return {};
+}
+
+Status LowerSelu(Op& op, const Operator& row) {
+  op.Set(0, op.Unary(row.kernel, op.in(0),
+                     {{"alpha", op.Float("alpha", 1.67326319217681884765625)},
+                      {"gamma", op.Float("gamma", 1.05070102214813232421875)}}));
+  return {};
+}
+
+Status LowerHardSigmoid(Op& op, const Operator& row) {
+  op.Set(0, op.Unary(row.kernel, op.in(0),
+                     {{"alpha", op.Float("alpha", 0.2)}, {"beta", op.Float("beta", 0.5)}}));
+  return {};
+}
+
+Status LowerGelu(Op& op, const Operator& row) {
+  op.Set(0, op.Unary(row.kernel, op.in(0), {{"approximate", op.String("approximate", "none")}}));
+  return {};
+}
+
+// max(0, x) + min(0, alpha * (exp(x / alpha) - 1)) is elu of x / alpha, times alpha.
+Status LowerCelu(Op& op, const Operator& row) {
+  Value* x = op.in(0);
+  Value* alpha = op.Scalar(x->type.dtype, op.Float("alpha", 1.0));
+  Result<Value*> scaled = op.Binary("rewire.div", x, alpha);
+  if (!scaled) return Forward(scaled);
+  Result<Value*> result = op.Binary("rewire.mul", op.Unary(row.kernel, *scaled), alpha);
+  if (!result) return Forward(result);
+  op.Set(0, *result);
+  return {};
+}
+
+// Before version 7, `axis` says where b's dimensions lie in a's.
+Result<Value*> AlignedOperand(Op& op) {
+  Value* b = op.in(1);
+  if (op.opset() >= 7 || op.Int("broadcast", 0) == 0 || !op.HasAttribute("axis")) return b;
+  const int rank = op.in(0)->type.rank();
+  Result<int> axis = op.Axis(op.Int("axis", 0), rank);
+  if (!axis) return Forward(axis);
+  Shape dims = b->type.dims;
+  if (*axis + b->type.rank() > rank) return op.Invalid("axis {} leaves no room for input 1", *axis);
+  dims.resize(static_cast<std::size_t>(rank - *axis), DimExpr(1));
+  return op.Reshape(b, std::move(dims));
+}
+
+Status LowerBinary(Op& op, const Operator& row) {
+  Result<Value*> b = AlignedOperand(op);
+  if (!b) return Forward(b);
+  Result<Value*> result = op.Binary(row.kernel, op.in(0), *b);
+  if (!result) return Forward(result);
+  PropagateBinary(op.type(), op.in(0), *b, *result);
+  op.Set(0, *result);
+  return {};
+}
+
+Status LowerCompare(Op& op, const Operator& row) {
+  Result<Value*> b = AlignedOperand(op);
+  if (!b) return Forward(b);
+  Result<Value*> result = op.BinaryTo(row.kernel, op.in(0), *b, kBool8);
+  if (!result) return Forward(result);
+  op.Set(0, *result);
+  return {};
+}
+
+Status LowerVariadic(Op& op, const Operator& row) {
+  Value* result = op.in(0);
+  for (int i = 1; i < op.inputs(); ++i) {
+    if (op.in(i) == nullptr) return op.Invalid("input {} is missing", i);
+    Result<Value*> next = op.Binary(row.kernel, result, op.in(i));
+    if (!next) return Forward(next);
+    result = *next;
+  }
+  op.Set(0, result);
+  return {};
+}
+
+Status LowerMean(Op& op, const Operator& /*row*/) {
+  Value* sum = op.in(0);
+  for (int i = 1; i < op.inputs(); ++i) {
+    Result<Value*> next = op.Binary("rewire.add", sum, op.in(i));
+    if (!next) return Forward(next);
+    sum = *next;
+  }
+  Result<Value*> mean = op.Binary("rewire.div", sum, op.Scalar(sum->type.dtype, op.inputs()));
+  if (!mean) return Forward(mean);
+  op.Set(0, *mean);
+  return {};
+}
+
+Status LowerMod(Op& op, const Operator& /*row*/) {
+  const bool fmod = op.Int("fmod", 0) != 0;
+  Result<Value*> result = op.Binary(fmod ? "rewire.fmod" : "rewire.mod", op.in(0), op.in(1));
+  if (!result) return Forward(result);
+  op.Set(0, *result);
+  return {};
+}
+
+// The exponent may be of another type.
+Status LowerPow(Op& op, const Operator& row) {
+  Value* base = op.in(0);
+  Value* exponent = op.in(1);
+  if (base->type.dtype != exponent->type.dtype && IsFloat(exponent->type.dtype) &&
+      !IsFloat(base->type.dtype)) {
+    Result<Value*> power = op.Binary(row.kernel, op.Cast(base, exponent->type.dtype), exponent);
+    if (!power) return Forward(power);
+    op.Set(0, op.Cast(*power, base->type.dtype));
+    return {};
+  }
+  Result<Value*> result = op.Binary(row.kernel, base, op.Cast(exponent, base->type.dtype));
+  if (!result) return Forward(result);
+  op.Set(0, *result);
+  return {};
+}
+
+Status LowerClip(Op& op, const Operator& row) {
+  Value* x = op.in(0);
+  if (op.opset() < 11) {
+    Attributes bounds;
+    if (op.HasAttribute("min")) bounds.push_back({"min", op.Float("min", 0)});
+    if (op.HasAttribute("max")) bounds.push_back({"max", op.Float("max", 0)});
+    op.Set(0, op.Unary(row.kernel, x, std::move(bounds)));
+    return {};
+  }
+  const auto low = KnownFloats(op.in(1)), high = KnownFloats(op.in(2));
+  const bool constant = (op.in(1) == nullptr || low) && (op.in(2) == nullptr || high);
+  if (constant) {
+    Attributes bounds;
+    if (low && low->size() == 1) bounds.push_back({"min", (*low)[0]});
+    if (high && high->size() == 1) bounds.push_back({"max", (*high)[0]});
+    op.Set(0, op.Unary(row.kernel, x, std::move(bounds)));
+    return {};
+  }
+  for (const int i : {1, 2}) {
+    if (op.in(i) == nullptr) continue;
+    Result<Value*> bounded = op.Binary(i == 1 ? "rewire.max" : "rewire.min", x, op.in(i));
+    if (!bounded) return Forward(bounded);
+    x = *bounded;
+  }
+  op.Set(0, x);
+  return {};
+}
+
+Status LowerWhere(Op& op, const Operator& row) {
+  Result<Shape> values = op.Broadcast(op.in(1)->type.dims, op.in(2)->type.dims);
+  if (!values) return Forward(values);
+  Result<Shape> dims = op.Broadcast(*values, op.in(0)->type.dims);
+  if (!dims) return Forward(dims);
+  op.Set(0, op.Call(row.kernel, {op.in(0), op.in(1), op.in(2)}, {},
+                    TensorOf(op.in(1)->type.dtype, *std::move(dims))));
+  return {};
+}
+
+// The slope broadcasts to x from the right; before version 7 a slope of one dimension goes along x's axis 1.
+Status LowerPRelu(Op& op, const Operator& /*row*/) {
+  Value* x = op.in(0);
+  Value* slope = op.in(1);
+  if (op.opset() < 7 && slope->type.rank() == 1 && x->type.rank() > 2) {
+    Shape dims = slope->type.dims;
+    dims.resize(static_cast<std::size_t>(x->type.rank() - 1), DimExpr(1));
+    slope = op.Reshape(slope, std::move(dims));
+  }
+  Result<Value*> scaled = op.Binary("rewire.mul", x, slope);
+  if (!scaled) return Forward(scaled);
+  Result<Value*> negative = op.BinaryTo("rewire.less", x, op.Scalar(x->type.dtype, 0), kBool8);
+  if (!negative) return Forward(negative);
+  op.Set(0, op.Call("rewire.where", {*negative, *scaled, x}, {}, x->type));
+  return {};
+}
+
+Status LowerShrink(Op& op, const Operator& /*row*/) {
+  Value* x = op.in(0);
+  const DLDataType dtype = x->type.dtype;
+  Value* bias = op.Scalar(dtype, op.Float("bias", 0));
+  Value* limit = op.Scalar(dtype, op.Float("lambd", 0.5));
+  Value* below = op.Scalar(dtype, -op.Float("lambd", 0.5));
+  Result<Value*> low = op.BinaryTo("rewire.less", x, below, kBool8);
+  if (!low) return Forward(low);
+  Result<Value*> high = op.BinaryTo("rewire.greater", x, limit, kBool8);
+  if (!high) return Forward(high);
+  Result<Value*> up = op.Binary("rewire.add", x, bias);
+  if (!up) return Forward(up);
+  Result<Value*> down = op.Binary("rewire.sub", x, bias);
+  if (!down) return Forward(down);
+  Value* shrunk = op.Call("rewire.where", {*high, *down, op.Scalar(dtype, 0)}, {}, x->type);
+  op.Set(0, op.Call("rewire.where", {*low, *up, shrunk}, {}, x->type));
+  return {};
+}
+
+Status LowerThresholdedRelu(Op& op, const Operator& /*row*/) {
+  Value* x = op.in(0);
+  Result<Value*> above =
+      op.BinaryTo("rewire.greater", x, op.Scalar(x->type.dtype, op.Float("alpha", 1.0)), kBool8);
+  if (!above) return Forward(above);
+  op.Set(0, op.Call("rewire.where", {*above, x, op.Scalar(x->type.dtype, 0)}, {}, x->type));
+  return {};
+}
+
+// Infinities: |x| == inf, and the sign that is asked for.
+Status LowerIsInf(Op& op, const Operator& /*row*/) {
+  Value* x = op.in(0);
+  const bool positive = op.Int("detect_positive", 1) != 0;
+  const bool negative = op.Int("detect_negative", 1) != 0;
+  const double infinity = std::numeric_limits<double>::infinity();
+  if (!positive && !negative) {
+    Result<Value*> never = op.BinaryTo("rewire.less", x, op.Scalar(x->type.dtype, -infinity), kBool8);
+    if (!never) return Forward(never);
+    op.Set(0, *never);
+    return {};
+  }
+  Value* magnitude = positive && negative ? op.Unary("rewire.abs", x) : x;
+  Result<Value*> found = op.BinaryTo("rewire.equal", magnitude,
+                                     op.Scalar(x->type.dtype, positive ? infinity : -infinity), kBool8);
+  if (!found) return Forward(found);
+  op.Set(0, *found);
+  return {};
+}
+
+Status LowerCast(Op& op, const Operator& row) {
+  Result<DLDataType> dtype = op.in(0)->type.dtype;
+  if (std::string_view(row.type) == "CastLike") {
+    dtype = op.in(1)->type.dtype;
+  } else {
+    dtype = op.DTypeAttribute("to", kFloat32);
+  }
+  if (!dtype) return Forward(dtype);
+  op.Set(0, op.Cast(op.in(0), *dtype));
+  return {};
+}
+
+Status LowerBitShift(Op& op, const Operator& /*row*/) {
+  const bool left = op.String("direction", "") == "LEFT";
+  Result<Value*> result = op.Binary(left ? "rewire.shift_left" : "rewire.shift_right", op.in(0), op.in(1));
+  if (!result) return Forward(result);
+  op.Set(0, *result);
+  return {};
+}
+
+}  // namespace
+
+std::span<const Operator> ElementwiseOperators() {
+  static constexpr Operator kOperators[] = {
+      {"Abs", 1, 0, 1, 1, LowerUnary, "rewire.abs", kAnyRank},
+      {"Acos", 7, 0, 1, 1, LowerUnary, "rewire.acos", kAnyRank},
+      {"Acosh", 9, 0, 1, 1, LowerUnary, "rewire.acosh", kAnyRank},
+      {"Add", 1, 0, 2, 2, LowerBinary, "rewire.add"},
+      {"And", 1, 0, 2, 2, LowerCompare, "rewire.and"},
+      {"Asin", 7, 0, 1, 1, LowerUnary, "rewire.asin", kAnyRank},
+      {"Asinh", 9, 0, 1, 1, LowerUnary, "rewire.asinh", kAnyRank},
+      {"Atan", 7, 0, 1, 1, LowerUnary, "rewire.atan", kAnyRank},
+      {"Atanh", 9, 0, 1, 1, LowerUnary, "rewire.atanh", kAnyRank},
+      {"BitShift", 11, 0, 2, 2, LowerBitShift},
+      {"Cast", 6, 0, 1, 1, LowerCast, nullptr, kAnyRank},
+      {"CastLike", 15, 0, 2, 2, LowerCast, nullptr, kAnyRank},
+      {"Ceil", 1, 0, 1, 1, LowerUnary, "rewire.ceil", kAnyRank},
+      {"Celu", 12, 0, 1, 1, LowerCelu, "rewire.elu"},
+      {"Clip", 6, 0, 1, 3, LowerClip, "rewire.clip"},
+      {"Cos", 7, 0, 1, 1, LowerUnary, "rewire.cos", kAnyRank},
+      {"Cosh", 9, 0, 1, 1, LowerUnary, "rewire.cosh", kAnyRank},
+      {"Div", 1, 0, 2, 2, LowerBinary, "rewire.div"},
+      {"Elu", 6, 0, 1, 1, LowerAlpha<1, 1>, "rewire.elu", kAnyRank},
+      {"Equal", 1, 0, 2, 2, LowerCompare, "rewire.equal"},
+      {"Erf", 9, 0, 1, 1, LowerUnary, "rewire.erf", kAnyRank},
+      {"Exp", 1, 0, 1, 1, LowerUnary, "rewire.exp", kAnyRank},
+      {"Floor", 1, 0, 1, 1, LowerUnary, "rewire.floor", kAnyRank},
+      {"Gelu", 20, 0, 1, 1, LowerGelu, "rewire.gelu", kAnyRank},
+      {"Greater", 1, 0, 2, 2, LowerCompare, "rewire.greater"},
+      {"GreaterOrEqual", 12, 0, 2, 2, LowerCompare, "rewire.greater_equal"},
+      {"HardSigmoid", 6, 0, 1, 1, LowerHardSigmoid, "rewire.hard_sigmoid", kAnyRank},
+      {"HardSwish", 14, 0, 1, 1, LowerUnary, "rewire.hard_swish", kAnyRank},
+      {"IsInf", 10, 0, 1, 1, LowerIsInf},
+      {"IsNaN", 9, 0, 1, 1, LowerUnaryBool, "rewire.isnan"},
+      {"LeakyRelu", 6, 0, 1, 1, LowerAlpha<1, 100>, "rewire.leaky_relu", kAnyRank},
+      {"Less", 1, 0, 2, 2, LowerCompare, "rewire.less"},
+      {"LessOrEqual", 12, 0, 2, 2, LowerCompare, "rewire.less_equal"},
+      {"Log", 1, 0, 1, 1, LowerUnary, "rewire.log", kAnyRank},
+      {"Max", 1, 0, 1, kAnyNumber, LowerVariadic, "rewire.max"},
+      {"Mean", 1, 0, 1, kAnyNumber, LowerMean},
+      {"Min", 1, 0, 1, kAnyNumber, LowerVariadic, "rewire.min"},
+      {"Mod", 10, 0, 2, 2, LowerMod},
+      {"Mul", 1, 0, 2, 2, LowerBinary, "rewire.mul"},
+      {"Neg", 1, 0, 1, 1, LowerUnary, "rewire.neg", kAnyRank},
+      {"Not", 1, 0, 1, 1, LowerUnary, "rewire.not", kAnyRank},
+      {"Or", 1, 0, 2, 2, LowerCompare, "rewire.or"},
+      {"PRelu", 6, 0, 2, 2, LowerPRelu},
+      {"Pow", 1, 0, 2, 2, LowerPow, "rewire.pow"},
+      {"Reciprocal", 1, 0, 1, 1, LowerUnary, "rewire.reciprocal", kAnyRank},
+      {"Relu", 1, 0, 1, 1, LowerUnary, "rewire.relu", kAnyRank},
+      {"Round", 11, 0, 1, 1, LowerUnary, "rewire.round", kAnyRank},
+      {"Selu", 6, 0, 1, 1, LowerSelu, "rewire.selu", kAnyRank},
+      {"Shrink", 9, 0, 1, 1, LowerShrink},
+      {"Sigmoid", 1, 0, 1, 1, LowerUnary, "rewire.sigmoid", kAnyRank},
+      {"Sign", 9, 0, 1, 1, LowerUnary, "rewire.sign", kAnyRank},
+      {"Sin", 7, 0, 1, 1, LowerUnary, "rewire.sin", kAnyRank},
+      {"Sinh", 9, 0, 1, 1, LowerUnary, "rewire.sinh", kAnyRank},
+      {"Softplus", 1, 0, 1, 1, LowerUnary, "rewire.softplus", kAnyRank},
+      {"Softsign", 1, 0, 1, 1, LowerUnary, "rewire.softsign", kAnyRank},
+      {"Sqrt", 1, 0, 1, 1, LowerUnary, "rewire.sqrt", kAnyRank},
+      {"Sub", 1, 0, 2, 2, LowerBinary, "rewire.sub"},
+      {"Sum", 1, 0, 1, kAnyNumber, LowerVariadic, "rewire.add"},
+      {"Tan", 7, 0, 1, 1, LowerUnary, "rewire.tan", kAnyRank},
+      {"Tanh", 1, 0, 1, 1, LowerUnary, "rewire.tanh", kAnyRank},
+      {"ThresholdedRelu", 1, 0, 1, 1, LowerThresholdedRelu},
+      {"Where", 9, 0, 3, 3, LowerWhere, "rewire.where"},
+      {"Xor", 1, 0, 2, 2, LowerCompare, "rewire.xor"},
+  };
+  return kOperators;
+}
+
+}  // namespace rewire::compiler

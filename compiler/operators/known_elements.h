@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Arithmetic on small integer tensors whose elements are known as expressions: how a Reshape comes to know
+// what Shape, Gather, Mul and Concat have computed for it.
+#pragma once
+
+#include <string>
+
+#include "compiler/ir/graph.h"
+
+namespace rewire::compiler {
+
+// `result` holds `a op b` of equal lengths, or with a scalar. Add, Sub, Mul, and Div where rounding down is
+// rounding towards zero: by a positive constant, as dimensions are not negative.
+void PropagateBinary(const std::string& op_type, const Value* a, const Value* b, Value* result);
+
+}  // namespace rewire::compiler

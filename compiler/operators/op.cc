@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/operators/op.h"
+
+#include <cstring>
+
+#include "base/dtype.h"
+#include "compiler/import/dtypes.h"
+#include "compiler/import/onnx_proto.h"
+#include "compiler/import/tensor_data.h"
+
+namespace rewire::compiler {
+namespace {
+
+constexpr std::size_t kMaxKnownElements = 1024;
+
+template <typename T>
+void AppendAs(const HostTensor& tensor, auto* values) {
+  const std::size_t count = tensor.bytes.view.size() / sizeof(T);
+  for (std::size_t i = 0; i < count; ++i) {
+    T element;
+    std::memcpy(&element, tensor.bytes.view.data() + i * sizeof(T), sizeof(T));
+    values->push_back(element);
+  }
+}
+
+}  // namespace
+
+bool IsFloat(DLDataType dtype) { return dtype.code == kFloat || dtype.code == kBFloat; }
+
+std::optional<Ints> KnownInts(const Value* value) {
+  if (value == nullptr) return std::nullopt;
+  if (value->constant) {
+    Ints ints;
+    if (value->constant->dtype == kInt64) {
+      AppendAs<std::int64_t>(*value->constant, &ints);
+    } else if (value->constant->dtype == kInt32) {
+      AppendAs<std::int32_t>(*value->constant, &ints);
+    } else if (value->constant->dtype == kBool8 || value->constant->dtype == kUInt8) {
+      AppendAs<std::uint8_t>(*value->constant, &ints);
+    } else {
+      return std::nullopt;
+    }
+    return ints;
+  }
+  if (value->elements) return ConstantDims(*value->elements);
+  return std::nullopt;
+}
+
+std::optional<Shape> KnownElements(const Value* value) {
+  if (value == nullptr || !value->type.IsTensor() || !value->type.ranked || value->type.rank() > 1)
+    return std::nullopt;
+  if (value->elements) return value->elements;
+  const DLDataType dtype = value->type.dtype;
+  if (!value->constant || (dtype != kInt64 && dtype != kInt32)) return std::nullopt;
+  if (value->constant->bytes.view.size() / ElementBytes(dtype) > kMaxKnownElements) return std::nullopt;
+  return ShapeOfInts(*KnownInts(value));
+}
+
+std::optional<std::vector<double>> KnownFloats(const Value* value) {
+  if (value == nullptr || !value->constant) return std::nullopt;
+  std::vector<double> floats;
+  if (value->constant->dtype == kFloat32) {
+    AppendAs<float>(*value->constant, &floats);
+  } else if (value->constant->dtype == kFloat64) {
+    AppendAs<double>(*value->constant, &floats);
+  } else {
+    return std::nullopt;
+  }
+  return floats;
+}
+
+Op::Op(const onnx::NodeProto& node, std::int64_t opset, Scope* scope, Lowering* lowering)
+    : node_(node), domain_(DomainOf(node.domain())), opset_(opset), scope_(*scope), lowering_(*lowering) {
+  for (const std::string& name : node.input()) {
+    inputs_.push_back(name.empty() ? nullptr : scope->Find(name));
+  }
+}
+
+const std::string& Op::type() const { return node_.op_type(); }
+int Op::outputs() const { return node_.output_size(); }
+bool Op::Wants(int i) const { return i < outputs() && !node_.output(i).empty(); }
+
+bool Op::HasPoison() const {
+  for (const Value* input : inputs_) {
+    if (input != nullptr && lowering_.IsPoison(input)) return true;
+  }
+  return false;
+}
+
+void Op::Set(int i, Value* value) {
+  if (!Wants(i)) return;
+  scope_.names[node_.output(i)] = value;
+  lowering_.Define(value);
+}
+
+std::string Op::NextName() {
+  const std::string base = node_.output_size() > 0 ? node_.output(0) : node_.op_type();
+  return made_++ == 0 ? base : base + "." + std::to_string(made_ - 1);
+}
+
+const onnx::AttributeProto* Op::Find(const std::string& name) const {
+  for (const onnx::AttributeProto& attribute : node_.attribute()) {
+    if (attribute.name() != name) continue;
+    if (attribute.ref_attr_name().empty()) return &attribute;
+    // In a function's body: what the call gives, or the function's default.
+    const std::string* wanted = &attribute.ref_attr_name();
+    for (const Scope* scope = &scope_; scope != nullptr && scope->call != nullptr;
+         scope = scope->call_scope) {
+      const onnx::AttributeProto* given = nullptr;
+      for (const onnx::AttributeProto& candidate : scope->call->attribute()) {
+        if (candidate.name() == *wanted) given = &candidate;
+      }
+      if (given == nullptr) return nullptr;
+      if (given->ref_attr_name().empty()) return given;
+      wanted = &given->ref_attr_name();
+    }
+    return nullptr;
+  }
+  return nullptr;
+}
+
+std::int64_t Op::Int(const std::string& name, std::int64_t fallback) const {
+  const onnx::AttributeProto* attribute = Find(name);
+  return attribute != nullptr && attribute->type() == onnx::AttributeProto::INT ? attribute->i() : fallback;
+}
+
+double Op::Float(const std::string& name, double fallback) const {
+  const onnx::AttributeProto* attribute = Find(name);
+  return attribute != nullptr && attribute->type() == onnx::AttributeProto::FLOAT ? attribute->f() : fallback;
+}
+
+std::string Op::String(const std::string& name, const std::string& fallback) const {
+  const onnx::AttributeProto* attribute = Find(name);
+  return attribute != nullptr && attribute->type() == onnx::AttributeProto::STRING ? attribute->s()
+                                                                                   : fallback;
+}
+
+Ints Op::IntList(const std::string& name, const Ints& fallback) const {
+  const onnx::AttributeProto* attribute = Find(name);
+  if (attribute == nullptr || attribute->type() != onnx::AttributeProto::INTS) return fallback;
+  return Ints(attribute->ints().begin(), attribute->ints().end());
+}
+
+std::vector<double> Op::FloatList(const std::string& name) const {
+  const onnx::AttributeProto* attribute = Find(name);
+  if (attribute == nullptr) return {};
+  return std::vector<double>(attribute->floats().begin(), attribute->floats().end());
+}
+
+std::vector<std::string> Op::StringList(const std::string& name) const {
+  const onnx::AttributeProto* attribute = Find(name);
+  if (attribute == nullptr) return {};
+  return std::vector<std::string>(attribute->strings().begin(), attribute->strings().end());
+}
+
+Result<HostTensor> Op::TensorAttribute(const std::string& name) const {
+  const onnx::AttributeProto* attribute = Find(name);
+  if (attribute == nullptr || !attribute->has_t()) return Invalid("attribute '{}' is no tensor", name);
+  return ReadTensorProto(attribute->t(), lowering_.model().folder(), lowering_.model().proto());
+}
+
+const onnx::GraphProto* Op::GraphAttribute(const std::string& name) const {
+  const onnx::AttributeProto* attribute = Find(name);
+  return attribute != nullptr && attribute->has_g() ? &attribute->g() : nullptr;
+}
+
+const onnx::TypeProto* Op::TypeAttribute(const std::string& name) const {
+  const onnx::AttributeProto* attribute = Find(name);
+  return attribute != nullptr && attribute->has_tp() ? &attribute->tp() : nullptr;
+}
+
+Result<DLDataType> Op::DTypeAttribute(const std::string& name, DLDataType fallback) const {
+  if (!HasAttribute(name)) return fallback;
+  const auto number = static_cast<std::int32_t>(Int(name, 0));
+  const std::optional<DLDataType> dtype = DTypeOfOnnx(number);
+  if (!dtype) return Unsupported("{} is {}", name, OnnxTypeName(number));
+  return *dtype;
+}
+
+Result<int> Op::Axis(std::int64_t axis, int rank) const {
+  if (axis < -rank || axis >= rank) {
+    return Invalid("axis is {}, expected at least {} and less than {}", axis, -rank, rank);
+  }
+  return static_cast<int>(axis < 0 ? axis + rank : axis);
+}
+
+Result<Shape> Op::Broadcast(const Shape& a, const Shape& b) const {
+  const Shape& longer = a.size() >= b.size() ? a : b;
+  const Shape& shorter = a.size() >= b.size() ? b : a;
+  Shape result = longer;
+  for (std::size_t i = 0; i < shorter.size(); ++i) {
+    DimExpr& dim = result[longer.size() - shorter.size() + i];
+    const DimExpr& other = shorter[i];
+    if (dim == other || other.Is(1)) continue;
+    if (dim.Is(1)) {
+      dim = other;
+    } else if (dim.IsConstant() && other.IsConstant()) {
+      return Invalid("shapes {} and {} do not broadcast", ShapeText(a), ShapeText(b));
+    } else if (other.IsConstant()) {
+      dim = other;
+    } else if (!dim.IsConstant()) {
+      dim = DimExpr::Max(dim, other);
+    }
+  }
+  return result;
+}
+
+}  // namespace rewire::compiler

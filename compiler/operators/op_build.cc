@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+// The half of Op that makes nodes.
+#include <cstring>
+
+#include "compiler/operators/op.h"
+
+namespace rewire::compiler {
+namespace {
+
+template <typename T>
+HostTensor TensorOfElements(DLDataType dtype, Ints dims, const std::vector<T>& elements) {
+  HostTensor tensor;
+  tensor.dtype = dtype;
+  tensor.shape = std::move(dims);
+  tensor.bytes =
+      CopyBytes({reinterpret_cast<const std::byte*>(elements.data()), elements.size() * sizeof(T)});
+  return tensor;
+}
+
+template <typename T>
+HostTensor ScalarOf(DLDataType dtype, double value) {
+  return TensorOfElements<T>(dtype, {}, {static_cast<T>(value)});
+}
+
+}  // namespace
+
+std::vector<Value*> Op::Call(KernelCall call) {
+  Graph& graph = lowering_.graph();
+  Node* node = graph.NewNode(NodeKind::kKernel);
+  node->kernel = std::move(call.kernel);
+  node->attributes = std::move(call.attributes);
+  node->inputs = std::move(call.inputs);
+  node->returns = call.returns;
+  if (call.objects) node->flags |= kKernelObjects;
+  for (std::size_t i = 0; i < call.outputs.size(); ++i) {
+    Value* output = graph.NewValue(NextName(), call.outputs[i]);
+    if (!call.returns) {
+      Node::Extent extent;
+      extent.dims = output->type.dims;
+      if (i < call.shapes.size()) extent.shape = call.shapes[i];
+      node->extents.push_back(std::move(extent));
+      output->type.dims = graph.OwnDims(output, output->type.dims);
+    }
+    node->outputs.push_back(output);
+  }
+  lowering_.Append(node);
+  for (Value* output : node->outputs) lowering_.Define(output);
+  return node->outputs;
+}
+
+Value* Op::Call(const std::string& kernel, std::vector<Value*> inputs, Attributes attributes, Type output) {
+  KernelCall call;
+  call.kernel = kernel;
+  call.inputs = std::move(inputs);
+  call.attributes = std::move(attributes);
+  call.outputs.push_back(std::move(output));
+  return Call(std::move(call))[0];
+}
+
+Value* Op::CallSized(const std::string& kernel, std::vector<Value*> inputs, Attributes attributes,
+                     DLDataType dtype, Value* shape) {
+  if (const std::optional<Shape> dims = KnownElements(shape)) {
+    return Call(kernel, std::move(inputs), std::move(attributes), TensorOf(dtype, *dims));
+  }
+  KernelCall call;
+  call.kernel = kernel;
+  call.inputs = std::move(inputs);
+  call.attributes = std::move(attributes);
+  call.shapes.push_back(shape);
+  Type type = UnrankedTensorOf(dtype);
+  const std::optional<std::int64_t> rank =
+      shape->type.ranked && shape->type.rank() == 1 ? shape->type.dims[0].constant() : std::nullopt;
+  if (rank) {
+    type.ranked = true;
+    for (std::int64_t i = 0; i < *rank; ++i)
+      type.dims.push_back(DimExpr::Symbol(lowering_.graph().FreshSymbol("")));
+  }
+  call.outputs.push_back(std::move(type));
+  return Call(std::move(call))[0];
+}
+
+Value* Op::CallReturning(const std::string& kernel, std::vector<Value*> inputs, Attributes attributes,
+                         DLDataType dtype, int rank) {
+  KernelCall call;
+  call.kernel = kernel;
+  call.inputs = std::move(inputs);
+  call.attributes = std::move(attributes);
+  call.returns = true;
+  Type type = TensorOf(dtype, {});
+  for (int i = 0; i < rank; ++i) type.dims.push_back(DimExpr::Symbol(lowering_.graph().FreshSymbol("")));
+  call.outputs.push_back(std::move(type));
+  return Call(std::move(call))[0];
+}
+
+Value* Op::IntsValue(const Ints& values) {
+  return Constant(TensorOfElements(kInt64, {static_cast<std::int64_t>(values.size())}, values));
+}
+
+Value* Op::IntValue(std::int64_t value) {
+  return Constant(TensorOfElements<std::int64_t>(kInt64, {}, {value}));
+}
+
+Value* Op::Scalar(DLDataType dtype, double value) {
+  if (dtype == kFloat32) return Constant(ScalarOf<float>(dtype, value));
+  if (dtype == kFloat64) return Constant(ScalarOf<double>(dtype, value));
+  if (dtype.code == kFloat || dtype.code == kBFloat) return Cast(Scalar(kFloat32, value), dtype);
+  if (dtype.bits == 64) return Constant(ScalarOf<std::int64_t>(dtype, value));
+  if (dtype.bits == 32) return Constant(ScalarOf<std::int32_t>(dtype, value));
+  if (dtype.bits == 16) return Constant(ScalarOf<std::int16_t>(dtype, value));
+  return Constant(ScalarOf<std::int8_t>(dtype, value));
+}
+
+Value* Op::DimsValue(const Shape& dims) {
+  if (const auto known = ConstantDims(dims)) return IntsValue(*known);
+  Graph& graph = lowering_.graph();
+  Node* node = graph.NewNode(NodeKind::kDims);
+  Value* output = graph.NewValue(NextName(), TensorOf(kInt64, {static_cast<std::int64_t>(dims.size())}));
+  output->elements = dims;
+  node->extents.push_back({dims, nullptr});
+  node->outputs.push_back(output);
+  lowering_.Append(node);
+  return output;
+}
+
+Value* Op::ShapeOf(Value* x) {
+  if (x->type.ranked) return DimsValue(x->type.dims);
+  Graph& graph = lowering_.graph();
+  Node* node = graph.NewNode(NodeKind::kShapeOf);
+  node->inputs.push_back(x);
+  node->outputs.push_back(
+      graph.NewValue(NextName(), TensorOf(kInt64, {DimExpr::Symbol(graph.FreshSymbol("rank"))})));
+  lowering_.Append(node);
+  lowering_.Define(node->outputs[0]);
+  return node->outputs[0];
+}
+
+Value* Op::Reshape(Value* x, Shape dims) {
+  if (x->type.ranked && ShapeText(x->type.dims) == ShapeText(dims)) return x;
+  if (const auto known = ConstantDims(dims); known && x->constant) {
+    HostTensor view = *x->constant;
+    view.shape = *known;
+    return Constant(std::move(view));
+  }
+  Graph& graph = lowering_.graph();
+  Node* node = graph.NewNode(NodeKind::kReshape);
+  node->inputs.push_back(x);
+  Value* output = graph.NewValue(NextName(), TensorOf(x->type.dtype, dims));
+  output->type.dims = graph.OwnDims(output, dims);
+  if (x->elements && dims.size() <= 1) output->elements = x->elements;
+  node->extents.push_back({std::move(dims), nullptr});
+  node->outputs.push_back(output);
+  lowering_.Append(node);
+  lowering_.Define(output);
+  return output;
+}
+
+Value* Op::ReshapeTo(Value* x, Value* shape, int rank) {
+  if (const std::optional<Shape> dims = KnownElements(shape)) return Reshape(x, *dims);
+  Graph& graph = lowering_.graph();
+  Node* node = graph.NewNode(NodeKind::kReshape);
+  node->inputs = {x, shape};
+  node->outputs.push_back(graph.NewValue(NextName(), TensorOf(x->type.dtype, {})));
+  node->extents.push_back({{}, shape});
+  graph.DefineDims(node->outputs[0], rank);
+  lowering_.Append(node);
+  return node->outputs[0];
+}
+
+Value* Op::Cast(Value* x, DLDataType dtype) {
+  if (x->type.dtype == dtype) return x;
+  Type type = x->type;
+  type.dtype = dtype;
+  KernelCall call;
+  call.kernel = "rewire.cast";
+  call.inputs.push_back(x);
+  if (!type.ranked) call.shapes.push_back(ShapeOf(x));
+  call.outputs.push_back(std::move(type));
+  Value* output = Call(std::move(call))[0];
+  const bool integers = (dtype == kInt64 || dtype == kInt32) && x->elements;
+  if (integers) output->elements = x->elements;
+  return output;
+}
+
+Value* Op::Transpose(Value* x, const Ints& perm) {
+  Type type = x->type;
+  bool same = true;
+  for (std::size_t i = 0; i < perm.size(); ++i) {
+    type.dims[i] = x->type.dims[static_cast<std::size_t>(perm[i])];
+    same = same && perm[i] == static_cast<std::int64_t>(i);
+  }
+  if (same) return x;
+  return Call("rewire.transpose", {x}, {{"perm", perm}}, std::move(type));
+}
+
+Value* Op::Unary(const std::string& kernel, Value* x, Attributes attributes) {
+  KernelCall call;
+  call.kernel = kernel;
+  call.inputs.push_back(x);
+  call.attributes = std::move(attributes);
+  if (!x->type.ranked) call.shapes.push_back(ShapeOf(x));
+  call.outputs.push_back(x->type);
+  return Call(std::move(call))[0];
+}
+
+Result<Value*> Op::BinaryTo(const std::string& kernel, Value* a, Value* b, DLDataType dtype) {
+  Result<Shape> dims = Broadcast(a->type.dims, b->type.dims);
+  if (!dims) return Forward(dims);
+  return Call(kernel, {a, b}, {}, TensorOf(dtype, *std::move(dims)));
+}
+
+Result<Value*> Op::Binary(const std::string& kernel, Value* a, Value* b) {
+  return BinaryTo(kernel, a, b, a->type.dtype);
+}
+
+Value* Op::MakeAdt(std::vector<Value*> fields, Type type) {
+  Graph& graph = lowering_.graph();
+  Node* node = graph.NewNode(NodeKind::kMakeAdt);
+  node->inputs = std::move(fields);
+  node->outputs.push_back(graph.NewValue(NextName(), std::move(type)));
+  lowering_.Append(node);
+  return node->outputs[0];
+}
+
+Value* Op::Field(Value* adt, std::uint32_t index, Type type) {
+  Graph& graph = lowering_.graph();
+  Node* node = graph.NewNode(NodeKind::kField);
+  node->inputs.push_back(adt);
+  node->field = index;
+  node->outputs.push_back(graph.NewValue(NextName(), std::move(type)));
+  lowering_.Append(node);
+  lowering_.Define(node->outputs[0]);
+  return node->outputs[0];
+}
+
+}  // namespace rewire::compiler

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/operators/registry.h"
+
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace rewire::compiler {
+namespace {
+
+using Table = std::unordered_map<std::string_view, std::vector<const Operator*>>;
+
+const Table& Operators() {
+  static const Table kTable = [] {
+    Table table;
+    for (const std::span<const Operator> family : {
+             ElementwiseOperators(),
+             ShapeOperators(),
+         }) {
+      for (const Operator& row : family) table[row.type].push_back(&row);
+    }
+    return table;
+  }();
+  return kTable;
+}
+
+Status CheckInputs(const Op& op, const Operator& row) {
+  if (op.inputs() < row.least_inputs || op.inputs() > row.most_inputs) {
+    return op.Invalid("it has {} inputs, expected at least {}{}", op.inputs(), row.least_inputs,
+                      row.most_inputs == kAnyNumber ? "" : fmt::format(", at most {}", row.most_inputs));
+  }
+  for (int i = 0; i < op.inputs(); ++i) {
+    const Value* input = op.in(i);
+    if (input == nullptr) {
+      if (i < row.least_inputs) return op.Invalid("input {} is missing", i);
+      continue;
+    }
+    if ((row.flags & kAnyKind) != 0) continue;
+    if (!input->type.IsTensor()) return op.Invalid("input {} is a {}", i, TypeText(input->type));
+    if ((row.flags & kAnyRank) == 0 && !input->type.ranked) {
+      return op.Unsupported("the rank of input {}, '{}', is not known", i, input->name);
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Status LowerOperator(Op* op) {
+  const auto found = Operators().find(op->type());
+  if (!op->domain().empty() && op->domain() != "ai.onnx.preview.training") {
+    return op->Unsupported("no operators of domain '{}' are known", op->domain());
+  }
+  if (found == Operators().end()) return op->Unsupported("the operator is not known");
+  for (const Operator* row : found->second) {
+    if (row->since > op->opset() || (row->until != 0 && row->until < op->opset())) continue;
+    if (Status checked = CheckInputs(*op, *row); !checked) return checked;
+    return row->lower(*op, *row);
+  }
+  return op->Unsupported("not known in this version of the operator set");
+}
+
+}  // namespace rewire::compiler

@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operators that ask for shapes or change them without touching elements.
+#include <algorithm>
+
+#include "compiler/import/onnx_proto.h"
+#include "compiler/operators/known_elements.h"
+#include "compiler/operators/registry.h"
+
+namespace rewire::compiler {
+namespace {
+
+Status LowerIdentity(Op& op, const Operator& /*row*/) {
+  op.Set(0, op.in(0));
+  return {};
+}
+
+// At inference a dropout passes its input on; its mask lets everything through.
+Status LowerDropout(Op& op, const Operator& /*row*/) {
+  Value* x = op.in(0);
+  const std::optional<Ints> training = KnownInts(op.in(2));
+  if (op.in(2) != nullptr && (!training || (*training)[0] != 0)) {
+    const auto ratio = op.in(1) == nullptr ? std::optional(std::vector<double>{0.5}) : KnownFloats(op.in(1));
+    if (!ratio || ratio->size() != 1 || (*ratio)[0] != 0) {
+      return op.Unsupported("dropout in training mode is random");
+    }
+  }
+  op.Set(0, x);
+  if (!op.Wants(1)) return {};
+  const DLDataType mask = op.opset() >= 10 ? kBool8 : x->type.dtype;
+  Value* one = op.Cast(op.Scalar(kUInt8, 1), mask);
+  op.Set(1, op.Call("rewire.expand", {one}, {}, TensorOf(mask, x->type.dims)));
+  return {};
+}
+
+Status LowerConstant(Op& op, const Operator& /*row*/) {
+  if (op.HasAttribute("value")) {
+    Result<HostTensor> tensor = op.TensorAttribute("value");
+    if (!tensor) return Forward(tensor);
+    op.Set(0, op.Constant(*std::move(tensor)));
+  } else if (op.HasAttribute("value_int")) {
+    op.Set(0, op.IntValue(op.Int("value_int", 0)));
+  } else if (op.HasAttribute("value_ints")) {
+    op.Set(0, op.IntsValue(op.IntList("value_ints")));
+  } else if (op.HasAttribute("value_float")) {
+    op.Set(0, op.Scalar(kFloat32, op.Float("value_float", 0)));
+  } else if (op.HasAttribute("value_floats")) {
+    const std::vector<double> given = op.FloatList("value_floats");
+    const std::vector<float> floats(given.begin(), given.end());
+    HostTensor tensor;
+    tensor.dtype = kFloat32;
+    tensor.shape = {static_cast<std::int64_t>(floats.size())};
+    tensor.bytes =
+        CopyBytes({reinterpret_cast<const std::byte*>(floats.data()), floats.size() * sizeof(float)});
+    op.Set(0, op.Constant(std::move(tensor)));
+  } else {
+    return op.Unsupported("a constant that is sparse or a string");
+  }
+  return {};
+}
+
+Status LowerShape(Op& op, const Operator& /*row*/) {
+  Value* x = op.in(0);
+  if (!x->type.ranked) {
+    if (op.HasAttribute("start") || op.HasAttribute("end")) {
+      return op.Unsupported("a part of the shape of a value of unknown rank");
+    }
+    op.Set(0, op.ShapeOf(x));
+    return {};
+  }
+  const std::int64_t rank = x->type.rank();
+  const auto hold = [&](std::int64_t axis) {
+    return std::clamp<std::int64_t>(axis < 0 ? axis + rank : axis, 0, rank);
+  };
+  const std::int64_t start = hold(op.Int("start", 0));
+  const std::int64_t end = std::max(start, hold(op.Int("end", rank)));
+  op.Set(0, op.DimsValue(Shape(x->type.dims.begin() + start, x->type.dims.begin() + end)));
+  return {};
+}
+
+Status LowerSize(Op& op, const Operator& /*row*/) {
+  op.Set(0, op.Reshape(op.DimsValue({ProductOf(op.in(0)->type.dims)}), {}));
+  return {};
+}
+
+// Dimensions of a Reshape whose target is known as expressions; nothing when a -1 or 0 is not seen as such.
+Result<Shape> ReshapedDims(const Op& op, const Shape& x, const Shape& target, bool allow_zero) {
+  Shape dims = target;
+  std::optional<std::size_t> open;
+  DimExpr known = 1;
+  for (std::size_t i = 0; i < dims.size(); ++i) {
+    if (dims[i].Is(0) && !allow_zero) {
+      if (i >= x.size())
+        return op.Invalid("target {} has a 0 where {} has no axis", ShapeText(target), ShapeText(x));
+      dims[i] = x[i];
+    }
+    if (dims[i].Is(-1)) {
+      if (open) return op.Invalid("target {} has two -1", ShapeText(target));
+      open = i;
+    } else if (dims[i].IsConstant() && *dims[i].constant() < 0) {
+      return op.Invalid("target {} has a negative dimension", ShapeText(target));
+    } else {
+      known = known * dims[i];
+    }
+  }
+  const DimExpr count = ProductOf(x);
+  if (open) {
+    if (known.Is(0)) return op.Invalid("target {} leaves its -1 open", ShapeText(target));
+    if (count.IsConstant() && known.IsConstant() && *count.constant() % *known.constant() != 0) {
+      return op.Invalid("shape {} does not fit target {}", ShapeText(x), ShapeText(target));
+    }
+    dims[*open] = DimExpr::FloorDiv(count, known);
+  } else if (count.IsConstant() && known.IsConstant() && !(count == known)) {
+    return op.Invalid("shape {} does not fit target {}", ShapeText(x), ShapeText(target));
+  }
+  return dims;
+}
+
+Status LowerReshape(Op& op, const Operator& /*row*/) {
+  Value* x = op.in(0);
+  Value* target = op.opset() < 5 ? op.IntsValue(op.IntList("shape")) : op.in(1);
+  if (target == nullptr) return op.Invalid("input 1 is missing");
+  const bool allow_zero = op.Int("allowzero", 0) != 0;
+  if (const std::optional<Shape> known = KnownElements(target); known && x->type.ranked) {
+    Result<Shape> dims = ReshapedDims(op, x->type.dims, *known, allow_zero);
+    if (!dims) return Forward(dims);
+    op.Set(0, op.Reshape(x, *std::move(dims)));
+    return {};
+  }
+  const auto rank =
+      target->type.ranked && target->type.rank() == 1 ? target->type.dims[0].constant() : std::nullopt;
+  if (!rank) return op.Unsupported("the length of the target shape is not known");
+  Value* shape = op.Call("rewire.shape.reshape", {op.ShapeOf(x), target},
+                         {{"allowzero", std::int64_t{allow_zero}}}, TensorOf(kInt64, {*rank}));
+  op.Set(0, op.ReshapeTo(x, shape, static_cast<int>(*rank)));
+  return {};
+}
+
+Status LowerFlatten(Op& op, const Operator& /*row*/) {
+  const Shape& dims = op.in(0)->type.dims;
+  const auto rank = static_cast<std::int64_t>(dims.size());
+  std::int64_t axis = op.Int("axis", 1);
+  if (axis < -rank || axis > rank) return op.Invalid("axis is {}, the input has rank {}", axis, rank);
+  if (axis < 0) axis += rank;
+  op.Set(0, op.Reshape(op.in(0), {ProductOf(Shape(dims.begin(), dims.begin() + axis)),
+                                  ProductOf(Shape(dims.begin() + axis, dims.end()))}));
+  return {};
+}
+
+// Axes as an attribute up to a version, as input 1 from it on. Nothing when the input is not a constant.
+std::optional<Ints> AxesOf(const Op& op, std::int64_t input_since, bool* dynamic) {
+  *dynamic = false;
+  if (op.opset() < input_since)
+    return op.HasAttribute("axes") ? std::optional(op.IntList("axes")) : std::nullopt;
+  if (op.in(1) == nullptr) return std::nullopt;
+  std::optional<Ints> axes = KnownInts(op.in(1));
+  *dynamic = !axes;
+  return axes;
+}
+
+// The shape of a value with dimensions added or removed at axes that are known when the program runs.
+Status LowerDynamicAxes(Op& op, const char* kernel, int sign) {
+  Value* x = op.in(0);
+  const std::optional<std::int64_t> count = op.in(1)->type.ranked && op.in(1)->type.rank() <= 1
+                                                ? ProductOf(op.in(1)->type.dims).constant()
+                                                : std::nullopt;
+  if (!count) return op.Unsupported("the number of axes is not known");
+  const std::int64_t rank = x->type.rank() + sign * *count;
+  if (rank < 0) return op.Invalid("{} axes of an input of rank {}", *count, x->type.rank());
+  Value* shape = op.Call(kernel, {op.ShapeOf(x), op.in(1)}, {}, TensorOf(kInt64, {rank}));
+  op.Set(0, op.ReshapeTo(x, shape, static_cast<int>(rank)));
+  return {};
+}
+
+Status LowerSqueeze(Op& op, const Operator& /*row*/) {
+  const Shape& dims = op.in(0)->type.dims;
+  bool dynamic = false;
+  const std::optional<Ints> axes = AxesOf(op, 13, &dynamic);
+  if (dynamic) return LowerDynamicAxes(op, "rewire.shape.squeeze", -1);
+  std::vector<bool> gone(dims.size(), false);
+  for (std::size_t i = 0; i < dims.size(); ++i) {
+    if (!axes && !dims[i].IsConstant())
+      return op.Unsupported("which of {} are 1 is not known", ShapeText(dims));
+    gone[i] = !axes && dims[i].Is(1);
+  }
+  for (const std::int64_t axis : axes.value_or(Ints{})) {
+    Result<int> at = op.Axis(axis, static_cast<int>(dims.size()));
+    if (!at) return Forward(at);
+    const auto i = static_cast<std::size_t>(*at);
+    if (dims[i].IsConstant() && !dims[i].Is(1))
+      return op.Invalid("axis {} of {} is not 1", axis, ShapeText(dims));
+    gone[i] = true;
+  }
+  Shape result;
+  for (std::size_t i = 0; i < dims.size(); ++i) {
+    if (!gone[i]) result.push_back(dims[i]);
+  }
+  op.Set(0, op.Reshape(op.in(0), std::move(result)));
+  return {};
+}
+
+Status LowerUnsqueeze(Op& op, const Operator& /*row*/) {
+  const Shape& dims = op.in(0)->type.dims;
+  bool dynamic = false;
+  const std::optional<Ints> axes = AxesOf(op, 13, &dynamic);
+  if (dynamic) return LowerDynamicAxes(op, "rewire.shape.unsqueeze", 1);
+  if (!axes) return op.Invalid("it has no axes");
+  const std::size_t rank = dims.size() + axes->size();
+  std::vector<bool> added(rank, false);
+  for (const std::int64_t axis : *axes) {
+    Result<int> at = op.Axis(axis, static_cast<int>(rank));
+    if (!at) return Forward(at);
+    if (added[static_cast<std::size_t>(*at)]) return op.Invalid("axis {} is named twice", axis);
+    added[static_cast<std::size_t>(*at)] = true;
+  }
+  Shape result;
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < rank; ++i) result.push_back(added[i] ? DimExpr(1) : dims[next++]);
+  op.Set(0, op.Reshape(op.in(0), std::move(result)));
+  return {};
+}
+
+Status LowerConstantOfShape(Op& op, const Operator& /*row*/) {
+  Value* fill = op.Scalar(kFloat32, 0);
+  if (op.HasAttribute("value")) {
+    Result<HostTensor> value = op.TensorAttribute("value");
+    if (!value) return Forward(value);
+    fill = op.Reshape(op.Constant(*std::move(value)), {});
+  }
+  op.Set(0, op.CallSized("rewire.expand", {fill}, {}, fill->type.dtype, op.in(0)));
+  return {};
+}
+
+Status LowerExpand(Op& op, const Operator& row) {
+  Value* x = op.in(0);
+  Value* target = op.in(1);
+  if (const std::optional<Shape> known = KnownElements(target)) {
+    Result<Shape> dims = op.Broadcast(x->type.dims, *known);
+    if (!dims) return Forward(dims);
+    op.Set(0, op.Call(row.kernel, {x}, {}, TensorOf(x->type.dtype, *std::move(dims))));
+    return {};
+  }
+  const auto length = target->type.rank() == 1 ? target->type.dims[0].constant() : std::nullopt;
+  if (!length) return op.Unsupported("the length of the target shape is not known");
+  const std::int64_t rank = std::max<std::int64_t>(*length, x->type.rank());
+  Value* shape = op.Call("rewire.shape.broadcast", {op.ShapeOf(x), target}, {}, TensorOf(kInt64, {rank}));
+  op.Set(0, op.CallSized(row.kernel, {x}, {}, x->type.dtype, shape));
+  return {};
+}
+
+Status LowerTranspose(Op& op, const Operator& /*row*/) {
+  const int rank = op.in(0)->type.rank();
+  Ints perm = op.IntList("perm");
+  if (!op.HasAttribute("perm")) {
+    for (int i = rank; i-- > 0;) perm.push_back(i);
+  }
+  Ints sorted = perm;
+  std::sort(sorted.begin(), sorted.end());
+  for (std::size_t i = 0; i < sorted.size(); ++i) {
+    if (sorted[i] != static_cast<std::int64_t>(i)) return op.Invalid("perm is no permutation");
+  }
+  if (static_cast<int>(perm.size()) != rank)
+    return op.Invalid("perm has {} axes, the input {}", perm.size(), rank);
+  op.Set(0, op.Transpose(op.in(0), perm));
+  return {};
+}
+
+}  // namespace
+
+std::span<const Operator> ShapeOperators() {
+  static constexpr Operator kOperators[] = {
+      {"Constant", 1, 0, 0, 0, LowerConstant},
+      {"ConstantOfShape", 9, 0, 1, 1, LowerConstantOfShape},
+      {"Dropout", 7, 0, 1, 3, LowerDropout},
+      {"Expand", 8, 0, 2, 2, LowerExpand, "rewire.expand"},
+      {"Flatten", 1, 0, 1, 1, LowerFlatten},
+      {"Identity", 1, 0, 1, 1, LowerIdentity, nullptr, kAnyKind},
+      {"Reshape", 1, 0, 1, 2, LowerReshape, nullptr, kAnyRank},
+      {"Shape", 1, 0, 1, 1, LowerShape, nullptr, kAnyRank},
+      {"Size", 1, 0, 1, 1, LowerSize},
+      {"Squeeze", 1, 0, 1, 2, LowerSqueeze},
+      {"Transpose", 1, 0, 1, 1, LowerTranspose},
+      {"Unsqueeze", 1, 0, 1, 2, LowerUnsqueeze},
+  };
+  return kOperators;
+}
+
+}  // namespace rewire::compiler

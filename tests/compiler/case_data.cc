@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/compiler/case_data.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <complex>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "compiler/import/model_file.h"
+#include "compiler/import/tensor_data.h"
+#include "executable_format/tensor_files/host_tensor.h"
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+#include <onnx/onnx-data.pb.h>
+#pragma GCC diagnostic pop
+
+namespace rewire::test {
+namespace {
+
+Result<Value> ToValue(const onnx::TensorProto& proto) {
+  const Result<HostTensor> host = compiler::ReadTensorProto(proto, "", nullptr);
+  if (!host) return Forward(host);
+  auto* data = const_cast<std::byte*>(host->bytes.view.data());
+  Result<Tensor> tensor = Tensor::CopyOf(TensorView(data, host->dtype, host->shape));
+  if (!tensor) return Forward(tensor);
+  return Value(*std::move(tensor));
+}
+
+Result<Value> ToValue(const onnx::SequenceProto& proto);
+Result<Value> ToValue(const onnx::OptionalProto& proto);
+
+template <typename List>
+Result<Value> ToAdt(const List& list) {
+  std::vector<Value> fields;
+  for (const auto& element : list) {
+    Result<Value> field = ToValue(element);
+    if (!field) return field;
+    fields.push_back(*std::move(field));
+  }
+  return Value::Adt(0, fields);
+}
+
+Result<Value> ToValue(const onnx::SequenceProto& proto) {
+  if (proto.elem_type() == onnx::SequenceProto::SEQUENCE) return ToAdt(proto.sequence_values());
+  return ToAdt(proto.tensor_values());
+}
+
+template <typename Element>
+Result<Value> Filled(const Element& element) {
+  const Result<Value> field = ToValue(element);
+  if (!field) return Forward(field);
+  return Value::Adt(0, {*field});
+}
+
+Result<Value> ToValue(const onnx::OptionalProto& proto) {
+  if (proto.has_tensor_value()) return Filled(proto.tensor_value());
+  if (proto.has_sequence_value()) return Filled(proto.sequence_value());
+  return Value::Adt(0, {});
+}
+
+template <typename Proto>
+Result<Value> Parse(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  const std::string bytes{std::istreambuf_iterator<char>(file), {}};
+  Proto proto;
+  if (!file || !proto.ParseFromString(bytes)) {
+    return Fail(StatusCode::kInvalidFile, fmt::format("'{}' is not what it should be", path));
+  }
+  return ToValue(proto);
+}
+
+Result<Value> Read(const std::string& path, const onnx::TypeProto& type) {
+  if (type.has_sequence_type()) return Parse<onnx::SequenceProto>(path);
+  if (type.has_optional_type()) return Parse<onnx::OptionalProto>(path);
+  return Parse<onnx::TensorProto>(path);
+}
+
+double ToDouble(const std::byte* data, DLDataType dtype);
+
+template <typename T>
+double Load(const std::byte* data) {
+  T value;
+  std::memcpy(&value, data, sizeof(T));
+  return static_cast<double>(value);
+}
+
+// The value of the 16 bits of a half.
+double HalfToDouble(std::uint16_t bits) {
+  const int exponent = bits >> 10 & 31;
+  const double fraction = bits & 1023;
+  const double sign = (bits & 0x8000) != 0 ? -1 : 1;
+  if (exponent == 31) return fraction == 0 ? sign * INFINITY : NAN;
+  if (exponent == 0) return sign * std::ldexp(fraction, -24);
+  return sign * std::ldexp(1024 + fraction, exponent - 25);
+}
+
+double ToDouble(const std::byte* data, DLDataType dtype) {
+  if (dtype.code == kFloat && dtype.bits == 64) return Load<double>(data);
+  if (dtype.code == kFloat && dtype.bits == 32) return Load<float>(data);
+  std::uint64_t raw = 0;
+  std::memcpy(&raw, data, dtype.bits / 8);
+  if (dtype.code == kFloat) return HalfToDouble(static_cast<std::uint16_t>(raw));
+  if (dtype.code == kBFloat) {
+    raw <<= 16;
+    return Load<float>(reinterpret_cast<const std::byte*>(&raw));
+  }
+  if (dtype.code == kInt) {
+    const int shift = 64 - dtype.bits;
+    return static_cast<double>(static_cast<std::int64_t>(raw << shift) >> shift);
+  }
+  return static_cast<double>(raw);
+}
+
+bool Close(double given, double expected) {
+  if (std::isnan(expected)) return std::isnan(given);
+  if (std::isinf(expected)) return given == expected;
+  return std::abs(given - expected) <= 1e-7 + 1e-3 * std::abs(expected);
+}
+
+std::string TensorDifference(const Tensor& given, const Tensor& expected) {
+  const std::string given_type = TensorTypeText(given.dtype(), given.shape());
+  const std::string expected_type = TensorTypeText(expected.dtype(), expected.shape());
+  if (given_type != expected_type) return fmt::format("it is {}, expected {}", given_type, expected_type);
+  DLDataType dtype = expected.dtype();
+  std::int64_t count = expected.view().size();
+  if (dtype.code == kComplex) {
+    dtype = MakeDType(kFloat, dtype.bits / 2);
+    count *= 2;
+  }
+  const std::size_t step = ElementBytes(dtype);
+  const auto* a = static_cast<const std::byte*>(given.view().data());
+  const auto* b = static_cast<const std::byte*>(expected.view().data());
+  for (std::int64_t i = 0; i < count; ++i) {
+    const double x = ToDouble(a + static_cast<std::size_t>(i) * step, dtype);
+    const double y = ToDouble(b + static_cast<std::size_t>(i) * step, dtype);
+    if (!Close(x, y)) return fmt::format("element {} of {} is {}, expected {}", i, given_type, x, y);
+  }
+  return "";
+}
+
+}  // namespace
+
+Result<CaseData> ReadCaseData(const std::string& folder) {
+  const Result<compiler::ModelFile> model = compiler::ModelFile::Read(folder + "/model.onnx");
+  if (!model) return Forward(model);
+  CaseData data;
+  const auto read = [&](const char* kind, const auto& infos, std::vector<Value>* values) -> Status {
+    int index = 0;
+    for (const onnx::ValueInfoProto& info : infos) {
+      const std::string path = fmt::format("{}/test_data_set_0/{}_{}.pb", folder, kind, index++);
+      if (!std::filesystem::exists(path)) return {};
+      Result<Value> value = Read(path, info.type());
+      if (!value) return Forward(value, path);
+      values->push_back(*std::move(value));
+    }
+    return {};
+  };
+  if (Status inputs = read("input", model->graph().input(), &data.inputs); !inputs) return Forward(inputs);
+  if (Status outputs = read("output", model->graph().output(), &data.outputs); !outputs)
+    return Forward(outputs);
+  return data;
+}
+
+std::string Difference(const Value& given, const Value& expected) {
+  if (given.kind() != expected.kind()) {
+    return fmt::format("it is {}, expected {}", ValueKindName(given.kind()), ValueKindName(expected.kind()));
+  }
+  if (expected.kind() == ValueKind::kTensor) return TensorDifference(given.tensor(), expected.tensor());
+  if (given.field_count() != expected.field_count()) {
+    return fmt::format("it has {} elements, expected {}", given.field_count(), expected.field_count());
+  }
+  for (std::uint32_t i = 0; i < expected.field_count(); ++i) {
+    const std::string difference = Difference(given.field(i), expected.field(i));
+    if (!difference.empty()) return fmt::format("field {}: {}", i, difference);
+  }
+  return "";
+}
+
+}  // namespace rewire::test

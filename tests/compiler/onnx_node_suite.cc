@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// Compiles, runs and compares every case of ONNX's backend tests (Debian's libonnx-testdata), and holds the
+// result against the list of cases that are known to fail: one that fails without being listed fails the
+// test, and so does one that is listed and passes, so that the list only shrinks.
+//
+//   onnx_node_suite LIST [--data DIR] [--only TEXT] [--disable-pass NAME] [--update]
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "compiler/compile.h"
+#include "tests/compiler/case_data.h"
+#include "vm/vm.h"
+
+namespace rewire::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Options {
+  std::string list;
+  std::string data = "/usr/share/libonnx-testdata/data";
+  std::string only;
+  std::vector<std::string> disabled;
+  bool update = false;
+};
+
+std::string FirstLine(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+// Empty when the case passes, otherwise why it does not.
+std::string RunCase(const std::string& folder, const compiler::CompileOptions& options) {
+  const Result<CaseData> data = ReadCaseData(folder);
+  if (!data) return "data: " + data.error().message();
+  std::vector<compiler::Unsupported> unsupported;
+  Result<compiler::Compiled> compiled = compiler::CompileOnnx(folder + "/model.onnx", options, &unsupported);
+  if (!compiled && unsupported.empty()) return "compile: " + compiled.error().message();
+  if (!compiled) return fmt::format("{}: {}", unsupported[0].op_type, unsupported[0].reason);
+  const Result<Executable> executable = Executable::FromModule(std::move(compiled->module));
+  if (!executable) return "verify: " + executable.error().message();
+  const Result<Program> program = Program::Link(*executable);
+  if (!program) return "link: " + program.error().message();
+  Limits limits;
+  limits.steps = 10'000'000;
+  VirtualMachine vm(*program, limits);
+  // Twice, so that what a run leaves behind shows.
+  for (int run = 0; run < 2; ++run) {
+    const Result<Value> result = vm.TryInvoke("main", data->inputs);
+    if (!result) return "run: " + result.error().message();
+    for (std::uint32_t i = 0; i < data->outputs.size(); ++i) {
+      const std::size_t outputs = executable->module().functions[0].output_names.size();
+      const std::string difference = Difference(outputs == 1 ? *result : result->field(i), data->outputs[i]);
+      if (!difference.empty()) return fmt::format("output {}: {}", i, difference);
+    }
+  }
+  return "";
+}
+
+// Case and reason of every line "case: reason".
+std::map<std::string, std::string> ReadList(const std::string& path) {
+  std::map<std::string, std::string> known;
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) {
+    const std::size_t colon = line.find(": ");
+    if (!line.empty() && line[0] != '#' && colon != std::string::npos) {
+      known[line.substr(0, colon)] = line.substr(colon + 2);
+    }
+  }
+  return known;
+}
+
+bool WriteList(const std::string& path, const std::map<std::string, std::string>& failures) {
+  std::ofstream file(path);
+  file << "# Cases of ONNX's backend tests that do not pass yet, with the reason. Written by\n"
+          "#   onnx_node_suite --update <this file>\n";
+  for (const auto& [name, reason] : failures) file << name << ": " << reason << "\n";
+  return static_cast<bool>(file.flush());
+}
+
+int RunAll(const Options& options) {
+  compiler::CompileOptions compile;
+  compile.disabled_passes.insert(options.disabled.begin(), options.disabled.end());
+  std::map<std::string, std::string> failures;
+  int count = 0;
+  for (const char* group : {"node", "pytorch-converted", "pytorch-operator", "simple"}) {
+    std::vector<std::string> cases;
+    std::error_code error;
+    for (const fs::directory_entry& entry : fs::directory_iterator(fs::path(options.data) / group, error)) {
+      cases.push_back(entry.path().filename().string());
+    }
+    std::sort(cases.begin(), cases.end());
+    for (const std::string& name : cases) {
+      const std::string full = std::string(group) + "/" + name;
+      if (full.find(options.only) == std::string::npos) continue;
+      ++count;
+      const std::string reason = RunCase(options.data + "/" + full, compile);
+      if (!reason.empty()) failures[full] = FirstLine(reason);
+    }
+  }
+  if (count == 0) {
+    fmt::print("no cases in {}\n", options.data);
+    return 1;
+  }
+  const std::map<std::string, std::string> known = ReadList(options.list);
+  int unexpected = 0;
+  for (const auto& [name, reason] : failures) {
+    if (known.contains(name) && options.only.empty()) continue;
+    fmt::print("{}: {}\n", name, reason);
+    if (!known.contains(name)) ++unexpected;
+  }
+  int listed_passes = 0;
+  for (const auto& [name, reason] : known) {
+    if (failures.contains(name) || !options.only.empty()) continue;
+    fmt::print("{} is listed in {} and passes: run with --update\n", name, options.list);
+    ++listed_passes;
+  }
+  fmt::print("{} of {} cases pass, {} fail unexpectedly, {} are listed and pass\n",
+             count - static_cast<int>(failures.size()), count, unexpected, listed_passes);
+  if (options.update) return WriteList(options.list, failures) ? 0 : 1;
+  return unexpected + listed_passes == 0 ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace rewire::test
+
+int main(int argc, char** argv) {
+  CLI::App app("Runs ONNX's backend tests", "onnx_node_suite");
+  rewire::test::Options options;
+  app.add_option("list", options.list, "The cases that are known to fail")->required();
+  app.add_option("--data", options.data, "The folder with the groups of cases");
+  app.add_option("--only", options.only, "Cases with this in their name");
+  app.add_option("--disable-pass", options.disabled, "Compile without a pass")->allow_extra_args(false);
+  app.add_flag("--update", options.update, "Write the list anew");
+  CLI11_PARSE(app, argc, argv);
+  return rewire::test::RunAll(options);
+}

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// vm-compile: an ONNX model to an executable.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "base/atomic_file.h"
+#include "compiler/compile.h"
+#include "executable_format/executable.h"
+#include "executable_format/writer.h"
+#include "tools/cli.h"
+#include "tools/compile_report.h"
+#include "tools/units.h"
+
+namespace rewire::tools {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr const char kDescription[] = R"(Compiles an ONNX model into an executable (.rwx).
+
+  vm-compile model.onnx -o model.rwx
+  vm-compile model.onnx --dim batch=1 --dim length=128
+
+docs/compiler.md describes what it does with a model.
+)";
+
+struct Options {
+  std::string input;
+  std::string output;
+  std::vector<std::string> dims;
+  std::vector<std::string> disabled;
+  std::string dump;
+  bool json = false;
+};
+
+// Programs after each stage as DIR/00-lowered.txt and so on; the first failure is kept.
+class Dump {
+ public:
+  explicit Dump(std::string folder) : folder_(std::move(folder)) {}
+  void Write(const std::string& stage, const std::string& text) {
+    const std::string path = fmt::format("{}/{:02}-{}.txt", folder_, count_++, stage);
+    const Status written =
+        WriteFileAtomically(path, {reinterpret_cast<const std::byte*>(text.data()), text.size()});
+    if (status_ && !written) status_ = written;
+  }
+  const Status& status() const { return status_; }
+
+ private:
+  std::string folder_;
+  int count_ = 0;
+  Status status_;
+};
+
+Result<int> Run(const Options& options) {
+  std::string output = options.output;
+  if (output.empty()) output = std::filesystem::path(options.input).replace_extension(".rwx").string();
+  Result<compiler::CompileOptions> compile = ParseCompileOptions(options.dims, options.disabled);
+  if (!compile) return Forward(compile);
+  Dump dump(options.dump);
+  if (!options.dump.empty()) {
+    std::error_code error;
+    std::filesystem::create_directories(options.dump, error);
+    if (error) return Fail(StatusCode::kIo, fmt::format("'{}': {}", options.dump, error.message()));
+    compile->dump = [&](const std::string& stage, const std::string& text) { dump.Write(stage, text); };
+  }
+  const auto start = std::chrono::steady_clock::now();
+  std::vector<compiler::Unsupported> unsupported;
+  const Result<compiler::Compiled> compiled = compiler::CompileOnnx(options.input, *compile, &unsupported);
+  if (!compiled) {
+    if (options.json) {
+      fmt::print("{}\n", UnsupportedJson(options.input, compiled.error(), unsupported).dump(2));
+    } else {
+      fmt::print(stderr, "{}", UnsupportedText(unsupported));
+    }
+    return Forward(compiled);
+  }
+  if (!dump.status()) return Forward(dump.status());
+  const Result<Executable> verified = Executable::FromModule(compiled->module);
+  if (!verified) return Forward(verified, "the compiler made a program that does not verify");
+  if (Status written = WriteModule(compiled->module, output); !written) return Forward(written);
+  const std::chrono::nanoseconds took = std::chrono::steady_clock::now() - start;
+  if (options.json) {
+    const Json json = {{"input", options.input},
+                       {"output", output},
+                       {"model_nodes", compiled->model_nodes},
+                       {"nodes", compiled->nodes},
+                       {"kernel_calls", compiled->kernel_calls},
+                       {"kernels", compiled->module.kernels.size()},
+                       {"constants", compiled->module.constants.size()},
+                       {"constant_bytes", compiled->constant_bytes},
+                       {"nanoseconds", took.count()}};
+    fmt::print("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));
+    return 0;
+  }
+  fmt::print(
+      "wrote {}: {} nodes of the model became {}; {} kernel calls of {} kernels, {} constants with {}; {}\n",
+      output, compiled->model_nodes, compiled->nodes, compiled->kernel_calls, compiled->module.kernels.size(),
+      compiled->module.constants.size(), BytesText(compiled->constant_bytes), DurationText(took.count()));
+  return 0;
+}
+
+}  // namespace
+}  // namespace rewire::tools
+
+int main(int argc, char** argv) {
+  CLI::App app(rewire::tools::kDescription, "vm-compile");
+  rewire::tools::Options options;
+  app.add_option("model", options.input, "The ONNX model")->required();
+  app.add_option("-o,--output", options.output, "The executable; by default the model's name with .rwx");
+  app.add_option("--dim", options.dims, "NAME=SIZE: gives a symbolic dimension a fixed size")
+      ->allow_extra_args(false);
+  app.add_option("--disable-pass", options.disabled,
+                 fmt::format("Leaves a pass out: {}", fmt::join(rewire::compiler::PassNames(), ", ")))
+      ->allow_extra_args(false);
+  app.add_option("--dump", options.dump, "A folder for the program after each pass, as text");
+  app.add_flag("--json", options.json, "Print the summary, or what is not supported, as JSON");
+  return rewire::tools::Main(app, argc, argv, [&] { return rewire::tools::Run(options); });
+}
