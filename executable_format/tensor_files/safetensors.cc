@@ -6,25 +6,20 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <cstring>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
-#include <unordered_set>
+#include <tuple>
 #include <utility>
 
-#include "base/atomic_file.h"
 #include "base/byte_reader.h"
 #include "base/dtype.h"
 #include "base/mapped_file.h"
 #include "base/utf8.h"
+#include "executable_format/tensor_files/json_text.h"
 
 namespace rewire {
 namespace {
 
-using Json = nlohmann::json;
-
-constexpr std::string_view kMetadataKey = "__metadata__";
 // The limit of the format's own reader.
 constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;
 
@@ -62,53 +57,54 @@ struct Entry {
   std::uint64_t end = 0;
 };
 
-// The JSON, refusing a tensor that is named twice: a parser would keep the last without a word.
-Result<Json> ParseHeader(std::string_view text) {
-  std::unordered_set<std::string> names;
-  std::string twice;
-  const auto note_names = [&](int depth, Json::parse_event_t event, Json& parsed) {
-    if (event == Json::parse_event_t::key && depth == 1 && parsed.is_string()) {
-      const auto& name = parsed.get_ref<const std::string&>();
-      if (!names.insert(name).second) twice = name;
-    }
-    return true;
-  };
-  Json header = Json::parse(text, note_names, /*allow_exceptions=*/false);
-  if (!header.is_object()) return Damaged("its header is no JSON object");
-  if (!twice.empty()) return Damaged(fmt::format("its header names tensor '{}' twice", twice));
-  return header;
+std::optional<std::string_view> Find(const std::vector<json::Member>& members, std::string_view name) {
+  for (const json::Member& member : members) {
+    if (member.first == name) return member.second;
+  }
+  return std::nullopt;
 }
 
-Result<Entry> ParseEntry(const std::string& name, const Json& json, std::uint64_t data_size) {
-  if (!json.is_object()) return Damaged("is no JSON object");
-  const auto dtype = json.find("dtype");
-  const auto shape = json.find("shape");
-  const auto offsets = json.find("data_offsets");
-  if (dtype == json.end() || !dtype->is_string()) return Damaged("has no dtype");
-  if (shape == json.end() || !shape->is_array()) return Damaged("has no shape");
-  if (offsets == json.end() || !offsets->is_array() || offsets->size() != 2)
-    return Damaged("has no data_offsets");
+// A name that stands there twice, or nothing: parsers differ in which of the two they believe.
+std::string_view Repeated(const std::vector<json::Member>& members) {
+  std::vector<std::string_view> names;
+  names.reserve(members.size());
+  for (const json::Member& member : members) names.push_back(member.first);
+  std::sort(names.begin(), names.end());
+  const auto twice = std::adjacent_find(names.begin(), names.end());
+  return twice == names.end() ? std::string_view() : *twice;
+}
+
+Result<Entry> ParseEntry(const std::string& name, std::string_view text, std::uint64_t data_size) {
+  const auto members = json::Members(text);
+  if (!members) return Damaged("is no JSON object");
+  if (const std::string_view twice = Repeated(*members); !twice.empty()) {
+    return Damaged(fmt::format("names '{}' twice", twice));
+  }
+  const auto dtype = json::String(Find(*members, "dtype").value_or("null"));
+  const auto shape = json::Elements(Find(*members, "shape").value_or("null"));
+  const auto offsets = json::Elements(Find(*members, "data_offsets").value_or("null"));
+  if (!dtype) return Damaged("has no dtype");
+  if (!shape) return Damaged("has no shape");
+  if (!offsets || offsets->size() != 2) return Damaged("has no data_offsets");
 
   Entry entry;
   entry.name = name;
-  const auto& dtype_name = dtype->get_ref<const std::string&>();
   const auto* spelling = std::find_if(kDTypes.begin(), kDTypes.end(),
-                                      [&](const DTypeSpelling& known) { return known.name == dtype_name; });
+                                      [&](const DTypeSpelling& known) { return known.name == *dtype; });
   if (spelling == kDTypes.end()) {
-    return Fail(StatusCode::kUnsupported, fmt::format("has dtype '{}', which is not supported", dtype_name));
+    return Fail(StatusCode::kUnsupported, fmt::format("has dtype '{}', which is not supported", *dtype));
   }
   entry.dtype = spelling->dtype;
-  for (const Json& dim : *shape) {
-    // Numbers that JSON reads as unsigned are the integers from 0 on.
-    if (!dim.is_number_unsigned() || dim.get<std::uint64_t>() > INT64_MAX)
-      return Damaged("has a dimension that is no size");
-    entry.shape.push_back(static_cast<std::int64_t>(dim.get<std::uint64_t>()));
+  for (const std::string_view dim : *shape) {
+    const std::optional<std::uint64_t> size = json::Unsigned(dim);
+    if (!size || *size > INT64_MAX) return Damaged("has a dimension that is no size");
+    entry.shape.push_back(static_cast<std::int64_t>(*size));
   }
-  for (const Json& offset : *offsets) {
-    if (!offset.is_number_unsigned()) return Damaged("has an offset that is no number");
-  }
-  entry.begin = (*offsets)[0].get<std::uint64_t>();
-  entry.end = (*offsets)[1].get<std::uint64_t>();
+  const std::optional<std::uint64_t> begin = json::Unsigned((*offsets)[0]);
+  const std::optional<std::uint64_t> end = json::Unsigned((*offsets)[1]);
+  if (!begin || !end) return Damaged("has an offset that is no number");
+  entry.begin = *begin;
+  entry.end = *end;
   if (entry.begin > entry.end || entry.end > data_size) {
     return Damaged(
         fmt::format("has bytes {} to {}, the file has {} of data", entry.begin, entry.end, data_size));
@@ -122,16 +118,14 @@ Result<Entry> ParseEntry(const std::string& name, const Json& json, std::uint64_
   return entry;
 }
 
-std::string_view NameOf(DLDataType dtype) {
+}  // namespace
+
+std::string_view SafetensorsDType(DLDataType dtype) {
   for (const DTypeSpelling& spelling : kDTypes) {
     if (spelling.dtype == dtype) return spelling.name;
   }
   return {};
 }
-
-}  // namespace
-
-bool HasSafetensorsDType(DLDataType dtype) { return !NameOf(dtype).empty(); }
 
 Result<std::vector<NamedTensor>> ParseSafetensors(const SharedBytes& bytes) {
   ByteReader reader(bytes.view);
@@ -139,15 +133,19 @@ Result<std::vector<NamedTensor>> ParseSafetensors(const SharedBytes& bytes) {
   if (header_size > kMaxHeaderBytes) return Damaged("not a .safetensors file, or its header is damaged");
   const std::string_view text = reader.ReadString(header_size);
   if (!reader.ok()) return Damaged("not a .safetensors file, or it ends inside its header");
-  const Result<Json> header = ParseHeader(text);
-  if (!header) return Forward(header);
+  std::optional<std::vector<json::Member>> header;
+  if (IsUtf8(text)) header = json::Members(json::Value(text));
+  if (!header) return Damaged("its header is no JSON object");
+  if (const std::string_view twice = Repeated(*header); !twice.empty()) {
+    return Damaged(fmt::format("its header names tensor '{}' twice", twice));
+  }
 
   const std::uint64_t data_size = reader.remaining();
   const Span<const std::byte> data = reader.ReadBytes(data_size);
   std::vector<Entry> entries;
-  for (const auto& [name, json] : header->items()) {
-    if (name == kMetadataKey) continue;
-    Result<Entry> entry = ParseEntry(name, json, data_size);
+  for (const auto& [name, value] : *header) {
+    if (name == kSafetensorsMetadata) continue;
+    Result<Entry> entry = ParseEntry(name, value, data_size);
     if (!entry) {
       return Fail(entry.error().code(), fmt::format("tensor '{}' {}", name, entry.error().message()));
     }
@@ -179,58 +177,6 @@ Result<std::vector<NamedTensor>> ReadSafetensors(const std::string& path) {
   Result<std::vector<NamedTensor>> tensors = ParseSafetensors(*bytes);
   if (!tensors) return Forward(tensors, path);
   return tensors;
-}
-
-Status WriteSafetensors(const std::string& path, Span<const NamedTensor> tensors) {
-  std::vector<const NamedTensor*> order;
-  std::unordered_set<std::string_view> names;
-  for (const NamedTensor& named : tensors) {
-    const std::string context = path + ": tensor '" + named.name + "'";
-    const HostTensor& tensor = named.tensor;
-    if (!names.insert(named.name).second || named.name == kMetadataKey || !IsUtf8(named.name)) {
-      return Fail(StatusCode::kInvalidArgument, context + ": the name is used twice, reserved or not UTF-8");
-    }
-    if (NameOf(tensor.dtype).empty()) {
-      return Fail(StatusCode::kUnsupported,
-                  context + ": .safetensors has no element type " + DTypeName(tensor.dtype));
-    }
-    const Result<std::uint64_t> size = CompactBytes(tensor.dtype, tensor.shape);
-    if (!size) return Forward(size, context);
-    if (*size != tensor.bytes.view.size()) {
-      return Fail(StatusCode::kInvalidArgument,
-                  fmt::format("{}: {} has {} bytes, {} are given", context,
-                              TensorTypeText(tensor.dtype, tensor.shape), *size, tensor.bytes.view.size()));
-    }
-    order.push_back(&named);
-  }
-  std::stable_sort(order.begin(), order.end(), [](const NamedTensor* a, const NamedTensor* b) {
-    return ElementBytes(a->tensor.dtype) > ElementBytes(b->tensor.dtype);
-  });
-  Json header = Json::object();
-  std::uint64_t offset = 0;
-  for (const NamedTensor* named : order) {
-    const std::uint64_t end = offset + named->tensor.bytes.view.size();
-    header[named->name] = {{"dtype", NameOf(named->tensor.dtype)},
-                           {"shape", named->tensor.shape},
-                           {"data_offsets", {offset, end}}};
-    offset = end;
-  }
-  // Spaces after the header put the data on a cache line, for readers that map the file.
-  constexpr std::size_t kDataAlignment = 64;
-  std::string text = header.dump();
-  const std::size_t unaligned = (sizeof(std::uint64_t) + text.size()) % kDataAlignment;
-  if (unaligned != 0) text.append(kDataAlignment - unaligned, ' ');
-
-  Result<AtomicFile> file = AtomicFile::Create(path);
-  if (!file) return Forward(file);
-  const std::uint64_t header_size = text.size();
-  Status written = file->Write({reinterpret_cast<const std::byte*>(&header_size), sizeof(header_size)});
-  if (written) written = file->Write({reinterpret_cast<const std::byte*>(text.data()), text.size()});
-  for (const NamedTensor* named : order) {
-    if (written) written = file->Write(named->tensor.bytes.view);
-  }
-  if (!written) return Forward(written);
-  return file->Commit();
 }
 
 }  // namespace rewire

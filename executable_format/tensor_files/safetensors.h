@@ -4,6 +4,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/span.h"
@@ -20,8 +21,11 @@ Result<std::vector<NamedTensor>> ReadSafetensors(const std::string& path);
 // The same from bytes, which the tensors share. Errors name no file.
 Result<std::vector<NamedTensor>> ParseSafetensors(const SharedBytes& bytes);
 
-// Whether the format has a name for a dtype.
-bool HasSafetensorsDType(DLDataType dtype);
+// The format's name for a dtype; empty when it has none.
+std::string_view SafetensorsDType(DLDataType dtype);
+
+// The key of the header that names no tensor.
+inline constexpr std::string_view kSafetensorsMetadata = "__metadata__";
 
 // Wide elements first, so that all are aligned. The file is whole or absent. kInvalidArgument: a name twice
 // or not UTF-8, or bytes that do not fit the shape; kUnsupported: a dtype without a name; kIo.

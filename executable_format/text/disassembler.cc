@@ -99,7 +99,7 @@ class Disassembler {
     const std::string key = reference.front() == '#' ? reference : constant.name;
     const bool to_file = !options_.data_file.empty() &&
                          tensor->bytes.view.size() > options_.max_inline_bytes &&
-                         HasSafetensorsDType(tensor->dtype) && IsUtf8(key);
+                         !SafetensorsDType(tensor->dtype).empty() && IsUtf8(key);
     if (!to_file) return text::TensorDataText(*tensor);
     const std::string file = options_.data_file + ":" + key;
     result_.data.push_back({key, std::move(*tensor)});

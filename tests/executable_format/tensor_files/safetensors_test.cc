@@ -40,7 +40,7 @@ TEST_CASE("safetensors: every element type that the format has comes back") {
     dtypes.push_back(MakeDType(kUInt, bits));
   }
   for (const DLDataType dtype : dtypes) {
-    CHECK(HasSafetensorsDType(dtype));
+    CHECK_FALSE(SafetensorsDType(dtype).empty());
     tensors.push_back({DTypeName(dtype) + ".scalar", Counting(dtype, {})});
     tensors.push_back({DTypeName(dtype) + ".matrix \"quoted\" \xc3\xa4", Counting(dtype, {3, 5})});
     tensors.push_back({DTypeName(dtype) + ".empty", Counting(dtype, {2, 0})});
@@ -56,7 +56,7 @@ TEST_CASE("safetensors: every element type that the format has comes back") {
     INFO(tensor.name);
     CHECK(found);
   }
-  CHECK_FALSE(HasSafetensorsDType(MakeDType(kInt, 4)));
+  CHECK(SafetensorsDType(MakeDType(kInt, 4)).empty());
 }
 
 TEST_CASE("safetensors: a file of another program") {
@@ -119,6 +119,31 @@ TEST_CASE("safetensors: bad files") {
       Message(File(
           R"({"x":{"dtype":"U8","shape":[3],"data_offsets":[0,3]},"y":{"dtype":"U8","shape":[2],"data_offsets":[2,4]}})",
           "abcd")) == "tensor 'y' begins at byte 2, the tensors before it end at 3");
+}
+
+TEST_CASE("safetensors: escapes in names, and what is no JSON") {
+  const auto names = [](const std::string& name) {
+    const Result<std::vector<NamedTensor>> read = ParseSafetensors(
+        Bytes(File("{\"" + name + R"(":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}})", "a")));
+    return read ? read->at(0).name : read.error().message();
+  };
+  CHECK(names(R"(a\"\\\/\b\f\n\r\t)") == "a\"\\/\b\f\n\r\t");
+  CHECK(names(R"(\u0041\u00e4\u20AC\ud83d\ude00)") == "A\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80");
+  for (const char* bad : {"\\x", "\\u12G4", "\\u12", "\\", "\n", "\\ud83d", "\\ude00"}) {
+    CAPTURE(bad);
+    CHECK(names(bad) == "its header is no JSON object");
+  }
+  for (const char* value : {"01", "1.", ".5", "1e", "+1", "-", "tru", "[1,]", "[1 2]", "{\"a\":1,}",
+                            "{\"a\"}", "{a:1}", "[1}", "{\"a\":1]", "1,2", "nan"}) {
+    CAPTURE(value);
+    CHECK(WithEntry(value) == "its header is no JSON object");
+  }
+  for (const char* value : {"0", "-0.5e+10", "true", "null", "[ ]", "[[1],[{}]]", "\"s\""}) {
+    CAPTURE(value);
+    CHECK(WithEntry(value) == "tensor 'x' is no JSON object");
+  }
+  CHECK(WithEntry(R"({"dtype":"U8","dtype":"I8","shape":[4],"data_offsets":[0,4]})") ==
+        "tensor 'x' names 'dtype' twice");
 }
 
 TEST_CASE("safetensors: JSON nested a million deep is refused without recursion") {
