@@ -6,10 +6,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
 #include <utility>
+#include <vector>
 
 namespace rewire {
 namespace {
@@ -77,6 +80,37 @@ class Buffer {
   std::size_t capacity_ = 0;
 };
 
+// A mapping, and how to tell that a file is mapped already. The mapping keeps the inode, so its number is not
+// used again meanwhile.
+struct Mapping {
+  ~Mapping();
+
+  void* address;
+  std::size_t size;
+  dev_t device;
+  ino_t inode;
+  std::weak_ptr<Mapping> self;
+};
+
+struct Mappings {
+  // Never destroyed: mappings may be released while the process ends.
+  static Mappings& Instance() {
+    static Mappings* const mappings = new Mappings;
+    return *mappings;
+  }
+  std::mutex mutex;
+  std::vector<Mapping*> all;
+};
+
+Mapping::~Mapping() {
+  Mappings& mappings = Mappings::Instance();
+  {
+    const std::lock_guard<std::mutex> lock(mappings.mutex);
+    mappings.all.erase(std::find(mappings.all.begin(), mappings.all.end(), this));
+  }
+  munmap(address, size);
+}
+
 }  // namespace
 
 Result<SharedBytes> MapFile(const std::string& path) {
@@ -85,10 +119,32 @@ Result<SharedBytes> MapFile(const std::string& path) {
   if (!S_ISREG(file->info.st_mode)) return FailWith("cannot map", path, ENODEV);
   const auto size = static_cast<std::size_t>(file->info.st_size);
   if (size == 0) return SharedBytes{};
-  void* address = mmap(nullptr, size, PROT_READ, MAP_SHARED, file->descriptor.get(), 0);
-  if (address == MAP_FAILED) return FailWith("cannot map", path, errno);
-  std::shared_ptr<const void> owner(address, [size](void* start) { munmap(start, size); });
-  return SharedBytes{{static_cast<const std::byte*>(address), size}, std::move(owner)};
+  Mappings& mappings = Mappings::Instance();
+  const std::lock_guard<std::mutex> lock(mappings.mutex);
+  std::shared_ptr<Mapping> mapping;
+  for (const Mapping* known : mappings.all) {
+    const bool same = known->device == file->info.st_dev && known->inode == file->info.st_ino;
+    if (same && known->size == size && mapping == nullptr) mapping = known->self.lock();
+  }
+  if (mapping == nullptr) {
+    void* address = mmap(nullptr, size, PROT_READ, MAP_SHARED, file->descriptor.get(), 0);
+    if (address == MAP_FAILED) return FailWith("cannot map", path, errno);
+    mapping.reset(new Mapping{address, size, file->info.st_dev, file->info.st_ino, {}});
+    mapping->self = mapping;
+    mappings.all.push_back(mapping.get());
+  }
+  const auto* data = static_cast<const std::byte*>(mapping->address);
+  return SharedBytes{{data, size}, std::move(mapping), true};
+}
+
+void ForgetPages(const SharedBytes& bytes) {
+  if (!bytes.mapped) return;
+  const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+  const auto begin = reinterpret_cast<std::uintptr_t>(bytes.view.data());
+  // Pages that are shared with the neighbours stay.
+  const std::uintptr_t first = (begin + page - 1) / page * page;
+  const std::uintptr_t last = (begin + bytes.view.size()) / page * page;
+  if (first < last) madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
 }
 
 Result<SharedBytes> ReadFile(const std::string& path) {

@@ -14,6 +14,8 @@ namespace rewire {
 struct SharedBytes {
   Span<const std::byte> view;
   std::shared_ptr<const void> owner;  // null: the bytes live for ever
+  // They are pages of a file: reading them raises SIGBUS when somebody has cut the file off.
+  bool mapped = false;
 };
 
 // The same bytes in memory of their own, 64-byte aligned. kOutOfMemory.

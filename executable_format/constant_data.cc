@@ -68,17 +68,17 @@ Status DecodeConstant(const Constant& constant, const ConstantCodecs& codecs, Sp
     return {};
   }
   if (constant.codec == kCodecZstd) return DecodeZstd(constant, raw);
-  const auto found = codecs.decoders.find(constant.codec);
-  if (found == codecs.decoders.end()) {
-    return Fail(StatusCode::kUnsupported,
-                fmt::format("constant '{}' is stored with codec {}, which {}", constant.name, constant.codec,
-                            constant.codec < kFirstHostCodec ? "this library does not know: use a newer one"
-                                                             : "the host has not registered"));
+  for (const ConstantCodec& codec : codecs) {
+    if (codec.id != constant.codec) continue;
+    const Span<const std::byte> stored = constant.stored.view;
+    const int result = codec.decode(codec.context, stored.data(), stored.size(), raw.data(), raw.size());
+    if (result == 0) return {};
+    return Damaged(constant, fmt::format("codec {} of the host's says {}", codec.id, result));
   }
-  Status decoded = found->second(constant.stored.view, raw);
-  if (!decoded)
-    return Forward(decoded, fmt::format("constant '{}', codec {}", constant.name, constant.codec));
-  return {};
+  return Fail(StatusCode::kUnsupported,
+              fmt::format("constant '{}' is stored with codec {}, which {}", constant.name, constant.codec,
+                          constant.codec < kFirstHostCodec ? "this library does not know: use a newer one"
+                                                           : "the host has not registered"));
 }
 
 Status CompressConstant(Constant* constant, int level) {

@@ -4,8 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
-#include <map>
+#include <vector>
 
 #include "base/export.h"
 #include "base/span.h"
@@ -14,13 +13,16 @@
 
 namespace rewire {
 
-// Decoders that the host adds to the built-in ones, by codec id from kFirstHostCodec. Such a function fills
-// all of `raw` from `stored`, which may be damaged or hostile, or returns an error. It is called from the
-// thread that decodes.
-struct ConstantCodecs {
-  using Decode = std::function<Status(Span<const std::byte> stored, Span<std::byte> raw)>;
-  std::map<std::uint32_t, Decode> decoders;
+// A decoder of the host's beside the built-in ones. Plain C, so that it crosses the C API unchanged.
+struct ConstantCodec {
+  std::uint32_t id = 0;  // from kFirstHostCodec; one id means one codec in a process
+  void* context = nullptr;
+  // Fills all of `raw` from `stored`, which may be damaged or hostile, and returns 0; anything else: damaged.
+  // Called from the thread that decodes, on several at once.
+  int (*decode)(void* context, const void* stored, std::size_t stored_bytes, void* raw,
+                std::size_t raw_bytes) = nullptr;
 };
+using ConstantCodecs = std::vector<ConstantCodec>;
 
 // Checks a data constant's checksum and decodes it into `raw`, which has constant.raw_bytes bytes. Nothing is
 // written past them, whatever the stored bytes say. kInvalidFile: damaged. kUnsupported: a codec that is not

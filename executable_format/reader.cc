@@ -181,8 +181,7 @@ Status SplitCode(Module& module, const Pieces& pieces) {
   return {};
 }
 
-Status SplitData(Module& module, const Pieces& pieces, const std::shared_ptr<const void>& owner,
-                 bool verify) {
+Status SplitData(Module& module, const Pieces& pieces, const SharedBytes& file, bool verify) {
   std::uint64_t end = 0;
   for (std::size_t i = 0; i < module.constants.size(); ++i) {
     Constant& constant = module.constants[i];
@@ -196,7 +195,7 @@ Status SplitData(Module& module, const Pieces& pieces, const std::shared_ptr<con
       if (verify && !AllZero(pieces.data.subspan(end, *start - end))) {
         return Damaged(fmt::format("the padding before the bytes of constant {} is not zero", i));
       }
-      constant.stored = {pieces.data.subspan(*start, size), owner};
+      constant.stored = {pieces.data.subspan(*start, size), file.owner, file.mapped};
       end = *start + size;
     }
     if (const std::uint64_t checksum = verify ? Hash64(constant.stored.view) : constant.checksum;
@@ -239,8 +238,7 @@ Result<Module> ReadModule(const SharedBytes& bytes, const OpenOptions& options) 
     }
   }
   if (Status split = SplitCode(module, pieces); !split) return Forward(split);
-  if (Status split = SplitData(module, pieces, bytes.owner, options.verify_data); !split)
-    return Forward(split);
+  if (Status split = SplitData(module, pieces, bytes, options.verify_data); !split) return Forward(split);
   return module;
 }
 

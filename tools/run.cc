@@ -147,13 +147,9 @@ Result<Program> Runner::Link(const OpenedModel& model) {
     if (Status added = link.kernels.AddLibrary(library); !added) return Forward(added);
   }
   for (const std::string& path : model.has_parameters ? std::vector<std::string>() : options_.parameters) {
-    Result<std::vector<NamedTensor>> members = ReadArchive(path);
-    if (!members) return Forward(members);
-    for (const NamedTensor& member : *members) {
-      Result<Tensor> tensor = ToTensor(member.tensor);
-      if (!tensor) return Forward(tensor, path);
-      link.parameters.emplace_back(member.name, *std::move(tensor));
-    }
+    Result<ParameterSet> set = ReadParameters(path);
+    if (!set) return Forward(set);
+    link.parameters.push_back(*std::move(set));
   }
   const auto cores = static_cast<std::int32_t>(std::max(1U, std::thread::hardware_concurrency()));
   link.threads = ThreadPool::Make(options_.threads == 0 ? cores : options_.threads);

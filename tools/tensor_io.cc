@@ -42,6 +42,19 @@ Result<std::vector<NamedTensor>> ReadArchive(const std::string& path) {
   return tensors;
 }
 
+Result<ParameterSet> ReadParameters(const std::string& path) {
+  if (!EndsWith(path, ".npz")) return ParameterSet::Open(path);
+  const Result<std::vector<NamedTensor>> members = ReadNpz(path);
+  if (!members) return Forward(members);
+  ParameterSet set;
+  for (const NamedTensor& member : *members) {
+    Result<Tensor> tensor = ToTensor(member.tensor);
+    if (!tensor) return Forward(tensor, path);
+    set.Set(member.name, *std::move(tensor));
+  }
+  return set;
+}
+
 Status WriteTensors(const std::string& path, Span<const NamedTensor> tensors) {
   if (EndsWith(path, ".npz")) return WriteNpz(path, tensors);
   if (EndsWith(path, ".safetensors")) return WriteSafetensors(path, tensors);

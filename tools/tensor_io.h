@@ -8,12 +8,16 @@
 #include "base/span.h"
 #include "base/status.h"
 #include "executable_format/tensor_files/host_tensor.h"
+#include "vm/parameter_set.h"
 #include "vm/tensor.h"
 
 namespace rewire::tools {
 
 // All members of an .npz or .safetensors file, or of a parameter file of TVM.
 Result<std::vector<NamedTensor>> ReadArchive(const std::string& path);
+
+// What --params names: anything that ParameterSet reads, or an .npz file.
+Result<ParameterSet> ReadParameters(const std::string& path);
 
 // By the ending: .npz and .safetensors hold all tensors by name; any other file is an .npy of exactly one.
 // The file is whole or absent.

@@ -46,7 +46,7 @@ void AddInputOptions(CLI::App* app, RunOptions* options) {
   AddList(app, "--dim", &options->inputs.dims, "SYMBOL=SIZE", "size of a symbolic dimension of random inputs")
       ->group(group);
   AddList(app, "--params", &options->parameters, "FILE",
-          "parameters by name, from .safetensors, .npz or TVM's parameter files")
+          "parameters by name, from .safetensors, .rwx, .npz or TVM's files")
       ->group(group);
   AddList(app, "--kernels", &options->kernels, "LIBRARY",
           "shared library of kernels; loading it runs its code")

@@ -3,18 +3,35 @@
 
 #include <algorithm>
 #include <atomic>
-#include <map>
+#include <utility>
 
 #include "base/near_names.h"
 #include "executable_format/instruction.h"
 #include "executable_format/instruction_text.h"
+#include "vm/complaints.h"
+#include "vm/link_constants.h"
 #include "vm/program_rep.h"
-#include "vm/shape.h"
-#include "vm/type_check.h"
 #include "vm/virtual_machine.h"
 #include "vm/vm_pool.h"
 
 namespace rewire {
+
+ProgramRep::ProgramRep(std::shared_ptr<const LinkedCode> linked)
+    : code(std::move(linked)),
+      kernels(code->kernels),
+      functions(code->functions),
+      devices(code->devices),
+      plans(code->plans),
+      executable(code->executable),
+      allocator(code->allocator),
+      threads(code->threads.get()),
+      storage_fill(code->storage_fill),
+      output_alignment(code->output_alignment),
+      input_count(code->input_count),
+      max_args(code->max_args) {
+  static std::atomic<std::uint64_t> next{1};
+  number = next.fetch_add(1, std::memory_order_relaxed);
+}
 
 ProgramRep::~ProgramRep() {
   for (const RewireFFIAny& constant : constants) {
@@ -43,22 +60,9 @@ std::size_t StockLibraryOf(std::string_view kernel) {
   return i;
 }
 
-// Collects what is wrong so that a host sees all of it at once.
-class Complaints {
- public:
-  void Add(const std::string& text) { text_ += "\n  " + text; }
-  bool empty() const { return text_.empty(); }
-  tl::unexpected<Error> Fail(const std::string& head) const {
-    return rewire::Fail(StatusCode::kLinkFailed, head + text_);
-  }
-
- private:
-  std::string text_;
-};
-
-Status LinkDevices(ProgramRep* rep, const std::vector<const DeviceApi*>& available) {
+Status LinkDevices(LinkedCode* code, const std::vector<const DeviceApi*>& available) {
   Complaints complaints;
-  for (const DeviceEntry& entry : rep->module().devices) {
+  for (const DeviceEntry& entry : code->module().devices) {
     LinkedDevice device;
     device.device = {static_cast<DLDeviceType>(entry.type), entry.id};
     device.scope = entry.memory_scope.c_str();
@@ -66,17 +70,17 @@ Status LinkDevices(ProgramRep* rep, const std::vector<const DeviceApi*>& availab
       if (api->device_type == entry.type) device.api = api;
     }
     if (device.api == nullptr && entry.type != kDLCPU) complaints.Add(DeviceText(entry));
-    rep->devices.push_back(device);
+    code->devices.push_back(device);
   }
   if (complaints.empty()) return {};
   return complaints.Fail("the executable uses devices that the host did not give (LinkOptions::devices):");
 }
 
-Status LinkKernels(ProgramRep* rep, LinkOptions* options) {
+Status LinkKernels(LinkedCode* code, LinkOptions* options) {
   Complaints complaints;
   bool tried[kNoLibrary + 1] = {};
   tried[kNoLibrary] = true;
-  for (const KernelImport& import : rep->module().kernels) {
+  for (const KernelImport& import : code->module().kernels) {
     Result<PackedFunction> function = options->kernels.Resolve(import);
     const std::size_t stock = StockLibraryOf(import.name);
     if (!function && function.error().code() == StatusCode::kNotFound && options->stock_kernels &&
@@ -96,212 +100,31 @@ Status LinkKernels(ProgramRep* rep, LinkOptions* options) {
     kernel.handle = function->handle;
     kernel.plain = (import.flags & kKernelObjects) == 0 && import.also_written.empty();
     kernel.alignment_mask = import.alignment == 0 ? 0 : import.alignment - 1;
-    rep->output_alignment = std::max(rep->output_alignment, import.alignment);
+    code->output_alignment = std::max(code->output_alignment, import.alignment);
     kernel.import = &import;
     kernel.function = *std::move(function);
-    rep->kernels.push_back(std::move(kernel));
+    code->kernels.push_back(std::move(kernel));
   }
   if (complaints.empty()) return {};
   return complaints.Fail("kernels could not be resolved:");
 }
 
-std::vector<std::int64_t> ShapeOfType(const TypeNode& type) { return {type.dims.begin(), type.dims.end()}; }
-
-// An uncounted tensor over bytes that `owner` keeps; without an owner the Program itself does.
-Result<RewireFFIAny> MakeConstant(const ProgramRep& rep, const Constant& constant, void* data,
-                                  StorageObject* storage) {
-  const std::vector<std::int64_t> shape = ShapeOfType(constant.type);
-  TensorObject* tensor = NewSharedTensor(static_cast<std::uint32_t>(shape.size()));
-  if (tensor == nullptr) {
-    if (storage != nullptr) DropStrong(storage);
-    return Fail(StatusCode::kOutOfMemory, "constant " + constant.name + ": no memory");
-  }
-  SetContiguousDims(tensor, shape.data(), static_cast<std::uint32_t>(shape.size()));
-  tensor->tensor.data = data;
-  tensor->tensor.dtype = constant.type.dtype;
-  tensor->tensor.device =
-      rep.devices[constant.type.device == kAnyDevice ? kHostDevice : constant.type.device].device;
-  tensor->flags |= TensorObject::kImmutable;
-  tensor->storage = storage;
-  tensor->local = kUncounted;
-  return MakeAny(kTensorKind, tensor);
-}
-
-// The bytes of a data constant: in the file where they can be used as they lie, else decoded into new memory.
-Result<SharedBytes> BytesOf(const Constant& constant, const ConstantCodecs& codecs) {
-  const auto address = reinterpret_cast<std::uintptr_t>(constant.stored.view.data());
-  const std::uint64_t element = ElementBytes({constant.type.dtype.code, constant.type.dtype.bits, 1});
-  if (constant.codec == kCodecNone && address % element == 0) return constant.stored;
-  Result<Tensor> decoded = Tensor::Make(constant.type.dtype, constant.type.dims);
-  if (!decoded) return Forward(decoded);
-  auto* raw = static_cast<std::byte*>(decoded->dl().data);
-  if (Status ok = DecodeConstant(constant, codecs, {raw, constant.raw_bytes}); !ok) return Forward(ok);
-  return SharedBytes{{raw, constant.raw_bytes}, std::make_shared<Tensor>(*std::move(decoded))};
-}
-
-Result<RewireFFIAny> PlaceData(const ProgramRep& rep, const Constant& constant,
-                               const ConstantCodecs& codecs) {
-  const LinkedDevice& device =
-      rep.devices[constant.type.device == kAnyDevice ? kHostDevice : constant.type.device];
-  Result<SharedBytes> bytes = BytesOf(constant, codecs);
-  if (!bytes) return Forward(bytes);
-  void* data = const_cast<std::byte*>(bytes->view.data());
-  if (device.api == nullptr) {
-    StorageObject* storage = NewOwnerStorage(data, bytes->view.size(), device.device, bytes->owner);
-    if (storage == nullptr)
-      return Fail(StatusCode::kOutOfMemory, "constant " + constant.name + ": no memory");
-    return MakeConstant(rep, constant, data, storage);
-  }
-  const DeviceApi* api = device.api;
-  StorageObject* storage = NewSharedStorage();
-  void* block = storage == nullptr
-                    ? nullptr
-                    : api->allocate(api->context, device.device, bytes->view.size(), 256, device.scope);
-  if (block == nullptr) {
-    if (storage != nullptr) DropStrong(storage);
-    return Fail(StatusCode::kOutOfMemory, "constant " + constant.name + ": no memory on the device");
-  }
-  storage->block = block;
-  storage->data = block;
-  storage->device = device.device;
-  storage->device_api = api;
-  if (api->copy(api->context, block, device.device, data, kHost, bytes->view.size(), nullptr) != 0 ||
-      api->synchronize(api->context, device.device, nullptr) != 0) {
-    DropStrong(storage);
-    return Fail(StatusCode::kLinkFailed, "constant " + constant.name +
-                                             ": the copy to the device failed: " + TakeKernelError().message);
-  }
-  return MakeConstant(rep, constant, block, storage);
-}
-
-Result<RewireFFIAny> PlaceParameter(const ProgramRep& rep, const Constant& constant, const Tensor& tensor) {
-  const DLTensor& dl = tensor.dl();
-  if (!TensorFits(rep.module(), constant.type, dl)) {
-    return Fail(StatusCode::kLinkFailed, TensorMismatchText(rep.module(), constant.type, dl));
-  }
-  if (!IsContiguous(dl)) return Fail(StatusCode::kLinkFailed, "a strided tensor given; make it contiguous");
-  // A view of the caller's tensor, which keeps that tensor.
-  TensorObject* view = NewSharedTensor(static_cast<std::uint32_t>(dl.ndim));
-  StorageObject* storage =
-      NewOwnerStorage(dl.data, tensor.view().bytes(), dl.device, std::make_shared<Tensor>(tensor));
-  if (view == nullptr || storage == nullptr) {
-    if (view != nullptr) DropStrong(view);
-    if (storage != nullptr) DropStrong(storage);
-    return Fail(StatusCode::kOutOfMemory, "no memory");
-  }
-  SetContiguousDims(view, dl.shape, static_cast<std::uint32_t>(dl.ndim));
-  view->tensor.data = static_cast<char*>(dl.data) + dl.byte_offset;
-  view->tensor.dtype = dl.dtype;
-  view->tensor.device = dl.device;
-  view->flags |= TensorObject::kImmutable;
-  view->storage = storage;
-  view->local = kUncounted;
-  return MakeAny(kTensorKind, view);
-}
-
-Status LinkConstants(ProgramRep* rep, const LinkOptions& options) {
-  std::map<std::string, const Tensor*> given;
-  for (const auto& [name, tensor] : options.parameters) given[name] = &tensor;
-  Complaints complaints;
-  std::vector<std::string> known;
-  for (const Constant& constant : rep->module().constants) {
-    Result<RewireFFIAny> placed = RewireFFIAny{};
-    switch (constant.kind) {
-      case ConstantKind::kData:
-        placed = PlaceData(*rep, constant, options.codecs);
-        break;
-      case ConstantKind::kComputed:
-        break;  // `__init` fills it in
-      case ConstantKind::kParameter: {
-        known.push_back(constant.name);
-        const auto found = given.find(constant.name);
-        if (found == given.end()) {
-          Type type;
-          type.nodes.push_back(constant.type);
-          placed = Fail(StatusCode::kLinkFailed, "no parameter of this name given, " +
-                                                     TypeText(type, rep->module().symbols) + " expected");
-        } else {
-          placed = PlaceParameter(*rep, constant, *found->second);
-        }
-        break;
-      }
-    }
-    if (placed) {
-      rep->constants.push_back(*placed);
-    } else if (placed.error().code() == StatusCode::kLinkFailed) {
-      complaints.Add(constant.name + ": " + placed.error().message());
-    } else {
-      return Forward(placed);
-    }
-  }
-  for (const auto& [name, tensor] : given) {
-    if (std::find(known.begin(), known.end(), name) == known.end()) {
-      complaints.Add(name + ": the executable has no parameter of this name" + DidYouMean(name, known));
-    }
-  }
-  if (complaints.empty()) return {};
-  return complaints.Fail("parameters do not match:");
-}
-
-void LinkFunctions(ProgramRep* rep) {
-  const Module& module = rep->module();
+void LinkFunctions(LinkedCode* code) {
+  const Module& module = code->module();
   for (const Function& function : module.functions) {
     const auto inputs = static_cast<std::uint32_t>(function.inputs.size());
-    rep->functions.push_back(
-        {function.code.data(), function.register_count, inputs, rep->input_count, Leaves(function.result)});
-    rep->input_count += inputs;
+    code->functions.push_back(
+        {function.code.data(), function.register_count, inputs, code->input_count, Leaves(function.result)});
+    code->input_count += inputs;
     for (std::uint32_t pc = 0; pc < function.code.size(); pc += WordsOf(function.code[pc])) {
       if (OpcodeOf(function.code[pc]) != Opcode::kInvokePacked) continue;
       const std::uint32_t args = function.code[pc + WordOf(Opcode::kInvokePacked, "args")];
-      rep->max_args = std::max(rep->max_args, args);
+      code->max_args = std::max(code->max_args, args);
     }
   }
   for (std::uint32_t i = 0; i < module.functions.size(); ++i) {
-    if (module.functions[i].name == "main") rep->entry = i;
+    if (module.functions[i].name == "main") code->entry = i;
   }
-}
-
-// Runs `__init` and puts its results into the computed constants.
-Status Initialise(const Program& program, ProgramRep* rep, const Limits& limits) {
-  const Module& module = rep->module();
-  const std::optional<std::uint32_t> init = rep->executable.FindFunction(kInitFunction);
-  if (!init) return {};
-  VirtualMachine vm(program, limits);
-  if (Status ok = vm.TryInvoke(*init); !ok) return ok;
-  std::uint32_t field = 0;
-  for (std::size_t i = 0; i < module.constants.size(); ++i) {
-    if (module.constants[i].kind != ConstantKind::kComputed) continue;
-    const Value value = vm.result().field(field++);
-    const Result<RewireFFIAny> placed =
-        value.kind() == ValueKind::kTensor ? PlaceParameter(*rep, module.constants[i], value.tensor())
-                                           : Result<RewireFFIAny>(Fail(StatusCode::kLinkFailed, "no tensor"));
-    if (!placed) return Forward(placed, "computed constant " + module.constants[i].name);
-    rep->constants[i] = *placed;
-  }
-  return {};
-}
-
-void FindConstantRanges(ProgramRep* rep) {
-  for (std::uint32_t i = 0; i < rep->constants.size(); ++i) {
-    rep->constant_ranges.push_back({RangeOf(TensorOf(rep->constants[i])->tensor), i});
-  }
-  std::vector<NamedRange>& ranges = rep->constant_ranges;
-  std::sort(ranges.begin(), ranges.end());
-  // Parameters may share memory; ranges that do become one.
-  std::size_t last = 0;
-  for (std::size_t i = 1; i < ranges.size(); ++i) {
-    if (ranges[last].range.Overlaps(ranges[i].range)) {
-      ranges[last].range.end = std::max(ranges[last].range.end, ranges[i].range.end);
-    } else {
-      ranges[++last] = ranges[i];
-    }
-  }
-  if (!ranges.empty()) ranges.resize(last + 1);
-}
-
-std::uint64_t NextProgramNumber() {
-  static std::atomic<std::uint64_t> next{1};
-  return next.fetch_add(1, std::memory_order_relaxed);
 }
 
 std::vector<std::string> NamesOf(const std::vector<NamedType>& inputs) {
@@ -327,19 +150,30 @@ Result<Program> Program::Link(const Executable& executable, LinkOptions options)
 }
 
 Result<Program> LinkUnderRules(const Executable& executable, LinkOptions options, const PlanRules& rules) {
-  auto rep = std::make_shared<ProgramRep>(executable);
-  rep->number = NextProgramNumber();
-  rep->threads = options.threads != nullptr ? options.threads : ThreadPool::Serial();
-  rep->allocator = options.allocator;
-  rep->log = options.log;
-  rep->storage_fill = options.storage_fill;
-  if (Status ok = LinkDevices(rep.get(), options.devices); !ok) return Forward(ok);
-  if (Status ok = LinkKernels(rep.get(), &options); !ok) return Forward(ok);
-  if (Status ok = LinkConstants(rep.get(), options); !ok) return Forward(ok);
-  LinkFunctions(rep.get());
-  rep->plans = PlanOutputs(rep->module(), rules);
+  auto code = std::make_shared<LinkedCode>(executable);
+  code->threads = options.threads != nullptr ? options.threads : ThreadPool::Serial();
+  code->allocator = options.allocator;
+  code->log = options.log;
+  code->storage_fill = options.storage_fill;
+  code->codecs = std::move(options.codecs);
+  code->init_limits = options.init_limits;
+  if (Status ok = LinkDevices(code.get(), options.devices); !ok) return Forward(ok);
+  if (Status ok = LinkKernels(code.get(), &options); !ok) return Forward(ok);
+  LinkFunctions(code.get());
+  code->plans = PlanOutputs(code->module(), rules);
+  return Program::Bind(std::move(code), options.parameters, options.ignore_extra_parameters, nullptr);
+}
+
+Result<Program> Program::Rebind(Span<const ParameterSet> parameters) const {
+  return Bind(rep_->code, parameters, false, rep_.get());
+}
+
+Result<Program> Program::Bind(std::shared_ptr<const LinkedCode> code, Span<const ParameterSet> parameters,
+                              bool ignore_extra, const ProgramRep* donor) {
+  auto rep = std::make_shared<ProgramRep>(std::move(code));
+  if (Status ok = LinkConstants(rep.get(), parameters, ignore_extra, donor); !ok) return Forward(ok);
   Program program(rep, std::make_shared<VmPool>());
-  if (Status ok = Initialise(program, rep.get(), options.init_limits); !ok) return Forward(ok);
+  if (Status ok = RunInit(program, rep.get()); !ok) return Forward(ok);
   FindConstantRanges(rep.get());
   return program;
 }
@@ -349,7 +183,7 @@ const Executable& Program::executable() const { return rep_->executable; }
 Result<std::uint32_t> Program::FindFunction(std::string_view name) const {
   const Module& module = rep_->module();
   if (module.functions.empty()) return Fail(StatusCode::kNotFound, "the executable has no functions");
-  if (name.empty()) return rep_->entry;
+  if (name.empty()) return rep_->code->entry;
   if (const std::optional<std::uint32_t> found = rep_->executable.FindFunction(name)) return *found;
   std::vector<std::string> names;
   for (const Function& function : module.functions) names.push_back(function.name);

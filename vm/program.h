@@ -20,6 +20,7 @@
 #include "vm/device/device_api.h"
 #include "vm/limits.h"
 #include "vm/loader/kernel_set.h"
+#include "vm/parameter_set.h"
 #include "vm/thread_pool.h"
 #include "vm/value.h"
 
@@ -52,19 +53,24 @@ struct LinkOptions {
   KernelSet kernels;
   // Look in Rewire's stock kernel libraries for imports named `rewire.` that `kernels` does not have.
   bool stock_kernels = true;
-  // Parameters by name. Each must match a parameter of the executable in dtype, shape and device. A Program
-  // shares their memory; nothing is copied unless a parameter lies on another device.
-  std::vector<std::pair<std::string, Tensor>> parameters;
+  // Where parameters come from: of several with one name the last counts. Each must match in dtype and shape.
+  // A Program shares their memory; only what lies on another device than the executable wants is copied
+  // there.
+  std::vector<ParameterSet> parameters;
+  // By default a parameter that the executable does not have is an error: a name is probably wrong. Set this
+  // to link from a file that holds more than one model's.
+  bool ignore_extra_parameters = false;
   std::shared_ptr<ThreadPool> threads;  // null: kernels run on the calling thread
   Allocator allocator = DefaultAllocator();
   LogSink log;
-  ConstantCodecs codecs;  // decoders of the host's own, besides zstd
+  ConstantCodecs codecs;  // of the host's own, besides zstd
   Limits init_limits;     // for `__init`
   StorageFill storage_fill = StorageFill::kUndefined;
   std::vector<const DeviceApi*> devices;  // besides the host; static storage
 };
 
 struct OutputBinding;  // outputs/output.h
+struct LinkedCode;     // program_rep.h
 struct PlanRules;      // outputs/output_plan.h
 struct ProgramRep;     // program_rep.h
 class VmPool;          // vm_pool.h
@@ -85,6 +91,11 @@ class REWIRE_API Program {
     return *std::move(program);
   }
 #endif
+
+  // A Program with other parameters that shares everything else with this one: code, kernels, output plans,
+  // constants and the parameters that `parameters` does not name. Takes time by the number of constants, not
+  // of instructions, and that of `__init`, if there is one. Errors as Link.
+  Result<Program> Rebind(Span<const ParameterSet> parameters) const;
 
   const Executable& executable() const;
 
@@ -113,6 +124,9 @@ class REWIRE_API Program {
   friend Result<Program> LinkUnderRules(const Executable&, LinkOptions, const PlanRules&);
   Program(std::shared_ptr<const ProgramRep> rep, std::shared_ptr<VmPool> pool)
       : rep_(std::move(rep)), pool_(std::move(pool)) {}
+  static Result<Program> Bind(std::shared_ptr<const LinkedCode> code, Span<const ParameterSet> parameters,
+                              bool ignore_extra, const ProgramRep* donor);
+
   std::shared_ptr<const ProgramRep> rep_;
   std::shared_ptr<VmPool> pool_;
 };

@@ -34,30 +34,53 @@ struct LinkedFunction {
   std::vector<std::uint32_t> leaf_nodes;  // of the result's type: the node of each output
 };
 
+// What a Program shares with those that Rebind makes of it: everything but the constants.
+struct LinkedCode {
+  explicit LinkedCode(Executable linked) : executable(std::move(linked)) {}
+  const Module& module() const { return executable.module(); }
+
+  Executable executable;
+  std::vector<LinkedKernel> kernels;
+  std::vector<LinkedFunction> functions;
+  std::vector<LinkedDevice> devices;
+  std::vector<FunctionPlan> plans;     // where outputs may be made, by function
+  std::uint32_t output_alignment = 1;  // the strictest that a kernel import asks, bytes
+  std::uint32_t input_count = 0;       // of all functions together
+  std::uint32_t max_args = 0;          // of any InvokePacked, before ADTs are flattened
+  std::uint32_t entry = 0;
+  std::shared_ptr<ThreadPool> threads;
+  Allocator allocator;
+  LogSink log;
+  StorageFill storage_fill = StorageFill::kUndefined;
+  ConstantCodecs codecs;
+  Limits init_limits;
+};
+
 struct ProgramRep {
-  explicit ProgramRep(Executable linked) : executable(std::move(linked)) {}
+  explicit ProgramRep(std::shared_ptr<const LinkedCode> linked);
   ~ProgramRep();
   ProgramRep(const ProgramRep&) = delete;
   ProgramRep& operator=(const ProgramRep&) = delete;
 
   const Module& module() const { return executable.module(); }
 
-  Executable executable;
-  std::uint64_t number = 0;  // of all Programs of the process: tells whose a closure is
-  std::vector<LinkedKernel> kernels;
-  std::vector<LinkedFunction> functions;
-  std::vector<LinkedDevice> devices;
+  std::shared_ptr<const LinkedCode> code;
+  // Of `code`, one step nearer: the interpreter reads them.
+  Span<const LinkedKernel> kernels;
+  Span<const LinkedFunction> functions;
+  Span<const LinkedDevice> devices;
+  Span<const FunctionPlan> plans;
+  const Executable& executable;
+  const Allocator& allocator;
+  ThreadPool* threads;
+  StorageFill storage_fill;
+  std::uint32_t output_alignment;
+  std::uint32_t input_count;
+  std::uint32_t max_args;
+
+  std::uint64_t number = 0;                 // of all Programs of the process: tells whose a closure is
   std::vector<RewireFFIAny> constants;      // uncounted tensors, one strong reference each
-  std::vector<FunctionPlan> plans;          // where outputs may be made, by function
   std::vector<NamedRange> constant_ranges;  // memory of constants and parameters, sorted
-  std::uint32_t output_alignment = 1;       // the strictest that a kernel import asks, bytes
-  std::uint32_t input_count = 0;            // of all functions together
-  std::uint32_t max_args = 0;               // of any InvokePacked, before ADTs are flattened
-  std::uint32_t entry = 0;
-  std::shared_ptr<ThreadPool> threads;
-  Allocator allocator;
-  LogSink log;
-  StorageFill storage_fill = StorageFill::kUndefined;
 };
 
 // Program::Link under other rules of the output plan, for tests that show what each rule is for.

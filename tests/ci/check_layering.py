@@ -99,6 +99,7 @@ def self_test():
         ("executable_format/a.cc", '#include "base/b.h"', None),
         ("vm/a.cc", '#include "executable_format/b.h"', None),
         ("vm/a.cc", "#include <fmt/format.h>", None),
+        ("vm/a.cc", '#include "executable_format/tensor_files/b.h"', None),
         ("kernels/cpu/a.cc", '#include "vm/kernel/b.h"', None),
         ("tools/a.cc", '#include "executable_format/text/b.h"', None),
         ("examples/a.cc", "#include <rewire/vm/b.h>", None),
@@ -110,7 +111,8 @@ def self_test():
         ("executable_format/a.cc", '#include "executable_format/text/b.h"',
          "executable_format must not include executable_format/text/b.h (it may include base, executable_format)"),
         ("vm/a.cc", '#include "kernels/b.h"',
-         "vm must not include kernels/b.h (it may include base, executable_format, vm, vm/kernel)"),
+         "vm must not include kernels/b.h (it may include base, executable_format, executable_format/import, "
+         "executable_format/tensor_files, vm, vm/kernel)"),
         ("vm/kernel/a.h", '#include "base/b.h"', "vm/kernel must not include base/b.h (it may include vm/kernel)"),
         ("kernels/cpu/a.cc", '#include "base/b.h"',
          "kernels must not include base/b.h (it may include kernels, vm/kernel)"),

@@ -117,16 +117,17 @@ TEST_CASE("the host's codecs") {
         "constant 'zeros' is stored with codec 257, which the host has not registered");
 
   ConstantCodecs codecs;
-  codecs.decoders[kFirstHostCodec + 1] = [](Span<const std::byte> stored, Span<std::byte> raw) -> Status {
-    if (stored[0] != std::byte{0}) return Fail(StatusCode::kInvalidFile, "not zero");
-    std::memset(raw.data(), 7, raw.size());
-    return {};
-  };
+  codecs.push_back(
+      {kFirstHostCodec + 1, nullptr, [](void*, const void* stored, std::size_t, void* raw, std::size_t size) {
+         if (*static_cast<const char*>(stored) != 0) return 3;
+         std::memset(raw, 7, size);
+         return 0;
+       }});
   std::vector<std::byte> raw(16);
   REQUIRE(DecodeConstant(constant, codecs, raw));
   CHECK(raw[15] == std::byte{7});
   CHECK(DecodeError(Stored(constant, std::vector<std::byte>(1, std::byte{1})), codecs).message() ==
-        "constant 'zeros', codec 257: not zero");
+        "constant 'zeros' is damaged: codec 257 of the host's says 3");
 
   constant.codec = 5;
   CHECK(DecodeError(constant).message() ==

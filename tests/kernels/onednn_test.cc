@@ -85,8 +85,8 @@ void CheckClose(const Tensor& given, const Tensor& expected) {
 void CheckConv(const ConvCase& c, bool transposed) {
   INFO(c.name);
   LinkOptions options;
-  options.parameters.emplace_back("w", RandomTensor(Dims(c.w), 1));
-  options.parameters.emplace_back("b", RandomTensor(Dims(c.channels), 2));
+  options.parameters.emplace_back().Set("w", RandomTensor(Dims(c.w), 1));
+  options.parameters.emplace_back().Set("b", RandomTensor(Dims(c.channels), 2));
   options.threads = ThreadPool::Make(2);
   VirtualMachine vm(LinkedProgram(ConvProgram(c, transposed), options));
   for (std::uint32_t run = 0; run < 2; ++run) {
@@ -138,8 +138,8 @@ TEST_CASE("onednn: images with channels last", "[onednn]") {
   text.erase(import, text.find('\n', import) + 1 - import);
 
   LinkOptions options;
-  options.parameters.emplace_back("w", RandomTensor(Dims(first.w), 1));
-  options.parameters.emplace_back("b", RandomTensor(Dims(first.channels), 2));
+  options.parameters.emplace_back().Set("w", RandomTensor(Dims(first.w), 1));
+  options.parameters.emplace_back().Set("b", RandomTensor(Dims(first.channels), 2));
   VirtualMachine expected(LinkedProgram(ConvProgram(first, false), options));
   VirtualMachine given(LinkedProgram(text, options));
   const Tensor image = RandomTensor(Dims(first.x), 3);
@@ -168,8 +168,8 @@ TEST_CASE("onednn: a matrix product gives what rewire.matmul gives, for every nu
       "  invoke_packed fast(%x, %p, %b, %z), outputs=1\n"
       "  %r = alloc_adt tag=0(%y, %z)\n  ret %r\n.end\n";
   LinkOptions options;
-  options.parameters.emplace_back("w", RandomTensor({24, 40}, 1));
-  options.parameters.emplace_back("b", RandomTensor({40}, 2));
+  options.parameters.emplace_back().Set("w", RandomTensor({24, 40}, 1));
+  options.parameters.emplace_back().Set("b", RandomTensor({40}, 2));
   VirtualMachine vm(LinkedProgram(text, options));
   // More shapes than are kept, and each again.
   for (std::int64_t rows = 1; rows <= 40; ++rows) {
@@ -198,8 +198,8 @@ TEST_CASE("onednn: an activation is applied to the result", "[onednn]") {
     LinkOptions options;
     Tensor two = *Tensor::Make(DTypeOf<float>(), {1, 1});
     two.data<float>()[0] = 2;
-    options.parameters.emplace_back("w", two);
-    options.parameters.emplace_back("b", Floats({1}));
+    options.parameters.emplace_back().Set("w", two);
+    options.parameters.emplace_back().Set("b", Floats({1}));
     VirtualMachine vm(LinkedProgram(text, options));
     const float x[] = {-4, 0.5, 3};  // 2 x + 1: -7, 2, 7
     vm.SetInput("x", TensorView(x, {3, 1}));
@@ -223,8 +223,8 @@ TEST_CASE("onednn: bytes that were not packed for it are refused by their number
       "  %s = alloc_storage _, alignment=64, f32[2, 40], cpu\n  %y = alloc_tensor %s, _, f32[2, 40]\n"
       "  invoke_packed fast(%x, %p, %b, %y), outputs=1\n  ret %y\n.end\n";
   LinkOptions options;
-  options.parameters.emplace_back("packed", *Tensor::Make(DTypeOf<std::uint8_t>(), {64}));
-  options.parameters.emplace_back("b", RandomTensor({40}, 2));
+  options.parameters.emplace_back().Set("packed", *Tensor::Make(DTypeOf<std::uint8_t>(), {64}));
+  options.parameters.emplace_back().Set("b", RandomTensor({40}, 2));
   VirtualMachine vm(LinkedProgram(text, options));
   vm.SetInput("x", RandomTensor({2, 24}, 1).view(), InputMode::kCopy);
   const std::string message = MessageOf(vm.TryInvoke());

@@ -103,17 +103,10 @@ Result<Program> LinkCase(const std::string& directory, const Json& files) {
     if (!library) return Forward(library);
   }
   if (files.contains("late_bound")) {
-    Result<SharedBytes> bytes = ReadFile(directory + "/" + files.at("late_bound").get<std::string>());
-    if (!bytes) return Forward(bytes);
-    Result<tvm::NamedTensors> parameters = tvm::ReadParameterList(bytes->view);
+    Result<ParameterSet> parameters =
+        ParameterSet::Open(directory + "/" + files.at("late_bound").get<std::string>());
     if (!parameters) return Forward(parameters);
-    for (const auto& [name, foreign] : *parameters) {
-      // Parameters are shared with kernels, which want them aligned: a copy.
-      Result<Tensor> tensor = Tensor::CopyOf(
-          TensorView(const_cast<std::byte*>(foreign.bytes.data()), foreign.dtype, foreign.shape));
-      if (!tensor) return Forward(tensor);
-      options.parameters.emplace_back(name, *tensor);
-    }
+    options.parameters.push_back(*std::move(parameters));
   }
   return Program::Link(*executable, std::move(options));
 }

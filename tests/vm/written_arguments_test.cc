@@ -45,7 +45,8 @@ TEST_CASE("a program that writes what it must not is stopped: by the verifier wh
 TEST_CASE("a program that writes what it must not is stopped: at run time where it does not") {
   LinkOptions options;
   options.kernels.AddFunction("host.write", Packed(WriteLast));
-  options.parameters.emplace_back("p", Floats({3, 4}));
+  options.parameters.resize(1);
+  options.parameters[0].Set("p", Floats({3, 4}));
   VirtualMachine vm(ProgramOf(R"(
     .const c: f32[2] = {1, 2}
     .param p: f32[2]

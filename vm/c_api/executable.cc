@@ -29,7 +29,11 @@ void Override(T given, T* value) {
   if (given != 0) *value = given;
 }
 
-Result<rewire::OpenOptions> OptionsOf(const RewireOpenOptions* given) {
+}  // namespace
+
+namespace rewire::c_api {
+
+Result<rewire::OpenOptions> OpenOptionsOf(const RewireOpenOptions* given) {
   rewire::OpenOptions options;
   if (given == nullptr) return options;
   RewireOpenOptions read;
@@ -49,6 +53,10 @@ Result<rewire::OpenOptions> OptionsOf(const RewireOpenOptions* given) {
   Override(limits.verifier_steps, &options.limits.verifier_steps);
   return options;
 }
+
+}  // namespace rewire::c_api
+
+namespace {
 
 // Calls the caller's release function when the last copy goes.
 std::shared_ptr<const void> Owner(const void* data, void (*release)(void*), void* context) {
@@ -114,7 +122,7 @@ RewireStatus rewire_executable_open(const char* path, const RewireOpenOptions* o
                                     RewireExecutable** out) {
   return Boundary([&]() -> Status {
     if (Status ok = Require({{"path", path}, {"out", out}}); !ok) return ok;
-    const Result<rewire::OpenOptions> read = OptionsOf(options);
+    const Result<rewire::OpenOptions> read = rewire::c_api::OpenOptionsOf(options);
     if (!read) return Forward(read);
     const Result<rewire::Executable> executable = rewire::Executable::Open(path, *read);
     if (!executable) return Forward(executable);
@@ -129,7 +137,7 @@ RewireStatus rewire_executable_open_memory(const void* data, size_t size, void (
   return Boundary([&]() -> Status {
     std::shared_ptr<const void> owner = Owner(data, release, context);
     if (Status ok = Require({{"data", data}, {"out", out}}); !ok) return ok;
-    const Result<rewire::OpenOptions> read = OptionsOf(options);
+    const Result<rewire::OpenOptions> read = rewire::c_api::OpenOptionsOf(options);
     if (!read) return Forward(read);
     const Result<rewire::Executable> executable =
         rewire::Executable::FromBytes({{static_cast<const std::byte*>(data), size}, std::move(owner)}, *read);

@@ -22,6 +22,10 @@ struct RewireValue {
   rewire::Value value;
 };
 
+struct RewireParameterSet {
+  rewire::ParameterSet set;
+};
+
 struct RewireLinkOptions {
   rewire::LinkOptions options;
 };
@@ -41,6 +45,11 @@ namespace rewire::c_api {
 
 // NULL gives the defaults.
 Result<Limits> LimitsOf(const RewireLimits* limits);
+
+// NULL gives the defaults.
+Result<OpenOptions> OpenOptionsOf(const RewireOpenOptions* options);
+
+Result<ConstantCodec> CodecOf(const RewireCodec& codec);
 
 // Takes over a managed tensor, also on failure.
 template <typename Managed>

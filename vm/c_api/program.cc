@@ -43,7 +43,9 @@ Status AddParameter(RewireLinkOptions* options, const char* name, const rewire::
     return Fail(StatusCode::kInvalidArgument, std::string("parameter ") + name + ": a tensor expected, " +
                                                   ValueKindName(value.kind()) + " given");
   }
-  options->options.parameters.emplace_back(name, value.tensor());
+  std::vector<rewire::ParameterSet>& sets = options->options.parameters;
+  if (sets.empty() || sets.back().is_offer()) sets.emplace_back();
+  sets.back().Set(name, value.tensor());
   return {};
 }
 
@@ -112,6 +114,32 @@ RewireStatus rewire_link_options_use_stock_kernels(RewireLinkOptions* options, i
 }
 
 const RewireKernelApi* rewire_kernel_api(void) { return rewire::KernelApi(); }
+
+RewireStatus rewire_link_options_add_parameters(RewireLinkOptions* options, const RewireParameterSet* set) {
+  return Boundary([&]() -> Status {
+    if (Status ok = Require({{"options", options}, {"set", set}}); !ok) return ok;
+    options->options.parameters.push_back(set->set);
+    return {};
+  });
+}
+
+RewireStatus rewire_link_options_ignore_extra_parameters(RewireLinkOptions* options, int32_t ignore) {
+  return Boundary([&]() -> Status {
+    if (Status ok = Require({{"options", options}}); !ok) return ok;
+    options->options.ignore_extra_parameters = ignore != 0;
+    return {};
+  });
+}
+
+RewireStatus rewire_link_options_add_codec(RewireLinkOptions* options, const RewireCodec* codec) {
+  return Boundary([&]() -> Status {
+    if (Status ok = Require({{"options", options}, {"codec", codec}}); !ok) return ok;
+    const Result<rewire::ConstantCodec> read = rewire::c_api::CodecOf(*codec);
+    if (!read) return Forward(read);
+    options->options.codecs.push_back(*read);
+    return {};
+  });
+}
 
 RewireStatus rewire_link_options_add_parameter(RewireLinkOptions* options, const char* name,
                                                const RewireValue* tensor) {
@@ -235,6 +263,33 @@ RewireStatus rewire_program_link(const RewireExecutable* executable, const Rewir
 }
 
 void rewire_program_destroy(RewireProgram* program) { delete program; }
+
+RewireStatus rewire_program_rebind(const RewireProgram* program, const RewireParameterSet* const* sets,
+                                   uint32_t count, RewireProgram** out) {
+  return Boundary([&]() -> Status {
+    if (Status ok = Require({{"program", program}, {"out", out}}); !ok) return ok;
+    if (count > 0) {
+      if (Status ok = Require({{"sets", sets}}); !ok) return ok;
+    }
+    std::vector<rewire::ParameterSet> given;
+    for (uint32_t i = 0; i < count; ++i) {
+      if (Status ok = Require({{"sets", sets[i]}}); !ok) return ok;
+      given.push_back(sets[i]->set);
+    }
+    const Result<rewire::Program> rebound = program->program.Rebind(given);
+    if (!rebound) return Forward(rebound);
+    Give(*rebound, out);
+    return {};
+  });
+}
+
+RewireStatus rewire_parameter_set_of_program(const RewireProgram* program, RewireParameterSet** out) {
+  return Boundary([&]() -> Status {
+    if (Status ok = Require({{"program", program}, {"out", out}}); !ok) return ok;
+    Give(rewire::ParameterSet::Of(program->program), out);
+    return {};
+  });
+}
 
 RewireStatus rewire_program_find_function(const RewireProgram* program, const char* name,
                                           uint32_t* function) {

@@ -5,6 +5,7 @@
 #define REWIRE_VM_C_API_PROGRAM_H_
 
 #include "vm/c_api/executable.h"
+#include "vm/c_api/parameters.h"
 #include "vm/c_api/value.h"
 #include "vm/device/device_api.h"
 #include "vm/kernel/kernel.h"
@@ -49,6 +50,15 @@ REWIRE_API const RewireKernelApi* rewire_kernel_api(void);
 
 /* --- parameters: by name; the last one given for a name counts --- */
 
+/* All of a set. The options keep a reference; adding to the set later does not change them. */
+REWIRE_API RewireStatus rewire_link_options_add_parameters(RewireLinkOptions* options,
+                                                           const RewireParameterSet* set);
+/* Whether parameters that the executable does not have are left alone (1) or an error (0, the default). */
+REWIRE_API RewireStatus rewire_link_options_ignore_extra_parameters(RewireLinkOptions* options,
+                                                                    int32_t ignore);
+/* A decoder of compressed constants besides zstd; `context` must stay as long as programs are linked with the
+ * options. */
+REWIRE_API RewireStatus rewire_link_options_add_codec(RewireLinkOptions* options, const RewireCodec* codec);
 /* The value must be a tensor; it is shared. Tensors in the caller's memory: rewire_value_wrap_tensor. */
 REWIRE_API RewireStatus rewire_link_options_add_parameter(RewireLinkOptions* options, const char* name,
                                                           const RewireValue* tensor);
@@ -134,6 +144,15 @@ REWIRE_API RewireStatus rewire_link_options_set_storage_fill(RewireLinkOptions* 
 REWIRE_API RewireStatus rewire_program_link(const RewireExecutable* executable,
                                             const RewireLinkOptions* options, RewireProgram** out);
 REWIRE_API void rewire_program_destroy(RewireProgram* program);
+/* Another program with the parameters that the sets name (the last one counts) in the place of this one's.
+ * Code, kernels, constants and the other parameters are shared. Errors as rewire_program_link. */
+REWIRE_API RewireStatus rewire_program_rebind(const RewireProgram* program,
+                                              const RewireParameterSet* const* sets, uint32_t count,
+                                              RewireProgram** out);
+/* What a program was linked with, and its named constants, for programs that want them; they stay when the
+ * program goes. None of them is too many for a program that does not have it. */
+REWIRE_API RewireStatus rewire_parameter_set_of_program(const RewireProgram* program,
+                                                        RewireParameterSet** out);
 
 /* Names one input or one output of one function of a program, resolved once. Outputs are the leaves of the
  * result tree in pre-order. */

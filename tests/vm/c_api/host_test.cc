@@ -4,6 +4,8 @@
 #include <catch2/catch.hpp>
 
 #include "tests/vm/c_api/model.h"
+#include "tests/vm/parameters/parameter_files.h"
+#include "tests/vm/test_program.h"
 
 namespace rewire::test {
 namespace {
@@ -19,6 +21,13 @@ TEST_CASE("a host in C injects allocator, pool, observer, limits and interrupts 
 
 TEST_CASE("a host in C gets outputs in its own memory") {
   CHECK(RunCHostOutputs(ModelBytes().data(), ModelBytes().size()) == 0);
+}
+
+TEST_CASE("a host in C binds parameters from files, by hand and from programs") {
+  const Folder folder;
+  const std::string path =
+      WriteSafetensorsFile(folder / "p", {{"w", Floats({30, 40})}, {"another", Floats({1})}});
+  CHECK(RunCHostParameters(ModelBytes().data(), ModelBytes().size(), path.c_str()) == 0);
 }
 
 TEST_CASE("a host in C passes trees and ownership") {

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// Parameters bound at link and bound again: what is refused, whose memory is used, what is shared.
+#include <catch2/catch.hpp>
+
+#include "tests/vm/parameters/parameter_files.h"
+#include "tests/vm/test_program.h"
+#include "vm/host_function.h"
+#include "vm/program_rep.h"
+
+namespace rewire::test {
+namespace {
+
+constexpr char kThree[] = R"(
+  .param weight: f32[2]
+  .param bias: f32[N]
+  .param scale: f32[2]
+  .func main() -> (weight: f32[2], bias: f32[N], scale: f32[2])
+    %w = load_const weight
+    %b = load_const bias
+    %s = load_const scale
+    %r = alloc_adt tag=0 (%w, %b, %s)
+    ret %r
+  .end)";
+
+LinkOptions With(std::vector<ParameterSet> sets) {
+  LinkOptions options;
+  options.parameters = std::move(sets);
+  return options;
+}
+
+std::string LinkError(std::vector<ParameterSet> sets) {
+  const Result<Program> program = Program::Link(ExecutableOf(kThree), With(std::move(sets)));
+  if (!program) CHECK(program.error().code() == StatusCode::kLinkFailed);
+  return MessageOf(program);
+}
+
+Named Three(float first = 1) {
+  return {{"weight", Floats({first, 2})}, {"bias", Floats({3})}, {"scale", Floats({4, 5})}};
+}
+
+std::vector<float> Run(const Program& program, const std::string& output) {
+  VirtualMachine vm(program);
+  vm.Invoke();
+  return FloatsOf(vm.Output(output));
+}
+
+TEST_CASE("all missing, extra and mismatched parameters are one error") {
+  CHECK(LinkError({}) ==
+        "parameters do not match:\n"
+        "  weight: no parameter of this name given, f32[2] expected\n"
+        "  bias: no parameter of this name given, f32[N] expected\n"
+        "  scale: no parameter of this name given, f32[2] expected");
+  Named wrong = {
+      {"wieght", Floats({1, 2})}, {"bias", Ints({3})}, {"scale", Floats({4, 5, 6})}, {"z", Floats({1})}};
+  CHECK(LinkError({SetOf(wrong)}) ==
+        "parameters do not match:\n"
+        "  weight: no parameter of this name given, f32[2] expected\n"
+        "  bias: f32[N] expected, i64[1] given\n"
+        "  scale: f32[2] expected, f32[3] given\n"
+        "  wieght: the executable has no parameter of this name; did you mean 'weight'?\n"
+        "  z: the executable has no parameter of this name");
+  const std::vector<float> numbers = {1, 0, 2, 0};
+  Named strided = Three();
+  strided[0].second =
+      *Tensor::Wrap(TensorView(const_cast<float*>(numbers.data()), kFloat32, {2}, kHost, {2}), nullptr);
+  CHECK(LinkError({SetOf(strided)}) ==
+        "parameters do not match:\n  weight: a strided tensor given; make it contiguous");
+  CHECK(LinkError({SetOf(Three())}) == "");
+}
+
+TEST_CASE("of several sets the last one with a name counts, and what is extra can be left alone") {
+  const Folder folder;
+  Named file = Three(8);
+  file.emplace_back("other model's", Floats({1}));
+  const ParameterSet opened = *ParameterSet::Open(WriteSafetensorsFile(folder / "p", file));
+  LinkOptions options = With({opened, SetOf({{"bias", Floats({30, 31})}})});
+  CHECK(MessageOf(Program::Link(ExecutableOf(kThree), options)) ==
+        "parameters do not match:\n  other model's: the executable has no parameter of this name");
+  options.ignore_extra_parameters = true;
+  const Program program = ProgramOf(kThree, options);
+  CHECK(Run(program, "weight") == std::vector<float>{8, 2});
+  CHECK(Run(program, "bias") == std::vector<float>{30, 31});
+  // In the file's memory.
+  CHECK(AddressIn(program, "weight") == At(opened, "weight").view().data());
+}
+
+TEST_CASE("a Program gives its parameters and constants to others, which need it no more") {
+  std::optional<Program> donor =
+      ProgramOf(R"(
+    .const scale: f32[2] = {4, 5}
+    .param weight: f32[2]
+    .param unused: f32[1]
+    .func main() -> y: f32[2]
+      %w = load_const weight
+      ret %w
+    .end)",
+                With({SetOf({{"weight", Floats({6, 7})}, {"unused", Floats({1})}})}));
+  const void* weight = AddressIn(*donor, "weight");
+  const void* scale = AddressIn(*donor, "scale");
+  const Program program = ProgramOf(kThree, With({ParameterSet::Of(*donor), SetOf({{"bias", Floats({3})}})}));
+  donor.reset();
+  CHECK(AddressIn(program, "weight") == weight);
+  CHECK(AddressIn(program, "scale") == scale);
+  CHECK(Run(program, "weight") == std::vector<float>{6, 7});
+  CHECK(Run(program, "scale") == std::vector<float>{4, 5});
+}
+
+TEST_CASE("binding other parameters makes another Program that shares everything else") {
+  int made = 0;
+  LinkOptions options = With({SetOf({{"w", Floats({1, 2})}, {"v", Floats({10, 20})}})});
+  options.kernels.AddFunction(
+      "host.add",
+      MakePackedFunction([&made](kernel::TensorView a, kernel::TensorView b, kernel::TensorView out) {
+        ++made;
+        for (int i = 0; i < 2; ++i) out.data<float>()[i] = a.data<float>()[i] + b.data<float>()[i];
+      }));
+  const char* const text = R"(
+    .const c: f32[2] = {100, 200}
+    .param w: f32[2]
+    .param v: f32[2]
+    .computed sum: f32[2]
+    .kernel add = "host.add"
+    .func __init() -> (f32[2])
+      %w = load_const w
+      %v = load_const v
+      %s = alloc_storage _, alignment=64, f32[2], cpu
+      %y = alloc_tensor %s, _, f32[2]
+      invoke_packed add(%w, %v, %y), outputs=1
+      %r = alloc_adt tag=0 (%y)
+      ret %r
+    .end
+    .func main() -> (sum: f32[2], c: f32[2])
+      %s = load_const sum
+      %c = load_const c
+      %r = alloc_adt tag=0 (%s, %c)
+      ret %r
+    .end)";
+  std::optional<Program> first = ProgramOf(text, options);
+  CHECK(Run(*first, "sum") == std::vector<float>{11, 22});
+
+  const Result<Program> second = first->Rebind({SetOf({{"w", Floats({3, 4})}})});
+  REQUIRE(MessageOf(second) == "");
+  CHECK(made == 2);
+  CHECK(Run(*second, "sum") == std::vector<float>{13, 24});
+  CHECK(Run(*first, "sum") == std::vector<float>{11, 22});
+  CHECK(second->executable() == first->executable());
+  CHECK(second->rep().code == first->rep().code);
+  for (const char* shared : {"c", "v"}) CHECK(AddressIn(*second, shared) == AddressIn(*first, shared));
+
+  CHECK(MessageOf(first->Rebind({SetOf({{"ww", Floats({3, 4})}, {"v", Floats({3})}})})) ==
+        "parameters do not match:\n  v: f32[2] expected, f32[1] given\n"
+        "  ww: the executable has no parameter of this name; did you mean 'w'?");
+  first.reset();
+  CHECK(Run(*second, "sum") == std::vector<float>{13, 24});
+  CHECK(Run(*second, "c") == std::vector<float>{100, 200});
+}
+
+}  // namespace
+}  // namespace rewire::test

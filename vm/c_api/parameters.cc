@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vm/c_api/parameters.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/near_names.h"
+#include "vm/c_api/boundary.h"
+#include "vm/c_api/handles.h"
+
+using rewire::Fail;
+using rewire::Forward;
+using rewire::ParameterSet;
+using rewire::Result;
+using rewire::Status;
+using rewire::StatusCode;
+using rewire::c_api::Boundary;
+using rewire::c_api::Give;
+using rewire::c_api::OutOfRange;
+using rewire::c_api::Require;
+
+namespace rewire::c_api {
+
+Result<ConstantCodec> CodecOf(const RewireCodec& codec) {
+  RewireCodec read;
+  if (Status ok = ReadStruct("RewireCodec", &codec, &read); !ok) return Forward(ok);
+  if (read.id >= kFirstHostCodec && read.decode != nullptr)
+    return ConstantCodec{read.id, read.context, read.decode};
+  return Fail(StatusCode::kInvalidArgument,
+              "RewireCodec: an id from " + std::to_string(kFirstHostCodec) + " and decode are needed");
+}
+
+}  // namespace rewire::c_api
+
+RewireStatus rewire_parameter_set_make(RewireParameterSet** out) {
+  return Boundary([&]() -> Status {
+    if (Status ok = Require({{"out", out}}); !ok) return ok;
+    Give(ParameterSet(), out);
+    return {};
+  });
+}
+
+RewireStatus rewire_parameter_set_open(const char* path, const RewireOpenOptions* options,
+                                       const RewireCodec* const* codecs, uint32_t count,
+                                       RewireParameterSet** out) {
+  return Boundary([&]() -> Status {
+    if (Status ok = Require({{"path", path}, {"out", out}}); !ok) return ok;
+    if (count > 0) {
+      if (Status ok = Require({{"codecs", codecs}}); !ok) return ok;
+    }
+    const Result<rewire::OpenOptions> read = rewire::c_api::OpenOptionsOf(options);
+    if (!read) return Forward(read);
+    rewire::ConstantCodecs known;
+    for (uint32_t i = 0; i < count; ++i) {
+      if (Status ok = Require({{"codecs", codecs[i]}}); !ok) return ok;
+      const Result<rewire::ConstantCodec> codec = rewire::c_api::CodecOf(*codecs[i]);
+      if (!codec) return Forward(codec);
+      known.push_back(*codec);
+    }
+    Result<ParameterSet> set = ParameterSet::Open(path, *read, known);
+    if (!set) return Forward(set);
+    Give(*std::move(set), out);
+    return {};
+  });
+}
+
+void rewire_parameter_set_destroy(RewireParameterSet* set) { delete set; }
+
+RewireStatus rewire_parameter_set_add(RewireParameterSet* set, const char* name, const RewireValue* tensor) {
+  return Boundary([&]() -> Status {
+    if (Status ok = Require({{"set", set}, {"name", name}, {"tensor", tensor}}); !ok) return ok;
+    if (tensor->value.kind() != rewire::ValueKind::kTensor) {
+      return Fail(StatusCode::kInvalidArgument, std::string("parameter ") + name + ": a tensor expected, " +
+                                                    ValueKindName(tensor->value.kind()) + " given");
+    }
+    set->set.Set(name, tensor->value.tensor());
+    return {};
+  });
+}
+
+RewireStatus rewire_parameter_set_count(const RewireParameterSet* set, uint32_t* count) {
+  return Boundary([&]() -> Status {
+    if (Status ok = Require({{"set", set}, {"count", count}}); !ok) return ok;
+    *count = static_cast<uint32_t>(set->set.size());
+    return {};
+  });
+}
+
+RewireStatus rewire_parameter_set_name(const RewireParameterSet* set, uint32_t index, const char** name) {
+  return Boundary([&]() -> Status {
+    if (Status ok = Require({{"set", set}, {"name", name}}); !ok) return ok;
+    if (index >= set->set.size()) return OutOfRange("parameter", index, set->set.size());
+    *name = set->set.name(index).data();  // of a std::string
+    return {};
+  });
+}
+
+RewireStatus rewire_parameter_set_get(const RewireParameterSet* set, const char* name, RewireValue** out) {
+  return Boundary([&]() -> Status {
+    if (Status ok = Require({{"set", set}, {"name", name}, {"out", out}}); !ok) return ok;
+    const std::size_t index = set->set.Find(name);
+    if (index == set->set.size()) {
+      std::vector<std::string> names;
+      for (std::size_t i = 0; i < set->set.size(); ++i) names.emplace_back(set->set.name(i));
+      return Fail(StatusCode::kNotFound, std::string("the set has no parameter named \"") + name + "\"" +
+                                             rewire::DidYouMean(name, names));
+    }
+    const Result<rewire::Tensor> tensor = set->set.TryGet(index);
+    if (!tensor) return Forward(tensor);
+    Give(rewire::Value(*tensor), out);
+    return {};
+  });
+}

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vm/link_constants.h"
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/near_names.h"
+#include "executable_format/instruction_text.h"
+#include "vm/complaints.h"
+#include "vm/constant_cache.h"
+#include "vm/shape.h"
+#include "vm/type_check.h"
+#include "vm/virtual_machine.h"
+
+namespace rewire {
+namespace {
+
+// Bytes: what computed constants are found again by, and the most that a stock or foreign kernel asks for.
+constexpr std::uint64_t kComputedAlignment = 64;
+
+const LinkedDevice& DeviceOf(const ProgramRep& rep, const TypeNode& type) {
+  return rep.devices[type.device == kAnyDevice ? kHostDevice : type.device];
+}
+
+// An uncounted tensor over memory that `owner` keeps.
+Result<RewireFFIAny> MakeConstant(const DLTensor& like, void* data, std::uint64_t bytes,
+                                  std::shared_ptr<const void> owner) {
+  TensorObject* tensor = NewSharedTensor(static_cast<std::uint32_t>(like.ndim));
+  StorageObject* storage = NewOwnerStorage(data, bytes, like.device, std::move(owner));
+  if (tensor == nullptr || storage == nullptr) {
+    if (tensor != nullptr) DropStrong(tensor);
+    if (storage != nullptr) DropStrong(storage);
+    return Fail(StatusCode::kOutOfMemory, "no memory");
+  }
+  SetContiguousDims(tensor, like.shape, static_cast<std::uint32_t>(like.ndim));
+  tensor->tensor.data = data;
+  tensor->tensor.dtype = like.dtype;
+  tensor->tensor.device = like.device;
+  tensor->flags |= TensorObject::kImmutable;
+  tensor->storage = storage;
+  tensor->local = kUncounted;
+  return MakeAny(kTensorKind, tensor);
+}
+
+Result<RewireFFIAny> PlaceData(const ProgramRep& rep, const Constant& constant) {
+  const LinkedDevice& device = DeviceOf(rep, constant.type);
+  const Result<SharedBytes> bytes = SharedConstantBytes(constant, rep.code->codecs, device);
+  if (!bytes) return Forward(bytes);
+  std::vector<std::int64_t> shape(constant.type.dims.begin(), constant.type.dims.end());
+  DLTensor like{};
+  like.device = device.device;
+  like.dtype = constant.type.dtype;
+  like.ndim = static_cast<std::int32_t>(shape.size());
+  like.shape = shape.data();
+  return MakeConstant(like, const_cast<std::byte*>(bytes->view.data()), bytes->view.size(), bytes->owner);
+}
+
+// The caller's tensor, which the constant keeps, or its content on the device where it is wanted.
+Result<RewireFFIAny> PlaceTensor(const ProgramRep& rep, const TypeNode& type, const Tensor& tensor) {
+  DLTensor like = tensor.dl();
+  if (!IsContiguous(like)) return Fail(StatusCode::kLinkFailed, "a strided tensor given; make it contiguous");
+  void* data = static_cast<char*>(like.data) + like.byte_offset;
+  const std::uint64_t bytes = tensor.view().bytes();
+  const LinkedDevice& device = DeviceOf(rep, type);
+  if (device.api == nullptr || IsOnDevice(rep.module(), type.device, like.device)) {
+    return MakeConstant(like, data, bytes, std::make_shared<Tensor>(tensor));
+  }
+  const SharedBytes host{{static_cast<const std::byte*>(data), bytes}, nullptr};
+  Result<SharedBytes> copy = CopyToDevice(host, device);
+  if (!copy) return Forward(copy);
+  like.device = device.device;
+  return MakeConstant(like, const_cast<std::byte*>(copy->view.data()), bytes, std::move(copy->owner));
+}
+
+// A parameter that a set offers; the set is null when none does.
+struct Offer {
+  const ParameterSet* set = nullptr;
+  std::size_t index = 0;
+};
+
+Offer FindOffer(Span<const ParameterSet> sets, std::string_view name) {
+  for (std::size_t i = sets.size(); i-- > 0;) {
+    const std::size_t index = sets[i].Find(name);
+    if (index < sets[i].size()) return {&sets[i], index};
+  }
+  return {};
+}
+
+Result<RewireFFIAny> PlaceParameter(const ProgramRep& rep, const Constant& constant, const Offer& offer) {
+  const Module& module = rep.module();
+  TypeNode type = constant.type;
+  if (offer.set == nullptr) {
+    return Fail(StatusCode::kLinkFailed,
+                "no parameter of this name given, " + TypeText(Type{{type}}, module.symbols) + " expected");
+  }
+  DLTensor given{};
+  given.dtype = offer.set->dtype(offer.index);
+  given.shape = const_cast<std::int64_t*>(offer.set->shape(offer.index).data());
+  given.ndim = static_cast<std::int32_t>(offer.set->shape(offer.index).size());
+  given.device = offer.set->device(offer.index);
+  // From the host it can be copied to where it is wanted.
+  if (given.device.device_type == kDLCPU && DeviceOf(rep, type).api != nullptr) type.device = kAnyDevice;
+  if (!TensorFits(module, type, given)) {
+    return Fail(StatusCode::kLinkFailed, TensorMismatchText(module, type, given));
+  }
+  const Result<Tensor> tensor = offer.set->TryGet(offer.index);
+  if (!tensor) return Forward(tensor);
+  return PlaceTensor(rep, constant.type, *tensor);
+}
+
+RewireFFIAny Share(const RewireFFIAny& constant) {
+  ObjectOf(constant)->AddStrong();
+  return constant;
+}
+
+// Names that no parameter of the executable has.
+void AddExtras(const Module& module, Span<const ParameterSet> sets, Complaints* complaints) {
+  std::vector<std::string> known;
+  for (const Constant& constant : module.constants) {
+    if (constant.kind == ConstantKind::kParameter) known.push_back(constant.name);
+  }
+  std::vector<std::string> sorted = known;
+  std::sort(sorted.begin(), sorted.end());
+  for (const ParameterSet& set : sets) {
+    for (std::size_t i = 0; i < set.size() && !set.is_offer(); ++i) {
+      const std::string name(set.name(i));
+      if (std::binary_search(sorted.begin(), sorted.end(), name)) continue;
+      complaints->Add(name + ": the executable has no parameter of this name" + DidYouMean(name, known));
+    }
+  }
+}
+
+// Memory equal to a computed tensor's that another Program has, or the tensor's own.
+Result<Tensor> ShareComputed(const Tensor& tensor) {
+  const TensorView view = tensor.view();
+  if (view.device().device_type != kDLCPU || !view.IsContiguous() || view.bytes() == 0) return tensor;
+  const SharedBytes bytes{{static_cast<const std::byte*>(view.data()), view.bytes()},
+                          std::make_shared<Tensor>(tensor)};
+  const SharedBytes shared = SharedComputedBytes(bytes, kComputedAlignment);
+  const TensorView equal(const_cast<std::byte*>(shared.view.data()), view.dtype(), view.shape());
+  return Tensor::Wrap(equal, shared.owner);
+}
+
+}  // namespace
+
+Status LinkConstants(ProgramRep* rep, Span<const ParameterSet> sets, bool ignore_extra,
+                     const ProgramRep* donor) {
+  const Module& module = rep->module();
+  Complaints complaints;
+  rep->constants.reserve(module.constants.size());
+  for (std::size_t i = 0; i < module.constants.size(); ++i) {
+    const Constant& constant = module.constants[i];
+    Result<RewireFFIAny> placed = RewireFFIAny{};
+    switch (constant.kind) {
+      case ConstantKind::kData:
+        placed = donor != nullptr ? Share(donor->constants[i]) : PlaceData(*rep, constant);
+        break;
+      case ConstantKind::kComputed:
+        break;  // `__init` fills it in
+      case ConstantKind::kParameter: {
+        const Offer offer = FindOffer(sets, constant.name);
+        const bool keep = offer.set == nullptr && donor != nullptr;
+        placed = keep ? Share(donor->constants[i]) : PlaceParameter(*rep, constant, offer);
+        break;
+      }
+    }
+    if (placed) {
+      rep->constants.push_back(*placed);
+    } else if (placed.error().code() == StatusCode::kLinkFailed) {
+      complaints.Add(constant.name + ": " + placed.error().message());
+    } else if (placed.error().code() == StatusCode::kOutOfMemory) {
+      return Forward(placed, "constant " + constant.name);
+    } else {
+      return Forward(placed);
+    }
+  }
+  if (!ignore_extra) AddExtras(module, sets, &complaints);
+  if (complaints.empty()) return {};
+  return complaints.Fail("parameters do not match:");
+}
+
+Status RunInit(const Program& program, ProgramRep* rep) {
+  const Module& module = rep->module();
+  const std::optional<std::uint32_t> init = rep->executable.FindFunction(kInitFunction);
+  if (!init) return {};
+  VirtualMachine vm(program, rep->code->init_limits);
+  if (Status ok = vm.TryInvoke(*init); !ok) return ok;
+  std::uint32_t field = 0;
+  for (std::size_t i = 0; i < module.constants.size(); ++i) {
+    const Constant& constant = module.constants[i];
+    if (constant.kind != ConstantKind::kComputed) continue;
+    const std::string what = "computed constant " + constant.name;
+    const Tensor computed = vm.result().field(field++).tensor();
+    if (!computed) return Fail(StatusCode::kLinkFailed, what + ": no tensor");
+    if (!TensorFits(module, constant.type, computed.dl())) {
+      return Fail(StatusCode::kLinkFailed,
+                  what + ": " + TensorMismatchText(module, constant.type, computed.dl()));
+    }
+    const Result<Tensor> shared = ShareComputed(computed);
+    if (!shared) return Forward(shared, what);
+    const Result<RewireFFIAny> placed = PlaceTensor(*rep, constant.type, *shared);
+    if (!placed) return Forward(placed, what);
+    rep->constants[i] = *placed;
+  }
+  return {};
+}
+
+void FindConstantRanges(ProgramRep* rep) {
+  for (std::uint32_t i = 0; i < rep->constants.size(); ++i) {
+    rep->constant_ranges.push_back({RangeOf(TensorOf(rep->constants[i])->tensor), i});
+  }
+  std::vector<NamedRange>& ranges = rep->constant_ranges;
+  std::sort(ranges.begin(), ranges.end());
+  // Parameters may share memory; ranges that do become one.
+  std::size_t last = 0;
+  for (std::size_t i = 1; i < ranges.size(); ++i) {
+    if (ranges[last].range.Overlaps(ranges[i].range)) {
+      ranges[last].range.end = std::max(ranges[last].range.end, ranges[i].range.end);
+    } else {
+      ranges[++last] = ranges[i];
+    }
+  }
+  if (!ranges.empty()) ranges.resize(last + 1);
+}
+
+}  // namespace rewire
