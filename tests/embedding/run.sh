@@ -6,6 +6,7 @@
 # copied there, built with nothing but the installed files, and run. A folder with a CMakeLists.txt uses
 # find_package(rewire) and its own ctest entries; one with a Makefile uses pkg-config and `make check`. Both get
 #   EXAMPLES    a copy of examples/, whose programs are built here as an outside project would
+#   README      a copy of README.md, whose program is one of them
 #   MODEL       the executable of examples/digits, empty when the build has made none
 set -euo pipefail
 
@@ -20,6 +21,8 @@ mv "$work/prefix" "$work/moved"
 prefix=$work/moved
 cp -r "$source/../../examples" "$work/examples"
 export EXAMPLES=$work/examples
+cp "$source/../../README.md" "$work"
+export README=$work/README.md
 model=$build/examples/digits/digits.rwx
 [[ -f $model ]] || model=
 export MODEL=$model
