@@ -72,8 +72,9 @@ rewire::Result<int> Run(const Options& options) {
 int main(int argc, char** argv) {
   CLI::App app(kDescription, "vm-as");
   Options options;
-  app.add_option("input", options.input, "The text; - reads standard input")->required();
-  app.add_option("-o,--output", options.output, "The executable; by default the input's name with .rwx");
-  app.add_flag("--no-verify", options.no_verify, "Write what the verifier refuses too, for tests of readers");
+  app.add_option("FILE", options.input, "the text; - reads standard input")->required()->type_name("");
+  app.add_option("-o,--output", options.output, "the executable; by default the input's name with .rwx")
+      ->type_name("FILE");
+  app.add_flag("--no-verify", options.no_verify, "write what the verifier refuses too, for tests of readers");
   return rewire::tools::Main(app, argc, argv, [&] { return Run(options); });
 }

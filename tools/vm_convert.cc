@@ -96,8 +96,9 @@ Result<int> Convert(const Options& options) {
 int main(int argc, char** argv) {
   CLI::App app(rewire::tools::kDescription, "vm-convert");
   rewire::tools::Options options;
-  app.add_option("FILE", options.input, "the model")->required();
-  app.add_option("-o,--output", options.output, "the executable; by default the input's name with .rwx");
+  app.add_option("FILE", options.input, "the model")->required()->type_name("");
+  app.add_option("-o,--output", options.output, "the executable; by default the input's name with .rwx")
+      ->type_name("FILE");
   app.add_option("--params", options.parameters,
                  "parameters of a graph, from a parameter file of TVM, .safetensors or .npz")
       ->allow_extra_args(false)

@@ -70,8 +70,8 @@ rewire::Result<int> Run(const Options& options) {
 int main(int argc, char** argv) {
   CLI::App app(kDescription, "vm-dis");
   Options options;
-  app.add_option("input", options.input, "The executable (.rwx)")->required();
-  app.add_option("-o,--output", options.output, "The text; by default standard output");
-  app.add_flag("--brief", options.brief, "Leave the data of large constants out");
+  app.add_option("FILE", options.input, "the executable (.rwx)")->required()->type_name("");
+  app.add_option("-o,--output", options.output, "the text; by default standard output")->type_name("FILE");
+  app.add_flag("--brief", options.brief, "leave the data of large constants out");
   return rewire::tools::Main(app, argc, argv, [&] { return Run(options); });
 }

@@ -78,7 +78,9 @@ int main(int argc, char** argv) {
       "Shows what is in an executable (.rwx), a model of TVM, or a kernel library (.so, which is loaded).",
       "vm-inspect");
   rewire::tools::Options options;
-  app.add_option("FILE", options.file, "executable, foreign model or kernel library")->required();
+  app.add_option("FILE", options.file, "executable, foreign model or kernel library")
+      ->required()
+      ->type_name("");
   app.add_flag("--check", options.check, "check every section and constant; exit code 1 when one is damaged");
   app.add_flag("--json", options.json, "print one JSON object instead of text");
   return rewire::tools::Main(app, argc, argv, [&] { return rewire::tools::Inspect(options); });

@@ -46,6 +46,7 @@ REWIRE_API RewireStatus rewire_executable_open_memory(const void* data, size_t s
                                                       void (*release)(void* context), void* context,
                                                       const RewireOpenOptions* options,
                                                       RewireExecutable** out);
+/* Gives the handle back; programs of it stay. NULL: nothing. */
 REWIRE_API void rewire_executable_destroy(RewireExecutable* executable);
 
 typedef struct RewireExecutableInfo {
@@ -57,6 +58,7 @@ typedef struct RewireExecutableInfo {
   uint32_t symbol_count;
 } RewireExecutableInfo;
 
+/* Counts what the executable has. */
 REWIRE_API RewireStatus rewire_executable_info(const RewireExecutable* executable,
                                                RewireExecutableInfo* info);
 
@@ -70,6 +72,7 @@ typedef struct RewireFunctionInfo {
   const char* name;
 } RewireFunctionInfo;
 
+/* A function by its number, from 0 to function_count. kRewireInvalidArgument: there is none. */
 REWIRE_API RewireStatus rewire_executable_function(const RewireExecutable* executable, uint32_t function,
                                                    RewireFunctionInfo* info);
 /* kRewireNotFound, with near names. */
@@ -107,6 +110,7 @@ typedef struct RewireTypeNode {
 /* An input's name, and how many nodes its type has. */
 REWIRE_API RewireStatus rewire_executable_input(const RewireExecutable* executable, uint32_t function,
                                                 uint32_t index, const char** name, uint32_t* node_count);
+/* One node of an input's type, from 0 to node_count. */
 REWIRE_API RewireStatus rewire_executable_input_node(const RewireExecutable* executable, uint32_t function,
                                                      uint32_t index, uint32_t node, RewireTypeNode* type);
 /* A node of a function's result. */

@@ -33,14 +33,16 @@ enum {
 /* kRewireInvalidArgument names function, input, expected and given. */
 REWIRE_API RewireStatus rewire_vm_set_input(RewireVm* vm, RewireInput input, const DLTensor* tensor,
                                             RewireInputMode mode);
-/* By name or position, of the entry function. */
+/* By name, of the entry function. */
 REWIRE_API RewireStatus rewire_vm_set_input_by_name(RewireVm* vm, const char* name, const DLTensor* tensor,
                                                     RewireInputMode mode);
+/* By position, of the entry function. */
 REWIRE_API RewireStatus rewire_vm_set_input_by_index(RewireVm* vm, uint32_t index, const DLTensor* tensor,
                                                      RewireInputMode mode);
 /* Takes over a DLPack tensor, in every case (value.h); it is released when the input is set again or cleared
  * and no result refers to it. */
 REWIRE_API RewireStatus rewire_vm_set_input_dlpack(RewireVm* vm, RewireInput input, DLManagedTensor* managed);
+/* The same with a versioned DLPack tensor. */
 REWIRE_API RewireStatus rewire_vm_set_input_dlpack_versioned(RewireVm* vm, RewireInput input,
                                                              DLManagedTensorVersioned* managed);
 /* Shares a value: a tensor, an integer, a tree of ADTs. */
@@ -53,7 +55,8 @@ REWIRE_API RewireStatus rewire_vm_clear_inputs(RewireVm* vm, const char* functio
 
 /* --- running --- */
 
-/* Runs a function over its set inputs. NULL or "" is the entry. The result is kept until the next run. */
+/* Runs a function over its set inputs. NULL or "" is the entry. The result is kept until the next run;
+ * a run that fails leaves none. */
 REWIRE_API RewireStatus rewire_vm_invoke(RewireVm* vm, const char* function);
 /* By index: nothing is looked up. */
 REWIRE_API RewireStatus rewire_vm_invoke_function(RewireVm* vm, uint32_t function);
@@ -65,14 +68,16 @@ REWIRE_API RewireStatus rewire_vm_call(RewireVm* vm, uint32_t function, const Re
 
 /* The whole result. */
 REWIRE_API RewireStatus rewire_vm_result(const RewireVm* vm, RewireValue** out);
-/* One leaf of it, by position or name, as a value. kRewireNotFound. */
+/* One leaf of it, by position, as a value. kRewireNotFound. */
 REWIRE_API RewireStatus rewire_vm_output(const RewireVm* vm, uint32_t leaf, RewireValue** out);
+/* The same by name. */
 REWIRE_API RewireStatus rewire_vm_output_by_name(const RewireVm* vm, const char* name, RewireValue** out);
 /* Describes a leaf that is a tensor. Borrowed: data, shape and strides live until the next run, a trim, or
  * the VM's end. Takes no memory. */
 REWIRE_API RewireStatus rewire_vm_output_tensor(const RewireVm* vm, uint32_t leaf, DLTensor* tensor);
 /* A leaf that is a tensor as a managed one, which keeps the memory; the caller calls its deleter. */
 REWIRE_API RewireStatus rewire_vm_output_dlpack(const RewireVm* vm, uint32_t leaf, DLManagedTensor** out);
+/* The same as a versioned DLPack tensor. */
 REWIRE_API RewireStatus rewire_vm_output_dlpack_versioned(const RewireVm* vm, uint32_t leaf,
                                                           DLManagedTensorVersioned** out);
 
@@ -88,7 +93,9 @@ REWIRE_API RewireStatus rewire_vm_set_timeout(RewireVm* vm, int64_t nanoseconds)
 
 /* --- memory, in bytes from the program's allocator --- */
 
+/* What the VM holds now: objects, stack, storage, its results, free lists. */
 REWIRE_API RewireStatus rewire_vm_bytes_held(const RewireVm* vm, uint64_t* bytes);
+/* The most that it has held so far. */
 REWIRE_API RewireStatus rewire_vm_bytes_peak(const RewireVm* vm, uint64_t* bytes);
 /* Gives back everything that no live value uses: free lists, stack, last result, kernels' state. */
 REWIRE_API RewireStatus rewire_vm_trim(RewireVm* vm);

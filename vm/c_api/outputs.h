@@ -29,6 +29,7 @@ REWIRE_API RewireStatus rewire_vm_set_output_allocator(RewireVm* vm, RewireOutpu
 /* The output takes the memory of an input of the same function, which the run then overwrites: state updated
  * in place. What the input holds after a failed run is unspecified. */
 REWIRE_API RewireStatus rewire_vm_donate(RewireVm* vm, RewireInput input, RewireOutput output);
+/* From the next run on the output is not bound. */
 REWIRE_API RewireStatus rewire_vm_clear_output(RewireVm* vm, RewireOutput output);
 /* All of a function; NULL or "" is the entry. */
 REWIRE_API RewireStatus rewire_vm_clear_outputs(RewireVm* vm, const char* function);

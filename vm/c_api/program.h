@@ -21,6 +21,7 @@ typedef struct RewireLinkOptions RewireLinkOptions;
 
 /* The defaults: stock kernels, serial execution, malloc, no log. */
 REWIRE_API RewireStatus rewire_link_options_make(RewireLinkOptions** out);
+/* Gives the options back; what programs use of them stays. NULL: nothing. */
 REWIRE_API void rewire_link_options_destroy(RewireLinkOptions* options);
 
 /* --- kernels: sources are asked from the last added to the first --- */
@@ -81,6 +82,7 @@ typedef struct RewireAllocator {
   /* Takes back what allocate gave, with the same size and alignment. */
   void (*deallocate)(void* context, void* pointer, size_t size, size_t alignment);
 } RewireAllocator;
+/* The struct is copied; both functions are needed. */
 REWIRE_API RewireStatus rewire_link_options_set_allocator(RewireLinkOptions* options,
                                                           const RewireAllocator* allocator);
 
@@ -133,6 +135,7 @@ enum {
   kRewireFillZero = 1,      /* for untrusted programs, which could otherwise read what an earlier run left */
   kRewireFillPoison = 2     /* a pattern that shows reads of unwritten memory, for tests */
 };
+/* kRewireInvalidArgument: no such fill. */
 REWIRE_API RewireStatus rewire_link_options_set_storage_fill(RewireLinkOptions* options,
                                                              RewireStorageFill fill);
 
@@ -143,6 +146,7 @@ REWIRE_API RewireStatus rewire_link_options_set_storage_fill(RewireLinkOptions* 
  * function. */
 REWIRE_API RewireStatus rewire_program_link(const RewireExecutable* executable,
                                             const RewireLinkOptions* options, RewireProgram** out);
+/* Gives the handle back; VMs of the program stay. NULL: nothing. */
 REWIRE_API void rewire_program_destroy(RewireProgram* program);
 /* Another program with the parameters that the sets name (the last one counts) in the place of this one's.
  * Code, kernels, constants and the other parameters are shared. Errors as rewire_program_link. */
@@ -169,8 +173,10 @@ typedef struct RewireOutput {
  * with near names. */
 REWIRE_API RewireStatus rewire_program_find_function(const RewireProgram* program, const char* name,
                                                      uint32_t* function);
+/* An input of a function by name. */
 REWIRE_API RewireStatus rewire_program_find_input(const RewireProgram* program, const char* function,
                                                   const char* name, RewireInput* input);
+/* An output of a function by name. */
 REWIRE_API RewireStatus rewire_program_find_output(const RewireProgram* program, const char* function,
                                                    const char* name, RewireOutput* output);
 

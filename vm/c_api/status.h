@@ -69,6 +69,7 @@ REWIRE_API const char* rewire_status_name(RewireStatus status);
 /* The calling thread's last failure of this API: kRewireOk and "" before the first one. The message lives
  * until the next failure on this thread, or its end. */
 REWIRE_API RewireStatus rewire_last_error_code(void);
+/* Its message. */
 REWIRE_API const char* rewire_last_error_message(void);
 
 #ifdef __cplusplus

@@ -37,8 +37,10 @@ REWIRE_API RewireStatus rewire_value_wrap_tensor(const DLTensor* tensor, void (*
  * reference goes. Ownership passes in every case: on failure the deleter has been called. kRewireUnsupported:
  * a major version of DLPack other than 1. */
 REWIRE_API RewireStatus rewire_value_from_dlpack(DLManagedTensor* managed, RewireValue** out);
+/* The same with a versioned DLPack tensor. */
 REWIRE_API RewireStatus rewire_value_from_dlpack_versioned(DLManagedTensorVersioned* managed,
                                                            RewireValue** out);
+/* An integer, which stands for a scalar where a tensor is expected. */
 REWIRE_API RewireStatus rewire_value_from_integer(int64_t integer, RewireValue** out);
 /* An ADT that shares the fields; the caller keeps its handles. Strided tensors are refused. */
 REWIRE_API RewireStatus rewire_value_make_adt(uint32_t tag, const RewireValue* const* fields, uint32_t count,
@@ -46,8 +48,10 @@ REWIRE_API RewireStatus rewire_value_make_adt(uint32_t tag, const RewireValue* c
 
 /* Another handle of the same value. */
 REWIRE_API RewireStatus rewire_value_share(const RewireValue* value, RewireValue** out);
+/* Gives the handle back; with the last one of a value its memory goes. NULL: nothing. */
 REWIRE_API void rewire_value_destroy(RewireValue* value);
 
+/* What the value is. */
 REWIRE_API RewireStatus rewire_value_kind(const RewireValue* value, RewireValueKind* kind);
 /* What follows is kRewireInvalidArgument for a value of another kind. */
 
@@ -55,8 +59,10 @@ REWIRE_API RewireStatus rewire_value_kind(const RewireValue* value, RewireValueK
 REWIRE_API RewireStatus rewire_value_tensor(const RewireValue* value, DLTensor* tensor);
 /* A managed tensor that shares the memory and keeps it alive. The caller calls its deleter, on any thread. */
 REWIRE_API RewireStatus rewire_value_to_dlpack(const RewireValue* value, DLManagedTensor** out);
+/* The same as a versioned DLPack tensor. */
 REWIRE_API RewireStatus rewire_value_to_dlpack_versioned(const RewireValue* value,
                                                          DLManagedTensorVersioned** out);
+/* The integer. */
 REWIRE_API RewireStatus rewire_value_integer(const RewireValue* value, int64_t* integer);
 /* Either result may be NULL. */
 REWIRE_API RewireStatus rewire_value_adt(const RewireValue* value, uint32_t* tag, uint32_t* field_count);
