@@ -63,6 +63,16 @@ std::span<const Kernel> LossKernels();
 std::span<const Kernel> QuantizeKernels();
 std::span<const Kernel> IntegerProductKernels();
 std::span<const Kernel> RecurrentKernels();
+std::span<const Kernel> ResizeKernels();
+std::span<const Kernel> NmsKernels();
+std::span<const Kernel> GridSampleKernels();
+std::span<const Kernel> RoiKernels();
+std::span<const Kernel> EinsumKernels();
+std::span<const Kernel> LinalgKernels();
+std::span<const Kernel> TrainKernels();
+std::span<const Kernel> TfIdfKernels();
+std::span<const Kernel> SignalKernels();
+std::span<const Kernel> RandomKernels();
 std::span<const Kernel> ShapeFunctionKernels();
 std::span<const Kernel> ShapeProgramKernels();
 

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/cpu/fourier.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "kernels/cpu/parallel.h"
+
+namespace rewire::kernel::cpu {
+namespace {
+
+constexpr double kPi = 3.14159265358979323846;
+
+void Multiply(double* a, const double* b, double sign = 1) {
+  const double real = a[0] * b[0] - sign * a[1] * b[1];
+  a[1] = sign * a[0] * b[1] + a[1] * b[0];
+  a[0] = real;
+}
+
+}  // namespace
+
+Status Fourier::Init(std::int64_t length, bool inverse) {
+  length_ = length;
+  if (length <= 1) return Status();
+  const bool is_power = (length & (length - 1)) == 0;
+  padded_ = 2;
+  while (padded_ < (is_power ? length : 2 * length - 1)) padded_ *= 2;
+  if (Status s = Workspace(padded_, &roots_); !s.ok()) return s;
+  const double direction = inverse ? 1 : -1;
+  for (std::int64_t i = 0; i < padded_ / 2; ++i) {
+    // Within Bluestein's convolution the direction is of no matter, but the same both ways.
+    const double angle = direction * 2 * kPi * static_cast<double>(i) / static_cast<double>(padded_);
+    roots_[2 * i] = std::cos(angle);
+    roots_[2 * i + 1] = std::sin(angle);
+  }
+  if (is_power) return Status();
+  if (Status s = Workspace(2 * length, &chirp_); !s.ok()) return s;
+  if (Status s = Workspace(2 * padded_, &spectrum_); !s.ok()) return s;
+  if (Status s = Workspace(2 * padded_, &scratch_); !s.ok()) return s;
+  std::fill_n(spectrum_, 2 * padded_, 0.0);
+  for (std::int64_t i = 0; i < length; ++i) {
+    // i^2 / 2 turns; whole turns are left out before the angle loses precision.
+    const std::int64_t turns = i * i % (2 * length);
+    const double angle = direction * kPi * static_cast<double>(turns) / static_cast<double>(length);
+    chirp_[2 * i] = std::cos(angle);
+    chirp_[2 * i + 1] = std::sin(angle);
+    for (std::int64_t at : {i, (padded_ - i) % padded_}) {
+      spectrum_[2 * at] = chirp_[2 * i];
+      spectrum_[2 * at + 1] = -chirp_[2 * i + 1];
+    }
+  }
+  Radix2(spectrum_, roots_);
+  return Status();
+}
+
+// Decimation in time: positions are reversed bit by bit, then halves of growing length are joined.
+void Fourier::Radix2(double* data, const double* roots) const {
+  for (std::int64_t i = 1, j = 0; i < padded_; ++i) {
+    std::int64_t bit = padded_ / 2;
+    for (; (j & bit) != 0; bit /= 2) j ^= bit;
+    j |= bit;
+    if (i < j) std::swap_ranges(data + 2 * i, data + 2 * i + 2, data + 2 * j);
+  }
+  for (std::int64_t half = 1; half < padded_; half *= 2) {
+    const std::int64_t step = padded_ / (2 * half);
+    for (std::int64_t first = 0; first < padded_; first += 2 * half) {
+      for (std::int64_t k = 0; k < half; ++k) {
+        double* even = data + 2 * (first + k);
+        double* odd = even + 2 * half;
+        Multiply(odd, roots + 2 * k * step);
+        const double real = odd[0];
+        const double imaginary = odd[1];
+        odd[0] = even[0] - real;
+        odd[1] = even[1] - imaginary;
+        even[0] += real;
+        even[1] += imaginary;
+      }
+    }
+  }
+}
+
+void Fourier::Run(double* data) const {
+  if (length_ <= 1) return;
+  if (chirp_ == nullptr) {
+    Radix2(data, roots_);
+    return;
+  }
+  std::fill_n(scratch_, 2 * padded_, 0.0);
+  std::copy_n(data, 2 * length_, scratch_);
+  for (std::int64_t i = 0; i < length_; ++i) Multiply(scratch_ + 2 * i, chirp_ + 2 * i);
+  Radix2(scratch_, roots_);
+  for (std::int64_t i = 0; i < padded_; ++i) Multiply(scratch_ + 2 * i, spectrum_ + 2 * i);
+  // Back: the inverse transform is the transform read backwards.
+  Radix2(scratch_, roots_);
+  for (std::int64_t i = 0; i < length_; ++i) {
+    const std::int64_t at = (padded_ - i) % padded_;
+    data[2 * i] = scratch_[2 * at] / static_cast<double>(padded_);
+    data[2 * i + 1] = scratch_[2 * at + 1] / static_cast<double>(padded_);
+    Multiply(data + 2 * i, chirp_ + 2 * i);
+  }
+}
+
+}  // namespace rewire::kernel::cpu

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+// Resizing of tensors along any of their axes, one axis after another.
+//
+// The filters are separable: an axis whose size changes is one pass over the tensor, [outer, axis, inner] to
+// [outer, new axis, inner], with a small list of taps for each output position.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "kernels/cpu/convert.h"
+#include "kernels/cpu/parallel.h"
+#include "kernels/cpu/registry.h"
+#include "kernels/cpu/resample.h"
+#include "kernels/cpu/types.h"
+
+namespace rewire::kernel::cpu {
+namespace {
+
+using ResizeTypes = Types<float, double, std::uint8_t, std::int8_t, std::int32_t>;
+
+// The taps of one axis, for all its output positions.
+struct Plan {
+  Taps* taps;
+  double* weights;  // most_taps for each position
+  std::int64_t most_taps;
+
+  Status Make(const ResizeAttributes& attributes, const ResizeAxis& axis) {
+    most_taps = axis.MostTaps(attributes);
+    if (Status s = Workspace(std::max<std::int64_t>(1, axis.output), &taps); !s.ok()) return s;
+    if (Status s = Workspace(std::max<std::int64_t>(1, axis.output * most_taps), &weights); !s.ok()) return s;
+    for (std::int64_t o = 0; o < axis.output; ++o) taps[o] = axis.At(attributes, o, weights + o * most_taps);
+    return Status();
+  }
+};
+
+struct Resize {
+  static constexpr const char kName[] = "rewire.resize";
+  ResizeAttributes attributes;
+  static Status Make(Attributes& given, Resize* resize) {
+    resize->attributes.Read(given);
+    given.String("keep_aspect_ratio_policy", "");  // has done its work when out's shape is known
+    return Status();
+  }
+
+  Status operator()(TensorView x, std::optional<TensorView> roi, std::optional<TensorView> scales,
+                    TensorView out) const {
+    Checks checks;
+    checks.Dense("x", x).Dense("out", out).SameDType("out", out, "x", x).Rank("out", out, x.ndim());
+    if (Status s = checks.NoOverlap("out", out, "x", x).Take(); !s.ok()) return s;
+    if (x.ndim() == 0) return ValueError("x has rank 0, expected 1 or more");
+    ResizeAxis axes[kMaxRank];
+    if (Status s = ResolveAxes(x, roi, scales, out, axes); !s.ok()) return s;
+    if (out.size() == 0) return Status();
+    if (x.size() == 0) return ValueError("x has shape ", x.dims(), ": nothing to resize to ", out.dims());
+    return ForType(ResizeTypes(), "x", x, [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      // A float holds every number of one byte or of 32-bit floats.
+      using Number = std::conditional_t<sizeof(T) == 1 || std::is_same_v<T, float>, float, double>;
+      return Run<T, Number>(x, axes, out);
+    });
+  }
+
+ private:
+  Status ResolveAxes(TensorView x, const std::optional<TensorView>& roi,
+                     const std::optional<TensorView>& scales, TensorView out,
+                     ResizeAxis (&axes)[kMaxRank]) const {
+    const int rank = x.ndim();
+    for (int i = 0; i < rank; ++i) {
+      axes[i].input = x.dim(i);
+      axes[i].output = out.dim(i);
+      axes[i].scale = x.dim(i) == 0 ? 1 : static_cast<double>(out.dim(i)) / static_cast<double>(x.dim(i));
+    }
+    bool marked[kMaxRank];
+    const ShapeView named(attributes.axes.data(), attributes.axes.size());
+    if (Status s = MarkAxes(named, rank, marked); !s.ok()) return s;
+    const int count = named.empty() ? rank : static_cast<int>(named.size());
+    const auto axis_of = [&](int i) {
+      const std::int64_t axis = named.empty() ? i : named[static_cast<std::size_t>(i)];
+      return static_cast<int>(axis < 0 ? axis + rank : axis);
+    };
+    if (IsGiven(scales)) {
+      Dims expected;
+      if (Status s = ResizedByScales(attributes, x.dims(), *scales, &expected); !s.ok()) return s;
+      if (Status s = CheckShape("out", out, expected.view()); !s.ok()) return s;
+      for (int i = 0; i < count; ++i) axes[axis_of(i)].scale = static_cast<double>(scales->data<float>()[i]);
+    }
+    if (attributes.coordinates != Coordinates::kTfCropAndResize) return Status();
+    const std::int64_t bounds = 2 * count;
+    if (!IsGiven(roi)) return ValueError("roi is missing, which tf_crop_and_resize asks for");
+    if (Status s = Checks().Dense("roi", *roi).Shape("roi", *roi, ShapeView(&bounds, 1)).Take(); !s.ok())
+      return s;
+    return ForType(Floats(), "roi", *roi, [&](auto tag) {
+      const auto* region = roi->data<typename decltype(tag)::type>();
+      for (int i = 0; i < count; ++i) {
+        axes[axis_of(i)].roi_begin = static_cast<double>(region[i]);
+        axes[axis_of(i)].roi_end = static_cast<double>(region[i + count]);
+        if (!(std::fabs(axes[axis_of(i)].roi_begin) < 1e6 && std::fabs(axes[axis_of(i)].roi_end) < 1e6))
+          return ValueError("roi of axis ", axis_of(i), " is no region");
+      }
+      return Status();
+    });
+  }
+
+  // Passes from buffer to buffer; the numbers between them are not rounded to T.
+  template <typename T, typename Number>
+  Status Run(TensorView x, const ResizeAxis (&axes)[kMaxRank], TensorView out) const {
+    Dims now(x.dims());
+    std::int64_t most = x.size();
+    for (int i = 0; i < x.ndim(); ++i) {
+      now[i] = axes[i].output;
+      most = std::max(most, Product(now.view(), 0, now.rank()));
+    }
+    Number* from = nullptr;
+    Number* to = nullptr;
+    if (Status s = Workspace(most, &from); !s.ok()) return s;
+    if (Status s = Workspace(most, &to); !s.ok()) return s;
+    const T* in = x.data<T>();
+    for (std::int64_t i = 0; i < x.size(); ++i) from[i] = static_cast<Number>(in[i]);
+    now = Dims(x.dims());
+    for (int i = 0; i < x.ndim(); ++i) {
+      if (axes[i].IsIdentity(attributes)) continue;
+      Plan plan;
+      if (Status s = plan.Make(attributes, axes[i]); !s.ok()) return s;
+      Pass(axes[i], plan, Product(now.view(), 0, i), Product(now.view(), i + 1, now.rank()), from, to);
+      now[i] = axes[i].output;
+      std::swap(from, to);
+    }
+    T* result = out.data<T>();
+    for (std::int64_t i = 0; i < out.size(); ++i) {
+      if constexpr (std::is_integral_v<T>)
+        result[i] = ToType<T>(attributes.mode == Interpolation::kNearest ? from[i] : std::nearbyint(from[i]));
+      else
+        result[i] = from[i];
+    }
+    return Status();
+  }
+
+  template <typename Number>
+  void Pass(const ResizeAxis& axis, const Plan& plan, std::int64_t outer, std::int64_t inner,
+            const Number* from, Number* to) const {
+    const std::int64_t grain = std::max<std::int64_t>(1, kGrain / (inner * plan.most_taps));
+    ParallelFor(outer * axis.output, grain, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t r = begin; r < end; ++r) {
+        const std::int64_t o = r % axis.output;
+        const Number* plane = from + r / axis.output * axis.input * inner;
+        Number* line = to + r * inner;
+        const Taps& taps = plan.taps[o];
+        const double* weights = plan.weights + o * plan.most_taps;
+        std::fill_n(line, inner, taps.outside ? static_cast<Number>(attributes.outside) : Number{0});
+        for (std::int64_t t = 0; !taps.outside && t < taps.count; ++t) {
+          const auto weight = static_cast<Number>(weights[t]);
+          const Number* source = plane + std::clamp<std::int64_t>(taps.first + t, 0, axis.input - 1) * inner;
+          if (weight == 0) continue;
+          for (std::int64_t j = 0; j < inner; ++j) line[j] += weight * source[j];
+        }
+      }
+    });
+  }
+};
+
+struct ResizeShape {
+  static constexpr const char kName[] = "rewire.shape.resize";
+  ResizeAttributes attributes;
+  static Status Make(Attributes& given, ResizeShape* resize) {
+    resize->attributes.axes = given.Ints("axes", {});
+    return Status();
+  }
+  Status operator()(TensorView x, TensorView scales, TensorView out) const {
+    Dims input, result;
+    if (Status s = ReadShape("x", x, &input); !s.ok()) return s;
+    if (Status s = ResizedByScales(attributes, input.view(), scales, &result); !s.ok()) return s;
+    return WriteShape(result, out);
+  }
+};
+
+struct ResizeSizesShape {
+  static constexpr const char kName[] = "rewire.shape.resize_sizes";
+  enum Policy { kStretch, kNotLarger, kNotSmaller };
+  std::vector<std::int64_t> axes;
+  Policy policy = kStretch;
+  static Status Make(Attributes& attributes, ResizeSizesShape* resize) {
+    resize->axes = attributes.Ints("axes", {});
+    resize->policy = static_cast<Policy>(
+        attributes.Choice("keep_aspect_ratio_policy", {"stretch", "not_larger", "not_smaller"}, kStretch));
+    return Status();
+  }
+  Status operator()(TensorView x, TensorView sizes, TensorView out) const {
+    Dims result, wanted;
+    if (Status s = ReadShape("x", x, &result); !s.ok()) return s;
+    if (Status s = ReadShape("sizes", sizes, &wanted); !s.ok()) return s;
+    const int rank = result.rank();
+    const int count = axes.empty() ? rank : static_cast<int>(axes.size());
+    if (wanted.rank() != count) return ValueError("sizes has ", wanted.rank(), " values, expected ", count);
+    bool marked[kMaxRank];
+    if (Status s = MarkAxes(ShapeView(axes.data(), axes.size()), rank, marked); !s.ok()) return s;
+    const auto axis_of = [&](int i) {
+      const std::int64_t axis = axes.empty() ? i : axes[static_cast<std::size_t>(i)];
+      return static_cast<int>(axis < 0 ? axis + rank : axis);
+    };
+    // With a policy all axes get one scale: the least or the greatest of those asked for.
+    double common = 0;
+    for (int i = 0; i < count; ++i) {
+      const double scale = static_cast<double>(wanted[i]) / static_cast<double>(result[axis_of(i)]);
+      common = i == 0 ? scale : policy == kNotLarger ? std::min(common, scale) : std::max(common, scale);
+    }
+    for (int i = 0; i < count; ++i) {
+      std::int64_t& dim = result[axis_of(i)];
+      dim = policy == kStretch ? wanted[i]
+                               : ToType<std::int64_t>(std::floor(common * static_cast<double>(dim) + 0.5));
+    }
+    return WriteShape(result, out);
+  }
+};
+
+}  // namespace
+
+std::span<const Kernel> ResizeKernels() {
+  static constexpr Kernel kKernels[] = {
+      Describe<Resize>(
+          "x, roi?, scales?, out", "x, out f32 f64 u8 i8 i32; roi f32 f64; scales f32",
+          "mode = nearest, linear or cubic, coordinate_transformation_mode = half_pixel, pytorch_half_pixel, "
+          "align_corners, asymmetric, tf_crop_and_resize or half_pixel_symmetric, nearest_mode = "
+          "round_prefer_floor, "
+          "round_prefer_ceil, floor or ceil, cubic_coeff_a = -0.75, exclude_outside = 0, extrapolation_value "
+          "= 0.0, "
+          "antialias = 0, axes = all, keep_aspect_ratio_policy (of the shape function, not looked at)",
+          "ONNX Resize to out's shape; without scales an axis' scale is out's size over x's"),
+      Describe<ResizeShape>("x, scales, out", "x i64 i32; scales f32; out i64", "axes = all",
+                            "the shape of rewire.resize's out from x's shape and the scales themselves"),
+      Describe<ResizeSizesShape>("x, sizes, out", "i64 i32; out i64",
+                                 "axes = all, keep_aspect_ratio_policy = stretch, not_larger or not_smaller",
+                                 "the shape of rewire.resize's out from x's shape and the sizes themselves"),
+  };
+  return kKernels;
+}
+
+}  // namespace rewire::kernel::cpu

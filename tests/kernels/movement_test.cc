@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernels that move elements, against index arithmetic, and the shape functions beside them.
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <functional>
+
+#include "tests/kernels/kernel_call.h"
+
+namespace rewire::test {
+namespace {
+
+using Ints = std::vector<std::int64_t>;
+
+HostTensor ShapeTensor(const Ints& shape) { return HostTensor::Of<std::int64_t>({std::ssize(shape)}, shape); }
+
+// The result of a shape function that takes shapes (or lists) alone.
+Ints ShapeOf(const std::string& name, const std::vector<Ints>& shapes, std::int64_t rank,
+             const AttributeList& attributes = {}) {
+  std::vector<HostTensor> inputs;
+  for (const Ints& shape : shapes) inputs.push_back(ShapeTensor(shape));
+  HostTensor out = HostTensor::Empty<std::int64_t>({rank});
+  std::vector<HostTensor*> tensors;
+  for (HostTensor& input : inputs) tensors.push_back(&input);
+  tensors.push_back(&out);
+  REQUIRE(Run("rewire.shape." + name, tensors, attributes) == "");
+  return out.values<std::int64_t>();
+}
+
+std::string ShapeError(const std::string& name, const std::vector<Ints>& shapes, std::int64_t rank,
+                       const AttributeList& attributes = {}) {
+  std::vector<HostTensor> inputs;
+  for (const Ints& shape : shapes) inputs.push_back(ShapeTensor(shape));
+  HostTensor out = HostTensor::Empty<std::int64_t>({rank});
+  std::vector<HostTensor*> tensors;
+  for (HostTensor& input : inputs) tensors.push_back(&input);
+  tensors.push_back(&out);
+  return Run("rewire.shape." + name, tensors, attributes);
+}
+
+Ints IndexOf(std::int64_t flat, const Shape& shape) {
+  Ints index(shape.size());
+  for (std::size_t i = shape.size(); i-- > 0;) {
+    index[i] = flat % shape[i];
+    flat /= shape[i];
+  }
+  return index;
+}
+
+std::int64_t FlatOf(const Ints& index, const Shape& shape) {
+  std::int64_t flat = 0;
+  for (std::size_t i = 0; i < shape.size(); ++i) flat = flat * shape[i] + index[i];
+  return flat;
+}
+
+// Checks that element `o` of out is the element of x that `source` names for o's index, for elements of any
+// size.
+template <typename T>
+void CheckMoved(const HostTensor& x, const HostTensor& out, const std::function<Ints(const Ints&)>& source) {
+  const auto from = x.values<T>();
+  const auto to = out.values<T>();
+  for (std::int64_t o = 0; o < out.size(); ++o) {
+    const std::int64_t i = FlatOf(source(IndexOf(o, out.shape())), x.shape());
+    if (to[static_cast<std::size_t>(o)] != from[static_cast<std::size_t>(i)]) FAIL("element " << o);
+  }
+}
+
+template <typename T>
+HostTensor Numbered(const Shape& shape) {
+  HostTensor tensor = HostTensor::Empty<T>(shape);
+  auto elements = tensor.template elements<T>();
+  for (std::int64_t i = 0; i < tensor.size(); ++i) elements[i] = static_cast<T>(i * 7 + 1);
+  return tensor;
+}
+
+TEMPLATE_TEST_CASE("transpose puts every axis where perm says", "", std::uint8_t, std::int16_t, float,
+                   double) {
+  const std::pair<Shape, Ints> cases[] = {
+      {{3, 4}, {1, 0}},
+      {{2, 3, 4}, {2, 0, 1}},
+      {{2, 3, 4}, {0, 2, 1}},
+      {{2, 3, 4}, {1, 0, 2}},
+      {{33, 70}, {1, 0}},
+      {{2, 3, 4, 5}, {0, 3, 1, 2}},
+      {{2, 1, 3, 1}, {3, 2, 1, 0}},
+      {{5}, {0}},
+      {{0, 3}, {1, 0}},
+      {{2, 17, 3, 40}, {0, 2, 3, 1}},
+  };
+  for (const auto& [shape, perm] : cases) {
+    CAPTURE(shape, perm);
+    Shape result;
+    for (std::int64_t axis : perm) result.push_back(shape[static_cast<std::size_t>(axis)]);
+    HostTensor x = Numbered<TestType>(shape);
+    HostTensor out = HostTensor::Empty<TestType>(result);
+    REQUIRE(Run("rewire.transpose", {&x, &out}, {{"perm", perm}}) == "");
+    CheckMoved<TestType>(x, out, [&perm = perm](const Ints& index) {
+      Ints source(index.size());
+      for (std::size_t i = 0; i < index.size(); ++i) source[static_cast<std::size_t>(perm[i])] = index[i];
+      return source;
+    });
+    CHECK(ShapeOf("transpose", {shape}, std::ssize(shape), {{"perm", perm}}) == result);
+  }
+}
+
+TEST_CASE("slices with any starts and steps") {
+  struct Case {
+    Shape x;
+    Ints starts, ends, axes, steps;
+    Shape out;
+    std::function<Ints(const Ints&)> source;
+  };
+  const std::int64_t most = std::numeric_limits<std::int64_t>::max();
+  const std::int64_t least = std::numeric_limits<std::int64_t>::min();
+  const Case cases[] = {
+      {{6}, {1}, {4}, {}, {}, {3}, [](const Ints& i) { return Ints{i[0] + 1}; }},
+      {{6}, {-2}, {most}, {0}, {1}, {2}, [](const Ints& i) { return Ints{i[0] + 4}; }},
+      {{6}, {5}, {least}, {0}, {-1}, {6}, [](const Ints& i) { return Ints{5 - i[0]}; }},
+      {{6}, {-1}, {0}, {0}, {-2}, {3}, [](const Ints& i) { return Ints{5 - 2 * i[0]}; }},
+      {{4, 5},
+       {1, 0},
+       {3, 5},
+       {0, 1},
+       {1, 3},
+       {2, 2},
+       [](const Ints& i) {
+         return Ints{i[0] + 1, 3 * i[1]};
+       }},
+      {{4, 5},
+       {2},
+       {4},
+       {-1},
+       {1},
+       {4, 2},
+       [](const Ints& i) {
+         return Ints{i[0], i[1] + 2};
+       }},
+      {{4, 5}, {3}, {1}, {0}, {1}, {0, 5}, [](const Ints& i) { return i; }},
+      {{4, 5},
+       {0},
+       {most},
+       {1},
+       {most},
+       {4, 1},
+       [](const Ints& i) {
+         return Ints{i[0], 0};
+       }},
+      {{0, 5}, {0}, {2}, {0}, {1}, {0, 5}, [](const Ints& i) { return i; }},
+  };
+  for (const Case& c : cases) {
+    CAPTURE(c.x, c.starts, c.ends, c.axes, c.steps);
+    HostTensor x = Numbered<float>(c.x);
+    HostTensor out = HostTensor::Empty<float>(c.out);
+    const AttributeList attributes = {
+        {"starts", c.starts}, {"ends", c.ends}, {"axes", c.axes}, {"steps", c.steps}};
+    REQUIRE(Run("rewire.slice", {&x, &out}, attributes) == "");
+    CheckMoved<float>(x, out, c.source);
+    HostTensor starts = ShapeTensor(c.starts), ends = ShapeTensor(c.ends), axes = ShapeTensor(c.axes),
+               steps = ShapeTensor(c.steps);
+    HostTensor again = HostTensor::Empty<float>(c.out);
+    REQUIRE(Run("rewire.dynamic_slice", {&x, &starts, &ends, &axes, &steps, &again}) == "");
+    CHECK(again.values<float>() == out.values<float>());
+    CHECK(ShapeOf("slice", {c.x, c.starts, c.ends, c.axes, c.steps}, std::ssize(c.x)) == c.out);
+  }
+  HostTensor x = Numbered<float>({4});
+  HostTensor out = HostTensor::Empty<float>({4});
+  CHECK(Run("rewire.slice", {&x, &out}, {{"starts", Ints{0}}, {"ends", Ints{4}}, {"steps", Ints{0}}}) ==
+        "ValueError: rewire.slice: the step of axis 0 is 0");
+  CHECK(Run("rewire.slice", {&x, &out}, {{"starts", Ints{0, 0}}, {"ends", Ints{4}}}) ==
+        "ValueError: rewire.slice: starts, ends, axes and steps have 2, 1, 0 and 0 values, expected as many "
+        "each (axes "
+        "and steps may be empty)");
+}
+
+TEST_CASE("pads in every mode") {
+  struct Case {
+    const char* mode;
+    std::function<std::int64_t(std::int64_t, std::int64_t)> fold;  // position and length to position
+  };
+  const Case cases[] = {
+      {"edge", [](auto i, auto n) { return std::clamp<std::int64_t>(i, 0, n - 1); }},
+      {"reflect", [](auto i, auto n) { return i < 0    ? -i
+                                              : i >= n ? 2 * (n - 1) - i
+                                                       : i; }},
+      {"wrap", [](auto i, auto n) { return (i + n) % n; }},
+  };
+  const Shape shape = {3, 4, 5};
+  const Ints pads = {1, 2, 0, 2, 3, -1};
+  HostTensor x = Numbered<float>(shape);
+  for (const Case& c : cases) {
+    INFO(c.mode);
+    HostTensor out = HostTensor::Empty<float>({6, 9, 4});
+    REQUIRE(Run("rewire.pad", {&x, &out}, {{"pads", pads}, {"mode", c.mode}}) == "");
+    CheckMoved<float>(x, out, [&](const Ints& i) {
+      return Ints{c.fold(i[0] - 1, 3), c.fold(i[1] - 2, 4), c.fold(i[2], 5)};
+    });
+  }
+  HostTensor value = HostTensor::Of<float>({}, {9});
+  HostTensor row = HostTensor::Of<float>({3}, {1, 2, 3});
+  HostTensor out = HostTensor::Empty<float>({4});
+  REQUIRE(Run("rewire.pad", {&row, &value, &out}, {{"pads", Ints{2, -1}}}) == "");
+  CHECK(out.values<float>() == std::vector<float>{9, 9, 1, 2});
+  HostTensor list = ShapeTensor({2, -1}), axes = ShapeTensor({-1}), none = ShapeTensor({});
+  HostTensor two = HostTensor::Of<float>({1, 3}, {1, 2, 3});
+  HostTensor wide = HostTensor::Empty<float>({1, 4});
+  REQUIRE(Run("rewire.dynamic_pad", {&two, &list, &value, &axes, &wide}) == "");
+  CHECK(wide.values<float>() == std::vector<float>{9, 9, 1, 2});
+  REQUIRE(Run("rewire.dynamic_pad", {&two, &list, &none, &axes, &wide}) == "");
+  CHECK(wide.values<float>() == std::vector<float>{0, 0, 1, 2});
+  CHECK(ShapeOf("dynamic_pad", {{1, 3}, {2, -1}, {1}}, 2) == Ints{1, 4});
+  CHECK(ShapeOf("pad", {{1, 3}}, 2, {{"pads", Ints{0, 1, 0, 1}}}) == Ints{1, 5});
+  CHECK(Run("rewire.dynamic_pad", {&two, &list, &wide}) ==
+        "ValueError: rewire.dynamic_pad: pads has 2 values, expected two for each of 2 axes");
+  CHECK(Run("rewire.pad", {&row, &out}, {{"pads", Ints{3, -2}}, {"mode", "reflect"}}) ==
+        "ValueError: rewire.pad: axis 0 of x with shape [3] is too short for a pad of 3");
+}
+
+TEST_CASE("concat and split are each other's inverse") {
+  const std::int64_t parts[] = {2, 0, 3, 1};
+  for (std::int64_t axis : {0, 1, 2, -1}) {
+    Shape whole = {6, 6, 6};
+    std::vector<HostTensor> pieces;
+    HostTensor x = Numbered<std::int16_t>(whole);
+    std::vector<HostTensor*> arguments = {&x};
+    for (std::int64_t part : parts) {
+      Shape shape = whole;
+      shape[static_cast<std::size_t>(axis < 0 ? axis + 3 : axis)] = part;
+      pieces.push_back(HostTensor::Empty<std::int16_t>(shape));
+    }
+    for (HostTensor& piece : pieces) arguments.push_back(&piece);
+    REQUIRE(Run("rewire.split", arguments, {{"axis", axis}}) == "");
+    HostTensor back = HostTensor::Empty<std::int16_t>(whole);
+    arguments.erase(arguments.begin());
+    arguments.push_back(&back);
+    REQUIRE(Run("rewire.concat", arguments, {{"axis", axis}}) == "");
+    CHECK(back.values<std::int16_t>() == x.values<std::int16_t>());
+  }
+  HostTensor a = HostTensor::Random({2, 3}, 1), b = HostTensor::Random({2, 4}, 2);
+  HostTensor out = HostTensor::Empty<float>({2, 7});
+  CHECK(Run("rewire.concat", {&a, &b, &out}, {{"axis", 0}}) ==
+        "ValueError: rewire.concat: input 1 has shape [2, 4], expected [2, 3] but for axis 0");
+  CHECK(Run("rewire.split", {&out, &a, &a}, {{"axis", 1}}) ==
+        "ValueError: rewire.split: the outputs take 6 along axis 1, x of shape [2, 7] has 7");
+  CHECK(ShapeOf("concat", {{2, 3}, {2, 4}}, 2, {{"axis", 1}}) == Ints{2, 7});
+  CHECK(ShapeOf("split", {{2, 7}, {3, 4}}, 2, {{"axis", 1}, {"index", 1}}) == Ints{2, 4});
+  CHECK(ShapeError("split", {{2, 7}, {3, 4}}, 2, {{"axis", 1}, {"index", 2}}) ==
+        "ValueError: rewire.shape.split: split has shape [2], expected more than 2 elements");
+}
+
+TEST_CASE("expand and tile repeat") {
+  HostTensor x = Numbered<float>({3, 1, 2});
+  HostTensor out = HostTensor::Empty<float>({4, 3, 5, 2});
+  REQUIRE(Run("rewire.expand", {&x, &out}) == "");
+  CheckMoved<float>(x, out, [](const Ints& i) { return Ints{i[1], 0, i[3]}; });
+  HostTensor tiled = HostTensor::Empty<float>({6, 3, 2});
+  REQUIRE(Run("rewire.tile", {&x, &tiled}) == "");
+  CheckMoved<float>(x, tiled, [](const Ints& i) { return Ints{i[0] % 3, 0, i[2]}; });
+  HostTensor odd = HostTensor::Empty<float>({4, 1, 2});
+  CHECK(Run("rewire.tile", {&x, &odd}) ==
+        "ValueError: rewire.tile: out has shape [4, 1, 2], expected multiples of x's [3, 1, 2]");
+  CHECK(
+      Run("rewire.expand", {&x, &odd}) ==
+      "ValueError: rewire.expand: x has shape [3, 1, 2], which does not broadcast to out of shape [4, 1, 2]");
+  CHECK(ShapeOf("tile", {{3, 1, 2}, {2, 3, 1}}, 3) == Ints{6, 3, 2});
+  CHECK(ShapeOf("broadcast", {{3, 1, 2}, {4, 1, 5, 1}}, 4) == Ints{4, 3, 5, 2});
+}
+
+TEST_CASE("reverse_sequence, trilu, eye and arange") {
+  HostTensor x = Numbered<std::int32_t>({4, 2, 3});
+  HostTensor lengths = HostTensor::Of<std::int64_t>({2}, {3, 1});
+  HostTensor out = HostTensor::Empty<std::int32_t>({4, 2, 3});
+  REQUIRE(Run("rewire.reverse_sequence", {&x, &lengths, &out}) == "");
+  const auto reversed = [](std::int64_t t, std::int64_t length) { return t < length ? length - 1 - t : t; };
+  CheckMoved<std::int32_t>(x, out, [&](const Ints& i) {
+    return Ints{reversed(i[0], i[1] == 0 ? 3 : 1), i[1], i[2]};
+  });
+  HostTensor wide = Numbered<std::int32_t>({2, 4});
+  HostTensor flat = HostTensor::Empty<std::int32_t>({2, 4});
+  REQUIRE(Run("rewire.reverse_sequence", {&wide, &lengths, &flat}, {{"batch_axis", 0}, {"time_axis", 1}}) ==
+          "");
+  CheckMoved<std::int32_t>(wide, flat, [&](const Ints& i) {
+    return Ints{i[0], reversed(i[1], i[0] == 0 ? 3 : 1)};
+  });
+  HostTensor longer = HostTensor::Of<std::int64_t>({2}, {3, 5});
+  CHECK(Run("rewire.reverse_sequence", {&x, &longer, &out}) ==
+        "ValueError: rewire.reverse_sequence: element 1 of lengths is 5, expected 0 to 4");
+
+  for (int upper : {0, 1}) {
+    for (std::int64_t k : {-9, -2, -1, 0, 1, 3, 9}) {
+      HostTensor matrix = Numbered<std::int64_t>({2, 3, 4});
+      HostTensor part = HostTensor::Empty<std::int64_t>({2, 3, 4});
+      HostTensor diagonal = HostTensor::Of<std::int64_t>({}, {k});
+      REQUIRE(Run("rewire.trilu", {&matrix, &diagonal, &part}, {{"upper", upper}}) == "");
+      for (std::int64_t i = 0; i < 24; ++i) {
+        const std::int64_t row = i / 4 % 3;
+        const bool stays = upper == 1 ? i % 4 >= row + k : i % 4 <= row + k;
+        CHECK(part.values<std::int64_t>()[static_cast<std::size_t>(i)] == (stays ? i * 7 + 1 : 0));
+      }
+    }
+  }
+  HostTensor ones = HostTensor::Empty<float>({2, 3});
+  REQUIRE(Run("rewire.eye", {&ones}, {{"k", 1}}) == "");
+  CHECK(ones.values<float>() == std::vector<float>{0, 1, 0, 0, 0, 1});
+
+  HostTensor start = HostTensor::Of<std::int32_t>({}, {10}), limit = HostTensor::Of<std::int32_t>({}, {3}),
+             delta = HostTensor::Of<std::int32_t>({}, {-3});
+  HostTensor numbers = HostTensor::Empty<std::int32_t>({3});
+  REQUIRE(Run("rewire.arange", {&start, &limit, &delta, &numbers}) == "");
+  CHECK(numbers.values<std::int32_t>() == std::vector<std::int32_t>{10, 7, 4});
+  HostTensor count = HostTensor::Empty<std::int64_t>({1});
+  REQUIRE(Run("rewire.shape.arange", {&start, &limit, &delta, &count}) == "");
+  CHECK(count.values<std::int64_t>() == Ints{3});
+  HostTensor zero = HostTensor::Of<std::int32_t>({}, {0});
+  CHECK(Run("rewire.arange", {&start, &limit, &zero, &numbers}) == "ValueError: rewire.arange: delta is 0");
+}
+
+TEST_CASE("shape functions of views") {
+  CHECK(ShapeOf("squeeze", {{1, 3, 1}}, 1) == Ints{3});
+  CHECK(ShapeOf("squeeze", {{1, 3, 1}, {-1}}, 2) == Ints{1, 3});
+  CHECK(ShapeError("squeeze", {{1, 3, 1}, {1}}, 2) ==
+        "ValueError: rewire.shape.squeeze: axis 1 of x [1, 3, 1] is not 1");
+  CHECK(ShapeOf("unsqueeze", {{2, 3}, {0, -1}}, 4) == Ints{1, 2, 3, 1});
+  CHECK(ShapeError("unsqueeze", {{2, 3}, {4}}, 3) ==
+        "ValueError: rewire.shape.unsqueeze: axis is 4, expected at least -3 and less than 3");
+  CHECK(ShapeOf("reshape", {{2, 3, 4}, {0, -1}}, 2) == Ints{2, 12});
+  CHECK(ShapeError("reshape", {{0, 3}, {0, -1}}, 2) ==
+        "ValueError: rewire.shape.reshape: target [0, -1] does not take the 0 elements of x [0, 3]");
+  CHECK(ShapeOf("reshape", {{0, 3}, {3, 0}}, 2, {{"allowzero", 1}}) == Ints{3, 0});
+  CHECK(ShapeError("reshape", {{2, 3}, {4, -1}}, 2) ==
+        "ValueError: rewire.shape.reshape: target [4, -1] does not take the 6 elements of x [2, 3]");
+  CHECK(ShapeOf("gather", {{2, 3, 4}, {5, 6}}, 4, {{"axis", 1}}) == Ints{2, 5, 6, 4});
+  CHECK(ShapeOf("matmul", {{2, 1, 3, 4}, {5, 4, 6}}, 4) == Ints{2, 5, 3, 6});
+  CHECK(ShapeOf("dense", {{2, 3, 10}, {7, 10}}, 3) == Ints{2, 3, 7});
+  CHECK(ShapeOf("reduce", {{2, 3, 4}}, 2, {{"axes", Ints{1}}, {"keepdims", 0}}) == Ints{2, 4});
+  CHECK(ShapeOf("reduce", {{2, 3, 4}, {0, 2}}, 3) == Ints{1, 3, 1});
+  CHECK(ShapeOf("top_k", {{2, 9}, {4}}, 2) == Ints{2, 4});
+  CHECK(ShapeError("top_k", {{2, 9}, {10}}, 2) ==
+        "ValueError: rewire.shape.top_k: k is 10, expected 0 to 9 as axis 1 of x [2, 9]");
+  CHECK(ShapeError("broadcast", {{2}, {-1}}, 1) ==
+        "ValueError: rewire.shape.broadcast: a shape is [-1], which is no shape");
+  CHECK(ShapeError("broadcast", {{2}, {3}}, 1) ==
+        "ValueError: rewire.shape.broadcast: shapes [2] and [3] do not broadcast: 2 and 3 at axis 0 of the "
+        "result");
+  HostTensor shape = ShapeTensor({3, 5});
+  HostTensor bytes = HostTensor::Empty<std::int64_t>({});
+  REQUIRE(Run("rewire.shape.bytes", {&shape, &bytes}, {{"element_bytes", 4}}) == "");
+  CHECK(bytes.values<std::int64_t>() == Ints{60});
+  HostTensor vast = ShapeTensor({std::int64_t{1} << 40, std::int64_t{1} << 40});
+  CHECK(Run("rewire.shape.bytes", {&vast, &bytes}, {{"element_bytes", 4}}) ==
+        "ValueError: rewire.shape.bytes: shape [1099511627776, 1099511627776] has too many elements");
+}
+
+}  // namespace
+}  // namespace rewire::test
