@@ -87,6 +87,11 @@ struct TensorObject : Object {
     kReadOnly = 1,
     kEmpty = 2,      // a dimension is zero
     kImmutable = 4,  // hosts may not write it either
+    // Why an input is a copy of what the host gave.
+    kCopiedOnRequest = 8,
+    kCopiedStrided = 16,
+    kCopiedMisaligned = 32,
+    kCopiedFromDevice = 64,
     // What a kernel must not be handed as a written argument, or whose call may be skipped: the interpreter's
     // one test.
     kNotPlain = kReadOnly | kEmpty,

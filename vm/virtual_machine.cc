@@ -34,11 +34,6 @@ tl::unexpected<Error> Busy() {
       "Program)");
 }
 
-std::string InputText(const Function& function, std::uint32_t index) {
-  return "function " + function.name + ", input " + std::to_string(index) + " (" +
-         function.inputs[index].name + ")";
-}
-
 }  // namespace
 
 VirtualMachine::VirtualMachine(const Program& program, const Limits& limits) {
@@ -144,10 +139,6 @@ Status VirtualMachine::Impl::SetInput(InputHandle handle, const TensorView& view
                     TypeText(function.inputs[handle.index].type, module.symbols) +
                     " expected, a tensor given");
   }
-  if (type.kind == TypeKind::kTensor && !TensorFits(module, type, dl)) {
-    return Fail(StatusCode::kInvalidArgument,
-                InputText(function, handle.index) + ": " + TensorMismatchText(module, type, dl));
-  }
   if (dl.ndim > kMaxRank || !IsValidDType(dl.dtype) || !TensorBytes(dl.dtype, view.shape())) {
     return Fail(StatusCode::kInvalidArgument, InputText(function, handle.index) + ": " + TensorText(dl) +
                                                   " has a wrong element type, rank or dimension");
@@ -156,17 +147,14 @@ Status VirtualMachine::Impl::SetInput(InputHandle handle, const TensorView& view
   if (set == nullptr) return NoMemory("inputs");
   const auto address = reinterpret_cast<std::uintptr_t>(view.data());
   const std::uint64_t element = ElementBytes({dl.dtype.code, dl.dtype.bits, 1});
-  const bool copy = mode == InputMode::kCopy || !view.IsContiguous() || address % element != 0;
-  if (copy && dl.device.device_type != kDLCPU) {
-    return Fail(StatusCode::kInvalidArgument, InputText(function, handle.index) +
-                                                  ": memory of a device must be contiguous and aligned to " +
-                                                  std::to_string(element) + " bytes to be borrowed");
-  }
   TensorObject* object = nullptr;
   RewireFFIAny& slot = set[handle.index];
-  if (copy) {
-    object = CopyOf(dl);
-    if (object == nullptr) return NoMemory("a copied input");
+  const bool as_it_lies = mode == InputMode::kBorrow && view.IsContiguous() && address % element == 0 &&
+                          (type.kind != TypeKind::kTensor || TensorFits(module, type, dl));
+  if (__builtin_expect(!as_it_lies, 0)) {
+    const Result<TensorObject*> copy = CopyIfNeeded(handle, dl, mode);
+    if (!copy) return Forward(copy);
+    object = *copy;
   } else {
     // The object of the last borrowed tensor serves again when nobody else refers to it.
     object = slot.type_index == kTensorKind ? TensorOf(slot) : nullptr;
@@ -211,25 +199,23 @@ Status VirtualMachine::Impl::SetInput(InputHandle handle, const Value& value) {
 }
 
 // Checks a value against an input's type and takes a reference to what the program will see: the value
-// itself, or a copy of a strided tensor. Shared tensors are read-only to programs.
+// itself, or a copy where it cannot be used as it lies. Shared tensors are read-only to programs.
 Status VirtualMachine::Impl::TakeInput(InputHandle handle, const Value& value, RewireFFIAny* taken) {
   const Module& module = rep.module();
   const Function& function = module.functions[handle.function];
+  if (value.kind() == ValueKind::kTensor) {
+    const Result<TensorObject*> copy =
+        CopyIfNeeded(handle, TensorOf(value.any())->tensor, InputMode::kBorrow);
+    if (!copy) return Forward(copy);
+    if (*copy != nullptr) {
+      *taken = MakeAny(kTensorKind, *copy);
+      return {};
+    }
+  }
   if (Status ok = CheckValue(module, function.inputs[handle.index].type, value.any()); !ok) {
     return Forward(ok, InputText(function, handle.index));
   }
   *taken = value.any();
-  if (value.kind() == ValueKind::kTensor && !IsContiguous(TensorOf(value.any())->tensor)) {
-    const DLTensor& dl = TensorOf(value.any())->tensor;
-    if (dl.device.device_type != kDLCPU) {
-      return Fail(StatusCode::kInvalidArgument,
-                  InputText(function, handle.index) + ": a tensor on a device must be contiguous");
-    }
-    TensorObject* copy = CopyOf(dl);
-    if (copy == nullptr) return NoMemory("a copied input");
-    *taken = MakeAny(kTensorKind, copy);
-    return {};
-  }
   ObjectHeap::Pin(*taken);
   return {};
 }

@@ -64,6 +64,12 @@ struct VmOptions {
   SharedArena arena;
 };
 
+// How an input lies before the program.
+struct InputReport {
+  bool copied = false;  // when it was set
+  std::string reason;   // why; also, of one that was not, that some kernels need copies of it
+};
+
 class REWIRE_API VirtualMachine {
  public:
   explicit VirtualMachine(const Program& program, const Limits& limits = {});
@@ -77,14 +83,16 @@ class REWIRE_API VirtualMachine {
   const Program& program() const;
 
   // Sets an input until it is set again or cleared. Checked against the signature: kInvalidArgument with
-  // function, input, expected and given. Strided memory is copied (and InputMode::kBorrow's promise then ends
-  // with the call).
+  // function, input, expected and given. Memory that is strided, not aligned to its elements, or on another
+  // device than the signature's is copied (and InputMode::kBorrow's promise then ends with the call).
   Status TrySetInput(const InputRef& input, const TensorView& tensor, InputMode mode = InputMode::kBorrow);
-  // Shares a value: a Tensor, a tree of ADTs, an integer. Never copies contiguous tensors.
+  // Shares a value: a Tensor, a tree of ADTs, an integer. Tensors in trees are never copied, others as above.
   Status TrySetInput(const InputRef& input, const Value& value);
   // All inputs of a function in order, borrowed.
   Status TrySetInputs(std::string_view function, Span<const TensorView> tensors);
   Status TrySetInputs(std::uint32_t function, Span<const TensorView> tensors);
+  // Whether an input that is set is a copy, and why; kInvalidArgument when it is not set.
+  Result<InputReport> TryInputReport(const InputRef& input) const;
   Status TryClearInputs(std::string_view function = {});
 
   // Binds an output of the entry function, or of a handle's, to the caller's memory until it is bound again

@@ -54,6 +54,8 @@ struct VirtualMachine::Impl {
   TensorObject* CopyOf(const DLTensor& dl);
   Status SetInput(InputHandle handle, const TensorView& view, InputMode mode);
   Status SetInput(InputHandle handle, const Value& value);
+  Result<TensorObject*> CopyIfNeeded(InputHandle handle, const DLTensor& dl, InputMode mode);
+  Result<TensorObject*> CopyToDevice(const DLTensor& from, const LinkedDevice& device);
   Status TakeInput(InputHandle handle, const Value& value, RewireFFIAny* taken);
   Result<OutputSlot*> SlotOf(OutputHandle handle);
   Status CheckDevice(OutputHandle handle, DLDevice device) const;
@@ -117,6 +119,9 @@ struct VirtualMachine::Impl {
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
   Observer* observer = nullptr;
 };
+
+// "function main, input 0 (x)", for messages.
+std::string InputText(const Function& function, std::uint32_t index);
 
 // Why the last run copied a bound output.
 std::string OutputReason(const VirtualMachine::Impl& vm, std::uint32_t function, std::uint32_t leaf);

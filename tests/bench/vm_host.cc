@@ -99,11 +99,14 @@ void AddHostCases(std::vector<Case>& cases) {
       "TrySetInputs of 64, each", kMany,
       [host] { Require(host->vm.TrySetInputs(kFirstOfMany, host->views)); }, in_direct_calls(15));
   // In a VM of its own: bound outputs would be part of the runs above.
-  add("TrySetOutput of 64, each", kMany, [host, vm = std::make_shared<VirtualMachine>(host->program)] {
-    for (std::uint32_t i = 0; i < kMany; ++i) {
-      Require(vm->TrySetOutput(OutputHandle{kOutputs, i}, host->views[i]));
-    }
-  });
+  add(
+      "TrySetOutput of 64, each", kMany,
+      [host, vm = std::make_shared<VirtualMachine>(host->program)] {
+        for (std::uint32_t i = 0; i < kMany; ++i) {
+          Require(vm->TrySetOutput(OutputHandle{kOutputs, i}, host->views[i]));
+        }
+      },
+      in_direct_calls(15));
   add("make a VM and destroy it", 1, [host] { const VirtualMachine vm(host->program); });
 }
 

@@ -10,6 +10,8 @@ namespace rewire::bench {
 namespace {
 
 constexpr double kMostThreadRatio = 1.1;
+// Of two threads, as a multiple of one's.
+constexpr double kLeastThroughput = 1.9;
 
 // A quartile between two samples is interpolated.
 double Quantile(const std::vector<double>& sorted, double share) {
@@ -85,11 +87,15 @@ std::string TableOf(const Report& report) {
                  figure.target ? TargetText(*figure.target) : "", Holds(figure, direct));
   }
   if (report.threads) {
-    const auto& [one, two, ratio] = *report.threads;
+    const auto& [one, two, processes, ratio, throughput, process_throughput] = *report.threads;
     table += Row("typical op, one thread", one, "", "", std::nullopt);
     table += Row("typical op, two threads over one Program", two, "", "", std::nullopt);
     table += Row("two threads / one thread (ratio)", ratio, "", fmt::format("{:g}", kMostThreadRatio),
                  ratio.median <= kMostThreadRatio);
+    table += Row("typical op, two processes", processes, "", "", std::nullopt);
+    table += Row("throughput of two threads (multiple of one)", throughput, "",
+                 fmt::format(">= {:g}", kLeastThroughput), throughput.median >= kLeastThroughput);
+    table += Row("throughput of two processes (multiple of one)", process_throughput, "", "", std::nullopt);
   }
   if (report.residency) {
     table += fmt::format("{:<50}{} of {}\n", "pages of a 64 MiB constant brought in by opening",
@@ -115,7 +121,10 @@ std::string JsonOf(const Report& report) {
   if (report.threads) {
     json["two_threads"] = {{"one_thread_nanoseconds", JsonOf(report.threads->one)},
                            {"two_threads_nanoseconds", JsonOf(report.threads->two)},
+                           {"two_processes_nanoseconds", JsonOf(report.threads->processes)},
                            {"ratio", JsonOf(report.threads->ratio)},
+                           {"throughput", JsonOf(report.threads->throughput)},
+                           {"throughput_of_processes", JsonOf(report.threads->process_throughput)},
                            {"at_most", kMostThreadRatio},
                            {"met", report.threads->ratio.median <= kMostThreadRatio}};
   }

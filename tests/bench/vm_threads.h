@@ -6,15 +6,20 @@
 namespace rewire::bench {
 
 // Two threads with a VM each over one Program run the typical op, against one thread that runs it alone.
-// Times are of the threads' own CPU clocks, so that what else the machine does is left out and what the
-// threads cost each other stays in.
+// Two processes, which share nothing that they write, say how much of the rest is the machine's. Times are of
+// the threads' own CPU clocks, so that what else the machine does is left out and what the threads cost each
+// other stays in. Ratios are of runs taken right after each other.
 struct ThreadScaling {
-  Summary one;    // ns per op
-  Summary two;    // ns per op, the slower thread
-  Summary ratio;  // two / one, of pairs taken right after each other
+  Summary one;                 // ns per op
+  Summary two;                 // ns per op, the slower thread
+  Summary processes;           // ns per op, the slower of two processes
+  Summary ratio;               // two / one
+  Summary throughput;          // ops in a time by two threads, as a multiple of those by one
+  Summary process_throughput;  // the same by two processes
 };
 
-// `pairs` pairs, on the two CPUs given.
+// `pairs` rounds of one thread, two threads and two processes, on the two CPUs given. Forks: to be called
+// while no other thread runs.
 ThreadScaling MeasureThreads(int pairs, int first_cpu, int second_cpu);
 
 }  // namespace rewire::bench

@@ -143,6 +143,54 @@ TEST_CASE("tensors go to a device and back; shapes and branches read it through 
   CHECK(device.blocks.empty());
 }
 
+TEST_CASE("an input on another device than the signature's is copied there when it is set") {
+  FakeDevice device;
+  const LinkOptions options = With(device);
+  VirtualMachine vm(ProgramOf(R"(
+    .device fake = ext_dev:0
+    .func main(x: f32[3] on fake) -> f32[3]
+      %h = device_copy %x, fake, cpu
+      ret %h
+    .end
+    .func back(x: f32[3]) -> f32[3]
+      ret %x
+    .end
+    .func away(x: f32[3]) -> f32[3] on fake
+      %d = device_copy %x, cpu, fake
+      ret %d
+    .end)",
+                              options));
+  const auto reason = [&vm](InputHandle input) { return vm.TryInputReport(input)->reason; };
+  float x[6] = {1, 0, 2, 0, 3, 0};
+  const std::vector<std::int64_t> shape = {3};
+  const std::vector<std::int64_t> strides = {2};
+  vm.SetInput("x", TensorView(x, kFloat32, shape, kHost, strides));
+  x[0] = 100;  // the host's again
+  vm.Invoke();
+  CHECK(FloatsOf(vm.Output()) == std::vector<float>{1, 2, 3});
+  CHECK(reason({0, 0}) == "the memory is on another device");
+  vm.SetInput("x", Floats({4, 5, 6}));
+  vm.Invoke();
+  CHECK(FloatsOf(vm.Output()) == std::vector<float>{4, 5, 6});
+
+  const Value host = Floats({7, 8, 9});
+  const Value there = *vm.TryInvoke("away", {&host, 1});
+  vm.SetInput("x", there);
+  CHECK_FALSE(vm.TryInputReport("x")->copied);
+  vm.Invoke();
+  CHECK(FloatsOf(vm.Output()) == std::vector<float>{7, 8, 9});
+  vm.SetInput(InputHandle{1, 0}, there.tensor().view());
+  CHECK(reason({1, 0}) == "the memory is on another device");
+  vm.Invoke("back");
+  CHECK(FloatsOf(vm.Output()) == std::vector<float>{7, 8, 9});
+
+  CHECK(MessageOf(vm.TrySetInput("x", TensorView(x, {4}))) ==
+        "function main, input 0 (x): f32[3]@1 expected, f32[4] given; device ext_dev:0 expected, cpu given");
+  device.broken = true;
+  CHECK(MessageOf(vm.TrySetInput("x", TensorView(x, {3}))) ==
+        "function main, input 0 (x): the copy to its device failed: the bus is down");
+}
+
 TEST_CASE("a result on a device outlives its VM") {
   FakeDevice device;
   Value result;

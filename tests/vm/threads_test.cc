@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sixteen threads on one Program at once, each with a VM of its own or by the Program's pool: 100,000 calls
+// each, every answer right. Under the thread sanitizer as many as it has time for.
+#include <array>
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <cstdint>
+#include <thread>
+#include <vector>
+
+#include "tests/vm/test_program.h"
+#include "vm/host_function.h"
+
+namespace rewire::test {
+namespace {
+
+#if defined(__SANITIZE_THREAD__)
+#define REWIRE_UNDER_TSAN 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define REWIRE_UNDER_TSAN 1
+#endif
+#endif
+#if defined(REWIRE_UNDER_TSAN)
+constexpr int kCalls = 5000;
+#else
+constexpr int kCalls = 100000;
+#endif
+constexpr int kThreads = 16;
+
+// y = x + 1 for c = 1, else x + 2; z = the constant that all threads share; x itself.
+constexpr char kProgram[] = R"(
+.const shared: f32[2] = {5, 6}
+.kernel inc = "inc"
+.func main(x: f32[2], c: i64[]) -> (y: f32[2], (z: f32[2], same: f32[2]))
+  %one = load_consti 1
+  %a = invoke step(%x)
+  if %c == %one goto done else more
+more:
+  %a = invoke step(%a)
+done:
+  %z = load_const shared
+  %inner = alloc_adt tag=1 (%z, %x)
+  %r = alloc_adt tag=0 (%a, %inner)
+  ret %r
+.end
+.func step(x: f32[2]) -> f32[2]
+  %s = alloc_storage _, alignment=64, f32[2], cpu
+  %a = alloc_tensor %s, _, f32[2]
+  invoke_packed inc(%x, %a), outputs=1
+  ret %a
+.end)";
+
+Program SharedProgram() {
+  LinkOptions options;
+  options.kernels.AddFunction("inc", MakePackedFunction([](kernel::TensorView x, kernel::TensorView out) {
+                                for (std::int64_t i = 0; i < out.size(); ++i)
+                                  out.data<float>()[i] = x.data<float>()[i] + 1;
+                              }));
+  return ProgramOf(kProgram, std::move(options));
+}
+
+// Runs call(thread, i) kCalls times on each thread; how many were not true.
+template <typename Call>
+int WrongCalls(Call call) {
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&wrong, &call, t] {
+      auto run = call(t);
+      int here = 0;
+      for (int i = 0; i < kCalls; ++i) here += run(i) ? 0 : 1;
+      wrong += here;
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  return wrong;
+}
+
+// What a thread puts in, and what must come out.
+struct Numbers {
+  alignas(64) std::array<float, 2> x{};
+  std::int64_t c = 0;
+  void Set(int thread, int i) {
+    x = {static_cast<float>(thread), static_cast<float>(i % 4096)};
+    c = i % 2;
+  }
+  bool Matches(const float* y) const {
+    const float step = c == 1 ? 1 : 2;
+    return y[0] == x[0] + step && y[1] == x[1] + step;
+  }
+};
+
+TEST_CASE("sixteen threads with a VM each are right") {
+  const Program program = SharedProgram();
+  const auto thread = [&program](int t) {
+    return [t, vm = VirtualMachine(program), numbers = Numbers()](int i) mutable {
+      alignas(64) float y[2] = {};
+      numbers.Set(t, i);
+      vm.SetInput("x", TensorView(numbers.x.data(), {2}));
+      vm.SetInput("c", TensorView(&numbers.c, {}));
+      const bool bound = i % 3 == 0;
+      if (bound) vm.SetOutput("y", TensorView(y, {2}));
+      if (!vm.TryInvoke()) return false;
+      const Tensor made = vm.Output("y");
+      const bool right = numbers.Matches(bound ? y : made.data<float>()) &&
+                         vm.Output("z").data<float>()[1] == 6 &&
+                         vm.Output("same").data<float>() == numbers.x.data();
+      if (bound) vm.ClearOutputs();
+      return right;
+    };
+  };
+  CHECK(WrongCalls(thread) == 0);
+}
+
+TEST_CASE("sixteen threads on a Program's pooled VMs are right") {
+  const Program program = SharedProgram();
+  const auto thread = [&program](int t) {
+    return [&program, t, numbers = Numbers()](int i) mutable {
+      alignas(64) float y[2] = {};
+      numbers.Set(t, i);
+      const std::array<Value, 2> inputs = {*Tensor::CopyOf(TensorView(numbers.x.data(), {2})),
+                                           *Tensor::CopyOf(TensorView(&numbers.c, {}))};
+      if (i % 2 == 0) {
+        const OutputBinding output{"y", TensorView(y, {2})};
+        return program.TryRun("main", inputs, {&output, 1}).has_value() && numbers.Matches(y);
+      }
+      const Result<Value> result = program.TryRun("main", inputs);
+      return result && numbers.Matches(result->field(0).tensor().data<float>()) &&
+             result->field(1).field(0).tensor().data<float>()[0] == 5;
+    };
+  };
+  CHECK(WrongCalls(thread) == 0);
+}
+
+TEST_CASE("results cross threads while their VM runs on") {
+  const Program program = SharedProgram();
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&program, &wrong, t] {
+      VirtualMachine vm(program);
+      Numbers numbers;
+      for (int i = 0; i < 50; ++i) {
+        numbers.Set(t, i);
+        const std::array<Value, 2> inputs = {*Tensor::CopyOf(TensorView(numbers.x.data(), {2})),
+                                             *Tensor::CopyOf(TensorView(&numbers.c, {}))};
+        Value result = *vm.TryInvoke("main", inputs);
+        std::thread([&wrong, numbers, result = std::move(result)] {
+          if (!numbers.Matches(result.field(0).tensor().data<float>())) ++wrong;
+        }).join();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(wrong == 0);
+}
+
+}  // namespace
+}  // namespace rewire::test
