@@ -15,7 +15,7 @@ namespace rewire {
 namespace {
 
 tl::unexpected<Error> FailWith(const std::string& path, int error) {
-  return Fail(StatusCode::kIo, "cannot write '" + path + "': " + std::strerror(error));
+  return Fail(StatusCode::kIo, {"cannot write '", path, "': ", std::strerror(error)});
 }
 
 }  // namespace
@@ -45,7 +45,7 @@ Result<AtomicFile> AtomicFile::Create(const std::string& path) {
   // Not mkstemp: its mode is 0600, and the umask that should apply cannot be read without changing it.
   static std::atomic<unsigned> counter = 0;
   for (;;) {
-    std::string temporary = path + ".tmp" + std::to_string(getpid()) + "." + std::to_string(counter++);
+    std::string temporary = Concat({path, ".tmp", getpid(), ".", counter++});
     const int descriptor = open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (descriptor >= 0) return AtomicFile(descriptor, path, std::move(temporary));
     if (errno != EEXIST) return FailWith(path, errno);

@@ -5,6 +5,8 @@
 #include <array>
 #include <charconv>
 
+#include "base/message.h"
+
 namespace rewire {
 namespace {
 
@@ -43,9 +45,9 @@ bool IsValidDType(DLDataType type) {
 std::string DTypeName(DLDataType type) {
   std::string name;
   if (type.code == kBool) {
-    name = type.bits == 8 ? "bool" : "bool" + std::to_string(type.bits);
+    name = type.bits == 8 ? "bool" : Concat({"bool", type.bits});
   } else {
-    name = "code" + std::to_string(type.code) + "_";
+    name = Concat({"code", type.code, "_"});
     for (const Spelling& spelling : kSpellings) {
       if (spelling.code != type.code) continue;
       name = spelling.prefix;
@@ -53,7 +55,7 @@ std::string DTypeName(DLDataType type) {
     }
     name += std::to_string(type.bits);
   }
-  if (type.lanes != 1) name += "x" + std::to_string(type.lanes);
+  if (type.lanes != 1) name += Concat({"x", type.lanes});
   return name;
 }
 

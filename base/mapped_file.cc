@@ -38,7 +38,7 @@ struct OpenFile {
 
 tl::unexpected<Error> FailWith(const char* what, const std::string& path, int error) {
   return Fail(error == ENOENT || error == ENOTDIR ? StatusCode::kNotFound : StatusCode::kIo,
-              std::string(what) + " '" + path + "': " + std::strerror(error));
+              {what, " '", path, "': ", std::strerror(error)});
 }
 
 Result<OpenFile> OpenForReading(const std::string& path) {

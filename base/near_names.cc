@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <utility>
 
+#include "base/message.h"
+
 namespace rewire {
 namespace {
 
@@ -75,9 +77,9 @@ std::string DidYouMean(std::string_view name, Span<const std::string> candidates
   std::string text = "; did you mean ";
   for (std::size_t i = 0; i < near.size(); ++i) {
     if (i != 0) text += i + 1 == near.size() ? " or " : ", ";
-    text += "'" + near[i] + "'";
+    text += Concat({"'", near[i], "'"});
   }
-  return text + "?";
+  return Concat({text, "?"});
 }
 
 }  // namespace rewire

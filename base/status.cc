@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/status.h"
 
+#include <utility>
+
 namespace rewire {
 
 const char* StatusCodeName(StatusCode code) {
@@ -48,9 +50,20 @@ const char* StatusCodeName(StatusCode code) {
 Error::Error(StatusCode code, std::string message)
     : rep_(std::make_shared<const Rep>(Rep{code, std::move(message)})) {}
 
+Error::Error(const Error& other) noexcept = default;
+Error::Error(Error&& other) noexcept = default;
+Error& Error::operator=(const Error& other) noexcept = default;
+Error& Error::operator=(Error&& other) noexcept = default;
+Error::~Error() = default;
+
 Error& Error::AddContext(const std::string& context) {
-  rep_ = std::make_shared<const Rep>(Rep{rep_->code, context + ": " + rep_->message});
+  rep_ = std::make_shared<const Rep>(Rep{rep_->code, Concat({context, ": ", rep_->message})});
   return *this;
 }
+
+tl::unexpected<Error> Fail(StatusCode code, const Message& message) {
+  return Fail(Error(code, message.Text()));
+}
+tl::unexpected<Error> Fail(Error error) { return tl::unexpected<Error>(std::move(error)); }
 
 }  // namespace rewire

@@ -12,9 +12,9 @@
 #include <memory>
 #include <string>
 #include <tl/expected.hpp>
-#include <utility>
 
 #include "base/export.h"
+#include "base/message.h"
 
 namespace rewire {
 
@@ -48,6 +48,12 @@ REWIRE_API const char* StatusCodeName(StatusCode code);
 class REWIRE_API Error : public std::exception {
  public:
   Error(StatusCode code, std::string message);
+  // Out of line, like all that an error is made of: whatever can fail holds these at every call.
+  Error(const Error& other) noexcept;
+  Error(Error&& other) noexcept;
+  Error& operator=(const Error& other) noexcept;
+  Error& operator=(Error&& other) noexcept;
+  ~Error() override;
 
   StatusCode code() const noexcept { return rep_->code; }
   const std::string& message() const noexcept { return rep_->message; }
@@ -68,14 +74,11 @@ template <typename T>
 using Result = tl::expected<T, Error>;
 using Status = Result<void>;
 
-// What a function returns to fail: converts to Status and to any Result. Cold, so that the branch that leads
-// here, with the words of its message, is laid out for size and away from the code that runs.
-[[gnu::cold]] inline tl::unexpected<Error> Fail(StatusCode code, std::string message) {
-  return tl::unexpected<Error>(Error(code, std::move(message)));
-}
-[[gnu::cold]] inline tl::unexpected<Error> Fail(Error error) {
-  return tl::unexpected<Error>(std::move(error));
-}
+// What a function returns to fail: converts to Status and to any Result. The pieces of a message stand in
+// braces: Fail(code, {"rank ", rank, " given"}). Cold, so that the branch that leads here, with the words of
+// its message, is laid out for size and away from the code that runs.
+[[gnu::cold]] REWIRE_API tl::unexpected<Error> Fail(StatusCode code, const Message& message);
+[[gnu::cold]] REWIRE_API tl::unexpected<Error> Fail(Error error);
 
 // Passes a failed Status or Result on as the caller's own, optionally with context in front.
 template <typename T>

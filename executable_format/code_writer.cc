@@ -17,8 +17,7 @@ CodeWriter::Label CodeWriter::NewLabel() {
 void CodeWriter::Bind(Label label) {
   std::uint32_t& place = labels_[label.index_];
   if (place != kNone) {
-    SetError("label " + std::to_string(label.index_) + " is bound at word " + std::to_string(place) +
-             " and again at word " + std::to_string(pc()));
+    SetError({"label ", label.index_, " is bound at word ", place, " and again at word ", pc()});
   }
   place = pc();
 }
@@ -219,9 +218,8 @@ void CodeWriter::End() {
   const std::size_t length = words_.size() - start_;
   const auto opcode = static_cast<Opcode>(words_[start_]);
   if (length > kMaxInstructionWords) {
-    SetError("the " + std::string(Info(opcode).mnemonic) + " at word " + std::to_string(start_) + " takes " +
-             std::to_string(length) + " words, an instruction has at most " +
-             std::to_string(kMaxInstructionWords));
+    SetError({"the ", Info(opcode).mnemonic, " at word ", start_, " takes ", length,
+              " words, an instruction has at most ", kMaxInstructionWords});
     return;
   }
   words_[start_] = InstructionHeader(opcode, static_cast<std::uint32_t>(length));
@@ -231,8 +229,7 @@ Result<std::vector<std::uint32_t>> CodeWriter::Finish() {
   for (const Fixup& fixup : fixups_) {
     const std::uint32_t place = labels_[fixup.label];
     if (place == kNone) {
-      SetError("label " + std::to_string(fixup.label) + " is used at word " +
-               std::to_string(fixup.instruction) + " and bound nowhere");
+      SetError({"label ", fixup.label, " is used at word ", fixup.instruction, " and bound nowhere"});
       break;
     }
     words_[fixup.word] = place - fixup.instruction;
@@ -245,8 +242,8 @@ Result<std::vector<std::uint32_t>> CodeWriter::Finish() {
   return code;
 }
 
-void CodeWriter::SetError(std::string message) {
-  if (error_.empty()) error_ = std::move(message);
+void CodeWriter::SetError(const Message& message) {
+  if (error_.empty()) error_ = message.Text();
 }
 
 }  // namespace rewire

@@ -88,7 +88,7 @@ class CodeWriter {
     std::uint32_t label;
   };
 
-  void SetError(std::string message);
+  void SetError(const Message& message);
 
   std::vector<std::uint32_t> words_;
   std::vector<std::uint32_t> labels_;  // word that each is bound to, kNone until then

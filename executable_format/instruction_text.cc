@@ -5,6 +5,7 @@
 #include <numeric>
 #include <optional>
 
+#include "base/message.h"
 #include "executable_format/instruction.h"
 
 namespace rewire {
@@ -43,7 +44,7 @@ std::string_view KernelName(const KernelImport& kernel) {
   return kernel.debug_name.empty() ? kernel.name : kernel.debug_name;
 }
 
-std::string IndexText(std::uint32_t index) { return "#" + std::to_string(index); }
+std::string IndexText(std::uint32_t index) { return Concat({"#", index}); }
 
 bool HasName(const std::vector<bool>& named, std::uint32_t index) {
   return index < named.size() && named[index];
@@ -53,9 +54,8 @@ bool HasName(const std::vector<bool>& named, std::uint32_t index) {
 std::string TargetText(const Function& function, std::size_t pc, std::uint32_t word) {
   const std::int64_t distance = static_cast<std::int32_t>(word);
   const std::int64_t target = static_cast<std::int64_t>(pc) + distance;
-  if (target >= 0 && target < static_cast<std::int64_t>(function.code.size()))
-    return "L" + std::to_string(target);
-  return (distance < 0 ? "" : "+") + std::to_string(distance);
+  if (target >= 0 && target < static_cast<std::int64_t>(function.code.size())) return Concat({"L", target});
+  return Concat({(distance < 0 ? "" : "+"), distance});
 }
 
 std::string BrokenText(const Function& function, std::size_t pc) {
@@ -159,9 +159,9 @@ std::string NameText(std::string_view name) {
 
 std::string RegisterText(const Function& function, std::uint32_t reg) {
   if (reg < function.inputs.size() && IsIdentifier(function.inputs[reg].name)) {
-    return "%" + function.inputs[reg].name;
+    return Concat({"%", function.inputs[reg].name});
   }
-  return "%" + std::to_string(reg);
+  return Concat({"%", reg});
 }
 
 std::string_view DeviceTypeName(std::int32_t type) {
@@ -181,9 +181,9 @@ std::optional<std::int32_t> ParseDeviceTypeName(std::string_view name) {
 std::string DeviceText(const DeviceEntry& device) {
   if (device == DeviceEntry{}) return "cpu";
   const std::string_view type = DeviceTypeName(device.type);
-  std::string text = type.empty() ? "device" + std::to_string(device.type) : std::string(type);
-  text += ":" + std::to_string(device.id);
-  if (!device.memory_scope.empty()) text += " " + QuoteText(device.memory_scope);
+  std::string text = type.empty() ? Concat({"device", device.type}) : std::string(type);
+  text += Concat({":", device.id});
+  if (!device.memory_scope.empty()) text += Concat({" ", QuoteText(device.memory_scope)});
   return text;
 }
 
@@ -230,9 +230,9 @@ std::string InstructionPrinter::Text(const Function& function, std::size_t pc) c
 
   std::string text;
   if (layout.dst >= 0 && code[words[layout.dst]] != kNone) {
-    text = RegisterText(function, code[words[layout.dst]]) + " = ";
+    text = Concat({RegisterText(function, code[words[layout.dst]]), " = "});
   } else if (layout.dst >= 0 && info.operands[layout.dst].kind == OperandKind::kWrite) {
-    text = "%" + std::to_string(kNone) + " = ";
+    text = Concat({"%", kNone, " = "});
   }
   text += info.mnemonic;
   for (std::size_t i = 0; i < layout.item_count; ++i) {
@@ -250,7 +250,7 @@ std::string InstructionPrinter::Text(const Function& function, std::size_t pc) c
         text += RegisterText(function, *word);
         break;
       case OperandKind::kImm32:
-        text += std::string(operand.name) + "=" + std::to_string(*word);
+        text += Concat({operand.name, "=", *word});
         break;
       case OperandKind::kImm64:
         text += std::to_string(DecodeInt64(word));
@@ -288,8 +288,7 @@ std::string InstructionPrinter::Text(const Function& function, std::size_t pc) c
       case OperandKind::kDims: {
         const DimsView dims(word);
         if (dims.size() == 0) break;  // "f32" in place of "f32[]": an AllocStorage of bytes has no shape
-        for (std::uint32_t k = 0; k < dims.size(); ++k)
-          text += (k == 0 ? "[" : ", ") + std::to_string(dims[k]);
+        for (std::uint32_t k = 0; k < dims.size(); ++k) text += Concat({(k == 0 ? "[" : ", "), dims[k]});
         text += "]";
         break;
       }

@@ -21,7 +21,7 @@ struct FoundSection {
   Span<const std::byte> bytes;
 };
 
-tl::unexpected<Error> Damaged(std::string what) { return Fail(StatusCode::kInvalidFile, std::move(what)); }
+tl::unexpected<Error> Damaged(const Message& what) { return Fail(StatusCode::kInvalidFile, what); }
 
 bool AllZero(Span<const std::byte> bytes) {
   return std::all_of(bytes.begin(), bytes.end(), [](std::byte byte) { return byte == std::byte{0}; });
@@ -40,19 +40,18 @@ Result<FileHeader> ReadHeader(Span<const std::byte> file) {
   if (!file.empty()) std::memcpy(&header, file.data(), std::min(file.size(), sizeof(header)));
   if (Status magic = CheckMagic(header, file.size()); !magic) return Forward(magic);
   if (file.size() < sizeof(header)) {
-    return Damaged(fmt::format("the file is cut off: it has {} bytes, its header alone takes {}", file.size(),
-                               sizeof(header)));
+    return Damaged(
+        {"the file is cut off: it has ", file.size(), " bytes, its header alone takes ", sizeof(header)});
   }
   if (header.major != kMajorVersion) {
     return Fail(StatusCode::kUnsupported,
-                fmt::format("the file has format version {}.{}, this library reads version {}.x: {}",
-                            header.major, header.minor, kMajorVersion,
-                            header.major > kMajorVersion ? "use a newer library" : "the file is damaged"));
+                {"the file has format version ", header.major, ".", header.minor,
+                 ", this library reads version ", kMajorVersion,
+                 ".x: ", header.major > kMajorVersion ? "use a newer library" : "the file is damaged"});
   }
   if (header.file_size != file.size()) {
-    return Damaged(fmt::format("the file is {}: its header says {} bytes, it has {}",
-                               header.file_size > file.size() ? "cut off" : "too long", header.file_size,
-                               file.size()));
+    return Damaged({"the file is ", header.file_size > file.size() ? "cut off" : "too long",
+                    ": its header says ", header.file_size, " bytes, it has ", file.size()});
   }
   return header;
 }
@@ -62,30 +61,29 @@ Result<FoundSection> LocateSection(Span<const std::byte> file, const FileHeader&
                                    const SectionEntry& entry, std::uint64_t* end) {
   const SectionInfo* info = FindSection(entry.id);
   const std::string name =
-      info != nullptr ? fmt::format("section '{}'", info->name) : fmt::format("section {}", entry.id);
+      info != nullptr ? Concat({"section '", info->name, "'"}) : Concat({"section ", entry.id});
   if (info != nullptr && entry.flags != info->flags) {
-    return Damaged(fmt::format("{} has flags {}, expected {}", name, entry.flags, info->flags));
+    return Damaged({name, " has flags ", entry.flags, ", expected ", info->flags});
   }
   if (info == nullptr && (entry.flags & kSectionRequired) != 0) {
-    return Fail(
-        StatusCode::kUnsupported,
-        fmt::format("the file, of format version {}.{}, needs {}, which this library, of format version "
-                    "{}.{}, does not know: use a newer library",
-                    header.major, header.minor, name, kMajorVersion, kMinorVersion));
+    return Fail(StatusCode::kUnsupported,
+                {"the file, of format version ", header.major, ".", header.minor, ", needs ", name,
+                 ", which this library, of format version ", kMajorVersion, ".", kMinorVersion,
+                 ", does not know: use a newer library"});
   }
   const std::optional<std::uint64_t> offset = CheckedAlignUp(*end, kSectionAlignment);
   if (!offset || entry.offset != *offset || entry.offset > file.size() ||
       entry.size > file.size() - entry.offset) {
-    return Damaged(fmt::format("{} is at offset {} with {} bytes; expected it at {}, in a file of {}", name,
-                               entry.offset, entry.size, offset.value_or(0), file.size()));
+    return Damaged({name, " is at offset ", entry.offset, " with ", entry.size, " bytes; expected it at ",
+                    offset.value_or(0), ", in a file of ", file.size()});
   }
   if (!AllZero(file.subspan(*end, entry.offset - *end))) {
-    return Damaged(fmt::format("the padding before {} at offset {} is not zero", name, entry.offset));
+    return Damaged({"the padding before ", name, " at offset ", entry.offset, " is not zero"});
   }
   *end = entry.offset + entry.size;
   FoundSection found{info, entry, file.subspan(entry.offset, entry.size)};
   if ((entry.flags & kSectionOwnChecksums) != 0) {
-    if (entry.checksum != 0) return Damaged(fmt::format("{} has a checksum, expected 0", name));
+    if (entry.checksum != 0) return Damaged({name, " has a checksum, expected 0"});
   } else if (const std::uint64_t checksum = Hash64(found.bytes); checksum != entry.checksum) {
     return Damaged(
         fmt::format("{} at offset {} is damaged: its bytes have checksum {:016x}, its entry says {:016x}",
@@ -97,11 +95,9 @@ Result<FoundSection> LocateSection(Span<const std::byte> file, const FileHeader&
 Result<std::vector<FoundSection>> ReadDirectory(Span<const std::byte> file, const FileHeader& header) {
   const std::size_t entries_size = header.section_count * sizeof(SectionEntry);
   if (header.section_count > kMaxSections || entries_size + 8 > file.size() - sizeof(FileHeader)) {
-    return Damaged(
-        fmt::format("the header names {} sections; a file has at most {}, and this one of {} bytes has "
-                    "room for {}",
-                    header.section_count, kMaxSections, file.size(),
-                    (file.size() - sizeof(FileHeader)) / sizeof(SectionEntry)));
+    return Damaged({"the header names ", header.section_count, " sections; a file has at most ", kMaxSections,
+                    ", and this one of ", file.size(), " bytes has room for ",
+                    (file.size() - sizeof(FileHeader)) / sizeof(SectionEntry)});
   }
   const std::size_t directory_size = sizeof(FileHeader) + entries_size;
   std::uint64_t checksum;
@@ -116,14 +112,14 @@ Result<std::vector<FoundSection>> ReadDirectory(Span<const std::byte> file, cons
     SectionEntry entry;
     std::memcpy(&entry, file.data() + sizeof(FileHeader) + i * sizeof(entry), sizeof(entry));
     for (const FoundSection& earlier : found) {
-      if (earlier.entry.id == entry.id) return Damaged(fmt::format("section {} is there twice", entry.id));
+      if (earlier.entry.id == entry.id) return Damaged({"section ", entry.id, " is there twice"});
     }
     Result<FoundSection> section = LocateSection(file, header, entry, &end);
     if (!section) return Forward(section);
     found.push_back(*section);
   }
   if (end != file.size()) {
-    return Damaged(fmt::format("{} bytes follow the last section", file.size() - end));
+    return Damaged({file.size() - end, " bytes follow the last section"});
   }
   return found;
 }
@@ -167,8 +163,8 @@ Status SplitCode(Module& module, const Pieces& pieces) {
   std::uint64_t total = 0;
   for (std::uint32_t words : pieces.code_words) total += words;
   if (total != pieces.code.size() / 4 || pieces.code.size() % 4 != 0) {
-    return Damaged(fmt::format("the functions have {} words of code, section 'code' has {} bytes", total,
-                               pieces.code.size()));
+    return Damaged(
+        {"the functions have ", total, " words of code, section 'code' has ", pieces.code.size(), " bytes"});
   }
   const std::byte* position = pieces.code.data();
   for (std::size_t i = 0; i < module.functions.size(); ++i) {
@@ -189,11 +185,11 @@ Status SplitData(Module& module, const Pieces& pieces, const SharedBytes& file, 
     if (size != 0) {
       const std::optional<std::uint64_t> start = CheckedAlignUp(end, kDataAlignment);
       if (!start || *start > pieces.data.size() || size > pieces.data.size() - *start) {
-        return Damaged(fmt::format("constant {} ('{}') has {} bytes at {}, section 'data' has {}", i,
-                                   constant.name, size, start.value_or(0), pieces.data.size()));
+        return Damaged({"constant ", i, " ('", constant.name, "') has ", size, " bytes at ",
+                        start.value_or(0), ", section 'data' has ", pieces.data.size()});
       }
       if (verify && !AllZero(pieces.data.subspan(end, *start - end))) {
-        return Damaged(fmt::format("the padding before the bytes of constant {} is not zero", i));
+        return Damaged({"the padding before the bytes of constant ", i, " is not zero"});
       }
       constant.stored = {pieces.data.subspan(*start, size), file.owner, file.mapped};
       end = *start + size;
@@ -206,8 +202,7 @@ Status SplitData(Module& module, const Pieces& pieces, const SharedBytes& file, 
     }
   }
   if (end != pieces.data.size()) {
-    return Damaged(
-        fmt::format("the constants have {} bytes, section 'data' has {}", end, pieces.data.size()));
+    return Damaged({"the constants have ", end, " bytes, section 'data' has ", pieces.data.size()});
   }
   return {};
 }
@@ -231,9 +226,9 @@ Result<Module> ReadModule(const SharedBytes& bytes, const OpenOptions& options) 
       Decode(info.id, archive, module, pieces);
       if (archive.ok() && archive.remaining() != 0) archive.Reject("bytes follow its last record");
       if (!archive.ok()) {
-        return Damaged(fmt::format("section '{}' at offset {} is malformed at its byte {} of {}: {}",
-                                   info.name, section.entry.offset, archive.position(), section.bytes.size(),
-                                   archive.reason()));
+        return Damaged({"section '", info.name, "' at offset ", section.entry.offset,
+                        " is malformed at its byte ", archive.position(), " of ", section.bytes.size(), ": ",
+                        archive.reason()});
       }
     }
   }

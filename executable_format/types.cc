@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/checked_math.h"
+#include "base/message.h"
 
 namespace rewire {
 namespace {
@@ -12,7 +13,7 @@ std::string DimText(Dim dim, Span<const std::string> symbols) {
   if (dim == kUnknownDim) return "?";
   if (!IsSymbol(dim)) return std::to_string(dim);
   const std::uint32_t symbol = SymbolOf(dim);
-  return symbol < symbols.size() ? symbols[symbol] : "symbol" + std::to_string(symbol);
+  return symbol < symbols.size() ? symbols[symbol] : Concat({"symbol", symbol});
 }
 
 std::string TensorText(const TypeNode& node, Span<const std::string> symbols) {
@@ -30,7 +31,7 @@ std::string TensorText(const TypeNode& node, Span<const std::string> symbols) {
   if (node.device == kAnyDevice) {
     text += "@*";
   } else if (node.device != kHostDevice) {
-    text += "@" + std::to_string(node.device);
+    text += Concat({"@", node.device});
   }
   return text;
 }
@@ -40,7 +41,7 @@ std::string NodeText(const TypeNode& node, Span<const std::string> symbols) {
     case TypeKind::kTensor:
       return TensorText(node, symbols);
     case TypeKind::kAdt:
-      return node.tag == 0 ? "(" : "adt " + std::to_string(node.tag) + " (";
+      return node.tag == 0 ? "(" : Concat({"adt ", node.tag, " ("});
     case TypeKind::kClosure:
       return "closure";
     case TypeKind::kStorage:
@@ -50,7 +51,7 @@ std::string NodeText(const TypeNode& node, Span<const std::string> symbols) {
     case TypeKind::kValue:
       return "value";
   }
-  return "type" + std::to_string(static_cast<int>(node.kind));
+  return Concat({"type", static_cast<int>(node.kind)});
 }
 
 }  // namespace

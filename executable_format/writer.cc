@@ -174,7 +174,7 @@ Status Emit(const Module& module, Write&& write) {
     Encode(info.id, module, constants, archive);
     if (!archive.ok()) {
       return Fail(StatusCode::kInvalidArgument,
-                  fmt::format("section '{}' has a string or list of more than 2^32 - 1 elements", info.name));
+                  {"section '", info.name, "' has a string or list of more than 2^32 - 1 elements"});
     }
     sections.push_back({&info, std::move(archive.bytes()), {}});
   }

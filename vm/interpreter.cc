@@ -116,8 +116,8 @@ bool Interpreter::Loop() {
       case Opcode::kFatal: {
         const Word note = pc[REWIRE_AT(kFatal, "note")];
         return Fail(StatusCode::kRuntimeFailed,
-                    note == kNone ? "the program stopped itself"
-                                  : "the program stopped itself: " + rep_.module().strings[note]);
+                    note == kNone ? std::string("the program stopped itself")
+                                  : Concat({"the program stopped itself: ", rep_.module().strings[note]}));
       }
       case Opcode::kAllocStorage:
         if (!AllocStorage()) return false;
@@ -168,9 +168,8 @@ bool Interpreter::GetField() {
   const TupleObject* tuple = TupleOf(Reg(object));
   const Word index = pc_[REWIRE_AT(kGetField, "index")];
   if (index >= tuple->count) {
-    return Fail(StatusCode::kRuntimeFailed, "field " + std::to_string(index) + " asked for, the ADT (tag " +
-                                                std::to_string(tuple->tag) + ") has " +
-                                                std::to_string(tuple->count) + " fields");
+    return Fail(StatusCode::kRuntimeFailed, {"field ", index, " asked for, the ADT (tag ", tuple->tag,
+                                             ") has ", tuple->count, " fields"});
   }
   const RewireFFIAny field = tuple->fields()[index];
   ObjectHeap::Retain(field);
@@ -191,8 +190,8 @@ bool Interpreter::GetTag() {
 bool Interpreter::Refuel() {
   if (steps_left_ == 0) {
     return Fail(StatusCode::kStepLimit,
-                "the limit of " + std::to_string(vm_.limits.steps) +
-                    " instructions is used up; raise Limits::steps if the program needs more");
+                {"the limit of ", vm_.limits.steps,
+                 " instructions is used up; raise Limits::steps if the program needs more"});
   }
   const std::uint64_t portion = steps_left_ < static_cast<std::uint64_t>(kFuel) ? steps_left_ : kFuel;
   steps_left_ -= portion;

@@ -117,7 +117,7 @@ class Interpreter {
   bool CheckInterrupts();
 
   // Failures: record an error about the instruction at pc_ and give false.
-  [[gnu::cold]] bool Fail(StatusCode code, const std::string& what);
+  [[gnu::cold]] bool Fail(StatusCode code, const Message& what);
   [[gnu::cold]] bool FailMemory(std::uint64_t bytes);
   [[gnu::cold]] bool FailKind(Word index, const char* expected);
   void Observe();

@@ -11,8 +11,8 @@ namespace rewire {
 bool Interpreter::Enter(Word function, const Word* return_pc, Word dst, std::uint32_t destinations) {
   if (vm_.frames.size() >= vm_.limits.depth) {
     return Fail(StatusCode::kDepthLimit,
-                "the limit of " + std::to_string(vm_.limits.depth) +
-                    " active calls is reached; raise Limits::depth if the program needs more");
+                {"the limit of ", vm_.limits.depth,
+                 " active calls is reached; raise Limits::depth if the program needs more"});
   }
   const LinkedFunction& callee = rep_.functions[function];
   const std::uint32_t base = vm_.stack.size();
@@ -61,10 +61,9 @@ bool Interpreter::EnterClosure() {
   const Word function = closure->tag;
   const std::uint32_t expected = rep_.functions[function].input_count;
   if (closure->count + args.size() != expected) {
-    return Fail(StatusCode::kRuntimeFailed, "the closure of " + rep_.module().functions[function].name +
-                                                " takes " + std::to_string(expected - closure->count) +
-                                                " arguments after its " + std::to_string(closure->count) +
-                                                " captured values, given " + std::to_string(args.size()));
+    return Fail(StatusCode::kRuntimeFailed, {"the closure of ", rep_.module().functions[function].name,
+                                             " takes ", expected - closure->count, " arguments after its ",
+                                             closure->count, " captured values, given ", args.size()});
   }
   const std::uint32_t caller = vm_.frames.back().base;
   if (!Enter(function, pc + WordsOf(*pc), pc[WordOf(Opcode::kInvokeClosure, "dst")], kNone)) return false;
@@ -117,7 +116,7 @@ void Interpreter::Unwind() {
 }
 
 // "main@12 (invoke_packed add(%0, %1), outputs=1) [conv_3]: ..."
-bool Interpreter::Fail(StatusCode code, const std::string& what) {
+bool Interpreter::Fail(StatusCode code, const Message& what) {
   if (vm_.frames.empty()) {
     status_ = rewire::Fail(code, what);
     return false;
@@ -125,11 +124,11 @@ bool Interpreter::Fail(StatusCode code, const std::string& what) {
   const Function& function = rep_.module().functions[vm_.frames.back().function];
   const auto pc = static_cast<std::uint32_t>(pc_ - code_);
   std::string message =
-      function.name + "@" + std::to_string(pc) + " (" + InstructionText(rep_.module(), function, pc) + ")";
+      Concat({function.name, "@", pc, " (", InstructionText(rep_.module(), function, pc), ")"});
   for (const SourceNote& note : function.notes) {
-    if (note.pc == pc) message += " [" + note.text + "]";
+    if (note.pc == pc) message += Concat({" [", note.text, "]"});
   }
-  status_ = rewire::Fail(code, message + ": " + what);
+  status_ = rewire::Fail(code, {message, ": ", what.Text()});
   return false;
 }
 
@@ -137,12 +136,10 @@ bool Interpreter::FailMemory(std::uint64_t bytes) {
   const std::uint64_t used = vm_.account->used();
   const std::uint64_t limit = vm_.account->limit();
   if (bytes > limit || vm_.account->over_limit()) {
-    return Fail(StatusCode::kMemoryLimit, std::to_string(bytes) + " bytes more asked for, " +
-                                              std::to_string(used) + " of the limit of " +
-                                              std::to_string(limit) +
-                                              " are in use; raise Limits::bytes if the program needs more");
+    return Fail(StatusCode::kMemoryLimit, {bytes, " bytes more asked for, ", used, " of the limit of ", limit,
+                                           " are in use; raise Limits::bytes if the program needs more"});
   }
-  return Fail(StatusCode::kOutOfMemory, "the allocator has no " + std::to_string(bytes) + " bytes");
+  return Fail(StatusCode::kOutOfMemory, {"the allocator has no ", bytes, " bytes"});
 }
 
 namespace {
@@ -153,12 +150,11 @@ std::string Describe(const RewireFFIAny& value) {
       return "nothing";
     case kInt32Kind:
     case kInt64Kind:
-      return "the integer " + std::to_string(value.v_int64);
+      return Concat({"the integer ", value.v_int64});
     case kTensorKind:
-      return "a tensor " + TensorText(TensorOf(value)->tensor);
+      return Concat({"a tensor ", TensorText(TensorOf(value)->tensor)});
     case kAdtKind:
-      return "an ADT with tag " + std::to_string(TupleOf(value)->tag) + " and " +
-             std::to_string(TupleOf(value)->count) + " fields";
+      return Concat({"an ADT with tag ", TupleOf(value)->tag, " and ", TupleOf(value)->count, " fields"});
     case kClosureKind:
       return "a closure";
     case kStorageKind:
@@ -172,8 +168,8 @@ std::string Describe(const RewireFFIAny& value) {
 
 bool Interpreter::FailKind(Word index, const char* expected) {
   const Function& function = rep_.module().functions[vm_.frames.back().function];
-  return Fail(StatusCode::kRuntimeFailed, RegisterText(function, index) + " holds " + Describe(Reg(index)) +
-                                              ", " + expected + " is expected");
+  return Fail(StatusCode::kRuntimeFailed, {RegisterText(function, index), " holds ", Describe(Reg(index)),
+                                           ", ", expected, " is expected"});
 }
 
 }  // namespace rewire

@@ -84,9 +84,8 @@ bool Interpreter::CallKernelSlowly() {
   const Span<const RewireFFIAny> args(vm_.args.data(), vm_.args.size());
   const auto count = static_cast<std::uint32_t>(args.size());
   if (outputs > count) {
-    return Fail(StatusCode::kRuntimeFailed, std::to_string(outputs) + " outputs declared, " +
-                                                std::to_string(count) +
-                                                " arguments given after ADTs were flattened");
+    return Fail(StatusCode::kRuntimeFailed,
+                {outputs, " outputs declared, ", count, " arguments given after ADTs were flattened"});
   }
   bool ok = true;
   for (std::uint32_t i = 0; ok && i < count; ++i) {
@@ -126,16 +125,15 @@ bool Interpreter::AppendArgument(const RewireFFIAny& value, bool objects) {
     for (std::uint32_t i = 0; i < tuple->count; ++i) {
       if (tuple->fields()[i].type_index == kAdtKind) {
         return Fail(StatusCode::kRuntimeFailed,
-                    "field " + std::to_string(i) +
-                        " of an ADT argument is an ADT itself; only one level is flattened");
+                    {"field ", i, " of an ADT argument is an ADT itself; only one level is flattened"});
       }
       if (!AppendArgument(tuple->fields()[i], objects)) return false;
     }
     return true;
   }
   if (!objects && (value.type_index == kClosureKind || value.type_index == kStorageKind)) {
-    return Fail(StatusCode::kRuntimeFailed, "argument " + std::to_string(vm_.args.size()) +
-                                                " is a closure or a storage, which kernels do not take");
+    return Fail(StatusCode::kRuntimeFailed,
+                {"argument ", vm_.args.size(), " is a closure or a storage, which kernels do not take"});
   }
   if (IsIntegerKind(value.type_index)) {
     if (objects) {
@@ -158,9 +156,9 @@ bool Interpreter::CheckWritten(std::uint32_t position) {
   if (arg.type_index == kTensorKind && (TensorOf(arg)->flags & TensorObject::kReadOnly) != 0) {
     return Fail(
         StatusCode::kRuntimeFailed,
-        "argument " + std::to_string(position) + " is written by the kernel, but the tensor given, " +
-            TensorText(TensorOf(arg)->tensor) +
-            ", is read-only (a constant, a parameter, the caller's input, an integer or a view of one)");
+        {"argument ", position, " is written by the kernel, but the tensor given, ",
+         TensorText(TensorOf(arg)->tensor),
+         ", is read-only (a constant, a parameter, the caller's input, an integer or a view of one)"});
   }
   return true;
 }
@@ -174,9 +172,9 @@ bool Interpreter::AlignArgument(std::uint32_t position, const LinkedKernel& kern
   if ((reinterpret_cast<std::uintptr_t>(dl.data) & kernel.alignment_mask) == 0) return true;
   const std::string needed = std::to_string(kernel.alignment_mask + 1);
   if (written || dl.device.device_type != kDLCPU) {
-    return Fail(StatusCode::kRuntimeFailed, "argument " + std::to_string(position) + ", a tensor " +
-                                                TensorText(dl) + ", is not aligned to the " + needed +
-                                                " bytes that the kernel needs");
+    return Fail(StatusCode::kRuntimeFailed,
+                {"argument ", position, ", a tensor ", TensorText(dl), ", is not aligned to the ", needed,
+                 " bytes that the kernel needs"});
   }
   const Span<const std::int64_t> shape(dl.shape, static_cast<std::size_t>(dl.ndim));
   TensorObject* copy =
@@ -197,7 +195,7 @@ bool Interpreter::FailKernel(Word index) {
   const PackedFunction& function = kernels_[index].function;
   const KernelError error =
       function.take_error != nullptr ? function.take_error(function.error_context) : TakeKernelError();
-  std::string what = error.kind.empty() ? error.message : error.kind + ": " + error.message;
+  std::string what = error.kind.empty() ? error.message : Concat({error.kind, ": ", error.message});
   // A kernel that stopped because it asked whether to go on: the reason is the host's.
   if (!CheckInterrupts()) {
     if (!what.empty()) status_.error().AddContext(what);
@@ -241,11 +239,11 @@ bool Interpreter::TakeReturned(RewireFFIAny returned, RewireFFIAny* out) {
     }
     default:
       if (IsObjectKind(returned.type_index)) DropStrong(ObjectOf(returned));
-      return Fail(StatusCode::kRuntimeFailed, returned.type_index == kRewireFFINone
-                                                  ? "the kernel returned nothing, a value is expected"
-                                                  : "the kernel returned a value of type index " +
-                                                        std::to_string(returned.type_index) +
-                                                        "; a tensor, an integer or an array is expected");
+      return Fail(StatusCode::kRuntimeFailed,
+                  returned.type_index == kRewireFFINone
+                      ? "the kernel returned nothing, a value is expected"
+                      : Concat({"the kernel returned a value of type index ", returned.type_index,
+                                "; a tensor, an integer or an array is expected"}));
   }
 }
 

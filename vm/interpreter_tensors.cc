@@ -76,7 +76,7 @@ bool Interpreter::CopyBetween(const void* from, DLDevice from_device, void* to, 
   if (api->synchronize(api->context, device, nullptr) != 0 ||
       api->copy(api->context, to, to_device, from, from_device, bytes, nullptr) != 0 ||
       api->synchronize(api->context, device, nullptr) != 0) {
-    return Fail(StatusCode::kRuntimeFailed, "the copy failed: " + TakeKernelError().message);
+    return Fail(StatusCode::kRuntimeFailed, {"the copy failed: ", TakeKernelError().message});
   }
   return true;
 }
@@ -88,12 +88,12 @@ bool Interpreter::ToHost(const TensorObject* tensor, void* to, std::uint64_t byt
 
 bool Interpreter::ReadAnyInteger(const RewireFFIAny& value, const char* what, std::int64_t* out) {
   if (value.type_index != kTensorKind) {
-    return Fail(StatusCode::kRuntimeFailed, std::string(what) + " is no integer scalar");
+    return Fail(StatusCode::kRuntimeFailed, {what, " is no integer scalar"});
   }
   const TensorObject* tensor = TensorOf(value);
   if (!IsIntegerDType(tensor->tensor.dtype) || CountElements(ShapeSpan(tensor->tensor)) != 1) {
-    return Fail(StatusCode::kRuntimeFailed, std::string(what) + " is a tensor " + TensorText(tensor->tensor) +
-                                                ", an integer scalar is expected");
+    return Fail(StatusCode::kRuntimeFailed,
+                {what, " is a tensor ", TensorText(tensor->tensor), ", an integer scalar is expected"});
   }
   std::int64_t element = 0;
   if (!ToHost(tensor, &element, ElementBytes(tensor->tensor.dtype))) return false;
@@ -114,9 +114,9 @@ bool Interpreter::ReadShape(Word index, std::int64_t* dims, std::uint32_t* rank,
   const bool right_type = dl.dtype == kInt64 || dl.dtype == kInt32;
   const std::int64_t count = dl.ndim == 1 ? dl.shape[0] : 1;
   if (!right_type || dl.ndim > 1 || (dl.ndim == 0 && !allow_scalar) || count > kMaxRank) {
-    return Fail(StatusCode::kRuntimeFailed, "the shape is a tensor " + TensorText(dl) +
-                                                ", int32 or int64 of rank 1 with at most " +
-                                                std::to_string(kMaxRank) + " elements is expected");
+    return Fail(StatusCode::kRuntimeFailed,
+                {"the shape is a tensor ", TensorText(dl), ", int32 or int64 of rank 1 with at most ",
+                 kMaxRank, " elements is expected"});
   }
   std::int64_t raw[kMaxRank];
   const std::uint64_t element = ElementBytes(dl.dtype);
@@ -144,7 +144,7 @@ bool Interpreter::AllocStorage() {
         TensorBytes(DecodeDType(pc_[WordOf(kOp, "dtype")]), {dims, shape.size()}).value_or(0));
   }
   if (bytes < 0) {
-    return Fail(StatusCode::kRuntimeFailed, "a storage of " + std::to_string(bytes) + " bytes asked for");
+    return Fail(StatusCode::kRuntimeFailed, {"a storage of ", bytes, " bytes asked for"});
   }
   const auto size = static_cast<std::uint64_t>(bytes);
   if (size > vm_.account->limit() || size > BlockPool::kMaxBlock) return FailMemory(size);
@@ -169,17 +169,16 @@ __attribute__((always_inline)) inline bool Interpreter::FinishTensor(Word storag
   std::uint64_t bytes = 0;
   if (!QuickBytes(dtype, shape, &bytes)) {
     return Fail(StatusCode::kRuntimeFailed,
-                "a dimension of shape " + ShapeText(shape) + " is negative, or its size overflows");
+                {"a dimension of shape ", ShapeText(shape), " is negative, or its size overflows"});
   }
   const std::uint64_t start = static_cast<std::uint64_t>(offset);
   if (offset < 0 || start > storage->size || bytes > storage->size - start) {
-    return Fail(StatusCode::kRuntimeFailed, DTypeName(dtype) + ShapeText(shape) + " at offset " +
-                                                std::to_string(offset) + " takes " + std::to_string(bytes) +
-                                                " bytes, the storage has " + std::to_string(storage->size));
+    return Fail(StatusCode::kRuntimeFailed, {DTypeName(dtype), ShapeText(shape), " at offset ", offset,
+                                             " takes ", bytes, " bytes, the storage has ", storage->size});
   }
   if (const std::uint64_t unit = ElementBytes({dtype.code, dtype.bits, 1}); start != 0 && start % unit != 0) {
-    return Fail(StatusCode::kRuntimeFailed, "offset " + std::to_string(offset) + " is no multiple of the " +
-                                                std::to_string(unit) + " bytes of an element");
+    return Fail(StatusCode::kRuntimeFailed,
+                {"offset ", offset, " is no multiple of the ", unit, " bytes of an element"});
   }
   if (destinations_ != kNone) {
     if (const OutputSlot* slot = MemoryHere(dtype, shape, storage->device); slot != nullptr) {
@@ -264,11 +263,11 @@ bool Interpreter::ReshapeTensor() {
   if (tensor == nullptr) return false;
   const std::int64_t given = CountElements(ShapeSpan(tensor->tensor)).value_or(0);
   if (!count || *count != given) {
-    return Fail(StatusCode::kRuntimeFailed,
-                "a tensor " + TensorText(tensor->tensor) + " has " + std::to_string(given) +
-                    " elements, shape " + ShapeText({dims, rank}) +
-                    (count ? " has " + std::to_string(*count)
-                           : " has a negative dimension, or more than 64 bits can count"));
+    return Fail(
+        StatusCode::kRuntimeFailed,
+        {"a tensor ", TensorText(tensor->tensor), " has ", given, " elements, shape ",
+         ShapeText({dims, rank}),
+         (count ? Concat({" has ", *count}) : " has a negative dimension, or more than 64 bits can count")});
   }
   TensorObject* view = heap_.NewTensor(rank);
   if (view == nullptr) return FailMemory(sizeof(TensorObject));
@@ -299,9 +298,8 @@ bool Interpreter::DeviceCopy() {
   const DLTensor& dl = source->tensor;
   if (dl.device.device_type != from.device.device_type || dl.device.device_id != from.device.device_id) {
     return Fail(StatusCode::kRuntimeFailed,
-                "the tensor is on device " + std::to_string(dl.device.device_type) + ":" +
-                    std::to_string(dl.device.device_id) + ", the instruction copies from " +
-                    std::to_string(from.device.device_type) + ":" + std::to_string(from.device.device_id));
+                {"the tensor is on device ", dl.device.device_type, ":", dl.device.device_id,
+                 ", the instruction copies from ", from.device.device_type, ":", from.device.device_id});
   }
   const std::uint64_t bytes = TensorBytes(dl.dtype, ShapeSpan(dl)).value_or(0);
   TensorObject* copy = NewTensor(to, dl.dtype, ShapeSpan(dl));

@@ -47,7 +47,7 @@ void* TakeWorkspace(std::uint64_t bytes) {
     block = nullptr;
   }
   if (block == nullptr) {
-    SetKernelError("MemoryError", ("no " + std::to_string(bytes) + " bytes of workspace").c_str());
+    SetKernelError("MemoryError", Concat({"no ", bytes, " bytes of workspace"}).c_str());
   }
   return block;
 }
@@ -136,9 +136,8 @@ int NewAdt(std::uint32_t tag, std::int32_t size, const RewireFFIAny* fields, Rew
     const std::int32_t kind = fields[i].type_index;
     const bool ours = IsObjectKind(kind) && IsRewireObject(ObjectOf(fields[i]));
     if (kind != kRewireFFIInt && !ours) {
-      SetKernelError(
-          "TypeError",
-          ("new_adt: field " + std::to_string(i) + " is no tensor, integer or ADT of the VM").c_str());
+      SetKernelError("TypeError",
+                     Concat({"new_adt: field ", i, " is no tensor, integer or ADT of the VM"}).c_str());
       return -1;
     }
   }

@@ -94,7 +94,7 @@ Result<RewireFFIAny> PlaceParameter(const ProgramRep& rep, const Constant& const
   TypeNode type = constant.type;
   if (offer.set == nullptr) {
     return Fail(StatusCode::kLinkFailed,
-                "no parameter of this name given, " + TypeText(Type{{type}}, module.symbols) + " expected");
+                {"no parameter of this name given, ", TypeText(Type{{type}}, module.symbols), " expected"});
   }
   DLTensor given{};
   given.dtype = offer.set->dtype(offer.index);
@@ -128,7 +128,7 @@ void AddExtras(const Module& module, Span<const ParameterSet> sets, Complaints* 
     for (std::size_t i = 0; i < set.size() && !set.is_offer(); ++i) {
       const std::string name(set.name(i));
       if (std::binary_search(sorted.begin(), sorted.end(), name)) continue;
-      complaints->Add(name + ": the executable has no parameter of this name" + DidYouMean(name, known));
+      complaints->Add({name, ": the executable has no parameter of this name", DidYouMean(name, known)});
     }
   }
 }
@@ -170,9 +170,9 @@ Status LinkConstants(ProgramRep* rep, Span<const ParameterSet> sets, bool ignore
     if (placed) {
       rep->constants.push_back(*placed);
     } else if (placed.error().code() == StatusCode::kLinkFailed) {
-      complaints.Add(constant.name + ": " + placed.error().message());
+      complaints.Add({constant.name, ": ", placed.error().message()});
     } else if (placed.error().code() == StatusCode::kOutOfMemory) {
-      return Forward(placed, "constant " + constant.name);
+      return Forward(placed, Concat({"constant ", constant.name}));
     } else {
       return Forward(placed);
     }
@@ -192,12 +192,12 @@ Status RunInit(const Program& program, ProgramRep* rep) {
   for (std::size_t i = 0; i < module.constants.size(); ++i) {
     const Constant& constant = module.constants[i];
     if (constant.kind != ConstantKind::kComputed) continue;
-    const std::string what = "computed constant " + constant.name;
+    const std::string what = Concat({"computed constant ", constant.name});
     const Tensor computed = vm.result().field(field++).tensor();
-    if (!computed) return Fail(StatusCode::kLinkFailed, what + ": no tensor");
+    if (!computed) return Fail(StatusCode::kLinkFailed, {what, ": no tensor"});
     if (!TensorFits(module, constant.type, computed.dl())) {
       return Fail(StatusCode::kLinkFailed,
-                  what + ": " + TensorMismatchText(module, constant.type, computed.dl()));
+                  {what, ": ", TensorMismatchText(module, constant.type, computed.dl())});
     }
     const Result<Tensor> shared = ShareComputed(computed);
     if (!shared) return Forward(shared, what);

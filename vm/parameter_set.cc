@@ -30,7 +30,7 @@ Result<Entry> EntryOf(std::string name, DLDataType dtype, Span<const std::int64_
                       const SharedBytes& bytes) {
   const TensorView view(const_cast<std::byte*>(bytes.view.data()), dtype, shape);
   Result<Tensor> tensor = Tensor::Wrap(view, bytes.owner);
-  if (!tensor) return Forward(tensor, "parameter " + name);
+  if (!tensor) return Forward(tensor, Concat({"parameter ", name}));
   return Entry{std::move(name), *std::move(tensor), nullptr};
 }
 
@@ -124,7 +124,7 @@ Result<ParameterSet> ParameterSet::FromBytes(const SharedBytes& bytes, const Ope
   // Only TVM's files can name one twice.
   for (std::size_t i = 1; i < sorted.size(); ++i) {
     if (sorted[i].name != sorted[i - 1].name) continue;
-    return Fail(StatusCode::kInvalidFile, "two parameters are called " + sorted[i].name);
+    return Fail(StatusCode::kInvalidFile, {"two parameters are called ", sorted[i].name});
   }
   return set;
 }

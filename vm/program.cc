@@ -140,7 +140,7 @@ Result<std::uint32_t> FindName(std::string_view name, const std::vector<std::str
   for (std::uint32_t i = 0; i < names.size(); ++i) {
     if (names[i] == name) return i;
   }
-  return Fail(StatusCode::kNotFound, what + " named \"" + std::string(name) + "\"" + DidYouMean(name, names));
+  return Fail(StatusCode::kNotFound, {what, " named \"", name, "\"", DidYouMean(name, names)});
 }
 
 }  // namespace
@@ -198,7 +198,7 @@ Result<InputHandle> Program::FindInput(std::string_view name, std::string_view f
   for (std::uint32_t i = 0; i < target.inputs.size(); ++i) {
     if (target.inputs[i].name == name) return InputHandle{*index, i};
   }
-  return Forward(FindName(name, NamesOf(target.inputs), "function " + target.name + " has no input"));
+  return Forward(FindName(name, NamesOf(target.inputs), Concat({"function ", target.name, " has no input"})));
 }
 
 Result<InputHandle> Program::FindInput(std::uint32_t index, std::string_view function) const {
@@ -206,9 +206,8 @@ Result<InputHandle> Program::FindInput(std::uint32_t index, std::string_view fun
   if (!target) return Forward(target);
   const Function& found = rep_->module().functions[*target];
   if (index < found.inputs.size()) return InputHandle{*target, index};
-  return Fail(StatusCode::kNotFound, "function " + found.name + " has " +
-                                         std::to_string(found.inputs.size()) + " inputs, number " +
-                                         std::to_string(index) + " asked for");
+  return Fail(StatusCode::kNotFound, {"function ", found.name, " has ", found.inputs.size(),
+                                      " inputs, number ", index, " asked for"});
 }
 
 Result<OutputHandle> Program::FindOutput(std::string_view name, std::string_view function) const {
@@ -219,7 +218,7 @@ Result<OutputHandle> Program::FindOutput(std::string_view name, std::string_view
     if (target.output_names[i] == name) return OutputHandle{*index, i};
   }
   const Result<std::uint32_t> leaf =
-      FindName(name, target.output_names, "function " + target.name + " has no output");
+      FindName(name, target.output_names, Concat({"function ", target.name, " has no output"}));
   if (!leaf) return Forward(leaf);
   return OutputHandle{*index, *leaf};
 }
@@ -229,9 +228,8 @@ Result<OutputHandle> Program::FindOutput(std::uint32_t leaf, std::string_view fu
   if (!index) return Forward(index);
   const Function& target = rep_->module().functions[*index];
   if (leaf < target.output_names.size()) return OutputHandle{*index, leaf};
-  return Fail(StatusCode::kNotFound, "function " + target.name + " has " +
-                                         std::to_string(target.output_names.size()) + " outputs, number " +
-                                         std::to_string(leaf) + " asked for");
+  return Fail(StatusCode::kNotFound, {"function ", target.name, " has ", target.output_names.size(),
+                                      " outputs, number ", leaf, " asked for"});
 }
 
 }  // namespace rewire

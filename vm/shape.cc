@@ -3,6 +3,8 @@
 
 #include <cstring>
 
+#include "base/message.h"
+
 namespace rewire {
 
 std::optional<std::int64_t> CountElements(Span<const std::int64_t> shape) {
@@ -18,7 +20,7 @@ std::string ShapeText(Span<const std::int64_t> shape) {
     if (i > 0) text += ", ";
     text += std::to_string(shape[i]);
   }
-  return text + "]";
+  return Concat({text, "]"});
 }
 
 std::string TensorText(const DLTensor& tensor) {

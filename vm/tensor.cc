@@ -67,15 +67,14 @@ namespace {
 
 Status CheckShape(DLDataType dtype, Span<const std::int64_t> shape) {
   if (!IsValidDType(dtype))
-    return Fail(StatusCode::kInvalidArgument, "tensor: unknown element type " + DTypeName(dtype));
+    return Fail(StatusCode::kInvalidArgument, {"tensor: unknown element type ", DTypeName(dtype)});
   if (shape.size() > static_cast<std::size_t>(kMaxRank)) {
-    return Fail(StatusCode::kInvalidArgument, "tensor: rank " + std::to_string(shape.size()) +
-                                                  " given, at most " + std::to_string(kMaxRank) +
-                                                  " is supported");
+    return Fail(StatusCode::kInvalidArgument,
+                {"tensor: rank ", shape.size(), " given, at most ", kMaxRank, " is supported"});
   }
   if (!TensorBytes(dtype, shape)) {
     return Fail(StatusCode::kInvalidArgument,
-                "tensor: a dimension of shape " + ShapeText(shape) + " is negative, or its size overflows");
+                {"tensor: a dimension of shape ", ShapeText(shape), " is negative, or its size overflows"});
   }
   return {};
 }
@@ -165,10 +164,9 @@ Result<Tensor> Tensor::FromDLPack(DLManagedTensor* managed) {
 
 Result<Tensor> Tensor::FromDLPack(DLManagedTensorVersioned* managed) {
   if (managed->version.major != kDLPackMajor) {
-    const std::string version =
-        std::to_string(managed->version.major) + "." + std::to_string(managed->version.minor);
+    const std::string version = Concat({managed->version.major, ".", managed->version.minor});
     if (managed->deleter != nullptr) managed->deleter(managed);
-    return Fail(StatusCode::kUnsupported, "tensor: DLPack version " + version + " given, 1.x expected");
+    return Fail(StatusCode::kUnsupported, {"tensor: DLPack version ", version, " given, 1.x expected"});
   }
   Result<TensorObject*> object = TakeOverDLPack(managed);
   if (!object) return Forward(object);

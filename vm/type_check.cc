@@ -72,10 +72,10 @@ bool TensorFits(const Module& module, const TypeNode& type, const DLTensor& tens
 std::string TensorMismatchText(const Module& module, const TypeNode& type, const DLTensor& tensor) {
   Type whole;
   whole.nodes.push_back(type);
-  std::string text = TypeText(whole, module.symbols) + " expected, " + TensorText(tensor) + " given";
+  std::string text = Concat({TypeText(whole, module.symbols), " expected, ", TensorText(tensor), " given"});
   if (!IsOnDevice(module, type.device, tensor.device)) {
-    text += "; device " + DeviceText(module.devices[type.device]) + " expected, " +
-            GivenDevice(tensor.device) + " given";
+    text += Concat({"; device ", DeviceText(module.devices[type.device]), " expected, ",
+                    GivenDevice(tensor.device), " given"});
   }
   return text;
 }
@@ -92,10 +92,10 @@ Status CheckValue(const Module& module, const Type& type, const RewireFFIAny& va
     pending.pop_back();
     const TypeNode& node = type.nodes[item.node];
     const std::string place =
-        item.node == 0 ? std::string() : "in its part " + std::to_string(item.node) + " (in pre-order), ";
+        item.node == 0 ? std::string() : Concat({"in its part ", item.node, " (in pre-order), "});
     if (!KindFits(node.kind, item.value.type_index)) {
-      return Fail(StatusCode::kInvalidArgument, place + TypeText(type, module.symbols) + " expected, " +
-                                                    KindText(item.value.type_index) + " given");
+      return Fail(StatusCode::kInvalidArgument, {place, TypeText(type, module.symbols), " expected, ",
+                                                 KindText(item.value.type_index), " given"});
     }
     if (node.kind == TypeKind::kTensor && item.value.type_index == kTensorKind &&
         !TensorFits(module, node, TensorOf(item.value)->tensor)) {
@@ -105,10 +105,9 @@ Status CheckValue(const Module& module, const Type& type, const RewireFFIAny& va
     if (node.kind != TypeKind::kAdt) continue;
     const TupleObject* tuple = TupleOf(item.value);
     if (tuple->tag != node.tag || tuple->count != node.field_count) {
-      return Fail(StatusCode::kInvalidArgument, place + "an ADT with tag " + std::to_string(node.tag) +
-                                                    " and " + std::to_string(node.field_count) +
-                                                    " fields expected, tag " + std::to_string(tuple->tag) +
-                                                    " and " + std::to_string(tuple->count) + " fields given");
+      return Fail(StatusCode::kInvalidArgument,
+                  {place, "an ADT with tag ", node.tag, " and ", node.field_count, " fields expected, tag ",
+                   tuple->tag, " and ", tuple->count, " fields given"});
     }
     std::uint32_t child = item.node + 1;
     for (std::uint32_t i = 0; i < tuple->count; ++i) {

@@ -38,9 +38,9 @@ Result<Value> Value::Adt(std::uint32_t tag, Span<const Value> fields) {
         (fields[i].kind() == ValueKind::kTensor && !IsContiguous(fields[i].tensor().dl()))) {
       return Fail(
           StatusCode::kInvalidArgument,
-          "ADT: field " + std::to_string(i) +
-              (fields[i].kind() == ValueKind::kNone ? " is empty"
-                                                    : " is a strided tensor; copy it with Tensor::CopyOf"));
+          {"ADT: field ", i,
+           (fields[i].kind() == ValueKind::kNone ? " is empty"
+                                                 : " is a strided tensor; copy it with Tensor::CopyOf")});
     }
   }
   TupleObject* tuple = NewSharedTuple(kAdtKind, tag, static_cast<std::uint32_t>(fields.size()));

@@ -113,7 +113,7 @@ Status VirtualMachine::TryInvoke(std::string_view function, Span<const Value> in
       status = Forward(handle);
     } else if (handle->function != *index) {
       status = Fail(StatusCode::kInvalidArgument,
-                    "an output of another function than " + impl_->FunctionName(*index));
+                    {"an output of another function than ", impl_->FunctionName(*index)});
     } else {
       status = impl_->SetOutput(*handle, binding.tensor);
     }
@@ -170,11 +170,10 @@ std::string Program::ExplainOutput(OutputHandle output) const {
   const Module& module = rep_->module();
   const Function& function = module.functions[output.function];
   const LeafPlan& plan = rep_->plans[output.function].leaves[output.leaf];
-  std::string text = plan.rewired ? "rewired" : std::string("copied: ") + CopyReasonText(plan.reason);
+  std::string text = plan.rewired ? "rewired" : Concat({"copied: ", CopyReasonText(plan.reason)});
   for (const OutputSite& site : plan.sites) {
-    text += "\n  " + function.name + "@" + std::to_string(site.pc) + " (" +
-            InstructionText(module, function, site.pc) +
-            "): " + (site.reason == CopyReason::kNone ? "in place" : CopyReasonText(site.reason));
+    text += Concat({"\n  ", function.name, "@", site.pc, " (", InstructionText(module, function, site.pc),
+                    "): ", (site.reason == CopyReason::kNone ? "in place" : CopyReasonText(site.reason))});
   }
   return text;
 }

@@ -32,10 +32,9 @@ class ArenaGuard {
 
 Status VirtualMachine::Impl::NoMemory(const char* what) const {
   if (account->over_limit() || home->over_limit()) {
-    return Fail(StatusCode::kMemoryLimit,
-                std::string("no memory for ") + what + " within the VM's byte limit");
+    return Fail(StatusCode::kMemoryLimit, {"no memory for ", what, " within the VM's byte limit"});
   }
-  return Fail(StatusCode::kOutOfMemory, std::string("the allocator has no memory for ") + what);
+  return Fail(StatusCode::kOutOfMemory, {"the allocator has no memory for ", what});
 }
 
 VirtualMachine::Impl::Impl(Program linked, MemoryAccount* run_account, MemoryAccount* home_account,
@@ -171,9 +170,9 @@ Status VirtualMachine::Impl::RunBounded(std::uint32_t function, const RewireFFIA
   Status status = RunOnce(function, run_inputs);
   GiveBackRunMemory();
   if (status || !block->refused()) return status;
-  return Fail(status.error().code(), status.error().message() + "; the " +
-                                         (arena ? "SharedArena of " : "StaticMemory with room for ") +
-                                         std::to_string(block->room()) + " bytes is too small");
+  return Fail(status.error().code(), {status.error().message(), "; the ",
+                                      (arena ? "SharedArena of " : "StaticMemory with room for "),
+                                      block->room(), " bytes is too small"});
 }
 
 RewireFFIAny VirtualMachine::Impl::ResultNode(std::uint32_t target) const {

@@ -14,11 +14,11 @@
 
 namespace rewire::verify {
 
-tl::unexpected<Error> Violation(std::string message);
+tl::unexpected<Error> Violation(const Message& message);
 
 // "main@12 (%3 = move %2): message".
 tl::unexpected<Error> ViolationAt(const Module& module, const Function& function, std::size_t pc,
-                                  const std::string& message);
+                                  const Message& message);
 
 // "limits": the module has `count` of something of which FormatLimits allow `limit`.
 Status CheckLimit(std::string_view what, std::uint64_t count, std::uint64_t limit);

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/format.h>
-
 #include "executable_format/instruction.h"
 #include "executable_format/verify/context.h"
 
@@ -24,7 +22,7 @@ Status CheckInit(const Module& module) {
         const std::uint32_t constant = at[WordOf(Opcode::kLoadConst, "constant")];
         if (module.constants[constant].kind != ConstantKind::kComputed) continue;
         return ViolationAt(module, function, pc,
-                           fmt::format("'__init' runs this, and is to compute constant {}", constant));
+                           {"'__init' runs this, and is to compute constant ", constant});
       }
       if (opcode != Opcode::kInvoke && opcode != Opcode::kAllocClosure) continue;
       static_assert(WordOf(Opcode::kInvoke, "function") == WordOf(Opcode::kAllocClosure, "function"));

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <unordered_set>
 
@@ -11,24 +9,23 @@ namespace rewire::verify {
 Status CheckTensorType(const std::string& what, const Module& module, const TypeNode& node,
                        const FormatLimits& limits) {
   if (node.dtype != kUnknownDType && !IsValidDType(node.dtype)) {
-    return Violation(fmt::format("{} has a dtype of code {}, {} bits and {} lanes", what, node.dtype.code,
-                                 node.dtype.bits, node.dtype.lanes));
+    return Violation({what, " has a dtype of code ", node.dtype.code, ", ", node.dtype.bits, " bits and ",
+                      node.dtype.lanes, " lanes"});
   }
   const std::size_t rank = node.rank == kUnknownRank ? 0 : static_cast<std::size_t>(node.rank);
   if (node.rank < kUnknownRank || node.dims.size() != rank) {
-    return Violation(fmt::format("{} has rank {} and {} dimensions", what, node.rank, node.dims.size()));
+    return Violation({what, " has rank ", node.rank, " and ", node.dims.size(), " dimensions"});
   }
-  if (Status status = CheckLimit("rank of " + what, rank, limits.rank); !status) return status;
+  if (Status status = CheckLimit(Concat({"rank of ", what}), rank, limits.rank); !status) return status;
   for (Dim dim : node.dims) {
     if (!IsSymbol(dim)) continue;
     const std::int64_t symbol = SymbolDim(0) - dim;  // wider than SymbolOf, which keeps the low 32 bits
     if (symbol >= static_cast<std::int64_t>(module.symbols.size())) {
-      return Violation(fmt::format("{} names symbol {}, there are {}", what, symbol, module.symbols.size()));
+      return Violation({what, " names symbol ", symbol, ", there are ", module.symbols.size()});
     }
   }
   if (node.device != kAnyDevice && node.device >= module.devices.size()) {
-    return Violation(
-        fmt::format("{} names device {}, there are {}", what, node.device, module.devices.size()));
+    return Violation({what, " names device ", node.device, ", there are ", module.devices.size()});
   }
   return {};
 }
@@ -39,13 +36,13 @@ Status CheckType(const std::string& what, const Module& module, const Type& type
   std::uint64_t leaves = 0;
   bool complete = false;
   for (const TypeNode& node : type.nodes) {
-    if (complete) return Violation(what + " has nodes after its tree");
+    if (complete) return Violation({what, " has nodes after its tree"});
     if (node.kind == TypeKind::kTensor) {
       if (Status status = CheckTensorType(what, module, node, limits); !status) return status;
     }
     if (node.kind == TypeKind::kAdt) {
       open.push_back(node.field_count);
-      if (Status status = CheckLimit("depth of " + what, open.size(), limits.type_depth); !status)
+      if (Status status = CheckLimit(Concat({"depth of ", what}), open.size(), limits.type_depth); !status)
         return status;
     } else {
       ++leaves;
@@ -57,49 +54,50 @@ Status CheckType(const std::string& what, const Module& module, const Type& type
     }
     complete = open.empty();
   }
-  if (!complete) return Violation(what + " is a tree with nodes missing");
-  return CheckLimit("leaves of " + what, leaves, limits.result_leaves);
+  if (!complete) return Violation({what, " is a tree with nodes missing"});
+  return CheckLimit(Concat({"leaves of ", what}), leaves, limits.result_leaves);
 }
 
 namespace {
 
 Status CheckSignature(const Module& module, const Function& function, const FormatLimits& limits) {
-  const std::string of_function = "of '" + function.name + "'";
+  const std::string of_function = Concat({"of '", function.name, "'"});
   std::unordered_set<std::string_view> seen;
   for (std::size_t i = 0; i < function.inputs.size(); ++i) {
     const NamedType& input = function.inputs[i];
-    const std::string what = fmt::format("input {} {}", i, of_function);
+    const std::string what = Concat({"input ", i, " ", of_function});
     if (Status status = CheckName(what, input.name, limits); !status) return status;
     if (!seen.insert(input.name).second) {
-      return Violation(fmt::format("two inputs {} have the name '{}'", of_function, input.name));
+      return Violation({"two inputs ", of_function, " have the name '", input.name, "'"});
     }
     if (Status status = CheckType(what, module, input.type, limits); !status) return status;
   }
-  if (Status status = CheckType("the result " + of_function, module, function.result, limits); !status) {
+  if (Status status = CheckType(Concat({"the result ", of_function}), module, function.result, limits);
+      !status) {
     return status;
   }
   const std::size_t leaves = Leaves(function.result).size();
   if (function.output_names.size() != leaves) {
-    return Violation(fmt::format("'{}' names {} outputs, its result {} has {}", function.name,
-                                 function.output_names.size(), TypeText(function.result, module.symbols),
-                                 leaves));
+    return Violation({"'", function.name, "' names ", function.output_names.size(), " outputs, its result ",
+                      TypeText(function.result, module.symbols), " has ", leaves});
   }
   seen.clear();
   for (std::size_t i = 0; i < leaves; ++i) {
     const std::string& name = function.output_names[i];
-    if (Status status = CheckName(fmt::format("output {} {}", i, of_function), name, limits); !status)
+    if (Status status = CheckName(Concat({"output ", i, " ", of_function}), name, limits); !status)
       return status;
     if (!seen.insert(name).second) {
-      return Violation(fmt::format("two outputs {} have the name '{}'", of_function, name));
+      return Violation({"two outputs ", of_function, " have the name '", name, "'"});
     }
   }
-  if (Status status = CheckLimit("registers " + of_function, function.register_count, limits.registers);
+  if (Status status =
+          CheckLimit(Concat({"registers ", of_function}), function.register_count, limits.registers);
       !status) {
     return status;
   }
   if (function.inputs.size() > function.register_count) {
-    return Violation(fmt::format("'{}' has {} registers for {} inputs", function.name,
-                                 function.register_count, function.inputs.size()));
+    return Violation({"'", function.name, "' has ", function.register_count, " registers for ",
+                      function.inputs.size(), " inputs"});
   }
   return {};
 }
@@ -112,25 +110,24 @@ Status CheckInitSignature(const Module& module, const Function* init) {
   }
   if (init == nullptr) {
     if (computed.empty()) return {};
-    return Violation(fmt::format("constant {} ('{}') is computed, and there is no function '__init'",
-                                 computed[0], module.constants[computed[0]].name));
+    return Violation({"constant ", computed[0], " ('", module.constants[computed[0]].name,
+                      "') is computed, and there is no function '__init'"});
   }
   if (!init->inputs.empty()) {
-    return Violation(fmt::format("'__init' has {} inputs, it takes none", init->inputs.size()));
+    return Violation({"'__init' has ", init->inputs.size(), " inputs, it takes none"});
   }
   const std::vector<TypeNode>& nodes = init->result.nodes;
   if (nodes[0].kind != TypeKind::kAdt || nodes[0].field_count != computed.size() ||
       nodes.size() != 1 + computed.size()) {
-    return Violation(
-        fmt::format("'__init' returns {}, expected an ADT of {} tensors, one for each computed constant",
-                    TypeText(init->result, module.symbols), computed.size()));
+    return Violation({"'__init' returns ", TypeText(init->result, module.symbols), ", expected an ADT of ",
+                      computed.size(), " tensors, one for each computed constant"});
   }
   for (std::size_t i = 0; i < computed.size(); ++i) {
     const Constant& constant = module.constants[computed[i]];
     if (nodes[1 + i] == constant.type) continue;
-    return Violation(fmt::format("field {} of the result of '__init' is {}, constant {} ('{}') is {}", i,
-                                 TypeText(Type{{nodes[1 + i]}}, module.symbols), computed[i], constant.name,
-                                 TypeText(Type{{constant.type}}, module.symbols)));
+    return Violation({"field ", i, " of the result of '__init' is ",
+                      TypeText(Type{{nodes[1 + i]}}, module.symbols), ", constant ", computed[i], " ('",
+                      constant.name, "') is ", TypeText(Type{{constant.type}}, module.symbols)});
   }
   return {};
 }
@@ -142,10 +139,9 @@ Status CheckSignatures(const Module& module, const FormatLimits& limits) {
   const Function* init = nullptr;
   for (std::size_t i = 0; i < module.functions.size(); ++i) {
     const Function& function = module.functions[i];
-    if (Status status = CheckName(fmt::format("function {}", i), function.name, limits); !status)
-      return status;
+    if (Status status = CheckName(Concat({"function ", i}), function.name, limits); !status) return status;
     if (!seen.insert(function.name).second) {
-      return Violation(fmt::format("two functions have the name '{}'", function.name));
+      return Violation({"two functions have the name '", function.name, "'"});
     }
     if (Status status = CheckSignature(module, function, limits); !status) return status;
     if (function.name == kInitFunction) init = &function;

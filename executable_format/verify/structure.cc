@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "base/checked_math.h"
@@ -39,7 +37,7 @@ class Structure {
         starts_((function.code.size() + 63) / 64) {}
 
   Result<Leaders> Check() {
-    if (size_ == 0) return Violation("'" + function_.name + "' has no code");
+    if (size_ == 0) return Violation({"'", function_.name, "' has no code"});
     std::uint32_t last = 0;
     for (std::uint32_t pc = 0; pc < size_; pc += WordsOf(code_[pc])) {
       if (!CheckInstruction(pc)) return tl::unexpected<Error>(*error_);
@@ -62,7 +60,7 @@ class Structure {
 
  private:
   // Set when a check returns false.
-  bool Reject(std::uint32_t pc, const std::string& message) {
+  bool Reject(std::uint32_t pc, const Message& message) {
     error_ = ViolationAt(module_, function_, pc, message).value();
     return false;
   }
@@ -71,34 +69,34 @@ class Structure {
 
   bool CheckInstruction(std::uint32_t pc) {
     const std::uint32_t header = code_[pc];
-    if (!IsOpcode(header & 0xFF)) return Reject(pc, fmt::format("there is no opcode {}", header & 0xFF));
+    if (!IsOpcode(header & 0xFF)) return Reject(pc, {"there is no opcode ", header & 0xFF});
     const Opcode opcode = OpcodeOf(header);
     const Lengths lengths = kLengths[static_cast<std::size_t>(opcode)];
     const std::uint32_t words = WordsOf(header);
     if (words > size_ - pc || words < lengths.fixed) {
-      return Reject(pc, fmt::format("{} has a length of {} words; it takes at least {}, and {} are left",
-                                    Info(opcode).mnemonic, words, lengths.fixed, size_ - pc));
+      return Reject(pc, {Info(opcode).mnemonic, " has a length of ", words, " words; it takes at least ",
+                         lengths.fixed, ", and ", size_ - pc, " are left"});
     }
     std::uint64_t expected = lengths.fixed;
     if (lengths.per_element != 0) {
       expected += std::uint64_t{code_[pc + lengths.fixed - 1]} * lengths.per_element;
     }
     if (words != expected) {
-      return Reject(pc, fmt::format("{} has a length of {} words; its operands take {}",
-                                    Info(opcode).mnemonic, words, expected));
+      return Reject(
+          pc, {Info(opcode).mnemonic, " has a length of ", words, " words; its operands take ", expected});
     }
     return CheckOperands(pc) && CheckValues(pc);
   }
 
   bool CheckRegister(std::uint32_t pc, const OperandInfo& operand, std::uint32_t reg) {
     if (reg < function_.register_count) return true;
-    return Reject(pc, fmt::format("operand {} names register {}, the frame has {}", operand.name, reg,
-                                  function_.register_count));
+    return Reject(pc, {"operand ", operand.name, " names register ", reg, ", the frame has ",
+                       function_.register_count});
   }
   bool CheckIndex(std::uint32_t pc, const OperandInfo& operand, std::string_view table, std::uint32_t index,
                   std::size_t size) {
     if (index < size) return true;
-    return Reject(pc, fmt::format("operand {} names {} {}, there are {}", operand.name, table, index, size));
+    return Reject(pc, {"operand ", operand.name, " names ", table, " ", index, ", there are ", size});
   }
 
   // Each operand by its kind alone.
@@ -128,8 +126,8 @@ class Structure {
       case OperandKind::kDType: {
         const DLDataType dtype = DecodeDType(*word);
         if (IsValidDType(dtype)) return true;
-        return Reject(pc, fmt::format("operand {} is a dtype of code {}, {} bits and {} lanes", operand.name,
-                                      dtype.code, dtype.bits, dtype.lanes));
+        return Reject(pc, {"operand ", operand.name, " is a dtype of code ", dtype.code, ", ", dtype.bits,
+                           " bits and ", dtype.lanes, " lanes"});
       }
       case OperandKind::kConstant:
         return CheckIndex(pc, operand, "constant", *word, module_.constants.size());
@@ -157,8 +155,7 @@ class Structure {
   bool CheckTarget(std::uint32_t pc, const OperandInfo& operand, std::int32_t distance) {
     const std::int64_t target = std::int64_t{pc} + distance;
     if (target < 0 || target >= std::int64_t{size_}) {
-      return Reject(
-          pc, fmt::format("operand {} leads to word {}, the function has {}", operand.name, target, size_));
+      return Reject(pc, {"operand ", operand.name, " leads to word ", target, ", the function has ", size_});
     }
     targets_.push_back({pc, static_cast<std::uint32_t>(target)});
     return true;
@@ -166,13 +163,13 @@ class Structure {
 
   bool CheckDims(std::uint32_t pc, const OperandInfo& operand, DimsView dims) {
     if (dims.size() > limits_.rank) {
-      return Reject(pc, fmt::format("operand {} has {} dimensions, the limit is {}", operand.name,
-                                    dims.size(), limits_.rank));
+      return Reject(
+          pc, {"operand ", operand.name, " has ", dims.size(), " dimensions, the limit is ", limits_.rank});
     }
     for (std::uint32_t i = 0; i < dims.size(); ++i) {
       if (dims[i] < 0) {
-        return Reject(
-            pc, fmt::format("operand {} has dimension {}, it must not be negative", operand.name, dims[i]));
+        return Reject(pc,
+                      {"operand ", operand.name, " has dimension ", dims[i], ", it must not be negative"});
       }
     }
     return true;
@@ -194,15 +191,15 @@ class Structure {
         const Function& callee = module_.functions[at[WordOf(Opcode::kInvoke, "function")]];
         const std::uint32_t count = at[WordOf(Opcode::kInvoke, "args")];
         if (count == callee.inputs.size()) return true;
-        return Reject(pc, fmt::format("'{}' is called with {} arguments, it takes {}", callee.name, count,
-                                      callee.inputs.size()));
+        return Reject(pc, {"'", callee.name, "' is called with ", count, " arguments, it takes ",
+                           callee.inputs.size()});
       }
       case Opcode::kAllocClosure: {
         const Function& callee = module_.functions[at[WordOf(Opcode::kAllocClosure, "function")]];
         const std::uint32_t count = at[WordOf(Opcode::kAllocClosure, "captured")];
         if (count <= callee.inputs.size()) return true;
-        return Reject(pc, fmt::format("the closure captures {} values, '{}' takes {}", count, callee.name,
-                                      callee.inputs.size()));
+        return Reject(pc, {"the closure captures ", count, " values, '", callee.name, "' takes ",
+                           callee.inputs.size()});
       }
       case Opcode::kIf:
         if (at[WordOf(Opcode::kIf, "if_true")] != 0 && at[WordOf(Opcode::kIf, "if_false")] != 0) return true;
@@ -213,8 +210,8 @@ class Structure {
       case Opcode::kAllocStorage: {
         const std::uint32_t alignment = at[WordOf(Opcode::kAllocStorage, "alignment")];
         if (!IsPowerOfTwo(alignment) || alignment > kMaxStorageAlignment) {
-          return Reject(pc, fmt::format("the alignment is {}; it is a power of two up to {}", alignment,
-                                        kMaxStorageAlignment));
+          return Reject(
+              pc, {"the alignment is ", alignment, "; it is a power of two up to ", kMaxStorageAlignment});
         }
         const std::uint32_t* shape = at + WordOf(Opcode::kAllocStorage, "shape");
         if (at[WordOf(Opcode::kAllocStorage, "size")] != kNone && *shape != 0) {
@@ -248,7 +245,7 @@ class Structure {
     for (const Jump& jump : targets_) {
       if (!IsStart(jump.target)) {
         return ViolationAt(module_, function_, jump.from,
-                           fmt::format("it leads to word {}, where no instruction starts", jump.target));
+                           {"it leads to word ", jump.target, ", where no instruction starts"});
       }
       leaders_.push_back(jump.target);
     }
@@ -260,13 +257,13 @@ class Structure {
   Status CheckNotes() {
     for (std::size_t i = 0; i < function_.notes.size(); ++i) {
       const SourceNote& note = function_.notes[i];
-      const std::string what = fmt::format("note {} of '{}'", i, function_.name);
+      const std::string what = Concat({"note ", i, " of '", function_.name, "'"});
       if (note.pc >= size_ || !IsStart(note.pc)) {
-        return Violation(fmt::format("{} is for word {}, where no instruction starts", what, note.pc));
+        return Violation({what, " is for word ", note.pc, ", where no instruction starts"});
       }
       if (i != 0 && function_.notes[i - 1].pc >= note.pc) {
-        return Violation(fmt::format("{} is for word {}, the one before it for word {}; they ascend", what,
-                                     note.pc, function_.notes[i - 1].pc));
+        return Violation({what, " is for word ", note.pc, ", the one before it for word ",
+                          function_.notes[i - 1].pc, "; they ascend"});
       }
       if (Status text = CheckText(what, note.text, limits_); !text) return text;
     }

@@ -17,15 +17,15 @@ Status CheckDevices(const Module& module, const FormatLimits& limits) {
   for (std::size_t i = 0; i < devices.size(); ++i) {
     const DeviceEntry& device = devices[i];
     if (device.type < 1 || device.id < 0) {
-      return Violation(fmt::format("device {} has type {} and id {}; types start at 1, ids at 0", i,
-                                   device.type, device.id));
+      return Violation(
+          {"device ", i, " has type ", device.type, " and id ", device.id, "; types start at 1, ids at 0"});
     }
     if (!device.memory_scope.empty()) {
-      Status name = CheckName(fmt::format("the memory scope of device {}", i), device.memory_scope, limits);
+      Status name = CheckName(Concat({"the memory scope of device ", i}), device.memory_scope, limits);
       if (!name) return name;
     }
     for (std::size_t j = 0; j < i; ++j) {
-      if (devices[j] == device) return Violation(fmt::format("devices {} and {} are the same", j, i));
+      if (devices[j] == device) return Violation({"devices ", j, " and ", i, " are the same"});
     }
   }
   return {};
@@ -39,9 +39,8 @@ Status CheckNames(std::string_view kind, std::size_t count, bool optional, const
   for (std::size_t i = 0; i < count; ++i) {
     const std::string_view name = name_of(i);
     if (name.empty() && optional) continue;
-    if (Status status = CheckName(fmt::format("{} {}", kind, i), name, limits); !status) return status;
-    if (!seen.insert(name).second)
-      return Violation(fmt::format("two entries of {} have the name '{}'", kind, name));
+    if (Status status = CheckName(Concat({kind, " ", i}), name, limits); !status) return status;
+    if (!seen.insert(name).second) return Violation({"two entries of ", kind, " have the name '", name, "'"});
   }
   return {};
 }
@@ -49,26 +48,26 @@ Status CheckNames(std::string_view kind, std::size_t count, bool optional, const
 Status CheckDataConstant(const std::string& what, const Constant& constant) {
   const std::optional<std::uint64_t> bytes = TensorBytes(constant.type.dtype, constant.type.dims);
   if (!bytes || constant.raw_bytes != *bytes) {
-    return Violation(fmt::format("{} has {} bytes, its type {} takes {}", what, constant.raw_bytes,
-                                 TypeText(Type{{constant.type}}, {}),
-                                 bytes ? std::to_string(*bytes) : std::string("more than 2^63")));
+    return Violation({what, " has ", constant.raw_bytes, " bytes, its type ",
+                      TypeText(Type{{constant.type}}, {}), " takes ",
+                      bytes ? std::to_string(*bytes) : std::string("more than 2^63")});
   }
   return {};
 }
 
 Status CheckConstant(std::size_t index, const Module& module, const FormatLimits& limits) {
   const Constant& constant = module.constants[index];
-  const std::string what = constant.name.empty() ? fmt::format("constant {}", index)
-                                                 : fmt::format("constant {} ('{}')", index, constant.name);
-  if (constant.type.kind != TypeKind::kTensor) return Violation(what + " is not of a tensor type");
+  const std::string what = constant.name.empty() ? Concat({"constant ", index})
+                                                 : Concat({"constant ", index, " ('", constant.name, "')"});
+  if (constant.type.kind != TypeKind::kTensor) return Violation({what, " is not of a tensor type"});
   if (Status type = CheckTensorType(what, module, constant.type, limits); !type) return type;
   const bool stored = !constant.stored.view.empty() || constant.codec != kCodecNone;
   if (stored && constant.kind != ConstantKind::kData) {
-    return Violation(what + " has bytes in the file, but its kind is not data");
+    return Violation({what, " has bytes in the file, but its kind is not data"});
   }
   if (constant.kind == ConstantKind::kParameter) {
-    if (constant.name.empty()) return Violation(what + " is a parameter without a name");
-    if (constant.raw_bytes != 0) return Violation(what + " is a parameter with a size; its type says all");
+    if (constant.name.empty()) return Violation({what, " is a parameter without a name"});
+    if (constant.raw_bytes != 0) return Violation({what, " is a parameter with a size; its type says all"});
     return {};
   }
   const bool is_static = constant.type.rank != kUnknownRank && constant.type.dtype != kUnknownDType &&
@@ -82,49 +81,50 @@ Status CheckConstant(std::size_t index, const Module& module, const FormatLimits
     allowed = allowed && (dim >= 0 || (computed && dim == kUnknownDim));
   }
   if (!allowed) {
-    return Violation(fmt::format("{} has type {}; {}", what, TypeText(Type{{constant.type}}, module.symbols),
-                                 computed ? "of a computed constant only sizes may be open, as '?'"
-                                          : "only a parameter's may leave something open"));
+    return Violation({what, " has type ", TypeText(Type{{constant.type}}, module.symbols), "; ",
+                      computed ? "of a computed constant only sizes may be open, as '?'"
+                               : "only a parameter's may leave something open"});
   }
   if (!sized) {
     if (constant.raw_bytes == 0) return {};
-    return Violation(what + " has a size in bytes, but its type leaves one open");
+    return Violation({what, " has a size in bytes, but its type leaves one open"});
   }
   if (Status bytes = CheckDataConstant(what, constant); !bytes) return bytes;
   if (constant.kind == ConstantKind::kData && constant.codec == kCodecNone &&
       constant.stored.view.size() != constant.raw_bytes) {
-    return Violation(fmt::format("{} has {} bytes in the file, uncompressed it takes {}", what,
-                                 constant.stored.view.size(), constant.raw_bytes));
+    return Violation({what, " has ", constant.stored.view.size(),
+                      " bytes in the file, uncompressed it takes ", constant.raw_bytes});
   }
   return {};
 }
 
 Status CheckKernel(std::size_t index, const KernelImport& kernel, const FormatLimits& limits) {
-  if (Status name = CheckName(fmt::format("kernel {}", index), kernel.name, limits); !name) return name;
-  const std::string what = fmt::format("kernel {} ('{}')", index, kernel.name);
+  if (Status name = CheckName(Concat({"kernel ", index}), kernel.name, limits); !name) return name;
+  const std::string what = Concat({"kernel ", index, " ('", kernel.name, "')"});
   if (!kernel.debug_name.empty()) {
-    if (Status name = CheckName("the debug name of " + what, kernel.debug_name, limits); !name) return name;
+    if (Status name = CheckName(Concat({"the debug name of ", what}), kernel.debug_name, limits); !name)
+      return name;
   }
-  Status names = CheckNames("attribute of " + what, kernel.attributes.size(), false, limits,
+  Status names = CheckNames(Concat({"attribute of ", what}), kernel.attributes.size(), false, limits,
                             [&](std::size_t i) -> std::string_view { return kernel.attributes[i].name; });
   if (!names) return names;
   for (const Attribute& attribute : kernel.attributes) {
     const auto* text = std::get_if<std::string>(&attribute.value);
     if (text == nullptr) continue;
-    Status status = CheckText(fmt::format("attribute '{}' of {}", attribute.name, what), *text, limits);
+    Status status = CheckText(Concat({"attribute '", attribute.name, "' of ", what}), *text, limits);
     if (!status) return status;
   }
   if ((kernel.flags & ~std::uint32_t{kKernelObjects | kKernelInPlace}) != 0) {
     return Violation(fmt::format("{} has unknown flags {:#x}", what, kernel.flags));
   }
   if (kernel.alignment != 0 && (!IsPowerOfTwo(kernel.alignment) || kernel.alignment > 4096)) {
-    return Violation(fmt::format("{} wants an alignment of {}; it is 0 or a power of two up to 4096", what,
-                                 kernel.alignment));
+    return Violation(
+        {what, " wants an alignment of ", kernel.alignment, "; it is 0 or a power of two up to 4096"});
   }
   for (std::size_t i = 1; i < kernel.also_written.size(); ++i) {
     if (kernel.also_written[i - 1] >= kernel.also_written[i]) {
-      return Violation(fmt::format("{} lists written arguments {} and {} in this order; they ascend", what,
-                                   kernel.also_written[i - 1], kernel.also_written[i]));
+      return Violation({what, " lists written arguments ", kernel.also_written[i - 1], " and ",
+                        kernel.also_written[i], " in this order; they ascend"});
     }
   }
   return {};
@@ -147,14 +147,14 @@ Status CheckTables(const Module& module, const FormatLimits& limits) {
                               [&](std::size_t i) -> std::string_view { return module.symbols[i]; });
   if (!symbols) return symbols;
   for (std::size_t i = 0; i < module.strings.size(); ++i) {
-    Status status = CheckText(fmt::format("string {}", i), module.strings[i], limits);
+    Status status = CheckText(Concat({"string ", i}), module.strings[i], limits);
     if (!status) return status;
   }
   Status keys = CheckNames("metadata", module.metadata.size(), false, limits,
                            [&](std::size_t i) -> std::string_view { return module.metadata[i].first; });
   if (!keys) return keys;
   for (const auto& [key, value] : module.metadata) {
-    if (Status status = CheckText("metadata '" + key + "'", value, limits); !status) return status;
+    if (Status status = CheckText(Concat({"metadata '", key, "'"}), value, limits); !status) return status;
   }
   Status constants = CheckNames("constant", module.constants.size(), true, limits,
                                 [&](std::size_t i) -> std::string_view { return module.constants[i].name; });

@@ -54,47 +54,45 @@ RewireStatus RecordException() noexcept {
 
 Status Require(std::initializer_list<Argument> arguments) {
   for (const Argument& argument : arguments) {
-    if (argument.pointer == nullptr)
-      return Fail(StatusCode::kInvalidArgument, std::string(argument.name) + " is NULL");
+    if (argument.pointer == nullptr) return Fail(StatusCode::kInvalidArgument, {argument.name, " is NULL"});
   }
   return {};
 }
 
 tl::unexpected<Error> OutOfRange(const char* what, std::uint64_t index, std::uint64_t count) {
-  return Fail(StatusCode::kInvalidArgument, std::string(what) + " " + std::to_string(index) +
-                                                " asked for, there are " + std::to_string(count));
+  return Fail(StatusCode::kInvalidArgument, {what, " ", index, " asked for, there are ", count});
 }
 
 Result<TensorView> ViewOf(const DLTensor* tensor, const char* name) {
   if (Status ok = Require({{name, tensor}}); !ok) return Forward(ok);
   const std::string what = name;
   if (tensor->ndim < 0 || tensor->ndim > kMaxRank) {
-    return Fail(StatusCode::kInvalidArgument, what + ": rank " + std::to_string(tensor->ndim) +
-                                                  " given, 0 to " + std::to_string(kMaxRank) + " expected");
+    return Fail(StatusCode::kInvalidArgument,
+                {what, ": rank ", tensor->ndim, " given, 0 to ", kMaxRank, " expected"});
   }
   if (tensor->ndim > 0 && tensor->shape == nullptr)
-    return Fail(StatusCode::kInvalidArgument, what + ": shape is NULL");
+    return Fail(StatusCode::kInvalidArgument, {what, ": shape is NULL"});
   TensorView view(*tensor);
   if (!IsValidDType(view.dtype()) || !TensorBytes(view.dtype(), view.shape())) {
     return Fail(StatusCode::kInvalidArgument,
-                what + ": " + TensorText(*tensor) + " has a wrong element type or dimension");
+                {what, ": ", TensorText(*tensor), " has a wrong element type or dimension"});
   }
   if (tensor->data == nullptr && view.bytes() > 0)
-    return Fail(StatusCode::kInvalidArgument, what + ": data is NULL");
+    return Fail(StatusCode::kInvalidArgument, {what, ": data is NULL"});
   return view;
 }
 
 Status CheckStructSize(const char* name, std::uint32_t given, std::size_t known, const void* bytes) {
   constexpr std::uint32_t kMaxStructSize = 4096;  // beyond any later version: not a size at all
   if (given < kMinStructSize || given > kMaxStructSize) {
-    return Fail(StatusCode::kInvalidArgument, std::string(name) + ": struct_size is " +
-                                                  std::to_string(given) + "; set it to sizeof the struct");
+    return Fail(StatusCode::kInvalidArgument,
+                {name, ": struct_size is ", given, "; set it to sizeof the struct"});
   }
   for (std::size_t i = known; i < given; ++i) {
     if (static_cast<const unsigned char*>(bytes)[i] != 0) {
-      return Fail(StatusCode::kUnsupported, std::string(name) +
-                                                ": uses members that are newer than this library; leave them "
-                                                "zero or use a later library");
+      return Fail(StatusCode::kUnsupported, {name,
+                                             ": uses members that are newer than this library; leave them "
+                                             "zero or use a later library"});
     }
   }
   return {};
@@ -146,11 +144,11 @@ RewireStatus rewire_check_api_version(uint32_t version) {
                       (version & kMinorMask) <= (REWIRE_API_VERSION & kMinorMask);
     if (fits) return {};
     const auto text = [](std::uint32_t number) {
-      return std::to_string(number >> 16) + "." + std::to_string(number & kMinorMask);
+      return rewire::Concat({number >> 16, ".", number & kMinorMask});
     };
-    return rewire::Fail(StatusCode::kUnsupported, "the program was built for version " + text(version) +
-                                                      " of the C API, this library has " +
-                                                      text(REWIRE_API_VERSION));
+    return rewire::Fail(StatusCode::kUnsupported,
+                        {"the program was built for version ", text(version),
+                         " of the C API, this library has ", text(REWIRE_API_VERSION)});
   });
 }
 

@@ -9,6 +9,7 @@
 #include "vm/c_api/boundary.h"
 #include "vm/c_api/handles.h"
 
+using rewire::Concat;
 using rewire::Fail;
 using rewire::Forward;
 using rewire::Function;
@@ -100,15 +101,16 @@ std::uint32_t CountParameters(const Module& module) {
 }
 
 std::string SignatureText(const Module& module, const Function& function) {
-  std::string text = function.name + "(";
+  std::string text = Concat({function.name, "("});
   for (std::size_t i = 0; i < function.inputs.size(); ++i) {
     if (i > 0) text += ", ";
-    text += function.inputs[i].name + ": " + TypeText(function.inputs[i].type, module.symbols);
+    text += Concat({function.inputs[i].name, ": ", TypeText(function.inputs[i].type, module.symbols)});
   }
   text += ") -> ";
   // Names stand before the leaves; a tree shows its own structure, its names follow.
   if (function.output_names.size() == 1 && function.result.nodes.size() == 1)
-    return text + "(" + function.output_names[0] + ": " + TypeText(function.result, module.symbols) + ")";
+    return Concat(
+        {text, "(", function.output_names[0], ": ", TypeText(function.result, module.symbols), ")"});
   text += TypeText(function.result, module.symbols);
   for (std::size_t i = 0; i < function.output_names.size(); ++i) {
     text += (i == 0 ? " as " : ", ") + function.output_names[i];
@@ -191,8 +193,8 @@ RewireStatus rewire_executable_find_function(const RewireExecutable* executable,
     std::vector<std::string> names;
     for (const Function& candidate : executable->executable.module().functions)
       names.push_back(candidate.name);
-    return Fail(StatusCode::kNotFound, "the executable has no function named \"" + std::string(name) + "\"" +
-                                           rewire::DidYouMean(name, names));
+    return Fail(StatusCode::kNotFound,
+                {"the executable has no function named \"", name, "\"", rewire::DidYouMean(name, names)});
   });
 }
 

@@ -43,7 +43,7 @@ InputRef RefOf(RewireInput input) { return InputRef(InputHandle{input.function, 
 Status SetInput(RewireVm* vm, const InputRef& input, const DLTensor* tensor, RewireInputMode mode) {
   if (Status ok = Require({{"vm", vm}}); !ok) return ok;
   if (mode != kRewireBorrow && mode != kRewireCopy)
-    return Fail(StatusCode::kInvalidArgument, "there is no input mode " + std::to_string(mode));
+    return Fail(StatusCode::kInvalidArgument, {"there is no input mode ", mode});
   const auto view = rewire::c_api::ViewOf(tensor, "tensor");
   if (!view) return Forward(view);
   return vm->machine.TrySetInput(input, *view,
@@ -63,9 +63,8 @@ Result<rewire::Tensor> OutputTensor(const RewireVm* vm, std::uint32_t leaf) {
   const Result<Value> value = vm->machine.TryOutput(leaf);
   if (!value) return Forward(value);
   if (value->kind() == rewire::ValueKind::kTensor) return value->tensor();
-  return Fail(StatusCode::kInvalidArgument, "output " + std::to_string(leaf) + " is of kind " +
-                                                ValueKindName(value->kind()) +
-                                                ", tensor expected; rewire_vm_output gives it");
+  return Fail(StatusCode::kInvalidArgument, {"output ", leaf, " is of kind ", ValueKindName(value->kind()),
+                                             ", tensor expected; rewire_vm_output gives it"});
 }
 
 }  // namespace
@@ -127,9 +126,8 @@ RewireStatus rewire_vm_set_inputs(RewireVm* vm, uint32_t function, const DLTenso
     const Result<const rewire::Function*> target = FunctionAt(vm, function);
     if (!target) return Forward(target);
     if (count != (*target)->inputs.size()) {
-      return Fail(StatusCode::kInvalidArgument, "function " + (*target)->name + " takes " +
-                                                    std::to_string((*target)->inputs.size()) + " inputs, " +
-                                                    std::to_string(count) + " given");
+      return Fail(StatusCode::kInvalidArgument, {"function ", (*target)->name, " takes ",
+                                                 (*target)->inputs.size(), " inputs, ", count, " given"});
     }
     if (count > 0) {
       if (Status ok = Require({{"tensors", tensors}}); !ok) return ok;

@@ -28,7 +28,7 @@ Result<ConstantCodec> CodecOf(const RewireCodec& codec) {
   if (read.id >= kFirstHostCodec && read.decode != nullptr)
     return ConstantCodec{read.id, read.context, read.decode};
   return Fail(StatusCode::kInvalidArgument,
-              "RewireCodec: an id from " + std::to_string(kFirstHostCodec) + " and decode are needed");
+              {"RewireCodec: an id from ", kFirstHostCodec, " and decode are needed"});
 }
 
 }  // namespace rewire::c_api
@@ -71,8 +71,8 @@ RewireStatus rewire_parameter_set_add(RewireParameterSet* set, const char* name,
   return Boundary([&]() -> Status {
     if (Status ok = Require({{"set", set}, {"name", name}, {"tensor", tensor}}); !ok) return ok;
     if (tensor->value.kind() != rewire::ValueKind::kTensor) {
-      return Fail(StatusCode::kInvalidArgument, std::string("parameter ") + name + ": a tensor expected, " +
-                                                    ValueKindName(tensor->value.kind()) + " given");
+      return Fail(StatusCode::kInvalidArgument, {"parameter ", name, ": a tensor expected, ",
+                                                 ValueKindName(tensor->value.kind()), " given"});
     }
     set->set.Set(name, tensor->value.tensor());
     return {};
@@ -103,8 +103,8 @@ RewireStatus rewire_parameter_set_get(const RewireParameterSet* set, const char*
     if (index == set->set.size()) {
       std::vector<std::string> names;
       for (std::size_t i = 0; i < set->set.size(); ++i) names.emplace_back(set->set.name(i));
-      return Fail(StatusCode::kNotFound, std::string("the set has no parameter named \"") + name + "\"" +
-                                             rewire::DidYouMean(name, names));
+      return Fail(StatusCode::kNotFound,
+                  {"the set has no parameter named \"", name, "\"", rewire::DidYouMean(name, names)});
     }
     const Result<rewire::Tensor> tensor = set->set.TryGet(index);
     if (!tensor) return Forward(tensor);

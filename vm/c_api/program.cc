@@ -40,8 +40,8 @@ namespace {
 
 Status AddParameter(RewireLinkOptions* options, const char* name, const rewire::Value& value) {
   if (value.kind() != rewire::ValueKind::kTensor) {
-    return Fail(StatusCode::kInvalidArgument, std::string("parameter ") + name + ": a tensor expected, " +
-                                                  ValueKindName(value.kind()) + " given");
+    return Fail(StatusCode::kInvalidArgument,
+                {"parameter ", name, ": a tensor expected, ", ValueKindName(value.kind()), " given"});
   }
   std::vector<rewire::ParameterSet>& sets = options->options.parameters;
   if (sets.empty() || sets.back().is_offer()) sets.emplace_back();
@@ -197,8 +197,7 @@ RewireStatus rewire_link_options_set_thread_count(RewireLinkOptions* options, in
   return Boundary([&]() -> Status {
     if (Status ok = Require({{"options", options}}); !ok) return ok;
     if (threads < 1) {
-      return Fail(StatusCode::kInvalidArgument,
-                  std::to_string(threads) + " threads asked for, at least 1 expected");
+      return Fail(StatusCode::kInvalidArgument, {threads, " threads asked for, at least 1 expected"});
     }
     options->options.threads = rewire::ThreadPool::Make(threads);
     return {};
@@ -244,7 +243,7 @@ RewireStatus rewire_link_options_set_storage_fill(RewireLinkOptions* options, Re
   return Boundary([&]() -> Status {
     if (Status ok = Require({{"options", options}}); !ok) return ok;
     if (fill < kRewireFillUndefined || fill > kRewireFillPoison)
-      return Fail(StatusCode::kInvalidArgument, "there is no storage fill " + std::to_string(fill));
+      return Fail(StatusCode::kInvalidArgument, {"there is no storage fill ", fill});
     options->options.storage_fill = static_cast<rewire::StorageFill>(fill);
     return {};
   });

@@ -45,7 +45,7 @@ Result<std::vector<Value>> ValuesOf(const char* name, const RewireValue* const* 
   std::vector<Value> values;
   for (std::uint32_t i = 0; i < count; ++i) {
     if (handles[i] == nullptr) {
-      return Fail(StatusCode::kInvalidArgument, std::string(name) + "[" + std::to_string(i) + "] is NULL");
+      return Fail(StatusCode::kInvalidArgument, {name, "[", i, "] is NULL"});
     }
     values.push_back(handles[i]->value);
   }
@@ -60,8 +60,8 @@ Status CheckKind(const RewireValue* value, ValueKind expected) {
   if (Status ok = Require({{"value", value}}); !ok) return ok;
   const ValueKind given = value->value.kind();
   if (given == expected) return {};
-  return Fail(StatusCode::kInvalidArgument, std::string("the value is of kind ") + ValueKindName(given) +
-                                                ", " + ValueKindName(expected) + " expected");
+  return Fail(StatusCode::kInvalidArgument,
+              {"the value is of kind ", ValueKindName(given), ", ", ValueKindName(expected), " expected"});
 }
 
 }  // namespace

@@ -13,8 +13,8 @@
 namespace rewire {
 namespace {
 
-tl::unexpected<Error> Damaged(const std::string& what) {
-  return Fail(StatusCode::kInvalidFile, "damaged __tvm_dev_mblob: " + what);
+tl::unexpected<Error> Damaged(const Message& what) {
+  return Fail(StatusCode::kInvalidFile, {"damaged __tvm_dev_mblob: ", what.Text()});
 }
 
 void SkipString(ByteReader* reader) { reader->ReadBytes(reader->Read<std::uint64_t>()); }
@@ -50,8 +50,7 @@ Status CheckClassicBlob(Span<const std::byte> bytes) {
   const auto size = outer.Read<std::uint64_t>();
   ByteReader reader(outer.ReadBytes(size));
   if (!outer.ok()) {
-    return Damaged("it says " + std::to_string(size) + " bytes, its symbol has " +
-                   std::to_string(bytes.size()));
+    return Damaged({"it says ", size, " bytes, its symbol has ", bytes.size()});
   }
   for (auto entries = reader.Read<std::uint64_t>(); entries > 0 && reader.ok(); --entries) {
     const std::string_view kind = reader.ReadString(reader.Read<std::uint64_t>());
@@ -67,8 +66,8 @@ Status CheckClassicBlob(Span<const std::byte> bytes) {
     } else {
       return Fail(
           StatusCode::kUnsupported,
-          "it carries a module of the kind '" + std::string(kind) +
-              "', for which there is no loader; export it for the CPU, without external code generators");
+          {"it carries a module of the kind '", kind,
+           "', for which there is no loader; export it for the CPU, without external code generators"});
     }
   }
   if (!reader.ok()) return Damaged("an entry ends outside it");

@@ -77,8 +77,8 @@ bool Convert(const RewireFFIAny& arg, ClassicValue* value, int* code, DLTensor* 
   }
 }
 
-int Fail(const std::string& message) {
-  SetKernelError("TypeError", message.c_str());
+int Fail(const Message& message) {
+  SetKernelError("TypeError", message.Text().c_str());
   return -1;
 }
 
@@ -96,8 +96,8 @@ int TakeResult(const ClassicValue& value, int code, RewireFFIAny* result) {
       result->type_index = kRewireFFIFloat;
       break;
     default:
-      return Fail("it returned a value of the classic type code " + std::to_string(code) +
-                  "; functions that TVM compiled return a number or nothing");
+      return Fail({"it returned a value of the classic type code ", code,
+                   "; functions that TVM compiled return a number or nothing"});
   }
   result->v_int64 = value.v_int64;
   return 0;
@@ -107,8 +107,8 @@ int Call(const ClassicLibrary::Entry& entry, const RewireFFIAny* args, std::int3
          ClassicValue* values, int* codes, DLTensor* tensors, RewireFFIAny* result) {
   for (std::int32_t i = 0; i < num_args; ++i) {
     if (!Convert(args[i], &values[i], &codes[i], &tensors[i])) {
-      return Fail("argument " + std::to_string(i) + ": a function of the classic TVM ABI takes no " +
-                  kernel::TypeIndexName(args[i].type_index));
+      return Fail({"argument ", i, ": a function of the classic TVM ABI takes no ",
+                   kernel::TypeIndexName(args[i].type_index)});
     }
   }
   ClassicValue returned{};

@@ -55,13 +55,13 @@ ClassicLibrary::~ClassicLibrary() {
 
 Status ClassicLibrary::Initialise(const ElfFile& elf) {
   for (const std::string& name : elf.NamesAfter("__TVM")) {
-    const std::string function = "TVM" + name;
+    const std::string function = Concat({"TVM", name});
     void* value = ContextFunction(function.c_str());
     if (value == nullptr) {
       return Fail(StatusCode::kUnsupported,
-                  "it calls back the function " + function + ", which is not provided");
+                  {"it calls back the function ", function, ", which is not provided"});
     }
-    *static_cast<void**>(dlsym(handle_, ("__" + function).c_str())) = value;
+    *static_cast<void**>(dlsym(handle_, Concat({"__", function}).c_str())) = value;
   }
   context_ = static_cast<void**>(dlsym(handle_, "__tvm_module_ctx"));
   if (context_ != nullptr) *context_ = static_cast<LibraryContext*>(this);
@@ -101,7 +101,7 @@ std::vector<std::string> ClassicLibrary::Names() const {
 }
 
 std::string ClassicLibrary::Description() const {
-  return path_.substr(path_.rfind('/') + 1) + " (classic TVM ABI)";
+  return Concat({path_.substr(path_.rfind('/') + 1), " (classic TVM ABI)"});
 }
 
 void* ClassicLibrary::LookUp(const std::string& name) const { return const_cast<Entry*>(FindEntry(name)); }

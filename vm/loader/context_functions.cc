@@ -3,6 +3,7 @@
 
 #include <string_view>
 
+#include "base/message.h"
 #include "vm/loader/classic_call.h"
 #include "vm/loader/tvm_backend.h"
 #include "vm/packed_function.h"
@@ -13,8 +14,8 @@ namespace {
 int LookUpFromImports(void* context, const char* name, void** function) {
   *function = static_cast<const LibraryContext*>(context)->LookUp(name);
   if (*function != nullptr) return 0;
-  SetKernelError("RuntimeError", ("the library calls the function '" + std::string(name) +
-                                  "', which is neither in it nor in the function registry")
+  SetKernelError("RuntimeError", (Concat({"the library calls the function '", name,
+                                          "', which is neither in it nor in the function registry"}))
                                      .c_str());
   return -1;
 }

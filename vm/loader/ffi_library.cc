@@ -53,8 +53,8 @@ Status ProvideRuntime(const ElfFile& elf) {
   if (brings_more) return {};
   for (std::string_view name : elf.undefined()) {
     if (!IsRuntimeFunction(name) || dlsym(RTLD_DEFAULT, std::string(name).c_str()) != nullptr) continue;
-    return Fail(StatusCode::kUnsupported, "it calls the function " + std::string(name) +
-                                              ", which the tvm-ffi runtime of this process does not have");
+    return Fail(StatusCode::kUnsupported, {"it calls the function ", name,
+                                           ", which the tvm-ffi runtime of this process does not have"});
   }
   return {};
 }
@@ -69,12 +69,11 @@ Status CheckModules(const ElfFile& elf) {
   std::string kinds;
   for (const LibraryModule& module : *modules) {
     if (module.kind == kOwnFunctionsKind) continue;
-    kinds += (kinds.empty() ? "'" : ", '") + module.kind + "' (" + std::to_string(module.content.size()) +
-             " bytes)";
+    kinds += Concat({(kinds.empty() ? "'" : ", '"), module.kind, "' (", module.content.size(), " bytes)"});
   }
   if (kinds.empty()) return {};
   return Fail(StatusCode::kUnsupported,
-              "it carries modules of the kind " + kinds + ", for which this build has no loader");
+              {"it carries modules of the kind ", kinds, ", for which this build has no loader"});
 }
 
 // A function object around an exported symbol, for code of the library that looks one up.
@@ -128,14 +127,14 @@ Status FfiLibrary::Initialise(const ElfFile& elf) {
     if (variable != nullptr && *variable == nullptr) *variable = KernelApi();
   }
   for (const std::string& name : elf.NamesAfter("__TVM")) {
-    const std::string function = "TVM" + name;
+    const std::string function = Concat({"TVM", name});
     void* value = ContextFunction(function.c_str());
     if (value == nullptr) value = FfiRuntimeSymbol(handle_, function.c_str());
     if (value == nullptr) {
       return Fail(StatusCode::kUnsupported,
-                  "it calls back the function " + function + ", which is not provided");
+                  {"it calls back the function ", function, ", which is not provided"});
     }
-    *static_cast<void**>(dlsym(handle_, ("__" + function).c_str())) = value;
+    *static_cast<void**>(dlsym(handle_, Concat({"__", function}).c_str())) = value;
   }
   context_ = static_cast<void**>(dlsym(handle_, "__tvm_ffi__library_ctx"));
   if (context_ != nullptr) *context_ = static_cast<LibraryContext*>(this);
@@ -143,9 +142,8 @@ Status FfiLibrary::Initialise(const ElfFile& elf) {
   if (const void* table = dlsym(handle_, "__rewire_kernel_table"); table != nullptr) {
     const auto& kernels = *static_cast<const RewireKernelTable*>(table);
     if (kernels.struct_size < sizeof(RewireKernelTable)) {
-      return Fail(StatusCode::kUnsupported, "its __rewire_kernel_table has " +
-                                                std::to_string(kernels.struct_size) + " bytes, expected " +
-                                                std::to_string(sizeof(RewireKernelTable)));
+      return Fail(StatusCode::kUnsupported, {"its __rewire_kernel_table has ", kernels.struct_size,
+                                             " bytes, expected ", sizeof(RewireKernelTable)});
     }
     table_.emplace(kernels);
   }
@@ -184,7 +182,9 @@ std::vector<std::string> FfiLibrary::Names() const {
   return names;
 }
 
-std::string FfiLibrary::Description() const { return path_.substr(path_.rfind('/') + 1) + " (tvm-ffi ABI)"; }
+std::string FfiLibrary::Description() const {
+  return Concat({path_.substr(path_.rfind('/') + 1), " (tvm-ffi ABI)"});
+}
 
 KernelSource::Notes FfiLibrary::Describe(const std::string& name) const {
   return {CallForText(kDocumentationPrefix + name), CallForText(kMetadataPrefix + name)};

@@ -9,8 +9,8 @@
 namespace rewire {
 namespace {
 
-tl::unexpected<Error> Damaged(const std::string& what) {
-  return Fail(StatusCode::kInvalidFile, "damaged __tvm_ffi__library_bin: " + what);
+tl::unexpected<Error> Damaged(const Message& what) {
+  return Fail(StatusCode::kInvalidFile, {"damaged __tvm_ffi__library_bin: ", what.Text()});
 }
 
 std::vector<std::uint64_t> ReadIndices(ByteReader* reader) {
@@ -26,8 +26,7 @@ Result<std::vector<LibraryModule>> ParseLibraryBin(Span<const std::byte> bytes) 
   const auto size = outer.Read<std::uint64_t>();
   ByteReader reader(outer.ReadBytes(size));
   if (!outer.ok()) {
-    return Damaged("it says " + std::to_string(size) + " bytes, its symbol has " +
-                   std::to_string(bytes.size()));
+    return Damaged({"it says ", size, " bytes, its symbol has ", bytes.size()});
   }
   const std::vector<std::uint64_t> starts = ReadIndices(&reader);
   const std::vector<std::uint64_t> imports = ReadIndices(&reader);
@@ -37,12 +36,11 @@ Result<std::vector<LibraryModule>> ParseLibraryBin(Span<const std::byte> bytes) 
   }
   const std::size_t count = starts.size() - 1;
   for (std::size_t i = 0; i < count; ++i) {
-    if (starts[i] > starts[i + 1])
-      return Damaged("the imports of module " + std::to_string(i) + " run backwards");
+    if (starts[i] > starts[i + 1]) return Damaged({"the imports of module ", i, " run backwards"});
   }
   for (std::uint64_t import : imports) {
     if (import >= count) {
-      return Damaged("module " + std::to_string(import) + " is imported, it has " + std::to_string(count));
+      return Damaged({"module ", import, " is imported, it has ", count});
     }
   }
   std::vector<LibraryModule> modules;
@@ -50,7 +48,7 @@ Result<std::vector<LibraryModule>> ParseLibraryBin(Span<const std::byte> bytes) 
     LibraryModule module;
     module.kind = reader.ReadString(reader.Read<std::uint64_t>());
     if (module.kind != kOwnFunctionsKind) module.content = reader.ReadBytes(reader.Read<std::uint64_t>());
-    if (!reader.ok()) return Damaged("module " + std::to_string(i) + " ends outside it");
+    if (!reader.ok()) return Damaged({"module ", i, " ends outside it"});
     modules.push_back(std::move(module));
   }
   return modules;

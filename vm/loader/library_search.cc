@@ -8,6 +8,8 @@
 #include <memory>
 #include <string_view>
 
+#include "base/message.h"
+
 namespace rewire {
 namespace {
 
@@ -34,8 +36,8 @@ std::vector<std::string> ModuleDirectories() {
     }
   }
   const std::string own = OwnDirectory();
-  directories.push_back(own + "/rewire");
-  directories.push_back(own + "/../" REWIRE_LIBDIR "/rewire");
+  directories.push_back(Concat({own, "/rewire"}));
+  directories.push_back(Concat({own, "/../" REWIRE_LIBDIR "/rewire"}));
   return directories;
 }
 

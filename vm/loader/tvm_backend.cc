@@ -92,8 +92,7 @@ class Launch {
         // The error stands on this thread; the launching thread reports it.
         const auto take = FfiRuntimeSymbol(RTLD_DEFAULT, "TVMFFIErrorMoveFromRaised");
         KernelError error = TakeFfiError(reinterpret_cast<void (*)(void**)>(take));
-        if (error.message.empty())
-          error.message = "task " + std::to_string(id) + " failed without setting an error";
+        if (error.message.empty()) error.message = Concat({"task ", id, " failed without setting an error"});
         Fail(std::move(error));
       }
       ++finished_;
@@ -164,8 +163,8 @@ auto WithVm(const Use& use) {
 void* TvmBackendAllocWorkspace(int device_type, int device_id, std::uint64_t bytes, int /*dtype_code_hint*/,
                                int /*dtype_bits_hint*/) {
   if (device_type != kDLCPU) {
-    SetKernelError("RuntimeError", ("workspace on device type " + std::to_string(device_type) + ", id " +
-                                    std::to_string(device_id) + ": the VM has host workspaces only")
+    SetKernelError("RuntimeError", (Concat({"workspace on device type ", device_type, ", id ", device_id,
+                                            ": the VM has host workspaces only"}))
                                        .c_str());
     return nullptr;
   }

@@ -33,12 +33,11 @@ namespace {
 using Impl = VirtualMachine::Impl;
 
 std::string OutputText(const Function& function, std::uint32_t leaf) {
-  return "function " + function.name + ", output " + std::to_string(leaf) + " (" +
-         function.output_names[leaf] + ")";
+  return Concat({"function ", function.name, ", output ", leaf, " (", function.output_names[leaf], ")"});
 }
 
-tl::unexpected<Error> Invalid(const Function& function, std::uint32_t leaf, const std::string& what) {
-  return Fail(StatusCode::kInvalidArgument, OutputText(function, leaf) + ": " + what);
+tl::unexpected<Error> Invalid(const Function& function, std::uint32_t leaf, const Message& what) {
+  return Fail(StatusCode::kInvalidArgument, {OutputText(function, leaf), ": ", what.Text()});
 }
 
 }  // namespace
@@ -68,10 +67,10 @@ Status Impl::CheckDevice(OutputHandle handle, DLDevice device) const {
     if (linked.device.device_type == device.device_type && linked.device.device_id == device.device_id)
       return {};
   }
-  return Invalid(rep.module().functions[handle.function], handle.leaf,
-                 "memory on " +
-                     DeviceText({static_cast<std::int32_t>(device.device_type), device.device_id, {}}) +
-                     " given, a device that the executable does not name");
+  return Invalid(
+      rep.module().functions[handle.function], handle.leaf,
+      {"memory on ", DeviceText({static_cast<std::int32_t>(device.device_type), device.device_id, {}}),
+       " given, a device that the executable does not name"});
 }
 
 // Empties a slot, or makes it ready for `mode`.
@@ -104,7 +103,7 @@ Status Impl::SetOutput(OutputHandle handle, const TensorView& view) {
   const std::optional<std::uint64_t> bytes =
       dl.ndim <= kMaxRank && IsValidDType(dl.dtype) ? TensorBytes(dl.dtype, view.shape()) : std::nullopt;
   if (!bytes)
-    return Invalid(function, handle.leaf, TensorText(dl) + " has a wrong element type, rank or dimension");
+    return Invalid(function, handle.leaf, {TensorText(dl), " has a wrong element type, rank or dimension"});
   if (Status ok = CheckDevice(handle, dl.device); !ok) return ok;
   ResetSlot(handle, slot, OutputSlot::kTensor);
   slot->tensor = view;
@@ -152,8 +151,8 @@ Status Impl::Donate(InputHandle input, OutputHandle handle) {
   for (std::uint32_t leaf = 0; leaf < plan.leaves.size(); ++leaf) {
     if (leaf == handle.leaf || !plan.leaves[leaf].returns_input[input.index]) continue;
     return Invalid(function, handle.leaf,
-                   "input " + function.inputs[input.index].name + " cannot be donated, output " +
-                       function.output_names[leaf] + " may return it too");
+                   {"input ", function.inputs[input.index].name, " cannot be donated, output ",
+                    function.output_names[leaf], " may return it too"});
   }
   ResetSlot(handle, *slot, OutputSlot::kCapacity);
   (*slot)->donated = true;
@@ -176,8 +175,8 @@ Status Impl::PrepareOutputs(std::uint32_t function_index, const RewireFFIAny* ru
       const RewireFFIAny& input = run_inputs[slot.donated_input];
       if (input.type_index != kTensorKind || (TensorOf(input)->flags & TensorObject::kImmutable) != 0) {
         return Invalid(function, leaf,
-                       "the donated input " + function.inputs[slot.donated_input].name +
-                           " is not a tensor that may be written");
+                       {"the donated input ", function.inputs[slot.donated_input].name,
+                        " is not a tensor that may be written"});
       }
       const DLTensor& dl = TensorOf(input)->tensor;
       slot.data = dl.data;
@@ -209,15 +208,15 @@ Status Impl::PrepareOutputs(std::uint32_t function_index, const RewireFFIAny* ru
   for (std::size_t i = 1; i < ranges.size(); ++i) {
     if (!ranges[i - 1].range.Overlaps(ranges[i].range)) continue;
     return Invalid(function, ranges[i].index,
-                   "the bound memory overlaps that of output " + function.output_names[ranges[i - 1].index]);
+                   {"the bound memory overlaps that of output ", function.output_names[ranges[i - 1].index]});
   }
   for (const NamedRange& bound : ranges) {
     const NamedRange* constant = FindOverlap(rep.constant_ranges, bound.range);
     if (constant == nullptr) continue;
     const Constant& entry = rep.module().constants[constant->index];
     return Invalid(function, bound.index,
-                   std::string("the bound memory overlaps ") +
-                       (entry.kind == ConstantKind::kParameter ? "parameter " : "constant ") + entry.name);
+                   {"the bound memory overlaps ",
+                    (entry.kind == ConstantKind::kParameter ? "parameter " : "constant "), entry.name});
   }
   for (std::uint32_t i = 0; i < function.inputs.size(); ++i) {
     if (Status ok = CheckInputOverlaps(function_index, i, run_inputs[i]); !ok) return ok;
@@ -272,9 +271,8 @@ Status Impl::CheckReturnedInput(std::uint32_t function_index, std::uint32_t leaf
       continue;
     }
     return Invalid(function, leaf,
-                   "the bound memory overlaps input " + function.inputs[input].name + ", which output " +
-                       function.output_names[other] +
-                       " may return; bind that output too, or use other memory");
+                   {"the bound memory overlaps input ", function.inputs[input].name, ", which output ",
+                    function.output_names[other], " may return; bind that output too, or use other memory"});
   }
   return {};
 }
