@@ -28,18 +28,26 @@ RewireStatus RecordStatic(StatusCode code, const char* text) noexcept {
   return last.code;
 }
 
-}  // namespace
-
+// A failure becomes the calling thread's last one; success leaves that alone.
 RewireStatus Record(const Status& status) {
   if (status) return kRewireOk;
   const char* text = Last().kept.emplace(status.error()).what();
   return RecordStatic(status.error().code(), text);
 }
 
-RewireStatus RecordException() noexcept {
+RewireStatus RequireAndCall(std::initializer_list<Argument> required, Status (*call)(void* body),
+                            void* body) {
+  if (Status ok = Require(required); !ok) return Record(ok);
+  return Record(call(body));
+}
+
+}  // namespace
+
+RewireStatus RunAtBoundary(std::initializer_list<Argument> required, Status (*call)(void* body),
+                           void* body) noexcept {
 #if defined(__cpp_exceptions)
   try {
-    throw;
+    return RequireAndCall(required, call, body);
   } catch (const Error& error) {
     return Record(Fail(error));
   } catch (const std::bad_alloc&) {
@@ -48,7 +56,7 @@ RewireStatus RecordException() noexcept {
     return RecordStatic(StatusCode::kInternal, "an unexpected C++ exception; please report it");
   }
 #else
-  return RecordStatic(StatusCode::kInternal, "an unexpected C++ exception; please report it");
+  return RequireAndCall(required, call, body);
 #endif
 }
 

@@ -15,31 +15,29 @@
 
 namespace rewire::c_api {
 
-// Records a failure as the calling thread's last one; success leaves it alone.
-RewireStatus Record(const Status& status);
-// The same for the exception that is being handled.
-RewireStatus RecordException() noexcept;
-
-// Runs the body of a C function, a callable that returns Status. Nothing is thrown out of it.
-template <typename Body>
-RewireStatus Boundary(Body&& body) noexcept {
-#if defined(__cpp_exceptions)
-  try {
-    return Record(body());
-  } catch (...) {
-    return RecordException();
-  }
-#else
-  return Record(body());
-#endif
-}
-
 struct Argument {
   const char* name;
   const void* pointer;
 };
 // kInvalidArgument naming the first of them that is null.
 Status Require(std::initializer_list<Argument> arguments);
+
+// Runs call(body) unless a required argument is null. A failure is recorded as the calling thread's last one,
+// success leaves that alone. Nothing is thrown out of it.
+RewireStatus RunAtBoundary(std::initializer_list<Argument> required, Status (*call)(void* body),
+                           void* body) noexcept;
+
+// Runs the body of a C function, a callable that returns Status, when none of its required arguments is null.
+// All that bodies share is in one place, for there are some ninety of them.
+template <typename Body>
+RewireStatus Boundary(std::initializer_list<Argument> required, Body body) noexcept {
+  return RunAtBoundary(
+      required, [](void* erased) -> Status { return (*static_cast<Body*>(erased))(); }, &body);
+}
+template <typename Body>
+RewireStatus Boundary(Body body) noexcept {
+  return Boundary({}, body);
+}
 
 tl::unexpected<Error> OutOfRange(const char* what, std::uint64_t index, std::uint64_t count);
 

@@ -70,8 +70,7 @@ Result<rewire::Tensor> OutputTensor(const RewireVm* vm, std::uint32_t leaf) {
 }  // namespace
 
 RewireStatus rewire_vm_make(const RewireProgram* program, const RewireLimits* limits, RewireVm** out) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require({{"program", program}, {"out", out}}); !ok) return ok;
+  return Boundary({{"program", program}, {"out", out}}, [&]() -> Status {
     const Result<rewire::Limits> read = rewire::c_api::LimitsOf(limits);
     if (!read) return Forward(read);
     *out = new RewireVm(program->program, *read);
@@ -88,16 +87,12 @@ RewireStatus rewire_vm_set_input(RewireVm* vm, RewireInput input, const DLTensor
 
 RewireStatus rewire_vm_set_input_by_name(RewireVm* vm, const char* name, const DLTensor* tensor,
                                          RewireInputMode mode) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require({{"name", name}}); !ok) return ok;
-    return SetInput(vm, InputRef(name), tensor, mode);
-  });
+  return Boundary({{"name", name}}, [&]() -> Status { return SetInput(vm, InputRef(name), tensor, mode); });
 }
 
 RewireStatus rewire_vm_set_input_by_index(RewireVm* vm, uint32_t index, const DLTensor* tensor,
                                           RewireInputMode mode) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require({{"vm", vm}}); !ok) return ok;
+  return Boundary({{"vm", vm}}, [&]() -> Status {
     const Result<InputHandle> handle = vm->machine.program().FindInput(index);
     if (!handle) return Forward(handle);
     return SetInput(vm, InputRef(*handle), tensor, mode);
@@ -114,10 +109,8 @@ RewireStatus rewire_vm_set_input_dlpack_versioned(RewireVm* vm, RewireInput inpu
 }
 
 RewireStatus rewire_vm_set_input_value(RewireVm* vm, RewireInput input, const RewireValue* value) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require({{"vm", vm}, {"value", value}}); !ok) return ok;
-    return vm->machine.TrySetInput(RefOf(input), value->value);
-  });
+  return Boundary({{"vm", vm}, {"value", value}},
+                  [&]() -> Status { return vm->machine.TrySetInput(RefOf(input), value->value); });
 }
 
 RewireStatus rewire_vm_set_inputs(RewireVm* vm, uint32_t function, const DLTensor* const* tensors,
@@ -140,24 +133,16 @@ RewireStatus rewire_vm_set_inputs(RewireVm* vm, uint32_t function, const DLTenso
 }
 
 RewireStatus rewire_vm_clear_inputs(RewireVm* vm, const char* function) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require({{"vm", vm}}); !ok) return ok;
-    return vm->machine.TryClearInputs(NameOrEntry(function));
-  });
+  return Boundary({{"vm", vm}},
+                  [&]() -> Status { return vm->machine.TryClearInputs(NameOrEntry(function)); });
 }
 
 RewireStatus rewire_vm_invoke(RewireVm* vm, const char* function) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require({{"vm", vm}}); !ok) return ok;
-    return vm->machine.TryInvoke(NameOrEntry(function));
-  });
+  return Boundary({{"vm", vm}}, [&]() -> Status { return vm->machine.TryInvoke(NameOrEntry(function)); });
 }
 
 RewireStatus rewire_vm_invoke_function(RewireVm* vm, uint32_t function) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require({{"vm", vm}}); !ok) return ok;
-    return vm->machine.TryInvoke(function);
-  });
+  return Boundary({{"vm", vm}}, [&]() -> Status { return vm->machine.TryInvoke(function); });
 }
 
 RewireStatus rewire_vm_call(RewireVm* vm, uint32_t function, const RewireValue* const* inputs, uint32_t count,
@@ -175,8 +160,7 @@ RewireStatus rewire_vm_call(RewireVm* vm, uint32_t function, const RewireValue* 
 }
 
 RewireStatus rewire_vm_result(const RewireVm* vm, RewireValue** out) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require({{"vm", vm}, {"out", out}}); !ok) return ok;
+  return Boundary({{"vm", vm}, {"out", out}}, [&]() -> Status {
     const Value& result = vm->machine.result();
     if (result.kind() == rewire::ValueKind::kNone)
       return Fail(StatusCode::kInvalidArgument, "there is no result; invoke first");
@@ -186,8 +170,7 @@ RewireStatus rewire_vm_result(const RewireVm* vm, RewireValue** out) {
 }
 
 RewireStatus rewire_vm_output(const RewireVm* vm, uint32_t leaf, RewireValue** out) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require({{"vm", vm}, {"out", out}}); !ok) return ok;
+  return Boundary({{"vm", vm}, {"out", out}}, [&]() -> Status {
     Result<Value> value = vm->machine.TryOutput(leaf);
     if (!value) return Forward(value);
     Give(*std::move(value), out);
@@ -196,8 +179,7 @@ RewireStatus rewire_vm_output(const RewireVm* vm, uint32_t leaf, RewireValue** o
 }
 
 RewireStatus rewire_vm_output_by_name(const RewireVm* vm, const char* name, RewireValue** out) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require({{"vm", vm}, {"name", name}, {"out", out}}); !ok) return ok;
+  return Boundary({{"vm", vm}, {"name", name}, {"out", out}}, [&]() -> Status {
     Result<Value> value = vm->machine.TryOutput(std::string_view(name));
     if (!value) return Forward(value);
     Give(*std::move(value), out);
@@ -235,8 +217,7 @@ RewireStatus rewire_vm_output_dlpack_versioned(const RewireVm* vm, uint32_t leaf
 }
 
 RewireStatus rewire_vm_set_limits(RewireVm* vm, const RewireLimits* limits) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require({{"vm", vm}}); !ok) return ok;
+  return Boundary({{"vm", vm}}, [&]() -> Status {
     const Result<rewire::Limits> read = rewire::c_api::LimitsOf(limits);
     if (!read) return Forward(read);
     vm->machine.SetLimits(*read);
@@ -245,16 +226,14 @@ RewireStatus rewire_vm_set_limits(RewireVm* vm, const RewireLimits* limits) {
 }
 
 RewireStatus rewire_vm_cancel(RewireVm* vm) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require({{"vm", vm}}); !ok) return ok;
+  return Boundary({{"vm", vm}}, [&]() -> Status {
     vm->machine.Cancel();
     return {};
   });
 }
 
 RewireStatus rewire_vm_set_timeout(RewireVm* vm, int64_t nanoseconds) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require({{"vm", vm}}); !ok) return ok;
+  return Boundary({{"vm", vm}}, [&]() -> Status {
     using Clock = std::chrono::steady_clock;
     const Clock::time_point now = Clock::now();
     const std::chrono::nanoseconds wait(nanoseconds);
@@ -265,32 +244,28 @@ RewireStatus rewire_vm_set_timeout(RewireVm* vm, int64_t nanoseconds) {
 }
 
 RewireStatus rewire_vm_bytes_held(const RewireVm* vm, uint64_t* bytes) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require({{"vm", vm}, {"bytes", bytes}}); !ok) return ok;
+  return Boundary({{"vm", vm}, {"bytes", bytes}}, [&]() -> Status {
     *bytes = vm->machine.bytes_held();
     return {};
   });
 }
 
 RewireStatus rewire_vm_bytes_peak(const RewireVm* vm, uint64_t* bytes) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require({{"vm", vm}, {"bytes", bytes}}); !ok) return ok;
+  return Boundary({{"vm", vm}, {"bytes", bytes}}, [&]() -> Status {
     *bytes = vm->machine.bytes_peak();
     return {};
   });
 }
 
 RewireStatus rewire_vm_trim(RewireVm* vm) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require({{"vm", vm}}); !ok) return ok;
+  return Boundary({{"vm", vm}}, [&]() -> Status {
     vm->machine.Trim();
     return {};
   });
 }
 
 RewireStatus rewire_vm_set_observer(RewireVm* vm, const RewireObserver* observer) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require({{"vm", vm}}); !ok) return ok;
+  return Boundary({{"vm", vm}}, [&]() -> Status {
     Result<std::unique_ptr<rewire::Observer>> made = rewire::c_api::MakeHostObserver(observer);
     if (!made) return Forward(made);
     vm->machine.SetObserver(made->get());

@@ -40,16 +40,12 @@ RewireStatus rewire_vm_set_output(RewireVm* vm, RewireOutput output, const DLTen
 }
 
 RewireStatus rewire_vm_set_output_by_name(RewireVm* vm, const char* name, const DLTensor* tensor) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require({{"name", name}}); !ok) return ok;
-    return SetOutput(vm, OutputRef(name), tensor);
-  });
+  return Boundary({{"name", name}}, [&]() -> Status { return SetOutput(vm, OutputRef(name), tensor); });
 }
 
 RewireStatus rewire_vm_set_output_capacity(RewireVm* vm, RewireOutput output, void* data, uint64_t bytes,
                                            DLDevice device) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require({{"vm", vm}, {"data", data}}); !ok) return ok;
+  return Boundary({{"vm", vm}, {"data", data}}, [&]() -> Status {
     return vm->machine.TrySetOutput(RefOf(output), rewire::OutputCapacity{data, bytes, device});
   });
 }
@@ -58,37 +54,29 @@ RewireStatus rewire_vm_set_output_allocator(RewireVm* vm, RewireOutput output,
                                             void* (*allocate)(void* context, uint64_t bytes,
                                                               uint64_t alignment),
                                             void* context, DLDevice device) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require({{"vm", vm}}); !ok) return ok;
+  return Boundary({{"vm", vm}}, [&]() -> Status {
     if (allocate == nullptr) return Fail(StatusCode::kInvalidArgument, "allocate is NULL");
     return vm->machine.TrySetOutput(RefOf(output), rewire::OutputAllocator{context, allocate, device});
   });
 }
 
 RewireStatus rewire_vm_donate(RewireVm* vm, RewireInput input, RewireOutput output) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require({{"vm", vm}}); !ok) return ok;
+  return Boundary({{"vm", vm}}, [&]() -> Status {
     return vm->machine.TryDonate(InputRef(InputHandle{input.function, input.index}), RefOf(output));
   });
 }
 
 RewireStatus rewire_vm_clear_output(RewireVm* vm, RewireOutput output) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require({{"vm", vm}}); !ok) return ok;
-    return vm->machine.TryClearOutput(RefOf(output));
-  });
+  return Boundary({{"vm", vm}}, [&]() -> Status { return vm->machine.TryClearOutput(RefOf(output)); });
 }
 
 RewireStatus rewire_vm_clear_outputs(RewireVm* vm, const char* function) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require({{"vm", vm}}); !ok) return ok;
-    return vm->machine.TryClearOutputs(NameOrEntry(function));
-  });
+  return Boundary({{"vm", vm}},
+                  [&]() -> Status { return vm->machine.TryClearOutputs(NameOrEntry(function)); });
 }
 
 RewireStatus rewire_vm_require_zero_copy(RewireVm* vm, int32_t required) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require({{"vm", vm}}); !ok) return ok;
+  return Boundary({{"vm", vm}}, [&]() -> Status {
     vm->machine.RequireZeroCopy(required != 0);
     return {};
   });
@@ -117,8 +105,7 @@ RewireStatus rewire_vm_call_into(RewireVm* vm, uint32_t function, const RewireVa
 
 RewireStatus rewire_vm_output_shape(const RewireVm* vm, RewireOutput output, int64_t* dims, uint32_t capacity,
                                     uint32_t* rank) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require({{"vm", vm}, {"rank", rank}}); !ok) return ok;
+  return Boundary({{"vm", vm}, {"rank", rank}}, [&]() -> Status {
     if (capacity > 0) {
       if (Status ok = Require({{"dims", dims}}); !ok) return ok;
     }
@@ -132,8 +119,7 @@ RewireStatus rewire_vm_output_shape(const RewireVm* vm, RewireOutput output, int
 
 RewireStatus rewire_vm_output_report(const RewireVm* vm, RewireOutput output, int32_t* copied, char* reason,
                                      size_t capacity, size_t* length) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require({{"vm", vm}, {"copied", copied}}); !ok) return ok;
+  return Boundary({{"vm", vm}, {"copied", copied}}, [&]() -> Status {
     const Result<rewire::OutputReport> report = vm->machine.TryOutputReport(RefOf(output));
     if (!report) return Forward(report);
     if (Status ok = rewire::c_api::WriteText(report->reason, reason, capacity, length); !ok) return ok;

@@ -34,8 +34,7 @@ Result<ConstantCodec> CodecOf(const RewireCodec& codec) {
 }  // namespace rewire::c_api
 
 RewireStatus rewire_parameter_set_make(RewireParameterSet** out) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require({{"out", out}}); !ok) return ok;
+  return Boundary({{"out", out}}, [&]() -> Status {
     Give(ParameterSet(), out);
     return {};
   });
@@ -44,8 +43,7 @@ RewireStatus rewire_parameter_set_make(RewireParameterSet** out) {
 RewireStatus rewire_parameter_set_open(const char* path, const RewireOpenOptions* options,
                                        const RewireCodec* const* codecs, uint32_t count,
                                        RewireParameterSet** out) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require({{"path", path}, {"out", out}}); !ok) return ok;
+  return Boundary({{"path", path}, {"out", out}}, [&]() -> Status {
     if (count > 0) {
       if (Status ok = Require({{"codecs", codecs}}); !ok) return ok;
     }
@@ -68,8 +66,7 @@ RewireStatus rewire_parameter_set_open(const char* path, const RewireOpenOptions
 void rewire_parameter_set_destroy(RewireParameterSet* set) { delete set; }
 
 RewireStatus rewire_parameter_set_add(RewireParameterSet* set, const char* name, const RewireValue* tensor) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require({{"set", set}, {"name", name}, {"tensor", tensor}}); !ok) return ok;
+  return Boundary({{"set", set}, {"name", name}, {"tensor", tensor}}, [&]() -> Status {
     if (tensor->value.kind() != rewire::ValueKind::kTensor) {
       return Fail(StatusCode::kInvalidArgument, {"parameter ", name, ": a tensor expected, ",
                                                  ValueKindName(tensor->value.kind()), " given"});
@@ -80,16 +77,14 @@ RewireStatus rewire_parameter_set_add(RewireParameterSet* set, const char* name,
 }
 
 RewireStatus rewire_parameter_set_count(const RewireParameterSet* set, uint32_t* count) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require({{"set", set}, {"count", count}}); !ok) return ok;
+  return Boundary({{"set", set}, {"count", count}}, [&]() -> Status {
     *count = static_cast<uint32_t>(set->set.size());
     return {};
   });
 }
 
 RewireStatus rewire_parameter_set_name(const RewireParameterSet* set, uint32_t index, const char** name) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require({{"set", set}, {"name", name}}); !ok) return ok;
+  return Boundary({{"set", set}, {"name", name}}, [&]() -> Status {
     if (index >= set->set.size()) return OutOfRange("parameter", index, set->set.size());
     *name = set->set.name(index).data();  // of a std::string
     return {};
@@ -97,8 +92,7 @@ RewireStatus rewire_parameter_set_name(const RewireParameterSet* set, uint32_t i
 }
 
 RewireStatus rewire_parameter_set_get(const RewireParameterSet* set, const char* name, RewireValue** out) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require({{"set", set}, {"name", name}, {"out", out}}); !ok) return ok;
+  return Boundary({{"set", set}, {"name", name}, {"out", out}}, [&]() -> Status {
     const std::size_t index = set->set.Find(name);
     if (index == set->set.size()) {
       std::vector<std::string> names;

@@ -52,8 +52,7 @@ Status AddParameter(RewireLinkOptions* options, const char* name, const rewire::
 }  // namespace
 
 RewireStatus rewire_link_options_make(RewireLinkOptions** out) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require({{"out", out}}); !ok) return ok;
+  return Boundary({{"out", out}}, [&]() -> Status {
     *out = new RewireLinkOptions;
     return {};
   });
@@ -62,18 +61,15 @@ RewireStatus rewire_link_options_make(RewireLinkOptions** out) {
 void rewire_link_options_destroy(RewireLinkOptions* options) { delete options; }
 
 RewireStatus rewire_link_options_add_library_path(RewireLinkOptions* options, const char* directory) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require({{"options", options}, {"directory", directory}}); !ok) return ok;
+  return Boundary({{"options", options}, {"directory", directory}}, [&]() -> Status {
     options->options.kernels.library_path.emplace_back(directory);
     return {};
   });
 }
 
 RewireStatus rewire_link_options_add_library(RewireLinkOptions* options, const char* path) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require({{"options", options}, {"path", path}}); !ok) return ok;
-    return options->options.kernels.AddLibrary(path);
-  });
+  return Boundary({{"options", options}, {"path", path}},
+                  [&]() -> Status { return options->options.kernels.AddLibrary(path); });
 }
 
 RewireStatus rewire_link_options_add_kernel(RewireLinkOptions* options, const char* name,
@@ -93,8 +89,7 @@ RewireStatus rewire_link_options_add_kernel(RewireLinkOptions* options, const ch
 
 RewireStatus rewire_link_options_add_table(RewireLinkOptions* options, const RewireKernelTable* table,
                                            const char* description) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require({{"options", options}, {"table", table}}); !ok) return ok;
+  return Boundary({{"options", options}, {"table", table}}, [&]() -> Status {
     if (table->struct_size < sizeof(RewireKernelTable))
       return Fail(StatusCode::kInvalidArgument, "table: struct_size is smaller than a RewireKernelTable");
     if (table->count > 0) {
@@ -106,8 +101,7 @@ RewireStatus rewire_link_options_add_table(RewireLinkOptions* options, const Rew
 }
 
 RewireStatus rewire_link_options_use_stock_kernels(RewireLinkOptions* options, int32_t use) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require({{"options", options}}); !ok) return ok;
+  return Boundary({{"options", options}}, [&]() -> Status {
     options->options.stock_kernels = use != 0;
     return {};
   });
@@ -116,24 +110,21 @@ RewireStatus rewire_link_options_use_stock_kernels(RewireLinkOptions* options, i
 const RewireKernelApi* rewire_kernel_api(void) { return rewire::KernelApi(); }
 
 RewireStatus rewire_link_options_add_parameters(RewireLinkOptions* options, const RewireParameterSet* set) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require({{"options", options}, {"set", set}}); !ok) return ok;
+  return Boundary({{"options", options}, {"set", set}}, [&]() -> Status {
     options->options.parameters.push_back(set->set);
     return {};
   });
 }
 
 RewireStatus rewire_link_options_ignore_extra_parameters(RewireLinkOptions* options, int32_t ignore) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require({{"options", options}}); !ok) return ok;
+  return Boundary({{"options", options}}, [&]() -> Status {
     options->options.ignore_extra_parameters = ignore != 0;
     return {};
   });
 }
 
 RewireStatus rewire_link_options_add_codec(RewireLinkOptions* options, const RewireCodec* codec) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require({{"options", options}, {"codec", codec}}); !ok) return ok;
+  return Boundary({{"options", options}, {"codec", codec}}, [&]() -> Status {
     const Result<rewire::ConstantCodec> read = rewire::c_api::CodecOf(*codec);
     if (!read) return Forward(read);
     options->options.codecs.push_back(*read);
@@ -143,16 +134,13 @@ RewireStatus rewire_link_options_add_codec(RewireLinkOptions* options, const Rew
 
 RewireStatus rewire_link_options_add_parameter(RewireLinkOptions* options, const char* name,
                                                const RewireValue* tensor) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require({{"options", options}, {"name", name}, {"tensor", tensor}}); !ok) return ok;
-    return AddParameter(options, name, tensor->value);
-  });
+  return Boundary({{"options", options}, {"name", name}, {"tensor", tensor}},
+                  [&]() -> Status { return AddParameter(options, name, tensor->value); });
 }
 
 RewireStatus rewire_link_options_borrow_parameter(RewireLinkOptions* options, const char* name,
                                                   const DLTensor* tensor) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require({{"options", options}, {"name", name}}); !ok) return ok;
+  return Boundary({{"options", options}, {"name", name}}, [&]() -> Status {
     const auto view = rewire::c_api::ViewOf(tensor, "tensor");
     if (!view) return Forward(view);
     Result<rewire::Tensor> wrapped = rewire::Tensor::Wrap(*view, nullptr);
@@ -172,8 +160,7 @@ RewireStatus rewire_link_options_take_parameter(RewireLinkOptions* options, cons
 }
 
 RewireStatus rewire_link_options_set_allocator(RewireLinkOptions* options, const RewireAllocator* allocator) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require({{"options", options}, {"allocator", allocator}}); !ok) return ok;
+  return Boundary({{"options", options}, {"allocator", allocator}}, [&]() -> Status {
     RewireAllocator read;
     if (Status ok = ReadStruct("RewireAllocator", allocator, &read); !ok) return ok;
     if (read.allocate == nullptr || read.deallocate == nullptr)
@@ -184,8 +171,7 @@ RewireStatus rewire_link_options_set_allocator(RewireLinkOptions* options, const
 }
 
 RewireStatus rewire_link_options_set_thread_pool(RewireLinkOptions* options, const RewireThreadPool* pool) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require({{"options", options}, {"pool", pool}}); !ok) return ok;
+  return Boundary({{"options", options}, {"pool", pool}}, [&]() -> Status {
     Result<std::shared_ptr<rewire::ThreadPool>> made = rewire::c_api::MakeHostPool(*pool);
     if (!made) return Forward(made);
     options->options.threads = *std::move(made);
@@ -194,8 +180,7 @@ RewireStatus rewire_link_options_set_thread_pool(RewireLinkOptions* options, con
 }
 
 RewireStatus rewire_link_options_set_thread_count(RewireLinkOptions* options, int32_t threads) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require({{"options", options}}); !ok) return ok;
+  return Boundary({{"options", options}}, [&]() -> Status {
     if (threads < 1) {
       return Fail(StatusCode::kInvalidArgument, {threads, " threads asked for, at least 1 expected"});
     }
@@ -207,16 +192,14 @@ RewireStatus rewire_link_options_set_thread_count(RewireLinkOptions* options, in
 RewireStatus rewire_link_options_set_log(RewireLinkOptions* options,
                                          void (*write)(void* context, const char* message, size_t size),
                                          void* context) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require({{"options", options}}); !ok) return ok;
+  return Boundary({{"options", options}}, [&]() -> Status {
     options->options.log = {context, write};
     return {};
   });
 }
 
 RewireStatus rewire_link_options_add_device(RewireLinkOptions* options, const RewireDeviceApi* device) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require({{"options", options}, {"device", device}}); !ok) return ok;
+  return Boundary({{"options", options}, {"device", device}}, [&]() -> Status {
     const bool whole = device->struct_size >= sizeof(RewireDeviceApi) && device->allocate != nullptr &&
                        device->deallocate != nullptr && device->copy != nullptr &&
                        device->synchronize != nullptr;
@@ -230,8 +213,7 @@ RewireStatus rewire_link_options_add_device(RewireLinkOptions* options, const Re
 }
 
 RewireStatus rewire_link_options_set_init_limits(RewireLinkOptions* options, const RewireLimits* limits) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require({{"options", options}}); !ok) return ok;
+  return Boundary({{"options", options}}, [&]() -> Status {
     const Result<rewire::Limits> read = rewire::c_api::LimitsOf(limits);
     if (!read) return Forward(read);
     options->options.init_limits = *read;
@@ -240,8 +222,7 @@ RewireStatus rewire_link_options_set_init_limits(RewireLinkOptions* options, con
 }
 
 RewireStatus rewire_link_options_set_storage_fill(RewireLinkOptions* options, RewireStorageFill fill) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require({{"options", options}}); !ok) return ok;
+  return Boundary({{"options", options}}, [&]() -> Status {
     if (fill < kRewireFillUndefined || fill > kRewireFillPoison)
       return Fail(StatusCode::kInvalidArgument, {"there is no storage fill ", fill});
     options->options.storage_fill = static_cast<rewire::StorageFill>(fill);
@@ -251,8 +232,7 @@ RewireStatus rewire_link_options_set_storage_fill(RewireLinkOptions* options, Re
 
 RewireStatus rewire_program_link(const RewireExecutable* executable, const RewireLinkOptions* options,
                                  RewireProgram** out) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require({{"executable", executable}, {"out", out}}); !ok) return ok;
+  return Boundary({{"executable", executable}, {"out", out}}, [&]() -> Status {
     const Result<rewire::Program> program = rewire::Program::Link(
         executable->executable, options == nullptr ? rewire::LinkOptions() : options->options);
     if (!program) return Forward(program);
@@ -265,8 +245,7 @@ void rewire_program_destroy(RewireProgram* program) { delete program; }
 
 RewireStatus rewire_program_rebind(const RewireProgram* program, const RewireParameterSet* const* sets,
                                    uint32_t count, RewireProgram** out) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require({{"program", program}, {"out", out}}); !ok) return ok;
+  return Boundary({{"program", program}, {"out", out}}, [&]() -> Status {
     if (count > 0) {
       if (Status ok = Require({{"sets", sets}}); !ok) return ok;
     }
@@ -283,8 +262,7 @@ RewireStatus rewire_program_rebind(const RewireProgram* program, const RewirePar
 }
 
 RewireStatus rewire_parameter_set_of_program(const RewireProgram* program, RewireParameterSet** out) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require({{"program", program}, {"out", out}}); !ok) return ok;
+  return Boundary({{"program", program}, {"out", out}}, [&]() -> Status {
     Give(rewire::ParameterSet::Of(program->program), out);
     return {};
   });
@@ -292,8 +270,7 @@ RewireStatus rewire_parameter_set_of_program(const RewireProgram* program, Rewir
 
 RewireStatus rewire_program_find_function(const RewireProgram* program, const char* name,
                                           uint32_t* function) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require({{"program", program}, {"function", function}}); !ok) return ok;
+  return Boundary({{"program", program}, {"function", function}}, [&]() -> Status {
     const Result<std::uint32_t> found = program->program.FindFunction(NameOrEntry(name));
     if (!found) return Forward(found);
     *function = *found;
@@ -303,8 +280,7 @@ RewireStatus rewire_program_find_function(const RewireProgram* program, const ch
 
 RewireStatus rewire_program_find_input(const RewireProgram* program, const char* function, const char* name,
                                        RewireInput* input) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require({{"program", program}, {"name", name}, {"input", input}}); !ok) return ok;
+  return Boundary({{"program", program}, {"name", name}, {"input", input}}, [&]() -> Status {
     const Result<rewire::InputHandle> found =
         program->program.FindInput(std::string_view(name), NameOrEntry(function));
     if (!found) return Forward(found);
@@ -315,8 +291,7 @@ RewireStatus rewire_program_find_input(const RewireProgram* program, const char*
 
 RewireStatus rewire_program_find_output(const RewireProgram* program, const char* function, const char* name,
                                         RewireOutput* output) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require({{"program", program}, {"name", name}, {"output", output}}); !ok) return ok;
+  return Boundary({{"program", program}, {"name", name}, {"output", output}}, [&]() -> Status {
     const Result<rewire::OutputHandle> found =
         program->program.FindOutput(std::string_view(name), NameOrEntry(function));
     if (!found) return Forward(found);
