@@ -39,9 +39,15 @@ class Interpreter {
   bool AllocStorage();
   bool AllocTensor();
   bool AllocTensorReg();
-  bool FinishTensor(Word storage, Word offset, DLDataType dtype, Span<const std::int64_t> shape, Word dst);
+  // The tensor of `bytes` bytes and of a shape that is known to fit: both forms of AllocTensor.
+  template <typename Shape>
+  bool FinishTensor(Word storage, Word offset, DLDataType dtype, std::uint64_t bytes, const Shape& shape,
+                    Word dst);
+  bool PlaceTensor(const StorageObject* storage, DLDataType dtype, Span<const std::int64_t> shape, Word dst,
+                   bool* placed);
   bool ShapeOf();
   bool ReshapeTensor();
+  [[gnu::cold]] bool CheckElements(const DLTensor& tensor, Span<const std::int64_t> shape);
   bool DeviceCopy();
   bool AllocTuple(std::int32_t kind, Word tag, Word dst, Span<const Word> fields);
   bool GetField();
@@ -120,6 +126,8 @@ class Interpreter {
   [[gnu::cold]] bool Fail(StatusCode code, const Message& what);
   [[gnu::cold]] bool FailMemory(std::uint64_t bytes);
   [[gnu::cold]] bool FailKind(Word index, const char* expected);
+  [[gnu::cold]] bool FailPlace(const StorageObject* storage, DLDataType dtype, std::uint64_t bytes,
+                               std::int64_t offset, Span<const std::int64_t> shape);
   void Observe();
 
   VirtualMachine::Impl& vm_;

@@ -45,6 +45,13 @@ Span<const std::int64_t> ShapeSpan(const DLTensor& tensor) {
   return {tensor.shape, static_cast<std::size_t>(tensor.ndim)};
 }
 
+// The bytes of a shape in the code: the verifier has checked that they fit.
+std::uint64_t StaticBytes(DLDataType dtype, const DimsView& shape) {
+  std::uint64_t bytes = ElementBytes(dtype);
+  for (std::uint32_t i = 0; i < shape.size(); ++i) bytes *= static_cast<std::uint64_t>(shape[i]);
+  return bytes;
+}
+
 }  // namespace
 
 const TensorObject* Interpreter::Tensor(Word index) {
@@ -67,6 +74,10 @@ const DeviceApi* Interpreter::ApiOf(DLDevice device) const {
 bool Interpreter::CopyBetween(const void* from, DLDevice from_device, void* to, DLDevice to_device,
                               std::uint64_t bytes) {
   const bool to_host = to_device.device_type == kDLCPU;
+  if (to_host && from_device.device_type == kDLCPU) {
+    if (bytes != 0) std::memmove(to, from, bytes);  // an empty tensor may have no memory
+    return true;
+  }
   const DLDevice device = to_host ? from_device : to_device;
   const DeviceApi* api = ApiOf(device);
   if (api == nullptr) {
@@ -118,6 +129,12 @@ bool Interpreter::ReadShape(Word index, std::int64_t* dims, std::uint32_t* rank,
                 {"the shape is a tensor ", TensorText(dl), ", int32 or int64 of rank 1 with at most ",
                  kMaxRank, " elements is expected"});
   }
+  *rank = static_cast<std::uint32_t>(count);
+  if (dl.dtype == kInt64 && dl.device.device_type == kDLCPU) {
+    const char* data = static_cast<const char*>(dl.data) + dl.byte_offset;
+    for (std::int64_t i = 0; i < count; ++i) std::memcpy(&dims[i], data + i * 8, 8);
+    return true;
+  }
   std::int64_t raw[kMaxRank];
   const std::uint64_t element = ElementBytes(dl.dtype);
   if (!ToHost(tensor, raw, static_cast<std::uint64_t>(count) * element)) return false;
@@ -125,7 +142,6 @@ bool Interpreter::ReadShape(Word index, std::int64_t* dims, std::uint32_t* rank,
     dims[i] =
         LoadInteger(reinterpret_cast<const char*>(raw) + static_cast<std::uint64_t>(i) * element, dl.dtype);
   }
-  *rank = static_cast<std::uint32_t>(count);
   return true;
 }
 
@@ -137,11 +153,7 @@ bool Interpreter::AllocStorage() {
   if (size_register != kNone) {
     if (!ReadInteger(Reg(size_register), "size", &bytes)) return false;
   } else {
-    std::int64_t dims[kMaxRank];
-    for (std::uint32_t i = 0; i < shape.size(); ++i) dims[i] = shape[i];
-    // The verifier has checked that the bytes of a static shape fit.
-    bytes = static_cast<std::int64_t>(
-        TensorBytes(DecodeDType(pc_[WordOf(kOp, "dtype")]), {dims, shape.size()}).value_or(0));
+    bytes = static_cast<std::int64_t>(StaticBytes(DecodeDType(pc_[WordOf(kOp, "dtype")]), shape));
   }
   if (bytes < 0) {
     return Fail(StatusCode::kRuntimeFailed, {"a storage of ", bytes, " bytes asked for"});
@@ -155,44 +167,81 @@ bool Interpreter::AllocStorage() {
   return true;
 }
 
-__attribute__((always_inline)) inline bool Interpreter::FinishTensor(Word storage_register,
-                                                                     Word offset_register, DLDataType dtype,
-                                                                     Span<const std::int64_t> shape,
-                                                                     Word dst) {
-  if (Reg(storage_register).type_index != kStorageKind) return FailKind(storage_register, "a storage");
-  StorageObject* storage = StorageOf(Reg(storage_register));
-  if (storage->account != vm_.account) {
-    return Fail(StatusCode::kRuntimeFailed, "the storage belongs to another VM");
-  }
-  std::int64_t offset = 0;
-  if (offset_register != kNone && !ReadInteger(Reg(offset_register), "offset", &offset)) return false;
-  std::uint64_t bytes = 0;
-  if (!QuickBytes(dtype, shape, &bytes)) {
-    return Fail(StatusCode::kRuntimeFailed,
-                {"a dimension of shape ", ShapeText(shape), " is negative, or its size overflows"});
-  }
-  const std::uint64_t start = static_cast<std::uint64_t>(offset);
+bool Interpreter::FailPlace(const StorageObject* storage, DLDataType dtype, std::uint64_t bytes,
+                            std::int64_t offset, Span<const std::int64_t> shape) {
+  const auto start = static_cast<std::uint64_t>(offset);
   if (offset < 0 || start > storage->size || bytes > storage->size - start) {
     return Fail(StatusCode::kRuntimeFailed, {DTypeName(dtype), ShapeText(shape), " at offset ", offset,
                                              " takes ", bytes, " bytes, the storage has ", storage->size});
   }
-  if (const std::uint64_t unit = ElementBytes({dtype.code, dtype.bits, 1}); start != 0 && start % unit != 0) {
-    return Fail(StatusCode::kRuntimeFailed,
-                {"offset ", offset, " is no multiple of the ", unit, " bytes of an element"});
+  return Fail(StatusCode::kRuntimeFailed,
+              {"offset ", offset, " is no multiple of the ", ElementBytes({dtype.code, dtype.bits, 1}),
+               " bytes of an element"});
+}
+
+// The tensor in the memory of a bound output, where that is where it goes.
+bool Interpreter::PlaceTensor(const StorageObject* storage, DLDataType dtype, Span<const std::int64_t> shape,
+                              Word dst, bool* placed) {
+  const OutputSlot* slot = MemoryHere(dtype, shape, storage->device);
+  *placed = slot != nullptr;
+  if (slot == nullptr) return true;
+  TensorObject* tensor = TensorOver(*slot, dtype, shape);
+  if (tensor == nullptr) return false;
+  Put(dst, MakeAny(kTensorKind, tensor));
+  return true;
+}
+
+namespace {
+
+// A shape as a span, for what is not in a hurry.
+class ShapeCopy {
+ public:
+  template <typename Shape>
+  explicit ShapeCopy(const Shape& shape) : rank_(shape.size()) {
+    for (std::uint32_t i = 0; i < rank_; ++i) dims_[i] = shape[i];
   }
-  if (destinations_ != kNone) {
-    if (const OutputSlot* slot = MemoryHere(dtype, shape, storage->device); slot != nullptr) {
-      TensorObject* tensor = TensorOver(*slot, dtype, shape);
-      if (tensor == nullptr) return false;
-      Put(dst, MakeAny(kTensorKind, tensor));
-      return true;
+  Span<const std::int64_t> span() const { return {dims_, rank_}; }
+
+ private:
+  std::size_t rank_;
+  std::int64_t dims_[kMaxRank];
+};
+
+}  // namespace
+
+template <typename Shape>
+__attribute__((always_inline)) inline bool Interpreter::FinishTensor(Word storage_register,
+                                                                     Word offset_register, DLDataType dtype,
+                                                                     std::uint64_t bytes, const Shape& shape,
+                                                                     Word dst) {
+  if (Reg(storage_register).type_index != kStorageKind) return FailKind(storage_register, "a storage");
+  StorageObject* storage = StorageOf(Reg(storage_register));
+  if (__builtin_expect(storage->account != vm_.account, 0)) {
+    return Fail(StatusCode::kRuntimeFailed, "the storage belongs to another VM");
+  }
+  std::uint64_t start = 0;
+  if (offset_register != kNone) {
+    std::int64_t offset = 0;
+    if (!ReadInteger(Reg(offset_register), "offset", &offset)) return false;
+    start = static_cast<std::uint64_t>(offset);
+    const std::uint64_t unit = ElementBytes({dtype.code, dtype.bits, 1});
+    if (start > storage->size || bytes > storage->size - start || (start != 0 && start % unit != 0)) {
+      return FailPlace(storage, dtype, bytes, offset, ShapeCopy(shape).span());
     }
+  } else if (__builtin_expect(bytes > storage->size, 0)) {
+    return FailPlace(storage, dtype, bytes, 0, ShapeCopy(shape).span());
+  }
+  if (__builtin_expect(destinations_ != kNone, 0)) {
+    bool placed = false;
+    if (!PlaceTensor(storage, dtype, ShapeCopy(shape).span(), dst, &placed)) return false;
+    if (placed) return true;
   }
   if (!heap_.TakeMemory(storage)) return FailMemory(storage->size);
-  TensorObject* tensor = heap_.NewTensor(static_cast<std::uint32_t>(shape.size()));
-  if (tensor == nullptr) return FailMemory(sizeof(TensorObject));
+  const auto rank = static_cast<std::uint32_t>(shape.size());
+  TensorObject* tensor = heap_.NewTensor(rank);
+  if (__builtin_expect(tensor == nullptr, 0)) return FailMemory(sizeof(TensorObject));
   tensor->flags = 0;
-  SetContiguousDims(tensor, shape.data(), static_cast<std::uint32_t>(shape.size()));
+  SetContiguousDims(tensor, shape, rank);
   tensor->tensor.data = static_cast<char*>(storage->data) + start;
   tensor->tensor.device = storage->device;
   tensor->tensor.dtype = dtype;
@@ -206,21 +255,27 @@ __attribute__((always_inline)) inline bool Interpreter::FinishTensor(Word storag
 bool Interpreter::AllocTensor() {
   constexpr Opcode kOp = Opcode::kAllocTensor;
   const DimsView shape(pc_ + WordOf(kOp, "shape"));
-  std::int64_t dims[kMaxRank];
-  for (std::uint32_t i = 0; i < shape.size(); ++i) dims[i] = shape[i];
-  return FinishTensor(pc_[WordOf(kOp, "storage")], pc_[WordOf(kOp, "offset")],
-                      DecodeDType(pc_[WordOf(kOp, "dtype")]), {dims, shape.size()}, pc_[WordOf(kOp, "dst")]);
+  const DLDataType dtype = DecodeDType(pc_[WordOf(kOp, "dtype")]);
+  return FinishTensor(pc_[WordOf(kOp, "storage")], pc_[WordOf(kOp, "offset")], dtype,
+                      StaticBytes(dtype, shape), shape, pc_[WordOf(kOp, "dst")]);
 }
 
 bool Interpreter::AllocTensorReg() {
   constexpr Opcode kOp = Opcode::kAllocTensorReg;
   std::int64_t dims[kMaxRank];
   std::uint32_t rank = 0;
-  const Word shape = pc_[WordOf(kOp, "shape")];
+  const Word shape_register = pc_[WordOf(kOp, "shape")];
   // A scalar register gives a tensor of rank 1; that is what TVM's VM does.
-  if (!ReadShape(shape, dims, &rank, /*allow_scalar=*/true)) return false;
-  return FinishTensor(pc_[WordOf(kOp, "storage")], pc_[WordOf(kOp, "offset")],
-                      DecodeDType(pc_[WordOf(kOp, "dtype")]), {dims, rank}, pc_[WordOf(kOp, "dst")]);
+  if (!ReadShape(shape_register, dims, &rank, /*allow_scalar=*/true)) return false;
+  const DLDataType dtype = DecodeDType(pc_[WordOf(kOp, "dtype")]);
+  const Span<const std::int64_t> shape(dims, rank);
+  std::uint64_t bytes = 0;
+  if (!QuickBytes(dtype, shape, &bytes)) {
+    return Fail(StatusCode::kRuntimeFailed,
+                {"a dimension of shape ", ShapeText(shape), " is negative, or its size overflows"});
+  }
+  return FinishTensor(pc_[WordOf(kOp, "storage")], pc_[WordOf(kOp, "offset")], dtype, bytes, shape,
+                      pc_[WordOf(kOp, "dst")]);
 }
 
 // A contiguous tensor on the host with memory of its own, contents undefined; null after a failure.
@@ -247,13 +302,23 @@ bool Interpreter::ShapeOf() {
   return true;
 }
 
+// False, with the error set, unless the tensor has as many elements as the shape.
+bool Interpreter::CheckElements(const DLTensor& tensor, Span<const std::int64_t> shape) {
+  const std::int64_t given = CountElements(ShapeSpan(tensor)).value_or(0);
+  const std::optional<std::int64_t> count = CountElements(shape);
+  if (count == given) return true;
+  return Fail(
+      StatusCode::kRuntimeFailed,
+      {"a tensor ", TensorText(tensor), " has ", given, " elements, shape ", ShapeText(shape),
+       (count ? Concat({" has ", *count}) : " has a negative dimension, or more than 64 bits can count")});
+}
+
 bool Interpreter::ReshapeTensor() {
   constexpr Opcode kOp = Opcode::kReshapeTensor;
   const Word source = pc_[WordOf(kOp, "tensor")];
   std::int64_t dims[kMaxRank];
   std::uint32_t rank = 0;
   if (!ReadShape(pc_[WordOf(kOp, "shape")], dims, &rank, /*allow_scalar=*/false)) return false;
-  const std::optional<std::int64_t> count = CountElements({dims, rank});
   if (IsIntegerKind(Reg(source).type_index)) {
     TensorObject* boxed = Box(Reg(source));
     if (boxed == nullptr) return false;
@@ -261,14 +326,11 @@ bool Interpreter::ReshapeTensor() {
   }
   const TensorObject* tensor = Tensor(source);
   if (tensor == nullptr) return false;
-  const std::int64_t given = CountElements(ShapeSpan(tensor->tensor)).value_or(0);
-  if (!count || *count != given) {
-    return Fail(
-        StatusCode::kRuntimeFailed,
-        {"a tensor ", TensorText(tensor->tensor), " has ", given, " elements, shape ",
-         ShapeText({dims, rank}),
-         (count ? Concat({" has ", *count}) : " has a negative dimension, or more than 64 bits can count")});
-  }
+  std::uint64_t given = 0;
+  std::uint64_t count = 0;
+  const bool same = QuickBytes(kUInt8, ShapeSpan(tensor->tensor), &given) &&
+                    QuickBytes(kUInt8, {dims, rank}, &count) && count == given;
+  if (__builtin_expect(!same, 0) && !CheckElements(tensor->tensor, {dims, rank})) return false;
   TensorObject* view = heap_.NewTensor(rank);
   if (view == nullptr) return FailMemory(sizeof(TensorObject));
   view->flags = tensor->flags & (TensorObject::kReadOnly | TensorObject::kImmutable);

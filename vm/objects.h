@@ -185,16 +185,18 @@ TensorObject* NewSharedHostTensor(DLDataType dtype, Span<const std::int64_t> sha
 TupleObject* NewSharedTuple(std::int32_t kind, std::uint32_t tag, std::uint32_t count,
                             MemoryAccount* account = MemoryAccount::Host());
 
-// Sets rank, shape and row-major strides from `shape` and the kEmpty flag; returns the element count. The
-// shape's product must have been checked.
-inline std::int64_t SetContiguousDims(TensorObject* object, const std::int64_t* shape, std::uint32_t rank) {
+// Sets rank, shape and row-major strides from `shape`, anything with dimensions [0] to [rank - 1], and the
+// kEmpty flag; returns the element count. The shape's product must have been checked.
+template <typename Shape>
+std::int64_t SetContiguousDims(TensorObject* object, const Shape& shape, std::uint32_t rank) {
   std::int64_t* dims = object->dims();
   std::int64_t* strides = dims + object->capacity;
   std::int64_t stride = 1;
   for (std::uint32_t i = rank; i-- > 0;) {
-    dims[i] = shape[i];
+    const std::int64_t dim = shape[i];
+    dims[i] = dim;
     strides[i] = stride;
-    stride *= shape[i];
+    stride *= dim;
   }
   object->tensor.ndim = static_cast<std::int32_t>(rank);
   object->tensor.shape = dims;

@@ -36,6 +36,10 @@ std::string ShapeText(Span<const std::int64_t> shape);
 // "f32[2, 3]"
 std::string TensorText(const DLTensor& tensor);
 
+// Whether two tensors, both with strides, differ in nothing but where their elements are: what has been
+// checked of the one then holds for the other, but for alignment.
+bool SameForm(const DLTensor& known, const DLTensor& given);
+
 // Row-major without gaps. Strides of dimensions of size 1, and of empty tensors, do not matter.
 bool IsContiguous(const DLTensor& tensor);
 

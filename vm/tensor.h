@@ -55,6 +55,11 @@ class REWIRE_API TensorView {
   TensorView& operator=(const TensorView& other);
 
   const DLTensor& dl() const { return tensor_; }
+  // From now on describes other memory in the same form; `data` is the first element.
+  void MoveTo(void* data) {
+    tensor_.data = data;
+    tensor_.byte_offset = 0;
+  }
   // The first element: data plus byte_offset.
   void* data() const { return static_cast<char*>(tensor_.data) + tensor_.byte_offset; }
   DLDataType dtype() const { return tensor_.dtype; }

@@ -125,7 +125,28 @@ Status VirtualMachine::TrySetInput(const InputRef& input, const TensorView& tens
   const Result<InputHandle> handle = Resolve(input);
   if (!handle) return Forward(handle);
   if (impl_->running.load(std::memory_order_relaxed)) return Busy();
+  if (mode == InputMode::kBorrow && impl_->MoveInput(*handle, tensor)) return {};
   return impl_->SetInput(*handle, tensor, mode);
+}
+
+// The usual rebinding: other memory of the same form as that which is set, and which has been checked against
+// the signature. False, and nothing done, when that is not what it is.
+bool VirtualMachine::Impl::MoveInput(InputHandle handle, const TensorView& view) {
+  if (inputs.empty()) return false;
+  const RewireFFIAny& slot = inputs[rep.functions[handle.function].first_input + handle.index];
+  if (slot.type_index != kTensorKind) return false;
+  TensorObject* object = TensorOf(slot);
+  if (!MayDescribeAnother(*object) || !SameForm(object->tensor, view.dl())) return false;
+  const std::uint64_t element = ElementBytes({view.dtype().code, view.dtype().bits, 1});
+  const auto address = reinterpret_cast<std::uintptr_t>(view.data());
+  if ((element & (element - 1)) != 0 || (address & (element - 1)) != 0) return false;
+  object->tensor.data = view.data();
+  return true;
+}
+
+// The object of a borrowed tensor serves for the next one when nobody else refers to it.
+bool VirtualMachine::Impl::MayDescribeAnother(const TensorObject& object) const {
+  return (object.local == 1 || object.account == home) && object.strong() == 1 && object.storage == nullptr;
 }
 
 Status VirtualMachine::Impl::SetInput(InputHandle handle, const TensorView& view, InputMode mode) {
@@ -155,10 +176,8 @@ Status VirtualMachine::Impl::SetInput(InputHandle handle, const TensorView& view
     if (!copy) return Forward(copy);
     object = *copy;
   } else {
-    // The object of the last borrowed tensor serves again when nobody else refers to it.
     object = slot.type_index == kTensorKind ? TensorOf(slot) : nullptr;
-    const bool reusable = object != nullptr && (object->local == 1 || object->account == home) &&
-                          object->strong() == 1 && object->storage == nullptr &&
+    const bool reusable = object != nullptr && MayDescribeAnother(*object) &&
                           object->capacity >= static_cast<std::uint32_t>(dl.ndim);
     if (!reusable) {
       // Not in an arena: it stays between runs.
@@ -236,6 +255,7 @@ Status VirtualMachine::TrySetInputs(std::uint32_t function, Span<const TensorVie
                                                " inputs, ", tensors.size(), " given"});
   }
   for (std::uint32_t i = 0; i < tensors.size(); ++i) {
+    if (impl_->MoveInput({function, i}, tensors[i])) continue;
     if (Status ok = impl_->SetInput({function, i}, tensors[i], InputMode::kBorrow); !ok) return ok;
   }
   return {};

@@ -35,6 +35,7 @@ Result<OutputHandle> VirtualMachine::Resolve(const OutputRef& output) const {
 }
 
 Status VirtualMachine::TrySetOutput(const OutputRef& output, const TensorView& tensor) {
+  if (output.kind_ == OutputRef::kHandle && impl_->MoveOutput(output.handle_, tensor)) return {};
   const Result<OutputHandle> handle = Resolve(output);
   if (!handle) return Forward(handle);
   return impl_->SetOutput(*handle, tensor);

@@ -59,6 +59,9 @@ struct VirtualMachine::Impl {
   Status TakeInput(InputHandle handle, const Value& value, RewireFFIAny* taken);
   Result<OutputSlot*> SlotOf(OutputHandle handle);
   Status CheckDevice(OutputHandle handle, DLDevice device) const;
+  bool MoveInput(InputHandle handle, const TensorView& view);
+  bool MayDescribeAnother(const TensorObject& object) const;
+  bool MoveOutput(OutputHandle handle, const TensorView& view);
   void ResetSlot(OutputHandle handle, OutputSlot* slot, OutputSlot::Mode mode);
   Status SetOutput(OutputHandle handle, const TensorView& view);
   Status SetOutput(OutputHandle handle, const OutputCapacity& capacity);

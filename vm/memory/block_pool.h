@@ -18,6 +18,7 @@ namespace rewire {
 class BlockPool {
  public:
   static constexpr std::uint64_t kMaxBlock = std::uint64_t{1} << 46;
+  static constexpr std::uint64_t kMaxSmall = 1024;  // sizes up to here round to multiples of 64
 
   // In the body: the members stand in the order in which a run touches them.
   explicit BlockPool(MemoryAccount* account) : account_(account) { classes_ = small_classes_.data(); }
@@ -27,10 +28,10 @@ class BlockPool {
 
   // The size of the block that a request gets. `bytes` is at most kMaxBlock.
   static std::uint64_t BlockBytes(std::uint64_t bytes) {
-    return bytes <= 1024 ? (bytes + (bytes == 0) + 63) & ~std::uint64_t{63} : ClassBytes(ClassOf(bytes));
+    return bytes <= kMaxSmall ? (bytes + (bytes == 0) + 63) & ~std::uint64_t{63} : ClassBytes(ClassOf(bytes));
   }
   static constexpr std::uint64_t BlockAlignment(std::uint64_t block_bytes) {
-    return block_bytes > 1024 ? 128 : 64;
+    return block_bytes > kMaxSmall ? 128 : 64;
   }
 
   // A block of BlockBytes(bytes), contents undefined; null when the limit or the allocator says no, after the
@@ -38,6 +39,16 @@ class BlockPool {
   void* Take(std::uint64_t bytes) {
     const std::uint32_t index = ClassOf(bytes);
     if (__builtin_expect(index >= class_count_, 0)) return TakeNew(index);
+    SizeClass& entry = classes_[index];
+    FreeBlock* block = entry.free;
+    if (__builtin_expect(block == nullptr, 0)) return TakeNew(index);
+    entry.free = block->next;
+    NoteTaken(entry);
+    return block;
+  }
+  // The same for a size from 1 to kMaxSmall.
+  void* TakeSmall(std::uint64_t bytes) {
+    const auto index = static_cast<std::uint32_t>((bytes - 1) >> 6);
     SizeClass& entry = classes_[index];
     FreeBlock* block = entry.free;
     if (__builtin_expect(block == nullptr, 0)) return TakeNew(index);
@@ -80,7 +91,7 @@ class BlockPool {
   static constexpr std::uint32_t kClasses = kSmallClasses + (46 - 10) * kSubClasses;
 
   static std::uint32_t ClassOf(std::uint64_t bytes) {
-    if (bytes <= 1024) return bytes == 0 ? 0 : static_cast<std::uint32_t>((bytes - 1) >> 6);
+    if (bytes <= kMaxSmall) return bytes == 0 ? 0 : static_cast<std::uint32_t>((bytes - 1) >> 6);
     // The octave is that of bytes-1, so that a power of two ends its own octave; three bits below select the
     // class.
     const std::uint32_t octave = 63 - static_cast<std::uint32_t>(__builtin_clzll(bytes - 1));

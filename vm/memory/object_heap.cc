@@ -105,22 +105,26 @@ void ObjectHeap::Fill(StorageObject* storage) {
   }
 }
 
+inline void ObjectHeap::GiveTensor(TensorObject* tensor) {
+  pool_.Give(tensor, tensor->capacity == kUsualRank ? kUsualTensor : TensorObject::Bytes(tensor->capacity));
+}
+
 void ObjectHeap::Recycle(StorageObject* storage) {
-  if (storage->block != nullptr) {
-    if (storage->device_api != nullptr) {
+  if (__builtin_expect(storage->block != nullptr, 1)) {
+    if (__builtin_expect(storage->device_api != nullptr, 0)) {
       device_blocks_.push_back({storage->device_api, storage->device, storage->block_bytes,
                                 storage->alignment, storage->scope, storage->block});
     } else {
       pool_.Give(storage->block, storage->block_bytes);
     }
   }
-  if (storage->release != nullptr) storage->release(storage->release_context);
+  if (__builtin_expect(storage->release != nullptr, 0)) storage->release(storage->release_context);
   pool_.Give(storage, sizeof(StorageObject));
 }
 
 void ObjectHeap::Recycle(TensorObject* tensor) {
   StorageObject* storage = tensor->storage;
-  pool_.Give(tensor, TensorObject::Bytes(tensor->capacity));
+  GiveTensor(tensor);
   if (storage != nullptr) ReleaseField(storage);
 }
 
@@ -205,20 +209,24 @@ void ObjectHeap::Drain() {
 }
 
 void ObjectHeap::ReleaseLast(Object* object) {
-  // The usual ends, straight: a storage, or a tensor on a storage, that nobody outside knows.
-  if (object->type_index == kStorageKind && object->strong() == 1) {
-    Recycle(static_cast<StorageObject*>(object));
-    return;
-  }
-  if (object->type_index == kTensorKind && object->strong() == 1) {
-    auto* tensor = static_cast<TensorObject*>(object);
-    StorageObject* storage = tensor->storage;
-    if (storage == nullptr || (storage->local > 1 && storage->local < kShared)) {
-      pool_.Give(tensor, TensorObject::Bytes(tensor->capacity));
-      if (storage != nullptr) --storage->local;
-      return;
+  // The usual ends, straight: a tensor on a storage that others use, or a storage, that nobody outside knows.
+  if (__builtin_expect(object->strong() == 1, 1)) {
+    if (object->type_index == kTensorKind) {
+      auto* tensor = static_cast<TensorObject*>(object);
+      StorageObject* storage = tensor->storage;
+      if (storage == nullptr) return GiveTensor(tensor);
+      if (storage->local > 1 && storage->local < kShared) {
+        --storage->local;
+        return GiveTensor(tensor);
+      }
+    } else if (object->type_index == kStorageKind) {
+      return Recycle(static_cast<StorageObject*>(object));
     }
   }
+  ReleaseUnusual(object);
+}
+
+void ObjectHeap::ReleaseUnusual(Object* object) {
   object->local = 1;  // ReleaseField takes the last one away
   ReleaseField(object);
   Drain();
@@ -272,9 +280,14 @@ void ObjectHeap::Share(const RewireFFIAny& value) {
 
 TensorObject* NewHeapTensor(ObjectHeap& heap, const LinkedDevice& device, DLDataType dtype,
                             Span<const std::int64_t> shape, std::uint64_t alignment) {
-  const std::optional<std::uint64_t> bytes = TensorBytes(dtype, shape);
-  if (!bytes || *bytes > BlockPool::kMaxBlock) return nullptr;
-  StorageObject* storage = heap.NewStorage(*bytes, alignment, device);
+  std::uint64_t bytes = 0;
+  if (__builtin_expect(!QuickBytes(dtype, shape, &bytes), 0)) {
+    const std::optional<std::uint64_t> counted = TensorBytes(dtype, shape);
+    if (!counted) return nullptr;
+    bytes = *counted;
+  }
+  if (bytes > BlockPool::kMaxBlock) return nullptr;
+  StorageObject* storage = heap.NewStorage(bytes, alignment, device);
   if (storage == nullptr) return nullptr;
   TensorObject* tensor =
       heap.TakeMemory(storage) ? heap.NewTensor(static_cast<std::uint32_t>(shape.size())) : nullptr;

@@ -30,7 +30,8 @@ class ObjectHeap {
   // to set.
   TensorObject* NewTensor(std::uint32_t rank) {
     const std::uint32_t capacity = rank <= kUsualRank ? kUsualRank : rank;
-    auto* tensor = static_cast<TensorObject*>(pool_.Take(TensorObject::Bytes(capacity)));
+    auto* tensor = static_cast<TensorObject*>(rank <= kUsualRank ? pool_.TakeSmall(kUsualTensor)
+                                                                 : pool_.Take(TensorObject::Bytes(rank)));
     if (__builtin_expect(tensor == nullptr, 0)) return nullptr;
     InitLocal(tensor, kTensorKind);
     tensor->capacity = capacity;
@@ -39,7 +40,7 @@ class ObjectHeap {
   }
   // Reserves; TakeMemory gives it memory.
   StorageObject* NewStorage(std::uint64_t size, std::uint64_t alignment, const LinkedDevice& device) {
-    auto* storage = static_cast<StorageObject*>(pool_.Take(sizeof(StorageObject)));
+    auto* storage = static_cast<StorageObject*>(pool_.TakeSmall(sizeof(StorageObject)));
     if (__builtin_expect(storage == nullptr, 0)) return nullptr;
     InitLocal(storage, kStorageKind);
     storage->data = nullptr;
@@ -56,12 +57,12 @@ class ObjectHeap {
   // True when the storage has memory afterwards.
   bool TakeMemory(StorageObject* storage) {
     if (storage->data != nullptr) return true;
-    // The usual storage: on the host, aligned as every block is, not to be filled.
+    // Where the time for it shows: small, on the host, aligned as every block is, not to be filled.
     if (__builtin_expect(storage->device_api == nullptr && storage->alignment <= kBlockAlignment &&
-                             storage->size <= BlockPool::kMaxBlock && fill_ == StorageFill::kUndefined,
+                             storage->size - 1 < BlockPool::kMaxSmall && fill_ == StorageFill::kUndefined,
                          1)) {
-      storage->block = storage->data = pool_.Take(storage->size);
-      storage->block_bytes = BlockPool::BlockBytes(storage->size);
+      storage->block = storage->data = pool_.TakeSmall(storage->size);
+      storage->block_bytes = (storage->size + 63) & ~std::uint64_t{63};
       return storage->data != nullptr;
     }
     return TakeNewMemory(storage);
@@ -120,6 +121,8 @@ class ObjectHeap {
 
  private:
   static constexpr std::uint32_t kUsualRank = 6;
+  static constexpr std::uint64_t kUsualTensor = TensorObject::Bytes(kUsualRank);
+  static_assert(kUsualTensor <= BlockPool::kMaxSmall && sizeof(StorageObject) <= BlockPool::kMaxSmall);
   static constexpr std::uint64_t kBlockAlignment = 64;  // of every block
 
   static void InitLocal(Object* object, std::int32_t kind) { InitObject(object, kind, 1); }
@@ -130,6 +133,8 @@ class ObjectHeap {
   bool TakeDeviceMemory(StorageObject* storage);
   void Fill(StorageObject* storage);
   void ReleaseLast(Object* object);
+  void ReleaseUnusual(Object* object);
+  void GiveTensor(TensorObject* tensor);
   void ReleaseShared(Object* object);
   void Drain();
   void ReleaseField(Object* object);

@@ -57,7 +57,6 @@ Result<OutputSlot*> Impl::SlotOf(OutputHandle handle) {
   }
   OutputSlots& slots = outputs[handle.function];
   if (slots.leaves.empty() && !slots.leaves.Make(home, count)) return Forward(NoMemory("outputs"));
-  slots.unchecked = true;
   return &slots.leaves[handle.leaf];
 }
 
@@ -71,6 +70,22 @@ Status Impl::CheckDevice(OutputHandle handle, DLDevice device) const {
       rep.module().functions[handle.function], handle.leaf,
       {"memory on ", DeviceText({static_cast<std::int32_t>(device.device_type), device.device_id, {}}),
        " given, a device that the executable does not name"});
+}
+
+// The usual rebinding: other memory of the same form as that which is bound, and which has been checked
+// against the signature. False, and nothing done, when that is not what it is.
+bool Impl::MoveOutput(OutputHandle handle, const TensorView& view) {
+  if (handle.function >= outputs.size() || handle.leaf >= outputs[handle.function].leaves.size())
+    return false;
+  OutputSlot& slot = outputs[handle.function].leaves[handle.leaf];
+  if (slot.mode != OutputSlot::kTensor || view.read_only() || running.load(std::memory_order_relaxed) ||
+      !SameForm(slot.tensor.dl(), view.dl())) {
+    return false;
+  }
+  slot.tensor.MoveTo(view.data());
+  slot.data = view.data();
+  if (__builtin_expect(slot.owner.kind() != ValueKind::kNone, 0)) slot.owner = Value();
+  return true;
 }
 
 // Empties a slot, or makes it ready for `mode`.
@@ -221,7 +236,6 @@ Status Impl::PrepareOutputs(std::uint32_t function_index, const RewireFFIAny* ru
   for (std::uint32_t i = 0; i < function.inputs.size(); ++i) {
     if (Status ok = CheckInputOverlaps(function_index, i, run_inputs[i]); !ok) return ok;
   }
-  slots.unchecked = false;
   return {};
 }
 

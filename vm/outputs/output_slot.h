@@ -50,7 +50,6 @@ const char* ObstacleText(OutputSlot::Obstacle obstacle);
 struct OutputSlots {
   AccountArray<OutputSlot> leaves;
   std::uint32_t bound = 0;  // how many are
-  bool unchecked = true;    // inputs or outputs have changed since overlaps were looked for
 };
 
 }  // namespace rewire
