@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vm/interpreter.h"
 
+#include "vm/interpreter_alloc.h"
 #include "vm/kernel_context.h"
 
 namespace rewire {

@@ -39,7 +39,7 @@ std::uint64_t ObjectBytes(Object* object) {
     case kTensorKind:
       return TensorObject::Bytes(static_cast<TensorObject*>(object)->capacity);
     case kStorageKind:
-      return sizeof(StorageObject);
+      return static_cast<StorageObject*>(object)->object_bytes;
     default:
       return TupleObject::Bytes(static_cast<TupleObject*>(object)->count);
   }
@@ -135,6 +135,7 @@ StorageObject* NewSharedStorage(MemoryAccount* account) {
   auto* storage = new (memory) StorageObject{};
   InitObject(storage, kStorageKind, kShared);
   storage->account = account;
+  storage->object_bytes = sizeof(StorageObject);
   return storage;
 }
 

@@ -112,7 +112,8 @@ static_assert(sizeof(Object) == offsetof(RewireFFITensorObject, tensor),
               "tvm-ffi reads the DLTensor after the header");
 
 // Memory on a device, or the promise of it: AllocStorage reserves, and the first tensor that needs it takes
-// it.
+// it. A small storage of the host has its memory in its own block, behind the object: one block to take and
+// give back.
 struct StorageObject : Object {
   void* data;          // aligned; null until taken
   std::uint64_t size;  // bytes asked for
@@ -126,7 +127,13 @@ struct StorageObject : Object {
   // Memory that somebody else owns: called once, when the last reference goes, on any thread.
   void (*release)(void* context);
   void* release_context;
+  std::uint64_t object_bytes;  // of the object's own block: more than the object's for memory behind it
+
+  static constexpr std::uint64_t kOwnMemory = 128;  // where that begins, aligned as blocks are
+  void* own_memory() { return reinterpret_cast<char*>(this) + kOwnMemory; }
+  bool has_own_memory() const { return object_bytes > kOwnMemory; }
 };
+static_assert(sizeof(StorageObject) <= StorageObject::kOwnMemory);
 
 // An ADT (tag, fields) or a closure (function in `tag`, captured values). The fields stand behind it.
 struct TupleObject : Object {

@@ -68,7 +68,8 @@ class Evacuation {
     const Span<const std::int64_t> shape(dl.shape, static_cast<std::size_t>(dl.ndim));
     StorageObject* storage = tensor->storage;
     const bool moves = storage != nullptr && storage->account == heap_.account() &&
-                       storage->block != nullptr && storage->device_api == nullptr;
+                       (storage->block != nullptr || storage->has_own_memory()) &&
+                       storage->device_api == nullptr;
     TensorObject* copy = moves ? NewSharedHostTensor(dl.dtype, shape, home_)
                                : NewSharedTensor(static_cast<std::uint32_t>(dl.ndim), home_);
     if (copy == nullptr) return nullptr;

@@ -13,7 +13,7 @@ std::uint64_t PooledBytes(const Object* object) {
     case kTensorKind:
       return TensorObject::Bytes(static_cast<const TensorObject*>(object)->capacity);
     case kStorageKind:
-      return sizeof(StorageObject);
+      return static_cast<const StorageObject*>(object)->object_bytes;
     default:
       return TupleObject::Bytes(static_cast<const TupleObject*>(object)->count);
   }
@@ -78,7 +78,7 @@ bool ObjectHeap::TakeDeviceMemory(StorageObject* storage) {
 
 bool ObjectHeap::TakeNewMemory(StorageObject* storage) {
   if (__builtin_expect(storage->device_api != nullptr, 0)) return TakeDeviceMemory(storage);
-  // The pool's own alignment serves nearly everyone; more is bought with room.
+  // A pool's own alignment serves nearly everyone; more is bought with room.
   std::uint64_t bytes = storage->size;
   const bool over_aligned = storage->alignment > BlockPool::BlockAlignment(BlockPool::BlockBytes(bytes));
   if (over_aligned) bytes += storage->alignment;
@@ -110,7 +110,7 @@ inline void ObjectHeap::GiveTensor(TensorObject* tensor) {
 }
 
 void ObjectHeap::Recycle(StorageObject* storage) {
-  if (__builtin_expect(storage->block != nullptr, 1)) {
+  if (storage->block != nullptr) {
     if (__builtin_expect(storage->device_api != nullptr, 0)) {
       device_blocks_.push_back({storage->device_api, storage->device, storage->block_bytes,
                                 storage->alignment, storage->scope, storage->block});
@@ -119,7 +119,7 @@ void ObjectHeap::Recycle(StorageObject* storage) {
     }
   }
   if (__builtin_expect(storage->release != nullptr, 0)) storage->release(storage->release_context);
-  pool_.Give(storage, sizeof(StorageObject));
+  pool_.Give(storage, storage->object_bytes);
 }
 
 void ObjectHeap::Recycle(TensorObject* tensor) {

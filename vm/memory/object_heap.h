@@ -38,12 +38,15 @@ class ObjectHeap {
     tensor->account = account_;
     return tensor;
   }
-  // Reserves; TakeMemory gives it memory.
+  // Reserves; TakeMemory gives it memory, unless it is small and has its own.
   StorageObject* NewStorage(std::uint64_t size, std::uint64_t alignment, const LinkedDevice& device) {
-    auto* storage = static_cast<StorageObject*>(pool_.TakeSmall(sizeof(StorageObject)));
+    const bool own_memory = device.api == nullptr && size - 1 < kMaxOwnMemory &&
+                            alignment <= kBlockAlignment && fill_ == StorageFill::kUndefined;
+    const std::uint64_t bytes = own_memory ? StorageObject::kOwnMemory + size : sizeof(StorageObject);
+    auto* storage = static_cast<StorageObject*>(pool_.TakeSmall(bytes));
     if (__builtin_expect(storage == nullptr, 0)) return nullptr;
     InitLocal(storage, kStorageKind);
-    storage->data = nullptr;
+    storage->data = own_memory ? storage->own_memory() : nullptr;
     storage->size = size;
     storage->alignment = alignment;
     storage->device = device.device;
@@ -52,21 +55,11 @@ class ObjectHeap {
     storage->device_api = device.api;
     storage->scope = device.scope;
     storage->release = nullptr;
+    storage->object_bytes = bytes;
     return storage;
   }
   // True when the storage has memory afterwards.
-  bool TakeMemory(StorageObject* storage) {
-    if (storage->data != nullptr) return true;
-    // Where the time for it shows: small, on the host, aligned as every block is, not to be filled.
-    if (__builtin_expect(storage->device_api == nullptr && storage->alignment <= kBlockAlignment &&
-                             storage->size - 1 < BlockPool::kMaxSmall && fill_ == StorageFill::kUndefined,
-                         1)) {
-      storage->block = storage->data = pool_.TakeSmall(storage->size);
-      storage->block_bytes = (storage->size + 63) & ~std::uint64_t{63};
-      return storage->data != nullptr;
-    }
-    return TakeNewMemory(storage);
-  }
+  bool TakeMemory(StorageObject* storage) { return storage->data != nullptr || TakeNewMemory(storage); }
   // Fields are the caller's to set (all of them, before anything else happens to the heap).
   TupleObject* NewTuple(std::int32_t kind, std::uint32_t tag, std::uint32_t count);
 
@@ -122,6 +115,7 @@ class ObjectHeap {
  private:
   static constexpr std::uint32_t kUsualRank = 6;
   static constexpr std::uint64_t kUsualTensor = TensorObject::Bytes(kUsualRank);
+  static constexpr std::uint64_t kMaxOwnMemory = BlockPool::kMaxSmall - StorageObject::kOwnMemory;
   static_assert(kUsualTensor <= BlockPool::kMaxSmall && sizeof(StorageObject) <= BlockPool::kMaxSmall);
   static constexpr std::uint64_t kBlockAlignment = 64;  // of every block
 
