@@ -78,13 +78,12 @@ bool Impl::MoveOutput(OutputHandle handle, const TensorView& view) {
   if (handle.function >= outputs.size() || handle.leaf >= outputs[handle.function].leaves.size())
     return false;
   OutputSlot& slot = outputs[handle.function].leaves[handle.leaf];
-  if (slot.mode != OutputSlot::kTensor || view.read_only() || running.load(std::memory_order_relaxed) ||
-      !SameForm(slot.tensor.dl(), view.dl())) {
+  if (slot.mode != OutputSlot::kTensor || slot.owner.kind() != ValueKind::kNone || view.read_only() ||
+      running.load(std::memory_order_relaxed) || !SameForm(slot.tensor.dl(), view.dl())) {
     return false;
   }
   slot.tensor.MoveTo(view.data());
   slot.data = view.data();
-  if (__builtin_expect(slot.owner.kind() != ValueKind::kNone, 0)) slot.owner = Value();
   return true;
 }
 
