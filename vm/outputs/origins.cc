@@ -78,7 +78,7 @@ void OriginAnalysis::Read(OriginSet set, const State& state) {
   if (state.unwritten == 0) return;
   const std::vector<OriginId>& unwritten = table_.Members(state.unwritten);
   for (const OriginId id : table_.Members(table_.Reach(set))) {
-    if (std::binary_search(unwritten.begin(), unwritten.end(), id)) reads_unwritten_[id] = true;
+    if (std::binary_search(unwritten.begin(), unwritten.end(), id)) reads_unwritten_.Set(id);
   }
 }
 

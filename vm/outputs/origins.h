@@ -7,7 +7,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <vector>
 
 #include "executable_format/module.h"
@@ -40,6 +39,34 @@ using OriginId = std::uint32_t;
 // A set of origins, interned: equal sets have equal numbers. 0 is the empty set.
 using OriginSet = std::uint32_t;
 
+// Numbers in the order of first sight for whatever its user keeps beside it: open addressing, never shrunk.
+class InternIndex {
+ public:
+  // The number of the entry with this hash for which equal(number) holds; otherwise `next` after noting it.
+  template <typename Equal>
+  std::uint32_t FindOrAdd(std::size_t hash, std::uint32_t next, Equal equal) {
+    if (std::size_t{next} * 2 >= slots_.size()) Grow();
+    const std::size_t mask = slots_.size() - 1;
+    for (std::size_t i = hash & mask;; i = (i + 1) & mask) {
+      if (slots_[i].number == kFree) {
+        slots_[i] = {hash, next};
+        return next;
+      }
+      if (slots_[i].hash == hash && equal(slots_[i].number)) return slots_[i].number;
+    }
+  }
+
+ private:
+  static constexpr std::uint32_t kFree = 0xFFFFFFFFu;
+  struct Slot {
+    std::size_t hash = 0;
+    std::uint32_t number = kFree;
+  };
+  void Grow();
+
+  std::vector<Slot> slots_;
+};
+
 // Interns origins and sets of one function.
 class OriginTable {
  public:
@@ -62,10 +89,23 @@ class OriginTable {
 
  private:
   std::vector<Origin> origins_;
-  std::map<Origin, OriginId> ids_;
+  InternIndex ids_;
   std::vector<std::vector<OriginId>> sets_;
-  std::map<std::vector<OriginId>, OriginSet> set_ids_;
-  std::map<OriginId, std::vector<OriginSet>> fields_;
+  InternIndex set_ids_;
+  std::vector<std::vector<OriginSet>> fields_;  // by origin
+};
+
+// A flag for each origin, clear until set.
+class OriginFlags {
+ public:
+  bool Has(OriginId id) const { return id < flags_.size() && flags_[id] != 0; }
+  void Set(OriginId id) {
+    if (id >= flags_.size()) flags_.resize(id + std::size_t{1}, 0);
+    flags_[id] = 1;
+  }
+
+ private:
+  std::vector<std::uint8_t> flags_;
 };
 
 // What a caller needs to know of one leaf of a function's result.
@@ -98,7 +138,7 @@ class OriginAnalysis {
   // Whether a leaf's value may hold more than one tensor (an ADT or something unknown behind a `value`).
   bool IsOpaque(std::uint32_t leaf);
   // Tensors that may be read before anything has been written to them: rule (a).
-  bool ReadsUnwritten(OriginId id) const { return reads_unwritten_.count(id) != 0; }
+  bool ReadsUnwritten(OriginId id) const { return reads_unwritten_.Has(id); }
 
   // Calls visit(pc, state before) for every reachable instruction, in order of place.
   template <typename Visit>
@@ -137,7 +177,7 @@ class OriginAnalysis {
   std::vector<bool> reached_;
   OriginTable table_;
   std::vector<OriginSet> leaf_sets_;
-  std::map<OriginId, bool> reads_unwritten_;
+  OriginFlags reads_unwritten_;
   bool changed_ = false;  // a tuple's fields grew: states computed from them must be computed again
 };
 

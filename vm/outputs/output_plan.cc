@@ -2,10 +2,8 @@
 #include "vm/outputs/output_plan.h"
 
 #include <algorithm>
-#include <map>
 #include <memory>
 #include <optional>
-#include <set>
 
 #include "executable_format/instruction.h"
 #include "vm/outputs/origins.h"
@@ -46,6 +44,13 @@ struct SiteFacts {
   OriginSet first_write = 0;  // what may be read at or after its first write: bars donation of those inputs
 };
 
+// The registers that are live after the instruction at `pc`: a part of one long list.
+struct LiveAt {
+  std::uint32_t pc;
+  std::size_t first;
+  std::size_t count;
+};
+
 class FunctionPlanner {
  public:
   FunctionPlanner(const Module& module, std::uint32_t index, OriginAnalysis* analysis, const PlanRules& rules)
@@ -63,6 +68,10 @@ class FunctionPlanner {
 
  private:
   OriginTable& table() { return analysis_.table(); }
+  SiteFacts& Facts(OriginId id) {
+    if (id >= facts_.size()) facts_.resize(id + std::size_t{1});
+    return facts_[id];
+  }
   static bool IsSite(const Origin& origin) {
     return origin.kind == Origin::kAlloc || origin.kind == Origin::kCallLeaf;
   }
@@ -73,34 +82,44 @@ class FunctionPlanner {
     for (std::uint32_t leaf = 0; leaf < sets.size(); ++leaf) {
       const bool opaque = analysis_.IsOpaque(leaf);
       for (const OriginId id : table().Members(table().Reach(sets[leaf]))) {
+        if (id >= exits_.size()) exits_.resize(id + std::size_t{1}, 0);
         ++exits_[id];
-        if (opaque) leaves_opaquely_.insert(id);
+        if (opaque) leaves_opaquely_.Set(id);
       }
     }
   }
 
   void GatherFacts() {
-    std::set<OriginId> candidates;
+    OriginFlags candidates;
+    bool any = false;
     for (const OriginSet set : analysis_.leaf_sets()) {
       for (const OriginId id : table().Members(set)) {
-        if (IsSite(table().Get(id))) candidates.insert(id);
+        if (!IsSite(table().Get(id))) continue;
+        candidates.Set(id);
+        any = true;
       }
     }
-    if (candidates.empty()) return;
+    if (!any) return;
     // The registers that are live after each instruction that makes or first writes a candidate.
     const Liveness liveness(function_, analysis_.blocks());
-    std::map<std::uint32_t, std::vector<std::uint32_t>> live_after;
+    std::vector<LiveAt> live_after;
+    std::vector<std::uint32_t> registers;
     for (std::uint32_t block = 0; block < analysis_.blocks().size(); ++block) {
       liveness.VisitBackward(block, [&](std::uint32_t pc, const RegisterSet& live) {
         const Opcode opcode = OpcodeOf(function_.code[pc]);
         if (opcode != Opcode::kInvokePacked && opcode != Opcode::kInvoke && !Allocates(opcode)) return;
-        std::vector<std::uint32_t>& registers = live_after[pc];
+        const std::size_t first = registers.size();
         live.ForEach([&](std::uint32_t reg) { registers.push_back(reg); });
+        live_after.push_back({pc, first, registers.size() - first});
       });
     }
+    std::sort(live_after.begin(), live_after.end(),
+              [](const LiveAt& a, const LiveAt& b) { return a.pc < b.pc; });
+    auto next = live_after.begin();
     analysis_.VisitStates([&](std::uint32_t pc, const OriginAnalysis::State& state) {
-      const auto found = live_after.find(pc);
-      if (found != live_after.end()) GatherAt(pc, state, found->second, candidates);
+      while (next != live_after.end() && next->pc < pc) ++next;
+      if (next == live_after.end() || next->pc != pc) return;
+      GatherAt(pc, state, {registers.data() + next->first, next->count}, candidates);
     });
   }
 
@@ -109,8 +128,8 @@ class FunctionPlanner {
            opcode == Opcode::kShapeOf || opcode == Opcode::kDeviceCopy;
   }
 
-  void GatherAt(std::uint32_t pc, const OriginAnalysis::State& state, const std::vector<std::uint32_t>& live,
-                const std::set<OriginId>& candidates) {
+  void GatherAt(std::uint32_t pc, const OriginAnalysis::State& state, Span<const std::uint32_t> live,
+                const OriginFlags& candidates) {
     const std::uint32_t* words = &function_.code[pc];
     const Opcode opcode = OpcodeOf(*words);
     const auto reach = [&](std::uint32_t except) {
@@ -122,9 +141,10 @@ class FunctionPlanner {
     };
     const auto add = [&](const Origin& origin, OriginSet read, OriginSet donation) {
       const OriginId id = table().Id(origin);
-      if (candidates.count(id) == 0) return;
-      facts_[id].live = table().Union(facts_[id].live, read);
-      facts_[id].first_write = table().Union(facts_[id].first_write, donation);
+      if (!candidates.Has(id)) return;
+      SiteFacts& facts = Facts(id);
+      facts.live = table().Union(facts.live, read);
+      facts.first_write = table().Union(facts.first_write, donation);
     };
     if (opcode == Opcode::kInvokePacked) {
       GatherFirstWrites(pc, state, reach(words[WordOf(Opcode::kInvokePacked, "dst")]), candidates);
@@ -165,7 +185,7 @@ class FunctionPlanner {
   // read the input from then on, but for that kernel itself when its import says that outputs may lie over
   // arguments.
   void GatherFirstWrites(std::uint32_t pc, const OriginAnalysis::State& state, OriginSet read_after,
-                         const std::set<OriginId>& candidates) {
+                         const OriginFlags& candidates) {
     const std::uint32_t* words = &function_.code[pc];
     const Span<const std::uint32_t> args = ReadsView(words + WordOf(Opcode::kInvokePacked, "args"));
     const std::vector<bool> written = analysis_.WrittenArguments(pc, state);
@@ -179,7 +199,9 @@ class FunctionPlanner {
     for (std::size_t i = 0; i < args.size(); ++i) {
       if (!written[i]) continue;
       for (const OriginId id : table().Members(state.registers[args[i]])) {
-        if (candidates.count(id) != 0) facts_[id].first_write = table().Union(facts_[id].first_write, barred);
+        if (!candidates.Has(id)) continue;
+        SiteFacts& facts = Facts(id);
+        facts.first_write = table().Union(facts.first_write, barred);
       }
     }
   }
@@ -191,9 +213,9 @@ class FunctionPlanner {
 
   CopyReason Judge(OriginId id, std::uint32_t leaf, const std::vector<OriginId>& rewired) {
     // First, since a tensor that is live over its own next allocation also looks unwritten there.
-    if (rules_.b && Holds(facts_[id].live, id)) return CopyReason::kLive;
+    if (rules_.b && Holds(Facts(id).live, id)) return CopyReason::kLive;
     if (rules_.a && analysis_.ReadsUnwritten(id)) return CopyReason::kReadFirst;
-    if (analysis_.IsOpaque(leaf) || (rules_.c && leaves_opaquely_.count(id) != 0)) return CopyReason::kOpaque;
+    if (analysis_.IsOpaque(leaf) || (rules_.c && leaves_opaquely_.Has(id))) return CopyReason::kOpaque;
     if (rules_.c && exits_[id] > 1) return CopyReason::kLeavesTwice;
     if (!rules_.b) return CopyReason::kNone;
     for (const OriginId other : rewired) {
@@ -201,8 +223,7 @@ class FunctionPlanner {
       const bool same_call = table().Get(id).kind == Origin::kCallLeaf &&
                              table().Get(other).kind == Origin::kCallLeaf &&
                              table().Get(id).pc == table().Get(other).pc;
-      if (same_call || Holds(facts_[id].live, other) || Holds(facts_[other].live, id))
-        return CopyReason::kLive;
+      if (same_call || Holds(Facts(id).live, other) || Holds(Facts(other).live, id)) return CopyReason::kLive;
     }
     return CopyReason::kNone;
   }
@@ -255,7 +276,7 @@ class FunctionPlanner {
       site.reason = Judge(id, leaf, rewired);
       if (site.reason == CopyReason::kNone) {
         rewired.push_back(id);
-        for (const OriginId barred : table().Members(facts_[id].first_write)) {
+        for (const OriginId barred : table().Members(Facts(id).first_write)) {
           const Origin& input = table().Get(barred);
           if (input.kind == Origin::kInput) plan.may_take_input[input.index] = false;
         }
@@ -269,7 +290,6 @@ class FunctionPlanner {
 
   // The plan as the interpreter looks it up.
   void Encode(FunctionPlan* plan) {
-    std::map<std::uint32_t, std::uint32_t> calls;
     for (std::uint32_t leaf = 0; leaf < plan->leaves.size(); ++leaf) {
       for (const OutputSite& site : plan->leaves[leaf].sites) {
         if (site.reason != CopyReason::kNone) continue;
@@ -279,14 +299,13 @@ class FunctionPlanner {
           plan->sites[site.pc] = value;
           continue;
         }
-        const auto [entry, is_new] = calls.emplace(site.pc, static_cast<std::uint32_t>(plan->calls.size()));
-        if (is_new) {
+        if (plan->sites[site.pc] == FunctionPlan::kNotRewired) {
           const std::uint32_t callee = function_.code[site.pc + WordOf(Opcode::kInvoke, "function")];
           plan->calls.emplace_back(Leaves(module_.functions[callee].result).size(),
                                    FunctionPlan::kNotRewired);
           plan->sites[site.pc] = static_cast<std::uint32_t>(plan->calls.size());
         }
-        plan->calls[entry->second][site.callee_leaf] = value;
+        plan->calls[plan->sites[site.pc] - 1][site.callee_leaf] = value;
       }
     }
   }
@@ -295,9 +314,9 @@ class FunctionPlanner {
   const Function& function_;
   OriginAnalysis& analysis_;
   PlanRules rules_;
-  std::map<OriginId, std::uint32_t> exits_;
-  std::set<OriginId> leaves_opaquely_;
-  std::map<OriginId, SiteFacts> facts_;
+  std::vector<std::uint32_t> exits_;  // by origin; those that leave at all have an entry
+  OriginFlags leaves_opaquely_;
+  std::vector<SiteFacts> facts_;  // by origin
 };
 
 FunctionPlan NothingRewired(const Function& function, CopyReason reason) {
