@@ -20,7 +20,12 @@ target_include_directories(
   rewire INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>
                    $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/rewire>)
 target_link_libraries(rewire PUBLIC ${public} PRIVATE ${private})
-target_link_options(rewire PRIVATE -Wl,-Bsymbolic-functions)
+target_link_options(rewire PRIVATE -Wl,-Bsymbolic-functions -Wl,-z,noseparate-code
+                    -Wl,--version-script=${CMAKE_CURRENT_LIST_DIR}/librewire.map)
+set_target_properties(rewire PROPERTIES LINK_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/librewire.map)
+if(REWIRE_LTO)
+  target_link_options(rewire PRIVATE -flto=auto)
+endif()
 set_target_properties(rewire PROPERTIES LINKER_LANGUAGE CXX VERSION ${PROJECT_VERSION}
                       SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
 
