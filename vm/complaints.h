@@ -10,7 +10,7 @@ namespace rewire {
 // Collects what is wrong so that a host sees all of it at once.
 class Complaints {
  public:
-  void Add(const std::string& text) { text_ += "\n  " + text; }
+  void Add(const Message& text) { text_ += Concat({"\n  ", text.Text()}); }
   bool empty() const { return text_.empty(); }
   tl::unexpected<Error> Fail(const std::string& head) const {
     return rewire::Fail(StatusCode::kLinkFailed, head + text_);
