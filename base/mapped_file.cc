@@ -95,8 +95,8 @@ struct Mapping {
 struct Mappings {
   // Never destroyed: mappings may be released while the process ends.
   static Mappings& Instance() {
-    static Mappings* const mappings = new Mappings;
-    return *mappings;
+    static Mappings* const kInstance = new Mappings;
+    return *kInstance;
   }
   std::mutex mutex;
   std::vector<Mapping*> all;

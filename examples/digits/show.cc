@@ -2,6 +2,7 @@
 // Recognises the held-out digits, shows a few of them and how many are right.
 // usage: digits-show digits.rwx images.npy labels.npy
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <string>
@@ -13,7 +14,8 @@
 
 namespace {
 
-using rewire::operator==;  // DLPack's types are C, so argument-dependent lookup does not find it
+// DLPack's types are C, so argument-dependent lookup does not find it.
+using rewire::operator==;  // NOLINT(misc-unused-using-decls): it is used
 
 constexpr std::int64_t kSide = 8;
 constexpr std::int64_t kPixels = kSide * kSide;
@@ -32,7 +34,7 @@ void Show(const float* images, const std::int64_t* predicted, const std::int64_t
     for (std::int64_t i = 0; i < shown; ++i) {
       for (std::int64_t column = 0; column < kSide; ++column) {
         const float ink = std::clamp(images[i * kPixels + row * kSide + column], 0.0F, 1.0F);
-        line += " .:-=+*#"[static_cast<int>(ink * 7 + 0.5F)];
+        line += " .:-=+*#"[std::lround(ink * 7)];
       }
       line += "   ";
     }

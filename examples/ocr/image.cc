@@ -72,8 +72,8 @@ Image Resize(const Image& image, int width, int height) {
     for (const Sample& column : columns) {
       for (int channel = 0; channel < 3; ++channel) {
         const auto across = [&](const std::uint8_t* line) {
-          const float left = line[column.from * 3 + channel];
-          return left + (line[column.next * 3 + channel] - left) * column.share;
+          const float left = static_cast<float>(line[column.from * 3 + channel]);
+          return left + (static_cast<float>(line[column.next * 3 + channel]) - left) * column.share;
         };
         const float top = across(upper);
         *out++ = static_cast<std::uint8_t>(std::lround(top + (across(lower) - top) * row.share));

@@ -181,7 +181,7 @@ int StockKernel::CallRaw(const RewireFFIAny* args, int num_args) const {
   return function_(handle_, args, num_args, &result);
 }
 
-std::string StockKernel::Call(std::vector<HostTensor*> tensors) const {
+std::string StockKernel::Call(const std::vector<HostTensor*>& tensors) const {
   if (!error_.empty()) return error_;
   const std::vector<RewireFFIAny> args = ToArguments(tensors);
   return CallRaw(args.data(), static_cast<int>(args.size())) == 0 ? "" : TakeError();
@@ -191,8 +191,9 @@ std::string StockKernel::operator()(std::initializer_list<HostTensor*> tensors) 
   return Call(std::vector<HostTensor*>(tensors));
 }
 
-std::string Run(const std::string& name, std::vector<HostTensor*> tensors, const AttributeList& attributes) {
-  return StockKernel(name, attributes).Call(std::move(tensors));
+std::string Run(const std::string& name, const std::vector<HostTensor*>& tensors,
+                const AttributeList& attributes) {
+  return StockKernel(name, attributes).Call(tensors);
 }
 
 }  // namespace rewire::test

@@ -31,7 +31,7 @@ class StockKernel {
 
   // "" on success, else "Kind: message".
   std::string operator()(std::initializer_list<HostTensor*> tensors) const;
-  std::string Call(std::vector<HostTensor*> tensors) const;
+  std::string Call(const std::vector<HostTensor*>& tensors) const;
   // Without building anything: for measuring. -1 on failure.
   int CallRaw(const RewireFFIAny* args, int num_args) const;
 
@@ -42,7 +42,7 @@ class StockKernel {
 };
 
 // Makes and calls: "" or the error of either.
-std::string Run(const std::string& name, std::vector<HostTensor*> tensors,
+std::string Run(const std::string& name, const std::vector<HostTensor*>& tensors,
                 const AttributeList& attributes = {});
 
 // The error that was set last on this thread; taken.

@@ -11,7 +11,6 @@
 namespace rewire::test {
 namespace {
 
-using kernel::ShapeView;
 using kernel::TensorList;
 using kernel::TensorView;
 
