@@ -42,6 +42,19 @@ class WorkspaceBlocks {
 };
 thread_local WorkspaceBlocks workspace_blocks;
 
+// What a kernel keeps in the VM; one for all kernels of a test, as if they were one import.
+struct Slot {
+  void* state = nullptr;
+  void (*deleter)(void*) = nullptr;
+  ~Slot() { Set(nullptr, nullptr); }
+  void Set(void* next, void (*next_deleter)(void*)) {
+    if (state != nullptr && deleter != nullptr) deleter(state);
+    state = next;
+    deleter = next_deleter;
+  }
+};
+thread_local Slot slot;
+
 void SetError(const char* kind, const char* message) { last_error = std::string(kind) + ": " + message; }
 
 void* TakeWorkspace(std::uint64_t bytes) {
@@ -131,6 +144,8 @@ const RewireKernelApi* TestApi() {
     api.struct_size = sizeof(RewireKernelApi);
     api.version = REWIRE_KERNEL_API_VERSION;
     api.set_error = SetError;
+    api.get_slot = [] { return slot.state; };
+    api.set_slot = [](void* state, void (*deleter)(void*)) { slot.Set(state, deleter); };
     api.workspace = TakeWorkspace;
     api.parallel_for = ParallelFor;
     api.thread_count = [] { return std::int32_t{3}; };
@@ -139,6 +154,8 @@ const RewireKernelApi* TestApi() {
   }();
   return &kApi;
 }
+
+void ClearSlot() { slot.Set(nullptr, nullptr); }
 
 void FailWorkspace(bool fail) { fail_workspace = fail; }
 

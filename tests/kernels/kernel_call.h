@@ -51,6 +51,8 @@ std::string TakeError();
 // The table behind the kernels: splits every parallel_for in ranges of `grain`, in reverse order, so that a
 // kernel that relies on their order or number fails.
 const RewireKernelApi* TestApi();
+// Drops what kernels have kept, as a new VM would.
+void ClearSlot();
 // From now on workspace() gives nothing and sets an error, or works again.
 void FailWorkspace(bool fail);
 

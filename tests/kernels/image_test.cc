@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+// Resizing, sampling and regions of images.
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <functional>
+
+#include "tests/kernels/kernel_call.h"
+
+namespace rewire::test {
+namespace {
+
+using F = std::vector<float>;
+using Ints = std::vector<std::int64_t>;
+
+void CheckClose(const HostTensor& out, const std::vector<double>& expected, double tolerance = 1e-4) {
+  const auto values = out.values<float>();
+  REQUIRE(values.size() == expected.size());
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    INFO("element " << i);
+    CHECK(static_cast<double>(values[i]) == Approx(expected[i]).margin(tolerance));
+  }
+}
+
+F Resized(const F& x, std::int64_t size, const AttributeList& attributes) {
+  HostTensor in = HostTensor::Of<float>({std::ssize(x)}, x);
+  HostTensor out = HostTensor::Empty<float>({size});
+  REQUIRE(Run("rewire.resize", {&in, &out}, attributes) == "");
+  return out.values<float>();
+}
+
+TEST_CASE("nearest neighbours by every rounding and coordinate") {
+  const F x = {0, 1, 2, 3};
+  CHECK(Resized(x, 8, {{"coordinate_transformation_mode", "asymmetric"}, {"nearest_mode", "floor"}}) ==
+        F{0, 0, 1, 1, 2, 2, 3, 3});
+  CHECK(Resized(x, 8, {{"coordinate_transformation_mode", "asymmetric"}, {"nearest_mode", "ceil"}}) ==
+        F{0, 1, 1, 2, 2, 3, 3, 3});
+  CHECK(Resized(x, 8,
+                {{"coordinate_transformation_mode", "asymmetric"}, {"nearest_mode", "round_prefer_ceil"}}) ==
+        F{0, 1, 1, 2, 2, 3, 3, 3});
+  CHECK(Resized(x, 8, {{"coordinate_transformation_mode", "asymmetric"}}) == F{0, 0, 1, 1, 2, 2, 3, 3});
+  CHECK(Resized(x, 2, {}) == F{0, 2});
+  CHECK(Resized(x, 7, {{"coordinate_transformation_mode", "align_corners"}, {"nearest_mode", "floor"}}) ==
+        F{0, 0, 1, 1, 2, 2, 3});
+}
+
+TEST_CASE("linear and cubic resizing follow their filters") {
+  const F x = {1, 4, 2, 8, 5};
+  const auto filter = [&](const char* mode, std::int64_t size, const std::function<double(double)>& weight,
+                          int reach) {
+    const F values = Resized(x, size, {{"mode", mode}});
+    for (std::int64_t o = 0; o < size; ++o) {
+      const double at = (static_cast<double>(o) + 0.5) * 5 / static_cast<double>(size) - 0.5;
+      double sum = 0;
+      for (int i = static_cast<int>(std::floor(at)) - reach + 1;
+           i <= static_cast<int>(std::floor(at)) + reach; ++i) {
+        const auto held = static_cast<std::size_t>(std::clamp(i, 0, 4));
+        sum += weight(std::fabs(at - i)) * static_cast<double>(x[held]);
+      }
+      INFO(mode << " " << size << " at " << o);
+      CHECK(static_cast<double>(values[static_cast<std::size_t>(o)]) == Approx(sum).margin(1e-5));
+    }
+  };
+  const auto cubic = [](double d) {
+    const double a = -0.75;
+    return d <= 1  ? (a + 2) * d * d * d - (a + 3) * d * d + 1
+           : d < 2 ? a * d * d * d - 5 * a * d * d + 8 * a * d - 4 * a
+                   : 0;
+  };
+  for (std::int64_t size : {3, 5, 7, 12}) {
+    filter(
+        "linear", size, [](double d) { return std::max(0.0, 1 - d); }, 1);
+    filter("cubic", size, cubic, 2);
+  }
+  // Every axis on its own: the corners stay, the middle is the mean of four.
+  HostTensor square = HostTensor::Of<float>({1, 1, 2, 2}, {1, 2, 3, 4});
+  HostTensor out = HostTensor::Empty<float>({1, 1, 3, 3});
+  REQUIRE(Run("rewire.resize", {&square, &out},
+              {{"mode", "linear"}, {"coordinate_transformation_mode", "align_corners"}}) == "");
+  CHECK(out.values<float>() == F{1, 1.5f, 2, 2, 2.5f, 3, 3, 3.5f, 4});
+}
+
+TEST_CASE("antialiasing, crops, scales and integers") {
+  // Halving with antialias: triangles of reach 2, whose weights 1/4, 3/4, 3/4, 1/4 add up to 2; the ends
+  // repeat.
+  CheckClose(
+      HostTensor::Of<float>({2}, Resized({1, 2, 3, 4}, 2, {{"mode", "linear"}, {"antialias", 1}})),
+      {(0.25 * 1 + 0.75 * 1 + 0.75 * 2 + 0.25 * 3) / 2, (0.25 * 2 + 0.75 * 3 + 0.75 * 4 + 0.25 * 4) / 2});
+  HostTensor x = HostTensor::Of<float>({4}, {0, 10, 20, 30});
+  HostTensor roi = HostTensor::Of<float>({2}, {0.5f, 1.5f});
+  HostTensor none = HostTensor::Empty<float>({0});
+  HostTensor out = HostTensor::Empty<float>({3});
+  const AttributeList crop = {{"mode", "linear"},
+                              {"coordinate_transformation_mode", "tf_crop_and_resize"},
+                              {"extrapolation_value", -1.0}};
+  REQUIRE(Run("rewire.resize", {&x, &roi, &out}, crop) == "");
+  CHECK(out.values<float>() == F{15, 30, -1});
+  CHECK(Run("rewire.resize", {&x, &none, &out}, crop) ==
+        "ValueError: rewire.resize: roi is missing, which tf_crop_and_resize asks for");
+  HostTensor scales = HostTensor::Of<float>({1}, {0.8f});
+  REQUIRE(Run("rewire.resize", {&x, &none, &scales, &out}, {}) == "");
+  CHECK(out.values<float>() == F{0, 10, 30});
+  HostTensor two = HostTensor::Empty<float>({2});
+  CHECK(Run("rewire.resize", {&x, &none, &scales, &two}, {}) ==
+        "ValueError: rewire.resize: out has shape [2], expected [3]");
+  HostTensor bytes = HostTensor::Of<std::uint8_t>({2}, {0, 255});
+  HostTensor four = HostTensor::Empty<std::uint8_t>({4});
+  REQUIRE(Run("rewire.resize", {&bytes, &four}, {{"mode", "linear"}}) == "");
+  CHECK(four.values<std::uint8_t>() == std::vector<std::uint8_t>{0, 64, 191, 255});
+
+  HostTensor shape = HostTensor::Of<std::int64_t>({3}, {2, 10, 20});
+  HostTensor result = HostTensor::Empty<std::int64_t>({3});
+  HostTensor sizes = HostTensor::Of<std::int64_t>({2}, {5, 5});
+  REQUIRE(Run("rewire.shape.resize_sizes", {&shape, &sizes, &result}, {{"axes", Ints{1, 2}}}) == "");
+  CHECK(result.values<std::int64_t>() == Ints{2, 5, 5});
+  REQUIRE(Run("rewire.shape.resize_sizes", {&shape, &sizes, &result},
+              {{"axes", Ints{1, 2}}, {"keep_aspect_ratio_policy", "not_larger"}}) == "");
+  CHECK(result.values<std::int64_t>() == Ints{2, 3, 5});
+  REQUIRE(Run("rewire.shape.resize_sizes", {&shape, &sizes, &result},
+              {{"axes", Ints{1, 2}}, {"keep_aspect_ratio_policy", "not_smaller"}}) == "");
+  CHECK(result.values<std::int64_t>() == Ints{2, 5, 10});
+  HostTensor three = HostTensor::Of<float>({3}, {1, 0.55f, 2});
+  REQUIRE(Run("rewire.shape.resize", {&shape, &three, &result}) == "");
+  CHECK(result.values<std::int64_t>() == Ints{2, 5, 40});
+  HostTensor negative = HostTensor::Of<float>({3}, {1, -1, 2});
+  CHECK(Run("rewire.shape.resize", {&shape, &negative, &result}) ==
+        "ValueError: rewire.shape.resize: element 1 of scales is -1.000000, which is no scale");
+}
+
+TEST_CASE("the identity grid gives the image back, in one to three axes") {
+  const std::pair<Shape, Shape> cases[] = {
+      {{2, 3, 7}, {2, 1, 2}}, {{2, 3, 5, 6}, {2, 2, 3}}, {{1, 2, 3, 4, 5}, {1, 3, 4}}};
+  for (const auto& [shape, theta_shape] : cases) {
+    for (int align : {0, 1}) {
+      for (const char* mode : {"bilinear", "nearest", "bicubic"}) {
+        if (shape.size() == 5 && mode == std::string("bicubic")) continue;
+        CAPTURE(shape, align, mode);
+        HostTensor x = HostTensor::Random(shape, 3);
+        HostTensor theta = HostTensor::Of<float>(
+            theta_shape, F(static_cast<std::size_t>(theta_shape[0] * theta_shape[1] * theta_shape[2]), 0));
+        const std::int64_t axes = theta_shape[1];
+        for (std::int64_t i = 0; i < theta_shape[0] * axes; ++i)
+          theta.elements<float>()[i * (axes + 1) + i % axes] = 1;
+        Shape grid_shape = {shape[0]};
+        grid_shape.insert(grid_shape.end(), shape.begin() + 2, shape.end());
+        grid_shape.push_back(axes);
+        HostTensor grid = HostTensor::Empty<float>(grid_shape);
+        REQUIRE(Run("rewire.affine_grid", {&theta, &grid}, {{"align_corners", align}}) == "");
+        HostTensor out = HostTensor::Empty<float>(shape);
+        REQUIRE(Run("rewire.grid_sample", {&x, &grid, &out}, {{"align_corners", align}, {"mode", mode}}) ==
+                "");
+        CheckClose(out, std::vector<double>(x.elements<float>().begin(), x.elements<float>().end()), 1e-5);
+      }
+    }
+  }
+}
+
+F First(const HostTensor& tensor, std::size_t count) {
+  F values = tensor.values<float>();
+  values.resize(count);
+  return values;
+}
+
+TEST_CASE("what lies outside of the image") {
+  HostTensor x = HostTensor::Of<float>({1, 1, 4}, {1, 2, 3, 4});
+  const F points = {-2, -1.25f, 0, 1.25f, 2, std::nanf("")};
+  HostTensor grid = HostTensor::Of<float>({1, 6, 1}, points);
+  HostTensor out = HostTensor::Empty<float>({1, 1, 6});
+  // Positions -2.5, -1, 1.5, 4, 5.5 and none.
+  REQUIRE(Run("rewire.grid_sample", {&x, &grid, &out}) == "");
+  CHECK(First(out, 5) == F{0, 0, 2.5f, 0, 0});
+  REQUIRE(Run("rewire.grid_sample", {&x, &grid, &out}, {{"padding_mode", "border"}}) == "");
+  CHECK(First(out, 5) == F{1, 1, 2.5f, 4, 4});
+  REQUIRE(Run("rewire.grid_sample", {&x, &grid, &out}, {{"padding_mode", "reflection"}}) == "");
+  CHECK(First(out, 5) == F{2.5f, 1, 2.5f, 4, 2.5f});
+  HostTensor flat = HostTensor::Random({1, 6, 2}, 1);
+  CHECK(Run("rewire.grid_sample", {&x, &flat, &out}) ==
+        "ValueError: rewire.grid_sample: grid has shape [1, 6, 2], expected [1, ..., 1] of the rank of x [1, "
+        "1, 4]");
+}
+
+TEST_CASE("regions are pooled") {
+  HostTensor x = HostTensor::Empty<float>({1, 1, 6, 6});
+  for (std::int64_t i = 0; i < 36; ++i) x.elements<float>()[i] = static_cast<float>(i);
+  HostTensor rois = HostTensor::Of<float>({1, 4}, {1, 1, 5, 5});
+  HostTensor images = HostTensor::Of<std::int64_t>({1}, {0});
+  HostTensor out = HostTensor::Empty<float>({1, 1, 2, 2});
+  const AttributeList size = {{"output_height", 2}, {"output_width", 2}};
+  // The image is a plane, so that averages are its values at the centers of the bins.
+  REQUIRE(Run("rewire.roi_align", {&x, &rois, &images, &out}, size) == "");
+  CheckClose(out, {1.5 * 6 + 1.5, 1.5 * 6 + 3.5, 3.5 * 6 + 1.5, 3.5 * 6 + 3.5});
+  HostTensor other = HostTensor::Of<std::int64_t>({1}, {1});
+  CHECK(Run("rewire.roi_align", {&x, &rois, &other, &out}, size) ==
+        "ValueError: rewire.roi_align: region 0 of batch_indices is of image 1.000000, x has 1");
+  HostTensor five = HostTensor::Of<float>({1, 5}, {0, 1, 1, 4, 4});
+  REQUIRE(Run("rewire.max_roi_pool", {&x, &five, &out}) == "");
+  CHECK(out.values<float>() == F{14, 16, 26, 28});
+  HostTensor nan = HostTensor::Of<float>({1, 5}, {0, 1, std::nanf(""), 4, 4});
+  CHECK(Run("rewire.max_roi_pool", {&x, &nan, &out}) ==
+        "ValueError: rewire.max_roi_pool: region 0 of rois is no region");
+}
+
+TEST_CASE("non-maximum suppression keeps the best of what overlaps") {
+  HostTensor boxes = HostTensor::Of<float>({1, 6, 4}, {0, 0,  1, 1,  0, 0.1f,  1, 1.1f,  0, -0.1f, 1, 0.9f,
+                                                       0, 10, 1, 11, 0, 10.1f, 1, 11.1f, 1, 101,   0, 100});
+  HostTensor scores = HostTensor::Of<float>({1, 1, 6}, {0.9f, 0.75f, 0.6f, 0.95f, 0.5f, 0.3f});
+  HostTensor most = HostTensor::Of<std::int64_t>({1}, {3}), iou = HostTensor::Of<float>({1}, {0.5f}),
+             least = HostTensor::Of<float>({1}, {0.4f});
+  HostTensor shape = HostTensor::Empty<std::int64_t>({2});
+  REQUIRE(Run("rewire.shape.nms", {&boxes, &scores, &most, &iou, &shape}) == "");
+  CHECK(shape.values<std::int64_t>() == Ints{3, 3});
+  HostTensor three = HostTensor::Empty<std::int64_t>({3, 3});
+  REQUIRE(Run("rewire.nms", {&boxes, &scores, &most, &iou, &three}) == "");
+  CHECK(three.values<std::int64_t>() == Ints{0, 0, 3, 0, 0, 0, 0, 0, 5});
+  HostTensor two = HostTensor::Empty<std::int64_t>({2, 3});
+  REQUIRE(Run("rewire.nms", {&boxes, &scores, &most, &iou, &least, &two}) == "");
+  CHECK(two.values<std::int64_t>() == Ints{0, 0, 3, 0, 0, 0});
+  CHECK(Run("rewire.nms", {&boxes, &scores, &most, &iou, &least, &three}) ==
+        "ValueError: rewire.nms: out has shape [3, 3], expected [2, 3]");
+  HostTensor centers = HostTensor::Of<float>({1, 2, 4}, {0.5f, 0.5f, 1, 1, 0.6f, 0.5f, 1, 1});
+  HostTensor pair = HostTensor::Of<float>({1, 1, 2}, {0.1f, 0.2f});
+  HostTensor one = HostTensor::Empty<std::int64_t>({1, 3});
+  REQUIRE(Run("rewire.nms", {&centers, &pair, &most, &iou, &one}, {{"center_point_box", 1}}) == "");
+  CHECK(one.values<std::int64_t>() == Ints{0, 0, 1});
+}
+
+}  // namespace
+}  // namespace rewire::test

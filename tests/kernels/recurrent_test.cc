@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+// Recurrent layers against the equations of ONNX, element by element in double precision.
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <functional>
+
+#include "tests/kernels/kernel_call.h"
+
+namespace rewire::test {
+namespace {
+
+constexpr std::int64_t kSteps = 5, kBatch = 3, kInputs = 4, kHidden = 6;
+
+double Sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
+
+// The arguments of a layer and what its definition makes of them.
+struct Layer {
+  std::int64_t gates;
+  std::int64_t directions;
+  std::vector<std::int32_t> lengths;
+  HostTensor x = HostTensor::Random({kSteps, kBatch, kInputs}, 1);
+  HostTensor w = HostTensor::Random({directions, gates* kHidden, kInputs}, 2);
+  HostTensor r = HostTensor::Random({directions, gates* kHidden, kHidden}, 3);
+  HostTensor b = HostTensor::Random({directions, 2 * gates* kHidden}, 4);
+  HostTensor h0 = HostTensor::Random({directions, kBatch, kHidden}, 5);
+  HostTensor c0 = HostTensor::Random({directions, kBatch, kHidden}, 6);
+  HostTensor p = HostTensor::Random({directions, 3 * kHidden}, 7);
+
+  static double At(const HostTensor& tensor, std::int64_t i) {
+    return static_cast<double>(tensor.values<float>()[static_cast<std::size_t>(i)]);
+  }
+  // Row `row` of w times x at a time, and of r times a state, with their biases.
+  double FromInput(std::int64_t d, std::int64_t row, std::int64_t time, std::int64_t n) const {
+    double sum = At(b, d * 2 * gates * kHidden + row);
+    for (std::int64_t i = 0; i < kInputs; ++i)
+      sum += At(w, (d * gates * kHidden + row) * kInputs + i) * At(x, (time * kBatch + n) * kInputs + i);
+    return sum;
+  }
+  double FromState(std::int64_t d, std::int64_t row, const std::vector<double>& state) const {
+    double sum = At(b, (d * 2 + 1) * gates * kHidden + row);
+    for (std::int64_t i = 0; i < kHidden; ++i)
+      sum += At(r, (d * gates * kHidden + row) * kHidden + i) * state[static_cast<std::size_t>(i)];
+    return sum;
+  }
+
+  // step(d, time, n, state, cell): changes one batch's state and cell.
+  using Step = std::function<void(std::int64_t, std::int64_t, std::int64_t, std::vector<double>&,
+                                  std::vector<double>&)>;
+  void Check(const HostTensor& y, const HostTensor& y_h, const Step& step, bool only_reversed = false) const {
+    for (std::int64_t d = 0; d < directions; ++d) {
+      for (std::int64_t n = 0; n < kBatch; ++n) {
+        const std::int64_t length = lengths.empty() ? kSteps : lengths[static_cast<std::size_t>(n)];
+        std::vector<double> state, cell;
+        for (std::int64_t j = 0; j < kHidden; ++j) {
+          state.push_back(At(h0, (d * kBatch + n) * kHidden + j));
+          cell.push_back(At(c0, (d * kBatch + n) * kHidden + j));
+        }
+        for (std::int64_t t = 0; t < kSteps; ++t) {
+          const bool reversed = d == 1 || only_reversed;
+          const std::int64_t time = t < length && reversed ? length - 1 - t : t;
+          if (t < length) step(d, time, n, state, cell);
+          for (std::int64_t j = 0; j < kHidden; ++j) {
+            const double expected = t < length ? state[static_cast<std::size_t>(j)] : 0;
+            const double given = At(y, ((time * directions + d) * kBatch + n) * kHidden + j);
+            if (std::fabs(given - expected) > 1e-4)
+              FAIL("y of direction " << d << " at " << time << ": " << given);
+          }
+        }
+        for (std::int64_t j = 0; j < kHidden; ++j)
+          CHECK(At(y_h, (d * kBatch + n) * kHidden + j) ==
+                Approx(state[static_cast<std::size_t>(j)]).margin(1e-4));
+      }
+    }
+  }
+};
+
+TEST_CASE("rnn in each direction, with sequences of their own lengths") {
+  for (const char* direction : {"forward", "reverse", "bidirectional"}) {
+    CAPTURE(direction);
+    const bool both = direction == std::string("bidirectional");
+    Layer layer{1, both ? 2 : 1, {5, 2, 0}};
+    HostTensor lengths = HostTensor::Of<std::int32_t>({kBatch}, layer.lengths);
+    HostTensor y = HostTensor::Empty<float>({kSteps, layer.directions, kBatch, kHidden});
+    HostTensor y_h = HostTensor::Empty<float>({layer.directions, kBatch, kHidden});
+    REQUIRE(Run("rewire.rnn", {&layer.x, &layer.w, &layer.r, &layer.b, &lengths, &layer.h0, &y, &y_h},
+                {{"direction", direction}, {"clip", 1.5}}) == "");
+    layer.Check(
+        y, y_h,
+        [&](auto d, auto time, auto n, auto& state, auto&) {
+          const std::vector<double> before = state;
+          for (std::int64_t j = 0; j < kHidden; ++j) {
+            const double sum = layer.FromInput(d, j, time, n) + layer.FromState(d, j, before);
+            state[static_cast<std::size_t>(j)] = std::tanh(std::fmin(1.5, std::fmax(-1.5, sum)));
+          }
+        },
+        direction == std::string("reverse"));
+  }
+}
+
+TEST_CASE("gru before and after its reset gate") {
+  for (int linear : {0, 1}) {
+    Layer layer{3, 2, {3, 5, 1}};
+    HostTensor lengths = HostTensor::Of<std::int32_t>({kBatch}, layer.lengths);
+    HostTensor y = HostTensor::Empty<float>({kSteps, 2, kBatch, kHidden});
+    HostTensor y_h = HostTensor::Empty<float>({2, kBatch, kHidden});
+    REQUIRE(
+        Run("rewire.gru", {&layer.x, &layer.w, &layer.r, &layer.b, &lengths, &layer.h0, &y, &y_h},
+            {{"direction", "bidirectional"}, {"linear_before_reset", linear}, {"hidden_size", kHidden}}) ==
+        "");
+    layer.Check(y, y_h, [&](auto d, auto time, auto n, auto& state, auto&) {
+      const std::vector<double> before = state;
+      std::vector<double> reset(kHidden), passed(kHidden);
+      for (std::int64_t j = 0; j < kHidden; ++j) {
+        const auto at = static_cast<std::size_t>(j);
+        reset[at] =
+            Sigmoid(layer.FromInput(d, kHidden + j, time, n) + layer.FromState(d, kHidden + j, before));
+        passed[at] = reset[at] * before[at];
+      }
+      for (std::int64_t j = 0; j < kHidden; ++j) {
+        const auto at = static_cast<std::size_t>(j);
+        const double z = Sigmoid(layer.FromInput(d, j, time, n) + layer.FromState(d, j, before));
+        const std::int64_t row = 2 * kHidden + j;
+        const double h = std::tanh(
+            layer.FromInput(d, row, time, n) +
+            (linear != 0 ? reset[at] * layer.FromState(d, row, before) : layer.FromState(d, row, passed)));
+        state[at] = (1 - z) * h + z * before[at];
+      }
+    });
+  }
+}
+
+TEST_CASE("lstm with peepholes, and without what it can do without") {
+  Layer layer{4, 2, {}};
+  HostTensor none = HostTensor::Empty<std::int32_t>({0});
+  HostTensor y = HostTensor::Empty<float>({kSteps, 2, kBatch, kHidden});
+  HostTensor y_h = HostTensor::Empty<float>({2, kBatch, kHidden});
+  HostTensor y_c = HostTensor::Empty<float>({2, kBatch, kHidden});
+  REQUIRE(Run("rewire.lstm",
+              {&layer.x, &layer.w, &layer.r, &layer.b, &none, &layer.h0, &layer.c0, &layer.p, &y, &y_h, &y_c},
+              {{"direction", "bidirectional"},
+               {"activations", "Sigmoid,Tanh,Softsign,HardSigmoid,Relu,Tanh"},
+               {"activation_alpha", std::vector<double>{0.3}}}) == "");
+  layer.Check(y, y_h, [&](auto d, auto time, auto n, auto& state, auto& cell) {
+    const std::vector<double> before = state;
+    const auto gate = [&](double x) {
+      return d == 0 ? Sigmoid(x) : std::fmin(1, std::fmax(0, 0.3 * x + 0.5));
+    };
+    for (std::int64_t j = 0; j < kHidden; ++j) {
+      const auto at = static_cast<std::size_t>(j);
+      const auto sum = [&](std::int64_t k) {
+        return layer.FromInput(d, k * kHidden + j, time, n) + layer.FromState(d, k * kHidden + j, before);
+      };
+      const auto peep = [&](std::int64_t k) {
+        return Layer::At(layer.p, (d * 3 + k) * kHidden + j) * cell[at];
+      };
+      const double in = gate(sum(0) + peep(0));
+      const double forget = gate(sum(2) + peep(2));
+      cell[at] = forget * cell[at] + in * (d == 0 ? std::tanh(sum(3)) : std::fmax(0, sum(3)));
+      const double out = gate(sum(1) + peep(1));
+      state[at] = out * (d == 0 ? cell[at] / (1 + std::fabs(cell[at])) : std::tanh(cell[at]));
+    }
+  });
+
+  // The same layer with the batch first gives the same states, and y is not needed.
+  HostTensor turned = HostTensor::Empty<float>({kBatch, kSteps, kInputs});
+  for (std::int64_t i = 0; i < turned.size(); ++i) {
+    turned.elements<float>()[i] =
+        layer.x.elements<float>()[(i / kInputs % kSteps * kBatch + i / (kInputs * kSteps)) * kInputs +
+                                  i % kInputs];
+  }
+  HostTensor no_y = HostTensor::Empty<float>({0});
+  HostTensor h = HostTensor::Empty<float>({kBatch, 2, kHidden}),
+             c = HostTensor::Empty<float>({kBatch, 2, kHidden});
+  HostTensor plain_h = HostTensor::Empty<float>({2, kBatch, kHidden}), plain_c = plain_h;
+  REQUIRE(Run("rewire.lstm", {&layer.x, &layer.w, &layer.r, &no_y, &plain_h, &plain_c},
+              {{"direction", "bidirectional"}}) == "");
+  REQUIRE(Run("rewire.lstm", {&turned, &layer.w, &layer.r, &no_y, &h, &c},
+              {{"direction", "bidirectional"}, {"layout", 1}}) == "");
+  for (std::int64_t i = 0; i < h.size(); ++i) {
+    const std::int64_t from = (i / kHidden % 2 * kBatch + i / (2 * kHidden)) * kHidden + i % kHidden;
+    CHECK(h.elements<float>()[i] == plain_h.elements<float>()[from]);
+    CHECK(c.elements<float>()[i] == plain_c.elements<float>()[from]);
+  }
+}
+
+TEST_CASE("wrong recurrent layers are refused with exact messages") {
+  Layer layer{1, 1, {}};
+  HostTensor y = HostTensor::Empty<float>({kSteps, 1, kBatch, kHidden});
+  HostTensor y_h = HostTensor::Empty<float>({1, kBatch, kHidden});
+  CHECK(Run("rewire.rnn", {&layer.x, &layer.w, &layer.w, &y, &y_h}) ==
+        "ValueError: rewire.rnn: w has shape [1, 6, 4], expected [1, 4, 4]");
+  CHECK(Run("rewire.rnn", {&layer.x, &layer.w, &layer.r, &y, &y_h}, {{"direction", "bidirectional"}}) ==
+        "ValueError: rewire.rnn: w has shape [1, 6, 4], expected [2, 6, 4]");
+  CHECK(Run("rewire.rnn", {&layer.x, &layer.w, &layer.r, &y, &y_h}, {{"activations", "Tahn"}}) ==
+        "ValueError: rewire.rnn: attribute 'activations' names 'Tahn', which is no function");
+  CHECK(Run("rewire.lstm", {&layer.x, &layer.w, &layer.r, &y, &y_h, &y_h}, {{"activations", "Tanh"}}) ==
+        "ValueError: rewire.lstm: attribute 'activations' names 1 functions, expected 3");
+  HostTensor lengths = HostTensor::Of<std::int32_t>({kBatch}, {1, 6, 2});
+  CHECK(Run("rewire.rnn", {&layer.x, &layer.w, &layer.r, &layer.b, &lengths, &y, &y_h}) ==
+        "ValueError: rewire.rnn: element 1 of sequence_lens is 6, expected 0 to 5");
+}
+
+}  // namespace
+}  // namespace rewire::test

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fourier transforms, random numbers, quantisation, optimiser steps and n-grams.
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <complex>
+
+#include "tests/kernels/kernel_call.h"
+
+namespace rewire::test {
+namespace {
+
+using F = std::vector<float>;
+using Ints = std::vector<std::int64_t>;
+constexpr double kPi = 3.14159265358979323846;
+
+// The definition: every frequency is a sum over all samples.
+std::vector<std::complex<double>> NaiveDft(const std::vector<std::complex<double>>& x, double sign) {
+  std::vector<std::complex<double>> result(x.size());
+  for (std::size_t k = 0; k < x.size(); ++k) {
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const auto turns = static_cast<double>(k * i % x.size()) / static_cast<double>(x.size());
+      result[k] += x[i] * std::polar(1.0, sign * 2 * kPi * turns);
+    }
+  }
+  return result;
+}
+
+TEST_CASE("transforms of any length, forth and back") {
+  for (std::int64_t n : {1, 2, 3, 4, 5, 7, 8, 12, 31, 64, 100, 243}) {
+    CAPTURE(n);
+    HostTensor x = HostTensor::Random({2, n, 2}, static_cast<std::uint32_t>(n));
+    HostTensor out = HostTensor::Empty<float>({2, n, 2});
+    HostTensor back = HostTensor::Empty<float>({2, n, 2});
+    REQUIRE(Run("rewire.dft", {&x, &out}) == "");
+    REQUIRE(Run("rewire.dft", {&out, &back}, {{"inverse", 1}}) == "");
+    for (std::int64_t batch = 0; batch < 2; ++batch) {
+      std::vector<std::complex<double>> samples;
+      for (std::int64_t i = batch * n; i < (batch + 1) * n; ++i) {
+        samples.emplace_back(static_cast<double>(x.elements<float>()[2 * i]),
+                             static_cast<double>(x.elements<float>()[2 * i + 1]));
+      }
+      const auto expected = NaiveDft(samples, -1);
+      for (std::int64_t k = 0; k < n; ++k) {
+        const auto at = static_cast<std::size_t>(k);
+        const std::int64_t i = batch * n + k;
+        CHECK(static_cast<double>(out.elements<float>()[2 * i]) == Approx(expected[at].real()).margin(1e-4));
+        CHECK(static_cast<double>(out.elements<float>()[2 * i + 1]) ==
+              Approx(expected[at].imag()).margin(1e-4));
+        CHECK(static_cast<double>(back.elements<float>()[2 * i]) == Approx(samples[at].real()).margin(1e-5));
+      }
+    }
+  }
+}
+
+TEST_CASE("transforms along other axes, cut, filled up and onesided") {
+  HostTensor x = HostTensor::Of<float>({3, 2, 1}, {1, 10, 2, 20, 3, 30});
+  HostTensor along = HostTensor::Empty<float>({3, 2, 2});
+  REQUIRE(Run("rewire.dft", {&x, &along}, {{"axis", 0}}) == "");
+  CHECK(along.values<float>()[0] == Approx(6));
+  CHECK(along.values<float>()[2] == Approx(60));
+  HostTensor length = HostTensor::Of<std::int64_t>({}, {4});
+  HostTensor filled = HostTensor::Empty<float>({3, 3, 2});
+  REQUIRE(Run("rewire.dft", {&x, &length, &filled}, {{"onesided", 1}}) == "");
+  CHECK(filled.values<float>()[0] == Approx(11));
+  CHECK(filled.values<float>()[3] == Approx(-10));
+  CHECK(filled.values<float>()[4] == Approx(-9));
+  HostTensor shape = HostTensor::Of<std::int64_t>({3}, {3, 2, 1});
+  HostTensor result = HostTensor::Empty<std::int64_t>({3});
+  REQUIRE(Run("rewire.shape.dft", {&shape, &length, &result}, {{"onesided", 1}}) == "");
+  CHECK(result.values<std::int64_t>() == Ints{3, 3, 2});
+  CHECK(Run("rewire.dft", {&x, &filled}, {{"axis", 2}}) ==
+        "ValueError: rewire.dft: axis 2 of x with shape [3, 2, 1] is that of real and imaginary");
+}
+
+TEST_CASE("short-time transforms are transforms of windowed frames") {
+  HostTensor signal = HostTensor::Random({2, 20, 1}, 1);
+  HostTensor window = HostTensor::Empty<float>({8});
+  REQUIRE(Run("rewire.window", {&window}, {{"kind", "hann"}}) == "");
+  for (std::size_t i = 0; i < 8; ++i)
+    CHECK(static_cast<double>(window.values<float>()[i]) ==
+          Approx(0.5 - 0.5 * std::cos(2 * kPi * static_cast<double>(i) / 8)).margin(1e-6));
+  HostTensor step = HostTensor::Of<std::int64_t>({}, {5});
+  HostTensor out = HostTensor::Empty<float>({2, 3, 5, 2});
+  REQUIRE(Run("rewire.stft", {&signal, &step, &window, &out}) == "");
+  for (std::int64_t frame = 0; frame < 6; ++frame) {
+    std::vector<std::complex<double>> samples;
+    for (std::int64_t i = 0; i < 8; ++i) {
+      const float sample = signal.elements<float>()[frame / 3 * 20 + frame % 3 * 5 + i];
+      samples.emplace_back(static_cast<double>(sample * window.elements<float>()[i]));
+    }
+    const auto expected = NaiveDft(samples, -1);
+    for (std::int64_t k = 0; k < 5; ++k) {
+      const std::complex<double> bin = expected[static_cast<std::size_t>(k)];
+      CHECK(static_cast<double>(out.elements<float>()[(frame * 5 + k) * 2]) ==
+            Approx(bin.real()).margin(1e-4));
+      CHECK(static_cast<double>(out.elements<float>()[(frame * 5 + k) * 2 + 1]) ==
+            Approx(bin.imag()).margin(1e-4));
+    }
+  }
+  HostTensor zero = HostTensor::Of<std::int64_t>({}, {0});
+  CHECK(Run("rewire.stft", {&signal, &zero, &window, &out}) ==
+        "ValueError: rewire.stft: frames of 8 every 0 with a window of 8 do not fit a signal of shape [2, "
+        "20, 1]");
+}
+
+TEST_CASE("random numbers have their distributions, and repeat with their seed alone") {
+  const auto moments = [](const HostTensor& tensor) {
+    double sum = 0, squares = 0;
+    for (float value : tensor.values<float>()) sum += static_cast<double>(value);
+    const double mean = sum / static_cast<double>(tensor.size());
+    for (float value : tensor.values<float>()) squares += std::pow(static_cast<double>(value) - mean, 2);
+    return std::pair(mean, std::sqrt(squares / static_cast<double>(tensor.size())));
+  };
+  HostTensor out = HostTensor::Empty<float>({40000});
+  ClearSlot();
+  REQUIRE(Run("rewire.random_uniform", {&out}, {{"low", -1.0}, {"high", 3.0}, {"seed", 7.0}}) == "");
+  CHECK(moments(out).first == Approx(1).margin(0.03));
+  CHECK(moments(out).second == Approx(4 / std::sqrt(12)).margin(0.03));
+  for (float value : out.values<float>()) REQUIRE((value >= -1 && value <= 3));
+  const F first = out.values<float>();
+  REQUIRE(Run("rewire.random_uniform", {&out}, {{"low", -1.0}, {"high", 3.0}, {"seed", 7.0}}) == "");
+  CHECK(out.values<float>() != first);  // the second call of the VM
+  ClearSlot();
+  REQUIRE(Run("rewire.random_uniform", {&out}, {{"low", -1.0}, {"high", 3.0}, {"seed", 7.0}}) == "");
+  CHECK(out.values<float>() == first);
+  REQUIRE(Run("rewire.random_normal", {&out}, {{"mean", 2.0}, {"scale", 3.0}, {"seed", 1.0}}) == "");
+  CHECK(moments(out).first == Approx(2).margin(0.08));
+  CHECK(moments(out).second == Approx(3).margin(0.08));
+  HostTensor chance = HostTensor::Of<float>({40000}, F(40000, 0.3f));
+  REQUIRE(Run("rewire.bernoulli", {&chance, &out}) == "");
+  CHECK(moments(out).first == Approx(0.3).margin(0.02));
+  HostTensor logits = HostTensor::Of<float>({1, 3}, {std::log(1.0f), std::log(2.0f), std::log(5.0f)});
+  HostTensor classes = HostTensor::Empty<std::int32_t>({1, 40000});
+  REQUIRE(Run("rewire.multinomial", {&logits, &classes}) == "");
+  const auto drawn = classes.values<std::int32_t>();
+  for (int c = 0; c < 3; ++c) {
+    const double share = static_cast<double>(std::count(drawn.begin(), drawn.end(), c)) / 40000;
+    CHECK(share == Approx(std::vector<double>{0.125, 0.25, 0.625}[static_cast<std::size_t>(c)]).margin(0.02));
+  }
+  ClearSlot();
+}
+
+TEST_CASE("quantisation rounds, shifts and saturates") {
+  HostTensor x = HostTensor::Of<float>({6}, {0, 2, 3, 1000, -254, -1000});
+  HostTensor scale = HostTensor::Of<float>({}, {2}), zero = HostTensor::Of<std::uint8_t>({}, {128});
+  HostTensor q = HostTensor::Empty<std::uint8_t>({6});
+  REQUIRE(Run("rewire.quantize_linear", {&x, &scale, &zero, &q}) == "");
+  CHECK(q.values<std::uint8_t>() == std::vector<std::uint8_t>{128, 129, 130, 255, 1, 0});
+  HostTensor back = HostTensor::Empty<float>({6});
+  REQUIRE(Run("rewire.dequantize_linear", {&q, &scale, &zero, &back}) == "");
+  CHECK(back.values<float>() == F{0, 2, 4, 254, -254, -256});
+  HostTensor two = HostTensor::Of<float>({2, 2}, {1, 2, 3, 4});
+  HostTensor scales = HostTensor::Of<float>({2}, {1, 0.5f}),
+             zeros = HostTensor::Of<std::int8_t>({2}, {0, -1});
+  HostTensor per_axis = HostTensor::Empty<std::int8_t>({2, 2});
+  REQUIRE(Run("rewire.quantize_linear", {&two, &scales, &zeros, &per_axis}, {{"axis", 0}}) == "");
+  CHECK(per_axis.values<std::int8_t>() == std::vector<std::int8_t>{1, 2, 5, 7});
+  REQUIRE(Run("rewire.quantize_linear", {&two, &scales, &zeros, &per_axis}, {{"axis", 1}}) == "");
+  CHECK(per_axis.values<std::int8_t>() == std::vector<std::int8_t>{1, 3, 3, 7});
+  HostTensor three = HostTensor::Of<float>({3}, {1, 1, 1});
+  CHECK(Run("rewire.quantize_linear", {&two, &three, &per_axis}) ==
+        "ValueError: rewire.quantize_linear: scale has shape [3], expected one element or [2] as axis 1 of x "
+        "with shape "
+        "[2, 2]");
+  HostTensor sums = HostTensor::Of<std::int32_t>({1, 2}, {100, -100});
+  HostTensor of_x = HostTensor::Of<float>({}, {0.5f}), of_w = HostTensor::Of<float>({2}, {0.1f, 0.2f}),
+             of_y = HostTensor::Of<float>({}, {0.25f});
+  HostTensor y = HostTensor::Empty<std::uint8_t>({1, 2});
+  REQUIRE(Run("rewire.requantize", {&sums, &of_x, &of_w, &of_y, &zero, &y}) == "");
+  CHECK(y.values<std::uint8_t>() == std::vector<std::uint8_t>{148, 88});
+  HostTensor found_scale = HostTensor::Empty<float>({}), found_zero = HostTensor::Empty<std::uint8_t>({});
+  HostTensor some = HostTensor::Of<float>({3}, {-1, 0, 4.1f});
+  HostTensor bytes = HostTensor::Empty<std::uint8_t>({3});
+  REQUIRE(Run("rewire.dynamic_quantize_linear", {&some, &bytes, &found_scale, &found_zero}) == "");
+  CHECK(found_scale.values<float>()[0] == Approx(0.02));
+  CHECK(found_zero.values<std::uint8_t>() == std::vector<std::uint8_t>{50});
+  CHECK(bytes.values<std::uint8_t>() == std::vector<std::uint8_t>{0, 50, 255});
+}
+
+TEST_CASE("optimiser steps") {
+  HostTensor r = HostTensor::Of<float>({}, {0.1f}), t = HostTensor::Of<std::int64_t>({}, {2});
+  HostTensor x = HostTensor::Of<float>({1}, {1}), g = HostTensor::Of<float>({1}, {-1}),
+             h = HostTensor::Of<float>({1}, {2}), v = HostTensor::Of<float>({1}, {0.5f});
+  HostTensor x1 = HostTensor::Empty<float>({1}), h1 = x1, v1 = x1;
+  REQUIRE(Run("rewire.adagrad", {&r, &t, &x, &g, &h, &x1, &h1}, {{"decay_factor", 0.5}, {"epsilon", 0.0}}) ==
+          "");
+  CHECK(h1.values<float>()[0] == 3);
+  CHECK(x1.values<float>()[0] == Approx(1 + 0.05 / std::sqrt(3)));
+  REQUIRE(Run("rewire.momentum", {&r, &t, &x, &g, &v, &x1, &v1},
+              {{"alpha", 0.9}, {"beta", 0.5}, {"mode", "nesterov"}, {"norm_coefficient", 0.0}}) == "");
+  CHECK(v1.values<float>()[0] == Approx(-0.05));
+  CHECK(x1.values<float>()[0] == Approx(1 + 0.1 * (1 + 0.9 * 0.05)));
+  REQUIRE(Run("rewire.adam", {&r, &t, &x, &g, &v, &h, &x1, &v1, &h1}, {{"alpha", 0.5}, {"beta", 0.75}}) ==
+          "");
+  CHECK(v1.values<float>()[0] == Approx(-0.25));
+  CHECK(h1.values<float>()[0] == Approx(1.75));
+  const double rate = 0.1 * std::sqrt(1 - 0.75 * 0.75) / (1 - 0.25);
+  CHECK(x1.values<float>()[0] == Approx(1 + rate * 0.25 / std::sqrt(1.75)));
+}
+
+TEST_CASE("n-grams are counted with skips") {
+  HostTensor x = HostTensor::Of<std::int32_t>({2, 6}, {1, 1, 3, 3, 3, 7, 8, 6, 7, 5, 6, 8});
+  HostTensor out = HostTensor::Empty<float>({2, 7});
+  const AttributeList attributes = {{"mode", "TF"},
+                                    {"min_gram_length", 2},
+                                    {"max_gram_length", 2},
+                                    {"max_skip_count", 5},
+                                    {"ngram_counts", Ints{0, 4}},
+                                    {"ngram_indexes", Ints{0, 1, 2, 3, 4, 5, 6}},
+                                    {"pool_int64s", Ints{2, 3, 5, 4, 5, 6, 7, 8, 6, 7}}};
+  REQUIRE(Run("rewire.tfidf", {&x, &out}, attributes) == "");
+  CHECK(out.values<float>() == F{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1});
+  AttributeList short_pool = attributes;
+  short_pool.back().second = Ints{2, 3, 5, 4, 5};
+  CHECK(Run("rewire.tfidf", {&x, &out}, short_pool) ==
+        "ValueError: rewire.tfidf: attribute 'ngram_counts' does not cut pool_int64s of 5 into n-grams");
+}
+
+TEST_CASE("mel filters are triangles") {
+  HostTensor bins = HostTensor::Of<std::int64_t>({}, {8}), length = HostTensor::Of<std::int64_t>({}, {16}),
+             rate = HostTensor::Of<std::int64_t>({}, {8192}), low = HostTensor::Of<float>({}, {0}),
+             high = HostTensor::Of<float>({}, {8192.0f / 2});
+  HostTensor out = HostTensor::Empty<float>({9, 8});
+  REQUIRE(Run("rewire.mel_weight_matrix", {&bins, &length, &rate, &low, &high, &out}) == "");
+  for (std::int64_t m = 0; m < 8; ++m) {
+    float most = 0;
+    for (std::int64_t i = 0; i < 9; ++i) most = std::max(most, out.elements<float>()[i * 8 + m]);
+    CHECK(most == 1);
+  }
+  HostTensor shape = HostTensor::Empty<std::int64_t>({2});
+  REQUIRE(Run("rewire.shape.mel_weight_matrix", {&bins, &length, &shape}) == "");
+  CHECK(shape.values<std::int64_t>() == Ints{9, 8});
+}
+
+}  // namespace
+}  // namespace rewire::test
