@@ -71,14 +71,12 @@ HWY_EXPORT(ForFloat);
 HWY_EXPORT(ForDouble);
 
 template <>
-const MicroKernel<float>& BestMicroKernel<float>() {
-  static const MicroKernel<float> kBest = HWY_DYNAMIC_DISPATCH(ForFloat)();
-  return kBest;
+MicroKernel<float> ChooseMicroKernel<float>() {
+  return HWY_DYNAMIC_DISPATCH(ForFloat)();
 }
 template <>
-const MicroKernel<double>& BestMicroKernel<double>() {
-  static const MicroKernel<double> kBest = HWY_DYNAMIC_DISPATCH(ForDouble)();
-  return kBest;
+MicroKernel<double> ChooseMicroKernel<double>() {
+  return HWY_DYNAMIC_DISPATCH(ForDouble)();
 }
 
 }  // namespace rewire::kernel::cpu

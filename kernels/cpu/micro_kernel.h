@@ -18,8 +18,15 @@ struct MicroKernel {
   void (*run)(std::int64_t depth, const T* a, const T* b, T* tile);
 };
 
-// Chosen once per process. float and double.
+// That of the best instruction set which this CPU and the build have. float and double.
 template <typename T>
-const MicroKernel<T>& BestMicroKernel();
+MicroKernel<T> ChooseMicroKernel();
+
+// The same, chosen once per process.
+template <typename T>
+const MicroKernel<T>& BestMicroKernel() {
+  static const MicroKernel<T> kBest = ChooseMicroKernel<T>();
+  return kBest;
+}
 
 }  // namespace rewire::kernel::cpu

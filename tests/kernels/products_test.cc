@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Matrix products of every kind against sums in double precision.
+#include <hwy/targets.h>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <map>
@@ -11,6 +12,7 @@ namespace rewire::test {
 namespace {
 
 using kernel::cpu::BestMicroKernel;
+using kernel::cpu::ChooseMicroKernel;
 using kernel::cpu::kMaxMicroWidth;
 using kernel::cpu::kMicroRows;
 
@@ -46,7 +48,7 @@ std::vector<double> Product(std::int64_t m, std::int64_t n, std::int64_t k, cons
 
 template <typename T>
 void CheckMicroKernel() {
-  const auto& micro = BestMicroKernel<T>();
+  const auto micro = ChooseMicroKernel<T>();
   REQUIRE(micro.width > 0);
   REQUIRE(micro.width <= kMaxMicroWidth);
   const auto width = static_cast<std::size_t>(micro.width);
@@ -65,9 +67,20 @@ void CheckMicroKernel() {
   }
 }
 
-TEST_CASE("the micro-kernel of this CPU multiplies whole numbers exactly") {
-  CheckMicroKernel<float>();
-  CheckMicroKernel<double>();
+TEST_CASE("the micro-kernel of every instruction set multiplies whole numbers exactly") {
+  int checked = 0;
+  for (std::int64_t target : hwy::SupportedAndGeneratedTargets()) {
+    INFO(hwy::TargetName(target));
+    hwy::SetSupportedTargetsForTest(target);
+    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+    CheckMicroKernel<float>();
+    CheckMicroKernel<double>();
+    ++checked;
+  }
+  CHECK(checked > 0);
+  hwy::SetSupportedTargetsForTest(0);
+  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+  CHECK(BestMicroKernel<float>().width == ChooseMicroKernel<float>().width);
 }
 
 TEST_CASE("gemm multiplies, transposes, scales and adds") {
