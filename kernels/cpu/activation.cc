@@ -5,9 +5,12 @@
 
 #include "kernels/cpu/elementwise.h"
 #include "kernels/cpu/registry.h"
+#include "kernels/cpu/vector_math.h"
 
 namespace rewire::kernel::cpu {
 namespace {
+
+struct Gelu;
 
 // `Op` reads its attributes in Read and computes one element in Apply.
 template <typename Op>
@@ -22,6 +25,12 @@ struct Activation : Op {
     if (Status s = CheckSameDType("out", out, "x", x); !s.ok()) return s;
     return ForType(typename Op::Accepts(), "x", x, [&](auto tag) {
       using T = typename decltype(tag)::type;
+      if constexpr (std::is_same_v<Op, Gelu> && std::is_same_v<T, float>) {
+        if (!this->tanh) {
+          loop.RunRows<T, T>(BestVectorMath().gelu);
+          return Status();
+        }
+      }
       loop.Run<T, T>(OnElements<T>(this->template For<Computed<T>>()));
       return Status();
     });

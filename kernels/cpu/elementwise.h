@@ -96,6 +96,28 @@ class Elementwise {
     return Status();
   }
 
+  // For one input: row(in, out, count) with contiguous elements; strided ones are given to it one by one.
+  template <typename Out, typename In, typename Row>
+  void RunRows(const Row& row) const {
+    static_assert(kInputs == 1);
+    if (size_ == 0) return;
+    if (flat_ && size_ <= kGrain) {
+      row(inputs_[0].template data<In>(), out_.data<Out>(), size_);
+      return;
+    }
+    const auto layout = MakeLayout();
+    const std::int64_t* steps = layout.inner_strides();
+    ForEachRow(layout, [&](const std::int64_t* offsets, std::int64_t count) {
+      Out* to = out_.data<Out>() + offsets[0];
+      const In* from = inputs_[0].template data<In>() + offsets[1];
+      if (steps[0] == 1 && steps[1] == 1) {
+        row(from, to, count);
+      } else {
+        for (std::int64_t i = 0; i < count; ++i) row(from + i * steps[1], to + i * steps[0], 1);
+      }
+    });
+  }
+
   // loop.Run<float, float, float>(op): the output's element type, then each input's. Only after Check.
   template <typename Out, typename... Ins, typename Op>
   void Run(const Op& op) const {

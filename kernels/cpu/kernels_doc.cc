@@ -35,6 +35,28 @@ depends on Highway alone. [vm/kernel/kernel.h](../vm/kernel/kernel.h) is the doo
 - **Threads** come from the program's pool, scratch memory from the VM; a kernel keeps nothing between calls but what its
   factory made of the attributes.
 
+## ONNX operators made of others
+
+These have no kernel of their own: the front end writes them with those below.
+
+| operator | made of |
+|---|---|
+| Identity, Dropout (inference), Flatten, Reshape, Squeeze, Unsqueeze, Optional... | views; `rewire.shape.reshape`, `squeeze`, `unsqueeze` where the shape is known only at run time |
+| Shape, Size, Constant, ConstantOfShape | the program's own instructions and constants, `rewire.expand` |
+| Sum, Mean, variadic Max and Min | a chain of `rewire.add`, `rewire.max`, `rewire.min` |
+| Clip with tensors as bounds | `rewire.max`, then `rewire.min` |
+| CastLike | `rewire.cast` |
+| DepthToSpace, SpaceToDepth | view, `rewire.transpose`, view |
+| GlobalAveragePool, GlobalMaxPool, GlobalLpPool | reductions over the spatial axes |
+| ReduceLogSum | `rewire.reduce_sum`, `rewire.log` |
+| Softmax, LogSoftmax, Hardmax before opset 13 | a view of two axes, then the kernel |
+| LpNormalization, MeanVarianceNormalization, BatchNormalization in training | reductions and arithmetic |
+| InstanceNormalization | `rewire.group_norm` |
+| QLinearMatMul, QLinearConv | `rewire.matmul_integer` or `rewire.conv_integer`, then `rewire.requantize` |
+| SoftmaxCrossEntropyLoss | `rewire.log_softmax`, `rewire.nll_loss` |
+| HannWindow, HammingWindow, BlackmanWindow | `rewire.window` |
+| Upsample | `rewire.resize` |
+
 ## Adding a kernel
 
 1. Find its family's file in `kernels/cpu/`. A class with `kName` and `operator()(TensorView...)` is a kernel; `static Status
@@ -44,7 +66,8 @@ depends on Highway alone. [vm/kernel/kernel.h](../vm/kernel/kernel.h) is the doo
 3. Use an engine that is there: [elementwise.h](../kernels/cpu/elementwise.h) for what broadcasts,
    [strided_copy.h](../kernels/cpu/strided_copy.h) for what moves elements, [gemm.h](../kernels/cpu/gemm.h) for products,
    [layout.h](../kernels/cpu/layout.h) for loops over several tensors, `ForType` ([types.h](../kernels/cpu/types.h)) for element types.
-   Code that only moves data is compiled by element size, not by dtype.
+   Code that only moves data is compiled by element size, not by dtype. Functions of many floats go through
+   [vector_math.h](../kernels/cpu/vector_math.h), which is compiled for every instruction set and chosen at run time.
 4. Add its row to the family's list; a new family is one line in [registry.cc](../kernels/cpu/registry.cc).
 5. Test it in `tests/kernels/` against a naive reference of your own, with odd sizes, empty tensors and wrong arguments, and
    print this page again. A test fails while the page is stale.

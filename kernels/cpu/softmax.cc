@@ -8,6 +8,7 @@
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/registry.h"
 #include "kernels/cpu/types.h"
+#include "kernels/cpu/vector_math.h"
 
 namespace rewire::kernel::cpu {
 namespace {
@@ -65,6 +66,11 @@ struct Softmax {
   static void Line(const T* in, T* out, std::int64_t count) {
     T most = -std::numeric_limits<T>::infinity();
     for (std::int64_t i = 0; i < count; ++i) most = Larger(in[i], most);
+    if constexpr (std::is_same_v<T, float> && !kLog) {
+      const T share = 1 / BestVectorMath().shifted_exp(in, most, out, count);
+      for (std::int64_t i = 0; i < count; ++i) out[i] *= share;
+      return;
+    }
     T sum = 0;
     for (std::int64_t i = 0; i < count; ++i) {
       const T power = std::exp(in[i] - most);

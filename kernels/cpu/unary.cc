@@ -5,6 +5,7 @@
 
 #include "kernels/cpu/elementwise.h"
 #include "kernels/cpu/registry.h"
+#include "kernels/cpu/vector_math.h"
 
 namespace rewire::kernel::cpu {
 namespace {
@@ -56,6 +57,7 @@ struct Relu {
 
 struct Sigmoid {
   static constexpr const char kName[] = "rewire.sigmoid";
+  static constexpr VectorMath::Row VectorMath::*kRow = &VectorMath::sigmoid;
   using Accepts = AnyFloats;
   template <typename T>
   T operator()(T x) const {
@@ -101,13 +103,21 @@ struct Round {
 };
 
 // A function of the standard library for each floating type.
-template <const char* kKernelName, float (*kFloat)(float), double (*kDouble)(double)>
+template <const char* kKernelName, float (*kFloat)(float), double (*kDouble)(double),
+          VectorMath::Row VectorMath::*kVector = nullptr>
 struct Math {
   static constexpr const char* kName = kKernelName;
+  static constexpr VectorMath::Row VectorMath::*kRow = kVector;
   using Accepts = AnyFloats;
   float operator()(float x) const { return kFloat(x); }
   double operator()(double x) const { return kDouble(x); }
 };
+
+// The function for rows of f32, if there is one.
+template <typename Op, typename = void>
+inline constexpr VectorMath::Row VectorMath::*kRowOf = nullptr;
+template <typename Op>
+inline constexpr VectorMath::Row VectorMath::*kRowOf<Op, std::void_t<decltype(Op::kRow)>> = Op::kRow;
 
 template <typename Op>
 struct Unary {
@@ -118,7 +128,10 @@ struct Unary {
     if (Status s = CheckSameDType("out", out, "x", x); !s.ok()) return s;
     return ForType(typename Op::Accepts(), "x", x, [&](auto tag) {
       using T = typename decltype(tag)::type;
-      loop.Run<T, T>(OnElements<T>(Op()));
+      if constexpr (std::is_same_v<T, float> && kRowOf<Op> != nullptr)
+        loop.RunRows<T, T>(BestVectorMath().*kRowOf<Op>);
+      else
+        loop.Run<T, T>(OnElements<T>(Op()));
       return Status();
     });
   }
@@ -198,8 +211,8 @@ std::span<const Kernel> UnaryKernels() {
       OfFloats<Math<kFloor, std::floor, std::floor>>("down to an integer"),
       OfFloats<Math<kCeil, std::ceil, std::ceil>>("up to an integer"),
       OfFloats<Math<kSqrt, std::sqrt, std::sqrt>>("square root"),
-      OfFloats<Math<kExp, std::exp, std::exp>>("e to the power x"),
-      OfFloats<Math<kLog, std::log, std::log>>("natural logarithm"),
+      OfFloats<Math<kExp, std::exp, std::exp, &VectorMath::exp>>("e to the power x"),
+      OfFloats<Math<kLog, std::log, std::log, &VectorMath::log>>("natural logarithm"),
       OfFloats<Math<kSin, std::sin, std::sin>>("sine"),
       OfFloats<Math<kCos, std::cos, std::cos>>("cosine"),
       OfFloats<Math<kTan, std::tan, std::tan>>("tangent"),
@@ -208,11 +221,11 @@ std::span<const Kernel> UnaryKernels() {
       OfFloats<Math<kAtan, std::atan, std::atan>>("inverse tangent"),
       OfFloats<Math<kSinh, std::sinh, std::sinh>>("hyperbolic sine"),
       OfFloats<Math<kCosh, std::cosh, std::cosh>>("hyperbolic cosine"),
-      OfFloats<Math<kTanh, std::tanh, std::tanh>>("hyperbolic tangent"),
+      OfFloats<Math<kTanh, std::tanh, std::tanh, &VectorMath::tanh>>("hyperbolic tangent"),
       OfFloats<Math<kAsinh, std::asinh, std::asinh>>("inverse hyperbolic sine"),
       OfFloats<Math<kAcosh, std::acosh, std::acosh>>("inverse hyperbolic cosine"),
       OfFloats<Math<kAtanh, std::atanh, std::atanh>>("inverse hyperbolic tangent"),
-      OfFloats<Math<kErf, std::erf, std::erf>>("error function"),
+      OfFloats<Math<kErf, std::erf, std::erf, &VectorMath::erf>>("error function"),
       Describe<BitNot>("x, out", "any integer", "", "every bit inverted"),
       Describe<Not>("x, out", "bool", "", "not x"),
   };

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Functions of many floats at once, with the vectors of the CPU that the process runs on.
+#pragma once
+
+#include <cstdint>
+
+namespace rewire::kernel::cpu {
+
+// Each takes any float as the function of the standard library does, NaN and infinities too, within a few
+// units in the last place. `in` may be `out`.
+struct VectorMath {
+  using Row = void (*)(const float* in, float* out, std::int64_t count);
+  Row exp;
+  Row log;
+  Row tanh;
+  Row sigmoid;  // 1 / (1 + exp(-x))
+  Row erf;
+  Row gelu;  // x / 2 * (1 + erf(x / sqrt(2)))
+  // out = exp(in - shift); gives the sum of out.
+  float (*shifted_exp)(const float* in, float shift, float* out, std::int64_t count);
+};
+
+// That of the best instruction set which this CPU and the build have.
+VectorMath ChooseVectorMath();
+
+// The same, chosen once per process.
+const VectorMath& BestVectorMath();
+
+}  // namespace rewire::kernel::cpu

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// The functions over rows of floats, for every instruction set of this CPU, beside the standard library in
+// double.
+#include <hwy/targets.h>
+
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <functional>
+#include <limits>
+
+#include "kernels/cpu/vector_math.h"
+#include "tests/kernels/kernel_call.h"
+
+namespace rewire::test {
+namespace {
+
+using kernel::cpu::ChooseVectorMath;
+using kernel::cpu::VectorMath;
+
+constexpr float kInf = std::numeric_limits<float>::infinity();
+constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+
+// Numbers of every magnitude and sign, dense around 0 and 1, and what is no number.
+std::vector<float> Points() {
+  std::vector<float> points = {0.0f,   -0.0f,   kInf,          -kInf,       kNaN,      88.7f,   88.8f,
+                               104.0f, 105.0f,  1e30f,         -1e30f,      -87.5f,    -103.9f, -104.1f,
+                               1e-40f, -1e-40f, 3.4028234e38f, 0.99999994f, 1.0000001f};
+  for (int i = -2000; i <= 2000; ++i) points.push_back(static_cast<float>(i) * 0.0053f);
+  for (int e = -126; e < 127; ++e) {
+    for (float mantissa : {1.0f, 1.37f, 1.999f}) {
+      points.push_back(std::ldexp(mantissa, e));
+      points.push_back(-std::ldexp(mantissa, e));
+    }
+  }
+  return points;
+}
+
+void CheckRow(const char* name, VectorMath::Row row, const std::function<double(double)>& exact, double ulps,
+              double absolute = 0) {
+  const std::vector<float> points = Points();
+  std::vector<float> values(points.size());
+  row(points.data(), values.data(), static_cast<std::int64_t>(points.size()));
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    const auto expected = static_cast<float>(exact(static_cast<double>(points[i])));
+    if (std::isnan(expected) ? std::isnan(values[i]) : expected == values[i]) continue;
+    const double unit = std::fmax(static_cast<double>(std::nextafter(std::fabs(expected), kInf)) -
+                                      static_cast<double>(std::fabs(expected)),
+                                  std::ldexp(1.0, -126));  // subnormal results may be flushed
+    const double error = std::fabs(static_cast<double>(values[i]) - static_cast<double>(expected));
+    if (!(error <= ulps * unit + absolute))
+      FAIL(name << "(" << points[i] << ") is " << values[i] << ", expected " << expected);
+  }
+  // Every length, in place.
+  for (std::size_t length = 0; length < 70; ++length) {
+    std::vector<float> line(points.begin() + 19, points.begin() + 19 + static_cast<std::ptrdiff_t>(length));
+    line.push_back(5);
+    row(line.data(), line.data(), static_cast<std::int64_t>(length));
+    for (std::size_t i = 0; i < length; ++i)
+      REQUIRE((line[i] == values[19 + i] || (std::isnan(line[i]) && std::isnan(values[19 + i]))));
+    REQUIRE(line[length] == 5);
+  }
+}
+
+TEST_CASE("functions of rows agree with the standard library on every instruction set") {
+  for (std::int64_t target : hwy::SupportedAndGeneratedTargets()) {
+    INFO(hwy::TargetName(target));
+    hwy::SetSupportedTargetsForTest(target);
+    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+    const VectorMath math = ChooseVectorMath();
+    CheckRow(
+        "exp", math.exp, [](double x) { return std::exp(x); }, 2);
+    CheckRow(
+        "log", math.log, [](double x) { return std::log(x); }, 5);
+    CheckRow(
+        "tanh", math.tanh, [](double x) { return std::tanh(x); }, 6);
+    CheckRow(
+        "sigmoid", math.sigmoid, [](double x) { return 1 / (1 + std::exp(-x)); }, 4);
+    CheckRow(
+        "erf", math.erf, [](double x) { return std::erf(x); }, 4);
+    CheckRow(
+        "gelu", math.gelu,
+        [](double x) { return std::isinf(x) && x < 0 ? std::nan("") : x / 2 * std::erfc(-x / std::sqrt(2)); },
+        4, 1e-6);
+    std::vector<float> line(45), powers(45);
+    double sum = 0;
+    for (std::size_t i = 0; i < line.size(); ++i) {
+      line[i] = static_cast<float>(i) * 0.1f;
+      sum += std::exp(static_cast<double>(line[i]) - 4.4);
+    }
+    CHECK(static_cast<double>(math.shifted_exp(line.data(), 4.4f, powers.data(), 45)) == Approx(sum));
+    CHECK(static_cast<double>(powers[44]) == Approx(1));
+  }
+  hwy::SetSupportedTargetsForTest(0);
+  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+}
+
+TEST_CASE("rows of functions may be strided") {
+  HostTensor x = HostTensor::Random({3, 4}, 1);
+  HostTensor whole = HostTensor::Empty<float>({3, 4}), turned = HostTensor::Empty<float>({4, 3});
+  REQUIRE(Run("rewire.exp", {&x, &whole}) == "");
+  x.SetView({4, 3}, {1, 4});
+  REQUIRE(Run("rewire.exp", {&x, &turned}) == "");
+  for (std::size_t i = 0; i < 12; ++i)
+    CHECK(turned.values<float>()[i] == whole.values<float>()[i % 3 * 4 + i / 3]);
+}
+
+}  // namespace
+}  // namespace rewire::test
