@@ -140,6 +140,8 @@ bool VirtualMachine::Impl::MoveInput(InputHandle handle, const TensorView& view)
   const std::uint64_t element = ElementBytes({view.dtype().code, view.dtype().bits, 1});
   const auto address = reinterpret_cast<std::uintptr_t>(view.data());
   if ((element & (element - 1)) != 0 || (address & (element - 1)) != 0) return false;
+  object->flags = (object->flags & ~std::uint32_t{TensorObject::kImmutable}) |
+                  (view.read_only() ? TensorObject::kImmutable : 0u);
   object->tensor.data = view.data();
   return true;
 }
