@@ -26,6 +26,7 @@ bool LooksLikeJson(Span<const std::byte> content) {
 
 FileKind FindFileKind(std::string_view path, Span<const std::byte> content) {
   if (path.ends_with(".asm")) return FileKind::kAssembly;
+  if (path.ends_with(".onnx")) return FileKind::kOnnx;
   if (StartsWith(content,
                  "\x7f"
                  "ELF"))
@@ -42,6 +43,8 @@ std::string_view FileKindName(FileKind kind) {
       return "a Rewire executable";
     case FileKind::kAssembly:
       return "text assembly";
+    case FileKind::kOnnx:
+      return "an ONNX model";
     case FileKind::kRelayExecutable:
       return "a Relay VM executable of TVM";
     case FileKind::kGraph:

@@ -13,6 +13,7 @@ namespace rewire::tools {
 enum class FileKind : std::uint8_t {
   kExecutable,       // Rewire's own; also whatever is none of the others: its reader says what is wrong
   kAssembly,         // text assembly, which is told by its name: it ends in .asm
+  kOnnx,             // an ONNX model, told by its name: it ends in .onnx
   kRelayExecutable,  // a VM executable of TVM; Relax ones too, which its reader refuses by name
   kGraph,            // JSON: a graph-executor artefact of TVM
   kSharedLibrary,    // kernels; one that TVM exported may have a model inside

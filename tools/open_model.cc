@@ -11,6 +11,7 @@
 #include "base/mapped_file.h"
 #include "executable_format/import/tvm.h"
 #include "executable_format/text/assembler.h"
+#include "tools/open_onnx.h"
 #include "tools/tensor_io.h"
 #include "vm/loader/elf_file.h"
 #include "vm/loader/library_bin.h"
@@ -79,6 +80,8 @@ Result<Module> ReadModule(FileKind kind, const std::string& path, const SharedBy
       break;  // read as a host reads it
     case FileKind::kAssembly:
       return AssembleFile(path);
+    case FileKind::kOnnx:
+      return OpenOnnx(path);
     case FileKind::kRelayExecutable:
       return tvm::ImportRelayExecutable(bytes);
     case FileKind::kGraph:
@@ -104,8 +107,9 @@ Result<OpenedModel> OpenModel(const std::string& path, const std::vector<std::st
     return OpenedModel{kind, *std::move(executable), false, {}};
   }
   Result<Module> module = ReadModule(kind, path, *bytes, parameters);
-  // The assembler's messages begin with file and line.
-  if (!module) return kind == FileKind::kAssembly ? Forward(module) : Forward(module, path);
+  // The assembler's messages begin with file and line, the compiler's with the file.
+  const bool names_file = kind == FileKind::kAssembly || kind == FileKind::kOnnx;
+  if (!module) return names_file ? Forward(module) : Forward(module, path);
   Result<Executable> executable = Executable::FromModule(*std::move(module), options.limits);
   if (!executable) return Forward(executable, path);
   OpenedModel model{kind, *std::move(executable), false, {}};

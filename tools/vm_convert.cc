@@ -41,6 +41,8 @@ Status CheckConvertible(const Options& options, const OpenedModel& model) {
       return Fail(StatusCode::kInvalidArgument, options.input + ": this is an executable of Rewire already");
     case FileKind::kAssembly:
       return Fail(StatusCode::kInvalidArgument, options.input + ": vm-as assembles text");
+    case FileKind::kOnnx:
+      return Fail(StatusCode::kInvalidArgument, options.input + ": vm-compile compiles ONNX models");
     case FileKind::kRelayExecutable:
     case FileKind::kGraph:
     case FileKind::kSharedLibrary:

@@ -62,6 +62,7 @@ Result<int> Inspect(const Options& options) {
       return 0;
     }
     case FileKind::kAssembly:
+    case FileKind::kOnnx:
     case FileKind::kRelayExecutable:
     case FileKind::kGraph:
     case FileKind::kParameterList:

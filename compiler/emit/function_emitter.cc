@@ -301,9 +301,10 @@ Status FunctionEmitter::EmitLoop(const Node& node) {
     carried.push_back(reg);
     regs_[body.parameters[i + 1]] = reg;
   }
-  // A counter of its own: the parameter's register is emptied where the body reads it last.
+  // A counter of its own: the parameter's register is emptied where the body reads it last. A tensor from the
+  // start: kernels that take objects get integers as they are.
   const Reg iteration = NewReg();
-  code_.LoadConsti(0, iteration);
+  code_.LoadConst(tables_.ScalarConstant(0), iteration);
   Reg condition = kNone;
   if (conditional) {
     condition = NewReg();

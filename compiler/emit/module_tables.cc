@@ -49,6 +49,17 @@ std::uint32_t ModuleTables::ShapeConstant(const std::vector<std::int64_t>& dims)
   return place->second;
 }
 
+std::uint32_t ModuleTables::ScalarConstant(std::int64_t value) {
+  const auto [place, added] = scalars_.try_emplace(value, 0);
+  if (added) {
+    HostTensor tensor;
+    tensor.dtype = kInt64;
+    tensor.bytes = CopyBytes({reinterpret_cast<const std::byte*>(&value), sizeof(value)});
+    place->second = AddConstant(std::to_string(value), tensor);
+  }
+  return place->second;
+}
+
 std::uint32_t ModuleTables::Symbol(const std::string& name) {
   const auto [place, added] = symbols_.try_emplace(name, static_cast<std::uint32_t>(module_.symbols.size()));
   if (added) module_.symbols.push_back(name);

@@ -20,6 +20,8 @@ class ModuleTables {
   std::uint32_t Constant(const Value& value);
   // i64[n]
   std::uint32_t ShapeConstant(const std::vector<std::int64_t>& dims);
+  // i64[]
+  std::uint32_t ScalarConstant(std::int64_t value);
   std::uint32_t Symbol(const std::string& name);
 
  private:
@@ -29,6 +31,7 @@ class ModuleTables {
   std::map<std::string, std::vector<std::uint32_t>> kernels_;
   std::map<std::string, std::uint32_t> symbols_;
   std::map<std::vector<std::int64_t>, std::uint32_t> shapes_;
+  std::map<std::int64_t, std::uint32_t> scalars_;
   std::map<std::string, int> names_;
 };
 

@@ -39,7 +39,26 @@ Type OptionalOf(Type element) {
   return type;
 }
 
+std::optional<Type> CommonType(const Type& a, const Type& b, const std::function<std::string()>& fresh) {
+  if (a.kind != b.kind) return std::nullopt;
+  if (!a.IsTensor()) {
+    if (a.empty || b.empty) return a.empty ? b : a;
+    std::optional<Type> element = CommonType(*a.element, *b.element, [] { return std::string(kAnyDim); });
+    if (!element) return std::nullopt;
+    return a.kind == TypeKind::kSequence ? SequenceOf(*std::move(element)) : OptionalOf(*std::move(element));
+  }
+  if (a.dtype != b.dtype) return std::nullopt;
+  if (!a.ranked || !b.ranked || a.rank() != b.rank()) return UnrankedTensorOf(a.dtype);
+  Type common = a;
+  for (std::size_t i = 0; i < a.dims.size(); ++i) {
+    if (!(a.dims[i] == b.dims[i])) common.dims[i] = DimExpr::Symbol(fresh());
+  }
+  return common;
+}
+
 std::string TypeText(const Type& type) {
+  if (type.empty) return "empty sequence";
+
   std::string before, after;
   const Type* inner = &type;
   while (inner->kind != TypeKind::kTensor) {
@@ -91,6 +110,13 @@ Shape Graph::OwnDims(Value* value, const Shape& dims) {
     own[i] = DimExpr::Symbol(symbol);
   }
   return own;
+}
+
+Type Graph::WithFreshDims(Type type) {
+  for (DimExpr& dim : type.dims) {
+    if (!dim.IsConstant()) dim = DimExpr::Symbol(FreshSymbol(""));
+  }
+  return type;
 }
 
 void Graph::DefineDims(Value* value, int rank) {

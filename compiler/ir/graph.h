@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -36,6 +37,8 @@ struct Type {
   Shape dims;
   // kSequence, kOptional: what is in it
   std::shared_ptr<const Type> element;
+  // kSequence: nothing is in it, so that it may become a sequence of anything of the element's dtype.
+  bool empty = false;
 
   bool IsTensor() const { return kind == TypeKind::kTensor; }
   int rank() const { return static_cast<int>(dims.size()); }  // when ranked
@@ -45,6 +48,12 @@ Type TensorOf(DLDataType dtype, Shape dims);
 Type UnrankedTensorOf(DLDataType dtype);
 Type SequenceOf(Type element);
 Type OptionalOf(Type element);
+// The type of values of which some are `a` and some `b`; a dimension in which they differ becomes a symbol
+// made by `fresh`. Inside sequences and optionals it becomes kAnyDim. Nothing when they have nothing in
+// common.
+std::optional<Type> CommonType(const Type& a, const Type& b, const std::function<std::string()>& fresh);
+// Stands for dimensions of elements that differ; a value that is taken out gets symbols of its own.
+inline constexpr const char kAnyDim[] = "$any";
 // "f32[N, 4]", "f32[*]", "sequence(i64[])"
 std::string TypeText(const Type& type);
 bool SameType(const Type& a, const Type& b);
@@ -127,6 +136,8 @@ class Graph {
   // In place of each dimension, a symbol of this value's own where the expression is not simple: keeps
   // expressions from growing along a chain of nodes.
   Shape OwnDims(Value* value, const Shape& dims);
+  // The type with a new symbol for each dimension that is not a constant.
+  Type WithFreshDims(Type type);
   // Symbols for the dimensions of a value of which only the rank is known.
   void DefineDims(Value* value, int rank);
 

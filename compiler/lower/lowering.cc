@@ -9,6 +9,7 @@
 #include "compiler/import/dtypes.h"
 #include "compiler/import/node_order.h"
 #include "compiler/import/tensor_data.h"
+#include "compiler/ir/purity.h"
 #include "compiler/operators/op.h"
 #include "compiler/operators/registry.h"
 
@@ -54,7 +55,7 @@ Value* Lowering::Constant(const std::string& name, HostTensor tensor) {
 void Lowering::Append(Node* node) {
   node->source = source_;
   for (Value* output : node->outputs) output->producer = node;
-  bool constant = options_.fold && node->kind == NodeKind::kKernel && !node->inputs.empty();
+  bool constant = options_.fold && node->kind == NodeKind::kKernel && !node->inputs.empty() && IsPure(*node);
   for (const Value* input : node->inputs) constant = constant && input != nullptr && input->IsConstant();
   if (constant && FoldableSize(*node)) {
     std::optional<std::vector<HostTensor>> results = options_.fold(*node);
@@ -239,8 +240,8 @@ Status Lowering::CallFunction(const onnx::FunctionProto& function, const onnx::N
   return {};
 }
 
-Result<Block> Lowering::LowerBody(const onnx::GraphProto& body, const Scope& outer,
-                                  std::vector<Value*> parameters, const std::string& source) {
+Result<std::vector<Value*>> Lowering::LowerBody(const onnx::GraphProto& body, const Scope& outer,
+                                                const std::vector<Value*>& inputs) {
   Scope scope;
   scope.outer = &outer;
   scope.opsets = outer.opsets;
@@ -248,29 +249,25 @@ Result<Block> Lowering::LowerBody(const onnx::GraphProto& body, const Scope& out
   scope.call_scope = outer.call_scope;
   scope.function = outer.function;
   scope.depth = outer.depth;
-  if (static_cast<std::size_t>(body.input_size()) != parameters.size()) {
-    return Fail(StatusCode::kInvalidFile, fmt::format("{}: its body has {} inputs, expected {}", source,
-                                                      body.input_size(), parameters.size()));
+  if (static_cast<std::size_t>(body.input_size()) != inputs.size()) {
+    return Fail(StatusCode::kInvalidFile,
+                fmt::format("its body has {} inputs, expected {}", body.input_size(), inputs.size()));
   }
   for (int i = 0; i < body.input_size(); ++i) {
-    scope.names[body.input(i).name()] = parameters[static_cast<std::size_t>(i)];
+    scope.names[body.input(i).name()] = inputs[static_cast<std::size_t>(i)];
   }
-  if (Status added = AddInitializers(body, &scope); !added) return Forward(added, source);
-  Block block;
-  block.parameters = std::move(parameters);
-  Block* around = SwapBlock(&block);
-  Status lowered = LowerNodes(body.node(), &scope);
-  SwapBlock(around);
-  if (!lowered) return Forward(lowered, source);
+  if (Status added = AddInitializers(body, &scope); !added) return Forward(added);
+  if (Status lowered = LowerNodes(body.node(), &scope); !lowered) return Forward(lowered);
+  std::vector<Value*> outputs;
   for (const onnx::ValueInfoProto& output : body.output()) {
     Value* value = scope.Find(output.name());
     if (value == nullptr) {
       return Fail(StatusCode::kInvalidFile,
-                  fmt::format("{}: output '{}' of its body is not computed", source, output.name()));
+                  fmt::format("output '{}' of its body is not computed", output.name()));
     }
-    block.results.push_back(value);
+    outputs.push_back(value);
   }
-  return block;
+  return outputs;
 }
 
 }  // namespace rewire::compiler

@@ -67,11 +67,10 @@ class Lowering {
   void Append(Node* node);
   Value* Constant(const std::string& name, HostTensor tensor);
 
-  // The nodes of a subgraph as a block whose parameters are those given; its inputs are named after them.
-  // What was lowered before and is lowered again (a loop's body, once its types are known) reports nothing
-  // twice.
-  Result<Block> LowerBody(const onnx::GraphProto& body, const Scope& outer, std::vector<Value*> parameters,
-                          const std::string& source);
+  // Lowers the nodes of a subgraph into the block that is being filled; `inputs` go by the names of the
+  // subgraph's inputs. The values of its outputs.
+  Result<std::vector<Value*>> LowerBody(const onnx::GraphProto& body, const Scope& outer,
+                                        const std::vector<Value*>& inputs);
   // Types of a graph's declared values.
   Result<Type> DeclaredType(const onnx::TypeProto& proto, const std::string& name);
 

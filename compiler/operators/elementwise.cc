@@ -43,20 +43,24 @@ Status LowerHardSigmoid(Op& op, const Operator& row) {
   return {};
 }
 
-Status LowerGelu(Op& op, const Operator& row) {
-  op.Set(0, op.Unary(row.kernel, op.in(0), {{"approximate", op.String("approximate", "none")}}));
+Status LowerShrink(Op& op, const Operator& row) {
+  op.Set(0,
+         op.Unary(row.kernel, op.in(0), {{"lambd", op.Float("lambd", 0.5)}, {"bias", op.Float("bias", 0)}}));
   return {};
 }
 
-// max(0, x) + min(0, alpha * (exp(x / alpha) - 1)) is elu of x / alpha, times alpha.
-Status LowerCelu(Op& op, const Operator& row) {
-  Value* x = op.in(0);
-  Value* alpha = op.Scalar(x->type.dtype, op.Float("alpha", 1.0));
-  Result<Value*> scaled = op.Binary("rewire.div", x, alpha);
-  if (!scaled) return Forward(scaled);
-  Result<Value*> result = op.Binary("rewire.mul", op.Unary(row.kernel, *scaled), alpha);
-  if (!result) return Forward(result);
-  op.Set(0, *result);
+Status LowerIsInf(Op& op, const Operator& row) {
+  Type type = op.in(0)->type;
+  type.dtype = kBool8;
+  op.Set(0, op.Call(row.kernel, {op.in(0)},
+                    {{"detect_positive", op.Int("detect_positive", 1)},
+                     {"detect_negative", op.Int("detect_negative", 1)}},
+                    std::move(type)));
+  return {};
+}
+
+Status LowerGelu(Op& op, const Operator& row) {
+  op.Set(0, op.Unary(row.kernel, op.in(0), {{"approximate", op.String("approximate", "none")}}));
   return {};
 }
 
@@ -181,7 +185,7 @@ Status LowerWhere(Op& op, const Operator& row) {
 }
 
 // The slope broadcasts to x from the right; before version 7 a slope of one dimension goes along x's axis 1.
-Status LowerPRelu(Op& op, const Operator& /*row*/) {
+Status LowerPRelu(Op& op, const Operator& row) {
   Value* x = op.in(0);
   Value* slope = op.in(1);
   if (op.opset() < 7 && slope->type.rank() == 1 && x->type.rank() > 2) {
@@ -189,59 +193,7 @@ Status LowerPRelu(Op& op, const Operator& /*row*/) {
     dims.resize(static_cast<std::size_t>(x->type.rank() - 1), DimExpr(1));
     slope = op.Reshape(slope, std::move(dims));
   }
-  Result<Value*> scaled = op.Binary("rewire.mul", x, slope);
-  if (!scaled) return Forward(scaled);
-  Result<Value*> negative = op.BinaryTo("rewire.less", x, op.Scalar(x->type.dtype, 0), kBool8);
-  if (!negative) return Forward(negative);
-  op.Set(0, op.Call("rewire.where", {*negative, *scaled, x}, {}, x->type));
-  return {};
-}
-
-Status LowerShrink(Op& op, const Operator& /*row*/) {
-  Value* x = op.in(0);
-  const DLDataType dtype = x->type.dtype;
-  Value* bias = op.Scalar(dtype, op.Float("bias", 0));
-  Value* limit = op.Scalar(dtype, op.Float("lambd", 0.5));
-  Value* below = op.Scalar(dtype, -op.Float("lambd", 0.5));
-  Result<Value*> low = op.BinaryTo("rewire.less", x, below, kBool8);
-  if (!low) return Forward(low);
-  Result<Value*> high = op.BinaryTo("rewire.greater", x, limit, kBool8);
-  if (!high) return Forward(high);
-  Result<Value*> up = op.Binary("rewire.add", x, bias);
-  if (!up) return Forward(up);
-  Result<Value*> down = op.Binary("rewire.sub", x, bias);
-  if (!down) return Forward(down);
-  Value* shrunk = op.Call("rewire.where", {*high, *down, op.Scalar(dtype, 0)}, {}, x->type);
-  op.Set(0, op.Call("rewire.where", {*low, *up, shrunk}, {}, x->type));
-  return {};
-}
-
-Status LowerThresholdedRelu(Op& op, const Operator& /*row*/) {
-  Value* x = op.in(0);
-  Result<Value*> above =
-      op.BinaryTo("rewire.greater", x, op.Scalar(x->type.dtype, op.Float("alpha", 1.0)), kBool8);
-  if (!above) return Forward(above);
-  op.Set(0, op.Call("rewire.where", {*above, x, op.Scalar(x->type.dtype, 0)}, {}, x->type));
-  return {};
-}
-
-// Infinities: |x| == inf, and the sign that is asked for.
-Status LowerIsInf(Op& op, const Operator& /*row*/) {
-  Value* x = op.in(0);
-  const bool positive = op.Int("detect_positive", 1) != 0;
-  const bool negative = op.Int("detect_negative", 1) != 0;
-  const double infinity = std::numeric_limits<double>::infinity();
-  if (!positive && !negative) {
-    Result<Value*> never = op.BinaryTo("rewire.less", x, op.Scalar(x->type.dtype, -infinity), kBool8);
-    if (!never) return Forward(never);
-    op.Set(0, *never);
-    return {};
-  }
-  Value* magnitude = positive && negative ? op.Unary("rewire.abs", x) : x;
-  Result<Value*> found = op.BinaryTo("rewire.equal", magnitude,
-                                     op.Scalar(x->type.dtype, positive ? infinity : -infinity), kBool8);
-  if (!found) return Forward(found);
-  op.Set(0, *found);
+  op.Set(0, op.Apply(row.kernel, x, slope));
   return {};
 }
 
@@ -257,11 +209,11 @@ Status LowerCast(Op& op, const Operator& row) {
   return {};
 }
 
-Status LowerBitShift(Op& op, const Operator& /*row*/) {
-  const bool left = op.String("direction", "") == "LEFT";
-  Result<Value*> result = op.Binary(left ? "rewire.shift_left" : "rewire.shift_right", op.in(0), op.in(1));
-  if (!result) return Forward(result);
-  op.Set(0, *result);
+Status LowerBitShift(Op& op, const Operator& row) {
+  Result<Shape> dims = op.Broadcast(op.in(0)->type.dims, op.in(1)->type.dims);
+  if (!dims) return Forward(dims);
+  op.Set(0, op.Call(row.kernel, {op.in(0), op.in(1)}, {{"direction", op.String("direction", "LEFT")}},
+                    TensorOf(op.in(0)->type.dtype, *std::move(dims))));
   return {};
 }
 
@@ -278,11 +230,15 @@ std::span<const Operator> ElementwiseOperators() {
       {"Asinh", 9, 0, 1, 1, LowerUnary, "rewire.asinh", kAnyRank},
       {"Atan", 7, 0, 1, 1, LowerUnary, "rewire.atan", kAnyRank},
       {"Atanh", 9, 0, 1, 1, LowerUnary, "rewire.atanh", kAnyRank},
-      {"BitShift", 11, 0, 2, 2, LowerBitShift},
+      {"BitShift", 11, 0, 2, 2, LowerBitShift, "rewire.bit_shift"},
+      {"BitwiseAnd", 18, 0, 2, 2, LowerBinary, "rewire.bit_and"},
+      {"BitwiseNot", 18, 0, 1, 1, LowerUnary, "rewire.bit_not", kAnyRank},
+      {"BitwiseOr", 18, 0, 2, 2, LowerBinary, "rewire.bit_or"},
+      {"BitwiseXor", 18, 0, 2, 2, LowerBinary, "rewire.bit_xor"},
       {"Cast", 6, 0, 1, 1, LowerCast, nullptr, kAnyRank},
       {"CastLike", 15, 0, 2, 2, LowerCast, nullptr, kAnyRank},
       {"Ceil", 1, 0, 1, 1, LowerUnary, "rewire.ceil", kAnyRank},
-      {"Celu", 12, 0, 1, 1, LowerCelu, "rewire.elu"},
+      {"Celu", 12, 0, 1, 1, LowerAlpha<1, 1>, "rewire.celu", kAnyRank},
       {"Clip", 6, 0, 1, 3, LowerClip, "rewire.clip"},
       {"Cos", 7, 0, 1, 1, LowerUnary, "rewire.cos", kAnyRank},
       {"Cosh", 9, 0, 1, 1, LowerUnary, "rewire.cosh", kAnyRank},
@@ -297,7 +253,7 @@ std::span<const Operator> ElementwiseOperators() {
       {"GreaterOrEqual", 12, 0, 2, 2, LowerCompare, "rewire.greater_equal"},
       {"HardSigmoid", 6, 0, 1, 1, LowerHardSigmoid, "rewire.hard_sigmoid", kAnyRank},
       {"HardSwish", 14, 0, 1, 1, LowerUnary, "rewire.hard_swish", kAnyRank},
-      {"IsInf", 10, 0, 1, 1, LowerIsInf},
+      {"IsInf", 10, 0, 1, 1, LowerIsInf, "rewire.isinf"},
       {"IsNaN", 9, 0, 1, 1, LowerUnaryBool, "rewire.isnan"},
       {"LeakyRelu", 6, 0, 1, 1, LowerAlpha<1, 100>, "rewire.leaky_relu", kAnyRank},
       {"Less", 1, 0, 2, 2, LowerCompare, "rewire.less"},
@@ -306,18 +262,19 @@ std::span<const Operator> ElementwiseOperators() {
       {"Max", 1, 0, 1, kAnyNumber, LowerVariadic, "rewire.max"},
       {"Mean", 1, 0, 1, kAnyNumber, LowerMean},
       {"Min", 1, 0, 1, kAnyNumber, LowerVariadic, "rewire.min"},
+      {"Mish", 18, 0, 1, 1, LowerUnary, "rewire.mish", kAnyRank},
       {"Mod", 10, 0, 2, 2, LowerMod},
       {"Mul", 1, 0, 2, 2, LowerBinary, "rewire.mul"},
       {"Neg", 1, 0, 1, 1, LowerUnary, "rewire.neg", kAnyRank},
       {"Not", 1, 0, 1, 1, LowerUnary, "rewire.not", kAnyRank},
       {"Or", 1, 0, 2, 2, LowerCompare, "rewire.or"},
-      {"PRelu", 6, 0, 2, 2, LowerPRelu},
+      {"PRelu", 6, 0, 2, 2, LowerPRelu, "rewire.prelu"},
       {"Pow", 1, 0, 2, 2, LowerPow, "rewire.pow"},
       {"Reciprocal", 1, 0, 1, 1, LowerUnary, "rewire.reciprocal", kAnyRank},
       {"Relu", 1, 0, 1, 1, LowerUnary, "rewire.relu", kAnyRank},
       {"Round", 11, 0, 1, 1, LowerUnary, "rewire.round", kAnyRank},
       {"Selu", 6, 0, 1, 1, LowerSelu, "rewire.selu", kAnyRank},
-      {"Shrink", 9, 0, 1, 1, LowerShrink},
+      {"Shrink", 9, 0, 1, 1, LowerShrink, "rewire.shrink", kAnyRank},
       {"Sigmoid", 1, 0, 1, 1, LowerUnary, "rewire.sigmoid", kAnyRank},
       {"Sign", 9, 0, 1, 1, LowerUnary, "rewire.sign", kAnyRank},
       {"Sin", 7, 0, 1, 1, LowerUnary, "rewire.sin", kAnyRank},
@@ -329,7 +286,7 @@ std::span<const Operator> ElementwiseOperators() {
       {"Sum", 1, 0, 1, kAnyNumber, LowerVariadic, "rewire.add"},
       {"Tan", 7, 0, 1, 1, LowerUnary, "rewire.tan", kAnyRank},
       {"Tanh", 1, 0, 1, 1, LowerUnary, "rewire.tanh", kAnyRank},
-      {"ThresholdedRelu", 1, 0, 1, 1, LowerThresholdedRelu},
+      {"ThresholdedRelu", 1, 0, 1, 1, LowerAlpha<1, 1>, "rewire.thresholded_relu", kAnyRank},
       {"Where", 9, 0, 3, 3, LowerWhere, "rewire.where"},
       {"Xor", 1, 0, 2, 2, LowerCompare, "rewire.xor"},
   };

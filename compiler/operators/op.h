@@ -92,6 +92,22 @@ class Op {
   Value* CallReturning(const std::string& kernel, std::vector<Value*> inputs, Attributes attributes,
                        DLDataType dtype, int rank);
 
+  // A kernel whose output's shape another kernel computes: now, where that one's arguments are constants,
+  // otherwise when the program runs.
+  struct ShapeCall {
+    std::string kernel;
+    std::vector<Value*> inputs;
+    Attributes attributes;
+  };
+  Value* CallShaped(const std::string& kernel, std::vector<Value*> inputs, Attributes attributes,
+                    DLDataType dtype, int rank, ShapeCall shape);
+  Value* ShapeValue(ShapeCall shape, int rank);
+
+  // Inputs `first` to `last` for a kernel with optional arguments: those missing in the middle stand as
+  // tensors without elements, of the dtype of input 0, those at the end are left out.
+  std::vector<Value*> Arguments(int first, int last);
+  Value* Missing(DLDataType dtype);
+
   Value* Constant(HostTensor tensor) { return lowering_.Constant(NextName(), std::move(tensor)); }
   Value* IntsValue(const Ints& values);           // i64[n]
   Value* IntValue(std::int64_t value);            // i64[]
@@ -102,10 +118,17 @@ class Op {
   // `shape` is i64[rank].
   Value* ReshapeTo(Value* x, Value* shape, int rank);
   Value* Cast(Value* x, DLDataType dtype);
+  // The mean, sum, ... over these axes.
+  Value* Reduce(const std::string& kernel, Value* x, const Ints& axes, bool keepdims);
   Value* Transpose(Value* x, const Ints& perm);
   Value* Unary(const std::string& kernel, Value* x, Attributes attributes = {});
   Result<Value*> Binary(const std::string& kernel, Value* a, Value* b);
   Result<Value*> BinaryTo(const std::string& kernel, Value* a, Value* b, DLDataType dtype);
+  // The same inside a decomposition, where shapes should fit: a failure is kept, and the node is reported
+  // with it when its function has returned.
+  Value* Apply(const std::string& kernel, Value* a, Value* b);
+  Value* Compare(const std::string& kernel, Value* a, Value* b);
+  const Status& failure() const { return failure_; }
   Value* MakeAdt(std::vector<Value*> fields, Type type);
   Value* Field(Value* adt, std::uint32_t index, Type type);
   // A tensor of i64[n] whose elements are these expressions, as one kernel call or a constant.
@@ -130,6 +153,7 @@ class Op {
   Lowering& lowering_;
   std::vector<Value*> inputs_;
   int made_ = 0;
+  Status failure_;
 };
 
 // The elements of an integer constant, or of a value whose elements are all known; nothing otherwise.

@@ -212,6 +212,62 @@ Result<Value*> Op::Binary(const std::string& kernel, Value* a, Value* b) {
   return BinaryTo(kernel, a, b, a->type.dtype);
 }
 
+Value* Op::Apply(const std::string& kernel, Value* a, Value* b) {
+  Result<Value*> result = Binary(kernel, a, b);
+  if (result) return *result;
+  if (failure_) failure_ = Forward(result);
+  return a;
+}
+
+Value* Op::Compare(const std::string& kernel, Value* a, Value* b) {
+  Result<Value*> result = BinaryTo(kernel, a, b, kBool8);
+  if (result) return *result;
+  if (failure_) failure_ = Forward(result);
+  return a;
+}
+
+Value* Op::Reduce(const std::string& kernel, Value* x, const Ints& axes, bool keepdims) {
+  std::vector<bool> reduced(x->type.dims.size(), false);
+  for (const std::int64_t axis : axes)
+    reduced[static_cast<std::size_t>(axis < 0 ? axis + x->type.rank() : axis)] = true;
+  Shape dims;
+  for (std::size_t i = 0; i < reduced.size(); ++i) {
+    if (!reduced[i]) dims.push_back(x->type.dims[i]);
+    if (reduced[i] && keepdims) dims.emplace_back(1);
+  }
+  // No axes mean all of them to the kernel.
+  if (axes.empty()) return x;
+  return Call(kernel, {x}, {{"axes", axes}, {"keepdims", std::int64_t{keepdims}}},
+              TensorOf(x->type.dtype, std::move(dims)));
+}
+
+Value* Op::ShapeValue(ShapeCall shape, int rank) {
+  return Call(shape.kernel, std::move(shape.inputs), std::move(shape.attributes), TensorOf(kInt64, {rank}));
+}
+
+Value* Op::CallShaped(const std::string& kernel, std::vector<Value*> inputs, Attributes attributes,
+                      DLDataType dtype, int rank, ShapeCall shape) {
+  Value* dims = ShapeValue(std::move(shape), rank);
+  return CallSized(kernel, std::move(inputs), std::move(attributes), dtype, dims);
+}
+
+Value* Op::Missing(DLDataType dtype) {
+  HostTensor tensor;
+  tensor.dtype = dtype;
+  tensor.shape = {0};
+  tensor.bytes = CopyBytes({});
+  return Constant(std::move(tensor));
+}
+
+std::vector<Value*> Op::Arguments(int first, int last) {
+  std::vector<Value*> arguments;
+  while (last >= first && in(last) == nullptr) --last;
+  for (int i = first; i <= last; ++i) {
+    arguments.push_back(in(i) != nullptr ? in(i) : Missing(in(0)->type.dtype));
+  }
+  return arguments;
+}
+
 Value* Op::MakeAdt(std::vector<Value*> fields, Type type) {
   Graph& graph = lowering_.graph();
   Node* node = graph.NewNode(NodeKind::kMakeAdt);
@@ -226,7 +282,7 @@ Value* Op::Field(Value* adt, std::uint32_t index, Type type) {
   Node* node = graph.NewNode(NodeKind::kField);
   node->inputs.push_back(adt);
   node->field = index;
-  node->outputs.push_back(graph.NewValue(NextName(), std::move(type)));
+  node->outputs.push_back(graph.NewValue(NextName(), graph.WithFreshDims(std::move(type))));
   lowering_.Append(node);
   lowering_.Define(node->outputs[0]);
   return node->outputs[0];

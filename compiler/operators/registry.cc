@@ -16,6 +16,21 @@ const Table& Operators() {
     for (const std::span<const Operator> family : {
              ElementwiseOperators(),
              ShapeOperators(),
+             ProductOperators(),
+             ConvolutionOperators(),
+             ReductionOperators(),
+             NormalizationOperators(),
+             MovementOperators(),
+             IndexingOperators(),
+             LossOperators(),
+             RecurrentOperators(),
+             QuantizationOperators(),
+             VisionOperators(),
+             GeneratorOperators(),
+             TrainingOperators(),
+             ControlFlowOperators(),
+             SequenceOperators(),
+             SignalOperators(),
          }) {
       for (const Operator& row : family) table[row.type].push_back(&row);
     }
@@ -55,7 +70,8 @@ Status LowerOperator(Op* op) {
   for (const Operator* row : found->second) {
     if (row->since > op->opset() || (row->until != 0 && row->until < op->opset())) continue;
     if (Status checked = CheckInputs(*op, *row); !checked) return checked;
-    return row->lower(*op, *row);
+    if (Status lowered = row->lower(*op, *row); !lowered) return lowered;
+    return op->failure();
   }
   return op->Unsupported("not known in this version of the operator set");
 }

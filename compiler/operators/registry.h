@@ -36,5 +36,20 @@ Status LowerOperator(Op* op);
 
 std::span<const Operator> ElementwiseOperators();
 std::span<const Operator> ShapeOperators();
+std::span<const Operator> ProductOperators();
+std::span<const Operator> ConvolutionOperators();
+std::span<const Operator> ReductionOperators();
+std::span<const Operator> NormalizationOperators();
+std::span<const Operator> MovementOperators();
+std::span<const Operator> IndexingOperators();
+std::span<const Operator> LossOperators();
+std::span<const Operator> RecurrentOperators();
+std::span<const Operator> QuantizationOperators();
+std::span<const Operator> VisionOperators();
+std::span<const Operator> GeneratorOperators();
+std::span<const Operator> TrainingOperators();
+std::span<const Operator> ControlFlowOperators();
+std::span<const Operator> SequenceOperators();
+std::span<const Operator> SignalOperators();
 
 }  // namespace rewire::compiler

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "compiler/import/onnx_proto.h"
-#include "compiler/operators/known_elements.h"
+#include "compiler/operators/float_constant.h"
 #include "compiler/operators/registry.h"
 
 namespace rewire::compiler {
@@ -44,14 +44,7 @@ Status LowerConstant(Op& op, const Operator& /*row*/) {
   } else if (op.HasAttribute("value_float")) {
     op.Set(0, op.Scalar(kFloat32, op.Float("value_float", 0)));
   } else if (op.HasAttribute("value_floats")) {
-    const std::vector<double> given = op.FloatList("value_floats");
-    const std::vector<float> floats(given.begin(), given.end());
-    HostTensor tensor;
-    tensor.dtype = kFloat32;
-    tensor.shape = {static_cast<std::int64_t>(floats.size())};
-    tensor.bytes =
-        CopyBytes({reinterpret_cast<const std::byte*>(floats.data()), floats.size() * sizeof(float)});
-    op.Set(0, op.Constant(std::move(tensor)));
+    op.Set(0, FloatsValue(op, op.FloatList("value_floats")));
   } else {
     return op.Unsupported("a constant that is sparse or a string");
   }

@@ -4,6 +4,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "compiler/ir/purity.h"
 #include "compiler/ir/text.h"
 #include "compiler/passes/passes.h"
 
@@ -43,7 +44,7 @@ class Sharing {
   // remembered.
   const Node* Find(const Node& node) {
     // A returned tensor's dimensions are symbols of its own: two of them are not seen to be the same.
-    if (!node.blocks.empty() || node.returns) return nullptr;
+    if (!node.blocks.empty() || node.returns || !IsPure(node)) return nullptr;
     std::string key = OperationText(node);
     for (const Value* input : node.inputs)
       key += "|" + std::to_string(reinterpret_cast<std::uintptr_t>(input));

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "kernels/cpu/kernels_cpu.h"
+#include "kernels/cpu/sequence.h"
 
 namespace rewire::kernel::cpu {
 
@@ -52,6 +53,8 @@ std::span<const Family> Families() {
       {"Random numbers", RandomKernels()},
       {"Shape functions", ShapeFunctionKernels()},
       {"Shape programs", ShapeProgramKernels()},
+      {"Elements of sequences (the import takes objects)", SequenceElementKernels()},
+      {"Sequences to tensors and back (the import takes objects)", SequenceJoinKernels()},
   };
   return kFamilies;
 }

@@ -77,7 +77,15 @@ Result<Value> Parse(const std::string& path) {
 Result<Value> Read(const std::string& path, const onnx::TypeProto& type) {
   if (type.has_sequence_type()) return Parse<onnx::SequenceProto>(path);
   if (type.has_optional_type()) return Parse<onnx::OptionalProto>(path);
-  return Parse<onnx::TensorProto>(path);
+  Result<Value> value = Parse<onnx::TensorProto>(path);
+  const bool brain = type.tensor_type().elem_type() == onnx::TensorProto::BFLOAT16;
+  if (!value || !brain || value->tensor().dtype() != MakeDType(kUInt, 16)) return value;
+  // numpy has no bf16: the cases hold its bits.
+  const Tensor bits = value->tensor();
+  Result<Tensor> tensor =
+      Tensor::CopyOf(TensorView(bits.view().data(), MakeDType(kBFloat, 16), bits.shape()));
+  if (!tensor) return Forward(tensor);
+  return Value(*std::move(tensor));
 }
 
 double ToDouble(const std::byte* data, DLDataType dtype);

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+// Convolutions and pools: what slides a window over spatial axes.
+#include "compiler/operators/registry.h"
+
+namespace rewire::compiler {
+namespace {
+
+// How a window moves, as ONNX's attributes say and as kernels take it.
+struct Window {
+  Ints kernel, strides, dilations, pads;
+  std::string auto_pad;
+
+  Attributes attributes() const {
+    Attributes list = {{"strides", strides}, {"dilations", dilations}};
+    if (auto_pad == "NOTSET") {
+      list.push_back({"pads", pads});
+    } else {
+      list.push_back({"auto_pad", auto_pad});
+    }
+    return list;
+  }
+
+  DimExpr Out(const DimExpr& in, std::size_t i) const {
+    if (auto_pad == "SAME_UPPER" || auto_pad == "SAME_LOWER") return DimExpr::CeilDiv(in, strides[i]);
+    const std::int64_t padding = auto_pad == "VALID" ? 0 : pads[i] + pads[i + kernel.size()];
+    return DimExpr::FloorDiv(in + DimExpr(padding - dilations[i] * (kernel[i] - 1) - 1), strides[i]) +
+           DimExpr(1);
+  }
+};
+
+// `kernel` is the window's size: an attribute of pools, the weights' of convolutions.
+Result<Window> ReadWindow(const Op& op, Ints kernel, std::size_t spatial) {
+  Window window;
+  window.kernel = std::move(kernel);
+  window.strides = op.IntList("strides", Ints(spatial, 1));
+  window.dilations = op.IntList("dilations", Ints(spatial, 1));
+  window.pads = op.IntList("pads", Ints(2 * spatial, 0));
+  window.auto_pad = op.String("auto_pad", "NOTSET");
+  if (window.kernel.size() != spatial || window.strides.size() != spatial ||
+      window.dilations.size() != spatial || window.pads.size() != 2 * spatial) {
+    return op.Invalid("kernel_shape, strides, dilations and pads do not fit {} spatial axes", spatial);
+  }
+  for (std::size_t i = 0; i < spatial; ++i) {
+    constexpr std::int64_t kMost = std::int64_t{1} << 31;
+    const auto fits = [](std::int64_t value, std::int64_t least) { return value >= least && value < kMost; };
+    if (!fits(window.strides[i], 1) || !fits(window.dilations[i], 1) || !fits(window.kernel[i], 1) ||
+        !fits(window.pads[i], 0) || !fits(window.pads[i + spatial], 0)) {
+      return op.Invalid("kernel_shape, strides, dilations or pads of axis {} are out of range", i);
+    }
+  }
+  return window;
+}
+
+Result<Ints> WeightsWindow(const Op& op, const Shape& weights) {
+  Ints kernel;
+  for (std::size_t i = 2; i < weights.size(); ++i) {
+    if (!weights[i].IsConstant()) return op.Unsupported("the size of the weights is not known");
+    kernel.push_back(*weights[i].constant());
+  }
+  return kernel;
+}
+
+struct Convolution {
+  Attributes attributes;
+  Shape dims;
+};
+
+Result<Convolution> ReadConvolution(const Op& op, const Value* x, const Value* w) {
+  if (x->type.rank() < 3 || w->type.rank() != x->type.rank()) {
+    return op.Invalid("input {} with weights {}", ShapeText(x->type.dims), ShapeText(w->type.dims));
+  }
+  Result<Ints> kernel = WeightsWindow(op, w->type.dims);
+  if (!kernel) return Forward(kernel);
+  const auto spatial = static_cast<std::size_t>(x->type.rank() - 2);
+  const Result<Window> window = ReadWindow(op, *std::move(kernel), spatial);
+  if (!window) return Forward(window);
+  Convolution convolution{window->attributes(), {x->type.dims[0], w->type.dims[0]}};
+  convolution.attributes.push_back({"group", op.Int("group", 1)});
+  for (std::size_t i = 0; i < spatial; ++i) convolution.dims.push_back(window->Out(x->type.dims[i + 2], i));
+  return convolution;
+}
+
+Status LowerConv(Op& op, const Operator& row) {
+  Result<Convolution> convolution = ReadConvolution(op, op.in(0), op.in(1));
+  if (!convolution) return Forward(convolution);
+  op.Set(0, op.Call(row.kernel, op.Arguments(0, 2), convolution->attributes,
+                    TensorOf(op.in(0)->type.dtype, convolution->dims)));
+  return {};
+}
+
+Status LowerConvInteger(Op& op, const Operator& row) {
+  Result<Convolution> convolution = ReadConvolution(op, op.in(0), op.in(1));
+  if (!convolution) return Forward(convolution);
+  op.Set(0, op.Call(row.kernel, op.Arguments(0, 3), convolution->attributes,
+                    TensorOf(kInt32, convolution->dims)));
+  return {};
+}
+
+// x, its scale and zero, w, its scale and zero, the result's scale and zero, a bias.
+Status LowerQLinearConv(Op& op, const Operator& row) {
+  Result<Convolution> convolution = ReadConvolution(op, op.in(0), op.in(3));
+  if (!convolution) return Forward(convolution);
+  Value* sums = op.Call(row.kernel, {op.in(0), op.in(3), op.in(2), op.in(5)}, convolution->attributes,
+                        TensorOf(kInt32, convolution->dims));
+  if (Value* bias = op.in(8)) {
+    Shape dims(static_cast<std::size_t>(op.in(0)->type.rank() - 1), DimExpr(1));
+    dims[0] = bias->type.dims[0];
+    sums = op.Apply("rewire.add", sums, op.Reshape(bias, std::move(dims)));
+  }
+  op.Set(0, op.Call("rewire.requantize", {sums, op.in(1), op.in(4), op.in(6), op.in(7)},
+                    {{"axis", std::int64_t{1}}}, TensorOf(op.in(7)->type.dtype, convolution->dims)));
+  return {};
+}
+
+Status LowerConvTranspose(Op& op, const Operator& row) {
+  Attributes attributes = {{"group", op.Int("group", 1)}};
+  for (const char* name : {"strides", "dilations", "pads", "output_padding", "output_shape"}) {
+    if (op.HasAttribute(name)) attributes.push_back({name, op.IntList(name)});
+  }
+  if (op.HasAttribute("auto_pad")) attributes.push_back({"auto_pad", op.String("auto_pad", "NOTSET")});
+  Value* x = op.in(0);
+  op.Set(0,
+         op.CallShaped(row.kernel, op.Arguments(0, 2), attributes, x->type.dtype, x->type.rank(),
+                       {"rewire.shape.conv_transpose", {op.ShapeOf(x), op.ShapeOf(op.in(1))}, attributes}));
+  return {};
+}
+
+Status LowerPool(Op& op, const Operator& row) {
+  Value* x = op.in(0);
+  if (x->type.rank() < 3) return op.Invalid("input {} has no spatial axes", ShapeText(x->type.dims));
+  const auto spatial = static_cast<std::size_t>(x->type.rank() - 2);
+  const Result<Window> window = ReadWindow(op, op.IntList("kernel_shape"), spatial);
+  if (!window) return Forward(window);
+  Attributes attributes = window->attributes();
+  attributes.push_back({"kernel_shape", window->kernel});
+  const bool ceil = op.Int("ceil_mode", 0) != 0;
+  if (ceil) attributes.push_back({"ceil_mode", std::int64_t{1}});
+  const Attributes of_shape = attributes;
+  for (const char* name : {"count_include_pad", "p", "storage_order"}) {
+    if (op.HasAttribute(name)) attributes.push_back({name, op.Int(name, 0)});
+  }
+  Op::KernelCall call;
+  call.kernel = row.kernel;
+  call.inputs = {x};
+  call.attributes = attributes;
+  Shape dims = {x->type.dims[0], x->type.dims[1]};
+  if (ceil) {
+    // Which windows count is the kernel's to say.
+    Value* shape = op.ShapeValue({"rewire.shape.pool", {op.ShapeOf(x)}, of_shape}, x->type.rank());
+    const std::optional<Shape> known = KnownElements(shape);
+    if (!known) {
+      if (op.Wants(1)) return op.Unsupported("indices of a pool with ceil_mode of a dynamic size");
+      op.Set(0, op.CallSized(row.kernel, {x}, attributes, x->type.dtype, shape));
+      return {};
+    }
+    dims = *known;
+  } else {
+    for (std::size_t i = 0; i < spatial; ++i) dims.push_back(window->Out(x->type.dims[i + 2], i));
+  }
+  call.outputs.push_back(TensorOf(x->type.dtype, dims));
+  if (op.Wants(1)) call.outputs.push_back(TensorOf(kInt64, dims));
+  const std::vector<Value*> outputs = op.Call(std::move(call));
+  for (std::size_t i = 0; i < outputs.size(); ++i) op.Set(static_cast<int>(i), outputs[i]);
+  return {};
+}
+
+Status LowerGlobalPool(Op& op, const Operator& row) {
+  Value* x = op.in(0);
+  Ints axes;
+  for (int i = 2; i < x->type.rank(); ++i) axes.push_back(i);
+  std::string kernel = row.kernel;
+  if (kernel == "rewire.reduce_l2" && op.Int("p", 2) != 2) {
+    if (op.Int("p", 2) != 1) return op.Unsupported("p is {}, expected 1 or 2", op.Int("p", 2));
+    kernel = "rewire.reduce_l1";
+  }
+  op.Set(0, op.Reduce(kernel, x, axes, true));
+  return {};
+}
+
+Status LowerMaxUnpool(Op& op, const Operator& row) {
+  Value* x = op.in(0);
+  Attributes attributes;
+  for (const char* name : {"kernel_shape", "strides", "pads"}) {
+    if (op.HasAttribute(name)) attributes.push_back({name, op.IntList(name)});
+  }
+  const std::vector<Value*> inputs = {x, op.in(1)};
+  if (op.in(2) != nullptr) {
+    op.Set(0, op.CallSized(row.kernel, inputs, attributes, x->type.dtype, op.in(2)));
+    return {};
+  }
+  op.Set(0, op.CallShaped(row.kernel, inputs, attributes, x->type.dtype, x->type.rank(),
+                          {"rewire.shape.max_unpool", {op.ShapeOf(x)}, attributes}));
+  return {};
+}
+
+}  // namespace
+
+std::span<const Operator> ConvolutionOperators() {
+  static constexpr Operator kOperators[] = {
+      {"AveragePool", 1, 0, 1, 1, LowerPool, "rewire.avg_pool"},
+      {"Conv", 1, 0, 2, 3, LowerConv, "rewire.conv"},
+      {"ConvInteger", 10, 0, 2, 4, LowerConvInteger, "rewire.conv_integer"},
+      {"ConvTranspose", 1, 0, 2, 3, LowerConvTranspose, "rewire.conv_transpose"},
+      {"GlobalAveragePool", 1, 0, 1, 1, LowerGlobalPool, "rewire.reduce_mean"},
+      {"GlobalLpPool", 1, 0, 1, 1, LowerGlobalPool, "rewire.reduce_l2"},
+      {"GlobalMaxPool", 1, 0, 1, 1, LowerGlobalPool, "rewire.reduce_max"},
+      {"LpPool", 2, 0, 1, 1, LowerPool, "rewire.lp_pool"},
+      {"MaxPool", 1, 0, 1, 1, LowerPool, "rewire.max_pool"},
+      {"MaxUnpool", 9, 0, 2, 3, LowerMaxUnpool, "rewire.max_unpool"},
+      {"QLinearConv", 10, 0, 8, 9, LowerQLinearConv, "rewire.conv_integer"},
+  };
+  return kOperators;
+}
+
+}  // namespace rewire::compiler

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operators that pick elements by index, order or condition.
+#include "compiler/operators/registry.h"
+
+namespace rewire::compiler {
+namespace {
+
+Status LowerGather(Op& op, const Operator& row) {
+  Value* x = op.in(0);
+  Value* indices = op.in(1);
+  Result<int> axis = op.Axis(op.Int("axis", 0), x->type.rank());
+  if (!axis) return Forward(axis);
+  Shape dims = x->type.dims;
+  dims.erase(dims.begin() + *axis);
+  dims.insert(dims.begin() + *axis, indices->type.dims.begin(), indices->type.dims.end());
+  Value* result = op.Call(row.kernel, {x, indices}, {{"axis", std::int64_t{*axis}}},
+                          TensorOf(x->type.dtype, std::move(dims)));
+  const std::optional<Shape> elements = KnownElements(x);
+  const std::optional<Ints> picks = KnownInts(indices);
+  if (elements && picks && !result->IsConstant() && x->type.rank() == 1 && indices->type.rank() <= 1) {
+    Shape picked;
+    const auto size = static_cast<std::int64_t>(elements->size());
+    for (const std::int64_t pick : *picks) {
+      if (pick < -size || pick >= size) return op.Invalid("index {} of {} elements", pick, size);
+      picked.push_back((*elements)[static_cast<std::size_t>(pick < 0 ? pick + size : pick)]);
+    }
+    result->elements = std::move(picked);
+  }
+  op.Set(0, result);
+  return {};
+}
+
+Status LowerGatherElements(Op& op, const Operator& row) {
+  op.Set(0, op.Call(row.kernel, {op.in(0), op.in(1)}, {{"axis", op.Int("axis", 0)}},
+                    TensorOf(op.in(0)->type.dtype, op.in(1)->type.dims)));
+  return {};
+}
+
+Status LowerGatherND(Op& op, const Operator& row) {
+  Value* x = op.in(0);
+  const Shape& indices = op.in(1)->type.dims;
+  const std::int64_t batch = op.Int("batch_dims", 0);
+  const auto rank = static_cast<std::int64_t>(x->type.rank());
+  const auto depth = indices.empty() ? std::nullopt : indices.back().constant();
+  if (!depth) return op.Unsupported("the length of index tuples is not known");
+  if (batch < 0 || batch >= static_cast<std::int64_t>(indices.size()) || *depth < 0 ||
+      batch + *depth > rank) {
+    return op.Invalid("batch_dims {} with indices {} into {}", batch, ShapeText(indices),
+                      ShapeText(x->type.dims));
+  }
+  Shape dims(indices.begin(), indices.end() - 1);
+  dims.insert(dims.end(), x->type.dims.begin() + batch + *depth, x->type.dims.end());
+  op.Set(0, op.Call(row.kernel, {x, op.in(1)}, {{"batch_dims", batch}},
+                    TensorOf(x->type.dtype, std::move(dims))));
+  return {};
+}
+
+Status LowerScatter(Op& op, const Operator& row) {
+  Attributes attributes = {{"reduction", op.String("reduction", "none")}};
+  if (op.type() != "ScatterND") attributes.push_back({"axis", op.Int("axis", 0)});
+  op.Set(0, op.Call(row.kernel, op.Arguments(0, 2), std::move(attributes), op.in(0)->type));
+  return {};
+}
+
+Status LowerOneHot(Op& op, const Operator& row) {
+  Value* indices = op.in(0);
+  Value* values = op.in(2);
+  const int rank = indices->type.rank() + 1;
+  Result<int> axis = op.Axis(op.Int("axis", -1), rank);
+  if (!axis) return Forward(axis);
+  const Attributes attributes = {{"axis", std::int64_t{*axis}}};
+  op.Set(0, op.CallShaped(row.kernel, {indices, values}, attributes, values->type.dtype, rank,
+                          {"rewire.shape.one_hot", {op.ShapeOf(indices), op.in(1)}, attributes}));
+  return {};
+}
+
+Status LowerTopK(Op& op, const Operator& row) {
+  Value* x = op.in(0);
+  Result<int> axis = op.Axis(op.Int("axis", -1), x->type.rank());
+  if (!axis) return Forward(axis);
+  Value* count = op.opset() < 10 ? op.IntsValue({op.Int("k", 1)}) : op.in(1);
+  if (count == nullptr) return op.Invalid("k is missing");
+  Op::KernelCall call;
+  call.kernel = row.kernel;
+  call.inputs = {x};
+  call.attributes = {
+      {"axis", std::int64_t{*axis}}, {"largest", op.Int("largest", 1)}, {"sorted", op.Int("sorted", 1)}};
+  Shape dims = x->type.dims;
+  if (const std::optional<Shape> known = KnownElements(count); known && known->size() == 1) {
+    dims[static_cast<std::size_t>(*axis)] = (*known)[0];
+  } else {
+    Value* shape = op.ShapeValue(
+        {"rewire.shape.top_k", {op.ShapeOf(x), count}, {{"axis", std::int64_t{*axis}}}}, x->type.rank());
+    dims[static_cast<std::size_t>(*axis)] = DimExpr::Symbol(op.lowering().graph().FreshSymbol("k"));
+    call.shapes = {shape, shape};
+  }
+  call.outputs = {TensorOf(x->type.dtype, dims), TensorOf(kInt64, dims)};
+  const std::vector<Value*> outputs = op.Call(std::move(call));
+  op.Set(0, outputs[0]);
+  op.Set(1, outputs[1]);
+  return {};
+}
+
+Status LowerNonZero(Op& op, const Operator& row) {
+  Value* x = op.in(0);
+  op.Set(0, op.CallShaped(row.kernel, {x}, {}, kInt64, 2, {"rewire.shape.non_zero", {x}, {}}));
+  return {};
+}
+
+Status LowerCompress(Op& op, const Operator& row) {
+  Value* x = op.in(0);
+  Attributes attributes;
+  if (op.HasAttribute("axis")) attributes.push_back({"axis", op.Int("axis", 0)});
+  const int rank = op.HasAttribute("axis") ? x->type.rank() : 1;
+  op.Set(0, op.CallShaped(row.kernel, {x, op.in(1)}, attributes, x->type.dtype, rank,
+                          {"rewire.shape.compress", {x, op.in(1)}, attributes}));
+  return {};
+}
+
+// The slices kept have x's shape but for the axis; the other outputs are as long as that.
+Status LowerUnique(Op& op, const Operator& row) {
+  Value* x = op.in(0);
+  Graph& graph = op.lowering().graph();
+  Attributes attributes = {{"sorted", op.Int("sorted", 1)}};
+  Shape dims(1);
+  std::size_t along = 0;
+  DimExpr length = ProductOf(x->type.dims);
+  if (op.HasAttribute("axis")) {
+    Result<int> axis = op.Axis(op.Int("axis", 0), x->type.rank());
+    if (!axis) return Forward(axis);
+    attributes.push_back({"axis", std::int64_t{*axis}});
+    dims = x->type.dims;
+    along = static_cast<std::size_t>(*axis);
+    length = dims[along];
+  }
+  Value* count = op.ShapeValue({"rewire.shape.unique", {x}, attributes}, 1);
+  const std::optional<Shape> known = KnownElements(count);
+  dims[along] = known ? (*known)[0] : DimExpr::Symbol(graph.FreshSymbol("unique"));
+  Op::KernelCall call;
+  call.kernel = row.kernel;
+  call.inputs = {x};
+  call.attributes = attributes;
+  call.outputs = {TensorOf(x->type.dtype, dims), TensorOf(kInt64, {dims[along]}), TensorOf(kInt64, {length}),
+                  TensorOf(kInt64, {dims[along]})};
+  if (!known) {
+    // The count between the dimensions before and after.
+    Value* shape = count;
+    if (dims.size() > 1) {
+      std::vector<Value*> parts;
+      if (along > 0)
+        parts.push_back(op.DimsValue(Shape(dims.begin(), dims.begin() + static_cast<std::ptrdiff_t>(along))));
+      parts.push_back(count);
+      if (along + 1 < dims.size()) {
+        parts.push_back(
+            op.DimsValue(Shape(dims.begin() + static_cast<std::ptrdiff_t>(along) + 1, dims.end())));
+      }
+      shape = op.Call("rewire.concat", parts, {{"axis", std::int64_t{0}}},
+                      TensorOf(kInt64, {static_cast<std::int64_t>(dims.size())}));
+    }
+    call.shapes = {shape, count, nullptr, count};
+  }
+  const std::vector<Value*> outputs = op.Call(std::move(call));
+  for (std::size_t i = 0; i < outputs.size(); ++i) op.Set(static_cast<int>(i), outputs[i]);
+  return {};
+}
+
+Status LowerCumSum(Op& op, const Operator& row) {
+  op.Set(0,
+         op.Call(row.kernel, {op.in(0), op.in(1)},
+                 {{"exclusive", op.Int("exclusive", 0)}, {"reverse", op.Int("reverse", 0)}}, op.in(0)->type));
+  return {};
+}
+
+}  // namespace
+
+std::span<const Operator> IndexingOperators() {
+  static constexpr Operator kOperators[] = {
+      {"Compress", 9, 0, 2, 2, LowerCompress, "rewire.compress"},
+      {"CumSum", 11, 0, 2, 2, LowerCumSum, "rewire.cumsum"},
+      {"Gather", 1, 0, 2, 2, LowerGather, "rewire.gather"},
+      {"GatherElements", 11, 0, 2, 2, LowerGatherElements, "rewire.gather_elements"},
+      {"GatherND", 11, 0, 2, 2, LowerGatherND, "rewire.gather_nd"},
+      {"NonZero", 9, 0, 1, 1, LowerNonZero, "rewire.non_zero"},
+      {"OneHot", 9, 0, 3, 3, LowerOneHot, "rewire.one_hot"},
+      {"Scatter", 9, 0, 3, 3, LowerScatter, "rewire.scatter_elements"},
+      {"ScatterElements", 11, 0, 3, 3, LowerScatter, "rewire.scatter_elements"},
+      {"ScatterND", 11, 0, 3, 3, LowerScatter, "rewire.scatter_nd"},
+      {"TopK", 1, 0, 1, 2, LowerTopK, "rewire.top_k"},
+      {"Unique", 11, 0, 1, 1, LowerUnique, "rewire.unique"},
+  };
+  return kOperators;
+}
+
+}  // namespace rewire::compiler

@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operators that move elements: join, cut, repeat, pad, rearrange.
+#include <algorithm>
+
+#include "compiler/operators/registry.h"
+
+namespace rewire::compiler {
+namespace {
+
+Status LowerConcat(Op& op, const Operator& row) {
+  std::vector<Value*> inputs;
+  for (int i = 0; i < op.inputs(); ++i) {
+    if (op.in(i) == nullptr) return op.Invalid("input {} is missing", i);
+    inputs.push_back(op.in(i));
+  }
+  const int rank = inputs[0]->type.rank();
+  Result<int> axis = op.Axis(op.Int("axis", 1), rank);
+  if (!axis) return Forward(axis);
+  const auto at = static_cast<std::size_t>(*axis);
+  Shape dims = inputs[0]->type.dims;
+  std::optional<Shape> elements = KnownElements(inputs[0]);
+  for (std::size_t i = 1; i < inputs.size(); ++i) {
+    const Shape& next = inputs[i]->type.dims;
+    if (static_cast<int>(next.size()) != rank)
+      return op.Invalid("input {} has rank {}, input 0 {}", i, next.size(), rank);
+    for (std::size_t d = 0; d < next.size(); ++d) {
+      if (d == at) {
+        dims[d] = dims[d] + next[d];
+      } else if (next[d].IsConstant()) {
+        dims[d] = next[d];
+      }
+    }
+    const std::optional<Shape> more = KnownElements(inputs[i]);
+    if (elements && more) {
+      elements->insert(elements->end(), more->begin(), more->end());
+    } else {
+      elements.reset();
+    }
+  }
+  Value* result =
+      op.Call(row.kernel, inputs, {{"axis", std::int64_t{*axis}}}, TensorOf(inputs[0]->type.dtype, dims));
+  if (!result->IsConstant() && elements) result->elements = std::move(elements);
+  op.Set(0, result);
+  return {};
+}
+
+// The parts' lengths: given, or equal with a shorter last one.
+Status LowerSplit(Op& op, const Operator& row) {
+  Value* x = op.in(0);
+  Result<int> axis = op.Axis(op.Int("axis", 0), x->type.rank());
+  if (!axis) return Forward(axis);
+  const auto at = static_cast<std::size_t>(*axis);
+  const int parts = op.outputs();
+  if (parts == 0) return op.Invalid("it has no outputs");
+  Op::KernelCall call;
+  call.kernel = row.kernel;
+  call.inputs = {x};
+  call.attributes = {{"axis", std::int64_t{*axis}}};
+  std::optional<Shape> lengths;
+  if (op.HasAttribute("split")) lengths = ShapeOfInts(op.IntList("split"));
+  Value* given = op.opset() >= 13 ? op.in(1) : nullptr;
+  if (given != nullptr) lengths = KnownElements(given);
+  if (!lengths && given == nullptr) {
+    const DimExpr length = DimExpr::CeilDiv(x->type.dims[at], parts);
+    lengths = Shape(static_cast<std::size_t>(parts), length);
+    lengths->back() = x->type.dims[at] - length * DimExpr(parts - 1);
+  }
+  if (lengths && lengths->size() != static_cast<std::size_t>(parts)) {
+    return op.Invalid("{} lengths for {} outputs", lengths->size(), parts);
+  }
+  for (int i = 0; i < parts; ++i) {
+    Type type = x->type;
+    if (lengths) {
+      type.dims[at] = (*lengths)[static_cast<std::size_t>(i)];
+    } else {
+      type.dims[at] = DimExpr::Symbol(op.lowering().graph().FreshSymbol(""));
+      call.shapes.push_back(op.ShapeValue({"rewire.shape.split",
+                                           {op.ShapeOf(x), given},
+                                           {{"index", std::int64_t{i}}, {"axis", std::int64_t{*axis}}}},
+                                          x->type.rank()));
+    }
+    call.outputs.push_back(std::move(type));
+  }
+  const std::vector<Value*> outputs = op.Call(std::move(call));
+  for (int i = 0; i < parts; ++i) op.Set(i, outputs[static_cast<std::size_t>(i)]);
+  return {};
+}
+
+// Where a slice of an axis begins and how long it is, when that can be said.
+std::optional<DimExpr> SlicedDim(const DimExpr& dim, std::int64_t start, std::int64_t end,
+                                 std::int64_t step) {
+  constexpr std::int64_t kFar = std::int64_t{1} << 31;
+  if (const std::optional<std::int64_t> size = dim.constant()) {
+    const std::int64_t least = step < 0 ? -1 : 0;
+    const std::int64_t most = step < 0 ? *size - 1 : *size;
+    const auto hold = [&](std::int64_t position) {
+      return std::clamp(position < 0 ? position + *size : position, least, std::max(most, least));
+    };
+    const std::int64_t first =
+        std::clamp<std::int64_t>(start < 0 ? start + *size : start, step < 0 ? -1 : 0, std::max(most, least));
+    const std::int64_t last = end < -*size ? least : hold(end);
+    const std::int64_t span = step > 0 ? last - first : first - last;
+    const std::int64_t stride = step > 0 ? step : -step;
+    return DimExpr(span <= 0 ? 0 : (span + stride - 1) / stride);
+  }
+  if (step == 1 && start == 0 && end >= kFar) return dim;
+  if (step == 1 && start == 0 && end < 0) return DimExpr::Max(dim + DimExpr(end), 0);
+  if (step == 1 && start > 0 && end >= kFar) return DimExpr::Max(dim - DimExpr(start), 0);
+  if (step == 1 && start < 0 && end >= kFar) return DimExpr::Min(dim, -start);
+  if (step == 1 && start == 0 && end >= 0) return DimExpr::Min(dim, end);
+  if (step == -1 && start == -1 && end <= -kFar) return dim;
+  return std::nullopt;
+}
+
+Status LowerSlice(Op& op, const Operator& row) {
+  Value* x = op.in(0);
+  std::optional<Ints> starts, ends, axes, steps;
+  const bool attributes = op.opset() < 10;
+  if (attributes) {
+    starts = op.IntList("starts");
+    ends = op.IntList("ends");
+    if (op.HasAttribute("axes")) axes = op.IntList("axes");
+  } else {
+    if (op.in(1) == nullptr || op.in(2) == nullptr) return op.Invalid("starts or ends are missing");
+    starts = KnownInts(op.in(1));
+    ends = KnownInts(op.in(2));
+    axes = KnownInts(op.in(3));
+    steps = KnownInts(op.in(4));
+  }
+  const bool known =
+      starts && ends && (attributes || ((op.in(3) == nullptr || axes) && (op.in(4) == nullptr || steps)));
+  if (!known) {
+    const std::vector<Value*> more = op.Arguments(1, 4);
+    std::vector<Value*> inputs = {x}, shapes = {op.ShapeOf(x)};
+    inputs.insert(inputs.end(), more.begin(), more.end());
+    shapes.insert(shapes.end(), more.begin(), more.end());
+    op.Set(0, op.CallShaped("rewire.dynamic_slice", inputs, {}, x->type.dtype, x->type.rank(),
+                            {"rewire.shape.slice", shapes, {}}));
+    return {};
+  }
+  if (!axes) {
+    axes = Ints(starts->size());
+    for (std::size_t i = 0; i < axes->size(); ++i) (*axes)[i] = static_cast<std::int64_t>(i);
+  }
+  if (!steps) steps = Ints(starts->size(), 1);
+  if (starts->size() != ends->size() || axes->size() != starts->size() || steps->size() != starts->size()) {
+    return op.Invalid("starts, ends, axes and steps differ in length");
+  }
+  Shape dims = x->type.dims;
+  bool all = true;
+  for (std::size_t i = 0; i < axes->size(); ++i) {
+    Result<int> axis = op.Axis((*axes)[i], x->type.rank());
+    if (!axis) return Forward(axis);
+    if ((*steps)[i] == 0) return op.Invalid("a step is 0");
+    DimExpr& dim = dims[static_cast<std::size_t>(*axis)];
+    const std::optional<DimExpr> sliced = SlicedDim(dim, (*starts)[i], (*ends)[i], (*steps)[i]);
+    all = all && sliced.has_value();
+    if (sliced) dim = *sliced;
+  }
+  const Attributes list = {{"starts", *starts}, {"ends", *ends}, {"axes", *axes}, {"steps", *steps}};
+  if (!all) {
+    op.Set(0, op.CallShaped(row.kernel, {x}, list, x->type.dtype, x->type.rank(),
+                            {"rewire.shape.slice",
+                             {op.ShapeOf(x), op.IntsValue(*starts), op.IntsValue(*ends), op.IntsValue(*axes),
+                              op.IntsValue(*steps)},
+                             {}}));
+    return {};
+  }
+  Value* result = op.Call(row.kernel, {x}, list, TensorOf(x->type.dtype, std::move(dims)));
+  const std::optional<Shape> elements = KnownElements(x);
+  if (elements && !result->IsConstant() && axes->size() == 1 && (*steps)[0] == 1) {
+    const auto size = static_cast<std::int64_t>(elements->size());
+    const auto hold = [&](std::int64_t p) { return std::clamp<std::int64_t>(p < 0 ? p + size : p, 0, size); };
+    const std::int64_t first = hold((*starts)[0]), last = std::max(first, hold((*ends)[0]));
+    result->elements = Shape(elements->begin() + first, elements->begin() + last);
+  }
+  op.Set(0, result);
+  return {};
+}
+
+Status LowerTile(Op& op, const Operator& row) {
+  Value* x = op.in(0);
+  Value* repeats = op.in(1);
+  if (const std::optional<Shape> known = KnownElements(repeats)) {
+    if (known->size() != x->type.dims.size())
+      return op.Invalid("{} repeats for rank {}", known->size(), x->type.rank());
+    Shape dims = x->type.dims;
+    for (std::size_t i = 0; i < dims.size(); ++i) dims[i] = dims[i] * (*known)[i];
+    op.Set(0, op.Call(row.kernel, {x}, {}, TensorOf(x->type.dtype, std::move(dims))));
+    return {};
+  }
+  op.Set(0, op.CallShaped(row.kernel, {x}, {}, x->type.dtype, x->type.rank(),
+                          {"rewire.shape.tile", {op.ShapeOf(x), repeats}, {}}));
+  return {};
+}
+
+Status LowerPad(Op& op, const Operator& row) {
+  Value* x = op.in(0);
+  const std::string mode = op.String("mode", "constant");
+  std::optional<Ints> pads;
+  Value* value = nullptr;
+  if (op.opset() < 11) {
+    pads = op.IntList(op.HasAttribute("pads") ? "pads" : "paddings");
+    if (op.Float("value", 0) != 0) value = op.Scalar(x->type.dtype, op.Float("value", 0));
+  } else {
+    if (op.in(1) == nullptr) return op.Invalid("pads are missing");
+    pads = KnownInts(op.in(1));
+    value = op.in(2);
+  }
+  std::optional<Ints> axes = KnownInts(op.in(3));
+  const auto rank = static_cast<std::size_t>(x->type.rank());
+  if (!pads || (op.in(3) != nullptr && !axes)) {
+    std::vector<Value*> inputs = {x, op.in(1)}, shapes = {op.ShapeOf(x), op.in(1)};
+    if (value != nullptr || op.in(3) != nullptr)
+      inputs.push_back(value != nullptr ? value : op.Missing(x->type.dtype));
+    if (op.in(3) != nullptr) {
+      inputs.push_back(op.in(3));
+      shapes.push_back(op.in(3));
+    }
+    op.Set(0, op.CallShaped("rewire.dynamic_pad", inputs, {{"mode", mode}}, x->type.dtype, x->type.rank(),
+                            {"rewire.shape.dynamic_pad", shapes, {}}));
+    return {};
+  }
+  Ints all = *pads;
+  if (axes) {
+    all = Ints(2 * rank, 0);
+    if (pads->size() != 2 * axes->size())
+      return op.Invalid("{} pads for {} axes", pads->size(), axes->size());
+    for (std::size_t i = 0; i < axes->size(); ++i) {
+      Result<int> axis = op.Axis((*axes)[i], x->type.rank());
+      if (!axis) return Forward(axis);
+      all[static_cast<std::size_t>(*axis)] = (*pads)[i];
+      all[static_cast<std::size_t>(*axis) + rank] = (*pads)[i + axes->size()];
+    }
+  }
+  if (all.size() != 2 * rank) return op.Invalid("{} pads for rank {}", all.size(), rank);
+  Shape dims = x->type.dims;
+  for (std::size_t i = 0; i < rank; ++i) dims[i] = dims[i] + DimExpr(all[i]) + DimExpr(all[i + rank]);
+  std::vector<Value*> inputs = {x};
+  if (value != nullptr) inputs.push_back(value);
+  op.Set(0, op.Call(row.kernel, inputs, {{"pads", all}, {"mode", mode}},
+                    TensorOf(x->type.dtype, std::move(dims))));
+  return {};
+}
+
+Status LowerTrilu(Op& op, const Operator& row) {
+  op.Set(0, op.Call(row.kernel, op.Arguments(0, 1), {{"upper", op.Int("upper", 1)}}, op.in(0)->type));
+  return {};
+}
+
+Status LowerReverseSequence(Op& op, const Operator& row) {
+  op.Set(0, op.Call(row.kernel, {op.in(0), op.in(1)},
+                    {{"batch_axis", op.Int("batch_axis", 1)}, {"time_axis", op.Int("time_axis", 0)}},
+                    op.in(0)->type));
+  return {};
+}
+
+// [N, C, H, W] in blocks of b: the block's axes go from channels to space. DCR takes them from in front of
+// the channels, CRD from behind.
+Status LowerDepthToSpace(Op& op, const Operator& /*row*/) {
+  Value* x = op.in(0);
+  const std::int64_t b = op.Int("blocksize", 0);
+  if (x->type.rank() != 4 || b < 1 || b > 65536)
+    return op.Invalid("blocksize {} of {}", b, ShapeText(x->type.dims));
+  const Shape& d = x->type.dims;
+  const DimExpr depth = DimExpr::FloorDiv(d[1], b * b);
+  const bool crd = op.String("mode", "DCR") == "CRD";
+  Value* blocks =
+      crd ? op.Reshape(x, {d[0], depth, b, b, d[2], d[3]}) : op.Reshape(x, {d[0], b, b, depth, d[2], d[3]});
+  Value* moved = op.Transpose(blocks, crd ? Ints{0, 1, 4, 2, 5, 3} : Ints{0, 3, 4, 1, 5, 2});
+  op.Set(0, op.Reshape(moved, {d[0], depth, d[2] * DimExpr(b), d[3] * DimExpr(b)}));
+  return {};
+}
+
+Status LowerSpaceToDepth(Op& op, const Operator& /*row*/) {
+  Value* x = op.in(0);
+  const std::int64_t b = op.Int("blocksize", 0);
+  if (x->type.rank() != 4 || b < 1 || b > 65536)
+    return op.Invalid("blocksize {} of {}", b, ShapeText(x->type.dims));
+  const Shape& d = x->type.dims;
+  const DimExpr height = DimExpr::FloorDiv(d[2], b), width = DimExpr::FloorDiv(d[3], b);
+  Value* blocks = op.Reshape(x, {d[0], d[1], height, b, width, b});
+  op.Set(0,
+         op.Reshape(op.Transpose(blocks, {0, 3, 5, 1, 2, 4}), {d[0], d[1] * DimExpr(b * b), height, width}));
+  return {};
+}
+
+}  // namespace
+
+std::span<const Operator> MovementOperators() {
+  static constexpr Operator kOperators[] = {
+      {"Concat", 1, 0, 1, kAnyNumber, LowerConcat, "rewire.concat"},
+      {"DepthToSpace", 1, 0, 1, 1, LowerDepthToSpace},
+      {"Pad", 1, 0, 1, 4, LowerPad, "rewire.pad"},
+      {"ReverseSequence", 10, 0, 2, 2, LowerReverseSequence, "rewire.reverse_sequence"},
+      {"Slice", 1, 0, 1, 5, LowerSlice, "rewire.slice"},
+      {"SpaceToDepth", 1, 0, 1, 1, LowerSpaceToDepth},
+      {"Split", 1, 0, 1, 2, LowerSplit, "rewire.split"},
+      {"Tile", 6, 0, 2, 2, LowerTile, "rewire.tile"},
+      {"Trilu", 14, 0, 1, 2, LowerTrilu, "rewire.trilu"},
+  };
+  return kOperators;
+}
+
+}  // namespace rewire::compiler

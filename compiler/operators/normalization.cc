@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+// Softmax and what divides by a deviation or a norm.
+#include "compiler/operators/registry.h"
+
+namespace rewire::compiler {
+namespace {
+
+// Before version 13 the axes from `axis` on count as one.
+Status LowerSoftmax(Op& op, const Operator& row) {
+  Value* x = op.in(0);
+  const int rank = x->type.rank();
+  if (op.opset() >= 13) {
+    Result<int> axis = op.Axis(op.Int("axis", -1), rank);
+    if (!axis) return Forward(axis);
+    op.Set(0, op.Call(row.kernel, {x}, {{"axis", std::int64_t{*axis}}}, x->type));
+    return {};
+  }
+  Result<int> axis = op.Axis(op.Int("axis", 1), rank);
+  if (!axis) return Forward(axis);
+  const Shape& dims = x->type.dims;
+  Value* flat = op.Reshape(x, {ProductOf(Shape(dims.begin(), dims.begin() + *axis)),
+                               ProductOf(Shape(dims.begin() + *axis, dims.end()))});
+  Value* result = op.Call(row.kernel, {flat}, {{"axis", std::int64_t{1}}}, flat->type);
+  op.Set(0, op.Reshape(result, dims));
+  return {};
+}
+
+// In training the statistics are the batch's own, and the running ones move towards them.
+Status LowerTrainingBatchNorm(Op& op, const Operator& row) {
+  Value* x = op.in(0);
+  Ints axes;
+  for (int i = 0; i < x->type.rank(); ++i) {
+    if (i != 1) axes.push_back(i);
+  }
+  const double momentum = op.Float("momentum", 0.9);
+  Value* kept = op.Reduce("rewire.reduce_mean", x, axes, true);
+  Value* centered = op.Apply("rewire.sub", x, kept);
+  Value* squares = op.Apply("rewire.mul", centered, centered);
+  Value* statistics[] = {op.Reduce("rewire.reduce_mean", x, axes, false),
+                         op.Reduce("rewire.reduce_mean", squares, axes, false)};
+  op.Set(0, op.Call(row.kernel, {x, op.in(1), op.in(2), statistics[0], statistics[1]},
+                    {{"epsilon", op.Float("epsilon", 1e-5)}}, x->type));
+  for (int i = 0; i < 2; ++i) {
+    const DLDataType dtype = op.in(3 + i)->type.dtype;
+    Value* old = op.Apply("rewire.mul", op.in(3 + i), op.Scalar(dtype, momentum));
+    Value* fresh = op.Apply("rewire.mul", op.Cast(statistics[i], dtype), op.Scalar(dtype, 1 - momentum));
+    op.Set(1 + i, op.Apply("rewire.add", old, fresh));
+  }
+  return {};
+}
+
+Status LowerBatchNormalization(Op& op, const Operator& row) {
+  if (op.Int("training_mode", 0) != 0) return LowerTrainingBatchNorm(op, row);
+  op.Set(0,
+         op.Call(row.kernel, op.Arguments(0, 4), {{"epsilon", op.Float("epsilon", 1e-5)}}, op.in(0)->type));
+  return {};
+}
+
+Status LowerLayerNormalization(Op& op, const Operator& row) {
+  Value* x = op.in(0);
+  Result<int> axis = op.Axis(op.Int("axis", -1), x->type.rank());
+  if (!axis) return Forward(axis);
+  Op::KernelCall call;
+  call.kernel = row.kernel;
+  call.inputs = {x, op.in(1), op.in(2) != nullptr ? op.in(2) : op.Missing(x->type.dtype)};
+  call.attributes = {{"axis", std::int64_t{*axis}}, {"epsilon", op.Float("epsilon", 1e-5)}};
+  call.outputs = {x->type};
+  if (op.Wants(1) || op.Wants(2)) {
+    Type statistics = x->type;
+    for (int i = *axis; i < x->type.rank(); ++i) statistics.dims[static_cast<std::size_t>(i)] = 1;
+    call.outputs.insert(call.outputs.end(), 2, statistics);
+  }
+  const std::vector<Value*> outputs = op.Call(std::move(call));
+  for (std::size_t i = 0; i < outputs.size(); ++i) op.Set(static_cast<int>(i), outputs[i]);
+  return {};
+}
+
+Status LowerGroupNormalization(Op& op, const Operator& row) {
+  Attributes attributes = {{"epsilon", op.Float("epsilon", 1e-5)}};
+  if (op.HasAttribute("num_groups")) attributes.push_back({"num_groups", op.Int("num_groups", 0)});
+  op.Set(0, op.Call(row.kernel, op.Arguments(0, 2), std::move(attributes), op.in(0)->type));
+  return {};
+}
+
+Status LowerLrn(Op& op, const Operator& row) {
+  op.Set(0, op.Call(row.kernel, {op.in(0)},
+                    {{"size", op.Int("size", 1)},
+                     {"alpha", op.Float("alpha", 1e-4)},
+                     {"beta", op.Float("beta", 0.75)},
+                     {"bias", op.Float("bias", 1)}},
+                    op.in(0)->type));
+  return {};
+}
+
+// (x - mean) / (deviation + 1e-9) over the axes.
+Status LowerMeanVarianceNormalization(Op& op, const Operator& /*row*/) {
+  Value* x = op.in(0);
+  Ints axes = op.IntList("axes", {0, 2, 3});
+  for (const std::int64_t axis : axes) {
+    if (Result<int> at = op.Axis(axis, x->type.rank()); !at) return Forward(at);
+  }
+  Value* mean = op.Reduce("rewire.reduce_mean", x, axes, true);
+  Value* centered = op.Apply("rewire.sub", x, mean);
+  Value* variance = op.Reduce("rewire.reduce_mean", op.Apply("rewire.mul", centered, centered), axes, true);
+  Value* deviation =
+      op.Apply("rewire.add", op.Unary("rewire.sqrt", variance), op.Scalar(x->type.dtype, 1e-9));
+  op.Set(0, op.Apply("rewire.div", centered, deviation));
+  return {};
+}
+
+Status LowerLpNormalization(Op& op, const Operator& /*row*/) {
+  Value* x = op.in(0);
+  Result<int> axis = op.Axis(op.Int("axis", -1), x->type.rank());
+  if (!axis) return Forward(axis);
+  const char* kernel = op.Int("p", 2) == 1 ? "rewire.reduce_l1" : "rewire.reduce_l2";
+  op.Set(0, op.Apply("rewire.div", x, op.Reduce(kernel, x, {*axis}, true)));
+  return {};
+}
+
+}  // namespace
+
+std::span<const Operator> NormalizationOperators() {
+  static constexpr Operator kOperators[] = {
+      {"BatchNormalization", 7, 0, 5, 5, LowerBatchNormalization, "rewire.batch_norm"},
+      {"BatchNormalization", 1, 6, 5, 5, LowerBatchNormalization, "rewire.batch_norm"},
+      {"GroupNormalization", 18, 0, 3, 3, LowerGroupNormalization, "rewire.group_norm"},
+      {"Hardmax", 1, 0, 1, 1, LowerSoftmax, "rewire.hardmax"},
+      {"InstanceNormalization", 6, 0, 3, 3, LowerGroupNormalization, "rewire.group_norm"},
+      {"LRN", 1, 0, 1, 1, LowerLrn, "rewire.lrn"},
+      {"LayerNormalization", 17, 0, 2, 3, LowerLayerNormalization, "rewire.layer_norm"},
+      {"LogSoftmax", 1, 0, 1, 1, LowerSoftmax, "rewire.log_softmax"},
+      {"LpNormalization", 1, 0, 1, 1, LowerLpNormalization},
+      {"MeanVarianceNormalization", 9, 0, 1, 1, LowerMeanVarianceNormalization},
+      {"Softmax", 1, 0, 1, 1, LowerSoftmax, "rewire.softmax"},
+  };
+  return kOperators;
+}
+
+}  // namespace rewire::compiler

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// Matrix products and sums over products.
+#include <algorithm>
+#include <map>
+
+#include "compiler/operators/registry.h"
+
+namespace rewire::compiler {
+namespace {
+
+// numpy's matmul: a rank of 1 is a row on the left and a column on the right.
+Result<Shape> MatMulDims(const Op& op, const Shape& left, const Shape& right) {
+  if (left.empty() || right.empty()) return op.Invalid("a scalar has no product");
+  Shape a = left, b = right;
+  if (a.size() == 1) a.insert(a.begin(), DimExpr(1));
+  if (b.size() == 1) b.emplace_back(1);
+  const DimExpr& inner = a.back();
+  const DimExpr& other = b[b.size() - 2];
+  if (inner.IsConstant() && other.IsConstant() && !(inner == other)) {
+    return op.Invalid("shapes {} and {} do not multiply", ShapeText(left), ShapeText(right));
+  }
+  Result<Shape> dims = op.Broadcast(Shape(a.begin(), a.end() - 2), Shape(b.begin(), b.end() - 2));
+  if (!dims) return dims;
+  if (left.size() > 1) dims->push_back(a[a.size() - 2]);
+  if (right.size() > 1) dims->push_back(b.back());
+  return dims;
+}
+
+Status LowerMatMul(Op& op, const Operator& row) {
+  Result<Shape> dims = MatMulDims(op, op.in(0)->type.dims, op.in(1)->type.dims);
+  if (!dims) return Forward(dims);
+  op.Set(0, op.Call(row.kernel, {op.in(0), op.in(1)}, {}, TensorOf(op.in(0)->type.dtype, *std::move(dims))));
+  return {};
+}
+
+Status LowerMatMulInteger(Op& op, const Operator& row) {
+  Result<Shape> dims = MatMulDims(op, op.in(0)->type.dims, op.in(1)->type.dims);
+  if (!dims) return Forward(dims);
+  op.Set(0, op.Call(row.kernel, op.Arguments(0, 3), {}, TensorOf(kInt32, *std::move(dims))));
+  return {};
+}
+
+// a, its scale and zero, b, its scale and zero, the result's scale and zero.
+Status LowerQLinearMatMul(Op& op, const Operator& row) {
+  Result<Shape> dims = MatMulDims(op, op.in(0)->type.dims, op.in(3)->type.dims);
+  if (!dims) return Forward(dims);
+  Value* sums = op.Call(row.kernel, {op.in(0), op.in(3), op.in(2), op.in(5)}, {}, TensorOf(kInt32, *dims));
+  const auto last = static_cast<std::int64_t>(dims->size()) - 1;
+  op.Set(0, op.Call("rewire.requantize", {sums, op.in(1), op.in(4), op.in(6), op.in(7)}, {{"axis", last}},
+                    TensorOf(op.in(7)->type.dtype, *std::move(dims))));
+  return {};
+}
+
+Status LowerGemm(Op& op, const Operator& row) {
+  const bool trans_a = op.Int("transA", 0) != 0, trans_b = op.Int("transB", 0) != 0;
+  const Shape& a = op.in(0)->type.dims;
+  const Shape& b = op.in(1)->type.dims;
+  if (a.size() != 2 || b.size() != 2)
+    return op.Invalid("inputs {} and {}, expected matrices", ShapeText(a), ShapeText(b));
+  const Attributes attributes = {{"alpha", op.Float("alpha", 1)},
+                                 {"beta", op.Float("beta", 1)},
+                                 {"transA", std::int64_t{trans_a}},
+                                 {"transB", std::int64_t{trans_b}}};
+  op.Set(0, op.Call(row.kernel, op.Arguments(0, 2), attributes,
+                    TensorOf(op.in(0)->type.dtype, {a[trans_a ? 1 : 0], b[trans_b ? 0 : 1]})));
+  return {};
+}
+
+// How many axes the equation's result has.
+int EinsumRank(const Op& op, const std::string& equation) {
+  const auto letters = [](const std::string& term) {
+    return static_cast<int>(
+        std::count_if(term.begin(), term.end(), [](char c) { return std::isalpha(c) != 0; }));
+  };
+  int ellipsis = 0;
+  std::map<char, int> seen;
+  const std::size_t arrow = equation.find("->");
+  std::size_t start = 0;
+  for (int i = 0; i < op.inputs(); ++i) {
+    const std::size_t end = std::min(equation.find(',', start), arrow);
+    const std::string term = equation.substr(start, end == std::string::npos ? end : end - start);
+    for (const char c : term) ++seen[c];
+    if (term.find("...") != std::string::npos)
+      ellipsis = std::max(ellipsis, op.in(i)->type.rank() - letters(term));
+    if (end == std::string::npos) break;
+    start = end + 1;
+  }
+  if (arrow != std::string::npos) {
+    const std::string result = equation.substr(arrow + 2);
+    return letters(result) + (result.find("...") != std::string::npos ? ellipsis : 0);
+  }
+  int rank = ellipsis;
+  for (const auto& [letter, count] : seen) rank += std::isalpha(letter) != 0 && count == 1 ? 1 : 0;
+  return rank;
+}
+
+Status LowerEinsum(Op& op, const Operator& row) {
+  const std::string equation = op.String("equation", "");
+  std::vector<Value*> shapes;
+  for (int i = 0; i < op.inputs(); ++i) shapes.push_back(op.ShapeOf(op.in(i)));
+  const Attributes attributes = {{"equation", equation}};
+  op.Set(0, op.CallShaped(row.kernel, op.Arguments(0, op.inputs() - 1), attributes, op.in(0)->type.dtype,
+                          EinsumRank(op, equation), {"rewire.shape.einsum", shapes, attributes}));
+  return {};
+}
+
+}  // namespace
+
+std::span<const Operator> ProductOperators() {
+  static constexpr Operator kOperators[] = {
+      {"Einsum", 12, 0, 1, kAnyNumber, LowerEinsum, "rewire.einsum"},
+      {"Gemm", 7, 0, 2, 3, LowerGemm, "rewire.gemm"},
+      {"Gemm", 1, 6, 3, 3, LowerGemm, "rewire.gemm"},
+      {"MatMul", 1, 0, 2, 2, LowerMatMul, "rewire.matmul"},
+      {"MatMulInteger", 10, 0, 2, 4, LowerMatMulInteger, "rewire.matmul_integer"},
+      {"QLinearMatMul", 10, 0, 8, 8, LowerQLinearMatMul, "rewire.matmul_integer"},
+  };
+  return kOperators;
+}
+
+}  // namespace rewire::compiler

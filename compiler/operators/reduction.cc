@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reductions along axes, and positions of extremes.
+#include <numeric>
+
+#include "compiler/operators/registry.h"
+
+namespace rewire::compiler {
+namespace {
+
+// Axes are an attribute, and an input from version 18 on; of ReduceSum from 13 on.
+bool AxesAreInput(const Op& op) { return op.opset() >= (op.type() == "ReduceSum" ? 13 : 18); }
+
+Value* ReduceDynamic(Op& op, const std::string& kernel, int rank) {
+  Value* x = op.in(0);
+  Value* axes = op.in(1);
+  const Attributes attributes = {{"keepdims", op.Int("keepdims", 1)},
+                                 {"noop_with_empty_axes", op.Int("noop_with_empty_axes", 0)}};
+  return op.CallShaped(kernel, {x, axes}, attributes, x->type.dtype, rank,
+                       {"rewire.shape.reduce", {op.ShapeOf(x), axes}, attributes});
+}
+
+Result<Value*> LowerReduced(Op& op, const std::string& kernel) {
+  Value* x = op.in(0);
+  const int rank = x->type.rank();
+  const bool keepdims = op.Int("keepdims", 1) != 0;
+  const bool noop = op.Int("noop_with_empty_axes", 0) != 0;
+  Ints axes = op.IntList("axes");
+  if (AxesAreInput(op) && op.in(1) != nullptr) {
+    const std::optional<Ints> known = KnownInts(op.in(1));
+    if (!known) {
+      const auto count = ProductOf(op.in(1)->type.dims).constant();
+      if (!keepdims && !count) return op.Unsupported("the number of axes is not known");
+      const bool all = count == 0 && !noop;
+      return ReduceDynamic(op, kernel, keepdims ? rank : all ? 0 : rank - static_cast<int>(*count));
+    }
+    axes = *known;
+  }
+  for (std::int64_t& axis : axes) {
+    Result<int> at = op.Axis(axis, rank);
+    if (!at) return Forward(at);
+    axis = *at;
+  }
+  if (axes.empty() && noop) return x;
+  if (axes.empty()) {
+    axes.resize(static_cast<std::size_t>(rank));
+    std::iota(axes.begin(), axes.end(), 0);
+  }
+  return op.Reduce(kernel, x, axes, keepdims);
+}
+
+Status LowerReduce(Op& op, const Operator& row) {
+  Result<Value*> reduced = LowerReduced(op, row.kernel);
+  if (!reduced) return Forward(reduced);
+  op.Set(0, *reduced);
+  return {};
+}
+
+Status LowerReduceLogSum(Op& op, const Operator& row) {
+  Result<Value*> sum = LowerReduced(op, row.kernel);
+  if (!sum) return Forward(sum);
+  op.Set(0, op.Unary("rewire.log", *sum));
+  return {};
+}
+
+Status LowerArgReduce(Op& op, const Operator& row) {
+  Value* x = op.in(0);
+  Result<int> axis = op.Axis(op.Int("axis", 0), x->type.rank());
+  if (!axis) return Forward(axis);
+  const bool keepdims = op.Int("keepdims", 1) != 0;
+  Shape dims = x->type.dims;
+  if (keepdims) {
+    dims[static_cast<std::size_t>(*axis)] = 1;
+  } else {
+    dims.erase(dims.begin() + *axis);
+  }
+  op.Set(0, op.Call(row.kernel, {x},
+                    {{"axis", std::int64_t{*axis}},
+                     {"keepdims", std::int64_t{keepdims}},
+                     {"select_last_index", op.Int("select_last_index", 0)}},
+                    TensorOf(kInt64, std::move(dims))));
+  return {};
+}
+
+}  // namespace
+
+std::span<const Operator> ReductionOperators() {
+  static constexpr Operator kOperators[] = {
+      {"ArgMax", 1, 0, 1, 1, LowerArgReduce, "rewire.argmax"},
+      {"ArgMin", 1, 0, 1, 1, LowerArgReduce, "rewire.argmin"},
+      {"ReduceL1", 1, 0, 1, 2, LowerReduce, "rewire.reduce_l1"},
+      {"ReduceL2", 1, 0, 1, 2, LowerReduce, "rewire.reduce_l2"},
+      {"ReduceLogSum", 1, 0, 1, 2, LowerReduceLogSum, "rewire.reduce_sum"},
+      {"ReduceLogSumExp", 1, 0, 1, 2, LowerReduce, "rewire.reduce_log_sum_exp"},
+      {"ReduceMax", 1, 0, 1, 2, LowerReduce, "rewire.reduce_max"},
+      {"ReduceMean", 1, 0, 1, 2, LowerReduce, "rewire.reduce_mean"},
+      {"ReduceMin", 1, 0, 1, 2, LowerReduce, "rewire.reduce_min"},
+      {"ReduceProd", 1, 0, 1, 2, LowerReduce, "rewire.reduce_prod"},
+      {"ReduceSum", 1, 0, 1, 2, LowerReduce, "rewire.reduce_sum"},
+      {"ReduceSumSquare", 1, 0, 1, 2, LowerReduce, "rewire.reduce_sum_square"},
+  };
+  return kOperators;
+}
+
+}  // namespace rewire::compiler

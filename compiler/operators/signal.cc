@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Transforms of signals, and n-grams of integers.
+#include <algorithm>
+
+#include "compiler/operators/registry.h"
+
+namespace rewire::compiler {
+namespace {
+
+Status LowerDft(Op& op, const Operator& row) {
+  Value* x = op.in(0);
+  const Attributes attributes = {
+      {"axis", op.Int("axis", 1)}, {"inverse", op.Int("inverse", 0)}, {"onesided", op.Int("onesided", 0)}};
+  std::vector<Value*> inputs = op.Arguments(0, 1), shapes = inputs;
+  shapes[0] = op.ShapeOf(x);
+  op.Set(0, op.CallShaped(row.kernel, inputs, attributes, x->type.dtype, x->type.rank(),
+                          {"rewire.shape.dft", shapes, attributes}));
+  return {};
+}
+
+Status LowerStft(Op& op, const Operator& row) {
+  const Attributes attributes = {{"onesided", op.Int("onesided", 1)}};
+  std::vector<Value*> inputs = op.Arguments(0, 3), shapes = inputs;
+  shapes[0] = op.ShapeOf(op.in(0));
+  if (op.in(2) != nullptr) shapes[2] = op.ShapeOf(op.in(2));
+  op.Set(0, op.CallShaped(row.kernel, inputs, attributes, op.in(0)->type.dtype, 4,
+                          {"rewire.shape.stft", shapes, attributes}));
+  return {};
+}
+
+Status LowerMelWeightMatrix(Op& op, const Operator& row) {
+  Result<DLDataType> dtype = op.DTypeAttribute("output_datatype", kFloat32);
+  if (!dtype) return Forward(dtype);
+  op.Set(0, op.CallShaped(row.kernel, op.Arguments(0, 4), {}, *dtype, 2,
+                          {"rewire.shape.mel_weight_matrix", {op.in(0), op.in(1)}, {}}));
+  return {};
+}
+
+Status LowerTfIdf(Op& op, const Operator& row) {
+  Value* x = op.in(0);
+  if (op.HasAttribute("pool_strings")) return op.Unsupported("strings are not supported");
+  const Ints indexes = op.IntList("ngram_indexes");
+  if (indexes.empty() || x->type.rank() < 1 || x->type.rank() > 2)
+    return op.Invalid("it has no n-grams for {}", ShapeText(x->type.dims));
+  Attributes attributes = {{"mode", op.String("mode", "TF")},
+                           {"min_gram_length", op.Int("min_gram_length", 1)},
+                           {"max_gram_length", op.Int("max_gram_length", 1)},
+                           {"max_skip_count", op.Int("max_skip_count", 0)},
+                           {"ngram_counts", op.IntList("ngram_counts")},
+                           {"ngram_indexes", indexes},
+                           {"pool_int64s", op.IntList("pool_int64s")}};
+  if (op.HasAttribute("weights")) attributes.push_back({"weights", op.FloatList("weights")});
+  Shape dims = x->type.dims;
+  dims.back() = *std::max_element(indexes.begin(), indexes.end()) + 1;
+  op.Set(0, op.Call(row.kernel, {x}, std::move(attributes), TensorOf(kFloat32, std::move(dims))));
+  return {};
+}
+
+}  // namespace
+
+std::span<const Operator> SignalOperators() {
+  static constexpr Operator kOperators[] = {
+      {"DFT", 17, 19, 1, 2, LowerDft, "rewire.dft"},
+      {"MelWeightMatrix", 17, 0, 5, 5, LowerMelWeightMatrix, "rewire.mel_weight_matrix"},
+      {"STFT", 17, 0, 2, 4, LowerStft, "rewire.stft"},
+      {"TfIdfVectorizer", 9, 0, 1, 1, LowerTfIdf, "rewire.tfidf"},
+  };
+  return kOperators;
+}
+
+}  // namespace rewire::compiler

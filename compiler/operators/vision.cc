@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operators on images, boxes and regions.
+#include "compiler/operators/float_constant.h"
+#include "compiler/operators/registry.h"
+
+namespace rewire::compiler {
+namespace {
+
+// x resized by scales or to sizes. With sizes the kernel takes scales from the shapes.
+Status ResizeBy(Op& op, Value* roi, Value* scales, Value* sizes, Attributes attributes) {
+  Value* x = op.in(0);
+  const int rank = x->type.rank();
+  Attributes of_shape;
+  if (op.HasAttribute("axes")) of_shape.push_back({"axes", op.IntList("axes")});
+  attributes.insert(attributes.end(), of_shape.begin(), of_shape.end());
+  std::vector<Value*> inputs = {x};
+  if (scales != nullptr || roi != nullptr) inputs.push_back(roi != nullptr ? roi : op.Missing(kFloat32));
+  if (scales != nullptr) {
+    inputs.push_back(scales);
+    op.Set(0, op.CallShaped("rewire.resize", inputs, std::move(attributes), x->type.dtype, rank,
+                            {"rewire.shape.resize", {op.ShapeOf(x), scales}, of_shape}));
+    return {};
+  }
+  if (sizes == nullptr) return op.Invalid("it has neither scales nor sizes");
+  if (op.HasAttribute("keep_aspect_ratio_policy")) {
+    of_shape.push_back({"keep_aspect_ratio_policy", op.String("keep_aspect_ratio_policy", "stretch")});
+  }
+  op.Set(0, op.CallShaped("rewire.resize", inputs, std::move(attributes), x->type.dtype, rank,
+                          {"rewire.shape.resize_sizes", {op.ShapeOf(x), sizes}, of_shape}));
+  return {};
+}
+
+// Null for what is left out: a missing input, or one without elements.
+Value* Given(Value* value) {
+  if (value == nullptr) return nullptr;
+  return value->type.rank() == 1 && value->type.dims[0].Is(0) ? nullptr : value;
+}
+
+Status LowerResize(Op& op, const Operator& /*row*/) {
+  Attributes attributes = {{"mode", op.String("mode", "nearest")}};
+  if (op.opset() < 11) {
+    // Version 10 has scales alone, and one way of placing pixels.
+    attributes.push_back({"coordinate_transformation_mode", std::string("asymmetric")});
+    attributes.push_back({"nearest_mode", std::string("floor")});
+    return ResizeBy(op, nullptr, op.in(1), nullptr, std::move(attributes));
+  }
+  for (const char* name : {"coordinate_transformation_mode", "nearest_mode"}) {
+    if (op.HasAttribute(name)) attributes.push_back({name, op.String(name, "")});
+  }
+  for (const char* name : {"cubic_coeff_a", "extrapolation_value"}) {
+    if (op.HasAttribute(name)) attributes.push_back({name, op.Float(name, 0)});
+  }
+  for (const char* name : {"exclude_outside", "antialias"}) {
+    if (op.HasAttribute(name)) attributes.push_back({name, op.Int(name, 0)});
+  }
+  return ResizeBy(op, Given(op.in(1)), Given(op.in(2)), Given(op.in(3)), std::move(attributes));
+}
+
+Status LowerUpsample(Op& op, const Operator& /*row*/) {
+  Value* scales = op.in(1);
+  if (scales == nullptr) scales = FloatsValue(op, op.FloatList("scales"));
+  const std::string mode = op.String("mode", "nearest");
+  return ResizeBy(op, nullptr, scales, nullptr,
+                  {{"mode", mode == "bilinear" ? "linear" : mode},
+                   {"coordinate_transformation_mode", std::string("asymmetric")},
+                   {"nearest_mode", std::string("floor")}});
+}
+
+Status LowerGridSample(Op& op, const Operator& row) {
+  Value* x = op.in(0);
+  Value* grid = op.in(1);
+  if (x->type.rank() < 3 || grid->type.rank() != x->type.rank()) {
+    return op.Invalid("input {} with grid {}", ShapeText(x->type.dims), ShapeText(grid->type.dims));
+  }
+  Shape dims = grid->type.dims;
+  dims.pop_back();
+  dims.insert(dims.begin() + 1, x->type.dims[1]);
+  op.Set(0, op.Call(row.kernel, {x, grid},
+                    {{"mode", op.String("mode", "bilinear")},
+                     {"padding_mode", op.String("padding_mode", "zeros")},
+                     {"align_corners", op.Int("align_corners", 0)}},
+                    TensorOf(x->type.dtype, std::move(dims))));
+  return {};
+}
+
+Status LowerRoiAlign(Op& op, const Operator& row) {
+  Value* x = op.in(0);
+  const Shape& rois = op.in(1)->type.dims;
+  if (x->type.rank() != 4 || rois.size() != 2)
+    return op.Invalid("input {} with rois {}", ShapeText(x->type.dims), ShapeText(rois));
+  const std::int64_t height = op.Int("output_height", 1), width = op.Int("output_width", 1);
+  // Version 16 made half a pixel the default.
+  const std::string placing =
+      op.opset() < 16 ? "output_half_pixel" : op.String("coordinate_transformation_mode", "half_pixel");
+  op.Set(0, op.Call(row.kernel, {x, op.in(1), op.in(2)},
+                    {{"output_height", height},
+                     {"output_width", width},
+                     {"sampling_ratio", op.Int("sampling_ratio", 0)},
+                     {"spatial_scale", op.Float("spatial_scale", 1)},
+                     {"mode", op.String("mode", "avg")},
+                     {"coordinate_transformation_mode", placing}},
+                    TensorOf(x->type.dtype, {rois[0], x->type.dims[1], height, width})));
+  return {};
+}
+
+Status LowerMaxRoiPool(Op& op, const Operator& row) {
+  Value* x = op.in(0);
+  const Ints pooled = op.IntList("pooled_shape");
+  if (x->type.rank() != 4 || op.in(1)->type.rank() != 2 || pooled.size() != 2)
+    return op.Invalid("pooled_shape of {} sizes", pooled.size());
+  op.Set(0,
+         op.Call(row.kernel, {x, op.in(1)}, {{"spatial_scale", op.Float("spatial_scale", 1)}},
+                 TensorOf(x->type.dtype, {op.in(1)->type.dims[0], x->type.dims[1], pooled[0], pooled[1]})));
+  return {};
+}
+
+Status LowerNonMaxSuppression(Op& op, const Operator& row) {
+  const Attributes attributes = {{"center_point_box", op.Int("center_point_box", 0)}};
+  const std::vector<Value*> inputs = op.Arguments(0, 4);
+  op.Set(0,
+         op.CallShaped(row.kernel, inputs, attributes, kInt64, 2, {"rewire.shape.nms", inputs, attributes}));
+  return {};
+}
+
+Status LowerDet(Op& op, const Operator& row) {
+  Value* x = op.in(0);
+  if (x->type.rank() < 2) return op.Invalid("input {} is no matrix", ShapeText(x->type.dims));
+  op.Set(0, op.Call(row.kernel, {x}, {},
+                    TensorOf(x->type.dtype, Shape(x->type.dims.begin(), x->type.dims.end() - 2))));
+  return {};
+}
+
+}  // namespace
+
+std::span<const Operator> VisionOperators() {
+  static constexpr Operator kOperators[] = {
+      {"Det", 11, 0, 1, 1, LowerDet, "rewire.det"},
+      {"GridSample", 16, 0, 2, 2, LowerGridSample, "rewire.grid_sample"},
+      {"MaxRoiPool", 1, 0, 2, 2, LowerMaxRoiPool, "rewire.max_roi_pool"},
+      {"NonMaxSuppression", 10, 0, 2, 5, LowerNonMaxSuppression, "rewire.nms"},
+      {"Resize", 10, 0, 1, 4, LowerResize},
+      {"RoiAlign", 10, 0, 3, 3, LowerRoiAlign, "rewire.roi_align"},
+      {"Upsample", 7, 9, 1, 2, LowerUpsample},
+  };
+  return kOperators;
+}
+
+}  // namespace rewire::compiler

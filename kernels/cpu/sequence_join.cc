@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tensors out of sequences and sequences out of tensors. What comes out shows when the sequence is there, so
+// these kernels make their results themselves.
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "kernels/cpu/checks.h"
+#include "kernels/cpu/registry.h"
+#include "kernels/cpu/sequence.h"
+
+namespace rewire::kernel::cpu {
+namespace {
+
+constexpr DLDevice kHostDevice = {kDLCPU, 0};
+
+Status NewTensor(DLDataType dtype, const Dims& dims, RewireFFIAny* result) {
+  if (__rewire_kernel_api->new_tensor(dtype, dims.rank(), dims.view().data(), kHostDevice, result) != 0)
+    return Status::AlreadySet();
+  return Status();
+}
+
+// "f32", "i64", ...: what a join of nothing is made of.
+Status ReadDType(const std::string& name, DLDataType* dtype) {
+  static constexpr struct {
+    const char* name;
+    DLDataType dtype;
+  } kTypes[] = {{"f32", {kDLFloat, 32, 1}}, {"f64", {kDLFloat, 64, 1}}, {"f16", {kDLFloat, 16, 1}},
+                {"bf16", {4, 16, 1}},       {"i64", {kDLInt, 64, 1}},   {"i32", {kDLInt, 32, 1}},
+                {"i16", {kDLInt, 16, 1}},   {"i8", {kDLInt, 8, 1}},     {"u64", {kDLUInt, 64, 1}},
+                {"u32", {kDLUInt, 32, 1}},  {"u16", {kDLUInt, 16, 1}},  {"u8", {kDLUInt, 8, 1}},
+                {"bool", {kBoolCode, 8, 1}}};
+  for (const auto& type : kTypes) {
+    if (name == type.name) {
+      *dtype = type.dtype;
+      return Status();
+    }
+  }
+  return ValueError("attribute 'dtype' is '", name, "', expected a dtype's name");
+}
+
+struct SequenceConcat {
+  static constexpr const char kName[] = "rewire.seq.concat";
+  std::int64_t axis = 0;
+  bool new_axis = false;
+  std::string dtype;
+  std::vector<std::int64_t> shape;
+
+  static Status Make(Attributes& attributes, SequenceConcat* concat) {
+    concat->axis = attributes.Int("axis", 0);
+    concat->new_axis = attributes.Bool("new_axis", false);
+    concat->dtype = attributes.String("dtype", "");
+    concat->shape = attributes.Ints("shape", {});
+    if (concat->shape.size() >= kMaxRank)
+      return ValueError("attribute 'shape' has rank ", concat->shape.size());
+    return Status();
+  }
+
+  Status operator()(const RewireFFIAny& seq, RewireFFIAny* result) const {
+    Sequence sequence;
+    if (Status s = ReadSequence(seq, &sequence); !s.ok()) return s;
+    if (sequence.elements.empty()) return JoinNothing(result);
+    std::vector<TensorView> parts;
+    for (const RewireFFIAny& element : sequence.elements) {
+      const DLTensor* tensor = RewireTensorOf(&element);
+      if (tensor == nullptr)
+        return TypeError("an element is ", TypeIndexName(element.type_index), ", expected a tensor");
+      parts.emplace_back(tensor);
+    }
+    return Join(parts, result);
+  }
+
+ private:
+  Status JoinNothing(RewireFFIAny* result) const {
+    if (dtype.empty()) return ValueError("the sequence is empty");
+    DLDataType type;
+    if (Status s = ReadDType(dtype, &type); !s.ok()) return s;
+    Dims dims(ShapeView(shape.data(), shape.size()));
+    int at = 0;
+    if (new_axis) {
+      if (Status s = NormalizeAxis(axis, dims.rank() + 1, &at); !s.ok()) return s;
+      dims.insert(at, 0);
+    } else {
+      if (Status s = NormalizeAxis(axis, dims.rank(), &at); !s.ok()) return s;
+      dims[at] = 0;
+    }
+    return NewTensor(type, dims, result);
+  }
+
+  Status Join(const std::vector<TensorView>& parts, RewireFFIAny* result) const {
+    const TensorView first = parts[0];
+    if (Status s = CheckDense("element 0", first); !s.ok()) return s;
+    if (new_axis && first.ndim() >= kMaxRank) return ValueError("element 0 has rank ", first.ndim());
+    int at = 0;
+    if (Status s = NormalizeAxis(axis, first.ndim() + (new_axis ? 1 : 0), &at); !s.ok()) return s;
+    Dims dims(first.dims());
+    if (new_axis) {
+      dims.insert(at, static_cast<std::int64_t>(parts.size()));
+    } else {
+      dims[at] = 0;
+    }
+    for (const TensorView part : parts) {
+      Checks checks;
+      checks.Dense("an element", part)
+          .SameDType("an element", part, "the first", first)
+          .Rank("an element", part, first.ndim());
+      if (Status s = checks.Take(); !s.ok()) return s;
+      for (int i = 0; i < part.ndim(); ++i) {
+        if (!new_axis && i == at) {
+          dims[at] += part.dim(i);
+        } else if (part.dim(i) != first.dim(i)) {
+          return ValueError("an element has shape ", part.dims(), ", the first ", first.dims());
+        }
+      }
+    }
+    if (Status s = NewTensor(first.dtype(), dims, result); !s.ok()) return s;
+    const TensorView out(RewireTensorOf(result));
+    const std::int64_t outer = Product(dims.view(), 0, at);
+    const std::int64_t row = outer == 0 ? 0 : out.size() / outer * out.element_bytes();
+    char* to = static_cast<char*>(out.raw_data());
+    for (const TensorView part : parts) {
+      const std::int64_t run = outer == 0 ? 0 : part.size() / outer * part.element_bytes();
+      const char* from = static_cast<const char*>(part.raw_data());
+      for (std::int64_t i = 0; i < outer && run > 0; ++i)
+        std::memcpy(to + i * row, from + i * run, static_cast<std::size_t>(run));
+      to += run;
+    }
+    return Status();
+  }
+};
+
+struct SequenceSplit {
+  static constexpr const char kName[] = "rewire.seq.split";
+  std::int64_t axis = 0;
+  bool keepdims = true;
+
+  static Status Make(Attributes& attributes, SequenceSplit* split) {
+    split->axis = attributes.Int("axis", 0);
+    split->keepdims = attributes.Bool("keepdims", true);
+    return Status();
+  }
+
+  Status operator()(TensorView x, std::optional<TensorView> split, RewireFFIAny* result) const {
+    if (Status s = CheckDense("x", x); !s.ok()) return s;
+    int at = 0;
+    if (Status s = NormalizeAxis(axis, x.ndim(), &at); !s.ok()) return s;
+    std::vector<std::int64_t> lengths;
+    if (Status s = ReadLengths(x.dim(at), split, &lengths); !s.ok()) return s;
+    Sequence parts;
+    Status made = Cut(x, at, lengths, &parts);
+    if (made.ok()) made = MakeSequence(parts.elements, result);
+    // The sequence holds references of its own.
+    for (const RewireFFIAny& part : parts.elements)
+      __atomic_fetch_sub(&part.v_obj->combined_ref_count, 1, __ATOMIC_RELEASE);
+    return made;
+  }
+
+ private:
+  // A scalar is the length of all parts but a shorter last one; otherwise one length a part.
+  static Status ReadLengths(std::int64_t size, const std::optional<TensorView>& split,
+                            std::vector<std::int64_t>* lengths) {
+    std::int64_t chunk = 1;
+    if (split) {
+      if (Status s = CheckDense("split", *split); !s.ok()) return s;
+      if (!split->Is<std::int64_t>() && !split->Is<std::int32_t>())
+        return TypeError("split has dtype ", DTypeName(split->dtype()), ", expected one of i64, i32");
+      const auto read = [&](std::int64_t i) {
+        return split->Is<std::int64_t>() ? split->data<std::int64_t>()[i] : split->data<std::int32_t>()[i];
+      };
+      if (split->ndim() > 0) {
+        std::int64_t total = 0;
+        for (std::int64_t i = 0; i < split->size(); ++i) {
+          lengths->push_back(read(i));
+          if (read(i) < 0 || __builtin_add_overflow(total, read(i), &total))
+            return ValueError("split holds a length of ", read(i));
+        }
+        return total == size ? Status() : ValueError("split adds up to ", total, ", the axis has ", size);
+      }
+      chunk = read(0);
+    }
+    if (chunk < 1) return ValueError("split is ", chunk, ", expected at least 1");
+    for (std::int64_t begin = 0; begin < size; begin += chunk)
+      lengths->push_back(std::min(chunk, size - begin));
+    return Status();
+  }
+
+  Status Cut(TensorView x, int at, const std::vector<std::int64_t>& lengths, Sequence* parts) const {
+    const std::int64_t outer = Product(x.dims(), 0, at);
+    const std::int64_t unit = Product(x.dims(), at + 1, x.ndim()) * x.element_bytes();
+    const std::int64_t row = unit * x.dim(at);
+    const char* from = static_cast<const char*>(x.raw_data());
+    for (const std::int64_t length : lengths) {
+      Dims dims;
+      for (int i = 0; i < x.ndim(); ++i) {
+        if (i != at) dims.push_back(x.dim(i));
+        if (i == at && keepdims) dims.push_back(length);
+      }
+      RewireFFIAny part{};
+      if (Status s = NewTensor(x.dtype(), dims, &part); !s.ok()) return s;
+      parts->elements.push_back(part);
+      char* to = static_cast<char*>(TensorView(RewireTensorOf(&part)).raw_data());
+      const std::int64_t run = unit * length;
+      for (std::int64_t i = 0; i < outer && run > 0; ++i)
+        std::memcpy(to + i * run, from + i * row, static_cast<std::size_t>(run));
+      from += run;
+    }
+    return Status();
+  }
+};
+
+}  // namespace
+
+std::span<const Kernel> SequenceJoinKernels() {
+  static constexpr Kernel kKernels[] = {
+      Describe<SequenceConcat>(
+          "seq", "any",
+          "axis = 0, new_axis = 0, dtype = none, shape = none (an element's, for an empty sequence)",
+          "returns the elements one after another along an axis, theirs or a new one"),
+      Describe<SequenceSplit>(
+          "x, split?", "x any; split i64 i32", "axis = 0, keepdims = 1",
+          "returns x cut along the axis: by a length for all (1 if none), or one for each"),
+  };
+  return kKernels;
+}
+
+}  // namespace rewire::kernel::cpu

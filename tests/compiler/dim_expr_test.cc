@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/ir/dim_expr.h"
+
+#include <catch2/catch.hpp>
+#include <limits>
+
+namespace rewire::compiler {
+namespace {
+
+const DimExpr kN = DimExpr::Symbol("N");
+const DimExpr kM = DimExpr::Symbol("M");
+
+TEST_CASE("sums of products have one form") {
+  CHECK(kN + kN + kM == kM + DimExpr(2) * kN);
+  CHECK((kN + DimExpr(1)) * (kN - DimExpr(1)) == kN * kN - DimExpr(1));
+  CHECK((kN - kN).Is(0));
+  CHECK((kN * DimExpr(0)).text() == "0");
+  CHECK((DimExpr(3) * kN + DimExpr(2)).text() == "3*N + 2");
+}
+
+TEST_CASE("what divides evenly is divided") {
+  CHECK(DimExpr::FloorDiv(DimExpr(4) * kN + DimExpr(3), 2) == DimExpr(2) * kN + DimExpr(1));
+  CHECK(DimExpr::FloorDiv(DimExpr(6) * kN * kM, DimExpr(2) * kN) == DimExpr(3) * kM);
+  CHECK(DimExpr::FloorDiv(kN, kN).Is(1));
+  CHECK(DimExpr::FloorDiv(kN, 2).text() == "floor((N) / (2))");
+  CHECK(DimExpr::FloorDiv(-7, 2).Is(-4));
+  CHECK(DimExpr::CeilDiv(7, 2).Is(4));
+}
+
+TEST_CASE("arithmetic saturates") {
+  const std::int64_t most = std::numeric_limits<std::int64_t>::max();
+  CHECK((DimExpr(most) + DimExpr(most)).Is(most));
+  CHECK((DimExpr(most) * DimExpr(-2)).Is(std::numeric_limits<std::int64_t>::min()));
+}
+
+TEST_CASE("maxima and minima do not depend on the order") {
+  CHECK(DimExpr::Max(kN, kM) == DimExpr::Max(kM, kN));
+  CHECK(DimExpr::Min(kN, kN) == kN);
+  CHECK(DimExpr::Max(3, 5).Is(5));
+  CHECK(kN.symbol() == "N");
+  CHECK_FALSE((kN + DimExpr(1)).symbol());
+}
+
+TEST_CASE("programs are postfix") {
+  std::vector<std::int64_t> program;
+  (DimExpr(2) * kN + DimExpr(1))
+      .AppendProgram(
+          [](const std::string&) {
+            return DimExpr::Source{0, 3};
+          },
+          &program);
+  CHECK(program == std::vector<std::int64_t>{DimExpr::kPush, 1, DimExpr::kPush, 2, DimExpr::kDim, 0, 3,
+                                             DimExpr::kMultiply, DimExpr::kAdd});
+}
+
+}  // namespace
+}  // namespace rewire::compiler
