@@ -5,6 +5,7 @@
 
 #include "executable_format/import/relay_file.h"
 #include "executable_format/import/relay_function.h"
+#include "executable_format/import/result_types.h"
 #include "executable_format/import/stream.h"
 #include "executable_format/import/tables.h"
 
@@ -86,6 +87,7 @@ Result<Module> ImportRelayExecutable(const SharedBytes& bytes) {
     if (!function) return Forward(function);
     module.functions.push_back(std::move(*function));
   }
+  InferResults(&module);
   module.metadata.emplace_back("source", "Relay VM executable of TVM " + file->version);
   return module;
 }

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+// An abstract interpretation over the shapes of ADTs. A register holds nothing yet, an ADT with known fields,
+// or anything; where paths meet, ADTs of one tag and field count are joined field by field. Trees never get
+// deeper by joining, so loops that build lists end at "anything".
+#include "executable_format/import/result_types.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "executable_format/instruction.h"
+
+namespace rewire::tvm {
+namespace {
+
+constexpr std::size_t kMaxLeaves = 4096;
+constexpr std::size_t kMaxDepth = 16;
+constexpr std::size_t kMaxStateEntries = std::size_t{1} << 24;
+constexpr int kMaxRounds = 64;  // calls go as deep as that from a function to those behind it
+
+using ShapeId = std::uint32_t;
+constexpr ShapeId kNothing = 0;
+constexpr ShapeId kAnything = 1;
+
+// Shapes, each kept once: equal shapes have equal numbers.
+class Shapes {
+ public:
+  struct Shape {
+    std::uint32_t tag = 0;
+    std::vector<ShapeId> fields;
+    std::size_t leaves = 1;
+    std::size_t depth = 0;
+  };
+
+  ShapeId Adt(std::uint32_t tag, std::vector<ShapeId> fields) {
+    Shape shape{tag, fields, 0, 0};
+    for (const ShapeId field : fields) {
+      shape.leaves += shapes_[field].leaves;
+      shape.depth = std::max(shape.depth, shapes_[field].depth + 1);
+    }
+    if (shape.leaves > kMaxLeaves || shape.depth > kMaxDepth) return kAnything;
+    const auto [entry, is_new] =
+        ids_.emplace(std::pair(tag, std::move(fields)), static_cast<ShapeId>(shapes_.size()));
+    if (is_new) shapes_.push_back(std::move(shape));
+    return entry->second;
+  }
+  // As deep as the shapes are, at most kMaxDepth.
+  ShapeId Join(ShapeId a, ShapeId b) {
+    if (a == b || b == kNothing) return a;
+    if (a == kNothing) return b;
+    if (a == kAnything || b == kAnything || shapes_[a].tag != shapes_[b].tag ||
+        shapes_[a].fields.size() != shapes_[b].fields.size()) {
+      return kAnything;
+    }
+    std::vector<ShapeId> fields;
+    for (std::size_t i = 0; i < shapes_[a].fields.size(); ++i)
+      fields.push_back(Join(shapes_[a].fields[i], shapes_[b].fields[i]));
+    return Adt(shapes_[a].tag, std::move(fields));
+  }
+  ShapeId Field(ShapeId shape, std::uint32_t index) const {
+    if (shape == kNothing) return kNothing;
+    return index < shapes_[shape].fields.size() ? shapes_[shape].fields[index] : kAnything;
+  }
+  void AppendType(ShapeId shape, Type* type) const {
+    TypeNode node;
+    if (shape > kAnything) {
+      node.kind = TypeKind::kAdt;
+      node.tag = shapes_[shape].tag;
+      node.field_count = static_cast<std::uint32_t>(shapes_[shape].fields.size());
+    }
+    type->nodes.push_back(node);
+    for (const ShapeId field : shapes_[shape].fields) AppendType(field, type);
+  }
+
+ private:
+  std::vector<Shape> shapes_ = std::vector<Shape>(2);
+  std::map<std::pair<std::uint32_t, std::vector<ShapeId>>, ShapeId> ids_;
+};
+
+class ResultAnalysis {
+ public:
+  ResultAnalysis(const Module& module, Shapes* shapes)
+      : module_(module), shapes_(*shapes), results_(module.functions.size(), kNothing) {}
+
+  // By function; empty when it did not settle.
+  std::vector<ShapeId> Run() {
+    for (int round = 0; round < kMaxRounds; ++round) {
+      bool changed = false;
+      for (std::size_t i = 0; i < results_.size(); ++i) {
+        const ShapeId result = ResultOf(module_.functions[i]);
+        changed = changed || result != results_[i];
+        results_[i] = result;
+      }
+      if (!changed) return results_;
+    }
+    return {};
+  }
+
+ private:
+  using State = std::vector<ShapeId>;
+
+  ShapeId ResultOf(const Function& function) {
+    std::map<std::uint32_t, State> states;  // before an instruction that a jump leads to
+    std::vector<std::uint32_t> work;
+    ShapeId result = kNothing;
+    const auto reach = [&](std::uint32_t pc, const State& state) {
+      if (pc >= function.code.size()) return;
+      const auto [entry, is_new] = states.emplace(pc, state);
+      bool changed = is_new;
+      for (std::size_t i = 0; !is_new && i < state.size(); ++i) {
+        const ShapeId joined = shapes_.Join(entry->second[i], state[i]);
+        changed = changed || joined != entry->second[i];
+        entry->second[i] = joined;
+      }
+      if (changed) work.push_back(pc);
+    };
+    State first(function.register_count, kNothing);
+    std::fill_n(first.begin(), std::min(first.size(), function.inputs.size()), kAnything);
+    reach(0, first);
+    while (!work.empty()) {
+      if (states.size() * first.size() > kMaxStateEntries) return kAnything;
+      std::uint32_t pc = work.back();
+      work.pop_back();
+      State state = states[pc];
+      bool goes_on = true;
+      while (goes_on && pc < function.code.size() && WordsOf(function.code[pc]) > 0) {
+        const std::uint32_t* words = &function.code[pc];
+        const Opcode opcode = OpcodeOf(*words);
+        if (opcode == Opcode::kRet)
+          result = shapes_.Join(result, Get(state, words[WordOf(Opcode::kRet, "result")]));
+        if (opcode == Opcode::kGoto) reach(pc + words[WordOf(Opcode::kGoto, "target")], state);
+        if (opcode == Opcode::kIf) {
+          reach(pc + words[WordOf(Opcode::kIf, "if_true")], state);
+          reach(pc + words[WordOf(Opcode::kIf, "if_false")], state);
+        }
+        const Flow flow = Info(opcode).flow;
+        goes_on = flow == Flow::kNext || flow == Flow::kCall;
+        if (goes_on) Transfer(words, &state);
+        pc += WordsOf(*words);
+        // What a jump leads to is joined there.
+        if (goes_on && states.count(pc) != 0) {
+          reach(pc, state);
+          goes_on = false;
+        }
+      }
+    }
+    return result;
+  }
+
+  static ShapeId Get(const State& state, std::uint32_t reg) {
+    return reg < state.size() ? state[reg] : kAnything;
+  }
+
+  void Transfer(const std::uint32_t* words, State* state) {
+    ShapeId made = kAnything;
+    switch (OpcodeOf(*words)) {
+      case Opcode::kMove:
+        made = Get(*state, words[WordOf(Opcode::kMove, "src")]);
+        break;
+      case Opcode::kAllocADT: {
+        std::vector<ShapeId> fields;
+        for (const std::uint32_t reg : ReadsView(words + WordOf(Opcode::kAllocADT, "fields")))
+          fields.push_back(Get(*state, reg));
+        made = shapes_.Adt(words[WordOf(Opcode::kAllocADT, "tag")], std::move(fields));
+        break;
+      }
+      case Opcode::kGetField:
+        made = shapes_.Field(Get(*state, words[WordOf(Opcode::kGetField, "object")]),
+                             words[WordOf(Opcode::kGetField, "index")]);
+        break;
+      case Opcode::kInvoke:
+        if (words[WordOf(Opcode::kInvoke, "function")] < results_.size())
+          made = results_[words[WordOf(Opcode::kInvoke, "function")]];
+        break;
+      case Opcode::kRet:
+      case Opcode::kInvokeClosure:
+      case Opcode::kInvokePacked:
+      case Opcode::kAllocTensor:
+      case Opcode::kAllocTensorReg:
+      case Opcode::kAllocClosure:
+      case Opcode::kIf:
+      case Opcode::kLoadConst:
+      case Opcode::kGoto:
+      case Opcode::kGetTag:
+      case Opcode::kLoadConsti:
+      case Opcode::kFatal:
+      case Opcode::kAllocStorage:
+      case Opcode::kShapeOf:
+      case Opcode::kReshapeTensor:
+      case Opcode::kDeviceCopy:
+      case Opcode::kKillRegister:
+        break;
+    }
+    ForEachOperand(words, [&](const OperandInfo& operand, const std::uint32_t* at, std::uint32_t) {
+      const bool writes = operand.kind == OperandKind::kWrite || operand.kind == OperandKind::kOptWrite;
+      if (writes && *at < state->size()) (*state)[*at] = made;
+    });
+  }
+
+  const Module& module_;
+  Shapes& shapes_;
+  std::vector<ShapeId> results_;
+};
+
+}  // namespace
+
+void InferResults(Module* module) {
+  Shapes shapes;
+  const std::vector<ShapeId> results = ResultAnalysis(*module, &shapes).Run();
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    Function& function = module->functions[i];
+    if (results[i] <= kAnything || function.result.nodes.size() != 1 ||
+        function.result.nodes[0].kind != TypeKind::kValue) {
+      continue;
+    }
+    Type type;
+    shapes.AppendType(results[i], &type);
+    const std::size_t leaves = Leaves(type).size();
+    if (leaves == 0) continue;
+    const std::string name = function.output_names[0];
+    function.result = std::move(type);
+    function.output_names.clear();
+    for (std::size_t leaf = 0; leaf < leaves; ++leaf)
+      function.output_names.push_back(name + std::to_string(leaf));
+  }
+}
+
+}  // namespace rewire::tvm
