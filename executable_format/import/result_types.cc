@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <map>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -62,7 +63,8 @@ class Shapes {
     if (shape == kNothing) return kNothing;
     return index < shapes_[shape].fields.size() ? shapes_[shape].fields[index] : kAnything;
   }
-  void AppendType(ShapeId shape, Type* type) const {
+  // Names of leaves are paths: "output.1.0".
+  void Append(ShapeId shape, const std::string& name, Type* type, std::vector<std::string>* names) const {
     TypeNode node;
     if (shape > kAnything) {
       node.kind = TypeKind::kAdt;
@@ -70,7 +72,9 @@ class Shapes {
       node.field_count = static_cast<std::uint32_t>(shapes_[shape].fields.size());
     }
     type->nodes.push_back(node);
-    for (const ShapeId field : shapes_[shape].fields) AppendType(field, type);
+    if (shape <= kAnything) names->push_back(name);
+    for (std::size_t i = 0; i < shapes_[shape].fields.size(); ++i)
+      Append(shapes_[shape].fields[i], name + "." + std::to_string(i), type, names);
   }
 
  private:
@@ -215,14 +219,11 @@ void InferResults(Module* module) {
       continue;
     }
     Type type;
-    shapes.AppendType(results[i], &type);
-    const std::size_t leaves = Leaves(type).size();
-    if (leaves == 0) continue;
-    const std::string name = function.output_names[0];
+    std::vector<std::string> names;
+    shapes.Append(results[i], function.output_names[0], &type, &names);
+    if (names.empty()) continue;
     function.result = std::move(type);
-    function.output_names.clear();
-    for (std::size_t leaf = 0; leaf < leaves; ++leaf)
-      function.output_names.push_back(name + std::to_string(leaf));
+    function.output_names = std::move(names);
   }
 }
 

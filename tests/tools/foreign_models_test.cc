@@ -103,18 +103,20 @@ bool Contains(const std::string& text, const std::string& part) {
 
 TEST_CASE("a Relay VM executable runs, its late-bound constant from TVM's parameter file") {
   const Session session;
-  const std::vector<std::string> run = {
-      "--params", "w.params", "-i", "x=2xf32=1,2", "-e", "output0=2xf32=11,22", "-e", "output1=2xf32=10,20"};
+  const std::vector<std::string> run = {"--params", "w.params",
+                                        "-i",       "x=2xf32=1,2",
+                                        "-e",       "output.0=2xf32=11,22",
+                                        "-e",       "output.1=2xf32=10,20"};
   std::vector<std::string> original = run;
   original.insert(original.begin(), "model.ro");
-  CHECK(Contains(session.Out("vm-run", original), "output1: equals the value expected\n"));
+  CHECK(Contains(session.Out("vm-run", original), "output.1: equals the value expected\n"));
 
   CHECK(session.Out("vm-convert", {"model.ro"}) ==
         "model.ro: a Relay VM executable of TVM\nwrote model.rwx; run it with\n"
         "  vm-run model.rwx --kernels LIBRARY\n");
   std::vector<std::string> converted = run;
   converted.insert(converted.begin(), "model.rwx");
-  CHECK(Contains(session.Out("vm-run", converted), "output1: equals the value expected\n"));
+  CHECK(Contains(session.Out("vm-run", converted), "output.1: equals the value expected\n"));
 }
 
 TEST_CASE("an expected tree is compared with its tags and all its leaves") {

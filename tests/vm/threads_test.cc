@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sixteen threads on one Program at once, each with a VM of its own or by the Program's pool: 100,000 calls
-// each, every answer right. Under the thread sanitizer as many as it has time for.
+// each, every answer right.
 #include <array>
 #include <atomic>
 #include <catch2/catch.hpp>
@@ -14,18 +14,7 @@
 namespace rewire::test {
 namespace {
 
-#if defined(__SANITIZE_THREAD__)
-#define REWIRE_UNDER_TSAN 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define REWIRE_UNDER_TSAN 1
-#endif
-#endif
-#if defined(REWIRE_UNDER_TSAN)
-constexpr int kCalls = 5000;
-#else
 constexpr int kCalls = 100000;
-#endif
 constexpr int kThreads = 16;
 
 // y = x + 1 for c = 1, else x + 2; z = the constant that all threads share; x itself.

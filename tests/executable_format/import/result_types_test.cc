@@ -30,7 +30,7 @@ TEST_CASE("a tuple that every return makes becomes the result's tree") {
   %r = alloc_adt tag=0(%x, %inner)
   ret %r
 .end
-)") == "(value, (value, value)) out0 out1 out2");
+)") == "(value, (value, value)) out.0 out.1.0 out.1.1");
 }
 
 TEST_CASE("calls, moves, fields and arms that agree are followed") {
@@ -53,7 +53,7 @@ done:
   %r = alloc_adt tag=0(%x, %x)
   ret %r
 .end
-)") == "(value, value) out0 out1");
+)") == "(value, value) out.0 out.1");
 }
 
 TEST_CASE("what differs between returns stays opaque there") {
@@ -69,7 +69,7 @@ no:
   %b = alloc_adt tag=0(%t, %x)
   ret %b
 .end
-)") == "((value), value) out0 out1");
+)") == "((value), value) out.0.0 out.1");
   CHECK(Inferred(R"(
 .func main(x: value, c: i64[]) -> out: value
   %one = load_consti 1
@@ -95,7 +95,7 @@ again:
 done:
   ret %list
 .end
-)") == "adt 1 (value, value) out0 out1");
+)") == "adt 1 (value, value) out.0 out.1");
   CHECK(Inferred(R"(
 .func main(x: value, c: i64[]) -> out: value
   %one = load_consti 1
