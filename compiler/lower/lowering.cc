@@ -101,13 +101,10 @@ Result<Type> Lowering::DeclaredType(const onnx::TypeProto& proto, const std::str
   if (tensor.has_shape()) {
     type.ranked = true;
     for (const onnx::TensorShapeProto::Dimension& dim : tensor.shape().dim()) {
-      if (dim.has_dim_value() && dim.dim_value() < 0) {
-        return Fail(StatusCode::kInvalidFile,
-                    fmt::format("'{}' has a dimension of {}", name, dim.dim_value()));
-      }
       const std::string symbol = dim.has_dim_param() ? dim.dim_param() : "";
       const auto fixed = options_.dims.find(symbol);
-      if (dim.has_dim_value()) {
+      // Some exporters write -1 for what they do not know.
+      if (dim.has_dim_value() && dim.dim_value() >= 0) {
         type.dims.emplace_back(dim.dim_value());
       } else if (fixed != options_.dims.end()) {
         type.dims.emplace_back(fixed->second);

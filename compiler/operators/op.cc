@@ -89,6 +89,11 @@ bool Op::HasPoison() const {
 
 void Op::Set(int i, Value* value) {
   if (!Wants(i)) return;
+  // Elements that all turned out to be numbers: part of a shape that is known.
+  const std::optional<Ints> known = value->elements ? ConstantDims(*value->elements) : std::nullopt;
+  if (known && !value->IsConstant() && value->type.dtype == kInt64) {
+    value = Reshape(IntsValue(*known), value->type.dims);
+  }
   scope_.names[node_.output(i)] = value;
   lowering_.Define(value);
 }
