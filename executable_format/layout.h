@@ -67,6 +67,9 @@ enum class SectionId : std::uint32_t {
   kCode = 8,
   kNotes = 9,
   kData = 10,
+  // Of a bundle, which has these and data alone.
+  kModels = 11,
+  kBlobs = 12,
 };
 
 struct SectionInfo {
@@ -77,7 +80,7 @@ struct SectionInfo {
 
 // Every section of this version in the order in which the file holds them. A section without content is left
 // out. Data stands last, so that nothing that is read at open lies behind it. Ids are never used again.
-inline constexpr std::array<SectionInfo, 10> kSections = {{
+inline constexpr std::array<SectionInfo, 12> kSections = {{
     {SectionId::kMetadata, "metadata", 0},
     {SectionId::kDevices, "devices", kSectionRequired},
     {SectionId::kSymbols, "symbols", kSectionRequired},
@@ -87,6 +90,8 @@ inline constexpr std::array<SectionInfo, 10> kSections = {{
     {SectionId::kFunctions, "functions", kSectionRequired},
     {SectionId::kCode, "code", kSectionRequired},
     {SectionId::kNotes, "notes", 0},
+    {SectionId::kModels, "models", kSectionRequired},
+    {SectionId::kBlobs, "blobs", kSectionRequired},
     {SectionId::kData, "data", kSectionRequired | kSectionOwnChecksums},
 }};
 

@@ -3,126 +3,18 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstring>
 #include <utility>
 
-#include "base/checked_math.h"
 #include "base/hash.h"
-#include "executable_format/layout.h"
+#include "executable_format/container.h"
 #include "executable_format/sections.h"
 
 namespace rewire {
 namespace {
 
-struct FoundSection {
-  const SectionInfo* info;  // null: unknown and not required
-  SectionEntry entry;
-  Span<const std::byte> bytes;
-};
-
-tl::unexpected<Error> Damaged(const Message& what) { return Fail(StatusCode::kInvalidFile, what); }
-
-bool AllZero(Span<const std::byte> bytes) {
-  return std::all_of(bytes.begin(), bytes.end(), [](std::byte byte) { return byte == std::byte{0}; });
-}
-
-Status CheckMagic(const FileHeader& header, std::size_t size) {
-  if (size >= kMagic.size() && header.magic == kMagic) return {};
-  if (size >= 4 && std::equal(kMagic.begin(), kMagic.begin() + 4, header.magic.begin())) {
-    return Damaged("the file was changed by a transfer as text: copy it again as binary");
-  }
-  return Damaged("this is not a Rewire executable: it does not start with the bytes 89 'RWX' of one");
-}
-
-Result<FileHeader> ReadHeader(Span<const std::byte> file) {
-  FileHeader header{};
-  if (!file.empty()) std::memcpy(&header, file.data(), std::min(file.size(), sizeof(header)));
-  if (Status magic = CheckMagic(header, file.size()); !magic) return Forward(magic);
-  if (file.size() < sizeof(header)) {
-    return Damaged(
-        {"the file is cut off: it has ", file.size(), " bytes, its header alone takes ", sizeof(header)});
-  }
-  if (header.major != kMajorVersion) {
-    return Fail(StatusCode::kUnsupported,
-                {"the file has format version ", header.major, ".", header.minor,
-                 ", this library reads version ", kMajorVersion,
-                 ".x: ", header.major > kMajorVersion ? "use a newer library" : "the file is damaged"});
-  }
-  if (header.file_size != file.size()) {
-    return Damaged({"the file is ", header.file_size > file.size() ? "cut off" : "too long",
-                    ": its header says ", header.file_size, " bytes, it has ", file.size()});
-  }
-  return header;
-}
-
-// Checks one entry and the padding before it. `end` is where the previous section ended, and is moved on.
-Result<FoundSection> LocateSection(Span<const std::byte> file, const FileHeader& header,
-                                   const SectionEntry& entry, std::uint64_t* end) {
-  const SectionInfo* info = FindSection(entry.id);
-  const std::string name =
-      info != nullptr ? Concat({"section '", info->name, "'"}) : Concat({"section ", entry.id});
-  if (info != nullptr && entry.flags != info->flags) {
-    return Damaged({name, " has flags ", entry.flags, ", expected ", info->flags});
-  }
-  if (info == nullptr && (entry.flags & kSectionRequired) != 0) {
-    return Fail(StatusCode::kUnsupported,
-                {"the file, of format version ", header.major, ".", header.minor, ", needs ", name,
-                 ", which this library, of format version ", kMajorVersion, ".", kMinorVersion,
-                 ", does not know: use a newer library"});
-  }
-  const std::optional<std::uint64_t> offset = CheckedAlignUp(*end, kSectionAlignment);
-  if (!offset || entry.offset != *offset || entry.offset > file.size() ||
-      entry.size > file.size() - entry.offset) {
-    return Damaged({name, " is at offset ", entry.offset, " with ", entry.size, " bytes; expected it at ",
-                    offset.value_or(0), ", in a file of ", file.size()});
-  }
-  if (!AllZero(file.subspan(*end, entry.offset - *end))) {
-    return Damaged({"the padding before ", name, " at offset ", entry.offset, " is not zero"});
-  }
-  *end = entry.offset + entry.size;
-  FoundSection found{info, entry, file.subspan(entry.offset, entry.size)};
-  if ((entry.flags & kSectionOwnChecksums) != 0) {
-    if (entry.checksum != 0) return Damaged({name, " has a checksum, expected 0"});
-  } else if (const std::uint64_t checksum = Hash64(found.bytes); checksum != entry.checksum) {
-    return Damaged(
-        fmt::format("{} at offset {} is damaged: its bytes have checksum {:016x}, its entry says {:016x}",
-                    name, entry.offset, checksum, entry.checksum));
-  }
-  return found;
-}
-
-Result<std::vector<FoundSection>> ReadDirectory(Span<const std::byte> file, const FileHeader& header) {
-  const std::size_t entries_size = header.section_count * sizeof(SectionEntry);
-  if (header.section_count > kMaxSections || entries_size + 8 > file.size() - sizeof(FileHeader)) {
-    return Damaged({"the header names ", header.section_count, " sections; a file has at most ", kMaxSections,
-                    ", and this one of ", file.size(), " bytes has room for ",
-                    (file.size() - sizeof(FileHeader)) / sizeof(SectionEntry)});
-  }
-  const std::size_t directory_size = sizeof(FileHeader) + entries_size;
-  std::uint64_t checksum;
-  std::memcpy(&checksum, file.data() + directory_size, sizeof(checksum));
-  if (checksum != Hash64(file.subspan(0, directory_size))) {
-    return Damaged("the header or section table is damaged: its checksum does not match");
-  }
-
-  std::vector<FoundSection> found;
-  std::uint64_t end = directory_size + sizeof(checksum);
-  for (std::size_t i = 0; i < header.section_count; ++i) {
-    SectionEntry entry;
-    std::memcpy(&entry, file.data() + sizeof(FileHeader) + i * sizeof(entry), sizeof(entry));
-    for (const FoundSection& earlier : found) {
-      if (earlier.entry.id == entry.id) return Damaged({"section ", entry.id, " is there twice"});
-    }
-    Result<FoundSection> section = LocateSection(file, header, entry, &end);
-    if (!section) return Forward(section);
-    found.push_back(*section);
-  }
-  if (end != file.size()) {
-    return Damaged({file.size() - end, " bytes follow the last section"});
-  }
-  return found;
-}
+using container::Damaged;
+using container::FoundSection;
 
 // What the sections say about each other, until all are read.
 struct Pieces {
@@ -153,6 +45,11 @@ void Decode(SectionId id, ArchiveReader& archive, Module& module, Pieces& pieces
       return;
     case SectionId::kNotes:
       return sections::Notes(archive, module);
+    case SectionId::kModels:
+    case SectionId::kBlobs:
+      return archive.Reject(
+          "this is a bundle of several models, of which one must be chosen (OpenBundle, "
+          "vm-run --model)");
     case SectionId::kData:
       pieces.data = archive.ReadBytes(archive.remaining());
       return;
@@ -177,22 +74,27 @@ Status SplitCode(Module& module, const Pieces& pieces) {
   return {};
 }
 
-Status SplitData(Module& module, const Pieces& pieces, const SharedBytes& file, bool verify) {
-  std::uint64_t end = 0;
+// Gives every constant its bytes: from the file's own section, or in their order from a bundle's.
+Status PlaceData(Module& module, const Pieces& pieces, const std::vector<SharedBytes>* blobs,
+                 const SharedBytes& file, bool verify) {
+  std::vector<Span<const std::byte>> own;
+  if (blobs == nullptr) {
+    auto split = container::SplitData(pieces.data, pieces.stored_sizes, &module.constants, verify);
+    if (!split) return Forward(split);
+    own = *std::move(split);
+  }
+  std::size_t next = 0;
   for (std::size_t i = 0; i < module.constants.size(); ++i) {
     Constant& constant = module.constants[i];
-    const std::uint64_t size = pieces.stored_sizes[i];
-    if (size != 0) {
-      const std::optional<std::uint64_t> start = CheckedAlignUp(end, kDataAlignment);
-      if (!start || *start > pieces.data.size() || size > pieces.data.size() - *start) {
-        return Damaged({"constant ", i, " ('", constant.name, "') has ", size, " bytes at ",
-                        start.value_or(0), ", section 'data' has ", pieces.data.size()});
+    if (pieces.stored_sizes[i] != 0) {
+      if (blobs == nullptr) {
+        constant.stored = {own[i], file.owner, file.mapped};
+      } else if (next == blobs->size() || (*blobs)[next].view.size() != pieces.stored_sizes[i]) {
+        return Damaged({"constant ", i, " ('", constant.name, "') has ", pieces.stored_sizes[i],
+                        " bytes, the bundle has no blob of that size for it"});
+      } else {
+        constant.stored = (*blobs)[next++];
       }
-      if (verify && !AllZero(pieces.data.subspan(end, *start - end))) {
-        return Damaged({"the padding before the bytes of constant ", i, " is not zero"});
-      }
-      constant.stored = {pieces.data.subspan(*start, size), file.owner, file.mapped};
-      end = *start + size;
     }
     if (const std::uint64_t checksum = verify ? Hash64(constant.stored.view) : constant.checksum;
         checksum != constant.checksum) {
@@ -201,18 +103,19 @@ Status SplitData(Module& module, const Pieces& pieces, const SharedBytes& file, 
           constant.name, checksum, constant.checksum));
     }
   }
-  if (end != pieces.data.size()) {
-    return Damaged({"the constants have ", end, " bytes, section 'data' has ", pieces.data.size()});
-  }
-  return {};
+  if (blobs == nullptr || (next == blobs->size() && pieces.data.empty())) return {};
+  return Damaged("a model of the bundle names more blobs than it has constants");
 }
 
 }  // namespace
 
 Result<Module> ReadModule(const SharedBytes& bytes, const OpenOptions& options) {
-  Result<FileHeader> header = ReadHeader(bytes.view);
-  if (!header) return Forward(header);
-  Result<std::vector<FoundSection>> found = ReadDirectory(bytes.view, *header);
+  return ReadBundledModule(bytes, nullptr, options);
+}
+
+Result<Module> ReadBundledModule(const SharedBytes& bytes, const std::vector<SharedBytes>* blobs,
+                                 const OpenOptions& options) {
+  Result<std::vector<FoundSection>> found = container::ReadSections(bytes.view);
   if (!found) return Forward(found);
 
   Module module;
@@ -233,7 +136,9 @@ Result<Module> ReadModule(const SharedBytes& bytes, const OpenOptions& options) 
     }
   }
   if (Status split = SplitCode(module, pieces); !split) return Forward(split);
-  if (Status split = SplitData(module, pieces, bytes, options.verify_data); !split) return Forward(split);
+  if (Status placed = PlaceData(module, pieces, blobs, bytes, options.verify_data); !placed) {
+    return Forward(placed);
+  }
   return module;
 }
 

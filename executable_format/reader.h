@@ -3,6 +3,8 @@
 // verifier.
 #pragma once
 
+#include <vector>
+
 #include "base/export.h"
 #include "base/status.h"
 #include "executable_format/executable.h"
@@ -14,5 +16,9 @@ namespace rewire {
 // kInvalidFile: not an executable, or damaged, with section and offset. kUnsupported: a newer major version
 // or a required section that this library does not know.
 REWIRE_API Result<Module> ReadModule(const SharedBytes& bytes, const OpenOptions& options = {});
+
+// The same for a model inside a bundle, whose constants have these bytes, in their order. Null: its own.
+Result<Module> ReadBundledModule(const SharedBytes& bytes, const std::vector<SharedBytes>* blobs,
+                                 const OpenOptions& options);
 
 }  // namespace rewire

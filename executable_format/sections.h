@@ -202,4 +202,28 @@ void Notes(A& a, Of<A, Module>& module) {
   }
 }
 
+// One model of a bundle: its name, the blobs that are its constants' bytes, in their order, and a file of its
+// own without data.
+struct ModelRecord {
+  std::string name;
+  std::vector<std::uint32_t> blobs;
+  std::string file;
+};
+inline constexpr std::size_t kSmallestModel = kSmallestText + 4 + kSmallestText;
+
+template <typename A>
+void Models(A& a, Of<A, std::vector<ModelRecord>>& models) {
+  a.List(models, kSmallestModel, [&](auto& model) {
+    a.Text(model.name);
+    a.List(model.blobs, sizeof(std::uint32_t), [&](auto& blob) { a.Number(blob); });
+    a.Text(model.file);
+  });
+}
+
+// The sizes of the items of a bundle's data section.
+template <typename A>
+void Blobs(A& a, Of<A, std::vector<std::uint64_t>>& sizes) {
+  a.List(sizes, sizeof(std::uint64_t), [&](auto& size) { a.Number(size); });
+}
+
 }  // namespace rewire::sections

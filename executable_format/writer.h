@@ -15,6 +15,9 @@ namespace rewire {
 // kInvalidArgument when a count or size does not fit the format.
 Result<std::vector<std::byte>> SerializeModule(const Module& module);
 
+// A file without its data section, for a bundle, which holds the constants' bytes elsewhere.
+Result<std::vector<std::byte>> SerializeWithoutData(const Module& module);
+
 // Writes to a temporary name beside `path`, syncs and renames: the file is whole or absent. kIo with the path
 // and reason.
 Status WriteModule(const Module& module, const std::string& path);

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <string_view>
@@ -90,28 +91,33 @@ Result<HostTensor> ReadNpy(const std::string& path) {
   return tensor;
 }
 
-Result<std::vector<std::byte>> SerializeNpy(const HostTensor& tensor) {
-  Result<std::string> dictionary = NpyHeaderText(tensor.dtype, tensor.shape);
+Result<std::vector<std::byte>> NpyPrefix(DLDataType dtype, Span<const std::int64_t> shape, std::size_t size) {
+  Result<std::string> dictionary = NpyHeaderText(dtype, shape);
   if (!dictionary) return Forward(dictionary);
   // Version 1 counts the header in 16 bits: room for some 3,000 dimensions.
   constexpr std::size_t kPrefix = kMagic.size() + 2 + sizeof(std::uint16_t);
   std::string header = std::move(*dictionary);
-  header.resize((kPrefix + header.size() + kDataAlignment) / kDataAlignment * kDataAlignment - kPrefix, ' ');
+  // One byte for the end of the line.
+  const std::size_t whole = std::max(size, kPrefix + header.size() + 1);
+  header.resize((whole + kDataAlignment - 1) / kDataAlignment * kDataAlignment - kPrefix, ' ');
   header.back() = '\n';
   if (header.size() > UINT16_MAX) return Fail(StatusCode::kUnsupported, "its shape has too many dimensions");
-  const auto size = static_cast<std::uint16_t>(header.size());
-  std::string file(kMagic);
-  file += '\1';
-  file += '\0';
-  file += static_cast<char>(size & 0xFF);
-  file += static_cast<char>(size >> 8);
-  file += header;
-  std::vector<std::byte> bytes(file.size() + tensor.bytes.view.size());
-  std::memcpy(bytes.data(), file.data(), file.size());
-  if (!tensor.bytes.view.empty()) {
-    std::memcpy(bytes.data() + file.size(), tensor.bytes.view.data(), tensor.bytes.view.size());
-  }
-  return bytes;
+  const auto counted = static_cast<std::uint16_t>(header.size());
+  std::string text(kMagic);
+  text += '\1';
+  text += '\0';
+  text += static_cast<char>(counted & 0xFF);
+  text += static_cast<char>(counted >> 8);
+  text += header;
+  const auto* bytes = reinterpret_cast<const std::byte*>(text.data());
+  return std::vector<std::byte>(bytes, bytes + text.size());
+}
+
+Result<std::vector<std::byte>> SerializeNpy(const HostTensor& tensor) {
+  Result<std::vector<std::byte>> file = NpyPrefix(tensor.dtype, tensor.shape);
+  if (!file) return file;
+  file->insert(file->end(), tensor.bytes.view.begin(), tensor.bytes.view.end());
+  return file;
 }
 
 Status WriteNpy(const std::string& path, const HostTensor& tensor) {

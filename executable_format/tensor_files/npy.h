@@ -21,4 +21,9 @@ Result<HostTensor> ParseNpy(const SharedBytes& bytes);
 Result<std::vector<std::byte>> SerializeNpy(const HostTensor& tensor);
 Status WriteNpy(const std::string& path, const HostTensor& tensor);
 
+// What stands before the elements, at least `size` bytes of it: the format allows any number of spaces.
+// kUnsupported as above.
+Result<std::vector<std::byte>> NpyPrefix(DLDataType dtype, Span<const std::int64_t> shape,
+                                         std::size_t size = 0);
+
 }  // namespace rewire

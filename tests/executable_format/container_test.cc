@@ -130,7 +130,7 @@ TEST_CASE("sections are aligned and constants of odd sizes too") {
 
   file[file.size() - 17] = std::byte{1};
   CHECK(ReadModule(Share(file)));
-  CHECK(ReadMessage(file, VerifyData()) == "the padding before the bytes of constant 1 is not zero");
+  CHECK(ReadMessage(file, VerifyData()) == "the padding before the bytes of constant 1 ('w') is not zero");
 }
 
 TEST_CASE("what is no executable is named so") {

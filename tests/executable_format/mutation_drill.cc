@@ -71,6 +71,23 @@ void RecomputeConstants(Bytes& file, const SectionEntry& records, const SectionE
   std::memcpy(file.data() + records.offset, writer.bytes().data(), same);
 }
 
+// The files inside a bundle's models section.
+void RecomputeModels(Bytes& file, const SectionEntry& section) {
+  std::vector<sections::ModelRecord> models;
+  ArchiveReader reader({file.data() + section.offset, section.size});
+  sections::Models(reader, models);
+  for (sections::ModelRecord& model : models) {
+    const auto* bytes = reinterpret_cast<const std::byte*>(model.file.data());
+    Bytes inner(bytes, bytes + model.file.size());
+    RecomputeChecksums(inner);
+    model.file.assign(reinterpret_cast<const char*>(inner.data()), inner.size());
+  }
+  ArchiveWriter writer;
+  sections::Models(writer, models);
+  const std::size_t same = std::min<std::size_t>(writer.bytes().size(), section.size);
+  std::memcpy(file.data() + section.offset, writer.bytes().data(), same);
+}
+
 void Count(const Bytes& mutated, std::string what, bool recomputed, DrillCounts& counts,
            const std::function<void(const Mutant&)>& on_accepted) {
   ++counts.mutants;
@@ -124,6 +141,7 @@ void RecomputeChecksums(Bytes& file) {
   SectionEntry* records = find(SectionId::kConstants);
   SectionEntry* data = find(SectionId::kData);
   if (records != nullptr && data != nullptr) RecomputeConstants(file, *records, *data);
+  if (const SectionEntry* models = find(SectionId::kModels)) RecomputeModels(file, *models);
   for (std::size_t i = 0; i < entries.size(); ++i) {
     SectionEntry& entry = entries[i];
     if (IsInside(file, entry) && (entry.flags & kSectionOwnChecksums) == 0) {

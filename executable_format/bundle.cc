@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "executable_format/bundle.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "base/hash.h"
+#include "base/mapped_file.h"
+#include "base/near_names.h"
+#include "base/utf8.h"
+#include "executable_format/container.h"
+#include "executable_format/container_writer.h"
+#include "executable_format/reader.h"
+#include "executable_format/sections.h"
+#include "executable_format/verifier.h"
+#include "executable_format/writer.h"
+
+namespace rewire {
+namespace {
+
+using container::Damaged;
+using sections::ModelRecord;
+
+struct Pieces {
+  std::vector<ModelRecord> models;
+  std::vector<std::uint64_t> sizes;
+  Span<const std::byte> data;
+};
+
+Status Decode(const container::FoundSection& section, Pieces* pieces) {
+  if (section.info == nullptr) return {};
+  ArchiveReader archive(section.bytes);
+  switch (section.info->id) {
+    case SectionId::kModels:
+      sections::Models(archive, pieces->models);
+      break;
+    case SectionId::kBlobs:
+      sections::Blobs(archive, pieces->sizes);
+      break;
+    case SectionId::kData:
+      pieces->data = archive.ReadBytes(archive.remaining());
+      break;
+    case SectionId::kMetadata:
+    case SectionId::kDevices:
+    case SectionId::kSymbols:
+    case SectionId::kStrings:
+    case SectionId::kConstants:
+    case SectionId::kKernels:
+    case SectionId::kFunctions:
+    case SectionId::kCode:
+    case SectionId::kNotes:
+      return Damaged({"this is no bundle: it has section '", section.info->name, "'"});
+  }
+  if (archive.ok() && archive.remaining() != 0) archive.Reject("bytes follow its last record");
+  if (archive.ok()) return {};
+  return Damaged({"section '", section.info->name, "' at offset ", section.entry.offset,
+                  " is malformed at its byte ", archive.position(), " of ", section.bytes.size(), ": ",
+                  archive.reason()});
+}
+
+// Names are there, once each.
+Status CheckNames(Span<const std::string> names) {
+  if (names.empty()) return Fail(StatusCode::kInvalidArgument, "a bundle has at least one executable");
+  std::vector<std::string> sorted(names.begin(), names.end());
+  std::sort(sorted.begin(), sorted.end());
+  if (sorted.front().empty())
+    return Fail(StatusCode::kInvalidArgument, "an executable of a bundle has a name");
+  for (std::size_t i = 0; i < sorted.size(); ++i) {
+    if (!IsUtf8(sorted[i])) return Fail(StatusCode::kInvalidArgument, "the name of a model is not UTF-8");
+    if (i == 0 || sorted[i] != sorted[i - 1]) continue;
+    return Fail(StatusCode::kInvalidArgument, {"two models are called '", sorted[i], "'"});
+  }
+  return {};
+}
+
+Result<Executable> OpenModel(const ModelRecord& model, const std::vector<SharedBytes>& blobs,
+                             const OpenOptions& options) {
+  std::vector<SharedBytes> own;
+  for (const std::uint32_t blob : model.blobs) {
+    if (blob >= blobs.size()) {
+      return Damaged({"it names blob ", blob, ", there are ", blobs.size()});
+    }
+    own.push_back(blobs[blob]);
+  }
+  const SharedBytes file{{reinterpret_cast<const std::byte*>(model.file.data()), model.file.size()}, nullptr};
+  Result<Module> module = ReadBundledModule(file, &own, options);
+  if (!module) return Forward(module);
+  return Executable::FromModule(*std::move(module), options.limits);
+}
+
+Status Emit(Span<const BundledExecutable> models, container::Sink* sink) {
+  std::vector<std::string> names;
+  for (const BundledExecutable& model : models) names.push_back(model.name);
+  if (Status valid = CheckNames(names); !valid) return valid;
+  Pieces pieces;
+  std::vector<Span<const std::byte>> items;
+  std::vector<std::pair<std::uint64_t, std::uint32_t>> known;  // hash and blob, sorted
+  for (const BundledExecutable& model : models) {
+    ModelRecord record{model.name, {}, {}};
+    for (const Constant& constant : model.executable.module().constants) {
+      const Span<const std::byte> bytes = constant.stored.view;
+      if (bytes.empty()) continue;
+      const std::uint64_t hash = Hash64(bytes);
+      auto at = std::lower_bound(known.begin(), known.end(), std::pair{hash, std::uint32_t{0}});
+      while (at != known.end() && at->first == hash &&
+             (items[at->second].size() != bytes.size() ||
+              std::memcmp(items[at->second].data(), bytes.data(), bytes.size()) != 0)) {
+        ++at;
+      }
+      if (at == known.end() || at->first != hash) {
+        at = known.insert(at, {hash, static_cast<std::uint32_t>(items.size())});
+        items.push_back(bytes);
+        pieces.sizes.push_back(bytes.size());
+      }
+      record.blobs.push_back(at->second);
+    }
+    const Result<std::vector<std::byte>> file = SerializeWithoutData(model.executable.module());
+    if (!file) return Forward(file, {"model '", model.name, "'"});
+    record.file.assign(reinterpret_cast<const char*>(file->data()), file->size());
+    pieces.models.push_back(std::move(record));
+  }
+  ArchiveWriter model_bytes;
+  sections::Models(model_bytes, pieces.models);
+  ArchiveWriter blob_bytes;
+  sections::Blobs(blob_bytes, pieces.sizes);
+  if (!model_bytes.ok() || !blob_bytes.ok()) {
+    return Fail(StatusCode::kInvalidArgument, "the bundle has a list of more than 2^32 - 1 elements");
+  }
+  std::vector<container::Section> sections;
+  sections.push_back(
+      {FindSection(static_cast<std::uint32_t>(SectionId::kModels)), std::move(model_bytes.bytes()), {}});
+  sections.push_back(
+      {FindSection(static_cast<std::uint32_t>(SectionId::kBlobs)), std::move(blob_bytes.bytes()), {}});
+  return container::WriteSections(std::move(sections), items, sink);
+}
+
+}  // namespace
+
+Result<std::vector<BundledExecutable>> OpenBundle(const std::string& path, const OpenOptions& options) {
+  const Result<SharedBytes> bytes = options.copy ? ReadFile(path) : MapFile(path);
+  if (!bytes) return Forward(bytes);
+  Result<std::vector<BundledExecutable>> bundle = BundleFromBytes(*bytes, options);
+  if (!bundle) return Forward(bundle, path);
+  return bundle;
+}
+
+Result<std::vector<BundledExecutable>> BundleFromBytes(const SharedBytes& bytes, const OpenOptions& options) {
+  const Result<std::vector<container::FoundSection>> found = container::ReadSections(bytes.view);
+  if (!found) return Forward(found);
+  Pieces pieces;
+  for (const container::FoundSection& section : *found) {
+    if (Status decoded = Decode(section, &pieces); !decoded) return Forward(decoded);
+  }
+  std::vector<std::string> names;
+  for (const ModelRecord& model : pieces.models) names.push_back(model.name);
+  if (Status valid = CheckNames(names); !valid) return Damaged(valid.error().message());
+  const auto items = container::SplitData(pieces.data, pieces.sizes, nullptr, options.verify_data);
+  if (!items) return Forward(items);
+  std::vector<SharedBytes> blobs;
+  for (const Span<const std::byte> item : *items) blobs.push_back({item, bytes.owner, bytes.mapped});
+
+  std::vector<BundledExecutable> bundle;
+  for (const ModelRecord& model : pieces.models) {
+    Result<Executable> executable = OpenModel(model, blobs, options);
+    if (!executable) return Forward(executable, {"model '", model.name, "'"});
+    bundle.push_back({model.name, *std::move(executable)});
+  }
+  return bundle;
+}
+
+bool IsBundle(Span<const std::byte> bytes) {
+  SectionEntry first{};
+  if (bytes.size() < sizeof(FileHeader) + sizeof(first)) return false;
+  std::memcpy(&first, bytes.data() + sizeof(FileHeader), sizeof(first));
+  return std::memcmp(bytes.data(), kMagic.data(), kMagic.size()) == 0 &&
+         first.id == static_cast<std::uint32_t>(SectionId::kModels);
+}
+
+Result<Executable> FindExecutable(Span<const BundledExecutable> bundle, const std::string& name) {
+  if (name.empty() && bundle.size() == 1) return bundle[0].executable;
+  std::vector<std::string> names;
+  std::string all;
+  for (const BundledExecutable& model : bundle) {
+    if (model.name == name) return model.executable;
+    names.push_back(model.name);
+    all += (all.empty() ? "" : ", ") + model.name;
+  }
+  if (name.empty()) return Fail(StatusCode::kNotFound, "the bundle has several models, name one: " + all);
+  return Fail(StatusCode::kNotFound,
+              {"the bundle has no model '", name, "'", DidYouMean(name, "; it has ", names), all});
+}
+
+Status WriteBundle(Span<const BundledExecutable> models, const std::string& path) {
+  Result<AtomicFile> file = AtomicFile::Create(path);
+  if (!file) return Forward(file);
+  container::FileSink sink(&*file);
+  if (Status emitted = Emit(models, &sink); !emitted) return emitted;
+  return file->Commit();
+}
+
+Result<std::vector<std::byte>> SerializeBundle(Span<const BundledExecutable> models) {
+  container::MemorySink sink;
+  if (Status emitted = Emit(models, &sink); !emitted) return Forward(emitted);
+  return sink.Take();
+}
+
+}  // namespace rewire

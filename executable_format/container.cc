@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "executable_format/container.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "base/checked_math.h"
+#include "base/hash.h"
+
+namespace rewire::container {
+
+tl::unexpected<Error> Damaged(const Message& what) { return Fail(StatusCode::kInvalidFile, what); }
+
+namespace {
+
+bool AllZero(Span<const std::byte> bytes) {
+  return std::all_of(bytes.begin(), bytes.end(), [](std::byte byte) { return byte == std::byte{0}; });
+}
+
+Status CheckMagic(const FileHeader& header, std::size_t size) {
+  if (size >= kMagic.size() && header.magic == kMagic) return {};
+  if (size >= 4 && std::equal(kMagic.begin(), kMagic.begin() + 4, header.magic.begin())) {
+    return Damaged("the file was changed by a transfer as text: copy it again as binary");
+  }
+  return Damaged("this is not a Rewire executable: it does not start with the bytes 89 'RWX' of one");
+}
+
+Result<FileHeader> ReadHeader(Span<const std::byte> file) {
+  FileHeader header{};
+  if (!file.empty()) std::memcpy(&header, file.data(), std::min(file.size(), sizeof(header)));
+  if (Status magic = CheckMagic(header, file.size()); !magic) return Forward(magic);
+  if (file.size() < sizeof(header)) {
+    return Damaged(
+        {"the file is cut off: it has ", file.size(), " bytes, its header alone takes ", sizeof(header)});
+  }
+  if (header.major != kMajorVersion) {
+    return Fail(StatusCode::kUnsupported,
+                {"the file has format version ", header.major, ".", header.minor,
+                 ", this library reads version ", kMajorVersion,
+                 ".x: ", header.major > kMajorVersion ? "use a newer library" : "the file is damaged"});
+  }
+  if (header.file_size != file.size()) {
+    return Damaged({"the file is ", header.file_size > file.size() ? "cut off" : "too long",
+                    ": its header says ", header.file_size, " bytes, it has ", file.size()});
+  }
+  return header;
+}
+
+// Checks one entry and the padding before it. `end` is where the previous section ended, and is moved on.
+Result<FoundSection> LocateSection(Span<const std::byte> file, const FileHeader& header,
+                                   const SectionEntry& entry, std::uint64_t* end) {
+  const SectionInfo* info = FindSection(entry.id);
+  const std::string name =
+      info != nullptr ? Concat({"section '", info->name, "'"}) : Concat({"section ", entry.id});
+  if (info != nullptr && entry.flags != info->flags) {
+    return Damaged({name, " has flags ", entry.flags, ", expected ", info->flags});
+  }
+  if (info == nullptr && (entry.flags & kSectionRequired) != 0) {
+    return Fail(StatusCode::kUnsupported,
+                {"the file, of format version ", header.major, ".", header.minor, ", needs ", name,
+                 ", which this library, of format version ", kMajorVersion, ".", kMinorVersion,
+                 ", does not know: use a newer library"});
+  }
+  const std::optional<std::uint64_t> offset = CheckedAlignUp(*end, kSectionAlignment);
+  if (!offset || entry.offset != *offset || entry.offset > file.size() ||
+      entry.size > file.size() - entry.offset) {
+    return Damaged({name, " is at offset ", entry.offset, " with ", entry.size, " bytes; expected it at ",
+                    offset.value_or(0), ", in a file of ", file.size()});
+  }
+  if (!AllZero(file.subspan(*end, entry.offset - *end))) {
+    return Damaged({"the padding before ", name, " at offset ", entry.offset, " is not zero"});
+  }
+  *end = entry.offset + entry.size;
+  FoundSection found{info, entry, file.subspan(entry.offset, entry.size)};
+  if ((entry.flags & kSectionOwnChecksums) != 0) {
+    if (entry.checksum != 0) return Damaged({name, " has a checksum, expected 0"});
+  } else if (const std::uint64_t checksum = Hash64(found.bytes); checksum != entry.checksum) {
+    return Damaged(
+        fmt::format("{} at offset {} is damaged: its bytes have checksum {:016x}, its entry says {:016x}",
+                    name, entry.offset, checksum, entry.checksum));
+  }
+  return found;
+}
+
+}  // namespace
+
+Result<std::vector<FoundSection>> ReadSections(Span<const std::byte> file) {
+  const Result<FileHeader> read = ReadHeader(file);
+  if (!read) return Forward(read);
+  const FileHeader& header = *read;
+  const std::size_t entries_size = header.section_count * sizeof(SectionEntry);
+  if (header.section_count > kMaxSections || entries_size + 8 > file.size() - sizeof(FileHeader)) {
+    return Damaged({"the header names ", header.section_count, " sections; a file has at most ", kMaxSections,
+                    ", and this one of ", file.size(), " bytes has room for ",
+                    (file.size() - sizeof(FileHeader)) / sizeof(SectionEntry)});
+  }
+  const std::size_t directory_size = sizeof(FileHeader) + entries_size;
+  std::uint64_t checksum;
+  std::memcpy(&checksum, file.data() + directory_size, sizeof(checksum));
+  if (checksum != Hash64(file.subspan(0, directory_size))) {
+    return Damaged("the header or section table is damaged: its checksum does not match");
+  }
+
+  std::vector<FoundSection> found;
+  std::uint64_t end = directory_size + sizeof(checksum);
+  for (std::size_t i = 0; i < header.section_count; ++i) {
+    SectionEntry entry;
+    std::memcpy(&entry, file.data() + sizeof(FileHeader) + i * sizeof(entry), sizeof(entry));
+    for (const FoundSection& earlier : found) {
+      if (earlier.entry.id == entry.id) return Damaged({"section ", entry.id, " is there twice"});
+    }
+    Result<FoundSection> section = LocateSection(file, header, entry, &end);
+    if (!section) return Forward(section);
+    found.push_back(*section);
+  }
+  if (end != file.size()) {
+    return Damaged({file.size() - end, " bytes follow the last section"});
+  }
+  return found;
+}
+
+Result<std::vector<Span<const std::byte>>> SplitData(Span<const std::byte> data,
+                                                     Span<const std::uint64_t> sizes,
+                                                     const std::vector<Constant>* constants, bool verify) {
+  const auto text = [constants](std::size_t i) {
+    return constants == nullptr ? Concat({"blob ", i})
+                                : Concat({"constant ", i, " ('", (*constants)[i].name, "')"});
+  };
+  std::vector<Span<const std::byte>> items(sizes.size());
+  std::uint64_t end = 0;
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    const std::uint64_t size = sizes[i];
+    if (size == 0) continue;
+    const std::optional<std::uint64_t> start = CheckedAlignUp(end, kDataAlignment);
+    if (!start || *start > data.size() || size > data.size() - *start) {
+      return Damaged(
+          {text(i), " has ", size, " bytes at ", start.value_or(0), ", section 'data' has ", data.size()});
+    }
+    if (verify && !AllZero(data.subspan(end, *start - end))) {
+      return Damaged({"the padding before the bytes of ", text(i), " is not zero"});
+    }
+    items[i] = data.subspan(*start, size);
+    end = *start + size;
+  }
+  if (end == data.size()) return items;
+  return Damaged({"the ", constants == nullptr ? "blobs" : "constants", " have ", end,
+                  " bytes, section 'data' has ", data.size()});
+}
+
+}  // namespace rewire::container

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// The container without what its sections mean (layout.h): the side that reads. Private to the readers.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/span.h"
+#include "base/status.h"
+#include "executable_format/layout.h"
+#include "executable_format/module.h"
+
+namespace rewire::container {
+
+tl::unexpected<Error> Damaged(const Message& what);
+
+struct FoundSection {
+  const SectionInfo* info;  // null: unknown and not required
+  SectionEntry entry;
+  Span<const std::byte> bytes;
+};
+
+// Checks header, directory, padding and the sections' checksums; the sections in the file's order.
+// kInvalidFile, kUnsupported.
+Result<std::vector<FoundSection>> ReadSections(Span<const std::byte> file);
+
+// The items of a data section by their sizes, empty for a size of 0: each stands at the next multiple of
+// kDataAlignment. `verify` also looks at the padding between them, which reads their pages. kInvalidFile, in
+// words of the constants that they are, or of blobs where that is null.
+Result<std::vector<Span<const std::byte>>> SplitData(Span<const std::byte> data,
+                                                     Span<const std::uint64_t> sizes,
+                                                     const std::vector<Constant>* constants, bool verify);
+
+}  // namespace rewire::container
