@@ -2,6 +2,7 @@
 #include "base/atomic_file.h"
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -26,9 +27,18 @@ AtomicFile::AtomicFile(int descriptor, std::string path, std::string temporary)
 AtomicFile::AtomicFile(AtomicFile&& other) noexcept
     : descriptor_(std::exchange(other.descriptor_, -1)),
       path_(std::move(other.path_)),
-      temporary_(std::exchange(other.temporary_, {})) {}
+      temporary_(std::exchange(other.temporary_, {})),
+      mapped_(std::exchange(other.mapped_, nullptr)),
+      mapped_bytes_(std::exchange(other.mapped_bytes_, 0)) {}
 
-AtomicFile::~AtomicFile() { Abandon(); }
+AtomicFile::~AtomicFile() {
+  Unmap();
+  Abandon();
+}
+
+void AtomicFile::Unmap() {
+  if (mapped_ != nullptr) munmap(std::exchange(mapped_, nullptr), mapped_bytes_);
+}
 
 void AtomicFile::Abandon() {
   if (descriptor_ >= 0) close(std::exchange(descriptor_, -1));
@@ -46,7 +56,7 @@ Result<AtomicFile> AtomicFile::Create(const std::string& path) {
   static std::atomic<unsigned> counter = 0;
   for (;;) {
     std::string temporary = Concat({path, ".tmp", getpid(), ".", counter++});
-    const int descriptor = open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    const int descriptor = open(temporary.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (descriptor >= 0) return AtomicFile(descriptor, path, std::move(temporary));
     if (errno != EEXIST) return FailWith(path, errno);
   }
@@ -60,6 +70,19 @@ Status AtomicFile::Write(Span<const std::byte> bytes) {
     bytes = bytes.subspan(static_cast<std::size_t>(written));
   }
   return {};
+}
+
+Result<std::byte*> AtomicFile::Map(std::size_t size) {
+  if (temporary_.empty()) return Fail(StatusCode::kUnsupported, "'" + path_ + "' is no regular file");
+  Unmap();
+  const auto length = static_cast<off_t>(size);
+  if (ftruncate(descriptor_, length) != 0) return FailWith(path_, errno);
+  if (const int error = posix_fallocate(descriptor_, 0, length); error != 0) return FailWith(path_, error);
+  void* memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor_, 0);
+  if (memory == MAP_FAILED) return FailWith(path_, errno);
+  mapped_ = static_cast<std::byte*>(memory);
+  mapped_bytes_ = size;
+  return mapped_;
 }
 
 Status AtomicFile::Commit() {

@@ -22,15 +22,22 @@ class AtomicFile {
   AtomicFile& operator=(AtomicFile&&) = delete;
 
   Status Write(Span<const std::byte> bytes);
+  // Makes the file `size` bytes long (at least 1) and gives them as memory that can be read and written until
+  // the next Map or the end of this object, Commit or not. The space on disk is taken at once: a full disk is
+  // an error here, not a signal later. kUnsupported for what is written directly.
+  Result<std::byte*> Map(std::size_t size);
   Status Commit();
 
  private:
   AtomicFile(int descriptor, std::string path, std::string temporary);
   void Abandon();
+  void Unmap();
 
   int descriptor_;
   std::string path_;
   std::string temporary_;  // empty when written directly
+  std::byte* mapped_ = nullptr;
+  std::size_t mapped_bytes_ = 0;
 };
 
 // The whole of it for content that is in memory.

@@ -116,7 +116,7 @@ Status Emit(Span<const BundledExecutable> models, container::Sink* sink) {
       record.blobs.push_back(at->second);
     }
     const Result<std::vector<std::byte>> file = SerializeWithoutData(model.executable.module());
-    if (!file) return Forward(file, {"model '", model.name, "'"});
+    if (!file) return Forward(file, Concat({"model '", model.name, "'"}));
     record.file.assign(reinterpret_cast<const char*>(file->data()), file->size());
     pieces.models.push_back(std::move(record));
   }
@@ -163,7 +163,7 @@ Result<std::vector<BundledExecutable>> BundleFromBytes(const SharedBytes& bytes,
   std::vector<BundledExecutable> bundle;
   for (const ModelRecord& model : pieces.models) {
     Result<Executable> executable = OpenModel(model, blobs, options);
-    if (!executable) return Forward(executable, {"model '", model.name, "'"});
+    if (!executable) return Forward(executable, Concat({"model '", model.name, "'"}));
     bundle.push_back({model.name, *std::move(executable)});
   }
   return bundle;
@@ -188,7 +188,7 @@ Result<Executable> FindExecutable(Span<const BundledExecutable> bundle, const st
   }
   if (name.empty()) return Fail(StatusCode::kNotFound, "the bundle has several models, name one: " + all);
   return Fail(StatusCode::kNotFound,
-              {"the bundle has no model '", name, "'", DidYouMean(name, "; it has ", names), all});
+              {"the bundle has no model '", name, "'", DidYouMean(name, names), "; it has ", all});
 }
 
 Status WriteBundle(Span<const BundledExecutable> models, const std::string& path) {

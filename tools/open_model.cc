@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/mapped_file.h"
+#include "executable_format/bundle.h"
 #include "executable_format/import/tvm.h"
 #include "executable_format/text/assembler.h"
 #include "tools/open_onnx.h"
@@ -94,13 +95,27 @@ Result<Module> ReadModule(FileKind kind, const std::string& path, const SharedBy
   return Fail(StatusCode::kInternal, "not a foreign file");
 }
 
+Result<OpenedModel> OpenBundled(const std::string& path, const OpenOptions& options,
+                                const std::string& model) {
+  const Result<std::vector<BundledExecutable>> bundle = OpenBundle(path, options);
+  if (!bundle) return Forward(bundle);
+  Result<Executable> executable = FindExecutable(*bundle, model);
+  if (!executable) return Forward(executable, path);
+  return OpenedModel{FileKind::kExecutable, *std::move(executable), false, {}};
+}
+
 }  // namespace
 
 Result<OpenedModel> OpenModel(const std::string& path, const std::vector<std::string>& parameters,
-                              const OpenOptions& options) {
+                              const OpenOptions& options, const std::string& model_name) {
   const Result<SharedBytes> bytes = MapFile(path);
   if (!bytes) return Forward(bytes);
   const FileKind kind = FindFileKind(path, bytes->view);
+  if (IsBundle(bytes->view)) return OpenBundled(path, options, model_name);
+  if (!model_name.empty()) {
+    return Fail(StatusCode::kInvalidArgument,
+                fmt::format("{}: --model chooses one model of a bundle, and this is none", path));
+  }
   if (kind == FileKind::kExecutable) {
     Result<Executable> executable = Executable::Open(path, options);
     if (!executable) return Forward(executable);

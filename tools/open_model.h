@@ -22,8 +22,9 @@ struct OpenedModel {
 
 // `parameters` are the files of --params, read here only for a graph. Text assembly is assembled, files of
 // TVM are imported; all pass the verifier. Errors name the file; kInvalidArgument for a file without a model,
-// which says where such a file belongs.
+// which says where such a file belongs. `model` chooses one of a bundle's; it may be empty when there is only
+// one.
 Result<OpenedModel> OpenModel(const std::string& path, const std::vector<std::string>& parameters = {},
-                              const OpenOptions& options = {});
+                              const OpenOptions& options = {}, const std::string& model = {});
 
 }  // namespace rewire::tools

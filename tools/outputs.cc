@@ -76,7 +76,7 @@ Result<std::vector<Output>> CollectOutputs(const VirtualMachine& vm, const Funct
 
 Result<std::vector<std::string>> WriteOutputs(const Function& function,
                                               const std::vector<std::string>& bindings,
-                                              std::vector<Output>* outputs) {
+                                              const MappedOutputs& mapped, std::vector<Output>* outputs) {
   std::vector<std::string> paths;
   std::vector<std::vector<NamedTensor>> contents;  // by path
   for (const std::string& text : bindings) {
@@ -103,7 +103,12 @@ Result<std::vector<std::string>> WriteOutputs(const Function& function,
     }
   }
   for (std::size_t i = 0; i < paths.size(); ++i) {
-    if (Status written = WriteTensors(paths[i], contents[i]); !written) return Forward(written);
+    const auto in_place = std::find_if(mapped.begin(), mapped.end(), [&](const auto& output) {
+      return output->path() == paths[i] && contents[i].size() == 1 && output->Holds(contents[i][0].tensor);
+    });
+    const Status written = in_place != mapped.end() ? (*in_place)->Commit(contents[i][0].tensor)
+                                                    : WriteTensors(paths[i], contents[i]);
+    if (!written) return Forward(written);
   }
   return paths;
 }

@@ -11,6 +11,7 @@
 #include "base/status.h"
 #include "executable_format/module.h"
 #include "executable_format/tensor_files/host_tensor.h"
+#include "tools/mapped_output.h"
 #include "vm/virtual_machine.h"
 
 namespace rewire::tools {
@@ -29,10 +30,11 @@ Result<std::optional<HostTensor>> HostTensorOf(const Value& value);
 
 Result<std::vector<Output>> CollectOutputs(const VirtualMachine& vm, const Function& function);
 
-// --output. Returns the files written, each once. Outputs that name the same archive go into it together.
+// --output. Returns the files written, each once. Outputs that name the same archive go into it together;
+// those that lie in a file already only get their header.
 Result<std::vector<std::string>> WriteOutputs(const Function& function,
                                               const std::vector<std::string>& bindings,
-                                              std::vector<Output>* outputs);
+                                              const MappedOutputs& mapped, std::vector<Output>* outputs);
 
 // "scores: f32[2, 3]" and the elements below it.
 std::string OutputText(const Output& output);

@@ -2,7 +2,6 @@
 #include "tools/run.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -17,6 +16,7 @@
 #include "tools/open_model.h"
 #include "tools/outputs.h"
 #include "tools/profile.h"
+#include "tools/progress.h"
 #include "tools/statistics.h"
 #include "tools/tensor_io.h"
 #include "tools/trace.h"
@@ -61,30 +61,6 @@ class Observers : public Observer {
   std::vector<Observer*> observers_;
 };
 
-// One line on stderr that is written over, and only where a person looks.
-class Progress {
- public:
-  explicit Progress(std::uint32_t runs) : runs_(runs), shown_(isatty(STDERR_FILENO) == 1 && runs > 1) {}
-  ~Progress() {
-    if (shown_) fmt::print(stderr, "\r\033[K");
-  }
-  Progress(const Progress&) = delete;
-  Progress& operator=(const Progress&) = delete;
-
-  void Show(std::uint32_t run) {
-    const Clock::time_point now = Clock::now();
-    if (!shown_ || now - last_ < std::chrono::milliseconds(100)) return;
-    last_ = now;
-    fmt::print(stderr, "\rrun {} of {}", run + 1, runs_);
-    std::fflush(stderr);
-  }
-
- private:
-  std::uint32_t runs_;
-  bool shown_;
-  Clock::time_point last_;
-};
-
 class Runner {
  public:
   explicit Runner(const RunOptions& options) : options_(options), profiler_(!options.timeline.empty()) {}
@@ -96,7 +72,7 @@ class Runner {
   Result<Program> Link(const OpenedModel& model);
   Status Execute(VirtualMachine* vm, std::uint32_t function);
   Status Invoke(VirtualMachine* vm, std::uint32_t function, std::int64_t* nanoseconds);
-  Status Report(const VirtualMachine& vm, const Function& function, bool* equal);
+  Status Report(const VirtualMachine& vm, std::uint32_t function, const MappedOutputs& mapped, bool* equal);
   Status ReportProfile();
   void ExplainOutputs(const Program& program, std::uint32_t function);
   void Say(const std::string& text) const {
@@ -184,7 +160,7 @@ Status Runner::Execute(VirtualMachine* vm, std::uint32_t function) {
     }
   }
   vm->SetObserver(&observers);
-  Progress progress(options_.repeat);
+  Progress progress("run", options_.repeat);
   Status invoked;
   for (std::uint32_t i = 0; i < options_.repeat && invoked; ++i) {
     progress.Show(i);
@@ -214,13 +190,16 @@ Status Runner::ReportProfile() {
   return {};
 }
 
-Status Runner::Report(const VirtualMachine& vm, const Function& function, bool* equal) {
+Status Runner::Report(const VirtualMachine& vm, std::uint32_t index, const MappedOutputs& mapped,
+                      bool* equal) {
+  const Function& function = vm.program().executable().module().functions[index];
   Result<std::vector<Output>> outputs = CollectOutputs(vm, function);
   if (!outputs) return Forward(outputs);
   const Result<std::vector<OutputComparison>> comparisons =
       CompareOutputs(function, options_.expects, options_.tolerance, &*outputs);
   if (!comparisons) return Forward(comparisons);
-  const Result<std::vector<std::string>> written = WriteOutputs(function, options_.outputs, &*outputs);
+  const Result<std::vector<std::string>> written =
+      WriteOutputs(function, options_.outputs, mapped, &*outputs);
   if (!written) return Forward(written);
 
   json_["function"] = function.name;
@@ -228,6 +207,10 @@ Status Runner::Report(const VirtualMachine& vm, const Function& function, bool* 
   for (const Output& output : *outputs) {
     json_["outputs"].push_back(OutputJson(output));
     if (!output.used) Say(OutputText(output));
+  }
+  for (const auto& output : mapped) {
+    const Result<OutputReport> report = vm.TryOutputReport(OutputHandle{index, output->leaf()});
+    if (report) json_["outputs"][output->leaf()]["in_place"] = !report->copied;
   }
   for (const std::string& path : *written) {
     json_["written"].push_back(path);
@@ -263,7 +246,7 @@ void Runner::ExplainOutputs(const Program& program, std::uint32_t function) {
 Result<int> Runner::Run() {
   json_["file"] = options_.file;
   const Clock::time_point start = Clock::now();
-  const Result<OpenedModel> model = OpenModel(options_.file, options_.parameters);
+  const Result<OpenedModel> model = OpenModel(options_.file, options_.parameters, {}, options_.model);
   if (!model) return Forward(model);
   const Module& module = model->executable.module();
   if (options_.list) {
@@ -284,13 +267,20 @@ Result<int> Runner::Run() {
   const Result<std::vector<Value>> inputs = MakeInputs(module, function, options_.inputs);
   if (!inputs) return Forward(inputs);
 
+  MappedOutputs mapped;  // outlives the VM, which writes there
   VirtualMachine vm(*program, options_.limits);
   for (std::uint32_t i = 0; i < inputs->size(); ++i) {
     if (Status set = vm.TrySetInput(InputHandle{*index, i}, (*inputs)[i]); !set) return Forward(set);
   }
-  if (Status executed = Execute(&vm, *index); !executed) return Forward(executed);
+  mapped = MapOutputs(&vm, *index, options_.outputs);
+  if (Status executed = Execute(&vm, *index); !executed) {
+    for (const auto& output : mapped) {
+      if (!output->status()) return Forward(output->status());
+    }
+    return Forward(executed);
+  }
   bool equal = true;
-  if (Status reported = Report(vm, function, &equal); !reported) return Forward(reported);
+  if (Status reported = Report(vm, *index, mapped, &equal); !reported) return Forward(reported);
   return equal ? 0 : kExitNo;
 }
 

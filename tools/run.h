@@ -17,6 +17,7 @@ namespace rewire::tools {
 
 struct RunOptions {
   std::string file;      // any model that OpenModel takes
+  std::string model;     // of a bundle; empty: the only one
   std::string function;  // empty: the entry
   bool list = false;
   bool explain_outputs = false;

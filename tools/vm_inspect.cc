@@ -7,6 +7,7 @@
 
 #include "base/mapped_file.h"
 #include "tools/cli.h"
+#include "tools/inspect_bundle.h"
 #include "tools/inspect_executable.h"
 #include "tools/inspect_library.h"
 #include "tools/listing.h"
@@ -27,6 +28,13 @@ void Print(bool as_json, const nlohmann::ordered_json& json, const std::string& 
 }
 
 Result<int> InspectOwn(const Options& options) {
+  const Result<SharedBytes> file = MapFile(options.file);
+  if (file && IsBundle(file->view)) {
+    const Result<BundleReport> bundle = InspectBundle(options.file, options.check);
+    if (!bundle) return Forward(bundle);
+    Print(options.json, BundleJson(*bundle), BundleText(*bundle));
+    return 0;
+  }
   const Result<Inspection> inspection = InspectExecutable(options.file, options.check);
   if (!inspection) return Forward(inspection);
   Print(options.json, InspectionJson(*inspection), InspectionText(*inspection));

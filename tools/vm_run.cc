@@ -103,6 +103,7 @@ void AddOptions(CLI::App* app, RunOptions* options, Texts* texts) {
   AddValue(app, "FILE", &options->file, "",
            "executable (.rwx), text assembly (.asm), or a model that TVM compiled")
       ->required();
+  AddValue(app, "--model", &options->model, "NAME", "the model of a bundle to run");
   AddValue(app, "-f,--function", &options->function, "NAME",
            "function to run; without it main, or the first one");
   app->add_flag("-l,--list", options->list, "print what the file has and needs; run nothing");

@@ -50,9 +50,10 @@ T Take(Result<T> result) {
 // A packed function that does nothing.
 int EmptyKernel(void*, const RewireFFIAny*, std::int32_t, RewireFFIAny*);
 
-void AddOpcodeCases(std::vector<Case>& cases);  // vm_opcodes.cc
-void AddCallCases(std::vector<Case>& cases);    // vm_calls.cc
-void AddHostCases(std::vector<Case>& cases);    // vm_host.cc
-void AddLoadCases(std::vector<Case>& cases);    // vm_load.cc
+void AddOpcodeCases(std::vector<Case>& cases);     // vm_opcodes.cc
+void AddCallCases(std::vector<Case>& cases);       // vm_calls.cc
+void AddHostCases(std::vector<Case>& cases);       // vm_host.cc
+void AddLoadCases(std::vector<Case>& cases);       // vm_load.cc
+void AddParameterCases(std::vector<Case>& cases);  // vm_parameters.cc
 
 }  // namespace rewire::bench

@@ -54,6 +54,7 @@ std::vector<Case> AllCases() {
   AddOpcodeCases(cases);
   AddHostCases(cases);
   AddLoadCases(cases);
+  AddParameterCases(cases);
   return cases;
 }
 
@@ -107,6 +108,7 @@ Report Measure(const std::vector<int>& cpus) {
   }
   if (filtered) return report;
   report.residency = MeasureResidency();
+  report.vm_bytes = MeasureVmBytes();
   if (cpus.size() > 1) report.threads = MeasureThreads(kThreadPairs, cpus[0], cpus[1]);
   return report;
 }

@@ -101,6 +101,10 @@ std::string TableOf(const Report& report) {
     table += fmt::format("{:<50}{} of {}\n", "pages of a 64 MiB constant brought in by opening",
                          report.residency->resident, report.residency->pages);
   }
+  if (report.vm_bytes) {
+    table += fmt::format("{:<50}{}, at most {} {}\n", "bytes of a VM over 1 GB of parameters",
+                         *report.vm_bytes, kMostVmBytes, *report.vm_bytes <= kMostVmBytes ? "met" : "MISSED");
+  }
   return table;
 }
 
@@ -132,6 +136,7 @@ std::string JsonOf(const Report& report) {
     json["constant_64_mib"] = {{"resident_pages", report.residency->resident},
                                {"pages", report.residency->pages}};
   }
+  if (report.vm_bytes) json["vm_over_1_gb_bytes"] = *report.vm_bytes;
   return json.dump(2) + "\n";
 }
 

@@ -8,6 +8,7 @@
 
 #include "tests/bench/vm_cases.h"
 #include "tests/bench/vm_load.h"
+#include "tests/bench/vm_parameters.h"
 #include "tests/bench/vm_statistics.h"
 #include "tests/bench/vm_threads.h"
 
@@ -23,9 +24,10 @@ struct Report {
   std::vector<Figure> figures;
   std::optional<ThreadScaling> threads;
   std::optional<Residency> residency;
-  std::string machine;  // CPU model, CPUs
-  double load = 0;      // average of the last minute, when the measurement began
-  int samples = 0;      // behind each median
+  std::optional<std::size_t> vm_bytes;  // of a VM over a gigabyte of parameters
+  std::string machine;                  // CPU model, CPUs
+  double load = 0;                      // average of the last minute, when the measurement began
+  int samples = 0;                      // behind each median
 };
 
 // Targets that are missed are marked; they fail nothing, since a time on a busy machine proves nothing.

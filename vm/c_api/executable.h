@@ -38,10 +38,15 @@ typedef struct RewireOpenOptions {
  * kRewireVerificationFailed. */
 REWIRE_API RewireStatus rewire_executable_open(const char* path, const RewireOpenOptions* options,
                                                RewireExecutable** out);
-/* The same from `size` bytes of memory, which must not change while they are in use. `release(context)` is
- * called exactly once, on any thread, when they no longer are; on failure before this returns. NULL: the
- * memory lives longer than the executable, its programs and all their results. Memory that is not 64-byte
- * aligned is copied, as with options->copy; it is then released before this returns. */
+/* One model of a bundle (executable_format/bundle.h); NULL or "" is its only one. kRewireNotFound also for a
+ * name that the bundle does not have. */
+REWIRE_API RewireStatus rewire_executable_open_bundled(const char* path, const char* model,
+                                                       const RewireOpenOptions* options,
+                                                       RewireExecutable** out);
+/* The same as rewire_executable_open from `size` bytes of memory, which must not change while they are in
+ * use. `release(context)` is called exactly once, on any thread, when they no longer are; on failure before
+ * this returns. NULL: the memory lives longer than the executable, its programs and all their results. Memory
+ * that is not 64-byte aligned is copied, as with options->copy; it is then released before this returns. */
 REWIRE_API RewireStatus rewire_executable_open_memory(const void* data, size_t size,
                                                       void (*release)(void* context), void* context,
                                                       const RewireOpenOptions* options,

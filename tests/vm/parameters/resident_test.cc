@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+// What parameters cost in memory: nothing until they are read, and one copy however many models and processes
+// read them. Proportional set size, as /proc/self/smaps_rollup says: pages that n processes share count 1/n
+// to each.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <catch2/catch.hpp>
+#include <fstream>
+#include <optional>
+
+#include "tests/vm/parameters/parameter_files.h"
+#include "tests/vm/test_program.h"
+#include "vm/host_function.h"
+
+namespace rewire::test {
+namespace {
+
+constexpr std::int64_t kRows = 65536;
+constexpr std::int64_t kWidth = 1024;
+constexpr std::uint64_t kEmbeddingBytes = kRows * kWidth * sizeof(float);  // 256 MiB
+constexpr int kInstances = 10;
+
+std::uint64_t SmapsBytes(const std::string& field) {
+  std::ifstream rollup("/proc/self/smaps_rollup");
+  for (std::string word; rollup >> word;) {
+    std::uint64_t kilobytes = 0;
+    if (word == field && rollup >> kilobytes) return kilobytes * 1024;
+  }
+  return 0;
+}
+
+std::uint64_t Pss() { return SmapsBytes("Pss:"); }
+
+// Row r of the embedding is r, r + 1, ... modulo 251, so that sums are exact.
+float Element(std::int64_t row, std::int64_t column) { return static_cast<float>((row + column) % 251); }
+
+void WriteEmbedding(const std::string& path) {
+  std::ofstream file(path, std::ios::binary);
+  std::string header = R"({"embedding":{"dtype":"F32","shape":[65536,1024],"data_offsets":[0,268435456]}})";
+  header.resize(120, ' ');
+  const std::uint64_t size = header.size();
+  file.write(reinterpret_cast<const char*>(&size), sizeof(size));
+  file << header;
+  std::vector<float> row(kWidth);
+  for (std::int64_t r = 0; r < kRows; ++r) {
+    for (std::int64_t c = 0; c < kWidth; ++c) row[static_cast<std::size_t>(c)] = Element(r, c);
+    file.write(reinterpret_cast<const char*>(row.data()), kWidth * sizeof(float));
+  }
+}
+
+// The recurrent body takes a token's row of the embedding into its state; the output layer scores every token
+// against the state, and so reads all of it.
+LinkOptions Kernels() {
+  LinkOptions options;
+  options.kernels.AddFunction(
+      "rnn.step",
+      MakePackedFunction([](kernel::TensorView embedding, kernel::TensorView bias, kernel::TensorView token,
+                            kernel::TensorView state, kernel::TensorView next) {
+        const float* row = embedding.data<float>() + *token.data<std::int64_t>() * kWidth;
+        for (std::int64_t i = 0; i < kWidth; ++i) {
+          next.data<float>()[i] = state.data<float>()[i] + row[i] + bias.data<float>()[0];
+        }
+      }));
+  options.kernels.AddFunction("rnn.scores",
+                              MakePackedFunction([](kernel::TensorView embedding, kernel::TensorView state,
+                                                    kernel::TensorView scores) {
+                                for (std::int64_t r = 0; r < kRows; ++r) {
+                                  const float* row = embedding.data<float>() + r * kWidth;
+                                  // One element of each page of the row, times the state's.
+                                  scores.data<float>()[r] = row[0] * state.data<float>()[0] + row[kWidth - 1];
+                                }
+                              }));
+  return options;
+}
+
+constexpr char kBody[] = R"(
+  .param embedding: f32[65536, 1024]
+  .param bias: f32[1]
+  .kernel step = "rnn.step"
+  .func main(token: i64[], state: f32[1024]) -> next: f32[1024]
+    %e = load_const embedding
+    %b = load_const bias
+    %s = alloc_storage _, alignment=64, f32[1024], cpu
+    %n = alloc_tensor %s, _, f32[1024]
+    invoke_packed step(%e, %b, %token, %state, %n), outputs=1
+    ret %n
+  .end)";
+
+constexpr char kOutputLayer[] = R"(
+  .param embedding: f32[65536, 1024]
+  .kernel scores = "rnn.scores"
+  .func main(state: f32[1024]) -> scores: f32[65536]
+    %e = load_const embedding
+    %s = alloc_storage _, alignment=64, f32[65536], cpu
+    %y = alloc_tensor %s, _, f32[65536]
+    invoke_packed scores(%e, %state, %y), outputs=1
+    ret %y
+  .end)";
+
+// One body and one output layer, each with its own Program and VM.
+class Instance {
+ public:
+  Instance(const ParameterSet& embedding, float bias)
+      : body_(ProgramOf(kBody, Options(embedding, bias))),
+        output_(ProgramOf(kOutputLayer, Options(embedding))) {}
+
+  // Whether two tokens give the scores that they must.
+  bool Right(std::int64_t token, float bias) {
+    Tensor state = *Tensor::CopyOf(TensorView(zeros_.data(), {kWidth}));
+    const std::int64_t tokens[2] = {token, token + 1};
+    for (const std::int64_t& each : tokens) {
+      body_vm_.SetInput("token", TensorView(&each, {}));
+      body_vm_.SetInput("state", Value(state));
+      body_vm_.Invoke();
+      state = body_vm_.Output("next");
+    }
+    output_vm_.SetInput("state", Value(state));
+    output_vm_.Invoke();
+    const Tensor scores = output_vm_.Output("scores");
+    const float first = Element(token, 0) + Element(token + 1, 0) + 2 * bias;
+    for (const std::int64_t row : {std::int64_t{0}, std::int64_t{777}, kRows - 1}) {
+      if (scores.data<float>()[row] != Element(row, 0) * first + Element(row, kWidth - 1)) return false;
+    }
+    output_vm_.DropResult();
+    output_vm_.Trim();
+    return true;
+  }
+
+  const Program& body() const { return body_; }
+
+ private:
+  static LinkOptions Options(const ParameterSet& embedding, std::optional<float> bias = {}) {
+    LinkOptions options = Kernels();
+    options.parameters = {embedding};
+    if (bias) options.parameters.push_back(SetOf({{"bias", Floats({*bias})}}));
+    return options;
+  }
+
+  Program body_;
+  Program output_;
+  VirtualMachine body_vm_{body_};
+  VirtualMachine output_vm_{output_};
+  std::array<float, kWidth> zeros_{};
+};
+
+// Ten instances of which the first opens the file and is gone before the others run. Returns how far the
+// proportional set size has grown from one copy to ten, or nothing where a result is wrong.
+std::optional<std::int64_t> GrowthFromOneToTen(const std::string& path) {
+  std::optional<Instance> donor;
+  donor.emplace(*ParameterSet::Open(path), 0.0F);
+  if (!donor->Right(5, 0)) return std::nullopt;
+  const std::uint64_t one = Pss();
+  std::vector<std::unique_ptr<Instance>> instances;
+  for (int i = 0; i < kInstances; ++i) {
+    instances.push_back(std::make_unique<Instance>(ParameterSet::Of(donor->body()), static_cast<float>(i)));
+  }
+  donor.reset();
+  for (int i = 0; i < kInstances; ++i) {
+    if (!instances[static_cast<std::size_t>(i)]->Right(100 + i, static_cast<float>(i))) return std::nullopt;
+  }
+  return static_cast<std::int64_t>(Pss()) - static_cast<std::int64_t>(one);
+}
+
+TEST_CASE("ten bodies and ten output layers hold one embedding, and need no donor") {
+  const Folder folder;
+  WriteEmbedding(folder / "e.safetensors");
+  const std::optional<std::int64_t> growth = GrowthFromOneToTen(folder / "e.safetensors");
+  REQUIRE(growth.has_value());
+  WARN("from one instance to ten the proportional set size grew by " << *growth / 1024 << " KiB of "
+                                                                     << kEmbeddingBytes / 1024);
+  CHECK(*growth < static_cast<std::int64_t>(kEmbeddingBytes / 20));
+}
+
+TEST_CASE("two processes with ten instances each hold one embedding together") {
+  const Folder folder;
+  WriteEmbedding(folder / "e.safetensors");
+  // Both children run, tell that they have, wait for the other, and then measure at once.
+  int to_parent[2];
+  int to_children[2];
+  REQUIRE(pipe(to_parent) == 0);
+  REQUIRE(pipe(to_children) == 0);
+  const auto child = [&]() -> int {
+    const std::uint64_t before = Pss();
+    std::vector<std::unique_ptr<Instance>> instances;
+    const ParameterSet set = *ParameterSet::Open(folder / "e.safetensors");
+    for (int i = 0; i < kInstances; ++i) {
+      instances.push_back(std::make_unique<Instance>(set, static_cast<float>(i)));
+      if (!instances.back()->Right(i, static_cast<float>(i))) return 1;
+    }
+    std::int64_t message = 1;
+    if (write(to_parent[1], &message, sizeof(message)) != sizeof(message)) return 2;
+    if (read(to_children[0], &message, sizeof(message)) != sizeof(message)) return 3;
+    message = static_cast<std::int64_t>(Pss()) - static_cast<std::int64_t>(before);
+    if (write(to_parent[1], &message, sizeof(message)) != sizeof(message)) return 4;
+    // Stays until the other has measured, too.
+    return read(to_children[0], &message, sizeof(message)) == sizeof(message) ? 0 : 5;
+  };
+  std::array<pid_t, 2> children{};
+  for (pid_t& pid : children) {
+    pid = fork();
+    if (pid == 0) _exit(child());
+    REQUIRE(pid > 0);
+  }
+  std::int64_t total = 0;
+  for (int round = 0; round < 2; ++round) {
+    std::int64_t message = 0;
+    total = 0;
+    for (int i = 0; i < 2; ++i) {
+      REQUIRE(read(to_parent[0], &message, sizeof(message)) == sizeof(message));
+      total += message;
+    }
+    for (int i = 0; i < 2; ++i) REQUIRE(write(to_children[1], &message, sizeof(message)) == sizeof(message));
+  }
+  for (const pid_t pid : children) {
+    int status = -1;
+    waitpid(pid, &status, 0);
+    CHECK(status == 0);
+  }
+  WARN("two processes together: " << total / 1024 << " KiB for an embedding of " << kEmbeddingBytes / 1024);
+  CHECK(total < static_cast<std::int64_t>(kEmbeddingBytes + kEmbeddingBytes / 20));
+  CHECK(total > static_cast<std::int64_t>(kEmbeddingBytes / 2));  // they did read it
+}
+
+TEST_CASE("a gigabyte of parameters takes no memory before it is read") {
+  constexpr std::uint64_t kGigabyte = std::uint64_t{1} << 30;
+  constexpr std::uint64_t kMegabyte = std::uint64_t{1} << 20;
+  const Folder folder;
+  const std::string path = folder / "g.safetensors";
+  {
+    std::ofstream file(path, std::ios::binary);
+    std::string header = R"({"big":{"dtype":"U8","shape":[1073741824],"data_offsets":[0,1073741824]}})";
+    header.resize(120, ' ');
+    const std::uint64_t size = header.size();
+    file.write(reinterpret_cast<const char*>(&size), sizeof(size));
+    file << header;
+  }
+  std::filesystem::resize_file(path, 128 + kGigabyte);
+  const Executable executable = ExecutableOf(R"(
+    .param big: u8[1073741824]
+    .kernel first = "host.first"
+    .func main() -> y: u8[1]
+      %b = load_const big
+      %s = alloc_storage _, alignment=64, u8[1], cpu
+      %y = alloc_tensor %s, _, u8[1]
+      invoke_packed first(%b, %y), outputs=1
+      ret %y
+    .end)");
+  LinkOptions options;
+  options.kernels.AddFunction("host.first",
+                              MakePackedFunction([](kernel::TensorView big, kernel::TensorView y) {
+                                y.data<std::uint8_t>()[0] = big.data<std::uint8_t>()[0];
+                              }));
+  const std::uint64_t before = SmapsBytes("Rss:");
+  CHECK(MessageOf(Program::Link(executable, options)) ==
+        "parameters do not match:\n  big: no parameter of this name given, u8[1073741824] expected");
+  CHECK(SmapsBytes("Rss:") < before + kMegabyte);
+  const Result<ParameterSet> set = ParameterSet::Open(path);
+  REQUIRE(MessageOf(set) == "");
+  CHECK(SmapsBytes("Rss:") < before + kMegabyte);
+  // Bound and run, it costs the pages that are read.
+  options.parameters = {*set};
+  VirtualMachine vm(*Program::Link(executable, options));
+  vm.Invoke();
+  CHECK(SmapsBytes("Rss:") < before + kMegabyte);
+}
+
+}  // namespace
+}  // namespace rewire::test

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// vm-bundle: several executables as one file. docs/vm-bundle.md.
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "executable_format/bundle.h"
+#include "tools/cli.h"
+#include "tools/open_model.h"
+
+namespace rewire::tools {
+namespace {
+
+constexpr const char kDescription[] =
+    R"(Puts several executables into one file that holds each of their constants once.
+
+  vm-bundle encoder.rwx decoder.rwx --output both.rwx
+  vm-bundle small=v1.rwx large=v2.rwx --output both.rwx
+  vm-run both.rwx --model decoder
+)";
+
+struct Options {
+  std::vector<std::string> inputs;
+  std::string output;
+  bool json = false;
+};
+
+Result<int> Bundle(const Options& options) {
+  std::vector<BundledExecutable> models;
+  for (const std::string& input : options.inputs) {
+    const std::size_t equals = input.find('=');
+    const std::string path = equals == std::string::npos ? input : input.substr(equals + 1);
+    const std::string name =
+        equals == std::string::npos ? std::filesystem::path(path).stem().string() : input.substr(0, equals);
+    Result<OpenedModel> model = OpenModel(path);
+    if (!model) return Forward(model);
+    models.push_back({name, std::move(model->executable)});
+  }
+  if (Status written = WriteBundle(models, options.output); !written) return Forward(written);
+  if (options.json) {
+    nlohmann::ordered_json json = {{"written", options.output}, {"models", nlohmann::ordered_json::array()}};
+    for (const BundledExecutable& model : models) json["models"].push_back(model.name);
+    fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+  } else {
+    fmt::print("wrote {}: {} models\n", options.output, models.size());
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace rewire::tools
+
+int main(int argc, char** argv) {
+  CLI::App app(rewire::tools::kDescription, "vm-bundle");
+  rewire::tools::Options options;
+  app.add_option("FILE", options.inputs, "executables, as NAME=FILE or by the file's name")
+      ->required()
+      ->type_name("");
+  app.add_option("-o,--output", options.output, "the bundle")->type_name("FILE")->required();
+  app.add_flag("--json", options.json, "print one JSON object instead of text");
+  return rewire::tools::Main(app, argc, argv, [&] { return rewire::tools::Bundle(options); });
+}

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// vm-params: what parameter files hold, and from one kind to another. docs/vm-params.md.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "base/dtype.h"
+#include "executable_format/executable.h"
+#include "executable_format/writer.h"
+#include "tools/cli.h"
+#include "tools/parameter_files.h"
+#include "tools/table_text.h"
+#include "tools/units.h"
+
+namespace rewire::tools {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr const char kDescription[] =
+    R"(Lists, converts and compresses parameter files: .safetensors, .npz, .rwx, and TVM's (.params).
+
+  vm-params list weights.safetensors
+  vm-params convert encoder.safetensors decoder.safetensors --output weights.rwx
+  vm-params convert weights.rwx --output weights.params
+  vm-params compress model.rwx --output small.rwx
+)";
+
+struct Options {
+  std::vector<std::string> inputs;
+  std::string output;
+  int level = 0;
+  bool json = false;
+};
+
+void PrintJson(const Json& json) {
+  fmt::print("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));
+}
+
+Result<int> List(const Options& options) {
+  Json files = Json::array();
+  std::string text;
+  for (const std::string& path : options.inputs) {
+    const Result<std::vector<StoredParameter>> list = ListParameters(path);
+    if (!list) return Forward(list);
+    std::vector<std::vector<std::string>> rows = {{"name", "type", "size", "stored", "codec"}};
+    Json parameters = Json::array();
+    std::uint64_t total = 0;
+    for (const StoredParameter& parameter : *list) {
+      const HostTensor& tensor = parameter.named.tensor;
+      const Result<std::uint64_t> bytes = CompactBytes(tensor.dtype, tensor.shape);
+      if (!bytes) return Forward(bytes, path);
+      total += *bytes;
+      rows.push_back({parameter.named.name, TensorTypeText(tensor.dtype, tensor.shape), BytesText(*bytes),
+                      BytesText(parameter.stored_bytes), parameter.codec});
+      parameters.push_back({{"name", parameter.named.name},
+                            {"dtype", DTypeName(tensor.dtype)},
+                            {"shape", tensor.shape},
+                            {"bytes", *bytes},
+                            {"stored_bytes", parameter.stored_bytes},
+                            {"codec", parameter.codec}});
+    }
+    text += fmt::format("{}: {} parameters, {}\n", path, list->size(), BytesText(total));
+    text += TableText(rows, {2, 3});
+    files.push_back({{"file", path}, {"bytes", total}, {"parameters", std::move(parameters)}});
+  }
+  if (options.json) {
+    PrintJson({{"files", std::move(files)}});
+  } else {
+    fmt::print("{}", text);
+  }
+  return 0;
+}
+
+Result<int> Convert(const Options& options) {
+  const Result<std::vector<NamedTensor>> tensors = ReadParameterFiles(options.inputs);
+  if (!tensors) return Forward(tensors);
+  if (Status written = WriteParameterFile(options.output, *tensors, options.level); !written) {
+    return Forward(written);
+  }
+  if (options.json) {
+    PrintJson({{"written", options.output}, {"parameters", tensors->size()}});
+  } else {
+    fmt::print("wrote {}: {} parameters\n", options.output, tensors->size());
+  }
+  return 0;
+}
+
+Result<int> Compress(const Options& options) {
+  const std::string& input = options.inputs.front();
+  const Result<Executable> executable = Executable::Open(input);
+  if (!executable) return Forward(executable);
+  Module module = executable->module();
+  const Result<std::uint64_t> saved = CompressConstants(&module, options.level);
+  if (!saved) return Forward(saved, input);
+  if (Status written = WriteModule(module, options.output); !written) return Forward(written);
+  if (options.json) {
+    PrintJson({{"written", options.output}, {"saved_bytes", *saved}});
+  } else {
+    fmt::print("wrote {}: {} saved\n", options.output, BytesText(*saved));
+  }
+  return 0;
+}
+
+CLI::App* AddCommand(CLI::App* app, const char* name, const char* help, Options* options) {
+  CLI::App* command = app->add_subcommand(name, help);
+  command->add_flag("--json", options->json, "print one JSON object instead of text");
+  return command;
+}
+
+CLI::Option* AddLevel(CLI::App* command, Options* options, const char* help) {
+  return command->add_option("--level", options->level, help)->type_name("N")->check(CLI::Range(1, 22));
+}
+
+}  // namespace
+}  // namespace rewire::tools
+
+int main(int argc, char** argv) {
+  using namespace rewire::tools;  // NOLINT(google-build-using-namespace)
+  CLI::App app(kDescription, "vm-params");
+  Options options;
+  app.require_subcommand(1);
+  CLI::App* list = AddCommand(&app, "list", "names, types and sizes", &options);
+  list->add_option("FILE", options.inputs, "parameter files")->required()->type_name("");
+  CLI::App* convert =
+      AddCommand(&app, "convert", "the parameters of one or more files as one file", &options);
+  convert->add_option("FILE", options.inputs, "parameter files")->required()->type_name("");
+  convert->add_option("-o,--output", options.output, "the file; its ending tells the format")
+      ->type_name("FILE")
+      ->required();
+  AddLevel(convert, &options, "compress with zstd, 1 to 22; .rwx only");
+  CLI::App* compress = AddCommand(&app, "compress", "an .rwx file with its constants compressed", &options);
+  compress->add_option("FILE", options.inputs, "an executable, or parameters in .rwx")
+      ->required()
+      ->expected(1);
+  compress->add_option("-o,--output", options.output, "the smaller file")->type_name("FILE")->required();
+  AddLevel(compress, &options, "of zstd, 1 to 22; 3 unless told");
+  return Main(app, argc, argv, [&]() -> rewire::Result<int> {
+    if (list->parsed()) return List(options);
+    if (convert->parsed()) return Convert(options);
+    if (options.level == 0) options.level = 3;
+    return Compress(options);
+  });
+}
