@@ -49,6 +49,11 @@ int main(int argc, char** argv) {
       total.recomputed += report.recomputed;
     }
     fmt::print("{}: {} files, plain: {}\n", extension, paths.size(), total.plain.Text());
+    if (!total.plain.memory_bounded() || !total.recomputed.memory_bounded()) {
+      fmt::print("{}: a mutant took more memory than {} bytes for each of its own\n", extension,
+                 rewire::tvm::kMemoryPerByte);
+      return 1;
+    }
     if (total.recomputed.mutants == 0) continue;
     fmt::print("{}: hashes recomputed: {}\n", extension, total.recomputed.Text());
     if (5 * total.recomputed.past_reader < total.recomputed.mutants) {

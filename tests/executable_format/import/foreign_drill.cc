@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 #include <random>
 
@@ -10,6 +11,7 @@
 #include "executable_format/import/relay_file.h"
 #include "executable_format/import/tvm.h"
 #include "tests/executable_format/import/foreign_files.h"
+#include "tests/executable_format/import/memory_watch.h"
 
 namespace rewire::tvm {
 namespace {
@@ -114,9 +116,7 @@ Result<Module> ImportBlob(const SharedBytes& bytes) {
   return ImportGraph(blob->graph_json, blob->parameters, bytes.owner);
 }
 
-void Try(ForeignKind kind, std::string mutant, ForeignDrillCounts& counts) {
-  ++counts.mutants;
-  const SharedBytes bytes = Share(std::move(mutant));
+void Import(ForeignKind kind, const SharedBytes& bytes, ForeignDrillCounts& counts) {
   Result<Module> module;
   switch (kind) {
     case ForeignKind::kRelay:
@@ -138,20 +138,34 @@ void Try(ForeignKind kind, std::string mutant, ForeignDrillCounts& counts) {
   if (Executable::FromModule(std::move(*module))) ++counts.past_verifier;
 }
 
+void Try(ForeignKind kind, std::string mutant, ForeignDrillCounts& counts) {
+  ++counts.mutants;
+  const SharedBytes bytes = Share(std::move(mutant));
+  const MemoryWatch memory;
+  Import(kind, bytes, counts);
+  const std::uint64_t allowed = kMemoryPerByte * bytes.view.size();
+  counts.peak_bytes = std::max<std::uint64_t>(counts.peak_bytes, memory.peak());
+  counts.peak_beyond =
+      std::max<std::uint64_t>(counts.peak_beyond, memory.peak() - std::min(memory.peak(), allowed));
+}
+
 }  // namespace
 
 ForeignDrillCounts& ForeignDrillCounts::operator+=(const ForeignDrillCounts& other) {
   mutants += other.mutants;
   past_reader += other.past_reader;
   past_verifier += other.past_verifier;
+  peak_bytes = std::max(peak_bytes, other.peak_bytes);
+  peak_beyond = std::max(peak_beyond, other.peak_beyond);
   return *this;
 }
 
 std::string ForeignDrillCounts::Text() const {
   const double total = mutants == 0 ? 1 : static_cast<double>(mutants);
-  return fmt::format("{} mutants, {:.1f} % past the reader, {:.1f} % past the verifier", mutants,
-                     100 * static_cast<double>(past_reader) / total,
-                     100 * static_cast<double>(past_verifier) / total);
+  return fmt::format(
+      "{} mutants, {:.1f} % past the reader, {:.1f} % past the verifier, at most {:.0f} KiB of memory",
+      mutants, 100 * static_cast<double>(past_reader) / total,
+      100 * static_cast<double>(past_verifier) / total, static_cast<double>(peak_bytes) / 1024);
 }
 
 ForeignDrillReport RunForeignDrill(ForeignKind kind, const std::string& file, std::uint64_t mutants) {

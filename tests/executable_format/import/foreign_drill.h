@@ -13,15 +13,23 @@
 
 namespace rewire::tvm {
 
+// A mutant may take this much for each of its bytes, and this much beside.
+inline constexpr std::uint64_t kMemoryPerByte = 64;
+inline constexpr std::uint64_t kMemoryBeyond = 1 << 20;
+
 enum class ForeignKind { kRelay, kGraph, kParameters, kLibraryBlob };
 
 struct ForeignDrillCounts {
   std::uint64_t mutants = 0;
   std::uint64_t past_reader = 0;  // the importer gave a module (for parameters: a list)
   std::uint64_t past_verifier = 0;
+  // What one mutant took at most, and of that beyond kMemoryPerByte times its size.
+  std::uint64_t peak_bytes = 0;
+  std::uint64_t peak_beyond = 0;
 
   ForeignDrillCounts& operator+=(const ForeignDrillCounts& other);
-  // "10000 mutants, 12.3 % past the reader, 4.5 % past the verifier".
+  bool memory_bounded() const { return peak_beyond <= kMemoryBeyond; }
+  // "10000 mutants, 12.3 % past the reader, 4.5 % past the verifier, at most 120 KiB of memory".
   std::string Text() const;
 };
 

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/executable_format/import/memory_watch.h"
+
+#include <malloc.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <new>
+
+namespace {
+
+std::size_t held = 0;
+std::size_t peak_held = 0;
+std::size_t held_at_start = 0;
+
+}  // namespace
+
+void* operator new(std::size_t size) {
+  void* memory = std::malloc(size == 0 ? 1 : size);
+  if (memory == nullptr) throw std::bad_alloc();
+  held += malloc_usable_size(memory);
+  peak_held = std::max(peak_held, held);
+  return memory;
+}
+void operator delete(void* memory) noexcept {
+  held -= malloc_usable_size(memory);
+  std::free(memory);
+}
+void operator delete(void* memory, std::size_t) noexcept { operator delete(memory); }
+
+namespace rewire::tvm {
+
+MemoryWatch::MemoryWatch() {
+  held_at_start = held;
+  peak_held = held;
+}
+
+std::size_t MemoryWatch::peak() const { return peak_held - held_at_start; }
+
+}  // namespace rewire::tvm

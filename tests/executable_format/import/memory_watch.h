@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// How much memory is taken at most in a stretch of code. A program that links this has its operator new
+// replaced by one that counts; what is taken by malloc itself is not seen, but that is what a file's tensors
+// are copied to, never more than the file has.
+#pragma once
+
+#include <cstddef>
+
+namespace rewire::tvm {
+
+// Counts from its construction. One at a time, on one thread.
+class MemoryWatch {
+ public:
+  MemoryWatch();
+  // The most bytes held at once beyond what was held at the start.
+  std::size_t peak() const;
+};
+
+}  // namespace rewire::tvm
