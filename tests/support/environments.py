@@ -7,7 +7,8 @@ directory outside the source tree.
 
     environments.py --run REQUIREMENTS SCRIPT [ARGUMENT...]      makes one and runs a script in it
 
-Prints one line per environment. Exits with 1 when one could not be made, after trying the others.
+Prints one line per environment. Exits with 1 when one could not be made, after trying the others; with 77 when that is
+no fault of its requirements: there is no such Python, or the package index does not answer.
 """
 
 import hashlib
@@ -16,6 +17,13 @@ import pathlib
 import shutil
 import subprocess
 import sys
+import tempfile
+
+SKIPPED = 77
+
+
+class NoPython(RuntimeError):
+    """The machine lacks the Python that an environment is made of."""
 
 
 def environment(requirements):
@@ -48,7 +56,7 @@ def find_python(version):
         probe = subprocess.run([candidate, "-m", "venv", "-h"], capture_output=True, check=False)
         if probe.returncode == 0:
             return candidate
-    raise RuntimeError(f"no Python {version} with venv on PATH or under {pyenv}; install one")
+    raise NoPython(f"no Python {version} with venv on PATH or under {pyenv}; install one")
 
 
 def make(requirements):
@@ -72,17 +80,31 @@ def make(requirements):
     (target / "ready").touch()
 
 
+def index_answers():
+    """Whether the package index gives anything at all."""
+    with tempfile.TemporaryDirectory() as folder:
+        pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--retries", "1", "--timeout", "10"]
+        command = pip + ["download", "--quiet", "--no-deps", "--dest", folder, "typing_extensions==4.12.2"]
+        return subprocess.run(command, capture_output=True, check=False).returncode == 0
+
+
 def main(files):
-    failed = False
+    failed, without_python = 0, 0
     for requirements in files:
         name = pathlib.Path(requirements).stem
         try:
             make(requirements)
             print(f"{name}: {environment(requirements)}")
         except (RuntimeError, OSError) as error:
-            failed = True
+            failed += 1
+            without_python += isinstance(error, NoPython)
             print(f"{name}: FAILED: {error}")
-    return 1 if failed else 0
+    if failed == 0:
+        return 0
+    if failed > without_python and index_answers():
+        return 1
+    print("skipped: " + ("no such Python" if failed == without_python else "the package index does not answer"))
+    return SKIPPED
 
 
 def run(requirements, command):
