@@ -17,9 +17,15 @@
 #include "vm/kernel_api.h"
 #include "vm/kernel_context.h"
 #include "vm/loader/ffi_runtime.h"
+#include "vm/memory/block_pool.h"
 
 namespace rewire {
 namespace {
+
+// Kernels of TVM up to 0.9 may rely on workspaces at multiples of 128 bytes, as BlockPool has them from this
+// size on. TVM keeps smaller ones on the stack, so that hardly any grows.
+constexpr std::uint64_t kSmallestWorkspace = 1025;
+static_assert(BlockPool::BlockAlignment(kSmallestWorkspace) == 128);
 
 // How long a task waits at a barrier for tasks that have not begun before it has threads made for them.
 constexpr auto kBarrierPatience = std::chrono::milliseconds(1);
@@ -168,7 +174,7 @@ void* TvmBackendAllocWorkspace(int device_type, int device_id, std::uint64_t byt
                                        .c_str());
     return nullptr;
   }
-  return WithVm([bytes] { return KernelApi()->workspace(std::max<std::uint64_t>(bytes, 1)); });
+  return WithVm([bytes] { return KernelApi()->workspace(std::max(bytes, kSmallestWorkspace)); });
 }
 
 int TvmBackendFreeWorkspace(int /*device_type*/, int /*device_id*/, void* pointer) {

@@ -116,7 +116,10 @@ static int WorkspaceTask(int task_id, Group* group, void* data) {
   (void)group;
   for (int i = 0; i < 100; ++i) {
     int64_t* memory = (int64_t*)__TVMBackendAllocWorkspace(1, 0, 4096, 0, 64);
-    if (memory == 0 || (uintptr_t)memory % 64 != 0) return -1;
+    void* small = __TVMBackendAllocWorkspace(1, 0, 8, 0, 64);
+    if (memory == 0 || (uintptr_t)memory % 128 != 0) return -1;
+    if (small == 0 || (uintptr_t)small % 128 != 0) return -1;
+    if (__TVMBackendFreeWorkspace(1, 0, small) != 0) return -1;
     for (int k = 0; k < 512; ++k) memory[k] = task_id;
     for (int k = 0; k < 512; ++k) {
       if (memory[k] != task_id) return -1;
