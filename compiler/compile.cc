@@ -50,6 +50,7 @@ Result<Compiled> CompileModel(const ModelFile& model, const std::string& what, c
   if (options.dump) options.dump("lowered", GraphText(graph));
   for (const Pass& pass : Passes()) {
     if (options.disabled_passes.contains(pass.name)) continue;
+    if (pass.library != nullptr && !KernelSet().AddLibrary(pass.library)) continue;
     pass.run(&graph);
     if (options.dump) options.dump(pass.name, GraphText(graph));
   }

@@ -38,6 +38,26 @@ std::set<std::string> NamedSymbols(const Graph& graph) {
   return names;
 }
 
+// The function that fills the computed constants of the tables.
+Result<Function> EmitInit(const Graph& graph, ModuleTables* tables) {
+  Graph once;
+  once.main.nodes = graph.init.nodes;
+  std::vector<rewire::Type> results;
+  for (const Value* value : tables->computed()) {
+    once.main.results.push_back(const_cast<Value*>(value));
+    results.push_back(SignatureType(value->type, tables, {}));
+  }
+  Function function;
+  function.name = kInitFunction;
+  function.result = AdtType(0, results);
+  // Leaves have names; nobody asks for these.
+  for (std::size_t i = 0; i < results.size(); ++i)
+    function.output_names.push_back("output" + std::to_string(i));
+  FunctionEmitter emitter(once, tables);
+  if (Status emitted = emitter.Emit(&function, true); !emitted) return Forward(emitted, kInitFunction);
+  return function;
+}
+
 }  // namespace
 
 Result<Module> EmitModule(const Graph& graph, EmitStatistics* statistics) {
@@ -59,6 +79,11 @@ Result<Module> EmitModule(const Graph& graph, EmitStatistics* statistics) {
   FunctionEmitter emitter(graph, &tables);
   if (Status emitted = emitter.Emit(&function); !emitted) return Forward(emitted);
   module.functions.push_back(std::move(function));
+  if (!tables.computed().empty()) {
+    Result<Function> init = EmitInit(graph, &tables);
+    if (!init) return Forward(init);
+    module.functions.push_back(*std::move(init));
+  }
   if (statistics != nullptr) {
     statistics->kernel_calls = emitter.kernel_calls();
     for (const Constant& constant : module.constants) statistics->constant_bytes += constant.raw_bytes;

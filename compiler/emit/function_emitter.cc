@@ -34,20 +34,21 @@ void FunctionEmitter::CallKernel(std::uint32_t kernel, std::uint32_t outputs, Re
   ++kernel_calls_;
 }
 
-Status FunctionEmitter::Emit(Function* function) {
+Status FunctionEmitter::Emit(Function* function, bool always_tuple) {
   function_ = function;
   for (const auto& [name, source] : graph_.symbols()) {
     if (uses_.NeedsSymbol(name)) symbol_sources_.insert(source.value);
   }
   for (const Value* parameter : graph_.main.parameters) Of(parameter);
   for (const Value* constant : uses_.constants()) code_.LoadConst(tables_.Constant(*constant), Of(constant));
+  for (const Value* computed : uses_.computed()) code_.LoadConst(tables_.Computed(*computed), Of(computed));
   for (const std::int64_t value : {0, 1}) {
     integers_[value] = NewReg();
     code_.LoadConsti(value, integers_[value]);
   }
   if (Status emitted = EmitBlock(graph_.main); !emitted) return emitted;
   const std::vector<Value*>& results = graph_.main.results;
-  if (results.size() == 1) {
+  if (results.size() == 1 && !always_tuple) {
     code_.Ret(Of(results[0]));
   } else {
     std::vector<Reg> fields;

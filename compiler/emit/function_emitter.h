@@ -21,9 +21,9 @@ class FunctionEmitter {
  public:
   FunctionEmitter(const Graph& graph, ModuleTables* tables) : graph_(graph), uses_(graph), tables_(*tables) {}
 
-  // Fills code, notes and register count; the signature is the caller's. `result` is 1 for a function with
-  // one output, which is returned as it is.
-  Status Emit(Function* function);
+  // Fills code, notes and register count; the signature is the caller's. One output is returned as it is,
+  // unless `always_tuple`.
+  Status Emit(Function* function, bool always_tuple = false);
   std::size_t kernel_calls() const { return kernel_calls_; }
 
  private:

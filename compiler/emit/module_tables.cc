@@ -22,11 +22,27 @@ std::uint32_t ModuleTables::Kernel(const std::string& name, const std::vector<At
   return index;
 }
 
+std::string ModuleTables::Unique(const std::string& name) {
+  const int again = names_[name]++;
+  return again > 0 ? name + "#" + std::to_string(again) : name;
+}
+
+std::uint32_t ModuleTables::Computed(const Value& value) {
+  rewire::Constant constant;
+  constant.kind = ConstantKind::kComputed;
+  constant.name = Unique(value.name);
+  std::vector<Dim> dims;
+  for (const DimExpr& dim : value.type.dims) dims.push_back(dim.constant().value_or(kUnknownDim));
+  constant.type = TensorType(value.type.dtype, dims).nodes[0];
+  constant.raw_bytes = TensorBytes(value.type.dtype, dims).value_or(0);
+  module_.constants.push_back(std::move(constant));
+  computed_.push_back(&value);
+  return static_cast<std::uint32_t>(module_.constants.size() - 1);
+}
+
 std::uint32_t ModuleTables::AddConstant(const std::string& name, const HostTensor& tensor) {
   rewire::Constant constant;
-  constant.name = name;
-  const int again = names_[name]++;
-  if (again > 0) constant.name += "#" + std::to_string(again);
+  constant.name = Unique(name);
   constant.type = TensorType(tensor.dtype, tensor.shape).nodes[0];
   constant.raw_bytes = tensor.bytes.view.size();
   constant.stored = tensor.bytes;

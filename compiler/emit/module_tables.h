@@ -18,6 +18,10 @@ class ModuleTables {
   std::uint32_t Kernel(const std::string& name, const std::vector<Attribute>& attributes,
                        std::uint32_t flags);
   std::uint32_t Constant(const Value& value);
+  // A constant that `__init` fills; once for each value.
+  std::uint32_t Computed(const Value& value);
+  // Those, in the order of the table.
+  const std::vector<const Value*>& computed() const { return computed_; }
   // i64[n]
   std::uint32_t ShapeConstant(const std::vector<std::int64_t>& dims);
   // i64[]
@@ -25,6 +29,7 @@ class ModuleTables {
   std::uint32_t Symbol(const std::string& name);
 
  private:
+  std::string Unique(const std::string& name);
   std::uint32_t AddConstant(const std::string& name, const HostTensor& tensor);
 
   Module& module_;
@@ -33,6 +38,7 @@ class ModuleTables {
   std::map<std::vector<std::int64_t>, std::uint32_t> shapes_;
   std::map<std::int64_t, std::uint32_t> scalars_;
   std::map<std::string, int> names_;
+  std::vector<const Value*> computed_;
 };
 
 }  // namespace rewire::compiler

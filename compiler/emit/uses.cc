@@ -19,7 +19,10 @@ void Uses::Read(const Value* value) {
     return;
   }
   const auto home = home_.find(value);
-  if (home == home_.end()) return;
+  if (home == home_.end()) {
+    if (seen_constants_.insert(value).second) computed_.push_back(value);
+    return;
+  }
   for (const auto& [block, index] : path_) {
     if (block == home->second) blocks_[block].last[value] = index == kAlways ? kAlways : index + 1;
   }

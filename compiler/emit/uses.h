@@ -20,6 +20,8 @@ class Uses {
   const std::vector<const Value*>& DyingAfter(const Block& block, std::size_t index) const;
   // Constants that something reads, in the order of their first use.
   const std::vector<const Value*>& constants() const { return constants_; }
+  // Values that nothing in `main` makes, in that order too: computed constants.
+  const std::vector<const Value*>& computed() const { return computed_; }
   // Whether a dimension of what is allocated is computed from the symbol.
   bool NeedsSymbol(const std::string& name) const { return symbols_.contains(name); }
 
@@ -35,7 +37,7 @@ class Uses {
   std::vector<std::pair<const Block*, std::size_t>> path_;  // the blocks being walked, and at which node
   std::unordered_map<const Value*, const Block*> home_;
   std::set<const Value*> seen_constants_;
-  std::vector<const Value*> constants_;
+  std::vector<const Value*> constants_, computed_;
   std::set<std::string> symbols_;
 };
 

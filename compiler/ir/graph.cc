@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/ir/graph.h"
 
+#include <algorithm>
+
 #include <utility>
 
 namespace rewire::compiler {
@@ -98,6 +100,14 @@ void Graph::MoveSymbols(const std::unordered_map<const Value*, Value*>& merged) 
   for (auto& [name, source] : symbols_) {
     const auto found = merged.find(source.value);
     if (found != merged.end()) source.value = found->second;
+  }
+}
+
+void Graph::MoveSymbols(const Value* from, Value* to, const std::vector<std::int64_t>& perm) {
+  for (auto& [name, source] : symbols_) {
+    if (source.value != from) continue;
+    const auto axis = std::find(perm.begin(), perm.end(), static_cast<std::int64_t>(source.axis));
+    source = {to, static_cast<std::uint32_t>(axis - perm.begin())};
   }
 }
 

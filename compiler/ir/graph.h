@@ -120,6 +120,9 @@ struct SymbolSource {
 class Graph {
  public:
   Block main;
+  // Nodes that run once, when a Program is linked: weights are packed here. What `main` uses of their outputs
+  // become computed constants. They use constants and one another; the block has no parameters or results.
+  Block init;
   std::vector<std::string> input_names, output_names;
 
   Value* NewValue(std::string name, Type type);
@@ -132,6 +135,10 @@ class Graph {
 
   // Where a symbol stands in the shape of a merged value, it stands in that of the value it became.
   void MoveSymbols(const std::unordered_map<const Value*, Value*>& merged);
+
+  // The same when one value became another with its axes in another order: axis i of `to` is axis perm[i] of
+  // `from`.
+  void MoveSymbols(const Value* from, Value* to, const std::vector<std::int64_t>& perm);
 
   // In place of each dimension, a symbol of this value's own where the expression is not simple: keeps
   // expressions from growing along a chain of nodes.

@@ -28,6 +28,10 @@ class Printer {
     for (std::size_t i = 0; i < graph.main.parameters.size(); ++i) {
       Line(0, fmt::format("input {} = {}", Name(graph.main.parameters[i]), graph.input_names[i]));
     }
+    if (!graph.init.nodes.empty()) {
+      Line(0, "once:");
+      PrintBlock(graph.init, 1);
+    }
     PrintBlock(graph.main, 0);
     for (std::size_t i = 0; i < graph.main.results.size(); ++i) {
       Line(0, fmt::format("output {} = {}", graph.output_names[i], Name(graph.main.results[i])));

@@ -23,8 +23,10 @@ class Liveness {
     do {
       before = needed_.size();
       Mark(graph_.main);
+      Mark(graph_.init);
     } while (needed_.size() != before);
     Sweep(&graph_.main);
+    Sweep(&graph_.init);
   }
 
  private:

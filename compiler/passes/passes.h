@@ -12,6 +12,8 @@ namespace rewire::compiler {
 struct Pass {
   const char* name;
   void (*run)(Graph* graph);
+  // A kernel library that the result needs; where it is missing, the pass is left out.
+  const char* library = nullptr;
 };
 
 std::span<const Pass> Passes();
@@ -20,5 +22,15 @@ std::span<const Pass> Passes();
 void RemoveDeadCode(Graph* graph);
 // Nodes that compute the same from the same become one.
 void ShareCommonSubexpressions(Graph* graph);
+
+// Batch normalisation, and factors and terms for each channel, go into the weights before them.
+void FoldAffine(Graph* graph);
+// x * clip(x + 3, 0, 6) / 6 spelled out becomes one kernel.
+void FuseHardSwish(Graph* graph);
+// Convolutions and products with constant weights go to oneDNN, the weights packed by `__init`, with the bias
+// and the activation that follow.
+void PackProducts(Graph* graph);
+// Packed convolutions, and what lies between them, run with the channels last.
+void ChannelsLast(Graph* graph);
 
 }  // namespace rewire::compiler

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+// Packed convolutions run with the channels last, which is twice as fast, and so does what lies between them.
+//
+// A value that a layer with channels last makes has a twin, [N, H, W, C]; nodes that can work on twins do,
+// and the value itself is made by a transpose only where something needs it. A block at a time: what blocks
+// share is made.
+#include <algorithm>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "compiler/passes/edit.h"
+#include "compiler/passes/passes.h"
+
+namespace rewire::compiler {
+namespace {
+
+using Ints = std::vector<std::int64_t>;
+
+const Ints kToLast = {0, 2, 3, 1};
+const Ints kToFirst = {0, 3, 1, 2};
+
+Shape Permuted(const Shape& dims, const Ints& perm) {
+  Shape permuted;
+  for (const std::int64_t axis : perm) permuted.push_back(dims[static_cast<std::size_t>(axis)]);
+  return permuted;
+}
+
+bool IsImage(const Value* value) {
+  return value->type.IsTensor() && value->type.ranked && value->type.rank() == 4;
+}
+
+bool IsUnary(const std::string& kernel) {
+  static const char* const kKernels[] = {"relu", "sigmoid",    "tanh", "hard_swish", "hard_sigmoid",
+                                         "clip", "leaky_relu", "gelu", "elu",        "softplus",
+                                         "exp",  "sqrt",       "neg",  "abs",        "erf"};
+  return std::any_of(std::begin(kKernels), std::end(kKernels),
+                     [&](const char* name) { return kernel == std::string("rewire.") + name; });
+}
+
+bool IsBinary(const std::string& kernel) {
+  static const char* const kKernels[] = {"add", "sub", "mul", "div", "min", "max", "pow"};
+  return std::any_of(std::begin(kKernels), std::end(kKernels),
+                     [&](const char* name) { return kernel == std::string("rewire.") + name; });
+}
+
+class Layout {
+ public:
+  explicit Layout(Graph* graph) : graph_(*graph) {}
+
+  void Run() {
+    ForEachBlock(&graph_.main, [&](Block* block) { RunBlock(block); });
+  }
+
+ private:
+  struct Twin {
+    Value* last = nullptr;
+    bool made = false;  // the value itself exists too
+  };
+
+  void RunBlock(Block* block) {
+    twins_.clear();
+    done_.clear();
+    for (Node* node : block->nodes) {
+      source_ = node->source;
+      if (!Move(node)) {
+        MakeAll(*node);
+        done_.push_back(node);
+      }
+    }
+    for (const Value* result : block->results) {
+      if (result != nullptr) Make(result);
+    }
+    block->nodes = std::move(done_);
+    done_ = {};
+  }
+
+  // Everything that a node reads, in blocks inside it too, in its own layout.
+  void MakeAll(const Node& node) {
+    for (const Value* input : node.inputs) Make(input);
+    for (const Node::Extent& extent : node.extents) Make(extent.shape);
+    for (const Block& inner : node.blocks) {
+      for (const Node* child : inner.nodes) MakeAll(*child);
+      for (const Value* result : inner.results) Make(result);
+    }
+  }
+
+  void Make(const Value* value) {
+    const auto twin = twins_.find(value);
+    if (twin == twins_.end() || twin->second.made) return;
+    twin->second.made = true;
+    AddTranspose(twin->second.last, const_cast<Value*>(value), kToFirst);
+  }
+
+  void AddTranspose(Value* from, Value* to, const Ints& perm) {
+    Node* node = graph_.NewNode(NodeKind::kKernel);
+    node->kernel = "rewire.transpose";
+    node->attributes.push_back({"perm", perm});
+    node->inputs.push_back(from);
+    node->outputs.push_back(to);
+    node->extents.push_back({to->type.dims, nullptr});
+    node->source = source_;
+    to->producer = node;
+    done_.push_back(node);
+  }
+
+  bool HasTwin(const Value* value) const { return twins_.contains(value); }
+
+  // The value with its channels last.
+  Value* Last(Value* value) {
+    const auto twin = twins_.find(value);
+    if (twin != twins_.end()) return twin->second.last;
+    Value* last =
+        graph_.NewValue(value->name, TensorOf(value->type.dtype, Permuted(value->type.dims, kToLast)));
+    if (value->IsConstant()) {
+      MoveConstant(*value, last);
+    } else {
+      AddTranspose(value, last, kToLast);
+    }
+    twins_[value] = {last, true};
+    return last;
+  }
+
+  static void MoveConstant(const Value& value, Value* last) {
+    const HostTensor& from = *value.constant;
+    const std::size_t size = ElementBytes(from.dtype);
+    const std::int64_t channels = from.shape[1];
+    const std::int64_t plane = from.shape[2] * from.shape[3];
+    std::vector<std::byte> bytes(from.bytes.view.size());
+    for (std::int64_t i = 0; i < from.shape[0] * channels * plane; ++i) {
+      const std::int64_t to = (i / (channels * plane) * plane + i % plane) * channels + i / plane % channels;
+      std::copy_n(from.bytes.view.data() + static_cast<std::size_t>(i) * size, size,
+                  bytes.data() + static_cast<std::size_t>(to) * size);
+    }
+    HostTensor moved;
+    moved.dtype = from.dtype;
+    for (const std::int64_t axis : kToLast) moved.shape.push_back(from.shape[static_cast<std::size_t>(axis)]);
+    moved.bytes = CopyBytes({bytes.data(), bytes.size()});
+    last->constant = std::move(moved);
+  }
+
+  // The node makes its output's twin from now on.
+  void MakeTwin(Node* node) {
+    Value* value = node->outputs[0];
+    Value* last =
+        graph_.NewValue(value->name, TensorOf(value->type.dtype, Permuted(value->type.dims, kToLast)));
+    last->producer = node;
+    node->outputs[0] = last;
+    node->extents[0].dims = Permuted(node->extents[0].dims, kToLast);
+    graph_.MoveSymbols(value, last, kToLast);
+    twins_[value] = {last, false};
+    done_.push_back(node);
+  }
+
+  bool CanMove(const Node& node) const {
+    return node.kind == NodeKind::kKernel && node.outputs.size() == 1 && !node.returns && node.flags == 0 &&
+           node.extents.size() == 1 && node.extents[0].shape == nullptr && IsImage(node.outputs[0]);
+  }
+
+  // Rewrites the node to work with channels last, where it can and gains by it.
+  bool Move(Node* node) {
+    if (!CanMove(*node)) return false;
+    if (node->kernel == "rewire.onednn.conv") return MoveConv(node);
+    if (IsUnary(node->kernel) && node->inputs.size() == 1 && HasTwin(node->inputs[0])) {
+      node->inputs[0] = Last(node->inputs[0]);
+      MakeTwin(node);
+      return true;
+    }
+    if (IsBinary(node->kernel)) return MoveBinary(node);
+    if (node->kernel == "rewire.concat") return MoveConcat(node);
+    if (node->kernel == "rewire.reduce_mean") return MoveMean(node);
+    return false;
+  }
+
+  bool MoveConv(Node* node) {
+    Node* packing = node->inputs[1]->producer;
+    if (packing == nullptr || packing->kernel != "rewire.onednn.pack_conv") return false;
+    SetAttribute(packing, "layout", std::string("NHWC"));
+    SetAttribute(node, "layout", std::string("NHWC"));
+    node->inputs[0] = Last(node->inputs[0]);
+    MakeTwin(node);
+    return true;
+  }
+
+  bool MoveBinary(Node* node) {
+    if (node->inputs.size() != 2 || !(HasTwin(node->inputs[0]) || HasTwin(node->inputs[1]))) return false;
+    for (const Value* input : node->inputs) {
+      if (!IsImage(input) && !ScalarOf(input) && !IsChannels(input)) return false;
+    }
+    for (Value*& input : node->inputs) {
+      if (IsImage(input)) {
+        input = Last(input);
+      } else if (!ScalarOf(input)) {
+        const std::int64_t channels = input->constant->shape[0];
+        input = NewFloats(&graph_, input->name, {channels},
+                          std::vector<float>(FloatsOf(input), FloatsOf(input) + channels));
+      }
+    }
+    MakeTwin(node);
+    return true;
+  }
+
+  // A constant [C, 1, 1].
+  static bool IsChannels(const Value* value) {
+    if (FloatsOf(value) == nullptr) return false;
+    const Ints& dims = value->constant->shape;
+    return dims.size() == 3 && dims[1] == 1 && dims[2] == 1;
+  }
+
+  bool MoveConcat(Node* node) {
+    if (IntAttribute(*node, "axis", 0) != 1) return false;
+    if (!std::all_of(node->inputs.begin(), node->inputs.end(),
+                     [&](Value* input) { return HasTwin(input); })) {
+      return false;
+    }
+    for (Value*& input : node->inputs) input = Last(input);
+    SetAttribute(node, "axis", std::int64_t{3});
+    MakeTwin(node);
+    return true;
+  }
+
+  // The mean of every channel, which is how global pooling arrives here.
+  bool MoveMean(Node* node) {
+    const Attribute* axes = FindAttribute(*node, "axes");
+    if (node->inputs.size() != 1 || axes == nullptr || !HasTwin(node->inputs[0])) return false;
+    if (IntAttribute(*node, "keepdims", 1) != 1 || std::get<Ints>(axes->value) != Ints{2, 3}) return false;
+    node->inputs[0] = Last(node->inputs[0]);
+    SetAttribute(node, "axes", Ints{1, 2});
+    MakeTwin(node);
+    return true;
+  }
+
+  Graph& graph_;
+  std::unordered_map<const Value*, Twin> twins_;
+  std::vector<Node*> done_;
+  std::string source_;
+};
+
+}  // namespace
+
+void ChannelsLast(Graph* graph) { Layout(graph).Run(); }
+
+}  // namespace rewire::compiler

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/passes/edit.h"
+
+#include <algorithm>
+
+namespace rewire::compiler {
+
+Edit::Edit(Graph* graph) : graph_(*graph) {
+  Walk(graph->main);
+  Walk(graph->init);
+}
+
+void Edit::Walk(const Block& block) {
+  for (Node* node : block.nodes) {
+    home_[node] = &block;
+    for (const Value* input : node->inputs) {
+      if (input != nullptr) uses_[input].push_back({node, &block});
+    }
+    for (const Node::Extent& extent : node->extents) {
+      if (extent.shape != nullptr) uses_[extent.shape].push_back({nullptr, &block});
+    }
+    for (const Block& inner : node->blocks) Walk(inner);
+  }
+  for (const Value* result : block.results) {
+    if (result != nullptr) uses_[result].push_back({nullptr, &block});
+  }
+}
+
+std::size_t Edit::UseCount(const Value* value) const {
+  const auto found = uses_.find(value);
+  return found == uses_.end() ? 0 : found->second.size();
+}
+
+Node* Edit::OnlyUser(const Value* value) const {
+  const auto found = uses_.find(value);
+  if (found == uses_.end() || found->second.size() != 1) return nullptr;
+  const Use& use = found->second[0];
+  if (use.node == nullptr || IsErased(use.node)) return nullptr;
+  return value->producer != nullptr && home_.at(value->producer) == use.block ? use.node : nullptr;
+}
+
+void Edit::TakeOver(Node* node, Node* user) {
+  graph_.MoveSymbols({{node->outputs[0], user->outputs[0]}});
+  node->outputs[0] = user->outputs[0];
+  node->outputs[0]->producer = node;
+  node->extents = user->extents;
+  Erase(user);
+}
+
+void Edit::Finish() {
+  Sweep(&graph_.main);
+  Sweep(&graph_.init);
+}
+
+void Edit::Sweep(Block* block) const {
+  std::erase_if(block->nodes, [&](const Node* node) { return IsErased(node); });
+  for (Node* node : block->nodes) {
+    for (Block& inner : node->blocks) Sweep(&inner);
+  }
+}
+
+const Attribute* FindAttribute(const Node& node, const std::string& name) {
+  const auto found = std::find_if(node.attributes.begin(), node.attributes.end(),
+                                  [&](const Attribute& attribute) { return attribute.name == name; });
+  return found == node.attributes.end() ? nullptr : &*found;
+}
+
+std::int64_t IntAttribute(const Node& node, const std::string& name, std::int64_t fallback) {
+  const Attribute* attribute = FindAttribute(node, name);
+  const auto* value = attribute == nullptr ? nullptr : std::get_if<std::int64_t>(&attribute->value);
+  return value == nullptr ? fallback : *value;
+}
+
+double FloatAttribute(const Node& node, const std::string& name, double fallback) {
+  const Attribute* attribute = FindAttribute(node, name);
+  const auto* value = attribute == nullptr ? nullptr : std::get_if<double>(&attribute->value);
+  return value == nullptr ? fallback : *value;
+}
+
+void SetAttribute(Node* node, const std::string& name, AttributeValue value) {
+  for (Attribute& attribute : node->attributes) {
+    if (attribute.name != name) continue;
+    attribute.value = std::move(value);
+    return;
+  }
+  node->attributes.push_back({name, std::move(value)});
+}
+
+const float* FloatsOf(const Value* value) {
+  if (value == nullptr || !value->IsConstant() || !(value->constant->dtype == kFloat32)) return nullptr;
+  return reinterpret_cast<const float*>(value->constant->bytes.view.data());
+}
+
+std::optional<float> ScalarOf(const Value* value) {
+  const float* elements = FloatsOf(value);
+  if (elements == nullptr || value->constant->bytes.view.size() != sizeof(float)) return std::nullopt;
+  return *elements;
+}
+
+Value* NewFloats(Graph* graph, const std::string& name, const std::vector<std::int64_t>& dims,
+                 const std::vector<float>& elements) {
+  Value* value = graph->NewValue(name, TensorOf(kFloat32, ShapeOfInts(dims)));
+  HostTensor tensor;
+  tensor.dtype = kFloat32;
+  tensor.shape = dims;
+  tensor.bytes =
+      CopyBytes({reinterpret_cast<const std::byte*>(elements.data()), elements.size() * sizeof(float)});
+  value->constant = std::move(tensor);
+  return value;
+}
+
+std::optional<std::vector<float>> PerChannel(const Value* value, int rank, int axis, std::int64_t channels) {
+  const float* elements = FloatsOf(value);
+  if (elements == nullptr) return std::nullopt;
+  if (const std::optional<float> scalar = ScalarOf(value)) {
+    // Of a higher rank than the tensor it would add dimensions to the result.
+    if (value->type.rank() > rank) return std::nullopt;
+    return std::vector<float>(static_cast<std::size_t>(channels), *scalar);
+  }
+  const std::vector<std::int64_t>& dims = value->constant->shape;
+  if (dims.size() > static_cast<std::size_t>(rank)) return std::nullopt;
+  const std::size_t shift = static_cast<std::size_t>(rank) - dims.size();
+  for (std::size_t i = 0; i < dims.size(); ++i) {
+    const bool is_channels = i + shift == static_cast<std::size_t>(axis);
+    if (dims[i] != (is_channels ? channels : 1)) return std::nullopt;
+  }
+  return std::vector<float>(elements, elements + channels);
+}
+
+}  // namespace rewire::compiler
