@@ -5,6 +5,7 @@ import importlib.util
 import pathlib
 
 import numpy as np
+from PIL import Image, ImageDraw, ImageFont
 
 
 def _package_file(package, path):
@@ -25,6 +26,18 @@ def _image(rng, *shape):
         coarse = np.repeat(coarse, -(-shape[axis] // coarse.shape[axis]), axis=axis)
     image = coarse[:, :, : shape[2], : shape[3]]
     return (0.8 * image + 0.2 * rng.uniform(-1, 1, shape)).astype(np.float32)
+
+
+def _page(rng, height, width):
+    """Dark text on white, in -1..1: on noise a text detector answers nothing but zeros."""
+    page = Image.new("L", (width, height), 255)
+    draw = ImageDraw.Draw(page)
+    font = ImageFont.load_default(size=24)
+    for top in range(12, height - 30, 48):
+        letters = rng.integers(ord("a"), ord("z") + 1, width // 24)
+        draw.text((16, top), "".join(map(chr, letters)), fill=20, font=font)
+    plane = np.asarray(page, np.float32) / 127.5 - 1
+    return np.broadcast_to(plane, (1, 3, height, width)).copy()
 
 
 def _text(rng, batch, length, vocabulary, types=False):
@@ -57,7 +70,7 @@ OCR = "rapidocr_onnxruntime"
 PACKAGED = {
     "ocr_det": (
         lambda: _package_file(OCR, "models/ch_PP-OCRv4_det_infer.onnx"),
-        [lambda r: {"x": _image(r, 1, 3, 640, 640)}, lambda r: {"x": _image(r, 1, 3, 96, 160)}],
+        [lambda r: {"x": _page(r, 640, 640)}, lambda r: {"x": _page(r, 96, 160)}],
     ),
     "ocr_rec": (
         lambda: _package_file(OCR, "models/ch_PP-OCRv4_rec_infer.onnx"),
