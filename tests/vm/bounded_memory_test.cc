@@ -283,5 +283,20 @@ TEST_CASE("a VM in static memory runs, and its results lie there") {
   }
 }
 
+TEST_CASE("a large result that comes back after Trim is released like any other") {
+  VirtualMachine vm(DoublingProgram(4096));
+  std::vector<float> x(4096, 1.0F);
+  vm.SetInput("x", TensorView(x.data(), {4096}));
+  REQUIRE(MessageOf(vm.TryInvoke()).empty());
+  {
+    const Tensor held = vm.Output(0);
+    vm.Trim();
+    vm.SetInput("x", Value(held));
+  }
+  vm.SetInput("x", TensorView(x.data(), {4096}));  // the VM's was the last reference
+  REQUIRE(MessageOf(vm.TryInvoke()).empty());
+  CHECK(FloatsOf(vm.Output(0)) == Threes(4096));
+}
+
 }  // namespace
 }  // namespace rewire::test

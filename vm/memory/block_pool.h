@@ -66,7 +66,9 @@ class BlockPool {
   }
   // A block has left this pool's care (its holder will free it through the account).
   void Forget(std::uint64_t bytes) { --classes_[ClassOf(bytes)].live; }
-  // The reverse: a block that had left is this pool's again.
+  // Whether a block of this size could be this pool's again: Release may have given the table back.
+  bool CanRemember(std::uint64_t bytes) const { return ClassOf(bytes) < class_count_; }
+  // The reverse of Forget: a block that had left is this pool's again.
   void Remember(std::uint64_t bytes) { NoteTaken(classes_[ClassOf(bytes)]); }
 
   // Between two calls: frees what the call that ends here did not need at its peak, class by class, and

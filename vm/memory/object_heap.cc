@@ -144,6 +144,14 @@ void ObjectHeap::RememberBlocks(Object* object) {
   if (storage->block != nullptr && storage->device_api == nullptr) pool_.Remember(storage->block_bytes);
 }
 
+bool ObjectHeap::CanReclaim(const Object* object) const {
+  if (!pool_.CanRemember(PooledBytes(object))) return false;
+  if (object->type_index != kStorageKind) return true;
+  const auto* storage = static_cast<const StorageObject*>(object);
+  return storage->block == nullptr || storage->device_api != nullptr ||
+         pool_.CanRemember(storage->block_bytes);
+}
+
 // The last reference of a shared object is the VM's: it is a local one again, and the constants in a tuple
 // are not counted any more.
 void ObjectHeap::Reclaim(Object* object) {
@@ -171,7 +179,7 @@ void ObjectHeap::ReleaseField(Object* object) {
     if (--object->local != 0) return;
   } else if (object->local == kUncounted) {
     return;
-  } else if (AccountOf(object) == account_ && object->strong() == 1) {
+  } else if (AccountOf(object) == account_ && object->strong() == 1 && CanReclaim(object)) {
     Reclaim(object);
   } else {
     DropStrong(object);

@@ -137,6 +137,7 @@ class ObjectHeap {
   void LetGo(Object* object);
   void ForgetBlocks(Object* object);
   void RememberBlocks(Object* object);
+  bool CanReclaim(const Object* object) const;
   void Reclaim(Object* object);
 
   struct DeviceBlock {
