@@ -10,6 +10,7 @@
 #include "tools/inspect_bundle.h"
 #include "tools/inspect_executable.h"
 #include "tools/inspect_library.h"
+#include "tools/inspect_memory.h"
 #include "tools/listing.h"
 #include "tools/open_model.h"
 
@@ -20,6 +21,8 @@ struct Options {
   std::string file;
   bool check = false;
   bool json = false;
+  bool memory = false;
+  MemoryRequest request;
 };
 
 void Print(bool as_json, const nlohmann::ordered_json& json, const std::string& text) {
@@ -57,7 +60,19 @@ Result<int> InspectForeign(const Options& options) {
   return 0;
 }
 
+Result<int> InspectRuns(const Options& options) {
+  Result<OpenedModel> model = OpenModel(options.file);
+  if (!model) return Forward(model);
+  MemoryRequest request = options.request;
+  request.kernels.insert(request.kernels.end(), model->kernels.begin(), model->kernels.end());
+  const Result<std::vector<FunctionMemory>> memory = InspectMemory(model->executable, request);
+  if (!memory) return Forward(memory);
+  Print(options.json, {{"file", options.file}, {"memory", MemoryJson(*memory)}}, MemoryText(*memory));
+  return 0;
+}
+
 Result<int> Inspect(const Options& options) {
+  if (options.memory) return InspectRuns(options);
   const Result<SharedBytes> bytes = MapFile(options.file);
   if (!bytes) return Forward(bytes);
   switch (FindFileKind(options.file, bytes->view)) {
@@ -92,5 +107,15 @@ int main(int argc, char** argv) {
       ->type_name("");
   app.add_flag("--check", options.check, "check every section and constant; exit code 1 when one is damaged");
   app.add_flag("--json", options.json, "print one JSON object instead of text");
+  CLI::Option* memory = app.add_flag("--memory", options.memory, "how much memory runs need at most");
+  app.add_option("--function", options.request.function, "with --memory: of this function alone")
+      ->needs(memory)
+      ->type_name("NAME");
+  app.add_option("--max-dim", options.request.max_dims, "with --memory: the largest size of a dimension")
+      ->needs(memory)
+      ->type_name("NAME=SIZE");
+  app.add_option("--kernels", options.request.kernels, "with --memory: a library that declares workspace")
+      ->needs(memory)
+      ->type_name("FILE");
   return rewire::tools::Main(app, argc, argv, [&] { return rewire::tools::Inspect(options); });
 }

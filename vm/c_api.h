@@ -17,6 +17,7 @@
 
 #include "vm/c_api/executable.h"
 #include "vm/c_api/machine.h"
+#include "vm/c_api/memory.h"
 #include "vm/c_api/outputs.h"
 #include "vm/c_api/parameters.h"
 #include "vm/c_api/program.h"

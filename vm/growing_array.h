@@ -33,6 +33,13 @@ class GrowingArray {
   T& operator[](std::uint32_t i) { return data_[i]; }
   T& back() { return data_[size_ - 1]; }
 
+  // Of an array with room for `capacity` elements that is made `size` long.
+  static constexpr std::uint64_t CapacityFor(std::uint64_t size, std::uint64_t capacity = 0) {
+    if (capacity == 0) capacity = kMinCapacity;
+    while (capacity < size) capacity *= 2;
+    return capacity;
+  }
+
   // Makes the array `size` long; new elements are uninitialised. False when there is no memory; nothing
   // changes then.
   bool Resize(std::uint64_t size) {
@@ -70,9 +77,7 @@ class GrowingArray {
 
   bool Grow(std::uint64_t size) {
     if (size > 0xFFFFFFFFu) return false;
-    std::uint64_t capacity = capacity_ == 0 ? kMinCapacity : capacity_;
-    while (capacity < size) capacity *= 2;
-    return Reallocate(capacity);
+    return Reallocate(CapacityFor(size, capacity_));
   }
   bool Reallocate(std::uint64_t capacity) {
     auto* data = static_cast<T*>(account_->Allocate(capacity * sizeof(T), 64));

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/export.h"
-#include "vm/kernel/ffi_abi.h"
+#include "vm/kernel/workspace.h"
 
 namespace rewire {
 
@@ -26,7 +26,8 @@ struct PackedFunction {
   void* handle = nullptr;                  // first argument of `call`
   TakeErrorFunction take_error = nullptr;  // null: Rewire's own thread-local error
   const void* error_context = nullptr;
-  std::shared_ptr<const void> owner;  // keeps `handle` and the code of `call` alive
+  RewireWorkspaceBound workspace = nullptr;  // null: not declared
+  std::shared_ptr<const void> owner;         // keeps `handle` and the code of `call` alive
 
   explicit operator bool() const { return call != nullptr; }
 };

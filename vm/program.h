@@ -20,6 +20,7 @@
 #include "vm/device/device_api.h"
 #include "vm/limits.h"
 #include "vm/loader/kernel_set.h"
+#include "vm/memory_bound.h"
 #include "vm/parameter_set.h"
 #include "vm/thread_pool.h"
 #include "vm/value.h"
@@ -109,6 +110,10 @@ class REWIRE_API Program {
   // How an output can be made in the caller's memory: "rewired", or "copied: <reason>", and a line for each
   // instruction that can make it.
   std::string ExplainOutput(OutputHandle output) const;
+
+  // The most memory that a run of a function can need, found out without running it.
+  Result<MemoryBound> TryMemoryBound(std::string_view function = {},
+                                     const MemoryBoundOptions& options = {}) const;
 
   // Runs a function once, from any thread, without a VM of the caller's: VMs are pooled behind the Program.
   // The outputs given are written; the result is returned as by VirtualMachine::TryInvoke.

@@ -85,6 +85,7 @@ struct VirtualMachine::Impl {
   bool bounded() const { return block != nullptr; }
   void GiveBackRunMemory();
   Status NoMemory(const char* what) const;
+  Status TooSmall(const Error& error, std::uint32_t function) const;
   void DropKernelState();
   void EndOfCall();
 

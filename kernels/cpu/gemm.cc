@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "kernels/cpu/gemm_workspace.h"
 #include "kernels/cpu/micro_kernel.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/types.h"
@@ -155,6 +156,11 @@ void SmallGemm(std::int64_t m, std::int64_t n, std::int64_t depth, Matrix<T> a, 
 }
 
 }  // namespace
+
+std::int64_t MostPacked(std::int64_t columns, std::int64_t depth) {
+  // A micro kernel of any width rounds up to less than its width more.
+  return std::min(depth, kDepth) * (std::min(columns, kColumns) + kMaxMicroWidth - 1);
+}
 
 template <typename T>
 Status Gemm(std::int64_t m, std::int64_t n, std::int64_t depth, Matrix<T> a, Source<T> b, T* c,

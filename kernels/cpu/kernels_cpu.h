@@ -4,6 +4,7 @@
 #define REWIRE_KERNELS_CPU_KERNELS_CPU_H_
 
 #include "vm/kernel/kernel.h"
+#include "vm/kernel/workspace.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -11,6 +12,8 @@ extern "C" {
 
 /* The table of all of them; static storage. docs/kernels.md describes each. */
 const RewireKernelTable* RewireCpuKernels(void);
+/* What they take from workspace(), as far as it is declared; static storage. */
+const RewireKernelWorkspaces* RewireCpuWorkspaces(void);
 
 #ifdef __cplusplus
 }

@@ -5,3 +5,6 @@
 
 extern "C" REWIRE_KERNEL_EXPORT const RewireKernelTable __rewire_kernel_table;
 const RewireKernelTable __rewire_kernel_table = *RewireCpuKernels();
+
+extern "C" REWIRE_KERNEL_EXPORT const RewireKernelWorkspaces __rewire_kernel_workspaces;
+const RewireKernelWorkspaces __rewire_kernel_workspaces = *RewireCpuWorkspaces();

@@ -75,6 +75,35 @@ std::string WithoutOpenNumbers(std::string outcome, const std::string& message) 
   return outcome;
 }
 
+// Where a function's memory is bounded, no run of a new VM passes the bound, and one in a block of that size
+// succeeds.
+TEST_CASE("runs keep to the bound of their memory") {
+  std::size_t bounded = 0;
+  for (const ProgramFile& file : Files()) {
+    const Result<Executable> executable = Executable::FromModule(file.module);
+    REQUIRE(executable);
+    const Program program = Linked(*executable, StorageFill::kUndefined);
+    for (const ProgramCase& c : file.cases) {
+      const Result<MemoryBound> bound = program.TryMemoryBound(c.function);
+      REQUIRE(bound);
+      if (!bound->bounded()) continue;
+      CAPTURE(file.name, c.function);
+      ++bounded;
+      VirtualMachine vm(program, c.limits);
+      const bool ok = vm.TryInvoke(c.function).has_value();
+      CHECK(vm.bytes_peak() <= bound->bytes);
+      if (!ok) continue;
+      std::vector<unsigned char> memory(bound->static_bytes + 128);
+      VmOptions options;
+      options.limits = c.limits;
+      options.memory = {memory.data() + (128 - reinterpret_cast<std::uintptr_t>(memory.data()) % 128),
+                        bound->static_bytes};
+      CHECK(VirtualMachine::Make(program, options).TryInvoke(c.function).has_value());
+    }
+  }
+  CHECK(bounded >= 40);
+}
+
 void Check(VirtualMachine& vm, const ProgramCase& c) {
   INFO(c.function);
   const std::string expected = c.fails ? c.message : "ok";

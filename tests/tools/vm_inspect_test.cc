@@ -135,5 +135,33 @@ TEST_CASE("what is neither is refused") {
   CHECK(session.Run({"missing.rwx"}).exit_code == 12);
 }
 
+TEST_CASE("the memory of runs, of the digits model by the number of images, and why some have no bound") {
+  const Session session;
+  const std::string digits = std::string(test::SourceDir()) + "/examples/digits/digits.asm";
+  const json report =
+      json::parse(session.Run({digits, "--memory", "--function", "main", "--max-dim", "N=64", "--json"}).out);
+  const json& bound = report["memory"][0]["outputs_bound"];
+  const json& unbound = report["memory"][0]["outputs_unbound"];
+  INFO(report.dump(2));
+  CHECK(unbound["undeclared_workspace"].empty());
+  // What conv1 writes and pools for 64 images, at least.
+  CHECK(unbound["storage"] >= 64 * 16 * (64 + 16) * 4);
+  CHECK(unbound["bytes"] > unbound["storage"]);
+  CHECK(unbound["static_bytes"] > unbound["bytes"]);
+  CHECK(unbound["workspace"] > 0);
+  CHECK(bound["bytes"] <= unbound["bytes"].get<std::uint64_t>() + 4096);
+
+  const Finished open = session.Run({digits, "--memory", "--function", "main"});
+  CHECK(open.exit_code == 0);
+  CHECK(Contains(open.out, "memory of main:\n  unbounded because new_tensor@"));
+  CHECK(Contains(open.out, "the size of the storage is not known before the run"));
+  const Finished text = session.Run({"model.rwx", "--memory"});
+  CHECK(Contains(text.out, "outputs unbound"));
+  CHECK(Contains(session.Run({"model.rwx", "--memory", "--max-dim", "N"}).err, "as in N=64"));
+  CHECK(Contains(session.Run({"model.rwx", "--memory", "--max-dim", "Q=2"}).err,
+                 "no signature has a dimension"));
+  CHECK(session.Run({"model.rwx", "--function", "main"}).exit_code != 0);
+}
+
 }  // namespace
 }  // namespace rewire::tools

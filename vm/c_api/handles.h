@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "executable_format/executable.h"
-#include "vm/c_api/machine.h"
+#include "vm/c_api/memory.h"
 #include "vm/program.h"
 #include "vm/value.h"
 #include "vm/virtual_machine.h"
@@ -36,12 +36,19 @@ struct RewireProgram {
 
 struct RewireVm {
   RewireVm(const rewire::Program& program, const rewire::Limits& limits) : machine(program, limits) {}
+  explicit RewireVm(rewire::VirtualMachine made) : machine(std::move(made)) {}
 
   rewire::VirtualMachine machine;
   std::unique_ptr<rewire::Observer> observer;
 };
 
+struct RewireArena {
+  rewire::SharedArena arena;
+};
+
 namespace rewire::c_api {
+
+Result<Allocator> AllocatorOf(const RewireAllocator& allocator);
 
 // NULL gives the defaults.
 Result<Limits> LimitsOf(const RewireLimits* limits);

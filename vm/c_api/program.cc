@@ -23,6 +23,15 @@ using rewire::c_api::Require;
 
 namespace rewire::c_api {
 
+Result<Allocator> AllocatorOf(const RewireAllocator& allocator) {
+  RewireAllocator read;
+  if (Status ok = ReadStruct("RewireAllocator", &allocator, &read); !ok) return Forward(ok);
+  if (read.allocate == nullptr || read.deallocate == nullptr) {
+    return Fail(StatusCode::kInvalidArgument, "RewireAllocator: allocate and deallocate are needed");
+  }
+  return Allocator{read.context, read.allocate, read.deallocate};
+}
+
 Result<Limits> LimitsOf(const RewireLimits* given) {
   Limits limits;
   if (given == nullptr) return limits;
@@ -161,11 +170,9 @@ RewireStatus rewire_link_options_take_parameter(RewireLinkOptions* options, cons
 
 RewireStatus rewire_link_options_set_allocator(RewireLinkOptions* options, const RewireAllocator* allocator) {
   return Boundary({{"options", options}, {"allocator", allocator}}, [&]() -> Status {
-    RewireAllocator read;
-    if (Status ok = ReadStruct("RewireAllocator", allocator, &read); !ok) return ok;
-    if (read.allocate == nullptr || read.deallocate == nullptr)
-      return Fail(StatusCode::kInvalidArgument, "RewireAllocator: allocate and deallocate are needed");
-    options->options.allocator = {read.context, read.allocate, read.deallocate};
+    const Result<rewire::Allocator> read = rewire::c_api::AllocatorOf(*allocator);
+    if (!read) return Forward(read);
+    options->options.allocator = *read;
     return {};
   });
 }

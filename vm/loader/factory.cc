@@ -120,6 +120,7 @@ Result<PackedFunction> MakeFromFactory(const PackedFunction& factory, const Kern
   function.call = made->cell.safe_call;
   function.handle = result.v_obj;
   function.take_error = factory.take_error;
+  function.workspace = factory.workspace;
   function.error_context = factory.error_context;
   function.owner = std::make_shared<MadeKernel>(result.v_obj, factory.owner);
   return function;

@@ -147,6 +147,9 @@ Status FfiLibrary::Initialise(const ElfFile& elf) {
     }
     table_.emplace(kernels);
   }
+  const auto* workspaces =
+      static_cast<const RewireKernelWorkspaces*>(dlsym(handle_, "__rewire_kernel_workspaces"));
+  if (workspaces != nullptr && workspaces->struct_size >= sizeof(*workspaces)) workspaces_ = workspaces;
   symbols_ = elf.NamesAfter(kPrefix);
   // Another underscore: the ABI's own variables, metadata and documentation.
   symbols_.erase(std::remove_if(symbols_.begin(), symbols_.end(),
@@ -168,6 +171,10 @@ KernelSource::Found FfiLibrary::Find(const std::string& name) const {
     found.function.call = Function(kPrefix + name);
   }
   if (!found.function) return {};
+  for (std::uint32_t i = 0; workspaces_ != nullptr && i < workspaces_->count; ++i) {
+    const RewireKernelWorkspace& entry = workspaces_->entries[i];
+    if (entry.name != nullptr && name == entry.name) found.function.workspace = entry.bound;
+  }
   found.function.take_error = &TakeError;
   found.function.error_context = this;
   found.function.owner = shared_from_this();

@@ -45,7 +45,8 @@ class FfiLibrary : public KernelSource,
   void (*move_from_raised_)(void** error);  // the runtime's; null when there is none
   void** context_ = nullptr;                // the library's __tvm_ffi__library_ctx
   std::optional<KernelTableIndex> table_;
-  std::vector<std::string> symbols_;  // functions exported one by one
+  const RewireKernelWorkspaces* workspaces_ = nullptr;  // null when it declares none
+  std::vector<std::string> symbols_;                    // functions exported one by one
   mutable std::mutex mutex_;
   mutable std::map<std::string, RewireFFIObject*> looked_up_;
 };

@@ -92,6 +92,11 @@ class BlockPool {
   static constexpr std::uint32_t kSubClasses = 8;
   static constexpr std::uint32_t kClasses = kSmallClasses + (46 - 10) * kSubClasses;
 
+ public:
+  // What the table of the larger classes takes.
+  static constexpr std::uint64_t kTableBytes = kClasses * sizeof(SizeClass);
+
+ private:
   static std::uint32_t ClassOf(std::uint64_t bytes) {
     if (bytes <= kMaxSmall) return bytes == 0 ? 0 : static_cast<std::uint32_t>((bytes - 1) >> 6);
     // The octave is that of bytes-1, so that a power of two ends its own octave; three bits below select the

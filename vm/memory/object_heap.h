@@ -21,6 +21,9 @@ namespace rewire {
 // What StorageFill::kPoison writes.
 inline constexpr int kPoisonByte = 0xCB;
 
+// Tensors of fewer dimensions have room for as many, so that their objects can be used again.
+inline constexpr std::uint32_t kUsualRank = 6;
+
 class ObjectHeap {
  public:
   ObjectHeap(MemoryAccount* account, StorageFill fill) : account_(account), pool_(account), fill_(fill) {}
@@ -38,10 +41,13 @@ class ObjectHeap {
     tensor->account = account_;
     return tensor;
   }
+  // Whether a storage on the host has its memory behind it.
+  static constexpr bool HasOwnMemory(std::uint64_t size, std::uint64_t alignment, StorageFill fill) {
+    return size - 1 < kMaxOwnMemory && alignment <= kBlockAlignment && fill == StorageFill::kUndefined;
+  }
   // Reserves; TakeMemory gives it memory, unless it is small and has its own.
   StorageObject* NewStorage(std::uint64_t size, std::uint64_t alignment, const LinkedDevice& device) {
-    const bool own_memory = device.api == nullptr && size - 1 < kMaxOwnMemory &&
-                            alignment <= kBlockAlignment && fill_ == StorageFill::kUndefined;
+    const bool own_memory = device.api == nullptr && HasOwnMemory(size, alignment, fill_);
     const std::uint64_t bytes = own_memory ? StorageObject::kOwnMemory + size : sizeof(StorageObject);
     auto* storage = static_cast<StorageObject*>(pool_.TakeSmall(bytes));
     if (__builtin_expect(storage == nullptr, 0)) return nullptr;
@@ -113,7 +119,6 @@ class ObjectHeap {
   MemoryAccount* account() const { return account_; }
 
  private:
-  static constexpr std::uint32_t kUsualRank = 6;
   static constexpr std::uint64_t kUsualTensor = TensorObject::Bytes(kUsualRank);
   static constexpr std::uint64_t kMaxOwnMemory = BlockPool::kMaxSmall - StorageObject::kOwnMemory;
   static_assert(kUsualTensor <= BlockPool::kMaxSmall && sizeof(StorageObject) <= BlockPool::kMaxSmall);

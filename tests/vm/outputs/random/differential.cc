@@ -115,6 +115,7 @@ class Differential {
 
     inputs_.Set(&vm);
     if (Status ok = vm.TryInvoke(); !ok) return "fails unbound: " + ok.error().message();
+    if (const std::string over = CheckMemory(*program, vm); !over.empty()) return over;
     if (log_.read_poison) return "reads what nobody has written";
     for (std::uint32_t leaf = 0; leaf < leaves_; ++leaf) {
       values_.push_back(*vm.TryOutput(leaf));
@@ -137,6 +138,32 @@ class Differential {
   }
 
  private:
+  // Where the memory is bounded before the run, the first run has not passed the bound, and a static memory
+  // of its size serves.
+  std::string CheckMemory(const Program& program, const VirtualMachine& vm) {
+    const Result<MemoryBound> bound = program.TryMemoryBound();
+    if (!bound) return "memory bound: " + bound.error().message();
+    if (!bound->bounded()) return "";
+    if (histogram_ != nullptr) {
+      ++histogram_->memory_bounded;
+      histogram_->memory_exact += vm.bytes_peak() == bound->bytes ? 1 : 0;
+    }
+    if (vm.bytes_peak() > bound->bytes) {
+      return "took " + std::to_string(vm.bytes_peak()) + " bytes, bounded by " + std::to_string(bound->bytes);
+    }
+    std::vector<unsigned char> memory(bound->static_bytes + 128);
+    VmOptions options;
+    options.limits.steps = 20000;
+    options.memory = {memory.data() + (128 - reinterpret_cast<std::uintptr_t>(memory.data()) % 128),
+                      bound->static_bytes};
+    Result<VirtualMachine> fixed = VirtualMachine::TryMake(program, options);
+    if (!fixed) return "static memory: " + fixed.error().message();
+    for (int i = 0; i < 2; ++i) {
+      inputs_.Set(&*fixed);
+      if (Status ok = fixed->TryInvoke(); !ok) return "in static memory: " + ok.error().message();
+    }
+    return "";
+  }
   std::string Check(VirtualMachine& vm, const char* what) {
     inputs_.Fill();
     vm.ClearOutputs();

@@ -28,6 +28,9 @@ struct Histogram {
   // fitting memory made in place.
   std::uint64_t allocated = 0;
   std::uint64_t rewired = 0;
+  // Programs whose memory is bounded before the run, and those of them whose bound the first run meets.
+  std::uint64_t memory_bounded = 0;
+  std::uint64_t memory_exact = 0;
   std::uint64_t refused = 0;  // bindings that are errors: an input's memory that another output may return
 
   void Add(const RandomProgram& program, const Module& module);

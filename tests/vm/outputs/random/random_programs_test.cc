@@ -51,6 +51,9 @@ void Print(const Histogram& histogram) {
               share(histogram.rewired, histogram.allocated),
               static_cast<unsigned long long>(histogram.allocated),
               static_cast<unsigned long long>(histogram.refused));
+  std::printf("%.1f %% with bounded memory, %.1f %% of them met the bound\n",
+              share(histogram.memory_bounded, histogram.programs),
+              share(histogram.memory_exact, histogram.memory_bounded));
 }
 
 TEST_CASE("random programs give the same values with and without bound outputs") {
@@ -84,6 +87,7 @@ TEST_CASE("random programs give the same values with and without bound outputs")
   CHECK(histogram.loops * 100 >= histogram.programs * 10);
   CHECK(histogram.rewired * 100 >= histogram.allocated * 70);
   CHECK(histogram.refused >= 100);
+  CHECK(histogram.memory_bounded >= 1000);
   for (const char* verdict :
        {"in place", "the bound memory is strided", "the bound memory is not aligned as the kernels need",
         "the bound memory overlaps an input of the same call",

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bounded memory through the C API.
+#include <catch2/catch.hpp>
+#include <string>
+#include <vector>
+
+#include "tests/vm/c_api/model.h"
+#include "vm/c_api.h"
+
+namespace rewire::test {
+namespace {
+
+int Add(void*, const RewireFFIAny* args, std::int32_t, RewireFFIAny*) {
+  for (int i = 0; i < 2; ++i) {
+    static_cast<float*>(RewireTensorOf(&args[2])->data)[i] =
+        static_cast<const float*>(RewireTensorOf(&args[0])->data)[i] +
+        static_cast<const float*>(RewireTensorOf(&args[1])->data)[i];
+  }
+  return 0;
+}
+
+std::string Message() { return rewire_last_error_message(); }
+
+struct Host {
+  Host() {
+    RewireExecutable* executable = nullptr;
+    RewireLinkOptions* options = nullptr;
+    REQUIRE(rewire_executable_open_memory(ModelBytes().data(), ModelBytes().size(), nullptr, nullptr, nullptr,
+                                          &executable) == kRewireOk);
+    REQUIRE(rewire_link_options_make(&options) == kRewireOk);
+    REQUIRE(rewire_link_options_add_kernel(options, "host.add", Add, nullptr, nullptr) == kRewireOk);
+    REQUIRE(rewire_link_options_add_kernel(options, "host.fail", Add, nullptr, nullptr) == kRewireOk);
+    REQUIRE(rewire_link_options_borrow_parameter(options, "w", &vector) == kRewireOk);
+    REQUIRE(rewire_program_link(executable, options, &program) == kRewireOk);
+    rewire_link_options_destroy(options);
+    rewire_executable_destroy(executable);
+    bound.struct_size = sizeof(bound);
+  }
+  ~Host() { rewire_program_destroy(program); }
+  Host(const Host&) = delete;
+  Host& operator=(const Host&) = delete;
+
+  void Run(RewireVm* vm) {
+    REQUIRE(rewire_vm_set_input_by_index(vm, 0, &vector, kRewireBorrow) == kRewireOk);
+    REQUIRE(rewire_vm_invoke(vm, nullptr) == kRewireOk);
+    DLTensor y{};
+    REQUIRE(rewire_vm_output_tensor(vm, 0, &y) == kRewireOk);
+    CHECK(static_cast<float*>(y.data)[1] == 4);
+  }
+
+  float data[2] = {1, 2};
+  std::int64_t shape[1] = {2};
+  DLTensor vector{data, {kDLCPU, 0}, 1, {kDLFloat, 32, 1}, shape, nullptr, 0};
+  RewireProgram* program = nullptr;
+  RewireMemoryBound bound{};
+};
+
+TEST_CASE("a VM in static memory and VMs in an arena, of the sizes that the bound says") {
+  Host host;
+  REQUIRE(rewire_program_memory_bound(host.program, nullptr, 0, nullptr, 0, &host.bound) == kRewireOk);
+  CHECK(host.bound.storage == 8);
+  CHECK(host.bound.undeclared == 1);
+  std::vector<unsigned char> memory(host.bound.static_bytes + 128);
+  unsigned char* aligned = memory.data() + (128 - reinterpret_cast<std::uintptr_t>(memory.data()) % 128);
+  RewireVm* vm = nullptr;
+  REQUIRE(rewire_vm_make_static(host.program, nullptr, aligned, host.bound.static_bytes, &vm) == kRewireOk);
+  host.Run(vm);
+  host.Run(vm);
+  std::uint64_t peak = 0;
+  REQUIRE(rewire_vm_bytes_peak(vm, &peak) == kRewireOk);
+  CHECK(peak <= host.bound.bytes);
+  rewire_vm_destroy(vm);
+  CHECK(rewire_vm_make_static(host.program, nullptr, aligned, 64, &vm) == kRewireOutOfMemory);
+  CHECK(Message() == "the static memory of 64 bytes is too small for a VM");
+
+  RewireArena* arena = nullptr;
+  REQUIRE(rewire_arena_make(host.bound.arena_bytes, nullptr, &arena) == kRewireOk);
+  RewireVm* first = nullptr;
+  RewireVm* second = nullptr;
+  REQUIRE(rewire_vm_make_in_arena(host.program, nullptr, arena, &first) == kRewireOk);
+  REQUIRE(rewire_vm_make_in_arena(host.program, nullptr, arena, &second) == kRewireOk);
+  rewire_arena_destroy(arena);  // the VMs keep it
+  host.Run(first);
+  host.Run(second);
+  host.Run(first);
+  rewire_vm_destroy(first);
+  host.Run(second);
+  rewire_vm_destroy(second);
+}
+
+TEST_CASE("what is wrong with bounds and arenas is said") {
+  Host host;
+  CHECK(rewire_program_memory_bound(host.program, "fail", 0, nullptr, 0, &host.bound) == kRewireUnsupported);
+  CHECK(Message() ==
+        "the memory of a run has no bound because fail@0 (%0 = invoke_packed fail(), outputs=0): what memory "
+        "the value takes that the kernel returns is not known");
+  CHECK(rewire_program_memory_bound(host.program, "none", 0, nullptr, 0, &host.bound) == kRewireNotFound);
+  const RewireMaxDim dim{"M", 3};
+  CHECK(rewire_program_memory_bound(host.program, "batch", 0, &dim, 1, &host.bound) ==
+        kRewireInvalidArgument);
+  const RewireMaxDim known{"N", 3};
+  CHECK(rewire_program_memory_bound(host.program, "batch", 1, &known, 1, &host.bound) == kRewireOk);
+  RewireVm* vm = nullptr;
+  RewireArena* arena = nullptr;
+  CHECK(rewire_program_memory_bound(nullptr, nullptr, 0, nullptr, 0, &host.bound) == kRewireInvalidArgument);
+  CHECK(rewire_program_memory_bound(host.program, nullptr, 0, nullptr, 1, &host.bound) ==
+        kRewireInvalidArgument);
+  CHECK(rewire_vm_make_static(host.program, nullptr, nullptr, 64, &vm) == kRewireInvalidArgument);
+  CHECK(rewire_arena_make(0, nullptr, &arena) == kRewireInvalidArgument);
+  CHECK(rewire_arena_make(64, nullptr, nullptr) == kRewireInvalidArgument);
+  CHECK(rewire_vm_make_in_arena(host.program, nullptr, nullptr, &vm) == kRewireInvalidArgument);
+  rewire_arena_destroy(nullptr);
+}
+
+}  // namespace
+}  // namespace rewire::test

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// An abstract run of a function: every path, with the objects that are held and the blocks they take.
+//
+// Calls are followed into their callee with what is known of the arguments, so a function that is called
+// twice is gone through twice. A fixed amount of work is spent at most; what needs more has no bound.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "executable_format/module.h"
+#include "vm/bounds/abstract_heap.h"
+#include "vm/outputs/control_flow.h"
+#include "vm/outputs/output_plan.h"
+#include "vm/packed_function.h"
+#include "vm/program.h"
+
+namespace rewire::bounds {
+
+struct AnalysisOptions {
+  bool outputs_bound = false;
+  StorageFill fill = StorageFill::kUndefined;
+  std::vector<std::int64_t> max_symbols;  // by symbol of the module; negative: not given
+};
+
+// What is found; all figures are upper bounds.
+struct Findings {
+  std::string unbounded;
+  std::vector<std::uint32_t> peak;  // blocks of each class at once
+  std::uint64_t storage = 0;
+  std::uint64_t device = 0;
+  std::uint64_t objects = 0;
+  std::uint64_t workspace = 0;
+  std::vector<std::uint64_t> input_headers;  // by input: the block that the VM keeps for it, 0 for none
+  std::uint32_t registers = 0;               // of all frames
+  std::uint32_t frames = 0;
+  std::uint32_t args = 0;                 // of one kernel call, ADTs flattened
+  std::uint32_t temporaries = 0;          // of one kernel call
+  std::uint32_t workspaces = 0;           // blocks of one kernel call
+  std::uint32_t destinations = 0;         // of all frames
+  std::vector<std::uint32_t> undeclared;  // imports whose workspace is not known
+};
+
+class BoundAnalysis {
+ public:
+  // `kernels` by import; null for those that are not known.
+  BoundAnalysis(const Module& module, Span<const FunctionPlan> plans,
+                std::vector<const PackedFunction*> kernels, AnalysisOptions options);
+  const Findings& Run(std::uint32_t function);
+
+  struct Class {
+    std::uint64_t bytes;
+    bool on_device;
+    std::uint32_t
+        site;  // of what only one instruction makes: sizes that are only bounded; 0: the pool's class
+  };
+  const Class& ClassAt(BlockClass index) const { return classes_[index]; }
+
+ private:
+  // One call that is being gone through.
+  struct Activation {
+    std::uint32_t function = 0;
+    std::uint32_t path = 0;       // of calls that lead here, by number
+    std::vector<bool> bound;      // by leaf: it is carried into the caller's memory
+    std::uint32_t registers = 0;  // of this and all frames below
+    std::uint32_t destinations = 0;
+    std::vector<BasicBlock> blocks;
+    std::vector<State> entries;        // by block
+    std::vector<std::uint32_t> turns;  // by block: how often what arrives there has changed; 0: not reached
+    std::vector<std::uint32_t> work;
+    std::uint32_t block = 0;
+    std::uint32_t pc = 0;
+    bool in_block = false;
+    State state;
+    State result;  // one register; none when no Ret has been met
+  };
+
+  bool Enter(std::uint32_t function, std::uint32_t path, std::vector<bool> bound, State state);
+  void Step();
+  void Finish();
+  void Flow();
+  void Return(NodeId value);
+  // A number for the current instruction on its path of calls.
+  std::uint32_t Site();
+  bool Stop(const std::string& why);
+
+  // Instructions; false ends the analysis.
+  bool Transfer();
+  bool TransferCall();
+  bool TransferKernel();
+  bool AllocStorage();
+  bool FinishTensor(std::uint32_t storage, DLDataType dtype, NodeId shaped, std::uint32_t dst);
+  void MakeTuple(Node::Kind kind, std::uint32_t function, Span<const std::uint32_t> fields,
+                 std::uint32_t dst);
+  void GetField();
+  bool Reshape();
+  void ShapeOf();
+  bool DeviceCopy();
+  bool Fold(const KernelImport& import, const PackedFunction* kernel, Span<const std::uint32_t> args,
+            std::uint32_t outputs);
+  bool AddWorkspace(std::uint32_t index, const std::vector<NodeId>& args, std::vector<BlockClass>* scratch);
+
+  // A tensor with memory of its own, as the VM's instructions make it; `bytes` of data at most.
+  NodeId NewTensor(Node tensor, std::uint64_t bytes, std::uint64_t alignment, std::uint32_t device);
+  NodeId Box();
+  // A tensor header without memory, shaped by what is known of a shape operand.
+  Node Shaped(NodeId shape, DLDataType dtype) const;
+  void Invalidate(NodeId tensor);
+  bool BytesOf(const Node& tensor, std::uint64_t* bytes) const;
+  void GiveHeader(Node* node, std::uint64_t bytes, bool exact = true);
+  void GiveTensorHeader(Node* node);
+  Node StorageNode(std::uint64_t bytes, std::uint64_t alignment, std::uint32_t device, bool exact);
+  void TakeMemory(NodeId storage);
+  NodeId InputNode(const TypeNode& type);
+  BlockClass ClassOf(std::uint64_t bytes, bool on_device, std::uint32_t site);
+
+  // What is held now, with `extra`; raises the peaks.
+  void Measure(const std::vector<NodeId>& extra, const std::vector<BlockClass>& scratch = {});
+  // What the VM and the calls hold, without the innermost so many.
+  AbstractHeap::Roots Roots(std::size_t without = 0) const;
+  void Put(std::uint32_t dst, NodeId node) { state().registers[dst] = node; }
+  bool RewiredHere() const;
+
+  State& state() { return stack_.back().state; }
+  const State& state() const { return stack_.back().state; }
+  NodeId Reg(std::uint32_t index) const { return state().registers[index]; }
+  const Function& function() const { return module_.functions[stack_.back().function]; }
+  const std::uint32_t* words() const { return &function().code[stack_.back().pc]; }
+
+  const Module& module_;
+  Span<const FunctionPlan> plans_;
+  std::vector<const PackedFunction*> kernels_;
+  AnalysisOptions options_;
+  AbstractHeap heap_;
+  std::vector<Activation> stack_;
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> paths_;  // (parent, pc); a path is an index + 1
+  std::vector<Class> classes_;
+  std::vector<NodeId> inputs_;  // headers that the VM keeps for set inputs
+  std::uint64_t work_ = 0;
+  Findings findings_;
+};
+
+// Whether the function of this name makes shapes out of shapes; and, of those, which grow when any argument
+// grows, or when the first does.
+enum class ShapeFunction : std::uint8_t { kNone, kExactOnly, kGrowsWithFirst, kGrows };
+ShapeFunction ShapeFunctionOf(const std::string& name);
+
+}  // namespace rewire::bounds

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vm/c_api/memory.h"
+
+#include <string>
+#include <utility>
+
+#include "vm/c_api/boundary.h"
+#include "vm/c_api/handles.h"
+
+using rewire::Fail;
+using rewire::Forward;
+using rewire::Result;
+using rewire::Status;
+using rewire::StatusCode;
+using rewire::c_api::Boundary;
+using rewire::c_api::Require;
+
+namespace {
+
+Status MakeVm(const RewireProgram* program, const RewireLimits* limits, rewire::VmOptions options,
+              RewireVm** out) {
+  const Result<rewire::Limits> read = rewire::c_api::LimitsOf(limits);
+  if (!read) return Forward(read);
+  options.limits = *read;
+  Result<rewire::VirtualMachine> machine = rewire::VirtualMachine::TryMake(program->program, options);
+  if (!machine) return Forward(machine);
+  *out = new RewireVm(*std::move(machine));
+  return {};
+}
+
+}  // namespace
+
+RewireStatus rewire_program_memory_bound(const RewireProgram* program, const char* function,
+                                         int32_t outputs_bound, const RewireMaxDim* max_dims, uint32_t count,
+                                         RewireMemoryBound* bound) {
+  return Boundary([&]() -> Status {
+    if (Status ok = Require({{"program", program}, {"bound", bound}}); !ok) return ok;
+    if (count > 0) {
+      if (Status ok = Require({{"max_dims", max_dims}}); !ok) return ok;
+    }
+    rewire::MemoryBoundOptions options;
+    options.outputs_bound = outputs_bound != 0;
+    for (std::uint32_t i = 0; i < count; ++i) {
+      if (Status ok = Require({{"max_dims", max_dims[i].name}}); !ok) return ok;
+      options.max_dims.emplace_back(max_dims[i].name, max_dims[i].size);
+    }
+    const Result<rewire::MemoryBound> found =
+        program->program.TryMemoryBound(rewire::c_api::NameOrEntry(function), options);
+    if (!found) return Forward(found);
+    if (!found->bounded()) {
+      return Fail(StatusCode::kUnsupported, "the memory of a run has no bound because " + found->unbounded);
+    }
+    RewireMemoryBound result{};
+    result.bytes = found->bytes;
+    result.static_bytes = found->static_bytes;
+    result.arena_bytes = found->arena_bytes;
+    result.storage = found->storage;
+    result.objects = found->objects;
+    result.stack = found->stack;
+    result.workspace = found->workspace;
+    result.device = found->device;
+    result.undeclared = found->undeclared_workspace.size();
+    return rewire::c_api::WriteStruct("RewireMemoryBound", result, bound);
+  });
+}
+
+RewireStatus rewire_vm_make_static(const RewireProgram* program, const RewireLimits* limits, void* memory,
+                                   uint64_t bytes, RewireVm** out) {
+  return Boundary([&]() -> Status {
+    if (Status ok = Require({{"program", program}, {"memory", memory}, {"out", out}}); !ok) return ok;
+    rewire::VmOptions options;
+    options.memory = {memory, bytes};
+    return MakeVm(program, limits, std::move(options), out);
+  });
+}
+
+RewireStatus rewire_arena_make(uint64_t bytes, const RewireAllocator* allocator, RewireArena** out) {
+  return Boundary([&]() -> Status {
+    if (Status ok = Require({{"out", out}}); !ok) return ok;
+    rewire::Allocator upstream = rewire::DefaultAllocator();
+    if (allocator != nullptr) {
+      const Result<rewire::Allocator> read = rewire::c_api::AllocatorOf(*allocator);
+      if (!read) return Forward(read);
+      upstream = *read;
+    }
+    Result<rewire::SharedArena> arena = rewire::SharedArena::TryMake(bytes, upstream);
+    if (!arena) return Forward(arena);
+    *out = new RewireArena{*std::move(arena)};
+    return {};
+  });
+}
+
+void rewire_arena_destroy(RewireArena* arena) { delete arena; }
+
+RewireStatus rewire_vm_make_in_arena(const RewireProgram* program, const RewireLimits* limits,
+                                     const RewireArena* arena, RewireVm** out) {
+  return Boundary([&]() -> Status {
+    if (Status ok = Require({{"program", program}, {"arena", arena}, {"out", out}}); !ok) return ok;
+    rewire::VmOptions options;
+    options.arena = arena->arena;
+    return MakeVm(program, limits, std::move(options), out);
+  });
+}
