@@ -10,9 +10,8 @@
 namespace rewire::kernel::cpu {
 namespace {
 
-struct Gelu;
-
-// `Op` reads its attributes in Read and computes one element in Apply.
+// `Op` reads its attributes in Read and gives the function of one element in For; Rows, if it has it, those
+// of f32.
 template <typename Op>
 struct Activation : Op {
   static Status Make(Attributes& attributes, Activation* activation) {
@@ -23,11 +22,13 @@ struct Activation : Op {
     Elementwise<1> loop(out, {x}, {"x"});
     if (Status s = loop.Check(); !s.ok()) return s;
     if (Status s = CheckSameDType("out", out, "x", x); !s.ok()) return s;
+    VectorMath::Row rows = nullptr;  // for f32, if there is one
+    if constexpr (requires(const Op& op) { op.Rows(); }) rows = this->Rows();
     return ForType(typename Op::Accepts(), "x", x, [&](auto tag) {
       using T = typename decltype(tag)::type;
-      if constexpr (std::is_same_v<Op, Gelu> && std::is_same_v<T, float>) {
-        if (!this->tanh) {
-          loop.RunRows<T, T>(BestVectorMath().gelu);
+      if constexpr (std::is_same_v<T, float>) {
+        if (rows != nullptr) {
+          loop.RunRows<T, T>(rows);
           return Status();
         }
       }
@@ -81,6 +82,7 @@ struct Gelu {
   using Accepts = AnyFloats;
   bool tanh;
   void Read(Attributes& attributes) { tanh = attributes.Choice("approximate", {"none", "tanh"}, 0) == 1; }
+  VectorMath::Row Rows() const { return tanh ? nullptr : BestVectorMath().gelu; }
   template <typename T>
   auto For() const {
     return [approximate = tanh](T x) {
