@@ -21,7 +21,7 @@ void Piece::AppendTo(std::string* text) const {
 
 std::string Message::Text() const {
   std::string text;
-  if (pieces_ == nullptr) single_.AppendTo(&text);
+  if (count_ == 0) single_.AppendTo(&text);
   for (std::size_t i = 0; i < count_; ++i) pieces_[i].AppendTo(&text);
   return text;
 }

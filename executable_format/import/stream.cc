@@ -21,8 +21,8 @@ bool StartsWith(Span<const std::byte> bytes, std::uint64_t magic) {
 
 }  // namespace
 
-tl::unexpected<Error> Malformed(std::string message) {
-  return Fail(StatusCode::kInvalidFile, std::move(message));
+tl::unexpected<Error> Malformed(const std::string& message) {
+  return Fail(StatusCode::kInvalidFile, message);
 }
 
 tl::unexpected<Error> Truncated(const std::string& what) { return Malformed("the file ends inside " + what); }

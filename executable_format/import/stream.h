@@ -16,7 +16,7 @@
 
 namespace rewire::tvm {
 
-tl::unexpected<Error> Malformed(std::string message);
+tl::unexpected<Error> Malformed(const std::string& message);
 // What a read past the end of a stream gives: "the file ends inside `what`".
 tl::unexpected<Error> Truncated(const std::string& what);
 

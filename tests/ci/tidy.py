@@ -26,6 +26,7 @@ TIDY = "clang-tidy-14"
 SHALLOW = ["-Xclang", "-analyzer-config", "-Xclang", "mode=shallow"]
 # The units that the header test generates hold one include each; headers are seen through the real sources.
 OWN = re.compile(r"^(base|executable_format|vm|kernels|compiler|tools|tests|examples)/")
+FINDING = re.compile(r"^\S+:\d+:\d+: (error|warning): ")
 NOT_A_FINDING = re.compile(r"^\d+ warnings?.* generated|^Suppressed |^Use -header-filter|^Use -system-headers")
 
 
@@ -87,6 +88,17 @@ def check(path):
     return done.returncode == 0, "\n".join(line for line in lines if not NOT_A_FINDING.match(line))
 
 
+def print_new(said, seen):
+    """Prints the findings that have not been `seen`: one in a header comes with every unit that includes it."""
+    new = True
+    for line in said.splitlines():
+        if FINDING.match(line):
+            new = line not in seen
+            seen.add(line)
+        if new:
+            print(line, flush=True)
+
+
 def main():
     wanted = re.compile(sys.argv[1] if len(sys.argv) > 1 else "")
     configure()
@@ -111,12 +123,13 @@ def main():
         return path, clean, said
 
     failed = []
+    seen = set()
     try:
         with concurrent.futures.ThreadPoolExecutor(int(os.environ.get("JOBS") or os.cpu_count())) as pool:
             for path, clean, said in pool.map(check_and_remember, due):
                 if not clean:
                     failed.append(path)
-                    print(said, flush=True)
+                    print_new(said, seen)
     finally:
         REMEMBERED.write_text(json.dumps(remembered))
     print(f"clang-tidy: {len(units)} translation units, {len(units) - len(due)} unchanged since they were clean, "
