@@ -23,12 +23,8 @@ set(CMAKE_INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
 # Nobody replaces a function of librewire by preloading another: exported functions may be inlined and called directly.
 add_compile_options(-Wall -Wextra -ffunction-sections -fdata-sections -fno-semantic-interposition)
 add_link_options(-Wl,--gc-sections)
-if(REWIRE_LTO)
-  if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    set(REWIRE_LTO OFF)  # archives that other linkers can use need g++'s fat objects
-  else()
-    add_link_options(-fno-lto)  # but for librewire, later on its line
-  endif()
+if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  set(REWIRE_LTO OFF)  # archives that other linkers can use need g++'s fat objects
 endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   # GCC 12 reports "a" + std::string as overlapping memory (GCC bug 105651).

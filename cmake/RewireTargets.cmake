@@ -20,8 +20,9 @@ function(rewire_library name)
     target_link_libraries(${name} PUBLIC ${arg_PUBLIC} PRIVATE ${arg_PRIVATE})
     rewire_library_options(${name})
     if(arg_EMBEDDED AND REWIRE_LTO)
-      # Both forms: tests and tools that link this archive use the machine code (-fno-lto in RewireFlags).
+      # Both forms: what links this archive, as tests and tools do, uses the machine code; librewire takes the objects.
       target_compile_options(${name} PRIVATE -flto=auto -ffat-lto-objects)
+      target_link_options(${name} INTERFACE -fno-lto)
     endif()
     if(arg_EMBEDDED)
       list(REMOVE_ITEM arg_SOURCES ${arg_HOT})
