@@ -7,8 +7,8 @@ directory outside the source tree.
 
     environments.py --run REQUIREMENTS SCRIPT [ARGUMENT...]      makes one and runs a script in it
 
-Prints one line per environment. Exits with 1 when one could not be made, after trying the others; with 77 when that is
-no fault of its requirements: there is no such Python, or the package index does not answer.
+Prints one line per environment. Exits with 1 when one could not be made, after trying the others. One whose Python the
+machine lacks is left out; when that holds for all, or the package index does not answer, the exit status is 77.
 """
 
 import hashlib
@@ -59,10 +59,14 @@ def find_python(version):
     raise NoPython(f"no Python {version} with venv on PATH or under {pyenv}; install one")
 
 
+def is_ready(requirements):
+    return (environment(requirements) / "ready").exists()
+
+
 def make(requirements):
     """Makes one environment; raises RuntimeError with pip's last lines."""
     target = environment(requirements)
-    if (target / "ready").exists():
+    if is_ready(requirements):
         return
     shutil.rmtree(target, ignore_errors=True)
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -99,7 +103,7 @@ def main(files):
             failed += 1
             without_python += isinstance(error, NoPython)
             print(f"{name}: FAILED: {error}")
-    if failed == 0:
+    if failed == without_python < len(files):
         return 0
     if failed > without_python and index_answers():
         return 1

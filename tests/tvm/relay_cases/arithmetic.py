@@ -3,7 +3,7 @@
 
 import numpy as np
 
-from . import case, normal, program
+from . import SINCE_0_9, case, normal, program
 
 
 @case("elementwise")
@@ -70,7 +70,7 @@ def dense_relu():
     return program(text, {"x": normal(3, 16), "w": normal(8, 16), "b": normal(8)})
 
 
-@case("dense")
+@case("dense", SINCE_0_9)
 def softmax_of_matmul():
     text = """
     def @main(%x: Tensor[(2, 4, 8), float32], %y: Tensor[(2, 5, 8), float32]) {

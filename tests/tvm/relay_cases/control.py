@@ -3,7 +3,7 @@
 
 import numpy as np
 
-from . import Call, Program, case, normal, parse, program
+from . import SINCE_0_9, Call, Program, case, normal, parse, program
 
 
 @case("if")
@@ -16,7 +16,7 @@ def if_else():
     return program(text, {"c": np.bool_(True), **values}, {"c": np.bool_(False), **values})
 
 
-@case("if", "alias")
+@case("if", "alias", SINCE_0_9)
 def if_returns_input():
     text = """
     def @main(%x: Tensor[(), int64], %y: Tensor[(3), float32], %z: Tensor[(3), float32]) {
@@ -39,7 +39,7 @@ def if_nested():
     return program(text, *({"x": np.int32(x), "y": normal(2)} for x in (0, -3, 8)))
 
 
-@case("recursion")
+@case("recursion", SINCE_0_9)
 def factorial():
     text = """
     def @factorial(%n: int64) -> int64 {
