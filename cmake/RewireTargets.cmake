@@ -91,8 +91,13 @@ function(rewire_kernel_library suffix)
   target_include_directories(${name}_objects PUBLIC ${PROJECT_SOURCE_DIR})
   target_link_libraries(${name}_objects PUBLIC dlpack::dlpack PRIVATE ${arg_PRIVATE})
   # Loops over tensors gain from what -O3 adds, the rest of the tree only grows. No kernel reads errno or traps.
-  target_compile_options(${name}_objects PRIVATE $<$<CONFIG:Release,RelWithDebInfo>:-O3> -fno-math-errno
-                                                 -fno-trapping-math)
+  # Sanitized, they are compiled for the tests alone, and optimising them would take most of that build.
+  if(REWIRE_SANITIZE)
+    set(level -O0)
+  else()
+    set(level $<$<CONFIG:Release,RelWithDebInfo>:-O3>)
+  endif()
+  target_compile_options(${name}_objects PRIVATE ${level} -fno-math-errno -fno-trapping-math)
   rewire_library_options(${name}_objects)
   if(REWIRE_STATIC_KERNELS)
     add_library(${name} STATIC $<TARGET_OBJECTS:${name}_objects>)
