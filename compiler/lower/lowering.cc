@@ -101,7 +101,9 @@ Result<Type> Lowering::DeclaredType(const onnx::TypeProto& proto, const std::str
   if (tensor.has_shape()) {
     type.ranked = true;
     for (const onnx::TensorShapeProto::Dimension& dim : tensor.shape().dim()) {
-      const std::string symbol = dim.has_dim_param() ? dim.dim_param() : "";
+      // Paddle names every dimension that it does not know "?": two of them need not be equal.
+      const bool named = dim.has_dim_param() && dim.dim_param() != "?";
+      const std::string symbol = named ? dim.dim_param() : "";
       const auto fixed = options_.dims.find(symbol);
       // Some exporters write -1 for what they do not know.
       if (dim.has_dim_value() && dim.dim_value() >= 0) {
