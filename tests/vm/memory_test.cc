@@ -35,8 +35,8 @@ namespace rewire::test {
 namespace {
 
 // Every opcode: tensors with static and dynamic shapes, views, copies, ADTs, closures, calls, loops, kernels
-// that write, return, take objects and use workspace and a slot. What the kernel `aligned` reads lies 64 bytes
-// behind an aligned address: whether it is copied must not depend on where memory happens to lie.
+// that write, return, take objects and use workspace and a slot. What the kernel `aligned` reads lies 64
+// bytes behind an aligned address: whether it is copied must not depend on where memory happens to lie.
 constexpr char kEverything[] = R"(
   .const c: f32[4] = {1, 2, 3, 4}
   .const big: f32[600] = fill 2
