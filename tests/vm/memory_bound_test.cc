@@ -28,7 +28,15 @@ extern "C" void* __libc_malloc(std::size_t size);
 extern "C" void* __libc_calloc(std::size_t count, std::size_t size);
 extern "C" void* __libc_realloc(void* memory, std::size_t size);
 extern "C" void* __libc_memalign(std::size_t alignment, std::size_t size);
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+// A sanitizer has an allocator of its own. (clang says so by a feature, g++ by a macro.)
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define REWIRE_TEST_SANITIZED 1
+#endif
+#elif defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define REWIRE_TEST_SANITIZED 1
+#endif
+#if !defined(REWIRE_TEST_SANITIZED)
 #define REWIRE_TEST_WATCHES_MALLOC 1
 extern "C" void* malloc(std::size_t size) {
   NoteHeapCall();

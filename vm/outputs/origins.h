@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <vector>
 
 #include "executable_format/module.h"
@@ -90,7 +91,7 @@ class OriginTable {
  private:
   std::vector<Origin> origins_;
   InternIndex ids_;
-  std::vector<std::vector<OriginId>> sets_;
+  std::deque<std::vector<OriginId>> sets_;  // whose members stay where they are while sets are added
   InternIndex set_ids_;
   std::vector<std::vector<OriginSet>> fields_;  // by origin
 };

@@ -15,18 +15,24 @@ std::size_t held_at_start = 0;
 
 }  // namespace
 
-void* operator new(std::size_t size) {
+void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
   void* memory = std::malloc(size == 0 ? 1 : size);
-  if (memory == nullptr) throw std::bad_alloc();
+  if (memory == nullptr) return nullptr;
   held += malloc_usable_size(memory);
   peak_held = std::max(peak_held, held);
   return memory;
 }
+void* operator new(std::size_t size) {
+  if (void* memory = operator new(size, std::nothrow)) return memory;
+  throw std::bad_alloc();
+}
 void operator delete(void* memory) noexcept {
+  if (memory == nullptr) return;
   held -= malloc_usable_size(memory);
   std::free(memory);
 }
 void operator delete(void* memory, std::size_t) noexcept { operator delete(memory); }
+void operator delete(void* memory, const std::nothrow_t&) noexcept { operator delete(memory); }
 
 namespace rewire::tvm {
 
