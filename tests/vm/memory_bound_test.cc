@@ -18,7 +18,7 @@ namespace {
 thread_local bool heap_is_watched = false;
 thread_local std::uint64_t heap_calls = 0;
 
-void NoteHeapCall() {
+[[maybe_unused]] void NoteHeapCall() {
   if (heap_is_watched) ++heap_calls;
 }
 }  // namespace
