@@ -94,6 +94,7 @@ Result<int> Run(const Options& options) {
                        {"kernels", compiled->module.kernels.size()},
                        {"constants", compiled->module.constants.size()},
                        {"constant_bytes", compiled->constant_bytes},
+                       {"passes", compiler::PassNames()},
                        {"nanoseconds", took.count()}};
     fmt::print("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));
     return 0;
