@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The attributes and the output shape of a convolution, for the kernels and their shape function.
+// The attributes and the output shape of a convolution, for the kernels and their shape function, and the
+// checks that it shares with the transposed one.
 #pragma once
+
+#include <optional>
 
 #include "kernels/cpu/checks.h"
 #include "kernels/cpu/window.h"
@@ -15,5 +18,26 @@ struct ConvAttributes {
   // Checks x [N, C, ...] against w [M, C / groups, ...]; gives the window and out's shape.
   Status Resolve(ShapeView x, ShapeView w, Window* resolved, Dims* result) const;
 };
+
+// The checks of x, w, bias [channels of out] and out that both directions make; gives the window.
+// `attributes` resolves shapes as ConvAttributes does.
+template <typename Resolver>
+Status CheckConvArguments(const Resolver& attributes, TensorView x, TensorView w,
+                          const std::optional<TensorView>& bias, TensorView out, Window* window) {
+  Checks checks;
+  checks.Dense("x", x)
+      .Dense("w", w)
+      .Dense("out", out)
+      .SameDType("w", w, "x", x)
+      .SameDType("out", out, "x", x);
+  checks.NoOverlap("out", out, "x", x).NoOverlap("out", out, "w", w);
+  if (Status s = checks.Take(); !s.ok()) return s;
+  Dims expected;
+  if (Status s = attributes.Resolve(x.dims(), w.dims(), window, &expected); !s.ok()) return s;
+  if (Status s = CheckShape("out", out, expected.view()); !s.ok() || !bias) return s;
+  const std::int64_t channels = out.dim(1);
+  checks.Dense("bias", *bias).SameDType("bias", *bias, "x", x).Shape("bias", *bias, ShapeView(&channels, 1));
+  return checks.NoOverlap("out", out, "bias", *bias).Take();
+}
 
 }  // namespace rewire::kernel::cpu

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "kernels/cpu/conv.h"
 #include "kernels/cpu/gemm.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/registry.h"
@@ -102,25 +103,8 @@ struct ConvTranspose {
   static Status Make(Attributes& given, ConvTranspose* conv) { return conv->attributes.Read(given); }
 
   Status operator()(TensorView x, TensorView w, std::optional<TensorView> bias, TensorView out) const {
-    Checks checks;
-    checks.Dense("x", x)
-        .Dense("w", w)
-        .Dense("out", out)
-        .SameDType("w", w, "x", x)
-        .SameDType("out", out, "x", x);
-    checks.NoOverlap("out", out, "x", x).NoOverlap("out", out, "w", w);
-    if (Status s = checks.Take(); !s.ok()) return s;
     Window window;
-    Dims expected;
-    if (Status s = attributes.Resolve(x.dims(), w.dims(), &window, &expected); !s.ok()) return s;
-    if (Status s = CheckShape("out", out, expected.view()); !s.ok()) return s;
-    if (bias) {
-      const std::int64_t channels = out.dim(1);
-      checks.Dense("bias", *bias)
-          .SameDType("bias", *bias, "x", x)
-          .Shape("bias", *bias, ShapeView(&channels, 1));
-      if (Status s = checks.NoOverlap("out", out, "bias", *bias).Take(); !s.ok()) return s;
-    }
+    if (Status s = CheckConvArguments(attributes, x, w, bias, out, &window); !s.ok()) return s;
     return ForType(Floats(), "x", x,
                    [&](auto tag) { return Run<typename decltype(tag)::type>(x, w, bias, out, window); });
   }
