@@ -253,6 +253,11 @@ Status FunctionEmitter::EmitIf(const Node& node) {
     code_.Bind(branch == 0 ? then : otherwise);
     const Block& block = node.blocks[branch];
     if (Status emitted = EmitBlock(block); !emitted) return emitted;
+    if (!block.failure.empty()) {
+      if (!node.source.empty()) function_->notes.push_back({code_.pc(), node.source});
+      code_.Fatal(tables_.String(block.failure));
+      continue;
+    }
     for (std::size_t i = 0; i < node.outputs.size(); ++i) {
       code_.Move(Of(block.results[i]), Of(node.outputs[i]));
     }

@@ -82,4 +82,10 @@ std::uint32_t ModuleTables::Symbol(const std::string& name) {
   return place->second;
 }
 
+std::uint32_t ModuleTables::String(const std::string& text) {
+  const auto [place, added] = strings_.try_emplace(text, static_cast<std::uint32_t>(module_.strings.size()));
+  if (added) module_.strings.push_back(text);
+  return place->second;
+}
+
 }  // namespace rewire::compiler

@@ -27,6 +27,8 @@ class ModuleTables {
   // i64[]
   std::uint32_t ScalarConstant(std::int64_t value);
   std::uint32_t Symbol(const std::string& name);
+  // What a `fatal` quotes.
+  std::uint32_t String(const std::string& text);
 
  private:
   std::string Unique(const std::string& name);
@@ -34,7 +36,7 @@ class ModuleTables {
 
   Module& module_;
   std::map<std::string, std::vector<std::uint32_t>> kernels_;
-  std::map<std::string, std::uint32_t> symbols_;
+  std::map<std::string, std::uint32_t> symbols_, strings_;
   std::map<std::vector<std::int64_t>, std::uint32_t> shapes_;
   std::map<std::int64_t, std::uint32_t> scalars_;
   std::map<std::string, int> names_;

@@ -40,9 +40,12 @@ void CollectReads(const onnx::NodeProto& node, std::set<std::string>* reads) {
 
 }  // namespace
 
+std::string NodeName(const onnx::NodeProto& node) {
+  return node.name().empty() && node.output_size() > 0 ? node.output(0) : node.name();
+}
+
 std::string NodeText(const onnx::NodeProto& node) {
-  const std::string& name = node.name().empty() && node.output_size() > 0 ? node.output(0) : node.name();
-  return fmt::format("{} '{}'", node.op_type(), name);
+  return fmt::format("{} '{}'", node.op_type(), NodeName(node));
 }
 
 Result<std::vector<const onnx::NodeProto*>> OrderNodes(

@@ -12,6 +12,8 @@ namespace rewire::compiler {
 
 using NodeList = google::protobuf::RepeatedPtrField<onnx::NodeProto>;
 
+// Its name, or its first output's when it has none.
+std::string NodeName(const onnx::NodeProto& node);
 // "Conv 'conv1'", or by its first output when it has no name.
 std::string NodeText(const onnx::NodeProto& node);
 

@@ -77,6 +77,8 @@ struct Block {
   std::vector<Value*> parameters;
   std::vector<Node*> nodes;
   std::vector<Value*> results;
+  // Not empty: a branch that the program cannot get through, and why; it has no results.
+  std::string failure;
 };
 
 enum class NodeKind : std::uint8_t {

@@ -67,7 +67,8 @@ class Printer {
       for (const Block& inner : node->blocks) {
         Line(depth + 1, fmt::format("({}):", Names(inner.parameters)));
         PrintBlock(inner, depth + 2);
-        Line(depth + 1, fmt::format("-> {}", Names(inner.results)));
+        Line(depth + 1, inner.failure.empty() ? fmt::format("-> {}", Names(inner.results))
+                                              : fmt::format("fails: {}", inner.failure));
       }
     }
   }

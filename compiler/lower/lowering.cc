@@ -41,6 +41,20 @@ Value* Scope::Find(const std::string& name) const {
   return nullptr;
 }
 
+bool Scope::Has(const std::string& name) const {
+  for (const Scope* scope = this; scope != nullptr; scope = scope->outer) {
+    if (scope->names.contains(name)) return true;
+  }
+  return false;
+}
+
+Scope InnerScope(const Scope& outer) {
+  Scope scope = outer;
+  scope.names.clear();
+  scope.outer = &outer;
+  return scope;
+}
+
 Value* Lowering::poison() {
   if (poison_ == nullptr) poison_ = graph_.NewValue("unsupported", UnrankedTensorOf(kFloat32));
   return poison_;
@@ -156,25 +170,17 @@ Status Lowering::Run() {
   scope.opsets = &model_.opsets();
   if (Status added = AddInitializers(model_.graph(), &scope); !added) return added;
   if (Status added = AddInputs(&scope); !added) return added;
-  if (Status lowered = LowerNodes(model_.graph().node(), &scope); !lowered) return lowered;
+  Wanted wanted;
   for (const onnx::ValueInfoProto& output : model_.graph().output()) {
-    Value* value = scope.Find(output.name());
-    if (value == nullptr) {
-      return Fail(StatusCode::kInvalidFile, fmt::format("output '{}' is not computed", output.name()));
-    }
-    graph_.main.results.push_back(value);
+    wanted.names.push_back(output.name());
     graph_.output_names.push_back(output.name());
   }
-  if (graph_.main.results.empty()) return Fail(StatusCode::kInvalidFile, "the graph has no output");
-  return {};
-}
-
-Status Lowering::LowerNodes(const google::protobuf::RepeatedPtrField<onnx::NodeProto>& nodes, Scope* scope) {
-  const auto order = OrderNodes(nodes, [&](const std::string& name) { return scope->Find(name) != nullptr; });
-  if (!order) return Forward(order);
-  for (const onnx::NodeProto* node : *order) {
-    if (Status lowered = LowerNode(*node, scope); !lowered) return lowered;
-  }
+  if (wanted.names.empty()) return Fail(StatusCode::kInvalidFile, "the graph has no output");
+  Result<Ending> ending = LowerNodes(model_.graph().node(), &scope, wanted);
+  if (!ending) return Forward(ending);
+  Result<std::vector<Value*>> results = Join(&*ending);
+  if (!results) return Forward(results);
+  graph_.main.results = *std::move(results);
   return {};
 }
 
@@ -183,13 +189,15 @@ void Lowering::Report(const onnx::NodeProto& node, std::int64_t opset, const std
   for (const std::string& output : node.output()) {
     if (!output.empty()) scope->names[output] = poison();
   }
-  const std::string name = node.name().empty() && node.output_size() > 0 ? node.output(0) : node.name();
-  if (!reported_.emplace(name + "\n" + reason, true).second) return;
-  unsupported_.push_back({name, node.op_type(), DomainOf(node.domain()), opset, reason});
+  AddUnsupported({NodeName(node), node.op_type(), DomainOf(node.domain()), opset, reason});
+}
+
+void Lowering::AddUnsupported(Unsupported what) {
+  if (reported_.insert(what.node + "\n" + what.reason).second) unsupported_.push_back(std::move(what));
 }
 
 Status Lowering::LowerNode(const onnx::NodeProto& node, Scope* scope) {
-  ++node_count_;
+  seen_.insert(&node);
   const std::string outer_source = std::exchange(source_, NodeText(node));
   const std::string domain = DomainOf(node.domain());
   const auto opset = scope->opsets->find(domain);
@@ -203,7 +211,13 @@ Status Lowering::LowerNode(const onnx::NodeProto& node, Scope* scope) {
     if (op.HasPoison()) {
       for (const std::string& output : node.output()) scope->names[output] = poison();
     } else if (const Status done = LowerOperator(&op); !done) {
-      Report(node, opset->second, done.error().message(), scope);
+      // Values of another rank may be what the model means it for: a check of a rank that fails leads
+      // elsewhere.
+      if (at_ends_ && done.error().code() == StatusCode::kInvalidFile) {
+        failure_ = {NodeName(node), node.op_type(), domain, opset->second, done.error().message()};
+      } else {
+        Report(node, opset->second, done.error().message(), scope);
+      }
     }
   }
   source_ = outer_source;
@@ -227,27 +241,22 @@ Status Lowering::CallFunction(const onnx::FunctionProto& function, const onnx::N
     const bool given = i < node.input_size() && !node.input(i).empty();
     body.names[function.input(i)] = given ? scope->Find(node.input(i)) : nullptr;
   }
-  if (Status lowered = LowerNodes(function.node(), &body); !lowered) return Forward(lowered, source_);
+  Wanted wanted{{}, " of its function"};
   for (int i = 0; i < node.output_size() && i < function.output_size(); ++i) {
-    Value* value = body.Find(function.output(i));
-    if (value == nullptr) {
-      return Fail(StatusCode::kInvalidFile,
-                  fmt::format("{}: its function does not compute '{}'", source_, function.output(i)));
-    }
-    scope->names[node.output(i)] = value;
+    wanted.names.push_back(function.output(i));
+  }
+  Result<Ending> ending = LowerNodes(function.node(), &body, wanted);
+  if (!ending) return Forward(ending, source_);
+  Op op(node, 0, scope, this);
+  if (Status delivered = Deliver(&op, *std::move(ending)); !delivered) {
+    Report(node, 0, delivered.error().message(), scope);
   }
   return {};
 }
 
-Result<std::vector<Value*>> Lowering::LowerBody(const onnx::GraphProto& body, const Scope& outer,
-                                                const std::vector<Value*>& inputs) {
-  Scope scope;
-  scope.outer = &outer;
-  scope.opsets = outer.opsets;
-  scope.call = outer.call;
-  scope.call_scope = outer.call_scope;
-  scope.function = outer.function;
-  scope.depth = outer.depth;
+Result<Ending> Lowering::LowerSubgraph(const onnx::GraphProto& body, const Scope& outer,
+                                       const std::vector<Value*>& inputs) {
+  Scope scope = InnerScope(outer);
   if (static_cast<std::size_t>(body.input_size()) != inputs.size()) {
     return Fail(StatusCode::kInvalidFile,
                 fmt::format("its body has {} inputs, expected {}", body.input_size(), inputs.size()));
@@ -256,17 +265,16 @@ Result<std::vector<Value*>> Lowering::LowerBody(const onnx::GraphProto& body, co
     scope.names[body.input(i).name()] = inputs[static_cast<std::size_t>(i)];
   }
   if (Status added = AddInitializers(body, &scope); !added) return Forward(added);
-  if (Status lowered = LowerNodes(body.node(), &scope); !lowered) return Forward(lowered);
-  std::vector<Value*> outputs;
-  for (const onnx::ValueInfoProto& output : body.output()) {
-    Value* value = scope.Find(output.name());
-    if (value == nullptr) {
-      return Fail(StatusCode::kInvalidFile,
-                  fmt::format("output '{}' of its body is not computed", output.name()));
-    }
-    outputs.push_back(value);
-  }
-  return outputs;
+  Wanted wanted{{}, " of its body"};
+  for (const onnx::ValueInfoProto& output : body.output()) wanted.names.push_back(output.name());
+  return LowerNodes(body.node(), &scope, wanted);
+}
+
+Result<std::vector<Value*>> Lowering::LowerBody(const onnx::GraphProto& body, const Scope& outer,
+                                                const std::vector<Value*>& inputs) {
+  Result<Ending> ending = LowerSubgraph(body, outer, inputs);
+  if (!ending) return Forward(ending);
+  return Join(&*ending);
 }
 
 }  // namespace rewire::compiler

@@ -7,15 +7,21 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
+#include <span>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "base/status.h"
 #include "compiler/import/model_file.h"
 #include "compiler/ir/graph.h"
+#include "compiler/lower/ending.h"
 
 namespace rewire::compiler {
+
+class Op;
 
 struct LoweringOptions {
   std::map<std::string, std::int64_t> dims;  // symbolic dimensions with a fixed size
@@ -23,15 +29,6 @@ struct LoweringOptions {
   std::function<std::optional<std::vector<HostTensor>>(const Node&)> fold;
   // Whether the stock libraries have a kernel; empty: not asked.
   std::function<bool(const std::string&)> has_kernel;
-};
-
-// A node of the model that the compiler has no code for.
-struct Unsupported {
-  std::string node;  // its name, or its first output
-  std::string op_type;
-  std::string domain;
-  std::int64_t opset = 0;
-  std::string reason;
 };
 
 // The names that a graph, or the body of a function, can see.
@@ -45,8 +42,13 @@ struct Scope {
   const onnx::FunctionProto* function = nullptr;
   int depth = 0;
 
+  // Null where the name is unknown, and for an input that the call of a function leaves out.
   Value* Find(const std::string& name) const;
+  bool Has(const std::string& name) const;
 };
+
+// A scope inside another one, of the same function.
+Scope InnerScope(const Scope& outer);
 
 class Lowering {
  public:
@@ -56,7 +58,8 @@ class Lowering {
   // Errors are those of the model; what is unsupported stands in unsupported().
   Status Run();
   const std::vector<Unsupported>& unsupported() const { return unsupported_; }
-  std::size_t node_count() const { return node_count_; }
+  // How many of the model's nodes were looked at.
+  std::size_t node_count() const { return seen_.size(); }
 
   const ModelFile& model() const { return model_; }
   const LoweringOptions& options() const { return options_; }
@@ -68,9 +71,15 @@ class Lowering {
   Value* Constant(const std::string& name, HostTensor tensor);
 
   // Lowers the nodes of a subgraph into the block that is being filled; `inputs` go by the names of the
-  // subgraph's inputs. The values of its outputs.
+  // subgraph's inputs. Where the values of its outputs are.
+  Result<Ending> LowerSubgraph(const onnx::GraphProto& body, const Scope& outer,
+                               const std::vector<Value*>& inputs);
+  // The same with values in one place: what a loop needs.
   Result<std::vector<Value*>> LowerBody(const onnx::GraphProto& body, const Scope& outer,
                                         const std::vector<Value*>& inputs);
+  // Gives a node the results of an ending: at once where they have one rank, otherwise what follows the node
+  // is lowered for each.
+  Status Deliver(Op* op, Ending ending);
   // Types of a graph's declared values.
   Result<Type> DeclaredType(const onnx::TypeProto& proto, const std::string& name);
 
@@ -87,10 +96,25 @@ class Lowering {
  private:
   Status AddInputs(Scope* scope);
   Status AddInitializers(const onnx::GraphProto& proto, Scope* scope);
-  Status LowerNodes(const google::protobuf::RepeatedPtrField<onnx::NodeProto>& nodes, Scope* scope);
+  using Nodes = std::span<const onnx::NodeProto* const>;
+  // What a list of nodes is lowered for: the names of the values that it computes, and what it is the body
+  // of.
+  struct Wanted {
+    std::vector<std::string> names;
+    const char* of = "";
+  };
+  Result<Ending> LowerNodes(const google::protobuf::RepeatedPtrField<onnx::NodeProto>& nodes, Scope* scope,
+                            const Wanted& wanted);
+  Result<Ending> LowerFrom(Nodes nodes, Scope* scope, const Wanted& wanted);
+  // Lowers `rest` at every end of the node before it, of which `outputs` are the names.
+  Result<Ending> LowerAtEnds(Ending ending, const onnx::NodeProto& node, Nodes rest, Scope* scope,
+                             const Wanted& wanted);
+  // The values of an ending, with outputs of its Ifs where it is open. kInvalidFile: it fails at every end.
+  Result<std::vector<Value*>> Join(Ending* ending);
   Status LowerNode(const onnx::NodeProto& node, Scope* scope);
   Status CallFunction(const onnx::FunctionProto& function, const onnx::NodeProto& node, Scope* scope);
   void Report(const onnx::NodeProto& node, std::int64_t opset, const std::string& reason, Scope* scope);
+  void AddUnsupported(Unsupported what);
 
   const ModelFile& model_;
   const LoweringOptions& options_;
@@ -99,8 +123,14 @@ class Lowering {
   Value* poison_ = nullptr;
   std::string source_;  // the node that is being lowered
   std::vector<Unsupported> unsupported_;
-  std::map<std::string, bool> reported_;
-  std::size_t node_count_ = 0;
+  std::set<std::string> reported_;
+  std::unordered_set<const onnx::NodeProto*> seen_;
+  // Set by the node that was lowered last: its results, where they are not in one place, or why it cannot be
+  // lowered here, where it may be lowered elsewhere.
+  std::optional<Ending> open_;
+  std::optional<Unsupported> failure_;
+  bool at_ends_ = false;      // what is being lowered is also lowered for values of other ranks
+  std::size_t repeated_ = 0;  // nodes lowered at ends
 };
 
 }  // namespace rewire::compiler

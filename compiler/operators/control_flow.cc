@@ -20,10 +20,6 @@ bool HasPoison(const Lowering& lowering, const std::vector<Value*>& values) {
   return false;
 }
 
-void SetAll(Op& op, const std::vector<Value*>& values) {
-  for (std::size_t i = 0; i < values.size(); ++i) op.Set(static_cast<int>(i), values[i]);
-}
-
 void SetPoison(Op& op) {
   for (int i = 0; i < op.outputs(); ++i) op.Set(i, op.lowering().poison());
 }
@@ -36,44 +32,24 @@ Status LowerIf(Op& op, const Operator& /*row*/) {
   const onnx::GraphProto* bodies[] = {op.GraphAttribute("then_branch"), op.GraphAttribute("else_branch")};
   if (bodies[0] == nullptr || bodies[1] == nullptr) return op.Invalid("a branch is missing");
   if (const std::optional<Ints> known = KnownInts(op.in(0)); known && known->size() == 1) {
-    Result<std::vector<Value*>> results =
-        lowering.LowerBody(*bodies[(*known)[0] != 0 ? 0 : 1], op.scope(), {});
-    if (!results) return Forward(results);
-    SetAll(op, *results);
-    return {};
+    Result<Ending> ending = lowering.LowerSubgraph(*bodies[(*known)[0] != 0 ? 0 : 1], op.scope(), {});
+    if (!ending) return Forward(ending);
+    return lowering.Deliver(&op, *std::move(ending));
   }
   Value* condition = op.Reshape(op.in(0), {});
-  Node* node = lowering.graph().NewNode(NodeKind::kIf);
-  node->inputs.push_back(condition);
-  for (const onnx::GraphProto* body : bodies) {
-    Block block;
-    Block* around = lowering.SwapBlock(&block);
-    Result<std::vector<Value*>> results = lowering.LowerBody(*body, op.scope(), {});
+  Ending ending;
+  ending.split = lowering.graph().NewNode(NodeKind::kIf);
+  ending.split->inputs.push_back(condition);
+  ending.split->blocks.resize(2);
+  for (const std::size_t branch : {0, 1}) {
+    Block* around = lowering.SwapBlock(&ending.split->blocks[branch]);
+    Result<Ending> end = lowering.LowerSubgraph(*bodies[branch], op.scope(), {});
     lowering.SwapBlock(around);
-    if (!results) return Forward(results);
-    if (HasPoison(lowering, *results)) {
-      SetPoison(op);
-      return {};
-    }
-    block.results = *std::move(results);
-    node->blocks.push_back(std::move(block));
+    if (!end) return Forward(end);
+    ending.branches.push_back(*std::move(end));
   }
-  const std::vector<Value*>& then = node->blocks[0].results;
-  const std::vector<Value*>& otherwise = node->blocks[1].results;
-  if (then.size() != otherwise.size())
-    return op.Invalid("its branches have {} and {} outputs", then.size(), otherwise.size());
-  for (std::size_t i = 0; i < then.size(); ++i) {
-    std::optional<Type> type =
-        CommonType(then[i]->type, otherwise[i]->type, [&] { return lowering.graph().FreshSymbol(""); });
-    if (!type) {
-      return op.Unsupported("output {} is {} in one branch and {} in the other", i, TypeText(then[i]->type),
-                            TypeText(otherwise[i]->type));
-    }
-    node->outputs.push_back(lowering.graph().NewValue(op.NextName(), *std::move(type)));
-  }
-  lowering.Append(node);
-  SetAll(op, node->outputs);
-  return {};
+  lowering.Append(ending.split);
+  return lowering.Deliver(&op, std::move(ending));
 }
 
 // One loop of either operator.

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lists of nodes, in one place or at every end of an If whose branches differ in rank.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "compiler/import/node_order.h"
+#include "compiler/lower/lowering.h"
+#include "compiler/operators/op.h"
+
+namespace rewire::compiler {
+namespace {
+
+// What stands behind Ifs may be lowered often, as each may double the ends; this many nodes in all.
+constexpr std::size_t kMaxRepeatedNodes = std::size_t{1} << 16;
+
+std::string FailureText(const Unsupported& failure) {
+  return fmt::format("{} '{}': {}", failure.op_type, failure.node, failure.reason);
+}
+
+}  // namespace
+
+Result<Ending> Lowering::LowerNodes(const google::protobuf::RepeatedPtrField<onnx::NodeProto>& nodes,
+                                    Scope* scope, const Wanted& wanted) {
+  const auto order = OrderNodes(nodes, [&](const std::string& name) { return scope->Has(name); });
+  if (!order) return Forward(order);
+  return LowerFrom(*order, scope, wanted);
+}
+
+Result<Ending> Lowering::LowerFrom(Nodes nodes, Scope* scope, const Wanted& wanted) {
+  Ending end;
+  end.block = block_;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    if (Status lowered = LowerNode(*nodes[i], scope); !lowered) return Forward(lowered);
+    end.failure = std::exchange(failure_, std::nullopt);
+    if (end.failure) return end;
+    if (std::optional<Ending> open = std::exchange(open_, std::nullopt)) {
+      return LowerAtEnds(*std::move(open), *nodes[i], nodes.subspan(i + 1), scope, wanted);
+    }
+  }
+  for (const std::string& name : wanted.names) {
+    end.results.push_back(scope->Find(name));
+    if (end.results.back() == nullptr) {
+      return Fail(StatusCode::kInvalidFile, fmt::format("output '{}'{} is not computed", name, wanted.of));
+    }
+  }
+  return end;
+}
+
+Result<Ending> Lowering::LowerAtEnds(Ending ending, const onnx::NodeProto& node, Nodes rest, Scope* scope,
+                                     const Wanted& wanted) {
+  const std::vector<Ending*> ends = EndsOf(&ending);
+  repeated_ += ends.size() * rest.size();
+  if (repeated_ > kMaxRepeatedNodes) {
+    return Fail(StatusCode::kUnsupported,
+                fmt::format("{}: its outputs' ranks depend on its condition, and on so many others that more "
+                            "than {} nodes would be compiled for one rank after another; fix dimensions "
+                            "with --dim",
+                            NodeText(node), kMaxRepeatedNodes));
+  }
+  const bool nested = std::exchange(at_ends_, true);
+  bool all_fail = true;
+  for (Ending* end : ends) {
+    if (end->failure) continue;
+    Scope inner = InnerScope(*scope);
+    for (int i = 0; i < node.output_size(); ++i) {
+      const auto at = static_cast<std::size_t>(i);
+      if (!node.output(i).empty() && at < end->results.size()) inner.names[node.output(i)] = end->results[at];
+    }
+    Block* around = SwapBlock(end->block);
+    Result<Ending> after = LowerFrom(rest, &inner, wanted);
+    SwapBlock(around);
+    if (!after) {
+      at_ends_ = nested;
+      return after;
+    }
+    *end = *std::move(after);
+    all_fail = all_fail && AllFail(end);
+  }
+  at_ends_ = nested;
+  if (!all_fail || nested) return ending;
+  // No rank will do: the model is wrong, or we are.
+  for (const Ending* end : EndsOf(&ending)) AddUnsupported(*end->failure);
+  Ending failed;
+  failed.block = block_;
+  failed.results.assign(wanted.names.size(), poison());
+  return failed;
+}
+
+Status Lowering::Deliver(Op* op, Ending ending) {
+  const std::vector<Ending*> ends = EndsOf(&ending);
+  for (const Ending* end : ends) {
+    if (std::any_of(end->results.begin(), end->results.end(), [&](Value* v) { return IsPoison(v); })) {
+      for (int i = 0; i < op->outputs(); ++i) op->Set(i, poison());
+      return {};
+    }
+  }
+  if (AllFail(&ending)) {
+    failure_ = ends.front()->failure;
+    return {};
+  }
+  if (!SameRanks(&ending)) {
+    open_ = std::move(ending);
+    return {};
+  }
+  Result<std::vector<Value*>> results = Join(&ending);
+  if (!results) return Forward(results);
+  for (std::size_t i = 0; i < results->size(); ++i) {
+    if (ending.split != nullptr) (*results)[i]->name = op->NextName();
+    op->Set(static_cast<int>(i), (*results)[i]);
+  }
+  return {};
+}
+
+Result<std::vector<Value*>> Lowering::Join(Ending* ending) {
+  if (ending->failure) return Fail(StatusCode::kInvalidFile, FailureText(*ending->failure));
+  if (ending->split == nullptr) return ending->results;
+  Node* node = ending->split;
+  const std::vector<Value*>* sides[2] = {};
+  Status failed;
+  for (const std::size_t branch : {0, 1}) {
+    Block& block = node->blocks[branch];
+    Result<std::vector<Value*>> results = Join(&ending->branches[branch]);
+    if (results) {
+      block.results = *std::move(results);
+      sides[branch] = &block.results;
+    } else if (results.error().code() == StatusCode::kInvalidFile) {
+      block.failure = results.error().message();
+      failed = Forward(results);
+    } else {
+      return results;
+    }
+  }
+  if (sides[0] == nullptr && sides[1] == nullptr) return Forward(failed);
+  const std::vector<Value*>& then = *(sides[0] != nullptr ? sides[0] : sides[1]);
+  const std::vector<Value*>& otherwise = *(sides[1] != nullptr ? sides[1] : sides[0]);
+  if (then.size() != otherwise.size()) {
+    return Fail(StatusCode::kUnsupported,
+                fmt::format("its branches have {} and {} outputs", then.size(), otherwise.size()));
+  }
+  for (std::size_t i = 0; i < then.size(); ++i) {
+    if (IsPoison(then[i]) || IsPoison(otherwise[i])) {
+      return std::vector<Value*>(then.size(), poison());
+    }
+    std::optional<Type> type =
+        CommonType(then[i]->type, otherwise[i]->type, [&] { return graph_.FreshSymbol(""); });
+    if (!type) {
+      return Fail(StatusCode::kUnsupported,
+                  fmt::format("output {} is {} in one branch and {} in the other", i, TypeText(then[i]->type),
+                              TypeText(otherwise[i]->type)));
+    }
+    // The symbols of a branch stand for nothing behind it.
+    if (&then == &otherwise) type = graph_.WithFreshDims(*std::move(type));
+    Value* output = graph_.NewValue(then[i]->name, *std::move(type));
+    output->producer = node;
+    node->outputs.push_back(output);
+    Define(output);
+  }
+  return node->outputs;
+}
+
+}  // namespace rewire::compiler

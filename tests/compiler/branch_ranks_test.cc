@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+// An If whose branches give values of different rank: what follows it is compiled for each.
+#include <catch2/catch.hpp>
+#include <string>
+#include <vector>
+
+#include "tests/compiler/model_builder.h"
+
+namespace rewire::test {
+namespace {
+
+// What a squeeze of a dimension that may not be 1 is exported as: If(x.shape[0] == 1) Squeeze(x) else x.
+void AddSqueeze(onnx::GraphProto* graph, const std::string& input, const std::string& output) {
+  AddNode(graph, "Shape", {input}, output + ".shape");
+  AddNode(graph, "Gather", {output + ".shape", "zero"}, output + ".size");
+  AddNode(graph, "Equal", {output + ".size", "one"}, output + ".is_one");
+  onnx::NodeProto* branch = AddNode(graph, "If", {output + ".is_one"}, output);
+  onnx::GraphProto* then = AddGraph(branch, "then_branch");
+  AddNode(then, "Squeeze", {input, "zeroth"}, output + ".squeezed");
+  SetValue(then->add_output(), output + ".squeezed", {});
+  onnx::GraphProto* otherwise = AddGraph(branch, "else_branch");
+  AddNode(otherwise, "Identity", {input}, output + ".kept");
+  SetValue(otherwise->add_output(), output + ".kept", {});
+}
+
+onnx::ModelProto SqueezeModel() {
+  onnx::ModelProto model = EmptyModel();
+  onnx::GraphProto* graph = model.mutable_graph();
+  SetValue(graph->add_input(), "x", {"N", "M", 2});
+  AddInts(graph, "zero", {0}, true);
+  AddInts(graph, "one", {1}, true);
+  AddInts(graph, "zeroth", {0});
+  AddSqueeze(graph, "x", "squeezed");
+  SetValue(graph->add_output(), "y", {});
+  return model;
+}
+
+TEST_CASE("what follows an If whose branches differ in rank") {
+  onnx::ModelProto model = SqueezeModel();
+  // Sums over the last axis, which is another one in each branch.
+  AddNode(model.mutable_graph(), "Relu", {"squeezed"}, "positive");
+  AddInt(AddNode(model.mutable_graph(), "Softmax", {"positive"}, "soft"), "axis", 1);
+  AddInts(model.mutable_graph(), "first", {1});
+  AddInt(AddNode(model.mutable_graph(), "ReduceSum", {"positive", "first"}, "y"), "keepdims", 0);
+  const Outcome outcome = CompileProto(model);
+  CHECK(outcome.message.empty());
+  CHECK(outcome.compiled.model_nodes == 9);
+  const Answer squeezed = RunOnCounts(outcome.compiled.module, {1, 3, 2});
+  CHECK(squeezed.shape == Shape{3});
+  CHECK(squeezed.values == std::vector<float>{1, 5, 9});
+  const Answer kept = RunOnCounts(outcome.compiled.module, {2, 2, 2});
+  CHECK(kept.shape == Shape{2, 2});
+  CHECK(kept.values == std::vector<float>{2, 4, 10, 12});
+}
+
+TEST_CASE("a rank for which the rest has no meaning fails when the program comes there") {
+  onnx::ModelProto model = SqueezeModel();
+  AddInts(model.mutable_graph(), "third", {2});
+  onnx::NodeProto* sum = AddNode(model.mutable_graph(), "ReduceSum", {"squeezed", "third"}, "y");
+  sum->set_name("sum");
+  AddInt(sum, "keepdims", 0);
+  const Outcome outcome = CompileProto(model);
+  CHECK(outcome.message.empty());
+  CHECK(RunOnCounts(outcome.compiled.module, {2, 1, 2}).values == std::vector<float>{1, 5});
+  CHECK_THAT(
+      RunOnCounts(outcome.compiled.module, {1, 2, 2}).error,
+      Catch::EndsWith("the program stopped itself: ReduceSum 'sum': axis is 2, expected at least -2 and "
+                      "less than 2"));
+}
+
+TEST_CASE("no rank for which the rest has a meaning") {
+  onnx::ModelProto model = SqueezeModel();
+  AddInts(model.mutable_graph(), "eighth", {7});
+  AddNode(model.mutable_graph(), "ReduceSum", {"squeezed", "eighth"}, "y");
+  const Outcome outcome = CompileProto(model);
+  CHECK(outcome.message == "model: 2 of 7 nodes are not supported");
+  REQUIRE(outcome.unsupported.size() == 2);
+  CHECK(outcome.unsupported[0].reason == "axis is 7, expected at least -2 and less than 2");
+  CHECK(outcome.unsupported[1].reason == "axis is 7, expected at least -3 and less than 3");
+}
+
+TEST_CASE("several of them, one inside another") {
+  onnx::ModelProto model = SqueezeModel();
+  onnx::GraphProto* graph = model.mutable_graph();
+  AddSqueeze(graph, "squeezed", "twice");
+  AddSqueeze(graph, "twice", "thrice");
+  AddInts(graph, "flat", {-1});
+  AddNode(graph, "Reshape", {"thrice", "flat"}, "flattened");
+  AddNode(graph, "Shape", {"thrice"}, "its_shape");
+  AddNode(graph, "Size", {"its_shape"}, "rank");
+  AddInt(AddNode(graph, "Cast", {"rank"}, "rank_f"), "to", onnx::TensorProto::FLOAT);
+  AddNode(graph, "Mul", {"flattened", "rank_f"}, "y");
+  const Outcome outcome = CompileProto(model);
+  CHECK(outcome.message.empty());
+  const auto times = [&](const Shape& shape) {
+    return RunOnCounts(outcome.compiled.module, shape).values[1];
+  };
+  CHECK(times({1, 1, 2}) == 1);
+  CHECK(times({1, 3, 2}) == 2);
+  CHECK(times({3, 1, 2}) == 3);
+}
+
+TEST_CASE("one in a branch or in a function leads out of it") {
+  onnx::ModelProto model = SqueezeModel();
+  onnx::GraphProto* graph = model.mutable_graph();
+  SECTION("in a function") {
+    model.add_opset_import()->set_domain("local");
+    model.mutable_opset_import(1)->set_version(1);
+    onnx::FunctionProto* function = model.add_functions();
+    function->set_domain("local");
+    function->set_name("SqueezeFirst");
+    function->add_input("value");
+    function->add_output("result");
+    function->add_opset_import()->set_version(13);
+    onnx::GraphProto body;
+    AddSqueeze(&body, "value", "result");
+    for (const char* constant : {"zero", "one", "zeroth"}) {
+      onnx::NodeProto* node = function->add_node();
+      node->set_op_type("Constant");
+      node->add_output(constant);
+      onnx::AttributeProto* attribute = node->add_attribute();
+      const bool list = std::string(constant) == "zeroth";
+      attribute->set_name(list ? "value_ints" : "value_int");
+      attribute->set_type(list ? onnx::AttributeProto::INTS : onnx::AttributeProto::INT);
+      if (list) {
+        attribute->add_ints(0);
+      } else {
+        attribute->set_i(std::string(constant) == "one" ? 1 : 0);
+      }
+    }
+    for (const onnx::NodeProto& node : body.node()) *function->add_node() = node;
+    AddNode(graph, "SqueezeFirst", {"x"}, "from_function")->set_domain("local");
+    AddInt(AddNode(graph, "ReduceSum", {"from_function", "zeroth"}, "y"), "keepdims", 0);
+    const Outcome outcome = CompileProto(model);
+    CHECK(outcome.message.empty());
+    CHECK(RunOnCounts(outcome.compiled.module, {1, 2, 2}).shape == Shape{2});
+    CHECK(RunOnCounts(outcome.compiled.module, {3, 2, 2}).shape == Shape{2, 2});
+  }
+  SECTION("in a branch") {
+    AddNode(graph, "Gather", {"squeezed.shape", "one"}, "rows");
+    AddNode(graph, "Equal", {"rows", "one"}, "one_row");
+    onnx::NodeProto* branch = AddNode(graph, "If", {"one_row"}, "either");
+    onnx::GraphProto* then = AddGraph(branch, "then_branch");
+    AddSqueeze(then, "x", "inner");
+    SetValue(then->add_output(), "inner", {});
+    onnx::GraphProto* otherwise = AddGraph(branch, "else_branch");
+    AddNode(otherwise, "Identity", {"x"}, "whole");
+    SetValue(otherwise->add_output(), "whole", {});
+    AddInt(AddNode(graph, "ReduceSum", {"either", "zeroth"}, "y"), "keepdims", 0);
+    const Outcome outcome = CompileProto(model);
+    CHECK(outcome.message.empty());
+    CHECK(RunOnCounts(outcome.compiled.module, {1, 1, 2}).shape == Shape{2});
+    CHECK(RunOnCounts(outcome.compiled.module, {3, 1, 2}).shape == Shape{1, 2});
+    CHECK(RunOnCounts(outcome.compiled.module, {1, 3, 2}).shape == Shape{3, 2});
+  }
+}
+
+TEST_CASE("so many that compiling would not end") {
+  onnx::ModelProto model = SqueezeModel();
+  onnx::GraphProto* graph = model.mutable_graph();
+  std::string last = "x";
+  for (int i = 0; i < 40; ++i) {
+    // Each gives one of two ranks from a condition of its own.
+    const std::string name = "s" + std::to_string(i);
+    SetValue(graph->add_input(), name + ".if", {}, onnx::TensorProto::BOOL);
+    onnx::NodeProto* branch = AddNode(graph, "If", {name + ".if"}, name);
+    onnx::GraphProto* then = AddGraph(branch, "then_branch");
+    AddNode(then, "Unsqueeze", {last, "zeroth"}, name + ".up");
+    SetValue(then->add_output(), name + ".up", {});
+    onnx::GraphProto* otherwise = AddGraph(branch, "else_branch");
+    AddNode(otherwise, "Identity", {last}, name + ".same");
+    SetValue(otherwise->add_output(), name + ".same", {});
+    last = name;
+  }
+  AddNode(graph, "Relu", {last}, "y");
+  CHECK_THAT(CompileProto(model).message,
+             Catch::Contains("more than 65536 nodes would be compiled for one rank after another"));
+}
+
+}  // namespace
+}  // namespace rewire::test

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Small ONNX models, written in a test.
+#pragma once
+
+#include <initializer_list>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "compiler/compile.h"
+#include "compiler/import/onnx_proto.h"
+
+namespace rewire::test {
+
+// An empty model of operator set 13.
+onnx::ModelProto EmptyModel();
+
+// A dimension: a number, a name, or "" for one that is not known.
+using Dim = std::variant<std::int64_t, const char*>;
+void SetValue(onnx::ValueInfoProto* info, const std::string& name, const std::vector<Dim>& dims,
+              onnx::TensorProto::DataType type = onnx::TensorProto::FLOAT);
+
+// Returns the node for attributes.
+onnx::NodeProto* AddNode(onnx::GraphProto* graph, const std::string& type,
+                         const std::vector<std::string>& inputs, const std::string& output);
+void AddInt(onnx::NodeProto* node, const std::string& name, std::int64_t value);
+onnx::GraphProto* AddGraph(onnx::NodeProto* node, const std::string& name);
+// A weight of i64[n], or i64[] with `scalar`.
+void AddInts(onnx::GraphProto* graph, const std::string& name, const std::vector<std::int64_t>& values,
+             bool scalar = false);
+void AddFloats(onnx::GraphProto* graph, const std::string& name, const std::vector<std::int64_t>& shape,
+               const std::vector<float>& values);
+
+struct Outcome {
+  std::string message;  // empty: it compiled
+  std::vector<compiler::Unsupported> unsupported;
+  compiler::Compiled compiled;
+};
+
+// The model is called "model".
+Outcome CompileBytes(const std::string& bytes, const std::string& folder = "",
+                     const compiler::CompileOptions& options = {});
+inline Outcome CompileProto(const onnx::ModelProto& model, const compiler::CompileOptions& options = {}) {
+  return CompileBytes(model.SerializeAsString(), "", options);
+}
+
+using Shape = std::vector<std::int64_t>;
+struct Answer {
+  std::string error;
+  Shape shape;
+  std::vector<float> values;
+};
+// Runs `main` over its input "x", 0, 1, 2, ... in float32 under this shape; it has one output.
+Answer RunOnCounts(Module module, const Shape& shape);
+
+}  // namespace rewire::test
