@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "executable_format/executable.h"
+#include "vm/cache_line.h"
 #include "vm/linked_device.h"
 #include "vm/objects.h"
 #include "vm/outputs/memory_range.h"
@@ -56,7 +57,9 @@ struct LinkedCode {
   Limits init_limits;
 };
 
-struct ProgramRep {
+// Apart from the reference count that std::make_shared puts before it: making a VM counts, and would take
+// what every thread reads from their caches.
+struct alignas(kCacheLine) ProgramRep {
   explicit ProgramRep(std::shared_ptr<const LinkedCode> linked);
   ~ProgramRep();
   ProgramRep(const ProgramRep&) = delete;

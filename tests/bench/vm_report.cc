@@ -86,16 +86,16 @@ std::string TableOf(const Report& report) {
                  direct ? fmt::format("{:.2f}", figure.nanoseconds.median / *direct) : "",
                  figure.target ? TargetText(*figure.target) : "", Holds(figure, direct));
   }
-  if (report.threads) {
-    const auto& [one, two, processes, ratio, throughput, process_throughput] = *report.threads;
-    table += Row("typical op, one thread", one, "", "", std::nullopt);
-    table += Row("typical op, two threads over one Program", two, "", "", std::nullopt);
-    table += Row("two threads / one thread (ratio)", ratio, "", fmt::format("{:g}", kMostThreadRatio),
-                 ratio.median <= kMostThreadRatio);
-    table += Row("typical op, two processes", processes, "", "", std::nullopt);
-    table += Row("throughput of two threads (multiple of one)", throughput, "",
-                 fmt::format(">= {:g}", kLeastThroughput), throughput.median >= kLeastThroughput);
-    table += Row("throughput of two processes (multiple of one)", process_throughput, "", "", std::nullopt);
+  for (const ThreadScaling& work : report.threads) {
+    table += Row(work.name + ": one thread", work.one, "", "", std::nullopt);
+    table += Row("  two threads over one Program", work.two, "", "", std::nullopt);
+    table += Row("  two processes", work.processes, "", "", std::nullopt);
+    table += Row("  two threads / one thread (ratio)", work.ratio, "", fmt::format("{:g}", kMostThreadRatio),
+                 work.ratio.median <= kMostThreadRatio);
+    table += Row("  throughput of two threads (multiple of one)", work.throughput, "",
+                 fmt::format(">= {:g}", kLeastThroughput), work.throughput.median >= kLeastThroughput);
+    table +=
+        Row("  throughput of two processes (multiple of one)", work.process_throughput, "", "", std::nullopt);
   }
   if (report.residency) {
     table += fmt::format("{:<50}{} of {}\n", "pages of a 64 MiB constant brought in by opening",
@@ -122,15 +122,16 @@ std::string JsonOf(const Report& report) {
                          {"load_average", report.load},
                          {"samples", report.samples},
                          {"cases", std::move(cases)}};
-  if (report.threads) {
-    json["two_threads"] = {{"one_thread_nanoseconds", JsonOf(report.threads->one)},
-                           {"two_threads_nanoseconds", JsonOf(report.threads->two)},
-                           {"two_processes_nanoseconds", JsonOf(report.threads->processes)},
-                           {"ratio", JsonOf(report.threads->ratio)},
-                           {"throughput", JsonOf(report.threads->throughput)},
-                           {"throughput_of_processes", JsonOf(report.threads->process_throughput)},
-                           {"at_most", kMostThreadRatio},
-                           {"met", report.threads->ratio.median <= kMostThreadRatio}};
+  for (const ThreadScaling& work : report.threads) {
+    json["two_threads"].push_back({{"name", work.name},
+                                   {"one_thread_nanoseconds", JsonOf(work.one)},
+                                   {"two_threads_nanoseconds", JsonOf(work.two)},
+                                   {"two_processes_nanoseconds", JsonOf(work.processes)},
+                                   {"ratio", JsonOf(work.ratio)},
+                                   {"throughput", JsonOf(work.throughput)},
+                                   {"throughput_of_processes", JsonOf(work.process_throughput)},
+                                   {"at_most", kMostThreadRatio},
+                                   {"met", work.ratio.median <= kMostThreadRatio}});
   }
   if (report.residency) {
     json["constant_64_mib"] = {{"resident_pages", report.residency->resident},

@@ -22,7 +22,7 @@ struct Figure {
 
 struct Report {
   std::vector<Figure> figures;
-  std::optional<ThreadScaling> threads;
+  std::vector<ThreadScaling> threads;  // none where there is one CPU
   std::optional<Residency> residency;
   std::optional<std::size_t> vm_bytes;  // of a VM over a gigabyte of parameters
   std::string machine;                  // CPU model, CPUs

@@ -9,18 +9,32 @@
 #include <atomic>
 #include <barrier>
 #include <ctime>
+#include <functional>
+#include <memory>
 #include <new>
+#include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
+#include "executable_format/code_writer.h"
+#include "tests/bench/vm_cases.h"
 #include "tests/bench/vm_cpus.h"
 #include "tests/bench/vm_loops.h"
+#include "vm/program.h"
+#include "vm/virtual_machine.h"
 
 namespace rewire::bench {
 namespace {
 
-// Some tens of milliseconds: much longer than the threads differ in when they start.
-constexpr std::uint64_t kSteps = 10'000'000;
+// What one thread or process does: it makes what it needs, then repeats the operation as often as it is told.
+using Repeat = std::function<void(std::uint64_t operations)>;
+struct Work {
+  std::string name;
+  std::uint64_t
+      operations;  // some tens of milliseconds: much longer than the threads differ in when they start
+  std::function<Repeat(std::size_t thread)> prepare;
+};
 
 double ThreadNanoseconds() {
   timespec now{};
@@ -28,25 +42,24 @@ double ThreadNanoseconds() {
   return static_cast<double>(now.tv_sec) * 1e9 + static_cast<double>(now.tv_nsec);
 }
 
-// Each thread's nanoseconds for kSteps, the slowest one's returned. Every thread makes its own VM, as hosts
-// do.
-double RunOn(LoopProgram& program, const std::vector<int>& cpus) {
+// Nanoseconds an operation, of the slowest thread. Every thread makes its own VM, as hosts do.
+double RunOn(const Work& work, const std::vector<int>& cpus) {
   std::vector<double> times(cpus.size());
   std::barrier start(static_cast<std::ptrdiff_t>(cpus.size()));
   std::vector<std::thread> threads;
   for (std::size_t i = 0; i < cpus.size(); ++i) {
     threads.emplace_back([&, i] {
       PinThread(cpus[i]);
-      VirtualMachine vm = program.MakeVm();
-      LoopProgram::Run(vm, 0, kSteps / 100);
+      const Repeat repeat = work.prepare(i);
+      repeat(work.operations / 100);
       start.arrive_and_wait();
       const double before = ThreadNanoseconds();
-      LoopProgram::Run(vm, 0, kSteps);
+      repeat(work.operations);
       times[i] = ThreadNanoseconds() - before;
     });
   }
   for (std::thread& thread : threads) thread.join();
-  return *std::max_element(times.begin(), times.end());
+  return *std::max_element(times.begin(), times.end()) / static_cast<double>(work.operations);
 }
 
 // What two processes tell each other.
@@ -56,7 +69,7 @@ struct Meeting {
 };
 
 // The same on two processes, forked from this one and pinned likewise.
-double RunOnProcesses(LoopProgram& program, const std::vector<int>& cpus) {
+double RunOnProcesses(const Work& work, const std::vector<int>& cpus) {
   void* shared = ::mmap(nullptr, sizeof(Meeting), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   Require(shared != MAP_FAILED, "no memory that processes share");
   auto* meeting = new (shared) Meeting;
@@ -70,13 +83,13 @@ double RunOnProcesses(LoopProgram& program, const std::vector<int>& cpus) {
       continue;
     }
     PinThread(cpus[static_cast<std::size_t>(i)]);
-    VirtualMachine vm = program.MakeVm();
-    LoopProgram::Run(vm, 0, kSteps / 100);
+    const Repeat repeat = work.prepare(static_cast<std::size_t>(i));
+    repeat(work.operations / 100);
     ++meeting->arrived;
     while (meeting->arrived < count) {
     }
     const double before = ThreadNanoseconds();
-    LoopProgram::Run(vm, 0, kSteps);
+    repeat(work.operations);
     meeting->times[i] = ThreadNanoseconds() - before;
     ::_exit(0);
   }
@@ -86,14 +99,80 @@ double RunOnProcesses(LoopProgram& program, const std::vector<int>& cpus) {
   }
   const double slowest = *std::max_element(meeting->times, meeting->times + count);
   ::munmap(shared, sizeof(Meeting));
-  return slowest;
+  return slowest / static_cast<double>(work.operations);
 }
 
-}  // namespace
+Work TypicalOps() {
+  constexpr std::uint64_t kSteps = 10'000'000;
+  const auto program = std::make_shared<LoopProgram>(std::vector<Loop>{TypicalOp()});
+  const double steps_each = static_cast<double>(kSteps) / program->Operations(0, kSteps);
+  return {"typical op", static_cast<std::uint64_t>(program->Operations(0, kSteps)),
+          [program, steps_each](std::size_t /*thread*/) -> Repeat {
+            const auto vm = std::make_shared<VirtualMachine>(program->MakeVm());
+            return [vm, steps_each](std::uint64_t operations) {
+              LoopProgram::Run(*vm, 0,
+                               static_cast<std::uint64_t>(static_cast<double>(operations) * steps_each));
+            };
+          }};
+}
 
-ThreadScaling MeasureThreads(int pairs, int first_cpu, int second_cpu) {
-  LoopProgram program({TypicalOp()});
-  const double operations = program.Operations(0, kSteps);
+// One kernel that makes one tensor.
+Program OneKernel() {
+  const std::vector<std::int64_t> shape = {4};
+  const Type vector = TensorType(kFloat32, {4});
+  CodeWriter code;
+  code.AllocStorage(kNone, 64, kFloat32, 0, 1, shape);
+  code.AllocTensor(1, kNone, kFloat32, 2, shape);
+  code.InvokePacked(0, 1, kNone, std::vector<std::uint32_t>{0, 2});
+  code.Ret(2);
+  Function function;
+  function.name = "main";
+  function.inputs = {{"x", vector}};
+  function.result = vector;
+  function.output_names = {"y"};
+  function.register_count = 3;
+  function.code = Take(code.Finish());
+  Module module;
+  module.kernels.push_back({"empty", "", {}, 0, 0, {}});
+  module.functions = {std::move(function)};
+  LinkOptions options;
+  PackedFunction empty;
+  empty.call = EmptyKernel;
+  options.kernels.AddFunction("empty", empty);
+  return Take(Program::Link(Take(Executable::FromModule(std::move(module))), std::move(options)));
+}
+
+// What one thread reads and writes, on cache lines of its own.
+struct alignas(64) Vectors {
+  float x[4] = {1, 2, 3, 4};
+  alignas(64) float y[4] = {};
+};
+
+Work WholeRuns(const Program& program) {
+  return {"run, input and output bound", 200'000, [program](std::size_t /*thread*/) -> Repeat {
+            const auto vectors = std::make_shared<Vectors>();
+            const auto vm = std::make_shared<VirtualMachine>(program);
+            Require(vm->TrySetInput("x", TensorView(vectors->x, {4})));
+            Require(vm->TrySetOutput("y", TensorView(vectors->y, {4})));
+            return [vectors, vm](std::uint64_t operations) {
+              for (std::uint64_t i = 0; i < operations; ++i) Require(vm->TryInvoke(std::uint32_t{0}));
+            };
+          }};
+}
+
+Work PooledRuns(const Program& program) {
+  return {"Program::TryRun", 100'000, [program](std::size_t /*thread*/) -> Repeat {
+            const Vectors vectors;
+            const Value x(Take(Tensor::CopyOf(TensorView(vectors.x, {4}))));
+            return [program, x](std::uint64_t operations) {
+              for (std::uint64_t i = 0; i < operations; ++i) {
+                Require(program.TryRun("main", Span<const Value>(&x, 1)).has_value(), "a run failed");
+              }
+            };
+          }};
+}
+
+ThreadScaling Measure(const Work& work, int pairs, int first_cpu, int second_cpu) {
   std::vector<double> one;
   std::vector<double> two;
   std::vector<double> processes;
@@ -102,17 +181,32 @@ ThreadScaling MeasureThreads(int pairs, int first_cpu, int second_cpu) {
   std::vector<double> process_throughput;
   for (int i = 0; i < pairs; ++i) {
     // Which comes first alternates, so that a machine that speeds up or slows down favours neither.
-    if (i % 2 == 0) one.push_back(RunOn(program, {first_cpu}) / operations);
-    two.push_back(RunOn(program, {first_cpu, second_cpu}) / operations);
-    if (i % 2 != 0) one.push_back(RunOn(program, {first_cpu}) / operations);
-    processes.push_back(RunOnProcesses(program, {first_cpu, second_cpu}) / operations);
+    if (i % 2 == 0) one.push_back(RunOn(work, {first_cpu}));
+    two.push_back(RunOn(work, {first_cpu, second_cpu}));
+    if (i % 2 != 0) one.push_back(RunOn(work, {first_cpu}));
+    processes.push_back(RunOnProcesses(work, {first_cpu, second_cpu}));
     ratio.push_back(two.back() / one.back());
     throughput.push_back(2 * one.back() / two.back());
     process_throughput.push_back(2 * one.back() / processes.back());
   }
-  return {Summarize(std::move(one)),        Summarize(std::move(two)),
-          Summarize(std::move(processes)),  Summarize(std::move(ratio)),
-          Summarize(std::move(throughput)), Summarize(std::move(process_throughput))};
+  return {work.name,
+          Summarize(std::move(one)),
+          Summarize(std::move(two)),
+          Summarize(std::move(processes)),
+          Summarize(std::move(ratio)),
+          Summarize(std::move(throughput)),
+          Summarize(std::move(process_throughput))};
+}
+
+}  // namespace
+
+std::vector<ThreadScaling> MeasureThreads(int pairs, int first_cpu, int second_cpu) {
+  const Program program = OneKernel();
+  std::vector<ThreadScaling> all;
+  for (const Work& work : {TypicalOps(), WholeRuns(program), PooledRuns(program)}) {
+    all.push_back(Measure(work, pairs, first_cpu, second_cpu));
+  }
+  return all;
 }
 
 }  // namespace rewire::bench

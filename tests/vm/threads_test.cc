@@ -14,7 +14,7 @@
 namespace rewire::test {
 namespace {
 
-constexpr int kCalls = 100000;
+constexpr std::int64_t kCalls = 100000;
 constexpr int kThreads = 16;
 
 // y = x + 1 for c = 1, else x + 2; z = the constant that all threads share; x itself.
@@ -40,8 +40,7 @@ done:
   ret %a
 .end)";
 
-Program SharedProgram() {
-  LinkOptions options;
+Program SharedProgram(LinkOptions options = {}) {
   options.kernels.AddFunction("inc", MakePackedFunction([](kernel::TensorView x, kernel::TensorView out) {
                                 for (std::int64_t i = 0; i < out.size(); ++i)
                                   out.data<float>()[i] = x.data<float>()[i] + 1;
@@ -120,6 +119,21 @@ TEST_CASE("sixteen threads on a Program's pooled VMs are right") {
     };
   };
   CHECK(WrongCalls(thread) == 0);
+}
+
+TEST_CASE("threads that come one after another take the same pooled VM") {
+  TestAllocator allocator;
+  LinkOptions options;
+  options.allocator = allocator.allocator();
+  const Program program = SharedProgram(std::move(options));
+  const std::array<Value, 2> inputs = {Floats({1, 2}), *Tensor::CopyOf(TensorView(&kCalls, {}))};
+  std::int64_t after_first = 0;
+  for (int i = 0; i < 100; ++i) {
+    std::thread([&] { CHECK(program.TryRun("main", inputs).has_value()); }).join();
+    if (i == 0) after_first = allocator.blocks();
+  }
+  CHECK(after_first > 0);
+  CHECK(allocator.blocks() == after_first);
 }
 
 TEST_CASE("results cross threads while their VM runs on") {
