@@ -20,16 +20,6 @@ SharedBytes Share(const Bytes& bytes) {
   return {{owner->data(), owner->size()}, owner};
 }
 
-// All sample modules, and the first once more under another name.
-std::vector<BundledExecutable> Samples() {
-  std::vector<BundledExecutable> models;
-  for (const test::SampleModule& sample : test::SampleModules()) {
-    models.push_back({sample.name, *Executable::FromModule(sample.module)});
-  }
-  models.push_back({"again", models.front().executable});
-  return models;
-}
-
 Result<std::vector<BundledExecutable>> Open(const Bytes& bytes, bool verify = true) {
   OpenOptions options;
   options.verify_data = verify;
@@ -42,7 +32,7 @@ std::string OpenError(const Bytes& bytes) {
 }
 
 TEST_CASE("a bundle gives back every executable, and stores equal constants once") {
-  const std::vector<BundledExecutable> models = Samples();
+  const std::vector<BundledExecutable> models = test::SampleBundle();
   const Bytes file = *SerializeBundle(models);
   CHECK(IsBundle(file));
   for (const bool verify : {false, true}) {
@@ -65,7 +55,7 @@ TEST_CASE("a bundle gives back every executable, and stores equal constants once
 }
 
 TEST_CASE("models are found by name, or when there is only one") {
-  const auto bundle = *Open(*SerializeBundle(Samples()));
+  const auto bundle = *Open(*SerializeBundle(test::SampleBundle()));
   CHECK(*FindExecutable(bundle, "again") == bundle.back().executable);
   CHECK(FindExecutable(bundle, "agian").error().message().substr(0, 62) ==
         "the bundle has no model 'agian'; did you mean 'again'?; it has");
@@ -75,7 +65,7 @@ TEST_CASE("models are found by name, or when there is only one") {
 }
 
 TEST_CASE("what cannot be a bundle is not written") {
-  const BundledExecutable model = Samples().front();
+  const BundledExecutable model = test::SampleBundle().front();
   CHECK(SerializeBundle({}).error().message() == "a bundle has at least one executable");
   const std::vector<BundledExecutable> nameless = {{"", model.executable}};
   CHECK(SerializeBundle(nameless).error().message() == "an executable of a bundle has a name");
@@ -84,7 +74,7 @@ TEST_CASE("what cannot be a bundle is not written") {
 }
 
 TEST_CASE("a bundle is no executable and an executable no bundle") {
-  const Bytes bundle = *SerializeBundle(Samples());
+  const Bytes bundle = *SerializeBundle(test::SampleBundle());
   const Result<Executable> executable = Executable::FromBytes(Share(bundle));
   REQUIRE_FALSE(executable);
   CHECK(executable.error().message().find("this is a bundle of several models, of which one must be chosen "
@@ -95,7 +85,7 @@ TEST_CASE("a bundle is no executable and an executable no bundle") {
 }
 
 TEST_CASE("no mutant of a bundle crashes, and none with its old checksums is accepted") {
-  const std::vector<BundledExecutable> models = Samples();
+  const std::vector<BundledExecutable> models = test::SampleBundle();
   const Bytes good = *SerializeBundle(Span<const BundledExecutable>(models).subspan(0, 2));
   std::size_t past = 0;
   std::size_t mutants = 0;

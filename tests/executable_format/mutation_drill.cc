@@ -76,6 +76,7 @@ void RecomputeModels(Bytes& file, const SectionEntry& section) {
   std::vector<sections::ModelRecord> models;
   ArchiveReader reader({file.data() + section.offset, section.size});
   sections::Models(reader, models);
+  if (!reader.ok()) return;
   for (sections::ModelRecord& model : models) {
     const auto* bytes = reinterpret_cast<const std::byte*>(model.file.data());
     Bytes inner(bytes, bytes + model.file.size());

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "base/mapped_file.h"
+#include "executable_format/bundle.h"
 #include "executable_format/reader.h"
 #include "executable_format/writer.h"
 #include "tests/executable_format/sample_modules.h"
@@ -16,12 +17,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The kept files of every version.
-std::vector<fs::path> SampleFiles() {
+// The kept files of every version: executables, or bundles of them.
+std::vector<fs::path> SampleFiles(bool bundles = false) {
   std::vector<fs::path> files;
   const fs::path folder = fs::path(test::SourceDir()) / "tests/executable_format/samples";
   for (const fs::directory_entry& entry : fs::recursive_directory_iterator(folder)) {
-    if (entry.path().extension() == ".rwx") files.push_back(entry.path());
+    if (entry.path().extension() != ".rwx") continue;
+    const Result<SharedBytes> file = ReadFile(entry.path().string());
+    REQUIRE(file);
+    if (IsBundle(file->view) == bundles) files.push_back(entry.path());
   }
   std::sort(files.begin(), files.end());
   return files;
@@ -68,6 +72,18 @@ TEST_CASE("every kept sample file opens") {
   }
 }
 
+TEST_CASE("every kept bundle opens") {
+  const std::vector<fs::path> files = SampleFiles(true);
+  CHECK_FALSE(files.empty());
+  OpenOptions options;
+  options.verify_data = true;
+  for (const fs::path& path : files) {
+    CAPTURE(path.string());
+    const auto bundle = OpenBundle(path.string(), options);
+    if (!bundle) FAIL_CHECK(bundle.error().message());
+  }
+}
+
 // The content of version 1's files is known: a reader that takes a field for another is found by this.
 TEST_CASE("version 1's sample files say what they said") {
   for (const test::SampleModule& sample : test::SampleModules()) {
@@ -79,6 +95,22 @@ TEST_CASE("version 1's sample files say what they said") {
     Result<Module> module = ReadModule(*file);
     REQUIRE(module);
     CHECK(*SerializeModule(*module) == *SerializeModule(sample.module));
+  }
+}
+
+TEST_CASE("version 1's bundle says what it said") {
+  const auto bundle =
+      OpenBundle(std::string(test::SourceDir()) + "/tests/executable_format/samples/v1/bundle.rwx");
+  if (!bundle) FAIL(bundle.error().message());
+  std::vector<std::string> names;
+  for (const BundledExecutable& model : *bundle) names.push_back(model.name);
+  CHECK(names ==
+        std::vector<std::string>{"identity", "add_constant", "control", "shapes", "compressed", "again"});
+  for (const BundledExecutable& sample : test::SampleBundle()) {
+    CAPTURE(sample.name);
+    const Result<Executable> kept = FindExecutable(*bundle, sample.name);
+    REQUIRE(kept);
+    CHECK(*SerializeModule(kept->module()) == *SerializeModule(sample.executable.module()));
   }
 }
 

@@ -208,4 +208,13 @@ std::vector<SampleModule> SampleModules() {
           {"compressed", Compressed()}};
 }
 
+std::vector<BundledExecutable> SampleBundle() {
+  std::vector<BundledExecutable> models;
+  for (SampleModule& sample : SampleModules()) {
+    models.push_back({sample.name, *Executable::FromModule(std::move(sample.module))});
+  }
+  models.push_back({"again", models.front().executable});
+  return models;
+}
+
 }  // namespace rewire::test

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "executable_format/bundle.h"
 #include "executable_format/module.h"
 
 namespace rewire::test {
@@ -15,6 +16,9 @@ struct SampleModule {
 };
 
 std::vector<SampleModule> SampleModules();
+
+// All of them as models of one bundle, and the first once more, as "again".
+std::vector<BundledExecutable> SampleBundle();
 
 // A data constant that owns `values`' bytes.
 Constant DataConstant(std::string name, Type type, const std::vector<float>& values);

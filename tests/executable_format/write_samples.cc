@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// write_samples FOLDER: writes the sample modules as files, for the first commit of a format version's
-// samples. Files that are there are kept: they are the promise to load them for ever.
+// write_samples FOLDER: writes the sample modules as files, each by itself and all in a bundle, for the first
+// commit of a format version's samples. Files that are there are kept: they are the promise to load them for
+// ever.
 #include <cstdio>
 #include <filesystem>
 
+#include "executable_format/bundle.h"
 #include "executable_format/writer.h"
 #include "tests/executable_format/sample_modules.h"
 
@@ -20,6 +22,13 @@ int main(int argc, char** argv) {
       std::fprintf(stderr, "write_samples: %s\n", written.error().what());
       return 1;
     }
+  }
+  const std::filesystem::path path = std::filesystem::path(argv[1]) / "bundle.rwx";
+  if (std::filesystem::exists(path)) return 0;
+  rewire::Status written = rewire::WriteBundle(rewire::test::SampleBundle(), path.string());
+  if (!written) {
+    std::fprintf(stderr, "write_samples: %s\n", written.error().what());
+    return 1;
   }
   return 0;
 }

@@ -32,4 +32,5 @@ fuzz() {
 }
 
 fuzz fuzz_executable fuzz/corpus/executable executable_format/samples
+fuzz fuzz_bundle fuzz/corpus/bundle executable_format/samples
 fuzz fuzz_assembler programs executable_format/text

@@ -135,8 +135,7 @@ RewireStatus rewire_executable_open(const char* path, const RewireOpenOptions* o
 
 RewireStatus rewire_executable_open_bundled(const char* path, const char* model,
                                             const RewireOpenOptions* options, RewireExecutable** out) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require({{"path", path}, {"out", out}}); !ok) return ok;
+  return Boundary({{"path", path}, {"out", out}}, [&]() -> Status {
     const Result<rewire::OpenOptions> read = rewire::c_api::OpenOptionsOf(options);
     if (!read) return Forward(read);
     const auto bundle = rewire::OpenBundle(path, *read);

@@ -73,6 +73,8 @@ TEST_CASE("NULL is refused by every function, by name") {
   } calls[] = {
       {"path", [&] { return rewire_executable_open(nullptr, nullptr, &executable); }},
       {"out", [&] { return rewire_executable_open("x", nullptr, nullptr); }},
+      {"path", [&] { return rewire_executable_open_bundled(nullptr, "m", nullptr, &executable); }},
+      {"out", [&] { return rewire_executable_open_bundled("x", "m", nullptr, nullptr); }},
       {"data",
        [&] { return rewire_executable_open_memory(nullptr, 0, nullptr, nullptr, nullptr, &executable); }},
       {"out", [&] { return rewire_executable_open_memory("", 0, nullptr, nullptr, nullptr, nullptr); }},

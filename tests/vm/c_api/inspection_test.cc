@@ -4,8 +4,13 @@
 #include <fstream>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "executable_format/bundle.h"
+#include "executable_format/writer.h"
 #include "tests/vm/c_api/model.h"
+#include "tests/vm/parameters/parameter_files.h"
 #include "vm/c_api.h"
 
 namespace rewire::test {
@@ -194,6 +199,42 @@ TEST_CASE("opening: limits, files, bytes that are no executable, memory that is 
   REQUIRE(rewire_executable_info(executable, &info) == kRewireOk);
   CHECK(info.function_count == 5);
   rewire_executable_destroy(executable);
+}
+
+TEST_CASE("a model of a bundle opens by its name, or when it is the only one") {
+  const Folder folder;
+  const auto owner = std::make_shared<std::vector<std::byte>>(ModelBytes());
+  const Executable model = *Executable::FromBytes({{owner->data(), owner->size()}, owner});
+  const std::string several = folder / "several.rwx";
+  const std::string one = folder / "one.rwx";
+  const std::string plain = folder / "plain.rwx";
+  REQUIRE(WriteBundle(std::vector<BundledExecutable>{{"encoder", model}, {"decoder", model}}, several));
+  REQUIRE(WriteBundle(std::vector<BundledExecutable>{{"encoder", model}}, one));
+  REQUIRE(WriteModule(model.module(), plain));
+
+  const std::pair<std::string, const char*> good[] = {
+      {several, "encoder"}, {several, "decoder"}, {one, "encoder"}, {one, nullptr}, {one, ""}};
+  for (const auto& [path, name] : good) {
+    CAPTURE(path);
+    RewireExecutable* opened = nullptr;
+    REQUIRE(rewire_executable_open_bundled(path.c_str(), name, nullptr, &opened) == kRewireOk);
+    const ExecutablePtr executable(opened);
+    auto info = Sized<RewireExecutableInfo>();
+    REQUIRE(rewire_executable_info(opened, &info) == kRewireOk);
+    CHECK(info.function_count == 5);
+  }
+
+  RewireExecutable* none = nullptr;
+  CHECK(rewire_executable_open_bundled(several.c_str(), "encoders", nullptr, &none) == kRewireNotFound);
+  CHECK(Message() ==
+        several + ": the bundle has no model 'encoders'; did you mean 'encoder'?; it has encoder, decoder");
+  CHECK(rewire_executable_open_bundled(several.c_str(), nullptr, nullptr, &none) == kRewireNotFound);
+  CHECK(Message() == several + ": the bundle has several models, name one: encoder, decoder");
+  CHECK(rewire_executable_open_bundled(plain.c_str(), "main", nullptr, &none) == kRewireInvalidFile);
+  CHECK(Message().find(plain + ": this is no bundle: it has section ") == 0);
+  CHECK(rewire_executable_open_bundled("/nonexistent.rwx", "m", nullptr, &none) == kRewireNotFound);
+  CHECK(rewire_executable_open(several.c_str(), nullptr, &none) == kRewireInvalidFile);
+  CHECK(none == nullptr);
 }
 
 }  // namespace

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// libFuzzer: any bytes as a bundle of executables. Each input is tried as it is and with its checksums made
+// right, those of the files inside too. What opens must be written again as a bundle of the same executables.
+//
+//   cmake --preset fuzz && cmake --build --preset fuzz --target fuzz_bundle
+//   cd tests && ../build/fuzz/tests/bin/fuzz_bundle -max_total_time=60 NEW fuzz/corpus/bundle
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <vector>
+
+#include "executable_format/bundle.h"
+#include "tests/executable_format/mutation_drill.h"
+
+namespace rewire {
+namespace {
+
+Result<std::vector<BundledExecutable>> Open(std::vector<std::byte> file) {
+  auto owner = std::make_shared<const std::vector<std::byte>>(std::move(file));
+  OpenOptions options;
+  options.verify_data = true;
+  return BundleFromBytes({{owner->data(), owner->size()}, owner}, options);
+}
+
+void Try(const std::vector<std::byte>& file) {
+  const auto bundle = Open(file);
+  if (!bundle) return;
+  if (!IsBundle(file)) std::abort();
+  const Result<std::vector<std::byte>> written = SerializeBundle(*bundle);
+  if (!written) std::abort();
+  const auto again = Open(*written);
+  if (!again || again->size() != bundle->size()) std::abort();
+  for (std::size_t i = 0; i < bundle->size(); ++i) {
+    if ((*again)[i].name != (*bundle)[i].name) std::abort();
+  }
+  // From here on nothing changes: equal constants have met, sections stand in their order.
+  if (*SerializeBundle(*again) != *written) std::abort();
+}
+
+}  // namespace
+}  // namespace rewire
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const auto* bytes = reinterpret_cast<const std::byte*>(data);
+  std::vector<std::byte> file(bytes, bytes + size);
+  rewire::Try(file);
+  rewire::test::RecomputeChecksums(file);
+  rewire::Try(file);
+  return 0;
+}
