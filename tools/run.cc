@@ -239,7 +239,18 @@ void Runner::ExplainOutputs(const Program& program, std::uint32_t function) {
   for (std::uint32_t leaf = 0; leaf < names.size(); ++leaf) {
     const std::string explained = program.ExplainOutput({function, leaf});
     Say(fmt::format("{}: {}\n", names[leaf], explained));
-    json_["outputs"].push_back({{"name", names[leaf]}, {"plan", explained}});
+    nlohmann::ordered_json output = {{"name", names[leaf]}, {"plan", explained}};
+    if (const Result<OutputPlan> plan = program.TryOutputPlan({function, leaf})) {
+      output["rewired"] = plan->rewired;
+      output["reason"] = plan->reason;
+      for (const OutputMaker& maker : plan->makers) {
+        output["makers"].push_back({{"pc", maker.pc},
+                                    {"instruction", maker.instruction},
+                                    {"in_place", maker.in_place},
+                                    {"reason", maker.reason}});
+      }
+    }
+    json_["outputs"].push_back(std::move(output));
   }
 }
 

@@ -71,6 +71,7 @@ struct LinkOptions {
 };
 
 struct OutputBinding;  // outputs/output.h
+struct OutputPlan;     // outputs/output.h
 struct LinkedCode;     // program_rep.h
 struct PlanRules;      // outputs/output_plan.h
 struct ProgramRep;     // program_rep.h
@@ -107,8 +108,9 @@ class REWIRE_API Program {
   Result<OutputHandle> FindOutput(std::string_view name, std::string_view function = {}) const;
   Result<OutputHandle> FindOutput(std::uint32_t leaf, std::string_view function = {}) const;
 
-  // How an output can be made in the caller's memory: "rewired", or "copied: <reason>", and a line for each
-  // instruction that can make it.
+  // How an output can be made in the caller's memory. kInvalidArgument: a handle of another Program's.
+  Result<OutputPlan> TryOutputPlan(OutputHandle output) const;
+  // The same as text: "rewired", or "copied: <reason>", and a line for each instruction that can make it.
   std::string ExplainOutput(OutputHandle output) const;
 
   // The most memory that a run of a function can need, found out without running it.

@@ -86,6 +86,9 @@ struct alignas(kCacheLine) ProgramRep {
   std::vector<NamedRange> constant_ranges;  // memory of constants and parameters, sorted
 };
 
+// That the handle is of this module; kInvalidArgument.
+Status CheckOutput(const Module& module, OutputHandle handle);
+
 // Program::Link under other rules of the output plan, for tests that show what each rule is for.
 REWIRE_API Result<Program> LinkUnderRules(const Executable& executable, LinkOptions options,
                                           const PlanRules& rules);

@@ -5,6 +5,15 @@
 #include "vm/vm_impl.h"
 
 namespace rewire {
+
+Status CheckOutput(const Module& module, OutputHandle handle) {
+  if (handle.function < module.functions.size() &&
+      handle.leaf < module.functions[handle.function].output_names.size()) {
+    return {};
+  }
+  return Fail(StatusCode::kInvalidArgument, "the output handle is not one of this Program's");
+}
+
 namespace {
 
 tl::unexpected<Error> NotRunYet() {
@@ -25,6 +34,7 @@ std::string OutputReason(const VirtualMachine::Impl& vm, std::uint32_t function,
 Result<OutputHandle> VirtualMachine::Resolve(const OutputRef& output) const {
   switch (output.kind_) {
     case OutputRef::kHandle:
+      if (Status ok = CheckOutput(impl_->rep.module(), output.handle_); !ok) return Forward(ok);
       return output.handle_;
     case OutputRef::kName:
       return impl_->program.FindOutput(output.name_);
@@ -166,15 +176,32 @@ Result<OutputReport> VirtualMachine::TryOutputReport(const OutputRef& output) co
   return report;
 }
 
-// "rewired" or "copied: ..." and the instructions that can make the leaf.
-std::string Program::ExplainOutput(OutputHandle output) const {
+Result<OutputPlan> Program::TryOutputPlan(OutputHandle output) const {
   const Module& module = rep_->module();
+  if (Status ok = CheckOutput(module, output); !ok) return Forward(ok);
   const Function& function = module.functions[output.function];
-  const LeafPlan& plan = rep_->plans[output.function].leaves[output.leaf];
-  std::string text = plan.rewired ? "rewired" : Concat({"copied: ", CopyReasonText(plan.reason)});
-  for (const OutputSite& site : plan.sites) {
-    text += Concat({"\n  ", function.name, "@", site.pc, " (", InstructionText(module, function, site.pc),
-                    "): ", (site.reason == CopyReason::kNone ? "in place" : CopyReasonText(site.reason))});
+  const LeafPlan& leaf = rep_->plans[output.function].leaves[output.leaf];
+  OutputPlan plan;
+  plan.rewired = leaf.rewired;
+  if (!leaf.rewired) plan.reason = CopyReasonText(leaf.reason);
+  for (const OutputSite& site : leaf.sites) {
+    OutputMaker maker;
+    maker.pc = site.pc;
+    maker.instruction = InstructionText(module, function, site.pc);
+    maker.in_place = site.reason == CopyReason::kNone;
+    if (!maker.in_place) maker.reason = CopyReasonText(site.reason);
+    plan.makers.push_back(std::move(maker));
+  }
+  return plan;
+}
+
+std::string Program::ExplainOutput(OutputHandle output) const {
+  const Result<OutputPlan> plan = TryOutputPlan(output);
+  if (!plan) return plan.error().message();
+  std::string text = plan->rewired ? "rewired" : Concat({"copied: ", plan->reason});
+  for (const OutputMaker& maker : plan->makers) {
+    text += Concat({"\n  ", rep_->module().functions[output.function].name, "@", maker.pc, " (",
+                    maker.instruction, "): ", maker.in_place ? "in place" : maker.reason});
   }
   return text;
 }

@@ -223,6 +223,12 @@ TEST_CASE("what becomes of outputs that a host binds") {
         "x: copied: it is an input, or part of one\n");
   const json parsed = json::parse(session.Out({"add.asm", "--explain-outputs", "-f", "twice", "--json"}));
   CHECK(parsed["outputs"][0]["plan"] == "copied: it is an input, or part of one");
+  CHECK(parsed["outputs"][0]["rewired"] == false);
+  CHECK(parsed["outputs"][0]["reason"] == "it is an input, or part of one");
+  const json sum = json::parse(session.Out({"add.asm", "--explain-outputs", "--json"}))["outputs"][0];
+  CHECK(sum["makers"][0]["in_place"] == false);
+  CHECK(sum["makers"][0]["reason"] == "it is part of another output too");
+  CHECK(sum["makers"][0]["instruction"].get<std::string>().find("alloc_tensor") != std::string::npos);
 }
 
 TEST_CASE("parameters from files") {

@@ -132,6 +132,17 @@ RewireStatus rewire_vm_set_inputs(RewireVm* vm, uint32_t function, const DLTenso
   });
 }
 
+RewireStatus rewire_vm_input_report(const RewireVm* vm, RewireInput input, int32_t* copied, char* reason,
+                                    size_t capacity, size_t* length) {
+  return Boundary({{"vm", vm}, {"copied", copied}}, [&]() -> Status {
+    const Result<rewire::InputReport> report = vm->machine.TryInputReport(RefOf(input));
+    if (!report) return Forward(report);
+    if (Status ok = rewire::c_api::WriteText(report->reason, reason, capacity, length); !ok) return ok;
+    *copied = report->copied ? 1 : 0;
+    return {};
+  });
+}
+
 RewireStatus rewire_vm_clear_inputs(RewireVm* vm, const char* function) {
   return Boundary({{"vm", vm}},
                   [&]() -> Status { return vm->machine.TryClearInputs(NameOrEntry(function)); });

@@ -50,6 +50,11 @@ REWIRE_API RewireStatus rewire_vm_set_input_value(RewireVm* vm, RewireInput inpu
 /* All inputs of a function, in order. Those before a wrong one stay set. */
 REWIRE_API RewireStatus rewire_vm_set_inputs(RewireVm* vm, uint32_t function, const DLTensor* const* tensors,
                                              uint32_t count, RewireInputMode mode);
+/* How an input that is set lies before the program: *copied is 1 when it is a copy of what was given.
+ * `reason`, written as executable.h's texts are, says why; also, of one that is no copy, that some kernels
+ * need copies of it. kRewireInvalidArgument when the input is not set. */
+REWIRE_API RewireStatus rewire_vm_input_report(const RewireVm* vm, RewireInput input, int32_t* copied,
+                                               char* reason, size_t capacity, size_t* length);
 /* `function`: a name; NULL or "" is the entry. */
 REWIRE_API RewireStatus rewire_vm_clear_inputs(RewireVm* vm, const char* function);
 

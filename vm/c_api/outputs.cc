@@ -2,6 +2,8 @@
 #include "vm/c_api/outputs.h"
 
 #include <algorithm>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "vm/c_api/boundary.h"
@@ -12,6 +14,7 @@ using rewire::Fail;
 using rewire::Forward;
 using rewire::InputHandle;
 using rewire::InputRef;
+using rewire::OutputBinding;
 using rewire::OutputHandle;
 using rewire::OutputRef;
 using rewire::Result;
@@ -33,6 +36,70 @@ Status SetOutput(RewireVm* vm, const OutputRef& output, const DLTensor* tensor) 
   return vm->machine.TrySetOutput(output, *view);
 }
 
+Result<std::vector<OutputBinding>> BindingsOf(const RewireOutput* outputs, const DLTensor* const* tensors,
+                                              std::uint32_t count) {
+  if (count > 0) {
+    if (Status ok = Require({{"outputs", outputs}, {"tensors", tensors}}); !ok) return Forward(ok);
+  }
+  std::vector<OutputBinding> bindings;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const auto view = rewire::c_api::ViewOf(tensors[i], "a tensor");
+    if (!view) return Forward(view);
+    bindings.push_back({RefOf(outputs[i]), *view});
+  }
+  return bindings;
+}
+
+// The tensors are taken over before anything else can fail; they go with `owned` when this returns.
+template <typename Managed>
+Status CallIntoManaged(RewireVm* vm, std::uint32_t function, const RewireValue* const* inputs,
+                       std::uint32_t input_count, const RewireOutput* outputs, Managed* const* tensors,
+                       std::uint32_t output_count) {
+  if (output_count > 0) {
+    if (Status ok = Require({{"tensors", tensors}}); !ok) return ok;
+  }
+  std::vector<OutputBinding> owned;
+  Status taken;
+  for (std::uint32_t i = 0; i < output_count; ++i) {
+    const Result<Value> value = rewire::c_api::TakeDLPack(tensors[i]);
+    if (!value) {
+      if (taken) taken = Forward(value, rewire::Concat({"tensors[", i, "]"}));
+      continue;
+    }
+    const rewire::Tensor tensor = value->tensor();
+    owned.push_back({outputs != nullptr ? RefOf(outputs[i]) : OutputRef(0), tensor.view(), tensor});
+  }
+  if (!taken) return taken;
+  const Result<const rewire::Function*> target = rewire::c_api::FunctionAt(vm, function);
+  if (!target) return Forward(target);
+  const Result<std::vector<Value>> values = rewire::c_api::ValuesOf("inputs", inputs, input_count);
+  if (!values) return Forward(values);
+  if (output_count > 0) {
+    if (Status ok = Require({{"outputs", outputs}}); !ok) return ok;
+  }
+  return vm->machine.TryInvoke((*target)->name, *values, std::move(owned));
+}
+
+// What a stateless run takes, as C++ has it.
+struct Run {
+  std::string function;
+  std::vector<Value> inputs;
+  rewire::Limits limits;
+};
+
+Result<Run> RunOf(const RewireProgram& program, std::uint32_t function, const RewireLimits* limits,
+                  const RewireValue* const* inputs, std::uint32_t input_count) {
+  const auto& functions = program.program.executable().module().functions;
+  if (function >= functions.size()) {
+    return rewire::c_api::OutOfRange("function", function, functions.size());
+  }
+  Result<std::vector<Value>> values = rewire::c_api::ValuesOf("inputs", inputs, input_count);
+  if (!values) return Forward(values);
+  const Result<rewire::Limits> read = rewire::c_api::LimitsOf(limits);
+  if (!read) return Forward(read);
+  return Run{functions[function].name, *std::move(values), *read};
+}
+
 }  // namespace
 
 RewireStatus rewire_vm_set_output(RewireVm* vm, RewireOutput output, const DLTensor* tensor) {
@@ -41,6 +108,24 @@ RewireStatus rewire_vm_set_output(RewireVm* vm, RewireOutput output, const DLTen
 
 RewireStatus rewire_vm_set_output_by_name(RewireVm* vm, const char* name, const DLTensor* tensor) {
   return Boundary({{"name", name}}, [&]() -> Status { return SetOutput(vm, OutputRef(name), tensor); });
+}
+
+RewireStatus rewire_vm_set_output_by_index(RewireVm* vm, uint32_t leaf, const DLTensor* tensor) {
+  return Boundary({{"vm", vm}}, [&]() -> Status {
+    const Result<OutputHandle> handle = vm->machine.program().FindOutput(leaf);
+    if (!handle) return Forward(handle);
+    return SetOutput(vm, OutputRef(*handle), tensor);
+  });
+}
+
+RewireStatus rewire_vm_set_output_value(RewireVm* vm, RewireOutput output, const RewireValue* tensor) {
+  return Boundary({{"vm", vm}, {"tensor", tensor}}, [&]() -> Status {
+    if (tensor->value.kind() != rewire::ValueKind::kTensor) {
+      return Fail(StatusCode::kInvalidArgument,
+                  {"the value is of kind ", ValueKindName(tensor->value.kind()), ", tensor expected"});
+    }
+    return vm->machine.TrySetOutput(RefOf(output), tensor->value.tensor());
+  });
 }
 
 RewireStatus rewire_vm_set_output_capacity(RewireVm* vm, RewireOutput output, void* data, uint64_t bytes,
@@ -90,16 +175,64 @@ RewireStatus rewire_vm_call_into(RewireVm* vm, uint32_t function, const RewireVa
     if (!target) return Forward(target);
     const Result<std::vector<Value>> values = rewire::c_api::ValuesOf("inputs", inputs, input_count);
     if (!values) return Forward(values);
-    if (output_count > 0) {
-      if (Status ok = Require({{"outputs", outputs}, {"tensors", tensors}}); !ok) return ok;
-    }
-    std::vector<rewire::OutputBinding> bindings;
-    for (std::uint32_t i = 0; i < output_count; ++i) {
-      const auto view = rewire::c_api::ViewOf(tensors[i], "a tensor");
-      if (!view) return Forward(view);
-      bindings.push_back({RefOf(outputs[i]), *view});
-    }
-    return vm->machine.TryInvoke((*target)->name, *values, bindings);
+    const Result<std::vector<OutputBinding>> bindings = BindingsOf(outputs, tensors, output_count);
+    if (!bindings) return Forward(bindings);
+    return vm->machine.TryInvoke((*target)->name, *values, *bindings);
+  });
+}
+
+RewireStatus rewire_vm_call_into_dlpack(RewireVm* vm, uint32_t function, const RewireValue* const* inputs,
+                                        uint32_t input_count, const RewireOutput* outputs,
+                                        DLManagedTensor* const* tensors, uint32_t output_count) {
+  return Boundary(
+      [&] { return CallIntoManaged(vm, function, inputs, input_count, outputs, tensors, output_count); });
+}
+
+RewireStatus rewire_vm_call_into_dlpack_versioned(RewireVm* vm, uint32_t function,
+                                                  const RewireValue* const* inputs, uint32_t input_count,
+                                                  const RewireOutput* outputs,
+                                                  DLManagedTensorVersioned* const* tensors,
+                                                  uint32_t output_count) {
+  return Boundary(
+      [&] { return CallIntoManaged(vm, function, inputs, input_count, outputs, tensors, output_count); });
+}
+
+RewireStatus rewire_program_run(const RewireProgram* program, uint32_t function, const RewireLimits* limits,
+                                const RewireValue* const* inputs, uint32_t input_count,
+                                RewireValue** result) {
+  return Boundary({{"program", program}}, [&]() -> Status {
+    const Result<Run> run = RunOf(*program, function, limits, inputs, input_count);
+    if (!run) return Forward(run);
+    Result<Value> value = program->program.TryRun(run->function, run->inputs, run->limits);
+    if (!value) return Forward(value);
+    if (result != nullptr) rewire::c_api::Give(*std::move(value), result);
+    return {};
+  });
+}
+
+RewireStatus rewire_program_run_into(const RewireProgram* program, uint32_t function,
+                                     const RewireLimits* limits, const RewireValue* const* inputs,
+                                     uint32_t input_count, const RewireOutput* outputs,
+                                     const DLTensor* const* tensors, uint32_t output_count) {
+  return Boundary({{"program", program}}, [&]() -> Status {
+    const Result<Run> run = RunOf(*program, function, limits, inputs, input_count);
+    if (!run) return Forward(run);
+    const Result<std::vector<OutputBinding>> bindings = BindingsOf(outputs, tensors, output_count);
+    if (!bindings) return Forward(bindings);
+    return program->program.TryRun(run->function, run->inputs, *bindings, run->limits);
+  });
+}
+
+RewireStatus rewire_program_output_plan(const RewireProgram* program, RewireOutput output, int32_t* rewired,
+                                        char* text, size_t capacity, size_t* length) {
+  return Boundary({{"program", program}}, [&]() -> Status {
+    const OutputHandle handle{output.function, output.leaf};
+    const Result<rewire::OutputPlan> plan = program->program.TryOutputPlan(handle);
+    if (!plan) return Forward(plan);
+    const std::string words = program->program.ExplainOutput(handle);
+    if (Status ok = rewire::c_api::WriteText(words, text, capacity, length); !ok) return ok;
+    if (rewired != nullptr) *rewired = plan->rewired ? 1 : 0;
+    return {};
   });
 }
 

@@ -16,12 +16,18 @@ extern "C" {
 REWIRE_API RewireStatus rewire_vm_set_output(RewireVm* vm, RewireOutput output, const DLTensor* tensor);
 /* By name, of the entry function. */
 REWIRE_API RewireStatus rewire_vm_set_output_by_name(RewireVm* vm, const char* name, const DLTensor* tensor);
+/* By position, of the entry function. */
+REWIRE_API RewireStatus rewire_vm_set_output_by_index(RewireVm* vm, uint32_t leaf, const DLTensor* tensor);
+/* The memory of a value that is a tensor; the VM keeps a reference until the output is bound again. */
+REWIRE_API RewireStatus rewire_vm_set_output_value(RewireVm* vm, RewireOutput output,
+                                                   const RewireValue* tensor);
 /* For an output whose size shows only when it is made: `bytes` of memory on a device. */
 REWIRE_API RewireStatus rewire_vm_set_output_capacity(RewireVm* vm, RewireOutput output, void* data,
                                                       uint64_t bytes, DLDevice device);
-/* The same, with memory that is asked for when the size is known: on the VM's thread, at most once for each
- * tensor that the run makes for the output; the last answer is the output's memory. NULL fails the run with
- * kRewireOutOfMemory. */
+/* The same, with memory that is asked for when the size is known: on the VM's thread, in each run anew, at
+ * most once for each tensor that may become the output and once more when one that was made elsewhere has.
+ * The last answer is the output's memory, earlier ones are not used any more. Where it answers NULL, the
+ * tensor is made elsewhere; NULL for the output itself fails the run with kRewireOutOfMemory. */
 REWIRE_API RewireStatus rewire_vm_set_output_allocator(RewireVm* vm, RewireOutput output,
                                                        void* (*allocate)(void* context, uint64_t bytes,
                                                                          uint64_t alignment),
@@ -41,6 +47,35 @@ REWIRE_API RewireStatus rewire_vm_require_zero_copy(RewireVm* vm, int32_t requir
 REWIRE_API RewireStatus rewire_vm_call_into(RewireVm* vm, uint32_t function, const RewireValue* const* inputs,
                                             uint32_t input_count, const RewireOutput* outputs,
                                             const DLTensor* const* tensors, uint32_t output_count);
+/* The same over memory that is handed over with the call, in every case: when it has returned, also after an
+ * error, each tensor's deleter has been called once, on this thread. The host reads what was written in the
+ * deleter, or keeps the memory by another reference of its own. */
+REWIRE_API RewireStatus rewire_vm_call_into_dlpack(RewireVm* vm, uint32_t function,
+                                                   const RewireValue* const* inputs, uint32_t input_count,
+                                                   const RewireOutput* outputs,
+                                                   DLManagedTensor* const* tensors, uint32_t output_count);
+/* The same with versioned DLPack tensors. */
+REWIRE_API RewireStatus rewire_vm_call_into_dlpack_versioned(
+    RewireVm* vm, uint32_t function, const RewireValue* const* inputs, uint32_t input_count,
+    const RewireOutput* outputs, DLManagedTensorVersioned* const* tensors, uint32_t output_count);
+
+/* Run a function once, from any thread, without a VM of the caller's: VMs are pooled behind the program.
+ * `limits` may be NULL: the defaults. *result, which is the caller's, may be NULL. */
+REWIRE_API RewireStatus rewire_program_run(const RewireProgram* program, uint32_t function,
+                                           const RewireLimits* limits, const RewireValue* const* inputs,
+                                           uint32_t input_count, RewireValue** result);
+/* The same into these outputs: as rewire_vm_call_into. */
+REWIRE_API RewireStatus rewire_program_run_into(const RewireProgram* program, uint32_t function,
+                                                const RewireLimits* limits, const RewireValue* const* inputs,
+                                                uint32_t input_count, const RewireOutput* outputs,
+                                                const DLTensor* const* tensors, uint32_t output_count);
+
+/* What linking has found out about an output: *rewired is 1 when every instruction that can make it does so
+ * in the caller's memory. `text`, written as executable.h's texts are, says it in words and has a line for
+ * each of those instructions. `rewired` may be NULL. */
+REWIRE_API RewireStatus rewire_program_output_plan(const RewireProgram* program, RewireOutput output,
+                                                   int32_t* rewired, char* text, size_t capacity,
+                                                   size_t* length);
 
 /* The shape of a bound output in the last successful run. *rank gets the rank; dims the first `capacity`
  * dimensions, so that (NULL, 0) asks for the rank. */

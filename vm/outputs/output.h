@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/export.h"
 #include "vm/program.h"
@@ -51,6 +52,21 @@ struct OutputBinding {
   OutputRef output;
   TensorView tensor;
   Tensor owner{};  // of the memory, where the call is to let it go (VirtualMachine::TryInvoke)
+};
+
+// One instruction that can make an output, or the call of a function that makes it.
+struct OutputMaker {
+  std::uint32_t pc = 0;     // a word of the function's code
+  std::string instruction;  // as text
+  bool in_place = false;    // it makes the tensor in the caller's memory
+  std::string reason;       // why not
+};
+
+// What linking has found out about an output: where it can be made, on all paths through the function.
+struct OutputPlan {
+  bool rewired = false;  // every instruction that can make it does so in the caller's memory
+  std::string reason;    // the first one against it
+  std::vector<OutputMaker> makers;
 };
 
 // What became of a bound output in the last successful run.

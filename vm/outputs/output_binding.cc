@@ -44,10 +44,7 @@ tl::unexpected<Error> Invalid(const Function& function, std::uint32_t leaf, cons
 
 Result<OutputSlot*> Impl::SlotOf(OutputHandle handle) {
   const Module& module = rep.module();
-  if (handle.function >= module.functions.size() ||
-      handle.leaf >= module.functions[handle.function].output_names.size()) {
-    return Fail(StatusCode::kInvalidArgument, "the output handle is not one of this Program's");
-  }
+  if (Status ok = CheckOutput(module, handle); !ok) return Forward(ok);
   if (running.load(std::memory_order_relaxed)) {
     return Fail(StatusCode::kBusy, "this VirtualMachine is running; its outputs cannot be bound now");
   }

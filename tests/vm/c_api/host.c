@@ -183,29 +183,6 @@ int RunCHostServices(const void* data, size_t size) {
 
 /* --- trees, and ownership that passes --- */
 
-struct Owned {
-  DLManagedTensor managed;
-  float data[2];
-  int* deleted;
-};
-
-static void DeleteOwned(DLManagedTensor* managed) {
-  struct Owned* owned = (struct Owned*)managed->manager_ctx;
-  ++*owned->deleted;
-  free(owned);
-}
-
-static DLManagedTensor* MakeOwned(float a, float b, int* deleted) {
-  struct Owned* owned = (struct Owned*)calloc(1, sizeof(*owned));
-  owned->data[0] = a;
-  owned->data[1] = b;
-  owned->deleted = deleted;
-  owned->managed.dl_tensor = Vector(owned->data, two);
-  owned->managed.manager_ctx = owned;
-  owned->managed.deleter = DeleteOwned;
-  return &owned->managed;
-}
-
 int RunCHostTrees(const void* data, size_t size) {
   RewireExecutable* executable = NULL;
   RewireProgram* program = NULL;

@@ -15,6 +15,8 @@ int RunCHostInference(const void* data, size_t size);
 int RunCHostServices(const void* data, size_t size);
 int RunCHostTrees(const void* data, size_t size);
 int RunCHostOutputs(const void* data, size_t size);
+int RunCHostOwnedOutputs(const void* data, size_t size);
+int RunCHostInputReports(const void* data, size_t size);
 /* `path` names a parameter file with w = {30, 40} and one that the model does not have. */
 int RunCHostParameters(const void* data, size_t size, const char* path);
 

@@ -2,6 +2,7 @@
 #include "tests/vm/c_api/host_support.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static int failures;
@@ -72,3 +73,30 @@ void StartChecks(void) {
 int FailedChecks(void) { return failures; }
 
 int AddCalls(void) { return calls; }
+
+struct Owned {
+  DLManagedTensor managed;
+  float data[2];
+  int* deleted;
+};
+
+static float last_deleted[2];
+const float* LastDeleted(void) { return last_deleted; }
+
+static void DeleteOwned(DLManagedTensor* managed) {
+  struct Owned* owned = (struct Owned*)managed->manager_ctx;
+  ++*owned->deleted;
+  memcpy(last_deleted, owned->data, sizeof(last_deleted));
+  free(owned);
+}
+
+DLManagedTensor* MakeOwned(float a, float b, int* deleted) {
+  struct Owned* owned = (struct Owned*)calloc(1, sizeof(*owned));
+  owned->data[0] = a;
+  owned->data[1] = b;
+  owned->deleted = deleted;
+  owned->managed.dl_tensor = Vector(owned->data, two);
+  owned->managed.manager_ctx = owned;
+  owned->managed.deleter = DeleteOwned;
+  return &owned->managed;
+}

@@ -19,6 +19,11 @@ int AddCalls(void);
 extern int64_t two[1];
 DLTensor Vector(float* data, int64_t* shape);
 
+/* Two floats that are handed over; the deleter counts. */
+DLManagedTensor* MakeOwned(float a, float b, int* deleted);
+/* What lay in the last one when its deleter ran. */
+const float* LastDeleted(void);
+
 /* The model's kernels, and (10, 20) as its parameter w. The caller's to destroy. */
 RewireLinkOptions* Options(void);
 

@@ -23,6 +23,14 @@ TEST_CASE("a host in C gets outputs in its own memory") {
   CHECK(RunCHostOutputs(ModelBytes().data(), ModelBytes().size()) == 0);
 }
 
+TEST_CASE("a host in C hands over memory for outputs") {
+  CHECK(RunCHostOwnedOutputs(ModelBytes().data(), ModelBytes().size()) == 0);
+}
+
+TEST_CASE("a host in C is told which inputs are copies") {
+  CHECK(RunCHostInputReports(ModelBytes().data(), ModelBytes().size()) == 0);
+}
+
 TEST_CASE("a host in C binds parameters from files, by hand and from programs") {
   const Folder folder;
   const std::string path =
