@@ -182,10 +182,20 @@ Status LinkConstants(ProgramRep* rep, Span<const ParameterSet> sets, bool ignore
   return complaints.Fail("parameters do not match:");
 }
 
-Status RunInit(const Program& program, ProgramRep* rep) {
+Status RunInit(const Program& program, ProgramRep* rep, const ProgramRep* donor) {
   const Module& module = rep->module();
   const std::optional<std::uint32_t> init = rep->executable.FindFunction(kInitFunction);
   if (!init) return {};
+  const std::vector<std::uint32_t>& loaded = rep->code->init_constants;
+  const auto is_donors = [&](std::uint32_t i) {
+    return ObjectOf(rep->constants[i]) == ObjectOf(donor->constants[i]);
+  };
+  if (donor != nullptr && std::all_of(loaded.begin(), loaded.end(), is_donors)) {
+    for (std::size_t i = 0; i < module.constants.size(); ++i) {
+      if (module.constants[i].kind == ConstantKind::kComputed) rep->constants[i] = Share(donor->constants[i]);
+    }
+    return {};
+  }
   VirtualMachine vm(program, rep->code->init_limits);
   if (Status ok = vm.TryInvoke(*init); !ok) return ok;
   std::uint32_t field = 0;

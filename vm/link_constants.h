@@ -15,8 +15,9 @@ namespace rewire {
 Status LinkConstants(ProgramRep* rep, Span<const ParameterSet> sets, bool ignore_extra,
                      const ProgramRep* donor);
 
-// Runs `__init`, if there is one, and puts its results into the computed constants.
-Status RunInit(const Program& program, ProgramRep* rep);
+// Runs `__init`, if there is one, and puts its results into the computed constants. Those of a donor of the
+// same code serve when all that `__init` may load is the donor's.
+Status RunInit(const Program& program, ProgramRep* rep, const ProgramRep* donor);
 
 // Finds where in memory the constants lie, once all are there.
 void FindConstantRanges(ProgramRep* rep);

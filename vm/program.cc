@@ -8,6 +8,7 @@
 #include "base/near_names.h"
 #include "executable_format/instruction.h"
 #include "executable_format/instruction_text.h"
+#include "executable_format/reached.h"
 #include "vm/complaints.h"
 #include "vm/link_constants.h"
 #include "vm/program_rep.h"
@@ -127,6 +128,24 @@ void LinkFunctions(LinkedCode* code) {
   }
 }
 
+void FindInitConstants(LinkedCode* code) {
+  const Module& module = code->module();
+  const std::optional<std::uint32_t> init = code->executable.FindFunction(kInitFunction);
+  if (!init) return;
+  std::vector<bool> loaded(module.constants.size());
+  const std::vector<bool> reached = FunctionsReached(module, *init);
+  for (std::size_t i = 0; i < module.functions.size(); ++i) {
+    const std::vector<std::uint32_t>& words = module.functions[i].code;
+    for (std::uint32_t pc = 0; reached[i] && pc < words.size(); pc += WordsOf(words[pc])) {
+      if (OpcodeOf(words[pc]) == Opcode::kLoadConst)
+        loaded[words[pc + WordOf(Opcode::kLoadConst, "constant")]] = true;
+    }
+  }
+  for (std::uint32_t i = 0; i < loaded.size(); ++i) {
+    if (loaded[i]) code->init_constants.push_back(i);
+  }
+}
+
 std::vector<std::string> NamesOf(const std::vector<NamedType>& inputs) {
   std::vector<std::string> names;
   names.reserve(inputs.size());
@@ -160,6 +179,7 @@ Result<Program> LinkUnderRules(const Executable& executable, LinkOptions options
   if (Status ok = LinkDevices(code.get(), options.devices); !ok) return Forward(ok);
   if (Status ok = LinkKernels(code.get(), &options); !ok) return Forward(ok);
   LinkFunctions(code.get());
+  FindInitConstants(code.get());
   code->plans = PlanOutputs(code->module(), rules);
   return Program::Bind(std::move(code), options.parameters, options.ignore_extra_parameters, nullptr);
 }
@@ -173,7 +193,7 @@ Result<Program> Program::Bind(std::shared_ptr<const LinkedCode> code, Span<const
   auto rep = std::make_shared<ProgramRep>(std::move(code));
   if (Status ok = LinkConstants(rep.get(), parameters, ignore_extra, donor); !ok) return Forward(ok);
   Program program(rep, std::make_shared<VmPool>());
-  if (Status ok = RunInit(program, rep.get()); !ok) return Forward(ok);
+  if (Status ok = RunInit(program, rep.get(), donor); !ok) return Forward(ok);
   FindConstantRanges(rep.get());
   return program;
 }

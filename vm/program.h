@@ -96,7 +96,7 @@ class REWIRE_API Program {
 
   // A Program with other parameters that shares everything else with this one: code, kernels, output plans,
   // constants and the parameters that `parameters` does not name. Takes time by the number of constants, not
-  // of instructions, and that of `__init`, if there is one. Errors as Link.
+  // of instructions, and that of `__init` when a parameter that it may load is another one. Errors as Link.
   Result<Program> Rebind(Span<const ParameterSet> parameters) const;
 
   const Executable& executable() const;

@@ -55,6 +55,7 @@ struct LinkedCode {
   StorageFill storage_fill = StorageFill::kUndefined;
   ConstantCodecs codecs;
   Limits init_limits;
+  std::vector<std::uint32_t> init_constants;  // that `__init`, or what it calls, may load
 };
 
 // Apart from the reference count that std::make_shared puts before it: making a VM counts, and would take

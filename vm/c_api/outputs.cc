@@ -50,34 +50,42 @@ Result<std::vector<OutputBinding>> BindingsOf(const RewireOutput* outputs, const
   return bindings;
 }
 
-// The tensors are taken over before anything else can fail; they go with `owned` when this returns.
-template <typename Managed>
-Status CallIntoManaged(RewireVm* vm, std::uint32_t function, const RewireValue* const* inputs,
-                       std::uint32_t input_count, const RewireOutput* outputs, Managed* const* tensors,
-                       std::uint32_t output_count) {
-  if (output_count > 0) {
-    if (Status ok = Require({{"tensors", tensors}}); !ok) return ok;
+// Runs into tensors that have been taken over, each a value or why it is none; they go when this returns.
+Status CallInto(RewireVm* vm, std::uint32_t function, const RewireValue* const* inputs,
+                std::uint32_t input_count, const RewireOutput* outputs, std::vector<Result<Value>> taken) {
+  if (!taken.empty()) {
+    if (Status ok = Require({{"outputs", outputs}}); !ok) return ok;
   }
-  std::vector<OutputBinding> owned;
-  Status taken;
-  for (std::uint32_t i = 0; i < output_count; ++i) {
-    const Result<Value> value = rewire::c_api::TakeDLPack(tensors[i]);
-    if (!value) {
-      if (taken) taken = Forward(value, rewire::Concat({"tensors[", i, "]"}));
-      continue;
-    }
-    const rewire::Tensor tensor = value->tensor();
-    owned.push_back({outputs != nullptr ? RefOf(outputs[i]) : OutputRef(0), tensor.view(), tensor});
-  }
-  if (!taken) return taken;
   const Result<const rewire::Function*> target = rewire::c_api::FunctionAt(vm, function);
   if (!target) return Forward(target);
   const Result<std::vector<Value>> values = rewire::c_api::ValuesOf("inputs", inputs, input_count);
   if (!values) return Forward(values);
-  if (output_count > 0) {
-    if (Status ok = Require({{"outputs", outputs}}); !ok) return ok;
+  std::vector<OutputBinding> bindings;
+  for (std::size_t i = 0; i < taken.size(); ++i) {
+    if (!taken[i]) return Forward(taken[i], rewire::Concat({"tensors[", i, "]"}));
+    bindings.push_back({RefOf(outputs[i]), taken[i]->tensor().view()});
   }
-  return vm->machine.TryInvoke((*target)->name, *values, std::move(owned));
+  return vm->machine.TryInvoke((*target)->name, *values, bindings);
+}
+
+// All tensors are taken over before anything else can fail.
+template <typename Managed>
+Result<std::vector<Result<Value>>> TakeAll(Managed* const* tensors, std::uint32_t count) {
+  if (count > 0) {
+    if (Status ok = Require({{"tensors", tensors}}); !ok) return Forward(ok);
+  }
+  std::vector<Result<Value>> taken;
+  for (std::uint32_t i = 0; i < count; ++i) taken.push_back(rewire::c_api::TakeDLPack(tensors[i]));
+  return taken;
+}
+
+template <typename Managed>
+Status CallIntoManaged(RewireVm* vm, std::uint32_t function, const RewireValue* const* inputs,
+                       std::uint32_t input_count, const RewireOutput* outputs, Managed* const* tensors,
+                       std::uint32_t output_count) {
+  Result<std::vector<Result<Value>>> taken = TakeAll(tensors, output_count);
+  if (!taken) return Forward(taken);
+  return CallInto(vm, function, inputs, input_count, outputs, *std::move(taken));
 }
 
 // What a stateless run takes, as C++ has it.

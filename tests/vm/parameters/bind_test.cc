@@ -107,7 +107,8 @@ TEST_CASE("a Program gives its parameters and constants to others, which need it
 
 TEST_CASE("binding other parameters makes another Program that shares everything else") {
   int made = 0;
-  LinkOptions options = With({SetOf({{"w", Floats({1, 2})}, {"v", Floats({10, 20})}})});
+  LinkOptions options =
+      With({SetOf({{"w", Floats({1, 2})}, {"v", Floats({10, 20})}, {"after", Floats({0, 0})}})});
   options.kernels.AddFunction(
       "host.add",
       MakePackedFunction([&made](kernel::TensorView a, kernel::TensorView b, kernel::TensorView out) {
@@ -118,21 +119,27 @@ TEST_CASE("binding other parameters makes another Program that shares everything
     .const c: f32[2] = {100, 200}
     .param w: f32[2]
     .param v: f32[2]
+    .param after: f32[2]
     .computed sum: f32[2]
     .kernel add = "host.add"
+    .func load_v() -> f32[2]
+      %v = load_const v
+      ret %v
+    .end
     .func __init() -> (f32[2])
       %w = load_const w
-      %v = load_const v
+      %v = invoke load_v()
       %s = alloc_storage _, alignment=64, f32[2], cpu
       %y = alloc_tensor %s, _, f32[2]
       invoke_packed add(%w, %v, %y), outputs=1
       %r = alloc_adt tag=0 (%y)
       ret %r
     .end
-    .func main() -> (sum: f32[2], c: f32[2])
+    .func main() -> (sum: f32[2], c: f32[2], after: f32[2])
       %s = load_const sum
       %c = load_const c
-      %r = alloc_adt tag=0 (%s, %c)
+      %a = load_const after
+      %r = alloc_adt tag=0 (%s, %c, %a)
       ret %r
     .end)";
   std::optional<Program> first = ProgramOf(text, options);
@@ -146,6 +153,20 @@ TEST_CASE("binding other parameters makes another Program that shares everything
   CHECK(second->executable() == first->executable());
   CHECK(second->rep().code == first->rep().code);
   for (const char* shared : {"c", "v"}) CHECK(AddressIn(*second, shared) == AddressIn(*first, shared));
+
+  // What `__init` does not load is bound anew without it, and what it made is shared.
+  const Result<Program> third = second->Rebind({SetOf({{"after", Floats({5, 6})}})});
+  REQUIRE(MessageOf(third) == "");
+  CHECK(made == 2);
+  CHECK(Run(*third, "sum") == std::vector<float>{13, 24});
+  CHECK(Run(*third, "after") == std::vector<float>{5, 6});
+  CHECK(AddressIn(*third, "sum") == AddressIn(*second, "sum"));
+  // What it loads by a function that it calls counts.
+  const Result<Program> fourth = third->Rebind({SetOf({{"v", Floats({1, 1})}})});
+  REQUIRE(MessageOf(fourth) == "");
+  CHECK(made == 3);
+  CHECK(Run(*fourth, "sum") == std::vector<float>{4, 5});
+  CHECK(Run(*third, "sum") == std::vector<float>{13, 24});
 
   CHECK(MessageOf(first->Rebind({SetOf({{"ww", Floats({3, 4})}, {"v", Floats({3})}})})) ==
         "parameters do not match:\n  v: f32[2] expected, f32[1] given\n"
