@@ -23,6 +23,18 @@ std::size_t CountNodes(const Block& block) {
   return count;
 }
 
+// What `__init` would do with kernels that give the same on every CPU is done now.
+void FoldInit(const ConstantFolder& folder, Graph* graph) {
+  std::erase_if(graph->init.nodes, [&](const Node* node) {
+    if (node->returns || node->outputs.size() != 1 || !folder.HasKernel(node->kernel)) return false;
+    std::optional<std::vector<HostTensor>> results = folder.Fold(*node);
+    if (!results) return false;
+    node->outputs[0]->constant = std::move((*results)[0]);
+    node->outputs[0]->producer = nullptr;
+    return true;
+  });
+}
+
 Result<Compiled> CompileModel(const ModelFile& model, const std::string& what, const CompileOptions& options,
                               std::vector<Unsupported>* unsupported) {
   for (const std::string& pass : options.disabled_passes) {
@@ -54,6 +66,7 @@ Result<Compiled> CompileModel(const ModelFile& model, const std::string& what, c
     pass.run(&graph);
     if (options.dump) options.dump(pass.name, GraphText(graph));
   }
+  if (lowering_options.fold) FoldInit(folder, &graph);
   EmitStatistics statistics;
   Result<Module> module = EmitModule(graph, &statistics);
   if (!module) return Forward(module, what);

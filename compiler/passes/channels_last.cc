@@ -63,16 +63,57 @@ class Layout {
     done_.clear();
     for (Node* node : block->nodes) {
       source_ = node->source;
-      if (!Move(node)) {
+      Rename(node);
+      if (!Move(node) && !Cancel(node)) {
         MakeAll(*node);
         done_.push_back(node);
       }
     }
-    for (const Value* result : block->results) {
+    for (Value*& result : block->results) {
+      result = Renamed(result);
       if (result != nullptr) Make(result);
     }
     block->nodes = std::move(done_);
     done_ = {};
+  }
+
+  Value* Renamed(Value* value) const {
+    const auto found = renamed_.find(value);
+    return found == renamed_.end() ? value : found->second;
+  }
+
+  void Rename(Node* node) {
+    for (Value*& input : node->inputs) input = Renamed(input);
+    for (Node::Extent& extent : node->extents) extent.shape = Renamed(extent.shape);
+    for (Block& inner : node->blocks) {
+      for (Node* child : inner.nodes) Rename(child);
+      for (Value*& result : inner.results) result = Renamed(result);
+    }
+  }
+
+  // Transposes between the two layouts: what one makes from a value with the channels last is made where it
+  // is needed, and that value stands for what one with the channels last would make again.
+  bool Cancel(Node* node) {
+    if (!CanMove(*node) || node->kernel != "rewire.transpose") return false;
+    const Attribute* perm = FindAttribute(*node, "perm");
+    if (perm == nullptr) return false;
+    Value* input = node->inputs[0];
+    Value* output = node->outputs[0];
+    if (std::get<Ints>(perm->value) == kToFirst) {
+      if (input->IsConstant()) return false;
+      twins_[output] = {input, false};
+      graph_.MoveSymbols(output, input, kToLast);
+      return true;
+    }
+    if (std::get<Ints>(perm->value) != kToLast) return false;
+    const auto twin = twins_.find(input);
+    if (twin != twins_.end()) {
+      renamed_[output] = twin->second.last;
+      graph_.MoveSymbols({{output, twin->second.last}});
+      return true;
+    }
+    twins_[input] = {output, true};
+    return false;
   }
 
   // Everything that a node reads, in blocks inside it too, in its own layout.
@@ -232,6 +273,7 @@ class Layout {
 
   Graph& graph_;
   std::unordered_map<const Value*, Twin> twins_;
+  std::unordered_map<const Value*, Value*> renamed_;
   std::vector<Node*> done_;
   std::string source_;
 };

@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions and matrix products with constant weights become calls of oneDNN's (docs/kernels-onednn.md):
-// the weights are packed once in `__init`, a bias and an activation that follow are done on the way out.
+// Convolutions and matrix products with constant weights become those of packed weights (docs/kernels.md),
+// with the bias and the activation that follow. Packed weights are the same on every CPU: they go into the
+// file.
+//
+// Packed convolutions have the channels last. A transpose stands before and behind each of them; the pass
+// channels-last, which comes later, takes most of them out again.
+#include <numeric>
 #include <optional>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
-#include "compiler/passes/edit.h"
+#include "compiler/passes/follow_up.h"
 #include "compiler/passes/passes.h"
 
 namespace rewire::compiler {
@@ -13,29 +19,10 @@ namespace {
 
 using Ints = std::vector<std::int64_t>;
 
-// Below this many weights calling oneDNN costs more than it gains.
-constexpr std::int64_t kLeastWeights = 2048;
-
-struct Activation {
-  std::string name;
-  double alpha = 0;
-  double beta = 0;
-};
-
-std::optional<Activation> ActivationOf(const Node& node) {
-  const std::string& kernel = node.kernel;
-  if (kernel == "rewire.relu") return Activation{"relu"};
-  if (kernel == "rewire.sigmoid") return Activation{"sigmoid"};
-  if (kernel == "rewire.tanh") return Activation{"tanh"};
-  if (kernel == "rewire.hard_swish") return Activation{"hard_swish"};
-  if (kernel == "rewire.leaky_relu") return Activation{"leaky_relu", FloatAttribute(node, "alpha", 0.01)};
-  if (kernel == "rewire.gelu" && node.attributes.empty()) return Activation{"gelu"};
-  if (kernel == "rewire.clip" && FindAttribute(node, "min") != nullptr &&
-      FindAttribute(node, "max") != nullptr) {
-    return Activation{"clip", FloatAttribute(node, "min", 0), FloatAttribute(node, "max", 0)};
-  }
-  return std::nullopt;
-}
+// More positions of a window the kernels do not take.
+constexpr std::int64_t kMostTaps = 256;
+// Panels are filled up to a multiple of this many columns.
+constexpr std::int64_t kColumns = 16;
 
 class Packing {
  public:
@@ -51,87 +38,29 @@ class Packing {
       }
     });
     edit_.Finish();
+    ForEachBlock(&graph_.main, [&](Block* block) { InsertTransposes(block); });
   }
 
  private:
-  // The weights as `__init` packs them.
-  Value* Packed(const std::string& kernel, Value* weights, std::vector<Attribute> attributes) {
+  // The output f32[dims] of a kernel that works on weights ahead of all runs.
+  Value* Prepared(const std::string& kernel, Value* weights, const Ints& dims,
+                  std::vector<Attribute> attributes) {
     Node* node = graph_.NewNode(NodeKind::kKernel);
     node->kernel = kernel;
     node->attributes = std::move(attributes);
     node->inputs.push_back(weights);
-    node->returns = true;
     node->source = weights->name;
-    const DimExpr open = DimExpr::Symbol(graph_.FreshSymbol("bytes"));
-    Value* packed = graph_.NewValue(weights->name + ".packed", TensorOf(kUInt8, {open}));
-    packed->producer = node;
-    node->outputs.push_back(packed);
+    Value* prepared = graph_.NewValue(weights->name + ".packed", TensorOf(kFloat32, ShapeOfInts(dims)));
+    prepared->producer = node;
+    node->outputs.push_back(prepared);
+    node->extents.push_back({prepared->type.dims, nullptr});
     graph_.init.nodes.push_back(node);
-    return packed;
+    return prepared;
   }
 
-  // Turns `node` into the packed kernel and lets it do what follows.
-  void Become(Node* node, const std::string& kernel, Value* packed, Value* bias,
-              std::vector<Attribute> attributes) {
-    node->kernel = kernel;
-    node->attributes = std::move(attributes);
-    node->inputs = {node->inputs[0], packed, bias};
-    Node* user = edit_.OnlyUser(node->outputs[0]);
-    if (user == nullptr || user->outputs.size() != 1 || !SameShape(*node, *user)) return;
-    const std::optional<Activation> activation = ActivationOf(*user);
-    if (!activation) return;
-    SetAttribute(node, "activation", activation->name);
-    if (activation->alpha != 0) SetAttribute(node, "alpha", activation->alpha);
-    if (activation->beta != 0) SetAttribute(node, "beta", activation->beta);
-    edit_.TakeOver(node, user);
-  }
-
-  static bool SameShape(const Node& a, const Node& b) {
-    return !a.extents.empty() && !b.extents.empty() && a.extents[0].shape == nullptr &&
-           b.extents[0].shape == nullptr &&
-           ShapeText(a.outputs[0]->type.dims) == ShapeText(b.outputs[0]->type.dims);
-  }
-
-  Value* Zeros(const std::string& name, std::int64_t count) {
-    return NewFloats(&graph_, name + ".bias", {count}, std::vector<float>(static_cast<std::size_t>(count)));
-  }
-
-  // The spatial sizes that packing is tuned for, where they are known.
-  static Ints SizesOf(const Value* x) {
-    Ints sizes;
-    for (std::size_t i = 2; i < x->type.dims.size(); ++i) {
-      const std::optional<std::int64_t> size = x->type.dims[i].constant();
-      if (!size) return {};
-      sizes.push_back(*size);
-    }
-    return sizes;
-  }
-
-  void PackConv(Node* node) {
-    Value* weights = node->inputs[1];
-    if (FloatsOf(weights) == nullptr || !(node->inputs[0]->type.dtype == kFloat32)) return;
-    const Attribute* auto_pad = FindAttribute(*node, "auto_pad");
-    if (auto_pad != nullptr && std::get<std::string>(auto_pad->value) != "NOTSET") return;
-    const Ints& dims = weights->constant->shape;
-    // One axis gains nothing; and packing is for what is large.
-    if (dims.size() != 4 || ProductOf(ShapeOfInts(dims)).constant().value_or(0) < 64) return;
-    std::vector<Attribute> attributes = {{"weights", dims}};
-    for (const char* name : {"group", "strides", "dilations", "pads"}) {
-      if (const Attribute* given = FindAttribute(*node, name)) attributes.push_back(*given);
-    }
-    if (Ints sizes = SizesOf(node->inputs[0]); !sizes.empty()) attributes.push_back({"sizes", sizes});
-    const bool has_bias = node->inputs.size() > 2 && node->inputs[2] != nullptr;
-    Value* bias = has_bias ? node->inputs[2] : Zeros(weights->name, dims[0]);
-    Value* packed = Packed("rewire.onednn.pack_conv", weights, attributes);
-    Become(node, "rewire.onednn.conv", packed, bias, std::move(attributes));
-  }
-
-  // Rows that are known, for tuning; otherwise the kernel's default.
-  static void AddRows(const Value* x, std::vector<Attribute>* attributes) {
-    Shape rows = x->type.dims;
-    rows.pop_back();
-    const std::optional<std::int64_t> count = ProductOf(rows).constant();
-    if (count && *count > 0) attributes->push_back({"rows", *count});
+  Value* Packed(Value* weights, std::int64_t columns, std::int64_t depth, const char* order) {
+    return Prepared("rewire.packed.pack", weights, {(columns + kColumns - 1) / kColumns * kColumns, depth},
+                    {{"order", std::string(order)}});
   }
 
   void PackMatMul(Node* node) {
@@ -139,25 +68,9 @@ class Packing {
     Value* weights = node->inputs[1];
     if (FloatsOf(weights) == nullptr || weights->type.rank() != 2 || x->type.rank() < 2) return;
     const Ints dims = weights->constant->shape;
-    if (dims[0] < 1 || dims[1] < 1 || dims[0] * dims[1] < kLeastWeights) return;
-    std::vector<Attribute> attributes = {{"depth", dims[0]}, {"columns", dims[1]}};
-    AddRows(x, &attributes);
-    Value* bias = TakeBias(node, dims[1]);
-    if (bias == nullptr) bias = Zeros(weights->name, dims[1]);
-    Value* packed = Packed("rewire.onednn.pack_matmul", weights, attributes);
-    Become(node, "rewire.onednn.matmul", packed, bias, std::move(attributes));
-  }
-
-  // The term for each column that the only user adds; that node is gone then.
-  Value* TakeBias(Node* node, std::int64_t columns) {
-    Node* user = edit_.OnlyUser(node->outputs[0]);
-    if (user == nullptr || user->kernel != "rewire.add" || !SameShape(*node, *user)) return nullptr;
-    Value* other = user->inputs[user->inputs[0] == node->outputs[0] ? 1 : 0];
-    const int rank = node->outputs[0]->type.rank();
-    const std::optional<std::vector<float>> terms = PerChannel(other, rank, rank - 1, columns);
-    if (!terms) return nullptr;
-    edit_.TakeOver(node, user);
-    return NewFloats(&graph_, other->name, {columns}, *terms);
+    if (dims[0] < 1 || dims[1] < 1) return;
+    Value* bias = TakeBias(&edit_, node, dims[1]);
+    BecomeMatMul(node, Packed(weights, dims[1], dims[0], "IO"), bias, dims[1]);
   }
 
   void PackGemm(Node* node) {
@@ -170,23 +83,99 @@ class Packing {
     const Ints dims = weights->constant->shape;
     const std::int64_t depth = dims[transposed ? 1 : 0];
     const std::int64_t columns = dims[transposed ? 0 : 1];
-    if (depth < 1 || columns < 1 || depth * columns < kLeastWeights) return;
-    Value* bias = Zeros(weights->name, columns);
+    if (depth < 1 || columns < 1) return;
+    Value* bias = nullptr;
     if (node->inputs.size() > 2 && node->inputs[2] != nullptr) {
       const std::optional<std::vector<float>> terms = PerChannel(node->inputs[2], 2, 1, columns);
       if (!terms) return;
       bias = NewFloats(&graph_, node->inputs[2]->name, {columns}, *terms);
     }
-    std::vector<Attribute> attributes = {{"depth", depth}, {"columns", columns}};
-    AddRows(node->inputs[0], &attributes);
-    std::vector<Attribute> packing = attributes;
-    if (transposed) packing.push_back({"transposed", std::int64_t{1}});
-    Value* packed = Packed("rewire.onednn.pack_matmul", weights, std::move(packing));
-    Become(node, "rewire.onednn.matmul", packed, bias, std::move(attributes));
+    BecomeMatMul(node, Packed(weights, columns, depth, transposed ? "OI" : "IO"), bias, columns);
   }
+
+  void BecomeMatMul(Node* node, Value* packed, Value* bias, std::int64_t columns) {
+    node->kernel = "rewire.packed.matmul";
+    node->attributes = {{"columns", columns}};
+    node->inputs = {node->inputs[0], packed};
+    if (bias != nullptr) node->inputs.push_back(bias);
+    TakeActivation(&edit_, node);
+  }
+
+  void PackConv(Node* node) {
+    Value* weights = node->inputs[1];
+    if (FloatsOf(weights) == nullptr || !(node->inputs[0]->type.dtype == kFloat32)) return;
+    if (node->extents.size() != 1 || node->extents[0].shape != nullptr) return;
+    const Ints dims = weights->constant->shape;
+    const std::int64_t taps = std::accumulate(dims.begin() + 2, dims.end(), std::int64_t{1},
+                                              [](std::int64_t a, std::int64_t b) { return a * b; });
+    const std::int64_t groups = IntAttribute(*node, "group", 1);
+    const bool depthwise = groups > 1 && groups == dims[0] && dims[1] == 1;
+    if (dims.size() != 4 || dims[0] < 1 || dims[1] < 1 || taps < 1 || taps > kMostTaps) return;
+    if (groups != 1 && !depthwise) return;
+    std::vector<Attribute> attributes = {{"channels", dims[0]},
+                                         {"kernel_shape", Ints(dims.begin() + 2, dims.end())}};
+    for (const char* name : {"strides", "dilations", "pads", "auto_pad"}) {
+      if (const Attribute* given = FindAttribute(*node, name)) attributes.push_back(*given);
+    }
+    Value* bias = node->inputs.size() > 2 ? node->inputs[2] : nullptr;
+    Value* packed = depthwise ? Prepared("rewire.transpose", Matrix(*weights, {dims[0], taps}),
+                                         {taps, dims[0]}, {{"perm", Ints{1, 0}}})
+                              : Packed(weights, dims[0], dims[1] * taps, "OI");
+    node->inputs = {node->inputs[0], packed};
+    if (bias != nullptr) node->inputs.push_back(bias);
+    node->kernel = depthwise ? "rewire.packed.depthwise" : "rewire.packed.conv";
+    node->attributes = std::move(attributes);
+    TakeActivation(&edit_, node);
+    convolutions_.insert(node);
+  }
+
+  // The same elements under another shape.
+  Value* Matrix(const Value& weights, const Ints& dims) {
+    Value* matrix = graph_.NewValue(weights.name, TensorOf(kFloat32, ShapeOfInts(dims)));
+    matrix->constant = weights.constant;
+    matrix->constant->shape = dims;
+    return matrix;
+  }
+
+  Node* Transpose(Value* from, Value* to, const Ints& perm, const std::string& source) {
+    Node* node = graph_.NewNode(NodeKind::kKernel);
+    node->kernel = "rewire.transpose";
+    node->attributes.push_back({"perm", perm});
+    node->inputs.push_back(from);
+    node->outputs.push_back(to);
+    node->extents.push_back({to->type.dims, nullptr});
+    node->source = source;
+    to->producer = node;
+    return node;
+  }
+
+  void InsertTransposes(Block* block) {
+    std::vector<Node*> nodes;
+    for (Node* node : block->nodes) {
+      if (!convolutions_.contains(node)) {
+        nodes.push_back(node);
+        continue;
+      }
+      Value* x = node->inputs[0];
+      Value* y = node->outputs[0];
+      Value* x_last = graph_.NewValue(x->name, TensorOf(x->type.dtype, ChannelsLastOf(x->type.dims)));
+      Value* y_last = graph_.NewValue(y->name, TensorOf(y->type.dtype, ChannelsLastOf(y->type.dims)));
+      nodes.push_back(Transpose(x, x_last, {0, 2, 3, 1}, node->source));
+      node->inputs[0] = x_last;
+      node->outputs[0] = y_last;
+      y_last->producer = node;
+      node->extents[0].dims = ChannelsLastOf(node->extents[0].dims);
+      nodes.push_back(node);
+      nodes.push_back(Transpose(y_last, y, {0, 3, 1, 2}, node->source));
+    }
+    block->nodes = std::move(nodes);
+  }
+
+  static Shape ChannelsLastOf(const Shape& dims) { return {dims[0], dims[2], dims[3], dims[1]}; }
 
   Graph& graph_;
   Edit edit_;
+  std::unordered_set<const Node*> convolutions_;
 };
 
 }  // namespace

@@ -27,9 +27,11 @@ void ShareCommonSubexpressions(Graph* graph);
 void FoldAffine(Graph* graph);
 // x * clip(x + 3, 0, 6) / 6 spelled out becomes one kernel.
 void FuseHardSwish(Graph* graph);
-// Convolutions and products with constant weights go to oneDNN, the weights packed by `__init`, with the bias
-// and the activation that follow.
+// Convolutions and products with constant weights become those of packed weights, with the bias and the
+// activation that follow.
 void PackProducts(Graph* graph);
+// Convolutions of groups with constant weights go to oneDNN, the weights packed by `__init`.
+void PackForOneDnn(Graph* graph);
 // Packed convolutions, and what lies between them, run with the channels last.
 void ChannelsLast(Graph* graph);
 

@@ -20,6 +20,8 @@ std::span<const Family> Families() {
       {"Conversion", CastKernels()},
       {"Matrix products", MatMulKernels()},
       {"Convolution", ConvKernels()},
+      {"Products by packed weights", PackedMatMulKernels()},
+      {"Convolution by packed weights", PackedConvKernels()},
       {"Pooling", PoolKernels()},
       {"Normalisation", NormalizeKernels()},
       {"Softmax", SoftmaxKernels()},

@@ -42,6 +42,8 @@ std::span<const Kernel> SelectKernels();
 std::span<const Kernel> CastKernels();
 std::span<const Kernel> MatMulKernels();
 std::span<const Kernel> ConvKernels();
+std::span<const Kernel> PackedMatMulKernels();
+std::span<const Kernel> PackedConvKernels();
 std::span<const Kernel> PoolKernels();
 std::span<const Kernel> NormalizeKernels();
 std::span<const Kernel> SoftmaxKernels();

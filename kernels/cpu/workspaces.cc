@@ -51,13 +51,22 @@ std::int32_t Conv(const DLTensor* const* tensors, std::int32_t count, std::uint6
   return OneGemm(ProductFrom(tensors[count - 1], 2), ProductFrom(tensors[1], 1), tensors[0], blocks);
 }
 
+// x, w [columns, depth], ..: what stands for a row of the window outside of the image.
+std::int32_t PackedConv(const DLTensor* const* tensors, std::int32_t count, std::uint64_t* blocks) {
+  if (count < 3 || tensors[1]->ndim != 2) return -1;
+  blocks[0] = static_cast<std::uint64_t>(LastDim(tensors[1])) * sizeof(float);
+  return 1;
+}
+
 std::vector<RewireKernelWorkspace> AllWorkspaces() {
   std::vector<RewireKernelWorkspace> all = {
-      {"rewire.dense", Dense}, {"rewire.matmul", Dense}, {"rewire.gemm", AnyGemm}, {"rewire.conv", Conv}};
+      {"rewire.dense", Dense}, {"rewire.matmul", Dense},           {"rewire.gemm", AnyGemm},
+      {"rewire.conv", Conv},   {"rewire.packed.conv", PackedConv}, {"rewire.packed.depthwise", None}};
   for (const std::span<const Kernel> family :
        {ArithmeticKernels(), ComparisonKernels(), UnaryKernels(), ClassifyKernels(), BitwiseKernels(),
-        ActivationKernels(), SelectKernels(), CastKernels(), PoolKernels(), SoftmaxKernels(), CopyKernels(),
-        RearrangeKernels(), GatherKernels(), PadKernels(), ShapeFunctionKernels()}) {
+        ActivationKernels(), SelectKernels(), CastKernels(), PackedMatMulKernels(), PoolKernels(),
+        SoftmaxKernels(), CopyKernels(), RearrangeKernels(), GatherKernels(), PadKernels(),
+        ShapeFunctionKernels()}) {
     for (const Kernel& kernel : family) all.push_back({kernel.entry.name, None});
   }
   return all;

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows times a matrix that was packed ahead (panels.h), and the packing.
+#include <algorithm>
+
+#include "kernels/cpu/checks.h"
+#include "kernels/cpu/packed_rows.h"
+#include "kernels/cpu/panels.h"
+#include "kernels/cpu/registry.h"
+#include "kernels/cpu/shapes.h"
+
+namespace rewire::kernel::cpu {
+namespace {
+
+constexpr std::int64_t kMostColumns = std::int64_t{1} << 31;
+
+struct Pack {
+  static constexpr const char kName[] = "rewire.packed.pack";
+  bool outputs_first = false;
+  static Status Make(Attributes& attributes, Pack* pack) {
+    pack->outputs_first = attributes.Choice("order", {"IO", "OI"}, 0) == 1;
+    return Status();
+  }
+
+  Status operator()(TensorView w, TensorView out) const {
+    Checks checks;
+    checks.Dense("w", w).Dense("out", out).SameDType("out", out, "w", w).NoOverlap("out", out, "w", w);
+    if (Status s = checks.Take(); !s.ok()) return s;
+    if (!w.Is<float>()) return TypeError("w has dtype ", DTypeName(w.dtype()), ", expected f32");
+    if (w.ndim() < 2 || (!outputs_first && w.ndim() != 2)) {
+      return ValueError("w has shape ", w.dims(), ", expected ", outputs_first ? "[N, K, ...]" : "[K, N]");
+    }
+    const std::int64_t columns = w.dim(outputs_first ? 0 : 1);
+    // [M, C, taps...] is read as [M, taps, C]: the channels of a tap lie side by side in an image.
+    const std::int64_t channels = w.dim(outputs_first ? 1 : 0);
+    const std::int64_t taps = Product(w.dims(), 2, w.ndim());
+    const std::int64_t expected[] = {PackedColumns(columns), channels * taps};
+    if (Status s = CheckShape("out", out, ShapeView(expected, 2)); !s.ok()) return s;
+    float* to = out.data<float>();
+    for (std::int64_t p = 0; p < PanelCount(columns); ++p) {
+      const std::int64_t width = WidthOfPanel(p, columns);
+      const std::int64_t used = UsedOfPanel(p, columns);
+      const std::int64_t first = p * kPanelWidth;
+      for (std::int64_t k = 0; k < channels * taps; ++k, to += width) {
+        const std::int64_t inner = k % channels * taps + k / channels;
+        const float* from =
+            w.data<float>() + (outputs_first ? first * channels * taps + inner : k * columns + first);
+        const std::int64_t step = outputs_first ? channels * taps : 1;
+        for (std::int64_t j = 0; j < used; ++j) to[j] = from[j * step];
+        std::fill(to + used, to + width, 0.0F);
+      }
+    }
+    return Status();
+  }
+};
+
+struct PackedMatMul {
+  static constexpr const char kName[] = "rewire.packed.matmul";
+  std::int64_t columns = 1;
+  Activation activation;
+  static Status Make(Attributes& attributes, PackedMatMul* matmul) {
+    attributes.Require("columns");
+    matmul->columns = attributes.Int("columns", 1, 1, kMostColumns);
+    matmul->activation.Read(attributes);
+    return Status();
+  }
+
+  Status operator()(TensorView x, TensorView w, std::optional<TensorView> bias,
+                    std::optional<TensorView> addend, TensorView out) const {
+    Checks checks;
+    checks.Dense("x", x)
+        .Dense("w", w)
+        .Dense("out", out)
+        .SameDType("w", w, "x", x)
+        .SameDType("out", out, "x", x);
+    checks.NoOverlap("out", out, "x", x).NoOverlap("out", out, "w", w);
+    if (Status s = checks.Take(); !s.ok()) return s;
+    if (!x.Is<float>()) return TypeError("x has dtype ", DTypeName(x.dtype()), ", expected f32");
+    if (x.ndim() < 1) return ValueError("x is a scalar, expected [..., K]");
+    const std::int64_t depth = x.dim(x.ndim() - 1);
+    const std::int64_t packed[] = {PackedColumns(columns), depth};
+    if (Status s = CheckShape("w", w, ShapeView(packed, 2)); !s.ok()) return s;
+    Dims expected(x.dims());
+    expected[x.ndim() - 1] = columns;
+    if (Status s = CheckShape("out", out, expected.view()); !s.ok()) return s;
+    if (Status s = CheckFinish(bias, addend, out); !s.ok()) return s;
+    MultiplyRows({x.data<float>(), out.size() / columns, depth, w.data<float>(), columns,
+                  IsGiven(bias) ? bias->data<float>() : nullptr,
+                  IsGiven(addend) ? addend->data<float>() : nullptr, activation, out.data<float>()});
+    return Status();
+  }
+
+ private:
+  Status CheckFinish(const std::optional<TensorView>& bias, const std::optional<TensorView>& addend,
+                     TensorView out) const {
+    Checks checks;
+    if (IsGiven(bias)) {
+      checks.Dense("bias", *bias)
+          .SameDType("bias", *bias, "x", out)
+          .Shape("bias", *bias, ShapeView(&columns, 1));
+      checks.NoOverlap("out", out, "bias", *bias);
+    }
+    if (IsGiven(addend)) {
+      checks.Dense("addend", *addend)
+          .SameDType("addend", *addend, "x", out)
+          .Shape("addend", *addend, out.dims());
+      if (addend->raw_data() != out.raw_data()) checks.NoOverlap("out", out, "addend", *addend);
+    }
+    return checks.Take();
+  }
+};
+
+}  // namespace
+
+std::span<const Kernel> PackedMatMulKernels() {
+  static constexpr Kernel kKernels[] = {
+      Describe<Pack>("w, out", "f32", "order = IO or OI",
+                     "w [K, N], or with OI [N, K] or [N, C, taps...], as the kernels of this family read it: "
+                     "out [N rounded up to 16, K]; it holds the same on every CPU"),
+      Describe<PackedMatMul>("x, w, bias?, addend?, out", "f32",
+                             "columns, activation = none, relu, clip, sigmoid, tanh, hard_swish, gelu or "
+                             "leaky_relu, alpha = 0.0, beta = 0.0",
+                             "x [..., K] by packed w [K, columns], plus bias [columns], plus addend of out's "
+                             "shape, then the activation"),
+  };
+  return kKernels;
+}
+
+}  // namespace rewire::kernel::cpu

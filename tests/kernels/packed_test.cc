@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products and convolutions by packed weights against sums in double precision.
+#include <hwy/targets.h>
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <functional>
+
+#include "kernels/cpu/depthwise.h"
+#include "kernels/cpu/panels.h"
+#include "tests/kernels/kernel_call.h"
+
+namespace rewire::test {
+namespace {
+
+using kernel::cpu::Activation;
+using kernel::cpu::ChooseDepthwiseKernel;
+using kernel::cpu::ChoosePanelKernel;
+using kernel::cpu::DepthwiseRow;
+using kernel::cpu::PackedColumns;
+using kernel::cpu::PanelTile;
+
+void CheckClose(const HostTensor& out, const std::vector<double>& expected) {
+  const auto values = out.values<float>();
+  REQUIRE(values.size() == expected.size());
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (!(std::fabs(static_cast<double>(values[i]) - expected[i]) <= 1e-4 * (1 + std::fabs(expected[i]))))
+      FAIL("element " << i << " is " << values[i] << ", expected " << expected[i]);
+  }
+}
+
+// Calls `check` for every instruction set that this CPU has.
+void ForEachTarget(const std::function<void()>& check) {
+  for (std::int64_t target : hwy::SupportedAndGeneratedTargets()) {
+    INFO(hwy::TargetName(target));
+    hwy::SetSupportedTargetsForTest(target);
+    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+    check();
+  }
+  hwy::SetSupportedTargetsForTest(0);
+  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+}
+
+float Numbered(std::size_t i, std::size_t modulus) {
+  return static_cast<float>(static_cast<int>(i * 7 % modulus) - static_cast<int>(modulus / 2));
+}
+
+// A tile of `rows` rows in two segments, whose sums are whole numbers.
+void CheckTile(int rows, std::int64_t depth, std::int64_t columns, bool finish) {
+  const std::int64_t width = columns > 16 ? 32 : 16;
+  const auto at = [](std::int64_t i) { return static_cast<std::size_t>(i); };
+  std::vector<float> x(at(2 * rows * depth)), panel(at(2 * depth * width)), bias(at(columns), 3.0F);
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = Numbered(i, 13);
+  for (std::size_t i = 0; i < panel.size(); ++i) panel[i] = Numbered(i, 11);
+  std::vector<const float*> pointers;
+  for (std::int64_t i = 0; i < 2 * rows; ++i) pointers.push_back(x.data() + i * depth);
+  const std::int64_t step = columns + 3;
+  std::vector<float> out(at(rows * step), -77.0F), addend(at(rows * step), 2.0F);
+  PanelTile tile{pointers.data(), rows,    2,       depth,      panel.data(), width,
+                 columns,         nullptr, nullptr, out.data(), step,         Activation{}};
+  if (finish) {
+    tile.bias = bias.data();
+    tile.addend = addend.data();
+    tile.activation.kind = Activation::kRelu;
+  }
+  ChoosePanelKernel().run(tile);
+  for (std::int64_t i = 0; i < rows; ++i) {
+    for (std::int64_t j = 0; j < step; ++j) {
+      double sum = finish ? 5 : 0;
+      for (std::int64_t k = 0; j < columns && k < 2 * depth; ++k)
+        sum += pointers[at(k / depth * rows + i)][k % depth] * panel[at(k * width + j)];
+      if (finish && sum < 0) sum = 0;
+      const double expected = j < columns ? sum : -77;
+      INFO(rows << " rows, depth " << depth << ", column " << j << " of " << columns << ", row " << i);
+      REQUIRE(out[at(i * step + j)] == expected);
+    }
+  }
+}
+
+HostTensor Packed(HostTensor& w, std::int64_t columns, std::int64_t depth, const char* order) {
+  HostTensor packed = HostTensor::Empty<float>({PackedColumns(columns), depth});
+  REQUIRE(Run("rewire.packed.pack", {&w, &packed}, {{"order", order}}) == "");
+  return packed;
+}
+
+struct ConvCase {
+  Shape x;  // [N, H, W, C]
+  std::int64_t channels;
+  std::vector<std::int64_t> kernel, strides, dilations, pads;
+};
+
+// By definition, x [N, H, W, C], w [M, C / groups, KH, KW].
+std::vector<double> NaiveConv(const ConvCase& c, const HostTensor& x, const HostTensor& w,
+                              const HostTensor& bias, const Shape& out, bool depthwise) {
+  const auto xs = x.values<float>(), ws = w.values<float>(), bs = bias.values<float>();
+  const auto at = [](std::int64_t i) { return static_cast<std::size_t>(i); };
+  std::vector<double> result;
+  for (std::int64_t n = 0; n < out[0]; ++n) {
+    for (std::int64_t oy = 0; oy < out[1]; ++oy) {
+      for (std::int64_t ox = 0; ox < out[2]; ++ox) {
+        for (std::int64_t m = 0; m < c.channels; ++m) {
+          double sum = bs[at(m)];
+          const std::int64_t depth = depthwise ? 1 : c.x[3];
+          for (std::int64_t k = 0; k < depth * c.kernel[0] * c.kernel[1]; ++k) {
+            const std::int64_t kx = k % c.kernel[1], ky = k / c.kernel[1] % c.kernel[0];
+            const std::int64_t channel = k / (c.kernel[0] * c.kernel[1]);
+            const std::int64_t y = oy * c.strides[0] - c.pads[0] + ky * c.dilations[0];
+            const std::int64_t column = ox * c.strides[1] - c.pads[1] + kx * c.dilations[1];
+            if (y < 0 || y >= c.x[1] || column < 0 || column >= c.x[2]) continue;
+            const std::int64_t from =
+                ((n * c.x[1] + y) * c.x[2] + column) * c.x[3] + (depthwise ? m : channel);
+            sum += static_cast<double>(xs[at(from)]) * ws[at(m * depth * c.kernel[0] * c.kernel[1] + k)];
+          }
+          result.push_back(sum);
+        }
+      }
+    }
+  }
+  return result;
+}
+
+Shape OutShape(const ConvCase& c) {
+  Shape out = {c.x[0]};
+  for (std::size_t i = 0; i < 2; ++i) {
+    const std::int64_t reach = (c.kernel[i] - 1) * c.dilations[i] + 1;
+    out.push_back((c.x[i + 1] + c.pads[i] + c.pads[i + 2] - reach) / c.strides[i] + 1);
+  }
+  out.push_back(c.channels);
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("the panel kernel of every instruction set multiplies whole numbers exactly") {
+  ForEachTarget([] {
+    for (int rows = 1; rows <= ChoosePanelKernel().rows; ++rows) {
+      for (std::int64_t depth : {1, 4, 7}) {
+        for (std::int64_t columns : {1, 5, 16, 17, 24, 32}) {
+          CheckTile(rows, depth, columns, false);
+          CheckTile(rows, depth, columns, true);
+        }
+      }
+    }
+  });
+}
+
+TEST_CASE("the depthwise kernel of every instruction set multiplies whole numbers exactly") {
+  ForEachTarget([] {
+    for (std::int64_t channels : {1, 3, 16, 19, 70}) {
+      const auto count = static_cast<std::size_t>(channels);
+      std::vector<float> x(11 * count), w(2 * count), out(5 * count, -77.0F), bias(count, 4.0F);
+      for (std::size_t i = 0; i < x.size(); ++i) x[i] = Numbered(i, 13);
+      for (std::size_t i = 0; i < w.size(); ++i) w[i] = Numbered(i, 11);
+      const float* rows[] = {x.data()};
+      const float* weights[] = {w.data()};
+      ChooseDepthwiseKernel()(
+          DepthwiseRow{channels, 5, 2, 2, 2, 1, rows, weights, bias.data(), out.data(), Activation{}});
+      for (std::size_t i = 0; i < out.size(); ++i) {
+        const std::size_t c = i % count, o = i / count;
+        INFO("channel " << c << " of " << channels << ", position " << o);
+        REQUIRE(out[i] == x[2 * o * count + c] * w[c] + x[(2 * o + 2) * count + c] * w[count + c] + 4);
+      }
+    }
+  });
+}
+
+TEST_CASE("rows by packed weights, in either order, of any size") {
+  for (const Shape& size : {Shape{1, 1, 1}, Shape{3, 5, 40}, Shape{20, 17, 33}, Shape{70, 64, 16}}) {
+    const std::int64_t m = size[0], k = size[1], n = size[2];
+    HostTensor x = HostTensor::Random({2, m, k}, 1);
+    HostTensor bias = HostTensor::Random({n}, 3);
+    HostTensor addend = HostTensor::Random({2, m, n}, 4);
+    for (const char* order : {"IO", "OI"}) {
+      const bool outputs_first = order[0] == 'O';
+      HostTensor w = HostTensor::Random(outputs_first ? Shape{n, k} : Shape{k, n}, 2);
+      HostTensor packed = Packed(w, n, k, order);
+      std::vector<double> expected;
+      const auto xs = x.values<float>(), ws = w.values<float>();
+      for (std::int64_t i = 0; i < 2 * m * n; ++i) {
+        double sum = static_cast<double>(bias.elements<float>()[i % n]) + addend.elements<float>()[i];
+        for (std::int64_t l = 0; l < k; ++l) {
+          sum += static_cast<double>(xs[static_cast<std::size_t>(i / n * k + l)]) *
+                 ws[static_cast<std::size_t>(outputs_first ? i % n * k + l : l * n + i % n)];
+        }
+        expected.push_back(std::max(-0.5, sum));
+      }
+      HostTensor out = HostTensor::Empty<float>({2, m, n});
+      REQUIRE(Run("rewire.packed.matmul", {&x, &packed, &bias, &addend, &out},
+                  {{"columns", n}, {"activation", "clip"}, {"alpha", -0.5}, {"beta", 1e30}}) == "");
+      CheckClose(out, expected);
+    }
+  }
+}
+
+TEST_CASE("the activations of packed products are the kernels of their names") {
+  HostTensor x = HostTensor::Random({7, 9}, 1);
+  HostTensor w = HostTensor::Random({9, 21}, 2);
+  HostTensor packed = Packed(w, 21, 9, "IO");
+  HostTensor plain = HostTensor::Empty<float>({7, 21});
+  REQUIRE(Run("rewire.packed.matmul", {&x, &packed, &plain}, {{"columns", std::int64_t{21}}}) == "");
+  for (const char* name : {"relu", "sigmoid", "tanh", "hard_swish", "gelu", "leaky_relu"}) {
+    INFO(name);
+    AttributeList of_kernel;
+    AttributeList of_product = {{"columns", std::int64_t{21}}, {"activation", name}};
+    if (std::string(name) == "leaky_relu") {
+      of_kernel.emplace_back("alpha", 0.3);
+      of_product.emplace_back("alpha", 0.3);
+    }
+    HostTensor expected = HostTensor::Empty<float>({7, 21});
+    HostTensor out = HostTensor::Empty<float>({7, 21});
+    REQUIRE(Run(std::string("rewire.") + name, {&plain, &expected}, of_kernel) == "");
+    REQUIRE(Run("rewire.packed.matmul", {&x, &packed, &out}, of_product) == "");
+    const auto values = expected.values<float>();
+    CheckClose(out, std::vector<double>(values.begin(), values.end()));
+  }
+}
+
+TEST_CASE("packed convolutions meet borders, strides and dilations") {
+  const ConvCase cases[] = {
+      {{1, 1, 1, 1}, 1, {1, 1}, {1, 1}, {1, 1}, {0, 0, 0, 0}},
+      {{2, 5, 7, 3}, 18, {1, 1}, {1, 1}, {1, 1}, {0, 0, 0, 0}},
+      {{2, 9, 21, 5}, 33, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}},
+      {{1, 9, 21, 4}, 20, {3, 5}, {2, 2}, {1, 1}, {1, 2, 1, 2}},
+      {{1, 12, 13, 2}, 8, {3, 2}, {1, 3}, {2, 3}, {0, 1, 4, 0}},
+      {{1, 3, 4, 6}, 6, {5, 5}, {1, 1}, {1, 1}, {2, 2, 2, 2}},
+      {{1, 30, 1, 6}, 40, {5, 1}, {1, 1}, {1, 1}, {2, 0, 2, 0}},
+  };
+  for (const ConvCase& c : cases) {
+    const std::vector<std::int64_t>& kernel = c.kernel;
+    const AttributeList attributes = {{"channels", c.channels},
+                                      {"kernel_shape", kernel},
+                                      {"strides", c.strides},
+                                      {"dilations", c.dilations},
+                                      {"pads", c.pads}};
+    INFO("x of " << c.x[1] << " by " << c.x[2] << ", kernel " << kernel[0] << " by " << kernel[1]);
+    HostTensor x = HostTensor::Random(c.x, 1);
+    HostTensor w = HostTensor::Random({c.channels, c.x[3], kernel[0], kernel[1]}, 2);
+    HostTensor bias = HostTensor::Random({c.channels}, 3);
+    HostTensor packed = Packed(w, c.channels, c.x[3] * kernel[0] * kernel[1], "OI");
+    HostTensor out = HostTensor::Empty<float>(OutShape(c));
+    REQUIRE(Run("rewire.packed.conv", {&x, &packed, &bias, &out}, attributes) == "");
+    CheckClose(out, NaiveConv(c, x, w, bias, out.shape(), false));
+
+    ConvCase own = c;
+    own.channels = c.x[3];
+    HostTensor each = HostTensor::Random({own.channels, 1, kernel[0], kernel[1]}, 4);
+    HostTensor taps = HostTensor::Empty<float>({kernel[0] * kernel[1], own.channels});
+    for (std::int64_t i = 0; i < each.size(); ++i) {
+      const std::int64_t count = kernel[0] * kernel[1];
+      taps.elements<float>()[i % count * own.channels + i / count] = each.elements<float>()[i];
+    }
+    HostTensor each_bias = HostTensor::Random({own.channels}, 5);
+    HostTensor each_out = HostTensor::Empty<float>(OutShape(own));
+    AttributeList of_each = attributes;
+    of_each[0].second = own.channels;
+    REQUIRE(Run("rewire.packed.depthwise", {&x, &taps, &each_bias, &each_out}, of_each) == "");
+    CheckClose(each_out, NaiveConv(own, x, each, each_bias, each_out.shape(), true));
+  }
+}
+
+TEST_CASE("packed kernels refuse what does not fit") {
+  HostTensor x = HostTensor::Random({2, 5}, 1);
+  HostTensor w = HostTensor::Random({5, 7}, 2);
+  HostTensor packed = Packed(w, 7, 5, "IO");
+  HostTensor out = HostTensor::Empty<float>({2, 7});
+  HostTensor narrow = HostTensor::Empty<float>({2, 6});
+  const AttributeList columns = {{"columns", std::int64_t{7}}};
+  CHECK(Run("rewire.packed.matmul", {&x, &packed, &narrow}, columns) ==
+        "ValueError: rewire.packed.matmul: out has shape [2, 6], expected [2, 7]");
+  CHECK(Run("rewire.packed.matmul", {&x, &w, &out}, columns) ==
+        "ValueError: rewire.packed.matmul: w has shape [5, 7], expected [16, 5]");
+  CHECK(Run("rewire.packed.matmul", {&x, &packed, &out}).find("attribute 'columns' is missing") !=
+        std::string::npos);
+  CHECK(Run("rewire.packed.pack", {&w, &packed}, {{"order", "OI"}}) ==
+        "ValueError: rewire.packed.pack: out has shape [16, 5], expected [16, 7]");
+  HostTensor image = HostTensor::Random({1, 4, 4, 3}, 1);
+  HostTensor taps = HostTensor::Random({9, 4}, 1);
+  HostTensor result = HostTensor::Empty<float>({1, 2, 2, 4});
+  const std::vector<std::int64_t> three = {3, 3}, huge = {20, 20};
+  CHECK(Run("rewire.packed.depthwise", {&image, &taps, &result},
+            {{"channels", std::int64_t{4}}, {"kernel_shape", three}}) ==
+        "ValueError: rewire.packed.depthwise: x has shape [1, 4, 4, 3], expected 4 channels");
+  CHECK(Run("rewire.packed.conv", {&image, &taps, &result},
+            {{"channels", std::int64_t{4}}, {"kernel_shape", huge}})
+            .find("expected at most 256 positions") != std::string::npos);
+}
+
+}  // namespace rewire::test
