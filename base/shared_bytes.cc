@@ -1,25 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/shared_bytes.h"
 
+#include <cstdint>
 #include <cstring>
 #include <new>
 #include <string>
 
 namespace rewire {
-namespace {
 
-constexpr std::align_val_t kAlignment{64};
-
-}  // namespace
-
-Result<SharedBytes> AlignedCopy(Span<const std::byte> bytes) {
+Result<SharedBytes> AlignedCopy(Span<const std::byte> bytes, std::size_t alignment) {
+  const std::align_val_t aligned{alignment};
   // Exactly as many, so that a memory checker sees a read past the end.
-  auto* memory = static_cast<std::byte*>(::operator new(bytes.size(), kAlignment, std::nothrow));
+  auto* memory = static_cast<std::byte*>(::operator new(bytes.size(), aligned, std::nothrow));
   if (memory == nullptr)
     return Fail(StatusCode::kOutOfMemory, {"no memory for a copy of ", bytes.size(), " bytes"});
   if (!bytes.empty()) std::memcpy(memory, bytes.data(), bytes.size());
-  std::shared_ptr<const void> owner(memory, [](void* start) { ::operator delete(start, kAlignment); });
+  std::shared_ptr<const void> owner(memory, [aligned](void* start) { ::operator delete(start, aligned); });
   return SharedBytes{{memory, bytes.size()}, std::move(owner)};
+}
+
+bool IsAligned(Span<const std::byte> bytes, std::size_t alignment) {
+  return reinterpret_cast<std::uintptr_t>(bytes.data()) % alignment == 0;
 }
 
 }  // namespace rewire

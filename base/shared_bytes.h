@@ -18,7 +18,10 @@ struct SharedBytes {
   bool mapped = false;
 };
 
-// The same bytes in memory of their own, 64-byte aligned. kOutOfMemory.
-REWIRE_API Result<SharedBytes> AlignedCopy(Span<const std::byte> bytes);
+// The same bytes in memory of their own, at a multiple of `alignment` (a power of two). kOutOfMemory.
+REWIRE_API Result<SharedBytes> AlignedCopy(Span<const std::byte> bytes, std::size_t alignment = 64);
+
+// Whether the bytes begin at a multiple of `alignment`, a power of two.
+REWIRE_API bool IsAligned(Span<const std::byte> bytes, std::size_t alignment);
 
 }  // namespace rewire

@@ -140,19 +140,18 @@ std::uint64_t AlignmentOf(DLDataType dtype) {
   return element & (~element + 1);
 }
 
-bool IsAligned(Span<const std::byte> bytes, std::uint64_t alignment) {
-  return reinterpret_cast<std::uintptr_t>(bytes.data()) % alignment == 0;
-}
-
-Result<SharedBytes> DecodeOnHost(const Constant& constant, const ConstantCodecs& codecs) {
-  if (constant.codec == kCodecNone && IsAligned(constant.stored.view, AlignmentOf(constant.type.dtype))) {
-    return constant.stored;
+Result<SharedBytes> DecodeOnHost(const Constant& constant, const ConstantCodecs& codecs,
+                                 std::uint64_t alignment) {
+  if (constant.codec == kCodecNone) {
+    if (IsAligned(constant.stored.view, alignment)) return constant.stored;
+    return AlignedCopy(constant.stored.view, alignment);
   }
   Result<Tensor> decoded = Tensor::Make(constant.type.dtype, constant.type.dims);
   if (!decoded) return Forward(decoded);
   auto* raw = static_cast<std::byte*>(decoded->dl().data);
   if (Status ok = DecodeConstant(constant, codecs, {raw, constant.raw_bytes}); !ok) return Forward(ok);
-  return SharedBytes{{raw, constant.raw_bytes}, std::make_shared<Tensor>(*std::move(decoded))};
+  const SharedBytes bytes{{raw, constant.raw_bytes}, std::make_shared<Tensor>(*std::move(decoded))};
+  return IsAligned(bytes.view, alignment) ? bytes : AlignedCopy(bytes.view, alignment);
 }
 
 // A reference to what the entry holds, which keeps the entry.
@@ -175,11 +174,11 @@ Result<SharedBytes> CopyToDevice(const SharedBytes& bytes, const LinkedDevice& d
 }
 
 Result<SharedBytes> SharedConstantBytes(const Constant& constant, const ConstantCodecs& codecs,
-                                        const LinkedDevice& device) {
+                                        const LinkedDevice& device, std::uint64_t alignment) {
   auto wanted = std::make_shared<Entry>();
   wanted->hash = constant.checksum;
   wanted->codec = constant.codec;
-  wanted->alignment = AlignmentOf(constant.type.dtype);
+  wanted->alignment = std::max(AlignmentOf(constant.type.dtype), alignment);
   wanted->raw_bytes = constant.raw_bytes;
   wanted->api = device.api;
   wanted->device_id = device.device.device_id;
@@ -188,7 +187,7 @@ Result<SharedBytes> SharedConstantBytes(const Constant& constant, const Constant
   const std::shared_ptr<Entry> entry = Table::Instance().FindOrAdd(wanted);
   const std::lock_guard<std::mutex> lock(entry->mutex);
   if (!entry->ready) {
-    Result<SharedBytes> bytes = DecodeOnHost(constant, codecs);
+    Result<SharedBytes> bytes = DecodeOnHost(constant, codecs, wanted->alignment);
     if (bytes && device.api != nullptr) bytes = CopyToDevice(*bytes, device);
     if (!bytes) return Forward(bytes);
     entry->bytes = *std::move(bytes);

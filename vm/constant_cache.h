@@ -18,10 +18,11 @@
 namespace rewire {
 
 // The bytes of a data constant as a tensor has them, in memory of `device` (view.data() is then an address
-// there). Used where they lie in the file when they can be. An executable that was opened with `copy` never
-// shares pages of a file. kInvalidFile, kUnsupported, kOutOfMemory; kLinkFailed: the device refused the copy.
+// there). On the host they lie at a multiple of `alignment`, a power of two, and of what the dtype needs;
+// where they do so in the file, they are used there. An executable that was opened with `copy` never shares
+// pages of a file. kInvalidFile, kUnsupported, kOutOfMemory; kLinkFailed: the device refused the copy.
 Result<SharedBytes> SharedConstantBytes(const Constant& constant, const ConstantCodecs& codecs,
-                                        const LinkedDevice& device);
+                                        const LinkedDevice& device, std::uint64_t alignment);
 
 // A copy of host bytes on a device. kOutOfMemory; kLinkFailed: the device refused.
 Result<SharedBytes> CopyToDevice(const SharedBytes& bytes, const LinkedDevice& device);

@@ -47,7 +47,8 @@ Result<RewireFFIAny> MakeConstant(const DLTensor& like, void* data, std::uint64_
 
 Result<RewireFFIAny> PlaceData(const ProgramRep& rep, const Constant& constant) {
   const LinkedDevice& device = DeviceOf(rep, constant.type);
-  const Result<SharedBytes> bytes = SharedConstantBytes(constant, rep.code->codecs, device);
+  const Result<SharedBytes> bytes =
+      SharedConstantBytes(constant, rep.code->codecs, device, rep.output_alignment);
   if (!bytes) return Forward(bytes);
   std::vector<std::int64_t> shape(constant.type.dims.begin(), constant.type.dims.end());
   DLTensor like{};
@@ -58,17 +59,24 @@ Result<RewireFFIAny> PlaceData(const ProgramRep& rep, const Constant& constant) 
   return MakeConstant(like, const_cast<std::byte*>(bytes->view.data()), bytes->view.size(), bytes->owner);
 }
 
-// The caller's tensor, which the constant keeps, or its content on the device where it is wanted.
+// The caller's tensor, which the constant keeps, or its content on the device where it is wanted, or aligned
+// as kernels need it.
 Result<RewireFFIAny> PlaceTensor(const ProgramRep& rep, const TypeNode& type, const Tensor& tensor) {
   DLTensor like = tensor.dl();
   if (!IsContiguous(like)) return Fail(StatusCode::kLinkFailed, "a strided tensor given; make it contiguous");
   void* data = static_cast<char*>(like.data) + like.byte_offset;
   const std::uint64_t bytes = tensor.view().bytes();
   const LinkedDevice& device = DeviceOf(rep, type);
-  if (device.api == nullptr || IsOnDevice(rep.module(), type.device, like.device)) {
-    return MakeConstant(like, data, bytes, std::make_shared<Tensor>(tensor));
-  }
   const SharedBytes host{{static_cast<const std::byte*>(data), bytes}, nullptr};
+  if (device.api == nullptr || IsOnDevice(rep.module(), type.device, like.device)) {
+    if (like.device.device_type != kDLCPU || IsAligned(host.view, rep.output_alignment)) {
+      return MakeConstant(like, data, bytes, std::make_shared<Tensor>(tensor));
+    }
+    // Now, rather than in every call of a kernel that needs it aligned.
+    Result<SharedBytes> copy = AlignedCopy(host.view, rep.output_alignment);
+    if (!copy) return Forward(copy);
+    return MakeConstant(like, const_cast<std::byte*>(copy->view.data()), bytes, std::move(copy->owner));
+  }
   Result<SharedBytes> copy = CopyToDevice(host, device);
   if (!copy) return Forward(copy);
   like.device = device.device;

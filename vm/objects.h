@@ -129,8 +129,11 @@ struct StorageObject : Object {
   void* release_context;
   std::uint64_t object_bytes;  // of the object's own block: more than the object's for memory behind it
 
-  static constexpr std::uint64_t kOwnMemory = 128;  // where that begins, aligned as blocks are
-  void* own_memory() { return reinterpret_cast<char*>(this) + kOwnMemory; }
+  static constexpr std::uint64_t kOwnMemory = 128;  // where that begins at the earliest
+  void* own_memory(std::uint64_t alignment) {
+    const std::uintptr_t first = reinterpret_cast<std::uintptr_t>(this) + kOwnMemory;
+    return reinterpret_cast<void*>((first + alignment - 1) & ~(std::uintptr_t{alignment} - 1));
+  }
   bool has_own_memory() const { return object_bytes > kOwnMemory; }
 };
 static_assert(sizeof(StorageObject) <= StorageObject::kOwnMemory);

@@ -195,7 +195,7 @@ std::size_t ParameterSet::Find(std::string_view name) const {
 Result<Tensor> ParameterSet::TryGet(std::size_t index) const {
   const Entry& entry = rep_->entries[index];
   if (entry.constant == nullptr) return entry.tensor;
-  const Result<SharedBytes> bytes = SharedConstantBytes(*entry.constant, rep_->codecs, LinkedDevice{});
+  const Result<SharedBytes> bytes = SharedConstantBytes(*entry.constant, rep_->codecs, LinkedDevice{}, 1);
   if (!bytes) return Forward(bytes);
   Result<Entry> made = EntryOf(entry.name, entry.constant->type.dtype, entry.constant->type.dims, *bytes);
   if (!made) return Forward(made);

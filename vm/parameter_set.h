@@ -2,9 +2,9 @@
 // ParameterSet: named weights, to be bound when Programs are linked.
 //
 // A set refers to its tensors and copies none: files are mapped, so that what no Program reads stays on disk
-// and processes share what they read. Copies of the handle share the set; it lives as long as a handle or a
-// Program that was linked with it. Any number of threads may read one set; Set is for one thread, and never
-// changes what other handles see.
+// and processes share what they read. Linking copies what a kernel needs aligned more than it is. Copies of
+// the handle share the set; it lives as long as a handle or a Program that was linked with it. Any number of
+// threads may read one set; Set is for one thread, and never changes what other handles see.
 #pragma once
 
 #include <cstdint>

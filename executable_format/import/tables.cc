@@ -4,10 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
-#include <cstring>
 
-#include "base/checked_math.h"
+#include "base/shared_bytes.h"
 #include "executable_format/import/stream.h"
 
 namespace rewire::tvm {
@@ -17,15 +15,9 @@ constexpr std::size_t kConstantAlignment = 64;
 constexpr std::int32_t kFirstRemoteType = 128;  // TVM marks devices reached by RPC so
 
 SharedBytes Aligned(Span<const std::byte> bytes, const std::shared_ptr<const void>& owner) {
-  if (bytes.empty() || reinterpret_cast<std::uintptr_t>(bytes.data()) % kConstantAlignment == 0) {
-    return {bytes, owner};
-  }
-  const std::optional<std::size_t> size = CheckedAlignUp(bytes.size(), kConstantAlignment);
-  void* memory = std::aligned_alloc(kConstantAlignment, *size);
-  if (memory == nullptr) return {bytes, owner};  // slower for who reads it, not wrong
-  std::memcpy(memory, bytes.data(), bytes.size());
-  return {{static_cast<const std::byte*>(memory), bytes.size()},
-          std::shared_ptr<const void>(memory, std::free)};
+  if (IsAligned(bytes, kConstantAlignment)) return {bytes, owner};
+  const Result<SharedBytes> copy = AlignedCopy(bytes, kConstantAlignment);
+  return copy ? *copy : SharedBytes{bytes, owner};  // slower for who reads it, not wrong
 }
 
 }  // namespace

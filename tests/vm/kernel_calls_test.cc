@@ -284,6 +284,47 @@ TEST_CASE("kernels that need alignment get it: a copy to read, an error to write
         "256 bytes that the kernel needs");
 }
 
+TEST_CASE("constants and parameters are aligned for kernels once, when a program is linked") {
+  LinkOptions options;
+  std::vector<const void*> seen;
+  options.kernels.AddFunction(
+      "host.look",
+      Packed(
+          [](void* handle, const RewireFFIAny* args, std::int32_t, RewireFFIAny*) {
+            for (int i = 0; i < 2; ++i) {
+              static_cast<std::vector<const void*>*>(handle)->push_back(RewireTensorOf(&args[i])->data);
+            }
+            std::memcpy(RewireTensorOf(&args[2])->data, RewireTensorOf(&args[1])->data, 12);
+            return 0;
+          },
+          &seen));
+  alignas(256) float data[4] = {0, 1, 2, 3};
+  ParameterSet set;
+  set.Set("p", *Tensor::Wrap(TensorView(data + 1, {3}), nullptr));
+  options.parameters.push_back(set);
+  VirtualMachine vm(ProgramOf(R"(
+    .const c: f32[3] = {4, 5, 6}
+    .param p: f32[3]
+    .kernel look = "host.look" align=256
+    .func main() -> f32[3]
+      %c = load_const c
+      %p = load_const p
+      %s = alloc_storage _, alignment=256, f32[3], cpu
+      %y = alloc_tensor %s, _, f32[3]
+      invoke_packed look(%c, %p, %y), outputs=1
+      ret %y
+    .end)",
+                              std::move(options)));
+  for (int run = 0; run < 2; ++run) {
+    REQUIRE(MessageOf(vm.TryInvoke("main")).empty());
+    CHECK(FloatsOf(vm.result().tensor()) == std::vector<float>{1, 2, 3});
+  }
+  REQUIRE(seen.size() == 4);
+  CHECK(std::vector<const void*>(seen.begin(), seen.begin() + 2) ==
+        std::vector<const void*>(seen.begin() + 2, seen.end()));
+  for (const void* address : seen) CHECK(reinterpret_cast<std::uintptr_t>(address) % 256 == 0);
+}
+
 TEST_CASE("a kernel with one output that has no elements is not called") {
   LinkOptions options;
   int calls = 0;

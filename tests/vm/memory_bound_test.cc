@@ -154,6 +154,19 @@ const Line kLines[] = {
       ret %y
     .end)",
      16384 * 2 + 64 + 16},
+    {"small ones at twice the alignment of a block", R"(
+      %s = alloc_storage _, alignment=128, f32[16], cpu
+      %a = alloc_tensor %s, _, f32[16]
+      %t = alloc_storage _, alignment=128, f32[200], cpu
+      %b = alloc_tensor %t, _, f32[200]
+      invoke_packed add(%a, %a, %a), outputs=1
+      invoke_packed add(%b, %b, %b), outputs=1
+      %s = alloc_storage _, alignment=128, f32[64, 64], cpu
+      %y = alloc_tensor %s, _, f32[64, 64]
+      invoke_packed add(%x, %x, %y), outputs=1
+      ret %y
+    .end)",
+     64 + 800 + 16384},
 };
 
 std::string Text(const Line& line) {

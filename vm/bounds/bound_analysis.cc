@@ -281,7 +281,7 @@ Node BoundAnalysis::StorageNode(std::uint64_t bytes, std::uint64_t alignment, st
   node.alignment = alignment;
   node.on_device = module_.devices[device].type != kDLCPU;
   if (!node.on_device && ObjectHeap::HasOwnMemory(node.raw, alignment, options_.fill)) {
-    GiveHeader(&node, StorageObject::kOwnMemory + node.raw, exact);
+    GiveHeader(&node, ObjectHeap::OwnMemoryBytes(node.raw, alignment), exact);
     node.header = StorageObject::kOwnMemory;
     return node;
   }

@@ -31,18 +31,23 @@ bool IsContiguous(const DLTensor& tensor) {
 }
 
 // Compiled code compares given strides with the shape's one by one, also where a dimension of 1 or 0 makes
-// them meaningless.
-DLTensor ClassicTensor(const DLTensor& tensor) {
-  DLTensor classic = tensor;
-  if (classic.dtype == kBool8) classic.dtype = kClassicBoolElement;
-  if (classic.strides != nullptr && IsContiguous(classic)) classic.strides = nullptr;
-  return classic;
+// them meaningless. Field by field: the VM has just written some of them, and a wider load would have to
+// wait.
+void WriteClassic(const DLTensor& tensor, DLTensor* classic) {
+  classic->data = tensor.data;
+  classic->device.device_type = tensor.device.device_type;
+  classic->device.device_id = tensor.device.device_id;
+  classic->ndim = tensor.ndim;
+  classic->dtype = tensor.dtype == kBool8 ? kClassicBoolElement : tensor.dtype;
+  classic->shape = tensor.shape;
+  classic->strides = tensor.strides != nullptr && IsContiguous(tensor) ? nullptr : tensor.strides;
+  classic->byte_offset = tensor.byte_offset;
 }
 
 // False when the classic ABI has no such argument. `tensor` has room for one.
 bool Convert(const RewireFFIAny& arg, ClassicValue* value, int* code, DLTensor* tensor) {
   if (const DLTensor* given = RewireTensorOf(&arg); given != nullptr) {
-    *tensor = ClassicTensor(*given);
+    WriteClassic(*given, tensor);
     value->v_handle = tensor;
     *code = kClassicDLTensor;
     return true;

@@ -65,7 +65,6 @@ class Launch {
   }
 
   int Wait() {
-    if (group_.num_task == 1) return 0;
     std::unique_lock<std::mutex> lock(mutex_);
     const std::uint64_t round = round_;
     ++waiting_;
@@ -185,10 +184,16 @@ int TvmBackendFreeWorkspace(int /*device_type*/, int /*device_id*/, void* pointe
 
 int TvmBackendParallelLaunch(TvmParallelTask task, void* data, int num_task) {
   const int tasks = num_task == 0 ? KernelApi()->thread_count() : num_task;
+  if (tasks == 1) {
+    // Nobody to meet or to wait for; its error stands where the kernel's own would.
+    TvmParallelGroup alone{nullptr, 1};
+    return task(0, &alone, data);
+  }
   return Launch(task, data, std::max(tasks, 0)).Run();
 }
 
 int TvmBackendParallelBarrier(int /*task_id*/, TvmParallelGroup* group) {
+  if (group->num_task == 1) return 0;
   return static_cast<Launch*>(group->sync_handle)->Wait();
 }
 

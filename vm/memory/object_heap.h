@@ -43,16 +43,22 @@ class ObjectHeap {
   }
   // Whether a storage on the host has its memory behind it.
   static constexpr bool HasOwnMemory(std::uint64_t size, std::uint64_t alignment, StorageFill fill) {
-    return size - 1 < kMaxOwnMemory && alignment <= kBlockAlignment && fill == StorageFill::kUndefined;
+    return size - 1 < kMaxOwnMemory - OwnMemoryPadding(alignment) && alignment <= kMaxOwnAlignment &&
+           fill == StorageFill::kUndefined;
+  }
+  // The block of such a storage. Where memory begins that needs more alignment than blocks have is not known
+  // before there is one.
+  static constexpr std::uint64_t OwnMemoryBytes(std::uint64_t size, std::uint64_t alignment) {
+    return StorageObject::kOwnMemory + size + OwnMemoryPadding(alignment);
   }
   // Reserves; TakeMemory gives it memory, unless it is small and has its own.
   StorageObject* NewStorage(std::uint64_t size, std::uint64_t alignment, const LinkedDevice& device) {
     const bool own_memory = device.api == nullptr && HasOwnMemory(size, alignment, fill_);
-    const std::uint64_t bytes = own_memory ? StorageObject::kOwnMemory + size : sizeof(StorageObject);
+    const std::uint64_t bytes = own_memory ? OwnMemoryBytes(size, alignment) : sizeof(StorageObject);
     auto* storage = static_cast<StorageObject*>(pool_.TakeSmall(bytes));
     if (__builtin_expect(storage == nullptr, 0)) return nullptr;
     InitLocal(storage, kStorageKind);
-    storage->data = own_memory ? storage->own_memory() : nullptr;
+    storage->data = own_memory ? storage->own_memory(alignment) : nullptr;
     storage->size = size;
     storage->alignment = alignment;
     storage->device = device.device;
@@ -122,7 +128,11 @@ class ObjectHeap {
   static constexpr std::uint64_t kUsualTensor = TensorObject::Bytes(kUsualRank);
   static constexpr std::uint64_t kMaxOwnMemory = BlockPool::kMaxSmall - StorageObject::kOwnMemory;
   static_assert(kUsualTensor <= BlockPool::kMaxSmall && sizeof(StorageObject) <= BlockPool::kMaxSmall);
-  static constexpr std::uint64_t kBlockAlignment = 64;  // of every block
+  static constexpr std::uint64_t kBlockAlignment = 64;    // of every block
+  static constexpr std::uint64_t kMaxOwnAlignment = 128;  // what TVM up to 0.9 asks for
+  static constexpr std::uint64_t OwnMemoryPadding(std::uint64_t alignment) {
+    return alignment > kBlockAlignment ? alignment - kBlockAlignment : 0;
+  }
 
   static void InitLocal(Object* object, std::int32_t kind) { InitObject(object, kind, 1); }
   static bool IsUncounted(const RewireFFIAny& value) {
