@@ -6,8 +6,9 @@ PRESET ?= release
 BUILD := build/$(PRESET)
 BENCH_VM := build/release/tests/bin/bench-vm
 MODELS := tests/models/requirements/models.txt
+TVM_CASES := build/release/tests/tvm/cases
 
-.PHONY: help demo test build bench-vm bench-vm-instructions bench-models format tidy install-deps clean
+.PHONY: help demo test build bench-vm bench-vm-instructions bench-tvm bench-models format tidy install-deps clean
 
 help: ## print this list
 	@echo "Rewire: a bytecode VM that runs compiled ML models inside a C++ program."
@@ -34,6 +35,13 @@ bench-vm: $(BENCH_VM) ## measure the interpreter loop (tests/bench); ARGS="--jso
 
 bench-vm-instructions: $(BENCH_VM) ## count the loop's instructions with callgrind
 	tests/bench/vm_instructions.py $(BENCH_VM)
+
+bench-tvm: install-deps ## run TVM's files beside TVM's own VM (tests/tvm); ARGS="--only mlp" takes a part
+	cmake --preset release -DREWIRE_BUILD_BENCH=ON
+	cmake --build build/release --parallel $(JOBS) --target bench-tvm-peer rewire_ffi_shim
+	tests/tvm/generate.py $(TVM_CASES)
+	REWIRE_LIBRARY_PATH=build/release/lib/rewire \
+	tests/bench/tvm_side_by_side.py build/release/tests/bin/bench-tvm-peer $(TVM_CASES) $(ARGS)
 
 bench-models: build ## compare with ONNX Runtime on real models (tests/models); ARGS="--model NAME"
 	tests/support/environments.py --run $(MODELS) tests/models/reference.py $(BUILD)/models

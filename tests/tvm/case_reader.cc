@@ -28,7 +28,10 @@ Result<SharedBytes> ReadFile(const std::string& path) {
 }
 
 Result<Tensor> ToTensor(DLDataType dtype, const std::vector<std::int64_t>& shape, const SharedBytes& bytes) {
-  return Tensor::Wrap(TensorView(const_cast<std::byte*>(bytes.view.data()), dtype, shape), bytes.owner);
+  // As every version of TVM aligns its own: a runtime of 0.9 or before hands its kernels nothing else.
+  const Result<SharedBytes> aligned = AlignedCopy(bytes.view, 128);
+  if (!aligned) return Forward(aligned);
+  return Tensor::Wrap(TensorView(const_cast<std::byte*>(aligned->view.data()), dtype, shape), aligned->owner);
 }
 
 Result<Value> ReadValue(const std::string& directory, const Json& json) {
@@ -91,7 +94,7 @@ Result<Module> ImportCase(const std::string& directory, const Json& files) {
   return tvm::ImportGraph(blob->graph_json, blob->parameters, library->owner);
 }
 
-Result<Program> LinkCase(const std::string& directory, const Json& files) {
+Result<Program> LinkCase(const std::string& directory, const Json& files, const KernelWrapper& wrap) {
   Result<Module> module = ImportCase(directory, files);
   if (!module) return Forward(module);
   Result<Executable> executable = Executable::FromModule(std::move(*module));
@@ -101,6 +104,12 @@ Result<Program> LinkCase(const std::string& directory, const Json& files) {
   if (!executable->module().kernels.empty()) {
     Status library = options.kernels.AddLibrary(directory + "/" + files.at("library").get<std::string>());
     if (!library) return Forward(library);
+  }
+  for (const KernelImport& import : executable->module().kernels) {
+    if (wrap == nullptr) break;
+    const Result<PackedFunction> kernel = options.kernels.Resolve(import);
+    if (!kernel) return Forward(kernel);
+    options.kernels.AddFunction(import.name, wrap(*kernel));
   }
   if (files.contains("late_bound")) {
     Result<ParameterSet> parameters =
@@ -126,12 +135,12 @@ std::string TensorDifference(const Tensor& given, const Tensor& expected) {
 
 }  // namespace
 
-Result<TvmCase> ReadTvmCase(const std::string& directory) {
+Result<TvmCase> ReadTvmCase(const std::string& directory, const KernelWrapper& wrap) {
   Result<SharedBytes> text = ReadFile(directory + "/case.json");
   if (!text) return Forward(text);
   const Json json =
       Json::parse(std::string_view(reinterpret_cast<const char*>(text->view.data()), text->view.size()));
-  Result<Program> program = LinkCase(directory, json.at("files"));
+  Result<Program> program = LinkCase(directory, json.at("files"), wrap);
   if (!program) return Forward(program);
   TvmCase result{json.at("name"), *program, {}};
   for (const Json& call : json.at("calls")) {

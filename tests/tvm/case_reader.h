@@ -2,10 +2,12 @@
 // Reads what the generators wrote (casefile.py) and makes programs of it.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "base/status.h"
+#include "vm/packed_function.h"
 #include "vm/program.h"
 #include "vm/value.h"
 
@@ -23,9 +25,12 @@ struct TvmCase {
   std::vector<TvmCall> calls;
 };
 
+// What a kernel is replaced by when the case is linked.
+using KernelWrapper = std::function<PackedFunction(const PackedFunction&)>;
+
 // The case in `directory`, imported and linked with its library: an object of case.json that is no kernel
-// library.
-Result<TvmCase> ReadTvmCase(const std::string& directory);
+// library. With `wrap` each kernel is replaced by what that makes of it.
+Result<TvmCase> ReadTvmCase(const std::string& directory, const KernelWrapper& wrap = nullptr);
 
 // "" when both are the same tree with bit-equal tensors; else where they differ. An integer equals a tensor
 // of that one value, as TVM has no other form of integers.
