@@ -4,9 +4,11 @@
 
     gen_kernels.py OUTPUT [CASE...]
 
-A relay-* environment makes `classic` (the classic TVM ABI); the tvm-ffi environment makes `compiled` (by TVM) and
-`cpp` (the example in the documentation of tvm_ffi.cpp.load_inline, unmodified). case.json lists, for each kernel, its
-arguments in order (the last one is written) and what it gives.
+A relay-* environment makes `classic` (the classic TVM ABI), tvm-0.25 `compiled` (the tvm-ffi ABI, by TVM), and tvm-ffi
+makes `compiled`, `cpp` (the example in the documentation of tvm_ffi.cpp.load_inline, unmodified) and `documented` (the
+same, built with metadata and a text of documentation). Names of compiled kernels end in TVM's version, so that one
+program may call those of all libraries. case.json lists, for each kernel, its arguments in order (the last one is
+written) and what it gives.
 """
 
 import json
@@ -29,29 +31,40 @@ def _write(output, name, abi, kernels):
         files = [f"{kernel}.{i}.npy" for i in range(len(inputs) + 1)]
         for file, value in zip(files, [*inputs, expected]):
             np.save(directory / file, value)
-        content["kernels"].append({"name": kernel, "inputs": files[:-1], "expected": files[-1]})
+        shapes = [value.shape for value in (*inputs, expected)]
+        content["kernels"].append({"name": kernel, "inputs": files[:-1], "expected": files[-1], "shapes": shapes})
     (directory / "case.json").write_text(json.dumps(content, indent=1) + "\n")
 
 
+# "_tvm_0_9"
+SUFFIX = "_tvm_" + "_".join(tvm.__version__.split(".")[:2])
+
+
+def _suffixed(kernels):
+    return {name + SUFFIX: content for name, content in kernels.items()}
+
+
 def _kernels():
-    """Tensor expressions: a loop, a parallel loop, and one with a scratch buffer too large for the stack."""
+    """Tensor expressions: a loop, a parallel loop, one with a scratch buffer too large for the stack, and one that calls
+    the first by its name."""
     n = te.var("n")
     x, y = te.placeholder((n,), name="x"), te.placeholder((n,), name="y")
     add = te.compute((n,), lambda i: x[i] + y[i], name="add")
     a = te.placeholder((64, 128), name="a")
     square = te.compute((64, 128), lambda i, j: a[i, j] * a[i, j], name="square")
     total = te.compute((64, 128), lambda i, j: square[i, j] + square[63 - i, j], name="total")
-    return {"add": (x, y, add), "parallel_square": (a, square), "mirror_sum": (a, total)}
+    tir = tvm.tir if hasattr(tvm, "tir") else tvm.tirx
+    call = lambda ins, outs: tir.call_packed("add" + SUFFIX, ins[0], ins[1], outs[0])
+    by_name = te.extern((n,), [x, y], call, name="by_name", dtype="float32")
+    kernels = {"add": (x, y, add), "parallel_square": (a, square), "mirror_sum": (a, total), "by_name": (x, y, by_name)}
+    return _suffixed(kernels)
 
 
 def _values():
     x, y = np.arange(10, dtype="float32"), np.linspace(-1, 1, 10).astype("float32")
     a = np.random.RandomState(1).standard_normal((64, 128)).astype("float32")
-    return {
-        "add": ([x, y], x + y),
-        "parallel_square": ([a], a * a),
-        "mirror_sum": ([a], a * a + (a * a)[::-1]),
-    }
+    sums = {"add": ([x, y], x + y), "by_name": ([x, y], x + y)}
+    return _suffixed({**sums, "parallel_square": ([a], a * a), "mirror_sum": ([a], a * a + (a * a)[::-1])})
 
 
 def classic(output):
@@ -59,7 +72,7 @@ def classic(output):
     functions = []
     for name, tensors in _kernels().items():
         schedule = te.create_schedule(tensors[-1].op)
-        if name == "parallel_square":
+        if name.startswith("parallel"):
             schedule[tensors[-1]].parallel(tensors[-1].op.axis[0])
         functions.append(tvm.lower(schedule, tensors, name=name))
     module = functions[0]
@@ -85,31 +98,43 @@ def _parallel(module):
     from tvm.s_tir import Schedule
 
     schedule = Schedule(module)
-    schedule.work_on("parallel_square")
+    schedule.work_on("parallel_square" + SUFFIX)
     schedule.parallel(schedule.get_loops(schedule.get_sblock("square"))[0])
     return schedule.mod
 
 
-def cpp(output):
+def _build_example(output, name, functions, flags):
     import tvm_ffi.cpp
 
     documentation = tvm_ffi.cpp.load_inline.__doc__
     source = documentation.split("cpp_source = '''", 1)[1].split("'''", 1)[0]
-    directory = pathlib.Path(output, "cpp")
+    directory = pathlib.Path(output, name)
     directory.mkdir(parents=True, exist_ok=True)
     (directory / "example.cc").write_text(source)
+    build = str(directory / "build")
     built = tvm_ffi.cpp.build_inline(
-        name="hello", cpp_sources=source, functions="add_one_cpu", build_directory=str(directory / "build")
+        name="hello", cpp_sources=source, functions=functions, extra_cflags=flags, build_directory=build
     )
     shutil.copy(built, directory / "lib.so")
     x = np.array([1, 2, 3, 4, 5], "float32")
-    _write(output, "cpp", "tvm-ffi", {"add_one_cpu": ([x], x + 1)})
+    _write(output, name, "tvm-ffi", {"add_one_cpu": ([x], x + 1)})
+
+
+def cpp(output):
+    _build_example(output, "cpp", "add_one_cpu", [])
+
+
+def documented(output):
+    flags = ["-DTVM_FFI_DLL_EXPORT_INCLUDE_METADATA=1"]
+    _build_example(output, "documented", {"add_one_cpu": "Adds one to every element of x."}, flags)
 
 
 if hasattr(te, "create_schedule"):
     CASES = {"classic": classic}
+elif tvm.__version__.startswith("0.25"):
+    CASES = {"compiled": compiled}
 else:
-    CASES = {"compiled": compiled, "cpp": cpp}
+    CASES = {"compiled": compiled, "cpp": cpp, "documented": documented}
 
 
 if __name__ == "__main__":

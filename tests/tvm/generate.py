@@ -24,10 +24,8 @@ import environments  # noqa: E402  (after the path is set)
 
 RELAY = ("relay", "graph", "onefile", "kernels")
 # Slowest first, so that two jobs end at about the same time.
-GENERATORS = [("relay-0.8", "relay"), ("relay-0.8", "graph"), ("relay-0.8", "onefile")]
-GENERATORS += [("relay-0.19", kind) for kind in RELAY]
-GENERATORS += [(name, kind) for name in ("relay-0.16", "relay-0.9") for kind in RELAY]
-GENERATORS += [("tvm-ffi", "kernels")]
+GENERATORS = [(name, kind) for name in ("relay-0.8", "relay-0.19", "relay-0.16", "relay-0.9") for kind in RELAY]
+GENERATORS += [("tvm-0.25", "kernels"), ("tvm-ffi", "kernels")]
 
 
 def requirements(environment):

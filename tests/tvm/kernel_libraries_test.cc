@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernel libraries that TVM 0.9, 0.16 and 0.19 (classic ABI), TVM 0.27 and tvm-ffi's C++ build (tvm-ffi ABI)
-// made, in one process and called from one program.
+// Kernel libraries that TVM 0.8, 0.9, 0.16 and 0.19 (classic ABI), TVM 0.25 and 0.27 and tvm-ffi's C++ build
+// (tvm-ffi ABI) made, in one process and called from one program.
 #include <dlfcn.h>
 
 #include <catch2/catch.hpp>
@@ -69,16 +69,19 @@ Library Load(const std::string& environment, const std::string& name) {
 
 std::vector<Library> LoadAll() {
   std::vector<Library> libraries;
-  for (const char* environment : {"relay-0.9", "relay-0.16", "relay-0.19"}) {
+  for (const char* environment : {"relay-0.8", "relay-0.9", "relay-0.16", "relay-0.19"}) {
     libraries.push_back(Load(environment, "classic"));
     CHECK(libraries.back().description == "lib.so (classic TVM ABI)");
-    CHECK(libraries.back().cases.size() == 3);
+    CHECK(libraries.back().cases.size() == 4);
   }
-  libraries.push_back(Load("tvm-ffi", "compiled"));
-  CHECK(libraries.back().cases.size() == 3);
+  for (const char* environment : {"tvm-0.25", "tvm-ffi"}) {
+    libraries.push_back(Load(environment, "compiled"));
+    CHECK(libraries.back().description == "lib.so (tvm-ffi ABI)");
+    CHECK(libraries.back().cases.size() == 4);
+  }
   libraries.push_back(Load("tvm-ffi", "cpp"));
+  CHECK(libraries.back().description == "lib.so (tvm-ffi ABI)");
   CHECK(libraries.back().cases.size() == 1);
-  for (std::size_t i = 3; i < 5; ++i) CHECK(libraries[i].description == "lib.so (tvm-ffi ABI)");
   return libraries;
 }
 
@@ -177,15 +180,19 @@ std::string ErrorOfKernel(const std::vector<Library>& libraries, int kernel) {
   return status ? "no error" : status.error().message();
 }
 
-// Kernels 0, 3, 6 and 9 are `add`, 12 is tvm-ffi's example.
 void CheckErrors(const std::vector<Library>& libraries) {
-  for (const int add : {0, 3, 6, 9}) {
-    const std::string message = ErrorOfKernel(libraries, add);
-    CHECK_THAT(message, Catch::Contains("/add"));
-    CHECK_THAT(message, Catch::Contains("dtype"));
-    CHECK_THAT(message, Catch::Contains("float32"));
+  int kernel = 0;
+  for (const Library& library : libraries) {
+    for (const Case& entry : library.cases) {
+      const std::string message = ErrorOfKernel(libraries, kernel++);
+      CHECK_THAT(message, Catch::Contains(entry.name));
+      if (library.name == "tvm-ffi/cpp") {
+        CHECK_THAT(message, Catch::EndsWith("x must be a float tensor"));
+      } else {
+        CHECK_THAT(message, Catch::Contains("dtype") && Catch::Contains("float32"));
+      }
+    }
   }
-  CHECK_THAT(ErrorOfKernel(libraries, 12), Catch::EndsWith("x must be a float tensor"));
 }
 
 TEST_CASE("kernel libraries of every ABI and version run in one program") {
@@ -196,10 +203,14 @@ TEST_CASE("kernel libraries of every ABI and version run in one program") {
 
 // tvm-ffi's own runtime, from the environment that made the cases.
 std::string RealRuntime() {
-  const char* cache = std::getenv("REWIRE_TVM_CACHE");
+  // Where tests/support/environments.py puts them.
+  const char* cache = std::getenv("REWIRE_TEST_CACHE");
+  const char* base = std::getenv("XDG_CACHE_HOME");
   const char* home = std::getenv("HOME");
-  const std::filesystem::path folder =
-      cache != nullptr ? std::filesystem::path(cache) : std::filesystem::path(home) / ".cache/rewire/tvm";
+  const std::filesystem::path folder = (cache != nullptr  ? std::filesystem::path(cache)
+                                        : base != nullptr ? std::filesystem::path(base) / "rewire"
+                                                          : std::filesystem::path(home) / ".cache/rewire") /
+                                       "tvm";
   std::string found;
   for (const auto& environment : std::filesystem::directory_iterator(folder)) {
     if (environment.path().filename().string().rfind("tvm-ffi-", 0) != 0) continue;
@@ -221,6 +232,21 @@ TEST_CASE("a real tvm-ffi runtime that is already loaded is the one that librari
   CheckResults(libraries);
   CheckErrors(libraries);
   CHECK(dlsym(RTLD_DEFAULT, "TVMFFIErrorSetRaised") == dlsym(runtime, "TVMFFIErrorSetRaised"));
+}
+
+// As when a host loads a library of kernels first and Python's tvm_ffi later.
+TEST_CASE("a real tvm-ffi runtime that comes later leaves libraries with the one they have",
+          "[.real_later]") {
+  const Library first = Load("tvm-ffi", "compiled");
+  const void* set_raised = dlsym(RTLD_DEFAULT, "TVMFFIErrorSetRaised");
+  REQUIRE(set_raised != nullptr);
+  void* runtime = dlopen(RealRuntime().c_str(), RTLD_LAZY | RTLD_GLOBAL);
+  REQUIRE(runtime != nullptr);
+  CHECK(dlsym(runtime, "TVMFFIErrorSetRaised") != set_raised);
+  const std::vector<Library> libraries = LoadAll();
+  CheckResults(libraries);
+  CheckErrors(libraries);
+  CHECK(dlsym(RTLD_DEFAULT, "TVMFFIErrorSetRaised") == set_raised);
 }
 
 }  // namespace
