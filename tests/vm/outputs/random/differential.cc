@@ -4,66 +4,17 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
-#include <sstream>
 
 #include "executable_format/instruction.h"
 #include "executable_format/text/assembler.h"
+#include "tests/vm/fake_device.h"
 #include "tests/vm/outputs/bound_memory.h"
+#include "tests/vm/outputs/random/program_inputs.h"
 #include "vm/memory/object_heap.h"
 #include "vm/program_rep.h"
 
 namespace rewire::test {
 namespace {
-
-// The inputs' memory, which the VM borrows and which a run may be told to overwrite.
-class Inputs {
- public:
-  explicit Inputs(std::uint64_t seed) : c_(static_cast<std::int64_t>(seed % 3)) {
-    const std::vector<Value> fields = {Value(*Tensor::Make(kFloat32, std::vector<std::int64_t>{4})),
-                                       Value(*Tensor::Make(kFloat32, std::vector<std::int64_t>{6}))};
-    t_ = *Value::Adt(0, fields);
-    Fill();
-  }
-  // Fresh contents, the same for every run.
-  void Fill() {
-    for (std::size_t i = 0; i < 6; ++i) {
-      if (i < 4) x_[i] = 0.25F + static_cast<float>(i);
-      if (i < 4) t_.field(0).tensor().data<float>()[i] = 20.0F + static_cast<float>(i);
-      y_[i] = 10.5F - static_cast<float>(i);
-      t_.field(1).tensor().data<float>()[i] = 30.0F + static_cast<float>(i);
-    }
-  }
-  void Set(VirtualMachine* vm) {
-    vm->SetInput("x", TensorView(x_.data(), {4}));
-    vm->SetInput("y", TensorView(y_.data(), {6}));
-    vm->SetInput("t", t_);
-    vm->SetInput("c", TensorView(&c_, {}));
-  }
-  std::vector<Value> Values() const {
-    return {Value(*Tensor::CopyOf(TensorView(x_.data(), {4}))),
-            Value(*Tensor::CopyOf(TensorView(y_.data(), {6}))), t_,
-            Value(*Tensor::CopyOf(TensorView(&c_, {})))};
-  }
-  // Memory of one of the four tensors, and its bytes.
-  float* Memory(std::size_t which) const {
-    return which == 0   ? const_cast<float*>(x_.data())
-           : which == 1 ? const_cast<float*>(y_.data())
-                        : t_.field(static_cast<std::uint32_t>(which - 2)).tensor().data<float>();
-  }
-  static std::uint64_t Bytes(std::size_t which) { return which % 2 == 0 ? 16 : 24; }
-  bool Owns(const void* data) const {
-    for (std::size_t i = 0; i < 4; ++i) {
-      if (data == Memory(i)) return true;
-    }
-    return data == &c_;
-  }
-
- private:
-  alignas(64) std::array<float, 4> x_{};
-  alignas(64) std::array<float, 6> y_{};
-  Value t_;
-  std::int64_t c_;
-};
 
 enum class Mode : std::uint8_t {
   kUnbound,
@@ -72,6 +23,7 @@ enum class Mode : std::uint8_t {
   kMisaligned,
   kCapacity,
   kAllocator,
+  kReluctant,  // an allocator that has nothing for what may become the output
   kOverInput,
   kDonated,
 };
@@ -82,6 +34,7 @@ struct Bound : GuardedMemory {
   TensorView expected;  // of the unbound run
   std::size_t input = 0;
   std::vector<std::int64_t> strides;
+  bool asked = false;  // kReluctant: in this run
 
   TensorView view() const { return TensorView(data, expected.dtype(), expected.shape(), kHost, strides); }
   std::string Contents() const { return ElementsOf(view()); }
@@ -105,6 +58,7 @@ class Differential {
     LinkOptions options;
     AddTestKernels(&options.kernels, &log_);
     options.stock_kernels = false;
+    options.devices.push_back(&device_.api);
     options.storage_fill = StorageFill::kPoison;
     Result<Program> program = LinkUnderRules(*executable, std::move(options), rules_);
     if (!program) return "is not linked: " + program.error().message();
@@ -179,18 +133,25 @@ class Differential {
     return values_[leaf].kind() == ValueKind::kTensor || values_[leaf].kind() == ValueKind::kInteger;
   }
 
+  static const LeafPlan& PlanOf(const Program& program, std::uint32_t leaf) {
+    return program.rep().plans[0].leaves[leaf];
+  }
+
   // Draws how a leaf is bound. At most one leaf takes inputs' memory.
-  Bound Draw(std::uint32_t leaf, int round, bool* input_taken) {
+  Bound Draw(const LeafPlan& plan, std::uint32_t leaf, int round, bool* input_taken) {
     Bound bound;
     if (!IsBindable(leaf)) return bound;
     bound.expected = copies_[leaf].view();
     const auto size = static_cast<std::uint64_t>(bound.expected.bytes());
-    bound.mode = round == 0 ? Mode::kExact : static_cast<Mode>(dice_.Below(8));
+    bound.mode = round == 0 ? Mode::kExact : static_cast<Mode>(dice_.Below(9));
     const bool is_integer = bound.expected.dtype() == kInt64;
     if (bound.mode == Mode::kStrided && bound.expected.size() == 1) bound.mode = Mode::kExact;
+    // Otherwise what it is asked first is for the output itself, and no memory for that is an error.
+    if (bound.mode == Mode::kReluctant && !plan.rewired) bound.mode = Mode::kAllocator;
     if (bound.mode == Mode::kOverInput || bound.mode == Mode::kDonated) {
       bound.input = dice_.Below(bound.mode == Mode::kDonated ? 2 : 4);
-      if (*input_taken || is_integer || size > Inputs::Bytes(bound.input)) bound.mode = Mode::kCapacity;
+      if (*input_taken || is_integer || size > ProgramInputs::Bytes(bound.input))
+        bound.mode = Mode::kCapacity;
       *input_taken = true;
     }
     switch (bound.mode) {
@@ -198,6 +159,7 @@ class Differential {
         break;
       case Mode::kExact:
       case Mode::kAllocator:
+      case Mode::kReluctant:
         bound.Take(size, 0);
         break;
       case Mode::kCapacity:
@@ -231,10 +193,13 @@ class Differential {
       case Mode::kCapacity:
         return vm->TrySetOutput(output, OutputCapacity{bound->data, bound->bytes});
       case Mode::kAllocator:
+      case Mode::kReluctant:
         return vm->TrySetOutput(
             output, OutputAllocator{bound, [](void* context, std::uint64_t size, std::uint64_t) -> void* {
                                       auto* self = static_cast<Bound*>(context);
-                                      return size <= self->bytes ? self->data : nullptr;
+                                      const bool nothing = self->mode == Mode::kReluctant && !self->asked;
+                                      self->asked = true;
+                                      return size <= self->bytes && !nothing ? self->data : nullptr;
                                     }});
       case Mode::kDonated:
         return vm->TryDonate(static_cast<int>(bound->input), output);
@@ -254,7 +219,8 @@ class Differential {
     std::vector<Bound> bounds;
     bounds.reserve(leaves_);  // they are pointed at
     bool input_taken = false;
-    for (std::uint32_t leaf = 0; leaf < leaves_; ++leaf) bounds.push_back(Draw(leaf, round, &input_taken));
+    for (std::uint32_t leaf = 0; leaf < leaves_; ++leaf)
+      bounds.push_back(Draw(PlanOf(program, leaf), leaf, round, &input_taken));
     Status status;
     for (std::uint32_t leaf = 0; status && leaf < leaves_; ++leaf)
       status = Bind(vm, {0, leaf}, &bounds[leaf]);
@@ -291,10 +257,14 @@ class Differential {
     if (!bound.GuardsStand()) return name + "more than its memory is written";
     const Result<OutputReport> report = vm.TryOutputReport(OutputHandle{0, leaf});
     if (!report) return name + report.error().message();
-    const LeafPlan& plan = program.rep().plans[0].leaves[leaf];
+    const LeafPlan& plan = PlanOf(program, leaf);
     const std::string verdict = report->copied ? report->reason : "in place";
     if (histogram_ != nullptr) {
       ++histogram_->verdicts[verdict];
+      if (!report->copied && plan.sites.size() == 1) {
+        const std::uint32_t word = program.rep().module().functions[0].code[plan.sites[0].pc];
+        ++histogram_->makers[std::string(Info(OpcodeOf(word)).mnemonic)];
+      }
       if (round == 0 && !source_.loops && values_[leaf].kind() == ValueKind::kTensor &&
           !inputs_.Owns(values_[leaf].tensor().dl().data) && !IsConstant(program, leaf)) {
         ++histogram_->allocated;
@@ -311,6 +281,9 @@ class Differential {
       case Mode::kCapacity:
       case Mode::kAllocator:
         right = plan.rewired ? !report->copied : !report->copied || verdict == reason;
+        break;
+      case Mode::kReluctant:
+        right = !report->copied || verdict == "the value was made elsewhere" || verdict == reason;
         break;
       case Mode::kStrided:
         right = verdict == "the bound memory is strided";
@@ -349,7 +322,7 @@ class Differential {
       bounds.reserve(leaves_);
       std::vector<OutputBinding> bindings;
       for (std::uint32_t leaf = 0; leaf < leaves_; ++leaf) {
-        bounds.push_back(Draw(leaf, 0, &input_taken));
+        bounds.push_back(Draw(PlanOf(program, leaf), leaf, 0, &input_taken));
         if (bounds.back().mode != Mode::kExact) continue;
         bindings.push_back(
             {OutputHandle{0, leaf},
@@ -371,8 +344,9 @@ class Differential {
   const PlanRules rules_;
   Histogram* histogram_;
   Dice dice_;
-  Inputs inputs_;
+  ProgramInputs inputs_;
   KernelLog log_;
+  FakeDevice device_;
   std::uint32_t leaves_ = 0;
   std::vector<Value> values_;  // of the first unbound run: nothing may change them
   std::vector<std::string> expected_;
@@ -394,32 +368,6 @@ void Histogram::Add(const RandomProgram& program, const Module& module) {
 
 std::string FindDifference(const RandomProgram& program, const PlanRules& rules, Histogram* histogram) {
   return Differential(program, rules, histogram).Run();
-}
-
-RandomProgram Shrunk(const RandomProgram& program, const PlanRules& rules) {
-  RandomProgram best = program;
-  const auto differs = [&rules](const RandomProgram& candidate) {
-    const std::string difference = FindDifference(candidate, rules, nullptr);
-    return difference.find("differs") != std::string::npos || difference.find("lies in") != std::string::npos;
-  };
-  for (bool changed = true; changed;) {
-    changed = false;
-    std::vector<std::string> lines;
-    std::istringstream text(best.text);
-    for (std::string line; std::getline(text, line);) lines.push_back(line);
-    for (std::size_t i = lines.size(); i-- > 0;) {
-      RandomProgram candidate = best;
-      candidate.text.clear();
-      for (std::size_t k = 0; k < lines.size(); ++k) {
-        if (k != i) candidate.text += lines[k] + "\n";
-      }
-      if (!differs(candidate)) continue;
-      best = candidate;
-      lines.erase(lines.begin() + static_cast<std::ptrdiff_t>(i));
-      changed = true;
-    }
-  }
-  return best;
 }
 
 }  // namespace rewire::test

@@ -24,6 +24,8 @@ struct Histogram {
   std::map<std::string, std::uint64_t> opcodes;  // instructions in the programs
   // Bound leaves by what became of them: "in place", or the reason for the copy.
   std::map<std::string, std::uint64_t> verdicts;
+  // Of the leaves in place, those that one instruction of main makes, by its mnemonic.
+  std::map<std::string, std::uint64_t> makers;
   // Leaves of programs without loops that the unbound run allocated, and how many of them a run in exactly
   // fitting memory made in place.
   std::uint64_t allocated = 0;

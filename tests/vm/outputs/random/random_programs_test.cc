@@ -47,6 +47,9 @@ void Print(const Histogram& histogram) {
   std::printf("bound leaves:\n");
   for (const auto& [verdict, count] : histogram.verdicts)
     std::printf("  %8llu %s\n", static_cast<unsigned long long>(count), verdict.c_str());
+  std::printf("leaves in place that one instruction makes:\n");
+  for (const auto& [mnemonic, count] : histogram.makers)
+    std::printf("  %8llu %s\n", static_cast<unsigned long long>(count), mnemonic.c_str());
   std::printf("%.1f %% of %llu allocated leaves outside loops were made in place; %llu bindings refused\n",
               share(histogram.rewired, histogram.allocated),
               static_cast<unsigned long long>(histogram.allocated),
@@ -90,10 +93,14 @@ TEST_CASE("random programs give the same values with and without bound outputs")
   CHECK(histogram.memory_bounded >= 1000);
   for (const char* verdict :
        {"in place", "the bound memory is strided", "the bound memory is not aligned as the kernels need",
-        "the bound memory overlaps an input of the same call",
+        "the bound memory overlaps an input of the same call", "the value was made elsewhere",
         "the donated input is still read when the output is first written"}) {
     INFO(verdict);
     CHECK(histogram.verdicts[verdict] >= 100);
+  }
+  for (const char* maker : {"alloc_tensor", "alloc_tensor_reg", "device_copy", "invoke", "shape_of"}) {
+    INFO(maker);
+    CHECK(histogram.makers[maker] >= 100);
   }
   for (int reason = 1; reason <= static_cast<int>(CopyReason::kTooLarge); ++reason) {
     const char* text = CopyReasonText(static_cast<CopyReason>(reason));
