@@ -75,21 +75,22 @@ function(rewire_module name)
                           ARCHIVE DESTINATION ${REWIRE_MODULE_INSTALL_DIR} COMPONENT rewire_dev)
 endfunction()
 
-# rewire_kernel_library(<suffix> SOURCES <.cc>... MODULE_SOURCES <.cc>... [PRIVATE <target>...])
+# rewire_kernel_library(<suffix> SOURCES <.cc>... MODULE_SOURCES <.cc>... [PRIVATE <target>...]
+#                       [NOT_IN_MODULE <target>...])
 #
 # A library of kernels, target rewire_kernels_<suffix>: a module that the loader opens, or with
-# REWIRE_STATIC_KERNELS an archive that the host links. It sees vm's kernel-side headers and links nothing of the VM.
+# REWIRE_STATIC_KERNELS an archive that the host links. What is NOT_IN_MODULE is linked by the archive and the tests alone. It sees vm's kernel-side headers and links nothing of the VM.
 # MODULE_SOURCES, with the symbols that the loader looks for, are left out of the archive. Tests link the objects,
 # rewire_kernels_<suffix>_objects.
 function(rewire_kernel_library suffix)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;MODULE_SOURCES;PRIVATE")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;MODULE_SOURCES;PRIVATE;NOT_IN_MODULE")
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "rewire_kernel_library(${suffix}): unknown arguments: ${arg_UNPARSED_ARGUMENTS}")
   endif()
   set(name rewire_kernels_${suffix})
   add_library(${name}_objects OBJECT ${arg_SOURCES})
   target_include_directories(${name}_objects PUBLIC ${PROJECT_SOURCE_DIR})
-  target_link_libraries(${name}_objects PUBLIC dlpack::dlpack PRIVATE ${arg_PRIVATE})
+  target_link_libraries(${name}_objects PUBLIC dlpack::dlpack PRIVATE ${arg_PRIVATE} ${arg_NOT_IN_MODULE})
   # Loops over tensors gain from what -O3 adds, the rest of the tree only grows. No kernel reads errno or traps.
   # Sanitized, they are compiled for the tests alone, and optimising them would take most of that build.
   if(REWIRE_SANITIZE)
@@ -101,6 +102,7 @@ function(rewire_kernel_library suffix)
   rewire_library_options(${name}_objects)
   if(REWIRE_STATIC_KERNELS)
     add_library(${name} STATIC $<TARGET_OBJECTS:${name}_objects>)
+    target_link_libraries(${name} PRIVATE ${arg_NOT_IN_MODULE})
   else()
     add_library(${name} MODULE $<TARGET_OBJECTS:${name}_objects> ${arg_MODULE_SOURCES})
   endif()

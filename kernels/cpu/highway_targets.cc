@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// The two functions of Highway's library that dispatch at run time needs, for the shared library of kernels:
+// libhwy measures the resolution of a clock whenever it is loaded, which takes several milliseconds, more
+// than everything else that loading a model does.
+#include <hwy/targets.h>
+
+namespace hwy {
+
+// The compilers' functions look at the operating system's support for the registers too.
+int64_t SupportedTargets() {
+#if HWY_ARCH_X86
+  int64_t targets = HWY_SCALAR;
+  const auto add = [&](int64_t target, bool supported) {
+    if (supported) targets |= target;
+    return supported;
+  };
+  if (!add(HWY_SSSE3, __builtin_cpu_supports("ssse3") != 0)) return targets;
+  const bool sse4 = __builtin_cpu_supports("sse4.2") != 0 && __builtin_cpu_supports("pclmul") != 0 &&
+                    __builtin_cpu_supports("aes") != 0;
+  if (!add(HWY_SSE4, sse4)) return targets;
+  // Whatever has these has LZCNT and F16C as well, which Highway's AVX2 uses and not all compilers can ask
+  // for.
+  const bool avx2 = __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0 &&
+                    __builtin_cpu_supports("bmi") != 0 && __builtin_cpu_supports("bmi2") != 0;
+  if (!add(HWY_AVX2, avx2)) return targets;
+  add(HWY_AVX3, __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512vl") != 0 &&
+                    __builtin_cpu_supports("avx512dq") != 0 && __builtin_cpu_supports("avx512bw") != 0 &&
+                    __builtin_cpu_supports("avx512cd") != 0);
+  return targets;
+#else
+  return HWY_ENABLED_BASELINE;
+#endif
+}
+
+ChosenTarget& GetChosenTarget() {
+  static ChosenTarget chosen;
+  return chosen;
+}
+
+}  // namespace hwy
