@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/utf8.h"
 
+#include <algorithm>
+
 #include <cstddef>
 #include <cstdint>
 
@@ -32,6 +34,25 @@ bool IsUtf8(std::string_view text) {
     if (point < smallest || point > 0x10FFFF || (point >= 0xD800 && point < 0xE000)) return false;
   }
   return true;
+}
+
+namespace {
+
+bool IsControl(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; }
+
+}  // namespace
+
+bool IsPrintable(std::string_view text) {
+  return std::none_of(text.begin(), text.end(), IsControl) && IsUtf8(text);
+}
+
+std::string Printable(std::string_view text, std::size_t most) {
+  std::string printable(text.substr(0, most));
+  const bool plain = !IsUtf8(printable);
+  for (char& c : printable) {
+    if (IsControl(c) || (plain && static_cast<unsigned char>(c) >= 0x80)) c = '?';
+  }
+  return printable;
 }
 
 }  // namespace rewire

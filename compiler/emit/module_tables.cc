@@ -3,7 +3,15 @@
 
 #include <utility>
 
+#include "base/utf8.h"
+
 namespace rewire::compiler {
+namespace {
+
+// Leaves room for what makes a name unique.
+constexpr std::size_t kMostNameBytes = 4000;
+
+}  // namespace
 
 std::uint32_t ModuleTables::Kernel(const std::string& name, const std::vector<Attribute>& attributes,
                                    std::uint32_t flags) {
@@ -23,8 +31,9 @@ std::uint32_t ModuleTables::Kernel(const std::string& name, const std::vector<At
 }
 
 std::string ModuleTables::Unique(const std::string& name) {
-  const int again = names_[name]++;
-  return again > 0 ? name + "#" + std::to_string(again) : name;
+  const std::string clean = Printable(name, kMostNameBytes);
+  const int again = names_[clean]++;
+  return again > 0 ? clean + "#" + std::to_string(again) : clean;
 }
 
 std::uint32_t ModuleTables::Computed(const Value& value) {

@@ -29,6 +29,9 @@ enum class TypeKind : std::uint8_t {
   kOptional,  // an ADT with one field, or none
 };
 
+// What an executable takes (executable_format/limits.h).
+inline constexpr std::size_t kMaxRank = 32;
+
 struct Type {
   TypeKind kind = TypeKind::kTensor;
   // kTensor

@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "base/utf8.h"
 #include "compiler/import/dtypes.h"
 #include "compiler/import/node_order.h"
 #include "compiler/import/tensor_data.h"
@@ -19,7 +20,16 @@ namespace {
 // Functions that call functions: deeper than any model, and where a recursive one ends.
 constexpr int kMaxCallDepth = 64;
 // Constants up to this size are made while compiling.
+constexpr std::size_t kMostSourceBytes = 1024;  // of what notes say about a node
 constexpr std::uint64_t kMaxFoldedBytes = std::uint64_t{64} << 20;
+
+Status CheckName(const char* what, std::size_t index, const std::string& name) {
+  if (name.empty()) return Fail(StatusCode::kInvalidFile, fmt::format("{} {} has no name", what, index));
+  if (IsPrintable(name) && name.size() <= kMostSourceBytes) return {};
+  return Fail(StatusCode::kInvalidFile,
+              fmt::format("the name of {} {} is not printable UTF-8 of at most {} bytes", what, index,
+                          kMostSourceBytes));
+}
 
 bool FoldableSize(const Node& node) {
   for (const Node::Extent& extent : node.extents) {
@@ -116,7 +126,7 @@ Result<Type> Lowering::DeclaredType(const onnx::TypeProto& proto, const std::str
     type.ranked = true;
     for (const onnx::TensorShapeProto::Dimension& dim : tensor.shape().dim()) {
       // Paddle names every dimension that it does not know "?": two of them need not be equal.
-      const bool named = dim.has_dim_param() && dim.dim_param() != "?";
+      const bool named = dim.has_dim_param() && dim.dim_param() != "?" && IsPrintable(dim.dim_param());
       const std::string symbol = named ? dim.dim_param() : "";
       const auto fixed = options_.dims.find(symbol);
       // Some exporters write -1 for what they do not know.
@@ -154,8 +164,13 @@ Status Lowering::AddInputs(Scope* scope) {
   for (const onnx::ValueInfoProto& input : model_.graph().input()) {
     // Older models list every initializer among the inputs.
     if (scope->names.contains(input.name())) continue;
+    if (Status named = CheckName("input", graph_.input_names.size(), input.name()); !named) return named;
     Result<Type> type = DeclaredType(input.type(), input.name());
     if (!type) return Forward(type, "input");
+    if (type->dims.size() > kMaxRank) {
+      return Fail(StatusCode::kInvalidFile, fmt::format("input '{}' has {} dimensions, the limit is {}",
+                                                        input.name(), type->dims.size(), kMaxRank));
+    }
     Value* value = graph_.NewValue(input.name(), *std::move(type));
     Define(value);
     scope->names.emplace(input.name(), value);
@@ -171,7 +186,12 @@ Status Lowering::Run() {
   if (Status added = AddInitializers(model_.graph(), &scope); !added) return added;
   if (Status added = AddInputs(&scope); !added) return added;
   Wanted wanted;
+  std::set<std::string> names;
   for (const onnx::ValueInfoProto& output : model_.graph().output()) {
+    if (Status named = CheckName("output", wanted.names.size(), output.name()); !named) return named;
+    if (!names.insert(output.name()).second) {
+      return Fail(StatusCode::kInvalidFile, fmt::format("there are two outputs '{}'", output.name()));
+    }
     wanted.names.push_back(output.name());
     graph_.output_names.push_back(output.name());
   }
@@ -198,7 +218,7 @@ void Lowering::AddUnsupported(Unsupported what) {
 
 Status Lowering::LowerNode(const onnx::NodeProto& node, Scope* scope) {
   seen_.insert(&node);
-  const std::string outer_source = std::exchange(source_, NodeText(node));
+  const std::string outer_source = std::exchange(source_, Printable(NodeText(node), kMostSourceBytes));
   const std::string domain = DomainOf(node.domain());
   const auto opset = scope->opsets->find(domain);
   Status lowered;

@@ -88,6 +88,9 @@ class Op {
   // A tensor of `rank` dimensions that `shape`, i64[rank], holds at run time.
   Value* CallSized(const std::string& kernel, std::vector<Value*> inputs, Attributes attributes,
                    DLDataType dtype, Value* shape);
+  // How many elements a list of dimensions or axes has. Fails where it is not known, or more than a tensor
+  // has dimensions; `what` names the list.
+  Result<std::int64_t> Length(const Value* list, const char* what) const;
   // A tensor that the kernel makes, of which the dtype and rank are known.
   Value* CallReturning(const std::string& kernel, std::vector<Value*> inputs, Attributes attributes,
                        DLDataType dtype, int rank);
@@ -144,6 +147,7 @@ class Op {
   std::string NextName();
 
  private:
+  void CheckRank(const Type& type);
   const onnx::AttributeProto* Find(const std::string& name) const;
 
   const onnx::NodeProto& node_;

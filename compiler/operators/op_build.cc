@@ -33,6 +33,7 @@ std::vector<Value*> Op::Call(KernelCall call) {
   node->returns = call.returns;
   if (call.objects) node->flags |= kKernelObjects;
   for (std::size_t i = 0; i < call.outputs.size(); ++i) {
+    CheckRank(call.outputs[i]);
     Value* output = graph.NewValue(NextName(), call.outputs[i]);
     if (!call.returns) {
       Node::Extent extent;
@@ -68,9 +69,7 @@ Value* Op::CallSized(const std::string& kernel, std::vector<Value*> inputs, Attr
   call.attributes = std::move(attributes);
   call.shapes.push_back(shape);
   Type type = UnrankedTensorOf(dtype);
-  const std::optional<std::int64_t> rank =
-      shape->type.ranked && shape->type.rank() == 1 ? shape->type.dims[0].constant() : std::nullopt;
-  if (rank) {
+  if (const Result<std::int64_t> rank = Length(shape, "its shape")) {
     type.ranked = true;
     for (std::int64_t i = 0; i < *rank; ++i)
       type.dims.push_back(DimExpr::Symbol(lowering_.graph().FreshSymbol("")));
@@ -90,6 +89,16 @@ Value* Op::CallReturning(const std::string& kernel, std::vector<Value*> inputs, 
   for (int i = 0; i < rank; ++i) type.dims.push_back(DimExpr::Symbol(lowering_.graph().FreshSymbol("")));
   call.outputs.push_back(std::move(type));
   return Call(std::move(call))[0];
+}
+
+Result<std::int64_t> Op::Length(const Value* list, const char* what) const {
+  const bool flat = list->type.ranked && list->type.rank() <= 1;
+  const std::optional<std::int64_t> length = flat ? ProductOf(list->type.dims).constant() : std::nullopt;
+  if (!length) return Unsupported("the length of {} is not known", what);
+  if (*length > static_cast<std::int64_t>(kMaxRank)) {
+    return Invalid("{} has {} elements, a tensor has at most {} dimensions", what, *length, kMaxRank);
+  }
+  return *length;
 }
 
 Value* Op::IntsValue(const Ints& values) {
@@ -122,6 +131,12 @@ Value* Op::DimsValue(const Shape& dims) {
   return output;
 }
 
+void Op::CheckRank(const Type& type) {
+  if (failure_ && type.dims.size() > kMaxRank) {
+    failure_ = Unsupported("its output has {} dimensions, the limit is {}", type.dims.size(), kMaxRank);
+  }
+}
+
 Value* Op::ShapeOf(Value* x) {
   if (x->type.ranked) return DimsValue(x->type.dims);
   Graph& graph = lowering_.graph();
@@ -145,6 +160,7 @@ Value* Op::Reshape(Value* x, Shape dims) {
   Node* node = graph.NewNode(NodeKind::kReshape);
   node->inputs.push_back(x);
   Value* output = graph.NewValue(NextName(), TensorOf(x->type.dtype, dims));
+  CheckRank(output->type);
   output->type.dims = graph.OwnDims(output, dims);
   if (x->elements && dims.size() <= 1) output->elements = x->elements;
   node->extents.push_back({std::move(dims), nullptr});

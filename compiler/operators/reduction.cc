@@ -28,10 +28,11 @@ Result<Value*> LowerReduced(Op& op, const std::string& kernel) {
   if (AxesAreInput(op) && op.in(1) != nullptr) {
     const std::optional<Ints> known = KnownInts(op.in(1));
     if (!known) {
-      const auto count = ProductOf(op.in(1)->type.dims).constant();
-      if (!keepdims && !count) return op.Unsupported("the number of axes is not known");
-      const bool all = count == 0 && !noop;
-      return ReduceDynamic(op, kernel, keepdims ? rank : all ? 0 : rank - static_cast<int>(*count));
+      if (keepdims) return ReduceDynamic(op, kernel, rank);
+      const Result<std::int64_t> count = op.Length(op.in(1), "the list of axes");
+      if (!count) return Forward(count);
+      if (*count > rank) return op.Invalid("{} axes of an input of rank {}", *count, rank);
+      return ReduceDynamic(op, kernel, *count == 0 && !noop ? 0 : rank - static_cast<int>(*count));
     }
     axes = *known;
   }

@@ -119,9 +119,8 @@ Status LowerReshape(Op& op, const Operator& /*row*/) {
     op.Set(0, op.Reshape(x, *std::move(dims)));
     return {};
   }
-  const auto rank =
-      target->type.ranked && target->type.rank() == 1 ? target->type.dims[0].constant() : std::nullopt;
-  if (!rank) return op.Unsupported("the length of the target shape is not known");
+  const Result<std::int64_t> rank = op.Length(target, "the target shape");
+  if (!rank) return Forward(rank);
   Value* shape = op.Call("rewire.shape.reshape", {op.ShapeOf(x), target},
                          {{"allowzero", std::int64_t{allow_zero}}}, TensorOf(kInt64, {*rank}));
   op.Set(0, op.ReshapeTo(x, shape, static_cast<int>(*rank)));
@@ -153,10 +152,8 @@ std::optional<Ints> AxesOf(const Op& op, std::int64_t input_since, bool* dynamic
 // The shape of a value with dimensions added or removed at axes that are known when the program runs.
 Status LowerDynamicAxes(Op& op, const char* kernel, int sign) {
   Value* x = op.in(0);
-  const std::optional<std::int64_t> count = op.in(1)->type.ranked && op.in(1)->type.rank() <= 1
-                                                ? ProductOf(op.in(1)->type.dims).constant()
-                                                : std::nullopt;
-  if (!count) return op.Unsupported("the number of axes is not known");
+  const Result<std::int64_t> count = op.Length(op.in(1), "the list of axes");
+  if (!count) return Forward(count);
   const std::int64_t rank = x->type.rank() + sign * *count;
   if (rank < 0) return op.Invalid("{} axes of an input of rank {}", *count, x->type.rank());
   Value* shape = op.Call(kernel, {op.ShapeOf(x), op.in(1)}, {}, TensorOf(kInt64, {rank}));
@@ -232,8 +229,8 @@ Status LowerExpand(Op& op, const Operator& row) {
     op.Set(0, op.Call(row.kernel, {x}, {}, TensorOf(x->type.dtype, *std::move(dims))));
     return {};
   }
-  const auto length = target->type.rank() == 1 ? target->type.dims[0].constant() : std::nullopt;
-  if (!length) return op.Unsupported("the length of the target shape is not known");
+  const Result<std::int64_t> length = op.Length(target, "the target shape");
+  if (!length) return Forward(length);
   const std::int64_t rank = std::max<std::int64_t>(*length, x->type.rank());
   Value* shape = op.Call("rewire.shape.broadcast", {op.ShapeOf(x), target}, {}, TensorOf(kInt64, {rank}));
   op.Set(0, op.CallSized(row.kernel, {x}, {}, x->type.dtype, shape));

@@ -37,9 +37,7 @@ Status CheckName(const std::string& what, std::string_view name, const FormatLim
     return Violation(
         {"the name of ", what, " has ", name.size(), " bytes, the limit is ", limits.name_bytes});
   }
-  const bool control = std::any_of(name.begin(), name.end(),
-                                   [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; });
-  if (control || !IsUtf8(name)) return Violation({"the name of ", what, " is not printable UTF-8"});
+  if (!IsPrintable(name)) return Violation({"the name of ", what, " is not printable UTF-8"});
   return {};
 }
 

@@ -26,5 +26,16 @@ TEST_CASE("malformed UTF-8 is refused") {
   }
 }
 
+TEST_CASE("names that can be printed") {
+  CHECK(IsPrintable("conv1/weights \xC3\xA9"));
+  CHECK_FALSE(IsPrintable("two\nlines"));
+  CHECK_FALSE(IsPrintable("\xFF"));
+  CHECK(Printable("conv1 \xC3\xA9", 100) == "conv1 \xC3\xA9");
+  CHECK(Printable("two\nlines", 100) == "two?lines");
+  CHECK(Printable("a\xFFz", 100) == "a?z");
+  // A character that is cut in two is none.
+  CHECK(Printable("\xC3\xA9\xC3\xA9", 3) == "???");
+}
+
 }  // namespace
 }  // namespace rewire

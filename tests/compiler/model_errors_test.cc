@@ -40,6 +40,67 @@ TEST_CASE("graphs that do not hold together") {
   }
 }
 
+TEST_CASE("names that no program can have") {
+  onnx::ModelProto model = EmptyModel();
+  onnx::GraphProto* graph = model.mutable_graph();
+  SetValue(graph->add_input(), "x", {2});
+  AddNode(graph, "Relu", {"x"}, "y")->set_name("two\nlines \xFF");
+  SetValue(graph->add_output(), "y", {2});
+  SECTION("of a node or a dimension: they are made printable") {
+    graph->mutable_input(0)
+        ->mutable_type()
+        ->mutable_tensor_type()
+        ->mutable_shape()
+        ->mutable_dim(0)
+        ->set_dim_param("\x01");
+    CHECK(CompileProto(model).message.empty());
+  }
+  SECTION("two outputs") {
+    SetValue(graph->add_output(), "y", {2});
+    CHECK(CompileProto(model).message == "model: there are two outputs 'y'");
+  }
+  SECTION("an input without one") {
+    SetValue(graph->add_input(), "", {2});
+    CHECK(CompileProto(model).message == "model: input 1 has no name");
+  }
+  SECTION("an output that cannot be printed") {
+    AddNode(graph, "Relu", {"x"}, "\x01");
+    SetValue(graph->add_output(), "\x01", {2});
+    CHECK(CompileProto(model).message ==
+          "model: the name of output 1 is not printable UTF-8 of at most 1024 bytes");
+  }
+}
+
+TEST_CASE("more dimensions than a tensor has") {
+  onnx::ModelProto model = EmptyModel();
+  onnx::GraphProto* graph = model.mutable_graph();
+  SECTION("of an input") {
+    SetValue(graph->add_input(), "x", std::vector<Dim>(33, 1));
+    AddNode(graph, "Relu", {"x"}, "y");
+    SetValue(graph->add_output(), "y", {});
+    CHECK(CompileProto(model).message == "model: input 'x' has 33 dimensions, the limit is 32");
+  }
+  SECTION("of a result") {
+    SetValue(graph->add_input(), "x", {1});
+    SetValue(graph->add_input(), "shape", {std::int64_t{1} << 35}, onnx::TensorProto::INT64);
+    AddNode(graph, "Expand", {"x", "shape"}, "y");
+    SetValue(graph->add_output(), "y", {});
+    const Outcome outcome = CompileProto(model);
+    REQUIRE(outcome.unsupported.size() == 1);
+    CHECK(outcome.unsupported[0].reason ==
+          "the target shape has 34359738368 elements, a tensor has at most 32 dimensions");
+  }
+  SECTION("of a tensor that has its shape from constants") {
+    SetValue(graph->add_input(), "x", {1});
+    AddInts(graph, "shape", std::vector<std::int64_t>(40, 1));
+    AddNode(graph, "Reshape", {"x", "shape"}, "y");
+    SetValue(graph->add_output(), "y", {});
+    const Outcome outcome = CompileProto(model);
+    REQUIRE(outcome.unsupported.size() == 1);
+    CHECK(outcome.unsupported[0].reason == "its output has 40 dimensions, the limit is 32");
+  }
+}
+
 TEST_CASE("dimensions that no memory holds") {
   onnx::ModelProto model = EmptyModel();
   onnx::GraphProto* graph = model.mutable_graph();

@@ -34,3 +34,11 @@ fuzz() {
 fuzz fuzz_executable fuzz/corpus/executable executable_format/samples
 fuzz fuzz_bundle fuzz/corpus/bundle executable_format/samples
 fuzz fuzz_assembler programs executable_format/text
+# What the machine does not have is left out: the compiler needs ONNX's protobuf, its corpus libonnx-testdata.
+if [[ -x $build/tests/bin/fuzz_onnx ]]; then
+  models=$work/models
+  mkdir "$models"
+  find /usr/share/libonnx-testdata/data -name model.onnx -size -8k 2>/dev/null |
+    while read -r model; do cp "$model" "$models/$(md5sum <"$model" | cut -c1-16)"; done
+  REWIRE_LIBRARY_PATH=$build/lib/rewire fuzz fuzz_onnx fuzz/corpus/onnx "$models"
+fi

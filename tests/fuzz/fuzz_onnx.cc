@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// libFuzzer: any bytes as an ONNX model. What compiles is a valid executable. Inputs are changed as bytes and
+// as models (onnx_mutator.h).
+//
+//   cmake --preset fuzz && cmake --build --preset fuzz --target fuzz_onnx rewire_kernels_cpu
+//   tests/fuzz/run.sh build/fuzz 60
+//
+// ONNX's own operator cases, where Debian's libonnx-testdata has put them, are its corpus; inputs that once
+// failed are kept in corpus/onnx.
+#include <google/protobuf/stubs/logging.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "compiler/compile.h"
+#include "executable_format/executable.h"
+#include "tests/fuzz/onnx_mutator.h"
+#include "vm/vm.h"
+
+extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size, std::size_t max_size);
+
+extern "C" int LLVMFuzzerInitialize(int* /*argc*/, char*** /*argv*/) {
+  // It says on stderr what it could not parse.
+  google::protobuf::SetLogHandler(nullptr);
+  // libFuzzer reads the counters of a library after it was closed.
+  static auto* kept = new rewire::KernelSet;
+  (void)kept->AddLibrary("librewire_kernels_cpu.so");
+  return 0;
+}
+
+extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size, std::size_t max_size,
+                                               unsigned int seed) {
+  onnx::ModelProto model;
+  if (seed % 4 == 0 || !model.ParseFromArray(data, static_cast<int>(size))) {
+    return LLVMFuzzerMutate(data, size, max_size);
+  }
+  rewire::test::MutateModel(&model, seed);
+  const std::string bytes = model.SerializeAsString();
+  if (bytes.size() > max_size) return LLVMFuzzerMutate(data, size, max_size);
+  std::memcpy(data, bytes.data(), bytes.size());
+  return bytes.size();
+}
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace rewire;
+  const auto* bytes = reinterpret_cast<const std::byte*>(data);
+  const auto owner = std::make_shared<const std::vector<std::byte>>(bytes, bytes + size);
+  const SharedBytes file{{owner->data(), owner->size()}, owner};
+  std::vector<compiler::Unsupported> unsupported;
+  Result<compiler::Compiled> compiled = compiler::CompileOnnx(file, "", "model", {}, &unsupported);
+  if (!compiled) {
+    if (compiled.error().message().empty()) std::abort();
+    return 0;
+  }
+  if (!Executable::FromModule(std::move(compiled->module))) std::abort();
+  return 0;
+}
