@@ -5,10 +5,12 @@
 #include <string>
 #include <string_view>
 
+#include "base/export.h"
+
 namespace rewire {
 
 // True for well-formed UTF-8 (RFC 3629: no overlong forms, no surrogates, nothing above U+10FFFF).
-bool IsUtf8(std::string_view text);
+REWIRE_API bool IsUtf8(std::string_view text);
 
 // UTF-8 without control characters.
 bool IsPrintable(std::string_view text);

@@ -1,37 +1,48 @@
 # SPDX-License-Identifier: Apache-2.0
-# librewire for embedders, and what `cmake --install` leaves: find_package(rewire) and pkg-config.
+# The libraries for hosts, and what `cmake --install` leaves: find_package(rewire) and pkg-config.
+#   librewire          opens executables, links and runs them
+#   librewire_prepare  what some hosts do before: parameters of other files, bundles, bounds of memory
 
-get_property(embedded GLOBAL PROPERTY REWIRE_EMBEDDED_LIBRARIES)
-if(NOT embedded)
-  message(STATUS "rewire: no library sources yet, librewire is not built")
-  return()
-endif()
-get_property(public GLOBAL PROPERTY REWIRE_EMBEDDED_PUBLIC)
-get_property(private GLOBAL PROPERTY REWIRE_EMBEDDED_PRIVATE)
-list(REMOVE_DUPLICATES public)
-list(REMOVE_DUPLICATES private)
+# rewire_host_library(<name> [PUBLIC <target>...]): all parts of <name>, whole: nothing of the API is lost because the
+# library itself does not use it.
+function(rewire_host_library name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "PUBLIC")
+  get_property(parts GLOBAL PROPERTY REWIRE_PARTS_OF_${name})
+  get_property(public GLOBAL PROPERTY REWIRE_PUBLIC_OF_${name})
+  get_property(private GLOBAL PROPERTY REWIRE_PRIVATE_OF_${name})
+  list(REMOVE_DUPLICATES public)
+  list(REMOVE_DUPLICATES private)
+  list(TRANSFORM parts REPLACE "(.+)" "$<TARGET_OBJECTS:\\1>" OUTPUT_VARIABLE objects)
+  string(REPLACE "rewire_" "" exported ${name})
+  add_library(${name} ${objects})
+  add_library(rewire::${exported} ALIAS ${name})
+  target_compile_features(${name} INTERFACE cxx_std_17)
+  target_include_directories(
+    ${name} INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>
+                      $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/rewire>)
+  target_link_libraries(${name} PUBLIC ${arg_PUBLIC} ${public} PRIVATE ${private})
+  set(exports ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/librewire.map)
+  target_link_options(${name} PRIVATE -Wl,-Bsymbolic-functions -Wl,-z,noseparate-code ${packed_relocations}
+                      -Wl,--version-script=${exports})
+  set_target_properties(${name} PROPERTIES LINK_DEPENDS ${exports})
+  if(REWIRE_LTO)
+    target_link_options(${name} PRIVATE -flto=auto)
+  endif()
+  set_target_properties(
+    ${name} PROPERTIES EXPORT_NAME ${exported} LINKER_LANGUAGE CXX VERSION ${PROJECT_VERSION}
+                       SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR} INSTALL_RPATH "$ORIGIN")
+  install(TARGETS ${name} EXPORT rewireTargets
+          LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT rewire NAMELINK_COMPONENT rewire_dev
+          ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT rewire_dev)
+endfunction()
 
-# The objects of the component libraries, whole: nothing of the API is lost because librewire itself does not use it.
-list(TRANSFORM embedded REPLACE "(.+)" "$<TARGET_OBJECTS:\\1>" OUTPUT_VARIABLE objects)
-add_library(rewire ${objects})
-add_library(rewire::rewire ALIAS rewire)
-target_compile_features(rewire INTERFACE cxx_std_17)
-target_include_directories(
-  rewire INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>
-                   $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/rewire>)
-target_link_libraries(rewire PUBLIC ${public} PRIVATE ${private})
-target_link_options(rewire PRIVATE -Wl,-Bsymbolic-functions -Wl,-z,noseparate-code
-                    -Wl,--version-script=${CMAKE_CURRENT_LIST_DIR}/librewire.map)
-set_target_properties(rewire PROPERTIES LINK_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/librewire.map)
-if(REWIRE_LTO)
-  target_link_options(rewire PRIVATE -flto=auto)
-endif()
-set_target_properties(rewire PROPERTIES LINKER_LANGUAGE CXX VERSION ${PROJECT_VERSION}
-                      SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+# Relative relocations in an eighth of their room, where the linker can.
+include(CheckLinkerFlag)
+check_linker_flag(CXX -Wl,-z,pack-relative-relocs REWIRE_PACKED_RELOCATIONS)
+set(packed_relocations $<$<BOOL:${REWIRE_PACKED_RELOCATIONS}>:-Wl,-z,pack-relative-relocs>)
 
-install(TARGETS rewire EXPORT rewireTargets
-        LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT rewire NAMELINK_COMPONENT rewire_dev
-        ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT rewire_dev)
+rewire_host_library(rewire)
+rewire_host_library(rewire_prepare PUBLIC rewire)
 
 include(CMakePackageConfigHelpers)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/rewire)
@@ -43,7 +54,7 @@ install(FILES ${PROJECT_BINARY_DIR}/rewireConfig.cmake ${PROJECT_BINARY_DIR}/rew
               ${CMAKE_CURRENT_LIST_DIR}/FindxxHash.cmake
         DESTINATION ${package_dir} COMPONENT rewire_dev)
 
-# The .pc file finds its prefix from where it lies, so that an installed tree can be moved.
+# The .pc files find their prefix from where they lie, so that an installed tree can be moved.
 set(pc_libs "-lrewire")
 if(NOT BUILD_SHARED_LIBS)
   string(APPEND pc_libs " -lfmt -lxxhash")
@@ -54,5 +65,7 @@ if(NOT BUILD_SHARED_LIBS)
 endif()
 cmake_path(RELATIVE_PATH CMAKE_INSTALL_PREFIX BASE_DIRECTORY ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig
            OUTPUT_VARIABLE pc_prefix)
-configure_file(${CMAKE_CURRENT_LIST_DIR}/rewire.pc.in ${PROJECT_BINARY_DIR}/rewire.pc @ONLY)
-install(FILES ${PROJECT_BINARY_DIR}/rewire.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT rewire_dev)
+foreach(pc IN ITEMS rewire rewire-prepare)
+  configure_file(${CMAKE_CURRENT_LIST_DIR}/${pc}.pc.in ${PROJECT_BINARY_DIR}/${pc}.pc @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/${pc}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT rewire_dev)
+endforeach()

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 # The kinds of target that the tree is made of. Every folder declares its own with explicit source lists.
 
-# rewire_library(<name> [EMBEDDED] SOURCES <.cc>... [HOT <.cc>...] [HEADERS <.h>...] [C_HEADERS <.h>...]
+# rewire_library(<name> [PART_OF <library>] SOURCES <.cc>... [HOT <.cc>...] [HEADERS <.h>...] [C_HEADERS <.h>...]
 #                [PUBLIC <target>...] [PRIVATE <target>...])
 #
 # A static library of one folder. HEADERS and C_HEADERS are its public headers, relative to the folder: they are
-# installed, and the build proves that each compiles alone as C++17, C_HEADERS also as C11. EMBEDDED libraries
-# are put together as librewire; they are built for size in Release, but for those SOURCES that are also in HOT: what
-# a run executes, not what opens a file or words an error. A library without sources is an interface.
+# installed, and the build proves that each compiles alone as C++17, C_HEADERS also as C11. PART_OF names the
+# library for hosts that it is put into, rewire or rewire_prepare (RewirePackage.cmake); such a part is built for size in
+# Release, but for those SOURCES that are also in HOT: what a run executes, not what opens a file or words an error. A library without sources is an interface.
 function(rewire_library name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "EMBEDDED" "" "SOURCES;HOT;HEADERS;C_HEADERS;PUBLIC;PRIVATE")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "PART_OF" "SOURCES;HOT;HEADERS;C_HEADERS;PUBLIC;PRIVATE")
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "rewire_library(${name}): unknown arguments: ${arg_UNPARSED_ARGUMENTS}")
   endif()
@@ -19,12 +19,12 @@ function(rewire_library name)
     target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR})
     target_link_libraries(${name} PUBLIC ${arg_PUBLIC} PRIVATE ${arg_PRIVATE})
     rewire_library_options(${name})
-    if(arg_EMBEDDED AND REWIRE_LTO)
-      # Both forms: what links this archive, as tests and tools do, uses the machine code; librewire takes the objects.
+    if(arg_PART_OF AND REWIRE_LTO)
+      # Both forms: what links this archive, as tests and tools do, uses the machine code; what is for hosts takes the objects.
       target_compile_options(${name} PRIVATE -flto=auto -ffat-lto-objects)
       target_link_options(${name} INTERFACE -fno-lto)
     endif()
-    if(arg_EMBEDDED)
+    if(arg_PART_OF)
       list(REMOVE_ITEM arg_SOURCES ${arg_HOT})
       set_source_files_properties(${arg_SOURCES} PROPERTIES COMPILE_OPTIONS $<$<CONFIG:Release>:-Os>)
     endif()
@@ -45,16 +45,16 @@ function(rewire_library name)
     endif()
   endforeach()
 
-  if(arg_EMBEDDED)
+  if(arg_PART_OF)
     get_target_property(type ${name} TYPE)
     if(type STREQUAL "STATIC_LIBRARY")
-      set_property(GLOBAL APPEND PROPERTY REWIRE_EMBEDDED_LIBRARIES ${name})
+      set_property(GLOBAL APPEND PROPERTY REWIRE_PARTS_OF_${arg_PART_OF} ${name})
     endif()
-    # Dependencies that are libraries of this tree are inside librewire already.
+    # Dependencies that are libraries of this tree are inside already.
     list(FILTER arg_PUBLIC EXCLUDE REGEX "^rewire_")
     list(FILTER arg_PRIVATE EXCLUDE REGEX "^rewire_")
-    set_property(GLOBAL APPEND PROPERTY REWIRE_EMBEDDED_PUBLIC ${arg_PUBLIC})
-    set_property(GLOBAL APPEND PROPERTY REWIRE_EMBEDDED_PRIVATE ${arg_PRIVATE})
+    set_property(GLOBAL APPEND PROPERTY REWIRE_PUBLIC_OF_${arg_PART_OF} ${arg_PUBLIC})
+    set_property(GLOBAL APPEND PROPERTY REWIRE_PRIVATE_OF_${arg_PART_OF} ${arg_PRIVATE})
   endif()
 endfunction()
 

@@ -5,16 +5,13 @@
 #include <cstring>
 #include <utility>
 
-#include "base/hash.h"
 #include "base/mapped_file.h"
 #include "base/near_names.h"
 #include "base/utf8.h"
 #include "executable_format/container.h"
-#include "executable_format/container_writer.h"
 #include "executable_format/reader.h"
 #include "executable_format/sections.h"
 #include "executable_format/verifier.h"
-#include "executable_format/writer.h"
 
 namespace rewire {
 namespace {
@@ -59,21 +56,6 @@ Status Decode(const container::FoundSection& section, Pieces* pieces) {
                   archive.reason()});
 }
 
-// Names are there, once each.
-Status CheckNames(Span<const std::string> names) {
-  if (names.empty()) return Fail(StatusCode::kInvalidArgument, "a bundle has at least one executable");
-  std::vector<std::string> sorted(names.begin(), names.end());
-  std::sort(sorted.begin(), sorted.end());
-  if (sorted.front().empty())
-    return Fail(StatusCode::kInvalidArgument, "an executable of a bundle has a name");
-  for (std::size_t i = 0; i < sorted.size(); ++i) {
-    if (!IsUtf8(sorted[i])) return Fail(StatusCode::kInvalidArgument, "the name of a model is not UTF-8");
-    if (i == 0 || sorted[i] != sorted[i - 1]) continue;
-    return Fail(StatusCode::kInvalidArgument, {"two models are called '", sorted[i], "'"});
-  }
-  return {};
-}
-
 Result<Executable> OpenModel(const ModelRecord& model, const std::vector<SharedBytes>& blobs,
                              const OpenOptions& options) {
   std::vector<SharedBytes> own;
@@ -89,53 +71,21 @@ Result<Executable> OpenModel(const ModelRecord& model, const std::vector<SharedB
   return Executable::FromModule(*std::move(module), options.limits);
 }
 
-Status Emit(Span<const BundledExecutable> models, container::Sink* sink) {
-  std::vector<std::string> names;
-  for (const BundledExecutable& model : models) names.push_back(model.name);
-  if (Status valid = CheckNames(names); !valid) return valid;
-  Pieces pieces;
-  std::vector<Span<const std::byte>> items;
-  std::vector<std::pair<std::uint64_t, std::uint32_t>> known;  // hash and blob, sorted
-  for (const BundledExecutable& model : models) {
-    ModelRecord record{model.name, {}, {}};
-    for (const Constant& constant : model.executable.module().constants) {
-      const Span<const std::byte> bytes = constant.stored.view;
-      if (bytes.empty()) continue;
-      const std::uint64_t hash = Hash64(bytes);
-      auto at = std::lower_bound(known.begin(), known.end(), std::pair{hash, std::uint32_t{0}});
-      while (at != known.end() && at->first == hash &&
-             (items[at->second].size() != bytes.size() ||
-              std::memcmp(items[at->second].data(), bytes.data(), bytes.size()) != 0)) {
-        ++at;
-      }
-      if (at == known.end() || at->first != hash) {
-        at = known.insert(at, {hash, static_cast<std::uint32_t>(items.size())});
-        items.push_back(bytes);
-        pieces.sizes.push_back(bytes.size());
-      }
-      record.blobs.push_back(at->second);
-    }
-    const Result<std::vector<std::byte>> file = SerializeWithoutData(model.executable.module());
-    if (!file) return Forward(file, Concat({"model '", model.name, "'"}));
-    record.file.assign(reinterpret_cast<const char*>(file->data()), file->size());
-    pieces.models.push_back(std::move(record));
-  }
-  ArchiveWriter model_bytes;
-  sections::Models(model_bytes, pieces.models);
-  ArchiveWriter blob_bytes;
-  sections::Blobs(blob_bytes, pieces.sizes);
-  if (!model_bytes.ok() || !blob_bytes.ok()) {
-    return Fail(StatusCode::kInvalidArgument, "the bundle has a list of more than 2^32 - 1 elements");
-  }
-  std::vector<container::Section> sections;
-  sections.push_back(
-      {FindSection(static_cast<std::uint32_t>(SectionId::kModels)), std::move(model_bytes.bytes()), {}});
-  sections.push_back(
-      {FindSection(static_cast<std::uint32_t>(SectionId::kBlobs)), std::move(blob_bytes.bytes()), {}});
-  return container::WriteSections(std::move(sections), items, sink);
-}
-
 }  // namespace
+
+Status CheckModelNames(Span<const std::string> names) {
+  if (names.empty()) return Fail(StatusCode::kInvalidArgument, "a bundle has at least one executable");
+  std::vector<std::string> sorted(names.begin(), names.end());
+  std::sort(sorted.begin(), sorted.end());
+  if (sorted.front().empty())
+    return Fail(StatusCode::kInvalidArgument, "an executable of a bundle has a name");
+  for (std::size_t i = 0; i < sorted.size(); ++i) {
+    if (!IsUtf8(sorted[i])) return Fail(StatusCode::kInvalidArgument, "the name of a model is not UTF-8");
+    if (i == 0 || sorted[i] != sorted[i - 1]) continue;
+    return Fail(StatusCode::kInvalidArgument, {"two models are called '", sorted[i], "'"});
+  }
+  return {};
+}
 
 Result<std::vector<BundledExecutable>> OpenBundle(const std::string& path, const OpenOptions& options) {
   const Result<SharedBytes> bytes = options.copy ? ReadFile(path) : MapFile(path);
@@ -154,7 +104,7 @@ Result<std::vector<BundledExecutable>> BundleFromBytes(const SharedBytes& bytes,
   }
   std::vector<std::string> names;
   for (const ModelRecord& model : pieces.models) names.push_back(model.name);
-  if (Status valid = CheckNames(names); !valid) return Damaged(valid.error().message());
+  if (Status valid = CheckModelNames(names); !valid) return Damaged(valid.error().message());
   const auto items = container::SplitData(pieces.data, pieces.sizes, nullptr, options.verify_data);
   if (!items) return Forward(items);
   std::vector<SharedBytes> blobs;
@@ -189,20 +139,6 @@ Result<Executable> FindExecutable(Span<const BundledExecutable> bundle, const st
   if (name.empty()) return Fail(StatusCode::kNotFound, "the bundle has several models, name one: " + all);
   return Fail(StatusCode::kNotFound,
               {"the bundle has no model '", name, "'", DidYouMean(name, names), "; it has ", all});
-}
-
-Status WriteBundle(Span<const BundledExecutable> models, const std::string& path) {
-  Result<AtomicFile> file = AtomicFile::Create(path);
-  if (!file) return Forward(file);
-  container::FileSink sink(&*file);
-  if (Status emitted = Emit(models, &sink); !emitted) return emitted;
-  return file->Commit();
-}
-
-Result<std::vector<std::byte>> SerializeBundle(Span<const BundledExecutable> models) {
-  container::MemorySink sink;
-  if (Status emitted = Emit(models, &sink); !emitted) return Forward(emitted);
-  return sink.Take();
 }
 
 }  // namespace rewire

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bundle: several executables in one file, each constant stored once however many of them have it.
+// Bundle: several executables in one file, each constant stored once however many of them have it. In
+// librewire_prepare.
 //
 // Every executable of a bundle is verified as one of its own would be. Constants stay in the mapped file, so
 // that Programs of a bundle share them.
@@ -38,5 +39,8 @@ REWIRE_API Result<Executable> FindExecutable(Span<const BundledExecutable> bundl
 // kIo.
 Status WriteBundle(Span<const BundledExecutable> models, const std::string& path);
 Result<std::vector<std::byte>> SerializeBundle(Span<const BundledExecutable> models);
+
+// What the names of a bundle's models must be: there, of UTF-8, each once. kInvalidArgument.
+Status CheckModelNames(Span<const std::string> names);
 
 }  // namespace rewire

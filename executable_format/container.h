@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/export.h"
 #include "base/span.h"
 #include "base/status.h"
 #include "executable_format/layout.h"
@@ -13,7 +14,7 @@
 
 namespace rewire::container {
 
-tl::unexpected<Error> Damaged(const Message& what);
+REWIRE_API tl::unexpected<Error> Damaged(const Message& what);
 
 struct FoundSection {
   const SectionInfo* info;  // null: unknown and not required
@@ -23,13 +24,14 @@ struct FoundSection {
 
 // Checks header, directory, padding and the sections' checksums; the sections in the file's order.
 // kInvalidFile, kUnsupported.
-Result<std::vector<FoundSection>> ReadSections(Span<const std::byte> file);
+REWIRE_API Result<std::vector<FoundSection>> ReadSections(Span<const std::byte> file);
 
 // The items of a data section by their sizes, empty for a size of 0: each stands at the next multiple of
 // kDataAlignment. `verify` also looks at the padding between them, which reads their pages. kInvalidFile, in
 // words of the constants that they are, or of blobs where that is null.
-Result<std::vector<Span<const std::byte>>> SplitData(Span<const std::byte> data,
-                                                     Span<const std::uint64_t> sizes,
-                                                     const std::vector<Constant>* constants, bool verify);
+REWIRE_API Result<std::vector<Span<const std::byte>>> SplitData(Span<const std::byte> data,
+                                                                Span<const std::uint64_t> sizes,
+                                                                const std::vector<Constant>* constants,
+                                                                bool verify);
 
 }  // namespace rewire::container

@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/export.h"
 #include "executable_format/isa.h"
 #include "executable_format/module.h"
 
@@ -78,6 +79,6 @@ class InstructionPrinter {
 };
 
 // The same for one instruction alone. It looks at all tables, so print many instructions with a printer.
-std::string InstructionText(const Module& module, const Function& function, std::size_t pc);
+REWIRE_API std::string InstructionText(const Module& module, const Function& function, std::size_t pc);
 
 }  // namespace rewire

@@ -18,7 +18,7 @@ namespace rewire {
 REWIRE_API Result<Module> ReadModule(const SharedBytes& bytes, const OpenOptions& options = {});
 
 // The same for a model inside a bundle, whose constants have these bytes, in their order. Null: its own.
-Result<Module> ReadBundledModule(const SharedBytes& bytes, const std::vector<SharedBytes>* blobs,
-                                 const OpenOptions& options);
+REWIRE_API Result<Module> ReadBundledModule(const SharedBytes& bytes, const std::vector<SharedBytes>* blobs,
+                                            const OpenOptions& options);
 
 }  // namespace rewire

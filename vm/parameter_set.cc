@@ -2,16 +2,11 @@
 #include "vm/parameter_set.h"
 
 #include <algorithm>
-#include <cstring>
 #include <optional>
 #include <utility>
 #include <vector>
 
-#include "base/mapped_file.h"
 #include "executable_format/executable.h"
-#include "executable_format/import/tvm.h"
-#include "executable_format/layout.h"
-#include "executable_format/tensor_files/safetensors.h"
 #include "vm/constant_cache.h"
 #include "vm/objects.h"
 #include "vm/program_rep.h"
@@ -34,33 +29,6 @@ Result<Entry> EntryOf(std::string name, DLDataType dtype, Span<const std::int64_
   return Entry{std::move(name), *std::move(tensor), nullptr};
 }
 
-Result<std::vector<Entry>> OfSafetensors(const SharedBytes& bytes) {
-  Result<std::vector<NamedTensor>> tensors = ParseSafetensors(bytes);
-  if (!tensors) return Forward(tensors);
-  std::vector<Entry> entries;
-  for (NamedTensor& named : *tensors) {
-    Result<Entry> entry =
-        EntryOf(std::move(named.name), named.tensor.dtype, named.tensor.shape, named.tensor.bytes);
-    if (!entry) return Forward(entry);
-    entries.push_back(*std::move(entry));
-  }
-  return entries;
-}
-
-Result<std::vector<Entry>> OfTvm(const SharedBytes& bytes) {
-  Result<tvm::NamedTensors> tensors = tvm::ReadParameterList(bytes.view);
-  if (!tensors) return Forward(tensors);
-  std::vector<Entry> entries;
-  for (auto& [name, foreign] : *tensors) {
-    // TVM aligns nothing.
-    const SharedBytes aligned = AlignedFor(foreign.dtype, {foreign.bytes, bytes.owner});
-    Result<Entry> entry = EntryOf(std::move(name), foreign.dtype, foreign.shape, aligned);
-    if (!entry) return Forward(entry);
-    entries.push_back(*std::move(entry));
-  }
-  return entries;
-}
-
 Result<std::vector<Entry>> OfExecutable(const Executable& executable) {
   std::vector<Entry> entries;
   for (const Constant& constant : executable.module().constants) {
@@ -76,11 +44,6 @@ Result<std::vector<Entry>> OfExecutable(const Executable& executable) {
   return entries;
 }
 
-bool IsExecutable(Span<const std::byte> bytes) {
-  // The first four bytes, so that a file that a transfer as text has changed is told from a stranger.
-  return bytes.size() >= 4 && std::memcmp(bytes.data(), kMagic.data(), 4) == 0;
-}
-
 bool Before(const Entry& a, const Entry& b) { return a.name < b.name; }
 
 }  // namespace
@@ -92,40 +55,15 @@ struct ParameterSet::Rep {
   bool is_offer = false;
 };
 
-Result<ParameterSet> ParameterSet::Open(const std::string& path, const OpenOptions& options,
-                                        const ConstantCodecs& codecs) {
-  const Result<SharedBytes> bytes = options.copy ? ReadFile(path) : MapFile(path);
-  if (!bytes) return Forward(bytes);
-  Result<ParameterSet> set = FromBytes(*bytes, options, codecs);
-  if (!set) return Forward(set, path);
-  return set;
-}
-
-Result<ParameterSet> ParameterSet::FromBytes(const SharedBytes& bytes, const OpenOptions& options,
-                                             const ConstantCodecs& codecs) {
+Result<ParameterSet> ParameterSet::Of(const Executable& executable, const ConstantCodecs& codecs) {
   ParameterSet set;
   set.rep_ = std::make_shared<Rep>();
-  Result<std::vector<Entry>> entries;
-  if (IsExecutable(bytes.view)) {
-    const Result<Executable> executable = Executable::FromBytes(bytes, options);
-    if (!executable) return Forward(executable);
-    set.rep_->executable = *executable;
-    set.rep_->codecs = codecs;
-    entries = OfExecutable(*executable);
-  } else if (tvm::IsParameterList(bytes.view)) {
-    entries = OfTvm(bytes);
-  } else {
-    entries = OfSafetensors(bytes);
-  }
+  set.rep_->executable = executable;
+  set.rep_->codecs = codecs;
+  Result<std::vector<Entry>> entries = OfExecutable(executable);
   if (!entries) return Forward(entries);
   set.rep_->entries = *std::move(entries);
-  std::vector<Entry>& sorted = set.rep_->entries;
-  std::sort(sorted.begin(), sorted.end(), Before);
-  // Only TVM's files can name one twice.
-  for (std::size_t i = 1; i < sorted.size(); ++i) {
-    if (sorted[i].name != sorted[i - 1].name) continue;
-    return Fail(StatusCode::kInvalidFile, {"two parameters are called ", sorted[i].name});
-  }
+  std::sort(set.rep_->entries.begin(), set.rep_->entries.end(), Before);
   return set;
 }
 

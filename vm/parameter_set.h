@@ -28,16 +28,17 @@ class REWIRE_API ParameterSet {
  public:
   ParameterSet() = default;
 
-  // The tensors of a file, which its content tells the kind of: .safetensors, an executable (.rwx; its data
-  // constants that have names), or what TVM's save_param_dict wrote. kNotFound, kIo; kInvalidFile, with the
-  // file's name: none of these, or damaged; kUnsupported.
-  // `options` mean what they do for an executable; checksums and limits exist in .rwx files alone, and so do
-  // the host's `codecs`.
+  // The tensors of a file (librewire_prepare), which its content tells the kind of: .safetensors, an
+  // executable (.rwx; its data constants that have names), or what TVM's save_param_dict wrote. kNotFound,
+  // kIo; kInvalidFile, with the file's name: none of these, or damaged; kUnsupported. `options` mean what
+  // they do for an executable; checksums and limits exist in .rwx files alone, and so do the host's `codecs`.
   static Result<ParameterSet> Open(const std::string& path, const OpenOptions& options = {},
                                    const ConstantCodecs& codecs = {});
   // The same from memory, which the set shares.
   static Result<ParameterSet> FromBytes(const SharedBytes& bytes, const OpenOptions& options = {},
                                         const ConstantCodecs& codecs = {});
+  // An executable's data constants that have names.
+  static Result<ParameterSet> Of(const Executable& executable, const ConstantCodecs& codecs = {});
   // What a Program was linked with, and its named constants, computed ones included: they stay when the
   // Program goes. Offered to Programs that want them: none is one too many
   // (LinkOptions::ignore_extra_parameters).

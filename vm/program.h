@@ -113,7 +113,7 @@ class REWIRE_API Program {
   // The same as text: "rewired", or "copied: <reason>", and a line for each instruction that can make it.
   std::string ExplainOutput(OutputHandle output) const;
 
-  // The most memory that a run of a function can need, found out without running it.
+  // The most memory that a run of a function can need, found out without running it. In librewire_prepare.
   Result<MemoryBound> TryMemoryBound(std::string_view function = {},
                                      const MemoryBoundOptions& options = {}) const;
 

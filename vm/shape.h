@@ -9,6 +9,7 @@
 #include <string>
 
 #include "base/dtype.h"
+#include "base/export.h"
 #include "base/span.h"
 #include "executable_format/types.h"
 
@@ -18,7 +19,7 @@ namespace rewire {
 inline constexpr std::int32_t kMaxRank = 32;
 
 // The product of the dimensions; nothing when one is negative or the product does not fit.
-std::optional<std::int64_t> CountElements(Span<const std::int64_t> shape);
+REWIRE_API std::optional<std::int64_t> CountElements(Span<const std::int64_t> shape);
 
 // TensorBytes without its optional, for the interpreter: false where it has none, and for the rare empty
 // shape whose other dimensions overflow.

@@ -173,18 +173,10 @@ Status VirtualMachine::Impl::RunBounded(std::uint32_t function, const RewireFFIA
 }
 
 Status VirtualMachine::Impl::TooSmall(const Error& error, std::uint32_t function) const {
-  std::string text = error.message() + "; the " +
-                     (arena ? "SharedArena of " : "StaticMemory with room for ") +
-                     std::to_string(block->room()) + " bytes is too small";
-  MemoryBoundOptions options;
-  options.outputs_bound = !outputs.empty() && outputs[function].bound > 0;
-  const Result<MemoryBound> bound = program.TryMemoryBound(FunctionName(function), options);
-  if (bound && bound->bounded()) {
-    text += ", function " + FunctionName(function) + " needs " +
-            std::to_string(arena ? bound->arena_bytes : bound->static_bytes) + " bytes" +
-            (arena ? "" : " in all") + " (Program::TryMemoryBound)";
-  }
-  return Fail(error.code(), text);
+  return Fail(error.code(),
+              {error.message(), "; the ", arena ? "SharedArena of " : "StaticMemory with room for ",
+               block->room(), " bytes is too small: Program::TryMemoryBound says how much function ",
+               FunctionName(function), " needs"});
 }
 
 RewireFFIAny VirtualMachine::Impl::ResultNode(std::uint32_t target) const {

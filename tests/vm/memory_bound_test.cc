@@ -238,7 +238,7 @@ TEST_CASE("a static memory of the bound's size serves without malloc; less says 
       if (bound_set) {
         CHECK_THAT(
             status.error().message(),
-            Catch::Contains("function main needs " + std::to_string(bound.static_bytes) + " bytes in all"));
+            Catch::Contains("is too small: Program::TryMemoryBound says how much function main needs"));
       }
     }
   }

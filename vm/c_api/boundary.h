@@ -9,6 +9,7 @@
 #include <initializer_list>
 #include <string>
 
+#include "base/export.h"
 #include "base/status.h"
 #include "vm/c_api/status.h"
 #include "vm/tensor.h"
@@ -20,12 +21,12 @@ struct Argument {
   const void* pointer;
 };
 // kInvalidArgument naming the first of them that is null.
-Status Require(std::initializer_list<Argument> arguments);
+REWIRE_API Status Require(std::initializer_list<Argument> arguments);
 
 // Runs call(body) unless a required argument is null. A failure is recorded as the calling thread's last one,
 // success leaves that alone. Nothing is thrown out of it.
-RewireStatus RunAtBoundary(std::initializer_list<Argument> required, Status (*call)(void* body),
-                           void* body) noexcept;
+REWIRE_API RewireStatus RunAtBoundary(std::initializer_list<Argument> required, Status (*call)(void* body),
+                                      void* body) noexcept;
 
 // Runs the body of a C function, a callable that returns Status, when none of its required arguments is null.
 // All that bodies share is in one place, for there are some ninety of them.
@@ -47,7 +48,8 @@ Result<TensorView> ViewOf(const DLTensor* tensor, const char* name);
 // struct_size, the smallest a struct may have: itself and one more word.
 inline constexpr std::uint32_t kMinStructSize = 8;
 
-Status CheckStructSize(const char* name, std::uint32_t given, std::size_t known, const void* bytes);
+REWIRE_API Status CheckStructSize(const char* name, std::uint32_t given, std::size_t known,
+                                  const void* bytes);
 
 // Reads a struct of whatever version: members that the caller's does not have are zero; kUnsupported when it
 // has members that are not known here and not zero.

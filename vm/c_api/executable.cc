@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "base/near_names.h"
-#include "executable_format/bundle.h"
 #include "executable_format/instruction_text.h"
 #include "vm/c_api/boundary.h"
 #include "vm/c_api/handles.h"
@@ -129,20 +128,6 @@ RewireStatus rewire_executable_open(const char* path, const RewireOpenOptions* o
     const Result<rewire::Executable> executable = rewire::Executable::Open(path, *read);
     if (!executable) return Forward(executable);
     rewire::c_api::Give(*executable, out);
-    return {};
-  });
-}
-
-RewireStatus rewire_executable_open_bundled(const char* path, const char* model,
-                                            const RewireOpenOptions* options, RewireExecutable** out) {
-  return Boundary({{"path", path}, {"out", out}}, [&]() -> Status {
-    const Result<rewire::OpenOptions> read = rewire::c_api::OpenOptionsOf(options);
-    if (!read) return Forward(read);
-    const auto bundle = rewire::OpenBundle(path, *read);
-    if (!bundle) return Forward(bundle);
-    Result<rewire::Executable> executable = rewire::FindExecutable(*bundle, model == nullptr ? "" : model);
-    if (!executable) return Forward(executable, path);
-    rewire::c_api::Give(*std::move(executable), out);
     return {};
   });
 }

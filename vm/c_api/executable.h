@@ -38,8 +38,8 @@ typedef struct RewireOpenOptions {
  * kRewireVerificationFailed. */
 REWIRE_API RewireStatus rewire_executable_open(const char* path, const RewireOpenOptions* options,
                                                RewireExecutable** out);
-/* One model of a bundle (executable_format/bundle.h); NULL or "" is its only one. kRewireNotFound also for a
- * name that the bundle does not have. */
+/* One model of a bundle (executable_format/bundle.h), in librewire_prepare; NULL or "" is its only one.
+ * kRewireNotFound also for a name that the bundle does not have. */
 REWIRE_API RewireStatus rewire_executable_open_bundled(const char* path, const char* model,
                                                        const RewireOpenOptions* options,
                                                        RewireExecutable** out);

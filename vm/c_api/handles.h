@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/export.h"
 #include "executable_format/executable.h"
 #include "vm/c_api/memory.h"
 #include "vm/program.h"
@@ -54,9 +55,9 @@ Result<Allocator> AllocatorOf(const RewireAllocator& allocator);
 Result<Limits> LimitsOf(const RewireLimits* limits);
 
 // NULL gives the defaults.
-Result<OpenOptions> OpenOptionsOf(const RewireOpenOptions* options);
+REWIRE_API Result<OpenOptions> OpenOptionsOf(const RewireOpenOptions* options);
 
-Result<ConstantCodec> CodecOf(const RewireCodec& codec);
+REWIRE_API Result<ConstantCodec> CodecOf(const RewireCodec& codec);
 
 // Takes over a managed tensor, also on failure.
 template <typename Managed>

@@ -30,40 +30,6 @@ Status MakeVm(const RewireProgram* program, const RewireLimits* limits, rewire::
 
 }  // namespace
 
-RewireStatus rewire_program_memory_bound(const RewireProgram* program, const char* function,
-                                         int32_t outputs_bound, const RewireMaxDim* max_dims, uint32_t count,
-                                         RewireMemoryBound* bound) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require({{"program", program}, {"bound", bound}}); !ok) return ok;
-    if (count > 0) {
-      if (Status ok = Require({{"max_dims", max_dims}}); !ok) return ok;
-    }
-    rewire::MemoryBoundOptions options;
-    options.outputs_bound = outputs_bound != 0;
-    for (std::uint32_t i = 0; i < count; ++i) {
-      if (Status ok = Require({{"max_dims", max_dims[i].name}}); !ok) return ok;
-      options.max_dims.emplace_back(max_dims[i].name, max_dims[i].size);
-    }
-    const Result<rewire::MemoryBound> found =
-        program->program.TryMemoryBound(rewire::c_api::NameOrEntry(function), options);
-    if (!found) return Forward(found);
-    if (!found->bounded()) {
-      return Fail(StatusCode::kUnsupported, "the memory of a run has no bound because " + found->unbounded);
-    }
-    RewireMemoryBound result{};
-    result.bytes = found->bytes;
-    result.static_bytes = found->static_bytes;
-    result.arena_bytes = found->arena_bytes;
-    result.storage = found->storage;
-    result.objects = found->objects;
-    result.stack = found->stack;
-    result.workspace = found->workspace;
-    result.device = found->device;
-    result.undeclared = found->undeclared_workspace.size();
-    return rewire::c_api::WriteStruct("RewireMemoryBound", result, bound);
-  });
-}
-
 RewireStatus rewire_vm_make_static(const RewireProgram* program, const RewireLimits* limits, void* memory,
                                    uint64_t bytes, RewireVm** out) {
   return Boundary([&]() -> Status {

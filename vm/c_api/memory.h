@@ -30,8 +30,9 @@ typedef struct RewireMemoryBound {
   uint64_t undeclared; /* kernels whose workspace is not declared, and not counted */
 } RewireMemoryBound;
 
-/* `function` NULL or "": the entry. `outputs_bound`: 1 when all outputs are bound to the caller's memory.
- * `max_dims` may be NULL when `count` is 0. kRewireUnsupported, saying why and where, when there is no bound.
+/* In librewire_prepare. `function` NULL or "": the entry. `outputs_bound`: 1 when all outputs are bound to
+ * the caller's memory. `max_dims` may be NULL when `count` is 0. kRewireUnsupported, saying why and where,
+ * when there is no bound.
  */
 REWIRE_API RewireStatus rewire_program_memory_bound(const RewireProgram* program, const char* function,
                                                     int32_t outputs_bound, const RewireMaxDim* max_dims,

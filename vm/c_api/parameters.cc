@@ -40,29 +40,6 @@ RewireStatus rewire_parameter_set_make(RewireParameterSet** out) {
   });
 }
 
-RewireStatus rewire_parameter_set_open(const char* path, const RewireOpenOptions* options,
-                                       const RewireCodec* const* codecs, uint32_t count,
-                                       RewireParameterSet** out) {
-  return Boundary({{"path", path}, {"out", out}}, [&]() -> Status {
-    if (count > 0) {
-      if (Status ok = Require({{"codecs", codecs}}); !ok) return ok;
-    }
-    const Result<rewire::OpenOptions> read = rewire::c_api::OpenOptionsOf(options);
-    if (!read) return Forward(read);
-    rewire::ConstantCodecs known;
-    for (uint32_t i = 0; i < count; ++i) {
-      if (Status ok = Require({{"codecs", codecs[i]}}); !ok) return ok;
-      const Result<rewire::ConstantCodec> codec = rewire::c_api::CodecOf(*codecs[i]);
-      if (!codec) return Forward(codec);
-      known.push_back(*codec);
-    }
-    Result<ParameterSet> set = ParameterSet::Open(path, *read, known);
-    if (!set) return Forward(set);
-    Give(*std::move(set), out);
-    return {};
-  });
-}
-
 void rewire_parameter_set_destroy(RewireParameterSet* set) { delete set; }
 
 RewireStatus rewire_parameter_set_add(RewireParameterSet* set, const char* name, const RewireValue* tensor) {

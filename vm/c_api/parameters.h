@@ -26,9 +26,9 @@ typedef struct RewireCodec {
 
 /* An empty set. */
 REWIRE_API RewireStatus rewire_parameter_set_make(RewireParameterSet** out);
-/* The tensors of a file, which its content tells the kind of: .safetensors, an executable's data constants,
- * or what TVM's save_param_dict wrote. `options` may be NULL; `codecs` points at `count` decoders besides
- * zstd. kRewireNotFound, kRewireIo, kRewireInvalidFile, kRewireUnsupported. */
+/* In librewire_prepare. The tensors of a file, which its content tells the kind of: .safetensors, an
+ * executable's data constants, or what TVM's save_param_dict wrote. `options` may be NULL; `codecs` points at
+ * `count` decoders besides zstd. kRewireNotFound, kRewireIo, kRewireInvalidFile, kRewireUnsupported. */
 REWIRE_API RewireStatus rewire_parameter_set_open(const char* path, const RewireOpenOptions* options,
                                                   const RewireCodec* const* codecs, uint32_t count,
                                                   RewireParameterSet** out);

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/export.h"
 #include "vm/memory/memory_account.h"
 
 namespace rewire {
@@ -105,7 +106,7 @@ class BlockPool {
     return kSmallClasses + (octave - 10) * kSubClasses +
            static_cast<std::uint32_t>((bytes - 1) >> (octave - 3) & (kSubClasses - 1));
   }
-  static std::uint64_t ClassBytes(std::uint32_t index);
+  REWIRE_API static std::uint64_t ClassBytes(std::uint32_t index);
   static void NoteTaken(SizeClass& entry) {
     if (++entry.live > entry.peak) entry.peak = entry.live;
   }

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <mutex>
 
+#include "base/export.h"
 #include "vm/allocator.h"
 
 namespace rewire {
@@ -25,7 +26,7 @@ class FixedBlock {
   static FixedBlock* Make(void* memory, std::uint64_t bytes);
 
   // What the FixedBlock itself takes of the memory.
-  static std::uint64_t OwnBytes();
+  REWIRE_API static std::uint64_t OwnBytes();
   // What a block of so many bytes takes.
   static constexpr std::uint64_t Rounded(std::uint64_t bytes) {
     const std::uint64_t unit = bytes <= kMostSmall ? kUnit : kAlignment;

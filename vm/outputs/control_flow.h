@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/export.h"
 #include "executable_format/module.h"
 
 namespace rewire {
@@ -16,7 +17,7 @@ struct BasicBlock {
 };
 
 // Blocks in order of their place; block 0 is the entry.
-std::vector<BasicBlock> FindBlocks(const Function& function);
+REWIRE_API std::vector<BasicBlock> FindBlocks(const Function& function);
 
 // A set of registers.
 class RegisterSet {

@@ -81,6 +81,6 @@ struct PlanRules {
 };
 
 // One plan per function of a verified module.
-std::vector<FunctionPlan> PlanOutputs(const Module& module, const PlanRules& rules = {});
+REWIRE_API std::vector<FunctionPlan> PlanOutputs(const Module& module, const PlanRules& rules = {});
 
 }  // namespace rewire
