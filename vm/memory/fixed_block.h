@@ -37,6 +37,8 @@ class FixedBlock {
   Allocator allocator();
   // All bytes that blocks can have.
   std::uint64_t room() const { return room_; }
+  // This and its blocks, from its own address on.
+  std::uint64_t bytes() const { return OwnBytes() + room_; }
   bool refused() const { return refused_; }  // a request, since ClearRefused
   void ClearRefused() { refused_ = false; }
 

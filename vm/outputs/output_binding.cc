@@ -229,6 +229,13 @@ Status Impl::PrepareOutputs(std::uint32_t function_index, const RewireFFIAny* ru
                    {"the bound memory overlaps ",
                     (entry.kind == ConstantKind::kParameter ? "parameter " : "constant "), entry.name});
   }
+  for (const NamedRange& bound : ranges) {
+    if (block == nullptr || slots.leaves[bound.index].donated) continue;
+    if (!bound.range.Overlaps(RangeOf(block, block->bytes()))) continue;
+    return Invalid(
+        function, bound.index,
+        {"the bound memory overlaps the ", (arena ? "SharedArena" : "StaticMemory"), " that the VM runs in"});
+  }
   for (std::uint32_t i = 0; i < function.inputs.size(); ++i) {
     if (Status ok = CheckInputOverlaps(function_index, i, run_inputs[i]); !ok) return ok;
   }

@@ -74,6 +74,15 @@
 .end
 
 ; zero copy
+; bind y: misaligned
+; plan y: rewired
+; fails: case_zero_copy_into_misaligned_memory@5 (ret %1): output y would be copied, and zero copy is required: the bound memory is not aligned as the kernels need
+.func case_zero_copy_into_misaligned_memory(x: f32[4]) -> y: f32[4]
+  %y = invoke make(%x)
+  ret %y
+.end
+
+; zero copy
 ; bind y: over x
 ; plan y: rewired
 ; fails: case_zero_copy_over_the_input@5 (ret %1): output y would be copied, and zero copy is required: the bound memory overlaps an input of the same call
