@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the tests of memory bounds share: a kernel that takes no workspace, bounds, blocks of their size.
+#pragma once
+
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "vm/program.h"
+
+namespace rewire::test {
+
+// host.add(a, ..., b, out): out = a + b, floats; declared to take no workspace.
+LinkOptions Kernels();
+
+// Of the entry; the test fails when it cannot be asked for.
+MemoryBound BoundOf(const Program& program, bool outputs_bound = false,
+                    std::vector<std::pair<std::string, std::int64_t>> dims = {});
+
+struct Freed {
+  void operator()(void* block) const { std::free(block); }
+};
+// For a StaticMemory of so many bytes.
+std::unique_ptr<void, Freed> Block(std::uint64_t bytes);
+
+}  // namespace rewire::test

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+// A straight line of static shapes takes exactly its bound, and a static memory of that size serves without
+// malloc.
+#include <catch2/catch.hpp>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/vm/memory_bound/bounded_program.h"
+#include "tests/vm/memory_bound/malloc_watch.h"
+#include "tests/vm/test_program.h"
+
+namespace rewire::test {
+namespace {
+
+// Programs over one input x: f32[64, 64], each one straight line of static shapes.
+struct Line {
+  const char* name;
+  const char* body;
+  std::uint64_t storage;  // bytes held at once
+};
+const Line kLines[] = {
+    {"nothing", "ret %x\n.end", 0},
+    {"one", R"(
+      %s = alloc_storage _, alignment=64, f32[64, 64], cpu
+      %y = alloc_tensor %s, _, f32[64, 64]
+      invoke_packed add(%x, %x, %y), outputs=1
+      ret %y
+    .end)",
+     16384},
+    {"three, the first let go", R"(
+      %s = alloc_storage _, alignment=64, f32[64, 64], cpu
+      %a = alloc_tensor %s, _, f32[64, 64]
+      invoke_packed add(%x, %x, %a), outputs=1
+      %s = alloc_storage _, alignment=64, f32[64, 64], cpu
+      %b = alloc_tensor %s, _, f32[64, 64]
+      invoke_packed add(%a, %x, %b), outputs=1
+      kill %a
+      %s = alloc_storage _, alignment=64, f32[64, 64], cpu
+      %y = alloc_tensor %s, _, f32[64, 64]
+      invoke_packed add(%b, %x, %y), outputs=1
+      ret %y
+    .end)",
+     32768},
+    {"an arena planned ahead", R"(
+      %s = alloc_storage _, alignment=64, u8[32768], cpu
+      %zero = load_consti 0
+      %half = load_consti 16384
+      %a = alloc_tensor %s, %zero, f32[64, 64]
+      invoke_packed add(%x, %x, %a), outputs=1
+      %b = alloc_tensor %s, %half, f32[64, 64]
+      invoke_packed add(%a, %x, %b), outputs=1
+      %y = alloc_tensor %s, %zero, f32[64, 64]
+      invoke_packed add(%b, %x, %y), outputs=1
+      ret %y
+    .end)",
+     32768},
+    {"storages first, an over-aligned one, views and trees", R"(
+      %s = alloc_storage _, alignment=4096, f32[64, 64], cpu
+      %t = alloc_storage _, alignment=64, f32[16], cpu
+      %a = alloc_tensor %s, _, f32[64, 64]
+      %small = alloc_tensor %t, _, f32[16]
+      invoke_packed add(%small, %small, %small), outputs=1
+      kill %s
+      invoke_packed add(%x, %x, %a), outputs=1
+      %flat = load_const flat
+      %v = reshape_tensor %a, %flat
+      %pair = alloc_adt tag=0 (%v, %small)
+      kill %small
+      kill %t
+      %u = get_field %pair, index=0
+      %shape = shape_of %a
+      kill %a
+      %w = reshape_tensor %u, %shape
+      %y = device_copy %w, cpu, cpu
+      ret %y
+    .end)",
+     16384 * 2 + 64 + 16},
+    {"small ones at twice the alignment of a block", R"(
+      %s = alloc_storage _, alignment=128, f32[16], cpu
+      %a = alloc_tensor %s, _, f32[16]
+      %t = alloc_storage _, alignment=128, f32[200], cpu
+      %b = alloc_tensor %t, _, f32[200]
+      invoke_packed add(%a, %a, %a), outputs=1
+      invoke_packed add(%b, %b, %b), outputs=1
+      %s = alloc_storage _, alignment=128, f32[64, 64], cpu
+      %y = alloc_tensor %s, _, f32[64, 64]
+      invoke_packed add(%x, %x, %y), outputs=1
+      ret %y
+    .end)",
+     64 + 800 + 16384},
+};
+
+std::string Text(const Line& line) {
+  return std::string(
+             ".const flat: i64[1] = {4096}\n.kernel add = \"host.add\"\n"
+             ".func main(x: f32[64, 64]) -> y: f32[64, 64]\n") +
+         line.body;
+}
+
+TEST_CASE("a straight line of static shapes takes exactly its bound") {
+  for (const Line& line : kLines) {
+    for (const bool outputs_bound : {false, true}) {
+      CAPTURE(line.name, outputs_bound);
+      const Program program = ProgramOf(Text(line), Kernels());
+      const MemoryBound bound = BoundOf(program, outputs_bound);
+      REQUIRE(bound.unbounded.empty());
+      CHECK(bound.undeclared_workspace.empty());
+      if (!outputs_bound) CHECK(bound.storage == line.storage);
+      std::vector<float> x(4096, 1.0F);
+      std::vector<float> y(4096);
+      VirtualMachine vm(program);
+      vm.SetInput("x", TensorView(x.data(), {64, 64}));
+      if (outputs_bound) vm.SetOutput("y", TensorView(y.data(), {64, 64}));
+      REQUIRE(MessageOf(vm.TryInvoke()).empty());
+      CHECK(vm.bytes_peak() == bound.bytes);
+    }
+  }
+}
+
+TEST_CASE("a static memory of the bound's size serves without malloc; less says how much is needed") {
+  for (const Line& line : kLines) {
+    for (const bool outputs_bound : {false, true}) {
+      CAPTURE(line.name, outputs_bound);
+      const Program program = ProgramOf(Text(line), Kernels());
+      const MemoryBound bound = BoundOf(program, outputs_bound);
+      const std::unique_ptr<void, Freed> memory = Block(bound.static_bytes);
+      std::vector<float> x(4096, 1.0F);
+      std::vector<float> y(4096);
+      const TensorView in(x.data(), {64, 64});
+      const TensorView out(y.data(), {64, 64});
+      VmOptions options;
+      options.memory = {memory.get(), bound.static_bytes};
+      StartMallocWatch();
+      bool ok = true;
+      {
+        Result<VirtualMachine> vm = VirtualMachine::TryMake(program, options);
+        ok = vm.has_value();
+        for (int i = 0; ok && i < 10; ++i) {
+          ok = vm->TrySetInput("x", in).has_value() &&
+               (!outputs_bound || vm->TrySetOutput("y", out).has_value()) && vm->TryInvoke().has_value();
+        }
+        if (ok) ok = vm->result().kind() == ValueKind::kTensor && vm->TryOutput("y").has_value();
+      }
+      const std::uint64_t calls = StopMallocWatch();
+      CHECK(ok);
+      CHECK(calls == 0);
+
+      // A little less: 128 bytes that all but the first need.
+      if (line.storage == 0) continue;
+      options.memory.size -= 128;
+      VirtualMachine vm = VirtualMachine::Make(program, options);
+      const Status set = vm.TrySetInput("x", in);
+      const Status bound_set = set && outputs_bound ? vm.TrySetOutput("y", out) : set;
+      const Status status = bound_set ? vm.TryInvoke() : bound_set;
+      REQUIRE_FALSE(status);
+      CHECK(status.error().code() == StatusCode::kOutOfMemory);
+      if (bound_set) {
+        CHECK_THAT(
+            status.error().message(),
+            Catch::Contains("is too small: Program::TryMemoryBound says how much function main needs"));
+      }
+    }
+  }
+}
+
+TEST_CASE("the watch sees malloc") {
+  if (!MallocIsWatched()) return;
+  StartMallocWatch();
+  const Result<Tensor> tensor = Tensor::Make(kFloat32, {4});
+  const std::uint64_t calls = StopMallocWatch();
+  CHECK(tensor.has_value());
+  CHECK(calls > 0);
+}
+
+}  // namespace
+}  // namespace rewire::test
