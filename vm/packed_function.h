@@ -3,6 +3,7 @@
 // and what the loader resolves an import to.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
@@ -27,7 +28,10 @@ struct PackedFunction {
   TakeErrorFunction take_error = nullptr;  // null: Rewire's own thread-local error
   const void* error_context = nullptr;
   RewireWorkspaceBound workspace = nullptr;  // null: not declared
-  std::shared_ptr<const void> owner;         // keeps `handle` and the code of `call` alive
+  // Bytes that tensor arguments must be aligned to, a power of two, where its library tells; 0: as imports
+  // say.
+  std::uint32_t alignment = 0;
+  std::shared_ptr<const void> owner;  // keeps `handle` and the code of `call` alive
 
   explicit operator bool() const { return call != nullptr; }
 };

@@ -100,8 +100,9 @@ Status LinkKernels(LinkedCode* code, LinkOptions* options) {
     kernel.call = function->call;
     kernel.handle = function->handle;
     kernel.plain = (import.flags & kKernelObjects) == 0 && import.also_written.empty();
-    kernel.alignment_mask = import.alignment == 0 ? 0 : import.alignment - 1;
-    code->output_alignment = std::max(code->output_alignment, import.alignment);
+    const std::uint32_t alignment = function->alignment != 0 ? function->alignment : import.alignment;
+    kernel.alignment_mask = alignment == 0 ? 0 : alignment - 1;
+    code->output_alignment = std::max(code->output_alignment, alignment);
     kernel.import = &import;
     kernel.function = *std::move(function);
     code->kernels.push_back(std::move(kernel));

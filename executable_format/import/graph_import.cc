@@ -13,7 +13,8 @@
 namespace rewire::tvm {
 namespace {
 
-// The JSON does not say which TVM compiled the kernels, so they get what the strictest version relied on.
+// The JSON does not say which TVM compiled the kernels, so they get what the strictest version relied on. A
+// library that tells what its kernels need is believed when the program is linked.
 constexpr std::uint32_t kGraphAlignment = 128;
 
 // The graph executor's names for nodes that call no kernel.

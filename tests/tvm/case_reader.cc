@@ -142,7 +142,7 @@ Result<TvmCase> ReadTvmCase(const std::string& directory, const KernelWrapper& w
       Json::parse(std::string_view(reinterpret_cast<const char*>(text->view.data()), text->view.size()));
   Result<Program> program = LinkCase(directory, json.at("files"), wrap);
   if (!program) return Forward(program);
-  TvmCase result{json.at("name"), *program, {}};
+  TvmCase result{json.at("name"), json.at("alignment"), *program, {}};
   for (const Json& call : json.at("calls")) {
     TvmCall entry;
     entry.function = call.at("function");

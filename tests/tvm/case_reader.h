@@ -21,6 +21,7 @@ struct TvmCall {
 
 struct TvmCase {
   std::string name;
+  std::size_t alignment;  // of the memory that TVM gives its kernels, bytes
   Program program;
   std::vector<TvmCall> calls;
 };

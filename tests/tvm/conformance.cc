@@ -35,14 +35,15 @@ std::vector<OutputHandle> OutputsOf(const Program& program, const std::string& f
   }
 }
 
-// A tensor like `model`, aligned as the strictest TVM's kernels want it and filled with a pattern.
-Result<Tensor> MakeAligned(const Tensor& model) {
-  constexpr std::size_t kAlignment = 128;
+// A tensor like `model`, aligned as the TVM of the case aligns and no more, filled with a pattern.
+Result<Tensor> MakeAligned(const Tensor& model, std::size_t alignment) {
   const std::size_t bytes = model.view().bytes();
-  std::shared_ptr<void> memory(std::aligned_alloc(kAlignment, (bytes + kAlignment) / kAlignment * kAlignment),
-                               std::free);
-  std::memset(memory.get(), 0xA5, bytes);
-  return Tensor::Wrap(TensorView(memory.get(), model.dtype(), model.shape()), memory);
+  const std::size_t block = 2 * alignment;
+  const std::shared_ptr<void> memory(std::aligned_alloc(block, (alignment + bytes) / block * block + block),
+                                     std::free);
+  void* data = static_cast<char*>(memory.get()) + alignment;
+  std::memset(data, 0xA5, bytes);
+  return Tensor::Wrap(TensorView(data, model.dtype(), model.shape()), memory);
 }
 
 // Runs the call with every output that can be bound in memory of ours.
@@ -60,7 +61,7 @@ std::string RunBound(const TvmCase& test, const TvmCall& call, const Value& unbo
   VirtualMachine vm(test.program);
   std::vector<Tensor> memory;
   for (std::size_t i = 0; i < handles.size(); ++i) {
-    Result<Tensor> tensor = MakeAligned(leaves[i]);
+    Result<Tensor> tensor = MakeAligned(leaves[i], test.alignment);
     if (!tensor) return tensor.error().message();
     memory.push_back(*tensor);
     if (Status bound = vm.TrySetOutput(handles[i], memory[i].view()); !bound) {
@@ -82,6 +83,9 @@ std::string RunBound(const TvmCase& test, const TvmCall& call, const Value& unbo
     }
     Result<OutputReport> report = vm.TryOutputReport(handles[i]);
     if (!report) return report.error().message();
+    if (report->copied && report->reason.find("aligned") != std::string::npos) {
+      return fmt::format("bound output {}: copied, {}", i, report->reason);
+    }
     const std::string how = report->copied ? "copied: " + report->reason : "rewired";
     ++totals.outputs[how];
     if (list) fmt::print("{} {} output {}: {}\n", test.name, call.function, i, how);

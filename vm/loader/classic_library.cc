@@ -18,6 +18,11 @@ namespace {
 
 constexpr char kMain[] = "__tvm_main__";
 
+// How every function that TVM from 0.12 on compiled words its first check; before, the condition stood in
+// parentheses. Those functions rely on 64 bytes, the ones up to 0.9 on 128.
+constexpr char kNewCheck[] = "Assert fail: num_args == ";
+constexpr std::uint32_t kNewAlignment = 64;
+
 // TVM's functions, and conversions of float16 that TVM up to 0.13 has its runtime provide.
 bool IsRuntimeFunction(std::string_view name) {
   return name.substr(0, 3) == "TVM" || name == "__gnu_h2f_ieee" || name == "__gnu_f2h_ieee";
@@ -63,6 +68,7 @@ Status ClassicLibrary::Initialise(const ElfFile& elf) {
     }
     *static_cast<void**>(dlsym(handle_, Concat({"__", function}).c_str())) = value;
   }
+  if (elf.HasText(kNewCheck)) alignment_ = kNewAlignment;
   context_ = static_cast<void**>(dlsym(handle_, "__tvm_module_ctx"));
   if (context_ != nullptr) *context_ = static_cast<LibraryContext*>(this);
   if (const auto* name = static_cast<const char*>(dlsym(handle_, kMain)); name != nullptr) main_ = name;
@@ -90,6 +96,7 @@ KernelSource::Found ClassicLibrary::Find(const std::string& name) const {
   found.function.call = &CallClassic;
   found.function.handle = const_cast<Entry*>(entry);  // the ABI has no handle to const
   found.function.owner = shared_from_this();
+  found.function.alignment = alignment_;
   return found;
 }
 

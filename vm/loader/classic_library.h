@@ -42,9 +42,10 @@ class ClassicLibrary : public KernelSource,
 
   std::string path_;
   void* handle_;
-  void** context_ = nullptr;    // the library's __tvm_module_ctx
-  std::vector<Entry> entries_;  // sorted by name
-  std::string main_;            // what __tvm_main__ names; may be empty
+  void** context_ = nullptr;     // the library's __tvm_module_ctx
+  std::vector<Entry> entries_;   // sorted by name
+  std::string main_;             // what __tvm_main__ names; may be empty
+  std::uint32_t alignment_ = 0;  // what its functions rely on in arguments, bytes; 0: not known
 };
 
 }  // namespace rewire

@@ -202,6 +202,10 @@ std::vector<std::string> ElfFile::NamesAfter(std::string_view prefix) const {
   return names;
 }
 
+bool ElfFile::HasText(std::string_view text) const {
+  return memmem(file_.view.data(), file_.view.size(), text.data(), text.size()) != nullptr;
+}
+
 Result<Span<const std::byte>> ElfFile::SymbolBytes(std::string_view name) const {
   for (std::size_t i = 1; i < symbols_.size() / sizeof(Elf64_Sym); ++i) {
     const auto symbol = Load<Elf64_Sym>(symbols_, i);

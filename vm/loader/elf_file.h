@@ -31,6 +31,9 @@ class ElfFile {
   // The defined names that start with `prefix`, without it.
   std::vector<std::string> NamesAfter(std::string_view prefix) const;
 
+  // Whether the text stands anywhere in the file.
+  bool HasText(std::string_view text) const;
+
   // The initial bytes of a data symbol. kNotFound; kInvalidFile when they are not in the file.
   Result<Span<const std::byte>> SymbolBytes(std::string_view name) const;
 

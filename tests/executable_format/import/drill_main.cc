@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// import_drill MUTANTS FILE...: drills files of a kind that their names tell: .ro, .json, .params, .blob (the
-// data behind a library's __tvm_dev_mblob). MUTANTS are spread over the files of each kind.
+// import_drill MUTANTS FILE...: drills files of a kind that their names tell: .ro, .json, .params, .so (the
+// data behind an exported library's __tvm_dev_mblob). MUTANTS are spread over the files of each kind.
 #include <fmt/format.h>
 
 #include <cstdlib>
@@ -8,8 +8,11 @@
 #include <iterator>
 #include <map>
 #include <string>
+#include <utility>
 
 #include "tests/executable_format/import/foreign_drill.h"
+#include "tests/executable_format/import/foreign_files.h"
+#include "vm/loader/elf_file.h"
 
 namespace {
 
@@ -18,7 +21,19 @@ using rewire::tvm::ForeignKind;
 const std::map<std::string, ForeignKind> kKinds = {{"ro", ForeignKind::kRelay},
                                                    {"json", ForeignKind::kGraph},
                                                    {"params", ForeignKind::kParameters},
-                                                   {"blob", ForeignKind::kLibraryBlob}};
+                                                   {"so", ForeignKind::kLibraryBlob}};
+
+// What is drilled of a file; empty when there is nothing.
+std::string ReadDrilled(const std::string& path, ForeignKind kind) {
+  std::ifstream stream(path, std::ios::binary);
+  std::string bytes{std::istreambuf_iterator<char>(stream), {}};
+  if (kind != ForeignKind::kLibraryBlob) return bytes;
+  const auto elf = rewire::ElfFile::Parse(rewire::tvm::Share(std::move(bytes)));
+  if (!elf) return "";
+  const auto blob = elf->SymbolBytes("__tvm_dev_mblob");
+  if (!blob) return "";
+  return {reinterpret_cast<const char*>(blob->data()), blob->size()};
+}
 
 }  // namespace
 
@@ -41,8 +56,11 @@ int main(int argc, char** argv) {
   for (const auto& [extension, paths] : files) {
     rewire::tvm::ForeignDrillReport total;
     for (const std::string& path : paths) {
-      std::ifstream stream(path, std::ios::binary);
-      const std::string bytes{std::istreambuf_iterator<char>(stream), {}};
+      const std::string bytes = ReadDrilled(path, kKinds.at(extension));
+      if (bytes.empty()) {
+        fmt::print(stderr, "import_drill: {} cannot be read, or has nothing that TVM put into it\n", path);
+        return 2;
+      }
       const auto report =
           RunForeignDrill(kKinds.at(extension), bytes, (mutants + paths.size() - 1) / paths.size());
       total.plain += report.plain;

@@ -130,6 +130,11 @@ TEST_CASE("what the classic ABI or the VM cannot take is refused") {
   CHECK(returned.result.v_float64 == 2.5);
 }
 
+TEST_CASE("the wording of its checks tells what alignment a classic library relies on") {
+  CHECK(Resolve(Load("classic"), "classic_add").alignment == 64);  // as TVM words them from 0.12 on
+  CHECK(Resolve(Load("classic_undefined"), "half_plus_one").alignment == 0);
+}
+
 TEST_CASE("functions that a classic library names are provided, or missed before anything runs") {
   const KernelSet kernels = Load("classic_undefined");
   CHECK(RunKernel(kernels, "half_plus_one", {0x4200}) == 0x4400);  // 3 + 1
