@@ -86,10 +86,6 @@ void AddTestKernels(KernelSet* kernels, KernelLog* log) {
       access.Fill(outs[k], [k](std::int64_t) { return static_cast<float>(3 + k); });
     }
   });
-  add("bump", [=](TensorView step, TensorView out) {
-    const float value = access.Read(step, 0);
-    access.Write<float>(out)[static_cast<std::int64_t>(value)] = value;
-  });
   add("give", [](const RewireFFIAny& x, RewireFFIAny* result) {
     if (IsObjectKind(x.type_index)) ObjectOf(x)->AddStrong();
     *result = x;

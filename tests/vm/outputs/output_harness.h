@@ -21,7 +21,6 @@ namespace rewire::test {
 //   like(x, out)            x's element count in every element; does not read x
 //   two(out0, out1)         1 in the first, 2 in the second
 //   fill_all(out...)        3, 4, ... in one after the other
-//   bump(step, out)         out[step] = step
 //   give(x)                 returns x
 //   first(out), next(i, out), previous(i, out)      0, i + 1, i - 1 on i64[]
 // Each notes the addresses that it writes, and whether it has read memory that nobody had written (linked
