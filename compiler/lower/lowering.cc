@@ -213,6 +213,9 @@ void Lowering::Report(const onnx::NodeProto& node, std::int64_t opset, const std
 }
 
 void Lowering::AddUnsupported(Unsupported what) {
+  for (std::string* text : {&what.node, &what.op_type, &what.domain, &what.reason}) {
+    *text = Printable(*text, kMostSourceBytes);
+  }
   if (reported_.insert(what.node + "\n" + what.reason).second) unsupported_.push_back(std::move(what));
 }
 

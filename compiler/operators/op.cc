@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/dtype.h"
+#include "base/utf8.h"
 #include "compiler/import/dtypes.h"
 #include "compiler/import/onnx_proto.h"
 #include "compiler/import/tensor_data.h"
@@ -12,6 +13,7 @@ namespace rewire::compiler {
 namespace {
 
 constexpr std::size_t kMaxKnownElements = 1024;
+constexpr std::size_t kMostStringBytes = 4096;
 
 template <typename T>
 void AppendAs(const HostTensor& tensor, auto* values) {
@@ -136,8 +138,8 @@ double Op::Float(const std::string& name, double fallback) const {
 
 std::string Op::String(const std::string& name, const std::string& fallback) const {
   const onnx::AttributeProto* attribute = Find(name);
-  return attribute != nullptr && attribute->type() == onnx::AttributeProto::STRING ? attribute->s()
-                                                                                   : fallback;
+  if (attribute == nullptr || attribute->type() != onnx::AttributeProto::STRING) return fallback;
+  return Printable(attribute->s(), kMostStringBytes);  // kernels get it as it is, and quote it in errors
 }
 
 Ints Op::IntList(const std::string& name, const Ints& fallback) const {
@@ -155,7 +157,9 @@ std::vector<double> Op::FloatList(const std::string& name) const {
 std::vector<std::string> Op::StringList(const std::string& name) const {
   const onnx::AttributeProto* attribute = Find(name);
   if (attribute == nullptr) return {};
-  return std::vector<std::string>(attribute->strings().begin(), attribute->strings().end());
+  std::vector<std::string> strings;
+  for (const std::string& text : attribute->strings()) strings.push_back(Printable(text, kMostStringBytes));
+  return strings;
 }
 
 Result<HostTensor> Op::TensorAttribute(const std::string& name) const {

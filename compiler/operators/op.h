@@ -147,7 +147,7 @@ class Op {
   std::string NextName();
 
  private:
-  void CheckRank(const Type& type);
+  void CheckDims(const Type& type);
   const onnx::AttributeProto* Find(const std::string& name) const;
 
   const onnx::NodeProto& node_;

@@ -33,7 +33,7 @@ std::vector<Value*> Op::Call(KernelCall call) {
   node->returns = call.returns;
   if (call.objects) node->flags |= kKernelObjects;
   for (std::size_t i = 0; i < call.outputs.size(); ++i) {
-    CheckRank(call.outputs[i]);
+    CheckDims(call.outputs[i]);
     Value* output = graph.NewValue(NextName(), call.outputs[i]);
     if (!call.returns) {
       Node::Extent extent;
@@ -131,9 +131,15 @@ Value* Op::DimsValue(const Shape& dims) {
   return output;
 }
 
-void Op::CheckRank(const Type& type) {
-  if (failure_ && type.dims.size() > kMaxRank) {
+void Op::CheckDims(const Type& type) {
+  if (!failure_) return;
+  if (type.dims.size() > kMaxRank) {
     failure_ = Unsupported("its output has {} dimensions, the limit is {}", type.dims.size(), kMaxRank);
+  }
+  for (const DimExpr& dim : type.dims) {
+    if (dim.IsConstant() && *dim.constant() < 0) {
+      failure_ = Invalid("its output comes out with shape {}", ShapeText(type.dims));
+    }
   }
 }
 
@@ -160,7 +166,7 @@ Value* Op::Reshape(Value* x, Shape dims) {
   Node* node = graph.NewNode(NodeKind::kReshape);
   node->inputs.push_back(x);
   Value* output = graph.NewValue(NextName(), TensorOf(x->type.dtype, dims));
-  CheckRank(output->type);
+  CheckDims(output->type);
   output->type.dims = graph.OwnDims(output, dims);
   if (x->elements && dims.size() <= 1) output->elements = x->elements;
   node->extents.push_back({std::move(dims), nullptr});

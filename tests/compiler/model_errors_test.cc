@@ -101,6 +101,21 @@ TEST_CASE("more dimensions than a tensor has") {
   }
 }
 
+TEST_CASE("a window that is larger than what it moves over") {
+  onnx::ModelProto model = EmptyModel();
+  onnx::GraphProto* graph = model.mutable_graph();
+  SetValue(graph->add_input(), "x", {1, 1, 6});
+  onnx::NodeProto* pool = AddNode(graph, "MaxPool", {"x"}, "y");
+  onnx::AttributeProto* size = pool->add_attribute();
+  size->set_name("kernel_shape");
+  size->set_type(onnx::AttributeProto::INTS);
+  size->add_ints(9);
+  SetValue(graph->add_output(), "y", {});
+  const Outcome outcome = CompileProto(model);
+  REQUIRE(outcome.unsupported.size() == 1);
+  CHECK(outcome.unsupported[0].reason == "its output comes out with shape [1, 1, -2]");
+}
+
 TEST_CASE("dimensions that no memory holds") {
   onnx::ModelProto model = EmptyModel();
   onnx::GraphProto* graph = model.mutable_graph();

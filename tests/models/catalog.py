@@ -119,5 +119,15 @@ GENERATED = {
     "qdq_cnn": [lambda r: {"image": _image(r, 1, 3, 64, 64)}, lambda r: {"image": _image(r, 2, 3, 96, 80)}],
 }
 
+# Outputs that are not made in the host's memory, with vm-run --explain-outputs' reasons: what a loop of no turns leaves
+# is its initial value, what it stacks up is joined behind it.
+INPUT, CONSTANT = "it is an input, or part of one", "it is a constant or a parameter"
+RETURNED = "a kernel or a closure returns it"
+COPIED = {
+    "kv_decode": {"tokens": RETURNED, "new_keys": INPUT, "new_values": INPUT},
+    "paraphrase": {"output": INPUT, "463": INPUT},  # the mask in another shape
+    "scan_filter": {"h_end": INPUT, "peak_end": INPUT, "track": CONSTANT},
+}
+
 # A rounding that falls the other way moves a quantised value by one step: these are judged by the step of their result.
 QUANTISED_STEP = {"qdq_cnn": 0.02}

@@ -69,6 +69,16 @@ def run_one(tools, executable, case, threads, scratch):
     return wrong
 
 
+def check_outputs(tools, executable, model):
+    """Every output is made in the host's memory, or copied for the reason that the catalog has."""
+    lines = call([tools / "vm-run", executable, "--explain-outputs"]).splitlines()
+    told = dict(line.split(": ", 1) for line in lines if not line.startswith(" "))
+    expected = {name: f"copied: {reason}" for name, reason in catalog.COPIED.get(model, {}).items()}
+    wrong = [f"{name}: {text}" for name, text in told.items() if text != expected.get(name, "rewired")]
+    wrong += [f"{name}: no such output" for name in expected if name not in told]
+    return f"outputs: {len(told) - len(expected)} rewired, {len(expected)} copied", "\n      ".join(wrong) or None
+
+
 def check_model(tools, folder, switched_off, threads, scratch):
     """Yields (what was run, problem or None)."""
     executable = scratch / f"{folder.name}.rwx"
@@ -79,6 +89,9 @@ def check_model(tools, folder, switched_off, threads, scratch):
     except (RuntimeError, OSError, subprocess.TimeoutExpired) as error:
         yield f"{label}: compiling", str(error)
         return
+    if not switched_off:
+        found, problem = check_outputs(tools, executable, folder.name)
+        yield f"{label}: {found}", problem
     for case in sorted(path for path in folder.iterdir() if path.is_dir()):
         for count in threads:
             run = f"{label}, inputs {case.name}, threads {count}"
