@@ -1,10 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators on images, boxes and regions.
+#include <cmath>
+#include <cstring>
+#include <optional>
+
 #include "compiler/operators/float_constant.h"
 #include "compiler/operators/registry.h"
 
 namespace rewire::compiler {
 namespace {
+
+// The dimensions of x times constant whole numbers; nothing when the scales are others.
+std::optional<Shape> TimesWholeScales(const Shape& dims, const Value* scales) {
+  if (scales == nullptr || !scales->IsConstant() || !(scales->type.dtype == kFloat32)) return std::nullopt;
+  const SharedBytes& bytes = scales->constant->bytes;
+  if (bytes.view.size() != dims.size() * sizeof(float)) return std::nullopt;
+  Shape resized;
+  for (std::size_t i = 0; i < dims.size(); ++i) {
+    float scale = 0;
+    std::memcpy(&scale, bytes.view.data() + i * sizeof(float), sizeof(float));
+    constexpr float kMost = 1024;
+    if (!(scale >= 1 && scale <= kMost) || scale != std::floor(scale)) return std::nullopt;
+    resized.push_back(dims[i] * DimExpr(static_cast<std::int64_t>(scale)));
+  }
+  return resized;
+}
 
 // x resized by scales or to sizes. With sizes the kernel takes scales from the shapes.
 Status ResizeBy(Op& op, Value* roi, Value* scales, Value* sizes, Attributes attributes) {
@@ -17,6 +37,11 @@ Status ResizeBy(Op& op, Value* roi, Value* scales, Value* sizes, Attributes attr
   if (scales != nullptr || roi != nullptr) inputs.push_back(roi != nullptr ? roi : op.Missing(kFloat32));
   if (scales != nullptr) {
     inputs.push_back(scales);
+    if (std::optional<Shape> dims = TimesWholeScales(x->type.dims, scales); dims && of_shape.empty()) {
+      op.Set(0, op.Call("rewire.resize", inputs, std::move(attributes),
+                        TensorOf(x->type.dtype, *std::move(dims))));
+      return {};
+    }
     op.Set(0, op.CallShaped("rewire.resize", inputs, std::move(attributes), x->type.dtype, rank,
                             {"rewire.shape.resize", {op.ShapeOf(x), scales}, of_shape}));
     return {};

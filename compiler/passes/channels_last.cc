@@ -210,6 +210,8 @@ class Layout {
     if (IsBinary(node->kernel)) return MoveBinary(node);
     if (node->kernel == "rewire.concat") return MoveConcat(node);
     if (node->kernel == "rewire.reduce_mean") return MoveMean(node);
+    if (node->kernel == "rewire.resize") return MoveResize(node);
+    if (node->kernel == "rewire.max_pool" || node->kernel == "rewire.avg_pool") return MovePool(node);
     return false;
   }
 
@@ -267,6 +269,33 @@ class Layout {
     if (IntAttribute(*node, "keepdims", 1) != 1 || std::get<Ints>(axes->value) != Ints{2, 3}) return false;
     node->inputs[0] = Last(node->inputs[0]);
     SetAttribute(node, "axes", Ints{1, 2});
+    MakeTwin(node);
+    return true;
+  }
+
+  // By constant scales, without a region.
+  bool MoveResize(Node* node) {
+    if (node->inputs.size() != 3 || !HasTwin(node->inputs[0]) || FindAttribute(*node, "axes") != nullptr) {
+      return false;
+    }
+    const float* scales = FloatsOf(node->inputs[2]);
+    const Value* region = node->inputs[1];
+    if (scales == nullptr || region == nullptr || !region->type.ranked || region->type.rank() != 1 ||
+        !region->type.dims[0].Is(0) || node->inputs[2]->constant->shape != Ints{4}) {
+      return false;
+    }
+    node->inputs[0] = Last(node->inputs[0]);
+    node->inputs[2] =
+        NewFloats(&graph_, node->inputs[2]->name, {4}, {scales[0], scales[2], scales[3], scales[1]});
+    MakeTwin(node);
+    return true;
+  }
+
+  bool MovePool(Node* node) {
+    if (node->inputs.size() != 1 || !HasTwin(node->inputs[0])) return false;
+    if (!(node->outputs[0]->type.dtype == kFloat32)) return false;
+    SetAttribute(node, "layout", std::string("NHWC"));
+    node->inputs[0] = Last(node->inputs[0]);
     MakeTwin(node);
     return true;
   }

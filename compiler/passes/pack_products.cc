@@ -35,6 +35,9 @@ class Packing {
         if (node->kernel == "rewire.conv") PackConv(node);
         if (node->kernel == "rewire.matmul") PackMatMul(node);
         if (node->kernel == "rewire.gemm") PackGemm(node);
+        if (node->kernel == "rewire.lstm") PackRecurrent(node, 4);
+        if (node->kernel == "rewire.gru") PackRecurrent(node, 3);
+        if (node->kernel == "rewire.rnn") PackRecurrent(node, 1);
       }
     });
     edit_.Finish();
@@ -99,6 +102,25 @@ class Packing {
     node->inputs = {node->inputs[0], packed};
     if (bias != nullptr) node->inputs.push_back(bias);
     TakeActivation(&edit_, node);
+  }
+
+  // Both weights [directions, gates * hidden, inputs]; one direction only, since each is packed for itself.
+  void PackRecurrent(Node* node, std::int64_t gates) {
+    if (node->inputs.size() < 3 || FloatsOf(node->inputs[1]) == nullptr ||
+        FloatsOf(node->inputs[2]) == nullptr) {
+      return;
+    }
+    for (std::size_t i : {1, 2}) {
+      const Ints& dims = node->inputs[i]->constant->shape;
+      if (dims.size() != 3 || dims[0] != 1 || dims[1] < 1 || dims[2] < 1 || dims[1] % gates != 0) return;
+      // The gates of a GRU are multiplied in two parts: each must begin a panel.
+      if (gates == 3 && dims[1] / gates % kColumns != 0) return;
+    }
+    for (std::size_t i : {1, 2}) {
+      const Ints dims = node->inputs[i]->constant->shape;
+      node->inputs[i] = Packed(Matrix(*node->inputs[i], {dims[1], dims[2]}), dims[1], dims[2], "OI");
+    }
+    SetAttribute(node, "packed", std::int64_t{1});
   }
 
   void PackConv(Node* node) {

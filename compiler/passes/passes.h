@@ -27,6 +27,10 @@ void ShareCommonSubexpressions(Graph* graph);
 void FoldAffine(Graph* graph);
 // x * clip(x + 3, 0, 6) / 6 spelled out becomes one kernel.
 void FuseHardSwish(Graph* graph);
+// x * (1 + erf(x / sqrt(2))) / 2 spelled out becomes one kernel.
+void FuseGelu(Graph* graph);
+// Normalisation by mean and variance over the last axis spelled out becomes one kernel.
+void FuseLayerNorm(Graph* graph);
 // Convolutions and products with constant weights become those of packed weights, with the bias and the
 // activation that follow.
 void PackProducts(Graph* graph);

@@ -31,17 +31,26 @@ struct Spread {
   T factor;
 };
 
+// The sum of term(in[i]). In lanes, since one sum would wait for each addition.
+template <typename T, typename Term>
+double SumOf(const T* in, std::int64_t count, const Term& term) {
+  constexpr std::int64_t kLanes = 8;
+  double lanes[kLanes] = {};
+  std::int64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) {
+    for (std::int64_t l = 0; l < kLanes; ++l) lanes[l] += term(static_cast<double>(in[i + l]));
+  }
+  for (; i < count; ++i) lanes[0] += term(static_cast<double>(in[i]));
+  double sum = 0;
+  for (const double lane : lanes) sum += lane;
+  return sum;
+}
+
 // Two passes: the variance of large values with a small spread would drown in a sum of squares.
 template <typename T>
 Spread<T> SpreadOf(const T* in, std::int64_t count, double epsilon) {
-  double sum = 0;
-  for (std::int64_t i = 0; i < count; ++i) sum += static_cast<double>(in[i]);
-  const double mean = sum / static_cast<double>(count);
-  double squares = 0;
-  for (std::int64_t i = 0; i < count; ++i) {
-    const double distance = static_cast<double>(in[i]) - mean;
-    squares += distance * distance;
-  }
+  const double mean = SumOf(in, count, [](double value) { return value; }) / static_cast<double>(count);
+  const double squares = SumOf(in, count, [=](double value) { return (value - mean) * (value - mean); });
   const double variance = squares / static_cast<double>(count);
   return {static_cast<T>(mean), static_cast<T>(1 / std::sqrt(variance + epsilon))};
 }

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "kernels/cpu/parallel.h"
+#include "kernels/cpu/pool_channels_last.h"
 #include "kernels/cpu/registry.h"
 #include "kernels/cpu/types.h"
 #include "kernels/cpu/window.h"
@@ -83,13 +84,23 @@ struct MaxPool {
   static constexpr const char kName[] = "rewire.max_pool";
   WindowAttributes attributes;
   bool column_major = false;
+  bool channels_last = false;
   static Status Make(Attributes& given, MaxPool* pool) {
     pool->attributes.Read(given, true, true);
+    pool->channels_last = given.Choice("layout", {"NCHW", "NHWC"}, 0) == 1;
     pool->column_major = given.Bool("storage_order", false);
     return pool->attributes.Check();
   }
   Status operator()(TensorView x, TensorView out, std::optional<TensorView> out_indices) const {
     Window window;
+    if (channels_last) {
+      if (out_indices) return ValueError("out_indices is given, which layout NHWC does not have");
+      if (Status s = CheckPoolChannelsLast(attributes, x, out, &window); !s.ok()) return s;
+      return ForType(Types<float, double, std::int8_t, std::uint8_t>(), "x", x, [&](auto tag) {
+        RunChannelsLast<typename decltype(tag)::type>(x, out, window);
+        return Status();
+      });
+    }
     if (Status s = CheckPool(attributes, x, out, &window); !s.ok()) return s;
     if (out_indices) {
       Checks checks;
@@ -107,6 +118,18 @@ struct MaxPool {
   }
 
  private:
+  template <typename T>
+  static void RunChannelsLast(TensorView x, TensorView out, const Window& window) {
+    using Limits = std::numeric_limits<T>;
+    PoolChannelsLast<T>(
+        x, out, window, Limits::has_infinity ? -Limits::infinity() : Limits::lowest(),
+        [](const T* from, T* to, std::int64_t channels) {
+          for (std::int64_t c = 0; c < channels; ++c)
+            to[c] = from[c] > to[c] || from[c] != from[c] ? from[c] : to[c];
+        },
+        [](T*, std::int64_t, std::int64_t, const std::int64_t(&)[kMaxSpatial]) {});
+  }
+
   template <typename T>
   void Run(TensorView x, TensorView out, const std::optional<TensorView>& indices,
            const Window& window) const {
@@ -149,13 +172,22 @@ struct AveragePool {
   static constexpr const char kName[] = "rewire.avg_pool";
   WindowAttributes attributes;
   bool count_pad = false;
+  bool channels_last = false;
   static Status Make(Attributes& given, AveragePool* pool) {
     pool->attributes.Read(given, true, true);
+    pool->channels_last = given.Choice("layout", {"NCHW", "NHWC"}, 0) == 1;
     pool->count_pad = given.Bool("count_include_pad", false);
     return pool->attributes.Check();
   }
   Status operator()(TensorView x, TensorView out) const {
     Window window;
+    if (channels_last) {
+      if (Status s = CheckPoolChannelsLast(attributes, x, out, &window); !s.ok()) return s;
+      return ForType(Floats(), "x", x, [&](auto tag) {
+        RunChannelsLast<typename decltype(tag)::type>(x, out, window);
+        return Status();
+      });
+    }
     if (Status s = CheckPool(attributes, x, out, &window); !s.ok()) return s;
     return ForType(Floats(), "x", x, [&](auto tag) {
       using T = typename decltype(tag)::type;
@@ -171,6 +203,20 @@ struct AveragePool {
   }
 
  private:
+  template <typename T>
+  void RunChannelsLast(TensorView x, TensorView out, const Window& window) const {
+    PoolChannelsLast<T>(
+        x, out, window, T{0},
+        [](const T* from, T* to, std::int64_t channels) {
+          for (std::int64_t c = 0; c < channels; ++c) to[c] += from[c];
+        },
+        [&](T* to, std::int64_t channels, std::int64_t met, const std::int64_t(&position)[kMaxSpatial]) {
+          const std::int64_t count = count_pad ? WithPads(window, position) : met;
+          for (std::int64_t c = 0; c < channels; ++c)
+            to[c] = count == 0 ? T{0} : to[c] / static_cast<T>(count);
+        });
+  }
+
   // Window positions on the image or its pads: ceil_mode may reach past both.
   static std::int64_t WithPads(const Window& window, const std::int64_t (&position)[kMaxSpatial]) {
     std::int64_t count = 1;
@@ -216,13 +262,13 @@ std::span<const Kernel> PoolKernels() {
       Describe<MaxPool>(
           "x, out, out_indices?", "x, out f32 f64 i8 u8; out_indices i64",
           "kernel_shape, strides = ones, dilations = ones, pads = zeros, auto_pad = NOTSET, ceil_mode = 0, "
-          "storage_order = 0",
+          "storage_order = 0, layout = NCHW or NHWC (without out_indices)",
           "the largest element under each window of x [N, C, ...], NaN if one is, and its index in x; the "
           "index counts the spatial axes backwards with storage_order = 1"),
       Describe<AveragePool>(
           "x, out", "f32 f64",
           "kernel_shape, strides = ones, dilations = ones, pads = zeros, auto_pad = NOTSET, "
-          "ceil_mode = 0, count_include_pad = 0",
+          "ceil_mode = 0, count_include_pad = 0, layout = NCHW or NHWC",
           "the mean under each window of x [N, C, ...], of the elements on the image or with its pads"),
       Describe<LpPool>("x, out", "f32 f64",
                        "kernel_shape, strides = ones, dilations = ones, pads = zeros, auto_pad = NOTSET, "

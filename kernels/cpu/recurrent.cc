@@ -5,6 +5,7 @@
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/registry.h"
 #include "kernels/cpu/rnn.h"
+#include "kernels/cpu/vector_math.h"
 
 namespace rewire::kernel::cpu {
 namespace {
@@ -113,6 +114,9 @@ struct Gru {
     RnnCall call(attributes, 3);
     if (Status s = call.Init(x, w, r, b, lengths, {{"initial_h", initial_h}}, y, {{"y_h", y_h}}); !s.ok())
       return s;
+    // The candidate's columns must begin a panel.
+    if (attributes.packed && 2 * call.hidden() % kPanelWidth != 0)
+      return ValueError("hidden_size is ", call.hidden(), ", expected a multiple of 16 with packed weights");
     return ForType(Floats(), "x", x,
                    [&](auto tag) { return Run<typename decltype(tag)::type>(call, initial_h, y_h); });
   }
@@ -252,11 +256,31 @@ struct Lstm {
     return Status();
   }
 
+  bool IsUsual(const GateFunction* functions) const {
+    return !input_forget && attributes.clip == 0 && functions[0].kind == GateFunction::kSigmoid &&
+           functions[1].kind == GateFunction::kTanh && functions[2].kind == GateFunction::kTanh;
+  }
+
+  // What nearly all models have, a gate at a time. Changes `sum`.
+  static void UsualCell(std::int64_t n, const float* input, float* sum, float* state, float* cell) {
+    const VectorMath& math = BestVectorMath();
+    for (std::int64_t j = 0; j < 4 * n; ++j) sum[j] += input[j];
+    math.sigmoid(sum, sum, 3 * n);
+    math.tanh(sum + 3 * n, sum + 3 * n, n);
+    const float *in = sum, *forget = sum + 2 * n, *candidate = sum + 3 * n;
+    for (std::int64_t j = 0; j < n; ++j) cell[j] = forget[j] * cell[j] + in[j] * candidate[j];
+    math.tanh(cell, state, n);
+    for (std::int64_t j = 0; j < n; ++j) state[j] *= sum[n + j];
+  }
+
   // The gates i (input), o (output), f (forget) and c (candidate), in this order; peepholes i, o, f.
   template <typename T>
-  void Cell(const RnnCall& call, int d, const T* input, const T* sum, const T* p, T* state, T* cell) const {
+  void Cell(const RnnCall& call, int d, const T* input, T* sum, const T* p, T* state, T* cell) const {
     const std::int64_t n = call.hidden();
     const GateFunction* functions = attributes.FunctionsOf(d);
+    if constexpr (std::is_same_v<T, float>) {
+      if (p == nullptr && IsUsual(functions)) return UsualCell(n, input, sum, state, cell);
+    }
     for (std::int64_t j = 0; j < n; ++j) {
       const auto gate = [&](std::int64_t k, std::int64_t peephole, T seen) {
         const T total =
@@ -273,7 +297,9 @@ struct Lstm {
 };
 
 constexpr const char kAttributes[] =
-    "hidden_size = r's, direction = forward, reverse or bidirectional, layout = 0, clip = 0.0 (none), "
+    "hidden_size = r's, direction = forward, reverse or bidirectional, layout = 0, packed = 0 (1: w and r "
+    "are f32, each direction "
+    "packed by rewire.packed.pack in order OI, one behind the other), clip = 0.0 (none), "
     "activations = "
     "ONNX's default (names joined by commas), activation_alpha, activation_beta = lists of floats";
 

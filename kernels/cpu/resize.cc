@@ -56,6 +56,9 @@ struct Resize {
       using T = typename decltype(tag)::type;
       // A float holds every number of one byte or of 32-bit floats.
       using Number = std::conditional_t<sizeof(T) == 1 || std::is_same_v<T, float>, float, double>;
+      if (attributes.mode == Interpolation::kNearest &&
+          attributes.coordinates != Coordinates::kTfCropAndResize)
+        return CopyNearest<T>(x, axes, out);
       return Run<T, Number>(x, axes, out);
     });
   }
@@ -99,6 +102,49 @@ struct Resize {
       }
       return Status();
     });
+  }
+
+  // Each element is another one: rows of the axes behind the last one that is resized are copied.
+  template <typename T>
+  Status CopyNearest(TensorView x, const ResizeAxis (&axes)[kMaxRank], TensorView out) const {
+    const int rank = x.ndim();
+    int last = rank - 1;
+    while (last > 0 && axes[last].IsIdentity(attributes)) --last;
+    const std::int64_t inner = Product(x.dims(), last + 1, rank);
+    const std::int64_t* sources[kMaxRank];
+    std::int64_t step = inner;
+    for (int i = last; i >= 0; --i) {
+      std::int64_t* source = nullptr;
+      if (Status s = Workspace(std::max<std::int64_t>(1, axes[i].output), &source); !s.ok()) return s;
+      for (std::int64_t o = 0; o < axes[i].output; ++o) {
+        double weight = 0;
+        const std::int64_t at = axes[i].IsIdentity(attributes) ? o : axes[i].At(attributes, o, &weight).first;
+        source[o] = std::clamp<std::int64_t>(at, 0, axes[i].input - 1) * step;
+      }
+      sources[i] = source;
+      step *= axes[i].input;
+    }
+    const std::int64_t count = axes[last].output;
+    const std::int64_t rows = Product(out.dims(), 0, last);
+    ParallelFor(rows, std::max<std::int64_t>(1, kGrain / std::max<std::int64_t>(1, count * inner)),
+                [&](std::int64_t begin, std::int64_t end) {
+                  for (std::int64_t row = begin; row < end; ++row) {
+                    const T* from = x.data<T>();
+                    std::int64_t rest = row;
+                    for (int i = last - 1; i >= 0; --i) {
+                      from += sources[i][rest % axes[i].output];
+                      rest /= axes[i].output;
+                    }
+                    T* to = out.data<T>() + row * count * inner;
+                    for (std::int64_t o = 0; o < count; ++o) {
+                      if (inner == 1)
+                        to[o] = from[sources[last][o]];
+                      else
+                        std::copy_n(from + sources[last][o], inner, to + o * inner);
+                    }
+                  }
+                });
+    return Status();
   }
 
   // Passes from buffer to buffer; the numbers between them are not rounded to T.

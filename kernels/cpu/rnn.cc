@@ -59,6 +59,7 @@ Status RnnAttributes::Read(Attributes& attributes, std::initializer_list<GateFun
   directions = direction == 2 ? 2 : 1;
   reversed = direction == 1;
   batch_first = attributes.Bool("layout", false);
+  packed = attributes.Bool("packed", false);
   clip = attributes.Float("clip", 0);
   const std::string names = attributes.String("activations", "");
   Parameters alphas{attributes.Floats("activation_alpha", {})};
@@ -94,17 +95,24 @@ Status RnnCall::Init(TensorView x, TensorView w, TensorView r, const std::option
                      const std::optional<TensorView>& lengths, std::initializer_list<NamedTensor> states,
                      TensorView y, std::initializer_list<NamedTensor> results) {
   Checks checks;
-  checks.Dense("x", x).Dense("w", w).Dense("r", r).Dense("y", y).Rank("x", x, 3).Rank("w", w, 3).Rank("r", r,
-                                                                                                      3);
+  checks.Dense("x", x).Dense("w", w).Dense("r", r).Dense("y", y).Rank("x", x, 3);
+  const int rank = attributes_.packed ? 2 : 3;
+  checks.Rank("w", w, rank).Rank("r", r, rank);
   checks.SameDType("w", w, "x", x).SameDType("r", r, "x", x).SameDType("y", y, "x", x);
   if (Status s = checks.Take(); !s.ok()) return s;
+  if (attributes_.packed && !x.Is<float>())
+    return TypeError("x has dtype ", DTypeName(x.dtype()), ", expected f32 with packed weights");
   const int directions = attributes_.directions;
   steps_ = x.dim(attributes_.batch_first ? 1 : 0);
   batch_ = x.dim(attributes_.batch_first ? 0 : 1);
   inputs_ = x.dim(2);
-  hidden_ = attributes_.hidden != 0 ? attributes_.hidden : r.dim(2);
+  hidden_ = attributes_.hidden != 0 ? attributes_.hidden : r.dim(rank - 1);
+  // Packed, the directions are one behind the other.
+  const std::int64_t stored = PackedColumns(gates_ * hidden_);
   const std::int64_t of_w[] = {directions, gates_ * hidden_, inputs_};
   const std::int64_t of_r[] = {directions, gates_ * hidden_, hidden_};
+  const std::int64_t packed_w[] = {directions * stored, inputs_};
+  const std::int64_t packed_r[] = {directions * stored, hidden_};
   const std::int64_t of_b[] = {directions, 2 * gates_ * hidden_};
   std::int64_t of_y[] = {steps_, directions, batch_, hidden_};
   std::int64_t of_state[] = {directions, batch_, hidden_};
@@ -114,7 +122,10 @@ Status RnnCall::Init(TensorView x, TensorView w, TensorView r, const std::option
     of_y[1] = steps_;
     of_y[2] = directions;
   }
-  checks.Shape("w", w, ShapeView(of_w, 3)).Shape("r", r, ShapeView(of_r, 3));
+  if (attributes_.packed)
+    checks.Shape("w", w, ShapeView(packed_w, 2)).Shape("r", r, ShapeView(packed_r, 2));
+  else
+    checks.Shape("w", w, ShapeView(of_w, 3)).Shape("r", r, ShapeView(of_r, 3));
   if (y.size() != 0) checks.Shape("y", y, ShapeView(of_y, 4));
   if (Status s = checks.Take(); !s.ok()) return s;
   if (Status s = CheckState({"b", b}, x, ShapeView(of_b, 2)); !s.ok()) return s;

@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "kernels/cpu/gemm.h"
+#include "kernels/cpu/packed_rows.h"
+#include "kernels/cpu/panels.h"
 #include "kernels/cpu/shapes.h"
 #include "kernels/cpu/types.h"
 #include "vm/kernel/attributes.h"
@@ -72,6 +74,7 @@ struct RnnAttributes {
   int directions = 1;
   bool reversed = false;  // the only direction goes backwards
   bool batch_first = false;
+  bool packed = false;                  // w and r are (panels.h): f32 [directions * packed columns, depth]
   double clip = 0;                      // 0: none
   std::vector<GateFunction> functions;  // those of one direction, then of the other
 
@@ -128,7 +131,7 @@ class RnnCall {
 
   template <typename T>
   const T* Recurrence(int direction) const {
-    return r_.data<T>() + direction * width() * hidden_;
+    return r_.data<T>() + direction * stored_width() * hidden_;
   }
   // Those of w, then those of r; null without.
   template <typename T>
@@ -165,26 +168,38 @@ class RnnCall {
   // sums [steps * batch, width] = x times w, transposed, plus w's bias: what does not depend on the state.
   template <typename T>
   Status MultiplyInputs(int direction, T* sums, GemmScratch<T>& scratch) const {
-    const T* bias = Biases<T>(direction);
-    const std::int64_t rows = steps_ * batch_;
-    for (std::int64_t i = 0; i < rows; ++i) {
-      for (std::int64_t j = 0; j < width(); ++j) sums[i * width() + j] = bias == nullptr ? T{0} : bias[j];
-    }
-    const Matrix<T> w{w_.data<T>() + direction * width() * inputs_, 1, inputs_};
-    return Gemm<T>(rows, width(), inputs_, Matrix<T>{x_.data<T>(), inputs_, 1}, w, sums, width(), scratch);
+    return Multiply(x_.data<T>(), steps_ * batch_, inputs_,
+                    w_.data<T>() + direction * stored_width() * inputs_, width(), Biases<T>(direction), sums,
+                    scratch);
   }
   // sums [batch, rows] = state [batch, hidden] times r [rows, hidden], transposed, plus `bias` [rows] if any.
   template <typename T>
   Status MultiplyState(const T* state, const T* r, std::int64_t rows, const T* bias, T* sums,
                        GemmScratch<T>& scratch) const {
-    for (std::int64_t b = 0; b < batch_; ++b) {
-      for (std::int64_t j = 0; j < rows; ++j) sums[b * rows + j] = bias == nullptr ? T{0} : bias[j];
-    }
-    return Gemm<T>(batch_, rows, hidden_, Matrix<T>{state, hidden_, 1}, Matrix<T>{r, 1, hidden_}, sums, rows,
-                   scratch);
+    return Multiply(state, batch_, hidden_, r, rows, bias, sums, scratch);
   }
 
  private:
+  // As w and r have it in memory.
+  std::int64_t stored_width() const { return attributes_.packed ? PackedColumns(width()) : width(); }
+
+  // out [count, columns] = x [count, depth] times w [columns, depth], transposed, plus bias [columns] if any.
+  template <typename T>
+  Status Multiply(const T* x, std::int64_t count, std::int64_t depth, const T* w, std::int64_t columns,
+                  const T* bias, T* out, GemmScratch<T>& scratch) const {
+    if constexpr (std::is_same_v<T, float>) {
+      if (attributes_.packed) {
+        MultiplyRows({x, count, depth, w, columns, bias, nullptr, Activation(), out});
+        return Status();
+      }
+    }
+    for (std::int64_t i = 0; i < count; ++i) {
+      for (std::int64_t j = 0; j < columns; ++j) out[i * columns + j] = bias == nullptr ? T{0} : bias[j];
+    }
+    return Gemm<T>(count, columns, depth, Matrix<T>{x, depth, 1}, Matrix<T>{w, 1, depth}, out, columns,
+                   scratch);
+  }
+
   const RnnAttributes& attributes_;
   int gates_;
   TensorView x_, w_, r_, y_;

@@ -64,13 +64,20 @@ struct Softmax {
 
   template <typename T>
   static void Line(const T* in, T* out, std::int64_t count) {
-    T most = -std::numeric_limits<T>::infinity();
-    for (std::int64_t i = 0; i < count; ++i) most = Larger(in[i], most);
-    if constexpr (std::is_same_v<T, float> && !kLog) {
-      const T share = 1 / BestVectorMath().shifted_exp(in, most, out, count);
-      for (std::int64_t i = 0; i < count; ++i) out[i] *= share;
+    if constexpr (std::is_same_v<T, float>) {
+      const VectorMath& math = BestVectorMath();
+      const float largest = math.largest(in, count);
+      if constexpr (kLog) {
+        const float scale = std::log(math.sum_of_exp(in, largest, count));
+        for (std::int64_t i = 0; i < count; ++i) out[i] = in[i] - largest - scale;
+      } else {
+        const float share = 1 / math.shifted_exp(in, largest, out, count);
+        for (std::int64_t i = 0; i < count; ++i) out[i] *= share;
+      }
       return;
     }
+    T most = -std::numeric_limits<T>::infinity();
+    for (std::int64_t i = 0; i < count; ++i) most = Larger(in[i], most);
     T sum = 0;
     for (std::int64_t i = 0; i < count; ++i) {
       const T power = std::exp(in[i] - most);

@@ -30,7 +30,8 @@ void Apply(const float* in, float* out, std::int64_t count) {
   std::copy_n(rest, count - i, out + i);
 }
 
-float ShiftedExp(const float* in, float shift, float* out, std::int64_t count) {
+template <bool kStore>
+float SumOfShiftedExp(const float* in, float shift, float* out, std::int64_t count) {
   const D d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   const V by = hn::Set(d, shift);
@@ -38,7 +39,7 @@ float ShiftedExp(const float* in, float shift, float* out, std::int64_t count) {
   std::int64_t i = 0;
   for (; i + lanes <= count; i += lanes) {
     const V power = ExpOf(d, hn::Sub(hn::LoadU(d, in + i), by));
-    hn::StoreU(power, d, out + i);
+    if constexpr (kStore) hn::StoreU(power, d, out + i);
     sums = hn::Add(sums, power);
   }
   float sum = hn::GetLane(hn::SumOfLanes(d, sums));
@@ -46,13 +47,55 @@ float ShiftedExp(const float* in, float shift, float* out, std::int64_t count) {
   HWY_ALIGN float rest[hn::MaxLanes(D())] = {};
   std::copy(in + i, in + count, rest);
   hn::Store(ExpOf(d, hn::Sub(hn::Load(d, rest), by)), d, rest);
-  for (std::int64_t k = 0; k < count - i; ++k) sum += out[i + k] = rest[k];
+  for (std::int64_t k = 0; k < count - i; ++k) {
+    if constexpr (kStore) out[i + k] = rest[k];
+    sum += rest[k];
+  }
   return sum;
 }
 
+float ShiftedExp(const float* in, float shift, float* out, std::int64_t count) {
+  return SumOfShiftedExp<true>(in, shift, out, count);
+}
+
+float SumOfExp(const float* in, float shift, std::int64_t count) {
+  return SumOfShiftedExp<false>(in, shift, nullptr, count);
+}
+
+float Largest(const float* in, std::int64_t count) {
+  const D d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  V most = hn::Neg(hn::Inf(d));
+  V sum = hn::Zero(d);  // NaN once a NaN was met; infinities of both signs give one too, which is looked into
+  std::int64_t i = 0;
+  for (; i + lanes <= count; i += lanes) {
+    const V x = hn::LoadU(d, in + i);
+    most = hn::IfThenElse(hn::Gt(x, most), x, most);
+    sum = hn::Add(sum, x);
+  }
+  float largest = hn::GetLane(hn::MaxOfLanes(d, most));
+  for (; i < count; ++i) {
+    if (in[i] != in[i]) return in[i];
+    largest = std::max(largest, in[i]);
+  }
+  const float check = hn::GetLane(hn::SumOfLanes(d, sum));
+  if (check == check) return largest;
+  for (i = 0; i < count; ++i) {
+    if (in[i] != in[i]) return in[i];
+  }
+  return largest;
+}
+
 VectorMath Functions() {
-  return {&Apply<ExpOf<D, V>>, &Apply<LogOf<D, V>>,  &Apply<TanhOf<D, V>>, &Apply<SigmoidOf<D, V>>,
-          &Apply<ErfOf<D, V>>, &Apply<GeluOf<D, V>>, &ShiftedExp};
+  return {&Apply<ExpOf<D, V>>,
+          &Apply<LogOf<D, V>>,
+          &Apply<TanhOf<D, V>>,
+          &Apply<SigmoidOf<D, V>>,
+          &Apply<ErfOf<D, V>>,
+          &Apply<GeluOf<D, V>>,
+          &ShiftedExp,
+          &SumOfExp,
+          &Largest};
 }
 
 }  // namespace rewire::kernel::cpu::HWY_NAMESPACE

@@ -18,6 +18,10 @@ struct VectorMath {
   Row gelu;  // x / 2 * (1 + erf(x / sqrt(2)))
   // out = exp(in - shift); gives the sum of out.
   float (*shifted_exp)(const float* in, float shift, float* out, std::int64_t count);
+  // The same sum alone.
+  float (*sum_of_exp)(const float* in, float shift, std::int64_t count);
+  // The largest of them, NaN if one is; -inf of none.
+  float (*largest)(const float* in, std::int64_t count);
 };
 
 // That of the best instruction set which this CPU and the build have.

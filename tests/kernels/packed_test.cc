@@ -257,6 +257,55 @@ TEST_CASE("packed convolutions meet borders, strides and dilations") {
   }
 }
 
+TEST_CASE("recurrent layers take packed weights") {
+  const std::int64_t steps = 5, batch = 3, inputs = 7, hidden = 16;
+  for (const auto& [name, gates] : {std::pair<const char*, int>{"lstm", 4}, {"gru", 3}, {"rnn", 1}}) {
+    INFO(name);
+    const std::int64_t width = gates * hidden;
+    HostTensor x = HostTensor::Random({steps, batch, inputs}, 1);
+    HostTensor w = HostTensor::Random({1, width, inputs}, 2);
+    HostTensor r = HostTensor::Random({1, width, hidden}, 3);
+    HostTensor b = HostTensor::Random({1, 2 * width}, 4);
+    HostTensor w_matrix = HostTensor::Of<float>({width, inputs}, w.values<float>());
+    HostTensor r_matrix = HostTensor::Of<float>({width, hidden}, r.values<float>());
+    HostTensor w_packed = Packed(w_matrix, width, inputs, "OI");
+    HostTensor r_packed = Packed(r_matrix, width, hidden, "OI");
+    std::vector<std::vector<float>> results;
+    for (const bool packed : {false, true}) {
+      HostTensor y = HostTensor::Empty<float>({steps, 1, batch, hidden});
+      HostTensor y_h = HostTensor::Empty<float>({1, batch, hidden});
+      HostTensor y_c = HostTensor::Empty<float>({1, batch, hidden});
+      std::vector<HostTensor*> tensors = {&x, packed ? &w_packed : &w, packed ? &r_packed : &r, &b, &y, &y_h};
+      if (gates == 4) tensors.push_back(&y_c);
+      REQUIRE(Run(std::string("rewire.") + name, tensors, {{"packed", std::int64_t{packed}}}) == "");
+      results.push_back(y.values<float>());
+    }
+    HostTensor given = HostTensor::Of<float>({steps, 1, batch, hidden}, results[1]);
+    CheckClose(given, std::vector<double>(results[0].begin(), results[0].end()));
+  }
+}
+
+TEST_CASE("pools with the channels last are those with the channels first") {
+  HostTensor first = HostTensor::Random({2, 5, 9, 7}, 1);
+  HostTensor last = HostTensor::Empty<float>({2, 9, 7, 5});
+  REQUIRE(Run("rewire.transpose", {&first, &last}, {{"perm", std::vector<std::int64_t>{0, 2, 3, 1}}}) == "");
+  const std::vector<std::int64_t> kernel = {3, 2}, strides = {2, 1}, pads = {1, 1, 1, 0};
+  for (const char* name : {"rewire.max_pool", "rewire.avg_pool"}) {
+    INFO(name);
+    AttributeList attributes = {{"kernel_shape", kernel}, {"strides", strides}, {"pads", pads}};
+    HostTensor expected = HostTensor::Empty<float>({2, 5, 5, 7});
+    HostTensor expected_last = HostTensor::Empty<float>({2, 5, 7, 5});
+    HostTensor given = HostTensor::Empty<float>({2, 5, 7, 5});
+    REQUIRE(Run(name, {&first, &expected}, attributes) == "");
+    attributes.emplace_back("layout", "NHWC");
+    REQUIRE(Run(name, {&last, &given}, attributes) == "");
+    REQUIRE(Run("rewire.transpose", {&expected, &expected_last},
+                {{"perm", std::vector<std::int64_t>{0, 2, 3, 1}}}) == "");
+    const auto values = expected_last.values<float>();
+    CheckClose(given, std::vector<double>(values.begin(), values.end()));
+  }
+}
+
 TEST_CASE("packed kernels refuse what does not fit") {
   HostTensor x = HostTensor::Random({2, 5}, 1);
   HostTensor w = HostTensor::Random({5, 7}, 2);
