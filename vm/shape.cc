@@ -27,18 +27,6 @@ std::string TensorText(const DLTensor& tensor) {
   return DTypeName(tensor.dtype) + ShapeText({tensor.shape, static_cast<std::size_t>(tensor.ndim)});
 }
 
-bool SameForm(const DLTensor& known, const DLTensor& given) {
-  if (known.strides == nullptr || given.strides == nullptr || known.ndim != given.ndim ||
-      known.dtype != given.dtype || known.device.device_type != given.device.device_type ||
-      known.device.device_id != given.device.device_id) {
-    return false;
-  }
-  for (std::int32_t i = 0; i < known.ndim; ++i) {
-    if (known.shape[i] != given.shape[i] || known.strides[i] != given.strides[i]) return false;
-  }
-  return true;
-}
-
 bool IsContiguous(const DLTensor& tensor) {
   if (tensor.strides == nullptr) return true;
   std::int64_t expected = 1;

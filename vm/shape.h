@@ -4,7 +4,9 @@
 
 #include <dlpack/dlpack.h>
 
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <optional>
 #include <string>
 
@@ -39,7 +41,19 @@ std::string TensorText(const DLTensor& tensor);
 
 // Whether two tensors, both with strides, differ in nothing but where their elements are: what has been
 // checked of the one then holds for the other, but for alignment.
-bool SameForm(const DLTensor& known, const DLTensor& given);
+inline bool SameForm(const DLTensor& known, const DLTensor& given) {
+  // Device, rank and dtype stand side by side, without gaps: one comparison.
+  constexpr std::size_t kForm = sizeof(DLDevice) + sizeof(std::int32_t) + sizeof(DLDataType);
+  static_assert(offsetof(DLTensor, dtype) + sizeof(DLDataType) == offsetof(DLTensor, device) + kForm);
+  if (known.strides == nullptr || given.strides == nullptr ||
+      std::memcmp(&known.device, &given.device, kForm) != 0) {
+    return false;
+  }
+  for (std::int32_t i = 0; i < known.ndim; ++i) {
+    if (known.shape[i] != given.shape[i] || known.strides[i] != given.strides[i]) return false;
+  }
+  return true;
+}
 
 // Row-major without gaps. Strides of dimensions of size 1, and of empty tensors, do not matter.
 bool IsContiguous(const DLTensor& tensor);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The VM's door for bound outputs.
 #include "executable_format/instruction_text.h"
+#include "vm/shape.h"
 #include "vm/virtual_machine.h"
 #include "vm/vm_impl.h"
 
@@ -42,6 +43,21 @@ Result<OutputHandle> VirtualMachine::Resolve(const OutputRef& output) const {
       return impl_->program.FindOutput(output.handle_.leaf);
   }
   return Fail(StatusCode::kInternal, "an output reference of no kind");
+}
+
+// The usual rebinding: other memory of the same form as that which is bound, and which has been checked
+// against the signature. False, and nothing done, when that is not what it is.
+inline bool VirtualMachine::Impl::MoveOutput(OutputHandle handle, const TensorView& view) {
+  if (handle.function >= outputs.size() || handle.leaf >= outputs[handle.function].leaves.size())
+    return false;
+  OutputSlot& slot = outputs[handle.function].leaves[handle.leaf];
+  if (slot.mode != OutputSlot::kTensor || slot.owner.any().type_index != kRewireFFINone || view.read_only() ||
+      running.load(std::memory_order_relaxed) || !SameForm(slot.tensor.dl(), view.dl())) {
+    return false;
+  }
+  slot.data = view.data();
+  slot.tensor.MoveTo(slot.data);
+  return true;
 }
 
 Status VirtualMachine::TrySetOutput(const OutputRef& output, const TensorView& tensor) {

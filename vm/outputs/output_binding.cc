@@ -69,21 +69,6 @@ Status Impl::CheckDevice(OutputHandle handle, DLDevice device) const {
        " given, a device that the executable does not name"});
 }
 
-// The usual rebinding: other memory of the same form as that which is bound, and which has been checked
-// against the signature. False, and nothing done, when that is not what it is.
-bool Impl::MoveOutput(OutputHandle handle, const TensorView& view) {
-  if (handle.function >= outputs.size() || handle.leaf >= outputs[handle.function].leaves.size())
-    return false;
-  OutputSlot& slot = outputs[handle.function].leaves[handle.leaf];
-  if (slot.mode != OutputSlot::kTensor || slot.owner.kind() != ValueKind::kNone || view.read_only() ||
-      running.load(std::memory_order_relaxed) || !SameForm(slot.tensor.dl(), view.dl())) {
-    return false;
-  }
-  slot.tensor.MoveTo(view.data());
-  slot.data = view.data();
-  return true;
-}
-
 // Empties a slot, or makes it ready for `mode`.
 void Impl::ResetSlot(OutputHandle handle, OutputSlot* slot, OutputSlot::Mode mode) {
   OutputSlots& slots = outputs[handle.function];
