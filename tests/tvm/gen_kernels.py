@@ -5,7 +5,7 @@
     gen_kernels.py OUTPUT [CASE...]
 
 A relay-* environment makes `classic` (the classic TVM ABI), tvm-0.25 `compiled` (the tvm-ffi ABI, by TVM), and tvm-ffi
-makes `compiled`, `cpp` (the example in the documentation of tvm_ffi.cpp.load_inline, unmodified) and `documented` (the
+makes `compiled`, `relax` (a whole model, of which the kernel is wanted), `cpp` (the example in the documentation of tvm_ffi.cpp.load_inline, unmodified) and `documented` (the
 same, built with metadata and a text of documentation). Names of compiled kernels end in TVM's version, so that one
 program may call those of all libraries. case.json lists, for each kernel, its arguments in order (the last one is
 written) and what it gives.
@@ -103,6 +103,23 @@ def _parallel(module):
     return schedule.mod
 
 
+def relax(output):
+    """A Relax executable in one file with its kernel, which is called as any other."""
+    from tvm import relax
+    from tvm.script import relax as R
+
+    builder = relax.BlockBuilder()
+    x = relax.Var("x", R.Tensor((2, 3), "float32"))
+    with builder.function("model" + SUFFIX, [x]):
+        with builder.dataflow():
+            y = builder.emit_output(builder.emit(relax.op.multiply(x, x)))
+        builder.emit_func_output(y)
+    pathlib.Path(output, "relax").mkdir(parents=True, exist_ok=True)
+    tvm.compile(builder.get(), target=toolchain.TARGET).export_library(str(pathlib.Path(output, "relax", "lib.so")))
+    value = np.arange(6, dtype="float32").reshape(2, 3)
+    _write(output, "relax", "tvm-ffi", {"multiply": ([value, value], value * value)})
+
+
 def _build_example(output, name, functions, flags):
     import tvm_ffi.cpp
 
@@ -134,7 +151,7 @@ if hasattr(te, "create_schedule"):
 elif tvm.__version__.startswith("0.25"):
     CASES = {"compiled": compiled}
 else:
-    CASES = {"compiled": compiled, "cpp": cpp, "documented": documented}
+    CASES = {"compiled": compiled, "relax": relax, "cpp": cpp, "documented": documented}
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@
 BIN has vm-run, CASES is what generate.py has filled. It runs with Rewire's own tvm-ffi runtime alone, with tvm-ffi's
 real one loaded before it, and with the real one loaded after it. Each time every kernel gives what it should in one
 run, and each kernel, called with integers in place of floats, fails with its own message. Then vm-inspect shows what
-each library says of itself. Prints failures and the totals; exits with 1 when something failed.
+each library says of itself, and a Relax executable is refused as a model. Prints failures and the totals; exits with 1 when something failed.
 """
 
 import json
@@ -21,9 +21,13 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "support"))
 import environments  # noqa: E402  (after the path is set)
 
-CASES = {"tvm-0.25": {"compiled"}, "tvm-ffi": {"compiled", "cpp", "documented"}}  # of the others: classic
+CASES = {"tvm-0.25": {"compiled"}, "tvm-ffi": {"compiled", "relax", "cpp", "documented"}}  # of the others: classic
 DOCUMENTED = "documented"  # has the kernel of `cpp` again
-KERNEL_FAILED = 10 + 9  # vm-run's exit code
+KERNEL_FAILED, UNSUPPORTED = 10 + 9, 10 + 5  # vm-run's exit codes
+RELAX = (
+    "this is a Relax executable of a current TVM; only Relay VM executables (TVM 0.8 to 0.19) are read. Compile the model "
+    "from its source with vm-compile; kernels that TVM compiles can be used as they are"
+)
 SCHEMA = (
     r'{"type_schema":"{\"type\":\"ffi.Function\",\"named_args\":{\"return\":[{\"type\":\"None\"}],'
     r'\"params\":[{\"type\":\"DLTensor*\"},{\"type\":\"DLTensor*\"}]}}"}'
@@ -118,6 +122,13 @@ def inspected(tools, directory, case):
     return None if done.stdout == expected else f"vm-inspect: {done.stdout}{done.stderr} instead of {expected}"
 
 
+def refused(tool, library):
+    """None, or what else than a refusal came of a Relax executable given as the model."""
+    done = subprocess.run([tool, library], capture_output=True, text=True, check=False)
+    expected = UNSUPPORTED, f"{tool.name}: error: {library}: {RELAX}\n"
+    return None if (done.returncode, done.stderr) == expected else f"{library}: {done.returncode} {done.stderr}"
+
+
 def missing(cases):
     """Libraries that the environments of this machine make and that are not there."""
     for requirements in sorted((HERE / "requirements").glob("*.txt")):
@@ -132,7 +143,10 @@ def main(arguments):
     tools, cases = (pathlib.Path(argument).resolve() for argument in arguments)
     read = {path.parent: json.loads(path.read_text()) for path in sorted(cases.glob("*/kernels/*/case.json"))}
     failed = list(missing(cases))
-    failed += filter(None, (inspected(tools, directory, case) for directory, case in read.items()))
+    relax = {directory for directory in read if directory.name == "relax"}
+    failed += filter(None, (inspected(tools, directory, case) for directory, case in read.items() if directory not in relax))
+    for tool in ("vm-run", "vm-inspect", "vm-convert"):
+        failed += filter(None, (refused(tools / tool, directory / "lib.so") for directory in relax))
     called = {directory: case for directory, case in read.items() if directory.name != DOCUMENTED}
     kernels = [Kernel(path, entry) for path, case in called.items() for entry in case["kernels"]]
     libraries = [directory / case["files"]["library"] for directory, case in called.items()]

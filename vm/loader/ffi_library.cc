@@ -59,7 +59,8 @@ Status ProvideRuntime(const ElfFile& elf) {
   return {};
 }
 
-// Refuses what the library carries besides its own functions, until there is a loader for it.
+// Refuses what the library carries besides its own functions, until there is a loader for it. A Relax
+// executable is a model that uses them, and they do without it.
 Status CheckModules(const ElfFile& elf) {
   if (!elf.Defines("__tvm_ffi__library_bin")) return {};
   const Result<Span<const std::byte>> bytes = elf.SymbolBytes("__tvm_ffi__library_bin");
@@ -68,12 +69,13 @@ Status CheckModules(const ElfFile& elf) {
   if (!modules) return Forward(modules);
   std::string kinds;
   for (const LibraryModule& module : *modules) {
-    if (module.kind == kOwnFunctionsKind) continue;
+    if (module.kind == kOwnFunctionsKind || StartsWith(module.kind, "relax.")) continue;
     kinds += Concat({(kinds.empty() ? "'" : ", '"), module.kind, "' (", module.content.size(), " bytes)"});
   }
   if (kinds.empty()) return {};
-  return Fail(StatusCode::kUnsupported,
-              {"it carries modules of the kind ", kinds, ", for which this build has no loader"});
+  return Fail(StatusCode::kUnsupported, {"it carries modules of the kind ", kinds,
+                                         ", for which there is no loader; build it for the CPU, without "
+                                         "external code generators"});
 }
 
 // A function object around an exported symbol, for code of the library that looks one up.

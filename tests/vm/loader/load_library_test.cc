@@ -89,7 +89,10 @@ TEST_CASE("what is no kernel library is refused before its code runs, and says w
           "it exports no kernels: neither __rewire_kernel_table, nor a function __tvm_ffi_<name>, nor what "
           "libraries "
           "compiled by TVM have");
-  refused("modules", "it carries modules of the kind 'cuda' (7 bytes), for which this build has no loader");
+  refused(
+      "modules",
+      "it carries modules of the kind 'cuda' (7 bytes), for which there is no loader; build it for the CPU, "
+      "without external code generators");
   refused(
       "undefined_unknown",
       "it calls the function TVMFFINoSuchFunction, which the tvm-ffi runtime of this process does not have");
