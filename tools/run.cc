@@ -17,6 +17,7 @@
 #include "tools/outputs.h"
 #include "tools/profile.h"
 #include "tools/progress.h"
+#include "tools/resident.h"
 #include "tools/statistics.h"
 #include "tools/tensor_io.h"
 #include "tools/trace.h"
@@ -83,7 +84,8 @@ class Runner {
   const RunOptions& options_;
   Profiler profiler_;
   std::vector<std::int64_t> times_;
-  std::int64_t load_time_ = 0;  // nanoseconds to open and link
+  std::int64_t load_time_ = 0;         // nanoseconds to open and link
+  std::uint64_t resident_before_ = 0;  // bytes, before either
   Json json_ = Json::object();
 };
 
@@ -222,6 +224,7 @@ Status Runner::Report(const VirtualMachine& vm, std::uint32_t index, const Mappe
     Say(fmt::format("{}: {}\n", entry.output, ComparisonText(entry.comparison, entry.expected)));
   }
   const Percentiles times = PercentilesOf(times_);
+  json_["resident"] = {{"before_load_bytes", resident_before_}, {"peak_bytes", ResidentMemory().peak}};
   json_["timing"] = {{"load_ns", load_time_},        {"runs", times.count}, {"min_ns", times.minimum},
                      {"median_ns", times.median},    {"p90_ns", times.p90}, {"p99_ns", times.p99},
                      {"peak_bytes", vm.bytes_peak()}};
@@ -256,6 +259,7 @@ void Runner::ExplainOutputs(const Program& program, std::uint32_t function) {
 
 Result<int> Runner::Run() {
   json_["file"] = options_.file;
+  resident_before_ = ResidentMemory().now;
   const Clock::time_point start = Clock::now();
   const Result<OpenedModel> model = OpenModel(options_.file, options_.parameters, {}, options_.model);
   if (!model) return Forward(model);

@@ -17,8 +17,18 @@ namespace {
 
 using Ints = std::vector<std::int64_t>;
 
-const Ints kToLast = {0, 2, 3, 1};
-const Ints kToFirst = {0, 3, 1, 2};
+// The permutations between the layouts of images with `rank` axes.
+Ints ToLast(int rank) {
+  Ints perm = {0};
+  for (std::int64_t axis = 2; axis < rank; ++axis) perm.push_back(axis);
+  perm.push_back(1);
+  return perm;
+}
+Ints ToFirst(int rank) {
+  Ints perm = {0, rank - 1};
+  for (std::int64_t axis = 1; axis + 1 < rank; ++axis) perm.push_back(axis);
+  return perm;
+}
 
 Shape Permuted(const Shape& dims, const Ints& perm) {
   Shape permuted;
@@ -26,9 +36,13 @@ Shape Permuted(const Shape& dims, const Ints& perm) {
   return permuted;
 }
 
+// One or two spatial axes.
 bool IsImage(const Value* value) {
-  return value->type.IsTensor() && value->type.ranked && value->type.rank() == 4;
+  return value->type.IsTensor() && value->type.ranked && (value->type.rank() == 3 || value->type.rank() == 4);
 }
+
+Ints ToLast(const Value* value) { return ToLast(value->type.rank()); }
+Ints ToFirst(const Value* value) { return ToFirst(value->type.rank()); }
 
 bool IsUnary(const std::string& kernel) {
   static const char* const kKernels[] = {"relu", "sigmoid",    "tanh", "hard_swish", "hard_sigmoid",
@@ -99,20 +113,19 @@ class Layout {
     if (perm == nullptr) return false;
     Value* input = node->inputs[0];
     Value* output = node->outputs[0];
-    if (std::get<Ints>(perm->value) == kToFirst) {
-      if (input->IsConstant()) return false;
-      twins_[output] = {input, false};
-      graph_.MoveSymbols(output, input, kToLast);
-      return true;
-    }
-    if (std::get<Ints>(perm->value) != kToLast) return false;
     const auto twin = twins_.find(input);
-    if (twin != twins_.end()) {
+    if (std::get<Ints>(perm->value) == ToLast(input) && twin != twins_.end()) {
       renamed_[output] = twin->second.last;
       graph_.MoveSymbols({{output, twin->second.last}});
       return true;
     }
-    twins_[input] = {output, true};
+    if (std::get<Ints>(perm->value) == ToFirst(input)) {
+      if (input->IsConstant()) return false;
+      twins_[output] = {input, false};
+      graph_.MoveSymbols(output, input, ToLast(input));
+      return true;
+    }
+    if (std::get<Ints>(perm->value) == ToLast(input)) twins_[input] = {output, true};
     return false;
   }
 
@@ -130,7 +143,7 @@ class Layout {
     const auto twin = twins_.find(value);
     if (twin == twins_.end() || twin->second.made) return;
     twin->second.made = true;
-    AddTranspose(twin->second.last, const_cast<Value*>(value), kToFirst);
+    AddTranspose(twin->second.last, const_cast<Value*>(value), ToFirst(value));
   }
 
   void AddTranspose(Value* from, Value* to, const Ints& perm) {
@@ -152,11 +165,11 @@ class Layout {
     const auto twin = twins_.find(value);
     if (twin != twins_.end()) return twin->second.last;
     Value* last =
-        graph_.NewValue(value->name, TensorOf(value->type.dtype, Permuted(value->type.dims, kToLast)));
+        graph_.NewValue(value->name, TensorOf(value->type.dtype, Permuted(value->type.dims, ToLast(value))));
     if (value->IsConstant()) {
       MoveConstant(*value, last);
     } else {
-      AddTranspose(value, last, kToLast);
+      AddTranspose(value, last, ToLast(value));
     }
     twins_[value] = {last, true};
     return last;
@@ -166,7 +179,7 @@ class Layout {
     const HostTensor& from = *value.constant;
     const std::size_t size = ElementBytes(from.dtype);
     const std::int64_t channels = from.shape[1];
-    const std::int64_t plane = from.shape[2] * from.shape[3];
+    const std::int64_t plane = from.shape[2] * (from.shape.size() > 3 ? from.shape[3] : 1);
     std::vector<std::byte> bytes(from.bytes.view.size());
     for (std::int64_t i = 0; i < from.shape[0] * channels * plane; ++i) {
       const std::int64_t to = (i / (channels * plane) * plane + i % plane) * channels + i / plane % channels;
@@ -175,7 +188,8 @@ class Layout {
     }
     HostTensor moved;
     moved.dtype = from.dtype;
-    for (const std::int64_t axis : kToLast) moved.shape.push_back(from.shape[static_cast<std::size_t>(axis)]);
+    for (const std::int64_t axis : ToLast(&value))
+      moved.shape.push_back(from.shape[static_cast<std::size_t>(axis)]);
     moved.bytes = CopyBytes({bytes.data(), bytes.size()});
     last->constant = std::move(moved);
   }
@@ -184,11 +198,11 @@ class Layout {
   void MakeTwin(Node* node) {
     Value* value = node->outputs[0];
     Value* last =
-        graph_.NewValue(value->name, TensorOf(value->type.dtype, Permuted(value->type.dims, kToLast)));
+        graph_.NewValue(value->name, TensorOf(value->type.dtype, Permuted(value->type.dims, ToLast(value))));
     last->producer = node;
     node->outputs[0] = last;
-    node->extents[0].dims = Permuted(node->extents[0].dims, kToLast);
-    graph_.MoveSymbols(value, last, kToLast);
+    node->extents[0].dims = Permuted(node->extents[0].dims, ToLast(value));
+    graph_.MoveSymbols(value, last, ToLast(value));
     twins_[value] = {last, false};
     done_.push_back(node);
   }
@@ -228,12 +242,14 @@ class Layout {
   bool MoveBinary(Node* node) {
     if (node->inputs.size() != 2 || !(HasTwin(node->inputs[0]) || HasTwin(node->inputs[1]))) return false;
     for (const Value* input : node->inputs) {
-      if (!IsImage(input) && !ScalarOf(input) && !IsChannels(input)) return false;
+      const bool image = IsImage(input) && input->type.rank() == node->outputs[0]->type.rank();
+      if (!image && !ScalarOf(input) && !IsChannels(input, node->outputs[0]->type.rank())) return false;
     }
     for (Value*& input : node->inputs) {
-      if (IsImage(input)) {
+      if (ScalarOf(input)) continue;
+      if (!IsChannels(input, node->outputs[0]->type.rank())) {
         input = Last(input);
-      } else if (!ScalarOf(input)) {
+      } else {
         const std::int64_t channels = input->constant->shape[0];
         input = NewFloats(&graph_, input->name, {channels},
                           std::vector<float>(FloatsOf(input), FloatsOf(input) + channels));
@@ -243,11 +259,12 @@ class Layout {
     return true;
   }
 
-  // A constant [C, 1, 1].
-  static bool IsChannels(const Value* value) {
+  // A constant [C, 1, ...] with as many axes behind C as an image of this rank has.
+  static bool IsChannels(const Value* value, int rank) {
     if (FloatsOf(value) == nullptr) return false;
     const Ints& dims = value->constant->shape;
-    return dims.size() == 3 && dims[1] == 1 && dims[2] == 1;
+    return static_cast<int>(dims.size()) == rank - 1 &&
+           std::all_of(dims.begin() + 1, dims.end(), [](std::int64_t dim) { return dim == 1; });
   }
 
   bool MoveConcat(Node* node) {
@@ -257,7 +274,7 @@ class Layout {
       return false;
     }
     for (Value*& input : node->inputs) input = Last(input);
-    SetAttribute(node, "axis", std::int64_t{3});
+    SetAttribute(node, "axis", static_cast<std::int64_t>(node->outputs[0]->type.rank() - 1));
     MakeTwin(node);
     return true;
   }
@@ -266,16 +283,21 @@ class Layout {
   bool MoveMean(Node* node) {
     const Attribute* axes = FindAttribute(*node, "axes");
     if (node->inputs.size() != 1 || axes == nullptr || !HasTwin(node->inputs[0])) return false;
-    if (IntAttribute(*node, "keepdims", 1) != 1 || std::get<Ints>(axes->value) != Ints{2, 3}) return false;
+    Ints spatial = ToLast(node->outputs[0]);
+    spatial.pop_back();
+    spatial.erase(spatial.begin());
+    if (IntAttribute(*node, "keepdims", 1) != 1 || std::get<Ints>(axes->value) != spatial) return false;
     node->inputs[0] = Last(node->inputs[0]);
-    SetAttribute(node, "axes", Ints{1, 2});
+    for (std::int64_t& axis : spatial) --axis;
+    SetAttribute(node, "axes", spatial);
     MakeTwin(node);
     return true;
   }
 
   // By constant scales, without a region.
   bool MoveResize(Node* node) {
-    if (node->inputs.size() != 3 || !HasTwin(node->inputs[0]) || FindAttribute(*node, "axes") != nullptr) {
+    if (node->inputs.size() != 3 || !HasTwin(node->inputs[0]) || FindAttribute(*node, "axes") != nullptr ||
+        node->outputs[0]->type.rank() != 4) {
       return false;
     }
     const float* scales = FloatsOf(node->inputs[2]);

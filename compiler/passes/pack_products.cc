@@ -5,6 +5,7 @@
 //
 // Packed convolutions have the channels last. A transpose stands before and behind each of them; the pass
 // channels-last, which comes later, takes most of them out again.
+#include <algorithm>
 #include <numeric>
 #include <optional>
 #include <string>
@@ -132,7 +133,8 @@ class Packing {
                                               [](std::int64_t a, std::int64_t b) { return a * b; });
     const std::int64_t groups = IntAttribute(*node, "group", 1);
     const bool depthwise = groups > 1 && groups == dims[0] && dims[1] == 1;
-    if (dims.size() != 4 || dims[0] < 1 || dims[1] < 1 || taps < 1 || taps > kMostTaps) return;
+    if ((dims.size() != 3 && dims.size() != 4) || dims[0] < 1 || dims[1] < 1 || taps < 1 || taps > kMostTaps)
+      return;
     if (groups != 1 && !depthwise) return;
     std::vector<Attribute> attributes = {{"channels", dims[0]},
                                          {"kernel_shape", Ints(dims.begin() + 2, dims.end())}};
@@ -182,18 +184,24 @@ class Packing {
       Value* y = node->outputs[0];
       Value* x_last = graph_.NewValue(x->name, TensorOf(x->type.dtype, ChannelsLastOf(x->type.dims)));
       Value* y_last = graph_.NewValue(y->name, TensorOf(y->type.dtype, ChannelsLastOf(y->type.dims)));
-      nodes.push_back(Transpose(x, x_last, {0, 2, 3, 1}, node->source));
+      const bool flat = x->type.rank() == 3;
+      const Ints to_last = flat ? Ints{0, 2, 1} : Ints{0, 2, 3, 1};
+      const Ints to_first = flat ? Ints{0, 2, 1} : Ints{0, 3, 1, 2};
+      nodes.push_back(Transpose(x, x_last, to_last, node->source));
       node->inputs[0] = x_last;
       node->outputs[0] = y_last;
       y_last->producer = node;
       node->extents[0].dims = ChannelsLastOf(node->extents[0].dims);
       nodes.push_back(node);
-      nodes.push_back(Transpose(y_last, y, {0, 3, 1, 2}, node->source));
+      nodes.push_back(Transpose(y_last, y, to_first, node->source));
     }
     block->nodes = std::move(nodes);
   }
 
-  static Shape ChannelsLastOf(const Shape& dims) { return {dims[0], dims[2], dims[3], dims[1]}; }
+  static Shape ChannelsLastOf(Shape dims) {
+    std::rotate(dims.begin() + 1, dims.begin() + 2, dims.end());
+    return dims;
+  }
 
   Graph& graph_;
   Edit edit_;

@@ -27,6 +27,8 @@ void ShareCommonSubexpressions(Graph* graph);
 void FoldAffine(Graph* graph);
 // x * clip(x + 3, 0, 6) / 6 spelled out becomes one kernel.
 void FuseHardSwish(Graph* graph);
+// x to the power 2 becomes x * x.
+void Square(Graph* graph);
 // x * (1 + erf(x / sqrt(2))) / 2 spelled out becomes one kernel.
 void FuseGelu(Graph* graph);
 // Normalisation by mean and variance over the last axis spelled out becomes one kernel.

@@ -10,8 +10,8 @@ are medians over the rounds, with the smallest and largest ratio; only ratios me
 Rewire result is compared with the reference before anything is measured.
 
 load: ours from .rwx (open, verify, link); theirs from ONNX, and from the optimised model that they saved.
-memory: the peak resident size of the process, less what it had before the model was loaded (theirs: Python and the
-library; ours: nothing is taken off, which is to our disadvantage).
+memory: the peak resident size of the process, less what it had before the model was loaded. Theirs has its library
+loaded by then, ours loads its kernels with the model.
 """
 
 import argparse
@@ -85,15 +85,10 @@ def ours(tools, executable, case, threads, runs):
                "--repeat", runs, "--output", f"@{executable}.npz"]
     for path in sorted((case / "in").glob("*.npy")):
         command += ["--input", f"{path.stem}=@{path}"]
-    # wait4 gives this one child's peak; RUSAGE_CHILDREN would give the largest of all so far.
-    child = subprocess.Popen([str(part) for part in command], stdout=subprocess.PIPE, text=True)
-    text = child.stdout.read()
-    _, status, usage = os.wait4(child.pid, 0)
-    child.returncode = os.waitstatus_to_exitcode(status)
-    if child.returncode != 0:
-        raise RuntimeError(f"vm-run exited with {child.returncode}: {text[-400:]}")
-    timing = json.loads(text)["timing"]
-    return {"load": timing["load_ns"], "latency": timing["median_ns"], "memory": usage.ru_maxrss * 1024}
+    report = json.loads(check.call(command))
+    timing, resident = report["timing"], report["resident"]
+    return {"load": timing["load_ns"], "latency": timing["median_ns"],
+            "memory": resident["peak_bytes"] - resident["before_load_bytes"]}
 
 
 def save_optimised(model, path):
