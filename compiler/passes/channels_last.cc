@@ -225,6 +225,9 @@ class Layout {
     if (node->kernel == "rewire.concat") return MoveConcat(node);
     if (node->kernel == "rewire.reduce_mean") return MoveMean(node);
     if (node->kernel == "rewire.resize") return MoveResize(node);
+    if (node->kernel == "rewire.quantize_linear" || node->kernel == "rewire.dequantize_linear") {
+      return MoveQuantization(node);
+    }
     if (node->kernel == "rewire.max_pool" || node->kernel == "rewire.avg_pool") return MovePool(node);
     return false;
   }
@@ -313,9 +316,17 @@ class Layout {
     return true;
   }
 
+  // By one scale for all.
+  bool MoveQuantization(Node* node) {
+    if (!HasTwin(node->inputs[0]) || !ScalarOf(node->inputs[1]) || node->inputs[1]->type.rank() > 1)
+      return false;
+    node->inputs[0] = Last(node->inputs[0]);
+    MakeTwin(node);
+    return true;
+  }
+
   bool MovePool(Node* node) {
     if (node->inputs.size() != 1 || !HasTwin(node->inputs[0])) return false;
-    if (!(node->outputs[0]->type.dtype == kFloat32)) return false;
     SetAttribute(node, "layout", std::string("NHWC"));
     node->inputs[0] = Last(node->inputs[0]);
     MakeTwin(node);

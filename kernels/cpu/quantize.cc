@@ -33,13 +33,42 @@ struct Channels {
                       along, " of x with shape ", x.dims());
   }
   std::int64_t of(std::int64_t i) const { return count == 1 ? 0 : i / inner % count; }
+  // How many elements from i on, short of `end`, have the same number.
+  std::int64_t RunAt(std::int64_t i, std::int64_t end) const {
+    return count == 1 ? end - i : std::min(end - i, inner - i % inner);
+  }
 };
+
+// Of 8-bit numbers it fits an int, which vectors convert.
+inline std::int64_t Difference(std::int32_t value, std::int64_t zero) { return std::int64_t{value} - zero; }
+inline std::int32_t Difference(std::uint8_t value, std::int64_t zero) {
+  return value - static_cast<std::int32_t>(zero);
+}
+inline std::int32_t Difference(std::int8_t value, std::int64_t zero) {
+  return value - static_cast<std::int32_t>(zero);
+}
 
 template <typename Q>
 Q Saturate(float value) {
   using Limits = std::numeric_limits<Q>;
   if (!(value > static_cast<float>(Limits::min()))) return Limits::min();  // NaN too
   return value >= static_cast<float>(Limits::max()) ? Limits::max() : static_cast<Q>(value);
+}
+
+// to[i] = from[i] / scale, rounded to the nearest and even integer, plus zero, saturated. Every step is one
+// that vectors have: what lies out of range is held in it first, then a number is added that leaves no room
+// for fractions.
+template <typename Q>
+void QuantizeRun(const float* from, std::int64_t count, float scale, float zero, Q* to) {
+  constexpr float kNoFractions = 12582912.0F;  // 1.5 * 2^23
+  const float least = static_cast<float>(std::numeric_limits<Q>::min()) - zero;
+  const float most = static_cast<float>(std::numeric_limits<Q>::max()) - zero;
+  for (std::int64_t i = 0; i < count; ++i) {
+    float value = from[i] / scale;
+    value = value > least ? value : least;  // NaN too
+    value = value < most ? value : most;
+    to[i] = static_cast<Q>(static_cast<std::int32_t>((value + kNoFractions) - kNoFractions + zero));
+  }
 }
 
 Status CheckZero(TensorView zero, TensorView scale, const char* as_name, TensorView as, TensorView out) {
@@ -77,10 +106,12 @@ struct QuantizeLinear {
       const Q* zeros = zero ? zero->data<Q>() : nullptr;
       Q* to = out.data<Q>();
       ParallelFor(x.size(), kGrain / 4, [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t i = begin; i < end; ++i) {
+        for (std::int64_t i = begin; i < end;) {
           const std::int64_t c = channels.of(i);
-          const float shift = zeros != nullptr ? static_cast<float>(zeros[c]) : 0.0f;
-          to[i] = Saturate<Q>(std::nearbyint(from[i] / scales[c]) + shift);
+          const std::int64_t run = channels.RunAt(i, end);
+          const float shift = zeros != nullptr ? static_cast<float>(zeros[c]) : 0.0F;
+          QuantizeRun<Q>(from + i, run, scales[c], shift, to + i);
+          i += run;
         }
       });
       return Status();
@@ -113,10 +144,12 @@ struct DequantizeLinear {
       const Q* zeros = zero ? zero->data<Q>() : nullptr;
       float* to = out.data<float>();
       ParallelFor(x.size(), kGrain / 2, [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t i = begin; i < end; ++i) {
+        for (std::int64_t i = begin; i < end;) {
           const std::int64_t c = channels.of(i);
+          const std::int64_t last = i + channels.RunAt(i, end);
           const std::int64_t shift = zeros != nullptr ? zeros[c] : 0;
-          to[i] = static_cast<float>(std::int64_t{from[i]} - shift) * scales[c];
+          const float factor = scales[c];
+          for (; i < last; ++i) to[i] = static_cast<float>(Difference(from[i], shift)) * factor;
         }
       });
       return Status();
@@ -152,8 +185,7 @@ struct DynamicQuantizeLinear {
     *out_scale.data<float>() = scale;
     *out_zero.data<std::uint8_t>() = zero;
     auto* to = out.data<std::uint8_t>();
-    for (std::int64_t i = 0; i < size; ++i)
-      to[i] = Saturate<std::uint8_t>(std::nearbyint(from[i] / scale) + static_cast<float>(zero));
+    QuantizeRun(from, size, scale, static_cast<float>(zero), to);
     return Status();
   }
 };
