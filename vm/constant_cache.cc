@@ -59,8 +59,8 @@ class Table {
  public:
   // Never destroyed: constants may be released while the process ends.
   static Table& Instance() {
-    static Table* const table = new Table;
-    return *table;
+    static Table& table = *new Table;
+    return table;
   }
 
   // The entry equal to `wanted`, or `wanted` itself, now listed.

@@ -7,11 +7,9 @@
 #include "vm/c_api/boundary.h"
 #include "vm/c_api/handles.h"
 
-using rewire::Fail;
 using rewire::Forward;
 using rewire::Result;
 using rewire::Status;
-using rewire::StatusCode;
 using rewire::c_api::Boundary;
 using rewire::c_api::Require;
 

@@ -18,7 +18,6 @@ using rewire::StatusCode;
 using rewire::c_api::Boundary;
 using rewire::c_api::Give;
 using rewire::c_api::OutOfRange;
-using rewire::c_api::Require;
 
 namespace rewire::c_api {
 
