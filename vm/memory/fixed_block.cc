@@ -21,6 +21,7 @@ FixedBlock* FixedBlock::Make(void* memory, std::uint64_t bytes) {
   return new (begin) FixedBlock(begin + OwnBytes(), room);
 }
 
+// NOLINTNEXTLINE(readability-non-const-parameter): a hole is made there.
 FixedBlock::FixedBlock(char* begin, std::uint64_t bytes) : room_(bytes) {
   if (bytes > 0) holes_ = new (begin) Hole{bytes, nullptr};
 }
