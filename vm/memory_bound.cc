@@ -153,6 +153,7 @@ Result<MemoryBound> BoundMemory(const Executable& executable, KernelSet* kernels
     resolved.push_back(found ? *std::move(found) : PackedFunction());
   }
   std::vector<const PackedFunction*> pointers;
+  pointers.reserve(resolved.size());
   for (const PackedFunction& kernel : resolved) pointers.push_back(kernel ? &kernel : nullptr);
   return Bound(executable, PlanOutputs(executable.module()), std::move(pointers), StorageFill::kUndefined,
                function, options);

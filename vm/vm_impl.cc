@@ -126,7 +126,7 @@ void VirtualMachine::Impl::EndOfCall() {
 
 Status VirtualMachine::Impl::Run(std::uint32_t function, const RewireFFIAny* run_inputs) {
   if (__builtin_expect(bounded(), 0)) return RunBounded(function, run_inputs);
-  const Status status = RunOnce(function, run_inputs);
+  Status status = RunOnce(function, run_inputs);
   EndOfCall();
   return status;
 }

@@ -8,7 +8,7 @@ namespace rewire {
 
 std::size_t VmPool::OwnShelf() {
   static std::atomic<std::size_t> threads{0};
-  thread_local const std::size_t number = threads.fetch_add(1, std::memory_order_relaxed);
+  thread_local std::size_t number = threads.fetch_add(1, std::memory_order_relaxed);
   return number % kShelves;
 }
 

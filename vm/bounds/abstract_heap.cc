@@ -245,6 +245,7 @@ void AbstractHeap::JoinFacts(Joining* joining) {
               facts.end());
 }
 
+// NOLINTNEXTLINE(readability-non-const-parameter): joining writes `ok`.
 bool AbstractHeap::Join(State* into, const State& other, Roots outer, bool* ok) {
   Joining joining{into, other, ok, {}, {}};
   std::vector<NodeId> held;
