@@ -64,7 +64,7 @@ struct LibraryBlob {
 };
 
 // `blob` is the data of that symbol, up to its end or beyond. kUnsupported: a part that cannot be run here
-// (code for a device, external code generators, linked parameters); the message names it. kInvalidFile.
+// (code for a device, external code generators); the message names it. kInvalidFile.
 Result<LibraryBlob> ReadLibraryBlob(Span<const std::byte> blob);
 
 }  // namespace rewire::tvm

@@ -12,6 +12,7 @@ import toolchain
 import tvm
 from casefile import Adt, Case
 from relay_cases import Call, Program, normal, parse
+from relay_cases import constants as relay_constants
 from relay_cases import networks as relay_networks
 from tvm import relay
 from tvm.contrib import graph_executor
@@ -88,7 +89,15 @@ def named_weights():
     return _bind(Program(parse(text), [Call("main", {"image": normal(1, 16)})]), params)
 
 
+def linked_weights():
+    """Weights linked into the kernels, so that there are no parameters."""
+    program = relay_constants.embedded_weights()
+    _LINKED.add(id(program.module))
+    return program
+
+
 _PARAMETERS = {}  # id(module) -> named parameters to build with
+_LINKED = set()  # id(module) of those to build with link-params
 
 
 def _bind(program, params):
@@ -106,8 +115,11 @@ def run(executor, inputs):
 
 def build(program):
     """The factory that relay.build gives."""
+    options = {"params": _PARAMETERS.get(id(program.module))}
+    if id(program.module) in _LINKED:
+        options["executor"] = relay.backend.Executor("graph", {"link-params": True})
     with tvm.transform.PassContext(opt_level=program.opt_level):
-        return relay.build(program.module, toolchain.TARGET, params=_PARAMETERS.get(id(program.module)))
+        return relay.build(program.module, toolchain.TARGET, **options)
 
 
 def generate(output, name):
@@ -141,8 +153,11 @@ CASES = {
         mlp,
         resnet8,
         named_weights,
+        linked_weights,
     )
 }
+if tvm.__version__.startswith("0.8"):
+    del CASES["linked_weights"]  # its own executor crashes on them
 
 
 if __name__ == "__main__":

@@ -42,7 +42,8 @@ def _relay(output, name):
     case.write()
 
 
-CASES = {f"graph_{name}": (_graph, name) for name in ("named_weights", "reshape_is_nop", "mlp")}
+GRAPHS = ("named_weights", "linked_weights", "reshape_is_nop", "mlp")
+CASES = {f"graph_{name}": (_graph, name) for name in GRAPHS if name in gen_graph.CASES}
 CASES.update({f"vm_{name}": (_relay, name) for name in ("embedded_weights", "tree_mirror", "dynamic_reshape")})
 
 
