@@ -11,6 +11,7 @@ std::span<const Pass> Passes() {
       {"fuse-hard-swish", FuseHardSwish},
       {"fuse-gelu", FuseGelu},
       {"fuse-layer-norm", FuseLayerNorm},
+      {"gather-early", GatherEarly},
       {"square", Square},
       {"pack-products", PackProducts},
       {"pack-onednn", PackForOneDnn, "librewire_kernels_onednn.so"},

@@ -27,6 +27,8 @@ void ShareCommonSubexpressions(Graph* graph);
 void FoldAffine(Graph* graph);
 // x * clip(x + 3, 0, 6) / 6 spelled out becomes one kernel.
 void FuseHardSwish(Graph* graph);
+// Rows are taken out of a constant table before what is done with all of its elements.
+void GatherEarly(Graph* graph);
 // x to the power 2 becomes x * x.
 void Square(Graph* graph);
 // x * (1 + erf(x / sqrt(2))) / 2 spelled out becomes one kernel.
