@@ -5,16 +5,11 @@ namespace rewire::compiler {
 
 std::span<const Pass> Passes() {
   static constexpr Pass kPasses[] = {
-      {"dead-code", RemoveDeadCode},
-      {"common-subexpressions", ShareCommonSubexpressions},
-      {"fold-affine", FoldAffine},
-      {"fuse-hard-swish", FuseHardSwish},
-      {"fuse-gelu", FuseGelu},
-      {"fuse-layer-norm", FuseLayerNorm},
-      {"gather-early", GatherEarly},
-      {"square", Square},
-      {"pack-products", PackProducts},
-      {"pack-onednn", PackForOneDnn, "librewire_kernels_onednn.so"},
+      {"dead-code", RemoveDeadCode},   {"common-subexpressions", ShareCommonSubexpressions},
+      {"fold-affine", FoldAffine},     {"fuse-hard-swish", FuseHardSwish},
+      {"fuse-gelu", FuseGelu},         {"fuse-layer-norm", FuseLayerNorm},
+      {"gather-early", GatherEarly},   {"square", Square},
+      {"pack-products", PackProducts}, {"pack-onednn", PackForOneDnn, "librewire_kernels_onednn.so"},
       {"channels-last", ChannelsLast},
   };
   return kPasses;

@@ -34,7 +34,7 @@ inline Status CheckPoolChannelsLast(const WindowAttributes& attributes, TensorVi
 template <typename T, typename Join, typename End>
 void PoolChannelsLast(TensorView x, TensorView out, const Window& window, T first, const Join& join,
                       const End& end) {
-  const auto& [depth, rows, columns] = window.axes;
+  const WindowAxis &depth = window.axes[0], &rows = window.axes[1], &columns = window.axes[2];
   const std::int64_t channels = x.dim(x.ndim() - 1);
   const std::int64_t lines = x.dim(0) * depth.output * rows.output;
   const std::int64_t work = std::max<std::int64_t>(1, columns.output * window.taps() * channels);
@@ -44,20 +44,18 @@ void PoolChannelsLast(TensorView x, TensorView out, const Window& window, T firs
       const T* image = x.data<T>() + line / rows.output / depth.output * window.inputs() * channels;
       T* to = out.data<T>() + line * columns.output * channels;
       std::int64_t z0, z1, y0, y1, x0, x1;
-      window.axes[0].Inside(position[0], &z0, &z1);
-      window.axes[1].Inside(position[1], &y0, &y1);
-      for (std::int64_t o = 0; o < window.axes[2].output; ++o, to += channels) {
-        window.axes[2].Inside(o, &x0, &x1);
+      depth.Inside(position[0], &z0, &z1);
+      rows.Inside(position[1], &y0, &y1);
+      for (std::int64_t o = 0; o < columns.output; ++o, to += channels) {
+        columns.Inside(o, &x0, &x1);
         std::fill_n(to, channels, first);
         for (std::int64_t i = z0; i < z1; ++i) {
-          const std::int64_t z = window.axes[0].start(position[0]) + i * window.axes[0].dilation;
+          const std::int64_t z = depth.start(position[0]) + i * depth.dilation;
           for (std::int64_t j = y0; j < y1; ++j) {
-            const std::int64_t y = window.axes[1].start(position[1]) + j * window.axes[1].dilation;
-            const std::int64_t at = (z * window.axes[1].input + y) * window.axes[2].input;
-            for (std::int64_t k = x0; k < x1; ++k) {
-              join(image + (at + window.axes[2].start(o) + k * window.axes[2].dilation) * channels, to,
-                   channels);
-            }
+            const std::int64_t y = rows.start(position[1]) + j * rows.dilation;
+            const std::int64_t at = (z * rows.input + y) * columns.input + columns.start(o);
+            for (std::int64_t k = x0; k < x1; ++k)
+              join(image + (at + k * columns.dilation) * channels, to, channels);
           }
         }
         const std::int64_t met = std::max<std::int64_t>(0, z1 - z0) * std::max<std::int64_t>(0, y1 - y0) *
