@@ -192,6 +192,7 @@ class Packing {
       node->outputs[0] = y_last;
       y_last->producer = node;
       node->extents[0].dims = ChannelsLastOf(node->extents[0].dims);
+      graph_.MoveSymbols(y, y_last, to_last);
       nodes.push_back(node);
       nodes.push_back(Transpose(y_last, y, to_first, node->source));
     }
