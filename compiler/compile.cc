@@ -3,7 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
+
+#include "base/near_names.h"
 
 #include "compiler/emit/emit.h"
 #include "compiler/import/model_file.h"
@@ -33,6 +36,19 @@ void FoldInit(const ConstantFolder& folder, Graph* graph) {
     node->outputs[0]->producer = nullptr;
     return true;
   });
+}
+
+Status SetLimits(const std::map<std::string, std::int64_t>& max_dims, Module* module) {
+  for (const auto& [name, limit] : max_dims) {
+    const auto found = std::find(module->symbols.begin(), module->symbols.end(), name);
+    if (found == module->symbols.end()) {
+      return Fail(StatusCode::kInvalidArgument,
+                  fmt::format("no input has a dimension \"{}\"{}", name, DidYouMean(name, module->symbols)));
+    }
+    module->symbol_limits.resize(module->symbols.size(), kNoLimit);
+    module->symbol_limits[static_cast<std::size_t>(found - module->symbols.begin())] = limit;
+  }
+  return {};
 }
 
 Result<Compiled> CompileModel(const ModelFile& model, const std::string& what, const CompileOptions& options,
@@ -70,6 +86,7 @@ Result<Compiled> CompileModel(const ModelFile& model, const std::string& what, c
   EmitStatistics statistics;
   Result<Module> module = EmitModule(graph, &statistics);
   if (!module) return Forward(module, what);
+  if (Status limited = SetLimits(options.max_dims, &*module); !limited) return Forward(limited, what);
   module->metadata.emplace_back("producer", "vm-compile");
   module->metadata.emplace_back("source", what);
   Compiled compiled;

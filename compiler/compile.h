@@ -17,7 +17,10 @@ namespace rewire::compiler {
 
 struct CompileOptions {
   std::map<std::string, std::int64_t> dims;  // symbolic dimensions to fix: {"N", 4}
-  std::set<std::string> disabled_passes;     // names of PassNames()
+  // The largest size of dimensions that stay symbolic: {"N", 64}. The executable keeps it, refuses larger
+  // inputs, and has a memory bound where nothing else is open.
+  std::map<std::string, std::int64_t> max_dims;
+  std::set<std::string> disabled_passes;  // names of PassNames()
   // Told of each stage with its name and the program after it, as text; empty: nobody.
   std::function<void(const std::string& stage, const std::string& text)> dump;
 };

@@ -41,6 +41,7 @@ Status Decode(const container::FoundSection& section, Pieces* pieces) {
     case SectionId::kMetadata:
     case SectionId::kDevices:
     case SectionId::kSymbols:
+    case SectionId::kSymbolLimits:
     case SectionId::kStrings:
     case SectionId::kConstants:
     case SectionId::kKernels:

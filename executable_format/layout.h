@@ -70,6 +70,7 @@ enum class SectionId : std::uint32_t {
   // Of a bundle, which has these and data alone.
   kModels = 11,
   kBlobs = 12,
+  kSymbolLimits = 13,
 };
 
 struct SectionInfo {
@@ -80,10 +81,11 @@ struct SectionInfo {
 
 // Every section of this version in the order in which the file holds them. A section without content is left
 // out. Data stands last, so that nothing that is read at open lies behind it. Ids are never used again.
-inline constexpr std::array<SectionInfo, 12> kSections = {{
+inline constexpr std::array<SectionInfo, 13> kSections = {{
     {SectionId::kMetadata, "metadata", 0},
     {SectionId::kDevices, "devices", kSectionRequired},
     {SectionId::kSymbols, "symbols", kSectionRequired},
+    {SectionId::kSymbolLimits, "symbol limits", 0},
     {SectionId::kStrings, "strings", kSectionRequired},
     {SectionId::kConstants, "constants", kSectionRequired},
     {SectionId::kKernels, "kernels", kSectionRequired},

@@ -105,9 +105,13 @@ struct KernelImport {
 // constant in the order of the table.
 inline constexpr const char kInitFunction[] = "__init";
 
+inline constexpr std::int64_t kNoLimit = -1;
+
 struct Module {
   std::vector<DeviceEntry> devices = {DeviceEntry{}};
   std::vector<std::string> symbols;  // names of symbolic dimensions
+  // The largest size of each, kNoLimit where it may be any; empty: of none.
+  std::vector<std::int64_t> symbol_limits;
   std::vector<std::string> strings;  // what STRING operands point at
   std::vector<Constant> constants;
   std::vector<KernelImport> kernels;

@@ -32,6 +32,8 @@ void Decode(SectionId id, ArchiveReader& archive, Module& module, Pieces& pieces
       return sections::Devices(archive, module);
     case SectionId::kSymbols:
       return sections::Texts(archive, module.symbols);
+    case SectionId::kSymbolLimits:
+      return sections::SymbolLimits(archive, module);
     case SectionId::kStrings:
       return sections::Texts(archive, module.strings);
     case SectionId::kConstants:

@@ -40,6 +40,11 @@ void Texts(A& a, Of<A, std::vector<std::string>>& texts) {
 }
 
 template <typename A>
+void SymbolLimits(A& a, Of<A, Module>& module) {
+  a.List(module.symbol_limits, sizeof(std::int64_t), [&](auto& limit) { a.Number(limit); });
+}
+
+template <typename A>
 void Metadata(A& a, Of<A, Module>& module) {
   a.List(module.metadata, 2 * kSmallestText, [&](auto& entry) {
     a.Text(entry.first);

@@ -37,6 +37,8 @@ bool IsAbsent(SectionId id, const Module& module) {
       return module.devices.empty();
     case SectionId::kSymbols:
       return module.symbols.empty();
+    case SectionId::kSymbolLimits:
+      return module.symbol_limits.empty();
     case SectionId::kStrings:
       return module.strings.empty();
     case SectionId::kConstants:
@@ -72,6 +74,8 @@ void Encode(SectionId id, const Module& module, const std::vector<Constant>& con
       return sections::Devices(archive, module);
     case SectionId::kSymbols:
       return sections::Texts(archive, module.symbols);
+    case SectionId::kSymbolLimits:
+      return sections::SymbolLimits(archive, module);
     case SectionId::kStrings:
       return sections::Texts(archive, module.strings);
     case SectionId::kConstants: {

@@ -7,11 +7,12 @@
 
 namespace rewire::tools {
 
-Result<compiler::CompileOptions> ParseCompileOptions(const std::vector<std::string>& dims,
-                                                     const std::vector<std::string>& disabled_passes) {
-  compiler::CompileOptions options;
-  options.disabled_passes.insert(disabled_passes.begin(), disabled_passes.end());
-  for (const std::string& text : dims) {
+namespace {
+
+// Each text is NAME=SIZE; `option` is what they were given for.
+Status ParseSizes(const char* option, const std::vector<std::string>& texts,
+                  std::map<std::string, std::int64_t>* sizes) {
+  for (const std::string& text : texts) {
     const std::size_t equals = text.rfind('=');
     std::int64_t size = -1;
     if (equals != std::string::npos && equals > 0) {
@@ -21,10 +22,22 @@ Result<compiler::CompileOptions> ParseCompileOptions(const std::vector<std::stri
     }
     if (size < 0) {
       return Fail(StatusCode::kInvalidArgument,
-                  fmt::format("--dim {}: expected NAME=SIZE with a size of at least 0", text));
+                  fmt::format("{} {}: expected NAME=SIZE with a size of at least 0", option, text));
     }
-    options.dims[text.substr(0, equals)] = size;
+    (*sizes)[text.substr(0, equals)] = size;
   }
+  return {};
+}
+
+}  // namespace
+
+Result<compiler::CompileOptions> ParseCompileOptions(const std::vector<std::string>& dims,
+                                                     const std::vector<std::string>& max_dims,
+                                                     const std::vector<std::string>& disabled_passes) {
+  compiler::CompileOptions options;
+  options.disabled_passes.insert(disabled_passes.begin(), disabled_passes.end());
+  if (Status parsed = ParseSizes("--dim", dims, &options.dims); !parsed) return Forward(parsed);
+  if (Status parsed = ParseSizes("--max-dim", max_dims, &options.max_dims); !parsed) return Forward(parsed);
   return options;
 }
 

@@ -13,6 +13,7 @@ namespace rewire::tools {
 
 // `dims` are "NAME=SIZE". kInvalidArgument names the text that is wrong.
 Result<compiler::CompileOptions> ParseCompileOptions(const std::vector<std::string>& dims,
+                                                     const std::vector<std::string>& max_dims,
                                                      const std::vector<std::string>& disabled_passes);
 
 // One line a node; empty for an empty list.

@@ -16,6 +16,8 @@
 #include "tools/cli.h"
 #include "tools/compile_report.h"
 #include "tools/units.h"
+#include "vm/loader/kernel_set.h"
+#include "vm/memory_bound.h"
 
 namespace rewire::tools {
 namespace {
@@ -25,7 +27,7 @@ using Json = nlohmann::ordered_json;
 constexpr const char kDescription[] = R"(Compiles an ONNX model into an executable (.rwx).
 
   vm-compile model.onnx -o model.rwx
-  vm-compile model.onnx --dim batch=1 --dim length=128
+  vm-compile model.onnx --dim batch=1 --max-dim length=128
 
 docs/compiler.md describes what it does with a model.
 )";
@@ -34,6 +36,7 @@ struct Options {
   std::string input;
   std::string output;
   std::vector<std::string> dims;
+  std::vector<std::string> max_dims;
   std::vector<std::string> disabled;
   std::string dump;
   bool json = false;
@@ -57,10 +60,26 @@ class Dump {
   Status status_;
 };
 
+// Outputs lie in the caller's memory.
+MemoryBound BoundOf(const Executable& executable) {
+  KernelSet kernels;
+  // What they lack is not bounded.
+  (void)kernels.AddLibrary("librewire_kernels_cpu.so");
+  (void)kernels.AddLibrary("librewire_kernels_onednn.so");
+  MemoryBoundOptions options;
+  options.outputs_bound = true;
+  Result<MemoryBound> bound = BoundMemory(executable, &kernels, {}, options);
+  if (bound) return *std::move(bound);
+  MemoryBound none;
+  none.unbounded = bound.error().message();
+  return none;
+}
+
 Result<int> Run(const Options& options) {
   std::string output = options.output;
   if (output.empty()) output = std::filesystem::path(options.input).replace_extension(".rwx").string();
-  Result<compiler::CompileOptions> compile = ParseCompileOptions(options.dims, options.disabled);
+  Result<compiler::CompileOptions> compile =
+      ParseCompileOptions(options.dims, options.max_dims, options.disabled);
   if (!compile) return Forward(compile);
   Dump dump(options.dump);
   if (!options.dump.empty()) {
@@ -84,6 +103,7 @@ Result<int> Run(const Options& options) {
   const Result<Executable> verified = Executable::FromModule(compiled->module);
   if (!verified) return Forward(verified, "the compiler made a program that does not verify");
   if (Status written = WriteModule(compiled->module, output); !written) return Forward(written);
+  const MemoryBound memory = BoundOf(*verified);
   const std::chrono::nanoseconds took = std::chrono::steady_clock::now() - start;
   if (options.json) {
     const Json json = {{"input", options.input},
@@ -94,6 +114,7 @@ Result<int> Run(const Options& options) {
                        {"kernels", compiled->module.kernels.size()},
                        {"constants", compiled->module.constants.size()},
                        {"constant_bytes", compiled->constant_bytes},
+                       {"memory_bytes", memory.bounded() ? Json(memory.bytes) : Json()},
                        {"passes", compiler::PassNames()},
                        {"nanoseconds", took.count()}};
     fmt::print("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));
@@ -103,6 +124,11 @@ Result<int> Run(const Options& options) {
       "wrote {}: {} nodes of the model became {}; {} kernel calls of {} kernels, {} constants with {}; {}\n",
       output, compiled->model_nodes, compiled->nodes, compiled->kernel_calls, compiled->module.kernels.size(),
       compiled->module.constants.size(), BytesText(compiled->constant_bytes), DurationText(took.count()));
+  if (memory.bounded()) {
+    fmt::print("a run takes at most {} beside weights and outputs\n", BytesText(memory.bytes));
+  } else {
+    fmt::print("what memory a run takes shows when it runs (vm-inspect --memory says why)\n");
+  }
   return 0;
 }
 
@@ -115,6 +141,9 @@ int main(int argc, char** argv) {
   app.add_option("model", options.input, "The ONNX model")->required();
   app.add_option("-o,--output", options.output, "The executable; by default the model's name with .rwx");
   app.add_option("--dim", options.dims, "NAME=SIZE: gives a symbolic dimension a fixed size")
+      ->allow_extra_args(false);
+  app.add_option("--max-dim", options.max_dims,
+                 "NAME=SIZE: the largest size of a symbolic dimension; larger inputs are refused")
       ->allow_extra_args(false);
   app.add_option("--disable-pass", options.disabled,
                  fmt::format("Leaves a pass out: {}", fmt::join(rewire::compiler::PassNames(), ", ")))

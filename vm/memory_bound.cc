@@ -30,7 +30,8 @@ std::uint64_t Grown(std::uint64_t first, std::uint64_t most) {
 }
 
 Result<std::vector<std::int64_t>> MaxSymbols(const Module& module, const MemoryBoundOptions& options) {
-  std::vector<std::int64_t> most(module.symbols.size(), -1);
+  std::vector<std::int64_t> most = module.symbol_limits;
+  most.resize(module.symbols.size(), kNoLimit);
   for (const auto& [name, value] : options.max_dims) {
     const auto found = std::find(module.symbols.begin(), module.symbols.end(), name);
     if (found == module.symbols.end()) {
@@ -41,7 +42,8 @@ Result<std::vector<std::int64_t>> MaxSymbols(const Module& module, const MemoryB
       return Fail(StatusCode::kInvalidArgument,
                   "dimension \"" + name + "\" is at most " + std::to_string(value) + ", which is negative");
     }
-    most[static_cast<std::size_t>(found - module.symbols.begin())] = value;
+    std::int64_t& limit = most[static_cast<std::size_t>(found - module.symbols.begin())];
+    limit = limit == kNoLimit ? value : std::min(limit, value);
   }
   return most;
 }
@@ -60,7 +62,9 @@ MemoryBound Total(const Module& module, const FunctionPlan& plan, const bounds::
   MemoryBound total;
   total.unbounded = found.unbounded;
   for (const std::uint32_t kernel : found.undeclared) {
-    total.undeclared_workspace.push_back(module.kernels[kernel].name);
+    const std::string& name = module.kernels[kernel].name;
+    std::vector<std::string>& names = total.undeclared_workspace;
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
   }
   if (!total.bounded()) return total;
   total.storage = found.storage;

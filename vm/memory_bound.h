@@ -24,8 +24,8 @@ class KernelSet;
 struct MemoryBoundOptions {
   // All outputs are bound to the caller's memory; otherwise none is.
   bool outputs_bound = false;
-  // The largest value of symbolic dimensions of signatures, by name. The bound holds for all smaller ones,
-  // too.
+  // The largest value of symbolic dimensions of signatures, by name, where that is less than the executable
+  // itself says (Module::symbol_limits). The bound holds for all smaller ones, too.
   std::vector<std::pair<std::string, std::int64_t>> max_dims;
 };
 

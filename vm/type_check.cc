@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vm/type_check.h"
 
+#include <limits>
 #include <vector>
 
 #include "executable_format/instruction_text.h"
@@ -49,6 +50,14 @@ std::string GivenDevice(DLDevice device) {
   return DeviceText(DeviceEntry{static_cast<std::int32_t>(device.device_type), device.device_id, ""});
 }
 
+// The largest size that a dimension may have.
+std::int64_t LimitOf(const Module& module, Dim dim) {
+  constexpr std::int64_t kAny = std::numeric_limits<std::int64_t>::max();
+  if (module.symbol_limits.empty() || !IsSymbol(dim)) return kAny;
+  const std::int64_t limit = module.symbol_limits[SymbolOf(dim)];
+  return limit == kNoLimit ? kAny : limit;
+}
+
 }  // namespace
 
 bool IsOnDevice(const Module& module, std::uint32_t device, DLDevice given) {
@@ -64,6 +73,7 @@ bool TensorFits(const Module& module, const TypeNode& type, const DLTensor& tens
     for (std::int32_t i = 0; i < tensor.ndim; ++i) {
       const Dim dim = type.dims[static_cast<std::size_t>(i)];
       if (dim >= 0 && dim != tensor.shape[i]) return false;
+      if (LimitOf(module, dim) < tensor.shape[i]) return false;
     }
   }
   return IsOnDevice(module, type.device, tensor.device);
@@ -73,6 +83,13 @@ std::string TensorMismatchText(const Module& module, const TypeNode& type, const
   Type whole;
   whole.nodes.push_back(type);
   std::string text = Concat({TypeText(whole, module.symbols), " expected, ", TensorText(tensor), " given"});
+  for (std::int32_t i = 0; type.rank == tensor.ndim && i < tensor.ndim; ++i) {
+    const Dim dim = type.dims[static_cast<std::size_t>(i)];
+    if (const std::int64_t limit = LimitOf(module, dim); limit < tensor.shape[i]) {
+      text +=
+          Concat({"; the program was compiled for ", module.symbols[SymbolOf(dim)], " of at most ", limit});
+    }
+  }
   if (!IsOnDevice(module, type.device, tensor.device)) {
     text += Concat({"; device ", DeviceText(module.devices[type.device]), " expected, ",
                     GivenDevice(tensor.device), " given"});

@@ -171,6 +171,14 @@ Status Lowering::AddInputs(Scope* scope) {
       return Fail(StatusCode::kInvalidFile, fmt::format("input '{}' has {} dimensions, the limit is {}",
                                                         input.name(), type->dims.size(), kMaxRank));
     }
+    // What has no name goes by the place where it stands: "x.2".
+    for (std::size_t i = 0; i < type->dims.size(); ++i) {
+      const std::optional<std::string> symbol = type->dims[i].symbol();
+      if (!symbol || symbol->front() != '$') continue;
+      const std::string place = fmt::format("{}.{}", input.name(), i);
+      const auto fixed = options_.dims.find(place);
+      type->dims[i] = fixed != options_.dims.end() ? DimExpr(fixed->second) : DimExpr::Symbol(place);
+    }
     Value* value = graph_.NewValue(input.name(), *std::move(type));
     Define(value);
     scope->names.emplace(input.name(), value);

@@ -51,7 +51,7 @@ Status LowerTfIdf(Op& op, const Operator& row) {
                            {"pool_int64s", op.IntList("pool_int64s")}};
   if (op.HasAttribute("weights")) attributes.push_back({"weights", op.FloatList("weights")});
   Shape dims = x->type.dims;
-  dims.back() = *std::max_element(indexes.begin(), indexes.end()) + 1;
+  dims.back() = DimExpr(*std::max_element(indexes.begin(), indexes.end())) + DimExpr(1);
   op.Set(0, op.Call(row.kernel, {x}, std::move(attributes), TensorOf(kFloat32, std::move(dims))));
   return {};
 }

@@ -87,8 +87,12 @@ class DeclarationParser {
 
   bool Symbol() {
     const std::optional<std::string> name = cursor_.TakeName("a symbol");
-    if (name) tables_.AddSymbol(*name);
-    return name.has_value();
+    if (!name) return false;
+    tables_.AddSymbol(*name);
+    if (!cursor_.AcceptName("max")) return true;
+    const std::optional<std::int64_t> limit = cursor_.TakeInt64("the largest size of the dimension");
+    if (limit) tables_.LimitLastSymbol(*limit);
+    return limit.has_value();
   }
 
   bool String() {

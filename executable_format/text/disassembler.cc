@@ -55,8 +55,13 @@ class Disassembler {
     for (std::size_t i = 1; i < module_.devices.size(); ++i) {
       head += fmt::format(".device {}\n", DeviceText(module_.devices[i]));
     }
-    if (!types_.SymbolsInOrder()) {
-      for (const std::string& symbol : module_.symbols) head += fmt::format(".symbol {}\n", NameText(symbol));
+    const std::vector<std::int64_t>& limits = module_.symbol_limits;
+    if (!types_.SymbolsInOrder() || !limits.empty()) {
+      for (std::size_t i = 0; i < module_.symbols.size(); ++i) {
+        const bool limited = i < limits.size() && limits[i] != kNoLimit;
+        head += fmt::format(".symbol {}{}\n", NameText(module_.symbols[i]),
+                            limited ? fmt::format(" max {}", limits[i]) : "");
+      }
     }
     if (!strings_in_order) {
       for (const std::string& text : module_.strings) head += fmt::format(".string {}\n", QuoteText(text));

@@ -73,6 +73,12 @@ std::uint32_t Tables::String(const std::string& text) {
 void Tables::AddSymbol(const std::string& name) {
   symbols_.emplace(name, static_cast<std::uint32_t>(module.symbols.size()));
   module.symbols.push_back(name);
+  if (!module.symbol_limits.empty()) module.symbol_limits.push_back(kNoLimit);
+}
+
+void Tables::LimitLastSymbol(std::int64_t limit) {
+  module.symbol_limits.resize(module.symbols.size(), kNoLimit);
+  module.symbol_limits.back() = limit;
 }
 
 void Tables::AddString(const std::string& text) {

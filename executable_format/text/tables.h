@@ -48,6 +48,7 @@ struct Tables {
   std::uint32_t String(const std::string& text);
   // A new entry, whether or not the table has one like it.
   void AddSymbol(const std::string& name);
+  void LimitLastSymbol(std::int64_t limit);
   void AddString(const std::string& text);
 
  private:

@@ -146,6 +146,16 @@ Status CheckTables(const Module& module, const FormatLimits& limits) {
   Status symbols = CheckNames("symbol", module.symbols.size(), false, limits,
                               [&](std::size_t i) -> std::string_view { return module.symbols[i]; });
   if (!symbols) return symbols;
+  if (!module.symbol_limits.empty() && module.symbol_limits.size() != module.symbols.size()) {
+    return Violation({"there are ", module.symbol_limits.size(), " symbol limits for ", module.symbols.size(),
+                      " symbols"});
+  }
+  for (std::size_t i = 0; i < module.symbol_limits.size(); ++i) {
+    if (module.symbol_limits[i] < kNoLimit) {
+      return Violation(
+          {"symbol '", module.symbols[i], "' is at most ", module.symbol_limits[i], ", which is negative"});
+    }
+  }
   for (std::size_t i = 0; i < module.strings.size(); ++i) {
     Status status = CheckText(Concat({"string ", i}), module.strings[i], limits);
     if (!status) return status;

@@ -60,6 +60,16 @@ std::vector<BadModule> BadConstants() {
           },
           "constant 1 ('p') is a parameter with a size; its type says all"),
       Bad(
+          "symbol.limit/count", [](Module& m) { m.symbol_limits = {4}; },
+          "there are 1 symbol limits for 0 symbols"),
+      Bad(
+          "symbol.limit/negative",
+          [](Module& m) {
+            m.symbols = {"N"};
+            m.symbol_limits = {-2};
+          },
+          "symbol 'N' is at most -2, which is negative"),
+      Bad(
           "constant.static/dim",
           [](Module& m) {
             m.symbols = {"N"};

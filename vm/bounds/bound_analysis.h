@@ -100,6 +100,9 @@ class BoundAnalysis {
   bool DeviceCopy();
   bool Fold(const KernelImport& import, const PackedFunction* kernel, Span<const std::uint32_t> args,
             std::uint32_t outputs);
+  // The same for the call of `rewire.shape.eval`.
+  bool FoldExpressions(const KernelImport& import, Span<const std::uint32_t> args, std::uint32_t outputs);
+  bool BoundSlice(Span<const std::uint32_t> args, std::uint32_t outputs);
   bool AddWorkspace(std::uint32_t index, const std::vector<NodeId>& args, std::vector<BlockClass>* scratch);
 
   // A tensor with memory of its own, as the VM's instructions make it; `bytes` of data at most.

@@ -16,6 +16,8 @@ namespace {
 
 constexpr Opcode kOp = Opcode::kInvokePacked;
 constexpr std::string_view kShapePrefix = "rewire.shape.";
+constexpr std::string_view kSlice = "rewire.shape.slice";
+constexpr std::string_view kExpressions = "rewire.shape.eval";
 
 DLTensor Described(const Node& node, std::int64_t* dims, void* data) {
   DLTensor tensor{};
@@ -98,6 +100,7 @@ bool BoundAnalysis::TransferKernel() {
   for (const NodeId temporary : temporaries) state().SetFact(heap_.Get(temporary).children[0], 0);
 
   if (Fold(import, kernels_[index], args, outputs)) return true;
+  if (import.name == kSlice && BoundSlice(args, outputs)) return true;
   for (std::size_t i = 0; i < flat.size(); ++i) {
     const bool plain = flat.size() == args.size();
     const bool written =
@@ -124,6 +127,7 @@ void BoundAnalysis::Invalidate(NodeId tensor) {
 // True when the call was a shape function's whose result is known.
 bool BoundAnalysis::Fold(const KernelImport& import, const PackedFunction* kernel,
                          Span<const std::uint32_t> args, std::uint32_t outputs) {
+  if (import.name == kExpressions) return FoldExpressions(import, args, outputs);
   const ShapeFunction kind = ShapeFunctionOf(import.name);
   if (kind == ShapeFunction::kNone || kernel == nullptr || outputs != 1 || args.size() > 64) return false;
   std::vector<std::vector<std::int64_t>> data(args.size());
@@ -170,11 +174,28 @@ bool BoundAnalysis::Fold(const KernelImport& import, const PackedFunction* kerne
   return true;
 }
 
+// Wherever a slice begins and ends, it has at most the dimensions of the whole.
+bool BoundAnalysis::BoundSlice(Span<const std::uint32_t> args, std::uint32_t outputs) {
+  if (outputs != 1 || args.size() < 2) return false;
+  const Contents* whole = heap_.ContentsOf(state(), Reg(args[0]));
+  const NodeId output = Reg(args[args.size() - 1]);
+  const Node& node = heap_.Get(output);
+  if (whole == nullptr || !node.has_dims ||
+      node.dims != std::vector<std::int64_t>{static_cast<std::int64_t>(whole->values.size())})
+    return false;
+  std::vector<std::int64_t> most = whole->values;
+  Invalidate(output);
+  state().SetFact(output, heap_.AddContents({std::move(most), false, Site()}));
+  return true;
+}
+
 bool BoundAnalysis::AddWorkspace(std::uint32_t index, const std::vector<NodeId>& args,
                                  std::vector<BlockClass>* scratch) {
   std::vector<std::uint32_t>& undeclared = findings_.undeclared;
   const PackedFunction* kernel = kernels_[index];
   if (kernel == nullptr || kernel->workspace == nullptr) {
+    // Functions of shapes do arithmetic on a few integers.
+    if (module_.kernels[index].name.compare(0, kShapePrefix.size(), kShapePrefix) == 0) return true;
     if (std::find(undeclared.begin(), undeclared.end(), index) == undeclared.end())
       undeclared.push_back(index);
     return true;

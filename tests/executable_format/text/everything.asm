@@ -2,6 +2,8 @@
 .metadata producer "hand"
 .device gpu = cuda:0
 .device cuda:1 "global.texture"
+.symbol N max 64
+.symbol "batch size"
 .const w: f32[2, 3] = {{1, 2, 3}, {4, 5.5, -inf}}
 .const n: f32[3] = {nan, nan:0x7fc00001, -0.0}
 .const scalar: i64[] = -7
