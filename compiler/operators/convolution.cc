@@ -112,6 +112,28 @@ Status LowerQLinearConv(Op& op, const Operator& row) {
   return {};
 }
 
+// The output's dimensions where pads, and not the output's shape, are given; nothing otherwise.
+std::optional<Shape> TransposedDims(const Op& op) {
+  const Shape &x = op.in(0)->type.dims, &w = op.in(1)->type.dims;
+  if (op.HasAttribute("output_shape") || op.String("auto_pad", "NOTSET") != "NOTSET") return std::nullopt;
+  if (x.size() < 3 || w.size() != x.size()) return std::nullopt;
+  const std::size_t spatial = x.size() - 2;
+  const auto list = [&](const char* name, std::size_t count, std::int64_t fallback) {
+    Ints given = op.HasAttribute(name) ? op.IntList(name) : Ints(count, fallback);
+    return given.size() == count ? given : Ints();
+  };
+  const Ints strides = list("strides", spatial, 1), dilations = list("dilations", spatial, 1);
+  const Ints pads = list("pads", 2 * spatial, 0), added = list("output_padding", spatial, 0);
+  if (strides.empty() || dilations.empty() || pads.empty() || added.empty()) return std::nullopt;
+  Shape dims = {x[0], w[1] * DimExpr(op.Int("group", 1))};
+  for (std::size_t i = 0; i < spatial; ++i) {
+    const DimExpr reach = (w[i + 2] - DimExpr(1)) * DimExpr(dilations[i]) + DimExpr(1);
+    dims.push_back((x[i + 2] - DimExpr(1)) * DimExpr(strides[i]) + reach +
+                   DimExpr(added[i] - pads[i] - pads[i + spatial]));
+  }
+  return dims;
+}
+
 Status LowerConvTranspose(Op& op, const Operator& row) {
   Attributes attributes = {{"group", op.Int("group", 1)}};
   for (const char* name : {"strides", "dilations", "pads", "output_padding", "output_shape"}) {
@@ -119,6 +141,10 @@ Status LowerConvTranspose(Op& op, const Operator& row) {
   }
   if (op.HasAttribute("auto_pad")) attributes.push_back({"auto_pad", op.String("auto_pad", "NOTSET")});
   Value* x = op.in(0);
+  if (const std::optional<Shape> dims = TransposedDims(op)) {
+    op.Set(0, op.Call(row.kernel, op.Arguments(0, 2), std::move(attributes), TensorOf(x->type.dtype, *dims)));
+    return {};
+  }
   op.Set(0,
          op.CallShaped(row.kernel, op.Arguments(0, 2), attributes, x->type.dtype, x->type.rank(),
                        {"rewire.shape.conv_transpose", {op.ShapeOf(x), op.ShapeOf(op.in(1))}, attributes}));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// conv(x, w, b) * s + t, with s and t for each channel, is conv(x, s w, s b + t). Exporters write the factor
-// and the term as batch normalisation, or as Mul, Div, Add and Sub with constants.
+// conv(x, w, b) * s + t, with s and t for each channel, is conv(x, s w, s b + t), transposed or not.
+// Exporters write the factor and the term as batch normalisation, or as Mul, Div, Add and Sub with constants.
 #include <cmath>
 #include <cstdint>
 #include <optional>
@@ -53,13 +53,18 @@ std::optional<Affine> AffineOf(const Node& node, const Value* x, std::int64_t ch
   return affine;
 }
 
+// Its weights are [inputs, outputs, ...].
+bool IsTransposed(const Node& conv) { return conv.kernel == "rewire.conv_transpose"; }
+
 void Apply(const Affine& affine, Node* conv, Graph* graph) {
   const Value* weights = conv->inputs[1];
   const std::vector<std::int64_t>& dims = weights->constant->shape;
   const std::size_t channels = affine.factor.size();
   const std::size_t size = weights->constant->bytes.view.size() / sizeof(float);
+  // Elements from one output channel's weights to the next one's.
+  const std::size_t step = size / static_cast<std::size_t>(dims[0]) / (IsTransposed(*conv) ? channels : 1);
   std::vector<float> folded(FloatsOf(weights), FloatsOf(weights) + size);
-  for (std::size_t i = 0; i < size; ++i) folded[i] *= affine.factor[i / (size / channels)];
+  for (std::size_t i = 0; i < size; ++i) folded[i] *= affine.factor[i / step % channels];
   std::vector<float> bias = affine.term;
   const float* before = conv->inputs.size() > 2 ? FloatsOf(conv->inputs[2]) : nullptr;
   for (std::size_t c = 0; before != nullptr && c < channels; ++c) bias[c] += before[c] * affine.factor[c];
@@ -70,7 +75,9 @@ void Apply(const Affine& affine, Node* conv, Graph* graph) {
 }
 
 bool IsFoldable(const Node& node) {
-  if (node.kernel != "rewire.conv" || node.outputs.size() != 1) return false;
+  if ((node.kernel != "rewire.conv" && !IsTransposed(node)) || node.outputs.size() != 1) return false;
+  if (node.extents.size() != 1 || node.extents[0].shape != nullptr) return false;
+  if (IsTransposed(node) && IntAttribute(node, "group", 1) != 1) return false;
   if (FloatsOf(node.inputs[1]) == nullptr || node.inputs[1]->constant->bytes.view.empty()) return false;
   return node.inputs.size() < 3 || node.inputs[2] == nullptr || FloatsOf(node.inputs[2]) != nullptr;
 }
@@ -88,7 +95,7 @@ void FoldAffine(Graph* graph) {
                                              ShapeText(node->extents[0].dims)) {
           break;
         }
-        const auto affine = AffineOf(*user, x, node->inputs[1]->constant->shape[0]);
+        const auto affine = AffineOf(*user, x, node->inputs[1]->constant->shape[IsTransposed(*node) ? 1 : 0]);
         if (!affine) break;
         Apply(*affine, node, graph);
         edit.TakeOver(node, user);
