@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// vm-compile as a user meets it: what it says of models that it cannot compile, and of those that it can.
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "tests/compiler/model_builder.h"
+#include "tests/support/run_program.h"
+
+namespace rewire::test {
+namespace {
+
+constexpr int kNotFound = 12;
+constexpr int kInvalidFile = 14;
+constexpr int kUnsupported = 15;
+
+onnx::ModelProto Relu() {
+  onnx::ModelProto model = EmptyModel();
+  SetValue(model.mutable_graph()->add_input(), "x", {"N", 4});
+  AddNode(model.mutable_graph(), "Relu", {"x"}, "y");
+  SetValue(model.mutable_graph()->add_output(), "y", {});
+  return model;
+}
+
+// A weight whose elements lie in a file.
+onnx::ModelProto WithExternalData(const std::string& location) {
+  onnx::ModelProto model = EmptyModel();
+  onnx::TensorProto* weight = model.mutable_graph()->add_initializer();
+  weight->set_name("w");
+  weight->set_data_type(onnx::TensorProto::FLOAT);
+  weight->add_dims(4);
+  weight->set_data_location(onnx::TensorProto::EXTERNAL);
+  onnx::StringStringEntryProto* entry = weight->add_external_data();
+  entry->set_key("location");
+  entry->set_value(location);
+  AddNode(model.mutable_graph(), "Relu", {"w"}, "y");
+  SetValue(model.mutable_graph()->add_output(), "y", {});
+  return model;
+}
+
+struct Case {
+  const char* what;
+  std::string bytes;
+  int exit_code;
+  std::string message;  // after "vm-compile: error: "
+};
+
+std::vector<Case> BadModels() {
+  std::vector<Case> cases;
+  const std::string good = Relu().SerializeAsString();
+  cases.push_back(
+      {"corrupt", "\xFF\xFF\xFF" + good, kInvalidFile, "model.onnx: not an ONNX model, or a truncated one"});
+  cases.push_back({"truncated", good.substr(0, good.size() / 2), kInvalidFile,
+                   "model.onnx: not an ONNX model, or a truncated one"});
+  cases.push_back({"empty", "", kInvalidFile, "model.onnx: it has no graph"});
+  cases.push_back({"external data missing", WithExternalData("gone.bin").SerializeAsString(), kNotFound, ""});
+  cases.push_back({"external data too short", WithExternalData("short.bin").SerializeAsString(), kInvalidFile,
+                   "model.onnx: tensor 'w': external data 'short.bin': 16 bytes at 0 of a file of 3; the "
+                   "tensor has 16 bytes"});
+  cases.push_back({"external data outside the folder", WithExternalData("../x.bin").SerializeAsString(),
+                   kInvalidFile,
+                   "model.onnx: tensor 'w': external data '../x.bin' is not inside the model's folder"});
+  onnx::ModelProto cyclic = Relu();
+  cyclic.mutable_graph()->mutable_node(0)->set_input(0, "y");
+  cases.push_back({"cyclic", cyclic.SerializeAsString(), kInvalidFile,
+                   "model.onnx: the graph is cyclic: Relu 'y' reads what depends on its own output"});
+  onnx::ModelProto absurd = EmptyModel();
+  SetValue(absurd.mutable_graph()->add_input(), "x", {std::int64_t{1} << 40, std::int64_t{1} << 40});
+  AddNode(absurd.mutable_graph(), "Relu", {"x"}, "y");
+  SetValue(absurd.mutable_graph()->add_output(), "y", {});
+  cases.push_back({"absurd dimensions", absurd.SerializeAsString(), kInvalidFile,
+                   "model.onnx: Relu 'y': 'y' with shape [1099511627776, 1099511627776] is too large"});
+  return cases;
+}
+
+TEST_CASE("models that cannot be read end in one message, and leave no file") {
+  for (const Case& bad : BadModels()) {
+    CAPTURE(bad.what);
+    const TempFolder folder;
+    folder.Write("model.onnx", bad.bytes);
+    folder.Write("short.bin", "abc");
+    const Finished done = RunProgram("vm-compile", {"model.onnx", "-o", "model.rwx"}, folder.path());
+    CHECK(done.exit_code == bad.exit_code);
+    CHECK(done.out.empty());
+    if (bad.message.empty()) {
+      CHECK_THAT(done.err, Catch::StartsWith("vm-compile: error: model.onnx: tensor 'w': external data: ") &&
+                               Catch::Contains("gone.bin"));
+    } else {
+      CHECK(done.err == "vm-compile: error: " + bad.message + "\n");
+    }
+    CHECK_FALSE(std::filesystem::exists(folder.path() / "model.rwx"));
+  }
+}
+
+TEST_CASE("everything that is not supported is listed, and nothing written") {
+  onnx::ModelProto model = Relu();
+  AddNode(model.mutable_graph(), "Frobnicate", {"y"}, "z")->set_name("first");
+  AddNode(model.mutable_graph(), "Mystery", {"x"}, "u")->set_domain("com.example");
+  const TempFolder folder;
+  folder.Write("model.onnx", model.SerializeAsString());
+  const Finished done = RunProgram("vm-compile", {"model.onnx"}, folder.path());
+  CHECK(done.exit_code == kUnsupported);
+  CHECK(done.err ==
+        "not supported:\n"
+        "  first (Frobnicate, opset 13): the operator is not known\n"
+        "  u (com.example.Mystery, opset 0): the model imports no operator set of domain 'com.example'\n"
+        "vm-compile: error: model.onnx: 2 of 3 nodes are not supported\n");
+  CHECK_FALSE(std::filesystem::exists(folder.path() / "model.rwx"));
+}
+
+TEST_CASE("the summary counts nodes, kernels, weights and memory") {
+  const TempFolder folder;
+  folder.Write("model.onnx", Relu().SerializeAsString());
+  const Finished open = RunProgram("vm-compile", {"model.onnx"}, folder.path());
+  CHECK(open.exit_code == 0);
+  CHECK_THAT(open.out, Catch::StartsWith(
+                           "wrote model.rwx: 1 nodes of the model became 1; 2 kernel calls of 2 kernels, ") &&
+                           Catch::EndsWith("(vm-inspect --memory says why)\n"));
+  const Finished bounded = RunProgram("vm-compile", {"model.onnx", "--max-dim", "N=8"}, folder.path());
+  CHECK_THAT(bounded.out,
+             Catch::Contains("\na run takes at most ") && Catch::EndsWith(" beside weights and outputs\n"));
+  // Errors of a run name the model's node and the bound.
+  const Finished run = RunProgram("vm-run", {"model.rwx", "--random", "--dim", "N=9"}, folder.path());
+  CHECK(run.exit_code == 11);
+  CHECK(run.err ==
+        "vm-run: error: function main, input 0 (x): f32[N, 4] expected, f32[9, 4] given; the program was "
+        "compiled for N of at most 8\n");
+}
+
+}  // namespace
+}  // namespace rewire::test
