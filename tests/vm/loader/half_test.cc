@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The conversions of float16 that the tvm-ffi runtime library exports for old code.
+// The conversions of float16 that the tvm-ffi runtime library exports for old code: as the library makes them
+// here, and in the form for any processor.
 #include <dlfcn.h>
 
+#include <bit>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <cstdint>
@@ -10,21 +12,25 @@
 #include <string>
 
 #include "tests/support/paths.h"
+#include "vm/loader/ffi_shim/half.h"
 
 namespace {
 
 struct Conversions {
-  Conversions() {
-    library = dlopen((std::string(rewire::test::BuildDir()) + "/lib/rewire/libtvm_ffi.so").c_str(), RTLD_NOW);
-    REQUIRE(library != nullptr);
-    to_float = reinterpret_cast<float (*)(std::uint16_t)>(dlsym(library, "__gnu_h2f_ieee"));
-    to_half = reinterpret_cast<std::uint16_t (*)(float)>(dlsym(library, "__gnu_f2h_ieee"));
-  }
-  ~Conversions() { dlclose(library); }
-  void* library;
   float (*to_float)(std::uint16_t);
   std::uint16_t (*to_half)(float);
 };
+
+Conversions OfLibrary() {
+  // Stays loaded for the functions' sake.
+  void* library =
+      dlopen((std::string(rewire::test::BuildDir()) + "/lib/rewire/libtvm_ffi.so").c_str(), RTLD_NOW);
+  REQUIRE(library != nullptr);
+  return {reinterpret_cast<float (*)(std::uint16_t)>(dlsym(library, "__gnu_h2f_ieee")),
+          reinterpret_cast<std::uint16_t (*)(float)>(dlsym(library, "__gnu_f2h_ieee"))};
+}
+
+Conversions OfAnyProcessor() { return {rewire::ffi_shim::HalfToFloat, rewire::ffi_shim::FloatToHalf}; }
 
 // What a half of these bits means, by the definition.
 double Meaning(std::uint16_t half) {
@@ -39,7 +45,7 @@ double Meaning(std::uint16_t half) {
 bool IsNan(std::uint16_t half) { return (half & 0x7C00) == 0x7C00 && (half & 0x3FF) != 0; }
 
 TEST_CASE("every float16 has its float32 and comes back from it") {
-  const Conversions convert;
+  const Conversions convert = GENERATE(OfLibrary(), OfAnyProcessor());
   int wrong = 0;
   for (std::uint32_t bits = 0; bits < 0x10000; ++bits) {
     const auto half = static_cast<std::uint16_t>(bits);
@@ -54,7 +60,7 @@ TEST_CASE("every float16 has its float32 and comes back from it") {
 }
 
 TEST_CASE("float32 is rounded to the nearest float16, ties to even") {
-  const Conversions convert;
+  const Conversions convert = GENERATE(OfLibrary(), OfAnyProcessor());
   const auto is_right = [&](float value) {
     const std::uint16_t half = convert.to_half(value);
     const double exact = value;
@@ -87,6 +93,22 @@ TEST_CASE("float32 is rounded to the nearest float16, ties to even") {
   for (const float value : {65504.F, 65519.99F, 65520.F, 65536.F, 1e30F, 1e-30F, 0.F})
     wrong += is_right(value) ? 0 : 1;
   CHECK(wrong == 0);
+}
+
+TEST_CASE("both forms of the conversions agree in every bit") {
+  const Conversions library = OfLibrary();
+  const Conversions any = OfAnyProcessor();
+  const auto bits = [](float value) { return std::bit_cast<std::uint32_t>(value); };
+  int different = 0;
+  for (std::uint32_t half = 0; half < 0x10000; ++half) {
+    const auto narrow = static_cast<std::uint16_t>(half);
+    different += bits(library.to_float(narrow)) == bits(any.to_float(narrow)) ? 0 : 1;
+  }
+  for (std::uint64_t i = 0; i < (std::uint64_t{1} << 32); i += 997) {
+    const auto value = std::bit_cast<float>(static_cast<std::uint32_t>(i));
+    different += library.to_half(value) == any.to_half(value) ? 0 : 1;
+  }
+  CHECK(different == 0);
 }
 
 }  // namespace

@@ -1,56 +1,48 @@
 // SPDX-License-Identifier: Apache-2.0
 // Conversions of float16 by the names that code compiled by TVM up to 0.13 calls, which TVM's own runtime
-// had. Such code calls one of them for every element that it reads or writes.
-#include <bit>
-#include <cstdint>
+// had. Such code calls one of them for every element that it reads or writes, so the processor's instructions
+// are used where it has them: VCVTPH2PS and VCVTPS2PH of F16C (Intel 64 manual, volume 2).
+#include "vm/loader/ffi_shim/half.h"
 
 #include "vm/loader/ffi_shim/runtime.h"
 
 namespace rewire::ffi_shim {
 namespace {
 
-// IEEE 754: sign 1, exponent 5 and 8 bits, fraction 10 and 23 bits.
-constexpr std::uint32_t kFloatInfinity = 0x7F800000;
-constexpr std::uint32_t kDropped = 13;               // bits of the fraction that a half lacks
-constexpr std::uint32_t kRebias = (127 - 15) << 23;  // from a half's exponent to a float's
-constexpr std::uint32_t kQuiet = 0x400000;
+#if defined(__x86_64__)
+const bool kHasInstructions = __builtin_cpu_supports("f16c");
+
+// In assembly, because an intrinsic would ask that all of the function that it stands in be compiled for
+// F16C.
+float InstructionToFloat(std::uint16_t half) {
+  float value;
+  asm("vmovd %1, %0\n\tvcvtph2ps %0, %0" : "=x"(value) : "r"(std::uint32_t{half}));
+  return value;
+}
+
+std::uint16_t InstructionToHalf(float value) {
+  std::uint32_t half;
+  float packed;
+  asm("vcvtps2ph $0, %2, %1\n\tvmovd %1, %0"
+      : "=r"(half), "=&x"(packed)
+      : "x"(value));  // $0: to the nearest, ties to even
+  return static_cast<std::uint16_t>(half);
+}
+#else
+constexpr bool kHasInstructions = false;
+
+float InstructionToFloat(std::uint16_t) { return 0; }
+std::uint16_t InstructionToHalf(float) { return 0; }
+#endif
 
 }  // namespace
 
 REWIRE_FFI_API float __gnu_h2f_ieee(std::uint16_t half) {
-  const std::uint32_t sign = std::uint32_t{half & 0x8000u} << 16;
-  const std::uint32_t magnitude = half & 0x7FFFu;
-  std::uint32_t bits = (magnitude << kDropped) + kRebias;
-  if (magnitude < 0x400) {
-    bits = std::bit_cast<std::uint32_t>(static_cast<float>(magnitude) *
-                                        0x1p-24F);  // subnormal there, normal here
-  } else if (magnitude >= 0x7C00) {
-    bits += kRebias;
-    if (magnitude > 0x7C00) bits |= kQuiet;
-  }
-  return std::bit_cast<float>(bits | sign);
+  return kHasInstructions ? InstructionToFloat(half) : HalfToFloat(half);
 }
 
-// Rounds to the nearest, ties to even.
 REWIRE_FFI_API std::uint16_t __gnu_f2h_ieee(float value) {
-  const auto bits = std::bit_cast<std::uint32_t>(value);
-  const std::uint32_t magnitude = bits & 0x7FFFFFFF;
-  std::uint32_t half = 0;
-  if (magnitude - 0x38800000 < 0x477FF000u - 0x38800000) {
-    // From 2^-14, the smallest normal half, to what rounds to 2^16. A carry runs on into the exponent, as it
-    // should.
-    half = (magnitude - kRebias + 0xFFF + (magnitude >> kDropped & 1)) >> kDropped;
-  } else if (magnitude < 0x38800000) {
-    // Beside 0.5 a float's last bit is worth 2^-24, as a subnormal half's is: the sum is rounded where it
-    // should be.
-    half = std::bit_cast<std::uint32_t>(std::bit_cast<float>(magnitude) + 0.5F) -
-           std::bit_cast<std::uint32_t>(0.5F);
-  } else if (magnitude <= kFloatInfinity) {
-    half = 0x7C00;
-  } else {
-    half = 0x7E00 | (magnitude >> kDropped & 0x3FF);
-  }
-  return static_cast<std::uint16_t>((bits >> 16 & 0x8000) | half);
+  return kHasInstructions ? InstructionToHalf(value) : FloatToHalf(value);
 }
 
 }  // namespace rewire::ffi_shim
