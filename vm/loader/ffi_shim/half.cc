@@ -7,10 +7,9 @@
 #include "vm/loader/ffi_shim/runtime.h"
 
 namespace rewire::ffi_shim {
-namespace {
 
-#if defined(__x86_64__)
-const bool kHasInstructions = __builtin_cpu_supports("f16c");
+#ifdef REWIRE_FFI_SHIM_F16C
+namespace {
 
 // In assembly, because an intrinsic would ask that all of the function that it stands in be compiled for
 // F16C.
@@ -20,29 +19,35 @@ float InstructionToFloat(std::uint16_t half) {
   return value;
 }
 
+// Immediate 0: to the nearest, ties to even.
 std::uint16_t InstructionToHalf(float value) {
   std::uint32_t half;
   float packed;
-  asm("vcvtps2ph $0, %2, %1\n\tvmovd %1, %0"
-      : "=r"(half), "=&x"(packed)
-      : "x"(value));  // $0: to the nearest, ties to even
+  asm("vcvtps2ph $0, %2, %1\n\tvmovd %1, %0" : "=r"(half), "=&x"(packed) : "x"(value));
   return static_cast<std::uint16_t>(half);
 }
-#else
-constexpr bool kHasInstructions = false;
 
-float InstructionToFloat(std::uint16_t) { return 0; }
-std::uint16_t InstructionToHalf(float) { return 0; }
-#endif
+bool HasInstructions() {
+  __builtin_cpu_init();  // resolvers run before constructors
+  // Whoever has AVX2 has F16C, whose name not all compilers know here.
+  return __builtin_cpu_supports("avx2") != 0;
+}
 
 }  // namespace
 
-REWIRE_FFI_API float __gnu_h2f_ieee(std::uint16_t half) {
-  return kHasInstructions ? InstructionToFloat(half) : HalfToFloat(half);
+// What the dynamic linker binds the two names to: a test at every element would cost a tenth of such kernels.
+extern "C" {
+static float (*ResolveToFloat())(std::uint16_t) {
+  return HasInstructions() ? InstructionToFloat : HalfToFloat;
+}
+static std::uint16_t (*ResolveToHalf())(float) { return HasInstructions() ? InstructionToHalf : FloatToHalf; }
 }
 
-REWIRE_FFI_API std::uint16_t __gnu_f2h_ieee(float value) {
-  return kHasInstructions ? InstructionToHalf(value) : FloatToHalf(value);
-}
+REWIRE_FFI_API float __gnu_h2f_ieee(std::uint16_t half) __attribute__((ifunc("ResolveToFloat")));
+REWIRE_FFI_API std::uint16_t __gnu_f2h_ieee(float value) __attribute__((ifunc("ResolveToHalf")));
+#else
+REWIRE_FFI_API float __gnu_h2f_ieee(std::uint16_t half) { return HalfToFloat(half); }
+REWIRE_FFI_API std::uint16_t __gnu_f2h_ieee(float value) { return FloatToHalf(value); }
+#endif
 
 }  // namespace rewire::ffi_shim
