@@ -37,10 +37,12 @@ bool HasInstructions() {
 
 // What the dynamic linker binds the two names to: a test at every element would cost a tenth of such kernels.
 extern "C" {
-static float (*ResolveToFloat())(std::uint16_t) {
+[[maybe_unused]] static float (*ResolveToFloat())(std::uint16_t) {
   return HasInstructions() ? InstructionToFloat : HalfToFloat;
 }
-static std::uint16_t (*ResolveToHalf())(float) { return HasInstructions() ? InstructionToHalf : FloatToHalf; }
+[[maybe_unused]] static std::uint16_t (*ResolveToHalf())(float) {
+  return HasInstructions() ? InstructionToHalf : FloatToHalf;
+}
 }
 
 REWIRE_FFI_API float __gnu_h2f_ieee(std::uint16_t half) __attribute__((ifunc("ResolveToFloat")));
