@@ -37,16 +37,16 @@ bool HasInstructions() {
 
 // What the dynamic linker binds the two names to: a test at every element would cost a tenth of such kernels.
 extern "C" {
-[[maybe_unused]] static float (*ResolveToFloat())(std::uint16_t) {
+[[gnu::visibility("hidden")]] float (*rewire_resolve_h2f())(std::uint16_t) {
   return HasInstructions() ? InstructionToFloat : HalfToFloat;
 }
-[[maybe_unused]] static std::uint16_t (*ResolveToHalf())(float) {
+[[gnu::visibility("hidden")]] std::uint16_t (*rewire_resolve_f2h())(float) {
   return HasInstructions() ? InstructionToHalf : FloatToHalf;
 }
 }
 
-REWIRE_FFI_API float __gnu_h2f_ieee(std::uint16_t half) __attribute__((ifunc("ResolveToFloat")));
-REWIRE_FFI_API std::uint16_t __gnu_f2h_ieee(float value) __attribute__((ifunc("ResolveToHalf")));
+REWIRE_FFI_API float __gnu_h2f_ieee(std::uint16_t half) __attribute__((ifunc("rewire_resolve_h2f")));
+REWIRE_FFI_API std::uint16_t __gnu_f2h_ieee(float value) __attribute__((ifunc("rewire_resolve_f2h")));
 #else
 REWIRE_FFI_API float __gnu_h2f_ieee(std::uint16_t half) { return HalfToFloat(half); }
 REWIRE_FFI_API std::uint16_t __gnu_f2h_ieee(float value) { return FloatToHalf(value); }
