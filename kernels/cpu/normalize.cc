@@ -134,7 +134,7 @@ struct GroupNorm {
     const std::int64_t parameters = scale.ndim() == 1 && scale.dim(0) == parts ? parts : channels;
     if (Status s = CheckParameter("scale", scale, ShapeView(&parameters, 1), x, out); !s.ok()) return s;
     if (Status s = CheckParameter("bias", bias, ShapeView(&parameters, 1), x, out); !s.ok()) return s;
-    if (x.size() == 0) return Status();
+    if (x.size() == 0 || parts == 0) return Status();
     const std::int64_t plane = Product(x.dims(), 2, x.ndim());
     const std::int64_t part_channels = channels / parts;
     const std::int64_t count = part_channels * plane;
