@@ -5,11 +5,15 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 #include "base/span.h"
 
 namespace rewire {
 
 std::uint64_t Hash64(Span<const std::byte> bytes);
+
+// Its sixteen hexadecimal digits.
+std::string HashText(std::uint64_t hash);
 
 }  // namespace rewire

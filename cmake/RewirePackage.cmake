@@ -56,8 +56,10 @@ install(FILES ${PROJECT_BINARY_DIR}/rewireConfig.cmake ${PROJECT_BINARY_DIR}/rew
 
 # The .pc files find their prefix from where they lie, so that an installed tree can be moved.
 set(pc_libs "-lrewire")
+set(pc_prepare_libs "-lrewire_prepare")
 if(NOT BUILD_SHARED_LIBS)
-  string(APPEND pc_libs " -lfmt -lxxhash")
+  string(APPEND pc_libs " -lxxhash")
+  string(APPEND pc_prepare_libs " -lfmt")
   if(REWIRE_WITH_ZSTD)
     string(APPEND pc_libs " -lzstd")
   endif()

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "executable_format/constant_data.h"
 
-#include <fmt/format.h>
 #ifndef REWIRE_NO_ZSTD
 #include <zstd.h>
 #endif
@@ -48,8 +47,8 @@ Status DecodeZstd(const Constant& constant, Span<std::byte> raw) {
 Status CheckConstantData(const Constant& constant) {
   const std::uint64_t checksum = Hash64(constant.stored.view);
   if (checksum == constant.checksum) return {};
-  return Damaged(constant, fmt::format("its bytes have checksum {:016x}, its record says {:016x}", checksum,
-                                       constant.checksum));
+  return Damaged(constant, {"its bytes have checksum ", HashText(checksum), ", its record says ",
+                            HashText(constant.checksum)});
 }
 
 Status DecodeConstant(const Constant& constant, const ConstantCodecs& codecs, Span<std::byte> raw) {

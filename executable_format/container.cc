@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "executable_format/container.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -78,9 +76,8 @@ Result<FoundSection> LocateSection(Span<const std::byte> file, const FileHeader&
   if ((entry.flags & kSectionOwnChecksums) != 0) {
     if (entry.checksum != 0) return Damaged({name, " has a checksum, expected 0"});
   } else if (const std::uint64_t checksum = Hash64(found.bytes); checksum != entry.checksum) {
-    return Damaged(
-        fmt::format("{} at offset {} is damaged: its bytes have checksum {:016x}, its entry says {:016x}",
-                    name, entry.offset, checksum, entry.checksum));
+    return Damaged({name, " at offset ", entry.offset, " is damaged: its bytes have checksum ",
+                    HashText(checksum), ", its entry says ", HashText(entry.checksum)});
   }
   return found;
 }

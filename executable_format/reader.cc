@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "executable_format/reader.h"
 
-#include <fmt/format.h>
-
 #include <cstring>
 #include <utility>
 
@@ -100,9 +98,8 @@ Status PlaceData(Module& module, const Pieces& pieces, const std::vector<SharedB
     }
     if (const std::uint64_t checksum = verify ? Hash64(constant.stored.view) : constant.checksum;
         checksum != constant.checksum) {
-      return Damaged(fmt::format(
-          "constant {} ('{}') is damaged: its bytes have checksum {:016x}, its record says {:016x}", i,
-          constant.name, checksum, constant.checksum));
+      return Damaged({"constant ", i, " ('", constant.name, "') is damaged: its bytes have checksum ",
+                      HashText(checksum), ", its record says ", HashText(constant.checksum)});
     }
   }
   if (blobs == nullptr || (next == blobs->size() && pieces.data.empty())) return {};

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "executable_format/writer.h"
 
-#include <fmt/format.h>
-
 #include <utility>
 
 #include "base/hash.h"
@@ -17,11 +15,9 @@ Status FillChecksums(std::vector<Constant>& constants) {
     Constant& constant = constants[i];
     const std::uint64_t checksum = Hash64(constant.stored.view);
     if (constant.checksum != 0 && constant.checksum != checksum) {
-      return Fail(
-          StatusCode::kInvalidFile,
-          fmt::format(
-              "constant {} ('{}') is damaged: its bytes have checksum {:016x}, its record says {:016x}", i,
-              constant.name, checksum, constant.checksum));
+      return Fail(StatusCode::kInvalidFile,
+                  {"constant ", i, " ('", constant.name, "') is damaged: its bytes have checksum ",
+                   HashText(checksum), ", its record says ", HashText(constant.checksum)});
     }
     constant.checksum = checksum;
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/format.h>
 
+#include <charconv>
+#include <string_view>
 #include <unordered_set>
 
 #include "base/checked_math.h"
@@ -115,7 +116,9 @@ Status CheckKernel(std::size_t index, const KernelImport& kernel, const FormatLi
     if (!status) return status;
   }
   if ((kernel.flags & ~std::uint32_t{kKernelObjects | kKernelInPlace}) != 0) {
-    return Violation(fmt::format("{} has unknown flags {:#x}", what, kernel.flags));
+    char flags[8];
+    const auto end = std::to_chars(flags, flags + sizeof(flags), kernel.flags, 16).ptr;
+    return Violation({what, " has unknown flags 0x", std::string_view(flags, end - flags)});
   }
   if (kernel.alignment != 0 && (!IsPowerOfTwo(kernel.alignment) || kernel.alignment > 4096)) {
     return Violation(
