@@ -200,7 +200,7 @@ class REWIRE_API VirtualMachine {
   Tensor Output(std::uint32_t leaf = 0) const { return Take(TryOutput(leaf)).tensor(); }
 #endif
 
-  struct Impl;  // vm_impl.h
+  struct __attribute__((visibility("hidden"))) Impl;  // vm_impl.h
 
  private:
 #if defined(__cpp_exceptions)
