@@ -9,7 +9,7 @@
 
 namespace rewire {
 
-thread_local VirtualMachine::Impl* KernelContext::current_ = nullptr;
+constinit thread_local VirtualMachine::Impl* KernelContext::current_ = nullptr;
 
 namespace {
 

@@ -19,7 +19,7 @@ class KernelContext {
 
  private:
   // initial-exec: reading it is one instruction also in a shared library.
-  __attribute__((tls_model("initial-exec"))) static thread_local VirtualMachine::Impl* current_;
+  __attribute__((tls_model("initial-exec"))) static constinit thread_local VirtualMachine::Impl* current_;
   VirtualMachine::Impl* before_;
 };
 
