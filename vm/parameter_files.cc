@@ -10,6 +10,7 @@
 #include "executable_format/layout.h"
 #include "executable_format/tensor_files/safetensors.h"
 #include "vm/parameter_set.h"
+#include "vm/parameter_tensor.h"
 
 namespace rewire {
 namespace {
@@ -19,12 +20,10 @@ struct Parameter {
   Tensor tensor;
 };
 
-// Programs only read parameters, so that sharing a mapped file is sound.
 Status Append(std::string name, DLDataType dtype, Span<const std::int64_t> shape, const SharedBytes& bytes,
               std::vector<Parameter>* parameters) {
-  const TensorView view(const_cast<std::byte*>(bytes.view.data()), dtype, shape);
-  Result<Tensor> tensor = Tensor::Wrap(view, bytes.owner);
-  if (!tensor) return Forward(tensor, Concat({"parameter ", name}));
+  Result<Tensor> tensor = ParameterTensor(name, dtype, shape, bytes);
+  if (!tensor) return Forward(tensor);
   parameters->push_back({std::move(name), *std::move(tensor)});
   return {};
 }

@@ -9,6 +9,7 @@
 #include "executable_format/executable.h"
 #include "vm/constant_cache.h"
 #include "vm/objects.h"
+#include "vm/parameter_tensor.h"
 #include "vm/program_rep.h"
 
 namespace rewire {
@@ -20,15 +21,6 @@ struct Entry {
   const Constant* constant = nullptr;  // of the set's executable
 };
 
-// Programs only read parameters, so that sharing a mapped file is sound.
-Result<Entry> EntryOf(std::string name, DLDataType dtype, Span<const std::int64_t> shape,
-                      const SharedBytes& bytes) {
-  const TensorView view(const_cast<std::byte*>(bytes.view.data()), dtype, shape);
-  Result<Tensor> tensor = Tensor::Wrap(view, bytes.owner);
-  if (!tensor) return Forward(tensor, Concat({"parameter ", name}));
-  return Entry{std::move(name), *std::move(tensor), nullptr};
-}
-
 Result<std::vector<Entry>> OfExecutable(const Executable& executable) {
   std::vector<Entry> entries;
   for (const Constant& constant : executable.module().constants) {
@@ -37,9 +29,10 @@ Result<std::vector<Entry>> OfExecutable(const Executable& executable) {
       entries.push_back({constant.name, {}, &constant});
       continue;
     }
-    Result<Entry> entry = EntryOf(constant.name, constant.type.dtype, constant.type.dims, constant.stored);
-    if (!entry) return Forward(entry);
-    entries.push_back(*std::move(entry));
+    Result<Tensor> tensor =
+        ParameterTensor(constant.name, constant.type.dtype, constant.type.dims, constant.stored);
+    if (!tensor) return Forward(tensor);
+    entries.push_back({constant.name, *std::move(tensor), nullptr});
   }
   return entries;
 }
@@ -135,9 +128,7 @@ Result<Tensor> ParameterSet::TryGet(std::size_t index) const {
   if (entry.constant == nullptr) return entry.tensor;
   const Result<SharedBytes> bytes = SharedConstantBytes(*entry.constant, rep_->codecs, LinkedDevice{}, 1);
   if (!bytes) return Forward(bytes);
-  Result<Entry> made = EntryOf(entry.name, entry.constant->type.dtype, entry.constant->type.dims, *bytes);
-  if (!made) return Forward(made);
-  return std::move(made->tensor);
+  return ParameterTensor(entry.name, entry.constant->type.dtype, entry.constant->type.dims, *bytes);
 }
 
 bool ParameterSet::is_offer() const { return rep_ != nullptr && rep_->is_offer; }

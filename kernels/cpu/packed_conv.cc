@@ -95,18 +95,7 @@ struct ImageAttributes {
       expected.push_back(call->window.axes[i].output);
     expected.push_back(channels);
     checks.Shape("out", out, expected.view());
-    if (IsGiven(bias)) {
-      checks.Dense("bias", *bias)
-          .SameDType("bias", *bias, "x", x)
-          .Shape("bias", *bias, ShapeView(&channels, 1));
-      checks.NoOverlap("out", out, "bias", *bias);
-    }
-    if (IsGiven(addend)) {
-      checks.Dense("addend", *addend)
-          .SameDType("addend", *addend, "x", x)
-          .Shape("addend", *addend, out.dims());
-      if (addend->raw_data() != out.raw_data()) checks.NoOverlap("out", out, "addend", *addend);
-    }
+    CheckAdded(checks, bias, addend, channels, out);
     call->images = x.dim(0);
     call->in_channels = first[1];
     call->out_channels = channels;

@@ -82,30 +82,13 @@ struct PackedMatMul {
     Dims expected(x.dims());
     expected[x.ndim() - 1] = columns;
     if (Status s = CheckShape("out", out, expected.view()); !s.ok()) return s;
-    if (Status s = CheckFinish(bias, addend, out); !s.ok()) return s;
+    Checks added;
+    CheckAdded(added, bias, addend, columns, out);
+    if (Status s = added.Take(); !s.ok()) return s;
     MultiplyRows({x.data<float>(), out.size() / columns, depth, w.data<float>(), columns,
                   IsGiven(bias) ? bias->data<float>() : nullptr,
                   IsGiven(addend) ? addend->data<float>() : nullptr, activation, out.data<float>()});
     return Status();
-  }
-
- private:
-  Status CheckFinish(const std::optional<TensorView>& bias, const std::optional<TensorView>& addend,
-                     TensorView out) const {
-    Checks checks;
-    if (IsGiven(bias)) {
-      checks.Dense("bias", *bias)
-          .SameDType("bias", *bias, "x", out)
-          .Shape("bias", *bias, ShapeView(&columns, 1));
-      checks.NoOverlap("out", out, "bias", *bias);
-    }
-    if (IsGiven(addend)) {
-      checks.Dense("addend", *addend)
-          .SameDType("addend", *addend, "x", out)
-          .Shape("addend", *addend, out.dims());
-      if (addend->raw_data() != out.raw_data()) checks.NoOverlap("out", out, "addend", *addend);
-    }
-    return checks.Take();
   }
 };
 

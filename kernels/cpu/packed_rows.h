@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A matrix of rows in memory by packed weights, on the program's threads.
+// A matrix of rows in memory by packed weights, on the program's threads, and what is added to such products.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "kernels/cpu/activation_attribute.h"
+#include "kernels/cpu/checks.h"
+#include "kernels/cpu/shapes.h"
 
 namespace rewire::kernel::cpu {
 
@@ -23,5 +26,23 @@ struct RowsByPanels {
 
 // On the kernel's own thread only.
 void MultiplyRows(const RowsByPanels& product);
+
+// What such products add, each absent or as it must be: bias [columns], addend as `out`, which it may be
+// itself; both of `out`'s dtype, which messages call x's.
+inline void CheckAdded(Checks& checks, const std::optional<TensorView>& bias,
+                       const std::optional<TensorView>& addend, std::int64_t columns, TensorView out) {
+  if (IsGiven(bias)) {
+    checks.Dense("bias", *bias)
+        .SameDType("bias", *bias, "x", out)
+        .Shape("bias", *bias, ShapeView(&columns, 1));
+    checks.NoOverlap("out", out, "bias", *bias);
+  }
+  if (IsGiven(addend)) {
+    checks.Dense("addend", *addend)
+        .SameDType("addend", *addend, "x", out)
+        .Shape("addend", *addend, out.dims());
+    if (addend->raw_data() != out.raw_data()) checks.NoOverlap("out", out, "addend", *addend);
+  }
+}
 
 }  // namespace rewire::kernel::cpu

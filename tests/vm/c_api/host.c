@@ -188,11 +188,7 @@ int RunCHostTrees(const void* data, size_t size) {
   RewireProgram* program = NULL;
   RewireVm* vm = NULL;
   StartChecks();
-  CHECK_OK(rewire_executable_open_memory(data, size, NULL, NULL, NULL, &executable));
-  RewireLinkOptions* options = Options();
-  CHECK_OK(rewire_program_link(executable, options, &program));
-  rewire_link_options_destroy(options);
-  CHECK_OK(rewire_vm_make(program, NULL, &vm));
+  OpenHost(data, size, &executable, &program, &vm);
 
   int deleted = 0;
   RewireValue* fields[2] = {NULL, NULL};

@@ -15,11 +15,7 @@ int RunCHostOutputs(const void* data, size_t size) {
   RewireProgram* program = NULL;
   RewireVm* vm = NULL;
   StartChecks();
-  CHECK_OK(rewire_executable_open_memory(data, size, NULL, NULL, NULL, &executable));
-  RewireLinkOptions* options = Options();
-  CHECK_OK(rewire_program_link(executable, options, &program));
-  rewire_link_options_destroy(options);
-  CHECK_OK(rewire_vm_make(program, NULL, &vm));
+  OpenHost(data, size, &executable, &program, &vm);
 
   float x[2] = {1, 2};
   float y[2] = {0, 0};

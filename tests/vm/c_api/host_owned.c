@@ -90,11 +90,7 @@ int RunCHostOwnedOutputs(const void* data, size_t size) {
   RewireProgram* program = NULL;
   RewireVm* vm = NULL;
   StartChecks();
-  CHECK_OK(rewire_executable_open_memory(data, size, NULL, NULL, NULL, &executable));
-  RewireLinkOptions* options = Options();
-  CHECK_OK(rewire_program_link(executable, options, &program));
-  rewire_link_options_destroy(options);
-  CHECK_OK(rewire_vm_make(program, NULL, &vm));
+  OpenHost(data, size, &executable, &program, &vm);
 
   float numbers[2] = {1, 2};
   const DLTensor vector = Vector(numbers, two);
@@ -120,11 +116,7 @@ int RunCHostInputReports(const void* data, size_t size) {
   RewireProgram* program = NULL;
   RewireVm* vm = NULL;
   StartChecks();
-  CHECK_OK(rewire_executable_open_memory(data, size, NULL, NULL, NULL, &executable));
-  RewireLinkOptions* options = Options();
-  CHECK_OK(rewire_program_link(executable, options, &program));
-  rewire_link_options_destroy(options);
-  CHECK_OK(rewire_vm_make(program, NULL, &vm));
+  OpenHost(data, size, &executable, &program, &vm);
 
   float numbers[4] = {1, -1, 2, -1};
   DLTensor vector = Vector(numbers, two);

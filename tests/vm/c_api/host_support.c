@@ -65,6 +65,15 @@ RewireLinkOptions* Options(void) {
   return options;
 }
 
+void OpenHost(const void* data, size_t size, RewireExecutable** executable, RewireProgram** program,
+              RewireVm** vm) {
+  RewireLinkOptions* options = Options();
+  CHECK_OK(rewire_executable_open_memory(data, size, NULL, NULL, NULL, executable));
+  CHECK_OK(rewire_program_link(*executable, options, program));
+  rewire_link_options_destroy(options);
+  CHECK_OK(rewire_vm_make(*program, NULL, vm));
+}
+
 void StartChecks(void) {
   failures = 0;
   calls = 0;

@@ -26,5 +26,8 @@ const float* LastDeleted(void);
 
 /* The model's kernels, and (10, 20) as its parameter w. The caller's to destroy. */
 RewireLinkOptions* Options(void);
+/* The model opened from memory, linked with these options, and a VM over it. The caller's to destroy. */
+void OpenHost(const void* data, size_t size, RewireExecutable** executable, RewireProgram** program,
+              RewireVm** vm);
 
 #endif /* REWIRE_TESTS_VM_C_API_HOST_SUPPORT_H_ */
