@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators that make tensors: ranges, identities, windows.
+#include <bit>
 #include <numbers>
 
 #include "compiler/operators/registry.h"
@@ -60,8 +61,10 @@ Status LowerRandom(Op& op, const Operator& row) {
   for (const char* name : {"low", "high", "mean", "scale"}) {
     if (op.HasAttribute(name)) attributes.push_back({name, op.Float(name, 0)});
   }
-  // ONNX's seed is a float.
-  if (op.HasAttribute("seed")) attributes.push_back({"seed", static_cast<std::int64_t>(op.Float("seed", 0))});
+  // ONNX's seed is a float, of any value; its bits keep 0.25 and 0.5 apart and take infinity.
+  if (op.HasAttribute("seed")) {
+    attributes.push_back({"seed", std::bit_cast<std::int64_t>(op.Float("seed", 0))});
+  }
   const bool reads = std::string(row.kernel) == "rewire.bernoulli";
   Shape dims = like != nullptr ? like->type.dims : ShapeOfInts(op.IntList("shape"));
   op.Set(0, op.Call(row.kernel, reads ? std::vector<Value*>{like} : std::vector<Value*>(),
