@@ -331,7 +331,7 @@ Status LowerScan(Op& op, const Operator& /*row*/) {
 std::span<const Operator> ControlFlowOperators() {
   static constexpr Operator kOperators[] = {
       {"If", 1, 0, 1, 1, LowerIf},
-      {"Loop", 1, 0, 2, kAnyNumber, LowerLoop, nullptr, kAnyKind},
+      {"Loop", 1, 0, 2, kAnyNumber, LowerLoop, nullptr, kAnyKind | kMayLack},
       {"Scan", 9, 0, 1, kAnyNumber, LowerScan, nullptr, kAnyKind},
   };
   return kOperators;

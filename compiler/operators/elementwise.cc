@@ -99,7 +99,6 @@ Status LowerCompare(Op& op, const Operator& row) {
 Status LowerVariadic(Op& op, const Operator& row) {
   Value* result = op.in(0);
   for (int i = 1; i < op.inputs(); ++i) {
-    if (op.in(i) == nullptr) return op.Invalid("input {} is missing", i);
     Result<Value*> next = op.Binary(row.kernel, result, op.in(i));
     if (!next) return Forward(next);
     result = *next;

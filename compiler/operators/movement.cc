@@ -8,11 +8,7 @@ namespace rewire::compiler {
 namespace {
 
 Status LowerConcat(Op& op, const Operator& row) {
-  std::vector<Value*> inputs;
-  for (int i = 0; i < op.inputs(); ++i) {
-    if (op.in(i) == nullptr) return op.Invalid("input {} is missing", i);
-    inputs.push_back(op.in(i));
-  }
+  const std::vector<Value*> inputs = op.Arguments(0, op.inputs() - 1);
   const int rank = inputs[0]->type.rank();
   Result<int> axis = op.Axis(op.Int("axis", 1), rank);
   if (!axis) return Forward(axis);

@@ -157,7 +157,13 @@ Value* Op::ShapeOf(Value* x) {
 
 Value* Op::Reshape(Value* x, Shape dims) {
   if (x->type.ranked && ShapeText(x->type.dims) == ShapeText(dims)) return x;
-  if (const auto known = ConstantDims(dims); known && x->constant) {
+  // What does not fit is left to the run, which may never come to it.
+  const auto known = ConstantDims(dims);
+  const auto fits = [&](DLDataType dtype, std::size_t bytes) {
+    const Result<std::uint64_t> wanted = CompactBytes(dtype, *known);
+    return wanted && *wanted == bytes;
+  };
+  if (known && x->constant && fits(x->constant->dtype, x->constant->bytes.view.size())) {
     HostTensor view = *x->constant;
     view.shape = *known;
     return Constant(std::move(view));
@@ -168,7 +174,9 @@ Value* Op::Reshape(Value* x, Shape dims) {
   Value* output = graph.NewValue(NextName(), TensorOf(x->type.dtype, dims));
   CheckDims(output->type);
   output->type.dims = graph.OwnDims(output, dims);
-  if (x->elements && dims.size() <= 1) output->elements = x->elements;
+  if (x->elements && known && dims.size() <= 1 && fits(kInt64, 8 * x->elements->size())) {
+    output->elements = x->elements;
+  }
   node->extents.push_back({std::move(dims), nullptr});
   node->outputs.push_back(output);
   lowering_.Append(node);

@@ -47,7 +47,9 @@ Status CheckInputs(const Op& op, const Operator& row) {
   for (int i = 0; i < op.inputs(); ++i) {
     const Value* input = op.in(i);
     if (input == nullptr) {
-      if (i < row.least_inputs) return op.Invalid("input {} is missing", i);
+      // Where any number may follow, they all mean the same.
+      const bool needed = i < row.least_inputs || row.most_inputs == kAnyNumber;
+      if (needed && (row.flags & kMayLack) == 0) return op.Invalid("input {} is missing", i);
       continue;
     }
     if ((row.flags & kAnyKind) != 0) continue;

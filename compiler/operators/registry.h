@@ -19,6 +19,7 @@ enum OperatorFlags : std::uint8_t {
   kNeedsRanks = 0,
   kAnyRank = 1,  // it can do without knowing its inputs' ranks
   kAnyKind = 2,  // it takes sequences or optionals; implies kAnyRank
+  kMayLack = 4,  // any of its inputs may be left out; it says itself which may not
 };
 
 struct Operator {

@@ -38,7 +38,6 @@ Status LowerSequenceConstruct(Op& op, const Operator& /*row*/) {
   std::vector<Value*> fields;
   Type type = SequenceOf(op.in(0)->type);
   for (int i = 0; i < op.inputs(); ++i) {
-    if (op.in(i) == nullptr) return op.Invalid("input {} is missing", i);
     fields.push_back(op.in(i));
     std::optional<Type> common = CommonType(type, SequenceOf(op.in(i)->type), {});
     if (!common) return op.Invalid("inputs 0 and {} differ in dtype", i);

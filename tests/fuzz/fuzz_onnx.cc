@@ -10,6 +10,7 @@
 #include <google/protobuf/stubs/logging.h>
 
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <string>
@@ -55,6 +56,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (compiled.error().message().empty()) std::abort();
     return 0;
   }
-  if (!Executable::FromModule(std::move(compiled->module))) std::abort();
+  const Result<Executable> opened = Executable::FromModule(std::move(compiled->module));
+  if (!opened) {
+    std::fprintf(stderr, "%s\n", opened.error().message().c_str());
+    std::abort();
+  }
   return 0;
 }

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loops: which inputs may be left out, and what a body may give as its condition.
+#include <catch2/catch.hpp>
+#include <string>
+#include <vector>
+
+#include "tests/compiler/model_builder.h"
+
+namespace rewire::test {
+namespace {
+
+// Doubles x[2] in each turn; goes on while the first element is under 8 and, if named, under trip and
+// condition.
+onnx::ModelProto DoublingModel(const std::string& trip, const std::string& condition) {
+  onnx::ModelProto model = EmptyModel();
+  onnx::GraphProto* graph = model.mutable_graph();
+  SetValue(graph->add_input(), "x", {2});
+  AddInts(graph, "two", {2}, true);
+  AddInts(graph, "zero", {0}, true);
+  AddFloats(graph, "eight", {}, {8});
+  AddNode(graph, "Cast", {"two"}, "always");
+  AddInt(graph->mutable_node(0), "to", onnx::TensorProto::BOOL);
+  onnx::NodeProto* loop = AddNode(graph, "Loop", {trip, condition, "x"}, "y");
+  onnx::GraphProto* body = AddGraph(loop, "body");
+  SetValue(body->add_input(), "turn", {}, onnx::TensorProto::INT64);
+  SetValue(body->add_input(), "go_on", {}, onnx::TensorProto::BOOL);
+  SetValue(body->add_input(), "before", {2});
+  AddNode(body, "Add", {"before", "before"}, "after");
+  AddNode(body, "Gather", {"after", "zero"}, "first");
+  AddNode(body, "Less", {"first", "eight"}, "below");
+  SetValue(body->add_output(), "below", {}, onnx::TensorProto::BOOL);
+  SetValue(body->add_output(), "after", {2});
+  SetValue(graph->add_output(), "y", {2});
+  return model;
+}
+
+// The counts of RunOnCounts are 0 and 1: the first element stays 0, so that only the trip count ends the
+// loop.
+TEST_CASE("a loop without a condition runs its trip count") {
+  const Outcome outcome = CompileProto(DoublingModel("two", ""));
+  REQUIRE(outcome.message.empty());
+  CHECK(RunOnCounts(outcome.compiled.module, {2}).values == std::vector<float>{0, 4});
+}
+
+TEST_CASE("a loop without a trip count, or without both, ends by its body's condition") {
+  for (const char* condition : {"always", ""}) {
+    INFO(condition);
+    onnx::ModelProto model = DoublingModel("", condition);
+    // Counted from the second element: 1, 2, 4, 8.
+    AddInts(model.mutable_graph(), "one", {1}, true);
+    onnx::GraphProto* body = model.mutable_graph()->mutable_node(1)->mutable_attribute(0)->mutable_g();
+    body->mutable_node(1)->set_input(1, "one");
+    const Outcome outcome = CompileProto(model);
+    REQUIRE(outcome.message.empty());
+    CHECK(RunOnCounts(outcome.compiled.module, {2}).values == std::vector<float>{0, 8});
+  }
+}
+
+TEST_CASE("a condition that is no single value fails when the loop comes to it") {
+  onnx::ModelProto model = DoublingModel("two", "always");
+  onnx::GraphProto* body = model.mutable_graph()->mutable_node(1)->mutable_attribute(0)->mutable_g();
+  // The shape of a scalar: i64[0].
+  body->mutable_node(2)->set_op_type("Shape");
+  body->mutable_node(2)->mutable_input()->RemoveLast();
+  const Outcome outcome = CompileProto(model);
+  REQUIRE(outcome.message.empty());
+  CHECK_THAT(RunOnCounts(outcome.compiled.module, {2}).error, Catch::Contains("reshape"));
+}
+
+TEST_CASE("an input left out where all are needed is named") {
+  for (const char* type : {"Einsum", "Concat", "Max", "SequenceConstruct"}) {
+    INFO(type);
+    onnx::ModelProto model = EmptyModel();
+    onnx::GraphProto* graph = model.mutable_graph();
+    SetValue(graph->add_input(), "x", {2});
+    AddNode(graph, type, {"x", "", "x"}, "y");
+    SetValue(graph->add_output(), "y", {});
+    const Outcome outcome = CompileProto(model);
+    REQUIRE(outcome.unsupported.size() == 1);
+    CHECK(outcome.unsupported[0].reason == "input 1 is missing");
+  }
+}
+
+}  // namespace
+}  // namespace rewire::test
