@@ -79,7 +79,9 @@ Status FunctionEmitter::EmitBlock(const Block& block) {
     Note(node.source);
     if (Status emitted = EmitNode(node); !emitted) return Forward(emitted, node.source);
     for (const Value* output : node.outputs) Define(output);
-    for (const Value* value : uses_.DyingAfter(block, i)) code_.Kill(Of(value));
+    for (const Value* value : uses_.DyingAfter(block, i)) {
+      if (!node.in_place || value != node.inputs[*node.in_place]) code_.Kill(Of(value));
+    }
   }
   extents_.pop_back();
   return {};
@@ -205,6 +207,10 @@ Status FunctionEmitter::EmitKernel(const Node& node) {
     return {};
   }
   for (std::size_t i = 0; i < node.outputs.size(); ++i) {
+    if (node.in_place) {  // the register is the output's from here on
+      args.push_back(regs_[node.outputs[i]] = Of(node.inputs[*node.in_place]));
+      continue;
+    }
     const Reg dst = Of(node.outputs[i]);
     if (Status made = Allocate(node.outputs[i], node.extents[i], dst); !made) return made;
     args.push_back(dst);

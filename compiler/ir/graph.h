@@ -101,8 +101,9 @@ struct Node {
   NodeKind kind = NodeKind::kKernel;
   std::string kernel;
   std::vector<Attribute> attributes;
-  std::uint32_t flags = 0;  // KernelFlags
-  bool returns = false;     // the kernel returns its output in place of writing it
+  std::uint32_t flags = 0;                // KernelFlags
+  bool returns = false;                   // the kernel returns its output in place of writing it
+  std::optional<std::uint32_t> in_place;  // the input whose memory its one output takes over
   std::uint32_t field = 0;
   std::vector<Value*> inputs;
   std::vector<Value*> outputs;

@@ -62,7 +62,8 @@ class Printer {
   void PrintBlock(const Block& block, int depth) {
     for (const Node* node : block.nodes) {
       const std::string inputs = Names(node->inputs);
-      Line(depth, fmt::format("{} = {}({})  ; {}", Names(node->outputs), OperationText(*node), inputs,
+      const std::string over = node->in_place ? fmt::format(" over input {}", *node->in_place) : "";
+      Line(depth, fmt::format("{} = {}({}){}  ; {}", Names(node->outputs), OperationText(*node), inputs, over,
                               node->source));
       for (const Block& inner : node->blocks) {
         Line(depth + 1, fmt::format("({}):", Names(inner.parameters)));

@@ -10,7 +10,7 @@ std::span<const Pass> Passes() {
       {"fuse-gelu", FuseGelu},         {"fuse-layer-norm", FuseLayerNorm},
       {"gather-early", GatherEarly},   {"square", Square},
       {"pack-products", PackProducts}, {"pack-onednn", PackForOneDnn, "librewire_kernels_onednn.so"},
-      {"channels-last", ChannelsLast},
+      {"channels-last", ChannelsLast}, {"in-place", WriteInPlace},
   };
   return kPasses;
 }

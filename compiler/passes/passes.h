@@ -42,5 +42,7 @@ void PackProducts(Graph* graph);
 void PackForOneDnn(Graph* graph);
 // Packed convolutions, and what lies between them, run with the channels last.
 void ChannelsLast(Graph* graph);
+// Kernels that go element by element write over inputs that die there. Behind all passes that move nodes.
+void WriteInPlace(Graph* graph);
 
 }  // namespace rewire::compiler
