@@ -9,6 +9,7 @@
 
 #include "kernels/cpu/direct_conv.h"
 #include "kernels/cpu/gemm.h"
+#include "kernels/cpu/gemm_workspace.h"
 #include "kernels/cpu/registry.h"
 #include "kernels/cpu/types.h"
 
@@ -100,8 +101,18 @@ struct Conv {
     return ForType(Floats(), "x", x,
                    [&](auto tag) { return Run<typename decltype(tag)::type>(x, w, bias, out, window); });
   }
+  bool DeclareWorkspace(WorkspaceSizes& sizes) const {
+    const DLTensor *x = sizes.Tensor(0), *w = sizes.Tensor(1, 3), *out = sizes.Tensor(-1, 3);
+    if (x == nullptr || w == nullptr || out == nullptr) return false;
+    if (w->shape[0] / attributes.groups < kLeastGemmChannels) return true;
+    sizes.Take(MostPacked(SizeFrom(out, 2), SizeFrom(w, 1)), x->dtype.bits / 8);
+    return true;
+  }
 
  private:
+  // Fewer of a group are not worth a product of matrices.
+  static constexpr std::int64_t kLeastGemmChannels = 4;
+
   template <typename T>
   Status Run(TensorView x, TensorView w, const std::optional<TensorView>& bias, TensorView out,
              const Window& window) const {
@@ -113,7 +124,7 @@ struct Conv {
     for (std::int64_t i = 0; i < out.dim(0) * channels; ++i) {
       std::fill_n(out.data<T>() + i * outputs, outputs, bias ? bias->data<T>()[i % channels] : T{0});
     }
-    if (group_channels < 4) {
+    if (group_channels < kLeastGemmChannels) {
       const auto image = [from = x.data<T>()](std::int64_t i) { return from[i]; };
       const auto weights = [from = w.data<T>()](std::int64_t i) { return from[i]; };
       const ConvSizes sizes{out.dim(0), channels, in_channels, attributes.groups};

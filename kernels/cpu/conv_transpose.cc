@@ -108,6 +108,16 @@ struct ConvTranspose {
     return ForType(Floats(), "x", x,
                    [&](auto tag) { return Run<typename decltype(tag)::type>(x, w, bias, out, window); });
   }
+  // The windows of one group before they are added up, and their product.
+  bool DeclareWorkspace(WorkspaceSizes& sizes) const {
+    const DLTensor *x = sizes.Tensor(0, 3), *w = sizes.Tensor(1, 3);
+    if (x == nullptr || w == nullptr) return false;
+    const std::int64_t rows = SizeFrom(w, 1);
+    const std::int64_t positions = SizeFrom(x, 2);
+    sizes.Take(Times(rows, positions), x->dtype.bits / 8);
+    sizes.TakeGemm(rows, positions, w->shape[0] / attributes.groups, x->dtype);
+    return true;
+  }
 
  private:
   template <typename T>

@@ -198,6 +198,28 @@ struct Einsum {
       return Status();
     });
   }
+  bool DeclareWorkspace(WorkspaceSizes& sizes) const {
+    if (equation.operands.size() != 2) return true;
+    const DLTensor *a = sizes.Tensor(0), *b = sizes.Tensor(1), *out = sizes.Tensor(2);
+    if (a == nullptr || b == nullptr || out == nullptr) return false;
+    ShapeView shapes[] = {ShapeView(a->shape, static_cast<std::size_t>(a->ndim)),
+                          ShapeView(b->shape, static_cast<std::size_t>(b->ndim))};
+    Labels labels;
+    if (!labels.Resolve(equation, shapes).ok()) return false;
+    // Axes of 1, which broadcast, may stand where a declared one is larger: then batches are rows or columns,
+    // and what was none is a product.
+    const std::int64_t element = a->dtype.bits / 8;
+    const std::int64_t left = SizeOf(a), right = SizeOf(b);
+    sizes.Take(left, element);
+    sizes.Take(right, element);
+    sizes.Take(SizeOf(out), element);
+    std::int64_t terms = 1;
+    for (int l = labels.kept; l < labels.count; ++l) terms = Times(terms, labels.sizes[l]);
+    if (left == 0 || right == 0 || terms == 0) return true;
+    sizes.TakeGemm(std::max<std::int64_t>(1, left / terms), std::max<std::int64_t>(1, right / terms), terms,
+                   a->dtype);
+    return true;
+  }
 
  private:
   // Whether every summed label is of both operands, so that nothing has to be summed before the product.

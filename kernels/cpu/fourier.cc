@@ -53,6 +53,14 @@ Status Fourier::Init(std::int64_t length, bool inverse) {
   return Status();
 }
 
+// A shorter length that is no power of two takes more than one that is.
+void Fourier::DeclareWorkspace(WorkspaceSizes& sizes, std::int64_t most) {
+  std::int64_t padded = 2;
+  while (padded < Times(2, most) - 1) padded *= 2;
+  for (const std::int64_t numbers : {padded, 2 * most, 2 * padded, 2 * padded})
+    sizes.Take(numbers, sizeof(double));
+}
+
 // Decimation in time: positions are reversed bit by bit, then halves of growing length are joined.
 void Fourier::Radix2(double* data, const double* roots) const {
   for (std::int64_t i = 1, j = 0; i < padded_; ++i) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "kernels/cpu/workspace_sizes.h"
 #include "vm/kernel/status.h"
 
 namespace rewire::kernel::cpu {
@@ -15,6 +16,9 @@ class Fourier {
  public:
   // `inverse` turns the sign of the exponent; the result is not scaled.
   Status Init(std::int64_t length, bool inverse);
+
+  // What Init takes for a length of at most `most`.
+  static void DeclareWorkspace(WorkspaceSizes& sizes, std::int64_t most);
 
   // `length` complex numbers, real and imaginary parts in turn, in place.
   void Run(double* data) const;

@@ -174,8 +174,7 @@ Status Gemm(std::int64_t m, std::int64_t n, std::int64_t depth, Matrix<T> a, Mat
             std::int64_t c_row, GemmScratch<T>& scratch) {
   if (m == 0 || n == 0 || depth == 0) return Status();
   if constexpr (std::is_floating_point_v<T>) {
-    constexpr std::int64_t kTiny = 4096;  // multiplications that cost less than preparing for them
-    if (m >= 4 && m * n * depth > kTiny) {
+    if (PacksMatrix(m, n, depth)) {
       return PackedGemm(m, n, depth, a, Source<T>{&PackMatrix<T>, &b}, c, c_row, scratch);
     }
   }

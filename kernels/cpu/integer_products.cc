@@ -58,6 +58,16 @@ class Widened {
   DLTensor tensor_{};
 };
 
+// Both operands of a kernel, widened.
+bool DeclareWidened(WorkspaceSizes& sizes) {
+  for (const std::int32_t i : {0, 1}) {
+    const DLTensor* tensor = sizes.Tensor(i);
+    if (tensor == nullptr) return false;
+    sizes.Take(std::max<std::int64_t>(1, SizeOf(tensor)), sizeof(std::int32_t));
+  }
+  return true;
+}
+
 struct MatMulInteger {
   static constexpr const char kName[] = "rewire.matmul_integer";
   Status operator()(TensorView a, TensorView b, std::optional<TensorView> a_zero,
@@ -78,6 +88,7 @@ struct MatMulInteger {
     if (Status s = right.Make("b", b, "b_zero", b_zero, b.ndim() - 1); !s.ok()) return s;
     return MatMulInto(left.view(), right.view(), out);
   }
+  bool DeclareWorkspace(WorkspaceSizes& sizes) const { return DeclareWidened(sizes); }
 };
 
 struct ConvInteger {
@@ -115,6 +126,7 @@ struct ConvInteger {
         .Run();
     return Status();
   }
+  bool DeclareWorkspace(WorkspaceSizes& sizes) const { return DeclareWidened(sizes); }
 };
 
 }  // namespace

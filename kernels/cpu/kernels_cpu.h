@@ -12,7 +12,7 @@ extern "C" {
 
 /* The table of all of them; static storage. docs/kernels.md describes each. */
 const RewireKernelTable* RewireCpuKernels(void);
-/* What they take from workspace(), as far as it is declared; static storage. */
+/* What each of them takes from workspace(); static storage. */
 const RewireKernelWorkspaces* RewireCpuWorkspaces(void);
 
 #ifdef __cplusplus

@@ -34,6 +34,12 @@ struct Det {
       return Status();
     });
   }
+  bool DeclareWorkspace(WorkspaceSizes& sizes) const {
+    const DLTensor* x = sizes.Tensor(0, 2);
+    if (x == nullptr) return false;
+    sizes.Take(std::max<std::int64_t>(1, Times(LastDim(x), LastDim(x))), sizeof(double));
+    return true;
+  }
 
  private:
   // Gaussian elimination with the largest pivot of each column; the matrix is used up.

@@ -61,6 +61,13 @@ struct Dense {
       return Gemm<T>(m, n, k, Matrix<T>{x.data<T>(), k, 1}, RowMajor<T>(w, transposed), c, n, scratch);
     });
   }
+  bool DeclareWorkspace(WorkspaceSizes& sizes) const {
+    const DLTensor *x = sizes.Tensor(0, 1), *w = sizes.Tensor(1, 2);
+    if (x == nullptr || w == nullptr) return false;
+    const std::int64_t rows = SizeOf(x) / std::max<std::int64_t>(1, LastDim(x));
+    sizes.TakeGemm(rows, w->shape[transposed ? 0 : 1], LastDim(x), x->dtype);
+    return true;
+  }
 };
 
 struct GemmKernel {
@@ -105,6 +112,13 @@ struct GemmKernel {
     }
     return ForType(MatrixTypes(), "a", a,
                    [&](auto tag) { return Multiply<typename decltype(tag)::type>(a, b, c, out, m, n, k); });
+  }
+  bool DeclareWorkspace(WorkspaceSizes& sizes) const {
+    const DLTensor *a = sizes.Tensor(0, 2), *b = sizes.Tensor(1, 2);
+    if (a == nullptr || b == nullptr) return false;
+    sizes.TakeGemm(a->shape[transpose_a ? 1 : 0], b->shape[transpose_b ? 0 : 1],
+                   a->shape[transpose_a ? 0 : 1], a->dtype);
+    return true;
   }
 
  private:
@@ -162,6 +176,14 @@ struct MatMul {
     if (Status s = MatMulDims(a.dims(), b.dims(), &expected); !s.ok()) return s;
     if (Status s = CheckShape("out", out, expected.view()); !s.ok()) return s;
     return MatMulInto(a, b, out);
+  }
+  // The rows of all batches: they are one product where b has no batches.
+  bool DeclareWorkspace(WorkspaceSizes& sizes) const {
+    const DLTensor *a = sizes.Tensor(0, 1), *b = sizes.Tensor(1, 1);
+    if (a == nullptr || b == nullptr) return false;
+    const std::int64_t rows = SizeOf(a) / std::max<std::int64_t>(1, LastDim(a));
+    sizes.TakeGemm(rows, b->ndim == 1 ? 1 : LastDim(b), LastDim(a), a->dtype);
+    return true;
   }
 
   template <typename T>

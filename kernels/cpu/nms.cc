@@ -90,6 +90,13 @@ struct Suppression {
     }
     return Status();
   }
+  // The candidates of one class, in order.
+  static bool DeclareWorkspace(WorkspaceSizes& sizes) {
+    const DLTensor* boxes = sizes.Tensor(0, 3);
+    if (boxes == nullptr) return false;
+    sizes.Take(std::max<std::int64_t>(1, boxes->shape[1]), sizeof(std::int64_t));
+    return true;
+  }
 
  private:
   // Corners in any order, or center and size.
@@ -122,6 +129,7 @@ struct Nms {
     const std::int64_t expected[] = {count, 3};
     return CheckShape("out", out, ShapeView(expected, 2));
   }
+  bool DeclareWorkspace(WorkspaceSizes& sizes) const { return Suppression::DeclareWorkspace(sizes); }
 };
 
 struct NmsShape {
@@ -140,6 +148,7 @@ struct NmsShape {
     const std::int64_t shape[] = {count, 3};
     return WriteShape(Dims(ShapeView(shape, 2)), out);
   }
+  bool DeclareWorkspace(WorkspaceSizes& sizes) const { return Suppression::DeclareWorkspace(sizes); }
 };
 
 constexpr const char kArguments[] =

@@ -70,6 +70,15 @@ struct ImageAttributes {
                       ", expected at most ", kMostTaps, " positions");
   }
 
+  std::int64_t LargestKernel() const { return *std::max_element(window.kernel.begin(), window.kernel.end()); }
+  // Whatever x's shape is.
+  bool IsPointwise() const {
+    const auto all = [](const std::vector<std::int64_t>& values, std::int64_t value) {
+      return std::all_of(values.begin(), values.end(), [value](std::int64_t v) { return v == value; });
+    };
+    return all(window.kernel, 1) && all(window.strides, 1) && all(window.pads, 0);
+  }
+
   // `w` is left to the caller.
   Status Resolve(TensorView x, TensorView w, const std::optional<TensorView>& bias,
                  const std::optional<TensorView>& addend, TensorView out, ImageCall* call) const {
@@ -171,12 +180,20 @@ struct PackedConv {
                     call.addend, attributes.activation, call.out});
       return Status();
     }
-    const std::int64_t row = call.in_channels * call.window.axes[2].kernel;
+    const std::int64_t row = call.in_channels * attributes.LargestKernel();
     float* zeros = nullptr;
     if (Status s = Workspace(std::max<std::int64_t>(1, row), &zeros); !s.ok()) return s;
     std::fill_n(zeros, row, 0.0F);
     Run(call, depth, zeros);
     return Status();
+  }
+  // What stands for a row of the window outside of the image.
+  bool DeclareWorkspace(WorkspaceSizes& sizes) const {
+    const DLTensor* x = sizes.Tensor(0, 3);
+    if (x == nullptr) return false;
+    if (attributes.IsPointwise()) return true;
+    sizes.Take(std::max<std::int64_t>(1, Times(LastDim(x), attributes.LargestKernel())), sizeof(float));
+    return true;
   }
 
  private:

@@ -182,6 +182,12 @@ struct Multinomial {
       });
     });
   }
+  bool DeclareWorkspace(WorkspaceSizes& sizes) const {
+    const DLTensor* x = sizes.Tensor(0, 2);
+    if (x == nullptr) return false;
+    sizes.Take(LastDim(x), sizeof(double));
+    return true;
+  }
 };
 
 constexpr const char kSeed[] = "seed = one of each program's own";

@@ -264,6 +264,13 @@ struct LogSumExp {
     return ForType(Floats(), "x", x,
                    [&](auto tag) { return Run<typename decltype(tag)::type>(x, reduced, out); });
   }
+  // The largest element of each result.
+  bool DeclareWorkspace(WorkspaceSizes& sizes) const {
+    const DLTensor *x = sizes.Tensor(0), *out = sizes.Tensor(-1);
+    if (x == nullptr || out == nullptr) return false;
+    sizes.Take(SizeOf(out), x->dtype.bits / 8);
+    return true;
+  }
 
  private:
   template <typename T>

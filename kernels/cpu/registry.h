@@ -5,6 +5,7 @@
 
 #include <span>
 
+#include "kernels/cpu/workspace_sizes.h"
 #include "vm/kernel/define.h"
 
 namespace rewire::kernel::cpu {
@@ -15,12 +16,13 @@ struct Kernel {
   const char* dtypes;      // what the typed arguments may be
   const char* attributes;  // "axis = -1, keepdims = 1"; empty when it takes none
   const char* meaning;
+  RewireWorkspaceBound workspace;
 };
 
 template <typename K>
 constexpr Kernel Describe(const char* arguments, const char* dtypes, const char* attributes,
                           const char* meaning) {
-  return Kernel{Entry<K>(), arguments, dtypes, attributes, meaning};
+  return Kernel{Entry<K>(), arguments, dtypes, attributes, meaning, WorkspaceBound<K>()};
 }
 
 // A family, as docs/kernels.md shows it.

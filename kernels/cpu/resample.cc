@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernels/cpu/workspace_sizes.h"
+
 namespace rewire::kernel::cpu {
 namespace {
 
@@ -82,6 +84,15 @@ std::int64_t ResizeAxis::MostTaps(const ResizeAttributes& attributes) const {
   const std::int64_t reach = attributes.mode == Interpolation::kLinear ? 1 : 2;
   if (!attributes.antialias || scale >= 1) return 2 * reach;
   return static_cast<std::int64_t>(2 * std::ceil(static_cast<double>(reach) / scale)) + 2;
+}
+
+std::int64_t ResizeAxis::MostWeights(const ResizeAttributes& attributes, std::int64_t input,
+                                     std::int64_t output) {
+  ResizeAxis axis;
+  const std::int64_t all = Times(output, axis.MostTaps(attributes));
+  if (!attributes.antialias || attributes.mode == Interpolation::kNearest) return all;
+  // A filter that is stretched reaches over an input as long as the whole, and rounds up on both sides.
+  return Times(1, Times(axis.MostTaps(attributes), input) + Times(4, output) + all);
 }
 
 Taps ResizeAxis::At(const ResizeAttributes& attributes, std::int64_t o, double* weights) const {

@@ -57,6 +57,9 @@ struct ResizeAxis {
   }
   // At most as many taps as this.
   std::int64_t MostTaps(const ResizeAttributes& attributes) const;
+  // At most as many weights as this for all positions, whatever the scale.
+  static std::int64_t MostWeights(const ResizeAttributes& attributes, std::int64_t input,
+                                  std::int64_t output);
   // The taps of output position o, with their weights.
   Taps At(const ResizeAttributes& attributes, std::int64_t o, double* weights) const;
 

@@ -18,18 +18,35 @@ namespace {
 
 using ResizeTypes = Types<float, double, std::uint8_t, std::int8_t, std::int32_t>;
 
-// The taps of one axis, for all its output positions.
+// The taps of one axis after the other, for all its output positions.
 struct Plan {
-  Taps* taps;
-  double* weights;  // most_taps for each position
-  std::int64_t most_taps;
+  Taps* taps = nullptr;
+  double* weights = nullptr;  // most_taps for each position
+  std::int64_t most_taps = 0;
 
-  Status Make(const ResizeAttributes& attributes, const ResizeAxis& axis) {
+  Status Reserve(const ResizeAttributes& attributes, const ResizeAxis* axes, int count) {
+    std::int64_t positions = 1, most_weights = 1;
+    for (int i = 0; i < count; ++i) {
+      positions = std::max(positions, axes[i].output);
+      most_weights = std::max(most_weights, Times(axes[i].output, axes[i].MostTaps(attributes)));
+    }
+    if (Status s = Workspace(positions, &taps); !s.ok()) return s;
+    return Workspace(most_weights, &weights);
+  }
+  // The same for lengths that are known from a file, with whatever scales they have come about.
+  static void Declare(const ResizeAttributes& attributes, const DLTensor* x, const DLTensor* out,
+                      WorkspaceSizes& sizes) {
+    std::int64_t positions = 1, most_weights = 1;
+    for (std::int32_t i = 0; i < out->ndim; ++i) {
+      positions = std::max(positions, out->shape[i]);
+      most_weights = std::max(most_weights, ResizeAxis::MostWeights(attributes, x->shape[i], out->shape[i]));
+    }
+    sizes.Take(positions, sizeof(Taps));
+    sizes.Take(most_weights, sizeof(double));
+  }
+  void Make(const ResizeAttributes& attributes, const ResizeAxis& axis) {
     most_taps = axis.MostTaps(attributes);
-    if (Status s = Workspace(std::max<std::int64_t>(1, axis.output), &taps); !s.ok()) return s;
-    if (Status s = Workspace(std::max<std::int64_t>(1, axis.output * most_taps), &weights); !s.ok()) return s;
     for (std::int64_t o = 0; o < axis.output; ++o) taps[o] = axis.At(attributes, o, weights + o * most_taps);
-    return Status();
   }
 };
 
@@ -56,14 +73,38 @@ struct Resize {
       using T = typename decltype(tag)::type;
       // A float holds every number of one byte or of 32-bit floats.
       using Number = std::conditional_t<sizeof(T) == 1 || std::is_same_v<T, float>, float, double>;
-      if (attributes.mode == Interpolation::kNearest &&
-          attributes.coordinates != Coordinates::kTfCropAndResize)
-        return CopyNearest<T>(x, axes, out);
+      if (Copies()) return CopyNearest<T>(x, axes, out);
       return Run<T, Number>(x, axes, out);
     });
   }
+  bool DeclareWorkspace(WorkspaceSizes& sizes) const {
+    const DLTensor *x = sizes.Tensor(0), *out = sizes.Tensor(-1);
+    if (x == nullptr || out == nullptr || x->ndim != out->ndim) return false;
+    std::int64_t positions = 0;
+    for (std::int32_t i = 0; i < out->ndim; ++i) positions += Times(1, out->shape[i]);
+    if (Copies()) {
+      sizes.Take(positions, sizeof(std::int64_t));
+      return true;
+    }
+    std::int64_t most = SizeOf(x);
+    for (std::int32_t i = 1; i <= x->ndim; ++i) {
+      std::int64_t size = SizeFrom(x, i);
+      for (std::int32_t k = 0; k < i; ++k) size = Times(size, out->shape[k]);
+      most = std::max(most, size);
+    }
+    const bool halves = x->dtype.bits == 8 || (x->dtype.code == kDLFloat && x->dtype.bits == 32);
+    for (int i = 0; i < 2; ++i) sizes.Take(most, halves ? sizeof(float) : sizeof(double));
+    Plan::Declare(attributes, x, out, sizes);
+    return true;
+  }
 
  private:
+  // Each element is one of x.
+  bool Copies() const {
+    return attributes.mode == Interpolation::kNearest &&
+           attributes.coordinates != Coordinates::kTfCropAndResize;
+  }
+
   Status ResolveAxes(TensorView x, const std::optional<TensorView>& roi,
                      const std::optional<TensorView>& scales, TensorView out,
                      ResizeAxis (&axes)[kMaxRank]) const {
@@ -112,16 +153,19 @@ struct Resize {
     while (last > 0 && axes[last].IsIdentity(attributes)) --last;
     const std::int64_t inner = Product(x.dims(), last + 1, rank);
     const std::int64_t* sources[kMaxRank];
+    std::int64_t positions = 0;
+    for (int i = 0; i <= last; ++i) positions += axes[i].output;
+    std::int64_t* source = nullptr;
+    if (Status s = Workspace(positions, &source); !s.ok()) return s;
     std::int64_t step = inner;
     for (int i = last; i >= 0; --i) {
-      std::int64_t* source = nullptr;
-      if (Status s = Workspace(std::max<std::int64_t>(1, axes[i].output), &source); !s.ok()) return s;
       for (std::int64_t o = 0; o < axes[i].output; ++o) {
         double weight = 0;
         const std::int64_t at = axes[i].IsIdentity(attributes) ? o : axes[i].At(attributes, o, &weight).first;
         source[o] = std::clamp<std::int64_t>(at, 0, axes[i].input - 1) * step;
       }
       sources[i] = source;
+      source += axes[i].output;
       step *= axes[i].input;
     }
     const std::int64_t count = axes[last].output;
@@ -163,10 +207,11 @@ struct Resize {
     const T* in = x.data<T>();
     for (std::int64_t i = 0; i < x.size(); ++i) from[i] = static_cast<Number>(in[i]);
     now = Dims(x.dims());
+    Plan plan;
+    if (Status s = plan.Reserve(attributes, axes, x.ndim()); !s.ok()) return s;
     for (int i = 0; i < x.ndim(); ++i) {
       if (axes[i].IsIdentity(attributes)) continue;
-      Plan plan;
-      if (Status s = plan.Make(attributes, axes[i]); !s.ok()) return s;
+      plan.Make(attributes, axes[i]);
       Pass(axes[i], plan, Product(now.view(), 0, i), Product(now.view(), i + 1, now.rank()), from, to);
       now[i] = axes[i].output;
       std::swap(from, to);

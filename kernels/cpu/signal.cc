@@ -12,6 +12,13 @@
 namespace rewire::kernel::cpu {
 namespace {
 
+// One line of a transform that has so many bins, and the transform's own memory.
+void DeclareTransform(WorkspaceSizes& sizes, std::int64_t bins, bool onesided) {
+  const std::int64_t most = onesided ? Times(2, bins) - 1 : bins;
+  Fourier::DeclareWorkspace(sizes, most);
+  sizes.Take(Times(2, most), sizeof(double));
+}
+
 // x [..., 1 or 2]: real, or real and imaginary parts. `axis` is not the last one.
 struct DftAttributes {
   std::int64_t axis = 1;
@@ -88,6 +95,13 @@ struct Dft {
       }
       return Status();
     });
+  }
+  bool DeclareWorkspace(WorkspaceSizes& sizes) const {
+    const DLTensor* out = sizes.Tensor(-1, 2);
+    int along = 0;
+    if (out == nullptr || !NormalizeAxis(attributes.axis, out->ndim, &along).ok()) return false;
+    DeclareTransform(sizes, out->shape[along], attributes.onesided);
+    return true;
   }
 };
 
@@ -181,6 +195,12 @@ struct Stft {
       }
       return Status();
     });
+  }
+  bool DeclareWorkspace(WorkspaceSizes& sizes) const {
+    const DLTensor* out = sizes.Tensor(-1, 3);
+    if (out == nullptr) return false;
+    DeclareTransform(sizes, out->shape[2], attributes.onesided);
+    return true;
   }
 };
 

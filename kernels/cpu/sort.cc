@@ -45,6 +45,13 @@ struct TopK {
       return Run<typename decltype(tag)::type>(x, along, out_values, out_indices);
     });
   }
+  // Of as many rows as there are threads, which is for the host to say: at most all.
+  bool DeclareWorkspace(WorkspaceSizes& sizes) const {
+    const DLTensor* x = sizes.Tensor(0);
+    if (x == nullptr) return false;
+    sizes.Take(SizeOf(x), sizeof(std::int64_t));
+    return true;
+  }
 
  private:
   template <typename T>
@@ -165,6 +172,17 @@ Status SlicesOf(const UniqueAttributes& attributes, TensorView x, Slices<T>* sli
   return Status();
 }
 
+// A position for each slice, in each of `lists`.
+bool DeclareSlices(const UniqueAttributes& attributes, WorkspaceSizes& sizes, int lists) {
+  const DLTensor* x = sizes.Tensor(0);
+  int along = 0;
+  if (x == nullptr || (attributes.has_axis && !NormalizeAxis(attributes.axis, x->ndim, &along).ok()))
+    return false;
+  const std::int64_t count = attributes.has_axis ? x->shape[along] : SizeOf(x);
+  for (int i = 0; i < lists; ++i) sizes.Take(std::max<std::int64_t>(1, count), sizeof(std::int64_t));
+  return true;
+}
+
 using UniqueTypes = Types<float, std::int64_t, std::int32_t, double, std::int8_t, std::uint8_t>;
 
 struct UniqueShape {
@@ -189,6 +207,7 @@ struct UniqueShape {
       return WriteShape(Dims(ShapeView(&different, 1)), out);
     });
   }
+  bool DeclareWorkspace(WorkspaceSizes& sizes) const { return DeclareSlices(attributes, sizes, 1); }
 };
 
 struct Unique {
@@ -224,6 +243,7 @@ struct Unique {
       return Run(slices, x, out, out_indices, out_inverse, out_counts);
     });
   }
+  bool DeclareWorkspace(WorkspaceSizes& sizes) const { return DeclareSlices(attributes, sizes, 3); }
 
  private:
   template <typename T>

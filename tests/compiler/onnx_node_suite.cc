@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compiles, runs and compares every case of ONNX's backend tests (Debian's libonnx-testdata), and holds the
 // result against the list of cases that are known to fail: one that fails without being listed fails the
-// test, and so does one that is listed and passes, so that the list only shrinks.
+// test, and so does one that is listed and passes, so that the list only shrinks. A case whose memory has a
+// bound fails when it takes more.
 //
 //   onnx_node_suite LIST [--data DIR] [--only TEXT] [--disable-pass NAME] [--update]
 #include <fmt/format.h>
@@ -34,8 +35,8 @@ struct Options {
 
 std::string FirstLine(const std::string& text) { return text.substr(0, text.find('\n')); }
 
-// Empty when the case passes, otherwise why it does not.
-std::string RunCase(const std::string& folder, const compiler::CompileOptions& options) {
+// Empty when the case passes, otherwise why it does not. Counts the cases whose memory has a bound.
+std::string RunCase(const std::string& folder, const compiler::CompileOptions& options, int* bounded) {
   const Result<CaseData> data = ReadCaseData(folder);
   if (!data) return "data: " + data.error().message();
   std::vector<compiler::Unsupported> unsupported;
@@ -49,10 +50,17 @@ std::string RunCase(const std::string& folder, const compiler::CompileOptions& o
   Limits limits;
   limits.steps = 10'000'000;
   VirtualMachine vm(*program, limits);
+  const Result<MemoryBound> bound = program->TryMemoryBound();
+  if (!bound) return "bound: " + bound.error().message();
+  const bool is_bounded = bound->bounded() && bound->undeclared_workspace.empty();
+  *bounded += is_bounded ? 1 : 0;
   // Twice, so that what a run leaves behind shows.
   for (int run = 0; run < 2; ++run) {
     const Result<Value> result = vm.TryInvoke("main", data->inputs);
     if (!result) return "run: " + result.error().message();
+    // The bound is that of a new VM's run, which has no earlier result to hold.
+    if (run == 0 && is_bounded && vm.bytes_peak() > bound->bytes)
+      return fmt::format("memory: {} bytes, bound {}", vm.bytes_peak(), bound->bytes);
     for (std::uint32_t i = 0; i < data->outputs.size(); ++i) {
       const std::size_t outputs = executable->module().functions[0].output_names.size();
       const std::string difference = Difference(outputs == 1 ? *result : result->field(i), data->outputs[i]);
@@ -88,6 +96,7 @@ int RunAll(const Options& options) {
   compile.disabled_passes.insert(options.disabled.begin(), options.disabled.end());
   std::map<std::string, std::string> failures;
   int count = 0;
+  int bounded = 0;
   for (const char* group : {"node", "pytorch-converted", "pytorch-operator", "simple"}) {
     std::vector<std::string> cases;
     std::error_code error;
@@ -99,7 +108,7 @@ int RunAll(const Options& options) {
       const std::string full = std::string(group) + "/" + name;
       if (full.find(options.only) == std::string::npos) continue;
       ++count;
-      const std::string reason = RunCase(options.data + "/" + full, compile);
+      const std::string reason = RunCase(options.data + "/" + full, compile, &bounded);
       if (!reason.empty()) failures[full] = FirstLine(reason);
     }
   }
@@ -120,8 +129,9 @@ int RunAll(const Options& options) {
     fmt::print("{} is listed in {} and passes: run with --update\n", name, options.list);
     ++listed_passes;
   }
-  fmt::print("{} of {} cases pass, {} fail unexpectedly, {} are listed and pass\n",
-             count - static_cast<int>(failures.size()), count, unexpected, listed_passes);
+  fmt::print(
+      "{} of {} cases pass, {} fail unexpectedly, {} are listed and pass; the memory of {} has a bound\n",
+      count - static_cast<int>(failures.size()), count, unexpected, listed_passes, bounded);
   if (options.update) return WriteList(options.list, failures) ? 0 : 1;
   return unexpected + listed_passes == 0 ? 0 : 1;
 }

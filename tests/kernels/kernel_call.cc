@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 
 #include "kernels/cpu/kernels_cpu.h"
+#include "vm/kernel/workspace.h"
 
 namespace rewire::test {
 namespace {
@@ -13,14 +15,19 @@ namespace {
 thread_local std::string last_error;
 thread_local bool fail_workspace = false;
 
-// Blocks handed to the running kernel; kept for the next call, as the VM does.
+// Blocks handed to the running kernel; kept for the next call, as the VM does. Remembers what was asked for.
 class WorkspaceBlocks {
  public:
   ~WorkspaceBlocks() {
     for (const Block& block : blocks_) std::free(block.memory);
   }
-  void Restart() { used_ = 0; }
+  void Restart() {
+    used_ = 0;
+    asked_.clear();
+  }
+  const std::vector<std::uint64_t>& asked() const { return asked_; }
   void* Take(std::uint64_t bytes) {
+    asked_.push_back(bytes);
     if (used_ == blocks_.size()) blocks_.push_back({});
     Block& block = blocks_[used_++];
     if (block.bytes < bytes) {
@@ -39,6 +46,7 @@ class WorkspaceBlocks {
   };
   std::vector<Block> blocks_;
   std::size_t used_ = 0;
+  std::vector<std::uint64_t> asked_;
 };
 thread_local WorkspaceBlocks workspace_blocks;
 
@@ -136,6 +144,28 @@ class FactoryArguments {
   std::vector<HostTensor> lists_;
 };
 
+// "" when each block that the kernel has asked for fits in one of its own that it declares for these tensors.
+std::string CheckWorkspace(RewireWorkspaceBound bound, void* handle,
+                           const std::vector<HostTensor*>& tensors) {
+  std::vector<const DLTensor*> shapes;
+  for (HostTensor* tensor : tensors) shapes.push_back(tensor == nullptr ? nullptr : tensor->dl());
+  std::uint64_t blocks[REWIRE_MAX_WORKSPACES] = {};
+  const std::int32_t count = bound(handle, shapes.data(), static_cast<std::int32_t>(shapes.size()), blocks);
+  std::vector<std::uint64_t> asked = workspace_blocks.asked();
+  std::sort(asked.rbegin(), asked.rend());
+  std::sort(blocks, blocks + std::max(count, 0), std::greater<>());
+  bool fits = static_cast<std::int64_t>(asked.size()) <= count;
+  for (std::size_t i = 0; fits && i < asked.size(); ++i) fits = asked[i] <= blocks[i];
+  if (fits || (count == 0 && asked.empty())) return "";
+  const auto list = [](const std::uint64_t* sizes, std::int32_t size) {
+    std::string text;
+    for (std::int32_t i = 0; i < size; ++i) text += " " + std::to_string(sizes[i]);
+    return text;
+  };
+  return "asks for workspaces of" + list(asked.data(), static_cast<std::int32_t>(asked.size())) +
+         " bytes, declares" + (count < 0 ? " nothing for these shapes" : list(blocks, count));
+}
+
 }  // namespace
 
 const RewireKernelApi* TestApi() {
@@ -171,6 +201,11 @@ StockKernel::StockKernel(const std::string& name, const AttributeList& attribute
     return;
   }
   function_ = entry->function;
+  const RewireKernelWorkspaces* workspaces = RewireCpuWorkspaces();
+  for (std::uint32_t i = 0; i < workspaces->count; ++i) {
+    if (name == workspaces->entries[i].name) workspace_ = workspaces->entries[i].bound;
+  }
+  if (workspace_ == nullptr) error_ = name + " does not declare its workspace";
   if (entry->is_factory == 0) {
     if (!attributes.empty()) error_ = name + " takes no attributes";
     return;
@@ -201,7 +236,8 @@ int StockKernel::CallRaw(const RewireFFIAny* args, int num_args) const {
 std::string StockKernel::Call(const std::vector<HostTensor*>& tensors) const {
   if (!error_.empty()) return error_;
   const std::vector<RewireFFIAny> args = ToArguments(tensors);
-  return CallRaw(args.data(), static_cast<int>(args.size())) == 0 ? "" : TakeError();
+  if (CallRaw(args.data(), static_cast<int>(args.size())) != 0) return TakeError();
+  return CheckWorkspace(workspace_, handle_, tensors);
 }
 
 std::string StockKernel::operator()(std::initializer_list<HostTensor*> tensors) const {

@@ -12,6 +12,7 @@
 
 #include "tests/kernels/host_tensor.h"
 #include "vm/kernel/kernel.h"
+#include "vm/kernel/workspace.h"
 
 namespace rewire::test {
 
@@ -29,7 +30,8 @@ class StockKernel {
 
   const std::string& error() const { return error_; }
 
-  // "" on success, else "Kind: message".
+  // "" on success, else "Kind: message". A kernel that takes more workspace than it declares for these
+  // tensors has failed.
   std::string operator()(std::initializer_list<HostTensor*> tensors) const;
   std::string Call(const std::vector<HostTensor*>& tensors) const;
   // Without building anything: for measuring. -1 on failure.
@@ -37,6 +39,7 @@ class StockKernel {
 
  private:
   RewirePackedFunction function_ = nullptr;
+  RewireWorkspaceBound workspace_ = nullptr;
   void* handle_ = nullptr;
   std::string error_;
 };

@@ -207,6 +207,7 @@ bool BoundAnalysis::AddWorkspace(std::uint32_t index, const std::vector<NodeId>&
   bool known = true;
   for (std::size_t i = 0; i < args.size(); ++i) {
     const Node& node = heap_.Get(args[i]);
+    if (node.kind == Node::kNone) continue;
     known = known && (node.kind == Node::kInteger || (node.kind == Node::kTensor && node.has_dims));
     exact = exact && node.exact;
     tensors[i] = Described(node, &dims[i * 2 * kMaxRank], nullptr);
@@ -214,7 +215,7 @@ bool BoundAnalysis::AddWorkspace(std::uint32_t index, const std::vector<NodeId>&
   }
   std::uint64_t blocks[REWIRE_MAX_WORKSPACES] = {};
   // A kernel that takes none needs no shapes to say so.
-  const std::int32_t count = kernel->workspace(known ? pointers.data() : nullptr,
+  const std::int32_t count = kernel->workspace(kernel->handle, known ? pointers.data() : nullptr,
                                                known ? static_cast<std::int32_t>(args.size()) : 0, blocks);
   if (count < 0) return Stop("how much workspace the kernel takes is not known for these shapes");
   std::uint64_t sum = 0;

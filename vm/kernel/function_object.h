@@ -29,6 +29,9 @@ class FunctionObject {
     return true;
   }
 
+  // The callable behind a handle of such an object that has not lost its last strong reference.
+  static const F& CallableOf(void* handle) { return *static_cast<const FunctionObject*>(handle)->state_; }
+
  private:
   FunctionObject(std::string name, F callable)
       : object_{{(std::uint64_t{1} << 32) | 1, kRewireFFIFunction, 0, &Delete}, {&Call, nullptr}},
@@ -37,7 +40,7 @@ class FunctionObject {
 
   static int Call(void* handle, const RewireFFIAny* args, std::int32_t num_args, RewireFFIAny* result) {
     const auto* self = static_cast<const FunctionObject*>(handle);
-    return CallPacked<Errors>(self->name_.c_str(), *self->state_, args, num_args, result);
+    return CallPacked<Errors>(self->name_.c_str(), CallableOf(handle), args, num_args, result);
   }
   static void Delete(void* object, int flags) {
     auto* self = static_cast<FunctionObject*>(object);

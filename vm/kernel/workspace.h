@@ -13,9 +13,12 @@ extern "C" {
 /* How much workspace one call takes at most, for hosts that must know before a run: the sizes of the blocks
  * that it asks for, in bytes, in blocks[0 .. result); the result is at most REWIRE_MAX_WORKSPACES, or -1 when
  * the tensors do not tell. They have shapes and dtypes but no data, and may be larger than those of the call,
- * so the sizes must not shrink when a dimension grows. */
+ * so the sizes must not shrink when a dimension grows. `handle` is what the function itself gets: of a kernel
+ * with attributes, the object that its factory has made. NULL stands for an argument that is None. As in the
+ * call itself, number, ranks and dtypes are whatever a file says. */
 #define REWIRE_MAX_WORKSPACES 8
-typedef int32_t (*RewireWorkspaceBound)(const DLTensor* const* tensors, int32_t count, uint64_t* blocks);
+typedef int32_t (*RewireWorkspaceBound)(void* handle, const DLTensor* const* tensors, int32_t count,
+                                        uint64_t* blocks);
 
 typedef struct RewireKernelWorkspace {
   const char* name;

@@ -27,7 +27,7 @@ int Add(void*, const RewireFFIAny* args, std::int32_t count, RewireFFIAny*) {
 LinkOptions Kernels() {
   LinkOptions options;
   PackedFunction add = Packed(Add);
-  add.workspace = [](const DLTensor* const*, std::int32_t, std::uint64_t*) { return 0; };
+  add.workspace = [](void*, const DLTensor* const*, std::int32_t, std::uint64_t*) { return 0; };
   options.kernels.AddFunction("host.add", add);
   return options;
 }

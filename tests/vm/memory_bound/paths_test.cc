@@ -224,7 +224,7 @@ TEST_CASE("declared workspace counts, undeclared is named") {
     .end)";
   options.kernels.AddFunction("host.scratch", scratch);
   CHECK(BoundOf(ProgramOf(text, options)).undeclared_workspace == std::vector<std::string>{"host.scratch"});
-  scratch.workspace = [](const DLTensor* const* tensors, std::int32_t count, std::uint64_t* blocks) {
+  scratch.workspace = [](void*, const DLTensor* const* tensors, std::int32_t count, std::uint64_t* blocks) {
     if (count == 0) return -1;
     blocks[0] = static_cast<std::uint64_t>(tensors[0]->shape[0]);
     blocks[1] = 2 * blocks[0];

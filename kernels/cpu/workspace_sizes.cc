@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/cpu/workspace_sizes.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "kernels/cpu/gemm_workspace.h"
+#include "kernels/cpu/kernels_cpu.h"
+#include "kernels/cpu/registry.h"
+
+namespace rewire::kernel::cpu {
+
+const DLTensor* WorkspaceSizes::Tensor(std::int32_t i, std::int32_t least_rank) const {
+  const std::int32_t at = i < 0 ? count_ + i : i;
+  if (at < 0 || at >= count_ || tensors_[at] == nullptr) return nullptr;
+  return tensors_[at]->ndim < least_rank ? nullptr : tensors_[at];
+}
+
+void WorkspaceSizes::Take(std::int64_t elements, std::int64_t element_bytes) {
+  blocks_[taken_++] = static_cast<std::uint64_t>(Times(elements, element_bytes));
+}
+
+void WorkspaceSizes::TakeGemm(std::int64_t rows, std::int64_t columns, std::int64_t depth, DLDataType dtype) {
+  if (dtype.code != kDLFloat || !PacksMatrix(rows, columns, depth)) return;
+  Take(MostPacked(columns, depth), dtype.bits / 8);
+}
+
+std::int64_t Times(std::int64_t a, std::int64_t b) {
+  std::int64_t product = 0;
+  return __builtin_mul_overflow(a, b, &product) ? kGemmMost : std::min(product, kGemmMost);
+}
+
+std::int64_t SizeFrom(const DLTensor* tensor, std::int32_t first_axis) {
+  std::int64_t size = 1;
+  for (std::int32_t i = first_axis; i < tensor->ndim; ++i) size = Times(size, tensor->shape[i]);
+  return size;
+}
+
+std::int64_t LastDim(const DLTensor* tensor) {
+  return tensor->ndim == 0 ? 1 : tensor->shape[tensor->ndim - 1];
+}
+
+std::int64_t LargestDim(const DLTensor* tensor) {
+  return tensor->ndim == 0 ? 1 : *std::max_element(tensor->shape, tensor->shape + tensor->ndim);
+}
+
+namespace {
+
+std::vector<RewireKernelWorkspace> AllWorkspaces() {
+  std::vector<RewireKernelWorkspace> all;
+  for (const Family& family : Families()) {
+    for (const Kernel& kernel : family.kernels) all.push_back({kernel.entry.name, kernel.workspace});
+  }
+  return all;
+}
+
+}  // namespace
+}  // namespace rewire::kernel::cpu
+
+const RewireKernelWorkspaces* RewireCpuWorkspaces() {
+  static const std::vector<RewireKernelWorkspace> kEntries = rewire::kernel::cpu::AllWorkspaces();
+  static const RewireKernelWorkspaces kList = {sizeof(RewireKernelWorkspaces),
+                                               static_cast<std::uint32_t>(kEntries.size()), kEntries.data()};
+  return &kList;
+}
