@@ -36,6 +36,10 @@ void MultiplyBlock(const RowsByPanels& product, std::int64_t panel, std::int64_t
 
 }  // namespace
 
+void MultiplyPanel(const RowsByPanels& product, std::int64_t panel) {
+  MultiplyBlock(product, panel, 0, product.rows);
+}
+
 // A block of rows, which stays in the second cache, by one panel after the other.
 void MultiplyRows(const RowsByPanels& product) {
   constexpr std::int64_t kBlock = 65536;      // floats

@@ -84,20 +84,29 @@ struct Sums<0> {
   HWY_INLINE void Activate(const Activation&) {}
 };
 
+// Without this g++ loads a vector anew for each of two or three rows, and loads are what such tiles wait for.
+HWY_INLINE V InRegister(V v) {
+#if HWY_ARCH_X86 && HWY_COMPILER_GCC && !HWY_COMPILER_CLANG && HWY_TARGET != HWY_SCALAR
+  asm("" : "+v"(v.raw));
+#endif
+  return v;
+}
+
 // The products of one k.
 template <int kRows, int kVectors>
 HWY_INLINE void AddStep(const float* const* rows, std::int64_t k, const float* HWY_RESTRICT panel,
                         Sums<kRows>& sums) {
   const D d;
-  const V first = hn::LoadU(d, panel);
-  const V second = kVectors == 2 ? hn::LoadU(d, panel + hn::Lanes(d)) : first;
+  const V first = InRegister(hn::LoadU(d, panel));
+  const V second = kVectors == 2 ? InRegister(hn::LoadU(d, panel + hn::Lanes(d))) : first;
   sums.template AddProducts<kVectors>(rows, k, first, second);
 }
 
-// Adds the products of all segments. With few rows the sums of four k run side by side, since one would wait
-// for the other.
+// Adds the products of all segments. With few rows the sums of several k run side by side, since one would
+// wait for the other: a multiplier takes a new product each cycle and has it done some five later.
 template <int kRows, int kVectors>
 HWY_INLINE void AddSegments(const PanelTile& tile, const float* HWY_RESTRICT panel, Sums<kRows>& sums) {
+  constexpr int kSideBySide = kRows == 1 ? 4 : kRows <= 3 ? 2 : 1;
   const std::int64_t width = tile.width;
   const V zero = hn::Zero(D());
   Sums<kRows> second, third, fourth;
@@ -108,13 +117,15 @@ HWY_INLINE void AddSegments(const PanelTile& tile, const float* HWY_RESTRICT pan
     const float* rows[kRows];
     for (int i = 0; i < kRows; ++i) rows[i] = tile.rows[s * kRows + i];
     std::int64_t k = 0;
-    if constexpr (kRows == 1) {
-      for (; k + 4 <= tile.depth; k += 4) {
+    if constexpr (kSideBySide > 1) {
+      for (; k + kSideBySide <= tile.depth; k += kSideBySide) {
         AddStep<kRows, kVectors>(rows, k, panel, sums);
         AddStep<kRows, kVectors>(rows, k + 1, panel + width, second);
-        AddStep<kRows, kVectors>(rows, k + 2, panel + 2 * width, third);
-        AddStep<kRows, kVectors>(rows, k + 3, panel + 3 * width, fourth);
-        panel += 4 * width;
+        if constexpr (kSideBySide == 4) {
+          AddStep<kRows, kVectors>(rows, k + 2, panel + 2 * width, third);
+          AddStep<kRows, kVectors>(rows, k + 3, panel + 3 * width, fourth);
+        }
+        panel += kSideBySide * width;
       }
     }
     for (; k < tile.depth; ++k) {
@@ -122,11 +133,11 @@ HWY_INLINE void AddSegments(const PanelTile& tile, const float* HWY_RESTRICT pan
       panel += width;
     }
   }
-  if constexpr (kRows == 1) {
+  if constexpr (kSideBySide == 4) {
     third.AddAll(fourth);
-    sums.AddAll(second);
-    sums.AddAll(third);
+    second.AddAll(third);
   }
+  if constexpr (kSideBySide > 1) sums.AddAll(second);
 }
 
 // `used` floats, with 0 behind them up to `count`.

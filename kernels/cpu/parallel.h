@@ -2,7 +2,10 @@
 // Work for the program's threads, and memory for the length of a call, from the VM.
 #pragma once
 
+#include <algorithm>
+#include <atomic>
 #include <cstdint>
+#include <thread>
 
 #include "vm/kernel/kernel.h"
 #include "vm/kernel/status.h"
@@ -24,6 +27,38 @@ void ParallelFor(std::int64_t count, std::int64_t grain, const Body& body) {
       0, count, grain,
       [](void* data, std::int64_t begin, std::int64_t end) { (*static_cast<const Body*>(data))(begin, end); },
       const_cast<Body*>(&body));
+}
+
+// body(stage, task) for each of `tasks` tasks of each of `stages` stages, those of a stage after all of the
+// one before, perhaps on several threads: for stages of some microseconds, for which a ParallelFor each would
+// cost too much. Tasks are handed out in order, so that one only waits for tasks that a thread is at; waiting
+// spins.
+template <typename Body>
+void ParallelStages(std::int64_t stages, std::int64_t tasks, const Body& body) {
+  constexpr int kSpins = 2000;
+  struct Progress {
+    alignas(64) std::atomic<std::int64_t> next{0};
+    alignas(64) std::atomic<std::int64_t> done{0};
+  } progress;
+  const auto work = [&](std::int64_t, std::int64_t) {
+    for (;;) {
+      const std::int64_t i = progress.next.fetch_add(1, std::memory_order_relaxed);
+      if (i >= stages * tasks) return;
+      const std::int64_t before = i / tasks * tasks;
+      for (int spins = 0; progress.done.load(std::memory_order_acquire) < before; ++spins) {
+        if (spins < kSpins) {
+#if defined(__x86_64__) || defined(__i386__)
+          __builtin_ia32_pause();
+#endif
+        } else {
+          std::this_thread::yield();
+        }
+      }
+      body(i / tasks, i % tasks);
+      progress.done.fetch_add(1, std::memory_order_acq_rel);
+    }
+  };
+  ParallelFor(std::min<std::int64_t>(__rewire_kernel_api->thread_count(), tasks), 1, work);
 }
 
 // Uninitialised scratch of `count` elements, 64-byte aligned, until the kernel returns.

@@ -3,10 +3,11 @@
 #include <algorithm>
 
 #include "kernels/cpu/gemm_workspace.h"
+#include "kernels/cpu/lstm_cell.h"
+#include "kernels/cpu/lstm_steps.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/registry.h"
 #include "kernels/cpu/rnn.h"
-#include "kernels/cpu/vector_math.h"
 
 namespace rewire::kernel::cpu {
 namespace {
@@ -14,17 +15,16 @@ namespace {
 // Scratch of one call.
 template <typename T>
 struct Buffers {
-  T* inputs;  // [steps * batch, width]
-  T* sums;    // [batch, width]
-  T* hidden;  // [batch, hidden], as the next two
+  const T* inputs;  // [steps * batch, width], of one direction
+  T* input_sums;    // what they may be written to
+  T* sums;          // [batch, width]
+  T* hidden;        // [batch, hidden], as the next two
   T* cell;
-  T* reset;
+  T* reset;  // of an LSTM the other state of two
   GemmScratch<T> gemm;
 
   Status Make(const RnnCall& call) {
-    if (Status s = Workspace(std::max<std::int64_t>(1, call.steps() * call.batch() * call.width()), &inputs);
-        !s.ok())
-      return s;
+    if (Status s = Workspace(std::max<std::int64_t>(1, call.InputScratch()), &input_sums); !s.ok()) return s;
     const std::int64_t state = call.batch() * call.hidden();
     T* rest = nullptr;
     if (Status s = Workspace(std::max<std::int64_t>(1, call.batch() * call.width() + 3 * state), &rest);
@@ -39,7 +39,7 @@ struct Buffers {
 };
 
 // The same for shapes that a file gives: `last_state` is the position of an output with all last states, and
-// a step multiplies by `step_gates` of the gates at once.
+// a step multiplies by `step_gates` of the gates at once. Without w, x has been multiplied already.
 bool DeclareBuffers(WorkspaceSizes& sizes, const RnnAttributes& attributes, std::int64_t gates,
                     std::int64_t step_gates, std::int32_t last_state) {
   const DLTensor *x = sizes.Tensor(0, 3), *r = sizes.Tensor(2, 1), *state = sizes.Tensor(last_state, 3);
@@ -50,14 +50,15 @@ bool DeclareBuffers(WorkspaceSizes& sizes, const RnnAttributes& attributes, std:
   const std::int64_t rows = Times(x->shape[0], x->shape[1]);
   const std::int64_t inputs = x->shape[2];
   const std::int64_t element = x->dtype.bits / 8;
-  sizes.Take(std::max<std::int64_t>(1, Times(rows, width)), element);
+  const bool multiplies_inputs = sizes.Tensor(1) != nullptr;
+  sizes.Take(multiplies_inputs ? std::max<std::int64_t>(1, Times(rows, width)) : 1, element);
   sizes.Take(std::max<std::int64_t>(1, Times(batch, width + Times(3, hidden))), element);
   if (attributes.packed) return true;
   // One block for the products of all steps, another one for those of a step when they need more.
   const std::int64_t columns = Times(step_gates, hidden);
   const std::int64_t of_step = PacksMatrix(batch, columns, hidden) ? MostPacked(columns, hidden) : 0;
-  const bool packs_inputs = PacksMatrix(rows, width, inputs);
-  sizes.TakeGemm(rows, width, inputs, x->dtype);
+  const bool packs_inputs = multiplies_inputs && PacksMatrix(rows, width, inputs);
+  if (packs_inputs) sizes.Take(MostPacked(width, inputs), element);
   if (of_step > (packs_inputs ? MostPacked(width, inputs) : 0)) sizes.Take(of_step, element);
   return true;
 }
@@ -66,7 +67,8 @@ bool DeclareBuffers(WorkspaceSizes& sizes, const RnnAttributes& attributes, std:
 // batches forward by one step, after(direction) stores the last states.
 template <typename T, typename Step>
 Status RunSteps(const RnnCall& call, int direction, Buffers<T>& buffers, const Step& step) {
-  if (Status s = call.MultiplyInputs<T>(direction, buffers.inputs, buffers.gemm); !s.ok()) return s;
+  if (Status s = call.InputSums<T>(direction, buffers.input_sums, buffers.gemm, &buffers.inputs); !s.ok())
+    return s;
   for (std::int64_t t = 0; t < call.steps(); ++t) {
     if (Status s = step(t); !s.ok()) return s;
     for (std::int64_t b = 0; b < call.batch(); ++b) {
@@ -85,7 +87,7 @@ struct Rnn {
     return rnn->attributes.Read(given, {GateFunction::kTanh});
   }
 
-  Status operator()(TensorView x, TensorView w, TensorView r, std::optional<TensorView> b,
+  Status operator()(TensorView x, std::optional<TensorView> w, TensorView r, std::optional<TensorView> b,
                     std::optional<TensorView> lengths, std::optional<TensorView> initial_h, TensorView y,
                     TensorView y_h) const {
     RnnCall call(attributes, 1);
@@ -134,7 +136,7 @@ struct Gru {
     return gru->attributes.Read(given, {GateFunction::kSigmoid, GateFunction::kTanh});
   }
 
-  Status operator()(TensorView x, TensorView w, TensorView r, std::optional<TensorView> b,
+  Status operator()(TensorView x, std::optional<TensorView> w, TensorView r, std::optional<TensorView> b,
                     std::optional<TensorView> lengths, std::optional<TensorView> initial_h, TensorView y,
                     TensorView y_h) const {
     RnnCall call(attributes, 3);
@@ -230,7 +232,7 @@ struct Lstm {
     return lstm->attributes.Read(given, {GateFunction::kSigmoid, GateFunction::kTanh, GateFunction::kTanh});
   }
 
-  Status operator()(TensorView x, TensorView w, TensorView r, std::optional<TensorView> b,
+  Status operator()(TensorView x, std::optional<TensorView> w, TensorView r, std::optional<TensorView> b,
                     std::optional<TensorView> lengths, std::optional<TensorView> initial_h,
                     std::optional<TensorView> initial_c, std::optional<TensorView> peepholes, TensorView y,
                     TensorView y_h, TensorView y_c) const {
@@ -268,6 +270,16 @@ struct Lstm {
       const T* p = peepholes == nullptr ? nullptr : peepholes + d * 3 * call.hidden();
       call.LoadState(initial_h, d, buffers.hidden);
       call.LoadState(initial_c, d, buffers.cell);
+      if constexpr (std::is_same_v<T, float>) {
+        if (attributes.packed && p == nullptr && IsUsual(attributes.FunctionsOf(d))) {
+          Status s = call.InputSums<T>(d, buffers.input_sums, buffers.gemm, &buffers.inputs);
+          if (!s.ok()) return s;
+          RunLstmSteps({call, d, buffers.inputs, buffers.sums, buffers.hidden, buffers.cell, buffers.reset});
+          call.StoreState(y_h, d, buffers.hidden);
+          call.StoreState(y_c, d, buffers.cell);
+          continue;
+        }
+      }
       const auto step = [&](std::int64_t t) -> Status {
         Status s = call.MultiplyState(buffers.hidden, call.Recurrence<T>(d), width,
                                       bias == nullptr ? nullptr : bias + width, buffers.sums, buffers.gemm);
@@ -291,25 +303,13 @@ struct Lstm {
            functions[1].kind == GateFunction::kTanh && functions[2].kind == GateFunction::kTanh;
   }
 
-  // What nearly all models have, a gate at a time. Changes `sum`.
-  static void UsualCell(std::int64_t n, const float* input, float* sum, float* state, float* cell) {
-    const VectorMath& math = BestVectorMath();
-    for (std::int64_t j = 0; j < 4 * n; ++j) sum[j] += input[j];
-    math.sigmoid(sum, sum, 3 * n);
-    math.tanh(sum + 3 * n, sum + 3 * n, n);
-    const float *in = sum, *forget = sum + 2 * n, *candidate = sum + 3 * n;
-    for (std::int64_t j = 0; j < n; ++j) cell[j] = forget[j] * cell[j] + in[j] * candidate[j];
-    math.tanh(cell, state, n);
-    for (std::int64_t j = 0; j < n; ++j) state[j] *= sum[n + j];
-  }
-
   // The gates i (input), o (output), f (forget) and c (candidate), in this order; peepholes i, o, f.
   template <typename T>
-  void Cell(const RnnCall& call, int d, const T* input, T* sum, const T* p, T* state, T* cell) const {
+  void Cell(const RnnCall& call, int d, const T* input, const T* sum, const T* p, T* state, T* cell) const {
     const std::int64_t n = call.hidden();
     const GateFunction* functions = attributes.FunctionsOf(d);
     if constexpr (std::is_same_v<T, float>) {
-      if (p == nullptr && IsUsual(functions)) return UsualCell(n, input, sum, state, cell);
+      if (p == nullptr && IsUsual(functions)) return BestLstmCell()({sum, input, n, n, cell, state});
     }
     for (std::int64_t j = 0; j < n; ++j) {
       const auto gate = [&](std::int64_t k, std::int64_t peephole, T seen) {
@@ -329,7 +329,8 @@ struct Lstm {
 constexpr const char kAttributes[] =
     "hidden_size = r's, direction = forward, reverse or bidirectional, layout = 0, packed = 0 (1: w and r "
     "are f32, each direction "
-    "packed by rewire.packed.pack in order OI, one behind the other), clip = 0.0 (none), "
+    "packed by rewire.packed.pack in order OI, one behind the other; without w, x [.., .., gates * "
+    "hidden_size] has the products with it and their bias already, for one direction), clip = 0.0 (none), "
     "activations = "
     "ONNX's default (names joined by commas), activation_alpha, activation_beta = lists of floats";
 
@@ -337,12 +338,12 @@ constexpr const char kAttributes[] =
 
 std::span<const Kernel> RecurrentKernels() {
   static constexpr Kernel kKernels[] = {
-      Describe<Rnn>("x, w, r, b?, sequence_lens?, initial_h?, out_y, out_h", "f32 f64; sequence_lens i32",
+      Describe<Rnn>("x, w?, r, b?, sequence_lens?, initial_h?, out_y, out_h", "f32 f64; sequence_lens i32",
                     kAttributes, "ONNX RNN; out_y without elements is not wanted"),
-      Describe<Gru>("x, w, r, b?, sequence_lens?, initial_h?, out_y, out_h", "f32 f64; sequence_lens i32",
+      Describe<Gru>("x, w?, r, b?, sequence_lens?, initial_h?, out_y, out_h", "f32 f64; sequence_lens i32",
                     "as rewire.rnn, linear_before_reset = 0",
                     "ONNX GRU; out_y without elements is not wanted"),
-      Describe<Lstm>("x, w, r, b?, sequence_lens?, initial_h?, initial_c?, p?, out_y, out_h, out_c",
+      Describe<Lstm>("x, w?, r, b?, sequence_lens?, initial_h?, initial_c?, p?, out_y, out_h, out_c",
                      "f32 f64; sequence_lens i32", "as rewire.rnn, input_forget = 0",
                      "ONNX LSTM; out_y without elements is not wanted"),
   };

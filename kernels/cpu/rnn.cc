@@ -91,14 +91,15 @@ Status RnnAttributes::Read(Attributes& attributes, std::initializer_list<GateFun
   return ValueError("attribute 'activations' names ", functions.size(), " functions, expected ", count);
 }
 
-Status RnnCall::Init(TensorView x, TensorView w, TensorView r, const std::optional<TensorView>& b,
-                     const std::optional<TensorView>& lengths, std::initializer_list<NamedTensor> states,
-                     TensorView y, std::initializer_list<NamedTensor> results) {
+Status RnnCall::Init(TensorView x, const std::optional<TensorView>& w, TensorView r,
+                     const std::optional<TensorView>& b, const std::optional<TensorView>& lengths,
+                     std::initializer_list<NamedTensor> states, TensorView y,
+                     std::initializer_list<NamedTensor> results) {
   Checks checks;
-  checks.Dense("x", x).Dense("w", w).Dense("r", r).Dense("y", y).Rank("x", x, 3);
+  checks.Dense("x", x).Dense("r", r).Dense("y", y).Rank("x", x, 3);
   const int rank = attributes_.packed ? 2 : 3;
-  checks.Rank("w", w, rank).Rank("r", r, rank);
-  checks.SameDType("w", w, "x", x).SameDType("r", r, "x", x).SameDType("y", y, "x", x);
+  checks.Rank("r", r, rank).SameDType("r", r, "x", x).SameDType("y", y, "x", x);
+  if (w) checks.Dense("w", *w).Rank("w", *w, rank).SameDType("w", *w, "x", x);
   if (Status s = checks.Take(); !s.ok()) return s;
   if (attributes_.packed && !x.Is<float>())
     return TypeError("x has dtype ", DTypeName(x.dtype()), ", expected f32 with packed weights");
@@ -122,10 +123,13 @@ Status RnnCall::Init(TensorView x, TensorView w, TensorView r, const std::option
     of_y[1] = steps_;
     of_y[2] = directions;
   }
-  if (attributes_.packed)
-    checks.Shape("w", w, ShapeView(packed_w, 2)).Shape("r", r, ShapeView(packed_r, 2));
-  else
-    checks.Shape("w", w, ShapeView(of_w, 3)).Shape("r", r, ShapeView(of_r, 3));
+  if (w) {
+    checks.Shape("w", *w, attributes_.packed ? ShapeView(packed_w, 2) : ShapeView(of_w, 3));
+  } else if (directions != 1 || inputs_ != gates_ * hidden_) {
+    return ValueError("x has ", inputs_, " elements a step for ", directions, " directions, expected ",
+                      gates_ * hidden_, " for one without w");
+  }
+  checks.Shape("r", r, attributes_.packed ? ShapeView(packed_r, 2) : ShapeView(of_r, 3));
   if (y.size() != 0) checks.Shape("y", y, ShapeView(of_y, 4));
   if (Status s = checks.Take(); !s.ok()) return s;
   if (Status s = CheckState({"b", b}, x, ShapeView(of_b, 2)); !s.ok()) return s;
@@ -140,7 +144,8 @@ Status RnnCall::Init(TensorView x, TensorView w, TensorView r, const std::option
     }
     checks.NoOverlap(result.first, *result.second, "y", y);
   }
-  checks.NoOverlap("y", y, "x", x).NoOverlap("y", y, "w", w).NoOverlap("y", y, "r", r);
+  checks.NoOverlap("y", y, "x", x).NoOverlap("y", y, "r", r);
+  if (w) checks.NoOverlap("y", y, "w", *w);
   if (Status s = checks.Take(); !s.ok()) return s;
   if (IsGiven(lengths)) {
     checks.Dense("sequence_lens", *lengths).Shape("sequence_lens", *lengths, ShapeView(&batch_, 1));

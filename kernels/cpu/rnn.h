@@ -97,15 +97,17 @@ using NamedTensor = std::pair<const char*, std::optional<TensorView>>;
 // The arguments of one call. x [steps, batch, inputs], w [directions, gates * hidden, inputs], r [directions,
 // gates * hidden, hidden], b [directions, 2 * gates * hidden], y [steps, directions, batch, hidden], states
 // [directions, batch, hidden]; with the batch first x [batch, steps, inputs], y [batch, steps, directions,
-// hidden], states [batch, directions, hidden].
+// hidden], states [batch, directions, hidden]. Without w, x [.., .., gates * hidden] has the products with it
+// and their bias already, for one direction.
 class RnnCall {
  public:
   RnnCall(const RnnAttributes& attributes, int gates) : attributes_(attributes), gates_(gates) {}
 
   // `states` are read (and may be missing), `results` are written. y without elements is not wanted.
-  Status Init(TensorView x, TensorView w, TensorView r, const std::optional<TensorView>& b,
-              const std::optional<TensorView>& lengths, std::initializer_list<NamedTensor> states,
-              TensorView y, std::initializer_list<NamedTensor> results);
+  Status Init(TensorView x, const std::optional<TensorView>& w, TensorView r,
+              const std::optional<TensorView>& b, const std::optional<TensorView>& lengths,
+              std::initializer_list<NamedTensor> states, TensorView y,
+              std::initializer_list<NamedTensor> results);
 
   const RnnAttributes& attributes() const { return attributes_; }
   std::int64_t steps() const { return steps_; }
@@ -151,26 +153,37 @@ class RnnCall {
     for (std::int64_t b = 0; b < batch_; ++b)
       std::copy_n(state + b * hidden_, hidden_, to.data<T>() + StateOffset(direction, b));
   }
-  // What y holds of one batch at one time; `state` null writes zeros.
+  // [hidden] of y for one batch at one time; null when y is not wanted.
   template <typename T>
-  void StoreOutput(std::int64_t time, int direction, std::int64_t b, const T* state) const {
-    if (y_.size() == 0) return;
+  T* OutputRow(std::int64_t time, int direction, std::int64_t b) const {
+    if (y_.size() == 0) return nullptr;
     const int directions = attributes_.directions;
     const std::int64_t row = attributes_.batch_first ? (b * steps_ + time) * directions + direction
                                                      : (time * directions + direction) * batch_ + b;
-    T* to = y_.data<T>() + row * hidden_;
+    return y_.data<T>() + row * hidden_;
+  }
+  // What y holds of one batch at one time; `state` null writes zeros.
+  template <typename T>
+  void StoreOutput(std::int64_t time, int direction, std::int64_t b, const T* state) const {
+    T* to = OutputRow<T>(time, direction, b);
+    if (to == nullptr) return;
     if (state == nullptr)
       std::fill_n(to, hidden_, T{0});
     else
       std::copy_n(state, hidden_, to);
   }
 
+  // What `scratch` must hold for InputSums.
+  std::int64_t InputScratch() const { return w_ ? steps_ * batch_ * width() : 0; }
   // sums [steps * batch, width] = x times w, transposed, plus w's bias: what does not depend on the state.
   template <typename T>
-  Status MultiplyInputs(int direction, T* sums, GemmScratch<T>& scratch) const {
+  Status InputSums(int direction, T* scratch, GemmScratch<T>& gemm, const T** sums) const {
+    *sums = x_.data<T>();
+    if (!w_) return Status();
+    *sums = scratch;
     return Multiply(x_.data<T>(), steps_ * batch_, inputs_,
-                    w_.data<T>() + direction * stored_width() * inputs_, width(), Biases<T>(direction), sums,
-                    scratch);
+                    w_->data<T>() + direction * stored_width() * inputs_, width(), Biases<T>(direction),
+                    scratch, gemm);
   }
   // sums [batch, rows] = state [batch, hidden] times r [rows, hidden], transposed, plus `bias` [rows] if any.
   template <typename T>
@@ -202,8 +215,8 @@ class RnnCall {
 
   const RnnAttributes& attributes_;
   int gates_;
-  TensorView x_, w_, r_, y_;
-  std::optional<TensorView> b_, lengths_;
+  TensorView x_, r_, y_;
+  std::optional<TensorView> w_, b_, lengths_;
   std::int64_t steps_ = 0, batch_ = 0, inputs_ = 0, hidden_ = 0;
 };
 

@@ -270,10 +270,12 @@ Status ReadNumber(const char* what, TensorView tensor, double* value) {
 
 Dims DenseStrides(ShapeView dims) {
   Dims strides(dims);
-  std::int64_t step = 1;
+  // A shape function may be asked about dimensions that no tensor has; nothing steps by their product, which
+  // may wrap.
+  std::uint64_t step = 1;
   for (int i = strides.rank() - 1; i >= 0; --i) {
-    strides[i] = step;
-    step *= dims[static_cast<std::size_t>(i)];
+    strides[i] = static_cast<std::int64_t>(step);
+    step *= static_cast<std::uint64_t>(dims[static_cast<std::size_t>(i)]);
   }
   return strides;
 }

@@ -69,10 +69,10 @@ struct Softmax {
       const float largest = math.largest(in, count);
       if constexpr (kLog) {
         const float scale = std::log(math.sum_of_exp(in, largest, count));
-        for (std::int64_t i = 0; i < count; ++i) out[i] = in[i] - largest - scale;
+        math.lowered(in, largest, scale, out, count);
       } else {
         const float share = 1 / math.shifted_exp(in, largest, out, count);
-        for (std::int64_t i = 0; i < count; ++i) out[i] *= share;
+        math.scaled(out, share, out, count);
       }
       return;
     }

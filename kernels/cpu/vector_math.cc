@@ -3,6 +3,7 @@
 #include "kernels/cpu/vector_math.h"
 
 #include <algorithm>
+#include <limits>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/vector_math.cc"
@@ -38,7 +39,7 @@ float SumOfShiftedExp(const float* in, float shift, float* out, std::int64_t cou
   V sums = hn::Zero(d);
   std::int64_t i = 0;
   for (; i + lanes <= count; i += lanes) {
-    const V power = ExpOf(d, hn::Sub(hn::LoadU(d, in + i), by));
+    const V power = ExpOfLow(d, hn::Sub(hn::LoadU(d, in + i), by));
     if constexpr (kStore) hn::StoreU(power, d, out + i);
     sums = hn::Add(sums, power);
   }
@@ -46,7 +47,7 @@ float SumOfShiftedExp(const float* in, float shift, float* out, std::int64_t cou
   if (i == count) return sum;
   HWY_ALIGN float rest[hn::MaxLanes(D())] = {};
   std::copy(in + i, in + count, rest);
-  hn::Store(ExpOf(d, hn::Sub(hn::Load(d, rest), by)), d, rest);
+  hn::Store(ExpOfLow(d, hn::Sub(hn::Load(d, rest), by)), d, rest);
   for (std::int64_t k = 0; k < count - i; ++k) {
     if constexpr (kStore) out[i + k] = rest[k];
     sum += rest[k];
@@ -62,28 +63,52 @@ float SumOfExp(const float* in, float shift, std::int64_t count) {
   return SumOfShiftedExp<false>(in, shift, nullptr, count);
 }
 
+// Several vectors side by side, since each has to wait for the one before.
 float Largest(const float* in, std::int64_t count) {
   const D d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  V most = hn::Neg(hn::Inf(d));
+  V most = hn::Neg(hn::Inf(d)), second = most;
   V sum = hn::Zero(d);  // NaN once a NaN was met; infinities of both signs give one too, which is looked into
+  V second_sum = sum;
   std::int64_t i = 0;
-  for (; i + lanes <= count; i += lanes) {
-    const V x = hn::LoadU(d, in + i);
-    most = hn::IfThenElse(hn::Gt(x, most), x, most);
+  for (; i + 2 * lanes <= count; i += 2 * lanes) {
+    const V x = hn::LoadU(d, in + i), y = hn::LoadU(d, in + i + lanes);
+    most = hn::Max(most, x);
+    second = hn::Max(second, y);
     sum = hn::Add(sum, x);
+    second_sum = hn::Add(second_sum, y);
   }
-  float largest = hn::GetLane(hn::MaxOfLanes(d, most));
+  float largest = hn::GetLane(hn::MaxOfLanes(d, hn::Max(most, second)));
   for (; i < count; ++i) {
     if (in[i] != in[i]) return in[i];
     largest = std::max(largest, in[i]);
   }
-  const float check = hn::GetLane(hn::SumOfLanes(d, sum));
+  const float check = hn::GetLane(hn::SumOfLanes(d, hn::Add(sum, second_sum)));
   if (check == check) return largest;
+  largest = -std::numeric_limits<float>::infinity();
   for (i = 0; i < count; ++i) {
     if (in[i] != in[i]) return in[i];
+    largest = std::max(largest, in[i]);
   }
   return largest;
+}
+
+void Scaled(const float* in, float factor, float* out, std::int64_t count) {
+  const D d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  const V by = hn::Set(d, factor);
+  std::int64_t i = 0;
+  for (; i + lanes <= count; i += lanes) hn::StoreU(hn::Mul(hn::LoadU(d, in + i), by), d, out + i);
+  for (; i < count; ++i) out[i] = in[i] * factor;
+}
+
+void Lowered(const float* in, float first, float second, float* out, std::int64_t count) {
+  const D d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  const V a = hn::Set(d, first), b = hn::Set(d, second);
+  std::int64_t i = 0;
+  for (; i + lanes <= count; i += lanes) hn::StoreU(hn::Sub(hn::Sub(hn::LoadU(d, in + i), a), b), d, out + i);
+  for (; i < count; ++i) out[i] = in[i] - first - second;
 }
 
 VectorMath Functions() {
@@ -95,7 +120,9 @@ VectorMath Functions() {
           &Apply<GeluOf<D, V>>,
           &ShiftedExp,
           &SumOfExp,
-          &Largest};
+          &Largest,
+          &Scaled,
+          &Lowered};
 }
 
 }  // namespace rewire::kernel::cpu::HWY_NAMESPACE

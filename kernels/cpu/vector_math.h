@@ -16,12 +16,15 @@ struct VectorMath {
   Row sigmoid;  // 1 / (1 + exp(-x))
   Row erf;
   Row gelu;  // x / 2 * (1 + erf(x / sqrt(2)))
-  // out = exp(in - shift); gives the sum of out.
+  // out = exp(in - shift), where that is at most 88 or NaN; gives the sum of out.
   float (*shifted_exp)(const float* in, float shift, float* out, std::int64_t count);
   // The same sum alone.
   float (*sum_of_exp)(const float* in, float shift, std::int64_t count);
   // The largest of them, NaN if one is; -inf of none.
   float (*largest)(const float* in, std::int64_t count);
+  // out = in * factor; out = in - first - second.
+  void (*scaled)(const float* in, float factor, float* out, std::int64_t count);
+  void (*lowered)(const float* in, float first, float second, float* out, std::int64_t count);
 };
 
 // That of the best instruction set which this CPU and the build have.

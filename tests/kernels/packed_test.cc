@@ -257,31 +257,60 @@ TEST_CASE("packed convolutions meet borders, strides and dilations") {
   }
 }
 
-TEST_CASE("recurrent layers take packed weights") {
-  const std::int64_t steps = 5, batch = 3, inputs = 7, hidden = 16;
-  for (const auto& [name, gates] : {std::pair<const char*, int>{"lstm", 4}, {"gru", 3}, {"rnn", 1}}) {
-    INFO(name);
-    const std::int64_t width = gates * hidden;
-    HostTensor x = HostTensor::Random({steps, batch, inputs}, 1);
-    HostTensor w = HostTensor::Random({1, width, inputs}, 2);
-    HostTensor r = HostTensor::Random({1, width, hidden}, 3);
-    HostTensor b = HostTensor::Random({1, 2 * width}, 4);
-    HostTensor w_matrix = HostTensor::Of<float>({width, inputs}, w.values<float>());
-    HostTensor r_matrix = HostTensor::Of<float>({width, hidden}, r.values<float>());
-    HostTensor w_packed = Packed(w_matrix, width, inputs, "OI");
-    HostTensor r_packed = Packed(r_matrix, width, hidden, "OI");
-    std::vector<std::vector<float>> results;
-    for (const bool packed : {false, true}) {
-      HostTensor y = HostTensor::Empty<float>({steps, 1, batch, hidden});
-      HostTensor y_h = HostTensor::Empty<float>({1, batch, hidden});
-      HostTensor y_c = HostTensor::Empty<float>({1, batch, hidden});
-      std::vector<HostTensor*> tensors = {&x, packed ? &w_packed : &w, packed ? &r_packed : &r, &b, &y, &y_h};
-      if (gates == 4) tensors.push_back(&y_c);
-      REQUIRE(Run(std::string("rewire.") + name, tensors, {{"packed", std::int64_t{packed}}}) == "");
-      results.push_back(y.values<float>());
+TEST_CASE("recurrent layers take packed weights, or inputs that are multiplied already") {
+  // The larger ones are worth several threads.
+  struct Size {
+    std::int64_t batch, hidden;
+  };
+  for (const auto [batch, hidden] : {Size{3, 16}, Size{5, 64}, Size{2, 24}}) {
+    const std::int64_t steps = 5, inputs = 7;
+    for (const auto& [name, gates] : {std::pair<const char*, int>{"lstm", 4}, {"gru", 3}, {"rnn", 1}}) {
+      if (gates == 3 && hidden % 16 != 0) continue;
+      INFO(name << " " << batch << " " << hidden);
+      const std::int64_t width = gates * hidden;
+      HostTensor x = HostTensor::Random({steps, batch, inputs}, 1);
+      HostTensor w = HostTensor::Random({1, width, inputs}, 2);
+      HostTensor r = HostTensor::Random({1, width, hidden}, 3);
+      HostTensor b = HostTensor::Random({1, 2 * width}, 4);
+      std::vector<std::int32_t> each(static_cast<std::size_t>(batch), 5);
+      each[1] = 3;
+      HostTensor lengths = HostTensor::Of<std::int32_t>({batch}, each);
+      HostTensor w_matrix = HostTensor::Of<float>({width, inputs}, w.values<float>());
+      HostTensor r_matrix = HostTensor::Of<float>({width, hidden}, r.values<float>());
+      HostTensor w_packed = Packed(w_matrix, width, inputs, "OI");
+      HostTensor r_packed = Packed(r_matrix, width, hidden, "OI");
+      HostTensor multiplied = HostTensor::Empty<float>({steps, batch, width});
+      std::vector<float> biases = b.values<float>();
+      biases.resize(static_cast<std::size_t>(width));
+      HostTensor w_bias = HostTensor::Of<float>({width}, biases);
+      REQUIRE(Run("rewire.packed.matmul", {&x, &w_packed, &w_bias, &multiplied}, {{"columns", width}}) == "");
+      for (const char* direction : {"forward", "reverse"}) {
+        std::vector<std::vector<float>> results;
+        const std::vector<std::vector<HostTensor*>> weights = {
+            {&x, &w, &r}, {&x, &w_packed, &r_packed}, {&multiplied, nullptr, &r_packed}};
+        for (std::vector<HostTensor*> tensors : weights) {
+          const bool packed = tensors[2] == &r_packed;
+          HostTensor y = HostTensor::Empty<float>({steps, 1, batch, hidden});
+          HostTensor y_h = HostTensor::Empty<float>({1, batch, hidden});
+          HostTensor y_c = HostTensor::Empty<float>({1, batch, hidden});
+          tensors.insert(tensors.end(), {&b, &lengths, &y, &y_h});
+          if (gates == 4) tensors.push_back(&y_c);
+          REQUIRE(Run(std::string("rewire.") + name, tensors,
+                      {{"packed", std::int64_t{packed}}, {"direction", direction}}) == "");
+          std::vector<float> all = y.values<float>();
+          for (const HostTensor* last : {&y_h, &y_c}) {
+            if (last == &y_c && gates != 4) continue;
+            const std::vector<float> values = last->values<float>();
+            all.insert(all.end(), values.begin(), values.end());
+          }
+          results.push_back(all);
+        }
+        const std::vector<double> expected(results[0].begin(), results[0].end());
+        const auto count = static_cast<std::int64_t>(expected.size());
+        CheckClose(HostTensor::Of<float>({count}, results[1]), expected);
+        CheckClose(HostTensor::Of<float>({count}, results[2]), expected);
+      }
     }
-    HostTensor given = HostTensor::Of<float>({steps, 1, batch, hidden}, results[1]);
-    CheckClose(given, std::vector<double>(results[0].begin(), results[0].end()));
   }
 }
 

@@ -193,6 +193,8 @@ TEST_CASE("wrong recurrent layers are refused with exact messages") {
         "ValueError: rewire.rnn: w has shape [1, 6, 4], expected [2, 6, 4]");
   CHECK(Run("rewire.rnn", {&layer.x, &layer.w, &layer.r, &y, &y_h}, {{"activations", "Tahn"}}) ==
         "ValueError: rewire.rnn: attribute 'activations' names 'Tahn', which is no function");
+  CHECK(Run("rewire.rnn", {&layer.x, nullptr, &layer.r, &y, &y_h}) ==
+        "ValueError: rewire.rnn: x has 4 elements a step for 1 directions, expected 6 for one without w");
   CHECK(Run("rewire.lstm", {&layer.x, &layer.w, &layer.r, &y, &y_h, &y_h}, {{"activations", "Tanh"}}) ==
         "ValueError: rewire.lstm: attribute 'activations' names 1 functions, expected 3");
   HostTensor lengths = HostTensor::Of<std::int32_t>({kBatch}, {1, 6, 2});

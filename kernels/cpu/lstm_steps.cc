@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/cpu/lstm_steps.h"
+
+#include <algorithm>
+
+#include "kernels/cpu/lstm_cell.h"
+#include "kernels/cpu/parallel.h"
+
+namespace rewire::kernel::cpu {
+namespace {
+
+constexpr std::int64_t kGates = 4;
+
+// Units [begin, end) of all sequences, brought forward by step t from one state to the next.
+void AdvanceUnits(const LstmSteps& steps, std::int64_t t, std::int64_t begin, std::int64_t end,
+                  const float* state, float* next) {
+  const RnnCall& call = steps.call;
+  const std::int64_t hidden = call.hidden(), width = call.width();
+  for (std::int64_t b = 0; b < call.batch(); ++b) {
+    const std::int64_t at = b * hidden + begin;
+    const bool runs = t < call.LengthOf(b);
+    const std::int64_t time = runs ? call.TimeOf(steps.direction, t, b) : t;
+    if (runs) {
+      BestLstmCell()({steps.sums + b * width + begin, steps.inputs + call.RowOf(time, b) * width + begin,
+                      hidden, end - begin, steps.cell + at, next + at});
+    } else {
+      std::copy_n(state + at, end - begin, next + at);
+    }
+    float* y = call.OutputRow<float>(time, steps.direction, b);
+    if (y == nullptr) continue;
+    if (runs)
+      std::copy_n(next + at, end - begin, y + begin);
+    else
+      std::fill_n(y + begin, end - begin, 0.0F);
+  }
+}
+
+// How many parts the units are taken in, each with its own columns of all gates: of a panel's width, so that
+// no panel has columns of two parts. One where a second thread would cost more than it saves.
+std::int64_t PartsOf(const RnnCall& call) {
+  constexpr std::int64_t kStepWork = 65536;  // products
+  constexpr std::int64_t kWork = 262144;
+  const std::int64_t hidden = call.hidden();
+  const std::int64_t work = call.batch() * hidden * call.width();
+  const bool worth = work >= kStepWork && work * call.steps() >= kWork;
+  return worth && hidden % kPanelWidth == 0 && __rewire_kernel_api->thread_count() > 1 ? hidden / kPanelWidth
+                                                                                       : 1;
+}
+
+}  // namespace
+
+void RunLstmSteps(const LstmSteps& steps) {
+  const RnnCall& call = steps.call;
+  const std::int64_t hidden = call.hidden();
+  const float* bias = call.Biases<float>(steps.direction);
+  const std::int64_t parts = PartsOf(call);
+  const std::int64_t panels = PanelCount(call.width());
+  float* const states[] = {steps.hidden, steps.other_hidden};
+  ParallelStages(call.steps(), parts, [&](std::int64_t t, std::int64_t part) {
+    const float* state = states[t % 2];
+    const RowsByPanels product = {state,        call.batch(),
+                                  hidden,       call.Recurrence<float>(steps.direction),
+                                  call.width(), bias == nullptr ? nullptr : bias + call.width(),
+                                  nullptr,      Activation(),
+                                  steps.sums};
+    if (parts == 1) {
+      for (std::int64_t panel = 0; panel < panels; ++panel) MultiplyPanel(product, panel);
+    } else {
+      for (std::int64_t gate = 0; gate < kGates; ++gate) MultiplyPanel(product, gate * parts + part);
+    }
+    const std::int64_t units = hidden / parts;
+    AdvanceUnits(steps, t, part * units, (part + 1) * units, state, states[(t + 1) % 2]);
+  });
+  if (call.steps() % 2 != 0) std::copy_n(steps.other_hidden, call.batch() * hidden, steps.hidden);
+}
+
+}  // namespace rewire::kernel::cpu
