@@ -95,6 +95,8 @@ Result<Compiled> CompileModel(const ModelFile& model, const std::string& what, c
   compiled.nodes = CountNodes(graph.main);
   compiled.kernel_calls = statistics.kernel_calls;
   compiled.constant_bytes = statistics.constant_bytes;
+  compiled.arena_bytes = graph.arena.bytes;
+  compiled.separate_bytes = graph.arena.separate_bytes;
   return compiled;
 }
 

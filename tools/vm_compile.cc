@@ -114,6 +114,8 @@ Result<int> Run(const Options& options) {
                        {"kernels", compiled->module.kernels.size()},
                        {"constants", compiled->module.constants.size()},
                        {"constant_bytes", compiled->constant_bytes},
+                       {"arena_bytes", compiled->arena_bytes},
+                       {"separate_bytes", compiled->separate_bytes},
                        {"memory_bytes", memory.bounded() ? Json(memory.bytes) : Json()},
                        {"passes", compiler::PassNames()},
                        {"nanoseconds", took.count()}};
@@ -124,6 +126,10 @@ Result<int> Run(const Options& options) {
       "wrote {}: {} nodes of the model became {}; {} kernel calls of {} kernels, {} constants with {}; {}\n",
       output, compiled->model_nodes, compiled->nodes, compiled->kernel_calls, compiled->module.kernels.size(),
       compiled->module.constants.size(), BytesText(compiled->constant_bytes), DurationText(took.count()));
+  if (compiled->arena_bytes > 0) {
+    fmt::print("tensors of known size lie in an arena of {}; each by itself they would take {}\n",
+               BytesText(compiled->arena_bytes), BytesText(compiled->separate_bytes));
+  }
   if (memory.bounded()) {
     fmt::print("a run takes at most {} beside weights and outputs\n", BytesText(memory.bytes));
   } else {

@@ -42,6 +42,12 @@ Status FunctionEmitter::Emit(Function* function, bool always_tuple) {
   for (const Value* parameter : graph_.main.parameters) Of(parameter);
   for (const Value* constant : uses_.constants()) code_.LoadConst(tables_.Constant(*constant), Of(constant));
   for (const Value* computed : uses_.computed()) code_.LoadConst(tables_.Computed(*computed), Of(computed));
+  if (graph_.arena.bytes > 0) {
+    arena_ = NewReg();
+    arena_offset_ = NewReg();
+    const auto bytes = static_cast<std::int64_t>(graph_.arena.bytes);
+    code_.AllocStorage(kNone, kAlignment, kUInt8, kHostDevice, arena_, {&bytes, 1});
+  }
   for (const std::int64_t value : {0, 1}) {
     integers_[value] = NewReg();
     code_.LoadConsti(value, integers_[value]);
@@ -164,6 +170,12 @@ void FunctionEmitter::AllocateStatic(DLDataType dtype, const std::vector<std::in
   code_.Kill(storage);
 }
 
+void FunctionEmitter::AllocateInArena(DLDataType dtype, const std::vector<std::int64_t>& dims,
+                                      std::uint64_t offset, Reg dst) {
+  if (offset != 0) code_.LoadConsti(static_cast<std::int64_t>(offset), arena_offset_);
+  code_.AllocTensor(arena_, offset != 0 ? arena_offset_ : kNone, dtype, dst, dims);
+}
+
 Status FunctionEmitter::Allocate(const Value* output, const Node::Extent& extent, Reg dst) {
   const DLDataType dtype = output->type.dtype;
   if (extent.shape == nullptr) {
@@ -175,7 +187,12 @@ Status FunctionEmitter::Allocate(const Value* output, const Node::Extent& extent
         return Fail(StatusCode::kInvalidFile,
                     fmt::format("'{}' with shape {} is too large", output->name, ShapeText(extent.dims)));
       }
-      AllocateStatic(dtype, *dims, dst);
+      const auto offset = graph_.arena.offsets.find(output);
+      if (offset == graph_.arena.offsets.end()) {
+        AllocateStatic(dtype, *dims, dst);
+      } else {
+        AllocateInArena(dtype, *dims, offset->second, dst);
+      }
       return {};
     }
   }

@@ -50,6 +50,8 @@ class FunctionEmitter {
   Reg Integer(std::int64_t value);
   Status Allocate(const Value* output, const Node::Extent& extent, Reg dst);
   void AllocateStatic(DLDataType dtype, const std::vector<std::int64_t>& dims, Reg dst);
+  void AllocateInArena(DLDataType dtype, const std::vector<std::int64_t>& dims, std::uint64_t offset,
+                       Reg dst);
   Result<Extent> EvaluateDims(const Shape& dims, DLDataType dtype);
   void CallKernel(std::uint32_t kernel, std::uint32_t outputs, Reg dst, const std::vector<Reg>& args);
   // Reads the shapes of a value that later allocations compute with.
@@ -69,6 +71,7 @@ class FunctionEmitter {
   std::set<const Value*> symbol_sources_;               // values whose shapes are computed with
   std::unordered_map<const Value*, Reg> shapes_;        // of those
   std::map<std::int64_t, Reg> integers_;                // loaded at the function's start
+  Reg arena_ = kNone, arena_offset_ = kNone;            // of Graph::arena; the offset of what is made there
   std::vector<std::map<std::string, Extent>> extents_;  // evaluated in this block and those around it
   std::string last_note_;
 };

@@ -123,9 +123,18 @@ struct SymbolSource {
   std::uint32_t axis = 0;
 };
 
+// Memory that tensors of `main` share, one after the other.
+struct Arena {
+  std::uint64_t bytes = 0;           // 0: there is none
+  std::uint64_t separate_bytes = 0;  // what the same tensors take when each is allocated by itself
+  // Of values that kernels write, where they lie.
+  std::unordered_map<const Value*, std::uint64_t> offsets;
+};
+
 class Graph {
  public:
   Block main;
+  Arena arena;
   // Nodes that run once, when a Program is linked: weights are packed here. What `main` uses of their outputs
   // become computed constants. They use constants and one another; the block has no parameters or results.
   Block init;

@@ -25,6 +25,11 @@ struct ValueText {
 class Printer {
  public:
   std::string Text(const Graph& graph) {
+    arena_ = &graph.arena;
+    if (arena_->bytes > 0) {
+      Line(0, fmt::format("arena: {} bytes, {} if each tensor is allocated by itself", arena_->bytes,
+                          arena_->separate_bytes));
+    }
     for (std::size_t i = 0; i < graph.main.parameters.size(); ++i) {
       Line(0, fmt::format("input {} = {}", Name(graph.main.parameters[i]), graph.input_names[i]));
     }
@@ -49,7 +54,10 @@ class Printer {
     if (value == nullptr) return "_";
     const auto [place, added] = numbers_.try_emplace(value, numbers_.size());
     std::string name = fmt::format("{}{}", value->IsConstant() ? "@" : "%", place->second);
-    if (added) name += ": " + TypeText(value->type);
+    if (!added) return name;
+    name += ": " + TypeText(value->type);
+    const auto offset = arena_->offsets.find(value);
+    if (offset != arena_->offsets.end()) name += fmt::format(" at {}", offset->second);
     return name;
   }
 
@@ -74,6 +82,7 @@ class Printer {
     }
   }
 
+  const Arena* arena_ = nullptr;
   std::string text_;
   std::unordered_map<const Value*, std::size_t> numbers_;
 };

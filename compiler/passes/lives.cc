@@ -7,11 +7,12 @@ namespace rewire::compiler {
 
 Lives::Lives(const Graph& graph) {
   Walk(graph.main);
-  for (const Value* result : graph.main.results) Keep(result);
+  for (const Value* result : graph.main.results) Keep(result, true);
   for (const auto& [value, node] : last_) {
     std::size_t& end = ends_[MemoryOf(value)];
     end = std::max(end, spans_.at(node).end);
   }
+  for (const Value* value : forever_) ends_[MemoryOf(value)] = next_;
   std::unordered_set<const Value*> kept;
   for (const Value* value : kept_) kept.insert(MemoryOf(value));
   kept_ = std::move(kept);
@@ -27,8 +28,10 @@ bool Lives::DiesAt(const Value* value, const Node* node) const {
   return found != last_.end() && found->second == node;
 }
 
-void Lives::Keep(const Value* value) {
-  if (value != nullptr) kept_.insert(value);
+void Lives::Keep(const Value* value, bool forever) {
+  if (value == nullptr) return;
+  kept_.insert(value);
+  if (forever) forever_.insert(value);
 }
 
 const Value* Lives::MemoryOf(const Value* value) const {
@@ -39,10 +42,16 @@ const Value* Lives::MemoryOf(const Value* value) const {
 }
 
 void Lives::Share(const Value* a, const Value* b) {
+  if (a == nullptr || b == nullptr) return;
   shared_.insert({a, b});
   const Value* first = MemoryOf(a);
   const Value* second = MemoryOf(b);
   if (first != second) shared_with_[first] = second;
+}
+
+void Lives::Become(const Value* value, const Value* output) {
+  Keep(value, false);
+  Share(value, output);
 }
 
 void Lives::Read(const Value* value) {
@@ -82,7 +91,7 @@ void Lives::WalkNode(const Node& node) {
       if (node.in_place) Share(node.inputs[*node.in_place], node.outputs[0]);
       // What takes objects or returns one may put an argument into it.
       if (node.returns || (node.flags & kKernelObjects) != 0) {
-        for (const Value* input : node.inputs) Keep(input);
+        for (const Value* input : node.inputs) Keep(input, true);
       }
       return;
     case NodeKind::kShapeOf:
@@ -93,19 +102,21 @@ void Lives::WalkNode(const Node& node) {
       return;
     case NodeKind::kIf:
       for (const Block& branch : node.blocks) {
-        for (std::size_t i = 0; i < branch.results.size(); ++i) {
-          // A branch that fails has none.
-          if (branch.results[i] != nullptr) Share(branch.results[i], node.outputs[i]);
-        }
+        // A branch that fails has no results.
+        for (std::size_t i = 0; i < branch.results.size(); ++i) Become(branch.results[i], node.outputs[i]);
       }
       return;
     case NodeKind::kLoop:
-      for (const Value* result : node.blocks[0].results) Keep(result);
-      for (const Value* input : node.inputs) Keep(input);
+      for (std::size_t i = 0; i < node.outputs.size(); ++i) {
+        const Block& body = node.blocks[0];
+        Become(node.inputs[i + 2], node.outputs[i]);
+        Become(body.parameters[i + 1], node.outputs[i]);
+        Become(body.results[i + 1], node.outputs[i]);
+      }
       return;
     case NodeKind::kMakeAdt:
     case NodeKind::kField:
-      for (const Value* input : node.inputs) Keep(input);
+      for (const Value* input : node.inputs) Keep(input, true);
       return;
   }
 }

@@ -22,10 +22,12 @@ class Lives {
 
   // Where the node's kernel runs, or where its blocks begin.
   std::size_t PlaceOf(const Node* node) const { return spans_.at(node).begin; }
+  // No place lies behind it.
+  std::size_t last_place() const { return next_; }
   // The place of the last read, through any view too; where a value is made that nothing reads.
   std::size_t EndOf(const Value* value) const;
-  // Whether something may hold the value's memory beyond that: the function's result, an ADT, a loop's next
-  // turn, what a kernel returns.
+  // Whether the memory has to be the value's own: it leaves a branch or a turn of a loop, is the function's
+  // result, or something may hold it that is not followed (an ADT, what a kernel returns).
   bool IsKept(const Value* value) const { return kept_.contains(MemoryOf(value)); }
   // Whether other values may lie in the same memory.
   bool IsShared(const Value* value) const { return shared_.contains(value); }
@@ -46,7 +48,10 @@ class Lives {
   void Walk(const Block& block);
   void WalkNode(const Node& node);
   void Read(const Value* value);
-  void Keep(const Value* value);
+  // `forever`: nothing says for how long.
+  void Keep(const Value* value, bool forever);
+  // The value may leave a block as this output of its node.
+  void Become(const Value* value, const Value* output);
   // Both may lie in one memory.
   void Share(const Value* a, const Value* b);
   // The value that stands for all that lie in the same memory.
@@ -59,7 +64,7 @@ class Lives {
   std::unordered_map<const Value*, const Node*> last_;          // of its own block
   std::unordered_map<const Value*, const Value*> shared_with_;  // towards MemoryOf
   std::unordered_map<const Value*, std::size_t> ends_;          // by MemoryOf
-  std::unordered_set<const Value*> kept_, shared_;
+  std::unordered_set<const Value*> kept_, forever_, shared_;
 };
 
 }  // namespace rewire::compiler

@@ -5,12 +5,19 @@ namespace rewire::compiler {
 
 std::span<const Pass> Passes() {
   static constexpr Pass kPasses[] = {
-      {"dead-code", RemoveDeadCode},   {"common-subexpressions", ShareCommonSubexpressions},
-      {"fold-affine", FoldAffine},     {"fuse-hard-swish", FuseHardSwish},
-      {"fuse-gelu", FuseGelu},         {"fuse-layer-norm", FuseLayerNorm},
-      {"gather-early", GatherEarly},   {"square", Square},
-      {"pack-products", PackProducts}, {"pack-onednn", PackForOneDnn, "librewire_kernels_onednn.so"},
-      {"channels-last", ChannelsLast}, {"in-place", WriteInPlace},
+      {"dead-code", RemoveDeadCode},
+      {"common-subexpressions", ShareCommonSubexpressions},
+      {"fold-affine", FoldAffine},
+      {"fuse-hard-swish", FuseHardSwish},
+      {"fuse-gelu", FuseGelu},
+      {"fuse-layer-norm", FuseLayerNorm},
+      {"gather-early", GatherEarly},
+      {"square", Square},
+      {"pack-products", PackProducts},
+      {"pack-onednn", PackForOneDnn, "librewire_kernels_onednn.so"},
+      {"channels-last", ChannelsLast},
+      {"in-place", WriteInPlace},
+      {"arena", PlanArena},
   };
   return kPasses;
 }

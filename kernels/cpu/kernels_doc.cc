@@ -28,7 +28,8 @@ depends on Highway alone. [vm/kernel/kernel.h](../vm/kernel/kernel.h) is the doo
   element by element; kernels that do not take them are given them through `rewire.cast`.
 - **Ranks** are at most 16. Dimensions may be 0.
 - **Memory** is contiguous row-major; elementwise kernels (those that broadcast) take any strides. The output of an elementwise
-  kernel, of softmax and of a normalisation may be an input of the same elements; otherwise an output must not overlap an input.
+  kernel, of softmax and of a normalisation may be an input of the same elements; what `rewire.concat`, `rewire.split` and the slices
+  copy may lie where it is copied to, as one stretch, and is left there; otherwise an output must not overlap an input.
 - **Errors** name the kernel, the argument, what it is and what was expected: `ValueError: rewire.add: out has shape [3],
   expected [2, 3]`. Nothing that an argument holds makes a kernel read or write outside its tensors.
 - **Integers wrap** and nothing traps: division by zero gives 0.

@@ -42,9 +42,21 @@ struct Transpose {
   }
 };
 
+// Whether what is sliced lies in x as it does in `out`, without a gap.
+bool IsTogether(const Dims& x_strides, const SliceRange& range, TensorView out) {
+  const Dims strides = DenseStrides(out.dims());
+  for (int i = 0; i < out.ndim(); ++i) {
+    if (out.dim(i) > 1 && strides[i] != x_strides[i] * range.step[i]) return false;
+  }
+  return true;
+}
+
 Status RunSlice(TensorView x, ShapeView starts, ShapeView ends, ShapeView axes, ShapeView steps,
                 TensorView out) {
-  if (Status s = CheckMove(x, out); !s.ok()) return s;
+  Checks checks;
+  checks.Dense("x", x).Dense("out", out).SameDType("out", out, "x", x);
+  if (Status s = checks.Take(); !s.ok()) return s;
+  if (Status s = CheckMovable("x", x); !s.ok()) return s;
   SliceRange range;
   if (Status s = SliceDims(x.dims(), starts, ends, axes, steps, &range); !s.ok()) return s;
   if (Status s = CheckShape("out", out, range.dims.view()); !s.ok()) return s;
@@ -59,6 +71,9 @@ Status RunSlice(TensorView x, ShapeView starts, ShapeView ends, ShapeView axes, 
   }
   layout.Finish();
   const char* begin = static_cast<const char*>(x.raw_data()) + first * x.element_bytes();
+  // A caller may leave the elements where they are, when they lie together there.
+  if (out.raw_data() == begin && IsTogether(from, range, out)) return Status();
+  if (Status s = CheckNoOverlap("out", out, "x", x); !s.ok()) return s;
   CopyStrided(layout, x.element_bytes(), out.raw_data(), begin);
   return Status();
 }

@@ -246,6 +246,62 @@ TEST_CASE("concat and split are each other's inverse") {
         "ValueError: rewire.shape.split: split has shape [2], expected more than 2 elements");
 }
 
+// f32[rows, 2] tensors in one piece of memory: {first row, rows}. -1 when the kernel fails.
+int RunInside(const std::string& name, HostTensor* memory, const std::vector<std::pair<int, int>>& tensors,
+              const AttributeList& attributes) {
+  std::vector<Shape> shapes;
+  for (const auto& [first, rows] : tensors) shapes.push_back({rows, 2});
+  std::vector<DLTensor> views(tensors.size(), *memory->dl());
+  std::vector<RewireFFIAny> args(tensors.size());
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    views[i].shape = shapes[i].data();
+    views[i].strides = nullptr;
+    views[i].byte_offset = static_cast<std::uint64_t>(tensors[i].first) * 2 * sizeof(float);
+    args[i].type_index = kRewireFFIDLTensorPtr;
+    args[i].v_ptr = &views[i];
+  }
+  return StockKernel(name, attributes).CallRaw(args.data(), static_cast<int>(args.size()));
+}
+
+TEST_CASE("what is copied may lie where it is copied to") {
+  HostTensor memory = Numbered<float>({8, 2});
+  const std::vector<float> before = memory.values<float>();
+  const AttributeList rows = {{"axis", 0}};
+  SECTION("as a whole") {
+    CHECK(RunInside("rewire.concat", &memory, {{1, 2}, {3, 3}, {1, 5}}, rows) == 0);
+    CHECK(RunInside("rewire.split", &memory, {{1, 5}, {1, 2}, {3, 3}}, rows) == 0);
+    CHECK(RunInside("rewire.slice", &memory, {{1, 5}, {3, 2}},
+                    {{"starts", Ints{2}}, {"ends", Ints{4}}, {"axes", Ints{0}}}) == 0);
+    CHECK(memory.values<float>() == before);
+  }
+  SECTION("in part") {
+    // The second input comes from elsewhere.
+    CHECK(RunInside("rewire.concat", &memory, {{1, 2}, {7, 1}, {1, 3}}, rows) == 0);
+    std::vector<float> expected = before;
+    std::copy_n(before.begin() + 14, 2, expected.begin() + 6);
+    CHECK(memory.values<float>() == expected);
+  }
+  SECTION("but nowhere else") {
+    CHECK(RunInside("rewire.concat", &memory, {{2, 2}, {1, 1}, {1, 3}}, rows) == -1);
+    CHECK(TakeError() ==
+          "ValueError: rewire.concat: out shares memory with an input; this kernel cannot work in place");
+    CHECK(RunInside("rewire.split", &memory, {{1, 3}, {2, 2}, {1, 1}}, rows) == -1);
+    CHECK(TakeError() ==
+          "ValueError: rewire.split: an output shares memory with x; this kernel cannot work in place");
+    const AttributeList slice = {{"starts", Ints{2}}, {"ends", Ints{4}}, {"axes", Ints{0}}};
+    CHECK(RunInside("rewire.slice", &memory, {{1, 5}, {2, 2}}, slice) == -1);
+    CHECK(TakeError() ==
+          "ValueError: rewire.slice: out shares memory with x; this kernel cannot work in place");
+    // Where the first element lies right, but the others have gaps between them.
+    const AttributeList every_other = {
+        {"starts", Ints{1}}, {"ends", Ints{5}}, {"axes", Ints{0}}, {"steps", Ints{2}}};
+    CHECK(RunInside("rewire.slice", &memory, {{1, 5}, {2, 2}}, every_other) == -1);
+    // An inner axis makes no stretch.
+    CHECK(RunInside("rewire.concat", &memory, {{1, 2}, {1, 2}}, {{"axis", 1}}) == -1);
+    CHECK(memory.values<float>() == before);
+  }
+}
+
 TEST_CASE("expand and tile repeat") {
   HostTensor x = Numbered<float>({3, 1, 2});
   HostTensor out = HostTensor::Empty<float>({4, 3, 5, 2});
