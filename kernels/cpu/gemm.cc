@@ -57,8 +57,8 @@ Status PackedGemm(std::int64_t m, std::int64_t n, std::int64_t depth, Matrix<T> 
   const MicroKernel<T>& micro = BestMicroKernel<T>();
   const std::int64_t width = micro.width;
   T* packed = nullptr;
-  const std::int64_t most_strips = (std::min(n, kColumns) + width - 1) / width;
-  if (Status s = scratch.Reserve(std::min(depth, kDepth) * most_strips * width, &packed); !s.ok()) return s;
+  // What is declared, whatever the width: how much memory a run takes is known before it.
+  if (Status s = scratch.Reserve(MostPacked(n, depth), &packed); !s.ok()) return s;
 
   for (std::int64_t j0 = 0; j0 < n; j0 += kColumns) {
     const std::int64_t columns = std::min(kColumns, n - j0);

@@ -28,7 +28,9 @@ struct Plan {
     std::int64_t positions = 1, most_weights = 1;
     for (int i = 0; i < count; ++i) {
       positions = std::max(positions, axes[i].output);
-      most_weights = std::max(most_weights, Times(axes[i].output, axes[i].MostTaps(attributes)));
+      // At least what is declared: how much memory a run takes is known before it.
+      most_weights = std::max({most_weights, Times(axes[i].output, axes[i].MostTaps(attributes)),
+                               ResizeAxis::MostWeights(attributes, axes[i].input, axes[i].output)});
     }
     if (Status s = Workspace(positions, &taps); !s.ok()) return s;
     return Workspace(most_weights, &weights);
@@ -153,8 +155,8 @@ struct Resize {
     while (last > 0 && axes[last].IsIdentity(attributes)) --last;
     const std::int64_t inner = Product(x.dims(), last + 1, rank);
     const std::int64_t* sources[kMaxRank];
-    std::int64_t positions = 0;
-    for (int i = 0; i <= last; ++i) positions += axes[i].output;
+    std::int64_t positions = 0;  // of all axes, as is declared
+    for (int i = 0; i < rank; ++i) positions += axes[i].output;
     std::int64_t* source = nullptr;
     if (Status s = Workspace(positions, &source); !s.ok()) return s;
     std::int64_t step = inner;
