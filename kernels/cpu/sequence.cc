@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sequences of tensors: ADTs with one field an element, which these kernels take whole and make anew; the
 // tensors in them are shared.
+#include <algorithm>
 #include <optional>
 
 #include "kernels/cpu/checks.h"
@@ -47,12 +48,12 @@ struct SequenceLength {
 struct SequenceAt {
   static constexpr const char kName[] = "rewire.seq.at";
   Status operator()(const RewireFFIAny& seq, TensorView position, RewireFFIAny* result) const {
-    Sequence sequence;
-    if (Status s = ReadSequence(seq, &sequence); !s.ok()) return s;
-    const auto size = static_cast<std::int64_t>(sequence.elements.size());
+    const std::int32_t size = __rewire_kernel_api->adt_size(&seq);
+    if (size < 0) return TypeError("seq is ", TypeIndexName(seq.type_index), ", expected a sequence");
     std::size_t at = 0;
     if (Status s = ReadPosition(position, size, size - 1, 0, &at); !s.ok()) return s;
-    *result = sequence.elements[at];
+    if (__rewire_kernel_api->adt_field(&seq, static_cast<std::int32_t>(at), result) != 0)
+      return RuntimeError("no element ", at);
     // A result is owned; what the sequence holds stays its own.
     if (result->type_index >= kRewireFFIObject)
       __atomic_fetch_add(&result->v_obj->combined_ref_count, 1, __ATOMIC_RELAXED);
@@ -64,27 +65,34 @@ struct SequenceInsert {
   static constexpr const char kName[] = "rewire.seq.insert";
   Status operator()(const RewireFFIAny& seq, const RewireFFIAny& element, std::optional<TensorView> position,
                     RewireFFIAny* result) const {
-    Sequence sequence;
-    if (Status s = ReadSequence(seq, &sequence); !s.ok()) return s;
-    const auto size = static_cast<std::int64_t>(sequence.elements.size());
+    std::span<RewireFFIAny> elements;
+    if (Status s = ReadSequence(seq, 1, &elements); !s.ok()) return s;
+    const auto size = static_cast<std::int64_t>(elements.size());
     std::size_t at = 0;
     if (Status s = ReadPosition(position, size, size, size, &at); !s.ok()) return s;
-    sequence.elements.insert(sequence.elements.begin() + static_cast<std::ptrdiff_t>(at), element);
-    return MakeSequence(sequence.elements, result);
+    RewireFFIAny* place = elements.data() + at;
+    std::copy_backward(place, elements.data() + size, elements.data() + size + 1);
+    *place = element;
+    return MakeSequence({elements.data(), elements.size() + 1}, result);
   }
+  // How many elements there are is no shape.
+  bool DeclareWorkspace(WorkspaceSizes&) const { return false; }
 };
 
 struct SequenceErase {
   static constexpr const char kName[] = "rewire.seq.erase";
   Status operator()(const RewireFFIAny& seq, std::optional<TensorView> position, RewireFFIAny* result) const {
-    Sequence sequence;
-    if (Status s = ReadSequence(seq, &sequence); !s.ok()) return s;
-    const auto size = static_cast<std::int64_t>(sequence.elements.size());
+    std::span<RewireFFIAny> elements;
+    if (Status s = ReadSequence(seq, 0, &elements); !s.ok()) return s;
+    const auto size = static_cast<std::int64_t>(elements.size());
     std::size_t at = 0;
     if (Status s = ReadPosition(position, size, size - 1, size - 1, &at); !s.ok()) return s;
-    sequence.elements.erase(sequence.elements.begin() + static_cast<std::ptrdiff_t>(at));
-    return MakeSequence(sequence.elements, result);
+    RewireFFIAny* place = elements.data() + at;
+    std::copy(place + 1, elements.data() + size, place);
+    return MakeSequence(elements.first(elements.size() - 1), result);
   }
+  // How many elements there are is no shape.
+  bool DeclareWorkspace(WorkspaceSizes&) const { return false; }
 };
 
 }  // namespace

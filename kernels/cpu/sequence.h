@@ -2,9 +2,10 @@
 // Sequences of tensors as kernels see them: ADTs with one field an element.
 #pragma once
 
+#include <algorithm>
 #include <span>
-#include <vector>
 
+#include "kernels/cpu/parallel.h"
 #include "kernels/cpu/registry.h"
 
 namespace rewire::kernel::cpu {
@@ -12,23 +13,21 @@ namespace rewire::kernel::cpu {
 std::span<const Kernel> SequenceElementKernels();
 std::span<const Kernel> SequenceJoinKernels();
 
-struct Sequence {
-  std::vector<RewireFFIAny> elements;  // borrowed
-};
-
-inline Status ReadSequence(const RewireFFIAny& value, Sequence* sequence) {
+// The elements of a sequence, borrowed, in the running kernel's workspace, with room for `more` behind them.
+inline Status ReadSequence(const RewireFFIAny& value, std::int32_t more, std::span<RewireFFIAny>* elements) {
   const std::int32_t size = __rewire_kernel_api->adt_size(&value);
   if (size < 0) return TypeError("seq is ", TypeIndexName(value.type_index), ", expected a sequence");
-  sequence->elements.resize(static_cast<std::size_t>(size));
+  RewireFFIAny* fields = nullptr;
+  if (Status s = Workspace(std::max<std::int64_t>(1, std::int64_t{size} + more), &fields); !s.ok()) return s;
   for (std::int32_t i = 0; i < size; ++i) {
-    if (__rewire_kernel_api->adt_field(&value, i, &sequence->elements[static_cast<std::size_t>(i)]) != 0)
-      return RuntimeError("no element ", i);
+    if (__rewire_kernel_api->adt_field(&value, i, &fields[i]) != 0) return RuntimeError("no element ", i);
   }
+  *elements = {fields, static_cast<std::size_t>(size)};
   return Status();
 }
 
 // Elements are borrowed; the sequence refers to them.
-inline Status MakeSequence(const std::vector<RewireFFIAny>& elements, RewireFFIAny* result) {
+inline Status MakeSequence(std::span<const RewireFFIAny> elements, RewireFFIAny* result) {
   const auto size = static_cast<std::int32_t>(elements.size());
   if (__rewire_kernel_api->new_adt(0, size, elements.data(), result) != 0) return Status::AlreadySet();
   return Status();

@@ -59,18 +59,16 @@ struct SequenceConcat {
   }
 
   Status operator()(const RewireFFIAny& seq, RewireFFIAny* result) const {
-    Sequence sequence;
-    if (Status s = ReadSequence(seq, &sequence); !s.ok()) return s;
-    if (sequence.elements.empty()) return JoinNothing(result);
-    std::vector<TensorView> parts;
-    for (const RewireFFIAny& element : sequence.elements) {
-      const DLTensor* tensor = RewireTensorOf(&element);
-      if (tensor == nullptr)
+    std::span<RewireFFIAny> elements;
+    if (Status s = ReadSequence(seq, 0, &elements); !s.ok()) return s;
+    for (const RewireFFIAny& element : elements) {
+      if (RewireTensorOf(&element) == nullptr)
         return TypeError("an element is ", TypeIndexName(element.type_index), ", expected a tensor");
-      parts.emplace_back(tensor);
     }
-    return Join(parts, result);
+    return elements.empty() ? JoinNothing(result) : Join(elements, result);
   }
+  // How many elements there are is no shape.
+  bool DeclareWorkspace(WorkspaceSizes&) const { return false; }
 
  private:
   Status JoinNothing(RewireFFIAny* result) const {
@@ -89,19 +87,21 @@ struct SequenceConcat {
     return NewTensor(type, dims, result);
   }
 
-  Status Join(const std::vector<TensorView>& parts, RewireFFIAny* result) const {
-    const TensorView first = parts[0];
+  // Of tensors.
+  Status Join(std::span<const RewireFFIAny> elements, RewireFFIAny* result) const {
+    const TensorView first(RewireTensorOf(&elements[0]));
     if (Status s = CheckDense("element 0", first); !s.ok()) return s;
     if (new_axis && first.ndim() >= kMaxRank) return ValueError("element 0 has rank ", first.ndim());
     int at = 0;
     if (Status s = NormalizeAxis(axis, first.ndim() + (new_axis ? 1 : 0), &at); !s.ok()) return s;
     Dims dims(first.dims());
     if (new_axis) {
-      dims.insert(at, static_cast<std::int64_t>(parts.size()));
+      dims.insert(at, static_cast<std::int64_t>(elements.size()));
     } else {
       dims[at] = 0;
     }
-    for (const TensorView part : parts) {
+    for (const RewireFFIAny& element : elements) {
+      const TensorView part(RewireTensorOf(&element));
       Checks checks;
       checks.Dense("an element", part)
           .SameDType("an element", part, "the first", first)
@@ -120,7 +120,8 @@ struct SequenceConcat {
     const std::int64_t outer = Product(dims.view(), 0, at);
     const std::int64_t row = outer == 0 ? 0 : out.size() / outer * out.element_bytes();
     char* to = static_cast<char*>(out.raw_data());
-    for (const TensorView part : parts) {
+    for (const RewireFFIAny& element : elements) {
+      const TensorView part(RewireTensorOf(&element));
       const std::int64_t run = outer == 0 ? 0 : part.size() / outer * part.element_bytes();
       const char* from = static_cast<const char*>(part.raw_data());
       for (std::int64_t i = 0; i < outer && run > 0; ++i)
@@ -146,21 +147,31 @@ struct SequenceSplit {
     if (Status s = CheckDense("x", x); !s.ok()) return s;
     int at = 0;
     if (Status s = NormalizeAxis(axis, x.ndim(), &at); !s.ok()) return s;
-    std::vector<std::int64_t> lengths;
+    std::span<std::int64_t> lengths;
     if (Status s = ReadLengths(x.dim(at), split, &lengths); !s.ok()) return s;
-    Sequence parts;
-    Status made = Cut(x, at, lengths, &parts);
-    if (made.ok()) made = MakeSequence(parts.elements, result);
+    RewireFFIAny* parts = nullptr;
+    if (Status s = Workspace(std::max<std::int64_t>(1, std::ssize(lengths)), &parts); !s.ok()) return s;
+    std::size_t count = 0;
+    Status made = Cut(x, at, lengths, parts, &count);
+    if (made.ok()) made = MakeSequence({parts, count}, result);
     // The sequence holds references of its own.
-    for (const RewireFFIAny& part : parts.elements)
-      __atomic_fetch_sub(&part.v_obj->combined_ref_count, 1, __ATOMIC_RELEASE);
+    for (std::size_t i = 0; i < count; ++i)
+      __atomic_fetch_sub(&parts[i].v_obj->combined_ref_count, 1, __ATOMIC_RELEASE);
     return made;
   }
+  // How many parts there are is no shape.
+  bool DeclareWorkspace(WorkspaceSizes&) const { return false; }
 
  private:
   // A scalar is the length of all parts but a shorter last one; otherwise one length a part.
   static Status ReadLengths(std::int64_t size, const std::optional<TensorView>& split,
-                            std::vector<std::int64_t>* lengths) {
+                            std::span<std::int64_t>* lengths) {
+    const auto make_room = [lengths](std::int64_t count) {
+      std::int64_t* room = nullptr;
+      Status s = Workspace(std::max<std::int64_t>(1, count), &room);
+      if (s.ok()) *lengths = {room, static_cast<std::size_t>(count)};
+      return s;
+    };
     std::int64_t chunk = 1;
     if (split) {
       if (Status s = CheckDense("split", *split); !s.ok()) return s;
@@ -171,8 +182,9 @@ struct SequenceSplit {
       };
       if (split->ndim() > 0) {
         std::int64_t total = 0;
+        if (Status s = make_room(split->size()); !s.ok()) return s;
         for (std::int64_t i = 0; i < split->size(); ++i) {
-          lengths->push_back(read(i));
+          (*lengths)[static_cast<std::size_t>(i)] = read(i);
           if (read(i) < 0 || __builtin_add_overflow(total, read(i), &total))
             return ValueError("split holds a length of ", read(i));
         }
@@ -181,12 +193,18 @@ struct SequenceSplit {
       chunk = read(0);
     }
     if (chunk < 1) return ValueError("split is ", chunk, ", expected at least 1");
-    for (std::int64_t begin = 0; begin < size; begin += chunk)
-      lengths->push_back(std::min(chunk, size - begin));
+    if (Status s = make_room(size / chunk + (size % chunk != 0 ? 1 : 0)); !s.ok()) return s;
+    std::int64_t rest = size;
+    for (std::int64_t& length : *lengths) {
+      length = std::min(chunk, rest);
+      rest -= length;
+    }
     return Status();
   }
 
-  Status Cut(TensorView x, int at, const std::vector<std::int64_t>& lengths, Sequence* parts) const {
+  // Counts the parts that it has made, which are the caller's.
+  Status Cut(TensorView x, int at, std::span<const std::int64_t> lengths, RewireFFIAny* parts,
+             std::size_t* count) const {
     const std::int64_t outer = Product(x.dims(), 0, at);
     const std::int64_t unit = Product(x.dims(), at + 1, x.ndim()) * x.element_bytes();
     const std::int64_t row = unit * x.dim(at);
@@ -199,7 +217,7 @@ struct SequenceSplit {
       }
       RewireFFIAny part{};
       if (Status s = NewTensor(x.dtype(), dims, &part); !s.ok()) return s;
-      parts->elements.push_back(part);
+      parts[(*count)++] = part;
       char* to = static_cast<char*>(TensorView(RewireTensorOf(&part)).raw_data());
       const std::int64_t run = unit * length;
       for (std::int64_t i = 0; i < outer && run > 0; ++i)

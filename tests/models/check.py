@@ -11,6 +11,7 @@ run, exits with 1 when any differs, failed, or when there was nothing to compare
 
 import argparse
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -40,9 +41,10 @@ def compare(given, expected, step):
     return None
 
 
-def call(command):
+def call(command, environment=None):
     """Output of a command; RuntimeError with its last lines when it fails."""
-    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, timeout=600, check=False)
+    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, timeout=600, check=False,
+                          env={**os.environ, **(environment or {})})
     if done.returncode != 0:
         tail = "\n      ".join((done.stderr or done.stdout).strip().splitlines()[-8:])
         raise RuntimeError(f"{pathlib.Path(command[0]).name} exited with {done.returncode}:\n      {tail}")
@@ -79,6 +81,17 @@ def check_outputs(tools, executable, model):
     return f"outputs: {len(told) - len(expected)} rewired, {len(expected)} copied", "\n      ".join(wrong) or None
 
 
+def check_memory(tools, executable, cases):
+    """Once all sizes of the inputs have been seen, runs of them in turn allocate nothing."""
+    program = tools.parent / "tests" / "bin" / "seen_shapes"
+    library = {"REWIRE_LIBRARY_PATH": str(tools.parent / "lib" / "rewire")}
+    try:
+        call([program, executable, *(case / "in" for case in cases)], library)
+    except (RuntimeError, OSError, subprocess.TimeoutExpired) as error:
+        return str(error)
+    return None
+
+
 def check_model(tools, folder, switched_off, threads, scratch):
     """Yields (what was run, problem or None)."""
     executable = scratch / f"{folder.name}.rwx"
@@ -92,7 +105,10 @@ def check_model(tools, folder, switched_off, threads, scratch):
     if not switched_off:
         found, problem = check_outputs(tools, executable, folder.name)
         yield f"{label}: {found}", problem
-    for case in sorted(path for path in folder.iterdir() if path.is_dir()):
+    cases = sorted(path for path in folder.iterdir() if path.is_dir())
+    if not switched_off and len(cases) > 1:
+        yield f"{label}: nothing is allocated for {len(cases)} sizes in turn", check_memory(tools, executable, cases)
+    for case in cases:
         for count in threads:
             run = f"{label}, inputs {case.name}, threads {count}"
             try:

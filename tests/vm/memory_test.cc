@@ -11,6 +11,7 @@
 #include "tests/vm/test_program.h"
 #include "vm/host_function.h"
 #include "vm/kernel_api.h"
+#include "vm/memory/block_pool.h"
 
 namespace {
 thread_local std::uint64_t heap_allocations = 0;
@@ -213,20 +214,59 @@ TEST_CASE("bytes come back to the baseline after Trim, and to zero with the VM")
   CHECK(memory.blocks() == 0);
 }
 
-TEST_CASE("a call's memory above its peak is given back at its end") {
-  VirtualMachine vm(ProgramOf(R"(
+// Takes as many bytes as it is told.
+constexpr char kOfAnySize[] = R"(
     .func main(n: integer) -> value
       %s = alloc_storage %n, alignment=64, u8, cpu
       %t = alloc_tensor_reg %s, _, %n, u8
       %r = shape_of %t
       ret %r
-    .end)"));
-  const Value large(1 << 24);
-  const Value small(1 << 10);
-  REQUIRE(MessageOf(vm.TryInvoke("main", {&large, 1})).empty());
-  CHECK(vm.bytes_held() >= 1 << 24);
-  REQUIRE(MessageOf(vm.TryInvoke("main", {&small, 1})).empty());
+    .end)";
+
+void TakeBytes(VirtualMachine* vm, std::int64_t bytes) {
+  const Value n(bytes);
+  REQUIRE(MessageOf(vm->TryInvoke("main", {&n, 1})).empty());
+}
+
+TEST_CASE("sizes that come in turn are allocated once") {
+  TestAllocator memory;
+  LinkOptions options;
+  options.allocator = memory.allocator();
+  VirtualMachine vm(ProgramOf(kOfAnySize, options));
+  const std::vector<std::int64_t> sizes = {1 << 10, 3 << 18, 1 << 20, 5, 1 << 19};
+  for (const std::int64_t size : sizes) TakeBytes(&vm, size);
+  TakeBytes(&vm, 5);  // the last result is of a size of its own
+  const std::int64_t calls = memory.calls();
+  // More calls than are remembered.
+  for (std::size_t i = 0; i < 3 * BlockPool::kRemembered; ++i) TakeBytes(&vm, sizes[i * 3 % sizes.size()]);
+  CHECK(memory.calls() == calls);
+}
+
+TEST_CASE("what one call alone has needed is given back when it is long ago") {
+  VirtualMachine vm(ProgramOf(kOfAnySize));
+  const std::uint32_t earlier = GENERATE(0, 1, 15, 16, 17);
+  for (std::uint32_t i = 0; i < earlier; ++i) TakeBytes(&vm, 1 << 10);
+  TakeBytes(&vm, 1 << 24);
+  for (std::uint32_t i = 1; i < BlockPool::kRemembered; ++i) {
+    CHECK(vm.bytes_held() >= 1 << 24);
+    TakeBytes(&vm, 1 << 10);
+  }
+  for (std::uint32_t i = 0; i < BlockPool::kRemembered; ++i) TakeBytes(&vm, 1 << 10);
   CHECK(vm.bytes_held() < 1 << 16);
+}
+
+TEST_CASE("sizes without end keep no more than some times the largest") {
+  VirtualMachine vm(ProgramOf(kOfAnySize));
+  // Of eight classes, which together take more than six times the largest.
+  constexpr std::int64_t kFirst = 1 << 20;
+  constexpr std::int64_t kLast = kFirst * 2;
+  std::uint64_t most = 0;
+  for (std::int64_t i = 0; i < 100; ++i) {
+    TakeBytes(&vm, kFirst + (i * 5 % 13) * kFirst / 12);
+    most = std::max(most, vm.bytes_held());
+  }
+  CHECK(most > 2 * kLast);
+  CHECK(most < BlockPool::kMostKept * kLast + (1 << 16));
 }
 
 // One refusal may be made good by giving free blocks back first; after the k-th all are refused, nothing

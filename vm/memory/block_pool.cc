@@ -14,7 +14,7 @@ std::uint64_t BlockPool::ClassBytes(std::uint32_t index) {
 
 BlockPool::~BlockPool() {
   Trim();
-  if (class_count_ == kClasses) account_->Free(classes_, kClasses * sizeof(SizeClass), 64);
+  if (class_count_ == kClasses) account_->Free(classes_, kTableBytes, 64);
 }
 
 void BlockPool::Release() {
@@ -22,23 +22,30 @@ void BlockPool::Release() {
   bool any_out = false;
   ForEachUsedClass([&](std::uint32_t index) {
     classes_[index].peak = classes_[index].live;
+    peaks_[index] = {};
     any_out = any_out || classes_[index].live != 0;
   });
+  call_bytes_ = {};
+  calls_ = 0;
   if (any_out || class_count_ != kClasses) return;
-  account_->Free(classes_, kClasses * sizeof(SizeClass), 64);
+  account_->Free(classes_, kTableBytes, 64);
   small_classes_ = {};
+  small_peaks_ = {};
   used_ = {};
-  classes_ = small_classes_.data();
-  class_count_ = kSmallClasses;
+  UseSmallClasses();
 }
 
 bool BlockPool::MakeLargeClasses() {
-  void* table = account_->Allocate(kClasses * sizeof(SizeClass), 64);
+  void* table = account_->Allocate(kTableBytes, 64);
   if (table == nullptr) return false;
   auto* classes = static_cast<SizeClass*>(table);
   std::uninitialized_copy(small_classes_.begin(), small_classes_.end(), classes);
   std::uninitialized_value_construct(classes + kSmallClasses, classes + kClasses);
+  auto* peaks = reinterpret_cast<Peaks*>(classes + kClasses);
+  std::uninitialized_copy(small_peaks_.begin(), small_peaks_.end(), peaks);
+  std::uninitialized_value_construct(peaks + kSmallClasses, peaks + kClasses);
   classes_ = classes;
+  peaks_ = peaks;
   class_count_ = kClasses;
   return true;
 }
@@ -80,11 +87,34 @@ void BlockPool::FreeDown(std::uint32_t index, std::int32_t keep) {
   }
 }
 
-void BlockPool::TrimToPeak() {
+void BlockPool::EndOfCall() {
+  std::uint64_t call_bytes = 0;
+  std::uint64_t kept_bytes = 0;
+  ForEachUsedClass([&](std::uint32_t index) {
+    const SizeClass& entry = classes_[index];
+    const std::uint64_t bytes = ClassBytes(index);
+    peaks_[index].Note(entry.peak);
+    call_bytes += bytes * static_cast<std::uint64_t>(entry.peak);
+    kept_bytes += bytes * static_cast<std::uint64_t>(peaks_[index].most());
+  });
+  call_bytes_.Note(call_bytes);
+  const bool too_much = kept_bytes > kMostKept * call_bytes_.most();
+  const bool window_ends = ++calls_ == kRemembered;
+  if (too_much) {
+    call_bytes_ = {call_bytes, 0};
+    ForEachUsedClass([this](std::uint32_t index) { peaks_[index] = {classes_[index].peak, 0}; });
+  }
+  if (window_ends || too_much) FreeForgotten();
+  ForEachUsedClass([this](std::uint32_t index) { classes_[index].peak = classes_[index].live; });
+}
+
+// A window ends here.
+void BlockPool::FreeForgotten() {
+  calls_ = 0;
+  call_bytes_.NextWindow();
   ForEachUsedClass([this](std::uint32_t index) {
-    SizeClass& entry = classes_[index];
-    if (entry.free != nullptr) FreeDown(index, entry.peak - entry.live);
-    entry.peak = entry.live;
+    peaks_[index].NextWindow();
+    if (classes_[index].free != nullptr) FreeDown(index, peaks_[index].before - classes_[index].live);
   });
 }
 

@@ -5,6 +5,10 @@
 // then eight classes an octave (at most 12.5 % above what was asked). One thread at a time. Blocks are
 // 64-byte aligned, blocks above 1 KiB 128-byte aligned. The table of the larger classes is made when the
 // first of them is asked for, so that a VM that has not run yet is small.
+//
+// What a call gives back stays for the next ones, so that shapes that come in turn allocate nothing once each
+// of them has been seen: of every class as many blocks as one of the last calls had at once. EndOfCall says
+// how many calls, and how much that may come to.
 #pragma once
 
 #include <array>
@@ -22,7 +26,7 @@ class BlockPool {
   static constexpr std::uint64_t kMaxSmall = 1024;  // sizes up to here round to multiples of 64
 
   // In the body: the members stand in the order in which a run touches them.
-  explicit BlockPool(MemoryAccount* account) : account_(account) { classes_ = small_classes_.data(); }
+  explicit BlockPool(MemoryAccount* account) : account_(account) { UseSmallClasses(); }
   ~BlockPool();
   BlockPool(const BlockPool&) = delete;
   BlockPool& operator=(const BlockPool&) = delete;
@@ -72,9 +76,14 @@ class BlockPool {
   // The reverse of Forget: a block that had left is this pool's again.
   void Remember(std::uint64_t bytes) { NoteTaken(classes_[ClassOf(bytes)]); }
 
-  // Between two calls: frees what the call that ends here did not need at its peak, class by class, and
-  // begins anew.
-  void TrimToPeak();
+  // A class keeps as many blocks as it had out at its peak in one of the last kRemembered calls at least, and
+  // of the last 2 * kRemembered - 1 at most.
+  static constexpr std::uint32_t kRemembered = 16;
+  // All classes together keep at most so many times what one of those calls had out, as far as the calls'
+  // peaks go: when different shapes fill different classes beyond that, all but the last call are forgotten.
+  static constexpr std::uint64_t kMostKept = 4;
+  // Between two calls: frees what no class keeps any more.
+  void EndOfCall();
   // Frees every free block.
   void Trim();
   // Frees every free block and, when no block is out, the table of classes.
@@ -87,15 +96,30 @@ class BlockPool {
   struct SizeClass {
     FreeBlock* free = nullptr;
     std::int32_t live = 0;
-    std::int32_t peak = 0;  // of live, since the last TrimToPeak
+    std::int32_t peak = 0;  // of live, in this call
   };
+  // The peaks of earlier calls. Windows of kRemembered calls follow each other; the one before counts too.
+  template <typename Peak>
+  struct Remembered {
+    Peak window{};
+    Peak before{};
+    Peak most() const { return window > before ? window : before; }
+    void Note(Peak peak) {
+      if (peak > window) window = peak;
+    }
+    void NextWindow() {
+      before = window;
+      window = {};
+    }
+  };
+  using Peaks = Remembered<std::int32_t>;
   static constexpr std::uint32_t kSmallClasses = 16;
   static constexpr std::uint32_t kSubClasses = 8;
   static constexpr std::uint32_t kClasses = kSmallClasses + (46 - 10) * kSubClasses;
 
  public:
   // What the table of the larger classes takes.
-  static constexpr std::uint64_t kTableBytes = kClasses * sizeof(SizeClass);
+  static constexpr std::uint64_t kTableBytes = kClasses * (sizeof(SizeClass) + sizeof(Peaks));
 
  private:
   static std::uint32_t ClassOf(std::uint64_t bytes) {
@@ -113,16 +137,26 @@ class BlockPool {
   void* TakeNew(std::uint32_t index);
   void FreeDown(std::uint32_t index, std::int32_t keep);
 
+  void UseSmallClasses() {
+    classes_ = small_classes_.data();
+    peaks_ = small_peaks_.data();
+    class_count_ = kSmallClasses;
+  }
   bool MakeLargeClasses();
+  void FreeForgotten();
   template <typename Visit>
   void ForEachUsedClass(Visit visit);
 
   MemoryAccount* account_;
   SizeClass* classes_ = nullptr;
+  Peaks* peaks_ = nullptr;                     // by class
   std::uint32_t class_count_ = kSmallClasses;  // kClasses once the large ones exist
   std::array<std::uint64_t, (kClasses + 63) / 64>
       used_{};  // bit i: class i has been taken from; bounds the sweeps
   std::array<SizeClass, kSmallClasses> small_classes_{};
+  std::array<Peaks, kSmallClasses> small_peaks_{};
+  Remembered<std::uint64_t> call_bytes_;  // of whole calls: their classes' peaks added up
+  std::uint32_t calls_ = 0;               // in this window
 };
 
 }  // namespace rewire

@@ -113,7 +113,7 @@ class ObjectHeap {
   // registers hold become strong ones, and constants are counted from then on (Unpin).
   void Share(const RewireFFIAny& value);
 
-  void EndOfCall() { pool_.TrimToPeak(); }
+  void EndOfCall() { pool_.EndOfCall(); }
   void Trim();
   // Trims and gives back the pool's table, too, when no object is left.
   void Release() {

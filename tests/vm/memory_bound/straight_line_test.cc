@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/malloc_watch.h"
 #include "tests/vm/memory_bound/bounded_program.h"
-#include "tests/vm/memory_bound/malloc_watch.h"
 #include "tests/vm/test_program.h"
 
 namespace rewire::test {

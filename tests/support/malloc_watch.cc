@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/vm/memory_bound/malloc_watch.h"
+#include "tests/support/malloc_watch.h"
 
 #include <cstddef>
 
