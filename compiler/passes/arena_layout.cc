@@ -22,17 +22,17 @@ std::vector<std::uint64_t> PoolBlocks(std::uint64_t bytes) {
   return {BlockPool::BlockBytes(sizeof(StorageObject)), BlockPool::BlockBytes(bytes)};
 }
 
-}  // namespace
+using Before = bool (*)(const ArenaBlock& a, const ArenaBlock& b);
 
-// Large blocks first, each into the smallest gap between those that are there at the same time.
-std::uint64_t LayOut(std::vector<ArenaBlock>* blocks) {
+bool IsLarger(const ArenaBlock& a, const ArenaBlock& b) { return a.bytes > b.bytes; }
+bool LivesLonger(const ArenaBlock& a, const ArenaBlock& b) { return a.end - a.begin > b.end - b.begin; }
+
+// One after the other, each into the smallest gap between those that are there at the same time.
+std::uint64_t LayOutBy(Before before, std::vector<ArenaBlock>* blocks) {
   std::vector<std::size_t> order(blocks->size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    const ArenaBlock &first = (*blocks)[a], &second = (*blocks)[b];
-    if (first.bytes != second.bytes) return first.bytes > second.bytes;
-    return first.begin != second.begin ? first.begin < second.begin : a < b;
-  });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return before((*blocks)[a], (*blocks)[b]); });
   std::uint64_t total = 0;
   std::vector<const ArenaBlock*> placed;  // by offset
   for (const std::size_t index : order) {
@@ -59,6 +59,18 @@ std::uint64_t LayOut(std::vector<ArenaBlock>* blocks) {
         &block);
   }
   return total;
+}
+
+}  // namespace
+
+// Which order leaves fewer gaps depends on the program.
+std::uint64_t LayOut(std::vector<ArenaBlock>* blocks) {
+  std::vector<ArenaBlock> other = *blocks;
+  const std::uint64_t bytes = LayOutBy(IsLarger, blocks);
+  const std::uint64_t other_bytes = LayOutBy(LivesLonger, &other);
+  if (other_bytes >= bytes) return bytes;
+  *blocks = std::move(other);
+  return other_bytes;
 }
 
 std::uint64_t PooledBytes(const std::vector<ArenaBlock>& blocks) {
