@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+// Passes that put one kernel in the place of several: what they recognise, and what only looks like it.
+#include <catch2/catch.hpp>
+#include <cmath>
+
+#include "tests/compiler/single_pass.h"
+
+namespace rewire::test {
+namespace {
+
+void AddScalar(onnx::GraphProto* graph, const std::string& name, float value) {
+  AddFloats(graph, name, {}, {value});
+}
+
+// x / d, erf, + one, times x, times half.
+onnx::ModelProto Gelu(float d, float one, float half) {
+  onnx::ModelProto model = ModelOf({2, 3});
+  onnx::GraphProto* graph = model.mutable_graph();
+  AddScalar(graph, "d", d);
+  AddScalar(graph, "one", one);
+  AddScalar(graph, "half", half);
+  AddNode(graph, "Div", {"x", "d"}, "scaled");
+  AddNode(graph, "Erf", {"scaled"}, "erf");
+  AddNode(graph, "Add", {"erf", "one"}, "gate");
+  AddNode(graph, "Mul", {"x", "gate"}, "product");
+  AddNode(graph, "Mul", {"product", "half"}, "y");
+  return model;
+}
+const float kRoot = std::sqrt(2.0F);
+
+TEST_CASE("fuse-gelu: x (1 + erf(x / sqrt 2)) / 2") {
+  CHECK(RunPass("fuse-gelu", Gelu(kRoot, 1, 0.5F), {2, 3}).after ==
+        Lines{"%1 = rewire.gelu(%0)", "output y = %1"});
+}
+
+TEST_CASE("fuse-gelu: the half before the product, and the gate on the left") {
+  onnx::ModelProto model = ModelOf({2, 3});
+  onnx::GraphProto* graph = model.mutable_graph();
+  AddScalar(graph, "root", kRoot);
+  AddScalar(graph, "one", 1);
+  AddScalar(graph, "two", 2);
+  AddNode(graph, "Div", {"x", "root"}, "scaled");
+  AddNode(graph, "Erf", {"scaled"}, "erf");
+  AddNode(graph, "Add", {"one", "erf"}, "gate");
+  AddNode(graph, "Div", {"x", "two"}, "halved");
+  AddNode(graph, "Mul", {"gate", "halved"}, "y");
+  CHECK(RunPass("fuse-gelu", model, {2, 3}).after == Lines{"%1 = rewire.gelu(%0)", "output y = %1"});
+}
+
+TEST_CASE("fuse-gelu: what only looks like it") {
+  SECTION("another divisor") { CHECK_FALSE(RunPass("fuse-gelu", Gelu(1.5F, 1, 0.5F), {2, 3}).changes()); }
+  SECTION("another term") { CHECK_FALSE(RunPass("fuse-gelu", Gelu(kRoot, 2, 0.5F), {2, 3}).changes()); }
+  SECTION("another factor") { CHECK_FALSE(RunPass("fuse-gelu", Gelu(kRoot, 1, 1), {2, 3}).changes()); }
+  SECTION("the gate of something else") {
+    onnx::ModelProto model = Gelu(kRoot, 1, 0.5F);
+    AddNode(model.mutable_graph(), "Neg", {"x"}, "other");
+    // In front of what reads it.
+    model.mutable_graph()->mutable_node()->SwapElements(3, 5);
+    model.mutable_graph()->mutable_node()->SwapElements(4, 5);
+    model.mutable_graph()->mutable_node(4)->set_input(0, "other");
+    CHECK_FALSE(RunPass("fuse-gelu", model, {2, 3}).changes());
+  }
+  SECTION("a gate that something else reads too") {
+    onnx::ModelProto model = Gelu(kRoot, 1, 0.5F);
+    model.mutable_graph()->mutable_node(4)->set_output(0, "z");
+    AddNode(model.mutable_graph(), "Add", {"z", "gate"}, "y");
+    CHECK_FALSE(RunPass("fuse-gelu", model, {2, 3}).changes());
+  }
+}
+
+// (x - mean x) / sqrt(mean of its square + epsilon) * scale + bias, over `axis`.
+onnx::ModelProto LayerNorm(std::int64_t axis, const std::vector<float>& scale) {
+  onnx::ModelProto model = ModelOf({2, 3});
+  onnx::GraphProto* graph = model.mutable_graph();
+  AddScalar(graph, "two", 2);
+  AddScalar(graph, "epsilon", 0.5F);
+  AddFloats(graph, "scale", {static_cast<std::int64_t>(scale.size())}, scale);
+  AddFloats(graph, "bias", {3}, {3, 2, 1});
+  const auto mean = [&](const char* of, const char* name) {
+    AddIntList(AddNode(graph, "ReduceMean", {of}, name), "axes", {axis});
+  };
+  mean("x", "mean");
+  AddNode(graph, "Sub", {"x", "mean"}, "d");
+  AddNode(graph, "Pow", {"d", "two"}, "squares");
+  mean("squares", "variance");
+  AddNode(graph, "Add", {"variance", "epsilon"}, "sum");
+  AddNode(graph, "Sqrt", {"sum"}, "root");
+  AddNode(graph, "Div", {"d", "root"}, "normal");
+  AddNode(graph, "Mul", {"normal", "scale"}, "scaled");
+  AddNode(graph, "Add", {"scaled", "bias"}, "y");
+  return model;
+}
+
+TEST_CASE("fuse-layer-norm: over the last axis, with a scale and a bias") {
+  const Lines expected = {"%3 = rewire.layer_norm {axis=-1, epsilon=0.5}(%0, @1, @2)", "output y = %3"};
+  CHECK(RunPass("fuse-layer-norm", LayerNorm(-1, {1, 2, 3}), {2, 3}).after == expected);
+  CHECK(RunPass("fuse-layer-norm", LayerNorm(1, {1, 2, 3}), {2, 3}).after == expected);
+}
+
+TEST_CASE("fuse-layer-norm: the square as a product") {
+  onnx::ModelProto model = LayerNorm(-1, {1, 2, 3});
+  model.mutable_graph()->mutable_node(2)->set_op_type("Mul");
+  model.mutable_graph()->mutable_node(2)->set_input(1, "d");
+  CHECK(RunPass("fuse-layer-norm", model, {2, 3}).after.size() == 2);
+}
+
+TEST_CASE("fuse-layer-norm: what only looks like it") {
+  SECTION("another axis") {
+    CHECK_FALSE(RunPass("fuse-layer-norm", LayerNorm(0, {1, 2, 3}), {2, 3}).changes());
+  }
+  SECTION("one factor for all") {
+    CHECK_FALSE(RunPass("fuse-layer-norm", LayerNorm(-1, {2}), {2, 3}).changes());
+  }
+  SECTION("a fourth power") {
+    onnx::ModelProto model = LayerNorm(-1, {1, 2, 3});
+    AddScalar(model.mutable_graph(), "four", 4);
+    model.mutable_graph()->mutable_node(2)->set_input(1, "four");
+    CHECK_FALSE(RunPass("fuse-layer-norm", model, {2, 3}).changes());
+  }
+  SECTION("the mean of something else") {
+    onnx::ModelProto model = LayerNorm(-1, {1, 2, 3});
+    model.mutable_graph()->mutable_node(6)->set_input(0, "x");  // x / root
+    CHECK_FALSE(RunPass("fuse-layer-norm", model, {2, 3}).changes());
+  }
+}
+
+// x * clip(x + three, 0, six) / divisor
+onnx::ModelProto HardSwish(float three, float six, float divisor, bool x_again = true) {
+  onnx::ModelProto model = ModelOf({2, 3});
+  onnx::GraphProto* graph = model.mutable_graph();
+  AddScalar(graph, "three", three);
+  AddScalar(graph, "zero", 0);
+  AddScalar(graph, "six", six);
+  AddScalar(graph, "divisor", divisor);
+  AddNode(graph, "Add", {"x", "three"}, "sum");
+  AddNode(graph, "Clip", {"sum", "zero", "six"}, "clipped");
+  AddNode(graph, "Mul", {x_again ? "x" : "sum", "clipped"}, "product");
+  AddNode(graph, "Div", {"product", "divisor"}, "y");
+  return model;
+}
+
+TEST_CASE("fuse-hard-swish: x clip(x + 3, 0, 6) / 6") {
+  const Lines expected = {"%1 = rewire.hard_swish(%0)", "output y = %1"};
+  CHECK(RunPass("fuse-hard-swish", HardSwish(3, 6, 6), {2, 3}).after == expected);
+  onnx::ModelProto by_factor = HardSwish(3, 6, 1.0F / 6);
+  by_factor.mutable_graph()->mutable_node(3)->set_op_type("Mul");
+  CHECK(RunPass("fuse-hard-swish", by_factor, {2, 3}).after == expected);
+}
+
+TEST_CASE("fuse-hard-swish: what only looks like it") {
+  CHECK_FALSE(RunPass("fuse-hard-swish", HardSwish(2, 6, 6), {2, 3}).changes());
+  CHECK_FALSE(RunPass("fuse-hard-swish", HardSwish(3, 5, 6), {2, 3}).changes());
+  CHECK_FALSE(RunPass("fuse-hard-swish", HardSwish(3, 6, 5), {2, 3}).changes());
+  CHECK_FALSE(RunPass("fuse-hard-swish", HardSwish(3, 6, 6, false), {2, 3}).changes());
+}
+
+onnx::ModelProto Power(const std::vector<std::int64_t>& shape, float exponent) {
+  onnx::ModelProto model = ModelOf({2, 3});
+  AddFloats(model.mutable_graph(), "exponent", shape, {exponent});
+  AddNode(model.mutable_graph(), "Pow", {"x", "exponent"}, "y");
+  return model;
+}
+
+TEST_CASE("square: x to the power 2") {
+  const Lines expected = {"%1 = rewire.mul(%0, %0)", "output y = %1"};
+  CHECK(RunPass("square", Power({}, 2), {2, 3}).after == expected);
+  CHECK(RunPass("square", Power({1, 1}, 2), {2, 3}).after == expected);
+}
+
+TEST_CASE("square: other powers, and one that adds a dimension") {
+  CHECK_FALSE(RunPass("square", Power({}, 3), {2, 3}).changes());
+  CHECK_FALSE(RunPass("square", Power({1, 1, 1}, 2), {2, 3}).changes());
+}
+
+}  // namespace
+}  // namespace rewire::test

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+// Passes that choose kernels of packed weights, and the layout that these work in.
+#include <catch2/catch.hpp>
+#include <numeric>
+
+#include "tests/compiler/single_pass.h"
+#include "vm/vm.h"
+
+namespace rewire::test {
+namespace {
+
+std::vector<float> Counts(std::size_t count) {
+  std::vector<float> values(count);
+  std::iota(values.begin(), values.end(), -3.0F);
+  for (float& value : values) value /= static_cast<float>(count);
+  return values;
+}
+
+onnx::ModelProto Product() {
+  onnx::ModelProto model = ModelOf({2, 3});
+  AddFloats(model.mutable_graph(), "w", {3, 4}, Counts(12));
+  AddFloats(model.mutable_graph(), "b", {4}, {1, 2, 3, 4});
+  AddNode(model.mutable_graph(), "MatMul", {"x", "w"}, "product");
+  return model;
+}
+
+TEST_CASE("pack-products: a product by a constant with the bias and the activation behind it") {
+  onnx::ModelProto model = Product();
+  AddNode(model.mutable_graph(), "Add", {"b", "product"}, "sum");
+  AddNode(model.mutable_graph(), "Relu", {"sum"}, "y");
+  CHECK(RunPass("pack-products", model, {2, 3}).after ==
+        Lines{"once:", "%2 = rewire.packed.pack {order=\"IO\"}(@1)",
+              "%4 = rewire.packed.matmul {columns=4, activation=\"relu\"}(%0, %2, @3)", "output y = %4"});
+}
+
+TEST_CASE("pack-products: Gemm as it is and transposed") {
+  const bool transposed = GENERATE(false, true);
+  onnx::ModelProto model = Product();
+  onnx::GraphProto* graph = model.mutable_graph();
+  onnx::NodeProto* gemm = graph->mutable_node(0);
+  gemm->set_op_type("Gemm");
+  gemm->add_input("b");
+  gemm->set_output(0, "y");
+  if (transposed) AddInt(gemm, "transB", 1);
+  if (transposed) graph->mutable_initializer(0)->set_dims(0, 4);
+  if (transposed) graph->mutable_initializer(0)->set_dims(1, 3);
+  const std::string order = transposed ? "OI" : "IO";
+  CHECK(RunPass("pack-products", model, {2, 3}).after ==
+        Lines{"once:", "%2 = rewire.packed.pack {order=\"" + order + "\"}(@1)",
+              "%4 = rewire.packed.matmul {columns=4}(%0, %2, @3)", "output y = %4"});
+}
+
+TEST_CASE("pack-products: what is not packed, and what stays behind a packed product") {
+  onnx::ModelProto model = Product();
+  onnx::GraphProto* graph = model.mutable_graph();
+  SECTION("weights that are computed") {
+    graph->mutable_node(0)->set_input(1, "v");
+    AddNode(graph, "Neg", {"w"}, "v");
+    graph->mutable_node()->SwapElements(0, 1);
+    AddNode(graph, "Relu", {"product"}, "y");
+    CHECK_FALSE(RunPass("pack-products", model, {2, 3}).changes());
+  }
+  SECTION("a scaled Gemm") {
+    graph->mutable_node(0)->set_op_type("Gemm");
+    graph->mutable_node(0)->set_output(0, "y");
+    AddFloat(graph->mutable_node(0), "alpha", 0.5F);
+    CHECK_FALSE(RunPass("pack-products", model, {2, 3}).changes());
+  }
+  SECTION("a term for each row") {
+    AddFloats(graph, "rows", {2, 1}, {1, 2});
+    AddNode(graph, "Add", {"product", "rows"}, "y");
+    CHECK(RunPass("pack-products", model, {2, 3}).after ==
+          Lines{"once:", "%2 = rewire.packed.pack {order=\"IO\"}(@1)",
+                "%3 = rewire.packed.matmul {columns=4}(%0, %2)", "%5 = rewire.add(%3, @4)", "output y = %5"});
+  }
+  SECTION("a bias, of a product that something else reads too") {
+    AddNode(graph, "Add", {"product", "b"}, "sum");
+    AddNode(graph, "Mul", {"sum", "product"}, "y");
+    CHECK(RunPass("pack-products", model, {2, 3}).after ==
+          Lines{"once:", "%2 = rewire.packed.pack {order=\"IO\"}(@1)",
+                "%3 = rewire.packed.matmul {columns=4}(%0, %2)", "%5 = rewire.add(%3, @4)",
+                "%6 = rewire.mul(%5, %3)", "output y = %6"});
+  }
+}
+
+// A convolution of x: f32[1, 4, 5, 5] by [outputs, inputs, 3, 3].
+onnx::ModelProto Conv(std::int64_t outputs, std::int64_t inputs, std::int64_t groups) {
+  onnx::ModelProto model = ModelOf({1, 4, 5, 5});
+  onnx::GraphProto* graph = model.mutable_graph();
+  AddFloats(graph, "w", {outputs, inputs, 3, 3}, Counts(static_cast<std::size_t>(outputs * inputs * 9)));
+  onnx::NodeProto* conv = AddNode(graph, "Conv", {"x", "w"}, "conv");
+  AddInt(conv, "group", groups);
+  AddIntList(conv, "pads", {1, 1, 1, 1});
+  return model;
+}
+
+TEST_CASE("pack-products: a convolution, between transposes") {
+  onnx::ModelProto model = Conv(8, 4, 1);
+  AddNode(model.mutable_graph(), "Sigmoid", {"conv"}, "y");
+  CHECK(RunPass("pack-products", model, {1, 4, 5, 5}).after ==
+        Lines{"once:", "%2 = rewire.packed.pack {order=\"OI\"}(@1)",
+              "%3 = rewire.transpose {perm=[0, 2, 3, 1]}(%0)",
+              "%4 = rewire.packed.conv {channels=8, kernel_shape=[3, 3], strides=[1, 1], dilations=[1, 1], "
+              "pads=[1, 1, 1, 1], "
+              "activation=\"sigmoid\"}(%3, %2)",
+              "%5 = rewire.transpose {perm=[0, 3, 1, 2]}(%4)", "output y = %5"});
+}
+
+TEST_CASE("pack-products: a convolution of each channel by itself") {
+  onnx::ModelProto model = Conv(4, 1, 4);
+  model.mutable_graph()->mutable_node(0)->set_output(0, "y");
+  CHECK(
+      RunPass("pack-products", model, {1, 4, 5, 5}).after ==
+      Lines{
+          "once:", "%2 = rewire.transpose {perm=[1, 0]}(@1)", "%3 = rewire.transpose {perm=[0, 2, 3, 1]}(%0)",
+          "%4 = rewire.packed.depthwise {channels=4, kernel_shape=[3, 3], strides=[1, 1], dilations=[1, 1], "
+          "pads=[1, 1, 1, 1]}(%3, %2)",
+          "%5 = rewire.transpose {perm=[0, 3, 1, 2]}(%4)", "output y = %5"});
+}
+
+TEST_CASE("pack-products: convolutions that it leaves") {
+  SECTION("of groups") {
+    onnx::ModelProto model = Conv(8, 2, 2);
+    model.mutable_graph()->mutable_node(0)->set_output(0, "y");
+    CHECK_FALSE(RunPass("pack-products", model, {1, 4, 5, 5}).changes());
+  }
+  SECTION("by weights that are computed") {
+    onnx::ModelProto model = Conv(8, 4, 1);
+    model.mutable_graph()->mutable_node(0)->set_input(1, "v");
+    model.mutable_graph()->mutable_node(0)->set_output(0, "y");
+    AddNode(model.mutable_graph(), "Neg", {"w"}, "v");
+    model.mutable_graph()->mutable_node()->SwapElements(0, 1);
+    CHECK_FALSE(RunPass("pack-products", model, {1, 4, 5, 5}).changes());
+  }
+}
+
+// x: f32[5, 1, 3] through a layer of 16 units.
+onnx::ModelProto Recurrent(const std::string& type, std::int64_t gates, std::int64_t hidden) {
+  onnx::ModelProto model = ModelOf({5, 1, 3});
+  onnx::GraphProto* graph = model.mutable_graph();
+  const auto count = static_cast<std::size_t>(gates * hidden);
+  AddFloats(graph, "w", {1, gates * hidden, 3}, Counts(count * 3));
+  AddFloats(graph, "r", {1, gates * hidden, hidden}, Counts(count * static_cast<std::size_t>(hidden)));
+  AddInt(AddNode(graph, type, {"x", "w", "r"}, "y"), "hidden_size", hidden);
+  return model;
+}
+
+TEST_CASE("pack-products: recurrent layers") {
+  const Lines lstm = RunPass("pack-products", Recurrent("LSTM", 4, 16), {5, 1, 3}).after;
+  CHECK(
+      lstm ==
+      Lines{
+          "once:", "%2 = rewire.packed.pack {order=\"OI\"}(@1)", "%4 = rewire.packed.pack {order=\"OI\"}(@3)",
+          "%5, %6, %7 = rewire.lstm {direction=\"forward\", layout=0, hidden_size=16, packed=1}(%0, %2, %4)",
+          "output y = %5"});
+  CHECK(RunPass("pack-products", Recurrent("GRU", 3, 16), {5, 1, 3}).changes());
+  CHECK(RunPass("pack-products", Recurrent("RNN", 1, 16), {5, 1, 3}).changes());
+}
+
+TEST_CASE("pack-products: a GRU whose gates begin no panels") {
+  CHECK_FALSE(RunPass("pack-products", Recurrent("GRU", 3, 12), {5, 1, 3}).changes());
+}
+
+TEST_CASE("pack-onednn: convolutions of groups, where the library is there") {
+  onnx::ModelProto model = Conv(8, 2, 2);
+  AddNode(model.mutable_graph(), "Relu", {"conv"}, "y");
+  const PassRun run = RunPass("pack-onednn", model, {1, 4, 5, 5});
+  if (!KernelSet().AddLibrary("librewire_kernels_onednn.so")) {
+    CHECK_FALSE(run.changes());
+    return;
+  }
+  REQUIRE(run.after.size() == 4);
+  CHECK_THAT(run.after[1], Catch::StartsWith("%2 = rewire.onednn.pack_conv {weights=[8, 2, 3, 3], group=2"));
+  CHECK_THAT(run.after[2], Catch::StartsWith("%4 = rewire.onednn.conv {weights=[8, 2, 3, 3], group=2") &&
+                               Catch::EndsWith("activation=\"relu\"}(%0, %2, @3)"));
+}
+
+TEST_CASE("pack-onednn: a convolution that is too small, and one by weights that are computed") {
+  onnx::ModelProto model = Conv(4, 1, 4);
+  SECTION("small") { model.mutable_graph()->mutable_node(0)->set_output(0, "y"); }
+  SECTION("computed") {
+    model = Conv(8, 2, 2);
+    model.mutable_graph()->mutable_node(0)->set_input(1, "v");
+    model.mutable_graph()->mutable_node(0)->set_output(0, "y");
+    AddNode(model.mutable_graph(), "Neg", {"w"}, "v");
+    model.mutable_graph()->mutable_node()->SwapElements(0, 1);
+  }
+  CHECK_FALSE(RunPass("pack-onednn", model, {1, 4, 5, 5}).changes());
+}
+
+TEST_CASE("channels-last: images of one layout have nothing to move") {
+  onnx::ModelProto model = Conv(8, 4, 1);
+  AddNode(model.mutable_graph(), "Sigmoid", {"conv"}, "y");
+  CHECK_FALSE(RunPass("channels-last", model, {1, 4, 5, 5}).changes());
+}
+
+// x with its channels last, so that it has a twin, and what follows it.
+struct Image {
+  onnx::ModelProto model = ModelOf({1, 4, 5, 3});
+  onnx::GraphProto* graph = model.mutable_graph();
+  Image() { AddIntList(AddNode(graph, "Transpose", {"x"}, "first"), "perm", {0, 3, 1, 2}); }
+  // To the layout of x again.
+  Lines Finish(const std::string& name) {
+    AddIntList(AddNode(graph, "Transpose", {name}, "y"), "perm", {0, 2, 3, 1});
+    return RunPass("channels-last", model, {1, 4, 5, 3}).after;
+  }
+};
+
+TEST_CASE("channels-last: what lies between two transposes") {
+  Image image;
+  SECTION("elements by themselves, and with a number for each channel") {
+    AddFloats(image.graph, "channels", {3, 1, 1}, {1, 2, 3});
+    AddNode(image.graph, "Relu", {"first"}, "a");
+    AddNode(image.graph, "Mul", {"a", "channels"}, "b");
+    AddNode(image.graph, "Add", {"b", "first"}, "c");
+    CHECK(image.Finish("c") == Lines{"%1 = rewire.relu(%0)", "%3 = rewire.mul(%1, @2)",
+                                     "%4 = rewire.add(%3, %0)", "output y = %4"});
+  }
+  SECTION("channels side by side") {
+    AddNode(image.graph, "Exp", {"first"}, "a");
+    AddInt(AddNode(image.graph, "Concat", {"first", "a"}, "b"), "axis", 1);
+    CHECK(image.Finish("b") ==
+          Lines{"%1 = rewire.exp(%0)", "%2 = rewire.concat {axis=3}(%0, %1)", "output y = %2"});
+  }
+  SECTION("pooling, and the mean of each channel") {
+    AddIntList(AddNode(image.graph, "MaxPool", {"first"}, "a"), "kernel_shape", {2, 2});
+    AddNode(image.graph, "GlobalAveragePool", {"a"}, "b");
+    CHECK(image.Finish("b") == Lines{"%1 = rewire.max_pool {strides=[1, 1], dilations=[1, 1], pads=[0, 0, 0, "
+                                     "0], kernel_shape=[2, 2], layout=\"NHWC\"}(%0)",
+                                     "%2 = rewire.reduce_mean {axes=[1, 2], keepdims=1}(%1)",
+                                     "output y = %2"});
+  }
+}
+
+TEST_CASE("channels-last: what needs the channels first") {
+  Image image;
+  SECTION("rows side by side") { AddInt(AddNode(image.graph, "Concat", {"first", "first"}, "a"), "axis", 2); }
+  SECTION("a number for each column") {
+    AddFloats(image.graph, "columns", {5}, {1, 2, 3, 4, 5});
+    AddNode(image.graph, "Mul", {"first", "columns"}, "a");
+  }
+  SECTION("the mean of rows") {
+    onnx::NodeProto* mean = AddNode(image.graph, "ReduceMean", {"first"}, "a");
+    AddIntList(mean, "axes", {2});
+  }
+  const Lines lines = image.Finish("a");
+  REQUIRE(lines.size() == 4);
+  CHECK(lines[0] == "%1 = rewire.transpose {perm=[0, 3, 1, 2]}(%0)");
+  CHECK_THAT(lines[2], Catch::Contains("rewire.transpose {perm=[0, 2, 3, 1]}"));
+}
+
+}  // namespace
+}  // namespace rewire::test

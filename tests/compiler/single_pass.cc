@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/compiler/single_pass.h"
+
+#include <catch2/catch.hpp>
+#include <regex>
+#include <sstream>
+#include <utility>
+
+namespace rewire::test {
+namespace {
+
+Lines LinesOf(const std::string& text) {
+  static const std::regex type(": [a-z0-9]+\\[[^\\]]*\\]");
+  Lines lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) {
+    line = std::regex_replace(line.substr(0, line.find("  ; ")), type, "");
+    const std::size_t begin = line.find_first_not_of(' ');
+    if (line.rfind("input ", 0) != 0) lines.push_back(line.substr(begin));
+  }
+  return lines;
+}
+
+// A program's lines after a stage, and its answer.
+std::pair<Lines, Answer> CompileAndRun(const onnx::ModelProto& model, const std::string& stage,
+                                       const std::string& only, const Shape& shape) {
+  compiler::CompileOptions options;
+  for (const std::string& name : compiler::PassNames()) {
+    if (name != only) options.disabled_passes.insert(name);
+  }
+  Lines lines;
+  options.dump = [&](const std::string& at, const std::string& text) {
+    if (at == stage) lines = LinesOf(text);
+  };
+  Outcome outcome = CompileProto(model, options);
+  INFO(outcome.message);
+  REQUIRE(outcome.message.empty());
+  return {std::move(lines), RunOnCounts(std::move(outcome.compiled.module), shape)};
+}
+
+}  // namespace
+
+onnx::ModelProto ModelOf(const std::vector<Dim>& x) {
+  onnx::ModelProto model = EmptyModel();
+  SetValue(model.mutable_graph()->add_input(), "x", x);
+  SetValue(model.mutable_graph()->add_output(), "y", {});
+  return model;
+}
+
+void AddIntList(onnx::NodeProto* node, const std::string& name, const std::vector<std::int64_t>& values) {
+  onnx::AttributeProto* attribute = node->add_attribute();
+  attribute->set_name(name);
+  attribute->set_type(onnx::AttributeProto::INTS);
+  for (const std::int64_t value : values) attribute->add_ints(value);
+}
+
+void AddFloat(onnx::NodeProto* node, const std::string& name, float value) {
+  onnx::AttributeProto* attribute = node->add_attribute();
+  attribute->set_name(name);
+  attribute->set_type(onnx::AttributeProto::FLOAT);
+  attribute->set_f(value);
+}
+
+PassRun RunPass(const std::string& pass, const onnx::ModelProto& model, const Shape& shape) {
+  const auto [before, expected] = CompileAndRun(model, "lowered", "", shape);
+  // Constants are folded while nodes are lowered.
+  auto [after, given] = CompileAndRun(model, pass == "fold-constants" ? "lowered" : pass, pass, shape);
+  CHECK(expected.error.empty());
+  CHECK(given.error == expected.error);
+  CHECK(given.shape == expected.shape);
+  REQUIRE(given.values.size() == expected.values.size());
+  for (std::size_t i = 0; i < given.values.size(); ++i)
+    CHECK(given.values[i] == Approx(expected.values[i]).epsilon(1e-4).margin(1e-5));
+  // A pass whose library is missing has not run.
+  return {before, after.empty() ? before : std::move(after)};
+}
+
+}  // namespace rewire::test

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// What one pass alone makes of a model.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tests/compiler/model_builder.h"
+
+namespace rewire::test {
+
+using Lines = std::vector<std::string>;
+
+// A model with an input "x" and an output "y".
+onnx::ModelProto ModelOf(const std::vector<Dim>& x);
+void AddIntList(onnx::NodeProto* node, const std::string& name, const std::vector<std::int64_t>& values);
+void AddFloat(onnx::NodeProto* node, const std::string& name, float value);
+
+struct PassRun {
+  Lines before, after;
+  bool changes() const { return before != after; }
+};
+
+// Compiles the model without any pass and with this one alone, and checks that both programs give the same
+// for x = 0, 1, 2, ... of this shape. The lines are those of the graph, without types and sources of nodes:
+// "%2 = rewire.add(%0, @1)", with "once:" before those that run when a program is linked.
+PassRun RunPass(const std::string& pass, const onnx::ModelProto& model, const Shape& shape);
+
+}  // namespace rewire::test
