@@ -90,6 +90,7 @@ Status LowerSequenceLength(Op& op, const Operator& /*row*/) {
 Status LowerConcatFromSequence(Op& op, const Operator& row) {
   if (Status sequence = ExpectSequence(op); !sequence) return sequence;
   const std::int64_t new_axis = op.Int("new_axis", 0);
+  if (new_axis != 0 && new_axis != 1) return op.Invalid("new_axis is {}, expected 0 or 1", new_axis);
   Type type = *op.in(0)->type.element;
   std::int64_t axis = op.Int("axis", 0);
   if (type.ranked) {
