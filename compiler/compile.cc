@@ -26,9 +26,16 @@ std::size_t CountNodes(const Block& block) {
   return count;
 }
 
+void Begin(const CompileOptions& options, const std::string& what) {
+  if (options.progress) options.progress(what);
+}
+
 // What `__init` would do with kernels that give the same on every CPU is done now.
-void FoldInit(const ConstantFolder& folder, Graph* graph) {
+void FoldInit(const ConstantFolder& folder, const CompileOptions& options, Graph* graph) {
+  const std::size_t count = graph->init.nodes.size();
+  std::size_t done = 0;
   std::erase_if(graph->init.nodes, [&](const Node* node) {
+    Begin(options, fmt::format("packing weights {} of {}", ++done, count));
     if (node->returns || node->outputs.size() != 1 || !folder.HasKernel(node->kernel)) return false;
     std::optional<std::vector<HostTensor>> results = folder.Fold(*node);
     if (!results) return false;
@@ -69,6 +76,7 @@ Result<Compiled> CompileModel(const ModelFile& model, const std::string& what, c
   }
   Graph graph;
   Lowering lowering(model, lowering_options, &graph);
+  Begin(options, "lowering nodes");
   if (Status lowered = lowering.Run(); !lowered) return Forward(lowered, what);
   if (!lowering.unsupported().empty()) {
     *unsupported = lowering.unsupported();
@@ -79,10 +87,12 @@ Result<Compiled> CompileModel(const ModelFile& model, const std::string& what, c
   for (const Pass& pass : Passes()) {
     if (options.disabled_passes.contains(pass.name)) continue;
     if (pass.library != nullptr && !KernelSet().AddLibrary(pass.library)) continue;
+    Begin(options, pass.name);
     pass.run(&graph);
     if (options.dump) options.dump(pass.name, GraphText(graph));
   }
-  if (lowering_options.fold) FoldInit(folder, &graph);
+  if (lowering_options.fold) FoldInit(folder, options, &graph);
+  Begin(options, "emitting");
   EmitStatistics statistics;
   Result<Module> module = EmitModule(graph, &statistics);
   if (!module) return Forward(module, what);
@@ -110,6 +120,7 @@ std::vector<std::string> PassNames() {
 
 Result<Compiled> CompileOnnx(const std::string& path, const CompileOptions& options,
                              std::vector<Unsupported>* unsupported) {
+  Begin(options, "reading");
   const Result<ModelFile> model = ModelFile::Read(path);
   if (!model) return Forward(model);
   return CompileModel(*model, path, options, unsupported);

@@ -23,6 +23,8 @@ struct CompileOptions {
   std::set<std::string> disabled_passes;  // names of PassNames()
   // Told of each stage with its name and the program after it, as text; empty: nobody.
   std::function<void(const std::string& stage, const std::string& text)> dump;
+  // Told what begins: "reading", a pass by its name, "packing weights 3 of 20", ...; empty: nobody.
+  std::function<void(const std::string& what)> progress;
 };
 
 struct Compiled {

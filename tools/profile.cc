@@ -14,46 +14,75 @@
 
 namespace rewire::tools {
 
+namespace {
+
+std::string NodeOf(const Function& function, std::uint32_t pc) {
+  const auto note = std::lower_bound(function.notes.begin(), function.notes.end(), pc,
+                                     [](const SourceNote& a, std::uint32_t b) { return a.pc < b; });
+  return note != function.notes.end() && note->pc == pc ? note->text : std::string();
+}
+
+}  // namespace
+
 void Profiler::OnKernel(const KernelCall& call) {
-  const KernelImport& import = call.module.kernels[call.kernel];
-  kernels_.resize(std::max(kernels_.size(), call.module.kernels.size()));
-  Kernel& kernel = kernels_[call.kernel];
-  kernel.name = import.debug_name.empty() ? import.name : import.debug_name;
-  kernel.kernel = import.name;
-  kernel.durations.push_back(call.end_ns - call.start_ns);
+  const auto [place, added] =
+      sites_.try_emplace(std::uint64_t{call.function} << 32 | call.pc);  // stays where it is
+  Site& site = place->second;
+  const Function& function = call.module.functions[call.function];
+  if (added) {
+    const KernelImport& import = call.module.kernels[call.kernel];
+    site.name = import.debug_name.empty() ? import.name : import.debug_name;
+    site.kernel = import.name;
+    site.node = NodeOf(function, call.pc);
+  }
+  site.durations.push_back(call.end_ns - call.start_ns);
   if (!keep_calls_) return;
   std::string arguments;
   for (const RewireFFIAny& arg : call.args) arguments += (arguments.empty() ? "" : ", ") + RegisterText(arg);
-  calls_.push_back({call.kernel, call.module.functions[call.function].name, call.pc, std::move(arguments),
-                    call.start_ns, call.end_ns, call.ok});
+  calls_.push_back(
+      {&site, function.name, call.pc, std::move(arguments), call.start_ns, call.end_ns, call.ok});
 }
 
 void Profiler::AddRun(const std::string& function, std::int64_t start_ns, std::int64_t end_ns) {
   runs_.push_back({function, start_ns, end_ns});
 }
 
-std::vector<Profiler::Row> Profiler::Rows() const {
-  // Imports that differ in their attributes alone may share a debug name; they share a row then.
-  std::map<std::pair<std::string, std::string>, std::vector<std::int64_t>> by_name;
-  for (const Kernel& kernel : kernels_) {
-    if (kernel.durations.empty()) continue;
-    std::vector<std::int64_t>& durations = by_name[{kernel.name, kernel.kernel}];
-    durations.insert(durations.end(), kernel.durations.begin(), kernel.durations.end());
-  }
-  std::vector<std::int64_t> run_times;
-  for (const Run& run : runs_) run_times.push_back(run.end_ns - run.start_ns);
-  const double total = std::accumulate(run_times.begin(), run_times.end(), 0.0);
+double Profiler::TotalOfRuns() const {
+  double total = 0;
+  for (const Run& run : runs_) total += static_cast<double>(run.end_ns - run.start_ns);
+  return total;
+}
 
+template <typename NamesOf>
+std::vector<Profiler::Row> Profiler::RowsBy(NamesOf names_of) const {
+  std::map<Names, std::vector<std::int64_t>> by_name;
+  for (const auto& [place, site] : sites_) {
+    Names names = names_of(site);
+    if (names.first.empty()) continue;
+    std::vector<std::int64_t>& durations = by_name[std::move(names)];
+    durations.insert(durations.end(), site.durations.begin(), site.durations.end());
+  }
+  const double total = TotalOfRuns();
   std::vector<Row> rows;
-  double in_kernels = 0;
   for (auto& [names, durations] : by_name) {
     Row row{names.first, names.second, PercentilesOf(std::move(durations)), 0};
     row.share = total > 0 ? row.times.total / total : 0;
-    in_kernels += row.times.total;
     rows.push_back(std::move(row));
   }
   std::stable_sort(rows.begin(), rows.end(),
                    [](const Row& a, const Row& b) { return a.times.total > b.times.total; });
+  return rows;
+}
+
+std::vector<Profiler::Row> Profiler::NodeRows() const {
+  return RowsBy([](const Site& site) { return Names(site.node, site.kernel); });
+}
+
+std::vector<Profiler::Row> Profiler::Rows() const {
+  std::vector<Row> rows = RowsBy([](const Site& site) { return Names(site.name, site.kernel); });
+  const double total = TotalOfRuns();
+  const double in_kernels = std::accumulate(rows.begin(), rows.end(), 0.0,
+                                            [](double sum, const Row& row) { return sum + row.times.total; });
   Row outside{"(outside kernels)", "", {}, 0};
   outside.times.count = runs_.size();
   outside.times.total = std::max(0.0, total - in_kernels);
@@ -85,13 +114,13 @@ nlohmann::ordered_json Profiler::Timeline(const std::string& process_name) const
   add_name("thread_name", "virtual machine");
   for (const Run& run : runs_) add_slice(run.function, "run", run.start_ns, run.end_ns, Json::object());
   for (const Call& call : calls_) {
-    const Kernel& kernel = kernels_[call.kernel];
-    add_slice(kernel.name, "kernel", call.start_ns, call.end_ns,
-              {{"kernel", kernel.kernel},
-               {"function", call.function},
-               {"pc", call.pc},
-               {"arguments", call.arguments},
-               {"ok", call.ok}});
+    Json arguments = {{"kernel", call.site->kernel},
+                      {"function", call.function},
+                      {"pc", call.pc},
+                      {"arguments", call.arguments},
+                      {"ok", call.ok}};
+    if (!call.site->node.empty()) arguments["node"] = call.site->node;
+    add_slice(call.site->name, "kernel", call.start_ns, call.end_ns, std::move(arguments));
   }
   return {{"displayTimeUnit", "ns"}, {"traceEvents", std::move(events)}};
 }

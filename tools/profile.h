@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "tools/statistics.h"
@@ -23,27 +25,32 @@ class Profiler : public Observer {
   // One invocation of the function, around its kernel calls; steady clock.
   void AddRun(const std::string& function, std::int64_t start_ns, std::int64_t end_ns);
 
-  // By debug name, the most time first. The last row is the time outside kernels.
   struct Row {
-    std::string name;    // debug name; without one, the kernel's
+    std::string name;    // debug name, without one the kernel's; or the model's node
     std::string kernel;  // what is imported; empty for the last row
     Percentiles times;   // nanoseconds
     double share = 0;    // of the total time of the runs, 0 to 1
   };
+  // By debug name, the most time first. The last row is the time outside kernels.
   std::vector<Row> Rows() const;
+  // By the model's node that a call came from and what it calls, the most time first: as the debug map has
+  // it. Empty for a program without one.
+  std::vector<Row> NodeRows() const;
 
   // Kernel calls and runs as slices in the Trace Event Format ("Trace Event Format", Google, 2016), which
   // Perfetto and chrome://tracing open. Times are microseconds from the first run's start.
   nlohmann::ordered_json Timeline(const std::string& process_name) const;
 
  private:
-  struct Kernel {
+  // An instruction that calls a kernel.
+  struct Site {
     std::string name;
     std::string kernel;
+    std::string node;  // empty without a note
     std::vector<std::int64_t> durations;
   };
   struct Call {
-    std::size_t kernel;
+    const Site* site;
     std::string function;
     std::uint32_t pc;
     std::string arguments;
@@ -55,8 +62,14 @@ class Profiler : public Observer {
     std::int64_t start_ns, end_ns;
   };
 
+  using Names = std::pair<std::string, std::string>;
+  // Of calls with one pair of names, which `names_of` gives; those without a first name are left out.
+  template <typename NamesOf>
+  std::vector<Row> RowsBy(NamesOf names_of) const;
+  double TotalOfRuns() const;
+
   bool keep_calls_;
-  std::vector<Kernel> kernels_;  // by index in the module
+  std::unordered_map<std::uint64_t, Site> sites_;  // by function and pc
   std::vector<Call> calls_;
   std::vector<Run> runs_;
 };

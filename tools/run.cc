@@ -181,6 +181,10 @@ Status Runner::ReportProfile() {
     const std::vector<Profiler::Row> rows = profiler_.Rows();
     Say("profile:\n" + ProfileText(rows));
     json_["profile"] = ProfileJson(rows);
+    if (const std::vector<Profiler::Row> nodes = profiler_.NodeRows(); !nodes.empty()) {
+      Say("by node of the model:\n" + ProfileText(nodes));
+      json_["profile_nodes"] = ProfileJson(nodes);
+    }
   }
   if (options_.timeline.empty()) return {};
   // Names come from files and may hold any bytes; JSON wants UTF-8.

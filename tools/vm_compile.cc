@@ -15,6 +15,7 @@
 #include "executable_format/writer.h"
 #include "tools/cli.h"
 #include "tools/compile_report.h"
+#include "tools/stage_progress.h"
 #include "tools/units.h"
 #include "vm/loader/kernel_set.h"
 #include "vm/memory_bound.h"
@@ -89,9 +90,13 @@ Result<int> Run(const Options& options) {
     compile->dump = [&](const std::string& stage, const std::string& text) { dump.Write(stage, text); };
   }
   const auto start = std::chrono::steady_clock::now();
+  std::optional<StageProgress> progress(std::in_place, StageProgress::Terminal(), std::chrono::seconds(1),
+                                        std::chrono::milliseconds(200));
+  compile->progress = [&](const std::string& what) { progress->Begin(what); };
   std::vector<compiler::Unsupported> unsupported;
   const Result<compiler::Compiled> compiled = compiler::CompileOnnx(options.input, *compile, &unsupported);
   if (!compiled) {
+    progress.reset();
     if (options.json) {
       fmt::print("{}\n", UnsupportedJson(options.input, compiled.error(), unsupported).dump(2));
     } else {
@@ -100,10 +105,14 @@ Result<int> Run(const Options& options) {
     return Forward(compiled);
   }
   if (!dump.status()) return Forward(dump.status());
+  progress->Begin("verifying");
   const Result<Executable> verified = Executable::FromModule(compiled->module);
   if (!verified) return Forward(verified, "the compiler made a program that does not verify");
+  progress->Begin("writing");
   if (Status written = WriteModule(compiled->module, output); !written) return Forward(written);
+  progress->Begin("bounding memory");
   const MemoryBound memory = BoundOf(*verified);
+  progress.reset();
   const std::chrono::nanoseconds took = std::chrono::steady_clock::now() - start;
   if (options.json) {
     const Json json = {{"input", options.input},

@@ -2,6 +2,8 @@
 // vm-compile as a user meets it: what it says of models that it cannot compile, and of those that it can.
 #include <catch2/catch.hpp>
 #include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -114,6 +116,7 @@ TEST_CASE("the summary counts nodes, kernels, weights and memory") {
   folder.Write("model.onnx", Relu().SerializeAsString());
   const Finished open = RunProgram("vm-compile", {"model.onnx"}, folder.path());
   CHECK(open.exit_code == 0);
+  CHECK(open.err.empty());  // progress is for terminals
   CHECK_THAT(open.out, Catch::StartsWith(
                            "wrote model.rwx: 1 nodes of the model became 1; 2 kernel calls of 2 kernels, ") &&
                            Catch::EndsWith("(vm-inspect --memory says why)\n"));
@@ -126,6 +129,64 @@ TEST_CASE("the summary counts nodes, kernels, weights and memory") {
   CHECK(run.err ==
         "vm-run: error: function main, input 0 (x): f32[N, 4] expected, f32[9, 4] given; the program was "
         "compiled for N of at most 8\n");
+}
+
+TEST_CASE("whoever asks is told what begins") {
+  onnx::ModelProto model = EmptyModel();
+  SetValue(model.mutable_graph()->add_input(), "x", {"N", 4});
+  AddFloats(model.mutable_graph(), "w", {4, 2}, std::vector<float>(8, 1));
+  AddNode(model.mutable_graph(), "MatMul", {"x", "w"}, "y");
+  SetValue(model.mutable_graph()->add_output(), "y", {});
+  std::vector<std::string> told;
+  compiler::CompileOptions options;
+  options.progress = [&](const std::string& what) { told.push_back(what); };
+  REQUIRE(CompileProto(model, options).message.empty());
+  REQUIRE(told.size() > 4);
+  CHECK(told.front() == "lowering nodes");
+  CHECK(told[1] == "dead-code");
+  CHECK(told[told.size() - 2] == "packing weights 1 of 1");
+  CHECK(told.back() == "emitting");
+}
+
+TEST_CASE("a profile has the model's own nodes, however often a kernel stands in for them") {
+  const TempFolder folder;
+  onnx::ModelProto model = Relu();
+  onnx::GraphProto* graph = model.mutable_graph();
+  graph->mutable_node(0)->set_output(0, "r");
+  graph->mutable_node(0)->set_name("first");
+  AddNode(graph, "Exp", {"r"}, "a")->set_name("left");
+  AddNode(graph, "Softmax", {"r"}, "s")->set_name("middle");
+  AddNode(graph, "Exp", {"s"}, "b")->set_name("right");
+  AddNode(graph, "Add", {"a", "b"}, "y");
+  folder.Write("model.onnx", model.SerializeAsString());
+  REQUIRE(RunProgram("vm-compile", {"model.onnx"}, folder.path()).exit_code == 0);
+  const std::vector<std::string> run = {"model.rwx", "--random", "--dim",    "N=9",
+                                        "--repeat",  "3",        "--profile"};
+  const Finished text = RunProgram("vm-run", run, folder.path());
+  CHECK_THAT(text.out, Catch::Contains("\nby node of the model:\n"));
+  CHECK_THAT(text.out, Catch::Contains("\n  Exp 'left' "));
+  std::vector<std::string> with_json = run;
+  with_json.emplace_back("--json");
+  const auto json = nlohmann::json::parse(RunProgram("vm-run", with_json, folder.path()).out);
+  int exps = 0;
+  for (const auto& row : json["profile"]) {
+    if (row["kernel"] != "rewire.exp") continue;
+    CHECK(row["calls"] == 6);
+    ++exps;
+  }
+  CHECK(exps == 1);
+  std::map<std::string, int> nodes;
+  double all = 0;
+  for (const auto& row : json["profile_nodes"]) {
+    if (row["kernel"] == "rewire.exp") nodes[row["name"]] = row["calls"];
+    all += row["total_ns"].get<double>();
+  }
+  CHECK(nodes == std::map<std::string, int>{{"Exp 'left'", 3}, {"Exp 'right'", 3}});
+  double by_kernel = 0;
+  for (const auto& row : json["profile"]) {
+    if (row["name"] != "(outside kernels)") by_kernel += row["total_ns"].get<double>();
+  }
+  CHECK(all == Approx(by_kernel));
 }
 
 }  // namespace
