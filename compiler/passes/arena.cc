@@ -141,7 +141,7 @@ class Planner {
         LeaveOut(place, 0, inner.bytes, &inner.writes);
       }
     }
-    if (!WritesShow(RootOf(outer))) return;
+    if (!WritesShow(RootOf(outer)) && CopiesStay(node)) return;
     for (auto& [index, item] : before) items_[index] = std::move(item);
   }
 
@@ -193,6 +193,25 @@ class Planner {
       }
     }
     return false;
+  }
+
+  std::uint64_t OffsetOf(std::size_t item) const {
+    std::uint64_t offset = 0;
+    for (; items_[item].outer != kNone; item = items_[item].outer) offset += items_[item].offset;
+    return offset;
+  }
+
+  // Whether what the node copies lies where it is copied to, or apart: kernels refuse anything else. A tensor
+  // that is joined twice, or beside a part of itself, does not.
+  bool CopiesStay(const Node& node) const {
+    for (const Part& part : PartsOf(node)) {
+      const std::size_t inner = ItemOf(part.inner), outer = ItemOf(part.outer);
+      if (inner == kNone || RootOf(inner) != RootOf(outer)) continue;
+      const std::uint64_t begin = OffsetOf(outer), from = OffsetOf(inner);
+      const bool apart = from + items_[inner].bytes <= begin || begin + items_[outer].bytes <= from;
+      if (!apart && from != begin + part.offset) return false;
+    }
+    return true;
   }
 
   std::vector<ArenaBlock> Blocks() const {

@@ -187,6 +187,24 @@ TEST_CASE("what is written over one part does not show in another") {
   CHECK(planned.text.find("over input 0") != std::string::npos);
 }
 
+TEST_CASE("what is joined twice, or beside a part of itself, is copied") {
+  onnx::ModelProto model = Model({4, 16});
+  onnx::GraphProto* graph = model.mutable_graph();
+  AddProduct(graph, "x", "a", 16, 16);
+  std::string other = "a";
+  SECTION("twice") {}
+  SECTION("a part") {
+    AddInts(graph, "0", {0});
+    AddInts(graph, "2", {2});
+    AddNode(graph, "Slice", {"a", "0", "2"}, "part");
+    other = "part";
+  }
+  AddInt(AddNode(graph, "Concat", {"a", other}, "joined"), "axis", 0);
+  AddInt(AddNode(graph, "ReduceSum", {"joined"}, "y"), "keepdims", 0);
+  const Planned planned = Plan(model, {4, 16});
+  CHECK(OffsetsOf(planned.text, "MatMul 'a'") != OffsetsOf(planned.text, "rewire.concat"));
+}
+
 TEST_CASE("results and what a loop carries are not in an arena") {
   onnx::ModelProto model = Model({64, 16});
   onnx::GraphProto* graph = model.mutable_graph();
