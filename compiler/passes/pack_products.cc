@@ -106,18 +106,20 @@ class Packing {
   }
 
   // Both weights [directions, gates * hidden, inputs]; one direction only, since each is packed for itself.
+  // The first are absent where the inputs are multiplied already.
   void PackRecurrent(Node* node, std::int64_t gates) {
     if (node->inputs.size() < 3 || FloatsOf(node->inputs[1]) == nullptr ||
         FloatsOf(node->inputs[2]) == nullptr) {
       return;
     }
-    for (std::size_t i : {1, 2}) {
+    const std::size_t first = node->inputs[1]->constant->shape == Ints{0} ? 2 : 1;
+    for (std::size_t i = first; i < 3; ++i) {
       const Ints& dims = node->inputs[i]->constant->shape;
       if (dims.size() != 3 || dims[0] != 1 || dims[1] < 1 || dims[2] < 1 || dims[1] % gates != 0) return;
       // The gates of a GRU are multiplied in two parts: each must begin a panel.
       if (gates == 3 && dims[1] / gates % kColumns != 0) return;
     }
-    for (std::size_t i : {1, 2}) {
+    for (std::size_t i = first; i < 3; ++i) {
       const Ints dims = node->inputs[i]->constant->shape;
       node->inputs[i] = Packed(Matrix(*node->inputs[i], {dims[1], dims[2]}), dims[1], dims[2], "OI");
     }

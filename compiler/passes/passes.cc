@@ -12,6 +12,7 @@ std::span<const Pass> Passes() {
       {"fuse-gelu", FuseGelu},
       {"fuse-layer-norm", FuseLayerNorm},
       {"gather-early", GatherEarly},
+      {"multiply-embeddings", MultiplyEmbeddings},
       {"square", Square},
       {"pack-products", PackProducts},
       {"pack-onednn", PackForOneDnn, "librewire_kernels_onednn.so"},

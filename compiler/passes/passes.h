@@ -29,6 +29,8 @@ void FoldAffine(Graph* graph);
 void FuseHardSwish(Graph* graph);
 // Rows are taken out of a constant table before what is done with all of its elements.
 void GatherEarly(Graph* graph);
+// Constant tables whose rows a recurrent layer reads are multiplied by its input weights ahead of all runs.
+void MultiplyEmbeddings(Graph* graph);
 // x to the power 2 becomes x * x.
 void Square(Graph* graph);
 // x * (1 + erf(x / sqrt(2))) / 2 spelled out becomes one kernel.

@@ -35,16 +35,15 @@ void AdvanceUnits(const LstmSteps& steps, std::int64_t t, std::int64_t begin, st
   }
 }
 
-// How many parts the units are taken in, each with its own columns of all gates: of a panel's width, so that
-// no panel has columns of two parts. One where a second thread would cost more than it saves.
+// How many parts the units are taken in, each with its own columns of all gates: whole panels, so that none
+// has columns of two parts. One where a second thread would cost more than it saves: all of the state goes
+// from each to the others after a step.
 std::int64_t PartsOf(const RnnCall& call) {
-  constexpr std::int64_t kStepWork = 65536;  // products
-  constexpr std::int64_t kWork = 262144;
+  constexpr std::int64_t kStepWork = 524288;  // products
   const std::int64_t hidden = call.hidden();
   const std::int64_t work = call.batch() * hidden * call.width();
-  const bool worth = work >= kStepWork && work * call.steps() >= kWork;
-  return worth && hidden % kPanelWidth == 0 && __rewire_kernel_api->thread_count() > 1 ? hidden / kPanelWidth
-                                                                                       : 1;
+  if (work < kStepWork || hidden % kPanelWidth != 0) return 1;
+  return std::min({std::int64_t{__rewire_kernel_api->thread_count()}, hidden / kPanelWidth, kMostStageTasks});
 }
 
 }  // namespace
@@ -65,11 +64,15 @@ void RunLstmSteps(const LstmSteps& steps) {
                                   steps.sums};
     if (parts == 1) {
       for (std::int64_t panel = 0; panel < panels; ++panel) MultiplyPanel(product, panel);
-    } else {
-      for (std::int64_t gate = 0; gate < kGates; ++gate) MultiplyPanel(product, gate * parts + part);
+      AdvanceUnits(steps, t, 0, hidden, state, states[(t + 1) % 2]);
+      return;
     }
-    const std::int64_t units = hidden / parts;
-    AdvanceUnits(steps, t, part * units, (part + 1) * units, state, states[(t + 1) % 2]);
+    const std::int64_t of_gate = panels / kGates;
+    const std::int64_t begin = of_gate * part / parts, end = of_gate * (part + 1) / parts;
+    for (std::int64_t gate = 0; gate < kGates; ++gate) {
+      for (std::int64_t panel = begin; panel < end; ++panel) MultiplyPanel(product, gate * of_gate + panel);
+    }
+    AdvanceUnits(steps, t, begin * kPanelWidth, end * kPanelWidth, state, states[(t + 1) % 2]);
   });
   if (call.steps() % 2 != 0) std::copy_n(steps.other_hidden, call.batch() * hidden, steps.hidden);
 }

@@ -29,23 +29,38 @@ void ParallelFor(std::int64_t count, std::int64_t grain, const Body& body) {
       const_cast<Body*>(&body));
 }
 
+// The most tasks of a stage.
+inline constexpr std::int64_t kMostStageTasks = 64;
+
 // body(stage, task) for each of `tasks` tasks of each of `stages` stages, those of a stage after all of the
 // one before, perhaps on several threads: for stages of some microseconds, for which a ParallelFor each would
-// cost too much. Tasks are handed out in order, so that one only waits for tasks that a thread is at; waiting
-// spins.
+// cost too much. A task goes to the same thread in each stage, whose caches have its data, unless that is
+// late. Nobody waits but for tasks that a thread is at, so that any number of threads comes to an end;
+// waiting spins.
 template <typename Body>
 void ParallelStages(std::int64_t stages, std::int64_t tasks, const Body& body) {
   constexpr int kSpins = 2000;
-  struct Progress {
-    alignas(64) std::atomic<std::int64_t> next{0};
-    alignas(64) std::atomic<std::int64_t> done{0};
+  struct alignas(64) Line {
+    std::atomic<std::int64_t> count{0};
+  };
+  struct {
+    Line begun[kMostStageTasks];  // stages in which the task was taken
+    Line done;                    // tasks
+    Line threads;
   } progress;
   const auto work = [&](std::int64_t, std::int64_t) {
-    for (;;) {
-      const std::int64_t i = progress.next.fetch_add(1, std::memory_order_relaxed);
-      if (i >= stages * tasks) return;
-      const std::int64_t before = i / tasks * tasks;
-      for (int spins = 0; progress.done.load(std::memory_order_acquire) < before; ++spins) {
+    const std::int64_t own = progress.threads.count.fetch_add(1, std::memory_order_relaxed);
+    for (std::int64_t stage = 0; stage < stages; ++stage) {
+      for (std::int64_t i = 0; i < tasks; ++i) {
+        const std::int64_t task = (own + i) % tasks;
+        std::int64_t begun = stage;
+        if (!progress.begun[task].count.compare_exchange_strong(begun, stage + 1, std::memory_order_relaxed))
+          continue;
+        body(stage, task);
+        progress.done.count.fetch_add(1, std::memory_order_acq_rel);
+      }
+      const std::int64_t all = (stage + 1) * tasks;
+      for (int spins = 0; progress.done.count.load(std::memory_order_acquire) < all; ++spins) {
         if (spins < kSpins) {
 #if defined(__x86_64__) || defined(__i386__)
           __builtin_ia32_pause();
@@ -54,8 +69,6 @@ void ParallelStages(std::int64_t stages, std::int64_t tasks, const Body& body) {
           std::this_thread::yield();
         }
       }
-      body(i / tasks, i % tasks);
-      progress.done.fetch_add(1, std::memory_order_acq_rel);
     }
   };
   ParallelFor(std::min<std::int64_t>(__rewire_kernel_api->thread_count(), tasks), 1, work);

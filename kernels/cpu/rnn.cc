@@ -96,10 +96,12 @@ Status RnnCall::Init(TensorView x, const std::optional<TensorView>& w, TensorVie
                      std::initializer_list<NamedTensor> states, TensorView y,
                      std::initializer_list<NamedTensor> results) {
   Checks checks;
-  checks.Dense("x", x).Dense("r", r).Dense("y", y).Rank("x", x, 3);
+  checks.Dense("x", x).Dense("r", r).Dense("y", y);
+  if (Status s = checks.Rank("x", x, 3).Take(); !s.ok()) return s;
   const int rank = attributes_.packed ? 2 : 3;
   checks.Rank("r", r, rank).SameDType("r", r, "x", x).SameDType("y", y, "x", x);
-  if (w) checks.Dense("w", *w).Rank("w", *w, rank).SameDType("w", *w, "x", x);
+  const bool has_w = IsGiven(w) || (w && x.dim(2) == 0);
+  if (has_w) checks.Dense("w", *w).Rank("w", *w, rank).SameDType("w", *w, "x", x);
   if (Status s = checks.Take(); !s.ok()) return s;
   if (attributes_.packed && !x.Is<float>())
     return TypeError("x has dtype ", DTypeName(x.dtype()), ", expected f32 with packed weights");
@@ -123,7 +125,7 @@ Status RnnCall::Init(TensorView x, const std::optional<TensorView>& w, TensorVie
     of_y[1] = steps_;
     of_y[2] = directions;
   }
-  if (w) {
+  if (has_w) {
     checks.Shape("w", *w, attributes_.packed ? ShapeView(packed_w, 2) : ShapeView(of_w, 3));
   } else if (directions != 1 || inputs_ != gates_ * hidden_) {
     return ValueError("x has ", inputs_, " elements a step for ", directions, " directions, expected ",
@@ -145,7 +147,7 @@ Status RnnCall::Init(TensorView x, const std::optional<TensorView>& w, TensorVie
     checks.NoOverlap(result.first, *result.second, "y", y);
   }
   checks.NoOverlap("y", y, "x", x).NoOverlap("y", y, "r", r);
-  if (w) checks.NoOverlap("y", y, "w", *w);
+  if (has_w) checks.NoOverlap("y", y, "w", *w);
   if (Status s = checks.Take(); !s.ok()) return s;
   if (IsGiven(lengths)) {
     checks.Dense("sequence_lens", *lengths).Shape("sequence_lens", *lengths, ShapeView(&batch_, 1));
@@ -158,7 +160,7 @@ Status RnnCall::Init(TensorView x, const std::optional<TensorView>& w, TensorVie
     }
   }
   x_ = x;
-  w_ = w;
+  if (has_w) w_ = w;
   r_ = r;
   y_ = y;
   b_ = b;

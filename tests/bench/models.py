@@ -61,12 +61,13 @@ def measure_theirs(model, case, threads):
     runs = []
     for _ in range(3):
         session.run_with_iobinding(binding)
+    memory = resident("VmHWM") - before  # without the list of times
     end = time.perf_counter_ns() + SECONDS * 1e9
     while not runs or time.perf_counter_ns() < end:
         start = time.perf_counter_ns()
         session.run_with_iobinding(binding)
         runs.append(time.perf_counter_ns() - start)
-    print(json.dumps({"load": load, "latency": statistics.median(runs), "memory": resident("VmHWM") - before,
+    print(json.dumps({"load": load, "latency": statistics.median(runs), "memory": memory,
                       "runs": len(runs)}))
 
 
@@ -119,8 +120,9 @@ def measure(options, folder, scratch, threads):
         rounds = []
         runs = max(3, int(SECONDS * 1e9 / max(1, ours(options.bin, executable, case, threads, 3)["latency"])))
         for _ in range(options.rounds):
-            rounds.append((ours(options.bin, executable, case, threads, min(runs, 100000)),
-                           theirs(model, case, threads), theirs(optimised, case, threads)["load"]))
+            mine = ours(options.bin, executable, case, threads, min(runs, 100000))
+            mine["memory"] = ours(options.bin, executable, case, threads, 3)["memory"]  # without a long list of times
+            rounds.append((mine, theirs(model, case, threads), theirs(optimised, case, threads)["load"]))
         ratio = {
             "latency": spread([mine["latency"] / other["latency"] for mine, other, _ in rounds]),
             "load": spread([mine["load"] / other["load"] for mine, other, _ in rounds]),

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tables of embeddings that a recurrent layer reads.
+#include <catch2/catch.hpp>
+#include <string>
+#include <vector>
+
+#include "tests/compiler/model_builder.h"
+
+namespace rewire::test {
+namespace {
+
+std::vector<float> Counts(std::int64_t count, float by) {
+  std::vector<float> values;
+  for (std::int64_t i = 0; i < count; ++i) values.push_back(static_cast<float>(i % 11 - 5) * by);
+  return values;
+}
+
+// x f32[4], its elements taken as rows of a table of 9, through a layer with 3 inputs and 2 units.
+onnx::ModelProto Model(const std::string& type, std::int64_t gates, bool table_is_a_result = false) {
+  onnx::ModelProto model = EmptyModel();
+  onnx::GraphProto* graph = model.mutable_graph();
+  SetValue(graph->add_input(), "x", {4});
+  AddInt(AddNode(graph, "Cast", {"x"}, "integers"), "to", onnx::TensorProto::INT64);
+  AddInts(graph, "as_rows", {4, 1});
+  AddNode(graph, "Reshape", {"integers", "as_rows"}, "ids");
+  AddFloats(graph, "table", {9, 3}, Counts(27, 0.1F));
+  AddNode(graph, "Gather", {"table", "ids"}, "rows");
+  AddFloats(graph, "w", {1, gates * 2, 3}, Counts(gates * 6, 0.2F));
+  AddFloats(graph, "r", {1, gates * 2, 2}, Counts(gates * 4, 0.3F));
+  AddFloats(graph, "b", {1, gates * 4}, Counts(gates * 4, 0.05F));
+  AddNode(graph, type, {"rows", "w", "r", "b"}, table_is_a_result ? "layer" : "y");
+  if (table_is_a_result) {
+    AddNode(graph, "ReduceSum", {"rows"}, "sum");
+    AddNode(graph, "Add", {"layer", "sum"}, "y");
+  }
+  SetValue(graph->add_output(), "y", {4, 1, 1, 2});
+  return model;
+}
+
+TEST_CASE("a table is multiplied by the weights of the layer that alone reads its rows") {
+  compiler::CompileOptions without;
+  without.disabled_passes = {"multiply-embeddings"};
+  for (const auto& [type, gates] :
+       {std::pair<const char*, std::int64_t>{"LSTM", 4}, {"GRU", 3}, {"RNN", 1}}) {
+    INFO(type);
+    for (const bool shared : {false, true}) {
+      const onnx::ModelProto model = Model(type, gates, shared);
+      const Outcome plain = CompileProto(model, without), multiplied = CompileProto(model);
+      REQUIRE(plain.message.empty());
+      REQUIRE(multiplied.message.empty());
+      CHECK((plain.compiled.constant_bytes == multiplied.compiled.constant_bytes) == shared);
+      const Answer expected = RunOnCounts(plain.compiled.module, {4});
+      const Answer given = RunOnCounts(multiplied.compiled.module, {4});
+      REQUIRE(expected.error.empty());
+      REQUIRE(given.error.empty());
+      REQUIRE(given.shape == expected.shape);
+      for (std::size_t i = 0; i < expected.values.size(); ++i)
+        CHECK(static_cast<double>(given.values[i]) ==
+              Approx(static_cast<double>(expected.values[i])).margin(1e-6));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace rewire::test
