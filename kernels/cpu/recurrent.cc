@@ -50,7 +50,8 @@ bool DeclareBuffers(WorkspaceSizes& sizes, const RnnAttributes& attributes, std:
   const std::int64_t rows = Times(x->shape[0], x->shape[1]);
   const std::int64_t inputs = x->shape[2];
   const std::int64_t element = x->dtype.bits / 8;
-  const bool multiplies_inputs = sizes.Tensor(1) != nullptr;
+  const DLTensor* w = sizes.Tensor(1);
+  const bool multiplies_inputs = w != nullptr && (SizeOf(w) != 0 || inputs == 0);
   sizes.Take(multiplies_inputs ? std::max<std::int64_t>(1, Times(rows, width)) : 1, element);
   sizes.Take(std::max<std::int64_t>(1, Times(batch, width + Times(3, hidden))), element);
   if (attributes.packed) return true;

@@ -153,17 +153,18 @@ std::string CheckWorkspace(RewireWorkspaceBound bound, void* handle,
   const std::int32_t count = bound(handle, shapes.data(), static_cast<std::int32_t>(shapes.size()), blocks);
   std::vector<std::uint64_t> asked = workspace_blocks.asked();
   std::sort(asked.rbegin(), asked.rend());
-  std::sort(blocks, blocks + std::max(count, 0), std::greater<>());
+  std::vector<std::uint64_t> declared(blocks, blocks + std::max(count, 0));
+  std::sort(declared.rbegin(), declared.rend());
   bool fits = static_cast<std::int64_t>(asked.size()) <= count;
-  for (std::size_t i = 0; fits && i < asked.size(); ++i) fits = asked[i] <= blocks[i];
+  for (std::size_t i = 0; fits && i < asked.size(); ++i) fits = asked[i] <= declared[i];
   if (fits || (count == 0 && asked.empty())) return "";
-  const auto list = [](const std::uint64_t* sizes, std::int32_t size) {
+  const auto list = [](const std::vector<std::uint64_t>& sizes) {
     std::string text;
-    for (std::int32_t i = 0; i < size; ++i) text += " " + std::to_string(sizes[i]);
+    for (const std::uint64_t size : sizes) text += " " + std::to_string(size);
     return text;
   };
-  return "asks for workspaces of" + list(asked.data(), static_cast<std::int32_t>(asked.size())) +
-         " bytes, declares" + (count < 0 ? " nothing for these shapes" : list(blocks, count));
+  return "asks for workspaces of" + list(asked) + " bytes, declares" +
+         (count < 0 ? " nothing for these shapes" : list(declared));
 }
 
 }  // namespace
