@@ -135,6 +135,11 @@ class Checks {
     if (status_.ok()) status_ = CheckSameDType(what, tensor, other_name, other);
     return *this;
   }
+  // What is computed from two operands: all three contiguous, `out` apart from both.
+  Checks& Operands(const char* a_name, TensorView a, const char* b_name, TensorView b, TensorView out) {
+    Dense(a_name, a).Dense(b_name, b).Dense("out", out);
+    return NoOverlap("out", out, a_name, a).NoOverlap("out", out, b_name, b);
+  }
   Checks& NoOverlap(const char* out_name, TensorView out, const char* name, TensorView input) {
     if (status_.ok()) status_ = CheckNoOverlap(out_name, out, name, input);
     return *this;

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "kernels/cpu/checks.h"
+#include "kernels/cpu/shapes.h"
 #include "kernels/cpu/window.h"
 
 namespace rewire::kernel::cpu {
@@ -25,12 +26,7 @@ template <typename Resolver>
 Status CheckConvArguments(const Resolver& attributes, TensorView x, TensorView w,
                           const std::optional<TensorView>& bias, TensorView out, Window* window) {
   Checks checks;
-  checks.Dense("x", x)
-      .Dense("w", w)
-      .Dense("out", out)
-      .SameDType("w", w, "x", x)
-      .SameDType("out", out, "x", x);
-  checks.NoOverlap("out", out, "x", x).NoOverlap("out", out, "w", w);
+  checks.Operands("x", x, "w", w, out).SameDType("w", w, "x", x).SameDType("out", out, "x", x);
   if (Status s = checks.Take(); !s.ok()) return s;
   Dims expected;
   if (Status s = attributes.Resolve(x.dims(), w.dims(), window, &expected); !s.ok()) return s;
@@ -38,6 +34,17 @@ Status CheckConvArguments(const Resolver& attributes, TensorView x, TensorView w
   const std::int64_t channels = out.dim(1);
   checks.Dense("bias", *bias).SameDType("bias", *bias, "x", x).Shape("bias", *bias, ShapeView(&channels, 1));
   return checks.NoOverlap("out", out, "bias", *bias).Take();
+}
+
+// What a convolution's shape function computes from the shapes x and w.
+template <typename Resolver>
+Status WriteConvShape(const Resolver& attributes, TensorView x, TensorView w, TensorView out) {
+  Dims input, weights, result;
+  if (Status s = ReadShape("x", x, &input); !s.ok()) return s;
+  if (Status s = ReadShape("w", w, &weights); !s.ok()) return s;
+  Window window;
+  if (Status s = attributes.Resolve(input.view(), weights.view(), &window, &result); !s.ok()) return s;
+  return WriteShape(result, out);
 }
 
 }  // namespace rewire::kernel::cpu

@@ -22,8 +22,7 @@ struct Gather {
   }
   Status operator()(TensorView x, TensorView indices, TensorView out) const {
     Checks checks;
-    checks.Dense("x", x).Dense("indices", indices).Dense("out", out).SameDType("out", out, "x", x);
-    checks.NoOverlap("out", out, "x", x).NoOverlap("out", out, "indices", indices);
+    checks.Operands("x", x, "indices", indices, out).SameDType("out", out, "x", x);
     if (Status s = checks.Take(); !s.ok()) return s;
     int along = 0;
     if (Status s = NormalizeAxis(axis, x.ndim(), &along); !s.ok()) return s;
@@ -66,8 +65,7 @@ struct GatherElements {
   }
   Status operator()(TensorView x, TensorView indices, TensorView out) const {
     Checks checks;
-    checks.Dense("x", x).Dense("indices", indices).Dense("out", out).SameDType("out", out, "x", x);
-    checks.NoOverlap("out", out, "x", x).NoOverlap("out", out, "indices", indices);
+    checks.Operands("x", x, "indices", indices, out).SameDType("out", out, "x", x);
     checks.Rank("indices", indices, x.ndim()).Shape("out", out, indices.dims());
     if (Status s = checks.Take(); !s.ok()) return s;
     int along = 0;

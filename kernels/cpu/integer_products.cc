@@ -73,11 +73,7 @@ struct MatMulInteger {
   Status operator()(TensorView a, TensorView b, std::optional<TensorView> a_zero,
                     std::optional<TensorView> b_zero, TensorView out) const {
     Checks checks;
-    checks.Dense("a", a)
-        .Dense("b", b)
-        .Dense("out", out)
-        .NoOverlap("out", out, "a", a)
-        .NoOverlap("out", out, "b", b);
+    checks.Operands("a", a, "b", b, out);
     if (Status s = checks.Take(); !s.ok()) return s;
     if (!out.Is<std::int32_t>()) return WrongDType(Types<std::int32_t>(), "out", out);
     Dims expected;
@@ -98,11 +94,7 @@ struct ConvInteger {
   Status operator()(TensorView x, TensorView w, std::optional<TensorView> x_zero,
                     std::optional<TensorView> w_zero, TensorView out) const {
     Checks checks;
-    checks.Dense("x", x)
-        .Dense("w", w)
-        .Dense("out", out)
-        .NoOverlap("out", out, "x", x)
-        .NoOverlap("out", out, "w", w);
+    checks.Operands("x", x, "w", w, out);
     if (Status s = checks.Take(); !s.ok()) return s;
     if (!out.Is<std::int32_t>()) return WrongDType(Types<std::int32_t>(), "out", out);
     Window window;

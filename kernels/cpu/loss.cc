@@ -25,8 +25,7 @@ struct NegativeLogLikelihood {
 
   Status operator()(TensorView x, TensorView target, std::optional<TensorView> weight, TensorView out) const {
     Checks checks;
-    checks.Dense("x", x).Dense("target", target).Dense("out", out).SameDType("out", out, "x", x);
-    checks.NoOverlap("out", out, "x", x).NoOverlap("out", out, "target", target);
+    checks.Operands("x", x, "target", target, out).SameDType("out", out, "x", x);
     if (Status s = checks.Take(); !s.ok()) return s;
     if (x.ndim() < 2) return ValueError("x has shape ", x.dims(), ", expected [N, C, ...]");
     const std::int64_t classes = x.dim(1);

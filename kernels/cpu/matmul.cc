@@ -30,8 +30,10 @@ struct Dense {
   }
   Status operator()(TensorView x, TensorView w, std::optional<TensorView> bias, TensorView out) const {
     Checks checks;
-    checks.Dense("x", x).Dense("w", w).Dense("out", out).Rank("w", w, 2).SameDType("w", w, "x", x);
-    checks.SameDType("out", out, "x", x).NoOverlap("out", out, "x", x).NoOverlap("out", out, "w", w);
+    checks.Operands("x", x, "w", w, out)
+        .Rank("w", w, 2)
+        .SameDType("w", w, "x", x)
+        .SameDType("out", out, "x", x);
     if (Status s = checks.Take(); !s.ok()) return s;
     const std::int64_t n = w.dim(transposed ? 0 : 1);
     const std::int64_t k = w.dim(transposed ? 1 : 0);
@@ -85,13 +87,11 @@ struct GemmKernel {
   }
   Status operator()(TensorView a, TensorView b, std::optional<TensorView> c, TensorView out) const {
     Checks checks;
-    checks.Dense("a", a)
-        .Dense("b", b)
-        .Dense("out", out)
+    checks.Operands("a", a, "b", b, out)
         .Rank("a", a, 2)
         .Rank("b", b, 2)
-        .SameDType("b", b, "a", a);
-    checks.SameDType("out", out, "a", a).NoOverlap("out", out, "a", a).NoOverlap("out", out, "b", b);
+        .SameDType("b", b, "a", a)
+        .SameDType("out", out, "a", a);
     if (c) checks.Dense("c", *c).SameDType("c", *c, "a", a).NoOverlap("out", out, "c", *c);
     if (Status s = checks.Take(); !s.ok()) return s;
     const std::int64_t m = a.dim(transpose_a ? 1 : 0);
@@ -165,12 +165,7 @@ struct MatMul {
   static constexpr const char kName[] = "rewire.matmul";
   Status operator()(TensorView a, TensorView b, TensorView out) const {
     Checks checks;
-    checks.Dense("a", a)
-        .Dense("b", b)
-        .Dense("out", out)
-        .SameDType("b", b, "a", a)
-        .SameDType("out", out, "a", a);
-    checks.NoOverlap("out", out, "a", a).NoOverlap("out", out, "b", b);
+    checks.Operands("a", a, "b", b, out).SameDType("b", b, "a", a).SameDType("out", out, "a", a);
     if (Status s = checks.Take(); !s.ok()) return s;
     Dims expected;
     if (Status s = MatMulDims(a.dims(), b.dims(), &expected); !s.ok()) return s;

@@ -83,12 +83,7 @@ struct ImageAttributes {
   Status Resolve(TensorView x, TensorView w, const std::optional<TensorView>& bias,
                  const std::optional<TensorView>& addend, TensorView out, ImageCall* call) const {
     Checks checks;
-    checks.Dense("x", x)
-        .Dense("w", w)
-        .Dense("out", out)
-        .SameDType("w", w, "x", x)
-        .SameDType("out", out, "x", x);
-    checks.NoOverlap("out", out, "x", x).NoOverlap("out", out, "w", w);
+    checks.Operands("x", x, "w", w, out).SameDType("w", w, "x", x).SameDType("out", out, "x", x);
     if (Status s = checks.Take(); !s.ok()) return s;
     if (!x.Is<float>()) return TypeError("x has dtype ", DTypeName(x.dtype()), ", expected f32");
     if (x.ndim() < 3 || x.ndim() > 2 + kMaxSpatial)

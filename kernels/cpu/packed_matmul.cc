@@ -67,12 +67,7 @@ struct PackedMatMul {
   Status operator()(TensorView x, TensorView w, std::optional<TensorView> bias,
                     std::optional<TensorView> addend, TensorView out) const {
     Checks checks;
-    checks.Dense("x", x)
-        .Dense("w", w)
-        .Dense("out", out)
-        .SameDType("w", w, "x", x)
-        .SameDType("out", out, "x", x);
-    checks.NoOverlap("out", out, "x", x).NoOverlap("out", out, "w", w);
+    checks.Operands("x", x, "w", w, out).SameDType("w", w, "x", x).SameDType("out", out, "x", x);
     if (Status s = checks.Take(); !s.ok()) return s;
     if (!x.Is<float>()) return TypeError("x has dtype ", DTypeName(x.dtype()), ", expected f32");
     if (x.ndim() < 1) return ValueError("x is a scalar, expected [..., K]");

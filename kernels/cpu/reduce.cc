@@ -16,6 +16,16 @@ void ReduceAttributes::Read(Attributes& attributes) {
   keep_without_axes = attributes.Bool("noop_with_empty_axes", false);
 }
 
+Status ReduceAttributes::Check(TensorView x, const std::optional<TensorView>& tensor, TensorView out,
+                               bool (&reduced)[kMaxRank]) const {
+  Checks checks;
+  checks.Dense("x", x).Dense("out", out).SameDType("out", out, "x", x).NoOverlap("out", out, "x", x);
+  if (Status s = checks.Take(); !s.ok()) return s;
+  Dims expected;
+  if (Status s = Resolve(x.dims(), tensor, reduced, &expected); !s.ok()) return s;
+  return CheckShape("out", out, expected.view());
+}
+
 Status ReduceAttributes::Resolve(ShapeView x, const std::optional<TensorView>& tensor,
                                  bool (&reduced)[kMaxRank], Dims* result) const {
   Dims given;
@@ -214,13 +224,8 @@ struct Reduce {
     return Status();
   }
   Status operator()(TensorView x, std::optional<TensorView> axes, TensorView out) const {
-    Checks checks;
-    checks.Dense("x", x).Dense("out", out).SameDType("out", out, "x", x).NoOverlap("out", out, "x", x);
-    if (Status s = checks.Take(); !s.ok()) return s;
     bool reduced[kMaxRank];
-    Dims expected;
-    if (Status s = attributes.Resolve(x.dims(), axes, reduced, &expected); !s.ok()) return s;
-    if (Status s = CheckShape("out", out, expected.view()); !s.ok()) return s;
+    if (Status s = attributes.Check(x, axes, out, reduced); !s.ok()) return s;
     return ForType(Numbers(), "x", x, [&](auto tag) {
       Run<typename decltype(tag)::type>(x, reduced, out);
       return Status();
@@ -254,13 +259,8 @@ struct LogSumExp {
     return Status();
   }
   Status operator()(TensorView x, std::optional<TensorView> axes, TensorView out) const {
-    Checks checks;
-    checks.Dense("x", x).Dense("out", out).SameDType("out", out, "x", x).NoOverlap("out", out, "x", x);
-    if (Status s = checks.Take(); !s.ok()) return s;
     bool reduced[kMaxRank];
-    Dims expected;
-    if (Status s = attributes.Resolve(x.dims(), axes, reduced, &expected); !s.ok()) return s;
-    if (Status s = CheckShape("out", out, expected.view()); !s.ok()) return s;
+    if (Status s = attributes.Check(x, axes, out, reduced); !s.ok()) return s;
     return ForType(Floats(), "x", x,
                    [&](auto tag) { return Run<typename decltype(tag)::type>(x, reduced, out); });
   }

@@ -22,6 +22,9 @@ struct ReduceAttributes {
   // noop_with_empty_axes. Marks them in `reduced` and gives the result's shape.
   Status Resolve(ShapeView x, const std::optional<TensorView>& tensor, bool (&reduced)[kMaxRank],
                  Dims* result) const;
+  // The checks of a kernel's arguments, and the axes as above.
+  Status Check(TensorView x, const std::optional<TensorView>& tensor, TensorView out,
+               bool (&reduced)[kMaxRank]) const;
 };
 
 // The loop over the elements of x [dims]: operand 0 is the result, which stands still along reduced axes.

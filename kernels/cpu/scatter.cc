@@ -218,8 +218,7 @@ struct GatherND {
   }
   Status operator()(TensorView x, TensorView indices, TensorView out) const {
     Checks checks;
-    checks.Dense("x", x).Dense("indices", indices).Dense("out", out).SameDType("out", out, "x", x);
-    checks.NoOverlap("out", out, "x", x).NoOverlap("out", out, "indices", indices);
+    checks.Operands("x", x, "indices", indices, out).SameDType("out", out, "x", x);
     if (Status s = checks.Take(); !s.ok()) return s;
     Dims expected;
     if (Status s = GatherNDDims(x.dims(), indices.dims(), batch_dims, &expected); !s.ok()) return s;

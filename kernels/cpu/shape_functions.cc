@@ -66,12 +66,7 @@ struct ConvShape {
   ConvAttributes attributes;
   static Status Make(Attributes& given, ConvShape* conv) { return conv->attributes.Read(given); }
   Status operator()(TensorView x, TensorView w, TensorView out) const {
-    Dims input, weights, result;
-    if (Status s = ReadShape("x", x, &input); !s.ok()) return s;
-    if (Status s = ReadShape("w", w, &weights); !s.ok()) return s;
-    Window window;
-    if (Status s = attributes.Resolve(input.view(), weights.view(), &window, &result); !s.ok()) return s;
-    return WriteShape(result, out);
+    return WriteConvShape(attributes, x, w, out);
   }
 };
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "executable_format/bundle.h"
-#include "tests/executable_format/mutation_drill.h"
+#include "tests/fuzz/files.h"
 
 namespace rewire {
 namespace {
@@ -41,10 +41,5 @@ void Try(const std::vector<std::byte>& file) {
 }  // namespace rewire
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  const auto* bytes = reinterpret_cast<const std::byte*>(data);
-  std::vector<std::byte> file(bytes, bytes + size);
-  rewire::Try(file);
-  rewire::test::RecomputeChecksums(file);
-  rewire::Try(file);
-  return 0;
+  return rewire::test::TryFile(data, size, &rewire::Try);
 }

@@ -15,7 +15,7 @@
 #include "executable_format/reader.h"
 #include "executable_format/strip.h"
 #include "executable_format/writer.h"
-#include "tests/executable_format/mutation_drill.h"
+#include "tests/fuzz/files.h"
 
 namespace rewire {
 namespace {
@@ -48,10 +48,5 @@ void Try(const std::vector<std::byte>& file) {
 }  // namespace rewire
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  const auto* bytes = reinterpret_cast<const std::byte*>(data);
-  std::vector<std::byte> file(bytes, bytes + size);
-  rewire::Try(file);
-  rewire::test::RecomputeChecksums(file);
-  rewire::Try(file);
-  return 0;
+  return rewire::test::TryFile(data, size, &rewire::Try);
 }

@@ -99,70 +99,78 @@ std::string Text(const Line& line) {
          line.body;
 }
 
-TEST_CASE("a straight line of static shapes takes exactly its bound") {
+// A program with its bound and memory for x and y.
+struct Prepared {
+  Prepared(const Line& line, bool bind)
+      : outputs_bound(bind), program(ProgramOf(Text(line), Kernels())), bound(BoundOf(program, bind)) {}
+  // x, and y where it is bound.
+  Status Bind(VirtualMachine* vm) const {
+    Status set = vm->TrySetInput("x", in);
+    return set && outputs_bound ? vm->TrySetOutput("y", out) : set;
+  }
+
+  bool outputs_bound;
+  Program program;
+  MemoryBound bound;
+  std::vector<float> x = std::vector<float>(4096, 1.0F);
+  std::vector<float> y = std::vector<float>(4096);
+  TensorView in = TensorView(x.data(), {64, 64});
+  TensorView out = TensorView(y.data(), {64, 64});
+};
+
+// Every line, with y unbound and bound.
+template <typename Check>
+void ForEachLine(const Check& check) {
   for (const Line& line : kLines) {
     for (const bool outputs_bound : {false, true}) {
       CAPTURE(line.name, outputs_bound);
-      const Program program = ProgramOf(Text(line), Kernels());
-      const MemoryBound bound = BoundOf(program, outputs_bound);
-      REQUIRE(bound.unbounded.empty());
-      CHECK(bound.undeclared_workspace.empty());
-      if (!outputs_bound) CHECK(bound.storage == line.storage);
-      std::vector<float> x(4096, 1.0F);
-      std::vector<float> y(4096);
-      VirtualMachine vm(program);
-      vm.SetInput("x", TensorView(x.data(), {64, 64}));
-      if (outputs_bound) vm.SetOutput("y", TensorView(y.data(), {64, 64}));
-      REQUIRE(MessageOf(vm.TryInvoke()).empty());
-      CHECK(vm.bytes_peak() == bound.bytes);
+      check(line, Prepared(line, outputs_bound));
     }
   }
 }
 
-TEST_CASE("a static memory of the bound's size serves without malloc; less says how much is needed") {
-  for (const Line& line : kLines) {
-    for (const bool outputs_bound : {false, true}) {
-      CAPTURE(line.name, outputs_bound);
-      const Program program = ProgramOf(Text(line), Kernels());
-      const MemoryBound bound = BoundOf(program, outputs_bound);
-      const std::unique_ptr<void, Freed> memory = Block(bound.static_bytes);
-      std::vector<float> x(4096, 1.0F);
-      std::vector<float> y(4096);
-      const TensorView in(x.data(), {64, 64});
-      const TensorView out(y.data(), {64, 64});
-      VmOptions options;
-      options.memory = {memory.get(), bound.static_bytes};
-      StartMallocWatch();
-      bool ok = true;
-      {
-        Result<VirtualMachine> vm = VirtualMachine::TryMake(program, options);
-        ok = vm.has_value();
-        for (int i = 0; ok && i < 10; ++i) {
-          ok = vm->TrySetInput("x", in).has_value() &&
-               (!outputs_bound || vm->TrySetOutput("y", out).has_value()) && vm->TryInvoke().has_value();
-        }
-        if (ok) ok = vm->result().kind() == ValueKind::kTensor && vm->TryOutput("y").has_value();
-      }
-      const std::uint64_t calls = StopMallocWatch();
-      CHECK(ok);
-      CHECK(calls == 0);
+TEST_CASE("a straight line of static shapes takes exactly its bound") {
+  ForEachLine([](const Line& line, const Prepared& prepared) {
+    REQUIRE(prepared.bound.unbounded.empty());
+    CHECK(prepared.bound.undeclared_workspace.empty());
+    if (!prepared.outputs_bound) CHECK(prepared.bound.storage == line.storage);
+    VirtualMachine vm(prepared.program);
+    REQUIRE(MessageOf(prepared.Bind(&vm)).empty());
+    REQUIRE(MessageOf(vm.TryInvoke()).empty());
+    CHECK(vm.bytes_peak() == prepared.bound.bytes);
+  });
+}
 
-      // A little less: 128 bytes that all but the first need.
-      if (line.storage == 0) continue;
-      options.memory.size -= 128;
-      VirtualMachine vm = VirtualMachine::Make(program, options);
-      const Status set = vm.TrySetInput("x", in);
-      const Status bound_set = set && outputs_bound ? vm.TrySetOutput("y", out) : set;
-      const Status status = bound_set ? vm.TryInvoke() : bound_set;
-      REQUIRE_FALSE(status);
-      CHECK(status.error().code() == StatusCode::kOutOfMemory);
-      if (bound_set) {
-        CHECK_THAT(
-            status.error().message(),
-            Catch::Contains("is too small: Program::TryMemoryBound says how much function main needs"));
-      }
+TEST_CASE("a static memory of the bound's size serves without malloc; less says how much is needed") {
+  ForEachLine([](const Line& line, const Prepared& prepared) {
+    const std::unique_ptr<void, Freed> memory = Block(prepared.bound.static_bytes);
+    VmOptions options;
+    options.memory = {memory.get(), prepared.bound.static_bytes};
+    StartMallocWatch();
+    bool ok = true;
+    {
+      Result<VirtualMachine> vm = VirtualMachine::TryMake(prepared.program, options);
+      ok = vm.has_value();
+      for (int i = 0; ok && i < 10; ++i) ok = prepared.Bind(&*vm) && vm->TryInvoke().has_value();
+      if (ok) ok = vm->result().kind() == ValueKind::kTensor && vm->TryOutput("y").has_value();
     }
-  }
+    const std::uint64_t calls = StopMallocWatch();
+    CHECK(ok);
+    CHECK(calls == 0);
+
+    // A little less: 128 bytes that all but the first need.
+    if (line.storage == 0) return;
+    options.memory.size -= 128;
+    VirtualMachine vm = VirtualMachine::Make(prepared.program, options);
+    const Status set = prepared.Bind(&vm);
+    const Status status = set ? vm.TryInvoke() : set;
+    REQUIRE_FALSE(status);
+    CHECK(status.error().code() == StatusCode::kOutOfMemory);
+    if (set) {
+      CHECK_THAT(status.error().message(),
+                 Catch::Contains("is too small: Program::TryMemoryBound says how much function main needs"));
+    }
+  });
 }
 
 TEST_CASE("the watch sees malloc") {
