@@ -58,6 +58,7 @@ Status FunctionEmitter::Emit(Function* function, bool always_tuple) {
     code_.Ret(Of(results[0]));
   } else {
     std::vector<Reg> fields;
+    fields.reserve(results.size());
     for (const Value* result : results) fields.push_back(Of(result));
     const Reg tuple = NewReg();
     code_.AllocADT(0, tuple, fields);

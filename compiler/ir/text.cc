@@ -46,7 +46,7 @@ class Printer {
 
  private:
   void Line(int depth, const std::string& text) {
-    text_.append(static_cast<std::size_t>(2 * depth), ' ').append(text).append("\n");
+    text_.append(2 * static_cast<std::size_t>(depth), ' ').append(text).append("\n");
   }
 
   // A number, as names need not differ; with its type where it first appears.

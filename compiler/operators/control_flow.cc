@@ -99,6 +99,7 @@ class LoopBuilder {
   Result<bool> Try(const LowerBody& lower_body, Block* block, std::vector<Type>* types) {
     block->parameters = {graph_.NewValue("iteration", TensorOf(kInt64, {}))};
     std::vector<Value*> carried;
+    carried.reserve(types->size());
     for (const Type& type : *types) {
       carried.push_back(graph_.NewValue("carried", type));
       op_.lowering().Define(carried.back());

@@ -82,10 +82,11 @@ Status LowerSplit(Op& op, const Operator& row) {
   return {};
 }
 
-// Where a slice of an axis begins and how long it is, when that can be said.
+// How long a slice of an axis is, when that can be said. The step is not 0.
 std::optional<DimExpr> SlicedDim(const DimExpr& dim, std::int64_t start, std::int64_t end,
                                  std::int64_t step) {
   constexpr std::int64_t kFar = std::int64_t{1} << 31;
+  if (step == 0) return std::nullopt;
   if (const std::optional<std::int64_t> size = dim.constant()) {
     const std::int64_t least = step < 0 ? -1 : 0;
     const std::int64_t most = step < 0 ? *size - 1 : *size;
@@ -95,9 +96,9 @@ std::optional<DimExpr> SlicedDim(const DimExpr& dim, std::int64_t start, std::in
     const std::int64_t first =
         std::clamp<std::int64_t>(start < 0 ? start + *size : start, step < 0 ? -1 : 0, std::max(most, least));
     const std::int64_t last = end < -*size ? least : hold(end);
-    const std::int64_t span = step > 0 ? last - first : first - last;
-    const std::int64_t stride = step > 0 ? step : -step;
-    return DimExpr(span <= 0 ? 0 : (span + stride - 1) / stride);
+    const std::int64_t span = last - first;
+    if (step > 0) return DimExpr(span <= 0 ? 0 : (span - 1) / step + 1);
+    return DimExpr(span >= 0 ? 0 : (span + 1) / step + 1);
   }
   if (step == 1 && start == 0 && end >= kFar) return dim;
   if (step == 1 && start == 0 && end < 0) return DimExpr::Max(dim + DimExpr(end), 0);

@@ -201,11 +201,9 @@ Result<Shape> Op::Broadcast(const Shape& a, const Shape& b) const {
     DimExpr& dim = result[longer.size() - shorter.size() + i];
     const DimExpr& other = shorter[i];
     if (dim == other || other.Is(1)) continue;
-    if (dim.Is(1)) {
-      dim = other;
-    } else if (dim.IsConstant() && other.IsConstant()) {
+    if (!dim.Is(1) && dim.IsConstant() && other.IsConstant())
       return Invalid("shapes {} and {} do not broadcast", ShapeText(a), ShapeText(b));
-    } else if (other.IsConstant()) {
+    if (dim.Is(1) || other.IsConstant()) {
       dim = other;
     } else if (!dim.IsConstant()) {
       dim = DimExpr::Max(dim, other);
