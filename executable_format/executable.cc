@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "executable_format/executable.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/hash.h"
 #include "base/mapped_file.h"
+#include "base/shared_bytes.h"
 #include "executable_format/layout.h"
 #include "executable_format/reader.h"
 #include "executable_format/verifier.h"
@@ -19,6 +21,21 @@ Result<Module> ReadVerified(const SharedBytes& bytes, const OpenOptions& options
   return module;
 }
 
+// Constants are all that a module refers to the file for, and what their alignment is for: without any,
+// nothing is copied.
+Status AlignConstants(const SharedBytes& file, Module* module) {
+  const auto is_stored = [](const Constant& constant) { return !constant.stored.view.empty(); };
+  if (std::none_of(module->constants.begin(), module->constants.end(), is_stored)) return {};
+  const Result<SharedBytes> copy = AlignedCopy(file.view);
+  if (!copy) return Forward(copy);
+  for (Constant& constant : module->constants) {
+    if (!is_stored(constant)) continue;
+    const Span<const std::byte> view = constant.stored.view;
+    constant.stored = {{copy->view.data() + (view.data() - file.view.data()), view.size()}, copy->owner};
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<Executable> Executable::Open(const std::string& path, const OpenOptions& options) {
@@ -30,11 +47,13 @@ Result<Executable> Executable::Open(const std::string& path, const OpenOptions& 
 }
 
 Result<Executable> Executable::FromBytes(const SharedBytes& bytes, const OpenOptions& options) {
-  const bool aligned = reinterpret_cast<std::uintptr_t>(bytes.view.data()) % kDataAlignment == 0;
-  Result<SharedBytes> used = aligned && !options.copy ? bytes : AlignedCopy(bytes.view);
+  Result<SharedBytes> used = options.copy ? AlignedCopy(bytes.view) : bytes;
   if (!used) return Forward(used);
   Result<Module> module = ReadVerified(*used, options);
   if (!module) return Forward(module);
+  if (!IsAligned(used->view, kDataAlignment)) {
+    if (Status moved = AlignConstants(*used, &*module); !moved) return Forward(moved);
+  }
   return Executable(std::make_shared<const Module>(*std::move(module)));
 }
 

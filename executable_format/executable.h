@@ -33,7 +33,7 @@ class REWIRE_API Executable {
   static Result<Executable> Open(const std::string& path, const OpenOptions& options = {});
   // The same from memory. The bytes must not change; `bytes.owner` is kept as long as a constant lies in
   // them. Kernels read constants where they lie, at the file's alignment: bytes that do not start on a
-  // multiple of 64 are copied, as with `options.copy`, and not used after this returns. Also kOutOfMemory.
+  // multiple of 64 are copied where there are some, and not used after this returns. Also kOutOfMemory.
   static Result<Executable> FromBytes(const SharedBytes& bytes, const OpenOptions& options = {});
   // Verifies a module made in this process.
   static Result<Executable> FromModule(Module module, const FormatLimits& limits = {});
