@@ -177,14 +177,21 @@ TEST_CASE("what is written over one part does not show in another") {
   AddInts(graph, "3", {3});
   AddNode(graph, "Slice", {"a", "0", "2"}, "b");
   AddNode(graph, "Slice", {"a", "1", "3"}, "c");
-  AddNode(graph, "Neg", {"b"}, "d");  // over b, while c, which has one of its rows, is still to be read
+  AddNode(graph, "Neg", {"b"},
+          "d");  // over b, while c, which has one of its rows, and a are still to be read
   AddProduct(graph, "d", "e", 16, 16);
   AddProduct(graph, "c", "f", 16, 16);
   AddNode(graph, "Add", {"e", "f"}, "g");
-  AddInt(AddNode(graph, "Concat", {"g", "x"}, "h"), "axis", 0);
+  AddProduct(graph, "a", "late", 16, 16);  // the product is there until then anyway
+  AddInt(AddNode(graph, "Concat", {"g", "late"}, "h"), "axis", 0);
   AddInt(AddNode(graph, "ReduceSum", {"h"}, "y"), "keepdims", 0);
   const Planned planned = Plan(model, {4, 16});
+  INFO(planned.text);
   CHECK(planned.text.find("over input 0") != std::string::npos);
+  // The second slice stays in the product; the first, which is written over, is a copy.
+  const int whole = OffsetsOf(planned.text, "MatMul 'a'").at(0);
+  CHECK(OffsetsOf(planned.text, "Slice 'c'").at(0) == whole + 64);
+  CHECK(OffsetsOf(planned.text, "Slice 'b'").at(0) != whole);
 }
 
 TEST_CASE("what is joined twice, or beside a part of itself, is copied") {
