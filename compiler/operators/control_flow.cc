@@ -106,6 +106,7 @@ class LoopBuilder {
     }
     block->parameters.insert(block->parameters.end(), carried.begin(), carried.end());
     std::vector<Value*> sequences;
+    sequences.reserve(static_cast<std::size_t>(parts_.stacked));
     for (int i = 0; i < parts_.stacked; ++i) {
       sequences.push_back(graph_.NewValue("stacked", SequenceOf(UnrankedTensorOf(kFloat32))));
     }

@@ -52,10 +52,11 @@ struct Equation {
         return operand.find(result[i]) != std::string::npos;
       });
       if ((!known && result[i] != kEllipsis) || result.find(result[i], i + 1) != std::string::npos ||
-          !IsTerm(result))
+          !IsTerm(result)) {
         return ValueError("attribute 'equation' is '", given,
                           "': its result is no list of different labels of its "
                           "operands");
+      }
     }
     return Status();
   }
