@@ -15,8 +15,8 @@
 namespace rewire {
 namespace {
 
-tl::unexpected<Error> FailWith(const std::string& path, int error) {
-  return Fail(StatusCode::kIo, {"cannot write '", path, "': ", std::strerror(error)});
+Status FailWith(const std::string& path, int error) {
+  return Fail(StatusCode::kIo, "cannot write '{}': {}", path, std::strerror(error));
 }
 
 }  // namespace
@@ -55,7 +55,7 @@ Result<AtomicFile> AtomicFile::Create(const std::string& path) {
   // Not mkstemp: its mode is 0600, and the umask that should apply cannot be read without changing it.
   static std::atomic<unsigned> counter = 0;
   for (;;) {
-    std::string temporary = Concat({path, ".tmp", getpid(), ".", counter++});
+    std::string temporary = Format("{}.tmp{}.{}", path, getpid(), counter++);
     const int descriptor = open(temporary.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (descriptor >= 0) return AtomicFile(descriptor, path, std::move(temporary));
     if (errno != EEXIST) return FailWith(path, errno);

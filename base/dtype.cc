@@ -45,9 +45,9 @@ bool IsValidDType(DLDataType type) {
 std::string DTypeName(DLDataType type) {
   std::string name;
   if (type.code == kBool) {
-    name = type.bits == 8 ? "bool" : Concat({"bool", type.bits});
+    name = type.bits == 8 ? "bool" : Format("bool{}", type.bits);
   } else {
-    name = Concat({"code", type.code, "_"});
+    name = Format("code{}_", type.code);
     for (const Spelling& spelling : kSpellings) {
       if (spelling.code != type.code) continue;
       name = spelling.prefix;
@@ -55,7 +55,7 @@ std::string DTypeName(DLDataType type) {
     }
     name += std::to_string(type.bits);
   }
-  if (type.lanes != 1) name += Concat({"x", type.lanes});
+  if (type.lanes != 1) name += Format("x{}", type.lanes);
   return name;
 }
 

@@ -36,9 +36,9 @@ struct OpenFile {
   struct stat info;
 };
 
-tl::unexpected<Error> FailWith(const char* what, const std::string& path, int error) {
-  return Fail(error == ENOENT || error == ENOTDIR ? StatusCode::kNotFound : StatusCode::kIo,
-              {what, " '", path, "': ", std::strerror(error)});
+Status FailWith(const char* what, const std::string& path, int error) {
+  return Fail(error == ENOENT || error == ENOTDIR ? StatusCode::kNotFound : StatusCode::kIo, "{} '{}': {}",
+              what, path, std::strerror(error));
 }
 
 Result<OpenFile> OpenForReading(const std::string& path) {

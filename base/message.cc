@@ -2,30 +2,51 @@
 #include "base/message.h"
 
 #include <charconv>
+#include <cstring>
 #include <limits>
 
 namespace rewire {
+namespace {
 
-void Piece::AppendTo(std::string* text) const {
-  if (size_ < kUnsignedNumber) {
-    text->append(text_, size_);
-    return;
-  }
+template <typename Integer>
+void AppendNumber(Integer number, std::string* text) {
   char digits[std::numeric_limits<std::uint64_t>::digits10 + 2];
-  const std::to_chars_result end =
-      size_ == kSignedNumber
-          ? std::to_chars(std::begin(digits), std::end(digits), static_cast<std::int64_t>(number_))
-          : std::to_chars(std::begin(digits), std::end(digits), number_);
-  text->append(digits, end.ptr);
+  text->append(digits, std::to_chars(std::begin(digits), std::end(digits), number).ptr);
 }
+
+void AppendWord(unsigned kind, message_internal::Word word, std::string* text) {
+  switch (kind) {
+    case message_internal::kChars:
+      text->append(reinterpret_cast<const char*>(word));
+      break;
+    case message_internal::kString:
+      text->append(*reinterpret_cast<const std::string*>(word));
+      break;
+    case message_internal::kView:
+      text->append(*reinterpret_cast<const std::string_view*>(word));
+      break;
+    case message_internal::kSigned:
+      AppendNumber(static_cast<std::int64_t>(word), text);
+      break;
+    default:
+      AppendNumber(word, text);
+  }
+}
+
+}  // namespace
 
 std::string Message::Text() const {
+  constexpr unsigned kMask = (1U << message_internal::kKindBits) - 1;
   std::string text;
-  if (count_ == 0) single_.AppendTo(&text);
-  for (std::size_t i = 0; i < count_; ++i) pieces_[i].AppendTo(&text);
-  return text;
+  const char* rest = format_;
+  const message_internal::Word* word = words_;
+  for (unsigned kinds = kinds_; kinds != 0; kinds >>= message_internal::kKindBits) {
+    const char* place = std::strstr(rest, "{}");
+    text.append(rest, place);
+    AppendWord(kinds & kMask, *word++, &text);
+    rest = place + 2;
+  }
+  return text.append(rest);
 }
-
-std::string Concat(std::initializer_list<Piece> pieces) { return Message(pieces).Text(); }
 
 }  // namespace rewire

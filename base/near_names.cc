@@ -53,21 +53,27 @@ bool DiffersByPrefix(std::string_view a, std::string_view b) {
 
 std::vector<std::string> NearNames(std::string_view name, Span<const std::string> candidates) {
   const std::size_t limit = std::max<std::size_t>(2, name.size() / 4 + 1);
-  std::vector<std::pair<std::size_t, const std::string*>> near;
+  // The nearest so far, nearest first and then by name.
+  struct Near {
+    std::size_t distance;
+    const std::string* name;
+  } near[kMostSuggestions];
+  std::size_t count = 0;
   for (const std::string& candidate : candidates) {
     const std::size_t distance = DiffersByPrefix(name, candidate) ? 0 : EditDistance(name, candidate, limit);
-    if (distance < std::min(limit, std::max(name.size(), candidate.size()))) {
-      near.emplace_back(distance, &candidate);
+    if (distance >= std::min(limit, std::max(name.size(), candidate.size()))) continue;
+    std::size_t at = 0;
+    while (at < count &&
+           (near[at].distance != distance ? near[at].distance < distance : *near[at].name < candidate)) {
+      ++at;
     }
+    if (at == kMostSuggestions || (at < count && *near[at].name == candidate)) continue;
+    if (count < kMostSuggestions) ++count;
+    for (std::size_t i = count - 1; i > at; --i) near[i] = near[i - 1];
+    near[at] = {distance, &candidate};
   }
-  std::sort(near.begin(), near.end(), [](const auto& a, const auto& b) {
-    return a.first != b.first ? a.first < b.first : *a.second < *b.second;
-  });
   std::vector<std::string> names;
-  for (const auto& [distance, candidate] : near) {
-    if (names.size() == kMostSuggestions) break;
-    if (names.empty() || names.back() != *candidate) names.push_back(*candidate);
-  }
+  for (std::size_t i = 0; i < count; ++i) names.push_back(*near[i].name);
   return names;
 }
 
@@ -77,9 +83,9 @@ std::string DidYouMean(std::string_view name, Span<const std::string> candidates
   std::string text = "; did you mean ";
   for (std::size_t i = 0; i < near.size(); ++i) {
     if (i != 0) text += i + 1 == near.size() ? " or " : ", ";
-    text += Concat({"'", near[i], "'"});
+    text += Format("'{}'", near[i]);
   }
-  return Concat({text, "?"});
+  return Format("{}?", text);
 }
 
 }  // namespace rewire

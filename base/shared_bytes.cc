@@ -13,7 +13,7 @@ Result<SharedBytes> AlignedCopy(Span<const std::byte> bytes, std::size_t alignme
   // Exactly as many, so that a memory checker sees a read past the end.
   auto* memory = static_cast<std::byte*>(::operator new(bytes.size(), aligned, std::nothrow));
   if (memory == nullptr)
-    return Fail(StatusCode::kOutOfMemory, {"no memory for a copy of ", bytes.size(), " bytes"});
+    return Fail(StatusCode::kOutOfMemory, "no memory for a copy of {} bytes", bytes.size());
   if (!bytes.empty()) std::memcpy(memory, bytes.data(), bytes.size());
   std::shared_ptr<const void> owner(memory, [aligned](void* start) { ::operator delete(start, aligned); });
   return SharedBytes{{memory, bytes.size()}, std::move(owner)};

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/status.h"
 
+#include <atomic>
+#include <cstddef>
+#include <new>
 #include <utility>
 
 namespace rewire {
@@ -47,23 +50,70 @@ const char* StatusCodeName(StatusCode code) {
   return "unknown status code";
 }
 
-Error::Error(StatusCode code, std::string message)
-    : rep_(std::make_shared<const Rep>(Rep{code, std::move(message)})) {}
+// What is said when there is no memory to say more: a std::string holds it without allocating.
+constexpr char kOutOfMemory[] = "out of memory";
 
-Error::Error(const Error& other) noexcept = default;
-Error::Error(Error&& other) noexcept = default;
-Error& Error::operator=(const Error& other) noexcept = default;
-Error& Error::operator=(Error&& other) noexcept = default;
-Error::~Error() = default;
+struct Error::Rep {
+  std::atomic<std::uint32_t> references;
+  StatusCode code;
+  std::string message;
+};
 
-Error& Error::AddContext(const std::string& context) {
-  rep_ = std::make_shared<const Rep>(Rep{rep_->code, Concat({context, ": ", rep_->message})});
+Error::Error(StatusCode code, std::string message) noexcept
+    : rep_(new (std::nothrow) Rep{1, code, std::move(message)}) {
+  if (rep_ != nullptr) return;
+  // One that is always there, and never released for good.
+  alignas(Rep) static std::byte place[sizeof(Rep)];
+  static Rep* const out_of_memory = new (place) Rep{1, StatusCode::kOutOfMemory, kOutOfMemory};
+  rep_ = out_of_memory;
+  Status::Retain(rep_);
+}
+Error::Error(const Error& other) noexcept : rep_(other.rep_) { Status::Retain(rep_); }
+Error::Error(Error&& other) noexcept : Error(other) {}
+Error& Error::operator=(const Error& other) noexcept {
+  Status::Retain(other.rep_);
+  if (rep_ != nullptr) Status::Release(rep_);
+  rep_ = other.rep_;
   return *this;
 }
-
-tl::unexpected<Error> Fail(StatusCode code, const Message& message) {
-  return Fail(Error(code, message.Text()));
+Error& Error::operator=(Error&& other) noexcept { return *this = other; }
+Error::~Error() {
+  if (rep_ != nullptr) Status::Release(rep_);
 }
-tl::unexpected<Error> Fail(Error error) { return tl::unexpected<Error>(std::move(error)); }
+
+StatusCode Error::code() const noexcept { return rep_->code; }
+const std::string& Error::message() const noexcept { return rep_->message; }
+const char* Error::what() const noexcept { return rep_->message.c_str(); }
+
+Error& Error::AddContext(const std::string& context) {
+  return *this = Error(code(), Format("{}: {}", context, message()));
+}
+
+Error Status::error() const noexcept {
+  Retain(rep_);
+  return Error(rep_);
+}
+void Status::Retain(Error::Rep* rep) noexcept { rep->references.fetch_add(1, std::memory_order_relaxed); }
+void Status::Release(Error::Rep* rep) noexcept {
+  if (rep->references.fetch_sub(1, std::memory_order_acq_rel) == 1) delete rep;
+}
+
+Status Fail(StatusCode code, std::string text) noexcept { return Error(code, std::move(text)); }
+Status Fail(StatusCode code, const char* text) noexcept { return Fail(code, Message(text)); }
+Status Fail(StatusCode code, const Message& message) noexcept {
+#if defined(__cpp_exceptions)
+  try {
+    return Fail(code, message.Text());
+  } catch (const std::bad_alloc&) {
+    return Fail(StatusCode::kOutOfMemory, std::string(kOutOfMemory));
+  }
+#else
+  return Fail(code, message.Text());
+#endif
+}
+
+Status Forward(const Status& failed, const std::string& context) {
+  return failed.error().AddContext(context);
+}
 
 }  // namespace rewire

@@ -10,8 +10,10 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
+#include <new>
 #include <string>
-#include <tl/expected.hpp>
+#include <type_traits>
+#include <utility>
 
 #include "base/export.h"
 #include "base/message.h"
@@ -47,47 +49,141 @@ REWIRE_API const char* StatusCodeName(StatusCode code);
 // once.
 class REWIRE_API Error : public std::exception {
  public:
-  Error(StatusCode code, std::string message);
-  // Out of line, like all that an error is made of: whatever can fail holds these at every call.
+  Error(StatusCode code, std::string message) noexcept;
   Error(const Error& other) noexcept;
   Error(Error&& other) noexcept;
   Error& operator=(const Error& other) noexcept;
   Error& operator=(Error&& other) noexcept;
   ~Error() override;
 
-  StatusCode code() const noexcept { return rep_->code; }
-  const std::string& message() const noexcept { return rep_->message; }
-  const char* what() const noexcept override { return rep_->message.c_str(); }
+  StatusCode code() const noexcept;
+  const std::string& message() const noexcept;
+  const char* what() const noexcept override;
 
   // Puts "context: " before the message; the code stays.
   Error& AddContext(const std::string& context);
 
  private:
-  struct Rep {
-    StatusCode code;
-    std::string message;
-  };
-  std::shared_ptr<const Rep> rep_;
+  friend class Status;
+  struct Rep;
+  explicit Error(Rep* rep) noexcept : rep_(rep) {}
+
+  Rep* rep_;
 };
 
-template <typename T>
-using Result = tl::expected<T, Error>;
-using Status = Result<void>;
+// Success, or the Error of a failure. One pointer, so that returning and testing one costs what a bool costs.
+class [[nodiscard]] Status {
+ public:
+  Status() noexcept = default;
+  Status(Error error) noexcept : rep_(std::exchange(error.rep_, nullptr)) {}
+  Status(const Status& other) noexcept : rep_(other.rep_) {
+    if (rep_ != nullptr) Retain(rep_);
+  }
+  Status(Status&& other) noexcept : rep_(std::exchange(other.rep_, nullptr)) {}
+  Status& operator=(Status other) noexcept {
+    std::swap(rep_, other.rep_);
+    return *this;
+  }
+  [[gnu::always_inline]] ~Status() {
+    if (rep_ != nullptr) Release(rep_);
+  }
 
-// What a function returns to fail: converts to Status and to any Result. The pieces of a message stand in
-// braces: Fail(code, {"rank ", rank, " given"}). Cold, so that the branch that leads here, with the words of
-// its message, is laid out for size and away from the code that runs.
-[[gnu::cold]] REWIRE_API tl::unexpected<Error> Fail(StatusCode code, const Message& message);
-[[gnu::cold]] REWIRE_API tl::unexpected<Error> Fail(Error error);
+  explicit operator bool() const noexcept { return rep_ == nullptr; }
+  bool has_value() const noexcept { return rep_ == nullptr; }
+  // Of a failure only. The message lives as long as the Status does.
+  REWIRE_API Error error() const noexcept;
+
+ private:
+  friend class Error;
+  REWIRE_API static void Retain(Error::Rep* rep) noexcept;
+  REWIRE_API static void Release(Error::Rep* rep) noexcept;
+
+  Error::Rep* rep_ = nullptr;
+};
+
+// A T, or the Error of a failure: what a function that makes a T returns.
+template <typename T>
+class [[nodiscard]] Result {
+ public:
+  template <typename U = T, typename = std::enable_if_t<std::is_convertible_v<U&&, T> &&
+                                                        !std::is_same_v<std::decay_t<U>, Result> &&
+                                                        !std::is_same_v<std::decay_t<U>, Status>>>
+  Result(U&& value) : value_(std::forward<U>(value)) {}
+  // A failure: what Fail and Forward return. Success has no T to give and is a fault of the caller's.
+  Result(Status failure) noexcept : status_(std::move(failure)) {}
+  Result(const Result& other) : status_(other.status_) {
+    if (status_) new (&value_) T(other.value_);
+  }
+  Result(Result&& other) noexcept : status_(other.status_) {
+    if (status_) new (&value_) T(std::move(other.value_));
+  }
+  Result& operator=(Result other) noexcept {
+    this->~Result();
+    return *new (this) Result(std::move(other));
+  }
+  ~Result() {
+    if (status_) value_.~T();
+  }
+
+  explicit operator bool() const noexcept { return static_cast<bool>(status_); }
+  bool has_value() const noexcept { return static_cast<bool>(status_); }
+
+  // Of a success only.
+  T& operator*() & noexcept { return value_; }
+  const T& operator*() const& noexcept { return value_; }
+  T&& operator*() && noexcept { return std::move(value_); }
+  T* operator->() noexcept { return std::addressof(value_); }
+  const T* operator->() const noexcept { return std::addressof(value_); }
+  template <typename U>
+  T value_or(U&& other) const& {
+    return status_ ? value_ : static_cast<T>(std::forward<U>(other));
+  }
+
+  // Of a failure only.
+  Error error() const noexcept { return status_.error(); }
+  const Status& status() const noexcept { return status_; }
+
+ private:
+  Status status_;
+  union {
+    T value_;
+  };
+};
+
+// What a function returns to fail. The text has a place, "{}", for each argument, a text or an integer:
+//   return Fail(StatusCode::kInvalidArgument, "rank {} given, 0 to {} expected", rank, kMaxRank);
+// Cold, so that the branch that leads here is laid out away from the code that runs.
+[[gnu::cold]] REWIRE_API Status Fail(StatusCode code, const Message& message) noexcept;
+[[gnu::cold]] REWIRE_API Status Fail(StatusCode code, const char* text) noexcept;
+[[gnu::cold]] REWIRE_API Status Fail(StatusCode code, std::string text) noexcept;
+inline Status Fail(Error error) noexcept { return error; }
+
+namespace message_internal {
+// One function for each number of arguments; the code is the layout's tag.
+template <typename... Words>
+[[gnu::cold, gnu::noinline]] Status FailWords(Layout layout, Words... words) {
+  return Fail(static_cast<StatusCode>(layout.tag()), Message(layout, words...));
+}
+}  // namespace message_internal
+
+template <typename First, typename... Rest>
+Status Fail(StatusCode code, MessageFormat<1 + sizeof...(Rest)> format, const First& first,
+            const Rest&... rest) {
+  return message_internal::FailWords(
+      {format.text(), message_internal::TagAndKinds<First, Rest...>(static_cast<unsigned>(code))},
+      message_internal::WordOf(first), message_internal::WordOf(rest)...);
+}
 
 // Passes a failed Status or Result on as the caller's own, optionally with context in front.
+inline Status Forward(const Status& failed) noexcept { return failed; }
 template <typename T>
-tl::unexpected<Error> Forward(const Result<T>& failed) {
-  return tl::unexpected<Error>(failed.error());
+Status Forward(const Result<T>& failed) noexcept {
+  return failed.status();
 }
+REWIRE_API Status Forward(const Status& failed, const std::string& context);
 template <typename T>
-tl::unexpected<Error> Forward(const Result<T>& failed, const std::string& context) {
-  return tl::unexpected<Error>(Error(failed.error()).AddContext(context));
+Status Forward(const Result<T>& failed, const std::string& context) {
+  return Forward(failed.status(), context);
 }
 
 }  // namespace rewire

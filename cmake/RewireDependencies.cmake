@@ -3,7 +3,6 @@
 # third_party/README.md says what each one is for; third_party/install.sh installs them.
 
 find_package(Threads REQUIRED)
-find_package(tl-expected REQUIRED)
 find_package(dlpack REQUIRED)
 find_package(fmt REQUIRED)
 find_package(xxHash REQUIRED)

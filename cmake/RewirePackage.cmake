@@ -21,12 +21,16 @@ function(rewire_host_library name)
     ${name} INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>
                       $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/rewire>)
   target_link_libraries(${name} PUBLIC ${arg_PUBLIC} ${public} PRIVATE ${private})
-  set(exports ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/librewire.map)
+  if(REWIRE_EXPORT_CXX)
+    set(exports ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/librewire.map)
+  else()
+    set(exports ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/librewire_c.map)
+  endif()
   target_link_options(${name} PRIVATE -Wl,-Bsymbolic-functions -Wl,-z,noseparate-code ${packed_relocations}
                       -Wl,--version-script=${exports})
   set_target_properties(${name} PROPERTIES LINK_DEPENDS ${exports})
   if(REWIRE_LTO)
-    target_link_options(${name} PRIVATE -flto=auto)
+    target_link_options(${name} PRIVATE -flto=auto -flto-partition=one)  # one: to see all callers of everything
   endif()
   set_target_properties(
     ${name} PROPERTIES EXPORT_NAME ${exported} LINKER_LANGUAGE CXX VERSION ${PROJECT_VERSION}
@@ -42,7 +46,13 @@ check_linker_flag(CXX -Wl,-z,pack-relative-relocs REWIRE_PACKED_RELOCATIONS)
 set(packed_relocations $<$<BOOL:${REWIRE_PACKED_RELOCATIONS}>:-Wl,-z,pack-relative-relocs>)
 
 rewire_host_library(rewire)
-rewire_host_library(rewire_prepare PUBLIC rewire)
+# It calls librewire's C++ interface.
+if(REWIRE_EXPORT_CXX OR NOT BUILD_SHARED_LIBS)
+  rewire_host_library(rewire_prepare PUBLIC rewire)
+  set(pkg_configs rewire rewire-prepare)
+else()
+  set(pkg_configs rewire)
+endif()
 
 include(CMakePackageConfigHelpers)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/rewire)
@@ -67,7 +77,7 @@ if(NOT BUILD_SHARED_LIBS)
 endif()
 cmake_path(RELATIVE_PATH CMAKE_INSTALL_PREFIX BASE_DIRECTORY ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig
            OUTPUT_VARIABLE pc_prefix)
-foreach(pc IN ITEMS rewire rewire-prepare)
+foreach(pc IN LISTS pkg_configs)
   configure_file(${CMAKE_CURRENT_LIST_DIR}/${pc}.pc.in ${PROJECT_BINARY_DIR}/${pc}.pc @ONLY)
   install(FILES ${PROJECT_BINARY_DIR}/${pc}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT rewire_dev)
 endforeach()

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <string>
 #include <type_traits>
@@ -35,6 +36,13 @@ class ArchiveWriter {
   void List(const std::vector<T>& list, std::size_t /*smallest*/, Visit&& visit) {
     Count(list.size());
     for (const T& element : list) visit(element);
+  }
+  // A list of numbers alone.
+  template <typename T>
+  void Numbers(const std::vector<T>& numbers) {
+    Count(numbers.size());
+    const auto* bytes = reinterpret_cast<const std::byte*>(numbers.data());
+    bytes_.insert(bytes_.end(), bytes, bytes + numbers.size() * sizeof(T));
   }
   void Zeros(std::size_t count) { bytes_.insert(bytes_.end(), count, std::byte{0}); }
 
@@ -67,8 +75,18 @@ class ArchiveReader {
   template <typename T, typename Visit>
   void List(std::vector<T>& list, std::size_t smallest, Visit&& visit) {
     const std::size_t count = reader_.ReadCount<std::uint32_t>(smallest);
-    list.reserve(count);
-    for (std::size_t i = 0; i < count && ok(); ++i) visit(list.emplace_back());
+    list = std::vector<T>(count);  // at once: code that lets a vector grow is not small
+    for (std::size_t i = 0; i < count && ok(); ++i) visit(list[i]);
+  }
+  template <typename T>
+  void Numbers(std::vector<T>& numbers) {
+    static_assert(std::is_arithmetic_v<T>);
+    numbers = std::vector<T>(reader_.ReadCount<std::uint32_t>(sizeof(T)));
+    CopyBytes(numbers.data(), numbers.size() * sizeof(T));
+  }
+  void CopyBytes(void* to, std::size_t size) {
+    const Span<const std::byte> bytes = reader_.ReadBytes(size);
+    if (!bytes.empty()) std::memcpy(to, bytes.data(), bytes.size());
   }
   void Zeros(std::size_t count) {
     for (std::byte byte : reader_.ReadBytes(count)) {

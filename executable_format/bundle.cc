@@ -48,13 +48,12 @@ Status Decode(const container::FoundSection& section, Pieces* pieces) {
     case SectionId::kFunctions:
     case SectionId::kCode:
     case SectionId::kNotes:
-      return Damaged({"this is no bundle: it has section '", section.info->name, "'"});
+      return Damaged("this is no bundle: it has section '{}'", section.info->name);
   }
   if (archive.ok() && archive.remaining() != 0) archive.Reject("bytes follow its last record");
   if (archive.ok()) return {};
-  return Damaged({"section '", section.info->name, "' at offset ", section.entry.offset,
-                  " is malformed at its byte ", archive.position(), " of ", section.bytes.size(), ": ",
-                  archive.reason()});
+  return Damaged("section '{}' at offset {} is malformed at its byte {} of {}: {}", section.info->name,
+                 section.entry.offset, archive.position(), section.bytes.size(), archive.reason());
 }
 
 Result<Executable> OpenModel(const ModelRecord& model, const std::vector<SharedBytes>& blobs,
@@ -62,7 +61,7 @@ Result<Executable> OpenModel(const ModelRecord& model, const std::vector<SharedB
   std::vector<SharedBytes> own;
   for (const std::uint32_t blob : model.blobs) {
     if (blob >= blobs.size()) {
-      return Damaged({"it names blob ", blob, ", there are ", blobs.size()});
+      return Damaged("it names blob {}, there are {}", blob, blobs.size());
     }
     own.push_back(blobs[blob]);
   }
@@ -83,7 +82,7 @@ Status CheckModelNames(Span<const std::string> names) {
   for (std::size_t i = 0; i < sorted.size(); ++i) {
     if (!IsUtf8(sorted[i])) return Fail(StatusCode::kInvalidArgument, "the name of a model is not UTF-8");
     if (i == 0 || sorted[i] != sorted[i - 1]) continue;
-    return Fail(StatusCode::kInvalidArgument, {"two models are called '", sorted[i], "'"});
+    return Fail(StatusCode::kInvalidArgument, "two models are called '{}'", sorted[i]);
   }
   return {};
 }
@@ -105,7 +104,7 @@ Result<std::vector<BundledExecutable>> BundleFromBytes(const SharedBytes& bytes,
   }
   std::vector<std::string> names;
   for (const ModelRecord& model : pieces.models) names.push_back(model.name);
-  if (Status valid = CheckModelNames(names); !valid) return Damaged(valid.error().message());
+  if (Status valid = CheckModelNames(names); !valid) return Damaged("{}", valid.error().message());
   const auto items = container::SplitData(pieces.data, pieces.sizes, nullptr, options.verify_data);
   if (!items) return Forward(items);
   std::vector<SharedBytes> blobs;
@@ -114,7 +113,7 @@ Result<std::vector<BundledExecutable>> BundleFromBytes(const SharedBytes& bytes,
   std::vector<BundledExecutable> bundle;
   for (const ModelRecord& model : pieces.models) {
     Result<Executable> executable = OpenModel(model, blobs, options);
-    if (!executable) return Forward(executable, Concat({"model '", model.name, "'"}));
+    if (!executable) return Forward(executable, Format("model '{}'", model.name));
     bundle.push_back({model.name, *std::move(executable)});
   }
   return bundle;
@@ -138,8 +137,8 @@ Result<Executable> FindExecutable(Span<const BundledExecutable> bundle, const st
     all += (all.empty() ? "" : ", ") + model.name;
   }
   if (name.empty()) return Fail(StatusCode::kNotFound, "the bundle has several models, name one: " + all);
-  return Fail(StatusCode::kNotFound,
-              {"the bundle has no model '", name, "'", DidYouMean(name, names), "; it has ", all});
+  return Fail(StatusCode::kNotFound, "the bundle has no model '{}'{}; it has {}", name,
+              DidYouMean(name, names), all);
 }
 
 }  // namespace rewire

@@ -40,7 +40,7 @@ Status Emit(Span<const BundledExecutable> models, container::Sink* sink) {
       record.blobs.push_back(at->second);
     }
     const Result<std::vector<std::byte>> file = SerializeWithoutData(model.executable.module());
-    if (!file) return Forward(file, Concat({"model '", model.name, "'"}));
+    if (!file) return Forward(file, Format("model '{}'", model.name));
     record.file.assign(reinterpret_cast<const char*>(file->data()), file->size());
     records.push_back(std::move(record));
   }

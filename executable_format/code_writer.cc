@@ -17,7 +17,7 @@ CodeWriter::Label CodeWriter::NewLabel() {
 void CodeWriter::Bind(Label label) {
   std::uint32_t& place = labels_[label.index_];
   if (place != kNone) {
-    SetError({"label ", label.index_, " is bound at word ", place, " and again at word ", pc()});
+    SetError({"label {} is bound at word {} and again at word {}", label.index_, place, pc()});
   }
   place = pc();
 }
@@ -218,8 +218,8 @@ void CodeWriter::End() {
   const std::size_t length = words_.size() - start_;
   const auto opcode = static_cast<Opcode>(words_[start_]);
   if (length > kMaxInstructionWords) {
-    SetError({"the ", Info(opcode).mnemonic, " at word ", start_, " takes ", length,
-              " words, an instruction has at most ", kMaxInstructionWords});
+    SetError({"the {} at word {} takes {} words, an instruction has at most {}", Info(opcode).mnemonic,
+              start_, length, kMaxInstructionWords});
     return;
   }
   words_[start_] = InstructionHeader(opcode, static_cast<std::uint32_t>(length));
@@ -229,7 +229,7 @@ Result<std::vector<std::uint32_t>> CodeWriter::Finish() {
   for (const Fixup& fixup : fixups_) {
     const std::uint32_t place = labels_[fixup.label];
     if (place == kNone) {
-      SetError({"label ", fixup.label, " is used at word ", fixup.instruction, " and bound nowhere"});
+      SetError({"label {} is used at word {} and bound nowhere", fixup.label, fixup.instruction});
       break;
     }
     words_[fixup.word] = place - fixup.instruction;

@@ -15,15 +15,15 @@
 namespace rewire {
 namespace {
 
-tl::unexpected<Error> Damaged(const Constant& constant, const Message& what) {
-  return Fail(StatusCode::kInvalidFile, {"constant '", constant.name, "' is damaged: ", what.Text()});
+Status Damaged(const Constant& constant, const Message& what) {
+  return Fail(StatusCode::kInvalidFile, "constant '{}' is damaged: {}", constant.name, what.Text());
 }
 
 #ifdef REWIRE_NO_ZSTD
-tl::unexpected<Error> WithoutZstd(const Constant& constant) {
-  return Fail(
-      StatusCode::kUnsupported,
-      {"constant '", constant.name, "' needs zstd, which this library was built without (REWIRE_WITH_ZSTD)"});
+Status WithoutZstd(const Constant& constant) {
+  return Fail(StatusCode::kUnsupported,
+              "constant '{}' needs zstd, which this library was built without (REWIRE_WITH_ZSTD)",
+              constant.name);
 }
 #endif
 
@@ -36,7 +36,7 @@ Status DecodeZstd(const Constant& constant, Span<std::byte> raw) {
   const std::size_t size = ZSTD_decompress(raw.data(), raw.size(), stored.data(), stored.size());
   if (ZSTD_isError(size) != 0) return Damaged(constant, ZSTD_getErrorName(size));
   if (size != raw.size()) {
-    return Damaged(constant, {"it decompresses to ", size, " bytes, its type takes ", raw.size()});
+    return Damaged(constant, {"it decompresses to {} bytes, its type takes {}", size, raw.size()});
   }
   return {};
 #endif
@@ -47,20 +47,20 @@ Status DecodeZstd(const Constant& constant, Span<std::byte> raw) {
 Status CheckConstantData(const Constant& constant) {
   const std::uint64_t checksum = Hash64(constant.stored.view);
   if (checksum == constant.checksum) return {};
-  return Damaged(constant, {"its bytes have checksum ", HashText(checksum), ", its record says ",
+  return Damaged(constant, {"its bytes have checksum {}, its record says {}", HashText(checksum),
                             HashText(constant.checksum)});
 }
 
 Status DecodeConstant(const Constant& constant, const ConstantCodecs& codecs, Span<std::byte> raw) {
   if (raw.size() != constant.raw_bytes) {
-    return Fail(StatusCode::kInvalidArgument, {"constant '", constant.name, "' decodes to ",
-                                               constant.raw_bytes, " bytes, there is room for ", raw.size()});
+    return Fail(StatusCode::kInvalidArgument, "constant '{}' decodes to {} bytes, there is room for {}",
+                constant.name, constant.raw_bytes, raw.size());
   }
   if (Status checked = CheckConstantData(constant); !checked) return checked;
   if (constant.codec == kCodecNone) {
     const Span<const std::byte> stored = constant.stored.view;
     if (stored.size() != raw.size()) {
-      return Damaged(constant, {"it has ", stored.size(), " bytes, its type takes ", raw.size()});
+      return Damaged(constant, {"it has {} bytes, its type takes {}", stored.size(), raw.size()});
     }
     if (!raw.empty()) std::memcpy(raw.data(), stored.data(), raw.size());
     return {};
@@ -71,12 +71,12 @@ Status DecodeConstant(const Constant& constant, const ConstantCodecs& codecs, Sp
     const Span<const std::byte> stored = constant.stored.view;
     const int result = codec.decode(codec.context, stored.data(), stored.size(), raw.data(), raw.size());
     if (result == 0) return {};
-    return Damaged(constant, {"codec ", codec.id, " of the host's says ", result});
+    return Damaged(constant, {"codec {} of the host's says {}", codec.id, result});
   }
-  return Fail(StatusCode::kUnsupported,
-              {"constant '", constant.name, "' is stored with codec ", constant.codec, ", which ",
-               constant.codec < kFirstHostCodec ? "this library does not know: use a newer one"
-                                                : "the host has not registered"});
+  return Fail(StatusCode::kUnsupported, "constant '{}' is stored with codec {}, which {}", constant.name,
+              constant.codec,
+              constant.codec < kFirstHostCodec ? "this library does not know: use a newer one"
+                                               : "the host has not registered");
 }
 
 Status CompressConstant(Constant* constant, int level) {
@@ -89,8 +89,8 @@ Status CompressConstant(Constant* constant, int level) {
   auto frame = std::make_shared<std::vector<std::byte> >(ZSTD_compressBound(raw.size()));
   const std::size_t size = ZSTD_compress(frame->data(), frame->size(), raw.data(), raw.size(), level);
   if (ZSTD_isError(size) != 0) {
-    return Fail(StatusCode::kInvalidArgument,
-                {"constant '", constant->name, "' cannot be compressed: ", ZSTD_getErrorName(size)});
+    return Fail(StatusCode::kInvalidArgument, "constant '{}' cannot be compressed: {}", constant->name,
+                ZSTD_getErrorName(size));
   }
   if (size >= raw.size()) return {};
   frame->resize(size);

@@ -10,8 +10,6 @@
 
 namespace rewire::container {
 
-tl::unexpected<Error> Damaged(const Message& what) { return Fail(StatusCode::kInvalidFile, what); }
-
 namespace {
 
 bool AllZero(Span<const std::byte> bytes) {
@@ -31,18 +29,18 @@ Result<FileHeader> ReadHeader(Span<const std::byte> file) {
   if (!file.empty()) std::memcpy(&header, file.data(), std::min(file.size(), sizeof(header)));
   if (Status magic = CheckMagic(header, file.size()); !magic) return Forward(magic);
   if (file.size() < sizeof(header)) {
-    return Damaged(
-        {"the file is cut off: it has ", file.size(), " bytes, its header alone takes ", sizeof(header)});
+    return Damaged("the file is cut off: it has {} bytes, its header alone takes {}", file.size(),
+                   sizeof(header));
   }
   if (header.major != kMajorVersion) {
     return Fail(StatusCode::kUnsupported,
-                {"the file has format version ", header.major, ".", header.minor,
-                 ", this library reads version ", kMajorVersion,
-                 ".x: ", header.major > kMajorVersion ? "use a newer library" : "the file is damaged"});
+                "the file has format version {}.{}, this library reads version {}.x: {}", header.major,
+                header.minor, kMajorVersion,
+                header.major > kMajorVersion ? "use a newer library" : "the file is damaged");
   }
   if (header.file_size != file.size()) {
-    return Damaged({"the file is ", header.file_size > file.size() ? "cut off" : "too long",
-                    ": its header says ", header.file_size, " bytes, it has ", file.size()});
+    return Damaged("the file is {}: its header says {} bytes, it has {}",
+                   header.file_size > file.size() ? "cut off" : "too long", header.file_size, file.size());
   }
   return header;
 }
@@ -52,32 +50,32 @@ Result<FoundSection> LocateSection(Span<const std::byte> file, const FileHeader&
                                    const SectionEntry& entry, std::uint64_t* end) {
   const SectionInfo* info = FindSection(entry.id);
   const std::string name =
-      info != nullptr ? Concat({"section '", info->name, "'"}) : Concat({"section ", entry.id});
+      info != nullptr ? Format("section '{}'", info->name) : Format("section {}", entry.id);
   if (info != nullptr && entry.flags != info->flags) {
-    return Damaged({name, " has flags ", entry.flags, ", expected ", info->flags});
+    return Damaged("{} has flags {}, expected {}", name, entry.flags, info->flags);
   }
   if (info == nullptr && (entry.flags & kSectionRequired) != 0) {
     return Fail(StatusCode::kUnsupported,
-                {"the file, of format version ", header.major, ".", header.minor, ", needs ", name,
-                 ", which this library, of format version ", kMajorVersion, ".", kMinorVersion,
-                 ", does not know: use a newer library"});
+                "the file, of format version {}.{}, needs {}, which this library, of format version {}.{}, "
+                "does not know: use a newer library",
+                header.major, header.minor, name, kMajorVersion, kMinorVersion);
   }
   const std::optional<std::uint64_t> offset = CheckedAlignUp(*end, kSectionAlignment);
   if (!offset || entry.offset != *offset || entry.offset > file.size() ||
       entry.size > file.size() - entry.offset) {
-    return Damaged({name, " is at offset ", entry.offset, " with ", entry.size, " bytes; expected it at ",
-                    offset.value_or(0), ", in a file of ", file.size()});
+    return Damaged("{} is at offset {} with {} bytes; expected it at {}, in a file of {}", name, entry.offset,
+                   entry.size, offset.value_or(0), file.size());
   }
   if (!AllZero(file.subspan(*end, entry.offset - *end))) {
-    return Damaged({"the padding before ", name, " at offset ", entry.offset, " is not zero"});
+    return Damaged("the padding before {} at offset {} is not zero", name, entry.offset);
   }
   *end = entry.offset + entry.size;
   FoundSection found{info, entry, file.subspan(entry.offset, entry.size)};
   if ((entry.flags & kSectionOwnChecksums) != 0) {
-    if (entry.checksum != 0) return Damaged({name, " has a checksum, expected 0"});
+    if (entry.checksum != 0) return Damaged("{} has a checksum, expected 0", name);
   } else if (const std::uint64_t checksum = Hash64(found.bytes); checksum != entry.checksum) {
-    return Damaged({name, " at offset ", entry.offset, " is damaged: its bytes have checksum ",
-                    HashText(checksum), ", its entry says ", HashText(entry.checksum)});
+    return Damaged("{} at offset {} is damaged: its bytes have checksum {}, its entry says {}", name,
+                   entry.offset, HashText(checksum), HashText(entry.checksum));
   }
   return found;
 }
@@ -90,9 +88,10 @@ Result<std::vector<FoundSection>> ReadSections(Span<const std::byte> file) {
   const FileHeader& header = *read;
   const std::size_t entries_size = header.section_count * sizeof(SectionEntry);
   if (header.section_count > kMaxSections || entries_size + 8 > file.size() - sizeof(FileHeader)) {
-    return Damaged({"the header names ", header.section_count, " sections; a file has at most ", kMaxSections,
-                    ", and this one of ", file.size(), " bytes has room for ",
-                    (file.size() - sizeof(FileHeader)) / sizeof(SectionEntry)});
+    return Damaged(
+        "the header names {} sections; a file has at most {}, and this one of {} bytes has room for {}",
+        header.section_count, kMaxSections, file.size(),
+        (file.size() - sizeof(FileHeader)) / sizeof(SectionEntry));
   }
   const std::size_t directory_size = sizeof(FileHeader) + entries_size;
   std::uint64_t checksum;
@@ -107,14 +106,14 @@ Result<std::vector<FoundSection>> ReadSections(Span<const std::byte> file) {
     SectionEntry entry;
     std::memcpy(&entry, file.data() + sizeof(FileHeader) + i * sizeof(entry), sizeof(entry));
     for (const FoundSection& earlier : found) {
-      if (earlier.entry.id == entry.id) return Damaged({"section ", entry.id, " is there twice"});
+      if (earlier.entry.id == entry.id) return Damaged("section {} is there twice", entry.id);
     }
     Result<FoundSection> section = LocateSection(file, header, entry, &end);
     if (!section) return Forward(section);
     found.push_back(*section);
   }
   if (end != file.size()) {
-    return Damaged({file.size() - end, " bytes follow the last section"});
+    return Damaged("{} bytes follow the last section", file.size() - end);
   }
   return found;
 }
@@ -123,8 +122,8 @@ Result<std::vector<Span<const std::byte>>> SplitData(Span<const std::byte> data,
                                                      Span<const std::uint64_t> sizes,
                                                      const std::vector<Constant>* constants, bool verify) {
   const auto text = [constants](std::size_t i) {
-    return constants == nullptr ? Concat({"blob ", i})
-                                : Concat({"constant ", i, " ('", (*constants)[i].name, "')"});
+    return constants == nullptr ? Format("blob {}", i)
+                                : Format("constant {} ('{}')", i, (*constants)[i].name);
   };
   std::vector<Span<const std::byte>> items(sizes.size());
   std::uint64_t end = 0;
@@ -133,18 +132,18 @@ Result<std::vector<Span<const std::byte>>> SplitData(Span<const std::byte> data,
     if (size == 0) continue;
     const std::optional<std::uint64_t> start = CheckedAlignUp(end, kDataAlignment);
     if (!start || *start > data.size() || size > data.size() - *start) {
-      return Damaged(
-          {text(i), " has ", size, " bytes at ", start.value_or(0), ", section 'data' has ", data.size()});
+      return Damaged("{} has {} bytes at {}, section 'data' has {}", text(i), size, start.value_or(0),
+                     data.size());
     }
     if (verify && !AllZero(data.subspan(end, *start - end))) {
-      return Damaged({"the padding before the bytes of ", text(i), " is not zero"});
+      return Damaged("the padding before the bytes of {} is not zero", text(i));
     }
     items[i] = data.subspan(*start, size);
     end = *start + size;
   }
   if (end == data.size()) return items;
-  return Damaged({"the ", constants == nullptr ? "blobs" : "constants", " have ", end,
-                  " bytes, section 'data' has ", data.size()});
+  return Damaged("the {} have {} bytes, section 'data' has {}", constants == nullptr ? "blobs" : "constants",
+                 end, data.size());
 }
 
 }  // namespace rewire::container

@@ -14,7 +14,11 @@
 
 namespace rewire::container {
 
-REWIRE_API tl::unexpected<Error> Damaged(const Message& what);
+inline Status Damaged(const char* what) { return Fail(StatusCode::kInvalidFile, what); }
+template <typename First, typename... Rest>
+Status Damaged(MessageFormat<1 + sizeof...(Rest)> what, const First& first, const Rest&... rest) {
+  return Fail(StatusCode::kInvalidFile, what, first, rest...);
+}
 
 struct FoundSection {
   const SectionInfo* info;  // null: unknown and not required

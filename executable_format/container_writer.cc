@@ -10,7 +10,7 @@
 namespace rewire::container {
 namespace {
 
-tl::unexpected<Error> TooLarge() {
+Status TooLarge() {
   return Fail(StatusCode::kInvalidArgument, "the file would be larger than its 64-bit sizes can say");
 }
 

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "base/message.h"
+#include "base/sort.h"
 #include "executable_format/instruction.h"
 
 namespace rewire {
@@ -25,14 +26,14 @@ constexpr DeviceTypeSpelling kDeviceTypes[] = {
 };
 
 // Which entries their names refer to: of each name that is not empty, the first entry.
-std::vector<bool> FirstOfEachName(const std::vector<std::string_view>& names) {
+std::vector<std::uint8_t> FirstOfEachName(const std::vector<std::string_view>& names) {
   std::vector<std::uint32_t> order(names.size());
   std::iota(order.begin(), order.end(), 0u);
-  std::sort(order.begin(), order.end(), [&names](std::uint32_t a, std::uint32_t b) {
+  Sort<std::uint32_t>(order, [&names](std::uint32_t a, std::uint32_t b) {
     const int compared = names[a].compare(names[b]);
     return compared != 0 ? compared < 0 : a < b;
   });
-  std::vector<bool> first(names.size());
+  std::vector<std::uint8_t> first(names.size());
   for (std::size_t i = 0; i < order.size(); ++i) {
     const std::string_view name = names[order[i]];
     first[order[i]] = !name.empty() && (i == 0 || names[order[i - 1]] != name);
@@ -44,9 +45,9 @@ std::string_view KernelName(const KernelImport& kernel) {
   return kernel.debug_name.empty() ? kernel.name : kernel.debug_name;
 }
 
-std::string IndexText(std::uint32_t index) { return Concat({"#", index}); }
+std::string IndexText(std::uint32_t index) { return Format("#{}", index); }
 
-bool HasName(const std::vector<bool>& named, std::uint32_t index) {
+bool HasName(const std::vector<std::uint8_t>& named, std::uint32_t index) {
   return index < named.size() && named[index];
 }
 
@@ -54,8 +55,8 @@ bool HasName(const std::vector<bool>& named, std::uint32_t index) {
 std::string TargetText(const Function& function, std::size_t pc, std::uint32_t word) {
   const std::int64_t distance = static_cast<std::int32_t>(word);
   const std::int64_t target = static_cast<std::int64_t>(pc) + distance;
-  if (target >= 0 && target < static_cast<std::int64_t>(function.code.size())) return Concat({"L", target});
-  return Concat({(distance < 0 ? "" : "+"), distance});
+  if (target >= 0 && target < static_cast<std::int64_t>(function.code.size())) return Format("L{}", target);
+  return Format("{}{}", distance < 0 ? "" : "+", distance);
 }
 
 std::string BrokenText(const Function& function, std::size_t pc) {
@@ -159,9 +160,9 @@ std::string NameText(std::string_view name) {
 
 std::string RegisterText(const Function& function, std::uint32_t reg) {
   if (reg < function.inputs.size() && IsIdentifier(function.inputs[reg].name)) {
-    return Concat({"%", function.inputs[reg].name});
+    return Format("%{}", function.inputs[reg].name);
   }
-  return Concat({"%", reg});
+  return Format("%{}", reg);
 }
 
 std::string_view DeviceTypeName(std::int32_t type) {
@@ -181,9 +182,9 @@ std::optional<std::int32_t> ParseDeviceTypeName(std::string_view name) {
 std::string DeviceText(const DeviceEntry& device) {
   if (device == DeviceEntry{}) return "cpu";
   const std::string_view type = DeviceTypeName(device.type);
-  std::string text = type.empty() ? Concat({"device", device.type}) : std::string(type);
-  text += Concat({":", device.id});
-  if (!device.memory_scope.empty()) text += Concat({" ", QuoteText(device.memory_scope)});
+  std::string text = type.empty() ? Format("device{}", device.type) : std::string(type);
+  text += Format(":{}", device.id);
+  if (!device.memory_scope.empty()) text += Format(" {}", QuoteText(device.memory_scope));
   return text;
 }
 
@@ -230,9 +231,9 @@ std::string InstructionPrinter::Text(const Function& function, std::size_t pc) c
 
   std::string text;
   if (layout.dst >= 0 && code[words[layout.dst]] != kNone) {
-    text = Concat({RegisterText(function, code[words[layout.dst]]), " = "});
+    text = Format("{} = ", RegisterText(function, code[words[layout.dst]]));
   } else if (layout.dst >= 0 && info.operands[layout.dst].kind == OperandKind::kWrite) {
-    text = Concat({"%", kNone, " = "});
+    text = Format("%{} = ", kNone);
   }
   text += info.mnemonic;
   for (std::size_t i = 0; i < layout.item_count; ++i) {
@@ -250,7 +251,7 @@ std::string InstructionPrinter::Text(const Function& function, std::size_t pc) c
         text += RegisterText(function, *word);
         break;
       case OperandKind::kImm32:
-        text += Concat({operand.name, "=", *word});
+        text += Format("{}={}", operand.name, *word);
         break;
       case OperandKind::kImm64:
         text += std::to_string(DecodeInt64(word));
@@ -288,7 +289,7 @@ std::string InstructionPrinter::Text(const Function& function, std::size_t pc) c
       case OperandKind::kDims: {
         const DimsView dims(word);
         if (dims.size() == 0) break;  // "f32" in place of "f32[]": an AllocStorage of bytes has no shape
-        for (std::uint32_t k = 0; k < dims.size(); ++k) text += Concat({(k == 0 ? "[" : ", "), dims[k]});
+        for (std::uint32_t k = 0; k < dims.size(); ++k) text += Format("{}{}", k == 0 ? "[" : ", ", dims[k]);
         text += "]";
         break;
       }

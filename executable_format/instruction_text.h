@@ -75,7 +75,7 @@ class InstructionPrinter {
  private:
   const Module& module_;
   // Per entry: whether its name refers to it.
-  std::vector<bool> constants_, functions_, kernels_, devices_, strings_;
+  std::vector<std::uint8_t> constants_, functions_, kernels_, devices_, strings_;
 };
 
 // The same for one instruction alone. It looks at all tables, so print many instructions with a printer.

@@ -5,8 +5,8 @@
 
 namespace rewire {
 
-std::vector<bool> FunctionsReached(const Module& module, std::uint32_t first) {
-  std::vector<bool> reached(module.functions.size());
+std::vector<std::uint8_t> FunctionsReached(const Module& module, std::uint32_t first) {
+  std::vector<std::uint8_t> reached(module.functions.size());
   std::vector<std::uint32_t> pending = {first};
   reached[first] = true;
   while (!pending.empty()) {

@@ -10,6 +10,6 @@ namespace rewire {
 
 // By function of the module: whether it may run when `first` does, as one that is called or that becomes a
 // closure. Code whose structure has been verified.
-std::vector<bool> FunctionsReached(const Module& module, std::uint32_t first);
+std::vector<std::uint8_t> FunctionsReached(const Module& module, std::uint32_t first);
 
 }  // namespace rewire

@@ -60,8 +60,8 @@ Status SplitCode(Module& module, const Pieces& pieces) {
   std::uint64_t total = 0;
   for (std::uint32_t words : pieces.code_words) total += words;
   if (total != pieces.code.size() / 4 || pieces.code.size() % 4 != 0) {
-    return Damaged(
-        {"the functions have ", total, " words of code, section 'code' has ", pieces.code.size(), " bytes"});
+    return Damaged("the functions have {} words of code, section 'code' has {} bytes", total,
+                   pieces.code.size());
   }
   const std::byte* position = pieces.code.data();
   for (std::size_t i = 0; i < module.functions.size(); ++i) {
@@ -90,16 +90,16 @@ Status PlaceData(Module& module, const Pieces& pieces, const std::vector<SharedB
       if (blobs == nullptr) {
         constant.stored = {own[i], file.owner, file.mapped};
       } else if (next == blobs->size() || (*blobs)[next].view.size() != pieces.stored_sizes[i]) {
-        return Damaged({"constant ", i, " ('", constant.name, "') has ", pieces.stored_sizes[i],
-                        " bytes, the bundle has no blob of that size for it"});
+        return Damaged("constant {} ('{}') has {} bytes, the bundle has no blob of that size for it", i,
+                       constant.name, pieces.stored_sizes[i]);
       } else {
         constant.stored = (*blobs)[next++];
       }
     }
     if (const std::uint64_t checksum = verify ? Hash64(constant.stored.view) : constant.checksum;
         checksum != constant.checksum) {
-      return Damaged({"constant ", i, " ('", constant.name, "') is damaged: its bytes have checksum ",
-                      HashText(checksum), ", its record says ", HashText(constant.checksum)});
+      return Damaged("constant {} ('{}') is damaged: its bytes have checksum {}, its record says {}", i,
+                     constant.name, HashText(checksum), HashText(constant.checksum));
     }
   }
   if (blobs == nullptr || (next == blobs->size() && pieces.data.empty())) return {};
@@ -128,9 +128,8 @@ Result<Module> ReadBundledModule(const SharedBytes& bytes, const std::vector<Sha
       Decode(info.id, archive, module, pieces);
       if (archive.ok() && archive.remaining() != 0) archive.Reject("bytes follow its last record");
       if (!archive.ok()) {
-        return Damaged({"section '", info.name, "' at offset ", section.entry.offset,
-                        " is malformed at its byte ", archive.position(), " of ", section.bytes.size(), ": ",
-                        archive.reason()});
+        return Damaged("section '{}' at offset {} is malformed at its byte {} of {}: {}", info.name,
+                       section.entry.offset, archive.position(), section.bytes.size(), archive.reason());
       }
     }
   }

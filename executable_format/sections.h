@@ -41,7 +41,7 @@ void Texts(A& a, Of<A, std::vector<std::string>>& texts) {
 
 template <typename A>
 void SymbolLimits(A& a, Of<A, Module>& module) {
-  a.List(module.symbol_limits, sizeof(std::int64_t), [&](auto& limit) { a.Number(limit); });
+  a.Numbers(module.symbol_limits);
 }
 
 template <typename A>
@@ -124,11 +124,6 @@ void Constants(A& a, Of<A, std::vector<Constant>>& constants, std::vector<std::u
   });
 }
 
-template <typename A, typename Number>
-void AttributeNumbers(A& a, Of<A, std::vector<Number>>& numbers) {
-  a.List(numbers, sizeof(Number), [&](auto& number) { a.Number(number); });
-}
-
 // The value's alternative as a u32 (the order of AttributeValue), then the value.
 template <typename A>
 void AttributeRecord(A& a, Of<A, Attribute>& attribute) {
@@ -159,11 +154,8 @@ void AttributeRecord(A& a, Of<A, Attribute>& attribute) {
   if (auto* integer = std::get_if<std::int64_t>(&attribute.value)) a.Number(*integer);
   if (auto* real = std::get_if<double>(&attribute.value)) a.Number(*real);
   if (auto* text = std::get_if<std::string>(&attribute.value)) a.Text(*text);
-  if (auto* integers = std::get_if<std::vector<std::int64_t>>(&attribute.value)) {
-    AttributeNumbers<A, std::int64_t>(a, *integers);
-  }
-  if (auto* reals = std::get_if<std::vector<double>>(&attribute.value))
-    AttributeNumbers<A, double>(a, *reals);
+  if (auto* integers = std::get_if<std::vector<std::int64_t>>(&attribute.value)) a.Numbers(*integers);
+  if (auto* reals = std::get_if<std::vector<double>>(&attribute.value)) a.Numbers(*reals);
 }
 
 template <typename A>
@@ -174,7 +166,7 @@ void Kernels(A& a, Of<A, Module>& module) {
     a.List(kernel.attributes, kSmallestAttribute, [&](auto& attribute) { AttributeRecord(a, attribute); });
     a.Number(kernel.flags);
     a.Number(kernel.alignment);
-    a.List(kernel.also_written, sizeof(std::uint32_t), [&](auto& position) { a.Number(position); });
+    a.Numbers(kernel.also_written);
   });
 }
 
@@ -220,7 +212,7 @@ template <typename A>
 void Models(A& a, Of<A, std::vector<ModelRecord>>& models) {
   a.List(models, kSmallestModel, [&](auto& model) {
     a.Text(model.name);
-    a.List(model.blobs, sizeof(std::uint32_t), [&](auto& blob) { a.Number(blob); });
+    a.Numbers(model.blobs);
     a.Text(model.file);
   });
 }
@@ -228,7 +220,7 @@ void Models(A& a, Of<A, std::vector<ModelRecord>>& models) {
 // The sizes of the items of a bundle's data section.
 template <typename A>
 void Blobs(A& a, Of<A, std::vector<std::uint64_t>>& sizes) {
-  a.List(sizes, sizeof(std::uint64_t), [&](auto& size) { a.Number(size); });
+  a.Numbers(sizes);
 }
 
 }  // namespace rewire::sections

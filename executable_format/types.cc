@@ -13,7 +13,7 @@ std::string DimText(Dim dim, Span<const std::string> symbols) {
   if (dim == kUnknownDim) return "?";
   if (!IsSymbol(dim)) return std::to_string(dim);
   const std::uint32_t symbol = SymbolOf(dim);
-  return symbol < symbols.size() ? symbols[symbol] : Concat({"symbol", symbol});
+  return symbol < symbols.size() ? symbols[symbol] : Format("symbol{}", symbol);
 }
 
 std::string TensorText(const TypeNode& node, Span<const std::string> symbols) {
@@ -31,7 +31,7 @@ std::string TensorText(const TypeNode& node, Span<const std::string> symbols) {
   if (node.device == kAnyDevice) {
     text += "@*";
   } else if (node.device != kHostDevice) {
-    text += Concat({"@", node.device});
+    text += Format("@{}", node.device);
   }
   return text;
 }
@@ -41,7 +41,7 @@ std::string NodeText(const TypeNode& node, Span<const std::string> symbols) {
     case TypeKind::kTensor:
       return TensorText(node, symbols);
     case TypeKind::kAdt:
-      return node.tag == 0 ? "(" : Concat({"adt ", node.tag, " ("});
+      return node.tag == 0 ? "(" : Format("adt {} (", node.tag);
     case TypeKind::kClosure:
       return "closure";
     case TypeKind::kStorage:
@@ -51,7 +51,7 @@ std::string NodeText(const TypeNode& node, Span<const std::string> symbols) {
     case TypeKind::kValue:
       return "value";
   }
-  return Concat({"type", static_cast<int>(node.kind)});
+  return Format("type{}", static_cast<int>(node.kind));
 }
 
 }  // namespace

@@ -16,8 +16,8 @@ Status FillChecksums(std::vector<Constant>& constants) {
     const std::uint64_t checksum = Hash64(constant.stored.view);
     if (constant.checksum != 0 && constant.checksum != checksum) {
       return Fail(StatusCode::kInvalidFile,
-                  {"constant ", i, " ('", constant.name, "') is damaged: its bytes have checksum ",
-                   HashText(checksum), ", its record says ", HashText(constant.checksum)});
+                  "constant {} ('{}') is damaged: its bytes have checksum {}, its record says {}", i,
+                  constant.name, HashText(checksum), HashText(constant.checksum));
     }
     constant.checksum = checksum;
   }
@@ -115,7 +115,7 @@ Status Emit(const Module& module, bool with_data, container::Sink* sink) {
     Encode(info.id, module, constants, archive);
     if (!archive.ok()) {
       return Fail(StatusCode::kInvalidArgument,
-                  {"section '", info.name, "' has a string or list of more than 2^32 - 1 elements"});
+                  "section '{}' has a string or list of more than 2^32 - 1 elements", info.name);
     }
     sections.push_back({&info, std::move(archive.bytes()), {}});
   }

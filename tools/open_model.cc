@@ -24,7 +24,7 @@ namespace {
 constexpr char kClassicModules[] = "__tvm_dev_mblob";
 constexpr char kFfiModules[] = "__tvm_ffi__library_bin";
 
-tl::unexpected<Error> NoModel(FileKind kind, const char* advice) {
+Status NoModel(FileKind kind, const char* advice) {
   return Fail(StatusCode::kInvalidArgument, fmt::format("this is {}: {}", FileKindName(kind), advice));
 }
 

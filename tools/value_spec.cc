@@ -63,7 +63,7 @@ class Parser {
   }
 
  private:
-  tl::unexpected<Error> Wrong(const std::string& what) const {
+  Status Wrong(const std::string& what) const {
     return Fail(StatusCode::kInvalidArgument,
                 fmt::format("{} at column {} of '{}'", what, position_ + 1, text_));
   }

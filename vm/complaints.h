@@ -10,11 +10,9 @@ namespace rewire {
 // Collects what is wrong so that a host sees all of it at once.
 class Complaints {
  public:
-  void Add(const Message& text) { text_ += Concat({"\n  ", text.Text()}); }
+  void Add(const Message& text) { text_ += Format("\n  {}", text.Text()); }
   bool empty() const { return text_.empty(); }
-  tl::unexpected<Error> Fail(const std::string& head) const {
-    return rewire::Fail(StatusCode::kLinkFailed, head + text_);
-  }
+  Status Fail(const std::string& head) const { return rewire::Fail(StatusCode::kLinkFailed, head + text_); }
 
  private:
   std::string text_;

@@ -168,7 +168,7 @@ Result<SharedBytes> CopyToDevice(const SharedBytes& bytes, const LinkedDevice& d
       block, [api, where](void* memory) { api->deallocate(api->context, where, memory); });
   if (api->copy(api->context, block, where, bytes.view.data(), kHost, bytes.view.size(), nullptr) != 0 ||
       api->synchronize(api->context, where, nullptr) != 0) {
-    return Fail(StatusCode::kLinkFailed, {"the copy to the device failed: ", TakeKernelError().message});
+    return Fail(StatusCode::kLinkFailed, "the copy to the device failed: {}", TakeKernelError().message);
   }
   return SharedBytes{{static_cast<const std::byte*>(block), bytes.view.size()}, std::move(owner)};
 }

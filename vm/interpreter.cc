@@ -118,7 +118,7 @@ bool Interpreter::Loop() {
         const Word note = pc[REWIRE_AT(kFatal, "note")];
         return Fail(StatusCode::kRuntimeFailed,
                     note == kNone ? std::string("the program stopped itself")
-                                  : Concat({"the program stopped itself: ", rep_.module().strings[note]}));
+                                  : Format("the program stopped itself: {}", rep_.module().strings[note]));
       }
       case Opcode::kAllocStorage:
         if (!AllocStorage()) return false;
@@ -169,8 +169,8 @@ bool Interpreter::GetField() {
   const TupleObject* tuple = TupleOf(Reg(object));
   const Word index = pc_[REWIRE_AT(kGetField, "index")];
   if (index >= tuple->count) {
-    return Fail(StatusCode::kRuntimeFailed, {"field ", index, " asked for, the ADT (tag ", tuple->tag,
-                                             ") has ", tuple->count, " fields"});
+    return Fail(StatusCode::kRuntimeFailed, "field {} asked for, the ADT (tag {}) has {} fields", index,
+                tuple->tag, tuple->count);
   }
   const RewireFFIAny field = tuple->fields()[index];
   ObjectHeap::Retain(field);
@@ -191,8 +191,8 @@ bool Interpreter::GetTag() {
 bool Interpreter::Refuel() {
   if (steps_left_ == 0) {
     return Fail(StatusCode::kStepLimit,
-                {"the limit of ", vm_.limits.steps,
-                 " instructions is used up; raise Limits::steps if the program needs more"});
+                "the limit of {} instructions is used up; raise Limits::steps if the program needs more",
+                vm_.limits.steps);
   }
   const std::uint64_t portion = steps_left_ < static_cast<std::uint64_t>(kFuel) ? steps_left_ : kFuel;
   steps_left_ -= portion;

@@ -124,6 +124,17 @@ class Interpreter {
 
   // Failures: record an error about the instruction at pc_ and give false.
   [[gnu::cold]] bool Fail(StatusCode code, const Message& what);
+  template <typename First, typename... Rest>
+  bool Fail(StatusCode code, MessageFormat<1 + sizeof...(Rest)> format, const First& first,
+            const Rest&... rest) {
+    return FailWords(
+        {format.text(), message_internal::TagAndKinds<First, Rest...>(static_cast<unsigned>(code))},
+        message_internal::WordOf(first), message_internal::WordOf(rest)...);
+  }
+  template <typename... Words>
+  [[gnu::cold, gnu::noinline]] bool FailWords(message_internal::Layout layout, Words... words) {
+    return Fail(static_cast<StatusCode>(layout.tag()), Message(layout, words...));
+  }
   [[gnu::cold]] bool FailMemory(std::uint64_t bytes);
   [[gnu::cold]] bool FailKind(Word index, const char* expected);
   [[gnu::cold]] bool FailPlace(const StorageObject* storage, DLDataType dtype, std::uint64_t bytes,

@@ -40,7 +40,7 @@ __attribute__((always_inline)) inline bool Interpreter::AllocStorage() {
     bytes = static_cast<std::int64_t>(StaticBytes(DecodeDType(pc_[WordOf(kOp, "dtype")]), shape));
   }
   if (bytes < 0) {
-    return Fail(StatusCode::kRuntimeFailed, {"a storage of ", bytes, " bytes asked for"});
+    return Fail(StatusCode::kRuntimeFailed, "a storage of {} bytes asked for", bytes);
   }
   const auto size = static_cast<std::uint64_t>(bytes);
   if (size > vm_.account->limit() || size > BlockPool::kMaxBlock) return FailMemory(size);

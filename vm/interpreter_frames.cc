@@ -11,8 +11,8 @@ namespace rewire {
 bool Interpreter::Enter(Word function, const Word* return_pc, Word dst, std::uint32_t destinations) {
   if (vm_.frames.size() >= vm_.limits.depth) {
     return Fail(StatusCode::kDepthLimit,
-                {"the limit of ", vm_.limits.depth,
-                 " active calls is reached; raise Limits::depth if the program needs more"});
+                "the limit of {} active calls is reached; raise Limits::depth if the program needs more",
+                vm_.limits.depth);
   }
   const LinkedFunction& callee = rep_.functions[function];
   const std::uint32_t base = vm_.stack.size();
@@ -61,9 +61,10 @@ bool Interpreter::EnterClosure() {
   const Word function = closure->tag;
   const std::uint32_t expected = rep_.functions[function].input_count;
   if (closure->count + args.size() != expected) {
-    return Fail(StatusCode::kRuntimeFailed, {"the closure of ", rep_.module().functions[function].name,
-                                             " takes ", expected - closure->count, " arguments after its ",
-                                             closure->count, " captured values, given ", args.size()});
+    return Fail(StatusCode::kRuntimeFailed,
+                "the closure of {} takes {} arguments after its {} captured values, given {}",
+                rep_.module().functions[function].name, expected - closure->count, closure->count,
+                args.size());
   }
   const std::uint32_t caller = vm_.frames.back().base;
   if (!Enter(function, pc + WordsOf(*pc), pc[WordOf(Opcode::kInvokeClosure, "dst")], kNone)) return false;
@@ -123,12 +124,11 @@ bool Interpreter::Fail(StatusCode code, const Message& what) {
   }
   const Function& function = rep_.module().functions[vm_.frames.back().function];
   const auto pc = static_cast<std::uint32_t>(pc_ - code_);
-  std::string message =
-      Concat({function.name, "@", pc, " (", InstructionText(rep_.module(), function, pc), ")"});
+  std::string message = Format("{}@{} ({})", function.name, pc, InstructionText(rep_.module(), function, pc));
   for (const SourceNote& note : function.notes) {
-    if (note.pc == pc) message += Concat({" [", note.text, "]"});
+    if (note.pc == pc) message += Format(" [{}]", note.text);
   }
-  status_ = rewire::Fail(code, {message, ": ", what.Text()});
+  status_ = rewire::Fail(code, "{}: {}", message, what.Text());
   return false;
 }
 
@@ -136,10 +136,12 @@ bool Interpreter::FailMemory(std::uint64_t bytes) {
   const std::uint64_t used = vm_.account->used();
   const std::uint64_t limit = vm_.account->limit();
   if (bytes > limit || vm_.account->over_limit()) {
-    return Fail(StatusCode::kMemoryLimit, {bytes, " bytes more asked for, ", used, " of the limit of ", limit,
-                                           " are in use; raise Limits::bytes if the program needs more"});
+    return Fail(StatusCode::kMemoryLimit,
+                "{} bytes more asked for, {} of the limit of {} are in use; raise Limits::bytes if the "
+                "program needs more",
+                bytes, used, limit);
   }
-  return Fail(StatusCode::kOutOfMemory, {"the allocator has no ", bytes, " bytes"});
+  return Fail(StatusCode::kOutOfMemory, "the allocator has no {} bytes", bytes);
 }
 
 namespace {
@@ -150,11 +152,11 @@ std::string Describe(const RewireFFIAny& value) {
       return "nothing";
     case kInt32Kind:
     case kInt64Kind:
-      return Concat({"the integer ", value.v_int64});
+      return Format("the integer {}", value.v_int64);
     case kTensorKind:
-      return Concat({"a tensor ", TensorText(TensorOf(value)->tensor)});
+      return Format("a tensor {}", TensorText(TensorOf(value)->tensor));
     case kAdtKind:
-      return Concat({"an ADT with tag ", TupleOf(value)->tag, " and ", TupleOf(value)->count, " fields"});
+      return Format("an ADT with tag {} and {} fields", TupleOf(value)->tag, TupleOf(value)->count);
     case kClosureKind:
       return "a closure";
     case kStorageKind:
@@ -168,8 +170,8 @@ std::string Describe(const RewireFFIAny& value) {
 
 bool Interpreter::FailKind(Word index, const char* expected) {
   const Function& function = rep_.module().functions[vm_.frames.back().function];
-  return Fail(StatusCode::kRuntimeFailed, {RegisterText(function, index), " holds ", Describe(Reg(index)),
-                                           ", ", expected, " is expected"});
+  return Fail(StatusCode::kRuntimeFailed, "{} holds {}, {} is expected", RegisterText(function, index),
+              Describe(Reg(index)), expected);
 }
 
 }  // namespace rewire

@@ -85,7 +85,7 @@ bool Interpreter::CallKernelSlowly() {
   const auto count = static_cast<std::uint32_t>(args.size());
   if (outputs > count) {
     return Fail(StatusCode::kRuntimeFailed,
-                {outputs, " outputs declared, ", count, " arguments given after ADTs were flattened"});
+                "{} outputs declared, {} arguments given after ADTs were flattened", outputs, count);
   }
   bool ok = true;
   for (std::uint32_t i = 0; ok && i < count; ++i) {
@@ -125,7 +125,7 @@ bool Interpreter::AppendArgument(const RewireFFIAny& value, bool objects) {
     for (std::uint32_t i = 0; i < tuple->count; ++i) {
       if (tuple->fields()[i].type_index == kAdtKind) {
         return Fail(StatusCode::kRuntimeFailed,
-                    {"field ", i, " of an ADT argument is an ADT itself; only one level is flattened"});
+                    "field {} of an ADT argument is an ADT itself; only one level is flattened", i);
       }
       if (!AppendArgument(tuple->fields()[i], objects)) return false;
     }
@@ -133,7 +133,7 @@ bool Interpreter::AppendArgument(const RewireFFIAny& value, bool objects) {
   }
   if (!objects && (value.type_index == kClosureKind || value.type_index == kStorageKind)) {
     return Fail(StatusCode::kRuntimeFailed,
-                {"argument ", vm_.args.size(), " is a closure or a storage, which kernels do not take"});
+                "argument {} is a closure or a storage, which kernels do not take", vm_.args.size());
   }
   if (IsIntegerKind(value.type_index)) {
     if (objects) {
@@ -154,11 +154,10 @@ bool Interpreter::AppendArgument(const RewireFFIAny& value, bool objects) {
 bool Interpreter::CheckWritten(std::uint32_t position) {
   const RewireFFIAny& arg = vm_.args[position];
   if (arg.type_index == kTensorKind && (TensorOf(arg)->flags & TensorObject::kReadOnly) != 0) {
-    return Fail(
-        StatusCode::kRuntimeFailed,
-        {"argument ", position, " is written by the kernel, but the tensor given, ",
-         TensorText(TensorOf(arg)->tensor),
-         ", is read-only (a constant, a parameter, the caller's input, an integer or a view of one)"});
+    return Fail(StatusCode::kRuntimeFailed,
+                "argument {} is written by the kernel, but the tensor given, {}, is read-only (a constant, a "
+                "parameter, the caller's input, an integer or a view of one)",
+                position, TensorText(TensorOf(arg)->tensor));
   }
   return true;
 }
@@ -173,8 +172,8 @@ bool Interpreter::AlignArgument(std::uint32_t position, const LinkedKernel& kern
   const std::string needed = std::to_string(kernel.alignment_mask + 1);
   if (written || dl.device.device_type != kDLCPU) {
     return Fail(StatusCode::kRuntimeFailed,
-                {"argument ", position, ", a tensor ", TensorText(dl), ", is not aligned to the ", needed,
-                 " bytes that the kernel needs"});
+                "argument {}, a tensor {}, is not aligned to the {} bytes that the kernel needs", position,
+                TensorText(dl), needed);
   }
   const Span<const std::int64_t> shape(dl.shape, static_cast<std::size_t>(dl.ndim));
   TensorObject* copy =
@@ -195,7 +194,7 @@ bool Interpreter::FailKernel(Word index) {
   const PackedFunction& function = kernels_[index].function;
   const KernelError error =
       function.take_error != nullptr ? function.take_error(function.error_context) : TakeKernelError();
-  std::string what = error.kind.empty() ? error.message : Concat({error.kind, ": ", error.message});
+  std::string what = error.kind.empty() ? error.message : Format("{}: {}", error.kind, error.message);
   // A kernel that stopped because it asked whether to go on: the reason is the host's.
   if (!CheckInterrupts()) {
     if (!what.empty()) status_.error().AddContext(what);
@@ -239,11 +238,11 @@ bool Interpreter::TakeReturned(RewireFFIAny returned, RewireFFIAny* out) {
     }
     default:
       if (IsObjectKind(returned.type_index)) DropStrong(ObjectOf(returned));
-      return Fail(StatusCode::kRuntimeFailed,
-                  returned.type_index == kRewireFFINone
-                      ? "the kernel returned nothing, a value is expected"
-                      : Concat({"the kernel returned a value of type index ", returned.type_index,
-                                "; a tensor, an integer or an array is expected"}));
+      return Fail(StatusCode::kRuntimeFailed, returned.type_index == kRewireFFINone
+                                                  ? "the kernel returned nothing, a value is expected"
+                                                  : Format("the kernel returned a value of type index {}; a "
+                                                           "tensor, an integer or an array is expected",
+                                                           returned.type_index));
   }
 }
 

@@ -130,7 +130,7 @@ bool Interpreter::FindLeaves(const RewireFFIAny& value, const Function& function
         nodes[node].type_index == kAdtKind && TupleOf(nodes[node])->count == type.nodes[node].field_count;
     if (!fits) {
       return Fail(StatusCode::kRuntimeFailed,
-                  {"the result has not the structure that the signature of ", function.name, " says"});
+                  "the result has not the structure that the signature of {} says", function.name);
     }
     std::uint32_t child = node + 1;
     for (std::uint32_t i = 0; i < type.nodes[node].field_count; ++i, child = SubtreeEnd(type, child)) {
@@ -182,8 +182,7 @@ bool Interpreter::CheckLeaf(const Function& function, std::uint32_t leaf, Output
     }
   }
   if (value->type_index != kTensorKind) {
-    return Fail(StatusCode::kRuntimeFailed,
-                {"output ", name, " is bound to memory, but its value is no tensor"});
+    return Fail(StatusCode::kRuntimeFailed, "output {} is bound to memory, but its value is no tensor", name);
   }
   const DLTensor& dl = TensorOf(*value)->tensor;
   const Span<const std::int64_t> shape(dl.shape, static_cast<std::size_t>(dl.ndim));
@@ -195,24 +194,23 @@ bool Interpreter::CheckLeaf(const Function& function, std::uint32_t leaf, Output
     const bool same = slot->tensor.dtype() == dl.dtype && slot->tensor.shape().size() == shape.size() &&
                       std::equal(shape.begin(), shape.end(), slot->tensor.shape().begin());
     if (!same) {
-      return Fail(StatusCode::kRuntimeFailed,
-                  {"output ", name, ": the bound tensor is ", TensorText(slot->tensor.dl()),
-                   ", the value is ", TensorText(dl)});
+      return Fail(StatusCode::kRuntimeFailed, "output {}: the bound tensor is {}, the value is {}", name,
+                  TensorText(slot->tensor.dl()), TensorText(dl));
     }
   } else if (slot->mode == OutputSlot::kAllocator && dl.data != slot->data) {
     if (!AskForMemory(slot, bytes)) {
-      return Fail(StatusCode::kOutOfMemory, {"output ", name, ": its allocator gave no ", bytes, " bytes"});
+      return Fail(StatusCode::kOutOfMemory, "output {}: its allocator gave no {} bytes", name, bytes);
     }
   } else if (bytes > slot->capacity) {
-    return Fail(StatusCode::kRuntimeFailed, {"output ", name, ": ", TensorText(dl), " takes ", bytes,
-                                             " bytes, the bound memory has ", slot->capacity});
+    return Fail(StatusCode::kRuntimeFailed, "output {}: {} takes {} bytes, the bound memory has {}", name,
+                TensorText(dl), bytes, slot->capacity);
   }
   slot->copied = bytes != 0 && (dl.data != slot->data || slot->obstacle == OutputSlot::kStrided);
   if (!slot->copied) return true;
   if (slot->obstacle == OutputSlot::kNoObstacle) slot->obstacle = OutputSlot::kElsewhere;
   if (!vm_.require_zero_copy) return true;
-  return Fail(StatusCode::kRuntimeFailed, {"output ", name, " would be copied, and zero copy is required: ",
-                                           OutputReason(vm_, vm_.frames.back().function, leaf)});
+  return Fail(StatusCode::kRuntimeFailed, "output {} would be copied, and zero copy is required: {}", name,
+              OutputReason(vm_, vm_.frames.back().function, leaf));
 }
 
 // A value that lies where some output is about to be copied to is moved out of the way.

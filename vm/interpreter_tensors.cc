@@ -81,7 +81,7 @@ bool Interpreter::CopyBetween(const void* from, DLDevice from_device, void* to, 
   if (api->synchronize(api->context, device, nullptr) != 0 ||
       api->copy(api->context, to, to_device, from, from_device, bytes, nullptr) != 0 ||
       api->synchronize(api->context, device, nullptr) != 0) {
-    return Fail(StatusCode::kRuntimeFailed, {"the copy failed: ", TakeKernelError().message});
+    return Fail(StatusCode::kRuntimeFailed, "the copy failed: {}", TakeKernelError().message);
   }
   return true;
 }
@@ -93,12 +93,12 @@ bool Interpreter::ToHost(const TensorObject* tensor, void* to, std::uint64_t byt
 
 bool Interpreter::ReadAnyInteger(const RewireFFIAny& value, const char* what, std::int64_t* out) {
   if (value.type_index != kTensorKind) {
-    return Fail(StatusCode::kRuntimeFailed, {what, " is no integer scalar"});
+    return Fail(StatusCode::kRuntimeFailed, "{} is no integer scalar", what);
   }
   const TensorObject* tensor = TensorOf(value);
   if (!IsIntegerDType(tensor->tensor.dtype) || CountElements(ShapeSpan(tensor->tensor)) != 1) {
-    return Fail(StatusCode::kRuntimeFailed,
-                {what, " is a tensor ", TensorText(tensor->tensor), ", an integer scalar is expected"});
+    return Fail(StatusCode::kRuntimeFailed, "{} is a tensor {}, an integer scalar is expected", what,
+                TensorText(tensor->tensor));
   }
   std::int64_t element = 0;
   if (!ToHost(tensor, &element, ElementBytes(tensor->tensor.dtype))) return false;
@@ -120,8 +120,8 @@ bool Interpreter::ReadShape(Word index, std::int64_t* dims, std::uint32_t* rank,
   const std::int64_t count = dl.ndim == 1 ? dl.shape[0] : 1;
   if (!right_type || dl.ndim > 1 || (dl.ndim == 0 && !allow_scalar) || count > kMaxRank) {
     return Fail(StatusCode::kRuntimeFailed,
-                {"the shape is a tensor ", TensorText(dl), ", int32 or int64 of rank 1 with at most ",
-                 kMaxRank, " elements is expected"});
+                "the shape is a tensor {}, int32 or int64 of rank 1 with at most {} elements is expected",
+                TensorText(dl), kMaxRank);
   }
   *rank = static_cast<std::uint32_t>(count);
   if (dl.dtype == kInt64 && dl.device.device_type == kDLCPU) {
@@ -143,12 +143,11 @@ bool Interpreter::FailPlace(const StorageObject* storage, DLDataType dtype, std:
                             std::int64_t offset, Span<const std::int64_t> shape) {
   const auto start = static_cast<std::uint64_t>(offset);
   if (offset < 0 || start > storage->size || bytes > storage->size - start) {
-    return Fail(StatusCode::kRuntimeFailed, {DTypeName(dtype), ShapeText(shape), " at offset ", offset,
-                                             " takes ", bytes, " bytes, the storage has ", storage->size});
+    return Fail(StatusCode::kRuntimeFailed, "{}{} at offset {} takes {} bytes, the storage has {}",
+                DTypeName(dtype), ShapeText(shape), offset, bytes, storage->size);
   }
-  return Fail(StatusCode::kRuntimeFailed,
-              {"offset ", offset, " is no multiple of the ", ElementBytes({dtype.code, dtype.bits, 1}),
-               " bytes of an element"});
+  return Fail(StatusCode::kRuntimeFailed, "offset {} is no multiple of the {} bytes of an element", offset,
+              ElementBytes({dtype.code, dtype.bits, 1}));
 }
 
 // The tensor in the memory of a bound output, where that is where it goes.
@@ -174,8 +173,8 @@ bool Interpreter::AllocTensorReg() {
   const Span<const std::int64_t> shape(dims, rank);
   std::uint64_t bytes = 0;
   if (!QuickBytes(dtype, shape, &bytes)) {
-    return Fail(StatusCode::kRuntimeFailed,
-                {"a dimension of shape ", ShapeText(shape), " is negative, or its size overflows"});
+    return Fail(StatusCode::kRuntimeFailed, "a dimension of shape {} is negative, or its size overflows",
+                ShapeText(shape));
   }
   return FinishTensor(pc_[WordOf(kOp, "storage")], pc_[WordOf(kOp, "offset")], dtype, bytes, shape,
                       pc_[WordOf(kOp, "dst")]);
@@ -211,9 +210,9 @@ bool Interpreter::CheckElements(const DLTensor& tensor, Span<const std::int64_t>
   const std::optional<std::int64_t> count = CountElements(shape);
   if (count == given) return true;
   return Fail(
-      StatusCode::kRuntimeFailed,
-      {"a tensor ", TensorText(tensor), " has ", given, " elements, shape ", ShapeText(shape),
-       (count ? Concat({" has ", *count}) : " has a negative dimension, or more than 64 bits can count")});
+      StatusCode::kRuntimeFailed, "a tensor {} has {} elements, shape {}{}", TensorText(tensor), given,
+      ShapeText(shape),
+      count ? Format(" has {}", *count) : " has a negative dimension, or more than 64 bits can count");
 }
 
 bool Interpreter::ReshapeTensor() {
@@ -263,8 +262,8 @@ bool Interpreter::DeviceCopy() {
   const DLTensor& dl = source->tensor;
   if (dl.device.device_type != from.device.device_type || dl.device.device_id != from.device.device_id) {
     return Fail(StatusCode::kRuntimeFailed,
-                {"the tensor is on device ", dl.device.device_type, ":", dl.device.device_id,
-                 ", the instruction copies from ", from.device.device_type, ":", from.device.device_id});
+                "the tensor is on device {}:{}, the instruction copies from {}:{}", dl.device.device_type,
+                dl.device.device_id, from.device.device_type, from.device.device_id);
   }
   const std::uint64_t bytes = TensorBytes(dl.dtype, ShapeSpan(dl)).value_or(0);
   TensorObject* copy = NewTensor(to, dl.dtype, ShapeSpan(dl));

@@ -47,7 +47,7 @@ void* TakeWorkspace(std::uint64_t bytes) {
     block = nullptr;
   }
   if (block == nullptr) {
-    SetKernelError("MemoryError", Concat({"no ", bytes, " bytes of workspace"}).c_str());
+    SetKernelError("MemoryError", Format("no {} bytes of workspace", bytes).c_str());
   }
   return block;
 }
@@ -137,7 +137,7 @@ int NewAdt(std::uint32_t tag, std::int32_t size, const RewireFFIAny* fields, Rew
     const bool ours = IsObjectKind(kind) && IsRewireObject(ObjectOf(fields[i]));
     if (kind != kRewireFFIInt && !ours) {
       SetKernelError("TypeError",
-                     Concat({"new_adt: field ", i, " is no tensor, integer or ADT of the VM"}).c_str());
+                     Format("new_adt: field {} is no tensor, integer or ADT of the VM", i).c_str());
       return -1;
     }
   }

@@ -2,12 +2,14 @@
 #include "vm/link_constants.h"
 
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/near_names.h"
+#include "base/sort.h"
 #include "executable_format/instruction_text.h"
 #include "vm/complaints.h"
 #include "vm/constant_cache.h"
@@ -101,8 +103,8 @@ Result<RewireFFIAny> PlaceParameter(const ProgramRep& rep, const Constant& const
   const Module& module = rep.module();
   TypeNode type = constant.type;
   if (offer.set == nullptr) {
-    return Fail(StatusCode::kLinkFailed,
-                {"no parameter of this name given, ", TypeText(Type{{type}}, module.symbols), " expected"});
+    return Fail(StatusCode::kLinkFailed, "no parameter of this name given, {} expected",
+                TypeText(Type{{type}}, module.symbols));
   }
   DLTensor given{};
   given.dtype = offer.set->dtype(offer.index);
@@ -130,13 +132,13 @@ void AddExtras(const Module& module, Span<const ParameterSet> sets, Complaints* 
   for (const Constant& constant : module.constants) {
     if (constant.kind == ConstantKind::kParameter) known.push_back(constant.name);
   }
-  std::vector<std::string> sorted = known;
-  std::sort(sorted.begin(), sorted.end());
+  std::vector<std::string_view> sorted(known.begin(), known.end());
+  Sort<std::string_view>(sorted, std::less<>());
   for (const ParameterSet& set : sets) {
     for (std::size_t i = 0; i < set.size() && !set.is_offer(); ++i) {
       const std::string name(set.name(i));
-      if (std::binary_search(sorted.begin(), sorted.end(), name)) continue;
-      complaints->Add({name, ": the executable has no parameter of this name", DidYouMean(name, known)});
+      if (std::binary_search(sorted.begin(), sorted.end(), std::string_view(name))) continue;
+      complaints->Add({"{}: the executable has no parameter of this name{}", name, DidYouMean(name, known)});
     }
   }
 }
@@ -178,9 +180,9 @@ Status LinkConstants(ProgramRep* rep, Span<const ParameterSet> sets, bool ignore
     if (placed) {
       rep->constants.push_back(*placed);
     } else if (placed.error().code() == StatusCode::kLinkFailed) {
-      complaints.Add({constant.name, ": ", placed.error().message()});
+      complaints.Add({"{}: {}", constant.name, placed.error().message()});
     } else if (placed.error().code() == StatusCode::kOutOfMemory) {
-      return Forward(placed, Concat({"constant ", constant.name}));
+      return Forward(placed, Format("constant {}", constant.name));
     } else {
       return Forward(placed);
     }
@@ -210,12 +212,12 @@ Status RunInit(const Program& program, ProgramRep* rep, const ProgramRep* donor)
   for (std::size_t i = 0; i < module.constants.size(); ++i) {
     const Constant& constant = module.constants[i];
     if (constant.kind != ConstantKind::kComputed) continue;
-    const std::string what = Concat({"computed constant ", constant.name});
+    const std::string what = Format("computed constant {}", constant.name);
     const Tensor computed = vm.result().field(field++).tensor();
-    if (!computed) return Fail(StatusCode::kLinkFailed, {what, ": no tensor"});
+    if (!computed) return Fail(StatusCode::kLinkFailed, "{}: no tensor", what);
     if (!TensorFits(module, constant.type, computed.dl())) {
-      return Fail(StatusCode::kLinkFailed,
-                  {what, ": ", TensorMismatchText(module, constant.type, computed.dl())});
+      return Fail(StatusCode::kLinkFailed, "{}: {}", what,
+                  TensorMismatchText(module, constant.type, computed.dl()));
     }
     const Result<Tensor> shared = ShareComputed(computed);
     if (!shared) return Forward(shared, what);
@@ -231,7 +233,7 @@ void FindConstantRanges(ProgramRep* rep) {
     rep->constant_ranges.push_back({RangeOf(TensorOf(rep->constants[i])->tensor), i});
   }
   std::vector<NamedRange>& ranges = rep->constant_ranges;
-  std::sort(ranges.begin(), ranges.end());
+  SortByBegin(ranges);
   // Parameters may share memory; ranges that do become one.
   std::size_t last = 0;
   for (std::size_t i = 1; i < ranges.size(); ++i) {

@@ -24,7 +24,7 @@ std::string TakeErrorText(const PackedFunction& function) {
       function.take_error != nullptr ? function.take_error(function.error_context) : TakeKernelError();
   if (error.kind.empty() && error.message.empty()) return "it failed without setting an error";
   if (error.kind.empty()) return std::move(error.message);
-  return Concat({error.kind, ": ", error.message});
+  return Format("{}: {}", error.kind, error.message);
 }
 
 }  // namespace rewire

@@ -85,7 +85,7 @@ Result<ParameterSet> ParameterSet::FromBytes(const SharedBytes& bytes, const Ope
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     // Only TVM's files can name one twice.
     if (i > 0 && parameters[i].name == parameters[i - 1].name)
-      return Fail(StatusCode::kInvalidFile, {"two parameters are called ", parameters[i].name});
+      return Fail(StatusCode::kInvalidFile, "two parameters are called {}", parameters[i].name);
     set.Set(parameters[i].name, parameters[i].tensor);
   }
   return set;

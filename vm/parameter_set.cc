@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/sort.h"
 #include "executable_format/executable.h"
 #include "vm/constant_cache.h"
 #include "vm/objects.h"
@@ -56,7 +57,7 @@ Result<ParameterSet> ParameterSet::Of(const Executable& executable, const Consta
   Result<std::vector<Entry>> entries = OfExecutable(executable);
   if (!entries) return Forward(entries);
   set.rep_->entries = *std::move(entries);
-  std::sort(set.rep_->entries.begin(), set.rep_->entries.end(), Before);
+  Sort<Entry>(set.rep_->entries, Before);
   return set;
 }
 
@@ -72,7 +73,7 @@ ParameterSet ParameterSet::Of(const Program& program) {
     set.rep_->entries.push_back({name, borrowed.tensor(), nullptr});
     borrowed.Release();
   }
-  std::sort(set.rep_->entries.begin(), set.rep_->entries.end(), Before);
+  Sort<Entry>(set.rep_->entries, Before);
   return set;
 }
 

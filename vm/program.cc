@@ -133,8 +133,8 @@ void FindInitConstants(LinkedCode* code) {
   const Module& module = code->module();
   const std::optional<std::uint32_t> init = code->executable.FindFunction(kInitFunction);
   if (!init) return;
-  std::vector<bool> loaded(module.constants.size());
-  const std::vector<bool> reached = FunctionsReached(module, *init);
+  std::vector<std::uint8_t> loaded(module.constants.size());
+  const std::vector<std::uint8_t> reached = FunctionsReached(module, *init);
   for (std::size_t i = 0; i < module.functions.size(); ++i) {
     const std::vector<std::uint32_t>& words = module.functions[i].code;
     for (std::uint32_t pc = 0; reached[i] && pc < words.size(); pc += WordsOf(words[pc])) {
@@ -160,7 +160,7 @@ Result<std::uint32_t> FindName(std::string_view name, const std::vector<std::str
   for (std::uint32_t i = 0; i < names.size(); ++i) {
     if (names[i] == name) return i;
   }
-  return Fail(StatusCode::kNotFound, {what, " named \"", name, "\"", DidYouMean(name, names)});
+  return Fail(StatusCode::kNotFound, "{} named \"{}\"{}", what, name, DidYouMean(name, names));
 }
 
 }  // namespace
@@ -219,7 +219,7 @@ Result<InputHandle> Program::FindInput(std::string_view name, std::string_view f
   for (std::uint32_t i = 0; i < target.inputs.size(); ++i) {
     if (target.inputs[i].name == name) return InputHandle{*index, i};
   }
-  return Forward(FindName(name, NamesOf(target.inputs), Concat({"function ", target.name, " has no input"})));
+  return Forward(FindName(name, NamesOf(target.inputs), Format("function {} has no input", target.name)));
 }
 
 Result<InputHandle> Program::FindInput(std::uint32_t index, std::string_view function) const {
@@ -227,8 +227,8 @@ Result<InputHandle> Program::FindInput(std::uint32_t index, std::string_view fun
   if (!target) return Forward(target);
   const Function& found = rep_->module().functions[*target];
   if (index < found.inputs.size()) return InputHandle{*target, index};
-  return Fail(StatusCode::kNotFound, {"function ", found.name, " has ", found.inputs.size(),
-                                      " inputs, number ", index, " asked for"});
+  return Fail(StatusCode::kNotFound, "function {} has {} inputs, number {} asked for", found.name,
+              found.inputs.size(), index);
 }
 
 Result<OutputHandle> Program::FindOutput(std::string_view name, std::string_view function) const {
@@ -239,7 +239,7 @@ Result<OutputHandle> Program::FindOutput(std::string_view name, std::string_view
     if (target.output_names[i] == name) return OutputHandle{*index, i};
   }
   const Result<std::uint32_t> leaf =
-      FindName(name, target.output_names, Concat({"function ", target.name, " has no output"}));
+      FindName(name, target.output_names, Format("function {} has no output", target.name));
   if (!leaf) return Forward(leaf);
   return OutputHandle{*index, *leaf};
 }
@@ -249,8 +249,8 @@ Result<OutputHandle> Program::FindOutput(std::uint32_t leaf, std::string_view fu
   if (!index) return Forward(index);
   const Function& target = rep_->module().functions[*index];
   if (leaf < target.output_names.size()) return OutputHandle{*index, leaf};
-  return Fail(StatusCode::kNotFound, {"function ", target.name, " has ", target.output_names.size(),
-                                      " outputs, number ", leaf, " asked for"});
+  return Fail(StatusCode::kNotFound, "function {} has {} outputs, number {} asked for", target.name,
+              target.output_names.size(), leaf);
 }
 
 }  // namespace rewire

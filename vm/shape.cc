@@ -20,7 +20,7 @@ std::string ShapeText(Span<const std::int64_t> shape) {
     if (i > 0) text += ", ";
     text += std::to_string(shape[i]);
   }
-  return Concat({text, "]"});
+  return Format("{}]", text);
 }
 
 std::string TensorText(const DLTensor& tensor) {

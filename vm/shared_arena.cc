@@ -34,11 +34,11 @@ Result<SharedArena> SharedArena::TryMake(std::uint64_t bytes, const Allocator& a
   const std::uint64_t room = FixedBlock::Rounded(bytes);
   const std::uint64_t own = kRepBytes + FixedBlock::OwnBytes();
   if (bytes == 0 || room < bytes || room > ~std::uint64_t{0} - own) {
-    return Fail(StatusCode::kInvalidArgument, {"a SharedArena of ", bytes, " bytes asked for"});
+    return Fail(StatusCode::kInvalidArgument, "a SharedArena of {} bytes asked for", bytes);
   }
   void* memory = allocator.allocate(allocator.context, own + room, FixedBlock::kAlignment);
   if (memory == nullptr) {
-    return Fail(StatusCode::kOutOfMemory, {"the allocator has no ", own + room, " bytes for a SharedArena"});
+    return Fail(StatusCode::kOutOfMemory, "the allocator has no {} bytes for a SharedArena", own + room);
   }
   Rep* rep = new (memory) Rep;
   rep->upstream = allocator;

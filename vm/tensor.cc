@@ -67,19 +67,19 @@ namespace {
 
 Status CheckShape(DLDataType dtype, Span<const std::int64_t> shape) {
   if (!IsValidDType(dtype))
-    return Fail(StatusCode::kInvalidArgument, {"tensor: unknown element type ", DTypeName(dtype)});
+    return Fail(StatusCode::kInvalidArgument, "tensor: unknown element type {}", DTypeName(dtype));
   if (shape.size() > static_cast<std::size_t>(kMaxRank)) {
-    return Fail(StatusCode::kInvalidArgument,
-                {"tensor: rank ", shape.size(), " given, at most ", kMaxRank, " is supported"});
+    return Fail(StatusCode::kInvalidArgument, "tensor: rank {} given, at most {} is supported", shape.size(),
+                kMaxRank);
   }
   if (!TensorBytes(dtype, shape)) {
     return Fail(StatusCode::kInvalidArgument,
-                {"tensor: a dimension of shape ", ShapeText(shape), " is negative, or its size overflows"});
+                "tensor: a dimension of shape {} is negative, or its size overflows", ShapeText(shape));
   }
   return {};
 }
 
-tl::unexpected<Error> NoMemory() { return Fail(StatusCode::kOutOfMemory, "tensor: no memory"); }
+Status NoMemory() { return Fail(StatusCode::kOutOfMemory, "tensor: no memory"); }
 
 // An object over memory that `storage` keeps (its reference passes), shaped like `like`.
 Result<TensorObject*> MakeObject(const DLTensor& like, StorageObject* storage) {
@@ -164,9 +164,9 @@ Result<Tensor> Tensor::FromDLPack(DLManagedTensor* managed) {
 
 Result<Tensor> Tensor::FromDLPack(DLManagedTensorVersioned* managed) {
   if (managed->version.major != kDLPackMajor) {
-    const std::string version = Concat({managed->version.major, ".", managed->version.minor});
+    const std::string version = Format("{}.{}", managed->version.major, managed->version.minor);
     if (managed->deleter != nullptr) managed->deleter(managed);
-    return Fail(StatusCode::kUnsupported, {"tensor: DLPack version ", version, " given, 1.x expected"});
+    return Fail(StatusCode::kUnsupported, "tensor: DLPack version {} given, 1.x expected", version);
   }
   Result<TensorObject*> object = TakeOverDLPack(managed);
   if (!object) return Forward(object);

@@ -82,17 +82,16 @@ bool TensorFits(const Module& module, const TypeNode& type, const DLTensor& tens
 std::string TensorMismatchText(const Module& module, const TypeNode& type, const DLTensor& tensor) {
   Type whole;
   whole.nodes.push_back(type);
-  std::string text = Concat({TypeText(whole, module.symbols), " expected, ", TensorText(tensor), " given"});
+  std::string text = Format("{} expected, {} given", TypeText(whole, module.symbols), TensorText(tensor));
   for (std::int32_t i = 0; type.rank == tensor.ndim && i < tensor.ndim; ++i) {
     const Dim dim = type.dims[static_cast<std::size_t>(i)];
     if (const std::int64_t limit = LimitOf(module, dim); limit < tensor.shape[i]) {
-      text +=
-          Concat({"; the program was compiled for ", module.symbols[SymbolOf(dim)], " of at most ", limit});
+      text += Format("; the program was compiled for {} of at most {}", module.symbols[SymbolOf(dim)], limit);
     }
   }
   if (!IsOnDevice(module, type.device, tensor.device)) {
-    text += Concat({"; device ", DeviceText(module.devices[type.device]), " expected, ",
-                    GivenDevice(tensor.device), " given"});
+    text += Format("; device {} expected, {} given", DeviceText(module.devices[type.device]),
+                   GivenDevice(tensor.device));
   }
   return text;
 }
@@ -109,10 +108,10 @@ Status CheckValue(const Module& module, const Type& type, const RewireFFIAny& va
     pending.pop_back();
     const TypeNode& node = type.nodes[item.node];
     const std::string place =
-        item.node == 0 ? std::string() : Concat({"in its part ", item.node, " (in pre-order), "});
+        item.node == 0 ? std::string() : Format("in its part {} (in pre-order), ", item.node);
     if (!KindFits(node.kind, item.value.type_index)) {
-      return Fail(StatusCode::kInvalidArgument, {place, TypeText(type, module.symbols), " expected, ",
-                                                 KindText(item.value.type_index), " given"});
+      return Fail(StatusCode::kInvalidArgument, "{}{} expected, {} given", place,
+                  TypeText(type, module.symbols), KindText(item.value.type_index));
     }
     if (node.kind == TypeKind::kTensor && item.value.type_index == kTensorKind &&
         !TensorFits(module, node, TensorOf(item.value)->tensor)) {
@@ -123,8 +122,8 @@ Status CheckValue(const Module& module, const Type& type, const RewireFFIAny& va
     const TupleObject* tuple = TupleOf(item.value);
     if (tuple->tag != node.tag || tuple->count != node.field_count) {
       return Fail(StatusCode::kInvalidArgument,
-                  {place, "an ADT with tag ", node.tag, " and ", node.field_count, " fields expected, tag ",
-                   tuple->tag, " and ", tuple->count, " fields given"});
+                  "{}an ADT with tag {} and {} fields expected, tag {} and {} fields given", place, node.tag,
+                  node.field_count, tuple->tag, tuple->count);
     }
     std::uint32_t child = item.node + 1;
     for (std::uint32_t i = 0; i < tuple->count; ++i) {

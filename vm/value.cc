@@ -36,11 +36,9 @@ Result<Value> Value::Adt(std::uint32_t tag, Span<const Value> fields) {
   for (std::size_t i = 0; i < fields.size(); ++i) {
     if (fields[i].kind() == ValueKind::kNone ||
         (fields[i].kind() == ValueKind::kTensor && !IsContiguous(fields[i].tensor().dl()))) {
-      return Fail(
-          StatusCode::kInvalidArgument,
-          {"ADT: field ", i,
-           (fields[i].kind() == ValueKind::kNone ? " is empty"
-                                                 : " is a strided tensor; copy it with Tensor::CopyOf")});
+      return Fail(StatusCode::kInvalidArgument, "ADT: field {}{}", i,
+                  fields[i].kind() == ValueKind::kNone ? " is empty"
+                                                       : " is a strided tensor; copy it with Tensor::CopyOf");
     }
   }
   TupleObject* tuple = NewSharedTuple(kAdtKind, tag, static_cast<std::uint32_t>(fields.size()));

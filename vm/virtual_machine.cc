@@ -27,7 +27,7 @@ class RunningGuard {
   bool ok_;
 };
 
-tl::unexpected<Error> Busy() {
+Status Busy() {
   return Fail(
       StatusCode::kBusy,
       "this VirtualMachine is running; one thread at a time may use it (make one per thread, they share the "
@@ -68,8 +68,7 @@ Result<VirtualMachine> VirtualMachine::TryMake(const Program& program, const VmO
   MemoryAccount* account = block != nullptr ? MemoryAccount::MakeWithin(allocator) : nullptr;
   void* place = account != nullptr ? allocator.allocate(block, sizeof(Impl), 64) : nullptr;
   if (place == nullptr) {
-    return Fail(StatusCode::kOutOfMemory,
-                {"the static memory of ", memory.size, " bytes is too small for a VM"});
+    return Fail(StatusCode::kOutOfMemory, "the static memory of {} bytes is too small for a VM", memory.size);
   }
   account->Ref();
   vm.impl_.reset(new (place) Impl(linked, account, account, options.limits));
@@ -157,13 +156,13 @@ Status VirtualMachine::Impl::SetInput(InputHandle handle, const TensorView& view
   const TypeNode& type = function.inputs[handle.index].type.nodes[0];
   const DLTensor& dl = view.dl();
   if (type.kind != TypeKind::kTensor && type.kind != TypeKind::kValue) {
-    return Fail(StatusCode::kInvalidArgument,
-                {InputText(function, handle.index), ": ",
-                 TypeText(function.inputs[handle.index].type, module.symbols), " expected, a tensor given"});
+    return Fail(StatusCode::kInvalidArgument, "{}: {} expected, a tensor given",
+                InputText(function, handle.index),
+                TypeText(function.inputs[handle.index].type, module.symbols));
   }
   if (dl.ndim > kMaxRank || !IsValidDType(dl.dtype) || !TensorBytes(dl.dtype, view.shape())) {
-    return Fail(StatusCode::kInvalidArgument, {InputText(function, handle.index), ": ", TensorText(dl),
-                                               " has a wrong element type, rank or dimension"});
+    return Fail(StatusCode::kInvalidArgument, "{}: {} has a wrong element type, rank or dimension",
+                InputText(function, handle.index), TensorText(dl));
   }
   RewireFFIAny* set = InputsOf(handle.function);
   if (set == nullptr) return NoMemory("inputs");
@@ -249,12 +248,12 @@ Status VirtualMachine::TrySetInputs(std::string_view function, Span<const Tensor
 Status VirtualMachine::TrySetInputs(std::uint32_t function, Span<const TensorView> tensors) {
   if (impl_->running.load(std::memory_order_relaxed)) return Busy();
   if (function >= impl_->rep.functions.size()) {
-    return Fail(StatusCode::kInvalidArgument, {"there is no function ", function});
+    return Fail(StatusCode::kInvalidArgument, "there is no function {}", function);
   }
   const Function& target = impl_->rep.module().functions[function];
   if (tensors.size() != target.inputs.size()) {
-    return Fail(StatusCode::kInvalidArgument, {"function ", target.name, " takes ", target.inputs.size(),
-                                               " inputs, ", tensors.size(), " given"});
+    return Fail(StatusCode::kInvalidArgument, "function {} takes {} inputs, {} given", target.name,
+                target.inputs.size(), tensors.size());
   }
   for (std::uint32_t i = 0; i < tensors.size(); ++i) {
     if (impl_->MoveInput({function, i}, tensors[i])) continue;
@@ -285,15 +284,15 @@ Status VirtualMachine::TryInvoke(std::uint32_t function) {
   const RunningGuard guard(impl_->running);
   if (!guard.ok()) return Busy();
   if (function >= impl_->rep.functions.size()) {
-    return Fail(StatusCode::kInvalidArgument, {"there is no function ", function});
+    return Fail(StatusCode::kInvalidArgument, "there is no function {}", function);
   }
   const RewireFFIAny* inputs = impl_->InputsOf(function);
   const std::uint32_t count = impl_->rep.functions[function].input_count;
   if (inputs == nullptr && count > 0) return impl_->NoMemory("inputs");
   for (std::uint32_t i = 0; i < count; ++i) {
     if (__builtin_expect(inputs[i].type_index == kRewireFFINone, 0)) {
-      return Fail(StatusCode::kInvalidArgument, {InputText(impl_->rep.module().functions[function], i),
-                                                 " is not set; set it before invoking"});
+      return Fail(StatusCode::kInvalidArgument, "{} is not set; set it before invoking",
+                  InputText(impl_->rep.module().functions[function], i));
     }
   }
   return impl_->Run(function, inputs);
@@ -306,8 +305,8 @@ Result<Value> VirtualMachine::TryInvoke(std::string_view function, Span<const Va
   if (!guard.ok()) return Busy();
   const Function& target = impl_->rep.module().functions[*index];
   if (inputs.size() != target.inputs.size()) {
-    return Fail(StatusCode::kInvalidArgument, {"function ", target.name, " takes ", target.inputs.size(),
-                                               " inputs, ", inputs.size(), " given"});
+    return Fail(StatusCode::kInvalidArgument, "function {} takes {} inputs, {} given", target.name,
+                target.inputs.size(), inputs.size());
   }
   std::vector<RewireFFIAny> taken(inputs.size());
   Status status;
@@ -336,8 +335,8 @@ Result<Value> VirtualMachine::TryOutput(std::uint32_t leaf) const {
   const Function& function = impl_->rep.module().functions[impl_->result_function];
   const std::vector<std::uint32_t>& leaves = impl_->rep.functions[impl_->result_function].leaf_nodes;
   if (leaf >= leaves.size()) {
-    return Fail(StatusCode::kNotFound, {"function ", function.name, " has ", leaves.size(),
-                                        " outputs, number ", leaf, " asked for"});
+    return Fail(StatusCode::kNotFound, "function {} has {} outputs, number {} asked for", function.name,
+                leaves.size(), leaf);
   }
   const RewireFFIAny value = impl_->ResultNode(leaves[leaf]);
   if (IsObjectKind(value.type_index)) ObjectOf(value)->AddStrong();  // a result is shared

@@ -7,7 +7,7 @@
 namespace rewire {
 
 std::string InputText(const Function& function, std::uint32_t index) {
-  return Concat({"function ", function.name, ", input ", index, " (", function.inputs[index].name, ")"});
+  return Format("function {}, input {} ({})", function.name, index, function.inputs[index].name);
 }
 
 // A read-only copy of a contiguous tensor on a device, or of any tensor of the host's on a device.
@@ -41,7 +41,7 @@ Result<TensorObject*> VirtualMachine::Impl::CopyToDevice(const DLTensor& from, c
     return copy;
   }
   heap.Release(copy);
-  return Fail(StatusCode::kRuntimeFailed, {"the copy to its device failed: ", TakeKernelError().message});
+  return Fail(StatusCode::kRuntimeFailed, "the copy to its device failed: {}", TakeKernelError().message);
 }
 
 // A copy of a tensor that the program cannot use as it lies, with the reason in its flags; null when it can.
@@ -60,8 +60,8 @@ Result<TensorObject*> VirtualMachine::Impl::CopyIfNeeded(InputHandle handle, con
     if (on_host || device->api == nullptr) wanted.device = device->device;
   }
   if (typed && !TensorFits(module, type, wanted)) {
-    return Fail(StatusCode::kInvalidArgument,
-                {InputText(function, handle.index), ": ", TensorMismatchText(module, type, dl)});
+    return Fail(StatusCode::kInvalidArgument, "{}: {}", InputText(function, handle.index),
+                TensorMismatchText(module, type, dl));
   }
   const std::uint64_t element = ElementBytes({dl.dtype.code, dl.dtype.bits, 1});
   const auto address = reinterpret_cast<std::uintptr_t>(dl.data) + dl.byte_offset;
@@ -69,8 +69,8 @@ Result<TensorObject*> VirtualMachine::Impl::CopyIfNeeded(InputHandle handle, con
   const bool misaligned = address % element != 0;
   if (!on_host && (strided || misaligned || (device == nullptr && mode == InputMode::kCopy))) {
     return Fail(StatusCode::kInvalidArgument,
-                {InputText(function, handle.index), ": memory of a device must be contiguous and aligned to ",
-                 element, " bytes, and cannot be copied"});
+                "{}: memory of a device must be contiguous and aligned to {} bytes, and cannot be copied",
+                InputText(function, handle.index), element);
   }
   TensorObject* copy = nullptr;
   if (device != nullptr) {
@@ -96,8 +96,8 @@ Result<InputReport> VirtualMachine::TryInputReport(const InputRef& input) const 
   const RewireFFIAny value =
       impl.inputs.empty() ? RewireFFIAny{} : impl.inputs[function.first_input + handle->index];
   if (value.type_index == kRewireFFINone) {
-    return Fail(StatusCode::kInvalidArgument,
-                {InputText(impl.rep.module().functions[handle->function], handle->index), " is not set"});
+    return Fail(StatusCode::kInvalidArgument, "{} is not set",
+                InputText(impl.rep.module().functions[handle->function], handle->index));
   }
   InputReport report;
   if (value.type_index != kTensorKind) return report;
@@ -117,7 +117,7 @@ Result<InputReport> VirtualMachine::TryInputReport(const InputRef& input) const 
     const auto address = reinterpret_cast<std::uintptr_t>(tensor->tensor.data) + tensor->tensor.byte_offset;
     if (tensor->tensor.device.device_type == kDLCPU && address % needed != 0) {
       report.reason =
-          Concat({"kernels that need memory aligned to ", needed, " bytes are given copies, in every run"});
+          Format("kernels that need memory aligned to {} bytes are given copies, in every run", needed);
     }
   }
   return report;

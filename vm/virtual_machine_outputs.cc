@@ -17,7 +17,7 @@ Status CheckOutput(const Module& module, OutputHandle handle) {
 
 namespace {
 
-tl::unexpected<Error> NotRunYet() {
+Status NotRunYet() {
   return Fail(StatusCode::kInvalidArgument, "this output has not been bound in a successful run yet");
 }
 
@@ -139,8 +139,8 @@ Status VirtualMachine::TryInvoke(std::string_view function, Span<const Value> in
     if (!handle) {
       status = Forward(handle);
     } else if (handle->function != *index) {
-      status = Fail(StatusCode::kInvalidArgument,
-                    {"an output of another function than ", impl_->FunctionName(*index)});
+      status = Fail(StatusCode::kInvalidArgument, "an output of another function than {}",
+                    impl_->FunctionName(*index));
     } else {
       status = impl_->SetOutput(*handle, binding.tensor);
     }
@@ -214,10 +214,10 @@ Result<OutputPlan> Program::TryOutputPlan(OutputHandle output) const {
 std::string Program::ExplainOutput(OutputHandle output) const {
   const Result<OutputPlan> plan = TryOutputPlan(output);
   if (!plan) return plan.error().message();
-  std::string text = plan->rewired ? "rewired" : Concat({"copied: ", plan->reason});
+  std::string text = plan->rewired ? "rewired" : Format("copied: {}", plan->reason);
   for (const OutputMaker& maker : plan->makers) {
-    text += Concat({"\n  ", rep_->module().functions[output.function].name, "@", maker.pc, " (",
-                    maker.instruction, "): ", maker.in_place ? "in place" : maker.reason});
+    text += Format("\n  {}@{} ({}): {}", rep_->module().functions[output.function].name, maker.pc,
+                   maker.instruction, maker.in_place ? "in place" : maker.reason);
   }
   return text;
 }

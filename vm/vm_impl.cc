@@ -32,9 +32,9 @@ class ArenaGuard {
 
 Status VirtualMachine::Impl::NoMemory(const char* what) const {
   if (account->over_limit() || home->over_limit()) {
-    return Fail(StatusCode::kMemoryLimit, {"no memory for ", what, " within the VM's byte limit"});
+    return Fail(StatusCode::kMemoryLimit, "no memory for {} within the VM's byte limit", what);
   }
-  return Fail(StatusCode::kOutOfMemory, {"the allocator has no memory for ", what});
+  return Fail(StatusCode::kOutOfMemory, "the allocator has no memory for {}", what);
 }
 
 VirtualMachine::Impl::Impl(Program linked, MemoryAccount* run_account, MemoryAccount* home_account,
@@ -174,9 +174,9 @@ Status VirtualMachine::Impl::RunBounded(std::uint32_t function, const RewireFFIA
 
 Status VirtualMachine::Impl::TooSmall(const Error& error, std::uint32_t function) const {
   return Fail(error.code(),
-              {error.message(), "; the ", arena ? "SharedArena of " : "StaticMemory with room for ",
-               block->room(), " bytes is too small: Program::TryMemoryBound says how much function ",
-               FunctionName(function), " needs"});
+              "{}; the {}{} bytes is too small: Program::TryMemoryBound says how much function {} needs",
+              error.message(), arena ? "SharedArena of " : "StaticMemory with room for ", block->room(),
+              FunctionName(function));
 }
 
 RewireFFIAny VirtualMachine::Impl::ResultNode(std::uint32_t target) const {

@@ -62,11 +62,11 @@ class Op {
 
   // Failures, which end up in the list of what is unsupported.
   template <typename... Args>
-  tl::unexpected<Error> Unsupported(fmt::format_string<Args...> format, Args&&... args) const {
+  Status Unsupported(fmt::format_string<Args...> format, Args&&... args) const {
     return Fail(StatusCode::kUnsupported, fmt::format(format, std::forward<Args>(args)...));
   }
   template <typename... Args>
-  tl::unexpected<Error> Invalid(fmt::format_string<Args...> format, Args&&... args) const {
+  Status Invalid(fmt::format_string<Args...> format, Args&&... args) const {
     return Fail(StatusCode::kInvalidFile, fmt::format(format, std::forward<Args>(args)...));
   }
 

@@ -276,7 +276,7 @@ std::int64_t RelayInstructionHash(std::int64_t opcode, Span<const std::int64_t> 
   return static_cast<std::int64_t>(key);
 }
 
-tl::unexpected<Error> RefuseRelax() {
+Status RefuseRelax() {
   return Fail(
       StatusCode::kUnsupported,
       "this is a Relax executable of a current TVM; only Relay VM executables (TVM 0.8 to 0.19) are "

@@ -21,11 +21,9 @@ bool StartsWith(Span<const std::byte> bytes, std::uint64_t magic) {
 
 }  // namespace
 
-tl::unexpected<Error> Malformed(const std::string& message) {
-  return Fail(StatusCode::kInvalidFile, message);
-}
+Status Malformed(const std::string& message) { return Fail(StatusCode::kInvalidFile, message); }
 
-tl::unexpected<Error> Truncated(const std::string& what) { return Malformed("the file ends inside " + what); }
+Status Truncated(const std::string& what) { return Malformed("the file ends inside " + what); }
 
 std::string ReadString(ByteReader& reader) {
   return std::string(reader.ReadString(reader.Read<std::uint64_t>()));

@@ -16,9 +16,9 @@
 
 namespace rewire::tvm {
 
-tl::unexpected<Error> Malformed(const std::string& message);
+Status Malformed(const std::string& message);
 // What a read past the end of a stream gives: "the file ends inside `what`".
-tl::unexpected<Error> Truncated(const std::string& what);
+Status Truncated(const std::string& what);
 
 // A string: its length, its bytes. As with ByteReader, failures show in reader.ok().
 std::string ReadString(ByteReader& reader);

@@ -52,7 +52,7 @@ Result<Module> ImportGraph(std::string_view json, const NamedTensors& parameters
                            const std::shared_ptr<const void>& owner);
 
 // The refusal of a Relax executable, wherever one is met: kUnsupported.
-tl::unexpected<Error> RefuseRelax();
+Status RefuseRelax();
 
 // What an exported library (TVM up to 0.20) carries beside its compiled functions: the data behind its symbol
 // __tvm_dev_mblob. Everything points into the blob.

@@ -11,7 +11,7 @@
 namespace rewire {
 namespace {
 
-tl::unexpected<Error> Malformed(std::string_view what) {
+Status Malformed(std::string_view what) {
   return Fail(StatusCode::kInvalidFile, fmt::format("its header is damaged: {}", what));
 }
 

@@ -44,7 +44,7 @@ constexpr std::array<DTypeSpelling, 14> kDTypes = {{
     {"C64", MakeDType(kComplex, 64)},
 }};
 
-tl::unexpected<Error> Damaged(const std::string& message) { return Fail(StatusCode::kInvalidFile, message); }
+Status Damaged(const std::string& message) { return Fail(StatusCode::kInvalidFile, message); }
 
 // A header entry and where its bytes lie.
 struct Entry {

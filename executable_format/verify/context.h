@@ -14,11 +14,15 @@
 
 namespace rewire::verify {
 
-tl::unexpected<Error> Violation(const Message& message);
+// What breaks a rule: Fail with kVerificationFailed.
+inline Status Violation(const char* message) { return Fail(StatusCode::kVerificationFailed, message); }
+template <typename First, typename... Rest>
+Status Violation(MessageFormat<1 + sizeof...(Rest)> message, const First& first, const Rest&... rest) {
+  return Fail(StatusCode::kVerificationFailed, message, first, rest...);
+}
 
 // "main@12 (%3 = move %2): message".
-tl::unexpected<Error> ViolationAt(const Module& module, const Function& function, std::size_t pc,
-                                  const Message& message);
+Status ViolationAt(const Module& module, const Function& function, std::size_t pc, const Message& message);
 
 // "limits": the module has `count` of something of which FormatLimits allow `limit`.
 Status CheckLimit(std::string_view what, std::uint64_t count, std::uint64_t limit);
@@ -26,6 +30,8 @@ Status CheckLimit(std::string_view what, std::uint64_t count, std::uint64_t limi
 // Names: not empty, at most limits.name_bytes, UTF-8 without control characters. `what` says whose name it
 // is.
 Status CheckName(const std::string& what, std::string_view name, const FormatLimits& limits);
+// A name that is there more than once, empty ones apart; empty when there is none. Sorts the names.
+std::string_view FindTwice(std::vector<std::string_view>* names);
 // Texts: at most limits.text_bytes, UTF-8.
 Status CheckText(const std::string& what, std::string_view text, const FormatLimits& limits);
 

@@ -46,10 +46,10 @@ class FlowAnalysis {
       queued_[leader] = false;
       std::copy_n(states_[leader].get(), width_, registers_.data());
       WalkFrom(leader);
-      if (error_) return tl::unexpected<Error>(*error_);
+      if (!error_) return error_;
       if (work_ > *steps) {
-        return Violation({"'", function_.name, "' takes more than the ", *steps,
-                          " steps that are left to verify the module"});
+        return Violation("'{}' takes more than the {} steps that are left to verify the module",
+                         function_.name, *steps);
       }
     }
     *steps -= work_;
@@ -191,7 +191,7 @@ class FlowAnalysis {
 
   bool Defined(std::uint32_t reg) {
     if ((registers_[reg] & kMayUndefined) == 0) return true;
-    return Reject({"register ", RegisterText(function_, reg), " is undefined",
+    return Reject({"register {} is undefined{}", RegisterText(function_, reg),
                    registers_[reg] == kMayUndefined ? "" : " on some path to here"});
   }
   bool AllDefined(Span<const std::uint32_t> regs) {
@@ -203,8 +203,8 @@ class FlowAnalysis {
   bool Is(const char* operand, std::uint32_t reg, Kinds wanted) {
     const Kinds kinds = registers_[reg];
     if ((kinds & kMayUndefined) == 0 && (kinds & wanted) != 0) return true;
-    return Defined(reg) && Reject({"operand ", operand, " is ", KindsText(kinds), " (",
-                                   RegisterText(function_, reg), "), expected ", KindsText(wanted)});
+    return Defined(reg) && Reject({"operand {} is {} ({}), expected {}", operand, KindsText(kinds),
+                                   RegisterText(function_, reg), KindsText(wanted)});
   }
   bool IsOptional(const char* operand, std::uint32_t reg, Kinds wanted) {
     return reg == kNone || Is(operand, reg, wanted);
@@ -215,9 +215,9 @@ class FlowAnalysis {
     for (std::size_t i = 0; i < args.size(); ++i) {
       if (!Defined(args[i])) return false;
       if ((registers_[args[i]] & KindsOf(callee.inputs[i].type)) != 0) continue;
-      return Reject({"argument ", i, " is ", KindsText(registers_[args[i]]), " (",
-                     RegisterText(function_, args[i]), "), input '", callee.inputs[i].name, "' of '",
-                     callee.name, "' is ", TypeText(callee.inputs[i].type, module_.symbols)});
+      return Reject({"argument {} is {} ({}), input '{}' of '{}' is {}", i, KindsText(registers_[args[i]]),
+                     RegisterText(function_, args[i]), callee.inputs[i].name, callee.name,
+                     TypeText(callee.inputs[i].type, module_.symbols)});
     }
     return true;
   }
@@ -225,8 +225,8 @@ class FlowAnalysis {
   bool Return(std::uint32_t reg) {
     if (!Defined(reg)) return false;
     if ((registers_[reg] & result_kinds_) != 0) return true;
-    return Reject({"the result is ", KindsText(registers_[reg]), " (", RegisterText(function_, reg),
-                   "), the signature says ", TypeText(function_.result, module_.symbols)});
+    return Reject({"the result is {} ({}), the signature says {}", KindsText(registers_[reg]),
+                   RegisterText(function_, reg), TypeText(function_.result, module_.symbols)});
   }
 
   bool KernelCall(const std::uint32_t* at) {
@@ -241,7 +241,7 @@ class FlowAnalysis {
     // An argument that may be an ADT is passed as its fields, so that positions beyond it are not known here.
     const Kinds unknown = (kernel.flags & kKernelObjects) != 0 ? 0 : kMayAdt;
     if (outputs > args.size() && (all & unknown) == 0) {
-      return Reject({"it writes its last ", outputs, " arguments, it has ", args.size()});
+      return Reject({"it writes its last {} arguments, it has {}", outputs, args.size()});
     }
     for (std::uint32_t i = 0; i < outputs && i < args.size(); ++i) {
       const std::uint32_t reg = args[args.size() - 1 - i];
@@ -255,7 +255,7 @@ class FlowAnalysis {
         if (!Writable(position, args[position], unknown)) return false;
       } else if (known == args.size()) {
         return Reject(
-            {"kernel '", kernel.name, "' writes its argument ", position, ", the call has ", args.size()});
+            {"kernel '{}' writes its argument {}, the call has {}", kernel.name, position, args.size()});
       }
     }
     return true;
@@ -265,16 +265,18 @@ class FlowAnalysis {
   bool Writable(std::size_t position, std::uint32_t reg, Kinds flattened) {
     const Kinds kinds = registers_[reg];
     if ((kinds & (kMayTensor | flattened)) == 0) {
-      return Reject({"written argument ", position, " is ", KindsText(kinds), " (",
-                     RegisterText(function_, reg), "), expected a tensor"});
+      return Reject({"written argument {} is {} ({}), expected a tensor", position, KindsText(kinds),
+                     RegisterText(function_, reg)});
     }
     if ((kinds & kMayWrite) != 0) return true;
-    return Reject({"written argument ", position, " (", RegisterText(function_, reg),
-                   ") is read-only: a constant, an input of the function, or a view or field of one"});
+    return Reject(
+        {"written argument {} ({}) is read-only: a constant, an input of the function, or a view or field of "
+         "one",
+         position, RegisterText(function_, reg)});
   }
 
   bool Reject(const Message& message) {
-    error_ = ViolationAt(module_, function_, pc_, message).value();
+    error_ = ViolationAt(module_, function_, pc_, message);
     return false;
   }
 
@@ -290,9 +292,9 @@ class FlowAnalysis {
   std::vector<std::unique_ptr<Kinds[]>> states_;  // one a leader, null until it is reached
   // Lowest first: with few jumps back, a place is walked when all before it are settled.
   std::priority_queue<std::uint32_t, std::vector<std::uint32_t>, std::greater<>> queue_;
-  std::vector<bool> queued_;
+  std::vector<std::uint8_t> queued_;
   Kinds result_kinds_;
-  std::optional<Error> error_;
+  Status error_;
 };
 
 }  // namespace
@@ -301,9 +303,9 @@ Status CheckFlow(const Module& module, const Function& function, const Leaders& 
                  const FormatLimits& limits, std::uint64_t* steps) {
   const std::uint64_t state = std::uint64_t{leaders.size()} * function.register_count;
   if (state > limits.verifier_state) {
-    return Violation({"'", function.name, "' has ", leaders.size(), " jump targets and ",
-                      function.register_count, " registers, ", state,
-                      " bytes of state to verify; the limit is ", limits.verifier_state});
+    return Violation(
+        "'{}' has {} jump targets and {} registers, {} bytes of state to verify; the limit is {}",
+        function.name, leaders.size(), function.register_count, state, limits.verifier_state);
   }
   return FlowAnalysis(module, function, leaders).Run(steps);
 }

@@ -9,7 +9,7 @@ Status CheckInit(const Module& module) {
   std::uint32_t init = 0;
   while (init < module.functions.size() && module.functions[init].name != kInitFunction) ++init;
   if (init == module.functions.size()) return {};
-  const std::vector<bool> reached = FunctionsReached(module, init);
+  const std::vector<std::uint8_t> reached = FunctionsReached(module, init);
   for (std::size_t i = 0; i < module.functions.size(); ++i) {
     if (!reached[i]) continue;
     const Function& function = module.functions[i];
@@ -18,7 +18,8 @@ Status CheckInit(const Module& module) {
       if (OpcodeOf(*at) != Opcode::kLoadConst) continue;
       const std::uint32_t constant = at[WordOf(Opcode::kLoadConst, "constant")];
       if (module.constants[constant].kind != ConstantKind::kComputed) continue;
-      return ViolationAt(module, function, pc, {"'__init' runs this, and is to compute constant ", constant});
+      return ViolationAt(module, function, pc,
+                         {"'__init' runs this, and is to compute constant {}", constant});
     }
   }
   return {};

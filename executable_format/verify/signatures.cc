@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <unordered_set>
 
 #include "executable_format/verify/context.h"
 
@@ -9,23 +8,23 @@ namespace rewire::verify {
 Status CheckTensorType(const std::string& what, const Module& module, const TypeNode& node,
                        const FormatLimits& limits) {
   if (node.dtype != kUnknownDType && !IsValidDType(node.dtype)) {
-    return Violation({what, " has a dtype of code ", node.dtype.code, ", ", node.dtype.bits, " bits and ",
-                      node.dtype.lanes, " lanes"});
+    return Violation("{} has a dtype of code {}, {} bits and {} lanes", what, node.dtype.code,
+                     node.dtype.bits, node.dtype.lanes);
   }
   const std::size_t rank = node.rank == kUnknownRank ? 0 : static_cast<std::size_t>(node.rank);
   if (node.rank < kUnknownRank || node.dims.size() != rank) {
-    return Violation({what, " has rank ", node.rank, " and ", node.dims.size(), " dimensions"});
+    return Violation("{} has rank {} and {} dimensions", what, node.rank, node.dims.size());
   }
-  if (Status status = CheckLimit(Concat({"rank of ", what}), rank, limits.rank); !status) return status;
+  if (Status status = CheckLimit(Format("rank of {}", what), rank, limits.rank); !status) return status;
   for (Dim dim : node.dims) {
     if (!IsSymbol(dim)) continue;
     const std::int64_t symbol = SymbolDim(0) - dim;  // wider than SymbolOf, which keeps the low 32 bits
     if (symbol >= static_cast<std::int64_t>(module.symbols.size())) {
-      return Violation({what, " names symbol ", symbol, ", there are ", module.symbols.size()});
+      return Violation("{} names symbol {}, there are {}", what, symbol, module.symbols.size());
     }
   }
   if (node.device != kAnyDevice && node.device >= module.devices.size()) {
-    return Violation({what, " names device ", node.device, ", there are ", module.devices.size()});
+    return Violation("{} names device {}, there are {}", what, node.device, module.devices.size());
   }
   return {};
 }
@@ -36,13 +35,13 @@ Status CheckType(const std::string& what, const Module& module, const Type& type
   std::uint64_t leaves = 0;
   bool complete = false;
   for (const TypeNode& node : type.nodes) {
-    if (complete) return Violation({what, " has nodes after its tree"});
+    if (complete) return Violation("{} has nodes after its tree", what);
     if (node.kind == TypeKind::kTensor) {
       if (Status status = CheckTensorType(what, module, node, limits); !status) return status;
     }
     if (node.kind == TypeKind::kAdt) {
       open.push_back(node.field_count);
-      if (Status status = CheckLimit(Concat({"depth of ", what}), open.size(), limits.type_depth); !status)
+      if (Status status = CheckLimit(Format("depth of {}", what), open.size(), limits.type_depth); !status)
         return status;
     } else {
       ++leaves;
@@ -54,50 +53,51 @@ Status CheckType(const std::string& what, const Module& module, const Type& type
     }
     complete = open.empty();
   }
-  if (!complete) return Violation({what, " is a tree with nodes missing"});
-  return CheckLimit(Concat({"leaves of ", what}), leaves, limits.result_leaves);
+  if (!complete) return Violation("{} is a tree with nodes missing", what);
+  return CheckLimit(Format("leaves of {}", what), leaves, limits.result_leaves);
 }
 
 namespace {
 
 Status CheckSignature(const Module& module, const Function& function, const FormatLimits& limits) {
-  const std::string of_function = Concat({"of '", function.name, "'"});
-  std::unordered_set<std::string_view> seen;
+  const std::string of_function = Format("of '{}'", function.name);
+  std::vector<std::string_view> names;
   for (std::size_t i = 0; i < function.inputs.size(); ++i) {
     const NamedType& input = function.inputs[i];
-    const std::string what = Concat({"input ", i, " ", of_function});
+    const std::string what = Format("input {} {}", i, of_function);
     if (Status status = CheckName(what, input.name, limits); !status) return status;
-    if (!seen.insert(input.name).second) {
-      return Violation({"two inputs ", of_function, " have the name '", input.name, "'"});
-    }
     if (Status status = CheckType(what, module, input.type, limits); !status) return status;
+    names.emplace_back(input.name);
   }
-  if (Status status = CheckType(Concat({"the result ", of_function}), module, function.result, limits);
+  if (const std::string_view twice = FindTwice(&names); !twice.empty()) {
+    return Violation("two inputs {} have the name '{}'", of_function, twice);
+  }
+  if (Status status = CheckType(Format("the result {}", of_function), module, function.result, limits);
       !status) {
     return status;
   }
   const std::size_t leaves = Leaves(function.result).size();
   if (function.output_names.size() != leaves) {
-    return Violation({"'", function.name, "' names ", function.output_names.size(), " outputs, its result ",
-                      TypeText(function.result, module.symbols), " has ", leaves});
+    return Violation("'{}' names {} outputs, its result {} has {}", function.name,
+                     function.output_names.size(), TypeText(function.result, module.symbols), leaves);
   }
-  seen.clear();
+  names.assign(function.output_names.begin(), function.output_names.end());
   for (std::size_t i = 0; i < leaves; ++i) {
     const std::string& name = function.output_names[i];
-    if (Status status = CheckName(Concat({"output ", i, " ", of_function}), name, limits); !status)
+    if (Status status = CheckName(Format("output {} {}", i, of_function), name, limits); !status)
       return status;
-    if (!seen.insert(name).second) {
-      return Violation({"two outputs ", of_function, " have the name '", name, "'"});
-    }
+  }
+  if (const std::string_view twice = FindTwice(&names); !twice.empty()) {
+    return Violation("two outputs {} have the name '{}'", of_function, twice);
   }
   if (Status status =
-          CheckLimit(Concat({"registers ", of_function}), function.register_count, limits.registers);
+          CheckLimit(Format("registers {}", of_function), function.register_count, limits.registers);
       !status) {
     return status;
   }
   if (function.inputs.size() > function.register_count) {
-    return Violation({"'", function.name, "' has ", function.register_count, " registers for ",
-                      function.inputs.size(), " inputs"});
+    return Violation("'{}' has {} registers for {} inputs", function.name, function.register_count,
+                     function.inputs.size());
   }
   return {};
 }
@@ -110,24 +110,24 @@ Status CheckInitSignature(const Module& module, const Function* init) {
   }
   if (init == nullptr) {
     if (computed.empty()) return {};
-    return Violation({"constant ", computed[0], " ('", module.constants[computed[0]].name,
-                      "') is computed, and there is no function '__init'"});
+    return Violation("constant {} ('{}') is computed, and there is no function '__init'", computed[0],
+                     module.constants[computed[0]].name);
   }
   if (!init->inputs.empty()) {
-    return Violation({"'__init' has ", init->inputs.size(), " inputs, it takes none"});
+    return Violation("'__init' has {} inputs, it takes none", init->inputs.size());
   }
   const std::vector<TypeNode>& nodes = init->result.nodes;
   if (nodes[0].kind != TypeKind::kAdt || nodes[0].field_count != computed.size() ||
       nodes.size() != 1 + computed.size()) {
-    return Violation({"'__init' returns ", TypeText(init->result, module.symbols), ", expected an ADT of ",
-                      computed.size(), " tensors, one for each computed constant"});
+    return Violation("'__init' returns {}, expected an ADT of {} tensors, one for each computed constant",
+                     TypeText(init->result, module.symbols), computed.size());
   }
   for (std::size_t i = 0; i < computed.size(); ++i) {
     const Constant& constant = module.constants[computed[i]];
     if (nodes[1 + i] == constant.type) continue;
-    return Violation({"field ", i, " of the result of '__init' is ",
-                      TypeText(Type{{nodes[1 + i]}}, module.symbols), ", constant ", computed[i], " ('",
-                      constant.name, "') is ", TypeText(Type{{constant.type}}, module.symbols)});
+    return Violation("field {} of the result of '__init' is {}, constant {} ('{}') is {}", i,
+                     TypeText(Type{{nodes[1 + i]}}, module.symbols), computed[i], constant.name,
+                     TypeText(Type{{constant.type}}, module.symbols));
   }
   return {};
 }
@@ -135,16 +135,17 @@ Status CheckInitSignature(const Module& module, const Function* init) {
 }  // namespace
 
 Status CheckSignatures(const Module& module, const FormatLimits& limits) {
-  std::unordered_set<std::string_view> seen;
+  std::vector<std::string_view> names;
   const Function* init = nullptr;
   for (std::size_t i = 0; i < module.functions.size(); ++i) {
     const Function& function = module.functions[i];
-    if (Status status = CheckName(Concat({"function ", i}), function.name, limits); !status) return status;
-    if (!seen.insert(function.name).second) {
-      return Violation({"two functions have the name '", function.name, "'"});
-    }
+    if (Status status = CheckName(Format("function {}", i), function.name, limits); !status) return status;
+    names.emplace_back(function.name);
     if (Status status = CheckSignature(module, function, limits); !status) return status;
     if (function.name == kInitFunction) init = &function;
+  }
+  if (const std::string_view twice = FindTwice(&names); !twice.empty()) {
+    return Violation("two functions have the name '{}'", twice);
   }
   return CheckInitSignature(module, init);
 }

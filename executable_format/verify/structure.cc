@@ -37,10 +37,10 @@ class Structure {
         starts_((function.code.size() + 63) / 64) {}
 
   Result<Leaders> Check() {
-    if (size_ == 0) return Violation({"'", function_.name, "' has no code"});
+    if (size_ == 0) return Violation("'{}' has no code", function_.name);
     std::uint32_t last = 0;
     for (std::uint32_t pc = 0; pc < size_; pc += WordsOf(code_[pc])) {
-      if (!CheckInstruction(pc)) return tl::unexpected<Error>(*error_);
+      if (!CheckInstruction(pc)) return error_;
       starts_[pc / 64] |= std::uint64_t{1} << (pc % 64);
       last = pc;
     }
@@ -61,7 +61,7 @@ class Structure {
  private:
   // Set when a check returns false.
   bool Reject(std::uint32_t pc, const Message& message) {
-    error_ = ViolationAt(module_, function_, pc, message).value();
+    error_ = ViolationAt(module_, function_, pc, message);
     return false;
   }
 
@@ -69,13 +69,13 @@ class Structure {
 
   bool CheckInstruction(std::uint32_t pc) {
     const std::uint32_t header = code_[pc];
-    if (!IsOpcode(header & 0xFF)) return Reject(pc, {"there is no opcode ", header & 0xFF});
+    if (!IsOpcode(header & 0xFF)) return Reject(pc, {"there is no opcode {}", header & 0xFF});
     const Opcode opcode = OpcodeOf(header);
     const Lengths lengths = kLengths[static_cast<std::size_t>(opcode)];
     const std::uint32_t words = WordsOf(header);
     if (words > size_ - pc || words < lengths.fixed) {
-      return Reject(pc, {Info(opcode).mnemonic, " has a length of ", words, " words; it takes at least ",
-                         lengths.fixed, ", and ", size_ - pc, " are left"});
+      return Reject(pc, {"{} has a length of {} words; it takes at least {}, and {} are left",
+                         Info(opcode).mnemonic, words, lengths.fixed, size_ - pc});
     }
     std::uint64_t expected = lengths.fixed;
     if (lengths.per_element != 0) {
@@ -83,20 +83,20 @@ class Structure {
     }
     if (words != expected) {
       return Reject(
-          pc, {Info(opcode).mnemonic, " has a length of ", words, " words; its operands take ", expected});
+          pc, {"{} has a length of {} words; its operands take {}", Info(opcode).mnemonic, words, expected});
     }
     return CheckOperands(pc) && CheckValues(pc);
   }
 
   bool CheckRegister(std::uint32_t pc, const OperandInfo& operand, std::uint32_t reg) {
     if (reg < function_.register_count) return true;
-    return Reject(pc, {"operand ", operand.name, " names register ", reg, ", the frame has ",
-                       function_.register_count});
+    return Reject(
+        pc, {"operand {} names register {}, the frame has {}", operand.name, reg, function_.register_count});
   }
   bool CheckIndex(std::uint32_t pc, const OperandInfo& operand, std::string_view table, std::uint32_t index,
                   std::size_t size) {
     if (index < size) return true;
-    return Reject(pc, {"operand ", operand.name, " names ", table, " ", index, ", there are ", size});
+    return Reject(pc, {"operand {} names {} {}, there are {}", operand.name, table, index, size});
   }
 
   // Each operand by its kind alone.
@@ -126,8 +126,8 @@ class Structure {
       case OperandKind::kDType: {
         const DLDataType dtype = DecodeDType(*word);
         if (IsValidDType(dtype)) return true;
-        return Reject(pc, {"operand ", operand.name, " is a dtype of code ", dtype.code, ", ", dtype.bits,
-                           " bits and ", dtype.lanes, " lanes"});
+        return Reject(pc, {"operand {} is a dtype of code {}, {} bits and {} lanes", operand.name, dtype.code,
+                           dtype.bits, dtype.lanes});
       }
       case OperandKind::kConstant:
         return CheckIndex(pc, operand, "constant", *word, module_.constants.size());
@@ -155,7 +155,7 @@ class Structure {
   bool CheckTarget(std::uint32_t pc, const OperandInfo& operand, std::int32_t distance) {
     const std::int64_t target = std::int64_t{pc} + distance;
     if (target < 0 || target >= std::int64_t{size_}) {
-      return Reject(pc, {"operand ", operand.name, " leads to word ", target, ", the function has ", size_});
+      return Reject(pc, {"operand {} leads to word {}, the function has {}", operand.name, target, size_});
     }
     targets_.push_back({pc, static_cast<std::uint32_t>(target)});
     return true;
@@ -164,12 +164,11 @@ class Structure {
   bool CheckDims(std::uint32_t pc, const OperandInfo& operand, DimsView dims) {
     if (dims.size() > limits_.rank) {
       return Reject(
-          pc, {"operand ", operand.name, " has ", dims.size(), " dimensions, the limit is ", limits_.rank});
+          pc, {"operand {} has {} dimensions, the limit is {}", operand.name, dims.size(), limits_.rank});
     }
     for (std::uint32_t i = 0; i < dims.size(); ++i) {
       if (dims[i] < 0) {
-        return Reject(pc,
-                      {"operand ", operand.name, " has dimension ", dims[i], ", it must not be negative"});
+        return Reject(pc, {"operand {} has dimension {}, it must not be negative", operand.name, dims[i]});
       }
     }
     return true;
@@ -191,15 +190,15 @@ class Structure {
         const Function& callee = module_.functions[at[WordOf(Opcode::kInvoke, "function")]];
         const std::uint32_t count = at[WordOf(Opcode::kInvoke, "args")];
         if (count == callee.inputs.size()) return true;
-        return Reject(pc, {"'", callee.name, "' is called with ", count, " arguments, it takes ",
-                           callee.inputs.size()});
+        return Reject(
+            pc, {"'{}' is called with {} arguments, it takes {}", callee.name, count, callee.inputs.size()});
       }
       case Opcode::kAllocClosure: {
         const Function& callee = module_.functions[at[WordOf(Opcode::kAllocClosure, "function")]];
         const std::uint32_t count = at[WordOf(Opcode::kAllocClosure, "captured")];
         if (count <= callee.inputs.size()) return true;
-        return Reject(pc, {"the closure captures ", count, " values, '", callee.name, "' takes ",
-                           callee.inputs.size()});
+        return Reject(
+            pc, {"the closure captures {} values, '{}' takes {}", count, callee.name, callee.inputs.size()});
       }
       case Opcode::kIf:
         if (at[WordOf(Opcode::kIf, "if_true")] != 0 && at[WordOf(Opcode::kIf, "if_false")] != 0) return true;
@@ -211,7 +210,7 @@ class Structure {
         const std::uint32_t alignment = at[WordOf(Opcode::kAllocStorage, "alignment")];
         if (!IsPowerOfTwo(alignment) || alignment > kMaxStorageAlignment) {
           return Reject(
-              pc, {"the alignment is ", alignment, "; it is a power of two up to ", kMaxStorageAlignment});
+              pc, {"the alignment is {}; it is a power of two up to {}", alignment, kMaxStorageAlignment});
         }
         const std::uint32_t* shape = at + WordOf(Opcode::kAllocStorage, "shape");
         if (at[WordOf(Opcode::kAllocStorage, "size")] != kNone && *shape != 0) {
@@ -241,29 +240,34 @@ class Structure {
   }
 
   Status CheckTargets() {
-    leaders_.push_back(0);
+    std::vector<std::uint64_t> leads(starts_.size());  // one bit a word
+    leads[0] = 1;
     for (const Jump& jump : targets_) {
       if (!IsStart(jump.target)) {
         return ViolationAt(module_, function_, jump.from,
-                           {"it leads to word ", jump.target, ", where no instruction starts"});
+                           {"it leads to word {}, where no instruction starts", jump.target});
       }
-      leaders_.push_back(jump.target);
+      leads[jump.target / 64] |= std::uint64_t{1} << (jump.target % 64);
     }
-    std::sort(leaders_.begin(), leaders_.end());
-    leaders_.erase(std::unique(leaders_.begin(), leaders_.end()), leaders_.end());
+    for (std::size_t i = 0; i < leads.size(); ++i) {
+      for (std::uint64_t bits = leads[i]; bits != 0; bits &= bits - 1) {
+        leaders_.push_back(
+            static_cast<std::uint32_t>(i * 64 + static_cast<std::size_t>(__builtin_ctzll(bits))));
+      }
+    }
     return {};
   }
 
   Status CheckNotes() {
     for (std::size_t i = 0; i < function_.notes.size(); ++i) {
       const SourceNote& note = function_.notes[i];
-      const std::string what = Concat({"note ", i, " of '", function_.name, "'"});
+      const std::string what = Format("note {} of '{}'", i, function_.name);
       if (note.pc >= size_ || !IsStart(note.pc)) {
-        return Violation({what, " is for word ", note.pc, ", where no instruction starts"});
+        return Violation("{} is for word {}, where no instruction starts", what, note.pc);
       }
       if (i != 0 && function_.notes[i - 1].pc >= note.pc) {
-        return Violation({what, " is for word ", note.pc, ", the one before it for word ",
-                          function_.notes[i - 1].pc, "; they ascend"});
+        return Violation("{} is for word {}, the one before it for word {}; they ascend", what, note.pc,
+                         function_.notes[i - 1].pc);
       }
       if (Status text = CheckText(what, note.text, limits_); !text) return text;
     }
@@ -284,7 +288,7 @@ class Structure {
   std::vector<Jump> targets_;
   std::vector<Dim> shape_;
   Leaders leaders_;
-  std::optional<Error> error_;
+  Status error_;
 };
 
 }  // namespace

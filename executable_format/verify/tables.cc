@@ -2,7 +2,6 @@
 
 #include <charconv>
 #include <string_view>
-#include <unordered_set>
 
 #include "base/checked_math.h"
 #include "executable_format/verify/context.h"
@@ -18,15 +17,15 @@ Status CheckDevices(const Module& module, const FormatLimits& limits) {
   for (std::size_t i = 0; i < devices.size(); ++i) {
     const DeviceEntry& device = devices[i];
     if (device.type < 1 || device.id < 0) {
-      return Violation(
-          {"device ", i, " has type ", device.type, " and id ", device.id, "; types start at 1, ids at 0"});
+      return Violation("device {} has type {} and id {}; types start at 1, ids at 0", i, device.type,
+                       device.id);
     }
     if (!device.memory_scope.empty()) {
-      Status name = CheckName(Concat({"the memory scope of device ", i}), device.memory_scope, limits);
+      Status name = CheckName(Format("the memory scope of device {}", i), device.memory_scope, limits);
       if (!name) return name;
     }
     for (std::size_t j = 0; j < i; ++j) {
-      if (devices[j] == device) return Violation({"devices ", j, " and ", i, " are the same"});
+      if (devices[j] == device) return Violation("devices {} and {} are the same", j, i);
     }
   }
   return {};
@@ -36,39 +35,40 @@ Status CheckDevices(const Module& module, const FormatLimits& limits) {
 template <typename NameOf>
 Status CheckNames(std::string_view kind, std::size_t count, bool optional, const FormatLimits& limits,
                   NameOf&& name_of) {
-  std::unordered_set<std::string_view> seen;
+  std::vector<std::string_view> names;
   for (std::size_t i = 0; i < count; ++i) {
-    const std::string_view name = name_of(i);
-    if (name.empty() && optional) continue;
-    if (Status status = CheckName(Concat({kind, " ", i}), name, limits); !status) return status;
-    if (!seen.insert(name).second) return Violation({"two entries of ", kind, " have the name '", name, "'"});
+    names.push_back(name_of(i));
+    if (names[i].empty() && optional) continue;
+    if (Status status = CheckName(Format("{} {}", kind, i), names[i], limits); !status) return status;
   }
+  const std::string_view twice = FindTwice(&names);
+  if (!twice.empty()) return Violation("two entries of {} have the name '{}'", kind, twice);
   return {};
 }
 
 Status CheckDataConstant(const std::string& what, const Constant& constant) {
   const std::optional<std::uint64_t> bytes = TensorBytes(constant.type.dtype, constant.type.dims);
   if (!bytes || constant.raw_bytes != *bytes) {
-    return Violation({what, " has ", constant.raw_bytes, " bytes, its type ",
-                      TypeText(Type{{constant.type}}, {}), " takes ",
-                      bytes ? std::to_string(*bytes) : std::string("more than 2^63")});
+    return Violation("{} has {} bytes, its type {} takes {}", what, constant.raw_bytes,
+                     TypeText(Type{{constant.type}}, {}),
+                     bytes ? std::to_string(*bytes) : std::string("more than 2^63"));
   }
   return {};
 }
 
 Status CheckConstant(std::size_t index, const Module& module, const FormatLimits& limits) {
   const Constant& constant = module.constants[index];
-  const std::string what = constant.name.empty() ? Concat({"constant ", index})
-                                                 : Concat({"constant ", index, " ('", constant.name, "')"});
-  if (constant.type.kind != TypeKind::kTensor) return Violation({what, " is not of a tensor type"});
+  const std::string what = constant.name.empty() ? Format("constant {}", index)
+                                                 : Format("constant {} ('{}')", index, constant.name);
+  if (constant.type.kind != TypeKind::kTensor) return Violation("{} is not of a tensor type", what);
   if (Status type = CheckTensorType(what, module, constant.type, limits); !type) return type;
   const bool stored = !constant.stored.view.empty() || constant.codec != kCodecNone;
   if (stored && constant.kind != ConstantKind::kData) {
-    return Violation({what, " has bytes in the file, but its kind is not data"});
+    return Violation("{} has bytes in the file, but its kind is not data", what);
   }
   if (constant.kind == ConstantKind::kParameter) {
-    if (constant.name.empty()) return Violation({what, " is a parameter without a name"});
-    if (constant.raw_bytes != 0) return Violation({what, " is a parameter with a size; its type says all"});
+    if (constant.name.empty()) return Violation("{} is a parameter without a name", what);
+    if (constant.raw_bytes != 0) return Violation("{} is a parameter with a size; its type says all", what);
     return {};
   }
   const bool is_static = constant.type.rank != kUnknownRank && constant.type.dtype != kUnknownDType &&
@@ -82,52 +82,52 @@ Status CheckConstant(std::size_t index, const Module& module, const FormatLimits
     allowed = allowed && (dim >= 0 || (computed && dim == kUnknownDim));
   }
   if (!allowed) {
-    return Violation({what, " has type ", TypeText(Type{{constant.type}}, module.symbols), "; ",
-                      computed ? "of a computed constant only sizes may be open, as '?'"
-                               : "only a parameter's may leave something open"});
+    return Violation("{} has type {}; {}", what, TypeText(Type{{constant.type}}, module.symbols),
+                     computed ? "of a computed constant only sizes may be open, as '?'"
+                              : "only a parameter's may leave something open");
   }
   if (!sized) {
     if (constant.raw_bytes == 0) return {};
-    return Violation({what, " has a size in bytes, but its type leaves one open"});
+    return Violation("{} has a size in bytes, but its type leaves one open", what);
   }
   if (Status bytes = CheckDataConstant(what, constant); !bytes) return bytes;
   if (constant.kind == ConstantKind::kData && constant.codec == kCodecNone &&
       constant.stored.view.size() != constant.raw_bytes) {
-    return Violation({what, " has ", constant.stored.view.size(),
-                      " bytes in the file, uncompressed it takes ", constant.raw_bytes});
+    return Violation("{} has {} bytes in the file, uncompressed it takes {}", what,
+                     constant.stored.view.size(), constant.raw_bytes);
   }
   return {};
 }
 
 Status CheckKernel(std::size_t index, const KernelImport& kernel, const FormatLimits& limits) {
-  if (Status name = CheckName(Concat({"kernel ", index}), kernel.name, limits); !name) return name;
-  const std::string what = Concat({"kernel ", index, " ('", kernel.name, "')"});
+  if (Status name = CheckName(Format("kernel {}", index), kernel.name, limits); !name) return name;
+  const std::string what = Format("kernel {} ('{}')", index, kernel.name);
   if (!kernel.debug_name.empty()) {
-    if (Status name = CheckName(Concat({"the debug name of ", what}), kernel.debug_name, limits); !name)
+    if (Status name = CheckName(Format("the debug name of {}", what), kernel.debug_name, limits); !name)
       return name;
   }
-  Status names = CheckNames(Concat({"attribute of ", what}), kernel.attributes.size(), false, limits,
+  Status names = CheckNames(Format("attribute of {}", what), kernel.attributes.size(), false, limits,
                             [&](std::size_t i) -> std::string_view { return kernel.attributes[i].name; });
   if (!names) return names;
   for (const Attribute& attribute : kernel.attributes) {
     const auto* text = std::get_if<std::string>(&attribute.value);
     if (text == nullptr) continue;
-    Status status = CheckText(Concat({"attribute '", attribute.name, "' of ", what}), *text, limits);
+    Status status = CheckText(Format("attribute '{}' of {}", attribute.name, what), *text, limits);
     if (!status) return status;
   }
   if ((kernel.flags & ~std::uint32_t{kKernelObjects | kKernelInPlace}) != 0) {
     char flags[8];
     const auto end = std::to_chars(flags, flags + sizeof(flags), kernel.flags, 16).ptr;
-    return Violation({what, " has unknown flags 0x", std::string_view(flags, end - flags)});
+    return Violation("{} has unknown flags 0x{}", what, std::string_view(flags, end - flags));
   }
   if (kernel.alignment != 0 && (!IsPowerOfTwo(kernel.alignment) || kernel.alignment > 4096)) {
-    return Violation(
-        {what, " wants an alignment of ", kernel.alignment, "; it is 0 or a power of two up to 4096"});
+    return Violation("{} wants an alignment of {}; it is 0 or a power of two up to 4096", what,
+                     kernel.alignment);
   }
   for (std::size_t i = 1; i < kernel.also_written.size(); ++i) {
     if (kernel.also_written[i - 1] >= kernel.also_written[i]) {
-      return Violation({what, " lists written arguments ", kernel.also_written[i - 1], " and ",
-                        kernel.also_written[i], " in this order; they ascend"});
+      return Violation("{} lists written arguments {} and {} in this order; they ascend", what,
+                       kernel.also_written[i - 1], kernel.also_written[i]);
     }
   }
   return {};
@@ -150,24 +150,24 @@ Status CheckTables(const Module& module, const FormatLimits& limits) {
                               [&](std::size_t i) -> std::string_view { return module.symbols[i]; });
   if (!symbols) return symbols;
   if (!module.symbol_limits.empty() && module.symbol_limits.size() != module.symbols.size()) {
-    return Violation({"there are ", module.symbol_limits.size(), " symbol limits for ", module.symbols.size(),
-                      " symbols"});
+    return Violation("there are {} symbol limits for {} symbols", module.symbol_limits.size(),
+                     module.symbols.size());
   }
   for (std::size_t i = 0; i < module.symbol_limits.size(); ++i) {
     if (module.symbol_limits[i] < kNoLimit) {
-      return Violation(
-          {"symbol '", module.symbols[i], "' is at most ", module.symbol_limits[i], ", which is negative"});
+      return Violation("symbol '{}' is at most {}, which is negative", module.symbols[i],
+                       module.symbol_limits[i]);
     }
   }
   for (std::size_t i = 0; i < module.strings.size(); ++i) {
-    Status status = CheckText(Concat({"string ", i}), module.strings[i], limits);
+    Status status = CheckText(Format("string {}", i), module.strings[i], limits);
     if (!status) return status;
   }
   Status keys = CheckNames("metadata", module.metadata.size(), false, limits,
                            [&](std::size_t i) -> std::string_view { return module.metadata[i].first; });
   if (!keys) return keys;
   for (const auto& [key, value] : module.metadata) {
-    if (Status status = CheckText(Concat({"metadata '", key, "'"}), value, limits); !status) return status;
+    if (Status status = CheckText(Format("metadata '{}'", key), value, limits); !status) return status;
   }
   Status constants = CheckNames("constant", module.constants.size(), true, limits,
                                 [&](std::size_t i) -> std::string_view { return module.constants[i].name; });

@@ -14,7 +14,7 @@ namespace {
 Program Link(const std::string& folder, const std::string& name, const std::string& text = {}) {
   const std::string path = std::string(test::SourceDir()) + "/examples/" + folder + "/" + name + ".asm";
   const Executable executable =
-      Executable::FromModule((text.empty() ? AssembleFile(path) : Assemble(text)).value()).value();
+      *Executable::FromModule(*(text.empty() ? AssembleFile(path) : Assemble(text)));
   LinkOptions options;
   REQUIRE(options.kernels.AddLibrary(std::string(test::BuildDir()) + "/lib/example_" + folder + ".so"));
   options.threads = ThreadPool::Make(3);
@@ -86,7 +86,7 @@ TEST_CASE("the C++ example keeps a history for each VM and refuses wrong attribu
                              "\n.func main(x: f32[2]) -> value\n ret %x\n.end";
     LinkOptions options;
     REQUIRE(options.kernels.AddLibrary(std::string(test::BuildDir()) + "/lib/example_kernels_cpp.so"));
-    const auto linked = Program::Link(Executable::FromModule(Assemble(text).value()).value(), options);
+    const auto linked = Program::Link(*Executable::FromModule(*Assemble(text)), options);
     return linked ? "no error" : linked.error().message();
   };
   CHECK(refusal(" {window=2}") == "no error");

@@ -37,9 +37,9 @@ Result<Inputs> ReadInputs(const std::string& folder) {
   Inputs inputs;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     const Result<HostTensor> read = ReadNpy(entry.path().string());
-    if (!read) return tl::unexpected(read.error());
+    if (!read) return Forward(read);
     Result<Tensor> tensor = tools::ToTensor(*read);
-    if (!tensor) return tl::unexpected(tensor.error());
+    if (!tensor) return Forward(tensor);
     inputs.emplace_back(entry.path().stem().string(), *std::move(tensor));
   }
   return inputs;
@@ -56,16 +56,16 @@ Status RunOver(const Inputs& inputs, VirtualMachine* vm) {
 
 Status Run(const std::string& path, const std::vector<std::string>& folders, int* faults) {
   const Result<Executable> executable = Executable::Open(path);
-  if (!executable) return tl::unexpected(executable.error());
+  if (!executable) return Forward(executable);
   int allocations = 0;
   LinkOptions options;
   options.allocator = {&allocations, Counting::Allocate, Counting::Release};
   const Result<Program> program = Program::Link(*executable, std::move(options));
-  if (!program) return tl::unexpected(program.error());
+  if (!program) return Forward(program);
   std::vector<Inputs> sets;
   for (const std::string& folder : folders) {
     Result<Inputs> inputs = ReadInputs(folder);
-    if (!inputs) return tl::unexpected(inputs.error());
+    if (!inputs) return Forward(inputs);
     sets.push_back(*std::move(inputs));
   }
   VirtualMachine vm(*program);

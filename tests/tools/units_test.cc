@@ -12,12 +12,12 @@ namespace {
 using std::chrono::nanoseconds;
 
 TEST_CASE("sizes are powers of 1024") {
-  CHECK(ParseBytes("0") == 0U);
-  CHECK(ParseBytes("4096") == 4096U);
-  CHECK(ParseBytes("64K") == 65536U);
-  CHECK(ParseBytes("64KiB") == 65536U);
-  CHECK(ParseBytes("2GB") == std::uint64_t{2} << 30);
-  CHECK(ParseBytes("1T") == std::uint64_t{1} << 40);
+  CHECK(ParseBytes("0").value_or(1) == 0U);
+  CHECK(ParseBytes("4096").value_or(1) == 4096U);
+  CHECK(ParseBytes("64K").value_or(1) == 65536U);
+  CHECK(ParseBytes("64KiB").value_or(1) == 65536U);
+  CHECK(ParseBytes("2GB").value_or(1) == std::uint64_t{2} << 30);
+  CHECK(ParseBytes("1T").value_or(1) == std::uint64_t{1} << 40);
   for (const char* wrong :
        {"", "K", "-1", "1.5M", "64X", "64 M", "99999999999999999999", "18446744073709551615K"}) {
     INFO(wrong);
@@ -26,10 +26,10 @@ TEST_CASE("sizes are powers of 1024") {
 }
 
 TEST_CASE("times have a unit") {
-  CHECK(ParseDuration("2s") == nanoseconds(2000000000));
-  CHECK(ParseDuration("1.5ms") == nanoseconds(1500000));
-  CHECK(ParseDuration("80us") == nanoseconds(80000));
-  CHECK(ParseDuration("0ns") == nanoseconds(0));
+  CHECK(ParseDuration("2s").value_or(nanoseconds(1)) == nanoseconds(2000000000));
+  CHECK(ParseDuration("1.5ms").value_or(nanoseconds(1)) == nanoseconds(1500000));
+  CHECK(ParseDuration("80us").value_or(nanoseconds(1)) == nanoseconds(80000));
+  CHECK(ParseDuration("0ns").value_or(nanoseconds(1)) == nanoseconds(0));
   for (const char* wrong : {"", "2", "s", "-1s", "2h", "nans", "infs", "1e300s", "2 s"}) {
     INFO(wrong);
     CHECK_FALSE(ParseDuration(wrong).has_value());

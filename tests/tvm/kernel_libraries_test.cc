@@ -58,10 +58,10 @@ Library Load(const std::string& environment, const std::string& name) {
     KernelImport import;
     import.name = kernel.at("name");
     entry.name = library.name + "/" + import.name;
-    entry.function = kernels.Resolve(import).value();
+    entry.function = *kernels.Resolve(import);
     for (const std::string input : kernel.at("inputs"))
-      entry.inputs.push_back(ReadNpy((folder / input).string()).value());
-    entry.expected = ReadNpy((folder / kernel.at("expected")).string()).value();
+      entry.inputs.push_back(*ReadNpy((folder / input).string()));
+    entry.expected = *ReadNpy((folder / kernel.at("expected")).string());
     library.cases.push_back(std::move(entry));
   }
   return library;
@@ -129,8 +129,8 @@ Program CallAll(const std::vector<Library>& libraries) {
   code.AllocADT(0, next, outputs);
   code.Ret(next++);
   function.register_count = next;
-  function.code = code.Finish().value();
-  return Program::Link(Executable::FromModule(std::move(module)).value(), std::move(options)).value();
+  function.code = *code.Finish();
+  return *Program::Link(*Executable::FromModule(std::move(module)), std::move(options));
 }
 
 // The last input of kernel number `wrong_kernel` is given as integers.

@@ -111,7 +111,7 @@ TEST_CASE("a failed invocation leaves neither frames nor outputs behind") {
   VirtualMachine vm(program);
   Buffer x, out;
   std::copy(kCounted.begin(), kCounted.end(), x.elements);
-  const Tensor input = Tensor::Wrap(x.View(), nullptr).value();
+  const Tensor input = *Tensor::Wrap(x.View(), nullptr);
   const std::vector<Value> good = {Value(input), Value(std::int64_t{0})};
   const std::vector<Value> bad = {Value(input), Value(std::int64_t{1})};
   REQUIRE(vm.TryInvoke("main", good));
@@ -142,8 +142,8 @@ TEST_CASE("one VM runs two functions, each with its outputs") {
   Buffer x, of_short, of_long;
   std::copy(kCounted.begin(), kCounted.end(), x.elements);
   for (const char* name : {"short", "long"}) {
-    vm.SetInput(program.FindInput(0, name).value(), x.View());
-    vm.SetOutput(program.FindOutput(0, name).value(), (name[0] == 's' ? of_short : of_long).View());
+    vm.SetInput(*program.FindInput(0, name), x.View());
+    vm.SetOutput(*program.FindOutput(0, name), (name[0] == 's' ? of_short : of_long).View());
   }
   for (int i = 0; i < 2; ++i) {
     vm.Invoke("long");

@@ -154,7 +154,7 @@ TEST_CASE("results outlive VM and Program, are released on another thread, and a
     for (int i = 0; i < 10; ++i) {
       REQUIRE(MessageOf(vm.TryInvoke()).empty());
       if (i % 3 == 0) results.push_back(vm.result());
-      if (i % 4 == 0) results.push_back(vm.TryOutput("b").value());
+      if (i % 4 == 0) results.push_back(*vm.TryOutput("b"));
     }
   }
   CHECK(memory.blocks() > 0);

@@ -3,6 +3,7 @@
 
 #include <new>
 #include <optional>
+#include <string_view>
 
 #include "vm/shape.h"
 
@@ -28,79 +29,76 @@ RewireStatus RecordStatic(StatusCode code, const char* text) noexcept {
   return last.code;
 }
 
-// A failure becomes the calling thread's last one; success leaves that alone.
-RewireStatus Record(const Status& status) {
-  if (status) return kRewireOk;
-  const char* text = Last().kept.emplace(status.error()).what();
-  return RecordStatic(status.error().code(), text);
-}
-
-RewireStatus RequireAndCall(std::initializer_list<Argument> required, Status (*call)(void* body),
-                            void* body) {
-  if (Status ok = Require(required); !ok) return Record(ok);
-  return Record(call(body));
-}
-
 }  // namespace
 
-RewireStatus RunAtBoundary(std::initializer_list<Argument> required, Status (*call)(void* body),
-                           void* body) noexcept {
+RewireStatus Record(const Status& status) noexcept {
+  if (status) return kRewireOk;
+  const Error& kept = Last().kept.emplace(status.error());
+  return RecordStatic(kept.code(), kept.what());
+}
+
+RewireStatus RunAtBoundary(Status (*call)(void* body), void* body) noexcept {
 #if defined(__cpp_exceptions)
   try {
-    return RequireAndCall(required, call, body);
+    return Record(call(body));
   } catch (const Error& error) {
-    return Record(Fail(error));
+    return Record(error);
   } catch (const std::bad_alloc&) {
     return RecordStatic(StatusCode::kOutOfMemory, "the host has no memory left");
   } catch (...) {
     return RecordStatic(StatusCode::kInternal, "an unexpected C++ exception; please report it");
   }
 #else
-  return RequireAndCall(required, call, body);
+  return Record(call(body));
 #endif
 }
 
-Status Require(std::initializer_list<Argument> arguments) {
-  for (const Argument& argument : arguments) {
-    if (argument.pointer == nullptr) return Fail(StatusCode::kInvalidArgument, {argument.name, " is NULL"});
+Status internal::RequireAll(const char* names, std::initializer_list<const void*> pointers) {
+  for (const void* pointer : pointers) {
+    const std::size_t length = std::strcspn(names, ",");
+    if (pointer == nullptr) {
+      return Fail(StatusCode::kInvalidArgument, "{} is NULL", std::string_view(names, length));
+    }
+    names += length;
+    if (*names == ',') ++names;
   }
   return {};
 }
 
-tl::unexpected<Error> OutOfRange(const char* what, std::uint64_t index, std::uint64_t count) {
-  return Fail(StatusCode::kInvalidArgument, {what, " ", index, " asked for, there are ", count});
+Status OutOfRange(const char* what, std::uint64_t index, std::uint64_t count) {
+  return Fail(StatusCode::kInvalidArgument, "{} {} asked for, there are {}", what, index, count);
 }
 
 Result<TensorView> ViewOf(const DLTensor* tensor, const char* name) {
-  if (Status ok = Require({{name, tensor}}); !ok) return Forward(ok);
+  if (Status ok = Require(name, tensor); !ok) return Forward(ok);
   const std::string what = name;
   if (tensor->ndim < 0 || tensor->ndim > kMaxRank) {
-    return Fail(StatusCode::kInvalidArgument,
-                {what, ": rank ", tensor->ndim, " given, 0 to ", kMaxRank, " expected"});
+    return Fail(StatusCode::kInvalidArgument, "{}: rank {} given, 0 to {} expected", what, tensor->ndim,
+                kMaxRank);
   }
   if (tensor->ndim > 0 && tensor->shape == nullptr)
-    return Fail(StatusCode::kInvalidArgument, {what, ": shape is NULL"});
+    return Fail(StatusCode::kInvalidArgument, "{}: shape is NULL", what);
   TensorView view(*tensor);
   if (!IsValidDType(view.dtype()) || !TensorBytes(view.dtype(), view.shape())) {
-    return Fail(StatusCode::kInvalidArgument,
-                {what, ": ", TensorText(*tensor), " has a wrong element type or dimension"});
+    return Fail(StatusCode::kInvalidArgument, "{}: {} has a wrong element type or dimension", what,
+                TensorText(*tensor));
   }
   if (tensor->data == nullptr && view.bytes() > 0)
-    return Fail(StatusCode::kInvalidArgument, {what, ": data is NULL"});
+    return Fail(StatusCode::kInvalidArgument, "{}: data is NULL", what);
   return view;
 }
 
 Status CheckStructSize(const char* name, std::uint32_t given, std::size_t known, const void* bytes) {
   constexpr std::uint32_t kMaxStructSize = 4096;  // beyond any later version: not a size at all
   if (given < kMinStructSize || given > kMaxStructSize) {
-    return Fail(StatusCode::kInvalidArgument,
-                {name, ": struct_size is ", given, "; set it to sizeof the struct"});
+    return Fail(StatusCode::kInvalidArgument, "{}: struct_size is {}; set it to sizeof the struct", name,
+                given);
   }
   for (std::size_t i = known; i < given; ++i) {
     if (static_cast<const unsigned char*>(bytes)[i] != 0) {
-      return Fail(StatusCode::kUnsupported, {name,
-                                             ": uses members that are newer than this library; leave them "
-                                             "zero or use a later library"});
+      return Fail(StatusCode::kUnsupported,
+                  "{}: uses members that are newer than this library; leave them zero or use a later library",
+                  name);
     }
   }
   return {};
@@ -152,11 +150,11 @@ RewireStatus rewire_check_api_version(uint32_t version) {
                       (version & kMinorMask) <= (REWIRE_API_VERSION & kMinorMask);
     if (fits) return {};
     const auto text = [](std::uint32_t number) {
-      return rewire::Concat({number >> 16, ".", number & kMinorMask});
+      return rewire::Format("{}.{}", number >> 16, number & kMinorMask);
     };
     return rewire::Fail(StatusCode::kUnsupported,
-                        {"the program was built for version ", text(version),
-                         " of the C API, this library has ", text(REWIRE_API_VERSION)});
+                        "the program was built for version {} of the C API, this library has {}",
+                        text(version), text(REWIRE_API_VERSION));
   });
 }
 

@@ -16,31 +16,41 @@
 
 namespace rewire::c_api {
 
-struct Argument {
-  const char* name;
-  const void* pointer;
-};
-// kInvalidArgument naming the first of them that is null.
-REWIRE_API Status Require(std::initializer_list<Argument> arguments);
-
-// Runs call(body) unless a required argument is null. A failure is recorded as the calling thread's last one,
-// success leaves that alone. Nothing is thrown out of it.
-REWIRE_API RewireStatus RunAtBoundary(std::initializer_list<Argument> required, Status (*call)(void* body),
-                                      void* body) noexcept;
-
-// Runs the body of a C function, a callable that returns Status, when none of its required arguments is null.
-// All that bodies share is in one place, for there are some ninety of them.
-template <typename Body>
-RewireStatus Boundary(std::initializer_list<Argument> required, Body body) noexcept {
-  return RunAtBoundary(
-      required, [](void* erased) -> Status { return (*static_cast<Body*>(erased))(); }, &body);
+namespace internal {
+// kInvalidArgument naming the first pointer that is null; `names` are theirs, with commas between them.
+REWIRE_API Status RequireAll(const char* names, std::initializer_list<const void*> pointers);
+// One function for each number of pointers, which come to it in registers.
+template <typename... Pointers>
+[[gnu::noinline]] Status RequireEach(const char* names, Pointers... pointers) {
+  return RequireAll(names, {pointers...});
 }
+}  // namespace internal
+
+// kInvalidArgument naming the first of the pointers that is null: Require("vm,out", vm, out).
+template <typename... Pointees>
+Status Require(const char* names, const Pointees*... pointers) {
+  static_assert(sizeof...(Pointees) > 0);
+  return internal::RequireEach(names, static_cast<const void*>(pointers)...);
+}
+
+// A failure becomes the calling thread's last one; success leaves that alone.
+REWIRE_API RewireStatus Record(const Status& status) noexcept;
+
+// call(body), its failure recorded, and nothing thrown out of it.
+REWIRE_API RewireStatus RunAtBoundary(Status (*call)(void* body), void* body) noexcept;
+
+// Runs the body of a C function, a callable that returns Status. Where something can be thrown it is called
+// from one place, which catches for all of them.
 template <typename Body>
 RewireStatus Boundary(Body body) noexcept {
-  return Boundary({}, body);
+#if defined(__cpp_exceptions)
+  return RunAtBoundary([](void* erased) -> Status { return (*static_cast<Body*>(erased))(); }, &body);
+#else
+  return Record(body());
+#endif
 }
 
-tl::unexpected<Error> OutOfRange(const char* what, std::uint64_t index, std::uint64_t count);
+Status OutOfRange(const char* what, std::uint64_t index, std::uint64_t count);
 
 // A tensor that a C caller describes, checked as far as a view relies on it: rank, shape, data, dimensions.
 Result<TensorView> ViewOf(const DLTensor* tensor, const char* name);

@@ -9,8 +9,8 @@
 #include "vm/c_api/boundary.h"
 #include "vm/c_api/handles.h"
 
-using rewire::Concat;
 using rewire::Fail;
+using rewire::Format;
 using rewire::Forward;
 using rewire::Function;
 using rewire::Module;
@@ -78,7 +78,7 @@ Status FillNode(const TypeNode& node, RewireTypeNode* out) {
 }
 
 Result<const Function*> FunctionAt(const RewireExecutable* executable, std::uint32_t index) {
-  if (Status ok = Require({{"executable", executable}}); !ok) return Forward(ok);
+  if (Status ok = Require("executable", executable); !ok) return Forward(ok);
   const std::vector<Function>& functions = executable->executable.module().functions;
   if (index >= functions.size()) return OutOfRange("function", index, functions.size());
   return &functions[index];
@@ -101,16 +101,15 @@ std::uint32_t CountParameters(const Module& module) {
 }
 
 std::string SignatureText(const Module& module, const Function& function) {
-  std::string text = Concat({function.name, "("});
+  std::string text = Format("{}(", function.name);
   for (std::size_t i = 0; i < function.inputs.size(); ++i) {
     if (i > 0) text += ", ";
-    text += Concat({function.inputs[i].name, ": ", TypeText(function.inputs[i].type, module.symbols)});
+    text += Format("{}: {}", function.inputs[i].name, TypeText(function.inputs[i].type, module.symbols));
   }
   text += ") -> ";
   // Names stand before the leaves; a tree shows its own structure, its names follow.
   if (function.output_names.size() == 1 && function.result.nodes.size() == 1)
-    return Concat(
-        {text, "(", function.output_names[0], ": ", TypeText(function.result, module.symbols), ")"});
+    return Format("{}({}: {})", text, function.output_names[0], TypeText(function.result, module.symbols));
   text += TypeText(function.result, module.symbols);
   for (std::size_t i = 0; i < function.output_names.size(); ++i) {
     text += (i == 0 ? " as " : ", ") + function.output_names[i];
@@ -122,7 +121,8 @@ std::string SignatureText(const Module& module, const Function& function) {
 
 RewireStatus rewire_executable_open(const char* path, const RewireOpenOptions* options,
                                     RewireExecutable** out) {
-  return Boundary({{"path", path}, {"out", out}}, [&]() -> Status {
+  return Boundary([&]() -> Status {
+    if (Status ok = Require("path,out", path, out); !ok) return ok;
     const Result<rewire::OpenOptions> read = rewire::c_api::OpenOptionsOf(options);
     if (!read) return Forward(read);
     const Result<rewire::Executable> executable = rewire::Executable::Open(path, *read);
@@ -137,7 +137,7 @@ RewireStatus rewire_executable_open_memory(const void* data, size_t size, void (
                                            RewireExecutable** out) {
   return Boundary([&]() -> Status {
     std::shared_ptr<const void> owner = Owner(data, release, context);
-    if (Status ok = Require({{"data", data}, {"out", out}}); !ok) return ok;
+    if (Status ok = Require("data,out", data, out); !ok) return ok;
     const Result<rewire::OpenOptions> read = rewire::c_api::OpenOptionsOf(options);
     if (!read) return Forward(read);
     const Result<rewire::Executable> executable =
@@ -151,7 +151,8 @@ RewireStatus rewire_executable_open_memory(const void* data, size_t size, void (
 void rewire_executable_destroy(RewireExecutable* executable) { delete executable; }
 
 RewireStatus rewire_executable_info(const RewireExecutable* executable, RewireExecutableInfo* info) {
-  return Boundary({{"executable", executable}, {"info", info}}, [&]() -> Status {
+  return Boundary([&]() -> Status {
+    if (Status ok = Require("executable,info", executable, info); !ok) return ok;
     const Module& module = executable->executable.module();
     RewireExecutableInfo filled{};
     filled.function_count = static_cast<std::uint32_t>(module.functions.size());
@@ -168,7 +169,7 @@ RewireStatus rewire_executable_function(const RewireExecutable* executable, uint
   return Boundary([&]() -> Status {
     const Result<const Function*> found = FunctionAt(executable, function);
     if (!found) return Forward(found);
-    if (Status ok = Require({{"info", info}}); !ok) return ok;
+    if (Status ok = Require("info", info); !ok) return ok;
     RewireFunctionInfo filled{};
     filled.input_count = static_cast<std::uint32_t>((*found)->inputs.size());
     filled.output_count = static_cast<std::uint32_t>((*found)->output_names.size());
@@ -180,7 +181,8 @@ RewireStatus rewire_executable_function(const RewireExecutable* executable, uint
 
 RewireStatus rewire_executable_find_function(const RewireExecutable* executable, const char* name,
                                              uint32_t* function) {
-  return Boundary({{"executable", executable}, {"name", name}, {"function", function}}, [&]() -> Status {
+  return Boundary([&]() -> Status {
+    if (Status ok = Require("executable,name,function", executable, name, function); !ok) return ok;
     const auto found = executable->executable.FindFunction(name);
     if (found) {
       *function = *found;
@@ -189,8 +191,8 @@ RewireStatus rewire_executable_find_function(const RewireExecutable* executable,
     std::vector<std::string> names;
     for (const Function& candidate : executable->executable.module().functions)
       names.push_back(candidate.name);
-    return Fail(StatusCode::kNotFound,
-                {"the executable has no function named \"", name, "\"", rewire::DidYouMean(name, names)});
+    return Fail(StatusCode::kNotFound, "the executable has no function named \"{}\"{}", name,
+                rewire::DidYouMean(name, names));
   });
 }
 
@@ -212,7 +214,7 @@ RewireStatus rewire_executable_input_node(const RewireExecutable* executable, ui
   return Boundary([&]() -> Status {
     const Result<const Function*> found = FunctionAt(executable, function);
     if (!found) return Forward(found);
-    if (Status ok = Require({{"type", type}}); !ok) return ok;
+    if (Status ok = Require("type", type); !ok) return ok;
     const std::vector<rewire::NamedType>& inputs = (*found)->inputs;
     if (index >= inputs.size()) return OutOfRange("input", index, inputs.size());
     const std::vector<TypeNode>& nodes = inputs[index].type.nodes;
@@ -226,7 +228,7 @@ RewireStatus rewire_executable_result_node(const RewireExecutable* executable, u
   return Boundary([&]() -> Status {
     const Result<const Function*> found = FunctionAt(executable, function);
     if (!found) return Forward(found);
-    if (Status ok = Require({{"type", type}}); !ok) return ok;
+    if (Status ok = Require("type", type); !ok) return ok;
     const std::vector<TypeNode>& nodes = (*found)->result.nodes;
     if (node >= nodes.size()) return OutOfRange("type node", node, nodes.size());
     return FillNode(nodes[node], type);
@@ -251,7 +253,8 @@ RewireStatus rewire_executable_output(const RewireExecutable* executable, uint32
 
 RewireStatus rewire_executable_parameter(const RewireExecutable* executable, uint32_t index,
                                          const char** name, RewireTypeNode* type) {
-  return Boundary({{"executable", executable}}, [&]() -> Status {
+  return Boundary([&]() -> Status {
+    if (Status ok = Require("executable", executable); !ok) return ok;
     const Module& module = executable->executable.module();
     const rewire::Constant* parameter = FindParameter(module, index);
     if (parameter == nullptr) return OutOfRange("parameter", index, CountParameters(module));
@@ -265,7 +268,8 @@ RewireStatus rewire_executable_parameter(const RewireExecutable* executable, uin
 
 RewireStatus rewire_executable_kernel(const RewireExecutable* executable, uint32_t index, const char** name,
                                       const char** debug_name) {
-  return Boundary({{"executable", executable}, {"name", name}}, [&]() -> Status {
+  return Boundary([&]() -> Status {
+    if (Status ok = Require("executable,name", executable, name); !ok) return ok;
     const std::vector<rewire::KernelImport>& kernels = executable->executable.module().kernels;
     if (index >= kernels.size()) return OutOfRange("kernel", index, kernels.size());
     *name = kernels[index].name.c_str();
@@ -276,7 +280,8 @@ RewireStatus rewire_executable_kernel(const RewireExecutable* executable, uint32
 
 RewireStatus rewire_executable_device(const RewireExecutable* executable, uint32_t index, DLDevice* device,
                                       const char** memory_scope) {
-  return Boundary({{"executable", executable}, {"device", device}}, [&]() -> Status {
+  return Boundary([&]() -> Status {
+    if (Status ok = Require("executable,device", executable, device); !ok) return ok;
     const std::vector<rewire::DeviceEntry>& devices = executable->executable.module().devices;
     if (index >= devices.size()) return OutOfRange("device", index, devices.size());
     *device = {static_cast<DLDeviceType>(devices[index].type), devices[index].id};
@@ -286,7 +291,8 @@ RewireStatus rewire_executable_device(const RewireExecutable* executable, uint32
 }
 
 RewireStatus rewire_executable_symbol(const RewireExecutable* executable, uint32_t index, const char** name) {
-  return Boundary({{"executable", executable}, {"name", name}}, [&]() -> Status {
+  return Boundary([&]() -> Status {
+    if (Status ok = Require("executable,name", executable, name); !ok) return ok;
     const std::vector<std::string>& symbols = executable->executable.module().symbols;
     if (index >= symbols.size()) return OutOfRange("symbol", index, symbols.size());
     *name = symbols[index].c_str();

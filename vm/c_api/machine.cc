@@ -28,7 +28,7 @@ using rewire::c_api::Require;
 namespace rewire::c_api {
 
 Result<const Function*> FunctionAt(const RewireVm* vm, std::uint32_t index) {
-  if (Status ok = Require({{"vm", vm}}); !ok) return Forward(ok);
+  if (Status ok = Require("vm", vm); !ok) return Forward(ok);
   const auto& functions = vm->machine.program().executable().module().functions;
   if (index >= functions.size()) return OutOfRange("function", index, functions.size());
   return &functions[index];
@@ -41,9 +41,9 @@ namespace {
 InputRef RefOf(RewireInput input) { return InputRef(InputHandle{input.function, input.index}); }
 
 Status SetInput(RewireVm* vm, const InputRef& input, const DLTensor* tensor, RewireInputMode mode) {
-  if (Status ok = Require({{"vm", vm}}); !ok) return ok;
+  if (Status ok = Require("vm", vm); !ok) return ok;
   if (mode != kRewireBorrow && mode != kRewireCopy)
-    return Fail(StatusCode::kInvalidArgument, {"there is no input mode ", mode});
+    return Fail(StatusCode::kInvalidArgument, "there is no input mode {}", mode);
   const auto view = rewire::c_api::ViewOf(tensor, "tensor");
   if (!view) return Forward(view);
   return vm->machine.TrySetInput(input, *view,
@@ -54,23 +54,25 @@ template <typename Managed>
 Status SetManaged(RewireVm* vm, RewireInput input, Managed* managed) {
   const Result<Value> value = rewire::c_api::TakeDLPack(managed);
   if (!value) return Forward(value);
-  if (Status ok = Require({{"vm", vm}}); !ok) return ok;
+  if (Status ok = Require("vm", vm); !ok) return ok;
   return vm->machine.TrySetInput(RefOf(input), *value);
 }
 
 Result<rewire::Tensor> OutputTensor(const RewireVm* vm, std::uint32_t leaf) {
-  if (Status ok = Require({{"vm", vm}}); !ok) return Forward(ok);
+  if (Status ok = Require("vm", vm); !ok) return Forward(ok);
   const Result<Value> value = vm->machine.TryOutput(leaf);
   if (!value) return Forward(value);
   if (value->kind() == rewire::ValueKind::kTensor) return value->tensor();
-  return Fail(StatusCode::kInvalidArgument, {"output ", leaf, " is of kind ", ValueKindName(value->kind()),
-                                             ", tensor expected; rewire_vm_output gives it"});
+  return Fail(StatusCode::kInvalidArgument,
+              "output {} is of kind {}, tensor expected; rewire_vm_output gives it", leaf,
+              ValueKindName(value->kind()));
 }
 
 }  // namespace
 
 RewireStatus rewire_vm_make(const RewireProgram* program, const RewireLimits* limits, RewireVm** out) {
-  return Boundary({{"program", program}, {"out", out}}, [&]() -> Status {
+  return Boundary([&]() -> Status {
+    if (Status ok = Require("program,out", program, out); !ok) return ok;
     const Result<rewire::Limits> read = rewire::c_api::LimitsOf(limits);
     if (!read) return Forward(read);
     *out = new RewireVm(program->program, *read);
@@ -87,12 +89,16 @@ RewireStatus rewire_vm_set_input(RewireVm* vm, RewireInput input, const DLTensor
 
 RewireStatus rewire_vm_set_input_by_name(RewireVm* vm, const char* name, const DLTensor* tensor,
                                          RewireInputMode mode) {
-  return Boundary({{"name", name}}, [&]() -> Status { return SetInput(vm, InputRef(name), tensor, mode); });
+  return Boundary([&]() -> Status {
+    if (Status ok = Require("name", name); !ok) return ok;
+    return SetInput(vm, InputRef(name), tensor, mode);
+  });
 }
 
 RewireStatus rewire_vm_set_input_by_index(RewireVm* vm, uint32_t index, const DLTensor* tensor,
                                           RewireInputMode mode) {
-  return Boundary({{"vm", vm}}, [&]() -> Status {
+  return Boundary([&]() -> Status {
+    if (Status ok = Require("vm", vm); !ok) return ok;
     const Result<InputHandle> handle = vm->machine.program().FindInput(index);
     if (!handle) return Forward(handle);
     return SetInput(vm, InputRef(*handle), tensor, mode);
@@ -109,8 +115,10 @@ RewireStatus rewire_vm_set_input_dlpack_versioned(RewireVm* vm, RewireInput inpu
 }
 
 RewireStatus rewire_vm_set_input_value(RewireVm* vm, RewireInput input, const RewireValue* value) {
-  return Boundary({{"vm", vm}, {"value", value}},
-                  [&]() -> Status { return vm->machine.TrySetInput(RefOf(input), value->value); });
+  return Boundary([&]() -> Status {
+    if (Status ok = Require("vm,value", vm, value); !ok) return ok;
+    return vm->machine.TrySetInput(RefOf(input), value->value);
+  });
 }
 
 RewireStatus rewire_vm_set_inputs(RewireVm* vm, uint32_t function, const DLTensor* const* tensors,
@@ -119,11 +127,11 @@ RewireStatus rewire_vm_set_inputs(RewireVm* vm, uint32_t function, const DLTenso
     const Result<const rewire::Function*> target = FunctionAt(vm, function);
     if (!target) return Forward(target);
     if (count != (*target)->inputs.size()) {
-      return Fail(StatusCode::kInvalidArgument, {"function ", (*target)->name, " takes ",
-                                                 (*target)->inputs.size(), " inputs, ", count, " given"});
+      return Fail(StatusCode::kInvalidArgument, "function {} takes {} inputs, {} given", (*target)->name,
+                  (*target)->inputs.size(), count);
     }
     if (count > 0) {
-      if (Status ok = Require({{"tensors", tensors}}); !ok) return ok;
+      if (Status ok = Require("tensors", tensors); !ok) return ok;
     }
     for (std::uint32_t i = 0; i < count; ++i) {
       if (Status ok = SetInput(vm, RefOf({function, i}), tensors[i], mode); !ok) return ok;
@@ -134,7 +142,8 @@ RewireStatus rewire_vm_set_inputs(RewireVm* vm, uint32_t function, const DLTenso
 
 RewireStatus rewire_vm_input_report(const RewireVm* vm, RewireInput input, int32_t* copied, char* reason,
                                     size_t capacity, size_t* length) {
-  return Boundary({{"vm", vm}, {"copied", copied}}, [&]() -> Status {
+  return Boundary([&]() -> Status {
+    if (Status ok = Require("vm,copied", vm, copied); !ok) return ok;
     const Result<rewire::InputReport> report = vm->machine.TryInputReport(RefOf(input));
     if (!report) return Forward(report);
     if (Status ok = rewire::c_api::WriteText(report->reason, reason, capacity, length); !ok) return ok;
@@ -144,16 +153,24 @@ RewireStatus rewire_vm_input_report(const RewireVm* vm, RewireInput input, int32
 }
 
 RewireStatus rewire_vm_clear_inputs(RewireVm* vm, const char* function) {
-  return Boundary({{"vm", vm}},
-                  [&]() -> Status { return vm->machine.TryClearInputs(NameOrEntry(function)); });
+  return Boundary([&]() -> Status {
+    if (Status ok = Require("vm", vm); !ok) return ok;
+    return vm->machine.TryClearInputs(NameOrEntry(function));
+  });
 }
 
 RewireStatus rewire_vm_invoke(RewireVm* vm, const char* function) {
-  return Boundary({{"vm", vm}}, [&]() -> Status { return vm->machine.TryInvoke(NameOrEntry(function)); });
+  return Boundary([&]() -> Status {
+    if (Status ok = Require("vm", vm); !ok) return ok;
+    return vm->machine.TryInvoke(NameOrEntry(function));
+  });
 }
 
 RewireStatus rewire_vm_invoke_function(RewireVm* vm, uint32_t function) {
-  return Boundary({{"vm", vm}}, [&]() -> Status { return vm->machine.TryInvoke(function); });
+  return Boundary([&]() -> Status {
+    if (Status ok = Require("vm", vm); !ok) return ok;
+    return vm->machine.TryInvoke(function);
+  });
 }
 
 RewireStatus rewire_vm_call(RewireVm* vm, uint32_t function, const RewireValue* const* inputs, uint32_t count,
@@ -171,7 +188,8 @@ RewireStatus rewire_vm_call(RewireVm* vm, uint32_t function, const RewireValue* 
 }
 
 RewireStatus rewire_vm_result(const RewireVm* vm, RewireValue** out) {
-  return Boundary({{"vm", vm}, {"out", out}}, [&]() -> Status {
+  return Boundary([&]() -> Status {
+    if (Status ok = Require("vm,out", vm, out); !ok) return ok;
     const Value& result = vm->machine.result();
     if (result.kind() == rewire::ValueKind::kNone)
       return Fail(StatusCode::kInvalidArgument, "there is no result; invoke first");
@@ -181,7 +199,8 @@ RewireStatus rewire_vm_result(const RewireVm* vm, RewireValue** out) {
 }
 
 RewireStatus rewire_vm_output(const RewireVm* vm, uint32_t leaf, RewireValue** out) {
-  return Boundary({{"vm", vm}, {"out", out}}, [&]() -> Status {
+  return Boundary([&]() -> Status {
+    if (Status ok = Require("vm,out", vm, out); !ok) return ok;
     Result<Value> value = vm->machine.TryOutput(leaf);
     if (!value) return Forward(value);
     Give(*std::move(value), out);
@@ -190,7 +209,8 @@ RewireStatus rewire_vm_output(const RewireVm* vm, uint32_t leaf, RewireValue** o
 }
 
 RewireStatus rewire_vm_output_by_name(const RewireVm* vm, const char* name, RewireValue** out) {
-  return Boundary({{"vm", vm}, {"name", name}, {"out", out}}, [&]() -> Status {
+  return Boundary([&]() -> Status {
+    if (Status ok = Require("vm,name,out", vm, name, out); !ok) return ok;
     Result<Value> value = vm->machine.TryOutput(std::string_view(name));
     if (!value) return Forward(value);
     Give(*std::move(value), out);
@@ -202,7 +222,7 @@ RewireStatus rewire_vm_output_tensor(const RewireVm* vm, uint32_t leaf, DLTensor
   return Boundary([&]() -> Status {
     const Result<rewire::Tensor> output = OutputTensor(vm, leaf);
     if (!output) return Forward(output);
-    if (Status ok = Require({{"tensor", tensor}}); !ok) return ok;
+    if (Status ok = Require("tensor", tensor); !ok) return ok;
     *tensor = output->dl();  // the VM's result keeps the object
     return {};
   });
@@ -212,7 +232,7 @@ RewireStatus rewire_vm_output_dlpack(const RewireVm* vm, uint32_t leaf, DLManage
   return Boundary([&]() -> Status {
     const Result<rewire::Tensor> output = OutputTensor(vm, leaf);
     if (!output) return Forward(output);
-    if (Status ok = Require({{"out", out}}); !ok) return ok;
+    if (Status ok = Require("out", out); !ok) return ok;
     return GiveManaged(output->ToDLPack(), out);
   });
 }
@@ -222,13 +242,14 @@ RewireStatus rewire_vm_output_dlpack_versioned(const RewireVm* vm, uint32_t leaf
   return Boundary([&]() -> Status {
     const Result<rewire::Tensor> output = OutputTensor(vm, leaf);
     if (!output) return Forward(output);
-    if (Status ok = Require({{"out", out}}); !ok) return ok;
+    if (Status ok = Require("out", out); !ok) return ok;
     return GiveManaged(output->ToDLPackVersioned(), out);
   });
 }
 
 RewireStatus rewire_vm_set_limits(RewireVm* vm, const RewireLimits* limits) {
-  return Boundary({{"vm", vm}}, [&]() -> Status {
+  return Boundary([&]() -> Status {
+    if (Status ok = Require("vm", vm); !ok) return ok;
     const Result<rewire::Limits> read = rewire::c_api::LimitsOf(limits);
     if (!read) return Forward(read);
     vm->machine.SetLimits(*read);
@@ -237,14 +258,16 @@ RewireStatus rewire_vm_set_limits(RewireVm* vm, const RewireLimits* limits) {
 }
 
 RewireStatus rewire_vm_cancel(RewireVm* vm) {
-  return Boundary({{"vm", vm}}, [&]() -> Status {
+  return Boundary([&]() -> Status {
+    if (Status ok = Require("vm", vm); !ok) return ok;
     vm->machine.Cancel();
     return {};
   });
 }
 
 RewireStatus rewire_vm_set_timeout(RewireVm* vm, int64_t nanoseconds) {
-  return Boundary({{"vm", vm}}, [&]() -> Status {
+  return Boundary([&]() -> Status {
+    if (Status ok = Require("vm", vm); !ok) return ok;
     using Clock = std::chrono::steady_clock;
     const Clock::time_point now = Clock::now();
     const std::chrono::nanoseconds wait(nanoseconds);
@@ -255,28 +278,32 @@ RewireStatus rewire_vm_set_timeout(RewireVm* vm, int64_t nanoseconds) {
 }
 
 RewireStatus rewire_vm_bytes_held(const RewireVm* vm, uint64_t* bytes) {
-  return Boundary({{"vm", vm}, {"bytes", bytes}}, [&]() -> Status {
+  return Boundary([&]() -> Status {
+    if (Status ok = Require("vm,bytes", vm, bytes); !ok) return ok;
     *bytes = vm->machine.bytes_held();
     return {};
   });
 }
 
 RewireStatus rewire_vm_bytes_peak(const RewireVm* vm, uint64_t* bytes) {
-  return Boundary({{"vm", vm}, {"bytes", bytes}}, [&]() -> Status {
+  return Boundary([&]() -> Status {
+    if (Status ok = Require("vm,bytes", vm, bytes); !ok) return ok;
     *bytes = vm->machine.bytes_peak();
     return {};
   });
 }
 
 RewireStatus rewire_vm_trim(RewireVm* vm) {
-  return Boundary({{"vm", vm}}, [&]() -> Status {
+  return Boundary([&]() -> Status {
+    if (Status ok = Require("vm", vm); !ok) return ok;
     vm->machine.Trim();
     return {};
   });
 }
 
 RewireStatus rewire_vm_set_observer(RewireVm* vm, const RewireObserver* observer) {
-  return Boundary({{"vm", vm}}, [&]() -> Status {
+  return Boundary([&]() -> Status {
+    if (Status ok = Require("vm", vm); !ok) return ok;
     Result<std::unique_ptr<rewire::Observer>> made = rewire::c_api::MakeHostObserver(observer);
     if (!made) return Forward(made);
     vm->machine.SetObserver(made->get());

@@ -31,7 +31,7 @@ Status MakeVm(const RewireProgram* program, const RewireLimits* limits, rewire::
 RewireStatus rewire_vm_make_static(const RewireProgram* program, const RewireLimits* limits, void* memory,
                                    uint64_t bytes, RewireVm** out) {
   return Boundary([&]() -> Status {
-    if (Status ok = Require({{"program", program}, {"memory", memory}, {"out", out}}); !ok) return ok;
+    if (Status ok = Require("program,memory,out", program, memory, out); !ok) return ok;
     rewire::VmOptions options;
     options.memory = {memory, bytes};
     return MakeVm(program, limits, std::move(options), out);
@@ -40,7 +40,7 @@ RewireStatus rewire_vm_make_static(const RewireProgram* program, const RewireLim
 
 RewireStatus rewire_arena_make(uint64_t bytes, const RewireAllocator* allocator, RewireArena** out) {
   return Boundary([&]() -> Status {
-    if (Status ok = Require({{"out", out}}); !ok) return ok;
+    if (Status ok = Require("out", out); !ok) return ok;
     rewire::Allocator upstream = rewire::DefaultAllocator();
     if (allocator != nullptr) {
       const Result<rewire::Allocator> read = rewire::c_api::AllocatorOf(*allocator);
@@ -59,7 +59,7 @@ void rewire_arena_destroy(RewireArena* arena) { delete arena; }
 RewireStatus rewire_vm_make_in_arena(const RewireProgram* program, const RewireLimits* limits,
                                      const RewireArena* arena, RewireVm** out) {
   return Boundary([&]() -> Status {
-    if (Status ok = Require({{"program", program}, {"arena", arena}, {"out", out}}); !ok) return ok;
+    if (Status ok = Require("program,arena,out", program, arena, out); !ok) return ok;
     rewire::VmOptions options;
     options.arena = arena->arena;
     return MakeVm(program, limits, std::move(options), out);

@@ -30,7 +30,7 @@ namespace {
 OutputRef RefOf(RewireOutput output) { return OutputRef(OutputHandle{output.function, output.leaf}); }
 
 Status SetOutput(RewireVm* vm, const OutputRef& output, const DLTensor* tensor) {
-  if (Status ok = Require({{"vm", vm}}); !ok) return ok;
+  if (Status ok = Require("vm", vm); !ok) return ok;
   const auto view = rewire::c_api::ViewOf(tensor, "tensor");
   if (!view) return Forward(view);
   return vm->machine.TrySetOutput(output, *view);
@@ -39,7 +39,7 @@ Status SetOutput(RewireVm* vm, const OutputRef& output, const DLTensor* tensor) 
 Result<std::vector<OutputBinding>> BindingsOf(const RewireOutput* outputs, const DLTensor* const* tensors,
                                               std::uint32_t count) {
   if (count > 0) {
-    if (Status ok = Require({{"outputs", outputs}, {"tensors", tensors}}); !ok) return Forward(ok);
+    if (Status ok = Require("outputs,tensors", outputs, tensors); !ok) return Forward(ok);
   }
   std::vector<OutputBinding> bindings;
   for (std::uint32_t i = 0; i < count; ++i) {
@@ -54,7 +54,7 @@ Result<std::vector<OutputBinding>> BindingsOf(const RewireOutput* outputs, const
 Status CallInto(RewireVm* vm, std::uint32_t function, const RewireValue* const* inputs,
                 std::uint32_t input_count, const RewireOutput* outputs, std::vector<Result<Value>> taken) {
   if (!taken.empty()) {
-    if (Status ok = Require({{"outputs", outputs}}); !ok) return ok;
+    if (Status ok = Require("outputs", outputs); !ok) return ok;
   }
   const Result<const rewire::Function*> target = rewire::c_api::FunctionAt(vm, function);
   if (!target) return Forward(target);
@@ -62,7 +62,7 @@ Status CallInto(RewireVm* vm, std::uint32_t function, const RewireValue* const* 
   if (!values) return Forward(values);
   std::vector<OutputBinding> bindings;
   for (std::size_t i = 0; i < taken.size(); ++i) {
-    if (!taken[i]) return Forward(taken[i], rewire::Concat({"tensors[", i, "]"}));
+    if (!taken[i]) return Forward(taken[i], rewire::Format("tensors[{}]", i));
     bindings.push_back({RefOf(outputs[i]), taken[i]->tensor().view()});
   }
   return vm->machine.TryInvoke((*target)->name, *values, bindings);
@@ -72,7 +72,7 @@ Status CallInto(RewireVm* vm, std::uint32_t function, const RewireValue* const* 
 template <typename Managed>
 Result<std::vector<Result<Value>>> TakeAll(Managed* const* tensors, std::uint32_t count) {
   if (count > 0) {
-    if (Status ok = Require({{"tensors", tensors}}); !ok) return Forward(ok);
+    if (Status ok = Require("tensors", tensors); !ok) return Forward(ok);
   }
   std::vector<Result<Value>> taken;
   for (std::uint32_t i = 0; i < count; ++i) taken.push_back(rewire::c_api::TakeDLPack(tensors[i]));
@@ -115,11 +115,15 @@ RewireStatus rewire_vm_set_output(RewireVm* vm, RewireOutput output, const DLTen
 }
 
 RewireStatus rewire_vm_set_output_by_name(RewireVm* vm, const char* name, const DLTensor* tensor) {
-  return Boundary({{"name", name}}, [&]() -> Status { return SetOutput(vm, OutputRef(name), tensor); });
+  return Boundary([&]() -> Status {
+    if (Status ok = Require("name", name); !ok) return ok;
+    return SetOutput(vm, OutputRef(name), tensor);
+  });
 }
 
 RewireStatus rewire_vm_set_output_by_index(RewireVm* vm, uint32_t leaf, const DLTensor* tensor) {
-  return Boundary({{"vm", vm}}, [&]() -> Status {
+  return Boundary([&]() -> Status {
+    if (Status ok = Require("vm", vm); !ok) return ok;
     const Result<OutputHandle> handle = vm->machine.program().FindOutput(leaf);
     if (!handle) return Forward(handle);
     return SetOutput(vm, OutputRef(*handle), tensor);
@@ -127,10 +131,11 @@ RewireStatus rewire_vm_set_output_by_index(RewireVm* vm, uint32_t leaf, const DL
 }
 
 RewireStatus rewire_vm_set_output_value(RewireVm* vm, RewireOutput output, const RewireValue* tensor) {
-  return Boundary({{"vm", vm}, {"tensor", tensor}}, [&]() -> Status {
+  return Boundary([&]() -> Status {
+    if (Status ok = Require("vm,tensor", vm, tensor); !ok) return ok;
     if (tensor->value.kind() != rewire::ValueKind::kTensor) {
-      return Fail(StatusCode::kInvalidArgument,
-                  {"the value is of kind ", ValueKindName(tensor->value.kind()), ", tensor expected"});
+      return Fail(StatusCode::kInvalidArgument, "the value is of kind {}, tensor expected",
+                  ValueKindName(tensor->value.kind()));
     }
     return vm->machine.TrySetOutput(RefOf(output), tensor->value.tensor());
   });
@@ -138,7 +143,8 @@ RewireStatus rewire_vm_set_output_value(RewireVm* vm, RewireOutput output, const
 
 RewireStatus rewire_vm_set_output_capacity(RewireVm* vm, RewireOutput output, void* data, uint64_t bytes,
                                            DLDevice device) {
-  return Boundary({{"vm", vm}, {"data", data}}, [&]() -> Status {
+  return Boundary([&]() -> Status {
+    if (Status ok = Require("vm,data", vm, data); !ok) return ok;
     return vm->machine.TrySetOutput(RefOf(output), rewire::OutputCapacity{data, bytes, device});
   });
 }
@@ -147,29 +153,37 @@ RewireStatus rewire_vm_set_output_allocator(RewireVm* vm, RewireOutput output,
                                             void* (*allocate)(void* context, uint64_t bytes,
                                                               uint64_t alignment),
                                             void* context, DLDevice device) {
-  return Boundary({{"vm", vm}}, [&]() -> Status {
+  return Boundary([&]() -> Status {
+    if (Status ok = Require("vm", vm); !ok) return ok;
     if (allocate == nullptr) return Fail(StatusCode::kInvalidArgument, "allocate is NULL");
     return vm->machine.TrySetOutput(RefOf(output), rewire::OutputAllocator{context, allocate, device});
   });
 }
 
 RewireStatus rewire_vm_donate(RewireVm* vm, RewireInput input, RewireOutput output) {
-  return Boundary({{"vm", vm}}, [&]() -> Status {
+  return Boundary([&]() -> Status {
+    if (Status ok = Require("vm", vm); !ok) return ok;
     return vm->machine.TryDonate(InputRef(InputHandle{input.function, input.index}), RefOf(output));
   });
 }
 
 RewireStatus rewire_vm_clear_output(RewireVm* vm, RewireOutput output) {
-  return Boundary({{"vm", vm}}, [&]() -> Status { return vm->machine.TryClearOutput(RefOf(output)); });
+  return Boundary([&]() -> Status {
+    if (Status ok = Require("vm", vm); !ok) return ok;
+    return vm->machine.TryClearOutput(RefOf(output));
+  });
 }
 
 RewireStatus rewire_vm_clear_outputs(RewireVm* vm, const char* function) {
-  return Boundary({{"vm", vm}},
-                  [&]() -> Status { return vm->machine.TryClearOutputs(NameOrEntry(function)); });
+  return Boundary([&]() -> Status {
+    if (Status ok = Require("vm", vm); !ok) return ok;
+    return vm->machine.TryClearOutputs(NameOrEntry(function));
+  });
 }
 
 RewireStatus rewire_vm_require_zero_copy(RewireVm* vm, int32_t required) {
-  return Boundary({{"vm", vm}}, [&]() -> Status {
+  return Boundary([&]() -> Status {
+    if (Status ok = Require("vm", vm); !ok) return ok;
     vm->machine.RequireZeroCopy(required != 0);
     return {};
   });
@@ -208,7 +222,8 @@ RewireStatus rewire_vm_call_into_dlpack_versioned(RewireVm* vm, uint32_t functio
 RewireStatus rewire_program_run(const RewireProgram* program, uint32_t function, const RewireLimits* limits,
                                 const RewireValue* const* inputs, uint32_t input_count,
                                 RewireValue** result) {
-  return Boundary({{"program", program}}, [&]() -> Status {
+  return Boundary([&]() -> Status {
+    if (Status ok = Require("program", program); !ok) return ok;
     const Result<Run> run = RunOf(*program, function, limits, inputs, input_count);
     if (!run) return Forward(run);
     Result<Value> value = program->program.TryRun(run->function, run->inputs, run->limits);
@@ -222,7 +237,8 @@ RewireStatus rewire_program_run_into(const RewireProgram* program, uint32_t func
                                      const RewireLimits* limits, const RewireValue* const* inputs,
                                      uint32_t input_count, const RewireOutput* outputs,
                                      const DLTensor* const* tensors, uint32_t output_count) {
-  return Boundary({{"program", program}}, [&]() -> Status {
+  return Boundary([&]() -> Status {
+    if (Status ok = Require("program", program); !ok) return ok;
     const Result<Run> run = RunOf(*program, function, limits, inputs, input_count);
     if (!run) return Forward(run);
     const Result<std::vector<OutputBinding>> bindings = BindingsOf(outputs, tensors, output_count);
@@ -233,7 +249,8 @@ RewireStatus rewire_program_run_into(const RewireProgram* program, uint32_t func
 
 RewireStatus rewire_program_output_plan(const RewireProgram* program, RewireOutput output, int32_t* rewired,
                                         char* text, size_t capacity, size_t* length) {
-  return Boundary({{"program", program}}, [&]() -> Status {
+  return Boundary([&]() -> Status {
+    if (Status ok = Require("program", program); !ok) return ok;
     const OutputHandle handle{output.function, output.leaf};
     const Result<rewire::OutputPlan> plan = program->program.TryOutputPlan(handle);
     if (!plan) return Forward(plan);
@@ -246,9 +263,10 @@ RewireStatus rewire_program_output_plan(const RewireProgram* program, RewireOutp
 
 RewireStatus rewire_vm_output_shape(const RewireVm* vm, RewireOutput output, int64_t* dims, uint32_t capacity,
                                     uint32_t* rank) {
-  return Boundary({{"vm", vm}, {"rank", rank}}, [&]() -> Status {
+  return Boundary([&]() -> Status {
+    if (Status ok = Require("vm,rank", vm, rank); !ok) return ok;
     if (capacity > 0) {
-      if (Status ok = Require({{"dims", dims}}); !ok) return ok;
+      if (Status ok = Require("dims", dims); !ok) return ok;
     }
     const Result<std::vector<std::int64_t>> shape = vm->machine.TryOutputShape(RefOf(output));
     if (!shape) return Forward(shape);
@@ -260,7 +278,8 @@ RewireStatus rewire_vm_output_shape(const RewireVm* vm, RewireOutput output, int
 
 RewireStatus rewire_vm_output_report(const RewireVm* vm, RewireOutput output, int32_t* copied, char* reason,
                                      size_t capacity, size_t* length) {
-  return Boundary({{"vm", vm}, {"copied", copied}}, [&]() -> Status {
+  return Boundary([&]() -> Status {
+    if (Status ok = Require("vm,copied", vm, copied); !ok) return ok;
     const Result<rewire::OutputReport> report = vm->machine.TryOutputReport(RefOf(output));
     if (!report) return Forward(report);
     if (Status ok = rewire::c_api::WriteText(report->reason, reason, capacity, length); !ok) return ok;

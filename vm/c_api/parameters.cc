@@ -18,6 +18,7 @@ using rewire::StatusCode;
 using rewire::c_api::Boundary;
 using rewire::c_api::Give;
 using rewire::c_api::OutOfRange;
+using rewire::c_api::Require;
 
 namespace rewire::c_api {
 
@@ -26,14 +27,15 @@ Result<ConstantCodec> CodecOf(const RewireCodec& codec) {
   if (Status ok = ReadStruct("RewireCodec", &codec, &read); !ok) return Forward(ok);
   if (read.id >= kFirstHostCodec && read.decode != nullptr)
     return ConstantCodec{read.id, read.context, read.decode};
-  return Fail(StatusCode::kInvalidArgument,
-              {"RewireCodec: an id from ", kFirstHostCodec, " and decode are needed"});
+  return Fail(StatusCode::kInvalidArgument, "RewireCodec: an id from {} and decode are needed",
+              kFirstHostCodec);
 }
 
 }  // namespace rewire::c_api
 
 RewireStatus rewire_parameter_set_make(RewireParameterSet** out) {
-  return Boundary({{"out", out}}, [&]() -> Status {
+  return Boundary([&]() -> Status {
+    if (Status ok = Require("out", out); !ok) return ok;
     Give(ParameterSet(), out);
     return {};
   });
@@ -42,10 +44,11 @@ RewireStatus rewire_parameter_set_make(RewireParameterSet** out) {
 void rewire_parameter_set_destroy(RewireParameterSet* set) { delete set; }
 
 RewireStatus rewire_parameter_set_add(RewireParameterSet* set, const char* name, const RewireValue* tensor) {
-  return Boundary({{"set", set}, {"name", name}, {"tensor", tensor}}, [&]() -> Status {
+  return Boundary([&]() -> Status {
+    if (Status ok = Require("set,name,tensor", set, name, tensor); !ok) return ok;
     if (tensor->value.kind() != rewire::ValueKind::kTensor) {
-      return Fail(StatusCode::kInvalidArgument, {"parameter ", name, ": a tensor expected, ",
-                                                 ValueKindName(tensor->value.kind()), " given"});
+      return Fail(StatusCode::kInvalidArgument, "parameter {}: a tensor expected, {} given", name,
+                  ValueKindName(tensor->value.kind()));
     }
     set->set.Set(name, tensor->value.tensor());
     return {};
@@ -53,14 +56,16 @@ RewireStatus rewire_parameter_set_add(RewireParameterSet* set, const char* name,
 }
 
 RewireStatus rewire_parameter_set_count(const RewireParameterSet* set, uint32_t* count) {
-  return Boundary({{"set", set}, {"count", count}}, [&]() -> Status {
+  return Boundary([&]() -> Status {
+    if (Status ok = Require("set,count", set, count); !ok) return ok;
     *count = static_cast<uint32_t>(set->set.size());
     return {};
   });
 }
 
 RewireStatus rewire_parameter_set_name(const RewireParameterSet* set, uint32_t index, const char** name) {
-  return Boundary({{"set", set}, {"name", name}}, [&]() -> Status {
+  return Boundary([&]() -> Status {
+    if (Status ok = Require("set,name", set, name); !ok) return ok;
     if (index >= set->set.size()) return OutOfRange("parameter", index, set->set.size());
     *name = set->set.name(index).data();  // of a std::string
     return {};
@@ -68,13 +73,14 @@ RewireStatus rewire_parameter_set_name(const RewireParameterSet* set, uint32_t i
 }
 
 RewireStatus rewire_parameter_set_get(const RewireParameterSet* set, const char* name, RewireValue** out) {
-  return Boundary({{"set", set}, {"name", name}, {"out", out}}, [&]() -> Status {
+  return Boundary([&]() -> Status {
+    if (Status ok = Require("set,name,out", set, name, out); !ok) return ok;
     const std::size_t index = set->set.Find(name);
     if (index == set->set.size()) {
       std::vector<std::string> names;
       for (std::size_t i = 0; i < set->set.size(); ++i) names.emplace_back(set->set.name(i));
-      return Fail(StatusCode::kNotFound,
-                  {"the set has no parameter named \"", name, "\"", rewire::DidYouMean(name, names)});
+      return Fail(StatusCode::kNotFound, "the set has no parameter named \"{}\"{}", name,
+                  rewire::DidYouMean(name, names));
     }
     const Result<rewire::Tensor> tensor = set->set.TryGet(index);
     if (!tensor) return Forward(tensor);

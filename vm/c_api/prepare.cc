@@ -22,7 +22,8 @@ using rewire::c_api::Require;
 
 RewireStatus rewire_executable_open_bundled(const char* path, const char* model,
                                             const RewireOpenOptions* options, RewireExecutable** out) {
-  return Boundary({{"path", path}, {"out", out}}, [&]() -> Status {
+  return Boundary([&]() -> Status {
+    if (Status ok = Require("path,out", path, out); !ok) return ok;
     const Result<rewire::OpenOptions> read = rewire::c_api::OpenOptionsOf(options);
     if (!read) return Forward(read);
     const auto bundle = rewire::OpenBundle(path, *read);
@@ -37,15 +38,16 @@ RewireStatus rewire_executable_open_bundled(const char* path, const char* model,
 RewireStatus rewire_parameter_set_open(const char* path, const RewireOpenOptions* options,
                                        const RewireCodec* const* codecs, uint32_t count,
                                        RewireParameterSet** out) {
-  return Boundary({{"path", path}, {"out", out}}, [&]() -> Status {
+  return Boundary([&]() -> Status {
+    if (Status ok = Require("path,out", path, out); !ok) return ok;
     if (count > 0) {
-      if (Status ok = Require({{"codecs", codecs}}); !ok) return ok;
+      if (Status ok = Require("codecs", codecs); !ok) return ok;
     }
     const Result<rewire::OpenOptions> read = rewire::c_api::OpenOptionsOf(options);
     if (!read) return Forward(read);
     rewire::ConstantCodecs known;
     for (uint32_t i = 0; i < count; ++i) {
-      if (Status ok = Require({{"codecs", codecs[i]}}); !ok) return ok;
+      if (Status ok = Require("codecs", codecs[i]); !ok) return ok;
       const Result<rewire::ConstantCodec> codec = rewire::c_api::CodecOf(*codecs[i]);
       if (!codec) return Forward(codec);
       known.push_back(*codec);
@@ -61,14 +63,14 @@ RewireStatus rewire_program_memory_bound(const RewireProgram* program, const cha
                                          int32_t outputs_bound, const RewireMaxDim* max_dims, uint32_t count,
                                          RewireMemoryBound* bound) {
   return Boundary([&]() -> Status {
-    if (Status ok = Require({{"program", program}, {"bound", bound}}); !ok) return ok;
+    if (Status ok = Require("program,bound", program, bound); !ok) return ok;
     if (count > 0) {
-      if (Status ok = Require({{"max_dims", max_dims}}); !ok) return ok;
+      if (Status ok = Require("max_dims", max_dims); !ok) return ok;
     }
     rewire::MemoryBoundOptions options;
     options.outputs_bound = outputs_bound != 0;
     for (std::uint32_t i = 0; i < count; ++i) {
-      if (Status ok = Require({{"max_dims", max_dims[i].name}}); !ok) return ok;
+      if (Status ok = Require("max_dims", max_dims[i].name); !ok) return ok;
       options.max_dims.emplace_back(max_dims[i].name, max_dims[i].size);
     }
     const Result<rewire::MemoryBound> found =

@@ -48,8 +48,8 @@ namespace {
 
 Status AddParameter(RewireLinkOptions* options, const char* name, const rewire::Value& value) {
   if (value.kind() != rewire::ValueKind::kTensor) {
-    return Fail(StatusCode::kInvalidArgument,
-                {"parameter ", name, ": a tensor expected, ", ValueKindName(value.kind()), " given"});
+    return Fail(StatusCode::kInvalidArgument, "parameter {}: a tensor expected, {} given", name,
+                ValueKindName(value.kind()));
   }
   std::vector<rewire::ParameterSet>& sets = options->options.parameters;
   if (sets.empty() || sets.back().is_offer()) sets.emplace_back();
@@ -60,7 +60,8 @@ Status AddParameter(RewireLinkOptions* options, const char* name, const rewire::
 }  // namespace
 
 RewireStatus rewire_link_options_make(RewireLinkOptions** out) {
-  return Boundary({{"out", out}}, [&]() -> Status {
+  return Boundary([&]() -> Status {
+    if (Status ok = Require("out", out); !ok) return ok;
     *out = new RewireLinkOptions;
     return {};
   });
@@ -69,15 +70,18 @@ RewireStatus rewire_link_options_make(RewireLinkOptions** out) {
 void rewire_link_options_destroy(RewireLinkOptions* options) { delete options; }
 
 RewireStatus rewire_link_options_add_library_path(RewireLinkOptions* options, const char* directory) {
-  return Boundary({{"options", options}, {"directory", directory}}, [&]() -> Status {
+  return Boundary([&]() -> Status {
+    if (Status ok = Require("options,directory", options, directory); !ok) return ok;
     options->options.kernels.library_path.emplace_back(directory);
     return {};
   });
 }
 
 RewireStatus rewire_link_options_add_library(RewireLinkOptions* options, const char* path) {
-  return Boundary({{"options", options}, {"path", path}},
-                  [&]() -> Status { return options->options.kernels.AddLibrary(path); });
+  return Boundary([&]() -> Status {
+    if (Status ok = Require("options,path", options, path); !ok) return ok;
+    return options->options.kernels.AddLibrary(path);
+  });
 }
 
 RewireStatus rewire_link_options_add_kernel(RewireLinkOptions* options, const char* name,
@@ -86,7 +90,7 @@ RewireStatus rewire_link_options_add_kernel(RewireLinkOptions* options, const ch
   return Boundary([&]() -> Status {
     rewire::PackedFunction packed;
     if (deleter != nullptr) packed.owner.reset(handle, deleter);
-    if (Status ok = Require({{"options", options}, {"name", name}}); !ok) return ok;
+    if (Status ok = Require("options,name", options, name); !ok) return ok;
     if (function == nullptr) return Fail(StatusCode::kInvalidArgument, "function is NULL");
     packed.call = function;
     packed.handle = handle;
@@ -97,11 +101,12 @@ RewireStatus rewire_link_options_add_kernel(RewireLinkOptions* options, const ch
 
 RewireStatus rewire_link_options_add_table(RewireLinkOptions* options, const RewireKernelTable* table,
                                            const char* description) {
-  return Boundary({{"options", options}, {"table", table}}, [&]() -> Status {
+  return Boundary([&]() -> Status {
+    if (Status ok = Require("options,table", options, table); !ok) return ok;
     if (table->struct_size < sizeof(RewireKernelTable))
       return Fail(StatusCode::kInvalidArgument, "table: struct_size is smaller than a RewireKernelTable");
     if (table->count > 0) {
-      if (Status ok = Require({{"table->entries", table->entries}}); !ok) return ok;
+      if (Status ok = Require("table->entries", table->entries); !ok) return ok;
     }
     options->options.kernels.AddTable(*table, description == nullptr ? "a table of the host's" : description);
     return {};
@@ -109,7 +114,8 @@ RewireStatus rewire_link_options_add_table(RewireLinkOptions* options, const Rew
 }
 
 RewireStatus rewire_link_options_use_stock_kernels(RewireLinkOptions* options, int32_t use) {
-  return Boundary({{"options", options}}, [&]() -> Status {
+  return Boundary([&]() -> Status {
+    if (Status ok = Require("options", options); !ok) return ok;
     options->options.stock_kernels = use != 0;
     return {};
   });
@@ -118,21 +124,24 @@ RewireStatus rewire_link_options_use_stock_kernels(RewireLinkOptions* options, i
 const RewireKernelApi* rewire_kernel_api(void) { return rewire::KernelApi(); }
 
 RewireStatus rewire_link_options_add_parameters(RewireLinkOptions* options, const RewireParameterSet* set) {
-  return Boundary({{"options", options}, {"set", set}}, [&]() -> Status {
+  return Boundary([&]() -> Status {
+    if (Status ok = Require("options,set", options, set); !ok) return ok;
     options->options.parameters.push_back(set->set);
     return {};
   });
 }
 
 RewireStatus rewire_link_options_ignore_extra_parameters(RewireLinkOptions* options, int32_t ignore) {
-  return Boundary({{"options", options}}, [&]() -> Status {
+  return Boundary([&]() -> Status {
+    if (Status ok = Require("options", options); !ok) return ok;
     options->options.ignore_extra_parameters = ignore != 0;
     return {};
   });
 }
 
 RewireStatus rewire_link_options_add_codec(RewireLinkOptions* options, const RewireCodec* codec) {
-  return Boundary({{"options", options}, {"codec", codec}}, [&]() -> Status {
+  return Boundary([&]() -> Status {
+    if (Status ok = Require("options,codec", options, codec); !ok) return ok;
     const Result<rewire::ConstantCodec> read = rewire::c_api::CodecOf(*codec);
     if (!read) return Forward(read);
     options->options.codecs.push_back(*read);
@@ -142,13 +151,16 @@ RewireStatus rewire_link_options_add_codec(RewireLinkOptions* options, const Rew
 
 RewireStatus rewire_link_options_add_parameter(RewireLinkOptions* options, const char* name,
                                                const RewireValue* tensor) {
-  return Boundary({{"options", options}, {"name", name}, {"tensor", tensor}},
-                  [&]() -> Status { return AddParameter(options, name, tensor->value); });
+  return Boundary([&]() -> Status {
+    if (Status ok = Require("options,name,tensor", options, name, tensor); !ok) return ok;
+    return AddParameter(options, name, tensor->value);
+  });
 }
 
 RewireStatus rewire_link_options_borrow_parameter(RewireLinkOptions* options, const char* name,
                                                   const DLTensor* tensor) {
-  return Boundary({{"options", options}, {"name", name}}, [&]() -> Status {
+  return Boundary([&]() -> Status {
+    if (Status ok = Require("options,name", options, name); !ok) return ok;
     const auto view = rewire::c_api::ViewOf(tensor, "tensor");
     if (!view) return Forward(view);
     Result<rewire::Tensor> wrapped = rewire::Tensor::Wrap(*view, nullptr);
@@ -162,13 +174,14 @@ RewireStatus rewire_link_options_take_parameter(RewireLinkOptions* options, cons
   return Boundary([&]() -> Status {
     const Result<rewire::Value> value = rewire::c_api::TakeDLPack(managed);
     if (!value) return Forward(value);
-    if (Status ok = Require({{"options", options}, {"name", name}}); !ok) return ok;
+    if (Status ok = Require("options,name", options, name); !ok) return ok;
     return AddParameter(options, name, *value);
   });
 }
 
 RewireStatus rewire_link_options_set_allocator(RewireLinkOptions* options, const RewireAllocator* allocator) {
-  return Boundary({{"options", options}, {"allocator", allocator}}, [&]() -> Status {
+  return Boundary([&]() -> Status {
+    if (Status ok = Require("options,allocator", options, allocator); !ok) return ok;
     const Result<rewire::Allocator> read = rewire::c_api::AllocatorOf(*allocator);
     if (!read) return Forward(read);
     options->options.allocator = *read;
@@ -177,7 +190,8 @@ RewireStatus rewire_link_options_set_allocator(RewireLinkOptions* options, const
 }
 
 RewireStatus rewire_link_options_set_thread_pool(RewireLinkOptions* options, const RewireThreadPool* pool) {
-  return Boundary({{"options", options}, {"pool", pool}}, [&]() -> Status {
+  return Boundary([&]() -> Status {
+    if (Status ok = Require("options,pool", options, pool); !ok) return ok;
     Result<std::shared_ptr<rewire::ThreadPool>> made = rewire::c_api::MakeHostPool(*pool);
     if (!made) return Forward(made);
     options->options.threads = *std::move(made);
@@ -186,9 +200,10 @@ RewireStatus rewire_link_options_set_thread_pool(RewireLinkOptions* options, con
 }
 
 RewireStatus rewire_link_options_set_thread_count(RewireLinkOptions* options, int32_t threads) {
-  return Boundary({{"options", options}}, [&]() -> Status {
+  return Boundary([&]() -> Status {
+    if (Status ok = Require("options", options); !ok) return ok;
     if (threads < 1) {
-      return Fail(StatusCode::kInvalidArgument, {threads, " threads asked for, at least 1 expected"});
+      return Fail(StatusCode::kInvalidArgument, "{} threads asked for, at least 1 expected", threads);
     }
     options->options.threads = rewire::ThreadPool::Make(threads);
     return {};
@@ -198,14 +213,16 @@ RewireStatus rewire_link_options_set_thread_count(RewireLinkOptions* options, in
 RewireStatus rewire_link_options_set_log(RewireLinkOptions* options,
                                          void (*write)(void* context, const char* message, size_t size),
                                          void* context) {
-  return Boundary({{"options", options}}, [&]() -> Status {
+  return Boundary([&]() -> Status {
+    if (Status ok = Require("options", options); !ok) return ok;
     options->options.log = {context, write};
     return {};
   });
 }
 
 RewireStatus rewire_link_options_add_device(RewireLinkOptions* options, const RewireDeviceApi* device) {
-  return Boundary({{"options", options}, {"device", device}}, [&]() -> Status {
+  return Boundary([&]() -> Status {
+    if (Status ok = Require("options,device", options, device); !ok) return ok;
     const bool whole = device->struct_size >= sizeof(RewireDeviceApi) && device->allocate != nullptr &&
                        device->deallocate != nullptr && device->copy != nullptr &&
                        device->synchronize != nullptr;
@@ -219,7 +236,8 @@ RewireStatus rewire_link_options_add_device(RewireLinkOptions* options, const Re
 }
 
 RewireStatus rewire_link_options_set_init_limits(RewireLinkOptions* options, const RewireLimits* limits) {
-  return Boundary({{"options", options}}, [&]() -> Status {
+  return Boundary([&]() -> Status {
+    if (Status ok = Require("options", options); !ok) return ok;
     const Result<rewire::Limits> read = rewire::c_api::LimitsOf(limits);
     if (!read) return Forward(read);
     options->options.init_limits = *read;
@@ -228,9 +246,10 @@ RewireStatus rewire_link_options_set_init_limits(RewireLinkOptions* options, con
 }
 
 RewireStatus rewire_link_options_set_storage_fill(RewireLinkOptions* options, RewireStorageFill fill) {
-  return Boundary({{"options", options}}, [&]() -> Status {
+  return Boundary([&]() -> Status {
+    if (Status ok = Require("options", options); !ok) return ok;
     if (fill < kRewireFillUndefined || fill > kRewireFillPoison)
-      return Fail(StatusCode::kInvalidArgument, {"there is no storage fill ", fill});
+      return Fail(StatusCode::kInvalidArgument, "there is no storage fill {}", fill);
     options->options.storage_fill = static_cast<rewire::StorageFill>(fill);
     return {};
   });
@@ -238,7 +257,8 @@ RewireStatus rewire_link_options_set_storage_fill(RewireLinkOptions* options, Re
 
 RewireStatus rewire_program_link(const RewireExecutable* executable, const RewireLinkOptions* options,
                                  RewireProgram** out) {
-  return Boundary({{"executable", executable}, {"out", out}}, [&]() -> Status {
+  return Boundary([&]() -> Status {
+    if (Status ok = Require("executable,out", executable, out); !ok) return ok;
     const Result<rewire::Program> program = rewire::Program::Link(
         executable->executable, options == nullptr ? rewire::LinkOptions() : options->options);
     if (!program) return Forward(program);
@@ -251,13 +271,14 @@ void rewire_program_destroy(RewireProgram* program) { delete program; }
 
 RewireStatus rewire_program_rebind(const RewireProgram* program, const RewireParameterSet* const* sets,
                                    uint32_t count, RewireProgram** out) {
-  return Boundary({{"program", program}, {"out", out}}, [&]() -> Status {
+  return Boundary([&]() -> Status {
+    if (Status ok = Require("program,out", program, out); !ok) return ok;
     if (count > 0) {
-      if (Status ok = Require({{"sets", sets}}); !ok) return ok;
+      if (Status ok = Require("sets", sets); !ok) return ok;
     }
     std::vector<rewire::ParameterSet> given;
     for (uint32_t i = 0; i < count; ++i) {
-      if (Status ok = Require({{"sets", sets[i]}}); !ok) return ok;
+      if (Status ok = Require("sets", sets[i]); !ok) return ok;
       given.push_back(sets[i]->set);
     }
     const Result<rewire::Program> rebound = program->program.Rebind(given);
@@ -268,7 +289,8 @@ RewireStatus rewire_program_rebind(const RewireProgram* program, const RewirePar
 }
 
 RewireStatus rewire_parameter_set_of_program(const RewireProgram* program, RewireParameterSet** out) {
-  return Boundary({{"program", program}, {"out", out}}, [&]() -> Status {
+  return Boundary([&]() -> Status {
+    if (Status ok = Require("program,out", program, out); !ok) return ok;
     Give(rewire::ParameterSet::Of(program->program), out);
     return {};
   });
@@ -276,7 +298,8 @@ RewireStatus rewire_parameter_set_of_program(const RewireProgram* program, Rewir
 
 RewireStatus rewire_program_find_function(const RewireProgram* program, const char* name,
                                           uint32_t* function) {
-  return Boundary({{"program", program}, {"function", function}}, [&]() -> Status {
+  return Boundary([&]() -> Status {
+    if (Status ok = Require("program,function", program, function); !ok) return ok;
     const Result<std::uint32_t> found = program->program.FindFunction(NameOrEntry(name));
     if (!found) return Forward(found);
     *function = *found;
@@ -286,7 +309,8 @@ RewireStatus rewire_program_find_function(const RewireProgram* program, const ch
 
 RewireStatus rewire_program_find_input(const RewireProgram* program, const char* function, const char* name,
                                        RewireInput* input) {
-  return Boundary({{"program", program}, {"name", name}, {"input", input}}, [&]() -> Status {
+  return Boundary([&]() -> Status {
+    if (Status ok = Require("program,name,input", program, name, input); !ok) return ok;
     const Result<rewire::InputHandle> found =
         program->program.FindInput(std::string_view(name), NameOrEntry(function));
     if (!found) return Forward(found);
@@ -297,7 +321,8 @@ RewireStatus rewire_program_find_input(const RewireProgram* program, const char*
 
 RewireStatus rewire_program_find_output(const RewireProgram* program, const char* function, const char* name,
                                         RewireOutput* output) {
-  return Boundary({{"program", program}, {"name", name}, {"output", output}}, [&]() -> Status {
+  return Boundary([&]() -> Status {
+    if (Status ok = Require("program,name,output", program, name, output); !ok) return ok;
     const Result<rewire::OutputHandle> found =
         program->program.FindOutput(std::string_view(name), NameOrEntry(function));
     if (!found) return Forward(found);

@@ -25,7 +25,7 @@ namespace rewire::c_api {
 
 template <typename Managed>
 Result<Value> TakeDLPack(Managed* managed) {
-  if (Status ok = Require({{"managed", managed}}); !ok) return Forward(ok);
+  if (Status ok = Require("managed", managed); !ok) return Forward(ok);
   if (const auto checked = ViewOf(&managed->dl_tensor, "managed"); !checked) {
     if (managed->deleter != nullptr) managed->deleter(managed);
     return Forward(checked);
@@ -40,12 +40,12 @@ template Result<Value> TakeDLPack(DLManagedTensorVersioned* managed);
 Result<std::vector<Value>> ValuesOf(const char* name, const RewireValue* const* handles,
                                     std::uint32_t count) {
   if (count > 0) {
-    if (Status ok = Require({{name, handles}}); !ok) return Forward(ok);
+    if (Status ok = Require(name, handles); !ok) return Forward(ok);
   }
   std::vector<Value> values;
   for (std::uint32_t i = 0; i < count; ++i) {
     if (handles[i] == nullptr) {
-      return Fail(StatusCode::kInvalidArgument, {name, "[", i, "] is NULL"});
+      return Fail(StatusCode::kInvalidArgument, "{}[{}] is NULL", name, i);
     }
     values.push_back(handles[i]->value);
   }
@@ -57,17 +57,18 @@ Result<std::vector<Value>> ValuesOf(const char* name, const RewireValue* const* 
 namespace {
 
 Status CheckKind(const RewireValue* value, ValueKind expected) {
-  if (Status ok = Require({{"value", value}}); !ok) return ok;
+  if (Status ok = Require("value", value); !ok) return ok;
   const ValueKind given = value->value.kind();
   if (given == expected) return {};
-  return Fail(StatusCode::kInvalidArgument,
-              {"the value is of kind ", ValueKindName(given), ", ", ValueKindName(expected), " expected"});
+  return Fail(StatusCode::kInvalidArgument, "the value is of kind {}, {} expected", ValueKindName(given),
+              ValueKindName(expected));
 }
 
 }  // namespace
 
 RewireStatus rewire_value_copy_tensor(const DLTensor* tensor, RewireValue** out) {
-  return Boundary({{"out", out}}, [&]() -> Status {
+  return Boundary([&]() -> Status {
+    if (Status ok = Require("out", out); !ok) return ok;
     const auto view = rewire::c_api::ViewOf(tensor, "tensor");
     if (!view) return Forward(view);
     Result<Tensor> copy = Tensor::CopyOf(*view);
@@ -82,7 +83,7 @@ RewireStatus rewire_value_wrap_tensor(const DLTensor* tensor, void (*release)(vo
   return Boundary([&]() -> Status {
     std::shared_ptr<const void> owner;
     if (release != nullptr) owner.reset(tensor, [release, context](const void*) { release(context); });
-    if (Status ok = Require({{"out", out}}); !ok) return ok;
+    if (Status ok = Require("out", out); !ok) return ok;
     const auto view = rewire::c_api::ViewOf(tensor, "tensor");
     if (!view) return Forward(view);
     Result<Tensor> wrapped = Tensor::Wrap(*view, std::move(owner));
@@ -96,7 +97,7 @@ RewireStatus rewire_value_from_dlpack(DLManagedTensor* managed, RewireValue** ou
   return Boundary([&]() -> Status {
     Result<Value> value = rewire::c_api::TakeDLPack(managed);
     if (!value) return Forward(value);
-    if (Status ok = Require({{"out", out}}); !ok) return ok;
+    if (Status ok = Require("out", out); !ok) return ok;
     Give(*std::move(value), out);
     return {};
   });
@@ -106,14 +107,15 @@ RewireStatus rewire_value_from_dlpack_versioned(DLManagedTensorVersioned* manage
   return Boundary([&]() -> Status {
     Result<Value> value = rewire::c_api::TakeDLPack(managed);
     if (!value) return Forward(value);
-    if (Status ok = Require({{"out", out}}); !ok) return ok;
+    if (Status ok = Require("out", out); !ok) return ok;
     Give(*std::move(value), out);
     return {};
   });
 }
 
 RewireStatus rewire_value_from_integer(int64_t integer, RewireValue** out) {
-  return Boundary({{"out", out}}, [&]() -> Status {
+  return Boundary([&]() -> Status {
+    if (Status ok = Require("out", out); !ok) return ok;
     Give(Value(integer), out);
     return {};
   });
@@ -121,7 +123,8 @@ RewireStatus rewire_value_from_integer(int64_t integer, RewireValue** out) {
 
 RewireStatus rewire_value_make_adt(uint32_t tag, const RewireValue* const* fields, uint32_t count,
                                    RewireValue** out) {
-  return Boundary({{"out", out}}, [&]() -> Status {
+  return Boundary([&]() -> Status {
+    if (Status ok = Require("out", out); !ok) return ok;
     const Result<std::vector<Value>> values = rewire::c_api::ValuesOf("fields", fields, count);
     if (!values) return Forward(values);
     Result<Value> adt = Value::Adt(tag, *values);
@@ -132,7 +135,8 @@ RewireStatus rewire_value_make_adt(uint32_t tag, const RewireValue* const* field
 }
 
 RewireStatus rewire_value_share(const RewireValue* value, RewireValue** out) {
-  return Boundary({{"value", value}, {"out", out}}, [&]() -> Status {
+  return Boundary([&]() -> Status {
+    if (Status ok = Require("value,out", value, out); !ok) return ok;
     Give(value->value, out);
     return {};
   });
@@ -141,7 +145,8 @@ RewireStatus rewire_value_share(const RewireValue* value, RewireValue** out) {
 void rewire_value_destroy(RewireValue* value) { delete value; }
 
 RewireStatus rewire_value_kind(const RewireValue* value, RewireValueKind* kind) {
-  return Boundary({{"value", value}, {"kind", kind}}, [&]() -> Status {
+  return Boundary([&]() -> Status {
+    if (Status ok = Require("value,kind", value, kind); !ok) return ok;
     *kind = static_cast<RewireValueKind>(value->value.kind());
     return {};
   });
@@ -150,7 +155,7 @@ RewireStatus rewire_value_kind(const RewireValue* value, RewireValueKind* kind) 
 RewireStatus rewire_value_tensor(const RewireValue* value, DLTensor* tensor) {
   return Boundary([&]() -> Status {
     if (Status ok = CheckKind(value, ValueKind::kTensor); !ok) return ok;
-    if (Status ok = Require({{"tensor", tensor}}); !ok) return ok;
+    if (Status ok = Require("tensor", tensor); !ok) return ok;
     *tensor = value->value.tensor().dl();
     return {};
   });
@@ -159,7 +164,7 @@ RewireStatus rewire_value_tensor(const RewireValue* value, DLTensor* tensor) {
 RewireStatus rewire_value_to_dlpack(const RewireValue* value, DLManagedTensor** out) {
   return Boundary([&]() -> Status {
     if (Status ok = CheckKind(value, ValueKind::kTensor); !ok) return ok;
-    if (Status ok = Require({{"out", out}}); !ok) return ok;
+    if (Status ok = Require("out", out); !ok) return ok;
     return GiveManaged(value->value.tensor().ToDLPack(), out);
   });
 }
@@ -167,7 +172,7 @@ RewireStatus rewire_value_to_dlpack(const RewireValue* value, DLManagedTensor** 
 RewireStatus rewire_value_to_dlpack_versioned(const RewireValue* value, DLManagedTensorVersioned** out) {
   return Boundary([&]() -> Status {
     if (Status ok = CheckKind(value, ValueKind::kTensor); !ok) return ok;
-    if (Status ok = Require({{"out", out}}); !ok) return ok;
+    if (Status ok = Require("out", out); !ok) return ok;
     return GiveManaged(value->value.tensor().ToDLPackVersioned(), out);
   });
 }
@@ -175,7 +180,7 @@ RewireStatus rewire_value_to_dlpack_versioned(const RewireValue* value, DLManage
 RewireStatus rewire_value_integer(const RewireValue* value, int64_t* integer) {
   return Boundary([&]() -> Status {
     if (Status ok = CheckKind(value, ValueKind::kInteger); !ok) return ok;
-    if (Status ok = Require({{"integer", integer}}); !ok) return ok;
+    if (Status ok = Require("integer", integer); !ok) return ok;
     *integer = value->value.integer();
     return {};
   });
@@ -193,7 +198,7 @@ RewireStatus rewire_value_adt(const RewireValue* value, uint32_t* tag, uint32_t*
 RewireStatus rewire_value_field(const RewireValue* value, uint32_t index, RewireValue** out) {
   return Boundary([&]() -> Status {
     if (Status ok = CheckKind(value, ValueKind::kAdt); !ok) return ok;
-    if (Status ok = Require({{"out", out}}); !ok) return ok;
+    if (Status ok = Require("out", out); !ok) return ok;
     const std::uint32_t count = value->value.field_count();
     if (index >= count) return rewire::c_api::OutOfRange("field", index, count);
     Give(value->value.field(index), out);

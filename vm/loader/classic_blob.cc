@@ -13,8 +13,8 @@
 namespace rewire {
 namespace {
 
-tl::unexpected<Error> Damaged(const Message& what) {
-  return Fail(StatusCode::kInvalidFile, {"damaged __tvm_dev_mblob: ", what.Text()});
+Status Damaged(const Message& what) {
+  return Fail(StatusCode::kInvalidFile, "damaged __tvm_dev_mblob: {}", what.Text());
 }
 
 void SkipString(ByteReader* reader) { reader->ReadBytes(reader->Read<std::uint64_t>()); }
@@ -50,7 +50,7 @@ Status CheckClassicBlob(Span<const std::byte> bytes) {
   const auto size = outer.Read<std::uint64_t>();
   ByteReader reader(outer.ReadBytes(size));
   if (!outer.ok()) {
-    return Damaged({"it says ", size, " bytes, its symbol has ", bytes.size()});
+    return Damaged({"it says {} bytes, its symbol has {}", size, bytes.size()});
   }
   for (auto entries = reader.Read<std::uint64_t>(); entries > 0 && reader.ok(); --entries) {
     const std::string_view kind = reader.ReadString(reader.Read<std::uint64_t>());
@@ -64,10 +64,10 @@ Status CheckClassicBlob(Span<const std::byte> bytes) {
     } else if (kind == "GraphExecutorFactory" || kind == "GraphRuntimeFactory") {
       SkipGraph(&reader);
     } else {
-      return Fail(
-          StatusCode::kUnsupported,
-          {"it carries a module of the kind '", kind,
-           "', for which there is no loader; export it for the CPU, without external code generators"});
+      return Fail(StatusCode::kUnsupported,
+                  "it carries a module of the kind '{}', for which there is no loader; export it for the "
+                  "CPU, without external code generators",
+                  kind);
     }
   }
   if (!reader.ok()) return Damaged("an entry ends outside it");

@@ -101,8 +101,10 @@ int TakeResult(const ClassicValue& value, int code, RewireFFIAny* result) {
       result->type_index = kRewireFFIFloat;
       break;
     default:
-      return Fail({"it returned a value of the classic type code ", code,
-                   "; functions that TVM compiled return a number or nothing"});
+      return Fail(
+          {"it returned a value of the classic type code {}; functions that TVM compiled return a number or "
+           "nothing",
+           code});
   }
   result->v_int64 = value.v_int64;
   return 0;
@@ -112,7 +114,7 @@ int Call(const ClassicLibrary::Entry& entry, const RewireFFIAny* args, std::int3
          ClassicValue* values, int* codes, DLTensor* tensors, RewireFFIAny* result) {
   for (std::int32_t i = 0; i < num_args; ++i) {
     if (!Convert(args[i], &values[i], &codes[i], &tensors[i])) {
-      return Fail({"argument ", i, ": a function of the classic TVM ABI takes no ",
+      return Fail({"argument {}: a function of the classic TVM ABI takes no {}", i,
                    kernel::TypeIndexName(args[i].type_index)});
     }
   }

@@ -60,13 +60,12 @@ ClassicLibrary::~ClassicLibrary() {
 
 Status ClassicLibrary::Initialise(const ElfFile& elf) {
   for (const std::string& name : elf.NamesAfter("__TVM")) {
-    const std::string function = Concat({"TVM", name});
+    const std::string function = Format("TVM{}", name);
     void* value = ContextFunction(function.c_str());
     if (value == nullptr) {
-      return Fail(StatusCode::kUnsupported,
-                  {"it calls back the function ", function, ", which is not provided"});
+      return Fail(StatusCode::kUnsupported, "it calls back the function {}, which is not provided", function);
     }
-    *static_cast<void**>(dlsym(handle_, Concat({"__", function}).c_str())) = value;
+    *static_cast<void**>(dlsym(handle_, Format("__{}", function).c_str())) = value;
   }
   if (elf.HasText(kNewCheck)) alignment_ = kNewAlignment;
   context_ = static_cast<void**>(dlsym(handle_, "__tvm_module_ctx"));
@@ -108,7 +107,7 @@ std::vector<std::string> ClassicLibrary::Names() const {
 }
 
 std::string ClassicLibrary::Description() const {
-  return Concat({path_.substr(path_.rfind('/') + 1), " (classic TVM ABI)"});
+  return Format("{} (classic TVM ABI)", path_.substr(path_.rfind('/') + 1));
 }
 
 void* ClassicLibrary::LookUp(const std::string& name) const { return const_cast<Entry*>(FindEntry(name)); }

@@ -14,9 +14,11 @@ namespace {
 int LookUpFromImports(void* context, const char* name, void** function) {
   *function = static_cast<const LibraryContext*>(context)->LookUp(name);
   if (*function != nullptr) return 0;
-  SetKernelError("RuntimeError", (Concat({"the library calls the function '", name,
-                                          "', which is neither in it nor in the function registry"}))
-                                     .c_str());
+  SetKernelError(
+      "RuntimeError",
+      (Format("the library calls the function '{}', which is neither in it nor in the function registry",
+              name))
+          .c_str());
   return -1;
 }
 

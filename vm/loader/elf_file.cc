@@ -22,8 +22,8 @@ constexpr std::uint16_t kThisMachine = EM_RISCV;
 #error "name this machine's ELF number here"
 #endif
 
-tl::unexpected<Error> Damaged(const Message& what) {
-  return Fail(StatusCode::kInvalidFile, {"damaged shared library: ", what.Text()});
+Status Damaged(const Message& what) {
+  return Fail(StatusCode::kInvalidFile, "damaged shared library: {}", what.Text());
 }
 
 template <typename T>
@@ -62,13 +62,15 @@ Status ElfFile::ReadHeaders(Dynamic* dynamic) {
   if (!reader.ok()) return Damaged("it ends inside the ELF header");
   if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_ident[EI_DATA] != ELFDATA2LSB ||
       header.e_machine != kThisMachine) {
-    return Fail(StatusCode::kInvalidFile,
-                {"built for another machine (ELF class ", header.e_ident[EI_CLASS], ", machine ",
-                 header.e_machine, "), this process needs class 2, machine ", kThisMachine});
+    return Fail(
+        StatusCode::kInvalidFile,
+        "built for another machine (ELF class {}, machine {}), this process needs class 2, machine {}",
+        header.e_ident[EI_CLASS], header.e_machine, kThisMachine);
   }
   if (header.e_type != ET_DYN) {
-    return Fail(StatusCode::kInvalidFile, {"an ELF file of type ", header.e_type,
-                                           ", expected a shared library (type 3); link it with -shared"});
+    return Fail(StatusCode::kInvalidFile,
+                "an ELF file of type {}, expected a shared library (type 3); link it with -shared",
+                header.e_type);
   }
   if (header.e_phoff > file_.view.size() || header.e_phentsize != sizeof(Elf64_Phdr)) {
     return Damaged("its program headers are outside the file");
@@ -82,7 +84,7 @@ Status ElfFile::ReadHeaders(Dynamic* dynamic) {
     const auto program = Load<Elf64_Phdr>(after, i);
     if (program.p_type != PT_LOAD && program.p_type != PT_DYNAMIC) continue;
     if (program.p_offset > file_.view.size() || program.p_filesz > file_.view.size() - program.p_offset) {
-      return Damaged({"segment ", i, " ends outside the file"});
+      return Damaged({"segment {} ends outside the file", i});
     }
     if (program.p_type == PT_LOAD) {
       segments_.push_back({program.p_vaddr, program.p_offset, program.p_filesz});
@@ -211,10 +213,10 @@ Result<Span<const std::byte>> ElfFile::SymbolBytes(std::string_view name) const 
     const auto symbol = Load<Elf64_Sym>(symbols_, i);
     if (symbol.st_shndx == SHN_UNDEF || StringAt(symbol.st_name) != name) continue;
     const Span<const std::byte> bytes = At(symbol.st_value);
-    if (symbol.st_size > bytes.size()) return Damaged({"its data '", name, "' ends outside the file"});
+    if (symbol.st_size > bytes.size()) return Damaged({"its data '{}' ends outside the file", name});
     return bytes.subspan(0, static_cast<std::size_t>(symbol.st_size));
   }
-  return Fail(StatusCode::kNotFound, {"it has no symbol '", name, "'"});
+  return Fail(StatusCode::kNotFound, "it has no symbol '{}'", name);
 }
 
 }  // namespace rewire

@@ -101,19 +101,20 @@ struct MadeKernel {
 
 Result<PackedFunction> MakeFromFactory(const PackedFunction& factory, const KernelImport& import,
                                        const std::string& source) {
-  const std::string where = Concat({"factory of kernel '", import.name, "' (", source, ")"});
+  const std::string where = Format("factory of kernel '{}' ({})", import.name, source);
   const FactoryArguments arguments(import.attributes);
   RewireFFIAny result{};
   if (factory.call(factory.handle, arguments.data(), arguments.size(), &result) != 0) {
     ReleaseAny(&result);
-    return Fail(StatusCode::kKernelFailed, {where, ": ", TakeErrorText(factory)});
+    return Fail(StatusCode::kKernelFailed, "{}: {}", where, TakeErrorText(factory));
   }
   if (result.type_index != kRewireFFIFunction || result.v_obj == nullptr) {
     const std::int32_t given = result.type_index;
     ReleaseAny(&result);
     return Fail(StatusCode::kKernelFailed,
-                {where, ": it returned a value of type index ", given, ", expected a function (type index ",
-                 kRewireFFIFunction, "); an import with attributes must name a factory"});
+                "{}: it returned a value of type index {}, expected a function (type index {}); an import "
+                "with attributes must name a factory",
+                where, given, kRewireFFIFunction);
   }
   const auto* made = reinterpret_cast<const RewireFFIFunctionObject*>(result.v_obj);
   PackedFunction function;

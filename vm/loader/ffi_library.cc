@@ -53,8 +53,8 @@ Status ProvideRuntime(const ElfFile& elf) {
   if (brings_more) return {};
   for (std::string_view name : elf.undefined()) {
     if (!IsRuntimeFunction(name) || dlsym(RTLD_DEFAULT, std::string(name).c_str()) != nullptr) continue;
-    return Fail(StatusCode::kUnsupported, {"it calls the function ", name,
-                                           ", which the tvm-ffi runtime of this process does not have"});
+    return Fail(StatusCode::kUnsupported,
+                "it calls the function {}, which the tvm-ffi runtime of this process does not have", name);
   }
   return {};
 }
@@ -70,12 +70,13 @@ Status CheckModules(const ElfFile& elf) {
   std::string kinds;
   for (const LibraryModule& module : *modules) {
     if (module.kind == kOwnFunctionsKind || StartsWith(module.kind, "relax.")) continue;
-    kinds += Concat({(kinds.empty() ? "'" : ", '"), module.kind, "' (", module.content.size(), " bytes)"});
+    kinds += Format("{}{}' ({} bytes)", kinds.empty() ? "'" : ", '", module.kind, module.content.size());
   }
   if (kinds.empty()) return {};
-  return Fail(StatusCode::kUnsupported, {"it carries modules of the kind ", kinds,
-                                         ", for which there is no loader; build it for the CPU, without "
-                                         "external code generators"});
+  return Fail(StatusCode::kUnsupported,
+              "it carries modules of the kind {}, for which there is no loader; build it for the CPU, "
+              "without external code generators",
+              kinds);
 }
 
 // A function object around an exported symbol, for code of the library that looks one up.
@@ -129,14 +130,13 @@ Status FfiLibrary::Initialise(const ElfFile& elf) {
     if (variable != nullptr && *variable == nullptr) *variable = KernelApi();
   }
   for (const std::string& name : elf.NamesAfter("__TVM")) {
-    const std::string function = Concat({"TVM", name});
+    const std::string function = Format("TVM{}", name);
     void* value = ContextFunction(function.c_str());
     if (value == nullptr) value = FfiRuntimeSymbol(handle_, function.c_str());
     if (value == nullptr) {
-      return Fail(StatusCode::kUnsupported,
-                  {"it calls back the function ", function, ", which is not provided"});
+      return Fail(StatusCode::kUnsupported, "it calls back the function {}, which is not provided", function);
     }
-    *static_cast<void**>(dlsym(handle_, Concat({"__", function}).c_str())) = value;
+    *static_cast<void**>(dlsym(handle_, Format("__{}", function).c_str())) = value;
   }
   context_ = static_cast<void**>(dlsym(handle_, "__tvm_ffi__library_ctx"));
   if (context_ != nullptr) *context_ = static_cast<LibraryContext*>(this);
@@ -144,8 +144,8 @@ Status FfiLibrary::Initialise(const ElfFile& elf) {
   if (const void* table = dlsym(handle_, "__rewire_kernel_table"); table != nullptr) {
     const auto& kernels = *static_cast<const RewireKernelTable*>(table);
     if (kernels.struct_size < sizeof(RewireKernelTable)) {
-      return Fail(StatusCode::kUnsupported, {"its __rewire_kernel_table has ", kernels.struct_size,
-                                             " bytes, expected ", sizeof(RewireKernelTable)});
+      return Fail(StatusCode::kUnsupported, "its __rewire_kernel_table has {} bytes, expected {}",
+                  kernels.struct_size, sizeof(RewireKernelTable));
     }
     table_.emplace(kernels);
   }
@@ -192,7 +192,7 @@ std::vector<std::string> FfiLibrary::Names() const {
 }
 
 std::string FfiLibrary::Description() const {
-  return Concat({path_.substr(path_.rfind('/') + 1), " (tvm-ffi ABI)"});
+  return Format("{} (tvm-ffi ABI)", path_.substr(path_.rfind('/') + 1));
 }
 
 KernelSource::Notes FfiLibrary::Describe(const std::string& name) const {

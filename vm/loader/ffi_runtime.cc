@@ -30,12 +30,12 @@ std::string ToString(const RewireFFIByteArray& bytes) {
 Status LoadShim() {
   std::string tried;
   for (const std::string& directory : ModuleDirectories()) {
-    const std::string path = Concat({directory, "/", kSoname});
+    const std::string path = Format("{}/{}", directory, kSoname);
     tried += (tried.empty() ? "" : ", ") + path;
     if (!FileExists(path)) continue;
     void* library = dlopen(path.c_str(), RTLD_LAZY | RTLD_GLOBAL);
     if (library == nullptr) {
-      return Fail(StatusCode::kIo, {"tvm-ffi runtime ", path, ": ", dlerror()});
+      return Fail(StatusCode::kIo, "tvm-ffi runtime {}: {}", path, dlerror());
     }
     const auto bind = reinterpret_cast<RewireFfiShimBind>(dlsym(library, REWIRE_FFI_SHIM_BIND));
     if (bind == nullptr) return {};  // somebody has put a real one there
@@ -44,8 +44,9 @@ Status LoadShim() {
     return {};
   }
   return Fail(StatusCode::kNotFound,
-              {"the tvm-ffi runtime ", kSoname, " is not loaded and Rewire's own was not found; tried ",
-               tried, "; set REWIRE_LIBRARY_PATH to the directory that has it"});
+              "the tvm-ffi runtime {} is not loaded and Rewire's own was not found; tried {}; set "
+              "REWIRE_LIBRARY_PATH to the directory that has it",
+              kSoname, tried);
 }
 
 }  // namespace

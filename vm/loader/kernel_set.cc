@@ -94,10 +94,10 @@ Result<PackedFunction> KernelSet::Resolve(const KernelImport& import) const {
     listed.push_back(std::move(description));
   }
   if (places.empty()) {
-    return Fail(StatusCode::kNotFound, {"kernel '", import.name, "': no kernels have been added to search"});
+    return Fail(StatusCode::kNotFound, "kernel '{}': no kernels have been added to search", import.name);
   }
-  return Fail(StatusCode::kNotFound,
-              {"kernel '", import.name, "' is not in: ", places, DidYouMean(import.name, names)});
+  return Fail(StatusCode::kNotFound, "kernel '{}' is not in: {}{}", import.name, places,
+              DidYouMean(import.name, names));
 }
 
 }  // namespace rewire

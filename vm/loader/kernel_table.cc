@@ -3,7 +3,10 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <string_view>
+
+#include "base/sort.h"
 
 namespace rewire {
 
@@ -13,10 +16,11 @@ KernelTableIndex::KernelTableIndex(const RewireKernelTable& table) {
     const RewireKernelEntry& entry = table.entries[i];
     if (entry.name != nullptr && entry.function != nullptr) sorted_.push_back(&entry);
   }
-  std::stable_sort(sorted_.begin(), sorted_.end(),
-                   [](const RewireKernelEntry* a, const RewireKernelEntry* b) {
-                     return std::string_view(a->name) < b->name;
-                   });
+  // Of equal names the last entry of the table comes last.
+  Sort<const RewireKernelEntry*>(sorted_, [](const RewireKernelEntry* a, const RewireKernelEntry* b) {
+    const int order = std::strcmp(a->name, b->name);
+    return order != 0 ? order < 0 : a < b;
+  });
 }
 
 const RewireKernelEntry* KernelTableIndex::Find(const std::string& name) const {

@@ -9,8 +9,8 @@
 namespace rewire {
 namespace {
 
-tl::unexpected<Error> Damaged(const Message& what) {
-  return Fail(StatusCode::kInvalidFile, {"damaged __tvm_ffi__library_bin: ", what.Text()});
+Status Damaged(const Message& what) {
+  return Fail(StatusCode::kInvalidFile, "damaged __tvm_ffi__library_bin: {}", what.Text());
 }
 
 std::vector<std::uint64_t> ReadIndices(ByteReader* reader) {
@@ -26,7 +26,7 @@ Result<std::vector<LibraryModule>> ParseLibraryBin(Span<const std::byte> bytes) 
   const auto size = outer.Read<std::uint64_t>();
   ByteReader reader(outer.ReadBytes(size));
   if (!outer.ok()) {
-    return Damaged({"it says ", size, " bytes, its symbol has ", bytes.size()});
+    return Damaged({"it says {} bytes, its symbol has {}", size, bytes.size()});
   }
   const std::vector<std::uint64_t> starts = ReadIndices(&reader);
   const std::vector<std::uint64_t> imports = ReadIndices(&reader);
@@ -36,11 +36,11 @@ Result<std::vector<LibraryModule>> ParseLibraryBin(Span<const std::byte> bytes) 
   }
   const std::size_t count = starts.size() - 1;
   for (std::size_t i = 0; i < count; ++i) {
-    if (starts[i] > starts[i + 1]) return Damaged({"the imports of module ", i, " run backwards"});
+    if (starts[i] > starts[i + 1]) return Damaged({"the imports of module {} run backwards", i});
   }
   for (std::uint64_t import : imports) {
     if (import >= count) {
-      return Damaged({"module ", import, " is imported, it has ", count});
+      return Damaged({"module {} is imported, it has {}", import, count});
     }
   }
   std::vector<LibraryModule> modules;
@@ -48,7 +48,7 @@ Result<std::vector<LibraryModule>> ParseLibraryBin(Span<const std::byte> bytes) 
     LibraryModule module;
     module.kind = reader.ReadString(reader.Read<std::uint64_t>());
     if (module.kind != kOwnFunctionsKind) module.content = reader.ReadBytes(reader.Read<std::uint64_t>());
-    if (!reader.ok()) return Damaged({"module ", i, " ends outside it"});
+    if (!reader.ok()) return Damaged({"module {} ends outside it", i});
     modules.push_back(std::move(module));
   }
   return modules;

@@ -36,8 +36,8 @@ std::vector<std::string> ModuleDirectories() {
     }
   }
   const std::string own = OwnDirectory();
-  directories.push_back(Concat({own, "/rewire"}));
-  directories.push_back(Concat({own, "/../" REWIRE_LIBDIR "/rewire"}));
+  directories.push_back(Format("{}/rewire", own));
+  directories.push_back(Format("{}{}", own, "/../" REWIRE_LIBDIR "/rewire"));
   return directories;
 }
 

@@ -55,22 +55,23 @@ std::string SystemPath(const std::string& name, std::string* reason) {
 Result<std::string> FindLibrary(const std::string& name, std::vector<std::string> directories) {
   if (name.find('/') != std::string::npos) {
     if (FileExists(name)) return CanonicalPath(name);
-    return Fail(StatusCode::kNotFound, {"kernel library '", name, "': no such file"});
+    return Fail(StatusCode::kNotFound, "kernel library '{}': no such file", name);
   }
   const std::vector<std::string> own = ModuleDirectories();
   directories.insert(directories.end(), own.begin(), own.end());
   std::string tried;
   for (const std::string& directory : directories) {
-    std::string path = Concat({directory, "/"});
+    std::string path = Format("{}/", directory);
     path += name;
     if (FileExists(path)) return CanonicalPath(path);
-    tried += Concat({path, ", "});
+    tried += Format("{}, ", path);
   }
   std::string reason;
   const std::string path = name.empty() ? std::string() : SystemPath(name, &reason);
   if (!path.empty()) return CanonicalPath(path);
-  return Fail(StatusCode::kNotFound, {"kernel library '", name, "' was not found; tried ", tried,
-                                      "and the system's libraries (", reason, ")"});
+  return Fail(StatusCode::kNotFound,
+              "kernel library '{}' was not found; tried {}and the system's libraries ({})", name, tried,
+              reason);
 }
 
 Result<Source> LoadByAbi(const std::string& path) {
@@ -106,9 +107,9 @@ std::recursive_mutex& LoadingMutex() {
 Result<Source> LoadKernelLibrary(const std::string& name, const std::vector<std::string>& directories) {
   const Result<std::string> path = FindLibrary(name, directories);
   if (!path) return Forward(path);
-  const std::string context = Concat({"kernel library '", *path, "'"});
+  const std::string context = Format("kernel library '{}'", *path);
   struct stat status {};
-  if (stat(path->c_str(), &status) != 0) return Fail(StatusCode::kNotFound, {context, ": no such file"});
+  if (stat(path->c_str(), &status) != 0) return Fail(StatusCode::kNotFound, "{}: no such file", context);
 
   Registry& registry = TheRegistry();
   const std::lock_guard<std::recursive_mutex> lock(LoadingMutex());
@@ -125,9 +126,9 @@ Result<Source> LoadKernelLibrary(const std::string& name, const std::vector<std:
     if (library.path == *path) {
       // dlopen would give the file's former content again.
       return Fail(StatusCode::kBusy,
-                  {context,
-                   ": the file was replaced while its former content is loaded; release the "
-                   "kernel sets and programs that use it first"});
+                  "{}: the file was replaced while its former content is loaded; release the kernel sets and "
+                  "programs that use it first",
+                  context);
     }
     ++i;
   }

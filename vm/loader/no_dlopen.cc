@@ -7,9 +7,9 @@ namespace rewire {
 Result<std::shared_ptr<const KernelSource>> LoadKernelLibrary(
     const std::string& name, const std::vector<std::string>& /*directories*/) {
   return Fail(StatusCode::kUnsupported,
-              {"kernel library '", name,
-               "': this build of Rewire loads no libraries (REWIRE_WITH_DLOPEN is off); "
-               "link the kernels in and add them with AddTable"});
+              "kernel library '{}': this build of Rewire loads no libraries (REWIRE_WITH_DLOPEN is off); "
+              "link the kernels in and add them with AddTable",
+              name);
 }
 
 }  // namespace rewire

@@ -97,7 +97,7 @@ class Launch {
         // The error stands on this thread; the launching thread reports it.
         const auto take = FfiRuntimeSymbol(RTLD_DEFAULT, "TVMFFIErrorMoveFromRaised");
         KernelError error = TakeFfiError(reinterpret_cast<void (*)(void**)>(take));
-        if (error.message.empty()) error.message = Concat({"task ", id, " failed without setting an error"});
+        if (error.message.empty()) error.message = Format("task {} failed without setting an error", id);
         Fail(std::move(error));
       }
       ++finished_;
@@ -168,9 +168,10 @@ auto WithVm(const Use& use) {
 void* TvmBackendAllocWorkspace(int device_type, int device_id, std::uint64_t bytes, int /*dtype_code_hint*/,
                                int /*dtype_bits_hint*/) {
   if (device_type != kDLCPU) {
-    SetKernelError("RuntimeError", (Concat({"workspace on device type ", device_type, ", id ", device_id,
-                                            ": the VM has host workspaces only"}))
-                                       .c_str());
+    SetKernelError("RuntimeError",
+                   (Format("workspace on device type {}, id {}: the VM has host workspaces only", device_type,
+                           device_id))
+                       .c_str());
     return nullptr;
   }
   return WithVm([bytes] { return KernelApi()->workspace(std::max(bytes, kSmallestWorkspace)); });

@@ -19,7 +19,7 @@ void ForEachTarget(const Function& function, std::uint32_t pc, Visit visit) {
 
 std::vector<BasicBlock> FindBlocks(const Function& function) {
   const auto size = static_cast<std::uint32_t>(function.code.size());
-  std::vector<bool> starts(size + 1, false);
+  std::vector<std::uint8_t> starts(size + 1, false);
   starts[0] = true;
   for (std::uint32_t pc = 0; pc < size; pc += WordsOf(function.code[pc])) {
     ForEachTarget(function, pc, [&](std::uint32_t target) { starts[target] = true; });
@@ -109,7 +109,7 @@ Liveness::Liveness(const Function& function, const std::vector<BasicBlock>& bloc
     for (const std::uint32_t successor : blocks[i].successors) predecessors[successor].push_back(i);
   }
   std::vector<std::uint32_t> work;
-  std::vector<bool> queued(blocks.size(), true);
+  std::vector<std::uint8_t> queued(blocks.size(), true);
   for (std::uint32_t i = 0; i < blocks.size(); ++i) work.push_back(i);
   while (!work.empty()) {
     const std::uint32_t block = work.back();

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "base/dtype.h"
+#include "base/sort.h"
 #include "base/span.h"
 #include "vm/shape.h"
 
@@ -40,13 +41,17 @@ inline MemoryRange RangeOf(const DLTensor& tensor) {
           base + static_cast<std::uintptr_t>(high) * element + element};
 }
 
-// A range and whose it is. Sorted by begin.
+// A range and whose it is. Sorted by begin, then by index.
 struct NamedRange {
   MemoryRange range;
   std::uint32_t index = 0;
-
-  bool operator<(const NamedRange& other) const { return range.begin < other.range.begin; }
 };
+
+inline void SortByBegin(Span<NamedRange> ranges) {
+  Sort(ranges, [](const NamedRange& a, const NamedRange& b) {
+    return a.range.begin != b.range.begin ? a.range.begin < b.range.begin : a.index < b.index;
+  });
+}
 
 // The first of the ranges, which are sorted and do not overlap one another, that shares memory with `range`;
 // null when none does.

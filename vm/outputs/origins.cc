@@ -2,7 +2,9 @@
 #include "vm/outputs/origins.h"
 
 #include <algorithm>
+#include <functional>
 
+#include "base/sort.h"
 #include "executable_format/instruction.h"
 
 namespace rewire {
@@ -277,12 +279,12 @@ bool OriginAnalysis::MayBeAdt(const Origin& origin) const {
   return true;
 }
 
-std::vector<bool> OriginAnalysis::WrittenArguments(std::uint32_t pc, const State& state) {
+std::vector<std::uint8_t> OriginAnalysis::WrittenArguments(std::uint32_t pc, const State& state) {
   const Span<const std::uint32_t> args = ListAt(function_, pc, WordOf(Opcode::kInvokePacked, "args"));
   const std::uint32_t outputs = function_.code[pc + WordOf(Opcode::kInvokePacked, "outputs")];
   const KernelImport& import = module_.kernels[function_.code[pc + WordOf(Opcode::kInvokePacked, "kernel")]];
   const bool flattens = (import.flags & kKernelObjects) == 0;
-  std::vector<bool> written(args.size(), false);
+  std::vector<std::uint8_t> written(args.size(), false);
   const auto may_flatten = [&](std::uint32_t reg) {
     for (const OriginId id : table_.Members(state.registers[reg])) {
       if (MayBeAdt(table_.Get(id))) return flattens;
@@ -307,7 +309,7 @@ std::vector<bool> OriginAnalysis::WrittenArguments(std::uint32_t pc, const State
 void OriginAnalysis::TransferKernel(std::uint32_t pc, State* state) {
   const std::uint32_t* words = &function_.code[pc];
   const Span<const std::uint32_t> args = ListAt(function_, pc, WordOf(Opcode::kInvokePacked, "args"));
-  const std::vector<bool> written = WrittenArguments(pc, *state);
+  const std::vector<std::uint8_t> written = WrittenArguments(pc, *state);
   for (std::size_t i = 0; i < args.size(); ++i) {
     if (!written[i]) Read(state->registers[args[i]], *state);
   }
@@ -374,7 +376,7 @@ FunctionSummary OriginAnalysis::Summary() {
       }
     }
     std::vector<std::uint32_t>& inputs = summary[leaf].inputs;
-    std::sort(inputs.begin(), inputs.end());
+    Sort<std::uint32_t>(inputs, std::less<>());
     inputs.erase(std::unique(inputs.begin(), inputs.end()), inputs.end());
   }
   return summary;

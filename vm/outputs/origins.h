@@ -155,7 +155,7 @@ class OriginAnalysis {
 
   // Which arguments of an InvokePacked are surely written: the last ones, as long as none can be an ADT that
   // is flattened, and those that the import declares.
-  std::vector<bool> WrittenArguments(std::uint32_t pc, const State& state);
+  std::vector<std::uint8_t> WrittenArguments(std::uint32_t pc, const State& state);
 
  private:
   bool MayBeAdt(const Origin& origin) const;
@@ -175,7 +175,7 @@ class OriginAnalysis {
   const std::vector<FunctionSummary>& summaries_;
   std::vector<BasicBlock> blocks_;
   std::vector<State> entry_states_;
-  std::vector<bool> reached_;
+  std::vector<std::uint8_t> reached_;
   OriginTable table_;
   std::vector<OriginSet> leaf_sets_;
   OriginFlags reads_unwritten_;

@@ -33,11 +33,11 @@ namespace {
 using Impl = VirtualMachine::Impl;
 
 std::string OutputText(const Function& function, std::uint32_t leaf) {
-  return Concat({"function ", function.name, ", output ", leaf, " (", function.output_names[leaf], ")"});
+  return Format("function {}, output {} ({})", function.name, leaf, function.output_names[leaf]);
 }
 
-tl::unexpected<Error> Invalid(const Function& function, std::uint32_t leaf, const Message& what) {
-  return Fail(StatusCode::kInvalidArgument, {OutputText(function, leaf), ": ", what.Text()});
+Status Invalid(const Function& function, std::uint32_t leaf, const Message& what) {
+  return Fail(StatusCode::kInvalidArgument, "{}: {}", OutputText(function, leaf), what.Text());
 }
 
 }  // namespace
@@ -63,10 +63,9 @@ Status Impl::CheckDevice(OutputHandle handle, DLDevice device) const {
     if (linked.device.device_type == device.device_type && linked.device.device_id == device.device_id)
       return {};
   }
-  return Invalid(
-      rep.module().functions[handle.function], handle.leaf,
-      {"memory on ", DeviceText({static_cast<std::int32_t>(device.device_type), device.device_id, {}}),
-       " given, a device that the executable does not name"});
+  return Invalid(rep.module().functions[handle.function], handle.leaf,
+                 {"memory on {} given, a device that the executable does not name",
+                  DeviceText({static_cast<std::int32_t>(device.device_type), device.device_id, {}})});
 }
 
 // Empties a slot, or makes it ready for `mode`.
@@ -99,7 +98,7 @@ Status Impl::SetOutput(OutputHandle handle, const TensorView& view) {
   const std::optional<std::uint64_t> bytes =
       dl.ndim <= kMaxRank && IsValidDType(dl.dtype) ? TensorBytes(dl.dtype, view.shape()) : std::nullopt;
   if (!bytes)
-    return Invalid(function, handle.leaf, {TensorText(dl), " has a wrong element type, rank or dimension"});
+    return Invalid(function, handle.leaf, {"{} has a wrong element type, rank or dimension", TensorText(dl)});
   if (Status ok = CheckDevice(handle, dl.device); !ok) return ok;
   ResetSlot(handle, slot, OutputSlot::kTensor);
   slot->tensor = view;
@@ -147,8 +146,8 @@ Status Impl::Donate(InputHandle input, OutputHandle handle) {
   for (std::uint32_t leaf = 0; leaf < plan.leaves.size(); ++leaf) {
     if (leaf == handle.leaf || !plan.leaves[leaf].returns_input[input.index]) continue;
     return Invalid(function, handle.leaf,
-                   {"input ", function.inputs[input.index].name, " cannot be donated, output ",
-                    function.output_names[leaf], " may return it too"});
+                   {"input {} cannot be donated, output {} may return it too",
+                    function.inputs[input.index].name, function.output_names[leaf]});
   }
   ResetSlot(handle, *slot, OutputSlot::kCapacity);
   (*slot)->donated = true;
@@ -171,8 +170,8 @@ Status Impl::PrepareOutputs(std::uint32_t function_index, const RewireFFIAny* ru
       const RewireFFIAny& input = run_inputs[slot.donated_input];
       if (input.type_index != kTensorKind || (TensorOf(input)->flags & TensorObject::kImmutable) != 0) {
         return Invalid(function, leaf,
-                       {"the donated input ", function.inputs[slot.donated_input].name,
-                        " is not a tensor that may be written"});
+                       {"the donated input {} is not a tensor that may be written",
+                        function.inputs[slot.donated_input].name});
       }
       const DLTensor& dl = TensorOf(input)->tensor;
       slot.data = dl.data;
@@ -199,27 +198,28 @@ Status Impl::PrepareOutputs(std::uint32_t function_index, const RewireFFIAny* ru
     if (reinterpret_cast<std::uintptr_t>(slot.data) % alignment != 0) slot.obstacle = OutputSlot::kMisaligned;
   }
   output_ranges.Pop(count);
-  std::sort(output_ranges.data(), output_ranges.data() + count);
+  SortByBegin({output_ranges.data(), count});
   const Span<const NamedRange> ranges(output_ranges.data(), count);
   for (std::size_t i = 1; i < ranges.size(); ++i) {
     if (!ranges[i - 1].range.Overlaps(ranges[i].range)) continue;
-    return Invalid(function, ranges[i].index,
-                   {"the bound memory overlaps that of output ", function.output_names[ranges[i - 1].index]});
+    return Invalid(
+        function, ranges[i].index,
+        {"the bound memory overlaps that of output {}", function.output_names[ranges[i - 1].index]});
   }
   for (const NamedRange& bound : ranges) {
     const NamedRange* constant = FindOverlap(rep.constant_ranges, bound.range);
     if (constant == nullptr) continue;
     const Constant& entry = rep.module().constants[constant->index];
     return Invalid(function, bound.index,
-                   {"the bound memory overlaps ",
-                    (entry.kind == ConstantKind::kParameter ? "parameter " : "constant "), entry.name});
+                   {"the bound memory overlaps {}{}",
+                    entry.kind == ConstantKind::kParameter ? "parameter " : "constant ", entry.name});
   }
   for (const NamedRange& bound : ranges) {
     if (block == nullptr || slots.leaves[bound.index].donated) continue;
     if (!bound.range.Overlaps(RangeOf(block, block->bytes()))) continue;
     return Invalid(
         function, bound.index,
-        {"the bound memory overlaps the ", (arena ? "SharedArena" : "StaticMemory"), " that the VM runs in"});
+        {"the bound memory overlaps the {} that the VM runs in", arena ? "SharedArena" : "StaticMemory"});
   }
   for (std::uint32_t i = 0; i < function.inputs.size(); ++i) {
     if (Status ok = CheckInputOverlaps(function_index, i, run_inputs[i]); !ok) return ok;
@@ -273,8 +273,9 @@ Status Impl::CheckReturnedInput(std::uint32_t function_index, std::uint32_t leaf
       continue;
     }
     return Invalid(function, leaf,
-                   {"the bound memory overlaps input ", function.inputs[input].name, ", which output ",
-                    function.output_names[other], " may return; bind that output too, or use other memory"});
+                   {"the bound memory overlaps input {}, which output {} may return; bind that output too, "
+                    "or use other memory",
+                    function.inputs[input].name, function.output_names[other]});
   }
   return {};
 }

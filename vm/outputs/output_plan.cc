@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 
+#include "base/sort.h"
 #include "executable_format/instruction.h"
 #include "vm/outputs/origins.h"
 
@@ -105,6 +106,7 @@ class FunctionPlanner {
     std::vector<LiveAt> live_after;
     std::vector<std::uint32_t> registers;
     for (std::uint32_t block = 0; block < analysis_.blocks().size(); ++block) {
+      const std::size_t begin = live_after.size();
       liveness.VisitBackward(block, [&](std::uint32_t pc, const RegisterSet& live) {
         const Opcode opcode = OpcodeOf(function_.code[pc]);
         if (opcode != Opcode::kInvokePacked && opcode != Opcode::kInvoke && !Allocates(opcode)) return;
@@ -112,9 +114,9 @@ class FunctionPlanner {
         live.ForEach([&](std::uint32_t reg) { registers.push_back(reg); });
         live_after.push_back({pc, first, registers.size() - first});
       });
+      // Blocks ascend, and now the instructions in each.
+      std::reverse(live_after.begin() + static_cast<std::ptrdiff_t>(begin), live_after.end());
     }
-    std::sort(live_after.begin(), live_after.end(),
-              [](const LiveAt& a, const LiveAt& b) { return a.pc < b.pc; });
     auto next = live_after.begin();
     analysis_.VisitStates([&](std::uint32_t pc, const OriginAnalysis::State& state) {
       while (next != live_after.end() && next->pc < pc) ++next;
@@ -188,7 +190,7 @@ class FunctionPlanner {
                          const OriginFlags& candidates) {
     const std::uint32_t* words = &function_.code[pc];
     const Span<const std::uint32_t> args = ReadsView(words + WordOf(Opcode::kInvokePacked, "args"));
-    const std::vector<bool> written = analysis_.WrittenArguments(pc, state);
+    const std::vector<std::uint8_t> written = analysis_.WrittenArguments(pc, state);
     const KernelImport& import = module_.kernels[words[WordOf(Opcode::kInvokePacked, "kernel")]];
     OriginSet barred = read_after;
     if ((import.flags & kKernelInPlace) == 0) {
@@ -265,8 +267,7 @@ class FunctionPlanner {
       const Origin& origin = table().Get(id);
       if (origin.kind == Origin::kInput) plan.returns_input[origin.index] = true;
     }
-    std::sort(sites.begin(), sites.end(),
-              [this](OriginId a, OriginId b) { return table().Get(a) < table().Get(b); });
+    Sort<OriginId>(sites, [this](OriginId a, OriginId b) { return table().Get(a) < table().Get(b); });
     std::vector<OriginId> rewired;
     for (const OriginId id : sites) {
       const Origin origin = table().Get(id);
@@ -370,7 +371,7 @@ std::vector<FunctionPlan> PlanOutputs(const Module& module, const PlanRules& rul
   std::vector<FunctionSummary> summaries(count);
   for (std::uint32_t i = 0; i < count; ++i) summaries[i].resize(Leaves(module.functions[i].result).size());
   std::vector<std::unique_ptr<OriginAnalysis>> analyses(count);
-  std::vector<bool> analysed(count, true);
+  std::vector<std::uint8_t> analysed(count, true);
   // Summaries only grow, so this ends; with functions in call order, after two rounds.
   bool changed = true;
   while (changed) {

@@ -54,9 +54,9 @@ struct LeafPlan {
   std::vector<OutputSite> sites;
   // By input: whether the leaf may take the input's memory (VirtualMachine::Donate). Where false, the leaf is
   // made elsewhere and copied into the donated memory at the end.
-  std::vector<bool> may_take_input;
+  std::vector<std::uint8_t> may_take_input;
   // By input: whether the input, or part of it, can be (part of) this leaf.
-  std::vector<bool> returns_input;
+  std::vector<std::uint8_t> returns_input;
 };
 
 struct FunctionPlan {

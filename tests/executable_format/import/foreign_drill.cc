@@ -117,7 +117,7 @@ Result<Module> ImportBlob(const SharedBytes& bytes) {
 }
 
 void Import(ForeignKind kind, const SharedBytes& bytes, ForeignDrillCounts& counts) {
-  Result<Module> module;
+  Result<Module> module = Module();
   switch (kind) {
     case ForeignKind::kRelay:
       module = ImportRelayExecutable(bytes);

@@ -25,7 +25,7 @@ KernelSet Load(const std::string& library) {
 PackedFunction Resolve(const KernelSet& kernels, const std::string& name) {
   KernelImport import;
   import.name = name;
-  return kernels.Resolve(import).value();
+  return *kernels.Resolve(import);
 }
 
 // An argument over the caller's tensor.

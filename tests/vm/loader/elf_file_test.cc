@@ -25,7 +25,7 @@ SharedBytes Own(std::vector<std::byte> bytes) {
 }
 
 std::vector<std::byte> Content(const std::string& library) {
-  const SharedBytes file = ReadFile(TestLibrary(library)).value();
+  const SharedBytes file = *ReadFile(TestLibrary(library));
   return {file.view.begin(), file.view.end()};
 }
 
@@ -41,7 +41,7 @@ void Touch(const ElfFile& elf) {
 }
 
 TEST_CASE("symbols, needed libraries and data of a shared library are read from the file") {
-  const ElfFile linked = ElfFile::Parse(Own(Content("linked"))).value();
+  const ElfFile linked = *ElfFile::Parse(Own(Content("linked")));
   CHECK(std::count(linked.needed().begin(), linked.needed().end(), "libtvm_ffi.so") == 1);
   CHECK(linked.Defines("__tvm_ffi_parts"));
   CHECK_FALSE(linked.Defines("__tvm_ffi_part"));
@@ -51,7 +51,7 @@ TEST_CASE("symbols, needed libraries and data of a shared library are read from 
   CHECK(std::count(linked.undefined().begin(), linked.undefined().end(),
                    "TVMFFIErrorSetRaisedFromCStrParts") == 1);
 
-  const ElfFile modules = ElfFile::Parse(Own(Content("modules"))).value();
+  const ElfFile modules = *ElfFile::Parse(Own(Content("modules")));
   CHECK(modules.SymbolBytes("__tvm_ffi__library_bin")->size() == 95);
   CHECK(MessageOf(modules.SymbolBytes("nothing")) == "it has no symbol 'nothing'");
 }

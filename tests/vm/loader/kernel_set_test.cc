@@ -90,7 +90,7 @@ TEST_CASE("a lambda's captures live as long as a function made from it") {
     kernels.AddFunction("f",
                         MakePackedFunction([state](std::int64_t a, std::int64_t) { return a * *state; }));
     state.reset();
-    function = kernels.Resolve(Import("f")).value();
+    function = *kernels.Resolve(Import("f"));
   }
   CHECK(Call(function, 6, 0) == 42);
   CHECK_FALSE(watch.expired());
@@ -113,12 +113,12 @@ TEST_CASE("a lambda's exception and Status arrive with kind and message") {
 TEST_CASE("the source added last wins") {
   KernelSet kernels;
   kernels.AddTable(kTable, "the table");
-  CHECK(Call(kernels.Resolve(Import("test.plus")).value(), 3, 4) == 7);
+  CHECK(Call(*kernels.Resolve(Import("test.plus")), 3, 4) == 7);
   kernels.AddFunction("test.plus", MakePackedFunction([](std::int64_t a, std::int64_t b) { return a * b; }));
   const KernelSet before = kernels;
   kernels.AddFunction("test.plus", MakePackedFunction([](std::int64_t a, std::int64_t b) { return a - b; }));
-  CHECK(Call(kernels.Resolve(Import("test.plus")).value(), 3, 4) == -1);
-  CHECK(Call(before.Resolve(Import("test.plus")).value(), 3, 4) == 12);
+  CHECK(Call(*kernels.Resolve(Import("test.plus")), 3, 4) == -1);
+  CHECK(Call(*before.Resolve(Import("test.plus")), 3, 4) == 12);
 }
 
 TEST_CASE("a factory gets every kind of attribute and its function is the kernel") {
@@ -134,9 +134,8 @@ TEST_CASE("a factory gets every kind of attribute and its function is the kernel
   CHECK(Call(*made, 1, 0) == 3324);
 
   // A factory is one with and without attributes.
-  CHECK(Call(kernels.Resolve(Import("test.weighted")).value(), 5, 6) == 6);
-  CHECK(Call(kernels.Resolve(Import("test.weighted", {{"ints", std::vector<std::int64_t>{}}})).value(), 5,
-             6) == 6);
+  CHECK(Call(*kernels.Resolve(Import("test.weighted")), 5, 6) == 6);
+  CHECK(Call(*kernels.Resolve(Import("test.weighted", {{"ints", std::vector<std::int64_t>{}}})), 5, 6) == 6);
 }
 
 TEST_CASE("failures of factories name kernel and source and carry the message") {
@@ -187,7 +186,7 @@ TEST_CASE("many threads resolve against one set") {
       for (int i = 0; i < 200; ++i) {
         const auto made = kernels.Resolve(Import("test.weighted", {{"int", std::int64_t{t}}}));
         if (!made || Call(*made, 2, 1) != 2 * t + 1) ++wrong;
-        if (Call(kernels.Resolve(Import("host")).value(), 9, t) != 9 - t) ++wrong;
+        if (Call(*kernels.Resolve(Import("host")), 9, t) != 9 - t) ++wrong;
         const auto missing = kernels.Resolve(Import("test.weighted", {{"none", std::int64_t{t}}}));
         if (missing || missing.error().message().find("unknown attribute 'none'") == std::string::npos)
           ++wrong;

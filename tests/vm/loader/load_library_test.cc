@@ -109,7 +109,7 @@ TEST_CASE("a library is loaded once and unloaded with its last user") {
     REQUIRE(second.AddLibrary(TestLibrary("../libraries/plain")));
     CHECK(first.sources()[0] == second.sources()[0]);
     watch = first.sources()[0];
-    function = first.Resolve(import).value();
+    function = *first.Resolve(import);
   }
   CHECK_FALSE(watch.expired());
   RewireFFIAny args[2] = {}, result{};

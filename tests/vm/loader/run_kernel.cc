@@ -33,7 +33,7 @@ Result<std::int64_t> RunKernel(const KernelSet& kernels, const std::string& name
   function.result = SimpleType(TypeKind::kValue);
   function.output_names = {"result"};
   function.register_count = result + 1;
-  function.code = code.Finish().value();
+  function.code = *code.Finish();
 
   const Result<Executable> executable = Executable::FromModule(std::move(module));
   if (!executable) return Forward(executable);

@@ -20,8 +20,8 @@ Result<std::int64_t> RunKernel(const KernelSet& kernels, const std::string& name
                                int calls = 1);
 
 // The message of a failure; "no error" of a success.
-template <typename T>
-std::string MessageOf(const Result<T>& result) {
+template <typename Outcome>
+std::string MessageOf(const Outcome& result) {
   return result ? "no error" : result.error().message();
 }
 
@@ -29,3 +29,12 @@ std::string MessageOf(const Result<T>& result) {
 std::string TestLibrary(const std::string& name);
 
 }  // namespace rewire::test
+
+namespace rewire {
+
+// A success that gave this value.
+inline bool operator==(const Result<std::int64_t>& result, std::int64_t expected) {
+  return result && *result == expected;
+}
+
+}  // namespace rewire
