@@ -198,7 +198,8 @@ TupleObject* NewSharedTuple(std::int32_t kind, std::uint32_t tag, std::uint32_t 
 // Sets rank, shape and row-major strides from `shape`, anything with dimensions [0] to [rank - 1], and the
 // kEmpty flag; returns the element count. The shape's product must have been checked.
 template <typename Shape>
-std::int64_t SetContiguousDims(TensorObject* object, const Shape& shape, std::uint32_t rank) {
+inline __attribute__((always_inline)) std::int64_t SetContiguousDims(TensorObject* object, const Shape& shape,
+                                                                     std::uint32_t rank) {
   std::int64_t* dims = object->dims();
   std::int64_t* strides = dims + object->capacity;
   std::int64_t stride = 1;

@@ -109,16 +109,19 @@ inline void ObjectHeap::GiveTensor(TensorObject* tensor) {
   pool_.Give(tensor, tensor->capacity == kUsualRank ? kUsualTensor : TensorObject::Bytes(tensor->capacity));
 }
 
-void ObjectHeap::Recycle(StorageObject* storage) {
-  if (storage->block != nullptr) {
-    if (__builtin_expect(storage->device_api != nullptr, 0)) {
-      device_blocks_.push_back({storage->device_api, storage->device, storage->block_bytes,
-                                storage->alignment, storage->scope, storage->block});
-    } else {
-      pool_.Give(storage->block, storage->block_bytes);
-    }
+// Out of line, so that a storage with its own memory needs no room on the stack.
+__attribute__((noinline)) void ObjectHeap::GiveMemory(StorageObject* storage) {
+  if (storage->block != nullptr && storage->device_api != nullptr) {
+    device_blocks_.push_back({storage->device_api, storage->device, storage->block_bytes, storage->alignment,
+                              storage->scope, storage->block});
+  } else if (storage->block != nullptr) {
+    pool_.Give(storage->block, storage->block_bytes);
   }
-  if (__builtin_expect(storage->release != nullptr, 0)) storage->release(storage->release_context);
+  if (storage->release != nullptr) storage->release(storage->release_context);
+}
+
+void ObjectHeap::Recycle(StorageObject* storage) {
+  if (storage->block != nullptr || storage->release != nullptr) GiveMemory(storage);
   pool_.Give(storage, storage->object_bytes);
 }
 

@@ -139,6 +139,7 @@ class ObjectHeap {
     return IsObjectKind(value.type_index) && ObjectOf(value)->local == kUncounted;
   }
   bool TakeNewMemory(StorageObject* storage);
+  void GiveMemory(StorageObject* storage);
   bool TakeDeviceMemory(StorageObject* storage);
   void Fill(StorageObject* storage);
   void ReleaseLast(Object* object);
