@@ -5,6 +5,7 @@
 #include <set>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 using rewire::Error;
@@ -51,6 +52,24 @@ TEST_CASE("a failure passes through results of other types") {
   CHECK(text.error().code() == StatusCode::kNotFound);
   CHECK(text.error().message() == "link: no function 'f'");
   CHECK(status.error().message() == "no function 'f'");
+}
+
+TEST_CASE("a result holds its value or why there is none, through copies, moves and assignments") {
+  const Result<std::string> value = "a value that is allocated";
+  Result<std::string> copy = value;
+  CHECK(*copy == *value);
+  Result<std::string> moved = std::move(copy);
+  CHECK(*moved == *value);
+  moved = Fail(StatusCode::kIo, "{} of {} bytes", 3, 8);
+  const Result<std::string> failure = moved;
+  moved = failure;
+  REQUIRE_FALSE(moved);
+  CHECK(moved.error().message() == "3 of 8 bytes");
+  CHECK(moved.value_or("other") == "other");
+  moved = value;
+  REQUIRE(moved);
+  CHECK(moved->size() == value->size());
+  CHECK(*std::move(moved) == *value);
 }
 
 TEST_CASE("threads may read, copy and extend one error at once") {
