@@ -97,25 +97,26 @@ onnx::ModelProto Conv(std::int64_t outputs, std::int64_t inputs, std::int64_t gr
 TEST_CASE("pack-products: a convolution, between transposes") {
   onnx::ModelProto model = Conv(8, 4, 1);
   AddNode(model.mutable_graph(), "Sigmoid", {"conv"}, "y");
+  const std::string conv =
+      "%4 = rewire.packed.conv {channels=8, kernel_shape=[3, 3], strides=[1, 1], dilations=[1, 1], "
+      "pads=[1, 1, 1, 1], "
+      "activation=\"sigmoid\"}(%3, %2)";
   CHECK(RunPass("pack-products", model, {1, 4, 5, 5}).after ==
         Lines{"once:", "%2 = rewire.packed.pack {order=\"OI\"}(@1)",
-              "%3 = rewire.transpose {perm=[0, 2, 3, 1]}(%0)",
-              "%4 = rewire.packed.conv {channels=8, kernel_shape=[3, 3], strides=[1, 1], dilations=[1, 1], "
-              "pads=[1, 1, 1, 1], "
-              "activation=\"sigmoid\"}(%3, %2)",
+              "%3 = rewire.transpose {perm=[0, 2, 3, 1]}(%0)", conv,
               "%5 = rewire.transpose {perm=[0, 3, 1, 2]}(%4)", "output y = %5"});
 }
 
 TEST_CASE("pack-products: a convolution of each channel by itself") {
   onnx::ModelProto model = Conv(4, 1, 4);
   model.mutable_graph()->mutable_node(0)->set_output(0, "y");
-  CHECK(
-      RunPass("pack-products", model, {1, 4, 5, 5}).after ==
-      Lines{
-          "once:", "%2 = rewire.transpose {perm=[1, 0]}(@1)", "%3 = rewire.transpose {perm=[0, 2, 3, 1]}(%0)",
-          "%4 = rewire.packed.depthwise {channels=4, kernel_shape=[3, 3], strides=[1, 1], dilations=[1, 1], "
-          "pads=[1, 1, 1, 1]}(%3, %2)",
-          "%5 = rewire.transpose {perm=[0, 3, 1, 2]}(%4)", "output y = %5"});
+  const std::string conv =
+      "%4 = rewire.packed.depthwise {channels=4, kernel_shape=[3, 3], strides=[1, 1], dilations=[1, 1], "
+      "pads=[1, 1, 1, 1]}(%3, %2)";
+  CHECK(RunPass("pack-products", model, {1, 4, 5, 5}).after ==
+        Lines{"once:", "%2 = rewire.transpose {perm=[1, 0]}(@1)",
+              "%3 = rewire.transpose {perm=[0, 2, 3, 1]}(%0)", conv,
+              "%5 = rewire.transpose {perm=[0, 3, 1, 2]}(%4)", "output y = %5"});
 }
 
 TEST_CASE("pack-products: convolutions that it leaves") {

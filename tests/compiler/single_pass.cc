@@ -10,7 +10,7 @@ namespace rewire::test {
 namespace {
 
 Lines LinesOf(const std::string& text) {
-  static const std::regex type(": [a-z0-9]+\\[[^\\]]*\\]");
+  static const std::regex type(R"(: [a-z0-9]+\[[^\]]*\])");
   Lines lines;
   std::istringstream stream(text);
   for (std::string line; std::getline(stream, line);) {
@@ -72,7 +72,8 @@ PassRun RunPass(const std::string& pass, const onnx::ModelProto& model, const Sh
   for (std::size_t i = 0; i < given.values.size(); ++i)
     CHECK(given.values[i] == Approx(expected.values[i]).epsilon(1e-4).margin(1e-5));
   // A pass whose library is missing has not run.
-  return {before, after.empty() ? before : std::move(after)};
+  if (after.empty()) after = before;
+  return {before, std::move(after)};
 }
 
 }  // namespace rewire::test
