@@ -64,13 +64,15 @@ Error::Error(StatusCode code, std::string message) noexcept
   if (rep_ != nullptr) return;
   // One that is always there, and never released for good.
   alignas(Rep) static std::byte place[sizeof(Rep)];
-  static Rep* const out_of_memory = new (place) Rep{1, StatusCode::kOutOfMemory, kOutOfMemory};
-  rep_ = out_of_memory;
+  static Rep* const kShared = new (place) Rep{1, StatusCode::kOutOfMemory, kOutOfMemory};
+  rep_ = kShared;
   Status::Retain(rep_);
 }
 Error::Error(const Error& other) noexcept : rep_(other.rep_) { Status::Retain(rep_); }
-Error::Error(Error&& other) noexcept : Error(other) {}
+// What was moved from stays an error, which its code and message may be asked of.
+Error::Error(Error&& other) noexcept : rep_(other.rep_) { Status::Retain(rep_); }
 Error& Error::operator=(const Error& other) noexcept {
+  if (this == &other) return *this;
   Status::Retain(other.rep_);
   if (rep_ != nullptr) Status::Release(rep_);
   rep_ = other.rep_;

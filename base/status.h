@@ -119,7 +119,7 @@ class [[nodiscard]] Result {
   }
   Result& operator=(Result other) noexcept {
     this->~Result();
-    return *new (this) Result(std::move(other));
+    return *new (this) Result(std::move(other));  // NOLINT(misc-unconventional-assign-operator): it is *this
   }
   ~Result() {
     if (status_) value_.~T();
