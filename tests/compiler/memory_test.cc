@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // What memory a compiled model takes: known before it runs where shapes are known or bounded, and taken once.
 #include <catch2/catch.hpp>
-#include <cstdlib>
-#include <new>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "tests/compiler/model_builder.h"
 #include "tests/support/malloc_watch.h"
+#include "tests/support/test_allocator.h"
 #include "vm/vm.h"
 
 namespace rewire::test {
@@ -32,16 +31,6 @@ onnx::ModelProto Layers(const Dim& rows) {
   return model;
 }
 
-struct Counting {
-  static void* Allocate(void* count, std::size_t size, std::size_t alignment) {
-    ++*static_cast<int*>(count);
-    return std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
-  }
-  static void Release(void* /*count*/, void* pointer, std::size_t /*size*/, std::size_t /*alignment*/) {
-    std::free(pointer);
-  }
-};
-
 struct Loaded {
   explicit Loaded(const onnx::ModelProto& model, const compiler::CompileOptions& options = {}) {
     Outcome outcome = CompileProto(model, options);
@@ -49,7 +38,7 @@ struct Loaded {
     const Result<Executable> executable = Executable::FromModule(std::move(outcome.compiled.module));
     REQUIRE(executable);
     LinkOptions link;
-    link.allocator = {&allocations, Counting::Allocate, Counting::Release};
+    link.allocator = allocator.allocator();
     Result<Program> linked = Program::Link(*executable, std::move(link));
     REQUIRE(linked);
     program.emplace(*std::move(linked));
@@ -64,7 +53,7 @@ struct Loaded {
     return *bound;
   }
 
-  int allocations = 0;
+  TestAllocator allocator;
   std::optional<Program> program;
 };
 
@@ -131,18 +120,19 @@ TEST_CASE("a dynamic model allocates nothing for a shape that it has seen") {
   VirtualMachine vm(*model.program);
   const Rows few(3), some(40), many(200);
   const auto run = [&](const Rows& x) {
-    const int before = model.allocations;
+    const std::int64_t before = model.allocator.calls();
     StartMallocWatch();
     const bool ran = vm.TrySetInput("x", x.view()) && vm.TryInvoke();
     vm.DropResult();
     const std::uint64_t mallocs = StopMallocWatch();
     CHECK(ran);
-    return std::pair(model.allocations - before, mallocs);
+    return std::pair(model.allocator.calls() - before, mallocs);
   };
   for (const Rows* x : {&few, &many, &some}) CHECK(run(*x).first > 0);
   // Neither the program's allocator nor, by kernels and functions of shapes, the process's.
   for (int i = 0; i < 20; ++i) {
-    for (const Rows* x : {&many, &few, &some, &few}) CHECK(run(*x) == std::pair(0, std::uint64_t{0}));
+    for (const Rows* x : {&many, &few, &some, &few})
+      CHECK(run(*x) == std::pair(std::int64_t{0}, std::uint64_t{0}));
   }
 }
 

@@ -7,7 +7,6 @@
 // Exits with 1 when anything is allocated.
 #include <fmt/format.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <string>
 #include <utility>
@@ -15,6 +14,7 @@
 
 #include "executable_format/tensor_files/npy.h"
 #include "tests/support/malloc_watch.h"
+#include "tests/support/test_allocator.h"
 #include "tools/tensor_io.h"
 #include "vm/vm.h"
 
@@ -22,16 +22,6 @@ namespace rewire::test {
 namespace {
 
 using Inputs = std::vector<std::pair<std::string, Tensor>>;
-
-struct Counting {
-  static void* Allocate(void* count, std::size_t size, std::size_t alignment) {
-    ++*static_cast<int*>(count);
-    return std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
-  }
-  static void Release(void* /*count*/, void* pointer, std::size_t /*size*/, std::size_t /*alignment*/) {
-    std::free(pointer);
-  }
-};
 
 Result<Inputs> ReadInputs(const std::string& folder) {
   Inputs inputs;
@@ -57,9 +47,9 @@ Status RunOver(const Inputs& inputs, VirtualMachine* vm) {
 Status Run(const std::string& path, const std::vector<std::string>& folders, int* faults) {
   const Result<Executable> executable = Executable::Open(path);
   if (!executable) return Forward(executable);
-  int allocations = 0;
+  TestAllocator allocator;
   LinkOptions options;
-  options.allocator = {&allocations, Counting::Allocate, Counting::Release};
+  options.allocator = allocator.allocator();
   const Result<Program> program = Program::Link(*executable, std::move(options));
   if (!program) return Forward(program);
   std::vector<Inputs> sets;
@@ -75,14 +65,14 @@ Status Run(const std::string& path, const std::vector<std::string>& folders, int
   // Past two windows of what the VM remembers.
   for (std::size_t i = 0; i < 40 * sets.size(); ++i) {
     const std::size_t which = i % sets.size();
-    const int before = allocations;
+    const std::int64_t before = allocator.calls();
     StartMallocWatch();
     Status ran = RunOver(sets[which], &vm);
     const std::uint64_t mallocs = StopMallocWatch();
     if (!ran) return ran;
-    if (allocations == before && mallocs == 0) continue;
+    if (allocator.calls() == before && mallocs == 0) continue;
     fmt::print("run {} over {}: {} allocations of the program, {} of malloc\n", i, folders[which],
-               allocations - before, mallocs);
+               allocator.calls() - before, mallocs);
     if (++*faults == 3) break;
   }
   return {};
