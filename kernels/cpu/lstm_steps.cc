@@ -63,15 +63,14 @@ void RunLstmSteps(const LstmSteps& steps) {
                                   nullptr,      Activation(),
                                   steps.sums};
     if (parts == 1) {
-      for (std::int64_t panel = 0; panel < panels; ++panel) MultiplyPanel(product, panel);
+      MultiplyPanels(product, 0, panels);
       AdvanceUnits(steps, t, 0, hidden, state, states[(t + 1) % 2]);
       return;
     }
     const std::int64_t of_gate = panels / kGates;
     const std::int64_t begin = of_gate * part / parts, end = of_gate * (part + 1) / parts;
-    for (std::int64_t gate = 0; gate < kGates; ++gate) {
-      for (std::int64_t panel = begin; panel < end; ++panel) MultiplyPanel(product, gate * of_gate + panel);
-    }
+    for (std::int64_t gate = 0; gate < kGates; ++gate)
+      MultiplyPanels(product, gate * of_gate + begin, gate * of_gate + end);
     AdvanceUnits(steps, t, begin * kPanelWidth, end * kPanelWidth, state, states[(t + 1) % 2]);
   });
   if (call.steps() % 2 != 0) std::copy_n(steps.other_hidden, call.batch() * hidden, steps.hidden);

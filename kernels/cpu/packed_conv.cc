@@ -221,7 +221,6 @@ struct PackedConv {
     const std::int64_t outputs = call.window.axes[2].output;
     PanelTile tile;
     tile.panel = call.w + first * depth;
-    tile.width = WidthOfPanel(panel, call.out_channels);
     tile.columns = UsedOfPanel(panel, call.out_channels);
     tile.bias = call.bias == nullptr ? nullptr : call.bias + first;
     tile.step = call.out_channels;

@@ -9,35 +9,52 @@
 namespace rewire::kernel::cpu {
 namespace {
 
-// Rows [begin, end) by one panel.
-void MultiplyBlock(const RowsByPanels& product, std::int64_t panel, std::int64_t begin, std::int64_t end) {
+// Whether the thread reads these panels backward this time, which it does every other time: what it read last
+// is still in its CPU's caches, and is read first. Read from the same end each time, weights that just exceed
+// a cache would find none of themselves there. Panels whose bit others share may miss that, and no more.
+bool IsReadBackward(const float* panels) {
+  thread_local std::uint64_t backward = 0;
+  constexpr std::uint64_t kSpread = 0x9e3779b97f4a7c15;  // so that the upper bits depend on the whole address
+  const std::uint64_t bit = std::uint64_t{1} << (reinterpret_cast<std::uintptr_t>(panels) * kSpread >> 58);
+  backward ^= bit;
+  return (backward & bit) != 0;
+}
+
+// Rows [begin, end) by panels [first, last). One tile waits for the weights and goes by all of them at once;
+// several go by one panel after the other, which stays in the first caches.
+void MultiplyBlock(const RowsByPanels& product, std::int64_t first, std::int64_t last, std::int64_t begin,
+                   std::int64_t end) {
   const PanelKernel& kernel = BestPanelKernel();
-  const std::int64_t first = panel * kPanelWidth;
+  const bool one_tile = end - begin <= kernel.rows;
+  const std::int64_t at_once = one_tile ? last - first : 1;
   const float* rows[kMostPanelRows];
   PanelTile tile;
   tile.rows = rows;
   tile.segments = 1;
   tile.depth = product.depth;
-  tile.panel = product.w + first * product.depth;
-  tile.width = WidthOfPanel(panel, product.columns);
-  tile.columns = UsedOfPanel(panel, product.columns);
-  tile.bias = product.bias == nullptr ? nullptr : product.bias + first;
   tile.step = product.columns;
   tile.activation = product.activation;
-  for (std::int64_t i = begin; i < end; i += tile.count) {
-    tile.count = RowsOfTile(end - i, kernel.rows);
-    for (int r = 0; r < tile.count; ++r) rows[r] = product.x + (i + r) * product.depth;
-    const std::int64_t at = i * product.columns + first;
-    tile.addend = product.addend == nullptr ? nullptr : product.addend + at;
-    tile.out = product.out + at;
-    kernel.run(tile);
+  tile.backward = one_tile && IsReadBackward(product.w + first * kPanelWidth * product.depth);
+  for (std::int64_t panel = first; panel < last; panel += at_once) {
+    const std::int64_t column = panel * kPanelWidth;
+    tile.panel = product.w + column * product.depth;
+    tile.columns = std::min(product.columns - column, at_once * kPanelWidth);
+    tile.bias = product.bias == nullptr ? nullptr : product.bias + column;
+    for (std::int64_t i = begin; i < end; i += tile.count) {
+      tile.count = RowsOfTile(end - i, kernel.rows);
+      for (int r = 0; r < tile.count; ++r) rows[r] = product.x + (i + r) * product.depth;
+      const std::int64_t at = i * product.columns + column;
+      tile.addend = product.addend == nullptr ? nullptr : product.addend + at;
+      tile.out = product.out + at;
+      kernel.run(tile);
+    }
   }
 }
 
 }  // namespace
 
-void MultiplyPanel(const RowsByPanels& product, std::int64_t panel) {
-  MultiplyBlock(product, panel, 0, product.rows);
+void MultiplyPanels(const RowsByPanels& product, std::int64_t first, std::int64_t last) {
+  MultiplyBlock(product, first, last, 0, product.rows);
 }
 
 // A block of rows, which stays in the second cache, by one panel after the other.
@@ -51,9 +68,12 @@ void MultiplyRows(const RowsByPanels& product) {
   const std::int64_t work = std::max<std::int64_t>(1, std::min(product.rows, block)) * depth * kPanelWidth;
   ParallelFor(blocks * panels, std::max<std::int64_t>(1, kTaskWork / work),
               [&](std::int64_t begin, std::int64_t end) {
-                for (std::int64_t task = begin; task < end; ++task) {
-                  const std::int64_t first = task / panels * block;
-                  MultiplyBlock(product, task % panels, first, std::min(product.rows, first + block));
+                while (begin < end) {
+                  const std::int64_t first = begin / panels * block;
+                  const std::int64_t count = std::min(end - begin, panels - begin % panels);
+                  MultiplyBlock(product, begin % panels, begin % panels + count, first,
+                                std::min(product.rows, first + block));
+                  begin += count;
                 }
               });
 }

@@ -27,8 +27,8 @@ struct RowsByPanels {
 // On the program's threads where that is worth it; from the kernel's own thread only.
 void MultiplyRows(const RowsByPanels& product);
 
-// The columns of one panel alone, on the calling thread.
-void MultiplyPanel(const RowsByPanels& product, std::int64_t panel);
+// The columns of panels [first, last) alone, on the calling thread.
+void MultiplyPanels(const RowsByPanels& product, std::int64_t first, std::int64_t last);
 
 // What such products add, each absent or as it must be: bias [columns], addend as `out`, which it may be
 // itself; both of `out`'s dtype, which messages call x's.

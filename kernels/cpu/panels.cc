@@ -105,9 +105,9 @@ HWY_INLINE void AddStep(const float* const* rows, std::int64_t k, const float* H
 // Adds the products of all segments. With few rows the sums of several k run side by side, since one would
 // wait for the other: a multiplier takes a new product each cycle and has it done some five later.
 template <int kRows, int kVectors>
-HWY_INLINE void AddSegments(const PanelTile& tile, const float* HWY_RESTRICT panel, Sums<kRows>& sums) {
+HWY_INLINE void AddSegments(const PanelTile& tile, const float* HWY_RESTRICT panel, std::int64_t width,
+                            Sums<kRows>& sums) {
   constexpr int kSideBySide = kRows == 1 ? 4 : kRows <= 3 ? 2 : 1;
-  const std::int64_t width = tile.width;
   const V zero = hn::Zero(D());
   Sums<kRows> second, third, fourth;
   second.Fill(zero, zero);
@@ -153,33 +153,35 @@ inline const float* CopyRows(const float* from, std::int64_t step, int rows, std
   return to;
 }
 
-// kVectors vectors of the tile from column `from` on.
+// kVectors vectors of columns of a panel from `panel` on, which are the tile's from `column` on; `used` of
+// them are wanted, all where that is more.
 template <int kRows, int kVectors>
-HWY_NOINLINE void RunColumns(const PanelTile& tile, std::int64_t from) {
+HWY_NOINLINE void RunColumns(const PanelTile& tile, const float* panel, std::int64_t of_panel,
+                             std::int64_t column, std::int64_t used) {
   const D d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   const std::int64_t width = kVectors * lanes;
-  const std::int64_t used = std::min(tile.columns - from, width);
   HWY_ALIGN float edge[kRows * kVectors * hn::MaxLanes(D())];
   Sums<kRows> sums;
   V left = hn::Zero(d), right = left;
   if (tile.bias != nullptr) {
-    const float* bias = used == width ? tile.bias + from : Padded(tile.bias + from, used, width, edge);
+    const float* bias = tile.bias + column;
+    if (used < width) bias = Padded(bias, used, width, edge);
     left = hn::LoadU(d, bias);
     if (kVectors == 2) right = hn::LoadU(d, bias + lanes);
   }
   sums.Fill(left, right);
-  AddSegments<kRows, kVectors>(tile, tile.panel + from, sums);
+  AddSegments<kRows, kVectors>(tile, panel, of_panel, sums);
   if (tile.addend != nullptr) {
-    const float* addend = tile.addend + from;
-    if (used == width)
-      sums.template AddFrom<kVectors>(addend, tile.step);
-    else
+    const float* addend = tile.addend + column;
+    if (used < width)
       sums.template AddFrom<kVectors>(CopyRows(addend, tile.step, kRows, used, width, edge), width);
+    else
+      sums.template AddFrom<kVectors>(addend, tile.step);
   }
   if (tile.activation.kind != Activation::kNone) sums.template Activate<kVectors>(tile.activation);
-  float* out = tile.out + from;
-  if (used == width) {
+  float* out = tile.out + column;
+  if (used >= width) {
     sums.template Store<kVectors>(out, tile.step);
     return;
   }
@@ -187,14 +189,23 @@ HWY_NOINLINE void RunColumns(const PanelTile& tile, std::int64_t from) {
   for (int i = 0; i < kRows; ++i) std::copy_n(edge + i * width, used, out + i * tile.step);
 }
 
+// A row by a panel takes a tenth of a microsecond, so little may be done between panels.
 template <int kRows>
 void RunRows(const PanelTile& tile) {
   const D d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  std::int64_t from = 0;
-  for (; from + 2 * lanes <= tile.width && from + lanes < tile.columns; from += 2 * lanes)
-    RunColumns<kRows, 2>(tile, from);
-  if (from < tile.columns) RunColumns<kRows, 1>(tile, from);
+  const std::int64_t panels = PanelCount(tile.columns);
+  const std::int64_t size = tile.segments * tile.depth * kPanelWidth;
+  for (std::int64_t i = 0; i < panels; ++i) {
+    const std::int64_t at = tile.backward ? panels - 1 - i : i;
+    const std::int64_t width = WidthOfPanel(at, tile.columns), used = UsedOfPanel(at, tile.columns);
+    const float* panel = tile.panel + at * size;
+    const std::int64_t first = at * kPanelWidth;
+    std::int64_t from = 0;
+    for (; from + 2 * lanes <= width && from + lanes < used; from += 2 * lanes)
+      RunColumns<kRows, 2>(tile, panel + from, width, first + from, used - from);
+    if (from < used) RunColumns<kRows, 1>(tile, panel + from, width, first + from, used - from);
+  }
 }
 
 void RunPanel(const PanelTile& tile) {

@@ -29,20 +29,21 @@ constexpr std::int64_t UsedOfPanel(std::int64_t i, std::int64_t columns) {
   return columns - i * kPanelWidth < kPanelWidth ? columns - i * kPanelWidth : kPanelWidth;
 }
 
-// out(i, j) = activation(bias[j] + addend(i, j) + sum over s, k of rows[s * count + i][k] * panel[s * depth +
-// k, j]), for i < count, j < columns. The rows are in segments that lie anywhere: the window of a convolution
+// out(i, j) = activation(bias[j] + addend(i, j) + sum over s, k of rows[s * count + i][k] * w(s * depth + k,
+// j)), for i < count, j < columns. The rows are in segments that lie anywhere: the window of a convolution
 // has as many as it has rows.
 struct PanelTile {
   const float* const* rows;
   int count;  // at most PanelKernel::rows
   std::int64_t segments, depth;
-  const float* panel;
-  std::int64_t width, columns;  // of the panel
-  const float* bias;            // [columns]; null: zeros
-  const float* addend;          // as out, with out's step; null: zeros
+  const float* panel;  // the first of those of w, which lie one after the other
+  std::int64_t columns;
+  const float* bias;    // [columns]; null: zeros
+  const float* addend;  // as out, with out's step; null: zeros
   float* out;
   std::int64_t step;  // elements from one row of out to the next
   Activation activation;
+  bool backward = false;  // the last panel first
 };
 
 inline constexpr int kMostPanelRows = 8;

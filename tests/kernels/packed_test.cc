@@ -16,8 +16,10 @@ using kernel::cpu::Activation;
 using kernel::cpu::ChooseDepthwiseKernel;
 using kernel::cpu::ChoosePanelKernel;
 using kernel::cpu::DepthwiseRow;
+using kernel::cpu::kPanelWidth;
 using kernel::cpu::PackedColumns;
 using kernel::cpu::PanelTile;
+using kernel::cpu::WidthOfPanel;
 
 void CheckClose(const HostTensor& out, const std::vector<double>& expected) {
   const auto values = out.values<float>();
@@ -45,18 +47,20 @@ float Numbered(std::size_t i, std::size_t modulus) {
 }
 
 // A tile of `rows` rows in two segments, whose sums are whole numbers.
-void CheckTile(int rows, std::int64_t depth, std::int64_t columns, bool finish) {
-  const std::int64_t width = columns > 16 ? 32 : 16;
+void CheckTile(int rows, std::int64_t depth, std::int64_t columns, bool finish, bool backward) {
   const auto at = [](std::int64_t i) { return static_cast<std::size_t>(i); };
-  std::vector<float> x(at(2 * rows * depth)), panel(at(2 * depth * width)), bias(at(columns), 3.0F);
+  std::vector<float> x(at(2 * rows * depth)), panels(at(2 * depth * PackedColumns(columns)));
+  std::vector<float> bias(at(columns));
   for (std::size_t i = 0; i < x.size(); ++i) x[i] = Numbered(i, 13);
-  for (std::size_t i = 0; i < panel.size(); ++i) panel[i] = Numbered(i, 11);
+  for (std::size_t i = 0; i < panels.size(); ++i) panels[i] = Numbered(i, 11);
+  for (std::size_t i = 0; i < bias.size(); ++i) bias[i] = Numbered(i, 5);
   std::vector<const float*> pointers;
   for (std::int64_t i = 0; i < 2 * rows; ++i) pointers.push_back(x.data() + i * depth);
   const std::int64_t step = columns + 3;
-  std::vector<float> out(at(rows * step), -77.0F), addend(at(rows * step), 2.0F);
-  PanelTile tile{pointers.data(), rows,    2,       depth,      panel.data(), width,
-                 columns,         nullptr, nullptr, out.data(), step,         Activation{}};
+  std::vector<float> out(at(rows * step), -77.0F), addend(at(rows * step));
+  for (std::size_t i = 0; i < addend.size(); ++i) addend[i] = Numbered(i, 7);
+  PanelTile tile{pointers.data(), rows,    2,          depth, panels.data(), columns,
+                 nullptr,         nullptr, out.data(), step,  Activation{},  backward};
   if (finish) {
     tile.bias = bias.data();
     tile.addend = addend.data();
@@ -65,9 +69,11 @@ void CheckTile(int rows, std::int64_t depth, std::int64_t columns, bool finish) 
   ChoosePanelKernel().run(tile);
   for (std::int64_t i = 0; i < rows; ++i) {
     for (std::int64_t j = 0; j < step; ++j) {
-      double sum = finish ? 5 : 0;
+      double sum = finish && j < columns ? bias[at(j)] + addend[at(i * step + j)] : 0;
+      const std::int64_t width = WidthOfPanel(j / kPanelWidth, columns);
+      const std::int64_t of_panel = 2 * depth * (j / kPanelWidth * kPanelWidth) + j % kPanelWidth;
       for (std::int64_t k = 0; j < columns && k < 2 * depth; ++k)
-        sum += pointers[at(k / depth * rows + i)][k % depth] * panel[at(k * width + j)];
+        sum += pointers[at(k / depth * rows + i)][k % depth] * panels[at(of_panel + k * width)];
       if (finish && sum < 0) sum = 0;
       const double expected = j < columns ? sum : -77;
       INFO(rows << " rows, depth " << depth << ", column " << j << " of " << columns << ", row " << i);
@@ -134,9 +140,10 @@ TEST_CASE("the panel kernel of every instruction set multiplies whole numbers ex
   ForEachTarget([] {
     for (int rows = 1; rows <= ChoosePanelKernel().rows; ++rows) {
       for (std::int64_t depth : {1, 4, 7}) {
-        for (std::int64_t columns : {1, 5, 16, 17, 24, 32}) {
-          CheckTile(rows, depth, columns, false);
-          CheckTile(rows, depth, columns, true);
+        for (std::int64_t columns : {1, 5, 16, 17, 24, 32, 33, 96, 117}) {
+          CheckTile(rows, depth, columns, false, false);
+          CheckTile(rows, depth, columns, true, false);
+          CheckTile(rows, depth, columns, true, true);
         }
       }
     }
@@ -164,7 +171,8 @@ TEST_CASE("the depthwise kernel of every instruction set multiplies whole number
 }
 
 TEST_CASE("rows by packed weights, in either order, of any size") {
-  for (const Shape& size : {Shape{1, 1, 1}, Shape{3, 5, 40}, Shape{20, 17, 33}, Shape{70, 64, 16}}) {
+  const Shape sizes[] = {{1, 1, 1}, {3, 5, 40}, {4, 9, 100}, {20, 17, 133}, {70, 64, 16}};
+  for (const Shape& size : sizes) {
     const std::int64_t m = size[0], k = size[1], n = size[2];
     HostTensor x = HostTensor::Random({2, m, k}, 1);
     HostTensor bias = HostTensor::Random({n}, 3);
@@ -183,10 +191,12 @@ TEST_CASE("rows by packed weights, in either order, of any size") {
         }
         expected.push_back(std::max(-0.5, sum));
       }
-      HostTensor out = HostTensor::Empty<float>({2, m, n});
-      REQUIRE(Run("rewire.packed.matmul", {&x, &packed, &bias, &addend, &out},
-                  {{"columns", n}, {"activation", "clip"}, {"alpha", -0.5}, {"beta", 1e30}}) == "");
-      CheckClose(out, expected);
+      for (int i = 0; i < 2; ++i) {  // the panels forward and backward
+        HostTensor out = HostTensor::Empty<float>({2, m, n});
+        REQUIRE(Run("rewire.packed.matmul", {&x, &packed, &bias, &addend, &out},
+                    {{"columns", n}, {"activation", "clip"}, {"alpha", -0.5}, {"beta", 1e30}}) == "");
+        CheckClose(out, expected);
+      }
     }
   }
 }
