@@ -6,6 +6,7 @@
 
 #include "kernels/cpu/checks.h"
 #include "kernels/cpu/depthwise.h"
+#include "kernels/cpu/packed_image.h"
 #include "kernels/cpu/packed_rows.h"
 #include "kernels/cpu/panels.h"
 #include "kernels/cpu/parallel.h"
@@ -15,10 +16,6 @@
 
 namespace rewire::kernel::cpu {
 namespace {
-
-// Positions of a window: bounds the pointers that a tile keeps on the stack.
-constexpr std::int64_t kMostTaps = 256;
-constexpr std::int64_t kMostChannels = std::int64_t{1} << 31;
 
 // The arguments that both kernels have in common, resolved.
 struct ImageCall {
@@ -33,14 +30,6 @@ struct ImageCall {
 
 // An axis whose window does not move.
 bool IsPoint(const WindowAxis& axis) { return axis.input == 1 && axis.output == 1 && axis.kernel == 1; }
-bool IsCopied(const WindowAxis& axis) {
-  return axis.kernel == 1 && axis.stride == 1 && axis.input == axis.output && axis.before == 0;
-}
-
-// Every output position reads the input position that it has itself.
-bool IsPointwise(const Window& window) {
-  return std::all_of(std::begin(window.axes), std::end(window.axes), IsCopied);
-}
 
 // Axes of size 1 go to the front, so that lines are long.
 void MakeLinesLong(Window* window) {
@@ -52,66 +41,27 @@ void MakeLinesLong(Window* window) {
   }
 }
 
-struct ImageAttributes {
-  WindowAttributes window;
-  std::int64_t channels = 1;  // of out
-  Activation activation;
-
-  Status Read(Attributes& attributes) {
-    attributes.Require("channels");
-    channels = attributes.Int("channels", 1, 1, kMostChannels);
-    window.Read(attributes, true, false);
-    activation.Read(attributes);
-    if (Status s = window.Check(); !s.ok()) return s;
-    std::int64_t taps = 1;
-    for (const std::int64_t size : window.kernel) taps *= std::min(size, kMostTaps + 1);
-    if (taps <= kMostTaps) return Status();
-    return ValueError("attribute 'kernel_shape' is ", ShapeView(window.kernel.data(), window.kernel.size()),
-                      ", expected at most ", kMostTaps, " positions");
-  }
-
-  std::int64_t LargestKernel() const { return *std::max_element(window.kernel.begin(), window.kernel.end()); }
-  // Whatever x's shape is.
-  bool IsPointwise() const {
-    const auto all = [](const std::vector<std::int64_t>& values, std::int64_t value) {
-      return std::all_of(values.begin(), values.end(), [value](std::int64_t v) { return v == value; });
-    };
-    return all(window.kernel, 1) && all(window.strides, 1) && all(window.pads, 0);
-  }
-
-  // `w` is left to the caller.
-  Status Resolve(TensorView x, TensorView w, const std::optional<TensorView>& bias,
-                 const std::optional<TensorView>& addend, TensorView out, ImageCall* call) const {
-    Checks checks;
-    checks.Operands("x", x, "w", w, out).SameDType("w", w, "x", x).SameDType("out", out, "x", x);
-    if (Status s = checks.Take(); !s.ok()) return s;
-    if (!x.Is<float>()) return TypeError("x has dtype ", DTypeName(x.dtype()), ", expected f32");
-    if (x.ndim() < 3 || x.ndim() > 2 + kMaxSpatial)
-      return ValueError("x has shape ", x.dims(), ", expected [N, spatial..., C]");
-    Dims first;  // [N, C, spatial...]
-    first.push_back(x.dim(0));
-    first.push_back(x.dim(x.ndim() - 1));
-    for (int i = 1; i + 1 < x.ndim(); ++i) first.push_back(x.dim(i));
-    if (Status s = window.Resolve(first.view(), &call->window); !s.ok()) return s;
-    Dims expected;
-    expected.push_back(x.dim(0));
-    for (int i = kMaxSpatial - call->window.rank; i < kMaxSpatial; ++i)
-      expected.push_back(call->window.axes[i].output);
-    expected.push_back(channels);
-    checks.Shape("out", out, expected.view());
-    CheckAdded(checks, bias, addend, channels, out);
-    call->images = x.dim(0);
-    call->in_channels = first[1];
-    call->out_channels = channels;
-    call->x = x.data<float>();
-    call->w = w.data<float>();
-    call->bias = IsGiven(bias) ? bias->data<float>() : nullptr;
-    call->addend = IsGiven(addend) ? addend->data<float>() : nullptr;
-    MakeLinesLong(&call->window);
-    call->out = out.data<float>();
-    return checks.Take();
-  }
-};
+// `w` is left to the caller.
+Status Resolve(const ImageAttributes& attributes, TensorView x, TensorView w,
+               const std::optional<TensorView>& bias, const std::optional<TensorView>& addend, TensorView out,
+               ImageCall* call) {
+  Checks checks;
+  checks.Operands("x", x, "w", w, out).SameDType("w", w, "x", x).SameDType("out", out, "x", x);
+  if (Status s = checks.Take(); !s.ok()) return s;
+  if (!x.Is<float>()) return TypeError("x has dtype ", DTypeName(x.dtype()), ", expected f32");
+  if (Status s = attributes.Resolve(x, out, &call->window); !s.ok()) return s;
+  CheckAdded(checks, bias, addend, attributes.channels, out);
+  call->images = x.dim(0);
+  call->in_channels = x.dim(x.ndim() - 1);
+  call->out_channels = attributes.channels;
+  call->x = x.data<float>();
+  call->w = w.data<float>();
+  call->bias = IsGiven(bias) ? bias->data<float>() : nullptr;
+  call->addend = IsGiven(addend) ? addend->data<float>() : nullptr;
+  MakeLinesLong(&call->window);
+  call->out = out.data<float>();
+  return checks.Take();
+}
 
 // The window at a run of output positions of one line, as the segments of a PanelTile.
 class Segments {
@@ -159,20 +109,24 @@ class Segments {
 struct PackedConv {
   static constexpr const char kName[] = "rewire.packed.conv";
   ImageAttributes attributes;
+  Activation activation;
 
-  static Status Make(Attributes& given, PackedConv* conv) { return conv->attributes.Read(given); }
+  static Status Make(Attributes& given, PackedConv* conv) {
+    conv->activation.Read(given);
+    return conv->attributes.Read(given);
+  }
 
   Status operator()(TensorView x, TensorView w, std::optional<TensorView> bias,
                     std::optional<TensorView> addend, TensorView out) const {
     ImageCall call;
-    if (Status s = attributes.Resolve(x, w, bias, addend, out, &call); !s.ok()) return s;
+    if (Status s = Resolve(attributes, x, w, bias, addend, out, &call); !s.ok()) return s;
     const std::int64_t depth = call.in_channels * call.window.taps();
     const std::int64_t packed[] = {PackedColumns(attributes.channels), depth};
     if (Status s = CheckShape("w", w, ShapeView(packed, 2)); !s.ok()) return s;
     if (out.size() == 0) return Status();
     if (IsPointwise(call.window)) {
       MultiplyRows({call.x, call.images * call.window.inputs(), depth, call.w, attributes.channels, call.bias,
-                    call.addend, attributes.activation, call.out});
+                    call.addend, activation, call.out});
       return Status();
     }
     const std::int64_t row = call.in_channels * attributes.LargestKernel();
@@ -224,7 +178,7 @@ struct PackedConv {
     tile.columns = UsedOfPanel(panel, call.out_channels);
     tile.bias = call.bias == nullptr ? nullptr : call.bias + first;
     tile.step = call.out_channels;
-    tile.activation = attributes.activation;
+    tile.activation = activation;
     for (std::int64_t o = 0; o < outputs; o += tile.count) {
       tile.count = RowsOfTile(outputs - o, kernel.rows);
       segments.Gather(line, o, &tile);
@@ -239,12 +193,16 @@ struct PackedConv {
 struct PackedDepthwise {
   static constexpr const char kName[] = "rewire.packed.depthwise";
   ImageAttributes attributes;
+  Activation activation;
 
-  static Status Make(Attributes& given, PackedDepthwise* conv) { return conv->attributes.Read(given); }
+  static Status Make(Attributes& given, PackedDepthwise* conv) {
+    conv->activation.Read(given);
+    return conv->attributes.Read(given);
+  }
 
   Status operator()(TensorView x, TensorView w, std::optional<TensorView> bias, TensorView out) const {
     ImageCall call;
-    if (Status s = attributes.Resolve(x, w, bias, std::nullopt, out, &call); !s.ok()) return s;
+    if (Status s = Resolve(attributes, x, w, bias, std::nullopt, out, &call); !s.ok()) return s;
     const std::int64_t expected[] = {call.window.taps(), attributes.channels};
     if (Status s = CheckShape("w", w, ShapeView(expected, 2)); !s.ok()) return s;
     if (call.in_channels != attributes.channels) {
@@ -279,8 +237,8 @@ struct PackedDepthwise {
         weights[i] = call.w + (kz * rows.kernel + ky) * columns.kernel * channels;
       }
     }
-    DepthwiseRow row{channels, 0,       columns.stride, columns.dilation, columns.kernel,       count,
-                     nullptr,  nullptr, call.bias,      nullptr,          attributes.activation};
+    DepthwiseRow row{channels, 0,       columns.stride, columns.dilation, columns.kernel, count,
+                     nullptr,  nullptr, call.bias,      nullptr,          activation};
     // Positions whose windows lie inside are run together, those at the borders one by one.
     for (std::int64_t o = 0; o < columns.output;) {
       std::int64_t first = 0, last = 0;

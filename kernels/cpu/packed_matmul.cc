@@ -11,8 +11,6 @@
 namespace rewire::kernel::cpu {
 namespace {
 
-constexpr std::int64_t kMostColumns = std::int64_t{1} << 31;
-
 struct Pack {
   static constexpr const char kName[] = "rewire.packed.pack";
   bool outputs_first = false;

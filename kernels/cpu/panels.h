@@ -15,6 +15,8 @@ namespace rewire::kernel::cpu {
 
 inline constexpr std::int64_t kPanelWidth = 32;
 inline constexpr std::int64_t kHalfPanel = 16;
+// More columns a kernel does not take.
+inline constexpr std::int64_t kMostColumns = std::int64_t{1} << 31;
 
 // Columns with those that fill up the last panel.
 constexpr std::int64_t PackedColumns(std::int64_t columns) {

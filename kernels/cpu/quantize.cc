@@ -219,11 +219,13 @@ struct Requantize {
       const auto* from = x.data<std::int32_t>();
       const float* of_w = w_scale.data<float>();
       Q* to = out.data<Q>();
-      const double ratio = of_x / of_out;
+      const auto x_factor = static_cast<float>(of_x);
+      const auto out_factor = static_cast<float>(of_out);
       ParallelFor(x.size(), kGrain / 4, [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t i = begin; i < end; ++i) {
-          const double scaled = from[i] * (ratio * static_cast<double>(of_w[channels.of(i)]));
-          to[i] = Saturate<Q>(static_cast<float>(std::nearbyint(scaled)) + static_cast<float>(shift));
+          const float factor = x_factor * of_w[channels.of(i)] / out_factor;
+          const float scaled = static_cast<float>(from[i]) * factor;
+          to[i] = Saturate<Q>(std::nearbyint(scaled) + static_cast<float>(shift));
         }
       });
       return Status();
@@ -247,7 +249,7 @@ std::span<const Kernel> QuantizeKernels() {
                                       "x quantized by a scale and zero that just cover it and 0"),
       Describe<Requantize>(
           "x, x_scale, w_scale, y_scale, zero, out", "x i32; scales f32; zero, out u8 i8", "axis = 1",
-          "round(x * x_scale * w_scale / y_scale) + zero, held in out's range: what follows an "
+          "round(x * (x_scale * w_scale / y_scale)) + zero, held in out's range: what follows an "
           "integer product; w_scale has one element or one for each position along the axis"),
   };
   return kKernels;

@@ -22,6 +22,8 @@ std::span<const Family> Families() {
       {"Convolution", ConvKernels()},
       {"Products by packed weights", PackedMatMulKernels()},
       {"Convolution by packed weights", PackedConvKernels()},
+      {"Integer products by packed weights", PackedIntegerMatMulKernels()},
+      {"Integer convolution by packed weights", PackedIntegerConvKernels()},
       {"Pooling", PoolKernels()},
       {"Normalisation", NormalizeKernels()},
       {"Softmax", SoftmaxKernels()},

@@ -46,6 +46,8 @@ std::span<const Kernel> MatMulKernels();
 std::span<const Kernel> ConvKernels();
 std::span<const Kernel> PackedMatMulKernels();
 std::span<const Kernel> PackedConvKernels();
+std::span<const Kernel> PackedIntegerMatMulKernels();
+std::span<const Kernel> PackedIntegerConvKernels();
 std::span<const Kernel> PoolKernels();
 std::span<const Kernel> NormalizeKernels();
 std::span<const Kernel> SoftmaxKernels();

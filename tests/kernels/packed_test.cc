@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products and convolutions by packed weights against sums in double precision.
-#include <hwy/targets.h>
 #include <catch2/catch.hpp>
 #include <cmath>
-#include <functional>
 
 #include "kernels/cpu/depthwise.h"
 #include "kernels/cpu/panels.h"
 #include "tests/kernels/kernel_call.h"
+#include "tests/kernels/targets.h"
 
 namespace rewire::test {
 namespace {
@@ -28,18 +27,6 @@ void CheckClose(const HostTensor& out, const std::vector<double>& expected) {
     if (!(std::fabs(static_cast<double>(values[i]) - expected[i]) <= 1e-4 * (1 + std::fabs(expected[i]))))
       FAIL("element " << i << " is " << values[i] << ", expected " << expected[i]);
   }
-}
-
-// Calls `check` for every instruction set that this CPU has.
-void ForEachTarget(const std::function<void()>& check) {
-  for (std::int64_t target : hwy::SupportedAndGeneratedTargets()) {
-    INFO(hwy::TargetName(target));
-    hwy::SetSupportedTargetsForTest(target);
-    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-    check();
-  }
-  hwy::SetSupportedTargetsForTest(0);
-  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
 }
 
 float Numbered(std::size_t i, std::size_t modulus) {
