@@ -45,7 +45,9 @@ class SerialPool : public ThreadPool {
   }
 };
 
-// One ParallelFor. Lives on its caller's stack; in the pool's list while it has chunks to hand out.
+// One ParallelFor. Lives on its caller's stack; in the pool's list while it has chunks to hand out. The
+// caller takes chunks from the front, workers take them from the back, so that when the same work comes
+// again, most of it goes to the thread whose caches have its data: of two threads, each has its half.
 struct Job {
   ThreadPool::Body body;
   void* data;
@@ -53,14 +55,17 @@ struct Job {
   std::uint64_t chunk_size;  // each chunk has this many elements,
   std::uint64_t longer;      // the first `longer` ones have one more
   std::uint64_t chunk_count;
-  std::atomic<std::uint64_t> next_chunk{0};
+  std::atomic<std::uint64_t> taken{0};   // chunks, from the front; in the upper half those from the back
   std::atomic<std::int32_t> helpers{0};  // workers inside; goes up under the pool's mutex only
   Job* next = nullptr;
 
-  void RunChunks() {
+  void RunChunks(bool from_front) {
+    constexpr std::uint64_t kOneFromBack = std::uint64_t{1} << 32;  // there are fewer chunks and threads
     for (;;) {
-      const std::uint64_t chunk = next_chunk.fetch_add(1, std::memory_order_relaxed);
-      if (chunk >= chunk_count) return;
+      const std::uint64_t before = taken.fetch_add(from_front ? 1 : kOneFromBack, std::memory_order_relaxed);
+      const std::uint64_t front = before % kOneFromBack, back = before / kOneFromBack;
+      if (front + back >= chunk_count) return;
+      const std::uint64_t chunk = from_front ? front : chunk_count - 1 - back;
       // Unsigned: a range may be wider than an int64 can say.
       const std::uint64_t first =
           static_cast<std::uint64_t>(begin) + chunk * chunk_size + std::min(chunk, longer);
@@ -103,7 +108,7 @@ class WorkerPool : public ThreadPool {
     }
     Job job{body, data, begin, size / chunks, size % chunks, chunks};
     Open(&job);
-    job.RunChunks();
+    job.RunChunks(true);
     Close(&job);
   }
 
@@ -167,7 +172,7 @@ class WorkerPool : public ThreadPool {
       Job* job = jobs_;
       job->helpers.fetch_add(1, std::memory_order_relaxed);
       lock.unlock();
-      job->RunChunks();
+      job->RunChunks(false);
       lock = Lock();
       // Nothing is left to hand out: the next worker must not find it.
       Unlink(job);

@@ -25,8 +25,8 @@ class REWIRE_API ThreadPool {
 
   // Runs everything on the calling thread.
   static std::shared_ptr<ThreadPool> Serial();
-  // `threads` in all, the caller's included; fewer when the system gives no more. Destroyed when no call
-  // runs.
+  // `threads` in all, the caller's included; fewer when the system gives no more. The caller works from the
+  // front of a range on, the others from its end. Destroyed when no call runs.
   static std::shared_ptr<ThreadPool> Make(std::int32_t threads);
 };
 

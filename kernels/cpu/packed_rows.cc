@@ -60,12 +60,13 @@ void MultiplyPanels(const RowsByPanels& product, std::int64_t first, std::int64_
 // A block of rows, which stays in the second cache, by one panel after the other.
 void MultiplyRows(const RowsByPanels& product) {
   constexpr std::int64_t kBlock = 65536;      // floats
-  constexpr std::int64_t kTaskWork = 262144;  // products that are worth a thread's while
+  constexpr std::int64_t kTaskWork = 131072;  // products that are worth a thread's while, some 2 us
+  constexpr std::int64_t kLeastRows = 3;      // what reading weights takes as long as multiplying by them
   const std::int64_t depth = std::max<std::int64_t>(1, product.depth);
   const std::int64_t panels = PanelCount(product.columns);
   const std::int64_t block = std::clamp<std::int64_t>(kBlock / depth, 64, 512);
   const std::int64_t blocks = (product.rows + block - 1) / block;
-  const std::int64_t work = std::max<std::int64_t>(1, std::min(product.rows, block)) * depth * kPanelWidth;
+  const std::int64_t work = std::max(kLeastRows, std::min(product.rows, block)) * depth * kPanelWidth;
   ParallelFor(blocks * panels, std::max<std::int64_t>(1, kTaskWork / work),
               [&](std::int64_t begin, std::int64_t end) {
                 while (begin < end) {

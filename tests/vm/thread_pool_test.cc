@@ -103,6 +103,29 @@ TEST_CASE("workers and caller share the work") {
   CHECK(meeting.threads.count(std::this_thread::get_id()) == 1);
 }
 
+TEST_CASE("of two threads, the caller's elements are the first ones") {
+  const std::shared_ptr<ThreadPool> pool = ThreadPool::Make(2);
+  struct Owners {
+    std::thread::id of[64];
+    std::atomic<int> begun{0};
+  };
+  for (int i = 0; i < 100; ++i) {
+    Owners owners;
+    const auto note = [](void* data, std::int64_t begin, std::int64_t end) {
+      auto& noted = *static_cast<Owners*>(data);
+      ++noted.begun;
+      while (noted.begun < 2) std::this_thread::yield();  // both threads have a part
+      std::fill(noted.of + begin, noted.of + end, std::this_thread::get_id());
+    };
+    pool->ParallelFor(0, 64, 1, note, &owners);
+    const std::thread::id caller = std::this_thread::get_id();
+    REQUIRE(owners.of[0] == caller);
+    REQUIRE(owners.of[63] != caller);
+    CHECK(std::is_partitioned(owners.of, owners.of + 64,
+                              [caller](std::thread::id id) { return id == caller; }));
+  }
+}
+
 TEST_CASE("a call from inside a body runs serially on the same thread") {
   const std::shared_ptr<ThreadPool> pool = ThreadPool::Make(4);
   struct Nested {
