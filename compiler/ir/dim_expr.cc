@@ -11,6 +11,8 @@ namespace {
 
 constexpr std::int64_t kLargest = std::numeric_limits<std::int64_t>::max();
 constexpr std::int64_t kSmallest = std::numeric_limits<std::int64_t>::min();
+// Every level may ask for two answers at the next.
+constexpr int kComparedDepth = 6;
 
 std::int64_t Add(std::int64_t a, std::int64_t b) {
   std::int64_t sum = 0;
@@ -84,11 +86,15 @@ std::optional<std::int64_t> DimExpr::constant() const {
   return std::nullopt;
 }
 
+const DimExpr::Atom* DimExpr::atom() const {
+  const bool is_atom = terms_.size() == 1 && terms_[0].coefficient == 1 && terms_[0].factors.size() == 1;
+  return is_atom ? terms_[0].factors[0].get() : nullptr;
+}
+
 std::optional<std::string> DimExpr::symbol() const {
-  if (terms_.size() != 1 || terms_[0].coefficient != 1 || terms_[0].factors.size() != 1) return std::nullopt;
-  const Atom& atom = *terms_[0].factors[0];
-  if (atom.kind != AtomKind::kSymbol) return std::nullopt;
-  return atom.text;
+  const Atom* only = atom();
+  if (only == nullptr || only->kind != AtomKind::kSymbol) return std::nullopt;
+  return only->text;
 }
 
 DimExpr DimExpr::operator+(const DimExpr& other) const {
@@ -158,15 +164,59 @@ DimExpr DimExpr::CeilDiv(const DimExpr& a, const DimExpr& b) {
   return DimExpr(-1) * FloorDiv(DimExpr(-1) * a, b);
 }
 
+Interval DimExpr::Bounds(const SymbolInterval& of_symbol) const {
+  Interval sum = Interval::Of(0);
+  for (const Term& term : terms_) {
+    Interval product = Interval::Of(term.coefficient);
+    for (const AtomPtr& factor : term.factors) {
+      if (factor->kind == AtomKind::kSymbol) {
+        product = rewire::ProductOf(product, of_symbol(factor->text));
+        continue;
+      }
+      const Interval a = factor->operands[0].Bounds(of_symbol), b = factor->operands[1].Bounds(of_symbol);
+      product = rewire::ProductOf(product, factor->kind == AtomKind::kFloorDiv ? FloorQuotientOf(a, b)
+                                           : factor->kind == AtomKind::kMax    ? LargerOf(a, b)
+                                                                               : SmallerOf(a, b));
+    }
+    sum = SumOf(sum, product);
+  }
+  return sum;
+}
+
+Interval DimExpr::Bounds() const {
+  return Bounds([](const std::string& /*name*/) { return Interval::FromZero(); });
+}
+
+bool DimExpr::IsAtLeast(const DimExpr& a, const DimExpr& b, int depth) {
+  if ((a - b).Bounds().least >= 0) return true;
+  if (depth == 0) return false;
+  const Atom* larger = a.atom();
+  const Atom* smaller = b.atom();
+  const auto is_at_least = [&](const DimExpr& x, const DimExpr& y) { return IsAtLeast(x, y, depth - 1); };
+  if (smaller != nullptr && smaller->kind == AtomKind::kMin) {
+    if (is_at_least(a, smaller->operands[0]) || is_at_least(a, smaller->operands[1])) return true;
+  }
+  if (larger != nullptr && larger->kind == AtomKind::kMax) {
+    if (is_at_least(larger->operands[0], b) || is_at_least(larger->operands[1], b)) return true;
+  }
+  if (smaller != nullptr && smaller->kind == AtomKind::kMax) {
+    if (is_at_least(a, smaller->operands[0]) && is_at_least(a, smaller->operands[1])) return true;
+  }
+  if (larger != nullptr && larger->kind == AtomKind::kMin) {
+    return is_at_least(larger->operands[0], b) && is_at_least(larger->operands[1], b);
+  }
+  return false;
+}
+
 DimExpr DimExpr::Max(const DimExpr& a, const DimExpr& b) {
-  if (a == b) return a;
-  if (a.IsConstant() && b.IsConstant()) return std::max(*a.constant(), *b.constant());
+  if (IsAtLeast(a, b, kComparedDepth)) return a;
+  if (IsAtLeast(b, a, kComparedDepth)) return b;
   return a.text_ < b.text_ ? OfAtom(AtomKind::kMax, "", {a, b}) : OfAtom(AtomKind::kMax, "", {b, a});
 }
 
 DimExpr DimExpr::Min(const DimExpr& a, const DimExpr& b) {
-  if (a == b) return a;
-  if (a.IsConstant() && b.IsConstant()) return std::min(*a.constant(), *b.constant());
+  if (IsAtLeast(b, a, kComparedDepth)) return a;
+  if (IsAtLeast(a, b, kComparedDepth)) return b;
   return a.text_ < b.text_ ? OfAtom(AtomKind::kMin, "", {a, b}) : OfAtom(AtomKind::kMin, "", {b, a});
 }
 

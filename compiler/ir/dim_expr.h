@@ -8,11 +8,14 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
 #include <string>
 #include <vector>
+
+#include "base/interval.h"
 
 namespace rewire::compiler {
 
@@ -38,8 +41,15 @@ class DimExpr {
   // divides has checked it.
   static DimExpr FloorDiv(const DimExpr& a, const DimExpr& b);
   static DimExpr CeilDiv(const DimExpr& a, const DimExpr& b);
+  // Symbols are dimensions, not negative: the larger of N + 1 and N is N + 1.
   static DimExpr Max(const DimExpr& a, const DimExpr& b);
   static DimExpr Min(const DimExpr& a, const DimExpr& b);
+
+  // Where the value lies when each symbol lies where `of_symbol` says.
+  using SymbolInterval = std::function<Interval(const std::string& name)>;
+  Interval Bounds(const SymbolInterval& of_symbol) const;
+  // Whatever the dimensions are that the symbols stand for.
+  Interval Bounds() const;
 
   // "3*N + floor((M - 1) / 2)"; equal for equal expressions.
   const std::string& text() const { return text_; }
@@ -69,6 +79,10 @@ class DimExpr {
 
   static DimExpr OfAtom(AtomKind kind, const std::string& name, std::vector<DimExpr> operands);
   static DimExpr OfTerms(std::vector<Term> terms);
+  // The atom that the expression is, if it is nothing else.
+  const Atom* atom() const;
+  // Whether that can be seen; `depth` maxima and minima are looked into.
+  static bool IsAtLeast(const DimExpr& a, const DimExpr& b, int depth);
 
   std::vector<Term> terms_;
   std::string text_;

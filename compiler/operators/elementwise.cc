@@ -92,6 +92,7 @@ Status LowerCompare(Op& op, const Operator& row) {
   if (!b) return Forward(b);
   Result<Value*> result = op.BinaryTo(row.kernel, op.in(0), *b, kBool8);
   if (!result) return Forward(result);
+  PropagateBinary(op.type(), op.in(0), *b, *result);
   op.Set(0, *result);
   return {};
 }
@@ -178,8 +179,10 @@ Status LowerWhere(Op& op, const Operator& row) {
   if (!values) return Forward(values);
   Result<Shape> dims = op.Broadcast(*values, op.in(0)->type.dims);
   if (!dims) return Forward(dims);
-  op.Set(0, op.Call(row.kernel, {op.in(0), op.in(1), op.in(2)}, {},
-                    TensorOf(op.in(1)->type.dtype, *std::move(dims))));
+  Value* result = op.Call(row.kernel, {op.in(0), op.in(1), op.in(2)}, {},
+                          TensorOf(op.in(1)->type.dtype, *std::move(dims)));
+  PropagateWhere(op.in(0), op.in(1), op.in(2), result);
+  op.Set(0, result);
   return {};
 }
 

@@ -10,6 +10,13 @@ namespace {
 
 Status LowerRange(Op& op, const Operator& row) {
   const std::vector<Value*> inputs = op.Arguments(0, 2);
+  const std::optional<Shape> start = KnownElements(inputs[0]), limit = KnownElements(inputs[1]),
+                             delta = KnownElements(inputs[2]);
+  if (start && limit && delta && (*delta)[0].IsConstant() && !(*delta)[0].Is(0)) {
+    const DimExpr count = DimExpr::CeilDiv((*limit)[0] - (*start)[0], (*delta)[0]);
+    op.Set(0, op.Call(row.kernel, inputs, {}, TensorOf(op.in(0)->type.dtype, {DimExpr::Max(count, 0)})));
+    return {};
+  }
   op.Set(0,
          op.CallShaped(row.kernel, inputs, {}, op.in(0)->type.dtype, 1, {"rewire.shape.arange", inputs, {}}));
   return {};

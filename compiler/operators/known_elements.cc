@@ -4,6 +4,17 @@
 #include "compiler/operators/op.h"
 
 namespace rewire::compiler {
+namespace {
+
+// Nothing where it depends on the dimensions.
+std::optional<bool> AreEqual(const DimExpr& a, const DimExpr& b) {
+  const Interval difference = (a - b).Bounds();
+  if (difference.least > 0 || difference.most < 0) return false;
+  if (difference.least == 0 && difference.most == 0) return true;
+  return std::nullopt;
+}
+
+}  // namespace
 
 void PropagateBinary(const std::string& op_type, const Value* a, const Value* b, Value* result) {
   if (result->IsConstant() || IsFloat(result->type.dtype)) return;
@@ -25,9 +36,26 @@ void PropagateBinary(const std::string& op_type, const Value* a, const Value* b,
       elements.push_back(x * y);
     } else if (op_type == "Div" && y.IsConstant() && *y.constant() > 0) {
       elements.push_back(DimExpr::FloorDiv(x, y));
+    } else if (const std::optional<bool> equal = op_type == "Equal" ? AreEqual(x, y) : std::nullopt) {
+      elements.emplace_back(*equal ? 1 : 0);
     } else {
       return;
     }
+  }
+  result->elements = std::move(elements);
+}
+
+void PropagateWhere(const Value* condition, const Value* a, const Value* b, Value* result) {
+  if (result->IsConstant() || IsFloat(result->type.dtype)) return;
+  const std::optional<Ints> takes_a = KnownInts(condition);
+  const std::optional<Shape> first = KnownElements(a), second = KnownElements(b);
+  if (!takes_a || !first || !second || first->size() != takes_a->size() ||
+      second->size() != takes_a->size()) {
+    return;
+  }
+  Shape elements;
+  for (std::size_t i = 0; i < takes_a->size(); ++i) {
+    elements.push_back((*takes_a)[i] != 0 ? (*first)[i] : (*second)[i]);
   }
   result->elements = std::move(elements);
 }

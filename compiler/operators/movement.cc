@@ -109,6 +109,43 @@ std::optional<DimExpr> SlicedDim(const DimExpr& dim, std::int64_t start, std::in
   return std::nullopt;
 }
 
+// The same with a step of 1 between positions that are expressions.
+std::optional<DimExpr> SlicedDim(const DimExpr& dim, const DimExpr& start, const DimExpr& end) {
+  if (start.IsConstant() && end.IsConstant()) return SlicedDim(dim, *start.constant(), *end.constant(), 1);
+  // A negative position counts from behind: which it is has to show.
+  const auto hold = [&](const DimExpr& position) -> std::optional<DimExpr> {
+    const Interval bounds = position.Bounds();
+    if (bounds.least >= 0) return DimExpr::Min(position, dim);
+    if (bounds.most < 0) return DimExpr::Max(dim + position, 0);
+    return std::nullopt;
+  };
+  const std::optional<DimExpr> first = hold(start), last = hold(end);
+  if (!first || !last) return std::nullopt;
+  return DimExpr::Max(*last - *first, 0);
+}
+
+// The dimensions of a slice of which starts or ends are computed; nothing where they cannot be said.
+std::optional<Shape> DynamicSliceDims(const Op& op) {
+  const std::optional<Shape> starts = KnownElements(op.in(1)), ends = KnownElements(op.in(2));
+  const std::optional<Ints> axes = KnownInts(op.in(3)), steps = KnownInts(op.in(4));
+  const bool known = starts && ends && starts->size() == ends->size() && (axes || op.in(3) == nullptr) &&
+                     (steps || op.in(4) == nullptr);
+  if (!known || (axes && axes->size() != starts->size())) return std::nullopt;
+  if (steps && std::any_of(steps->begin(), steps->end(), [](std::int64_t step) { return step != 1; })) {
+    return std::nullopt;
+  }
+  Shape dims = op.in(0)->type.dims;
+  for (std::size_t i = 0; i < starts->size(); ++i) {
+    const Result<int> axis = op.Axis(axes ? (*axes)[i] : static_cast<std::int64_t>(i), op.in(0)->type.rank());
+    if (!axis) return std::nullopt;
+    DimExpr& dim = dims[static_cast<std::size_t>(*axis)];
+    const std::optional<DimExpr> sliced = SlicedDim(dim, (*starts)[i], (*ends)[i]);
+    if (!sliced) return std::nullopt;
+    dim = *sliced;
+  }
+  return dims;
+}
+
 Status LowerSlice(Op& op, const Operator& row) {
   Value* x = op.in(0);
   std::optional<Ints> starts, ends, axes, steps;
@@ -130,6 +167,10 @@ Status LowerSlice(Op& op, const Operator& row) {
     const std::vector<Value*> more = op.Arguments(1, 4);
     std::vector<Value*> inputs = {x}, shapes = {op.ShapeOf(x)};
     inputs.insert(inputs.end(), more.begin(), more.end());
+    if (std::optional<Shape> dims = DynamicSliceDims(op)) {
+      op.Set(0, op.Call("rewire.dynamic_slice", inputs, {}, TensorOf(x->type.dtype, *std::move(dims))));
+      return {};
+    }
     shapes.insert(shapes.end(), more.begin(), more.end());
     op.Set(0, op.CallShaped("rewire.dynamic_slice", inputs, {}, x->type.dtype, x->type.rank(),
                             {"rewire.shape.slice", shapes, {}}));

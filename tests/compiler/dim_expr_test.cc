@@ -41,6 +41,38 @@ TEST_CASE("maxima and minima do not depend on the order") {
   CHECK_FALSE((kN + DimExpr(1)).symbol());
 }
 
+TEST_CASE("maxima and minima that can be told are") {
+  const DimExpr capped = DimExpr::Min(kN, 512);
+  CHECK(capped.text() == "min(512, N)");
+  CHECK(DimExpr::Max(kN + DimExpr(1), kN) == kN + DimExpr(1));
+  CHECK(DimExpr::Max(kN, 0) == kN);
+  CHECK(DimExpr::Max(kN, 1).text() == "max(1, N)");
+  CHECK(DimExpr::Max(kN, kM).text() == "max(M, N)");
+  // Of what one of two is at most, the larger is the other.
+  CHECK(DimExpr::Max(kN, capped) == kN);
+  CHECK(DimExpr::Min(kN, capped) == capped);
+  CHECK(DimExpr::Max(kM, capped).text() == "max(M, min(512, N))");
+  const DimExpr larger = DimExpr::Max(kN, kM);
+  CHECK(DimExpr::Max(larger, kM) == larger);
+  CHECK(DimExpr::Min(larger, kN) == kN);
+  CHECK(DimExpr::Max(larger, DimExpr::Max(kM, DimExpr::Symbol("K"))).text() == "max(max(K, M), max(M, N))");
+}
+
+TEST_CASE("an expression lies between what its symbols allow") {
+  const auto of_symbol = [](const std::string& name) {
+    return name == "N" ? Interval{0, 20} : Interval::FromZero();
+  };
+  const auto most = [&](const DimExpr& expression) { return expression.Bounds(of_symbol).most; };
+  CHECK(most(DimExpr(3) * kN + DimExpr(2)) == 62);
+  CHECK(most(DimExpr::FloorDiv(kN - DimExpr(1), 2) + DimExpr(1)) == 10);
+  CHECK(most(DimExpr(20) - kN) == 20);
+  CHECK(most(kM) == Interval::kNoMost);
+  CHECK(most(DimExpr::Min(kM, kN)) == 20);
+  CHECK(most(DimExpr::Max(kM, kN)) == Interval::kNoMost);
+  CHECK((kN - DimExpr(3)).Bounds().least == -3);
+  CHECK((kN - kM).Bounds().least == Interval::kNoLeast);
+}
+
 TEST_CASE("programs are postfix") {
   std::vector<std::int64_t> program;
   (DimExpr(2) * kN + DimExpr(1))

@@ -2,9 +2,9 @@
 // `rewire.shape.eval` in an abstract run: dimensions as expressions of others (docs/kernels.md has the
 // codes), over intervals. A dimension of which only the most is known lies between 0 and that.
 #include <algorithm>
-#include <limits>
 #include <optional>
 
+#include "base/interval.h"
 #include "vm/bounds/bound_analysis.h"
 #include "vm/shape.h"
 
@@ -13,61 +13,19 @@ namespace {
 
 enum Code : std::int64_t { kPush, kDim, kAdd, kMultiply, kFloorDivide, kMaximum, kMinimum, kStore };
 
-struct Interval {
-  std::int64_t least = 0;
-  std::int64_t most = 0;
-};
-
-std::int64_t FloorOf(std::int64_t a, std::int64_t b) {
-  return a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0);
-}
-
-// x / 0 is 0. On either side of it the extremes are at the corners.
-std::optional<Interval> Divide(Interval a, Interval b) {
-  if (a.least == std::numeric_limits<std::int64_t>::min()) return std::nullopt;  // by -1 it is no int64
-  std::optional<Interval> all;
-  const auto add = [&](std::int64_t value) {
-    all = all ? Interval{std::min(all->least, value), std::max(all->most, value)} : Interval{value, value};
-  };
-  if (b.least <= 0 && b.most >= 0) add(0);
-  for (const Interval side : {Interval{b.least, std::min<std::int64_t>(b.most, -1)},
-                              Interval{std::max<std::int64_t>(b.least, 1), b.most}}) {
-    if (side.least > side.most) continue;
-    for (const std::int64_t dividend : {a.least, a.most}) {
-      add(FloorOf(dividend, side.least));
-      add(FloorOf(dividend, side.most));
-    }
-  }
-  return all;
-}
-
-// Nothing where a bound does not fit an int64.
+// Nothing where there is no such code.
 std::optional<Interval> Apply(std::int64_t code, Interval a, Interval b) {
-  Interval result;
   switch (code) {
     case kAdd:
-      if (__builtin_add_overflow(a.least, b.least, &result.least) ||
-          __builtin_add_overflow(a.most, b.most, &result.most)) {
-        return std::nullopt;
-      }
-      return result;
-    case kMultiply: {
-      std::int64_t corners[4];
-      if (__builtin_mul_overflow(a.least, b.least, &corners[0]) ||
-          __builtin_mul_overflow(a.least, b.most, &corners[1]) ||
-          __builtin_mul_overflow(a.most, b.least, &corners[2]) ||
-          __builtin_mul_overflow(a.most, b.most, &corners[3])) {
-        return std::nullopt;
-      }
-      const auto [least, most] = std::minmax_element(std::begin(corners), std::end(corners));
-      return Interval{*least, *most};
-    }
+      return SumOf(a, b);
+    case kMultiply:
+      return ProductOf(a, b);
     case kFloorDivide:
-      return Divide(a, b);
+      return FloorQuotientOf(a, b);
     case kMaximum:
-      return Interval{std::max(a.least, b.least), std::max(a.most, b.most)};
+      return LargerOf(a, b);
     case kMinimum:
-      return Interval{std::min(a.least, b.least), std::min(a.most, b.most)};
+      return SmallerOf(a, b);
     default:
       return std::nullopt;
   }
@@ -88,7 +46,7 @@ std::optional<std::vector<std::int64_t>> Evaluate(const std::vector<std::int64_t
   for (std::size_t i = 0; i < program.size(); ++i) {
     const std::int64_t code = program[i];
     if (code == kPush && i + 1 < program.size()) {
-      stack.push_back({program[i + 1], program[i + 1]});
+      stack.push_back(Interval::Of(program[i + 1]));
       ++i;
     } else if (code == kDim && i + 2 < program.size()) {
       const auto shape = static_cast<std::uint64_t>(program[i + 1]);
@@ -99,6 +57,7 @@ std::optional<std::vector<std::int64_t>> Evaluate(const std::vector<std::int64_t
       stack.push_back({shapes[shape]->exact ? most : 0, most});
       i += 2;
     } else if (code == kStore && !stack.empty()) {
+      if (stack.back().most == Interval::kNoMost) return std::nullopt;
       dims.push_back(std::max<std::int64_t>(stack.back().most, 0));  // a run that makes it negative fails
       stack.pop_back();
     } else if (stack.size() >= 2) {

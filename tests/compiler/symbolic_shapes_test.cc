@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// Dimensions as expressions of the inputs' dimensions: what comes to be known through shape arithmetic, and
+// what does not.
+#include <catch2/catch.hpp>
+#include <string>
+
+#include "tests/compiler/model_builder.h"
+
+namespace rewire::test {
+namespace {
+
+// x: f32[N, M].
+onnx::ModelProto Model() {
+  onnx::ModelProto model = EmptyModel();
+  SetValue(model.mutable_graph()->add_input(), "x", {"N", "M"});
+  SetValue(model.mutable_graph()->add_output(), "y", {});
+  return model;
+}
+
+// The type of the last value in the program that comes of this node of the model.
+std::string TypeAt(const onnx::ModelProto& model, const std::string& node) {
+  std::string text;
+  compiler::CompileOptions options;
+  options.dump = [&](const std::string& stage, const std::string& program) {
+    if (stage == "lowered") text = program;
+  };
+  const Outcome outcome = CompileProto(model, options);
+  CHECK(outcome.message.empty());
+  const std::size_t at = text.rfind("; " + node + "\n");
+  if (at == std::string::npos) return "no " + node + " in\n" + text;
+  const std::size_t start = text.rfind('\n', at) + 1;
+  const std::size_t type = text.find(": ", start) + 2;
+  return text.substr(type, text.find(" = ", type) - type);
+}
+
+// An element of x's shape as i64[1] or, with `scalar`, i64[].
+void AddDim(onnx::GraphProto* graph, std::int64_t axis, const std::string& name, bool scalar = false) {
+  AddNode(graph, "Shape", {"x"}, name + ".shape");
+  AddInts(graph, name + ".axis", {axis}, scalar);
+  AddNode(graph, "Gather", {name + ".shape", name + ".axis"}, name);
+}
+
+TEST_CASE("a slice as long as an input") {
+  onnx::ModelProto model = Model();
+  onnx::GraphProto* graph = model.mutable_graph();
+  AddFloats(graph, "table", {512, 4}, std::vector<float>(2048, 0.5F));
+  AddInts(graph, "zero", {0});
+  AddInts(graph, "five", {5});
+  AddInts(graph, "minus", {-1});
+  AddInts(graph, "two", {2});
+  AddDim(graph, 0, "n");
+  SECTION("from the start") {
+    AddNode(graph, "Slice", {"table", "zero", "n"}, "y");
+    CHECK(TypeAt(model, "Slice 'y'") == "f32[min(512, N), 4]");
+  }
+  SECTION("from a place on") {
+    AddNode(graph, "Slice", {"table", "five", "n"}, "y");
+    CHECK(TypeAt(model, "Slice 'y'") == "f32[max(0, min(512, N) + -5), 4]");
+  }
+  SECTION("the rest behind it") {
+    AddInts(graph, "far", {1 << 20});
+    AddNode(graph, "Slice", {"table", "n", "far"}, "y");
+    CHECK(TypeAt(model, "Slice 'y'") == "f32[-1*min(512, N) + 512, 4]");
+  }
+  SECTION("that far from the end") {
+    AddInts(graph, "far", {1 << 20});
+    AddNode(graph, "Mul", {"n", "minus"}, "back");
+    AddNode(graph, "Sub", {"back", "two"}, "further");
+    AddNode(graph, "Slice", {"table", "further", "far"}, "y");
+    CHECK(TypeAt(model, "Slice 'y'") == "f32[-1*max(-1*N + 510, 0) + 512, 4]");
+  }
+  SECTION("not where it may count from either side") {
+    AddNode(graph, "Sub", {"n", "two"}, "less");
+    AddNode(graph, "Slice", {"table", "zero", "less"}, "y");
+    CHECK(TypeAt(model, "Slice 'y'") == "f32[$0, $1]");
+  }
+  SECTION("not in steps") {
+    AddNode(graph, "Slice", {"table", "zero", "n", "zero", "two"}, "y");
+    CHECK(TypeAt(model, "Slice 'y'") == "f32[$0, $1]");
+  }
+  SECTION("not where the end is data") {
+    SetValue(graph->add_input(), "end", {std::int64_t{1}}, onnx::TensorProto::INT64);
+    AddNode(graph, "Slice", {"table", "zero", "end"}, "y");
+    CHECK(TypeAt(model, "Slice 'y'") == "f32[$0, $1]");
+  }
+}
+
+TEST_CASE("what broadcasts with a part of itself keeps its size") {
+  onnx::ModelProto model = Model();
+  onnx::GraphProto* graph = model.mutable_graph();
+  AddFloats(graph, "table", {512, 1}, std::vector<float>(512, 0.5F));
+  AddInts(graph, "zero", {0});
+  AddDim(graph, 0, "n");
+  AddNode(graph, "Slice", {"table", "zero", "n"}, "rows");
+  AddNode(graph, "Add", {"x", "rows"}, "y");
+  CHECK(TypeAt(model, "Add 'y'") == "f32[N, M]");
+}
+
+TEST_CASE("a range of a dimension") {
+  onnx::ModelProto model = Model();
+  onnx::GraphProto* graph = model.mutable_graph();
+  AddInts(graph, "zero", {0}, true);
+  AddInts(graph, "three", {3}, true);
+  AddDim(graph, 0, "n", true);
+  SECTION("by ones") {
+    AddInts(graph, "one", {1}, true);
+    AddNode(graph, "Range", {"zero", "n", "one"}, "y");
+    CHECK(TypeAt(model, "Range 'y'") == "i64[N]");
+  }
+  SECTION("by threes") {
+    AddNode(graph, "Range", {"zero", "n", "three"}, "y");
+    CHECK(TypeAt(model, "Range 'y'") == "i64[-1*floor((-1*N) / (3))]");
+  }
+  SECTION("not by a step that is a dimension itself") {
+    AddNode(graph, "Range", {"zero", "three", "n"}, "y");
+    CHECK(TypeAt(model, "Range 'y'") == "i64[$0]");
+  }
+}
+
+// PyTorch's expand: -1 stands for the dimension that is there.
+TEST_CASE("a shape that is chosen by what it is compared with") {
+  onnx::ModelProto model = Model();
+  onnx::GraphProto* graph = model.mutable_graph();
+  AddNode(graph, "Shape", {"x"}, "shape");
+  AddInts(graph, "ones", {1, 1});
+  AddFloats(graph, "row", {1}, {2});
+  SECTION("where no dimension can be so") {
+    AddInts(graph, "any", {-1, -1});
+    AddNode(graph, "Equal", {"shape", "any"}, "is_any");
+    AddNode(graph, "Where", {"is_any", "ones", "shape"}, "target");
+    AddNode(graph, "Expand", {"row", "target"}, "y");
+    CHECK(TypeAt(model, "Expand 'y'") == "f32[N, M]");
+  }
+  SECTION("not where one may be so") {
+    AddInts(graph, "four", {4, 4});
+    AddNode(graph, "Equal", {"shape", "four"}, "is_four");
+    AddNode(graph, "Where", {"is_four", "ones", "shape"}, "target");
+    AddNode(graph, "Expand", {"row", "target"}, "y");
+    CHECK(TypeAt(model, "Expand 'y'") == "f32[$0, $1]");
+  }
+}
+
+}  // namespace
+}  // namespace rewire::test
