@@ -75,6 +75,7 @@ Result<Compiled> CompileModel(const ModelFile& model, const std::string& what, c
     lowering_options.fold = [&](const Node& node) { return folder.Fold(node); };
   }
   Graph graph;
+  graph.max_dims = options.max_dims;
   Lowering lowering(model, lowering_options, &graph);
   Begin(options, "lowering nodes");
   if (Status lowered = lowering.Run(); !lowered) return Forward(lowered, what);

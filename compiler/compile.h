@@ -33,8 +33,8 @@ struct Compiled {
   std::size_t nodes = 0;  // of the program, after all passes
   std::size_t kernel_calls = 0;
   std::uint64_t constant_bytes = 0;
-  // What tensors of known size inside `main` lie in, and what they would take of the VM's pool without; 0
-  // where they are allocated each by itself.
+  // What tensors inside `main` lie in whose size is known, or whose largest is, and what they would take of
+  // the VM's pool without; 0 where they are allocated each by itself.
   std::uint64_t arena_bytes = 0;
   std::uint64_t separate_bytes = 0;
 };

@@ -171,14 +171,16 @@ void FunctionEmitter::AllocateStatic(DLDataType dtype, const std::vector<std::in
   code_.Kill(storage);
 }
 
-void FunctionEmitter::AllocateInArena(DLDataType dtype, const std::vector<std::int64_t>& dims,
-                                      std::uint64_t offset, Reg dst) {
-  if (offset != 0) code_.LoadConsti(static_cast<std::int64_t>(offset), arena_offset_);
-  code_.AllocTensor(arena_, offset != 0 ? arena_offset_ : kNone, dtype, dst, dims);
+FunctionEmitter::Reg FunctionEmitter::ArenaOffset(std::uint64_t offset) {
+  if (offset == 0) return kNone;
+  code_.LoadConsti(static_cast<std::int64_t>(offset), arena_offset_);
+  return arena_offset_;
 }
 
 Status FunctionEmitter::Allocate(const Value* output, const Node::Extent& extent, Reg dst) {
   const DLDataType dtype = output->type.dtype;
+  const auto place = graph_.arena.offsets.find(output);
+  const bool in_arena = place != graph_.arena.offsets.end();
   if (extent.shape == nullptr) {
     if (!output->type.ranked) {
       return Fail(StatusCode::kUnsupported, fmt::format("the rank of '{}' is not known", output->name));
@@ -188,11 +190,10 @@ Status FunctionEmitter::Allocate(const Value* output, const Node::Extent& extent
         return Fail(StatusCode::kInvalidFile,
                     fmt::format("'{}' with shape {} is too large", output->name, ShapeText(extent.dims)));
       }
-      const auto offset = graph_.arena.offsets.find(output);
-      if (offset == graph_.arena.offsets.end()) {
-        AllocateStatic(dtype, *dims, dst);
+      if (in_arena) {
+        code_.AllocTensor(arena_, ArenaOffset(place->second), dtype, dst, *dims);
       } else {
-        AllocateInArena(dtype, *dims, offset->second, dst);
+        AllocateStatic(dtype, *dims, dst);
       }
       return {};
     }
@@ -208,6 +209,10 @@ Status FunctionEmitter::Allocate(const Value* output, const Node::Extent& extent
     const Result<Extent> evaluated = EvaluateDims(extent.dims, dtype);
     if (!evaluated) return Forward(evaluated);
     sizes = *evaluated;
+  }
+  if (in_arena) {
+    code_.AllocTensorReg(arena_, ArenaOffset(place->second), sizes.shape, dtype, dst);
+    return {};
   }
   const Reg storage = NewReg();
   code_.AllocStorage(sizes.bytes, kAlignment, dtype, kHostDevice, storage, {});

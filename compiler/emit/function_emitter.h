@@ -50,8 +50,8 @@ class FunctionEmitter {
   Reg Integer(std::int64_t value);
   Status Allocate(const Value* output, const Node::Extent& extent, Reg dst);
   void AllocateStatic(DLDataType dtype, const std::vector<std::int64_t>& dims, Reg dst);
-  void AllocateInArena(DLDataType dtype, const std::vector<std::int64_t>& dims, std::uint64_t offset,
-                       Reg dst);
+  // A register with the offset; none for 0.
+  Reg ArenaOffset(std::uint64_t offset);
   Result<Extent> EvaluateDims(const Shape& dims, DLDataType dtype);
   void CallKernel(std::uint32_t kernel, std::uint32_t outputs, Reg dst, const std::vector<Reg>& args);
   // Reads the shapes of a value that later allocations compute with.

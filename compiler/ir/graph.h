@@ -123,7 +123,8 @@ struct SymbolSource {
   std::uint32_t axis = 0;
 };
 
-// Memory that tensors of `main` share, one after the other.
+// Memory that tensors of `main` share, one after the other. Of those whose size shows only when the program
+// runs, the room is for the largest.
 struct Arena {
   std::uint64_t bytes = 0;           // 0: there is none
   std::uint64_t separate_bytes = 0;  // what the same tensors take when each is allocated by itself
@@ -139,6 +140,8 @@ class Graph {
   // become computed constants. They use constants and one another; the block has no parameters or results.
   Block init;
   std::vector<std::string> input_names, output_names;
+  // The most that dimensions of the inputs can be: the executable refuses larger ones.
+  std::map<std::string, std::int64_t> max_dims;
 
   Value* NewValue(std::string name, Type type);
   Node* NewNode(NodeKind kind);

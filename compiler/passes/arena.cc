@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// One piece of memory for all tensors of known size that stay inside the function, laid out when compiling.
-// What is joined lies end to end from the start, and what is taken out of a tensor stays where it is, along
-// an outermost axis.
+// One piece of memory for all tensors that stay inside the function and whose size is known, or has a limit,
+// laid out when compiling. What is joined lies end to end from the start, and what is taken out of a tensor
+// stays where it is, along an outermost axis.
 #include <algorithm>
 #include <unordered_map>
 #include <vector>
 
+#include "compiler/ir/dim_limits.h"
 #include "compiler/passes/arena_layout.h"
 #include "compiler/passes/lives.h"
 #include "compiler/passes/parts.h"
@@ -28,7 +29,7 @@ struct Write {
 // An allocation. All values that are views of it, or written over it, are one item.
 struct Item {
   const Value* value;
-  std::uint64_t bytes;
+  std::uint64_t bytes;     // at most
   std::size_t begin, end;  // places from when to when it is needed
   std::vector<Write> writes;
   // What it lies in, and where in that.
@@ -39,7 +40,7 @@ struct Item {
 
 class Planner {
  public:
-  explicit Planner(Graph* graph) : graph_(*graph), lives_(*graph) {}
+  explicit Planner(Graph* graph) : graph_(*graph), lives_(*graph), limits_(*graph) {}
 
   void Run() {
     Collect(graph_.main);
@@ -64,7 +65,10 @@ class Planner {
     with_arena.push_back({bytes, 0, lives_.last_place(), 0});
     without.insert(without.end(), apart.begin(), apart.end());
     const std::uint64_t separate = PooledBytes(apart);
-    if (PooledBytes({with_arena.back()}) > separate || PooledBytes(with_arena) > PooledBytes(without)) return;
+    const bool takes_less =
+        PooledBytes({with_arena.back()}) <= separate && PooledBytes(with_arena) <= PooledBytes(without);
+    // Blocks for sizes that only have a limit need not be of one class in a run.
+    if (!takes_less && all_known_) return;
     graph_.arena.bytes = bytes;
     graph_.arena.separate_bytes = separate;
     Store(blocks);
@@ -98,7 +102,7 @@ class Planner {
     const Node::Extent& extent = node.extents[index];
     const Value* value = node.outputs[index];
     const std::optional<std::vector<std::int64_t>> dims =
-        extent.shape == nullptr && value->type.ranked ? ConstantDims(extent.dims) : std::nullopt;
+        extent.shape == nullptr && value->type.ranked ? limits_.MostOf(extent.dims) : std::nullopt;
     const std::uint64_t bytes = dims ? TensorBytes(value->type.dtype, *dims).value_or(0) : 0;
     // Emission says what is wrong with a tensor that is too large.
     if (bytes == 0 || bytes > BlockPool::kMaxBlock / 4) return;
@@ -107,6 +111,7 @@ class Planner {
       kept_.push_back({bytes, begin, lives_.EndOf(value), 0});
       return;
     }
+    all_known_ = all_known_ && ConstantDims(extent.dims).has_value();
     items_of_[value] = items_.size();
     items_.push_back({value, bytes, begin, lives_.EndOf(value), {{begin, 0, bytes}}, kNone, 0, {}});
   }
@@ -242,7 +247,9 @@ class Planner {
 
   Graph& graph_;
   const Lives lives_;
+  const DimLimits limits_;
   std::vector<Item> items_;
+  bool all_known_ = true;  // their sizes
   std::vector<ArenaBlock> kept_;
   std::unordered_map<const Value*, std::size_t> items_of_;
   std::vector<const Node*> joins_;

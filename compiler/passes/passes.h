@@ -46,8 +46,8 @@ void PackForOneDnn(Graph* graph);
 void ChannelsLast(Graph* graph);
 // Kernels that go element by element write over inputs that die there. Behind all passes that move nodes.
 void WriteInPlace(Graph* graph);
-// Tensors of known size that stay inside the function get places in one piece of memory (Graph::arena). Last:
-// it holds for these nodes in this order.
+// Tensors of known or limited size that stay inside the function get places in one piece of memory
+// (Graph::arena). Last: it holds for these nodes in this order.
 void PlanArena(Graph* graph);
 
 }  // namespace rewire::compiler

@@ -68,9 +68,8 @@ struct Planned {
 };
 
 // The answer is that of the program without an arena.
-Planned Plan(const onnx::ModelProto& model, const Shape& shape) {
+Planned Plan(const onnx::ModelProto& model, const Shape& shape, compiler::CompileOptions options = {}) {
   Planned planned;
-  compiler::CompileOptions options;
   options.dump = [&](const std::string& stage, const std::string& program) {
     if (stage == "arena") planned.text = program;
   };
@@ -78,7 +77,7 @@ Planned Plan(const onnx::ModelProto& model, const Shape& shape) {
   REQUIRE(with.message.empty());
   planned.arena = with.compiled.arena_bytes;
   planned.separate = with.compiled.separate_bytes;
-  compiler::CompileOptions without_pass;
+  compiler::CompileOptions without_pass = options;
   without_pass.disabled_passes = {"arena"};
   Outcome without = CompileProto(model, without_pass);
   REQUIRE(without.message.empty());
@@ -266,6 +265,75 @@ TEST_CASE("what leaves a branch is not in an arena, what stays there is") {
     CHECK(OffsetsOf(planned.text, "MatMul '" + name + ".d'").size() == 1);
     CHECK(OffsetsOf(planned.text, "MatMul '" + name + ".e'").empty());
   }
+}
+
+compiler::CompileOptions AtMost(std::int64_t rows) {
+  compiler::CompileOptions options;
+  options.max_dims = {{"N", rows}};
+  return options;
+}
+
+TEST_CASE("what has a largest size lies in an arena at that size") {
+  onnx::ModelProto model = Model({"N", 16});
+  onnx::GraphProto* graph = model.mutable_graph();
+  AddProduct(graph, "x", "a", 16, 32);
+  AddProduct(graph, "a", "b", 32, 48);
+  AddProduct(graph, "b", "c", 48, 16);
+  AddInt(AddNode(graph, "ReduceSum", {"c"}, "y"), "keepdims", 0);
+  for (const std::int64_t rows : {1, 3, 20}) {
+    const Planned planned = Plan(model, {rows, 16}, AtMost(20));
+    CHECK(planned.arena == (32 + 48) * 20 * 4);
+    CHECK(OffsetsOf(planned.text, "MatMul 'b'") != OffsetsOf(planned.text, "MatMul 'a'"));
+    CHECK(OffsetsOf(planned.text, "MatMul 'c'") == OffsetsOf(planned.text, "MatMul 'a'"));
+    CHECK(OffsetsOf(planned.text, "ReduceSum 'y'").empty());
+  }
+  // Without it, nothing says how large the arena would be.
+  CHECK(Plan(model, {3, 16}).arena == 0);
+}
+
+TEST_CASE("what is cut off at a size, of a dimension without a largest, is not in an arena") {
+  onnx::ModelProto model = Model({"N", 16});
+  onnx::GraphProto* graph = model.mutable_graph();
+  AddInts(graph, "0", {0});
+  AddInts(graph, "512", {512});
+  AddNode(graph, "Slice", {"x", "0", "512"}, "rows");
+  AddProduct(graph, "rows", "a", 16, 32);
+  AddProduct(graph, "a", "b", 32, 16);
+  AddInt(AddNode(graph, "ReduceSum", {"b"}, "y"), "keepdims", 0);
+  CHECK(Plan(model, {3, 16}).arena == 0);
+  CHECK(Plan(model, {3, 16}, AtMost(20)).arena == (32 + 16) * 20 * 4);
+}
+
+TEST_CASE("parts whose places depend on a dimension are copied") {
+  onnx::ModelProto model = Model({"N", 16});
+  onnx::GraphProto* graph = model.mutable_graph();
+  AddProduct(graph, "x", "a", 16, 16);
+  AddProduct(graph, "x", "b", 16, 16);
+  AddInt(AddNode(graph, "Concat", {"a", "b"}, "joined"), "axis", 0);
+  AddInt(AddNode(graph, "ReduceSum", {"joined"}, "y"), "keepdims", 0);
+  for (const std::int64_t rows : {3, 20}) {
+    const Planned planned = Plan(model, {rows, 16}, AtMost(20));
+    const int joined = OffsetsOf(planned.text, "rewire.concat").at(0);
+    const int a = OffsetsOf(planned.text, "MatMul 'a'").at(0),
+              b = OffsetsOf(planned.text, "MatMul 'b'").at(0);
+    CHECK((a + 20 * 64 <= joined || joined + 2 * 20 * 64 <= a));
+    CHECK((b + 20 * 64 <= joined || joined + 2 * 20 * 64 <= b));
+    CHECK((a + 20 * 64 <= b || b + 20 * 64 <= a));
+  }
+}
+
+TEST_CASE("what data makes large is not in an arena, whatever the largest input") {
+  onnx::ModelProto model = Model({"N", 16});
+  onnx::GraphProto* graph = model.mutable_graph();
+  AddNode(graph, "NonZero", {"x"}, "places");
+  AddInt(AddNode(graph, "ReduceSum", {"x"}, "sum"), "keepdims", 0);
+  onnx::NodeProto* cast = AddNode(graph, "Cast", {"places"}, "floats");
+  AddInt(cast, "to", onnx::TensorProto::FLOAT);
+  AddNode(graph, "Exp", {"floats"}, "large");
+  AddInt(AddNode(graph, "ReduceSum", {"large"}, "total"), "keepdims", 0);
+  AddNode(graph, "Sub", {"total", "sum"}, "y");
+  const Planned planned = Plan(model, {3, 16}, AtMost(20));
+  CHECK(OffsetsOf(planned.text, "Cast 'floats'").empty());
 }
 
 }  // namespace

@@ -13,6 +13,7 @@ import argparse
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -92,6 +93,41 @@ def check_memory(tools, executable, cases):
     return None
 
 
+def largest_sizes(tools, executable, cases):
+    """Of each dimension of the inputs that has a name, by the cases' inputs."""
+    [main] = [f for f in json.loads(call([tools / "vm-run", executable, "--list", "--json"]))["functions"]
+              if f["name"] == "main"]
+    largest = {}
+    for given in main["inputs"]:
+        names = re.search(r"\[(.*)\]", given["type"]).group(1).split(", ")
+        for case in cases:
+            shape = np.load(case / "in" / f"{given['name']}.npy", mmap_mode="r").shape
+            for name, size in zip(names, shape):
+                if not name.isdecimal():
+                    largest[name] = max(size, largest.get(name, 0))
+    return largest
+
+
+def check_bounded(tools, folder, executable, cases, scratch):
+    """Compiled for at most these sizes, a model takes no more memory than was said, and gives the same."""
+    largest = largest_sizes(tools, executable, cases)
+    if not largest:
+        return
+    bounded = scratch / f"{folder.name}.bounded.rwx"
+    options = [part for name, size in largest.items() for part in ("--max-dim", f"{name}={size}")]
+    call([tools / "vm-compile", folder / "model.onnx", "-o", bounded, *options])
+    memory = json.loads(call([tools / "vm-inspect", "--memory", "--json", bounded]))["memory"][0]["outputs_unbound"]
+    for case in cases:
+        wrong = run_one(tools, bounded, case, 1, scratch)
+        inputs = [part for path in sorted((case / "in").glob("*.npy")) for part in ("--input", f"{path.stem}=@{path}")]
+        report = call([tools / "vm-run", bounded, "--json", "--repeat", 1, "--warmup", 0, "--threads", 1, *inputs])
+        peak = json.loads(report)["timing"]["peak_bytes"]
+        if "bytes" in memory and peak > memory["bytes"]:
+            wrong.append(f"{peak} bytes taken, at most {memory['bytes']} said")
+        said = f"of at most {memory['bytes']:,} bytes" if "bytes" in memory else "without a bound"
+        yield f"{folder.name}: sizes limited, inputs {case.name}: {peak:,} {said}", "\n      ".join(wrong) or None
+
+
 def check_model(tools, folder, switched_off, threads, scratch):
     """Yields (what was run, problem or None)."""
     executable = scratch / f"{folder.name}.rwx"
@@ -108,6 +144,11 @@ def check_model(tools, folder, switched_off, threads, scratch):
     cases = sorted(path for path in folder.iterdir() if path.is_dir())
     if not switched_off and len(cases) > 1:
         yield f"{label}: nothing is allocated for {len(cases)} sizes in turn", check_memory(tools, executable, cases)
+    if not switched_off:
+        try:
+            yield from check_bounded(tools, folder, executable, cases, scratch)
+        except (RuntimeError, OSError, subprocess.TimeoutExpired) as error:
+            yield f"{label}: sizes limited", str(error)
     for case in cases:
         for count in threads:
             run = f"{label}, inputs {case.name}, threads {count}"

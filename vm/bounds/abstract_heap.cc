@@ -171,6 +171,7 @@ NodeId AbstractHeap::JoinNodes(Joining* joining, NodeId a, NodeId b, std::uint32
     if (left.contents != right.contents) node.contents = 0;
     if (left.function != right.function) node.function = kNoFunction;
     node.exact = left.exact && right.exact;
+    if (left.origin != right.origin) node.origin = 0;
     node.alignment = std::min(left.alignment, right.alignment);
     node.raw = std::max(left.raw, right.raw);
     node.on_device = left.on_device || right.on_device;
@@ -186,10 +187,11 @@ NodeId AbstractHeap::JoinNodes(Joining* joining, NodeId a, NodeId b, std::uint32
   }
   const auto same = [&node](const Node& old) {
     return node.kind == old.kind && node.has_dims == old.has_dims && node.exact == old.exact &&
-           node.dtype == old.dtype && node.rank == old.rank && node.dims == old.dims &&
-           node.contents == old.contents && node.function == old.function && node.raw == old.raw &&
-           node.alignment == old.alignment && node.on_device == old.on_device && node.header == old.header &&
-           node.blocks == old.blocks && node.data == old.data && node.children == old.children;
+           node.origin == old.origin && node.dtype == old.dtype && node.rank == old.rank &&
+           node.dims == old.dims && node.contents == old.contents && node.function == old.function &&
+           node.raw == old.raw && node.alignment == old.alignment && node.on_device == old.on_device &&
+           node.header == old.header && node.blocks == old.blocks && node.data == old.data &&
+           node.children == old.children;
   };
   // A node may go on standing for itself, or for one pair of nodes that nobody else holds.
   NodeId joined = left.kind == Node::kNone ? b : a;

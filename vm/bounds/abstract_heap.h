@@ -42,6 +42,7 @@ struct Node {
   DLDataType dtype = {0, 0, 0};
   std::int32_t rank = kUnknownRank;
   std::vector<std::int64_t> dims;
+  std::uint32_t origin = 0;        // of inexact dims: where they come from; tensors of one origin are alike
   std::uint32_t function = 0;      // kClosure; kNoFunction when paths differ
   ContentsId contents = 0;         // from the start
   std::uint64_t alignment = 0;     // kStorage

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -104,6 +105,8 @@ class BoundAnalysis {
   bool FoldExpressions(const KernelImport& import, Span<const std::uint32_t> args, std::uint32_t outputs);
   bool BoundSlice(Span<const std::uint32_t> args, std::uint32_t outputs);
   bool AddWorkspace(std::uint32_t index, const std::vector<NodeId>& args, std::vector<BlockClass>* scratch);
+  // The first place where the kernel is called with tensors of these shapes, whatever they turn out to be.
+  std::uint32_t FirstSiteOf(std::uint32_t index, const std::vector<NodeId>& args);
 
   // A tensor with memory of its own, as the VM's instructions make it; `bytes` of data at most.
   NodeId NewTensor(Node tensor, std::uint64_t bytes, std::uint64_t alignment, std::uint32_t device);
@@ -140,6 +143,7 @@ class BoundAnalysis {
   std::vector<Activation> stack_;
   std::vector<std::pair<std::uint32_t, std::uint32_t>> paths_;  // (parent, pc); a path is an index + 1
   std::vector<Class> classes_;
+  std::map<std::vector<std::int64_t>, std::uint32_t> first_sites_;
   std::vector<NodeId> inputs_;  // headers that the VM keeps for set inputs
   std::uint64_t work_ = 0;
   Findings findings_;

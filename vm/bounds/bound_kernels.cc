@@ -189,6 +189,18 @@ bool BoundAnalysis::BoundSlice(Span<const std::uint32_t> args, std::uint32_t out
   return true;
 }
 
+std::uint32_t BoundAnalysis::FirstSiteOf(std::uint32_t index, const std::vector<NodeId>& args) {
+  std::vector<std::int64_t> key = {index};
+  for (const NodeId arg : args) {
+    const Node& node = heap_.Get(arg);
+    if (!node.exact && node.origin == 0) return Site();
+    key.insert(key.end(), {node.kind, node.dtype.code, node.dtype.bits, node.exact ? 0 : node.origin,
+                           static_cast<std::int64_t>(node.dims.size())});
+    key.insert(key.end(), node.dims.begin(), node.dims.end());
+  }
+  return first_sites_.try_emplace(std::move(key), Site()).first->second;
+}
+
 bool BoundAnalysis::AddWorkspace(std::uint32_t index, const std::vector<NodeId>& args,
                                  std::vector<BlockClass>* scratch) {
   std::vector<std::uint32_t>& undeclared = findings_.undeclared;
@@ -218,10 +230,11 @@ bool BoundAnalysis::AddWorkspace(std::uint32_t index, const std::vector<NodeId>&
   const std::int32_t count = kernel->workspace(kernel->handle, known ? pointers.data() : nullptr,
                                                known ? static_cast<std::int32_t>(args.size()) : 0, blocks);
   if (count < 0) return Stop("how much workspace the kernel takes is not known for these shapes");
+  const std::uint32_t site = exact ? 0 : FirstSiteOf(index, args);
   std::uint64_t sum = 0;
   for (std::int32_t i = 0; i < std::min(count, REWIRE_MAX_WORKSPACES); ++i) {
     const std::uint64_t block = BlockPool::BlockBytes(std::min(blocks[i], BlockPool::kMaxBlock));
-    scratch->push_back(ClassOf(block, false, exact ? 0 : Site()));
+    scratch->push_back(ClassOf(block, false, site));
     sum += blocks[i];
   }
   findings_.workspace = std::max(findings_.workspace, sum);

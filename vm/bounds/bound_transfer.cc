@@ -184,6 +184,7 @@ Node BoundAnalysis::Shaped(NodeId shape, DLDataType dtype) const {
   if (known != nullptr && known->values.size() <= static_cast<std::size_t>(kMaxRank)) {
     node.dims = known->values;
     node.exact = known->exact;
+    node.origin = known->origin;
     node.has_dims = true;
     node.rank = static_cast<std::int32_t>(node.dims.size());
   } else if (given.kind == Node::kInteger || (given.kind == Node::kTensor && given.rank == 0)) {
