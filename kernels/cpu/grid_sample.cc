@@ -155,16 +155,17 @@ struct GridSample {
   template <typename T>
   T Weighted(const Plane<T>& plane, const double (&position)[kMaxAxes], int axes) const {
     const std::int64_t reach = mode == kCubic ? 4 : 2;
+    const std::int64_t before = reach / 2 - 1;
     std::int64_t first[kMaxAxes];
     std::int64_t count[kMaxAxes];
     double weights[kMaxAxes][4];
     for (int i = 0; i < kMaxAxes; ++i) {
       const bool is_axis = i >= kMaxAxes - axes;
       const double down = std::floor(position[i]);
-      first[i] = is_axis ? ToIndex(down) - (reach / 2 - 1) : 0;
+      first[i] = is_axis ? ToIndex(down) - before : 0;
       count[i] = is_axis ? reach : 1;
       for (std::int64_t k = 0; k < count[i]; ++k) {
-        const double distance = std::fabs(position[i] - down - static_cast<double>(k - (reach / 2 - 1)));
+        const double distance = std::fabs(position[i] - down - static_cast<double>(k - before));
         weights[i][k] = !is_axis ? 1 : mode == kCubic ? Cubic(distance) : 1 - distance;
       }
     }

@@ -151,7 +151,7 @@ struct AllPads {
     Dims given, named;
     if (Status s = ReadInts("pads", pads, &given); !s.ok()) return s;
     std::fill_n(values, 2 * kMaxRank, 0);
-    count = static_cast<std::size_t>(2 * rank);
+    count = 2 * static_cast<std::size_t>(rank);
     if (IsGiven(axes)) {
       if (Status s = ReadInts("axes", *axes, &named); !s.ok()) return s;
     } else {

@@ -96,15 +96,18 @@ struct RoiAlign {
     const std::int64_t per_row = SamplesOf(bin_height);
     const std::int64_t per_column = SamplesOf(bin_width);
     for (std::int64_t o = 0; o < height * width; ++o) {
-      const double top = y0 + static_cast<double>(o / width) * bin_height;
-      const double left = x0 + static_cast<double>(o % width) * bin_width;
+      const std::int64_t row = o / width;
+      const std::int64_t column = o % width;
+      const double top = y0 + static_cast<double>(row) * bin_height;
+      const double left = x0 + static_cast<double>(column) * bin_width;
       double sum = 0;
       double most = -std::numeric_limits<double>::infinity();
       for (std::int64_t i = 0; i < per_row * per_column; ++i) {
-        const double y =
-            top + (static_cast<double>(i / per_column) + 0.5) * bin_height / static_cast<double>(per_row);
+        const std::int64_t down = i / per_column;
+        const std::int64_t across = i % per_column;
+        const double y = top + (static_cast<double>(down) + 0.5) * bin_height / static_cast<double>(per_row);
         const double x =
-            left + (static_cast<double>(i % per_column) + 0.5) * bin_width / static_cast<double>(per_column);
+            left + (static_cast<double>(across) + 0.5) * bin_width / static_cast<double>(per_column);
         const Corners corners = Sample(in, rows, columns, y, x);
         sum += corners.terms[0] + corners.terms[1] + corners.terms[2] + corners.terms[3];
         for (double term : corners.terms) most = std::max(most, term);

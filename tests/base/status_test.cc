@@ -69,7 +69,8 @@ TEST_CASE("a result holds its value or why there is none, through copies, moves 
   moved = value;
   REQUIRE(moved);
   CHECK(moved->size() == value->size());
-  CHECK(*std::move(moved) == *value);
+  const std::string taken = *std::move(moved);
+  CHECK(taken == *value);
 }
 
 TEST_CASE("threads may read, copy and extend one error at once") {

@@ -46,7 +46,7 @@ class RandomGraph {
     return names_.back();
   }
   std::string Ints(const std::vector<std::int64_t>& values) {
-    const std::string name = "i" + std::to_string(++constants_);
+    std::string name = "i" + std::to_string(++constants_);
     AddInts(&graph_, name, values);
     return name;
   }

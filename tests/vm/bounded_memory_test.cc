@@ -188,6 +188,7 @@ TEST_CASE("threads over one arena: each run is right or refused") {
   std::atomic<int> right{0};
   std::atomic<int> refused{0};
   std::vector<std::thread> threads;
+  threads.reserve(kThreads);
   for (int t = 0; t < kThreads; ++t) {
     threads.emplace_back([&, t] {
       const int n = 256 << t;

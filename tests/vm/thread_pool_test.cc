@@ -162,6 +162,7 @@ TEST_CASE("several callers at once each get all of their work done") {
   const std::shared_ptr<ThreadPool> pool = ThreadPool::Make(3);
   std::atomic<int> wrong{0};
   std::vector<std::thread> callers;
+  callers.reserve(4);
   for (int c = 0; c < 4; ++c) {
     callers.emplace_back([&] {
       for (int round = 0; round < 300; ++round) {

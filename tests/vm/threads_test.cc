@@ -53,6 +53,7 @@ template <typename Call>
 int WrongCalls(Call call) {
   std::atomic<int> wrong{0};
   std::vector<std::thread> threads;
+  threads.reserve(kThreads);
   for (int t = 0; t < kThreads; ++t) {
     threads.emplace_back([&wrong, &call, t] {
       auto run = call(t);
@@ -140,6 +141,7 @@ TEST_CASE("results cross threads while their VM runs on") {
   const Program program = SharedProgram();
   std::atomic<int> wrong{0};
   std::vector<std::thread> threads;
+  threads.reserve(kThreads);
   for (int t = 0; t < kThreads; ++t) {
     threads.emplace_back([&program, &wrong, t] {
       VirtualMachine vm(program);

@@ -226,7 +226,8 @@ TEST_CASE("the deleter of a per-call output has run when the call returns, on su
       std::vector<OutputBinding> outputs;
       outputs.push_back({"y", y.tensor.view(), std::move(y.tensor)});
       outputs.push_back({"z", z.tensor.view(), std::move(z.tensor)});
-      CHECK(vm.TryInvoke("main", {&input, 1}, std::move(outputs)).has_value() == (first == 1));
+      const bool done = vm.TryInvoke("main", {&input, 1}, std::move(outputs)).has_value();
+      CHECK(done == (first == 1));
     }
     CHECK(released[0]);
     CHECK(released[1]);
@@ -332,8 +333,10 @@ TEST_CASE("a cache is appended to by donation, a thousand steps without a copy")
   CHECK(copies == 0);
   CHECK(vm.bytes_peak() < 16384);  // a cache takes 256,000
   for (const std::vector<float>* cache : {&keys, &values}) {
-    for (std::int64_t i = 0; i < kSteps * kWidth; ++i)
-      REQUIRE((*cache)[i] == static_cast<float>(i / kWidth * 3 + i % kWidth));
+    for (std::int64_t i = 0; i < kSteps * kWidth; ++i) {
+      const std::int64_t at = i / kWidth;
+      REQUIRE((*cache)[i] == static_cast<float>(3 * at + i % kWidth));
+    }
   }
   // Without the donation each step copies both.
   vm.RequireZeroCopy(false);

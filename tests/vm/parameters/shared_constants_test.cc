@@ -93,6 +93,7 @@ TEST_CASE("threads that link at once wait for one decompression") {
   const Executable executable = Repeating(11);
   std::vector<std::optional<Program>> programs(8);
   std::vector<std::thread> threads;
+  threads.reserve(programs.size());
   for (std::optional<Program>& slot : programs) {
     threads.emplace_back([&] {
       while (!go) std::this_thread::yield();

@@ -69,7 +69,7 @@ class Differential {
 
     inputs_.Set(&vm);
     if (Status ok = vm.TryInvoke(); !ok) return "fails unbound: " + ok.error().message();
-    if (const std::string over = CheckMemory(*program, vm); !over.empty()) return over;
+    if (std::string over = CheckMemory(*program, vm); !over.empty()) return over;
     if (log_.read_poison) return "reads what nobody has written";
     for (std::uint32_t leaf = 0; leaf < leaves_; ++leaf) {
       values_.push_back(*vm.TryOutput(leaf));
