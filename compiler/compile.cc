@@ -36,11 +36,13 @@ void FoldInit(const ConstantFolder& folder, const CompileOptions& options, Graph
   std::size_t done = 0;
   std::erase_if(graph->init.nodes, [&](const Node* node) {
     Begin(options, fmt::format("packing weights {} of {}", ++done, count));
-    if (node->returns || node->outputs.size() != 1 || !folder.HasKernel(node->kernel)) return false;
+    if (node->returns || !folder.HasKernel(node->kernel)) return false;
     std::optional<std::vector<HostTensor>> results = folder.Fold(*node);
     if (!results) return false;
-    node->outputs[0]->constant = std::move((*results)[0]);
-    node->outputs[0]->producer = nullptr;
+    for (std::size_t i = 0; i < node->outputs.size(); ++i) {
+      node->outputs[i]->constant = std::move((*results)[i]);
+      node->outputs[i]->producer = nullptr;
+    }
     return true;
   });
 }

@@ -69,6 +69,8 @@ struct Value {
   Node* producer = nullptr;  // null: a constant, or a parameter of a block
   // A constant's elements.
   std::optional<HostTensor> constant;
+  // Of a constant that was computed from others while the model was lowered: the node that was run.
+  const Node* folded = nullptr;
   // What an integer tensor of rank 0 or 1 holds, as far as it is known when compiling: dimensions that are
   // computed with. One expression an element.
   std::optional<std::vector<DimExpr>> elements;

@@ -87,6 +87,7 @@ void Lowering::Append(Node* node) {
       for (std::size_t i = 0; i < node->outputs.size(); ++i) {
         Value* output = node->outputs[i];
         output->producer = nullptr;
+        output->folded = node;
         output->type = TensorOf((*results)[i].dtype, ShapeOfInts((*results)[i].shape));
         output->constant = std::move((*results)[i]);
       }

@@ -5,25 +5,19 @@
 //
 // Packed convolutions have the channels last. A transpose stands before and behind each of them; the pass
 // channels-last, which comes later, takes most of them out again.
-#include <algorithm>
-#include <numeric>
 #include <optional>
 #include <string>
 #include <unordered_set>
 #include <vector>
 
 #include "compiler/passes/follow_up.h"
+#include "compiler/passes/packing.h"
 #include "compiler/passes/passes.h"
 
 namespace rewire::compiler {
 namespace {
 
 using Ints = std::vector<std::int64_t>;
-
-// More positions of a window the kernels do not take.
-constexpr std::int64_t kMostTaps = 256;
-// Panels are filled up to a multiple of this many columns.
-constexpr std::int64_t kColumns = 16;
 
 class Packing {
  public:
@@ -42,28 +36,19 @@ class Packing {
       }
     });
     edit_.Finish();
-    ForEachBlock(&graph_.main, [&](Block* block) { InsertTransposes(block); });
+    PutChannelsLast(&graph_, convolutions_);
   }
 
  private:
   // The output f32[dims] of a kernel that works on weights ahead of all runs.
   Value* Prepared(const std::string& kernel, Value* weights, const Ints& dims,
                   std::vector<Attribute> attributes) {
-    Node* node = graph_.NewNode(NodeKind::kKernel);
-    node->kernel = kernel;
-    node->attributes = std::move(attributes);
-    node->inputs.push_back(weights);
-    node->source = weights->name;
-    Value* prepared = graph_.NewValue(weights->name + ".packed", TensorOf(kFloat32, ShapeOfInts(dims)));
-    prepared->producer = node;
-    node->outputs.push_back(prepared);
-    node->extents.push_back({prepared->type.dims, nullptr});
-    graph_.init.nodes.push_back(node);
-    return prepared;
+    Node* node = OnWeights(&graph_, kernel, weights, std::move(attributes));
+    return AddOutput(&graph_, node, weights->name + ".packed", TensorOf(kFloat32, ShapeOfInts(dims)));
   }
 
   Value* Packed(Value* weights, std::int64_t columns, std::int64_t depth, const char* order) {
-    return Prepared("rewire.packed.pack", weights, {(columns + kColumns - 1) / kColumns * kColumns, depth},
+    return Prepared("rewire.packed.pack", weights, {PackedColumns(columns), depth},
                     {{"order", std::string(order)}});
   }
 
@@ -117,7 +102,7 @@ class Packing {
       const Ints& dims = node->inputs[i]->constant->shape;
       if (dims.size() != 3 || dims[0] != 1 || dims[1] < 1 || dims[2] < 1 || dims[1] % gates != 0) return;
       // The gates of a GRU are multiplied in two parts: each must begin a panel.
-      if (gates == 3 && dims[1] / gates % kColumns != 0) return;
+      if (gates == 3 && dims[1] / gates % kPackedColumns != 0) return;
     }
     for (std::size_t i = first; i < 3; ++i) {
       const Ints dims = node->inputs[i]->constant->shape;
@@ -131,12 +116,11 @@ class Packing {
     if (FloatsOf(weights) == nullptr || !(node->inputs[0]->type.dtype == kFloat32)) return;
     if (node->extents.size() != 1 || node->extents[0].shape != nullptr) return;
     const Ints dims = weights->constant->shape;
-    const std::int64_t taps = std::accumulate(dims.begin() + 2, dims.end(), std::int64_t{1},
-                                              [](std::int64_t a, std::int64_t b) { return a * b; });
+    if ((dims.size() != 3 && dims.size() != 4) || dims[0] < 1 || dims[1] < 1) return;
+    const std::int64_t taps = TapsOf(dims);
+    if (taps < 1 || taps > kMostTaps) return;
     const std::int64_t groups = IntAttribute(*node, "group", 1);
     const bool depthwise = groups > 1 && groups == dims[0] && dims[1] == 1;
-    if ((dims.size() != 3 && dims.size() != 4) || dims[0] < 1 || dims[1] < 1 || taps < 1 || taps > kMostTaps)
-      return;
     if (groups != 1 && !depthwise) return;
     std::vector<Attribute> attributes = {{"channels", dims[0]},
                                          {"kernel_shape", Ints(dims.begin() + 2, dims.end())}};
@@ -161,49 +145,6 @@ class Packing {
     matrix->constant = weights.constant;
     matrix->constant->shape = dims;
     return matrix;
-  }
-
-  Node* Transpose(Value* from, Value* to, const Ints& perm, const std::string& source) {
-    Node* node = graph_.NewNode(NodeKind::kKernel);
-    node->kernel = "rewire.transpose";
-    node->attributes.push_back({"perm", perm});
-    node->inputs.push_back(from);
-    node->outputs.push_back(to);
-    node->extents.push_back({to->type.dims, nullptr});
-    node->source = source;
-    to->producer = node;
-    return node;
-  }
-
-  void InsertTransposes(Block* block) {
-    std::vector<Node*> nodes;
-    for (Node* node : block->nodes) {
-      if (!convolutions_.contains(node)) {
-        nodes.push_back(node);
-        continue;
-      }
-      Value* x = node->inputs[0];
-      Value* y = node->outputs[0];
-      Value* x_last = graph_.NewValue(x->name, TensorOf(x->type.dtype, ChannelsLastOf(x->type.dims)));
-      Value* y_last = graph_.NewValue(y->name, TensorOf(y->type.dtype, ChannelsLastOf(y->type.dims)));
-      const bool flat = x->type.rank() == 3;
-      const Ints to_last = flat ? Ints{0, 2, 1} : Ints{0, 2, 3, 1};
-      const Ints to_first = flat ? Ints{0, 2, 1} : Ints{0, 3, 1, 2};
-      nodes.push_back(Transpose(x, x_last, to_last, node->source));
-      node->inputs[0] = x_last;
-      node->outputs[0] = y_last;
-      y_last->producer = node;
-      node->extents[0].dims = ChannelsLastOf(node->extents[0].dims);
-      graph_.MoveSymbols(y, y_last, to_last);
-      nodes.push_back(node);
-      nodes.push_back(Transpose(y_last, y, to_first, node->source));
-    }
-    block->nodes = std::move(nodes);
-  }
-
-  static Shape ChannelsLastOf(Shape dims) {
-    std::rotate(dims.begin() + 1, dims.begin() + 2, dims.end());
-    return dims;
   }
 
   Graph& graph_;

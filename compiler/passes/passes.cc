@@ -7,6 +7,7 @@ std::span<const Pass> Passes() {
   static constexpr Pass kPasses[] = {
       {"dead-code", RemoveDeadCode},
       {"common-subexpressions", ShareCommonSubexpressions},
+      {"integer-products", UseIntegerProducts},
       {"fold-affine", FoldAffine},
       {"fuse-hard-swish", FuseHardSwish},
       {"fuse-gelu", FuseGelu},
@@ -15,6 +16,7 @@ std::span<const Pass> Passes() {
       {"multiply-embeddings", MultiplyEmbeddings},
       {"square", Square},
       {"pack-products", PackProducts},
+      {"pack-integers", PackIntegers},
       {"pack-onednn", PackForOneDnn, "librewire_kernels_onednn.so"},
       {"channels-last", ChannelsLast},
       {"in-place", WriteInPlace},

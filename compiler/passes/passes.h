@@ -23,6 +23,8 @@ void RemoveDeadCode(Graph* graph);
 // Nodes that compute the same from the same become one.
 void ShareCommonSubexpressions(Graph* graph);
 
+// Products of dequantised integers become products of the integers, dequantised.
+void UseIntegerProducts(Graph* graph);
 // Batch normalisation, and factors and terms for each channel, go into the weights before them.
 void FoldAffine(Graph* graph);
 // x * clip(x + 3, 0, 6) / 6 spelled out becomes one kernel.
@@ -40,6 +42,9 @@ void FuseLayerNorm(Graph* graph);
 // Convolutions and products with constant weights become those of packed weights, with the bias and the
 // activation that follow.
 void PackProducts(Graph* graph);
+// Products and convolutions of integers with constant weights become those of packed weights, with what makes
+// floats, and integers again, of their sums.
+void PackIntegers(Graph* graph);
 // Convolutions of groups with constant weights go to oneDNN, the weights packed by `__init`.
 void PackForOneDnn(Graph* graph);
 // Packed convolutions, and what lies between them, run with the channels last.

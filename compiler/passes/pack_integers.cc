@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products and convolutions of 8-bit integers with constant weights become those of packed weights
+// (docs/kernels.md), and do what follows on the way out: a bias, the scale that makes them floats, an
+// activation, and making integers of the floats again.
+//
+// The packed node stands where the last of those stood, so that a scale which is computed in between, as
+// DynamicQuantizeLinear's is, is there.
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "compiler/passes/follow_up.h"
+#include "compiler/passes/packing.h"
+#include "compiler/passes/passes.h"
+
+namespace rewire::compiler {
+namespace {
+
+using Ints = std::vector<std::int64_t>;
+using Floats = std::vector<float>;
+
+bool IsByte(const Value* value) { return value->type.dtype == kUInt8 || value->type.dtype == kInt8; }
+// An optional input that the node has.
+Value* Given(const Node& node, std::size_t i) {
+  Value* value = i < node.inputs.size() ? node.inputs[i] : nullptr;
+  return value == nullptr || (value->IsConstant() && value->constant->shape == Ints{0}) ? nullptr : value;
+}
+bool HasOneElement(const Value* value) {
+  return value->type.ranked && value->type.rank() <= 1 && ProductOf(value->type.dims).Is(1);
+}
+
+// A product that is packed: what it multiplies by, and the axis of its columns in its output.
+struct Product {
+  Node* node;
+  bool is_conv;
+  std::int64_t columns, depth, segments;
+  int axis;
+};
+
+// What becomes of its sums, as far as `last`.
+struct Ending {
+  Node* last;
+  std::vector<Node*> passed;  // nodes whose work the product does, but for `last`
+  Value* term = nullptr;      // i32, of the sums
+  // Of floats and integers: a factor each column or a value that is computed.
+  Floats scales;
+  Value* scale = nullptr;
+  std::optional<Floats> bias;
+  std::vector<Attribute> attributes;
+};
+
+class Packing {
+ public:
+  explicit Packing(Graph* graph) : graph_(*graph), edit_(graph) {}
+
+  void Run() {
+    ForEachBlock(&graph_.main, [&](Block* block) {
+      for (Node* node : block->nodes) {
+        if (edit_.IsErased(node) || node->kind != NodeKind::kKernel) continue;
+        const std::optional<Product> product = node->kernel == "rewire.matmul_integer" ? MatMulOf(node)
+                                               : node->kernel == "rewire.conv_integer" ? ConvOf(node)
+                                                                                       : std::nullopt;
+        if (product) Pack(*product);
+      }
+    });
+    edit_.Finish();
+    PutChannelsLast(&graph_, convolutions_);
+  }
+
+ private:
+  // Of constant weights, whose zeros are constant too, by x with one zero.
+  static bool HasOperands(const Node& node, std::int64_t columns) {
+    const Value* w_zero = Given(node, 3);
+    if (node.extents.size() != 1 || node.extents[0].shape != nullptr || !IsByte(node.inputs[0])) return false;
+    if (Given(node, 2) != nullptr && !HasOneElement(node.inputs[2])) return false;
+    if (w_zero == nullptr) return true;
+    return w_zero->IsConstant() && (HasOneElement(w_zero) || w_zero->constant->shape == Ints{columns});
+  }
+
+  static std::optional<Product> MatMulOf(Node* node) {
+    const Value* weights = node->inputs[1];
+    if (!weights->IsConstant() || !IsByte(weights) || weights->type.rank() != 2) return std::nullopt;
+    const Ints& dims = weights->constant->shape;
+    const int rank = node->outputs[0]->type.rank();
+    if (node->inputs[0]->type.rank() < 2 || dims[0] < 1 || dims[1] < 1 || !HasOperands(*node, dims[1]))
+      return std::nullopt;
+    return Product{node, false, dims[1], dims[0], 1, rank - 1};
+  }
+
+  static std::optional<Product> ConvOf(Node* node) {
+    const Value* weights = node->inputs[1];
+    if (!weights->IsConstant() || !IsByte(weights) || IntAttribute(*node, "group", 1) != 1)
+      return std::nullopt;
+    const Ints& dims = weights->constant->shape;
+    if ((dims.size() != 3 && dims.size() != 4) || dims[0] < 1 || dims[1] < 1) return std::nullopt;
+    const std::int64_t taps = TapsOf(dims);
+    if (taps < 1 || taps > kMostTaps || !HasOperands(*node, dims[0])) return std::nullopt;
+    const Attribute* dilations = FindAttribute(*node, "dilations");
+    const bool whole = dilations == nullptr || std::get<Ints>(dilations->value).back() == 1;
+    return Product{node, true, dims[0], dims[1] * taps, whole ? taps / dims.back() : taps, 1};
+  }
+
+  void Pack(const Product& product) {
+    Ending ending{product.node, {}, nullptr, {}, nullptr, std::nullopt, {}};
+    Follow(product, &ending);
+    Node* node = product.node;
+    Node* last = ending.last;
+    const Value* weights = node->inputs[1];
+    const std::int64_t padded = (product.depth / product.segments + 3) / 4 * 4;
+    Node* pack =
+        OnWeights(&graph_, "rewire.packed.pack_integers", node->inputs[1],
+                  {{"order", std::string(product.is_conv ? "OI" : "IO")}, {"segments", product.segments}});
+    Value* packed =
+        AddOutput(&graph_, pack, weights->name + ".packed",
+                  TensorOf(kInt8, ShapeOfInts({PackedColumns(product.columns), product.segments * padded})));
+    Value* sums =
+        AddOutput(&graph_, pack, weights->name + ".sums", TensorOf(kInt32, ShapeOfInts({product.columns})));
+    std::vector<Attribute> attributes = {{product.is_conv ? "channels" : "columns", product.columns}};
+    if (product.is_conv) {
+      attributes.push_back(
+          {"kernel_shape", Ints(weights->constant->shape.begin() + 2, weights->constant->shape.end())});
+      for (const char* name : {"strides", "dilations", "pads", "auto_pad"}) {
+        if (const Attribute* given = FindAttribute(*node, name)) attributes.push_back(*given);
+      }
+    }
+    attributes.insert(attributes.end(), ending.attributes.begin(), ending.attributes.end());
+    Value* bias = ending.term;
+    if (ending.bias) bias = NewFloats(&graph_, weights->name + ".bias", {product.columns}, *ending.bias);
+    if (ending.scale == nullptr && !ending.scales.empty()) {
+      ending.scale = NewFloats(&graph_, weights->name + ".scale",
+                               {static_cast<std::int64_t>(ending.scales.size())}, ending.scales);
+    }
+    std::vector<Value*> inputs = {node->inputs[0], packed,       sums, Given(*node, 2),
+                                  ZeroOf(*node),   ending.scale, bias};
+    while (inputs.back() == nullptr) inputs.pop_back();
+    for (Value*& input : inputs) {
+      if (input == nullptr) input = NewFloats(&graph_, "none", {0}, {});
+    }
+    for (Node* passed : ending.passed) {
+      graph_.MoveSymbols({{passed->outputs[0], last->outputs[0]}});
+      edit_.Erase(passed);
+    }
+    last->kernel = product.is_conv ? "rewire.packed.conv_integer" : "rewire.packed.matmul_integer";
+    last->source = node->source;
+    last->attributes = std::move(attributes);
+    last->inputs = std::move(inputs);
+    if (ending.scale != nullptr && last->outputs[0]->type.dtype == kFloat32) TakeActivation(&edit_, last);
+    if (product.is_conv) convolutions_.insert(last);
+  }
+
+  // The weights' zero as packed weights have it, signed; null where it is 0 everywhere.
+  Value* ZeroOf(const Node& node) {
+    const Value* zero = Given(node, 3);
+    const bool is_unsigned = node.inputs[1]->type.dtype == kUInt8;
+    if (zero == nullptr && !is_unsigned) return nullptr;
+    std::vector<std::byte> bytes(1, std::byte{0});
+    if (zero != nullptr) bytes.assign(zero->constant->bytes.view.begin(), zero->constant->bytes.view.end());
+    if (is_unsigned) {
+      for (std::byte& byte : bytes) byte ^= std::byte{0x80};
+    }
+    if (std::all_of(bytes.begin(), bytes.end(), [](std::byte byte) { return byte == std::byte{0}; }))
+      return nullptr;
+    HostTensor tensor;
+    tensor.dtype = kInt8;
+    tensor.shape = {static_cast<std::int64_t>(bytes.size())};
+    tensor.bytes = CopyBytes({bytes.data(), bytes.size()});
+    Value* value =
+        graph_.NewValue(node.inputs[1]->name + ".zero", TensorOf(kInt8, ShapeOfInts(tensor.shape)));
+    value->constant = std::move(tensor);
+    return value;
+  }
+
+  // The only reader of what `node` makes, which has its shape.
+  Node* Next(const Node& node) const {
+    Node* user = edit_.OnlyUser(node.outputs[0]);
+    const bool follows = user != nullptr && user->kind == NodeKind::kKernel && user->outputs.size() == 1 &&
+                         SameShape(node, *user);
+    return follows ? user : nullptr;
+  }
+  static Value* Other(const Node& user, const Node& node) {
+    return user.inputs[user.inputs[0] == node.outputs[0] ? 1 : 0];
+  }
+  static void Pass(Ending* ending, Node* next) {
+    ending->passed.push_back(ending->last);
+    ending->last = next;
+  }
+
+  void Follow(const Product& product, Ending* ending) {
+    Node* next = Next(*ending->last);
+    if (next != nullptr && next->kernel == "rewire.add") {
+      ending->term = Terms(Other(*next, *ending->last), product);
+      if (ending->term == nullptr) return;
+      Pass(ending, next);
+      next = Next(*next);
+    }
+    if (next == nullptr) return;
+    if (next->kernel == "rewire.requantize") {
+      TakeRequantize(product, next, ending);
+    } else if (next->kernel == "rewire.cast" && next->outputs[0]->type.dtype == kFloat32) {
+      Pass(ending, next);
+      TakeFloats(product, ending);
+    }
+  }
+
+  // A constant i32 with an element for each column, as a vector.
+  Value* Terms(const Value* value, const Product& product) {
+    if (!value->IsConstant() || !(value->type.dtype == kInt32)) return nullptr;
+    const Ints& dims = value->constant->shape;
+    const int behind = product.node->outputs[0]->type.rank() - 1 - product.axis;
+    if (static_cast<int>(dims.size()) != behind + 1 || dims[0] != product.columns ||
+        !std::all_of(dims.begin() + 1, dims.end(), [](std::int64_t dim) { return dim == 1; })) {
+      return nullptr;
+    }
+    Value* vector = graph_.NewValue(value->name, TensorOf(kInt32, ShapeOfInts({product.columns})));
+    vector->constant = value->constant;
+    vector->constant->shape = {product.columns};
+    return vector;
+  }
+
+  // x_scale, w_scale, y_scale, zero: all constant.
+  void TakeRequantize(const Product& product, Node* next, Ending* ending) {
+    const std::optional<float> x_scale = ScalarOf(next->inputs[1]), y_scale = ScalarOf(next->inputs[3]);
+    const std::optional<Floats> w_scales = PerColumn(next->inputs[2], product.columns);
+    const std::optional<std::int64_t> zero = ByteOf(next->inputs[4]);
+    if (!x_scale || !y_scale || !w_scales || !zero || IntAttribute(*next, "axis", 1) != product.axis) return;
+    ending->scales = *w_scales;
+    for (float& scale : ending->scales) scale = *x_scale * scale / *y_scale;
+    ending->attributes = {{"zero", *zero}};
+    Pass(ending, next);
+  }
+
+  // One element, or one for each column.
+  static std::optional<Floats> PerColumn(const Value* value, std::int64_t columns) {
+    const float* elements = FloatsOf(value);
+    if (elements == nullptr) return std::nullopt;
+    if (HasOneElement(value)) return Floats{*elements};
+    if (value->constant->shape != Ints{columns}) return std::nullopt;
+    return Floats(elements, elements + columns);
+  }
+  static std::optional<std::int64_t> ByteOf(const Value* value) {
+    if (value == nullptr || !value->IsConstant() || !IsByte(value) || value->constant->bytes.view.size() != 1)
+      return std::nullopt;
+    const auto byte = static_cast<std::uint8_t>(value->constant->bytes.view[0]);
+    return value->type.dtype == kInt8 ? std::int64_t{static_cast<std::int8_t>(byte)} : std::int64_t{byte};
+  }
+
+  // What follows the cast: a factor, a term, and integers again, perhaps behind an activation that bounds.
+  void TakeFloats(const Product& product, Ending* ending) {
+    ending->scales = {1.0F};
+    const int rank = ending->last->outputs[0]->type.rank();
+    if (Node* next = Next(*ending->last); next != nullptr && next->kernel == "rewire.mul") {
+      Value* factor = Other(*next, *ending->last);
+      if (std::optional<Floats> factors = PerChannel(factor, rank, product.axis, product.columns)) {
+        ending->scales = ScalarOf(factor) ? Floats{(*factors)[0]} : *std::move(factors);
+      } else if (IsScale(factor, product)) {
+        ending->scale = factor;
+      } else {
+        return;
+      }
+      Pass(ending, next);
+    }
+    if (Node* next = Next(*ending->last); next != nullptr && next->kernel == "rewire.add") {
+      ending->bias = PerChannel(Other(*next, *ending->last), rank, product.axis, product.columns);
+      // A product has one bias.
+      if (!ending->bias || ending->term != nullptr) {
+        ending->bias.reset();
+        return;
+      }
+      Pass(ending, next);
+    }
+    if (ending->scale == nullptr) TakeQuantize(ending);
+  }
+
+  // A factor that is computed: f32, one element or one for each of the last axis' columns.
+  static bool IsScale(const Value* value, const Product& product) {
+    if (!value->type.IsTensor() || !(value->type.dtype == kFloat32) || !value->type.ranked) return false;
+    if (HasOneElement(value)) return true;
+    return !product.is_conv && value->type.rank() == 1 && value->type.dims[0].Is(product.columns);
+  }
+
+  void TakeQuantize(Ending* ending) {
+    Node* bound = Next(*ending->last);
+    if (bound == nullptr) return;
+    Node* next = bound;
+    const bool relu = bound->kernel == "rewire.relu";
+    const bool clip = bound->kernel == "rewire.clip" && FindAttribute(*bound, "min") != nullptr &&
+                      FindAttribute(*bound, "max") != nullptr;
+    if (relu || clip) next = Next(*bound);
+    if (next == nullptr || next->kernel != "rewire.quantize_linear") return;
+    const std::optional<float> scale = ScalarOf(next->inputs[1]);
+    const std::optional<std::int64_t> zero =
+        Given(*next, 2) != nullptr ? ByteOf(next->inputs[2]) : std::optional<std::int64_t>(0);
+    if (!scale || !zero || !(*scale > 0) || !std::isfinite(*scale)) return;
+    for (float& factor : ending->scales) factor /= *scale;
+    if (ending->bias) {
+      for (float& term : *ending->bias) term /= *scale;
+    }
+    if (*zero != 0) ending->attributes.push_back({"zero", *zero});
+    const bool is_unsigned = next->outputs[0]->type.dtype == kUInt8;
+    const auto stored = [&](double value) {
+      const double rounded = std::nearbyint(value / *scale) + static_cast<double>(*zero);
+      return static_cast<std::int64_t>(
+          std::clamp(rounded, is_unsigned ? 0.0 : -128.0, is_unsigned ? 255.0 : 127.0));
+    };
+    if (relu) ending->attributes.push_back({"least", stored(0)});
+    if (clip) {
+      ending->attributes.push_back({"least", stored(FloatAttribute(*bound, "min", 0))});
+      ending->attributes.push_back({"most", stored(FloatAttribute(*bound, "max", 0))});
+    }
+    if (next != bound) Pass(ending, bound);
+    Pass(ending, next);
+  }
+
+  Graph& graph_;
+  Edit edit_;
+  std::unordered_set<const Node*> convolutions_;
+};
+
+}  // namespace
+
+void PackIntegers(Graph* graph) { Packing(graph).Run(); }
+
+}  // namespace rewire::compiler
