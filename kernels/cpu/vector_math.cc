@@ -31,8 +31,7 @@ void Apply(const float* in, float* out, std::int64_t count) {
   std::copy_n(rest, count - i, out + i);
 }
 
-template <bool kStore>
-float SumOfShiftedExp(const float* in, float shift, float* out, std::int64_t count) {
+float ShiftedExp(const float* in, float shift, float* out, std::int64_t count) {
   const D d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   const V by = hn::Set(d, shift);
@@ -40,7 +39,7 @@ float SumOfShiftedExp(const float* in, float shift, float* out, std::int64_t cou
   std::int64_t i = 0;
   for (; i + lanes <= count; i += lanes) {
     const V power = ExpOfLow(d, hn::Sub(hn::LoadU(d, in + i), by));
-    if constexpr (kStore) hn::StoreU(power, d, out + i);
+    hn::StoreU(power, d, out + i);
     sums = hn::Add(sums, power);
   }
   float sum = hn::GetLane(hn::SumOfLanes(d, sums));
@@ -49,18 +48,25 @@ float SumOfShiftedExp(const float* in, float shift, float* out, std::int64_t cou
   std::copy(in + i, in + count, rest);
   hn::Store(ExpOfLow(d, hn::Sub(hn::Load(d, rest), by)), d, rest);
   for (std::int64_t k = 0; k < count - i; ++k) {
-    if constexpr (kStore) out[i + k] = rest[k];
+    out[i + k] = rest[k];
     sum += rest[k];
   }
   return sum;
 }
 
-float ShiftedExp(const float* in, float shift, float* out, std::int64_t count) {
-  return SumOfShiftedExp<true>(in, shift, out, count);
-}
-
-float SumOfExp(const float* in, float shift, std::int64_t count) {
-  return SumOfShiftedExp<false>(in, shift, nullptr, count);
+float SumOfExp(const float* in, float largest, std::int64_t count) {
+  if (!(largest - largest == 0)) return std::numeric_limits<float>::quiet_NaN();
+  const D d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  const V by = hn::Set(d, largest);
+  V sums = hn::Zero(d);
+  std::int64_t i = 0;
+  for (; i + lanes <= count; i += lanes)
+    sums = hn::Add(sums, ExpAsTerm(d, hn::Sub(hn::LoadU(d, in + i), by)));
+  if (i == count) return hn::GetLane(hn::SumOfLanes(d, sums));
+  HWY_ALIGN float rest[hn::MaxLanes(D())];
+  std::fill(std::copy(in + i, in + count, rest), rest + lanes, -std::numeric_limits<float>::infinity());
+  return hn::GetLane(hn::SumOfLanes(d, hn::Add(sums, ExpAsTerm(d, hn::Sub(hn::Load(d, rest), by)))));
 }
 
 // Several vectors side by side, since each has to wait for the one before.

@@ -18,8 +18,8 @@ struct VectorMath {
   Row gelu;  // x / 2 * (1 + erf(x / sqrt(2)))
   // out = exp(in - shift), where that is at most 88 or NaN; gives the sum of out.
   float (*shifted_exp)(const float* in, float shift, float* out, std::int64_t count);
-  // The same sum alone.
-  float (*sum_of_exp)(const float* in, float shift, std::int64_t count);
+  // The sum of exp(in - largest), where that is the largest of them; NaN if it is NaN or infinite.
+  float (*sum_of_exp)(const float* in, float largest, std::int64_t count);
   // The largest of them, NaN if one is; -inf of none.
   float (*largest)(const float* in, std::int64_t count);
   // out = in * factor; out = in - first - second.

@@ -61,6 +61,25 @@ void CheckRow(const char* name, VectorMath::Row row, const std::function<double(
   }
 }
 
+// Of rows of every length up to 70: far below the largest, far from 0, infinite.
+void CheckSumOfExp(const VectorMath& math) {
+  const float infinity = std::numeric_limits<float>::infinity();
+  for (const float largest : {0.0f, -3.75f, 1000.0f}) {
+    std::vector<float> line;
+    double sum = 0;
+    for (std::size_t i = 0; i < 70; ++i) {
+      const float steps[] = {0.0f, 0.37f, 11.0f, 79.0f, 200.0f, infinity};
+      line.push_back(largest - steps[i * 5 % 6] * static_cast<float>(i % 7) / 6);
+      if (line.back() != line.back()) line.back() = -infinity;
+      sum += std::exp(static_cast<double>(line.back()) - static_cast<double>(largest));
+      CHECK(static_cast<double>(math.sum_of_exp(line.data(), largest, static_cast<std::int64_t>(i) + 1)) ==
+            Approx(sum).epsilon(3e-7));
+    }
+    for (const float value : {infinity, -infinity, std::nanf("")})
+      CHECK(std::isnan(math.sum_of_exp(line.data(), value, 70)));
+  }
+}
+
 TEST_CASE("functions of rows agree with the standard library on every instruction set") {
   for (std::int64_t target : hwy::SupportedAndGeneratedTargets()) {
     INFO(hwy::TargetName(target));
@@ -89,6 +108,7 @@ TEST_CASE("functions of rows agree with the standard library on every instructio
     }
     CHECK(static_cast<double>(math.shifted_exp(line.data(), 4.4f, powers.data(), 45)) == Approx(sum));
     CHECK(static_cast<double>(powers[44]) == Approx(1));
+    CheckSumOfExp(math);
   }
   hwy::SetSupportedTargetsForTest(0);
   hwy::GetChosenTarget().Update(hwy::SupportedTargets());
