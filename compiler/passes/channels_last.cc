@@ -53,7 +53,7 @@ bool IsUnary(const std::string& kernel) {
 }
 
 bool IsBinary(const std::string& kernel) {
-  static const char* const kKernels[] = {"add", "sub", "mul", "div", "min", "max", "pow"};
+  static const char* const kKernels[] = {"add", "sub", "mul", "div", "min", "max", "pow", "add_quantized"};
   return std::any_of(std::begin(kKernels), std::end(kKernels),
                      [&](const char* name) { return kernel == std::string("rewire.") + name; });
 }

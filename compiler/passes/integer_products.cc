@@ -6,16 +6,14 @@
 #include <string>
 #include <vector>
 
-#include "compiler/passes/edit.h"
 #include "compiler/passes/packing.h"
 #include "compiler/passes/passes.h"
+#include "compiler/passes/quantization.h"
 
 namespace rewire::compiler {
 namespace {
 
 using Ints = std::vector<std::int64_t>;
-
-bool IsByte(const Value* value) { return value->type.dtype == kUInt8 || value->type.dtype == kInt8; }
 
 // (stored - zero) * scale, by constants.
 struct Dequantized {

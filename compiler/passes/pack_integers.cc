@@ -6,7 +6,6 @@
 // The packed node stands where the last of those stood, so that a scale which is computed in between, as
 // DynamicQuantizeLinear's is, is there.
 #include <algorithm>
-#include <cmath>
 #include <optional>
 #include <string>
 #include <unordered_set>
@@ -15,6 +14,7 @@
 #include "compiler/passes/follow_up.h"
 #include "compiler/passes/packing.h"
 #include "compiler/passes/passes.h"
+#include "compiler/passes/quantization.h"
 
 namespace rewire::compiler {
 namespace {
@@ -22,7 +22,6 @@ namespace {
 using Ints = std::vector<std::int64_t>;
 using Floats = std::vector<float>;
 
-bool IsByte(const Value* value) { return value->type.dtype == kUInt8 || value->type.dtype == kInt8; }
 // An optional input that the node has.
 Value* Given(const Node& node, std::size_t i) {
   Value* value = i < node.inputs.size() ? node.inputs[i] : nullptr;
@@ -240,12 +239,6 @@ class Packing {
     if (value->constant->shape != Ints{columns}) return std::nullopt;
     return Floats(elements, elements + columns);
   }
-  static std::optional<std::int64_t> ByteOf(const Value* value) {
-    if (value == nullptr || !value->IsConstant() || !IsByte(value) || value->constant->bytes.view.size() != 1)
-      return std::nullopt;
-    const auto byte = static_cast<std::uint8_t>(value->constant->bytes.view[0]);
-    return value->type.dtype == kInt8 ? std::int64_t{static_cast<std::int8_t>(byte)} : std::int64_t{byte};
-  }
 
   // What follows the cast: a factor, a term, and integers again, perhaps behind an activation that bounds.
   void TakeFloats(const Product& product, Ending* ending) {
@@ -284,32 +277,21 @@ class Packing {
   void TakeQuantize(Ending* ending) {
     Node* bound = Next(*ending->last);
     if (bound == nullptr) return;
-    Node* next = bound;
-    const bool relu = bound->kernel == "rewire.relu";
-    const bool clip = bound->kernel == "rewire.clip" && FindAttribute(*bound, "min") != nullptr &&
-                      FindAttribute(*bound, "max") != nullptr;
-    if (relu || clip) next = Next(*bound);
+    const bool bounds = bound->kernel == "rewire.relu" || bound->kernel == "rewire.clip";
+    Node* next = bounds ? Next(*bound) : bound;
     if (next == nullptr || next->kernel != "rewire.quantize_linear") return;
-    const std::optional<float> scale = ScalarOf(next->inputs[1]);
-    const std::optional<std::int64_t> zero =
-        Given(*next, 2) != nullptr ? ByteOf(next->inputs[2]) : std::optional<std::int64_t>(0);
-    if (!scale || !zero || !(*scale > 0) || !std::isfinite(*scale)) return;
-    for (float& factor : ending->scales) factor /= *scale;
+    const std::optional<Quantization> by = QuantizationOf(*next);
+    if (!by) return;
+    std::optional<StoredRange> range = StoredRange();
+    if (bounds) range = StoredRangeOf(*bound, *by, next->outputs[0]->type.dtype);
+    if (!range) return;
+    for (float& factor : ending->scales) factor /= by->scale;
     if (ending->bias) {
-      for (float& term : *ending->bias) term /= *scale;
+      for (float& term : *ending->bias) term /= by->scale;
     }
-    if (*zero != 0) ending->attributes.push_back({"zero", *zero});
-    const bool is_unsigned = next->outputs[0]->type.dtype == kUInt8;
-    const auto stored = [&](double value) {
-      const double rounded = std::nearbyint(value / *scale) + static_cast<double>(*zero);
-      return static_cast<std::int64_t>(
-          std::clamp(rounded, is_unsigned ? 0.0 : -128.0, is_unsigned ? 255.0 : 127.0));
-    };
-    if (relu) ending->attributes.push_back({"least", stored(0)});
-    if (clip) {
-      ending->attributes.push_back({"least", stored(FloatAttribute(*bound, "min", 0))});
-      ending->attributes.push_back({"most", stored(FloatAttribute(*bound, "max", 0))});
-    }
+    if (by->zero != 0) ending->attributes.push_back({"zero", by->zero});
+    if (range->least) ending->attributes.push_back({"least", *range->least});
+    if (range->most) ending->attributes.push_back({"most", *range->most});
     if (next != bound) Pass(ending, bound);
     Pass(ending, next);
   }

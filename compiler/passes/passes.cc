@@ -7,7 +7,9 @@ std::span<const Pass> Passes() {
   static constexpr Pass kPasses[] = {
       {"dead-code", RemoveDeadCode},
       {"common-subexpressions", ShareCommonSubexpressions},
+      {"dequantize-late", DequantizeLate},
       {"integer-products", UseIntegerProducts},
+      {"fuse-quantized-add", FuseQuantizedAdd},
       {"fold-affine", FoldAffine},
       {"fuse-hard-swish", FuseHardSwish},
       {"fuse-gelu", FuseGelu},

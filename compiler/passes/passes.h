@@ -23,6 +23,10 @@ void RemoveDeadCode(Graph* graph);
 // Nodes that compute the same from the same become one.
 void ShareCommonSubexpressions(Graph* graph);
 
+// What moves or selects elements works on integers before these are dequantised.
+void DequantizeLate(Graph* graph);
+// Sums of dequantised tensors that are quantised again become one kernel.
+void FuseQuantizedAdd(Graph* graph);
 // Products of dequantised integers become products of the integers, dequantised.
 void UseIntegerProducts(Graph* graph);
 // Batch normalisation, and factors and terms for each channel, go into the weights before them.

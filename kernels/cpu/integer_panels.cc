@@ -13,6 +13,7 @@
 #include <hwy/foreach_target.h>
 // Behind it.
 #include "kernels/cpu/activated-inl.h"
+#include "kernels/cpu/rounded-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace rewire::kernel::cpu::HWY_NAMESPACE {
@@ -208,18 +209,6 @@ HWY_INLINE void StoreColumns(DT d, VT values, T* to, std::int64_t used) {
   std::copy_n(edge, used, to);
 }
 
-// As QuantizeRun of quantize.cc: a number is added that leaves no room for fractions.
-HWY_INLINE V Rounded(const IntegerFinish& finish, VF value) {
-  const DF d;
-  const VF zero = hn::Set(d, finish.zero);
-  const VF least = hn::Sub(hn::Set(d, finish.least), zero);
-  const VF most = hn::Sub(hn::Set(d, finish.most), zero);
-  value = hn::IfThenElse(hn::Gt(value, least), value, least);  // NaN too
-  value = hn::IfThenElse(hn::Lt(value, most), value, most);
-  const VF no_fractions = hn::Set(d, 12582912.0F);  // 1.5 * 2^23
-  return hn::ConvertTo(D(), hn::Add(hn::Sub(hn::Add(value, no_fractions), no_fractions), zero));
-}
-
 // The finished row of a vector of columns from `from` on.
 HWY_INLINE void FinishVector(const IntegerTile& tile, V sums, VF scale, VF bias, std::int64_t at,
                              std::int64_t used) {
@@ -232,7 +221,7 @@ HWY_INLINE void FinishVector(const IntegerTile& tile, V sums, VF scale, VF bias,
     if (finish.activation.kind != Activation::kNone) value = Activated(DF(), value, finish.activation);
     return StoreColumns(DF(), value, static_cast<float*>(tile.out) + at, used);
   }
-  const V rounded = Rounded(finish, value);
+  const V rounded = Rounded(DF(), value, finish.zero, finish.least, finish.most);
   if (finish.kind == IntegerFinish::kUnsigned) {
     const hn::Rebind<std::uint8_t, D> d;
     StoreColumns(d, hn::DemoteTo(d, rounded), static_cast<std::uint8_t*>(tile.out) + at, used);

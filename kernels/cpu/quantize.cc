@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "kernels/cpu/parallel.h"
+#include "kernels/cpu/quantized_math.h"
 #include "kernels/cpu/registry.h"
 #include "kernels/cpu/shapes.h"
 #include "kernels/cpu/types.h"
@@ -39,15 +40,6 @@ struct Channels {
   }
 };
 
-// Of 8-bit numbers it fits an int, which vectors convert.
-inline std::int64_t Difference(std::int32_t value, std::int64_t zero) { return std::int64_t{value} - zero; }
-inline std::int32_t Difference(std::uint8_t value, std::int64_t zero) {
-  return value - static_cast<std::int32_t>(zero);
-}
-inline std::int32_t Difference(std::int8_t value, std::int64_t zero) {
-  return value - static_cast<std::int32_t>(zero);
-}
-
 template <typename Q>
 Q Saturate(float value) {
   using Limits = std::numeric_limits<Q>;
@@ -55,20 +47,10 @@ Q Saturate(float value) {
   return value >= static_cast<float>(Limits::max()) ? Limits::max() : static_cast<Q>(value);
 }
 
-// to[i] = from[i] / scale, rounded to the nearest and even integer, plus zero, saturated. Every step is one
-// that vectors have: what lies out of range is held in it first, then a number is added that leaves no room
-// for fractions.
 template <typename Q>
-void QuantizeRun(const float* from, std::int64_t count, float scale, float zero, Q* to) {
-  constexpr float kNoFractions = 12582912.0F;  // 1.5 * 2^23
-  const float least = static_cast<float>(std::numeric_limits<Q>::min()) - zero;
-  const float most = static_cast<float>(std::numeric_limits<Q>::max()) - zero;
-  for (std::int64_t i = 0; i < count; ++i) {
-    float value = from[i] / scale;
-    value = value > least ? value : least;  // NaN too
-    value = value < most ? value : most;
-    to[i] = static_cast<Q>(static_cast<std::int32_t>((value + kNoFractions) - kNoFractions + zero));
-  }
+Quantization QuantizationOf(float scale, std::int64_t zero) {
+  using Limits = std::numeric_limits<Q>;
+  return {scale, static_cast<std::int32_t>(zero), Limits::min(), Limits::max()};
 }
 
 Status CheckZero(TensorView zero, TensorView scale, const char* as_name, TensorView as, TensorView out) {
@@ -109,8 +91,8 @@ struct QuantizeLinear {
         for (std::int64_t i = begin; i < end;) {
           const std::int64_t c = channels.of(i);
           const std::int64_t run = channels.RunAt(i, end);
-          const float shift = zeros != nullptr ? static_cast<float>(zeros[c]) : 0.0F;
-          QuantizeRun<Q>(from + i, run, scales[c], shift, to + i);
+          const std::int64_t shift = zeros != nullptr ? zeros[c] : 0;
+          BestQuantizedMath<Q>().quantize(from + i, run, QuantizationOf<Q>(scales[c], shift), to + i);
           i += run;
         }
       });
@@ -148,8 +130,13 @@ struct DequantizeLinear {
           const std::int64_t c = channels.of(i);
           const std::int64_t last = i + channels.RunAt(i, end);
           const std::int64_t shift = zeros != nullptr ? zeros[c] : 0;
-          const float factor = scales[c];
-          for (; i < last; ++i) to[i] = static_cast<float>(Difference(from[i], shift)) * factor;
+          if constexpr (sizeof(Q) == 1) {
+            BestQuantizedMath<Q>().dequantize(from + i, last - i, QuantizationOf<Q>(scales[c], shift),
+                                              to + i);
+            i = last;
+          } else {
+            for (; i < last; ++i) to[i] = static_cast<float>(std::int64_t{from[i]} - shift) * scales[c];
+          }
         }
       });
       return Status();
@@ -174,18 +161,31 @@ struct DynamicQuantizeLinear {
     // The range includes 0, so that 0 is stored exactly.
     const float* from = x.data<float>();
     const std::int64_t size = x.size();
+    struct alignas(64) Range {
+      float least = 0;
+      float most = 0;
+    };
+    Range ranges[kMostStageTasks];
+    const std::int64_t part = std::max(kGrain, (size + kMostStageTasks - 1) / kMostStageTasks);
+    ParallelFor((size + part - 1) / part, 1, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i)
+        BestWidenRange()(from + i * part, std::min(part, size - i * part), &ranges[i].least, &ranges[i].most);
+    });
     float least = 0;
     float most = 0;
-    for (std::int64_t i = 0; i < size; ++i) {
-      least = std::min(least, from[i]);
-      most = std::max(most, from[i]);
+    for (const Range& range : ranges) {
+      least = std::min(least, range.least);
+      most = std::max(most, range.most);
     }
     const float scale = most > least ? (most - least) / 255 : 1.0f;
     const auto zero = Saturate<std::uint8_t>(std::nearbyint(-least / scale));
     *out_scale.data<float>() = scale;
     *out_zero.data<std::uint8_t>() = zero;
     auto* to = out.data<std::uint8_t>();
-    QuantizeRun(from, size, scale, static_cast<float>(zero), to);
+    ParallelFor(size, kGrain, [&](std::int64_t begin, std::int64_t end) {
+      BestQuantizedMath<std::uint8_t>().quantize(from + begin, end - begin,
+                                                 QuantizationOf<std::uint8_t>(scale, zero), to + begin);
+    });
     return Status();
   }
 };
@@ -233,6 +233,42 @@ struct Requantize {
   }
 };
 
+struct AddQuantized {
+  static constexpr const char kName[] = "rewire.add_quantized";
+  Quantization a, b, out;
+  std::optional<std::int32_t> least, most;
+
+  static Status Make(Attributes& attributes, AddQuantized* add) {
+    const auto byte = [&](const char* name) {
+      return static_cast<std::int32_t>(attributes.Int(name, 0, -128, 255));
+    };
+    for (const char* name : {"a_scale", "b_scale", "scale"}) attributes.Require(name);
+    add->a = {static_cast<float>(attributes.Float("a_scale", 1)), byte("a_zero"), 0, 0};
+    add->b = {static_cast<float>(attributes.Float("b_scale", 1)), byte("b_zero"), 0, 0};
+    add->out = {static_cast<float>(attributes.Float("scale", 1)), byte("zero"), 0, 0};
+    if (attributes.Has("least")) add->least = byte("least");
+    if (attributes.Has("most")) add->most = byte("most");
+    return Status();
+  }
+  Status operator()(TensorView x, TensorView y, TensorView sum) const {
+    Checks checks;
+    checks.Operands("a", x, "b", y, sum).SameDType("b", y, "a", x).SameDType("out", sum, "a", x);
+    checks.Shape("b", y, x.dims()).Shape("out", sum, x.dims());
+    if (Status s = checks.Take(); !s.ok()) return s;
+    return ForType(Quantized(), "a", x, [&](auto tag) {
+      using Q = typename decltype(tag)::type;
+      Quantization by = out;
+      by.least = std::max<std::int32_t>(std::numeric_limits<Q>::min(), least.value_or(-128));
+      by.most = std::min<std::int32_t>(std::numeric_limits<Q>::max(), most.value_or(255));
+      ParallelFor(x.size(), kGrain, [&](std::int64_t begin, std::int64_t end) {
+        BestQuantizedMath<Q>().add(x.data<Q>() + begin, a, y.data<Q>() + begin, b, end - begin, by,
+                                   sum.data<Q>() + begin);
+      });
+      return Status();
+    });
+  }
+};
+
 }  // namespace
 
 std::span<const Kernel> QuantizeKernels() {
@@ -247,6 +283,9 @@ std::span<const Kernel> QuantizeKernels() {
           "along the axis"),
       Describe<DynamicQuantizeLinear>("x, out, out_scale, out_zero", "x, out_scale f32; out, out_zero u8", "",
                                       "x quantized by a scale and zero that just cover it and 0"),
+      Describe<AddQuantized>(
+          "a, b, out", "u8 i8", "a_scale, b_scale, scale; a_zero, b_zero, zero = 0; least, most",
+          "a and b, of one shape, dequantized, added, quantized and held between least and most"),
       Describe<Requantize>(
           "x, x_scale, w_scale, y_scale, zero, out", "x i32; scales f32; zero, out u8 i8", "axis = 1",
           "round(x * (x_scale * w_scale / y_scale)) + zero, held in out's range: what follows an "

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// Between floats and 8-bit integers, many at once, with the vectors of the CPU that the process runs on:
+// real = (stored - zero) * scale.
+#pragma once
+
+#include <cstdint>
+
+namespace rewire::kernel::cpu {
+
+// How 8-bit integers stand for floats, and the range that results are held in.
+struct Quantization {
+  float scale = 1;
+  std::int32_t zero = 0;
+  std::int32_t least = 0, most = 0;
+};
+
+template <typename Q>
+struct QuantizedMath {
+  // to[i] = from[i] / scale, rounded to the nearest and even integer, plus zero, held between least and most;
+  // NaN gives least.
+  void (*quantize)(const float* from, std::int64_t count, const Quantization& by, Q* to);
+  void (*dequantize)(const Q* from, std::int64_t count, const Quantization& by, float* to);
+  // The same as dequantizing both, adding and quantizing, step by step in f32.
+  void (*add)(const Q* a, const Quantization& of_a, const Q* b, const Quantization& of_b, std::int64_t count,
+              const Quantization& by, Q* to);
+};
+
+// Those of the best instruction set which this CPU and the build have. std::uint8_t, std::int8_t.
+template <typename Q>
+QuantizedMath<Q> ChooseQuantizedMath();
+
+// The same, chosen once per process.
+template <typename Q>
+const QuantizedMath<Q>& BestQuantizedMath() {
+  static const QuantizedMath<Q> kBest = ChooseQuantizedMath<Q>();
+  return kBest;
+}
+
+// Widens [*least, *most] to the elements, but for NaN.
+using WidenRange = void (*)(const float* from, std::int64_t count, float* least, float* most);
+WidenRange ChooseWidenRange();
+inline WidenRange BestWidenRange() {
+  static const WidenRange kBest = ChooseWidenRange();
+  return kBest;
+}
+
+}  // namespace rewire::kernel::cpu

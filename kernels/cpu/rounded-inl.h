@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// A vector of floats as whole numbers; included as vector_functions-inl.h is.
+#if defined(REWIRE_KERNELS_CPU_ROUNDED_) == defined(HWY_TARGET_TOGGLE)
+#ifdef REWIRE_KERNELS_CPU_ROUNDED_
+#undef REWIRE_KERNELS_CPU_ROUNDED_
+#else
+#define REWIRE_KERNELS_CPU_ROUNDED_
+#endif
+
+#include <hwy/highway.h>
+
+#include <cstdint>
+
+HWY_BEFORE_NAMESPACE();
+namespace rewire::kernel::cpu::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// Each value rounded to the nearest and even integer, plus `zero`, held in [least, most]; NaN gives least.
+// What lies out of range is held in it first, then a number is added that leaves no room for fractions.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE hn::Vec<hn::Rebind<std::int32_t, D>> Rounded(D d, V value, float zero, float least, float most) {
+  constexpr float kNoFractions = 12582912.0F;  // 1.5 * 2^23
+  const V low = hn::Set(d, least - zero), high = hn::Set(d, most - zero);
+  value = hn::IfThenElse(hn::Gt(value, low), value, low);
+  value = hn::IfThenElse(hn::Lt(value, high), value, high);
+  const V shift = hn::Set(d, kNoFractions);
+  value = hn::Add(hn::Sub(hn::Add(value, shift), shift), hn::Set(d, zero));
+  return hn::ConvertTo(hn::Rebind<std::int32_t, D>(), value);
+}
+
+}  // namespace rewire::kernel::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif

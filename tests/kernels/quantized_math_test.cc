@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// Between floats and 8-bit integers, by every instruction set, against the definition.
+#include "kernels/cpu/quantized_math.h"
+
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <limits>
+
+#include "tests/kernels/kernel_call.h"
+#include "tests/kernels/targets.h"
+
+namespace rewire::test {
+namespace {
+
+using kernel::cpu::ChooseQuantizedMath;
+using kernel::cpu::ChooseWidenRange;
+using kernel::cpu::Quantization;
+using kernel::cpu::QuantizedMath;
+
+template <typename Q>
+Q QuantizedByDefinition(float value, const Quantization& by) {
+  const float scaled = value / by.scale;
+  if (std::isnan(scaled)) return static_cast<Q>(by.least);
+  const float whole = std::nearbyint(scaled) + static_cast<float>(by.zero);
+  return static_cast<Q>(std::min(std::max(whole, static_cast<float>(by.least)), static_cast<float>(by.most)));
+}
+
+// Halves, what is far out of range and what is no number, and then many others.
+std::vector<float> Values(std::size_t count) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  std::vector<float> values = {0.5F,      1.5F,       -0.5F,         -2.5F,  1e30F,  -1e30F,
+                               kInfinity, -kInfinity, std::nanf(""), 63.75F, -64.25F};
+  while (values.size() < count) values.push_back(static_cast<float>(values.size() * 37 % 401) / 8 - 25);
+  values.resize(count);
+  return values;
+}
+
+}  // namespace
+
+TEMPLATE_TEST_CASE("floats become 8-bit integers and back as defined, by every instruction set", "",
+                   std::uint8_t, std::int8_t) {
+  using Limits = std::numeric_limits<TestType>;
+  ForEachTarget([] {
+    const QuantizedMath<TestType> math = ChooseQuantizedMath<TestType>();
+    const Quantization whole{0.5F, 3, Limits::min(), Limits::max()};
+    const Quantization held{0.3F, 7, 7, 90};
+    for (std::size_t count : {1, 3, 8, 15, 16, 17, 40, 67}) {
+      INFO(count << " elements");
+      const auto size = static_cast<std::int64_t>(count);
+      const std::vector<float> values = Values(count);
+      for (const Quantization& by : {whole, held}) {
+        std::vector<TestType> stored(count + 1, 99), expected;
+        math.quantize(values.data(), size, by, stored.data());
+        for (const float value : values) expected.push_back(QuantizedByDefinition<TestType>(value, by));
+        expected.push_back(99);
+        REQUIRE(stored == expected);
+
+        std::vector<float> floats(count + 1, -77.0F), exact;
+        math.dequantize(stored.data(), size, by, floats.data());
+        for (std::size_t i = 0; i < count; ++i)
+          exact.push_back(static_cast<float>(stored[i] - by.zero) * by.scale);
+        exact.push_back(-77.0F);
+        REQUIRE(floats == exact);
+
+        std::vector<TestType> other(count), sums(count + 1, 99), of_chain;
+        for (std::size_t i = 0; i < count; ++i) other[i] = static_cast<TestType>(i * 29);
+        math.add(stored.data(), by, other.data(), whole, size, held, sums.data());
+        for (std::size_t i = 0; i < count; ++i) {
+          const float sum = exact[i] + static_cast<float>(other[i] - whole.zero) * whole.scale;
+          of_chain.push_back(QuantizedByDefinition<TestType>(sum, held));
+        }
+        of_chain.push_back(99);
+        REQUIRE(sums == of_chain);
+      }
+    }
+  });
+}
+
+TEST_CASE("the range of floats leaves out what is no number, by every instruction set") {
+  ForEachTarget([] {
+    for (std::size_t count : {0, 1, 5, 16, 50}) {
+      std::vector<float> values(count, 0.25F);
+      if (count > 2) values[count - 1] = -3;
+      if (count > 2) values[count / 2] = 7;
+      if (count > 3) values[1] = std::nanf("");
+      float least = 0, most = 0;
+      ChooseWidenRange()(values.data(), static_cast<std::int64_t>(count), &least, &most);
+      CHECK(least == (count > 2 ? -3.0F : 0.0F));
+      CHECK(most == (count > 2 ? 7.0F : count > 0 ? 0.25F : 0.0F));
+    }
+  });
+}
+
+TEST_CASE("dynamic quantisation covers a range that several threads find") {
+  HostTensor x = HostTensor::Random({300, 301}, 1);
+  x.elements<float>()[70000] = -4;
+  x.elements<float>()[90000] = 6.2F;
+  HostTensor out = HostTensor::Empty<std::uint8_t>({300, 301});
+  HostTensor scale = HostTensor::Empty<float>({}), zero = HostTensor::Empty<std::uint8_t>({});
+  REQUIRE(Run("rewire.dynamic_quantize_linear", {&x, &out, &scale, &zero}) == "");
+  const float step = scale.elements<float>()[0];
+  CHECK(step == (6.2F - -4.0F) / 255);
+  CHECK(zero.elements<std::uint8_t>()[0] == 100);
+  for (std::int64_t i = 0; i < x.size(); ++i) {
+    const float stored = std::nearbyint(x.elements<float>()[i] / step) + 100;
+    REQUIRE(static_cast<float>(out.elements<std::uint8_t>()[i]) == stored);
+  }
+}
+
+TEST_CASE("add_quantized adds as its parts do, and refuses what does not fit") {
+  HostTensor a = HostTensor::Of<std::int8_t>({2, 2}, {-128, 0, 5, 127});
+  HostTensor b = HostTensor::Of<std::int8_t>({2, 2}, {-128, 9, -7, 127});
+  HostTensor out = HostTensor::Empty<std::int8_t>({2, 2});
+  const AttributeList attributes = {
+      {"a_scale", 0.5}, {"b_scale", 0.25}, {"scale", 1.0}, {"b_zero", 1}, {"least", 0}};
+  REQUIRE(Run("rewire.add_quantized", {&a, &b, &out}, attributes) == "");
+  CHECK(out.values<std::int8_t>() == std::vector<std::int8_t>{0, 2, 0, 95});
+  HostTensor row = HostTensor::Of<std::int8_t>({2}, {1, 2});
+  CHECK(Run("rewire.add_quantized", {&a, &row, &out}, attributes) ==
+        "ValueError: rewire.add_quantized: b has shape [2], expected [2, 2]");
+  CHECK(Run("rewire.add_quantized", {&a, &b, &out}, {{"a_scale", 1.0}}).find("'b_scale' is missing") !=
+        std::string::npos);
+}
+
+}  // namespace rewire::test
