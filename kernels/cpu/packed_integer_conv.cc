@@ -29,7 +29,7 @@ std::int64_t Reached(const WindowAxis& axis) {
 // The image with its border, in which x_zero stands, as unsigned bytes.
 void CopyWithBorder(TensorView x, const Window& window, std::int32_t x_zero, const Image& image,
                     std::uint8_t* to) {
-  const auto& [depth, rows, columns] = window.axes;
+  const WindowAxis &depth = window.axes[0], &rows = window.axes[1], &columns = window.axes[2];
   const auto* from = static_cast<const std::uint8_t*>(x.raw_data());
   const bool is_signed = x.Is<std::int8_t>();
   const std::int64_t line = image.sizes[2] * image.channels;
