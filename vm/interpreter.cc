@@ -36,12 +36,49 @@ Status Interpreter::Run(std::uint32_t function, const RewireFFIAny* inputs, bool
   return {};
 }
 
+// The usual call: tensors only, the last ones written, nothing returned. Everything else goes the slow way.
+__attribute__((always_inline)) inline bool Interpreter::CallKernel() {
+  const Word* const pc = pc_;
+  const Word index = pc[REWIRE_AT(kInvokePacked, "kernel")];
+  const Word outputs = pc[REWIRE_AT(kInvokePacked, "outputs")];
+  const Word count = pc[REWIRE_AT(kInvokePacked, "args")];
+  const Word* registers = pc + REWIRE_AT(kInvokePacked, "args") + 1;
+  const LinkedKernel& kernel = kernels_[index];
+  RewireFFIAny* args = vm_.args.data();  // room for max_args was made when the run began
+  std::uintptr_t addresses = 0;
+  for (Word i = 0; i < count; ++i) {
+    const RewireFFIAny& value = Reg(registers[i]);
+    if (__builtin_expect(value.type_index != kTensorKind, 0)) return CallKernelSlowly();
+    addresses |= reinterpret_cast<std::uintptr_t>(TensorOf(value)->tensor.data);
+    args[i] = value;
+  }
+  if (__builtin_expect(!kernel.plain || outputs > count || (addresses & kernel.alignment_mask) != 0, 0))
+    return CallKernelSlowly();
+  std::uint32_t flags = 0;
+  for (Word i = count - outputs; i < count; ++i) flags |= TensorOf(args[i])->flags;
+  if (__builtin_expect((flags & TensorObject::kNotPlain) != 0, 0)) return CallKernelSlowly();
+  if (__builtin_expect(vm_.interrupts.load(std::memory_order_relaxed) != 0, 0) && !CheckInterrupts())
+    return false;
+  vm_.current_kernel = index;
+  RewireFFIAny returned{};
+  if (__builtin_expect(kernel.call(kernel.handle, args, static_cast<std::int32_t>(count), &returned) != 0,
+                       0)) {
+    return FailKernel(index);
+  }
+  if (__builtin_expect(returned.type_index != kRewireFFINone || !vm_.temporaries.empty() ||
+                           !vm_.workspaces.empty() || pc[REWIRE_AT(kInvokePacked, "dst")] != kNone,
+                       0)) {
+    return FinishKernel(returned);
+  }
+  return true;
+}
+
 template <bool kObserved>
 bool Interpreter::Loop() {
+  const Word* pc = pc_;
   for (;;) {
     if (__builtin_expect(--fuel_ < 0, 0) && !Refuel()) return false;
     if constexpr (kObserved) Observe();
-    const Word* pc = pc_;
     const Word header = *pc;
     // pc_ moves on only when an instruction has succeeded: a failure is reported where it happened.
     switch (OpcodeOf(header)) {
@@ -57,13 +94,16 @@ bool Interpreter::Loop() {
         const RewireFFIAny value = Reg(result);
         Reg(result) = {};
         if (!Leave(value)) return status_.has_value();
+        pc = pc_;
         continue;
       }
       case Opcode::kInvoke:
         if (!EnterCall()) return false;
+        pc = pc_;
         continue;
       case Opcode::kInvokeClosure:
         if (!EnterClosure()) return false;
+        pc = pc_;
         continue;
       case Opcode::kInvokePacked:
         if constexpr (kObserved) {
@@ -97,15 +137,16 @@ bool Interpreter::Loop() {
       case Opcode::kIf: {
         bool taken = false;
         if (!If(&taken)) return false;
-        pc_ = pc +
-              static_cast<std::int32_t>(pc[taken ? REWIRE_AT(kIf, "if_true") : REWIRE_AT(kIf, "if_false")]);
+        pc += static_cast<std::int32_t>(pc[taken ? REWIRE_AT(kIf, "if_true") : REWIRE_AT(kIf, "if_false")]);
+        pc_ = pc;
         continue;
       }
       case Opcode::kLoadConst:
         Put(pc[REWIRE_AT(kLoadConst, "dst")], rep_.constants[pc[REWIRE_AT(kLoadConst, "constant")]]);
         break;
       case Opcode::kGoto:
-        pc_ = pc + static_cast<std::int32_t>(pc[REWIRE_AT(kGoto, "target")]);
+        pc += static_cast<std::int32_t>(pc[REWIRE_AT(kGoto, "target")]);
+        pc_ = pc;
         continue;
       case Opcode::kGetTag:
         if (!GetTag()) return false;
@@ -136,7 +177,8 @@ bool Interpreter::Loop() {
         Put(pc[REWIRE_AT(kKillRegister, "reg")], {});
         break;
     }
-    pc_ = pc + WordsOf(header);
+    pc += WordsOf(header);
+    pc_ = pc;
   }
 }
 

@@ -108,7 +108,10 @@ class Interpreter {
         return true;
       }
     }
-    return ReadAnyInteger(value, what, out);
+    std::int64_t read = 0;  // `*out` itself can stay in a register
+    if (!ReadAnyInteger(value, what, &read)) return false;
+    *out = read;
+    return true;
   }
   bool ReadAnyInteger(const RewireFFIAny& value, const char* what, std::int64_t* out);
   bool ReadShape(Word index, std::int64_t* dims, std::uint32_t* rank, bool allow_scalar);

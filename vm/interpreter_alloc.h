@@ -43,7 +43,9 @@ __attribute__((always_inline)) inline bool Interpreter::AllocStorage() {
     return Fail(StatusCode::kRuntimeFailed, "a storage of {} bytes asked for", bytes);
   }
   const auto size = static_cast<std::uint64_t>(bytes);
-  if (size > vm_.account->limit() || size > BlockPool::kMaxBlock) return FailMemory(size);
+  // A small one meets the limit when it gets its block.
+  if (size > BlockPool::kMaxSmall && (size > vm_.account->limit() || size > BlockPool::kMaxBlock))
+    return FailMemory(size);
   const LinkedDevice& device = rep_.devices[pc_[WordOf(kOp, "device")]];
   StorageObject* storage = heap_.NewStorage(size, pc_[WordOf(kOp, "alignment")], device);
   if (storage == nullptr) return FailMemory(sizeof(StorageObject));
@@ -89,7 +91,7 @@ __attribute__((always_inline)) inline bool Interpreter::FinishTensor(Word storag
   tensor->tensor.dtype = dtype;
   tensor->tensor.byte_offset = 0;
   tensor->storage = storage;
-  ObjectHeap::Retain(Reg(storage_register));
+  ObjectHeap::Retain(storage);
   Put(dst, MakeAny(kTensorKind, tensor));
   return true;
 }

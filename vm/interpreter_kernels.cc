@@ -26,49 +26,6 @@ bool IsWritten(const KernelImport& import, std::uint32_t position, std::uint32_t
 
 }  // namespace
 
-// The usual call: tensors only, the last ones written, nothing returned. Everything else goes the slow way.
-bool Interpreter::CallKernel() {
-  const Word index = pc_[WordOf(kOp, "kernel")];
-  const Word outputs = pc_[WordOf(kOp, "outputs")];
-  const Word count = pc_[WordOf(kOp, "args")];
-  const Word* registers = pc_ + WordOf(kOp, "args") + 1;
-  const LinkedKernel& kernel = kernels_[index];
-  RewireFFIAny* args = vm_.args.data();  // room for max_args was made when the run began
-  std::int32_t kinds = 0;
-  for (Word i = 0; i < count; ++i) {
-    args[i] = registers_[registers[i]];
-    kinds |= args[i].type_index ^ kTensorKind;
-  }
-  if (__builtin_expect(kinds != 0 || !kernel.plain || outputs > count, 0)) return CallKernelSlowly();
-  std::uint32_t flags = 0;
-  if (__builtin_expect(outputs == 1, 1)) {
-    flags = TensorOf(args[count - 1])->flags;
-  } else {
-    for (Word i = count - outputs; i < count; ++i) flags |= TensorOf(args[i])->flags;
-  }
-  if (__builtin_expect((flags & TensorObject::kNotPlain) != 0, 0)) return CallKernelSlowly();
-  if (kernel.alignment_mask != 0) {
-    std::uintptr_t addresses = 0;
-    for (Word i = 0; i < count; ++i)
-      addresses |= reinterpret_cast<std::uintptr_t>(TensorOf(args[i])->tensor.data);
-    if ((addresses & kernel.alignment_mask) != 0) return CallKernelSlowly();
-  }
-  if (__builtin_expect(vm_.interrupts.load(std::memory_order_relaxed) != 0, 0) && !CheckInterrupts())
-    return false;
-  vm_.current_kernel = index;
-  RewireFFIAny returned{};
-  if (__builtin_expect(kernel.call(kernel.handle, args, static_cast<std::int32_t>(count), &returned) != 0,
-                       0)) {
-    return FailKernel(index);
-  }
-  if (__builtin_expect(returned.type_index != kRewireFFINone || !vm_.temporaries.empty() ||
-                           !vm_.workspaces.empty() || pc_[WordOf(kOp, "dst")] != kNone,
-                       0)) {
-    return FinishKernel(returned);
-  }
-  return true;
-}
-
 bool Interpreter::CallKernelSlowly() {
   const Word index = pc_[WordOf(kOp, "kernel")];
   const LinkedKernel& kernel = kernels_[index];

@@ -62,13 +62,9 @@ class BlockPool {
     return block;
   }
   // Keeps a block that Take gave for the same size.
-  void Give(void* memory, std::uint64_t bytes) {
-    SizeClass& entry = classes_[ClassOf(bytes)];
-    auto* block = static_cast<FreeBlock*>(memory);
-    block->next = entry.free;
-    entry.free = block;
-    --entry.live;
-  }
+  void Give(void* memory, std::uint64_t bytes) { Put(classes_[ClassOf(bytes)], memory); }
+  // The same for a size from 1 to kMaxSmall.
+  void GiveSmall(void* memory, std::uint64_t bytes) { Put(classes_[(bytes - 1) >> 6], memory); }
   // A block has left this pool's care (its holder will free it through the account).
   void Forget(std::uint64_t bytes) { --classes_[ClassOf(bytes)].live; }
   // Whether a block of this size could be this pool's again: Release may have given the table back.
@@ -133,6 +129,12 @@ class BlockPool {
   REWIRE_API static std::uint64_t ClassBytes(std::uint32_t index);
   static void NoteTaken(SizeClass& entry) {
     if (++entry.live > entry.peak) entry.peak = entry.live;
+  }
+  static void Put(SizeClass& entry, void* memory) {
+    auto* block = static_cast<FreeBlock*>(memory);
+    block->next = entry.free;
+    entry.free = block;
+    --entry.live;
   }
   void* TakeNew(std::uint32_t index);
   void FreeDown(std::uint32_t index, std::int32_t keep);

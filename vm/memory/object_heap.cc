@@ -109,8 +109,7 @@ inline void ObjectHeap::GiveTensor(TensorObject* tensor) {
   pool_.Give(tensor, tensor->capacity == kUsualRank ? kUsualTensor : TensorObject::Bytes(tensor->capacity));
 }
 
-// Out of line, so that a storage with its own memory needs no room on the stack.
-__attribute__((noinline)) void ObjectHeap::GiveMemory(StorageObject* storage) {
+void ObjectHeap::GiveMemory(StorageObject* storage) {
   if (storage->block != nullptr && storage->device_api != nullptr) {
     device_blocks_.push_back({storage->device_api, storage->device, storage->block_bytes, storage->alignment,
                               storage->scope, storage->block});
@@ -121,8 +120,8 @@ __attribute__((noinline)) void ObjectHeap::GiveMemory(StorageObject* storage) {
 }
 
 void ObjectHeap::Recycle(StorageObject* storage) {
-  if (storage->block != nullptr || storage->release != nullptr) GiveMemory(storage);
-  pool_.Give(storage, storage->object_bytes);
+  GiveMemory(storage);
+  pool_.GiveSmall(storage, storage->object_bytes);
 }
 
 void ObjectHeap::Recycle(TensorObject* tensor) {
@@ -231,13 +230,16 @@ void ObjectHeap::ReleaseLast(Object* object) {
         return GiveTensor(tensor);
       }
     } else if (object->type_index == kStorageKind) {
-      return Recycle(static_cast<StorageObject*>(object));
+      auto* storage = static_cast<StorageObject*>(object);
+      if (storage->block == nullptr && storage->release == nullptr)
+        return pool_.GiveSmall(storage, storage->object_bytes);
     }
   }
   ReleaseUnusual(object);
 }
 
-void ObjectHeap::ReleaseUnusual(Object* object) {
+// Out of line, so that the usual ends need no room on the stack.
+__attribute__((noinline)) void ObjectHeap::ReleaseUnusual(Object* object) {
   object->local = 1;  // ReleaseField takes the last one away
   ReleaseField(object);
   Drain();

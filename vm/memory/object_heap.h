@@ -76,8 +76,9 @@ class ObjectHeap {
   TupleObject* NewTuple(std::int32_t kind, std::uint32_t tag, std::uint32_t count);
 
   static void Retain(const RewireFFIAny& value) {
-    if (!IsObjectKind(value.type_index)) return;
-    Object* object = ObjectOf(value);
+    if (IsObjectKind(value.type_index)) Retain(ObjectOf(value));
+  }
+  static void Retain(Object* object) {
     if (__builtin_expect(object->local < kShared, 1)) {
       ++object->local;
     } else if (object->local == kShared) {
