@@ -45,9 +45,9 @@ Ints ToLast(const Value* value) { return ToLast(value->type.rank()); }
 Ints ToFirst(const Value* value) { return ToFirst(value->type.rank()); }
 
 bool IsUnary(const std::string& kernel) {
-  static const char* const kKernels[] = {"relu", "sigmoid",    "tanh", "hard_swish", "hard_sigmoid",
-                                         "clip", "leaky_relu", "gelu", "elu",        "softplus",
-                                         "exp",  "sqrt",       "neg",  "abs",        "erf"};
+  static const char* const kKernels[] = {
+      "relu", "sigmoid",  "tanh", "hard_swish", "hard_sigmoid", "clip", "leaky_relu", "gelu",
+      "elu",  "softplus", "exp",  "sqrt",       "neg",          "abs",  "erf",        "cast"};
   return std::any_of(std::begin(kKernels), std::end(kKernels),
                      [&](const char* name) { return kernel == std::string("rewire.") + name; });
 }
@@ -228,6 +228,7 @@ class Layout {
     if (node->kernel == "rewire.quantize_linear" || node->kernel == "rewire.dequantize_linear") {
       return MoveQuantization(node);
     }
+    if (node->kernel == "rewire.requantize") return MoveRequantize(node);
     if (node->kernel == "rewire.max_pool" || node->kernel == "rewire.avg_pool") return MovePool(node);
     return false;
   }
@@ -250,21 +251,24 @@ class Layout {
     }
     for (Value*& input : node->inputs) {
       if (ScalarOf(input)) continue;
-      if (!IsChannels(input, node->outputs[0]->type.rank())) {
-        input = Last(input);
-      } else {
-        const std::int64_t channels = input->constant->shape[0];
-        input = NewFloats(&graph_, input->name, {channels},
-                          std::vector<float>(FloatsOf(input), FloatsOf(input) + channels));
-      }
+      input = IsChannels(input, node->outputs[0]->type.rank()) ? AsVector(*input) : Last(input);
     }
     MakeTwin(node);
     return true;
   }
 
+  // The elements of a constant under one axis.
+  Value* AsVector(const Value& value) {
+    const std::int64_t channels = value.constant->shape[0];
+    Value* vector = graph_.NewValue(value.name, TensorOf(value.type.dtype, ShapeOfInts({channels})));
+    vector->constant = value.constant;
+    vector->constant->shape = {channels};
+    return vector;
+  }
+
   // A constant [C, 1, ...] with as many axes behind C as an image of this rank has.
   static bool IsChannels(const Value* value, int rank) {
-    if (FloatsOf(value) == nullptr) return false;
+    if (!value->IsConstant()) return false;
     const Ints& dims = value->constant->shape;
     return static_cast<int>(dims.size()) == rank - 1 &&
            std::all_of(dims.begin() + 1, dims.end(), [](std::int64_t dim) { return dim == 1; });
@@ -321,6 +325,15 @@ class Layout {
     if (!HasTwin(node->inputs[0]) || !ScalarOf(node->inputs[1]) || node->inputs[1]->type.rank() > 1)
       return false;
     node->inputs[0] = Last(node->inputs[0]);
+    MakeTwin(node);
+    return true;
+  }
+
+  // With a scale for each channel or one for all.
+  bool MoveRequantize(Node* node) {
+    if (!HasTwin(node->inputs[0]) || IntAttribute(*node, "axis", 1) != 1) return false;
+    node->inputs[0] = Last(node->inputs[0]);
+    SetAttribute(node, "axis", std::int64_t{node->outputs[0]->type.rank() - 1});
     MakeTwin(node);
     return true;
   }

@@ -86,6 +86,13 @@ void SetAttribute(Node* node, const std::string& name, AttributeValue value) {
   node->attributes.push_back({name, std::move(value)});
 }
 
+Value* OptionalInput(const Node& node, std::size_t i) {
+  Value* value = i < node.inputs.size() ? node.inputs[i] : nullptr;
+  const bool empty =
+      value != nullptr && value->IsConstant() && value->constant->shape == std::vector<std::int64_t>{0};
+  return empty ? nullptr : value;
+}
+
 const float* FloatsOf(const Value* value) {
   if (value == nullptr || !value->IsConstant() || !(value->constant->dtype == kFloat32)) return nullptr;
   return reinterpret_cast<const float*>(value->constant->bytes.view.data());

@@ -60,6 +60,9 @@ std::int64_t IntAttribute(const Node& node, const std::string& name, std::int64_
 double FloatAttribute(const Node& node, const std::string& name, double fallback);
 void SetAttribute(Node* node, const std::string& name, AttributeValue value);
 
+// Input i, null where it is left out or stands as a tensor without elements.
+Value* OptionalInput(const Node& node, std::size_t i);
+
 // A constant f32 tensor's elements; null for anything else.
 const float* FloatsOf(const Value* value);
 // The one element of a constant f32 tensor, if that is what it is.

@@ -22,11 +22,6 @@ namespace {
 using Ints = std::vector<std::int64_t>;
 using Floats = std::vector<float>;
 
-// An optional input that the node has.
-Value* Given(const Node& node, std::size_t i) {
-  Value* value = i < node.inputs.size() ? node.inputs[i] : nullptr;
-  return value == nullptr || (value->IsConstant() && value->constant->shape == Ints{0}) ? nullptr : value;
-}
 bool HasOneElement(const Value* value) {
   return value->type.ranked && value->type.rank() <= 1 && ProductOf(value->type.dims).Is(1);
 }
@@ -72,9 +67,9 @@ class Packing {
  private:
   // Of constant weights, whose zeros are constant too, by x with one zero.
   static bool HasOperands(const Node& node, std::int64_t columns) {
-    const Value* w_zero = Given(node, 3);
+    const Value* w_zero = OptionalInput(node, 3);
     if (node.extents.size() != 1 || node.extents[0].shape != nullptr || !IsByte(node.inputs[0])) return false;
-    if (Given(node, 2) != nullptr && !HasOneElement(node.inputs[2])) return false;
+    if (OptionalInput(node, 2) != nullptr && !HasOneElement(node.inputs[2])) return false;
     if (w_zero == nullptr) return true;
     return w_zero->IsConstant() && (HasOneElement(w_zero) || w_zero->constant->shape == Ints{columns});
   }
@@ -132,7 +127,7 @@ class Packing {
       ending.scale = NewFloats(&graph_, weights->name + ".scale",
                                {static_cast<std::int64_t>(ending.scales.size())}, ending.scales);
     }
-    std::vector<Value*> inputs = {node->inputs[0], packed,       sums, Given(*node, 2),
+    std::vector<Value*> inputs = {node->inputs[0], packed,       sums, OptionalInput(*node, 2),
                                   ZeroOf(*node),   ending.scale, bias};
     while (inputs.back() == nullptr) inputs.pop_back();
     for (Value*& input : inputs) {
@@ -152,7 +147,7 @@ class Packing {
 
   // The weights' zero as packed weights have it, signed; null where it is 0 everywhere.
   Value* ZeroOf(const Node& node) {
-    const Value* zero = Given(node, 3);
+    const Value* zero = OptionalInput(node, 3);
     const bool is_unsigned = node.inputs[1]->type.dtype == kUInt8;
     if (zero == nullptr && !is_unsigned) return nullptr;
     std::vector<std::byte> bytes(1, std::byte{0});

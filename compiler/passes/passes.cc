@@ -9,6 +9,7 @@ std::span<const Pass> Passes() {
       {"common-subexpressions", ShareCommonSubexpressions},
       {"dequantize-late", DequantizeLate},
       {"integer-products", UseIntegerProducts},
+      {"integer-groups", UseFloatsForGroups},
       {"fuse-quantized-add", FuseQuantizedAdd},
       {"fold-affine", FoldAffine},
       {"fuse-hard-swish", FuseHardSwish},

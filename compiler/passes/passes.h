@@ -29,6 +29,8 @@ void DequantizeLate(Graph* graph);
 void FuseQuantizedAdd(Graph* graph);
 // Products of dequantised integers become products of the integers, dequantised.
 void UseIntegerProducts(Graph* graph);
+// Integer convolutions of groups run in f32 where that is exact.
+void UseFloatsForGroups(Graph* graph);
 // Batch normalisation, and factors and terms for each channel, go into the weights before them.
 void FoldAffine(Graph* graph);
 // x * clip(x + 3, 0, 6) / 6 spelled out becomes one kernel.

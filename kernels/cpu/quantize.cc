@@ -222,10 +222,17 @@ struct Requantize {
       const auto x_factor = static_cast<float>(of_x);
       const auto out_factor = static_cast<float>(of_out);
       ParallelFor(x.size(), kGrain / 4, [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t i = begin; i < end; ++i) {
-          const float factor = x_factor * of_w[channels.of(i)] / out_factor;
-          const float scaled = static_cast<float>(from[i]) * factor;
+        const auto write = [&](std::int64_t i, std::int64_t c) {
+          const float scaled = static_cast<float>(from[i]) * (x_factor * of_w[c] / out_factor);
           to[i] = Saturate<Q>(std::nearbyint(scaled) + static_cast<float>(shift));
+        };
+        for (std::int64_t i = begin; i < end;) {
+          std::int64_t c = channels.of(i);
+          if (channels.count > 1 && channels.inner == 1) {
+            for (; c < channels.count && i < end; ++c) write(i++, c);
+          } else {
+            for (const std::int64_t last = i + channels.RunAt(i, end); i < last; ++i) write(i, c);
+          }
         }
       });
       return Status();

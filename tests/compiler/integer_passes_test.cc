@@ -1,50 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Passes that find products of integers, and choose their kernels of packed weights.
 #include <catch2/catch.hpp>
-#include <cstdint>
 
-#include "tests/compiler/single_pass.h"
-#include "vm/vm.h"
+#include "tests/compiler/quantised_models.h"
 
 namespace rewire::test {
 namespace {
-
-constexpr auto kU8 = onnx::TensorProto::UINT8;
-constexpr auto kI8 = onnx::TensorProto::INT8;
-constexpr auto kI32 = onnx::TensorProto::INT32;
-
-// Weights of an integer type, -3, 5, 13, ... modulo 256.
-void AddWhole(onnx::GraphProto* graph, const std::string& name, const std::vector<std::int64_t>& shape,
-              onnx::TensorProto::DataType type, std::int32_t first = -3, std::int32_t step = 8) {
-  onnx::TensorProto* tensor = graph->add_initializer();
-  tensor->set_name(name);
-  tensor->set_data_type(type);
-  std::int64_t count = 1;
-  for (const std::int64_t dim : shape) {
-    tensor->add_dims(dim);
-    count *= dim;
-  }
-  for (std::int64_t i = 0; i < count; ++i) {
-    const std::int32_t value = first + step * static_cast<std::int32_t>(i);
-    tensor->add_int32_data(type == kI32  ? value
-                           : type == kI8 ? static_cast<std::int8_t>(value)
-                                         : static_cast<std::uint8_t>(value));
-  }
-}
-
-Lines After(const std::string& pass, const onnx::ModelProto& model, const Shape& shape) {
-  return RunPass(pass, model, shape).after;
-}
-
-// x, quantised to "xq" by xs and xz.
-onnx::ModelProto Quantised(const std::vector<Dim>& dims, onnx::TensorProto::DataType type = kU8) {
-  onnx::ModelProto model = ModelOf(dims);
-  onnx::GraphProto* graph = model.mutable_graph();
-  AddFloats(graph, "xs", {}, {0.5F});
-  AddWhole(graph, "xz", {}, type, 3);
-  AddNode(graph, "QuantizeLinear", {"x", "xs", "xz"}, "xq");
-  return model;
-}
 
 // x dequantised, "xd", and weights "wd" of this shape, with a scale for each position of `axis`.
 onnx::ModelProto Dequantised(const std::vector<Dim>& dims, const std::vector<std::int64_t>& weights,
@@ -60,13 +21,6 @@ onnx::ModelProto Dequantised(const std::vector<Dim>& dims, const std::vector<std
   AddWhole(graph, "wz", {weights[static_cast<std::size_t>(axis)]}, kI8, 0, 1);
   AddInt(AddNode(graph, "DequantizeLinear", {"w", "ws", "wz"}, "wd"), "axis", axis);
   return model;
-}
-
-bool Calls(const Lines& lines, const std::string& kernel) {
-  for (const std::string& line : lines) {
-    if (line.find(kernel) != std::string::npos) return true;
-  }
-  return false;
 }
 
 }  // namespace
@@ -284,73 +238,6 @@ TEST_CASE("pack-integers: what it leaves") {
   }
   AddInt(AddNode(graph, "Cast", {"sums"}, "y"), "to", onnx::TensorProto::FLOAT);
   CHECK_FALSE(RunPass("pack-integers", model, {2, 3}).changes());
-}
-
-TEST_CASE("dequantize-late: behind what moves or selects elements") {
-  onnx::ModelProto model = Quantised({1, 2, 4, 4});
-  onnx::GraphProto* graph = model.mutable_graph();
-  AddNode(graph, "DequantizeLinear", {"xq", "xs", "xz"}, "xd");
-  SECTION("a pool and a transpose") {
-    AddIntList(AddNode(graph, "MaxPool", {"xd"}, "pooled"), "kernel_shape", {2, 2});
-    AddIntList(AddNode(graph, "Transpose", {"pooled"}, "y"), "perm", {0, 2, 3, 1});
-    const Lines lines = After("dequantize-late", model, {1, 2, 4, 4});
-    REQUIRE(lines.size() == 5);
-    CHECK_THAT(lines[1], Catch::StartsWith("%4 = rewire.max_pool"));
-    CHECK_THAT(lines[2], Catch::StartsWith("%5 = rewire.transpose"));
-    CHECK(lines[3] == "%6 = rewire.dequantize_linear(%5, @1, @2)");
-  }
-  SECTION("not behind a pool of means") {
-    AddIntList(AddNode(graph, "AveragePool", {"xd"}, "y"), "kernel_shape", {2, 2});
-    CHECK_FALSE(RunPass("dequantize-late", model, {1, 2, 4, 4}).changes());
-  }
-  SECTION("not where the floats are read too") {
-    AddIntList(AddNode(graph, "Transpose", {"xd"}, "moved"), "perm", {0, 1, 3, 2});
-    AddNode(graph, "Add", {"xd", "moved"}, "y");
-    CHECK_FALSE(RunPass("dequantize-late", model, {1, 2, 4, 4}).changes());
-  }
-  SECTION("not with a scale for each channel") {
-    AddFloats(graph, "scales", {2}, {1, 2});
-    AddWhole(graph, "zeros", {2}, kU8, 0, 1);
-    graph->mutable_node(1)->set_input(1, "scales");
-    graph->mutable_node(1)->set_input(2, "zeros");
-    AddIntList(AddNode(graph, "MaxPool", {"xd"}, "y"), "kernel_shape", {2, 2});
-    CHECK_FALSE(RunPass("dequantize-late", model, {1, 2, 4, 4}).changes());
-  }
-}
-
-TEST_CASE("fuse-quantized-add: a sum between integers") {
-  onnx::ModelProto model = Quantised({3, 4});
-  onnx::GraphProto* graph = model.mutable_graph();
-  AddFloats(graph, "ys", {}, {0.75F});
-  AddWhole(graph, "yz", {}, kU8, 9);
-  AddNode(graph, "DequantizeLinear", {"xq", "xs", "xz"}, "a");
-  AddNode(graph, "DequantizeLinear", {"xq", "ys", "yz"}, "b");
-  onnx::NodeProto* add = AddNode(graph, "Add", {"a", "b"}, "sum");
-  const auto finish = [&](const std::string& from) {
-    AddNode(graph, "QuantizeLinear", {from, "ys", "yz"}, "sq");
-    AddNode(graph, "DequantizeLinear", {"sq", "ys", "yz"}, "y");
-    return After("fuse-quantized-add", model, {3, 4});
-  };
-  const std::string kernel =
-      "rewire.add_quantized {a_scale=0.5, a_zero=3, b_scale=0.75, b_zero=9, scale=0.75, zero=9";
-  SECTION("as it is") { CHECK(Calls(finish("sum"), kernel + "}")); }
-  SECTION("behind an activation") {
-    AddNode(graph, "Relu", {"sum"}, "positive");
-    CHECK(Calls(finish("positive"), kernel + ", least=9}"));
-  }
-  SECTION("not of one tensor that is no integers") {
-    add->set_input(1, "x");
-    CHECK_FALSE(Calls(finish("sum"), "rewire.add_quantized"));
-  }
-  SECTION("not of tensors that are broadcast") {
-    AddWhole(graph, "row", {4}, kU8);
-    graph->mutable_node(2)->set_input(0, "row");
-    CHECK_FALSE(Calls(finish("sum"), "rewire.add_quantized"));
-  }
-  SECTION("not where something lies in between") {
-    AddNode(graph, "Neg", {"sum"}, "negative");
-    CHECK_FALSE(Calls(finish("negative"), "rewire.add_quantized"));
-  }
 }
 
 }  // namespace rewire::test

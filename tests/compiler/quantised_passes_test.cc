@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// Passes over what lies between the products of quantised models.
+#include <catch2/catch.hpp>
+
+#include "tests/compiler/quantised_models.h"
+
+namespace rewire::test {
+
+TEST_CASE("dequantize-late: behind what moves or selects elements") {
+  onnx::ModelProto model = Quantised({1, 2, 4, 4});
+  onnx::GraphProto* graph = model.mutable_graph();
+  AddNode(graph, "DequantizeLinear", {"xq", "xs", "xz"}, "xd");
+  SECTION("a pool and a transpose") {
+    AddIntList(AddNode(graph, "MaxPool", {"xd"}, "pooled"), "kernel_shape", {2, 2});
+    AddIntList(AddNode(graph, "Transpose", {"pooled"}, "y"), "perm", {0, 2, 3, 1});
+    const Lines lines = After("dequantize-late", model, {1, 2, 4, 4});
+    REQUIRE(lines.size() == 5);
+    CHECK_THAT(lines[1], Catch::StartsWith("%4 = rewire.max_pool"));
+    CHECK_THAT(lines[2], Catch::StartsWith("%5 = rewire.transpose"));
+    CHECK(lines[3] == "%6 = rewire.dequantize_linear(%5, @1, @2)");
+  }
+  SECTION("not behind a pool of means") {
+    AddIntList(AddNode(graph, "AveragePool", {"xd"}, "y"), "kernel_shape", {2, 2});
+    CHECK_FALSE(RunPass("dequantize-late", model, {1, 2, 4, 4}).changes());
+  }
+  SECTION("not where the floats are read too") {
+    AddIntList(AddNode(graph, "Transpose", {"xd"}, "moved"), "perm", {0, 1, 3, 2});
+    AddNode(graph, "Add", {"xd", "moved"}, "y");
+    CHECK_FALSE(RunPass("dequantize-late", model, {1, 2, 4, 4}).changes());
+  }
+  SECTION("not with a scale for each channel") {
+    AddFloats(graph, "scales", {2}, {1, 2});
+    AddWhole(graph, "zeros", {2}, kU8, 0, 1);
+    graph->mutable_node(1)->set_input(1, "scales");
+    graph->mutable_node(1)->set_input(2, "zeros");
+    AddIntList(AddNode(graph, "MaxPool", {"xd"}, "y"), "kernel_shape", {2, 2});
+    CHECK_FALSE(RunPass("dequantize-late", model, {1, 2, 4, 4}).changes());
+  }
+}
+
+TEST_CASE("fuse-quantized-add: a sum between integers") {
+  onnx::ModelProto model = Quantised({3, 4});
+  onnx::GraphProto* graph = model.mutable_graph();
+  AddFloats(graph, "ys", {}, {0.75F});
+  AddWhole(graph, "yz", {}, kU8, 9);
+  AddNode(graph, "DequantizeLinear", {"xq", "xs", "xz"}, "a");
+  AddNode(graph, "DequantizeLinear", {"xq", "ys", "yz"}, "b");
+  onnx::NodeProto* add = AddNode(graph, "Add", {"a", "b"}, "sum");
+  const auto finish = [&](const std::string& from) {
+    AddNode(graph, "QuantizeLinear", {from, "ys", "yz"}, "sq");
+    AddNode(graph, "DequantizeLinear", {"sq", "ys", "yz"}, "y");
+    return After("fuse-quantized-add", model, {3, 4});
+  };
+  const std::string kernel =
+      "rewire.add_quantized {a_scale=0.5, a_zero=3, b_scale=0.75, b_zero=9, scale=0.75, zero=9";
+  SECTION("as it is") { CHECK(Calls(finish("sum"), kernel + "}")); }
+  SECTION("behind an activation") {
+    AddNode(graph, "Relu", {"sum"}, "positive");
+    CHECK(Calls(finish("positive"), kernel + ", least=9}"));
+  }
+  SECTION("not of one tensor that is no integers") {
+    add->set_input(1, "x");
+    CHECK_FALSE(Calls(finish("sum"), "rewire.add_quantized"));
+  }
+  SECTION("not of tensors that are broadcast") {
+    AddWhole(graph, "row", {4}, kU8);
+    graph->mutable_node(2)->set_input(0, "row");
+    CHECK_FALSE(Calls(finish("sum"), "rewire.add_quantized"));
+  }
+  SECTION("not where something lies in between") {
+    AddNode(graph, "Neg", {"sum"}, "negative");
+    CHECK_FALSE(Calls(finish("negative"), "rewire.add_quantized"));
+  }
+}
+
+// x quantised, through an integer convolution of two groups of 2 channels to the floats y.
+onnx::ModelProto Groups(std::int64_t taps) {
+  onnx::ModelProto model = Quantised({1, 4, 8, 8});
+  onnx::GraphProto* graph = model.mutable_graph();
+  AddWhole(graph, "w", {4, 2, taps, taps}, kU8, 5, 41);
+  AddWhole(graph, "wz", {4}, kU8, 0, 80);
+  AddNode(graph, "ConvInteger", {"xq", "w", "xz", "wz"}, "sums");
+  AddInt(graph->mutable_node(1), "group", 2);
+  AddInt(AddNode(graph, "Cast", {"sums"}, "y"), "to", onnx::TensorProto::FLOAT);
+  return model;
+}
+
+TEST_CASE("integer-groups: sums that f32 holds, and longer ones") {
+  const Lines lines = After("integer-groups", Groups(3), {1, 4, 8, 8});
+  REQUIRE(lines.size() == 6);
+  CHECK_THAT(lines[1], Catch::StartsWith("%5 = rewire.dequantize_linear(%3, "));
+  CHECK_THAT(lines[2], Catch::StartsWith("%7 = rewire.conv {"));
+  CHECK_THAT(lines[3], Catch::StartsWith("%8 = rewire.cast"));
+  // 2 * 11 * 11 products are few enough, 2 * 12 * 12 too many.
+  onnx::ModelProto model = Groups(11);
+  onnx::NodeProto* conv = model.mutable_graph()->mutable_node(1);
+  AddIntList(conv, "pads", {4, 4, 4, 4});
+  CHECK(RunPass("integer-groups", model, {1, 4, 8, 8}).changes());
+  model = Groups(12);
+  AddIntList(model.mutable_graph()->mutable_node(1), "pads", {4, 4, 4, 4});
+  CHECK_FALSE(RunPass("integer-groups", model, {1, 4, 8, 8}).changes());
+}
+
+TEST_CASE("channels-last: quantised images through casts, terms and requantisation") {
+  onnx::ModelProto model = ModelOf({1, 4, 4, 3});
+  onnx::GraphProto* graph = model.mutable_graph();
+  AddFloats(graph, "xs", {}, {0.5F});
+  AddWhole(graph, "xz", {}, kU8, 3);
+  AddFloats(graph, "ws", {3}, {0.5F, 0.25F, 1});
+  AddWhole(graph, "b", {3}, kI32, -4, 3);
+  AddWhole(graph, "w", {3, 1, 1, 1}, kI8, 1, 1);
+  AddWhole(graph, "wz", {}, kI8, 0);
+  AddIntList(AddNode(graph, "Transpose", {"x"}, "first"), "perm", {0, 3, 1, 2});
+  AddNode(graph, "QuantizeLinear", {"first", "xs", "xz"}, "xq");
+  AddInt(AddNode(graph, "QLinearConv", {"xq", "xs", "xz", "w", "ws", "wz", "xs", "xz", "b"}, "yq"), "group",
+         3);
+  AddNode(graph, "DequantizeLinear", {"yq", "xs", "xz"}, "y");
+  // With all passes but arena: no transposes are left but the last one.
+  Lines lines;
+  compiler::CompileOptions options;
+  options.dump = [&](const std::string& at, const std::string& text) {
+    if (at == "channels-last") lines = {text};
+  };
+  REQUIRE(CompileProto(model, options).message.empty());
+  REQUIRE(lines.size() == 1);
+  const std::string& text = lines[0];
+  CHECK_THAT(text,
+             Catch::Contains("rewire.packed.depthwise") && Catch::Contains("rewire.requantize {axis=3}"));
+  INFO(text);
+  CHECK(text.find("rewire.transpose", text.find("rewire.quantize_linear")) == text.rfind("rewire.transpose"));
+}
+
+}  // namespace rewire::test
