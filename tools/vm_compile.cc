@@ -134,7 +134,8 @@ Result<int> Run(const Options& options) {
   fmt::print(
       "wrote {}: {} nodes of the model became {}; {} kernel calls of {} kernels, {} constants with {}; {}\n",
       output, compiled->model_nodes, compiled->nodes, compiled->kernel_calls, compiled->module.kernels.size(),
-      compiled->module.constants.size(), BytesText(compiled->constant_bytes), DurationText(took.count()));
+      compiled->module.constants.size(), BytesText(compiled->constant_bytes),
+      DurationText(static_cast<double>(took.count())));
   if (compiled->arena_bytes > 0) {
     fmt::print("tensors of known size lie in an arena of {}; each by itself they would take {}\n",
                BytesText(compiled->arena_bytes), BytesText(compiled->separate_bytes));

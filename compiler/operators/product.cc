@@ -97,6 +97,7 @@ int EinsumRank(const Op& op, const std::string& equation) {
 Status LowerEinsum(Op& op, const Operator& row) {
   const std::string equation = op.String("equation", "");
   std::vector<Value*> shapes;
+  shapes.reserve(static_cast<std::size_t>(op.inputs()));
   for (int i = 0; i < op.inputs(); ++i) shapes.push_back(op.ShapeOf(op.in(i)));
   const Attributes attributes = {{"equation", equation}};
   op.Set(0, op.CallShaped(row.kernel, op.Arguments(0, op.inputs() - 1), attributes, op.in(0)->type.dtype,

@@ -13,8 +13,8 @@ namespace {
 // `Op` reads its attributes in Read and gives the function of one element in For; Rows, if it has it, those
 // of f32.
 template <typename Op>
-struct Activation : Op {
-  static Status Make(Attributes& attributes, Activation* activation) {
+struct ElementActivation : Op {
+  static Status Make(Attributes& attributes, ElementActivation* activation) {
     activation->Read(attributes);
     return Status();
   }
@@ -210,22 +210,26 @@ struct Clip {
 
 std::span<const Kernel> ActivationKernels() {
   static constexpr Kernel kKernels[] = {
-      Describe<Activation<LeakyRelu>>("x, out", "any float", "alpha = 0.01", "x, or alpha * x below 0"),
-      Describe<Activation<Elu>>("x, out", "any float", "alpha = 1.0", "x, or alpha * (exp(x) - 1) below 0"),
-      Describe<Activation<Selu>>("x, out", "any float", "alpha = 1.6733, gamma = 1.0507", "gamma * elu(x)"),
-      Describe<Activation<Gelu>>("x, out", "any float", "approximate = none or tanh",
-                                 "x * normal distribution function of x"),
-      Describe<Activation<Celu>>("x, out", "any float", "alpha = 1.0",
-                                 "x, or alpha * (exp(x / alpha) - 1) below 0"),
-      Describe<Activation<ThresholdedRelu>>("x, out", "any float", "alpha = 1.0", "x, or 0 up to alpha"),
-      Describe<Activation<Shrink>>("x, out", "any float", "lambd = 0.5, bias = 0.0",
-                                   "x with its magnitude less bias, or 0 where that is at most lambd"),
-      Describe<Activation<Mish>>("x, out", "any float", "", "x * tanh(log(1 + exp(x)))"),
-      Describe<Activation<HardSigmoid>>("x, out", "any float", "alpha = 0.2, beta = 0.5",
-                                        "alpha * x + beta, held in [0, 1]"),
-      Describe<Activation<HardSwish>>("x, out", "any float", "", "x * (x / 6 + 0.5 held in [0, 1])"),
-      Describe<Activation<Clip>>("x, out", "any number", "min = -inf, max = inf",
-                                 "x held in [min, max]; NaN stays"),
+      Describe<ElementActivation<LeakyRelu>>("x, out", "any float", "alpha = 0.01",
+                                             "x, or alpha * x below 0"),
+      Describe<ElementActivation<Elu>>("x, out", "any float", "alpha = 1.0",
+                                       "x, or alpha * (exp(x) - 1) below 0"),
+      Describe<ElementActivation<Selu>>("x, out", "any float", "alpha = 1.6733, gamma = 1.0507",
+                                        "gamma * elu(x)"),
+      Describe<ElementActivation<Gelu>>("x, out", "any float", "approximate = none or tanh",
+                                        "x * normal distribution function of x"),
+      Describe<ElementActivation<Celu>>("x, out", "any float", "alpha = 1.0",
+                                        "x, or alpha * (exp(x / alpha) - 1) below 0"),
+      Describe<ElementActivation<ThresholdedRelu>>("x, out", "any float", "alpha = 1.0",
+                                                   "x, or 0 up to alpha"),
+      Describe<ElementActivation<Shrink>>("x, out", "any float", "lambd = 0.5, bias = 0.0",
+                                          "x with its magnitude less bias, or 0 where that is at most lambd"),
+      Describe<ElementActivation<Mish>>("x, out", "any float", "", "x * tanh(log(1 + exp(x)))"),
+      Describe<ElementActivation<HardSigmoid>>("x, out", "any float", "alpha = 0.2, beta = 0.5",
+                                               "alpha * x + beta, held in [0, 1]"),
+      Describe<ElementActivation<HardSwish>>("x, out", "any float", "", "x * (x / 6 + 0.5 held in [0, 1])"),
+      Describe<ElementActivation<Clip>>("x, out", "any number", "min = -inf, max = inf",
+                                        "x held in [min, max]; NaN stays"),
   };
   return kKernels;
 }

@@ -148,6 +148,7 @@ class FactoryArguments {
 std::string CheckWorkspace(RewireWorkspaceBound bound, void* handle,
                            const std::vector<HostTensor*>& tensors) {
   std::vector<const DLTensor*> shapes;
+  shapes.reserve(tensors.size());
   for (HostTensor* tensor : tensors) shapes.push_back(tensor == nullptr ? nullptr : tensor->dl());
   std::uint64_t blocks[REWIRE_MAX_WORKSPACES] = {};
   const std::int32_t count = bound(handle, shapes.data(), static_cast<std::int32_t>(shapes.size()), blocks);

@@ -13,28 +13,29 @@ using Ints = std::vector<std::int64_t>;
 
 HostTensor ShapeTensor(const Ints& shape) { return HostTensor::Of<std::int64_t>({std::ssize(shape)}, shape); }
 
-// The result of a shape function that takes shapes (or lists) alone.
+// Runs a shape function that takes shapes (or lists) alone.
+std::string RunOnShapes(const std::string& name, const std::vector<Ints>& shapes, HostTensor* out,
+                        const AttributeList& attributes) {
+  std::vector<HostTensor> inputs;
+  std::vector<HostTensor*> tensors;
+  inputs.reserve(shapes.size());
+  tensors.reserve(shapes.size() + 1);
+  for (const Ints& shape : shapes) tensors.push_back(&inputs.emplace_back(ShapeTensor(shape)));
+  tensors.push_back(out);
+  return Run("rewire.shape." + name, tensors, attributes);
+}
+
 Ints ShapeOf(const std::string& name, const std::vector<Ints>& shapes, std::int64_t rank,
              const AttributeList& attributes = {}) {
-  std::vector<HostTensor> inputs;
-  for (const Ints& shape : shapes) inputs.push_back(ShapeTensor(shape));
   HostTensor out = HostTensor::Empty<std::int64_t>({rank});
-  std::vector<HostTensor*> tensors;
-  for (HostTensor& input : inputs) tensors.push_back(&input);
-  tensors.push_back(&out);
-  REQUIRE(Run("rewire.shape." + name, tensors, attributes) == "");
+  REQUIRE(RunOnShapes(name, shapes, &out, attributes) == "");
   return out.values<std::int64_t>();
 }
 
 std::string ShapeError(const std::string& name, const std::vector<Ints>& shapes, std::int64_t rank,
                        const AttributeList& attributes = {}) {
-  std::vector<HostTensor> inputs;
-  for (const Ints& shape : shapes) inputs.push_back(ShapeTensor(shape));
   HostTensor out = HostTensor::Empty<std::int64_t>({rank});
-  std::vector<HostTensor*> tensors;
-  for (HostTensor& input : inputs) tensors.push_back(&input);
-  tensors.push_back(&out);
-  return Run("rewire.shape." + name, tensors, attributes);
+  return RunOnShapes(name, shapes, &out, attributes);
 }
 
 Ints IndexOf(std::int64_t flat, const Shape& shape) {
@@ -250,6 +251,7 @@ TEST_CASE("concat and split are each other's inverse") {
 int RunInside(const std::string& name, HostTensor* memory, const std::vector<std::pair<int, int>>& tensors,
               const AttributeList& attributes) {
   std::vector<Shape> shapes;
+  shapes.reserve(tensors.size());
   for (const auto& [first, rows] : tensors) shapes.push_back({rows, 2});
   std::vector<DLTensor> views(tensors.size(), *memory->dl());
   std::vector<RewireFFIAny> args(tensors.size());

@@ -307,7 +307,7 @@ TEST_CASE("packed integer kernels refuse what does not fit") {
   HostTensor bytes = HostTensor::Empty<std::uint8_t>({2, 7});
   HostTensor scale = HostTensor::Of<float>({}, {1.0F});
   const AttributeList columns = {{"columns", std::int64_t{7}}};
-  const auto call = [&](std::vector<HostTensor*> tensors, AttributeList attributes) {
+  const auto call = [&](std::vector<HostTensor*> tensors, const AttributeList& attributes) {
     tensors.insert(tensors.begin(), &x);
     return Run("rewire.packed.matmul_integer", tensors, attributes);
   };

@@ -286,6 +286,7 @@ TEST_CASE("einsum sums over the labels that the result lacks") {
       inputs.push_back(HostTensor::Random(c.shapes[i], static_cast<std::uint32_t>(i) + 1));
     HostTensor out = HostTensor::Empty<float>(c.out);
     std::vector<HostTensor*> tensors;
+    tensors.reserve(inputs.size() + 1);
     for (HostTensor& input : inputs) tensors.push_back(&input);
     const auto expected = NaiveEinsum(c.operands, c.result, tensors);
     tensors.push_back(&out);

@@ -2,6 +2,7 @@
 #include "tools/tensor_text.h"
 
 #include <catch2/catch.hpp>
+#include <numeric>
 #include <vector>
 
 #include "base/dtype.h"
@@ -21,8 +22,8 @@ HostTensor Of(std::vector<std::int64_t> shape, const std::vector<T>& elements) {
 }
 
 std::vector<std::int32_t> UpTo(std::int32_t count) {
-  std::vector<std::int32_t> numbers;
-  for (std::int32_t i = 0; i < count; ++i) numbers.push_back(i);
+  std::vector<std::int32_t> numbers(static_cast<std::size_t>(count));
+  std::iota(numbers.begin(), numbers.end(), 0);
   return numbers;
 }
 

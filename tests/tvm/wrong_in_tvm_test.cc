@@ -173,7 +173,7 @@ TEST_CASE("a callee may allocate into the register number of the caller's output
 }
 
 // Runs main with both fields of its tuple bound, and checks both.
-void CheckTuple(Code code, const Floats6& expected, std::vector<std::int64_t> second_shape = {6}) {
+void CheckTuple(Code code, const Floats6& expected, const std::vector<std::int64_t>& second_shape = {6}) {
   VirtualMachine vm(LinkRelay({"x"}, std::move(code)));
   Buffer x, first, second;
   SetCounted(vm, x);

@@ -181,6 +181,7 @@ TEST_CASE("many threads resolve against one set") {
   kernels.AddFunction("host", MakePackedFunction([](std::int64_t a, std::int64_t b) { return a - b; }));
   std::atomic<int> wrong{0};
   std::vector<std::thread> threads;
+  threads.reserve(4);
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&, t] {
       for (int i = 0; i < 200; ++i) {

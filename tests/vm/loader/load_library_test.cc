@@ -145,6 +145,7 @@ TEST_CASE("a file that is replaced while it is loaded is not taken for the new o
 TEST_CASE("threads load, resolve and release libraries at once") {
   std::atomic<int> wrong{0};
   std::vector<std::thread> threads;
+  threads.reserve(4);
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&wrong, t] {
       for (int i = 0; i < 50; ++i) {

@@ -153,6 +153,7 @@ std::optional<std::int64_t> GrowthFromOneToTen(const std::string& path) {
   if (!donor->Right(5, 0)) return std::nullopt;
   const std::uint64_t one = Pss();
   std::vector<std::unique_ptr<Instance>> instances;
+  instances.reserve(kInstances);
   for (int i = 0; i < kInstances; ++i) {
     instances.push_back(std::make_unique<Instance>(ParameterSet::Of(donor->body()), static_cast<float>(i)));
   }

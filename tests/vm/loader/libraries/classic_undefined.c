@@ -15,8 +15,8 @@ void some_function_of_nobody(void);
 
 __attribute__((visibility("default"))) const char __tvm_main__[] = "half_plus_one";
 
-__attribute__((visibility("default"))) int half_plus_one(Value* args, int* codes, int num_args, Value* result,
-                                                         int* result_code, void* resource) {
+__attribute__((visibility("default"))) int half_plus_one(Value* args, const int* codes, int num_args,
+                                                         Value* result, int* result_code, void* resource) {
   (void)codes, (void)resource;
   if (num_args != 1) {
     TVMAPISetLastError("half_plus_one: expected 1 argument");
