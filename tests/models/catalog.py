@@ -116,6 +116,8 @@ GENERATED = {
         lambda r: {"ids": r.integers(0, 2000, (12, 3), dtype=np.int64), "h0": _normal(r, 1, 3, 128), "c0": _normal(r, 1, 3, 128)},
     ],
     "lm_output": [lambda r: {"hidden": _normal(r, 1, 1, 128)}, lambda r: {"hidden": _normal(r, 12, 3, 128)}],
+    "mlp_dynamic": [lambda r: {"x": _normal(r, 1, 128, 256)}, lambda r: {"x": _normal(r, 2, 7, 256)}],
+    "qlinear_cnn": [lambda r: {"image": _image(r, 1, 3, 64, 64)}, lambda r: {"image": _image(r, 2, 3, 96, 80)}],
     "qdq_cnn": [lambda r: {"image": _image(r, 1, 3, 64, 64)}, lambda r: {"image": _image(r, 2, 3, 96, 80)}],
 }
 
@@ -130,4 +132,4 @@ COPIED = {
 }
 
 # A rounding that falls the other way moves a quantised value by one step: these are judged by the step of their result.
-QUANTISED_STEP = {"qdq_cnn": 0.02}
+QUANTISED_STEP = {"qdq_cnn": 0.02, "qlinear_cnn": 0.02}

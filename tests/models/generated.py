@@ -212,4 +212,64 @@ def qdq_cnn(channels=16, classes=10):
     return g.model("qdq_cnn", [tensor("image", ["batch", 3, "height", "width"])], [tensor("scores", ["batch", classes])])
 
 
-ALL = {make.__name__: make for make in (bert_mini, kv_decode, scan_filter, lm_body, lm_output, qdq_cnn)}
+def quantised_weights(g, shape, channel):
+    """Random weights in int8 with a scale for each position of axis `channel`: the integers and their scales."""
+    others = tuple(axis for axis in range(len(shape)) if axis != channel)
+    raw = g.random.standard_normal(shape) / np.sqrt(np.prod(shape) / shape[channel])
+    scale = (np.abs(raw).max(axis=others, keepdims=True) / 127).astype(np.float32)
+    return np.round(raw / scale).astype(np.int8), scale.reshape(-1)
+
+
+def qlinear_cnn(channels=24, classes=10):
+    """An int8 network of quantised operators: depthwise and pointwise QLinearConv, QLinearMatMul."""
+    g = Graph(8)
+
+    def quantisation(name, scale, zero):
+        return g.constant(f"{name}.scale", np.float32(scale)), g.constant(f"{name}.zero", np.uint8(zero))
+
+    def conv(x, given, name, inputs, outputs, kernel, made, group=1, stride=1):
+        steps, scales = quantised_weights(g, (outputs, inputs // group, kernel, kernel), 0)
+        bias = np.round(g.random.standard_normal(outputs) * 2000).astype(np.int32)
+        return g.node("QLinearConv", x, *given, g.constant(name, steps), g.constant(f"{name}.scale", scales),
+                      g.constant(f"{name}.zero", np.zeros(outputs, np.int8)), *made, g.constant(f"{name}.bias", bias),
+                      group=group, pads=[kernel // 2] * 4, strides=[stride] * 2)
+
+    image, wide, narrow = quantisation("image", 0.01, 128), quantisation("wide", 0.02, 0), quantisation("narrow", 0.03, 100)
+    x = g.node("QuantizeLinear", "image", *image)
+    x = conv(x, image, "stem", 3, channels, 3, wide, stride=2)
+    x = conv(x, wide, "depthwise", channels, channels, 3, narrow, group=channels)
+    x = conv(x, narrow, "pointwise", channels, 2 * channels, 1, wide)
+    x = g.node("MaxPool", x, kernel_shape=[2, 2], strides=[2, 2])
+    x = g.node("GlobalAveragePool", g.node("DequantizeLinear", x, *wide))
+    x = g.node("Flatten", g.node("QuantizeLinear", x, *wide))
+    steps, scales = quantised_weights(g, (2 * channels, classes), 1)
+    logits = quantisation("logits", 0.02, 120)
+    x = g.node("QLinearMatMul", x, *wide, g.constant("head", steps), g.constant("head.scale", scales),
+               g.constant("head.zero", np.zeros(classes, np.int8)), *logits)
+    g.node("DequantizeLinear", x, *logits, outputs=["scores"])
+    return g.model("qlinear_cnn", [tensor("image", ["batch", 3, "height", "width"])], [tensor("scores", ["batch", classes])])
+
+
+def mlp_dynamic(width=256, hidden=768):
+    """Two layers quantised as they run: DynamicQuantizeLinear, MatMulInteger and the scale behind it."""
+    g = Graph(9)
+
+    def dense(x, name, rows, columns, unsigned):
+        steps, scales = quantised_weights(g, (rows, columns), 1)
+        if unsigned:  # one scale, and a zero
+            scales, steps = np.float32(scales.max()), (steps.astype(np.int16) + 128).astype(np.uint8)
+        zero = g.constant(f"{name}.zero", np.uint8(128) if unsigned else np.zeros(columns, np.int8))
+        stored, scale, point = (f"{name}.{part}" for part in ("x", "x.scale", "x.zero"))
+        g.node("DynamicQuantizeLinear", x, outputs=[stored, scale, point])
+        sums = g.node("Cast", g.node("MatMulInteger", stored, g.constant(name, steps), point, zero), to=TensorProto.FLOAT)
+        scaled = g.node("Mul", sums, g.node("Mul", scale, g.constant(f"{name}.scale", scales)))
+        return g.node("Add", scaled, g.weight(f"{name}.bias", columns))
+
+    x = g.node("Relu", dense("x", "up", width, hidden, False))
+    g.node("Identity", dense(x, "down", hidden, width, True), outputs=["y"])
+    shape = ["batch", "length", width]
+    return g.model("mlp_dynamic", [tensor("x", shape)], [tensor("y", shape)])
+
+
+ALL = {make.__name__: make for make in (bert_mini, kv_decode, scan_filter, lm_body, lm_output, qdq_cnn, qlinear_cnn,
+                                         mlp_dynamic)}
