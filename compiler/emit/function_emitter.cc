@@ -7,13 +7,6 @@
 #include <utility>
 
 namespace rewire::compiler {
-namespace {
-
-// What allocations are aligned to: a cache line, and the widest vector.
-constexpr std::uint32_t kAlignment = 64;
-
-}  // namespace
-
 FunctionEmitter::Reg FunctionEmitter::Of(const Value* value) {
   const auto [place, added] = regs_.try_emplace(value, registers_);
   if (added) ++registers_;
@@ -42,12 +35,7 @@ Status FunctionEmitter::Emit(Function* function, bool always_tuple) {
   for (const Value* parameter : graph_.main.parameters) Of(parameter);
   for (const Value* constant : uses_.constants()) code_.LoadConst(tables_.Constant(*constant), Of(constant));
   for (const Value* computed : uses_.computed()) code_.LoadConst(tables_.Computed(*computed), Of(computed));
-  if (graph_.arena.bytes > 0) {
-    arena_ = NewReg();
-    arena_offset_ = NewReg();
-    const auto bytes = static_cast<std::int64_t>(graph_.arena.bytes);
-    code_.AllocStorage(kNone, kAlignment, kUInt8, kHostDevice, arena_, {&bytes, 1});
-  }
+  if (graph_.arena.bytes > 0) MakeArena();
   for (const std::int64_t value : {0, 1}) {
     integers_[value] = NewReg();
     code_.LoadConsti(value, integers_[value]);
@@ -81,6 +69,9 @@ void FunctionEmitter::Define(const Value* value) {
 Status FunctionEmitter::EmitBlock(const Block& block) {
   extents_.emplace_back();
   for (const Value* parameter : block.parameters) Define(parameter);
+  if (&block == &graph_.main && !graph_.shape_arena.blocks.empty()) {
+    if (Status laid_out = MakeShapeArena(); !laid_out) return laid_out;
+  }
   for (std::size_t i = 0; i < block.nodes.size(); ++i) {
     const Node& node = *block.nodes[i];
     Note(node.source);
@@ -119,105 +110,6 @@ Status FunctionEmitter::EmitNode(const Node& node) {
     case NodeKind::kLoop:
       return EmitLoop(node);
   }
-  return {};
-}
-
-Result<FunctionEmitter::Extent> FunctionEmitter::EvaluateDims(const Shape& dims, DLDataType dtype) {
-  const auto element_bytes = static_cast<std::int64_t>(ElementBytes(dtype));
-  const std::string key = ShapeText(dims) + "*" + std::to_string(element_bytes);
-  for (const std::map<std::string, Extent>& known : extents_) {
-    const auto found = known.find(key);
-    if (found != known.end()) return found->second;
-  }
-  std::vector<Reg> args;
-  std::map<const Value*, std::int64_t> positions;
-  const std::string* missing = nullptr;
-  const auto source_of = [&](const std::string& name) {
-    const auto source = graph_.symbols().find(name);
-    const auto shape = source == graph_.symbols().end() ? shapes_.end() : shapes_.find(source->second.value);
-    if (shape == shapes_.end()) {
-      missing = &name;
-      return DimExpr::Source{};
-    }
-    const auto [place, added] =
-        positions.try_emplace(source->second.value, static_cast<std::int64_t>(args.size()));
-    if (added) args.push_back(shape->second);
-    return DimExpr::Source{place->second, source->second.axis};
-  };
-  std::vector<std::int64_t> program;
-  for (const DimExpr& dim : dims) {
-    dim.AppendProgram(source_of, &program);
-    program.push_back(DimExpr::kStore);
-  }
-  if (missing != nullptr) {
-    return Fail(StatusCode::kInternal,
-                fmt::format("dimension '{}' of {} stands in no shape", *missing, ShapeText(dims)));
-  }
-  const Extent extent{NewReg(), NewReg()};
-  AllocateStatic(kInt64, {static_cast<std::int64_t>(dims.size())}, extent.shape);
-  AllocateStatic(kInt64, {}, extent.bytes);
-  args.push_back(extent.shape);
-  args.push_back(extent.bytes);
-  CallKernel(tables_.Kernel("rewire.shape.eval", {{"program", program}, {"element_bytes", element_bytes}}, 0),
-             2, kNone, args);
-  extents_.back().emplace(key, extent);
-  return extent;
-}
-
-void FunctionEmitter::AllocateStatic(DLDataType dtype, const std::vector<std::int64_t>& dims, Reg dst) {
-  const Reg storage = NewReg();
-  code_.AllocStorage(kNone, kAlignment, dtype, kHostDevice, storage, dims);
-  code_.AllocTensor(storage, kNone, dtype, dst, dims);
-  code_.Kill(storage);
-}
-
-FunctionEmitter::Reg FunctionEmitter::ArenaOffset(std::uint64_t offset) {
-  if (offset == 0) return kNone;
-  code_.LoadConsti(static_cast<std::int64_t>(offset), arena_offset_);
-  return arena_offset_;
-}
-
-Status FunctionEmitter::Allocate(const Value* output, const Node::Extent& extent, Reg dst) {
-  const DLDataType dtype = output->type.dtype;
-  const auto place = graph_.arena.offsets.find(output);
-  const bool in_arena = place != graph_.arena.offsets.end();
-  if (extent.shape == nullptr) {
-    if (!output->type.ranked) {
-      return Fail(StatusCode::kUnsupported, fmt::format("the rank of '{}' is not known", output->name));
-    }
-    if (const auto dims = ConstantDims(extent.dims)) {
-      if (!TensorBytes(dtype, *dims)) {
-        return Fail(StatusCode::kInvalidFile,
-                    fmt::format("'{}' with shape {} is too large", output->name, ShapeText(extent.dims)));
-      }
-      if (in_arena) {
-        code_.AllocTensor(arena_, ArenaOffset(place->second), dtype, dst, *dims);
-      } else {
-        AllocateStatic(dtype, *dims, dst);
-      }
-      return {};
-    }
-  }
-  Extent sizes{};
-  if (extent.shape != nullptr) {
-    sizes = {Of(extent.shape), NewReg()};
-    AllocateStatic(kInt64, {}, sizes.bytes);
-    const auto element_bytes = static_cast<std::int64_t>(ElementBytes(dtype));
-    CallKernel(tables_.Kernel("rewire.shape.bytes", {{"element_bytes", element_bytes}}, 0), 1, kNone,
-               {sizes.shape, sizes.bytes});
-  } else {
-    const Result<Extent> evaluated = EvaluateDims(extent.dims, dtype);
-    if (!evaluated) return Forward(evaluated);
-    sizes = *evaluated;
-  }
-  if (in_arena) {
-    code_.AllocTensorReg(arena_, ArenaOffset(place->second), sizes.shape, dtype, dst);
-    return {};
-  }
-  const Reg storage = NewReg();
-  code_.AllocStorage(sizes.bytes, kAlignment, dtype, kHostDevice, storage, {});
-  code_.AllocTensorReg(storage, kNone, sizes.shape, dtype, dst);
-  code_.Kill(storage);
   return {};
 }
 

@@ -4,7 +4,9 @@
 // free lists.
 #pragma once
 
+#include <initializer_list>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <unordered_map>
@@ -35,6 +37,34 @@ class FunctionEmitter {
     Reg bytes;
   };
 
+  // Where a tensor lies in an arena.
+  struct Place {
+    Reg storage;
+    Reg offset;
+  };
+
+  // Expressions as a program of rewire.shape.eval, and the shapes that it reads.
+  class DimProgram {
+   public:
+    explicit DimProgram(const FunctionEmitter& emitter) : emitter_(emitter) {}
+
+    void Append(const DimExpr& dim);
+    void Append(std::initializer_list<std::int64_t> more) { codes.insert(codes.end(), more); }
+    // A symbol's value stood nowhere; `dims` is what was to be computed.
+    Status Check(const Shape& dims) const;
+
+    std::vector<std::int64_t> codes;
+    std::vector<Reg> args;
+    std::map<std::string, std::int64_t> stored;  // symbols that the program itself has stored
+
+   private:
+    DimExpr::Source SourceOf(const std::string& name);
+
+    const FunctionEmitter& emitter_;
+    std::map<const Value*, std::int64_t> positions_;
+    std::optional<std::string> missing_;
+  };
+
   Status EmitBlock(const Block& block);
   Status EmitNode(const Node& node);
   Status EmitKernel(const Node& node);
@@ -48,10 +78,14 @@ class FunctionEmitter {
   // The register of a value; made where the value is written.
   Reg Of(const Value* value);
   Reg Integer(std::int64_t value);
+  // Storage for what the graph's arenas hold.
+  void MakeArena();
+  Status MakeShapeArena();
+  // Tensors of i64[] on one storage.
+  void MakeScalars(const std::vector<Reg>& scalars);
+  std::optional<Place> PlaceOf(const Value* value);
   Status Allocate(const Value* output, const Node::Extent& extent, Reg dst);
   void AllocateStatic(DLDataType dtype, const std::vector<std::int64_t>& dims, Reg dst);
-  // A register with the offset; none for 0.
-  Reg ArenaOffset(std::uint64_t offset);
   Result<Extent> EvaluateDims(const Shape& dims, DLDataType dtype);
   void CallKernel(std::uint32_t kernel, std::uint32_t outputs, Reg dst, const std::vector<Reg>& args);
   // Reads the shapes of a value that later allocations compute with.
@@ -68,11 +102,13 @@ class FunctionEmitter {
   std::uint32_t registers_ = 0;
   std::size_t kernel_calls_ = 0;
   std::unordered_map<const Value*, Reg> regs_;
-  std::set<const Value*> symbol_sources_;               // values whose shapes are computed with
-  std::unordered_map<const Value*, Reg> shapes_;        // of those
-  std::map<std::int64_t, Reg> integers_;                // loaded at the function's start
-  Reg arena_ = kNone, arena_offset_ = kNone;            // of Graph::arena; the offset of what is made there
-  std::vector<std::map<std::string, Extent>> extents_;  // evaluated in this block and those around it
+  std::set<const Value*> symbol_sources_;                // values whose shapes are computed with
+  std::unordered_map<const Value*, Reg> shapes_;         // of those
+  std::map<std::int64_t, Reg> integers_;                 // loaded at the function's start
+  Reg arena_ = kNone, arena_offset_ = kNone;             // of Graph::arena; the offset of what is made there
+  Reg shape_arena_ = kNone;                              // of Graph::shape_arena
+  std::unordered_map<const Value*, Reg> shape_offsets_;  // of what lies there
+  std::vector<std::map<std::string, Extent>> extents_;   // evaluated in this block and those around it
   std::string last_note_;
 };
 

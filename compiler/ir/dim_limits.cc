@@ -1,31 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/ir/dim_limits.h"
 
-#include <algorithm>
+#include "compiler/ir/symbol_definitions.h"
 
 namespace rewire::compiler {
 
 DimLimits::DimLimits(const Graph& graph) {
   for (const auto& [name, most] : graph.max_dims) symbols_[name] = {0, most};
-  Symbols symbols;
-  for (const auto& [name, source] : graph.symbols()) {
-    if (!graph.max_dims.contains(name)) symbols[source.value].emplace_back(name, source.axis);
-  }
-  Walk(graph.main, symbols);
-}
-
-void DimLimits::Walk(const Block& block, const Symbols& symbols) {
-  for (const Node* node : block.nodes) {
-    for (const Block& inner : node->blocks) Walk(inner, symbols);
-    for (std::size_t i = 0; i < node->extents.size(); ++i) {
-      const Node::Extent& extent = node->extents[i];
-      const auto found = symbols.find(node->outputs[i]);
-      if (extent.shape != nullptr || found == symbols.end()) continue;
-      for (const auto& [name, axis] : found->second) {
-        const auto bounds = axis < extent.dims.size() ? BoundsOf(extent.dims[axis]) : std::nullopt;
-        if (bounds) symbols_[name] = *bounds;
-      }
-    }
+  for (const auto& [name, dim] : SymbolDefinitions(graph)) {
+    if (const std::optional<Interval> bounds = BoundsOf(dim)) symbols_.try_emplace(name, *bounds);
   }
 }
 

@@ -22,9 +22,6 @@ class DimLimits {
   std::optional<std::vector<std::int64_t>> MostOf(const Shape& dims) const;
 
  private:
-  using Symbols = std::unordered_map<const Value*, std::vector<std::pair<std::string, std::uint32_t>>>;
-  // Looks at what stands in the shapes of the block's values, in the order in which they are made.
-  void Walk(const Block& block, const Symbols& symbols);
   // Nothing where a symbol has no limit.
   std::optional<Interval> BoundsOf(const DimExpr& dim) const;
 

@@ -14,6 +14,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/dtype.h"
@@ -134,10 +135,24 @@ struct Arena {
   std::unordered_map<const Value*, std::uint64_t> offsets;
 };
 
+// The same for tensors whose sizes are expressions of the dimensions of `main`'s inputs: they are laid out
+// when the program runs.
+struct ShapeArena {
+  struct Block {
+    const Value* value = nullptr;
+    Shape dims;
+    std::vector<std::size_t> on;  // blocks before it: it begins where the last of them ends
+  };
+  std::vector<Block> blocks;  // none: there is no arena
+  // What symbols in sizes stand for that are no dimensions of inputs, each by those and by symbols before it.
+  std::vector<std::pair<std::string, DimExpr>> symbols;
+};
+
 class Graph {
  public:
   Block main;
   Arena arena;
+  ShapeArena shape_arena;
   // Nodes that run once, when a Program is linked: weights are packed here. What `main` uses of their outputs
   // become computed constants. They use constants and one another; the block has no parameters or results.
   Block init;

@@ -30,6 +30,10 @@ class Printer {
       Line(0, fmt::format("arena: {} bytes, {} if each tensor is allocated by itself", arena_->bytes,
                           arena_->separate_bytes));
     }
+    for (const ShapeArena::Block& block : graph.shape_arena.blocks) {
+      blocks_[block.value] = fmt::format("block {} on [{}]", blocks_.size(), fmt::join(block.on, ", "));
+    }
+    if (!blocks_.empty()) Line(0, fmt::format("arena by shape: {} blocks", blocks_.size()));
     for (std::size_t i = 0; i < graph.main.parameters.size(); ++i) {
       Line(0, fmt::format("input {} = {}", Name(graph.main.parameters[i]), graph.input_names[i]));
     }
@@ -58,6 +62,8 @@ class Printer {
     name += ": " + TypeText(value->type);
     const auto offset = arena_->offsets.find(value);
     if (offset != arena_->offsets.end()) name += fmt::format(" at {}", offset->second);
+    const auto block = blocks_.find(value);
+    if (block != blocks_.end()) name += " as " + block->second;
     return name;
   }
 
@@ -83,6 +89,7 @@ class Printer {
   }
 
   const Arena* arena_ = nullptr;
+  std::unordered_map<const Value*, std::string> blocks_;  // of Graph::shape_arena
   std::string text_;
   std::unordered_map<const Value*, std::size_t> numbers_;
 };

@@ -24,6 +24,7 @@ std::span<const Pass> Passes() {
       {"channels-last", ChannelsLast},
       {"in-place", WriteInPlace},
       {"arena", PlanArena},
+      {"shape-arena", PlanShapeArena},
   };
   return kPasses;
 }

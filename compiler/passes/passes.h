@@ -60,5 +60,8 @@ void WriteInPlace(Graph* graph);
 // Tensors of known or limited size that stay inside the function get places in one piece of memory
 // (Graph::arena). Last: it holds for these nodes in this order.
 void PlanArena(Graph* graph);
+// Tensors whose sizes show when the inputs are there share a piece of memory too (Graph::shape_arena). Behind
+// it, for the same nodes in the same order.
+void PlanShapeArena(Graph* graph);
 
 }  // namespace rewire::compiler

@@ -103,6 +103,10 @@ class BoundAnalysis {
             std::uint32_t outputs);
   // The same for the call of `rewire.shape.eval`.
   bool FoldExpressions(const KernelImport& import, Span<const std::uint32_t> args, std::uint32_t outputs);
+  // The same for that of `rewire.shape.layout`.
+  bool FoldLayout(const KernelImport& import, Span<const std::uint32_t> args, std::uint32_t outputs);
+  // What is known of these registers' elements; null for nothing.
+  std::vector<const Contents*> ShapesOf(Span<const std::uint32_t> args, bool* exact) const;
   bool BoundSlice(Span<const std::uint32_t> args, std::uint32_t outputs);
   bool AddWorkspace(std::uint32_t index, const std::vector<NodeId>& args, std::vector<BlockClass>* scratch);
   // The first place where the kernel is called with tensors of these shapes, whatever they turn out to be.

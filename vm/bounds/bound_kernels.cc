@@ -18,6 +18,7 @@ constexpr Opcode kOp = Opcode::kInvokePacked;
 constexpr std::string_view kShapePrefix = "rewire.shape.";
 constexpr std::string_view kSlice = "rewire.shape.slice";
 constexpr std::string_view kExpressions = "rewire.shape.eval";
+constexpr std::string_view kLayout = "rewire.shape.layout";
 
 DLTensor Described(const Node& node, std::int64_t* dims, void* data) {
   DLTensor tensor{};
@@ -128,6 +129,7 @@ void BoundAnalysis::Invalidate(NodeId tensor) {
 bool BoundAnalysis::Fold(const KernelImport& import, const PackedFunction* kernel,
                          Span<const std::uint32_t> args, std::uint32_t outputs) {
   if (import.name == kExpressions) return FoldExpressions(import, args, outputs);
+  if (import.name == kLayout) return FoldLayout(import, args, outputs);
   const ShapeFunction kind = ShapeFunctionOf(import.name);
   if (kind == ShapeFunction::kNone || kernel == nullptr || outputs != 1 || args.size() > 64) return false;
   std::vector<std::vector<std::int64_t>> data(args.size());

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+// The half of FunctionEmitter that gives tensors their memory.
+#include <fmt/format.h>
+
+#include "compiler/emit/function_emitter.h"
+
+namespace rewire::compiler {
+namespace {
+
+// What allocations are aligned to: a cache line, and the widest vector.
+constexpr std::uint32_t kAlignment = 64;
+
+}  // namespace
+
+DimExpr::Source FunctionEmitter::DimProgram::SourceOf(const std::string& name) {
+  if (const auto found = stored.find(name); found != stored.end()) return {-1, found->second};
+  const auto& symbols = emitter_.graph_.symbols();
+  const auto source = symbols.find(name);
+  const auto shape =
+      source == symbols.end() ? emitter_.shapes_.end() : emitter_.shapes_.find(source->second.value);
+  if (shape == emitter_.shapes_.end()) {
+    missing_ = name;
+    return {};
+  }
+  const auto [place, added] =
+      positions_.try_emplace(source->second.value, static_cast<std::int64_t>(args.size()));
+  if (added) args.push_back(shape->second);
+  return {place->second, source->second.axis};
+}
+
+void FunctionEmitter::DimProgram::Append(const DimExpr& dim) {
+  dim.AppendProgram([this](const std::string& name) { return SourceOf(name); }, &codes);
+}
+
+Status FunctionEmitter::DimProgram::Check(const Shape& dims) const {
+  if (!missing_) return {};
+  return Fail(StatusCode::kInternal,
+              fmt::format("dimension '{}' of {} stands in no shape", *missing_, ShapeText(dims)));
+}
+
+Result<FunctionEmitter::Extent> FunctionEmitter::EvaluateDims(const Shape& dims, DLDataType dtype) {
+  const auto element_bytes = static_cast<std::int64_t>(ElementBytes(dtype));
+  const std::string key = ShapeText(dims) + "*" + std::to_string(element_bytes);
+  for (const std::map<std::string, Extent>& known : extents_) {
+    const auto found = known.find(key);
+    if (found != known.end()) return found->second;
+  }
+  DimProgram program(*this);
+  for (const DimExpr& dim : dims) {
+    program.Append(dim);
+    program.Append({DimExpr::kStore});
+  }
+  if (Status known = program.Check(dims); !known) return Forward(known);
+  const Extent extent{NewReg(), NewReg()};
+  AllocateStatic(kInt64, {static_cast<std::int64_t>(dims.size())}, extent.shape);
+  AllocateStatic(kInt64, {}, extent.bytes);
+  program.args.push_back(extent.shape);
+  program.args.push_back(extent.bytes);
+  CallKernel(
+      tables_.Kernel("rewire.shape.eval", {{"program", program.codes}, {"element_bytes", element_bytes}}, 0),
+      2, kNone, program.args);
+  extents_.back().emplace(key, extent);
+  return extent;
+}
+
+void FunctionEmitter::MakeArena() {
+  arena_ = NewReg();
+  arena_offset_ = NewReg();
+  const auto bytes = static_cast<std::int64_t>(graph_.arena.bytes);
+  code_.AllocStorage(kNone, kAlignment, kUInt8, kHostDevice, arena_, {&bytes, 1});
+}
+
+// Sizes that are equal are computed once, and so are offsets of blocks that lie on the same ones.
+Status FunctionEmitter::MakeShapeArena() {
+  DimProgram program(*this);
+  std::int64_t count = 0;
+  for (const auto& [name, dim] : graph_.shape_arena.symbols) {
+    program.Append(dim);
+    program.Append({DimExpr::kStore});
+    if (Status known = program.Check({dim}); !known) return known;
+    program.stored[name] = count++;
+  }
+  std::vector<std::int64_t> blocks, told;
+  std::map<std::string, std::int64_t> sizes;
+  std::map<std::vector<std::size_t>, Reg> offsets;
+  std::vector<Reg> outputs;
+  for (std::size_t i = 0; i < graph_.shape_arena.blocks.size(); ++i) {
+    const ShapeArena::Block& block = graph_.shape_arena.blocks[i];
+    const auto element_bytes = static_cast<std::int64_t>(ElementBytes(block.value->type.dtype));
+    const auto [size, is_new] =
+        sizes.try_emplace(ShapeText(block.dims) + "*" + std::to_string(element_bytes), count);
+    if (is_new) {
+      program.Append({DimExpr::kPush, element_bytes});
+      for (const DimExpr& dim : block.dims) {
+        program.Append(dim);
+        program.Append({DimExpr::kMultiply});
+      }
+      program.Append({DimExpr::kStore});
+      if (Status known = program.Check(block.dims); !known) return known;
+      ++count;
+    }
+    blocks.push_back(size->second);
+    blocks.push_back(static_cast<std::int64_t>(block.on.size()));
+    blocks.insert(blocks.end(), block.on.begin(), block.on.end());
+    const auto [offset, is_first] = offsets.try_emplace(block.on, kNone);
+    if (is_first && !block.on.empty()) {
+      offset->second = NewReg();
+      outputs.push_back(offset->second);
+      told.push_back(static_cast<std::int64_t>(i));
+    }
+    shape_offsets_[block.value] = offset->second;
+  }
+  const Reg total = NewReg();
+  outputs.push_back(total);
+  MakeScalars(outputs);
+  program.args.insert(program.args.end(), outputs.begin(), outputs.end());
+  CallKernel(tables_.Kernel("rewire.shape.layout",
+                            {{"program", program.codes}, {"blocks", blocks}, {"offsets", told}}, 0),
+             static_cast<std::uint32_t>(outputs.size()), kNone, program.args);
+  shape_arena_ = NewReg();
+  code_.AllocStorage(total, kAlignment, kUInt8, kHostDevice, shape_arena_, {});
+  return {};
+}
+
+void FunctionEmitter::MakeScalars(const std::vector<Reg>& scalars) {
+  const Reg storage = NewReg(), offset = NewReg();
+  const auto count = static_cast<std::int64_t>(scalars.size());
+  code_.AllocStorage(kNone, kAlignment, kInt64, kHostDevice, storage, {&count, 1});
+  for (std::size_t i = 0; i < scalars.size(); ++i) {
+    code_.LoadConsti(static_cast<std::int64_t>(i * sizeof(std::int64_t)), offset);
+    code_.AllocTensor(storage, offset, kInt64, scalars[i], {});
+  }
+  code_.Kill(storage);
+}
+
+void FunctionEmitter::AllocateStatic(DLDataType dtype, const std::vector<std::int64_t>& dims, Reg dst) {
+  const Reg storage = NewReg();
+  code_.AllocStorage(kNone, kAlignment, dtype, kHostDevice, storage, dims);
+  code_.AllocTensor(storage, kNone, dtype, dst, dims);
+  code_.Kill(storage);
+}
+
+std::optional<FunctionEmitter::Place> FunctionEmitter::PlaceOf(const Value* value) {
+  if (const auto found = shape_offsets_.find(value); found != shape_offsets_.end()) {
+    return Place{shape_arena_, found->second};
+  }
+  const auto found = graph_.arena.offsets.find(value);
+  if (found == graph_.arena.offsets.end()) return std::nullopt;
+  if (found->second == 0) return Place{arena_, kNone};
+  code_.LoadConsti(static_cast<std::int64_t>(found->second), arena_offset_);
+  return Place{arena_, arena_offset_};
+}
+
+Status FunctionEmitter::Allocate(const Value* output, const Node::Extent& extent, Reg dst) {
+  const DLDataType dtype = output->type.dtype;
+  const std::optional<Place> place = PlaceOf(output);
+  if (extent.shape == nullptr) {
+    if (!output->type.ranked) {
+      return Fail(StatusCode::kUnsupported, fmt::format("the rank of '{}' is not known", output->name));
+    }
+    if (const auto dims = ConstantDims(extent.dims)) {
+      if (!TensorBytes(dtype, *dims)) {
+        return Fail(StatusCode::kInvalidFile,
+                    fmt::format("'{}' with shape {} is too large", output->name, ShapeText(extent.dims)));
+      }
+      if (place) {
+        code_.AllocTensor(place->storage, place->offset, dtype, dst, *dims);
+      } else {
+        AllocateStatic(dtype, *dims, dst);
+      }
+      return {};
+    }
+  }
+  Extent sizes{};
+  if (extent.shape != nullptr) {
+    sizes = {Of(extent.shape), NewReg()};
+    AllocateStatic(kInt64, {}, sizes.bytes);
+    const auto element_bytes = static_cast<std::int64_t>(ElementBytes(dtype));
+    CallKernel(tables_.Kernel("rewire.shape.bytes", {{"element_bytes", element_bytes}}, 0), 1, kNone,
+               {sizes.shape, sizes.bytes});
+  } else {
+    const Result<Extent> evaluated = EvaluateDims(extent.dims, dtype);
+    if (!evaluated) return Forward(evaluated);
+    sizes = *evaluated;
+  }
+  if (place) {
+    code_.AllocTensorReg(place->storage, place->offset, sizes.shape, dtype, dst);
+    return {};
+  }
+  const Reg storage = NewReg();
+  code_.AllocStorage(sizes.bytes, kAlignment, dtype, kHostDevice, storage, {});
+  code_.AllocTensorReg(storage, kNone, sizes.shape, dtype, dst);
+  code_.Kill(storage);
+  return {};
+}
+
+}  // namespace rewire::compiler
