@@ -22,7 +22,7 @@ ProgramThreads::~ProgramThreads() {
 }
 
 Status Execute(const dnnl::primitive& primitive, const dnnl_exec_arg_t* arguments, int count) {
-  thread_local const dnnl::stream stream(Engine());
+  thread_local dnnl::stream stream(Engine());
   const dnnl_status_t status = dnnl_primitive_execute(primitive.get(), stream.get(), count, arguments);
   if (status != dnnl_success)
     return RuntimeError("oneDNN: execution failed with status ", static_cast<int>(status));
