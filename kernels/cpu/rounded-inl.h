@@ -19,13 +19,13 @@ namespace hn = hwy::HWY_NAMESPACE;
 // What lies out of range is held in it first, then a number is added that leaves no room for fractions.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE hn::Vec<hn::Rebind<std::int32_t, D>> Rounded(D d, V value, float zero, float least, float most) {
-  constexpr float kNoFractions = 12582912.0F;  // 1.5 * 2^23
+  constexpr float kNoFractions = 12582912.0F;  // 1.5 * 2^23: the last bit of such numbers is worth 1
   const V low = hn::Set(d, least - zero), high = hn::Set(d, most - zero);
   value = hn::IfThenElse(hn::Gt(value, low), value, low);
   value = hn::IfThenElse(hn::Lt(value, high), value, high);
-  const V shift = hn::Set(d, kNoFractions);
-  value = hn::Add(hn::Sub(hn::Add(value, shift), shift), hn::Set(d, zero));
-  return hn::ConvertTo(hn::Rebind<std::int32_t, D>(), value);
+  const hn::Rebind<std::int32_t, D> whole;
+  const auto first = hn::BitCast(whole, hn::Set(d, kNoFractions - zero));
+  return hn::Sub(hn::BitCast(whole, hn::Add(value, hn::Set(d, kNoFractions))), first);
 }
 
 }  // namespace rewire::kernel::cpu::HWY_NAMESPACE
