@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vm/c_api/boundary.h"
 
+#include <algorithm>
 #include <new>
 #include <optional>
 #include <string_view>
@@ -29,6 +30,28 @@ RewireStatus RecordStatic(StatusCode code, const char* text) noexcept {
   return last.code;
 }
 
+// struct_size, which every struct that grows begins with: the smallest it may have is itself and one more
+// word.
+constexpr std::uint32_t kMinStructSize = 8;
+constexpr std::uint32_t kMaxStructSize = 4096;  // beyond any later version: not a size at all
+
+Status SizeMissing(const char* name, std::uint32_t given) {
+  return Fail(StatusCode::kInvalidArgument, "{}: struct_size is {}; set it to sizeof the struct", name,
+              given);
+}
+
+Status CheckStructSize(const char* name, std::uint32_t given, std::size_t known, const void* bytes) {
+  if (given < kMinStructSize || given > kMaxStructSize) return SizeMissing(name, given);
+  for (std::size_t i = known; i < given; ++i) {
+    if (static_cast<const unsigned char*>(bytes)[i] != 0) {
+      return Fail(StatusCode::kUnsupported,
+                  "{}: uses members that are newer than this library; leave them zero or use a later library",
+                  name);
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 RewireStatus Record(const Status& status) noexcept {
@@ -37,20 +60,18 @@ RewireStatus Record(const Status& status) noexcept {
   return RecordStatic(kept.code(), kept.what());
 }
 
-RewireStatus RunAtBoundary(Status (*call)(void* body), void* body) noexcept {
+RewireStatus RecordCaught() noexcept {
 #if defined(__cpp_exceptions)
   try {
-    return Record(call(body));
+    throw;
   } catch (const Error& error) {
     return Record(error);
   } catch (const std::bad_alloc&) {
     return RecordStatic(StatusCode::kOutOfMemory, "the host has no memory left");
   } catch (...) {
-    return RecordStatic(StatusCode::kInternal, "an unexpected C++ exception; please report it");
   }
-#else
-  return Record(call(body));
 #endif
+  return RecordStatic(StatusCode::kInternal, "an unexpected C++ exception; please report it");
 }
 
 Status internal::RequireAll(const char* names, std::initializer_list<const void*> pointers) {
@@ -88,19 +109,21 @@ Result<TensorView> ViewOf(const DLTensor* tensor, const char* name) {
   return view;
 }
 
-Status CheckStructSize(const char* name, std::uint32_t given, std::size_t known, const void* bytes) {
-  constexpr std::uint32_t kMaxStructSize = 4096;  // beyond any later version: not a size at all
-  if (given < kMinStructSize || given > kMaxStructSize) {
-    return Fail(StatusCode::kInvalidArgument, "{}: struct_size is {}; set it to sizeof the struct", name,
-                given);
-  }
-  for (std::size_t i = known; i < given; ++i) {
-    if (static_cast<const unsigned char*>(bytes)[i] != 0) {
-      return Fail(StatusCode::kUnsupported,
-                  "{}: uses members that are newer than this library; leave them zero or use a later library",
-                  name);
-    }
-  }
+Status ReadStructBytes(const char* name, const void* given, void* out, std::size_t known) {
+  std::uint32_t size = 0;
+  std::memcpy(&size, given, sizeof(size));
+  if (Status ok = CheckStructSize(name, size, known, given); !ok) return ok;
+  std::memset(out, 0, known);
+  std::memcpy(out, given, std::min<std::size_t>(size, known));
+  return {};
+}
+
+Status WriteStructBytes(const char* name, const void* value, void* out, std::size_t known) {
+  std::uint32_t size = 0;
+  std::memcpy(&size, out, sizeof(size));
+  if (size < kMinStructSize) return SizeMissing(name, size);
+  std::memcpy(out, value, std::min<std::size_t>(size, known));
+  std::memcpy(out, &size, sizeof(size));
   return {};
 }
 

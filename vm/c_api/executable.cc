@@ -19,6 +19,7 @@ using rewire::Status;
 using rewire::StatusCode;
 using rewire::TypeNode;
 using rewire::c_api::Boundary;
+using rewire::c_api::Given;
 using rewire::c_api::OutOfRange;
 using rewire::c_api::Require;
 using rewire::c_api::WriteStruct;
@@ -121,8 +122,7 @@ std::string SignatureText(const Module& module, const Function& function) {
 
 RewireStatus rewire_executable_open(const char* path, const RewireOpenOptions* options,
                                     RewireExecutable** out) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require("path,out", path, out); !ok) return ok;
+  return Boundary(Given("path,out", path, out), [&]() -> Status {
     const Result<rewire::OpenOptions> read = rewire::c_api::OpenOptionsOf(options);
     if (!read) return Forward(read);
     const Result<rewire::Executable> executable = rewire::Executable::Open(path, *read);
@@ -151,8 +151,7 @@ RewireStatus rewire_executable_open_memory(const void* data, size_t size, void (
 void rewire_executable_destroy(RewireExecutable* executable) { delete executable; }
 
 RewireStatus rewire_executable_info(const RewireExecutable* executable, RewireExecutableInfo* info) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require("executable,info", executable, info); !ok) return ok;
+  return Boundary(Given("executable,info", executable, info), [&]() -> Status {
     const Module& module = executable->executable.module();
     RewireExecutableInfo filled{};
     filled.function_count = static_cast<std::uint32_t>(module.functions.size());
@@ -181,8 +180,7 @@ RewireStatus rewire_executable_function(const RewireExecutable* executable, uint
 
 RewireStatus rewire_executable_find_function(const RewireExecutable* executable, const char* name,
                                              uint32_t* function) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require("executable,name,function", executable, name, function); !ok) return ok;
+  return Boundary(Given("executable,name,function", executable, name, function), [&]() -> Status {
     const auto found = executable->executable.FindFunction(name);
     if (found) {
       *function = *found;
@@ -253,8 +251,7 @@ RewireStatus rewire_executable_output(const RewireExecutable* executable, uint32
 
 RewireStatus rewire_executable_parameter(const RewireExecutable* executable, uint32_t index,
                                          const char** name, RewireTypeNode* type) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require("executable", executable); !ok) return ok;
+  return Boundary(Given("executable", executable), [&]() -> Status {
     const Module& module = executable->executable.module();
     const rewire::Constant* parameter = FindParameter(module, index);
     if (parameter == nullptr) return OutOfRange("parameter", index, CountParameters(module));
@@ -268,8 +265,7 @@ RewireStatus rewire_executable_parameter(const RewireExecutable* executable, uin
 
 RewireStatus rewire_executable_kernel(const RewireExecutable* executable, uint32_t index, const char** name,
                                       const char** debug_name) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require("executable,name", executable, name); !ok) return ok;
+  return Boundary(Given("executable,name", executable, name), [&]() -> Status {
     const std::vector<rewire::KernelImport>& kernels = executable->executable.module().kernels;
     if (index >= kernels.size()) return OutOfRange("kernel", index, kernels.size());
     *name = kernels[index].name.c_str();
@@ -280,8 +276,7 @@ RewireStatus rewire_executable_kernel(const RewireExecutable* executable, uint32
 
 RewireStatus rewire_executable_device(const RewireExecutable* executable, uint32_t index, DLDevice* device,
                                       const char** memory_scope) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require("executable,device", executable, device); !ok) return ok;
+  return Boundary(Given("executable,device", executable, device), [&]() -> Status {
     const std::vector<rewire::DeviceEntry>& devices = executable->executable.module().devices;
     if (index >= devices.size()) return OutOfRange("device", index, devices.size());
     *device = {static_cast<DLDeviceType>(devices[index].type), devices[index].id};
@@ -291,8 +286,7 @@ RewireStatus rewire_executable_device(const RewireExecutable* executable, uint32
 }
 
 RewireStatus rewire_executable_symbol(const RewireExecutable* executable, uint32_t index, const char** name) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require("executable,name", executable, name); !ok) return ok;
+  return Boundary(Given("executable,name", executable, name), [&]() -> Status {
     const std::vector<std::string>& symbols = executable->executable.module().symbols;
     if (index >= symbols.size()) return OutOfRange("symbol", index, symbols.size());
     *name = symbols[index].c_str();

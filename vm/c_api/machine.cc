@@ -22,6 +22,7 @@ using rewire::c_api::Boundary;
 using rewire::c_api::FunctionAt;
 using rewire::c_api::Give;
 using rewire::c_api::GiveManaged;
+using rewire::c_api::Given;
 using rewire::c_api::NameOrEntry;
 using rewire::c_api::Require;
 
@@ -71,8 +72,7 @@ Result<rewire::Tensor> OutputTensor(const RewireVm* vm, std::uint32_t leaf) {
 }  // namespace
 
 RewireStatus rewire_vm_make(const RewireProgram* program, const RewireLimits* limits, RewireVm** out) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require("program,out", program, out); !ok) return ok;
+  return Boundary(Given("program,out", program, out), [&]() -> Status {
     const Result<rewire::Limits> read = rewire::c_api::LimitsOf(limits);
     if (!read) return Forward(read);
     *out = new RewireVm(program->program, *read);
@@ -89,16 +89,13 @@ RewireStatus rewire_vm_set_input(RewireVm* vm, RewireInput input, const DLTensor
 
 RewireStatus rewire_vm_set_input_by_name(RewireVm* vm, const char* name, const DLTensor* tensor,
                                          RewireInputMode mode) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require("name", name); !ok) return ok;
-    return SetInput(vm, InputRef(name), tensor, mode);
-  });
+  return Boundary(Given("name", name),
+                  [&]() -> Status { return SetInput(vm, InputRef(name), tensor, mode); });
 }
 
 RewireStatus rewire_vm_set_input_by_index(RewireVm* vm, uint32_t index, const DLTensor* tensor,
                                           RewireInputMode mode) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require("vm", vm); !ok) return ok;
+  return Boundary(Given("vm", vm), [&]() -> Status {
     const Result<InputHandle> handle = vm->machine.program().FindInput(index);
     if (!handle) return Forward(handle);
     return SetInput(vm, InputRef(*handle), tensor, mode);
@@ -115,10 +112,8 @@ RewireStatus rewire_vm_set_input_dlpack_versioned(RewireVm* vm, RewireInput inpu
 }
 
 RewireStatus rewire_vm_set_input_value(RewireVm* vm, RewireInput input, const RewireValue* value) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require("vm,value", vm, value); !ok) return ok;
-    return vm->machine.TrySetInput(RefOf(input), value->value);
-  });
+  return Boundary(Given("vm,value", vm, value),
+                  [&]() -> Status { return vm->machine.TrySetInput(RefOf(input), value->value); });
 }
 
 RewireStatus rewire_vm_set_inputs(RewireVm* vm, uint32_t function, const DLTensor* const* tensors,
@@ -142,8 +137,7 @@ RewireStatus rewire_vm_set_inputs(RewireVm* vm, uint32_t function, const DLTenso
 
 RewireStatus rewire_vm_input_report(const RewireVm* vm, RewireInput input, int32_t* copied, char* reason,
                                     size_t capacity, size_t* length) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require("vm,copied", vm, copied); !ok) return ok;
+  return Boundary(Given("vm,copied", vm, copied), [&]() -> Status {
     const Result<rewire::InputReport> report = vm->machine.TryInputReport(RefOf(input));
     if (!report) return Forward(report);
     if (Status ok = rewire::c_api::WriteText(report->reason, reason, capacity, length); !ok) return ok;
@@ -153,24 +147,16 @@ RewireStatus rewire_vm_input_report(const RewireVm* vm, RewireInput input, int32
 }
 
 RewireStatus rewire_vm_clear_inputs(RewireVm* vm, const char* function) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require("vm", vm); !ok) return ok;
-    return vm->machine.TryClearInputs(NameOrEntry(function));
-  });
+  return Boundary(Given("vm", vm),
+                  [&]() -> Status { return vm->machine.TryClearInputs(NameOrEntry(function)); });
 }
 
 RewireStatus rewire_vm_invoke(RewireVm* vm, const char* function) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require("vm", vm); !ok) return ok;
-    return vm->machine.TryInvoke(NameOrEntry(function));
-  });
+  return Boundary(Given("vm", vm), [&]() -> Status { return vm->machine.TryInvoke(NameOrEntry(function)); });
 }
 
 RewireStatus rewire_vm_invoke_function(RewireVm* vm, uint32_t function) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require("vm", vm); !ok) return ok;
-    return vm->machine.TryInvoke(function);
-  });
+  return Boundary(Given("vm", vm), [&]() -> Status { return vm->machine.TryInvoke(function); });
 }
 
 RewireStatus rewire_vm_call(RewireVm* vm, uint32_t function, const RewireValue* const* inputs, uint32_t count,
@@ -188,8 +174,7 @@ RewireStatus rewire_vm_call(RewireVm* vm, uint32_t function, const RewireValue* 
 }
 
 RewireStatus rewire_vm_result(const RewireVm* vm, RewireValue** out) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require("vm,out", vm, out); !ok) return ok;
+  return Boundary(Given("vm,out", vm, out), [&]() -> Status {
     const Value& result = vm->machine.result();
     if (result.kind() == rewire::ValueKind::kNone)
       return Fail(StatusCode::kInvalidArgument, "there is no result; invoke first");
@@ -199,8 +184,7 @@ RewireStatus rewire_vm_result(const RewireVm* vm, RewireValue** out) {
 }
 
 RewireStatus rewire_vm_output(const RewireVm* vm, uint32_t leaf, RewireValue** out) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require("vm,out", vm, out); !ok) return ok;
+  return Boundary(Given("vm,out", vm, out), [&]() -> Status {
     Result<Value> value = vm->machine.TryOutput(leaf);
     if (!value) return Forward(value);
     Give(*std::move(value), out);
@@ -209,8 +193,7 @@ RewireStatus rewire_vm_output(const RewireVm* vm, uint32_t leaf, RewireValue** o
 }
 
 RewireStatus rewire_vm_output_by_name(const RewireVm* vm, const char* name, RewireValue** out) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require("vm,name,out", vm, name, out); !ok) return ok;
+  return Boundary(Given("vm,name,out", vm, name, out), [&]() -> Status {
     Result<Value> value = vm->machine.TryOutput(std::string_view(name));
     if (!value) return Forward(value);
     Give(*std::move(value), out);
@@ -248,8 +231,7 @@ RewireStatus rewire_vm_output_dlpack_versioned(const RewireVm* vm, uint32_t leaf
 }
 
 RewireStatus rewire_vm_set_limits(RewireVm* vm, const RewireLimits* limits) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require("vm", vm); !ok) return ok;
+  return Boundary(Given("vm", vm), [&]() -> Status {
     const Result<rewire::Limits> read = rewire::c_api::LimitsOf(limits);
     if (!read) return Forward(read);
     vm->machine.SetLimits(*read);
@@ -258,16 +240,14 @@ RewireStatus rewire_vm_set_limits(RewireVm* vm, const RewireLimits* limits) {
 }
 
 RewireStatus rewire_vm_cancel(RewireVm* vm) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require("vm", vm); !ok) return ok;
+  return Boundary(Given("vm", vm), [&]() -> Status {
     vm->machine.Cancel();
     return {};
   });
 }
 
 RewireStatus rewire_vm_set_timeout(RewireVm* vm, int64_t nanoseconds) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require("vm", vm); !ok) return ok;
+  return Boundary(Given("vm", vm), [&]() -> Status {
     using Clock = std::chrono::steady_clock;
     const Clock::time_point now = Clock::now();
     const std::chrono::nanoseconds wait(nanoseconds);
@@ -278,32 +258,28 @@ RewireStatus rewire_vm_set_timeout(RewireVm* vm, int64_t nanoseconds) {
 }
 
 RewireStatus rewire_vm_bytes_held(const RewireVm* vm, uint64_t* bytes) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require("vm,bytes", vm, bytes); !ok) return ok;
+  return Boundary(Given("vm,bytes", vm, bytes), [&]() -> Status {
     *bytes = vm->machine.bytes_held();
     return {};
   });
 }
 
 RewireStatus rewire_vm_bytes_peak(const RewireVm* vm, uint64_t* bytes) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require("vm,bytes", vm, bytes); !ok) return ok;
+  return Boundary(Given("vm,bytes", vm, bytes), [&]() -> Status {
     *bytes = vm->machine.bytes_peak();
     return {};
   });
 }
 
 RewireStatus rewire_vm_trim(RewireVm* vm) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require("vm", vm); !ok) return ok;
+  return Boundary(Given("vm", vm), [&]() -> Status {
     vm->machine.Trim();
     return {};
   });
 }
 
 RewireStatus rewire_vm_set_observer(RewireVm* vm, const RewireObserver* observer) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require("vm", vm); !ok) return ok;
+  return Boundary(Given("vm", vm), [&]() -> Status {
     Result<std::unique_ptr<rewire::Observer>> made = rewire::c_api::MakeHostObserver(observer);
     if (!made) return Forward(made);
     vm->machine.SetObserver(made->get());

@@ -11,7 +11,7 @@ using rewire::Forward;
 using rewire::Result;
 using rewire::Status;
 using rewire::c_api::Boundary;
-using rewire::c_api::Require;
+using rewire::c_api::Given;
 
 namespace {
 
@@ -30,8 +30,7 @@ Status MakeVm(const RewireProgram* program, const RewireLimits* limits, rewire::
 
 RewireStatus rewire_vm_make_static(const RewireProgram* program, const RewireLimits* limits, void* memory,
                                    uint64_t bytes, RewireVm** out) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require("program,memory,out", program, memory, out); !ok) return ok;
+  return Boundary(Given("program,memory,out", program, memory, out), [&]() -> Status {
     rewire::VmOptions options;
     options.memory = {memory, bytes};
     return MakeVm(program, limits, std::move(options), out);
@@ -39,8 +38,7 @@ RewireStatus rewire_vm_make_static(const RewireProgram* program, const RewireLim
 }
 
 RewireStatus rewire_arena_make(uint64_t bytes, const RewireAllocator* allocator, RewireArena** out) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require("out", out); !ok) return ok;
+  return Boundary(Given("out", out), [&]() -> Status {
     rewire::Allocator upstream = rewire::DefaultAllocator();
     if (allocator != nullptr) {
       const Result<rewire::Allocator> read = rewire::c_api::AllocatorOf(*allocator);
@@ -58,8 +56,7 @@ void rewire_arena_destroy(RewireArena* arena) { delete arena; }
 
 RewireStatus rewire_vm_make_in_arena(const RewireProgram* program, const RewireLimits* limits,
                                      const RewireArena* arena, RewireVm** out) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require("program,arena,out", program, arena, out); !ok) return ok;
+  return Boundary(Given("program,arena,out", program, arena, out), [&]() -> Status {
     rewire::VmOptions options;
     options.arena = arena->arena;
     return MakeVm(program, limits, std::move(options), out);

@@ -22,6 +22,7 @@ using rewire::Status;
 using rewire::StatusCode;
 using rewire::Value;
 using rewire::c_api::Boundary;
+using rewire::c_api::Given;
 using rewire::c_api::NameOrEntry;
 using rewire::c_api::Require;
 
@@ -115,15 +116,11 @@ RewireStatus rewire_vm_set_output(RewireVm* vm, RewireOutput output, const DLTen
 }
 
 RewireStatus rewire_vm_set_output_by_name(RewireVm* vm, const char* name, const DLTensor* tensor) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require("name", name); !ok) return ok;
-    return SetOutput(vm, OutputRef(name), tensor);
-  });
+  return Boundary(Given("name", name), [&]() -> Status { return SetOutput(vm, OutputRef(name), tensor); });
 }
 
 RewireStatus rewire_vm_set_output_by_index(RewireVm* vm, uint32_t leaf, const DLTensor* tensor) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require("vm", vm); !ok) return ok;
+  return Boundary(Given("vm", vm), [&]() -> Status {
     const Result<OutputHandle> handle = vm->machine.program().FindOutput(leaf);
     if (!handle) return Forward(handle);
     return SetOutput(vm, OutputRef(*handle), tensor);
@@ -131,8 +128,7 @@ RewireStatus rewire_vm_set_output_by_index(RewireVm* vm, uint32_t leaf, const DL
 }
 
 RewireStatus rewire_vm_set_output_value(RewireVm* vm, RewireOutput output, const RewireValue* tensor) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require("vm,tensor", vm, tensor); !ok) return ok;
+  return Boundary(Given("vm,tensor", vm, tensor), [&]() -> Status {
     if (tensor->value.kind() != rewire::ValueKind::kTensor) {
       return Fail(StatusCode::kInvalidArgument, "the value is of kind {}, tensor expected",
                   ValueKindName(tensor->value.kind()));
@@ -143,8 +139,7 @@ RewireStatus rewire_vm_set_output_value(RewireVm* vm, RewireOutput output, const
 
 RewireStatus rewire_vm_set_output_capacity(RewireVm* vm, RewireOutput output, void* data, uint64_t bytes,
                                            DLDevice device) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require("vm,data", vm, data); !ok) return ok;
+  return Boundary(Given("vm,data", vm, data), [&]() -> Status {
     return vm->machine.TrySetOutput(RefOf(output), rewire::OutputCapacity{data, bytes, device});
   });
 }
@@ -153,37 +148,29 @@ RewireStatus rewire_vm_set_output_allocator(RewireVm* vm, RewireOutput output,
                                             void* (*allocate)(void* context, uint64_t bytes,
                                                               uint64_t alignment),
                                             void* context, DLDevice device) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require("vm", vm); !ok) return ok;
+  return Boundary(Given("vm", vm), [&]() -> Status {
     if (allocate == nullptr) return Fail(StatusCode::kInvalidArgument, "allocate is NULL");
     return vm->machine.TrySetOutput(RefOf(output), rewire::OutputAllocator{context, allocate, device});
   });
 }
 
 RewireStatus rewire_vm_donate(RewireVm* vm, RewireInput input, RewireOutput output) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require("vm", vm); !ok) return ok;
+  return Boundary(Given("vm", vm), [&]() -> Status {
     return vm->machine.TryDonate(InputRef(InputHandle{input.function, input.index}), RefOf(output));
   });
 }
 
 RewireStatus rewire_vm_clear_output(RewireVm* vm, RewireOutput output) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require("vm", vm); !ok) return ok;
-    return vm->machine.TryClearOutput(RefOf(output));
-  });
+  return Boundary(Given("vm", vm), [&]() -> Status { return vm->machine.TryClearOutput(RefOf(output)); });
 }
 
 RewireStatus rewire_vm_clear_outputs(RewireVm* vm, const char* function) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require("vm", vm); !ok) return ok;
-    return vm->machine.TryClearOutputs(NameOrEntry(function));
-  });
+  return Boundary(Given("vm", vm),
+                  [&]() -> Status { return vm->machine.TryClearOutputs(NameOrEntry(function)); });
 }
 
 RewireStatus rewire_vm_require_zero_copy(RewireVm* vm, int32_t required) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require("vm", vm); !ok) return ok;
+  return Boundary(Given("vm", vm), [&]() -> Status {
     vm->machine.RequireZeroCopy(required != 0);
     return {};
   });
@@ -222,8 +209,7 @@ RewireStatus rewire_vm_call_into_dlpack_versioned(RewireVm* vm, uint32_t functio
 RewireStatus rewire_program_run(const RewireProgram* program, uint32_t function, const RewireLimits* limits,
                                 const RewireValue* const* inputs, uint32_t input_count,
                                 RewireValue** result) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require("program", program); !ok) return ok;
+  return Boundary(Given("program", program), [&]() -> Status {
     const Result<Run> run = RunOf(*program, function, limits, inputs, input_count);
     if (!run) return Forward(run);
     Result<Value> value = program->program.TryRun(run->function, run->inputs, run->limits);
@@ -237,8 +223,7 @@ RewireStatus rewire_program_run_into(const RewireProgram* program, uint32_t func
                                      const RewireLimits* limits, const RewireValue* const* inputs,
                                      uint32_t input_count, const RewireOutput* outputs,
                                      const DLTensor* const* tensors, uint32_t output_count) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require("program", program); !ok) return ok;
+  return Boundary(Given("program", program), [&]() -> Status {
     const Result<Run> run = RunOf(*program, function, limits, inputs, input_count);
     if (!run) return Forward(run);
     const Result<std::vector<OutputBinding>> bindings = BindingsOf(outputs, tensors, output_count);
@@ -249,8 +234,7 @@ RewireStatus rewire_program_run_into(const RewireProgram* program, uint32_t func
 
 RewireStatus rewire_program_output_plan(const RewireProgram* program, RewireOutput output, int32_t* rewired,
                                         char* text, size_t capacity, size_t* length) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require("program", program); !ok) return ok;
+  return Boundary(Given("program", program), [&]() -> Status {
     const OutputHandle handle{output.function, output.leaf};
     const Result<rewire::OutputPlan> plan = program->program.TryOutputPlan(handle);
     if (!plan) return Forward(plan);
@@ -263,8 +247,7 @@ RewireStatus rewire_program_output_plan(const RewireProgram* program, RewireOutp
 
 RewireStatus rewire_vm_output_shape(const RewireVm* vm, RewireOutput output, int64_t* dims, uint32_t capacity,
                                     uint32_t* rank) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require("vm,rank", vm, rank); !ok) return ok;
+  return Boundary(Given("vm,rank", vm, rank), [&]() -> Status {
     if (capacity > 0) {
       if (Status ok = Require("dims", dims); !ok) return ok;
     }
@@ -278,8 +261,7 @@ RewireStatus rewire_vm_output_shape(const RewireVm* vm, RewireOutput output, int
 
 RewireStatus rewire_vm_output_report(const RewireVm* vm, RewireOutput output, int32_t* copied, char* reason,
                                      size_t capacity, size_t* length) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require("vm,copied", vm, copied); !ok) return ok;
+  return Boundary(Given("vm,copied", vm, copied), [&]() -> Status {
     const Result<rewire::OutputReport> report = vm->machine.TryOutputReport(RefOf(output));
     if (!report) return Forward(report);
     if (Status ok = rewire::c_api::WriteText(report->reason, reason, capacity, length); !ok) return ok;

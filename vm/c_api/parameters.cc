@@ -17,8 +17,8 @@ using rewire::Status;
 using rewire::StatusCode;
 using rewire::c_api::Boundary;
 using rewire::c_api::Give;
+using rewire::c_api::Given;
 using rewire::c_api::OutOfRange;
-using rewire::c_api::Require;
 
 namespace rewire::c_api {
 
@@ -34,8 +34,7 @@ Result<ConstantCodec> CodecOf(const RewireCodec& codec) {
 }  // namespace rewire::c_api
 
 RewireStatus rewire_parameter_set_make(RewireParameterSet** out) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require("out", out); !ok) return ok;
+  return Boundary(Given("out", out), [&]() -> Status {
     Give(ParameterSet(), out);
     return {};
   });
@@ -44,8 +43,7 @@ RewireStatus rewire_parameter_set_make(RewireParameterSet** out) {
 void rewire_parameter_set_destroy(RewireParameterSet* set) { delete set; }
 
 RewireStatus rewire_parameter_set_add(RewireParameterSet* set, const char* name, const RewireValue* tensor) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require("set,name,tensor", set, name, tensor); !ok) return ok;
+  return Boundary(Given("set,name,tensor", set, name, tensor), [&]() -> Status {
     if (tensor->value.kind() != rewire::ValueKind::kTensor) {
       return Fail(StatusCode::kInvalidArgument, "parameter {}: a tensor expected, {} given", name,
                   ValueKindName(tensor->value.kind()));
@@ -56,16 +54,14 @@ RewireStatus rewire_parameter_set_add(RewireParameterSet* set, const char* name,
 }
 
 RewireStatus rewire_parameter_set_count(const RewireParameterSet* set, uint32_t* count) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require("set,count", set, count); !ok) return ok;
+  return Boundary(Given("set,count", set, count), [&]() -> Status {
     *count = static_cast<uint32_t>(set->set.size());
     return {};
   });
 }
 
 RewireStatus rewire_parameter_set_name(const RewireParameterSet* set, uint32_t index, const char** name) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require("set,name", set, name); !ok) return ok;
+  return Boundary(Given("set,name", set, name), [&]() -> Status {
     if (index >= set->set.size()) return OutOfRange("parameter", index, set->set.size());
     *name = set->set.name(index).data();  // of a std::string
     return {};
@@ -73,8 +69,7 @@ RewireStatus rewire_parameter_set_name(const RewireParameterSet* set, uint32_t i
 }
 
 RewireStatus rewire_parameter_set_get(const RewireParameterSet* set, const char* name, RewireValue** out) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require("set,name,out", set, name, out); !ok) return ok;
+  return Boundary(Given("set,name,out", set, name, out), [&]() -> Status {
     const std::size_t index = set->set.Find(name);
     if (index == set->set.size()) {
       std::vector<std::string> names;

@@ -18,12 +18,12 @@ using rewire::Status;
 using rewire::StatusCode;
 using rewire::c_api::Boundary;
 using rewire::c_api::Give;
+using rewire::c_api::Given;
 using rewire::c_api::Require;
 
 RewireStatus rewire_executable_open_bundled(const char* path, const char* model,
                                             const RewireOpenOptions* options, RewireExecutable** out) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require("path,out", path, out); !ok) return ok;
+  return Boundary(Given("path,out", path, out), [&]() -> Status {
     const Result<rewire::OpenOptions> read = rewire::c_api::OpenOptionsOf(options);
     if (!read) return Forward(read);
     const auto bundle = rewire::OpenBundle(path, *read);
@@ -38,8 +38,7 @@ RewireStatus rewire_executable_open_bundled(const char* path, const char* model,
 RewireStatus rewire_parameter_set_open(const char* path, const RewireOpenOptions* options,
                                        const RewireCodec* const* codecs, uint32_t count,
                                        RewireParameterSet** out) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require("path,out", path, out); !ok) return ok;
+  return Boundary(Given("path,out", path, out), [&]() -> Status {
     if (count > 0) {
       if (Status ok = Require("codecs", codecs); !ok) return ok;
     }
@@ -62,8 +61,7 @@ RewireStatus rewire_parameter_set_open(const char* path, const RewireOpenOptions
 RewireStatus rewire_program_memory_bound(const RewireProgram* program, const char* function,
                                          int32_t outputs_bound, const RewireMaxDim* max_dims, uint32_t count,
                                          RewireMemoryBound* bound) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require("program,bound", program, bound); !ok) return ok;
+  return Boundary(Given("program,bound", program, bound), [&]() -> Status {
     if (count > 0) {
       if (Status ok = Require("max_dims", max_dims); !ok) return ok;
     }

@@ -17,6 +17,7 @@ using rewire::Status;
 using rewire::StatusCode;
 using rewire::c_api::Boundary;
 using rewire::c_api::Give;
+using rewire::c_api::Given;
 using rewire::c_api::NameOrEntry;
 using rewire::c_api::Require;
 
@@ -60,8 +61,7 @@ Status AddParameter(RewireLinkOptions* options, const char* name, const rewire::
 }  // namespace
 
 RewireStatus rewire_link_options_make(RewireLinkOptions** out) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require("out", out); !ok) return ok;
+  return Boundary(Given("out", out), [&]() -> Status {
     *out = new RewireLinkOptions;
     return {};
   });
@@ -70,18 +70,15 @@ RewireStatus rewire_link_options_make(RewireLinkOptions** out) {
 void rewire_link_options_destroy(RewireLinkOptions* options) { delete options; }
 
 RewireStatus rewire_link_options_add_library_path(RewireLinkOptions* options, const char* directory) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require("options,directory", options, directory); !ok) return ok;
+  return Boundary(Given("options,directory", options, directory), [&]() -> Status {
     options->options.kernels.library_path.emplace_back(directory);
     return {};
   });
 }
 
 RewireStatus rewire_link_options_add_library(RewireLinkOptions* options, const char* path) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require("options,path", options, path); !ok) return ok;
-    return options->options.kernels.AddLibrary(path);
-  });
+  return Boundary(Given("options,path", options, path),
+                  [&]() -> Status { return options->options.kernels.AddLibrary(path); });
 }
 
 RewireStatus rewire_link_options_add_kernel(RewireLinkOptions* options, const char* name,
@@ -101,8 +98,7 @@ RewireStatus rewire_link_options_add_kernel(RewireLinkOptions* options, const ch
 
 RewireStatus rewire_link_options_add_table(RewireLinkOptions* options, const RewireKernelTable* table,
                                            const char* description) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require("options,table", options, table); !ok) return ok;
+  return Boundary(Given("options,table", options, table), [&]() -> Status {
     if (table->struct_size < sizeof(RewireKernelTable))
       return Fail(StatusCode::kInvalidArgument, "table: struct_size is smaller than a RewireKernelTable");
     if (table->count > 0) {
@@ -114,8 +110,7 @@ RewireStatus rewire_link_options_add_table(RewireLinkOptions* options, const Rew
 }
 
 RewireStatus rewire_link_options_use_stock_kernels(RewireLinkOptions* options, int32_t use) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require("options", options); !ok) return ok;
+  return Boundary(Given("options", options), [&]() -> Status {
     options->options.stock_kernels = use != 0;
     return {};
   });
@@ -124,24 +119,21 @@ RewireStatus rewire_link_options_use_stock_kernels(RewireLinkOptions* options, i
 const RewireKernelApi* rewire_kernel_api(void) { return rewire::KernelApi(); }
 
 RewireStatus rewire_link_options_add_parameters(RewireLinkOptions* options, const RewireParameterSet* set) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require("options,set", options, set); !ok) return ok;
+  return Boundary(Given("options,set", options, set), [&]() -> Status {
     options->options.parameters.push_back(set->set);
     return {};
   });
 }
 
 RewireStatus rewire_link_options_ignore_extra_parameters(RewireLinkOptions* options, int32_t ignore) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require("options", options); !ok) return ok;
+  return Boundary(Given("options", options), [&]() -> Status {
     options->options.ignore_extra_parameters = ignore != 0;
     return {};
   });
 }
 
 RewireStatus rewire_link_options_add_codec(RewireLinkOptions* options, const RewireCodec* codec) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require("options,codec", options, codec); !ok) return ok;
+  return Boundary(Given("options,codec", options, codec), [&]() -> Status {
     const Result<rewire::ConstantCodec> read = rewire::c_api::CodecOf(*codec);
     if (!read) return Forward(read);
     options->options.codecs.push_back(*read);
@@ -151,16 +143,13 @@ RewireStatus rewire_link_options_add_codec(RewireLinkOptions* options, const Rew
 
 RewireStatus rewire_link_options_add_parameter(RewireLinkOptions* options, const char* name,
                                                const RewireValue* tensor) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require("options,name,tensor", options, name, tensor); !ok) return ok;
-    return AddParameter(options, name, tensor->value);
-  });
+  return Boundary(Given("options,name,tensor", options, name, tensor),
+                  [&]() -> Status { return AddParameter(options, name, tensor->value); });
 }
 
 RewireStatus rewire_link_options_borrow_parameter(RewireLinkOptions* options, const char* name,
                                                   const DLTensor* tensor) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require("options,name", options, name); !ok) return ok;
+  return Boundary(Given("options,name", options, name), [&]() -> Status {
     const auto view = rewire::c_api::ViewOf(tensor, "tensor");
     if (!view) return Forward(view);
     Result<rewire::Tensor> wrapped = rewire::Tensor::Wrap(*view, nullptr);
@@ -180,8 +169,7 @@ RewireStatus rewire_link_options_take_parameter(RewireLinkOptions* options, cons
 }
 
 RewireStatus rewire_link_options_set_allocator(RewireLinkOptions* options, const RewireAllocator* allocator) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require("options,allocator", options, allocator); !ok) return ok;
+  return Boundary(Given("options,allocator", options, allocator), [&]() -> Status {
     const Result<rewire::Allocator> read = rewire::c_api::AllocatorOf(*allocator);
     if (!read) return Forward(read);
     options->options.allocator = *read;
@@ -190,8 +178,7 @@ RewireStatus rewire_link_options_set_allocator(RewireLinkOptions* options, const
 }
 
 RewireStatus rewire_link_options_set_thread_pool(RewireLinkOptions* options, const RewireThreadPool* pool) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require("options,pool", options, pool); !ok) return ok;
+  return Boundary(Given("options,pool", options, pool), [&]() -> Status {
     Result<std::shared_ptr<rewire::ThreadPool>> made = rewire::c_api::MakeHostPool(*pool);
     if (!made) return Forward(made);
     options->options.threads = *std::move(made);
@@ -200,8 +187,7 @@ RewireStatus rewire_link_options_set_thread_pool(RewireLinkOptions* options, con
 }
 
 RewireStatus rewire_link_options_set_thread_count(RewireLinkOptions* options, int32_t threads) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require("options", options); !ok) return ok;
+  return Boundary(Given("options", options), [&]() -> Status {
     if (threads < 1) {
       return Fail(StatusCode::kInvalidArgument, "{} threads asked for, at least 1 expected", threads);
     }
@@ -213,16 +199,14 @@ RewireStatus rewire_link_options_set_thread_count(RewireLinkOptions* options, in
 RewireStatus rewire_link_options_set_log(RewireLinkOptions* options,
                                          void (*write)(void* context, const char* message, size_t size),
                                          void* context) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require("options", options); !ok) return ok;
+  return Boundary(Given("options", options), [&]() -> Status {
     options->options.log = {context, write};
     return {};
   });
 }
 
 RewireStatus rewire_link_options_add_device(RewireLinkOptions* options, const RewireDeviceApi* device) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require("options,device", options, device); !ok) return ok;
+  return Boundary(Given("options,device", options, device), [&]() -> Status {
     const bool whole = device->struct_size >= sizeof(RewireDeviceApi) && device->allocate != nullptr &&
                        device->deallocate != nullptr && device->copy != nullptr &&
                        device->synchronize != nullptr;
@@ -236,8 +220,7 @@ RewireStatus rewire_link_options_add_device(RewireLinkOptions* options, const Re
 }
 
 RewireStatus rewire_link_options_set_init_limits(RewireLinkOptions* options, const RewireLimits* limits) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require("options", options); !ok) return ok;
+  return Boundary(Given("options", options), [&]() -> Status {
     const Result<rewire::Limits> read = rewire::c_api::LimitsOf(limits);
     if (!read) return Forward(read);
     options->options.init_limits = *read;
@@ -246,8 +229,7 @@ RewireStatus rewire_link_options_set_init_limits(RewireLinkOptions* options, con
 }
 
 RewireStatus rewire_link_options_set_storage_fill(RewireLinkOptions* options, RewireStorageFill fill) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require("options", options); !ok) return ok;
+  return Boundary(Given("options", options), [&]() -> Status {
     if (fill < kRewireFillUndefined || fill > kRewireFillPoison)
       return Fail(StatusCode::kInvalidArgument, "there is no storage fill {}", fill);
     options->options.storage_fill = static_cast<rewire::StorageFill>(fill);
@@ -257,8 +239,7 @@ RewireStatus rewire_link_options_set_storage_fill(RewireLinkOptions* options, Re
 
 RewireStatus rewire_program_link(const RewireExecutable* executable, const RewireLinkOptions* options,
                                  RewireProgram** out) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require("executable,out", executable, out); !ok) return ok;
+  return Boundary(Given("executable,out", executable, out), [&]() -> Status {
     const Result<rewire::Program> program = rewire::Program::Link(
         executable->executable, options == nullptr ? rewire::LinkOptions() : options->options);
     if (!program) return Forward(program);
@@ -271,8 +252,7 @@ void rewire_program_destroy(RewireProgram* program) { delete program; }
 
 RewireStatus rewire_program_rebind(const RewireProgram* program, const RewireParameterSet* const* sets,
                                    uint32_t count, RewireProgram** out) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require("program,out", program, out); !ok) return ok;
+  return Boundary(Given("program,out", program, out), [&]() -> Status {
     if (count > 0) {
       if (Status ok = Require("sets", sets); !ok) return ok;
     }
@@ -289,8 +269,7 @@ RewireStatus rewire_program_rebind(const RewireProgram* program, const RewirePar
 }
 
 RewireStatus rewire_parameter_set_of_program(const RewireProgram* program, RewireParameterSet** out) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require("program,out", program, out); !ok) return ok;
+  return Boundary(Given("program,out", program, out), [&]() -> Status {
     Give(rewire::ParameterSet::Of(program->program), out);
     return {};
   });
@@ -298,8 +277,7 @@ RewireStatus rewire_parameter_set_of_program(const RewireProgram* program, Rewir
 
 RewireStatus rewire_program_find_function(const RewireProgram* program, const char* name,
                                           uint32_t* function) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require("program,function", program, function); !ok) return ok;
+  return Boundary(Given("program,function", program, function), [&]() -> Status {
     const Result<std::uint32_t> found = program->program.FindFunction(NameOrEntry(name));
     if (!found) return Forward(found);
     *function = *found;
@@ -309,8 +287,7 @@ RewireStatus rewire_program_find_function(const RewireProgram* program, const ch
 
 RewireStatus rewire_program_find_input(const RewireProgram* program, const char* function, const char* name,
                                        RewireInput* input) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require("program,name,input", program, name, input); !ok) return ok;
+  return Boundary(Given("program,name,input", program, name, input), [&]() -> Status {
     const Result<rewire::InputHandle> found =
         program->program.FindInput(std::string_view(name), NameOrEntry(function));
     if (!found) return Forward(found);
@@ -321,8 +298,7 @@ RewireStatus rewire_program_find_input(const RewireProgram* program, const char*
 
 RewireStatus rewire_program_find_output(const RewireProgram* program, const char* function, const char* name,
                                         RewireOutput* output) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require("program,name,output", program, name, output); !ok) return ok;
+  return Boundary(Given("program,name,output", program, name, output), [&]() -> Status {
     const Result<rewire::OutputHandle> found =
         program->program.FindOutput(std::string_view(name), NameOrEntry(function));
     if (!found) return Forward(found);

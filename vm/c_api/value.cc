@@ -19,6 +19,7 @@ using rewire::ValueKind;
 using rewire::c_api::Boundary;
 using rewire::c_api::Give;
 using rewire::c_api::GiveManaged;
+using rewire::c_api::Given;
 using rewire::c_api::Require;
 
 namespace rewire::c_api {
@@ -67,8 +68,7 @@ Status CheckKind(const RewireValue* value, ValueKind expected) {
 }  // namespace
 
 RewireStatus rewire_value_copy_tensor(const DLTensor* tensor, RewireValue** out) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require("out", out); !ok) return ok;
+  return Boundary(Given("out", out), [&]() -> Status {
     const auto view = rewire::c_api::ViewOf(tensor, "tensor");
     if (!view) return Forward(view);
     Result<Tensor> copy = Tensor::CopyOf(*view);
@@ -114,8 +114,7 @@ RewireStatus rewire_value_from_dlpack_versioned(DLManagedTensorVersioned* manage
 }
 
 RewireStatus rewire_value_from_integer(int64_t integer, RewireValue** out) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require("out", out); !ok) return ok;
+  return Boundary(Given("out", out), [&]() -> Status {
     Give(Value(integer), out);
     return {};
   });
@@ -123,8 +122,7 @@ RewireStatus rewire_value_from_integer(int64_t integer, RewireValue** out) {
 
 RewireStatus rewire_value_make_adt(uint32_t tag, const RewireValue* const* fields, uint32_t count,
                                    RewireValue** out) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require("out", out); !ok) return ok;
+  return Boundary(Given("out", out), [&]() -> Status {
     const Result<std::vector<Value>> values = rewire::c_api::ValuesOf("fields", fields, count);
     if (!values) return Forward(values);
     Result<Value> adt = Value::Adt(tag, *values);
@@ -135,8 +133,7 @@ RewireStatus rewire_value_make_adt(uint32_t tag, const RewireValue* const* field
 }
 
 RewireStatus rewire_value_share(const RewireValue* value, RewireValue** out) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require("value,out", value, out); !ok) return ok;
+  return Boundary(Given("value,out", value, out), [&]() -> Status {
     Give(value->value, out);
     return {};
   });
@@ -145,8 +142,7 @@ RewireStatus rewire_value_share(const RewireValue* value, RewireValue** out) {
 void rewire_value_destroy(RewireValue* value) { delete value; }
 
 RewireStatus rewire_value_kind(const RewireValue* value, RewireValueKind* kind) {
-  return Boundary([&]() -> Status {
-    if (Status ok = Require("value,kind", value, kind); !ok) return ok;
+  return Boundary(Given("value,kind", value, kind), [&]() -> Status {
     *kind = static_cast<RewireValueKind>(value->value.kind());
     return {};
   });
