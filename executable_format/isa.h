@@ -54,19 +54,18 @@ constexpr std::uint32_t OperandWords(OperandKind kind) {
 }
 constexpr bool IsList(OperandKind kind) { return kind == OperandKind::kReads || kind == OperandKind::kDims; }
 
+// Texts are C strings, and what they mean stands in docs/isa.md alone: the table is part of every host.
 struct OperandInfo {
-  std::string_view name;
+  const char* name = "";
   OperandKind kind = OperandKind::kRead;
 };
 
 inline constexpr std::size_t kMaxOperands = 6;
 
 struct OpcodeInfo {
-  Opcode opcode;
-  std::string_view name;      // "AllocTensor"
   std::string_view mnemonic;  // "alloc_tensor"
+  Opcode opcode;
   Flow flow;
-  std::string_view meaning;
   std::uint8_t operand_count = 0;
   std::array<OperandInfo, kMaxOperands> operands{};
 };
@@ -74,10 +73,9 @@ struct OpcodeInfo {
 namespace isa_internal {
 
 template <typename... Operands>
-constexpr OpcodeInfo MakeRow(Opcode opcode, std::string_view name, std::string_view mnemonic, Flow flow,
-                             std::string_view meaning, Operands... operands) {
+constexpr OpcodeInfo MakeRow(Opcode opcode, std::string_view mnemonic, Flow flow, Operands... operands) {
   static_assert(sizeof...(Operands) <= kMaxOperands);
-  return OpcodeInfo{opcode, name, mnemonic, flow, meaning, sizeof...(Operands), {operands...}};
+  return OpcodeInfo{mnemonic, opcode, flow, sizeof...(Operands), {operands...}};
 }
 
 #define READ(n) (OperandInfo{n, OperandKind::kRead})
@@ -103,7 +101,7 @@ constexpr OpcodeInfo MakeRow(Opcode opcode, std::string_view name, std::string_v
 #define END Flow::kEnd
 inline constexpr OpcodeInfo kRows[] = {
 #define REWIRE_OPCODE(Name, code, mnemonic, flow, meaning, ...) \
-  MakeRow(Opcode::k##Name, #Name, mnemonic, flow, meaning, __VA_ARGS__),
+  MakeRow(Opcode::k##Name, mnemonic, flow, __VA_ARGS__),
 #include "executable_format/isa.def"
 #undef REWIRE_OPCODE
 };

@@ -111,10 +111,21 @@ std::string Syntax(const OpcodeInfo& info) {
   return text;
 }
 
+std::string_view Meaning(Opcode opcode) {
+  switch (opcode) {
+#define REWIRE_OPCODE(Name, code, mnemonic, flow, meaning, ...) \
+  case Opcode::k##Name:                                         \
+    return meaning;
+#include "executable_format/isa.def"
+#undef REWIRE_OPCODE
+  }
+  return {};
+}
+
 std::string Section(const OpcodeInfo& info) {
   std::string text =
       fmt::format("\n## {} ({})\n\n    {}\n\n{}; {}.\n", info.mnemonic, static_cast<int>(info.opcode),
-                  Syntax(info), info.meaning, FlowText(info.flow));
+                  Syntax(info), Meaning(info.opcode), FlowText(info.flow));
   text += "\n| word | operand | kind | meaning |\n|---|---|---|---|\n";
   std::uint32_t word = 1;
   for (std::size_t i = 0; i < info.operand_count; ++i) {
