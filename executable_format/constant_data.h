@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a constant's stored bytes to its tensor's bytes and back.
+// From a constant's stored bytes to its tensor's bytes.
 #pragma once
 
 #include <cstddef>
@@ -31,9 +31,5 @@ REWIRE_API Status DecodeConstant(const Constant& constant, const ConstantCodecs&
 
 // The checksum alone, for constants that are used where they lie.
 REWIRE_API Status CheckConstantData(const Constant& constant);
-
-// Replaces an uncompressed constant's bytes by a zstd frame, where that is smaller; `level` as zstd has them.
-// kUnsupported in a build without zstd.
-REWIRE_API Status CompressConstant(Constant* constant, int level = 3);
 
 }  // namespace rewire

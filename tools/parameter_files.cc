@@ -9,7 +9,7 @@
 
 #include "base/atomic_file.h"
 #include "base/mapped_file.h"
-#include "executable_format/constant_data.h"
+#include "executable_format/compress_constant.h"
 #include "executable_format/executable.h"
 #include "executable_format/layout.h"
 #include "executable_format/tensor_files/npz.h"

@@ -91,7 +91,6 @@ struct alignas(kCacheLine) ProgramRep {
 Status CheckOutput(const Module& module, OutputHandle handle);
 
 // Program::Link under other rules of the output plan, for tests that show what each rule is for.
-REWIRE_API Result<Program> LinkUnderRules(const Executable& executable, LinkOptions options,
-                                          const PlanRules& rules);
+Result<Program> LinkUnderRules(const Executable& executable, LinkOptions options, const PlanRules& rules);
 
 }  // namespace rewire

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "executable_format/text/constant_parser.h"
+#include "executable_format/compress_constant.h"
 
 #include <fmt/format.h>
 
@@ -10,7 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include "executable_format/constant_data.h"
 #include "executable_format/text/base64.h"
 #include "executable_format/text/element_text.h"
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "executable_format/text/constant_printer.h"
+#include "executable_format/compress_constant.h"
 
 #include <fmt/format.h>
 

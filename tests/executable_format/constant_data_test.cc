@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "executable_format/constant_data.h"
+#include "executable_format/compress_constant.h"
 
 #include <catch2/catch.hpp>
 #include <cstring>

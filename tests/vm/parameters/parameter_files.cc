@@ -9,7 +9,7 @@
 #include <fstream>
 #include <memory>
 
-#include "executable_format/constant_data.h"
+#include "executable_format/compress_constant.h"
 #include "executable_format/tensor_files/safetensors.h"
 #include "executable_format/writer.h"
 
