@@ -26,7 +26,7 @@ function(rewire_host_library name)
   else()
     set(exports ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/librewire_c.map)
   endif()
-  target_link_options(${name} PRIVATE -Wl,-Bsymbolic-functions -Wl,-z,noseparate-code ${packed_relocations}
+  target_link_options(${name} PRIVATE -Wl,-Bsymbolic-functions -Wl,-z,noseparate-code,-z,now ${packed_relocations}
                       -Wl,--version-script=${exports})
   set_target_properties(${name} PROPERTIES LINK_DEPENDS ${exports})
   if(REWIRE_LTO)

@@ -1,6 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 # The kinds of target that the tree is made of. Every folder declares its own with explicit source lists.
 
+# The level at which code is compiled that is to be small.
+include(CheckCXXCompilerFlag)
+check_cxx_compiler_flag(-Oz REWIRE_HAVE_OZ)
+if(REWIRE_HAVE_OZ)
+  set(REWIRE_FOR_SIZE -Oz)
+else()
+  set(REWIRE_FOR_SIZE -Os)
+endif()
+
 # rewire_library(<name> [PART_OF <library>] SOURCES <.cc>... [HOT <.cc>...] [HEADERS <.h>...] [C_HEADERS <.h>...]
 #                [PUBLIC <target>...] [PRIVATE <target>...])
 #
@@ -25,8 +34,18 @@ function(rewire_library name)
       target_link_options(${name} INTERFACE -fno-lto)
     endif()
     if(arg_PART_OF)
-      list(REMOVE_ITEM arg_SOURCES ${arg_HOT})
-      set_source_files_properties(${arg_SOURCES} PROPERTIES COMPILE_OPTIONS $<$<CONFIG:Release>:-Os>)
+      foreach(source IN LISTS arg_SOURCES)
+        set(options $<$<CONFIG:MinSizeRel>:${REWIRE_FOR_SIZE}>)
+        if(NOT source IN_LIST arg_HOT)
+          set(options $<$<CONFIG:Release,MinSizeRel>:${REWIRE_FOR_SIZE}>)
+        endif()
+        # Nothing here asks a type what it is, and the names of types would be a fiftieth of the library. Error is thrown.
+        # The sanitizers that look at types need them all.
+        if(NOT source STREQUAL "status.cc" AND NOT REWIRE_SANITIZE)
+          list(APPEND options -fno-rtti)
+        endif()
+        set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS ${options})
+      endforeach()
     endif()
   else()
     add_library(${name} INTERFACE)
