@@ -77,7 +77,7 @@ TensorObject* Interpreter::TensorOver(const OutputSlot& slot, DLDataType dtype,
   tensor->tensor.byte_offset = 0;
   // A result may outlive the binding, and the input that it took the memory of.
   tensor->storage = slot.storage;
-  if (slot.storage != nullptr) ObjectHeap::Retain(MakeAny(kStorageKind, slot.storage));
+  if (slot.storage != nullptr) ObjectHeap::Retain(slot.storage);
   return tensor;
 }
 

@@ -242,7 +242,7 @@ bool Interpreter::ReshapeTensor() {
   view->tensor.dtype = tensor->tensor.dtype;
   view->tensor.byte_offset = tensor->tensor.byte_offset;
   view->storage = tensor->storage;
-  if (view->storage != nullptr) ObjectHeap::Retain(MakeAny(kStorageKind, view->storage));
+  if (view->storage != nullptr) ObjectHeap::Retain(view->storage);
   Put(pc_[WordOf(kOp, "dst")], MakeAny(kTensorKind, view));
   return true;
 }

@@ -195,8 +195,8 @@ TensorObject* NewSharedHostTensor(DLDataType dtype, Span<const std::int64_t> sha
 TupleObject* NewSharedTuple(std::int32_t kind, std::uint32_t tag, std::uint32_t count,
                             MemoryAccount* account = MemoryAccount::Host());
 
-// Sets rank, shape and row-major strides from `shape`, anything with dimensions [0] to [rank - 1], and the
-// kEmpty flag; returns the element count. The shape's product must have been checked.
+// Sets rank, shape and row-major strides from `shape`, anything with dimensions [0] to [rank - 1], and adds
+// kEmpty to the flags of an empty one; returns the element count. The shape's product must have been checked.
 template <typename Shape>
 inline __attribute__((always_inline)) std::int64_t SetContiguousDims(TensorObject* object, const Shape& shape,
                                                                      std::uint32_t rank) {
@@ -212,7 +212,7 @@ inline __attribute__((always_inline)) std::int64_t SetContiguousDims(TensorObjec
   object->tensor.ndim = static_cast<std::int32_t>(rank);
   object->tensor.shape = dims;
   object->tensor.strides = strides;
-  object->flags = stride == 0 ? object->flags | TensorObject::kEmpty : object->flags & ~TensorObject::kEmpty;
+  if (__builtin_expect(stride == 0, 0)) object->flags |= TensorObject::kEmpty;
   return stride;
 }
 
