@@ -151,10 +151,11 @@ Result<MemoryBound> Bound(const Executable& executable, Span<const FunctionPlan>
 Result<MemoryBound> BoundMemory(const Executable& executable, KernelSet* kernels, std::string_view function,
                                 const MemoryBoundOptions& options) {
   std::vector<PackedFunction> resolved;
+  resolved.reserve(executable.module().kernels.size());
   for (const KernelImport& import : executable.module().kernels) {
-    Result<PackedFunction> found = Fail(StatusCode::kNotFound, "");
-    if (kernels != nullptr) found = kernels->Resolve(import);
-    resolved.push_back(found ? *std::move(found) : PackedFunction());
+    PackedFunction& kernel = resolved.emplace_back();  // stays empty where there is none of that name
+    if (kernels == nullptr) continue;
+    if (Result<PackedFunction> found = kernels->Resolve(import); found) kernel = *std::move(found);
   }
   std::vector<const PackedFunction*> pointers;
   pointers.reserve(resolved.size());

@@ -37,7 +37,8 @@ struct PackIntegers {
     }
     const std::int64_t columns = w.dim(outputs_first ? 0 : 1);
     const std::int64_t channels = w.dim(outputs_first ? 1 : 0);
-    const std::int64_t depth = channels * Product(w.dims(), 2, w.ndim());
+    const std::int64_t taps = Product(w.dims(), 2, w.ndim());
+    const std::int64_t depth = channels * taps;
     if (depth % segments != 0) {
       return ValueError("w has shape ", w.dims(), ", expected a depth that is a multiple of ", segments,
                         " segments");
@@ -45,18 +46,18 @@ struct PackIntegers {
     const std::int64_t expected[] = {PackedColumns(columns), segments * PaddedDepth(depth / segments)};
     if (Status s = CheckShape("out", out, ShapeView(expected, 2)); !s.ok()) return s;
     if (Status s = CheckShape("sums", sums, ShapeView(&columns, 1)); !s.ok()) return s;
-    Write(w, columns, channels, depth, out.data<std::uint8_t>(), sums.data<std::int32_t>());
+    Write(w, columns, channels, taps, out.data<std::uint8_t>(), sums.data<std::int32_t>());
     return Status();
   }
 
  private:
   // [N, C, taps...] is read as [N, taps, C], as images with the channels last have it. Unsigned weights are
   // stored 128 lower.
-  void Write(TensorView w, std::int64_t columns, std::int64_t channels, std::int64_t depth, std::uint8_t* to,
+  void Write(TensorView w, std::int64_t columns, std::int64_t channels, std::int64_t taps, std::uint8_t* to,
              std::int32_t* sums) const {
     const auto* from = static_cast<const std::uint8_t*>(w.raw_data());
     const auto flip = static_cast<std::uint8_t>(w.Is<std::uint8_t>() ? 0x80 : 0);
-    const std::int64_t taps = channels == 0 ? 1 : depth / channels;
+    const std::int64_t depth = channels * taps;
     const std::int64_t length = depth / segments;
     std::fill_n(to, PackedColumns(columns) * segments * PaddedDepth(length), std::uint8_t{0});
     std::fill_n(sums, columns, 0);
