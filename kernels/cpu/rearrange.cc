@@ -128,7 +128,7 @@ struct Tile {
       if (dim == 0 ? out.dim(i) != 0 : out.dim(i) % dim != 0) {
         return ValueError("out has shape ", out.dims(), ", expected multiples of x's ", x.dims());
       }
-      if (out.size() == 0) continue;
+      if (dim == 0 || out.size() == 0) continue;  // nothing is copied
       layout.Append(out.dim(i) / dim, {to[i] * dim, 0});
       layout.Append(dim, {to[i], from[i]});
     }

@@ -54,9 +54,10 @@ Status ShapeProgram::Run(TensorList tensors, std::int64_t* stored, bool* overflo
       i += 2;
     } else if (IsBinary(code)) {
       --depth;
+      // NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): Check has counted the depth.
       *overflow = !Apply(code, stack[depth - 1], stack[depth], &stack[depth - 1]) || *overflow;
     } else {
-      *next++ = stack[--depth];
+      *next++ = stack[--depth];  // NOLINT(clang-analyzer-core.uninitialized.Assign): as above
     }
   }
   return Status();
