@@ -5,13 +5,14 @@
 usage: tidy.py [REGEX]    all of them, or those whose path has a match (as in 'tidy.py ^vm/')
 
 Nearly all of clang-tidy's time goes into headers of others, so that units with the same command are checked together, as
-one file that includes them: in a seventh of the time that they take alone. Where they do not compile together, the file
+one file: in a seventh of the time that they take alone. Where they do not compile together, the file
 is cut in two.
 
 What was found clean is remembered in build/tidy and checked again only when the command, a file that the unit
 includes, .clang-tidy or clang-tidy itself has changed; remove that folder to start over.
 """
 
+import bisect
 import concurrent.futures
 import hashlib
 import json
@@ -30,8 +31,7 @@ TIDY = "clang-tidy-14"
 BATCH = 24
 # Deep analysis takes five times as long in kernels; what it would find on long paths, the sanitizers and drills find.
 SHALLOW = ["-Xclang", "-analyzer-config", "-Xclang", "mode=shallow"]
-OFF_IN_BATCHES = "-bugprone-suspicious-include"  # of sources
-OFF_WITH_CLI = ",-performance-unnecessary-value-param"  # takes ten seconds for what CLI11 defines in its headers
+OFF_WITH_CLI = "-performance-unnecessary-value-param"  # takes ten seconds for what CLI11 defines in its headers
 # Highway compiles such a unit once for every instruction set, all from the same lines: one is enough here.
 HIGHWAY = "hwy/foreach_target.h"
 ONE_TARGET = ["-DHWY_COMPILE_ONLY_STATIC"]
@@ -70,7 +70,7 @@ class Unit:
         if self.alone:
             self.command += ONE_TARGET
         self.is_program = re.search(r"^int main\(", text, re.MULTILINE) is not None
-        # What would mean something else, or twice, where one file includes several units. Not all of it: only what is
+        # What would mean something else, or twice, where one file holds several units. Not all of it: only what is
         # easily found, so that few batches must be cut.
         lines = [line for line in hidden_lines(text) if not line.startswith("using namespace")]
         self.declared = {next(filter(None, match.groups())): match.string for match in map(DECLARES.match, lines) if match}
@@ -116,27 +116,37 @@ def batches_of(units):
     return sorted((batch for batches in by_command.values() for batch in batches), key=len, reverse=True)
 
 
-def include(unit):
-    line = f'#include "{ROOT / unit.path}"\n'
-    if not unit.is_program:
-        return line
-    name = "Main" + re.sub(r"\W", "_", unit.path)
-    return f"#define main {name}\n{line}#undef main\n"
+class Batch:
+    """Units to check as one file. It holds their text: what is included would not be analysed."""
+
+    def __init__(self, units):
+        self.units = units
+        self.command = units[0].command
+        name = hashlib.sha256("\0".join(unit.path for unit in units).encode()).hexdigest()[:16]
+        self.file = BATCHES / (name + pathlib.Path(units[0].path).suffix)
+        self._starts = []  # the line in front of each unit's first
+        lines = []
+        for unit in units:
+            if unit.is_program:
+                lines += ["#undef main", "#define main Main" + re.sub(r"\W", "_", unit.path)]
+            self._starts.append(len(lines))
+            lines += (ROOT / unit.path).read_text().splitlines()
+        self.file.write_text("\n".join([*lines, ""]))
+
+    def in_units(self, said):
+        """The same findings with the places in the units, relative to the root."""
+        def place(match):
+            line = int(match[1])
+            i = bisect.bisect_left(self._starts, line) - 1
+            return f"{self.units[i].path}:{line - self._starts[i]}:"
+        return re.sub(re.escape(str(self.file)) + r":(\d+):", place, said).replace(f"{ROOT}/", "")
 
 
-def write_batch(batch):
-    """A file that includes the units. Most of the time goes into the headers, which they share."""
-    name = hashlib.sha256("\0".join(unit.path for unit in batch).encode()).hexdigest()[:16]
-    file = BATCHES / (name + pathlib.Path(batch[0].path).suffix)
-    file.write_text("".join(include(unit) for unit in batch))
-    return file
-
-
-def headers_of(file, batch):
-    """Every file that the batch reads but for its units, those of the system included."""
-    listing = subprocess.run([*batch[0].command, "-M", str(file)], cwd=BUILD, check=True,
+def headers_of(batch):
+    """Every file that the batch includes, those of the system included."""
+    listing = subprocess.run([*batch.command, "-M", str(batch.file)], cwd=BUILD, check=True,
                              stdout=subprocess.PIPE).stdout.decode()
-    return sorted(set(listing.replace("\\\n", " ").split()[1:]) - {str(file), *(str(ROOT / u.path) for u in batch)})
+    return sorted(set(listing.replace("\\\n", " ").split()[1:]) - {str(batch.file)})
 
 
 class Memory:
@@ -175,23 +185,23 @@ class Memory:
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
-def check(batch, memory):
-    """[(units, what clang-tidy said, whether it found nothing)]: one batch, or several where it does not compile as one."""
-    file = write_batch(batch)
-    headers = headers_of(file, batch)
-    fingerprints = [memory.fingerprint(unit, headers) for unit in batch]
-    off = OFF_IN_BATCHES + OFF_WITH_CLI * any("/CLI/" in header for header in headers)
-    command = [TIDY, "-quiet", f"-checks={off}", str(file), "--", *batch[0].command[1:], *SHALLOW]
+def check(units, memory):
+    """[(what clang-tidy said, whether it found nothing)]: of one batch, or of several where it does not compile as one."""
+    batch = Batch(units)
+    headers = headers_of(batch)
+    fingerprints = [memory.fingerprint(unit, headers) for unit in units]
+    off = OFF_WITH_CLI * any("/CLI/" in header for header in headers)
+    command = [TIDY, "-quiet", f"-checks={off}", str(batch.file), "--", *batch.command[1:], *SHALLOW]
     done = subprocess.run(command, cwd=BUILD, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    said = done.stdout.decode().replace(f"{ROOT}/", "")
-    if "[clang-diagnostic-error" in said and len(batch) > 1:
-        half = len(batch) // 2
-        return check(batch[:half], memory) + check(batch[half:], memory)
+    said = batch.in_units(done.stdout.decode())
+    if "[clang-diagnostic-error" in said and len(units) > 1:
+        half = len(units) // 2
+        return check(units[:half], memory) + check(units[half:], memory)
     if done.returncode == 0:
-        for unit, fingerprint in zip(batch, fingerprints):
+        for unit, fingerprint in zip(units, fingerprints):
             memory.add(unit, headers, fingerprint)
     lines = (line for line in said.splitlines() if not NOT_A_FINDING.match(line))
-    return [(batch, "\n".join(lines), done.returncode == 0)]
+    return [("\n".join(lines), done.returncode == 0)]
 
 
 def print_new(said, seen):
@@ -219,7 +229,7 @@ def main():
     try:
         with concurrent.futures.ThreadPoolExecutor(int(os.environ.get("JOBS") or os.cpu_count())) as pool:
             for results in pool.map(lambda batch: check(batch, memory), batches_of(due)):
-                for batch, said, clean in results:
+                for said, clean in results:
                     if not clean:
                         failed += 1
                         print_new(said, seen)
