@@ -219,20 +219,17 @@ struct Requantize {
       const auto* from = x.data<std::int32_t>();
       const float* of_w = w_scale.data<float>();
       Q* to = out.data<Q>();
+      const Quantization by = QuantizationOf<Q>(static_cast<float>(of_out), shift);
       const auto x_factor = static_cast<float>(of_x);
-      const auto out_factor = static_cast<float>(of_out);
+      const bool side_by_side = channels.count > 1 && channels.inner == 1;
       ParallelFor(x.size(), kGrain / 4, [&](std::int64_t begin, std::int64_t end) {
-        const auto write = [&](std::int64_t i, std::int64_t c) {
-          const float scaled = static_cast<float>(from[i]) * (x_factor * of_w[c] / out_factor);
-          to[i] = Saturate<Q>(std::nearbyint(scaled) + static_cast<float>(shift));
-        };
         for (std::int64_t i = begin; i < end;) {
-          std::int64_t c = channels.of(i);
-          if (channels.count > 1 && channels.inner == 1) {
-            for (; c < channels.count && i < end; ++c) write(i++, c);
-          } else {
-            for (const std::int64_t last = i + channels.RunAt(i, end); i < last; ++i) write(i, c);
-          }
+          const std::int64_t c = channels.of(i);
+          const std::int64_t run =
+              side_by_side ? std::min(channels.count - c, end - i) : channels.RunAt(i, end);
+          BestQuantizedMath<Q>().requantize(from + i, run, x_factor, of_w + c, side_by_side ? 1 : 0, by,
+                                            to + i);
+          i += run;
         }
       });
       return Status();

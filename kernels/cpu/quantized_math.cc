@@ -36,13 +36,26 @@ HWY_INLINE V Dequantized(const Q* from, const Quantization& by) {
   return hn::Mul(hn::ConvertTo(D(), hn::Sub(wide, hn::Set(DI(), by.zero))), hn::Set(D(), by.scale));
 }
 
+// What is scaled already.
 template <typename Q>
-HWY_INLINE void StoreQuantized(V value, const Quantization& by, Q* to) {
-  const auto zero = static_cast<float>(by.zero);
-  const auto rounded = Rounded(D(), hn::Div(value, hn::Set(D(), by.scale)), zero,
-                               static_cast<float>(by.least), static_cast<float>(by.most));
+HWY_INLINE void StoreRounded(V scaled, const Quantization& by, Q* to) {
+  const auto rounded = Rounded(D(), scaled, static_cast<float>(by.zero), static_cast<float>(by.least),
+                               static_cast<float>(by.most));
   const hn::Rebind<Q, D> d;
   hn::StoreU(hn::DemoteTo(d, rounded), d, to);
+}
+
+template <typename Q>
+HWY_INLINE void StoreQuantized(V value, const Quantization& by, Q* to) {
+  StoreRounded(hn::Div(value, hn::Set(D(), by.scale)), by, to);
+}
+
+// A vector of sums by vectors of scales.
+template <typename Q>
+HWY_INLINE void StoreRequantized(const std::int32_t* from, V x_scale, V w_scale, const Quantization& by,
+                                 Q* to) {
+  const V factor = hn::Div(hn::Mul(x_scale, w_scale), hn::Set(D(), by.scale));
+  StoreRounded(hn::Mul(hn::ConvertTo(D(), hn::LoadU(DI(), from)), factor), by, to);
 }
 
 template <typename Q>
@@ -64,6 +77,24 @@ void Dequantize(const Q* from, std::int64_t count, const Quantization& by, float
   HWY_ALIGN float results[hn::MaxLanes(D())];
   std::copy_n(from, count, values);
   hn::Store(Dequantized(values, by), D(), results);
+  std::copy_n(results, count, to);
+}
+
+template <typename Q>
+void Requantize(const std::int32_t* from, std::int64_t count, float x_scale, const float* w_scales,
+                std::int64_t step, const Quantization& by, Q* to) {
+  const V of_x = hn::Set(D(), x_scale);
+  const V of_all = hn::Set(D(), w_scales[0]);
+  const auto run = [&](std::int64_t i) HWY_ATTR {
+    StoreRequantized(from + i, of_x, step == 0 ? of_all : hn::LoadU(D(), w_scales + i), by, to + i);
+  };
+  if (ForVectors(count, run)) return;
+  std::int32_t values[hn::MaxLanes(D())] = {};
+  HWY_ALIGN float scales[hn::MaxLanes(D())] = {};
+  Q results[hn::MaxLanes(D())];
+  std::copy_n(from, count, values);
+  for (std::int64_t i = 0; i < count; ++i) scales[i] = w_scales[i * step];
+  StoreRequantized(values, of_x, hn::Load(D(), scales), by, results);
   std::copy_n(results, count, to);
 }
 
@@ -100,8 +131,8 @@ void Widen(const float* from, std::int64_t count, float* least, float* most) {
   }
 }
 
-QuantizedMath<std::uint8_t> OfUnsigned() { return {&Quantize, &Dequantize, &Add}; }
-QuantizedMath<std::int8_t> OfSigned() { return {&Quantize, &Dequantize, &Add}; }
+QuantizedMath<std::uint8_t> OfUnsigned() { return {&Quantize, &Dequantize, &Requantize, &Add}; }
+QuantizedMath<std::int8_t> OfSigned() { return {&Quantize, &Dequantize, &Requantize, &Add}; }
 WidenRange OfRange() { return &Widen; }
 
 }  // namespace rewire::kernel::cpu::HWY_NAMESPACE

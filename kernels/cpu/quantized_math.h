@@ -20,6 +20,10 @@ struct QuantizedMath {
   // NaN gives least.
   void (*quantize)(const float* from, std::int64_t count, const Quantization& by, Q* to);
   void (*dequantize)(const Q* from, std::int64_t count, const Quantization& by, float* to);
+  // to[i] = from[i] * (x_scale * w_scales[i * step] / by.scale), rounded and held as by quantize; step is 0
+  // or 1.
+  void (*requantize)(const std::int32_t* from, std::int64_t count, float x_scale, const float* w_scales,
+                     std::int64_t step, const Quantization& by, Q* to);
   // The same as dequantizing both, adding and quantizing, step by step in f32.
   void (*add)(const Q* a, const Quantization& of_a, const Q* b, const Quantization& of_b, std::int64_t count,
               const Quantization& by, Q* to);

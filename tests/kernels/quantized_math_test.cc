@@ -76,6 +76,37 @@ TEMPLATE_TEST_CASE("floats become 8-bit integers and back as defined, by every i
   });
 }
 
+TEMPLATE_TEST_CASE("sums are scaled, rounded and held as defined, by every instruction set", "", std::uint8_t,
+                   std::int8_t) {
+  ForEachTarget([] {
+    const QuantizedMath<TestType> math = ChooseQuantizedMath<TestType>();
+    const Quantization by{8.0F, 3, std::numeric_limits<TestType>::min(),
+                          std::numeric_limits<TestType>::max()};
+    for (std::size_t count : {1, 3, 16, 19, 50}) {
+      for (const std::int64_t step : {0, 1}) {
+        INFO(count << " elements, step " << step);
+        std::vector<std::int32_t> sums;
+        std::vector<float> scales;
+        for (std::size_t i = 0; i < count; ++i) {
+          sums.push_back(i == 2 ? 2147483647 : static_cast<std::int32_t>(i * 12 % 97) * 6 - 290);
+          scales.push_back(0.5F + static_cast<float>(i % 3));
+        }
+        std::vector<TestType> stored(count + 1, 99), expected;
+        math.requantize(sums.data(), static_cast<std::int64_t>(count), 2.0F, scales.data(), step, by,
+                        stored.data());
+        for (std::size_t i = 0; i < count; ++i) {
+          const float factor = 2.0F * scales[step == 0 ? 0 : i] / 8.0F;
+          const float whole = std::nearbyint(static_cast<float>(sums[i]) * factor) + 3;
+          expected.push_back(static_cast<TestType>(
+              std::min(std::max(whole, static_cast<float>(by.least)), static_cast<float>(by.most))));
+        }
+        expected.push_back(99);
+        REQUIRE(stored == expected);
+      }
+    }
+  });
+}
+
 TEST_CASE("the range of floats leaves out what is no number, by every instruction set") {
   ForEachTarget([] {
     for (std::size_t count : {0, 1, 5, 16, 50}) {
