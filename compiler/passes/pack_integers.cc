@@ -35,7 +35,7 @@ struct Product {
 };
 
 // What becomes of its sums, as far as `last`.
-struct Ending {
+struct Tail {
   Node* last;
   std::vector<Node*> passed;  // nodes whose work the product does, but for `last`
   Value* term = nullptr;      // i32, of the sums
@@ -98,10 +98,10 @@ class Packing {
   }
 
   void Pack(const Product& product) {
-    Ending ending{product.node, {}, nullptr, {}, nullptr, std::nullopt, {}};
-    Follow(product, &ending);
+    Tail tail{product.node, {}, nullptr, {}, nullptr, std::nullopt, {}};
+    Follow(product, &tail);
     Node* node = product.node;
-    Node* last = ending.last;
+    Node* last = tail.last;
     const Value* weights = node->inputs[1];
     const std::int64_t padded = (product.depth / product.segments + 3) / 4 * 4;
     Node* pack =
@@ -120,20 +120,20 @@ class Packing {
         if (const Attribute* given = FindAttribute(*node, name)) attributes.push_back(*given);
       }
     }
-    attributes.insert(attributes.end(), ending.attributes.begin(), ending.attributes.end());
-    Value* bias = ending.term;
-    if (ending.bias) bias = NewFloats(&graph_, weights->name + ".bias", {product.columns}, *ending.bias);
-    if (ending.scale == nullptr && !ending.scales.empty()) {
-      ending.scale = NewFloats(&graph_, weights->name + ".scale",
-                               {static_cast<std::int64_t>(ending.scales.size())}, ending.scales);
+    attributes.insert(attributes.end(), tail.attributes.begin(), tail.attributes.end());
+    Value* bias = tail.term;
+    if (tail.bias) bias = NewFloats(&graph_, weights->name + ".bias", {product.columns}, *tail.bias);
+    if (tail.scale == nullptr && !tail.scales.empty()) {
+      tail.scale = NewFloats(&graph_, weights->name + ".scale",
+                             {static_cast<std::int64_t>(tail.scales.size())}, tail.scales);
     }
-    std::vector<Value*> inputs = {node->inputs[0], packed,       sums, OptionalInput(*node, 2),
-                                  ZeroOf(*node),   ending.scale, bias};
+    std::vector<Value*> inputs = {node->inputs[0], packed,     sums, OptionalInput(*node, 2),
+                                  ZeroOf(*node),   tail.scale, bias};
     while (inputs.back() == nullptr) inputs.pop_back();
     for (Value*& input : inputs) {
       if (input == nullptr) input = NewFloats(&graph_, "none", {0}, {});
     }
-    for (Node* passed : ending.passed) {
+    for (Node* passed : tail.passed) {
       graph_.MoveSymbols({{passed->outputs[0], last->outputs[0]}});
       edit_.Erase(passed);
     }
@@ -141,7 +141,7 @@ class Packing {
     last->source = node->source;
     last->attributes = std::move(attributes);
     last->inputs = std::move(inputs);
-    if (ending.scale != nullptr && last->outputs[0]->type.dtype == kFloat32) TakeActivation(&edit_, last);
+    if (tail.scale != nullptr && last->outputs[0]->type.dtype == kFloat32) TakeActivation(&edit_, last);
     if (product.is_conv) convolutions_.insert(last);
   }
 
@@ -177,25 +177,25 @@ class Packing {
   static Value* Other(const Node& user, const Node& node) {
     return user.inputs[user.inputs[0] == node.outputs[0] ? 1 : 0];
   }
-  static void Pass(Ending* ending, Node* next) {
-    ending->passed.push_back(ending->last);
-    ending->last = next;
+  static void Pass(Tail* tail, Node* next) {
+    tail->passed.push_back(tail->last);
+    tail->last = next;
   }
 
-  void Follow(const Product& product, Ending* ending) {
-    Node* next = Next(*ending->last);
+  void Follow(const Product& product, Tail* tail) {
+    Node* next = Next(*tail->last);
     if (next != nullptr && next->kernel == "rewire.add") {
-      ending->term = Terms(Other(*next, *ending->last), product);
-      if (ending->term == nullptr) return;
-      Pass(ending, next);
+      tail->term = Terms(Other(*next, *tail->last), product);
+      if (tail->term == nullptr) return;
+      Pass(tail, next);
       next = Next(*next);
     }
     if (next == nullptr) return;
     if (next->kernel == "rewire.requantize") {
-      TakeRequantize(product, next, ending);
+      TakeRequantize(product, next, tail);
     } else if (next->kernel == "rewire.cast" && next->outputs[0]->type.dtype == kFloat32) {
-      Pass(ending, next);
-      TakeFloats(product, ending);
+      Pass(tail, next);
+      TakeFloats(product, tail);
     }
   }
 
@@ -215,15 +215,15 @@ class Packing {
   }
 
   // x_scale, w_scale, y_scale, zero: all constant.
-  void TakeRequantize(const Product& product, Node* next, Ending* ending) {
+  void TakeRequantize(const Product& product, Node* next, Tail* tail) {
     const std::optional<float> x_scale = ScalarOf(next->inputs[1]), y_scale = ScalarOf(next->inputs[3]);
     const std::optional<Floats> w_scales = PerColumn(next->inputs[2], product.columns);
     const std::optional<std::int64_t> zero = ByteOf(next->inputs[4]);
     if (!x_scale || !y_scale || !w_scales || !zero || IntAttribute(*next, "axis", 1) != product.axis) return;
-    ending->scales = *w_scales;
-    for (float& scale : ending->scales) scale = *x_scale * scale / *y_scale;
-    ending->attributes = {{"zero", *zero}};
-    Pass(ending, next);
+    tail->scales = *w_scales;
+    for (float& scale : tail->scales) scale = *x_scale * scale / *y_scale;
+    tail->attributes = {{"zero", *zero}};
+    Pass(tail, next);
   }
 
   // One element, or one for each column.
@@ -236,30 +236,30 @@ class Packing {
   }
 
   // What follows the cast: a factor, a term, and integers again, perhaps behind an activation that bounds.
-  void TakeFloats(const Product& product, Ending* ending) {
-    ending->scales = {1.0F};
-    const int rank = ending->last->outputs[0]->type.rank();
-    if (Node* next = Next(*ending->last); next != nullptr && next->kernel == "rewire.mul") {
-      Value* factor = Other(*next, *ending->last);
+  void TakeFloats(const Product& product, Tail* tail) {
+    tail->scales = {1.0F};
+    const int rank = tail->last->outputs[0]->type.rank();
+    if (Node* next = Next(*tail->last); next != nullptr && next->kernel == "rewire.mul") {
+      Value* factor = Other(*next, *tail->last);
       if (std::optional<Floats> factors = PerChannel(factor, rank, product.axis, product.columns)) {
-        ending->scales = ScalarOf(factor) ? Floats{(*factors)[0]} : *std::move(factors);
+        tail->scales = ScalarOf(factor) ? Floats{(*factors)[0]} : *std::move(factors);
       } else if (IsScale(factor, product)) {
-        ending->scale = factor;
+        tail->scale = factor;
       } else {
         return;
       }
-      Pass(ending, next);
+      Pass(tail, next);
     }
-    if (Node* next = Next(*ending->last); next != nullptr && next->kernel == "rewire.add") {
-      ending->bias = PerChannel(Other(*next, *ending->last), rank, product.axis, product.columns);
+    if (Node* next = Next(*tail->last); next != nullptr && next->kernel == "rewire.add") {
+      tail->bias = PerChannel(Other(*next, *tail->last), rank, product.axis, product.columns);
       // A product has one bias.
-      if (!ending->bias || ending->term != nullptr) {
-        ending->bias.reset();
+      if (!tail->bias || tail->term != nullptr) {
+        tail->bias.reset();
         return;
       }
-      Pass(ending, next);
+      Pass(tail, next);
     }
-    if (ending->scale == nullptr) TakeQuantize(ending);
+    if (tail->scale == nullptr) TakeQuantize(tail);
   }
 
   // A factor that is computed: f32, one element or one for each of the last axis' columns.
@@ -269,8 +269,8 @@ class Packing {
     return !product.is_conv && value->type.rank() == 1 && value->type.dims[0].Is(product.columns);
   }
 
-  void TakeQuantize(Ending* ending) {
-    Node* bound = Next(*ending->last);
+  void TakeQuantize(Tail* tail) {
+    Node* bound = Next(*tail->last);
     if (bound == nullptr) return;
     const bool bounds = bound->kernel == "rewire.relu" || bound->kernel == "rewire.clip";
     Node* next = bounds ? Next(*bound) : bound;
@@ -280,15 +280,15 @@ class Packing {
     std::optional<StoredRange> range = StoredRange();
     if (bounds) range = StoredRangeOf(*bound, *by, next->outputs[0]->type.dtype);
     if (!range) return;
-    for (float& factor : ending->scales) factor /= by->scale;
-    if (ending->bias) {
-      for (float& term : *ending->bias) term /= by->scale;
+    for (float& factor : tail->scales) factor /= by->scale;
+    if (tail->bias) {
+      for (float& term : *tail->bias) term /= by->scale;
     }
-    if (by->zero != 0) ending->attributes.push_back({"zero", by->zero});
-    if (range->least) ending->attributes.push_back({"least", *range->least});
-    if (range->most) ending->attributes.push_back({"most", *range->most});
-    if (next != bound) Pass(ending, bound);
-    Pass(ending, next);
+    if (by->zero != 0) tail->attributes.push_back({"zero", by->zero});
+    if (range->least) tail->attributes.push_back({"least", *range->least});
+    if (range->most) tail->attributes.push_back({"most", *range->most});
+    if (next != bound) Pass(tail, bound);
+    Pass(tail, next);
   }
 
   Graph& graph_;

@@ -120,7 +120,7 @@ TEST_CASE("sizes that are computed through others") {
   AddEnd(graph, last);
   const Planned planned = Plan(model, {{1, 64, 200, 190}, {1, 64, 191, 197}});
   INFO(planned.text);
-  CHECK(planned.text.find("$") != std::string::npos);
+  CHECK(planned.text.find('$') != std::string::npos);
   for (const char* pool : {"p0", "p1", "p7", "p8"}) {
     CHECK_FALSE(planned.BlockOf("MaxPool '" + std::string(pool) + "'").empty());
   }
