@@ -25,7 +25,7 @@ EXPORT int (*__TVMBackendParallelLaunch)(int (*task)(int, Group*, void*), void* 
 EXPORT void* (*__TVMBackendAllocWorkspace)(int, int, uint64_t, int, int) = 0;
 EXPORT int (*__TVMBackendFreeWorkspace)(int, int, void*) = 0;
 
-#define KERNEL(name) /* NOLINTNEXTLINE(readability-non-const-parameter): as TVM has it */ \
+#define KERNEL(name) \
   EXPORT int name(Value* args, int* codes, int num_args, Value* result, int* result_code, void* resource)
 #define UNUSED (void)args, (void)codes, (void)num_args, (void)result, (void)result_code, (void)resource
 
