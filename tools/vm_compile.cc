@@ -137,7 +137,7 @@ Result<int> Run(const Options& options) {
       compiled->module.constants.size(), BytesText(compiled->constant_bytes),
       DurationText(static_cast<double>(took.count())));
   if (compiled->arena_bytes > 0) {
-    fmt::print("tensors of known size lie in an arena of {}; each by itself they would take {}\n",
+    fmt::print("tensors of known or limited size lie in an arena of {}; each by itself they would take {}\n",
                BytesText(compiled->arena_bytes), BytesText(compiled->separate_bytes));
   }
   if (memory.bounded()) {

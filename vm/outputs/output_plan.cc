@@ -130,10 +130,37 @@ class FunctionPlanner {
            opcode == Opcode::kShapeOf || opcode == Opcode::kDeviceCopy;
   }
 
+  // The candidates that an instruction makes, or whose memory it writes: few instructions have any, and what
+  // is live after all others need not be put together.
+  std::vector<OriginId> CandidatesAt(std::uint32_t pc, const OriginAnalysis::State& state,
+                                     const OriginFlags& candidates) {
+    const std::uint32_t* words = &function_.code[pc];
+    std::vector<OriginId> found;
+    const auto add = [&](OriginId id) {
+      if (candidates.Has(id)) found.push_back(id);
+    };
+    if (OpcodeOf(*words) == Opcode::kInvokePacked) {
+      const Span<const std::uint32_t> args = ReadsView(words + WordOf(Opcode::kInvokePacked, "args"));
+      const std::vector<std::uint8_t> written = analysis_.WrittenArguments(pc, state);
+      for (std::size_t i = 0; i < args.size(); ++i) {
+        if (!written[i]) continue;
+        for (const OriginId id : table().Members(state.registers[args[i]])) add(id);
+      }
+    } else if (OpcodeOf(*words) == Opcode::kInvoke) {
+      const Function& callee = module_.functions[words[WordOf(Opcode::kInvoke, "function")]];
+      const auto leaves = static_cast<std::uint32_t>(Leaves(callee.result).size());
+      for (std::uint32_t leaf = 0; leaf < leaves; ++leaf) add(table().Id({Origin::kCallLeaf, pc, leaf}));
+    } else {
+      add(table().Id({Origin::kAlloc, pc, 0}));
+    }
+    return found;
+  }
+
   void GatherAt(std::uint32_t pc, const OriginAnalysis::State& state, Span<const std::uint32_t> live,
                 const OriginFlags& candidates) {
+    const std::vector<OriginId> touched = CandidatesAt(pc, state, candidates);
+    if (touched.empty()) return;
     const std::uint32_t* words = &function_.code[pc];
-    const Opcode opcode = OpcodeOf(*words);
     const auto reach = [&](std::uint32_t except) {
       OriginSet set = 0;
       for (const std::uint32_t reg : live) {
@@ -141,30 +168,19 @@ class FunctionPlanner {
       }
       return table().Reach(set);
     };
-    const auto add = [&](const Origin& origin, OriginSet read, OriginSet donation) {
-      const OriginId id = table().Id(origin);
-      if (!candidates.Has(id)) return;
-      SiteFacts& facts = Facts(id);
-      facts.live = table().Union(facts.live, read);
-      facts.first_write = table().Union(facts.first_write, donation);
-    };
-    if (opcode == Opcode::kInvokePacked) {
-      GatherFirstWrites(pc, state, reach(words[WordOf(Opcode::kInvokePacked, "dst")]), candidates);
-      return;
-    }
-    if (opcode == Opcode::kInvoke) {
-      OriginSet set = reach(words[WordOf(Opcode::kInvoke, "dst")]);
-      for (const std::uint32_t arg : ReadsView(words + WordOf(Opcode::kInvoke, "args"))) {
-        set = table().Union(set, table().Reach(state.registers[arg]));
-      }
-      const std::size_t leaves =
-          Leaves(module_.functions[words[WordOf(Opcode::kInvoke, "function")]].result).size();
-      for (std::uint32_t leaf = 0; leaf < leaves; ++leaf) add({Origin::kCallLeaf, pc, leaf}, set, set);
-      return;
-    }
     OriginSet read = 0;
     OriginSet donation = 0;
-    switch (opcode) {
+    switch (OpcodeOf(*words)) {
+      case Opcode::kInvokePacked:
+        donation = BarredAtFirstWrite(pc, state, reach(words[WordOf(Opcode::kInvokePacked, "dst")]));
+        break;
+      case Opcode::kInvoke:
+        read = reach(words[WordOf(Opcode::kInvoke, "dst")]);
+        for (const std::uint32_t arg : ReadsView(words + WordOf(Opcode::kInvoke, "args"))) {
+          read = table().Union(read, table().Reach(state.registers[arg]));
+        }
+        donation = read;
+        break;
       case Opcode::kAllocTensor:
         read = reach(words[WordOf(Opcode::kAllocTensor, "dst")]);
         break;
@@ -180,32 +196,26 @@ class FunctionPlanner {
         donation = read;
         break;
     }
-    add({Origin::kAlloc, pc, 0}, read, donation);
+    for (const OriginId id : touched) {
+      SiteFacts& facts = Facts(id);
+      facts.live = table().Union(facts.live, read);
+      facts.first_write = table().Union(facts.first_write, donation);
+    }
   }
 
   // A donated input's memory is written when the first kernel writes the tensor that takes it: nothing may
   // read the input from then on, but for that kernel itself when its import says that outputs may lie over
   // arguments.
-  void GatherFirstWrites(std::uint32_t pc, const OriginAnalysis::State& state, OriginSet read_after,
-                         const OriginFlags& candidates) {
+  OriginSet BarredAtFirstWrite(std::uint32_t pc, const OriginAnalysis::State& state, OriginSet read_after) {
     const std::uint32_t* words = &function_.code[pc];
+    const KernelImport& import = module_.kernels[words[WordOf(Opcode::kInvokePacked, "kernel")]];
+    if ((import.flags & kKernelInPlace) != 0) return read_after;
     const Span<const std::uint32_t> args = ReadsView(words + WordOf(Opcode::kInvokePacked, "args"));
     const std::vector<std::uint8_t> written = analysis_.WrittenArguments(pc, state);
-    const KernelImport& import = module_.kernels[words[WordOf(Opcode::kInvokePacked, "kernel")]];
-    OriginSet barred = read_after;
-    if ((import.flags & kKernelInPlace) == 0) {
-      for (std::size_t i = 0; i < args.size(); ++i) {
-        if (!written[i]) barred = table().Union(barred, table().Reach(state.registers[args[i]]));
-      }
-    }
     for (std::size_t i = 0; i < args.size(); ++i) {
-      if (!written[i]) continue;
-      for (const OriginId id : table().Members(state.registers[args[i]])) {
-        if (!candidates.Has(id)) continue;
-        SiteFacts& facts = Facts(id);
-        facts.first_write = table().Union(facts.first_write, barred);
-      }
+      if (!written[i]) read_after = table().Union(read_after, table().Reach(state.registers[args[i]]));
     }
+    return read_after;
   }
 
   bool Holds(OriginSet set, OriginId id) {
