@@ -28,6 +28,9 @@ function(rewire_host_library name)
   endif()
   target_link_options(${name} PRIVATE -Wl,-Bsymbolic-functions -Wl,-z,noseparate-code,-z,now ${packed_relocations}
                       -Wl,--version-script=${exports})
+  if(NOT REWIRE_SANITIZE)  # whose runtime is the program's
+    target_link_options(${name} PRIVATE -Wl,-z,defs)
+  endif()
   set_target_properties(${name} PROPERTIES LINK_DEPENDS ${exports})
   if(REWIRE_LTO)
     target_link_options(${name} PRIVATE -flto=auto -flto-partition=one)  # one: to see all callers of everything
