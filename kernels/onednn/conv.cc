@@ -16,7 +16,6 @@
 namespace rewire::kernel::onednn {
 namespace {
 
-using cpu::Dims;
 using Desc = dnnl::memory::desc;
 using LongDims = dnnl::memory::dims;
 using Tag = dnnl::memory::format_tag;

@@ -10,11 +10,11 @@ namespace rewire::test {
 namespace {
 
 Lines LinesOf(const std::string& text) {
-  static const std::regex type(R"(: [a-z0-9]+\[[^\]]*\])");
+  static const std::regex kType(R"(: [a-z0-9]+\[[^\]]*\])");
   Lines lines;
   std::istringstream stream(text);
   for (std::string line; std::getline(stream, line);) {
-    line = std::regex_replace(line.substr(0, line.find("  ; ")), type, "");
+    line = std::regex_replace(line.substr(0, line.find("  ; ")), kType, "");
     const std::size_t begin = line.find_first_not_of(' ');
     if (line.rfind("input ", 0) != 0) lines.push_back(line.substr(begin));
   }

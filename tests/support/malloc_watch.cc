@@ -13,10 +13,12 @@ thread_local std::uint64_t calls = 0;
 }  // namespace
 
 // All of the process's memory but what the C library takes for itself.
+// NOLINTBEGIN(readability-identifier-naming): the C library's names
 extern "C" void* __libc_malloc(std::size_t size);
 extern "C" void* __libc_calloc(std::size_t count, std::size_t size);
 extern "C" void* __libc_realloc(void* memory, std::size_t size);
 extern "C" void* __libc_memalign(std::size_t alignment, std::size_t size);
+// NOLINTEND(readability-identifier-naming)
 // A sanitizer has an allocator of its own. (clang says so by a feature, g++ by a macro.)
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)

@@ -9,7 +9,7 @@
 namespace rewire::test {
 
 const std::vector<std::byte>& ModelBytes() {
-  static const std::vector<std::byte> bytes = [] {
+  static const std::vector<std::byte> kBytes = [] {
     const Result<Module> module = Assemble(R"(
       .param w: f32[2]
       .kernel add = "host.add"
@@ -43,7 +43,7 @@ const std::vector<std::byte>& ModelBytes() {
     if (!file) FAIL(file.error().message());
     return *std::move(file);
   }();
-  return bytes;
+  return kBytes;
 }
 
 }  // namespace rewire::test
