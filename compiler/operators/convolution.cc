@@ -128,8 +128,8 @@ std::optional<Shape> TransposedDims(const Op& op) {
   Shape dims = {x[0], w[1] * DimExpr(op.Int("group", 1))};
   for (std::size_t i = 0; i < spatial; ++i) {
     const DimExpr reach = (w[i + 2] - DimExpr(1)) * DimExpr(dilations[i]) + DimExpr(1);
-    dims.push_back((x[i + 2] - DimExpr(1)) * DimExpr(strides[i]) + reach +
-                   DimExpr(added[i] - pads[i] - pads[i + spatial]));
+    dims.push_back((x[i + 2] - DimExpr(1)) * DimExpr(strides[i]) + reach + DimExpr(added[i]) -
+                   DimExpr(pads[i]) - DimExpr(pads[i + spatial]));
   }
   return dims;
 }
