@@ -10,7 +10,7 @@ else()
   set(REWIRE_FOR_SIZE -Os)
 endif()
 
-# rewire_library(<name> [PART_OF <library>] SOURCES <.cc>... [HOT <.cc>...] [HEADERS <.h>...] [C_HEADERS <.h>...]
+# rewire_library(<name> [PART_OF <library>] SOURCES <.cc>... [HOT <.cc>...] [RTTI <.cc>...] [HEADERS <.h>...] [C_HEADERS <.h>...]
 #                [PUBLIC <target>...] [PRIVATE <target>...])
 #
 # A static library of one folder. HEADERS and C_HEADERS are its public headers, relative to the folder: they are
@@ -18,7 +18,7 @@ endif()
 # library for hosts that it is put into, rewire or rewire_prepare (RewirePackage.cmake); such a part is built for size in
 # Release, but for those SOURCES that are also in HOT: what a run executes, not what opens a file or words an error. A library without sources is an interface.
 function(rewire_library name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "PART_OF" "SOURCES;HOT;HEADERS;C_HEADERS;PUBLIC;PRIVATE")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "PART_OF" "SOURCES;HOT;RTTI;HEADERS;C_HEADERS;PUBLIC;PRIVATE")
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "rewire_library(${name}): unknown arguments: ${arg_UNPARSED_ARGUMENTS}")
   endif()
@@ -39,9 +39,9 @@ function(rewire_library name)
         if(NOT source IN_LIST arg_HOT)
           set(options $<$<CONFIG:Release,MinSizeRel>:${REWIRE_FOR_SIZE}>)
         endif()
-        # Nothing here asks a type what it is, and the names of types would be a fiftieth of the library. Error is thrown.
+        # Nothing here asks a type what it is, and the names of types would be a fiftieth of the library, so only RTTI has them.
         # The sanitizers that look at types need them all.
-        if(NOT source STREQUAL "status.cc" AND NOT REWIRE_SANITIZE)
+        if(NOT source IN_LIST arg_RTTI AND NOT REWIRE_SANITIZE)
           list(APPEND options -fno-rtti)
         endif()
         set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS ${options})
