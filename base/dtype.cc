@@ -55,7 +55,7 @@ std::string DTypeName(DLDataType type) {
     }
     name += std::to_string(type.bits);
   }
-  if (type.lanes != 1) name += Format("x{}", type.lanes);
+  if (type.lanes != 1) Append(&name, {"x{}", type.lanes});
   return name;
 }
 

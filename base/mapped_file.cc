@@ -12,7 +12,8 @@
 #include <cstring>
 #include <mutex>
 #include <utility>
-#include <vector>
+
+#include "base/array.h"
 
 namespace rewire {
 namespace {
@@ -99,7 +100,7 @@ struct Mappings {
     return *kInstance;
   }
   std::mutex mutex;
-  std::vector<Mapping*> all;
+  Array<Mapping*> all;
 };
 
 Mapping::~Mapping() {

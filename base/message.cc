@@ -25,6 +25,9 @@ void AppendWord(unsigned kind, message_internal::Word word, std::string* text) {
     case message_internal::kView:
       text->append(*reinterpret_cast<const std::string_view*>(word));
       break;
+    case message_internal::kMessage:
+      reinterpret_cast<const Message*>(word)->AppendTo(text);
+      break;
     case message_internal::kSigned:
       AppendNumber(static_cast<std::int64_t>(word), text);
       break;
@@ -36,17 +39,22 @@ void AppendWord(unsigned kind, message_internal::Word word, std::string* text) {
 }  // namespace
 
 std::string Message::Text() const {
-  constexpr unsigned kMask = (1U << message_internal::kKindBits) - 1;
   std::string text;
+  AppendTo(&text);
+  return text;
+}
+
+void Message::AppendTo(std::string* text) const {
+  constexpr unsigned kMask = (1U << message_internal::kKindBits) - 1;
   const char* rest = format_;
   const message_internal::Word* word = words_;
   for (unsigned kinds = kinds_; kinds != 0; kinds >>= message_internal::kKindBits) {
     const char* place = std::strstr(rest, "{}");
-    text.append(rest, place);
-    AppendWord(kinds & kMask, *word++, &text);
+    text->append(rest, place);
+    AppendWord(kinds & kMask, *word++, text);
     rest = place + 2;
   }
-  return text.append(rest);
+  text->append(rest);
 }
 
 }  // namespace rewire

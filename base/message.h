@@ -16,13 +16,23 @@
 
 namespace rewire {
 
+class Message;
+
 // The words that a message is made of: how a caller's arguments are handed to it.
 namespace message_internal {
 
 // A number, or where a text lies.
 using Word = std::uint64_t;
 
-enum WordKind : unsigned { kEnd = 0, kChars = 1, kString = 2, kView = 3, kSigned = 4, kUnsigned = 5 };
+enum WordKind : unsigned {
+  kEnd = 0,
+  kChars = 1,
+  kString = 2,
+  kView = 3,
+  kSigned = 4,
+  kUnsigned = 5,
+  kMessage = 6
+};
 inline constexpr unsigned kKindBits = 3;
 inline constexpr unsigned kTagBits = 5;
 inline constexpr std::size_t kMaxWords = 9;  // (32 - kTagBits) / kKindBits
@@ -37,6 +47,8 @@ constexpr unsigned KindOf() {
     return kChars;
   } else if constexpr (std::is_same_v<T, std::string>) {
     return kString;
+  } else if constexpr (std::is_same_v<T, Message>) {
+    return kMessage;
   } else {
     static_assert(std::is_same_v<T, std::string_view>, "a message shows texts and integers");
     return kView;
@@ -103,8 +115,10 @@ class MessageFormat {
   const char* text_;
 };
 
-// A parameter for the words of an error: one text, or in braces a text with places and what stands there. It
-// refers to its arguments: for the length of the call only.
+// A parameter for the words of an error: one text, or in braces a text with places and what stands there. A
+// text is only made of it where something fails, so saying what is being looked at, {"kernel {}", index},
+// costs next to nothing. It refers to its arguments: for the length of the call, or as a local variable for
+// as long as they live.
 class REWIRE_API Message {
  public:
   Message(const char* text) : format_(text), kinds_(0) {}
@@ -121,6 +135,8 @@ class REWIRE_API Message {
       : format_(layout.format), kinds_(layout.kinds()), words_{words...} {}
 
   std::string Text() const;
+  // Puts the text behind `text`.
+  void AppendTo(std::string* text) const;
 
  private:
   const char* format_;
@@ -135,6 +151,9 @@ template <typename... Words>
   return Message(layout, words...).Text();
 }
 }  // namespace message_internal
+
+// The same behind a text that is there: Append(&text, {"{} bytes", count}).
+inline void Append(std::string* text, const Message& message) { message.AppendTo(text); }
 
 // "{}: {}" with the arguments, texts or integers, in its places.
 template <typename... Args>

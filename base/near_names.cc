@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <utility>
 
+#include "base/array.h"
 #include "base/message.h"
 
 namespace rewire {
@@ -21,9 +22,9 @@ char Lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + '
 std::size_t EditDistance(std::string_view a, std::string_view b, std::size_t limit) {
   const std::size_t longer = std::max(a.size(), b.size());
   if (longer > kLongestName || longer - std::min(a.size(), b.size()) >= limit) return limit;
-  std::vector<std::size_t> before_last;
-  std::vector<std::size_t> last(b.size() + 1);
-  std::vector<std::size_t> row(b.size() + 1);
+  Array<std::size_t> before_last;
+  Array<std::size_t> last(b.size() + 1);
+  Array<std::size_t> row(b.size() + 1);
   for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
   for (std::size_t i = 1; i <= a.size(); ++i) {
     before_last = std::exchange(last, row);
@@ -51,7 +52,7 @@ bool DiffersByPrefix(std::string_view a, std::string_view b) {
 
 }  // namespace
 
-std::vector<std::string> NearNames(std::string_view name, Span<const std::string> candidates) {
+Array<std::string> NearNames(std::string_view name, Span<const std::string> candidates) {
   const std::size_t limit = std::max<std::size_t>(2, name.size() / 4 + 1);
   // The nearest so far, nearest first and then by name.
   struct Near {
@@ -72,18 +73,18 @@ std::vector<std::string> NearNames(std::string_view name, Span<const std::string
     for (std::size_t i = count - 1; i > at; --i) near[i] = near[i - 1];
     near[at] = {distance, &candidate};
   }
-  std::vector<std::string> names;
+  Array<std::string> names;
   for (std::size_t i = 0; i < count; ++i) names.push_back(*near[i].name);
   return names;
 }
 
 std::string DidYouMean(std::string_view name, Span<const std::string> candidates) {
-  const std::vector<std::string> near = NearNames(name, candidates);
+  const Array<std::string> near = NearNames(name, candidates);
   if (near.empty()) return {};
   std::string text = "; did you mean ";
   for (std::size_t i = 0; i < near.size(); ++i) {
     if (i != 0) text += i + 1 == near.size() ? " or " : ", ";
-    text += Format("'{}'", near[i]);
+    Append(&text, {"'{}'", near[i]});
   }
   return Format("{}?", text);
 }

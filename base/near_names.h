@@ -4,8 +4,8 @@
 
 #include <string>
 #include <string_view>
-#include <vector>
 
+#include "base/array.h"
 #include "base/export.h"
 #include "base/span.h"
 
@@ -13,7 +13,7 @@ namespace rewire {
 
 // The candidates most like `name`, at most three, nearest first; none when nothing is near. Letter case does
 // not count, and a candidate that differs by its prefix alone ("add" for "rewire.add") is near.
-REWIRE_API std::vector<std::string> NearNames(std::string_view name, Span<const std::string> candidates);
+REWIRE_API Array<std::string> NearNames(std::string_view name, Span<const std::string> candidates);
 
 // The end of a message: "; did you mean 'a' or 'b'?", or nothing.
 REWIRE_API std::string DidYouMean(std::string_view name, Span<const std::string> candidates);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Status and Result: how every function of Rewire reports failure.
 //
-// Library code returns them, prints nothing and never aborts. An Error is one pointer; success carries none.
-// An error gathers context while it travels up (AddContext), so that its message reads from the outside in:
+// Library code returns them, prints nothing and never aborts. A failure gathers context while it travels up
+// (Forward), so that its message reads from the outside in:
 //   decode main@12 (invoke_packed): operand 2 names register 9, the frame has 6
 // Error is also the exception that the throwing functions of the C++ door raise.
 #pragma once
@@ -61,69 +61,99 @@ class REWIRE_API Error : public std::exception {
   const char* what() const noexcept override;
 
   // Puts "context: " before the message; the code stays.
-  Error& AddContext(const std::string& context);
+  Error& AddContext(const Message& context);
 
  private:
-  friend class Status;
   struct Rep;
-  explicit Error(Rep* rep) noexcept : rep_(rep) {}
 
   Rep* rep_;
 };
 
-// Success, or the Error of a failure. One pointer, so that returning and testing one costs what a bool costs.
+// Success, or a failure: its code, and where its words are. One machine word without an owner, so that
+// functions return it in a register and dropping it costs nothing. Each thread keeps the words of its last 64
+// failures, for all threads to read, also when it has ended; who holds a failure for longer takes its
+// error(). Threads may use one Status at once.
 class [[nodiscard]] Status {
  public:
   Status() noexcept = default;
-  Status(Error error) noexcept : rep_(std::exchange(error.rep_, nullptr)) {}
-  Status(const Status& other) noexcept : rep_(other.rep_) {
-    if (rep_ != nullptr) Retain(rep_);
-  }
-  Status(Status&& other) noexcept : rep_(std::exchange(other.rep_, nullptr)) {}
-  Status& operator=(Status other) noexcept {
-    std::swap(rep_, other.rep_);
-    return *this;
-  }
-  [[gnu::always_inline]] ~Status() {
-    if (rep_ != nullptr) Release(rep_);
-  }
+  REWIRE_API Status(const Error& error) noexcept;
 
-  explicit operator bool() const noexcept { return rep_ == nullptr; }
-  bool has_value() const noexcept { return rep_ == nullptr; }
-  // Of a failure only. The message lives as long as the Status does.
+  explicit operator bool() const noexcept { return bits_ == 0; }
+  bool has_value() const noexcept { return bits_ == 0; }
+  StatusCode code() const noexcept { return static_cast<StatusCode>(bits_ & kCodeMask); }
+  // Of a failure only. Where its words are gone, the message says so.
   REWIRE_API Error error() const noexcept;
 
  private:
-  friend class Error;
-  REWIRE_API static void Retain(Error::Rep* rep) noexcept;
-  REWIRE_API static void Release(Error::Rep* rep) noexcept;
+  static constexpr unsigned kCodeBits = 8;
+  static constexpr unsigned kRingBits = 10;
+  static constexpr std::uint64_t kCodeMask = (1U << kCodeBits) - 1;
+  static constexpr std::uint64_t kRingMask = (1U << kRingBits) - 1;
 
-  Error::Rep* rep_ = nullptr;
+  std::uint64_t bits_ =
+      0;  // from the lowest: the code, the ring (status.cc), the number of the failure in it
 };
 
-// A T, or the Error of a failure: what a function that makes a T returns.
+namespace status_internal {
+// A Status and, where that is success, a T. What is copied by its bytes stays so in a Result.
+template <typename T, bool = std::is_trivially_copyable_v<T>>
+struct ResultParts {
+  ResultParts(Status failure) noexcept : status_(failure), none_() {}
+  template <typename U>
+  ResultParts(std::in_place_t, U&& value) : value_(std::forward<U>(value)) {}
+
+  Status status_;
+  union {
+    T value_;
+    char none_;
+  };
+};
 template <typename T>
-class [[nodiscard]] Result {
+struct ResultParts<T, false> {
+  ResultParts(Status failure) noexcept : status_(failure), none_() {
+    // Compilers that do not see that Fail never succeeds would warn that what is moved was not initialised.
+    // This does nothing, and they cannot know.
+    asm("" : "=m"(value_));
+  }
+  template <typename U>
+  ResultParts(std::in_place_t, U&& value) : value_(std::forward<U>(value)) {}
+  ResultParts(const ResultParts& other) : status_(other.status_), none_() {
+    if (status_) new (&value_) T(other.value_);
+  }
+  ResultParts(ResultParts&& other) noexcept : status_(other.status_), none_() {
+    if (status_) new (&value_) T(std::move(other.value_));
+  }
+  ResultParts& operator=(ResultParts other) noexcept {
+    this->~ResultParts();
+    // Which is *this.
+    return *new (this) ResultParts(std::move(other));  // NOLINT(misc-unconventional-assign-operator)
+  }
+  ~ResultParts() {
+    if (status_) value_.~T();
+  }
+
+  Status status_;
+  union {
+    T value_;
+    char none_;
+  };
+};
+}  // namespace status_internal
+
+// A T, or a failure: what a function that makes a T returns.
+template <typename T>
+class [[nodiscard]] Result : private status_internal::ResultParts<T> {
+  using Parts = status_internal::ResultParts<T>;
+  using Parts::status_;
+  using Parts::value_;
+
  public:
   template <typename U = T, typename = std::enable_if_t<std::is_convertible_v<U&&, T> &&
                                                         !std::is_same_v<std::decay_t<U>, Result> &&
                                                         !std::is_same_v<std::decay_t<U>, Status>>>
-  Result(U&& value) : value_(std::forward<U>(value)) {}
+  Result(U&& value) : Parts(std::in_place, std::forward<U>(value)) {}
   // A failure: what Fail and Forward return. Success has no T to give and is a fault of the caller's.
-  Result(Status failure) noexcept : status_(std::move(failure)) {}
-  Result(const Result& other) : status_(other.status_) {
-    if (status_) new (&value_) T(other.value_);
-  }
-  Result(Result&& other) noexcept : status_(other.status_) {  // NOLINT(performance-move*): it still fails
-    if (status_) new (&value_) T(std::move(other.value_));
-  }
-  Result& operator=(Result other) noexcept {
-    this->~Result();
-    return *new (this) Result(std::move(other));  // NOLINT(misc-unconventional-assign-operator): it is *this
-  }
-  ~Result() {
-    if (status_) value_.~T();
-  }
+  Result(Status failure) noexcept : Parts(failure) {}
 
   explicit operator bool() const noexcept { return static_cast<bool>(status_); }
   bool has_value() const noexcept { return static_cast<bool>(status_); }
@@ -141,13 +171,7 @@ class [[nodiscard]] Result {
 
   // Of a failure only.
   Error error() const noexcept { return status_.error(); }
-  const Status& status() const noexcept { return status_; }
-
- private:
-  Status status_;
-  union {
-    T value_;
-  };
+  Status status() const noexcept { return status_; }
 };
 
 // What a function returns to fail. The text has a place, "{}", for each argument, a text or an integer:
@@ -156,7 +180,7 @@ class [[nodiscard]] Result {
 [[gnu::cold]] REWIRE_API Status Fail(StatusCode code, const Message& message) noexcept;
 [[gnu::cold]] REWIRE_API Status Fail(StatusCode code, const char* text) noexcept;
 [[gnu::cold]] REWIRE_API Status Fail(StatusCode code, std::string text) noexcept;
-inline Status Fail(Error error) noexcept { return error; }
+inline Status Fail(const Error& error) noexcept { return error; }
 
 namespace message_internal {
 // One function for each number of arguments; the code is the layout's tag.
@@ -167,22 +191,22 @@ template <typename... Words>
 }  // namespace message_internal
 
 template <typename First, typename... Rest>
-Status Fail(StatusCode code, MessageFormat<1 + sizeof...(Rest)> format, const First& first,
-            const Rest&... rest) {
+[[gnu::always_inline]] inline Status Fail(StatusCode code, MessageFormat<1 + sizeof...(Rest)> format,
+                                          const First& first, const Rest&... rest) {
   return message_internal::FailWords(
       {format.text(), message_internal::TagAndKinds<First, Rest...>(static_cast<unsigned>(code))},
       message_internal::WordOf(first), message_internal::WordOf(rest)...);
 }
 
 // Passes a failed Status or Result on as the caller's own, optionally with context in front.
-inline Status Forward(const Status& failed) noexcept { return failed; }
+inline Status Forward(Status failed) noexcept { return failed; }
 template <typename T>
 Status Forward(const Result<T>& failed) noexcept {
   return failed.status();
 }
-REWIRE_API Status Forward(const Status& failed, const std::string& context);
+REWIRE_API Status Forward(Status failed, const Message& context);
 template <typename T>
-Status Forward(const Result<T>& failed, const std::string& context) {
+Status Forward(const Result<T>& failed, const Message& context) {
   return Forward(failed.status(), context);
 }
 

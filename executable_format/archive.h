@@ -11,6 +11,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "base/array.h"
 #include "base/byte_reader.h"
 #include "base/span.h"
 
@@ -33,13 +34,13 @@ class ArchiveWriter {
   }
   // `smallest` is the least number of bytes that one element takes in the file.
   template <typename T, typename Visit>
-  void List(const std::vector<T>& list, std::size_t /*smallest*/, Visit&& visit) {
+  void List(const Array<T>& list, std::size_t /*smallest*/, Visit&& visit) {
     Count(list.size());
     for (const T& element : list) visit(element);
   }
   // A list of numbers alone.
   template <typename T>
-  void Numbers(const std::vector<T>& numbers) {
+  void Numbers(const Array<T>& numbers) {
     Count(numbers.size());
     const auto* bytes = reinterpret_cast<const std::byte*>(numbers.data());
     bytes_.insert(bytes_.end(), bytes, bytes + numbers.size() * sizeof(T));
@@ -73,15 +74,15 @@ class ArchiveReader {
   }
   void Text(std::string& text) { text = reader_.ReadString(reader_.Read<std::uint32_t>()); }
   template <typename T, typename Visit>
-  void List(std::vector<T>& list, std::size_t smallest, Visit&& visit) {
+  void List(Array<T>& list, std::size_t smallest, Visit&& visit) {
     const std::size_t count = reader_.ReadCount<std::uint32_t>(smallest);
-    list = std::vector<T>(count);  // at once: code that lets a vector grow is not small
+    list = Array<T>(count);  // at once: code that lets a vector grow is not small
     for (std::size_t i = 0; i < count && ok(); ++i) visit(list[i]);
   }
   template <typename T>
-  void Numbers(std::vector<T>& numbers) {
+  void Numbers(Array<T>& numbers) {
     static_assert(std::is_arithmetic_v<T>);
-    numbers = std::vector<T>(reader_.ReadCount<std::uint32_t>(sizeof(T)));
+    numbers = Array<T>(reader_.ReadCount<std::uint32_t>(sizeof(T)));
     CopyBytes(numbers.data(), numbers.size() * sizeof(T));
   }
   void CopyBytes(void* to, std::size_t size) {

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/array.h"
 #include "base/mapped_file.h"
 #include "base/near_names.h"
 #include "base/utf8.h"
@@ -20,8 +21,8 @@ using container::Damaged;
 using sections::ModelRecord;
 
 struct Pieces {
-  std::vector<ModelRecord> models;
-  std::vector<std::uint64_t> sizes;
+  Array<ModelRecord> models;
+  Array<std::uint64_t> sizes;
   Span<const std::byte> data;
 };
 
@@ -56,9 +57,9 @@ Status Decode(const container::FoundSection& section, Pieces* pieces) {
                  section.entry.offset, archive.position(), section.bytes.size(), archive.reason());
 }
 
-Result<Executable> OpenModel(const ModelRecord& model, const std::vector<SharedBytes>& blobs,
+Result<Executable> OpenModel(const ModelRecord& model, const Array<SharedBytes>& blobs,
                              const OpenOptions& options) {
-  std::vector<SharedBytes> own;
+  Array<SharedBytes> own;
   for (const std::uint32_t blob : model.blobs) {
     if (blob >= blobs.size()) {
       return Damaged("it names blob {}, there are {}", blob, blobs.size());
@@ -66,16 +67,16 @@ Result<Executable> OpenModel(const ModelRecord& model, const std::vector<SharedB
     own.push_back(blobs[blob]);
   }
   const SharedBytes file{{reinterpret_cast<const std::byte*>(model.file.data()), model.file.size()}, nullptr};
-  Result<Module> module = ReadBundledModule(file, &own, options);
-  if (!module) return Forward(module);
-  return Executable::FromModule(*std::move(module), options.limits);
+  Module module;
+  if (Status read = ReadModuleInto(file, &own, options, &module); !read) return read;
+  return Executable::FromModule(std::move(module), options.limits);
 }
 
 }  // namespace
 
 Status CheckModelNames(Span<const std::string> names) {
   if (names.empty()) return Fail(StatusCode::kInvalidArgument, "a bundle has at least one executable");
-  std::vector<std::string> sorted(names.begin(), names.end());
+  Array<std::string> sorted(names.begin(), names.end());
   std::sort(sorted.begin(), sorted.end());
   if (sorted.front().empty())
     return Fail(StatusCode::kInvalidArgument, "an executable of a bundle has a name");
@@ -87,33 +88,33 @@ Status CheckModelNames(Span<const std::string> names) {
   return {};
 }
 
-Result<std::vector<BundledExecutable>> OpenBundle(const std::string& path, const OpenOptions& options) {
+Result<Array<BundledExecutable>> OpenBundle(const std::string& path, const OpenOptions& options) {
   const Result<SharedBytes> bytes = options.copy ? ReadFile(path) : MapFile(path);
   if (!bytes) return Forward(bytes);
-  Result<std::vector<BundledExecutable>> bundle = BundleFromBytes(*bytes, options);
+  Result<Array<BundledExecutable>> bundle = BundleFromBytes(*bytes, options);
   if (!bundle) return Forward(bundle, path);
   return bundle;
 }
 
-Result<std::vector<BundledExecutable>> BundleFromBytes(const SharedBytes& bytes, const OpenOptions& options) {
-  const Result<std::vector<container::FoundSection>> found = container::ReadSections(bytes.view);
+Result<Array<BundledExecutable>> BundleFromBytes(const SharedBytes& bytes, const OpenOptions& options) {
+  const Result<Array<container::FoundSection>> found = container::ReadSections(bytes.view);
   if (!found) return Forward(found);
   Pieces pieces;
   for (const container::FoundSection& section : *found) {
     if (Status decoded = Decode(section, &pieces); !decoded) return Forward(decoded);
   }
-  std::vector<std::string> names;
+  Array<std::string> names;
   for (const ModelRecord& model : pieces.models) names.push_back(model.name);
   if (Status valid = CheckModelNames(names); !valid) return Damaged("{}", valid.error().message());
   const auto items = container::SplitData(pieces.data, pieces.sizes, nullptr, options.verify_data);
   if (!items) return Forward(items);
-  std::vector<SharedBytes> blobs;
+  Array<SharedBytes> blobs;
   for (const Span<const std::byte> item : *items) blobs.push_back({item, bytes.owner, bytes.mapped});
 
-  std::vector<BundledExecutable> bundle;
+  Array<BundledExecutable> bundle;
   for (const ModelRecord& model : pieces.models) {
     Result<Executable> executable = OpenModel(model, blobs, options);
-    if (!executable) return Forward(executable, Format("model '{}'", model.name));
+    if (!executable) return Forward(executable, {"model '{}'", model.name});
     bundle.push_back({model.name, *std::move(executable)});
   }
   return bundle;
@@ -129,7 +130,7 @@ bool IsBundle(Span<const std::byte> bytes) {
 
 Result<Executable> FindExecutable(Span<const BundledExecutable> bundle, const std::string& name) {
   if (name.empty() && bundle.size() == 1) return bundle[0].executable;
-  std::vector<std::string> names;
+  Array<std::string> names;
   std::string all;
   for (const BundledExecutable& model : bundle) {
     if (model.name == name) return model.executable;

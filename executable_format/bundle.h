@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/array.h"
 #include "base/export.h"
 #include "base/shared_bytes.h"
 #include "base/span.h"
@@ -24,11 +25,11 @@ struct BundledExecutable {
 
 // In the order of the file. Errors as Executable::Open; messages name the model. kInvalidFile also for a file
 // with one executable, not in a bundle.
-REWIRE_API Result<std::vector<BundledExecutable>> OpenBundle(const std::string& path,
-                                                             const OpenOptions& options = {});
+REWIRE_API Result<Array<BundledExecutable>> OpenBundle(const std::string& path,
+                                                       const OpenOptions& options = {});
 // The same from memory; `bytes.owner` is kept as long as a constant's bytes are in use.
-REWIRE_API Result<std::vector<BundledExecutable>> BundleFromBytes(const SharedBytes& bytes,
-                                                                  const OpenOptions& options = {});
+REWIRE_API Result<Array<BundledExecutable>> BundleFromBytes(const SharedBytes& bytes,
+                                                            const OpenOptions& options = {});
 // Whether these are the first bytes of a bundle, damaged or not.
 REWIRE_API bool IsBundle(Span<const std::byte> bytes);
 

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/array.h"
 #include "base/hash.h"
 #include "executable_format/bundle.h"
 #include "executable_format/container_writer.h"
@@ -13,13 +14,13 @@ namespace rewire {
 namespace {
 
 Status Emit(Span<const BundledExecutable> models, container::Sink* sink) {
-  std::vector<std::string> names;
+  Array<std::string> names;
   for (const BundledExecutable& model : models) names.push_back(model.name);
   if (Status valid = CheckModelNames(names); !valid) return valid;
-  std::vector<sections::ModelRecord> records;
-  std::vector<std::uint64_t> sizes;
-  std::vector<Span<const std::byte>> items;
-  std::vector<std::pair<std::uint64_t, std::uint32_t>> known;  // hash and blob, sorted
+  Array<sections::ModelRecord> records;
+  Array<std::uint64_t> sizes;
+  Array<Span<const std::byte>> items;
+  Array<std::pair<std::uint64_t, std::uint32_t>> known;  // hash and blob, sorted
   for (const BundledExecutable& model : models) {
     sections::ModelRecord record{model.name, {}, {}};
     for (const Constant& constant : model.executable.module().constants) {
@@ -40,7 +41,7 @@ Status Emit(Span<const BundledExecutable> models, container::Sink* sink) {
       record.blobs.push_back(at->second);
     }
     const Result<std::vector<std::byte>> file = SerializeWithoutData(model.executable.module());
-    if (!file) return Forward(file, Format("model '{}'", model.name));
+    if (!file) return Forward(file, {"model '{}'", model.name});
     record.file.assign(reinterpret_cast<const char*>(file->data()), file->size());
     records.push_back(std::move(record));
   }
@@ -51,7 +52,7 @@ Status Emit(Span<const BundledExecutable> models, container::Sink* sink) {
   if (!model_bytes.ok() || !blob_bytes.ok()) {
     return Fail(StatusCode::kInvalidArgument, "the bundle has a list of more than 2^32 - 1 elements");
   }
-  std::vector<container::Section> sections;
+  Array<container::Section> sections;
   sections.push_back(
       {FindSection(static_cast<std::uint32_t>(SectionId::kModels)), std::move(model_bytes.bytes()), {}});
   sections.push_back(

@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "base/array.h"
 #include "executable_format/instruction.h"
 
 namespace rewire {
@@ -206,7 +207,7 @@ void CodeWriter::Target(Label label) {
 
 void CodeWriter::RegList(Regs regs) {
   Word(static_cast<std::uint32_t>(regs.size()));
-  words_.insert(words_.end(), regs.begin(), regs.end());
+  words_.append(regs.begin(), regs.end());
 }
 
 void CodeWriter::DimList(Dims dims) {
@@ -225,7 +226,7 @@ void CodeWriter::End() {
   words_[start_] = InstructionHeader(opcode, static_cast<std::uint32_t>(length));
 }
 
-Result<std::vector<std::uint32_t>> CodeWriter::Finish() {
+Result<Array<std::uint32_t>> CodeWriter::Finish() {
   for (const Fixup& fixup : fixups_) {
     const std::uint32_t place = labels_[fixup.label];
     if (place == kNone) {
@@ -234,7 +235,7 @@ Result<std::vector<std::uint32_t>> CodeWriter::Finish() {
     }
     words_[fixup.word] = place - fixup.instruction;
   }
-  std::vector<std::uint32_t> code = std::exchange(words_, {});
+  Array<std::uint32_t> code = std::exchange(words_, {});
   const std::string error = std::exchange(error_, {});
   labels_.clear();
   fixups_.clear();

@@ -13,8 +13,8 @@
 
 #include <cstdint>
 #include <string>
-#include <vector>
 
+#include "base/array.h"
 #include "base/dtype.h"
 #include "base/span.h"
 #include "base/status.h"
@@ -79,7 +79,7 @@ class CodeWriter {
   // The code, with every jump resolved; the writer is empty afterwards.
   // kInvalidArgument: a label is used but not bound or bound twice, or an instruction is longer than
   // kMaxInstructionWords.
-  Result<std::vector<std::uint32_t>> Finish();
+  Result<Array<std::uint32_t>> Finish();
 
  private:
   struct Fixup {
@@ -90,9 +90,9 @@ class CodeWriter {
 
   void SetError(const Message& message);
 
-  std::vector<std::uint32_t> words_;
-  std::vector<std::uint32_t> labels_;  // word that each is bound to, kNone until then
-  std::vector<Fixup> fixups_;
+  Array<std::uint32_t> words_;
+  Array<std::uint32_t> labels_;  // word that each is bound to, kNone until then
+  Array<Fixup> fixups_;
   std::uint32_t start_ = 0;  // of the instruction that is being written
   std::string error_;        // the first one
 };

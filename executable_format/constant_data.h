@@ -4,8 +4,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
+#include "base/array.h"
 #include "base/export.h"
 #include "base/span.h"
 #include "base/status.h"
@@ -22,7 +22,7 @@ struct ConstantCodec {
   int (*decode)(void* context, const void* stored, std::size_t stored_bytes, void* raw,
                 std::size_t raw_bytes) = nullptr;
 };
-using ConstantCodecs = std::vector<ConstantCodec>;
+using ConstantCodecs = Array<ConstantCodec>;
 
 // Checks a data constant's checksum and decodes it into `raw`, which has constant.raw_bytes bytes. Nothing is
 // written past them, whatever the stored bytes say. kInvalidFile: damaged. kUnsupported: a codec that is not

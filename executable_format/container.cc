@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/array.h"
 #include "base/checked_math.h"
 #include "base/hash.h"
 
@@ -49,8 +50,8 @@ Result<FileHeader> ReadHeader(Span<const std::byte> file) {
 Result<FoundSection> LocateSection(Span<const std::byte> file, const FileHeader& header,
                                    const SectionEntry& entry, std::uint64_t* end) {
   const SectionInfo* info = FindSection(entry.id);
-  const std::string name =
-      info != nullptr ? Format("section '{}'", info->name) : Format("section {}", entry.id);
+  const Message name =
+      info != nullptr ? Message{"section '{}'", info->name} : Message{"section {}", entry.id};
   if (info != nullptr && entry.flags != info->flags) {
     return Damaged("{} has flags {}, expected {}", name, entry.flags, info->flags);
   }
@@ -82,7 +83,7 @@ Result<FoundSection> LocateSection(Span<const std::byte> file, const FileHeader&
 
 }  // namespace
 
-Result<std::vector<FoundSection>> ReadSections(Span<const std::byte> file) {
+Result<Array<FoundSection>> ReadSections(Span<const std::byte> file) {
   const Result<FileHeader> read = ReadHeader(file);
   if (!read) return Forward(read);
   const FileHeader& header = *read;
@@ -100,7 +101,7 @@ Result<std::vector<FoundSection>> ReadSections(Span<const std::byte> file) {
     return Damaged("the header or section table is damaged: its checksum does not match");
   }
 
-  std::vector<FoundSection> found;
+  Array<FoundSection> found;
   std::uint64_t end = directory_size + sizeof(checksum);
   for (std::size_t i = 0; i < header.section_count; ++i) {
     SectionEntry entry;
@@ -118,14 +119,13 @@ Result<std::vector<FoundSection>> ReadSections(Span<const std::byte> file) {
   return found;
 }
 
-Result<std::vector<Span<const std::byte>>> SplitData(Span<const std::byte> data,
-                                                     Span<const std::uint64_t> sizes,
-                                                     const std::vector<Constant>* constants, bool verify) {
+Result<Array<Span<const std::byte>>> SplitData(Span<const std::byte> data, Span<const std::uint64_t> sizes,
+                                               const Array<Constant>* constants, bool verify) {
   const auto text = [constants](std::size_t i) {
-    return constants == nullptr ? Format("blob {}", i)
-                                : Format("constant {} ('{}')", i, (*constants)[i].name);
+    return constants == nullptr ? Message{"blob {}", i}
+                                : Message{"constant {} ('{}')", i, (*constants)[i].name};
   };
-  std::vector<Span<const std::byte>> items(sizes.size());
+  Array<Span<const std::byte>> items(sizes.size());
   std::uint64_t end = 0;
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     const std::uint64_t size = sizes[i];

@@ -4,8 +4,8 @@
 
 #include <cstdint>
 #include <string>
-#include <vector>
 
+#include "base/array.h"
 #include "base/export.h"
 #include "base/span.h"
 #include "base/status.h"
@@ -28,14 +28,13 @@ struct FoundSection {
 
 // Checks header, directory, padding and the sections' checksums; the sections in the file's order.
 // kInvalidFile, kUnsupported.
-REWIRE_API Result<std::vector<FoundSection>> ReadSections(Span<const std::byte> file);
+REWIRE_API Result<Array<FoundSection>> ReadSections(Span<const std::byte> file);
 
 // The items of a data section by their sizes, empty for a size of 0: each stands at the next multiple of
 // kDataAlignment. `verify` also looks at the padding between them, which reads their pages. kInvalidFile, in
 // words of the constants that they are, or of blobs where that is null.
-REWIRE_API Result<std::vector<Span<const std::byte>>> SplitData(Span<const std::byte> data,
-                                                                Span<const std::uint64_t> sizes,
-                                                                const std::vector<Constant>* constants,
-                                                                bool verify);
+REWIRE_API Result<Array<Span<const std::byte>>> SplitData(Span<const std::byte> data,
+                                                          Span<const std::uint64_t> sizes,
+                                                          const Array<Constant>* constants, bool verify);
 
 }  // namespace rewire::container

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/array.h"
 #include "base/checked_math.h"
 #include "base/hash.h"
 
@@ -26,7 +27,7 @@ Result<std::uint64_t> DataSize(Span<const Span<const std::byte>> items) {
   return size;
 }
 
-std::vector<std::byte> Directory(const std::vector<Section>& sections) {
+std::vector<std::byte> Directory(const Array<Section>& sections) {
   const std::size_t checked_size = sizeof(FileHeader) + sections.size() * sizeof(SectionEntry);
   FileHeader header{kMagic, kMajorVersion, kMinorVersion, static_cast<std::uint32_t>(sections.size()), 0};
   header.file_size = sections.empty() ? checked_size + sizeof(std::uint64_t)
@@ -43,7 +44,7 @@ std::vector<std::byte> Directory(const std::vector<Section>& sections) {
 }
 
 // Gives every section its place and checksum.
-Status Place(std::vector<Section>& sections, std::uint64_t data_size) {
+Status Place(Array<Section>& sections, std::uint64_t data_size) {
   std::uint64_t position = sizeof(FileHeader) + sections.size() * sizeof(SectionEntry) + 8;
   for (Section& section : sections) {
     const bool is_data = section.info->id == SectionId::kData;
@@ -61,7 +62,7 @@ Status Place(std::vector<Section>& sections, std::uint64_t data_size) {
 
 }  // namespace
 
-Status WriteSections(std::vector<Section> sections, Span<const Span<const std::byte>> items, Sink* sink) {
+Status WriteSections(Array<Section> sections, Span<const Span<const std::byte>> items, Sink* sink) {
   const Result<std::uint64_t> data_size = DataSize(items);
   if (!data_size) return Forward(data_size);
   if (!items.empty()) {

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/array.h"
 #include "base/atomic_file.h"
 #include "base/span.h"
 #include "base/status.h"
@@ -50,6 +51,6 @@ class FileSink : public Sink {
 // Passes a file on, piece by piece: the sections in their order, then, unless there are no items, data with
 // each of them at the next multiple of kDataAlignment. kInvalidArgument: it would be larger than a file can
 // be.
-Status WriteSections(std::vector<Section> sections, Span<const Span<const std::byte>> items, Sink* sink);
+Status WriteSections(Array<Section> sections, Span<const Span<const std::byte>> items, Sink* sink);
 
 }  // namespace rewire::container

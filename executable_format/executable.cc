@@ -14,11 +14,9 @@
 namespace rewire {
 namespace {
 
-Result<Module> ReadVerified(const SharedBytes& bytes, const OpenOptions& options) {
-  Result<Module> module = ReadModule(bytes, options);
-  if (!module) return Forward(module);
-  if (Status verified = VerifyModule(*module, options.limits); !verified) return Forward(verified);
-  return module;
+Status ReadVerified(const SharedBytes& bytes, const OpenOptions& options, Module* module) {
+  if (Status read = ReadModuleInto(bytes, nullptr, options, module); !read) return read;
+  return VerifyModule(*module, options.limits);
 }
 
 // Constants are all that a module refers to the file for, and what their alignment is for: without any,
@@ -41,20 +39,20 @@ Status AlignConstants(const SharedBytes& file, Module* module) {
 Result<Executable> Executable::Open(const std::string& path, const OpenOptions& options) {
   Result<SharedBytes> bytes = options.copy ? ReadFile(path) : MapFile(path);
   if (!bytes) return Forward(bytes);
-  Result<Module> module = ReadVerified(*bytes, options);
-  if (!module) return Forward(module, path);
-  return Executable(std::make_shared<const Module>(*std::move(module)));
+  auto module = std::make_shared<Module>();
+  if (Status read = ReadVerified(*bytes, options, module.get()); !read) return Forward(read, path);
+  return Executable(std::move(module));
 }
 
 Result<Executable> Executable::FromBytes(const SharedBytes& bytes, const OpenOptions& options) {
   Result<SharedBytes> used = options.copy ? AlignedCopy(bytes.view) : bytes;
   if (!used) return Forward(used);
-  Result<Module> module = ReadVerified(*used, options);
-  if (!module) return Forward(module);
+  auto module = std::make_shared<Module>();
+  if (Status read = ReadVerified(*used, options, module.get()); !read) return read;
   if (!IsAligned(used->view, kDataAlignment)) {
-    if (Status moved = AlignConstants(*used, &*module); !moved) return Forward(moved);
+    if (Status moved = AlignConstants(*used, module.get()); !moved) return moved;
   }
-  return Executable(std::make_shared<const Module>(*std::move(module)));
+  return Executable(std::move(module));
 }
 
 Result<Executable> Executable::FromModule(Module module, const FormatLimits& limits) {

@@ -5,6 +5,7 @@
 #include <numeric>
 #include <optional>
 
+#include "base/array.h"
 #include "base/message.h"
 #include "base/sort.h"
 #include "executable_format/instruction.h"
@@ -26,14 +27,14 @@ constexpr DeviceTypeSpelling kDeviceTypes[] = {
 };
 
 // Which entries their names refer to: of each name that is not empty, the first entry.
-std::vector<std::uint8_t> FirstOfEachName(const std::vector<std::string_view>& names) {
-  std::vector<std::uint32_t> order(names.size());
+Array<std::uint8_t> FirstOfEachName(const Array<std::string_view>& names) {
+  Array<std::uint32_t> order(names.size());
   std::iota(order.begin(), order.end(), 0u);
   Sort<std::uint32_t>(order, [&names](std::uint32_t a, std::uint32_t b) {
     const int compared = names[a].compare(names[b]);
     return compared != 0 ? compared < 0 : a < b;
   });
-  std::vector<std::uint8_t> first(names.size());
+  Array<std::uint8_t> first(names.size());
   for (std::size_t i = 0; i < order.size(); ++i) {
     const std::string_view name = names[order[i]];
     first[order[i]] = !name.empty() && (i == 0 || names[order[i - 1]] != name);
@@ -47,7 +48,7 @@ std::string_view KernelName(const KernelImport& kernel) {
 
 std::string IndexText(std::uint32_t index) { return Format("#{}", index); }
 
-bool HasName(const std::vector<std::uint8_t>& named, std::uint32_t index) {
+bool HasName(const Array<std::uint8_t>& named, std::uint32_t index) {
   return index < named.size() && named[index];
 }
 
@@ -103,7 +104,7 @@ InstructionLayout LayoutOf(const OpcodeInfo& info) {
   return layout;
 }
 
-bool LocateOperands(const std::vector<std::uint32_t>& code, std::size_t pc,
+bool LocateOperands(const Array<std::uint32_t>& code, std::size_t pc,
                     std::array<std::size_t, kMaxOperands>* words) {
   if (pc >= code.size() || !IsOpcode(code[pc] & 0xFF)) return false;
   const std::size_t length = WordsOf(code[pc]);
@@ -183,13 +184,13 @@ std::string DeviceText(const DeviceEntry& device) {
   if (device == DeviceEntry{}) return "cpu";
   const std::string_view type = DeviceTypeName(device.type);
   std::string text = type.empty() ? Format("device{}", device.type) : std::string(type);
-  text += Format(":{}", device.id);
-  if (!device.memory_scope.empty()) text += Format(" {}", QuoteText(device.memory_scope));
+  Append(&text, {":{}", device.id});
+  if (!device.memory_scope.empty()) Append(&text, {" {}", QuoteText(device.memory_scope)});
   return text;
 }
 
 InstructionPrinter::InstructionPrinter(const Module& module) : module_(module) {
-  std::vector<std::string_view> names;
+  Array<std::string_view> names;
   for (const Constant& constant : module.constants) names.push_back(constant.name);
   constants_ = FirstOfEachName(names);
   names.clear();
@@ -199,7 +200,7 @@ InstructionPrinter::InstructionPrinter(const Module& module) : module_(module) {
   for (const KernelImport& kernel : module.kernels) names.push_back(KernelName(kernel));
   kernels_ = FirstOfEachName(names);
   strings_ = FirstOfEachName({module.strings.begin(), module.strings.end()});
-  std::vector<std::string> devices;
+  Array<std::string> devices;
   devices.reserve(module.devices.size());
   for (const DeviceEntry& device : module.devices) devices.push_back(rewire::DeviceText(device));
   devices_ = FirstOfEachName({devices.begin(), devices.end()});
@@ -251,7 +252,7 @@ std::string InstructionPrinter::Text(const Function& function, std::size_t pc) c
         text += RegisterText(function, *word);
         break;
       case OperandKind::kImm32:
-        text += Format("{}={}", operand.name, *word);
+        Append(&text, {"{}={}", operand.name, *word});
         break;
       case OperandKind::kImm64:
         text += std::to_string(DecodeInt64(word));
@@ -289,7 +290,7 @@ std::string InstructionPrinter::Text(const Function& function, std::size_t pc) c
       case OperandKind::kDims: {
         const DimsView dims(word);
         if (dims.size() == 0) break;  // "f32" in place of "f32[]": an AllocStorage of bytes has no shape
-        for (std::uint32_t k = 0; k < dims.size(); ++k) text += Format("{}{}", k == 0 ? "[" : ", ", dims[k]);
+        for (std::uint32_t k = 0; k < dims.size(); ++k) Append(&text, {"{}{}", k == 0 ? "[" : ", ", dims[k]});
         text += "]";
         break;
       }

@@ -13,8 +13,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
+#include "base/array.h"
 #include "base/export.h"
 #include "executable_format/isa.h"
 #include "executable_format/module.h"
@@ -38,7 +38,7 @@ InstructionLayout LayoutOf(const OpcodeInfo& info);
 
 // The word that each operand of the instruction at `pc` starts at (for a list, its count), or false when the
 // words there are no well-formed instruction: an unknown opcode, a wrong length, or past the end.
-bool LocateOperands(const std::vector<std::uint32_t>& code, std::size_t pc,
+bool LocateOperands(const Array<std::uint32_t>& code, std::size_t pc,
                     std::array<std::size_t, kMaxOperands>* words);
 
 // True for what may be written without quotes: a letter, "_", "$" or "/", then also digits and ".". Not "_".
@@ -75,7 +75,7 @@ class InstructionPrinter {
  private:
   const Module& module_;
   // Per entry: whether its name refers to it.
-  std::vector<std::uint8_t> constants_, functions_, kernels_, devices_, strings_;
+  Array<std::uint8_t> constants_, functions_, kernels_, devices_, strings_;
 };
 
 // The same for one instruction alone. It looks at all tables, so print many instructions with a printer.

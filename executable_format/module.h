@@ -12,8 +12,8 @@
 #include <string>
 #include <utility>
 #include <variant>
-#include <vector>
 
+#include "base/array.h"
 #include "base/shared_bytes.h"
 #include "executable_format/types.h"
 
@@ -44,12 +44,12 @@ struct SourceNote {
 // Inputs arrive in registers 0 .. inputs.size()-1; the others start undefined.
 struct Function {
   std::string name;
-  std::vector<NamedType> inputs;
+  Array<NamedType> inputs;
   Type result;
-  std::vector<std::string> output_names;  // one per leaf of `result`, in pre-order
+  Array<std::string> output_names;  // one per leaf of `result`, in pre-order
   std::uint32_t register_count = 0;
-  std::vector<std::uint32_t> code;  // isa.h
-  std::vector<SourceNote> notes;    // sorted by pc
+  Array<std::uint32_t> code;  // isa.h
+  Array<SourceNote> notes;    // sorted by pc
 };
 
 enum class ConstantKind : std::uint8_t {
@@ -75,8 +75,7 @@ struct Constant {
   std::uint64_t checksum = 0;
 };
 
-using AttributeValue =
-    std::variant<std::int64_t, double, std::string, std::vector<std::int64_t>, std::vector<double>>;
+using AttributeValue = std::variant<std::int64_t, double, std::string, Array<std::int64_t>, Array<double>>;
 
 struct Attribute {
   std::string name;
@@ -95,10 +94,10 @@ enum KernelFlags : std::uint32_t {
 struct KernelImport {
   std::string name;
   std::string debug_name;  // what errors, traces and profiles call it; may be empty
-  std::vector<Attribute> attributes;
-  std::uint32_t flags = 0;                  // KernelFlags
-  std::uint32_t alignment = 0;              // bytes its tensor arguments need; 0: their element size
-  std::vector<std::uint32_t> also_written;  // argument positions written besides the last `outputs`
+  Array<Attribute> attributes;
+  std::uint32_t flags = 0;            // KernelFlags
+  std::uint32_t alignment = 0;        // bytes its tensor arguments need; 0: their element size
+  Array<std::uint32_t> also_written;  // argument positions written besides the last `outputs`
 };
 
 // The name of the function that fills computed constants: no inputs, a result ADT with one field per computed
@@ -108,15 +107,15 @@ inline constexpr const char kInitFunction[] = "__init";
 inline constexpr std::int64_t kNoLimit = -1;
 
 struct Module {
-  std::vector<DeviceEntry> devices = {DeviceEntry{}};
-  std::vector<std::string> symbols;  // names of symbolic dimensions
+  Array<DeviceEntry> devices = {DeviceEntry{}};
+  Array<std::string> symbols;  // names of symbolic dimensions
   // The largest size of each, kNoLimit where it may be any; empty: of none.
-  std::vector<std::int64_t> symbol_limits;
-  std::vector<std::string> strings;  // what STRING operands point at
-  std::vector<Constant> constants;
-  std::vector<KernelImport> kernels;
-  std::vector<Function> functions;
-  std::vector<std::pair<std::string, std::string>> metadata;  // e.g. {"producer", "vm-as 0.1.0"}
+  Array<std::int64_t> symbol_limits;
+  Array<std::string> strings;  // what STRING operands point at
+  Array<Constant> constants;
+  Array<KernelImport> kernels;
+  Array<Function> functions;
+  Array<std::pair<std::string, std::string>> metadata;  // e.g. {"producer", "vm-as 0.1.0"}
 };
 
 }  // namespace rewire

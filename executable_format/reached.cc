@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "executable_format/reached.h"
 
+#include "base/array.h"
 #include "executable_format/instruction.h"
 
 namespace rewire {
 
-std::vector<std::uint8_t> FunctionsReached(const Module& module, std::uint32_t first) {
-  std::vector<std::uint8_t> reached(module.functions.size());
-  std::vector<std::uint32_t> pending = {first};
+Array<std::uint8_t> FunctionsReached(const Module& module, std::uint32_t first) {
+  Array<std::uint8_t> reached(module.functions.size());
+  Array<std::uint32_t> pending = {first};
   reached[first] = true;
   while (!pending.empty()) {
     const Function& function = module.functions[pending.back()];

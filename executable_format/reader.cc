@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/array.h"
 #include "base/hash.h"
 #include "executable_format/container.h"
 #include "executable_format/sections.h"
@@ -16,8 +17,8 @@ using container::FoundSection;
 
 // What the sections say about each other, until all are read.
 struct Pieces {
-  std::vector<std::uint64_t> stored_sizes;  // of the constants
-  std::vector<std::uint32_t> code_words;    // of the functions
+  Array<std::uint64_t> stored_sizes;  // of the constants
+  Array<std::uint32_t> code_words;    // of the functions
   Span<const std::byte> code;
   Span<const std::byte> data;
 };
@@ -65,7 +66,7 @@ Status SplitCode(Module& module, const Pieces& pieces) {
   }
   const std::byte* position = pieces.code.data();
   for (std::size_t i = 0; i < module.functions.size(); ++i) {
-    std::vector<std::uint32_t>& code = module.functions[i].code;
+    Array<std::uint32_t>& code = module.functions[i].code;
     if (pieces.code_words[i] == 0) continue;
     code.resize(pieces.code_words[i]);
     std::memcpy(code.data(), position, code.size() * 4);
@@ -75,9 +76,9 @@ Status SplitCode(Module& module, const Pieces& pieces) {
 }
 
 // Gives every constant its bytes: from the file's own section, or in their order from a bundle's.
-Status PlaceData(Module& module, const Pieces& pieces, const std::vector<SharedBytes>* blobs,
+Status PlaceData(Module& module, const Pieces& pieces, const Array<SharedBytes>* blobs,
                  const SharedBytes& file, bool verify) {
-  std::vector<Span<const std::byte>> own;
+  Array<Span<const std::byte>> own;
   if (blobs == nullptr) {
     auto split = container::SplitData(pieces.data, pieces.stored_sizes, &module.constants, verify);
     if (!split) return Forward(split);
@@ -109,23 +110,24 @@ Status PlaceData(Module& module, const Pieces& pieces, const std::vector<SharedB
 }  // namespace
 
 Result<Module> ReadModule(const SharedBytes& bytes, const OpenOptions& options) {
-  return ReadBundledModule(bytes, nullptr, options);
+  Module module;
+  if (Status read = ReadModuleInto(bytes, nullptr, options, &module); !read) return read;
+  return module;
 }
 
-Result<Module> ReadBundledModule(const SharedBytes& bytes, const std::vector<SharedBytes>* blobs,
-                                 const OpenOptions& options) {
-  Result<std::vector<FoundSection>> found = container::ReadSections(bytes.view);
+Status ReadModuleInto(const SharedBytes& bytes, const Array<SharedBytes>* blobs, const OpenOptions& options,
+                      Module* module) {
+  const Result<Array<FoundSection>> found = container::ReadSections(bytes.view);
   if (!found) return Forward(found);
 
-  Module module;
-  module.devices.clear();
+  module->devices.clear();
   Pieces pieces;
   // In the order of the table, not of the file: a section may lean on those before it.
   for (const SectionInfo& info : kSections) {
     for (const FoundSection& section : *found) {
       if (section.info != &info) continue;
       ArchiveReader archive(section.bytes);
-      Decode(info.id, archive, module, pieces);
+      Decode(info.id, archive, *module, pieces);
       if (archive.ok() && archive.remaining() != 0) archive.Reject("bytes follow its last record");
       if (!archive.ok()) {
         return Damaged("section '{}' at offset {} is malformed at its byte {} of {}: {}", info.name,
@@ -133,11 +135,8 @@ Result<Module> ReadBundledModule(const SharedBytes& bytes, const std::vector<Sha
       }
     }
   }
-  if (Status split = SplitCode(module, pieces); !split) return Forward(split);
-  if (Status placed = PlaceData(module, pieces, blobs, bytes, options.verify_data); !placed) {
-    return Forward(placed);
-  }
-  return module;
+  if (Status split = SplitCode(*module, pieces); !split) return split;
+  return PlaceData(*module, pieces, blobs, bytes, options.verify_data);
 }
 
 }  // namespace rewire

@@ -3,8 +3,7 @@
 // verifier.
 #pragma once
 
-#include <vector>
-
+#include "base/array.h"
 #include "base/export.h"
 #include "base/status.h"
 #include "executable_format/executable.h"
@@ -17,8 +16,9 @@ namespace rewire {
 // or a required section that this library does not know.
 REWIRE_API Result<Module> ReadModule(const SharedBytes& bytes, const OpenOptions& options = {});
 
-// The same for a model inside a bundle, whose constants have these bytes, in their order. Null: its own.
-REWIRE_API Result<Module> ReadBundledModule(const SharedBytes& bytes, const std::vector<SharedBytes>* blobs,
-                                            const OpenOptions& options);
+// The same into `module`, which is a new one, for a model inside a bundle too: `blobs` are then its
+// constants' bytes, in their order. Null: they are its own. After an error the module is good for nothing.
+REWIRE_API Status ReadModuleInto(const SharedBytes& bytes, const Array<SharedBytes>* blobs,
+                                 const OpenOptions& options, Module* module);
 
 }  // namespace rewire

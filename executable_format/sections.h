@@ -8,8 +8,8 @@
 #include <string>
 #include <type_traits>
 #include <variant>
-#include <vector>
 
+#include "base/array.h"
 #include "executable_format/archive.h"
 #include "executable_format/instruction.h"
 #include "executable_format/layout.h"
@@ -35,7 +35,7 @@ inline constexpr std::size_t kSmallestFunction = kSmallestText + 4 + 4 + 4 + 8;
 inline constexpr std::size_t kSmallestNote = 4 + kSmallestText;
 
 template <typename A>
-void Texts(A& a, Of<A, std::vector<std::string>>& texts) {
+void Texts(A& a, Of<A, Array<std::string>>& texts) {
   a.List(texts, kSmallestText, [&](auto& text) { a.Text(text); });
 }
 
@@ -106,7 +106,7 @@ void TypeTree(A& a, Of<A, Type>& type) {
 // Where the bytes of data constants lie follows from the table: in its order, each at the next multiple of
 // kDataAlignment in the data section.
 template <typename A>
-void Constants(A& a, Of<A, std::vector<Constant>>& constants, std::vector<std::uint64_t>& stored_sizes) {
+void Constants(A& a, Of<A, Array<Constant>>& constants, Array<std::uint64_t>& stored_sizes) {
   std::size_t index = 0;
   a.List(constants, kSmallestConstant, [&](auto& constant) {
     a.Number(constant.kind);
@@ -142,10 +142,10 @@ void AttributeRecord(A& a, Of<A, Attribute>& attribute) {
         attribute.value = std::string();
         break;
       case 3:
-        attribute.value = std::vector<std::int64_t>();
+        attribute.value = Array<std::int64_t>();
         break;
       case 4:
-        attribute.value = std::vector<double>();
+        attribute.value = Array<double>();
         break;
       default:
         return a.Reject("an attribute has an unknown kind");
@@ -154,8 +154,8 @@ void AttributeRecord(A& a, Of<A, Attribute>& attribute) {
   if (auto* integer = std::get_if<std::int64_t>(&attribute.value)) a.Number(*integer);
   if (auto* real = std::get_if<double>(&attribute.value)) a.Number(*real);
   if (auto* text = std::get_if<std::string>(&attribute.value)) a.Text(*text);
-  if (auto* integers = std::get_if<std::vector<std::int64_t>>(&attribute.value)) a.Numbers(*integers);
-  if (auto* reals = std::get_if<std::vector<double>>(&attribute.value)) a.Numbers(*reals);
+  if (auto* integers = std::get_if<Array<std::int64_t>>(&attribute.value)) a.Numbers(*integers);
+  if (auto* reals = std::get_if<Array<double>>(&attribute.value)) a.Numbers(*reals);
 }
 
 template <typename A>
@@ -172,7 +172,7 @@ void Kernels(A& a, Of<A, Module>& module) {
 
 // The functions' code follows in the code section, in their order and without gaps.
 template <typename A>
-void Functions(A& a, Of<A, Module>& module, std::vector<std::uint32_t>& code_words) {
+void Functions(A& a, Of<A, Module>& module, Array<std::uint32_t>& code_words) {
   std::size_t index = 0;
   a.List(module.functions, kSmallestFunction, [&](auto& function) {
     a.Text(function.name);
@@ -203,13 +203,13 @@ void Notes(A& a, Of<A, Module>& module) {
 // own without data.
 struct ModelRecord {
   std::string name;
-  std::vector<std::uint32_t> blobs;
+  Array<std::uint32_t> blobs;
   std::string file;
 };
 inline constexpr std::size_t kSmallestModel = kSmallestText + 4 + kSmallestText;
 
 template <typename A>
-void Models(A& a, Of<A, std::vector<ModelRecord>>& models) {
+void Models(A& a, Of<A, Array<ModelRecord>>& models) {
   a.List(models, kSmallestModel, [&](auto& model) {
     a.Text(model.name);
     a.Numbers(model.blobs);
@@ -219,7 +219,7 @@ void Models(A& a, Of<A, std::vector<ModelRecord>>& models) {
 
 // The sizes of the items of a bundle's data section.
 template <typename A>
-void Blobs(A& a, Of<A, std::vector<std::uint64_t>>& sizes) {
+void Blobs(A& a, Of<A, Array<std::uint64_t>>& sizes) {
   a.Numbers(sizes);
 }
 

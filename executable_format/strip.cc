@@ -8,6 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "base/array.h"
+
 namespace rewire {
 namespace {
 
@@ -55,7 +57,7 @@ void StripFunction(Function& function, std::size_t index, bool keep) {
   for (std::size_t i = 0; i < function.output_names.size(); ++i) function.output_names[i] = std::to_string(i);
 }
 
-bool ReadTexts(const Json& json, std::vector<std::string>* texts) {
+bool ReadTexts(const Json& json, Array<std::string>* texts) {
   if (!json.is_array()) return false;
   for (const Json& text : json) {
     if (!text.is_string()) return false;
@@ -64,7 +66,7 @@ bool ReadTexts(const Json& json, std::vector<std::string>* texts) {
   return true;
 }
 
-bool ReadNotes(const Json& json, std::vector<SourceNote>* notes) {
+bool ReadNotes(const Json& json, Array<SourceNote>* notes) {
   if (!json.is_array()) return false;
   for (const Json& note : json) {
     if (!note.is_array() || note.size() != 2 || !note[0].is_number_unsigned() || !note[1].is_string())
@@ -74,7 +76,7 @@ bool ReadNotes(const Json& json, std::vector<SourceNote>* notes) {
   return true;
 }
 
-bool ReadPairs(const Json& json, std::vector<std::pair<std::string, std::string>>* pairs) {
+bool ReadPairs(const Json& json, Array<std::pair<std::string, std::string>>* pairs) {
   if (!json.is_array()) return false;
   for (const Json& pair : json) {
     if (!pair.is_array() || pair.size() != 2 || !pair[0].is_string() || !pair[1].is_string()) return false;

@@ -20,15 +20,15 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
+#include "base/array.h"
 #include "base/status.h"
 #include "executable_format/module.h"
 
 namespace rewire {
 
 struct StripOptions {
-  std::vector<std::string> keep_functions;  // these keep their own name and those of inputs and outputs
+  Array<std::string> keep_functions;  // these keep their own name and those of inputs and outputs
 };
 
 struct StrippedModule {
@@ -57,15 +57,15 @@ class NameMap {
  private:
   struct FunctionNames {
     std::string name;
-    std::vector<std::string> inputs, outputs;
-    std::vector<SourceNote> notes;
+    Array<std::string> inputs, outputs;
+    Array<SourceNote> notes;
   };
   // The function that a stripped module calls `printed`, or null.
   const FunctionNames* Find(std::string_view printed) const;
 
-  std::vector<FunctionNames> functions_;
-  std::vector<std::string> symbols_, strings_, constants_, kernels_;
-  std::vector<std::pair<std::string, std::string>> metadata_;
+  Array<FunctionNames> functions_;
+  Array<std::string> symbols_, strings_, constants_, kernels_;
+  Array<std::pair<std::string, std::string>> metadata_;
 };
 
 }  // namespace rewire

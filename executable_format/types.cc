@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "base/array.h"
 #include "base/checked_math.h"
 #include "base/message.h"
 
@@ -31,7 +32,7 @@ std::string TensorText(const TypeNode& node, Span<const std::string> symbols) {
   if (node.device == kAnyDevice) {
     text += "@*";
   } else if (node.device != kHostDevice) {
-    text += Format("@{}", node.device);
+    Append(&text, {"@{}", node.device});
   }
   return text;
 }
@@ -61,7 +62,7 @@ bool TypeNode::operator==(const TypeNode& other) const {
          device == other.device && tag == other.tag && field_count == other.field_count;
 }
 
-Type TensorType(DLDataType dtype, std::vector<Dim> dims, std::uint32_t device) {
+Type TensorType(DLDataType dtype, Array<Dim> dims, std::uint32_t device) {
   TypeNode node;
   node.kind = TypeKind::kTensor;
   node.dtype = dtype;
@@ -79,14 +80,14 @@ Type UnrankedTensorType(DLDataType dtype, std::uint32_t device) {
   return Type{{std::move(node)}};
 }
 
-Type AdtType(std::uint32_t tag, const std::vector<Type>& fields) {
+Type AdtType(std::uint32_t tag, const Array<Type>& fields) {
   Type type;
   TypeNode& node = type.nodes.emplace_back();
   node.kind = TypeKind::kAdt;
   node.tag = tag;
   node.field_count = static_cast<std::uint32_t>(fields.size());
   for (const Type& field : fields) {
-    type.nodes.insert(type.nodes.end(), field.nodes.begin(), field.nodes.end());
+    type.nodes.append(field.nodes.begin(), field.nodes.end());
   }
   return type;
 }
@@ -97,8 +98,8 @@ Type SimpleType(TypeKind kind) {
   return Type{{std::move(node)}};
 }
 
-std::vector<std::uint32_t> Leaves(const Type& type) {
-  std::vector<std::uint32_t> leaves;
+Array<std::uint32_t> Leaves(const Type& type) {
+  Array<std::uint32_t> leaves;
   for (std::size_t i = 0; i < type.nodes.size(); ++i) {
     if (type.nodes[i].kind != TypeKind::kAdt) leaves.push_back(static_cast<std::uint32_t>(i));
   }
@@ -136,7 +137,7 @@ std::optional<std::uint64_t> TensorBytes(DLDataType dtype, Span<const Dim> dims)
 
 std::string TypeText(const Type& type, Span<const std::string> symbols) {
   std::string text;
-  std::vector<std::uint32_t> open;  // fields still to come, for every ADT around the current node
+  Array<std::uint32_t> open;  // fields still to come, for every ADT around the current node
   for (const TypeNode& node : type.nodes) {
     text += NodeText(node, symbols);
     if (node.kind == TypeKind::kAdt && node.field_count != 0) {

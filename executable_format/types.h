@@ -8,8 +8,8 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <vector>
 
+#include "base/array.h"
 #include "base/dtype.h"
 #include "base/export.h"
 #include "base/span.h"
@@ -44,7 +44,7 @@ struct TypeNode {
   // kTensor
   DLDataType dtype = kUnknownDType;
   std::int32_t rank = kUnknownRank;  // when known, dims.size()
-  std::vector<Dim> dims;
+  Array<Dim> dims;
   std::uint32_t device = kHostDevice;  // index in the module's device table, or kAnyDevice
   // kAdt
   std::uint32_t tag = 0;
@@ -56,19 +56,19 @@ struct TypeNode {
 // A type as its nodes in pre-order. A tensor type is one node; an ADT's node is followed by the subtrees of
 // its fields. Flat, so that neither reading, comparing nor releasing one recurses.
 struct Type {
-  std::vector<TypeNode> nodes;
+  Array<TypeNode> nodes;
 
   bool operator==(const Type& other) const { return nodes == other.nodes; }
 };
 
-REWIRE_API Type TensorType(DLDataType dtype, std::vector<Dim> dims, std::uint32_t device = kHostDevice);
+REWIRE_API Type TensorType(DLDataType dtype, Array<Dim> dims, std::uint32_t device = kHostDevice);
 REWIRE_API Type UnrankedTensorType(DLDataType dtype = kUnknownDType, std::uint32_t device = kHostDevice);
-REWIRE_API Type AdtType(std::uint32_t tag, const std::vector<Type>& fields);
+REWIRE_API Type AdtType(std::uint32_t tag, const Array<Type>& fields);
 REWIRE_API Type SimpleType(TypeKind kind);  // closure, storage, integer, value
 
 // Indices in type.nodes of its leaves (every node that is not an ADT), in pre-order: the order of output
 // names.
-REWIRE_API std::vector<std::uint32_t> Leaves(const Type& type);
+REWIRE_API Array<std::uint32_t> Leaves(const Type& type);
 
 // One past the last node of the subtree that starts at `node`. The type must be well formed.
 REWIRE_API std::uint32_t SubtreeEnd(const Type& type, std::uint32_t node);

@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "base/array.h"
 #include "base/hash.h"
 #include "executable_format/container_writer.h"
 #include "executable_format/sections.h"
@@ -10,7 +11,7 @@
 namespace rewire {
 namespace {
 
-Status FillChecksums(std::vector<Constant>& constants) {
+Status FillChecksums(Array<Constant>& constants) {
   for (std::size_t i = 0; i < constants.size(); ++i) {
     Constant& constant = constants[i];
     const std::uint64_t checksum = Hash64(constant.stored.view);
@@ -61,8 +62,7 @@ bool IsAbsent(SectionId id, const Module& module) {
   return true;
 }
 
-void Encode(SectionId id, const Module& module, const std::vector<Constant>& constants,
-            ArchiveWriter& archive) {
+void Encode(SectionId id, const Module& module, const Array<Constant>& constants, ArchiveWriter& archive) {
   switch (id) {
     case SectionId::kMetadata:
       return sections::Metadata(archive, module);
@@ -75,7 +75,7 @@ void Encode(SectionId id, const Module& module, const std::vector<Constant>& con
     case SectionId::kStrings:
       return sections::Texts(archive, module.strings);
     case SectionId::kConstants: {
-      std::vector<std::uint64_t> sizes;
+      Array<std::uint64_t> sizes;
       sizes.reserve(constants.size());
       for (const Constant& constant : constants) sizes.push_back(constant.stored.view.size());
       return sections::Constants(archive, constants, sizes);
@@ -83,7 +83,7 @@ void Encode(SectionId id, const Module& module, const std::vector<Constant>& con
     case SectionId::kKernels:
       return sections::Kernels(archive, module);
     case SectionId::kFunctions: {
-      std::vector<std::uint32_t> words;
+      Array<std::uint32_t> words;
       for (const Function& function : module.functions) {
         words.push_back(static_cast<std::uint32_t>(function.code.size()));
       }
@@ -106,9 +106,9 @@ void Encode(SectionId id, const Module& module, const std::vector<Constant>& con
 
 // Passes the whole file on, piece by piece, so that constants are not copied first.
 Status Emit(const Module& module, bool with_data, container::Sink* sink) {
-  std::vector<Constant> constants = module.constants;
+  Array<Constant> constants = module.constants;
   if (Status filled = FillChecksums(constants); !filled) return filled;
-  std::vector<container::Section> sections;
+  Array<container::Section> sections;
   for (const SectionInfo& info : kSections) {
     if (info.id == SectionId::kData || IsAbsent(info.id, module)) continue;
     ArchiveWriter archive;
@@ -119,7 +119,7 @@ Status Emit(const Module& module, bool with_data, container::Sink* sink) {
     }
     sections.push_back({&info, std::move(archive.bytes()), {}});
   }
-  std::vector<Span<const std::byte>> data;
+  Array<Span<const std::byte>> data;
   for (const Constant& constant : constants) {
     if (with_data && !constant.stored.view.empty()) data.push_back(constant.stored.view);
   }

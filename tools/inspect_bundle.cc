@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "base/array.h"
 #include "base/mapped_file.h"
 #include "tools/listing.h"
 #include "tools/table_text.h"
@@ -29,7 +30,7 @@ Result<BundleReport> InspectBundle(const std::string& path, bool check) {
   options.verify_data = check;
   const Result<SharedBytes> file = MapFile(path);
   if (!file) return Forward(file);
-  Result<std::vector<BundledExecutable>> models = BundleFromBytes(*file, options);
+  Result<Array<BundledExecutable>> models = BundleFromBytes(*file, options);
   if (!models) return Forward(models, path);
   BundleReport report{path, file->view.size(), 0, 0, *std::move(models)};
   std::set<const std::byte*> blobs;

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <vector>
 
+#include "base/array.h"
 #include "base/status.h"
 #include "executable_format/bundle.h"
 
@@ -17,7 +17,7 @@ struct BundleReport {
   std::uint64_t file_size = 0;
   std::uint64_t stored_bytes = 0;    // of constants, each once
   std::uint64_t constant_bytes = 0;  // of the models' constants, were they files of their own
-  std::vector<BundledExecutable> models;
+  Array<BundledExecutable> models;
 };
 
 // Opens the file as a host would; `check` reads every constant, too. Errors as OpenBundle.

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/array.h"
 #include "tools/name_lookup.h"
 #include "tools/table_text.h"
 #include "tools/units.h"
@@ -22,10 +23,10 @@ std::string TextOf(const AttributeValue& value) {
     std::string operator()(std::int64_t integer) const { return std::to_string(integer); }
     std::string operator()(double number) const { return fmt::format("{}", number); }
     std::string operator()(const std::string& text) const { return '"' + text + '"'; }
-    std::string operator()(const std::vector<std::int64_t>& list) const {
+    std::string operator()(const Array<std::int64_t>& list) const {
       return fmt::format("[{}]", fmt::join(list, ", "));
     }
-    std::string operator()(const std::vector<double>& list) const {
+    std::string operator()(const Array<double>& list) const {
       return fmt::format("[{}]", fmt::join(list, ", "));
     }
   };
@@ -54,7 +55,7 @@ Rows SignatureRows(const Function& function, const Module& module) {
   for (const NamedType& input : function.inputs) {
     rows.push_back({rows.empty() ? "  inputs" : "", input.name, TypeText(input.type, module.symbols)});
   }
-  const std::vector<std::uint32_t> leaves = Leaves(function.result);
+  const Array<std::uint32_t> leaves = Leaves(function.result);
   for (std::uint32_t i = 0; i < leaves.size(); ++i) {
     rows.push_back({i == 0 ? "  outputs" : "", OutputName(function, i),
                     NodeText(function.result.nodes[leaves[i]], module)});
@@ -124,7 +125,7 @@ Json ListingJson(const Module& module) {
       inputs.push_back({{"name", input.name}, {"type", TypeText(input.type, module.symbols)}});
     }
     Json outputs = Json::array();
-    const std::vector<std::uint32_t> leaves = Leaves(function.result);
+    const Array<std::uint32_t> leaves = Leaves(function.result);
     for (std::uint32_t i = 0; i < leaves.size(); ++i) {
       outputs.push_back(
           {{"name", OutputName(function, i)}, {"type", NodeText(function.result.nodes[leaves[i]], module)}});

@@ -12,7 +12,7 @@
 namespace rewire::tools {
 namespace {
 
-Result<std::uint32_t> Find(const std::vector<std::string>& names, std::string_view target, const char* what,
+Result<std::uint32_t> Find(Span<const std::string> names, std::string_view target, const char* what,
                            const std::string& function) {
   const auto found = std::find(names.begin(), names.end(), target);
   if (found != names.end()) return static_cast<std::uint32_t>(found - names.begin());

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/array.h"
 #include "base/mapped_file.h"
 #include "executable_format/bundle.h"
 #include "executable_format/import/tvm.h"
@@ -47,7 +48,7 @@ Result<Module> ReadGraph(const SharedBytes& bytes, const std::vector<std::string
 bool HasRelax(const ElfFile& elf) {
   const Result<Span<const std::byte>> symbol = elf.SymbolBytes(kFfiModules);
   if (!symbol) return false;
-  const Result<std::vector<LibraryModule>> modules = ParseLibraryBin(*symbol);
+  const Result<Array<LibraryModule>> modules = ParseLibraryBin(*symbol);
   return modules && std::any_of(modules->begin(), modules->end(), [](const LibraryModule& module) {
            return module.kind.starts_with("relax.");
          });
@@ -97,7 +98,7 @@ Result<Module> ReadModule(FileKind kind, const std::string& path, const SharedBy
 
 Result<OpenedModel> OpenBundled(const std::string& path, const OpenOptions& options,
                                 const std::string& model) {
-  const Result<std::vector<BundledExecutable>> bundle = OpenBundle(path, options);
+  const Result<Array<BundledExecutable>> bundle = OpenBundle(path, options);
   if (!bundle) return Forward(bundle);
   Result<Executable> executable = FindExecutable(*bundle, model);
   if (!executable) return Forward(executable, path);

@@ -8,6 +8,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/array.h"
 #include "base/atomic_file.h"
 #include "executable_format/instruction_text.h"
 #include "tools/cli.h"
@@ -244,7 +245,7 @@ Status Runner::Report(const VirtualMachine& vm, std::uint32_t index, const Mappe
 }
 
 void Runner::ExplainOutputs(const Program& program, std::uint32_t function) {
-  const std::vector<std::string>& names = program.executable().module().functions[function].output_names;
+  const Array<std::string>& names = program.executable().module().functions[function].output_names;
   for (std::uint32_t leaf = 0; leaf < names.size(); ++leaf) {
     const std::string explained = program.ExplainOutput({function, leaf});
     Say(fmt::format("{}: {}\n", names[leaf], explained));

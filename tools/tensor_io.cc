@@ -25,7 +25,7 @@ Result<std::vector<NamedTensor>> ReadParameterList(const SharedBytes& file) {
   std::vector<NamedTensor> tensors;
   for (auto& [name, tensor] : *parameters) {
     const SharedBytes bytes = AlignedFor(tensor.dtype, {tensor.bytes, file.owner});
-    tensors.push_back({std::move(name), {tensor.dtype, std::move(tensor.shape), bytes}});
+    tensors.push_back({std::move(name), {tensor.dtype, {tensor.shape.begin(), tensor.shape.end()}, bytes}});
   }
   return tensors;
 }

@@ -10,7 +10,7 @@ namespace rewire {
 // Collects what is wrong so that a host sees all of it at once.
 class Complaints {
  public:
-  void Add(const Message& text) { text_ += Format("\n  {}", text.Text()); }
+  void Add(const Message& text) { Append(&text_, {"\n  {}", text}); }
   bool empty() const { return text_.empty(); }
   Status Fail(const std::string& head) const { return rewire::Fail(StatusCode::kLinkFailed, head + text_); }
 

@@ -7,8 +7,8 @@
 #include <mutex>
 #include <string>
 #include <utility>
-#include <vector>
 
+#include "base/array.h"
 #include "base/hash.h"
 #include "base/mapped_file.h"
 #include "vm/packed_function.h"
@@ -66,7 +66,7 @@ class Table {
   // The entry equal to `wanted`, or `wanted` itself, now listed.
   std::shared_ptr<Entry> FindOrAdd(const std::shared_ptr<Entry>& wanted) {
     // Compared without the lock, which a thread may hold while it reads gigabytes.
-    std::vector<std::shared_ptr<Entry>> different;
+    Array<std::shared_ptr<Entry>> different;
     for (;;) {
       std::shared_ptr<Entry> candidate;
       {
@@ -91,7 +91,7 @@ class Table {
   }
 
  private:
-  std::shared_ptr<Entry> Next(const Entry& wanted, const std::vector<std::shared_ptr<Entry>>& except) {
+  std::shared_ptr<Entry> Next(const Entry& wanted, const Array<std::shared_ptr<Entry>>& except) {
     for (Entry* entry = buckets_[wanted.hash % buckets_.size()]; entry != nullptr; entry = entry->next) {
       const bool alike = entry->hash == wanted.hash && entry->codec == wanted.codec &&
                          entry->raw_bytes == wanted.raw_bytes && entry->alignment >= wanted.alignment &&
@@ -108,7 +108,7 @@ class Table {
 
   void Add(const std::shared_ptr<Entry>& entry) {
     if (count_ == buckets_.size()) {
-      std::vector<Entry*> grown(2 * buckets_.size());
+      Array<Entry*> grown(2 * buckets_.size());
       for (Entry* each : buckets_) {
         while (each != nullptr) Push(&grown, std::exchange(each, each->next));
       }
@@ -120,14 +120,14 @@ class Table {
     ++count_;
   }
 
-  static void Push(std::vector<Entry*>* buckets, Entry* entry) {
+  static void Push(Array<Entry*>* buckets, Entry* entry) {
     Entry*& head = (*buckets)[entry->hash % buckets->size()];
     entry->next = head;
     head = entry;
   }
 
   std::mutex mutex_;
-  std::vector<Entry*> buckets_ = std::vector<Entry*>(64);
+  Array<Entry*> buckets_ = Array<Entry*>(64);
   std::size_t count_ = 0;
 };
 

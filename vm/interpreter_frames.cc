@@ -126,7 +126,7 @@ bool Interpreter::Fail(StatusCode code, const Message& what) {
   const auto pc = static_cast<std::uint32_t>(pc_ - code_);
   std::string message = Format("{}@{} ({})", function.name, pc, InstructionText(rep_.module(), function, pc));
   for (const SourceNote& note : function.notes) {
-    if (note.pc == pc) message += Format(" [{}]", note.text);
+    if (note.pc == pc) Append(&message, {" [{}]", note.text});
   }
   status_ = rewire::Fail(code, "{}: {}", message, what.Text());
   return false;

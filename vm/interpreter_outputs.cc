@@ -2,6 +2,7 @@
 // Where the interpreter makes tensors in the caller's memory, and brings the others there when the run ends.
 #include <cstring>
 
+#include "base/array.h"
 #include "vm/interpreter.h"
 #include "vm/outputs/memory_range.h"
 #include "vm/shape.h"
@@ -10,7 +11,7 @@ namespace rewire {
 
 // The output whose tensor the instruction at pc_ makes, when it is bound in this frame.
 OutputSlot* Interpreter::SlotHere() {
-  const std::vector<std::uint32_t>& sites = rep_.plans[vm_.frames.back().function].sites;
+  const Array<std::uint32_t>& sites = rep_.plans[vm_.frames.back().function].sites;
   if (sites.empty()) return nullptr;
   const std::uint32_t leaf = sites[static_cast<std::size_t>(pc_ - code_)];
   return leaf == FunctionPlan::kNotRewired ? nullptr : vm_.destinations[destinations_ + leaf - 1];
@@ -99,7 +100,7 @@ bool Interpreter::CarryDestinations(std::uint32_t* destinations) {
   if (plan.sites.empty()) return true;
   const std::uint32_t call = plan.sites[static_cast<std::size_t>(pc_ - code_)];
   if (call == FunctionPlan::kNotRewired) return true;
-  const std::vector<std::uint32_t>& leaves = plan.calls[call - 1];
+  const Array<std::uint32_t>& leaves = plan.calls[call - 1];
   const std::uint32_t base = vm_.destinations.size();
   bool any = false;
   if (!vm_.destinations.Resize(std::uint64_t{base} + leaves.size())) return FailMemory(leaves.size() * 8);
@@ -147,7 +148,7 @@ bool Interpreter::FinishOutputs(const RewireFFIAny& value) {
   const Function& function = rep_.module().functions[index];
   OutputSlots& slots = vm_.outputs[index];
   if (!FindLeaves(value, function)) return false;
-  const std::vector<std::uint32_t>& nodes = rep_.functions[index].leaf_nodes;
+  const Array<std::uint32_t>& nodes = rep_.functions[index].leaf_nodes;
   bool any_copy = false;
   for (std::uint32_t leaf = 0; leaf < nodes.size(); ++leaf) {
     OutputSlot& slot = slots.leaves[leaf];

@@ -6,8 +6,8 @@
 #include <memory>
 #include <string>
 #include <utility>
-#include <vector>
 
+#include "base/array.h"
 #include "base/near_names.h"
 #include "base/sort.h"
 #include "executable_format/instruction_text.h"
@@ -52,7 +52,7 @@ Result<RewireFFIAny> PlaceData(const ProgramRep& rep, const Constant& constant) 
   const Result<SharedBytes> bytes =
       SharedConstantBytes(constant, rep.code->codecs, device, rep.output_alignment);
   if (!bytes) return Forward(bytes);
-  std::vector<std::int64_t> shape(constant.type.dims.begin(), constant.type.dims.end());
+  Array<std::int64_t> shape(constant.type.dims.begin(), constant.type.dims.end());
   DLTensor like{};
   like.device = device.device;
   like.dtype = constant.type.dtype;
@@ -128,11 +128,11 @@ RewireFFIAny Share(const RewireFFIAny& constant) {
 
 // Names that no parameter of the executable has.
 void AddExtras(const Module& module, Span<const ParameterSet> sets, Complaints* complaints) {
-  std::vector<std::string> known;
+  Array<std::string> known;
   for (const Constant& constant : module.constants) {
     if (constant.kind == ConstantKind::kParameter) known.push_back(constant.name);
   }
-  std::vector<std::string_view> sorted(known.begin(), known.end());
+  Array<std::string_view> sorted(known.begin(), known.end());
   Sort<std::string_view>(sorted, std::less<>());
   for (const ParameterSet& set : sets) {
     for (std::size_t i = 0; i < set.size() && !set.is_offer(); ++i) {
@@ -182,7 +182,7 @@ Status LinkConstants(ProgramRep* rep, Span<const ParameterSet> sets, bool ignore
     } else if (placed.error().code() == StatusCode::kLinkFailed) {
       complaints.Add({"{}: {}", constant.name, placed.error().message()});
     } else if (placed.error().code() == StatusCode::kOutOfMemory) {
-      return Forward(placed, Format("constant {}", constant.name));
+      return Forward(placed, {"constant {}", constant.name});
     } else {
       return Forward(placed);
     }
@@ -196,7 +196,7 @@ Status RunInit(const Program& program, ProgramRep* rep, const ProgramRep* donor)
   const Module& module = rep->module();
   const std::optional<std::uint32_t> init = rep->executable.FindFunction(kInitFunction);
   if (!init) return {};
-  const std::vector<std::uint32_t>& loaded = rep->code->init_constants;
+  const Array<std::uint32_t>& loaded = rep->code->init_constants;
   const auto is_donors = [&](std::uint32_t i) {
     return ObjectOf(rep->constants[i]) == ObjectOf(donor->constants[i]);
   };
@@ -212,7 +212,7 @@ Status RunInit(const Program& program, ProgramRep* rep, const ProgramRep* donor)
   for (std::size_t i = 0; i < module.constants.size(); ++i) {
     const Constant& constant = module.constants[i];
     if (constant.kind != ConstantKind::kComputed) continue;
-    const std::string what = Format("computed constant {}", constant.name);
+    const Message what{"computed constant {}", constant.name};
     const Tensor computed = vm.result().field(field++).tensor();
     if (!computed) return Fail(StatusCode::kLinkFailed, "{}: no tensor", what);
     if (!TensorFits(module, constant.type, computed.dl())) {
@@ -232,7 +232,7 @@ void FindConstantRanges(ProgramRep* rep) {
   for (std::uint32_t i = 0; i < rep->constants.size(); ++i) {
     rep->constant_ranges.push_back({RangeOf(TensorOf(rep->constants[i])->tensor), i});
   }
-  std::vector<NamedRange>& ranges = rep->constant_ranges;
+  Array<NamedRange>& ranges = rep->constant_ranges;
   SortByBegin(ranges);
   // Parameters may share memory; ranges that do become one.
   std::size_t last = 0;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/array.h"
 #include "base/near_names.h"
 #include "executable_format/instruction.h"
 #include "vm/bounds/bound_analysis.h"
@@ -29,8 +30,8 @@ std::uint64_t Grown(std::uint64_t first, std::uint64_t most) {
   return sum;
 }
 
-Result<std::vector<std::int64_t>> MaxSymbols(const Module& module, const MemoryBoundOptions& options) {
-  std::vector<std::int64_t> most = module.symbol_limits;
+Result<Array<std::int64_t>> MaxSymbols(const Module& module, const MemoryBoundOptions& options) {
+  Array<std::int64_t> most = module.symbol_limits;
   most.resize(module.symbols.size(), kNoLimit);
   for (const auto& [name, value] : options.max_dims) {
     const auto found = std::find(module.symbols.begin(), module.symbols.end(), name);
@@ -63,7 +64,7 @@ MemoryBound Total(const Module& module, const FunctionPlan& plan, const bounds::
   total.unbounded = found.unbounded;
   for (const std::uint32_t kernel : found.undeclared) {
     const std::string& name = module.kernels[kernel].name;
-    std::vector<std::string>& names = total.undeclared_workspace;
+    Array<std::string>& names = total.undeclared_workspace;
     if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
   }
   if (!total.bounded()) return total;
@@ -123,14 +124,14 @@ MemoryBound Total(const Module& module, const FunctionPlan& plan, const bounds::
 }
 
 Result<MemoryBound> Bound(const Executable& executable, Span<const FunctionPlan> plans,
-                          std::vector<const PackedFunction*> kernels, StorageFill fill, std::string_view name,
+                          Array<const PackedFunction*> kernels, StorageFill fill, std::string_view name,
                           const MemoryBoundOptions& options) {
   const Module& module = executable.module();
   std::uint32_t index = EntryOf(module);
   if (!name.empty()) {
     const std::optional<std::uint32_t> found = executable.FindFunction(name);
     if (!found) {
-      std::vector<std::string> names;
+      Array<std::string> names;
       for (const Function& function : module.functions) names.push_back(function.name);
       return Fail(StatusCode::kNotFound, "the executable has no function named \"" + std::string(name) +
                                              "\"" + DidYouMean(name, names));
@@ -139,7 +140,7 @@ Result<MemoryBound> Bound(const Executable& executable, Span<const FunctionPlan>
   } else if (module.functions.empty()) {
     return Fail(StatusCode::kNotFound, "the executable has no functions");
   }
-  Result<std::vector<std::int64_t>> symbols = MaxSymbols(module, options);
+  Result<Array<std::int64_t>> symbols = MaxSymbols(module, options);
   if (!symbols) return Forward(symbols);
   bounds::BoundAnalysis analysis(module, plans, std::move(kernels),
                                  {options.outputs_bound, fill, *std::move(symbols)});
@@ -150,14 +151,14 @@ Result<MemoryBound> Bound(const Executable& executable, Span<const FunctionPlan>
 
 Result<MemoryBound> BoundMemory(const Executable& executable, KernelSet* kernels, std::string_view function,
                                 const MemoryBoundOptions& options) {
-  std::vector<PackedFunction> resolved;
+  Array<PackedFunction> resolved;
   resolved.reserve(executable.module().kernels.size());
   for (const KernelImport& import : executable.module().kernels) {
     PackedFunction& kernel = resolved.emplace_back();  // stays empty where there is none of that name
     if (kernels == nullptr) continue;
     if (Result<PackedFunction> found = kernels->Resolve(import); found) kernel = *std::move(found);
   }
-  std::vector<const PackedFunction*> pointers;
+  Array<const PackedFunction*> pointers;
   pointers.reserve(resolved.size());
   for (const PackedFunction& kernel : resolved) pointers.push_back(kernel ? &kernel : nullptr);
   return Bound(executable, PlanOutputs(executable.module()), std::move(pointers), StorageFill::kUndefined,
@@ -166,7 +167,7 @@ Result<MemoryBound> BoundMemory(const Executable& executable, KernelSet* kernels
 
 Result<MemoryBound> Program::TryMemoryBound(std::string_view function,
                                             const MemoryBoundOptions& options) const {
-  std::vector<const PackedFunction*> kernels;
+  Array<const PackedFunction*> kernels;
   for (const LinkedKernel& kernel : rep_->kernels) kernels.push_back(&kernel.function);
   return Bound(rep_->executable, rep_->plans, std::move(kernels), rep_->storage_fill, function, options);
 }

@@ -11,8 +11,8 @@
 #include <cstdint>
 #include <string>
 #include <utility>
-#include <vector>
 
+#include "base/array.h"
 #include "base/export.h"
 #include "base/status.h"
 #include "executable_format/executable.h"
@@ -26,7 +26,7 @@ struct MemoryBoundOptions {
   bool outputs_bound = false;
   // The largest value of symbolic dimensions of signatures, by name, where that is less than the executable
   // itself says (Module::symbol_limits). The bound holds for all smaller ones, too.
-  std::vector<std::pair<std::string, std::int64_t>> max_dims;
+  Array<std::pair<std::string, std::int64_t>> max_dims;
 };
 
 // All figures are bytes.
@@ -50,7 +50,7 @@ struct MemoryBound {
   std::uint64_t device = 0;     // of `storage`, what lies on other devices than the host
 
   // Kernels that take an amount of workspace that their library does not declare; it is not in the figures.
-  std::vector<std::string> undeclared_workspace;
+  Array<std::string> undeclared_workspace;
 
   bool bounded() const { return unbounded.empty(); }
 };

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/array.h"
 #include "base/mapped_file.h"
 #include "executable_format/import/tvm.h"
 #include "executable_format/layout.h"
@@ -21,14 +22,14 @@ struct Parameter {
 };
 
 Status Append(std::string name, DLDataType dtype, Span<const std::int64_t> shape, const SharedBytes& bytes,
-              std::vector<Parameter>* parameters) {
+              Array<Parameter>* parameters) {
   Result<Tensor> tensor = ParameterTensor(name, dtype, shape, bytes);
   if (!tensor) return Forward(tensor);
   parameters->push_back({std::move(name), *std::move(tensor)});
   return {};
 }
 
-Status ReadSafetensors(const SharedBytes& bytes, std::vector<Parameter>* parameters) {
+Status ReadSafetensors(const SharedBytes& bytes, Array<Parameter>* parameters) {
   Result<std::vector<NamedTensor>> tensors = ParseSafetensors(bytes);
   if (!tensors) return Forward(tensors);
   for (NamedTensor& named : *tensors) {
@@ -39,7 +40,7 @@ Status ReadSafetensors(const SharedBytes& bytes, std::vector<Parameter>* paramet
   return {};
 }
 
-Status ReadTvm(const SharedBytes& bytes, std::vector<Parameter>* parameters) {
+Status ReadTvm(const SharedBytes& bytes, Array<Parameter>* parameters) {
   Result<tvm::NamedTensors> tensors = tvm::ReadParameterList(bytes.view);
   if (!tensors) return Forward(tensors);
   for (auto& [name, foreign] : *tensors) {
@@ -74,7 +75,7 @@ Result<ParameterSet> ParameterSet::FromBytes(const SharedBytes& bytes, const Ope
     if (!executable) return Forward(executable);
     return Of(*executable, codecs);
   }
-  std::vector<Parameter> parameters;
+  Array<Parameter> parameters;
   const bool of_tvm = tvm::IsParameterList(bytes.view);
   if (Status read = of_tvm ? ReadTvm(bytes, &parameters) : ReadSafetensors(bytes, &parameters); !read)
     return Forward(read);

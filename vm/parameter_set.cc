@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <optional>
 #include <utility>
-#include <vector>
 
+#include "base/array.h"
 #include "base/sort.h"
 #include "executable_format/executable.h"
 #include "vm/constant_cache.h"
@@ -22,8 +22,8 @@ struct Entry {
   const Constant* constant = nullptr;  // of the set's executable
 };
 
-Result<std::vector<Entry>> OfExecutable(const Executable& executable) {
-  std::vector<Entry> entries;
+Result<Array<Entry>> OfExecutable(const Executable& executable) {
+  Array<Entry> entries;
   for (const Constant& constant : executable.module().constants) {
     if (constant.kind != ConstantKind::kData || constant.name.empty()) continue;
     if (constant.codec != kCodecNone) {
@@ -43,7 +43,7 @@ bool Before(const Entry& a, const Entry& b) { return a.name < b.name; }
 }  // namespace
 
 struct ParameterSet::Rep {
-  std::vector<Entry> entries;  // sorted by name
+  Array<Entry> entries;  // sorted by name
   std::optional<Executable> executable;
   ConstantCodecs codecs;
   bool is_offer = false;
@@ -54,7 +54,7 @@ Result<ParameterSet> ParameterSet::Of(const Executable& executable, const Consta
   set.rep_ = std::make_shared<Rep>();
   set.rep_->executable = executable;
   set.rep_->codecs = codecs;
-  Result<std::vector<Entry>> entries = OfExecutable(executable);
+  Result<Array<Entry>> entries = OfExecutable(executable);
   if (!entries) return Forward(entries);
   set.rep_->entries = *std::move(entries);
   Sort<Entry>(set.rep_->entries, Before);
@@ -85,7 +85,7 @@ void ParameterSet::Set(std::string name, Tensor tensor) {
     rep_ = std::make_shared<Rep>(*rep_);
   }
   Entry entry{std::move(name), std::move(tensor), nullptr};
-  std::vector<Entry>& entries = rep_->entries;
+  Array<Entry>& entries = rep_->entries;
   const auto at = std::lower_bound(entries.begin(), entries.end(), entry, Before);
   if (at != entries.end() && at->name == entry.name) {
     *at = std::move(entry);
@@ -116,7 +116,7 @@ DLDevice ParameterSet::device(std::size_t index) const {
 
 std::size_t ParameterSet::Find(std::string_view name) const {
   if (rep_ == nullptr) return 0;
-  const std::vector<Entry>& entries = rep_->entries;
+  const Array<Entry>& entries = rep_->entries;
   const auto at =
       std::lower_bound(entries.begin(), entries.end(), name,
                        [](const Entry& entry, std::string_view text) { return entry.name < text; });

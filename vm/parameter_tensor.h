@@ -20,7 +20,7 @@ inline Result<Tensor> ParameterTensor(const std::string& name, DLDataType dtype,
                                       Span<const std::int64_t> shape, const SharedBytes& bytes) {
   const TensorView view(const_cast<std::byte*>(bytes.view.data()), dtype, shape);
   Result<Tensor> tensor = Tensor::Wrap(view, bytes.owner);
-  if (!tensor) return Forward(tensor, Format("parameter {}", name));
+  if (!tensor) return Forward(tensor, {"parameter {}", name});
   return tensor;
 }
 

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <utility>
 
+#include "base/array.h"
 #include "base/near_names.h"
 #include "executable_format/instruction.h"
 #include "executable_format/instruction_text.h"
@@ -61,7 +62,7 @@ std::size_t StockLibraryOf(std::string_view kernel) {
   return i;
 }
 
-Status LinkDevices(LinkedCode* code, const std::vector<const DeviceApi*>& available) {
+Status LinkDevices(LinkedCode* code, const Array<const DeviceApi*>& available) {
   Complaints complaints;
   for (const DeviceEntry& entry : code->module().devices) {
     LinkedDevice device;
@@ -133,10 +134,10 @@ void FindInitConstants(LinkedCode* code) {
   const Module& module = code->module();
   const std::optional<std::uint32_t> init = code->executable.FindFunction(kInitFunction);
   if (!init) return;
-  std::vector<std::uint8_t> loaded(module.constants.size());
-  const std::vector<std::uint8_t> reached = FunctionsReached(module, *init);
+  Array<std::uint8_t> loaded(module.constants.size());
+  const Array<std::uint8_t> reached = FunctionsReached(module, *init);
   for (std::size_t i = 0; i < module.functions.size(); ++i) {
-    const std::vector<std::uint32_t>& words = module.functions[i].code;
+    const Array<std::uint32_t>& words = module.functions[i].code;
     for (std::uint32_t pc = 0; reached[i] && pc < words.size(); pc += WordsOf(words[pc])) {
       if (OpcodeOf(words[pc]) == Opcode::kLoadConst)
         loaded[words[pc + WordOf(Opcode::kLoadConst, "constant")]] = true;
@@ -147,16 +148,15 @@ void FindInitConstants(LinkedCode* code) {
   }
 }
 
-std::vector<std::string> NamesOf(const std::vector<NamedType>& inputs) {
-  std::vector<std::string> names;
+Array<std::string> NamesOf(const Array<NamedType>& inputs) {
+  Array<std::string> names;
   names.reserve(inputs.size());
   for (const NamedType& input : inputs) names.push_back(input.name);
   return names;
 }
 
 // The position of a name, or kNotFound saying what there is.
-Result<std::uint32_t> FindName(std::string_view name, const std::vector<std::string>& names,
-                               const std::string& what) {
+Result<std::uint32_t> FindName(std::string_view name, const Array<std::string>& names, const Message& what) {
   for (std::uint32_t i = 0; i < names.size(); ++i) {
     if (names[i] == name) return i;
   }
@@ -206,7 +206,7 @@ Result<std::uint32_t> Program::FindFunction(std::string_view name) const {
   if (module.functions.empty()) return Fail(StatusCode::kNotFound, "the executable has no functions");
   if (name.empty()) return rep_->code->entry;
   if (const std::optional<std::uint32_t> found = rep_->executable.FindFunction(name)) return *found;
-  std::vector<std::string> names;
+  Array<std::string> names;
   for (const Function& function : module.functions) names.push_back(function.name);
   return FindName(name, names, "the executable has no function");
 }
@@ -219,7 +219,7 @@ Result<InputHandle> Program::FindInput(std::string_view name, std::string_view f
   for (std::uint32_t i = 0; i < target.inputs.size(); ++i) {
     if (target.inputs[i].name == name) return InputHandle{*index, i};
   }
-  return Forward(FindName(name, NamesOf(target.inputs), Format("function {} has no input", target.name)));
+  return Forward(FindName(name, NamesOf(target.inputs), {"function {} has no input", target.name}));
 }
 
 Result<InputHandle> Program::FindInput(std::uint32_t index, std::string_view function) const {
@@ -239,7 +239,7 @@ Result<OutputHandle> Program::FindOutput(std::string_view name, std::string_view
     if (target.output_names[i] == name) return OutputHandle{*index, i};
   }
   const Result<std::uint32_t> leaf =
-      FindName(name, target.output_names, Format("function {} has no output", target.name));
+      FindName(name, target.output_names, {"function {} has no output", target.name});
   if (!leaf) return Forward(leaf);
   return OutputHandle{*index, *leaf};
 }

@@ -10,8 +10,8 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
+#include "base/array.h"
 #include "base/export.h"
 #include "base/status.h"
 #include "executable_format/constant_data.h"
@@ -57,7 +57,7 @@ struct LinkOptions {
   // Where parameters come from: of several with one name the last counts. Each must match in dtype and shape.
   // A Program shares their memory; only what lies on another device than the executable wants is copied
   // there.
-  std::vector<ParameterSet> parameters;
+  Array<ParameterSet> parameters;
   // By default a parameter that the executable does not have is an error: a name is probably wrong. Set this
   // to link from a file that holds more than one model's.
   bool ignore_extra_parameters = false;
@@ -67,7 +67,7 @@ struct LinkOptions {
   ConstantCodecs codecs;  // of the host's own, besides zstd
   Limits init_limits;     // for `__init`
   StorageFill storage_fill = StorageFill::kUndefined;
-  std::vector<const DeviceApi*> devices;  // besides the host; static storage
+  Array<const DeviceApi*> devices;  // besides the host; static storage
 };
 
 struct OutputBinding;  // outputs/output.h

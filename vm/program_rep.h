@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <vector>
 
+#include "base/array.h"
 #include "executable_format/executable.h"
 #include "vm/cache_line.h"
 #include "vm/linked_device.h"
@@ -31,8 +31,8 @@ struct LinkedFunction {
   const std::uint32_t* code = nullptr;
   std::uint32_t register_count = 0;
   std::uint32_t input_count = 0;
-  std::uint32_t first_input = 0;          // among those of all functions
-  std::vector<std::uint32_t> leaf_nodes;  // of the result's type: the node of each output
+  std::uint32_t first_input = 0;    // among those of all functions
+  Array<std::uint32_t> leaf_nodes;  // of the result's type: the node of each output
 };
 
 // What a Program shares with those that Rebind makes of it: everything but the constants.
@@ -41,10 +41,10 @@ struct LinkedCode {
   const Module& module() const { return executable.module(); }
 
   Executable executable;
-  std::vector<LinkedKernel> kernels;
-  std::vector<LinkedFunction> functions;
-  std::vector<LinkedDevice> devices;
-  std::vector<FunctionPlan> plans;     // where outputs may be made, by function
+  Array<LinkedKernel> kernels;
+  Array<LinkedFunction> functions;
+  Array<LinkedDevice> devices;
+  Array<FunctionPlan> plans;           // where outputs may be made, by function
   std::uint32_t output_alignment = 1;  // the strictest that a kernel import asks, bytes
   std::uint32_t input_count = 0;       // of all functions together
   std::uint32_t max_args = 0;          // of any InvokePacked, before ADTs are flattened
@@ -55,7 +55,7 @@ struct LinkedCode {
   StorageFill storage_fill = StorageFill::kUndefined;
   ConstantCodecs codecs;
   Limits init_limits;
-  std::vector<std::uint32_t> init_constants;  // that `__init`, or what it calls, may load
+  Array<std::uint32_t> init_constants;  // that `__init`, or what it calls, may load
 };
 
 // Apart from the reference count that std::make_shared puts before it: making a VM counts, and would take
@@ -82,9 +82,9 @@ struct alignas(kCacheLine) ProgramRep {
   std::uint32_t input_count;
   std::uint32_t max_args;
 
-  std::uint64_t number = 0;                 // of all Programs of the process: tells whose a closure is
-  std::vector<RewireFFIAny> constants;      // uncounted tensors, one strong reference each
-  std::vector<NamedRange> constant_ranges;  // memory of constants and parameters, sorted
+  std::uint64_t number = 0;           // of all Programs of the process: tells whose a closure is
+  Array<RewireFFIAny> constants;      // uncounted tensors, one strong reference each
+  Array<NamedRange> constant_ranges;  // memory of constants and parameters, sorted
 };
 
 // That the handle is of this module; kInvalidArgument.

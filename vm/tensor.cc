@@ -29,6 +29,12 @@ TensorView::TensorView(const TensorView& other) : tensor_(other.tensor_), read_o
   TakeDims(other.tensor_.shape, other.tensor_.strides, other.tensor_.ndim);
 }
 
+TensorView::TensorView(TensorView&& other) noexcept
+    : tensor_(other.tensor_), read_only_(other.read_only_), more_dims_(std::move(other.more_dims_)) {
+  if (tensor_.ndim <= kInlineRank) TakeDims(tensor_.shape, tensor_.strides, tensor_.ndim);
+  other.tensor_.ndim = 0;
+}
+
 TensorView& TensorView::operator=(const TensorView& other) {
   if (this == &other) return *this;
   tensor_ = other.tensor_;

@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <initializer_list>
 #include <type_traits>
-#include <vector>
 
+#include "base/array.h"
 #include "base/dtype.h"
 #include "base/export.h"
 #include "base/span.h"
@@ -52,6 +52,7 @@ class REWIRE_API TensorView {
   // Copies shape and strides out of `tensor`.
   explicit TensorView(const DLTensor& tensor);
   TensorView(const TensorView& other);
+  TensorView(TensorView&& other) noexcept;  // which then has rank 0
   TensorView& operator=(const TensorView& other);
 
   const DLTensor& dl() const { return tensor_; }
@@ -80,7 +81,7 @@ class REWIRE_API TensorView {
   DLTensor tensor_{};
   bool read_only_ = false;
   std::int64_t inline_dims_[2 * kInlineRank];
-  std::vector<std::int64_t> more_dims_;  // for ranks above kInlineRank
+  Array<std::int64_t> more_dims_;  // for ranks above kInlineRank
 };
 
 struct TensorObject;  // objects.h

@@ -7,7 +7,8 @@
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
-#include <vector>
+
+#include "base/array.h"
 
 namespace rewire {
 namespace {
@@ -189,7 +190,7 @@ class WorkerPool : public ThreadPool {
   std::atomic<std::int32_t> open_jobs_{0};  // may lag behind the list
   std::uint64_t sleeping_ = 0;
   bool stopping_ = false;
-  std::vector<pthread_t> workers_;
+  Array<pthread_t> workers_;
 };
 
 }  // namespace

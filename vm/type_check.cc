@@ -2,8 +2,8 @@
 #include "vm/type_check.h"
 
 #include <limits>
-#include <vector>
 
+#include "base/array.h"
 #include "executable_format/instruction_text.h"
 #include "vm/shape.h"
 
@@ -102,7 +102,7 @@ Status CheckValue(const Module& module, const Type& type, const RewireFFIAny& va
     std::uint32_t node;
     RewireFFIAny value;
   };
-  std::vector<Pending> pending = {{0, value}};
+  Array<Pending> pending = {{0, value}};
   while (!pending.empty()) {
     const Pending item = pending.back();
     pending.pop_back();

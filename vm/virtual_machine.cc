@@ -3,6 +3,7 @@
 
 #include <new>
 
+#include "base/array.h"
 #include "vm/shape.h"
 #include "vm/type_check.h"
 #include "vm/vm_impl.h"
@@ -308,7 +309,7 @@ Result<Value> VirtualMachine::TryInvoke(std::string_view function, Span<const Va
     return Fail(StatusCode::kInvalidArgument, "function {} takes {} inputs, {} given", target.name,
                 target.inputs.size(), inputs.size());
   }
-  std::vector<RewireFFIAny> taken(inputs.size());
+  Array<RewireFFIAny> taken(inputs.size());
   Status status;
   for (std::uint32_t i = 0; status && i < inputs.size(); ++i) {
     status = impl_->TakeInput({*index, i}, inputs[i], &taken[i]);
@@ -333,7 +334,7 @@ Result<Value> VirtualMachine::TryOutput(std::uint32_t leaf) const {
     return Fail(StatusCode::kInvalidArgument, "there is no result yet; invoke first");
   }
   const Function& function = impl_->rep.module().functions[impl_->result_function];
-  const std::vector<std::uint32_t>& leaves = impl_->rep.functions[impl_->result_function].leaf_nodes;
+  const Array<std::uint32_t>& leaves = impl_->rep.functions[impl_->result_function].leaf_nodes;
   if (leaf >= leaves.size()) {
     return Fail(StatusCode::kNotFound, "function {} has {} outputs, number {} asked for", function.name,
                 leaves.size(), leaf);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The VM's door for bound outputs.
+#include "base/array.h"
 #include "executable_format/instruction_text.h"
 #include "vm/shape.h"
 #include "vm/virtual_machine.h"
@@ -216,8 +217,8 @@ std::string Program::ExplainOutput(OutputHandle output) const {
   if (!plan) return plan.error().message();
   std::string text = plan->rewired ? "rewired" : Format("copied: {}", plan->reason);
   for (const OutputMaker& maker : plan->makers) {
-    text += Format("\n  {}@{} ({}): {}", rep_->module().functions[output.function].name, maker.pc,
-                   maker.instruction, maker.in_place ? "in place" : maker.reason);
+    Append(&text, {"\n  {}@{} ({}): {}", rep_->module().functions[output.function].name, maker.pc,
+                   maker.instruction, maker.in_place ? "in place" : maker.reason});
   }
   return text;
 }

@@ -10,8 +10,8 @@
 #include <cstddef>
 #include <mutex>
 #include <optional>
-#include <vector>
 
+#include "base/array.h"
 #include "vm/cache_line.h"
 #include "vm/virtual_machine.h"
 
@@ -32,7 +32,7 @@ class VmPool {
     std::optional<VirtualMachine> Take();
 
     std::mutex mutex;
-    std::vector<VirtualMachine> idle;
+    Array<VirtualMachine> idle;
   };
 
   static std::size_t OwnShelf();

@@ -6,6 +6,8 @@
 #include <set>
 #include <utility>
 
+#include "base/array.h"
+
 namespace rewire::compiler {
 FunctionEmitter::Reg FunctionEmitter::Of(const Value* value) {
   const auto [place, added] = regs_.try_emplace(value, registers_);
@@ -52,7 +54,7 @@ Status FunctionEmitter::Emit(Function* function, bool always_tuple) {
     code_.AllocADT(0, tuple, fields);
     code_.Ret(tuple);
   }
-  Result<std::vector<std::uint32_t>> words = code_.Finish();
+  Result<Array<std::uint32_t>> words = code_.Finish();
   if (!words) return Forward(words);
   function->code = *std::move(words);
   function->register_count = registers_;

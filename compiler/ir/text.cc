@@ -7,6 +7,8 @@
 #include <unordered_map>
 #include <variant>
 
+#include "base/array.h"
+
 namespace rewire::compiler {
 namespace {
 
@@ -14,10 +16,10 @@ struct ValueText {
   std::string operator()(std::int64_t value) const { return std::to_string(value); }
   std::string operator()(double value) const { return fmt::format("{:#}", value); }
   std::string operator()(const std::string& value) const { return "\"" + value + "\""; }
-  std::string operator()(const std::vector<std::int64_t>& value) const {
+  std::string operator()(const Array<std::int64_t>& value) const {
     return fmt::format("[{}]", fmt::join(value, ", "));
   }
-  std::string operator()(const std::vector<double>& value) const {
+  std::string operator()(const Array<double>& value) const {
     return fmt::format("floats[{}]", fmt::join(value, ", "));
   }
 };

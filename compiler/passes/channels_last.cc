@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/array.h"
 #include "compiler/passes/edit.h"
 #include "compiler/passes/passes.h"
 
@@ -114,18 +115,18 @@ class Layout {
     Value* input = node->inputs[0];
     Value* output = node->outputs[0];
     const auto twin = twins_.find(input);
-    if (std::get<Ints>(perm->value) == ToLast(input) && twin != twins_.end()) {
+    if (std::get<Array<std::int64_t>>(perm->value) == ToLast(input) && twin != twins_.end()) {
       renamed_[output] = twin->second.last;
       graph_.MoveSymbols({{output, twin->second.last}});
       return true;
     }
-    if (std::get<Ints>(perm->value) == ToFirst(input)) {
+    if (std::get<Array<std::int64_t>>(perm->value) == ToFirst(input)) {
       if (input->IsConstant()) return false;
       twins_[output] = {input, false};
       graph_.MoveSymbols(output, input, ToLast(input));
       return true;
     }
-    if (std::get<Ints>(perm->value) == ToLast(input)) twins_[input] = {output, true};
+    if (std::get<Array<std::int64_t>>(perm->value) == ToLast(input)) twins_[input] = {output, true};
     return false;
   }
 
@@ -293,7 +294,8 @@ class Layout {
     Ints spatial = ToLast(node->outputs[0]);
     spatial.pop_back();
     spatial.erase(spatial.begin());
-    if (IntAttribute(*node, "keepdims", 1) != 1 || std::get<Ints>(axes->value) != spatial) return false;
+    if (IntAttribute(*node, "keepdims", 1) != 1 || std::get<Array<std::int64_t>>(axes->value) != spatial)
+      return false;
     node->inputs[0] = Last(node->inputs[0]);
     for (std::int64_t& axis : spatial) --axis;
     SetAttribute(node, "axes", spatial);

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/array.h"
 #include "compiler/passes/edit.h"
 #include "compiler/passes/passes.h"
 
@@ -23,7 +24,7 @@ Value* MeanOf(const Value* value) {
   const Node* mean = ProducerOf(value, "rewire.reduce_mean");
   if (mean == nullptr || mean->inputs.size() != 1 || IntAttribute(*mean, "keepdims", 1) != 1) return nullptr;
   const Attribute* axes = FindAttribute(*mean, "axes");
-  const auto* list = axes == nullptr ? nullptr : std::get_if<Ints>(&axes->value);
+  const auto* list = axes == nullptr ? nullptr : std::get_if<Array<std::int64_t>>(&axes->value);
   const std::int64_t last = mean->inputs[0]->type.rank() - 1;
   if (list == nullptr || list->size() != 1 || ((*list)[0] != -1 && (*list)[0] != last)) return nullptr;
   return mean->inputs[0];

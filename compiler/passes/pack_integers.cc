@@ -11,6 +11,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "base/array.h"
 #include "compiler/passes/follow_up.h"
 #include "compiler/passes/packing.h"
 #include "compiler/passes/passes.h"
@@ -93,7 +94,7 @@ class Packing {
     const std::int64_t taps = TapsOf(dims);
     if (taps < 1 || taps > kMostTaps || !HasOperands(*node, dims[0])) return std::nullopt;
     const Attribute* dilations = FindAttribute(*node, "dilations");
-    const bool whole = dilations == nullptr || std::get<Ints>(dilations->value).back() == 1;
+    const bool whole = dilations == nullptr || std::get<Array<std::int64_t>>(dilations->value).back() == 1;
     return Product{node, true, dims[0], dims[1] * taps, whole ? taps / dims.back() : taps, 1};
   }
 

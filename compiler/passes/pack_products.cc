@@ -128,9 +128,13 @@ class Packing {
       if (const Attribute* given = FindAttribute(*node, name)) attributes.push_back(*given);
     }
     Value* bias = node->inputs.size() > 2 ? node->inputs[2] : nullptr;
-    Value* packed = depthwise ? Prepared("rewire.transpose", Matrix(*weights, {dims[0], taps}),
-                                         {taps, dims[0]}, {{"perm", Ints{1, 0}}})
-                              : Packed(weights, dims[0], dims[1] * taps, "OI");
+    Value* packed = nullptr;
+    if (depthwise) {
+      packed = Prepared("rewire.transpose", Matrix(*weights, {dims[0], taps}), {taps, dims[0]},
+                        {{"perm", Ints{1, 0}}});
+    } else {
+      packed = Packed(weights, dims[0], dims[1] * taps, "OI");
+    }
     node->inputs = {node->inputs[0], packed};
     if (bias != nullptr) node->inputs.push_back(bias);
     node->kernel = depthwise ? "rewire.packed.depthwise" : "rewire.packed.conv";

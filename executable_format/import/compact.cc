@@ -5,6 +5,7 @@
 #include <numeric>
 #include <queue>
 
+#include "base/array.h"
 #include "executable_format/code_writer.h"
 #include "executable_format/import/liveness.h"
 
@@ -12,8 +13,8 @@ namespace rewire::tvm {
 namespace {
 
 // Gives every register that the code names a number from 0 on, inputs first; how many there are.
-std::uint32_t NumberDensely(std::vector<std::uint32_t>& code, std::size_t inputs) {
-  std::vector<std::uint32_t> used;
+std::uint32_t NumberDensely(Array<std::uint32_t>& code, std::size_t inputs) {
+  Array<std::uint32_t> used;
   const auto collect = [&](std::uint32_t reg) { used.push_back(reg); };
   const auto for_each_instruction = [&](auto&& visit) {
     for (std::size_t pc = 0; pc < code.size(); pc += WordsOf(code[pc])) visit(&code[pc]);
@@ -47,8 +48,8 @@ bool IsPure(Opcode opcode) {
 }
 
 // The reachable instructions that do something.
-std::vector<bool> FindNeeded(const CodeIndex& code, const std::vector<Block>& blocks) {
-  std::vector<bool> needed(code.size());
+Array<bool> FindNeeded(const CodeIndex& code, const Array<Block>& blocks) {
+  Array<bool> needed(code.size());
   for (const Block& block : blocks) {
     RegisterSet live = block.live_out;
     // The frame goes at a Ret, so kills just before it are for nothing; but one of the result is an error to
@@ -75,9 +76,8 @@ std::vector<bool> FindNeeded(const CodeIndex& code, const std::vector<Block>& bl
 }
 
 // Kills of registers that only dropped instructions wrote.
-void DropIdleKills(const CodeIndex& code, std::size_t registers, std::size_t inputs,
-                   std::vector<bool>& needed) {
-  std::vector<bool> written(registers);
+void DropIdleKills(const CodeIndex& code, std::size_t registers, std::size_t inputs, Array<bool>& needed) {
+  Array<bool> written(registers);
   std::fill_n(written.begin(), inputs, true);
   for (std::size_t i = 0; i < code.size(); ++i) {
     if (!needed[i] || code.opcode(i) == Opcode::kKillRegister) continue;
@@ -100,9 +100,9 @@ struct Interval {
   }
 };
 
-std::vector<Interval> FindIntervals(const CodeIndex& code, const std::vector<Block>& blocks,
-                                    const std::vector<bool>& needed, std::size_t registers) {
-  std::vector<Interval> intervals(registers);
+Array<Interval> FindIntervals(const CodeIndex& code, const Array<Block>& blocks, const Array<bool>& needed,
+                              std::size_t registers) {
+  Array<Interval> intervals(registers);
   for (const Block& block : blocks) {
     block.live_in.ForEach([&](std::uint32_t reg) { intervals[reg].Cover(block.begin); });
     block.live_out.ForEach([&](std::uint32_t reg) { intervals[reg].Cover(block.end - 1); });
@@ -117,17 +117,16 @@ std::vector<Interval> FindIntervals(const CodeIndex& code, const std::vector<Blo
 
 // A number for each register: those whose intervals overlap get different ones. Inputs keep theirs to
 // themselves, so that their names in text mean them. Returns how many numbers there are.
-std::uint32_t Share(const std::vector<Interval>& intervals, std::size_t inputs,
-                    std::vector<std::uint32_t>& number) {
-  std::vector<std::uint32_t> order;
+std::uint32_t Share(const Array<Interval>& intervals, std::size_t inputs, Array<std::uint32_t>& number) {
+  Array<std::uint32_t> order;
   for (std::uint32_t reg = static_cast<std::uint32_t>(inputs); reg < intervals.size(); ++reg) {
     if (intervals[reg].first != kNone) order.push_back(reg);
   }
   std::stable_sort(order.begin(), order.end(),
                    [&](std::uint32_t a, std::uint32_t b) { return intervals[a].first < intervals[b].first; });
   using Taken = std::pair<std::uint32_t, std::uint32_t>;  // until which instruction, which number
-  std::priority_queue<Taken, std::vector<Taken>, std::greater<>> taken;
-  std::priority_queue<std::uint32_t, std::vector<std::uint32_t>, std::greater<>> free;
+  std::priority_queue<Taken, Array<Taken>, std::greater<>> taken;
+  std::priority_queue<std::uint32_t, Array<std::uint32_t>, std::greater<>> free;
   auto count = static_cast<std::uint32_t>(inputs);
   number.assign(intervals.size(), 0);
   std::iota(number.begin(), number.begin() + static_cast<std::ptrdiff_t>(inputs), 0u);
@@ -148,10 +147,10 @@ std::uint32_t Share(const std::vector<Interval>& intervals, std::size_t inputs,
 }
 
 // Writes the needed instructions with the new numbers.
-Result<std::vector<std::uint32_t>> Rewrite(const CodeIndex& code, const std::vector<bool>& needed,
-                                           const std::vector<std::uint32_t>& number) {
+Result<Array<std::uint32_t>> Rewrite(const CodeIndex& code, const Array<bool>& needed,
+                                     const Array<std::uint32_t>& number) {
   CodeWriter writer;
-  std::vector<CodeWriter::Label> labels(code.size());
+  Array<CodeWriter::Label> labels(code.size());
   for (std::size_t i = 0; i < code.size(); ++i) {
     if (code.reachable(i) && code.starts_block(i)) labels[i] = writer.NewLabel();
   }
@@ -184,13 +183,13 @@ Status CompactFunction(Function& function) {
   const std::uint32_t registers = NumberDensely(function.code, inputs);
   Result<CodeIndex> code = CodeIndex::Make(function.code);
   if (!code) return Forward(code);
-  Result<std::vector<Block>> blocks = FindLiveness(*code, registers);
+  Result<Array<Block>> blocks = FindLiveness(*code, registers);
   if (!blocks) return Forward(blocks);
-  std::vector<bool> needed = FindNeeded(*code, *blocks);
+  Array<bool> needed = FindNeeded(*code, *blocks);
   DropIdleKills(*code, registers, inputs, needed);
-  std::vector<std::uint32_t> number;
+  Array<std::uint32_t> number;
   const std::uint32_t count = Share(FindIntervals(*code, *blocks, needed, registers), inputs, number);
-  Result<std::vector<std::uint32_t>> rewritten = Rewrite(*code, needed, number);
+  Result<Array<std::uint32_t>> rewritten = Rewrite(*code, needed, number);
   if (!rewritten) return Forward(rewritten);
   function.code = std::move(*rewritten);
   function.register_count = count;

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "base/array.h"
 #include "base/dtype.h"
 #include "executable_format/import/stream.h"
 
@@ -68,7 +69,7 @@ class Reader {
   Result<std::uint32_t> Entry(const Json& reference, std::size_t limit) const;
 
   const Json& json_;
-  std::vector<std::uint32_t> rows_;  // per node its first entry; then the number of entries
+  Array<std::uint32_t> rows_;  // per node its first entry; then the number of entries
   GraphFile file_;
 };
 

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <vector>
 
+#include "base/array.h"
 #include "base/status.h"
 #include "executable_format/module.h"
 
@@ -15,25 +15,25 @@ namespace rewire::tvm {
 
 struct GraphNode {
   std::string name;
-  std::string kernel;                 // empty: an input or a parameter
-  std::vector<std::uint32_t> inputs;  // entries
-  std::uint32_t first_entry = 0;      // its outputs are entries first_entry ... first_entry + outputs - 1
+  std::string kernel;             // empty: an input or a parameter
+  Array<std::uint32_t> inputs;    // entries
+  std::uint32_t first_entry = 0;  // its outputs are entries first_entry ... first_entry + outputs - 1
   std::uint32_t outputs = 0;
 };
 
 // A tensor of the graph.
 struct GraphEntry {
   DLDataType dtype{};
-  std::vector<std::int64_t> shape;
+  Array<std::int64_t> shape;
   std::uint64_t bytes = 0;
   std::int64_t storage = 0;  // entries with one storage take turns in it
   DeviceEntry device;
 };
 
 struct GraphFile {
-  std::vector<GraphNode> nodes;
-  std::vector<GraphEntry> entries;
-  std::vector<std::uint32_t> heads;  // the entries that are the graph's outputs
+  Array<GraphNode> nodes;
+  Array<GraphEntry> entries;
+  Array<std::uint32_t> heads;  // the entries that are the graph's outputs
 };
 
 // kInvalidFile, kUnsupported; the message says where in the JSON.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "base/array.h"
 #include "executable_format/code_writer.h"
 #include "executable_format/import/compact.h"
 #include "executable_format/import/graph_file.h"
@@ -73,8 +74,8 @@ class Translator {
   std::unordered_map<std::string_view, const ForeignTensor*> parameters_;
   std::unordered_map<StorageKey, Storage, HashKey> storages_;
   std::unordered_map<std::string, std::uint32_t> kernels_;
-  std::vector<std::uint32_t> devices_;    // per entry
-  std::vector<std::uint32_t> registers_;  // per entry, kNone until it is there
+  Array<std::uint32_t> devices_;    // per entry
+  Array<std::uint32_t> registers_;  // per entry, kNone until it is there
   std::uint32_t next_register_ = 0;
   Module module_;
   Function main_;
@@ -165,7 +166,7 @@ Status Translator::Reshape(const GraphNode& node) {
     return Malformed(fmt::format("graph: nop '{}' makes {} bytes of {} into {} of {}", node.name, from.bytes,
                                  DTypeName(from.dtype), to.bytes, DTypeName(to.dtype)));
   }
-  const auto dims = std::make_shared<const std::vector<std::int64_t>>(to.shape);
+  const auto dims = std::make_shared<const Array<std::int64_t>>(to.shape);
   const Span<const std::byte> bytes = {reinterpret_cast<const std::byte*>(dims->data()),
                                        dims->size() * sizeof(std::int64_t)};
   const std::uint32_t shape_reg = next_register_++;
@@ -191,7 +192,7 @@ Status Translator::Copy(const GraphNode& node) {
 Status Translator::TranslateNode(const GraphNode& node) {
   if (node.kernel == kNop) return Reshape(node);
   if (node.kernel == kCopy) return Copy(node);
-  std::vector<std::uint32_t> args;
+  Array<std::uint32_t> args;
   for (std::uint32_t entry : node.inputs) args.push_back(registers_[entry]);
   for (std::uint32_t i = 0; i < node.outputs; ++i) {
     AllocateOutput(node.first_entry + i);
@@ -203,8 +204,8 @@ Status Translator::TranslateNode(const GraphNode& node) {
 
 void Translator::Return() {
   UniqueNames names;
-  std::vector<Type> types;
-  std::vector<std::uint32_t> fields;
+  Array<Type> types;
+  Array<std::uint32_t> fields;
   for (std::uint32_t entry : graph_.heads) {
     // The node of an entry: the last that starts at or before it.
     auto node = std::upper_bound(graph_.nodes.begin(), graph_.nodes.end(), entry,
@@ -238,7 +239,7 @@ Result<Module> Translator::Run() {
     if (Status status = TranslateNode(node); !status) return Forward(status);
   }
   Return();
-  Result<std::vector<std::uint32_t>> code = writer_.Finish();
+  Result<Array<std::uint32_t>> code = writer_.Finish();
   if (!code) return Forward(code, "graph");
   main_.code = std::move(*code);
   if (Status compacted = CompactFunction(main_); !compacted) return Forward(compacted, "graph");

@@ -8,6 +8,7 @@
 // length, so an unknown one cannot be passed over.
 #include <fmt/format.h>
 
+#include "base/array.h"
 #include "executable_format/import/stream.h"
 
 namespace rewire::tvm {
@@ -16,7 +17,7 @@ namespace {
 Status ReadGraphFactory(ByteReader& reader, LibraryBlob& blob) {
   blob.graph_json = ReadString(reader);
   const auto count = reader.Read<std::uint64_t>();
-  std::vector<std::string> names = ReadStrings(reader);
+  Array<std::string> names = ReadStrings(reader);
   if (!reader.ok()) return Truncated("the graph in the library");
   if (count != names.size()) {
     return Malformed(fmt::format("the graph has {} parameters and {} names for them", count, names.size()));

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "base/array.h"
 #include "executable_format/import/stream.h"
 
 namespace rewire::tvm {
@@ -17,10 +18,10 @@ void StepBack(const std::uint32_t* instruction, RegisterSet& live) {
 
 }  // namespace
 
-Result<CodeIndex> CodeIndex::Make(const std::vector<std::uint32_t>& code) {
+Result<CodeIndex> CodeIndex::Make(const Array<std::uint32_t>& code) {
   CodeIndex index;
   index.code_ = code.data();
-  std::vector<std::uint32_t> index_of(code.size());
+  Array<std::uint32_t> index_of(code.size());
   for (std::uint32_t pc = 0; pc < code.size(); pc += WordsOf(code[pc])) {
     index_of[pc] = static_cast<std::uint32_t>(index.starts_.size());
     index.starts_.push_back(pc);
@@ -53,7 +54,7 @@ Result<CodeIndex> CodeIndex::Make(const std::vector<std::uint32_t>& code) {
 
 void CodeIndex::FindReachable() {
   reachable_.resize(size());
-  std::vector<std::uint32_t> open;
+  Array<std::uint32_t> open;
   const auto reach = [&](std::uint32_t i) {
     if (reachable_[i]) return;
     reachable_[i] = true;
@@ -76,9 +77,9 @@ bool RegisterSet::Join(const RegisterSet& other) {
   return grew;
 }
 
-Result<std::vector<Block>> FindLiveness(const CodeIndex& code, std::size_t registers) {
-  std::vector<std::uint32_t> begins;
-  std::vector<std::uint32_t> block_of(code.size());
+Result<Array<Block>> FindLiveness(const CodeIndex& code, std::size_t registers) {
+  Array<std::uint32_t> begins;
+  Array<std::uint32_t> block_of(code.size());
   bool open = false;
   for (std::uint32_t i = 0; i < code.size(); ++i) {
     if (!code.reachable(i)) {
@@ -95,7 +96,7 @@ Result<std::vector<Block>> FindLiveness(const CodeIndex& code, std::size_t regis
     return Fail(StatusCode::kUnsupported,
                 fmt::format("{} blocks with {} registers are too many to analyse", begins.size(), registers));
   }
-  std::vector<Block> blocks;
+  Array<Block> blocks;
   for (std::uint32_t begin : begins) {
     std::uint32_t end = begin + 1;
     while (end < code.size() && code.reachable(end) && block_of[end] == blocks.size()) ++end;

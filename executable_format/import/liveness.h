@@ -4,8 +4,8 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
+#include "base/array.h"
 #include "base/span.h"
 #include "base/status.h"
 #include "executable_format/instruction.h"
@@ -17,7 +17,7 @@ class CodeIndex {
  public:
   // The code must be well formed (a CodeWriter made it) and must outlive the index. kInvalidFile: the last
   // instruction goes on past the end.
-  static Result<CodeIndex> Make(const std::vector<std::uint32_t>& code);
+  static Result<CodeIndex> Make(const Array<std::uint32_t>& code);
 
   std::size_t size() const { return starts_.size(); }
   const std::uint32_t* at(std::size_t i) const { return code_ + starts_[i]; }
@@ -34,11 +34,11 @@ class CodeIndex {
   void FindReachable();
 
   const std::uint32_t* code_ = nullptr;
-  std::vector<std::uint32_t> starts_;
-  std::vector<std::uint32_t> successors_;  // two places an instruction
-  std::vector<std::uint8_t> successor_counts_;
-  std::vector<bool> reachable_;
-  std::vector<bool> starts_block_;
+  Array<std::uint32_t> starts_;
+  Array<std::uint32_t> successors_;  // two places an instruction
+  Array<std::uint8_t> successor_counts_;
+  Array<bool> reachable_;
+  Array<bool> starts_block_;
 };
 
 constexpr bool IsRegister(OperandKind kind) {
@@ -83,7 +83,7 @@ class RegisterSet {
   }
 
  private:
-  std::vector<std::uint64_t> words_;
+  Array<std::uint64_t> words_;
 };
 
 // A run of reachable instructions that is entered at its first and left at its last.
@@ -96,6 +96,6 @@ struct Block {
 
 // Blocks in the order of the code. `registers` bounds the numbers in it. kUnsupported: the sets would take
 // more than 256 MiB.
-Result<std::vector<Block>> FindLiveness(const CodeIndex& code, std::size_t registers);
+Result<Array<Block>> FindLiveness(const CodeIndex& code, std::size_t registers);
 
 }  // namespace rewire::tvm

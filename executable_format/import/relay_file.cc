@@ -7,6 +7,7 @@
 #include <charconv>
 #include <optional>
 
+#include "base/array.h"
 #include "executable_format/import/relay_fields.h"
 #include "executable_format/import/stream.h"
 
@@ -46,8 +47,8 @@ std::optional<std::uint64_t> ParseCount(std::string_view text) {
   return value;
 }
 
-Status CheckDeviceIndices(const std::string& what, const std::vector<std::int64_t>& indices,
-                          std::size_t expected, std::size_t devices) {
+Status CheckDeviceIndices(const std::string& what, const Array<std::int64_t>& indices, std::size_t expected,
+                          std::size_t devices) {
   if (indices.size() != expected) {
     return Malformed(fmt::format("{} are {} devices, expected {}", what, indices.size(), expected));
   }
@@ -79,7 +80,7 @@ class Attempt {
   ByteReader reader_;
   Layout layout_;
   RelayFile file_;
-  std::vector<std::string> globals_;
+  Array<std::string> globals_;
 };
 
 Status Attempt::ReadDevices() {
@@ -142,7 +143,7 @@ Status Attempt::ReadKernels() {
 }
 
 Result<RelayInstruction> Attempt::ReadInstruction() {
-  std::vector<std::int64_t> words = ReadInts(reader_);
+  Array<std::int64_t> words = ReadInts(reader_);
   if (!reader_.ok()) return Truncated("an instruction");
   if (words.size() < 2)
     return Malformed(fmt::format("an instruction of {} words; it has 2 or more", words.size()));
@@ -175,7 +176,7 @@ Status Attempt::ReadInstructions(RelayFunction& function, std::uint64_t count) {
 }
 
 Status Attempt::ReadFunction(std::size_t index) {
-  const std::vector<std::string> head = ReadStrings(reader_);
+  const Array<std::string> head = ReadStrings(reader_);
   if (!reader_.ok()) return Truncated(fmt::format("function {}", index));
   if (head.size() != 3) {
     return Malformed(fmt::format("function {} has {} header entries, expected 3", index, head.size()));

@@ -23,8 +23,8 @@
 #include <cstdint>
 #include <string>
 #include <variant>
-#include <vector>
 
+#include "base/array.h"
 #include "base/span.h"
 #include "base/status.h"
 #include "executable_format/import/tvm.h"
@@ -34,27 +34,27 @@ namespace rewire::tvm {
 
 struct RelayInstruction {
   Opcode opcode;
-  std::vector<std::int64_t> fields;
+  Array<std::int64_t> fields;
 };
 
 struct RelayFunction {
   std::string name;
   std::uint64_t register_count = 0;
-  std::vector<std::string> parameters;
-  std::vector<std::int64_t> parameter_devices;  // indices in `devices`
-  std::vector<RelayInstruction> instructions;
+  Array<std::string> parameters;
+  Array<std::int64_t> parameter_devices;  // indices in `devices`
+  Array<RelayInstruction> instructions;
 };
 
 struct RelayFile {
   std::string version;
   // Fields that name a device are indices of this table; 0.8, which has none and stores a DLDeviceType in
   // each, is brought into this form.
-  std::vector<DeviceEntry> devices;
+  Array<DeviceEntry> devices;
   std::uint32_t host_device = 0;
-  std::vector<std::variant<ForeignTensor, std::string>> constants;  // a string: the name it is bound by
-  std::vector<std::int64_t> constant_devices;                       // one per constant
-  std::vector<std::string> kernels;
-  std::vector<RelayFunction> functions;
+  Array<std::variant<ForeignTensor, std::string>> constants;  // a string: the name it is bound by
+  Array<std::int64_t> constant_devices;                       // one per constant
+  Array<std::string> kernels;
+  Array<RelayFunction> functions;
 };
 
 // Errors: kInvalidFile, kUnsupported; they say which part of the file.

@@ -8,6 +8,7 @@
 #include <optional>
 #include <unordered_map>
 
+#include "base/array.h"
 #include "base/checked_math.h"
 #include "executable_format/code_writer.h"
 #include "executable_format/import/compact.h"
@@ -18,7 +19,7 @@
 namespace rewire::tvm {
 namespace {
 
-using Fields = std::vector<std::int64_t>;
+using Fields = Array<std::int64_t>;
 
 // Translates into code with the file's register numbers. A bad field is noted and looked at once an
 // instruction.
@@ -30,7 +31,7 @@ class Translator {
         labels_(function.instructions.size()),
         is_target_(function.instructions.size()) {}
 
-  Result<std::vector<std::uint32_t>> Run();
+  Result<Array<std::uint32_t>> Run();
 
  private:
   Status MarkTargets();
@@ -48,13 +49,13 @@ class Translator {
   std::uint32_t Reg(std::int64_t value) { return Number("register", value, function_.register_count); }
   // A register that the instruction writes: what was known of it is over.
   std::uint32_t Dst(std::int64_t value);
-  std::vector<std::uint32_t> Regs(const Fields& fields, std::size_t first);
-  std::uint32_t Device(std::int64_t value, const std::vector<std::uint32_t>& devices);
+  Array<std::uint32_t> Regs(const Fields& fields, std::size_t first);
+  std::uint32_t Device(std::int64_t value, const Array<std::uint32_t>& devices);
   std::uint32_t Callee(std::int64_t value) {
     return Number("function", value, tables_.file.functions.size());
   }
   DLDataType DType(const Fields& fields, std::size_t code);
-  std::vector<std::int64_t> Dims(const Fields& fields, std::size_t first);
+  Array<std::int64_t> Dims(const Fields& fields, std::size_t first);
   std::uint32_t Tag(std::int64_t value);
   // The register of a byte offset, or none where it is known to be 0.
   std::uint32_t Offset(std::int64_t value);
@@ -65,8 +66,8 @@ class Translator {
   const RelayFunction& function_;
   const RelayTables& tables_;
   CodeWriter writer_;
-  std::vector<CodeWriter::Label> labels_;
-  std::vector<bool> is_target_;
+  Array<CodeWriter::Label> labels_;
+  Array<bool> is_target_;
   // Integers that registers are known to hold, since the last jump target. TVM keeps sizes and offsets that
   // it knows in constants, and reads them back at every allocation.
   std::unordered_map<std::int64_t, std::int64_t> known_;
@@ -74,8 +75,8 @@ class Translator {
   // TVM calls functions that it has lifted out through closures made just before.
   struct Closure {
     std::uint32_t function;
-    std::vector<std::int64_t> captured;
-    std::vector<std::uint64_t> writes;
+    Array<std::int64_t> captured;
+    Array<std::uint64_t> writes;
   };
   std::unordered_map<std::int64_t, Closure> closures_;
   std::unordered_map<std::int64_t, std::uint64_t> writes_;  // per register
@@ -95,13 +96,13 @@ std::uint32_t Translator::Dst(std::int64_t value) {
   return Reg(value);
 }
 
-std::vector<std::uint32_t> Translator::Regs(const Fields& fields, std::size_t first) {
-  std::vector<std::uint32_t> regs;
+Array<std::uint32_t> Translator::Regs(const Fields& fields, std::size_t first) {
+  Array<std::uint32_t> regs;
   for (std::size_t i = first; i < fields.size(); ++i) regs.push_back(Reg(fields[i]));
   return regs;
 }
 
-std::uint32_t Translator::Device(std::int64_t value, const std::vector<std::uint32_t>& devices) {
+std::uint32_t Translator::Device(std::int64_t value, const Array<std::uint32_t>& devices) {
   const std::uint32_t index = Number("device", value, devices.size());
   return index < devices.size() ? devices[index] : 0;
 }
@@ -119,8 +120,8 @@ DLDataType Translator::DType(const Fields& fields, std::size_t code) {
   return dtype;
 }
 
-std::vector<std::int64_t> Translator::Dims(const Fields& fields, std::size_t first) {
-  std::vector<std::int64_t> dims(fields.begin() + static_cast<std::ptrdiff_t>(first), fields.end());
+Array<std::int64_t> Translator::Dims(const Fields& fields, std::size_t first) {
+  Array<std::int64_t> dims(fields.begin() + static_cast<std::ptrdiff_t>(first), fields.end());
   const auto negative = std::find_if(dims.begin(), dims.end(), [](std::int64_t dim) { return dim < 0; });
   if (negative != dims.end() && error_.empty()) error_ = fmt::format("has a dimension of {}", *negative);
   return dims;
@@ -174,7 +175,7 @@ void Translator::InvokePacked(const Fields& fields) {
 }
 
 void Translator::AllocClosure(const Fields& fields) {
-  const std::vector<std::uint32_t> captured = Regs(fields, field::kCallArgs);
+  const Array<std::uint32_t> captured = Regs(fields, field::kCallArgs);
   const std::int64_t dst = fields[field::kCallDst];
   Closure closure{Callee(fields[field::kCallee]), {fields.begin() + field::kCallArgs, fields.end()}, {}};
   writer_.AllocClosure(closure.function, Dst(dst), captured);
@@ -186,7 +187,7 @@ void Translator::AllocClosure(const Fields& fields) {
 }
 
 void Translator::InvokeClosure(const Fields& fields) {
-  std::vector<std::uint32_t> args = Regs(fields, field::kCallArgs);
+  Array<std::uint32_t> args = Regs(fields, field::kCallArgs);
   const std::uint32_t callee = Reg(fields[field::kCallee]);
   const auto known = closures_.find(fields[field::kCallee]);
   bool same = known != closures_.end();
@@ -198,16 +199,17 @@ void Translator::InvokeClosure(const Fields& fields) {
     return;
   }
   const std::uint32_t function = known->second.function;
-  const std::vector<std::int64_t>& captured = known->second.captured;
-  args.insert(args.begin(), captured.begin(), captured.end());
-  writer_.Invoke(function, Dst(fields[field::kCallDst]), args);
+  const Array<std::int64_t>& captured = known->second.captured;
+  Array<std::uint32_t> all(captured.begin(), captured.end());
+  all.append(args.begin(), args.end());
+  writer_.Invoke(function, Dst(fields[field::kCallDst]), all);
 }
 
 void Translator::AllocTensor(const Fields& fields) {
   const std::uint32_t storage = Reg(fields[field::kTensorStorage]);
   const std::uint32_t offset = Offset(fields[field::kTensorOffset]);
   const DLDataType dtype = DType(fields, field::kTensorCode);
-  const std::vector<std::int64_t> dims = Dims(fields, field::kTensorShape);
+  const Array<std::int64_t> dims = Dims(fields, field::kTensorShape);
   writer_.AllocTensor(storage, offset, dtype, Dst(fields[field::kTensorDst]), dims);
 }
 
@@ -218,7 +220,7 @@ void Translator::AllocStorage(const RelayInstruction& instruction) {
   const std::int64_t dst = fields[new_form ? field::kStorageDst : field::kStorageDstOld];
   if (new_form && fields[field::kStorageRank] > 0) {
     // Size and alignment are not filled in; the scope counts in this form alone.
-    const std::vector<std::int64_t> dims = Dims(fields, field::kStorageShape);
+    const Array<std::int64_t> dims = Dims(fields, field::kStorageShape);
     const std::uint32_t device = Device(fields[field::kStorageDevice], tables_.scoped_devices);
     writer_.AllocStorage(kNone, tables_.alignment, dtype, device, Dst(dst), dims);
     return;
@@ -261,7 +263,7 @@ void Translator::Translate(std::size_t pc) {
       writer_.Ret(Reg(fields[0]));
       break;
     case Opcode::kInvoke: {
-      const std::vector<std::uint32_t> args = Regs(fields, field::kCallArgs);
+      const Array<std::uint32_t> args = Regs(fields, field::kCallArgs);
       writer_.Invoke(Callee(fields[field::kCallee]), Dst(fields[field::kCallDst]), args);
       break;
     }
@@ -281,7 +283,7 @@ void Translator::Translate(std::size_t pc) {
       break;
     }
     case Opcode::kAllocADT: {
-      const std::vector<std::uint32_t> values = Regs(fields, field::kAdtFields);
+      const Array<std::uint32_t> values = Regs(fields, field::kAdtFields);
       writer_.AllocADT(Tag(fields[field::kAdtTag]), Dst(fields[field::kAdtDst]), values);
       break;
     }
@@ -342,7 +344,7 @@ void Translator::Translate(std::size_t pc) {
   }
 }
 
-Result<std::vector<std::uint32_t>> Translator::Run() {
+Result<Array<std::uint32_t>> Translator::Run() {
   if (Status marked = MarkTargets(); !marked) return Forward(marked);
   for (std::size_t pc = 0; pc < function_.instructions.size(); ++pc) {
     if (is_target_[pc]) {
@@ -371,7 +373,7 @@ Result<Function> TranslateRelayFunction(const RelayFunction& function, const Rel
   }
   result.result = SimpleType(TypeKind::kValue);
   result.output_names = {"output"};
-  Result<std::vector<std::uint32_t>> code = Translator(function, tables).Run();
+  Result<Array<std::uint32_t>> code = Translator(function, tables).Run();
   if (!code) return Forward(code);
   result.code = std::move(*code);
   if (Status compacted = CompactFunction(result); !compacted) {

@@ -2,8 +2,7 @@
 // Translates one function of a Relay VM executable, instruction by instruction.
 #pragma once
 
-#include <vector>
-
+#include "base/array.h"
 #include "base/status.h"
 #include "executable_format/import/relay_file.h"
 #include "executable_format/module.h"
@@ -13,12 +12,12 @@ namespace rewire::tvm {
 // How the file's tables map to the module's.
 struct RelayTables {
   const RelayFile& file;
-  std::uint32_t alignment;                    // of storages and kernel arguments
-  std::vector<std::uint32_t> devices;         // without memory scopes
-  std::vector<std::uint32_t> scoped_devices;  // with them
-  std::vector<std::int64_t> scalars;          // per constant, its value where `is_scalar`
-  std::vector<bool> is_scalar;                // a single integer on the host
-  std::uint32_t fatal_note;                   // string that Fatal quotes
+  std::uint32_t alignment;              // of storages and kernel arguments
+  Array<std::uint32_t> devices;         // without memory scopes
+  Array<std::uint32_t> scoped_devices;  // with them
+  Array<std::int64_t> scalars;          // per constant, its value where `is_scalar`
+  Array<bool> is_scalar;                // a single integer on the host
+  std::uint32_t fatal_note;             // string that Fatal quotes
 };
 
 // The translation, compacted. kInvalidFile: a register, jump, count or index that the file does not have;

@@ -8,8 +8,8 @@
 #include <map>
 #include <string>
 #include <utility>
-#include <vector>
 
+#include "base/array.h"
 #include "executable_format/instruction.h"
 
 namespace rewire::tvm {
@@ -29,12 +29,12 @@ class Shapes {
  public:
   struct Shape {
     std::uint32_t tag = 0;
-    std::vector<ShapeId> fields;
+    Array<ShapeId> fields;
     std::size_t leaves = 1;
     std::size_t depth = 0;
   };
 
-  ShapeId Adt(std::uint32_t tag, std::vector<ShapeId> fields) {
+  ShapeId Adt(std::uint32_t tag, Array<ShapeId> fields) {
     Shape shape{tag, fields, 0, 0};
     for (const ShapeId field : fields) {
       shape.leaves += shapes_[field].leaves;
@@ -54,7 +54,7 @@ class Shapes {
         shapes_[a].fields.size() != shapes_[b].fields.size()) {
       return kAnything;
     }
-    std::vector<ShapeId> fields;
+    Array<ShapeId> fields;
     for (std::size_t i = 0; i < shapes_[a].fields.size(); ++i)
       fields.push_back(Join(shapes_[a].fields[i], shapes_[b].fields[i]));
     return Adt(shapes_[a].tag, std::move(fields));
@@ -64,7 +64,7 @@ class Shapes {
     return index < shapes_[shape].fields.size() ? shapes_[shape].fields[index] : kAnything;
   }
   // Names of leaves are paths: "output.1.0".
-  void Append(ShapeId shape, const std::string& name, Type* type, std::vector<std::string>* names) const {
+  void Append(ShapeId shape, const std::string& name, Type* type, Array<std::string>* names) const {
     TypeNode node;
     if (shape > kAnything) {
       node.kind = TypeKind::kAdt;
@@ -78,8 +78,8 @@ class Shapes {
   }
 
  private:
-  std::vector<Shape> shapes_ = std::vector<Shape>(2);
-  std::map<std::pair<std::uint32_t, std::vector<ShapeId>>, ShapeId> ids_;
+  Array<Shape> shapes_ = Array<Shape>(2);
+  std::map<std::pair<std::uint32_t, Array<ShapeId>>, ShapeId> ids_;
 };
 
 class ResultAnalysis {
@@ -88,7 +88,7 @@ class ResultAnalysis {
       : module_(module), shapes_(*shapes), results_(module.functions.size(), kNothing) {}
 
   // By function; empty when it did not settle.
-  std::vector<ShapeId> Run() {
+  Array<ShapeId> Run() {
     for (int round = 0; round < kMaxRounds; ++round) {
       bool changed = false;
       for (std::size_t i = 0; i < results_.size(); ++i) {
@@ -102,11 +102,11 @@ class ResultAnalysis {
   }
 
  private:
-  using State = std::vector<ShapeId>;
+  using State = Array<ShapeId>;
 
   ShapeId ResultOf(const Function& function) {
     std::map<std::uint32_t, State> states;  // before an instruction that a jump leads to
-    std::vector<std::uint32_t> work;
+    Array<std::uint32_t> work;
     ShapeId result = kNothing;
     const auto reach = [&](std::uint32_t pc, const State& state) {
       if (pc >= function.code.size()) return;
@@ -163,7 +163,7 @@ class ResultAnalysis {
         made = Get(*state, words[WordOf(Opcode::kMove, "src")]);
         break;
       case Opcode::kAllocADT: {
-        std::vector<ShapeId> fields;
+        Array<ShapeId> fields;
         for (const std::uint32_t reg : ReadsView(words + WordOf(Opcode::kAllocADT, "fields")))
           fields.push_back(Get(*state, reg));
         made = shapes_.Adt(words[WordOf(Opcode::kAllocADT, "tag")], std::move(fields));
@@ -204,14 +204,14 @@ class ResultAnalysis {
 
   const Module& module_;
   Shapes& shapes_;
-  std::vector<ShapeId> results_;
+  Array<ShapeId> results_;
 };
 
 }  // namespace
 
 void InferResults(Module* module) {
   Shapes shapes;
-  const std::vector<ShapeId> results = ResultAnalysis(*module, &shapes).Run();
+  const Array<ShapeId> results = ResultAnalysis(*module, &shapes).Run();
   for (std::size_t i = 0; i < results.size(); ++i) {
     Function& function = module->functions[i];
     if (results[i] <= kAnything || function.result.nodes.size() != 1 ||
@@ -219,7 +219,7 @@ void InferResults(Module* module) {
       continue;
     }
     Type type;
-    std::vector<std::string> names;
+    Array<std::string> names;
     shapes.Append(results[i], function.output_names[0], &type, &names);
     if (names.empty()) continue;
     function.result = std::move(type);

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "base/array.h"
 #include "base/checked_math.h"
 #include "base/dtype.h"
 
@@ -29,16 +30,16 @@ std::string ReadString(ByteReader& reader) {
   return std::string(reader.ReadString(reader.Read<std::uint64_t>()));
 }
 
-std::vector<std::string> ReadStrings(ByteReader& reader) {
-  std::vector<std::string> strings;
+Array<std::string> ReadStrings(ByteReader& reader) {
+  Array<std::string> strings;
   const std::size_t count = reader.ReadCount<std::uint64_t>(sizeof(std::uint64_t));
   // Grows with what is read: a count of lengths that fits says nothing of the strings behind them.
   for (std::size_t i = 0; i < count && reader.ok(); ++i) strings.push_back(ReadString(reader));
   return strings;
 }
 
-std::vector<std::int64_t> ReadInts(ByteReader& reader) {
-  std::vector<std::int64_t> ints(reader.ReadCount<std::uint64_t>(sizeof(std::int64_t)));
+Array<std::int64_t> ReadInts(ByteReader& reader) {
+  Array<std::int64_t> ints(reader.ReadCount<std::uint64_t>(sizeof(std::int64_t)));
   for (std::int64_t& value : ints) value = reader.Read<std::int64_t>();
   return ints;
 }
@@ -94,7 +95,7 @@ Result<NamedTensors> ReadParameterList(Span<const std::byte> bytes) {
                                  kParametersMagic));
   }
   reader.Read<std::uint64_t>();  // reserved
-  std::vector<std::string> names = ReadStrings(reader);
+  Array<std::string> names = ReadStrings(reader);
   const auto count = reader.Read<std::uint64_t>();
   if (!reader.ok()) return Truncated("the parameter names");
   if (count != names.size()) {

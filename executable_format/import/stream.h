@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <string>
 #include <utility>
-#include <vector>
 
+#include "base/array.h"
 #include "base/byte_reader.h"
 #include "base/status.h"
 #include "executable_format/import/tvm.h"
@@ -22,8 +22,8 @@ Status Truncated(const std::string& what);
 
 // A string: its length, its bytes. As with ByteReader, failures show in reader.ok().
 std::string ReadString(ByteReader& reader);
-std::vector<std::string> ReadStrings(ByteReader& reader);
-std::vector<std::int64_t> ReadInts(ByteReader& reader);
+Array<std::string> ReadStrings(ByteReader& reader);
+Array<std::int64_t> ReadInts(ByteReader& reader);
 
 // TVM's names for dtypes as Rewire has them: the old boolean, one-bit unsigned in a byte, becomes bool.
 DLDataType FromTvmDType(DLDataType type);

@@ -11,8 +11,8 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
+#include "base/array.h"
 #include "base/span.h"
 #include "base/status.h"
 #include "executable_format/module.h"
@@ -23,11 +23,11 @@ namespace rewire::tvm {
 // points into the file.
 struct ForeignTensor {
   DLDataType dtype{};
-  std::vector<std::int64_t> shape;
+  Array<std::int64_t> shape;
   Span<const std::byte> bytes;
 };
 
-using NamedTensors = std::vector<std::pair<std::string, ForeignTensor>>;
+using NamedTensors = Array<std::pair<std::string, ForeignTensor>>;
 
 // True when the bytes start as a VM executable of TVM does (Relay's or Relax's, which is not read), or as a
 // parameter list does.

@@ -5,8 +5,8 @@
 #include <filesystem>
 #include <limits>
 #include <utility>
-#include <vector>
 
+#include "base/array.h"
 #include "base/mapped_file.h"
 #include "executable_format/text/declarations.h"
 #include "executable_format/text/diagnostics.h"
@@ -22,7 +22,7 @@ Result<Module> Assemble(std::string_view text, const AssembleOptions& options) {
                 options.file_name + ": a text has at most 4 GiB; put data in files");
   }
   Diagnostics diagnostics(options.file_name, options.max_errors);
-  const std::vector<Token> tokens = Tokenize(text, diagnostics);
+  const Array<Token> tokens = Tokenize(text, diagnostics);
   Tables tables;
   DataFiles files(options.directory);
   Cursor cursor(tokens, diagnostics);

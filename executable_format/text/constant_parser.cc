@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/array.h"
 #include "executable_format/text/base64.h"
 #include "executable_format/text/element_text.h"
 
@@ -70,7 +71,7 @@ class DataParser {
   // One pair of braces around all elements, or braces nested as the shape says.
   bool Braces() {
     const Position start = cursor_.Peek().position;
-    std::vector<std::int64_t> counts;  // elements or groups so far in every open brace
+    Array<std::int64_t> counts;  // elements or groups so far in every open brace
     bool nested = false;
     do {
       if (cursor_.Peek().Is("{")) {

@@ -35,7 +35,7 @@ std::optional<HostTensor> RestorableTensor(const Constant& constant) {
   if (constant.kind != ConstantKind::kData || dynamic) return std::nullopt;
   const Result<std::uint64_t> bytes = CompactBytes(type.dtype, type.dims);
   if (!bytes || *bytes != constant.raw_bytes) return std::nullopt;
-  HostTensor tensor{type.dtype, type.dims, constant.stored};
+  HostTensor tensor{type.dtype, {type.dims.begin(), type.dims.end()}, constant.stored};
   if (constant.codec == kCodecNone) {
     if (constant.stored.view.size() != *bytes) return std::nullopt;
     return tensor;

@@ -7,8 +7,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
+#include "base/array.h"
 #include "executable_format/text/diagnostics.h"
 #include "executable_format/text/lexer.h"
 
@@ -17,7 +17,7 @@ namespace rewire::text {
 class Cursor {
  public:
   // `tokens` ends with kEnd and outlives the cursor.
-  Cursor(const std::vector<Token>& tokens, Diagnostics& diagnostics, std::size_t start = 0)
+  Cursor(const Array<Token>& tokens, Diagnostics& diagnostics, std::size_t start = 0)
       : tokens_(tokens), diagnostics_(diagnostics), index_(start) {}
 
   const Token& Peek(std::size_t ahead = 0) const {
@@ -50,7 +50,7 @@ class Cursor {
   Diagnostics& diagnostics() { return diagnostics_; }
 
  private:
-  const std::vector<Token>& tokens_;
+  const Array<Token>& tokens_;
   Diagnostics& diagnostics_;
   std::size_t index_;
 };

@@ -3,7 +3,9 @@
 
 #include <filesystem>
 #include <utility>
+#include <vector>
 
+#include "base/array.h"
 #include "base/near_names.h"
 #include "executable_format/tensor_files/npy.h"
 #include "executable_format/tensor_files/npz.h"
@@ -49,7 +51,7 @@ Result<HostTensor> DataFiles::Load(const std::string& reference) {
     archive = archives_.emplace(path, std::move(*tensors)).first;
   }
   const std::string name = reference.substr(colon + 1);
-  std::vector<std::string> known;
+  Array<std::string> known;
   for (const NamedTensor& member : archive->second) {
     if (member.name == name) return member.tensor;
     known.push_back(member.name);

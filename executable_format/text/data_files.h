@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/array.h"
 #include "executable_format/tensor_files/host_tensor.h"
 
 namespace rewire::text {

@@ -8,6 +8,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "base/array.h"
 #include "base/dtype.h"
 #include "base/near_names.h"
 #include "executable_format/instruction_text.h"
@@ -23,7 +24,7 @@ class DeclarationParser {
   DeclarationParser(Cursor& cursor, Tables& tables, DataFiles& files)
       : cursor_(cursor), tables_(tables), module_(tables.module), files_(files) {}
 
-  std::vector<BodyStart> Run() {
+  Array<BodyStart> Run() {
     while (cursor_.Peek().kind != TokenKind::kEnd && !cursor_.diagnostics().full()) {
       if (!Declaration()) cursor_.SkipStatement();
     }
@@ -50,7 +51,7 @@ class DeclarationParser {
         {".const", &DeclarationParser::DataConstant}, {".param", &DeclarationParser::Parameter},
         {".computed", &DeclarationParser::Computed},  {".kernel", &DeclarationParser::Kernel},
     };
-    std::vector<std::string> known = {".func"};
+    Array<std::string> known = {".func"};
     for (const Row& row : kRows) {
       if (row.name == directive.text) {
         cursor_.Take();
@@ -192,8 +193,8 @@ class DeclarationParser {
     if (!floats && !cursor_.Peek().Is("[")) return TakeAttributeNumber();
     const Position position = cursor_.Peek().position;
     if (!cursor_.Expect("[")) return std::nullopt;
-    std::vector<std::int64_t> integers;
-    std::vector<double> reals;
+    Array<std::int64_t> integers;
+    Array<double> reals;
     while (!cursor_.Accept("]")) {
       if (integers.size() + reals.size() != 0 && !cursor_.Expect(",")) return std::nullopt;
       const std::optional<AttributeValue> number = TakeAttributeNumber();
@@ -313,12 +314,12 @@ class DeclarationParser {
   Tables& tables_;
   Module& module_;
   DataFiles& files_;
-  std::vector<BodyStart> bodies_;
+  Array<BodyStart> bodies_;
 };
 
 }  // namespace
 
-std::vector<BodyStart> TakeDeclarations(Cursor& cursor, Tables& tables, DataFiles& files) {
+Array<BodyStart> TakeDeclarations(Cursor& cursor, Tables& tables, DataFiles& files) {
   return DeclarationParser(cursor, tables, files).Run();
 }
 

@@ -13,8 +13,8 @@
 
 #include <cstddef>
 #include <string>
-#include <vector>
 
+#include "base/array.h"
 #include "executable_format/text/cursor.h"
 #include "executable_format/text/data_files.h"
 #include "executable_format/text/tables.h"
@@ -28,6 +28,6 @@ struct BodyStart {
 };
 
 // Reads the whole text but for the bodies, so that they may refer to what is declared after them.
-std::vector<BodyStart> TakeDeclarations(Cursor& cursor, Tables& tables, DataFiles& files);
+Array<BodyStart> TakeDeclarations(Cursor& cursor, Tables& tables, DataFiles& files);
 
 }  // namespace rewire::text

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <tuple>
 
+#include "base/array.h"
+
 namespace rewire::text {
 
 void Diagnostics::Report(Position position, const std::string& message) {
@@ -14,7 +16,7 @@ void Diagnostics::Report(Position position, const std::string& message) {
 
 Error Diagnostics::ToError() const {
   // Signatures are read before bodies, so reports do not come in the order of the text.
-  std::vector<Entry> sorted = entries_;
+  Array<Entry> sorted = entries_;
   std::stable_sort(sorted.begin(), sorted.end(), [](const Entry& a, const Entry& b) {
     return std::tie(a.position.line, a.position.column) < std::tie(b.position.line, b.position.column);
   });

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <string>
 #include <utility>
-#include <vector>
 
+#include "base/array.h"
 #include "base/status.h"
 
 namespace rewire::text {
@@ -41,7 +41,7 @@ class Diagnostics {
   std::string file_name_;
   std::size_t max_errors_;
   std::size_t count_ = 0;
-  std::vector<Entry> entries_;
+  Array<Entry> entries_;
 };
 
 }  // namespace rewire::text

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/array.h"
 #include "base/utf8.h"
 #include "executable_format/instruction_text.h"
 #include "executable_format/tensor_files/safetensors.h"
@@ -28,7 +29,7 @@ class Disassembler {
     std::string tables;
     for (std::uint32_t i = 0; i < module_.constants.size(); ++i) tables += ConstantLine(i);
     for (std::uint32_t i = 0; i < module_.kernels.size(); ++i) tables += KernelLine(i);
-    std::vector<std::string> signatures;
+    Array<std::string> signatures;
     for (std::uint32_t i = 0; i < module_.functions.size(); ++i) signatures.push_back(SignatureLine(i));
     text::FunctionPrinter functions(module_, printer_);
     std::string bodies;
@@ -55,7 +56,7 @@ class Disassembler {
     for (std::size_t i = 1; i < module_.devices.size(); ++i) {
       head += fmt::format(".device {}\n", DeviceText(module_.devices[i]));
     }
-    const std::vector<std::int64_t>& limits = module_.symbol_limits;
+    const Array<std::int64_t>& limits = module_.symbol_limits;
     if (!types_.SymbolsInOrder() || !limits.empty()) {
       for (std::size_t i = 0; i < module_.symbols.size(); ++i) {
         const bool limited = i < limits.size() && limits[i] != kNoLimit;
@@ -149,11 +150,11 @@ class Disassembler {
     if (const auto* real = std::get_if<double>(&value)) return text::DoubleText(*real);
     if (const auto* string = std::get_if<std::string>(&value)) return QuoteText(*string);
     std::string list;
-    if (const auto* integers = std::get_if<std::vector<std::int64_t>>(&value)) {
+    if (const auto* integers = std::get_if<Array<std::int64_t>>(&value)) {
       for (const std::int64_t integer : *integers)
         list += fmt::format("{}{}", list.empty() ? "" : ", ", integer);
     }
-    const auto* reals = std::get_if<std::vector<double>>(&value);
+    const auto* reals = std::get_if<Array<double>>(&value);
     if (reals == nullptr) return "[" + list + "]";
     for (const double real : *reals) list += (list.empty() ? "" : ", ") + text::DoubleText(real);
     // Without an element that looks like one, nothing else would say that these are floats.

@@ -4,8 +4,8 @@
 
 #include <cstddef>
 #include <string>
-#include <vector>
 
+#include "base/array.h"
 #include "executable_format/module.h"
 #include "executable_format/tensor_files/host_tensor.h"
 
@@ -23,7 +23,7 @@ struct DisassembleOptions {
 
 struct Disassembly {
   std::string text;
-  std::vector<NamedTensor> data;  // what belongs in data_file; shares the module's bytes where it can
+  Array<NamedTensor> data;  // what belongs in data_file; shares the module's bytes where it can
 };
 
 // The module as text. That of a verified module assembles to a module that the writer gives the same bytes.

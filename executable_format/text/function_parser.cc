@@ -7,8 +7,8 @@
 #include <map>
 #include <string>
 #include <utility>
-#include <vector>
 
+#include "base/array.h"
 #include "base/near_names.h"
 #include "executable_format/code_writer.h"
 #include "executable_format/instruction.h"
@@ -22,8 +22,8 @@ namespace {
 struct Operand {
   std::uint32_t word = kNone;        // every kind of one word
   std::int64_t integer = 0;          // kImm64
-  std::vector<std::uint32_t> regs;   // kReads
-  std::vector<std::int64_t> dims;    // kDims
+  Array<std::uint32_t> regs;         // kReads
+  Array<std::int64_t> dims;          // kDims
   std::optional<std::string> label;  // kTarget, if not a distance in `word`
   Position position;
 };
@@ -92,7 +92,7 @@ class BodyParser {
       if (text) function_.notes.push_back({*pc, std::move(*text)});
       return text.has_value();
     }
-    const std::vector<std::string> known = {".end", ".registers", ".words", ".note"};
+    const Array<std::string> known = {".end", ".registers", ".words", ".note"};
     return cursor_.Fail(directive.position, fmt::format("unknown directive '{}' inside a function{}",
                                                         directive.text, DidYouMean(directive.text, known)));
   }
@@ -154,7 +154,7 @@ class BodyParser {
         cursor_.Take();
         return &info;
       }
-      std::vector<std::string> known;
+      Array<std::string> known;
       for (const OpcodeInfo& info : kOpcodes) known.emplace_back(info.mnemonic);
       cursor_.Fail(token.position,
                    fmt::format("unknown instruction '{}'{}", token.text, DidYouMean(token.text, known)));
@@ -331,7 +331,7 @@ class BodyParser {
   }
 
   void Finish(Position start) {
-    std::vector<std::string> known;
+    Array<std::string> known;
     for (const auto& [name, label] : labels_) {
       if (label.bound) known.push_back(name);
     }
@@ -342,7 +342,7 @@ class BodyParser {
       code_.Bind(label.label);  // reported; what is left of the code is not used
     }
     registers_.ReportUnwritten(cursor_.diagnostics());
-    Result<std::vector<std::uint32_t>> code = code_.Finish();
+    Result<Array<std::uint32_t>> code = code_.Finish();
     if (!code) {
       cursor_.Fail(start, code.error().message());
       return;

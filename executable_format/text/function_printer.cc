@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <vector>
 
+#include "base/array.h"
 #include "executable_format/instruction.h"
 
 namespace rewire::text {
@@ -110,11 +110,11 @@ class CodeMap {
   }
 
   const Function& function_;
-  std::vector<Place> places_;
+  Array<Place> places_;
   std::size_t end_ = 0;
 };
 
-std::string WordsText(const std::vector<std::uint32_t>& code, std::size_t begin, std::size_t end) {
+std::string WordsText(const Array<std::uint32_t>& code, std::size_t begin, std::size_t end) {
   std::string text = "  .words";
   for (std::size_t i = begin; i < end; ++i)
     text += fmt::format("{} 0x{:08x}", i == begin ? "" : ",", code[i]);
@@ -129,7 +129,7 @@ std::string NoteLine(const SourceNote& note) {
 
 std::string FunctionPrinter::Body(const Function& function) {
   const CodeMap map(function);
-  const std::vector<SourceNote>& notes = function.notes;
+  const Array<SourceNote>& notes = function.notes;
   const bool sorted = std::is_sorted(notes.begin(), notes.end(),
                                      [](const SourceNote& a, const SourceNote& b) { return a.pc < b.pc; });
   std::string body;

@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <optional>
 
+#include "base/array.h"
+
 namespace rewire::text {
 namespace {
 
@@ -25,7 +27,7 @@ class Lexer {
  public:
   Lexer(std::string_view text, Diagnostics& diagnostics) : text_(text), diagnostics_(diagnostics) {}
 
-  std::vector<Token> Run() {
+  Array<Token> Run() {
     while (position_ < text_.size() && !diagnostics_.full()) Next();
     if (!tokens_.empty() && tokens_.back().kind != TokenKind::kNewline) Add(TokenKind::kNewline, 0);
     Add(TokenKind::kEnd, 0);
@@ -152,7 +154,7 @@ class Lexer {
 
   std::string_view text_;
   Diagnostics& diagnostics_;
-  std::vector<Token> tokens_;
+  Array<Token> tokens_;
   std::size_t position_ = 0;
   std::size_t line_start_ = 0;
   std::uint32_t line_ = 1;
@@ -161,7 +163,7 @@ class Lexer {
 
 }  // namespace
 
-std::vector<Token> Tokenize(std::string_view text, Diagnostics& diagnostics) {
+Array<Token> Tokenize(std::string_view text, Diagnostics& diagnostics) {
   return Lexer(text, diagnostics).Run();
 }
 

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <vector>
 
+#include "base/array.h"
 #include "executable_format/text/diagnostics.h"
 
 namespace rewire::text {
@@ -37,7 +37,7 @@ struct Token {
 
 // The tokens of `text`, which they borrow; the last is kEnd. Characters that begin no token are reported and
 // left out.
-std::vector<Token> Tokenize(std::string_view text, Diagnostics& diagnostics);
+Array<Token> Tokenize(std::string_view text, Diagnostics& diagnostics);
 
 // A string token's text with its escapes undone. The lexer has checked them.
 std::string UnquoteText(std::string_view text);

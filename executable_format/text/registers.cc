@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "base/array.h"
 #include "base/near_names.h"
 #include "executable_format/instruction_text.h"
 
@@ -65,7 +66,7 @@ std::optional<std::uint32_t> Registers::Take(Cursor& cursor, Use use) {
 }
 
 void Registers::ReportUnwritten(Diagnostics& diagnostics) const {
-  std::vector<std::string> written;
+  Array<std::string> written;
   for (const auto& [name, named] : names_) {
     if (named.written) written.push_back(name);
   }

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 #include <limits>
-#include <vector>
 
+#include "base/array.h"
 #include "base/near_names.h"
 #include "executable_format/instruction_text.h"
 
@@ -46,7 +46,7 @@ std::optional<std::uint32_t> NameIndex::TakeReference(Cursor& cursor) const {
   const std::optional<std::string> name = cursor.TakeName(fmt::format("a {}'s name", what_));
   if (!name) return std::nullopt;
   if (const std::optional<std::uint32_t> index = Find(*name)) return index;
-  std::vector<std::string> known;
+  Array<std::string> known;
   for (const auto& [declared, index] : indices_) known.push_back(declared);
   cursor.Fail(position, fmt::format("no {} '{}' is declared with {}{}", what_, *name, directive_,
                                     DidYouMean(*name, known)));

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/array.h"
 #include "base/near_names.h"
 
 namespace rewire::text {
@@ -22,13 +23,13 @@ constexpr std::array<std::pair<std::string_view, TypeKind>, 4> kSimpleKinds = {{
 
 class TypeParser {
  public:
-  TypeParser(Cursor& cursor, Tables& tables, Type& type, std::vector<std::string>* names)
+  TypeParser(Cursor& cursor, Tables& tables, Type& type, Array<std::string>* names)
       : cursor_(cursor), tables_(tables), type_(type), names_(names) {}
 
   // A stack of open ADTs in place of recursion: the text may nest as deep as it likes.
   bool Run() {
     type_.nodes.clear();
-    std::vector<std::size_t> open;  // nodes whose ")" is still to come
+    Array<std::size_t> open;  // nodes whose ")" is still to come
     while (true) {
       std::string name;
       const Position name_position = cursor_.Peek().position;
@@ -108,8 +109,8 @@ class TypeParser {
   bool FailNoType(const Token& token) {
     std::string hint;
     if (token.kind == TokenKind::kName) {
-      const std::vector<std::string> known = {"value", "integer", "closure", "storage", "adt",
-                                              "f32",   "i64",     "i32",     "bool",    "f64"};
+      const Array<std::string> known = {"value", "integer", "closure", "storage", "adt",
+                                        "f32",   "i64",     "i32",     "bool",    "f64"};
       hint = DidYouMean(token.text, known);
     }
     return cursor_.Fail(token.position,
@@ -154,7 +155,7 @@ class TypeParser {
   Cursor& cursor_;
   Tables& tables_;
   Type& type_;
-  std::vector<std::string>* names_;
+  Array<std::string>* names_;
 };
 
 }  // namespace
@@ -163,7 +164,7 @@ bool TakeType(Cursor& cursor, Tables& tables, Type* type) {
   return TypeParser(cursor, tables, *type, nullptr).Run();
 }
 
-bool TakeResultType(Cursor& cursor, Tables& tables, Type* type, std::vector<std::string>* names) {
+bool TakeResultType(Cursor& cursor, Tables& tables, Type* type, Array<std::string>* names) {
   names->clear();
   return TypeParser(cursor, tables, *type, names).Run();
 }

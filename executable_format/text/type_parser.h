@@ -9,8 +9,8 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
+#include "base/array.h"
 #include "executable_format/text/cursor.h"
 #include "executable_format/text/tables.h"
 #include "executable_format/types.h"
@@ -22,6 +22,6 @@ bool TakeType(Cursor& cursor, Tables& tables, Type* type);
 
 // A function's result: as TakeType, but every leaf may be named ("scores: f32[N]"); `names` gets one name a
 // leaf, empty for none.
-bool TakeResultType(Cursor& cursor, Tables& tables, Type* type, std::vector<std::string>* names);
+bool TakeResultType(Cursor& cursor, Tables& tables, Type* type, Array<std::string>* names);
 
 }  // namespace rewire::text

@@ -4,6 +4,8 @@
 #include <string_view>
 #include <unordered_set>
 
+#include "base/array.h"
+
 namespace rewire::text {
 
 TypePrinter::TypePrinter(const Module& module, const InstructionPrinter& names)
@@ -14,10 +16,10 @@ TypePrinter::TypePrinter(const Module& module, const InstructionPrinter& names)
   }
 }
 
-std::string TypePrinter::Text(const Type& type, const std::vector<std::string>& leaf_names) {
+std::string TypePrinter::Text(const Type& type, const Array<std::string>& leaf_names) {
   std::string text;
   std::size_t leaf = 0;
-  std::vector<std::uint32_t> open;  // fields still to come, for every ADT around the node
+  Array<std::uint32_t> open;  // fields still to come, for every ADT around the node
   for (const TypeNode& node : type.nodes) {
     if (node.kind == TypeKind::kAdt) {
       text += node.tag == 0 ? "(" : "adt " + std::to_string(node.tag) + " (";

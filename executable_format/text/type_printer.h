@@ -4,8 +4,8 @@
 
 #include <cstdint>
 #include <string>
-#include <vector>
 
+#include "base/array.h"
 #include "executable_format/instruction_text.h"
 #include "executable_format/module.h"
 
@@ -17,7 +17,7 @@ class TypePrinter {
   TypePrinter(const Module& module, const InstructionPrinter& names);
 
   // `leaf_names`: what to call the leaves, in pre-order; empty names are left out.
-  std::string Text(const Type& type, const std::vector<std::string>& leaf_names = {});
+  std::string Text(const Type& type, const Array<std::string>& leaf_names = {});
 
   // Whether the texts so far, read from the first on, meet the module's symbols in the order of their table
   // and meet all of them: then the table need not be written.
@@ -29,7 +29,7 @@ class TypePrinter {
 
   const Module& module_;
   const InstructionPrinter& names_;
-  std::vector<bool> symbol_is_named_;
+  Array<bool> symbol_is_named_;
   std::size_t next_symbol_ = 0;
   bool in_order_ = true;
 };

@@ -5,6 +5,7 @@
 #include <functional>
 #include <utility>
 
+#include "base/array.h"
 #include "base/sort.h"
 #include "base/utf8.h"
 #include "executable_format/instruction_text.h"
@@ -20,15 +21,15 @@ Status ViolationAt(const Module& module, const Function& function, std::size_t p
     while (!IsUtf8(text)) text.pop_back();
     text += "...";
   }
-  return Violation("{}@{} ({}): {}", function.name, pc, text, message.Text());
+  return Violation("{}@{} ({}): {}", function.name, pc, text, message);
 }
 
-Status CheckLimit(std::string_view what, std::uint64_t count, std::uint64_t limit) {
+Status CheckLimit(const Message& what, std::uint64_t count, std::uint64_t limit) {
   if (count <= limit) return {};
   return Violation("{}: {}, the limit is {}", what, count, limit);
 }
 
-std::string_view FindTwice(std::vector<std::string_view>* names) {
+std::string_view FindTwice(Array<std::string_view>* names) {
   Sort<std::string_view>(*names, std::less<>());
   const auto at =
       std::adjacent_find(names->begin(), names->end(),
@@ -36,7 +37,7 @@ std::string_view FindTwice(std::vector<std::string_view>* names) {
   return at == names->end() ? std::string_view() : *at;
 }
 
-Status CheckName(const std::string& what, std::string_view name, const FormatLimits& limits) {
+Status CheckName(const Message& what, std::string_view name, const FormatLimits& limits) {
   if (name.empty()) return Violation("{} has an empty name", what);
   if (name.size() > limits.name_bytes) {
     return Violation("the name of {} has {} bytes, the limit is {}", what, name.size(), limits.name_bytes);
@@ -45,7 +46,7 @@ Status CheckName(const std::string& what, std::string_view name, const FormatLim
   return {};
 }
 
-Status CheckText(const std::string& what, std::string_view text, const FormatLimits& limits) {
+Status CheckText(const Message& what, std::string_view text, const FormatLimits& limits) {
   if (text.size() > limits.text_bytes) {
     return Violation("{} has {} bytes, the limit is {}", what, text.size(), limits.text_bytes);
   }

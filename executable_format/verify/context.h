@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <vector>
 
+#include "base/array.h"
 #include "base/status.h"
 #include "executable_format/limits.h"
 #include "executable_format/module.h"
@@ -25,29 +25,29 @@ Status Violation(MessageFormat<1 + sizeof...(Rest)> message, const First& first,
 Status ViolationAt(const Module& module, const Function& function, std::size_t pc, const Message& message);
 
 // "limits": the module has `count` of something of which FormatLimits allow `limit`.
-Status CheckLimit(std::string_view what, std::uint64_t count, std::uint64_t limit);
+Status CheckLimit(const Message& what, std::uint64_t count, std::uint64_t limit);
 
 // Names: not empty, at most limits.name_bytes, UTF-8 without control characters. `what` says whose name it
 // is.
-Status CheckName(const std::string& what, std::string_view name, const FormatLimits& limits);
+Status CheckName(const Message& what, std::string_view name, const FormatLimits& limits);
 // A name that is there more than once, empty ones apart; empty when there is none. Sorts the names.
-std::string_view FindTwice(std::vector<std::string_view>* names);
+std::string_view FindTwice(Array<std::string_view>* names);
 // Texts: at most limits.text_bytes, UTF-8.
-Status CheckText(const std::string& what, std::string_view text, const FormatLimits& limits);
+Status CheckText(const Message& what, std::string_view text, const FormatLimits& limits);
 
 // Devices, symbols, strings, metadata, constants, kernels.
 Status CheckTables(const Module& module, const FormatLimits& limits);
 
 // A type's tree and its tensors. `what` is "the result of 'main'".
-Status CheckType(const std::string& what, const Module& module, const Type& type, const FormatLimits& limits);
-Status CheckTensorType(const std::string& what, const Module& module, const TypeNode& node,
+Status CheckType(const Message& what, const Module& module, const Type& type, const FormatLimits& limits);
+Status CheckTensorType(const Message& what, const Module& module, const TypeNode& node,
                        const FormatLimits& limits);
 
 // Names, types and register counts of all functions, and `__init`'s signature.
 Status CheckSignatures(const Module& module, const FormatLimits& limits);
 
 // Where jumps go to: word 0 and every target, ascending, each once.
-using Leaders = std::vector<std::uint32_t>;
+using Leaders = Array<std::uint32_t>;
 
 // Lengths, operands against tables, targets, the last instruction, notes: what holds for code that is never
 // reached too.

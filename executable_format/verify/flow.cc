@@ -8,6 +8,7 @@
 #include <memory>
 #include <queue>
 
+#include "base/array.h"
 #include "executable_format/instruction.h"
 #include "executable_format/instruction_text.h"
 #include "executable_format/verify/context.h"
@@ -288,11 +289,11 @@ class FlowAnalysis {
   const std::size_t width_;
   std::uint32_t pc_ = 0;
   std::uint64_t work_ = 0;
-  std::vector<Kinds> registers_;                  // the state at pc_
-  std::vector<std::unique_ptr<Kinds[]>> states_;  // one a leader, null until it is reached
+  Array<Kinds> registers_;                  // the state at pc_
+  Array<std::unique_ptr<Kinds[]>> states_;  // one a leader, null until it is reached
   // Lowest first: with few jumps back, a place is walked when all before it are settled.
-  std::priority_queue<std::uint32_t, std::vector<std::uint32_t>, std::greater<>> queue_;
-  std::vector<std::uint8_t> queued_;
+  std::priority_queue<std::uint32_t, Array<std::uint32_t>, std::greater<>> queue_;
+  Array<std::uint8_t> queued_;
   Kinds result_kinds_;
   Status error_;
 };

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/array.h"
 #include "executable_format/instruction.h"
 #include "executable_format/reached.h"
 #include "executable_format/verify/context.h"
@@ -9,7 +10,7 @@ Status CheckInit(const Module& module) {
   std::uint32_t init = 0;
   while (init < module.functions.size() && module.functions[init].name != kInitFunction) ++init;
   if (init == module.functions.size()) return {};
-  const std::vector<std::uint8_t> reached = FunctionsReached(module, init);
+  const Array<std::uint8_t> reached = FunctionsReached(module, init);
   for (std::size_t i = 0; i < module.functions.size(); ++i) {
     if (!reached[i]) continue;
     const Function& function = module.functions[i];

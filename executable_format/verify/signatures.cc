@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "base/array.h"
 #include "executable_format/verify/context.h"
 
 namespace rewire::verify {
 
-Status CheckTensorType(const std::string& what, const Module& module, const TypeNode& node,
+Status CheckTensorType(const Message& what, const Module& module, const TypeNode& node,
                        const FormatLimits& limits) {
   if (node.dtype != kUnknownDType && !IsValidDType(node.dtype)) {
     return Violation("{} has a dtype of code {}, {} bits and {} lanes", what, node.dtype.code,
@@ -15,7 +16,7 @@ Status CheckTensorType(const std::string& what, const Module& module, const Type
   if (node.rank < kUnknownRank || node.dims.size() != rank) {
     return Violation("{} has rank {} and {} dimensions", what, node.rank, node.dims.size());
   }
-  if (Status status = CheckLimit(Format("rank of {}", what), rank, limits.rank); !status) return status;
+  if (Status status = CheckLimit({"rank of {}", what}, rank, limits.rank); !status) return status;
   for (Dim dim : node.dims) {
     if (!IsSymbol(dim)) continue;
     const std::int64_t symbol = SymbolDim(0) - dim;  // wider than SymbolOf, which keeps the low 32 bits
@@ -29,9 +30,8 @@ Status CheckTensorType(const std::string& what, const Module& module, const Type
   return {};
 }
 
-Status CheckType(const std::string& what, const Module& module, const Type& type,
-                 const FormatLimits& limits) {
-  std::vector<std::uint32_t> open;  // fields still to come, for every ADT around the current node
+Status CheckType(const Message& what, const Module& module, const Type& type, const FormatLimits& limits) {
+  Array<std::uint32_t> open;  // fields still to come, for every ADT around the current node
   std::uint64_t leaves = 0;
   bool complete = false;
   for (const TypeNode& node : type.nodes) {
@@ -41,7 +41,7 @@ Status CheckType(const std::string& what, const Module& module, const Type& type
     }
     if (node.kind == TypeKind::kAdt) {
       open.push_back(node.field_count);
-      if (Status status = CheckLimit(Format("depth of {}", what), open.size(), limits.type_depth); !status)
+      if (Status status = CheckLimit({"depth of {}", what}, open.size(), limits.type_depth); !status)
         return status;
     } else {
       ++leaves;
@@ -54,17 +54,17 @@ Status CheckType(const std::string& what, const Module& module, const Type& type
     complete = open.empty();
   }
   if (!complete) return Violation("{} is a tree with nodes missing", what);
-  return CheckLimit(Format("leaves of {}", what), leaves, limits.result_leaves);
+  return CheckLimit({"leaves of {}", what}, leaves, limits.result_leaves);
 }
 
 namespace {
 
 Status CheckSignature(const Module& module, const Function& function, const FormatLimits& limits) {
-  const std::string of_function = Format("of '{}'", function.name);
-  std::vector<std::string_view> names;
+  const Message of_function{"of '{}'", function.name};
+  Array<std::string_view> names;
   for (std::size_t i = 0; i < function.inputs.size(); ++i) {
     const NamedType& input = function.inputs[i];
-    const std::string what = Format("input {} {}", i, of_function);
+    const Message what{"input {} {}", i, of_function};
     if (Status status = CheckName(what, input.name, limits); !status) return status;
     if (Status status = CheckType(what, module, input.type, limits); !status) return status;
     names.emplace_back(input.name);
@@ -72,8 +72,7 @@ Status CheckSignature(const Module& module, const Function& function, const Form
   if (const std::string_view twice = FindTwice(&names); !twice.empty()) {
     return Violation("two inputs {} have the name '{}'", of_function, twice);
   }
-  if (Status status = CheckType(Format("the result {}", of_function), module, function.result, limits);
-      !status) {
+  if (Status status = CheckType({"the result {}", of_function}, module, function.result, limits); !status) {
     return status;
   }
   const std::size_t leaves = Leaves(function.result).size();
@@ -84,14 +83,12 @@ Status CheckSignature(const Module& module, const Function& function, const Form
   names.assign(function.output_names.begin(), function.output_names.end());
   for (std::size_t i = 0; i < leaves; ++i) {
     const std::string& name = function.output_names[i];
-    if (Status status = CheckName(Format("output {} {}", i, of_function), name, limits); !status)
-      return status;
+    if (Status status = CheckName({"output {} {}", i, of_function}, name, limits); !status) return status;
   }
   if (const std::string_view twice = FindTwice(&names); !twice.empty()) {
     return Violation("two outputs {} have the name '{}'", of_function, twice);
   }
-  if (Status status =
-          CheckLimit(Format("registers {}", of_function), function.register_count, limits.registers);
+  if (Status status = CheckLimit({"registers {}", of_function}, function.register_count, limits.registers);
       !status) {
     return status;
   }
@@ -104,7 +101,7 @@ Status CheckSignature(const Module& module, const Function& function, const Form
 
 // The fields of `__init`'s result are the computed constants, in their order and of their types.
 Status CheckInitSignature(const Module& module, const Function* init) {
-  std::vector<std::size_t> computed;
+  Array<std::size_t> computed;
   for (std::size_t i = 0; i < module.constants.size(); ++i) {
     if (module.constants[i].kind == ConstantKind::kComputed) computed.push_back(i);
   }
@@ -116,7 +113,7 @@ Status CheckInitSignature(const Module& module, const Function* init) {
   if (!init->inputs.empty()) {
     return Violation("'__init' has {} inputs, it takes none", init->inputs.size());
   }
-  const std::vector<TypeNode>& nodes = init->result.nodes;
+  const Array<TypeNode>& nodes = init->result.nodes;
   if (nodes[0].kind != TypeKind::kAdt || nodes[0].field_count != computed.size() ||
       nodes.size() != 1 + computed.size()) {
     return Violation("'__init' returns {}, expected an ADT of {} tensors, one for each computed constant",
@@ -135,11 +132,11 @@ Status CheckInitSignature(const Module& module, const Function* init) {
 }  // namespace
 
 Status CheckSignatures(const Module& module, const FormatLimits& limits) {
-  std::vector<std::string_view> names;
+  Array<std::string_view> names;
   const Function* init = nullptr;
   for (std::size_t i = 0; i < module.functions.size(); ++i) {
     const Function& function = module.functions[i];
-    if (Status status = CheckName(Format("function {}", i), function.name, limits); !status) return status;
+    if (Status status = CheckName({"function {}", i}, function.name, limits); !status) return status;
     names.emplace_back(function.name);
     if (Status status = CheckSignature(module, function, limits); !status) return status;
     if (function.name == kInitFunction) init = &function;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "base/array.h"
 #include "base/checked_math.h"
 #include "executable_format/instruction.h"
 #include "executable_format/verify/context.h"
@@ -240,7 +241,7 @@ class Structure {
   }
 
   Status CheckTargets() {
-    std::vector<std::uint64_t> leads(starts_.size());  // one bit a word
+    Array<std::uint64_t> leads(starts_.size());  // one bit a word
     leads[0] = 1;
     for (const Jump& jump : targets_) {
       if (!IsStart(jump.target)) {
@@ -261,7 +262,7 @@ class Structure {
   Status CheckNotes() {
     for (std::size_t i = 0; i < function_.notes.size(); ++i) {
       const SourceNote& note = function_.notes[i];
-      const std::string what = Format("note {} of '{}'", i, function_.name);
+      const Message what{"note {} of '{}'", i, function_.name};
       if (note.pc >= size_ || !IsStart(note.pc)) {
         return Violation("{} is for word {}, where no instruction starts", what, note.pc);
       }
@@ -284,9 +285,9 @@ class Structure {
   const FormatLimits& limits_;
   const std::uint32_t* code_;
   const std::uint32_t size_;
-  std::vector<std::uint64_t> starts_;  // one bit a word
-  std::vector<Jump> targets_;
-  std::vector<Dim> shape_;
+  Array<std::uint64_t> starts_;  // one bit a word
+  Array<Jump> targets_;
+  Array<Dim> shape_;
   Leaders leaders_;
   Status error_;
 };

@@ -3,6 +3,7 @@
 #include <charconv>
 #include <string_view>
 
+#include "base/array.h"
 #include "base/checked_math.h"
 #include "executable_format/verify/context.h"
 
@@ -10,7 +11,7 @@ namespace rewire::verify {
 namespace {
 
 Status CheckDevices(const Module& module, const FormatLimits& limits) {
-  const std::vector<DeviceEntry>& devices = module.devices;
+  const Array<DeviceEntry>& devices = module.devices;
   if (devices.empty() || !(devices[0] == DeviceEntry{})) {
     return Violation("device 0 is not the host, {cpu, 0}");
   }
@@ -21,7 +22,7 @@ Status CheckDevices(const Module& module, const FormatLimits& limits) {
                        device.id);
     }
     if (!device.memory_scope.empty()) {
-      Status name = CheckName(Format("the memory scope of device {}", i), device.memory_scope, limits);
+      Status name = CheckName({"the memory scope of device {}", i}, device.memory_scope, limits);
       if (!name) return name;
     }
     for (std::size_t j = 0; j < i; ++j) {
@@ -33,20 +34,20 @@ Status CheckDevices(const Module& module, const FormatLimits& limits) {
 
 // Every name of a table is good and there once. `name_of(i)` may be empty where `optional` says so.
 template <typename NameOf>
-Status CheckNames(std::string_view kind, std::size_t count, bool optional, const FormatLimits& limits,
+Status CheckNames(const Message& kind, std::size_t count, bool optional, const FormatLimits& limits,
                   NameOf&& name_of) {
-  std::vector<std::string_view> names;
+  Array<std::string_view> names;
   for (std::size_t i = 0; i < count; ++i) {
     names.push_back(name_of(i));
     if (names[i].empty() && optional) continue;
-    if (Status status = CheckName(Format("{} {}", kind, i), names[i], limits); !status) return status;
+    if (Status status = CheckName({"{} {}", kind, i}, names[i], limits); !status) return status;
   }
   const std::string_view twice = FindTwice(&names);
   if (!twice.empty()) return Violation("two entries of {} have the name '{}'", kind, twice);
   return {};
 }
 
-Status CheckDataConstant(const std::string& what, const Constant& constant) {
+Status CheckDataConstant(const Message& what, const Constant& constant) {
   const std::optional<std::uint64_t> bytes = TensorBytes(constant.type.dtype, constant.type.dims);
   if (!bytes || constant.raw_bytes != *bytes) {
     return Violation("{} has {} bytes, its type {} takes {}", what, constant.raw_bytes,
@@ -58,8 +59,8 @@ Status CheckDataConstant(const std::string& what, const Constant& constant) {
 
 Status CheckConstant(std::size_t index, const Module& module, const FormatLimits& limits) {
   const Constant& constant = module.constants[index];
-  const std::string what = constant.name.empty() ? Format("constant {}", index)
-                                                 : Format("constant {} ('{}')", index, constant.name);
+  const Message what = constant.name.empty() ? Message{"constant {}", index}
+                                             : Message{"constant {} ('{}')", index, constant.name};
   if (constant.type.kind != TypeKind::kTensor) return Violation("{} is not of a tensor type", what);
   if (Status type = CheckTensorType(what, module, constant.type, limits); !type) return type;
   const bool stored = !constant.stored.view.empty() || constant.codec != kCodecNone;
@@ -100,19 +101,19 @@ Status CheckConstant(std::size_t index, const Module& module, const FormatLimits
 }
 
 Status CheckKernel(std::size_t index, const KernelImport& kernel, const FormatLimits& limits) {
-  if (Status name = CheckName(Format("kernel {}", index), kernel.name, limits); !name) return name;
-  const std::string what = Format("kernel {} ('{}')", index, kernel.name);
+  if (Status name = CheckName({"kernel {}", index}, kernel.name, limits); !name) return name;
+  const Message what{"kernel {} ('{}')", index, kernel.name};
   if (!kernel.debug_name.empty()) {
-    if (Status name = CheckName(Format("the debug name of {}", what), kernel.debug_name, limits); !name)
+    if (Status name = CheckName({"the debug name of {}", what}, kernel.debug_name, limits); !name)
       return name;
   }
-  Status names = CheckNames(Format("attribute of {}", what), kernel.attributes.size(), false, limits,
+  Status names = CheckNames({"attribute of {}", what}, kernel.attributes.size(), false, limits,
                             [&](std::size_t i) -> std::string_view { return kernel.attributes[i].name; });
   if (!names) return names;
   for (const Attribute& attribute : kernel.attributes) {
     const auto* text = std::get_if<std::string>(&attribute.value);
     if (text == nullptr) continue;
-    Status status = CheckText(Format("attribute '{}' of {}", attribute.name, what), *text, limits);
+    Status status = CheckText({"attribute '{}' of {}", attribute.name, what}, *text, limits);
     if (!status) return status;
   }
   if ((kernel.flags & ~std::uint32_t{kKernelObjects | kKernelInPlace}) != 0) {
@@ -160,14 +161,14 @@ Status CheckTables(const Module& module, const FormatLimits& limits) {
     }
   }
   for (std::size_t i = 0; i < module.strings.size(); ++i) {
-    Status status = CheckText(Format("string {}", i), module.strings[i], limits);
+    Status status = CheckText({"string {}", i}, module.strings[i], limits);
     if (!status) return status;
   }
   Status keys = CheckNames("metadata", module.metadata.size(), false, limits,
                            [&](std::size_t i) -> std::string_view { return module.metadata[i].first; });
   if (!keys) return keys;
   for (const auto& [key, value] : module.metadata) {
-    if (Status status = CheckText(Format("metadata '{}'", key), value, limits); !status) return status;
+    if (Status status = CheckText({"metadata '{}'", key}, value, limits); !status) return status;
   }
   Status constants = CheckNames("constant", module.constants.size(), true, limits,
                                 [&](std::size_t i) -> std::string_view { return module.constants[i].name; });

@@ -2,6 +2,7 @@
 #include "base/status.h"
 
 #include <catch2/catch.hpp>
+#include <latch>
 #include <set>
 #include <string>
 #include <thread>
@@ -89,4 +90,58 @@ TEST_CASE("threads may read, copy and extend one error at once") {
   for (std::thread& thread : threads) thread.join();
   for (const std::string& message : messages) CHECK(message == "main@3: kernel 'dense' failed");
   CHECK(shared.message() == "kernel 'dense' failed");
+}
+
+TEST_CASE("a failure keeps its words until 64 others of its thread have come, and its code for good") {
+  const Status first = Fail(StatusCode::kNotFound, "no function 'f'");
+  const Error taken = first.error();
+  for (int i = 0; i < 63; ++i) static_cast<void>(Fail(StatusCode::kIo, "number {}", i));
+  CHECK(first.error().message() == "no function 'f'");
+  static_cast<void>(Fail(StatusCode::kIo, "one more"));
+  CHECK(first.error().message() == "the words of this failure were not kept: many others followed it");
+  CHECK(first.code() == StatusCode::kNotFound);
+  CHECK(first.error().code() == StatusCode::kNotFound);
+  CHECK(taken.message() == "no function 'f'");
+}
+
+TEST_CASE("words outlive the thread that failed") {
+  Status status;
+  std::thread([&status] { status = Fail(StatusCode::kBusy, "another thread runs it"); }).join();
+  for (int i = 0; i < 100; ++i) static_cast<void>(Fail(StatusCode::kIo, "number {}", i));
+  CHECK(status.error().message() == "another thread runs it");
+}
+
+TEST_CASE("more threads than have rings still get their words") {
+  std::vector<Status> failures(1100);
+  std::vector<std::thread> threads;
+  std::latch all_failed(static_cast<std::ptrdiff_t>(failures.size()));
+  for (std::size_t t = 0; t < failures.size(); ++t) {
+    threads.emplace_back([t, &failures, &all_failed] {
+      failures[t] = Fail(StatusCode::kIo, "thread {}", t);
+      all_failed.arrive_and_wait();
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  std::size_t with_words = 0;
+  for (std::size_t t = 0; t < failures.size(); ++t) {
+    CHECK(failures[t].code() == StatusCode::kIo);
+    if (failures[t].error().message() == "thread " + std::to_string(t)) ++with_words;
+  }
+  CHECK(with_words >= 1023 + 64 - 1);
+}
+
+TEST_CASE("threads that fail at once each get their own words") {
+  std::vector<int> wrong(4);
+  std::vector<std::thread> threads;
+  for (std::size_t t = 0; t < wrong.size(); ++t) {
+    threads.emplace_back([t, &wrong] {
+      for (int i = 0; i < 1000; ++i) {
+        const Status status = Forward(Fail(StatusCode::kKernelFailed, "step {}", i), {"thread {}", t});
+        const std::string message = status.error().message();
+        if (message != "thread " + std::to_string(t) + ": step " + std::to_string(i)) ++wrong[t];
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(wrong == std::vector<int>(4, 0));
 }

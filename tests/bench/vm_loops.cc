@@ -4,13 +4,15 @@
 #include <cstring>
 #include <utility>
 
+#include "base/array.h"
+
 namespace rewire::bench {
 namespace {
 
 constexpr int kBodies = 64;  // in one round: the jump back does not count
 constexpr std::uint64_t kSteps = 100'000;
 
-Constant DataConstant(const char* name, DLDataType dtype, std::vector<Dim> dims, const void* data,
+Constant DataConstant(const char* name, DLDataType dtype, Array<Dim> dims, const void* data,
                       std::size_t bytes) {
   Constant constant;
   constant.name = name;

@@ -100,7 +100,7 @@ void Parts(onnx::GraphProto* graph) {
 
 // Aligned as the bound asks.
 struct Elements {
-  explicit Elements(const Shape& shape)
+  explicit Elements(Span<const std::int64_t> shape)
       : count(std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>())),
         data(static_cast<float*>(
             ::operator new (static_cast<std::size_t>(count) * sizeof(float), std::align_val_t{64}))) {

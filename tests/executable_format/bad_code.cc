@@ -2,6 +2,7 @@
 #include <functional>
 #include <utility>
 
+#include "base/array.h"
 #include "executable_format/code_writer.h"
 #include "executable_format/instruction.h"
 #include "tests/executable_format/bad_modules.h"
@@ -21,13 +22,13 @@ BadModule Bad(std::string name, const Emit& emit, std::string message) {
   return bad;
 }
 
-BadModule BadWords(std::string name, std::vector<std::uint32_t> words, std::string message) {
+BadModule BadWords(std::string name, Array<std::uint32_t> words, std::string message) {
   BadModule bad{std::move(name), GoodModule(), std::move(message)};
   bad.module.functions[0].code = std::move(words);
   return bad;
 }
 
-BadModule BadNotes(std::string name, std::vector<SourceNote> notes, std::string message) {
+BadModule BadNotes(std::string name, Array<SourceNote> notes, std::string message) {
   BadModule bad{std::move(name), GoodModule(), std::move(message)};
   bad.module.functions[0].notes = std::move(notes);
   return bad;

@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 #include <cstring>
 
+#include "base/array.h"
 #include "base/hash.h"
 #include "executable_format/layout.h"
 #include "executable_format/writer.h"
@@ -20,7 +21,7 @@ SharedBytes Share(const Bytes& bytes) {
   return {{owner->data(), owner->size()}, owner};
 }
 
-Result<std::vector<BundledExecutable>> Open(const Bytes& bytes, bool verify = true) {
+Result<Array<BundledExecutable>> Open(const Bytes& bytes, bool verify = true) {
   OpenOptions options;
   options.verify_data = verify;
   return BundleFromBytes(Share(bytes), options);
@@ -45,8 +46,8 @@ TEST_CASE("a bundle gives back every executable, and stores equal constants once
       CHECK(*SerializeModule((*bundle)[i].executable.module()) ==
             *SerializeModule(models[i].executable.module()));
     }
-    const std::vector<Constant>& first = bundle->front().executable.module().constants;
-    const std::vector<Constant>& again = bundle->back().executable.module().constants;
+    const Array<Constant>& first = bundle->front().executable.module().constants;
+    const Array<Constant>& again = bundle->back().executable.module().constants;
     for (std::size_t i = 0; i < first.size(); ++i) {
       CHECK(first[i].stored.view.data() == again[i].stored.view.data());
     }

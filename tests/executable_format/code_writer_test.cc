@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "executable_format/code_writer.h"
+#include "base/array.h"
 
 #include <catch2/catch.hpp>
 
@@ -11,10 +12,10 @@ namespace {
 TEST_CASE("an instruction is its header and its operands in the order of isa.def") {
   CodeWriter writer;
   writer.AllocTensor(4, kNone, kFloat32, 5, {3, 1LL << 40});
-  Result<std::vector<std::uint32_t>> code = writer.Finish();
+  Result<Array<std::uint32_t>> code = writer.Finish();
   REQUIRE(code);
-  CHECK(*code == std::vector<std::uint32_t>{InstructionHeader(Opcode::kAllocTensor, 10), 4, kNone,
-                                            EncodeDType(kFloat32), 5, 2, 3, 0, 0, 256});
+  CHECK(*code == Array<std::uint32_t>{InstructionHeader(Opcode::kAllocTensor, 10), 4, kNone,
+                                      EncodeDType(kFloat32), 5, 2, 3, 0, 0, 256});
 }
 
 TEST_CASE("jumps forward and back count words from their instruction") {
@@ -25,7 +26,7 @@ TEST_CASE("jumps forward and back count words from their instruction") {
   writer.If(0, 0, end, start);  // words 4 .. 8
   writer.Bind(end);
   writer.Ret(0);
-  Result<std::vector<std::uint32_t>> code = writer.Finish();
+  Result<Array<std::uint32_t>> code = writer.Finish();
   REQUIRE(code);
   CHECK((*code)[4 + WordOf(Opcode::kIf, "if_true")] == 5);
   CHECK(static_cast<std::int32_t>((*code)[4 + WordOf(Opcode::kIf, "if_false")]) == -4);

@@ -8,6 +8,7 @@
 #include <memory>
 #include <utility>
 
+#include "base/array.h"
 #include "base/checked_math.h"
 #include "base/hash.h"
 #include "executable_format/layout.h"
@@ -53,8 +54,8 @@ bool IsInside(const Bytes& file, const SectionEntry& entry) {
 // ones.
 void RecomputeConstants(Bytes& file, const SectionEntry& records, const SectionEntry& data) {
   ArchiveReader reader({file.data() + records.offset, records.size});
-  std::vector<Constant> constants;
-  std::vector<std::uint64_t> sizes;
+  Array<Constant> constants;
+  Array<std::uint64_t> sizes;
   sections::Constants(reader, constants, sizes);
   if (!reader.ok()) return;
   std::uint64_t end = 0;
@@ -73,7 +74,7 @@ void RecomputeConstants(Bytes& file, const SectionEntry& records, const SectionE
 
 // The files inside a bundle's models section.
 void RecomputeModels(Bytes& file, const SectionEntry& section) {
-  std::vector<sections::ModelRecord> models;
+  Array<sections::ModelRecord> models;
   ArchiveReader reader({file.data() + section.offset, section.size});
   sections::Models(reader, models);
   if (!reader.ok()) return;

@@ -5,6 +5,7 @@
 #include <memory>
 #include <utility>
 
+#include "base/array.h"
 #include "executable_format/code_writer.h"
 
 namespace rewire::test {
@@ -12,7 +13,7 @@ namespace {
 
 constexpr CodeWriter::Reg kNoReg = kNone;
 
-Function MakeFunction(std::string name, std::vector<NamedType> inputs, Type result, std::uint32_t registers,
+Function MakeFunction(std::string name, Array<NamedType> inputs, Type result, std::uint32_t registers,
                       CodeWriter& code) {
   Function function;
   function.name = std::move(name);

@@ -9,13 +9,14 @@
 #include <memory>
 #include <vector>
 
+#include "base/array.h"
 #include "executable_format/bundle.h"
 #include "tests/fuzz/files.h"
 
 namespace rewire {
 namespace {
 
-Result<std::vector<BundledExecutable>> Open(std::vector<std::byte> file) {
+Result<Array<BundledExecutable>> Open(std::vector<std::byte> file) {
   auto owner = std::make_shared<const std::vector<std::byte>>(std::move(file));
   OpenOptions options;
   options.verify_data = true;

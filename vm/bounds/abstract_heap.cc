@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "base/array.h"
+
 namespace rewire::bounds {
 namespace {
 
@@ -11,15 +13,15 @@ constexpr std::uint32_t kMaxNesting = 64;
 constexpr std::size_t kBuckets = 4096;
 constexpr std::uint64_t kHashFactor = 0x9E3779B97F4A7C15;
 
-std::vector<BlockClass> Union(const std::vector<BlockClass>& a, const std::vector<BlockClass>& b) {
-  std::vector<BlockClass> all;
+Array<BlockClass> Union(const Array<BlockClass>& a, const Array<BlockClass>& b) {
+  Array<BlockClass> all;
   std::set_union(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(all));
   return all;
 }
 
 using Fact = std::pair<NodeId, std::uint32_t>;
 
-std::vector<Fact>::const_iterator FindFact(const std::vector<Fact>& facts, NodeId node) {
+Array<Fact>::const_iterator FindFact(const Array<Fact>& facts, NodeId node) {
   return std::lower_bound(facts.begin(), facts.end(), Fact(node, 0));
 }
 
@@ -31,7 +33,7 @@ std::uint32_t State::FactOf(NodeId node) const {
 }
 
 void State::SetFact(NodeId node, std::uint32_t fact) {
-  const auto found = facts.begin() + (FindFact(facts, node) - facts.cbegin());
+  const auto found = facts.begin() + (FindFact(facts, node) - std::as_const(facts).begin());
   const bool there = found != facts.end() && found->first == node;
   if (fact == 0) {
     if (there) facts.erase(found);
@@ -86,7 +88,7 @@ void AbstractHeap::ForEachReached(const Roots& roots, Visit visit) {
     mark_[id] = epoch_;
     open_.push_back(id);
   };
-  for (const std::vector<NodeId>* ids : roots) {
+  for (const Array<NodeId>* ids : roots) {
     for (const NodeId id : *ids) reach(id);
   }
   while (!open_.empty()) {
@@ -119,7 +121,7 @@ std::size_t AbstractHeap::Count(const Roots& roots, const State& state, Held* he
 
 void AbstractHeap::Prune(const Roots& roots, State* state) {
   ForEachReached(roots, [](NodeId) {});
-  std::vector<Fact>& facts = state->facts;
+  Array<Fact>& facts = state->facts;
   facts.erase(std::remove_if(facts.begin(), facts.end(),
                              [this](const Fact& fact) { return mark_[fact.first] != epoch_; }),
               facts.end());
@@ -135,8 +137,8 @@ struct AbstractHeap::Joining {
     NodeId joined;
     std::uint32_t next;  // 1 + index of another with the same a; 0: none
   };
-  std::vector<Pair> pairs;
-  std::vector<Fact> facts;
+  Array<Pair> pairs;
+  Array<Fact> facts;
 };
 
 AbstractHeap::InJoin& AbstractHeap::JoinInfo(NodeId id) {
@@ -238,7 +240,7 @@ void AbstractHeap::JoinFacts(Joining* joining) {
   };
   keep(*joining->into, joining->other);
   keep(joining->other, *joining->into);
-  std::vector<Fact>& facts = joining->facts;
+  Array<Fact>& facts = joining->facts;
   std::sort(facts.begin(), facts.end());
   facts.erase(std::unique(facts.begin(), facts.end(),
                           [](const Fact& a, const Fact& b) { return a.first == b.first; }),
@@ -250,7 +252,7 @@ void AbstractHeap::JoinFacts(Joining* joining) {
 // NOLINTNEXTLINE(readability-non-const-parameter): joining writes `ok`.
 bool AbstractHeap::Join(State* into, const State& other, Roots outer, bool* ok) {
   Joining joining{into, other, ok, {}, {}};
-  std::vector<NodeId> held;
+  Array<NodeId> held;
   ForEachReached(outer, [&held](NodeId id) { held.push_back(id); });
   ++epoch_;
   for (const NodeId id : held) JoinInfo(id).outer = true;

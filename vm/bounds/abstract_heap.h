@@ -9,8 +9,8 @@
 
 #include <cstdint>
 #include <utility>
-#include <vector>
 
+#include "base/array.h"
 #include "executable_format/types.h"
 
 namespace rewire::bounds {
@@ -24,7 +24,7 @@ using BlockClass = std::uint32_t;
 // Integers that are known: a scalar's, a shape's. 0 stands for unknown ones.
 using ContentsId = std::uint32_t;
 struct Contents {
-  std::vector<std::int64_t> values;
+  Array<std::int64_t> values;
   // False: upper bounds, computed from the maxima of symbolic dimensions by the instruction `origin`.
   bool exact = true;
   std::uint32_t origin = 0;
@@ -41,24 +41,24 @@ struct Node {
   bool exact = true;      // they, or a storage's size, are no upper bounds
   DLDataType dtype = {0, 0, 0};
   std::int32_t rank = kUnknownRank;
-  std::vector<std::int64_t> dims;
-  std::uint32_t origin = 0;        // of inexact dims: where they come from; tensors of one origin are alike
-  std::uint32_t function = 0;      // kClosure; kNoFunction when paths differ
-  ContentsId contents = 0;         // from the start
-  std::uint64_t alignment = 0;     // kStorage
-  std::uint64_t raw = 0;           // kStorage: bytes asked for
-  bool on_device = false;          // kStorage
-  std::uint64_t header = 0;        // bytes of its own object
-  std::vector<BlockClass> blocks;  // of its own object, sorted
-  std::vector<BlockClass> data;    // kStorage: of its memory once taken, sorted
-  std::vector<NodeId> children;    // a tensor's storage, a tuple's fields
+  Array<std::int64_t> dims;
+  std::uint32_t origin = 0;     // of inexact dims: where they come from; tensors of one origin are alike
+  std::uint32_t function = 0;   // kClosure; kNoFunction when paths differ
+  ContentsId contents = 0;      // from the start
+  std::uint64_t alignment = 0;  // kStorage
+  std::uint64_t raw = 0;        // kStorage: bytes asked for
+  bool on_device = false;       // kStorage
+  std::uint64_t header = 0;     // bytes of its own object
+  Array<BlockClass> blocks;     // of its own object, sorted
+  Array<BlockClass> data;       // kStorage: of its memory once taken, sorted
+  Array<NodeId> children;       // a tensor's storage, a tuple's fields
 };
 inline constexpr std::uint32_t kNoFunction = 0xFFFFFFFFu;
 
 struct State {
-  std::vector<NodeId> registers;
+  Array<NodeId> registers;
   // By node, sorted: for what has data of its own that its memory is taken (1), for a tensor its contents.
-  std::vector<std::pair<NodeId, std::uint32_t>> facts;
+  Array<std::pair<NodeId, std::uint32_t>> facts;
 
   std::uint32_t FactOf(NodeId node) const;  // 0: none
   void SetFact(NodeId node, std::uint32_t fact);
@@ -66,7 +66,7 @@ struct State {
 
 // What is held at one moment.
 struct Held {
-  std::vector<std::uint32_t> blocks;  // by class
+  Array<std::uint32_t> blocks;  // by class
   std::uint64_t storage = 0;
   std::uint64_t device = 0;
   std::uint64_t objects = 0;
@@ -74,7 +74,7 @@ struct Held {
 
 class AbstractHeap {
  public:
-  using Roots = std::vector<const std::vector<NodeId>*>;
+  using Roots = Array<const Array<NodeId>*>;
 
   AbstractHeap();
   NodeId Add(Node node);
@@ -102,11 +102,11 @@ class AbstractHeap {
   NodeId JoinNodes(Joining* joining, NodeId a, NodeId b, std::uint32_t depth);
   void JoinFacts(Joining* joining);
 
-  std::vector<Node> nodes_;
-  std::vector<Contents> contents_;
-  std::vector<ContentsId> same_hash_;  // by contents: the next of the same bucket
-  std::vector<ContentsId> buckets_;
-  std::vector<std::uint32_t> mark_;  // by node: met in the pass that `epoch_` numbers
+  Array<Node> nodes_;
+  Array<Contents> contents_;
+  Array<ContentsId> same_hash_;  // by contents: the next of the same bucket
+  Array<ContentsId> buckets_;
+  Array<std::uint32_t> mark_;  // by node: met in the pass that `epoch_` numbers
   std::uint32_t epoch_ = 0;
   // Of a join, by node that is marked.
   struct InJoin {
@@ -115,9 +115,9 @@ class AbstractHeap {
     bool as_itself = false;        // it stands for itself
     bool merged = false;           // it stands for itself on one path and for another node on the other
   };
-  std::vector<InJoin> in_join_;
+  Array<InJoin> in_join_;
   InJoin& JoinInfo(NodeId id);
-  std::vector<NodeId> open_;
+  Array<NodeId> open_;
 };
 
 }  // namespace rewire::bounds

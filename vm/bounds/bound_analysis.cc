@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/array.h"
 #include "executable_format/instruction.h"
 #include "executable_format/instruction_text.h"
 #include "vm/memory/object_heap.h"
@@ -20,7 +21,7 @@ constexpr std::size_t kManyFacts = 64;
 }  // namespace
 
 BoundAnalysis::BoundAnalysis(const Module& module, Span<const FunctionPlan> plans,
-                             std::vector<const PackedFunction*> kernels, AnalysisOptions options)
+                             Array<const PackedFunction*> kernels, AnalysisOptions options)
     : module_(module), plans_(plans), kernels_(std::move(kernels)), options_(std::move(options)) {}
 
 bool BoundAnalysis::Stop(const std::string& why) {
@@ -50,7 +51,7 @@ const Findings& BoundAnalysis::Run(std::uint32_t index) {
     }
   }
   const std::size_t leaves = target.output_names.size();
-  if (Enter(index, 0, std::vector<bool>(leaves, options_.outputs_bound), std::move(first))) {
+  if (Enter(index, 0, Array<bool>(leaves, options_.outputs_bound), std::move(first))) {
     Measure({});
     while (!stack_.empty() && findings_.unbounded.empty()) Step();
   }
@@ -58,7 +59,7 @@ const Findings& BoundAnalysis::Run(std::uint32_t index) {
 }
 
 // With as many registers as there are arguments.
-bool BoundAnalysis::Enter(std::uint32_t index, std::uint32_t path, std::vector<bool> bound, State first) {
+bool BoundAnalysis::Enter(std::uint32_t index, std::uint32_t path, Array<bool> bound, State first) {
   for (const Activation& active : stack_) {
     if (active.function == index) {
       return Stop("function " + module_.functions[index].name + " calls itself, as deep as its values say");
@@ -134,7 +135,7 @@ void BoundAnalysis::Return(NodeId value) {
   active.in_block = false;
   if (stack_.size() == 1 && options_.outputs_bound) {
     // An integer is made a tensor before it is copied out.
-    std::vector<NodeId> boxes;
+    Array<NodeId> boxes;
     for (const std::uint32_t node : Leaves(function().result)) {
       if (function().result.nodes[node].kind != TypeKind::kTensor) boxes.push_back(Box());
     }
@@ -220,7 +221,7 @@ AbstractHeap::Roots BoundAnalysis::Roots(std::size_t without) const {
   return roots;
 }
 
-void BoundAnalysis::Measure(const std::vector<NodeId>& extra, const std::vector<BlockClass>& scratch) {
+void BoundAnalysis::Measure(const Array<NodeId>& extra, const Array<BlockClass>& scratch) {
   Held held;
   AbstractHeap::Roots roots = Roots();
   roots.push_back(&extra);

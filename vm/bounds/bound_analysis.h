@@ -9,8 +9,8 @@
 #include <map>
 #include <string>
 #include <utility>
-#include <vector>
 
+#include "base/array.h"
 #include "executable_format/module.h"
 #include "vm/bounds/abstract_heap.h"
 #include "vm/outputs/control_flow.h"
@@ -23,32 +23,32 @@ namespace rewire::bounds {
 struct AnalysisOptions {
   bool outputs_bound = false;
   StorageFill fill = StorageFill::kUndefined;
-  std::vector<std::int64_t> max_symbols;  // by symbol of the module; negative: not given
+  Array<std::int64_t> max_symbols;  // by symbol of the module; negative: not given
 };
 
 // What is found; all figures are upper bounds.
 struct Findings {
   std::string unbounded;
-  std::vector<std::uint32_t> peak;  // blocks of each class at once
+  Array<std::uint32_t> peak;  // blocks of each class at once
   std::uint64_t storage = 0;
   std::uint64_t device = 0;
   std::uint64_t objects = 0;
   std::uint64_t workspace = 0;
-  std::vector<std::uint64_t> input_headers;  // by input: the block that the VM keeps for it, 0 for none
-  std::uint32_t registers = 0;               // of all frames
+  Array<std::uint64_t> input_headers;  // by input: the block that the VM keeps for it, 0 for none
+  std::uint32_t registers = 0;         // of all frames
   std::uint32_t frames = 0;
-  std::uint32_t args = 0;                 // of one kernel call, ADTs flattened
-  std::uint32_t temporaries = 0;          // of one kernel call
-  std::uint32_t workspaces = 0;           // blocks of one kernel call
-  std::uint32_t destinations = 0;         // of all frames
-  std::vector<std::uint32_t> undeclared;  // imports whose workspace is not known
+  std::uint32_t args = 0;           // of one kernel call, ADTs flattened
+  std::uint32_t temporaries = 0;    // of one kernel call
+  std::uint32_t workspaces = 0;     // blocks of one kernel call
+  std::uint32_t destinations = 0;   // of all frames
+  Array<std::uint32_t> undeclared;  // imports whose workspace is not known
 };
 
 class BoundAnalysis {
  public:
   // `kernels` by import; null for those that are not known.
-  BoundAnalysis(const Module& module, Span<const FunctionPlan> plans,
-                std::vector<const PackedFunction*> kernels, AnalysisOptions options);
+  BoundAnalysis(const Module& module, Span<const FunctionPlan> plans, Array<const PackedFunction*> kernels,
+                AnalysisOptions options);
   const Findings& Run(std::uint32_t function);
 
   struct Class {
@@ -64,13 +64,13 @@ class BoundAnalysis {
   struct Activation {
     std::uint32_t function = 0;
     std::uint32_t path = 0;       // of calls that lead here, by number
-    std::vector<bool> bound;      // by leaf: it is carried into the caller's memory
+    Array<bool> bound;            // by leaf: it is carried into the caller's memory
     std::uint32_t registers = 0;  // of this and all frames below
     std::uint32_t destinations = 0;
-    std::vector<BasicBlock> blocks;
-    std::vector<State> entries;        // by block
-    std::vector<std::uint32_t> turns;  // by block: how often what arrives there has changed; 0: not reached
-    std::vector<std::uint32_t> work;
+    Array<BasicBlock> blocks;
+    Array<State> entries;        // by block
+    Array<std::uint32_t> turns;  // by block: how often what arrives there has changed; 0: not reached
+    Array<std::uint32_t> work;
     std::uint32_t block = 0;
     std::uint32_t pc = 0;
     bool in_block = false;
@@ -78,7 +78,7 @@ class BoundAnalysis {
     State result;  // one register; none when no Ret has been met
   };
 
-  bool Enter(std::uint32_t function, std::uint32_t path, std::vector<bool> bound, State state);
+  bool Enter(std::uint32_t function, std::uint32_t path, Array<bool> bound, State state);
   void Step();
   void Finish();
   void Flow();
@@ -106,11 +106,11 @@ class BoundAnalysis {
   // The same for that of `rewire.shape.layout`.
   bool FoldLayout(const KernelImport& import, Span<const std::uint32_t> args, std::uint32_t outputs);
   // What is known of these registers' elements; null for nothing.
-  std::vector<const Contents*> ShapesOf(Span<const std::uint32_t> args, bool* exact) const;
+  Array<const Contents*> ShapesOf(Span<const std::uint32_t> args, bool* exact) const;
   bool BoundSlice(Span<const std::uint32_t> args, std::uint32_t outputs);
-  bool AddWorkspace(std::uint32_t index, const std::vector<NodeId>& args, std::vector<BlockClass>* scratch);
+  bool AddWorkspace(std::uint32_t index, const Array<NodeId>& args, Array<BlockClass>* scratch);
   // The first place where the kernel is called with tensors of these shapes, whatever they turn out to be.
-  std::uint32_t FirstSiteOf(std::uint32_t index, const std::vector<NodeId>& args);
+  std::uint32_t FirstSiteOf(std::uint32_t index, const Array<NodeId>& args);
 
   // A tensor with memory of its own, as the VM's instructions make it; `bytes` of data at most.
   NodeId NewTensor(Node tensor, std::uint64_t bytes, std::uint64_t alignment, std::uint32_t device);
@@ -127,7 +127,7 @@ class BoundAnalysis {
   BlockClass ClassOf(std::uint64_t bytes, bool on_device, std::uint32_t site);
 
   // What is held now, with `extra`; raises the peaks.
-  void Measure(const std::vector<NodeId>& extra, const std::vector<BlockClass>& scratch = {});
+  void Measure(const Array<NodeId>& extra, const Array<BlockClass>& scratch = {});
   // What the VM and the calls hold, without the innermost so many.
   AbstractHeap::Roots Roots(std::size_t without = 0) const;
   void Put(std::uint32_t dst, NodeId node) { state().registers[dst] = node; }
@@ -141,14 +141,14 @@ class BoundAnalysis {
 
   const Module& module_;
   Span<const FunctionPlan> plans_;
-  std::vector<const PackedFunction*> kernels_;
+  Array<const PackedFunction*> kernels_;
   AnalysisOptions options_;
   AbstractHeap heap_;
-  std::vector<Activation> stack_;
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> paths_;  // (parent, pc); a path is an index + 1
-  std::vector<Class> classes_;
-  std::map<std::vector<std::int64_t>, std::uint32_t> first_sites_;
-  std::vector<NodeId> inputs_;  // headers that the VM keeps for set inputs
+  Array<Activation> stack_;
+  Array<std::pair<std::uint32_t, std::uint32_t>> paths_;  // (parent, pc); a path is an index + 1
+  Array<Class> classes_;
+  std::map<Array<std::int64_t>, std::uint32_t> first_sites_;
+  Array<NodeId> inputs_;  // headers that the VM keeps for set inputs
   std::uint64_t work_ = 0;
   Findings findings_;
 };

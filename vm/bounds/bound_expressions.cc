@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/array.h"
 #include "base/interval.h"
 #include "vm/bounds/bound_analysis.h"
 #include "vm/shape.h"
@@ -39,16 +40,16 @@ const Attribute* Find(const KernelImport& import, const char* name) {
   return nullptr;
 }
 
-const std::vector<std::int64_t>* FindInts(const KernelImport& import, const char* name) {
+const Array<std::int64_t>* FindInts(const KernelImport& import, const char* name) {
   const Attribute* attribute = Find(import, name);
-  return attribute == nullptr ? nullptr : std::get_if<std::vector<std::int64_t>>(&attribute->value);
+  return attribute == nullptr ? nullptr : std::get_if<Array<std::int64_t>>(&attribute->value);
 }
 
 // What the program stores; nothing where that is not known, or the program is none.
-std::optional<std::vector<Interval>> Evaluate(const std::vector<std::int64_t>& program,
-                                              const std::vector<const Contents*>& shapes) {
+std::optional<Array<Interval>> Evaluate(const Array<std::int64_t>& program,
+                                        const Array<const Contents*>& shapes) {
   constexpr std::int64_t kStored = -1;  // in place of a shape
-  std::vector<Interval> stack, stored;
+  Array<Interval> stack, stored;
   for (std::size_t i = 0; i < program.size(); ++i) {
     const std::int64_t code = program[i];
     if (code == kPush && i + 1 < program.size()) {
@@ -85,10 +86,9 @@ std::optional<std::vector<Interval>> Evaluate(const std::vector<std::int64_t>& p
 
 // The end of the last block: larger blocks never make it smaller. Nothing where a size has no end, or
 // `blocks` are none.
-std::optional<std::int64_t> TotalOf(const std::vector<std::int64_t>& blocks,
-                                    const std::vector<Interval>& sizes) {
+std::optional<std::int64_t> TotalOf(const Array<std::int64_t>& blocks, const Array<Interval>& sizes) {
   constexpr std::int64_t kAlignment = 64;
-  std::vector<std::int64_t> ends;
+  Array<std::int64_t> ends;
   std::int64_t total = 0;
   for (std::size_t i = 0; i + 1 < blocks.size();) {
     const auto size = static_cast<std::uint64_t>(blocks[i]);
@@ -114,8 +114,8 @@ std::optional<std::int64_t> TotalOf(const std::vector<std::int64_t>& blocks,
 
 }  // namespace
 
-std::vector<const Contents*> BoundAnalysis::ShapesOf(Span<const std::uint32_t> args, bool* exact) const {
-  std::vector<const Contents*> shapes;
+Array<const Contents*> BoundAnalysis::ShapesOf(Span<const std::uint32_t> args, bool* exact) const {
+  Array<const Contents*> shapes;
   *exact = true;
   for (const std::uint32_t arg : args) {
     shapes.push_back(heap_.ContentsOf(state(), Reg(arg)));
@@ -126,17 +126,17 @@ std::vector<const Contents*> BoundAnalysis::ShapesOf(Span<const std::uint32_t> a
 
 bool BoundAnalysis::FoldExpressions(const KernelImport& import, Span<const std::uint32_t> args,
                                     std::uint32_t outputs) {
-  const std::vector<std::int64_t>* program = FindInts(import, "program");
+  const Array<std::int64_t>* program = FindInts(import, "program");
   const Attribute* element = Find(import, "element_bytes");
   const auto* element_bytes = element == nullptr ? nullptr : std::get_if<std::int64_t>(&element->value);
   if (outputs != 2 || args.size() < 2 || program == nullptr ||
       (element != nullptr && element_bytes == nullptr))
     return false;
   bool exact = true;
-  const std::vector<const Contents*> shapes = ShapesOf({args.data(), args.size() - 2}, &exact);
-  const std::optional<std::vector<Interval>> stored = Evaluate(*program, shapes);
+  const Array<const Contents*> shapes = ShapesOf({args.data(), args.size() - 2}, &exact);
+  const std::optional<Array<Interval>> stored = Evaluate(*program, shapes);
   if (!stored) return false;
-  std::vector<std::int64_t> dims;
+  Array<std::int64_t> dims;
   std::int64_t bytes = element_bytes == nullptr ? 1 : *element_bytes;
   for (const Interval dim : *stored) {
     if (dim.most == Interval::kNoMost) return false;
@@ -154,12 +154,12 @@ bool BoundAnalysis::FoldExpressions(const KernelImport& import, Span<const std::
 
 bool BoundAnalysis::FoldLayout(const KernelImport& import, Span<const std::uint32_t> args,
                                std::uint32_t outputs) {
-  const std::vector<std::int64_t>* program = FindInts(import, "program");
-  const std::vector<std::int64_t>* blocks = FindInts(import, "blocks");
+  const Array<std::int64_t>* program = FindInts(import, "program");
+  const Array<std::int64_t>* blocks = FindInts(import, "blocks");
   if (program == nullptr || blocks == nullptr || outputs == 0 || outputs > args.size()) return false;
   bool exact = true;
-  const std::vector<const Contents*> shapes = ShapesOf({args.data(), args.size() - outputs}, &exact);
-  const std::optional<std::vector<Interval>> sizes = Evaluate(*program, shapes);
+  const Array<const Contents*> shapes = ShapesOf({args.data(), args.size() - outputs}, &exact);
+  const std::optional<Array<Interval>> sizes = Evaluate(*program, shapes);
   const std::optional<std::int64_t> total = sizes ? TotalOf(*blocks, *sizes) : std::nullopt;
   if (!total) return false;
   for (std::size_t i = args.size() - outputs; i < args.size(); ++i) Invalidate(Reg(args[i]));

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "base/array.h"
 #include "executable_format/instruction.h"
 #include "vm/bounds/bound_analysis.h"
 #include "vm/memory/block_pool.h"
@@ -63,20 +64,20 @@ bool BoundAnalysis::TransferKernel() {
     return Stop("what memory the value takes that the kernel returns is not known");
   }
   const bool objects = (import.flags & kKernelObjects) != 0;
-  std::vector<NodeId> flat;
+  Array<NodeId> flat;
   for (const std::uint32_t reg : args) {
     const Node& node = heap_.Get(Reg(reg));
     if (!objects && node.kind == Node::kUnknown) {
       return Stop("an argument is a tensor on one path and something else on another");
     }
     if (!objects && node.kind == Node::kAdt) {
-      flat.insert(flat.end(), node.children.begin(), node.children.end());
+      flat.append(node.children.begin(), node.children.end());
     } else {
       flat.push_back(Reg(reg));
     }
   }
   findings_.args = std::max(findings_.args, static_cast<std::uint32_t>(flat.size()));
-  std::vector<NodeId> temporaries;
+  Array<NodeId> temporaries;
   for (const NodeId arg : flat) {
     const Node node = heap_.Get(arg);
     if (!objects && node.kind == Node::kInteger) temporaries.push_back(Box());
@@ -95,7 +96,7 @@ bool BoundAnalysis::TransferKernel() {
     }
   }
   findings_.temporaries = std::max(findings_.temporaries, static_cast<std::uint32_t>(temporaries.size()));
-  std::vector<BlockClass> scratch;
+  Array<BlockClass> scratch;
   if (!AddWorkspace(index, flat, &scratch)) return false;
   if (!temporaries.empty() || !scratch.empty()) Measure(temporaries, scratch);
   for (const NodeId temporary : temporaries) state().SetFact(heap_.Get(temporary).children[0], 0);
@@ -114,8 +115,8 @@ bool BoundAnalysis::TransferKernel() {
 
 // What tensors on the same storage hold is not known any more.
 void BoundAnalysis::Invalidate(NodeId tensor) {
-  const std::vector<NodeId> storage = heap_.Get(tensor).children;
-  std::vector<std::pair<NodeId, std::uint32_t>>& facts = state().facts;
+  const Array<NodeId> storage = heap_.Get(tensor).children;
+  Array<std::pair<NodeId, std::uint32_t>>& facts = state().facts;
   facts.erase(std::remove_if(facts.begin(), facts.end(),
                              [&](const std::pair<NodeId, std::uint32_t>& fact) {
                                const Node& node = heap_.Get(fact.first);
@@ -132,10 +133,10 @@ bool BoundAnalysis::Fold(const KernelImport& import, const PackedFunction* kerne
   if (import.name == kLayout) return FoldLayout(import, args, outputs);
   const ShapeFunction kind = ShapeFunctionOf(import.name);
   if (kind == ShapeFunction::kNone || kernel == nullptr || outputs != 1 || args.size() > 64) return false;
-  std::vector<std::vector<std::int64_t>> data(args.size());
-  std::vector<std::int64_t> dims(args.size() * 2 * kMaxRank);
-  std::vector<DLTensor> tensors(args.size());
-  std::vector<RewireFFIAny> values(args.size());
+  Array<Array<std::int64_t>> data(args.size());
+  Array<std::int64_t> dims(args.size() * 2 * kMaxRank);
+  Array<DLTensor> tensors(args.size());
+  Array<RewireFFIAny> values(args.size());
   bool exact = true;
   for (std::size_t i = 0; i < args.size(); ++i) {
     Node node = heap_.Get(Reg(args[i]));
@@ -183,29 +184,28 @@ bool BoundAnalysis::BoundSlice(Span<const std::uint32_t> args, std::uint32_t out
   const NodeId output = Reg(args[args.size() - 1]);
   const Node& node = heap_.Get(output);
   if (whole == nullptr || !node.has_dims ||
-      node.dims != std::vector<std::int64_t>{static_cast<std::int64_t>(whole->values.size())})
+      node.dims != Array<std::int64_t>{static_cast<std::int64_t>(whole->values.size())})
     return false;
-  std::vector<std::int64_t> most = whole->values;
+  Array<std::int64_t> most = whole->values;
   Invalidate(output);
   state().SetFact(output, heap_.AddContents({std::move(most), false, Site()}));
   return true;
 }
 
-std::uint32_t BoundAnalysis::FirstSiteOf(std::uint32_t index, const std::vector<NodeId>& args) {
-  std::vector<std::int64_t> key = {index};
+std::uint32_t BoundAnalysis::FirstSiteOf(std::uint32_t index, const Array<NodeId>& args) {
+  Array<std::int64_t> key = {index};
   for (const NodeId arg : args) {
     const Node& node = heap_.Get(arg);
     if (!node.exact && node.origin == 0) return Site();
-    key.insert(key.end(), {node.kind, node.dtype.code, node.dtype.bits, node.exact ? 0 : node.origin,
-                           static_cast<std::int64_t>(node.dims.size())});
-    key.insert(key.end(), node.dims.begin(), node.dims.end());
+    key.append({node.kind, node.dtype.code, node.dtype.bits, node.exact ? 0 : node.origin,
+                static_cast<std::int64_t>(node.dims.size())});
+    key.append(node.dims.begin(), node.dims.end());
   }
   return first_sites_.try_emplace(std::move(key), Site()).first->second;
 }
 
-bool BoundAnalysis::AddWorkspace(std::uint32_t index, const std::vector<NodeId>& args,
-                                 std::vector<BlockClass>* scratch) {
-  std::vector<std::uint32_t>& undeclared = findings_.undeclared;
+bool BoundAnalysis::AddWorkspace(std::uint32_t index, const Array<NodeId>& args, Array<BlockClass>* scratch) {
+  Array<std::uint32_t>& undeclared = findings_.undeclared;
   const PackedFunction* kernel = kernels_[index];
   if (kernel == nullptr || kernel->workspace == nullptr) {
     // Functions of shapes do arithmetic on a few integers.
@@ -214,9 +214,9 @@ bool BoundAnalysis::AddWorkspace(std::uint32_t index, const std::vector<NodeId>&
       undeclared.push_back(index);
     return true;
   }
-  std::vector<std::int64_t> dims(args.size() * 2 * kMaxRank);
-  std::vector<DLTensor> tensors(args.size());
-  std::vector<const DLTensor*> pointers(args.size());
+  Array<std::int64_t> dims(args.size() * 2 * kMaxRank);
+  Array<DLTensor> tensors(args.size());
+  Array<const DLTensor*> pointers(args.size());
   bool exact = true;
   bool known = true;
   for (std::size_t i = 0; i < args.size(); ++i) {

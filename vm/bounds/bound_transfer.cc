@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/array.h"
 #include "executable_format/instruction.h"
 #include "vm/bounds/bound_analysis.h"
 #include "vm/memory/block_pool.h"
@@ -13,7 +14,7 @@ namespace rewire::bounds {
 
 bool BoundAnalysis::RewiredHere() const {
   const Activation& active = stack_.back();
-  const std::vector<std::uint32_t>& sites = plans_[active.function].sites;
+  const Array<std::uint32_t>& sites = plans_[active.function].sites;
   if (sites.empty() || active.destinations == 0) return false;
   const std::uint32_t leaf = sites[active.pc];
   return leaf != FunctionPlan::kNotRewired && active.bound[leaf - 1];
@@ -116,7 +117,7 @@ bool BoundAnalysis::TransferCall() {
   std::uint32_t callee = 0;
   State first;
   first.facts = state().facts;
-  std::vector<bool> bound;
+  Array<bool> bound;
   const auto pass = [&](const std::uint32_t* list) {
     for (const std::uint32_t reg : ReadsView(list)) first.registers.push_back(Reg(reg));
   };
@@ -156,7 +157,7 @@ bool BoundAnalysis::AllocStorage() {
   bool exact = true;
   if (size_register == kNone) {
     const DimsView shape(code + WordOf(kOp, "shape"));
-    std::vector<std::int64_t> dims;
+    Array<std::int64_t> dims;
     for (std::uint32_t i = 0; i < shape.size(); ++i) dims.push_back(shape[i]);
     bytes = TensorBytes(DecodeDType(code[WordOf(kOp, "dtype")]), dims).value_or(0);
   } else {
@@ -317,7 +318,7 @@ bool BoundAnalysis::Reshape() {
   GiveTensorHeader(&view);
   // A view keeps the storage, not the tensor.
   view.children =
-      heap_.Get(source).kind == Node::kTensor ? heap_.Get(source).children : std::vector<NodeId>{source};
+      heap_.Get(source).kind == Node::kTensor ? heap_.Get(source).children : Array<NodeId>{source};
   const NodeId id = heap_.Add(std::move(view));
   Measure({id});
   Put(code[WordOf(kOp, "dst")], id);

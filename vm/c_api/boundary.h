@@ -18,7 +18,7 @@
 namespace rewire::c_api {
 
 // A failure becomes the calling thread's last one; success leaves that alone.
-REWIRE_API RewireStatus Record(const Status& status) noexcept;
+REWIRE_API RewireStatus Record(Status status) noexcept;
 
 namespace internal {
 // kInvalidArgument naming the first pointer that is null; `names` are theirs, with commas between them.

@@ -2,8 +2,8 @@
 #include "vm/c_api/executable.h"
 
 #include <memory>
-#include <vector>
 
+#include "base/array.h"
 #include "base/near_names.h"
 #include "executable_format/instruction_text.h"
 #include "vm/c_api/boundary.h"
@@ -35,25 +35,24 @@ void Override(T given, T* value) {
 
 namespace rewire::c_api {
 
-Result<rewire::OpenOptions> OpenOptionsOf(const RewireOpenOptions* given) {
-  rewire::OpenOptions options;
-  if (given == nullptr) return options;
+Status OpenOptionsOf(const RewireOpenOptions* given, OpenOptions* options) {
+  if (given == nullptr) return {};
   RewireOpenOptions read;
-  if (Status ok = rewire::c_api::ReadStruct("RewireOpenOptions", given, &read); !ok) return Forward(ok);
-  options.verify_data = read.verify_data != 0;
-  options.copy = read.copy != 0;
-  if (read.limits == nullptr) return options;
+  if (Status ok = ReadStruct("RewireOpenOptions", given, &read); !ok) return ok;
+  options->verify_data = read.verify_data != 0;
+  options->copy = read.copy != 0;
+  if (read.limits == nullptr) return {};
   RewireFormatLimits limits;
-  if (Status ok = rewire::c_api::ReadStruct("RewireFormatLimits", read.limits, &limits); !ok)
-    return Forward(ok);
-  Override(limits.functions, &options.limits.functions);
-  Override(limits.registers, &options.limits.registers);
-  Override(limits.constants, &options.limits.constants);
-  Override(limits.kernels, &options.limits.kernels);
-  Override(limits.code_words, &options.limits.code_words);
-  Override(limits.verifier_state, &options.limits.verifier_state);
-  Override(limits.verifier_steps, &options.limits.verifier_steps);
-  return options;
+  if (Status ok = ReadStruct("RewireFormatLimits", read.limits, &limits); !ok) return ok;
+  FormatLimits& overridden = options->limits;
+  Override(limits.functions, &overridden.functions);
+  Override(limits.registers, &overridden.registers);
+  Override(limits.constants, &overridden.constants);
+  Override(limits.kernels, &overridden.kernels);
+  Override(limits.code_words, &overridden.code_words);
+  Override(limits.verifier_state, &overridden.verifier_state);
+  Override(limits.verifier_steps, &overridden.verifier_steps);
+  return {};
 }
 
 }  // namespace rewire::c_api
@@ -80,7 +79,7 @@ Status FillNode(const TypeNode& node, RewireTypeNode* out) {
 
 Result<const Function*> FunctionAt(const RewireExecutable* executable, std::uint32_t index) {
   if (Status ok = Require("executable", executable); !ok) return Forward(ok);
-  const std::vector<Function>& functions = executable->executable.module().functions;
+  const rewire::Array<Function>& functions = executable->executable.module().functions;
   if (index >= functions.size()) return OutOfRange("function", index, functions.size());
   return &functions[index];
 }
@@ -105,7 +104,8 @@ std::string SignatureText(const Module& module, const Function& function) {
   std::string text = Format("{}(", function.name);
   for (std::size_t i = 0; i < function.inputs.size(); ++i) {
     if (i > 0) text += ", ";
-    text += Format("{}: {}", function.inputs[i].name, TypeText(function.inputs[i].type, module.symbols));
+    rewire::Append(&text,
+                   {"{}: {}", function.inputs[i].name, TypeText(function.inputs[i].type, module.symbols)});
   }
   text += ") -> ";
   // Names stand before the leaves; a tree shows its own structure, its names follow.
@@ -123,12 +123,9 @@ std::string SignatureText(const Module& module, const Function& function) {
 RewireStatus rewire_executable_open(const char* path, const RewireOpenOptions* options,
                                     RewireExecutable** out) {
   return Boundary(Given("path,out", path, out), [&]() -> Status {
-    const Result<rewire::OpenOptions> read = rewire::c_api::OpenOptionsOf(options);
-    if (!read) return Forward(read);
-    const Result<rewire::Executable> executable = rewire::Executable::Open(path, *read);
-    if (!executable) return Forward(executable);
-    rewire::c_api::Give(*executable, out);
-    return {};
+    rewire::OpenOptions read;
+    if (Status ok = rewire::c_api::OpenOptionsOf(options, &read); !ok) return ok;
+    return rewire::c_api::GiveMade(rewire::Executable::Open(path, read), out);
   });
 }
 
@@ -138,13 +135,11 @@ RewireStatus rewire_executable_open_memory(const void* data, size_t size, void (
   return Boundary([&]() -> Status {
     std::shared_ptr<const void> owner = Owner(data, release, context);
     if (Status ok = Require("data,out", data, out); !ok) return ok;
-    const Result<rewire::OpenOptions> read = rewire::c_api::OpenOptionsOf(options);
-    if (!read) return Forward(read);
-    const Result<rewire::Executable> executable =
-        rewire::Executable::FromBytes({{static_cast<const std::byte*>(data), size}, std::move(owner)}, *read);
-    if (!executable) return Forward(executable);
-    rewire::c_api::Give(*executable, out);
-    return {};
+    rewire::OpenOptions read;
+    if (Status ok = rewire::c_api::OpenOptionsOf(options, &read); !ok) return ok;
+    return rewire::c_api::GiveMade(
+        rewire::Executable::FromBytes({{static_cast<const std::byte*>(data), size}, std::move(owner)}, read),
+        out);
   });
 }
 
@@ -186,7 +181,7 @@ RewireStatus rewire_executable_find_function(const RewireExecutable* executable,
       *function = *found;
       return {};
     }
-    std::vector<std::string> names;
+    rewire::Array<std::string> names;
     for (const Function& candidate : executable->executable.module().functions)
       names.push_back(candidate.name);
     return Fail(StatusCode::kNotFound, "the executable has no function named \"{}\"{}", name,
@@ -199,7 +194,7 @@ RewireStatus rewire_executable_input(const RewireExecutable* executable, uint32_
   return Boundary([&]() -> Status {
     const Result<const Function*> found = FunctionAt(executable, function);
     if (!found) return Forward(found);
-    const std::vector<rewire::NamedType>& inputs = (*found)->inputs;
+    const rewire::Array<rewire::NamedType>& inputs = (*found)->inputs;
     if (index >= inputs.size()) return OutOfRange("input", index, inputs.size());
     if (name != nullptr) *name = inputs[index].name.c_str();
     if (node_count != nullptr) *node_count = static_cast<std::uint32_t>(inputs[index].type.nodes.size());
@@ -213,9 +208,9 @@ RewireStatus rewire_executable_input_node(const RewireExecutable* executable, ui
     const Result<const Function*> found = FunctionAt(executable, function);
     if (!found) return Forward(found);
     if (Status ok = Require("type", type); !ok) return ok;
-    const std::vector<rewire::NamedType>& inputs = (*found)->inputs;
+    const rewire::Array<rewire::NamedType>& inputs = (*found)->inputs;
     if (index >= inputs.size()) return OutOfRange("input", index, inputs.size());
-    const std::vector<TypeNode>& nodes = inputs[index].type.nodes;
+    const rewire::Array<TypeNode>& nodes = inputs[index].type.nodes;
     if (node >= nodes.size()) return OutOfRange("type node", node, nodes.size());
     return FillNode(nodes[node], type);
   });
@@ -227,7 +222,7 @@ RewireStatus rewire_executable_result_node(const RewireExecutable* executable, u
     const Result<const Function*> found = FunctionAt(executable, function);
     if (!found) return Forward(found);
     if (Status ok = Require("type", type); !ok) return ok;
-    const std::vector<TypeNode>& nodes = (*found)->result.nodes;
+    const rewire::Array<TypeNode>& nodes = (*found)->result.nodes;
     if (node >= nodes.size()) return OutOfRange("type node", node, nodes.size());
     return FillNode(nodes[node], type);
   });
@@ -238,7 +233,7 @@ RewireStatus rewire_executable_output(const RewireExecutable* executable, uint32
   return Boundary([&]() -> Status {
     const Result<const Function*> found = FunctionAt(executable, function);
     if (!found) return Forward(found);
-    const std::vector<std::string>& names = (*found)->output_names;
+    const rewire::Array<std::string>& names = (*found)->output_names;
     if (leaf >= names.size()) return OutOfRange("output", leaf, names.size());
     if (type != nullptr) {
       const rewire::Type& result = (*found)->result;
@@ -266,7 +261,7 @@ RewireStatus rewire_executable_parameter(const RewireExecutable* executable, uin
 RewireStatus rewire_executable_kernel(const RewireExecutable* executable, uint32_t index, const char** name,
                                       const char** debug_name) {
   return Boundary(Given("executable,name", executable, name), [&]() -> Status {
-    const std::vector<rewire::KernelImport>& kernels = executable->executable.module().kernels;
+    const rewire::Array<rewire::KernelImport>& kernels = executable->executable.module().kernels;
     if (index >= kernels.size()) return OutOfRange("kernel", index, kernels.size());
     *name = kernels[index].name.c_str();
     if (debug_name != nullptr) *debug_name = kernels[index].debug_name.c_str();
@@ -277,7 +272,7 @@ RewireStatus rewire_executable_kernel(const RewireExecutable* executable, uint32
 RewireStatus rewire_executable_device(const RewireExecutable* executable, uint32_t index, DLDevice* device,
                                       const char** memory_scope) {
   return Boundary(Given("executable,device", executable, device), [&]() -> Status {
-    const std::vector<rewire::DeviceEntry>& devices = executable->executable.module().devices;
+    const rewire::Array<rewire::DeviceEntry>& devices = executable->executable.module().devices;
     if (index >= devices.size()) return OutOfRange("device", index, devices.size());
     *device = {static_cast<DLDeviceType>(devices[index].type), devices[index].id};
     if (memory_scope != nullptr) *memory_scope = devices[index].memory_scope.c_str();
@@ -287,7 +282,7 @@ RewireStatus rewire_executable_device(const RewireExecutable* executable, uint32
 
 RewireStatus rewire_executable_symbol(const RewireExecutable* executable, uint32_t index, const char** name) {
   return Boundary(Given("executable,name", executable, name), [&]() -> Status {
-    const std::vector<std::string>& symbols = executable->executable.module().symbols;
+    const rewire::Array<std::string>& symbols = executable->executable.module().symbols;
     if (index >= symbols.size()) return OutOfRange("symbol", index, symbols.size());
     *name = symbols[index].c_str();
     return {};

@@ -6,8 +6,8 @@
 #include <memory>
 #include <string_view>
 #include <utility>
-#include <vector>
 
+#include "base/array.h"
 #include "base/export.h"
 #include "executable_format/executable.h"
 #include "vm/c_api/memory.h"
@@ -49,13 +49,11 @@ struct RewireArena {
 
 namespace rewire::c_api {
 
-Result<Allocator> AllocatorOf(const RewireAllocator& allocator);
+Status AllocatorOf(const RewireAllocator& given, Allocator* out);
 
-// NULL gives the defaults.
-Result<Limits> LimitsOf(const RewireLimits* limits);
-
-// NULL gives the defaults.
-REWIRE_API Result<OpenOptions> OpenOptionsOf(const RewireOpenOptions* options);
+// NULL leaves them as they are, and so does a member that is 0.
+Status LimitsOf(const RewireLimits* given, Limits* limits);
+REWIRE_API Status OpenOptionsOf(const RewireOpenOptions* given, OpenOptions* options);
 
 REWIRE_API Result<ConstantCodec> CodecOf(const RewireCodec& codec);
 
@@ -69,7 +67,15 @@ void Give(Content&& content, Handle** out) {
   *out = new Handle{std::forward<Content>(content)};
 }
 
-// The same of a managed tensor that ToDLPack has made.
+// A handle of what was made, where it was.
+template <typename Handle, typename Content>
+Status GiveMade(Result<Content> made, Handle** out) {
+  if (!made) return Forward(made);
+  Give(*std::move(made), out);
+  return {};
+}
+
+// A handle of a managed tensor that ToDLPack has made.
 template <typename Managed>
 Status GiveManaged(Managed* managed, Managed** out) {
   if (managed == nullptr) return Fail(StatusCode::kOutOfMemory, "no memory for a DLPack tensor");
@@ -80,7 +86,8 @@ Status GiveManaged(Managed* managed, Managed** out) {
 // A function of the VM's program, by index.
 Result<const Function*> FunctionAt(const RewireVm* vm, std::uint32_t index);
 // References to what `count` handles hold; `name` is what the caller calls the array.
-Result<std::vector<Value>> ValuesOf(const char* name, const RewireValue* const* handles, std::uint32_t count);
+Result<rewire::Array<Value>> ValuesOf(const char* name, const RewireValue* const* handles,
+                                      std::uint32_t count);
 
 // NULL stands for the entry function, as the empty name does.
 inline std::string_view NameOrEntry(const char* name) {

@@ -4,8 +4,8 @@
 #include <chrono>
 #include <string_view>
 #include <utility>
-#include <vector>
 
+#include "base/array.h"
 #include "vm/c_api/boundary.h"
 #include "vm/c_api/handles.h"
 #include "vm/c_api/services.h"
@@ -73,9 +73,9 @@ Result<rewire::Tensor> OutputTensor(const RewireVm* vm, std::uint32_t leaf) {
 
 RewireStatus rewire_vm_make(const RewireProgram* program, const RewireLimits* limits, RewireVm** out) {
   return Boundary(Given("program,out", program, out), [&]() -> Status {
-    const Result<rewire::Limits> read = rewire::c_api::LimitsOf(limits);
-    if (!read) return Forward(read);
-    *out = new RewireVm(program->program, *read);
+    rewire::Limits read;
+    if (Status ok = rewire::c_api::LimitsOf(limits, &read); !ok) return ok;
+    *out = new RewireVm(program->program, read);
     return {};
   });
 }
@@ -164,7 +164,7 @@ RewireStatus rewire_vm_call(RewireVm* vm, uint32_t function, const RewireValue* 
   return Boundary([&]() -> Status {
     const Result<const rewire::Function*> target = FunctionAt(vm, function);
     if (!target) return Forward(target);
-    const Result<std::vector<Value>> values = rewire::c_api::ValuesOf("inputs", inputs, count);
+    const Result<rewire::Array<Value>> values = rewire::c_api::ValuesOf("inputs", inputs, count);
     if (!values) return Forward(values);
     Result<Value> value = vm->machine.TryInvoke((*target)->name, *values);
     if (!value) return Forward(value);
@@ -184,20 +184,13 @@ RewireStatus rewire_vm_result(const RewireVm* vm, RewireValue** out) {
 }
 
 RewireStatus rewire_vm_output(const RewireVm* vm, uint32_t leaf, RewireValue** out) {
-  return Boundary(Given("vm,out", vm, out), [&]() -> Status {
-    Result<Value> value = vm->machine.TryOutput(leaf);
-    if (!value) return Forward(value);
-    Give(*std::move(value), out);
-    return {};
-  });
+  return Boundary(Given("vm,out", vm, out),
+                  [&]() -> Status { return rewire::c_api::GiveMade(vm->machine.TryOutput(leaf), out); });
 }
 
 RewireStatus rewire_vm_output_by_name(const RewireVm* vm, const char* name, RewireValue** out) {
   return Boundary(Given("vm,name,out", vm, name, out), [&]() -> Status {
-    Result<Value> value = vm->machine.TryOutput(std::string_view(name));
-    if (!value) return Forward(value);
-    Give(*std::move(value), out);
-    return {};
+    return rewire::c_api::GiveMade(vm->machine.TryOutput(std::string_view(name)), out);
   });
 }
 
@@ -232,9 +225,9 @@ RewireStatus rewire_vm_output_dlpack_versioned(const RewireVm* vm, uint32_t leaf
 
 RewireStatus rewire_vm_set_limits(RewireVm* vm, const RewireLimits* limits) {
   return Boundary(Given("vm", vm), [&]() -> Status {
-    const Result<rewire::Limits> read = rewire::c_api::LimitsOf(limits);
-    if (!read) return Forward(read);
-    vm->machine.SetLimits(*read);
+    rewire::Limits read;
+    if (Status ok = rewire::c_api::LimitsOf(limits, &read); !ok) return ok;
+    vm->machine.SetLimits(read);
     return {};
   });
 }

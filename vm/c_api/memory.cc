@@ -17,9 +17,7 @@ namespace {
 
 Status MakeVm(const RewireProgram* program, const RewireLimits* limits, rewire::VmOptions options,
               RewireVm** out) {
-  const Result<rewire::Limits> read = rewire::c_api::LimitsOf(limits);
-  if (!read) return Forward(read);
-  options.limits = *read;
+  if (Status ok = rewire::c_api::LimitsOf(limits, &options.limits); !ok) return ok;
   Result<rewire::VirtualMachine> machine = rewire::VirtualMachine::TryMake(program->program, options);
   if (!machine) return Forward(machine);
   *out = new RewireVm(*std::move(machine));
@@ -41,9 +39,7 @@ RewireStatus rewire_arena_make(uint64_t bytes, const RewireAllocator* allocator,
   return Boundary(Given("out", out), [&]() -> Status {
     rewire::Allocator upstream = rewire::DefaultAllocator();
     if (allocator != nullptr) {
-      const Result<rewire::Allocator> read = rewire::c_api::AllocatorOf(*allocator);
-      if (!read) return Forward(read);
-      upstream = *read;
+      if (Status ok = rewire::c_api::AllocatorOf(*allocator, &upstream); !ok) return ok;
     }
     Result<rewire::SharedArena> arena = rewire::SharedArena::TryMake(bytes, upstream);
     if (!arena) return Forward(arena);

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <string>
 #include <utility>
-#include <vector>
 
+#include "base/array.h"
 #include "vm/c_api/boundary.h"
 #include "vm/c_api/handles.h"
 #include "vm/outputs/output.h"
@@ -37,12 +37,12 @@ Status SetOutput(RewireVm* vm, const OutputRef& output, const DLTensor* tensor) 
   return vm->machine.TrySetOutput(output, *view);
 }
 
-Result<std::vector<OutputBinding>> BindingsOf(const RewireOutput* outputs, const DLTensor* const* tensors,
-                                              std::uint32_t count) {
+Result<rewire::Array<OutputBinding>> BindingsOf(const RewireOutput* outputs, const DLTensor* const* tensors,
+                                                std::uint32_t count) {
   if (count > 0) {
     if (Status ok = Require("outputs,tensors", outputs, tensors); !ok) return Forward(ok);
   }
-  std::vector<OutputBinding> bindings;
+  rewire::Array<OutputBinding> bindings;
   for (std::uint32_t i = 0; i < count; ++i) {
     const auto view = rewire::c_api::ViewOf(tensors[i], "a tensor");
     if (!view) return Forward(view);
@@ -53,17 +53,17 @@ Result<std::vector<OutputBinding>> BindingsOf(const RewireOutput* outputs, const
 
 // Runs into tensors that have been taken over, each a value or why it is none; they go when this returns.
 Status CallInto(RewireVm* vm, std::uint32_t function, const RewireValue* const* inputs,
-                std::uint32_t input_count, const RewireOutput* outputs, std::vector<Result<Value>> taken) {
+                std::uint32_t input_count, const RewireOutput* outputs, rewire::Array<Result<Value>> taken) {
   if (!taken.empty()) {
     if (Status ok = Require("outputs", outputs); !ok) return ok;
   }
   const Result<const rewire::Function*> target = rewire::c_api::FunctionAt(vm, function);
   if (!target) return Forward(target);
-  const Result<std::vector<Value>> values = rewire::c_api::ValuesOf("inputs", inputs, input_count);
+  const Result<rewire::Array<Value>> values = rewire::c_api::ValuesOf("inputs", inputs, input_count);
   if (!values) return Forward(values);
-  std::vector<OutputBinding> bindings;
+  rewire::Array<OutputBinding> bindings;
   for (std::size_t i = 0; i < taken.size(); ++i) {
-    if (!taken[i]) return Forward(taken[i], rewire::Format("tensors[{}]", i));
+    if (!taken[i]) return Forward(taken[i], {"tensors[{}]", i});
     bindings.push_back({RefOf(outputs[i]), taken[i]->tensor().view()});
   }
   return vm->machine.TryInvoke((*target)->name, *values, bindings);
@@ -71,11 +71,11 @@ Status CallInto(RewireVm* vm, std::uint32_t function, const RewireValue* const* 
 
 // All tensors are taken over before anything else can fail.
 template <typename Managed>
-Result<std::vector<Result<Value>>> TakeAll(Managed* const* tensors, std::uint32_t count) {
+Result<rewire::Array<Result<Value>>> TakeAll(Managed* const* tensors, std::uint32_t count) {
   if (count > 0) {
     if (Status ok = Require("tensors", tensors); !ok) return Forward(ok);
   }
-  std::vector<Result<Value>> taken;
+  rewire::Array<Result<Value>> taken;
   for (std::uint32_t i = 0; i < count; ++i) taken.push_back(rewire::c_api::TakeDLPack(tensors[i]));
   return taken;
 }
@@ -84,7 +84,7 @@ template <typename Managed>
 Status CallIntoManaged(RewireVm* vm, std::uint32_t function, const RewireValue* const* inputs,
                        std::uint32_t input_count, const RewireOutput* outputs, Managed* const* tensors,
                        std::uint32_t output_count) {
-  Result<std::vector<Result<Value>>> taken = TakeAll(tensors, output_count);
+  Result<rewire::Array<Result<Value>>> taken = TakeAll(tensors, output_count);
   if (!taken) return Forward(taken);
   return CallInto(vm, function, inputs, input_count, outputs, *std::move(taken));
 }
@@ -92,7 +92,7 @@ Status CallIntoManaged(RewireVm* vm, std::uint32_t function, const RewireValue* 
 // What a stateless run takes, as C++ has it.
 struct Run {
   std::string function;
-  std::vector<Value> inputs;
+  rewire::Array<Value> inputs;
   rewire::Limits limits;
 };
 
@@ -102,11 +102,11 @@ Result<Run> RunOf(const RewireProgram& program, std::uint32_t function, const Re
   if (function >= functions.size()) {
     return rewire::c_api::OutOfRange("function", function, functions.size());
   }
-  Result<std::vector<Value>> values = rewire::c_api::ValuesOf("inputs", inputs, input_count);
+  Result<rewire::Array<Value>> values = rewire::c_api::ValuesOf("inputs", inputs, input_count);
   if (!values) return Forward(values);
-  const Result<rewire::Limits> read = rewire::c_api::LimitsOf(limits);
-  if (!read) return Forward(read);
-  return Run{functions[function].name, *std::move(values), *read};
+  rewire::Limits read;
+  if (Status ok = rewire::c_api::LimitsOf(limits, &read); !ok) return ok;
+  return Run{functions[function].name, *std::move(values), read};
 }
 
 }  // namespace
@@ -182,9 +182,9 @@ RewireStatus rewire_vm_call_into(RewireVm* vm, uint32_t function, const RewireVa
   return Boundary([&]() -> Status {
     const Result<const rewire::Function*> target = rewire::c_api::FunctionAt(vm, function);
     if (!target) return Forward(target);
-    const Result<std::vector<Value>> values = rewire::c_api::ValuesOf("inputs", inputs, input_count);
+    const Result<rewire::Array<Value>> values = rewire::c_api::ValuesOf("inputs", inputs, input_count);
     if (!values) return Forward(values);
-    const Result<std::vector<OutputBinding>> bindings = BindingsOf(outputs, tensors, output_count);
+    const Result<rewire::Array<OutputBinding>> bindings = BindingsOf(outputs, tensors, output_count);
     if (!bindings) return Forward(bindings);
     return vm->machine.TryInvoke((*target)->name, *values, *bindings);
   });
@@ -226,7 +226,7 @@ RewireStatus rewire_program_run_into(const RewireProgram* program, uint32_t func
   return Boundary(Given("program", program), [&]() -> Status {
     const Result<Run> run = RunOf(*program, function, limits, inputs, input_count);
     if (!run) return Forward(run);
-    const Result<std::vector<OutputBinding>> bindings = BindingsOf(outputs, tensors, output_count);
+    const Result<rewire::Array<OutputBinding>> bindings = BindingsOf(outputs, tensors, output_count);
     if (!bindings) return Forward(bindings);
     return program->program.TryRun(run->function, run->inputs, *bindings, run->limits);
   });

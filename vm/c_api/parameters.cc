@@ -3,8 +3,8 @@
 
 #include <string>
 #include <utility>
-#include <vector>
 
+#include "base/array.h"
 #include "base/near_names.h"
 #include "vm/c_api/boundary.h"
 #include "vm/c_api/handles.h"
@@ -72,7 +72,7 @@ RewireStatus rewire_parameter_set_get(const RewireParameterSet* set, const char*
   return Boundary(Given("set,name,out", set, name, out), [&]() -> Status {
     const std::size_t index = set->set.Find(name);
     if (index == set->set.size()) {
-      std::vector<std::string> names;
+      rewire::Array<std::string> names;
       for (std::size_t i = 0; i < set->set.size(); ++i) names.emplace_back(set->set.name(i));
       return Fail(StatusCode::kNotFound, "the set has no parameter named \"{}\"{}", name,
                   rewire::DidYouMean(name, names));

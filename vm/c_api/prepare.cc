@@ -17,16 +17,15 @@ using rewire::Result;
 using rewire::Status;
 using rewire::StatusCode;
 using rewire::c_api::Boundary;
-using rewire::c_api::Give;
 using rewire::c_api::Given;
 using rewire::c_api::Require;
 
 RewireStatus rewire_executable_open_bundled(const char* path, const char* model,
                                             const RewireOpenOptions* options, RewireExecutable** out) {
   return Boundary(Given("path,out", path, out), [&]() -> Status {
-    const Result<rewire::OpenOptions> read = rewire::c_api::OpenOptionsOf(options);
-    if (!read) return Forward(read);
-    const auto bundle = rewire::OpenBundle(path, *read);
+    rewire::OpenOptions read;
+    if (Status ok = rewire::c_api::OpenOptionsOf(options, &read); !ok) return ok;
+    const auto bundle = rewire::OpenBundle(path, read);
     if (!bundle) return Forward(bundle);
     Result<rewire::Executable> executable = rewire::FindExecutable(*bundle, model == nullptr ? "" : model);
     if (!executable) return Forward(executable, path);
@@ -42,8 +41,8 @@ RewireStatus rewire_parameter_set_open(const char* path, const RewireOpenOptions
     if (count > 0) {
       if (Status ok = Require("codecs", codecs); !ok) return ok;
     }
-    const Result<rewire::OpenOptions> read = rewire::c_api::OpenOptionsOf(options);
-    if (!read) return Forward(read);
+    rewire::OpenOptions read;
+    if (Status ok = rewire::c_api::OpenOptionsOf(options, &read); !ok) return ok;
     rewire::ConstantCodecs known;
     for (uint32_t i = 0; i < count; ++i) {
       if (Status ok = Require("codecs", codecs[i]); !ok) return ok;
@@ -51,10 +50,7 @@ RewireStatus rewire_parameter_set_open(const char* path, const RewireOpenOptions
       if (!codec) return Forward(codec);
       known.push_back(*codec);
     }
-    Result<ParameterSet> set = ParameterSet::Open(path, *read, known);
-    if (!set) return Forward(set);
-    Give(*std::move(set), out);
-    return {};
+    return rewire::c_api::GiveMade(ParameterSet::Open(path, read, known), out);
   });
 }
 

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/array.h"
 #include "vm/c_api/boundary.h"
 #include "vm/c_api/handles.h"
 #include "vm/c_api/services.h"
@@ -23,24 +24,24 @@ using rewire::c_api::Require;
 
 namespace rewire::c_api {
 
-Result<Allocator> AllocatorOf(const RewireAllocator& allocator) {
+Status AllocatorOf(const RewireAllocator& given, Allocator* out) {
   RewireAllocator read;
-  if (Status ok = ReadStruct("RewireAllocator", &allocator, &read); !ok) return Forward(ok);
+  if (Status ok = ReadStruct("RewireAllocator", &given, &read); !ok) return ok;
   if (read.allocate == nullptr || read.deallocate == nullptr) {
     return Fail(StatusCode::kInvalidArgument, "RewireAllocator: allocate and deallocate are needed");
   }
-  return Allocator{read.context, read.allocate, read.deallocate};
+  *out = {read.context, read.allocate, read.deallocate};
+  return {};
 }
 
-Result<Limits> LimitsOf(const RewireLimits* given) {
-  Limits limits;
-  if (given == nullptr) return limits;
+Status LimitsOf(const RewireLimits* given, Limits* limits) {
+  if (given == nullptr) return {};
   RewireLimits read;
-  if (Status ok = ReadStruct("RewireLimits", given, &read); !ok) return Forward(ok);
-  if (read.depth != 0) limits.depth = read.depth;
-  if (read.steps != 0) limits.steps = read.steps;
-  if (read.bytes != 0) limits.bytes = read.bytes;
-  return limits;
+  if (Status ok = ReadStruct("RewireLimits", given, &read); !ok) return ok;
+  if (read.depth != 0) limits->depth = read.depth;
+  if (read.steps != 0) limits->steps = read.steps;
+  if (read.bytes != 0) limits->bytes = read.bytes;
+  return {};
 }
 
 }  // namespace rewire::c_api
@@ -52,7 +53,7 @@ Status AddParameter(RewireLinkOptions* options, const char* name, const rewire::
     return Fail(StatusCode::kInvalidArgument, "parameter {}: a tensor expected, {} given", name,
                 ValueKindName(value.kind()));
   }
-  std::vector<rewire::ParameterSet>& sets = options->options.parameters;
+  rewire::Array<rewire::ParameterSet>& sets = options->options.parameters;
   if (sets.empty() || sets.back().is_offer()) sets.emplace_back();
   sets.back().Set(name, value.tensor());
   return {};
@@ -170,10 +171,7 @@ RewireStatus rewire_link_options_take_parameter(RewireLinkOptions* options, cons
 
 RewireStatus rewire_link_options_set_allocator(RewireLinkOptions* options, const RewireAllocator* allocator) {
   return Boundary(Given("options,allocator", options, allocator), [&]() -> Status {
-    const Result<rewire::Allocator> read = rewire::c_api::AllocatorOf(*allocator);
-    if (!read) return Forward(read);
-    options->options.allocator = *read;
-    return {};
+    return rewire::c_api::AllocatorOf(*allocator, &options->options.allocator);
   });
 }
 
@@ -221,9 +219,9 @@ RewireStatus rewire_link_options_add_device(RewireLinkOptions* options, const Re
 
 RewireStatus rewire_link_options_set_init_limits(RewireLinkOptions* options, const RewireLimits* limits) {
   return Boundary(Given("options", options), [&]() -> Status {
-    const Result<rewire::Limits> read = rewire::c_api::LimitsOf(limits);
-    if (!read) return Forward(read);
-    options->options.init_limits = *read;
+    rewire::Limits read;
+    if (Status ok = rewire::c_api::LimitsOf(limits, &read); !ok) return ok;
+    options->options.init_limits = read;
     return {};
   });
 }
@@ -240,11 +238,10 @@ RewireStatus rewire_link_options_set_storage_fill(RewireLinkOptions* options, Re
 RewireStatus rewire_program_link(const RewireExecutable* executable, const RewireLinkOptions* options,
                                  RewireProgram** out) {
   return Boundary(Given("executable,out", executable, out), [&]() -> Status {
-    const Result<rewire::Program> program = rewire::Program::Link(
-        executable->executable, options == nullptr ? rewire::LinkOptions() : options->options);
-    if (!program) return Forward(program);
-    Give(*program, out);
-    return {};
+    return rewire::c_api::GiveMade(
+        rewire::Program::Link(executable->executable,
+                              options == nullptr ? rewire::LinkOptions() : options->options),
+        out);
   });
 }
 
@@ -256,15 +253,12 @@ RewireStatus rewire_program_rebind(const RewireProgram* program, const RewirePar
     if (count > 0) {
       if (Status ok = Require("sets", sets); !ok) return ok;
     }
-    std::vector<rewire::ParameterSet> given;
+    rewire::Array<rewire::ParameterSet> given;
     for (uint32_t i = 0; i < count; ++i) {
       if (Status ok = Require("sets", sets[i]); !ok) return ok;
       given.push_back(sets[i]->set);
     }
-    const Result<rewire::Program> rebound = program->program.Rebind(given);
-    if (!rebound) return Forward(rebound);
-    Give(*rebound, out);
-    return {};
+    return rewire::c_api::GiveMade(program->program.Rebind(given), out);
   });
 }
 

@@ -3,8 +3,8 @@
 
 #include <memory>
 #include <utility>
-#include <vector>
 
+#include "base/array.h"
 #include "vm/c_api/boundary.h"
 #include "vm/c_api/handles.h"
 
@@ -38,12 +38,12 @@ Result<Value> TakeDLPack(Managed* managed) {
 template Result<Value> TakeDLPack(DLManagedTensor* managed);
 template Result<Value> TakeDLPack(DLManagedTensorVersioned* managed);
 
-Result<std::vector<Value>> ValuesOf(const char* name, const RewireValue* const* handles,
-                                    std::uint32_t count) {
+Result<rewire::Array<Value>> ValuesOf(const char* name, const RewireValue* const* handles,
+                                      std::uint32_t count) {
   if (count > 0) {
     if (Status ok = Require(name, handles); !ok) return Forward(ok);
   }
-  std::vector<Value> values;
+  rewire::Array<Value> values;
   for (std::uint32_t i = 0; i < count; ++i) {
     if (handles[i] == nullptr) {
       return Fail(StatusCode::kInvalidArgument, "{}[{}] is NULL", name, i);
@@ -123,12 +123,9 @@ RewireStatus rewire_value_from_integer(int64_t integer, RewireValue** out) {
 RewireStatus rewire_value_make_adt(uint32_t tag, const RewireValue* const* fields, uint32_t count,
                                    RewireValue** out) {
   return Boundary(Given("out", out), [&]() -> Status {
-    const Result<std::vector<Value>> values = rewire::c_api::ValuesOf("fields", fields, count);
+    const Result<rewire::Array<Value>> values = rewire::c_api::ValuesOf("fields", fields, count);
     if (!values) return Forward(values);
-    Result<Value> adt = Value::Adt(tag, *values);
-    if (!adt) return Forward(adt);
-    Give(*std::move(adt), out);
-    return {};
+    return rewire::c_api::GiveMade(Value::Adt(tag, *values), out);
   });
 }
 

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/array.h"
 #include "vm/loader/classic_blob.h"
 #include "vm/loader/classic_call.h"
 #include "vm/loader/ffi_runtime.h"
@@ -99,8 +100,8 @@ KernelSource::Found ClassicLibrary::Find(const std::string& name) const {
   return found;
 }
 
-std::vector<std::string> ClassicLibrary::Names() const {
-  std::vector<std::string> names;
+Array<std::string> ClassicLibrary::Names() const {
+  Array<std::string> names;
   names.reserve(entries_.size());
   for (const Entry& entry : entries_) names.push_back(entry.name);
   return names;

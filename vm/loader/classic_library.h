@@ -4,8 +4,8 @@
 
 #include <memory>
 #include <string>
-#include <vector>
 
+#include "base/array.h"
 #include "vm/loader/classic_abi.h"
 #include "vm/loader/context_functions.h"
 #include "vm/loader/elf_file.h"
@@ -29,7 +29,7 @@ class ClassicLibrary : public KernelSource,
   ~ClassicLibrary() override;
 
   Found Find(const std::string& name) const override;
-  std::vector<std::string> Names() const override;
+  Array<std::string> Names() const override;
   std::string Description() const override;
 
   // An Entry.
@@ -43,7 +43,7 @@ class ClassicLibrary : public KernelSource,
   std::string path_;
   void* handle_;
   void** context_ = nullptr;     // the library's __tvm_module_ctx
-  std::vector<Entry> entries_;   // sorted by name
+  Array<Entry> entries_;         // sorted by name
   std::string main_;             // what __tvm_main__ names; may be empty
   std::uint32_t alignment_ = 0;  // what its functions rely on in arguments, bytes; 0: not known
 };

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/array.h"
 #include "base/byte_reader.h"
 
 namespace rewire {
@@ -179,7 +180,7 @@ Status ElfFile::ReadSymbols(const Dynamic& dynamic) {
       undefined_.push_back(name);
     }
   }
-  for (std::vector<std::string_view>* names : {&defined_, &functions_, &undefined_}) {
+  for (Array<std::string_view>* names : {&defined_, &functions_, &undefined_}) {
     std::sort(names->begin(), names->end());
     names->erase(std::unique(names->begin(), names->end()), names->end());  // a name may have versions
   }
@@ -195,8 +196,8 @@ bool ElfFile::DefinesPrefix(std::string_view prefix) const {
   return first != defined_.end() && StartsWith(*first, prefix);
 }
 
-std::vector<std::string> ElfFile::NamesAfter(std::string_view prefix) const {
-  std::vector<std::string> names;
+Array<std::string> ElfFile::NamesAfter(std::string_view prefix) const {
+  Array<std::string> names;
   for (auto name = std::lower_bound(defined_.begin(), defined_.end(), prefix);
        name != defined_.end() && StartsWith(*name, prefix); ++name) {
     names.emplace_back(name->substr(prefix.size()));

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <vector>
 
+#include "base/array.h"
 #include "base/shared_bytes.h"
 #include "base/span.h"
 #include "base/status.h"
@@ -20,16 +20,16 @@ class ElfFile {
   static Result<ElfFile> Parse(SharedBytes file);
 
   const std::string& soname() const { return soname_; }
-  const std::vector<std::string>& needed() const { return needed_; }  // libraries, as named in the file
+  const Array<std::string>& needed() const { return needed_; }  // libraries, as named in the file
   // Global symbols, sorted; of the undefined ones those that must be found. Views into the file.
-  const std::vector<std::string_view>& defined() const { return defined_; }
-  const std::vector<std::string_view>& functions() const { return functions_; }  // of the defined ones
-  const std::vector<std::string_view>& undefined() const { return undefined_; }
+  const Array<std::string_view>& defined() const { return defined_; }
+  const Array<std::string_view>& functions() const { return functions_; }  // of the defined ones
+  const Array<std::string_view>& undefined() const { return undefined_; }
 
   bool Defines(std::string_view name) const;
   bool DefinesPrefix(std::string_view prefix) const;
   // The defined names that start with `prefix`, without it.
-  std::vector<std::string> NamesAfter(std::string_view prefix) const;
+  Array<std::string> NamesAfter(std::string_view prefix) const;
 
   // Whether the text stands anywhere in the file.
   bool HasText(std::string_view text) const;
@@ -47,7 +47,7 @@ class ElfFile {
   struct Dynamic {
     std::uint64_t strings = 0, strings_size = 0, symbols = 0, hash = 0, gnu_hash = 0;
     std::uint64_t soname = 0;
-    std::vector<std::uint64_t> needed;
+    Array<std::uint64_t> needed;
   };
 
   ElfFile() = default;
@@ -58,14 +58,14 @@ class ElfFile {
   Status ReadSymbols(const Dynamic& dynamic);
 
   SharedBytes file_;
-  std::vector<Segment> segments_;
+  Array<Segment> segments_;
   Span<const std::byte> strings_;
   Span<const std::byte> symbols_;
   std::string soname_;
-  std::vector<std::string> needed_;
-  std::vector<std::string_view> defined_;
-  std::vector<std::string_view> functions_;
-  std::vector<std::string_view> undefined_;
+  Array<std::string> needed_;
+  Array<std::string_view> defined_;
+  Array<std::string_view> functions_;
+  Array<std::string_view> undefined_;
 };
 
 }  // namespace rewire

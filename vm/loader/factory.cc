@@ -2,13 +2,12 @@
 #include "vm/loader/factory.h"
 
 #include <cstddef>
-#include <deque>
 #include <memory>
 #include <type_traits>
 #include <utility>
 #include <variant>
-#include <vector>
 
+#include "base/array.h"
 #include "base/dtype.h"
 #include "vm/ffi_object.h"
 
@@ -18,14 +17,14 @@ namespace {
 // A Shape on the heap: a factory may keep a reference to its argument.
 struct ShapeObject {
   RewireFFIShapeObject ffi{};
-  std::vector<std::int64_t> values;
+  Array<std::int64_t> values;
 };
 
 void DeleteShape(void* self, int flags) {
   if ((flags & kRewireFFIWeakGone) != 0) delete static_cast<ShapeObject*>(self);
 }
 
-RewireFFIObject* NewShape(const std::vector<std::int64_t>& values) {
+RewireFFIObject* NewShape(const Array<std::int64_t>& values) {
   auto* shape = new ShapeObject{{}, values};
   shape->ffi.header = {kNewObjectCount, kRewireFFIShape, 0, &DeleteShape};
   shape->ffi.cell = {shape->values.data(), shape->values.size()};
@@ -42,8 +41,9 @@ struct FloatList {
 // The arguments of a factory call and what they refer to.
 class FactoryArguments {
  public:
-  explicit FactoryArguments(const std::vector<Attribute>& attributes) {
+  explicit FactoryArguments(const Array<Attribute>& attributes) {
     args_.reserve(2 * attributes.size());
+    lists_.reserve(attributes.size());
     for (const Attribute& attribute : attributes) {
       AddString(attribute.name);
       std::visit([this](const auto& value) { Add(value); }, attribute.value);
@@ -68,8 +68,8 @@ class FactoryArguments {
   void Add(std::int64_t value) { Next(kRewireFFIInt).v_int64 = value; }
   void Add(double value) { Next(kRewireFFIFloat).v_float64 = value; }
   void Add(const std::string& value) { AddString(value); }
-  void Add(const std::vector<std::int64_t>& value) { Next(kRewireFFIShape).v_obj = NewShape(value); }
-  void Add(const std::vector<double>& value) {
+  void Add(const Array<std::int64_t>& value) { Next(kRewireFFIShape).v_obj = NewShape(value); }
+  void Add(const Array<double>& value) {
     FloatList& list = lists_.emplace_back();
     list.size = static_cast<std::int64_t>(value.size());
     list.tensor.data = const_cast<double*>(value.data());  // the ABI has no pointer to const
@@ -81,8 +81,8 @@ class FactoryArguments {
     Next(kRewireFFIDLTensorPtr).v_ptr = &list.tensor;
   }
 
-  std::vector<RewireFFIAny> args_;
-  std::deque<FloatList> lists_;  // a deque: its elements stay where they are
+  Array<RewireFFIAny> args_;
+  Array<FloatList> lists_;  // with room for all: they stay where they are
 };
 
 // Keeps a function object and the library of its code.
@@ -101,7 +101,7 @@ struct MadeKernel {
 
 Result<PackedFunction> MakeFromFactory(const PackedFunction& factory, const KernelImport& import,
                                        const std::string& source) {
-  const std::string where = Format("factory of kernel '{}' ({})", import.name, source);
+  const Message where{"factory of kernel '{}' ({})", import.name, source};
   const FactoryArguments arguments(import.attributes);
   RewireFFIAny result{};
   if (factory.call(factory.handle, arguments.data(), arguments.size(), &result) != 0) {

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/array.h"
 #include "vm/ffi_object.h"
 #include "vm/kernel/packed.h"
 #include "vm/kernel_api.h"
@@ -65,7 +66,7 @@ Status CheckModules(const ElfFile& elf) {
   if (!elf.Defines("__tvm_ffi__library_bin")) return {};
   const Result<Span<const std::byte>> bytes = elf.SymbolBytes("__tvm_ffi__library_bin");
   if (!bytes) return Forward(bytes);
-  const Result<std::vector<LibraryModule>> modules = ParseLibraryBin(*bytes);
+  const Result<Array<LibraryModule>> modules = ParseLibraryBin(*bytes);
   if (!modules) return Forward(modules);
   std::string kinds;
   for (const LibraryModule& module : *modules) {
@@ -183,10 +184,10 @@ KernelSource::Found FfiLibrary::Find(const std::string& name) const {
   return found;
 }
 
-std::vector<std::string> FfiLibrary::Names() const {
+Array<std::string> FfiLibrary::Names() const {
   if (!table_) return symbols_;
-  const std::vector<std::string> rows = table_->Names();
-  std::vector<std::string> names;
+  const Array<std::string> rows = table_->Names();
+  Array<std::string> names;
   std::set_union(rows.begin(), rows.end(), symbols_.begin(), symbols_.end(), std::back_inserter(names));
   return names;
 }

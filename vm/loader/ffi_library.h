@@ -7,8 +7,8 @@
 #include <mutex>
 #include <optional>
 #include <string>
-#include <vector>
 
+#include "base/array.h"
 #include "vm/loader/context_functions.h"
 #include "vm/loader/elf_file.h"
 #include "vm/loader/kernel_set.h"
@@ -26,7 +26,7 @@ class FfiLibrary : public KernelSource,
   ~FfiLibrary() override;
 
   Found Find(const std::string& name) const override;
-  std::vector<std::string> Names() const override;
+  Array<std::string> Names() const override;
   std::string Description() const override;
   Notes Describe(const std::string& name) const override;
 
@@ -46,7 +46,7 @@ class FfiLibrary : public KernelSource,
   void** context_ = nullptr;                // the library's __tvm_ffi__library_ctx
   std::optional<KernelTableIndex> table_;
   const RewireKernelWorkspaces* workspaces_ = nullptr;  // null when it declares none
-  std::vector<std::string> symbols_;                    // functions exported one by one
+  Array<std::string> symbols_;                          // functions exported one by one
   mutable std::mutex mutex_;
   mutable std::map<std::string, RewireFFIObject*> looked_up_;
 };

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/array.h"
 #include "base/near_names.h"
 #include "vm/kernel_api.h"
 #include "vm/loader/factory.h"
@@ -20,7 +21,7 @@ class HostFunction : public KernelSource {
       : name_(std::move(name)), function_(std::move(function)) {}
 
   Found Find(const std::string& name) const override { return name == name_ ? Found{function_} : Found{}; }
-  std::vector<std::string> Names() const override { return {name_}; }
+  Array<std::string> Names() const override { return {name_}; }
   std::string Description() const override { return "functions of the host"; }
 
  private:
@@ -40,7 +41,7 @@ class StaticTable : public KernelSource {
     function.call = entry->function;
     return {std::move(function), entry->is_factory != 0};
   }
-  std::vector<std::string> Names() const override { return index_.Names(); }
+  Array<std::string> Names() const override { return index_.Names(); }
   std::string Description() const override { return description_; }
 
  private:
@@ -74,20 +75,20 @@ void KernelSet::AddSource(std::shared_ptr<const KernelSource> source) {
 }
 
 Result<PackedFunction> KernelSet::Resolve(const KernelImport& import) const {
-  for (auto source = sources_.rbegin(); source != sources_.rend(); ++source) {
-    KernelSource::Found found = (*source)->Find(import.name);
+  for (std::size_t i = sources_.size(); i-- > 0;) {
+    const KernelSource& source = *sources_[i];
+    KernelSource::Found found = source.Find(import.name);
     if (!found.function) continue;
     if (!found.is_factory && import.attributes.empty()) return std::move(found.function);
-    return MakeFromFactory(found.function, import, (*source)->Description());
+    return MakeFromFactory(found.function, import, source.Description());
   }
 
   std::string places;
-  std::vector<std::string> names;
-  std::vector<std::string> listed;
+  Array<std::string> names;
+  Array<std::string> listed;
   for (const auto& source : sources_) {
-    std::vector<std::string> offered = source->Names();
-    names.insert(names.end(), std::make_move_iterator(offered.begin()),
-                 std::make_move_iterator(offered.end()));
+    Array<std::string> offered = source->Names();
+    names.append(std::make_move_iterator(offered.begin()), std::make_move_iterator(offered.end()));
     std::string description = source->Description();
     if (std::find(listed.begin(), listed.end(), description) != listed.end()) continue;
     places += (places.empty() ? "" : ", ") + description;

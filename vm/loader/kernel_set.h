@@ -11,8 +11,8 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <vector>
 
+#include "base/array.h"
 #include "base/export.h"
 #include "base/status.h"
 #include "executable_format/module.h"
@@ -35,7 +35,7 @@ class REWIRE_API KernelSource {
   // A function without `call` when there is none of that name. Thread-safe.
   virtual Found Find(const std::string& name) const = 0;
   // The names it offers, for "did you mean" and vm-inspect; sorted.
-  virtual std::vector<std::string> Names() const = 0;
+  virtual Array<std::string> Names() const = 0;
   // "librewire_kernels_cpu.so (tvm-ffi ABI)": for messages.
   virtual std::string Description() const = 0;
 
@@ -64,9 +64,9 @@ class REWIRE_API KernelSet {
   void AddSource(std::shared_ptr<const KernelSource> source);
 
   // Directories searched by AddLibrary, first one first.
-  std::vector<std::string> library_path;
+  Array<std::string> library_path;
 
-  const std::vector<std::shared_ptr<const KernelSource>>& sources() const { return sources_; }
+  const Array<std::shared_ptr<const KernelSource>>& sources() const { return sources_; }
 
   // The function for an import, sources asked from the last added to the first. With attributes (or for a
   // factory) the factory is called and the function object that it returns is the kernel. kNotFound, with
@@ -74,7 +74,7 @@ class REWIRE_API KernelSet {
   Result<PackedFunction> Resolve(const KernelImport& import) const;
 
  private:
-  std::vector<std::shared_ptr<const KernelSource>> sources_;
+  Array<std::shared_ptr<const KernelSource>> sources_;
 };
 
 }  // namespace rewire

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "base/array.h"
 #include "base/sort.h"
 
 namespace rewire {
@@ -32,8 +33,8 @@ const RewireKernelEntry* KernelTableIndex::Find(const std::string& name) const {
   return name == entry->name ? entry : nullptr;
 }
 
-std::vector<std::string> KernelTableIndex::Names() const {
-  std::vector<std::string> names;
+Array<std::string> KernelTableIndex::Names() const {
+  Array<std::string> names;
   names.reserve(sorted_.size());
   for (const RewireKernelEntry* entry : sorted_) names.emplace_back(entry->name);
   names.erase(std::unique(names.begin(), names.end()), names.end());

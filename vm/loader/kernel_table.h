@@ -3,8 +3,8 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
+#include "base/array.h"
 #include "vm/kernel/kernel.h"
 
 namespace rewire {
@@ -17,10 +17,10 @@ class KernelTableIndex {
   // Null when the table has no such kernel; the later one when it has two.
   const RewireKernelEntry* Find(const std::string& name) const;
   // In order, each once.
-  std::vector<std::string> Names() const;
+  Array<std::string> Names() const;
 
  private:
-  std::vector<const RewireKernelEntry*> sorted_;
+  Array<const RewireKernelEntry*> sorted_;
 };
 
 }  // namespace rewire

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "base/array.h"
 #include "base/byte_reader.h"
 
 namespace rewire {
@@ -13,23 +14,23 @@ Status Damaged(const Message& what) {
   return Fail(StatusCode::kInvalidFile, "damaged __tvm_ffi__library_bin: {}", what.Text());
 }
 
-std::vector<std::uint64_t> ReadIndices(ByteReader* reader) {
-  std::vector<std::uint64_t> indices(reader->ReadCount<std::uint64_t>(sizeof(std::uint64_t)));
+Array<std::uint64_t> ReadIndices(ByteReader* reader) {
+  Array<std::uint64_t> indices(reader->ReadCount<std::uint64_t>(sizeof(std::uint64_t)));
   for (std::uint64_t& index : indices) index = reader->Read<std::uint64_t>();
   return indices;
 }
 
 }  // namespace
 
-Result<std::vector<LibraryModule>> ParseLibraryBin(Span<const std::byte> bytes) {
+Result<Array<LibraryModule>> ParseLibraryBin(Span<const std::byte> bytes) {
   ByteReader outer(bytes);
   const auto size = outer.Read<std::uint64_t>();
   ByteReader reader(outer.ReadBytes(size));
   if (!outer.ok()) {
     return Damaged({"it says {} bytes, its symbol has {}", size, bytes.size()});
   }
-  const std::vector<std::uint64_t> starts = ReadIndices(&reader);
-  const std::vector<std::uint64_t> imports = ReadIndices(&reader);
+  const Array<std::uint64_t> starts = ReadIndices(&reader);
+  const Array<std::uint64_t> imports = ReadIndices(&reader);
   if (!reader.ok()) return Damaged("its import tree ends outside it");
   if (starts.size() < 2 || starts.front() != 0 || starts.back() != imports.size()) {
     return Damaged("its import tree does not cover its modules");
@@ -43,7 +44,7 @@ Result<std::vector<LibraryModule>> ParseLibraryBin(Span<const std::byte> bytes) 
       return Damaged({"module {} is imported, it has {}", import, count});
     }
   }
-  std::vector<LibraryModule> modules;
+  Array<LibraryModule> modules;
   for (std::size_t i = 0; i < count; ++i) {
     LibraryModule module;
     module.kind = reader.ReadString(reader.Read<std::uint64_t>());

@@ -10,8 +10,8 @@
 
 #include <cstddef>
 #include <string>
-#include <vector>
 
+#include "base/array.h"
 #include "base/span.h"
 #include "base/status.h"
 
@@ -23,7 +23,7 @@ struct LibraryModule {
 };
 
 // `bytes` is the whole symbol. kInvalidFile when it does not hold together.
-Result<std::vector<LibraryModule>> ParseLibraryBin(Span<const std::byte> bytes);
+Result<Array<LibraryModule>> ParseLibraryBin(Span<const std::byte> bytes);
 
 inline constexpr char kOwnFunctionsKind[] = "_lib";
 

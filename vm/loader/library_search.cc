@@ -8,6 +8,7 @@
 #include <memory>
 #include <string_view>
 
+#include "base/array.h"
 #include "base/message.h"
 
 namespace rewire {
@@ -26,8 +27,8 @@ std::string OwnDirectory() {
 
 }  // namespace
 
-std::vector<std::string> ModuleDirectories() {
-  std::vector<std::string> directories;
+Array<std::string> ModuleDirectories() {
+  Array<std::string> directories;
   if (const char* list = std::getenv("REWIRE_LIBRARY_PATH"); list != nullptr) {
     for (std::string_view rest = list; !rest.empty();) {
       const std::string_view directory = rest.substr(0, rest.find(':'));

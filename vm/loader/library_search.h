@@ -3,7 +3,8 @@
 #pragma once
 
 #include <string>
-#include <vector>
+
+#include "base/array.h"
 
 namespace rewire {
 
@@ -11,7 +12,7 @@ namespace rewire {
 // environment variable REWIRE_LIBRARY_PATH, separated by colons, then `rewire` beside the file that this code
 // is in, as librewire.so is installed, then where that is as seen from a program that this code is linked
 // into. Some may not exist.
-std::vector<std::string> ModuleDirectories();
+Array<std::string> ModuleDirectories();
 
 bool FileExists(const std::string& path);
 

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <utility>
 
+#include "base/array.h"
 #include "base/mapped_file.h"
 #include "vm/loader/classic_library.h"
 #include "vm/loader/elf_file.h"
@@ -30,7 +31,7 @@ struct LoadedLibrary {
 
 // All libraries of the process. Never destroyed: sets of static storage may go after it.
 struct Registry {
-  std::vector<LoadedLibrary> libraries;
+  Array<LoadedLibrary> libraries;
 };
 Registry& TheRegistry() {
   static auto* registry = new Registry;
@@ -52,13 +53,13 @@ std::string SystemPath(const std::string& name, std::string* reason) {
   return path;
 }
 
-Result<std::string> FindLibrary(const std::string& name, std::vector<std::string> directories) {
+Result<std::string> FindLibrary(const std::string& name, Array<std::string> directories) {
   if (name.find('/') != std::string::npos) {
     if (FileExists(name)) return CanonicalPath(name);
     return Fail(StatusCode::kNotFound, "kernel library '{}': no such file", name);
   }
-  const std::vector<std::string> own = ModuleDirectories();
-  directories.insert(directories.end(), own.begin(), own.end());
+  const Array<std::string> own = ModuleDirectories();
+  directories.append(own.begin(), own.end());
   std::string tried;
   for (const std::string& directory : directories) {
     std::string path = Format("{}/", directory);
@@ -104,7 +105,7 @@ std::recursive_mutex& LoadingMutex() {
   return *mutex;
 }
 
-Result<Source> LoadKernelLibrary(const std::string& name, const std::vector<std::string>& directories) {
+Result<Source> LoadKernelLibrary(const std::string& name, const Array<std::string>& directories) {
   const Result<std::string> path = FindLibrary(name, directories);
   if (!path) return Forward(path);
   const std::string context = Format("kernel library '{}'", *path);
@@ -113,7 +114,7 @@ Result<Source> LoadKernelLibrary(const std::string& name, const std::vector<std:
 
   Registry& registry = TheRegistry();
   const std::lock_guard<std::recursive_mutex> lock(LoadingMutex());
-  std::vector<LoadedLibrary>& libraries = registry.libraries;
+  Array<LoadedLibrary>& libraries = registry.libraries;
   for (std::size_t i = 0; i < libraries.size();) {
     const LoadedLibrary& library = libraries[i];
     Source source = library.source.lock();

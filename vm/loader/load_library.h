@@ -5,8 +5,8 @@
 #include <memory>
 #include <mutex>
 #include <string>
-#include <vector>
 
+#include "base/array.h"
 #include "base/status.h"
 #include "vm/loader/kernel_set.h"
 
@@ -14,7 +14,7 @@ namespace rewire {
 
 // What KernelSet::AddLibrary does. Thread-safe.
 Result<std::shared_ptr<const KernelSource>> LoadKernelLibrary(const std::string& name,
-                                                              const std::vector<std::string>& directories);
+                                                              const Array<std::string>& directories);
 
 // Held while a library is loaded or let go. One that is loaded again while its last user lets go shares its
 // variables with the one that goes. Recursive: a load that fails lets go under it.

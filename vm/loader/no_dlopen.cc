@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // In place of load_library.cc in builds without dlopen.
+#include "base/array.h"
 #include "vm/loader/load_library.h"
 
 namespace rewire {
 
-Result<std::shared_ptr<const KernelSource>> LoadKernelLibrary(
-    const std::string& name, const std::vector<std::string>& /*directories*/) {
+Result<std::shared_ptr<const KernelSource>> LoadKernelLibrary(const std::string& name,
+                                                              const Array<std::string>& /*directories*/) {
   return Fail(StatusCode::kUnsupported,
               "kernel library '{}': this build of Rewire loads no libraries (REWIRE_WITH_DLOPEN is off); "
               "link the kernels in and add them with AddTable",

@@ -12,8 +12,8 @@
 #include <mutex>
 #include <string>
 #include <utility>
-#include <vector>
 
+#include "base/array.h"
 #include "vm/kernel_api.h"
 #include "vm/kernel_context.h"
 #include "vm/loader/ffi_runtime.h"
@@ -55,7 +55,7 @@ class Launch {
         this);
     // Every task is taken now: no more helpers will come.
     std::unique_lock<std::mutex> lock(mutex_);
-    const std::vector<pthread_t> helpers = std::move(helpers_);
+    const Array<pthread_t> helpers = std::move(helpers_);
     lock.unlock();
     for (pthread_t helper : helpers) pthread_join(helper, nullptr);
     lock.lock();
@@ -154,7 +154,7 @@ class Launch {
   int finished_ = 0;
   bool failed_ = false;
   KernelError error_;
-  std::vector<pthread_t> helpers_;
+  Array<pthread_t> helpers_;
 };
 
 // Inside a task the VM's memory is shared with the other tasks.

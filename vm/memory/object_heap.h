@@ -6,8 +6,8 @@
 
 #include <cstdint>
 #include <string_view>
-#include <vector>
 
+#include "base/array.h"
 #include "base/span.h"
 #include "vm/device/device_api.h"
 #include "vm/linked_device.h"
@@ -170,7 +170,7 @@ class ObjectHeap {
   BlockPool pool_;
   StorageFill fill_;
   TupleObject* pending_ = nullptr;  // tuples at zero whose fields are still to be released
-  std::vector<DeviceBlock> device_blocks_;
+  Array<DeviceBlock> device_blocks_;
 };
 
 // A contiguous tensor on a device with storage and memory of its own, contents undefined, not read-only; one

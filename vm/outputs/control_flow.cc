@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vm/outputs/control_flow.h"
 
+#include "base/array.h"
 #include "executable_format/instruction.h"
 
 namespace rewire {
@@ -17,17 +18,17 @@ void ForEachTarget(const Function& function, std::uint32_t pc, Visit visit) {
 
 }  // namespace
 
-std::vector<BasicBlock> FindBlocks(const Function& function) {
+Array<BasicBlock> FindBlocks(const Function& function) {
   const auto size = static_cast<std::uint32_t>(function.code.size());
-  std::vector<std::uint8_t> starts(size + 1, false);
+  Array<std::uint8_t> starts(size + 1, false);
   starts[0] = true;
   for (std::uint32_t pc = 0; pc < size; pc += WordsOf(function.code[pc])) {
     ForEachTarget(function, pc, [&](std::uint32_t target) { starts[target] = true; });
     const Flow flow = Info(OpcodeOf(function.code[pc])).flow;
     if (flow != Flow::kNext && flow != Flow::kCall) starts[pc + WordsOf(function.code[pc])] = true;
   }
-  std::vector<BasicBlock> blocks;
-  std::vector<std::uint32_t> block_at(size + 1, 0);
+  Array<BasicBlock> blocks;
+  Array<std::uint32_t> block_at(size + 1, 0);
   for (std::uint32_t pc = 0; pc < size; ++pc) {
     if (!starts[pc]) continue;
     if (!blocks.empty()) blocks.back().end = pc;
@@ -94,29 +95,29 @@ void Liveness::Transfer(const Function& function, std::uint32_t pc, RegisterSet*
   each(true);
 }
 
-std::vector<std::uint32_t> Liveness::InstructionsOf(std::uint32_t block) const {
-  std::vector<std::uint32_t> instructions;
+Array<std::uint32_t> Liveness::InstructionsOf(std::uint32_t block) const {
+  Array<std::uint32_t> instructions;
   for (std::uint32_t pc = blocks_[block].begin; pc < blocks_[block].end; pc += WordsOf(function_.code[pc])) {
     instructions.push_back(pc);
   }
   return instructions;
 }
 
-Liveness::Liveness(const Function& function, const std::vector<BasicBlock>& blocks)
+Liveness::Liveness(const Function& function, const Array<BasicBlock>& blocks)
     : function_(function), blocks_(blocks), live_out_(blocks.size(), RegisterSet(function.register_count)) {
-  std::vector<std::vector<std::uint32_t>> predecessors(blocks.size());
+  Array<Array<std::uint32_t>> predecessors(blocks.size());
   for (std::uint32_t i = 0; i < blocks.size(); ++i) {
     for (const std::uint32_t successor : blocks[i].successors) predecessors[successor].push_back(i);
   }
-  std::vector<std::uint32_t> work;
-  std::vector<std::uint8_t> queued(blocks.size(), true);
+  Array<std::uint32_t> work;
+  Array<std::uint8_t> queued(blocks.size(), true);
   for (std::uint32_t i = 0; i < blocks.size(); ++i) work.push_back(i);
   while (!work.empty()) {
     const std::uint32_t block = work.back();
     work.pop_back();
     queued[block] = false;
     RegisterSet live = live_out_[block];
-    const std::vector<std::uint32_t> instructions = InstructionsOf(block);
+    const Array<std::uint32_t> instructions = InstructionsOf(block);
     for (std::size_t i = instructions.size(); i-- > 0;) Transfer(function, instructions[i], &live);
     for (const std::uint32_t predecessor : predecessors[block]) {
       if (live_out_[predecessor].Merge(live) && !queued[predecessor]) {

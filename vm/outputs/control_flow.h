@@ -3,21 +3,21 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
+#include "base/array.h"
 #include "base/export.h"
 #include "executable_format/module.h"
 
 namespace rewire {
 
 struct BasicBlock {
-  std::uint32_t begin = 0;                // word of the first instruction
-  std::uint32_t end = 0;                  // one past the last word
-  std::vector<std::uint32_t> successors;  // block indices; none after Ret and Fatal
+  std::uint32_t begin = 0;          // word of the first instruction
+  std::uint32_t end = 0;            // one past the last word
+  Array<std::uint32_t> successors;  // block indices; none after Ret and Fatal
 };
 
 // Blocks in order of their place; block 0 is the entry.
-REWIRE_API std::vector<BasicBlock> FindBlocks(const Function& function);
+REWIRE_API Array<BasicBlock> FindBlocks(const Function& function);
 
 // A set of registers.
 class RegisterSet {
@@ -38,13 +38,13 @@ class RegisterSet {
   }
 
  private:
-  std::vector<std::uint64_t> words_;
+  Array<std::uint64_t> words_;
 };
 
 // Liveness: a register is live where its value may still be read.
 class Liveness {
  public:
-  Liveness(const Function& function, const std::vector<BasicBlock>& blocks);
+  Liveness(const Function& function, const Array<BasicBlock>& blocks);
 
   // Calls visit(pc, live) for every instruction of the block, last one first, with the registers that are
   // live after it.
@@ -53,17 +53,17 @@ class Liveness {
 
  private:
   static void Transfer(const Function& function, std::uint32_t pc, RegisterSet* live);
-  std::vector<std::uint32_t> InstructionsOf(std::uint32_t block) const;
+  Array<std::uint32_t> InstructionsOf(std::uint32_t block) const;
 
   const Function& function_;
-  const std::vector<BasicBlock>& blocks_;
-  std::vector<RegisterSet> live_out_;
+  const Array<BasicBlock>& blocks_;
+  Array<RegisterSet> live_out_;
 };
 
 template <typename Visit>
 void Liveness::VisitBackward(std::uint32_t block, Visit visit) const {
   RegisterSet live = live_out_[block];
-  const std::vector<std::uint32_t> instructions = InstructionsOf(block);
+  const Array<std::uint32_t> instructions = InstructionsOf(block);
   for (std::size_t i = instructions.size(); i-- > 0;) {
     visit(instructions[i], live);
     Transfer(function_, instructions[i], &live);

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "base/array.h"
 #include "vm/outputs/origins.h"
 
 namespace rewire {
@@ -17,8 +18,8 @@ std::size_t Mix(std::size_t hash, std::size_t value) {
 }  // namespace
 
 void InternIndex::Grow() {
-  std::vector<Slot> old(slots_.empty() ? 16 : slots_.size() * 2);
-  old.swap(slots_);
+  Array<Slot> old(slots_.empty() ? 16 : slots_.size() * 2);
+  std::swap(old, slots_);
   const std::size_t mask = slots_.size() - 1;
   for (const Slot& slot : old) {
     if (slot.number == kFree) continue;
@@ -41,7 +42,7 @@ OriginId OriginTable::Id(const Origin& origin) {
   return id;
 }
 
-OriginSet OriginTable::Intern(std::vector<OriginId> members) {
+OriginSet OriginTable::Intern(Array<OriginId> members) {
   std::size_t hash = members.size();
   for (const OriginId id : members) hash = Mix(hash, id);
   const auto next = static_cast<OriginSet>(sets_.size());
@@ -55,7 +56,7 @@ OriginSet OriginTable::Union(OriginSet a, OriginSet b) {
   if (a == b || b == 0) return a;
   if (a == 0) return b;
   if (std::includes(sets_[a].begin(), sets_[a].end(), sets_[b].begin(), sets_[b].end())) return a;
-  std::vector<OriginId> members;
+  Array<OriginId> members;
   members.reserve(sets_[a].size() + sets_[b].size());
   std::set_union(sets_[a].begin(), sets_[a].end(), sets_[b].begin(), sets_[b].end(),
                  std::back_inserter(members));
@@ -64,19 +65,19 @@ OriginSet OriginTable::Union(OriginSet a, OriginSet b) {
 
 OriginSet OriginTable::Without(OriginSet set, OriginId id) {
   if (!std::binary_search(sets_[set].begin(), sets_[set].end(), id)) return set;
-  std::vector<OriginId> members = sets_[set];
+  Array<OriginId> members = sets_[set];
   members.erase(std::find(members.begin(), members.end(), id));
   return Intern(std::move(members));
 }
 
-const std::vector<OriginSet>& OriginTable::Fields(OriginId tuple) const {
-  static const std::vector<OriginSet> kNoFields;
+const Array<OriginSet>& OriginTable::Fields(OriginId tuple) const {
+  static const Array<OriginSet> kNoFields;
   return tuple < fields_.size() ? fields_[tuple] : kNoFields;
 }
 
 bool OriginTable::AddField(OriginId tuple, std::uint32_t index, OriginSet set) {
   if (tuple >= fields_.size()) fields_.resize(tuple + std::size_t{1});
-  std::vector<OriginSet>& fields = fields_[tuple];
+  Array<OriginSet>& fields = fields_[tuple];
   if (fields.size() <= index) fields.resize(index + std::size_t{1}, 0);
   const OriginSet merged = Union(fields[index], set);
   if (merged == fields[index]) return false;
@@ -88,8 +89,8 @@ OriginSet OriginTable::Reach(OriginSet set) {
   const bool flat = std::none_of(sets_[set].begin(), sets_[set].end(),
                                  [this](OriginId id) { return origins_[id].kind == Origin::kTuple; });
   if (flat) return set;  // most are
-  std::vector<OriginId> found;
-  std::vector<OriginId> open = sets_[set];
+  Array<OriginId> found;
+  Array<OriginId> open = sets_[set];
   while (!open.empty()) {
     const OriginId id = open.back();
     open.pop_back();
@@ -97,8 +98,7 @@ OriginSet OriginTable::Reach(OriginSet set) {
     if (place != found.end() && *place == id) continue;
     found.insert(place, id);
     if (origins_[id].kind != Origin::kTuple) continue;
-    for (const OriginSet field : Fields(id))
-      open.insert(open.end(), sets_[field].begin(), sets_[field].end());
+    for (const OriginSet field : Fields(id)) open.append(sets_[field].begin(), sets_[field].end());
   }
   return Intern(std::move(found));
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "base/array.h"
 #include "base/sort.h"
 #include "executable_format/instruction.h"
 
@@ -17,7 +18,7 @@ Span<const std::uint32_t> ListAt(const Function& function, std::uint32_t pc, std
 }  // namespace
 
 OriginAnalysis::OriginAnalysis(const Module& module, std::uint32_t function,
-                               const std::vector<FunctionSummary>& summaries)
+                               const Array<FunctionSummary>& summaries)
     : module_(module),
       function_(module.functions[function]),
       summaries_(summaries),
@@ -36,7 +37,7 @@ bool OriginAnalysis::Run(std::size_t max_state_entries) {
   do {
     changed_ = false;
     MergeInto(0, first);
-    std::vector<std::uint32_t> work;
+    Array<std::uint32_t> work;
     for (std::uint32_t i = static_cast<std::uint32_t>(blocks_.size()); i-- > 0;) {
       if (reached_[i]) work.push_back(i);
     }
@@ -78,7 +79,7 @@ bool OriginAnalysis::MergeInto(std::uint32_t block, const State& state) {
 // The contents of everything in the set are read here.
 void OriginAnalysis::Read(OriginSet set, const State& state) {
   if (state.unwritten == 0) return;
-  const std::vector<OriginId>& unwritten = table_.Members(state.unwritten);
+  const Span<const OriginId> unwritten = table_.Members(state.unwritten);
   for (const OriginId id : table_.Members(table_.Reach(set))) {
     if (std::binary_search(unwritten.begin(), unwritten.end(), id)) reads_unwritten_.Set(id);
   }
@@ -94,7 +95,7 @@ OriginSet OriginAnalysis::ReachOf(Span<const std::uint32_t> registers, const Sta
 OriginSet OriginAnalysis::FieldOf(OriginSet set, std::uint32_t index) {
   OriginSet result = 0;
   bool holds_the_set = false;
-  const std::vector<OriginId> members = table_.Members(set);
+  const Span<const OriginId> members = table_.Members(set);
   for (const OriginId id : members) {
     switch (table_.Get(id).kind) {
       case Origin::kTuple:
@@ -118,7 +119,7 @@ OriginSet OriginAnalysis::FieldOf(OriginSet set, std::uint32_t index) {
 
 void OriginAnalysis::Transfer(std::uint32_t pc, State* state) {
   const std::uint32_t* words = &function_.code[pc];
-  std::vector<OriginSet>& registers = state->registers;
+  Array<OriginSet>& registers = state->registers;
   const auto make = [&](Origin::Kind kind, std::uint32_t dst) {
     registers[dst] = table_.Single({kind, pc, 0});
   };
@@ -216,7 +217,7 @@ void OriginAnalysis::Transfer(std::uint32_t pc, State* state) {
 // what the callee's summary says.
 OriginSet OriginAnalysis::CallNode(std::uint32_t pc, const Type& type, const FunctionSummary& summary,
                                    Span<const std::uint32_t> args, const State& state) {
-  std::vector<OriginSet> sets(type.nodes.size(), 0);
+  Array<OriginSet> sets(type.nodes.size(), 0);
   std::uint32_t leaf = static_cast<std::uint32_t>(summary.size());
   for (std::uint32_t node = static_cast<std::uint32_t>(type.nodes.size()); node-- > 0;) {
     if (type.nodes[node].kind == TypeKind::kAdt) {
@@ -279,12 +280,12 @@ bool OriginAnalysis::MayBeAdt(const Origin& origin) const {
   return true;
 }
 
-std::vector<std::uint8_t> OriginAnalysis::WrittenArguments(std::uint32_t pc, const State& state) {
+Array<std::uint8_t> OriginAnalysis::WrittenArguments(std::uint32_t pc, const State& state) {
   const Span<const std::uint32_t> args = ListAt(function_, pc, WordOf(Opcode::kInvokePacked, "args"));
   const std::uint32_t outputs = function_.code[pc + WordOf(Opcode::kInvokePacked, "outputs")];
   const KernelImport& import = module_.kernels[function_.code[pc + WordOf(Opcode::kInvokePacked, "kernel")]];
   const bool flattens = (import.flags & kKernelObjects) == 0;
-  std::vector<std::uint8_t> written(args.size(), false);
+  Array<std::uint8_t> written(args.size(), false);
   const auto may_flatten = [&](std::uint32_t reg) {
     for (const OriginId id : table_.Members(state.registers[reg])) {
       if (MayBeAdt(table_.Get(id))) return flattens;
@@ -309,12 +310,12 @@ std::vector<std::uint8_t> OriginAnalysis::WrittenArguments(std::uint32_t pc, con
 void OriginAnalysis::TransferKernel(std::uint32_t pc, State* state) {
   const std::uint32_t* words = &function_.code[pc];
   const Span<const std::uint32_t> args = ListAt(function_, pc, WordOf(Opcode::kInvokePacked, "args"));
-  const std::vector<std::uint8_t> written = WrittenArguments(pc, *state);
+  const Array<std::uint8_t> written = WrittenArguments(pc, *state);
   for (std::size_t i = 0; i < args.size(); ++i) {
     if (!written[i]) Read(state->registers[args[i]], *state);
   }
   for (std::size_t i = 0; i < args.size(); ++i) {
-    const std::vector<OriginId>& members = table_.Members(state->registers[args[i]]);
+    const Span<const OriginId> members = table_.Members(state->registers[args[i]]);
     if (written[i] && members.size() == 1) state->unwritten = table_.Without(state->unwritten, members[0]);
   }
   const std::uint32_t dst = words[WordOf(Opcode::kInvokePacked, "dst")];
@@ -324,7 +325,7 @@ void OriginAnalysis::TransferKernel(std::uint32_t pc, State* state) {
 
 void OriginAnalysis::TransferReturn(std::uint32_t pc, const State& state) {
   const Type& type = function_.result;
-  std::vector<OriginSet> sets(type.nodes.size(), 0);
+  Array<OriginSet> sets(type.nodes.size(), 0);
   sets[0] = state.registers[function_.code[pc + WordOf(Opcode::kRet, "result")]];
   std::uint32_t leaf = 0;
   for (std::uint32_t node = 0; node < type.nodes.size(); ++node) {
@@ -341,7 +342,7 @@ void OriginAnalysis::TransferReturn(std::uint32_t pc, const State& state) {
 }
 
 bool OriginAnalysis::IsOpaque(std::uint32_t leaf) {
-  const std::vector<std::uint32_t> leaves = Leaves(function_.result);
+  const Array<std::uint32_t> leaves = Leaves(function_.result);
   if (function_.result.nodes[leaves[leaf]].kind == TypeKind::kTensor) return false;
   for (const OriginId id : table_.Members(leaf_sets_[leaf])) {
     if (MayBeAdt(table_.Get(id))) return true;
@@ -375,7 +376,7 @@ FunctionSummary OriginAnalysis::Summary() {
           break;
       }
     }
-    std::vector<std::uint32_t>& inputs = summary[leaf].inputs;
+    Array<std::uint32_t>& inputs = summary[leaf].inputs;
     Sort<std::uint32_t>(inputs, std::less<>());
     inputs.erase(std::unique(inputs.begin(), inputs.end()), inputs.end());
   }

@@ -7,9 +7,9 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
-#include <vector>
 
+#include "base/array.h"
+#include "base/span.h"
 #include "executable_format/module.h"
 #include "vm/outputs/control_flow.h"
 
@@ -65,7 +65,7 @@ class InternIndex {
   };
   void Grow();
 
-  std::vector<Slot> slots_;
+  Array<Slot> slots_;
 };
 
 // Interns origins and sets of one function.
@@ -77,11 +77,12 @@ class OriginTable {
   OriginSet Single(const Origin& origin) { return Intern({Id(origin)}); }
   OriginSet Union(OriginSet a, OriginSet b);
   OriginSet Without(OriginSet set, OriginId id);
-  const std::vector<OriginId>& Members(OriginSet set) const { return sets_[set]; }
-  OriginSet Intern(std::vector<OriginId> members);  // sorted, unique
+  // They stay where they are while sets are added.
+  Span<const OriginId> Members(OriginSet set) const { return sets_[set]; }
+  OriginSet Intern(Array<OriginId> members);  // sorted, unique
 
   // The fields that a tuple may hold; grow with AddField.
-  const std::vector<OriginSet>& Fields(OriginId tuple) const;
+  const Array<OriginSet>& Fields(OriginId tuple) const;
   // True when the tuple changed.
   bool AddField(OriginId tuple, std::uint32_t index, OriginSet set);
 
@@ -89,11 +90,11 @@ class OriginTable {
   OriginSet Reach(OriginSet set);
 
  private:
-  std::vector<Origin> origins_;
+  Array<Origin> origins_;
   InternIndex ids_;
-  std::deque<std::vector<OriginId>> sets_;  // whose members stay where they are while sets are added
+  Array<Array<OriginId>> sets_;
   InternIndex set_ids_;
-  std::vector<std::vector<OriginSet>> fields_;  // by origin
+  Array<Array<OriginSet>> fields_;  // by origin
 };
 
 // A flag for each origin, clear until set.
@@ -106,7 +107,7 @@ class OriginFlags {
   }
 
  private:
-  std::vector<std::uint8_t> flags_;
+  Array<std::uint8_t> flags_;
 };
 
 // What a caller needs to know of one leaf of a function's result.
@@ -115,19 +116,19 @@ struct LeafSummary {
   bool constant = false;
   bool scalar = false;
   bool unknown = false;
-  std::vector<std::uint32_t> inputs;  // sorted: what comes out of these inputs
+  Array<std::uint32_t> inputs;  // sorted: what comes out of these inputs
 
   bool operator==(const LeafSummary& other) const {
     return allocates == other.allocates && constant == other.constant && scalar == other.scalar &&
            unknown == other.unknown && inputs == other.inputs;
   }
 };
-using FunctionSummary = std::vector<LeafSummary>;
+using FunctionSummary = Array<LeafSummary>;
 
 // The analysis of one function, given what is known of the others.
 class OriginAnalysis {
  public:
-  OriginAnalysis(const Module& module, std::uint32_t function, const std::vector<FunctionSummary>& summaries);
+  OriginAnalysis(const Module& module, std::uint32_t function, const Array<FunctionSummary>& summaries);
 
   // Runs to the fixed point. False when the states of all blocks take more register entries than that;
   // nothing else is valid then.
@@ -135,7 +136,7 @@ class OriginAnalysis {
 
   FunctionSummary Summary();
   // Per leaf: what it can be.
-  const std::vector<OriginSet>& leaf_sets() const { return leaf_sets_; }
+  const Array<OriginSet>& leaf_sets() const { return leaf_sets_; }
   // Whether a leaf's value may hold more than one tensor (an ADT or something unknown behind a `value`).
   bool IsOpaque(std::uint32_t leaf);
   // Tensors that may be read before anything has been written to them: rule (a).
@@ -146,16 +147,16 @@ class OriginAnalysis {
   void VisitStates(Visit visit);
 
   struct State {
-    std::vector<OriginSet> registers;
+    Array<OriginSet> registers;
     OriginSet unwritten = 0;  // tensors that may not have been written yet
   };
 
   OriginTable& table() { return table_; }
-  const std::vector<BasicBlock>& blocks() const { return blocks_; }
+  const Array<BasicBlock>& blocks() const { return blocks_; }
 
   // Which arguments of an InvokePacked are surely written: the last ones, as long as none can be an ADT that
   // is flattened, and those that the import declares.
-  std::vector<std::uint8_t> WrittenArguments(std::uint32_t pc, const State& state);
+  Array<std::uint8_t> WrittenArguments(std::uint32_t pc, const State& state);
 
  private:
   bool MayBeAdt(const Origin& origin) const;
@@ -172,12 +173,12 @@ class OriginAnalysis {
 
   const Module& module_;
   const Function& function_;
-  const std::vector<FunctionSummary>& summaries_;
-  std::vector<BasicBlock> blocks_;
-  std::vector<State> entry_states_;
-  std::vector<std::uint8_t> reached_;
+  const Array<FunctionSummary>& summaries_;
+  Array<BasicBlock> blocks_;
+  Array<State> entry_states_;
+  Array<std::uint8_t> reached_;
   OriginTable table_;
-  std::vector<OriginSet> leaf_sets_;
+  Array<OriginSet> leaf_sets_;
   OriginFlags reads_unwritten_;
   bool changed_ = false;  // a tuple's fields grew: states computed from them must be computed again
 };

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <vector>
 
+#include "base/array.h"
 #include "base/export.h"
 #include "vm/program.h"
 #include "vm/tensor.h"
@@ -66,7 +66,7 @@ struct OutputMaker {
 struct OutputPlan {
   bool rewired = false;  // every instruction that can make it does so in the caller's memory
   std::string reason;    // the first one against it
-  std::vector<OutputMaker> makers;
+  Array<OutputMaker> makers;
 };
 
 // What became of a bound output in the last successful run.

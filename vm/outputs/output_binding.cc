@@ -2,6 +2,7 @@
 // Binding outputs: the host's side, and what is checked before a run.
 #include <algorithm>
 
+#include "base/array.h"
 #include "executable_format/instruction_text.h"
 #include "vm/outputs/memory_range.h"
 #include "vm/shape.h"
@@ -266,7 +267,7 @@ Status Impl::CheckInputOverlaps(std::uint32_t function_index, std::uint32_t inpu
 // by then.
 Status Impl::CheckReturnedInput(std::uint32_t function_index, std::uint32_t leaf, std::uint32_t input) {
   const Function& function = rep.module().functions[function_index];
-  const std::vector<LeafPlan>& leaves = rep.plans[function_index].leaves;
+  const Array<LeafPlan>& leaves = rep.plans[function_index].leaves;
   for (std::uint32_t other = 0; other < leaves.size(); ++other) {
     if (other == leaf || !leaves[other].returns_input[input] ||
         outputs[function_index].leaves[other].mode != OutputSlot::kUnbound) {

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 
+#include "base/array.h"
 #include "base/sort.h"
 #include "executable_format/instruction.h"
 #include "vm/outputs/origins.h"
@@ -79,7 +80,7 @@ class FunctionPlanner {
 
   // By which leaves each origin leaves, and which leave through a leaf whose structure is unknown.
   void FindExits() {
-    const std::vector<OriginSet>& sets = analysis_.leaf_sets();
+    const Array<OriginSet>& sets = analysis_.leaf_sets();
     for (std::uint32_t leaf = 0; leaf < sets.size(); ++leaf) {
       const bool opaque = analysis_.IsOpaque(leaf);
       for (const OriginId id : table().Members(table().Reach(sets[leaf]))) {
@@ -103,8 +104,8 @@ class FunctionPlanner {
     if (!any) return;
     // The registers that are live after each instruction that makes or first writes a candidate.
     const Liveness liveness(function_, analysis_.blocks());
-    std::vector<LiveAt> live_after;
-    std::vector<std::uint32_t> registers;
+    Array<LiveAt> live_after;
+    Array<std::uint32_t> registers;
     for (std::uint32_t block = 0; block < analysis_.blocks().size(); ++block) {
       const std::size_t begin = live_after.size();
       liveness.VisitBackward(block, [&](std::uint32_t pc, const RegisterSet& live) {
@@ -132,16 +133,16 @@ class FunctionPlanner {
 
   // The candidates that an instruction makes, or whose memory it writes: few instructions have any, and what
   // is live after all others need not be put together.
-  std::vector<OriginId> CandidatesAt(std::uint32_t pc, const OriginAnalysis::State& state,
-                                     const OriginFlags& candidates) {
+  Array<OriginId> CandidatesAt(std::uint32_t pc, const OriginAnalysis::State& state,
+                               const OriginFlags& candidates) {
     const std::uint32_t* words = &function_.code[pc];
-    std::vector<OriginId> found;
+    Array<OriginId> found;
     const auto add = [&](OriginId id) {
       if (candidates.Has(id)) found.push_back(id);
     };
     if (OpcodeOf(*words) == Opcode::kInvokePacked) {
       const Span<const std::uint32_t> args = ReadsView(words + WordOf(Opcode::kInvokePacked, "args"));
-      const std::vector<std::uint8_t> written = analysis_.WrittenArguments(pc, state);
+      const Array<std::uint8_t> written = analysis_.WrittenArguments(pc, state);
       for (std::size_t i = 0; i < args.size(); ++i) {
         if (!written[i]) continue;
         for (const OriginId id : table().Members(state.registers[args[i]])) add(id);
@@ -158,7 +159,7 @@ class FunctionPlanner {
 
   void GatherAt(std::uint32_t pc, const OriginAnalysis::State& state, Span<const std::uint32_t> live,
                 const OriginFlags& candidates) {
-    const std::vector<OriginId> touched = CandidatesAt(pc, state, candidates);
+    const Array<OriginId> touched = CandidatesAt(pc, state, candidates);
     if (touched.empty()) return;
     const std::uint32_t* words = &function_.code[pc];
     const auto reach = [&](std::uint32_t except) {
@@ -211,7 +212,7 @@ class FunctionPlanner {
     const KernelImport& import = module_.kernels[words[WordOf(Opcode::kInvokePacked, "kernel")]];
     if ((import.flags & kKernelInPlace) != 0) return read_after;
     const Span<const std::uint32_t> args = ReadsView(words + WordOf(Opcode::kInvokePacked, "args"));
-    const std::vector<std::uint8_t> written = analysis_.WrittenArguments(pc, state);
+    const Array<std::uint8_t> written = analysis_.WrittenArguments(pc, state);
     for (std::size_t i = 0; i < args.size(); ++i) {
       if (!written[i]) read_after = table().Union(read_after, table().Reach(state.registers[args[i]]));
     }
@@ -219,11 +220,11 @@ class FunctionPlanner {
   }
 
   bool Holds(OriginSet set, OriginId id) {
-    const std::vector<OriginId>& members = table().Members(set);
+    const Span<const OriginId> members = table().Members(set);
     return std::binary_search(members.begin(), members.end(), id);
   }
 
-  CopyReason Judge(OriginId id, std::uint32_t leaf, const std::vector<OriginId>& rewired) {
+  CopyReason Judge(OriginId id, std::uint32_t leaf, const Array<OriginId>& rewired) {
     // First, since a tensor that is live over its own next allocation also looks unwritten there.
     if (rules_.b && Holds(Facts(id).live, id)) return CopyReason::kLive;
     if (rules_.a && analysis_.ReadsUnwritten(id)) return CopyReason::kReadFirst;
@@ -248,7 +249,7 @@ class FunctionPlanner {
       if (plan.reason == CopyReason::kNone) plan.reason = reason;
     };
     const bool is_tensor = function_.result.nodes[Leaves(function_.result)[leaf]].kind == TypeKind::kTensor;
-    std::vector<OriginId> sites;
+    Array<OriginId> sites;
     for (const OriginId id : table().Members(analysis_.leaf_sets()[leaf])) {
       const Origin& origin = table().Get(id);
       switch (origin.kind) {
@@ -278,7 +279,7 @@ class FunctionPlanner {
       if (origin.kind == Origin::kInput) plan.returns_input[origin.index] = true;
     }
     Sort<OriginId>(sites, [this](OriginId a, OriginId b) { return table().Get(a) < table().Get(b); });
-    std::vector<OriginId> rewired;
+    Array<OriginId> rewired;
     for (const OriginId id : sites) {
       const Origin origin = table().Get(id);
       OutputSite site;
@@ -325,9 +326,9 @@ class FunctionPlanner {
   const Function& function_;
   OriginAnalysis& analysis_;
   PlanRules rules_;
-  std::vector<std::uint32_t> exits_;  // by origin; those that leave at all have an entry
+  Array<std::uint32_t> exits_;  // by origin; those that leave at all have an entry
   OriginFlags leaves_opaquely_;
-  std::vector<SiteFacts> facts_;  // by origin
+  Array<SiteFacts> facts_;  // by origin
 };
 
 FunctionPlan NothingRewired(const Function& function, CopyReason reason) {
@@ -351,7 +352,7 @@ FunctionSummary UnknownSummary(const Function& function) {
 
 // A leaf made by a call is rewired only if the callee's leaf is. Starts from what each function says by
 // itself and takes back until nothing changes, so that recursion is judged by its other ways out.
-void SettleCalls(const Module& module, std::vector<FunctionPlan>* plans) {
+void SettleCalls(const Module& module, Array<FunctionPlan>* plans) {
   bool changed = true;
   while (changed) {
     changed = false;
@@ -376,12 +377,12 @@ void SettleCalls(const Module& module, std::vector<FunctionPlan>* plans) {
 
 }  // namespace
 
-std::vector<FunctionPlan> PlanOutputs(const Module& module, const PlanRules& rules) {
+Array<FunctionPlan> PlanOutputs(const Module& module, const PlanRules& rules) {
   const auto count = static_cast<std::uint32_t>(module.functions.size());
-  std::vector<FunctionSummary> summaries(count);
+  Array<FunctionSummary> summaries(count);
   for (std::uint32_t i = 0; i < count; ++i) summaries[i].resize(Leaves(module.functions[i].result).size());
-  std::vector<std::unique_ptr<OriginAnalysis>> analyses(count);
-  std::vector<std::uint8_t> analysed(count, true);
+  Array<std::unique_ptr<OriginAnalysis>> analyses(count);
+  Array<std::uint8_t> analysed(count, true);
   // Summaries only grow, so this ends; with functions in call order, after two rounds.
   bool changed = true;
   while (changed) {
@@ -396,7 +397,7 @@ std::vector<FunctionPlan> PlanOutputs(const Module& module, const PlanRules& rul
       changed = true;
     }
   }
-  std::vector<FunctionPlan> plans;
+  Array<FunctionPlan> plans;
   for (std::uint32_t i = 0; i < count; ++i) {
     plans.push_back(analysed[i] ? FunctionPlanner(module, i, analyses[i].get(), rules).Plan()
                                 : NothingRewired(module.functions[i], CopyReason::kTooLarge));

@@ -16,8 +16,8 @@
 
 #include <cstdint>
 #include <string>
-#include <vector>
 
+#include "base/array.h"
 #include "base/export.h"
 #include "executable_format/module.h"
 
@@ -51,23 +51,23 @@ struct LeafPlan {
   // The first reason against it.
   CopyReason reason = CopyReason::kNone;
   // All instructions of this function that can make it, by place.
-  std::vector<OutputSite> sites;
+  Array<OutputSite> sites;
   // By input: whether the leaf may take the input's memory (VirtualMachine::Donate). Where false, the leaf is
   // made elsewhere and copied into the donated memory at the end.
-  std::vector<std::uint8_t> may_take_input;
+  Array<std::uint8_t> may_take_input;
   // By input: whether the input, or part of it, can be (part of) this leaf.
-  std::vector<std::uint8_t> returns_input;
+  Array<std::uint8_t> returns_input;
 };
 
 struct FunctionPlan {
   static constexpr std::uint32_t kNotRewired = 0;
 
-  std::vector<LeafPlan> leaves;
+  Array<LeafPlan> leaves;
   // By word of code; empty when nothing is rewired. For an allocation: its leaf + 1. For an Invoke: 1 + an
   // index in `calls`.
-  std::vector<std::uint32_t> sites;
+  Array<std::uint32_t> sites;
   // Per call that carries memory along, by the callee's leaves: this function's leaf + 1, or kNotRewired.
-  std::vector<std::vector<std::uint32_t>> calls;
+  Array<Array<std::uint32_t>> calls;
 };
 
 // Rules that a test may switch off to see that their absence is noticed.
@@ -81,6 +81,6 @@ struct PlanRules {
 };
 
 // One plan per function of a verified module.
-REWIRE_API std::vector<FunctionPlan> PlanOutputs(const Module& module, const PlanRules& rules = {});
+REWIRE_API Array<FunctionPlan> PlanOutputs(const Module& module, const PlanRules& rules = {});
 
 }  // namespace rewire

@@ -102,7 +102,7 @@ SharedBytes Share(std::string bytes) {
 
 std::string CodeText(const Module& module, std::size_t function) {
   const InstructionPrinter printer(module);
-  const Function& of = module.functions.at(function);
+  const Function& of = module.functions[function];
   std::string text;
   for (std::size_t pc = 0; pc < of.code.size(); pc += WordsOf(of.code[pc])) {
     text += printer.Text(of, pc) + "\n";

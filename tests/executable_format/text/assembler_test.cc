@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "base/array.h"
 #include "executable_format/code_writer.h"
 #include "executable_format/tensor_files/npy.h"
 #include "executable_format/tensor_files/safetensors.h"
@@ -54,15 +55,15 @@ TEST_CASE("a program as one writes it by hand is what the verifier accepts") {
   const std::uint32_t add = code.pc();
   code.InvokePacked(0, 1, kNone, {0, 0, 3});
   code.Ret(3);
-  const Function& function = module.functions.at(0);
+  const Function& function = module.functions[0];
   CHECK((function.code == *code.Finish()));
   CHECK(function.register_count == 4);
   CHECK(function.output_names == std::vector<std::string>{"sum"});
   REQUIRE(function.notes.size() == 1);
   CHECK(function.notes[0].pc == add);
   CHECK(function.notes[0].text == "Add_0");
-  CHECK(module.kernels.at(0).name == "rewire.add");
-  CHECK(module.kernels.at(0).debug_name == "add");
+  CHECK(module.kernels[0].name == "rewire.add");
+  CHECK(module.kernels[0].debug_name == "add");
 }
 
 TEST_CASE("the program in docs/assembly.md is one") {
@@ -78,7 +79,7 @@ TEST_CASE("the program in docs/assembly.md is one") {
   const Module module = Assembled(text);
   const Status verified = VerifyModule(module);
   if (!verified) FAIL(verified.error().message());
-  CHECK(module.functions.at(0).notes.size() == 2);
+  CHECK(module.functions[0].notes.size() == 2);
 }
 
 TEST_CASE("registers: inputs first, names in order of appearance, numbers as they are") {
@@ -129,7 +130,7 @@ TEST_CASE("data of constants") {
     .const raw: u8[3] = base64 "AQID"
     .const none: f32[0] = {}
     .const rows: f32[2, 0] = {{}, {}})");
-  const std::vector<Constant>& constants = module.constants;
+  const Array<Constant>& constants = module.constants;
   CHECK(Values<float>(constants[0]) == std::vector<float>{1, -2.5F, 1000, INFINITY});
   CHECK(Values<std::int32_t>(constants[1]) == std::vector<std::int32_t>{1, 2, 3, 16});
   CHECK(Values<std::int64_t>(constants[2]) == std::vector<std::int64_t>{-9});

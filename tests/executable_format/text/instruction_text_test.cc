@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 #include <string>
 
+#include "base/array.h"
 #include "executable_format/code_writer.h"
 #include "executable_format/instruction.h"
 
@@ -95,7 +96,7 @@ TEST_CASE("what has no name of its own is a number") {
 
 TEST_CASE("broken instructions are printed as words") {
   Fixture f;
-  const auto text = [&f](std::vector<std::uint32_t> code, std::size_t pc = 0) {
+  const auto text = [&f](Array<std::uint32_t> code, std::size_t pc = 0) {
     f.function.code = std::move(code);
     return InstructionText(f.module, f.function, pc);
   };

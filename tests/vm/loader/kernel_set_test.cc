@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/array.h"
 #include "vm/host_function.h"
 #include "vm/kernel/attributes.h"
 #include "vm/kernel/define.h"
@@ -19,7 +20,7 @@ REWIRE_KERNEL_LIBRARY;
 namespace rewire {
 namespace {
 
-KernelImport Import(std::string name, std::vector<Attribute> attributes = {}) {
+KernelImport Import(std::string name, Array<Attribute> attributes = {}) {
   KernelImport import;
   import.name = std::move(name);
   import.attributes = std::move(attributes);

@@ -3,6 +3,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "base/array.h"
 #include "tests/vm/test_program.h"
 #include "vm/kernel/ffi_abi.h"
 
@@ -33,7 +34,7 @@ LinkOptions Kernels() {
 }
 
 MemoryBound BoundOf(const Program& program, bool outputs_bound,
-                    std::vector<std::pair<std::string, std::int64_t>> dims) {
+                    Array<std::pair<std::string, std::int64_t>> dims) {
   Result<MemoryBound> bound = program.TryMemoryBound({}, {outputs_bound, std::move(dims)});
   if (!bound) FAIL(bound.error().message());
   return *std::move(bound);

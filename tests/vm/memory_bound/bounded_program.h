@@ -7,8 +7,8 @@
 #include <memory>
 #include <string>
 #include <utility>
-#include <vector>
 
+#include "base/array.h"
 #include "vm/program.h"
 
 namespace rewire::test {
@@ -18,7 +18,7 @@ LinkOptions Kernels();
 
 // Of the entry; the test fails when it cannot be asked for.
 MemoryBound BoundOf(const Program& program, bool outputs_bound = false,
-                    std::vector<std::pair<std::string, std::int64_t>> dims = {});
+                    Array<std::pair<std::string, std::int64_t>> dims = {});
 
 struct Freed {
   void operator()(void* block) const { std::free(block); }

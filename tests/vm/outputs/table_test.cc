@@ -21,6 +21,7 @@
 #include <memory>
 #include <sstream>
 
+#include "base/array.h"
 #include "tests/support/paths.h"
 #include "tests/vm/outputs/bound_memory.h"
 #include "tests/vm/outputs/output_harness.h"
@@ -134,7 +135,7 @@ class CaseRun {
         fields.push_back(MakeInput(type, node, first + static_cast<float>(100 * i), index));
       return *Value::Adt(here.tag, fields);
     }
-    std::vector<std::int64_t> shape = here.dims;
+    Array<std::int64_t> shape = here.dims;
     if (here.kind != TypeKind::kTensor || here.rank == kUnknownRank) shape = {4};
     for (std::int64_t& dim : shape) dim = dim < 0 ? 4 : dim;
     const bool integer = here.dtype == kInt64;
@@ -210,7 +211,7 @@ class CaseRun {
     return nullptr;
   }
   unsigned char* ConstantMemory(const std::string& name) const {
-    const std::vector<Constant>& constants = program_.executable().module().constants;
+    const Array<Constant>& constants = program_.executable().module().constants;
     for (std::size_t i = 0; i < constants.size(); ++i) {
       if (constants[i].name == name)
         return static_cast<unsigned char*>(TensorOf(program_.rep().constants[i])->tensor.data);

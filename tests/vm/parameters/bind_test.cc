@@ -2,6 +2,7 @@
 // Parameters bound at link and bound again: what is refused, whose memory is used, what is shared.
 #include <catch2/catch.hpp>
 
+#include "base/array.h"
 #include "tests/vm/parameters/parameter_files.h"
 #include "tests/vm/test_program.h"
 #include "vm/host_function.h"
@@ -22,7 +23,7 @@ constexpr char kThree[] = R"(
     ret %r
   .end)";
 
-LinkOptions With(std::vector<ParameterSet> sets) {
+LinkOptions With(Array<ParameterSet> sets) {
   LinkOptions options;
   options.parameters = std::move(sets);
   return options;

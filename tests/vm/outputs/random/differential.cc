@@ -5,6 +5,7 @@
 #include <cstring>
 #include <memory>
 
+#include "base/array.h"
 #include "executable_format/instruction.h"
 #include "executable_format/text/assembler.h"
 #include "tests/vm/fake_device.h"
@@ -307,7 +308,7 @@ class Differential {
 
   bool IsConstant(const Program& program, std::uint32_t leaf) const {
     const void* data = values_[leaf].tensor().dl().data;
-    const std::vector<NamedRange>& ranges = program.rep().constant_ranges;
+    const Array<NamedRange>& ranges = program.rep().constant_ranges;
     return std::any_of(ranges.begin(), ranges.end(),
                        [&](const NamedRange& range) { return range.range.Overlaps(RangeOf(data, 1)); });
   }
