@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vm/interpreter.h"
 
+#include <type_traits>
+
+#include "base/inline.h"
 #include "vm/interpreter_alloc.h"
 #include "vm/kernel_context.h"
 
@@ -26,18 +29,22 @@ Status Interpreter::Run(std::uint32_t function, const RewireFFIAny* inputs, bool
     }
     const bool observed =
         vm_.observer != nullptr && (vm_.observer->wants_instructions() || vm_.observer->wants_kernels());
-    ok = observed ? Loop<true>() : Loop<false>();
+#if defined(__OPTIMIZE_SIZE__)
+    ok = Loop(observed);
+#else
+    ok = observed ? Loop(std::true_type()) : Loop(std::false_type());
+#endif
   }
   if (!ok) {
     Unwind();
-    return std::move(status_);
+    return status_;
   }
   *result = result_;
   return {};
 }
 
 // The usual call: tensors only, the last ones written, nothing returned. Everything else goes the slow way.
-__attribute__((always_inline)) inline bool Interpreter::CallKernel() {
+REWIRE_INLINE bool Interpreter::CallKernel() {
   const Word* const pc = pc_;
   const Word index = pc[REWIRE_AT(kInvokePacked, "kernel")];
   const Word outputs = pc[REWIRE_AT(kInvokePacked, "outputs")];
@@ -73,12 +80,12 @@ __attribute__((always_inline)) inline bool Interpreter::CallKernel() {
   return true;
 }
 
-template <bool kObserved>
-bool Interpreter::Loop() {
+template <typename Observed>
+bool Interpreter::Loop(Observed observed) {
   const Word* pc = pc_;
   for (;;) {
     if (__builtin_expect(--fuel_ < 0, 0) && !Refuel()) return false;
-    if constexpr (kObserved) Observe();
+    if (observed) Observe();
     const Word header = *pc;
     // pc_ moves on only when an instruction has succeeded: a failure is reported where it happened.
     switch (OpcodeOf(header)) {
@@ -106,11 +113,7 @@ bool Interpreter::Loop() {
         pc = pc_;
         continue;
       case Opcode::kInvokePacked:
-        if constexpr (kObserved) {
-          if (!CallKernelSlowly()) return false;
-        } else {
-          if (!CallKernel()) return false;
-        }
+        if (!(observed ? CallKernelSlowly() : CallKernel())) return false;
         break;
       case Opcode::kAllocTensor:
         if (!AllocTensor()) return false;

@@ -31,8 +31,10 @@ class Interpreter {
   static constexpr std::int64_t kFuel =
       4096;  // instructions between looks at limits, cancellation and deadline
 
-  template <bool kObserved>
-  bool Loop();
+  // `Observed` is a bool: one that is known when compiling, so that the usual loop asks nothing, or not
+  // (Run).
+  template <typename Observed>
+  bool Loop(Observed observed);
 
   // Instructions with more to them than the loop shows. Each reads its operands at pc_ and is false after a
   // failure.

@@ -3,6 +3,7 @@
 // would cost a fifth of them.
 #pragma once
 
+#include "base/inline.h"
 #include "vm/interpreter.h"
 #include "vm/shape.h"
 
@@ -29,7 +30,7 @@ class ShapeCopy {
   std::int64_t dims_[kMaxRank];
 };
 
-__attribute__((always_inline)) inline bool Interpreter::AllocStorage() {
+REWIRE_INLINE bool Interpreter::AllocStorage() {
   constexpr Opcode kOp = Opcode::kAllocStorage;
   const Word size_register = pc_[WordOf(kOp, "size")];
   const DimsView shape(pc_ + WordOf(kOp, "shape"));
@@ -54,10 +55,8 @@ __attribute__((always_inline)) inline bool Interpreter::AllocStorage() {
 }
 
 template <typename Shape>
-__attribute__((always_inline)) inline bool Interpreter::FinishTensor(Word storage_register,
-                                                                     Word offset_register, DLDataType dtype,
-                                                                     std::uint64_t bytes, const Shape& shape,
-                                                                     Word dst) {
+REWIRE_INLINE bool Interpreter::FinishTensor(Word storage_register, Word offset_register, DLDataType dtype,
+                                             std::uint64_t bytes, const Shape& shape, Word dst) {
   if (Reg(storage_register).type_index != kStorageKind) return FailKind(storage_register, "a storage");
   StorageObject* storage = StorageOf(Reg(storage_register));
   if (__builtin_expect(storage->account != vm_.account, 0)) {
@@ -96,7 +95,7 @@ __attribute__((always_inline)) inline bool Interpreter::FinishTensor(Word storag
   return true;
 }
 
-__attribute__((always_inline)) inline bool Interpreter::AllocTensor() {
+REWIRE_INLINE bool Interpreter::AllocTensor() {
   constexpr Opcode kOp = Opcode::kAllocTensor;
   const DimsView shape(pc_ + WordOf(kOp, "shape"));
   const DLDataType dtype = DecodeDType(pc_[WordOf(kOp, "dtype")]);

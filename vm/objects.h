@@ -24,6 +24,7 @@
 #include <memory>
 
 #include "base/dtype.h"
+#include "base/inline.h"
 #include "base/span.h"
 #include "vm/device/device_api.h"
 #include "vm/ffi_object.h"
@@ -198,8 +199,7 @@ TupleObject* NewSharedTuple(std::int32_t kind, std::uint32_t tag, std::uint32_t 
 // Sets rank, shape and row-major strides from `shape`, anything with dimensions [0] to [rank - 1], and adds
 // kEmpty to the flags of an empty one; returns the element count. The shape's product must have been checked.
 template <typename Shape>
-inline __attribute__((always_inline)) std::int64_t SetContiguousDims(TensorObject* object, const Shape& shape,
-                                                                     std::uint32_t rank) {
+REWIRE_INLINE std::int64_t SetContiguousDims(TensorObject* object, const Shape& shape, std::uint32_t rank) {
   std::int64_t* dims = object->dims();
   std::int64_t* strides = dims + object->capacity;
   std::int64_t stride = 1;
