@@ -8,6 +8,7 @@
 #   EXAMPLES    a copy of examples/, whose programs are built here as an outside project would
 #   README      a copy of README.md, whose program is one of them
 #   MODEL       the executable of examples/digits, empty when the build has made none
+#   DIGITS      the same, or one of another build: for programs that bring their kernels along
 set -euo pipefail
 
 source=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -26,6 +27,7 @@ export README=$work/README.md
 model=$build/examples/digits/digits.rwx
 [[ -f $model ]] || model=
 export MODEL=$model
+export DIGITS=${DIGITS:-$model}
 pc=$(find "$prefix" -name rewire.pc -printf '%h\n')
 export PKG_CONFIG_PATH=$pc${PKG_CONFIG_PATH:+:$PKG_CONFIG_PATH}
 LD_LIBRARY_PATH=$(pkg-config --variable=libdir rewire)
