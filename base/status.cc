@@ -156,6 +156,19 @@ Ring& OwnRing() {
   return *lease.ring;
 }
 
+// What there is no memory for says so.
+Error NewError(StatusCode code, const Message& message) noexcept {
+#if defined(__cpp_exceptions)
+  try {
+    return Error(code, message.Text());
+  } catch (const std::bad_alloc&) {
+    return Error(StatusCode::kOutOfMemory, std::string(kOutOfMemory));
+  }
+#else
+  return Error(code, message.Text());
+#endif
+}
+
 }  // namespace
 
 Status::Status(const Error& error) noexcept {
@@ -172,22 +185,12 @@ Error Status::error() const noexcept {
     const std::lock_guard lock(ring->mutex);
     if (ring->last - number < kKept) return *ring->kept[number % kKept];
   }
-  return Error(code(), "the words of this failure were not kept: many others followed it");
+  return NewError(code(), "the words of this failure were not kept: many others followed it");
 }
 
 Status Fail(StatusCode code, std::string text) noexcept { return Error(code, std::move(text)); }
 Status Fail(StatusCode code, const char* text) noexcept { return Fail(code, Message(text)); }
-Status Fail(StatusCode code, const Message& message) noexcept {
-#if defined(__cpp_exceptions)
-  try {
-    return Fail(code, message.Text());
-  } catch (const std::bad_alloc&) {
-    return Fail(StatusCode::kOutOfMemory, std::string(kOutOfMemory));
-  }
-#else
-  return Fail(code, message.Text());
-#endif
-}
+Status Fail(StatusCode code, const Message& message) noexcept { return NewError(code, message); }
 
 Status Forward(Status failed, const Message& context) { return failed.error().AddContext(context); }
 
