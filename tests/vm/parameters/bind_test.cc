@@ -29,7 +29,7 @@ LinkOptions With(Array<ParameterSet> sets) {
   return options;
 }
 
-std::string LinkError(std::vector<ParameterSet> sets) {
+std::string LinkError(Array<ParameterSet> sets) {
   const Result<Program> program = Program::Link(ExecutableOf(kThree), With(std::move(sets)));
   if (!program) CHECK(program.error().code() == StatusCode::kLinkFailed);
   return MessageOf(program);
