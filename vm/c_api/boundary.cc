@@ -2,6 +2,7 @@
 #include "vm/c_api/boundary.h"
 
 #include <algorithm>
+#include <cstring>
 #include <new>
 #include <optional>
 #include <string_view>
