@@ -8,7 +8,11 @@ BENCH_VM := build/release/tests/bin/bench-vm
 MODELS := tests/models/requirements/models.txt
 TVM_CASES := build/release/tests/tvm/cases
 
-.PHONY: help demo test build bench-vm bench-vm-instructions bench-tvm bench-models format tidy install-deps clean
+# ccache where it is installed; what the user has set wins. An empty launcher means none to CMake.
+LAUNCHERS := CMAKE_C_COMPILER_LAUNCHER="$${CMAKE_C_COMPILER_LAUNCHER-$$(command -v ccache)}" \
+	CMAKE_CXX_COMPILER_LAUNCHER="$${CMAKE_CXX_COMPILER_LAUNCHER-$$(command -v ccache)}"
+
+.PHONY: help demo test build bench-vm bench-vm-instructions bench-tvm bench-models test-faults format tidy install-deps clean
 
 help: ## print this list
 	@echo "Rewire: a bytecode VM that runs compiled ML models inside a C++ program."
@@ -17,17 +21,21 @@ help: ## print this list
 	@echo
 	@echo "Variables: JOBS (now $(JOBS)), PRESET (now $(PRESET); see cmake --list-presets)."
 
-demo: build ## recognise the handwritten digits of examples/digits
-	examples/digits/demo.sh $(BUILD)
+# Builds little, in build/demo; `make test` builds everything, in build/release.
+demo: ## recognise the handwritten digits of examples/digits
+	@echo "== 1 of 3: packages that are missing"
+	@third_party/install.sh build libraries
+	@echo "== 2 of 3: the runtime, two tools and the model, compiled into build/demo (some minutes of one core)"
+	@$(LAUNCHERS) cmake --preset demo --log-level=WARNING
+	@cmake --build --preset demo --parallel $(JOBS)
+	@echo "== 3 of 3: the model on images that it has never seen"
+	@examples/digits/demo.sh build/demo
 
 test: build ## build everything and run all tests
 	ctest --preset $(PRESET) --parallel $(JOBS)
 
-# An empty CCACHE launcher means none to CMake; what the user has set wins.
 build: install-deps ## configure and build, after installing what is missing
-	CMAKE_C_COMPILER_LAUNCHER="$${CMAKE_C_COMPILER_LAUNCHER-$$(command -v ccache)}" \
-	CMAKE_CXX_COMPILER_LAUNCHER="$${CMAKE_CXX_COMPILER_LAUNCHER-$$(command -v ccache)}" \
-	cmake --preset $(PRESET)
+	$(LAUNCHERS) cmake --preset $(PRESET)
 	cmake --build $(BUILD) --parallel $(JOBS)
 
 bench-vm: $(BENCH_VM) ## measure the interpreter loop (tests/bench); ARGS="--json FILE" keeps the figures
@@ -44,14 +52,20 @@ bench-tvm: install-deps ## run TVM's files beside TVM's own VM (tests/tvm); ARGS
 	tests/bench/tvm_side_by_side.py build/release/tests/bin/bench-tvm-peer $(TVM_CASES) $(ARGS)
 
 bench-models: build ## compare with ONNX Runtime on real models (tests/models); ARGS="--model NAME"
+	cmake --preset $(PRESET) -DREWIRE_BUILD_BENCH=ON
+	cmake --build $(BUILD) --parallel $(JOBS) --target bench-onnxruntime-peer
 	tests/support/environments.py --run $(MODELS) tests/models/reference.py $(BUILD)/models
-	tests/support/environments.py --run $(MODELS) tests/bench/models.py --bin $(BUILD)/bin --cases $(BUILD)/models $(ARGS)
+	tests/support/environments.py --run $(MODELS) tests/bench/models.py --bin $(BUILD)/bin \
+	  --peer $(BUILD)/tests/bin/bench-onnxruntime-peer --cases $(BUILD)/models $(ARGS)
 
 # Ninja knows whether there is anything to do. Times are of the release build, whatever PRESET says.
 .PHONY: $(BENCH_VM)
 $(BENCH_VM): install-deps
 	cmake --preset release -DREWIRE_BUILD_BENCH=ON
 	cmake --build build/release --parallel $(JOBS) --target bench-vm
+
+test-faults: install-deps ## plant faults in the library one by one: the tests must notice each (tests/faults)
+	tests/faults/plant.py $(ARGS)
 
 format: ## format all sources in place
 	tests/ci/format.sh --fix

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Array: what std::vector is to a program's tables, in 16 bytes and a fraction of the code.
+// Public header: <rewire/base/array.h>.
 //
-// Sizes are 32-bit numbers that are kept as such, so that asking for one divides nothing, and what needs no
-// type, as growing, is compiled once and not for each. docs/decisions/0006-arrays-of-our-own.md has the
-// figures. Files and data of constants, which may be larger, are not held in Arrays.
+// Array: a growable array with the interface of std::vector, in 16 bytes and with less machine code.
+//
+// Sizes are stored as 32-bit numbers, so size() needs no division as std::vector's does. Code that does not
+// depend on the element type, such as growing, is compiled once and not once for each type.
+// docs/decisions/0006-arrays-of-our-own.md has the figures. Files and constants' data may be larger than 32
+// bits can count, so they are not held in Arrays.
 #pragma once
 
 #include <algorithm>
@@ -16,13 +19,14 @@
 #include <type_traits>
 #include <utility>
 
-#include "base/export.h"
+#include "rewire/base/assert.h"
+#include "rewire/base/export.h"
 
 namespace rewire {
 
 namespace array_internal {
 
-// An Array without its type. `element` is the size of one in bytes.
+// The part of an Array that does not know its element type. `element` is the size of one element in bytes.
 struct Bytes {
   void* data = nullptr;
   std::uint32_t size = 0;
@@ -38,25 +42,29 @@ struct Bytes {
     std::swap(capacity, other.capacity);
   }
 
-  // Moves `count` elements to memory that holds none; nullptr stands for copying their bytes.
+  // Moves `count` elements to uninitialized memory. nullptr: the elements are copied byte by byte.
   using Move = void (*)(void* to, void* from, std::uint32_t count);
 
-  // Room for at least `wanted` elements. Throws std::bad_alloc, also where 32 bits cannot count them; nothing
-  // has changed then. Without exceptions the program ends, as it does when operator new fails.
+  // Makes room for at least `wanted` elements. Throws std::bad_alloc when memory runs out or 32 bits cannot
+  // count the elements; the array is then unchanged. Without exceptions the program ends, as it does when
+  // operator new fails.
   REWIRE_API void Grow(std::uint64_t wanted, std::size_t element, Move move);
-  // The place of one more element, which is counted; the rest as Grow.
+  // Adds one element and returns the address where the caller must construct it. Fails as Grow does.
   REWIRE_API void* Add(std::size_t element, Move move);
-  // Of elements whose bytes are all there is to them: makes the array `wanted` long, what is new is zero.
+  // For trivially copyable elements: makes the array `wanted` long. New elements are zero.
   REWIRE_API void Resize(std::uint64_t wanted, std::size_t element);
-  // Of such elements: `count` of them after the last one. They may be the array's own.
+  // For trivially copyable elements: appends `count` of them. They may lie in this array.
   REWIRE_API void Append(const void* elements, std::uint64_t count, std::size_t element);
 };
 
 }  // namespace array_internal
 
-// A sequence of T in one block of memory, which moves when it grows: pointers into it hold until then.
-// Threads may read one at once. Elements that are only their bytes are copied as such and zero when they are
-// new; others must move without throwing.
+// A growable sequence of T in one block of memory.
+//
+// Growing moves the elements, so pointers to them are valid only until the array grows. Several threads may
+// read one Array at once. Trivially copyable elements are copied as bytes, and new ones are zero. Other
+// elements must have a move constructor that does not throw. An index of an element that the array does not
+// have is a bug of the caller, which assertions find (base/assert.h).
 template <typename T>
 class Array {
   static constexpr bool kPlain = std::is_trivially_copyable_v<T> && std::is_trivially_destructible_v<T>;
@@ -73,7 +81,8 @@ class Array {
   using iterator = T*;
   using const_iterator = const T*;
 
-  // The others begin with this one, so that the destructor takes back what they have when an element throws.
+  // The other constructors delegate to this one. So if constructing an element throws, the destructor runs
+  // and releases what was made before.
   Array() = default;
   explicit Array(std::size_t size) : Array() {
     Begin(size);
@@ -88,7 +97,7 @@ class Array {
   Array(Iterator first, Iterator last) : Array() {
     append(first, last);
   }
-  // A copy of what another container holds, as a std::vector<T>.
+  // Copies the elements of another container, for example of a std::vector<T>.
   template <typename Container, typename = decltype(std::declval<const Container&>().size()),
             typename =
                 std::enable_if_t<std::is_same_v<decltype(std::declval<const Container&>().data()), const T*>>>
@@ -113,12 +122,18 @@ class Array {
   T* end() { return data() + bytes_.size; }
   const T* begin() const { return data(); }
   const T* end() const { return data() + bytes_.size; }
-  T& operator[](std::size_t i) { return data()[i]; }
-  const T& operator[](std::size_t i) const { return data()[i]; }
-  T& front() { return data()[0]; }
-  const T& front() const { return data()[0]; }
-  T& back() { return data()[bytes_.size - 1]; }
-  const T& back() const { return data()[bytes_.size - 1]; }
+  T& operator[](std::size_t i) {
+    CheckIndex(i);
+    return data()[i];
+  }
+  const T& operator[](std::size_t i) const {
+    CheckIndex(i);
+    return data()[i];
+  }
+  T& front() { return (*this)[0]; }
+  const T& front() const { return (*this)[0]; }
+  T& back() { return (*this)[size() - 1]; }
+  const T& back() const { return (*this)[size() - 1]; }
 
   void reserve(std::size_t capacity) {
     if (capacity > bytes_.capacity) bytes_.Grow(capacity, sizeof(T), kMove);
@@ -148,7 +163,7 @@ class Array {
   }
   void clear() { Cut(0); }
 
-  // By value: what is pushed may be an element of this array.
+  // Takes the value by copy, since it may be an element of this array.
   T& push_back(T value) { return *new (bytes_.Add(sizeof(T), kMove)) T(std::move(value)); }
   template <typename... Args>
   T& emplace_back(Args&&... args) {
@@ -159,7 +174,7 @@ class Array {
     --bytes_.size;
   }
 
-  // After the last element: the elements of [first, last), in order.
+  // Appends the elements of [first, last), in order.
   template <typename Iterator, typename = IfIterator<Iterator>>
   void append(Iterator first, Iterator last) {
     if constexpr (kPlain && std::is_pointer_v<Iterator> &&
@@ -170,15 +185,19 @@ class Array {
     }
   }
   void append(std::initializer_list<T> elements) { append(elements.begin(), elements.end()); }
-  // Before the element at `place`, in as many moves as there are elements behind it. Returns its place.
+  // Inserts `value` before the element at `place` and returns its address. Takes time proportional to the
+  // number of elements behind `place`.
   T* insert(const T* place, T value) {
     const std::size_t index = place - begin();
+    REWIRE_ASSERT(index <= size(), "an insertion at {} of an array of {} elements", index, size());
     push_back(std::move(value));
     for (std::size_t i = size() - 1; i > index; --i) std::swap((*this)[i], (*this)[i - 1]);
     return data() + index;
   }
   void erase(const T* first, const T* last) {
     if (first == last) return;
+    REWIRE_ASSERT(begin() <= first && first < last && last <= end(),
+                  "{} elements from {} on of an array of {}", last - first, first - begin(), size());
     T* to = data() + (first - begin());
     for (T* from = data() + (last - begin()); from != end(); ++from) *to++ = std::move(*from);
     Cut(to - begin());
@@ -194,7 +213,10 @@ class Array {
   }
 
  private:
-  // Of an array without memory: makes it a copy of these elements.
+  void CheckIndex(std::size_t i) const {
+    REWIRE_ASSERT(i < size(), "index {} of an array of {} elements", i, size());
+  }
+  // Makes an array that has no memory yet a copy of these elements.
   void Copy(const T* elements, std::size_t size) {
     Begin(size);
     if constexpr (kPlain) {
@@ -203,13 +225,14 @@ class Array {
       for (; bytes_.size < size; ++bytes_.size) new (end()) T(elements[bytes_.size]);
     }
   }
-  // Makes the array `size` long where there is room for that.
+  // Adds elements until the array is `size` long. The memory must already be reserved.
   template <typename... Value>
   void Fill(std::size_t size, const Value&... value) {
     if constexpr (kZero && sizeof...(Value) == 0) return bytes_.Resize(size, sizeof(T));
     for (; bytes_.size < size; ++bytes_.size) new (end()) T(value...);
   }
-  // Of an array without memory: takes what `size` elements need. That moves none, so it needs no code for it.
+  // Reserves memory for `size` elements in an array that has none yet. It moves nothing, so it does not
+  // instantiate the code that moves elements.
   void Begin(std::size_t size) {
     if (size > 0) bytes_.Grow(size, sizeof(T), nullptr);
   }

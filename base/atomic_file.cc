@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/atomic_file.h"
+#include "rewire/base/atomic_file.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -9,8 +9,12 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <utility>
+
+#include "rewire/base/touched_files.h"
 
 namespace rewire {
 namespace {
@@ -19,14 +23,26 @@ Status FailWith(const std::string& path, int error) {
   return Fail(StatusCode::kIo, "cannot write '{}': {}", path, std::strerror(error));
 }
 
+// What a link leads to, when that exists; else the path itself.
+std::string TargetOf(const std::string& path) {
+  struct stat info;
+  if (lstat(path.c_str(), &info) != 0 || !S_ISLNK(info.st_mode)) return path;
+  const std::unique_ptr<char, void (*)(void*)> resolved(realpath(path.c_str(), nullptr), &std::free);
+  return resolved != nullptr ? std::string(resolved.get()) : path;
+}
+
 }  // namespace
 
-AtomicFile::AtomicFile(int descriptor, std::string path, std::string temporary)
-    : descriptor_(descriptor), path_(std::move(path)), temporary_(std::move(temporary)) {}
+AtomicFile::AtomicFile(int descriptor, std::string path, std::string target, std::string temporary)
+    : descriptor_(descriptor),
+      path_(std::move(path)),
+      target_(std::move(target)),
+      temporary_(std::move(temporary)) {}
 
 AtomicFile::AtomicFile(AtomicFile&& other) noexcept
     : descriptor_(std::exchange(other.descriptor_, -1)),
       path_(std::move(other.path_)),
+      target_(std::move(other.target_)),
       temporary_(std::exchange(other.temporary_, {})),
       mapped_(std::exchange(other.mapped_, nullptr)),
       mapped_bytes_(std::exchange(other.mapped_bytes_, 0)) {}
@@ -46,18 +62,26 @@ void AtomicFile::Abandon() {
 }
 
 Result<AtomicFile> AtomicFile::Create(const std::string& path) {
+  if (Status refused = RefuseTouchedFile(path); !refused) return Forward(refused);
   struct stat info;
   if (stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) {
-    const int descriptor = open(path.c_str(), O_WRONLY | O_CLOEXEC);
+    // A pipe that nobody reads would keep open() waiting; so it is an error.
+    const int descriptor = open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK);
     if (descriptor < 0) return FailWith(path, errno);
-    return AtomicFile(descriptor, path, "");
+    if (fcntl(descriptor, F_SETFL, 0) != 0) {
+      const int error = errno;
+      close(descriptor);
+      return FailWith(path, error);
+    }
+    return AtomicFile(descriptor, path, path, "");
   }
+  const std::string target = TargetOf(path);
   // Not mkstemp: its mode is 0600, and the umask that should apply cannot be read without changing it.
   static std::atomic<unsigned> counter = 0;
   for (;;) {
-    std::string temporary = Format("{}.tmp{}.{}", path, getpid(), counter++);
+    std::string temporary = Format("{}.tmp{}.{}", target, getpid(), counter++);
     const int descriptor = open(temporary.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (descriptor >= 0) return AtomicFile(descriptor, path, std::move(temporary));
+    if (descriptor >= 0) return AtomicFile(descriptor, path, target, std::move(temporary));
     if (errno != EEXIST) return FailWith(path, errno);
   }
 }
@@ -97,11 +121,17 @@ Status AtomicFile::Commit() {
     Abandon();
     return FailWith(path_, error);
   }
-  if (!temporary_.empty() && rename(temporary_.c_str(), path_.c_str()) != 0) {
+  // Inputs may have been read since it was made.
+  if (Status refused = temporary_.empty() ? Status() : RefuseTouchedFile(path_); !refused) {
+    Abandon();
+    return refused;
+  }
+  if (!temporary_.empty() && rename(temporary_.c_str(), target_.c_str()) != 0) {
     const int error = errno;
     Abandon();
     return FailWith(path_, error);
   }
+  if (!temporary_.empty()) NoteWrittenFile(path_);
   temporary_.clear();
   return {};
 }

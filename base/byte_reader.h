@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads little-endian values from untrusted bytes. The first read past the end makes the reader fail for good
-// and every later read yield zero, so that a decoder checks once, after a group of reads.
+// Public header: <rewire/base/byte_reader.h>.
+//
+// Reads little-endian values from untrusted bytes.
+//
+// The first read past the end puts the reader into a failed state, and every later read returns zero. So a
+// decoder may read a group of values and check ok() once at the end.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +13,7 @@
 #include <string_view>
 #include <type_traits>
 
-#include "base/span.h"
+#include "rewire/base/span.h"
 
 namespace rewire {
 
@@ -25,7 +29,7 @@ class ByteReader {
     return value;
   }
 
-  // A view into the bytes themselves: empty, and the reader failed, when fewer than `size` remain.
+  // Returns a view of the next `size` bytes. If fewer remain, the view is empty and the reader has failed.
   Span<const std::byte> ReadBytes(std::uint64_t size) {
     if (!Take(size)) return {};
     return bytes_.subspan(position_ - static_cast<std::size_t>(size), static_cast<std::size_t>(size));
@@ -35,8 +39,8 @@ class ByteReader {
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
   }
 
-  // An element count that the remaining bytes can hold at `element_size` bytes each; 0, and failed, when they
-  // cannot.
+  // Reads an element count and checks that the remaining bytes can hold that many elements of `element_size`
+  // bytes. Otherwise returns 0, and the reader has failed.
   template <typename Count>
   std::size_t ReadCount(std::size_t element_size) {
     const std::uint64_t count = Read<Count>();

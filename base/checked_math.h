@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Integer arithmetic that says when it overflows. Everything that is sized from a file or from a shape goes
-// through it.
+// Public header: <rewire/base/checked_math.h>.
+//
+// Integer arithmetic that detects overflow: each function returns nullopt instead of a wrapped result. Every
+// size that comes from a file or a shape is computed with it.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +24,7 @@ std::optional<T> CheckedMul(T a, T b) {
   return out;
 }
 
-// `value` rounded up to a multiple of `alignment`, a power of two.
+// Rounds `value` up to a multiple of `alignment`, which is a power of two.
 template <typename T>
 std::optional<T> CheckedAlignUp(T value, T alignment) {
   T out;

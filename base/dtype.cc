@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/dtype.h"
+#include "rewire/base/dtype.h"
 
 #include <algorithm>
 #include <array>
 #include <charconv>
 
-#include "base/message.h"
+#include "rewire/base/message.h"
 
 namespace rewire {
 namespace {

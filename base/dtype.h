@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// DLPack element types: codes, sizes and spelling ("f32", "i64", "bool").
+// Public header: <rewire/base/dtype.h>.
 //
-// Debian's dlpack 0.6 predates kDLBool, so the codes are named here. Inside Rewire a boolean is always {6, 8,
-// 1}, one byte an element; adapters at the door rewrite the older uint1 spelling.
+// DLPack element types (dtypes): codes, sizes and spelling ("f32", "i64", "bool").
+//
+// Debian's dlpack 0.6 does not define kDLBool yet, so this header names the codes itself. Inside Rewire a
+// boolean is always {6, 8, 1}: code kBool, 8 bits, one lane. Adapters translate the older spelling (uint1)
+// when a value enters or leaves.
 #pragma once
 
 #include <dlpack/dlpack.h>
@@ -12,7 +15,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/export.h"
+#include "rewire/base/export.h"
 
 namespace rewire {
 
@@ -39,21 +42,22 @@ inline constexpr DLDataType kUInt8 = MakeDType(kUInt, 8);
 inline constexpr DLDataType kBool8 = MakeDType(kBool, 8);
 
 inline bool operator==(DLDataType a, DLDataType b) {
-  return __builtin_memcmp(&a, &b, sizeof(a)) == 0;  // one comparison: there are no gaps
+  return __builtin_memcmp(&a, &b, sizeof(a)) == 0;  // one comparison: the struct has no padding
 }
 inline bool operator!=(DLDataType a, DLDataType b) { return !(a == b); }
 
-// Bytes of one element, lanes included. Sub-byte types round up to whole bytes per element.
+// Bytes of one element, all lanes included. Types of fewer than 8 bits are rounded up to whole bytes.
 constexpr std::uint64_t ElementBytes(DLDataType type) {
   return (std::uint64_t{type.bits} * type.lanes + 7) / 8;
 }
 
-// True for codes 0 to 6 with 1 to 128 bits and at least one lane: what a file may name.
+// True if a file may use this dtype: code 0 to 6, 1 to 128 bits, at least one lane.
 REWIRE_API bool IsValidDType(DLDataType type);
 
-// "f32", "i64", "u8", "bf16", "bool", "c64", "h64" (opaque handle), with "x4" after it for four lanes.
+// Returns "f32", "i64", "u8", "bf16", "bool", "c64" or "h64" (opaque handle). Several lanes are appended:
+// "f32x4".
 REWIRE_API std::string DTypeName(DLDataType type);
-// The reverse; also takes numpy's names ("float32", "int64", "uint8", "bool").
+// The inverse of DTypeName. Also accepts numpy's names ("float32", "int64", "uint8", "bool").
 REWIRE_API std::optional<DLDataType> ParseDType(std::string_view name);
 
 }  // namespace rewire

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Marks what the libraries for hosts export; everything else is hidden, and left out when nothing exported
-// needs it. In headers that are not installed it stands at what librewire_prepare takes from librewire.
+// Public header: <rewire/base/export.h>.
+//
+// REWIRE_API marks the functions and classes that the libraries export.
+//
+// Everything else is hidden. The linker drops hidden code that no exported function needs. In headers that
+// are not installed, the macro marks what librewire_prepare uses from librewire.
 #pragma once
 
 #define REWIRE_API __attribute__((visibility("default")))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/hash.h"
+#include "rewire/base/hash.h"
 
 #include <xxhash.h>
 

@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one hash of the tree: XXH3-64 with seed 0. Checksums in files and content keys; not against an
-// adversary.
+//
+// The only hash function of the tree: XXH3-64 with seed 0. It is used for checksums in files and for content
+// keys. It does not protect against an adversary.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <string>
 
-#include "base/span.h"
+#include "rewire/base/export.h"
+#include "rewire/base/span.h"
 
 namespace rewire {
 
-std::uint64_t Hash64(Span<const std::byte> bytes);
+REWIRE_API std::uint64_t Hash64(Span<const std::byte> bytes);
 
-// Its sixteen hexadecimal digits.
+// Returns the hash as sixteen hexadecimal digits.
 std::string HashText(std::uint64_t hash);
 
 }  // namespace rewire

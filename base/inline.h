@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// REWIRE_INLINE: a function that is put into each of its callers because a run executes it all the time.
-// Where the code is built for size, as in the preset minimal, it is there once.
+//
+// REWIRE_INLINE marks a function that is inlined into each caller because a run executes it very often. In
+// builds for size, such as the preset minimal, it is not inlined.
 #pragma once
 
 #if defined(__OPTIMIZE_SIZE__)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/interval.h"
+#include "rewire/base/interval.h"
 
 #include <algorithm>
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Intervals of integers: what is known of a number before it is.
 //
-// The ends of int64 stand for no bound on that side; arithmetic that passes them arrives there.
+// Intervals of integers: what is known about a number before its value is known.
+//
+// The ends of int64 mean that there is no bound on that side. Arithmetic that would exceed them results in
+// them.
 #pragma once
 
 #include <cstdint>
@@ -17,11 +19,11 @@ struct Interval {
   std::int64_t most = kNoMost;
 
   static Interval Of(std::int64_t value) { return {value, value}; }
-  // All dimensions.
+  // The interval of all dimensions.
   static Interval FromZero() { return {0, kNoMost}; }
 };
 
-// Where the result lies when the operands lie in `a` and `b`.
+// The interval of the result for operands in `a` and `b`.
 Interval SumOf(Interval a, Interval b);
 Interval ProductOf(Interval a, Interval b);
 // Rounded towards minus infinity; x / 0 is 0.

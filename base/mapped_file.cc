@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/mapped_file.h"
+#include "rewire/base/mapped_file.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -13,10 +13,14 @@
 #include <mutex>
 #include <utility>
 
-#include "base/array.h"
+#include "rewire/base/array.h"
+#include "rewire/base/touched_files.h"
 
 namespace rewire {
 namespace {
+
+// What a device or a pipe may give: it does not say how much it has, and some never end.
+constexpr std::size_t kMostStreamed = std::size_t{1} << 30;
 
 class Descriptor {
  public:
@@ -43,10 +47,13 @@ Status FailWith(const char* what, const std::string& path, int error) {
 }
 
 Result<OpenFile> OpenForReading(const std::string& path) {
-  OpenFile file{Descriptor(open(path.c_str(), O_RDONLY | O_CLOEXEC)), {}};
+  // Opening a pipe that nobody writes to would wait for ever; reading from it gives its end at once.
+  OpenFile file{Descriptor(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)), {}};
   if (file.descriptor.get() < 0) return FailWith("cannot open", path, errno);
+  if (fcntl(file.descriptor.get(), F_SETFL, 0) != 0) return FailWith("cannot open", path, errno);
   if (fstat(file.descriptor.get(), &file.info) != 0) return FailWith("cannot inspect", path, errno);
   if (S_ISDIR(file.info.st_mode)) return FailWith("cannot read", path, EISDIR);
+  NoteReadFile(path, file.info);
   return file;
 }
 
@@ -117,7 +124,9 @@ Mapping::~Mapping() {
 Result<SharedBytes> MapFile(const std::string& path) {
   Result<OpenFile> file = OpenForReading(path);
   if (!file) return Forward(file);
-  if (!S_ISREG(file->info.st_mode)) return FailWith("cannot map", path, ENODEV);
+  if (!S_ISREG(file->info.st_mode)) {
+    return Fail(StatusCode::kIo, "cannot map '{}': it is a device or a pipe, a file is expected", path);
+  }
   const auto size = static_cast<std::size_t>(file->info.st_size);
   if (size == 0) return SharedBytes{};
   Mappings& mappings = Mappings::Instance();
@@ -163,6 +172,10 @@ Result<SharedBytes> ReadFile(const std::string& path) {
     if (got < 0) return FailWith("cannot read", path, errno);
     if (got == 0) break;
     buffer->Grew(static_cast<std::size_t>(got));
+    if (!S_ISREG(file->info.st_mode) && buffer->view().size() > kMostStreamed) {
+      return Fail(StatusCode::kIo, "cannot read '{}': it is a device or a pipe and gives more than {} bytes",
+                  path, kMostStreamed);
+    }
     want = buffer->view().size();
   }
   const Span<const std::byte> view = buffer->view();

@@ -1,28 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole files as bytes: mapped, so that what is not touched is not read and processes share pages, or read
-// into private memory.
+// Public header: <rewire/base/mapped_file.h>.
+//
+// Whole files as bytes, either mapped or read into private memory.
+//
+// Mapping is cheaper: pages that nobody touches are not read, and processes share the pages.
 #pragma once
 
 #include <string>
 
-#include "base/export.h"
-#include "base/shared_bytes.h"
-#include "base/status.h"
+#include "rewire/base/export.h"
+#include "rewire/base/shared_bytes.h"
+#include "rewire/base/status.h"
 
 namespace rewire {
 
-// Maps a regular file read-only. The mapping lives as long as `owner`; the file may be renamed or deleted
-// meanwhile. A file that is mapped already is not mapped again: equal files give equal addresses. A file that
-// another process truncates raises SIGBUS where a lost page is touched: hosts that cannot risk it use
-// ReadFile. kNotFound; kIo with path and reason.
+// Maps a regular file read-only. The mapping lives as long as `owner`. The file may be renamed or deleted
+// meanwhile. Mapping the same file twice returns the same addresses.
+//
+// If another process truncates the file, touching a lost page raises SIGBUS. Hosts that cannot risk that use
+// ReadFile. Errors: kNotFound; kIo with path and reason.
 REWIRE_API Result<SharedBytes> MapFile(const std::string& path);
 
-// Tells the system that this part of a mapped file is not needed soon, so that its pages do not count as this
-// process's. Does nothing for other memory.
+// Tells the system that this part of a mapped file is not needed soon, so that its pages stop counting as
+// this process's memory. Does nothing for memory that is not mapped.
 void ForgetPages(const SharedBytes& bytes);
 
-// A whole file in memory of this process, 64-byte aligned. Also reads what cannot be mapped: pipes and
-// devices.
+// Reads a whole file into 64-byte aligned memory of this process. Also reads what cannot be mapped, such as
+// pipes and devices.
 REWIRE_API Result<SharedBytes> ReadFile(const std::string& path);
 
 }  // namespace rewire

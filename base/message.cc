@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/message.h"
+#include "rewire/base/message.h"
 
 #include <charconv>
 #include <cstring>

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages from a text with places, "rank {} given, 0 to {} expected", and what stands there.
+// Public header: <rewire/base/message.h>.
 //
-// Hundreds of places word an error, and what each of them costs is multiplied by their number. So such a
-// place hands over the text and one machine word for every "{}", in registers; what the words are is one
-// constant. The rest, std::string included, is in one function.
+// Message: an error text with placeholders, such as "rank {} given, 0 to {} expected", and its arguments.
+//
+// Hundreds of places in the code build an error message, so each of them has to be small. Such a place passes
+// the text and one machine word per "{}", in registers; the kinds of the words are one constant. One shared
+// function formats the text.
 #pragma once
 
 #include <cstddef>
@@ -12,16 +14,16 @@
 #include <string_view>
 #include <type_traits>
 
-#include "base/export.h"
+#include "rewire/base/export.h"
 
 namespace rewire {
 
 class Message;
 
-// The words that a message is made of: how a caller's arguments are handed to it.
+// How arguments are passed to a message: each as one machine word with a kind.
 namespace message_internal {
 
-// A number, or where a text lies.
+// A number, or the address of a text.
 using Word = std::uint64_t;
 
 enum WordKind : unsigned {
@@ -66,8 +68,8 @@ Word WordOf(const T& argument) {
   }
 }
 
-// What a place in the code gives besides its arguments, as constants in two registers: the text, the kinds of
-// what stands in its places, the first one lowest, and below them a number of the callee's own, as a
+// The constants that a call site passes besides its arguments, in two registers: the text, and the kinds of
+// its arguments (the first one in the lowest bits). Below the kinds is a number for the callee, such as a
 // StatusCode.
 struct Layout {
   const char* format;
@@ -85,12 +87,12 @@ constexpr unsigned TagAndKinds(unsigned tag) {
   return tag;
 }
 
-// Undefined on purpose: calling it while compiling is the error message.
+// Has no definition on purpose: when a constant expression calls it, the compiler's error shows its name.
 void AMessageNeedsOneArgumentForEachPlace();
 
 }  // namespace message_internal
 
-// The text of a message with kCount places "{}"; counted when a C++20 compiler sees the text.
+// The text of a message with kCount placeholders "{}". C++20 compilers check the count.
 template <std::size_t kCount>
 class MessageFormat {
  public:
@@ -115,10 +117,11 @@ class MessageFormat {
   const char* text_;
 };
 
-// A parameter for the words of an error: one text, or in braces a text with places and what stands there. A
-// text is only made of it where something fails, so saying what is being looked at, {"kernel {}", index},
-// costs next to nothing. It refers to its arguments: for the length of the call, or as a local variable for
-// as long as they live.
+// The parameter type for an error text: either one text, or in braces a text with placeholders and its
+// arguments, as in {"kernel {}", index}.
+//
+// The text is formatted only when something fails, so passing a Message costs almost nothing. A Message
+// refers to its arguments, which must live as long as it does.
 class REWIRE_API Message {
  public:
   Message(const char* text) : format_(text), kinds_(0) {}
@@ -129,13 +132,13 @@ class REWIRE_API Message {
   Message(MessageFormat<1 + sizeof...(Rest)> format, const First& first, const Rest&... rest)
       : Message(message_internal::Layout{format.text(), message_internal::TagAndKinds<First, Rest...>(0)},
                 message_internal::WordOf(first), message_internal::WordOf(rest)...) {}
-  // One function for each number of arguments.
+  // Instantiated once for each number of arguments.
   template <typename... Words>
   [[gnu::noinline]] Message(message_internal::Layout layout, Words... words)
       : format_(layout.format), kinds_(layout.kinds()), words_{words...} {}
 
   std::string Text() const;
-  // Puts the text behind `text`.
+  // Appends the formatted text to `text`.
   void AppendTo(std::string* text) const;
 
  private:
@@ -145,17 +148,17 @@ class REWIRE_API Message {
 };
 
 namespace message_internal {
-// One function for each number of arguments.
+// Instantiated once for each number of arguments.
 template <typename... Words>
 [[gnu::noinline]] std::string FormatWords(Layout layout, Words... words) {
   return Message(layout, words...).Text();
 }
 }  // namespace message_internal
 
-// The same behind a text that is there: Append(&text, {"{} bytes", count}).
+// Appends a formatted message to `text`: Append(&text, {"{} bytes", count}).
 inline void Append(std::string* text, const Message& message) { message.AppendTo(text); }
 
-// "{}: {}" with the arguments, texts or integers, in its places.
+// Formats a text with placeholders "{}". Arguments are texts or integers.
 template <typename... Args>
 std::string Format(MessageFormat<sizeof...(Args)> format, const Args&... args) {
   return message_internal::FormatWords({format.text(), message_internal::TagAndKinds<Args...>(0)},

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/near_names.h"
+#include "rewire/base/near_names.h"
 
 #include <algorithm>
 #include <cstddef>
 #include <utility>
 
-#include "base/array.h"
-#include "base/message.h"
+#include "rewire/base/array.h"
+#include "rewire/base/message.h"
 
 namespace rewire {
 namespace {
@@ -14,6 +14,8 @@ namespace {
 // Names come from files too: longer ones are no typing errors, and comparing them would take long.
 constexpr std::size_t kLongestName = 200;
 constexpr std::size_t kMostSuggestions = 3;
+// Letters compared for one name; candidates beyond that are not looked at.
+constexpr std::size_t kMostWork = std::size_t{1} << 20;
 
 char Lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
@@ -60,7 +62,10 @@ Array<std::string> NearNames(std::string_view name, Span<const std::string> cand
     const std::string* name;
   } near[kMostSuggestions];
   std::size_t count = 0;
+  std::size_t work = 0;
   for (const std::string& candidate : candidates) {
+    work += 1 + std::min(name.size(), kLongestName) * std::min(candidate.size(), kLongestName);
+    if (work > kMostWork) break;
     const std::size_t distance = DiffersByPrefix(name, candidate) ? 0 : EditDistance(name, candidate, limit);
     if (distance >= std::min(limit, std::max(name.size(), candidate.size()))) continue;
     std::size_t at = 0;
@@ -79,6 +84,9 @@ Array<std::string> NearNames(std::string_view name, Span<const std::string> cand
 }
 
 std::string DidYouMean(std::string_view name, Span<const std::string> candidates) {
+#if defined(REWIRE_SHORT_MESSAGES)
+  return {};
+#endif
   const Array<std::string> near = NearNames(name, candidates);
   if (near.empty()) return {};
   std::string text = "; did you mean ";

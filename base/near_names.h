@@ -1,21 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// Suggestions for a name that was not found.
+// Public header: <rewire/base/near_names.h>.
+//
+// Suggestions for a name that was not found ("did you mean ...?").
 #pragma once
 
 #include <string>
 #include <string_view>
 
-#include "base/array.h"
-#include "base/export.h"
-#include "base/span.h"
+#include "rewire/base/array.h"
+#include "rewire/base/export.h"
+#include "rewire/base/span.h"
 
 namespace rewire {
 
-// The candidates most like `name`, at most three, nearest first; none when nothing is near. Letter case does
-// not count, and a candidate that differs by its prefix alone ("add" for "rewire.add") is near.
+// Returns the candidates most similar to `name`: at most three, the nearest first, none if nothing is
+// similar. Letter case is ignored. A candidate that only adds a prefix ("rewire.add" for "add") counts as
+// similar.
 REWIRE_API Array<std::string> NearNames(std::string_view name, Span<const std::string> candidates);
 
-// The end of a message: "; did you mean 'a' or 'b'?", or nothing.
+// The end of an error message: "; did you mean 'a' or 'b'?", or an empty text.
 REWIRE_API std::string DidYouMean(std::string_view name, Span<const std::string> candidates);
 
 }  // namespace rewire

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/shared_bytes.h"
+#include "rewire/base/shared_bytes.h"
 
 #include <cstdint>
 #include <cstring>

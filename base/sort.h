@@ -1,42 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sorting in one function for all types. std::sort is a kilobyte for every type and order; what librewire
-// sorts is small and sorted once, when an executable is opened or linked.
+// Sort: the C library's sort for elements of any type that is copied as bytes.
+//
+// std::sort makes a kilobyte of code for each kind of element and order. Where a library has to be small, and
+// what is sorted is short or sorted once, one function for all of them is better.
 #pragma once
 
-#include <cstddef>
-#include <utility>
+#include <stdlib.h>
 
-#include "base/span.h"
+#include <cstddef>
+#include <functional>
+#include <type_traits>
 
 namespace rewire {
 
-namespace sort_internal {
-// `less(state, a, b)` and `swap(state, a, b)` act on the elements at two places.
-struct Elements {
-  void* state;
-  bool (*less)(void* state, std::size_t a, std::size_t b);
-  void (*swap)(void* state, std::size_t a, std::size_t b);
-};
-void HeapSort(const Elements& elements, std::size_t count);
-}  // namespace sort_internal
+// Orders `count` elements so that none is less than one before it. Equal ones come in any order. It may take
+// memory for a copy of the elements while it runs, and sorts in place where there is none.
+template <typename T, typename IsLess = std::less<T>>
+void Sort(T* elements, std::size_t count, IsLess is_less = {}) {
+  static_assert(std::is_trivially_copyable_v<T>, "elements are moved as bytes");
+  if (count < 2) return;
+  qsort_r(
+      elements, count, sizeof(T),
+      [](const void* a, const void* b, void* context) {
+        const IsLess& less = *static_cast<IsLess*>(context);
+        const T &first = *static_cast<const T*>(a), &second = *static_cast<const T*>(b);
+        return less(first, second) ? -1 : static_cast<int>(less(second, first));
+      },
+      &is_less);
+}
 
-// Ascending by less(a, b), in place; equal elements in any order. O(n log n).
-template <typename T, typename Less>
-void Sort(Span<T> items, Less less) {
-  struct State {
-    T* items;
-    Less less;
-  } state{items.data(), std::move(less)};
-  sort_internal::HeapSort({&state,
-                           [](void* erased, std::size_t a, std::size_t b) -> bool {
-                             auto& [values, before] = *static_cast<State*>(erased);
-                             return before(values[a], values[b]);
-                           },
-                           [](void* erased, std::size_t a, std::size_t b) {
-                             T* values = static_cast<State*>(erased)->items;
-                             std::swap(values[a], values[b]);
-                           }},
-                          items.size());
+template <typename Elements, typename IsLess = std::less<>>
+void Sort(Elements& elements, IsLess is_less = {}) {
+  Sort(elements.data(), elements.size(), is_less);
 }
 
 }  // namespace rewire

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/export.h"
+#include "rewire/base/export.h"
 
 namespace rewire {
 
@@ -14,7 +14,7 @@ REWIRE_API bool IsUtf8(std::string_view text);
 
 // UTF-8 without control characters.
 bool IsPrintable(std::string_view text);
-// The text's first `most` bytes, with '?' for every byte of what is not printable.
+// Returns the first `most` bytes of the text, with '?' in place of every byte that is not printable.
 std::string Printable(std::string_view text, std::size_t most);
 
 }  // namespace rewire

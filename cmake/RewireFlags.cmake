@@ -30,6 +30,10 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_L
   # GCC 12 reports "a" + std::string as overlapping memory (GCC bug 105651).
   add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>)
 endif()
+if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # There g++ takes a source for a header, and a class of one source with a member from its unnamed namespace for a mistake.
+  add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>)
+endif()
 if(REWIRE_WERROR)
   add_compile_options(-Werror)
 endif()
@@ -41,6 +45,13 @@ if(NOT REWIRE_WITH_DLOPEN)
   add_compile_definitions(REWIRE_NO_DLOPEN)
 endif()
 
+if(REWIRE_SHORT_MESSAGES)
+  add_compile_definitions(REWIRE_SHORT_MESSAGES)
+endif()
+
+if(REWIRE_SANITIZE OR REWIRE_ASSERTIONS)
+  add_compile_definitions(REWIRE_ASSERTIONS)
+endif()
 if(REWIRE_SANITIZE)
   add_compile_options(-fsanitize=${REWIRE_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${REWIRE_SANITIZE})

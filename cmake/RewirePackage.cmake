@@ -18,8 +18,8 @@ function(rewire_host_library name)
   add_library(rewire::${exported} ALIAS ${name})
   target_compile_features(${name} INTERFACE cxx_std_17)
   target_include_directories(
-    ${name} INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>
-                      $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/rewire>)
+    ${name} INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
+                      $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
   target_link_libraries(${name} PUBLIC ${arg_PUBLIC} ${public} PRIVATE ${private})
   if(REWIRE_EXPORT_CXX)
     set(exports ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/librewire.map)

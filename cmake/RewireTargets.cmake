@@ -16,7 +16,7 @@ if(REWIRE_HAVE_SMALLEST)
   list(APPEND REWIRE_SMALLEST -fno-inline-functions-called-once -fno-plt)
 endif()
 
-# rewire_library(<name> [PART_OF <library>] SOURCES <.cc>... [HOT <.cc>...] [RTTI <.cc>...] [HEADERS <.h>...] [C_HEADERS <.h>...]
+# rewire_library(<name> [PART_OF <library>] SOURCES <.cc>... [HOT <.cc>...] [HEADERS <.h>...] [C_HEADERS <.h>...]
 #                [PUBLIC <target>...] [PRIVATE <target>...])
 #
 # A static library of one folder. HEADERS and C_HEADERS are its public headers, relative to the folder: they are
@@ -24,38 +24,36 @@ endif()
 # library for hosts that it is put into, rewire or rewire_prepare (RewirePackage.cmake); such a part is built for size in
 # Release, but for those SOURCES that are also in HOT: what a run executes, not what opens a file or words an error. A library without sources is an interface.
 function(rewire_library name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "PART_OF" "SOURCES;HOT;RTTI;HEADERS;C_HEADERS;PUBLIC;PRIVATE")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "PART_OF" "SOURCES;HOT;HEADERS;C_HEADERS;PUBLIC;PRIVATE")
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "rewire_library(${name}): unknown arguments: ${arg_UNPARSED_ARGUMENTS}")
   endif()
 
   if(arg_SOURCES)
     add_library(${name} STATIC ${arg_SOURCES})
-    target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR})
+    target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR}/include)
     target_link_libraries(${name} PUBLIC ${arg_PUBLIC} PRIVATE ${arg_PRIVATE})
     rewire_library_options(${name})
     if(arg_PART_OF AND REWIRE_LTO)
       # Both forms: what links this archive, as tests and tools do, uses the machine code; what is for hosts takes the objects.
-      target_compile_options(${name} PRIVATE -flto=auto -ffat-lto-objects)
+      # g++ 12 takes functions of equal code for one, std::shared_ptr's of two types say, and then drops a store that the
+      # one reads under the other's type: ThreadPool::Serial returned null. Without strict aliasing it keeps the store.
+      target_compile_options(${name} PRIVATE -flto=auto -ffat-lto-objects -fno-strict-aliasing)
       target_link_options(${name} INTERFACE -fno-lto)
     endif()
-    if(arg_PART_OF)
+    # CMake compiles a source with options of its own apart; a unity build is for haste, not for size.
+    if(arg_PART_OF AND NOT CMAKE_UNITY_BUILD)
       foreach(source IN LISTS arg_SOURCES)
         set(options "$<$<CONFIG:MinSizeRel>:${REWIRE_SMALLEST}>")
         if(NOT source IN_LIST arg_HOT)
           list(APPEND options $<$<CONFIG:Release>:${REWIRE_FOR_SIZE}>)
-        endif()
-        # Nothing here asks a type what it is, and the names of types would be a fiftieth of the library, so only RTTI has them.
-        # The sanitizers that look at types need them all.
-        if(NOT source IN_LIST arg_RTTI AND NOT REWIRE_SANITIZE)
-          list(APPEND options -fno-rtti)
         endif()
         set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS ${options})
       endforeach()
     endif()
   else()
     add_library(${name} INTERFACE)
-    target_include_directories(${name} INTERFACE ${PROJECT_SOURCE_DIR})
+    target_include_directories(${name} INTERFACE ${PROJECT_SOURCE_DIR}/include)
     target_link_libraries(${name} INTERFACE ${arg_PUBLIC})
   endif()
 
@@ -88,6 +86,10 @@ function(rewire_library_options name)
   if(NOT REWIRE_WITH_EXCEPTIONS)
     target_compile_options(${name} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fno-exceptions> -fno-unwind-tables
                                            -fno-asynchronous-unwind-tables)
+    # No class of it is seen from outside, so nobody asks for its type while running.
+    if(BUILD_SHARED_LIBS AND NOT REWIRE_EXPORT_CXX)
+      target_compile_options(${name} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fno-rtti>)
+    endif()
   endif()
 endfunction()
 
@@ -99,6 +101,14 @@ function(rewire_module name)
   install(TARGETS ${name} LIBRARY DESTINATION ${REWIRE_MODULE_INSTALL_DIR} COMPONENT rewire
                           ARCHIVE DESTINATION ${REWIRE_MODULE_INSTALL_DIR} COMPONENT rewire_dev)
 endfunction()
+
+# What the kernel drill checks besides (tests/fuzz/kernels): conversions of floats that an integer does not hold, which
+# `undefined` leaves out, and how much is done between two questions whether to go on, which it counts in branches.
+# libFuzzer refuses programs that are compiled so.
+set(REWIRE_COUNT_BRANCHES OFF)
+if(REWIRE_SANITIZE MATCHES "address" AND CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND NOT REWIRE_BUILD_FUZZ)
+  set(REWIRE_COUNT_BRANCHES ON)
+endif()
 
 # rewire_kernel_library(<suffix> SOURCES <.cc>... MODULE_SOURCES <.cc>... [PRIVATE <target>...]
 #                       [NOT_IN_MODULE <target>...])
@@ -114,16 +124,21 @@ function(rewire_kernel_library suffix)
   endif()
   set(name rewire_kernels_${suffix})
   add_library(${name}_objects OBJECT ${arg_SOURCES})
-  target_include_directories(${name}_objects PUBLIC ${PROJECT_SOURCE_DIR})
+  target_include_directories(${name}_objects PUBLIC ${PROJECT_SOURCE_DIR}/include)
   target_link_libraries(${name}_objects PUBLIC dlpack::dlpack PRIVATE ${arg_PRIVATE} ${arg_NOT_IN_MODULE})
+  # Highway compiles a source once for each instruction set, so sources do not share a compilation.
+  set_target_properties(${name}_objects PROPERTIES UNITY_BUILD OFF)
   # Loops over tensors gain from what -O3 adds, the rest of the tree only grows. No kernel reads errno or traps.
   # Sanitized, they are compiled for the tests alone, and optimising them would take most of that build.
   if(REWIRE_SANITIZE)
     set(level -O0)
   else()
-    set(level $<$<CONFIG:Release,RelWithDebInfo>:-O3>)
+    set(level $<$<CONFIG:Release,RelWithDebInfo>:${REWIRE_KERNEL_OPTIMIZATION}>)
   endif()
   target_compile_options(${name}_objects PRIVATE ${level} -fno-math-errno -fno-trapping-math)
+  if(REWIRE_COUNT_BRANCHES)
+    target_compile_options(${name}_objects PRIVATE -fsanitize=float-cast-overflow -fsanitize-coverage=trace-pc-guard)
+  endif()
   rewire_library_options(${name}_objects)
   if(REWIRE_STATIC_KERNELS)
     add_library(${name} STATIC $<TARGET_OBJECTS:${name}_objects>)
@@ -132,7 +147,7 @@ function(rewire_kernel_library suffix)
     add_library(${name} MODULE $<TARGET_OBJECTS:${name}_objects> ${arg_MODULE_SOURCES})
   endif()
   set_target_properties(${name} PROPERTIES LINKER_LANGUAGE CXX)
-  target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR})
+  target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR}/include)
   target_link_libraries(${name} PUBLIC dlpack::dlpack PRIVATE ${arg_PRIVATE})
   rewire_module(${name})
 endfunction()

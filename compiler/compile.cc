@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/compile.h"
+#include "rewire/compiler/compile.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 
-#include "base/near_names.h"
+#include "rewire/base/near_names.h"
 
-#include "compiler/emit/emit.h"
-#include "compiler/import/model_file.h"
-#include "compiler/passes/fold_constants.h"
-#include "compiler/passes/passes.h"
+#include "rewire/compiler/emit/emit.h"
+#include "rewire/compiler/import/model_file.h"
+#include "rewire/compiler/import/tensor_data.h"
+#include "rewire/compiler/ir/kernel_traits.h"
+#include "rewire/compiler/passes/passes.h"
+#include "rewire/compiler/passes/simplify/fold_constants.h"
 
 namespace rewire::compiler {
 namespace {
@@ -31,7 +34,7 @@ void Begin(const CompileOptions& options, const std::string& what) {
 }
 
 // What `__init` would do with kernels that give the same on every CPU is done now.
-void FoldInit(const ConstantFolder& folder, const CompileOptions& options, Graph* graph) {
+void FoldInit(ConstantFolder& folder, const CompileOptions& options, Graph* graph) {
   const std::size_t count = graph->init.nodes.size();
   std::size_t done = 0;
   std::erase_if(graph->init.nodes, [&](const Node* node) {
@@ -69,15 +72,18 @@ Result<Compiled> CompileModel(const ModelFile& model, const std::string& what, c
                   fmt::format("there is no pass '{}'; there are: {}", pass, fmt::join(names, ", ")));
     }
   }
-  const ConstantFolder folder;
+  ConstantFolder folder(options.limits, WeightBytes(model.graph()));
   LoweringOptions lowering_options;
   lowering_options.dims = options.dims;
+  lowering_options.work = options.limits.work;
   lowering_options.has_kernel = [&](const std::string& name) { return folder.HasKernel(name); };
+  lowering_options.check = [&](const Node& node) { return folder.CheckCall(node); };
   if (!options.disabled_passes.contains(kFoldConstants)) {
     lowering_options.fold = [&](const Node& node) { return folder.Fold(node); };
   }
   Graph graph;
   graph.max_dims = options.max_dims;
+  graph.kernels = std::make_shared<KernelTraits>(folder.kernels());
   Lowering lowering(model, lowering_options, &graph);
   Begin(options, "lowering nodes");
   if (Status lowered = lowering.Run(); !lowered) return Forward(lowered, what);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The compiler's door: an ONNX model in, a module out.
+//
+// The interface of the compiler: an ONNX model in, a module out.
 #pragma once
 
 #include <functional>
@@ -8,22 +9,25 @@
 #include <string>
 #include <vector>
 
-#include "base/shared_bytes.h"
-#include "base/status.h"
-#include "compiler/lower/lowering.h"
-#include "executable_format/module.h"
+#include "rewire/base/shared_bytes.h"
+#include "rewire/base/status.h"
+#include "rewire/compiler/limits.h"
+#include "rewire/compiler/lower/lowering.h"
+#include "rewire/executable_format/module.h"
 
 namespace rewire::compiler {
 
 struct CompileOptions {
   std::map<std::string, std::int64_t> dims;  // symbolic dimensions to fix: {"N", 4}
-  // The largest size of dimensions that stay symbolic: {"N", 64}. The executable keeps it, refuses larger
-  // inputs, and has a memory bound where nothing else is open.
+  // The largest sizes of dimensions that stay symbolic: {"N", 64}. The executable stores them and refuses
+  // larger inputs. It has a memory bound if nothing else is open.
   std::map<std::string, std::int64_t> max_dims;
   std::set<std::string> disabled_passes;  // names of PassNames()
-  // Told of each stage with its name and the program after it, as text; empty: nobody.
+  CompileLimits limits;
+  // Called after each stage with its name and the program as text. Empty: not called.
   std::function<void(const std::string& stage, const std::string& text)> dump;
-  // Told what begins: "reading", a pass by its name, "packing weights 3 of 20", ...; empty: nobody.
+  // Called when work begins: "reading", the name of a pass, "packing weights 3 of 20", and so on. Empty: not
+  // called.
   std::function<void(const std::string& what)> progress;
 };
 
@@ -33,21 +37,25 @@ struct Compiled {
   std::size_t nodes = 0;  // of the program, after all passes
   std::size_t kernel_calls = 0;
   std::uint64_t constant_bytes = 0;
-  // What tensors inside `main` lie in whose size is known, or whose largest is, and what they would take of
-  // the VM's pool without; 0 where they are allocated each by itself.
+  // Size of the arena, which holds tensors inside `main` of known or limited size, and what these tensors
+  // would take from the VM's pool without it. 0 if each is allocated by itself.
   std::uint64_t arena_bytes = 0;
   std::uint64_t separate_bytes = 0;
 };
 
-// The names that disabled_passes may hold, in the order in which passes run.
+// The names that disabled_passes may contain, in the order of the passes.
 std::vector<std::string> PassNames();
 
-// Not thread-safe against itself only in that protobuf's descriptors are built once; any number of models may
-// be compiled at once. kUnsupported: `*unsupported` then lists every node that cannot be compiled, and why.
-// Other errors are those of reading a model; a message names the model, and what to do.
+// Compiles a model. Any number of models may be compiled at once, after protobuf has built its descriptors
+// once.
+//
+// Errors: kStepLimit if `limits.work` is used up. kUnsupported, and `*unsupported` then lists every node that
+// cannot be compiled, with the reason. Other errors come from reading the model. A message names the model
+// and what to do.
 Result<Compiled> CompileOnnx(const std::string& path, const CompileOptions& options,
                              std::vector<Unsupported>* unsupported);
-// The same from memory: external data may lie in `folder` (empty: nowhere), `what` names the model.
+// The same from memory. External data may lie in `folder`; an empty `folder` refuses external data. `what`
+// names the model in messages.
 Result<Compiled> CompileOnnx(const SharedBytes& bytes, const std::string& folder, const std::string& what,
                              const CompileOptions& options, std::vector<Unsupported>* unsupported);
 

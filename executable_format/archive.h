@@ -11,9 +11,9 @@
 #include <type_traits>
 #include <vector>
 
-#include "base/array.h"
-#include "base/byte_reader.h"
-#include "base/span.h"
+#include "rewire/base/array.h"
+#include "rewire/base/byte_reader.h"
+#include "rewire/base/span.h"
 
 namespace rewire {
 
@@ -32,7 +32,7 @@ class ArchiveWriter {
     const auto* bytes = reinterpret_cast<const std::byte*>(text.data());
     bytes_.insert(bytes_.end(), bytes, bytes + text.size());
   }
-  // `smallest` is the least number of bytes that one element takes in the file.
+  // `smallest` is the smallest size of one element in the file, in bytes.
   template <typename T, typename Visit>
   void List(const Array<T>& list, std::size_t /*smallest*/, Visit&& visit) {
     Count(list.size());
@@ -47,7 +47,7 @@ class ArchiveWriter {
   }
   void Zeros(std::size_t count) { bytes_.insert(bytes_.end(), count, std::byte{0}); }
 
-  // False when a string or list was too long for its 32-bit count.
+  // False if a string or list was too long for its 32-bit count.
   bool ok() const { return ok_; }
   std::vector<std::byte>& bytes() { return bytes_; }
 
@@ -94,7 +94,7 @@ class ArchiveReader {
       if (byte != std::byte{0}) Reject("bytes that must be zero are not");
     }
   }
-  // The bytes are there and mean nothing known. The first reason counts.
+  // Reports that the bytes exist but are not valid. The first reason is kept.
   void Reject(const char* reason) {
     if (!ok()) return;
     reason_ = reason;
@@ -102,9 +102,9 @@ class ArchiveReader {
   }
 
   bool ok() const { return reader_.ok() && reason_ == nullptr; }
-  // Why not ok. Static storage.
+  // The reason why ok() is false. Static storage.
   const char* reason() const { return reason_ != nullptr ? reason_ : "it ends inside a record"; }
-  // How far the bytes made sense.
+  // The position up to which the bytes were valid.
   std::size_t position() const { return reason_ != nullptr ? rejected_at_ : reader_.position(); }
   std::size_t remaining() const { return reader_.remaining(); }
   Span<const std::byte> ReadBytes(std::uint64_t size) { return reader_.ReadBytes(size); }

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "executable_format/bundle.h"
+#include "rewire/executable_format/bundle.h"
 
 #include <algorithm>
 #include <cstring>
 #include <utility>
 
-#include "base/array.h"
-#include "base/mapped_file.h"
-#include "base/near_names.h"
-#include "base/utf8.h"
-#include "executable_format/container.h"
-#include "executable_format/reader.h"
-#include "executable_format/sections.h"
-#include "executable_format/verifier.h"
+#include "rewire/base/array.h"
+#include "rewire/base/hash.h"
+#include "rewire/base/mapped_file.h"
+#include "rewire/base/near_names.h"
+#include "rewire/base/utf8.h"
+#include "rewire/executable_format/container.h"
+#include "rewire/executable_format/reader.h"
+#include "rewire/executable_format/sections.h"
+#include "rewire/executable_format/verifier.h"
 
 namespace rewire {
 namespace {
@@ -57,21 +58,6 @@ Status Decode(const container::FoundSection& section, Pieces* pieces) {
                  section.entry.offset, archive.position(), section.bytes.size(), archive.reason());
 }
 
-Result<Executable> OpenModel(const ModelRecord& model, const Array<SharedBytes>& blobs,
-                             const OpenOptions& options) {
-  Array<SharedBytes> own;
-  for (const std::uint32_t blob : model.blobs) {
-    if (blob >= blobs.size()) {
-      return Damaged("it names blob {}, there are {}", blob, blobs.size());
-    }
-    own.push_back(blobs[blob]);
-  }
-  const SharedBytes file{{reinterpret_cast<const std::byte*>(model.file.data()), model.file.size()}, nullptr};
-  Module module;
-  if (Status read = ReadModuleInto(file, &own, options, &module); !read) return read;
-  return Executable::FromModule(std::move(module), options.limits);
-}
-
 }  // namespace
 
 Status CheckModelNames(Span<const std::string> names) {
@@ -96,28 +82,70 @@ Result<Array<BundledExecutable>> OpenBundle(const std::string& path, const OpenO
   return bundle;
 }
 
-Result<Array<BundledExecutable>> BundleFromBytes(const SharedBytes& bytes, const OpenOptions& options) {
-  const Result<Array<container::FoundSection>> found = container::ReadSections(bytes.view);
-  if (!found) return Forward(found);
-  Pieces pieces;
-  for (const container::FoundSection& section : *found) {
-    if (Status decoded = Decode(section, &pieces); !decoded) return Forward(decoded);
-  }
-  Array<std::string> names;
-  for (const ModelRecord& model : pieces.models) names.push_back(model.name);
-  if (Status valid = CheckModelNames(names); !valid) return Damaged("{}", valid.error().message());
-  const auto items = container::SplitData(pieces.data, pieces.sizes, nullptr, options.verify_data);
-  if (!items) return Forward(items);
-  Array<SharedBytes> blobs;
-  for (const Span<const std::byte> item : *items) blobs.push_back({item, bytes.owner, bytes.mapped});
+// Opens the models of one bundle. What several of them share is checked once, and one meter counts for all,
+// because a bundle may have many small models.
+class BundleReader {
+ public:
+  BundleReader(const SharedBytes& file, const OpenOptions& options) : file_(file), options_(options) {}
 
-  Array<BundledExecutable> bundle;
-  for (const ModelRecord& model : pieces.models) {
-    Result<Executable> executable = OpenModel(model, blobs, options);
-    if (!executable) return Forward(executable, {"model '{}'", model.name});
-    bundle.push_back({model.name, *std::move(executable)});
+  Result<Array<BundledExecutable>> Read() {
+    const Result<Array<container::FoundSection>> found = container::ReadSections(file_.view);
+    if (!found) return Forward(found);
+    for (const container::FoundSection& section : *found) {
+      if (Status decoded = Decode(section, &pieces_); !decoded) return Forward(decoded);
+    }
+    Array<std::string> names;
+    std::uint64_t size = 0;
+    for (const ModelRecord& model : pieces_.models) {
+      names.push_back(model.name);
+      size += model.file.size();
+    }
+    if (Status valid = CheckModelNames(names); !valid) return Damaged("{}", valid.error().message());
+    if (Status placed = PlaceBlobs(); !placed) return Forward(placed);
+
+    WorkMeter meter(VerifierBudget(size, options_.limits));
+    Array<BundledExecutable> bundle;
+    for (const ModelRecord& model : pieces_.models) {
+      Result<Executable> executable = Open(model, &meter);
+      if (!executable) return Forward(executable, {"model '{}'", model.name});
+      bundle.push_back({model.name, *std::move(executable)});
+    }
+    return bundle;
   }
-  return bundle;
+
+ private:
+  Status PlaceBlobs() {
+    const auto items = container::SplitData(pieces_.data, pieces_.sizes, nullptr, options_.verify_data);
+    if (!items) return Forward(items);
+    for (const Span<const std::byte> item : *items) {
+      blobs_.push_back({item, file_.owner, file_.mapped});
+      if (options_.verify_data) checksums_.push_back(Hash64(item));
+    }
+    return {};
+  }
+
+  Result<Executable> Open(const ModelRecord& model, WorkMeter* meter) {
+    for (const std::uint32_t blob : model.blobs) {
+      if (blob >= blobs_.size()) return Damaged("it names blob {}, there are {}", blob, blobs_.size());
+    }
+    const SharedBytes file{{reinterpret_cast<const std::byte*>(model.file.data()), model.file.size()},
+                           nullptr};
+    const ModelBlobs blobs{model.blobs, blobs_, checksums_};
+    auto module = std::make_shared<Module>();
+    if (Status read = ReadModuleInto(file, &blobs, options_, module.get()); !read) return read;
+    if (Status verified = VerifyModule(*module, options_.limits, meter); !verified) return verified;
+    return Executable(std::move(module));
+  }
+
+  const SharedBytes& file_;
+  const OpenOptions& options_;
+  Pieces pieces_;
+  Array<SharedBytes> blobs_;
+  Array<std::uint64_t> checksums_;
+};
+
+Result<Array<BundledExecutable>> BundleFromBytes(const SharedBytes& bytes, const OpenOptions& options) {
+  return BundleReader(bytes, options).Read();
 }
 
 bool IsBundle(Span<const std::byte> bytes) {

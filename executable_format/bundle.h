@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bundle: several executables in one file, each constant stored once however many of them have it. In
-// librewire_prepare.
+// Public header: <rewire/executable_format/bundle.h>.
 //
-// Every executable of a bundle is verified as one of its own would be. Constants stay in the mapped file, so
-// that Programs of a bundle share them.
+// Bundle: several executables in one file. A constant that several of them contain is stored once. The code
+// is in librewire_prepare.
+//
+// Each executable of a bundle is verified like one that has its own file. Constants stay in the mapped file,
+// so Programs made from one bundle share them.
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "base/array.h"
-#include "base/export.h"
-#include "base/shared_bytes.h"
-#include "base/span.h"
-#include "base/status.h"
-#include "executable_format/executable.h"
+#include "rewire/base/array.h"
+#include "rewire/base/export.h"
+#include "rewire/base/shared_bytes.h"
+#include "rewire/base/span.h"
+#include "rewire/base/status.h"
+#include "rewire/executable_format/executable.h"
 
 namespace rewire {
 
@@ -23,25 +25,27 @@ struct BundledExecutable {
   Executable executable;
 };
 
-// In the order of the file. Errors as Executable::Open; messages name the model. kInvalidFile also for a file
-// with one executable, not in a bundle.
+// Opens all executables of a bundle, in the order of the file. Errors are those of Executable::Open, and
+// messages name the model. kInvalidFile also for a file that holds one executable and is no bundle.
 REWIRE_API Result<Array<BundledExecutable>> OpenBundle(const std::string& path,
                                                        const OpenOptions& options = {});
-// The same from memory; `bytes.owner` is kept as long as a constant's bytes are in use.
+// The same from memory. `bytes.owner` is kept for as long as a constant's bytes are in use.
 REWIRE_API Result<Array<BundledExecutable>> BundleFromBytes(const SharedBytes& bytes,
                                                             const OpenOptions& options = {});
-// Whether these are the first bytes of a bundle, damaged or not.
+// True if these are the first bytes of a bundle, even of a damaged one.
 REWIRE_API bool IsBundle(Span<const std::byte> bytes);
 
-// The one of this name, or the only one for the empty name. kNotFound, with the names that there are.
+// Returns the executable of this name. The empty name means the only one. Errors: kNotFound, with the names
+// that exist.
 REWIRE_API Result<Executable> FindExecutable(Span<const BundledExecutable> bundle, const std::string& name);
 
-// The file is whole or absent. kInvalidArgument: a name that is empty or used twice, no executable at all;
-// kIo.
+// Writes a bundle. A failed write leaves no partial file. Errors: kInvalidArgument if a name is empty or used
+// twice, or if there is no executable; kIo.
 Status WriteBundle(Span<const BundledExecutable> models, const std::string& path);
 Result<std::vector<std::byte>> SerializeBundle(Span<const BundledExecutable> models);
 
-// What the names of a bundle's models must be: there, of UTF-8, each once. kInvalidArgument.
+// Checks the names of a bundle's models: none is empty, each is UTF-8, and each occurs once. Fails with
+// kInvalidArgument.
 Status CheckModelNames(Span<const std::string> names);
 
 }  // namespace rewire

@@ -3,12 +3,12 @@
 #include <cstring>
 #include <utility>
 
-#include "base/array.h"
-#include "base/hash.h"
-#include "executable_format/bundle.h"
-#include "executable_format/container_writer.h"
-#include "executable_format/sections.h"
-#include "executable_format/writer.h"
+#include "rewire/base/array.h"
+#include "rewire/base/hash.h"
+#include "rewire/executable_format/bundle.h"
+#include "rewire/executable_format/container_writer.h"
+#include "rewire/executable_format/sections.h"
+#include "rewire/executable_format/writer.h"
 
 namespace rewire {
 namespace {

@@ -14,11 +14,11 @@
 #include <cstdint>
 #include <string>
 
-#include "base/array.h"
-#include "base/dtype.h"
-#include "base/span.h"
-#include "base/status.h"
-#include "executable_format/isa.h"
+#include "rewire/base/array.h"
+#include "rewire/base/dtype.h"
+#include "rewire/base/span.h"
+#include "rewire/base/status.h"
+#include "rewire/executable_format/isa.h"
 
 namespace rewire {
 
@@ -28,17 +28,18 @@ class CodeWriter {
   using Regs = Span<const std::uint32_t>;
   using Dims = Span<const std::int64_t>;
 
-  // A place in the code that jumps name, bound before or after them. Belongs to the writer that made it.
+  // A position in the code that jumps refer to. It may be bound before or after the jumps. It belongs to the
+  // writer that made it.
   class Label {
    private:
     friend class CodeWriter;
     std::uint32_t index_ = 0;
   };
   Label NewLabel();
-  // The label's place is the next instruction. A label is bound once.
+  // Binds the label to the next instruction. A label is bound once.
   void Bind(Label label);
 
-  // The word at which the next instruction starts.
+  // The index of the word at which the next instruction starts.
   std::uint32_t pc() const { return static_cast<std::uint32_t>(words_.size()); }
 
   // `offset`, `size` and InvokePacked's `dst` may be kNone, and so may `note`.
@@ -58,7 +59,8 @@ class CodeWriter {
   void GetTag(Reg object, Reg dst);
   void LoadConsti(std::int64_t value, Reg dst);
   void Fatal(std::uint32_t note);
-  // `size` in bytes, with an empty shape; or kNone, and the bytes are those of `shape` elements of dtype.
+  // Either `size` is the number of bytes, and the shape is empty; or `size` is kNone, and the storage holds
+  // `shape` elements of dtype.
   void AllocStorage(Reg size, std::uint32_t alignment, DLDataType dtype, std::uint32_t device, Reg dst,
                     Dims shape);
   void ShapeOf(Reg tensor, Reg dst);
@@ -66,8 +68,8 @@ class CodeWriter {
   void DeviceCopy(Reg src, std::uint32_t src_device, std::uint32_t dst_device, Reg dst);
   void Kill(Reg reg);
 
-  // The same by operand, for a writer that walks the rows of isa.def: Begin, then Word, Int64, Target,
-  // RegList or DimList for each operand in order, then End.
+  // The same, operand by operand, for a writer that follows the rows of isa.def. Call Begin, then Word,
+  // Int64, Target, RegList or DimList for each operand in order, then End.
   void Begin(Opcode opcode);
   void Word(std::uint32_t word) { words_.push_back(word); }
   void Int64(std::int64_t value);
@@ -76,8 +78,8 @@ class CodeWriter {
   void DimList(Dims dims);
   void End();
 
-  // The code, with every jump resolved; the writer is empty afterwards.
-  // kInvalidArgument: a label is used but not bound or bound twice, or an instruction is longer than
+  // Returns the code with all jumps resolved; the writer is empty afterwards. Errors: kInvalidArgument if a
+  // label is used but not bound, if a label is bound twice, or if an instruction is longer than
   // kMaxInstructionWords.
   Result<Array<std::uint32_t>> Finish();
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "executable_format/compress_constant.h"
+#include "rewire/executable_format/compress_constant.h"
 
 #ifndef REWIRE_NO_ZSTD
 #include <zstd.h>

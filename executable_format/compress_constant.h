@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compressed constants, for what writes executables; no host needs it to run them.
+//
+// Compresses constants. Used by code that writes executables; no host needs it to run them.
 #pragma once
 
-#include "base/status.h"
-#include "executable_format/module.h"
+#include "rewire/base/status.h"
+#include "rewire/executable_format/module.h"
 
 namespace rewire {
 

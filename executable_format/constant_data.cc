@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "executable_format/constant_data.h"
+#include "rewire/executable_format/constant_data.h"
 
 #ifndef REWIRE_NO_ZSTD
 #include <zstd.h>
 #endif
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <utility>
 #include <vector>
 
-#include "base/hash.h"
+#include "rewire/base/hash.h"
 
 namespace rewire {
 namespace {
@@ -49,6 +50,33 @@ Status CheckConstantData(const Constant& constant) {
   if (checksum == constant.checksum) return {};
   return Damaged(constant, {"its bytes have checksum {}, its record says {}", HashText(checksum),
                             HashText(constant.checksum)});
+}
+
+Status CheckDecodedSize(const Constant& constant) {
+#ifdef REWIRE_NO_ZSTD
+  (void)constant;
+#else
+  if (constant.codec != kCodecZstd) return {};
+  Span<const std::byte> rest = constant.stored.view;
+  std::uint64_t bytes = 0;
+  while (!rest.empty() && bytes < constant.raw_bytes) {
+    const std::size_t frame = ZSTD_findFrameCompressedSize(rest.data(), rest.size());
+    if (ZSTD_isError(frame) != 0) break;
+    // Most frames state the size of their content. In others, a block of four bytes can decode to at most 128
+    // KiB.
+    std::uint64_t content = ZSTD_getFrameContentSize(rest.data(), rest.size());
+    if (content == ZSTD_CONTENTSIZE_ERROR) content = 0;  // to be skipped
+    if (content == ZSTD_CONTENTSIZE_UNKNOWN) content = std::uint64_t{frame} / 4 << 17;
+    bytes += std::min(content, constant.raw_bytes);
+    rest = rest.subspan(frame);
+  }
+  if (bytes < constant.raw_bytes) {
+    if (Status checked = CheckConstantData(constant); !checked) return checked;
+    return Damaged(constant,
+                   {"it decompresses to {} bytes at most, its type takes {}", bytes, constant.raw_bytes});
+  }
+#endif
+  return {};
 }
 
 Status DecodeConstant(const Constant& constant, const ConstantCodecs& codecs, Span<std::byte> raw) {

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// The container without what its sections mean (layout.h): the side that reads. Private to the readers.
+//
+// Reads the container (layout.h) without knowing what the sections mean. Private to the readers.
 #pragma once
 
 #include <cstdint>
 #include <string>
 
-#include "base/array.h"
-#include "base/export.h"
-#include "base/span.h"
-#include "base/status.h"
-#include "executable_format/layout.h"
-#include "executable_format/module.h"
+#include "rewire/base/array.h"
+#include "rewire/base/export.h"
+#include "rewire/base/span.h"
+#include "rewire/base/status.h"
+#include "rewire/executable_format/layout.h"
+#include "rewire/executable_format/module.h"
 
 namespace rewire::container {
 
@@ -21,18 +22,18 @@ Status Damaged(MessageFormat<1 + sizeof...(Rest)> what, const First& first, cons
 }
 
 struct FoundSection {
-  const SectionInfo* info;  // null: unknown and not required
+  const SectionInfo* info;  // null: an unknown section that is not required
   SectionEntry entry;
   Span<const std::byte> bytes;
 };
 
-// Checks header, directory, padding and the sections' checksums; the sections in the file's order.
-// kInvalidFile, kUnsupported.
+// Checks the header, the directory, the padding and the checksums of sections. Returns the sections in the
+// order of the file. Errors: kInvalidFile, kUnsupported.
 REWIRE_API Result<Array<FoundSection>> ReadSections(Span<const std::byte> file);
 
-// The items of a data section by their sizes, empty for a size of 0: each stands at the next multiple of
-// kDataAlignment. `verify` also looks at the padding between them, which reads their pages. kInvalidFile, in
-// words of the constants that they are, or of blobs where that is null.
+// Splits a data section into its items, given their sizes. Each item starts at the next multiple of
+// kDataAlignment; an item of size 0 is empty. `verify` also checks the padding between items, which reads
+// their pages. Errors: kInvalidFile. The message speaks of the given constants, or of blobs if that is null.
 REWIRE_API Result<Array<Span<const std::byte>>> SplitData(Span<const std::byte> data,
                                                           Span<const std::uint64_t> sizes,
                                                           const Array<Constant>* constants, bool verify);

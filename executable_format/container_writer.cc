@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "executable_format/container_writer.h"
+#include "rewire/executable_format/container_writer.h"
 
 #include <cstring>
 #include <utility>
 
-#include "base/array.h"
-#include "base/checked_math.h"
-#include "base/hash.h"
+#include "rewire/base/array.h"
+#include "rewire/base/checked_math.h"
+#include "rewire/base/hash.h"
 
 namespace rewire::container {
 namespace {

@@ -1,25 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// The container without what its sections mean (layout.h): the side that writes. Private to the writers.
+//
+// Writes the container (layout.h) without knowing what the sections mean. Private to the writers.
 #pragma once
 
 #include <utility>
 #include <vector>
 
-#include "base/array.h"
-#include "base/atomic_file.h"
-#include "base/span.h"
-#include "base/status.h"
-#include "executable_format/layout.h"
+#include "rewire/base/array.h"
+#include "rewire/base/atomic_file.h"
+#include "rewire/base/span.h"
+#include "rewire/base/status.h"
+#include "rewire/executable_format/layout.h"
 
 namespace rewire::container {
 
 struct Section {
   const SectionInfo* info;
-  std::vector<std::byte> bytes;  // empty for data, which is written from its items
+  std::vector<std::byte> bytes;  // empty for the data section, which is written from its items
   SectionEntry entry;
 };
 
-// Where a file goes, piece by piece.
+// Receives a file piece by piece.
 class Sink {
  public:
   virtual ~Sink() = default;
@@ -38,7 +39,7 @@ class MemorySink : public Sink {
   std::vector<std::byte> file_;
 };
 
-// A file that is whole or absent.
+// Writes a file that is complete or absent.
 class FileSink : public Sink {
  public:
   explicit FileSink(AtomicFile* file) : file_(file) {}
@@ -48,9 +49,9 @@ class FileSink : public Sink {
   AtomicFile* file_;
 };
 
-// Passes a file on, piece by piece: the sections in their order, then, unless there are no items, data with
-// each of them at the next multiple of kDataAlignment. kInvalidArgument: it would be larger than a file can
-// be.
+// Passes a file to the sink, piece by piece. First come the sections in order. Then, if there are items,
+// comes the data section with each item at the next multiple of kDataAlignment. Errors: kInvalidArgument if
+// the file would be too large.
 Status WriteSections(Array<Section> sections, Span<const Span<const std::byte>> items, Sink* sink);
 
 }  // namespace rewire::container

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "executable_format/executable.h"
+#include "rewire/executable_format/executable.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "base/hash.h"
-#include "base/mapped_file.h"
-#include "base/shared_bytes.h"
-#include "executable_format/layout.h"
-#include "executable_format/reader.h"
-#include "executable_format/verifier.h"
+#include "rewire/base/hash.h"
+#include "rewire/base/mapped_file.h"
+#include "rewire/base/shared_bytes.h"
+#include "rewire/executable_format/layout.h"
+#include "rewire/executable_format/reader.h"
+#include "rewire/executable_format/verifier.h"
 
 namespace rewire {
 namespace {
@@ -19,8 +19,8 @@ Status ReadVerified(const SharedBytes& bytes, const OpenOptions& options, Module
   return VerifyModule(*module, options.limits);
 }
 
-// Constants are all that a module refers to the file for, and what their alignment is for: without any,
-// nothing is copied.
+// A module refers to the file only for its constants, and only they need alignment. Without constants nothing
+// is copied.
 Status AlignConstants(const SharedBytes& file, Module* module) {
   const auto is_stored = [](const Constant& constant) { return !constant.stored.view.empty(); };
   if (std::none_of(module->constants.begin(), module->constants.end(), is_stored)) return {};

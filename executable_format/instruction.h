@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading instructions out of a code stream. These accessors trust the stream: use them on code that the
-// verifier's structural pass has accepted, or on code that this process wrote.
+//
+// Reads instructions from a code stream. These functions do not check the stream. Use them only on code that
+// passed the verifier's structural checks, or that this process wrote.
 #pragma once
 
 #include <dlpack/dlpack.h>
@@ -8,8 +9,8 @@
 #include <cstdint>
 #include <cstring>
 
-#include "base/span.h"
-#include "executable_format/isa.h"
+#include "rewire/base/span.h"
+#include "rewire/executable_format/isa.h"
 
 namespace rewire {
 
@@ -47,8 +48,8 @@ inline Span<const std::uint32_t> ReadsView(const std::uint32_t* count_word) {
 }
 
 // Calls visit(const OperandInfo&, const std::uint32_t* words, std::uint32_t count) for each operand in order.
-// `words` points at the operand's first word, for a list at its first element; `count` is a list's element
-// count, otherwise 1.
+// `words` points to the operand's first word, or to a list's first element. `count` is a list's number of
+// elements, otherwise 1.
 template <typename Visit>
 void ForEachOperand(const std::uint32_t* instruction, Visit&& visit) {
   const OpcodeInfo& info = Info(OpcodeOf(*instruction));
@@ -63,6 +64,28 @@ void ForEachOperand(const std::uint32_t* instruction, Visit&& visit) {
       word += OperandWords(operand.kind);
     }
   }
+}
+
+// Calls visit(register, RegisterUse) for each register that an instruction names, in the order of its
+// operands. None is named where an optional operand is kNone.
+template <typename Visit>
+void ForEachRegister(const std::uint32_t* instruction, Visit&& visit) {
+  ForEachOperand(instruction,
+                 [&](const OperandInfo& operand, const std::uint32_t* words, std::uint32_t count) {
+                   const RegisterUse use = TraitsOf(operand.kind).use;
+                   if (use == RegisterUse::kNone) return;
+                   for (std::uint32_t i = 0; i < count; ++i) {
+                     if (words[i] != kNone) visit(words[i], use);
+                   }
+                 });
+}
+
+// Calls visit(word) for each word that an instruction may jump to; `pc` is its own word.
+template <typename Visit>
+void ForEachTarget(const std::uint32_t* instruction, std::uint32_t pc, Visit&& visit) {
+  ForEachOperand(instruction, [&](const OperandInfo& operand, const std::uint32_t* words, std::uint32_t) {
+    if (operand.kind == OperandKind::kTarget) visit(pc + *words);  // wraps for a jump backwards
+  });
 }
 
 }  // namespace rewire

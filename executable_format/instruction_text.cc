@@ -1,17 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "executable_format/instruction_text.h"
+#include "rewire/executable_format/instruction_text.h"
 
 #include <algorithm>
 #include <numeric>
 #include <optional>
 
-#include "base/array.h"
-#include "base/message.h"
-#include "base/sort.h"
-#include "executable_format/instruction.h"
+#include "rewire/base/array.h"
+#include "rewire/base/message.h"
+#include "rewire/base/sort.h"
+#include "rewire/executable_format/instruction.h"
 
 namespace rewire {
 namespace {
+
+// Libraries that have to be small show an instruction by its mnemonic; vm-dis shows the rest.
+#if defined(REWIRE_SHORT_MESSAGES)
+constexpr bool kMnemonicAlone = true;
+#else
+constexpr bool kMnemonicAlone = false;
+#endif
 
 constexpr char kHexDigits[] = "0123456789abcdef";
 
@@ -30,7 +37,7 @@ constexpr DeviceTypeSpelling kDeviceTypes[] = {
 Array<std::uint8_t> FirstOfEachName(const Array<std::string_view>& names) {
   Array<std::uint32_t> order(names.size());
   std::iota(order.begin(), order.end(), 0u);
-  Sort<std::uint32_t>(order, [&names](std::uint32_t a, std::uint32_t b) {
+  Sort(order, [&names](std::uint32_t a, std::uint32_t b) {
     const int compared = names[a].compare(names[b]);
     return compared != 0 ? compared < 0 : a < b;
   });
@@ -84,7 +91,7 @@ InstructionLayout LayoutOf(const OpcodeInfo& info) {
   const bool has_list = info.operand_count != 0 && IsList(info.operands[last].kind);
   for (std::size_t i = 0; i < info.operand_count; ++i) {
     const OperandKind kind = info.operands[i].kind;
-    if (kind == OperandKind::kWrite || kind == OperandKind::kOptWrite) {
+    if (IsResult(kind)) {
       layout.dst = static_cast<int>(i);
       continue;
     }
@@ -97,8 +104,8 @@ InstructionLayout LayoutOf(const OpcodeInfo& info) {
     }
     append(i, before);
     if (!has_list) continue;
-    const bool owns_registers = info.operands[last].kind == OperandKind::kReads && first;
-    const bool owns_dims = info.operands[last].kind == OperandKind::kDims && kind == OperandKind::kDType;
+    const bool owns_registers = IsRegister(info.operands[last].kind) && first;
+    const bool owns_dims = !IsRegister(info.operands[last].kind) && kind == OperandKind::kDType;
     if (owns_registers || owns_dims) append(last, kind == OperandKind::kImm32 ? " " : "");
   }
   return layout;
@@ -190,6 +197,7 @@ std::string DeviceText(const DeviceEntry& device) {
 }
 
 InstructionPrinter::InstructionPrinter(const Module& module) : module_(module) {
+  if constexpr (kMnemonicAlone) return;
   Array<std::string_view> names;
   for (const Constant& constant : module.constants) names.push_back(constant.name);
   constants_ = FirstOfEachName(names);
@@ -228,12 +236,13 @@ std::string InstructionPrinter::Text(const Function& function, std::size_t pc) c
   if (!LocateOperands(function.code, pc, &words)) return BrokenText(function, pc);
   const std::uint32_t* code = function.code.data();
   const OpcodeInfo& info = Info(OpcodeOf(code[pc]));
+  if constexpr (kMnemonicAlone) return std::string(info.mnemonic);
   const InstructionLayout layout = LayoutOf(info);
 
   std::string text;
   if (layout.dst >= 0 && code[words[layout.dst]] != kNone) {
     text = Format("{} = ", RegisterText(function, code[words[layout.dst]]));
-  } else if (layout.dst >= 0 && info.operands[layout.dst].kind == OperandKind::kWrite) {
+  } else if (layout.dst >= 0 && !IsOptional(info.operands[layout.dst].kind)) {
     text = Format("%{} = ", kNone);
   }
   text += info.mnemonic;

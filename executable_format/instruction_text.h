@@ -14,71 +14,72 @@
 #include <string>
 #include <string_view>
 
-#include "base/array.h"
-#include "base/export.h"
-#include "executable_format/isa.h"
-#include "executable_format/module.h"
+#include "rewire/base/array.h"
+#include "rewire/base/export.h"
+#include "rewire/executable_format/isa.h"
+#include "rewire/executable_format/module.h"
 
 namespace rewire {
 
-// In which order a row's operands are written, and with what in front. The register that an instruction
-// writes stands left of "="; the others follow in the order of the row, except that a list belongs to what it
-// is a list of: registers stand after the first operand (a call's arguments), dimensions after the element
-// type.
+// The order in which a row's operands are written, and the text in front of each. The register that an
+// instruction writes stands left of "=". The others follow in the order of the row, except lists: registers
+// follow the first operand (as a call's arguments), and dimensions follow the element type.
 struct InstructionLayout {
   struct Item {
     std::uint8_t operand = 0;
     std::string_view before;  // "", ", ", " == ", " goto " or " else "
   };
-  int dst = -1;  // operand left of "=", or -1
+  int dst = -1;  // the operand left of "=", or -1
   std::uint8_t item_count = 0;
   std::array<Item, kMaxOperands> items{};
 };
 InstructionLayout LayoutOf(const OpcodeInfo& info);
 
-// The word that each operand of the instruction at `pc` starts at (for a list, its count), or false when the
-// words there are no well-formed instruction: an unknown opcode, a wrong length, or past the end.
+// Finds the word at which each operand of the instruction at `pc` starts; for a list, the word of its count.
+// Returns false if there is no well-formed instruction: an unknown opcode, a wrong length, or past the end.
 bool LocateOperands(const Array<std::uint32_t>& code, std::size_t pc,
                     std::array<std::size_t, kMaxOperands>* words);
 
-// True for what may be written without quotes: a letter, "_", "$" or "/", then also digits and ".". Not "_".
+// True for a name that needs no quotes: a letter, "_", "$" or "/" first, then also digits and ".". "_" alone
+// is none.
 bool IsIdentifier(std::string_view text);
 // "text" with \" \\ \n \t \r and \xHH escapes.
 std::string QuoteText(std::string_view text);
-// The identifier itself, or quoted.
+// The name, in quotes if it is no identifier.
 std::string NameText(std::string_view name);
 
 // "%4", or for an input "%image".
 std::string RegisterText(const Function& function, std::uint32_t reg);
 // "cpu", "cuda:0", "opencl:1 "global.texture"".
 std::string DeviceText(const DeviceEntry& device);
-// The name of a DLDeviceType ("cuda"), or empty when it has none.
+// The name of a DLDeviceType ("cuda"), or empty if it has none.
 std::string_view DeviceTypeName(std::int32_t type);
 std::optional<std::int32_t> ParseDeviceTypeName(std::string_view name);
 
-// Spells instructions of one module, which must outlive it and stay unchanged. Threads may share it.
+// Prints instructions of one module, which must outlive the printer and stay unchanged. Several threads may
+// share a printer.
 class InstructionPrinter {
  public:
   explicit InstructionPrinter(const Module& module);
 
-  // The instruction at word `pc` without its notes. A jump target is spelled as the label "L<pc>".
+  // The instruction at word `pc`, without its notes. A jump target is printed as the label "L<pc>".
   std::string Text(const Function& function, std::size_t pc) const;
 
-  // What refers to an entry of a table: its name, or "#<index>" when it has none of its own (no name, the
-  // name of an earlier entry, or past the end).
+  // How text refers to a table entry: its name, or "#<index>" if the name does not identify it. That is so if
+  // it has no name, the name of an earlier entry, or an index past the end.
   std::string ConstantText(std::uint32_t index) const;
   std::string FunctionText(std::uint32_t index) const;
-  std::string KernelText(std::uint32_t index) const;  // by debug name, without one by the kernel's name
+  std::string KernelText(std::uint32_t index) const;  // by debug name, or else by the kernel's name
   std::string DeviceText(std::uint32_t index) const;
   std::string StringText(std::uint32_t index) const;
 
  private:
   const Module& module_;
-  // Per entry: whether its name refers to it.
+  // Per entry: true if its name identifies it.
   Array<std::uint8_t> constants_, functions_, kernels_, devices_, strings_;
 };
 
-// The same for one instruction alone. It looks at all tables, so print many instructions with a printer.
+// The same for one instruction. It looks at all tables, so use a printer for many instructions.
 REWIRE_API std::string InstructionText(const Module& module, const Function& function, std::size_t pc);
 
 }  // namespace rewire

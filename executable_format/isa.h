@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The instruction set as data, expanded from isa.def. Nothing else in Rewire lists opcodes or their operands.
+// The instruction set as data, expanded from isa.def. Nothing else in Rewire lists opcodes, their operands or
+// what holds of a kind of operand.
 //
 // An instruction in memory and in the file (32-bit little-endian words):
 //
@@ -17,30 +18,15 @@ namespace rewire {
 
 enum class Opcode : std::uint8_t {
 #define REWIRE_OPCODE(Name, code, ...) k##Name = code,
-#include "executable_format/isa.def"
-#undef REWIRE_OPCODE
+#include "rewire/executable_format/isa.def"
 };
 
 enum class OperandKind : std::uint8_t {
-  kRead,
-  kOptRead,
-  kWrite,
-  kOptWrite,
-  kKill,
-  kImm32,
-  kImm64,
-  kDType,
-  kConstant,
-  kFunction,
-  kKernel,
-  kDevice,
-  kString,
-  kTarget,
-  kReads,
-  kDims,
+#define REWIRE_OPERAND_KIND(Name, ...) k##Name,
+#include "rewire/executable_format/isa.def"
 };
 
-// What follows an instruction.
+// Where execution continues after an instruction.
 enum class Flow : std::uint8_t { kNext, kJump, kBranch, kCall, kEnd };
 
 // The word that means "no register" or "no string" in an optional operand.
@@ -48,13 +34,38 @@ inline constexpr std::uint32_t kNone = 0xFFFFFFFFu;
 
 inline constexpr std::uint32_t kMaxInstructionWords = (1u << 24) - 1;
 
-// Words of a fixed operand; for a list, of one element.
-constexpr std::uint32_t OperandWords(OperandKind kind) {
-  return kind == OperandKind::kImm64 || kind == OperandKind::kDims ? 2 : 1;
-}
-constexpr bool IsList(OperandKind kind) { return kind == OperandKind::kReads || kind == OperandKind::kDims; }
+enum class OperandCount : std::uint8_t { kOne, kOptional, kList };
+enum class RegisterUse : std::uint8_t { kNone, kRead, kWrite, kKill };
+enum class ModuleTable : std::uint8_t { kNone, kConstants, kFunctions, kKernels, kDevices, kStrings };
 
-// Texts are C strings, and what they mean stands in docs/isa.md alone: the table is part of every host.
+// What isa.def's row says of a kind of operand. Whoever asks such a question asks it here: a switch over the
+// kinds is for what differs from kind to kind, as their text.
+struct OperandTraits {
+  std::uint8_t words;  // of a fixed operand; for a list, of one element
+  OperandCount count;
+  RegisterUse use;
+  ModuleTable table;
+};
+
+namespace isa_internal {
+inline constexpr OperandTraits kKinds[] = {
+#define REWIRE_OPERAND_KIND(Name, ROW_NAME, words, count, use, table, ...) \
+  {words, OperandCount::count, RegisterUse::use, ModuleTable::table},
+#include "rewire/executable_format/isa.def"
+};
+}  // namespace isa_internal
+
+constexpr const OperandTraits& TraitsOf(OperandKind kind) {
+  return isa_internal::kKinds[static_cast<std::size_t>(kind)];
+}
+constexpr std::uint32_t OperandWords(OperandKind kind) { return TraitsOf(kind).words; }
+constexpr bool IsList(OperandKind kind) { return TraitsOf(kind).count == OperandCount::kList; }
+constexpr bool IsOptional(OperandKind kind) { return TraitsOf(kind).count == OperandCount::kOptional; }
+constexpr bool IsRegister(OperandKind kind) { return TraitsOf(kind).use != RegisterUse::kNone; }
+// Of a register: the instruction puts a value into it.
+constexpr bool IsResult(OperandKind kind) { return TraitsOf(kind).use == RegisterUse::kWrite; }
+
+// Texts are C strings. Their meaning is only in docs/isa.md, because this table is part of every host.
 struct OperandInfo {
   const char* name = "";
   OperandKind kind = OperandKind::kRead;
@@ -102,8 +113,7 @@ constexpr OpcodeInfo MakeRow(Opcode opcode, std::string_view mnemonic, Flow flow
 inline constexpr OpcodeInfo kRows[] = {
 #define REWIRE_OPCODE(Name, code, mnemonic, flow, meaning, ...) \
   MakeRow(Opcode::k##Name, mnemonic, flow, __VA_ARGS__),
-#include "executable_format/isa.def"
-#undef REWIRE_OPCODE
+#include "rewire/executable_format/isa.def"
 };
 #undef READ
 #undef OPT_READ
@@ -137,11 +147,11 @@ inline constexpr const auto& kOpcodes = isa_internal::kRows;
 constexpr bool IsOpcode(std::uint32_t code) { return code < kOpcodeCount; }
 constexpr const OpcodeInfo& Info(Opcode opcode) { return kOpcodes[static_cast<std::size_t>(opcode)]; }
 
-// Defined nowhere: reaching a call of it while compiling is the error.
+// Has no definition on purpose: a constant expression that reaches it is a compile error.
 void ThisOpcodeHasNoOperandOfThatName();
 
-// The word at which a named operand of an opcode stands; for a list, the word of its count. Resolved when
-// compiling: a name that the row does not have is a compile error.
+// The word of a named operand of an opcode; for a list, the word of its count. Resolved at compile time: a
+// name that the row does not have is a compile error.
 consteval std::uint32_t WordOf(Opcode opcode, std::string_view operand) {
   std::uint32_t word = 1;
   const OpcodeInfo& info = Info(opcode);
@@ -153,7 +163,7 @@ consteval std::uint32_t WordOf(Opcode opcode, std::string_view operand) {
   return 0;
 }
 
-// The shortest length in words an instruction of this opcode can have: all fixed operands, an empty list.
+// The smallest length in words of an instruction of this opcode: all fixed operands and an empty list.
 constexpr std::uint32_t MinWords(Opcode opcode) {
   std::uint32_t words = 1;
   const OpcodeInfo& info = Info(opcode);

@@ -21,13 +21,13 @@ namespace rewire {
 static_assert(std::endian::native == std::endian::little,
               "files and code words are used as they lie in memory, which must be little-endian");
 
-// PNG's trick: a byte above 0x7F, both line ends and a DOS end-of-file show what a transfer as text did.
+// Like PNG's magic: a byte above 0x7F, both line ends and a DOS end-of-file reveal a transfer in text mode.
 inline constexpr std::array<unsigned char, 8> kMagic = {0x89, 'R', 'W', 'X', '\r', '\n', 0x1A, '\n'};
 inline constexpr std::uint16_t kMajorVersion = 1;
 inline constexpr std::uint16_t kMinorVersion = 0;
 
 inline constexpr std::uint64_t kSectionAlignment = 64;
-// Constants in the data section start at multiples of this, counted from the section's start.
+// Constants in the data section start at multiples of this, relative to the section's start.
 inline constexpr std::uint64_t kDataAlignment = 64;
 
 struct FileHeader {
@@ -41,7 +41,8 @@ static_assert(sizeof(FileHeader) == 24);
 
 enum SectionFlags : std::uint32_t {
   kSectionRequired = 1,  // a reader that does not know this section must refuse the file
-  // The checksum in the entry is 0: the section's items carry their own, which need not be checked at open.
+  // The checksum in the entry is 0. The section's items have their own checksums, which need not be checked
+  // at open.
   kSectionOwnChecksums = 2,
 };
 
@@ -67,7 +68,7 @@ enum class SectionId : std::uint32_t {
   kCode = 8,
   kNotes = 9,
   kData = 10,
-  // Of a bundle, which has these and data alone.
+  // Sections of a bundle, which has only these and data.
   kModels = 11,
   kBlobs = 12,
   kSymbolLimits = 13,
@@ -79,8 +80,8 @@ struct SectionInfo {
   std::uint32_t flags;
 };
 
-// Every section of this version in the order in which the file holds them. A section without content is left
-// out. Data stands last, so that nothing that is read at open lies behind it. Ids are never used again.
+// Every section of this version, in the order in which a file holds them. A section without content is left
+// out. Data comes last, so that nothing that is read at open lies behind it. Ids are never reused.
 inline constexpr std::array<SectionInfo, 13> kSections = {{
     {SectionId::kMetadata, "metadata", 0},
     {SectionId::kDevices, "devices", kSectionRequired},
@@ -97,7 +98,7 @@ inline constexpr std::array<SectionInfo, 13> kSections = {{
     {SectionId::kData, "data", kSectionRequired | kSectionOwnChecksums},
 }};
 
-// Null when this version has no such section.
+// Null if this version has no such section.
 constexpr const SectionInfo* FindSection(std::uint32_t id) {
   for (const SectionInfo& section : kSections) {
     if (static_cast<std::uint32_t>(section.id) == id) return &section;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "executable_format/reader.h"
+#include "rewire/executable_format/reader.h"
 
 #include <cstring>
 #include <utility>
 
-#include "base/array.h"
-#include "base/hash.h"
-#include "executable_format/container.h"
-#include "executable_format/sections.h"
+#include "rewire/base/array.h"
+#include "rewire/base/hash.h"
+#include "rewire/executable_format/container.h"
+#include "rewire/executable_format/sections.h"
 
 namespace rewire {
 namespace {
@@ -76,8 +76,8 @@ Status SplitCode(Module& module, const Pieces& pieces) {
 }
 
 // Gives every constant its bytes: from the file's own section, or in their order from a bundle's.
-Status PlaceData(Module& module, const Pieces& pieces, const Array<SharedBytes>* blobs,
-                 const SharedBytes& file, bool verify) {
+Status PlaceData(Module& module, const Pieces& pieces, const ModelBlobs* blobs, const SharedBytes& file,
+                 bool verify) {
   Array<Span<const std::byte>> own;
   if (blobs == nullptr) {
     auto split = container::SplitData(pieces.data, pieces.stored_sizes, &module.constants, verify);
@@ -87,23 +87,27 @@ Status PlaceData(Module& module, const Pieces& pieces, const Array<SharedBytes>*
   std::size_t next = 0;
   for (std::size_t i = 0; i < module.constants.size(); ++i) {
     Constant& constant = module.constants[i];
-    if (pieces.stored_sizes[i] != 0) {
-      if (blobs == nullptr) {
-        constant.stored = {own[i], file.owner, file.mapped};
-      } else if (next == blobs->size() || (*blobs)[next].view.size() != pieces.stored_sizes[i]) {
+    std::uint64_t checksum = constant.checksum;
+    if (pieces.stored_sizes[i] == 0) {
+      if (verify) checksum = Hash64({});
+    } else if (blobs == nullptr) {
+      constant.stored = {own[i], file.owner, file.mapped};
+      if (verify) checksum = Hash64(own[i]);
+    } else {
+      const std::uint32_t blob = next == blobs->indices.size() ? kNone : blobs->indices[next++];
+      if (blob >= blobs->blobs.size() || blobs->blobs[blob].view.size() != pieces.stored_sizes[i]) {
         return Damaged("constant {} ('{}') has {} bytes, the bundle has no blob of that size for it", i,
                        constant.name, pieces.stored_sizes[i]);
-      } else {
-        constant.stored = (*blobs)[next++];
       }
+      constant.stored = blobs->blobs[blob];
+      if (verify) checksum = blobs->checksums[blob];
     }
-    if (const std::uint64_t checksum = verify ? Hash64(constant.stored.view) : constant.checksum;
-        checksum != constant.checksum) {
+    if (checksum != constant.checksum) {
       return Damaged("constant {} ('{}') is damaged: its bytes have checksum {}, its record says {}", i,
                      constant.name, HashText(checksum), HashText(constant.checksum));
     }
   }
-  if (blobs == nullptr || (next == blobs->size() && pieces.data.empty())) return {};
+  if (blobs == nullptr || (next == blobs->indices.size() && pieces.data.empty())) return {};
   return Damaged("a model of the bundle names more blobs than it has constants");
 }
 
@@ -115,7 +119,7 @@ Result<Module> ReadModule(const SharedBytes& bytes, const OpenOptions& options) 
   return module;
 }
 
-Status ReadModuleInto(const SharedBytes& bytes, const Array<SharedBytes>* blobs, const OpenOptions& options,
+Status ReadModuleInto(const SharedBytes& bytes, const ModelBlobs* blobs, const OpenOptions& options,
                       Module* module) {
   const Result<Array<FoundSection>> found = container::ReadSections(bytes.view);
   if (!found) return Forward(found);

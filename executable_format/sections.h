@@ -9,11 +9,11 @@
 #include <type_traits>
 #include <variant>
 
-#include "base/array.h"
-#include "executable_format/archive.h"
-#include "executable_format/instruction.h"
-#include "executable_format/layout.h"
-#include "executable_format/module.h"
+#include "rewire/base/array.h"
+#include "rewire/executable_format/archive.h"
+#include "rewire/executable_format/instruction.h"
+#include "rewire/executable_format/layout.h"
+#include "rewire/executable_format/module.h"
 
 namespace rewire::sections {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "executable_format/strip.h"
+#include "rewire/executable_format/strip.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "base/array.h"
+#include "rewire/base/array.h"
 
 namespace rewire {
 namespace {

@@ -21,9 +21,9 @@
 #include <string_view>
 #include <utility>
 
-#include "base/array.h"
-#include "base/status.h"
-#include "executable_format/module.h"
+#include "rewire/base/array.h"
+#include "rewire/base/status.h"
+#include "rewire/executable_format/module.h"
 
 namespace rewire {
 

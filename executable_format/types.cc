@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "executable_format/types.h"
+#include "rewire/executable_format/types.h"
 
 #include <utility>
 
-#include "base/array.h"
-#include "base/checked_math.h"
-#include "base/message.h"
+#include "rewire/base/array.h"
+#include "rewire/base/checked_math.h"
+#include "rewire/base/message.h"
 
 namespace rewire {
 namespace {
@@ -118,8 +118,8 @@ std::uint32_t SubtreeEnd(const Type& type, std::uint32_t node) {
 }
 
 std::optional<std::uint64_t> TensorBytes(DLDataType dtype, Span<const Dim> dims) {
-  // Signed, so that no intermediate passes what a byte offset can say. A zero dimension does not excuse the
-  // others: their product is what strides are made of.
+  // Signed, so that no intermediate result exceeds what a byte offset can express. The product must fit even
+  // if another dimension is zero, because strides are computed from it.
   std::int64_t bytes = static_cast<std::int64_t>(ElementBytes(dtype));
   bool empty = false;
   for (Dim dim : dims) {

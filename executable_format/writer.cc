@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "executable_format/writer.h"
+#include "rewire/executable_format/writer.h"
 
 #include <utility>
 
-#include "base/array.h"
-#include "base/hash.h"
-#include "executable_format/container_writer.h"
-#include "executable_format/sections.h"
+#include "rewire/base/array.h"
+#include "rewire/base/hash.h"
+#include "rewire/executable_format/container_writer.h"
+#include "rewire/executable_format/sections.h"
 
 namespace rewire {
 namespace {

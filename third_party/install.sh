@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Installs the packages of packages.txt that are missing. Does nothing, and needs no rights, when all are there.
+# install.sh [SECTION...]: installs the packages of packages.txt that are missing, or those of the sections that are named
+# (build, libraries, ...). Does nothing, and needs no rights, when all are there.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -11,9 +12,19 @@ if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
   exit 1
 fi
 
+for section in "$@"; do
+  grep -qx "# $section" "$here/packages.txt" || { echo "install.sh: packages.txt has no section '$section'" >&2; exit 2; }
+done
+
 missing=()
+section=
 while read -r package; do
-  [[ -z $package || $package == \#* ]] && continue
+  if [[ $package == \#* ]]; then
+    section=${package#\# }
+    continue
+  fi
+  [[ -z $package ]] && continue
+  (($#)) && [[ " $* " != *" $section "* ]] && continue
   status=$(dpkg-query --show --showformat='${db:Status-Status}' "$package" 2>/dev/null || true)
   # A package that exists for several architectures answers once for each.
   [[ $status == *installed* && $status != *not-installed* ]] || missing+=("$package")

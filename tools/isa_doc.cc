@@ -1,53 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-// isa-doc: prints docs/isa.md. The document is the table of isa.def, so that the two cannot disagree.
+//
+// isa-doc: prints docs/isa.md from the table of isa.def, so that the two cannot disagree.
 #include <fmt/format.h>
 
 #include <cstdio>
 #include <string>
 #include <string_view>
 
-#include "executable_format/instruction_text.h"
-#include "executable_format/isa.h"
+#include "rewire/executable_format/instruction_text.h"
+#include "rewire/executable_format/isa.h"
 
 namespace {
 
 using namespace rewire;  // NOLINT: a small program about one library
 
-struct KindRow {
-  OperandKind kind;
+// What isa.def says of a kind of operand for readers alone, by the kind's number.
+struct KindText {
   std::string_view name;
   std::string_view spelling;
   std::string_view meaning;
 };
-
-// In the order of the enumeration, which KindsAreComplete checks.
-constexpr KindRow kKinds[] = {
-    {OperandKind::kRead, "READ", "`%x`", "register read"},
-    {OperandKind::kOptRead, "OPT_READ", "`%x` or `_`", "register read, or none"},
-    {OperandKind::kWrite, "WRITE", "`%x =` in front", "register written"},
-    {OperandKind::kOptWrite, "OPT_WRITE", "`%x =` in front, or nothing", "register written, or none"},
-    {OperandKind::kKill, "KILL", "`%x`", "register emptied"},
-    {OperandKind::kImm32, "IMM32", "`name=7`", "unsigned 32-bit number"},
-    {OperandKind::kImm64, "IMM64", "`-7`", "signed 64-bit number, low word first"},
-    {OperandKind::kDType, "DTYPE", "`f32`", "element type: code in bits 0-7, bits in 8-15, lanes in 16-31"},
-    {OperandKind::kConstant, "CONSTANT", "`name`", "index in the table of constants"},
-    {OperandKind::kFunction, "FUNCTION", "`name`", "index in the table of functions"},
-    {OperandKind::kKernel, "KERNEL", "`name`", "index in the table of kernel imports"},
-    {OperandKind::kDevice, "DEVICE", "`cpu`, `cuda:0`", "index in the table of devices"},
-    {OperandKind::kString, "STRING", "`\"text\"` or `_`", "index in the table of strings, or none"},
-    {OperandKind::kTarget, "TARGET", "`label`",
-     "jump: signed distance in words from this instruction's start"},
-    {OperandKind::kReads, "READS", "`(%x, %y)`", "count, then registers read"},
-    {OperandKind::kDims, "DIMS", "`[4, 10]` behind the element type", "count, then 64-bit dimensions"},
+constexpr KindText kKinds[] = {
+#define REWIRE_OPERAND_KIND(Name, ROW_NAME, words, count, use, table, spelling, meaning) \
+  {#ROW_NAME, spelling, meaning},
+#include "rewire/executable_format/isa.def"
 };
-
-consteval bool KindsAreComplete() {
-  for (std::size_t i = 0; i < std::size(kKinds); ++i) {
-    if (static_cast<std::size_t>(kKinds[i].kind) != i) return false;
-  }
-  return std::size(kKinds) == static_cast<std::size_t>(OperandKind::kDims) + 1;
-}
-static_assert(KindsAreComplete(), "every kind of operand needs its row, in order");
 
 std::string_view FlowText(Flow flow) {
   switch (flow) {
@@ -65,7 +42,7 @@ std::string_view FlowText(Flow flow) {
   return {};
 }
 
-const KindRow& Row(OperandKind kind) { return kKinds[static_cast<std::size_t>(kind)]; }
+const KindText& Row(OperandKind kind) { return kKinds[static_cast<std::size_t>(kind)]; }
 
 std::string Placeholder(const OperandInfo& operand) {
   switch (operand.kind) {
@@ -100,7 +77,7 @@ std::string Syntax(const OpcodeInfo& info) {
   std::string text;
   if (layout.dst >= 0) {
     const OperandInfo& dst = info.operands[layout.dst];
-    const bool optional = dst.kind == OperandKind::kOptWrite;
+    const bool optional = IsOptional(dst.kind);
     text = fmt::format("{}%{} ={} ", optional ? "[" : "", dst.name, optional ? "]" : "");
   }
   text += info.mnemonic;
@@ -116,8 +93,7 @@ std::string_view Meaning(Opcode opcode) {
 #define REWIRE_OPCODE(Name, code, mnemonic, flow, meaning, ...) \
   case Opcode::k##Name:                                         \
     return meaning;
-#include "executable_format/isa.def"
-#undef REWIRE_OPCODE
+#include "rewire/executable_format/isa.def"
   }
   return {};
 }
@@ -156,7 +132,7 @@ and docs/verification.md what a program must keep to.
 | kind | in text | in code |
 |---|---|---|
 )";
-  for (const KindRow& row : kKinds)
+  for (const KindText& row : kKinds)
     text += fmt::format("| {} | {} | {} |\n", row.name, row.spelling, row.meaning);
   for (const OpcodeInfo& info : kOpcodes) text += Section(info);
   return text;

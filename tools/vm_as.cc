@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// vm-as: text assembly to an executable.
+//
+// vm-as: converts text assembly to an executable.
 #include <fmt/format.h>
 
 #include <filesystem>
-#include <iostream>
-#include <iterator>
 
-#include "executable_format/text/assembler.h"
-#include "executable_format/verifier.h"
-#include "executable_format/writer.h"
-#include "tools/cli.h"
+#include "rewire/base/mapped_file.h"
+#include "rewire/executable_format/text/assembler.h"
+#include "rewire/executable_format/verifier.h"
+#include "rewire/executable_format/writer.h"
+#include "rewire/tools/io/cli.h"
 
 namespace {
 
-constexpr const char kDescription[] = R"(Assembles a text into an executable (.rwx) and verifies it.
+constexpr const char kDescription[] =
+    R"(Assembles a program in text form into an executable (.rwx) and verifies it.
 
   $ cat double.asm
   .kernel add = "rewire.add"
@@ -38,10 +39,11 @@ struct Options {
 
 rewire::Result<rewire::Module> Read(const std::string& input) {
   if (input != "-") return rewire::AssembleFile(input);
-  const std::string text{std::istreambuf_iterator<char>(std::cin), {}};
+  const rewire::Result<rewire::SharedBytes> bytes = rewire::ReadFile("/dev/stdin");
+  if (!bytes) return Forward(bytes);
   rewire::AssembleOptions options;
   options.file_name = "<stdin>";
-  return rewire::Assemble(text, options);
+  return rewire::Assemble({reinterpret_cast<const char*>(bytes->view.data()), bytes->view.size()}, options);
 }
 
 rewire::Result<int> Run(const Options& options) {
@@ -51,10 +53,6 @@ rewire::Result<int> Run(const Options& options) {
       return rewire::Fail(rewire::StatusCode::kInvalidArgument, "a text from standard input needs --output");
     }
     output = std::filesystem::path(options.input).replace_extension(".rwx").string();
-  }
-  if (output == options.input) {
-    return rewire::Fail(rewire::StatusCode::kInvalidArgument,
-                        "the output would replace the input '" + output + "'; name another with --output");
   }
   const rewire::Result<rewire::Module> module = Read(options.input);
   if (!module) return Forward(module);
@@ -72,9 +70,13 @@ rewire::Result<int> Run(const Options& options) {
 int main(int argc, char** argv) {
   CLI::App app(kDescription, "vm-as");
   Options options;
-  app.add_option("FILE", options.input, "the text; - reads standard input")->required()->type_name("");
-  app.add_option("-o,--output", options.output, "the executable; by default the input's name with .rwx")
+  app.add_option("FILE", options.input, "the program text; - reads standard input")
+      ->required()
+      ->type_name("");
+  app.add_option("-o,--output", options.output,
+                 "write the executable here; default: the input's name with .rwx")
       ->type_name("FILE");
-  app.add_flag("--no-verify", options.no_verify, "write what the verifier refuses too, for tests of readers");
+  app.add_flag("--no-verify", options.no_verify,
+               "write the executable even if the verifier refuses it, to test readers");
   return rewire::tools::Main(app, argc, argv, [&] { return Run(options); });
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// vm-bundle: several executables as one file. docs/vm-bundle.md.
+//
+// vm-bundle: puts several executables into one file. docs/vm-bundle.md.
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -7,15 +8,15 @@
 #include <string>
 #include <vector>
 
-#include "executable_format/bundle.h"
-#include "tools/cli.h"
-#include "tools/open_model.h"
+#include "rewire/executable_format/bundle.h"
+#include "rewire/tools/io/cli.h"
+#include "rewire/tools/io/open_model.h"
 
 namespace rewire::tools {
 namespace {
 
 constexpr const char kDescription[] =
-    R"(Puts several executables into one file that holds each of their constants once.
+    R"(Puts several executables into one file, a bundle. A constant that several of them use is stored once.
 
   vm-bundle encoder.rwx decoder.rwx --output both.rwx
   vm-bundle small=v1.rwx large=v2.rwx --output both.rwx
@@ -56,10 +57,11 @@ Result<int> Bundle(const Options& options) {
 int main(int argc, char** argv) {
   CLI::App app(rewire::tools::kDescription, "vm-bundle");
   rewire::tools::Options options;
-  app.add_option("FILE", options.inputs, "executables, as NAME=FILE or by the file's name")
+  app.add_option("FILE", options.inputs,
+                 "executables: FILE, or NAME=FILE to name the model; default: the file's name")
       ->required()
       ->type_name("");
-  app.add_option("-o,--output", options.output, "the bundle")->type_name("FILE")->required();
+  app.add_option("-o,--output", options.output, "write the bundle here")->type_name("FILE")->required();
   app.add_flag("--json", options.json, "print one JSON object instead of text");
   return rewire::tools::Main(app, argc, argv, [&] { return rewire::tools::Bundle(options); });
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// vm-compile: an ONNX model to an executable.
+//
+// vm-compile: compiles an ONNX model to an executable.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <unistd.h>
@@ -9,28 +10,30 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "base/atomic_file.h"
-#include "compiler/compile.h"
-#include "executable_format/executable.h"
-#include "executable_format/writer.h"
-#include "tools/cli.h"
-#include "tools/compile_report.h"
-#include "tools/stage_progress.h"
-#include "tools/units.h"
-#include "vm/loader/kernel_set.h"
-#include "vm/memory_bound.h"
+#include "rewire/base/atomic_file.h"
+#include "rewire/compiler/compile.h"
+#include "rewire/executable_format/executable.h"
+#include "rewire/executable_format/writer.h"
+#include "rewire/tools/io/cli.h"
+#include "rewire/tools/io/compile_report.h"
+#include "rewire/tools/io/stage_progress.h"
+#include "rewire/tools/io/units.h"
+#include "rewire/vm/kernel_set.h"
+#include "rewire/vm/memory_bound.h"
 
 namespace rewire::tools {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr const char kDescription[] = R"(Compiles an ONNX model into an executable (.rwx).
+constexpr const char kDescription[] =
+    R"(Compiles an ONNX model into an executable (.rwx) for vm-run and the library.
 
   vm-compile model.onnx -o model.rwx
   vm-compile model.onnx --dim batch=1 --max-dim length=128
 
-docs/compiler.md describes what it does with a model.
+A symbolic dimension has a name in place of a size, such as batch.
+docs/compiler.md explains how models are compiled and what is not supported.
 )";
 
 struct Options {
@@ -40,6 +43,8 @@ struct Options {
   std::vector<std::string> max_dims;
   std::vector<std::string> disabled;
   std::string dump;
+  std::uint64_t max_work = compiler::CompileLimits().work;
+  std::string max_fold_bytes, fold_time;
   bool json = false;
 };
 
@@ -76,12 +81,28 @@ MemoryBound BoundOf(const Executable& executable) {
   return none;
 }
 
+Status ReadLimits(const Options& options, compiler::CompileLimits* limits) {
+  limits->work = options.max_work;
+  if (!options.max_fold_bytes.empty()) {
+    const Result<std::uint64_t> bytes = ParseBytes(options.max_fold_bytes);
+    if (!bytes) return Forward(bytes, "--max-fold-bytes");
+    limits->fold_bytes = *bytes;
+  }
+  if (!options.fold_time.empty()) {
+    const Result<std::chrono::nanoseconds> time = ParseDuration(options.fold_time);
+    if (!time) return Forward(time, "--fold-time");
+    limits->fold_time = *time;
+  }
+  return {};
+}
+
 Result<int> Run(const Options& options) {
   std::string output = options.output;
   if (output.empty()) output = std::filesystem::path(options.input).replace_extension(".rwx").string();
   Result<compiler::CompileOptions> compile =
       ParseCompileOptions(options.dims, options.max_dims, options.disabled);
   if (!compile) return Forward(compile);
+  if (Status limited = ReadLimits(options, &compile->limits); !limited) return Forward(limited);
   Dump dump(options.dump);
   if (!options.dump.empty()) {
     std::error_code error;
@@ -98,7 +119,8 @@ Result<int> Run(const Options& options) {
   if (!compiled) {
     progress.reset();
     if (options.json) {
-      fmt::print("{}\n", UnsupportedJson(options.input, compiled.error(), unsupported).dump(2));
+      fmt::print("{}\n", UnsupportedJson(options.input, compiled.error(), unsupported)
+                             .dump(2, ' ', false, Json::error_handler_t::replace));
     } else {
       fmt::print(stderr, "{}", UnsupportedText(unsupported));
     }
@@ -154,17 +176,31 @@ Result<int> Run(const Options& options) {
 int main(int argc, char** argv) {
   CLI::App app(rewire::tools::kDescription, "vm-compile");
   rewire::tools::Options options;
-  app.add_option("model", options.input, "The ONNX model")->required();
-  app.add_option("-o,--output", options.output, "The executable; by default the model's name with .rwx");
-  app.add_option("--dim", options.dims, "NAME=SIZE: gives a symbolic dimension a fixed size")
+  app.add_option("model", options.input, "the ONNX model (.onnx)")->required();
+  app.add_option("-o,--output", options.output,
+                 "write the executable here; default: the model's name with .rwx");
+  app.add_option("--dim", options.dims, "NAME=SIZE: compile for exactly this size of a symbolic dimension")
       ->allow_extra_args(false);
   app.add_option("--max-dim", options.max_dims,
-                 "NAME=SIZE: the largest size of a symbolic dimension; larger inputs are refused")
+                 "NAME=SIZE: allow at most this size of a symbolic dimension; larger inputs are refused")
       ->allow_extra_args(false);
-  app.add_option("--disable-pass", options.disabled,
-                 fmt::format("Leaves a pass out: {}", fmt::join(rewire::compiler::PassNames(), ", ")))
+  app.add_option(
+         "--disable-pass", options.disabled,
+         fmt::format("skip one optimisation step: {}", fmt::join(rewire::compiler::PassNames(), ", ")))
       ->allow_extra_args(false);
-  app.add_option("--dump", options.dump, "A folder for the program after each pass, as text");
-  app.add_flag("--json", options.json, "Print the summary, or what is not supported, as JSON");
+  app.add_option("--max-work", options.max_work,
+                 "limit the work of compiling. Compiling a node costs about 64 units; functions are compiled "
+                 "at every "
+                 "call, loops several times")
+      ->capture_default_str();
+  app.add_option(
+      "--max-fold-bytes", options.max_fold_bytes,
+      "compute at most this many bytes of constants now, plus four times the model's weights; default: "
+      "1G. Other constants are computed when the program is linked or runs");
+  app.add_option("--fold-time", options.fold_time,
+                 "spend at most this time on computing constants, such as 30s; default: 120s");
+  app.add_option("--dump", options.dump,
+                 "write the program after each optimisation step into this folder, as text");
+  app.add_flag("--json", options.json, "print the summary, or the list of unsupported nodes, as JSON");
   return rewire::tools::Main(app, argc, argv, [&] { return rewire::tools::Run(options); });
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// vm-convert: a model that another compiler saved to an executable. docs/vm-convert.md.
+//
+// vm-convert: converts a model that another compiler saved to an executable. docs/vm-convert.md.
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -7,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "executable_format/writer.h"
-#include "tools/cli.h"
-#include "tools/listing.h"
-#include "tools/open_model.h"
+#include "rewire/executable_format/writer.h"
+#include "rewire/tools/inspect/listing.h"
+#include "rewire/tools/io/cli.h"
+#include "rewire/tools/io/open_model.h"
 
 namespace rewire::tools {
 namespace {
@@ -18,14 +19,15 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr const char kDescription[] =
-    R"(Converts a model that TVM (up to 0.19) compiled to an executable (.rwx).
+    R"(Converts a model that TVM 0.8 to 0.19 has compiled into an executable (.rwx).
 
   vm-convert model.ro                                 a Relay VM executable
-  vm-convert graph.json --params weights.params       a graph-executor artefact
-  vm-convert exported.so --output model.rwx           what export_library put into one file
+  vm-convert graph.json --params weights.params       a model of the graph executor
+  vm-convert exported.so --output model.rwx           a library written by export_library
   vm-run model.rwx --kernels exported.so
 
-The kernels stay in the library that TVM compiled. docs/vm-convert.md has the rest.
+The kernels' machine code stays in the library that TVM made. Pass that library to vm-run with --kernels.
+docs/vm-convert.md lists the files that can be converted.
 )";
 
 struct Options {
@@ -47,6 +49,7 @@ Status CheckConvertible(const Options& options, const OpenedModel& model) {
     case FileKind::kGraph:
     case FileKind::kSharedLibrary:
     case FileKind::kParameterList:
+    case FileKind::kObjectArchive:
       break;
   }
   if (options.parameters.empty() || model.has_parameters) return {};
@@ -72,10 +75,6 @@ Result<int> Convert(const Options& options) {
   const Result<OpenedModel> model = OpenModel(options.input, options.parameters);
   if (!model) return Forward(model);
   if (Status convertible = CheckConvertible(options, *model); !convertible) return Forward(convertible);
-  if (output == options.input) {
-    return Fail(StatusCode::kInvalidArgument,
-                fmt::format("the output would replace the input '{}'; name another with --output", output));
-  }
   const Module& module = model->executable.module();
   if (Status written = WriteModule(module, output); !written) return Forward(written);
   if (options.json) {
@@ -98,11 +97,12 @@ Result<int> Convert(const Options& options) {
 int main(int argc, char** argv) {
   CLI::App app(rewire::tools::kDescription, "vm-convert");
   rewire::tools::Options options;
-  app.add_option("FILE", options.input, "the model")->required()->type_name("");
-  app.add_option("-o,--output", options.output, "the executable; by default the input's name with .rwx")
+  app.add_option("FILE", options.input, "the model that TVM compiled")->required()->type_name("");
+  app.add_option("-o,--output", options.output,
+                 "write the executable here; default: the input's name with .rwx")
       ->type_name("FILE");
   app.add_option("--params", options.parameters,
-                 "parameters of a graph, from a parameter file of TVM, .safetensors or .npz")
+                 "read a graph's parameters (weights) from a parameter file of TVM, .safetensors or .npz")
       ->allow_extra_args(false)
       ->type_name("FILE");
   app.add_flag("--json", options.json, "print one JSON object instead of text");

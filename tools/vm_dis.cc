@@ -1,28 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
-// vm-dis: an executable to text assembly.
+//
+// vm-dis: converts an executable to text assembly.
 #include <fmt/format.h>
 
 #include <cstdio>
 #include <filesystem>
 
-#include "base/atomic_file.h"
-#include "base/mapped_file.h"
-#include "executable_format/reader.h"
-#include "executable_format/tensor_files/safetensors.h"
-#include "executable_format/text/disassembler.h"
-#include "executable_format/verifier.h"
-#include "tools/cli.h"
+#include "rewire/base/atomic_file.h"
+#include "rewire/base/mapped_file.h"
+#include "rewire/executable_format/reader.h"
+#include "rewire/executable_format/tensor_files/safetensors.h"
+#include "rewire/executable_format/text/disassembler.h"
+#include "rewire/executable_format/verifier.h"
+#include "rewire/tools/io/cli.h"
 
 namespace {
 
 constexpr const char kDescription[] =
-    R"(Writes an executable as text assembly, which vm-as turns into the same bytes again.
+    R"(Writes an executable as text assembly. vm-as turns the text into the same bytes again.
 
-  $ vm-dis model.rwx --brief           to look at: without the data of large constants
-  $ vm-dis model.rwx -o model.asm      to change: large constants go to model.data.safetensors
+  $ vm-dis model.rwx --brief           for reading: leaves out the data of large constants
+  $ vm-dis model.rwx -o model.asm      for editing: large constants go to model.data.safetensors
   $ vm-as model.asm -o changed.rwx
 
-A file that the verifier refuses is written too, with the reason in the first line.
+If the verifier refuses the file, its text is still written. The first line then gives the reason.
 )";
 
 struct Options {
@@ -71,7 +72,8 @@ int main(int argc, char** argv) {
   CLI::App app(kDescription, "vm-dis");
   Options options;
   app.add_option("FILE", options.input, "the executable (.rwx)")->required()->type_name("");
-  app.add_option("-o,--output", options.output, "the text; by default standard output")->type_name("FILE");
-  app.add_flag("--brief", options.brief, "leave the data of large constants out");
+  app.add_option("-o,--output", options.output, "write the text here; default: standard output")
+      ->type_name("FILE");
+  app.add_flag("--brief", options.brief, "leave out the data of large constants");
   return rewire::tools::Main(app, argc, argv, [&] { return Run(options); });
 }

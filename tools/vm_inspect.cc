@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// vm-inspect: what is in an executable or a kernel library. docs/vm-inspect.md.
+//
+// vm-inspect: shows the content of an executable or a kernel library. docs/vm-inspect.md.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
 #include <string>
 
-#include "base/mapped_file.h"
-#include "tools/cli.h"
-#include "tools/inspect_bundle.h"
-#include "tools/inspect_executable.h"
-#include "tools/inspect_library.h"
-#include "tools/inspect_memory.h"
-#include "tools/listing.h"
-#include "tools/open_model.h"
+#include "rewire/base/mapped_file.h"
+#include "rewire/tools/inspect/inspect_bundle.h"
+#include "rewire/tools/inspect/inspect_executable.h"
+#include "rewire/tools/inspect/inspect_library.h"
+#include "rewire/tools/inspect/inspect_memory.h"
+#include "rewire/tools/inspect/listing.h"
+#include "rewire/tools/io/cli.h"
+#include "rewire/tools/io/open_model.h"
 
 namespace rewire::tools {
 namespace {
@@ -89,6 +90,7 @@ Result<int> Inspect(const Options& options) {
     case FileKind::kRelayExecutable:
     case FileKind::kGraph:
     case FileKind::kParameterList:
+    case FileKind::kObjectArchive:
       break;
   }
   return InspectForeign(options);
@@ -99,22 +101,25 @@ Result<int> Inspect(const Options& options) {
 
 int main(int argc, char** argv) {
   CLI::App app(
-      "Shows what is in an executable (.rwx), a model of TVM, or a kernel library (.so, which is loaded).",
+      "Shows the content of an executable (.rwx), a model of TVM, or a kernel library (.so). A library is "
+      "loaded for this, which runs its code.",
       "vm-inspect");
   rewire::tools::Options options;
-  app.add_option("FILE", options.file, "executable, foreign model or kernel library")
+  app.add_option("FILE", options.file, "the executable, model of TVM, or kernel library")
       ->required()
       ->type_name("");
-  app.add_flag("--check", options.check, "check every section and constant; exit code 1 when one is damaged");
+  app.add_flag("--check", options.check, "check every section and constant; exit with 1 if one is damaged");
   app.add_flag("--json", options.json, "print one JSON object instead of text");
-  CLI::Option* memory = app.add_flag("--memory", options.memory, "how much memory runs need at most");
-  app.add_option("--function", options.request.function, "with --memory: of this function alone")
+  CLI::Option* memory = app.add_flag("--memory", options.memory, "show the most memory that runs need");
+  app.add_option("--function", options.request.function, "with --memory: show only this function")
       ->needs(memory)
       ->type_name("NAME");
-  app.add_option("--max-dim", options.request.max_dims, "with --memory: the largest size of a dimension")
+  app.add_option("--max-dim", options.request.max_dims,
+                 "with --memory: assume at most this size of a symbolic dimension")
       ->needs(memory)
       ->type_name("NAME=SIZE");
-  app.add_option("--kernels", options.request.kernels, "with --memory: a library that declares workspace")
+  app.add_option("--kernels", options.request.kernels,
+                 "with --memory: read the scratch memory that kernels declare from this library")
       ->needs(memory)
       ->type_name("FILE");
   return rewire::tools::Main(app, argc, argv, [&] { return rewire::tools::Inspect(options); });

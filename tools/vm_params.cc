@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// vm-params: what parameter files hold, and from one kind to another. docs/vm-params.md.
+//
+// vm-params: lists and converts parameter files. docs/vm-params.md.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
-#include "base/dtype.h"
-#include "executable_format/executable.h"
-#include "executable_format/writer.h"
-#include "tools/cli.h"
-#include "tools/parameter_files.h"
-#include "tools/table_text.h"
-#include "tools/units.h"
+#include "rewire/base/dtype.h"
+#include "rewire/executable_format/executable.h"
+#include "rewire/executable_format/writer.h"
+#include "rewire/tools/io/cli.h"
+#include "rewire/tools/io/table_text.h"
+#include "rewire/tools/io/units.h"
+#include "rewire/tools/run/parameter_files.h"
 
 namespace rewire::tools {
 namespace {
@@ -20,7 +21,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr const char kDescription[] =
-    R"(Lists, converts and compresses parameter files: .safetensors, .npz, .rwx, and TVM's (.params).
+    R"(Lists, converts and compresses files of parameters (weights): .safetensors, .npz, .rwx, and TVM's (.params).
 
   vm-params list weights.safetensors
   vm-params convert encoder.safetensors decoder.safetensors --output weights.rwx
@@ -122,21 +123,23 @@ int main(int argc, char** argv) {
   CLI::App app(kDescription, "vm-params");
   Options options;
   app.require_subcommand(1);
-  CLI::App* list = AddCommand(&app, "list", "names, types and sizes", &options);
+  CLI::App* list = AddCommand(&app, "list", "list names, types and sizes", &options);
   list->add_option("FILE", options.inputs, "parameter files")->required()->type_name("");
   CLI::App* convert =
-      AddCommand(&app, "convert", "the parameters of one or more files as one file", &options);
+      AddCommand(&app, "convert", "write the parameters of one or more files to one file", &options);
   convert->add_option("FILE", options.inputs, "parameter files")->required()->type_name("");
-  convert->add_option("-o,--output", options.output, "the file; its ending tells the format")
+  convert->add_option("-o,--output", options.output, "write this file; its ending decides the format")
       ->type_name("FILE")
       ->required();
-  AddLevel(convert, &options, "compress with zstd, 1 to 22; .rwx only");
-  CLI::App* compress = AddCommand(&app, "compress", "an .rwx file with its constants compressed", &options);
+  AddLevel(convert, &options, "compress with zstd at this level, 1 to 22; only for .rwx");
+  CLI::App* compress = AddCommand(&app, "compress", "compress the constants of an .rwx file", &options);
   compress->add_option("FILE", options.inputs, "an executable, or parameters in .rwx")
       ->required()
       ->expected(1);
-  compress->add_option("-o,--output", options.output, "the smaller file")->type_name("FILE")->required();
-  AddLevel(compress, &options, "of zstd, 1 to 22; 3 unless told");
+  compress->add_option("-o,--output", options.output, "write the compressed file here")
+      ->type_name("FILE")
+      ->required();
+  AddLevel(compress, &options, "level of zstd, 1 to 22; default: 3");
   return Main(app, argc, argv, [&]() -> rewire::Result<int> {
     if (list->parsed()) return List(options);
     if (convert->parsed()) return Convert(options);

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "tools/cli.h"
-#include "tools/run.h"
-#include "tools/units.h"
+#include "rewire/tools/io/cli.h"
+#include "rewire/tools/io/units.h"
+#include "rewire/tools/run/run.h"
 
 namespace rewire::tools {
 namespace {
@@ -33,39 +33,42 @@ CLI::Option* AddList(CLI::App* app, const char* name, std::vector<std::string>* 
 void AddInputOptions(CLI::App* app, RunOptions* options) {
   const char* group = "Inputs";
   AddList(app, "-i,--input", &options->inputs.inputs, "NAME=VALUE",
-          "an input, by name or index; @FILE.npz for all by name")
+          "set an input, by name or by index; @FILE.npz sets every input by its name")
       ->group(group);
-  app->add_flag("--random", options->inputs.random, "random numbers for the inputs that are not given")
+  app->add_flag("--random", options->inputs.random, "fill the other inputs with random numbers")
       ->group(group);
-  AddValue(app, "--seed", &options->inputs.seed, "N", "seed of the random numbers")
+  AddValue(app, "--seed", &options->inputs.seed, "N",
+           "seed of the random numbers; the same seed gives the same numbers")
+      ->check(CLI::NonNegativeNumber.description(""))
       ->group(group)
       ->capture_default_str();
   AddList(app, "--range", &options->inputs.random_ranges, "DTYPE=LOW:HIGH",
-          "range of random numbers; without it floats -1:1, integers 0:9")
+          "range of random numbers of this dtype; default: -1:1 for floats, 0:9 for integers")
       ->group(group);
   AddList(app, "--dim", &options->inputs.dims, "SYMBOL=SIZE", "size of a symbolic dimension of random inputs")
       ->group(group);
   AddList(app, "--params", &options->parameters, "FILE",
-          "parameters by name, from .safetensors, .rwx, .npz or TVM's files")
+          "read parameters (weights) by name, from .safetensors, .rwx, .npz or TVM's files")
       ->group(group);
   AddList(app, "--kernels", &options->kernels, "LIBRARY",
-          "shared library of kernels; loading it runs its code")
+          "load a shared library of kernels; loading it runs its code")
       ->group(group);
 }
 
 void AddOutputOptions(CLI::App* app, RunOptions* options) {
   const char* group = "Outputs";
   AddList(app, "-o,--output", &options->outputs, "NAME=@FILE",
-          "write an output instead of printing it; @FILE.npz for all")
+          "write an output to a file instead of printing it; @FILE.npz takes all outputs")
       ->group(group);
   AddList(app, "-e,--expect", &options->expects, "NAME=VALUE",
-          "compare an output; exit code 1 when it differs")
+          "compare an output with a value; exit with 1 if they differ")
       ->group(group);
-  AddValue(app, "--rtol", &options->tolerance.relative, "X", "relative tolerance, as numpy.allclose has it")
+  AddValue(app, "--rtol", &options->tolerance.relative, "X",
+           "allow this relative difference, as numpy.allclose does")
       ->check(CLI::NonNegativeNumber.description(""))
       ->group(group)
       ->capture_default_str();
-  AddValue(app, "--atol", &options->tolerance.absolute, "X", "absolute tolerance")
+  AddValue(app, "--atol", &options->tolerance.absolute, "X", "allow this absolute difference")
       ->check(CLI::NonNegativeNumber.description(""))
       ->group(group)
       ->capture_default_str();
@@ -73,42 +76,50 @@ void AddOutputOptions(CLI::App* app, RunOptions* options) {
 
 void AddMeasuringOptions(CLI::App* app, RunOptions* options) {
   const char* group = "Measuring";
-  AddValue(app, "--repeat", &options->repeat, "N", "run N times, print median, p90 and p99")
+  AddValue(app, "--repeat", &options->repeat, "N", "run N times and print median, p90 and p99 of the time")
       ->check(CLI::Range(1U, std::numeric_limits<std::uint32_t>::max()).description(""))
       ->group(group);
-  AddValue(app, "--warmup", &options->warmup, "N", "runs before the measured ones of --repeat")
+  AddValue(app, "--warmup", &options->warmup, "N", "run N times before the runs that --repeat measures")
       ->group(group)
       ->capture_default_str();
-  app->add_flag("--trace", options->trace, "print every instruction with what its operands hold")
+  app->add_flag("--trace", options->trace,
+                "print every instruction, with the values of its operands, before it runs")
       ->group(group);
-  app->add_flag("--profile", options->profile, "print the time of each kernel by name")->group(group);
-  AddValue(app, "--profile-trace", &options->timeline, "FILE", "write a timeline that Perfetto opens")
+  app->add_flag("--profile", options->profile, "print how long each kernel took")->group(group);
+  AddValue(app, "--profile-trace", &options->timeline, "FILE",
+           "write a timeline of all kernel calls, for ui.perfetto.dev")
       ->group(group);
-  AddValue(app, "--threads", &options->threads, "N", "threads that kernels may use; without it one per core")
+  AddValue(app, "--threads", &options->threads, "N", "let kernels use N threads; default: one per core")
       ->check(CLI::Range(1, 4096).description(""))
       ->group(group);
 }
 
 void AddLimitOptions(CLI::App* app, RunOptions* options, Texts* texts) {
   const char* group = "Limits";
-  AddValue(app, "--max-bytes", &texts->max_bytes, "SIZE", "memory of the VM, such as 64M")->group(group);
-  AddValue(app, "--max-steps", &options->limits.steps, "N", "instructions of one run")->group(group);
-  AddValue(app, "--max-depth", &options->limits.depth, "N", "calls within calls")
+  AddValue(app, "--max-bytes", &texts->max_bytes, "SIZE",
+           "end a run that needs more memory than this, such as 64M")
+      ->group(group);
+  AddValue(app, "--max-steps", &options->limits.steps, "N", "end a run after N instructions")->group(group);
+  AddValue(app, "--max-depth", &options->limits.depth, "N", "end a run when calls nest more than N deep")
       ->group(group)
       ->capture_default_str();
-  AddValue(app, "--deadline", &texts->deadline, "TIME", "time of one run, such as 2s or 250ms")->group(group);
+  AddValue(app, "--deadline", &texts->deadline, "TIME",
+           "end a run that takes longer than this, such as 2s or 250ms")
+      ->group(group);
 }
 
 void AddOptions(CLI::App* app, RunOptions* options, Texts* texts) {
   AddValue(app, "FILE", &options->file, "",
-           "executable (.rwx), text assembly (.asm), or a model that TVM compiled")
+           "the model: an executable (.rwx), text assembly (.asm), an ONNX model (.onnx), or a model of TVM")
       ->required();
-  AddValue(app, "--model", &options->model, "NAME", "the model of a bundle to run");
+  AddValue(app, "--model", &options->model, "NAME", "choose one model of a bundle");
   AddValue(app, "-f,--function", &options->function, "NAME",
-           "function to run; without it main, or the first one");
-  app->add_flag("-l,--list", options->list, "print what the file has and needs; run nothing");
-  app->add_flag("--explain-outputs", options->explain_outputs,
-                "print which outputs can be made in a host's memory, and why others not; run nothing");
+           "run this function; default: main, or else the first function");
+  app->add_flag("-l,--list", options->list, "print inputs, outputs, parameters and kernels, and do not run");
+  app->add_flag(
+      "--explain-outputs", options->explain_outputs,
+      "print which outputs kernels can write straight into the caller's memory, and why others are copied; "
+      "do not run");
   app->add_flag("--json", options->json, "print one JSON object instead of text");
   AddInputOptions(app, options);
   AddOutputOptions(app, options);
@@ -136,14 +147,14 @@ constexpr const char kDescription[] =
   vm-run model.rwx --list
   vm-run model.rwx --input image=@images.npy --expect scores=@scores.npy
   vm-run model.rwx --random --dim N=8 --repeat 100 --profile
-  vm-run model.ro --kernels lib.so                                 what TVM's Relay VM ran
-  vm-run graph.json --params weights.params --kernels lib.so       what its graph executor ran
+  vm-run model.ro --kernels lib.so                                 a model for TVM's Relay VM
+  vm-run graph.json --params weights.params --kernels lib.so       a model for TVM's graph executor
 
 A VALUE is one of
   @x.npy  @all.npz  @all.npz:member  @w.safetensors:member    tensors from files
-  1x3xf32=1,2,3  2x2xi64=0  f32=1.5  8x3xf32=random           tensors, one number fills all
+  1x3xf32=1,2,3  2x2xi64=0  f32=1.5  8x3xf32=random           tensors; a single number fills the tensor
   5                                                           an integer, or a scalar of the input's dtype
-  (@a.npy,(5,@b.npy))  7(@a.npy)                              trees, with a tag in front if need be
+  (@a.npy,(5,@b.npy))  7(@a.npy)                              trees of values; a tag may stand in front
 )";
 
 }  // namespace

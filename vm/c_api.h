@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The C API, whole: everything a host in C, or a binding for another language, needs. Plain C11, and C++.
+/* Public header: <rewire/vm/c_api.h>. */
+/* The whole C API: everything that a host in C, or a binding for another language, needs. Plain C11, and C++.
  *
  *   RewireExecutable* executable = NULL;
  *   RewireProgram* program = NULL;
@@ -11,17 +12,17 @@
  *   rewire_vm_invoke(vm, NULL);
  *   rewire_vm_output_tensor(vm, 0, &scores);
  *
- * status.h says what holds for every function; docs/embedding.md is the guide. */
+ * c_api/status.h has the rules that hold for every function. docs/embedding.md is the guide. */
 #ifndef REWIRE_VM_C_API_H_
 #define REWIRE_VM_C_API_H_
 
-#include "vm/c_api/executable.h"
-#include "vm/c_api/machine.h"
-#include "vm/c_api/memory.h"
-#include "vm/c_api/outputs.h"
-#include "vm/c_api/parameters.h"
-#include "vm/c_api/program.h"
-#include "vm/c_api/status.h"
-#include "vm/c_api/value.h"
+#include "rewire/vm/c_api/executable.h"
+#include "rewire/vm/c_api/machine.h"
+#include "rewire/vm/c_api/memory.h"
+#include "rewire/vm/c_api/outputs.h"
+#include "rewire/vm/c_api/parameters.h"
+#include "rewire/vm/c_api/program.h"
+#include "rewire/vm/c_api/status.h"
+#include "rewire/vm/c_api/value.h"
 
 #endif /* REWIRE_VM_C_API_H_ */

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The versioned managed tensor of DLPack 1.0 and later, which Debian's dlpack 0.6 does not declare yet.
- * Layout by DLPack's specification, with DLPack's own names, so that pointers need no cast. Does nothing but
- * define constants where dlpack/dlpack.h is 1.0 or later. */
+/* Public header: <rewire/vm/dlpack_versioned.h>. */
+/* The versioned managed tensor of DLPack 1.0 and later. Debian's dlpack 0.6 does not declare it yet.
+ *
+ * The layout and the names are those of DLPack's specification, so pointers need no cast. If dlpack/dlpack.h
+ * is 1.0 or later, this header only defines constants. */
 #ifndef REWIRE_VM_DLPACK_VERSIONED_H_
 #define REWIRE_VM_DLPACK_VERSIONED_H_
 

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Packed functions out of C++ callables of the host process.
+// Public header: <rewire/vm/host_function.h>.
+//
+// MakePackedFunction: makes a kernel from a C++ callable of the host process.
 //
 //   kernels.AddFunction("mine.scale", rewire::MakePackedFunction(
 //       [factor](rewire::kernel::TensorView x, rewire::kernel::TensorView out) -> rewire::kernel::Status {
 //         ...
 //       }));
 //
-// vm/kernel/packed.h lists the parameters and results that a callable may have, and checks arguments against
-// them.
+// vm/kernel/packed.h lists the parameter and result types that a callable may have. The arguments of each
+// call are checked against them.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +17,8 @@
 #include <type_traits>
 #include <utility>
 
-#include "vm/kernel/packed.h"
-#include "vm/packed_function.h"
+#include "rewire/vm/kernel/packed.h"
+#include "rewire/vm/packed_function.h"
 
 namespace rewire {
 namespace internal {
@@ -32,7 +34,7 @@ int CallHostFunction(void* handle, const RewireFFIAny* args, std::int32_t num_ar
 
 }  // namespace internal
 
-// Keeps the callable until the last PackedFunction made from this one goes. It is called as const, on many
+// The callable lives until the last copy of the PackedFunction is gone. It is called as const, from several
 // threads at once. Exceptions that it throws become errors.
 template <typename Callable>
 PackedFunction MakePackedFunction(Callable&& callable) {

@@ -1,63 +1,77 @@
 // SPDX-License-Identifier: Apache-2.0
-// MemoryBound: how much memory a run of a function can need, computed from its verified code.
+// Public header: <rewire/vm/memory_bound.h>.
 //
-// The code is followed along all paths: where paths meet, the larger of what they hold counts; loops are
-// followed until nothing changes. Sizes are those of the signature, of constants, of LoadConsti, and what
-// `rewire.shape.*` functions make of them. The bound holds for inputs that are contiguous host tensors,
-// borrowed and aligned to 64 bytes, and bound outputs that are contiguous, aligned as the kernels ask and
-// apart from the inputs.
+// MemoryBound: how much memory one run of a function can need, computed from the verified code.
+//
+// The analysis follows the code along all paths. Where paths meet, the larger amount counts. Loops are
+// followed until nothing changes any more. Sizes come from the signature, from constants, from LoadConsti,
+// and from what the `rewire.shape.*` functions compute of them.
+//
+// The bound holds under two conditions. Inputs are contiguous host tensors, borrowed and aligned to 64 bytes.
+// Bound outputs are contiguous, aligned as the kernels require, and do not overlap the inputs.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <utility>
 
-#include "base/array.h"
-#include "base/export.h"
-#include "base/status.h"
-#include "executable_format/executable.h"
+#include "rewire/base/array.h"
+#include "rewire/base/export.h"
+#include "rewire/base/status.h"
+#include "rewire/executable_format/executable.h"
 
 namespace rewire {
 
 class KernelSet;
 
 struct MemoryBoundOptions {
-  // All outputs are bound to the caller's memory; otherwise none is.
+  // True: all outputs are bound to the caller's memory. False: no output is bound.
   bool outputs_bound = false;
-  // The largest value of symbolic dimensions of signatures, by name, where that is less than the executable
-  // itself says (Module::symbol_limits). The bound holds for all smaller ones, too.
+  // The largest values of symbolic dimensions, by name. Needed only where they are smaller than what the
+  // executable declares (Module::symbol_limits). The bound also holds for all smaller values.
   Array<std::pair<std::string, std::int64_t>> max_dims;
+  // Units of work (base/work_meter.h) that finding the bound may take. A function that takes more has no
+  // bound. 0: 2^25, and 64 for each byte of code, tables and texts.
+  std::uint64_t work = 0;
+  // The search ends there with kDeadlineExceeded.
+  std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
 };
 
 // All figures are bytes.
 struct MemoryBound {
-  // Why there is no bound; empty when there is one. Names function, pc and instruction.
+  // The reason why there is no bound, naming function, pc and instruction. Empty if there is a bound.
   std::string unbounded;
 
-  // The most that one run of a new VirtualMachine holds: VirtualMachine::bytes_peak is never above it, and
-  // equals it where the code is one straight line of static shapes. Includes the rounding of blocks.
+  // The most that one run of a new VirtualMachine holds, rounding of blocks included.
+  // VirtualMachine::bytes_peak never exceeds it. For straight-line code with static shapes the two are equal.
   std::uint64_t bytes = 0;
-  // A StaticMemory of this size, aligned to 128 bytes, suffices: `bytes` and the VM itself.
+  // A StaticMemory of this size, aligned to 128 bytes, suffices. It holds `bytes` and the VM itself.
   std::uint64_t static_bytes = 0;
-  // A SharedArena of this size suffices for this VM's runs.
+  // A SharedArena of this size suffices for the runs of this VM.
   std::uint64_t arena_bytes = 0;
 
-  // Of these, each by itself and at its own worst moment:
-  std::uint64_t storage = 0;    // tensor data as the program asks for it: what a memory plan has to hold
+  // The parts of `bytes`. Each figure is the peak of that part alone, so the sum may exceed `bytes`.
+  std::uint64_t storage = 0;    // tensor data, as the program allocates it
   std::uint64_t objects = 0;    // headers of tensors, storages, ADTs and closures
   std::uint64_t stack = 0;      // registers, frames and argument lists
-  std::uint64_t workspace = 0;  // of the kernel call that takes most
-  std::uint64_t device = 0;     // of `storage`, what lies on other devices than the host
+  std::uint64_t workspace = 0;  // of the kernel call that needs most
+  std::uint64_t device = 0;     // the part of `storage` that lies on devices other than the host
 
-  // Kernels that take an amount of workspace that their library does not declare; it is not in the figures.
+  // Units of work that finding it took (MemoryBoundOptions::work).
+  std::uint64_t work = 0;
+
+  // Kernels that use workspace whose size their library does not declare. The figures do not include it.
   Array<std::string> undeclared_workspace;
 
   bool bounded() const { return unbounded.empty(); }
 };
 
-// Of a function of an executable; the empty name is the entry. `kernels` are asked for shape functions and
-// for declared workspace; those they lack are unknown. kNotFound, kInvalidArgument for a dimension that no
-// signature has or a size that is negative.
+// Computes the bound for a function of an executable; the empty name means the entry function. `kernels`
+// provides the shape functions and the declared workspace. Shape functions that it lacks give unknown sizes.
+//
+// Errors: kNotFound; kInvalidArgument for a dimension that no signature has, or for a negative size;
+// kDeadlineExceeded.
 REWIRE_API Result<MemoryBound> BoundMemory(const Executable& executable, KernelSet* kernels,
                                            std::string_view function = {},
                                            const MemoryBoundOptions& options = {});

@@ -1,35 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
-// Observer: sees what a VM executes. The trace and the profile of vm-run are observers; a host may write its
-// own.
+// Public header: <rewire/vm/observer.h>.
+//
+// Observer: is told what a VM executes. The trace and the profile of vm-run are observers, and a host may
+// write its own.
 #pragma once
 
 #include <cstdint>
 #include <string_view>
 
-#include "base/export.h"
-#include "base/span.h"
-#include "executable_format/module.h"
-#include "vm/kernel/ffi_abi.h"
+#include "rewire/base/export.h"
+#include "rewire/base/span.h"
+#include "rewire/executable_format/module.h"
+#include "rewire/vm/kernel/ffi_abi.h"
 
 namespace rewire {
 
-// Called on the VM's thread. References are valid during the call.
+// Called on the VM's thread. References are valid only during the call. virtual_machine.h says what an
+// observer may do with the VM. If an observer throws, the run ends.
 class REWIRE_API Observer {
  public:
   virtual ~Observer() = default;
 
-  // Which calls are made at all; asked once per run.
+  // Which of the two functions below the VM calls. Asked once, at the beginning of a run.
   virtual bool wants_instructions() const { return false; }
   virtual bool wants_kernels() const { return false; }
 
   struct Instruction {
     const Module& module;
     std::uint32_t function;
-    std::uint32_t pc;                    // word index
-    std::uint32_t depth;                 // active calls, 1 for the invoked function
-    Span<const RewireFFIAny> registers;  // the frame, before the instruction; kinds as in objects.h
+    std::uint32_t pc;     // index of the word in the function's code
+    std::uint32_t depth;  // active calls; 1 in the invoked function
+    // the frame's registers before the instruction; kinds as in objects.h
+    Span<const RewireFFIAny> registers;
   };
-  // Before an instruction is executed.
+  // Called before an instruction is executed.
   virtual void OnInstruction(const Instruction&) {}
 
   struct KernelCall {
@@ -37,12 +41,12 @@ class REWIRE_API Observer {
     std::uint32_t function;
     std::uint32_t pc;
     std::uint32_t kernel;           // index in module.kernels
-    Span<const RewireFFIAny> args;  // as the kernel got them
-    std::int64_t start_ns;          // steady clock
+    Span<const RewireFFIAny> args;  // as the kernel received them
+    std::int64_t start_ns;          // nanoseconds of the steady clock
     std::int64_t end_ns;
     bool ok;
   };
-  // After a kernel has returned.
+  // Called after a kernel has returned.
   virtual void OnKernel(const KernelCall&) {}
 };
 

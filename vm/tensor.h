@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors as a host sees them: TensorView describes memory that somebody else owns; Tensor owns.
+// Public header: <rewire/vm/tensor.h>.
+//
+// Tensors as a host sees them. A TensorView describes memory that somebody else owns. A Tensor owns its
+// memory.
 #pragma once
 
 #include <dlpack/dlpack.h>
@@ -8,11 +11,11 @@
 #include <initializer_list>
 #include <type_traits>
 
-#include "base/array.h"
-#include "base/dtype.h"
-#include "base/export.h"
-#include "base/span.h"
-#include "base/status.h"
+#include "rewire/base/array.h"
+#include "rewire/base/dtype.h"
+#include "rewire/base/export.h"
+#include "rewire/base/span.h"
+#include "rewire/base/status.h"
 
 struct DLManagedTensorVersioned;  // of DLPack 1.0 and later; used as a pointer only
 
@@ -33,48 +36,54 @@ constexpr DLDataType DTypeOf() {
 
 inline constexpr DLDevice kHost = {kDLCPU, 0};
 
-// Describes a tensor in the caller's memory: dtype, shape (elements), strides (elements, may be negative),
-// device. Holds its own copy of shape and strides, nothing of the memory.
+// Describes a tensor in the caller's memory: dtype, shape, strides and device. Shape and strides count
+// elements, and strides may be negative.
+//
+// The view copies shape and strides but owns none of the memory. An empty view has no dtype and no data;
+// every function that expects a tensor refuses it.
 class REWIRE_API TensorView {
  public:
   TensorView() = default;
-  // Contiguous, on the host. From a pointer to const the view is read-only: good for inputs, refused for
-  // outputs.
+  // A contiguous tensor on the host. A view made from a pointer to const is read-only: it may be an input but
+  // not an output.
   template <typename T>
   TensorView(T* data, std::initializer_list<std::int64_t> shape)
       : TensorView(const_cast<std::remove_const_t<T>*>(data), DTypeOf<std::remove_const_t<T>>(),
                    Span<const std::int64_t>(shape)) {
     read_only_ = std::is_const_v<T>;
   }
-  // `strides` empty: contiguous in row-major order.
+  // Empty `strides` mean contiguous in row-major order.
   TensorView(void* data, DLDataType dtype, Span<const std::int64_t> shape, DLDevice device = kHost,
              Span<const std::int64_t> strides = {}, std::uint64_t byte_offset = 0);
-  // Copies shape and strides out of `tensor`.
+  // Copies shape and strides out of `tensor`. The view is empty if the rank is negative or the shape is
+  // missing.
   explicit TensorView(const DLTensor& tensor);
   TensorView(const TensorView& other);
-  TensorView(TensorView&& other) noexcept;  // which then has rank 0
+  TensorView(TensorView&& other) noexcept;  // `other` is empty afterwards
   TensorView& operator=(const TensorView& other);
 
   const DLTensor& dl() const { return tensor_; }
-  // From now on describes other memory in the same form; `data` is the first element.
+  // Changes the memory that the view describes and keeps everything else. `data` is the address of the first
+  // element.
   void MoveTo(void* data) {
     tensor_.data = data;
     tensor_.byte_offset = 0;
   }
-  // The first element: data plus byte_offset.
+  // The address of the first element: data plus byte_offset.
   void* data() const { return static_cast<char*>(tensor_.data) + tensor_.byte_offset; }
   DLDataType dtype() const { return tensor_.dtype; }
   Span<const std::int64_t> shape() const { return {tensor_.shape, static_cast<std::size_t>(tensor_.ndim)}; }
   DLDevice device() const { return tensor_.device; }
   bool read_only() const { return read_only_; }
   bool IsContiguous() const;
-  // Elements; 1 for rank 0.
+  // Number of elements; 1 for rank 0.
   std::int64_t size() const;
-  // size() times the bytes of an element.
+  // size() times the bytes of one element.
   std::uint64_t bytes() const;
 
  private:
   friend class Tensor;
+  void Clear();
   void TakeDims(const std::int64_t* shape, const std::int64_t* strides, std::int32_t rank);
 
   static constexpr std::int32_t kInlineRank = 6;
@@ -86,20 +95,24 @@ class REWIRE_API TensorView {
 
 struct TensorObject;  // objects.h
 
-// A counted reference to a tensor: a result of a VM, or one made here. Copies share the memory. May be
-// released on any thread, after the VM too.
+// A counted reference to a tensor: either a result of a VM or a tensor made here. Copies share the memory.
+// The reference may be released on any thread, also after the VM is gone.
 class REWIRE_API Tensor {
  public:
   Tensor() = default;
-  // New, contiguous, on the host, uninitialised, from the default allocator. kInvalidArgument, kOutOfMemory.
+  // Makes a tensor from the default allocator: contiguous, on the host, uninitialised. Errors:
+  // kInvalidArgument, kOutOfMemory.
   static Result<Tensor> Make(DLDataType dtype, Span<const std::int64_t> shape);
-  // A new tensor with the view's elements (the view must be on the host; strides are followed).
+  // Makes a tensor with a copy of the view's elements. The view must be on the host and may be strided.
   static Result<Tensor> CopyOf(const TensorView& view);
-  // Takes over a DLPack tensor without copying; its deleter runs when the last reference goes, on that
-  // thread. Ownership passes also on failure.
+  // Takes over a DLPack tensor without copying. Its deleter runs on the thread that releases the last
+  // reference. Ownership passes even on failure.
+  //
+  // Errors: kInvalidArgument if there is no tensor, or no memory for its shape. kUnsupported for a version
+  // whose layout is unknown; nothing but the version is then read.
   static Result<Tensor> FromDLPack(DLManagedTensor* managed);
   static Result<Tensor> FromDLPack(DLManagedTensorVersioned* managed);
-  // Refers to the caller's memory; `owner` is kept until the last reference goes.
+  // Refers to the caller's memory. `owner` is kept until the last reference is gone.
   static Result<Tensor> Wrap(const TensorView& view, std::shared_ptr<const void> owner);
 
   Tensor(const Tensor& other);
@@ -112,23 +125,34 @@ class REWIRE_API Tensor {
 
   explicit operator bool() const { return object_ != nullptr; }
   const DLTensor& dl() const;
-  // Borrowed: valid while this reference lives. Read-only where the host may not write the tensor.
+  // A borrowed view, valid while this reference lives. It is read-only if the host must not write the tensor.
   TensorView view() const;
-  // The first element as T; null when T is not the dtype.
+  // The address of the first element as T. Errors: kInvalidArgument if T is not the dtype or there is no
+  // tensor.
+  template <typename T>
+  Result<T*> TryData() const {
+    if (Status ok = CheckDType(DTypeOf<T>()); !ok) return Forward(ok);
+    return reinterpret_cast<T*>(static_cast<char*>(dl().data) + dl().byte_offset);
+  }
+#if defined(__cpp_exceptions)
+  // The same; throws Error.
   template <typename T>
   T* data() const {
-    return dl().dtype == DTypeOf<T>() ? reinterpret_cast<T*>(static_cast<char*>(dl().data) + dl().byte_offset)
-                                      : nullptr;
+    Result<T*> data = TryData<T>();
+    if (!data) throw Error(data.error());
+    return *data;
   }
+#endif
   Span<const std::int64_t> shape() const { return {dl().shape, static_cast<std::size_t>(dl().ndim)}; }
   DLDataType dtype() const { return dl().dtype; }
 
-  // New managed tensors that share the memory; the caller calls their deleter. Null when memory runs out.
+  // New managed tensors that share the memory; the caller calls their deleter. Null if memory runs out.
   DLManagedTensor* ToDLPack() const;
   DLManagedTensorVersioned* ToDLPackVersioned() const;
 
  private:
   friend class Value;
+  Status CheckDType(DLDataType wanted) const;
   explicit Tensor(TensorObject* object) : object_(object) {}  // takes over one reference
   TensorObject* object_ = nullptr;
 };

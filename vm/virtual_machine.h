@@ -1,17 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
-// VirtualMachine: runs a Program's functions. Cheap to make; many per Program.
+// Public header: <rewire/vm/virtual_machine.h>.
 //
-// Threads: one thread at a time uses a VM; different VMs of one Program run at once on different threads.
-// Only Cancel may be called from another thread while a VM runs. A second thread that invokes a running VM
+// VirtualMachine: runs the functions of a Program. It is cheap to make, and one Program may have many.
+//
+// Threads: a VM serves one thread at a time. Different VMs of one Program may run at once on different
+// threads. While a VM runs, other threads may call only Cancel. A second thread that invokes a running VM
 // gets kBusy.
 //
-// Memory: a VM takes memory from the Program's allocator, keeps what it needs for the next call of the same
-// shapes and gives the rest back after each call. From the second call with the same shapes it takes none,
-// provided that earlier results have been released. After any error the VM is usable and holds what it held
+// Callbacks: during a call, the VM may call code of the host: kernels, the observer, an output's allocator,
+// and the deleter of memory that is released. This code may call:
+// - Cancel, which ends the run, if the call is a run;
+// - program, result, TryOutput, TryInputReport, bytes_held and bytes_peak, which show the state before the
+//   call. A run that needs the memory drops the old result before it ends;
+// - anything of other VMs, including Program::TryRun.
+//
+// Every other call on the same VM fails with kBusy and changes nothing. The VM must not be destroyed or
+// moved. If an observer or an output's allocator throws, the run ends with kRuntimeFailed.
+//
+// A VM that was moved from is empty: every call fails with kInvalidArgument, and result() is empty.
+//
+// Memory: a VM takes memory from the Program's allocator. After each call it keeps what the next call with
+// the same shapes needs and returns the rest. From the second call with the same shapes on, it allocates
+// nothing, if earlier results have been released. After an error the VM is usable and holds what it held
 // before.
 //
-// Every operation has two forms: TryX returns a Status or Result, X throws rewire::Error (where exceptions
-// are on).
+// Every operation has two forms. TryX returns a Status or Result. X throws rewire::Error, if exceptions are
+// enabled.
 #pragma once
 
 #include <chrono>
@@ -22,26 +36,25 @@
 #include <utility>
 #include <vector>
 
-#include "base/export.h"
-#include "base/span.h"
-#include "base/status.h"
-#include "vm/limits.h"
-#include "vm/observer.h"
-#include "vm/outputs/output.h"
-#include "vm/program.h"
-#include "vm/shared_arena.h"
-#include "vm/value.h"
+#include "rewire/base/export.h"
+#include "rewire/base/span.h"
+#include "rewire/base/status.h"
+#include "rewire/vm/limits.h"
+#include "rewire/vm/observer.h"
+#include "rewire/vm/output.h"
+#include "rewire/vm/program.h"
+#include "rewire/vm/shared_arena.h"
+#include "rewire/vm/value.h"
 
 namespace rewire {
 
-// Whether an input refers to the caller's memory or gets its own copy.
+// Whether an input refers to the caller's memory or is copied.
 enum class InputMode : std::uint8_t {
-  kBorrow,  // the memory must stay and keep its meaning until the input is set again, cleared, or the VM is
-            // destroyed
-  kCopy,    // copied now; the caller's memory is free when the call returns
+  kBorrow,  // the memory must stay valid until the input is set again or cleared, or the VM is destroyed
+  kCopy,    // copied at once; the caller may reuse the memory when the call returns
 };
 
-// Names an input of the entry function, or carries a resolved handle.
+// Refers to an input: by name or index in the entry function, or by a handle.
 class InputRef {
  public:
   InputRef(InputHandle handle) : handle_(handle), kind_(kHandle) {}  // NOLINT: implicit on purpose
@@ -59,22 +72,25 @@ class InputRef {
 
 struct VmOptions {
   Limits limits;
-  // At most one of the two; neither: the program's allocator.
+  // Where the VM's memory comes from. Set at most one of the two. If neither is set, the program's allocator
+  // is used.
   StaticMemory memory;
   SharedArena arena;
 };
 
-// How an input lies before the program.
+// How an input that is set is stored.
 struct InputReport {
-  bool copied = false;  // when it was set
-  std::string reason;   // why; also, of one that was not, that some kernels need copies of it
+  bool copied = false;  // it was copied when it was set
+  // why it was copied; for an input that was not, a note if some kernels must copy it in each call
+  std::string reason;
 };
 
 class REWIRE_API VirtualMachine {
  public:
   explicit VirtualMachine(const Program& program, const Limits& limits = {});
-  // In memory of a known size. kOutOfMemory when a StaticMemory does not even hold the VM; what a run needs
-  // shows when it runs, and Program::TryMemoryBound says it before. kInvalidArgument for both kinds at once.
+  // Makes a VM in memory of a known size. Errors: kOutOfMemory if a StaticMemory is too small for the VM
+  // itself; kInvalidArgument if both kinds of memory are set. Whether a run fits shows only when it runs;
+  // Program::TryMemoryBound tells it beforehand.
   static Result<VirtualMachine> TryMake(const Program& program, const VmOptions& options);
   ~VirtualMachine();
   VirtualMachine(VirtualMachine&&) noexcept;
@@ -82,88 +98,108 @@ class REWIRE_API VirtualMachine {
 
   const Program& program() const;
 
-  // Sets an input until it is set again or cleared. Checked against the signature: kInvalidArgument with
-  // function, input, expected and given. Memory that is strided, not aligned to its elements, or on another
-  // device than the signature's is copied (and InputMode::kBorrow's promise then ends with the call).
+  // Sets an input. It stays set until it is set again or cleared. Errors: kInvalidArgument, with function,
+  // input, expected and given, if it does not match the signature.
+  //
+  // Some memory is copied even under InputMode::kBorrow: memory that is strided, not aligned to its elements,
+  // or on another device than the signature's. The caller may then reuse it when this call returns.
   Status TrySetInput(const InputRef& input, const TensorView& tensor, InputMode mode = InputMode::kBorrow);
-  // Shares a value: a Tensor, a tree of ADTs, an integer. Tensors in trees are never copied, others as above.
+  // Shares a value: a Tensor, a tree of ADTs or an integer. A Tensor is copied under the same conditions as
+  // above. Tensors inside trees are never copied.
   Status TrySetInput(const InputRef& input, const Value& value);
-  // All inputs of a function in order, borrowed.
+  // Sets all inputs of a function, in order, borrowed.
   Status TrySetInputs(std::string_view function, Span<const TensorView> tensors);
   Status TrySetInputs(std::uint32_t function, Span<const TensorView> tensors);
-  // Whether an input that is set is a copy, and why; kInvalidArgument when it is not set.
+  // Returns whether an input is a copy, and why. Errors: kInvalidArgument if the input is not set.
   Result<InputReport> TryInputReport(const InputRef& input) const;
   Status TryClearInputs(std::string_view function = {});
 
-  // Binds an output of the entry function, or of a handle's, to the caller's memory until it is bound again
-  // or cleared: results are made there where the plan allows (ExplainOutput says), and copied there
-  // otherwise; the values are those of an unbound run. The memory must stay until then. After a failed run
-  // its contents are unspecified. kInvalidArgument: const memory, a dtype, shape or device that cannot match
-  // the signature.
+  // Binds an output to the caller's memory, until it is bound again or cleared. The output belongs to the
+  // entry function, or to the function of a handle. The memory must stay until then.
+  //
+  // A run makes the result directly in that memory where the output plan allows it (Program::ExplainOutput
+  // tells), and otherwise copies it there. The values are those of an unbound run. After a failed run the
+  // contents of the memory are unspecified.
+  //
+  // Errors: kInvalidArgument if there is no memory, if it is const or exceeds the address space, or if its
+  // strides make elements share memory. Also if its dtype, shape or device cannot match the signature.
+  //
+  // Overlap: these rules hold for all forms of binding below. If the memory overlaps an input of the run, the
+  // output is copied there at the end of the run. If it overlaps another bound output, a constant, a
+  // parameter or the VM's own memory, the run fails with kInvalidArgument. Empty memory overlaps nothing.
   Status TrySetOutput(const OutputRef& output, const TensorView& tensor);
   // The same, and the VM keeps a reference to the tensor.
   Status TrySetOutput(const OutputRef& output, const Tensor& tensor);
-  // For outputs whose size shows only when they are made.
+  // For outputs whose size is known only during the run.
   Status TrySetOutput(const OutputRef& output, const OutputCapacity& capacity);
   Status TrySetOutput(const OutputRef& output, const OutputAllocator& allocator);
-  // The output takes the memory of an input of the same function, which the run then overwrites: state
-  // updated in place. kInvalidArgument when another output may return that input. What the input's memory
-  // holds after a failed run is unspecified.
+  // Lets an output take the memory of an input of the same function. The run then overwrites the input; use
+  // this for state that is updated in place.
+  //
+  // Errors: kInvalidArgument if another output may return that input. After a failed run the contents of the
+  // input's memory are unspecified.
   Status TryDonate(const InputRef& input, const OutputRef& output);
   Status TryClearOutput(const OutputRef& output);
   Status TryClearOutputs(std::string_view function = {});
-  // A run that would have to copy an output fails instead.
-  void RequireZeroCopy(bool required);
+  // If required, a run that would have to copy an output fails instead.
+  Status TryRequireZeroCopy(bool required);
 
-  // Runs a function over its set inputs. The empty name is the entry. The result is kept until the next run.
+  // Runs a function with the inputs that are set. The empty name means the entry function. The VM keeps the
+  // result until the next run.
   Status TryInvoke(std::string_view function = {});
   Status TryInvoke(std::uint32_t function);
-  // Runs a function over these inputs, for this call alone.
+  // Runs a function with these inputs, which are used for this call only.
   Result<Value> TryInvoke(std::string_view function, Span<const Value> inputs);
 
-  // Runs a function over these inputs into these outputs, for this call alone: outputs bound before are set
-  // aside until it returns. When it has returned, also after an error, the VM refers to none of the memory;
-  // result() has no data for the outputs given here.
+  // Runs a function with these inputs into these outputs, for this call only. Outputs that were bound before
+  // are ignored until it returns. After the return, even after an error, the VM refers to none of the memory.
+  // result() then has no data for the outputs given here.
   Status TryInvoke(std::string_view function, Span<const Value> inputs, Span<const OutputBinding> outputs);
-  // The same, and the bindings' owners are gone when it returns, also after an error: the deleter of memory
-  // that nobody else holds has run.
+  // The same, but it releases the bindings' owners before it returns, also after an error. If nobody else
+  // holds the memory, its deleter has run.
   Status TryInvoke(std::string_view function, Span<const Value> inputs,
                    std::vector<OutputBinding>&& outputs) {
     const std::vector<OutputBinding> taken = std::move(outputs);
     return TryInvoke(function, inputs, Span<const OutputBinding>(taken));
   }
 
-  // The last run's result; none before the first and after one that failed (a call that is refused, for a
-  // missing input or the like, is no run). A bound output that was made in place is a tensor over the
-  // caller's memory, and so is a borrowed input that the function returns, whether its output is bound (a
-  // copy then lies there) or not.
+  // The last run's result. It is empty before the first run and after a failed one. A call that is refused,
+  // for example because an input is missing, does not count as a run.
+  //
+  // Some results are tensors in the caller's memory: a bound output that was made in place, and a borrowed
+  // input that the function returns. The latter holds even if its output is bound; the output's memory then
+  // holds a copy.
   const Value& result() const;
-  // One leaf of it, by name or position. kNotFound, with near names; kInvalidArgument before a run.
+  // One leaf of the result, by name or index. Errors: kNotFound, with similar names; kInvalidArgument if
+  // there is no result.
   Result<Value> TryOutput(std::string_view name) const;
   Result<Value> TryOutput(std::uint32_t leaf) const;
 
-  // The shape of a bound output in the last successful run; kInvalidArgument before one.
+  // The shape of a bound output in the last successful run. Errors: kInvalidArgument if there is none.
   Result<std::vector<std::int64_t>> TryOutputShape(const OutputRef& output) const;
   // Whether the last run made a bound output in place or copied it, and why.
   Result<OutputReport> TryOutputReport(const OutputRef& output) const;
 
-  void SetLimits(const Limits& limits);
-  // A run that is going on, or the next one when none is, ends with kCancelled at its next instruction. Any
-  // thread.
+  Status TrySetLimits(const Limits& limits);
+  // Ends the current run with kCancelled. The run stops at its next instruction, inside kernels that check
+  // for it, or at the latest when it would return. Does nothing if no run is going on, and never affects a
+  // later run. Any thread may call it.
   void Cancel();
-  // Runs from now on end with kDeadlineExceeded once this has passed. time_point::max(): no deadline.
-  void SetDeadline(std::chrono::steady_clock::time_point deadline);
+  // Later runs fail with kDeadlineExceeded if they are not finished at this time. time_point::max() means no
+  // deadline.
+  Status TrySetDeadline(std::chrono::steady_clock::time_point deadline);
 
-  // Told of every instruction or kernel call from the next run on; borrowed. Null: nobody. Slows the VM down.
-  void SetObserver(Observer* observer);
+  // The observer is told of every instruction or kernel call, from the next run on. It is borrowed. Null
+  // removes it. An observer makes the VM slower.
+  Status TrySetObserver(Observer* observer);
 
-  // Bytes held from the allocator now, and the most so far.
+  // Bytes that the VM now holds from its allocator, and the most it has held so far.
   std::uint64_t bytes_held() const;
   std::uint64_t bytes_peak() const;
-  // Lets go of the last result.
-  void DropResult();
-  // Gives back everything that no live value uses: free lists, stack, last result.
-  void Trim();
+  // Releases the last result.
+  Status TryDropResult();
+  // Releases everything that no live value uses: free lists, stack, last result and the state of kernels.
+  Status TryTrim();
 
 #if defined(__cpp_exceptions)
   void SetInput(const InputRef& input, const TensorView& tensor, InputMode mode = InputMode::kBorrow) {
@@ -183,6 +219,12 @@ class REWIRE_API VirtualMachine {
   }
   void Donate(const InputRef& input, const OutputRef& output) { ThrowIf(TryDonate(input, output)); }
   void ClearOutputs(std::string_view function = {}) { ThrowIf(TryClearOutputs(function)); }
+  void RequireZeroCopy(bool required) { ThrowIf(TryRequireZeroCopy(required)); }
+  void SetLimits(const Limits& limits) { ThrowIf(TrySetLimits(limits)); }
+  void SetDeadline(std::chrono::steady_clock::time_point deadline) { ThrowIf(TrySetDeadline(deadline)); }
+  void SetObserver(Observer* observer) { ThrowIf(TrySetObserver(observer)); }
+  void DropResult() { ThrowIf(TryDropResult()); }
+  void Trim() { ThrowIf(TryTrim()); }
   void Invoke(std::string_view function, Span<const Value> inputs, Span<const OutputBinding> outputs) {
     ThrowIf(TryInvoke(function, inputs, outputs));
   }
@@ -215,6 +257,7 @@ class REWIRE_API VirtualMachine {
 #endif
   Result<InputHandle> Resolve(const InputRef& input) const;
   Result<OutputHandle> Resolve(const OutputRef& output) const;
+  Status BindForCall(std::uint32_t function, const OutputBinding& binding);
 
   struct DeleteImpl {
     void operator()(Impl* impl) const;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The door: everything a C++ host needs.
+// Public header: <rewire/vm/vm.h>.
+//
+// Includes everything that a C++ host needs.
 //
 //   auto program = rewire::Program::Open("model.rwx");
 //   rewire::VirtualMachine vm(program);
@@ -8,14 +10,14 @@
 //   const float* scores = vm.Output("scores").data<float>();
 #pragma once
 
-#include "base/status.h"
-#include "executable_format/executable.h"
-#include "vm/allocator.h"
-#include "vm/limits.h"
-#include "vm/loader/kernel_set.h"
-#include "vm/observer.h"
-#include "vm/program.h"
-#include "vm/tensor.h"
-#include "vm/thread_pool.h"
-#include "vm/value.h"
-#include "vm/virtual_machine.h"
+#include "rewire/base/status.h"
+#include "rewire/executable_format/executable.h"
+#include "rewire/vm/allocator.h"
+#include "rewire/vm/kernel_set.h"
+#include "rewire/vm/limits.h"
+#include "rewire/vm/observer.h"
+#include "rewire/vm/program.h"
+#include "rewire/vm/tensor.h"
+#include "rewire/vm/thread_pool.h"
+#include "rewire/vm/value.h"
+#include "rewire/vm/virtual_machine.h"

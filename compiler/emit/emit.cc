@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/emit/emit.h"
+#include "rewire/compiler/emit/emit.h"
 
 #include <set>
 
-#include "compiler/emit/function_emitter.h"
+#include "rewire/compiler/emit/function_emitter.h"
 
 namespace rewire::compiler {
 namespace {

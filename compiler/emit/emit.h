@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a Graph to a module: registers, storage, code, signatures, and notes that lead back to the model.
+//
+// Makes a module of a Graph: registers, storage, code, signatures, and notes that name the model's nodes.
 #pragma once
 
 #include <string>
 
-#include "base/status.h"
-#include "compiler/ir/graph.h"
-#include "executable_format/module.h"
+#include "rewire/base/status.h"
+#include "rewire/compiler/ir/graph.h"
+#include "rewire/executable_format/module.h"
 
 namespace rewire::compiler {
 
@@ -15,7 +16,8 @@ struct EmitStatistics {
   std::uint64_t constant_bytes = 0;
 };
 
-// The module's one function is "main". kUnsupported when a value's rank is not known where it has to be.
+// The module has one function, "main". Errors: kUnsupported if the rank of a value is unknown where it is
+// needed.
 Result<Module> EmitModule(const Graph& graph, EmitStatistics* statistics = nullptr);
 
 }  // namespace rewire::compiler

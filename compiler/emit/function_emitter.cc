@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/emit/function_emitter.h"
+#include "rewire/compiler/emit/function_emitter.h"
 
 #include <fmt/format.h>
 
 #include <set>
 #include <utility>
 
-#include "base/array.h"
+#include "rewire/base/array.h"
 
 namespace rewire::compiler {
 FunctionEmitter::Reg FunctionEmitter::Of(const Value* value) {

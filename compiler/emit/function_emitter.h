@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The code of one function. A value has one register; control flow is jumps, so that values of outer blocks
-// are simply registers. Registers are emptied where their values die, which gives memory back to the VM's
+//
+// Emits the code of one function. Each value has one register. Control flow is jumps, so values of outer
+// blocks are just registers. Registers are emptied where their values die, which returns memory to the VM's
 // free lists.
 #pragma once
 
@@ -12,10 +13,10 @@
 #include <unordered_map>
 #include <vector>
 
-#include "compiler/emit/emit.h"
-#include "compiler/emit/module_tables.h"
-#include "compiler/emit/uses.h"
-#include "executable_format/code_writer.h"
+#include "rewire/compiler/emit/emit.h"
+#include "rewire/compiler/emit/module_tables.h"
+#include "rewire/compiler/emit/uses.h"
+#include "rewire/executable_format/code_writer.h"
 
 namespace rewire::compiler {
 
@@ -23,15 +24,15 @@ class FunctionEmitter {
  public:
   FunctionEmitter(const Graph& graph, ModuleTables* tables) : graph_(graph), uses_(graph), tables_(*tables) {}
 
-  // Fills code, notes and register count; the signature is the caller's. One output is returned as it is,
-  // unless `always_tuple`.
+  // Fills in code, notes and register count; the caller fills in the signature. A single output is returned
+  // as it is, unless `always_tuple`.
   Status Emit(Function* function, bool always_tuple = false);
   std::size_t kernel_calls() const { return kernel_calls_; }
 
  private:
   using Reg = CodeWriter::Reg;
 
-  // A shape in a register, and the bytes of a tensor of it.
+  // A shape in a register, and the bytes of a tensor with that shape.
   struct Extent {
     Reg shape;
     Reg bytes;
@@ -43,19 +44,19 @@ class FunctionEmitter {
     Reg offset;
   };
 
-  // Expressions as a program of rewire.shape.eval, and the shapes that it reads.
+  // Expressions as a program for rewire.shape.eval, and the shapes that the program reads.
   class DimProgram {
    public:
     explicit DimProgram(const FunctionEmitter& emitter) : emitter_(emitter) {}
 
     void Append(const DimExpr& dim);
     void Append(std::initializer_list<std::int64_t> more) { codes.insert(codes.end(), more); }
-    // A symbol's value stood nowhere; `dims` is what was to be computed.
+    // Fails if the value of a symbol was not found; `dims` is what was to be computed.
     Status Check(const Shape& dims) const;
 
     std::vector<std::int64_t> codes;
     std::vector<Reg> args;
-    std::map<std::string, std::int64_t> stored;  // symbols that the program itself has stored
+    std::map<std::string, std::int64_t> stored;  // symbols that the program has stored itself
 
    private:
     DimExpr::Source SourceOf(const std::string& name);
@@ -75,22 +76,22 @@ class FunctionEmitter {
   void EmitLoopResults(const Block& body, const std::vector<Reg>& carried, Reg condition);
 
   Reg NewReg() { return registers_++; }
-  // The register of a value; made where the value is written.
+  // Returns the register of a value. It is made where the value is written.
   Reg Of(const Value* value);
   Reg Integer(std::int64_t value);
-  // Storage for what the graph's arenas hold.
+  // Makes the storage of the graph's arenas.
   void MakeArena();
   Status MakeShapeArena();
-  // Tensors of i64[] on one storage.
+  // Makes i64[] tensors on one storage.
   void MakeScalars(const std::vector<Reg>& scalars);
   std::optional<Place> PlaceOf(const Value* value);
   Status Allocate(const Value* output, const Node::Extent& extent, Reg dst);
   void AllocateStatic(DLDataType dtype, const std::vector<std::int64_t>& dims, Reg dst);
   Result<Extent> EvaluateDims(const Shape& dims, DLDataType dtype);
   void CallKernel(std::uint32_t kernel, std::uint32_t outputs, Reg dst, const std::vector<Reg>& args);
-  // Reads the shapes of a value that later allocations compute with.
+  // Reads the shapes of a value that later allocations use.
   void Define(const Value* value);
-  // Empties what the block itself made.
+  // Empties the registers of values that the block made.
   void KillResults(const Block& block);
   void Note(const std::string& source);
 
@@ -102,13 +103,13 @@ class FunctionEmitter {
   std::uint32_t registers_ = 0;
   std::size_t kernel_calls_ = 0;
   std::unordered_map<const Value*, Reg> regs_;
-  std::set<const Value*> symbol_sources_;                // values whose shapes are computed with
-  std::unordered_map<const Value*, Reg> shapes_;         // of those
-  std::map<std::int64_t, Reg> integers_;                 // loaded at the function's start
-  Reg arena_ = kNone, arena_offset_ = kNone;             // of Graph::arena; the offset of what is made there
-  Reg shape_arena_ = kNone;                              // of Graph::shape_arena
-  std::unordered_map<const Value*, Reg> shape_offsets_;  // of what lies there
-  std::vector<std::map<std::string, Extent>> extents_;   // evaluated in this block and those around it
+  std::set<const Value*> symbol_sources_;         // values whose shapes are used in computations
+  std::unordered_map<const Value*, Reg> shapes_;  // the registers of those shapes
+  std::map<std::int64_t, Reg> integers_;          // loaded at the function's start
+  Reg arena_ = kNone, arena_offset_ = kNone;      // Graph::arena; and the offset of what is being made there
+  Reg shape_arena_ = kNone;                       // of Graph::shape_arena
+  std::unordered_map<const Value*, Reg> shape_offsets_;  // offsets of the tensors that lie there
+  std::vector<std::map<std::string, Extent>> extents_;   // evaluated in this block and the blocks around it
   std::string last_note_;
 };
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The half of FunctionEmitter that gives tensors their memory.
+//
+// The part of FunctionEmitter that allocates tensors.
 #include <fmt/format.h>
 
-#include "compiler/emit/function_emitter.h"
+#include "rewire/compiler/emit/function_emitter.h"
 
 namespace rewire::compiler {
 namespace {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/emit/module_tables.h"
+#include "rewire/compiler/emit/module_tables.h"
 
 #include <utility>
 
-#include "base/utf8.h"
+#include "rewire/base/utf8.h"
 
 namespace rewire::compiler {
 namespace {

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tables that code refers to, each entry once.
+//
+// The tables that code refers to. Each entry occurs once.
 #pragma once
 
 #include <map>
 #include <string>
 #include <vector>
 
-#include "compiler/ir/graph.h"
-#include "executable_format/module.h"
+#include "rewire/compiler/ir/graph.h"
+#include "rewire/executable_format/module.h"
 
 namespace rewire::compiler {
 
@@ -18,16 +19,16 @@ class ModuleTables {
   std::uint32_t Kernel(const std::string& name, const std::vector<Attribute>& attributes,
                        std::uint32_t flags);
   std::uint32_t Constant(const Value& value);
-  // A constant that `__init` fills; once for each value.
+  // A constant that `__init` computes; one per value.
   std::uint32_t Computed(const Value& value);
-  // Those, in the order of the table.
+  // These values, in the order of the table.
   const std::vector<const Value*>& computed() const { return computed_; }
   // i64[n]
   std::uint32_t ShapeConstant(const std::vector<std::int64_t>& dims);
   // i64[]
   std::uint32_t ScalarConstant(std::int64_t value);
   std::uint32_t Symbol(const std::string& name);
-  // What a `fatal` quotes.
+  // A text that a `fatal` instruction quotes.
   std::uint32_t String(const std::string& text);
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/emit/uses.h"
+#include "rewire/compiler/emit/uses.h"
 
 #include <limits>
 

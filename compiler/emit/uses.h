@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What emission has to know beforehand: where a value is used last, and which symbols are read.
+//
+// What emission must know beforehand: where each value is used last, and which symbols are read.
 #pragma once
 
 #include <set>
@@ -7,7 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "compiler/ir/graph.h"
+#include "rewire/compiler/ir/graph.h"
 
 namespace rewire::compiler {
 
@@ -15,14 +16,14 @@ class Uses {
  public:
   explicit Uses(const Graph& graph);
 
-  // The values that were defined in the block (its parameters and its nodes' outputs) and that nothing reads
-  // after node `index` of it. A value that is never read dies where it is made.
+  // The values of the block (its parameters and outputs of its nodes) that nothing reads after node `index`.
+  // A value that is never read dies where it is made.
   const std::vector<const Value*>& DyingAfter(const Block& block, std::size_t index) const;
   // Constants that something reads, in the order of their first use.
   const std::vector<const Value*>& constants() const { return constants_; }
-  // Values that nothing in `main` makes, in that order too: computed constants.
+  // Values that no node of `main` makes, in the order of their first use: computed constants.
   const std::vector<const Value*>& computed() const { return computed_; }
-  // Whether a dimension of what is allocated is computed from the symbol.
+  // True if a dimension of an allocation is computed from the symbol.
   bool NeedsSymbol(const std::string& name) const { return symbols_.contains(name); }
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/import/dtypes.h"
+#include "rewire/compiler/import/dtypes.h"
 
-#include "compiler/import/onnx_proto.h"
+#include "rewire/compiler/import/onnx_proto.h"
 
 namespace rewire::compiler {
 

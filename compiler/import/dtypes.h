@@ -5,12 +5,11 @@
 #include <optional>
 #include <string>
 
-#include "base/dtype.h"
+#include "rewire/base/dtype.h"
 
 namespace rewire::compiler {
 
-// The element type that a TensorProto.DataType stands for; nothing for strings and for types this compiler
-// does not know.
+// The dtype of a TensorProto.DataType. nullopt for strings and unknown types.
 std::optional<DLDataType> DTypeOfOnnx(std::int32_t data_type);
 // "STRING", "FLOAT8E4M3FN", "data type 99": for messages.
 std::string OnnxTypeName(std::int32_t data_type);

@@ -1,15 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/import/model_file.h"
+#include "rewire/compiler/import/model_file.h"
 
 #include <fmt/format.h>
 #include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/unknown_field_set.h>
 
 #include <filesystem>
 #include <limits>
 
-#include "base/mapped_file.h"
+#include "rewire/base/mapped_file.h"
+#include "rewire/base/utf8.h"
 
 namespace rewire::compiler {
+namespace {
+
+constexpr std::size_t kMostNameBytes = 256;  // of a stranger's name, in a message
+constexpr int kAttributeProtoField = 11;     // FunctionProto.attribute_proto, of ONNX 1.13
+
+}  // namespace
 
 std::string DomainOf(const std::string& domain) { return domain == "ai.onnx" ? "" : domain; }
 
@@ -48,11 +56,43 @@ Result<ModelFile> ModelFile::Parse(const SharedBytes& bytes, const std::string& 
   ModelFile file;
   file.folder_ = folder;
   file.opsets_ = OpsetsOf(model->opset_import());
-  for (const onnx::FunctionProto& function : model->functions()) {
-    file.functions_[{DomainOf(function.domain()), function.name()}] = &function;
-  }
   file.model_ = std::move(model);
+  if (Status added = file.AddFunctions(); !added) return Forward(added, what);
   return file;
+}
+
+Status ModelFile::AddFunctions() {
+  for (const onnx::FunctionProto& function : model_->functions()) {
+    if (!functions_.emplace(std::pair(DomainOf(function.domain()), function.name()), &function).second) {
+      return Fail(StatusCode::kUnsupported,
+                  fmt::format("there are two functions '{}' of domain '{}'; overloads are not supported",
+                              Printable(function.name(), kMostNameBytes),
+                              Printable(function.domain(), kMostNameBytes)));
+    }
+    // The classes that this is built with may be older than the field.
+    const google::protobuf::UnknownFieldSet& unknown = function.GetReflection()->GetUnknownFields(function);
+    for (int i = 0; i < unknown.field_count(); ++i) {
+      const google::protobuf::UnknownField& field = unknown.field(i);
+      if (field.number() != kAttributeProtoField ||
+          field.type() != google::protobuf::UnknownField::TYPE_LENGTH_DELIMITED) {
+        continue;
+      }
+      onnx::AttributeProto attribute;
+      if (!attribute.ParseFromString(field.length_delimited())) {
+        return Fail(StatusCode::kInvalidFile, fmt::format("function '{}': attribute_proto cannot be read",
+                                                          Printable(function.name(), kMostNameBytes)));
+      }
+      const std::string name = attribute.name();
+      defaults_.emplace(std::pair(&function, name), std::move(attribute));
+    }
+  }
+  return {};
+}
+
+const onnx::AttributeProto* ModelFile::FindDefault(const onnx::FunctionProto& function,
+                                                   const std::string& name) const {
+  const auto found = defaults_.find({&function, name});
+  return found == defaults_.end() ? nullptr : &found->second;
 }
 
 const onnx::FunctionProto* ModelFile::FindFunction(const std::string& domain, const std::string& name) const {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An ONNX model as read from a file or from memory: parsed, not yet judged.
+//
+// An ONNX model after parsing, before it is checked.
 #pragma once
 
 #include <map>
@@ -8,17 +9,18 @@
 #include <utility>
 #include <vector>
 
-#include "base/shared_bytes.h"
-#include "base/status.h"
-#include "compiler/import/onnx_proto.h"
+#include "rewire/base/shared_bytes.h"
+#include "rewire/base/status.h"
+#include "rewire/compiler/import/onnx_proto.h"
 
 namespace rewire::compiler {
 
 class ModelFile {
  public:
-  // kNotFound, kIo; kInvalidFile: not ONNX, truncated, without a graph or an operator set.
+  // Errors: kNotFound, kIo; kInvalidFile if the file is not ONNX, is truncated, or has no graph or operator
+  // set.
   static Result<ModelFile> Read(const std::string& path);
-  // `folder` is where external data may lie; empty: nowhere. `what` names the model in messages.
+  // External data may lie in `folder`; an empty `folder` refuses it. `what` names the model in messages.
   static Result<ModelFile> Parse(const SharedBytes& bytes, const std::string& folder,
                                  const std::string& what);
 
@@ -27,17 +29,22 @@ class ModelFile {
   const std::string& folder() const { return folder_; }
   // Operator set versions by domain; ONNX's own domain is "".
   const std::map<std::string, std::int64_t>& opsets() const { return opsets_; }
-  // A model's own function; null when there is none.
+  // Returns a function of the model, or null.
   const onnx::FunctionProto* FindFunction(const std::string& domain, const std::string& name) const;
+  // Returns the default of a function's attribute, or null if it has none.
+  const onnx::AttributeProto* FindDefault(const onnx::FunctionProto& function, const std::string& name) const;
 
  private:
+  Status AddFunctions();
+
   std::shared_ptr<const onnx::ModelProto> model_;
   std::string folder_;
   std::map<std::string, std::int64_t> opsets_;
   std::map<std::pair<std::string, std::string>, const onnx::FunctionProto*> functions_;
+  std::map<std::pair<const onnx::FunctionProto*, std::string>, onnx::AttributeProto> defaults_;
 };
 
-// "ai.onnx" is "".
+// Maps "ai.onnx" to "".
 std::string DomainOf(const std::string& domain);
 std::map<std::string, std::int64_t> OpsetsOf(
     const google::protobuf::RepeatedPtrField<onnx::OperatorSetIdProto>& imports);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/import/node_order.h"
+#include "rewire/compiler/import/node_order.h"
 
 #include <fmt/format.h>
 

@@ -5,21 +5,21 @@
 #include <string>
 #include <vector>
 
-#include "base/status.h"
-#include "compiler/import/onnx_proto.h"
+#include "rewire/base/status.h"
+#include "rewire/compiler/import/onnx_proto.h"
 
 namespace rewire::compiler {
 
 using NodeList = google::protobuf::RepeatedPtrField<onnx::NodeProto>;
 
-// Its name, or its first output's when it has none.
+// The node's name, or the name of its first output if it has none.
 std::string NodeName(const onnx::NodeProto& node);
 // "Conv 'conv1'", or by its first output when it has no name.
 std::string NodeText(const onnx::NodeProto& node);
 
-// The nodes so that each stands after those whose outputs it reads, inside its subgraphs too; otherwise in
-// the order given. `defined` says which names exist without them. kInvalidFile: a name that nothing defines,
-// a name defined twice, a cycle.
+// Sorts the nodes so that each comes after those whose outputs it reads, also inside its subgraphs. Otherwise
+// keeps their order. `defined` tells which names exist without these nodes. Errors: kInvalidFile for an
+// undefined name, a name defined twice, or a cycle.
 Result<std::vector<const onnx::NodeProto*>> OrderNodes(
     const NodeList& nodes, const std::function<bool(const std::string&)>& defined);
 

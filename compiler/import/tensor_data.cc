@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/import/tensor_data.h"
+#include "rewire/compiler/import/tensor_data.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstring>
 #include <filesystem>
-#include <limits>
+#include <map>
 #include <optional>
 #include <system_error>
 #include <utility>
 #include <vector>
 
-#include "base/mapped_file.h"
-#include "compiler/import/dtypes.h"
+#include "rewire/base/mapped_file.h"
+#include "rewire/compiler/import/dtypes.h"
+#include "rewire/compiler/ir/graph.h"
 
 namespace rewire::compiler {
 namespace {
@@ -47,32 +49,44 @@ Result<std::string> ExternalPath(const std::string& location, const std::string&
   return path.string();
 }
 
-Result<SharedBytes> ReadExternal(const onnx::TensorProto& proto, std::uint64_t bytes,
-                                 const std::string& folder) {
+// Where external data lies, as the tensor says; `bytes` is its size.
+struct ExternalPlace {
   std::string location;
   std::uint64_t offset = 0;
-  std::uint64_t length = bytes;
+  std::uint64_t length = 0;
+};
+
+Result<ExternalPlace> PlaceOf(const onnx::TensorProto& proto, std::uint64_t bytes) {
+  ExternalPlace place;
+  place.length = bytes;
   for (const onnx::StringStringEntryProto& entry : proto.external_data()) {
-    if (entry.key() == "location") location = entry.value();
+    if (entry.key() == "location") place.location = entry.value();
     if (entry.key() != "offset" && entry.key() != "length") continue;
     const std::optional<std::uint64_t> value = ParseUnsigned(entry.value());
     if (!value) {
       return Fail(StatusCode::kInvalidFile,
                   fmt::format("external data: {} is '{}', expected a number", entry.key(), entry.value()));
     }
-    (entry.key() == "offset" ? offset : length) = *value;
+    (entry.key() == "offset" ? place.offset : place.length) = *value;
   }
-  const Result<std::string> path = ExternalPath(location, folder);
+  return place;
+}
+
+Result<SharedBytes> ReadExternal(const onnx::TensorProto& proto, std::uint64_t bytes,
+                                 const std::string& folder) {
+  const Result<ExternalPlace> place = PlaceOf(proto, bytes);
+  if (!place) return Forward(place);
+  const Result<std::string> path = ExternalPath(place->location, folder);
   if (!path) return Forward(path);
   const Result<SharedBytes> file = MapFile(*path);
   if (!file) return Forward(file, "external data");
   const std::uint64_t size = file->view.size();
-  if (offset > size || length > size - offset || length != bytes) {
+  if (place->offset > size || place->length > size - place->offset || place->length != bytes) {
     return Fail(StatusCode::kInvalidFile,
                 fmt::format("external data '{}': {} bytes at {} of a file of {}; the tensor has {} bytes",
-                            location, length, offset, size, bytes));
+                            place->location, place->length, place->offset, size, bytes));
   }
-  return SharedBytes{file->view.subspan(offset, bytes), file->owner};
+  return SharedBytes{file->view.subspan(place->offset, bytes), file->owner};
 }
 
 // The typed field that holds elements of this dtype, narrowed to `bytes` bytes.
@@ -140,12 +154,34 @@ Result<HostTensor> ReadTensorProto(const onnx::TensorProto& proto, const std::st
   HostTensor tensor;
   tensor.dtype = *dtype;
   tensor.shape.assign(proto.dims().begin(), proto.dims().end());
+  if (tensor.shape.size() > kMaxRank) {
+    return Fail(StatusCode::kInvalidFile,
+                fmt::format("{} has {} dimensions, the limit is {}", what, tensor.shape.size(), kMaxRank));
+  }
   const Result<std::uint64_t> bytes = CompactBytes(tensor.dtype, tensor.shape);
   if (!bytes) return Forward(bytes, what);
   Result<SharedBytes> elements = ReadElements(proto, tensor.dtype, *bytes, folder, owner);
   if (!elements) return Forward(elements, what);
   tensor.bytes = AlignedFor(tensor.dtype, *elements);  // offsets of external data may be odd
   return tensor;
+}
+
+std::uint64_t WeightBytes(const onnx::GraphProto& graph) {
+  std::uint64_t bytes = 0;
+  std::map<std::string, std::uint64_t> ends;  // by file: where the last tensor in it ends
+  for (const onnx::TensorProto& tensor : graph.initializer()) {
+    bytes += tensor.ByteSizeLong();
+    const std::optional<DLDataType> dtype = DTypeOfOnnx(tensor.data_type());
+    if (tensor.data_location() != onnx::TensorProto::EXTERNAL || !dtype) continue;
+    const std::vector<std::int64_t> shape(tensor.dims().begin(), tensor.dims().end());
+    const Result<std::uint64_t> size = CompactBytes(*dtype, shape);
+    const Result<ExternalPlace> place = PlaceOf(tensor, size ? *size : 0);
+    if (!place) continue;
+    std::uint64_t& end = ends[place->location];
+    end = std::max(end, place->offset + place->length);
+  }
+  for (const auto& [location, end] : ends) bytes += end;
+  return bytes;
 }
 
 }  // namespace rewire::compiler

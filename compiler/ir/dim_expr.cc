@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/ir/dim_expr.h"
+#include "rewire/compiler/ir/dim_expr.h"
 
 #include <algorithm>
 #include <limits>
 #include <map>
 #include <utility>
+
+#include "rewire/compiler/ir/dim_length.h"
 
 namespace rewire::compiler {
 namespace {
@@ -13,6 +15,9 @@ constexpr std::int64_t kLargest = std::numeric_limits<std::int64_t>::max();
 constexpr std::int64_t kSmallest = std::numeric_limits<std::int64_t>::min();
 // Every level may ask for two answers at the next.
 constexpr int kComparedDepth = 6;
+constexpr int kComparedQuestions = 256;
+// Products of terms that are made before equal ones are added up.
+constexpr std::size_t kMostProducts = 1024;
 
 std::int64_t Add(std::int64_t a, std::int64_t b) {
   std::int64_t sum = 0;
@@ -33,6 +38,8 @@ std::int64_t FloorDivide(std::int64_t a, std::int64_t b) {
   return a % b != 0 && ((a < 0) != (b < 0)) ? quotient - 1 : quotient;
 }
 
+DimExpr TooLong() { return DimExpr::Symbol(kTooLong); }
+
 }  // namespace
 
 DimExpr::DimExpr(std::int64_t value) : text_(std::to_string(value)) {
@@ -40,6 +47,12 @@ DimExpr::DimExpr(std::int64_t value) : text_(std::to_string(value)) {
 }
 
 DimExpr DimExpr::OfAtom(AtomKind kind, const std::string& name, std::vector<DimExpr> operands) {
+  std::size_t length = name.size();
+  for (const DimExpr& operand : operands) {
+    if (IsTooLong(operand)) return TooLong();
+    length += operand.text_.size();
+  }
+  if (length > kMostDimText) return TooLong();
   std::string text = name;
   if (kind == AtomKind::kFloorDiv) text = "floor((" + operands[0].text_ + ") / (" + operands[1].text_ + "))";
   if (kind == AtomKind::kMax) text = "max(" + operands[0].text_ + ", " + operands[1].text_ + ")";
@@ -75,7 +88,7 @@ DimExpr DimExpr::OfTerms(std::vector<Term> terms) {
   }
   if (!last.empty()) sum.text_ += (sum.text_.empty() ? "" : " + ") + last;
   if (sum.text_.empty()) sum.text_ = "0";
-  return sum;
+  return sum.text_.size() > kMostDimText ? TooLong() : sum;
 }
 
 DimExpr DimExpr::Symbol(const std::string& name) { return OfAtom(AtomKind::kSymbol, name, {}); }
@@ -98,12 +111,15 @@ std::optional<std::string> DimExpr::symbol() const {
 }
 
 DimExpr DimExpr::operator+(const DimExpr& other) const {
+  if (IsTooLong(*this) || IsTooLong(other)) return TooLong();
   std::vector<Term> terms = terms_;
   terms.insert(terms.end(), other.terms_.begin(), other.terms_.end());
   return OfTerms(std::move(terms));
 }
 
 DimExpr DimExpr::operator*(const DimExpr& other) const {
+  if (IsTooLong(*this) || IsTooLong(other) || terms_.size() * other.terms_.size() > kMostProducts)
+    return TooLong();
   std::vector<Term> terms;
   for (const Term& a : terms_) {
     for (const Term& b : other.terms_) {
@@ -120,6 +136,7 @@ DimExpr DimExpr::operator*(const DimExpr& other) const {
 }
 
 DimExpr DimExpr::FloorDiv(const DimExpr& a, const DimExpr& b) {
+  if (IsTooLong(a) || IsTooLong(b)) return TooLong();
   const std::optional<std::int64_t> divisor = b.constant();
   if (a.IsConstant() && divisor) return FloorDivide(*a.constant(), *divisor);
   if (divisor == 1) return a;
@@ -188,33 +205,40 @@ Interval DimExpr::Bounds() const {
 }
 
 bool DimExpr::IsAtLeast(const DimExpr& a, const DimExpr& b, int depth) {
-  if ((a - b).Bounds().least >= 0) return true;
-  if (depth == 0) return false;
-  const Atom* larger = a.atom();
-  const Atom* smaller = b.atom();
-  const auto is_at_least = [&](const DimExpr& x, const DimExpr& y) { return IsAtLeast(x, y, depth - 1); };
-  if (smaller != nullptr && smaller->kind == AtomKind::kMin) {
-    if (is_at_least(a, smaller->operands[0]) || is_at_least(a, smaller->operands[1])) return true;
-  }
-  if (larger != nullptr && larger->kind == AtomKind::kMax) {
-    if (is_at_least(larger->operands[0], b) || is_at_least(larger->operands[1], b)) return true;
-  }
-  if (smaller != nullptr && smaller->kind == AtomKind::kMax) {
-    if (is_at_least(a, smaller->operands[0]) && is_at_least(a, smaller->operands[1])) return true;
-  }
-  if (larger != nullptr && larger->kind == AtomKind::kMin) {
-    return is_at_least(larger->operands[0], b) && is_at_least(larger->operands[1], b);
-  }
-  return false;
+  int questions = kComparedQuestions;
+  const auto ask = [&questions](const auto& self, const DimExpr& x, const DimExpr& y, int levels) -> bool {
+    if (--questions < 0) return false;
+    if ((x - y).Bounds().least >= 0) return true;
+    if (levels == 0) return false;
+    const Atom* larger = x.atom();
+    const Atom* smaller = y.atom();
+    const auto is_at_least = [&](const DimExpr& p, const DimExpr& q) { return self(self, p, q, levels - 1); };
+    if (smaller != nullptr && smaller->kind == AtomKind::kMin) {
+      if (is_at_least(x, smaller->operands[0]) || is_at_least(x, smaller->operands[1])) return true;
+    }
+    if (larger != nullptr && larger->kind == AtomKind::kMax) {
+      if (is_at_least(larger->operands[0], y) || is_at_least(larger->operands[1], y)) return true;
+    }
+    if (smaller != nullptr && smaller->kind == AtomKind::kMax) {
+      if (is_at_least(x, smaller->operands[0]) && is_at_least(x, smaller->operands[1])) return true;
+    }
+    if (larger != nullptr && larger->kind == AtomKind::kMin) {
+      return is_at_least(larger->operands[0], y) && is_at_least(larger->operands[1], y);
+    }
+    return false;
+  };
+  return ask(ask, a, b, depth);
 }
 
 DimExpr DimExpr::Max(const DimExpr& a, const DimExpr& b) {
+  if (IsTooLong(a) || IsTooLong(b)) return TooLong();
   if (IsAtLeast(a, b, kComparedDepth)) return a;
   if (IsAtLeast(b, a, kComparedDepth)) return b;
   return a.text_ < b.text_ ? OfAtom(AtomKind::kMax, "", {a, b}) : OfAtom(AtomKind::kMax, "", {b, a});
 }
 
 DimExpr DimExpr::Min(const DimExpr& a, const DimExpr& b) {
+  if (IsTooLong(a) || IsTooLong(b)) return TooLong();
   if (IsAtLeast(b, a, kComparedDepth)) return a;
   if (IsAtLeast(a, b, kComparedDepth)) return b;
   return a.text_ < b.text_ ? OfAtom(AtomKind::kMin, "", {a, b}) : OfAtom(AtomKind::kMin, "", {b, a});

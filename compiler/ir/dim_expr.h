@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// DimExpr: a dimension that may not be known until a model runs: an integer polynomial over named symbols
-// and over quotients, maxima and minima of such polynomials.
 //
-// Expressions are kept in a normal form, so that two that mean the same sum of products are equal:
-// 2 * N + N == 3 * N. Arithmetic saturates at the ends of int64; a size that got there is refused where
-// something is allocated from it.
+// DimExpr: a dimension that may be unknown until a model runs. It is an integer polynomial over named
+// symbols, and over quotients, maxima and minima of such polynomials.
+//
+// Expressions are kept in a normal form, so that equal sums of products compare equal: 2 * N + N == 3 * N.
+// Arithmetic saturates at the ends of int64. A saturated size is refused where something would be allocated
+// with it.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "base/interval.h"
+#include "rewire/base/interval.h"
 
 namespace rewire::compiler {
 
@@ -25,11 +26,11 @@ class DimExpr {
   DimExpr(std::int64_t value);  // NOLINT: a number is a dimension
   static DimExpr Symbol(const std::string& name);
 
-  // The value, when no symbol is left.
+  // The value, if the expression has no symbols.
   std::optional<std::int64_t> constant() const;
   bool IsConstant() const { return constant().has_value(); }
   bool Is(std::int64_t value) const { return constant() == value; }
-  // The symbol's name, when the expression is nothing else.
+  // The symbol's name, if the expression is a single symbol.
   std::optional<std::string> symbol() const;
 
   DimExpr operator+(const DimExpr& other) const;
@@ -37,26 +38,26 @@ class DimExpr {
   DimExpr operator*(const DimExpr& other) const;
   bool operator==(const DimExpr& other) const { return text_ == other.text_; }
 
-  // Rounded towards minus infinity, and towards plus infinity. A constant divisor of 0 gives 0: whoever
-  // divides has checked it.
+  // Rounded towards minus infinity, and towards plus infinity. A constant divisor of 0 gives 0, because
+  // callers have checked it.
   static DimExpr FloorDiv(const DimExpr& a, const DimExpr& b);
   static DimExpr CeilDiv(const DimExpr& a, const DimExpr& b);
-  // Symbols are dimensions, not negative: the larger of N + 1 and N is N + 1.
+  // Symbols are dimensions, so they are not negative: the larger of N + 1 and N is N + 1.
   static DimExpr Max(const DimExpr& a, const DimExpr& b);
   static DimExpr Min(const DimExpr& a, const DimExpr& b);
 
-  // Where the value lies when each symbol lies where `of_symbol` says.
+  // The interval of the value if each symbol lies in the interval that `of_symbol` returns.
   using SymbolInterval = std::function<Interval(const std::string& name)>;
   Interval Bounds(const SymbolInterval& of_symbol) const;
-  // Whatever the dimensions are that the symbols stand for.
+  // The interval of the value for all values of the symbols.
   Interval Bounds() const;
 
   // "3*N + floor((M - 1) / 2)"; equal for equal expressions.
   const std::string& text() const { return text_; }
   void CollectSymbols(std::set<std::string>* names) const;
 
-  // The expression as a postfix program: see rewire.shape.eval in docs/kernels.md. `source` gives for a
-  // symbol the input of that kernel and the axis at which its value stands.
+  // The expression as a postfix program; see rewire.shape.eval in docs/kernels.md. For a symbol, `source`
+  // gives the input of that kernel and the axis where its value can be read.
   struct Source {
     std::int64_t input = 0;
     std::int64_t axis = 0;
@@ -70,7 +71,7 @@ class DimExpr {
   enum class AtomKind : std::uint8_t { kSymbol, kFloorDiv, kMax, kMin };
   struct Atom;
   using AtomPtr = std::shared_ptr<const Atom>;
-  // coefficient * product of factors; factors are sorted by their texts, and so are terms.
+  // coefficient * product of factors. Factors are sorted by their texts, and so are terms.
   struct Term {
     std::int64_t coefficient = 0;
     std::vector<AtomPtr> factors;
@@ -79,9 +80,9 @@ class DimExpr {
 
   static DimExpr OfAtom(AtomKind kind, const std::string& name, std::vector<DimExpr> operands);
   static DimExpr OfTerms(std::vector<Term> terms);
-  // The atom that the expression is, if it is nothing else.
+  // The atom, if the expression is a single atom.
   const Atom* atom() const;
-  // Whether that can be seen; `depth` maxima and minima are looked into.
+  // True if a >= b can be proved. Looks into at most `depth` nested maxima and minima.
   static bool IsAtLeast(const DimExpr& a, const DimExpr& b, int depth);
 
   std::vector<Term> terms_;
@@ -99,7 +100,7 @@ using Shape = std::vector<DimExpr>;
 // "[N, 4, 2*M]"
 std::string ShapeText(const Shape& shape);
 DimExpr ProductOf(const Shape& shape);
-// The dimensions as integers, when all are known.
+// The dimensions as integers, if all are known.
 std::optional<std::vector<std::int64_t>> ConstantDims(const Shape& shape);
 Shape ShapeOfInts(const std::vector<std::int64_t>& dims);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/ir/dim_limits.h"
+#include "rewire/compiler/ir/dim_limits.h"
 
-#include "compiler/ir/symbol_definitions.h"
+#include "rewire/compiler/ir/symbol_definitions.h"
 
 namespace rewire::compiler {
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How large dimensions can be when the program runs, as far as the limits of its inputs' dimensions say it.
+//
+// The largest values that dimensions can have during a run, as far as they follow from the limits of the
+// inputs' dimensions.
 #pragma once
 
 #include <cstdint>
@@ -8,21 +10,21 @@
 #include <unordered_map>
 #include <vector>
 
-#include "compiler/ir/graph.h"
+#include "rewire/compiler/ir/graph.h"
 
 namespace rewire::compiler {
 
 class DimLimits {
  public:
-  // The graph must not change as long as this is asked.
+  // The graph must not change while this object is used.
   explicit DimLimits(const Graph& graph);
 
-  // The most that each dimension can be; nothing where one depends on a dimension without a limit, though it
-  // may have one itself: that of min(512, N) is far from what most runs take.
+  // The largest value of each dimension. nullopt if one depends on a dimension without a limit, even if it
+  // has one itself, such as min(512, N): its largest value is far from what most runs need.
   std::optional<std::vector<std::int64_t>> MostOf(const Shape& dims) const;
 
  private:
-  // Nothing where a symbol has no limit.
+  // nullopt if a symbol has no limit.
   std::optional<Interval> BoundsOf(const DimExpr& dim) const;
 
   std::unordered_map<std::string, Interval> symbols_;

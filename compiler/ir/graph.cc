@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/ir/graph.h"
+#include "rewire/compiler/ir/graph.h"
 
 #include <algorithm>
 

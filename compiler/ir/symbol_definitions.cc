@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/ir/symbol_definitions.h"
+#include "rewire/compiler/ir/symbol_definitions.h"
 
 #include <unordered_map>
 

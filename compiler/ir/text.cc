@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/ir/text.h"
+#include "rewire/compiler/ir/text.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <variant>
 
-#include "base/array.h"
+#include "rewire/base/array.h"
 
 namespace rewire::compiler {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "compiler/ir/graph.h"
+#include "rewire/compiler/ir/graph.h"
 
 namespace rewire::compiler {
 

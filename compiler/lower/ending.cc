@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/lower/ending.h"
+#include "rewire/compiler/lower/ending.h"
 
 #include <algorithm>
 

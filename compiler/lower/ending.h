@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a block of nodes ends: where its results are.
 //
-// Most blocks end in one place. One that ends in an If whose branches' results differ in rank may stay open:
-// then it ends once in each branch, each with results of known rank, and what follows it is lowered into
-// every one of them. Joining the branches makes values of the If out of them.
+// Ending: where the results of a block of nodes are.
+//
+// Most blocks end in one place. A block may also end in an If whose branches give results of different rank.
+// It then stays open: it ends once in each branch, each with results of known rank, and everything behind it
+// is lowered into every branch. Joining the branches makes values of the If out of the results.
 #pragma once
 
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "compiler/ir/graph.h"
+#include "rewire/compiler/ir/graph.h"
 
 namespace rewire::compiler {
 
-// A node of the model that the compiler has no code for.
+// A node of the model that the compiler does not support.
 struct Unsupported {
   std::string node;  // its name, or its first output
   std::string op_type;
@@ -25,21 +26,21 @@ struct Unsupported {
 
 struct Ending {
   Node* split = nullptr;         // the If that the block ends in; null: the block ends here
-  std::vector<Ending> branches;  // the ends of its then and else
-  // Where the block ends here:
+  std::vector<Ending> branches;  // the endings of its branches, then and else
+  // If the block ends here:
   Block* block = nullptr;
   std::vector<Value*> results;
-  // A node that cannot be lowered for values of these ranks: a program that comes here fails, and there are
+  // A node that cannot be lowered for values of these ranks. The program fails if it gets here, and there are
   // no results.
   std::optional<Unsupported> failure;
 };
 
-// The places where it ends, in order.
+// The places where the block ends, in order.
 std::vector<Ending*> EndsOf(Ending* ending);
 
 bool AllFail(Ending* ending);
 
-// Whether the results of all ends fit together, rank included. Ends that fail fit anything.
+// True if the results of all ends are compatible, rank included. Ends that fail are compatible with anything.
 bool SameRanks(Ending* ending);
 
 }  // namespace rewire::compiler

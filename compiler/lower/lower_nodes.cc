@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lists of nodes, in one place or at every end of an If whose branches differ in rank.
+//
+// Lowers lists of nodes, in one place or at every end of an If whose branches differ in rank.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
 
-#include "compiler/import/node_order.h"
-#include "compiler/lower/lowering.h"
-#include "compiler/operators/op.h"
+#include "rewire/compiler/import/node_order.h"
+#include "rewire/compiler/lower/lowering.h"
+#include "rewire/compiler/operators/op.h"
 
 namespace rewire::compiler {
 namespace {

@@ -1,27 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/lower/lowering.h"
+#include "rewire/compiler/lower/lowering.h"
 
 #include <fmt/format.h>
 
 #include <set>
 #include <utility>
 
-#include "base/utf8.h"
-#include "compiler/import/dtypes.h"
-#include "compiler/import/node_order.h"
-#include "compiler/import/tensor_data.h"
-#include "compiler/ir/purity.h"
-#include "compiler/operators/op.h"
-#include "compiler/operators/registry.h"
+#include "rewire/base/utf8.h"
+#include "rewire/compiler/import/dtypes.h"
+#include "rewire/compiler/import/node_order.h"
+#include "rewire/compiler/import/tensor_data.h"
+#include "rewire/compiler/ir/kernel_traits.h"
+#include "rewire/compiler/operators/op.h"
+#include "rewire/compiler/operators/registry.h"
 
 namespace rewire::compiler {
 namespace {
 
-// Functions that call functions: deeper than any model, and where a recursive one ends.
+// Functions that call functions: deeper than any model.
 constexpr int kMaxCallDepth = 64;
-// Constants up to this size are made while compiling.
 constexpr std::size_t kMostSourceBytes = 1024;  // of what notes say about a node
+// Longer names of dimensions are not used.
+constexpr std::size_t kMostSymbolBytes = 128;
+// Constants up to this size are made while compiling.
 constexpr std::uint64_t kMaxFoldedBytes = std::uint64_t{64} << 20;
+// What CompileLimits::work counts.
+constexpr std::uint64_t kNodeWork = 64;
+constexpr std::uint64_t kBytesOfWork = 16;  // of expressions, or of weights that are copied
 
 Status CheckName(const char* what, std::size_t index, const std::string& name) {
   if (name.empty()) return Fail(StatusCode::kInvalidFile, fmt::format("{} {} has no name", what, index));
@@ -59,10 +64,27 @@ bool Scope::Has(const std::string& name) const {
 }
 
 Scope InnerScope(const Scope& outer) {
-  Scope scope = outer;
-  scope.names.clear();
+  Scope scope;
   scope.outer = &outer;
+  scope.opsets = outer.opsets;
+  scope.call = outer.call;
+  scope.call_scope = outer.call_scope;
+  scope.function = outer.function;
+  scope.depth = outer.depth;
   return scope;
+}
+
+WorkMeter::Budget Lowering::WorkBudget(const LoweringOptions& options) {
+  WorkMeter::Budget budget;
+  budget.stage = "compiling the model, functions inlined and loops tried,";
+  budget.units = options.work;
+  budget.units_option = "--max-work (CompileLimits::work)";
+  return budget;
+}
+
+void Lowering::ChargeDims(const Shape& dims) {
+  for (const DimExpr& dim : dims)
+    (void)work_.Spend(dim.text().size() / kBytesOfWork);  // asked at the next node
 }
 
 Value* Lowering::poison() {
@@ -79,7 +101,8 @@ Value* Lowering::Constant(const std::string& name, HostTensor tensor) {
 void Lowering::Append(Node* node) {
   node->source = source_;
   for (Value* output : node->outputs) output->producer = node;
-  bool constant = options_.fold && node->kind == NodeKind::kKernel && !node->inputs.empty() && IsPure(*node);
+  bool constant =
+      options_.fold && node->kind == NodeKind::kKernel && !node->inputs.empty() && IsPure(graph_, *node);
   for (const Value* input : node->inputs) constant = constant && input != nullptr && input->IsConstant();
   if (constant && FoldableSize(*node)) {
     std::optional<std::vector<HostTensor>> results = options_.fold(*node);
@@ -127,7 +150,8 @@ Result<Type> Lowering::DeclaredType(const onnx::TypeProto& proto, const std::str
     type.ranked = true;
     for (const onnx::TensorShapeProto::Dimension& dim : tensor.shape().dim()) {
       // Paddle names every dimension that it does not know "?": two of them need not be equal.
-      const bool named = dim.has_dim_param() && dim.dim_param() != "?" && IsPrintable(dim.dim_param());
+      const bool named = dim.has_dim_param() && dim.dim_param() != "?" &&
+                         dim.dim_param().size() <= kMostSymbolBytes && IsPrintable(dim.dim_param());
       const std::string symbol = named ? dim.dim_param() : "";
       const auto fixed = options_.dims.find(symbol);
       // Some exporters write -1 for what they do not know.
@@ -153,6 +177,8 @@ Status Lowering::AddInitializers(const onnx::GraphProto& proto, Scope* scope) {
   for (const onnx::TensorProto& initializer : proto.initializer()) {
     Result<HostTensor> tensor = ReadTensorProto(initializer, model_.folder(), model_.proto());
     if (!tensor) return Forward(tensor);
+    if (Status charged = work_.Charge(1 + initializer.ByteSizeLong() / kBytesOfWork / 1024); !charged)
+      return charged;
     if (!scope->names.emplace(initializer.name(), Constant(initializer.name(), *std::move(tensor))).second) {
       return Fail(StatusCode::kInvalidFile,
                   fmt::format("there are two initializers '{}'", initializer.name()));
@@ -231,6 +257,7 @@ void Lowering::AddUnsupported(Unsupported what) {
 Status Lowering::LowerNode(const onnx::NodeProto& node, Scope* scope) {
   seen_.insert(&node);
   const std::string outer_source = std::exchange(source_, Printable(NodeText(node), kMostSourceBytes));
+  if (Status charged = work_.Charge(kNodeWork); !charged) return Forward(charged, source_);
   const std::string domain = DomainOf(node.domain());
   const auto opset = scope->opsets->find(domain);
   Status lowered;
@@ -241,11 +268,13 @@ Status Lowering::LowerNode(const onnx::NodeProto& node, Scope* scope) {
   } else {
     Op op(node, opset->second, scope, this);
     if (op.HasPoison()) {
-      for (const std::string& output : node.output()) scope->names[output] = poison();
+      JudgeUnseen(op, scope);
     } else if (const Status done = LowerOperator(&op); !done) {
       // Values of another rank may be what the model means it for: a check of a rank that fails leads
       // elsewhere.
-      if (at_ends_ && done.error().code() == StatusCode::kInvalidFile) {
+      if (work_.exhausted()) {
+        lowered = Forward(done, source_);  // what comes after would fail for the same reason
+      } else if (at_ends_ && done.error().code() == StatusCode::kInvalidFile) {
         failure_ = {NodeName(node), node.op_type(), domain, opset->second, done.error().message()};
       } else {
         Report(node, opset->second, done.error().message(), scope);
@@ -256,8 +285,34 @@ Status Lowering::LowerNode(const onnx::NodeProto& node, Scope* scope) {
   return lowered;
 }
 
+void Lowering::JudgeUnseen(const Op& op, Scope* scope) {
+  for (const std::string& output : op.node().output()) scope->names[output] = poison();
+  if (const Result<const Operator*> row = RowOf(op); !row) {
+    Report(op.node(), op.opset(), row.error().message(), scope);
+  }
+  for (const onnx::AttributeProto& attribute : op.node().attribute()) {
+    std::vector<const onnx::GraphProto*> bodies;
+    if (attribute.has_g()) bodies.push_back(&attribute.g());
+    for (const onnx::GraphProto& body : attribute.graphs()) bodies.push_back(&body);
+    for (const onnx::GraphProto* body : bodies) {
+      Scope inner = InnerScope(*scope);
+      for (const onnx::NodeProto& node : body->node()) {
+        seen_.insert(&node);
+        const std::string domain = DomainOf(node.domain());
+        const auto opset = scope->opsets->find(domain);
+        if (model_.FindFunction(domain, node.op_type()) != nullptr || opset == scope->opsets->end()) continue;
+        JudgeUnseen(Op(node, opset->second, &inner, this), &inner);
+      }
+    }
+  }
+}
+
 Status Lowering::CallFunction(const onnx::FunctionProto& function, const onnx::NodeProto& node,
                               Scope* scope) {
+  for (const Scope* caller = scope; caller != nullptr; caller = caller->call_scope) {
+    if (caller->function != &function) continue;
+    return Fail(StatusCode::kInvalidFile, fmt::format("{}: the function calls itself", source_));
+  }
   if (scope->depth >= kMaxCallDepth) {
     return Fail(StatusCode::kInvalidFile,
                 fmt::format("{}: functions call each other more than {} deep", source_, kMaxCallDepth));

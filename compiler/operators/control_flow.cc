@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// If, Loop and Scan. Loop and Scan become one kind of loop: what they stack up is a sequence that is carried
-// along and joined behind it.
+//
+// If, Loop and Scan. Loop and Scan become one kind of loop. What they stack up is a sequence that the loop
+// carries and that is joined behind it.
 #include <set>
 #include <utility>
 
-#include "compiler/import/onnx_proto.h"
-#include "compiler/operators/registry.h"
+#include "rewire/compiler/import/onnx_proto.h"
+#include "rewire/compiler/operators/registry.h"
 
 namespace rewire::compiler {
 namespace {
@@ -332,9 +333,11 @@ Status LowerScan(Op& op, const Operator& /*row*/) {
 
 std::span<const Operator> ControlFlowOperators() {
   static constexpr Operator kOperators[] = {
-      {"If", 1, 0, 1, 1, LowerIf},
-      {"Loop", 1, 0, 2, kAnyNumber, LowerLoop, nullptr, kAnyKind | kMayLack},
-      {"Scan", 9, 0, 1, kAnyNumber, LowerScan, nullptr, kAnyKind},
+      {"If", 1, 0, 1, 1, "else_branch then_branch", LowerIf},
+      {"Loop", 1, 0, 2, kAnyNumber, "body", LowerLoop, nullptr, kAnyKind | kMayLack},
+      {"Scan", 9, 0, 1, kAnyNumber,
+       "body num_scan_inputs scan_input_axes scan_input_directions scan_output_axes scan_output_directions",
+       LowerScan, nullptr, kAnyKind},
   };
   return kOperators;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions and pools: what slides a window over spatial axes.
-#include "compiler/operators/registry.h"
+//
+// Convolutions and pools: operators that slide a window over spatial axes.
+#include "rewire/compiler/operators/registry.h"
 
 namespace rewire::compiler {
 namespace {
@@ -60,6 +61,19 @@ Result<Ints> WeightsWindow(const Op& op, const Shape& weights) {
   return kernel;
 }
 
+// kernel_shape says again what the weights' shape says.
+Status CheckKernelShape(const Op& op, const Shape& weights) {
+  if (!op.HasAttribute("kernel_shape")) return {};
+  const Ints given = op.IntList("kernel_shape");
+  bool fits = given.size() + 2 == weights.size();
+  for (std::size_t i = 0; fits && i < given.size(); ++i) {
+    fits = !weights[i + 2].IsConstant() || weights[i + 2].Is(given[i]);
+  }
+  if (fits) return {};
+  return op.Invalid("kernel_shape is {}, the weights are {}", ShapeText(ShapeOfInts(given)),
+                    ShapeText(weights));
+}
+
 struct Convolution {
   Attributes attributes;
   Shape dims;
@@ -71,6 +85,7 @@ Result<Convolution> ReadConvolution(const Op& op, const Value* x, const Value* w
   }
   Result<Ints> kernel = WeightsWindow(op, w->type.dims);
   if (!kernel) return Forward(kernel);
+  if (Status fits = CheckKernelShape(op, w->type.dims); !fits) return Forward(fits);
   const auto spatial = static_cast<std::size_t>(x->type.rank() - 2);
   const Result<Window> window = ReadWindow(op, *std::move(kernel), spatial);
   if (!window) return Forward(window);
@@ -135,6 +150,7 @@ std::optional<Shape> TransposedDims(const Op& op) {
 }
 
 Status LowerConvTranspose(Op& op, const Operator& row) {
+  if (Status fits = CheckKernelShape(op, op.in(1)->type.dims); !fits) return fits;
   Attributes attributes = {{"group", op.Int("group", 1)}};
   for (const char* name : {"strides", "dilations", "pads", "output_padding", "output_shape"}) {
     if (op.HasAttribute(name)) attributes.push_back({name, op.IntList(name)});
@@ -223,17 +239,24 @@ Status LowerMaxUnpool(Op& op, const Operator& row) {
 
 std::span<const Operator> ConvolutionOperators() {
   static constexpr Operator kOperators[] = {
-      {"AveragePool", 1, 0, 1, 1, LowerPool, "rewire.avg_pool"},
-      {"Conv", 1, 0, 2, 3, LowerConv, "rewire.conv"},
-      {"ConvInteger", 10, 0, 2, 4, LowerConvInteger, "rewire.conv_integer"},
-      {"ConvTranspose", 1, 0, 2, 3, LowerConvTranspose, "rewire.conv_transpose"},
-      {"GlobalAveragePool", 1, 0, 1, 1, LowerGlobalPool, "rewire.reduce_mean"},
-      {"GlobalLpPool", 1, 0, 1, 1, LowerGlobalPool, "rewire.reduce_l2"},
-      {"GlobalMaxPool", 1, 0, 1, 1, LowerGlobalPool, "rewire.reduce_max"},
-      {"LpPool", 2, 0, 1, 1, LowerPool, "rewire.lp_pool"},
-      {"MaxPool", 1, 0, 1, 1, LowerPool, "rewire.max_pool"},
-      {"MaxUnpool", 9, 0, 2, 3, LowerMaxUnpool, "rewire.max_unpool"},
-      {"QLinearConv", 10, 0, 8, 9, LowerQLinearConv, "rewire.conv_integer"},
+      {"AveragePool", 1, 0, 1, 1, "auto_pad ceil_mode count_include_pad dilations kernel_shape pads strides",
+       LowerPool, "rewire.avg_pool"},
+      {"Conv", 1, 0, 2, 3, "auto_pad dilations group kernel_shape pads strides", LowerConv, "rewire.conv"},
+      {"ConvInteger", 10, 0, 2, 4, "auto_pad dilations group kernel_shape pads strides", LowerConvInteger,
+       "rewire.conv_integer"},
+      {"ConvTranspose", 1, 0, 2, 3,
+       "auto_pad dilations group kernel_shape output_padding output_shape pads strides", LowerConvTranspose,
+       "rewire.conv_transpose"},
+      {"GlobalAveragePool", 1, 0, 1, 1, "", LowerGlobalPool, "rewire.reduce_mean"},
+      {"GlobalLpPool", 1, 0, 1, 1, "p", LowerGlobalPool, "rewire.reduce_l2"},
+      {"GlobalMaxPool", 1, 0, 1, 1, "", LowerGlobalPool, "rewire.reduce_max"},
+      {"LpPool", 2, 0, 1, 1, "auto_pad ceil_mode dilations kernel_shape p pads strides", LowerPool,
+       "rewire.lp_pool"},
+      {"MaxPool", 1, 0, 1, 1, "auto_pad ceil_mode dilations kernel_shape pads storage_order strides",
+       LowerPool, "rewire.max_pool"},
+      {"MaxUnpool", 9, 0, 2, 3, "kernel_shape pads strides", LowerMaxUnpool, "rewire.max_unpool"},
+      {"QLinearConv", 10, 0, 8, 9, "auto_pad dilations group kernel_shape pads strides", LowerQLinearConv,
+       "rewire.conv_integer"},
   };
   return kOperators;
 }

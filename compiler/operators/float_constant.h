@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "compiler/operators/op.h"
+#include "rewire/compiler/operators/op.h"
 
 namespace rewire::compiler {
 

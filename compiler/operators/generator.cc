@@ -3,7 +3,7 @@
 #include <bit>
 #include <numbers>
 
-#include "compiler/operators/registry.h"
+#include "rewire/compiler/operators/registry.h"
 
 namespace rewire::compiler {
 namespace {
@@ -83,16 +83,16 @@ Status LowerRandom(Op& op, const Operator& row) {
 
 std::span<const Operator> GeneratorOperators() {
   static constexpr Operator kOperators[] = {
-      {"Bernoulli", 15, 0, 1, 1, LowerRandom, "rewire.bernoulli"},
-      {"BlackmanWindow", 17, 0, 1, 1, LowerWindow, "rewire.arange"},
-      {"EyeLike", 9, 0, 1, 1, LowerEyeLike, "rewire.eye"},
-      {"HammingWindow", 17, 0, 1, 1, LowerWindow, "rewire.arange"},
-      {"HannWindow", 17, 0, 1, 1, LowerWindow, "rewire.arange"},
-      {"RandomNormal", 1, 0, 0, 0, LowerRandom, "rewire.random_normal"},
-      {"RandomNormalLike", 1, 0, 1, 1, LowerRandom, "rewire.random_normal"},
-      {"RandomUniform", 1, 0, 0, 0, LowerRandom, "rewire.random_uniform"},
-      {"RandomUniformLike", 1, 0, 1, 1, LowerRandom, "rewire.random_uniform"},
-      {"Range", 11, 0, 3, 3, LowerRange, "rewire.arange"},
+      {"Bernoulli", 15, 0, 1, 1, "dtype seed", LowerRandom, "rewire.bernoulli"},
+      {"BlackmanWindow", 17, 0, 1, 1, "output_datatype periodic", LowerWindow, "rewire.arange"},
+      {"EyeLike", 9, 0, 1, 1, "dtype k", LowerEyeLike, "rewire.eye"},
+      {"HammingWindow", 17, 0, 1, 1, "output_datatype periodic", LowerWindow, "rewire.arange"},
+      {"HannWindow", 17, 0, 1, 1, "output_datatype periodic", LowerWindow, "rewire.arange"},
+      {"RandomNormal", 1, 0, 0, 0, "dtype mean scale seed shape", LowerRandom, "rewire.random_normal"},
+      {"RandomNormalLike", 1, 0, 1, 1, "dtype mean scale seed", LowerRandom, "rewire.random_normal"},
+      {"RandomUniform", 1, 0, 0, 0, "dtype high low seed shape", LowerRandom, "rewire.random_uniform"},
+      {"RandomUniformLike", 1, 0, 1, 1, "dtype high low seed", LowerRandom, "rewire.random_uniform"},
+      {"Range", 11, 0, 3, 3, "~stash_type", LowerRange, "rewire.arange"},
   };
   return kOperators;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators that pick elements by index, order or condition.
-#include "compiler/operators/registry.h"
+#include "rewire/compiler/operators/registry.h"
 
 namespace rewire::compiler {
 namespace {
@@ -24,7 +24,7 @@ Status LowerGather(Op& op, const Operator& row) {
       if (pick < -size || pick >= size) return op.Invalid("index {} of {} elements", pick, size);
       picked.push_back((*elements)[static_cast<std::size_t>(pick < 0 ? pick + size : pick)]);
     }
-    result->elements = std::move(picked);
+    SetElements(result, std::move(picked));
   }
   op.Set(0, result);
   return {};
@@ -103,7 +103,10 @@ Status LowerTopK(Op& op, const Operator& row) {
 
 Status LowerNonZero(Op& op, const Operator& row) {
   Value* x = op.in(0);
-  op.Set(0, op.CallShaped(row.kernel, {x}, {}, kInt64, 2, {"rewire.shape.non_zero", {x}, {}}));
+  Value* positions = op.CallShaped(row.kernel, {x}, {}, kInt64, 2, {"rewire.shape.non_zero", {x}, {}});
+  // A row for each axis; of a scalar the kernel says how many.
+  if (x->type.rank() > 0 && !positions->IsConstant()) positions->type.dims[0] = x->type.rank();
+  op.Set(0, positions);
   return {};
 }
 
@@ -175,18 +178,18 @@ Status LowerCumSum(Op& op, const Operator& row) {
 
 std::span<const Operator> IndexingOperators() {
   static constexpr Operator kOperators[] = {
-      {"Compress", 9, 0, 2, 2, LowerCompress, "rewire.compress"},
-      {"CumSum", 11, 0, 2, 2, LowerCumSum, "rewire.cumsum"},
-      {"Gather", 1, 0, 2, 2, LowerGather, "rewire.gather"},
-      {"GatherElements", 11, 0, 2, 2, LowerGatherElements, "rewire.gather_elements"},
-      {"GatherND", 11, 0, 2, 2, LowerGatherND, "rewire.gather_nd"},
-      {"NonZero", 9, 0, 1, 1, LowerNonZero, "rewire.non_zero"},
-      {"OneHot", 9, 0, 3, 3, LowerOneHot, "rewire.one_hot"},
-      {"Scatter", 9, 0, 3, 3, LowerScatter, "rewire.scatter_elements"},
-      {"ScatterElements", 11, 0, 3, 3, LowerScatter, "rewire.scatter_elements"},
-      {"ScatterND", 11, 0, 3, 3, LowerScatter, "rewire.scatter_nd"},
-      {"TopK", 1, 0, 1, 2, LowerTopK, "rewire.top_k"},
-      {"Unique", 11, 0, 1, 1, LowerUnique, "rewire.unique"},
+      {"Compress", 9, 0, 2, 2, "axis", LowerCompress, "rewire.compress"},
+      {"CumSum", 11, 0, 2, 2, "exclusive reverse", LowerCumSum, "rewire.cumsum"},
+      {"Gather", 1, 0, 2, 2, "axis", LowerGather, "rewire.gather"},
+      {"GatherElements", 11, 0, 2, 2, "axis", LowerGatherElements, "rewire.gather_elements"},
+      {"GatherND", 11, 0, 2, 2, "batch_dims", LowerGatherND, "rewire.gather_nd"},
+      {"NonZero", 9, 0, 1, 1, "", LowerNonZero, "rewire.non_zero"},
+      {"OneHot", 9, 0, 3, 3, "axis", LowerOneHot, "rewire.one_hot"},
+      {"Scatter", 9, 0, 3, 3, "axis", LowerScatter, "rewire.scatter_elements"},
+      {"ScatterElements", 11, 0, 3, 3, "axis reduction", LowerScatter, "rewire.scatter_elements"},
+      {"ScatterND", 11, 0, 3, 3, "reduction", LowerScatter, "rewire.scatter_nd"},
+      {"TopK", 1, 0, 1, 2, "axis k<10 largest sorted", LowerTopK, "rewire.top_k"},
+      {"Unique", 11, 0, 1, 1, "axis sorted", LowerUnique, "rewire.unique"},
   };
   return kOperators;
 }

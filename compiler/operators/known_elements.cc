@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/operators/known_elements.h"
+#include "rewire/compiler/operators/known_elements.h"
 
-#include "compiler/operators/op.h"
+#include "rewire/compiler/operators/op.h"
 
 namespace rewire::compiler {
 namespace {
@@ -42,7 +42,7 @@ void PropagateBinary(const std::string& op_type, const Value* a, const Value* b,
       return;
     }
   }
-  result->elements = std::move(elements);
+  SetElements(result, std::move(elements));
 }
 
 void PropagateWhere(const Value* condition, const Value* a, const Value* b, Value* result) {
@@ -57,7 +57,7 @@ void PropagateWhere(const Value* condition, const Value* a, const Value* b, Valu
   for (std::size_t i = 0; i < takes_a->size(); ++i) {
     elements.push_back((*takes_a)[i] != 0 ? (*first)[i] : (*second)[i]);
   }
-  result->elements = std::move(elements);
+  SetElements(result, std::move(elements));
 }
 
 }  // namespace rewire::compiler

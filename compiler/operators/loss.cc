@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/operators/registry.h"
+#include "rewire/compiler/operators/registry.h"
 
 namespace rewire::compiler {
 namespace {
@@ -33,8 +33,10 @@ Status LowerSoftmaxCrossEntropyLoss(Op& op, const Operator& row) {
 
 std::span<const Operator> LossOperators() {
   static constexpr Operator kOperators[] = {
-      {"NegativeLogLikelihoodLoss", 12, 0, 2, 3, LowerNegativeLogLikelihoodLoss, "rewire.nll_loss"},
-      {"SoftmaxCrossEntropyLoss", 12, 0, 2, 3, LowerSoftmaxCrossEntropyLoss, "rewire.nll_loss"},
+      {"NegativeLogLikelihoodLoss", 12, 0, 2, 3, "ignore_index reduction", LowerNegativeLogLikelihoodLoss,
+       "rewire.nll_loss"},
+      {"SoftmaxCrossEntropyLoss", 12, 0, 2, 3, "ignore_index reduction", LowerSoftmaxCrossEntropyLoss,
+       "rewire.nll_loss"},
   };
   return kOperators;
 }

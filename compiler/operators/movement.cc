@@ -2,7 +2,7 @@
 // Operators that move elements: join, cut, repeat, pad, rearrange.
 #include <algorithm>
 
-#include "compiler/operators/registry.h"
+#include "rewire/compiler/operators/registry.h"
 
 namespace rewire::compiler {
 namespace {
@@ -35,7 +35,7 @@ Status LowerConcat(Op& op, const Operator& row) {
   }
   Value* result =
       op.Call(row.kernel, inputs, {{"axis", std::int64_t{*axis}}}, TensorOf(inputs[0]->type.dtype, dims));
-  if (!result->IsConstant() && elements) result->elements = std::move(elements);
+  if (!result->IsConstant() && elements) SetElements(result, *std::move(elements));
   op.Set(0, result);
   return {};
 }
@@ -48,6 +48,9 @@ Status LowerSplit(Op& op, const Operator& row) {
   const auto at = static_cast<std::size_t>(*axis);
   const int parts = op.outputs();
   if (parts == 0) return op.Invalid("it has no outputs");
+  if (op.Int("num_outputs", parts) != parts) {
+    return op.Invalid("num_outputs is {}, it has {} outputs", op.Int("num_outputs", parts), parts);
+  }
   Op::KernelCall call;
   call.kernel = row.kernel;
   call.inputs = {x};
@@ -210,7 +213,7 @@ Status LowerSlice(Op& op, const Operator& row) {
     const auto size = static_cast<std::int64_t>(elements->size());
     const auto hold = [&](std::int64_t p) { return std::clamp<std::int64_t>(p < 0 ? p + size : p, 0, size); };
     const std::int64_t first = hold((*starts)[0]), last = std::max(first, hold((*ends)[0]));
-    result->elements = Shape(elements->begin() + first, elements->begin() + last);
+    SetElements(result, Shape(elements->begin() + first, elements->begin() + last));
   }
   op.Set(0, result);
   return {};
@@ -293,8 +296,14 @@ Status LowerReverseSequence(Op& op, const Operator& row) {
   return {};
 }
 
-// [N, C, H, W] in blocks of b: the block's axes go from channels to space. DCR takes them from in front of
-// the channels, CRD from behind.
+// Where the axes of a block stand among the channels: in front of them (mode DCR), or behind (CRD).
+Result<bool> BlocksBehind(const Op& op) {
+  const std::string mode = op.String("mode", "DCR");
+  if (mode != "DCR" && mode != "CRD") return op.Invalid("mode is '{}', expected DCR or CRD", mode);
+  return mode == "CRD";
+}
+
+// [N, C, H, W] in blocks of b: the block's axes go from channels to space.
 Status LowerDepthToSpace(Op& op, const Operator& /*row*/) {
   Value* x = op.in(0);
   const std::int64_t b = op.Int("blocksize", 0);
@@ -302,10 +311,11 @@ Status LowerDepthToSpace(Op& op, const Operator& /*row*/) {
     return op.Invalid("blocksize {} of {}", b, ShapeText(x->type.dims));
   const Shape& d = x->type.dims;
   const DimExpr depth = DimExpr::FloorDiv(d[1], b * b);
-  const bool crd = op.String("mode", "DCR") == "CRD";
+  const Result<bool> crd = BlocksBehind(op);
+  if (!crd) return Forward(crd);
   Value* blocks =
-      crd ? op.Reshape(x, {d[0], depth, b, b, d[2], d[3]}) : op.Reshape(x, {d[0], b, b, depth, d[2], d[3]});
-  Value* moved = op.Transpose(blocks, crd ? Ints{0, 1, 4, 2, 5, 3} : Ints{0, 3, 4, 1, 5, 2});
+      *crd ? op.Reshape(x, {d[0], depth, b, b, d[2], d[3]}) : op.Reshape(x, {d[0], b, b, depth, d[2], d[3]});
+  Value* moved = op.Transpose(blocks, *crd ? Ints{0, 1, 4, 2, 5, 3} : Ints{0, 3, 4, 1, 5, 2});
   op.Set(0, op.Reshape(moved, {d[0], depth, d[2] * DimExpr(b), d[3] * DimExpr(b)}));
   return {};
 }
@@ -317,9 +327,11 @@ Status LowerSpaceToDepth(Op& op, const Operator& /*row*/) {
     return op.Invalid("blocksize {} of {}", b, ShapeText(x->type.dims));
   const Shape& d = x->type.dims;
   const DimExpr height = DimExpr::FloorDiv(d[2], b), width = DimExpr::FloorDiv(d[3], b);
+  const Result<bool> crd = BlocksBehind(op);
+  if (!crd) return Forward(crd);
   Value* blocks = op.Reshape(x, {d[0], d[1], height, b, width, b});
-  op.Set(0,
-         op.Reshape(op.Transpose(blocks, {0, 3, 5, 1, 2, 4}), {d[0], d[1] * DimExpr(b * b), height, width}));
+  Value* moved = op.Transpose(blocks, *crd ? Ints{0, 1, 3, 5, 2, 4} : Ints{0, 3, 5, 1, 2, 4});
+  op.Set(0, op.Reshape(moved, {d[0], d[1] * DimExpr(b * b), height, width}));
   return {};
 }
 
@@ -327,15 +339,16 @@ Status LowerSpaceToDepth(Op& op, const Operator& /*row*/) {
 
 std::span<const Operator> MovementOperators() {
   static constexpr Operator kOperators[] = {
-      {"Concat", 1, 0, 1, kAnyNumber, LowerConcat, "rewire.concat"},
-      {"DepthToSpace", 1, 0, 1, 1, LowerDepthToSpace},
-      {"Pad", 1, 0, 1, 4, LowerPad, "rewire.pad"},
-      {"ReverseSequence", 10, 0, 2, 2, LowerReverseSequence, "rewire.reverse_sequence"},
-      {"Slice", 1, 0, 1, 5, LowerSlice, "rewire.slice"},
-      {"SpaceToDepth", 1, 0, 1, 1, LowerSpaceToDepth},
-      {"Split", 1, 0, 1, 2, LowerSplit, "rewire.split"},
-      {"Tile", 6, 0, 2, 2, LowerTile, "rewire.tile"},
-      {"Trilu", 14, 0, 1, 2, LowerTrilu, "rewire.trilu"},
+      {"Concat", 1, 0, 1, kAnyNumber, "axis", LowerConcat, "rewire.concat"},
+      {"DepthToSpace", 1, 0, 1, 1, "blocksize mode", LowerDepthToSpace},
+      {"Pad", 1, 0, 1, 4, "mode paddings<2 pads<11 value<11", LowerPad, "rewire.pad"},
+      {"ReverseSequence", 10, 0, 2, 2, "batch_axis time_axis", LowerReverseSequence,
+       "rewire.reverse_sequence"},
+      {"Slice", 1, 0, 1, 5, "axes<10 ends<10 starts<10", LowerSlice, "rewire.slice"},
+      {"SpaceToDepth", 1, 0, 1, 1, "blocksize mode", LowerSpaceToDepth},
+      {"Split", 1, 0, 1, 2, "axis num_outputs split<13", LowerSplit, "rewire.split"},
+      {"Tile", 6, 0, 2, 2, "", LowerTile, "rewire.tile"},
+      {"Trilu", 14, 0, 1, 2, "upper", LowerTrilu, "rewire.trilu"},
   };
   return kOperators;
 }

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Softmax and what divides by a deviation or a norm.
-#include "compiler/operators/registry.h"
+//
+// Softmax, and operators that divide by a deviation or a norm.
+#include <limits>
+
+#include "rewire/compiler/operators/registry.h"
 
 namespace rewire::compiler {
 namespace {
@@ -113,7 +116,12 @@ Status LowerLpNormalization(Op& op, const Operator& /*row*/) {
   Result<int> axis = op.Axis(op.Int("axis", -1), x->type.rank());
   if (!axis) return Forward(axis);
   const char* kernel = op.Int("p", 2) == 1 ? "rewire.reduce_l1" : "rewire.reduce_l2";
-  op.Set(0, op.Apply("rewire.div", x, op.Reduce(kernel, x, {*axis}, true)));
+  // Where the norm is 0, so is the result: an infinite divisor gives that.
+  Value* norm = op.Reduce(kernel, x, {*axis}, true);
+  Value* is_zero = op.Compare("rewire.equal", norm, op.Scalar(x->type.dtype, 0));
+  Value* infinity = op.Scalar(x->type.dtype, std::numeric_limits<double>::infinity());
+  Value* divisor = op.Call("rewire.where", {is_zero, infinity, norm}, {}, norm->type);
+  op.Set(0, op.Apply("rewire.div", x, divisor));
   return {};
 }
 
@@ -121,17 +129,21 @@ Status LowerLpNormalization(Op& op, const Operator& /*row*/) {
 
 std::span<const Operator> NormalizationOperators() {
   static constexpr Operator kOperators[] = {
-      {"BatchNormalization", 7, 0, 5, 5, LowerBatchNormalization, "rewire.batch_norm"},
-      {"BatchNormalization", 1, 6, 5, 5, LowerBatchNormalization, "rewire.batch_norm"},
-      {"GroupNormalization", 18, 0, 3, 3, LowerGroupNormalization, "rewire.group_norm"},
-      {"Hardmax", 1, 0, 1, 1, LowerSoftmax, "rewire.hardmax"},
-      {"InstanceNormalization", 6, 0, 3, 3, LowerGroupNormalization, "rewire.group_norm"},
-      {"LRN", 1, 0, 1, 1, LowerLrn, "rewire.lrn"},
-      {"LayerNormalization", 17, 0, 2, 3, LowerLayerNormalization, "rewire.layer_norm"},
-      {"LogSoftmax", 1, 0, 1, 1, LowerSoftmax, "rewire.log_softmax"},
-      {"LpNormalization", 1, 0, 1, 1, LowerLpNormalization},
-      {"MeanVarianceNormalization", 9, 0, 1, 1, LowerMeanVarianceNormalization},
-      {"Softmax", 1, 0, 1, 1, LowerSoftmax, "rewire.softmax"},
+      {"BatchNormalization", 7, 0, 5, 5, "epsilon ~momentum spatial=1 training_mode", LowerBatchNormalization,
+       "rewire.batch_norm"},
+      {"BatchNormalization", 1, 6, 5, 5, "epsilon ~is_test ~momentum spatial=1", LowerBatchNormalization,
+       "rewire.batch_norm"},
+      {"GroupNormalization", 18, 0, 3, 3, "epsilon num_groups ~stash_type", LowerGroupNormalization,
+       "rewire.group_norm"},
+      {"Hardmax", 1, 0, 1, 1, "axis", LowerSoftmax, "rewire.hardmax"},
+      {"InstanceNormalization", 6, 0, 3, 3, "epsilon", LowerGroupNormalization, "rewire.group_norm"},
+      {"LRN", 1, 0, 1, 1, "alpha beta bias size", LowerLrn, "rewire.lrn"},
+      {"LayerNormalization", 17, 0, 2, 3, "axis epsilon ~stash_type", LowerLayerNormalization,
+       "rewire.layer_norm"},
+      {"LogSoftmax", 1, 0, 1, 1, "axis", LowerSoftmax, "rewire.log_softmax"},
+      {"LpNormalization", 1, 0, 1, 1, "axis p", LowerLpNormalization},
+      {"MeanVarianceNormalization", 9, 0, 1, 1, "axes", LowerMeanVarianceNormalization},
+      {"Softmax", 1, 0, 1, 1, "axis", LowerSoftmax, "rewire.softmax"},
   };
   return kOperators;
 }

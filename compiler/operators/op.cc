@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/operators/op.h"
+#include "rewire/compiler/operators/op.h"
 
 #include <cstring>
 
-#include "base/dtype.h"
-#include "base/utf8.h"
-#include "compiler/import/dtypes.h"
-#include "compiler/import/onnx_proto.h"
-#include "compiler/import/tensor_data.h"
+#include "rewire/base/dtype.h"
+#include "rewire/base/utf8.h"
+#include "rewire/compiler/import/dtypes.h"
+#include "rewire/compiler/import/onnx_proto.h"
+#include "rewire/compiler/import/tensor_data.h"
+#include "rewire/compiler/ir/dim_length.h"
 
 namespace rewire::compiler {
 namespace {
@@ -56,6 +57,11 @@ std::optional<Shape> KnownElements(const Value* value) {
   if (!value->constant || (dtype != kInt64 && dtype != kInt32)) return std::nullopt;
   if (value->constant->bytes.view.size() / ElementBytes(dtype) > kMaxKnownElements) return std::nullopt;
   return ShapeOfInts(*KnownInts(value));
+}
+
+void SetElements(Value* value, Shape elements) {
+  if (elements.size() > kMaxKnownElements || IsTooLong(elements)) return;
+  value->elements = std::move(elements);
 }
 
 std::optional<std::vector<double>> KnownFloats(const Value* value) {
@@ -108,12 +114,13 @@ std::string Op::NextName() {
 const onnx::AttributeProto* Op::Find(const std::string& name) const {
   for (const onnx::AttributeProto& attribute : node_.attribute()) {
     if (attribute.name() != name) continue;
+    read_.insert(&attribute);
     if (attribute.ref_attr_name().empty()) return &attribute;
     // In a function's body: what the call gives, or the function's default.
     const std::string* wanted = &attribute.ref_attr_name();
     for (const Scope* scope = &scope_; scope != nullptr && scope->call != nullptr;
          scope = scope->call_scope) {
-      const onnx::AttributeProto* given = nullptr;
+      const onnx::AttributeProto* given = lowering_.model().FindDefault(*scope->function, *wanted);
       for (const onnx::AttributeProto& candidate : scope->call->attribute()) {
         if (candidate.name() == *wanted) given = &candidate;
       }
@@ -126,36 +133,49 @@ const onnx::AttributeProto* Op::Find(const std::string& name) const {
   return nullptr;
 }
 
-std::int64_t Op::Int(const std::string& name, std::int64_t fallback) const {
+const onnx::AttributeProto* Op::FindTyped(const std::string& name, int type) const {
   const onnx::AttributeProto* attribute = Find(name);
-  return attribute != nullptr && attribute->type() == onnx::AttributeProto::INT ? attribute->i() : fallback;
+  if (attribute == nullptr || attribute->type() == type) return attribute;
+  const auto type_name = [](int value) {
+    return onnx::AttributeProto::AttributeType_Name(static_cast<onnx::AttributeProto::AttributeType>(value));
+  };
+  if (failure_) {
+    failure_ = Invalid("attribute '{}' is of type {}, expected {}", name, type_name(attribute->type()),
+                       type_name(type));
+  }
+  return nullptr;
+}
+
+std::int64_t Op::Int(const std::string& name, std::int64_t fallback) const {
+  const onnx::AttributeProto* attribute = FindTyped(name, onnx::AttributeProto::INT);
+  return attribute != nullptr ? attribute->i() : fallback;
 }
 
 double Op::Float(const std::string& name, double fallback) const {
-  const onnx::AttributeProto* attribute = Find(name);
-  return attribute != nullptr && attribute->type() == onnx::AttributeProto::FLOAT ? attribute->f() : fallback;
+  const onnx::AttributeProto* attribute = FindTyped(name, onnx::AttributeProto::FLOAT);
+  return attribute != nullptr ? attribute->f() : fallback;
 }
 
 std::string Op::String(const std::string& name, const std::string& fallback) const {
-  const onnx::AttributeProto* attribute = Find(name);
-  if (attribute == nullptr || attribute->type() != onnx::AttributeProto::STRING) return fallback;
+  const onnx::AttributeProto* attribute = FindTyped(name, onnx::AttributeProto::STRING);
+  if (attribute == nullptr) return fallback;
   return Printable(attribute->s(), kMostStringBytes);  // kernels get it as it is, and quote it in errors
 }
 
 Ints Op::IntList(const std::string& name, const Ints& fallback) const {
-  const onnx::AttributeProto* attribute = Find(name);
-  if (attribute == nullptr || attribute->type() != onnx::AttributeProto::INTS) return fallback;
+  const onnx::AttributeProto* attribute = FindTyped(name, onnx::AttributeProto::INTS);
+  if (attribute == nullptr) return fallback;
   return Ints(attribute->ints().begin(), attribute->ints().end());
 }
 
 std::vector<double> Op::FloatList(const std::string& name) const {
-  const onnx::AttributeProto* attribute = Find(name);
+  const onnx::AttributeProto* attribute = FindTyped(name, onnx::AttributeProto::FLOATS);
   if (attribute == nullptr) return {};
   return std::vector<double>(attribute->floats().begin(), attribute->floats().end());
 }
 
 std::vector<std::string> Op::StringList(const std::string& name) const {
-  const onnx::AttributeProto* attribute = Find(name);
+  const onnx::AttributeProto* attribute = FindTyped(name, onnx::AttributeProto::STRINGS);
   if (attribute == nullptr) return {};
   std::vector<std::string> strings;
   for (const std::string& text : attribute->strings()) strings.push_back(Printable(text, kMostStringBytes));

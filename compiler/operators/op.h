@@ -16,13 +16,14 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "base/status.h"
-#include "compiler/ir/graph.h"
-#include "compiler/lower/lowering.h"
+#include "rewire/base/status.h"
+#include "rewire/compiler/ir/graph.h"
+#include "rewire/compiler/lower/lowering.h"
 
 namespace rewire::compiler {
 
@@ -37,17 +38,24 @@ class Op {
   const std::string& domain() const { return domain_; }
   std::int64_t opset() const { return opset_; }
 
-  // Inputs; null where one is left out.
+  // Inputs; null for one that is left out.
   int inputs() const { return static_cast<int>(inputs_.size()); }
   Value* in(int i) const { return i < inputs() ? inputs_[static_cast<std::size_t>(i)] : nullptr; }
   bool HasPoison() const;
   int outputs() const;
-  // Whether anything is named after the output.
+  // True if something uses the output.
   bool Wants(int i) const;
   void Set(int i, Value* value);
 
-  // Attributes; the fallback where one is missing or of another type.
+  const onnx::NodeProto& node() const { return node_; }
+
+  // Attributes; `fallback` is returned for a missing one. An attribute of another type is a failure of the
+  // node.
   bool HasAttribute(const std::string& name) const { return Find(name) != nullptr; }
+  // The attribute itself. In the body of a function, the attribute of the call or the function's default.
+  const onnx::AttributeProto* Find(const std::string& name) const;
+  // True if the attribute has been read.
+  bool HasRead(const onnx::AttributeProto& attribute) const { return read_.contains(&attribute); }
   std::int64_t Int(const std::string& name, std::int64_t fallback) const;
   double Float(const std::string& name, double fallback) const;
   std::string String(const std::string& name, const std::string& fallback) const;
@@ -57,10 +65,10 @@ class Op {
   Result<HostTensor> TensorAttribute(const std::string& name) const;
   const onnx::GraphProto* GraphAttribute(const std::string& name) const;
   const onnx::TypeProto* TypeAttribute(const std::string& name) const;
-  // The element type that an integer attribute names, as Cast's `to`.
+  // The dtype that an integer attribute names, such as Cast's `to`.
   Result<DLDataType> DTypeAttribute(const std::string& name, DLDataType fallback) const;
 
-  // Failures, which end up in the list of what is unsupported.
+  // Failures; they end up in the list of unsupported nodes.
   template <typename... Args>
   Status Unsupported(fmt::format_string<Args...> format, Args&&... args) const {
     return Fail(StatusCode::kUnsupported, fmt::format(format, std::forward<Args>(args)...));
@@ -70,33 +78,33 @@ class Op {
     return Fail(StatusCode::kInvalidFile, fmt::format(format, std::forward<Args>(args)...));
   }
 
-  // Calls of kernels. An output's type says what is allocated for it; its dimensions are computed when the
-  // program runs where they are not constants.
+  // Calls of kernels. The type of an output says what is allocated for it. Dimensions that are not constant
+  // are computed during the run.
   struct KernelCall {
     std::string kernel;
     std::vector<Value*> inputs;
     Attributes attributes;
     std::vector<Type> outputs;
-    // For outputs whose dimensions are known at run time only: values that hold them (i64[rank]); the
-    // dimensions in the type are then taken as hints.
+    // For outputs whose dimensions only the run knows: values that hold them (i64[rank]). The dimensions in
+    // the type are then only hints.
     std::vector<Value*> shapes;
-    bool returns = false;  // the kernel makes its one output itself
-    bool objects = false;  // it takes sequences and optionals whole
+    bool returns = false;  // the kernel allocates its single output itself
+    bool objects = false;  // it takes whole sequences and optionals
   };
   std::vector<Value*> Call(KernelCall call);
   Value* Call(const std::string& kernel, std::vector<Value*> inputs, Attributes attributes, Type output);
-  // A tensor of `rank` dimensions that `shape`, i64[rank], holds at run time.
+  // Calls a kernel whose output has `rank` dimensions that `shape`, i64[rank], holds during the run.
   Value* CallSized(const std::string& kernel, std::vector<Value*> inputs, Attributes attributes,
                    DLDataType dtype, Value* shape);
-  // How many elements a list of dimensions or axes has. Fails where it is not known, or more than a tensor
-  // has dimensions; `what` names the list.
+  // The number of elements of a list of dimensions or axes. Fails if it is unknown, or larger than the
+  // highest rank of a tensor. `what` names the list.
   Result<std::int64_t> Length(const Value* list, const char* what) const;
-  // A tensor that the kernel makes, of which the dtype and rank are known.
+  // Calls a kernel that returns its output, of known dtype and rank.
   Value* CallReturning(const std::string& kernel, std::vector<Value*> inputs, Attributes attributes,
                        DLDataType dtype, int rank);
 
-  // A kernel whose output's shape another kernel computes: now, where that one's arguments are constants,
-  // otherwise when the program runs.
+  // A kernel whose output shape another kernel computes. That is done now if its arguments are constants, and
+  // otherwise during the run.
   struct ShapeCall {
     std::string kernel;
     std::vector<Value*> inputs;
@@ -106,8 +114,8 @@ class Op {
                     DLDataType dtype, int rank, ShapeCall shape);
   Value* ShapeValue(ShapeCall shape, int rank);
 
-  // Inputs `first` to `last` for a kernel with optional arguments: those missing in the middle stand as
-  // tensors without elements, of the dtype of input 0, those at the end are left out.
+  // Inputs `first` to `last`, for a kernel with optional arguments. A missing one in the middle is a tensor
+  // without elements, with the dtype of input 0. Missing ones at the end are left out.
   std::vector<Value*> Arguments(int first, int last);
   Value* Missing(DLDataType dtype);
 
@@ -120,24 +128,26 @@ class Op {
   Value* Reshape(Value* x, Shape dims);
   // `shape` is i64[rank].
   Value* ReshapeTo(Value* x, Value* shape, int rank);
+  // `shape` is i64[n]; n is known only during the run.
+  Value* ReshapeUnranked(Value* x, Value* shape);
   Value* Cast(Value* x, DLDataType dtype);
-  // The mean, sum, ... over these axes.
+  // Reduces over these axes: mean, sum and so on.
   Value* Reduce(const std::string& kernel, Value* x, const Ints& axes, bool keepdims);
   Value* Transpose(Value* x, const Ints& perm);
   Value* Unary(const std::string& kernel, Value* x, Attributes attributes = {});
   Result<Value*> Binary(const std::string& kernel, Value* a, Value* b);
   Result<Value*> BinaryTo(const std::string& kernel, Value* a, Value* b, DLDataType dtype);
-  // The same inside a decomposition, where shapes should fit: a failure is kept, and the node is reported
-  // with it when its function has returned.
+  // The same inside a decomposition, where shapes should match. If it fails, the failure is kept, and the
+  // node is reported when its function returns.
   Value* Apply(const std::string& kernel, Value* a, Value* b);
   Value* Compare(const std::string& kernel, Value* a, Value* b);
   const Status& failure() const { return failure_; }
   Value* MakeAdt(std::vector<Value*> fields, Type type);
   Value* Field(Value* adt, std::uint32_t index, Type type);
-  // A tensor of i64[n] whose elements are these expressions, as one kernel call or a constant.
+  // Makes an i64[n] tensor with these expressions as elements, by one kernel call or as a constant.
   Value* DimsValue(const Shape& dims);
 
-  // Axis in [-rank, rank) to [0, rank).
+  // Converts an axis in [-rank, rank) to [0, rank).
   Result<int> Axis(std::int64_t axis, int rank) const;
   Result<Shape> Broadcast(const Shape& a, const Shape& b) const;
 
@@ -148,7 +158,10 @@ class Op {
 
  private:
   void CheckDims(const Type& type);
-  const onnx::AttributeProto* Find(const std::string& name) const;
+  // Checks that dimensions that are computed during the run are not too long.
+  void CheckLengths(const Shape& dims);
+  // Find for an attribute of this type (an AttributeProto.AttributeType); otherwise null.
+  const onnx::AttributeProto* FindTyped(const std::string& name, int type) const;
 
   const onnx::NodeProto& node_;
   std::string domain_;
@@ -157,13 +170,16 @@ class Op {
   Lowering& lowering_;
   std::vector<Value*> inputs_;
   int made_ = 0;
-  Status failure_;
+  mutable std::set<const onnx::AttributeProto*> read_;
+  mutable Status failure_;  // also set by attributes that are read
 };
 
-// The elements of an integer constant, or of a value whose elements are all known; nothing otherwise.
+// The elements of an integer constant, or of a value whose elements are all known; else nullopt.
 std::optional<Ints> KnownInts(const Value* value);
-// The elements as expressions, of an integer tensor of rank 0 or 1.
+// The elements of an integer tensor of rank 0 or 1, as expressions.
 std::optional<Shape> KnownElements(const Value* value);
+// Records the elements of a value, unless there are too many or they are too long.
+void SetElements(Value* value, Shape elements);
 // The elements of a float constant.
 std::optional<std::vector<double>> KnownFloats(const Value* value);
 bool IsFloat(DLDataType dtype);

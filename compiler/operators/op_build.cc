@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The half of Op that makes nodes.
+//
+// The part of Op that makes nodes.
 #include <cstring>
 
-#include "compiler/operators/op.h"
+#include "rewire/compiler/ir/dim_length.h"
+#include "rewire/compiler/operators/op.h"
 
 namespace rewire::compiler {
 namespace {
@@ -44,6 +46,8 @@ std::vector<Value*> Op::Call(KernelCall call) {
     }
     node->outputs.push_back(output);
   }
+  const auto& check = lowering_.options().check;
+  if (failure_ && check) failure_ = check(*node);
   lowering_.Append(node);
   for (Value* output : node->outputs) lowering_.Define(output);
   return node->outputs;
@@ -124,7 +128,8 @@ Value* Op::DimsValue(const Shape& dims) {
   Graph& graph = lowering_.graph();
   Node* node = graph.NewNode(NodeKind::kDims);
   Value* output = graph.NewValue(NextName(), TensorOf(kInt64, {static_cast<std::int64_t>(dims.size())}));
-  output->elements = dims;
+  CheckLengths(dims);
+  SetElements(output, dims);
   node->extents.push_back({dims, nullptr});
   node->outputs.push_back(output);
   lowering_.Append(node);
@@ -136,11 +141,19 @@ void Op::CheckDims(const Type& type) {
   if (type.dims.size() > kMaxRank) {
     failure_ = Unsupported("its output has {} dimensions, the limit is {}", type.dims.size(), kMaxRank);
   }
+  CheckLengths(type.dims);
   for (const DimExpr& dim : type.dims) {
     if (dim.IsConstant() && *dim.constant() < 0) {
       failure_ = Invalid("its output comes out with shape {}", ShapeText(type.dims));
     }
   }
+}
+
+void Op::CheckLengths(const Shape& dims) {
+  lowering_.ChargeDims(dims);
+  if (!failure_ || !IsTooLong(dims)) return;
+  failure_ = Unsupported("a dimension is an expression of more than {} bytes; fix dimensions with --dim",
+                         kMostDimText);
 }
 
 Value* Op::ShapeOf(Value* x) {
@@ -192,6 +205,16 @@ Value* Op::ReshapeTo(Value* x, Value* shape, int rank) {
   node->outputs.push_back(graph.NewValue(NextName(), TensorOf(x->type.dtype, {})));
   node->extents.push_back({{}, shape});
   graph.DefineDims(node->outputs[0], rank);
+  lowering_.Append(node);
+  return node->outputs[0];
+}
+
+Value* Op::ReshapeUnranked(Value* x, Value* shape) {
+  Graph& graph = lowering_.graph();
+  Node* node = graph.NewNode(NodeKind::kReshape);
+  node->inputs = {x, shape};
+  node->outputs.push_back(graph.NewValue(NextName(), UnrankedTensorOf(x->type.dtype)));
+  node->extents.push_back({{}, shape});
   lowering_.Append(node);
   return node->outputs[0];
 }

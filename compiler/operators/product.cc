@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "compiler/operators/registry.h"
+#include "rewire/compiler/operators/registry.h"
 
 namespace rewire::compiler {
 namespace {
@@ -109,12 +109,12 @@ Status LowerEinsum(Op& op, const Operator& row) {
 
 std::span<const Operator> ProductOperators() {
   static constexpr Operator kOperators[] = {
-      {"Einsum", 12, 0, 1, kAnyNumber, LowerEinsum, "rewire.einsum"},
-      {"Gemm", 7, 0, 2, 3, LowerGemm, "rewire.gemm"},
-      {"Gemm", 1, 6, 3, 3, LowerGemm, "rewire.gemm"},
-      {"MatMul", 1, 0, 2, 2, LowerMatMul, "rewire.matmul"},
-      {"MatMulInteger", 10, 0, 2, 4, LowerMatMulInteger, "rewire.matmul_integer"},
-      {"QLinearMatMul", 10, 0, 8, 8, LowerQLinearMatMul, "rewire.matmul_integer"},
+      {"Einsum", 12, 0, 1, kAnyNumber, "equation", LowerEinsum, "rewire.einsum"},
+      {"Gemm", 7, 0, 2, 3, "alpha beta transA transB", LowerGemm, "rewire.gemm"},
+      {"Gemm", 1, 6, 3, 3, "alpha beta ~broadcast transA transB", LowerGemm, "rewire.gemm"},
+      {"MatMul", 1, 0, 2, 2, "", LowerMatMul, "rewire.matmul"},
+      {"MatMulInteger", 10, 0, 2, 4, "", LowerMatMulInteger, "rewire.matmul_integer"},
+      {"QLinearMatMul", 10, 0, 8, 8, "", LowerQLinearMatMul, "rewire.matmul_integer"},
   };
   return kOperators;
 }

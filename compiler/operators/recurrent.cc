@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // RNN, GRU, LSTM: one kernel each, over all steps.
-#include "compiler/operators/registry.h"
+#include "rewire/compiler/operators/registry.h"
 
 namespace rewire::compiler {
 namespace {
@@ -50,9 +50,14 @@ Status LowerRecurrent(Op& op, const Operator& row) {
 
 std::span<const Operator> RecurrentOperators() {
   static constexpr Operator kOperators[] = {
-      {"GRU", 7, 0, 3, 6, LowerRecurrent, "rewire.gru"},
-      {"LSTM", 7, 0, 3, 8, LowerRecurrent, "rewire.lstm"},
-      {"RNN", 7, 0, 3, 6, LowerRecurrent, "rewire.rnn"},
+      {"GRU", 7, 0, 3, 6,
+       "activation_alpha activation_beta activations clip direction hidden_size layout linear_before_reset",
+       LowerRecurrent, "rewire.gru"},
+      {"LSTM", 7, 0, 3, 8,
+       "activation_alpha activation_beta activations clip direction hidden_size input_forget layout",
+       LowerRecurrent, "rewire.lstm"},
+      {"RNN", 7, 0, 3, 6, "activation_alpha activation_beta activations clip direction hidden_size layout",
+       LowerRecurrent, "rewire.rnn"},
   };
   return kOperators;
 }

@@ -2,7 +2,7 @@
 // Reductions along axes, and positions of extremes.
 #include <numeric>
 
-#include "compiler/operators/registry.h"
+#include "rewire/compiler/operators/registry.h"
 
 namespace rewire::compiler {
 namespace {
@@ -17,6 +17,14 @@ Value* ReduceDynamic(Op& op, const std::string& kernel, int rank) {
                                  {"noop_with_empty_axes", op.Int("noop_with_empty_axes", 0)}};
   return op.CallShaped(kernel, {x, axes}, attributes, x->type.dtype, rank,
                        {"rewire.shape.reduce", {op.ShapeOf(x), axes}, attributes});
+}
+
+// Over no axes each element is reduced by itself.
+Value* ReduceNothing(Op& op, const std::string& kernel) {
+  Value* x = op.in(0);
+  if (kernel == "rewire.reduce_sum_square") return op.Apply("rewire.mul", x, x);
+  if (kernel == "rewire.reduce_l1" || kernel == "rewire.reduce_l2") return op.Unary("rewire.abs", x);
+  return x;
 }
 
 Result<Value*> LowerReduced(Op& op, const std::string& kernel) {
@@ -41,11 +49,12 @@ Result<Value*> LowerReduced(Op& op, const std::string& kernel) {
     if (!at) return Forward(at);
     axis = *at;
   }
-  if (axes.empty() && noop) return x;
+  if (axes.empty() && noop) return ReduceNothing(op, kernel);
   if (axes.empty()) {
     axes.resize(static_cast<std::size_t>(rank));
     std::iota(axes.begin(), axes.end(), 0);
   }
+  if (axes.empty()) return ReduceNothing(op, kernel);  // a scalar
   return op.Reduce(kernel, x, axes, keepdims);
 }
 
@@ -86,18 +95,21 @@ Status LowerArgReduce(Op& op, const Operator& row) {
 
 std::span<const Operator> ReductionOperators() {
   static constexpr Operator kOperators[] = {
-      {"ArgMax", 1, 0, 1, 1, LowerArgReduce, "rewire.argmax"},
-      {"ArgMin", 1, 0, 1, 1, LowerArgReduce, "rewire.argmin"},
-      {"ReduceL1", 1, 0, 1, 2, LowerReduce, "rewire.reduce_l1"},
-      {"ReduceL2", 1, 0, 1, 2, LowerReduce, "rewire.reduce_l2"},
-      {"ReduceLogSum", 1, 0, 1, 2, LowerReduceLogSum, "rewire.reduce_sum"},
-      {"ReduceLogSumExp", 1, 0, 1, 2, LowerReduce, "rewire.reduce_log_sum_exp"},
-      {"ReduceMax", 1, 0, 1, 2, LowerReduce, "rewire.reduce_max"},
-      {"ReduceMean", 1, 0, 1, 2, LowerReduce, "rewire.reduce_mean"},
-      {"ReduceMin", 1, 0, 1, 2, LowerReduce, "rewire.reduce_min"},
-      {"ReduceProd", 1, 0, 1, 2, LowerReduce, "rewire.reduce_prod"},
-      {"ReduceSum", 1, 0, 1, 2, LowerReduce, "rewire.reduce_sum"},
-      {"ReduceSumSquare", 1, 0, 1, 2, LowerReduce, "rewire.reduce_sum_square"},
+      {"ArgMax", 1, 0, 1, 1, "axis keepdims select_last_index", LowerArgReduce, "rewire.argmax"},
+      {"ArgMin", 1, 0, 1, 1, "axis keepdims select_last_index", LowerArgReduce, "rewire.argmin"},
+      {"ReduceL1", 1, 0, 1, 2, "axes<18 keepdims noop_with_empty_axes", LowerReduce, "rewire.reduce_l1"},
+      {"ReduceL2", 1, 0, 1, 2, "axes<18 keepdims noop_with_empty_axes", LowerReduce, "rewire.reduce_l2"},
+      {"ReduceLogSum", 1, 0, 1, 2, "axes<18 keepdims noop_with_empty_axes", LowerReduceLogSum,
+       "rewire.reduce_sum"},
+      {"ReduceLogSumExp", 1, 0, 1, 2, "axes<18 keepdims noop_with_empty_axes", LowerReduce,
+       "rewire.reduce_log_sum_exp"},
+      {"ReduceMax", 1, 0, 1, 2, "axes<18 keepdims noop_with_empty_axes", LowerReduce, "rewire.reduce_max"},
+      {"ReduceMean", 1, 0, 1, 2, "axes<18 keepdims noop_with_empty_axes", LowerReduce, "rewire.reduce_mean"},
+      {"ReduceMin", 1, 0, 1, 2, "axes<18 keepdims noop_with_empty_axes", LowerReduce, "rewire.reduce_min"},
+      {"ReduceProd", 1, 0, 1, 2, "axes<18 keepdims noop_with_empty_axes", LowerReduce, "rewire.reduce_prod"},
+      {"ReduceSum", 1, 0, 1, 2, "axes<13 keepdims noop_with_empty_axes", LowerReduce, "rewire.reduce_sum"},
+      {"ReduceSumSquare", 1, 0, 1, 2, "axes<18 keepdims noop_with_empty_axes", LowerReduce,
+       "rewire.reduce_sum_square"},
   };
   return kOperators;
 }

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/operators/registry.h"
+#include "rewire/compiler/operators/registry.h"
 
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
+#include "rewire/compiler/operators/attribute_rules.h"
+
 namespace rewire::compiler {
 namespace {
+
+constexpr const char kTrainingDomain[] = "ai.onnx.preview.training";
 
 using Table = std::unordered_map<std::string_view, std::vector<const Operator*>>;
 
@@ -55,7 +59,8 @@ Status CheckInputs(const Op& op, const Operator& row) {
     if ((row.flags & kAnyKind) != 0) continue;
     if (!input->type.IsTensor()) return op.Invalid("input {} is a {}", i, TypeText(input->type));
     if ((row.flags & kAnyRank) == 0 && !input->type.ranked) {
-      return op.Unsupported("the rank of input {}, '{}', is not known", i, input->name);
+      return op.Unsupported("the rank of input {}, '{}', is not known; fixing dimensions (--dim) may show it",
+                            i, input->name);
     }
   }
   return {};
@@ -63,19 +68,38 @@ Status CheckInputs(const Op& op, const Operator& row) {
 
 }  // namespace
 
-Status LowerOperator(Op* op) {
-  const auto found = Operators().find(op->type());
-  if (!op->domain().empty() && op->domain() != "ai.onnx.preview.training") {
-    return op->Unsupported("no operators of domain '{}' are known", op->domain());
+Result<const Operator*> RowOf(const Op& op) {
+  const bool training = op.domain() == kTrainingDomain;
+  if (!op.domain().empty() && !training) {
+    return op.Unsupported("no operators of domain '{}' are known", op.domain());
   }
-  if (found == Operators().end()) return op->Unsupported("the operator is not known");
+  const int newest = training ? kNewestTrainingOpset : kNewestOpset;
+  if (op.opset() > newest) {
+    return op.Unsupported("operator set {} is newer than {}, the newest that is known", op.opset(), newest);
+  }
+  const auto found = Operators().find(op.type());
+  if (found == Operators().end()) return op.Unsupported("the operator is not known");
   for (const Operator* row : found->second) {
-    if (row->since > op->opset() || (row->until != 0 && row->until < op->opset())) continue;
-    if (Status checked = CheckInputs(*op, *row); !checked) return checked;
-    if (Status lowered = row->lower(*op, *row); !lowered) return lowered;
-    return op->failure();
+    if (row->since > op.opset() || (row->until != 0 && row->until < op.opset())) continue;
+    if (Status known = CheckAttributes(op, *row); !known) return Forward(known);
+    return row;
   }
-  return op->Unsupported("not known in this version of the operator set");
+  return op.Unsupported("not known in this version of the operator set");
+}
+
+Status LowerOperator(Op* op) {
+  const Result<const Operator*> row = RowOf(*op);
+  if (!row) return Forward(row);
+  if (Status checked = CheckInputs(*op, **row); !checked) return checked;
+  if (Status lowered = (*row)->lower(*op, **row); !lowered) return lowered;
+  if (!op->failure()) return op->failure();
+  return CheckAllRead(*op, **row);
+}
+
+std::vector<const Operator*> AllOperators() {
+  std::vector<const Operator*> rows;
+  for (const auto& [type, versions] : Operators()) rows.insert(rows.end(), versions.begin(), versions.end());
+  return rows;
 }
 
 }  // namespace rewire::compiler

@@ -1,39 +1,50 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of ONNX operators. One row an operator (or a range of its versions), one list a family, each in
-// the file of the family's functions. A new operator is a row and a small function; a new family is one line
-// in registry.cc.
+//
+// The table of ONNX operators. There is one row per operator (or range of its versions), and one list per
+// family in the file of the family's functions. A new operator is a row and a small function. A new family is
+// one line in registry.cc.
 #pragma once
 
 #include <cstdint>
 #include <limits>
 #include <span>
+#include <vector>
 
-#include "base/status.h"
-#include "compiler/operators/op.h"
+#include "rewire/base/status.h"
+#include "rewire/compiler/operators/op.h"
 
 namespace rewire::compiler {
 
 inline constexpr int kAnyNumber = std::numeric_limits<int>::max();
+// The newest version of ONNX's operator set that the rows follow. To raise it, read what changed, and split
+// the rows of operators whose meaning changed.
+inline constexpr int kNewestOpset = 28;
+inline constexpr int kNewestTrainingOpset = 1;
 
 enum OperatorFlags : std::uint8_t {
   kNeedsRanks = 0,
-  kAnyRank = 1,  // it can do without knowing its inputs' ranks
+  kAnyRank = 1,  // works even if the ranks of its inputs are unknown
   kAnyKind = 2,  // it takes sequences or optionals; implies kAnyRank
-  kMayLack = 4,  // any of its inputs may be left out; it says itself which may not
+  kMayLack = 4,  // any of its inputs may be left out; its function checks which may not
 };
 
 struct Operator {
   const char* type;
-  int since, until;  // operator set versions, both included; 0, 0: all
+  int since, until;  // operator set versions, both inclusive; until 0: the newest
   int least_inputs, most_inputs;
+  const char* attributes;  // rules: operators/attribute_rules.h
   Status (*lower)(Op& op, const Operator& row);
   const char* kernel = nullptr;  // for rows that share a function
   std::uint8_t flags = kNeedsRanks;
 };
 
-// Checks inputs against the operator's row and lowers the node. kUnsupported and kInvalidFile with what the
-// list of unsupported nodes shows as the reason.
+// Returns the row for a node, after checking that operator, version and attributes are known. Errors:
+// kUnsupported and kInvalidFile, with the reason that the list of unsupported nodes shows.
+Result<const Operator*> RowOf(const Op& op);
+// Checks the inputs against the operator's row and lowers the node. Errors as above.
 Status LowerOperator(Op* op);
+// Every row, for tests.
+std::vector<const Operator*> AllOperators();
 
 std::span<const Operator> ElementwiseOperators();
 std::span<const Operator> ShapeOperators();

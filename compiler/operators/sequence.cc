@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sequences and optionals: ADTs with one field an element.
-#include "compiler/import/dtypes.h"
-#include "compiler/import/onnx_proto.h"
-#include "compiler/operators/registry.h"
+//
+// Sequences and optionals: ADTs (tagged tuples) with one field per element.
+#include "rewire/compiler/import/dtypes.h"
+#include "rewire/compiler/import/onnx_proto.h"
+#include "rewire/compiler/operators/registry.h"
 
 namespace rewire::compiler {
 namespace {
@@ -115,7 +116,8 @@ Status LowerSplitToSequence(Op& op, const Operator& row) {
   if (!axis) return Forward(axis);
   Type element = x->type;
   std::vector<Value*> inputs = {x};
-  const bool keepdims = op.in(1) != nullptr || op.Int("keepdims", 1) != 0;
+  const bool keeps = op.Int("keepdims", 1) != 0;
+  const bool keepdims = op.in(1) != nullptr || keeps;  // with lengths given, the axis always stays
   if (op.in(1) != nullptr) inputs.push_back(op.in(1));
   if (keepdims) {
     element.dims[static_cast<std::size_t>(*axis)] =
@@ -130,11 +132,11 @@ Status LowerSplitToSequence(Op& op, const Operator& row) {
 }
 
 Status LowerOptional(Op& op, const Operator& /*row*/) {
+  const onnx::TypeProto* declared = op.TypeAttribute("type");
   if (op.in(0) != nullptr) {
     op.Set(0, op.MakeAdt({op.in(0)}, OptionalOf(op.in(0)->type)));
     return {};
   }
-  const onnx::TypeProto* declared = op.TypeAttribute("type");
   if (declared == nullptr) return op.Invalid("it has neither an input nor a type");
   Result<Type> type = op.lowering().DeclaredType(*declared, "type");
   if (!type) return Forward(type);
@@ -215,18 +217,19 @@ Status LowerSequenceMap(Op& op, const Operator& /*row*/) {
 
 std::span<const Operator> SequenceOperators() {
   static constexpr Operator kOperators[] = {
-      {"ConcatFromSequence", 11, 0, 1, 1, LowerConcatFromSequence, "rewire.seq.concat", kAnyKind},
-      {"Optional", 15, 0, 0, 1, LowerOptional, nullptr, kAnyKind},
-      {"OptionalGetElement", 15, 0, 1, 1, LowerOptionalGetElement, nullptr, kAnyKind},
-      {"OptionalHasElement", 15, 0, 0, 1, LowerOptionalHasElement, nullptr, kAnyKind},
-      {"SequenceAt", 11, 0, 2, 2, LowerSequenceAt, "rewire.seq.at", kAnyKind},
-      {"SequenceConstruct", 11, 0, 1, kAnyNumber, LowerSequenceConstruct, nullptr, kAnyKind},
-      {"SequenceEmpty", 11, 0, 0, 0, LowerSequenceEmpty},
-      {"SequenceErase", 11, 0, 1, 2, LowerSequenceErase, "rewire.seq.erase", kAnyKind},
-      {"SequenceInsert", 11, 0, 2, 3, LowerSequenceInsert, "rewire.seq.insert", kAnyKind},
-      {"SequenceLength", 11, 0, 1, 1, LowerSequenceLength, nullptr, kAnyKind},
-      {"SequenceMap", 17, 0, 1, kAnyNumber, LowerSequenceMap, nullptr, kAnyKind},
-      {"SplitToSequence", 11, 0, 1, 2, LowerSplitToSequence, "rewire.seq.split"},
+      {"ConcatFromSequence", 11, 0, 1, 1, "axis new_axis", LowerConcatFromSequence, "rewire.seq.concat",
+       kAnyKind},
+      {"Optional", 15, 0, 0, 1, "type", LowerOptional, nullptr, kAnyKind},
+      {"OptionalGetElement", 15, 0, 1, 1, "", LowerOptionalGetElement, nullptr, kAnyKind},
+      {"OptionalHasElement", 15, 0, 0, 1, "", LowerOptionalHasElement, nullptr, kAnyKind},
+      {"SequenceAt", 11, 0, 2, 2, "", LowerSequenceAt, "rewire.seq.at", kAnyKind},
+      {"SequenceConstruct", 11, 0, 1, kAnyNumber, "", LowerSequenceConstruct, nullptr, kAnyKind},
+      {"SequenceEmpty", 11, 0, 0, 0, "dtype", LowerSequenceEmpty},
+      {"SequenceErase", 11, 0, 1, 2, "", LowerSequenceErase, "rewire.seq.erase", kAnyKind},
+      {"SequenceInsert", 11, 0, 2, 3, "", LowerSequenceInsert, "rewire.seq.insert", kAnyKind},
+      {"SequenceLength", 11, 0, 1, 1, "", LowerSequenceLength, nullptr, kAnyKind},
+      {"SequenceMap", 17, 0, 1, kAnyNumber, "body", LowerSequenceMap, nullptr, kAnyKind},
+      {"SplitToSequence", 11, 0, 1, 2, "axis keepdims", LowerSplitToSequence, "rewire.seq.split"},
   };
   return kOperators;
 }

@@ -2,9 +2,9 @@
 // Operators that ask for shapes or change them without touching elements.
 #include <algorithm>
 
-#include "compiler/import/onnx_proto.h"
-#include "compiler/operators/float_constant.h"
-#include "compiler/operators/registry.h"
+#include "rewire/compiler/import/onnx_proto.h"
+#include "rewire/compiler/operators/float_constant.h"
+#include "rewire/compiler/operators/registry.h"
 
 namespace rewire::compiler {
 namespace {
@@ -14,15 +14,32 @@ Status LowerIdentity(Op& op, const Operator& /*row*/) {
   return {};
 }
 
+// Elements are dropped where a random number in [0, 1) is below the ratio; the others grow to make up for it.
+Status LowerTrainingDropout(Op& op) {
+  Value* x = op.in(0);
+  const DLDataType dtype = x->type.dtype;
+  Value* training = op.Reshape(op.in(2), {});
+  Value* ratio = op.in(1) == nullptr ? op.Scalar(dtype, 0.5) : op.Reshape(op.Cast(op.in(1), dtype), {});
+  Attributes attributes;
+  if (op.HasAttribute("seed")) attributes.push_back({"seed", op.Int("seed", 0)});
+  Value* random = op.Call("rewire.random_uniform", {}, std::move(attributes), x->type);
+  Value* dropped = op.Apply("rewire.and", op.Compare("rewire.less", random, ratio), training);
+  Value* kept = op.Apply("rewire.sub", op.Scalar(dtype, 1), ratio);
+  Value* factor =
+      op.Call("rewire.where", {training, op.Unary("rewire.reciprocal", kept), op.Scalar(dtype, 1)}, {},
+              TensorOf(dtype, {}));
+  Value* grown = op.Apply("rewire.mul", x, factor);
+  op.Set(0, op.Call("rewire.where", {dropped, op.Scalar(dtype, 0), grown}, {}, x->type));
+  if (op.Wants(1)) op.Set(1, op.Unary("rewire.not", dropped));
+  return {};
+}
+
 // At inference a dropout passes its input on; its mask lets everything through.
 Status LowerDropout(Op& op, const Operator& /*row*/) {
   Value* x = op.in(0);
   const std::optional<Ints> training = KnownInts(op.in(2));
-  if (op.in(2) != nullptr && (!training || (*training)[0] != 0)) {
-    const auto ratio = op.in(1) == nullptr ? std::optional(std::vector<double>{0.5}) : KnownFloats(op.in(1));
-    if (!ratio || ratio->size() != 1 || (*ratio)[0] != 0) {
-      return op.Unsupported("dropout in training mode is random");
-    }
+  if (op.in(2) != nullptr && (!training || training->empty() || (*training)[0] != 0)) {
+    return LowerTrainingDropout(op);
   }
   op.Set(0, x);
   if (!op.Wants(1)) return {};
@@ -161,17 +178,24 @@ Status LowerDynamicAxes(Op& op, const char* kernel, int sign) {
   return {};
 }
 
+// Without all dimensions that turn out to be 1 when the program runs: how many are left is not known before.
+Status LowerSqueezeOnes(Op& op) {
+  Value* shape = op.ShapeOf(op.in(0));
+  Value* kept = op.Unary("rewire.not", op.Compare("rewire.equal", shape, op.IntValue(1)));
+  Value* left = op.CallShaped("rewire.compress", {shape, kept}, {}, kInt64, 1,
+                              {"rewire.shape.compress", {shape, kept}, {}});
+  op.Set(0, op.ReshapeUnranked(op.in(0), left));
+  return {};
+}
+
 Status LowerSqueeze(Op& op, const Operator& /*row*/) {
   const Shape& dims = op.in(0)->type.dims;
   bool dynamic = false;
   const std::optional<Ints> axes = AxesOf(op, 13, &dynamic);
   if (dynamic) return LowerDynamicAxes(op, "rewire.shape.squeeze", -1);
+  if (!axes && !ConstantDims(dims)) return LowerSqueezeOnes(op);
   std::vector<bool> gone(dims.size(), false);
-  for (std::size_t i = 0; i < dims.size(); ++i) {
-    if (!axes && !dims[i].IsConstant())
-      return op.Unsupported("which of {} are 1 is not known", ShapeText(dims));
-    gone[i] = !axes && dims[i].Is(1);
-  }
+  for (std::size_t i = 0; i < dims.size(); ++i) gone[i] = !axes && dims[i].Is(1);
   for (const std::int64_t axis : axes.value_or(Ints{})) {
     Result<int> at = op.Axis(axis, static_cast<int>(dims.size()));
     if (!at) return Forward(at);
@@ -258,18 +282,18 @@ Status LowerTranspose(Op& op, const Operator& /*row*/) {
 
 std::span<const Operator> ShapeOperators() {
   static constexpr Operator kOperators[] = {
-      {"Constant", 1, 0, 0, 0, LowerConstant},
-      {"ConstantOfShape", 9, 0, 1, 1, LowerConstantOfShape},
-      {"Dropout", 7, 0, 1, 3, LowerDropout},
-      {"Expand", 8, 0, 2, 2, LowerExpand, "rewire.expand"},
-      {"Flatten", 1, 0, 1, 1, LowerFlatten},
-      {"Identity", 1, 0, 1, 1, LowerIdentity, nullptr, kAnyKind},
-      {"Reshape", 1, 0, 1, 2, LowerReshape, nullptr, kAnyRank},
-      {"Shape", 1, 0, 1, 1, LowerShape, nullptr, kAnyRank},
-      {"Size", 1, 0, 1, 1, LowerSize},
-      {"Squeeze", 1, 0, 1, 2, LowerSqueeze},
-      {"Transpose", 1, 0, 1, 1, LowerTranspose},
-      {"Unsqueeze", 1, 0, 1, 2, LowerUnsqueeze},
+      {"Constant", 1, 0, 0, 0, "value value_float value_floats value_int value_ints", LowerConstant},
+      {"ConstantOfShape", 9, 0, 1, 1, "value", LowerConstantOfShape},
+      {"Dropout", 7, 0, 1, 3, "~ratio ~seed", LowerDropout},
+      {"Expand", 8, 0, 2, 2, "", LowerExpand, "rewire.expand"},
+      {"Flatten", 1, 0, 1, 1, "axis", LowerFlatten},
+      {"Identity", 1, 0, 1, 1, "", LowerIdentity, nullptr, kAnyKind},
+      {"Reshape", 1, 0, 1, 2, "allowzero shape<5", LowerReshape, nullptr, kAnyRank},
+      {"Shape", 1, 0, 1, 1, "end start", LowerShape, nullptr, kAnyRank},
+      {"Size", 1, 0, 1, 1, "", LowerSize},
+      {"Squeeze", 1, 0, 1, 2, "axes<13", LowerSqueeze},
+      {"Transpose", 1, 0, 1, 1, "perm", LowerTranspose},
+      {"Unsqueeze", 1, 0, 1, 2, "axes<13", LowerUnsqueeze},
   };
   return kOperators;
 }

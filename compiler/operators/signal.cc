@@ -2,15 +2,27 @@
 // Transforms of signals, and n-grams of integers.
 #include <algorithm>
 
-#include "compiler/operators/registry.h"
+#include "rewire/compiler/operators/registry.h"
 
 namespace rewire::compiler {
 namespace {
 
+// The axis is an attribute, and input 2 from version 20 on.
+Result<std::int64_t> DftAxis(const Op& op) {
+  if (op.opset() < 20) return op.Int("axis", 1);
+  if (op.in(2) == nullptr) return std::int64_t{-2};
+  const std::optional<Ints> known = KnownInts(op.in(2));
+  if (!known || known->size() != 1) return op.Unsupported("the axis is not a constant");
+  return (*known)[0];
+}
+
 Status LowerDft(Op& op, const Operator& row) {
   Value* x = op.in(0);
-  const Attributes attributes = {
-      {"axis", op.Int("axis", 1)}, {"inverse", op.Int("inverse", 0)}, {"onesided", op.Int("onesided", 0)}};
+  const Result<std::int64_t> axis = DftAxis(op);
+  if (!axis) return Forward(axis);
+  const std::int64_t inverse = op.Int("inverse", 0), onesided = op.Int("onesided", 0);
+  if (inverse != 0 && onesided != 0) return op.Unsupported("an inverse transform of one side");
+  const Attributes attributes = {{"axis", *axis}, {"inverse", inverse}, {"onesided", onesided}};
   std::vector<Value*> inputs = op.Arguments(0, 1), shapes = inputs;
   shapes[0] = op.ShapeOf(x);
   op.Set(0, op.CallShaped(row.kernel, inputs, attributes, x->type.dtype, x->type.rank(),
@@ -60,10 +72,14 @@ Status LowerTfIdf(Op& op, const Operator& row) {
 
 std::span<const Operator> SignalOperators() {
   static constexpr Operator kOperators[] = {
-      {"DFT", 17, 19, 1, 2, LowerDft, "rewire.dft"},
-      {"MelWeightMatrix", 17, 0, 5, 5, LowerMelWeightMatrix, "rewire.mel_weight_matrix"},
-      {"STFT", 17, 0, 2, 4, LowerStft, "rewire.stft"},
-      {"TfIdfVectorizer", 9, 0, 1, 1, LowerTfIdf, "rewire.tfidf"},
+      {"DFT", 17, 19, 1, 2, "axis inverse onesided", LowerDft, "rewire.dft"},
+      {"DFT", 20, 0, 1, 3, "inverse onesided", LowerDft, "rewire.dft"},
+      {"MelWeightMatrix", 17, 0, 5, 5, "output_datatype", LowerMelWeightMatrix, "rewire.mel_weight_matrix"},
+      {"STFT", 17, 0, 2, 4, "onesided", LowerStft, "rewire.stft"},
+      {"TfIdfVectorizer", 9, 0, 1, 1,
+       "max_gram_length max_skip_count min_gram_length mode ngram_counts ngram_indexes pool_int64s "
+       "pool_strings weights",
+       LowerTfIdf, "rewire.tfidf"},
   };
   return kOperators;
 }

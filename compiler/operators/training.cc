@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steps of optimisers: learning rate, step number, then the tensors, their gradients and their states, each
-// kind together. One kernel call a tensor.
-#include "compiler/operators/registry.h"
+//
+// Steps of optimisers. Inputs are learning rate and step number, then the tensors, their gradients and their
+// states, each kind together. Each tensor becomes one kernel call.
+#include "rewire/compiler/operators/registry.h"
 
 namespace rewire::compiler {
 namespace {
@@ -38,9 +39,10 @@ Status LowerStep(Op& op, const Operator& row) {
 
 std::span<const Operator> TrainingOperators() {
   static constexpr Operator kOperators[] = {
-      {"Adagrad", 1, 0, 5, kAnyNumber, LowerStep, "rewire.adagrad"},
-      {"Adam", 1, 0, 6, kAnyNumber, LowerStep, "rewire.adam"},
-      {"Momentum", 1, 0, 5, kAnyNumber, LowerStep, "rewire.momentum"},
+      {"Adagrad", 1, 0, 5, kAnyNumber, "decay_factor epsilon norm_coefficient", LowerStep, "rewire.adagrad"},
+      {"Adam", 1, 0, 6, kAnyNumber, "alpha beta epsilon norm_coefficient norm_coefficient_post", LowerStep,
+       "rewire.adam"},
+      {"Momentum", 1, 0, 5, kAnyNumber, "alpha beta mode norm_coefficient", LowerStep, "rewire.momentum"},
   };
   return kOperators;
 }

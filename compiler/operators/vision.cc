@@ -4,8 +4,8 @@
 #include <cstring>
 #include <optional>
 
-#include "compiler/operators/float_constant.h"
-#include "compiler/operators/registry.h"
+#include "rewire/compiler/operators/float_constant.h"
+#include "rewire/compiler/operators/registry.h"
 
 namespace rewire::compiler {
 namespace {
@@ -26,13 +26,38 @@ std::optional<Shape> TimesWholeScales(const Shape& dims, const Value* scales) {
   return resized;
 }
 
-// x resized by scales or to sizes. With sizes the kernel takes scales from the shapes.
+// The one scale that all axes named get under a policy that keeps the aspect ratio, f64[axes]: the least or
+// the greatest of those that the sizes ask for.
+Result<Value*> CommonScale(Op& op, Value* sizes, const std::string& policy) {
+  if (policy != "not_larger" && policy != "not_smaller") {
+    return op.Invalid("keep_aspect_ratio_policy is '{}', expected stretch, not_larger or not_smaller",
+                      policy);
+  }
+  const Shape& dims = op.in(0)->type.dims;
+  Shape from;
+  for (const std::int64_t axis : op.IntList("axes")) {
+    const Result<int> at = op.Axis(axis, op.in(0)->type.rank());
+    if (!at) return Forward(at);
+    from.push_back(dims[static_cast<std::size_t>(*at)]);
+  }
+  if (!op.HasAttribute("axes")) from = dims;
+  const auto count = static_cast<std::int64_t>(from.size());
+  Value* wanted = op.Cast(sizes, kFloat64);
+  Value* scales = op.Apply("rewire.div", wanted, op.Cast(op.DimsValue(from), kFloat64));
+  const char* kernel = policy == "not_larger" ? "rewire.reduce_min" : "rewire.reduce_max";
+  return op.Call("rewire.expand", {op.Reduce(kernel, scales, {0}, true)}, {}, TensorOf(kFloat64, {count}));
+}
+
+// x resized by scales or to sizes. With sizes the kernel takes scales from the shapes, but where a policy
+// gives all axes one.
 Status ResizeBy(Op& op, Value* roi, Value* scales, Value* sizes, Attributes attributes) {
   Value* x = op.in(0);
   const int rank = x->type.rank();
   Attributes of_shape;
   if (op.HasAttribute("axes")) of_shape.push_back({"axes", op.IntList("axes")});
   attributes.insert(attributes.end(), of_shape.begin(), of_shape.end());
+  // It says what sizes mean, and nothing of scales.
+  const std::string policy = op.String("keep_aspect_ratio_policy", "stretch");
   std::vector<Value*> inputs = {x};
   if (scales != nullptr || roi != nullptr) inputs.push_back(roi != nullptr ? roi : op.Missing(kFloat32));
   if (scales != nullptr) {
@@ -47,8 +72,13 @@ Status ResizeBy(Op& op, Value* roi, Value* scales, Value* sizes, Attributes attr
     return {};
   }
   if (sizes == nullptr) return op.Invalid("it has neither scales nor sizes");
-  if (op.HasAttribute("keep_aspect_ratio_policy")) {
-    of_shape.push_back({"keep_aspect_ratio_policy", op.String("keep_aspect_ratio_policy", "stretch")});
+  if (policy != "stretch") {
+    of_shape.push_back({"keep_aspect_ratio_policy", policy});
+    attributes.push_back({"keep_aspect_ratio_policy", policy});
+    if (inputs.size() < 2) inputs.push_back(op.Missing(kFloat32));
+    const Result<Value*> common = CommonScale(op, sizes, policy);
+    if (!common) return Forward(common);
+    inputs.push_back(*common);
   }
   op.Set(0, op.CallShaped("rewire.resize", inputs, std::move(attributes), x->type.dtype, rank,
                           {"rewire.shape.resize_sizes", {op.ShapeOf(x), sizes}, of_shape}));
@@ -159,13 +189,18 @@ Status LowerDet(Op& op, const Operator& row) {
 
 std::span<const Operator> VisionOperators() {
   static constexpr Operator kOperators[] = {
-      {"Det", 11, 0, 1, 1, LowerDet, "rewire.det"},
-      {"GridSample", 16, 0, 2, 2, LowerGridSample, "rewire.grid_sample"},
-      {"MaxRoiPool", 1, 0, 2, 2, LowerMaxRoiPool, "rewire.max_roi_pool"},
-      {"NonMaxSuppression", 10, 0, 2, 5, LowerNonMaxSuppression, "rewire.nms"},
-      {"Resize", 10, 0, 1, 4, LowerResize},
-      {"RoiAlign", 10, 0, 3, 3, LowerRoiAlign, "rewire.roi_align"},
-      {"Upsample", 7, 9, 1, 2, LowerUpsample},
+      {"Det", 11, 0, 1, 1, "", LowerDet, "rewire.det"},
+      {"GridSample", 16, 0, 2, 2, "align_corners mode padding_mode", LowerGridSample, "rewire.grid_sample"},
+      {"MaxRoiPool", 1, 0, 2, 2, "pooled_shape spatial_scale", LowerMaxRoiPool, "rewire.max_roi_pool"},
+      {"NonMaxSuppression", 10, 0, 2, 5, "center_point_box", LowerNonMaxSuppression, "rewire.nms"},
+      {"Resize", 10, 0, 1, 4,
+       "antialias axes coordinate_transformation_mode cubic_coeff_a exclude_outside extrapolation_value "
+       "keep_aspect_ratio_policy mode nearest_mode",
+       LowerResize},
+      {"RoiAlign", 10, 0, 3, 3,
+       "coordinate_transformation_mode mode output_height output_width sampling_ratio spatial_scale",
+       LowerRoiAlign, "rewire.roi_align"},
+      {"Upsample", 7, 9, 1, 2, "mode scales<9", LowerUpsample},
   };
   return kOperators;
 }

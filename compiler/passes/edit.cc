@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/passes/edit.h"
+#include "rewire/compiler/passes/edit.h"
 
 #include <algorithm>
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What passes that rewrite patterns share: who uses a value, and changes that keep the graph whole.
+//
+// What passes that rewrite patterns share: who uses a value, and changes that keep the graph consistent.
 #pragma once
 
 #include <string>
@@ -7,34 +8,34 @@
 #include <unordered_set>
 #include <vector>
 
-#include "compiler/ir/graph.h"
+#include "rewire/compiler/ir/graph.h"
 
 namespace rewire::compiler {
 
-// Made once for a pass; what the pass changes through it is kept up to date.
+// Make one per pass. Changes that the pass makes through it are tracked.
 class Edit {
  public:
   explicit Edit(Graph* graph);
 
-  // The one node that reads the value, when it is read once in all, and not as a result or from a block
-  // inside another node than its own; null otherwise.
+  // The only node that reads the value. Null if it is read more than once, as a result, or from a block
+  // inside another node than its own.
   Node* OnlyUser(const Value* value) const;
   // How often it is read.
   std::size_t UseCount(const Value* value) const;
 
-  // The node takes over the output of a node behind it, of the same shape; that node is then to be erased.
-  // What was the node's own output exists no more.
+  // Gives the node the output of a later node, which has the same shape. Erase the later node afterwards. The
+  // node's former output no longer exists.
   void TakeOver(Node* node, Node* user);
   void Erase(Node* node) { erased_.insert(node); }
   bool IsErased(const Node* node) const { return erased_.contains(node); }
-  // Takes the erased nodes out of all blocks; last.
+  // Removes the erased nodes from all blocks. Call it last.
   void Finish();
 
   Graph& graph() { return graph_; }
 
  private:
   struct Use {
-    Node* node = nullptr;  // null: a block's result
+    Node* node = nullptr;  // null: it is a block's result
     const Block* block = nullptr;
   };
   void Walk(const Block& block);
@@ -46,7 +47,7 @@ class Edit {
   std::unordered_set<const Node*> erased_;
 };
 
-// Calls `visit` with every block, inner ones after those around them. Not `init`.
+// Calls `visit` with every block except `init`, outer blocks before inner ones.
 template <typename Visit>
 void ForEachBlock(Block* block, const Visit& visit) {
   visit(block);
@@ -60,19 +61,19 @@ std::int64_t IntAttribute(const Node& node, const std::string& name, std::int64_
 double FloatAttribute(const Node& node, const std::string& name, double fallback);
 void SetAttribute(Node* node, const std::string& name, AttributeValue value);
 
-// Input i, null where it is left out or stands as a tensor without elements.
+// Input i; null if it is left out or is a tensor without elements.
 Value* OptionalInput(const Node& node, std::size_t i);
 
 // A constant f32 tensor's elements; null for anything else.
 const float* FloatsOf(const Value* value);
-// The one element of a constant f32 tensor, if that is what it is.
+// The element of a constant f32 tensor with exactly one element.
 std::optional<float> ScalarOf(const Value* value);
 // A new constant f32 tensor.
 Value* NewFloats(Graph* graph, const std::string& name, const std::vector<std::int64_t>& dims,
                  const std::vector<float>& elements);
-// The elements of a constant that has one for each channel of a tensor of rank `rank` with `channels` of them
-// at `axis`: its shape is 1 elsewhere, as broadcasting aligns it. One element stands for all. Nothing
-// otherwise.
+// The elements of a constant with one element per channel. The tensor has rank `rank` and `channels` channels
+// at `axis`. The constant's shape must be 1 elsewhere, as broadcasting aligns it; a single element counts for
+// all channels. nullopt otherwise.
 std::optional<std::vector<float>> PerChannel(const Value* value, int rank, int axis, std::int64_t channels);
 
 }  // namespace rewire::compiler

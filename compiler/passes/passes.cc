@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/passes/passes.h"
+#include "rewire/compiler/passes/passes.h"
 
 namespace rewire::compiler {
 

@@ -14,3 +14,12 @@ PATH=$build/bin:$PATH
 show vm-run "$model" --input image=@images.npy --expect probabilities=@expected.npy --rtol 1e-4 --atol 1e-6 --profile
 echo
 show digits-show "$model" images.npy labels.npy
+cat <<END
+
+vm-run compared all 382 results with the expected ones. digits-show is a C++ program that embeds Rewire.
+How to go on:
+  examples/digits/README.md    the model; digits.asm beside it is its program, show.cc the C++ program
+  $build/bin/vm-run --help
+  make test                    builds everything, vm-compile for ONNX models included, and runs all tests
+  README.md                    how to run and embed a model of your own
+END

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "executable_format/tensor_files/npy.h"
-#include "vm/vm.h"
+#include "rewire/executable_format/tensor_files/npy.h"
+#include "rewire/vm/vm.h"
 
 namespace {
 

@@ -6,7 +6,7 @@
  * x, y and out have one shape and are contiguous. Large arrays are split over the program's threads. */
 #include <stdio.h>
 
-#include "vm/kernel/kernel.h"
+#include "rewire/vm/kernel/kernel.h"
 
 /* Where the loader puts the table through which this library asks the VM for things. */
 REWIRE_KERNEL_LIBRARY;

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "vm/kernel/define.h"
+#include "rewire/vm/kernel/define.h"
 
 REWIRE_KERNEL_LIBRARY;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "examples/ocr/image.h"
+#include "rewire/examples/ocr/image.h"
 
 #include <png.h>
 

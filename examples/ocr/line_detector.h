@@ -2,11 +2,11 @@
 // Finds lines of text in a picture, by PP-OCR's detection network.
 #pragma once
 
-#include "vm/vm.h"
+#include "rewire/vm/vm.h"
 
 #include <vector>
 
-#include "examples/ocr/image.h"
+#include "rewire/examples/ocr/image.h"
 
 class LineDetector {
  public:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "examples/ocr/line_reader.h"
+#include "rewire/examples/ocr/line_reader.h"
 
 #include <algorithm>
 #include <cmath>

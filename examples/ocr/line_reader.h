@@ -2,12 +2,12 @@
 // Reads a line of text in a picture, by PP-OCR's recognition network.
 #pragma once
 
-#include "vm/vm.h"
+#include "rewire/vm/vm.h"
 
 #include <string>
 #include <vector>
 
-#include "examples/ocr/image.h"
+#include "rewire/examples/ocr/image.h"
 
 struct Reading {
   std::string text;     // UTF-8

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An image of text in, its lines out: two networks, two Programs, one process.
+//
+// Prints the lines of text in an image: two networks, two Programs, one process.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <exception>
@@ -8,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "examples/ocr/image.h"
-#include "examples/ocr/line_detector.h"
-#include "examples/ocr/line_reader.h"
+#include "rewire/examples/ocr/image.h"
+#include "rewire/examples/ocr/line_detector.h"
+#include "rewire/examples/ocr/line_reader.h"
 
 namespace {
 

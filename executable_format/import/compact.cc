@@ -1,33 +1,45 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "executable_format/import/compact.h"
+#include "rewire/executable_format/import/compact.h"
 
 #include <algorithm>
 #include <numeric>
 #include <queue>
 
-#include "base/array.h"
-#include "executable_format/code_writer.h"
-#include "executable_format/import/liveness.h"
+#include "rewire/base/array.h"
+#include "rewire/executable_format/analysis/blocks.h"
+#include "rewire/executable_format/analysis/liveness.h"
+#include "rewire/executable_format/code_writer.h"
+#include "rewire/executable_format/import/stream.h"
+#include "rewire/executable_format/instruction.h"
 
 namespace rewire::tvm {
 namespace {
 
+constexpr std::uint64_t kMaxSetBytes = std::uint64_t{256} << 20;
+// Units of work: some tenths of a second. Code that a compiler made takes few rounds over its blocks; a chain
+// of jumps made for it takes a round for each block.
+constexpr std::uint64_t kMaxLivenessSteps = std::uint64_t{1} << 28;
+
+// A function's code with what is known of it.
+struct Flowgraph {
+  Span<const std::uint32_t> code;
+  std::uint32_t registers;
+  std::uint32_t inputs;
+  Array<BasicBlock> blocks;
+  Array<std::uint8_t> reached;  // by block
+};
+
 // Gives every register that the code names a number from 0 on, inputs first; how many there are.
 std::uint32_t NumberDensely(Array<std::uint32_t>& code, std::size_t inputs) {
   Array<std::uint32_t> used;
-  const auto collect = [&](std::uint32_t reg) { used.push_back(reg); };
-  const auto for_each_instruction = [&](auto&& visit) {
-    for (std::size_t pc = 0; pc < code.size(); pc += WordsOf(code[pc])) visit(&code[pc]);
-  };
   for (std::uint32_t i = 0; i < inputs; ++i) used.push_back(i);
-  for_each_instruction([&](std::uint32_t* instruction) {
-    ForEachRead(instruction, collect);
-    ForEachWrite(instruction, collect);
-  });
+  for (std::size_t pc = 0; pc < code.size(); pc += WordsOf(code[pc])) {
+    ForEachRegister(&code[pc], [&](std::uint32_t reg, RegisterUse) { used.push_back(reg); });
+  }
   std::sort(used.begin(), used.end());
   used.erase(std::unique(used.begin(), used.end()), used.end());
-  for_each_instruction([&](std::uint32_t* instruction) {
-    ForEachOperand(instruction,
+  for (std::size_t pc = 0; pc < code.size(); pc += WordsOf(code[pc])) {
+    ForEachOperand(&code[pc],
                    [&](const OperandInfo& operand, const std::uint32_t* words, std::uint32_t count) {
                      if (!IsRegister(operand.kind)) return;
                      for (std::uint32_t i = 0; i < count; ++i) {
@@ -37,8 +49,15 @@ std::uint32_t NumberDensely(Array<std::uint32_t>& code, std::size_t inputs) {
                            static_cast<std::uint32_t>(found - used.begin());
                      }
                    });
-  });
+  }
   return static_cast<std::uint32_t>(used.size());
+}
+
+// Whether the last instruction goes on past the end.
+bool RunsOffItsEnd(Span<const std::uint32_t> code) {
+  Flow last = Flow::kEnd;
+  for (std::size_t pc = 0; pc < code.size(); pc += WordsOf(code[pc])) last = Info(OpcodeOf(code[pc])).flow;
+  return last == Flow::kNext || last == Flow::kCall;
 }
 
 // Whether the instruction does nothing but write its register.
@@ -47,91 +66,109 @@ bool IsPure(Opcode opcode) {
          opcode == Opcode::kAllocClosure;
 }
 
-// The reachable instructions that do something.
-Array<bool> FindNeeded(const CodeIndex& code, const Array<Block>& blocks) {
-  Array<bool> needed(code.size());
-  for (const Block& block : blocks) {
-    RegisterSet live = block.live_out;
+// The register that an instruction writes or kills; kNone when it does neither.
+std::uint32_t ChangedBy(const std::uint32_t* instruction) {
+  std::uint32_t changed = kNone;
+  ForEachRegister(instruction, [&](std::uint32_t reg, RegisterUse use) {
+    if (use != RegisterUse::kRead) changed = reg;
+  });
+  return changed;
+}
+
+// By word: whether an instruction starts there that is reached and does something.
+Array<bool> FindNeeded(const Flowgraph& graph, const Liveness& liveness) {
+  Array<bool> needed(graph.code.size());
+  Array<std::uint32_t> instructions;
+  for (std::uint32_t b = 0; b < graph.blocks.size(); ++b) {
+    if (!graph.reached[b]) continue;
+    const BasicBlock& block = graph.blocks[b];
+    instructions.clear();
+    for (std::uint32_t pc = block.begin; pc < block.end; pc += WordsOf(graph.code[pc]))
+      instructions.push_back(pc);
+    RegisterSet live = liveness.live_out(b);
     // The frame goes at a Ret, so kills just before it are for nothing; but one of the result is an error to
     // keep.
     bool leaving = false;
-    for (std::uint32_t i = block.end; i-- > block.begin;) {
-      const std::uint32_t* instruction = code.at(i);
-      const Opcode opcode = code.opcode(i);
-      bool dead = IsPure(opcode);
-      bool of_live = false;
-      ForEachWrite(instruction, [&](std::uint32_t reg) {
-        dead = dead && !live.Has(reg);
-        of_live = live.Has(reg);
-      });
-      dead = dead || (leaving && opcode == Opcode::kKillRegister && !of_live);
-      if (dead) continue;
+    for (std::size_t i = instructions.size(); i-- > 0;) {
+      const std::uint32_t* instruction = &graph.code[instructions[i]];
+      const Opcode opcode = OpcodeOf(*instruction);
+      const std::uint32_t changed = ChangedBy(instruction);
+      const bool of_live = changed != kNone && live.Has(changed);
+      if (IsPure(opcode) && !of_live) continue;
+      if (leaving && opcode == Opcode::kKillRegister && !of_live) continue;
       leaving = opcode == Opcode::kRet || (leaving && opcode == Opcode::kKillRegister);
-      needed[i] = true;
-      ForEachWrite(instruction, [&](std::uint32_t reg) { live.Remove(reg); });
-      ForEachRead(instruction, [&](std::uint32_t reg) { live.Add(reg); });
+      needed[instructions[i]] = true;
+      StepBack(instruction, &live);
     }
   }
   return needed;
 }
 
 // Kills of registers that only dropped instructions wrote.
-void DropIdleKills(const CodeIndex& code, std::size_t registers, std::size_t inputs, Array<bool>& needed) {
-  Array<bool> written(registers);
-  std::fill_n(written.begin(), inputs, true);
-  for (std::size_t i = 0; i < code.size(); ++i) {
-    if (!needed[i] || code.opcode(i) == Opcode::kKillRegister) continue;
-    ForEachWrite(code.at(i), [&](std::uint32_t reg) { written[reg] = true; });
-    ForEachRead(code.at(i), [&](std::uint32_t reg) { written[reg] = true; });
+void DropIdleKills(const Flowgraph& graph, Array<bool>& needed) {
+  const Span<const std::uint32_t> code = graph.code;
+  Array<bool> used(graph.registers);
+  std::fill_n(used.begin(), graph.inputs, true);
+  for (std::uint32_t pc = 0; pc < code.size(); pc += WordsOf(code[pc])) {
+    if (!needed[pc] || OpcodeOf(code[pc]) == Opcode::kKillRegister) continue;
+    ForEachRegister(&code[pc], [&](std::uint32_t reg, RegisterUse) { used[reg] = true; });
   }
-  for (std::size_t i = 0; i < code.size(); ++i) {
-    if (!needed[i] || code.opcode(i) != Opcode::kKillRegister) continue;
-    ForEachWrite(code.at(i), [&](std::uint32_t reg) { needed[i] = needed[i] && written[reg]; });
+  for (std::uint32_t pc = 0; pc < code.size(); pc += WordsOf(code[pc])) {
+    if (!needed[pc] || OpcodeOf(code[pc]) != Opcode::kKillRegister) continue;
+    needed[pc] = used[ChangedBy(&code[pc])];
   }
 }
 
-// From the first to the last instruction between which a register may not be shared.
-struct Interval {
+// From the first to the last word between which a register may not be shared.
+struct Lifetime {
   std::uint32_t first = kNone;
   std::uint32_t last = 0;
-  void Cover(std::uint32_t i) {
-    first = std::min(first, i);
-    last = std::max(last, i);
+  void Cover(std::uint32_t pc) {
+    first = std::min(first, pc);
+    last = std::max(last, pc);
   }
 };
 
-Array<Interval> FindIntervals(const CodeIndex& code, const Array<Block>& blocks, const Array<bool>& needed,
-                              std::size_t registers) {
-  Array<Interval> intervals(registers);
-  for (const Block& block : blocks) {
-    block.live_in.ForEach([&](std::uint32_t reg) { intervals[reg].Cover(block.begin); });
-    block.live_out.ForEach([&](std::uint32_t reg) { intervals[reg].Cover(block.end - 1); });
-    for (std::uint32_t i = block.begin; i < block.end; ++i) {
-      if (!needed[i]) continue;
-      ForEachRead(code.at(i), [&](std::uint32_t reg) { intervals[reg].Cover(i); });
-      ForEachWrite(code.at(i), [&](std::uint32_t reg) { intervals[reg].Cover(i); });
-    }
+Array<Lifetime> FindLifetimes(const Flowgraph& graph, const Liveness& liveness, const Array<bool>& needed) {
+  Array<Lifetime> lifetimes(graph.registers);
+  const auto count = static_cast<std::uint32_t>(graph.blocks.size());
+  const auto none = [](std::uint32_t, const RegisterSet&) {};
+  // A register is looked at in the first and in the last block that it is live in, not in all between: those
+  // are blocks times registers.
+  const auto cover = [&](std::uint32_t b, RegisterSet* in, RegisterSet* out) {
+    if (!graph.reached[b]) return;
+    const BasicBlock& block = graph.blocks[b];
+    liveness.VisitBackward(b, none).ForEachUnseen(
+        in, [&](std::uint32_t reg) { lifetimes[reg].Cover(block.begin); });
+    liveness.live_out(b).ForEachUnseen(out, [&](std::uint32_t reg) { lifetimes[reg].Cover(block.end - 1); });
+  };
+  RegisterSet in(graph.registers), out(graph.registers), last_in(graph.registers), last_out(graph.registers);
+  for (std::uint32_t b = 0; b < count; ++b) cover(b, &in, &out);
+  for (std::uint32_t b = count; b-- > 0;) cover(b, &last_in, &last_out);
+  for (std::uint32_t pc = 0; pc < graph.code.size(); pc += WordsOf(graph.code[pc])) {
+    if (!needed[pc]) continue;
+    ForEachRegister(&graph.code[pc], [&](std::uint32_t reg, RegisterUse) { lifetimes[reg].Cover(pc); });
   }
-  return intervals;
+  return lifetimes;
 }
 
-// A number for each register: those whose intervals overlap get different ones. Inputs keep theirs to
+// A number for each register: those whose lifetimes overlap get different ones. Inputs keep theirs to
 // themselves, so that their names in text mean them. Returns how many numbers there are.
-std::uint32_t Share(const Array<Interval>& intervals, std::size_t inputs, Array<std::uint32_t>& number) {
+std::uint32_t Share(const Array<Lifetime>& lifetimes, std::uint32_t inputs, Array<std::uint32_t>& number) {
   Array<std::uint32_t> order;
-  for (std::uint32_t reg = static_cast<std::uint32_t>(inputs); reg < intervals.size(); ++reg) {
-    if (intervals[reg].first != kNone) order.push_back(reg);
+  for (std::uint32_t reg = inputs; reg < lifetimes.size(); ++reg) {
+    if (lifetimes[reg].first != kNone) order.push_back(reg);
   }
   std::stable_sort(order.begin(), order.end(),
-                   [&](std::uint32_t a, std::uint32_t b) { return intervals[a].first < intervals[b].first; });
-  using Taken = std::pair<std::uint32_t, std::uint32_t>;  // until which instruction, which number
+                   [&](std::uint32_t a, std::uint32_t b) { return lifetimes[a].first < lifetimes[b].first; });
+  using Taken = std::pair<std::uint32_t, std::uint32_t>;  // until which word, which number
   std::priority_queue<Taken, Array<Taken>, std::greater<>> taken;
   std::priority_queue<std::uint32_t, Array<std::uint32_t>, std::greater<>> free;
-  auto count = static_cast<std::uint32_t>(inputs);
-  number.assign(intervals.size(), 0);
+  std::uint32_t count = inputs;
+  number.assign(lifetimes.size(), 0);
   std::iota(number.begin(), number.begin() + static_cast<std::ptrdiff_t>(inputs), 0u);
   for (std::uint32_t reg : order) {
-    while (!taken.empty() && taken.top().first < intervals[reg].first) {
+    while (!taken.empty() && taken.top().first < lifetimes[reg].first) {
       free.push(taken.top().second);
       taken.pop();
     }
@@ -141,55 +178,71 @@ std::uint32_t Share(const Array<Interval>& intervals, std::size_t inputs, Array<
       number[reg] = free.top();
       free.pop();
     }
-    taken.push({intervals[reg].last, number[reg]});
+    taken.push({lifetimes[reg].last, number[reg]});
   }
   return count;
 }
 
 // Writes the needed instructions with the new numbers.
-Result<Array<std::uint32_t>> Rewrite(const CodeIndex& code, const Array<bool>& needed,
+Result<Array<std::uint32_t>> Rewrite(const Flowgraph& graph, const Array<bool>& needed,
                                      const Array<std::uint32_t>& number) {
   CodeWriter writer;
-  Array<CodeWriter::Label> labels(code.size());
-  for (std::size_t i = 0; i < code.size(); ++i) {
-    if (code.reachable(i) && code.starts_block(i)) labels[i] = writer.NewLabel();
+  Array<CodeWriter::Label> labels(graph.blocks.size());
+  for (std::size_t b = 0; b < graph.blocks.size(); ++b) {
+    if (graph.reached[b]) labels[b] = writer.NewLabel();
   }
-  for (std::size_t i = 0; i < code.size(); ++i) {
-    if (code.reachable(i) && code.starts_block(i)) writer.Bind(labels[i]);
-    if (!needed[i]) continue;
-    std::size_t target = 0;
-    writer.Begin(code.opcode(i));
-    ForEachOperand(code.at(i),
-                   [&](const OperandInfo& operand, const std::uint32_t* words, std::uint32_t count) {
-                     if (operand.kind == OperandKind::kTarget) {
-                       writer.Target(labels[code.successors(i)[target++]]);
-                       return;
-                     }
-                     if (IsList(operand.kind)) writer.Word(count);
-                     for (std::uint32_t w = 0; w < count * OperandWords(operand.kind); ++w) {
-                       const bool renamed = IsRegister(operand.kind) && words[w] != kNone;
-                       writer.Word(renamed ? number[words[w]] : words[w]);
-                     }
-                   });
-    writer.End();
+  for (std::size_t b = 0; b < graph.blocks.size(); ++b) {
+    if (!graph.reached[b]) continue;
+    const BasicBlock& block = graph.blocks[b];
+    writer.Bind(labels[b]);
+    for (std::uint32_t pc = block.begin; pc < block.end; pc += WordsOf(graph.code[pc])) {
+      if (!needed[pc]) continue;
+      std::size_t target = 0;
+      writer.Begin(OpcodeOf(graph.code[pc]));
+      ForEachOperand(&graph.code[pc],
+                     [&](const OperandInfo& operand, const std::uint32_t* words, std::uint32_t count) {
+                       if (operand.kind == OperandKind::kTarget) {
+                         writer.Target(labels[block.successors()[target++]]);
+                         return;
+                       }
+                       if (IsList(operand.kind)) writer.Word(count);
+                       for (std::uint32_t w = 0; w < count * OperandWords(operand.kind); ++w) {
+                         const bool renamed = IsRegister(operand.kind) && words[w] != kNone;
+                         writer.Word(renamed ? number[words[w]] : words[w]);
+                       }
+                     });
+      writer.End();
+    }
   }
   return writer.Finish();
+}
+
+Status TooMany(const Flowgraph& graph, const char* what) {
+  return Fail(StatusCode::kUnsupported, "{} {} blocks with {} registers are too many to analyse", what,
+              graph.blocks.size(), graph.registers);
 }
 
 }  // namespace
 
 Status CompactFunction(Function& function) {
-  const std::size_t inputs = function.inputs.size();
+  const auto inputs = static_cast<std::uint32_t>(function.inputs.size());
   const std::uint32_t registers = NumberDensely(function.code, inputs);
-  Result<CodeIndex> code = CodeIndex::Make(function.code);
-  if (!code) return Forward(code);
-  Result<Array<Block>> blocks = FindLiveness(*code, registers);
-  if (!blocks) return Forward(blocks);
-  Array<bool> needed = FindNeeded(*code, *blocks);
-  DropIdleKills(*code, registers, inputs, needed);
+  if (RunsOffItsEnd(function.code)) {
+    return Malformed("the last instruction goes on past the end of the function");
+  }
+  Flowgraph graph{function.code, registers, inputs, FindBlocks(function.code), {}};
+  graph.reached = BlocksReached(graph.blocks);
+  if (graph.blocks.size() > kMaxSetBytes / (8 * RegisterSet::Words(registers) + 64)) {
+    return TooMany(graph, "the");
+  }
+  WorkMeter meter({.stage = "importing", .units = kMaxLivenessSteps});
+  const Liveness liveness(function.code, graph.blocks, registers, &meter);
+  if (meter.exhausted()) return TooMany(graph, "the jumps between");
+  Array<bool> needed = FindNeeded(graph, liveness);
+  DropIdleKills(graph, needed);
   Array<std::uint32_t> number;
-  const std::uint32_t count = Share(FindIntervals(*code, *blocks, needed, registers), inputs, number);
-  Result<Array<std::uint32_t>> rewritten = Rewrite(*code, needed, number);
+  const std::uint32_t count = Share(FindLifetimes(graph, liveness, needed), inputs, number);
+  Result<Array<std::uint32_t>> rewritten = Rewrite(graph, needed, number);
   if (!rewritten) return Forward(rewritten);
   function.code = std::move(*rewritten);
   function.register_count = count;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "executable_format/import/graph_file.h"
+#include "rewire/executable_format/import/graph_file.h"
 
 #include <fmt/format.h>
 
@@ -7,16 +7,20 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "base/array.h"
-#include "base/dtype.h"
-#include "executable_format/import/stream.h"
+#include "rewire/base/array.h"
+#include "rewire/base/dtype.h"
+#include "rewire/base/max_rank.h"
+#include "rewire/executable_format/import/stream.h"
+#include "rewire/executable_format/limits.h"
 
 namespace rewire::tvm {
 namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::size_t kMaxRank = 32;
+// What the verifier takes at most, checked before anything is made of it.
+constexpr std::size_t kMaxHeads = FormatLimits{}.result_leaves;
+constexpr std::size_t kMaxNameBytes = FormatLimits{}.name_bytes;
 
 // A member of an object, or null (of JSON).
 const Json& Member(const Json& object, const char* name) {
@@ -31,6 +35,15 @@ std::optional<std::uint32_t> Index(const Json& value) {
   const auto number = value.get<std::int64_t>();
   if (number < 0 || number > std::numeric_limits<std::int32_t>::max()) return std::nullopt;
   return static_cast<std::uint32_t>(number);
+}
+
+// What stands in place of the value expected, for a message: short, whatever it is.
+std::string Brief(const Json& value) {
+  if (value.is_structured()) return value.is_array() ? "a list" : "an object";
+  constexpr std::size_t kMost = 40;
+  std::string text = value.dump(-1, ' ', false, Json::error_handler_t::replace);
+  if (text.size() > kMost) text = text.substr(0, kMost) + "...";
+  return text;
 }
 
 std::string Text(const Json& value) { return value.is_string() ? value.get<std::string>() : std::string(); }
@@ -104,6 +117,10 @@ Status Reader::ReadNode(std::size_t index) {
   const Json& json = Member(json_, "nodes")[index];
   GraphNode node;
   node.name = Text(Member(json, "name"));
+  if (node.name.size() > kMaxNameBytes) {
+    return Malformed(fmt::format("node {} has a name of {} bytes; at most {} are read", index,
+                                 node.name.size(), kMaxNameBytes));
+  }
   node.first_entry = rows_[index];
   node.outputs = rows_[index + 1] - rows_[index];
   const std::string what = fmt::format("node {} ('{}')", index, node.name);
@@ -136,14 +153,14 @@ Status Reader::ReadShapes(const Json& shapes, const Json& dtypes) {
   for (std::size_t i = 0; i < file_.entries.size(); ++i) {
     GraphEntry& entry = file_.entries[i];
     const std::optional<DLDataType> dtype = DTypeOf(dtypes[i]);
-    if (!dtype) return Malformed(fmt::format("entry {} has dtype {}", i, dtypes[i].dump()));
+    if (!dtype) return Malformed(fmt::format("entry {} has dtype {}", i, Brief(dtypes[i])));
     entry.dtype = *dtype;
     if (!shapes[i].is_array() || shapes[i].size() > kMaxRank) {
       return Malformed(fmt::format("entry {} has no shape of rank up to {}", i, kMaxRank));
     }
     for (const Json& dim : shapes[i]) {
       // Symbolic dimensions do not occur: the graph executor has static shapes alone.
-      if (!dim.is_number_integer()) return Malformed(fmt::format("entry {} has dimension {}", i, dim.dump()));
+      if (!dim.is_number_integer()) return Malformed(fmt::format("entry {} has dimension {}", i, Brief(dim)));
       entry.shape.push_back(dim.get<std::int64_t>());
     }
     const std::optional<std::uint64_t> bytes = TensorBytes(entry.dtype, entry.shape);
@@ -171,6 +188,9 @@ Status Reader::ReadEntries() {
     return Malformed("attrs lack one of shape, dltype and storage_id");
   }
   file_.entries.resize(count);
+  for (std::uint32_t node = 0; node < file_.nodes.size(); ++node) {
+    for (std::uint32_t i = rows_[node]; i < rows_[node + 1]; ++i) file_.entries[i].node = node;
+  }
   if (Status read = ReadShapes(**shapes, **dtypes); !read) return read;
   for (std::size_t i = 0; i < count; ++i) {
     GraphEntry& entry = file_.entries[i];
@@ -187,7 +207,12 @@ Status Reader::ReadEntries() {
 
 Status Reader::ReadHeads() {
   const Json& heads = Member(json_, "heads");
-  if (!heads.is_array() || heads.empty()) return Malformed("the graph has no heads");
+  if (!heads.is_array()) return Malformed("the graph has no list of heads");
+  if (heads.size() > kMaxHeads) {
+    return Fail(
+        StatusCode::kUnsupported,
+        fmt::format("the graph has {} heads; a function gives {} outputs at most", heads.size(), kMaxHeads));
+  }
   for (const Json& head : heads) {
     Result<std::uint32_t> entry = Entry(head, file_.nodes.size());
     if (!entry) return Forward(entry, "a head");

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// A graph-executor JSON, checked: what indexes something is in range, and a node uses only what earlier ones
-// gave.
+//
+// A graph-executor JSON file after its checks: every index is in range, and a node uses only results of
+// earlier nodes.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <string_view>
 
-#include "base/array.h"
-#include "base/status.h"
-#include "executable_format/module.h"
+#include "rewire/base/array.h"
+#include "rewire/base/status.h"
+#include "rewire/executable_format/module.h"
 
 namespace rewire::tvm {
 
@@ -26,17 +27,18 @@ struct GraphEntry {
   DLDataType dtype{};
   Array<std::int64_t> shape;
   std::uint64_t bytes = 0;
-  std::int64_t storage = 0;  // entries with one storage take turns in it
+  std::uint32_t node = 0;    // the node that makes it
+  std::int64_t storage = 0;  // entries with the same storage share it at different times
   DeviceEntry device;
 };
 
 struct GraphFile {
   Array<GraphNode> nodes;
   Array<GraphEntry> entries;
-  Array<std::uint32_t> heads;  // the entries that are the graph's outputs
+  Array<std::uint32_t> heads;  // the entries that are the graph's outputs; may be none
 };
 
-// kInvalidFile, kUnsupported; the message says where in the JSON.
+// Errors: kInvalidFile and kUnsupported; the message gives the position in the JSON.
 Result<GraphFile> ReadGraphFile(std::string_view json);
 
 }  // namespace rewire::tvm

@@ -2,14 +2,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <unordered_map>
 
-#include "base/array.h"
-#include "executable_format/code_writer.h"
-#include "executable_format/import/compact.h"
-#include "executable_format/import/graph_file.h"
-#include "executable_format/import/stream.h"
-#include "executable_format/import/tables.h"
+#include "rewire/base/array.h"
+#include "rewire/executable_format/code_writer.h"
+#include "rewire/executable_format/import/compact.h"
+#include "rewire/executable_format/import/graph_file.h"
+#include "rewire/executable_format/import/stream.h"
+#include "rewire/executable_format/import/tables.h"
 
 namespace rewire::tvm {
 namespace {
@@ -22,9 +23,9 @@ constexpr std::uint32_t kGraphAlignment = 128;
 constexpr std::string_view kNop = "__nop";
 constexpr std::string_view kCopy = "__copy";
 
-class Translator {
+class GraphTranslator {
  public:
-  Translator(const GraphFile& graph, const NamedTensors& parameters, std::shared_ptr<const void> owner)
+  GraphTranslator(const GraphFile& graph, const NamedTensors& parameters, std::shared_ptr<const void> owner)
       : graph_(graph), owner_(std::move(owner)) {
     for (const auto& [name, tensor] : parameters) parameters_.emplace(name, &tensor);
     devices_.resize(graph.entries.size());
@@ -74,7 +75,8 @@ class Translator {
   std::unordered_map<std::string_view, const ForeignTensor*> parameters_;
   std::unordered_map<StorageKey, Storage, HashKey> storages_;
   std::unordered_map<std::string, std::uint32_t> kernels_;
-  Array<std::uint32_t> devices_;    // per entry
+  std::map<std::pair<const ForeignTensor*, std::uint32_t>, std::uint32_t> constants_;  // tensor, device
+  Array<std::uint32_t> devices_;                                                       // per entry
   Array<std::uint32_t> registers_;  // per entry, kNone until it is there
   std::uint32_t next_register_ = 0;
   Module module_;
@@ -82,16 +84,17 @@ class Translator {
   CodeWriter writer_;
 };
 
-Status Translator::AddDevices() {
+Status GraphTranslator::AddDevices() {
+  DeviceTable table(&module_);
   for (std::size_t i = 0; i < graph_.entries.size(); ++i) {
-    Result<std::uint32_t> device = AddDevice(module_, graph_.entries[i].device);
+    Result<std::uint32_t> device = table.Add(graph_.entries[i].device);
     if (!device) return Forward(device, fmt::format("graph: entry {}", i));
     devices_[i] = *device;
   }
   return {};
 }
 
-void Translator::AddInputs() {
+void GraphTranslator::AddInputs() {
   UniqueNames names;
   for (const GraphNode& node : graph_.nodes) {
     if (!node.kernel.empty() || FindParameter(node) != nullptr) continue;
@@ -101,7 +104,7 @@ void Translator::AddInputs() {
   }
 }
 
-Status Translator::AddParameter(const GraphNode& node, const ForeignTensor& tensor) {
+Status GraphTranslator::AddParameter(const GraphNode& node, const ForeignTensor& tensor) {
   const GraphEntry& entry = graph_.entries[node.first_entry];
   if (tensor.dtype != entry.dtype || tensor.shape != entry.shape) {
     return Malformed(fmt::format("graph: parameter '{}' is {}[{}], the graph has {}[{}]", node.name,
@@ -110,12 +113,17 @@ Status Translator::AddParameter(const GraphNode& node, const ForeignTensor& tens
   }
   const std::uint32_t reg = next_register_++;
   registers_[node.first_entry] = reg;
-  writer_.LoadConst(static_cast<std::uint32_t>(module_.constants.size()), reg);
-  module_.constants.push_back(DataConstant(node.name, tensor, devices_[node.first_entry], owner_));
+  // Nodes of one name have one parameter, on a device one constant.
+  const auto [found, is_new] = constants_.emplace(std::pair(&tensor, devices_[node.first_entry]),
+                                                  static_cast<std::uint32_t>(module_.constants.size()));
+  if (is_new) {
+    module_.constants.push_back(DataConstant(node.name, tensor, devices_[node.first_entry], owner_));
+  }
+  writer_.LoadConst(found->second, reg);
   return {};
 }
 
-Status Translator::AddParameters() {
+Status GraphTranslator::AddParameters() {
   for (const GraphNode& node : graph_.nodes) {
     const ForeignTensor* tensor = node.kernel.empty() ? FindParameter(node) : nullptr;
     if (tensor == nullptr) continue;
@@ -124,14 +132,14 @@ Status Translator::AddParameters() {
   return {};
 }
 
-void Translator::SizeStorages() {
+void GraphTranslator::SizeStorages() {
   for (std::uint32_t i = 0; i < graph_.entries.size(); ++i) {
     Storage& storage = StorageOf(i);
     storage.bytes = std::max(storage.bytes, graph_.entries[i].bytes);
   }
 }
 
-void Translator::AllocateOutput(std::uint32_t entry) {
+void GraphTranslator::AllocateOutput(std::uint32_t entry) {
   Storage& storage = StorageOf(entry);
   if (storage.reg == kNone) {
     storage.reg = next_register_++;
@@ -143,7 +151,7 @@ void Translator::AllocateOutput(std::uint32_t entry) {
                       graph_.entries[entry].shape);
 }
 
-std::uint32_t Translator::Kernel(const std::string& name) {
+std::uint32_t GraphTranslator::Kernel(const std::string& name) {
   const auto [found, added] = kernels_.emplace(name, static_cast<std::uint32_t>(module_.kernels.size()));
   if (added) {
     KernelImport kernel;
@@ -155,7 +163,7 @@ std::uint32_t Translator::Kernel(const std::string& name) {
 }
 
 // A node without a kernel gives its input's data another shape: both are on one storage.
-Status Translator::Reshape(const GraphNode& node) {
+Status GraphTranslator::Reshape(const GraphNode& node) {
   if (node.inputs.empty() || node.outputs != 1) {
     return Malformed(fmt::format("graph: node '{}' is a nop of {} inputs and {} outputs", node.name,
                                  node.inputs.size(), node.outputs));
@@ -178,7 +186,7 @@ Status Translator::Reshape(const GraphNode& node) {
   return {};
 }
 
-Status Translator::Copy(const GraphNode& node) {
+Status GraphTranslator::Copy(const GraphNode& node) {
   if (node.inputs.size() != 1 || node.outputs != 1) {
     return Malformed(fmt::format("graph: copy '{}' has {} inputs and {} outputs", node.name,
                                  node.inputs.size(), node.outputs));
@@ -189,7 +197,7 @@ Status Translator::Copy(const GraphNode& node) {
   return {};
 }
 
-Status Translator::TranslateNode(const GraphNode& node) {
+Status GraphTranslator::TranslateNode(const GraphNode& node) {
   if (node.kernel == kNop) return Reshape(node);
   if (node.kernel == kCopy) return Copy(node);
   Array<std::uint32_t> args;
@@ -202,18 +210,13 @@ Status Translator::TranslateNode(const GraphNode& node) {
   return {};
 }
 
-void Translator::Return() {
+void GraphTranslator::Return() {
   UniqueNames names;
   Array<Type> types;
   Array<std::uint32_t> fields;
   for (std::uint32_t entry : graph_.heads) {
-    // The node of an entry: the last that starts at or before it.
-    auto node = std::upper_bound(graph_.nodes.begin(), graph_.nodes.end(), entry,
-                                 [](std::uint32_t e, const GraphNode& n) { return e < n.first_entry; });
-    do {
-      --node;
-    } while (node->outputs == 0);
-    main_.output_names.push_back(names.Make(node->name, fmt::format("output{}", fields.size())));
+    const GraphNode& node = graph_.nodes[graph_.entries[entry].node];
+    main_.output_names.push_back(names.Make(node.name, fmt::format("output{}", fields.size())));
     types.push_back(EntryType(entry));
     fields.push_back(registers_[entry]);
   }
@@ -228,7 +231,7 @@ void Translator::Return() {
   writer_.Ret(tuple);
 }
 
-Result<Module> Translator::Run() {
+Result<Module> GraphTranslator::Run() {
   if (Status devices = AddDevices(); !devices) return Forward(devices);
   main_.name = "main";
   AddInputs();
@@ -254,7 +257,7 @@ Result<Module> ImportGraph(std::string_view json, const NamedTensors& parameters
                            const std::shared_ptr<const void>& owner) {
   Result<GraphFile> graph = ReadGraphFile(json);
   if (!graph) return Forward(graph);
-  return Translator(*graph, parameters, owner).Run();
+  return GraphTranslator(*graph, parameters, owner).Run();
 }
 
 }  // namespace rewire::tvm

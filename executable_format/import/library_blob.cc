@@ -5,14 +5,28 @@
 //
 // Key "_lib" (no payload) stands for the library itself, "_import_tree" for two list<u64> that say which
 // module imports which. Any other key is the kind of a module that TVM knows how to read; its payload has no
-// length, so an unknown one cannot be passed over.
+// length, so an unknown one cannot be passed over. Modules stand in the order of the tree: the first is the
+// root, which is what TVM gives to whoever loads the library.
 #include <fmt/format.h>
 
-#include "base/array.h"
-#include "executable_format/import/stream.h"
+#include <utility>
+
+#include "rewire/base/array.h"
+#include "rewire/executable_format/import/stream.h"
 
 namespace rewire::tvm {
 namespace {
+
+// A module of the library that can be run, and how many modules stand before it.
+struct Model {
+  std::size_t position = 0;
+  LibraryBlob content;
+};
+
+struct Contents {
+  std::size_t modules = 0;
+  Array<Model> models;
+};
 
 Status ReadGraphFactory(ByteReader& reader, LibraryBlob& blob) {
   blob.graph_json = ReadString(reader);
@@ -31,26 +45,44 @@ Status ReadGraphFactory(ByteReader& reader, LibraryBlob& blob) {
   return reader.ok() ? Status{} : Truncated("the graph in the library");
 }
 
-Status ReadEntry(ByteReader& reader, LibraryBlob& blob) {
-  const std::string kind = ReadString(reader);
-  if (!reader.ok()) return Truncated("the library's table of modules");
-  if (kind == "_lib") return {};
-  if (kind == "_import_tree") {
-    ReadInts(reader);
-    ReadInts(reader);
-    return reader.ok() ? Status{} : Truncated("the library's import tree");
-  }
-  if (kind == "VMExecutable") {
-    blob.relay_executable = reader.ReadBytes(reader.Read<std::uint64_t>());
-    return reader.ok() ? Status{} : Truncated("the Relay VM executable in the library");
-  }
-  if (kind == "GraphExecutorFactory" || kind == "GraphRuntimeFactory") return ReadGraphFactory(reader, blob);
+Status Refuse(const std::string& kind) {
   if (kind.starts_with("relax.")) return RefuseRelax();
+  if (kind == "AotExecutorFactory") {
+    return Fail(
+        StatusCode::kUnsupported,
+        "the library has a model of TVM's ahead-of-time executor inside (AotExecutorFactory), which is "
+        "machine code and no program that could be read; export the model with the graph executor or "
+        "for the Relay VM");
+  }
   return Fail(
       StatusCode::kUnsupported,
       fmt::format("the library has a module of kind '{}' inside: code for a device, or of an external "
                   "code generator; export the model for the CPU and without external code generators",
                   kind));
+}
+
+Status ReadEntry(ByteReader& reader, Contents& contents) {
+  const std::string kind = ReadString(reader);
+  if (!reader.ok()) return Truncated("the library's table of modules");
+  if (kind == "_import_tree") {
+    ReadInts(reader);
+    ReadInts(reader);
+    return reader.ok() ? Status{} : Truncated("the library's import tree");
+  }
+  const std::size_t position = contents.modules++;
+  if (kind == "_lib") return {};
+  Model model{position, {}};
+  Status read;
+  if (kind == "VMExecutable") {
+    model.content.relay_executable = reader.ReadBytes(reader.Read<std::uint64_t>());
+    if (!reader.ok()) read = Truncated("the Relay VM executable in the library");
+  } else if (kind == "GraphExecutorFactory" || kind == "GraphRuntimeFactory") {
+    read = ReadGraphFactory(reader, model.content);
+  } else {
+    read = Refuse(kind);
+  }
+  if (read) contents.models.push_back(std::move(model));
+  return read;
 }
 
 }  // namespace
@@ -63,15 +95,21 @@ Result<LibraryBlob> ReadLibraryBlob(Span<const std::byte> bytes) {
         fmt::format("the library's data claims {} bytes, there are {}", size, reader.remaining()));
   }
   const auto count = reader.Read<std::uint64_t>();
-  LibraryBlob blob;
+  Contents contents;
   for (std::uint64_t i = 0; i < count; ++i) {
-    if (Status entry = ReadEntry(reader, blob); !entry) return Forward(entry);
+    if (Status entry = ReadEntry(reader, contents); !entry) return Forward(entry);
   }
   if (!reader.ok()) return Truncated("the library's table of modules");
-  if (!blob.relay_executable.empty() && !blob.graph_json.empty()) {
-    return Fail(StatusCode::kUnsupported, "the library has both a Relay VM executable and a graph inside");
+  if (contents.models.empty()) return LibraryBlob{};
+  Model& first = contents.models.front();
+  if (contents.models.size() > 1 && first.position != 0) {
+    return Fail(
+        StatusCode::kUnsupported,
+        fmt::format("the library has {} models inside, and none of them is its root module; export each "
+                    "into a library of its own",
+                    contents.models.size()));
   }
-  return blob;
+  return std::move(first.content);
 }
 
 }  // namespace rewire::tvm

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "executable_format/import/relay_fields.h"
+#include "rewire/executable_format/import/relay_fields.h"
 
 #include <fmt/format.h>
 
-#include "executable_format/import/stream.h"
+#include "rewire/executable_format/import/stream.h"
 
 namespace rewire::tvm {
 namespace {

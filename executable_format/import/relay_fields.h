@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a Relay instruction's fields stand. One row an opcode; nothing else knows the order.
+//
+// The positions of the fields of a Relay instruction: one row per opcode. No other code knows the order.
 #pragma once
 
 #include <cstdint>
 
-#include "base/status.h"
-#include "executable_format/import/relay_file.h"
+#include "rewire/base/status.h"
+#include "rewire/executable_format/import/relay_file.h"
 
 namespace rewire::tvm {
 
@@ -49,7 +50,7 @@ enum DeviceCopy { kCopySrc, kCopySrcDevice, kCopyDstDevice, kCopyDst };
 inline bool HasDeviceField(const RelayInstruction& load_const) { return load_const.fields.size() == 3; }
 inline bool HasShapeFields(const RelayInstruction& alloc_storage) { return alloc_storage.fields.size() > 7; }
 
-// The instruction has the number of fields that its opcode, and the count among them, ask for.
+// Checks that the instruction has as many fields as its opcode, and the count among them, require.
 Status CheckFieldCount(const RelayInstruction& instruction);
 
 // Calls visit(std::int64_t&) for each field that names a device.

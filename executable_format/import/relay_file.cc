@@ -1,21 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "executable_format/import/relay_file.h"
+#include "rewire/executable_format/import/relay_file.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <charconv>
 #include <optional>
+#include <unordered_map>
 
-#include "base/array.h"
-#include "executable_format/import/relay_fields.h"
-#include "executable_format/import/stream.h"
+#include "rewire/base/array.h"
+#include "rewire/executable_format/import/relay_fields.h"
+#include "rewire/executable_format/import/stream.h"
 
 namespace rewire::tvm {
 namespace {
 
-constexpr std::uint64_t kRelayMagic = 0xD225DE2F4214151D;
-constexpr std::uint64_t kRelaxMagic = 0xD225DE2F4214151E;
+constexpr std::uint64_t kRelayMagic = 0xD225DE2F4214151D;  // and of Relax's first version
+constexpr std::uint64_t kRelaxMagic = 0xD225DE2F4214151E;  // of its second
+// What both versions of Relax call themselves. Relay writes the version of TVM, which has three parts.
+constexpr std::string_view kRelaxVersion = "0.14";
 
 enum class DeviceForm { kScoped, kPlain, kAbsent };
 
@@ -39,6 +42,13 @@ Layout ReleasedLayout(std::string_view version) {
 constexpr Layout kLayouts[] = {{DeviceForm::kScoped, true},  {DeviceForm::kPlain, true},
                                {DeviceForm::kAbsent, false}, {DeviceForm::kPlain, false},
                                {DeviceForm::kAbsent, true},  {DeviceForm::kScoped, false}};
+
+// A module saved by itself (`mod.save("x.ro")`) has its length in front.
+Span<const std::byte> Unwrapped(Span<const std::byte> file) {
+  ByteReader reader(file);
+  const auto length = reader.Read<std::uint64_t>();
+  return reader.ok() && length == reader.remaining() ? file.subspan(sizeof(length)) : file;
+}
 
 std::optional<std::uint64_t> ParseCount(std::string_view text) {
   std::uint64_t value = 0;
@@ -149,7 +159,7 @@ Result<RelayInstruction> Attempt::ReadInstruction() {
     return Malformed(fmt::format("an instruction of {} words; it has 2 or more", words.size()));
   const std::int64_t hash = words[0];
   const std::int64_t code = words[1];
-  if (code < 0 || !IsOpcode(static_cast<std::uint32_t>(std::min<std::int64_t>(code, kNone)))) {
+  if (code < 0 || code > static_cast<std::int64_t>(Opcode::kKillRegister)) {  // the last that TVM has
     return Malformed(fmt::format("opcode {} is none of TVM's", code));
   }
   RelayInstruction instruction{static_cast<Opcode>(code), {words.begin() + 2, words.end()}};
@@ -208,16 +218,16 @@ Status Attempt::ReadFunction(std::size_t index) {
 
 Status Attempt::IndexDeviceTypes() {
   file_.devices = {DeviceEntry{}};
+  std::unordered_map<std::int64_t, std::int64_t> indices = {{file_.devices[0].type, 0}};
   std::string bad;
   const auto index_of = [&](std::int64_t& type) {
     if (type < 1 || type > INT32_MAX) {
       bad = fmt::format("{} is not a device type", type);
       return;
     }
-    const DeviceEntry device{static_cast<std::int32_t>(type), 0, ""};
-    auto found = std::find(file_.devices.begin(), file_.devices.end(), device);
-    if (found == file_.devices.end()) found = file_.devices.insert(found, device);
-    type = found - file_.devices.begin();
+    const auto [found, is_new] = indices.emplace(type, static_cast<std::int64_t>(file_.devices.size()));
+    if (is_new) file_.devices.push_back({static_cast<std::int32_t>(type), 0, ""});
+    type = found->second;
   };
   for (std::int64_t& type : file_.constant_devices) index_of(type);
   for (RelayFunction& function : file_.functions) {
@@ -286,19 +296,21 @@ Status RefuseRelax() {
 }
 
 bool IsVmExecutable(Span<const std::byte> bytes) {
-  const auto magic = ByteReader(bytes).Read<std::uint64_t>();
+  const auto magic = ByteReader(Unwrapped(bytes)).Read<std::uint64_t>();
   return magic == kRelayMagic || magic == kRelaxMagic;
 }
 
-Result<RelayFile> ReadRelayFile(Span<const std::byte> bytes) {
+Result<RelayFile> ReadRelayFile(Span<const std::byte> file) {
+  const Span<const std::byte> bytes = Unwrapped(file);
   ByteReader reader(bytes);
   const auto magic = reader.Read<std::uint64_t>();
-  if (magic == kRelaxMagic) return RefuseRelax();
+  const std::string version = ReadString(reader);
+  if (magic == kRelaxMagic || (magic == kRelayMagic && version == kRelaxVersion)) return RefuseRelax();
   if (magic != kRelayMagic) {
     return Malformed(
         fmt::format("not a Relay VM executable: it starts with {:#x} instead of {:#x}", magic, kRelayMagic));
   }
-  const Layout released = ReleasedLayout(ReadString(reader));
+  const Layout released = ReleasedLayout(version);
   std::optional<Error> error;
   for (Layout layout : kLayouts) {
     Result<RelayFile> file = Attempt(ByteReader(bytes), layout).Run();

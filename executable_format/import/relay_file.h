@@ -4,6 +4,7 @@
 // The layout (from TVM's executable.cc, 0.8 to 0.19), all of it little-endian; list<T> and str are a u64
 // count and the elements:
 //
+//   u64 length of what follows   in a file that a module wrote by itself, as `mod.save` does; else absent
 //   u64 magic | str version
 //   | virtual devices   absent in 0.8; list<DLDevice> to 0.13; list<(DLDevice, str memory scope)> from 0.14
 //   | i32 host device   absent in 0.8
@@ -24,11 +25,11 @@
 #include <string>
 #include <variant>
 
-#include "base/array.h"
-#include "base/span.h"
-#include "base/status.h"
-#include "executable_format/import/tvm.h"
-#include "executable_format/isa.h"
+#include "rewire/base/array.h"
+#include "rewire/base/span.h"
+#include "rewire/base/status.h"
+#include "rewire/executable_format/import/tvm.h"
+#include "rewire/executable_format/isa.h"
 
 namespace rewire::tvm {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "executable_format/import/relay_function.h"
+#include "rewire/executable_format/import/relay_function.h"
 
 #include <fmt/format.h>
 
@@ -8,28 +8,32 @@
 #include <optional>
 #include <unordered_map>
 
-#include "base/array.h"
-#include "base/checked_math.h"
-#include "executable_format/code_writer.h"
-#include "executable_format/import/compact.h"
-#include "executable_format/import/relay_fields.h"
-#include "executable_format/import/stream.h"
-#include "executable_format/import/tables.h"
+#include "rewire/base/array.h"
+#include "rewire/base/checked_math.h"
+#include "rewire/executable_format/code_writer.h"
+#include "rewire/executable_format/import/compact.h"
+#include "rewire/executable_format/import/relay_fields.h"
+#include "rewire/executable_format/import/stream.h"
+#include "rewire/executable_format/import/tables.h"
 
 namespace rewire::tvm {
 namespace {
 
 using Fields = Array<std::int64_t>;
 
-// Translates into code with the file's register numbers. A bad field is noted and looked at once an
+// Translates into code with the file's register numbers. A bad field is recorded, and checked once per
 // instruction.
-class Translator {
+class FunctionTranslator {
  public:
-  Translator(const RelayFunction& function, const RelayTables& tables)
+  FunctionTranslator(const RelayFunction& function, const RelayTables& tables)
       : function_(function),
         tables_(tables),
         labels_(function.instructions.size()),
-        is_target_(function.instructions.size()) {}
+        is_target_(function.instructions.size()) {
+    for (const RelayInstruction& instruction : function.instructions) {
+      expansion_left_ += instruction.fields.size();
+    }
+  }
 
   Result<Array<std::uint32_t>> Run();
 
@@ -47,7 +51,7 @@ class Translator {
   // Field readers: the value, or 0 with error_ set.
   std::uint32_t Number(const char* what, std::int64_t value, std::uint64_t limit);
   std::uint32_t Reg(std::int64_t value) { return Number("register", value, function_.register_count); }
-  // A register that the instruction writes: what was known of it is over.
+  // Forgets what was known about a register that the instruction writes.
   std::uint32_t Dst(std::int64_t value);
   Array<std::uint32_t> Regs(const Fields& fields, std::size_t first);
   std::uint32_t Device(std::int64_t value, const Array<std::uint32_t>& devices);
@@ -68,11 +72,12 @@ class Translator {
   CodeWriter writer_;
   Array<CodeWriter::Label> labels_;
   Array<bool> is_target_;
-  // Integers that registers are known to hold, since the last jump target. TVM keeps sizes and offsets that
-  // it knows in constants, and reads them back at every allocation.
+  // Integers that registers are known to hold since the last jump target. TVM keeps known sizes and offsets
+  // in constants, and reads them at every allocation.
   std::unordered_map<std::int64_t, std::int64_t> known_;
-  // Closures that registers are known to hold, likewise, with what was written how often when they were made:
-  // TVM calls functions that it has lifted out through closures made just before.
+  // Closures that registers are known to hold since the last jump target. `writes` has the write counts of
+  // the captured registers when the closure was made, to detect later changes. TVM calls functions that it
+  // has lifted out through closures made just before.
   struct Closure {
     std::uint32_t function;
     Array<std::int64_t> captured;
@@ -80,34 +85,37 @@ class Translator {
   };
   std::unordered_map<std::int64_t, Closure> closures_;
   std::unordered_map<std::int64_t, std::uint64_t> writes_;  // per register
+  // How many captured values may still be expanded at calls. Closures that are made and called once need no
+  // more than their fields. A closure with many captures that is called often stays a closure.
+  std::size_t expansion_left_ = 0;
   std::string error_;
 };
 
-std::uint32_t Translator::Number(const char* what, std::int64_t value, std::uint64_t limit) {
+std::uint32_t FunctionTranslator::Number(const char* what, std::int64_t value, std::uint64_t limit) {
   if (value >= 0 && static_cast<std::uint64_t>(value) < limit) return static_cast<std::uint32_t>(value);
   if (error_.empty()) error_ = fmt::format("names {} {}, there are {}", what, value, limit);
   return 0;
 }
 
-std::uint32_t Translator::Dst(std::int64_t value) {
+std::uint32_t FunctionTranslator::Dst(std::int64_t value) {
   known_.erase(value);
   closures_.erase(value);
   ++writes_[value];
   return Reg(value);
 }
 
-Array<std::uint32_t> Translator::Regs(const Fields& fields, std::size_t first) {
+Array<std::uint32_t> FunctionTranslator::Regs(const Fields& fields, std::size_t first) {
   Array<std::uint32_t> regs;
   for (std::size_t i = first; i < fields.size(); ++i) regs.push_back(Reg(fields[i]));
   return regs;
 }
 
-std::uint32_t Translator::Device(std::int64_t value, const Array<std::uint32_t>& devices) {
+std::uint32_t FunctionTranslator::Device(std::int64_t value, const Array<std::uint32_t>& devices) {
   const std::uint32_t index = Number("device", value, devices.size());
   return index < devices.size() ? devices[index] : 0;
 }
 
-DLDataType Translator::DType(const Fields& fields, std::size_t code) {
+DLDataType FunctionTranslator::DType(const Fields& fields, std::size_t code) {
   const DLDataType dtype = FromTvmDType(DLDataType{static_cast<std::uint8_t>(fields[code]),
                                                    static_cast<std::uint8_t>(fields[code + 1]),
                                                    static_cast<std::uint16_t>(fields[code + 2])});
@@ -120,14 +128,14 @@ DLDataType Translator::DType(const Fields& fields, std::size_t code) {
   return dtype;
 }
 
-Array<std::int64_t> Translator::Dims(const Fields& fields, std::size_t first) {
+Array<std::int64_t> FunctionTranslator::Dims(const Fields& fields, std::size_t first) {
   Array<std::int64_t> dims(fields.begin() + static_cast<std::ptrdiff_t>(first), fields.end());
   const auto negative = std::find_if(dims.begin(), dims.end(), [](std::int64_t dim) { return dim < 0; });
   if (negative != dims.end() && error_.empty()) error_ = fmt::format("has a dimension of {}", *negative);
   return dims;
 }
 
-std::uint32_t Translator::Tag(std::int64_t value) {
+std::uint32_t FunctionTranslator::Tag(std::int64_t value) {
   // Tags are 32-bit, signed in TVM: those of constructors are hashes and often negative.
   const bool fits =
       value >= std::numeric_limits<std::int32_t>::min() && value <= std::numeric_limits<std::uint32_t>::max();
@@ -135,13 +143,13 @@ std::uint32_t Translator::Tag(std::int64_t value) {
   return static_cast<std::uint32_t>(value);
 }
 
-std::uint32_t Translator::Offset(std::int64_t value) {
+std::uint32_t FunctionTranslator::Offset(std::int64_t value) {
   const auto known = known_.find(value);
   const std::uint32_t reg = Reg(value);
   return known != known_.end() && known->second == 0 ? kNone : reg;
 }
 
-Status Translator::MarkTarget(std::size_t pc, std::int64_t offset) {
+Status FunctionTranslator::MarkTarget(std::size_t pc, std::int64_t offset) {
   const std::optional<std::int64_t> target = CheckedAdd(static_cast<std::int64_t>(pc), offset);
   if (offset == 0 || !target || *target < 0 || static_cast<std::size_t>(*target) >= labels_.size()) {
     return Malformed(fmt::format("{}@{} ({}): jumps by {}, which is not to another of the {} instructions",
@@ -154,7 +162,7 @@ Status Translator::MarkTarget(std::size_t pc, std::int64_t offset) {
   return {};
 }
 
-Status Translator::MarkTargets() {
+Status FunctionTranslator::MarkTargets() {
   for (std::size_t pc = 0; pc < function_.instructions.size(); ++pc) {
     const RelayInstruction& instruction = function_.instructions[pc];
     Status status;
@@ -168,29 +176,29 @@ Status Translator::MarkTargets() {
   return {};
 }
 
-void Translator::InvokePacked(const Fields& fields) {
+void FunctionTranslator::InvokePacked(const Fields& fields) {
   const std::uint32_t kernel = Number("kernel", fields[field::kPackedIndex], tables_.file.kernels.size());
   const std::uint32_t outputs = Number("output count", fields[field::kPackedOutputs], fields.size());
   writer_.InvokePacked(kernel, outputs, kNone, Regs(fields, field::kPackedArgs));
 }
 
-void Translator::AllocClosure(const Fields& fields) {
+void FunctionTranslator::AllocClosure(const Fields& fields) {
   const Array<std::uint32_t> captured = Regs(fields, field::kCallArgs);
   const std::int64_t dst = fields[field::kCallDst];
   Closure closure{Callee(fields[field::kCallee]), {fields.begin() + field::kCallArgs, fields.end()}, {}};
   writer_.AllocClosure(closure.function, Dst(dst), captured);
   for (std::int64_t reg : closure.captured) closure.writes.push_back(writes_[reg]);
-  // A closure that takes the register of what it captures is not followed.
+  // A closure that overwrites a register it captures is not tracked.
   if (std::find(closure.captured.begin(), closure.captured.end(), dst) == closure.captured.end()) {
     closures_[dst] = std::move(closure);
   }
 }
 
-void Translator::InvokeClosure(const Fields& fields) {
+void FunctionTranslator::InvokeClosure(const Fields& fields) {
   Array<std::uint32_t> args = Regs(fields, field::kCallArgs);
   const std::uint32_t callee = Reg(fields[field::kCallee]);
   const auto known = closures_.find(fields[field::kCallee]);
-  bool same = known != closures_.end();
+  bool same = known != closures_.end() && known->second.captured.size() <= expansion_left_;
   for (std::size_t i = 0; same && i < known->second.captured.size(); ++i) {
     same = writes_[known->second.captured[i]] == known->second.writes[i];
   }
@@ -198,6 +206,7 @@ void Translator::InvokeClosure(const Fields& fields) {
     writer_.InvokeClosure(callee, Dst(fields[field::kCallDst]), args);
     return;
   }
+  expansion_left_ -= known->second.captured.size();
   const std::uint32_t function = known->second.function;
   const Array<std::int64_t>& captured = known->second.captured;
   Array<std::uint32_t> all(captured.begin(), captured.end());
@@ -205,7 +214,7 @@ void Translator::InvokeClosure(const Fields& fields) {
   writer_.Invoke(function, Dst(fields[field::kCallDst]), all);
 }
 
-void Translator::AllocTensor(const Fields& fields) {
+void FunctionTranslator::AllocTensor(const Fields& fields) {
   const std::uint32_t storage = Reg(fields[field::kTensorStorage]);
   const std::uint32_t offset = Offset(fields[field::kTensorOffset]);
   const DLDataType dtype = DType(fields, field::kTensorCode);
@@ -213,13 +222,13 @@ void Translator::AllocTensor(const Fields& fields) {
   writer_.AllocTensor(storage, offset, dtype, Dst(fields[field::kTensorDst]), dims);
 }
 
-void Translator::AllocStorage(const RelayInstruction& instruction) {
+void FunctionTranslator::AllocStorage(const RelayInstruction& instruction) {
   const Fields& fields = instruction.fields;
   const bool new_form = HasShapeFields(instruction);
   const DLDataType dtype = DType(fields, field::kStorageCode);
   const std::int64_t dst = fields[new_form ? field::kStorageDst : field::kStorageDstOld];
   if (new_form && fields[field::kStorageRank] > 0) {
-    // Size and alignment are not filled in; the scope counts in this form alone.
+    // Size and alignment are not filled in. Only this form has a scope.
     const Array<std::int64_t> dims = Dims(fields, field::kStorageShape);
     const std::uint32_t device = Device(fields[field::kStorageDevice], tables_.scoped_devices);
     writer_.AllocStorage(kNone, tables_.alignment, dtype, device, Dst(dst), dims);
@@ -241,16 +250,16 @@ void Translator::AllocStorage(const RelayInstruction& instruction) {
   writer_.AllocStorage(size, alignment, dtype, device, Dst(dst), {});
 }
 
-void Translator::LoadConst(const RelayInstruction& instruction) {
+void FunctionTranslator::LoadConst(const RelayInstruction& instruction) {
   const Fields& fields = instruction.fields;
   const std::uint32_t constant = Number("constant", fields[0], tables_.file.constants.size());
-  // The device field, where there is one, says what the table of constants says; the table decides.
+  // A device field repeats what the table of constants says; the table is used.
   const std::int64_t dst = fields[HasDeviceField(instruction) ? 2 : 1];
   writer_.LoadConst(constant, Dst(dst));
   if (error_.empty() && tables_.is_scalar[constant]) known_[dst] = tables_.scalars[constant];
 }
 
-void Translator::Translate(std::size_t pc) {
+void FunctionTranslator::Translate(std::size_t pc) {
   const RelayInstruction& instruction = function_.instructions[pc];
   const Fields& fields = instruction.fields;
   switch (instruction.opcode) {
@@ -344,13 +353,14 @@ void Translator::Translate(std::size_t pc) {
   }
 }
 
-Result<Array<std::uint32_t>> Translator::Run() {
+Result<Array<std::uint32_t>> FunctionTranslator::Run() {
   if (Status marked = MarkTargets(); !marked) return Forward(marked);
   for (std::size_t pc = 0; pc < function_.instructions.size(); ++pc) {
     if (is_target_[pc]) {
       writer_.Bind(labels_[pc]);
-      known_.clear();
-      closures_.clear();
+      // New ones, because clearing takes as long as the largest size that they ever had.
+      known_ = {};
+      closures_ = {};
     }
     Translate(pc);
     if (!error_.empty()) {
@@ -373,7 +383,7 @@ Result<Function> TranslateRelayFunction(const RelayFunction& function, const Rel
   }
   result.result = SimpleType(TypeKind::kValue);
   result.output_names = {"output"};
-  Result<Array<std::uint32_t>> code = Translator(function, tables).Run();
+  Result<Array<std::uint32_t>> code = FunctionTranslator(function, tables).Run();
   if (!code) return Forward(code);
   result.code = std::move(*code);
   if (Status compacted = CompactFunction(result); !compacted) {

@@ -2,14 +2,14 @@
 // Translates one function of a Relay VM executable, instruction by instruction.
 #pragma once
 
-#include "base/array.h"
-#include "base/status.h"
-#include "executable_format/import/relay_file.h"
-#include "executable_format/module.h"
+#include "rewire/base/array.h"
+#include "rewire/base/status.h"
+#include "rewire/executable_format/import/relay_file.h"
+#include "rewire/executable_format/module.h"
 
 namespace rewire::tvm {
 
-// How the file's tables map to the module's.
+// How the tables of the file map to those of the module.
 struct RelayTables {
   const RelayFile& file;
   std::uint32_t alignment;              // of storages and kernel arguments
@@ -20,8 +20,8 @@ struct RelayTables {
   std::uint32_t fatal_note;             // string that Fatal quotes
 };
 
-// The translation, compacted. kInvalidFile: a register, jump, count or index that the file does not have;
-// kUnsupported as CompactFunction.
+// Translates and compacts the function. Errors: kInvalidFile for a register, jump, count or index that the
+// file does not have; kUnsupported as CompactFunction.
 Result<Function> TranslateRelayFunction(const RelayFunction& function, const RelayTables& tables);
 
 }  // namespace rewire::tvm

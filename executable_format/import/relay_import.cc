@@ -3,11 +3,11 @@
 
 #include <cstring>
 
-#include "executable_format/import/relay_file.h"
-#include "executable_format/import/relay_function.h"
-#include "executable_format/import/result_types.h"
-#include "executable_format/import/stream.h"
-#include "executable_format/import/tables.h"
+#include "rewire/executable_format/import/relay_file.h"
+#include "rewire/executable_format/import/relay_function.h"
+#include "rewire/executable_format/import/result_types.h"
+#include "rewire/executable_format/import/stream.h"
+#include "rewire/executable_format/import/tables.h"
 
 namespace rewire::tvm {
 namespace {
@@ -29,12 +29,13 @@ Status AddDevices(const RelayFile& file, Module& module, RelayTables& tables) {
     return Fail(StatusCode::kUnsupported,
                 fmt::format("the host is a device of type {}, not a CPU", host.type));
   }
+  DeviceTable table(&module);
   for (const DeviceEntry& device : file.devices) {
     DeviceEntry scoped = device;
     if (device.type == kDLCPU) scoped.id = 0;  // the host's memory whatever the id
-    Result<std::uint32_t> plain = AddDevice(module, {scoped.type, scoped.id, ""});
+    Result<std::uint32_t> plain = table.Add({scoped.type, scoped.id, ""});
     if (!plain) return Forward(plain);
-    Result<std::uint32_t> with_scope = AddDevice(module, scoped);
+    Result<std::uint32_t> with_scope = table.Add(scoped);
     if (!with_scope) return Forward(with_scope);
     tables.devices.push_back(*plain);
     tables.scoped_devices.push_back(*with_scope);

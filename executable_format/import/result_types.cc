@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
+//
 // An abstract interpretation over the shapes of ADTs. A register holds nothing yet, an ADT with known fields,
-// or anything; where paths meet, ADTs of one tag and field count are joined field by field. Trees never get
-// deeper by joining, so loops that build lists end at "anything".
-#include "executable_format/import/result_types.h"
+// or anything. Where paths meet, ADTs with the same tag and field count are joined field by field. Joining
+// never makes trees deeper, so loops that build lists end at "anything".
+#include "rewire/executable_format/import/result_types.h"
 
 #include <algorithm>
 #include <map>
 #include <string>
 #include <utility>
 
-#include "base/array.h"
-#include "executable_format/instruction.h"
+#include "rewire/base/array.h"
+#include "rewire/executable_format/instruction.h"
 
 namespace rewire::tvm {
 namespace {
@@ -19,6 +20,11 @@ constexpr std::size_t kMaxLeaves = 4096;
 constexpr std::size_t kMaxDepth = 16;
 constexpr std::size_t kMaxStateEntries = std::size_t{1} << 24;
 constexpr int kMaxRounds = 64;  // calls go as deep as that from a function to those behind it
+// Steps, one a register or a field that is joined: what is not inferred by then stays open.
+constexpr std::size_t kMaxInferenceSteps = std::size_t{1} << 24;
+// A small function can build a large tree. All functions together get a tree's leaf for so many words of
+// their code, and one full tree.
+constexpr std::size_t kLeavesPerWord = 4;
 
 using ShapeId = std::uint32_t;
 constexpr ShapeId kNothing = 0;
@@ -34,7 +40,14 @@ class Shapes {
     std::size_t depth = 0;
   };
 
+  // Whether more registers and fields were looked at than the limit.
+  bool exhausted() const { return steps_ > kMaxInferenceSteps; }
+  void Count(std::size_t steps) { steps_ += steps; }
+  std::size_t LeavesOf(ShapeId shape) const { return shapes_[shape].leaves; }
+
   ShapeId Adt(std::uint32_t tag, Array<ShapeId> fields) {
+    Count(1 + fields.size());
+    if (exhausted()) return kAnything;
     Shape shape{tag, fields, 0, 0};
     for (const ShapeId field : fields) {
       shape.leaves += shapes_[field].leaves;
@@ -48,6 +61,7 @@ class Shapes {
   }
   // As deep as the shapes are, at most kMaxDepth.
   ShapeId Join(ShapeId a, ShapeId b) {
+    Count(1);
     if (a == b || b == kNothing) return a;
     if (a == kNothing) return b;
     if (a == kAnything || b == kAnything || shapes_[a].tag != shapes_[b].tag ||
@@ -78,6 +92,7 @@ class Shapes {
   }
 
  private:
+  std::size_t steps_ = 0;
   Array<Shape> shapes_ = Array<Shape>(2);
   std::map<std::pair<std::uint32_t, Array<ShapeId>>, ShapeId> ids_;
 };
@@ -93,6 +108,7 @@ class ResultAnalysis {
       bool changed = false;
       for (std::size_t i = 0; i < results_.size(); ++i) {
         const ShapeId result = ResultOf(module_.functions[i]);
+        if (shapes_.exhausted()) return {};
         changed = changed || result != results_[i];
         results_[i] = result;
       }
@@ -123,7 +139,8 @@ class ResultAnalysis {
     std::fill_n(first.begin(), std::min(first.size(), function.inputs.size()), kAnything);
     reach(0, first);
     while (!work.empty()) {
-      if (states.size() * first.size() > kMaxStateEntries) return kAnything;
+      if (states.size() * first.size() > kMaxStateEntries || shapes_.exhausted()) return kAnything;
+      shapes_.Count(first.size());
       std::uint32_t pc = work.back();
       work.pop_back();
       State state = states[pc];
@@ -131,6 +148,7 @@ class ResultAnalysis {
       while (goes_on && pc < function.code.size() && WordsOf(function.code[pc]) > 0) {
         const std::uint32_t* words = &function.code[pc];
         const Opcode opcode = OpcodeOf(*words);
+        shapes_.Count(1);
         if (opcode == Opcode::kRet)
           result = shapes_.Join(result, Get(state, words[WordOf(Opcode::kRet, "result")]));
         if (opcode == Opcode::kGoto) reach(pc + words[WordOf(Opcode::kGoto, "target")], state);
@@ -196,9 +214,8 @@ class ResultAnalysis {
       case Opcode::kKillRegister:
         break;
     }
-    ForEachOperand(words, [&](const OperandInfo& operand, const std::uint32_t* at, std::uint32_t) {
-      const bool writes = operand.kind == OperandKind::kWrite || operand.kind == OperandKind::kOptWrite;
-      if (writes && *at < state->size()) (*state)[*at] = made;
+    ForEachRegister(words, [&](std::uint32_t reg, RegisterUse use) {
+      if (use == RegisterUse::kWrite && reg < state->size()) (*state)[reg] = made;
     });
   }
 
@@ -212,8 +229,12 @@ class ResultAnalysis {
 void InferResults(Module* module) {
   Shapes shapes;
   const Array<ShapeId> results = ResultAnalysis(*module, &shapes).Run();
+  std::size_t leaves_left = kMaxLeaves;
+  for (const Function& function : module->functions) leaves_left += kLeavesPerWord * function.code.size();
   for (std::size_t i = 0; i < results.size(); ++i) {
     Function& function = module->functions[i];
+    const std::size_t leaves = shapes.LeavesOf(results[i]);
+    if (leaves > leaves_left) continue;
     if (results[i] <= kAnything || function.result.nodes.size() != 1 ||
         function.result.nodes[0].kind != TypeKind::kValue) {
       continue;
@@ -222,6 +243,7 @@ void InferResults(Module* module) {
     Array<std::string> names;
     shapes.Append(results[i], function.output_names[0], &type, &names);
     if (names.empty()) continue;
+    leaves_left -= leaves;
     function.result = std::move(type);
     function.output_names = std::move(names);
   }

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Result trees for code that came without types: what every Ret of a function returns.
+//
+// Infers result types for code that has no types, from what every Ret of a function returns.
 #pragma once
 
-#include "executable_format/module.h"
+#include "rewire/executable_format/module.h"
 
 namespace rewire::tvm {
 
-// Gives every function whose result is one opaque value the tree of ADTs that all of its returns have in
-// common, with opaque leaves: by that, each field is an output of its own, named by its path ("output.1.0").
-// A tree that differs between returns, that recurses, or that has more than 4,096 leaves stays opaque from
-// there on down. The module need not have been verified.
+// For each function whose result is one opaque value, finds the tree of ADTs that all of its returns have in
+// common. Each field then becomes an output of its own, named by its path ("output.1.0").
+//
+// A part stays opaque if it differs between returns, if it is recursive, or if the tree has more than 4,096
+// leaves. The same holds if it would take more work or leaves than is in proportion to the code. The module
+// need not be verified.
 void InferResults(Module* module);
 
 }  // namespace rewire::tvm

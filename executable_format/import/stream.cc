@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "executable_format/import/stream.h"
+#include "rewire/executable_format/import/stream.h"
 
 #include <fmt/format.h>
 
-#include "base/array.h"
-#include "base/checked_math.h"
-#include "base/dtype.h"
+#include "rewire/base/array.h"
+#include "rewire/base/checked_math.h"
+#include "rewire/base/dtype.h"
+#include "rewire/base/max_rank.h"
 
 namespace rewire::tvm {
 namespace {
 
 constexpr std::uint64_t kTensorMagic = 0xDD5E40F096B4A13F;
 constexpr std::uint64_t kParametersMagic = 0xF7E58D4F05049CB7;
-// Above any real model's, and small enough that a shape costs nothing to keep.
-constexpr std::int32_t kMaxRank = 32;
 
 bool StartsWith(Span<const std::byte> bytes, std::uint64_t magic) {
   ByteReader reader(bytes);

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "executable_format/import/tables.h"
+#include "rewire/executable_format/import/tables.h"
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
-#include "base/shared_bytes.h"
-#include "executable_format/import/stream.h"
+#include "rewire/base/shared_bytes.h"
+#include "rewire/executable_format/import/stream.h"
 
 namespace rewire::tvm {
 namespace {
@@ -26,7 +24,14 @@ std::uint32_t KernelAlignment(std::string_view tvm_version) {
   return tvm_version.starts_with("0.8") || tvm_version.starts_with("0.9") ? 128 : 64;
 }
 
-Result<std::uint32_t> AddDevice(Module& module, const DeviceEntry& device) {
+DeviceTable::DeviceTable(Module* module) : module_(*module) {
+  for (std::uint32_t i = 0; i < module->devices.size(); ++i) {
+    const DeviceEntry& known = module->devices[i];
+    indices_.emplace(std::tuple(known.type, known.id, known.memory_scope), i);
+  }
+}
+
+Result<std::uint32_t> DeviceTable::Add(const DeviceEntry& device) {
   if (device.type < 1 || device.id < 0) {
     return Malformed(fmt::format("a device has type {} and id {}", device.type, device.id));
   }
@@ -36,10 +41,10 @@ Result<std::uint32_t> AddDevice(Module& module, const DeviceEntry& device) {
   }
   DeviceEntry entry = device;
   if (entry.memory_scope == "global") entry.memory_scope.clear();
-  const auto found = std::find(module.devices.begin(), module.devices.end(), entry);
-  const auto index = static_cast<std::uint32_t>(found - module.devices.begin());
-  if (found == module.devices.end()) module.devices.push_back(std::move(entry));
-  return index;
+  const auto [found, is_new] = indices_.emplace(std::tuple(entry.type, entry.id, entry.memory_scope),
+                                                static_cast<std::uint32_t>(module_.devices.size()));
+  if (is_new) module_.devices.push_back(std::move(entry));
+  return found->second;
 }
 
 Constant DataConstant(std::string name, const ForeignTensor& tensor, std::uint32_t device,
@@ -59,9 +64,13 @@ Constant DataConstant(std::string name, const ForeignTensor& tensor, std::uint32
 
 std::string UniqueNames::Make(const std::string& name, const std::string& fallback) {
   const std::string& base = name.empty() ? fallback : name;
-  std::string unique = base;
-  for (int i = 2; !used_.insert(unique).second; ++i) unique = fmt::format("{}_{}", base, i);
-  return unique;
+  if (used_.insert(base).second) return base;
+  // Numbers that were taken before are not tried again, so that a name given n times costs n steps.
+  std::uint32_t& number = next_.try_emplace(base, 2).first->second;
+  for (;;) {
+    std::string unique = fmt::format("{}_{}", base, number++);
+    if (used_.insert(unique).second) return unique;
+  }
 }
 
 }  // namespace rewire::tvm

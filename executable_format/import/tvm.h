@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads what TVM saved and makes Rewire's modules of it: Relay VM executables of TVM 0.8 to 0.19,
-// graph-executor artefacts, parameter files and the blobs inside exported libraries. TVM is not needed.
 //
-// The bytes are untrusted: every reader checks counts before it allocates, and the module that comes out is
-// not yet verified (Executable::FromModule does that).
+// Reads files that TVM saved and converts them to Rewire's modules: Relay VM executables of TVM 0.8 to 0.19,
+// graph-executor artefacts, parameter files, and the blobs inside exported libraries. TVM is not needed.
+//
+// The bytes are untrusted: every reader checks counts before it allocates. The resulting module is not
+// verified yet; Executable::FromModule does that.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +13,10 @@
 #include <string_view>
 #include <utility>
 
-#include "base/array.h"
-#include "base/span.h"
-#include "base/status.h"
-#include "executable_format/module.h"
+#include "rewire/base/array.h"
+#include "rewire/base/span.h"
+#include "rewire/base/status.h"
+#include "rewire/executable_format/module.h"
 
 namespace rewire::tvm {
 
@@ -29,42 +30,50 @@ struct ForeignTensor {
 
 using NamedTensors = Array<std::pair<std::string, ForeignTensor>>;
 
-// True when the bytes start as a VM executable of TVM does (Relay's or Relax's, which is not read), or as a
-// parameter list does.
+// True if the bytes begin like one of TVM's formats. IsVmExecutable: a VM executable, of Relay or of Relax
+// (which is not supported), with or without the length that a module saved by itself has in front. The other:
+// a parameter list.
 bool IsVmExecutable(Span<const std::byte> bytes);
 bool IsParameterList(Span<const std::byte> bytes);
 
-// What relay.save_param_dict wrote, in its order. The tensors point into `bytes`. kInvalidFile, kUnsupported.
+// Reads a file of relay.save_param_dict, in its order. The tensors point into `bytes`. Errors: kInvalidFile,
+// kUnsupported.
 Result<NamedTensors> ReadParameterList(Span<const std::byte> bytes);
 
-// A Relay VM executable (Executable.save() in TVM, the "code" beside a library of kernels). Function names,
-// parameter names and constants are those of the file; late-bound constants become parameters; signatures are
-// open, for the file has no types. The module's constants keep `file.owner`, or share aligned copies of their
-// own where the file has them unaligned. Kernels are imported by their names in the library.
-// kInvalidFile: damaged, or a hash does not match. kUnsupported: a Relax executable, vector dtypes.
+// Reads a Relay VM executable (Executable.save() in TVM, the "code" beside a library of kernels).
+//
+// Names of functions, parameters and constants are those of the file. Late-bound constants become parameters.
+// The file has no types, so signatures are open. The module's constants keep `file.owner`, or share aligned
+// copies if the file has them unaligned. Kernels are imported by their names in the library.
+//
+// Errors: kInvalidFile if the file is damaged or a hash does not match. kUnsupported for a Relax executable
+// or vector dtypes.
 Result<Module> ImportRelayExecutable(const SharedBytes& file);
 
-// A graph-executor artefact: its JSON and the named parameters (of ReadParameterList; their bytes are kept
-// alive by `owner`). The one function, "main", takes the inputs that are not among the parameters, in the
-// graph's order, and gives the outputs as a tuple, or the output when there is one. kInvalidFile,
-// kUnsupported.
+// Reads a graph-executor artefact: its JSON and the named parameters (from ReadParameterList; `owner` keeps
+// their bytes alive).
+//
+// The module has one function, "main". Its inputs are those of the graph that are not among the parameters,
+// in the graph's order. It returns a tuple of the outputs, or the output if there is only one. Errors:
+// kInvalidFile, kUnsupported.
 Result<Module> ImportGraph(std::string_view json, const NamedTensors& parameters,
                            const std::shared_ptr<const void>& owner);
 
-// The refusal of a Relax executable, wherever one is met: kUnsupported.
+// The error for a Relax executable, wherever one is found: kUnsupported.
 Status RefuseRelax();
 
-// What an exported library (TVM up to 0.20) carries beside its compiled functions: the data behind its symbol
+// What an exported library (TVM up to 0.20) contains besides its compiled functions: the data of its symbol
 // __tvm_dev_mblob. Everything points into the blob.
 struct LibraryBlob {
-  // An importable part, at most one of the two.
+  // The model: one of the two, or both empty if there is none.
   Span<const std::byte> relay_executable;  // for ImportRelayExecutable
   std::string graph_json;                  // for ImportGraph, with `parameters`
   NamedTensors parameters;
 };
 
-// `blob` is the data of that symbol, up to its end or beyond. kUnsupported: a part that cannot be run here
-// (code for a device, external code generators); the message names it. kInvalidFile.
+// `blob` is the whole symbol. If there are several models, the root module is used, as in TVM. Errors:
+// kInvalidFile. kUnsupported for a part that cannot run here, which is named (code for a device, external
+// code generators, the ahead-of-time executor), or if none of several models is the root.
 Result<LibraryBlob> ReadLibraryBlob(Span<const std::byte> blob);
 
 }  // namespace rewire::tvm

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "executable_format/tensor_files/host_tensor.h"
+#include "rewire/executable_format/tensor_files/host_tensor.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -9,8 +9,8 @@
 #include <new>
 #include <optional>
 
-#include "base/checked_math.h"
-#include "base/dtype.h"
+#include "rewire/base/checked_math.h"
+#include "rewire/base/dtype.h"
 
 namespace rewire {
 namespace {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tensor in host memory as files give and take it: compact, row-major, little-endian.
+//
+// A tensor in host memory as files contain it: compact, row-major, little-endian.
 #pragma once
 
 #include <dlpack/dlpack.h>
@@ -10,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "base/shared_bytes.h"
-#include "base/span.h"
-#include "base/status.h"
+#include "rewire/base/shared_bytes.h"
+#include "rewire/base/span.h"
+#include "rewire/base/status.h"
 
 namespace rewire {
 
@@ -28,17 +29,17 @@ struct NamedTensor {
   HostTensor tensor;
 };
 
-// Bytes of a compact tensor. kInvalidArgument: a negative dimension, or a product beyond 64 bits.
+// Bytes of a compact tensor. Errors: kInvalidArgument for a negative dimension or a product beyond 64 bits.
 Result<std::uint64_t> CompactBytes(DLDataType dtype, Span<const std::int64_t> shape);
 
 // "f32[3, 4]".
 std::string TensorTypeText(DLDataType dtype, Span<const std::int64_t> shape);
 
-// Bytes that own themselves, 64-byte aligned: `*data` is where to fill them in.
+// Allocates bytes that own themselves, 64-byte aligned. Fill them in through `*data`.
 SharedBytes AllocateBytes(std::size_t size, std::byte** data);
 SharedBytes CopyBytes(Span<const std::byte> bytes);
 
-// `bytes` itself where it is aligned for the element type, otherwise a copy that is.
+// Returns `bytes` if it is aligned for the element type, otherwise an aligned copy.
 SharedBytes AlignedFor(DLDataType dtype, const SharedBytes& bytes);
 
 }  // namespace rewire

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "executable_format/tensor_files/json_text.h"
+#include "rewire/executable_format/tensor_files/json_text.h"
 
 #include <charconv>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "executable_format/tensor_files/npy.h"
+#include "rewire/executable_format/tensor_files/npy.h"
 
 #include <fmt/format.h>
 
@@ -9,11 +9,11 @@
 #include <string_view>
 #include <utility>
 
-#include "base/atomic_file.h"
-#include "base/byte_reader.h"
-#include "base/dtype.h"
-#include "base/mapped_file.h"
-#include "executable_format/tensor_files/npy_header.h"
+#include "rewire/base/atomic_file.h"
+#include "rewire/base/byte_reader.h"
+#include "rewire/base/dtype.h"
+#include "rewire/base/mapped_file.h"
+#include "rewire/executable_format/tensor_files/npy_header.h"
 
 namespace rewire {
 namespace {

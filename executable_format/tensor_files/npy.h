@@ -6,23 +6,23 @@
 #include <string>
 #include <vector>
 
-#include "executable_format/tensor_files/host_tensor.h"
+#include "rewire/executable_format/tensor_files/host_tensor.h"
 
 namespace rewire {
 
-// Reads a file into memory. Column-major arrays become row-major. Errors name the file.
-// kNotFound, kIo; kInvalidFile: no .npy file, or damaged; kUnsupported: what ParseNpyHeader refuses.
+// Reads a file into memory. Column-major arrays become row-major. Errors name the file: kNotFound, kIo;
+// kInvalidFile if it is no .npy file or damaged; kUnsupported for what ParseNpyHeader refuses.
 Result<HostTensor> ReadNpy(const std::string& path);
 
-// The same from bytes, which the tensor shares where they are aligned. Errors name no file.
+// The same from bytes, which the tensor shares if they are aligned. Errors name no file.
 Result<HostTensor> ParseNpy(const SharedBytes& bytes);
 
-// A whole file. kUnsupported: a dtype that numpy has no name for.
+// Returns a complete file. Errors: kUnsupported for a dtype that numpy has no name for.
 Result<std::vector<std::byte>> SerializeNpy(const HostTensor& tensor);
 Status WriteNpy(const std::string& path, const HostTensor& tensor);
 
-// What stands before the elements, at least `size` bytes of it: the format allows any number of spaces.
-// kUnsupported as above.
+// Returns the part of a file before the elements, padded with spaces to at least `size` bytes, which the
+// format allows. Errors: kUnsupported as above.
 Result<std::vector<std::byte>> NpyPrefix(DLDataType dtype, Span<const std::int64_t> shape,
                                          std::size_t size = 0);
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "executable_format/tensor_files/npy_header.h"
+#include "rewire/executable_format/tensor_files/npy_header.h"
 
 #include <fmt/format.h>
 
 #include <charconv>
 #include <optional>
 
-#include "base/dtype.h"
+#include "rewire/base/dtype.h"
 
 namespace rewire {
 namespace {

@@ -11,8 +11,8 @@
 #include <string_view>
 #include <vector>
 
-#include "base/span.h"
-#include "base/status.h"
+#include "rewire/base/span.h"
+#include "rewire/base/status.h"
 
 namespace rewire {
 
@@ -22,8 +22,8 @@ struct NpyHeader {
   std::vector<std::int64_t> shape;
 };
 
-// kInvalidFile: no such dictionary. kUnsupported: records, objects, text, big-endian numbers, and what numpy
-// has and DLPack has not. Messages do not name the file.
+// Errors: kInvalidFile if it is no such dictionary. kUnsupported for records, objects, text, big-endian
+// numbers, and types that DLPack does not have. Messages do not name the file.
 Result<NpyHeader> ParseNpyHeader(std::string_view text);
 
 // The dictionary of a row-major array. kUnsupported: a dtype that numpy has no name for (bf16, vectors).

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "executable_format/tensor_files/npz.h"
+#include "rewire/executable_format/tensor_files/npz.h"
 
 #include <fmt/format.h>
 #include <zip.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
@@ -13,8 +14,9 @@
 #include <unordered_set>
 #include <utility>
 
-#include "base/mapped_file.h"
-#include "executable_format/tensor_files/npy.h"
+#include "rewire/base/atomic_file.h"
+#include "rewire/base/mapped_file.h"
+#include "rewire/executable_format/tensor_files/npy.h"
 
 namespace rewire {
 namespace {
@@ -25,6 +27,10 @@ struct Discard {
   void operator()(zip_t* archive) const { zip_discard(archive); }
 };
 using Archive = std::unique_ptr<zip_t, Discard>;
+struct FreeSource {
+  void operator()(zip_source_t* source) const { zip_source_free(source); }
+};
+using Source = std::unique_ptr<zip_source_t, FreeSource>;
 struct CloseEntry {
   void operator()(zip_file_t* entry) const { zip_fclose(entry); }
 };
@@ -36,8 +42,8 @@ std::string ZipErrorText(zip_error_t* error) {
   return text;
 }
 
-// The bytes of entry `index`. `compressed_left` is what the archive can still hold: entries that share their
-// bytes could otherwise unpack to any size.
+// The bytes of entry `index`. `compressed_left` is the size that remains of the archive. It stops entries
+// that share their bytes, which could otherwise unpack to any size.
 Result<SharedBytes> ReadEntry(zip_t* archive, zip_uint64_t index, const zip_stat_t& info,
                               std::uint64_t* compressed_left) {
   // Deflate makes at most 1,032 bytes of one: a larger claim is a lie, and nothing is allocated for it.
@@ -60,7 +66,7 @@ Result<SharedBytes> ReadEntry(zip_t* archive, zip_uint64_t index, const zip_stat
     }
     done += static_cast<std::uint64_t>(count);
   }
-  // The checksum is compared at the end of the data, which only a read past it reaches.
+  // The checksum is compared only by a read past the end of the data.
   char past_end = 0;
   if (zip_fread(entry.get(), &past_end, 1) != 0) {
     return Fail(StatusCode::kInvalidFile, "it is damaged: its checksum or size differs");
@@ -87,6 +93,29 @@ Result<NamedTensor> ReadMember(zip_t* archive, zip_uint64_t index, std::uint64_t
   name.resize(name.size() - kEntrySuffix.size());
   return NamedTensor{std::move(name), std::move(*tensor)};
 }
+
+Status CannotWrite(const std::string& path, const std::string& why) {
+  return Fail(StatusCode::kIo, "cannot write '" + path + "': " + why);
+}
+
+// What a source holds that an archive was written to.
+Result<std::vector<std::byte>> ContentOf(zip_source_t* source) {
+  zip_stat_t info;
+  if (zip_source_stat(source, &info) != 0 || zip_source_open(source) != 0) {
+    return Fail(StatusCode::kIo, zip_error_strerror(zip_source_error(source)));
+  }
+  std::vector<std::byte> bytes(info.size);
+  const zip_int64_t got = zip_source_read(source, bytes.data(), bytes.size());
+  zip_source_close(source);
+  if (got < 0 || static_cast<std::uint64_t>(got) != bytes.size()) {
+    return Fail(StatusCode::kIo, zip_error_strerror(zip_source_error(source)));
+  }
+  return bytes;
+}
+
+// An archive of nothing: the record that ends one, "PK" 5 6, and 18 bytes of zero counts and sizes.
+constexpr std::array<std::byte, 22> kEmptyArchive = {std::byte{'P'}, std::byte{'K'}, std::byte{5},
+                                                     std::byte{6}};
 
 // 1980-01-01, the earliest date a zip can hold: files with the same content are the same.
 constexpr zip_uint16_t kFirstDosDate = (1 << 5) | 1;
@@ -150,23 +179,26 @@ Status WriteNpz(const std::string& path, Span<const NamedTensor> tensors, NpzCom
     if (!file) return Forward(file, path + ": tensor '" + member.name + "'");
     files.push_back(std::move(*file));
   }
-  int error_code = 0;
-  Archive archive(zip_open(path.c_str(), ZIP_CREATE | ZIP_TRUNCATE, &error_code));
-  if (archive == nullptr) {
-    zip_error_t error;
-    zip_error_init_with_code(&error, error_code);
-    return Fail(StatusCode::kIo, "cannot write '" + path + "': " + ZipErrorText(&error));
-  }
+  // The archive is put together in memory and written as every other file is: whole or not at all.
+  zip_error_t error;
+  zip_error_init(&error);
+  const Source content(zip_source_buffer_create(nullptr, 0, 0, &error));
+  if (content == nullptr) return CannotWrite(path, ZipErrorText(&error));
+  Archive archive(zip_open_from_source(content.get(), ZIP_TRUNCATE, &error));
+  if (archive == nullptr) return CannotWrite(path, ZipErrorText(&error));
+  zip_source_keep(content.get());  // the archive has taken one reference over
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     if (Status added = AddMember(archive.get(), tensors[i], compression, files[i]); !added) {
       return Forward(added, path + ": tensor '" + tensors[i].name + "'");
     }
   }
-  if (zip_close(archive.get()) != 0) {
-    return Fail(StatusCode::kIo, "cannot write '" + path + "': " + zip_strerror(archive.get()));
-  }
+  // An archive without members leaves its source as it was: then what it holds is the end of an empty one.
+  if (tensors.empty()) return WriteFileAtomically(path, Span<const std::byte>(kEmptyArchive));
+  if (zip_close(archive.get()) != 0) return CannotWrite(path, zip_strerror(archive.get()));
   (void)archive.release();  // closed
-  return {};
+  Result<std::vector<std::byte>> bytes = ContentOf(content.get());
+  if (!bytes) return CannotWrite(path, bytes.error().message());
+  return WriteFileAtomically(path, Span<const std::byte>(*bytes));
 }
 
 }  // namespace rewire

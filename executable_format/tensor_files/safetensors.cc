@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "executable_format/tensor_files/safetensors.h"
+#include "rewire/executable_format/tensor_files/safetensors.h"
 
 #include <fmt/format.h>
 
@@ -11,11 +11,11 @@
 #include <tuple>
 #include <utility>
 
-#include "base/byte_reader.h"
-#include "base/dtype.h"
-#include "base/mapped_file.h"
-#include "base/utf8.h"
-#include "executable_format/tensor_files/json_text.h"
+#include "rewire/base/byte_reader.h"
+#include "rewire/base/dtype.h"
+#include "rewire/base/mapped_file.h"
+#include "rewire/base/utf8.h"
+#include "rewire/executable_format/tensor_files/json_text.h"
 
 namespace rewire {
 namespace {
@@ -62,7 +62,8 @@ std::optional<std::string_view> Find(const std::vector<json::Member>& members, s
   return std::nullopt;
 }
 
-// A name that stands there twice, or nothing: parsers differ in which of the two they believe.
+// Returns a name that occurs twice, or nothing. Such names are refused, because parsers differ in which of
+// the two they use.
 std::string_view Repeated(const std::vector<json::Member>& members) {
   std::vector<std::string_view> names;
   names.reserve(members.size());

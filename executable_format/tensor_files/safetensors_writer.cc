@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Apart from the reader, which is a part of librewire.
+//
+// Separate from the reader, because the reader is part of librewire.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -8,11 +9,11 @@
 #include <string_view>
 #include <unordered_set>
 
-#include "base/atomic_file.h"
-#include "base/dtype.h"
-#include "base/utf8.h"
-#include "executable_format/tensor_files/json_text.h"
-#include "executable_format/tensor_files/safetensors.h"
+#include "rewire/base/atomic_file.h"
+#include "rewire/base/dtype.h"
+#include "rewire/base/utf8.h"
+#include "rewire/executable_format/tensor_files/json_text.h"
+#include "rewire/executable_format/tensor_files/safetensors.h"
 
 namespace rewire {
 

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "executable_format/text/assembler.h"
+#include "rewire/executable_format/text/assembler.h"
 
 #include <cstdint>
 #include <filesystem>
 #include <limits>
 #include <utility>
 
-#include "base/array.h"
-#include "base/mapped_file.h"
-#include "executable_format/text/declarations.h"
-#include "executable_format/text/diagnostics.h"
-#include "executable_format/text/function_parser.h"
-#include "executable_format/text/lexer.h"
+#include "rewire/base/array.h"
+#include "rewire/base/mapped_file.h"
+#include "rewire/executable_format/text/declarations.h"
+#include "rewire/executable_format/text/diagnostics.h"
+#include "rewire/executable_format/text/function_parser.h"
+#include "rewire/executable_format/text/lexer.h"
 
 namespace rewire {
 

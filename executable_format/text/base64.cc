@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "executable_format/text/base64.h"
+#include "rewire/executable_format/text/base64.h"
 
 #include <cstdint>
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Base64 (RFC 4648, with padding): how text assembly spells bytes that have no better spelling.
+//
+// Base64 (RFC 4648, with padding). Text assembly uses it for bytes that have no better spelling.
 #pragma once
 
 #include <cstddef>
@@ -8,12 +9,12 @@
 #include <string_view>
 #include <vector>
 
-#include "base/span.h"
+#include "rewire/base/span.h"
 
 namespace rewire::text {
 
 std::string EncodeBase64(Span<const std::byte> bytes);
-// Nothing when `text` is not what EncodeBase64 writes.
+// nullopt if `text` is not what EncodeBase64 would write.
 std::optional<std::vector<std::byte>> DecodeBase64(std::string_view text);
 
 }  // namespace rewire::text

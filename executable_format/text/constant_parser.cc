@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "executable_format/text/constant_parser.h"
-#include "executable_format/compress_constant.h"
+#include "rewire/executable_format/text/constant_parser.h"
+#include "rewire/executable_format/compress_constant.h"
 
 #include <fmt/format.h>
 
@@ -11,9 +11,9 @@
 #include <utility>
 #include <vector>
 
-#include "base/array.h"
-#include "executable_format/text/base64.h"
-#include "executable_format/text/element_text.h"
+#include "rewire/base/array.h"
+#include "rewire/executable_format/text/base64.h"
+#include "rewire/executable_format/text/element_text.h"
 
 namespace rewire::text {
 namespace {

@@ -9,16 +9,16 @@
 //        | "stored" n string     n raw bytes, given encoded by the constant's codec, in base64
 #pragma once
 
-#include "executable_format/module.h"
-#include "executable_format/text/cursor.h"
-#include "executable_format/text/data_files.h"
+#include "rewire/executable_format/module.h"
+#include "rewire/executable_format/text/cursor.h"
+#include "rewire/executable_format/text/data_files.h"
 
 namespace rewire::text {
 
-// Reads what stands after "=" into `constant`, whose type and codec are set. False after a report.
+// Reads the text after "=" into `constant`, whose type and codec are set. Returns false after a report.
 bool TakeConstantData(Cursor& cursor, DataFiles& files, Constant* constant);
 
-// An element as one text: "-1.5", "nan", "nan:0x7fc00001", "true". Nothing after a report.
+// Returns an element as text: "-1.5", "nan", "nan:0x7fc00001", "true". nullopt after a report.
 std::optional<std::string> TakeElementText(Cursor& cursor);
 
 }  // namespace rewire::text

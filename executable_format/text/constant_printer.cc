@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "executable_format/text/constant_printer.h"
-#include "executable_format/compress_constant.h"
+#include "rewire/executable_format/text/constant_printer.h"
+#include "rewire/executable_format/compress_constant.h"
 
 #include <fmt/format.h>
 
@@ -9,10 +9,10 @@
 #include <utility>
 #include <vector>
 
-#include "base/hash.h"
-#include "executable_format/constant_data.h"
-#include "executable_format/text/base64.h"
-#include "executable_format/text/element_text.h"
+#include "rewire/base/hash.h"
+#include "rewire/executable_format/constant_data.h"
+#include "rewire/executable_format/text/base64.h"
+#include "rewire/executable_format/text/element_text.h"
 
 namespace rewire::text {
 namespace {

@@ -5,18 +5,18 @@
 #include <optional>
 #include <string>
 
-#include "executable_format/module.h"
-#include "executable_format/tensor_files/host_tensor.h"
+#include "rewire/executable_format/module.h"
+#include "rewire/executable_format/tensor_files/host_tensor.h"
 
 namespace rewire::text {
 
-// The constant's tensor, when text or a file can hold it such that assembling gives the stored bytes again:
-// its type is static, its size right, and its codec, if any, encodes the data to the same bytes.
+// Returns the constant's tensor, if assembling its text gives the stored bytes again. For this its type must
+// be static and its size correct, and its codec, if any, must encode the data to the same bytes.
 std::optional<HostTensor> RestorableTensor(const Constant& constant);
 
-// "{1, 2}", "zeros", or base64 where neither gives the bytes back.
+// "{1, 2}" or "zeros"; base64 if neither would give the same bytes.
 std::string TensorDataText(const HostTensor& tensor);
-// "stored 40 "..."": for what RestorableTensor refuses.
+// "stored 40 "..."", for constants that RestorableTensor refuses.
 std::string StoredDataText(const Constant& constant);
 
 }  // namespace rewire::text

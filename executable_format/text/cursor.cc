@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "executable_format/text/cursor.h"
+#include "rewire/executable_format/text/cursor.h"
 
 #include <fmt/format.h>
 
 #include <charconv>
 #include <limits>
 
-#include "executable_format/instruction_text.h"
+#include "rewire/executable_format/instruction_text.h"
 
 namespace rewire::text {
 

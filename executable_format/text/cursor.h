@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Walks the tokens of a text and takes the small pieces that every part of the language is made of. What is
-// not there is reported, with what was expected and what stands there.
+//
+// Goes through the tokens of a text and takes the small parts that all of the language is made of. If a part
+// is missing, it reports what was expected and what was found.
 #pragma once
 
 #include <cstdint>
@@ -8,9 +9,9 @@
 #include <string>
 #include <string_view>
 
-#include "base/array.h"
-#include "executable_format/text/diagnostics.h"
-#include "executable_format/text/lexer.h"
+#include "rewire/base/array.h"
+#include "rewire/executable_format/text/diagnostics.h"
+#include "rewire/executable_format/text/lexer.h"
 
 namespace rewire::text {
 
@@ -26,7 +27,7 @@ class Cursor {
   Token Take();
   std::size_t index() const { return index_; }
   void MoveTo(std::size_t index) { index_ = index; }
-  // To the first token of the next statement.
+  // Moves to the first token of the next statement.
   void SkipStatement();
 
   bool Accept(std::string_view punctuation);
@@ -44,7 +45,7 @@ class Cursor {
   // After "#": the index of a table's entry.
   std::optional<std::uint32_t> TakeIndex();
 
-  // Reports "expected <what>, got '<token>'" at the next token. Always false.
+  // Reports "expected <what>, got '<token>'" at the next token. Always returns false.
   bool FailExpected(std::string_view what);
   bool Fail(Position position, const std::string& message);
   Diagnostics& diagnostics() { return diagnostics_; }
@@ -58,7 +59,7 @@ class Cursor {
 // How an error quotes a token: "'add'", "the end of the line", "the end of the file".
 std::string TokenText(const Token& token);
 
-// The whole of `text` as an integer, or nothing when it is none or does not fit.
+// Parses all of `text` as an integer. nullopt if it is none or does not fit.
 std::optional<std::int64_t> ParseInt64(std::string_view text);
 std::optional<std::uint64_t> ParseUInt64(std::string_view text);
 

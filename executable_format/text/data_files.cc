@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "executable_format/text/data_files.h"
+#include "rewire/executable_format/text/data_files.h"
 
 #include <filesystem>
 #include <utility>
 #include <vector>
 
-#include "base/array.h"
-#include "base/near_names.h"
-#include "executable_format/tensor_files/npy.h"
-#include "executable_format/tensor_files/npz.h"
-#include "executable_format/tensor_files/safetensors.h"
+#include "rewire/base/array.h"
+#include "rewire/base/near_names.h"
+#include "rewire/executable_format/tensor_files/npy.h"
+#include "rewire/executable_format/tensor_files/npz.h"
+#include "rewire/executable_format/tensor_files/safetensors.h"
 
 namespace rewire::text {
 namespace {

@@ -7,8 +7,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "base/array.h"
-#include "executable_format/tensor_files/host_tensor.h"
+#include "rewire/base/array.h"
+#include "rewire/executable_format/tensor_files/host_tensor.h"
 
 namespace rewire::text {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "executable_format/text/declarations.h"
+#include "rewire/executable_format/text/declarations.h"
 
 #include <fmt/format.h>
 
@@ -8,13 +8,13 @@
 #include <unordered_set>
 #include <utility>
 
-#include "base/array.h"
-#include "base/dtype.h"
-#include "base/near_names.h"
-#include "executable_format/instruction_text.h"
-#include "executable_format/text/constant_parser.h"
-#include "executable_format/text/element_text.h"
-#include "executable_format/text/type_parser.h"
+#include "rewire/base/array.h"
+#include "rewire/base/dtype.h"
+#include "rewire/base/near_names.h"
+#include "rewire/executable_format/instruction_text.h"
+#include "rewire/executable_format/text/constant_parser.h"
+#include "rewire/executable_format/text/element_text.h"
+#include "rewire/executable_format/text/type_parser.h"
 
 namespace rewire::text {
 namespace {

@@ -14,10 +14,10 @@
 #include <cstddef>
 #include <string>
 
-#include "base/array.h"
-#include "executable_format/text/cursor.h"
-#include "executable_format/text/data_files.h"
-#include "executable_format/text/tables.h"
+#include "rewire/base/array.h"
+#include "rewire/executable_format/text/cursor.h"
+#include "rewire/executable_format/text/data_files.h"
+#include "rewire/executable_format/text/tables.h"
 
 namespace rewire::text {
 
@@ -27,7 +27,8 @@ struct BodyStart {
   std::size_t token;
 };
 
-// Reads the whole text but for the bodies, so that they may refer to what is declared after them.
+// Reads the whole text except the function bodies, so that the bodies may use names that are declared after
+// them.
 Array<BodyStart> TakeDeclarations(Cursor& cursor, Tables& tables, DataFiles& files);
 
 }  // namespace rewire::text

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "executable_format/text/diagnostics.h"
+#include "rewire/executable_format/text/diagnostics.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <tuple>
 
-#include "base/array.h"
+#include "rewire/base/array.h"
 
 namespace rewire::text {
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The errors of one source text: collected, so that one run reports several, each with its place.
+//
+// The errors of one source text. They are collected, so that one run reports several errors, each with its
+// position.
 #pragma once
 
 #include <cstddef>
@@ -7,8 +9,8 @@
 #include <string>
 #include <utility>
 
-#include "base/array.h"
-#include "base/status.h"
+#include "rewire/base/array.h"
+#include "rewire/base/status.h"
 
 namespace rewire::text {
 
@@ -27,7 +29,7 @@ class Diagnostics {
   void Report(Position position, const std::string& message);
 
   bool ok() const { return count_ == 0; }
-  // Enough has been reported: whoever reads the text may stop.
+  // True if enough errors have been reported, so that the reader may stop.
   bool full() const { return count_ >= max_errors_; }
 
   // One line "file:line:column: message" for each, in the order of the text. Only after a report.

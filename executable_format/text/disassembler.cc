@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "executable_format/text/disassembler.h"
+#include "rewire/executable_format/text/disassembler.h"
 
 #include <fmt/format.h>
 
@@ -7,14 +7,14 @@
 #include <string_view>
 #include <utility>
 
-#include "base/array.h"
-#include "base/utf8.h"
-#include "executable_format/instruction_text.h"
-#include "executable_format/tensor_files/safetensors.h"
-#include "executable_format/text/constant_printer.h"
-#include "executable_format/text/element_text.h"
-#include "executable_format/text/function_printer.h"
-#include "executable_format/text/type_printer.h"
+#include "rewire/base/array.h"
+#include "rewire/base/utf8.h"
+#include "rewire/executable_format/instruction_text.h"
+#include "rewire/executable_format/tensor_files/safetensors.h"
+#include "rewire/executable_format/text/constant_printer.h"
+#include "rewire/executable_format/text/element_text.h"
+#include "rewire/executable_format/text/function_printer.h"
+#include "rewire/executable_format/text/type_printer.h"
 
 namespace rewire {
 namespace {

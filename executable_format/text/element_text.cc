@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "executable_format/text/element_text.h"
+#include "rewire/executable_format/text/element_text.h"
 
 #include <fmt/format.h>
 
@@ -11,8 +11,8 @@
 #include <limits>
 #include <optional>
 
-#include "base/dtype.h"
-#include "executable_format/text/cursor.h"
+#include "rewire/base/dtype.h"
+#include "rewire/executable_format/text/cursor.h"
 
 namespace rewire::text {
 namespace {

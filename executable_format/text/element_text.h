@@ -8,23 +8,22 @@
 #include <string>
 #include <string_view>
 
-#include "base/status.h"
+#include "rewire/base/status.h"
 
 namespace rewire::text {
 
-// Integers and unsigned integers of 8 to 64 bits, f16, bf16, f32, f64 and bool, one lane.
+// True for integers and unsigned integers of 8 to 64 bits, f16, bf16, f32, f64 and bool, with one lane.
 bool HasElementText(DLDataType dtype);
 
 // The element at `bytes`, ElementBytes(dtype) long: shortest decimal that reads back the same, "inf", "nan",
 // or "nan:0x7fc00001" for a NaN other than the usual one. A bool byte other than 0 and 1 has no spelling: "".
 std::string ElementText(DLDataType dtype, const std::byte* bytes);
 
-// The reverse. Integers also in hexadecimal, bool as true, false, 1 or 0. kInvalidArgument says why a text is
-// no such element: not a number, or out of range.
+// The inverse. Integers may be hexadecimal; a bool is true, false, 1 or 0. Errors: kInvalidArgument with the
+// reason: no number, or out of range.
 Status ParseElement(DLDataType dtype, std::string_view text, std::byte* bytes);
 
-// The element of a floating-point dtype above as a number, which is exact; and a number as the nearest
-// element.
+// The value of a floating-point element of these dtypes, which is exact; and the nearest element to a number.
 double ElementValue(DLDataType dtype, const std::byte* bytes);
 void StoreElementValue(DLDataType dtype, double value, std::byte* bytes);
 

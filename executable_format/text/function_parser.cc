@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "executable_format/text/function_parser.h"
+#include "rewire/executable_format/text/function_parser.h"
 
 #include <fmt/format.h>
 
@@ -8,12 +8,12 @@
 #include <string>
 #include <utility>
 
-#include "base/array.h"
-#include "base/near_names.h"
-#include "executable_format/code_writer.h"
-#include "executable_format/instruction.h"
-#include "executable_format/instruction_text.h"
-#include "executable_format/text/registers.h"
+#include "rewire/base/array.h"
+#include "rewire/base/near_names.h"
+#include "rewire/executable_format/code_writer.h"
+#include "rewire/executable_format/instruction.h"
+#include "rewire/executable_format/instruction_text.h"
+#include "rewire/executable_format/text/registers.h"
 
 namespace rewire::text {
 namespace {
@@ -130,7 +130,7 @@ class BodyParser {
     if (dst && layout.dst < 0) {
       return cursor_.Fail(start, fmt::format("{} gives no result; write it without '='", info->mnemonic));
     }
-    if (!dst && layout.dst >= 0 && info->operands[layout.dst].kind == OperandKind::kWrite) {
+    if (!dst && layout.dst >= 0 && !IsOptional(info->operands[layout.dst].kind)) {
       return cursor_.Fail(start, fmt::format("{} gives a result; write '%{} = {} ...'", info->mnemonic,
                                              info->operands[layout.dst].name, info->mnemonic));
     }
@@ -138,8 +138,7 @@ class BodyParser {
     for (std::size_t i = 0; i < layout.item_count; ++i) {
       const InstructionLayout::Item& item = layout.items[i];
       const OperandInfo& operand = info->operands[item.operand];
-      const bool may_lack = operand.kind == OperandKind::kString || operand.kind == OperandKind::kOptRead;
-      if (may_lack && cursor_.Peek().EndsStatement()) continue;
+      if (IsOptional(operand.kind) && cursor_.Peek().EndsStatement()) continue;
       if (!TakeSeparator(item.before) || !TakeOperand(operand, &operands[item.operand])) return false;
     }
     Emit(*info, operands);

@@ -7,8 +7,8 @@
 //   instruction = [register "="] mnemonic operands {"@" string}
 #pragma once
 
-#include "executable_format/text/cursor.h"
-#include "executable_format/text/tables.h"
+#include "rewire/executable_format/text/cursor.h"
+#include "rewire/executable_format/text/tables.h"
 
 namespace rewire::text {
 

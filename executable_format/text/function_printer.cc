@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "executable_format/text/function_printer.h"
+#include "rewire/executable_format/text/function_printer.h"
 
 #include <fmt/format.h>
 
@@ -7,40 +7,14 @@
 #include <array>
 #include <cstdint>
 
-#include "base/array.h"
-#include "executable_format/instruction.h"
+#include "rewire/base/array.h"
+#include "rewire/executable_format/instruction.h"
 
 namespace rewire::text {
 namespace {
 
 // What stands at a word of the code.
 enum class Place : std::uint8_t { kInside, kInstruction, kTarget };
-
-bool IsRegisterOperand(OperandKind kind) {
-  switch (kind) {
-    case OperandKind::kRead:
-    case OperandKind::kOptRead:
-    case OperandKind::kWrite:
-    case OperandKind::kOptWrite:
-    case OperandKind::kKill:
-    case OperandKind::kReads:
-      return true;
-    case OperandKind::kImm32:
-    case OperandKind::kImm64:
-    case OperandKind::kDType:
-    case OperandKind::kConstant:
-    case OperandKind::kFunction:
-    case OperandKind::kKernel:
-    case OperandKind::kDevice:
-    case OperandKind::kString:
-    case OperandKind::kTarget:
-    case OperandKind::kDims:
-      return false;
-  }
-  return false;
-}
-
-bool IsOptional(OperandKind kind) { return kind == OperandKind::kOptRead || kind == OperandKind::kOptWrite; }
 
 // How one function's code divides into instructions and what it refers to.
 class CodeMap {
@@ -65,7 +39,7 @@ class CodeMap {
     bool spelt = true;
     ForEachOperand(&function_.code[pc], [&](const OperandInfo& operand, const std::uint32_t* words,
                                             std::uint32_t count) {
-      if (IsRegisterOperand(operand.kind) && !IsOptional(operand.kind)) {
+      if (IsRegister(operand.kind) && !IsOptional(operand.kind)) {
         spelt = spelt && std::find(words, words + count, kNone) == words + count;
       } else if (operand.kind == OperandKind::kDType) {
         spelt = spelt && IsValidDType(DecodeDType(*words));
@@ -83,13 +57,8 @@ class CodeMap {
     auto count = static_cast<std::uint32_t>(function_.inputs.size());
     for (std::size_t pc = 0; pc < end_; pc += WordsOf(function_.code[pc])) {
       if (!IsSpelt(pc)) continue;
-      ForEachOperand(&function_.code[pc],
-                     [&](const OperandInfo& operand, const std::uint32_t* words, std::uint32_t size) {
-                       if (!IsRegisterOperand(operand.kind)) return;
-                       for (std::uint32_t i = 0; i < size; ++i) {
-                         if (words[i] != kNone) count = std::max(count, words[i] + 1);
-                       }
-                     });
+      ForEachRegister(&function_.code[pc],
+                      [&](std::uint32_t reg, RegisterUse) { count = std::max(count, reg + 1); });
     }
     return count;
   }

@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <string>
 
-#include "executable_format/instruction_text.h"
-#include "executable_format/module.h"
+#include "rewire/executable_format/instruction_text.h"
+#include "rewire/executable_format/module.h"
 
 namespace rewire::text {
 
@@ -19,8 +19,8 @@ class FunctionPrinter {
   // The lines between .func and .end.
   std::string Body(const Function& function);
 
-  // Whether the bodies so far, read from the first on, meet the module's strings in the order of their table
-  // and meet all of them: then the table need not be written.
+  // True if the bodies printed so far use the module's strings in the order of their table, and use all of
+  // them. Then the table need not be written.
   bool StringsInOrder() const { return next_string_ == module_.strings.size() && in_order_; }
 
  private:

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "executable_format/text/lexer.h"
+#include "rewire/executable_format/text/lexer.h"
 
 #include <fmt/format.h>
 
 #include <cstddef>
 #include <optional>
 
-#include "base/array.h"
+#include "rewire/base/array.h"
 
 namespace rewire::text {
 namespace {
@@ -54,7 +54,7 @@ class Lexer {
   }
 
   void Newline() {
-    // A bracket that nobody closed must not swallow the rest of the file: a directive starts afresh.
+    // A missing closing bracket must not affect the rest of the file, so a directive starts afresh.
     std::size_t next = 1;
     while (At(next) == ' ' || At(next) == '\t' || At(next) == '\r') ++next;
     if (At(next) == '.' && IsLetter(At(next + 1))) depth_ = 0;

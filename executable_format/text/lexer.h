@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
-#include "base/array.h"
-#include "executable_format/text/diagnostics.h"
+#include "rewire/base/array.h"
+#include "rewire/executable_format/text/diagnostics.h"
 
 namespace rewire::text {
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "executable_format/text/registers.h"
+#include "rewire/executable_format/text/registers.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <string_view>
 
-#include "base/array.h"
-#include "base/near_names.h"
-#include "executable_format/instruction_text.h"
+#include "rewire/base/array.h"
+#include "rewire/base/near_names.h"
+#include "rewire/executable_format/instruction_text.h"
 
 namespace rewire::text {
 namespace {

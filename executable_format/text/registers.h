@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "executable_format/module.h"
-#include "executable_format/text/cursor.h"
+#include "rewire/executable_format/module.h"
+#include "rewire/executable_format/text/cursor.h"
 
 namespace rewire::text {
 

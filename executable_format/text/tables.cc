@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "executable_format/text/tables.h"
+#include "rewire/executable_format/text/tables.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <limits>
 
-#include "base/array.h"
-#include "base/near_names.h"
-#include "executable_format/instruction_text.h"
+#include "rewire/base/array.h"
+#include "rewire/base/near_names.h"
+#include "rewire/executable_format/instruction_text.h"
 
 namespace rewire::text {
 

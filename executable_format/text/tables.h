@@ -8,8 +8,8 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "executable_format/module.h"
-#include "executable_format/text/cursor.h"
+#include "rewire/executable_format/module.h"
+#include "rewire/executable_format/text/cursor.h"
 
 namespace rewire::text {
 
@@ -19,14 +19,14 @@ class NameIndex {
   // `what` names an entry in errors ("kernel"), `directive` says how one is declared (".kernel").
   NameIndex(std::string_view what, std::string_view directive) : what_(what), directive_(directive) {}
 
-  // False when the name is taken.
+  // Returns false if the name is already used.
   bool Add(const std::string& name, std::uint32_t index) { return indices_.emplace(name, index).second; }
   std::optional<std::uint32_t> Find(const std::string& name) const;
 
   // A declaration's `name`, `#index`, or `#index name` for entry number `count` of the table. Only the last
   // two forms may repeat a name; it then goes on meaning the earlier entry.
   std::optional<std::string> TakeDeclared(Cursor& cursor, std::uint32_t count);
-  // A reference: `name`, which must be declared, or `#index`, which is taken as it is.
+  // Reads a reference: either `name`, which must be declared, or `#index`, which is not checked.
   std::optional<std::uint32_t> TakeReference(Cursor& cursor) const;
 
  private:
@@ -42,11 +42,11 @@ struct Tables {
   NameIndex functions{"function", ".func"};
   NameIndex device_aliases{"device", ".device"};
 
-  // The entry's index; it is added when the table has none like it.
+  // Returns the entry's index. Adds it if the table has no equal entry.
   std::uint32_t Device(const DeviceEntry& device);
   std::uint32_t Symbol(const std::string& name);
   std::uint32_t String(const std::string& text);
-  // A new entry, whether or not the table has one like it.
+  // Adds an entry, even if the table has an equal one.
   void AddSymbol(const std::string& name);
   void LimitLastSymbol(std::int64_t limit);
   void AddString(const std::string& text);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "executable_format/text/type_parser.h"
+#include "rewire/executable_format/text/type_parser.h"
 
 #include <fmt/format.h>
 
@@ -8,8 +8,8 @@
 #include <string_view>
 #include <utility>
 
-#include "base/array.h"
-#include "base/near_names.h"
+#include "rewire/base/array.h"
+#include "rewire/base/near_names.h"
 
 namespace rewire::text {
 namespace {

@@ -10,14 +10,14 @@
 
 #include <string>
 
-#include "base/array.h"
-#include "executable_format/text/cursor.h"
-#include "executable_format/text/tables.h"
-#include "executable_format/types.h"
+#include "rewire/base/array.h"
+#include "rewire/executable_format/text/cursor.h"
+#include "rewire/executable_format/text/tables.h"
+#include "rewire/executable_format/types.h"
 
 namespace rewire::text {
 
-// A type. New symbols and devices are added to the tables. False after a report.
+// Reads a type. New symbols and devices are added to the tables. Returns false after a report.
 bool TakeType(Cursor& cursor, Tables& tables, Type* type);
 
 // A function's result: as TakeType, but every leaf may be named ("scores: f32[N]"); `names` gets one name a

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "executable_format/text/type_printer.h"
+#include "rewire/executable_format/text/type_printer.h"
 
 #include <string_view>
 #include <unordered_set>
 
-#include "base/array.h"
+#include "rewire/base/array.h"
 
 namespace rewire::text {
 

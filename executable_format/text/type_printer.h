@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <string>
 
-#include "base/array.h"
-#include "executable_format/instruction_text.h"
-#include "executable_format/module.h"
+#include "rewire/base/array.h"
+#include "rewire/executable_format/instruction_text.h"
+#include "rewire/executable_format/module.h"
 
 namespace rewire::text {
 
@@ -19,8 +19,8 @@ class TypePrinter {
   // `leaf_names`: what to call the leaves, in pre-order; empty names are left out.
   std::string Text(const Type& type, const Array<std::string>& leaf_names = {});
 
-  // Whether the texts so far, read from the first on, meet the module's symbols in the order of their table
-  // and meet all of them: then the table need not be written.
+  // True if the types printed so far use the module's symbols in the order of their table, and use all of
+  // them. Then the table need not be written.
   bool SymbolsInOrder() const { return next_symbol_ == module_.symbols.size() && in_order_; }
 
  private:

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "executable_format/verify/context.h"
+#include "rewire/executable_format/verify/context.h"
 
 #include <algorithm>
 #include <functional>
 #include <utility>
 
-#include "base/array.h"
-#include "base/sort.h"
-#include "base/utf8.h"
-#include "executable_format/instruction_text.h"
+#include "rewire/base/array.h"
+#include "rewire/base/sort.h"
+#include "rewire/base/utf8.h"
+#include "rewire/executable_format/instruction_text.h"
 
 namespace rewire::verify {
 
@@ -30,7 +30,7 @@ Status CheckLimit(const Message& what, std::uint64_t count, std::uint64_t limit)
 }
 
 std::string_view FindTwice(Array<std::string_view>* names) {
-  Sort<std::string_view>(*names, std::less<>());
+  Sort(*names);
   const auto at =
       std::adjacent_find(names->begin(), names->end(),
                          [](std::string_view a, std::string_view b) { return !a.empty() && a == b; });

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// An abstract interpretation: code is walked from word 0 along every jump with one byte of knowledge a
-// register (kinds.h). Only where jumps lead is a state kept; what reaches such a place is joined into it, and
-// the place is walked again when that taught it something. Bits are only ever added, so this ends.
+//
+// An abstract interpretation. Code is followed from word 0 along every jump, with one byte of knowledge per
+// register (kinds.h). A state is stored only at jump targets. States that reach a target are joined into its
+// state, and its code is visited again if that state changed. Bits are only ever added, so this ends.
 #include <algorithm>
 #include <cstring>
-#include <functional>
 #include <memory>
-#include <queue>
 
-#include "base/array.h"
-#include "executable_format/instruction.h"
-#include "executable_format/instruction_text.h"
-#include "executable_format/verify/context.h"
-#include "executable_format/verify/kinds.h"
+#include "rewire/base/array.h"
+#include "rewire/executable_format/analysis/blocks.h"
+#include "rewire/executable_format/instruction.h"
+#include "rewire/executable_format/instruction_text.h"
+#include "rewire/executable_format/verify/context.h"
+#include "rewire/executable_format/verify/kinds.h"
 
 namespace rewire::verify {
 namespace {
@@ -25,8 +25,9 @@ constexpr std::size_t kWordBytes = sizeof(std::uint64_t);
 
 class FlowAnalysis {
  public:
-  FlowAnalysis(const Module& module, const Function& function, const Leaders& leaders)
-      : module_(module),
+  FlowAnalysis(const Module& module, const Function& function, const Leaders& leaders, WorkMeter* meter)
+      : meter_(*meter),
+        module_(module),
         function_(function),
         leaders_(leaders),
         code_(function.code.data()),
@@ -34,33 +35,27 @@ class FlowAnalysis {
         width_((function.register_count + kWordBytes - 1) / kWordBytes * kWordBytes),
         registers_(width_, kMayUndefined),
         states_(leaders.size()),
-        queued_(leaders.size()),
+        queue_(leaders.size(), BlockQueue::Order::kFirstBlockFirst),
         result_kinds_(KindsOf(function.result)) {}
 
-  Status Run(std::uint64_t* steps) {
+  Status Run() {
     for (std::size_t i = 0; i < function_.inputs.size(); ++i)
       registers_[i] = KindsOf(function_.inputs[i].type);
     Reach(0);
     while (!queue_.empty()) {
-      const std::uint32_t leader = queue_.top();
-      queue_.pop();
-      queued_[leader] = false;
+      const std::uint32_t leader = queue_.Pop();
       std::copy_n(states_[leader].get(), width_, registers_.data());
       WalkFrom(leader);
       if (!error_) return error_;
-      if (work_ > *steps) {
-        return Violation("'{}' takes more than the {} steps that are left to verify the module",
-                         function_.name, *steps);
-      }
+      if (meter_.exhausted()) return Forward(meter_.Failure(), {"'{}'", function_.name});
     }
-    *steps -= work_;
     return {};
   }
 
  private:
   // Joins the current state into the one at leaders_[leader].
   void Reach(std::uint32_t leader) {
-    work_ += 1 + width_ / 64;
+    meter_.Spend(1 + width_ / 64);
     std::unique_ptr<Kinds[]>& state = states_[leader];
     std::uint64_t learned = 0;
     if (state == nullptr) {
@@ -77,9 +72,7 @@ class FlowAnalysis {
         std::memcpy(state.get() + i, &now, kWordBytes);
       }
     }
-    if (learned == 0 || queued_[leader]) return;
-    queued_[leader] = true;
-    queue_.push(leader);
+    if (learned != 0) queue_.Push(leader);
   }
   void ReachTarget(std::uint32_t pc) {
     const auto found = std::lower_bound(leaders_.begin(), leaders_.end(), pc);
@@ -89,7 +82,7 @@ class FlowAnalysis {
   void WalkFrom(std::uint32_t leader) {
     const std::uint32_t end = leader + 1 < leaders_.size() ? leaders_[leader + 1] : size_;
     for (pc_ = leaders_[leader]; pc_ < end; pc_ += WordsOf(code_[pc_])) {
-      ++work_;
+      if (!meter_.Spend(WordsOf(code_[pc_]))) return;
       if (!Step(code_ + pc_)) return;
     }
     // The structure check left no function that runs off its end, so this is the next leader.
@@ -251,13 +244,15 @@ class FlowAnalysis {
     }
     std::size_t known = 0;
     while (known < args.size() && (registers_[args[known]] & unknown) == 0) ++known;
+    // They ascend, and an import may list a million for calls with one argument each.
     for (std::uint32_t position : kernel.also_written) {
       if (position < known) {
         if (!Writable(position, args[position], unknown)) return false;
-      } else if (known == args.size()) {
-        return Reject(
-            {"kernel '{}' writes its argument {}, the call has {}", kernel.name, position, args.size()});
+        continue;
       }
+      if (known < args.size()) break;
+      return Reject(
+          {"kernel '{}' writes its argument {}, the call has {}", kernel.name, position, args.size()});
     }
     return true;
   }
@@ -281,6 +276,7 @@ class FlowAnalysis {
     return false;
   }
 
+  WorkMeter& meter_;
   const Module& module_;
   const Function& function_;
   const Leaders& leaders_;
@@ -288,12 +284,9 @@ class FlowAnalysis {
   const std::uint32_t size_;
   const std::size_t width_;
   std::uint32_t pc_ = 0;
-  std::uint64_t work_ = 0;
   Array<Kinds> registers_;                  // the state at pc_
   Array<std::unique_ptr<Kinds[]>> states_;  // one a leader, null until it is reached
-  // Lowest first: with few jumps back, a place is walked when all before it are settled.
-  std::priority_queue<std::uint32_t, Array<std::uint32_t>, std::greater<>> queue_;
-  Array<std::uint8_t> queued_;
+  BlockQueue queue_;
   Kinds result_kinds_;
   Status error_;
 };
@@ -301,14 +294,14 @@ class FlowAnalysis {
 }  // namespace
 
 Status CheckFlow(const Module& module, const Function& function, const Leaders& leaders,
-                 const FormatLimits& limits, std::uint64_t* steps) {
+                 const FormatLimits& limits, WorkMeter* meter) {
   const std::uint64_t state = std::uint64_t{leaders.size()} * function.register_count;
   if (state > limits.verifier_state) {
     return Violation(
         "'{}' has {} jump targets and {} registers, {} bytes of state to verify; the limit is {}",
         function.name, leaders.size(), function.register_count, state, limits.verifier_state);
   }
-  return FlowAnalysis(module, function, leaders).Run(steps);
+  return FlowAnalysis(module, function, leaders, meter).Run();
 }
 
 }  // namespace rewire::verify

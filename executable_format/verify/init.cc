@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/array.h"
-#include "executable_format/instruction.h"
-#include "executable_format/reached.h"
-#include "executable_format/verify/context.h"
+#include "rewire/base/array.h"
+#include "rewire/executable_format/analysis/reached.h"
+#include "rewire/executable_format/instruction.h"
+#include "rewire/executable_format/verify/context.h"
 
 namespace rewire::verify {
 

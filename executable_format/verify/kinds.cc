@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "executable_format/verify/kinds.h"
+#include "rewire/executable_format/verify/kinds.h"
 
 #include <string_view>
 #include <utility>

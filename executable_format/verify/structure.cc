@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "base/array.h"
-#include "base/checked_math.h"
-#include "executable_format/instruction.h"
-#include "executable_format/verify/context.h"
+#include "rewire/base/array.h"
+#include "rewire/base/checked_math.h"
+#include "rewire/executable_format/instruction.h"
+#include "rewire/executable_format/verify/context.h"
 
 namespace rewire::verify {
 namespace {

@@ -2,10 +2,12 @@
 
 #include <charconv>
 #include <string_view>
+#include <tuple>
 
-#include "base/array.h"
-#include "base/checked_math.h"
-#include "executable_format/verify/context.h"
+#include "rewire/base/array.h"
+#include "rewire/base/checked_math.h"
+#include "rewire/base/sort.h"
+#include "rewire/executable_format/verify/context.h"
 
 namespace rewire::verify {
 namespace {
@@ -25,9 +27,17 @@ Status CheckDevices(const Module& module, const FormatLimits& limits) {
       Status name = CheckName({"the memory scope of device {}", i}, device.memory_scope, limits);
       if (!name) return name;
     }
-    for (std::size_t j = 0; j < i; ++j) {
-      if (devices[j] == device) return Violation("devices {} and {} are the same", j, i);
-    }
+  }
+  // Equal ones side by side, the first of each first.
+  Array<std::uint32_t> order;
+  for (std::uint32_t i = 0; i < devices.size(); ++i) order.push_back(i);
+  const auto key = [&](std::uint32_t i) {
+    return std::make_tuple(devices[i].type, devices[i].id, std::string_view(devices[i].memory_scope), i);
+  };
+  Sort(order, [&](std::uint32_t a, std::uint32_t b) { return key(a) < key(b); });
+  for (std::size_t i = 1; i < order.size(); ++i) {
+    if (!(devices[order[i - 1]] == devices[order[i]])) continue;
+    return Violation("devices {} and {} are the same", order[i - 1], order[i]);
   }
   return {};
 }

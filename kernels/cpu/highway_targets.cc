@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The two functions of Highway's library that dispatch at run time needs, for the shared library of kernels:
-// libhwy measures the resolution of a clock whenever it is loaded, which takes several milliseconds, more
-// than everything else that loading a model does.
+//
+// Two functions of Highway's library that run-time dispatch needs, for the shared library of kernels. libhwy
+// itself is not linked, because it measures a clock's resolution whenever it is loaded. That takes several
+// milliseconds, more than the rest of loading a model.
 #include <hwy/targets.h>
 
 namespace hwy {
 
-// The compilers' functions look at the operating system's support for the registers too.
+// The compilers' functions also check whether the operating system supports the registers.
 int64_t SupportedTargets() {
 #if HWY_ARCH_X86
   int64_t targets = HWY_SCALAR;
@@ -18,8 +19,8 @@ int64_t SupportedTargets() {
   const bool sse4 = __builtin_cpu_supports("sse4.2") != 0 && __builtin_cpu_supports("pclmul") != 0 &&
                     __builtin_cpu_supports("aes") != 0;
   if (!add(HWY_SSE4, sse4)) return targets;
-  // Whatever has these has LZCNT and F16C as well, which Highway's AVX2 uses and not all compilers can ask
-  // for.
+  // CPUs with these features also have LZCNT and F16C, which Highway's AVX2 code uses. Not all compilers can
+  // query those.
   const bool avx2 = __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0 &&
                     __builtin_cpu_supports("bmi") != 0 && __builtin_cpu_supports("bmi2") != 0;
   if (!add(HWY_AVX2, avx2)) return targets;

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// kernels-doc: prints docs/kernels.md. The tables are the registry's rows, so that the two cannot disagree.
+//
+// kernels-doc: prints docs/kernels.md. The tables come from the registry's rows, so code and page cannot
+// disagree.
 #include <string_view>
 
-#include "kernels/cpu/kernels_page.h"
+#include "rewire/kernels/cpu/kernels_page.h"
 
 namespace {
 
@@ -16,8 +18,8 @@ depends on Highway alone. [vm/kernel/kernel.h](../vm/kernel/kernel.h) is the doo
 ## Calling a kernel
 
 - **Arguments** are tensors in the order of the table. `?` marks an optional one, which may be None or left out; where a later
-  argument follows, a tensor without elements stands for a missing one too, since bytecode has no None. `...` is any number, at
-  least one. **Bold** arguments are written, all others are only read.
+  argument follows, a tensor without elements stands for a missing one too, since bytecode has no None. `...` is any number, `[]`
+  as many as the attribute of that name has elements. **Bold** arguments are written, all others are only read.
 - **Outputs have their shape already**: a kernel checks it and never allocates a result. Where a program knows the shape only
   when it runs, the shape function of the same operator (`rewire.shape.*`, last table) computes it first.
 - **Attributes** are `name = default`; one without a default is required. A whole number is an int (0 and 1 where it switches
@@ -27,14 +29,16 @@ depends on Highway alone. [vm/kernel/kernel.h](../vm/kernel/kernel.h) is the doo
   it says otherwise. `any` moves elements of 1, 2, 4, 8 or 16 bytes without looking at them. f16 and bf16 are computed in f32,
   element by element; kernels that do not take them are given them through `rewire.cast`.
 - **Ranks** are at most 16. Dimensions may be 0.
-- **Memory** is contiguous row-major; elementwise kernels (those that broadcast) take any strides. The output of an elementwise
-  kernel, of softmax and of a normalisation may be an input of the same elements; what `rewire.concat`, `rewire.split` and the slices
-  copy may lie where it is copied to, as one stretch, and is left there; otherwise an output must not overlap an input.
+- **Memory** is contiguous row-major; elementwise kernels (those that broadcast) take any strides. A written argument overlaps no
+  other: the VM refuses such a call before the kernel runs. The table names the exceptions. **out** over x: out may be x's memory,
+  with the same elements. **out** around x: an x may lie in out where it is copied to, as one stretch, and is left there. **out**
+  within x: out may lie in x where it is copied from.
 - **Errors** name the kernel, the argument, what it is and what was expected: `ValueError: rewire.add: out has shape [3],
   expected [2, 3]`. Nothing that an argument holds makes a kernel read or write outside its tensors.
 - **Integers wrap** and nothing traps: division by zero gives 0.
 - **Threads** come from the program's pool, scratch memory from the VM; a kernel keeps nothing between calls but what its
   factory made of the attributes.
+- **Deadlines and cancels** end a kernel within some milliseconds: it asks after every 16,384 simple operations, on every thread.
 
 ## ONNX operators made of others
 
@@ -51,7 +55,7 @@ These have no kernel of their own: the front end writes them with those below.
 | GlobalAveragePool, GlobalMaxPool, GlobalLpPool | reductions over the spatial axes |
 | ReduceLogSum | `rewire.reduce_sum`, `rewire.log` |
 | Softmax, LogSoftmax, Hardmax before opset 13 | a view of two axes, then the kernel |
-| LpNormalization, MeanVarianceNormalization, BatchNormalization in training | reductions and arithmetic |
+| LpNormalization, MeanVarianceNormalization, BatchNormalization in training | reductions and arithmetic; a norm of 0 gives zeros |
 | InstanceNormalization | `rewire.group_norm` |
 | QLinearMatMul, QLinearConv | `rewire.matmul_integer` or `rewire.conv_integer`, then `rewire.requantize` |
 | SoftmaxCrossEntropyLoss | `rewire.log_softmax`, `rewire.nll_loss` |
@@ -62,15 +66,19 @@ These have no kernel of their own: the front end writes them with those below.
 
 1. Find its family's file in `kernels/cpu/`. A class with `kName` and `operator()(TensorView...)` is a kernel; `static Status
    Make(Attributes&, Kernel*)` gives it attributes ([vm/kernel/define.h](../vm/kernel/define.h)).
-2. Check every argument ([checks.h](../kernels/cpu/checks.h)); put the rule of the output's shape where its shape function can
-   use it too ([shapes.h](../kernels/cpu/shapes.h), [window.h](../kernels/cpu/window.h)).
-3. Use an engine that is there: [elementwise.h](../kernels/cpu/elementwise.h) for what broadcasts,
-   [strided_copy.h](../kernels/cpu/strided_copy.h) for what moves elements, [gemm.h](../kernels/cpu/gemm.h) for products,
-   [layout.h](../kernels/cpu/layout.h) for loops over several tensors, `ForType` ([types.h](../kernels/cpu/types.h)) for element types.
+2. Check every argument ([checks.h](../kernels/cpu/support/checks.h)); put the rule of the output's shape where its shape function can
+   use it too ([shapes.h](../kernels/cpu/shape/shapes.h), [window.h](../kernels/cpu/convolution/window.h)).
+3. Every loop whose length a tensor decides runs through `ParallelFor` or a `Pace` ([pace.h](../kernels/cpu/support/pace.h)), which ask whether
+   to go on. Products of sizes go through `Times`, floats become integers by `ToType`; tests/ci/check_kernels.py refuses others.
+   Use an engine that is there: [elementwise.h](../kernels/cpu/elementwise/elementwise.h) for what broadcasts,
+   [strided_copy.h](../kernels/cpu/movement/strided_copy.h) for what moves elements, [gemm.h](../kernels/cpu/product/gemm.h) for products,
+   [layout.h](../kernels/cpu/support/layout.h) for loops over several tensors, `ForType` ([types.h](../kernels/cpu/support/types.h)) for element types.
    Code that only moves data is compiled by element size, not by dtype. Functions of many floats go through
-   [vector_math.h](../kernels/cpu/vector_math.h), which is compiled for every instruction set and chosen at run time.
-4. Add its row to the family's list; a new family is one line in [registry.cc](../kernels/cpu/registry.cc).
-5. Test it in `tests/kernels/` against a naive reference of your own, with odd sizes, empty tensors and wrong arguments, and
+   [vector_math.h](../kernels/cpu/math/vector_math.h), which is compiled for every instruction set and chosen at run time.
+4. Add its row to the family's list. [row_text.h](../kernels/cpu/support/row_text.h) says how arguments and dtypes are written, and the compiler
+   reads them; traits stand behind the meaning. A new family is one line in [families.def](../kernels/cpu/families.def) and one in [CMakeLists.txt](../kernels/cpu/CMakeLists.txt).
+5. The kernel drill (tests/fuzz/kernels) finds it by its row and calls it with hostile arguments. Give it a seed there when chance
+   finds no call that it takes. Test it in `tests/kernels/` against a naive reference of your own, with odd sizes, empty tensors and wrong arguments, and
    print this page again. A test fails while the page is stale.
 )";
 

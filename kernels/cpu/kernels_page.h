@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a library's rows become a page of documentation.
+//
+// Prints a library's rows as a page of documentation.
 #pragma once
 
 #include <cstdio>
@@ -7,22 +8,33 @@
 #include <string>
 #include <string_view>
 
-#include "kernels/cpu/registry.h"
+#include "rewire/kernels/cpu/registry.h"
 
 namespace rewire::kernel::cpu {
 
-// Written arguments stand last, from the one that `written` begins with.
+// "x, w, bias?, **out** over x": written arguments are bold, with the arguments whose memory they may use.
 inline std::string ArgumentsText(const Kernel& kernel) {
   std::string text;
-  std::string_view rest = kernel.arguments;
-  bool written = false;
-  while (!rest.empty()) {
-    const std::size_t comma = rest.find(", ");
-    const std::string_view argument = rest.substr(0, comma);
-    written = written || argument.substr(0, 3) == "out";
-    text += (text.empty() ? "" : ", ");
-    text += written ? "**" + std::string(argument) + "**" : std::string(argument);
-    rest = comma == std::string_view::npos ? std::string_view() : rest.substr(comma + 2);
+  const std::span<const RewireKernelArgument> arguments(kernel.arguments.list, kernel.arguments.count);
+  for (const RewireKernelArgument& argument : arguments) {
+    std::string name(row_text::NameOf(argument));
+    if ((argument.flags & REWIRE_ARGUMENT_COUNTED) != 0) {
+      name += "[]";
+    } else if ((argument.flags & REWIRE_ARGUMENT_LIST) != 0) {
+      name += "...";
+    }
+    if ((argument.flags & REWIRE_ARGUMENT_OPTIONAL) != 0) name += "?";
+    if ((argument.flags & REWIRE_ARGUMENT_WRITTEN) != 0) name = "**" + name + "**";
+    std::string_view before = (argument.flags & REWIRE_ARGUMENT_AROUND) != 0   ? " around "
+                              : (argument.flags & REWIRE_ARGUMENT_WITHIN) != 0 ? " within "
+                                                                               : " over ";
+    for (std::size_t i = 0; i < arguments.size(); ++i) {
+      if ((argument.over >> i & 1) == 0) continue;
+      name += before;
+      name += row_text::NameOf(arguments[i]);
+      before = " or ";
+    }
+    text += (text.empty() ? "" : ", ") + name;
   }
   return text;
 }
@@ -37,7 +49,7 @@ inline std::string TableText(const Family& family) {
   return text;
 }
 
-// To standard output. The exit code of a program that does nothing else.
+// Prints to standard output. Returns the exit code of the program.
 inline int PrintPage(std::string_view introduction, std::span<const Family> families) {
   std::string page(introduction);
   for (const Family& family : families) page += TableText(family);

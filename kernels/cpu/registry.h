@@ -1,28 +1,49 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the library is made of: every file of kernels exposes one list, registry.cc puts the lists together. A
-// row carries the kernel's documentation, from which docs/kernels.md is generated.
+//
+// The kernels of this library. Every family's file provides one list. families.def names the families, and
+// registry.cc joins their lists. A row has the kernel's documentation, from which docs/kernels.md is
+// generated.
 #pragma once
 
+#include <cstdint>
 #include <span>
+#include <string_view>
 
-#include "kernels/cpu/workspace_sizes.h"
-#include "vm/kernel/define.h"
+#include "rewire/kernels/cpu/support/row_text.h"
+#include "rewire/kernels/cpu/support/workspace_sizes.h"
+#include "rewire/vm/kernel/define.h"
 
 namespace rewire::kernel::cpu {
 
+// Traits of rows that differ from the default; row.h explains them. A kernel without written arguments
+// returns its result. A kernel whose name begins with "rewire.shape." is a shape function.
+inline constexpr std::uint32_t kImpure = REWIRE_KERNEL_IMPURE;
+inline constexpr std::uint32_t kObjects = REWIRE_KERNEL_OBJECTS;
+inline constexpr std::uint32_t kElementwise = REWIRE_KERNEL_ELEMENTWISE;
+inline constexpr std::uint32_t kSelects = REWIRE_KERNEL_SELECTS;
+inline constexpr std::uint32_t kLayout = REWIRE_KERNEL_LAYOUT;
+inline constexpr std::uint32_t kGrows = REWIRE_KERNEL_GROWS;
+inline constexpr std::uint32_t kGrowsWithFirst = REWIRE_KERNEL_GROWS_WITH_FIRST;
+inline constexpr std::uint32_t kShrinks = REWIRE_KERNEL_SHRINKS;
+
 struct Kernel {
   RewireKernelEntry entry;
-  const char* arguments;   // "x, w, bias?, out": optional ones with a question mark, written ones last
-  const char* dtypes;      // what the typed arguments may be
+  RowArguments arguments;
+  const char* dtypes;      // as written in the row
   const char* attributes;  // "axis = -1, keepdims = 1"; empty when it takes none
   const char* meaning;
+  std::uint32_t traits;
   RewireWorkspaceBound workspace;
 };
 
+// The row of the kernel class K. `arguments` and `dtypes` are read while compiling (row_text.h).
 template <typename K>
 constexpr Kernel Describe(const char* arguments, const char* dtypes, const char* attributes,
-                          const char* meaning) {
-  return Kernel{Entry<K>(), arguments, dtypes, attributes, meaning, WorkspaceBound<K>()};
+                          const char* meaning, std::uint32_t traits = 0) {
+  if (std::string_view(arguments).find("->") == std::string_view::npos) traits |= REWIRE_KERNEL_RETURNS;
+  if (std::string_view(K::kName).substr(0, 13) == "rewire.shape.") traits |= REWIRE_KERNEL_SHAPE;
+  return Kernel{Entry<K>(),         ParseRow<K>(arguments, dtypes), dtypes, attributes, meaning, traits,
+                WorkspaceBound<K>()};
 }
 
 // A family, as docs/kernels.md shows it.
@@ -31,55 +52,12 @@ struct Family {
   std::span<const Kernel> kernels;
 };
 
-// All of them, in the order of the documentation. Static storage.
+// Those that are built, in the order of families.def. Static storage.
 std::span<const Family> Families();
 
-std::span<const Kernel> ArithmeticKernels();
-std::span<const Kernel> ComparisonKernels();
-std::span<const Kernel> UnaryKernels();
-std::span<const Kernel> ClassifyKernels();
-std::span<const Kernel> BitwiseKernels();
-std::span<const Kernel> ActivationKernels();
-std::span<const Kernel> SelectKernels();
-std::span<const Kernel> CastKernels();
-std::span<const Kernel> MatMulKernels();
-std::span<const Kernel> ConvKernels();
-std::span<const Kernel> PackedMatMulKernels();
-std::span<const Kernel> PackedConvKernels();
-std::span<const Kernel> PackedIntegerMatMulKernels();
-std::span<const Kernel> PackedIntegerConvKernels();
-std::span<const Kernel> PoolKernels();
-std::span<const Kernel> NormalizeKernels();
-std::span<const Kernel> SoftmaxKernels();
-std::span<const Kernel> ReduceKernels();
-std::span<const Kernel> ArgReduceKernels();
-std::span<const Kernel> CopyKernels();
-std::span<const Kernel> RearrangeKernels();
-std::span<const Kernel> GatherKernels();
-std::span<const Kernel> GenerateKernels();
-std::span<const Kernel> PadKernels();
-std::span<const Kernel> ScatterKernels();
-std::span<const Kernel> SortKernels();
-std::span<const Kernel> FilterKernels();
-std::span<const Kernel> AlongAxisKernels();
-std::span<const Kernel> MoveShapeFunctionKernels();
-std::span<const Kernel> ConvTransposeKernels();
-std::span<const Kernel> MaxUnpoolKernels();
-std::span<const Kernel> LossKernels();
-std::span<const Kernel> QuantizeKernels();
-std::span<const Kernel> IntegerProductKernels();
-std::span<const Kernel> RecurrentKernels();
-std::span<const Kernel> ResizeKernels();
-std::span<const Kernel> NmsKernels();
-std::span<const Kernel> GridSampleKernels();
-std::span<const Kernel> RoiKernels();
-std::span<const Kernel> EinsumKernels();
-std::span<const Kernel> LinalgKernels();
-std::span<const Kernel> TrainKernels();
-std::span<const Kernel> TfIdfKernels();
-std::span<const Kernel> SignalKernels();
-std::span<const Kernel> RandomKernels();
-std::span<const Kernel> ShapeFunctionKernels();
-std::span<const Kernel> ShapeProgramKernels();
+// The list of each family.
+#define REWIRE_FAMILY(file, name, title) std::span<const Kernel> name##Kernels();
+#include "rewire/kernels/cpu/families.def"
+#undef REWIRE_FAMILY
 
 }  // namespace rewire::kernel::cpu

@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolution and transposed convolution with weights packed ahead and an activation at the end.
+//
+// Convolution and transposed convolution with packed weights, followed by an activation.
 #include <algorithm>
 #include <dnnl.hpp>
 #include <optional>
+#include <utility>
 #include <vector>
 
-#include "kernels/cpu/checks.h"
-#include "kernels/cpu/window.h"
-#include "kernels/onednn/engine.h"
-#include "kernels/onednn/fused.h"
-#include "kernels/onednn/packed_weights.h"
-#include "kernels/onednn/prepared.h"
-#include "kernels/onednn/registry.h"
+#include "rewire/kernels/cpu/convolution/window.h"
+#include "rewire/kernels/cpu/support/checks.h"
+#include "rewire/kernels/cpu/support/pace.h"
+#include "rewire/kernels/onednn/engine.h"
+#include "rewire/kernels/onednn/fused.h"
+#include "rewire/kernels/onednn/packed_weights.h"
+#include "rewire/kernels/onednn/prepared.h"
+#include "rewire/kernels/onednn/registry.h"
 
 namespace rewire::kernel::onednn {
 namespace {
@@ -54,6 +57,14 @@ Status ConvSpec::Read(Attributes& attributes) {
   weights = attributes.Ints("weights", {1, 1, 1});
   sizes = attributes.Ints("sizes", {});
   if (transposed) output_padding = attributes.Ints("output_padding", {});
+  constexpr std::int64_t kMost = std::int64_t{1} << 30;
+  for (const auto& [name, values] : {std::pair("sizes", &sizes), {"output_padding", &output_padding}}) {
+    for (const std::int64_t value : *values) {
+      if (value < 0 || value > kMost)
+        return ValueError("attribute '", name, "' is ", ShapeView(values->data(), values->size()),
+                          ", expected ints of at least 0 and at most ", kMost);
+    }
+  }
   if (Status s = window.Check(); !s.ok()) return s;
   return CheckWeights();
 }
@@ -90,12 +101,14 @@ Status ConvSpec::OutputDims(const LongDims& x, LongDims* out, LongDims* before, 
     const auto at = static_cast<std::size_t>(i);
     const std::int64_t kernel = weights[at + 2];
     const cpu::WindowAxis given = window.Axis(i, spatial());
-    const std::int64_t reach = (kernel - 1) * given.dilation + 1;
+    const std::int64_t reach = cpu::Plus(cpu::Times(kernel - 1, given.dilation), 1);
     std::int64_t behind = given.after;
     std::int64_t output = 0;
     if (transposed) {
       behind -= output_padding.empty() ? 0 : output_padding[at];
-      output = (x[at + 2] - 1) * given.stride + reach - given.before - behind;
+      output = x[at + 2] == 0
+                   ? 0
+                   : cpu::Plus(cpu::Times(x[at + 2] - 1, given.stride), reach) - given.before - behind;
     } else {
       const std::int64_t room = x[at + 2] + given.before + given.after - reach;
       output = room < 0 ? 0 : room / given.stride + 1;
@@ -134,15 +147,15 @@ Desc ConvSpec::PlainWeights() const {
   std::int64_t step = 1;
   for (std::size_t i = 0; i < static_cast<std::size_t>(spatial()); ++i) {
     strides[dims.size() - 1 - i] = step;
-    step *= dims[dims.size() - 1 - i];
+    step = cpu::Times(step, dims[dims.size() - 1 - i]);
   }
   // ONNX lays transposed weights out with the inputs first.
   const std::size_t outputs = groups > 1 ? 1 : 0;
   const std::size_t inner = transposed ? outputs : outputs + 1;
   const std::size_t outer = transposed ? outputs + 1 : outputs;
   strides[inner] = step;
-  strides[outer] = step * dims[inner];
-  if (groups > 1) strides[0] = step * dims[inner] * dims[outer];
+  strides[outer] = cpu::Times(step, dims[inner]);
+  if (groups > 1) strides[0] = cpu::Times(step, dims[inner], dims[outer]);
   return Desc(dims, Type::f32, strides);
 }
 
@@ -177,7 +190,8 @@ Status BestLayout(const ConvSpec& spec, Desc* layout) {
   for (int i = 0; i < spec.spatial(); ++i) {
     const auto at = static_cast<std::size_t>(i);
     constexpr std::int64_t kUsual = 56;
-    const std::int64_t reach = (spec.weights[at + 2] - 1) * spec.window.Axis(i, spec.spatial()).dilation + 1;
+    const std::int64_t dilation = spec.window.Axis(i, spec.spatial()).dilation;
+    const std::int64_t reach = cpu::Plus(cpu::Times(spec.weights[at + 2] - 1, dilation), 1);
     x.push_back(std::max(reach, spec.sizes.empty() ? kUsual : spec.sizes[at]));
   }
   std::optional<typename Forward::primitive_desc> desc;
@@ -228,6 +242,11 @@ struct Conv {
   // `bias` is required: a program without one gives zeros, and one form of every primitive is enough.
   Status operator()(TensorView x, TensorView w, TensorView bias, TensorView out) const {
     if (Status s = Check(x, w, bias, out); !s.ok()) return s;
+    LongDims expected, before, after;
+    if (Status s = spec.OutputDims(Logical(x.dims()), &expected, &before, &after); !s.ok()) return s;
+    if (spec.channels_last) std::rotate(expected.begin() + 1, expected.begin() + 2, expected.end());
+    if (Status s = cpu::CheckShape("out", out, ShapeView(expected.data(), expected.size())); !s.ok())
+      return s;
     if (x.size() == 0) return Status();
     return Guarded([&] { return Run(x, w, bias, out); });
   }
@@ -258,22 +277,40 @@ struct Conv {
 
   Status Run(TensorView x, TensorView w, TensorView bias, TensorView out) const {
     const ProgramThreads threads;
-    LongDims expected, before, after;
-    const LongDims logical = Logical(x.dims());
-    if (Status s = spec.OutputDims(logical, &expected, &before, &after); !s.ok()) return s;
-    if (spec.channels_last) std::rotate(expected.begin() + 1, expected.begin() + 2, expected.end());
-    if (Status s = cpu::CheckShape("out", out, ShapeView(expected.data(), expected.size())); !s.ok())
-      return s;
-    PreparedCache& cache = PreparedCache::OfThisKernel();
-    Prepared* prepared = cache.Find(x.dims());
-    if (prepared == nullptr) {
-      std::optional<typename Forward::primitive_desc> desc;
-      dnnl::primitive_attr attributes = UserScratch();
-      activation.AppendTo(&attributes);
-      if (Status s = Describe<Forward>(spec, logical, layout, attributes, &desc); !s.ok()) return s;
-      prepared = cache.Add(x.dims(), Prepared::Make<Forward>(*desc));
+    const std::int64_t images = x.dim(0);
+    const std::int64_t of_image = out.size() / images;
+    const ShapeView weights(spec.weights.data(), spec.weights.size());
+    const std::int64_t taps = cpu::Product(weights, 1, spec.spatial() + 2);
+    const std::int64_t most =
+        std::max<std::int64_t>(1, kMostAtOnce / std::max<std::int64_t>(1, cpu::Times(of_image, taps)));
+    Scratchpad scratch;
+    cpu::Pace pace;
+    for (std::int64_t first = 0; first < images; first += most) {
+      if (first > 0 && !pace.Spend(cpu::kPace)) return cpu::Stopped();
+      const std::int64_t count = std::min(most, images - first);
+      Prepared* prepared = nullptr;
+      if (Status s = Get(x.dims(), count, &prepared); !s.ok()) return s;
+      Status s = prepared->Run(x.data<float>() + x.size() / images * first, w, bias,
+                               out.data<float>() + of_image * first, scratch);
+      if (!s.ok()) return s;
     }
-    return prepared->Run(x, w, bias, out);
+    return Status();
+  }
+
+  // Of so many images like those of x.
+  Status Get(ShapeView x, std::int64_t images, Prepared** prepared) const {
+    PreparedCache& cache = PreparedCache::OfThisKernel();
+    cpu::Dims dims(x);
+    dims[0] = images;
+    *prepared = cache.Find(dims.view());
+    if (*prepared != nullptr) return Status();
+    std::optional<typename Forward::primitive_desc> desc;
+    dnnl::primitive_attr attributes = UserScratch();
+    activation.AppendTo(&attributes);
+    if (Status s = Describe<Forward>(spec, Logical(dims.view()), layout, attributes, &desc); !s.ok())
+      return s;
+    *prepared = cache.Add(dims.view(), Prepared::Make<Forward>(*desc));
+    return Status();
   }
 };
 
@@ -292,12 +329,12 @@ std::span<const cpu::Kernel> ConvKernels() {
           "w", "f32", kAttributes,
           "returns w [M, C / group, ...] in the layout that conv with the same attributes reads"),
       cpu::Describe<Conv<dnnl::convolution_forward>>(
-          "x, w, bias, out", "f32; w u8, packed", kAttributes,
+          "x, w, bias -> out", "x, bias, out f32; w u8", kAttributes,
           "as rewire.conv, then the activation (activation, alpha, beta)"),
       cpu::Describe<PackWeights<dnnl::deconvolution_forward>>(
           "w", "f32", kTransposedAttributes, "returns w [C, M / group, ...] as conv_transpose reads it"),
       cpu::Describe<Conv<dnnl::deconvolution_forward>>(
-          "x, w, bias, out", "f32; w u8, packed", kTransposedAttributes,
+          "x, w, bias -> out", "x, bias, out f32; w u8", kTransposedAttributes,
           "transposed convolution, then the activation (activation, alpha, beta)"),
   };
   return kKernels;

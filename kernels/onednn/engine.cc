@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/onednn/engine.h"
+#include "rewire/kernels/onednn/engine.h"
 
 #include <omp.h>
 
-#include "vm/kernel/kernel.h"
+#include "rewire/vm/kernel/kernel.h"
 
 namespace rewire::kernel::onednn {
 

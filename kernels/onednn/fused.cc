@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/onednn/fused.h"
+#include "rewire/kernels/onednn/fused.h"
 
 namespace rewire::kernel::onednn {
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What follows a product element by element and is done while the result is still in registers.
+//
+// Elementwise work behind a product that is done while the result is still in registers.
 #pragma once
 
 #include <dnnl.hpp>
 
-#include "vm/kernel/attributes.h"
+#include "rewire/vm/kernel/attributes.h"
 
 namespace rewire::kernel::onednn {
 
@@ -13,7 +14,7 @@ struct Activation {
   float alpha = 0;
   float beta = 0;
 
-  // Attributes `activation`, `alpha`, `beta`.
+  // Reads the attributes `activation`, `alpha` and `beta`.
   void Read(Attributes& attributes);
   void AppendTo(dnnl::primitive_attr* attributes) const;
 };

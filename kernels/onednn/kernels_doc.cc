@@ -2,8 +2,8 @@
 // kernels-doc-onednn: prints docs/kernels-onednn.md.
 #include <string_view>
 
-#include "kernels/cpu/kernels_page.h"
-#include "kernels/onednn/registry.h"
+#include "rewire/kernels/cpu/kernels_page.h"
+#include "rewire/kernels/onednn/registry.h"
 
 namespace {
 

@@ -3,7 +3,7 @@
 #ifndef REWIRE_KERNELS_ONEDNN_KERNELS_ONEDNN_H_
 #define REWIRE_KERNELS_ONEDNN_KERNELS_ONEDNN_H_
 
-#include "vm/kernel/kernel.h"
+#include "rewire/vm/kernel/kernel.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows times a matrix that was packed ahead, plus a bias, with an activation at the end.
+//
+// Multiplies rows by a packed matrix, adds a bias and applies an activation.
+#include <algorithm>
 #include <dnnl.hpp>
 #include <optional>
 
-#include "kernels/cpu/checks.h"
-#include "kernels/onednn/engine.h"
-#include "kernels/onednn/fused.h"
-#include "kernels/onednn/packed_weights.h"
-#include "kernels/onednn/prepared.h"
-#include "kernels/onednn/registry.h"
+#include "rewire/kernels/cpu/support/checks.h"
+#include "rewire/kernels/cpu/support/pace.h"
+#include "rewire/kernels/onednn/engine.h"
+#include "rewire/kernels/onednn/fused.h"
+#include "rewire/kernels/onednn/packed_weights.h"
+#include "rewire/kernels/onednn/prepared.h"
+#include "rewire/kernels/onednn/registry.h"
 
 namespace rewire::kernel::onednn {
 namespace {
@@ -112,15 +115,28 @@ struct MatMul {
   Status Run(TensorView x, TensorView w, TensorView bias, TensorView out) const {
     const ProgramThreads threads;
     const std::int64_t rows = x.size() / spec.depth;
+    constexpr std::int64_t kLeastRows = 64;
+    const std::int64_t most = std::max(kLeastRows, kMostAtOnce / cpu::Times(spec.depth, spec.columns));
+    Scratchpad scratch;
+    cpu::Pace pace;
+    for (std::int64_t first = 0; first < rows; first += most) {
+      if (first > 0 && !pace.Spend(cpu::kPace)) return cpu::Stopped();
+      const std::int64_t count = std::min(most, rows - first);
+      Status s = Get(count)->Run(x.data<float>() + first * spec.depth, w, bias,
+                                 out.data<float>() + first * spec.columns, scratch);
+      if (!s.ok()) return s;
+    }
+    return Status();
+  }
+
+  // Of so many rows.
+  Prepared* Get(std::int64_t rows) const {
     PreparedCache& cache = PreparedCache::OfThisKernel();
     Prepared* prepared = cache.Find(ShapeView(&rows, 1));
-    if (prepared == nullptr) {
-      dnnl::primitive_attr attributes = UserScratch();
-      activation.AppendTo(&attributes);
-      prepared =
-          cache.Add(ShapeView(&rows, 1), Prepared::Make<Forward>(spec.Describe(rows, layout, attributes)));
-    }
-    return prepared->Run(x, w, bias, out);
+    if (prepared != nullptr) return prepared;
+    dnnl::primitive_attr attributes = UserScratch();
+    activation.AppendTo(&attributes);
+    return cache.Add(ShapeView(&rows, 1), Prepared::Make<Forward>(spec.Describe(rows, layout, attributes)));
   }
 };
 
@@ -131,7 +147,7 @@ std::span<const cpu::Kernel> MatMulKernels() {
       cpu::Describe<PackMatMul>("w", "f32", "depth, columns, rows = 128, transposed = 0",
                                 "returns w [depth, columns], or transposed, in the layout that matmul reads"),
       cpu::Describe<MatMul>(
-          "x, w, bias, out", "f32; w u8, packed", "depth, columns, rows = 128",
+          "x, w, bias -> out", "x, bias, out f32; w u8", "depth, columns, rows = 128",
           "x [..., depth] by w, plus bias [columns], then the activation (activation, alpha, beta)"),
   };
   return kKernels;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the loader looks for in the shared library. Not part of the static form, where tables of several
-// libraries would meet under one name.
-#include "kernels/onednn/kernels_onednn.h"
+//
+// The symbols that the loader looks for in the shared library. They are not part of the static form, where
+// tables of several libraries would have the same name.
+#include "rewire/kernels/onednn/kernels_onednn.h"
 
 extern "C" REWIRE_KERNEL_EXPORT const RewireKernelTable __rewire_kernel_table;
 const RewireKernelTable __rewire_kernel_table = *RewireOneDnnKernels();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/onednn/packed_weights.h"
+#include "rewire/kernels/onednn/packed_weights.h"
 
-#include "kernels/cpu/checks.h"
-#include "kernels/onednn/engine.h"
+#include "rewire/kernels/cpu/support/checks.h"
+#include "rewire/kernels/onednn/engine.h"
 
 namespace rewire::kernel::onednn {
 

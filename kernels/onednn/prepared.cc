@@ -1,20 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/onednn/prepared.h"
+#include "rewire/kernels/onednn/prepared.h"
 
 #include <utility>
 
-#include "vm/kernel/kernel.h"
+#include "rewire/vm/kernel/kernel.h"
 
 namespace rewire::kernel::onednn {
 
-Status Prepared::Run(TensorView x, TensorView weights, TensorView bias, TensorView out) {
-  void* scratch = nullptr;
-  if (Status s = Scratch(scratch_.get_desc(), &scratch); !s.ok()) return s;
-  x_.set_data_handle(x.raw_data());
+Status Scratchpad::Take(std::size_t bytes, void** memory) {
+  if (bytes > bytes_) {
+    memory_ = __rewire_kernel_api->workspace(bytes);
+    if (memory_ == nullptr) return Status::AlreadySet();
+    bytes_ = bytes;
+  }
+  *memory = bytes == 0 ? nullptr : memory_;
+  return Status();
+}
+
+Status Prepared::Run(const void* x, TensorView weights, TensorView bias, void* out, Scratchpad& scratch) {
+  void* scratch_memory = nullptr;
+  if (Status s = scratch.Take(scratch_.get_desc().get_size(), &scratch_memory); !s.ok()) return s;
+  x_.set_data_handle(const_cast<void*>(x));
   weights_.set_data_handle(weights.raw_data());
   bias_.set_data_handle(bias.raw_data());
-  out_.set_data_handle(out.raw_data());
-  scratch_.set_data_handle(scratch);
+  out_.set_data_handle(out);
+  scratch_.set_data_handle(scratch_memory);
   const dnnl_exec_arg_t arguments[] = {{DNNL_ARG_SRC, x_.get()},
                                        {DNNL_ARG_WEIGHTS, weights_.get()},
                                        {DNNL_ARG_BIAS, bias_.get()},

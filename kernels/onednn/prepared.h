@@ -1,15 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-// A primitive that multiplies by weights, made for one shape of its input, and those of one kernel of one VM.
+//
+// A primitive that multiplies by weights, made for one input shape; and a cache of the primitives of one
+// kernel in one VM.
 #pragma once
 
 #include <dnnl.hpp>
 #include <memory>
 #include <vector>
 
-#include "kernels/onednn/engine.h"
-#include "vm/kernel/tensor_view.h"
+#include "rewire/kernels/onednn/engine.h"
+#include "rewire/vm/kernel/tensor_view.h"
 
 namespace rewire::kernel::onednn {
+
+// Scratch memory of one call, which may run several primitives in turn.
+class Scratchpad {
+ public:
+  // At least `bytes`; null if `bytes` is 0.
+  Status Take(std::size_t bytes, void** memory);
+
+ private:
+  void* memory_ = nullptr;
+  std::size_t bytes_ = 0;
+};
 
 class Prepared {
  public:
@@ -26,21 +39,22 @@ class Prepared {
     return made;
   }
 
-  // Tensors of the shapes that it was made for. Throws dnnl::error.
-  Status Run(TensorView x, TensorView weights, TensorView bias, TensorView out);
+  // The memory must have the shapes that the primitive was made for. `scratch` is reused by all runs of a
+  // call. Throws dnnl::error.
+  Status Run(const void* x, TensorView weights, TensorView bias, void* out, Scratchpad& scratch);
 
  private:
   dnnl::primitive primitive_;
   dnnl::memory x_, weights_, bias_, out_, scratch_;
 };
 
-// By shape. Bounded: with more shapes than kMost the one that was made first goes.
+// Primitives by shape. With more than kMost shapes, the oldest one is dropped.
 class PreparedCache {
  public:
-  // In the slot of the kernel that is running.
+  // The cache in the slot of the kernel that is running.
   static PreparedCache& OfThisKernel();
 
-  // Null when there is none for this shape.
+  // Null if there is none for this shape.
   Prepared* Find(ShapeView shape);
   Prepared* Add(ShapeView shape, std::unique_ptr<Prepared> prepared);
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/onednn/registry.h"
+#include "rewire/kernels/onednn/registry.h"
 
-#include <vector>
-
-#include "kernels/onednn/kernels_onednn.h"
+#include "rewire/kernels/cpu/exported_table.h"
+#include "rewire/kernels/onednn/kernels_onednn.h"
 
 namespace rewire::kernel::onednn {
 
@@ -20,14 +19,6 @@ std::span<const cpu::Family> Families() {
 REWIRE_KERNEL_LIBRARY;
 
 const RewireKernelTable* RewireOneDnnKernels() {
-  static const std::vector<RewireKernelEntry> kEntries = [] {
-    std::vector<RewireKernelEntry> entries;
-    for (const auto& family : rewire::kernel::onednn::Families()) {
-      for (const auto& kernel : family.kernels) entries.push_back(kernel.entry);
-    }
-    return entries;
-  }();
-  static const RewireKernelTable kTable = {sizeof(RewireKernelTable),
-                                           static_cast<std::uint32_t>(kEntries.size()), kEntries.data()};
-  return &kTable;
+  static const rewire::kernel::cpu::ExportedTable kTable(rewire::kernel::onednn::Families(), false);
+  return kTable.table();
 }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the library is made of; rows as kernels/cpu has them.
+//
+// The kernels of this library, in rows like those of kernels/cpu.
 #pragma once
 
 #include <span>
 
-#include "kernels/cpu/registry.h"
+#include "rewire/kernels/cpu/registry.h"
 
 namespace rewire::kernel::onednn {
 

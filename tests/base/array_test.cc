@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/array.h"
+#include "rewire/base/array.h"
 
 #include <catch2/catch.hpp>
 #include <cstdint>

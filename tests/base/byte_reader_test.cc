@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/byte_reader.h"
+#include "rewire/base/byte_reader.h"
 
 #include <array>
 #include <catch2/catch.hpp>

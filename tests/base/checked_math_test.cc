@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/checked_math.h"
+#include "rewire/base/checked_math.h"
 
 #include <catch2/catch.hpp>
 #include <limits>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/dtype.h"
+#include "rewire/base/dtype.h"
 
 #include <catch2/catch.hpp>
 #include <string>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
@@ -9,8 +10,9 @@
 #include <string>
 #include <string_view>
 
-#include "base/atomic_file.h"
-#include "base/mapped_file.h"
+#include "rewire/base/atomic_file.h"
+#include "rewire/base/mapped_file.h"
+#include "rewire/base/touched_files.h"
 
 namespace rewire {
 namespace {
@@ -80,6 +82,77 @@ TEST_CASE("a pipe is read to its end") {
   const std::string path = "/dev/fd/" + std::to_string(ends[0]);
   CHECK(Text(ReadFile(path)->view) == content);
   close(ends[0]);
+}
+
+TEST_CASE("a named pipe without a writer ends at once, and is not mapped") {
+  TemporaryFolder folder;
+  const std::string path = folder / "pipe";
+  REQUIRE(mkfifo(path.c_str(), 0600) == 0);
+  CHECK(ReadFile(path)->view.empty());
+  const Result<SharedBytes> mapped = MapFile(path);
+  REQUIRE_FALSE(mapped);
+  CHECK(mapped.error().message() ==
+        "cannot map '" + path + "': it is a device or a pipe, a file is expected");
+}
+
+TEST_CASE("a link to a file stays, and the file is written") {
+  TemporaryFolder folder;
+  const std::string path = folder / "file", link = folder / "link", dangling = folder / "dangling";
+  REQUIRE(WriteFileAtomically(path, Bytes("old")));
+  fs::create_symlink(path, link);
+  fs::create_symlink(folder / "none", dangling);
+  REQUIRE(WriteFileAtomically(link, Bytes("new")));
+  CHECK(fs::is_symlink(link));
+  CHECK(Text(ReadFile(path)->view) == "new");
+  // There is no file to write, so the link gives way.
+  REQUIRE(WriteFileAtomically(dangling, Bytes("new")));
+  CHECK_FALSE(fs::is_symlink(dangling));
+}
+
+// Runs in a process of its own, for the memory never ends; gives what it returns.
+template <typename Work>
+std::string InAnotherProcess(const Work& work) {
+  int ends[2];
+  REQUIRE(pipe(ends) == 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    const std::string answer = work();
+    (void)!write(ends[1], answer.data(), answer.size());
+    _exit(0);
+  }
+  close(ends[1]);
+  const std::string answer(Text(ReadFile("/dev/fd/" + std::to_string(ends[0]))->view));
+  close(ends[0]);
+  waitpid(child, nullptr, 0);
+  return answer;
+}
+
+TEST_CASE("a program that remembers its files writes over none of them") {
+  TemporaryFolder folder;
+  const std::string path = folder / "file", link = folder / "link", other = folder / "other";
+  REQUIRE(WriteFileAtomically(path, Bytes("content")));
+  fs::create_hard_link(path, link);
+  const std::string answer = InAnotherProcess([&] {
+    RememberTouchedFiles();
+    std::string text;
+    const auto write = [&](const std::string& to) {
+      const Status written = WriteFileAtomically(to, Bytes("new"));
+      text += (written ? "written" : written.error().message()) + "\n";
+    };
+    // Read between its making and its end.
+    Result<AtomicFile> begun = AtomicFile::Create(path);
+    (void)MapFile(path);
+    text += begun->Commit() ? "" : "not committed\n";
+    write(link);
+    write(other);
+    write(other);
+    return text;
+  });
+  CHECK(answer == "not committed\nthe output '" + link + "' is the file '" + path +
+                      "', which was read as an input; name another output\nwritten\nthe output '" + other +
+                      "' is the file '" + other + "', which was written just before; name another output\n");
+  CHECK(Text(ReadFile(path)->view) == "content");
+  CHECK(folder.file_count() == 3);
 }
 
 TEST_CASE("an uncommitted file leaves the old one and nothing else") {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/near_names.h"
+#include "rewire/base/near_names.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/span.h"
+#include "rewire/base/span.h"
 
 #include <array>
 #include <catch2/catch.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/utf8.h"
+#include "rewire/base/utf8.h"
 
 #include <catch2/catch.hpp>
 #include <string_view>

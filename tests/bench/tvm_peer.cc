@@ -12,8 +12,8 @@
 #include <memory>
 #include <string>
 
-#include "tests/tvm/case_reader.h"
-#include "vm/virtual_machine.h"
+#include "rewire/tests/tvm/case_reader.h"
+#include "rewire/vm/virtual_machine.h"
 
 namespace {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernel calls, beside the same kernel called without a VM.
-#include "tests/bench/vm_loops.h"
+#include "rewire/tests/bench/vm_loops.h"
 
 namespace rewire::bench {
 namespace {

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/status.h"
-#include "vm/kernel/ffi_abi.h"
+#include "rewire/base/status.h"
+#include "rewire/vm/kernel/ffi_abi.h"
 
 namespace rewire::bench {
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/bench/vm_cpus.h"
+#include "rewire/tests/bench/vm_cpus.h"
 
 #include <sched.h>
 
 #include <string>
 
-#include "tests/bench/vm_cases.h"
+#include "rewire/tests/bench/vm_cases.h"
 
 namespace rewire::bench {
 

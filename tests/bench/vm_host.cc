@@ -4,10 +4,10 @@
 #include <memory>
 #include <utility>
 
-#include "executable_format/code_writer.h"
-#include "tests/bench/vm_cases.h"
-#include "vm/program.h"
-#include "vm/virtual_machine.h"
+#include "rewire/executable_format/code_writer.h"
+#include "rewire/tests/bench/vm_cases.h"
+#include "rewire/vm/program.h"
+#include "rewire/vm/virtual_machine.h"
 
 namespace rewire::bench {
 namespace {

@@ -8,11 +8,11 @@
 #include <memory>
 #include <utility>
 
-#include "executable_format/code_writer.h"
-#include "executable_format/executable.h"
-#include "executable_format/writer.h"
-#include "tests/bench/vm_load.h"
-#include "vm/program.h"
+#include "rewire/executable_format/code_writer.h"
+#include "rewire/executable_format/executable.h"
+#include "rewire/executable_format/writer.h"
+#include "rewire/tests/bench/vm_load.h"
+#include "rewire/vm/program.h"
 
 namespace rewire::bench {
 namespace {

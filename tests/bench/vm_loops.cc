@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/bench/vm_loops.h"
+#include "rewire/tests/bench/vm_loops.h"
 
 #include <cstring>
 #include <utility>
 
-#include "base/array.h"
+#include "rewire/base/array.h"
 
 namespace rewire::bench {
 namespace {

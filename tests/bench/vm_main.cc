@@ -13,9 +13,9 @@
 #include <map>
 #include <string_view>
 
-#include "tests/bench/vm_cases.h"
-#include "tests/bench/vm_cpus.h"
-#include "tests/bench/vm_report.h"
+#include "rewire/tests/bench/vm_cases.h"
+#include "rewire/tests/bench/vm_cpus.h"
+#include "rewire/tests/bench/vm_report.h"
 
 namespace rewire::bench {
 

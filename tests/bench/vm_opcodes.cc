@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every opcode. Those that make something replace what they made in the round before, so that its release
 // counts too.
-#include "tests/bench/vm_loops.h"
+#include "rewire/tests/bench/vm_loops.h"
 
 namespace rewire::bench {
 namespace {

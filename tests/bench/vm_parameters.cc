@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Machines over much data: what one costs must not depend on how large the parameters are.
-#include "tests/bench/vm_parameters.h"
+#include "rewire/tests/bench/vm_parameters.h"
 
 #include <malloc.h>
 #include <sys/mman.h>
@@ -8,9 +8,9 @@
 #include <memory>
 #include <vector>
 
-#include "executable_format/code_writer.h"
-#include "vm/program.h"
-#include "vm/virtual_machine.h"
+#include "rewire/executable_format/code_writer.h"
+#include "rewire/vm/program.h"
+#include "rewire/vm/virtual_machine.h"
 
 namespace rewire::bench {
 namespace {

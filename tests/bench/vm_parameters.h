@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-#include "tests/bench/vm_cases.h"
+#include "rewire/tests/bench/vm_cases.h"
 
 namespace rewire::bench {
 

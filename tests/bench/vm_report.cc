@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/bench/vm_report.h"
+#include "rewire/tests/bench/vm_report.h"
 
 #include <fmt/format.h>
 

@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "tests/bench/vm_cases.h"
-#include "tests/bench/vm_load.h"
-#include "tests/bench/vm_parameters.h"
-#include "tests/bench/vm_statistics.h"
-#include "tests/bench/vm_threads.h"
+#include "rewire/tests/bench/vm_cases.h"
+#include "rewire/tests/bench/vm_load.h"
+#include "rewire/tests/bench/vm_parameters.h"
+#include "rewire/tests/bench/vm_statistics.h"
+#include "rewire/tests/bench/vm_threads.h"
 
 namespace rewire::bench {
 

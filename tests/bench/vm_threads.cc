@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/bench/vm_threads.h"
+#include "rewire/tests/bench/vm_threads.h"
 
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -17,12 +17,12 @@
 #include <utility>
 #include <vector>
 
-#include "executable_format/code_writer.h"
-#include "tests/bench/vm_cases.h"
-#include "tests/bench/vm_cpus.h"
-#include "tests/bench/vm_loops.h"
-#include "vm/program.h"
-#include "vm/virtual_machine.h"
+#include "rewire/executable_format/code_writer.h"
+#include "rewire/tests/bench/vm_cases.h"
+#include "rewire/tests/bench/vm_cpus.h"
+#include "rewire/tests/bench/vm_loops.h"
+#include "rewire/vm/program.h"
+#include "rewire/vm/virtual_machine.h"
 
 namespace rewire::bench {
 namespace {

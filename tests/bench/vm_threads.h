@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/bench/vm_statistics.h"
+#include "rewire/tests/bench/vm_statistics.h"
 
 namespace rewire::bench {
 

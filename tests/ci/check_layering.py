@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that includes between the folders go one way.
+"""Checks that includes between the folders go one way, that no header includes itself by way of others, and that each
+folder has a line in docs/architecture.md and at most 40 source files.
 
 usage: check_layering.py [ROOT]       check the tree (default: the one this script is in)
        check_layering.py --self-test  prove that each rule is enforced
@@ -31,7 +32,7 @@ ALLOWED = {
     "vm/kernel": {"vm/kernel"},
     "kernels": {"kernels", "vm/kernel"},
     "compiler": {
-        "base", "executable_format", "executable_format/tensor_files", "executable_format/text", "vm", "compiler",
+        "base", "executable_format", "executable_format/tensor_files", "executable_format/text", "vm", "vm/kernel", "compiler",
     },
     "tools": {
         "base", "executable_format", "executable_format/tensor_files", "executable_format/text",
@@ -44,8 +45,9 @@ ALLOWED = {
     },
 }
 LAYERS_OF_PUBLIC_HEADERS = {"base", "executable_format", "vm", "vm/kernel"}
-NOT_IN_PUBLIC_HEADERS = {"fmt", "spdlog", "CLI", "nlohmann", "xxhash.h", "zstd.h"}
+NOT_IN_PUBLIC_HEADERS = {"fmt", "CLI", "nlohmann", "xxhash.h", "zstd.h"}
 
+MOST_FILES = 40
 SUFFIXES = {".h", ".cc", ".c", ".cu", ".def", ".inc"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
@@ -66,25 +68,71 @@ def check_file(root, path):
             continue
         quote, target = match.groups()
         where = f"{path}:{number}"
-        # Outside programs, and examples that are built like them, name our headers with the installed prefix.
+        # Every header has one name, in the tree and where it is installed.
+        is_ours = target.startswith("rewire/")
         target = target.removeprefix("rewire/")
         target_layer = layer_of(target)
         if target_layer is not None:
+            if not is_ours:
+                yield f"{where}: {target} must be named rewire/{target}"
+                continue
             if target_layer not in ALLOWED[layer]:
                 allowed = ", ".join(sorted(ALLOWED[layer]))
                 yield f"{where}: {layer} must not include {target} (it may include {allowed})"
             elif not (root / target).exists():
                 yield f"{where}: {target} does not exist"
         elif quote == '"':
-            yield f"{where}: {target} must be named by its path from the root of the tree"
+            yield f"{where}: {target} must be named by rewire/ and its path from the root of the tree"
         elif (path.endswith(".h") and layer in LAYERS_OF_PUBLIC_HEADERS
               and target.split("/")[0] in NOT_IN_PUBLIC_HEADERS):
             yield f"{where}: <{target}> belongs in a .cc file, not in a header that embedders may see"
 
 
+def includes_of(root, path):
+    """The files of the tree that a file includes, by their paths."""
+    for line in (root / path).read_text(encoding="utf-8").splitlines():
+        match = INCLUDE.match(line)
+        if match and match.group(2).startswith("rewire/"):
+            target = match.group(2).removeprefix("rewire/")
+            # A file of vectors is compiled once for each kind of CPU by including itself (Highway).
+            if target != path and (root / target).is_file():
+                yield target
+
+
+def check_circles(root):
+    """Circles of includes, each once, as 'a -> b -> a'."""
+    done, circles = set(), []
+
+    def visit(path, way):
+        if path in way:
+            circles.append(" -> ".join(way[way.index(path):] + [path]))
+        elif path not in done:
+            for target in includes_of(root, path):
+                visit(target, way + [path])
+            done.add(path)
+
+    for layer in sorted(name for name in ALLOWED if "/" not in name):
+        for file in sorted((root / layer).rglob("*.h")):
+            visit(file.relative_to(root).as_posix(), [])
+    return [f"{circle}: headers include each other" for circle in circles]
+
+
+def check_folders(root):
+    """Folders that are too full, or that docs/architecture.md does not explain."""
+    page = (root / "docs/architecture.md").read_text(encoding="utf-8")
+    for layer in sorted(name for name in ALLOWED if "/" not in name and name != "examples" and (root / name).is_dir()):
+        for folder in [root / layer, *sorted(path for path in (root / layer).rglob("*") if path.is_dir())]:
+            name = folder.relative_to(root).as_posix()
+            count = sum(file.suffix in SUFFIXES for file in folder.iterdir() if file.is_file())
+            if count > MOST_FILES:
+                yield f"{name}: {count} source files, at most {MOST_FILES}: make folders by what belongs together"
+            if count and layer != "tests" and f"| `{name}` |" not in page:
+                yield f"{name}: docs/architecture.md has no line that says what belongs there"
+
+
 def check_tree(root):
-    """All violations below root, in path order."""
-    violations = []
+    """All violations of includes below root, in path order."""
+    violations = check_circles(root)
     for layer in sorted(name for name in ALLOWED if "/" not in name):
         for file in sorted((root / layer).rglob("*")):
             if file.is_file() and file.suffix in SUFFIXES:
@@ -95,33 +143,35 @@ def check_tree(root):
 def self_test():
     """Writes small trees with one violation each and compares the exact report."""
     cases = [
-        ("base/a.h", '#include "base/b.h"', None),
-        ("executable_format/a.cc", '#include "base/b.h"', None),
-        ("vm/a.cc", '#include "executable_format/b.h"', None),
+        ("base/a.h", '#include "rewire/base/b.h"', None),
+        ("executable_format/a.cc", '#include "rewire/base/b.h"', None),
+        ("vm/a.cc", '#include "rewire/executable_format/b.h"', None),
         ("vm/a.cc", "#include <fmt/format.h>", None),
-        ("vm/a.cc", '#include "executable_format/tensor_files/b.h"', None),
-        ("kernels/cpu/a.cc", '#include "vm/kernel/b.h"', None),
-        ("tools/a.cc", '#include "executable_format/text/b.h"', None),
+        ("vm/a.cc", '#include "rewire/executable_format/tensor_files/b.h"', None),
+        ("kernels/cpu/a.cc", '#include "rewire/vm/kernel/b.h"', None),
+        ("tools/a.cc", '#include "rewire/executable_format/text/b.h"', None),
         ("examples/a.cc", "#include <rewire/vm/b.h>", None),
         ("base/a.h", "#include <vector>", None),
-        ("base/a.h", '#include "vm/b.h"', "base must not include vm/b.h (it may include base)"),
-        ("base/a.h", "#  include <vm/b.h>", "base must not include vm/b.h (it may include base)"),
-        ("executable_format/a.cc", '#include "vm/b.h"',
+        ("base/a.h", '#include "rewire/vm/b.h"', "base must not include vm/b.h (it may include base)"),
+        ("base/a.h", "#  include <rewire/vm/b.h>", "base must not include vm/b.h (it may include base)"),
+        ("executable_format/a.cc", '#include "rewire/vm/b.h"',
          "executable_format must not include vm/b.h (it may include base, executable_format)"),
-        ("executable_format/a.cc", '#include "executable_format/text/b.h"',
+        ("executable_format/a.cc", '#include "rewire/executable_format/text/b.h"',
          "executable_format must not include executable_format/text/b.h (it may include base, executable_format)"),
-        ("vm/a.cc", '#include "kernels/b.h"',
+        ("vm/a.cc", '#include "rewire/kernels/b.h"',
          "vm must not include kernels/b.h (it may include base, executable_format, executable_format/import, "
          "executable_format/tensor_files, vm, vm/kernel)"),
-        ("vm/kernel/a.h", '#include "base/b.h"', "vm/kernel must not include base/b.h (it may include vm/kernel)"),
-        ("kernels/cpu/a.cc", '#include "base/b.h"',
+        ("vm/kernel/a.h", '#include "rewire/base/b.h"', "vm/kernel must not include base/b.h (it may include vm/kernel)"),
+        ("kernels/cpu/a.cc", '#include "rewire/base/b.h"',
          "kernels must not include base/b.h (it may include kernels, vm/kernel)"),
-        ("kernels/cpu/a.cc", '#include "vm/b.h"',
+        ("kernels/cpu/a.cc", '#include "rewire/vm/b.h"',
          "kernels must not include vm/b.h (it may include kernels, vm/kernel)"),
         ("vm/a.h", "#include <fmt/format.h>",
          "<fmt/format.h> belongs in a .cc file, not in a header that embedders may see"),
-        ("vm/a.cc", '#include "b.h"', "b.h must be named by its path from the root of the tree"),
-        ("vm/a.cc", '#include "vm/gone.h"', "vm/gone.h does not exist"),
+        ("vm/a.cc", '#include "b.h"', "b.h must be named by rewire/ and its path from the root of the tree"),
+        ("vm/a.h", '#include "rewire/vm/a.h"', None),
+        ("vm/a.cc", '#include "rewire/vm/gone.h"', "vm/gone.h does not exist"),
+        ("vm/a.cc", '#include "base/b.h"', "base/b.h must be named rewire/base/b.h"),
     ]
     failures = 0
     for path, line, message in cases:
@@ -138,7 +188,23 @@ def self_test():
             if given != expected:
                 failures += 1
                 print(f"self-test: {line} in {path}\n  expected {expected}\n  given    {given}", file=sys.stderr)
-    print(f"check_layering self-test: {len(cases) - failures} of {len(cases)} cases right")
+    with tempfile.TemporaryDirectory() as folder:
+        root = pathlib.Path(folder)
+        (root / "base").mkdir()
+        (root / "docs").mkdir()
+        (root / "docs/architecture.md").write_text("| `tools` | x | y |\n", encoding="utf-8")
+        for number in range(MOST_FILES + 1):
+            (root / f"base/h{number}.h").write_text(f'#include "rewire/base/h{(number + 1) % 3}.h"\n', encoding="utf-8")
+        given = [*check_circles(root), *check_folders(root)]
+        expected = [
+            "base/h0.h -> base/h1.h -> base/h2.h -> base/h0.h: headers include each other",
+            f"base: {MOST_FILES + 1} source files, at most {MOST_FILES}: make folders by what belongs together",
+            "base: docs/architecture.md has no line that says what belongs there",
+        ]
+        if given != expected:
+            failures += 1
+            print(f"self-test: circles and folders\n  expected {expected}\n  given    {given}", file=sys.stderr)
+    print(f"check_layering self-test: {len(cases) + 1 - failures} of {len(cases) + 1} cases right")
     return failures == 0
 
 
@@ -147,11 +213,11 @@ def main():
         return 0 if self_test() else 1
     default = pathlib.Path(__file__).resolve().parents[2]
     root = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else default
-    violations = check_tree(root)
+    violations = [*check_tree(root), *check_folders(root)]
     for violation in violations:
         print(violation, file=sys.stderr)
     if not violations:
-        print("check_layering: includes go one way")
+        print("check_layering: includes go one way, folders are small and explained")
     return 1 if violations else 0
 
 

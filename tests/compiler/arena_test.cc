@@ -5,8 +5,8 @@
 #include <random>
 #include <string>
 
-#include "compiler/passes/arena_layout.h"
-#include "tests/compiler/model_builder.h"
+#include "rewire/compiler/passes/memory/arena_layout.h"
+#include "rewire/tests/compiler/model_builder.h"
 
 namespace rewire::test {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/compiler/case_data.h"
+#include "rewire/tests/compiler/case_data.h"
 
 #include <fmt/format.h>
 
@@ -10,9 +10,9 @@
 #include <fstream>
 #include <iterator>
 
-#include "compiler/import/model_file.h"
-#include "compiler/import/tensor_data.h"
-#include "executable_format/tensor_files/host_tensor.h"
+#include "rewire/compiler/import/model_file.h"
+#include "rewire/compiler/import/tensor_data.h"
+#include "rewire/executable_format/tensor_files/host_tensor.h"
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunused-parameter"
@@ -88,8 +88,6 @@ Result<Value> Read(const std::string& path, const onnx::TypeProto& type) {
   return Value(*std::move(tensor));
 }
 
-double ToDouble(const std::byte* data, DLDataType dtype);
-
 template <typename T>
 double Load(const std::byte* data) {
   T value;
@@ -107,21 +105,24 @@ double HalfToDouble(std::uint16_t bits) {
   return sign * std::ldexp(1024 + fraction, exponent - 25);
 }
 
+// Of a float's element.
 double ToDouble(const std::byte* data, DLDataType dtype) {
   if (dtype.code == kFloat && dtype.bits == 64) return Load<double>(data);
   if (dtype.code == kFloat && dtype.bits == 32) return Load<float>(data);
   std::uint64_t raw = 0;
   std::memcpy(&raw, data, dtype.bits / 8);
   if (dtype.code == kFloat) return HalfToDouble(static_cast<std::uint16_t>(raw));
-  if (dtype.code == kBFloat) {
-    raw <<= 16;
-    return Load<float>(reinterpret_cast<const std::byte*>(&raw));
-  }
-  if (dtype.code == kInt) {
-    const int shift = 64 - dtype.bits;
-    return static_cast<double>(static_cast<std::int64_t>(raw << shift) >> shift);
-  }
-  return static_cast<double>(raw);
+  raw <<= 16;  // bf16
+  return Load<float>(reinterpret_cast<const std::byte*>(&raw));
+}
+
+// An integer's value, and that of a bool.
+std::string IntegerText(const std::byte* data, DLDataType dtype) {
+  std::uint64_t raw = 0;
+  std::memcpy(&raw, data, dtype.bits / 8);
+  if (dtype.code != kInt) return std::to_string(raw);
+  const int shift = 64 - dtype.bits;
+  return std::to_string(static_cast<std::int64_t>(raw << shift) >> shift);
 }
 
 bool Close(double given, double expected) {
@@ -143,9 +144,14 @@ std::string TensorDifference(const Tensor& given, const Tensor& expected) {
   const std::size_t step = ElementBytes(dtype);
   const auto* a = static_cast<const std::byte*>(given.view().data());
   const auto* b = static_cast<const std::byte*>(expected.view().data());
-  for (std::int64_t i = 0; i < count; ++i) {
-    const double x = ToDouble(a + static_cast<std::size_t>(i) * step, dtype);
-    const double y = ToDouble(b + static_cast<std::size_t>(i) * step, dtype);
+  const bool is_float = dtype.code == kFloat || dtype.code == kBFloat;
+  for (std::int64_t i = 0; i < count; ++i, a += step, b += step) {
+    if (!is_float && std::memcmp(a, b, step) != 0) {  // integers are equal, or wrong
+      return fmt::format("element {} of {} is {}, expected {}", i, given_type, IntegerText(a, dtype),
+                         IntegerText(b, dtype));
+    }
+    if (!is_float) continue;
+    const double x = ToDouble(a, dtype), y = ToDouble(b, dtype);
     if (!Close(x, y)) return fmt::format("element {} of {} is {}, expected {}", i, given_type, x, y);
   }
   return "";

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "base/status.h"
-#include "vm/value.h"
+#include "rewire/base/status.h"
+#include "rewire/vm/value.h"
 
 namespace rewire::test {
 

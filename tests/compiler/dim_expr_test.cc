@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/ir/dim_expr.h"
+#include "rewire/compiler/ir/dim_expr.h"
 
 #include <catch2/catch.hpp>
 #include <limits>

@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "tests/compiler/single_pass.h"
+#include "rewire/tests/compiler/single_pass.h"
 
 namespace rewire::test {
 namespace {

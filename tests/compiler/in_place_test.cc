@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 #include <string>
 
-#include "tests/compiler/model_builder.h"
+#include "rewire/tests/compiler/model_builder.h"
 
 namespace rewire::test {
 namespace {
@@ -69,6 +69,23 @@ TEST_CASE("what is read again is not written over") {
     AddFloats(graph, "w", {3, 1}, {1, 2, 3});
     CHECK(Count(TextOf(model, {2, 3}), "over input") == 0);
   }
+  SECTION("as a result of its block") {
+    AddFloats(graph, "limit", {}, {3});
+    AddNode(graph, "ReduceMax", {"x"}, "most");
+    AddInt(graph->mutable_node(0), "keepdims", 0);
+    AddNode(graph, "Greater", {"most", "limit"}, "condition");
+    onnx::NodeProto* branch = AddNode(graph, "If", {"condition"}, "p");
+    branch->add_output("q");
+    for (const std::string name : {"then_branch", "else_branch"}) {
+      onnx::GraphProto* body = AddGraph(branch, name);
+      AddNode(body, "Tanh", {"x"}, name + ".a");
+      AddNode(body, name == "then_branch" ? "Exp" : "Neg", {name + ".a"}, name + ".b");  // the last node
+      SetValue(body->add_output(), name + ".a", {});
+      SetValue(body->add_output(), name + ".b", {});
+    }
+    AddNode(graph, "Sub", {"p", "q"}, "y");
+    CHECK(Count(TextOf(model, {2, 3}), "rewire.exp(") == 1);
+  }
   SECTION("through a view") {
     AddInts(graph, "flat", {6});
     AddNode(graph, "Neg", {"x"}, "a");
@@ -99,6 +116,30 @@ TEST_CASE("a smaller input is not written over") {
   AddNode(graph, "Neg", {"x"}, "a");
   AddNode(graph, "Add", {"a", "column"}, "y");
   CHECK(Count(TextOf(model, {1, 3}), "over input") == 0);
+}
+
+TEST_CASE("a kernel writes over the input that its row names, unless it reads that one elsewhere too") {
+  onnx::ModelProto model = Model({3});
+  onnx::GraphProto* graph = model.mutable_graph();
+  model.mutable_opset_import(0)->set_version(17);
+  AddNode(graph, "Neg", {"x"}, "a");
+  SECTION("scattered updates") {
+    AddInts(graph, "at", {1});
+    AddInts(graph, "flat", {1, 1});
+    AddNode(graph, "Reshape", {"at", "flat"}, "places");
+    AddFloats(graph, "updates", {1}, {7});
+    AddNode(graph, "ScatterND", {"a", "places", "updates"}, "y");
+    CHECK(Count(TextOf(model, {3}), "over input 0") == 1);
+  }
+  SECTION("a normalisation by other scales") {
+    AddFloats(graph, "scale", {3}, {1, 2, 3});
+    AddNode(graph, "LayerNormalization", {"a", "scale"}, "y");
+    CHECK(Count(TextOf(model, {3}), "over input 0") == 1);
+  }
+  SECTION("a normalisation by itself") {
+    AddNode(graph, "LayerNormalization", {"a", "a"}, "y");
+    CHECK(Count(TextOf(model, {3}), "over input") == 0);
+  }
 }
 
 TEST_CASE("what a loop carries is not written over") {

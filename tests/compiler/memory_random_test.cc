@@ -8,8 +8,8 @@
 #include <random>
 #include <set>
 
-#include "tests/compiler/model_builder.h"
-#include "vm/vm.h"
+#include "rewire/tests/compiler/model_builder.h"
+#include "rewire/vm/vm.h"
 
 namespace rewire::test {
 namespace {

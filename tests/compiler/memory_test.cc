@@ -5,10 +5,10 @@
 #include <utility>
 #include <vector>
 
-#include "tests/compiler/model_builder.h"
-#include "tests/support/malloc_watch.h"
-#include "tests/support/test_allocator.h"
-#include "vm/vm.h"
+#include "rewire/tests/compiler/model_builder.h"
+#include "rewire/tests/support/malloc_watch.h"
+#include "rewire/tests/support/test_allocator.h"
+#include "rewire/vm/vm.h"
 
 namespace rewire::test {
 namespace {

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/compiler/model_builder.h"
+#include "rewire/tests/compiler/model_builder.h"
 
 #include <catch2/catch.hpp>
 #include <numeric>
 #include <utility>
 
-#include "vm/vm.h"
+#include "rewire/vm/vm.h"
 
 namespace rewire::test {
 
-onnx::ModelProto EmptyModel() {
+onnx::ModelProto EmptyModel(std::int64_t opset) {
   onnx::ModelProto model;
   model.set_ir_version(8);
-  model.add_opset_import()->set_version(13);
+  model.add_opset_import()->set_version(opset);
   model.mutable_graph();
   return model;
 }
@@ -49,6 +49,20 @@ void AddInt(onnx::NodeProto* node, const std::string& name, std::int64_t value) 
   attribute->set_i(value);
 }
 
+void AddIntList(onnx::NodeProto* node, const std::string& name, const std::vector<std::int64_t>& values) {
+  onnx::AttributeProto* attribute = node->add_attribute();
+  attribute->set_name(name);
+  attribute->set_type(onnx::AttributeProto::INTS);
+  for (const std::int64_t value : values) attribute->add_ints(value);
+}
+
+void AddString(onnx::NodeProto* node, const std::string& name, const std::string& value) {
+  onnx::AttributeProto* attribute = node->add_attribute();
+  attribute->set_name(name);
+  attribute->set_type(onnx::AttributeProto::STRING);
+  attribute->set_s(value);
+}
+
 onnx::GraphProto* AddGraph(onnx::NodeProto* node, const std::string& name) {
   onnx::AttributeProto* attribute = node->add_attribute();
   attribute->set_name(name);
@@ -65,12 +79,18 @@ void AddInts(onnx::GraphProto* graph, const std::string& name, const std::vector
   for (const std::int64_t value : values) tensor->add_int64_data(value);
 }
 
-void AddFloats(onnx::GraphProto* graph, const std::string& name, const std::vector<std::int64_t>& shape,
-               const std::vector<float>& values) {
+onnx::TensorProto* AddWeight(onnx::GraphProto* graph, const std::string& name,
+                             onnx::TensorProto::DataType type, const std::vector<std::int64_t>& shape) {
   onnx::TensorProto* tensor = graph->add_initializer();
   tensor->set_name(name);
-  tensor->set_data_type(onnx::TensorProto::FLOAT);
+  tensor->set_data_type(type);
   for (const std::int64_t dim : shape) tensor->add_dims(dim);
+  return tensor;
+}
+
+void AddFloats(onnx::GraphProto* graph, const std::string& name, const std::vector<std::int64_t>& shape,
+               const std::vector<float>& values) {
+  onnx::TensorProto* tensor = AddWeight(graph, name, onnx::TensorProto::FLOAT, shape);
   for (const float value : values) tensor->add_float_data(value);
 }
 

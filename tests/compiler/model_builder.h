@@ -7,13 +7,13 @@
 #include <variant>
 #include <vector>
 
-#include "compiler/compile.h"
-#include "compiler/import/onnx_proto.h"
+#include "rewire/compiler/compile.h"
+#include "rewire/compiler/import/onnx_proto.h"
 
 namespace rewire::test {
 
-// An empty model of operator set 13.
-onnx::ModelProto EmptyModel();
+// An empty model, by default of operator set 13.
+onnx::ModelProto EmptyModel(std::int64_t opset = 13);
 
 // A dimension: a number, a name, or "" for one that is not known.
 using Dim = std::variant<std::int64_t, const char*>;
@@ -24,7 +24,12 @@ void SetValue(onnx::ValueInfoProto* info, const std::string& name, const std::ve
 onnx::NodeProto* AddNode(onnx::GraphProto* graph, const std::string& type,
                          const std::vector<std::string>& inputs, const std::string& output);
 void AddInt(onnx::NodeProto* node, const std::string& name, std::int64_t value);
+void AddIntList(onnx::NodeProto* node, const std::string& name, const std::vector<std::int64_t>& values);
+void AddString(onnx::NodeProto* node, const std::string& name, const std::string& value);
 onnx::GraphProto* AddGraph(onnx::NodeProto* node, const std::string& name);
+// A weight without elements, for its data; [] with no dimensions.
+onnx::TensorProto* AddWeight(onnx::GraphProto* graph, const std::string& name,
+                             onnx::TensorProto::DataType type, const std::vector<std::int64_t>& shape);
 // A weight of i64[n], or i64[] with `scalar`.
 void AddInts(onnx::GraphProto* graph, const std::string& name, const std::vector<std::int64_t>& values,
              bool scalar = false);

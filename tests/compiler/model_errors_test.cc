@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/compiler/model_builder.h"
+#include "rewire/tests/compiler/model_builder.h"
 
 namespace rewire::test {
 namespace {

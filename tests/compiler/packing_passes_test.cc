@@ -3,8 +3,8 @@
 #include <catch2/catch.hpp>
 #include <numeric>
 
-#include "tests/compiler/single_pass.h"
-#include "vm/vm.h"
+#include "rewire/tests/compiler/single_pass.h"
+#include "rewire/vm/vm.h"
 
 namespace rewire::test {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/compiler/single_pass.h"
+#include "rewire/tests/compiler/single_pass.h"
 
 namespace rewire::test {
 

@@ -2,7 +2,7 @@
 // Passes over what lies between the products of quantised models.
 #include <catch2/catch.hpp>
 
-#include "tests/compiler/quantised_models.h"
+#include "rewire/tests/compiler/quantised_models.h"
 
 namespace rewire::test {
 

@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 #include <numeric>
 
-#include "tests/compiler/single_pass.h"
+#include "rewire/tests/compiler/single_pass.h"
 
 namespace rewire::test {
 namespace {
@@ -27,11 +27,18 @@ TEST_CASE("fold-constants: what is computed from constants alone") {
 }
 
 TEST_CASE("fold-constants: what depends on an input, and what differs at every run") {
-  onnx::ModelProto model = ModelOf({2, 3});
+  onnx::ModelProto model = ModelOf({2, 3}, 15);  // the first with Bernoulli
   onnx::GraphProto* graph = model.mutable_graph();
   AddFloats(graph, "zero", {}, {0});
-  onnx::NodeProto* random = AddNode(graph, "RandomUniform", {}, "a");
-  AddIntList(random, "shape", {2, 3});
+  // From a constant, so that it could be computed now.
+  AddFloats(graph, "like", {2, 3}, Counts(6));
+  const auto type = GENERATE(as<std::string>(), "RandomUniform", "RandomNormal", "Bernoulli");
+  if (type == "Bernoulli") {
+    AddFloats(graph, "half", {2, 3}, std::vector<float>(6, 0.5F));
+    AddNode(graph, type, {"half"}, "a");
+  } else {
+    AddNode(graph, type + "Like", {"like"}, "a");
+  }
   AddNode(graph, "Mul", {"a", "zero"}, "b");
   AddNode(graph, "Neg", {"x"}, "c");
   AddNode(graph, "Add", {"b", "c"}, "y");
@@ -58,7 +65,7 @@ TEST_CASE("dead-code: a tensor whose shape is allocated again stays") {
   AddNode(graph, "ConstantOfShape", {"shape"}, "y");
   const PassRun run = RunPass("dead-code", model, {2, 3});
   REQUIRE(run.before.size() == 5);
-  CHECK(run.before[2] == "%3 = dims [$0, $1]()");  // Shape, of which nothing is left
+  CHECK(run.before[2] == "%3 = dims [2, $1]()");  // Shape, of which nothing is left
   CHECK(run.after == Lines{"%1 = rewire.shape.non_zero(%0)", "%2 = rewire.non_zero(%0)",
                            "%4 = rewire.expand(@3)", "output y = %4"});
 }
@@ -90,9 +97,17 @@ TEST_CASE("common-subexpressions: other attributes, other inputs, and random num
     AddNode(graph, "Sub", {"b", "a"}, "d");
     AddNode(graph, "Mul", {"c", "d"}, "y");
   }
+  SECTION("outputs of another type") {
+    AddInt(AddNode(graph, "Cast", {"x"}, "a"), "to", onnx::TensorProto::INT32);
+    AddInt(AddNode(graph, "Cast", {"x"}, "b"), "to", onnx::TensorProto::DOUBLE);
+    AddInt(AddNode(graph, "Cast", {"a"}, "c"), "to", onnx::TensorProto::FLOAT);
+    AddInt(AddNode(graph, "Cast", {"b"}, "d"), "to", onnx::TensorProto::FLOAT);
+    AddNode(graph, "Add", {"c", "d"}, "y");
+  }
   SECTION("random numbers") {
-    AddNode(graph, "RandomUniformLike", {"x"}, "a");
-    AddNode(graph, "RandomUniformLike", {"x"}, "b");
+    const auto type = GENERATE(as<std::string>(), "RandomUniformLike", "RandomNormalLike");
+    AddNode(graph, type, {"x"}, "a");
+    AddNode(graph, type, {"x"}, "b");
     AddNode(graph, "Sub", {"a", "b"}, "c");
     AddFloats(graph, "zero", {}, {0});
     AddNode(graph, "Mul", {"c", "zero"}, "y");
@@ -151,6 +166,37 @@ TEST_CASE("fold-affine: what is no factor or term for each channel") {
     AddFloats(graph, "factor", {1, 1, 4, 1, 1}, {1, 2, 3, 4});
     AddNode(graph, "Mul", {"conv", "factor"}, "y");
   }
+  CHECK_FALSE(RunPass("fold-affine", model, {1, 2, 4, 4}).changes());
+}
+
+TEST_CASE("fold-affine: a transposed convolution of groups") {
+  onnx::ModelProto model = ModelOf({1, 2, 4, 4});
+  onnx::GraphProto* graph = model.mutable_graph();
+  AddFloats(graph, "w", {2, 2, 3, 3}, Counts(36));
+  AddFloats(graph, "factor", {}, {2});
+  AddFloats(graph, "term", {}, {1});
+  AddInt(AddNode(graph, "ConvTranspose", {"x", "w"}, "conv"), "group", 2);
+  AddNode(graph, "Mul", {"conv", "factor"}, "a");
+  AddNode(graph, "Add", {"a", "term"}, "y");
+  CHECK_FALSE(RunPass("fold-affine", model, {1, 2, 4, 4}).changes());
+}
+
+TEST_CASE("fold-affine: a factor in another block") {
+  onnx::ModelProto model = Conv();
+  onnx::GraphProto* graph = model.mutable_graph();
+  AddFloats(graph, "factor", {4, 1, 1}, {1, 2, 3, 4});
+  AddFloats(graph, "zeros", {1, 4, 2, 2}, std::vector<float>(16, 0));
+  AddNode(graph, "ReduceMax", {"x"}, "most");
+  AddInt(graph->mutable_node(graph->node_size() - 1), "keepdims", 0);
+  AddFloats(graph, "limit", {}, {5});
+  AddNode(graph, "Greater", {"most", "limit"}, "condition");
+  onnx::NodeProto* branch = AddNode(graph, "If", {"condition"}, "y");
+  onnx::GraphProto* then = AddGraph(branch, "then_branch");
+  AddNode(then, "Mul", {"conv", "factor"}, "scaled");
+  SetValue(then->add_output(), "scaled", {});
+  onnx::GraphProto* otherwise = AddGraph(branch, "else_branch");
+  AddNode(otherwise, "Identity", {"zeros"}, "nothing");
+  SetValue(otherwise->add_output(), "nothing", {});
   CHECK_FALSE(RunPass("fold-affine", model, {1, 2, 4, 4}).changes());
 }
 

@@ -4,8 +4,8 @@
 #include <catch2/catch.hpp>
 #include <string>
 
-#include "tests/compiler/model_builder.h"
-#include "vm/vm.h"
+#include "rewire/tests/compiler/model_builder.h"
+#include "rewire/vm/vm.h"
 
 namespace rewire::test {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/compiler/single_pass.h"
+#include "rewire/tests/compiler/single_pass.h"
 
 #include <catch2/catch.hpp>
 #include <regex>
@@ -34,24 +34,18 @@ std::pair<Lines, Answer> CompileAndRun(const onnx::ModelProto& model, const std:
   };
   Outcome outcome = CompileProto(model, options);
   INFO(outcome.message);
+  for (const compiler::Unsupported& node : outcome.unsupported) UNSCOPED_INFO(node.node + ": " + node.reason);
   REQUIRE(outcome.message.empty());
   return {std::move(lines), RunOnCounts(std::move(outcome.compiled.module), shape)};
 }
 
 }  // namespace
 
-onnx::ModelProto ModelOf(const std::vector<Dim>& x) {
-  onnx::ModelProto model = EmptyModel();
+onnx::ModelProto ModelOf(const std::vector<Dim>& x, std::int64_t opset) {
+  onnx::ModelProto model = EmptyModel(opset);
   SetValue(model.mutable_graph()->add_input(), "x", x);
   SetValue(model.mutable_graph()->add_output(), "y", {});
   return model;
-}
-
-void AddIntList(onnx::NodeProto* node, const std::string& name, const std::vector<std::int64_t>& values) {
-  onnx::AttributeProto* attribute = node->add_attribute();
-  attribute->set_name(name);
-  attribute->set_type(onnx::AttributeProto::INTS);
-  for (const std::int64_t value : values) attribute->add_ints(value);
 }
 
 void AddFloat(onnx::NodeProto* node, const std::string& name, float value) {

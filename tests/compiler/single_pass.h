@@ -5,15 +5,14 @@
 #include <string>
 #include <vector>
 
-#include "tests/compiler/model_builder.h"
+#include "rewire/tests/compiler/model_builder.h"
 
 namespace rewire::test {
 
 using Lines = std::vector<std::string>;
 
 // A model with an input "x" and an output "y".
-onnx::ModelProto ModelOf(const std::vector<Dim>& x);
-void AddIntList(onnx::NodeProto* node, const std::string& name, const std::vector<std::int64_t>& values);
+onnx::ModelProto ModelOf(const std::vector<Dim>& x, std::int64_t opset = 13);
 void AddFloat(onnx::NodeProto* node, const std::string& name, float value);
 
 struct PassRun {

@@ -5,8 +5,8 @@
 #include <new>
 #include <numeric>
 
-#include "tests/compiler/model_builder.h"
-#include "vm/vm.h"
+#include "rewire/tests/compiler/model_builder.h"
+#include "rewire/vm/vm.h"
 
 namespace rewire::test {
 namespace {

@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 #include <string>
 
-#include "tests/compiler/model_builder.h"
+#include "rewire/tests/compiler/model_builder.h"
 
 namespace rewire::test {
 namespace {

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "tests/compiler/model_builder.h"
-#include "tests/support/run_program.h"
+#include "rewire/tests/compiler/model_builder.h"
+#include "rewire/tests/support/run_program.h"
 
 namespace rewire::test {
 namespace {
@@ -93,6 +93,22 @@ TEST_CASE("models that cannot be read end in one message, and leave no file") {
     }
     CHECK_FALSE(std::filesystem::exists(folder.path() / "model.rwx"));
   }
+}
+
+TEST_CASE("neither the model nor its external data is written over, by whatever name") {
+  const TempFolder folder;
+  const std::string model = WithExternalData("w.bin").SerializeAsString();
+  folder.Write("model.onnx", model);
+  folder.Write("w.bin", std::string(16, 'w'));
+  std::filesystem::create_symlink("w.bin", folder.path() / "soft.rwx");
+  std::filesystem::create_hard_link(folder.path() / "model.onnx", folder.path() / "hard.rwx");
+  for (const std::string output : {"model.onnx", "w.bin", "soft.rwx", "hard.rwx"}) {
+    const Finished done = RunProgram("vm-compile", {"model.onnx", "-o", output}, folder.path());
+    CHECK(done.exit_code == 11);
+    CHECK_THAT(done.err, Catch::StartsWith("vm-compile: error: the output '" + output + "' is the file '"));
+  }
+  CHECK(test::ReadWholeFile(folder.path() / "model.onnx") == model);
+  CHECK(test::ReadWholeFile(folder.path() / "w.bin") == std::string(16, 'w'));
 }
 
 TEST_CASE("everything that is not supported is listed, and nothing written") {

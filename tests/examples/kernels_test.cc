@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "executable_format/text/assembler.h"
-#include "tests/support/paths.h"
-#include "vm/vm.h"
+#include "rewire/executable_format/text/assembler.h"
+#include "rewire/tests/support/paths.h"
+#include "rewire/vm/vm.h"
 
 namespace rewire {
 namespace {

@@ -2,10 +2,10 @@
 #include <functional>
 #include <utility>
 
-#include "base/array.h"
-#include "executable_format/code_writer.h"
-#include "executable_format/instruction.h"
-#include "tests/executable_format/bad_modules.h"
+#include "rewire/base/array.h"
+#include "rewire/executable_format/code_writer.h"
+#include "rewire/executable_format/instruction.h"
+#include "rewire/tests/executable_format/bad_modules.h"
 
 namespace rewire::test {
 namespace {

@@ -2,8 +2,8 @@
 #include <functional>
 #include <utility>
 
-#include "executable_format/code_writer.h"
-#include "tests/executable_format/bad_modules.h"
+#include "rewire/executable_format/code_writer.h"
+#include "rewire/tests/executable_format/bad_modules.h"
 
 namespace rewire::test {
 namespace {
@@ -319,6 +319,17 @@ std::vector<BadModule> BadFlow() {
           },
           "main@9 (%2 = move %1): register %1 is undefined on some path to here"),
       Bad(
+          "flow.undefined/one_path_to_an_operand",
+          [](CodeWriter& c) {
+            auto one = c.NewLabel(), both = c.NewLabel();
+            c.If(0, 0, one, both);
+            c.Bind(one);
+            c.LoadConsti(1, 1);
+            c.Bind(both);
+            c.ShapeOf(1, 2);
+          },
+          "main@9 (%2 = shape_of %1): register %1 is undefined on some path to here"),
+      Bad(
           "flow.undefined/second_round",
           [](CodeWriter& c) {
             auto again = c.NewLabel(), done = c.NewLabel();
@@ -335,7 +346,9 @@ std::vector<BadModule> BadFlow() {
           "'main' has 1 jump targets and 8 registers, 8 bytes of state to verify; the limit is 7"),
       Bad(
           "limit.verifier_steps", [](CodeWriter& c) { (void)c; },
-          "'main' takes more than the 1 steps that are left to verify the module"),
+          "verifying takes 82 units of work or more, the limit is 1; raise FormatLimits::verifier_steps if "
+          "the "
+          "file may take more"),
       Bad(
           "init.computed", [](CodeWriter& c) { c.LoadConst(1, 1); },
           "main@0 (%1 = load_const #1): '__init' runs this, and is to compute constant 1",
@@ -359,8 +372,10 @@ std::vector<BadModule> BadFlow() {
             m.functions.push_back(init);
           }),
   };
-  bad[7].limits.verifier_state = 7;
-  bad[8].limits.verifier_steps = 1;
+  for (BadModule& one : bad) {
+    if (one.name == "limit.verifier_state") one.limits.verifier_state = 7;
+    if (one.name == "limit.verifier_steps") one.limits.verifier_steps = 1;
+  }
   for (BadModule& more : BadKinds()) bad.push_back(std::move(more));
   for (BadModule& more : BadWrites()) bad.push_back(std::move(more));
   return bad;

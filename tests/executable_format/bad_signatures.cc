@@ -2,8 +2,8 @@
 #include <functional>
 #include <utility>
 
-#include "executable_format/code_writer.h"
-#include "tests/executable_format/bad_modules.h"
+#include "rewire/executable_format/code_writer.h"
+#include "rewire/tests/executable_format/bad_modules.h"
 
 namespace rewire::test {
 namespace {

@@ -3,9 +3,9 @@
 #include <functional>
 #include <utility>
 
-#include "executable_format/code_writer.h"
-#include "tests/executable_format/bad_modules.h"
-#include "tests/executable_format/sample_modules.h"
+#include "rewire/executable_format/code_writer.h"
+#include "rewire/tests/executable_format/bad_modules.h"
+#include "rewire/tests/executable_format/sample_modules.h"
 
 namespace rewire::test {
 namespace {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "executable_format/bundle.h"
+#include "rewire/executable_format/bundle.h"
 
 #include <catch2/catch.hpp>
 #include <cstring>
 
-#include "base/array.h"
-#include "base/hash.h"
-#include "executable_format/layout.h"
-#include "executable_format/writer.h"
-#include "tests/executable_format/mutation_drill.h"
-#include "tests/executable_format/sample_modules.h"
+#include "rewire/base/array.h"
+#include "rewire/base/hash.h"
+#include "rewire/executable_format/layout.h"
+#include "rewire/executable_format/writer.h"
+#include "rewire/tests/executable_format/mutation_drill.h"
+#include "rewire/tests/executable_format/sample_modules.h"
 
 namespace rewire {
 namespace {

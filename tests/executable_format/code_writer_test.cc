@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "executable_format/code_writer.h"
-#include "base/array.h"
+#include "rewire/executable_format/code_writer.h"
+#include "rewire/base/array.h"
 
 #include <catch2/catch.hpp>
 
-#include "executable_format/instruction.h"
+#include "rewire/executable_format/instruction.h"
 
 namespace rewire {
 namespace {

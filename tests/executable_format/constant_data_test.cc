@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "executable_format/constant_data.h"
-#include "executable_format/compress_constant.h"
+#include "rewire/executable_format/constant_data.h"
+#include "rewire/executable_format/compress_constant.h"
 
 #include <catch2/catch.hpp>
 #include <cstring>
 
-#include "base/hash.h"
-#include "tests/executable_format/sample_modules.h"
+#include "rewire/base/hash.h"
+#include "rewire/tests/executable_format/sample_modules.h"
 
 namespace rewire {
 namespace {

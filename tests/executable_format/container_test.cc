@@ -3,11 +3,11 @@
 #include <catch2/catch.hpp>
 #include <cstring>
 
-#include "base/hash.h"
-#include "executable_format/layout.h"
-#include "executable_format/reader.h"
-#include "executable_format/writer.h"
-#include "tests/executable_format/sample_modules.h"
+#include "rewire/base/hash.h"
+#include "rewire/executable_format/layout.h"
+#include "rewire/executable_format/reader.h"
+#include "rewire/executable_format/writer.h"
+#include "rewire/tests/executable_format/sample_modules.h"
 
 namespace rewire {
 namespace {
@@ -281,6 +281,28 @@ TEST_CASE("a malformed section says where") {
   Patch<std::int32_t>(file, type + 8, 1 << 20);
   FixSection(file, SectionId::kFunctions);
   CHECK(ReadMessage(file) == where + "its byte 41 of " + size + ": a tensor type's dimensions pass the end");
+}
+
+TEST_CASE("one byte behind a section's last record is malformed") {
+  Module module = Sample("identity");
+  module.strings = {"abcd"};
+  Bytes file = *SerializeModule(module);
+  const auto entry = Peek<SectionEntry>(file, EntryOffset(file, SectionId::kStrings));
+  Patch<std::uint32_t>(file, entry.offset + 4, 3);
+  FixSection(file, SectionId::kStrings);
+  CHECK(ReadMessage(file) == "section 'strings' at offset " + std::to_string(entry.offset) +
+                                 " is malformed at its byte 11 of 12: bytes follow its last record");
+}
+
+TEST_CASE("a list is not longer than the bytes that remain have room for") {
+  Bytes file = SampleFile("identity");
+  const auto entry = Peek<SectionEntry>(file, EntryOffset(file, SectionId::kFunctions));
+  // As many functions as bytes follow: each takes more than one, so that nothing is made room for.
+  Patch<std::uint32_t>(file, entry.offset, static_cast<std::uint32_t>(entry.size - 4));
+  FixSection(file, SectionId::kFunctions);
+  CHECK(ReadMessage(file) == "section 'functions' at offset " + std::to_string(entry.offset) +
+                                 " is malformed at its byte 4 of " + std::to_string(entry.size) +
+                                 ": it ends inside a record");
 }
 
 TEST_CASE("unknown kinds of constants and attributes are malformed") {

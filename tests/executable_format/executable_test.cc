@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "executable_format/executable.h"
+#include "rewire/executable_format/executable.h"
 
 #include <unistd.h>
 
@@ -8,10 +8,10 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "base/hash.h"
-#include "executable_format/layout.h"
-#include "executable_format/writer.h"
-#include "tests/executable_format/sample_modules.h"
+#include "rewire/base/hash.h"
+#include "rewire/executable_format/layout.h"
+#include "rewire/executable_format/writer.h"
+#include "rewire/tests/executable_format/sample_modules.h"
 
 namespace rewire {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/executable_format/mutation_drill.h"
+#include "rewire/tests/executable_format/mutation_drill.h"
 
 #include <fmt/format.h>
 
@@ -8,13 +8,13 @@
 #include <memory>
 #include <utility>
 
-#include "base/array.h"
-#include "base/checked_math.h"
-#include "base/hash.h"
-#include "executable_format/layout.h"
-#include "executable_format/reader.h"
-#include "executable_format/sections.h"
-#include "executable_format/verifier.h"
+#include "rewire/base/array.h"
+#include "rewire/base/checked_math.h"
+#include "rewire/base/hash.h"
+#include "rewire/executable_format/layout.h"
+#include "rewire/executable_format/reader.h"
+#include "rewire/executable_format/sections.h"
+#include "rewire/executable_format/verifier.h"
 
 namespace rewire::test {
 namespace {

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "base/span.h"
-#include "executable_format/executable.h"
+#include "rewire/base/span.h"
+#include "rewire/executable_format/executable.h"
 
 namespace rewire::test {
 

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/executable_format/mutation_drill.h"
+#include "rewire/tests/executable_format/mutation_drill.h"
 
 #include <catch2/catch.hpp>
 #include <cstdio>
 #include <filesystem>
 
-#include "base/mapped_file.h"
-#include "executable_format/bundle.h"
-#include "executable_format/reader.h"
-#include "executable_format/writer.h"
-#include "tests/executable_format/sample_modules.h"
-#include "tests/support/paths.h"
+#include "rewire/base/mapped_file.h"
+#include "rewire/executable_format/bundle.h"
+#include "rewire/executable_format/reader.h"
+#include "rewire/executable_format/writer.h"
+#include "rewire/tests/executable_format/sample_modules.h"
+#include "rewire/tests/support/paths.h"
 
 namespace rewire {
 namespace {

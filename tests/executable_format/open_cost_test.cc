@@ -6,9 +6,9 @@
 #include <fstream>
 #include <sstream>
 
-#include "executable_format/executable.h"
-#include "executable_format/writer.h"
-#include "tests/executable_format/sample_modules.h"
+#include "rewire/executable_format/executable.h"
+#include "rewire/executable_format/writer.h"
+#include "rewire/tests/executable_format/sample_modules.h"
 
 namespace rewire {
 namespace {

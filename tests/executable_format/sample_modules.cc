@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/executable_format/sample_modules.h"
+#include "rewire/tests/executable_format/sample_modules.h"
 
 #include <cstring>
 #include <memory>
 #include <utility>
 
-#include "base/array.h"
-#include "executable_format/code_writer.h"
+#include "rewire/base/array.h"
+#include "rewire/executable_format/code_writer.h"
 
 namespace rewire::test {
 namespace {

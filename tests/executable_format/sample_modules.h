@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "executable_format/bundle.h"
-#include "executable_format/module.h"
+#include "rewire/executable_format/bundle.h"
+#include "rewire/executable_format/module.h"
 
 namespace rewire::test {
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "executable_format/strip.h"
+#include "rewire/executable_format/strip.h"
 
 #include <catch2/catch.hpp>
 
-#include "executable_format/verifier.h"
-#include "executable_format/writer.h"
-#include "tests/executable_format/sample_modules.h"
+#include "rewire/executable_format/verifier.h"
+#include "rewire/executable_format/writer.h"
+#include "rewire/tests/executable_format/sample_modules.h"
 
 namespace rewire {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "executable_format/types.h"
+#include "rewire/executable_format/types.h"
 
 #include <catch2/catch.hpp>
 

@@ -5,9 +5,9 @@
 #include <cstdio>
 #include <filesystem>
 
-#include "executable_format/bundle.h"
-#include "executable_format/writer.h"
-#include "tests/executable_format/sample_modules.h"
+#include "rewire/executable_format/bundle.h"
+#include "rewire/executable_format/writer.h"
+#include "rewire/tests/executable_format/sample_modules.h"
 
 int main(int argc, char** argv) {
   if (argc != 2) {

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "tests/executable_format/mutation_drill.h"
+#include "rewire/tests/executable_format/mutation_drill.h"
 
 namespace rewire::test {
 

@@ -9,10 +9,10 @@
 #include <string_view>
 #include <vector>
 
-#include "executable_format/text/assembler.h"
-#include "executable_format/text/disassembler.h"
-#include "executable_format/verifier.h"
-#include "executable_format/writer.h"
+#include "rewire/executable_format/text/assembler.h"
+#include "rewire/executable_format/text/disassembler.h"
+#include "rewire/executable_format/verifier.h"
+#include "rewire/executable_format/writer.h"
 
 namespace rewire {
 namespace {

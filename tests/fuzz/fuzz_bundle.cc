@@ -9,9 +9,9 @@
 #include <memory>
 #include <vector>
 
-#include "base/array.h"
-#include "executable_format/bundle.h"
-#include "tests/fuzz/files.h"
+#include "rewire/base/array.h"
+#include "rewire/executable_format/bundle.h"
+#include "rewire/tests/fuzz/files.h"
 
 namespace rewire {
 namespace {

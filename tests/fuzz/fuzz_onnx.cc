@@ -16,10 +16,10 @@
 #include <string>
 #include <vector>
 
-#include "compiler/compile.h"
-#include "executable_format/executable.h"
-#include "tests/fuzz/onnx_mutator.h"
-#include "vm/vm.h"
+#include "rewire/compiler/compile.h"
+#include "rewire/executable_format/executable.h"
+#include "rewire/tests/fuzz/onnx_mutator.h"
+#include "rewire/vm/vm.h"
 
 extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size, std::size_t max_size);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/fuzz/onnx_mutator.h"
+#include "rewire/tests/fuzz/onnx_mutator.h"
 
 #include <limits>
 #include <random>

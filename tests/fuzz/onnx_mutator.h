@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "compiler/import/onnx_proto.h"
+#include "rewire/compiler/import/onnx_proto.h"
 
 namespace rewire::test {
 

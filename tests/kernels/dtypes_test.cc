@@ -4,8 +4,8 @@
 #include <cmath>
 #include <limits>
 
-#include "kernels/cpu/half.h"
-#include "tests/kernels/kernel_call.h"
+#include "rewire/kernels/cpu/support/half.h"
+#include "rewire/tests/kernels/kernel_call.h"
 
 namespace rewire::test {
 namespace {

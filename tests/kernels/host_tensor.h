@@ -7,7 +7,7 @@
 #include <numeric>
 #include <vector>
 
-#include "vm/kernel/tensor_view.h"
+#include "rewire/vm/kernel/tensor_view.h"
 
 namespace rewire::test {
 

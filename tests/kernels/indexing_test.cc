@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "tests/kernels/kernel_call.h"
+#include "rewire/tests/kernels/kernel_call.h"
 
 namespace rewire::test {
 namespace {

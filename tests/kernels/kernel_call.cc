@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/kernels/kernel_call.h"
+#include "rewire/tests/kernels/kernel_call.h"
 
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <optional>
 
-#include "kernels/cpu/kernels_cpu.h"
-#include "vm/kernel/workspace.h"
+#include "rewire/kernels/cpu/kernels_cpu.h"
 
 namespace rewire::test {
 namespace {
 
 thread_local std::string last_error;
 thread_local bool fail_workspace = false;
+thread_local std::int64_t stop_after = -1;
+thread_local std::int64_t questions = 0;
 
 // Blocks handed to the running kernel; kept for the next call, as the VM does. Remembers what was asked for.
 class WorkspaceBlocks {
@@ -168,6 +170,52 @@ std::string CheckWorkspace(RewireWorkspaceBound bound, void* handle,
          (count < 0 ? " nothing for these shapes" : list(declared));
 }
 
+// The tensors that a call's row says are only read, as they were before the call.
+class ReadTensors {
+ public:
+  ReadTensors(const KernelCalls& calls, const std::vector<HostTensor*>& tensors) {
+    const auto count = static_cast<std::uint32_t>(tensors.size());
+    const std::optional<KernelCalls::Range> outputs = calls.Outputs(count);
+    if (!outputs) return;
+    for (std::uint32_t i = 0; i + outputs->most < count; ++i) {
+      HostTensor* const tensor = tensors[i];
+      // A tensor that is also an output is written as such.
+      const auto* first_output = tensors.data() + (count - outputs->most);
+      if (tensor == nullptr ||
+          std::find(first_output, tensors.data() + count, tensor) != tensors.data() + count) {
+        continue;
+      }
+      tensors_.push_back({i, tensor, tensor->values<std::uint8_t>()});
+    }
+  }
+  // "" when none of them has changed.
+  std::string Check() const {
+    for (const Kept& kept : tensors_) {
+      if (kept.tensor->values<std::uint8_t>() != kept.before)
+        return "writes argument " + std::to_string(kept.position) + ", which its row says is only read";
+    }
+    return "";
+  }
+
+ private:
+  struct Kept {
+    std::uint32_t position;
+    const HostTensor* tensor;
+    std::vector<std::uint8_t> before;
+  };
+  std::vector<Kept> tensors_;
+};
+
+// The import of a kernel with these attributes, as far as rows look at it.
+KernelImport ImportOf(const AttributeList& attributes) {
+  KernelImport import;
+  for (const auto& [name, value] : attributes) {
+    if (const auto* list = std::get_if<std::vector<std::int64_t>>(&value))
+      import.attributes.push_back({name, Array<std::int64_t>(list->begin(), list->end())});
+  }
+  return import;
+}
+
 }  // namespace
 
 const RewireKernelApi* TestApi() {
@@ -181,13 +229,20 @@ const RewireKernelApi* TestApi() {
     api.workspace = TakeWorkspace;
     api.parallel_for = ParallelFor;
     api.thread_count = [] { return std::int32_t{3}; };
-    api.cancelled = [] { return 0; };
+    api.cancelled = [] { return stop_after >= 0 && ++questions > stop_after ? 1 : 0; };
     return api;
   }();
   return &kApi;
 }
 
 void ClearSlot() { slot.Set(nullptr, nullptr); }
+
+void StopAfter(std::int64_t answered) {
+  stop_after = answered;
+  questions = 0;
+}
+
+std::int64_t QuestionsAsked() { return questions; }
 
 void FailWorkspace(bool fail) { fail_workspace = fail; }
 
@@ -203,10 +258,9 @@ StockKernel::StockKernel(const std::string& name, const AttributeList& attribute
     return;
   }
   function_ = entry->function;
-  const RewireKernelWorkspaces* workspaces = RewireCpuWorkspaces();
-  for (std::uint32_t i = 0; i < workspaces->count; ++i) {
-    if (name == workspaces->entries[i].name) workspace_ = workspaces->entries[i].bound;
-  }
+  const RewireKernelRow& row = table->rows[entry - table->entries];
+  workspace_ = row.workspace;
+  calls_ = KernelCalls(&row, ImportOf(attributes));
   if (workspace_ == nullptr) error_ = name + " does not declare its workspace";
   if (entry->is_factory == 0) {
     if (!attributes.empty()) error_ = name + " takes no attributes";
@@ -238,7 +292,13 @@ int StockKernel::CallRaw(const RewireFFIAny* args, int num_args) const {
 std::string StockKernel::Call(const std::vector<HostTensor*>& tensors) const {
   if (!error_.empty()) return error_;
   const std::vector<RewireFFIAny> args = ToArguments(tensors);
-  if (CallRaw(args.data(), static_cast<int>(args.size())) != 0) return TakeError();
+  const ReadTensors read(calls_, tensors);
+  const bool succeeded = CallRaw(args.data(), static_cast<int>(args.size())) == 0;
+  if (std::string written = read.Check(); !written.empty()) return written;
+  if (!succeeded) return TakeError();
+  if (!calls_.Outputs(static_cast<std::uint32_t>(tensors.size())))
+    return "takes " + std::to_string(tensors.size()) +
+           " arguments, its row has no such call: " + calls_.Text();
   return CheckWorkspace(workspace_, handle_, tensors);
 }
 

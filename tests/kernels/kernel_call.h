@@ -10,9 +10,9 @@
 #include <variant>
 #include <vector>
 
-#include "tests/kernels/host_tensor.h"
-#include "vm/kernel/kernel.h"
-#include "vm/kernel/workspace.h"
+#include "rewire/tests/kernels/host_tensor.h"
+#include "rewire/vm/kernel/kernel.h"
+#include "rewire/vm/run/kernel_calls.h"
 
 namespace rewire::test {
 
@@ -30,8 +30,8 @@ class StockKernel {
 
   const std::string& error() const { return error_; }
 
-  // "" on success, else "Kind: message". A kernel that takes more workspace than it declares for these
-  // tensors has failed.
+  // "" on success, else "Kind: message". A kernel has failed that takes more workspace than it declares for
+  // these tensors, writes a tensor that its row says is only read, or takes a call that its row has not.
   std::string operator()(std::initializer_list<HostTensor*> tensors) const;
   std::string Call(const std::vector<HostTensor*>& tensors) const;
   // Without building anything: for measuring. -1 on failure.
@@ -40,6 +40,7 @@ class StockKernel {
  private:
   RewirePackedFunction function_ = nullptr;
   RewireWorkspaceBound workspace_ = nullptr;
+  KernelCalls calls_;
   void* handle_ = nullptr;
   std::string error_;
 };
@@ -56,6 +57,11 @@ std::string TakeError();
 const RewireKernelApi* TestApi();
 // Drops what kernels have kept, as a new VM would.
 void ClearSlot();
+// From now on so many questions whether to go on are answered with yes, the others with no; all of them when
+// negative.
+void StopAfter(std::int64_t questions);
+// Since StopAfter was called last.
+std::int64_t QuestionsAsked();
 // From now on workspace() gives nothing and sets an error, or works again.
 void FailWorkspace(bool fail);
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "tests/vm/test_program.h"
-#include "vm/thread_pool.h"
+#include "rewire/tests/vm/test_program.h"
+#include "rewire/vm/thread_pool.h"
 
 namespace rewire::test {
 namespace {

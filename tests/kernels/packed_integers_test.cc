@@ -3,9 +3,9 @@
 #include <catch2/catch.hpp>
 #include <optional>
 
-#include "kernels/cpu/integer_panels.h"
-#include "tests/kernels/kernel_call.h"
-#include "tests/kernels/targets.h"
+#include "rewire/kernels/cpu/product/integer_panels.h"
+#include "rewire/tests/kernels/kernel_call.h"
+#include "rewire/tests/kernels/targets.h"
 
 namespace rewire::test {
 namespace {

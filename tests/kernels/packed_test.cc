@@ -3,10 +3,10 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "kernels/cpu/depthwise.h"
-#include "kernels/cpu/panels.h"
-#include "tests/kernels/kernel_call.h"
-#include "tests/kernels/targets.h"
+#include "rewire/kernels/cpu/convolution/depthwise.h"
+#include "rewire/kernels/cpu/product/panels.h"
+#include "rewire/tests/kernels/kernel_call.h"
+#include "rewire/tests/kernels/targets.h"
 
 namespace rewire::test {
 namespace {

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <map>
 
-#include "kernels/cpu/micro_kernel.h"
-#include "tests/kernels/kernel_call.h"
+#include "rewire/kernels/cpu/product/micro_kernel.h"
+#include "rewire/tests/kernels/kernel_call.h"
 
 namespace rewire::test {
 namespace {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Between floats and 8-bit integers, by every instruction set, against the definition.
-#include "kernels/cpu/quantized_math.h"
+#include "rewire/kernels/cpu/quantization/quantized_math.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
 
-#include "tests/kernels/kernel_call.h"
-#include "tests/kernels/targets.h"
+#include "rewire/tests/kernels/kernel_call.h"
+#include "rewire/tests/kernels/targets.h"
 
 namespace rewire::test {
 namespace {

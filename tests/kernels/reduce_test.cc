@@ -6,7 +6,7 @@
 #include <functional>
 #include <limits>
 
-#include "tests/kernels/kernel_call.h"
+#include "rewire/tests/kernels/kernel_call.h"
 
 namespace rewire::test {
 namespace {

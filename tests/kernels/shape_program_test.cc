@@ -2,7 +2,7 @@
 // Programs that compute shapes, and where blocks of such sizes lie.
 #include <catch2/catch.hpp>
 
-#include "tests/kernels/kernel_call.h"
+#include "rewire/tests/kernels/kernel_call.h"
 
 namespace rewire::test {
 namespace {

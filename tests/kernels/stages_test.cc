@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stages of tasks on real threads.
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <cstdint>
 #include <vector>
 
-#include "kernels/cpu/parallel.h"
-#include "vm/thread_pool.h"
+#include "rewire/kernels/cpu/support/parallel.h"
+#include "rewire/vm/thread_pool.h"
 
 namespace rewire::test {
 namespace {
 
 ThreadPool* pool = nullptr;
+std::atomic<bool> stop{false};
 
 const RewireKernelApi* PoolApi() {
   static const RewireKernelApi kApi = [] {
@@ -21,6 +23,7 @@ const RewireKernelApi* PoolApi() {
                           void (*body)(void*, std::int64_t, std::int64_t),
                           void* data) { pool->ParallelFor(begin, end, grain, body, data); };
     api.thread_count = [] { return pool->thread_count(); };
+    api.cancelled = [] { return stop.load() ? 1 : 0; };
     return api;
   }();
   return &kApi;
@@ -35,17 +38,51 @@ TEST_CASE("a stage sees all of the one before") {
     for (const std::int64_t tasks : {1, 2, 7}) {
       constexpr std::int64_t kStages = 50;
       std::vector<std::vector<std::int64_t>> sums(kStages + 1, std::vector<std::int64_t>(tasks, 1));
-      kernel::cpu::ParallelStages(kStages, tasks, [&](std::int64_t stage, std::int64_t task) {
-        std::int64_t sum = 0;
-        for (const std::int64_t before : sums[stage]) sum += before;
-        sums[stage + 1][task] = sum % 1000 + 1;
-      });
+      auto done =
+          kernel::cpu::ParallelStages(kStages, tasks, [&](std::int64_t stage, std::int64_t task, auto&) {
+            std::int64_t sum = 0;
+            for (const std::int64_t before : sums[stage]) sum += before;
+            sums[stage + 1][task] = sum % 1000 + 1;
+          });
+      REQUIRE(done.ok());
       std::int64_t expected = 1;
       for (std::int64_t stage = 0; stage < kStages; ++stage) expected = expected * tasks % 1000 + 1;
       for (const std::int64_t sum : sums.back()) CHECK(sum == expected);
     }
     pool = nullptr;
   }
+}
+
+// A thread that is told to stop leaves its task undone; the others must not wait for it.
+TEST_CASE("stages end on all threads when one is told to stop") {
+  __rewire_kernel_api = PoolApi();
+  for (const std::int32_t threads : {1, 2, 3}) {
+    const std::shared_ptr<ThreadPool> made = ThreadPool::Make(threads);
+    pool = made.get();
+    auto done =
+        kernel::cpu::ParallelStages(1000, 3, [](std::int64_t stage, std::int64_t, kernel::cpu::Pace& pace) {
+          if (stage == 5) stop = true;
+          static_cast<void>(pace.Spend(kernel::cpu::kPace));
+        });
+    CHECK(!done.ok());
+    stop = false;
+    pool = nullptr;
+  }
+}
+
+TEST_CASE("a parallel loop ends on all threads when one is told to stop") {
+  __rewire_kernel_api = PoolApi();
+  const std::shared_ptr<ThreadPool> made = ThreadPool::Make(2);
+  pool = made.get();
+  std::atomic<std::int64_t> elements{0};
+  const std::int64_t count = std::int64_t{1} << 40;
+  auto done = kernel::cpu::ParallelFor(count, kernel::cpu::kGrain, [&](std::int64_t begin, std::int64_t end) {
+    if (elements.fetch_add(end - begin) > 1000000) stop = true;
+  });
+  CHECK(!done.ok());
+  CHECK(elements < count / 1000);
+  stop = false;
+  pool = nullptr;
 }
 
 }  // namespace

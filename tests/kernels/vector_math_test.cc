@@ -8,8 +8,8 @@
 #include <functional>
 #include <limits>
 
-#include "kernels/cpu/vector_math.h"
-#include "tests/kernels/kernel_call.h"
+#include "rewire/kernels/cpu/math/vector_math.h"
+#include "rewire/tests/kernels/kernel_call.h"
 
 namespace rewire::test {
 namespace {

@@ -72,13 +72,16 @@ def run_one(tools, executable, case, threads, scratch):
     return wrong
 
 
-def check_outputs(tools, executable, model):
-    """Every output is made in the host's memory, or copied for the reason that the catalog has."""
+def check_outputs(tools, executable, folder, case):
+    """Every output of the model is told of: made in the host's memory, or copied for the reason in the catalog."""
+    model = folder.name
     lines = call([tools / "vm-run", executable, "--explain-outputs"]).splitlines()
     told = dict(line.split(": ", 1) for line in lines if not line.startswith(" "))
     expected = {name: f"copied: {reason}" for name, reason in catalog.COPIED.get(model, {}).items()}
     wrong = [f"{name}: {text}" for name, text in told.items() if text != expected.get(name, "rewired")]
-    wrong += [f"{name}: no such output" for name in expected if name not in told]
+    outputs = json.loads((case / "out" / "names.json").read_text())
+    wrong += [f"{name}: not told of" for name in outputs if name not in told]
+    wrong += [f"{name}: no such output" for name in {*expected, *told} if name not in outputs]
     return f"outputs: {len(told) - len(expected)} rewired, {len(expected)} copied", "\n      ".join(wrong) or None
 
 
@@ -138,10 +141,10 @@ def check_model(tools, folder, switched_off, threads, scratch):
     except (RuntimeError, OSError, subprocess.TimeoutExpired) as error:
         yield f"{label}: compiling", str(error)
         return
-    if not switched_off:
-        found, problem = check_outputs(tools, executable, folder.name)
-        yield f"{label}: {found}", problem
     cases = sorted(path for path in folder.iterdir() if path.is_dir())
+    if not switched_off:
+        found, problem = check_outputs(tools, executable, folder, cases[0])
+        yield f"{label}: {found}", problem
     if not switched_off and len(cases) > 1:
         yield f"{label}: nothing is allocated for {len(cases)} sizes in turn", check_memory(tools, executable, cases)
     if not switched_off:

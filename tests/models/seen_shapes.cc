@@ -12,11 +12,11 @@
 #include <utility>
 #include <vector>
 
-#include "executable_format/tensor_files/npy.h"
-#include "tests/support/malloc_watch.h"
-#include "tests/support/test_allocator.h"
-#include "tools/tensor_io.h"
-#include "vm/vm.h"
+#include "rewire/executable_format/tensor_files/npy.h"
+#include "rewire/tests/support/malloc_watch.h"
+#include "rewire/tests/support/test_allocator.h"
+#include "rewire/tools/io/tensor_io.h"
+#include "rewire/vm/vm.h"
 
 namespace rewire::test {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/programs/program_file.h"
+#include "rewire/tests/programs/program_file.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -9,8 +9,8 @@
 #include <string_view>
 #include <utility>
 
-#include "executable_format/text/assembler.h"
-#include "tests/support/paths.h"
+#include "rewire/executable_format/text/assembler.h"
+#include "rewire/tests/support/paths.h"
 
 namespace rewire::test {
 namespace {

@@ -14,9 +14,9 @@
 #include <string>
 #include <vector>
 
-#include "base/status.h"
-#include "executable_format/module.h"
-#include "vm/limits.h"
+#include "rewire/base/status.h"
+#include "rewire/executable_format/module.h"
+#include "rewire/vm/limits.h"
 
 namespace rewire::test {
 

@@ -9,14 +9,14 @@
 #include <string_view>
 #include <vector>
 
-#include "executable_format/executable.h"
-#include "executable_format/instruction.h"
-#include "executable_format/instruction_text.h"
-#include "executable_format/tensor_files/host_tensor.h"
-#include "executable_format/writer.h"
-#include "tests/programs/program_file.h"
-#include "tests/programs/test_kernels.h"
-#include "vm/virtual_machine.h"
+#include "rewire/executable_format/executable.h"
+#include "rewire/executable_format/instruction.h"
+#include "rewire/executable_format/instruction_text.h"
+#include "rewire/executable_format/tensor_files/host_tensor.h"
+#include "rewire/executable_format/writer.h"
+#include "rewire/tests/programs/program_file.h"
+#include "rewire/tests/programs/test_kernels.h"
+#include "rewire/vm/virtual_machine.h"
 
 namespace rewire::test {
 namespace {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/programs/test_kernels.h"
+#include "rewire/tests/programs/test_kernels.h"
 
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <string>
 
-#include "vm/host_function.h"
+#include "rewire/vm/host_function.h"
 
 namespace rewire::test {
 namespace {

@@ -10,7 +10,7 @@
 //   test.fail()              fails with "ValueError: told to fail"
 #pragma once
 
-#include "vm/loader/kernel_set.h"
+#include "rewire/vm/kernel_set.h"
 
 namespace rewire::test {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/support/malloc_watch.h"
+#include "rewire/tests/support/malloc_watch.h"
 
 #include <cstddef>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/support/run_program.h"
+#include "rewire/tests/support/run_program.h"
 
 #include <fcntl.h>
 #include <sys/wait.h>
@@ -10,14 +10,29 @@
 #include <iterator>
 #include <stdexcept>
 
-#include "tests/support/paths.h"
+#include "rewire/tests/support/paths.h"
 
 namespace rewire::test {
 namespace {
 
-void Redirect(int descriptor, const std::string& path) {
-  const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+constexpr unsigned kMostSeconds = 120;
+
+void Redirect(int descriptor, const std::string& path, int flags = O_WRONLY | O_CREAT | O_TRUNC) {
+  const int file = open(path.c_str(), flags, 0600);
   if (file < 0 || dup2(file, descriptor) < 0) _exit(127);
+  close(file);
+}
+
+void RedirectAll(const Streams& streams, const std::string& out, const std::string& err) {
+  if (!streams.in.empty()) Redirect(STDIN_FILENO, streams.in, O_RDONLY);
+  Redirect(STDOUT_FILENO, out);
+  Redirect(STDERR_FILENO, err);
+  int ends[2];
+  if (streams.out_unread && (pipe(ends) != 0 || close(ends[0]) != 0 || dup2(ends[1], STDOUT_FILENO) < 0)) {
+    _exit(127);
+  }
+  if (streams.in_closed) close(STDIN_FILENO);
+  if (streams.out_closed) close(STDOUT_FILENO);
 }
 
 }  // namespace
@@ -45,18 +60,18 @@ std::string ReadWholeFile(const std::filesystem::path& path) {
 }
 
 Finished RunProgram(const std::string& program, const std::vector<std::string>& arguments,
-                    const std::filesystem::path& folder, const std::string& stdout_path) {
+                    const std::filesystem::path& folder, const Streams& streams) {
   const std::string binary = std::string(BuildDir()) + "/bin/" + program;
   const TempFolder capture;
-  const std::string out = stdout_path.empty() ? (capture.path() / "out").string() : stdout_path;
+  const std::string out = streams.out.empty() ? (capture.path() / "out").string() : streams.out;
   const std::string err = (capture.path() / "err").string();
   std::vector<char*> argv = {const_cast<char*>(program.c_str())};
   for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
   argv.push_back(nullptr);
   const pid_t child = fork();
   if (child == 0) {
-    Redirect(STDOUT_FILENO, out);
-    Redirect(STDERR_FILENO, err);
+    RedirectAll(streams, out, err);
+    alarm(kMostSeconds);
     if (chdir(folder.c_str()) == 0) execv(binary.c_str(), argv.data());
     _exit(127);
   }
@@ -64,7 +79,7 @@ Finished RunProgram(const std::string& program, const std::vector<std::string>& 
   if (child < 0 || waitpid(child, &status, 0) != child) throw std::runtime_error("cannot run " + binary);
   Finished finished;
   finished.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  if (stdout_path.empty()) finished.out = ReadWholeFile(out);
+  if (streams.out.empty()) finished.out = ReadWholeFile(out);
   finished.err = ReadWholeFile(err);
   return finished;
 }

@@ -29,10 +29,19 @@ struct Finished {
   std::string out, err;
 };
 
-// bin/<program> of the build tree, with `folder` as its working directory. Standard output goes to
-// `stdout_path`, such as /dev/full, if that is given.
+// Where a program's standard streams lead.
+struct Streams {
+  std::string in = {};   // a file; empty: that of the test
+  std::string out = {};  // a file, such as /dev/full; empty: into Finished::out
+  bool in_closed = false;
+  bool out_closed = false;
+  bool out_unread = false;  // a pipe whose reader has gone
+};
+
+// bin/<program> of the build tree, with `folder` as its working directory. One that runs longer than two
+// minutes is ended by SIGALRM.
 Finished RunProgram(const std::string& program, const std::vector<std::string>& arguments,
-                    const std::filesystem::path& folder, const std::string& stdout_path = {});
+                    const std::filesystem::path& folder, const Streams& streams = {});
 
 std::string ReadWholeFile(const std::filesystem::path& path);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/support/test_allocator.h"
+#include "rewire/tests/support/test_allocator.h"
 
 namespace rewire::test {
 

@@ -5,7 +5,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "vm/allocator.h"
+#include "rewire/vm/allocator.h"
 
 namespace rewire::test {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/compare.h"
+#include "rewire/tools/run/compare.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -7,8 +7,8 @@
 #include <initializer_list>
 #include <limits>
 
-#include "base/dtype.h"
-#include "vm/tensor.h"
+#include "rewire/base/dtype.h"
+#include "rewire/vm/tensor.h"
 
 namespace rewire::tools {
 namespace {

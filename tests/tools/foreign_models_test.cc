@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "executable_format/executable.h"
-#include "tests/executable_format/import/foreign_files.h"
-#include "tests/support/paths.h"
-#include "tests/support/run_program.h"
+#include "rewire/executable_format/executable.h"
+#include "rewire/tests/executable_format/import/foreign_files.h"
+#include "rewire/tests/support/paths.h"
+#include "rewire/tests/support/run_program.h"
 
 namespace rewire::tools {
 namespace {
@@ -269,7 +269,7 @@ std::vector<Refusal> Refusals() {
        "vm-convert",
        {"model.ro", "-o", "model.ro"},
        11,
-       "the output would replace the input 'model.ro'; name another with --output"},
+       "the output 'model.ro' is the file 'model.ro', which was read as an input; name another output"},
       {"output that cannot be written",
        "vm-convert",
        {"model.ro", "-o", "none/model.rwx"},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/random_tensor.h"
+#include "rewire/tools/run/random_tensor.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -7,7 +7,7 @@
 #include <set>
 #include <vector>
 
-#include "base/dtype.h"
+#include "rewire/base/dtype.h"
 
 namespace rewire::tools {
 namespace {

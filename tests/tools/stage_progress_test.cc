@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/stage_progress.h"
+#include "rewire/tools/io/stage_progress.h"
 
 #include <unistd.h>
 

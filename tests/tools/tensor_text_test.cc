@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/tensor_text.h"
+#include "rewire/tools/io/tensor_text.h"
 
 #include <catch2/catch.hpp>
 #include <numeric>
 #include <vector>
 
-#include "base/dtype.h"
-#include "vm/tensor.h"
+#include "rewire/base/dtype.h"
+#include "rewire/vm/tensor.h"
 
 namespace rewire::tools {
 namespace {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/units.h"
+#include "rewire/tools/io/units.h"
 
 #include <catch2/catch.hpp>
 
-#include "tools/statistics.h"
-#include "tools/table_text.h"
+#include "rewire/tools/io/table_text.h"
+#include "rewire/tools/run/statistics.h"
 
 namespace rewire::tools {
 namespace {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/value_spec.h"
+#include "rewire/tools/run/value_spec.h"
 
 #include <catch2/catch.hpp>
 #include <cstring>
 #include <string>
 #include <vector>
 
-#include "base/dtype.h"
+#include "rewire/base/dtype.h"
 
 namespace rewire::tools {
 namespace {
@@ -86,8 +86,8 @@ TEST_CASE("what is wrong is said with its column") {
   CHECK(ErrorOf("3xf32=1,2") == "2 numbers for the 3 elements of f32[3] at column 10 of '3xf32=1,2'");
   CHECK(ErrorOf("2xf32=1,x") == "unexpected text after the value at column 8 of '2xf32=1,x'");
   CHECK(ErrorOf("2xi8=1,300") == "'300' does not fit i8 at column 8 of '2xi8=1,300'");
-  CHECK(ErrorOf("99999999999x99xf32=0") ==
-        "a tensor of 39599999999604 bytes at column 1 of '99999999999x99xf32=0'");
+  CHECK(ErrorOf("99999999999x99xf32=0").rfind("a tensor of 36.0 TiB is asked for, and the machine has ", 0) ==
+        0);
   CHECK(ErrorOf(std::string(100, '(')).substr(0, 28) == "trees nest deeper than 64 at");
   CHECK(ErrorOf("99999999999(1)") == "the tag does not fit 32 bits at column 1 of '99999999999(1)'");
 }

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/support/run_program.h"
+#include "rewire/tests/support/run_program.h"
 
 namespace rewire::tools {
 namespace {

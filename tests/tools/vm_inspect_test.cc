@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "tests/support/paths.h"
-#include "tests/support/run_program.h"
+#include "rewire/tests/support/paths.h"
+#include "rewire/tests/support/run_program.h"
 
 namespace rewire::tools {
 namespace {

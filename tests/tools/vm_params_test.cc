@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "executable_format/tensor_files/npy.h"
-#include "tests/support/run_program.h"
-#include "vm/parameter_set.h"
+#include "rewire/executable_format/tensor_files/npy.h"
+#include "rewire/tests/support/run_program.h"
+#include "rewire/vm/parameter_set.h"
 
 namespace rewire::tools {
 namespace {
@@ -86,13 +86,13 @@ TEST_CASE("vm-params lists names, types, sizes and codecs") {
 TEST_CASE("vm-params compresses models, which run as before") {
   const Models folder;
   const Finished compressed =
-      Params(folder, {"compress", "model.rwx", "-o", "model.rwx", "--level", "19", "--json"});
+      Params(folder, {"compress", "model.rwx", "-o", "small.rwx", "--level", "19", "--json"});
   Good(compressed);
   CHECK(Json::parse(compressed.out)["saved_bytes"] > 3900);
-  const Finished run = test::RunProgram("vm-run", {"model.rwx", "--json"}, folder.path());
+  const Finished run = test::RunProgram("vm-run", {"small.rwx", "--json"}, folder.path());
   Good(run);
   CHECK(Json::parse(run.out)["outputs"][0]["data"] == Json::parse("[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]"));
-  Good(Params(folder, {"convert", "model.rwx", "--output", "p.rwx", "--level", "3"}));
+  Good(Params(folder, {"convert", "small.rwx", "--output", "p.rwx", "--level", "3"}));
   const Finished list = Params(folder, {"list", "p.rwx", "--json"});
   CHECK(Json::parse(list.out)["files"][0]["parameters"][2]["codec"] == "zstd");
 }
@@ -106,6 +106,10 @@ TEST_CASE("vm-params: wrong inputs, each with its message and exit code") {
     std::string message;
   } rows[] = {
       {{}, 11, "A subcommand is required; vm-params --help lists the options"},
+      {{"lst", "model.rwx"}, 11, "unexpected argument 'lst'; did you mean 'list'?"},
+      {{"convert", "model.rwx", "--ouput", "x.rwx"},
+       11,
+       "unexpected argument '--ouput'; did you mean '--output'?"},
       {{"list", "none.rwx"}, 12, "cannot open 'none.rwx': No such file or directory"},
       {{"list", "no.safetensors"},
        14,

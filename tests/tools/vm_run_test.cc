@@ -5,11 +5,11 @@
 #include <string>
 #include <vector>
 
-#include "base/dtype.h"
-#include "executable_format/tensor_files/npy.h"
-#include "executable_format/tensor_files/npz.h"
-#include "executable_format/tensor_files/safetensors.h"
-#include "tests/support/run_program.h"
+#include "rewire/base/dtype.h"
+#include "rewire/executable_format/tensor_files/npy.h"
+#include "rewire/executable_format/tensor_files/npz.h"
+#include "rewire/executable_format/tensor_files/safetensors.h"
+#include "rewire/tests/support/run_program.h"
 
 namespace rewire::tools {
 namespace {
@@ -324,11 +324,14 @@ TEST_CASE("limits end a run with their own exit codes") {
   CHECK(steps.exit_code == 21);
   const Finished deadline = session.Run({"loop.asm", "--deadline", "20ms"});
   CHECK(deadline.exit_code == 23);
+  // The runs before the measured ones have it too.
+  const Finished warmup = session.Run({"loop.asm", "--deadline", "20ms", "--repeat", "2", "--warmup", "1"});
+  CHECK(warmup.exit_code == 23);
   const Finished depth = session.Run({"loop.asm", "-f", "deep", "--max-depth", "100"});
   CHECK(depth.exit_code == 20);
   const Finished bytes = session.Run({"loop.asm", "-f", "large", "--max-bytes", "1M"});
   CHECK(bytes.exit_code == 22);
-  for (const Finished* finished : {&steps, &deadline, &depth, &bytes}) {
+  for (const Finished* finished : {&steps, &deadline, &warmup, &depth, &bytes}) {
     CHECK(finished->out.empty());
     CHECK(finished->err.substr(0, 15) == "vm-run: error: ");
   }

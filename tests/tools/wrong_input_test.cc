@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "executable_format/layout.h"
-#include "tests/support/paths.h"
-#include "tests/support/run_program.h"
+#include "rewire/executable_format/layout.h"
+#include "rewire/tests/support/paths.h"
+#include "rewire/tests/support/run_program.h"
 
 namespace rewire::tools {
 namespace {
@@ -193,8 +193,10 @@ TEST_CASE("wrong input: message and exit code") {
 TEST_CASE("standard output that is full is an error") {
   const test::TempFolder folder;
   folder.Write("model.asm", kProgram);
+  test::Streams streams;
+  streams.out = "/dev/full";
   const test::Finished finished =
-      test::RunProgram("vm-run", {"model.asm", "--random", "--dim", "N=1"}, folder.path(), "/dev/full");
+      test::RunProgram("vm-run", {"model.asm", "--random", "--dim", "N=1"}, folder.path(), streams);
   CHECK(finished.err == "vm-run: error: cannot write standard output: No space left on device\n");
   CHECK(finished.exit_code == 13);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/tvm/case_reader.h"
+#include "rewire/tests/tvm/case_reader.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -10,9 +10,9 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "executable_format/import/tvm.h"
-#include "executable_format/tensor_files/npy.h"
-#include "vm/loader/elf_file.h"
+#include "rewire/executable_format/import/tvm.h"
+#include "rewire/executable_format/tensor_files/npy.h"
+#include "rewire/vm/loader/elf_file.h"
 
 namespace rewire::test {
 namespace {

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "base/status.h"
-#include "vm/packed_function.h"
-#include "vm/program.h"
-#include "vm/value.h"
+#include "rewire/base/status.h"
+#include "rewire/vm/packed_function.h"
+#include "rewire/vm/program.h"
+#include "rewire/vm/value.h"
 
 namespace rewire::test {
 

@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "tests/tvm/case_reader.h"
-#include "vm/outputs/output.h"
-#include "vm/virtual_machine.h"
+#include "rewire/tests/tvm/case_reader.h"
+#include "rewire/vm/output.h"
+#include "rewire/vm/virtual_machine.h"
 
 namespace {
 

@@ -13,9 +13,9 @@
 #include <string>
 #include <vector>
 
-#include "executable_format/code_writer.h"
-#include "executable_format/tensor_files/npy.h"
-#include "vm/vm.h"
+#include "rewire/executable_format/code_writer.h"
+#include "rewire/executable_format/tensor_files/npy.h"
+#include "rewire/vm/vm.h"
 
 namespace rewire {
 namespace {

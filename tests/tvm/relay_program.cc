@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/tvm/relay_program.h"
+#include "rewire/tests/tvm/relay_program.h"
 
 #include <catch2/catch.hpp>
 
-#include "executable_format/import/tvm.h"
-#include "tests/vm/outputs/output_harness.h"
+#include "rewire/executable_format/import/tvm.h"
+#include "rewire/tests/vm/outputs/output_harness.h"
 
 namespace rewire::test {
 namespace {

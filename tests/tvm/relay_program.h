@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "tests/executable_format/import/foreign_files.h"
-#include "vm/vm.h"
+#include "rewire/tests/executable_format/import/foreign_files.h"
+#include "rewire/vm/vm.h"
 
 namespace rewire::test {
 

@@ -3,9 +3,9 @@
 #include <catch2/catch.hpp>
 #include <random>
 
-#include "executable_format/import/relay_file.h"
-#include "executable_format/import/tvm.h"
-#include "tests/tvm/relay_program.h"
+#include "rewire/executable_format/import/relay_file.h"
+#include "rewire/executable_format/import/tvm.h"
+#include "rewire/tests/tvm/relay_program.h"
 
 namespace rewire::test {
 namespace {

@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 #include <vector>
 
-#include "tests/tvm/relay_program.h"
+#include "rewire/tests/tvm/relay_program.h"
 
 namespace rewire::test {
 namespace {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // VMs in a block of memory: a static one without malloc, and several that share an arena.
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstring>
 #include <memory>
@@ -7,9 +8,9 @@
 #include <thread>
 #include <vector>
 
-#include "tests/vm/test_program.h"
-#include "vm/memory/fixed_block.h"
-#include "vm/virtual_machine.h"
+#include "rewire/tests/vm/test_program.h"
+#include "rewire/vm/memory/fixed_block.h"
+#include "rewire/vm/virtual_machine.h"
 
 namespace rewire::test {
 namespace {
@@ -53,6 +54,23 @@ TEST_CASE("a fixed block serves everything that fits by its sum, in any order, a
     CHECK(all != nullptr);
     allocator.deallocate(allocator.context, all, block->room() / 128 * 128, 128);
   }
+}
+
+TEST_CASE("a hole that begins off a boundary serves only what fits behind the boundary") {
+  const Block memory = NewBlock(8192);
+  FixedBlock* block = FixedBlock::Make(memory.get(), 8192);
+  REQUIRE(block != nullptr);
+  const Allocator allocator = block->allocator();
+  std::vector<char*> units;
+  while (void* unit = allocator.allocate(allocator.context, 64, 64))
+    units.push_back(static_cast<char*>(unit));
+  std::sort(units.begin(), units.end());
+  const std::size_t first = reinterpret_cast<std::uintptr_t>(units[0]) % 128 == 64 ? 0 : 1;
+  const auto give = [&](std::size_t i) { allocator.deallocate(allocator.context, units[i], 64, 64); };
+  for (std::size_t i = first; i < first + 18; ++i) give(i);
+  CHECK(allocator.allocate(allocator.context, 18 * 64, 128) == nullptr);
+  give(first + 18);
+  CHECK(allocator.allocate(allocator.context, 18 * 64, 128) == units[first] + 64);
 }
 
 TEST_CASE("a fixed block refuses what does not fit, and memory that is too small") {

@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "tests/vm/fake_device.h"
-#include "tests/vm/test_program.h"
-#include "vm/kernel_api.h"
-#include "vm/packed_function.h"
+#include "rewire/tests/vm/fake_device.h"
+#include "rewire/tests/vm/test_program.h"
+#include "rewire/vm/packed_function.h"
+#include "rewire/vm/run/kernel_api.h"
 
 namespace rewire::test {
 namespace {
@@ -166,6 +166,22 @@ TEST_CASE("a device that fails or is full ends the run with its own words") {
   CHECK(vm.bytes_held() == held);
   device.full = false;
   CHECK(MessageOf(vm.TryInvoke("main", {&x, 1})).empty());
+}
+
+TEST_CASE(
+    "a device that fails or is full while a program is linked is an error, and the next link is right") {
+  FakeDevice device;
+  const Executable executable = ExecutableOf(kRoundTrip);
+  device.full = true;
+  CHECK(MessageOf(Program::Link(executable, With(device))) == "constant c: no memory on the device");
+  device.full = false;
+  device.broken = true;
+  CHECK(MessageOf(Program::Link(executable, With(device)))
+            .find("the copy to the device failed: the bus is down") != std::string::npos);
+  CHECK(device.blocks.empty());
+  device.broken = false;
+  VirtualMachine vm(*Program::Link(executable, With(device)));
+  CHECK(FloatsOf(vm.TryInvoke("constant", {})->tensor()) == std::vector<float>{7, 8, 9});
 }
 
 TEST_CASE("device memory counts against the byte limit") {

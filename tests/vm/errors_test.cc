@@ -4,10 +4,10 @@
 #include <catch2/catch.hpp>
 #include <string>
 
-#include "tests/vm/test_program.h"
-#include "vm/host_function.h"
-#include "vm/kernel_api.h"
-#include "vm/objects.h"
+#include "rewire/tests/vm/test_program.h"
+#include "rewire/vm/host_function.h"
+#include "rewire/vm/run/kernel_api.h"
+#include "rewire/vm/value/objects.h"
 
 namespace rewire::test {
 namespace {
@@ -39,7 +39,8 @@ LinkOptions Kernels() {
   LinkOptions options;
   PackedFunction odd;
   odd.call = [](void*, const RewireFFIAny*, std::int32_t, RewireFFIAny* result) {
-    *result = MakeInteger(kRewireFFIFloat, 0);
+    *result = RewireFFIAny{};
+    result->type_index = kRewireFFISmallStr;  // of no bytes
     return 0;
   };
   options.kernels.AddFunction("host.odd", odd);
@@ -199,9 +200,8 @@ const Case kCases[] = {
     {R"(%r = invoke_packed none(), outputs=0)",
      "main@0 (%0 = invoke_packed none(), outputs=0): the kernel returned nothing, a value is expected"},
     {R"(%r = invoke_packed odd(), outputs=0)",
-     "main@0 (%0 = invoke_packed odd(), outputs=0): the kernel returned a value of type index 3; a tensor, "
-     "an "
-     "integer or an array is expected"},
+     "main@0 (%0 = invoke_packed odd(), outputs=0): the kernel returned a value of type string; a tensor, a "
+     "number or an array is expected"},
     {R"(%r = invoke_packed nested(), outputs=0)",
      "main@0 (%0 = invoke_packed nested(), outputs=0): the kernel returned an array inside an array; only "
      "one "

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "vm/device/device_api.h"
-#include "vm/packed_function.h"
+#include "rewire/vm/device/device_api.h"
+#include "rewire/vm/packed_function.h"
 
 namespace rewire::test {
 

@@ -7,8 +7,8 @@
 #include <optional>
 #include <vector>
 
-#include "tests/vm/test_program.h"
-#include "vm/host_function.h"
+#include "rewire/tests/vm/test_program.h"
+#include "rewire/vm/host_function.h"
 
 namespace rewire::test {
 namespace {
@@ -84,6 +84,22 @@ TEST_CASE("an input that is taken over is not copied, and let go when it is set 
   sum.vm->SetInput("x", TensorView(other, {2, 2}));
   CHECK(released);
   CHECK(sum.Run() == 0);
+}
+
+TEST_CASE("an input of another dtype of the same width is refused in every way of setting it") {
+  Sum sum("4");
+  float good[4] = {1, 2, 3, 4};
+  std::int32_t integers[4] = {1, 2, 3, 4};
+  const TensorView wrong(integers, {2, 2});
+  const std::string message = "function main, input 0 (x): f32[2, 2] expected, i32[2, 2] given";
+  for (bool rebound : {false, true}) {
+    CAPTURE(rebound);
+    if (rebound) sum.vm->SetInput("x", TensorView(good, {2, 2}));
+    CHECK(MessageOf(sum.vm->TrySetInput("x", wrong)) == message);
+    CHECK(MessageOf(sum.vm->TrySetInput("x", wrong, InputMode::kCopy)) == message);
+    CHECK(MessageOf(sum.vm->TrySetInput("x", Value(*Tensor::Wrap(wrong, nullptr)))) == message);
+  }
+  CHECK(sum.Run() == 10);
 }
 
 TEST_CASE("a copied input is the caller's again at once") {

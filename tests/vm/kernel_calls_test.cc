@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "tests/vm/test_program.h"
-#include "vm/host_function.h"
-#include "vm/kernel_api.h"
-#include "vm/objects.h"
+#include "rewire/tests/vm/test_program.h"
+#include "rewire/vm/host_function.h"
+#include "rewire/vm/run/kernel_api.h"
+#include "rewire/vm/value/objects.h"
 
 namespace rewire::test {
 namespace {
@@ -35,6 +35,49 @@ int NewArray(void*, const RewireFFIAny* args, std::int32_t, RewireFFIAny* result
   array->cell = {array->items, 2, 2, nullptr};
   *result = MakeAny(kRewireFFIArray, array);
   return 0;
+}
+
+TEST_CASE("a float that a kernel returns is a scalar of f64, which can be used and returned") {
+  LinkOptions options;
+  options.kernels.AddFunction("host.half",
+                              Packed([](void*, const RewireFFIAny*, std::int32_t, RewireFFIAny* result) {
+                                result->type_index = kRewireFFIFloat;
+                                result->v_float64 = 0.5;
+                                return 0;
+                              }));
+  options.kernels.AddFunction(
+      "host.add", Packed([](void*, const RewireFFIAny* args, std::int32_t, RewireFFIAny*) {
+        const auto at = [args](int i) { return static_cast<double*>(RewireTensorOf(&args[i])->data); };
+        *at(2) = *at(0) + *at(1);
+        return 0;
+      }));
+  TestAllocator memory;
+  options.allocator = memory.allocator();
+  {
+    VirtualMachine vm(ProgramOf(R"(
+      .kernel half = "host.half"
+      .kernel add = "host.add"
+      .func main() -> (y: f64[], half: value)
+        invoke_packed half(), outputs=0
+        %h = invoke_packed half(), outputs=0
+        %s = alloc_storage _, alignment=64, f64, cpu
+        %y = alloc_tensor %s, _, f64
+        invoke_packed add(%h, %h, %y), outputs=1
+        %both = alloc_adt tag=0 (%y, %h)
+        ret %both
+      .end)",
+                                options));
+    for (int i = 0; i < 3; ++i) {
+      REQUIRE(MessageOf(vm.TryInvoke("main")).empty());
+      for (const auto& [field, expected] : {std::pair{0, 1.0}, std::pair{1, 0.5}}) {
+        const TensorView view = vm.result().field(static_cast<std::uint32_t>(field)).tensor().view();
+        CHECK((view.dtype() == kFloat64));
+        CHECK(view.shape().empty());
+        CHECK(*static_cast<const double*>(view.data()) == expected);
+      }
+    }
+  }
+  CHECK(memory.blocks() == 0);
 }
 
 TEST_CASE("kernels return new tensors, their arguments, integers and arrays") {
@@ -244,87 +287,6 @@ TEST_CASE("workspace is aligned, counted, several blocks at once, and gone after
   CHECK(MessageOf(vm.TryInvoke("main", {&fits, 1})).empty());
 }
 
-TEST_CASE("kernels that need alignment get it: a copy to read, an error to write") {
-  LinkOptions options;
-  options.kernels.AddFunction(
-      "host.copy", Packed([](void*, const RewireFFIAny* args, std::int32_t, RewireFFIAny*) {
-        const DLTensor* from = RewireTensorOf(&args[0]);
-        DLTensor* to = RewireTensorOf(&args[1]);
-        if (reinterpret_cast<std::uintptr_t>(from->data) % 256 != 0) return -1;
-        std::memcpy(to->data, from->data, static_cast<std::size_t>(from->shape[0]) * 4);
-        return 0;
-      }));
-  VirtualMachine vm(ProgramOf(R"(
-    .kernel copy = "host.copy" align=256
-    .func main(x: f32[3]) -> f32[3]
-      %s = alloc_storage _, alignment=256, f32[3], cpu
-      %y = alloc_tensor %s, _, f32[3]
-      invoke_packed copy(%x, %y), outputs=1
-      ret %y
-    .end
-    .func shifted(x: f32[3]) -> f32[3]
-      %bytes = load_consti 16
-      %four = load_consti 4
-      %s = alloc_storage %bytes, alignment=256, f32, cpu
-      %y = alloc_tensor %s, %four, f32[3]
-      invoke_packed copy(%x, %y), outputs=1
-      ret %y
-    .end)",
-                              std::move(options)));
-  alignas(256) float data[4] = {0, 1, 2, 3};
-  for (const char* function : {"main", "shifted"}) {
-    const InputHandle input = *vm.program().FindInput("x", function);
-    REQUIRE(MessageOf(vm.TrySetInput(input, TensorView(data + 1, {3}))).empty());
-  }
-  REQUIRE(MessageOf(vm.TryInvoke("main")).empty());
-  CHECK(FloatsOf(vm.result().tensor()) == std::vector<float>{1, 2, 3});
-  CHECK(MessageOf(vm.TryInvoke("shifted")) ==
-        "shifted@23 (invoke_packed copy(%x, %4), outputs=1): argument 1, a tensor f32[3], is not aligned to "
-        "the "
-        "256 bytes that the kernel needs");
-}
-
-TEST_CASE("constants and parameters are aligned for kernels once, when a program is linked") {
-  LinkOptions options;
-  std::vector<const void*> seen;
-  options.kernels.AddFunction(
-      "host.look",
-      Packed(
-          [](void* handle, const RewireFFIAny* args, std::int32_t, RewireFFIAny*) {
-            for (int i = 0; i < 2; ++i) {
-              static_cast<std::vector<const void*>*>(handle)->push_back(RewireTensorOf(&args[i])->data);
-            }
-            std::memcpy(RewireTensorOf(&args[2])->data, RewireTensorOf(&args[1])->data, 12);
-            return 0;
-          },
-          &seen));
-  alignas(256) float data[4] = {0, 1, 2, 3};
-  ParameterSet set;
-  set.Set("p", *Tensor::Wrap(TensorView(data + 1, {3}), nullptr));
-  options.parameters.push_back(set);
-  VirtualMachine vm(ProgramOf(R"(
-    .const c: f32[3] = {4, 5, 6}
-    .param p: f32[3]
-    .kernel look = "host.look" align=256
-    .func main() -> f32[3]
-      %c = load_const c
-      %p = load_const p
-      %s = alloc_storage _, alignment=256, f32[3], cpu
-      %y = alloc_tensor %s, _, f32[3]
-      invoke_packed look(%c, %p, %y), outputs=1
-      ret %y
-    .end)",
-                              std::move(options)));
-  for (int run = 0; run < 2; ++run) {
-    REQUIRE(MessageOf(vm.TryInvoke("main")).empty());
-    CHECK(FloatsOf(vm.result().tensor()) == std::vector<float>{1, 2, 3});
-  }
-  REQUIRE(seen.size() == 4);
-  CHECK(std::vector<const void*>(seen.begin(), seen.begin() + 2) ==
-        std::vector<const void*>(seen.begin() + 2, seen.end()));
-  for (const void* address : seen) CHECK(reinterpret_cast<std::uintptr_t>(address) % 256 == 0);
-}
-
 TEST_CASE("a kernel with one output that has no elements is not called") {
   LinkOptions options;
   int calls = 0;
@@ -347,6 +309,159 @@ TEST_CASE("a kernel with one output that has no elements is not called") {
                               std::move(options)));
   REQUIRE(MessageOf(vm.TryInvoke()).empty());
   CHECK(calls == 1);
+}
+
+TEST_CASE("a kernel's new ADT holds integers and objects of the VM alone") {
+  LinkOptions options;
+  // adt(x): an ADT of one field, which is an array that tvm-ffi made around x.
+  options.kernels.AddFunction("host.foreign",
+                              Packed([](void*, const RewireFFIAny* args, std::int32_t, RewireFFIAny* result) {
+                                RewireFFIAny array{};
+                                NewArray(nullptr, args, 1, &array);
+                                const int status = KernelApi()->new_adt(0, 1, &array, result);
+                                DropStrong(ObjectOf(array));
+                                return status;
+                              }));
+  options.kernels.AddFunction("host.float",
+                              Packed([](void*, const RewireFFIAny*, std::int32_t, RewireFFIAny* result) {
+                                RewireFFIAny number{};
+                                number.type_index = kRewireFFIFloat;
+                                return KernelApi()->new_adt(0, 1, &number, result);
+                              }));
+  options.kernels.AddFunction("host.negative",
+                              Packed([](void*, const RewireFFIAny*, std::int32_t, RewireFFIAny* result) {
+                                return KernelApi()->new_adt(0, -1, nullptr, result);
+                              }));
+  options.kernels.AddFunction("host.field",
+                              Packed([](void*, const RewireFFIAny* args, std::int32_t, RewireFFIAny* result) {
+                                return KernelApi()->adt_field(&args[0], 0, result);
+                              }));
+  VirtualMachine vm(ProgramOf(R"(
+    .kernel foreign = "host.foreign" objects
+    .kernel number = "host.float" objects
+    .kernel negative = "host.negative" objects
+    .kernel field = "host.field" objects
+    .func foreign(x: value) -> value
+      %r = invoke_packed foreign(%x), outputs=0
+      ret %r
+    .end
+    .func number(x: value) -> value
+      %r = invoke_packed number(%x), outputs=0
+      ret %r
+    .end
+    .func negative(x: value) -> value
+      %r = invoke_packed negative(%x), outputs=0
+      ret %r
+    .end
+    .func field(x: value) -> value
+      %r = invoke_packed field(%x), outputs=0
+      ret %r
+    .end)",
+                              std::move(options)));
+  const Value x = Floats({3});
+  const auto ends_with = [&](const char* function, const std::string& ending) {
+    const std::string message = MessageOf(vm.TryInvoke(function, {&x, 1}));
+    INFO(message);
+    CHECK((message.size() > ending.size() &&
+           message.compare(message.size() - ending.size(), ending.size(), ending) == 0));
+  };
+  ends_with("foreign", "TypeError: new_adt: field 0 is no tensor, integer or ADT of the VM");
+  ends_with("number", "TypeError: new_adt: field 0 is no tensor, integer or ADT of the VM");
+  ends_with("negative", "ValueError: new_adt: negative size");
+  ends_with("field", "IndexError: adt_field: no ADT, or no such field");
+}
+
+// Objects as another runtime would make them. Each counts its end in `gone`.
+template <typename T>
+RewireFFIAny Foreign(T object, std::int32_t kind, int* gone) {
+  struct Owner {
+    T object;
+    int* gone;
+  };
+  auto* owner = new Owner{object, gone};
+  auto* header = reinterpret_cast<RewireFFIObject*>(owner);
+  header->combined_ref_count = kNewObjectCount;
+  header->type_index = kind;
+  header->deleter = [](void* self, int flags) {
+    auto* dead = static_cast<Owner*>(self);
+    if ((flags & kRewireFFIStrongGone) != 0) ++*dead->gone;
+    if ((flags & kRewireFFIWeakGone) != 0) delete dead;
+  };
+  return MakeAny(kind, owner);
+}
+
+TEST_CASE("a returned object that the VM cannot take is an error, and let go") {
+  static int gone = 0;
+  LinkOptions options;
+  options.kernels.AddFunction("host.strided",
+                              Packed([](void*, const RewireFFIAny*, std::int32_t, RewireFFIAny* result) {
+                                static float data[4] = {};
+                                static std::int64_t dims[2] = {2, 1}, strides[2] = {2, 1};
+                                RewireFFITensorObject tensor{};
+                                tensor.tensor = {data, {kDLCPU, 0}, 2, kFloat32, dims, strides, 0};
+                                *result = Foreign(tensor, kRewireFFITensor, &gone);
+                                return 0;
+                              }));
+  options.kernels.AddFunction("host.adt",
+                              Packed([](void*, const RewireFFIAny*, std::int32_t, RewireFFIAny* result) {
+                                *result = Foreign(RewireFFIObject{}, kAdtKind, &gone);
+                                return 0;
+                              }));
+  options.kernels.AddFunction("host.device",
+                              Packed([](void*, const RewireFFIAny*, std::int32_t, RewireFFIAny* result) {
+                                return KernelApi()->new_tensor(kFloat32, 0, nullptr, {kDLCUDA, 0}, result);
+                              }));
+  VirtualMachine vm(ProgramOf(R"(
+    .kernel strided = "host.strided"
+    .kernel adt = "host.adt"
+    .kernel device = "host.device"
+    .func strided() -> value
+      %r = invoke_packed strided(), outputs=0
+      ret %r
+    .end
+    .func adt() -> value
+      %r = invoke_packed adt(), outputs=0
+      ret %r
+    .end
+    .func device() -> value
+      %r = invoke_packed device(), outputs=0
+      ret %r
+    .end)",
+                              std::move(options)));
+  CHECK(
+      MessageOf(vm.TryInvoke("strided")) ==
+      "strided@0 (%0 = invoke_packed strided(), outputs=0): the kernel returned a tensor that is strided or "
+      "has a wrong shape");
+  CHECK(gone == 1);
+  CHECK(MessageOf(vm.TryInvoke("adt")) ==
+        "adt@0 (%0 = invoke_packed adt(), outputs=0): the kernel returned an ADT that Rewire did not make");
+  CHECK(gone == 2);
+  CHECK(MessageOf(vm.TryInvoke("device")) ==
+        "device@0 (%0 = invoke_packed device(), outputs=0): ValueError: new_tensor: the executable does not "
+        "use "
+        "this device");
+}
+
+TEST_CASE("a kernel that writes more than its one empty output is called") {
+  LinkOptions options;
+  options.kernels.AddFunction("host.count",
+                              MakePackedFunction([](kernel::TensorView state, kernel::TensorView /*empty*/) {
+                                state.data<float>()[0] += 1;
+                              }));
+  options.storage_fill = StorageFill::kZero;
+  VirtualMachine vm(ProgramOf(R"(
+    .kernel count = "host.count" writes(0)
+    .func main() -> f32[1]
+      %s = alloc_storage _, alignment=64, f32[1], cpu
+      %state = alloc_tensor %s, _, f32[1]
+      %t = alloc_storage _, alignment=64, f32[0], cpu
+      %y = alloc_tensor %t, _, f32[0]
+      invoke_packed count(%state, %y), outputs=1
+      ret %state
+    .end)",
+                              std::move(options)));
+  REQUIRE(MessageOf(vm.TryInvoke()).empty());
+  CHECK(FloatsOf(vm.Output(0)) == std::vector<float>{1});
 }
 
 TEST_CASE("the kernel table outside a run refuses what needs a VM") {

@@ -7,10 +7,10 @@
 #include <thread>
 #include <vector>
 
-#include "tests/vm/test_program.h"
-#include "vm/host_function.h"
-#include "vm/kernel_api.h"
-#include "vm/objects.h"
+#include "rewire/tests/vm/test_program.h"
+#include "rewire/vm/host_function.h"
+#include "rewire/vm/run/kernel_api.h"
+#include "rewire/vm/value/objects.h"
 
 namespace rewire::test {
 namespace {

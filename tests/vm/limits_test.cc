@@ -10,9 +10,9 @@
 #include <string>
 #include <thread>
 
-#include "tests/vm/test_program.h"
-#include "vm/host_function.h"
-#include "vm/kernel_api.h"
+#include "rewire/tests/vm/test_program.h"
+#include "rewire/vm/host_function.h"
+#include "rewire/vm/run/kernel_api.h"
 
 namespace rewire::test {
 namespace {
@@ -23,6 +23,7 @@ using Clock = std::chrono::steady_clock;
 constexpr char kText[] = R"(
   .kernel dec = "host.dec"
   .kernel wait = "host.wait"
+  .kernel wait_all = "host.wait_all"
   .func main() -> integer
     %one = load_consti 1
     ret %one
@@ -48,6 +49,10 @@ constexpr char kText[] = R"(
   .end
   .func waits() -> value
     %r = invoke_packed wait(), outputs=0
+    ret %r
+  .end
+  .func all_wait() -> value
+    %r = invoke_packed wait_all(), outputs=0
     ret %r
   .end
   .func storage(n: integer) -> value
@@ -89,6 +94,21 @@ Program LimitsProgram() {
     return -1;
   };
   options.kernels.AddFunction("host.wait", wait);
+  // The same on every thread: bodies ask by themselves, and the call ends when all have been told.
+  PackedFunction wait_all;
+  wait_all.call = [](void*, const RewireFFIAny*, std::int32_t, RewireFFIAny*) {
+    waiting = true;
+    KernelApi()->parallel_for(
+        0, 8, 1,
+        [](void*, std::int64_t, std::int64_t) {
+          while (KernelApi()->cancelled() == 0) std::this_thread::yield();
+        },
+        nullptr);
+    waiting = false;
+    return -1;
+  };
+  options.kernels.AddFunction("host.wait_all", wait_all);
+  options.threads = ThreadPool::Make(2);
   return ProgramOf(kText, std::move(options));
 }
 
@@ -136,28 +156,61 @@ TEST_CASE("an endless loop ends at the step limit, which is exact") {
   CHECK(CodeOf(vm.TryInvoke("main")) == StatusCode::kStepLimit);
 }
 
-TEST_CASE("an endless loop ends at its deadline") {
+// Lets the deadline of a run pass at one of its instructions, and counts those that are executed after it.
+class Overrun : public Observer {
+ public:
+  explicit Overrun(Clock::time_point deadline) : deadline_(deadline) {}
+  bool wants_instructions() const override { return true; }
+  void OnInstruction(const Instruction&) override {
+    if (++seen_ <= kBefore) return;
+    while (Clock::now() < deadline_) std::this_thread::yield();
+    ++after_;
+  }
+  int after() const { return after_; }
+
+ private:
+  static constexpr int kBefore = 10'000;
+  Clock::time_point deadline_;
+  int seen_ = 0;
+  int after_ = 0;
+};
+
+TEST_CASE("a loop ends some thousand instructions after its deadline, or at its next kernel call") {
   VirtualMachine vm(LimitsProgram());
   const Value n(0);
-  vm.SetDeadline(Clock::now() + milliseconds(20));
-  CHECK(CodeOf(vm.TryInvoke("forever")) == StatusCode::kDeadlineExceeded);
-  CHECK(Clock::now() - milliseconds(20) < Clock::now());
-  CHECK(CodeOf(vm.TryInvoke("calls_forever", {&n, 1})) == StatusCode::kDeadlineExceeded);
-  vm.SetDeadline(Clock::time_point::max());
-  CheckUsable(vm);
+  for (const bool calls : {false, true}) {
+    CAPTURE(calls);
+    // Far enough that the loop gets there first.
+    const Clock::time_point deadline = Clock::now() + milliseconds(200);
+    Overrun overrun(deadline);
+    vm.SetObserver(&overrun);
+    vm.SetDeadline(deadline);
+    const StatusCode code =
+        calls ? CodeOf(vm.TryInvoke("calls_forever", {&n, 1})) : CodeOf(vm.TryInvoke("forever"));
+    CHECK(code == StatusCode::kDeadlineExceeded);
+    CHECK(overrun.after() >= 1);
+    CHECK(overrun.after() <= (calls ? 2 : 4096));
+    vm.SetObserver(nullptr);
+    // One that has passed already ends the run at once.
+    CHECK(CodeOf(vm.TryInvoke("forever")) == StatusCode::kDeadlineExceeded);
+    vm.SetDeadline(Clock::time_point::max());
+    CheckUsable(vm);
+  }
 }
 
 TEST_CASE("a kernel that watches the deadline ends with the deadline's code") {
   VirtualMachine vm(LimitsProgram());
-  vm.SetDeadline(Clock::now() + milliseconds(5));
-  CHECK(CodeOf(vm.TryInvoke("waits")) == StatusCode::kDeadlineExceeded);
+  for (const char* function : {"waits", "all_wait"}) {
+    vm.SetDeadline(Clock::now() + milliseconds(5));
+    CHECK(CodeOf(vm.TryInvoke(function)) == StatusCode::kDeadlineExceeded);
+  }
   vm.SetDeadline(Clock::time_point::max());
   CheckUsable(vm);
 }
 
 TEST_CASE("another thread cancels a loop and a kernel; the next run is not cancelled") {
   VirtualMachine vm(LimitsProgram());
-  for (const char* function : {"forever", "waits"}) {
+  for (const char* function : {"forever", "waits", "all_wait"}) {
     CAPTURE(function);
     std::atomic<bool> started{false};
     std::thread canceller([&] {
@@ -208,6 +261,49 @@ TEST_CASE("an allocation over the byte limit ends with the memory limit") {
   CheckUsable(vm);
 }
 
+TEST_CASE("whether a run is within the byte limit does not depend on what ran before") {
+  const Program program = LimitsProgram();
+  // Runs that need memory of every kind: blocks of several classes, the stack, objects.
+  const std::vector<std::pair<const char*, std::int64_t>> runs = {
+      {"storage", 300}, {"storage", 5'000}, {"storage", 100'000}, {"down", 20}, {"down", 900}, {"list", 200}};
+  const auto outcome = [](VirtualMachine* vm, const std::pair<const char*, std::int64_t>& run) {
+    const Value n(run.second);
+    const StatusCode code = CodeOf(vm->TryInvoke(run.first, {&n, 1}));
+    vm->DropResult();
+    return code;
+  };
+  int refused = 0;
+  int served = 0;
+  for (std::uint64_t bytes = 2'000; bytes < 400'000; bytes += bytes / 16) {
+    Limits limits;
+    limits.bytes = bytes;
+    // A VM for everything, unlimited at first, beside a new one for each run.
+    VirtualMachine used(program);
+    for (const auto& run : runs) (void)outcome(&used, run);
+    used.SetLimits(limits);
+    for (int round = 0; round < 2; ++round) {
+      for (const auto& run : runs) {
+        CAPTURE(bytes, run.first, run.second, round);
+        VirtualMachine fresh(program, limits);
+        const StatusCode expected = outcome(&fresh, run);
+        CHECK(outcome(&used, run) == expected);
+        (expected == StatusCode::kOk ? served : refused) += 1;
+      }
+    }
+  }
+  CHECK(refused > 50);
+  CHECK(served > 50);
+  // Nor does it for the VMs behind a Program.
+  Limits limits;
+  limits.bytes = 120'000;
+  const Value large(100'000);
+  const Value deep(900);
+  for (int round = 0; round < 3; ++round) {
+    CHECK(CodeOf(program.TryRun("storage", {&large, 1}, limits)) == StatusCode::kOk);
+    CHECK(CodeOf(program.TryRun("down", {&deep, 1}, limits)) == StatusCode::kOk);
+  }
+}
+
 TEST_CASE("results that the host holds count against the limit until they are released") {
   Limits limits;
   limits.bytes = 1 << 20;
@@ -218,6 +314,32 @@ TEST_CASE("results that the host holds count against the limit until they are re
   CHECK(CodeOf(vm.TryInvoke("storage", {&n, 1})) == StatusCode::kMemoryLimit);
   first = Value();
   CHECK(MessageOf(vm.TryInvoke("storage", {&n, 1})).empty());
+}
+
+TEST_CASE("memory that is free for other sizes is given back before the limit refuses") {
+  Limits limits;
+  limits.bytes = 1 << 20;
+  VirtualMachine vm(LimitsProgram(), limits);
+  // Any one of them fits, and the VM keeps what a call gives back for the next ones.
+  for (const std::int64_t bytes : {600'000, 700'000, 800'000, 600'000}) {
+    CAPTURE(bytes);
+    const Value n(bytes);
+    CHECK(MessageOf(vm.TryInvoke("storage", {&n, 1})).empty());
+    CheckUsable(vm);
+  }
+}
+
+TEST_CASE("each TryRun has its own limits, whatever the pooled VM was last used with") {
+  const Program program = LimitsProgram();
+  const Value n(10);
+  Limits tight;
+  tight.depth = 5;
+  CHECK(MessageOf(program.TryRun("down", {&n, 1})).empty());
+  CHECK(CodeOf(program.TryRun("down", {&n, 1}, tight)) == StatusCode::kDepthLimit);
+  CHECK(MessageOf(program.TryRun("down", {&n, 1})).empty());
+  const Span<const OutputBinding> none;
+  CHECK(CodeOf(program.TryRun("down", {&n, 1}, none, tight)) == StatusCode::kDepthLimit);
+  CHECK(MessageOf(program.TryRun("down", {&n, 1}, none)).empty());
 }
 
 // Runs `body` on a thread whose stack has no room for deep recursion.

@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "tests/vm/test_program.h"
-#include "vm/host_function.h"
-#include "vm/kernel_api.h"
-#include "vm/memory/block_pool.h"
+#include "rewire/tests/vm/test_program.h"
+#include "rewire/vm/host_function.h"
+#include "rewire/vm/memory/block_pool.h"
+#include "rewire/vm/run/kernel_api.h"
 
 namespace {
 thread_local std::uint64_t heap_allocations = 0;
@@ -271,6 +271,61 @@ TEST_CASE("sizes without end keep no more than some times the largest") {
 
 // One refusal may be made good by giving free blocks back first; after the k-th all are refused, nothing
 // helps.
+// An allocator of an endless machine: says no above a mebibyte, and remembers what was asked for.
+struct LargestRequest {
+  std::uint64_t bytes = 0;
+
+  Allocator allocator() {
+    return {this,
+            [](void* context, std::size_t size, std::size_t alignment) -> void* {
+              std::uint64_t& largest = static_cast<LargestRequest*>(context)->bytes;
+              largest = std::max<std::uint64_t>(largest, size);
+              const Allocator usual = DefaultAllocator();
+              return size > (1 << 20) ? nullptr : usual.allocate(usual.context, size, alignment);
+            },
+            [](void*, void* pointer, std::size_t size, std::size_t alignment) {
+              const Allocator usual = DefaultAllocator();
+              usual.deallocate(usual.context, pointer, size, alignment);
+            }};
+  }
+};
+
+TEST_CASE("a storage as large as a block can be is asked for, a larger one is refused") {
+  constexpr std::int64_t kMost = BlockPool::kMaxBlock;
+  LargestRequest memory;
+  LinkOptions options;
+  options.allocator = memory.allocator();
+  // The larger classes exist, and have blocks that a damaged table would give out or lose.
+  VirtualMachine vm(ProgramOf(R"(
+    .func main(n: i64[]) -> y: f32[4]
+      %m = load_consti 4096
+      %b = alloc_storage %m, alignment=64, f32, cpu
+      %y = alloc_tensor %b, _, f32[4]
+      %s = alloc_storage %n, alignment=256, f32, cpu
+      %z = alloc_tensor %s, _, f32[4]
+      ret %y
+    .end)",
+                              options));
+  const auto run = [&](std::int64_t bytes) {
+    memory.bytes = 0;
+    const Value n(bytes);
+    const Result<Value> result = vm.TryInvoke("main", {&n, 1});
+    CHECK(result.status().code() == (bytes <= 8192 ? StatusCode::kOk : StatusCode::kOutOfMemory));
+    return memory.bytes;
+  };
+  CHECK(run(8192) < (1 << 20));
+  CHECK(run(kMost - 256) ==
+        static_cast<std::uint64_t>(kMost));  // with its alignment as large as a block can be
+  for (const std::int64_t bytes : {kMost - 255, kMost - 1, kMost, kMost + 1, 2 * kMost}) {
+    INFO(bytes);
+    CHECK(run(bytes) < (1 << 20));
+  }
+  CHECK(run(8192) < (1 << 20));
+  vm.DropResult();
+  vm.Trim();
+  CHECK(vm.bytes_held() <= BlockPool::kTableBytes + (1 << 14));
+}
+
 TEST_CASE("an allocation that fails, whichever it is, ends the call cleanly or not at all") {
   const bool lasting = GENERATE(false, true);
   CAPTURE(lasting);

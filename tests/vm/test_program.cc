@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/vm/test_program.h"
+#include "rewire/tests/vm/test_program.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <utility>
 
-#include "executable_format/text/assembler.h"
+#include "rewire/executable_format/text/assembler.h"
 
 namespace rewire::test {
 

@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "base/status.h"
-#include "tests/support/test_allocator.h"
-#include "vm/program.h"
-#include "vm/value.h"
-#include "vm/virtual_machine.h"
+#include "rewire/base/status.h"
+#include "rewire/tests/support/test_allocator.h"
+#include "rewire/vm/program.h"
+#include "rewire/vm/value.h"
+#include "rewire/vm/virtual_machine.h"
 
 namespace rewire::test {
 

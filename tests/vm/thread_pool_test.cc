@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "vm/thread_pool.h"
+#include "rewire/vm/thread_pool.h"
 
 #include <algorithm>
 #include <atomic>

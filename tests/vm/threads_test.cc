@@ -8,8 +8,8 @@
 #include <thread>
 #include <vector>
 
-#include "tests/vm/test_program.h"
-#include "vm/host_function.h"
+#include "rewire/tests/vm/test_program.h"
+#include "rewire/vm/host_function.h"
 
 namespace rewire::test {
 namespace {

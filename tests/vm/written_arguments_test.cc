@@ -4,8 +4,8 @@
 #include <catch2/catch.hpp>
 #include <string>
 
-#include "executable_format/text/assembler.h"
-#include "tests/vm/test_program.h"
+#include "rewire/executable_format/text/assembler.h"
+#include "rewire/tests/vm/test_program.h"
 
 namespace rewire::test {
 namespace {

@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "tests/vm/fake_device.h"
-#include "tests/vm/test_program.h"
-#include "vm/host_function.h"
+#include "rewire/tests/vm/fake_device.h"
+#include "rewire/tests/vm/test_program.h"
+#include "rewire/vm/host_function.h"
 
 namespace rewire::test {
 namespace {
@@ -111,6 +111,7 @@ TEST_CASE("wrong inputs say what is wrong, and the next call is right") {
   host.Check(vm.TrySetInput(2, x), "function main has 2 inputs, number 2 asked for");
   host.Check(vm.TrySetInput(InputHandle{9, 0}, x), "the input handle is not one of this Program's");
   host.Check(vm.TrySetInput("x", TensorView(three, {3})), main_x + "f32[2] expected, f32[3] given");
+  host.Check(vm.TrySetInput("x", TensorView(three, {1})), main_x + "f32[2] expected, f32[1] given");
   host.Check(vm.TrySetInput("x", TensorView(doubles, {2})), main_x + "f32[2] expected, f64[2] given");
   host.Check(vm.TrySetInput("x", TensorView(host.x(), {2, 1})), main_x + "f32[2] expected, f32[2, 1] given");
   host.Check(vm.TrySetInput("x", TensorView(three, {-1})),
@@ -123,7 +124,7 @@ TEST_CASE("wrong inputs say what is wrong, and the next call is right") {
              main_pair + "(f32[2], integer) expected, an integer given");
   const std::array<Value, 2> swapped = {Value(std::int64_t{7}), Floats({0, 0})};
   host.Check(vm.TrySetInput("pair", *Value::Adt(0, swapped)),
-             main_pair + "in its part 2 (in pre-order), (f32[2], integer) expected, a tensor given");
+             main_pair + "in its part 1 (in pre-order), f32[2] expected, i64[] given, for an integer");
   host.Check(vm.TrySetInput("pair", *Value::Adt(0, {swapped.data(), 1})),
              main_pair + "an ADT with tag 0 and 2 fields expected, tag 0 and 1 fields given");
   host.Check(vm.TrySetInput("pair", *Value::Adt(4, swapped)),

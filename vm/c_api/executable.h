@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Executables: opening and inspecting them. Immutable; any number of threads may use one handle at once. The
- * rules in status.h hold. */
+/* Public header: <rewire/vm/c_api/executable.h>. */
+/* Executables: opening and inspecting them. A handle is immutable, and several threads may use one at once.
+ * The rules in status.h hold. */
 #ifndef REWIRE_VM_C_API_EXECUTABLE_H_
 #define REWIRE_VM_C_API_EXECUTABLE_H_
 
 #include <dlpack/dlpack.h>
 
-#include "vm/c_api/status.h"
+#include "rewire/vm/c_api/status.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* A file that has been read and verified. Nothing of it has run. */
+/* A file that has been read and verified. None of its code has run. */
 typedef struct RewireExecutable RewireExecutable;
 
-/* What an executable may hold at most; 0 is the default (executable_format/limits.h). For untrusted files. */
+/* The largest executable that is accepted. 0 means the default (executable_format/limits.h). Hosts may lower
+ * the limits for untrusted files. */
 typedef struct RewireFormatLimits {
   uint32_t struct_size;
   uint32_t functions;
@@ -25,33 +27,37 @@ typedef struct RewireFormatLimits {
   uint32_t code_words; /* over all functions */
   uint64_t verifier_state;
   uint64_t verifier_steps;
+  int64_t timeout; /* nanoseconds for verifying, counted from the call that opens; 0: no limit */
 } RewireFormatLimits;
 
 typedef struct RewireOpenOptions {
   uint32_t struct_size;
-  int32_t verify_data; /* check every constant's checksum now; otherwise when it is first used */
-  int32_t copy;        /* read into memory instead of mapping the file or using the caller's memory */
+  int32_t verify_data; /* 1: check every constant's checksum now; 0: when it is first used */
+  int32_t copy; /* 1: read into private memory instead of using the mapped file or the caller's memory */
   const RewireFormatLimits* limits; /* NULL: the defaults */
 } RewireOpenOptions;
 
-/* Opens a file. `options` may be NULL. kRewireNotFound, kRewireIo, kRewireInvalidFile, kRewireUnsupported,
- * kRewireVerificationFailed. */
+/* Opens a file. `options` may be NULL. Errors: kRewireNotFound, kRewireIo, kRewireInvalidFile,
+ * kRewireUnsupported, kRewireVerificationFailed. */
 REWIRE_API RewireStatus rewire_executable_open(const char* path, const RewireOpenOptions* options,
                                                RewireExecutable** out);
-/* One model of a bundle (executable_format/bundle.h), in librewire_prepare; NULL or "" is its only one.
- * kRewireNotFound also for a name that the bundle does not have. */
+/* Opens one model of a bundle (executable_format/bundle.h). In librewire_prepare. `model` NULL or "" means
+ * the bundle's only model. Errors: also kRewireNotFound for a name that the bundle does not have. */
 REWIRE_API RewireStatus rewire_executable_open_bundled(const char* path, const char* model,
                                                        const RewireOpenOptions* options,
                                                        RewireExecutable** out);
-/* The same as rewire_executable_open from `size` bytes of memory, which must not change while they are in
- * use. `release(context)` is called exactly once, on any thread, when they no longer are; on failure before
- * this returns. NULL: the memory lives longer than the executable, its programs and all their results. Memory
- * that is not 64-byte aligned is copied, as with options->copy; it is then released before this returns. */
+/* The same as rewire_executable_open, from `size` bytes of memory. The bytes must not change while they are
+ * in use.
+ *
+ * `release(context)` is called exactly once, on any thread, when the memory is no longer in use. If opening
+ * fails, it is called before this function returns. `release` may be NULL: the memory must then outlive the
+ * executable, its programs and all their results. Memory that is not 64-byte aligned is copied, as with
+ * options->copy, and released before this returns. */
 REWIRE_API RewireStatus rewire_executable_open_memory(const void* data, size_t size,
                                                       void (*release)(void* context), void* context,
                                                       const RewireOpenOptions* options,
                                                       RewireExecutable** out);
-/* Gives the handle back; programs of it stay. NULL: nothing. */
+/* Destroys the handle. Programs of the executable stay valid. NULL is allowed. */
 REWIRE_API void rewire_executable_destroy(RewireExecutable* executable);
 
 typedef struct RewireExecutableInfo {
@@ -63,11 +69,12 @@ typedef struct RewireExecutableInfo {
   uint32_t symbol_count;
 } RewireExecutableInfo;
 
-/* Counts what the executable has. */
+/* Counts the parts of the executable. */
 REWIRE_API RewireStatus rewire_executable_info(const RewireExecutable* executable,
                                                RewireExecutableInfo* info);
 
-/* What follows returns strings and dimensions that live as long as the executable or a program of it. */
+/* The functions below return strings and dimensions that live as long as the executable or a program of
+ * it. */
 
 typedef struct RewireFunctionInfo {
   uint32_t struct_size;
@@ -77,10 +84,11 @@ typedef struct RewireFunctionInfo {
   const char* name;
 } RewireFunctionInfo;
 
-/* A function by its number, from 0 to function_count. kRewireInvalidArgument: there is none. */
+/* Describes a function by its index, below function_count. Errors: kRewireInvalidArgument if there is
+ * none. */
 REWIRE_API RewireStatus rewire_executable_function(const RewireExecutable* executable, uint32_t function,
                                                    RewireFunctionInfo* info);
-/* kRewireNotFound, with near names. */
+/* Errors: kRewireNotFound, with similar names. */
 REWIRE_API RewireStatus rewire_executable_find_function(const RewireExecutable* executable, const char* name,
                                                         uint32_t* function);
 
@@ -94,13 +102,13 @@ enum {
   kRewireTypeValue = 5 /* any of them */
 };
 
-/* Special dimensions of a type. A dimension d <= -2 is the symbol number -2 - d; within one call, every
- * dimension with the same symbol has the same size. */
+/* Special dimensions of a type. A dimension d <= -2 is the symbol with the number -2 - d. Within one call,
+ * all dimensions with the same symbol have the same size. */
 #define REWIRE_UNKNOWN_DIM ((int64_t)-1)
 #define REWIRE_ANY_DEVICE ((uint32_t)0xFFFFFFFFu)
 
-/* One node of a type. A type is its nodes in pre-order: a tensor is one node, an ADT is its node followed by
- * the subtrees of its fields. */
+/* One node of a type. A type is a list of nodes in pre-order. A tensor is one node. An ADT (tagged tuple) is
+ * one node, followed by the subtrees of its fields. */
 typedef struct RewireTypeNode {
   uint32_t struct_size;
   RewireTypeKind kind;
@@ -112,41 +120,44 @@ typedef struct RewireTypeNode {
   uint32_t field_count; /* ADTs */
 } RewireTypeNode;
 
-/* An input's name, and how many nodes its type has. */
+/* Returns an input's name and the number of nodes of its type. */
 REWIRE_API RewireStatus rewire_executable_input(const RewireExecutable* executable, uint32_t function,
                                                 uint32_t index, const char** name, uint32_t* node_count);
-/* One node of an input's type, from 0 to node_count. */
+/* Returns one node of an input's type; `node` is below node_count. */
 REWIRE_API RewireStatus rewire_executable_input_node(const RewireExecutable* executable, uint32_t function,
                                                      uint32_t index, uint32_t node, RewireTypeNode* type);
-/* A node of a function's result. */
+/* Returns one node of a function's result. */
 REWIRE_API RewireStatus rewire_executable_result_node(const RewireExecutable* executable, uint32_t function,
                                                       uint32_t node, RewireTypeNode* type);
-/* An output: the name of a leaf of the result, and its type, which is one node. */
+/* Returns an output: the name of a leaf of the result, and its type, which is a single node. */
 REWIRE_API RewireStatus rewire_executable_output(const RewireExecutable* executable, uint32_t function,
                                                  uint32_t leaf, const char** name, RewireTypeNode* type);
-/* A parameter: a tensor that linking has to be given. Numbered from 0 to parameter_count. */
+/* Returns a parameter: a tensor that must be given when the executable is linked. `index` is below
+ * parameter_count. */
 REWIRE_API RewireStatus rewire_executable_parameter(const RewireExecutable* executable, uint32_t index,
                                                     const char** name, RewireTypeNode* type);
-/* A kernel that linking has to find. `debug_name`, "" when it has none, is what errors and profiles call it;
- * it may be NULL here. */
+/* Returns a kernel that linking must find. `debug_name` may be NULL; it receives the name that errors and
+ * profiles use, or "". */
 REWIRE_API RewireStatus rewire_executable_kernel(const RewireExecutable* executable, uint32_t index,
                                                  const char** name, const char** debug_name);
-/* An entry of the device table. `memory_scope` may be NULL; "" is the device's ordinary memory. */
+/* Returns an entry of the device table. `memory_scope` may be NULL; it receives "" for the device's ordinary
+ * memory. */
 REWIRE_API RewireStatus rewire_executable_device(const RewireExecutable* executable, uint32_t index,
                                                  DLDevice* device, const char** memory_scope);
-/* The name of a symbolic dimension. */
+/* Returns the name of a symbolic dimension. */
 REWIRE_API RewireStatus rewire_executable_symbol(const RewireExecutable* executable, uint32_t index,
                                                  const char** name);
 
-/* Texts are written into the caller's `buffer` of `capacity` bytes, cut to fit and always NUL-terminated when
- * capacity > 0. *length, which may be NULL, gets the whole text's length without NUL, so that a call with
- * (NULL, 0) asks for it. */
+/* Functions that return texts write them into the caller's `buffer` of `capacity` bytes. The text is cut to
+ * fit and always ends with NUL if capacity > 0. *length, which may be NULL, receives the length of the whole
+ * text without NUL. So a call with (NULL, 0) asks for the length. */
 
 /* "main(x: f32[N, 4]) -> (y: f32[N])" */
 REWIRE_API RewireStatus rewire_executable_signature_text(const RewireExecutable* executable,
                                                          uint32_t function, char* buffer, size_t capacity,
                                                          size_t* length);
-/* The instruction at word `pc` of a function's code, as text assembly: what an observer prints. */
+/* The instruction at word `pc` of a function's code, as text assembly. Observers can use it to print what
+ * runs. */
 REWIRE_API RewireStatus rewire_executable_instruction_text(const RewireExecutable* executable,
                                                            uint32_t function, uint32_t pc, char* buffer,
                                                            size_t capacity, size_t* length);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parameter sets: named weights, to be bound when programs are linked. A set refers to its tensors and copies
- * none; files are mapped. Any number of threads may read one set at once; only add changes one. The rules in
- * status.h hold. */
+/* Public header: <rewire/vm/c_api/parameters.h>. */
+/* Parameter sets: named weights that are bound when programs are linked. A set refers to its tensors and does
+ * not copy them; files are mapped. Several threads may read one set at once. Only `add` changes a set. The
+ * rules in status.h hold. */
 #ifndef REWIRE_VM_C_API_PARAMETERS_H_
 #define REWIRE_VM_C_API_PARAMETERS_H_
 
-#include "vm/c_api/executable.h"
-#include "vm/c_api/value.h"
+#include "rewire/vm/c_api/executable.h"
+#include "rewire/vm/c_api/value.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -14,35 +15,36 @@ extern "C" {
 
 typedef struct RewireParameterSet RewireParameterSet;
 
-/* A decoder of the host's for constants that are stored with its codec. */
+/* A decoder of the host for constants that are stored with its codec. */
 typedef struct RewireCodec {
   uint32_t struct_size;
-  uint32_t id; /* from 256; one id means one codec in a process */
+  uint32_t id; /* at least 256; one id means one codec in a process */
   void* context;
-  /* Fills all of `raw` from `stored`, which may be damaged or hostile, and returns 0; anything else: damaged.
-   * May be called from several threads at once. */
+  /* Fills all of `raw` from `stored` and returns 0. The stored bytes may be damaged or hostile; any other
+   * return value means that they are damaged. Several threads may call it at once. */
   int (*decode)(void* context, const void* stored, size_t stored_bytes, void* raw, size_t raw_bytes);
 } RewireCodec;
 
-/* An empty set. */
+/* Makes an empty set. */
 REWIRE_API RewireStatus rewire_parameter_set_make(RewireParameterSet** out);
-/* In librewire_prepare. The tensors of a file, which its content tells the kind of: .safetensors, an
- * executable's data constants, or what TVM's save_param_dict wrote. `options` may be NULL; `codecs` points at
- * `count` decoders besides zstd. kRewireNotFound, kRewireIo, kRewireInvalidFile, kRewireUnsupported. */
+/* Opens the tensors of a file. In librewire_prepare. The content decides the kind: .safetensors, an
+ * executable (its data constants), or a file of TVM's save_param_dict. `options` may be NULL. `codecs` are
+ * `count` decoders in addition to zstd. Errors: kRewireNotFound, kRewireIo, kRewireInvalidFile,
+ * kRewireUnsupported. */
 REWIRE_API RewireStatus rewire_parameter_set_open(const char* path, const RewireOpenOptions* options,
                                                   const RewireCodec* const* codecs, uint32_t count,
                                                   RewireParameterSet** out);
 REWIRE_API void rewire_parameter_set_destroy(RewireParameterSet* set);
 
-/* Adds a tensor, which is shared, or puts it in the place of one of that name. */
+/* Adds a tensor, which is shared, or replaces the tensor of that name. */
 REWIRE_API RewireStatus rewire_parameter_set_add(RewireParameterSet* set, const char* name,
                                                  const RewireValue* tensor);
 REWIRE_API RewireStatus rewire_parameter_set_count(const RewireParameterSet* set, uint32_t* count);
-/* In the order of the names, byte by byte; valid until the set changes. */
+/* Entries are ordered by name, compared byte by byte. An index is valid until the set changes. */
 REWIRE_API RewireStatus rewire_parameter_set_name(const RewireParameterSet* set, uint32_t index,
                                                   const char** name);
-/* A handle of the tensor; a compressed one is decompressed if nobody in the process holds it.
- * kRewireNotFound, with near names. */
+/* Returns a handle of the tensor. A compressed tensor is decompressed, unless somebody in the process already
+ * holds the decompressed one. Errors: kRewireNotFound, with similar names. */
 REWIRE_API RewireStatus rewire_parameter_set_get(const RewireParameterSet* set, const char* name,
                                                  RewireValue** out);
 

@@ -1,44 +1,47 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Versions, status codes and errors of the C API, and what holds for all of its functions:
+/* Public header: <rewire/vm/c_api/status.h>. */
+/* Versions, status codes and errors of the C API. These rules hold for all of its functions:
  *
- * - Functions that can fail return a RewireStatus. On failure the message stands in a place of the calling
- *   thread, rewire_last_error_message(), until the next call of this API fails on that thread; successful
- *   calls leave it. A message is thus never lost to clean-up code, and never seen by another thread.
- * - A required pointer that is NULL, an index out of range, a wrong struct_size: kRewireInvalidArgument.
- *   Results (the last parameters) are written on success only.
- * - No C++ exception leaves a function. Running out of memory is kRewireOutOfMemory.
- * - Strings are UTF-8 and end with NUL. Those given are borrowed for the call; those returned say how long
- *   they live.
- * - Objects are handles. Who gets one from a `make`, `open`, `link` or from a `RewireX** out` parameter owns
- *   it and destroys it; destroy functions take NULL. Handles keep alive what they need: they may be destroyed
- *   in any order.
- * - Structs with a struct_size begin with it: set it to sizeof the struct, and everything that is not wanted
- *   to zero, which is each member's default. Later versions append members; both directions stay compatible.
- * - Callbacks given to Rewire must return: no longjmp and no exception through it. */
+ * - Functions that can fail return a RewireStatus. On failure the message is stored per thread and is read by
+ *   rewire_last_error_message(). It stays until the next call of this API fails on the same thread;
+ *   successful calls do not change it. So clean-up code cannot lose a message, and other threads never see
+ *   it.
+ * - kRewireInvalidArgument is returned for a required pointer that is NULL, an index out of range, or a wrong
+ *   struct_size. Results (the last parameters) are written only on success.
+ * - No C++ exception leaves a function. Running out of memory returns kRewireOutOfMemory.
+ * - Strings are UTF-8 and end with NUL. Strings given to a function are borrowed for the call. For returned
+ *   strings, the function's comment says how long they live.
+ * - Objects are handles. Whoever gets one from a `make`, `open` or `link` function, or through a `RewireX**
+ *   out` parameter, owns it and must destroy it. Destroy functions accept NULL. Handles keep alive what they
+ *   need, so they may be destroyed in any order.
+ * - Structs with a struct_size begin with it. Set it to sizeof the struct, and set members that you do not
+ *   need to zero, which is their default. Later versions append members; old and new code stay compatible in
+ *   both directions.
+ * - Callbacks given to Rewire must return normally: no longjmp and no exception may leave them. */
 #ifndef REWIRE_VM_C_API_STATUS_H_
 #define REWIRE_VM_C_API_STATUS_H_
 
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/export.h"
+#include "rewire/base/export.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* Major in the high 16 bits, minor in the low. A program runs with a library of the same major version and
- * the same or a later minor one. */
+/* Major version in the high 16 bits, minor version in the low ones. A program runs with a library of the same
+ * major version and the same or a later minor version. */
 #define REWIRE_API_VERSION ((uint32_t)(1u << 16 | 0u))
 
-/* REWIRE_API_VERSION of the library that is loaded. */
+/* Returns the REWIRE_API_VERSION of the loaded library. */
 REWIRE_API uint32_t rewire_api_version(void);
 
 /* One of the codes below. */
 typedef int32_t RewireStatus;
 
-/* kRewireOk when a program compiled against `version` (pass REWIRE_API_VERSION) can use the loaded library,
- * else kRewireUnsupported. */
+/* Returns kRewireOk if a program compiled against `version` (pass REWIRE_API_VERSION) can use the loaded
+ * library, and kRewireUnsupported otherwise. */
 REWIRE_API RewireStatus rewire_check_api_version(uint32_t version);
 
 /* The numbers are those of rewire::StatusCode (base/status.h) and never change. */
@@ -48,7 +51,7 @@ enum {
   kRewireNotFound = 2,           /* no such file, function, input, kernel library */
   kRewireIo = 3,                 /* the operating system refused a read or a write */
   kRewireInvalidFile = 4,        /* not an executable, or a damaged one */
-  kRewireUnsupported = 5,        /* newer than this library, or needing a part it was built without */
+  kRewireUnsupported = 5,        /* newer than this library, or needs a part that it was built without */
   kRewireVerificationFailed = 6, /* an executable breaks a rule of docs/verification.md */
   kRewireLinkFailed = 7,         /* kernels or parameters are missing or do not match */
   kRewireRuntimeFailed = 8,      /* an instruction failed: shape, dtype, bounds, Fatal */
@@ -58,18 +61,19 @@ enum {
   kRewireMemoryLimit = 12,
   kRewireDeadlineExceeded = 13,
   kRewireCancelled = 14,
-  kRewireOutOfMemory = 15, /* the allocator returned nothing */
-  kRewireBusy = 16,        /* an object that serves one thread at a time is in use */
-  kRewireInternal = 17     /* a fault of Rewire's own */
+  kRewireOutOfMemory = 15, /* the allocator returned NULL */
+  kRewireBusy = 16,        /* an object that serves one thread at a time is already in use */
+  kRewireInternal = 17     /* a bug in Rewire */
 };
 
-/* A code in words, "invalid argument"; "unknown status" for other numbers. Static storage. */
+/* Returns the name of a code, such as "invalid argument", or "unknown status" for other numbers. Static
+ * storage. */
 REWIRE_API const char* rewire_status_name(RewireStatus status);
 
-/* The calling thread's last failure of this API: kRewireOk and "" before the first one. The message lives
- * until the next failure on this thread, or its end. */
+/* Returns the calling thread's last failure of this API; kRewireOk and "" before the first one. The message
+ * lives until the next failure on this thread, or until the thread ends. */
 REWIRE_API RewireStatus rewire_last_error_code(void);
-/* Its message. */
+/* The message of that failure. */
 REWIRE_API const char* rewire_last_error_message(void);
 
 #ifdef __cplusplus

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A kind of device as a struct of functions, so that a library can add one; in plain C. The host is built in.
- */
+/* Public header: <rewire/vm/device/device_api.h>. */
+/* RewireDeviceApi: a kind of device as a struct of functions, so that a library can add one. Plain C. The
+ * host device is built in. */
 #ifndef REWIRE_VM_DEVICE_DEVICE_API_H_
 #define REWIRE_VM_DEVICE_DEVICE_API_H_
 
@@ -12,11 +13,11 @@
 extern "C" {
 #endif
 
-/* All functions may be called from any thread. Those that return int give 0, or non-zero after the thread's
- * error has been set (RewireKernelApi::set_error). The struct must outlive every Program that is linked with
- * it and every result of theirs. */
+/* Any thread may call any function. Functions that return int return 0 for success. On failure they set the
+ * thread's error (RewireKernelApi::set_error) and return non-zero. The struct must outlive every Program that
+ * is linked with it and all results of these Programs. */
 typedef struct RewireDeviceApi {
-  uint32_t struct_size; /* sizeof(RewireDeviceApi) of whoever filled it in */
+  uint32_t struct_size; /* sizeof(RewireDeviceApi) in the code that filled it in */
   int32_t device_type;  /* DLDeviceType */
   const char* name;     /* "cuda" */
   void* context;        /* first argument of every function */
@@ -24,17 +25,16 @@ typedef struct RewireDeviceApi {
   /* Host code may read and write the memory through its pointers. */
   bool host_addressable;
 
-  /* `bytes` at a multiple of `alignment`; `scope` is the device table's memory scope. NULL when there is
-   * none. */
+  /* Returns `bytes` bytes at a multiple of `alignment`, or NULL if there is no memory. `scope` is the memory
+   * scope in the executable's device table. */
   void* (*allocate)(void* context, DLDevice device, uint64_t bytes, uint64_t alignment, const char* scope);
   void (*deallocate)(void* context, DLDevice device, void* block);
-  /* Copies between this device's memory and the host's, or within the device; in order with the stream's
-   * other work. */
+  /* Copies between this device and the host, or within the device, after the stream's earlier work. */
   int (*copy)(void* context, void* to, DLDevice to_device, const void* from, DLDevice from_device,
               uint64_t bytes, void* stream);
-  /* Returns when all work given to the stream is done. */
+  /* Waits until all work given to the stream is done. */
   int (*synchronize)(void* context, DLDevice device, void* stream);
-  /* A stream for a VM's work; NULL is the device's default. Optional (NULL). */
+  /* Makes a stream for a VM's work; NULL is the device's default stream. Optional: may be NULL. */
   void* (*make_stream)(void* context, DLDevice device);
   void (*destroy_stream)(void* context, DLDevice device, void* stream);
 } RewireDeviceApi;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a kernel's factory reads its attributes. C++17.
+// Public header: <rewire/vm/kernel/attributes.h>.
+//
+// Attributes: how the factory of a kernel reads the attributes of an import. C++17.
 //
 //   static Status Make(Attributes& attributes, Pool* pool) {
 //     pool->window = attributes.Ints("kernel_shape", {});
@@ -8,9 +10,9 @@
 //     return Status();
 //   }
 //
-// Reading never fails on the spot: the first wrong value is kept, the reader returns the default in its
-// place, and Finish reports it. Finish also refuses attributes that nobody has asked for, so that a misspelt
-// one is found.
+// Reading a wrong value does not fail at once. The reader keeps the first error, returns the default value,
+// and Finish reports the error. Finish also refuses attributes that were never read, so that a misspelt name
+// is found.
 #pragma once
 
 #include <algorithm>
@@ -21,13 +23,13 @@
 #include <string_view>
 #include <vector>
 
-#include "vm/kernel/packed.h"
+#include "rewire/vm/kernel/packed.h"
 
 namespace rewire::kernel {
 
 class Attributes {
  public:
-  // The factory's arguments: names and values in turn, borrowed.
+  // The factory's arguments: names and values in turn. They are borrowed.
   Attributes(const RewireFFIAny* args, std::int32_t num_args) {
     if (num_args % 2 != 0)
       Keep(TypeError("expected attribute names and values in turn, got ", num_args, " arguments"));
@@ -65,7 +67,7 @@ class Attributes {
     std::string_view value = fallback;
     return std::string(Read(name, "a string", &value) ? value : fallback);
   }
-  // The index of the string attribute's value in `choices`.
+  // Returns the index of the attribute's value in `choices`.
   int Choice(std::string_view name, std::initializer_list<std::string_view> choices, int fallback) {
     std::string_view value;
     if (!Read(name, "a string", &value)) return fallback;
@@ -92,12 +94,12 @@ class Attributes {
     return std::vector<double>(value.data<double>(), value.data<double>() + value.dim(0));
   }
 
-  // Refuses a factory call that lacks the attribute.
+  // Fails if the attribute is missing.
   void Require(std::string_view name) {
     if (!Has(name)) Keep(ValueError("attribute '", name, "' is missing"));
   }
 
-  // The first failure, or that an attribute is one that was never asked for.
+  // Returns the first error. Otherwise fails if there is an attribute that was never read.
   Status Finish() {
     if (!status_.ok()) return std::move(status_);
     for (std::string_view name : names_) {
@@ -117,7 +119,7 @@ class Attributes {
     return found == names_.end() ? nullptr : values_[static_cast<std::size_t>(found - names_.begin())];
   }
 
-  // False when the attribute is absent or of another type.
+  // Returns false if the attribute is absent or has another type.
   template <typename T>
   bool Read(std::string_view name, const char* expected, T* value) {
     const RewireFFIAny* given = Find(name);
@@ -131,7 +133,7 @@ class Attributes {
   Status Unknown(std::string_view name) const {
     std::string known;
     std::string_view nearest;
-    std::size_t least = 3;  // more edits than that are another word
+    std::size_t least = 3;  // names that differ by more edits are not suggested
     for (std::string_view candidate : asked_) {
       known += (known.empty() ? "" : ", ") + std::string(candidate);
       const std::size_t edits = EditDistance(name, candidate);

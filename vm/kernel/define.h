@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels as classes, and the table of a kernel library. C++17.
+// Public header: <rewire/vm/kernel/define.h>.
+//
+// Defines kernels as C++ classes, and the table of a kernel library. C++17.
 //
 //   struct Scale {
 //     static constexpr const char kName[] = "mine.scale";
 //     double factor = 1;
-//     static Status Make(Attributes& attributes, Scale* scale) {   // a kernel with attributes has this
+//     static Status Make(Attributes& attributes, Scale* scale) {   // only in kernels that have attributes
 //       scale->factor = attributes.Float("factor", 1);
 //       return Status();
 //     }
-//     Status operator()(TensorView x, TensorView out) const;       // parameters: see packed.h
+//     Status operator()(TensorView x, TensorView out) const;       // parameter types: see packed.h
 //   };
 //
 //   REWIRE_KERNEL_LIBRARY;
@@ -16,17 +18,17 @@
 //   extern "C" REWIRE_KERNEL_EXPORT const RewireKernelTable __rewire_kernel_table =
 //   rewire::kernel::Table(kEntries);
 //
-// A class without Make is constructed where it is called and holds nothing. One with Make is the state of a
-// function object: made once when a program is linked, then read by many threads.
+// A class without Make has no state and is constructed for each call. A class with Make is the state of a
+// function object. It is made once, when a program is linked, and many threads then read it.
 #pragma once
 
 #include <cstdint>
 #include <type_traits>
 #include <utility>
 
-#include "vm/kernel/attributes.h"
-#include "vm/kernel/function_object.h"
-#include "vm/kernel/packed.h"
+#include "rewire/vm/kernel/attributes.h"
+#include "rewire/vm/kernel/function_object.h"
+#include "rewire/vm/kernel/packed.h"
 
 namespace rewire::kernel {
 namespace internal {
@@ -49,7 +51,7 @@ int MakeKernel(void* /*handle*/, const RewireFFIAny* args, std::int32_t num_args
     Kernel kernel{};
     Status made = Kernel::Make(attributes, &kernel);
     Status read = attributes.Finish();
-    if (!read.ok()) return read;  // the cause of what Make may have complained about
+    if (!read.ok()) return read;  // reported first, because it may have caused the error of Make
     if (!made.ok()) return made;
     const bool created = FunctionObject<Kernel, Errors>::New(Kernel::kName, std::move(kernel), result);
     return created ? Status() : RuntimeError("out of memory");
@@ -58,7 +60,7 @@ int MakeKernel(void* /*handle*/, const RewireFFIAny* args, std::int32_t num_args
 
 }  // namespace internal
 
-// The table's row for a kernel class.
+// Makes the table entry of a kernel class.
 template <typename Kernel, typename Errors = ApiErrors>
 constexpr RewireKernelEntry Entry() {
   if constexpr (internal::kHasMake<Kernel>) {
@@ -69,10 +71,10 @@ constexpr RewireKernelEntry Entry() {
   }
 }
 
-// The table over an array, which it refers to.
+// Makes the table of an array of entries, which it refers to. The table has no rows (row.h).
 template <std::size_t kCount>
 constexpr RewireKernelTable Table(const RewireKernelEntry (&entries)[kCount]) {
-  return RewireKernelTable{sizeof(RewireKernelTable), static_cast<std::uint32_t>(kCount), entries};
+  return RewireKernelTable{sizeof(RewireKernelTable), static_cast<std::uint32_t>(kCount), entries, nullptr};
 }
 
 }  // namespace rewire::kernel

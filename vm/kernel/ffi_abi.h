@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The tvm-ffi C ABI, as far as Rewire and its kernels use it: sizes, offsets and numbers of tvm-ffi 0.1 on
- * 64-bit little-endian machines (TVM 0.22 and later, FlashInfer, TileLang and others speak it). Plain C;
- * checked by static assertions below. Names carry the prefix Rewire so that the original headers can be
- * included beside this one. */
+/* Public header: <rewire/vm/kernel/ffi_abi.h>. */
+/* The part of the tvm-ffi C ABI that Rewire and its kernels use. TVM 0.22 and later, FlashInfer, TileLang and
+ * others use the same ABI.
+ *
+ * Sizes, offsets and numbers are those of tvm-ffi 0.1 on 64-bit little-endian machines; static assertions
+ * below check them. Plain C. All names begin with Rewire, so that the original headers can be included beside
+ * this one. */
 #ifndef REWIRE_VM_KERNEL_FFI_ABI_H_
 #define REWIRE_VM_KERNEL_FFI_ABI_H_
 
@@ -14,7 +17,7 @@
 extern "C" {
 #endif
 
-/* type_index of a value. Objects start at 64; 128 and above are handed out at run time. */
+/* Values of type_index. Objects start at 64. Numbers from 128 on are assigned at run time. */
 enum {
   kRewireFFINone = 0,
   kRewireFFIInt = 1,       /* v_int64 */
@@ -41,11 +44,12 @@ enum {
   kRewireFFIModule = 73
 };
 
-/* deleter flags: which count fell to zero. Strong: run the destructor. Weak: free the memory. */
+/* Flags of a deleter: which count fell to zero. Strong: run the destructor. Weak: free the memory. */
 enum { kRewireFFIStrongGone = 1, kRewireFFIWeakGone = 2, kRewireFFIBothGone = 3 };
 
-/* Header of every object. combined_ref_count: strong count in the low 32 bits, weak in the high 32. All
- * strong references together hold one weak one; a new object has 0x1_0000_0001. Counts are atomic. */
+/* Header of every object. combined_ref_count has the strong count in its low 32 bits and the weak count in
+ * the high 32. All strong references together hold one weak reference, so a new object has 0x1_0000_0001.
+ * Counts are atomic. */
 typedef struct RewireFFIObject {
   uint64_t combined_ref_count;
   int32_t type_index;
@@ -53,7 +57,7 @@ typedef struct RewireFFIObject {
   void (*deleter)(void* self, int flags);
 } RewireFFIObject;
 
-/* One argument or result. zero_padding is 0 unless the value is a small string. */
+/* One argument or result. zero_padding is 0, except in a small string. */
 typedef struct RewireFFIAny {
   int32_t type_index;
   union {
@@ -99,17 +103,18 @@ typedef struct RewireFFIErrorCell {
   void* extra_context;
 } RewireFFIErrorCell;
 
-/* A packed function: 0 on success, -1 with the thread's error set. Arguments are borrowed for the call; the
- * result is the caller's, who sets its type_index to 0 before the call. Exported symbols get handle NULL. */
+/* A packed function. It returns 0 on success, and -1 after it has set the thread's error. Arguments are
+ * borrowed for the call. The caller owns the result, and sets its type_index to 0 before the call. Exported
+ * symbols get the handle NULL. */
 typedef int (*RewirePackedFunction)(void* handle, const RewireFFIAny* args, int32_t num_args,
                                     RewireFFIAny* result);
 
 typedef struct RewireFFIFunctionCell {
   RewirePackedFunction safe_call;
-  void* cpp_call; /* NULL for functions that are not tvm-ffi's own C++ */
+  void* cpp_call; /* NULL, except for functions of tvm-ffi's own C++ */
 } RewireFFIFunctionCell;
 
-/* Objects: header, then cell. */
+/* An object is a header followed by a cell. */
 typedef struct RewireFFIFunctionObject {
   RewireFFIObject header;
   RewireFFIFunctionCell cell;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Function objects: packed functions with state of their own, as tvm-ffi objects. C++17.
+// Public header: <rewire/vm/kernel/function_object.h>.
+//
+// FunctionObject: a packed function with state of its own, as a tvm-ffi object. C++17.
 #pragma once
 
 #include <cstdint>
@@ -8,18 +10,20 @@
 #include <string>
 #include <utility>
 
-#include "vm/kernel/packed.h"
+#include "rewire/vm/kernel/packed.h"
 
 namespace rewire::kernel {
 
-// A callable of any kind that CallPacked takes, behind a tvm-ffi function object. Its handle is the object
-// itself. The object needs neither the VM nor tvm-ffi to be released: it carries its own deleter, which may
-// run on any thread. Calls come from many threads at once: the callable is called as const.
+// Puts a callable that CallPacked accepts behind a tvm-ffi function object. The handle of its calls is the
+// object itself.
+//
+// The object carries its own deleter, which may run on any thread. So releasing it needs neither the VM nor
+// tvm-ffi. Many threads may call it at once; the callable is called as const.
 template <typename F, typename Errors = ApiErrors>
 class FunctionObject {
  public:
-  // Gives a new object with one strong reference to `*result`. False when there is no memory. `name` goes in
-  // front of error messages.
+  // Makes an object with one strong reference and stores it in `*result`. Returns false if there is no
+  // memory. `name` is put in front of error messages.
   static bool New(std::string name, F callable, RewireFFIAny* result) {
     auto* self = new (std::nothrow) FunctionObject(std::move(name), std::move(callable));
     if (self == nullptr) return false;
@@ -29,7 +33,7 @@ class FunctionObject {
     return true;
   }
 
-  // The callable behind a handle of such an object that has not lost its last strong reference.
+  // Returns the callable behind a handle. The object must still have a strong reference.
   static const F& CallableOf(void* handle) { return *static_cast<const FunctionObject*>(handle)->state_; }
 
  private:
@@ -48,9 +52,9 @@ class FunctionObject {
     if ((flags & kRewireFFIWeakGone) != 0) delete self;
   }
 
-  RewireFFIFunctionObject object_;  // first: a pointer to it is a pointer to this
+  RewireFFIFunctionObject object_;  // first member, so that a pointer to it is a pointer to this
   std::string name_;
-  std::optional<F> state_;  // goes with the last strong reference, the rest with the last weak one
+  std::optional<F> state_;  // destroyed with the last strong reference; the rest goes with the last weak one
 };
 
 }  // namespace rewire::kernel

@@ -1,25 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-// Packed functions out of C++ callables with typed arguments. C++17, header only, nothing to link.
+// Public header: <rewire/vm/kernel/packed.h>.
+//
+// CallPacked: makes packed functions of C++ callables with typed parameters. C++17, header only, nothing to
+// link.
 //
 //   Status Scale(TensorView x, double factor, TensorView out);
 //
-// CallPacked(name, callable, args, num_args, result) checks the number of arguments and the type of each
-// against the callable's parameters, calls it, and turns its Status, value or exception into what the ABI
-// wants. The parameters may be, by value or const reference:
+// CallPacked(name, callable, args, num_args, result) checks the number and the types of the arguments against
+// the callable's parameters. It then calls it, and translates its Status, value or exception for the ABI.
+// These parameter types are allowed, by value or const reference:
 //   TensorView                  a tensor, never null
-//   std::optional<TensorView>   may be None or left out: missing arguments are the last optional ones
+//   std::optional<TensorView>   may be None or left out; left-out arguments are the last optional ones
 //   TensorList                  any number of tensors; at most one such parameter, and no optional beside it
 //   integers, bool              an int or a bool that fits
 //   float, double               a float or an int
 //   std::string_view            a string
 //   ShapeView                   a Shape
 //   const RewireFFIAny&         anything, unchecked
-//   RewireFFIAny*               no argument: where the function puts its owned result
-// It returns void, a Status, an integer, a float or a bool.
+//   RewireFFIAny*               no argument: the function stores its owned result there
+// The callable returns void, a Status, an integer, a float or a bool.
 //
-// Everything that an argument refers to is borrowed for the call. Errors go to the template parameter
-// `Errors`, a class with `static void Set(const char* kind, const char* message)`: ApiErrors, for kernel
-// libraries, asks the VM that loaded the library.
+// Everything that an argument refers to is borrowed for the call. The template parameter `Errors` says where
+// errors go: a class with `static void Set(const char* kind, const char* message)`. Kernel libraries use
+// ApiErrors, which passes the error to the VM that loaded the library.
 #pragma once
 
 #include <cstdint>
@@ -32,9 +35,9 @@
 #include <type_traits>
 #include <utility>
 
-#include "vm/kernel/kernel.h"
-#include "vm/kernel/status.h"
-#include "vm/kernel/tensor_view.h"
+#include "rewire/vm/kernel/kernel.h"
+#include "rewire/vm/kernel/status.h"
+#include "rewire/vm/kernel/tensor_view.h"
 
 namespace rewire::kernel {
 
@@ -42,7 +45,7 @@ struct ApiErrors {
   static void Set(const char* kind, const char* message) { __rewire_kernel_api->set_error(kind, message); }
 };
 
-// Consecutive tensor arguments.
+// A list of consecutive tensor arguments.
 class TensorList {
  public:
   TensorList() = default;
@@ -59,7 +62,7 @@ class TensorList {
   int size_ = 0;
 };
 
-// "int", "tensor", "None", ...: what an argument is, for messages.
+// Names an argument's kind for messages: "int", "tensor", "None" and so on.
 inline const char* TypeIndexName(std::int32_t type_index) {
   switch (type_index) {
     case kRewireFFINone:
@@ -104,7 +107,7 @@ inline const char* TypeIndexName(std::int32_t type_index) {
   }
 }
 
-// The text of a string argument of any form, or nothing. Borrowed from the argument.
+// Returns the text of a string argument of any form, or nullopt. The text is borrowed from the argument.
 inline std::optional<std::string_view> StringOf(const RewireFFIAny& arg) {
   if (arg.type_index == kRewireFFIRawStr) return std::string_view(arg.v_c_str);
   if (arg.type_index == kRewireFFISmallStr) return std::string_view(arg.v_bytes, arg.small_str_len);
@@ -117,8 +120,8 @@ inline std::optional<std::string_view> StringOf(const RewireFFIAny& arg) {
 
 namespace internal {
 
-// Reader<T>::Read turns one argument into a T; false when its type or value does not fit. kExpected is the
-// phrase for the message.
+// Reader<T>::Read converts one argument to a T. It returns false if type or value do not fit. kExpected
+// describes T in the error message.
 template <typename T, typename = void>
 struct Reader;
 
@@ -190,13 +193,13 @@ inline constexpr bool kIsOptional = false;
 template <typename T>
 inline constexpr bool kIsOptional<std::optional<T>> = true;
 
-// Walks the arguments in step with the parameters; keeps the first failure.
+// Goes through the arguments and parameters together and keeps the first failure.
 struct Cursor {
   const RewireFFIAny* args;
   RewireFFIAny* result;
   int next = 0;
-  int optionals_given;  // how many optional parameters have an argument
-  int list_size;        // arguments of the TensorList parameter
+  int optionals_given;  // number of optional parameters that have an argument
+  int list_size;        // number of arguments of the TensorList parameter
   Status status;
 
   void Refuse(int position, const char* expected) {
@@ -208,7 +211,7 @@ struct Cursor {
   }
 };
 
-// What is kept for a parameter of type T between reading the arguments and calling the function.
+// Holds the value for a parameter of type T between reading the arguments and calling the function.
 template <typename T>
 struct Parameter {
   T value{};
@@ -258,7 +261,7 @@ struct Parameter<RewireFFIAny*> {
   RewireFFIAny*& get() { return value; }
 };
 
-// The parameters of a function, function pointer, or object with one operator().
+// The parameters of a function, a function pointer, or an object with exactly one operator().
 template <typename F>
 struct Signature : Signature<decltype(&F::operator())> {};
 template <typename R, typename... Ps>
@@ -297,7 +300,7 @@ inline Status WrongCount(int given, int required, int optional, bool has_list) {
   return TypeError("expected ", has_list ? "at least " : "", required, most, " arguments, got ", given);
 }
 
-// Braces: the parameters are read in their order.
+// Uses braces, because they guarantee that the parameters are read in order.
 template <typename... Each>
 [[gnu::always_inline]] inline std::tuple<Each...> ReadAll(Cursor& cursor, const std::tuple<Each...>*) {
   return std::tuple<Each...>{Each(cursor)...};
@@ -331,7 +334,7 @@ Status CheckAndCall(F& function, const RewireFFIAny* args, std::int32_t num_args
 
 }  // namespace internal
 
-// Reports a failure: "name: message", or the message alone when `name` is null. Returns -1.
+// Reports a failure as "name: message", or as the message alone if `name` is null. Returns -1.
 template <typename Errors>
 int Raise(const char* name, Status failure) {
   if (failure.kind() == nullptr) return -1;
@@ -340,7 +343,7 @@ int Raise(const char* name, Status failure) {
   return -1;
 }
 
-// Calls `body`, which returns a Status, as the ABI wants it: no exception gets out.
+// Calls `body`, which returns a Status, and converts the outcome for the ABI. No exception escapes.
 template <typename Errors, typename Body>
 int Guard(const char* name, const Body& body) {
 #if defined(__cpp_exceptions)
@@ -361,15 +364,16 @@ int Guard(const char* name, const Body& body) {
 #endif
 }
 
-// See the top of the file. 0, or -1 with the error set. `name` goes in front of messages; it may be null.
+// Described at the top of this file. Returns 0, or -1 with the error set. `name` is put in front of messages;
+// it may be null.
 template <typename Errors = ApiErrors, typename F>
 int CallPacked(const char* name, F& function, const RewireFFIAny* args, std::int32_t num_args,
                RewireFFIAny* result) {
   return Guard<Errors>(name, [&] { return internal::CheckAndCall(function, args, num_args, result); });
 }
 
-// A packed function out of a C++ function: `Packed<&Scale>`. Its messages do not name the kernel; the VM's
-// do.
+// A packed function made of a C++ function: `Packed<&Scale>`. Its messages do not name the kernel, because
+// the VM's messages do.
 template <auto kFunction, typename Errors = ApiErrors>
 int Packed(void* /*handle*/, const RewireFFIAny* args, std::int32_t num_args, RewireFFIAny* result) {
   constexpr auto kPointer = kFunction;

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a kernel written in C++ reports failure. C++17; a kernel library sees nothing of Rewire but this
-// folder.
+// Public header: <rewire/vm/kernel/status.h>.
+//
+// Status: how a kernel written in C++ reports failure. C++17. A kernel library needs no other folder of
+// Rewire than this one.
 //
 //   if (x.ndim() != 2) return ValueError("x has shape ", x.dims(), ", expected rank 2");
 //
-// Success is one null pointer: nothing is allocated and nothing is formatted until something has failed.
+// Success is one null pointer. Nothing is allocated or formatted unless something fails.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +18,7 @@
 
 namespace rewire::kernel {
 
-// Borrowed integers: a shape, strides, axes.
+// Borrowed integers, such as a shape, strides or axes.
 class ShapeView {
  public:
   constexpr ShapeView() = default;
@@ -43,13 +45,13 @@ class ShapeView {
   std::size_t size_ = 0;
 };
 
-// OK, or a kind ("TypeError", a string literal) and a message.
+// OK, or a kind ("TypeError", a string literal) with a message.
 class [[nodiscard]] Status {
  public:
   Status() = default;
   Status(const char* kind, std::string message) : error_(new Error{kind, std::move(message)}) {}
 
-  // A failure whose error the VM has set itself: what to return when its workspace() gave nothing.
+  // A failure whose error the VM has already set. Return it when the VM's workspace() returned NULL.
   static Status AlreadySet() { return Status(nullptr, std::string()); }
 
   bool ok() const { return error_ == nullptr; }
@@ -57,7 +59,7 @@ class [[nodiscard]] Status {
   const char* kind() const { return error_->kind; }               // only when !ok(); null for AlreadySet
   const std::string& message() const { return error_->message; }  // only when !ok()
 
-  // Puts `context` and ": " before the message of a failure.
+  // Puts "context: " before the message of a failure.
   Status WithContext(std::string_view context) && {
     if (error_) error_->message.insert(0, std::string(context) + ": ");
     return std::move(*this);
@@ -89,7 +91,7 @@ void AppendPart(std::string* text, T number) {
 
 }  // namespace internal
 
-// The text of strings, numbers and shapes ("[2, 3]") put together.
+// Joins strings, numbers and shapes ("[2, 3]") to one text.
 template <typename... Parts>
 std::string Text(const Parts&... parts) {
   std::string text;
@@ -97,17 +99,17 @@ std::string Text(const Parts&... parts) {
   return text;
 }
 
-// The argument's kind is wrong: not a tensor, or a dtype that the kernel does not take.
+// The argument has a wrong type: it is no tensor, or the kernel does not take its dtype.
 template <typename... Parts>
 Status TypeError(const Parts&... parts) {
   return Status("TypeError", Text(parts...));
 }
-// The kind is right, the value is not: shape, index, attribute.
+// The type is right but the value is wrong: a shape, an index, an attribute.
 template <typename... Parts>
 Status ValueError(const Parts&... parts) {
   return Status("ValueError", Text(parts...));
 }
-// What the kernel needs is not there: memory, a device, a library.
+// Something that the kernel needs is missing: memory, a device, a library.
 template <typename... Parts>
 Status RuntimeError(const Parts&... parts) {
   return Status("RuntimeError", Text(parts...));

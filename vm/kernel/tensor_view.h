@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tensor argument as a kernel reads it: a pointer to a DLTensor with the questions a kernel asks. C++17.
+// Public header: <rewire/vm/kernel/tensor_view.h>.
+//
+// TensorView: a tensor argument as a kernel reads it. It wraps a pointer to a DLTensor. C++17.
 #pragma once
 
 #include <dlpack/dlpack.h>
@@ -7,11 +9,11 @@
 #include <cstdint>
 #include <string>
 
-#include "vm/kernel/status.h"
+#include "rewire/vm/kernel/status.h"
 
 namespace rewire::kernel {
 
-// DLPack's code for booleans, which Debian's dlpack 0.6 does not name: one byte an element, 0 or 1.
+// DLPack's code for booleans, which Debian's dlpack 0.6 does not define. A boolean is one byte, 0 or 1.
 inline constexpr std::uint8_t kBoolCode = 6;
 
 // The DLPack type of a C++ element type.
@@ -25,14 +27,14 @@ constexpr DLDataType DTypeOf() {
   return DLDataType{kCode, sizeof(T) * 8, 1};
 }
 
-// A dtype as one number: what compilers turn into a single load.
+// A dtype as one number, so that compilers compare dtypes with one load.
 constexpr std::uint32_t DTypeKey(DLDataType type) {
   return static_cast<std::uint32_t>(type.code) | static_cast<std::uint32_t>(type.bits) << 8 |
          static_cast<std::uint32_t>(type.lanes) << 16;
 }
 constexpr bool SameDType(DLDataType a, DLDataType b) { return DTypeKey(a) == DTypeKey(b); }
 
-// "f32", "i64", "u8", "bool"; "f32x4" with lanes.
+// Spells a dtype: "f32", "i64", "u8", "bool"; with lanes "f32x4".
 inline std::string DTypeName(DLDataType type) {
   static constexpr const char* kPrefixes[] = {"i", "u", "f", "h", "bf", "c"};
   std::string name;
@@ -47,8 +49,8 @@ inline std::string DTypeName(DLDataType type) {
   return name;
 }
 
-// One pointer, to be passed by value. Borrows the tensor, which lives as long as the kernel's call. const is
-// shallow, as for a pointer: whether a kernel may write is the import's declaration.
+// One pointer; pass it by value. It borrows the tensor, which lives as long as the kernel's call. A const
+// view does not protect the elements: the import declares whether a kernel may write them.
 class TensorView {
  public:
   TensorView() = default;
@@ -60,19 +62,21 @@ class TensorView {
   int ndim() const { return tensor_->ndim; }
   ShapeView dims() const { return ShapeView(tensor_->shape, static_cast<std::size_t>(tensor_->ndim)); }
   std::int64_t dim(int i) const { return tensor_->shape[i]; }
-  // Elements from one index to the next along dimension i. Needs strides, which the VM's tensors always have.
+  // Distance in elements from one index to the next along dimension i. The tensor must have strides; the VM's
+  // tensors always do.
   std::int64_t stride(int i) const { return tensor_->strides[i]; }
 
-  // 1 for rank 0.
+  // Number of elements; 1 for rank 0. Computed with unsigned numbers, because dimensions beside a 0 may be of
+  // any size.
   std::int64_t size() const {
-    std::int64_t count = 1;
-    for (int i = 0; i < ndim(); ++i) count *= dim(i);
-    return count;
+    std::uint64_t count = 1;
+    for (int i = 0; i < ndim(); ++i) count *= static_cast<std::uint64_t>(dim(i));
+    return static_cast<std::int64_t>(count);
   }
   std::int64_t element_bytes() const { return (std::int64_t{dtype().bits} * dtype().lanes + 7) / 8; }
 
   void* raw_data() const { return static_cast<char*>(tensor_->data) + tensor_->byte_offset; }
-  // The caller has checked the dtype.
+  // The caller must have checked the dtype.
   template <typename T>
   T* data() const {
     return static_cast<T*>(raw_data());
@@ -82,19 +86,20 @@ class TensorView {
     return SameDType(dtype(), DTypeOf<T>());
   }
 
-  // Row-major without gaps. Strides of dimensions of size 1 do not count; a tensor without elements is.
+  // True if the tensor is row-major without gaps. Strides of dimensions of size 1 are ignored. A tensor
+  // without elements is contiguous.
   bool IsContiguous() const {
     if (tensor_->strides == nullptr) return true;
-    std::int64_t expected = 1;
+    std::uint64_t expected = 1;
     bool matches = true;
     for (int i = ndim() - 1; i >= 0; --i) {
       if (dim(i) == 0) return true;
-      if (dim(i) != 1 && stride(i) != expected) matches = false;
-      expected *= dim(i);
+      if (dim(i) != 1 && static_cast<std::uint64_t>(stride(i)) != expected) matches = false;
+      expected *= static_cast<std::uint64_t>(dim(i));
     }
     return matches;
   }
-  // Memory that the CPU reads and writes directly.
+  // True if the CPU can read and write the memory directly.
   bool IsOnHost() const {
     const DLDeviceType type = device().device_type;
     if (type == kDLCPU) return true;

@@ -38,11 +38,12 @@ enum ClassicTypeCode : int {
   kClassicBool = 15,
 };
 
-// 0, or -1 with the message given to TVMAPISetLastError. The caller sets *result_code to kClassicNull before.
+// Returns 0, or -1 with the message passed to TVMAPISetLastError. The caller sets *result_code to
+// kClassicNull before the call.
 using ClassicFunction = int (*)(ClassicValue* args, int* codes, int num_args, ClassicValue* result,
                                 int* result_code, void* resource);
 
-// How that ABI spells a boolean element.
+// The dtype of a boolean element in that ABI.
 inline constexpr DLDataType kClassicBoolElement = {1, 1, 1};
 
 }  // namespace rewire

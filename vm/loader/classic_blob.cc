@@ -3,17 +3,17 @@
 // Payloads: "_lib" none; "_import_tree" two vec<u64>; "VMExecutable" str; "GraphExecutorFactory" (in old
 // versions "GraphRuntimeFactory") str graph, u64 n, vec<str> names, n tensors, str name. Those of other kinds
 // have no length.
-#include "vm/loader/classic_blob.h"
+#include "rewire/vm/loader/classic_blob.h"
 
 #include <string>
 #include <string_view>
 
-#include "base/byte_reader.h"
+#include "rewire/base/byte_reader.h"
 
 namespace rewire {
 namespace {
 
-Status Damaged(const Message& what) {
+Status DamagedBlob(const Message& what) {
   return Fail(StatusCode::kInvalidFile, "damaged __tvm_dev_mblob: {}", what.Text());
 }
 
@@ -50,7 +50,7 @@ Status CheckClassicBlob(Span<const std::byte> bytes) {
   const auto size = outer.Read<std::uint64_t>();
   ByteReader reader(outer.ReadBytes(size));
   if (!outer.ok()) {
-    return Damaged({"it says {} bytes, its symbol has {}", size, bytes.size()});
+    return DamagedBlob({"it says {} bytes, its symbol has {}", size, bytes.size()});
   }
   for (auto entries = reader.Read<std::uint64_t>(); entries > 0 && reader.ok(); --entries) {
     const std::string_view kind = reader.ReadString(reader.Read<std::uint64_t>());
@@ -63,6 +63,11 @@ Status CheckClassicBlob(Span<const std::byte> bytes) {
       SkipString(&reader);
     } else if (kind == "GraphExecutorFactory" || kind == "GraphRuntimeFactory") {
       SkipGraph(&reader);
+    } else if (kind == "AotExecutorFactory") {
+      return Fail(
+          StatusCode::kUnsupported,
+          "it is a model for TVM's ahead-of-time executor (AotExecutorFactory), whose kernels are called "
+          "by machine code of its own; export it with the graph executor or for the Relay VM");
     } else {
       return Fail(StatusCode::kUnsupported,
                   "it carries a module of the kind '{}', for which there is no loader; export it for the "
@@ -70,7 +75,7 @@ Status CheckClassicBlob(Span<const std::byte> bytes) {
                   kind);
     }
   }
-  if (!reader.ok()) return Damaged("an entry ends outside it");
+  if (!reader.ok()) return DamagedBlob("an entry ends outside it");
   return {};
 }
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "vm/loader/classic_call.h"
+#include "rewire/vm/loader/classic_call.h"
 
 #include <memory>
 #include <string>
 
-#include "base/dtype.h"
-#include "vm/kernel/packed.h"
-#include "vm/loader/classic_library.h"
-#include "vm/packed_function.h"
+#include "rewire/base/dtype.h"
+#include "rewire/vm/kernel/packed.h"
+#include "rewire/vm/loader/classic_library.h"
+#include "rewire/vm/packed_function.h"
 
 namespace rewire {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "vm/loader/classic_library.h"
+#include "rewire/vm/loader/classic_library.h"
 
 #include <dlfcn.h>
 
@@ -8,11 +8,12 @@
 #include <string_view>
 #include <utility>
 
-#include "base/array.h"
-#include "vm/loader/classic_blob.h"
-#include "vm/loader/classic_call.h"
-#include "vm/loader/ffi_runtime.h"
-#include "vm/loader/load_library.h"
+#include "rewire/base/array.h"
+#include "rewire/vm/loader/classic_blob.h"
+#include "rewire/vm/loader/classic_call.h"
+#include "rewire/vm/loader/ffi_runtime.h"
+#include "rewire/vm/loader/load_library.h"
+#include "rewire/vm/loader/tvm_contrib.h"
 
 namespace rewire {
 namespace {
@@ -25,7 +26,7 @@ constexpr char kNewCheck[] = "Assert fail: num_args == ";
 constexpr std::uint32_t kNewAlignment = 64;
 
 // TVM's functions, and conversions of float16 that TVM up to 0.13 has its runtime provide.
-bool IsRuntimeFunction(std::string_view name) {
+bool IsClassicFunction(std::string_view name) {
   return name.substr(0, 3) == "TVM" || name == "__gnu_h2f_ieee" || name == "__gnu_f2h_ieee";
 }
 
@@ -41,7 +42,7 @@ Status CheckBlob(const ElfFile& elf) {
 Result<std::shared_ptr<const KernelSource>> ClassicLibrary::Load(const std::string& path,
                                                                  const ElfFile& elf) {
   if (Status status = CheckBlob(elf); !status) return Forward(status);
-  if (std::any_of(elf.undefined().begin(), elf.undefined().end(), &IsRuntimeFunction)) {
+  if (std::any_of(elf.undefined().begin(), elf.undefined().end(), &IsClassicFunction)) {
     if (Status status = EnsureFfiRuntime(); !status) return Forward(status);
   }
   // Now: a function that is missing when it is first called would end the process.
@@ -78,6 +79,9 @@ Status ClassicLibrary::Initialise(const ElfFile& elf) {
     entry.function = reinterpret_cast<ClassicFunction>(dlsym(handle_, entry.name.c_str()));
     if (entry.function != nullptr) entries_.push_back(std::move(entry));
   }
+  for (const TvmContribFunction& each : TvmContribFunctions()) {
+    runtime_.push_back({std::string(each.name), each.function});
+  }
   return {};
 }
 
@@ -111,6 +115,12 @@ std::string ClassicLibrary::Description() const {
   return Format("{} (classic TVM ABI)", path_.substr(path_.rfind('/') + 1));
 }
 
-void* ClassicLibrary::LookUp(const std::string& name) const { return const_cast<Entry*>(FindEntry(name)); }
+void* ClassicLibrary::LookUp(const std::string& name) const {
+  const Entry* found = FindEntry(name);
+  for (const Entry& entry : runtime_) {
+    if (found == nullptr && entry.name == name) found = &entry;
+  }
+  return const_cast<Entry*>(found);
+}
 
 }  // namespace rewire

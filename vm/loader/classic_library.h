@@ -5,11 +5,11 @@
 #include <memory>
 #include <string>
 
-#include "base/array.h"
-#include "vm/loader/classic_abi.h"
-#include "vm/loader/context_functions.h"
-#include "vm/loader/elf_file.h"
-#include "vm/loader/kernel_set.h"
+#include "rewire/base/array.h"
+#include "rewire/vm/kernel_set.h"
+#include "rewire/vm/loader/classic_abi.h"
+#include "rewire/vm/loader/context_functions.h"
+#include "rewire/vm/loader/elf_file.h"
 
 namespace rewire {
 
@@ -23,8 +23,8 @@ class ClassicLibrary : public KernelSource,
     ClassicFunction function;
   };
 
-  // Loads `path`, whose symbols are in `elf`, and fills in the variables through which it calls back.
-  // kUnsupported when it needs something that is not provided, kIo with dlerror's text.
+  // Loads `path`, whose symbols are in `elf`, and sets the variables through which it calls back. Errors:
+  // kUnsupported if it needs something that is not provided; kIo with the text of dlerror.
   static Result<std::shared_ptr<const KernelSource>> Load(const std::string& path, const ElfFile& elf);
   ~ClassicLibrary() override;
 
@@ -32,7 +32,7 @@ class ClassicLibrary : public KernelSource,
   Array<std::string> Names() const override;
   std::string Description() const override;
 
-  // An Entry.
+  // Returns an Entry: the library's own function, or else one of TVM's runtime (tvm_contrib.h).
   void* LookUp(const std::string& name) const override;
 
  private:
@@ -44,8 +44,9 @@ class ClassicLibrary : public KernelSource,
   void* handle_;
   void** context_ = nullptr;     // the library's __tvm_module_ctx
   Array<Entry> entries_;         // sorted by name
+  Array<Entry> runtime_;         // the functions of TVM's runtime
   std::string main_;             // what __tvm_main__ names; may be empty
-  std::uint32_t alignment_ = 0;  // what its functions rely on in arguments, bytes; 0: not known
+  std::uint32_t alignment_ = 0;  // alignment in bytes that its functions rely on; 0: unknown
 };
 
 }  // namespace rewire

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "vm/loader/context_functions.h"
+#include "rewire/vm/loader/context_functions.h"
 
 #include <string_view>
 
-#include "base/message.h"
-#include "vm/loader/classic_call.h"
-#include "vm/loader/tvm_backend.h"
-#include "vm/packed_function.h"
+#include "rewire/base/message.h"
+#include "rewire/vm/loader/classic_call.h"
+#include "rewire/vm/loader/tvm_backend.h"
+#include "rewire/vm/packed_function.h"
 
 namespace rewire {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "vm/loader/factory.h"
+#include "rewire/vm/loader/factory.h"
 
 #include <cstddef>
 #include <memory>
@@ -7,9 +7,9 @@
 #include <utility>
 #include <variant>
 
-#include "base/array.h"
-#include "base/dtype.h"
-#include "vm/ffi_object.h"
+#include "rewire/base/array.h"
+#include "rewire/base/dtype.h"
+#include "rewire/vm/value/ffi_object.h"
 
 namespace rewire {
 namespace {
@@ -122,6 +122,7 @@ Result<PackedFunction> MakeFromFactory(const PackedFunction& factory, const Kern
   function.handle = result.v_obj;
   function.take_error = factory.take_error;
   function.workspace = factory.workspace;
+  function.row = factory.row;
   function.error_context = factory.error_context;
   function.owner = std::make_shared<MadeKernel>(result.v_obj, factory.owner);
   return function;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "vm/loader/ffi_library.h"
+#include "rewire/vm/loader/ffi_library.h"
 
 #include <dlfcn.h>
 
@@ -8,14 +8,14 @@
 #include <string_view>
 #include <utility>
 
-#include "base/array.h"
-#include "vm/ffi_object.h"
-#include "vm/kernel/packed.h"
-#include "vm/kernel_api.h"
-#include "vm/loader/context_functions.h"
-#include "vm/loader/ffi_runtime.h"
-#include "vm/loader/library_bin.h"
-#include "vm/loader/load_library.h"
+#include "rewire/base/array.h"
+#include "rewire/vm/kernel/packed.h"
+#include "rewire/vm/loader/context_functions.h"
+#include "rewire/vm/loader/ffi_runtime.h"
+#include "rewire/vm/loader/library_bin.h"
+#include "rewire/vm/loader/load_library.h"
+#include "rewire/vm/run/kernel_api.h"
+#include "rewire/vm/value/ffi_object.h"
 
 namespace rewire {
 namespace {
@@ -24,44 +24,40 @@ constexpr char kPrefix[] = "__tvm_ffi_";  // in front of a function's name
 constexpr char kMetadataPrefix[] = "__tvm_ffi__metadata_";
 constexpr char kDocumentationPrefix[] = "__tvm_ffi__doc_";
 
-bool StartsWith(std::string_view text, std::string_view prefix) {
-  return text.substr(0, prefix.size()) == prefix;
-}
-
-bool IsRuntimeFunction(std::string_view name) {
-  return StartsWith(name, "TVMFFI") || StartsWith(name, "TVMBackend");
+bool IsFfiFunction(std::string_view name) {
+  return name.starts_with("TVMFFI") || name.starts_with("TVMBackend");
 }
 
 bool NamesRuntime(const ElfFile& elf) {
   return std::any_of(elf.needed().begin(), elf.needed().end(),
-                     [](std::string_view name) { return StartsWith(name, "libtvm_ffi.so"); });
+                     [](std::string_view name) { return name.starts_with("libtvm_ffi.so"); });
 }
 
 bool NeedsRuntime(const ElfFile& elf) {
   return NamesRuntime(elf) || elf.DefinesPrefix("__TVM") ||
-         std::any_of(elf.undefined().begin(), elf.undefined().end(), &IsRuntimeFunction);
+         std::any_of(elf.undefined().begin(), elf.undefined().end(), &IsFfiFunction);
 }
 
-// Sees to it that what the library wants of the runtime is there: a function that is missing when it is first
-// called ends the process, perhaps already in the library's initialisers.
+// Checks that the runtime has every function that the library needs. A missing function would end the process
+// at its first call, perhaps already in the library's initialisers.
 Status ProvideRuntime(const ElfFile& elf) {
   if (!NeedsRuntime(elf)) return {};
   if (Status status = EnsureFfiRuntime(); !status)
     return NamesRuntime(elf) ? Status() : status;  // it may bring one
   const bool brings_more = std::any_of(elf.needed().begin(), elf.needed().end(), [](std::string_view name) {
-    return StartsWith(name, "libtvm") && !StartsWith(name, "libtvm_ffi.so");
+    return name.starts_with("libtvm") && !name.starts_with("libtvm_ffi.so");
   });
   if (brings_more) return {};
   for (std::string_view name : elf.undefined()) {
-    if (!IsRuntimeFunction(name) || dlsym(RTLD_DEFAULT, std::string(name).c_str()) != nullptr) continue;
+    if (!IsFfiFunction(name) || dlsym(RTLD_DEFAULT, std::string(name).c_str()) != nullptr) continue;
     return Fail(StatusCode::kUnsupported,
                 "it calls the function {}, which the tvm-ffi runtime of this process does not have", name);
   }
   return {};
 }
 
-// Refuses what the library carries besides its own functions, until there is a loader for it. A Relax
-// executable is a model that uses them, and they do without it.
+// Refuses what the library contains besides its own functions, if there is no loader for it. A Relax
+// executable is ignored: it is a model that uses the functions, and they work without it.
 Status CheckModules(const ElfFile& elf) {
   if (!elf.Defines("__tvm_ffi__library_bin")) return {};
   const Result<Span<const std::byte>> bytes = elf.SymbolBytes("__tvm_ffi__library_bin");
@@ -70,7 +66,7 @@ Status CheckModules(const ElfFile& elf) {
   if (!modules) return Forward(modules);
   std::string kinds;
   for (const LibraryModule& module : *modules) {
-    if (module.kind == kOwnFunctionsKind || StartsWith(module.kind, "relax.")) continue;
+    if (module.kind == kOwnFunctionsKind || module.kind.starts_with("relax.")) continue;
     kinds += Format("{}{}' ({} bytes)", kinds.empty() ? "'" : ", '", module.kind, module.content.size());
   }
   if (kinds.empty()) return {};
@@ -80,7 +76,7 @@ Status CheckModules(const ElfFile& elf) {
               kinds);
 }
 
-// A function object around an exported symbol, for code of the library that looks one up.
+// Makes a function object for an exported symbol, for code of the library that looks one up.
 struct SymbolFunction {
   RewireFFIFunctionObject object;
   RewirePackedFunction symbol;
@@ -119,13 +115,13 @@ FfiLibrary::FfiLibrary(std::string path, void* handle)
 FfiLibrary::~FfiLibrary() {
   const std::lock_guard<std::recursive_mutex> lock(LoadingMutex());
   for (const auto& [name, object] : looked_up_) ReleaseObject(object);
-  // The file may stay loaded through a handle of somebody else's.
+  // The file may stay loaded through somebody else's handle.
   if (context_ != nullptr && *context_ == static_cast<LibraryContext*>(this)) *context_ = nullptr;
   dlclose(handle_);
 }
 
 Status FfiLibrary::Initialise(const ElfFile& elf) {
-  // Its own, and the program's, which its code uses when there is one.
+  // The library's own variable, and the program's, which the library's code uses if there is one.
   for (void* where : {handle_, RTLD_DEFAULT}) {
     auto* variable = static_cast<const RewireKernelApi**>(dlsym(where, "__rewire_kernel_api"));
     if (variable != nullptr && *variable == nullptr) *variable = KernelApi();
@@ -144,17 +140,14 @@ Status FfiLibrary::Initialise(const ElfFile& elf) {
 
   if (const void* table = dlsym(handle_, "__rewire_kernel_table"); table != nullptr) {
     const auto& kernels = *static_cast<const RewireKernelTable*>(table);
-    if (kernels.struct_size < sizeof(RewireKernelTable)) {
-      return Fail(StatusCode::kUnsupported, "its __rewire_kernel_table has {} bytes, expected {}",
-                  kernels.struct_size, sizeof(RewireKernelTable));
+    if (kernels.struct_size < KernelTableIndex::kLeastSize) {
+      return Fail(StatusCode::kUnsupported, "its __rewire_kernel_table has {} bytes, expected at least {}",
+                  kernels.struct_size, KernelTableIndex::kLeastSize);
     }
     table_.emplace(kernels);
   }
-  const auto* workspaces =
-      static_cast<const RewireKernelWorkspaces*>(dlsym(handle_, "__rewire_kernel_workspaces"));
-  if (workspaces != nullptr && workspaces->struct_size >= sizeof(*workspaces)) workspaces_ = workspaces;
   symbols_ = elf.NamesAfter(kPrefix);
-  // Another underscore: the ABI's own variables, metadata and documentation.
+  // Names with one more underscore are the ABI's own variables, metadata and documentation.
   symbols_.erase(std::remove_if(symbols_.begin(), symbols_.end(),
                                 [](const std::string& name) { return name.compare(0, 1, "_") == 0; }),
                  symbols_.end());
@@ -168,16 +161,12 @@ RewirePackedFunction FfiLibrary::Function(const std::string& symbol) const {
 KernelSource::Found FfiLibrary::Find(const std::string& name) const {
   Found found;
   if (const RewireKernelEntry* entry = table_ ? table_->Find(name) : nullptr; entry != nullptr) {
-    found.function.call = entry->function;
+    found.function = table_->FunctionOf(entry);
     found.is_factory = entry->is_factory != 0;
   } else if (std::binary_search(symbols_.begin(), symbols_.end(), name)) {
     found.function.call = Function(kPrefix + name);
   }
   if (!found.function) return {};
-  for (std::uint32_t i = 0; workspaces_ != nullptr && i < workspaces_->count; ++i) {
-    const RewireKernelWorkspace& entry = workspaces_->entries[i];
-    if (entry.name != nullptr && name == entry.name) found.function.workspace = entry.bound;
-  }
   found.function.take_error = &TakeError;
   found.function.error_context = this;
   found.function.owner = shared_from_this();
@@ -200,7 +189,7 @@ KernelSource::Notes FfiLibrary::Describe(const std::string& name) const {
   return {CallForText(kDocumentationPrefix + name), CallForText(kMetadataPrefix + name)};
 }
 
-// The text that a function without arguments returns; empty when there is no such function or it fails.
+// The text that a function without arguments returns. Empty if there is no such function or it fails.
 std::string FfiLibrary::CallForText(const std::string& symbol) const {
   const RewirePackedFunction function = Function(symbol);
   if (function == nullptr) return {};

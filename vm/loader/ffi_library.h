@@ -8,11 +8,11 @@
 #include <optional>
 #include <string>
 
-#include "base/array.h"
-#include "vm/loader/context_functions.h"
-#include "vm/loader/elf_file.h"
-#include "vm/loader/kernel_set.h"
-#include "vm/loader/kernel_table.h"
+#include "rewire/base/array.h"
+#include "rewire/vm/kernel_set.h"
+#include "rewire/vm/loader/context_functions.h"
+#include "rewire/vm/loader/elf_file.h"
+#include "rewire/vm/loader/kernel_table.h"
 
 namespace rewire {
 
@@ -20,8 +20,8 @@ class FfiLibrary : public KernelSource,
                    public LibraryContext,
                    public std::enable_shared_from_this<FfiLibrary> {
  public:
-  // Loads `path`, whose symbols are in `elf`, and fills in the variables through which it calls back.
-  // kUnsupported when it needs something that is not provided, kIo with dlerror's text.
+  // Loads `path`, whose symbols are in `elf`, and sets the variables through which it calls back. Errors:
+  // kUnsupported if it needs something that is not provided; kIo with the text of dlerror.
   static Result<std::shared_ptr<const KernelSource>> Load(const std::string& path, const ElfFile& elf);
   ~FfiLibrary() override;
 
@@ -30,7 +30,7 @@ class FfiLibrary : public KernelSource,
   std::string Description() const override;
   Notes Describe(const std::string& name) const override;
 
-  // A function object: the library's own function or, failing that, one of the runtime's registry.
+  // Returns a function object: the library's own function, or else one of the runtime's registry.
   void* LookUp(const std::string& name) const override;
 
  private:
@@ -42,11 +42,10 @@ class FfiLibrary : public KernelSource,
 
   std::string path_;
   void* handle_;
-  void (*move_from_raised_)(void** error);  // the runtime's; null when there is none
+  void (*move_from_raised_)(void** error);  // of the runtime; null if it has none
   void** context_ = nullptr;                // the library's __tvm_ffi__library_ctx
   std::optional<KernelTableIndex> table_;
-  const RewireKernelWorkspaces* workspaces_ = nullptr;  // null when it declares none
-  Array<std::string> symbols_;                          // functions exported one by one
+  Array<std::string> symbols_;  // functions exported one by one
   mutable std::mutex mutex_;
   mutable std::map<std::string, RewireFFIObject*> looked_up_;
 };

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "vm/loader/ffi_runtime.h"
+#include "rewire/vm/loader/ffi_runtime.h"
 
 #include <dlfcn.h>
 
 #include <mutex>
 
-#include "vm/ffi_object.h"
-#include "vm/kernel_api.h"
-#include "vm/loader/context_functions.h"
-#include "vm/loader/ffi_shim/host.h"
-#include "vm/loader/library_search.h"
+#include "rewire/vm/loader/context_functions.h"
+#include "rewire/vm/loader/ffi_shim/host.h"
+#include "rewire/vm/loader/library_search.h"
+#include "rewire/vm/run/kernel_api.h"
+#include "rewire/vm/value/ffi_object.h"
 
 namespace rewire {
 namespace {
@@ -25,8 +25,9 @@ std::string ToString(const RewireFFIByteArray& bytes) {
   return bytes.data != nullptr ? std::string(bytes.data, bytes.size) : std::string();
 }
 
-// Global: libraries name the runtime's functions without naming a library to find them in. Behind a real
-// runtime it still provides what that one has not: what TVM's libtvm_runtime.so used to.
+// Loaded globally, because libraries refer to the runtime's functions without naming a library. Behind a real
+// runtime it still provides functions that the real one does not have: those that TVM's libtvm_runtime.so
+// used to have.
 Status LoadShim() {
   std::string tried;
   for (const std::string& directory : ModuleDirectories()) {

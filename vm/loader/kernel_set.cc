@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "vm/loader/kernel_set.h"
+#include "rewire/vm/kernel_set.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "base/array.h"
-#include "base/near_names.h"
-#include "vm/kernel_api.h"
-#include "vm/loader/factory.h"
-#include "vm/loader/kernel_table.h"
-#include "vm/loader/load_library.h"
+#include "rewire/base/array.h"
+#include "rewire/base/near_names.h"
+#include "rewire/vm/loader/factory.h"
+#include "rewire/vm/loader/kernel_table.h"
+#include "rewire/vm/loader/load_library.h"
+#include "rewire/vm/run/kernel_api.h"
 
 namespace rewire {
 namespace {
@@ -36,10 +36,7 @@ class StaticTable : public KernelSource {
 
   Found Find(const std::string& name) const override {
     const RewireKernelEntry* entry = index_.Find(name);
-    if (entry == nullptr) return {};
-    PackedFunction function;
-    function.call = entry->function;
-    return {std::move(function), entry->is_factory != 0};
+    return {index_.FunctionOf(entry), entry != nullptr && entry->is_factory != 0};
   }
   Array<std::string> Names() const override { return index_.Names(); }
   std::string Description() const override { return description_; }

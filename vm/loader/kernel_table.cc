@@ -1,24 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "vm/loader/kernel_table.h"
+#include "rewire/vm/loader/kernel_table.h"
 
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <string_view>
 
-#include "base/array.h"
-#include "base/sort.h"
+#include "rewire/base/array.h"
+#include "rewire/base/sort.h"
 
 namespace rewire {
 
-KernelTableIndex::KernelTableIndex(const RewireKernelTable& table) {
+KernelTableIndex::KernelTableIndex(const RewireKernelTable& table) : entries_(table.entries) {
+  if (table.struct_size >= sizeof(RewireKernelTable)) rows_ = table.rows;
   sorted_.reserve(table.count);
   for (std::uint32_t i = 0; i < table.count; ++i) {
     const RewireKernelEntry& entry = table.entries[i];
     if (entry.name != nullptr && entry.function != nullptr) sorted_.push_back(&entry);
   }
   // Of equal names the last entry of the table comes last.
-  Sort<const RewireKernelEntry*>(sorted_, [](const RewireKernelEntry* a, const RewireKernelEntry* b) {
+  Sort(sorted_, [](const RewireKernelEntry* a, const RewireKernelEntry* b) {
     const int order = std::strcmp(a->name, b->name);
     return order != 0 ? order < 0 : a < b;
   });
@@ -31,6 +32,16 @@ const RewireKernelEntry* KernelTableIndex::Find(const std::string& name) const {
   if (after == sorted_.begin()) return nullptr;
   const RewireKernelEntry* entry = *(after - 1);
   return name == entry->name ? entry : nullptr;
+}
+
+PackedFunction KernelTableIndex::FunctionOf(const RewireKernelEntry* entry) const {
+  PackedFunction function;
+  if (entry == nullptr) return function;
+  function.call = entry->function;
+  if (rows_ == nullptr) return function;
+  function.row = &rows_[entry - entries_];
+  function.workspace = function.row->workspace;
+  return function;
 }
 
 Array<std::string> KernelTableIndex::Names() const {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "vm/loader/library_abi.h"
+#include "rewire/vm/loader/library_abi.h"
 
 namespace rewire {
 

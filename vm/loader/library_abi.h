@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which calling convention a shared library speaks, told from its symbols alone.
+//
+// Detects the calling convention of a shared library from its symbols alone.
 #pragma once
 
 #include <cstdint>
 
-#include "vm/loader/elf_file.h"
+#include "rewire/vm/loader/elf_file.h"
 
 namespace rewire {
 
 enum class LibraryAbi : std::uint8_t {
-  kNone,        // no kernels that we know of
+  kNone,        // no known kernels
   kTvmFfi,      // tvm-ffi (TVM 0.22 and later, Rewire's own): __tvm_ffi_<name>, __rewire_kernel_table
   kTvmFfi021,   // TVM 0.21: the same functions with other type numbers
   kTvmClassic,  // TVM up to 0.20: plain names, __tvm_module_ctx

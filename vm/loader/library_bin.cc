@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "vm/loader/library_bin.h"
+#include "rewire/vm/loader/library_bin.h"
 
 #include <cstdint>
 #include <utility>
 
-#include "base/array.h"
-#include "base/byte_reader.h"
+#include "rewire/base/array.h"
+#include "rewire/base/byte_reader.h"
 
 namespace rewire {
 namespace {
 
-Status Damaged(const Message& what) {
+Status DamagedLibraryBin(const Message& what) {
   return Fail(StatusCode::kInvalidFile, "damaged __tvm_ffi__library_bin: {}", what.Text());
 }
 
@@ -27,21 +27,21 @@ Result<Array<LibraryModule>> ParseLibraryBin(Span<const std::byte> bytes) {
   const auto size = outer.Read<std::uint64_t>();
   ByteReader reader(outer.ReadBytes(size));
   if (!outer.ok()) {
-    return Damaged({"it says {} bytes, its symbol has {}", size, bytes.size()});
+    return DamagedLibraryBin({"it says {} bytes, its symbol has {}", size, bytes.size()});
   }
   const Array<std::uint64_t> starts = ReadIndices(&reader);
   const Array<std::uint64_t> imports = ReadIndices(&reader);
-  if (!reader.ok()) return Damaged("its import tree ends outside it");
+  if (!reader.ok()) return DamagedLibraryBin("its import tree ends outside it");
   if (starts.size() < 2 || starts.front() != 0 || starts.back() != imports.size()) {
-    return Damaged("its import tree does not cover its modules");
+    return DamagedLibraryBin("its import tree does not cover its modules");
   }
   const std::size_t count = starts.size() - 1;
   for (std::size_t i = 0; i < count; ++i) {
-    if (starts[i] > starts[i + 1]) return Damaged({"the imports of module {} run backwards", i});
+    if (starts[i] > starts[i + 1]) return DamagedLibraryBin({"the imports of module {} run backwards", i});
   }
   for (std::uint64_t import : imports) {
     if (import >= count) {
-      return Damaged({"module {} is imported, it has {}", import, count});
+      return DamagedLibraryBin({"module {} is imported, it has {}", import, count});
     }
   }
   Array<LibraryModule> modules;
@@ -49,7 +49,7 @@ Result<Array<LibraryModule>> ParseLibraryBin(Span<const std::byte> bytes) {
     LibraryModule module;
     module.kind = reader.ReadString(reader.Read<std::uint64_t>());
     if (module.kind != kOwnFunctionsKind) module.content = reader.ReadBytes(reader.Read<std::uint64_t>());
-    if (!reader.ok()) return Damaged({"module {} ends outside it", i});
+    if (!reader.ok()) return DamagedLibraryBin({"module {} ends outside it", i});
     modules.push_back(std::move(module));
   }
   return modules;

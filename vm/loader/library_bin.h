@@ -11,9 +11,9 @@
 #include <cstddef>
 #include <string>
 
-#include "base/array.h"
-#include "base/span.h"
-#include "base/status.h"
+#include "rewire/base/array.h"
+#include "rewire/base/span.h"
+#include "rewire/base/status.h"
 
 namespace rewire {
 
@@ -22,7 +22,7 @@ struct LibraryModule {
   Span<const std::byte> content;  // a part of the parsed bytes
 };
 
-// `bytes` is the whole symbol. kInvalidFile when it does not hold together.
+// `bytes` is the whole symbol. Errors: kInvalidFile if the content is inconsistent.
 Result<Array<LibraryModule>> ParseLibraryBin(Span<const std::byte> bytes);
 
 inline constexpr char kOwnFunctionsKind[] = "_lib";

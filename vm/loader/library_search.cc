@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "vm/loader/library_search.h"
+#include "rewire/vm/loader/library_search.h"
 
 #include <dlfcn.h>
 #include <sys/stat.h>
@@ -8,8 +8,8 @@
 #include <memory>
 #include <string_view>
 
-#include "base/array.h"
-#include "base/message.h"
+#include "rewire/base/array.h"
+#include "rewire/base/message.h"
 
 namespace rewire {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "vm/loader/load_library.h"
+#include "rewire/vm/loader/load_library.h"
 
 #include <dlfcn.h>
 #include <link.h>
@@ -8,14 +8,15 @@
 #include <mutex>
 #include <utility>
 
-#include "base/array.h"
-#include "base/mapped_file.h"
-#include "vm/loader/classic_library.h"
-#include "vm/loader/elf_file.h"
-#include "vm/loader/ffi_library.h"
-#include "vm/loader/ffi_runtime.h"
-#include "vm/loader/library_abi.h"
-#include "vm/loader/library_search.h"
+#include "rewire/base/array.h"
+#include "rewire/base/mapped_file.h"
+#include "rewire/vm/loader/classic_library.h"
+#include "rewire/vm/loader/elf_file.h"
+#include "rewire/vm/loader/ffi_library.h"
+#include "rewire/vm/loader/ffi_runtime.h"
+#include "rewire/vm/loader/library_abi.h"
+#include "rewire/vm/loader/library_search.h"
+#include "rewire/vm/loader/object_archive.h"
 
 namespace rewire {
 namespace {
@@ -38,7 +39,7 @@ Registry& TheRegistry() {
   return *registry;
 }
 
-// What dlopen finds for a bare name. Loading it is the only way to ask, so a runtime must be there first.
+// What dlopen finds for a bare name. The only way to find out is to load it, so a runtime must exist before.
 std::string SystemPath(const std::string& name, std::string* reason) {
   (void)EnsureFfiRuntime();  // most libraries do without; those that do not say so below
   void* handle = dlopen(name.c_str(), RTLD_LAZY | RTLD_LOCAL);
@@ -75,11 +76,26 @@ Result<std::string> FindLibrary(const std::string& name, Array<std::string> dire
               reason);
 }
 
+// What TVM writes for a model that calls no kernel: a library that exports nothing. Its code is not loaded.
+class EmptyLibrary : public KernelSource {
+ public:
+  explicit EmptyLibrary(const std::string& path) : name_(path.substr(path.rfind('/') + 1)) {}
+
+  Found Find(const std::string& /*name*/) const override { return {}; }
+  Array<std::string> Names() const override { return {}; }
+  std::string Description() const override { return Format("{} (exports nothing)", name_); }
+
+ private:
+  std::string name_;
+};
+
 Result<Source> LoadByAbi(const std::string& path) {
   Result<SharedBytes> bytes = MapFile(path);
   if (!bytes) return Forward(bytes);
+  if (IsTarArchive(bytes->view)) return RefuseTarArchive();
   const Result<ElfFile> elf = ElfFile::Parse(*std::move(bytes));
   if (!elf) return Forward(elf);
+  if (elf->defined().empty()) return Source(std::make_shared<EmptyLibrary>(path));
   switch (FindAbi(*elf)) {
     case LibraryAbi::kTvmFfi:
       return FfiLibrary::Load(path, *elf);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// In place of load_library.cc in builds without dlopen.
-#include "base/array.h"
-#include "vm/loader/load_library.h"
+//
+// Replaces load_library.cc in builds without dlopen.
+#include "rewire/base/array.h"
+#include "rewire/vm/loader/load_library.h"
 
 namespace rewire {
 

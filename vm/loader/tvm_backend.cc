@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "vm/loader/tvm_backend.h"
+#include "rewire/vm/loader/tvm_backend.h"
 
 #include <dlfcn.h>
 #include <dlpack/dlpack.h>
@@ -13,11 +13,11 @@
 #include <string>
 #include <utility>
 
-#include "base/array.h"
-#include "vm/kernel_api.h"
-#include "vm/kernel_context.h"
-#include "vm/loader/ffi_runtime.h"
-#include "vm/memory/block_pool.h"
+#include "rewire/base/array.h"
+#include "rewire/vm/loader/ffi_runtime.h"
+#include "rewire/vm/memory/block_pool.h"
+#include "rewire/vm/run/kernel_api.h"
+#include "rewire/vm/run/kernel_context.h"
 
 namespace rewire {
 namespace {
@@ -33,9 +33,9 @@ constexpr auto kBarrierPatience = std::chrono::milliseconds(1);
 class Launch;
 thread_local Launch* t_launch = nullptr;  // the one whose task runs on this thread
 
-// One call of TvmBackendParallelLaunch. Tasks are taken in order by whoever has time: the pool's threads, the
-// calling thread, and threads made at a barrier. A pool may have fewer threads free than a launch has tasks,
-// and at a barrier all of them must run at once.
+// One call of TvmBackendParallelLaunch. Tasks are taken in order by any free thread: the pool's threads, the
+// calling thread, and threads made at a barrier. A pool may have fewer free threads than a launch has tasks.
+// But at a barrier, all tasks must run at the same time.
 class Launch {
  public:
   Launch(TvmParallelTask task, void* data, int num_task)

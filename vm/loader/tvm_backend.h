@@ -8,7 +8,7 @@
 
 namespace rewire {
 
-// What a task is told about its launch. TVM's layout.
+// What a task knows about its launch. The layout is TVM's.
 struct TvmParallelGroup {
   void* sync_handle;
   std::int32_t num_task;
@@ -17,16 +17,16 @@ using TvmParallelTask = int (*)(int task_id, TvmParallelGroup* group, void* data
 
 extern "C" {
 
-// Scratch memory on the host; null, with the error set, for other devices or when there is none. It goes back
-// when the kernel returns, so that freeing it is not needed.
+// Allocates scratch memory on the host. Returns null, with the error set, for other devices or if there is
+// none. The memory is released when the kernel returns, so freeing it is optional.
 void* TvmBackendAllocWorkspace(int device_type, int device_id, std::uint64_t bytes, int dtype_code_hint,
                                int dtype_bits_hint);
 int TvmBackendFreeWorkspace(int device_type, int device_id, void* pointer);
 
-// Runs task(0 .. num_task - 1) on the program's thread pool; num_task 0: one for each thread. Returns when
-// all are done: 0, or -1 when a task has failed.
+// Runs task(0 .. num_task - 1) on the program's thread pool; num_task 0 means one task per thread. Returns
+// when all are done: 0, or -1 if a task failed.
 int TvmBackendParallelLaunch(TvmParallelTask task, void* data, int num_task);
-// Called by every task of a launch: none gets past before all have arrived.
+// Called by every task of a launch. Returns when all tasks have called it.
 int TvmBackendParallelBarrier(int task_id, TvmParallelGroup* group);
 
 }  // extern "C"

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// AccountArray: an array of a length that is set once, in a VM's account, so that it counts against the byte
-// limit and making it can fail.
+//
+// AccountArray: an array whose length is set once. Its memory belongs to a VM's account, so it counts against
+// the byte limit, and making it can fail.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <utility>
 
-#include "vm/memory/memory_account.h"
+#include "rewire/base/assert.h"
+#include "rewire/vm/memory/memory_account.h"
 
 namespace rewire {
 
@@ -26,9 +28,10 @@ class AccountArray {
     account_->Free(data_, Bytes(size_), 64);
   }
 
-  // Of `size` value-initialised elements. Only for an array that is empty. False when there is no memory;
-  // nothing changes then.
+  // Makes `size` value-initialised elements. The array must be empty. Returns false, and changes nothing, if
+  // there is no memory.
   bool Make(MemoryAccount* account, std::uint32_t size) {
+    REWIRE_ASSERT(data_ == nullptr, "an array of {} elements is made again", size_);
     if (size == 0) return true;
     data_ = static_cast<T*>(account->Allocate(Bytes(size), 64));
     if (data_ == nullptr) return false;
@@ -48,8 +51,14 @@ class AccountArray {
   T* end() { return data_ + size_; }
   const T* begin() const { return data_; }
   const T* end() const { return data_ + size_; }
-  T& operator[](std::uint32_t i) { return data_[i]; }
-  const T& operator[](std::uint32_t i) const { return data_[i]; }
+  T& operator[](std::uint32_t i) {
+    REWIRE_ASSERT(i < size_, "index {} of {} elements", i, size_);
+    return data_[i];
+  }
+  const T& operator[](std::uint32_t i) const {
+    REWIRE_ASSERT(i < size_, "index {} of {} elements", i, size_);
+    return data_[i];
+  }
 
  private:
   void Swap(AccountArray& other) {

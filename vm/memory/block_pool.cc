@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "vm/memory/block_pool.h"
+#include "rewire/vm/memory/block_pool.h"
 
+#include <algorithm>
 #include <memory>
 
 namespace rewire {
@@ -50,7 +51,25 @@ bool BlockPool::MakeLargeClasses() {
   return true;
 }
 
+void BlockPool::DropEmptyTable() {
+  if (class_count_ != kClasses) return;
+  bool any_out = false;
+  ForEachUsedClass([&](std::uint32_t index) {
+    any_out =
+        any_out || (index >= kSmallClasses && (classes_[index].live != 0 || classes_[index].free != nullptr));
+  });
+  if (any_out) return;
+  std::copy_n(classes_, kSmallClasses, small_classes_.begin());
+  std::copy_n(peaks_, kSmallClasses, small_peaks_.begin());
+  account_->Free(classes_, kTableBytes, 64);
+  used_ = {used_[0] & ((std::uint64_t{1} << kSmallClasses) - 1)};
+  UseSmallClasses();
+}
+
 void* BlockPool::TakeNew(std::uint32_t index) {
+  // A request above kMaxBlock lies past the last class. Sizes that a program computes, plus their alignment,
+  // arrive here unchecked.
+  if (index >= kClasses) return nullptr;
   if (index >= class_count_ && !MakeLargeClasses()) return nullptr;
   const std::uint64_t bytes = ClassBytes(index);
   void* block = account_->Allocate(bytes, BlockAlignment(bytes));
@@ -58,6 +77,11 @@ void* BlockPool::TakeNew(std::uint32_t index) {
     Trim();
     block = account_->Allocate(bytes, BlockAlignment(bytes));
     if (block == nullptr) return nullptr;
+  }
+  // Making room may have dropped the table.
+  if (index >= class_count_ && !MakeLargeClasses()) {
+    account_->Free(block, bytes, BlockAlignment(bytes));
+    return nullptr;
   }
   used_[index / 64] |= std::uint64_t{1} << (index % 64);
   NoteTaken(classes_[index]);

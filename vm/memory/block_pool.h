@@ -1,37 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
+//
 // BlockPool: free lists of host memory blocks by size class, in front of a VM's account.
 //
-// One pool serves objects and storage alike. Sizes round up to a class: multiples of 64 bytes up to 1 KiB,
-// then eight classes an octave (at most 12.5 % above what was asked). One thread at a time. Blocks are
-// 64-byte aligned, blocks above 1 KiB 128-byte aligned. The table of the larger classes is made when the
-// first of them is asked for, so that a VM that has not run yet is small.
+// One pool serves objects and storage. Sizes are rounded up to a class: multiples of 64 bytes up to 1 KiB,
+// then eight classes per power of two (at most 12.5 % more than requested). Blocks are 64-byte aligned, and
+// blocks above 1 KiB 128-byte aligned. The table of the larger classes is made with the first request for
+// one, so that a VM that has not run yet is small. One thread at a time.
 //
-// What a call gives back stays for the next ones, so that shapes that come in turn allocate nothing once each
-// of them has been seen: of every class as many blocks as one of the last calls had at once. EndOfCall says
-// how many calls, and how much that may come to.
+// The pool keeps blocks that a call gives back for later calls. Of every class it keeps as many blocks as one
+// of the last calls used at once. So alternating shapes allocate nothing once each of them has been seen.
+// EndOfCall limits how many calls are remembered and how much memory is kept.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
 
-#include "base/export.h"
-#include "vm/memory/memory_account.h"
+#include "rewire/base/assert.h"
+#include "rewire/base/export.h"
+#include "rewire/vm/memory/memory_account.h"
 
 namespace rewire {
 
 class BlockPool {
  public:
   static constexpr std::uint64_t kMaxBlock = std::uint64_t{1} << 46;
-  static constexpr std::uint64_t kMaxSmall = 1024;  // sizes up to here round to multiples of 64
+  static constexpr std::uint64_t kMaxSmall = 1024;  // sizes up to this one are rounded to multiples of 64
 
-  // In the body: the members stand in the order in which a run touches them.
+  // Defined in the class body, because the members are ordered as a run touches them.
   explicit BlockPool(MemoryAccount* account) : account_(account) { UseSmallClasses(); }
   ~BlockPool();
   BlockPool(const BlockPool&) = delete;
   BlockPool& operator=(const BlockPool&) = delete;
 
-  // The size of the block that a request gets. `bytes` is at most kMaxBlock.
+  // The size of the block that a request gets. `bytes` must be at most kMaxBlock.
   static std::uint64_t BlockBytes(std::uint64_t bytes) {
     return bytes <= kMaxSmall ? (bytes + (bytes == 0) + 63) & ~std::uint64_t{63} : ClassBytes(ClassOf(bytes));
   }
@@ -39,8 +41,8 @@ class BlockPool {
     return block_bytes > kMaxSmall ? 128 : 64;
   }
 
-  // A block of BlockBytes(bytes), contents undefined; null when the limit or the allocator says no, after the
-  // free lists have been emptied to make room.
+  // Takes a block of BlockBytes(bytes), with undefined contents. Returns null if `bytes` is above kMaxBlock,
+  // or if the limit or the allocator refuses even after the free lists have been emptied.
   void* Take(std::uint64_t bytes) {
     const std::uint32_t index = ClassOf(bytes);
     if (__builtin_expect(index >= class_count_, 0)) return TakeNew(index);
@@ -51,7 +53,7 @@ class BlockPool {
     NoteTaken(entry);
     return block;
   }
-  // The same for a size from 1 to kMaxSmall.
+  // The same for sizes from 1 to kMaxSmall.
   void* TakeSmall(std::uint64_t bytes) {
     const auto index = static_cast<std::uint32_t>((bytes - 1) >> 6);
     SizeClass& entry = classes_[index];
@@ -61,28 +63,37 @@ class BlockPool {
     NoteTaken(entry);
     return block;
   }
-  // Keeps a block that Take gave for the same size.
+  // Keeps a block that Take returned for the same size.
   void Give(void* memory, std::uint64_t bytes) { Put(classes_[ClassOf(bytes)], memory); }
-  // The same for a size from 1 to kMaxSmall.
+  // The same for sizes from 1 to kMaxSmall.
   void GiveSmall(void* memory, std::uint64_t bytes) { Put(classes_[(bytes - 1) >> 6], memory); }
-  // A block has left this pool's care (its holder will free it through the account).
-  void Forget(std::uint64_t bytes) { --classes_[ClassOf(bytes)].live; }
-  // Whether a block of this size could be this pool's again: Release may have given the table back.
+  // Tells the pool that a block left it: its holder will free it through the account.
+  void Forget(std::uint64_t bytes) {
+    SizeClass& entry = classes_[ClassOf(bytes)];
+    REWIRE_ASSERT(entry.live > 0, "a block leaves a class that has {} out", entry.live);
+    --entry.live;
+  }
+  // True if a block of this size can become the pool's again. It cannot after Release has freed the table.
   bool CanRemember(std::uint64_t bytes) const { return ClassOf(bytes) < class_count_; }
-  // The reverse of Forget: a block that had left is this pool's again.
-  void Remember(std::uint64_t bytes) { NoteTaken(classes_[ClassOf(bytes)]); }
+  // The inverse of Forget: a block that had left belongs to the pool again.
+  void Remember(std::uint64_t bytes) {
+    REWIRE_ASSERT(CanRemember(bytes), "a block of {} bytes comes back to a pool without its class", bytes);
+    NoteTaken(classes_[ClassOf(bytes)]);
+  }
 
-  // A class keeps as many blocks as it had out at its peak in one of the last kRemembered calls at least, and
-  // of the last 2 * kRemembered - 1 at most.
+  // How many calls a class remembers. It keeps as many blocks as it used at its peak in at least the last
+  // kRemembered calls, and at most the last 2 * kRemembered - 1.
   static constexpr std::uint32_t kRemembered = 16;
-  // All classes together keep at most so many times what one of those calls had out, as far as the calls'
-  // peaks go: when different shapes fill different classes beyond that, all but the last call are forgotten.
+  // All classes together keep at most this many times the peak of one of those calls. If different shapes
+  // fill different classes beyond that, all calls but the last are forgotten.
   static constexpr std::uint64_t kMostKept = 4;
-  // Between two calls: frees what no class keeps any more.
+  // Called between two calls: frees blocks that no class needs to keep any more.
   void EndOfCall();
   // Frees every free block.
   void Trim();
-  // Frees every free block and, when no block is out, the table of classes.
+  // Frees the table of the larger classes if none of their blocks is in use or free.
+  void DropEmptyTable();
+  // Frees every free block. If no block is in use, also frees the table of classes.
   void Release();
 
  private:
@@ -92,9 +103,10 @@ class BlockPool {
   struct SizeClass {
     FreeBlock* free = nullptr;
     std::int32_t live = 0;
-    std::int32_t peak = 0;  // of live, in this call
+    std::int32_t peak = 0;  // of live, in the current call
   };
-  // The peaks of earlier calls. Windows of kRemembered calls follow each other; the one before counts too.
+  // The peaks of earlier calls. They are recorded in windows of kRemembered calls; the previous window
+  // counts, too.
   template <typename Peak>
   struct Remembered {
     Peak window{};
@@ -114,7 +126,7 @@ class BlockPool {
   static constexpr std::uint32_t kClasses = kSmallClasses + (46 - 10) * kSubClasses;
 
  public:
-  // What the table of the larger classes takes.
+  // Size of the table of the larger classes.
   static constexpr std::uint64_t kTableBytes = kClasses * (sizeof(SizeClass) + sizeof(Peaks));
 
  private:
@@ -123,6 +135,7 @@ class BlockPool {
     // The octave is that of bytes-1, so that a power of two ends its own octave; three bits below select the
     // class.
     const std::uint32_t octave = 63 - static_cast<std::uint32_t>(__builtin_clzll(bytes - 1));
+    // Sizes above kMaxBlock get numbers from kClasses on, which no table has.
     return kSmallClasses + (octave - 10) * kSubClasses +
            static_cast<std::uint32_t>((bytes - 1) >> (octave - 3) & (kSubClasses - 1));
   }
@@ -131,6 +144,7 @@ class BlockPool {
     if (++entry.live > entry.peak) entry.peak = entry.live;
   }
   static void Put(SizeClass& entry, void* memory) {
+    REWIRE_ASSERT(entry.live > 0, "a block is given back to a class that has {} out", entry.live);
     auto* block = static_cast<FreeBlock*>(memory);
     block->next = entry.free;
     entry.free = block;
@@ -154,11 +168,11 @@ class BlockPool {
   Peaks* peaks_ = nullptr;                     // by class
   std::uint32_t class_count_ = kSmallClasses;  // kClasses once the large ones exist
   std::array<std::uint64_t, (kClasses + 63) / 64>
-      used_{};  // bit i: class i has been taken from; bounds the sweeps
+      used_{};  // bit i: class i has been used; limits the loops over classes
   std::array<SizeClass, kSmallClasses> small_classes_{};
   std::array<Peaks, kSmallClasses> small_peaks_{};
-  Remembered<std::uint64_t> call_bytes_;  // of whole calls: their classes' peaks added up
-  std::uint32_t calls_ = 0;               // in this window
+  Remembered<std::uint64_t> call_bytes_;  // of whole calls: the sum of the peaks of their classes
+  std::uint32_t calls_ = 0;               // in the current window
 };
 
 }  // namespace rewire

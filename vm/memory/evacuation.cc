@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "vm/memory/evacuation.h"
+#include "rewire/vm/memory/evacuation.h"
 
-#include "vm/shape.h"
+#include "rewire/vm/value/shape.h"
 
 namespace rewire {
 namespace {
@@ -73,16 +73,15 @@ class Evacuation {
     TensorObject* copy = moves ? NewSharedHostTensor(dl.dtype, shape, home_)
                                : NewSharedTensor(static_cast<std::uint32_t>(dl.ndim), home_);
     if (copy == nullptr) return nullptr;
-    copy->flags |= tensor->flags & TensorObject::kImmutable;
+    copy->flags |= tensor->flags & (TensorObject::kImmutable | TensorObject::kForCall);
     if (moves) {
       CopyElements(dl, copy->tensor.data);
       return copy;
     }
-    SetContiguousDims(copy, dl.shape, static_cast<std::uint32_t>(dl.ndim));
+    SetContiguousDims(copy, dl.dtype, dl.shape, static_cast<std::uint32_t>(dl.ndim));
     copy->tensor.data = dl.data;
     copy->tensor.byte_offset = dl.byte_offset;
     copy->tensor.device = dl.device;
-    copy->tensor.dtype = dl.dtype;
     copy->storage = storage;
     if (storage == nullptr) return copy;
     heap_.Share(MakeAny(kStorageKind, storage));

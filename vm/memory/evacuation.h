@@ -1,23 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// Evacuation: a run's result is copied out of an arena that the next run will use.
+//
+// Evacuation: copies a run's result out of an arena that the next run will use.
 #pragma once
 
-#include "vm/growing_array.h"
-#include "vm/memory/object_heap.h"
+#include "rewire/vm/memory/growing_array.h"
+#include "rewire/vm/memory/object_heap.h"
 
 namespace rewire {
 
-// An object and its copy; `local` is what the object's count was.
+// An object and its copy. `local` is the former count of the object.
 struct MovedObject {
   Object* from;
   Object* to;
   std::uint32_t local;
 };
 
-// Replaces the VM's reference in *value by a shared one to a copy in `home`: headers, and elements that lie
-// in the heap's own host memory. What stands twice in the result is copied once. Memory of the caller's,
-// constants, what kernels made elsewhere and memory of devices stay where they are. `table` is scratch in
-// `home`. False, with *value unchanged, when there is no memory.
+// Replaces the VM's reference in *value by a shared reference to a copy in `home`. Headers are copied, and
+// elements that lie in the heap's own host memory. An object that occurs twice in the result is copied once.
+// Memory of the caller, constants, memory of devices, and what kernels allocated elsewhere are not copied.
+//
+// `table` is scratch memory in `home`. Returns false, with *value unchanged, if there is no memory.
 bool Evacuate(ObjectHeap* heap, MemoryAccount* home, GrowingArray<MovedObject>* table, RewireFFIAny* value);
 
 }  // namespace rewire

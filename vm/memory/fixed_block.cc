@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "vm/memory/fixed_block.h"
+#include "rewire/vm/memory/fixed_block.h"
 
 #include <new>
 

@@ -1,49 +1,51 @@
 // SPDX-License-Identifier: Apache-2.0
-// FixedBlock: an allocator inside one block of memory, whose needs are the sum of what is held.
 //
-// Small blocks (up to 1 KiB, multiples of 64 bytes) are placed from the top of the highest hole that fits,
-// larger ones (multiples of 128 bytes, aligned to as much) from the bottom of the lowest, and holes that
-// touch become one. So taking blocks without returning any in between never wastes a byte, in any order:
-// they fit when the sum of Rounded(bytes) is at most the room. Any thread.
+// FixedBlock: an allocator inside one block of memory. It never needs more room than the sum of the blocks
+// that are held.
+//
+// Small blocks (up to 1 KiB, multiples of 64 bytes) are placed at the top of the highest hole that fits.
+// Larger ones (multiples of 128 bytes, with that alignment) are placed at the bottom of the lowest hole that
+// fits. Adjacent holes are merged. So if blocks are taken without freeing any in between, no byte is wasted,
+// whatever the order: they fit if the sum of Rounded(bytes) is at most the room. Thread-safe.
 #pragma once
 
 #include <cstdint>
 #include <mutex>
 
-#include "base/export.h"
-#include "vm/allocator.h"
+#include "rewire/base/export.h"
+#include "rewire/vm/allocator.h"
 
 namespace rewire {
 
 class FixedBlock {
  public:
-  // Of the block that a FixedBlock is put into; memory that is less aligned loses what lies before the
-  // boundary.
+  // Alignment of the memory that a FixedBlock is put into. If the memory is less aligned, the bytes before
+  // the first boundary are not used.
   static constexpr std::uint64_t kAlignment = 128;
 
-  // Puts one at the start of the memory, which must outlive it; null when that is too small. Nothing needs to
-  // be destroyed.
+  // Puts a FixedBlock at the start of the memory, which must outlive it. Returns null if the memory is too
+  // small. Nothing needs to be destroyed.
   static FixedBlock* Make(void* memory, std::uint64_t bytes);
 
-  // What the FixedBlock itself takes of the memory.
+  // The part of the memory that the FixedBlock itself takes.
   REWIRE_API static std::uint64_t OwnBytes();
-  // What a block of so many bytes takes.
+  // The room that a block of this size takes.
   static constexpr std::uint64_t Rounded(std::uint64_t bytes) {
     const std::uint64_t unit = bytes <= kMostSmall ? kUnit : kAlignment;
     return (bytes + unit - 1) / unit * unit;
   }
 
-  // Refers to this. A block can be aligned to its unit at most.
+  // An allocator that refers to this object. It supports alignments up to the unit of a block.
   Allocator allocator();
-  // All bytes that blocks can have.
+  // Total bytes for blocks.
   std::uint64_t room() const { return room_; }
-  // This and its blocks, from its own address on.
+  // Bytes of this object and its blocks, from its own address on.
   std::uint64_t bytes() const { return OwnBytes() + room_; }
-  bool refused() const { return refused_; }  // a request, since ClearRefused
+  bool refused() const { return refused_; }  // true if a request was refused since ClearRefused
   void ClearRefused() { refused_ = false; }
 
  private:
-  // Lies in the free memory that it describes; sorted by address.
+  // A hole. It is stored in the free memory that it describes. Holes are sorted by address.
   struct Hole {
     std::uint64_t bytes;
     Hole* next;

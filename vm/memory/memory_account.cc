@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "vm/memory/memory_account.h"
+#include "rewire/vm/memory/memory_account.h"
 
 #include <cstdlib>
 #include <new>
@@ -43,6 +43,17 @@ MemoryAccount* MemoryAccount::Host() {
 }
 
 bool MemoryAccount::Charge(std::uint64_t bytes) {
+  // More than all of the limit: no room that is made helps.
+  return TryCharge(bytes) || (bytes <= limit_ && Reclaim() && TryCharge(bytes));
+}
+
+bool MemoryAccount::Reclaim() {
+  if (reclaim_ == nullptr) return false;
+  reclaim_(reclaim_context_);
+  return true;
+}
+
+bool MemoryAccount::TryCharge(std::uint64_t bytes) {
   const std::uint64_t before = used_.fetch_add(bytes, std::memory_order_relaxed);
   if (bytes > limit_ || before > limit_ - bytes) {
     used_.fetch_sub(bytes, std::memory_order_relaxed);
@@ -57,7 +68,13 @@ bool MemoryAccount::Charge(std::uint64_t bytes) {
 }
 
 void* MemoryAccount::Allocate(std::uint64_t bytes, std::uint64_t alignment) {
-  if (!Charge(bytes)) return nullptr;
+  void* block = TryAllocate(bytes, alignment);
+  if (block != nullptr || bytes > limit_ || !Reclaim()) return block;
+  return TryAllocate(bytes, alignment);
+}
+
+void* MemoryAccount::TryAllocate(std::uint64_t bytes, std::uint64_t alignment) {
+  if (!TryCharge(bytes)) return nullptr;
   void* block = allocator_.allocate(allocator_.context, bytes, alignment);
   if (block == nullptr) {
     Refund(bytes);

@@ -1,45 +1,57 @@
 // SPDX-License-Identifier: Apache-2.0
-// MemoryAccount: every byte a VM holds, from one allocator, against one limit.
 //
-// Shared by a VM and by what it made that may outlive it, so it counts its own references: one for the VM,
-// one for each block. Taking and returning blocks is rare (free lists stand in front), so its counters are
-// plain atomics. On cache lines of its own: accounts lie near each other when one thread makes several VMs.
+// MemoryAccount: counts every byte that a VM holds, from one allocator, against one limit.
+//
+// A VM shares its account with objects that may outlive it. So the account counts its own references: one for
+// the VM and one for each block. Taking and returning blocks is rare, because free lists come first; so its
+// counters are plain atomics. It has cache lines of its own, because accounts lie near each other if one
+// thread makes several VMs.
 #pragma once
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 
-#include "vm/allocator.h"
-#include "vm/cache_line.h"
+#include "rewire/vm/allocator.h"
+#include "rewire/vm/memory/cache_line.h"
 
 namespace rewire {
 
 class alignas(kCacheLine) MemoryAccount {
  public:
-  // With one reference, the caller's. The account itself is not in the allocator's memory, so that a VM can
-  // be made, and say so, when there is none.
+  // Makes an account with one reference, which the caller owns. The account itself is not in the allocator's
+  // memory, so that a VM can be made, and report an error, even if there is none.
   static MemoryAccount* Make(const Allocator& allocator);
-  // The same, and `release(allocator.context)` is called when the account has gone: for an allocator that is
-  // counted.
+  // The same. `release(allocator.context)` is called when the account is gone, for allocators that are
+  // reference-counted.
   static MemoryAccount* Make(const Allocator& allocator, void (*release)(void* context));
-  // In the allocator's memory after all; null when it has none.
+  // Makes an account inside the allocator's memory. Returns null if there is none.
   static MemoryAccount* MakeWithin(const Allocator& allocator);
-  // The process-wide account of values that hosts make; DefaultAllocator, no limit. Never destroyed.
+  // The process-wide account of values that hosts make. It uses DefaultAllocator and has no limit. Never
+  // destroyed.
   static MemoryAccount* Host();
 
-  // Null when the limit or the allocator says no; over_limit() tells which. Holds a reference until Free. Any
-  // thread.
+  // Sets a function that frees memory which the owner only keeps for later. It is called before a request
+  // fails. So whether a request succeeds does not depend on what earlier ones left behind. Null: there is no
+  // such memory.
+  void set_reclaim(void (*reclaim)(void* context), void* context) {
+    reclaim_ = reclaim;
+    reclaim_context_ = context;
+  }
+
+  // Allocates memory. Returns null if the limit or the allocator refuses; over_limit() tells which. Holds a
+  // reference until Free. Thread-safe, except while there is something to reclaim: then only the owner may
+  // call it.
   void* Allocate(std::uint64_t bytes, std::uint64_t alignment);
   void Free(void* block, std::uint64_t bytes, std::uint64_t alignment);
-  // For memory that comes from elsewhere (a device) but counts too. False when over the limit.
+  // Counts memory that comes from elsewhere (a device). Returns false if it would exceed the limit.
   bool Charge(std::uint64_t bytes);
   void Refund(std::uint64_t bytes) { used_.fetch_sub(bytes, std::memory_order_relaxed); }
 
   void Ref() { references_.fetch_add(1, std::memory_order_relaxed); }
   void Unref();
 
-  // Of the last request that failed: the limit said no, and not the allocator.
+  // True if the last failed request was refused by the limit and not by the allocator.
   bool over_limit() const { return over_limit_.load(std::memory_order_relaxed); }
 
   void set_limit(std::uint64_t bytes) { limit_ = bytes; }
@@ -50,6 +62,9 @@ class alignas(kCacheLine) MemoryAccount {
 
  private:
   explicit MemoryAccount(const Allocator& allocator) : allocator_(allocator) {}
+  bool TryCharge(std::uint64_t bytes);
+  void* TryAllocate(std::uint64_t bytes, std::uint64_t alignment);
+  bool Reclaim();
 
   Allocator allocator_;
   std::uint64_t limit_ = ~std::uint64_t{0};
@@ -57,8 +72,10 @@ class alignas(kCacheLine) MemoryAccount {
   std::atomic<std::uint64_t> used_{0};
   std::atomic<std::uint64_t> peak_{0};
   std::atomic<std::uint64_t> references_{1};
-  bool within_ = false;  // lies in the allocator's memory
+  bool within_ = false;  // lies in the allocator's memory itself
   void (*release_)(void* context) = nullptr;
+  void (*reclaim_)(void* context) = nullptr;
+  void* reclaim_context_ = nullptr;
 };
 
 }  // namespace rewire

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "vm/memory/object_heap.h"
+#include "rewire/vm/memory/object_heap.h"
 
 #include <cstring>
 
-#include "vm/shape.h"
+#include "rewire/vm/value/shape.h"
 
 namespace rewire {
 namespace {
@@ -35,6 +35,20 @@ MemoryAccount* AccountOf(const Object* object) {
 
 }  // namespace
 
+namespace {
+
+// May be read while another VM's thread writes it. A holder of a strong reference sees kShared, once it is
+// set, for ever. Of any other value it only learns that it is a count.
+__attribute__((no_sanitize("thread"))) std::uint32_t LocalCountOf(const Object* object) {
+  return __atomic_load_n(&object->local, __ATOMIC_ACQUIRE);
+}
+
+}  // namespace
+
+bool ObjectHeap::MayHold(const Object* object) const {
+  return AccountOf(object) == account_ || LocalCountOf(object) >= kShared;
+}
+
 TupleObject* ObjectHeap::NewTuple(std::int32_t kind, std::uint32_t tag, std::uint32_t count) {
   auto* tuple = static_cast<TupleObject*>(pool_.Take(TupleObject::Bytes(count)));
   if (tuple == nullptr) return nullptr;
@@ -65,7 +79,14 @@ bool ObjectHeap::TakeDeviceMemory(StorageObject* storage) {
   if (storage->block == nullptr) {
     if (!account_->Charge(bytes)) return false;
     const DeviceApi* api = storage->device_api;
-    storage->block = api->allocate(api->context, storage->device, bytes, storage->alignment, storage->scope);
+    const auto allocate = [&] {
+      return api->allocate(api->context, storage->device, bytes, storage->alignment, storage->scope);
+    };
+    storage->block = allocate();
+    if (storage->block == nullptr) {
+      Trim();  // free blocks of other sizes may be using the device's memory
+      storage->block = allocate();
+    }
     if (storage->block == nullptr) {
       account_->Refund(bytes);
       return false;
@@ -168,10 +189,10 @@ void ObjectHeap::Reclaim(Object* object) {
   }
 }
 
-// The VM's last reference has gone, but somebody outside holds the object: from now on all references are
+// The VM's last reference is gone, but somebody outside holds the object. From now on all references are
 // strong.
 void ObjectHeap::LetGo(Object* object) {
-  object->local = 1;  // the VM's strong reference, about to be dropped, stands for one
+  object->local = 1;  // stands for the VM's strong reference, which is about to be dropped
   Share(MakeAny(object->type_index, object));
   DropStrong(object);
 }
@@ -219,7 +240,8 @@ void ObjectHeap::Drain() {
 }
 
 void ObjectHeap::ReleaseLast(Object* object) {
-  // The usual ends, straight: a tensor on a storage that others use, or a storage, that nobody outside knows.
+  // The usual cases without a loop: a storage, or a tensor on a storage that others use, without references
+  // from outside.
   if (__builtin_expect(object->strong() == 1, 1)) {
     if (object->type_index == kTensorKind) {
       auto* tensor = static_cast<TensorObject*>(object);
@@ -309,13 +331,17 @@ TensorObject* NewHeapTensor(ObjectHeap& heap, const LinkedDevice& device, DLData
     return nullptr;
   }
   tensor->flags = 0;
-  SetContiguousDims(tensor, shape.data(), static_cast<std::uint32_t>(shape.size()));
+  SetContiguousDims(tensor, dtype, shape.data(), static_cast<std::uint32_t>(shape.size()));
   tensor->tensor.data = storage->data;
   tensor->tensor.device = device.device;
-  tensor->tensor.dtype = dtype;
   tensor->tensor.byte_offset = 0;
   tensor->storage = storage;  // the storage's one reference passes to the tensor
   return tensor;
+}
+
+void ObjectHeap::Reclaim() {
+  Trim();
+  pool_.DropEmptyTable();
 }
 
 void ObjectHeap::Trim() {

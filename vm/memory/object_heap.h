@@ -1,36 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
-// ObjectHeap: makes, counts and reuses the objects of one VM. See objects.h for the three modes of counting.
 //
-// One thread at a time. Functions that return null did so because of the byte limit or the allocator.
+// ObjectHeap: makes, counts and recycles the objects of one VM. objects.h explains the three modes of
+// counting.
+//
+// One thread at a time. A function that returns null was refused by the byte limit or the allocator.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string_view>
 
-#include "base/array.h"
-#include "base/span.h"
-#include "vm/device/device_api.h"
-#include "vm/linked_device.h"
-#include "vm/memory/block_pool.h"
-#include "vm/memory/memory_account.h"
-#include "vm/objects.h"
-#include "vm/program.h"
+#include "rewire/base/array.h"
+#include "rewire/base/assert.h"
+#include "rewire/base/span.h"
+#include "rewire/vm/device/device_api.h"
+#include "rewire/vm/link/linked_device.h"
+#include "rewire/vm/memory/block_pool.h"
+#include "rewire/vm/memory/memory_account.h"
+#include "rewire/vm/program.h"
+#include "rewire/vm/value/objects.h"
 
 namespace rewire {
 
-// What StorageFill::kPoison writes.
+// The byte that StorageFill::kPoison writes.
 inline constexpr int kPoisonByte = 0xCB;
 
-// Tensors of fewer dimensions have room for as many, so that their objects can be used again.
+// Tensors of lower rank get room for this many dimensions, so that their headers can be recycled.
 inline constexpr std::uint32_t kUsualRank = 6;
 
 class ObjectHeap {
  public:
-  ObjectHeap(MemoryAccount* account, StorageFill fill) : account_(account), pool_(account), fill_(fill) {}
+  // `least_alignment`: the smallest alignment of all storage, as the Program's kernels require. A file may
+  // ask for less; without this, calls of such kernels would fail or not by chance.
+  ObjectHeap(MemoryAccount* account, StorageFill fill, std::uint32_t least_alignment)
+      : account_(account), pool_(account), fill_(fill), least_alignment_(least_alignment) {}
   ~ObjectHeap() { Trim(); }
 
-  // New objects have one local reference, the caller's. The tensor's flags, storage and dims are the caller's
-  // to set.
+  // Functions that make objects. A new object has one local reference, which the caller owns. The caller sets
+  // the tensor's flags, storage and dims.
   TensorObject* NewTensor(std::uint32_t rank) {
     const std::uint32_t capacity = rank <= kUsualRank ? kUsualRank : rank;
     auto* tensor = static_cast<TensorObject*>(rank <= kUsualRank ? pool_.TakeSmall(kUsualTensor)
@@ -41,18 +48,19 @@ class ObjectHeap {
     tensor->account = account_;
     return tensor;
   }
-  // Whether a storage on the host has its memory behind it.
+  // True if a host storage has its memory in the same block, behind the object.
   static constexpr bool HasOwnMemory(std::uint64_t size, std::uint64_t alignment, StorageFill fill) {
     return size - 1 < kMaxOwnMemory - OwnMemoryPadding(alignment) && alignment <= kMaxOwnAlignment &&
            fill == StorageFill::kUndefined;
   }
-  // The block of such a storage. Where memory begins that needs more alignment than blocks have is not known
-  // before there is one.
+  // Size of the block of such a storage. It includes room for alignment, because the address is not yet
+  // known.
   static constexpr std::uint64_t OwnMemoryBytes(std::uint64_t size, std::uint64_t alignment) {
     return StorageObject::kOwnMemory + size + OwnMemoryPadding(alignment);
   }
-  // Reserves; TakeMemory gives it memory, unless it is small and has its own.
-  StorageObject* NewStorage(std::uint64_t size, std::uint64_t alignment, const LinkedDevice& device) {
+  // Makes a storage without memory. TakeMemory allocates it later. A small storage has its memory at once.
+  StorageObject* NewStorage(std::uint64_t size, std::uint64_t asked_alignment, const LinkedDevice& device) {
+    const std::uint64_t alignment = std::max<std::uint64_t>(asked_alignment, least_alignment_);
     const bool own_memory = device.api == nullptr && HasOwnMemory(size, alignment, fill_);
     const std::uint64_t bytes = own_memory ? OwnMemoryBytes(size, alignment) : sizeof(StorageObject);
     auto* storage = static_cast<StorageObject*>(pool_.TakeSmall(bytes));
@@ -70,15 +78,16 @@ class ObjectHeap {
     storage->object_bytes = bytes;
     return storage;
   }
-  // True when the storage has memory afterwards.
+  // Returns true if the storage has memory afterwards.
   bool TakeMemory(StorageObject* storage) { return storage->data != nullptr || TakeNewMemory(storage); }
-  // Fields are the caller's to set (all of them, before anything else happens to the heap).
+  // The caller must set all fields before it uses the heap again.
   TupleObject* NewTuple(std::int32_t kind, std::uint32_t tag, std::uint32_t count);
 
   static void Retain(const RewireFFIAny& value) {
     if (IsObjectKind(value.type_index)) Retain(ObjectOf(value));
   }
   static void Retain(Object* object) {
+    REWIRE_ASSERT(object->local != 0, "a dead object of kind {} is used", object->type_index);
     if (__builtin_expect(object->local < kShared, 1)) {
       ++object->local;
     } else if (object->local == kShared) {
@@ -89,6 +98,7 @@ class ObjectHeap {
     if (IsObjectKind(value.type_index)) Release(ObjectOf(value));
   }
   void Release(Object* object) {
+    REWIRE_ASSERT(object->local != 0, "a dead object of kind {} is released", object->type_index);
     if (__builtin_expect(object->local < kShared, 1)) {
       if (--object->local == 0) ReleaseLast(object);
     } else if (object->local == kShared) {
@@ -96,8 +106,12 @@ class ObjectHeap {
     }
   }
 
-  // For references that are no registers': set inputs and results. They may outlive the Program that a
-  // constant belongs to, so they count constants, too.
+  // True if this VM may count references to a Rewire object that a kernel passes to it. It may if the object
+  // is its own or may be held by every VM. Another VM may be counting its local objects at this moment.
+  bool MayHold(const Object* object) const;
+
+  // Counts references outside registers, such as set inputs and results. They may outlive the Program that a
+  // constant belongs to. So they count references to constants, too.
   static void Pin(const RewireFFIAny& value) {
     Retain(value);
     if (IsUncounted(value)) ObjectOf(value)->AddStrong();
@@ -110,13 +124,16 @@ class ObjectHeap {
     }
   }
 
-  // Makes a value and everything it refers to shared, before it leaves the VM. Local references that
-  // registers hold become strong ones, and constants are counted from then on (Unpin).
+  // Makes a value, and everything it refers to, shared, before it leaves the VM. Local references in
+  // registers become strong ones. From then on, references to constants are counted (Unpin).
   void Share(const RewireFFIAny& value);
 
   void EndOfCall() { pool_.EndOfCall(); }
   void Trim();
-  // Trims and gives back the pool's table, too, when no object is left.
+  // Trims, and also frees the pool's table if no block needs it. May be called while the heap allocates
+  // memory.
+  void Reclaim();
+  // Trims, and also frees the pool's table if no object is left.
   void Release() {
     Trim();
     pool_.Release();
@@ -130,7 +147,7 @@ class ObjectHeap {
   static constexpr std::uint64_t kMaxOwnMemory = BlockPool::kMaxSmall - StorageObject::kOwnMemory;
   static_assert(kUsualTensor <= BlockPool::kMaxSmall && sizeof(StorageObject) <= BlockPool::kMaxSmall);
   static constexpr std::uint64_t kBlockAlignment = 64;    // of every block
-  static constexpr std::uint64_t kMaxOwnAlignment = 128;  // what TVM up to 0.9 asks for
+  static constexpr std::uint64_t kMaxOwnAlignment = 128;  // what TVM up to 0.9 requires
   static constexpr std::uint64_t OwnMemoryPadding(std::uint64_t alignment) {
     return alignment > kBlockAlignment ? alignment - kBlockAlignment : 0;
   }
@@ -169,12 +186,14 @@ class ObjectHeap {
   MemoryAccount* account_;
   BlockPool pool_;
   StorageFill fill_;
-  TupleObject* pending_ = nullptr;  // tuples at zero whose fields are still to be released
+  std::uint32_t least_alignment_;
+  TupleObject* pending_ = nullptr;  // tuples with count zero whose fields must still be released
   Array<DeviceBlock> device_blocks_;
 };
 
-// A contiguous tensor on a device with storage and memory of its own, contents undefined, not read-only; one
-// local reference. Null when memory runs out or the shape's bytes do not fit.
+// Makes a contiguous tensor on a device with its own storage and memory. Its contents are undefined, it is
+// not read-only, and it has one local reference. Returns null if memory runs out or the size of the shape
+// does not fit.
 TensorObject* NewHeapTensor(ObjectHeap& heap, const LinkedDevice& device, DLDataType dtype,
                             Span<const std::int64_t> shape, std::uint64_t alignment = 64);
 

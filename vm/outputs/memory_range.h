@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranges of addresses, to find out who shares memory.
+//
+// Ranges of addresses, used to find tensors that share memory.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 
-#include "base/dtype.h"
-#include "base/sort.h"
-#include "base/span.h"
-#include "vm/shape.h"
+#include "rewire/base/assert.h"
+#include "rewire/base/dtype.h"
+#include "rewire/base/sort.h"
+#include "rewire/base/span.h"
+#include "rewire/vm/value/shape.h"
 
 namespace rewire {
 
@@ -16,32 +18,34 @@ struct MemoryRange {
   std::uintptr_t begin = 0;
   std::uintptr_t end = 0;  // one past; equal to begin for no memory
 
-  bool Overlaps(const MemoryRange& other) const { return begin < other.end && other.begin < end; }
+  bool empty() const { return begin == end; }
+  // An empty range overlaps nothing, even if it lies inside another range.
+  bool Overlaps(const MemoryRange& other) const {
+    return begin < other.end && other.begin < end && !empty() && !other.empty();
+  }
 };
 
-inline MemoryRange RangeOf(const void* data, std::uint64_t bytes) {
+// The bytes from `data` on. Returns false if they would exceed the address space.
+inline bool FindRange(const void* data, std::uint64_t bytes, MemoryRange* range) {
   const auto begin = reinterpret_cast<std::uintptr_t>(data);
-  return {begin, begin + bytes};
+  *range = {begin, begin + bytes};
+  return range->end >= begin;
 }
 
-// From the lowest to the highest byte that a tensor's elements touch, strides of either sign.
-inline MemoryRange RangeOf(const DLTensor& tensor) {
-  const std::uint64_t element = ElementBytes(tensor.dtype);
-  std::int64_t low = 0;
-  std::int64_t high = 0;
-  std::int64_t stride = 1;
-  for (std::int32_t i = tensor.ndim; i-- > 0;) {
-    if (tensor.shape[i] == 0) return {};
-    const std::int64_t step = tensor.strides != nullptr ? tensor.strides[i] : stride;
-    (step < 0 ? low : high) += step * (tensor.shape[i] - 1);
-    stride *= tensor.shape[i];
-  }
-  const auto base = reinterpret_cast<std::uintptr_t>(tensor.data) + tensor.byte_offset;
-  return {base + static_cast<std::uintptr_t>(low) * element,
-          base + static_cast<std::uintptr_t>(high) * element + element};
-}
+// The range from the lowest to the highest byte of a tensor's elements. Strides may be null and may be
+// negative. The tensor's bytes must have been checked (TensorBytes). Returns false if an element would lie
+// outside the address space.
+bool FindRange(const DLTensor& tensor, MemoryRange* range);
 
-// A range and whose it is. Sorted by begin, then by index.
+// The same for arguments that FindRange has accepted before.
+MemoryRange RangeOf(const void* data, std::uint64_t bytes);
+MemoryRange RangeOf(const DLTensor& tensor);
+
+// True if no two elements of a tensor share a byte. The test sorts the strides by size: each must step over
+// everything that the smaller ones reach. It also refuses some rare forms without shared bytes.
+bool ElementsAreApart(const DLTensor& tensor);
+
+// A range and the index of its owner. Sorted by begin, then by index.
 struct NamedRange {
   MemoryRange range;
   std::uint32_t index = 0;
@@ -53,12 +57,14 @@ inline void SortByBegin(Span<NamedRange> ranges) {
   });
 }
 
-// The first of the ranges, which are sorted and do not overlap one another, that shares memory with `range`;
-// null when none does.
+// Returns the first of the ranges that shares memory with `range`, or null. The ranges must be sorted and not
+// empty, and must not overlap one another.
 inline const NamedRange* FindOverlap(Span<const NamedRange> ranges, const MemoryRange& range) {
-  // Their ends are sorted as well.
+  // The ends are sorted, too, because the ranges do not overlap.
   const auto found = std::partition_point(
       ranges.begin(), ranges.end(), [&](const NamedRange& entry) { return entry.range.end <= range.begin; });
+  REWIRE_ASSERT(found == ranges.begin() || (found - 1)->range.begin <= range.begin,
+                "the {} ranges are not sorted", ranges.size());
   return found != ranges.end() && found->range.Overlaps(range) ? &*found : nullptr;
 }
 

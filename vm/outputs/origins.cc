@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "vm/outputs/origins.h"
+#include "rewire/vm/outputs/origins.h"
 
-#include <algorithm>
-#include <functional>
+#include <utility>
 
-#include "base/array.h"
-#include "base/sort.h"
-#include "executable_format/instruction.h"
+#include "rewire/base/sort.h"
 
 namespace rewire {
 namespace {
@@ -17,47 +14,52 @@ Span<const std::uint32_t> ListAt(const Function& function, std::uint32_t pc, std
 
 }  // namespace
 
-OriginAnalysis::OriginAnalysis(const Module& module, std::uint32_t function,
-                               const Array<FunctionSummary>& summaries)
+OriginAnalysis::OriginAnalysis(const Module& module, std::uint32_t function, const Callees& callees,
+                               WorkMeter* meter)
     : module_(module),
+      index_(function),
       function_(module.functions[function]),
-      summaries_(summaries),
-      blocks_(FindBlocks(function_)),
+      callees_(callees),
+      meter_(*meter),
+      result_(callees.results[function]),
+      blocks_(FindBlocks(function_.code)),
       entry_states_(blocks_.size()),
       reached_(blocks_.size(), false),
-      leaf_sets_(Leaves(function_.result).size(), 0) {}
+      table_(meter),
+      leaf_sets_(result_.leaves.size(), kNoOrigins) {
+  meter_.Spend(function_.code.size());
+}
 
 bool OriginAnalysis::Run(std::size_t max_state_entries) {
   if (blocks_.size() * std::size_t{function_.register_count} > max_state_entries) return false;
-  State first;
-  first.registers.assign(function_.register_count, 0);
+  State first(function_.register_count, kNoOrigins);
   for (std::uint32_t i = 0; i < function_.inputs.size(); ++i) {
-    first.registers[i] = table_.Single({Origin::kInput, 0, i});
+    first[i] = table_.Single({Origin::kInput, 0, i});
   }
+  BlockQueue queue(blocks_.size(), BlockQueue::Order::kFirstBlockFirst);
+  MergeInto(0, first);
   do {
-    changed_ = false;
-    MergeInto(0, first);
-    Array<std::uint32_t> work;
-    for (std::uint32_t i = static_cast<std::uint32_t>(blocks_.size()); i-- > 0;) {
-      if (reached_[i]) work.push_back(i);
+    for (std::uint32_t block = 0; block < blocks_.size(); ++block) {
+      if (reached_[block]) queue.Push(block);
     }
-    while (!work.empty()) {
-      const std::uint32_t block = work.back();
-      work.pop_back();
+    while (!queue.empty() && !meter_.exhausted()) {
+      const std::uint32_t block = queue.Pop();
+      meter_.Spend(1 + function_.register_count / 8);
       State state = entry_states_[block];
-      for (std::uint32_t pc = blocks_[block].begin; pc < blocks_[block].end;
+      for (std::uint32_t pc = blocks_[block].begin; pc < blocks_[block].end && !meter_.exhausted();
            pc += WordsOf(function_.code[pc])) {
         Transfer(pc, &state);
       }
-      for (const std::uint32_t successor : blocks_[block].successors) {
-        if (MergeInto(successor, state)) work.push_back(successor);
+      for (const std::uint32_t successor : blocks_[block].successors()) {
+        if (MergeInto(successor, state)) queue.Push(successor);
       }
     }
-  } while (changed_);
-  return true;
+  } while (table_.TakeGrown() && !meter_.exhausted());
+  return !meter_.exhausted();
 }
 
 bool OriginAnalysis::MergeInto(std::uint32_t block, const State& state) {
+  meter_.Spend(1 + function_.register_count / 8);
   State& entry = entry_states_[block];
   if (!reached_[block]) {
     reached_[block] = true;
@@ -65,48 +67,41 @@ bool OriginAnalysis::MergeInto(std::uint32_t block, const State& state) {
     return true;
   }
   bool changed = false;
-  for (std::size_t i = 0; i < entry.registers.size(); ++i) {
-    const OriginSet merged = table_.Union(entry.registers[i], state.registers[i]);
-    changed = changed || merged != entry.registers[i];
-    entry.registers[i] = merged;
+  for (std::size_t i = 0; i < entry.size(); ++i) {
+    if (entry[i] == state[i]) continue;
+    const OriginSet merged = table_.Union(entry[i], state[i]);
+    changed = changed || merged != entry[i];
+    entry[i] = merged;
   }
-  const OriginSet unwritten = table_.Union(entry.unwritten, state.unwritten);
-  changed = changed || unwritten != entry.unwritten;
-  entry.unwritten = unwritten;
   return changed;
 }
 
-// The contents of everything in the set are read here.
-void OriginAnalysis::Read(OriginSet set, const State& state) {
-  if (state.unwritten == 0) return;
-  const Span<const OriginId> unwritten = table_.Members(state.unwritten);
-  for (const OriginId id : table_.Members(table_.Reach(set))) {
-    if (std::binary_search(unwritten.begin(), unwritten.end(), id)) reads_unwritten_.Set(id);
-  }
-}
-
 OriginSet OriginAnalysis::ReachOf(Span<const std::uint32_t> registers, const State& state) {
-  OriginSet set = 0;
-  for (const std::uint32_t reg : registers) set = table_.Union(set, state.registers[reg]);
+  OriginSet set = kNoOrigins;
+  for (const std::uint32_t reg : registers) set = table_.Union(set, state[reg]);
   return table_.Reach(set);
 }
 
 // What a field of the value may be. Inputs and unknown values stand for all that they hold.
 OriginSet OriginAnalysis::FieldOf(OriginSet set, std::uint32_t index) {
-  OriginSet result = 0;
+  OriginSet result = kNoOrigins;
   bool holds_the_set = false;
-  const Span<const OriginId> members = table_.Members(set);
-  for (const OriginId id : members) {
+  for (const OriginId id : table_.Members(set)) {
     switch (table_.Get(id).kind) {
-      case Origin::kTuple:
-        if (index < table_.Fields(id).size()) result = table_.Union(result, table_.Fields(id)[index]);
+      case Origin::kTuple: {
+        table_.MarkRead(id);
+        const Span<const OriginSet> fields = table_.Fields(id);
+        if (index < fields.size()) result = table_.Union(result, fields[index]);
         break;
+      }
       case Origin::kInput:
-        result = table_.Union(result, table_.Intern({id}));
+        result = table_.Union(result, table_.SetOf(id));
         break;
       case Origin::kUnknown:
         holds_the_set = true;
         break;
+      case Origin::kMany:
+        return kManySet;
       case Origin::kAlloc:
       case Origin::kCallLeaf:
       case Origin::kConstant:
@@ -119,25 +114,15 @@ OriginSet OriginAnalysis::FieldOf(OriginSet set, std::uint32_t index) {
 
 void OriginAnalysis::Transfer(std::uint32_t pc, State* state) {
   const std::uint32_t* words = &function_.code[pc];
-  Array<OriginSet>& registers = state->registers;
+  meter_.Spend(WordsOf(*words));
+  State& registers = *state;
   const auto make = [&](Origin::Kind kind, std::uint32_t dst) {
     registers[dst] = table_.Single({kind, pc, 0});
   };
-  const auto read = [&](std::uint32_t reg) {
-    if (reg != kNone) Read(registers[reg], *state);
-  };
-  const auto allocate = [&](std::uint32_t dst, bool written) {
-    const OriginId id = table_.Id({Origin::kAlloc, pc, 0});
-    registers[dst] = table_.Intern({id});
-    state->unwritten =
-        written ? table_.Without(state->unwritten, id) : table_.Union(state->unwritten, registers[dst]);
-  };
   const auto gather = [&](std::uint32_t dst, Span<const std::uint32_t> fields) {
     const OriginId tuple = table_.Id({Origin::kTuple, pc, 0});
-    for (std::uint32_t i = 0; i < fields.size(); ++i) {
-      if (table_.AddField(tuple, i, registers[fields[i]])) changed_ = true;
-    }
-    registers[dst] = table_.Intern({tuple});
+    for (std::uint32_t i = 0; i < fields.size(); ++i) table_.AddField(tuple, i, registers[fields[i]]);
+    registers[dst] = table_.SetOf(tuple);
   };
   switch (OpcodeOf(*words)) {
     case Opcode::kMove:
@@ -150,17 +135,19 @@ void OriginAnalysis::Transfer(std::uint32_t pc, State* state) {
     case Opcode::kInvokeClosure:
       TransferCall(pc, state);
       break;
-    case Opcode::kInvokePacked:
-      TransferKernel(pc, state);
+    case Opcode::kInvokePacked: {
+      const std::uint32_t dst = words[WordOf(Opcode::kInvokePacked, "dst")];
+      if (dst == kNone) break;
+      registers[dst] =
+          table_.Union(ReachOf(ListAt(function_, pc, WordOf(Opcode::kInvokePacked, "args")), *state),
+                       table_.Single({Origin::kUnknown, pc, 0}));
       break;
+    }
     case Opcode::kAllocTensor:
-      read(words[WordOf(Opcode::kAllocTensor, "offset")]);
-      allocate(words[WordOf(Opcode::kAllocTensor, "dst")], false);
+      make(Origin::kAlloc, words[WordOf(Opcode::kAllocTensor, "dst")]);
       break;
     case Opcode::kAllocTensorReg:
-      read(words[WordOf(Opcode::kAllocTensorReg, "offset")]);
-      read(words[WordOf(Opcode::kAllocTensorReg, "shape")]);
-      allocate(words[WordOf(Opcode::kAllocTensorReg, "dst")], false);
+      make(Origin::kAlloc, words[WordOf(Opcode::kAllocTensorReg, "dst")]);
       break;
     case Opcode::kAllocADT:
       gather(words[WordOf(Opcode::kAllocADT, "dst")],
@@ -174,13 +161,10 @@ void OriginAnalysis::Transfer(std::uint32_t pc, State* state) {
       registers[words[WordOf(Opcode::kGetField, "dst")]] = FieldOf(
           registers[words[WordOf(Opcode::kGetField, "object")]], words[WordOf(Opcode::kGetField, "index")]);
       break;
-    case Opcode::kIf:
-      read(words[WordOf(Opcode::kIf, "test")]);
-      read(words[WordOf(Opcode::kIf, "target")]);
-      break;
     case Opcode::kLoadConst:
       make(Origin::kConstant, words[WordOf(Opcode::kLoadConst, "dst")]);
       break;
+    case Opcode::kIf:
     case Opcode::kGoto:
     case Opcode::kFatal:
       break;
@@ -191,52 +175,58 @@ void OriginAnalysis::Transfer(std::uint32_t pc, State* state) {
       make(Origin::kScalar, words[WordOf(Opcode::kLoadConsti, "dst")]);
       break;
     case Opcode::kAllocStorage:
-      read(words[WordOf(Opcode::kAllocStorage, "size")]);
       make(Origin::kScalar, words[WordOf(Opcode::kAllocStorage, "dst")]);
       break;
     case Opcode::kShapeOf:
-      allocate(words[WordOf(Opcode::kShapeOf, "dst")], true);
+      make(Origin::kAlloc, words[WordOf(Opcode::kShapeOf, "dst")]);
       break;
     case Opcode::kReshapeTensor:
       // A view is its tensor, as far as memory goes.
-      read(words[WordOf(Opcode::kReshapeTensor, "shape")]);
       registers[words[WordOf(Opcode::kReshapeTensor, "dst")]] =
           registers[words[WordOf(Opcode::kReshapeTensor, "tensor")]];
       break;
     case Opcode::kDeviceCopy:
-      read(words[WordOf(Opcode::kDeviceCopy, "src")]);
-      allocate(words[WordOf(Opcode::kDeviceCopy, "dst")], true);
+      make(Origin::kAlloc, words[WordOf(Opcode::kDeviceCopy, "dst")]);
       break;
     case Opcode::kKillRegister:
-      registers[words[WordOf(Opcode::kKillRegister, "reg")]] = 0;
+      registers[words[WordOf(Opcode::kKillRegister, "reg")]] = kNoOrigins;
       break;
   }
 }
 
-// What an Invoke's result is: ADT nodes of the callee's result type become tuples of this function, leaves
-// what the callee's summary says.
-OriginSet OriginAnalysis::CallNode(std::uint32_t pc, const Type& type, const FunctionSummary& summary,
-                                   Span<const std::uint32_t> args, const State& state) {
-  Array<OriginSet> sets(type.nodes.size(), 0);
-  std::uint32_t leaf = static_cast<std::uint32_t>(summary.size());
-  for (std::uint32_t node = static_cast<std::uint32_t>(type.nodes.size()); node-- > 0;) {
+// The result of an Invoke: ADT nodes of the callee's result type become tuples of this function. Leaves
+// become what the callee's summary says.
+OriginSet OriginAnalysis::CallNodes(std::uint32_t pc, std::uint32_t callee, Span<const std::uint32_t> args,
+                                    const State& state) {
+  const Type& type = module_.functions[callee].result;
+  const ResultShape& shape = callees_.results[callee];
+  const FunctionSummary& summary = callees_.summaries[callee];
+  meter_.Spend(2 * type.nodes.size());
+  Array<OriginSet> sets(type.nodes.size(), kNoOrigins);
+  OriginSet all_args = kNoOrigins;  // found out by the first leaf that needs it
+  auto leaf = static_cast<std::uint32_t>(summary.size());
+  for (auto node = static_cast<std::uint32_t>(type.nodes.size()); node-- > 0 && !meter_.exhausted();) {
     if (type.nodes[node].kind == TypeKind::kAdt) {
       const OriginId tuple = table_.Id({Origin::kTuple, pc, node + 1});
       std::uint32_t child = node + 1;
-      for (std::uint32_t i = 0; i < type.nodes[node].field_count; ++i, child = SubtreeEnd(type, child)) {
-        if (table_.AddField(tuple, i, sets[child])) changed_ = true;
+      for (std::uint32_t i = 0; i < type.nodes[node].field_count; ++i, child = shape.ends[child]) {
+        table_.AddField(tuple, i, sets[child]);
       }
-      sets[node] = table_.Intern({tuple});
+      sets[node] = table_.SetOf(tuple);
       continue;
     }
     const LeafSummary& known = summary[--leaf];
-    OriginSet set = 0;
+    OriginSet set = kNoOrigins;
     if (known.allocates) set = table_.Union(set, table_.Single({Origin::kCallLeaf, pc, leaf}));
     if (known.constant) set = table_.Union(set, table_.Single({Origin::kConstant, pc, 0}));
     if (known.scalar) set = table_.Union(set, table_.Single({Origin::kScalar, pc, 0}));
     if (known.unknown) set = table_.Union(set, table_.Single({Origin::kUnknown, pc, 0}));
+    if (known.all_inputs) {
+      if (all_args == kNoOrigins) all_args = ReachOf(args, state);
+      set = table_.Union(set, all_args);
+    }
     for (const std::uint32_t input : known.inputs) {
-      set = table_.Union(set, table_.Reach(state.registers[args[input]]));
+      set = table_.Union(set, table_.Reach(state[args[input]]));
     }
     sets[node] = set;
   }
@@ -247,18 +237,15 @@ void OriginAnalysis::TransferCall(std::uint32_t pc, State* state) {
   const std::uint32_t* words = &function_.code[pc];
   if (OpcodeOf(*words) == Opcode::kInvoke) {
     const Span<const std::uint32_t> args = ListAt(function_, pc, WordOf(Opcode::kInvoke, "args"));
-    Read(ReachOf(args, *state), *state);
     const std::uint32_t callee = words[WordOf(Opcode::kInvoke, "function")];
-    state->registers[words[WordOf(Opcode::kInvoke, "dst")]] =
-        CallNode(pc, module_.functions[callee].result, summaries_[callee], args, *state);
+    (*state)[words[WordOf(Opcode::kInvoke, "dst")]] = CallNodes(pc, callee, args, *state);
     return;
   }
   // A closure's callee is not known: its result may be anything that it was given, or something new.
   const Span<const std::uint32_t> args = ListAt(function_, pc, WordOf(Opcode::kInvokeClosure, "args"));
   OriginSet set = ReachOf(args, *state);
-  set = table_.Union(set, table_.Reach(state->registers[words[WordOf(Opcode::kInvokeClosure, "closure")]]));
-  Read(set, *state);
-  state->registers[words[WordOf(Opcode::kInvokeClosure, "dst")]] =
+  set = table_.Union(set, table_.Reach((*state)[words[WordOf(Opcode::kInvokeClosure, "closure")]]));
+  (*state)[words[WordOf(Opcode::kInvokeClosure, "dst")]] =
       table_.Union(set, table_.Single({Origin::kUnknown, pc, 0}));
 }
 
@@ -266,6 +253,7 @@ bool OriginAnalysis::MayBeAdt(const Origin& origin) const {
   switch (origin.kind) {
     case Origin::kTuple:
     case Origin::kUnknown:
+    case Origin::kMany:
       return true;
     case Origin::kInput: {
       const TypeKind kind = function_.inputs[origin.index].type.nodes[0].kind;
@@ -280,14 +268,14 @@ bool OriginAnalysis::MayBeAdt(const Origin& origin) const {
   return true;
 }
 
-Array<std::uint8_t> OriginAnalysis::WrittenArguments(std::uint32_t pc, const State& state) {
+Array<std::uint8_t> OriginAnalysis::WrittenArguments(std::uint32_t pc, const State& state) const {
   const Span<const std::uint32_t> args = ListAt(function_, pc, WordOf(Opcode::kInvokePacked, "args"));
   const std::uint32_t outputs = function_.code[pc + WordOf(Opcode::kInvokePacked, "outputs")];
   const KernelImport& import = module_.kernels[function_.code[pc + WordOf(Opcode::kInvokePacked, "kernel")]];
   const bool flattens = (import.flags & kKernelObjects) == 0;
   Array<std::uint8_t> written(args.size(), false);
   const auto may_flatten = [&](std::uint32_t reg) {
-    for (const OriginId id : table_.Members(state.registers[reg])) {
+    for (const OriginId id : table_.Members(state[reg])) {
       if (MayBeAdt(table_.Get(id))) return flattens;
     }
     return false;
@@ -296,42 +284,27 @@ Array<std::uint8_t> OriginAnalysis::WrittenArguments(std::uint32_t pc, const Sta
   for (std::size_t i = args.size(); i-- > 0 && args.size() - i <= outputs && !may_flatten(args[i]);) {
     written[i] = true;
   }
-  bool plain_before = true;
-  for (std::size_t i = 0; i < args.size() && plain_before; ++i) {
-    plain_before = !may_flatten(args[i]);
-    if (plain_before &&
-        std::find(import.also_written.begin(), import.also_written.end(), i) != import.also_written.end()) {
-      written[i] = true;
-    }
+  // Both ascend.
+  const std::uint32_t* declared = import.also_written.begin();
+  for (std::size_t i = 0; declared != import.also_written.end() && i < args.size(); ++i) {
+    if (may_flatten(args[i])) break;
+    if (*declared != i) continue;
+    written[i] = true;
+    ++declared;
   }
   return written;
 }
 
-void OriginAnalysis::TransferKernel(std::uint32_t pc, State* state) {
-  const std::uint32_t* words = &function_.code[pc];
-  const Span<const std::uint32_t> args = ListAt(function_, pc, WordOf(Opcode::kInvokePacked, "args"));
-  const Array<std::uint8_t> written = WrittenArguments(pc, *state);
-  for (std::size_t i = 0; i < args.size(); ++i) {
-    if (!written[i]) Read(state->registers[args[i]], *state);
-  }
-  for (std::size_t i = 0; i < args.size(); ++i) {
-    const Span<const OriginId> members = table_.Members(state->registers[args[i]]);
-    if (written[i] && members.size() == 1) state->unwritten = table_.Without(state->unwritten, members[0]);
-  }
-  const std::uint32_t dst = words[WordOf(Opcode::kInvokePacked, "dst")];
-  if (dst == kNone) return;
-  state->registers[dst] = table_.Union(ReachOf(args, *state), table_.Single({Origin::kUnknown, pc, 0}));
-}
-
 void OriginAnalysis::TransferReturn(std::uint32_t pc, const State& state) {
   const Type& type = function_.result;
-  Array<OriginSet> sets(type.nodes.size(), 0);
-  sets[0] = state.registers[function_.code[pc + WordOf(Opcode::kRet, "result")]];
+  meter_.Spend(2 * type.nodes.size());
+  Array<OriginSet> sets(type.nodes.size(), kNoOrigins);
+  sets[0] = state[function_.code[pc + WordOf(Opcode::kRet, "result")]];
   std::uint32_t leaf = 0;
   for (std::uint32_t node = 0; node < type.nodes.size(); ++node) {
     if (type.nodes[node].kind == TypeKind::kAdt) {
       std::uint32_t child = node + 1;
-      for (std::uint32_t i = 0; i < type.nodes[node].field_count; ++i, child = SubtreeEnd(type, child)) {
+      for (std::uint32_t i = 0; i < type.nodes[node].field_count; ++i, child = result_.ends[child]) {
         sets[child] = FieldOf(sets[node], i);
       }
       continue;
@@ -341,44 +314,38 @@ void OriginAnalysis::TransferReturn(std::uint32_t pc, const State& state) {
   }
 }
 
-bool OriginAnalysis::IsOpaque(std::uint32_t leaf) {
-  const Array<std::uint32_t> leaves = Leaves(function_.result);
-  if (function_.result.nodes[leaves[leaf]].kind == TypeKind::kTensor) return false;
-  for (const OriginId id : table_.Members(leaf_sets_[leaf])) {
-    if (MayBeAdt(table_.Get(id))) return true;
-  }
-  return false;
-}
-
 FunctionSummary OriginAnalysis::Summary() {
   FunctionSummary summary(leaf_sets_.size());
   for (std::size_t leaf = 0; leaf < leaf_sets_.size(); ++leaf) {
+    LeafSummary& known = summary[leaf];
     for (const OriginId id : table_.Members(table_.Reach(leaf_sets_[leaf]))) {
       const Origin& origin = table_.Get(id);
       switch (origin.kind) {
         case Origin::kAlloc:
         case Origin::kCallLeaf:
-          summary[leaf].allocates = true;
+          known.allocates = true;
           break;
         // An ADT behind an opaque leaf: whoever gets it cannot tell its fields apart.
         case Origin::kTuple:
         case Origin::kUnknown:
-          summary[leaf].unknown = true;
+          known.unknown = true;
           break;
         case Origin::kInput:
-          summary[leaf].inputs.push_back(origin.index);
+          known.inputs.push_back(origin.index);
           break;
         case Origin::kConstant:
-          summary[leaf].constant = true;
+          known.constant = true;
           break;
         case Origin::kScalar:
-          summary[leaf].scalar = true;
+          known.scalar = true;
+          break;
+        case Origin::kMany:
+          known.unknown = true;
+          known.all_inputs = true;
           break;
       }
     }
-    Array<std::uint32_t>& inputs = summary[leaf].inputs;
-    Sort<std::uint32_t>(inputs, std::less<>());
-    inputs.erase(std::unique(inputs.begin(), inputs.end()), inputs.end());
+    Sort(known.inputs);
   }
   return summary;
 }

@@ -1,27 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
-// import_drill MUTANTS FILE...: drills files of a kind that their names tell: .ro, .json, .params, .so (the
-// data behind an exported library's __tvm_dev_mblob). MUTANTS are spread over the files of each kind.
+// import_drill MUTANTS SEED FILE...: drills files of a kind that their names tell: .ro, .json, .params, .so.
+// Of a library both its tables and, where it has that, the data behind __tvm_dev_mblob. MUTANTS are spread
+// over the files of each kind.
 #include <fmt/format.h>
 
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
-#include <map>
 #include <string>
 #include <utility>
+#include <vector>
 
-#include "tests/executable_format/import/foreign_drill.h"
-#include "tests/executable_format/import/foreign_files.h"
-#include "vm/loader/elf_file.h"
+#include "rewire/tests/executable_format/import/foreign_drill.h"
+#include "rewire/tests/executable_format/import/foreign_files.h"
+#include "rewire/vm/loader/elf_file.h"
 
 namespace {
 
 using rewire::tvm::ForeignKind;
 
-const std::map<std::string, ForeignKind> kKinds = {{"ro", ForeignKind::kRelay},
-                                                   {"json", ForeignKind::kGraph},
-                                                   {"params", ForeignKind::kParameters},
-                                                   {"so", ForeignKind::kLibraryBlob}};
+struct Kind {
+  const char* name;
+  const char* extension;
+  ForeignKind kind;
+};
+constexpr Kind kKinds[] = {{"Relay VM executables", "ro", ForeignKind::kRelay},
+                           {"graphs", "json", ForeignKind::kGraph},
+                           {"parameter files", "params", ForeignKind::kParameters},
+                           {"exported models", "so", ForeignKind::kLibraryBlob},
+                           {"libraries", "so", ForeignKind::kLibrary}};
 
 // What is drilled of a file; empty when there is nothing.
 std::string ReadDrilled(const std::string& path, ForeignKind kind) {
@@ -35,51 +42,54 @@ std::string ReadDrilled(const std::string& path, ForeignKind kind) {
   return {reinterpret_cast<const char*>(blob->data()), blob->size()};
 }
 
+// Drills the files of one kind; false when something is wrong with what was counted.
+bool Drill(const Kind& kind, const std::vector<std::string>& files, std::uint64_t mutants,
+           std::uint64_t seed) {
+  const std::uint64_t each = (mutants + files.size() - 1) / files.size();
+  rewire::tvm::ForeignDrillReport total;
+  for (const std::string& bytes : files) {
+    const auto report = RunForeignDrill(kind.kind, bytes, each, seed);
+    total.plain += report.plain;
+    total.aware += report.aware;
+  }
+  fmt::print("{}: {} files\n  damaged: {}\n", kind.name, files.size(), total.plain.Text());
+  if (total.aware.mutants > 0) fmt::print("  changed with the format in mind: {}\n", total.aware.Text());
+  if (!total.plain.memory_bounded() || !total.aware.memory_bounded()) {
+    fmt::print("{}: a mutant took more memory than {} bytes for each of its own\n", kind.name,
+               rewire::tvm::kMemoryPerByte);
+    return false;
+  }
+  if (10 * total.aware.past_reader < total.aware.mutants) {
+    fmt::print("{}: fewer than 10 % of the mutants pass the reader, so what is behind it is not drilled\n",
+               kind.name);
+    return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::map<std::string, std::vector<std::string>> files;
-  for (int i = 2; i < argc; ++i) {
-    const std::string path = argv[i];
-    const std::string extension = path.substr(path.rfind('.') + 1);
-    if (kKinds.count(extension) == 0) {
-      fmt::print(stderr, "import_drill: {} is of no known kind\n", path);
-      return 2;
-    }
-    files[extension].push_back(path);
-  }
-  if (files.empty()) {
-    fmt::print(stderr, "usage: import_drill MUTANTS FILE...\n");
+  if (argc < 4) {
+    fmt::print(stderr, "usage: import_drill MUTANTS SEED FILE...\n");
     return 2;
   }
   const std::uint64_t mutants = std::strtoull(argv[1], nullptr, 10);
-  for (const auto& [extension, paths] : files) {
-    rewire::tvm::ForeignDrillReport total;
-    for (const std::string& path : paths) {
-      const std::string bytes = ReadDrilled(path, kKinds.at(extension));
-      if (bytes.empty()) {
-        fmt::print(stderr, "import_drill: {} cannot be read, or has nothing that TVM put into it\n", path);
-        return 2;
-      }
-      const auto report =
-          RunForeignDrill(kKinds.at(extension), bytes, (mutants + paths.size() - 1) / paths.size());
-      total.plain += report.plain;
-      total.recomputed += report.recomputed;
+  const std::uint64_t seed = std::strtoull(argv[2], nullptr, 10);
+  bool right = true;
+  for (const Kind& kind : kKinds) {
+    std::vector<std::string> files;
+    for (int i = 3; i < argc; ++i) {
+      const std::string path = argv[i];
+      if (path.substr(path.rfind('.') + 1) != kind.extension) continue;
+      std::string bytes = ReadDrilled(path, kind.kind);
+      if (!bytes.empty()) files.push_back(std::move(bytes));
     }
-    fmt::print("{}: {} files, plain: {}\n", extension, paths.size(), total.plain.Text());
-    if (!total.plain.memory_bounded() || !total.recomputed.memory_bounded()) {
-      fmt::print("{}: a mutant took more memory than {} bytes for each of its own\n", extension,
-                 rewire::tvm::kMemoryPerByte);
-      return 1;
+    if (files.empty()) {
+      fmt::print(stderr, "import_drill: none of the files has {}\n", kind.name);
+      return 2;
     }
-    if (total.recomputed.mutants == 0) continue;
-    fmt::print("{}: hashes recomputed: {}\n", extension, total.recomputed.Text());
-    if (5 * total.recomputed.past_reader < total.recomputed.mutants) {
-      fmt::print(
-          "{}: fewer than 20 % of the recomputed mutants pass the reader, so the verifier is not drilled\n",
-          extension);
-      return 1;
-    }
+    right = Drill(kind, files, mutants, seed) && right;
   }
-  return 0;
+  return right ? 0 : 1;
 }

@@ -1,113 +1,56 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/executable_format/import/foreign_drill.h"
+#include "rewire/tests/executable_format/import/foreign_drill.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
 #include <cstring>
-#include <random>
+#include <memory>
 
-#include "executable_format/executable.h"
-#include "executable_format/import/relay_file.h"
-#include "executable_format/import/tvm.h"
-#include "tests/executable_format/import/foreign_files.h"
-#include "tests/executable_format/import/memory_watch.h"
+#include "rewire/executable_format/executable.h"
+#include "rewire/executable_format/import/tvm.h"
+#include "rewire/tests/executable_format/import/foreign_files.h"
+#include "rewire/tests/executable_format/import/foreign_mutators.h"
+#include "rewire/tests/executable_format/import/memory_watch.h"
+#include "rewire/vm/loader/classic_blob.h"
+#include "rewire/vm/loader/elf_file.h"
+#include "rewire/vm/loader/library_abi.h"
+#include "rewire/vm/loader/library_bin.h"
+#include "rewire/vm/program.h"
+
+// Of the sanitizers' runtimes, where there is one.
+extern "C" void __sanitizer_set_death_callback(void (*callback)()) __attribute__((weak));
 
 namespace rewire::tvm {
 namespace {
 
-using Random = std::mt19937_64;
+// Which mutant is being tried, for when the process ends on it.
+char current_mutant[200];
 
-std::uint64_t Below(Random& random, std::uint64_t limit) { return limit == 0 ? 0 : random() % limit; }
+void TellCurrent() { (void)!write(STDERR_FILENO, current_mutant, std::strlen(current_mutant)); }
 
-// A number that a reader might stumble over.
-std::int64_t OddNumber(Random& random, std::int64_t before) {
-  const auto bits = static_cast<std::uint64_t>(before);  // unsigned, for the overflows
-  switch (Below(random, 8)) {
-    case 0:
-      return static_cast<std::int64_t>(bits + 1);
-    case 1:
-      return static_cast<std::int64_t>(bits - 1);
-    case 2:
-      return static_cast<std::int64_t>(0 - bits);
-    case 3:
-      return static_cast<std::int64_t>(std::uint64_t{1} << Below(random, 64));
-    case 4:
-      return static_cast<std::int64_t>(random());
-    case 5:
-      return INT64_MAX;
-    default:
-      return static_cast<std::int64_t>(Below(random, 24));
+void EndSlow(int /*signal*/) {
+  constexpr char kWhy[] = "a mutant took too long: ";
+  (void)!write(STDERR_FILENO, kWhy, sizeof(kWhy) - 1);
+  TellCurrent();
+  _exit(1);
+}
+
+// Has every kernel that is asked for. None is ever called.
+class AnyKernel : public KernelSource {
+ public:
+  Found Find(const std::string& /*name*/) const override {
+    Found found;
+    found.function.call = [](void*, const RewireFFIAny*, std::int32_t, RewireFFIAny*) { return 0; };
+    return found;
   }
-}
-
-// Cuts, flips, overwrites with odd numbers, moves pieces.
-std::string Damage(std::string bytes, Random& random) {
-  if (bytes.size() < 16) return bytes;
-  for (std::uint64_t changes = 1 + Below(random, 3); changes > 0; --changes) {
-    const std::size_t at = Below(random, bytes.size() - 8);
-    const std::size_t other = Below(random, bytes.size() - 8);
-    const std::size_t size = 1 + Below(random, std::min<std::size_t>(64, bytes.size() - std::max(at, other)));
-    switch (Below(random, 10)) {
-      case 0:
-        bytes.resize(std::max<std::size_t>(at, 16));
-        break;
-      case 1:
-        bytes.insert(at, bytes.substr(other, size));
-        break;
-      case 2:
-        bytes.replace(at, size, bytes.substr(other, size));
-        break;
-      case 3:
-      case 4:
-      case 5: {
-        std::int64_t value = 0;
-        std::memcpy(&value, bytes.data() + at, sizeof(value));
-        value = OddNumber(random, value);
-        std::memcpy(bytes.data() + at, &value, sizeof(value));
-        break;
-      }
-      default:
-        bytes[at] = static_cast<char>(bytes[at] ^ (1 << Below(random, 8)));
-    }
-  }
-  return bytes;
-}
-
-// Where the words of each instruction start: its hash.
-std::vector<std::size_t> FindInstructions(const std::string& file, const RelayFile& parsed) {
-  std::vector<std::size_t> places;
-  std::size_t from = 0;
-  for (const RelayFunction& function : parsed.functions) {
-    for (const RelayInstruction& instruction : function.instructions) {
-      const auto opcode = static_cast<std::int64_t>(instruction.opcode);
-      // In 0.8 the parsed device fields differ from the file's, and with them the hash: such are passed over.
-      StreamWriter words;
-      words.Count(2 + instruction.fields.size());
-      words.Put(RelayInstructionHash(opcode, instruction.fields));
-      words.Put(opcode);
-      for (std::int64_t value : instruction.fields) words.Put(value);
-      const std::size_t found = file.find(words.bytes(), from);
-      if (found == std::string::npos) continue;
-      places.push_back(found + sizeof(std::uint64_t));
-      from = found + words.bytes().size();
-    }
-  }
-  return places;
-}
-
-// Changes one field of an instruction, or its opcode, and makes the hash right.
-std::string ChangeField(std::string bytes, std::size_t place, Random& random) {
-  std::uint64_t count = 0;
-  std::memcpy(&count, bytes.data() + place - sizeof(count), sizeof(count));
-  std::vector<std::int64_t> words(count);  // hash, opcode, fields
-  std::memcpy(words.data(), bytes.data() + place, count * sizeof(std::int64_t));
-  std::int64_t& changed = words[1 + Below(random, count - 1)];
-  changed = OddNumber(random, changed);
-  words[0] = RelayInstructionHash(words[1], {words.data() + 2, count - 2});
-  std::memcpy(bytes.data() + place, words.data(), count * sizeof(std::int64_t));
-  return bytes;
-}
+  Array<std::string> Names() const override { return {}; }
+  std::string Description() const override { return "any"; }
+};
 
 Result<Module> ImportBlob(const SharedBytes& bytes) {
   Result<LibraryBlob> blob = ReadLibraryBlob(bytes.view);
@@ -116,37 +59,71 @@ Result<Module> ImportBlob(const SharedBytes& bytes) {
   return ImportGraph(blob->graph_json, blob->parameters, bytes.owner);
 }
 
-void Import(ForeignKind kind, const SharedBytes& bytes, ForeignDrillCounts& counts) {
-  Result<Module> module = Module();
+// What is read of a library before its code runs.
+bool ReadLibrary(const SharedBytes& bytes) {
+  const Result<ElfFile> elf = ElfFile::Parse(bytes);
+  if (!elf) return false;
+  (void)FindAbi(*elf);
+  (void)elf->NamesAfter("__tvm_ffi_");
+  (void)elf->NamesAfter("__TVM");
+  (void)elf->HasText("Assert fail: num_args == ");
+  if (const auto blob = elf->SymbolBytes("__tvm_dev_mblob")) {
+    (void)CheckClassicBlob(*blob);
+    (void)ReadLibraryBlob(*blob);
+  }
+  if (const auto modules = elf->SymbolBytes("__tvm_ffi__library_bin")) (void)ParseLibraryBin(*modules);
+  return true;
+}
+
+// The module of a mutant that holds one.
+Result<Module> Import(ForeignKind kind, const SharedBytes& bytes, ForeignDrillCounts& counts) {
+  const auto none = [&](bool read) {
+    if (read) ++counts.past_reader;
+    return Fail(StatusCode::kUnsupported, "no module");
+  };
   switch (kind) {
     case ForeignKind::kRelay:
-      module = ImportRelayExecutable(bytes);
-      break;
+      return ImportRelayExecutable(bytes);
     case ForeignKind::kGraph:
-      module =
-          ImportGraph({reinterpret_cast<const char*>(bytes.view.data()), bytes.view.size()}, {}, nullptr);
-      break;
+      return ImportGraph({reinterpret_cast<const char*>(bytes.view.data()), bytes.view.size()}, {}, nullptr);
     case ForeignKind::kParameters:
-      if (ReadParameterList(bytes.view)) ++counts.past_reader;
-      return;
+      return none(ReadParameterList(bytes.view).has_value());
     case ForeignKind::kLibraryBlob:
-      module = ImportBlob(bytes);
-      break;
+      return ImportBlob(bytes);
+    case ForeignKind::kLibrary:
+      return none(ReadLibrary(bytes));
   }
-  if (!module) return;
-  ++counts.past_reader;
-  if (Executable::FromModule(std::move(*module))) ++counts.past_verifier;
+  return none(false);
+}
+
+void Link(const Executable& executable, ForeignDrillCounts& counts) {
+  LinkOptions options;
+  options.stock_kernels = false;
+  options.kernels.AddSource(std::make_shared<AnyKernel>());
+  if (Program::Link(executable, std::move(options))) ++counts.past_linker;
 }
 
 void Try(ForeignKind kind, std::string mutant, ForeignDrillCounts& counts) {
   ++counts.mutants;
   const SharedBytes bytes = Share(std::move(mutant));
+  const auto start = std::chrono::steady_clock::now();
+  alarm(kSecondsAMutant);
   const MemoryWatch memory;
-  Import(kind, bytes, counts);
+  Result<Module> module = Import(kind, bytes, counts);
   const std::uint64_t allowed = kMemoryPerByte * bytes.view.size();
   counts.peak_bytes = std::max<std::uint64_t>(counts.peak_bytes, memory.peak());
-  counts.peak_beyond =
-      std::max<std::uint64_t>(counts.peak_beyond, memory.peak() - std::min(memory.peak(), allowed));
+  counts.peak_beyond = std::max<std::uint64_t>(
+      counts.peak_beyond, memory.peak() - std::min<std::uint64_t>(memory.peak(), allowed));
+  if (module) {
+    ++counts.past_reader;
+    if (const Result<Executable> executable = Executable::FromModule(std::move(*module))) {
+      ++counts.past_verifier;
+      Link(*executable, counts);
+    }
+  }
+  alarm(0);
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+  counts.slowest = std::max(counts.slowest, took.count());
 }
 
 }  // namespace
@@ -155,31 +132,46 @@ ForeignDrillCounts& ForeignDrillCounts::operator+=(const ForeignDrillCounts& oth
   mutants += other.mutants;
   past_reader += other.past_reader;
   past_verifier += other.past_verifier;
+  past_linker += other.past_linker;
   peak_bytes = std::max(peak_bytes, other.peak_bytes);
   peak_beyond = std::max(peak_beyond, other.peak_beyond);
+  slowest = std::max(slowest, other.slowest);
   return *this;
 }
 
 std::string ForeignDrillCounts::Text() const {
-  const double total = mutants == 0 ? 1 : static_cast<double>(mutants);
+  const auto percent = [&](std::uint64_t count) {
+    return 100 * static_cast<double>(count) / static_cast<double>(std::max<std::uint64_t>(mutants, 1));
+  };
   return fmt::format(
-      "{} mutants, {:.1f} % past the reader, {:.1f} % past the verifier, at most {:.0f} KiB of memory",
-      mutants, 100 * static_cast<double>(past_reader) / total,
-      100 * static_cast<double>(past_verifier) / total, static_cast<double>(peak_bytes) / 1024);
+      "{} mutants: {:.1f} % past the reader, {:.1f} % past the verifier, {:.1f} % past the linker; at most "
+      "{:.0f} "
+      "KiB, {:.1f} ms",
+      mutants, percent(past_reader), percent(past_verifier), percent(past_linker),
+      static_cast<double>(peak_bytes) / 1024, 1000 * slowest);
 }
 
-ForeignDrillReport RunForeignDrill(ForeignKind kind, const std::string& file, std::uint64_t mutants) {
-  Random random(file.size());
+ForeignDrillReport RunForeignDrill(ForeignKind kind, const std::string& file, std::uint64_t mutants,
+                                   std::uint64_t seed) {
+  std::signal(SIGALRM, EndSlow);
+  if (__sanitizer_set_death_callback != nullptr) __sanitizer_set_death_callback(TellCurrent);
+  Random random(file.size() + (seed << 32));
   ForeignDrillReport report;
   std::vector<std::size_t> places;
-  if (kind == ForeignKind::kRelay) {
-    const SharedBytes bytes = Share(file);
-    if (Result<RelayFile> parsed = ReadRelayFile(bytes.view)) places = FindInstructions(file, *parsed);
-  }
-  const std::uint64_t recomputed = places.empty() ? 0 : mutants / 2;
-  for (std::uint64_t i = 0; i < mutants - recomputed; ++i) Try(kind, Damage(file, random), report.plain);
-  for (std::uint64_t i = 0; i < recomputed; ++i) {
-    Try(kind, ChangeField(file, places[Below(random, places.size())], random), report.recomputed);
+  if (kind == ForeignKind::kRelay) places = FindInstructions(file);
+  const bool knows = kind == ForeignKind::kGraph || kind == ForeignKind::kLibrary || !places.empty();
+  const auto mutate = [&](bool aware) {
+    if (!aware) return Damage(file, random);
+    if (kind == ForeignKind::kGraph) return ChangeJson(file, random);
+    if (kind == ForeignKind::kLibrary) return ChangeElf(file, random);
+    return ChangeField(file, places[Below(random, places.size())], random);
+  };
+  for (std::uint64_t i = 0; i < mutants; ++i) {
+    const bool aware = knows && i % 2 == 1;
+    std::snprintf(current_mutant, sizeof(current_mutant), "mutant %llu of seed %llu, %zu bytes, kind %d\n",
+                  static_cast<unsigned long long>(i), static_cast<unsigned long long>(seed), file.size(),
+                  static_cast<int>(kind));
+    Try(kind, mutate(aware), aware ? report.aware : report.plain);
   }
   return report;
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/executable_format/import/foreign_files.h"
+#include "rewire/tests/executable_format/import/foreign_files.h"
 
 #include <cstring>
 
-#include "executable_format/instruction.h"
-#include "executable_format/instruction_text.h"
+#include "rewire/executable_format/instruction.h"
+#include "rewire/executable_format/instruction_text.h"
 
 namespace rewire::tvm {
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "executable_format/import/relay_file.h"
-#include "executable_format/module.h"
+#include "rewire/executable_format/import/relay_file.h"
+#include "rewire/executable_format/module.h"
 
 namespace rewire::tvm {
 

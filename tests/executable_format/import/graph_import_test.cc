@@ -2,9 +2,9 @@
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
-#include "executable_format/executable.h"
-#include "executable_format/import/tvm.h"
-#include "tests/executable_format/import/foreign_files.h"
+#include "rewire/executable_format/executable.h"
+#include "rewire/executable_format/import/tvm.h"
+#include "rewire/tests/executable_format/import/foreign_files.h"
 
 namespace rewire::tvm {
 namespace {
@@ -86,6 +86,17 @@ TEST_CASE("a graph of one output returns it alone") {
   CHECK(Executable::FromModule(std::move(*module)));
 }
 
+TEST_CASE("a graph without heads gives an empty tuple") {
+  Json json = Sample();
+  json["heads"] = Json::array();
+  Result<Module> module = Import(json);
+  REQUIRE(module);
+  CHECK(TypeText(module->functions[0].result, {}) == "()");
+  CHECK(module->functions[0].output_names.empty());
+  const Result<Executable> executable = Executable::FromModule(std::move(*module));
+  if (!executable) FAIL(executable.error().message());
+}
+
 TEST_CASE("what the parameters lack is an input, and another shape an error") {
   Result<Module> module = ImportGraph(Sample().dump(), {}, nullptr);
   REQUIRE(module);
@@ -113,30 +124,41 @@ TEST_CASE("graphs that contradict themselves are refused") {
     return json;
   };
   CHECK_THAT(ErrorOf(with("/nodes/2/inputs/0/0", 2)),
-             Contains("node 2 ('scale'): refers to what is no output"));
+             Contains("node 2 ('scale'): refers to what is no output of an earlier node"));
   CHECK_THAT(ErrorOf(with("/nodes/2/inputs/0/1", 1)), Contains("no output of an earlier node"));
   CHECK_THAT(ErrorOf(with("/nodes/2/inputs/0", -1)), Contains("no output of an earlier node"));
-  CHECK_THAT(ErrorOf(with("/heads/0/0", 5)), Contains("a head"));
-  CHECK_THAT(ErrorOf(with("/heads", Json::array())), Contains("no heads"));
-  CHECK_THAT(ErrorOf(with("/node_row_ptr/5", 3)), Contains("does not ascend"));
+  CHECK_THAT(ErrorOf(with("/heads/0/0", 5)),
+             Contains("a head: refers to what is no output of an earlier node"));
+  CHECK_THAT(ErrorOf(with("/heads", 7)), Contains("the graph has no list of heads"));
+  CHECK_THAT(ErrorOf(with("/node_row_ptr/5", 3)), Contains("node_row_ptr does not ascend from 0"));
   CHECK_THAT(ErrorOf(with("/node_row_ptr/0", 1)), Contains("does not ascend"));
   CHECK_THAT(ErrorOf(with("/node_row_ptr/5", 2000000000)),
              Contains("attrs.shape is not a list of 2000000000"));
   CHECK_THAT(ErrorOf(with("/node_row_ptr", {0, 1})), Contains("one element more"));
-  CHECK_THAT(ErrorOf(with("/attrs/storage_id/1/0", -1)), Contains("entry 0 has no valid storage"));
+  CHECK_THAT(ErrorOf(with("/attrs/storage_id/1/0", -1)), Contains("entry 0 has no valid storage and device"));
   CHECK_THAT(ErrorOf(with("/attrs/dltype/1/2", "float33x")), Contains("entry 2 has dtype \"float33x\""));
   CHECK_THAT(ErrorOf(with("/attrs/shape/1/2", {-4})), Contains("entry 2 has no valid size"));
+  CHECK_THAT(ErrorOf(with("/attrs/shape/1/2", 4)), Contains("entry 2 has no shape of rank up to 32"));
+  CHECK_THAT(ErrorOf(with("/attrs/shape/1/2", std::vector<int>(33, 1))),
+             Contains("entry 2 has no shape of rank up to 32"));
   CHECK_THAT(ErrorOf(with("/attrs/shape/1/2", {1LL << 40, 1LL << 40})),
              Contains("entry 2 has no valid size"));
-  CHECK_THAT(ErrorOf(with("/attrs/shape/1/3", {2, 3})),
-             Contains("nop '__nop' makes 16 bytes of f32 into 24"));
-  CHECK_THAT(ErrorOf(with("/attrs/device_index/1/0", 0)), Contains("type 0"));
-  CHECK_THAT(ErrorOf(with("/nodes/2/op", "other")), Contains("kind 'other'"));
-  CHECK_THAT(ErrorOf(with("/nodes/2/attrs/flatten_data", "1")), Contains("flattened"));
+  CHECK(ErrorOf(with("/attrs/shape/1/3", {2, 3})) ==
+        "graph: nop '__nop' makes 16 bytes of f32 into 24 of f32");
+  CHECK(ErrorOf(with("/nodes/3/inputs", Json::array())) ==
+        "graph: node '__nop' is a nop of 0 inputs and 1 outputs");
+  CHECK(ErrorOf(with("/nodes/3", Call("__copy", {{2, 0, 0}, {1, 0, 0}}))) ==
+        "graph: copy '__copy' has 2 inputs and 1 outputs");
+  CHECK_THAT(ErrorOf(with("/attrs/device_index/1/0", 0)), Contains("a device has type 0 and id 0"));
+  CHECK_THAT(ErrorOf(with("/nodes/2/op", "other")),
+             Contains("node 2 ('scale') is of kind 'other'; 'null' and 'tvm_op' are known"));
+  CHECK_THAT(ErrorOf(with("/nodes/2/attrs/flatten_data", "1")),
+             Contains("node 2 ('scale') passes its tensors flattened"));
   CHECK_THAT(ErrorOf(with("/nodes/2/attrs/func_name", 7)), Contains("names no function"));
-  CHECK_THAT(ErrorOf(with("/attrs/shape", nullptr)), Contains("attrs lack"));
+  CHECK_THAT(ErrorOf(with("/attrs/shape", nullptr)),
+             Contains("attrs lack one of shape, dltype and storage_id"));
   CHECK_THAT(ErrorOf(Json(7)), Contains("no nodes"));
-  CHECK_THAT(ImportGraph("{", {}, nullptr).error().message(), Contains("not JSON"));
+  CHECK_THAT(ImportGraph("{", {}, nullptr).error().message(), Contains("graph: not JSON"));
   CHECK_THAT(ImportGraph(std::string(1 << 20, '['), {}, nullptr).error().message(), Contains("not JSON"));
 }
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <catch2/catch.hpp>
+#include <set>
 
-#include "executable_format/import/tvm.h"
-#include "tests/executable_format/import/foreign_files.h"
+#include "rewire/executable_format/import/tvm.h"
+#include "rewire/tests/executable_format/import/foreign_files.h"
 
 namespace rewire::tvm {
 namespace {
@@ -33,9 +34,9 @@ std::string Tree() {
   return Entry("_import_tree", out.bytes());
 }
 
-std::string Graph() {
+std::string Graph(const std::string& json = "{}") {
   StreamWriter out;
-  out.String("{}");
+  out.String(json);
   out.Count(1);
   out.Strings({"p0"});
   out.Tensor(kInt8, {2}, "ab");
@@ -65,24 +66,63 @@ TEST_CASE("a library's blob gives the executable or the graph inside") {
 }
 
 TEST_CASE("a blob cut anywhere is refused") {
+  std::set<std::string> errors;
+  const auto refused = [&errors](const std::string& bytes) {
+    const Result<LibraryBlob> blob = ReadLibraryBlob(Share(bytes).view);
+    REQUIRE_FALSE(blob);
+    errors.insert(blob.error().message());
+  };
   for (const std::string& good : {Blob({Graph(), Entry("_lib"), Tree()}), Blob({Relay("content"), Tree()})}) {
-    for (std::size_t size = 0; size < good.size(); ++size)
-      CHECK_FALSE(ReadLibraryBlob(Share(good.substr(0, size)).view));
+    for (std::size_t size = 0; size < good.size(); ++size) refused(good.substr(0, size));
     // Cut, with the length in front made right.
     for (std::size_t size = 8; size < good.size(); ++size) {
       StreamWriter cut;
       cut.Count(size - 8);
       cut.Raw(good.substr(8, size - 8));
-      CHECK_FALSE(ReadLibraryBlob(Share(cut.bytes()).view));
+      refused(cut.bytes());
     }
   }
+  // Each says which part is cut.
+  for (const char* part : {"the library's table of modules", "the library's import tree",
+                           "the graph in the library", "the Relay VM executable in the library"}) {
+    INFO(part);
+    CHECK(errors.count("the file ends inside " + std::string(part)) == 1);
+  }
+  CHECK(errors.count("the library's data claims 100 bytes, there are 0") == 0);
+  StreamWriter empty;
+  empty.Count(100);
+  refused(empty.bytes());
+  CHECK(errors.count("the library's data claims 100 bytes, there are 0") == 1);
 }
 
 TEST_CASE("what cannot be run is refused by its kind") {
   CHECK_THAT(ReadLibraryBlob(Share(Blob({Entry("dnnl_json", "payload")})).view).error().message(),
              Contains("module of kind 'dnnl_json'"));
-  CHECK_THAT(ReadLibraryBlob(Share(Blob({Graph(), Relay("content")})).view).error().message(),
-             Contains("both"));
+  CHECK(ReadLibraryBlob(Share(Blob({Entry("AotExecutorFactory", "payload")})).view).error().message() ==
+        "the library has a model of TVM's ahead-of-time executor inside (AotExecutorFactory), which is "
+        "machine code and no program that could be read; export the model with the graph executor or "
+        "for the Relay VM");
+}
+
+TEST_CASE("of several models inside the root is given, and none when none is the root") {
+  const SharedBytes nested =
+      Share(Blob({Graph("{\"outer\": 1}"), Graph("{\"inner\": 1}"), Entry("_lib"), Tree()}));
+  Result<LibraryBlob> blob = ReadLibraryBlob(nested.view);
+  REQUIRE(blob);
+  CHECK(blob->graph_json == "{\"outer\": 1}");
+  CHECK(blob->parameters.size() == 1);
+
+  const SharedBytes mixed = Share(Blob({Relay("content"), Graph()}));
+  blob = ReadLibraryBlob(mixed.view);
+  REQUIRE(blob);
+  CHECK(blob->relay_executable.size() == 7);
+  CHECK(blob->graph_json.empty());
+
+  // One model may stand anywhere.
+  CHECK(ReadLibraryBlob(Share(Blob({Entry("_lib"), Tree(), Graph()})).view)->graph_json == "{}");
+  CHECK(ReadLibraryBlob(Share(Blob({Tree(), Entry("_lib"), Graph(), Graph()})).view).error().message() ==
+        "the library has 2 models inside, and none of them is its root module; export each into a library of "
+        "its own");
 }
 
 }  // namespace

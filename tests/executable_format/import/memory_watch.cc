@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/executable_format/import/memory_watch.h"
+#include "rewire/tests/executable_format/import/memory_watch.h"
 
 #include <malloc.h>
 
@@ -9,7 +9,7 @@
 
 namespace {
 
-std::size_t held = 0;
+std::size_t held_now = 0;
 std::size_t peak_held = 0;
 std::size_t held_at_start = 0;
 
@@ -18,8 +18,8 @@ std::size_t held_at_start = 0;
 void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
   void* memory = std::malloc(size == 0 ? 1 : size);
   if (memory == nullptr) return nullptr;
-  held += malloc_usable_size(memory);
-  peak_held = std::max(peak_held, held);
+  held_now += malloc_usable_size(memory);
+  peak_held = std::max(peak_held, held_now);
   return memory;
 }
 void* operator new(std::size_t size) {
@@ -28,7 +28,7 @@ void* operator new(std::size_t size) {
 }
 void operator delete(void* memory) noexcept {
   if (memory == nullptr) return;
-  held -= malloc_usable_size(memory);
+  held_now -= malloc_usable_size(memory);
   std::free(memory);
 }
 void operator delete(void* memory, std::size_t) noexcept { operator delete(memory); }
@@ -37,10 +37,12 @@ void operator delete(void* memory, const std::nothrow_t&) noexcept { operator de
 namespace rewire::tvm {
 
 MemoryWatch::MemoryWatch() {
-  held_at_start = held;
-  peak_held = held;
+  held_at_start = held_now;
+  peak_held = held_now;
 }
 
 std::size_t MemoryWatch::peak() const { return peak_held - held_at_start; }
+
+std::size_t MemoryWatch::held() const { return held_now > held_at_start ? held_now - held_at_start : 0; }
 
 }  // namespace rewire::tvm

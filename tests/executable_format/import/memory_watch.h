@@ -14,6 +14,8 @@ class MemoryWatch {
   MemoryWatch();
   // The most bytes held at once beyond what was held at the start.
   std::size_t peak() const;
+  // The bytes that are held now beyond what was held at the start; 0 also when there are fewer.
+  std::size_t held() const;
 };
 
 }  // namespace rewire::tvm

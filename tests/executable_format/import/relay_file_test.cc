@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "executable_format/import/relay_file.h"
+#include "rewire/executable_format/import/relay_file.h"
 
 #include <catch2/catch.hpp>
+#include <set>
 
-#include "tests/executable_format/import/foreign_files.h"
+#include "rewire/tests/executable_format/import/foreign_files.h"
 
 namespace rewire::tvm {
 namespace {
@@ -24,6 +25,13 @@ std::string ErrorOf(const RelaySpec& spec) {
   Result<RelayFile> file = ReadRelayFile(Share(bytes).view);
   REQUIRE_FALSE(file);
   CHECK(file.error().code() == StatusCode::kInvalidFile);
+  return file.error().message();
+}
+
+// Of a file whose bytes were changed by hand.
+std::string ErrorOfBytes(const std::string& bytes) {
+  Result<RelayFile> file = ReadRelayFile(Share(bytes).view);
+  REQUIRE_FALSE(file);
   return file.error().message();
 }
 
@@ -97,8 +105,13 @@ TEST_CASE("a file cut anywhere is refused, and what stands behind it is ignored 
   spec.constants = {Scalar64(8)};
   spec.constants.push_back({"late", kInt64, {}, "", 0});
   const std::string bytes = WriteRelay(spec);
-  for (std::size_t size = 0; size < bytes.size(); ++size) {
-    CHECK_FALSE(ReadRelayFile(Share(bytes.substr(0, size)).view));
+  std::set<std::string> errors;
+  for (std::size_t size = 0; size < bytes.size(); ++size) errors.insert(ErrorOfBytes(bytes.substr(0, size)));
+  // Each says which part is cut, in the words of the layout that the version has.
+  for (const char* part : {"the virtual devices", "the names of the functions", "constant 0", "the constants",
+                           "the kernels", "the functions", "function 0", "the parameters of 'main'"}) {
+    INFO(part);
+    CHECK(errors.count("Relay VM executable: the file ends inside " + std::string(part)) == 1);
   }
   CHECK(ReadRelayFile(Share(bytes).view));
   CHECK(ReadRelayFile(Share(bytes + "behind").view));
@@ -107,9 +120,11 @@ TEST_CASE("a file cut anywhere is refused, and what stands behind it is ignored 
 TEST_CASE("counts that the file cannot hold are refused before anything is sized by them") {
   RelaySpec spec = OneFunction({{kRet, 0}});
   spec.functions[0].instructions = "1000000000000";
-  CHECK_THAT(ErrorOf(spec), Contains("claims 1000000000000 instructions"));
+  CHECK(
+      ErrorOf(spec) ==
+      "Relay VM executable: function 'main' claims 1000000000000 instructions, more than the file can hold");
   spec.functions[0].instructions = "-1";
-  CHECK_THAT(ErrorOf(spec), Contains("'-1' instructions"));
+  CHECK(ErrorOf(spec) == "Relay VM executable: function 'main' has '8' registers and '-1' instructions");
   spec.functions[0].instructions = "";
   spec.functions[0].registers = "99999999999999999999";
   CHECK_THAT(ErrorOf(spec), Contains("registers"));
@@ -120,7 +135,8 @@ TEST_CASE("counts that the file cannot hold are refused before anything is sized
 TEST_CASE("fields that do not fit their opcode are refused") {
   CHECK_THAT(ErrorOf(OneFunction({{kGoto, 1, 2}})), Contains("main@0: goto has 2 fields, expected 1"));
   CHECK_THAT(ErrorOf(OneFunction({{kLoadConst, 0}})), Contains("load_const has 1 fields, expected 2"));
-  CHECK_THAT(ErrorOf(OneFunction({{kInvokePacked, 0, -1, 1}})), Contains("counts -1 list entries"));
+  CHECK(ErrorOf(OneFunction({{kInvokePacked, 0, -1, 1}})) ==
+        "Relay VM executable: main@0: invoke_packed counts -1 list entries and has 3 fields");
   CHECK_THAT(ErrorOf(OneFunction({{kInvokePacked, 0, 3, 1, 0}})), Contains("has 4 fields, expected 6"));
   CHECK_THAT(ErrorOf(OneFunction({{kAllocTensor, 0, 1, 2, 32, 1, 1LL << 60, 2}})), Contains("list entries"));
   CHECK_THAT(ErrorOf(OneFunction({{21, 0}})), Contains("opcode 21 is none of TVM's"));
@@ -131,15 +147,46 @@ TEST_CASE("fields that do not fit their opcode are refused") {
 TEST_CASE("a field that was changed does not match the instruction's hash") {
   std::string bytes = WriteRelay(OneFunction({{kRet, 0}}));
   bytes[bytes.size() - 8] = 1;  // the register returned
-  Result<RelayFile> file = ReadRelayFile(Share(bytes).view);
-  REQUIRE_FALSE(file);
-  CHECK_THAT(file.error().message(), Contains("main@0: the instruction's hash does not match"));
+  CHECK(ErrorOfBytes(bytes) ==
+        "Relay VM executable: main@0: the instruction's hash does not match its fields: the file is damaged");
+}
+
+TEST_CASE("counts and tags that contradict what follows them are refused") {
+  RelaySpec spec = OneFunction({{kRet, 0}});
+  spec.constants.push_back({"late", kInt64, {}, "", 0});
+  const std::string good = WriteRelay(spec);
+  REQUIRE(ReadRelayFile(Share(good).view));
+  const auto changed = [&good](std::size_t at, char value) {
+    std::string bytes = good;
+    bytes[at] = value;
+    return ErrorOfBytes(bytes);
+  };
+  constexpr std::size_t kCount = sizeof(std::uint64_t);
+  const std::size_t late = good.find("late");
+  CHECK(changed(late - kCount - sizeof(std::uint32_t), 7) ==
+        "Relay VM executable: constant 0 has tag 7; 0 is a tensor, 1 a name");
+  // Behind the constant stands for how many of them a device is named.
+  std::string no_device = good;
+  no_device[late + 4] = 0;
+  no_device.erase(late + 4 + kCount, kCount);
+  CHECK(ErrorOfBytes(no_device) == "Relay VM executable: the constants are 0 devices, expected 1");
+  // Behind the kernels: how many have attributes, and which is the first.
+  CHECK(changed(good.find("kernel_b") + 8 + kCount, 9) ==
+        "Relay VM executable: there are attributes for kernel 9, there are 2 kernels");
+  const std::size_t head = good.rfind("main") - 2 * kCount;
+  CHECK(changed(head, 2) == "Relay VM executable: function 0 has 2 header entries, expected 3");
+  // The instruction is the file's end: a count, its hash, its opcode and a field.
+  std::string short_instruction = good;
+  short_instruction[good.size() - 4 * kCount] = 1;
+  short_instruction.replace(good.size() - 3 * kCount, 3 * kCount, std::string(3 * kCount, '\0'));
+  CHECK(ErrorOfBytes(short_instruction) ==
+        "Relay VM executable: main@0: an instruction of 1 words; it has 2 or more");
 }
 
 TEST_CASE("functions and globals that do not agree are refused") {
   RelaySpec spec = OneFunction({{kRet, 0}});
   spec.globals = {"main", "other"};
-  CHECK_THAT(ErrorOf(spec), Contains("1 functions and 2 names"));
+  CHECK(ErrorOf(spec) == "Relay VM executable: the file has 1 functions and 2 names for them");
   spec.globals = {"other"};
   CHECK_THAT(ErrorOf(spec), Contains("function 0 is 'main', the globals call it 'other'"));
 }
@@ -155,6 +202,18 @@ TEST_CASE("devices that the table does not have are refused") {
   CHECK_THAT(ErrorOf(spec), Contains("the host is virtual device -1"));
 }
 
+TEST_CASE("a file with its length in front is read as without") {
+  const std::string plain = WriteRelay(OneFunction({{kRet, 0}}));
+  StreamWriter saved;
+  saved.String(plain);
+  CHECK(IsVmExecutable(Share(saved.bytes()).view));
+  REQUIRE(ReadRelayFile(Share(saved.bytes()).view));
+  CHECK(ReadRelayFile(Share(saved.bytes()).view)->functions.size() == 1);
+  // A length that is not the file's is none.
+  CHECK_FALSE(IsVmExecutable(Share(saved.bytes() + "x").view));
+  CHECK_FALSE(IsVmExecutable(Share(saved.bytes().substr(0, saved.bytes().size() - 1)).view));
+}
+
 TEST_CASE("other files are refused by what they are") {
   StreamWriter relax;
   relax.Put(std::uint64_t{0xD225DE2F4214151E});
@@ -162,9 +221,18 @@ TEST_CASE("other files are refused by what they are") {
   REQUIRE_FALSE(file);
   CHECK(file.error().code() == StatusCode::kUnsupported);
   CHECK_THAT(file.error().message(), Contains("Relax executable"));
+  // The first version of Relax has Relay's magic; its version is of two parts.
+  RelaySpec first = OneFunction({{kRet, 0}});
+  first.version = "0.14";
+  const Result<RelayFile> refused = ReadRelayFile(Share(WriteRelay(first)).view);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code() == StatusCode::kUnsupported);
+  CHECK_THAT(refused.error().message(), Contains("Relax executable"));
+  first.version = "0.14.dev273";
+  CHECK(ReadRelayFile(Share(WriteRelay(first)).view));
   CHECK_FALSE(ReadRelayFile(Share("").view));
-  CHECK_THAT(ReadRelayFile(Share("not a TVM file").view).error().message(),
-             Contains("not a Relay VM executable"));
+  CHECK(ErrorOfBytes("not a TVM file") ==
+        "not a Relay VM executable: it starts with 0x5654206120746f6e instead of 0xd225de2f4214151d");
 }
 
 }  // namespace

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "executable_format/import/result_types.h"
+#include "rewire/executable_format/import/result_types.h"
 
 #include <catch2/catch.hpp>
 #include <string>
 
-#include "executable_format/executable.h"
-#include "executable_format/text/assembler.h"
+#include "rewire/executable_format/executable.h"
+#include "rewire/executable_format/text/assembler.h"
 
 namespace rewire::tvm {
 namespace {

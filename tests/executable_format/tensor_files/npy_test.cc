@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "executable_format/tensor_files/npy.h"
+#include "rewire/executable_format/tensor_files/npy.h"
 
 #include <catch2/catch.hpp>
 #include <string>
 #include <vector>
 
-#include "tests/executable_format/tensor_files/support.h"
+#include "rewire/tests/executable_format/tensor_files/support.h"
 
 namespace rewire {
 namespace {

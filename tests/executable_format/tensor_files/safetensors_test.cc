@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "executable_format/tensor_files/safetensors.h"
+#include "rewire/executable_format/tensor_files/safetensors.h"
 
 #include <catch2/catch.hpp>
 #include <string>
 #include <vector>
 
-#include "tests/executable_format/tensor_files/support.h"
-#include "tests/support/paths.h"
+#include "rewire/tests/executable_format/tensor_files/support.h"
+#include "rewire/tests/support/paths.h"
 
 namespace rewire {
 namespace {

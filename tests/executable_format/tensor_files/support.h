@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "base/dtype.h"
-#include "executable_format/tensor_files/host_tensor.h"
+#include "rewire/base/dtype.h"
+#include "rewire/executable_format/tensor_files/host_tensor.h"
 
 namespace rewire::test {
 

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "executable_format/text/assembler.h"
+#include "rewire/executable_format/text/assembler.h"
 
 namespace rewire {
 namespace {

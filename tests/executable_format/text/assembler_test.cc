@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "executable_format/text/assembler.h"
+#include "rewire/executable_format/text/assembler.h"
 
 #include <unistd.h>
 
@@ -11,13 +11,13 @@
 #include <string>
 #include <vector>
 
-#include "base/array.h"
-#include "executable_format/code_writer.h"
-#include "executable_format/tensor_files/npy.h"
-#include "executable_format/tensor_files/safetensors.h"
-#include "executable_format/text/disassembler.h"
-#include "executable_format/verifier.h"
-#include "tests/support/paths.h"
+#include "rewire/base/array.h"
+#include "rewire/executable_format/code_writer.h"
+#include "rewire/executable_format/tensor_files/npy.h"
+#include "rewire/executable_format/tensor_files/safetensors.h"
+#include "rewire/executable_format/text/disassembler.h"
+#include "rewire/executable_format/verifier.h"
+#include "rewire/tests/support/paths.h"
 
 namespace rewire {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "executable_format/text/element_text.h"
+#include "rewire/executable_format/text/element_text.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "base/dtype.h"
+#include "rewire/base/dtype.h"
 
 namespace rewire::text {
 namespace {

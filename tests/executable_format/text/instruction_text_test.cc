@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "executable_format/instruction_text.h"
+#include "rewire/executable_format/instruction_text.h"
 
 #include <catch2/catch.hpp>
 #include <string>
 
-#include "base/array.h"
-#include "executable_format/code_writer.h"
-#include "executable_format/instruction.h"
+#include "rewire/base/array.h"
+#include "rewire/executable_format/code_writer.h"
+#include "rewire/executable_format/instruction.h"
 
 namespace rewire {
 namespace {

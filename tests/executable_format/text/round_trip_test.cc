@@ -7,13 +7,13 @@
 #include <string>
 #include <vector>
 
-#include "executable_format/reader.h"
-#include "executable_format/tensor_files/safetensors.h"
-#include "executable_format/text/assembler.h"
-#include "executable_format/text/disassembler.h"
-#include "executable_format/writer.h"
-#include "tests/executable_format/sample_modules.h"
-#include "tests/support/paths.h"
+#include "rewire/executable_format/reader.h"
+#include "rewire/executable_format/tensor_files/safetensors.h"
+#include "rewire/executable_format/text/assembler.h"
+#include "rewire/executable_format/text/disassembler.h"
+#include "rewire/executable_format/writer.h"
+#include "rewire/tests/executable_format/sample_modules.h"
+#include "rewire/tests/support/paths.h"
 
 namespace rewire {
 namespace {

@@ -5,6 +5,7 @@
 .const no_dims: i64[0] = {}
 .const negative: i64[2] = {2, -3}
 .const huge: i64[2] = {4611686018427387904, 4}
+.const hollow: i64[3] = {0, 4294967296, 4294967296}
 .const floats: f32[2] = {2, 3}
 .const matrix: i64[1, 2] = {2, 3}
 .kernel expect_equal = "test.expect_equal"
@@ -94,6 +95,13 @@
 ; fails: run-time error: with_shape@11 (%3 = alloc_tensor_reg %2, _, %shape, f32): a dimension of shape [4611686018427387904, 4] is negative, or its size overflows
 .func fail_size_overflows() -> value
   %shape = load_const huge
+  %x = invoke with_shape(%shape)
+  ret %x
+.end
+
+; fails: run-time error: with_shape@11 (%3 = alloc_tensor_reg %2, _, %shape, f32): a dimension of shape [0, 4294967296, 4294967296] is negative, or its size overflows
+.func fail_size_overflows_behind_a_zero() -> value
+  %shape = load_const hollow
   %x = invoke with_shape(%shape)
   ret %x
 .end

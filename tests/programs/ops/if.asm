@@ -119,6 +119,15 @@ here:
   ret %r
 .end
 
+; fails: run-time error: equal@0 (if %a == %b goto L5 else L11): test is a tensor i32x2[], an integer scalar is expected
+.func fail_two_lanes() -> value
+  %bytes = load_consti 8
+  %storage = alloc_storage %bytes, alignment=64, u8, cpu
+  %x = alloc_tensor %storage, _, i32x2[]
+  %r = invoke equal(%x, %x)
+  ret %r
+.end
+
 ; fails: run-time error: equal@0 (if %a == %b goto L5 else L11): target is a tensor i64[2], an integer scalar is expected
 .func fail_two_elements() -> value
   %x = load_const two_elements

@@ -105,6 +105,17 @@ bad:
   ret %n
 .end
 
+; What may be an ADT may also be one tensor: then there are fewer arguments than outputs.
+; fails: run-time error: fail_to_write_more_than_one_tensor@24 (invoke_packed count(%3), outputs=2): 2 outputs declared, 1 arguments given after ADTs were flattened
+.func fail_to_write_more_than_one_tensor() -> value
+  %bytes = load_consti 8
+  %storage = alloc_storage %bytes, alignment=64, f32, cpu
+  %y = alloc_tensor %storage, _, f32[2]
+  %same = invoke opaque(%y)
+  invoke_packed count(%same), outputs=2
+  ret %same
+.end
+
 ; With one output that has no elements there is nothing to compute: the kernel, which would fail, is not called.
 .func test_is_skipped_for_an_empty_output() -> value
   %bytes = load_consti 0

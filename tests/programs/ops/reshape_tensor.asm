@@ -6,6 +6,8 @@
 .const small: i64[2] = {2, 2}
 .const negative: i64[2] = {-2, -3}
 .const overflow: i64[3] = {6, 4611686018427387904, 4}
+.const hollow: i64[3] = {0, 4294967296, 4294967296}
+.const hollow_in_bytes: i64[3] = {0, 2147483648, 2147483648}
 .const floats: f32[2] = {2, 3}
 .const one: f32[1] = {9}
 .const scalar: f32[] = 9
@@ -111,6 +113,22 @@
 .func fail_overflow() -> value
   %x = load_const six
   %shape = load_const overflow
+  %y = invoke reshaped(%x, %shape)
+  ret %y
+.end
+
+; fails: run-time error: reshaped@0 (%2 = reshape_tensor %x, %shape): a tensor f32[0] has 0 elements, shape [0, 4294967296, 4294967296] has a negative dimension, or more than 64 bits can count
+.func fail_overflow_behind_a_zero() -> value
+  %x = load_const empty
+  %shape = load_const hollow
+  %y = invoke reshaped(%x, %shape)
+  ret %y
+.end
+
+; fails: run-time error: reshaped@0 (%2 = reshape_tensor %x, %shape): a tensor f32[0] has 0 elements, shape [0, 2147483648, 2147483648] has a negative dimension, or more than 64 bits can count
+.func fail_bytes_overflow_behind_a_zero() -> value
+  %x = load_const empty
+  %shape = load_const hollow_in_bytes
   %y = invoke reshaped(%x, %shape)
   ret %y
 .end

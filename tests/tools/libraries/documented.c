@@ -2,7 +2,7 @@
 /* A tvm-ffi kernel with documentation and metadata: functions that give short strings. */
 #include <string.h>
 
-#include "vm/kernel/ffi_abi.h"
+#include "rewire/vm/kernel/ffi_abi.h"
 
 #define EXPORT __attribute__((visibility("default")))
 

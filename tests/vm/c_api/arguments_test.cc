@@ -3,13 +3,15 @@
 #include <catch2/catch.hpp>
 #include <cstring>
 #include <functional>
+#include <limits>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "base/status.h"
-#include "tests/vm/c_api/model.h"
-#include "vm/c_api.h"
+#include "rewire/base/status.h"
+#include "rewire/tests/vm/c_api/model.h"
+#include "rewire/vm/c_api.h"
+#include "rewire/vm/dlpack_versioned.h"
 
 namespace rewire::test {
 namespace {
@@ -132,6 +134,7 @@ TEST_CASE("NULL is refused by every function, by name") {
       {"options", [&] { return rewire_link_options_set_log(nullptr, nullptr, nullptr); }},
       {"device", [&] { return rewire_link_options_add_device(host.options, nullptr); }},
       {"options", [&] { return rewire_link_options_set_init_limits(nullptr, nullptr); }},
+      {"options", [&] { return rewire_link_options_set_limits(nullptr, nullptr); }},
       {"options", [&] { return rewire_link_options_set_storage_fill(nullptr, kRewireFillZero); }},
       {"executable", [&] { return rewire_program_link(nullptr, nullptr, &program); }},
       {"out", [&] { return rewire_program_link(host.executable, nullptr, nullptr); }},
@@ -234,6 +237,24 @@ TEST_CASE("tensors that describe nothing usable are refused") {
   CHECK(Message() == "there is no input mode 7");
 }
 
+TEST_CASE("of a DLPack tensor of another major version nothing but its deleter is read") {
+  static int deleted;
+  deleted = 0;
+  DLManagedTensorVersioned managed{};
+  managed.version = {2, 0};
+  managed.deleter = [](DLManagedTensorVersioned*) { ++deleted; };
+  managed.dl_tensor.ndim = 3;
+  managed.dl_tensor.shape = reinterpret_cast<std::int64_t*>(0x10);
+  managed.dl_tensor.data = reinterpret_cast<void*>(0x20);
+  RewireValue* value = nullptr;
+  CHECK(rewire_value_from_dlpack_versioned(&managed, &value) == kRewireUnsupported);
+  CHECK(Message() == "tensor: DLPack version 2.0 given, 1.x expected");
+  CHECK(deleted == 1);
+  Host host;
+  CHECK(rewire_vm_set_input_dlpack_versioned(host.vm, {0, 0}, &managed) == kRewireUnsupported);
+  CHECK(deleted == 2);
+}
+
 TEST_CASE("bindings are checked against the signature") {
   Host host;
   float data[3] = {};
@@ -245,7 +266,8 @@ TEST_CASE("bindings are checked against the signature") {
   CHECK(Message() == "function main, input 0 (x): f32[2] expected, f32[3] given");
   CHECK(rewire_vm_set_input_by_name(host.vm, "y", &host.vector, kRewireBorrow) == kRewireNotFound);
   CHECK(rewire_vm_set_input_by_index(host.vm, 1, &host.vector, kRewireBorrow) == kRewireNotFound);
-  CHECK(rewire_vm_set_input_value(host.vm, {0, 0}, host.integer) == kRewireOk);  // an integer is a tensor
+  CHECK(rewire_vm_set_input_value(host.vm, {0, 0}, host.integer) == kRewireInvalidArgument);
+  CHECK(Message() == "function main, input 0 (x): f32[2] expected, i64[] given, for an integer");
   CHECK(rewire_vm_set_input_value(host.vm, {1, 0}, host.integer) == kRewireInvalidArgument);
   CHECK(rewire_vm_set_inputs(host.vm, 0, nullptr, 0, kRewireBorrow) == kRewireInvalidArgument);
   CHECK(Message() == "function main takes 1 inputs, 0 given");
@@ -258,6 +280,9 @@ TEST_CASE("bindings are checked against the signature") {
   DLTensor none;
   CHECK(rewire_vm_output_tensor(host.vm, 0, &none) == kRewireInvalidArgument);
   CHECK(Message() == "there is no result yet; invoke first");
+  RewireValue* result = nullptr;
+  CHECK(rewire_vm_result(host.vm, &result) == kRewireInvalidArgument);
+  CHECK(Message() == "there is no result; invoke first");
 }
 
 TEST_CASE("values of another kind are refused") {
@@ -288,14 +313,23 @@ TEST_CASE("services that are incomplete are refused, and what a caller handed ov
   RewireThreadPool pool{};
   pool.struct_size = sizeof(pool);
   CHECK(rewire_link_options_set_thread_pool(host.options, &pool) == kRewireInvalidArgument);
+  CHECK(Message() == "RewireThreadPool: parallel_for and a thread_count of at least 1 are needed");
   CHECK(rewire_link_options_set_thread_count(host.options, 0) == kRewireInvalidArgument);
+  CHECK(Message() == "0 threads asked for, at least 1 expected");
   CHECK(rewire_link_options_set_thread_count(host.options, 2) == kRewireOk);
   RewireDeviceApi device{};
   device.struct_size = sizeof(device);
   CHECK(rewire_link_options_add_device(host.options, &device) == kRewireInvalidArgument);
+  CHECK(Message() == "RewireDeviceApi: struct_size, allocate, deallocate, copy and synchronize are needed");
   CHECK(rewire_link_options_set_storage_fill(host.options, 3) == kRewireInvalidArgument);
+  CHECK(Message() == "there is no storage fill 3");
+  RewireCodec codec{};
+  codec.struct_size = sizeof(codec);
+  CHECK(rewire_link_options_add_codec(host.options, &codec) == kRewireInvalidArgument);
+  CHECK(Message() == "RewireCodec: an id from 256 and decode are needed");
   RewireKernelTable table{};
   CHECK(rewire_link_options_add_table(host.options, &table, nullptr) == kRewireInvalidArgument);
+  CHECK(Message() == "table: struct_size is smaller than a RewireKernelTable");
   CHECK(rewire_link_options_add_library(host.options, "/nonexistent/kernels.so") == kRewireNotFound);
 
   int deleted = 0;
@@ -334,6 +368,19 @@ TEST_CASE("DLPack of another major version is refused and released") {
   CHECK(deleted == 2);
 }
 
+TEST_CASE("a program built for another version of the C API is told both") {
+  CHECK(rewire_check_api_version(REWIRE_API_VERSION) == kRewireOk);
+  CHECK(rewire_check_api_version(REWIRE_API_VERSION & 0xFFFF0000) == kRewireOk);
+  const auto text = [](std::uint32_t version) {
+    return std::to_string(version >> 16) + "." + std::to_string(version & 0xFFFF);
+  };
+  for (const std::uint32_t version : {REWIRE_API_VERSION + 1, REWIRE_API_VERSION + 0x10000}) {
+    CHECK(rewire_check_api_version(version) == kRewireUnsupported);
+    CHECK(Message() == "the program was built for version " + text(version) +
+                           " of the C API, this library has " + text(REWIRE_API_VERSION));
+  }
+}
+
 TEST_CASE("each thread has its own last error") {
   Host host;
   CHECK(rewire_vm_invoke(nullptr, nullptr) == kRewireInvalidArgument);
@@ -364,6 +411,43 @@ TEST_CASE("linking names everything that is missing") {
   CHECK(Message().find("host.add") != std::string::npos);
   CHECK(Message().find("host.fail") != std::string::npos);
   CHECK(program == nullptr);
+}
+
+TEST_CASE("linking keeps to its limits, as far as they are given") {
+  Host host;
+  RewireProgram* program = nullptr;
+  RewireLinkLimits limits{};
+  limits.struct_size = sizeof(limits);
+  limits.work = 1;
+  REQUIRE(rewire_link_options_set_limits(host.options, &limits) == kRewireOk);
+  CHECK(rewire_program_link(host.executable, host.options, &program) == kRewireStepLimit);
+  CHECK(Message().find("the limit is 1; raise LinkLimits::work") != std::string::npos);
+  CHECK(program == nullptr);
+
+  limits.work = 0;
+  limits.timeout = 1;
+  REQUIRE(rewire_link_options_set_limits(host.options, &limits) == kRewireOk);
+  CHECK(rewire_program_link(host.executable, host.options, &program) == kRewireDeadlineExceeded);
+  limits.timeout = -1;
+  CHECK(rewire_link_options_set_limits(host.options, &limits) == kRewireInvalidArgument);
+  CHECK(Message() == "a timeout of -1 nanoseconds");
+  limits.timeout = std::numeric_limits<std::int64_t>::max();
+  REQUIRE(rewire_link_options_set_limits(host.options, &limits) == kRewireOk);
+  REQUIRE(rewire_program_link(host.executable, host.options, &program) == kRewireOk);
+  rewire_program_destroy(program);
+  REQUIRE(rewire_link_options_set_limits(host.options, nullptr) == kRewireOk);
+  REQUIRE(rewire_program_link(host.executable, host.options, &program) == kRewireOk);
+  rewire_program_destroy(program);
+
+  RewireFormatLimits opening{};
+  opening.struct_size = sizeof(opening);
+  opening.timeout = 1;
+  RewireOpenOptions options{};
+  options.struct_size = sizeof(options);
+  options.limits = &opening;
+  RewireExecutable* executable = nullptr;
+  CHECK(rewire_executable_open_memory(ModelBytes().data(), ModelBytes().size(), nullptr, nullptr, &options,
+                                      &executable) == kRewireDeadlineExceeded);
 }
 
 }  // namespace

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tests/vm/c_api/host.h"
+#include "rewire/tests/vm/c_api/host.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/vm/c_api/host_support.h"
-#include "vm/c_api.h"
+#include "rewire/tests/vm/c_api/host_support.h"
+#include "rewire/vm/c_api.h"
 
 static void Increment(void* counter) { ++*(int*)counter; }
 
@@ -109,6 +109,13 @@ static void OnKernel(void* context, const RewireKernelEvent* event) {
   trace->last_kernel_pc = event->pc;
 }
 
+/* What an observer may do with the VM that it watches: end the run. */
+static void CancelRun(void* vm, const RewireInstructionEvent* event) {
+  CHECK(event->depth == 1);
+  CHECK_OK(rewire_vm_cancel((RewireVm*)vm));
+  CHECK(rewire_vm_trim((RewireVm*)vm) == kRewireBusy);
+}
+
 int RunCHostServices(const void* data, size_t size) {
   RewireExecutable* executable = NULL;
   RewireProgram* program = NULL;
@@ -163,8 +170,16 @@ int RunCHostServices(const void* data, size_t size) {
   CHECK_OK(rewire_vm_set_timeout(vm, 1000 * 1000));
   CHECK(rewire_vm_invoke(vm, "forever") == kRewireDeadlineExceeded);
   CHECK_OK(rewire_vm_set_timeout(vm, -1));
+  /* Without a run there is nothing to cancel. */
   CHECK_OK(rewire_vm_cancel(vm));
+  CHECK_OK(rewire_vm_invoke(vm, NULL));
+  RewireObserver canceller = {0};
+  canceller.struct_size = sizeof(canceller);
+  canceller.context = vm;
+  canceller.on_instruction = CancelRun;
+  CHECK_OK(rewire_vm_set_observer(vm, &canceller));
   CHECK(rewire_vm_invoke(vm, "forever") == kRewireCancelled);
+  CHECK_OK(rewire_vm_set_observer(vm, NULL));
   CHECK(rewire_vm_invoke(vm, "fail") == kRewireKernelFailed);
   /* Success leaves the last message alone. */
   CHECK_OK(rewire_vm_invoke(vm, NULL));

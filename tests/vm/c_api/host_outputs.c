@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
-#include "tests/vm/c_api/host.h"
-#include "tests/vm/c_api/host_support.h"
+#include "rewire/tests/vm/c_api/host.h"
+#include "rewire/tests/vm/c_api/host_support.h"
 
 static void* GiveBlock(void* context, uint64_t bytes, uint64_t alignment) {
   (void)alignment;

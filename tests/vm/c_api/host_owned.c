@@ -2,8 +2,8 @@
 /* Memory for outputs that is handed over: kept until bound again, or gone when the call returns. */
 #include <string.h>
 
-#include "tests/vm/c_api/host.h"
-#include "tests/vm/c_api/host_support.h"
+#include "rewire/tests/vm/c_api/host.h"
+#include "rewire/tests/vm/c_api/host_support.h"
 
 static int two_deleted;
 static void DeleteVersioned(DLManagedTensorVersioned* managed) {

@@ -2,9 +2,9 @@
 /* Parameter sets as a C host has them: from a file, added by hand, of a program; bound and bound again. */
 #include <string.h>
 
-#include "tests/vm/c_api/host.h"
-#include "tests/vm/c_api/host_support.h"
-#include "vm/c_api.h"
+#include "rewire/tests/vm/c_api/host.h"
+#include "rewire/tests/vm/c_api/host_support.h"
+#include "rewire/vm/c_api.h"
 
 /* The model's y = x + w for x = 1, 2. */
 static int Gives(const RewireProgram* program, float first, float second) {

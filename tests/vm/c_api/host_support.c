@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tests/vm/c_api/host_support.h"
+#include "rewire/tests/vm/c_api/host_support.h"
 
 #include <stdio.h>
 #include <stdlib.h>

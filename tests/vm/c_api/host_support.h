@@ -3,7 +3,7 @@
 #ifndef REWIRE_TESTS_VM_C_API_HOST_SUPPORT_H_
 #define REWIRE_TESTS_VM_C_API_HOST_SUPPORT_H_
 
-#include "vm/c_api.h"
+#include "rewire/vm/c_api.h"
 
 /* Counts and prints a failure; gives `ok` back. */
 int Check(int ok, const char* what, int line);

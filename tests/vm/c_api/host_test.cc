@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/vm/c_api/host.h"
+#include "rewire/tests/vm/c_api/host.h"
 
 #include <catch2/catch.hpp>
 
-#include "tests/vm/c_api/model.h"
-#include "tests/vm/parameters/parameter_files.h"
-#include "tests/vm/test_program.h"
+#include "rewire/tests/vm/c_api/model.h"
+#include "rewire/tests/vm/parameters/parameter_files.h"
+#include "rewire/tests/vm/test_program.h"
 
 namespace rewire::test {
 namespace {

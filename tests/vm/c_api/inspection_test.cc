@@ -7,11 +7,11 @@
 #include <utility>
 #include <vector>
 
-#include "executable_format/bundle.h"
-#include "executable_format/writer.h"
-#include "tests/vm/c_api/model.h"
-#include "tests/vm/parameters/parameter_files.h"
-#include "vm/c_api.h"
+#include "rewire/executable_format/bundle.h"
+#include "rewire/executable_format/writer.h"
+#include "rewire/tests/vm/c_api/model.h"
+#include "rewire/tests/vm/parameters/parameter_files.h"
+#include "rewire/vm/c_api.h"
 
 namespace rewire::test {
 namespace {

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "tests/vm/c_api/model.h"
-#include "vm/c_api.h"
+#include "rewire/tests/vm/c_api/model.h"
+#include "rewire/vm/c_api.h"
 
 namespace rewire::test {
 namespace {

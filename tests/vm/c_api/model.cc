@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/vm/c_api/model.h"
+#include "rewire/tests/vm/c_api/model.h"
 
 #include <catch2/catch.hpp>
 
-#include "executable_format/text/assembler.h"
-#include "executable_format/writer.h"
+#include "rewire/executable_format/text/assembler.h"
+#include "rewire/executable_format/writer.h"
 
 namespace rewire::test {
 

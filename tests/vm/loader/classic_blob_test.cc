@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "vm/loader/classic_blob.h"
+#include "rewire/vm/loader/classic_blob.h"
 
 #include <catch2/catch.hpp>
 
-#include "tests/vm/loader/bytes_builder.h"
-#include "tests/vm/loader/run_kernel.h"
+#include "rewire/tests/vm/loader/bytes_builder.h"
+#include "rewire/tests/vm/loader/run_kernel.h"
 
 namespace rewire {
 namespace {
@@ -38,6 +38,14 @@ TEST_CASE("modules that there is no loader for are refused by name, wherever the
         "it carries a module of the kind 'dnnl_json" + why);
   CHECK(ErrorOf(Graph(second.U64(2), "GraphExecutorFactory").Text("cuda")) ==
         "it carries a module of the kind 'cuda" + why);
+}
+
+TEST_CASE("a model of the ahead-of-time executor is called by its name") {
+  BytesBuilder blob;
+  CHECK(ErrorOf(blob.U64(1).Text("AotExecutorFactory").Text("x")) ==
+        "it is a model for TVM's ahead-of-time executor (AotExecutorFactory), whose kernels are called by "
+        "machine "
+        "code of its own; export it with the graph executor or for the Relay VM");
 }
 
 TEST_CASE("a blob cut at any byte is refused") {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "vm/loader/ffi_library.h"
+#include "rewire/vm/loader/ffi_library.h"
 
 #include <catch2/catch.hpp>
 
-#include "tests/vm/loader/run_kernel.h"
-#include "vm/thread_pool.h"
+#include "rewire/tests/vm/loader/run_kernel.h"
+#include "rewire/vm/thread_pool.h"
 
 namespace rewire {
 namespace {

@@ -11,8 +11,8 @@
 #include <random>
 #include <string>
 
-#include "tests/support/paths.h"
-#include "vm/loader/ffi_shim/half.h"
+#include "rewire/tests/support/paths.h"
+#include "rewire/vm/loader/ffi_shim/half.h"
 
 namespace {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "vm/loader/kernel_set.h"
+#include "rewire/vm/kernel_set.h"
 
 #include <atomic>
 #include <catch2/catch.hpp>
@@ -9,10 +9,10 @@
 #include <thread>
 #include <vector>
 
-#include "base/array.h"
-#include "vm/host_function.h"
-#include "vm/kernel/attributes.h"
-#include "vm/kernel/define.h"
+#include "rewire/base/array.h"
+#include "rewire/vm/host_function.h"
+#include "rewire/vm/kernel/attributes.h"
+#include "rewire/vm/kernel/define.h"
 
 // As a kernel library does that is linked into a program: its variable and the VM's become one.
 REWIRE_KERNEL_LIBRARY;

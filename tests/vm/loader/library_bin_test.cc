@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "vm/loader/library_bin.h"
+#include "rewire/vm/loader/library_bin.h"
 
 #include <catch2/catch.hpp>
 #include <cstdint>
 #include <cstring>
 
-#include "tests/vm/loader/bytes_builder.h"
-#include "tests/vm/loader/run_kernel.h"
+#include "rewire/tests/vm/loader/bytes_builder.h"
+#include "rewire/tests/vm/loader/run_kernel.h"
 
 namespace rewire {
 namespace {

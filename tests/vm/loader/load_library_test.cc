@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "vm/loader/load_library.h"
+#include "rewire/vm/loader/load_library.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -11,8 +11,8 @@
 #include <fstream>
 #include <thread>
 
-#include "tests/support/paths.h"
-#include "tests/vm/loader/run_kernel.h"
+#include "rewire/tests/support/paths.h"
+#include "rewire/tests/vm/loader/run_kernel.h"
 
 namespace rewire {
 namespace {
@@ -76,6 +76,14 @@ TEST_CASE("what is no kernel library is refused before its code runs, and says w
         "kernel library '" + text + "': not a shared library: it does not begin as an ELF file does");
   CHECK(Refusal(folder.path).code() == StatusCode::kIo);
 
+  const std::string archive = folder.path + "/model.tar";
+  std::ofstream(archive) << std::string(257, 'x') + "ustar" + std::string(250, 'x');
+  CHECK(Refusal(archive).code() == StatusCode::kUnsupported);
+  CHECK(Refusal(archive).message() == "kernel library '" + archive +
+                                          "': this is a tar archive of object files, which nothing here can "
+                                          "link; unpack it and make a shared "
+                                          "library of them: tar -xf model.tar && cc -shared -o model.so *.o");
+
   const auto refused = [](const std::string& name, const std::string& reason) {
     const Error error = Refusal(TestLibrary(name));
     CHECK(error.code() == StatusCode::kUnsupported);
@@ -96,6 +104,23 @@ TEST_CASE("what is no kernel library is refused before its code runs, and says w
   refused(
       "undefined_unknown",
       "it calls the function TVMFFINoSuchFunction, which the tvm-ffi runtime of this process does not have");
+}
+
+TEST_CASE("a library that exports nothing is one without kernels") {
+  KernelSet kernels;
+  REQUIRE(kernels.AddLibrary(TestLibrary("empty")));
+  CHECK(kernels.sources()[0]->Names().empty());
+  KernelImport import;
+  import.name = "add";
+  CHECK(test::MessageOf(kernels.Resolve(import)) == "kernel 'add' is not in: empty.so (exports nothing)");
+}
+
+TEST_CASE("a library that registers its functions when it is loaded is one like others") {
+  KernelSet kernels;
+  const Status added = kernels.AddLibrary(TestLibrary("system_library"));
+  INFO(test::MessageOf(added));
+  REQUIRE(added);
+  CHECK(test::RunKernel(kernels, "answer", {}) == 42);
 }
 
 TEST_CASE("a library is loaded once and unloaded with its last user") {

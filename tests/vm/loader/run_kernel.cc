@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/vm/loader/run_kernel.h"
+#include "rewire/tests/vm/loader/run_kernel.h"
 
 #include <utility>
 
-#include "executable_format/code_writer.h"
-#include "executable_format/executable.h"
-#include "tests/support/paths.h"
-#include "vm/program.h"
-#include "vm/virtual_machine.h"
+#include "rewire/executable_format/code_writer.h"
+#include "rewire/executable_format/executable.h"
+#include "rewire/tests/support/paths.h"
+#include "rewire/vm/program.h"
+#include "rewire/vm/virtual_machine.h"
 
 namespace rewire::test {
 

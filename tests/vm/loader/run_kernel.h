@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "base/status.h"
-#include "vm/limits.h"
-#include "vm/loader/kernel_set.h"
-#include "vm/thread_pool.h"
+#include "rewire/base/status.h"
+#include "rewire/vm/kernel_set.h"
+#include "rewire/vm/limits.h"
+#include "rewire/vm/thread_pool.h"
 
 namespace rewire::test {
 

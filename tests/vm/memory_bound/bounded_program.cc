@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/vm/memory_bound/bounded_program.h"
+#include "rewire/tests/vm/memory_bound/bounded_program.h"
 
 #include <catch2/catch.hpp>
 
-#include "base/array.h"
-#include "tests/vm/test_program.h"
-#include "vm/kernel/ffi_abi.h"
+#include "rewire/base/array.h"
+#include "rewire/tests/vm/test_program.h"
+#include "rewire/vm/kernel/ffi_abi.h"
 
 namespace rewire::test {
 namespace {

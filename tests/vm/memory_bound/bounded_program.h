@@ -8,8 +8,8 @@
 #include <string>
 #include <utility>
 
-#include "base/array.h"
-#include "vm/program.h"
+#include "rewire/base/array.h"
+#include "rewire/vm/program.h"
 
 namespace rewire::test {
 

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "executable_format/text/assembler.h"
-#include "tests/support/paths.h"
-#include "tests/vm/memory_bound/bounded_program.h"
-#include "tests/vm/test_program.h"
+#include "rewire/executable_format/text/assembler.h"
+#include "rewire/tests/support/paths.h"
+#include "rewire/tests/vm/memory_bound/bounded_program.h"
+#include "rewire/tests/vm/test_program.h"
 
 namespace rewire::test {
 namespace {

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "tests/vm/memory_bound/bounded_program.h"
-#include "tests/vm/test_program.h"
-#include "vm/kernel_api.h"
+#include "rewire/tests/vm/memory_bound/bounded_program.h"
+#include "rewire/tests/vm/test_program.h"
+#include "rewire/vm/run/kernel_api.h"
 
 namespace rewire::test {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/vm/outputs/bound_memory.h"
+#include "rewire/tests/vm/outputs/bound_memory.h"
 
 #include <algorithm>
 

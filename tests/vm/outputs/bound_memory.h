@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "vm/value.h"
+#include "rewire/vm/value.h"
 
 namespace rewire::test {
 

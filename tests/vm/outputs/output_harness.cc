@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/vm/outputs/output_harness.h"
+#include "rewire/tests/vm/outputs/output_harness.h"
 
 #include <catch2/catch.hpp>
 #include <cstdint>
 #include <cstring>
 
-#include "executable_format/text/assembler.h"
-#include "vm/host_function.h"
-#include "vm/memory/object_heap.h"
-#include "vm/objects.h"
+#include "rewire/executable_format/text/assembler.h"
+#include "rewire/vm/host_function.h"
+#include "rewire/vm/memory/object_heap.h"
+#include "rewire/vm/value/objects.h"
 
 namespace rewire::test {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "vm/vm.h"
+#include "rewire/vm/vm.h"
 
 namespace rewire::test {
 

@@ -21,12 +21,12 @@
 #include <memory>
 #include <sstream>
 
-#include "base/array.h"
-#include "tests/support/paths.h"
-#include "tests/vm/outputs/bound_memory.h"
-#include "tests/vm/outputs/output_harness.h"
-#include "vm/objects.h"
-#include "vm/program_rep.h"
+#include "rewire/base/array.h"
+#include "rewire/tests/support/paths.h"
+#include "rewire/tests/vm/outputs/bound_memory.h"
+#include "rewire/tests/vm/outputs/output_harness.h"
+#include "rewire/vm/link/program_rep.h"
+#include "rewire/vm/value/objects.h"
 
 namespace rewire::test {
 namespace {
@@ -114,6 +114,7 @@ class CaseRun {
     const Status status = RunBound(&vm, unbound);
     if (!status) {
       CHECK(status.error().message() == case_.message);
+      for (const Bound& bound : bounds_) CHECK((bound.view == nullptr || bound.GuardsStand()));
     } else {
       CHECK(case_.message.empty());
       CheckBound(vm, expected);
@@ -150,8 +151,8 @@ class CaseRun {
     for (const InputTensor& input : tensors_) {
       const std::int64_t count = input.tensor.view().size();
       for (std::int64_t i = 0; i < count; ++i) {
-        if (auto* floats = input.tensor.data<float>(); floats != nullptr)
-          floats[i] = input.first + static_cast<float>(i % 64);
+        if (const auto floats = input.tensor.TryData<float>())
+          (*floats)[i] = input.first + static_cast<float>(i % 64);
         else
           input.tensor.data<std::int64_t>()[i] = input.integer;
       }

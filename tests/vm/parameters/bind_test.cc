@@ -2,11 +2,11 @@
 // Parameters bound at link and bound again: what is refused, whose memory is used, what is shared.
 #include <catch2/catch.hpp>
 
-#include "base/array.h"
-#include "tests/vm/parameters/parameter_files.h"
-#include "tests/vm/test_program.h"
-#include "vm/host_function.h"
-#include "vm/program_rep.h"
+#include "rewire/base/array.h"
+#include "rewire/tests/vm/parameters/parameter_files.h"
+#include "rewire/tests/vm/test_program.h"
+#include "rewire/vm/host_function.h"
+#include "rewire/vm/link/program_rep.h"
 
 namespace rewire::test {
 namespace {
@@ -104,6 +104,41 @@ TEST_CASE("a Program gives its parameters and constants to others, which need it
   CHECK(AddressIn(program, "scale") == scale);
   CHECK(Run(program, "weight") == std::vector<float>{6, 7});
   CHECK(Run(program, "scale") == std::vector<float>{4, 5});
+}
+
+TEST_CASE("what __init computes is what the constant's type says") {
+  constexpr char kText[] = R"(
+    .computed packed: f32[?]
+    .kernel make = "host.make"
+    .func __init() -> (f32[?])
+      %p = invoke_packed make(), outputs=0
+      %r = alloc_adt tag=0 (%p)
+      ret %r
+    .end
+    .func main() -> y: f32[?]
+      %p = load_const packed
+      ret %p
+    .end)";
+  const auto link = [&kText](Value made) {
+    LinkOptions options;
+    options.kernels.AddFunction("host.make",
+                                Packed(
+                                    [](void* value, const RewireFFIAny*, std::int32_t, RewireFFIAny* result) {
+                                      *result = static_cast<Value*>(value)->any();
+                                      ObjectOf(*result)->AddStrong();
+                                      return 0;
+                                    },
+                                    &made));
+    return Program::Link(ExecutableOf(kText), std::move(options));
+  };
+  const Result<Program> good = link(Floats({1, 2, 3}));
+  REQUIRE(MessageOf(good) == "");
+  CHECK(Run(*good, "y") == std::vector<float>{1, 2, 3});
+  const Result<Program> other = link(Ints({1, 2}));
+  CHECK(MessageOf(other) == "computed constant packed: f32[?] expected, i64[2] given");
+  const std::int32_t same_width[2] = {1, 2};
+  CHECK(MessageOf(link(*Tensor::Wrap(TensorView(same_width, {2}), nullptr))) ==
+        "computed constant packed: f32[?] expected, i32[2] given");
 }
 
 TEST_CASE("binding other parameters makes another Program that shares everything else") {

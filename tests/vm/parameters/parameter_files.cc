@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/vm/parameters/parameter_files.h"
+#include "rewire/tests/vm/parameters/parameter_files.h"
 
 #include <unistd.h>
 
@@ -9,9 +9,9 @@
 #include <fstream>
 #include <memory>
 
-#include "executable_format/compress_constant.h"
-#include "executable_format/tensor_files/safetensors.h"
-#include "executable_format/writer.h"
+#include "rewire/executable_format/compress_constant.h"
+#include "rewire/executable_format/tensor_files/safetensors.h"
+#include "rewire/executable_format/writer.h"
 
 namespace rewire::test {
 namespace {

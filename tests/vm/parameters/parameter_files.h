@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "vm/parameter_set.h"
-#include "vm/program.h"
+#include "rewire/vm/parameter_set.h"
+#include "rewire/vm/program.h"
 
 namespace rewire::test {
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "vm/parameter_set.h"
+#include "rewire/vm/parameter_set.h"
 
 #include <catch2/catch.hpp>
 #include <fstream>
 
-#include "tests/vm/parameters/parameter_files.h"
-#include "tests/vm/test_program.h"
+#include "rewire/tests/vm/parameters/parameter_files.h"
+#include "rewire/tests/vm/test_program.h"
 
 namespace rewire::test {
 namespace {

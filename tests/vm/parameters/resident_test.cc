@@ -10,9 +10,9 @@
 #include <fstream>
 #include <optional>
 
-#include "tests/vm/parameters/parameter_files.h"
-#include "tests/vm/test_program.h"
-#include "vm/host_function.h"
+#include "rewire/tests/vm/parameters/parameter_files.h"
+#include "rewire/tests/vm/test_program.h"
+#include "rewire/vm/host_function.h"
 
 namespace rewire::test {
 namespace {

@@ -2,10 +2,10 @@
 // Several models in one process: one's outputs are another's inputs without a copy, and they share kernels.
 #include <catch2/catch.hpp>
 
-#include "tests/support/paths.h"
-#include "tests/vm/test_program.h"
-#include "vm/host_function.h"
-#include "vm/program_rep.h"
+#include "rewire/tests/support/paths.h"
+#include "rewire/tests/vm/test_program.h"
+#include "rewire/vm/host_function.h"
+#include "rewire/vm/link/program_rep.h"
 
 namespace rewire::test {
 namespace {

@@ -7,10 +7,11 @@
 #include <fstream>
 #include <thread>
 
-#include "executable_format/text/assembler.h"
-#include "tests/vm/parameters/parameter_files.h"
-#include "tests/vm/test_program.h"
-#include "vm/host_function.h"
+#include "rewire/base/hash.h"
+#include "rewire/executable_format/text/assembler.h"
+#include "rewire/tests/vm/parameters/parameter_files.h"
+#include "rewire/tests/vm/test_program.h"
+#include "rewire/vm/host_function.h"
 
 namespace rewire::test {
 namespace {
@@ -188,6 +189,63 @@ Program Packing(const std::vector<float>& weights) {
                                 for (int i = 0; i < 2; ++i) to.data<float>()[i] = from.data<float>()[1 - i];
                               }));
   return ProgramOf(kPacking, options);
+}
+
+TEST_CASE("a constant is shared only with those whose alignment it has") {
+  // Each links the same bytes, which lie at a multiple of 4 in the file and no more.
+  static const std::vector<std::uint8_t> content(1000 + 4096 + 4, 9);
+  const auto aligned_up = (reinterpret_cast<std::uintptr_t>(content.data()) + 4095) & ~std::uintptr_t{4095};
+  const auto* bytes = reinterpret_cast<const std::byte*>(aligned_up + 4);
+  const auto link = [bytes](const std::string& alignment) {
+    Result<Module> module =
+        Assemble(".const c: u8[1000] = fill 9\n.kernel k = \"host.k\" align=" + alignment +
+                 "\n.func main() -> y: u8[1000]\n%c = load_const c\n"
+                 "invoke_packed k(%c), outputs=0\nret %c\n.end");
+    REQUIRE(MessageOf(module) == "");
+    module->constants[0].stored = {{bytes, 1000}, nullptr};
+    LinkOptions options;
+    options.kernels.AddFunction("host.k", MakePackedFunction([](kernel::TensorView) {}));
+    Result<Executable> executable = Executable::FromModule(*std::move(module));
+    REQUIRE(MessageOf(executable) == "");
+    return *Program::Link(*executable, std::move(options));
+  };
+  const Program loose = link("1");
+  const Program strict = link("256");
+  CHECK(AddressIn(loose, "c") == bytes);
+  CHECK(reinterpret_cast<std::uintptr_t>(AddressIn(strict, "c")) % 256 == 0);
+  CHECK(AddressIn(link("128"), "c") == AddressIn(strict, "c"));
+}
+
+TEST_CASE("a damaged constant is found when it is copied for alignment, not only when it is decompressed") {
+  const std::string text = R"(
+.kernel use = "host.use" align=256
+.const c: u8[100] = fill 7
+.func main() -> value
+  %c = load_const c
+  %r = invoke_packed use(%c), outputs=0
+  ret %r
+.end)";
+  alignas(256) static std::byte memory[512];
+  for (const bool damaged : {false, true}) {
+    CAPTURE(damaged);
+    Result<Module> module = Assemble(text);
+    REQUIRE(MessageOf(module) == "");
+    // Where the kernel cannot use it: one byte off.
+    Constant& constant = module->constants[0];
+    std::memcpy(memory + 1, constant.stored.view.data(), 100);
+    constant.checksum = Hash64({memory + 1, 100});
+    constant.stored = {{memory + 1, 100}, nullptr};
+    Result<Executable> executable = Executable::FromModule(*std::move(module));
+    REQUIRE(MessageOf(executable) == "");
+    if (damaged) memory[50] ^= std::byte{1};
+    LinkOptions options;
+    options.stock_kernels = false;
+    options.kernels.AddFunction("host.use", MakePackedFunction([](kernel::TensorView) {}));
+    const Result<Program> program = Program::Link(*executable, std::move(options));
+    CHECK(program.has_value() == !damaged);
+    if (damaged)
+      CHECK(MessageOf(program).find("constant 'c' is damaged: its bytes have checksum") != std::string::npos);
+  }
 }
 
 TEST_CASE("what __init computes is shared where it is equal") {

@@ -2,7 +2,7 @@
 // Element types as tvm-ffi spells them: "float32", "int8x4", "bool", "float8_e4m3fn".
 #include <charconv>
 
-#include "vm/loader/ffi_shim/runtime.h"
+#include "rewire/vm/loader/ffi_shim/runtime.h"
 
 namespace rewire::ffi_shim {
 namespace {

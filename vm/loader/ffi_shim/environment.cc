@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a kernel gets from its surroundings: streams, tensors, cancellation, and what code compiled by TVM
-// calls back. Inside a kernel that a VM runs these are the VM's.
+//
+// The environment of a kernel: streams, tensors, cancellation, and functions that code compiled by TVM calls
+// back. Inside a kernel that a VM runs, they belong to that VM.
 #include <atomic>
 #include <map>
 #include <utility>
 
-#include "vm/dlpack_versioned.h"
-#include "vm/loader/ffi_shim/runtime.h"
+#include "rewire/vm/dlpack_versioned.h"
+#include "rewire/vm/loader/ffi_shim/runtime.h"
 
 namespace rewire::ffi_shim {
 namespace {
@@ -128,6 +129,10 @@ REWIRE_FFI_API int TVMBackendParallelBarrier(int task_id, void* group) {
 REWIRE_FFI_API void TVMAPISetLastError(const char* message) {
   if (Host() != nullptr) Backend<void (*)(const char*)>("TVMAPISetLastError")(message);
 }
+
+// A library built for a program that links it (`system-lib`) offers its functions so when it is loaded. They
+// are found by their exported names, as those of any other library.
+REWIRE_FFI_API int TVMBackendRegisterSystemLibSymbol(const char* /*name*/, void* /*symbol*/) { return 0; }
 
 REWIRE_FFI_API int TVMFuncCall(void* function, void* args, int* codes, int num_args, void* result,
                                int* result_code) {

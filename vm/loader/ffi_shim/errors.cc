@@ -2,7 +2,7 @@
 // Error objects and the error of the calling thread.
 #include <utility>
 
-#include "vm/loader/ffi_shim/runtime.h"
+#include "rewire/vm/loader/ffi_shim/runtime.h"
 
 namespace rewire::ffi_shim {
 namespace {

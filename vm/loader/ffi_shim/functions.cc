@@ -3,8 +3,8 @@
 #include <map>
 #include <mutex>
 
-#include "vm/loader/ffi_shim/runtime.h"
-#include "vm/loader/ffi_shim/type_info.h"
+#include "rewire/vm/loader/ffi_shim/runtime.h"
+#include "rewire/vm/loader/ffi_shim/type_info.h"
 
 namespace rewire::ffi_shim {
 namespace {

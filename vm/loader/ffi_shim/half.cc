@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conversions of float16 by the names that code compiled by TVM up to 0.13 calls, which TVM's own runtime
-// had. Such code calls one of them for every element that it reads or writes, so the processor's instructions
-// are used where it has them: VCVTPH2PS and VCVTPS2PH of F16C (Intel 64 manual, volume 2).
-#include "vm/loader/ffi_shim/half.h"
+//
+// Conversions of float16, under the names that code compiled by TVM up to 0.13 calls. TVM's own runtime had
+// them.
+//
+// Such code calls one of them for every element that it reads or writes. So they use the processor's
+// instructions if it has them: VCVTPH2PS and VCVTPS2PH of F16C (Intel 64 manual, volume 2).
+#include "rewire/vm/loader/ffi_shim/half.h"
 
-#include "vm/loader/ffi_shim/runtime.h"
+#include "rewire/vm/loader/ffi_shim/runtime.h"
 
 namespace rewire::ffi_shim {
 
 #ifdef REWIRE_FFI_SHIM_F16C
 namespace {
 
-// In assembly, because an intrinsic would ask that all of the function that it stands in be compiled for
-// F16C.
+// In assembly, because an intrinsic would require compiling the whole function for F16C.
 float InstructionToFloat(std::uint16_t half) {
   float value;
   asm("vmovd %1, %0\n\tvcvtph2ps %0, %0" : "=x"(value) : "r"(std::uint32_t{half}));
@@ -29,13 +31,14 @@ std::uint16_t InstructionToHalf(float value) {
 
 bool HasInstructions() {
   __builtin_cpu_init();  // resolvers run before constructors
-  // Whoever has AVX2 has F16C, whose name not all compilers know here.
+  // Processors with AVX2 also have F16C. Not all compilers know its name here.
   return __builtin_cpu_supports("avx2") != 0;
 }
 
 }  // namespace
 
-// What the dynamic linker binds the two names to: a test at every element would cost a tenth of such kernels.
+// The dynamic linker binds the two names to one of these once. A test at every element would make such
+// kernels a tenth slower.
 extern "C" {
 [[gnu::visibility("hidden")]] float (*rewire_resolve_h2f())(std::uint16_t) {
   return HasInstructions() ? InstructionToFloat : HalfToFloat;

@@ -9,7 +9,7 @@ namespace rewire::ffi_shim {
 
 // IEEE 754: sign 1, exponent 5 and 8 bits, fraction 10 and 23 bits.
 inline constexpr std::uint32_t kFloatInfinity = 0x7F800000;
-inline constexpr std::uint32_t kDropped = 13;               // bits of the fraction that a half lacks
+inline constexpr std::uint32_t kDropped = 13;  // bits of a float's fraction that a half does not have
 inline constexpr std::uint32_t kRebias = (127 - 15) << 23;  // from a half's exponent to a float's
 inline constexpr std::uint32_t kQuiet = 0x400000;
 
@@ -19,7 +19,7 @@ inline float HalfToFloat(std::uint16_t half) {
   std::uint32_t bits = (magnitude << kDropped) + kRebias;
   if (magnitude < 0x400) {
     bits = std::bit_cast<std::uint32_t>(static_cast<float>(magnitude) *
-                                        0x1p-24F);  // subnormal there, normal here
+                                        0x1p-24F);  // subnormal as a half, normal as a float
   } else if (magnitude >= 0x7C00) {
     bits += kRebias;
     if (magnitude > 0x7C00) bits |= kQuiet;
@@ -33,12 +33,12 @@ inline std::uint16_t FloatToHalf(float value) {
   const std::uint32_t magnitude = bits & 0x7FFFFFFF;
   std::uint32_t half = 0;
   if (magnitude - 0x38800000 < 0x477FF000u - 0x38800000) {
-    // From 2^-14, the smallest normal half, to what rounds to 2^16. A carry runs on into the exponent, as it
-    // should.
+    // From 2^-14, the smallest normal half, to values that round to 2^16. A carry moves on into the exponent,
+    // which is correct.
     half = (magnitude - kRebias + 0xFFF + (magnitude >> kDropped & 1)) >> kDropped;
   } else if (magnitude < 0x38800000) {
-    // Beside 0.5 a float's last bit is worth 2^-24, as a subnormal half's is: the sum is rounded where it
-    // should be.
+    // Next to 0.5, the last bit of a float is worth 2^-24, like that of a subnormal half. So the addition
+    // rounds at the right bit.
     half = std::bit_cast<std::uint32_t>(std::bit_cast<float>(magnitude) + 0.5F) -
            std::bit_cast<std::uint32_t>(0.5F);
   } else if (magnitude <= kFloatInfinity) {

@@ -4,7 +4,7 @@
 #ifndef REWIRE_VM_LOADER_FFI_SHIM_HOST_H_
 #define REWIRE_VM_LOADER_FFI_SHIM_HOST_H_
 
-#include "vm/kernel/kernel.h"
+#include "rewire/vm/kernel/kernel.h"
 
 #ifdef __cplusplus
 extern "C" {

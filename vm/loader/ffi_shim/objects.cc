@@ -6,7 +6,7 @@
 #include <mutex>
 #include <new>
 
-#include "vm/loader/ffi_shim/runtime.h"
+#include "rewire/vm/loader/ffi_shim/runtime.h"
 
 namespace rewire::ffi_shim {
 namespace {

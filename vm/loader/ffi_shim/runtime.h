@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the files of Rewire's tvm-ffi runtime share. The exported functions are those of tvm-ffi's C API (its
-// c_api.h and extra/c_env_api.h say what each means); a comment here says only where this runtime has a
-// choice.
+//
+// What the files of Rewire's tvm-ffi runtime share. The exported functions are those of tvm-ffi's C API,
+// which its c_api.h and extra/c_env_api.h describe. Comments here only describe what this runtime may choose.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <string_view>
 
-#include "vm/ffi_object.h"
-#include "vm/kernel/ffi_abi.h"
-#include "vm/loader/ffi_shim/host.h"
+#include "rewire/vm/kernel/ffi_abi.h"
+#include "rewire/vm/loader/ffi_shim/host.h"
+#include "rewire/vm/value/ffi_object.h"
 
 #define REWIRE_FFI_API extern "C" __attribute__((visibility("default")))
 
 namespace rewire::ffi_shim {
 
-// What the VM provides. Null until the loader has bound this library.
+// The functions that the VM provides. Null until the loader has bound this library.
 const RewireFfiShimHost* Host();
 
-// Sets the calling thread's error. Returns -1, what a failing function returns.
+// Sets the calling thread's error. Returns -1, as a failing function does.
 int Raise(const char* kind, std::string_view message);
-// Passes the VM's error of this thread on as the thread's error here. Returns -1.
+// Copies the VM's error of this thread to the thread's error here. Returns -1.
 int RaiseHostError();
 
 // An owned string or bytes value: inline up to seven bytes.

@@ -2,8 +2,8 @@
 // Tensor objects from and to DLPack.
 #include <vector>
 
-#include "vm/dlpack_versioned.h"
-#include "vm/loader/ffi_shim/runtime.h"
+#include "rewire/vm/dlpack_versioned.h"
+#include "rewire/vm/loader/ffi_shim/runtime.h"
 
 namespace rewire::ffi_shim {
 namespace {

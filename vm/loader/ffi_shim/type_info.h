@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "vm/kernel/ffi_abi.h"
+#include "rewire/vm/kernel/ffi_abi.h"
 
 namespace rewire::ffi_shim {
 

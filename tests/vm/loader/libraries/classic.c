@@ -53,7 +53,48 @@ KERNEL(classic_call) {
 KERNEL(classic_call_missing) {
   UNUSED;
   void* function = 0;
-  return __TVMBackendGetFuncFromEnv(__tvm_module_ctx, "tvm.contrib.sort.argsort", &function);
+  return __TVMBackendGetFuncFromEnv(__tvm_module_ctx, "tvm.contrib.no.such", &function);
+}
+
+/* Call functions of TVM's runtime as its compiled code does: tensors from the caller, the rest as constants.
+ */
+static int CallRuntime(const char* name, Value* args, int* codes, int tensors, const int64_t* rest, int count,
+                       const char* text) {
+  void* function = 0;
+  Value all[8], result;
+  int all_codes[8], code = 4, given = 0;
+  for (; given < tensors; ++given) all[given] = args[given], all_codes[given] = codes[given];
+  for (int i = 0; i < count; ++i, ++given) {
+    all[given].v_int64 = rest[i], all_codes[given] = 0;
+    if (text != 0 && i == count - 2) all[given].v_handle = (void*)text, all_codes[given] = 11;
+  }
+  if (__TVMBackendGetFuncFromEnv(__tvm_module_ctx, name, &function) != 0) return -1;
+  return __TVMFuncCall(function, all, all_codes, given, &result, &code);
+}
+KERNEL(classic_argsort) {
+  UNUSED;
+  const int64_t axis_and_ascending[] = {0, 1};
+  return CallRuntime("tvm.contrib.sort.argsort", args, codes, 2, axis_and_ascending, 2, 0);
+}
+KERNEL(classic_sort_down) {
+  UNUSED;
+  const int64_t axis_and_ascending[] = {-1, 0};
+  return CallRuntime("tvm.contrib.sort.sort", args, codes, 2, axis_and_ascending, 2, 0);
+}
+KERNEL(classic_top2) {
+  UNUSED;
+  const int64_t rest[] = {2, -1, 0, 0};
+  return CallRuntime("tvm.contrib.sort.topk", args, codes, 3, rest, 4, "both");
+}
+KERNEL(classic_matmul) {
+  UNUSED;
+  const int64_t transposed[] = {0, 0};
+  return CallRuntime("tvm.contrib.cblas.matmul", args, codes, 3, transposed, 2, 0);
+}
+KERNEL(classic_matmul_transposed) {
+  UNUSED;
+  const int64_t transposed[] = {1, 1};
+  return CallRuntime("tvm.contrib.cblas.matmul", args, codes, 3, transposed, 2, 0);
 }
 
 /* Gives type code, element type, strides and dimensions of args[0] as one number, and type code of args[1].

@@ -2,7 +2,7 @@
 /* What TVM's code generator emits, by hand: no undefined symbol, everything through context variables. */
 #include <stdint.h>
 
-#include "vm/kernel/ffi_abi.h"
+#include "rewire/vm/kernel/ffi_abi.h"
 
 #define EXPORT __attribute__((visibility("default")))
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A library with an imported module of the kind "cuda" in its __tvm_ffi__library_bin. */
-#include "vm/kernel/ffi_abi.h"
+#include "rewire/vm/kernel/ffi_abi.h"
 
 #define U64(n) n, 0, 0, 0, 0, 0, 0, 0
 

@@ -2,7 +2,7 @@
 /* Kernels in C over Rewire's kernel table alone. */
 #include <string.h>
 
-#include "vm/kernel/kernel.h"
+#include "rewire/vm/kernel/kernel.h"
 
 REWIRE_KERNEL_LIBRARY;
 
@@ -33,4 +33,5 @@ static int TableAdd(void* handle, const RewireFFIAny* args, int32_t num_args, Re
 }
 
 static const RewireKernelEntry kEntries[] = {{"plain_add", TableAdd, 0}, {"plain.of_table", TableAdd, 0}};
-REWIRE_KERNEL_EXPORT const RewireKernelTable __rewire_kernel_table = {sizeof(RewireKernelTable), 2, kEntries};
+REWIRE_KERNEL_EXPORT const RewireKernelTable __rewire_kernel_table = {sizeof(RewireKernelTable), 2, kEntries,
+                                                                      NULL};

@@ -2,7 +2,7 @@
 // Kernels in C++ that fail in every way C++ has.
 #include <stdexcept>
 
-#include "vm/kernel/define.h"
+#include "rewire/vm/kernel/define.h"
 
 REWIRE_KERNEL_LIBRARY;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Wants a function of the tvm-ffi runtime as an undefined symbol, as code of TVM 0.24 and later does. With
  * -DWANTED=... another one. */
-#include "vm/kernel/ffi_abi.h"
+#include "rewire/vm/kernel/ffi_abi.h"
 
 #ifndef WANTED
 #define WANTED TVMFFIErrorSetRaisedFromCStrParts

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/vm/outputs/random/differential.h"
+#include "rewire/tests/vm/outputs/random/differential.h"
 
 #include <algorithm>
 #include <cstring>
 #include <memory>
 
-#include "base/array.h"
-#include "executable_format/instruction.h"
-#include "executable_format/text/assembler.h"
-#include "tests/vm/fake_device.h"
-#include "tests/vm/outputs/bound_memory.h"
-#include "tests/vm/outputs/random/program_inputs.h"
-#include "vm/memory/object_heap.h"
-#include "vm/program_rep.h"
+#include "rewire/base/array.h"
+#include "rewire/executable_format/instruction.h"
+#include "rewire/executable_format/text/assembler.h"
+#include "rewire/tests/vm/fake_device.h"
+#include "rewire/tests/vm/outputs/bound_memory.h"
+#include "rewire/tests/vm/outputs/random/program_inputs.h"
+#include "rewire/vm/link/program_rep.h"
+#include "rewire/vm/memory/object_heap.h"
 
 namespace rewire::test {
 namespace {
@@ -296,7 +296,7 @@ class Differential {
         right = verdict == "the bound memory overlaps an input of the same call" || !report->copied;
         break;
       case Mode::kDonated:
-        right = plan.rewired && plan.may_take_input[bound.input]
+        right = plan.rewired && plan.MayTakeInput(bound.input)
                     ? !report->copied
                     : !report->copied || verdict == reason ||
                           verdict == "the donated input is still read when the output is first written";

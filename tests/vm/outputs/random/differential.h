@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "executable_format/executable.h"
-#include "tests/vm/outputs/output_harness.h"
-#include "tests/vm/outputs/random/program_generator.h"
-#include "vm/outputs/output_plan.h"
+#include "rewire/executable_format/executable.h"
+#include "rewire/tests/vm/outputs/output_harness.h"
+#include "rewire/tests/vm/outputs/random/program_generator.h"
+#include "rewire/vm/outputs/output_plan.h"
 
 namespace rewire::test {
 

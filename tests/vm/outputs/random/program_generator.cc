@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Functions and whole programs; statement_writer.h has what is in them.
-#include "tests/vm/outputs/random/program_generator.h"
+#include "rewire/tests/vm/outputs/random/program_generator.h"
 
 #include <utility>
 
-#include "tests/vm/outputs/random/statement_writer.h"
+#include "rewire/tests/vm/outputs/random/statement_writer.h"
 
 namespace rewire::test {
 namespace generated {

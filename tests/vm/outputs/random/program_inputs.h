@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "vm/virtual_machine.h"
+#include "rewire/vm/virtual_machine.h"
 
 namespace rewire::test {
 

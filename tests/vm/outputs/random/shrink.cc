@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/vm/outputs/random/differential.h"
+#include "rewire/tests/vm/outputs/random/differential.h"
 
 namespace rewire::test {
 

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "tests/vm/outputs/random/value_writer.h"
+#include "rewire/tests/vm/outputs/random/value_writer.h"
 
 namespace rewire::test::generated {
 

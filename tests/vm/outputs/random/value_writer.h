@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "tests/vm/outputs/random/generated_type.h"
-#include "tests/vm/outputs/random/program_generator.h"
+#include "rewire/tests/vm/outputs/random/generated_type.h"
+#include "rewire/tests/vm/outputs/random/program_generator.h"
 
 namespace rewire::test::generated {
 

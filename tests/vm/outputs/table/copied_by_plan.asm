@@ -37,6 +37,81 @@
   ret %r
 .end
 
+; set c = 0
+; plan y: copied: an earlier tensor in the same memory may still be read when it is made
+.func case_one_of_two_results_of_one_call(x: f32[4], c: i64[]) -> y: f32[4]
+  %t = invoke make_two(%x)
+  %one = load_consti 1
+  if %c == %one goto first else second
+first:
+  %y = get_field %t, index=0
+  goto done
+second:
+  %y = get_field %t, index=1
+done:
+  ret %y
+.end
+
+; set c = 1
+; plan y: copied: it may be read before it is written
+.func case_one_of_two_tensors_is_written(x: f32[4], c: i64[]) -> y: f32[4]
+  %s = alloc_storage _, alignment=64, f32[4], cpu
+  %y = alloc_tensor %s, _, f32[4]
+  %t = alloc_storage _, alignment=64, f32[4], cpu
+  %other = alloc_tensor %t, _, f32[4]
+  %u = alloc_storage _, alignment=64, f32[4], cpu
+  %z = alloc_tensor %u, _, f32[4]
+  %one = load_consti 1
+  if %c == %one goto yes else no
+yes:
+  %written = move %y
+  goto done
+no:
+  %written = move %other
+done:
+  invoke_packed fill_1(%written), outputs=1
+  invoke_packed inc(%y, %z), outputs=1
+  ret %y
+.end
+
+; set c = 1
+; plan y: copied: it may be read before it is written
+.func case_written_in_the_first_arm_alone(x: f32[4], c: i64[]) -> y: f32[4]
+  %s = alloc_storage _, alignment=64, f32[4], cpu
+  %y = alloc_tensor %s, _, f32[4]
+  %u = alloc_storage _, alignment=64, f32[4], cpu
+  %z = alloc_tensor %u, _, f32[4]
+  %one = load_consti 1
+  if %c == %one goto yes else no
+yes:
+  invoke_packed fill_1(%y), outputs=1
+  goto done
+no:
+  goto done
+done:
+  invoke_packed inc(%y, %z), outputs=1
+  ret %y
+.end
+
+; set c = 0
+; plan y: copied: it may be read before it is written
+.func case_written_in_the_second_arm_alone(x: f32[4], c: i64[]) -> y: f32[4]
+  %s = alloc_storage _, alignment=64, f32[4], cpu
+  %y = alloc_tensor %s, _, f32[4]
+  %u = alloc_storage _, alignment=64, f32[4], cpu
+  %z = alloc_tensor %u, _, f32[4]
+  %one = load_consti 1
+  if %c == %one goto yes else no
+yes:
+  goto done
+no:
+  invoke_packed fill_1(%y), outputs=1
+  goto done
+done:
+  invoke_packed inc(%y, %z), outputs=1
+  ret %y
+.end
+
 ; plan y: copied: it is an input, or part of one
 .func case_an_input_through_a_call(x: f32[4]) -> y: f32[4]
   %y = invoke identity(%x)
@@ -211,6 +286,15 @@ first:
   ret %a
 second:
   ret %b
+.end
+
+.func make_two(x: f32[4]) -> (a: f32[4], b: f32[4])
+  %a = invoke make(%x)
+  %s = alloc_storage _, alignment=64, f32[4], cpu
+  %b = alloc_tensor %s, _, f32[4]
+  invoke_packed fill_2(%b), outputs=1
+  %r = alloc_adt tag=0(%a, %b)
+  ret %r
 .end
 
 .func make(x: f32[4]) -> y: f32[4]

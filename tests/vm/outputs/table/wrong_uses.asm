@@ -1,4 +1,5 @@
 ; Bindings that cannot be: the exact message, and the next run is right.
+.const row: i64[2] = {1, 4}
 .kernel inc = "inc"
 .kernel give = "give"
 
@@ -47,6 +48,16 @@
 ; fails: case_a_shape_that_shows_at_run_time@5 (ret %1): output y: the bound tensor is f32[2, 2], the value is f32[4]
 .func case_a_shape_that_shows_at_run_time(x: f32[4]) -> y: f32[*]
   %y = invoke make(%x)
+  ret %y
+.end
+
+; bind y: [2, 2]
+; plan y: rewired
+; fails: case_other_dimensions_that_show_at_run_time@12 (ret %3): output y: the bound tensor is f32[2, 2], the value is f32[1, 4]
+.func case_other_dimensions_that_show_at_run_time(x: f32[4]) -> y: f32[*]
+  %a = invoke make(%x)
+  %row = load_const row
+  %y = reshape_tensor %a, %row
   ret %y
 .end
 

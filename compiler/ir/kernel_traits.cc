@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rewire/compiler/ir/kernel_traits.h"
+
+#include <utility>
+
+namespace rewire::compiler {
+namespace {
+
+const RewireKernelRow* RowOf(const Graph& graph, const Node& node) {
+  if (node.kind != NodeKind::kKernel || graph.kernels == nullptr) return nullptr;
+  return graph.kernels->Row(node.kernel);
+}
+
+bool Has(const Graph& graph, const Node& node, std::uint32_t trait) {
+  const RewireKernelRow* row = RowOf(graph, node);
+  return row != nullptr && (row->traits & trait) != 0;
+}
+
+}  // namespace
+
+KernelTraits::KernelTraits(const KernelSet& kernels) : kernels_(kernels) {
+  for (const auto& source : kernels_.sources()) {
+    for (const std::string& name : source->Names()) {
+      PackedFunction function = source->Find(name).function;
+      if (function.row != nullptr) functions_.insert_or_assign(name, std::move(function));
+    }
+  }
+}
+
+const RewireKernelRow* KernelTraits::Row(const std::string& name) const {
+  const auto found = functions_.find(name);
+  return found == functions_.end() ? nullptr : found->second.row;
+}
+
+bool IsPure(const Graph& graph, const Node& node) {
+  if (node.kind != NodeKind::kKernel) return true;
+  const RewireKernelRow* row = RowOf(graph, node);
+  return row != nullptr && (row->traits & REWIRE_KERNEL_IMPURE) == 0;
+}
+
+bool IsElementwise(const Graph& graph, const Node& node, std::size_t inputs) {
+  return node.inputs.size() == inputs && node.outputs.size() == 1 &&
+         Has(graph, node, REWIRE_KERNEL_ELEMENTWISE);
+}
+
+bool Selects(const Graph& graph, const Node& node) {
+  return node.inputs.size() == 1 && node.outputs.size() == 1 && Has(graph, node, REWIRE_KERNEL_SELECTS);
+}
+
+bool HasLayout(const Graph& graph, const Node& node) { return Has(graph, node, REWIRE_KERNEL_LAYOUT); }
+
+std::uint32_t InputsToWriteOver(const Graph& graph, const Node& node) {
+  const RewireKernelRow* row = RowOf(graph, node);
+  if (row == nullptr || node.returns || node.outputs.size() != 1) return 0;
+  for (std::uint32_t i = 0; i < row->argument_count; ++i) {
+    const RewireKernelArgument& argument = row->arguments[i];
+    if ((argument.flags & REWIRE_ARGUMENT_WRITTEN) == 0) continue;
+    const bool parts = (argument.flags & (REWIRE_ARGUMENT_AROUND | REWIRE_ARGUMENT_WITHIN)) != 0;
+    return parts ? 0 : argument.over;
+  }
+  return 0;
+}
+
+}  // namespace rewire::compiler

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rewire/compiler/passes/fuse/follow_up.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace rewire::compiler {
+namespace {
+
+struct Activation {
+  std::string name;
+  double alpha = 0;
+  double beta = 0;
+};
+
+std::optional<Activation> ActivationOf(const Node& node) {
+  const std::string& kernel = node.kernel;
+  if (kernel == "rewire.relu") return Activation{"relu"};
+  if (kernel == "rewire.sigmoid") return Activation{"sigmoid"};
+  if (kernel == "rewire.tanh") return Activation{"tanh"};
+  if (kernel == "rewire.hard_swish") return Activation{"hard_swish"};
+  if (kernel == "rewire.leaky_relu") return Activation{"leaky_relu", FloatAttribute(node, "alpha", 0.01)};
+  if (kernel == "rewire.gelu" && node.attributes.empty()) return Activation{"gelu"};
+  if (kernel == "rewire.clip" && FindAttribute(node, "min") != nullptr &&
+      FindAttribute(node, "max") != nullptr) {
+    return Activation{"clip", FloatAttribute(node, "min", 0), FloatAttribute(node, "max", 0)};
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+bool SameShape(const Node& a, const Node& b) {
+  return !a.extents.empty() && !b.extents.empty() && a.extents[0].shape == nullptr &&
+         b.extents[0].shape == nullptr &&
+         ShapeText(a.outputs[0]->type.dims) == ShapeText(b.outputs[0]->type.dims);
+}
+
+Value* TakeBias(Edit* edit, Node* node, std::int64_t columns) {
+  Node* user = edit->OnlyUser(node->outputs[0]);
+  if (user == nullptr || user->kernel != "rewire.add" || !SameShape(*node, *user)) return nullptr;
+  Value* other = user->inputs[user->inputs[0] == node->outputs[0] ? 1 : 0];
+  const int rank = node->outputs[0]->type.rank();
+  const std::optional<std::vector<float>> terms = PerChannel(other, rank, rank - 1, columns);
+  if (!terms) return nullptr;
+  edit->TakeOver(node, user);
+  return NewFloats(&edit->graph(), other->name, {columns}, *terms);
+}
+
+void TakeActivation(Edit* edit, Node* node) {
+  Node* user = edit->OnlyUser(node->outputs[0]);
+  if (user == nullptr || user->outputs.size() != 1 || !SameShape(*node, *user)) return;
+  const std::optional<Activation> activation = ActivationOf(*user);
+  if (!activation) return;
+  SetAttribute(node, "activation", activation->name);
+  if (activation->alpha != 0) SetAttribute(node, "alpha", activation->alpha);
+  if (activation->beta != 0) SetAttribute(node, "beta", activation->beta);
+  edit->TakeOver(node, user);
+}
+
+Value* ZeroBias(Graph* graph, const std::string& name, std::int64_t count) {
+  return NewFloats(graph, name + ".bias", {count}, std::vector<float>(static_cast<std::size_t>(count)));
+}
+
+}  // namespace rewire::compiler

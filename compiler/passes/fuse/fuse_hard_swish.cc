@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Fuses x * clip(x + 3, 0, 6) / 6. Exporters before opset 14 wrote HardSwish in this way, and some still do.
+#include <cmath>
+
+#include "rewire/compiler/passes/edit.h"
+#include "rewire/compiler/passes/passes.h"
+
+namespace rewire::compiler {
+namespace {
+
+bool IsScalar(const Value* value, float expected) {
+  const std::optional<float> scalar = ScalarOf(value);
+  return scalar && *scalar == expected;
+}
+
+// The input of a binary node that is not the constant `expected`; null when there is no such constant.
+Value* OtherThan(const Node& node, float expected) {
+  if (IsScalar(node.inputs[1], expected)) return node.inputs[0];
+  return IsScalar(node.inputs[0], expected) ? node.inputs[1] : nullptr;
+}
+
+bool IsKernel(const Value* value, const char* kernel) {
+  return value->producer != nullptr && value->producer->kernel == kernel;
+}
+
+// x, when `node` computes x * clip(x + 3, 0, 6) / 6 by values that nothing else reads.
+Value* Match(const Node& node, const Edit& edit) {
+  Value* product = nullptr;
+  if (node.kernel == "rewire.div" && IsScalar(node.inputs[1], 6)) product = node.inputs[0];
+  if (node.kernel == "rewire.mul") {
+    for (int i : {0, 1}) {
+      const std::optional<float> factor = ScalarOf(node.inputs[static_cast<std::size_t>(1 - i)]);
+      if (factor && std::fabs(*factor - 1.0F / 6) < 1e-7F) product = node.inputs[static_cast<std::size_t>(i)];
+    }
+  }
+  if (product == nullptr || edit.UseCount(product) != 1 || !IsKernel(product, "rewire.mul")) return nullptr;
+  for (std::size_t i : {0, 1}) {
+    const Value* clipped = product->producer->inputs[i];
+    Value* x = product->producer->inputs[1 - i];
+    if (!IsKernel(clipped, "rewire.clip") || edit.UseCount(clipped) != 1) continue;
+    const Node& clip = *clipped->producer;
+    if (FloatAttribute(clip, "min", -1) != 0 || FloatAttribute(clip, "max", -1) != 6) continue;
+    const Value* sum = clip.inputs[0];
+    if (!IsKernel(sum, "rewire.add") || edit.UseCount(sum) != 1) continue;
+    if (OtherThan(*sum->producer, 3) == x) return x;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+void FuseHardSwish(Graph* graph) {
+  Edit edit(graph);
+  ForEachBlock(&graph->main, [&](Block* block) {
+    for (Node* node : block->nodes) {
+      if (node->kind != NodeKind::kKernel || node->inputs.size() != 2) continue;
+      Value* x = Match(*node, edit);
+      if (x == nullptr || ShapeText(x->type.dims) != ShapeText(node->outputs[0]->type.dims)) continue;
+      node->kernel = "rewire.hard_swish";
+      node->attributes.clear();
+      node->inputs = {x};
+    }
+  });
+  RemoveDeadCode(graph);
+}
+
+}  // namespace rewire::compiler

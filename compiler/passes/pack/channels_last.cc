@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Runs packed convolutions, and what lies between them, with the channels last, which is twice as fast.
+//
+// A value that such a layer makes gets an NHWC copy (its counterpart). Nodes that can work on NHWC copies do.
+// The value itself is made by a transpose only where something needs it. Blocks are handled one at a time;
+// values shared between blocks keep NCHW.
+#include <algorithm>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "rewire/base/array.h"
+#include "rewire/compiler/ir/kernel_traits.h"
+#include "rewire/compiler/passes/edit.h"
+#include "rewire/compiler/passes/passes.h"
+
+namespace rewire::compiler {
+namespace {
+
+using Ints = std::vector<std::int64_t>;
+
+// The permutations between the layouts of images with `rank` axes.
+Ints ToLast(int rank) {
+  Ints perm = {0};
+  for (std::int64_t axis = 2; axis < rank; ++axis) perm.push_back(axis);
+  perm.push_back(1);
+  return perm;
+}
+Ints ToFirst(int rank) {
+  Ints perm = {0, rank - 1};
+  for (std::int64_t axis = 1; axis + 1 < rank; ++axis) perm.push_back(axis);
+  return perm;
+}
+
+Shape Permuted(const Shape& dims, const Ints& perm) {
+  Shape permuted;
+  for (const std::int64_t axis : perm) permuted.push_back(dims[static_cast<std::size_t>(axis)]);
+  return permuted;
+}
+
+// One or two spatial axes.
+bool IsImage(const Value* value) {
+  return value->type.IsTensor() && value->type.ranked && (value->type.rank() == 3 || value->type.rank() == 4);
+}
+
+Ints ToLast(const Value* value) { return ToLast(value->type.rank()); }
+Ints ToFirst(const Value* value) { return ToFirst(value->type.rank()); }
+
+class Layout {
+ public:
+  explicit Layout(Graph* graph) : graph_(*graph) {}
+
+  void Run() {
+    ForEachBlock(&graph_.main, [&](Block* block) { RunBlock(block); });
+  }
+
+ private:
+  struct Twin {
+    Value* last = nullptr;
+    bool made = false;  // the value itself exists too
+  };
+
+  void RunBlock(Block* block) {
+    twins_.clear();
+    done_.clear();
+    for (Node* node : block->nodes) {
+      source_ = node->source;
+      Rename(node);
+      if (!Move(node) && !Cancel(node)) {
+        MakeAll(*node);
+        done_.push_back(node);
+      }
+    }
+    for (Value*& result : block->results) {
+      result = Renamed(result);
+      if (result != nullptr) Make(result);
+    }
+    block->nodes = std::move(done_);
+    done_ = {};
+  }
+
+  Value* Renamed(Value* value) const {
+    const auto found = renamed_.find(value);
+    return found == renamed_.end() ? value : found->second;
+  }
+
+  void Rename(Node* node) {
+    for (Value*& input : node->inputs) input = Renamed(input);
+    for (Node::Extent& extent : node->extents) extent.shape = Renamed(extent.shape);
+    for (Block& inner : node->blocks) {
+      for (Node* child : inner.nodes) Rename(child);
+      for (Value*& result : inner.results) result = Renamed(result);
+    }
+  }
+
+  // Removes transposes between the two layouts. A transpose of a value to NHWC is replaced by the value's
+  // NHWC copy. A transpose to NCHW is made only where its result is needed.
+  bool Cancel(Node* node) {
+    if (!CanMove(*node) || node->kernel != "rewire.transpose") return false;
+    const Attribute* perm = FindAttribute(*node, "perm");
+    if (perm == nullptr) return false;
+    Value* input = node->inputs[0];
+    Value* output = node->outputs[0];
+    const auto twin = twins_.find(input);
+    if (std::get<Array<std::int64_t>>(perm->value) == ToLast(input) && twin != twins_.end()) {
+      renamed_[output] = twin->second.last;
+      graph_.MoveSymbols({{output, twin->second.last}});
+      return true;
+    }
+    if (std::get<Array<std::int64_t>>(perm->value) == ToFirst(input)) {
+      if (input->IsConstant()) return false;
+      twins_[output] = {input, false};
+      graph_.MoveSymbols(output, input, ToLast(input));
+      return true;
+    }
+    if (std::get<Array<std::int64_t>>(perm->value) == ToLast(input)) twins_[input] = {output, true};
+    return false;
+  }
+
+  // Everything that a node reads in its own layout, including reads in blocks inside it.
+  void MakeAll(const Node& node) {
+    for (const Value* input : node.inputs) Make(input);
+    for (const Node::Extent& extent : node.extents) Make(extent.shape);
+    for (const Block& inner : node.blocks) {
+      for (const Node* child : inner.nodes) MakeAll(*child);
+      for (const Value* result : inner.results) Make(result);
+    }
+  }
+
+  void Make(const Value* value) {
+    const auto twin = twins_.find(value);
+    if (twin == twins_.end() || twin->second.made) return;
+    twin->second.made = true;
+    AddTranspose(twin->second.last, const_cast<Value*>(value), ToFirst(value));
+  }
+
+  void AddTranspose(Value* from, Value* to, const Ints& perm) {
+    Node* node = graph_.NewNode(NodeKind::kKernel);
+    node->kernel = "rewire.transpose";
+    node->attributes.push_back({"perm", perm});
+    node->inputs.push_back(from);
+    node->outputs.push_back(to);
+    node->extents.push_back({to->type.dims, nullptr});
+    node->source = source_;
+    to->producer = node;
+    done_.push_back(node);
+  }
+
+  bool HasTwin(const Value* value) const { return twins_.contains(value); }
+
+  // The value with its channels last.
+  Value* Last(Value* value) {
+    const auto twin = twins_.find(value);
+    if (twin != twins_.end()) return twin->second.last;
+    Value* last =
+        graph_.NewValue(value->name, TensorOf(value->type.dtype, Permuted(value->type.dims, ToLast(value))));
+    if (value->IsConstant()) {
+      MoveConstant(*value, last);
+    } else {
+      AddTranspose(value, last, ToLast(value));
+    }
+    twins_[value] = {last, true};
+    return last;
+  }
+
+  static void MoveConstant(const Value& value, Value* last) {
+    const HostTensor& from = *value.constant;
+    const std::size_t size = ElementBytes(from.dtype);
+    const std::int64_t channels = from.shape[1];
+    const std::int64_t plane = from.shape[2] * (from.shape.size() > 3 ? from.shape[3] : 1);
+    std::vector<std::byte> bytes(from.bytes.view.size());
+    for (std::int64_t i = 0; i < from.shape[0] * channels * plane; ++i) {
+      const std::int64_t to = (i / (channels * plane) * plane + i % plane) * channels + i / plane % channels;
+      std::copy_n(from.bytes.view.data() + static_cast<std::size_t>(i) * size, size,
+                  bytes.data() + static_cast<std::size_t>(to) * size);
+    }
+    HostTensor moved;
+    moved.dtype = from.dtype;
+    for (const std::int64_t axis : ToLast(&value))
+      moved.shape.push_back(from.shape[static_cast<std::size_t>(axis)]);
+    moved.bytes = CopyBytes({bytes.data(), bytes.size()});
+    last->constant = std::move(moved);
+  }
+
+  // The node makes its output's twin from now on.
+  void MakeTwin(Node* node) {
+    Value* value = node->outputs[0];
+    Value* last =
+        graph_.NewValue(value->name, TensorOf(value->type.dtype, Permuted(value->type.dims, ToLast(value))));
+    last->producer = node;
+    node->outputs[0] = last;
+    node->extents[0].dims = Permuted(node->extents[0].dims, ToLast(value));
+    graph_.MoveSymbols(value, last, ToLast(value));
+    twins_[value] = {last, false};
+    done_.push_back(node);
+  }
+
+  bool CanMove(const Node& node) const {
+    return node.kind == NodeKind::kKernel && node.outputs.size() == 1 && !node.returns && node.flags == 0 &&
+           node.extents.size() == 1 && node.extents[0].shape == nullptr && IsImage(node.outputs[0]);
+  }
+
+  // Rewrites the node to work with the channels last, if it can and it is worthwhile.
+  bool Move(Node* node) {
+    if (!CanMove(*node)) return false;
+    if (node->kernel == "rewire.onednn.conv") return MoveConv(node);
+    if (IsElementwise(graph_, *node, 1) && HasTwin(node->inputs[0])) {
+      node->inputs[0] = Last(node->inputs[0]);
+      MakeTwin(node);
+      return true;
+    }
+    if (IsElementwise(graph_, *node, 2)) return MoveBinary(node);
+    if (node->kernel == "rewire.concat") return MoveConcat(node);
+    if (node->kernel == "rewire.reduce_mean") return MoveMean(node);
+    if (node->kernel == "rewire.resize") return MoveResize(node);
+    if (node->kernel == "rewire.quantize_linear" || node->kernel == "rewire.dequantize_linear") {
+      return MoveQuantization(node);
+    }
+    if (node->kernel == "rewire.requantize") return MoveRequantize(node);
+    if (HasLayout(graph_, *node)) return MovePool(node);
+    return false;
+  }
+
+  bool MoveConv(Node* node) {
+    Node* packing = node->inputs[1]->producer;
+    if (packing == nullptr || packing->kernel != "rewire.onednn.pack_conv") return false;
+    SetAttribute(packing, "layout", std::string("NHWC"));
+    SetAttribute(node, "layout", std::string("NHWC"));
+    node->inputs[0] = Last(node->inputs[0]);
+    MakeTwin(node);
+    return true;
+  }
+
+  bool MoveBinary(Node* node) {
+    if (!HasTwin(node->inputs[0]) && !HasTwin(node->inputs[1])) return false;
+    for (const Value* input : node->inputs) {
+      const bool image = IsImage(input) && input->type.rank() == node->outputs[0]->type.rank();
+      if (!image && !ScalarOf(input) && !IsChannels(input, node->outputs[0]->type.rank())) return false;
+    }
+    for (Value*& input : node->inputs) {
+      if (ScalarOf(input)) continue;
+      input = IsChannels(input, node->outputs[0]->type.rank()) ? AsVector(*input) : Last(input);
+    }
+    MakeTwin(node);
+    return true;
+  }
+
+  // The elements of a constant under one axis.
+  Value* AsVector(const Value& value) {
+    const std::int64_t channels = value.constant->shape[0];
+    Value* vector = graph_.NewValue(value.name, TensorOf(value.type.dtype, ShapeOfInts({channels})));
+    vector->constant = value.constant;
+    vector->constant->shape = {channels};
+    return vector;
+  }
+
+  // A constant [C, 1, ...] with the rank of an image, without the batch axis.
+  static bool IsChannels(const Value* value, int rank) {
+    if (!value->IsConstant()) return false;
+    const Ints& dims = value->constant->shape;
+    return static_cast<int>(dims.size()) == rank - 1 &&
+           std::all_of(dims.begin() + 1, dims.end(), [](std::int64_t dim) { return dim == 1; });
+  }
+
+  bool MoveConcat(Node* node) {
+    if (IntAttribute(*node, "axis", 0) != 1) return false;
+    if (!std::all_of(node->inputs.begin(), node->inputs.end(),
+                     [&](Value* input) { return HasTwin(input); })) {
+      return false;
+    }
+    for (Value*& input : node->inputs) input = Last(input);
+    SetAttribute(node, "axis", static_cast<std::int64_t>(node->outputs[0]->type.rank() - 1));
+    MakeTwin(node);
+    return true;
+  }
+
+  // The mean of every channel, which is the form of global pooling here.
+  bool MoveMean(Node* node) {
+    const Attribute* axes = FindAttribute(*node, "axes");
+    if (node->inputs.size() != 1 || axes == nullptr || !HasTwin(node->inputs[0])) return false;
+    Ints spatial = ToLast(node->outputs[0]);
+    spatial.pop_back();
+    spatial.erase(spatial.begin());
+    if (IntAttribute(*node, "keepdims", 1) != 1 || std::get<Array<std::int64_t>>(axes->value) != spatial)
+      return false;
+    node->inputs[0] = Last(node->inputs[0]);
+    for (std::int64_t& axis : spatial) --axis;
+    SetAttribute(node, "axes", spatial);
+    MakeTwin(node);
+    return true;
+  }
+
+  // By constant scales, without a region.
+  bool MoveResize(Node* node) {
+    if (node->inputs.size() != 3 || !HasTwin(node->inputs[0]) || FindAttribute(*node, "axes") != nullptr ||
+        node->outputs[0]->type.rank() != 4) {
+      return false;
+    }
+    const float* scales = FloatsOf(node->inputs[2]);
+    const Value* region = node->inputs[1];
+    if (scales == nullptr || region == nullptr || !region->type.ranked || region->type.rank() != 1 ||
+        !region->type.dims[0].Is(0) || node->inputs[2]->constant->shape != Ints{4}) {
+      return false;
+    }
+    node->inputs[0] = Last(node->inputs[0]);
+    node->inputs[2] =
+        NewFloats(&graph_, node->inputs[2]->name, {4}, {scales[0], scales[2], scales[3], scales[1]});
+    MakeTwin(node);
+    return true;
+  }
+
+  // By one scale for all.
+  bool MoveQuantization(Node* node) {
+    if (!HasTwin(node->inputs[0]) || !ScalarOf(node->inputs[1]) || node->inputs[1]->type.rank() > 1)
+      return false;
+    node->inputs[0] = Last(node->inputs[0]);
+    MakeTwin(node);
+    return true;
+  }
+
+  // With a scale for each channel or one for all.
+  bool MoveRequantize(Node* node) {
+    if (!HasTwin(node->inputs[0]) || IntAttribute(*node, "axis", 1) != 1) return false;
+    node->inputs[0] = Last(node->inputs[0]);
+    SetAttribute(node, "axis", std::int64_t{node->outputs[0]->type.rank() - 1});
+    MakeTwin(node);
+    return true;
+  }
+
+  bool MovePool(Node* node) {
+    if (node->inputs.size() != 1 || !HasTwin(node->inputs[0])) return false;
+    SetAttribute(node, "layout", std::string("NHWC"));
+    node->inputs[0] = Last(node->inputs[0]);
+    MakeTwin(node);
+    return true;
+  }
+
+  Graph& graph_;
+  std::unordered_map<const Value*, Twin> twins_;
+  std::unordered_map<const Value*, Value*> renamed_;
+  std::vector<Node*> done_;
+  std::string source_;
+};
+
+}  // namespace
+
+void ChannelsLast(Graph* graph) { Layout(graph).Run(); }
+
+}  // namespace rewire::compiler

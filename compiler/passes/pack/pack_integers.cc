@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Packs constant weights of products and convolutions of 8-bit integers (docs/kernels.md). The kernels also
+// do what follows: add a bias, scale the sums to floats, apply an activation, and quantise the result.
+//
+// The packed node is placed where the last of these nodes was. So a scale that is computed in between, as in
+// DynamicQuantizeLinear, is available.
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "rewire/base/array.h"
+#include "rewire/compiler/passes/fuse/follow_up.h"
+#include "rewire/compiler/passes/pack/packing.h"
+#include "rewire/compiler/passes/passes.h"
+#include "rewire/compiler/passes/quantize/quantization.h"
+
+namespace rewire::compiler {
+namespace {
+
+using Ints = std::vector<std::int64_t>;
+using Floats = std::vector<float>;
+
+bool HasOneElement(const Value* value) {
+  return value->type.ranked && value->type.rank() <= 1 && ProductOf(value->type.dims).Is(1);
+}
+
+// A product that is packed: its weights, and the axis of its columns in its output.
+struct Product {
+  Node* node;
+  bool is_conv;
+  std::int64_t columns, depth, segments;
+  int axis;
+};
+
+// What becomes of its sums, as far as `last`.
+struct Tail {
+  Node* last;
+  std::vector<Node*> passed;  // nodes whose work the product does, but for `last`
+  Value* term = nullptr;      // i32, of the sums
+  // For floats and integers: one factor per column, or a value that is computed.
+  Floats scales;
+  Value* scale = nullptr;
+  std::optional<Floats> bias;
+  std::vector<Attribute> attributes;
+};
+
+class IntegerPacking : public Packing {
+ public:
+  using Packing::Packing;
+
+  void Run() {
+    ForEachKernel([&](Node* node) {
+      const std::optional<Product> product = node->kernel == "rewire.matmul_integer" ? MatMulOf(node)
+                                             : node->kernel == "rewire.conv_integer" ? ConvOf(node)
+                                                                                     : std::nullopt;
+      if (product) Pack(*product);
+    });
+  }
+
+ private:
+  // Accepts constant weights with constant zero points, and an x with one zero point.
+  static bool HasOperands(const Node& node, std::int64_t columns) {
+    const Value* w_zero = OptionalInput(node, 3);
+    if (node.extents.size() != 1 || node.extents[0].shape != nullptr || !IsByte(node.inputs[0])) return false;
+    if (OptionalInput(node, 2) != nullptr && !HasOneElement(node.inputs[2])) return false;
+    if (w_zero == nullptr) return true;
+    return w_zero->IsConstant() && (HasOneElement(w_zero) || w_zero->constant->shape == Ints{columns});
+  }
+
+  static std::optional<Product> MatMulOf(Node* node) {
+    const Value* weights = node->inputs[1];
+    if (!weights->IsConstant() || !IsByte(weights) || weights->type.rank() != 2) return std::nullopt;
+    const Ints& dims = weights->constant->shape;
+    const int rank = node->outputs[0]->type.rank();
+    if (node->inputs[0]->type.rank() < 2 || dims[0] < 1 || dims[1] < 1 || !HasOperands(*node, dims[1]))
+      return std::nullopt;
+    return Product{node, false, dims[1], dims[0], 1, rank - 1};
+  }
+
+  static std::optional<Product> ConvOf(Node* node) {
+    const Value* weights = node->inputs[1];
+    if (!weights->IsConstant() || !IsByte(weights) || IntAttribute(*node, "group", 1) != 1)
+      return std::nullopt;
+    const Ints& dims = weights->constant->shape;
+    if ((dims.size() != 3 && dims.size() != 4) || dims[0] < 1 || dims[1] < 1) return std::nullopt;
+    const std::int64_t taps = TapsOf(dims);
+    if (taps < 1 || taps > kMostTaps || !HasOperands(*node, dims[0])) return std::nullopt;
+    const Attribute* dilations = FindAttribute(*node, "dilations");
+    const bool whole = dilations == nullptr || std::get<Array<std::int64_t>>(dilations->value).back() == 1;
+    return Product{node, true, dims[0], dims[1] * taps, whole ? taps / dims.back() : taps, 1};
+  }
+
+  void Pack(const Product& product) {
+    Tail tail{product.node, {}, nullptr, {}, nullptr, std::nullopt, {}};
+    Follow(product, &tail);
+    Node* node = product.node;
+    Node* last = tail.last;
+    const Value* weights = node->inputs[1];
+    const std::int64_t padded = (product.depth / product.segments + 3) / 4 * 4;
+    Node* pack =
+        OnWeights(&graph_, "rewire.packed.pack_integers", node->inputs[1],
+                  {{"order", std::string(product.is_conv ? "OI" : "IO")}, {"segments", product.segments}});
+    Value* packed =
+        AddOutput(&graph_, pack, weights->name + ".packed",
+                  TensorOf(kInt8, ShapeOfInts({PackedColumns(product.columns), product.segments * padded})));
+    Value* sums =
+        AddOutput(&graph_, pack, weights->name + ".sums", TensorOf(kInt32, ShapeOfInts({product.columns})));
+    std::vector<Attribute> attributes = {{product.is_conv ? "channels" : "columns", product.columns}};
+    if (product.is_conv) {
+      attributes.push_back(
+          {"kernel_shape", Ints(weights->constant->shape.begin() + 2, weights->constant->shape.end())});
+      for (const char* name : {"strides", "dilations", "pads", "auto_pad"}) {
+        if (const Attribute* given = FindAttribute(*node, name)) attributes.push_back(*given);
+      }
+    }
+    attributes.insert(attributes.end(), tail.attributes.begin(), tail.attributes.end());
+    Value* bias = tail.term;
+    if (tail.bias) bias = NewFloats(&graph_, weights->name + ".bias", {product.columns}, *tail.bias);
+    if (tail.scale == nullptr && !tail.scales.empty()) {
+      tail.scale = NewFloats(&graph_, weights->name + ".scale",
+                             {static_cast<std::int64_t>(tail.scales.size())}, tail.scales);
+    }
+    std::vector<Value*> inputs = {node->inputs[0], packed,     sums, OptionalInput(*node, 2),
+                                  ZeroOf(*node),   tail.scale, bias};
+    while (inputs.back() == nullptr) inputs.pop_back();
+    for (Value*& input : inputs) {
+      if (input == nullptr) input = NewFloats(&graph_, "none", {0}, {});
+    }
+    for (Node* passed : tail.passed) {
+      graph_.MoveSymbols({{passed->outputs[0], last->outputs[0]}});
+      edit_.Erase(passed);
+    }
+    last->kernel = product.is_conv ? "rewire.packed.conv_integer" : "rewire.packed.matmul_integer";
+    last->source = node->source;
+    last->attributes = std::move(attributes);
+    last->inputs = std::move(inputs);
+    if (tail.scale != nullptr && last->outputs[0]->type.dtype == kFloat32) TakeActivation(&edit_, last);
+    if (product.is_conv) convolutions_.insert(last);
+  }
+
+  // The weights' zero points in the form of packed weights, signed. Null if they are 0 everywhere.
+  Value* ZeroOf(const Node& node) {
+    const Value* zero = OptionalInput(node, 3);
+    const bool is_unsigned = node.inputs[1]->type.dtype == kUInt8;
+    if (zero == nullptr && !is_unsigned) return nullptr;
+    std::vector<std::byte> bytes(1, std::byte{0});
+    if (zero != nullptr) bytes.assign(zero->constant->bytes.view.begin(), zero->constant->bytes.view.end());
+    if (is_unsigned) {
+      for (std::byte& byte : bytes) byte ^= std::byte{0x80};
+    }
+    if (std::all_of(bytes.begin(), bytes.end(), [](std::byte byte) { return byte == std::byte{0}; }))
+      return nullptr;
+    HostTensor tensor;
+    tensor.dtype = kInt8;
+    tensor.shape = {static_cast<std::int64_t>(bytes.size())};
+    tensor.bytes = CopyBytes({bytes.data(), bytes.size()});
+    Value* value =
+        graph_.NewValue(node.inputs[1]->name + ".zero", TensorOf(kInt8, ShapeOfInts(tensor.shape)));
+    value->constant = std::move(tensor);
+    return value;
+  }
+
+  // The only reader of `node`'s output, if its result has the same shape.
+  Node* Next(const Node& node) const {
+    Node* user = edit_.OnlyUser(node.outputs[0]);
+    const bool follows = user != nullptr && user->kind == NodeKind::kKernel && user->outputs.size() == 1 &&
+                         SameShape(node, *user);
+    return follows ? user : nullptr;
+  }
+  static Value* Other(const Node& user, const Node& node) {
+    return user.inputs[user.inputs[0] == node.outputs[0] ? 1 : 0];
+  }
+  static void Pass(Tail* tail, Node* next) {
+    tail->passed.push_back(tail->last);
+    tail->last = next;
+  }
+
+  void Follow(const Product& product, Tail* tail) {
+    Node* next = Next(*tail->last);
+    if (next != nullptr && next->kernel == "rewire.add") {
+      tail->term = Terms(Other(*next, *tail->last), product);
+      if (tail->term == nullptr) return;
+      Pass(tail, next);
+      next = Next(*next);
+    }
+    if (next == nullptr) return;
+    if (next->kernel == "rewire.requantize") {
+      TakeRequantize(product, next, tail);
+    } else if (next->kernel == "rewire.cast" && next->outputs[0]->type.dtype == kFloat32) {
+      Pass(tail, next);
+      TakeFloats(product, tail);
+    }
+  }
+
+  // A constant i32 with an element for each column, as a vector.
+  Value* Terms(const Value* value, const Product& product) {
+    if (!value->IsConstant() || !(value->type.dtype == kInt32)) return nullptr;
+    const Ints& dims = value->constant->shape;
+    const int behind = product.node->outputs[0]->type.rank() - 1 - product.axis;
+    if (static_cast<int>(dims.size()) != behind + 1 || dims[0] != product.columns ||
+        !std::all_of(dims.begin() + 1, dims.end(), [](std::int64_t dim) { return dim == 1; })) {
+      return nullptr;
+    }
+    Value* vector = graph_.NewValue(value->name, TensorOf(kInt32, ShapeOfInts({product.columns})));
+    vector->constant = value->constant;
+    vector->constant->shape = {product.columns};
+    return vector;
+  }
+
+  // x_scale, w_scale, y_scale, zero: all constant.
+  void TakeRequantize(const Product& product, Node* next, Tail* tail) {
+    const std::optional<float> x_scale = ScalarOf(next->inputs[1]), y_scale = ScalarOf(next->inputs[3]);
+    const std::optional<Floats> w_scales = PerColumn(next->inputs[2], product.columns);
+    const std::optional<std::int64_t> zero = ByteOf(next->inputs[4]);
+    if (!x_scale || !y_scale || !w_scales || !zero || IntAttribute(*next, "axis", 1) != product.axis) return;
+    tail->scales = *w_scales;
+    for (float& scale : tail->scales) scale = *x_scale * scale / *y_scale;
+    tail->attributes = {{"zero", *zero}};
+    Pass(tail, next);
+  }
+
+  // One element, or one for each column.
+  static std::optional<Floats> PerColumn(const Value* value, std::int64_t columns) {
+    const float* elements = FloatsOf(value);
+    if (elements == nullptr) return std::nullopt;
+    if (HasOneElement(value)) return Floats{*elements};
+    if (value->constant->shape != Ints{columns}) return std::nullopt;
+    return Floats(elements, elements + columns);
+  }
+
+  // What follows the cast: a factor, a term, and quantisation, perhaps behind an activation that limits the
+  // range.
+  void TakeFloats(const Product& product, Tail* tail) {
+    tail->scales = {1.0F};
+    const int rank = tail->last->outputs[0]->type.rank();
+    if (Node* next = Next(*tail->last); next != nullptr && next->kernel == "rewire.mul") {
+      Value* factor = Other(*next, *tail->last);
+      if (std::optional<Floats> factors = PerChannel(factor, rank, product.axis, product.columns)) {
+        tail->scales = ScalarOf(factor) ? Floats{(*factors)[0]} : *std::move(factors);
+      } else if (IsScale(factor, product)) {
+        tail->scale = factor;
+      } else {
+        return;
+      }
+      Pass(tail, next);
+    }
+    if (Node* next = Next(*tail->last); next != nullptr && next->kernel == "rewire.add") {
+      tail->bias = PerChannel(Other(*next, *tail->last), rank, product.axis, product.columns);
+      // A product has one bias.
+      if (!tail->bias || tail->term != nullptr) {
+        tail->bias.reset();
+        return;
+      }
+      Pass(tail, next);
+    }
+    if (tail->scale == nullptr) TakeQuantize(tail);
+  }
+
+  // A factor that is computed: f32, one element or one for each of the last axis' columns.
+  static bool IsScale(const Value* value, const Product& product) {
+    if (!value->type.IsTensor() || !(value->type.dtype == kFloat32) || !value->type.ranked) return false;
+    if (HasOneElement(value)) return true;
+    return !product.is_conv && value->type.rank() == 1 && value->type.dims[0].Is(product.columns);
+  }
+
+  void TakeQuantize(Tail* tail) {
+    Node* bound = Next(*tail->last);
+    if (bound == nullptr) return;
+    const bool bounds = bound->kernel == "rewire.relu" || bound->kernel == "rewire.clip";
+    Node* next = bounds ? Next(*bound) : bound;
+    if (next == nullptr || next->kernel != "rewire.quantize_linear") return;
+    const std::optional<Quantization> by = QuantizationOf(*next);
+    if (!by) return;
+    std::optional<StoredRange> range = StoredRange();
+    if (bounds) range = StoredRangeOf(*bound, *by, next->outputs[0]->type.dtype);
+    if (!range) return;
+    for (float& factor : tail->scales) factor /= by->scale;
+    if (tail->bias) {
+      for (float& term : *tail->bias) term /= by->scale;
+    }
+    if (by->zero != 0) tail->attributes.push_back({"zero", by->zero});
+    if (range->least) tail->attributes.push_back({"least", *range->least});
+    if (range->most) tail->attributes.push_back({"most", *range->most});
+    if (next != bound) Pass(tail, bound);
+    Pass(tail, next);
+  }
+};
+
+}  // namespace
+
+void PackIntegers(Graph* graph) { IntegerPacking(graph).Run(); }
+
+}  // namespace rewire::compiler

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Turns convolutions of groups with constant weights into calls of oneDNN (docs/kernels-onednn.md). `__init`
+// packs the weights once. The kernel also applies an activation that follows.
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "rewire/compiler/passes/fuse/follow_up.h"
+#include "rewire/compiler/passes/pack/packing.h"
+#include "rewire/compiler/passes/passes.h"
+
+namespace rewire::compiler {
+namespace {
+
+using Ints = std::vector<std::int64_t>;
+
+class OneDnnPacking : public Packing {
+ public:
+  using Packing::Packing;
+
+  void Run() {
+    ForEachKernel([&](Node* node) {
+      if (node->kernel == "rewire.conv") PackConv(node);
+    });
+  }
+
+ private:
+  // The weights as `__init` packs them.
+  Value* Packed(const std::string& kernel, Value* weights, std::vector<Attribute> attributes) {
+    Node* node = graph_.NewNode(NodeKind::kKernel);
+    node->kernel = kernel;
+    node->attributes = std::move(attributes);
+    node->inputs.push_back(weights);
+    node->returns = true;
+    node->source = weights->name;
+    const DimExpr open = DimExpr::Symbol(graph_.FreshSymbol("bytes"));
+    Value* packed = graph_.NewValue(weights->name + ".packed", TensorOf(kUInt8, {open}));
+    packed->producer = node;
+    node->outputs.push_back(packed);
+    graph_.init.nodes.push_back(node);
+    return packed;
+  }
+
+  // Turns `node` into the packed kernel and lets it do what follows.
+  void Become(Node* node, const std::string& kernel, Value* packed, Value* bias,
+              std::vector<Attribute> attributes) {
+    node->kernel = kernel;
+    node->attributes = std::move(attributes);
+    node->inputs = {node->inputs[0], packed, bias};
+    TakeActivation(&edit_, node);
+  }
+
+  // The spatial sizes that packing is tuned for, where they are known.
+  static Ints SizesOf(const Value* x) {
+    Ints sizes;
+    for (std::size_t i = 2; i < x->type.dims.size(); ++i) {
+      const std::optional<std::int64_t> size = x->type.dims[i].constant();
+      if (!size) return {};
+      sizes.push_back(*size);
+    }
+    return sizes;
+  }
+
+  void PackConv(Node* node) {
+    Value* weights = node->inputs[1];
+    if (FloatsOf(weights) == nullptr || !(node->inputs[0]->type.dtype == kFloat32)) return;
+    const Attribute* auto_pad = FindAttribute(*node, "auto_pad");
+    if (auto_pad != nullptr && std::get<std::string>(auto_pad->value) != "NOTSET") return;
+    const Ints& dims = weights->constant->shape;
+    // One axis gains nothing; and packing is for what is large.
+    if (dims.size() != 4 || ProductOf(ShapeOfInts(dims)).constant().value_or(0) < 64) return;
+    std::vector<Attribute> attributes = {{"weights", dims}};
+    for (const char* name : {"group", "strides", "dilations", "pads"}) {
+      if (const Attribute* given = FindAttribute(*node, name)) attributes.push_back(*given);
+    }
+    if (Ints sizes = SizesOf(node->inputs[0]); !sizes.empty()) attributes.push_back({"sizes", sizes});
+    const bool has_bias = node->inputs.size() > 2 && node->inputs[2] != nullptr;
+    Value* bias = has_bias ? node->inputs[2] : ZeroBias(&graph_, weights->name, dims[0]);
+    Value* packed = Packed("rewire.onednn.pack_conv", weights, attributes);
+    Become(node, "rewire.onednn.conv", packed, bias, std::move(attributes));
+  }
+};
+
+}  // namespace
+
+void PackForOneDnn(Graph* graph) { OneDnnPacking(graph).Run(); }
+
+}  // namespace rewire::compiler

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Packs constant weights of convolutions and matrix products and uses the kernels of packed weights
+// (docs/kernels.md), with the bias and activation that follow. Packed weights are the same on every CPU, so
+// they go into the file.
+//
+// Packed convolutions have the channels last. A transpose is inserted before and behind each of them. The
+// later pass channels-last removes most of these again.
+#include <optional>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "rewire/compiler/passes/fuse/follow_up.h"
+#include "rewire/compiler/passes/pack/packing.h"
+#include "rewire/compiler/passes/passes.h"
+
+namespace rewire::compiler {
+namespace {
+
+using Ints = std::vector<std::int64_t>;
+
+class ProductPacking : public Packing {
+ public:
+  using Packing::Packing;
+
+  void Run() {
+    ForEachKernel([&](Node* node) {
+      if (node->kernel == "rewire.conv") PackConv(node);
+      if (node->kernel == "rewire.matmul") PackMatMul(node);
+      if (node->kernel == "rewire.gemm") PackGemm(node);
+      if (node->kernel == "rewire.lstm") PackRecurrent(node, 4);
+      if (node->kernel == "rewire.gru") PackRecurrent(node, 3);
+      if (node->kernel == "rewire.rnn") PackRecurrent(node, 1);
+    });
+  }
+
+ private:
+  // The output f32[dims] of a kernel that works on weights ahead of all runs.
+  Value* Prepared(const std::string& kernel, Value* weights, const Ints& dims,
+                  std::vector<Attribute> attributes) {
+    Node* node = OnWeights(&graph_, kernel, weights, std::move(attributes));
+    return AddOutput(&graph_, node, weights->name + ".packed", TensorOf(kFloat32, ShapeOfInts(dims)));
+  }
+
+  Value* Packed(Value* weights, std::int64_t columns, std::int64_t depth, const char* order) {
+    return Prepared("rewire.packed.pack", weights, {PackedColumns(columns), depth},
+                    {{"order", std::string(order)}});
+  }
+
+  void PackMatMul(Node* node) {
+    Value* x = node->inputs[0];
+    Value* weights = node->inputs[1];
+    if (FloatsOf(weights) == nullptr || weights->type.rank() != 2 || x->type.rank() < 2) return;
+    const Ints dims = weights->constant->shape;
+    if (dims[0] < 1 || dims[1] < 1) return;
+    Value* bias = TakeBias(&edit_, node, dims[1]);
+    BecomeMatMul(node, Packed(weights, dims[1], dims[0], "IO"), bias, dims[1]);
+  }
+
+  void PackGemm(Node* node) {
+    Value* weights = node->inputs[1];
+    if (FloatsOf(weights) == nullptr || FloatAttribute(*node, "alpha", 1) != 1 ||
+        FloatAttribute(*node, "beta", 1) != 1 || IntAttribute(*node, "transA", 0) != 0) {
+      return;
+    }
+    const bool transposed = IntAttribute(*node, "transB", 0) != 0;
+    const Ints dims = weights->constant->shape;
+    const std::int64_t depth = dims[transposed ? 1 : 0];
+    const std::int64_t columns = dims[transposed ? 0 : 1];
+    if (depth < 1 || columns < 1) return;
+    Value* bias = nullptr;
+    if (node->inputs.size() > 2 && node->inputs[2] != nullptr) {
+      const std::optional<std::vector<float>> terms = PerChannel(node->inputs[2], 2, 1, columns);
+      if (!terms) return;
+      bias = NewFloats(&graph_, node->inputs[2]->name, {columns}, *terms);
+    }
+    BecomeMatMul(node, Packed(weights, columns, depth, transposed ? "OI" : "IO"), bias, columns);
+  }
+
+  void BecomeMatMul(Node* node, Value* packed, Value* bias, std::int64_t columns) {
+    node->kernel = "rewire.packed.matmul";
+    node->attributes = {{"columns", columns}};
+    node->inputs = {node->inputs[0], packed};
+    if (bias != nullptr) node->inputs.push_back(bias);
+    TakeActivation(&edit_, node);
+  }
+
+  // Both weights [directions, gates * hidden, inputs]; one direction only, since each is packed for itself.
+  // The first are absent where the inputs are multiplied already.
+  void PackRecurrent(Node* node, std::int64_t gates) {
+    if (node->inputs.size() < 3 || FloatsOf(node->inputs[1]) == nullptr ||
+        FloatsOf(node->inputs[2]) == nullptr) {
+      return;
+    }
+    const std::size_t first = node->inputs[1]->constant->shape == Ints{0} ? 2 : 1;
+    for (std::size_t i = first; i < 3; ++i) {
+      const Ints& dims = node->inputs[i]->constant->shape;
+      if (dims.size() != 3 || dims[0] != 1 || dims[1] < 1 || dims[2] < 1 || dims[1] % gates != 0) return;
+      // The gates of a GRU are multiplied in two parts: each must begin a panel.
+      if (gates == 3 && dims[1] / gates % kPackedColumns != 0) return;
+    }
+    for (std::size_t i = first; i < 3; ++i) {
+      const Ints dims = node->inputs[i]->constant->shape;
+      node->inputs[i] = Packed(Matrix(*node->inputs[i], {dims[1], dims[2]}), dims[1], dims[2], "OI");
+    }
+    SetAttribute(node, "packed", std::int64_t{1});
+  }
+
+  void PackConv(Node* node) {
+    Value* weights = node->inputs[1];
+    if (FloatsOf(weights) == nullptr || !(node->inputs[0]->type.dtype == kFloat32)) return;
+    if (node->extents.size() != 1 || node->extents[0].shape != nullptr) return;
+    const Ints dims = weights->constant->shape;
+    if ((dims.size() != 3 && dims.size() != 4) || dims[0] < 1 || dims[1] < 1) return;
+    const std::int64_t taps = TapsOf(dims);
+    if (taps < 1 || taps > kMostTaps) return;
+    const std::int64_t groups = IntAttribute(*node, "group", 1);
+    const bool depthwise = groups > 1 && groups == dims[0] && dims[1] == 1;
+    if (groups != 1 && !depthwise) return;
+    std::vector<Attribute> attributes = {{"channels", dims[0]},
+                                         {"kernel_shape", Ints(dims.begin() + 2, dims.end())}};
+    for (const char* name : {"strides", "dilations", "pads", "auto_pad"}) {
+      if (const Attribute* given = FindAttribute(*node, name)) attributes.push_back(*given);
+    }
+    Value* bias = node->inputs.size() > 2 ? node->inputs[2] : nullptr;
+    Value* packed = nullptr;
+    if (depthwise) {
+      packed = Prepared("rewire.transpose", Matrix(*weights, {dims[0], taps}), {taps, dims[0]},
+                        {{"perm", Ints{1, 0}}});
+    } else {
+      packed = Packed(weights, dims[0], dims[1] * taps, "OI");
+    }
+    node->inputs = {node->inputs[0], packed};
+    if (bias != nullptr) node->inputs.push_back(bias);
+    node->kernel = depthwise ? "rewire.packed.depthwise" : "rewire.packed.conv";
+    node->attributes = std::move(attributes);
+    TakeActivation(&edit_, node);
+    convolutions_.insert(node);
+  }
+
+  // The same elements under another shape.
+  Value* Matrix(const Value& weights, const Ints& dims) {
+    Value* matrix = graph_.NewValue(weights.name, TensorOf(kFloat32, ShapeOfInts(dims)));
+    matrix->constant = weights.constant;
+    matrix->constant->shape = dims;
+    return matrix;
+  }
+};
+
+}  // namespace
+
+void PackProducts(Graph* graph) { ProductPacking(graph).Run(); }
+
+}  // namespace rewire::compiler

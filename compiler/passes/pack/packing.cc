@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rewire/compiler/passes/pack/packing.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+namespace rewire::compiler {
+namespace {
+
+using Ints = std::vector<std::int64_t>;
+
+Node* Transpose(Graph* graph, Value* from, Value* to, const Ints& perm, const std::string& source) {
+  Node* node = graph->NewNode(NodeKind::kKernel);
+  node->kernel = "rewire.transpose";
+  node->attributes.push_back({"perm", perm});
+  node->inputs.push_back(from);
+  node->outputs.push_back(to);
+  node->extents.push_back({to->type.dims, nullptr});
+  node->source = source;
+  to->producer = node;
+  return node;
+}
+
+Shape ChannelsLastOf(Shape dims) {
+  std::rotate(dims.begin() + 1, dims.begin() + 2, dims.end());
+  return dims;
+}
+
+}  // namespace
+
+std::int64_t TapsOf(const Ints& dims) {
+  return std::accumulate(dims.begin() + 2, dims.end(), std::int64_t{1},
+                         [](std::int64_t a, std::int64_t b) { return a * b; });
+}
+
+Node* OnWeights(Graph* graph, const std::string& kernel, Value* weights, std::vector<Attribute> attributes) {
+  Node* node = graph->NewNode(NodeKind::kKernel);
+  node->kernel = kernel;
+  node->attributes = std::move(attributes);
+  node->inputs.push_back(weights);
+  node->source = weights->name;
+  graph->init.nodes.push_back(node);
+  return node;
+}
+
+Value* AddOutput(Graph* graph, Node* node, const std::string& name, Type type) {
+  Value* output = graph->NewValue(name, std::move(type));
+  output->producer = node;
+  node->outputs.push_back(output);
+  node->extents.push_back({output->type.dims, nullptr});
+  return output;
+}
+
+void PutChannelsLast(Graph* graph, const std::unordered_set<const Node*>& convolutions) {
+  ForEachBlock(&graph->main, [&](Block* block) {
+    std::vector<Node*> nodes;
+    for (Node* node : block->nodes) {
+      if (!convolutions.contains(node)) {
+        nodes.push_back(node);
+        continue;
+      }
+      Value* x = node->inputs[0];
+      Value* y = node->outputs[0];
+      Value* x_last = graph->NewValue(x->name, TensorOf(x->type.dtype, ChannelsLastOf(x->type.dims)));
+      Value* y_last = graph->NewValue(y->name, TensorOf(y->type.dtype, ChannelsLastOf(y->type.dims)));
+      const bool flat = x->type.rank() == 3;
+      const Ints to_last = flat ? Ints{0, 2, 1} : Ints{0, 2, 3, 1};
+      const Ints to_first = flat ? Ints{0, 2, 1} : Ints{0, 3, 1, 2};
+      nodes.push_back(Transpose(graph, x, x_last, to_last, node->source));
+      node->inputs[0] = x_last;
+      node->outputs[0] = y_last;
+      y_last->producer = node;
+      node->extents[0].dims = ChannelsLastOf(node->extents[0].dims);
+      graph->MoveSymbols(y, y_last, to_last);
+      nodes.push_back(node);
+      nodes.push_back(Transpose(graph, y_last, y, to_first, node->source));
+    }
+    block->nodes = std::move(nodes);
+  });
+}
+
+}  // namespace rewire::compiler

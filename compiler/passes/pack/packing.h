@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What passes share that choose kernels of packed weights (rewire.packed.*).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "rewire/compiler/ir/graph.h"
+#include "rewire/compiler/passes/edit.h"
+
+namespace rewire::compiler {
+
+// The most positions of a window that the kernels accept.
+inline constexpr std::int64_t kMostTaps = 256;
+// Panels are padded to a multiple of this many columns.
+inline constexpr std::int64_t kPackedColumns = 16;
+constexpr std::int64_t PackedColumns(std::int64_t columns) {
+  return (columns + kPackedColumns - 1) / kPackedColumns * kPackedColumns;
+}
+
+// The number of positions of the window of weights [M, C, taps...].
+std::int64_t TapsOf(const std::vector<std::int64_t>& dims);
+
+// Makes a node that works on constant weights before all runs. It has no outputs yet.
+Node* OnWeights(Graph* graph, const std::string& kernel, Value* weights, std::vector<Attribute> attributes);
+// Adds an output that is allocated with its type's dimensions.
+Value* AddOutput(Graph* graph, Node* node, const std::string& name, Type type);
+
+// Gives the convolutions, in any block, images with the channels last. A transpose is inserted before and
+// behind each of them.
+void PutChannelsLast(Graph* graph, const std::unordered_set<const Node*>& convolutions);
+
+// A pass that turns kernels into those of packed weights.
+class Packing {
+ public:
+  explicit Packing(Graph* graph) : graph_(*graph), edit_(graph) {}
+
+  // Calls `pack` with every kernel node that no other node has taken over yet. Then the convolutions in
+  // `convolutions_` get their channels last.
+  template <typename Pack>
+  void ForEachKernel(const Pack& pack) {
+    ForEachBlock(&graph_.main, [&](Block* block) {
+      for (Node* node : block->nodes) {
+        if (!edit_.IsErased(node) && node->kind == NodeKind::kKernel) pack(node);
+      }
+    });
+    edit_.Finish();
+    PutChannelsLast(&graph_, convolutions_);
+  }
+
+ protected:
+  Graph& graph_;
+  Edit edit_;
+  std::unordered_set<const Node*> convolutions_;
+};
+
+}  // namespace rewire::compiler

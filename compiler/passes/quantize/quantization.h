@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// What passes over quantised models have in common.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "rewire/compiler/passes/edit.h"
+
+namespace rewire::compiler {
+
+inline bool IsByte(const Value* value) { return value->type.dtype == kUInt8 || value->type.dtype == kInt8; }
+
+// The one element of a constant of 8-bit integers, if that is what it is.
+std::optional<std::int64_t> ByteOf(const Value* value);
+
+// A node between floats and 8-bit integers, by one constant scale and zero for all elements.
+struct Quantization {
+  float scale = 1;
+  std::int64_t zero = 0;
+};
+// Of a rewire.quantize_linear or rewire.dequantize_linear whose integers have 8 bits.
+std::optional<Quantization> QuantizationOf(const Node& node);
+
+// What a quantised result is held in, as an activation before the quantisation leaves it.
+struct StoredRange {
+  std::optional<std::int64_t> least, most;
+};
+// Of relu and of clip by attributes, for integers of this dtype; nothing for other nodes.
+std::optional<StoredRange> StoredRangeOf(const Node& activation, const Quantization& by, DLDataType dtype);
+
+}  // namespace rewire::compiler

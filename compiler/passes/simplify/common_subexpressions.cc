@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "rewire/compiler/ir/kernel_traits.h"
+#include "rewire/compiler/ir/text.h"
+#include "rewire/compiler/passes/passes.h"
+
+namespace rewire::compiler {
+namespace {
+
+class Sharing {
+ public:
+  explicit Sharing(const Graph& graph) : graph_(graph) {}
+
+  void Run(Block* block) {
+    known_.emplace_back();
+    std::vector<Node*> kept;
+    for (Node* node : block->nodes) {
+      for (Value*& input : node->inputs) input = Representative(input);
+      for (Node::Extent& extent : node->extents) extent.shape = Representative(extent.shape);
+      for (Block& inner : node->blocks) Run(&inner);
+      const Node* same = Find(*node);
+      if (same == nullptr) {
+        kept.push_back(node);
+        continue;
+      }
+      for (std::size_t i = 0; i < node->outputs.size(); ++i) merged_[node->outputs[i]] = same->outputs[i];
+    }
+    block->nodes = std::move(kept);
+    for (Value*& result : block->results) result = Representative(result);
+    known_.pop_back();
+  }
+
+  const std::unordered_map<const Value*, Value*>& merged() const { return merged_; }
+
+ private:
+  Value* Representative(Value* value) const {
+    const auto found = merged_.find(value);
+    return found == merged_.end() ? value : found->second;
+  }
+
+  // The node seen before, in this block or one around it, that computes the same; otherwise this one is
+  // remembered.
+  const Node* Find(const Node& node) {
+    // A returned tensor's dimensions are symbols of its own: two of them are not seen to be the same.
+    if (!node.blocks.empty() || node.returns || !IsPure(graph_, node)) return nullptr;
+    std::string key = OperationText(node);
+    for (const Value* input : node.inputs)
+      key += "|" + std::to_string(reinterpret_cast<std::uintptr_t>(input));
+    for (std::size_t i = 0; i < node.extents.size(); ++i) {
+      const Node::Extent& extent = node.extents[i];
+      key += "|" + (extent.shape == nullptr ? ShapeText(extent.dims)
+                                            : std::to_string(reinterpret_cast<std::uintptr_t>(extent.shape)));
+      key += DTypeName(node.outputs[i]->type.dtype);
+    }
+    for (const std::map<std::string, const Node*>& scope : known_) {
+      const auto found = scope.find(key);
+      if (found != scope.end()) return found->second;
+    }
+    known_.back().emplace(std::move(key), &node);
+    return nullptr;
+  }
+
+  const Graph& graph_;
+  std::vector<std::map<std::string, const Node*>> known_;
+  std::unordered_map<const Value*, Value*> merged_;
+};
+
+}  // namespace
+
+void ShareCommonSubexpressions(Graph* graph) {
+  Sharing sharing(*graph);
+  sharing.Run(&graph->main);
+  graph->MoveSymbols(sharing.merged());
+}
+
+}  // namespace rewire::compiler

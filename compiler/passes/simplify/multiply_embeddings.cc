@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Multiplies a constant table whose rows a recurrent layer reads by the layer's input weights, when
+// compiling: lstm(gather(t, i), w, ..) becomes lstm(gather(t * w + b, i), none, ..). The new table has one
+// column per gate and unit of the layer, so this is only for tables of moderate size.
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "rewire/compiler/passes/edit.h"
+#include "rewire/compiler/passes/passes.h"
+
+namespace rewire::compiler {
+namespace {
+
+using Ints = std::vector<std::int64_t>;
+
+// Elements of a new table: 16 MiB, of which a run reads the rows that it needs.
+constexpr std::int64_t kMostElements = std::int64_t{1} << 22;
+
+class Embeddings {
+ public:
+  explicit Embeddings(Graph* graph) : graph_(*graph), edit_(graph) {}
+
+  void Run() {
+    ForEachBlock(&graph_.main, [&](Block* block) {
+      for (Node* node : block->nodes) {
+        if (node->kind == NodeKind::kKernel && IsRecurrent(node->kernel)) MultiplyTable(node);
+      }
+    });
+  }
+
+ private:
+  static bool IsRecurrent(const std::string& kernel) {
+    return kernel == "rewire.lstm" || kernel == "rewire.gru" || kernel == "rewire.rnn";
+  }
+
+  // The node that takes whole rows out of a constant f32 matrix for this layer alone.
+  Node* GatherOf(const Node& layer) const {
+    Node* gather = layer.inputs[0]->producer;
+    if (gather == nullptr || gather->kind != NodeKind::kKernel || gather->kernel != "rewire.gather" ||
+        IntAttribute(*gather, "axis", 0) != 0 || gather->extents.size() != 1 ||
+        gather->extents[0].shape != nullptr || edit_.OnlyUser(layer.inputs[0]) != &layer) {
+      return nullptr;
+    }
+    const Value* table = gather->inputs[0];
+    return FloatsOf(table) != nullptr && table->type.rank() == 2 ? gather : nullptr;
+  }
+
+  void MultiplyTable(Node* layer) {
+    Node* gather = GatherOf(*layer);
+    if (gather == nullptr || layer->inputs.size() < 3 || FloatsOf(layer->inputs[1]) == nullptr) return;
+    const Ints weights = layer->inputs[1]->constant->shape;  // [directions, gates * hidden, inputs]
+    const Ints table = gather->inputs[0]->constant->shape;   // [rows, inputs]
+    if (weights.size() != 3 || weights[0] != 1 || weights[2] != table[1] || table[1] < 1) return;
+    const std::int64_t width = weights[1];
+    if (width < 1 || table[0] < 1 || table[0] > kMostElements / width) return;
+    Value* matrix =
+        graph_.NewValue(layer->inputs[1]->name, TensorOf(kFloat32, ShapeOfInts({width, table[1]})));
+    matrix->constant = layer->inputs[1]->constant;
+    matrix->constant->shape = {width, table[1]};
+    std::vector<Value*> factors = {gather->inputs[0], matrix};
+    if (layer->inputs.size() > 3 && layer->inputs[3] != nullptr) {
+      const float* biases = FloatsOf(layer->inputs[3]);
+      if (biases == nullptr || layer->inputs[3]->constant->shape != Ints{1, 2 * width}) return;
+      factors.push_back(NewFloats(&graph_, layer->inputs[3]->name, {width}, {biases, biases + width}));
+    }
+    gather->inputs[0] = Product(std::move(factors), {table[0], width});
+    gather->extents[0].dims.back() = DimExpr(width);
+    gather->outputs[0]->type.dims.back() = DimExpr(width);
+    layer->inputs[1] = NewFloats(&graph_, layer->inputs[1]->name, {0}, {});  // none
+  }
+
+  // Ahead of all runs.
+  Value* Product(std::vector<Value*> factors, const Ints& dims) {
+    Value* product = graph_.NewValue(factors[0]->name + ".multiplied", TensorOf(kFloat32, ShapeOfInts(dims)));
+    Node* node = graph_.NewNode(NodeKind::kKernel);
+    node->kernel = "rewire.gemm";
+    node->attributes = {{"transB", std::int64_t{1}}};
+    node->source = factors[0]->name;
+    node->inputs = std::move(factors);
+    node->outputs.push_back(product);
+    node->extents.push_back({product->type.dims, nullptr});
+    product->producer = node;
+    graph_.init.nodes.push_back(node);
+    return product;
+  }
+
+  Graph& graph_;
+  Edit edit_;
+};
+
+}  // namespace
+
+void MultiplyEmbeddings(Graph* graph) { Embeddings(graph).Run(); }
+
+}  // namespace rewire::compiler

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Transposed convolution, col2im and max unpooling: they spread small images over larger ones.
+#include "rewire/kernels/cpu/convolution/conv_transpose.h"
+
+#include <algorithm>
+
+#include "rewire/kernels/cpu/convolution/conv.h"
+#include "rewire/kernels/cpu/product/gemm.h"
+#include "rewire/kernels/cpu/registry.h"
+#include "rewire/kernels/cpu/shape/shapes.h"
+#include "rewire/kernels/cpu/support/parallel.h"
+#include "rewire/kernels/cpu/support/types.h"
+
+namespace rewire::kernel::cpu {
+namespace {
+
+constexpr std::int64_t kMost = std::int64_t{1} << 40;
+
+struct ConvTransposeAttributes {
+  WindowAttributes window;
+  std::int64_t groups = 1;
+  std::vector<std::int64_t> output_padding, output_shape;
+
+  Status Read(Attributes& attributes) {
+    window.Read(attributes, false, false);
+    groups = attributes.Int("group", 1, 1);
+    output_padding = attributes.Ints("output_padding", {});
+    output_shape = attributes.Ints("output_shape", {});
+    for (std::int64_t padding : output_padding) {
+      if (padding < 0 || padding > kMost)
+        return ValueError("attribute 'output_padding' is ", View(output_padding),
+                          ", expected ints of at least 0");
+    }
+    for (std::int64_t dim : output_shape) {
+      if (dim < 0 || dim > kMost)
+        return ValueError("attribute 'output_shape' is ", View(output_shape), ", expected dimensions");
+    }
+    return window.Check();
+  }
+
+  // The window of the convolution that goes the other way: from out, its input, to x, its output. x [N, C,
+  // ...], w [C, M / groups, ...].
+  Status Resolve(ShapeView x, ShapeView w, Window* resolved, Dims* result) const {
+    const int spatial = static_cast<int>(x.size()) - 2;
+    if (spatial < 1 || spatial > kMaxSpatial || w.size() != x.size()) {
+      return ValueError("x has shape ", x, " and w ", w, ", expected one rank with 1 to ", kMaxSpatial,
+                        " spatial axes");
+    }
+    if (w[0] != x[1] || x[1] % groups != 0) {
+      return ValueError("w has shape ", w, ", expected ", x[1], " channels, a multiple of ", groups,
+                        " groups, as x of shape ", x);
+    }
+    if (Status s = window.CheckCounts(spatial); !s.ok()) return s;
+    if (Status s = CheckCount("output_padding", output_padding, spatial); !s.ok()) return s;
+    if (Status s = CheckCount("output_shape", output_shape, spatial); !s.ok()) return s;
+    *resolved = Window();
+    resolved->rank = spatial;
+    *result = Dims(ShapeView(x.data(), 1));
+    result->push_back(Times(w[1], groups));
+    for (int i = 0; i < spatial; ++i) {
+      const auto at = static_cast<std::size_t>(i);
+      WindowAxis axis = window.Axis(i, spatial);
+      axis.kernel = w[at + 2];
+      axis.output = x[at + 2];
+      if (axis.kernel < 1) return ValueError("w has shape ", w, ": the kernel is empty");
+      if (Status s = Extend(at, &axis); !s.ok()) return s;
+      result->push_back(axis.input);
+      resolved->axes[kMaxSpatial - spatial + i] = axis;
+    }
+    return Status();
+  }
+
+ private:
+  static ShapeView View(const std::vector<std::int64_t>& values) { return {values.data(), values.size()}; }
+  static Status CheckCount(const char* name, const std::vector<std::int64_t>& values, int spatial) {
+    if (values.empty() || values.size() == static_cast<std::size_t>(spatial)) return Status();
+    return ValueError("attribute '", name, "' is ", View(values), ", expected ", spatial, " ints");
+  }
+
+  // Sets the axis' input (the size of out) and pads.
+  Status Extend(std::size_t i, WindowAxis* axis) const {
+    const std::int64_t extra = output_padding.empty() ? 0 : output_padding[i];
+    const std::int64_t whole =
+        axis->output == 0 ? 0 : Plus(Plus(Times(axis->stride, axis->output - 1), axis->reach()), extra);
+    const bool same = window.auto_pad == AutoPad::kSameUpper || window.auto_pad == AutoPad::kSameLower;
+    if (output_shape.empty() && !same) {
+      axis->input = whole - axis->before - axis->after;
+      if (axis->input >= 0 && axis->input <= kMost) return Status();
+      return ValueError("the pads ", axis->before, " and ", axis->after, " do not fit spatial axis ", i,
+                        ", where windows cover ", whole);
+    }
+    axis->input = output_shape.empty() ? Times(axis->output, axis->stride) : output_shape[i];
+    if (axis->input > kMost || whole >= kMostSize)
+      return ValueError("spatial axis ", i, " of out would have ", axis->input,
+                        " elements, where windows cover ", whole);
+    const std::int64_t total = std::max<std::int64_t>(0, whole - axis->input);
+    axis->before = window.auto_pad == AutoPad::kSameUpper ? total / 2 : total - total / 2;
+    axis->after = total - axis->before;
+    return Status();
+  }
+};
+
+struct ConvTranspose {
+  static constexpr const char kName[] = "rewire.conv_transpose";
+  ConvTransposeAttributes attributes;
+  static Status Make(Attributes& given, ConvTranspose* conv) { return conv->attributes.Read(given); }
+
+  Status operator()(TensorView x, TensorView w, std::optional<TensorView> bias, TensorView out) const {
+    Window window;
+    if (Status s = CheckConvArguments(attributes, x, w, bias, out, &window); !s.ok()) return s;
+    return ForType(Floats(), "x", x,
+                   [&](auto tag) { return Run<typename decltype(tag)::type>(x, w, bias, out, window); });
+  }
+  // The windows of one group before they are added up, and their product.
+  bool DeclareWorkspace(WorkspaceSizes& sizes) const {
+    const DLTensor *x = sizes.Tensor(0, 3), *w = sizes.Tensor(1, 3);
+    if (x == nullptr || w == nullptr) return false;
+    const std::int64_t rows = SizeFrom(w, 1);
+    const std::int64_t positions = SizeFrom(x, 2);
+    sizes.Take(Times(rows, positions), x->dtype.bits / 8);
+    sizes.TakeGemm(rows, positions, w->shape[0] / attributes.groups, x->dtype);
+    return true;
+  }
+
+ private:
+  template <typename T>
+  Status Run(TensorView x, TensorView w, const std::optional<TensorView>& bias, TensorView out,
+             const Window& window) const {
+    if (out.size() == 0) return Status();
+    const std::int64_t channels = out.dim(1);
+    const std::int64_t group_channels = channels / attributes.groups;
+    const std::int64_t in_channels = x.dim(1) / attributes.groups;
+    const std::int64_t plane = window.inputs();
+    const std::int64_t positions = window.outputs();
+    const std::int64_t rows = Times(group_channels, window.taps());
+    Pace pace;
+    for (std::int64_t i = 0; i < Times(out.dim(0), channels); ++i) {
+      const T first = bias ? bias->data<T>()[i % channels] : T{0};
+      if (!pace.Spend(1) || !pace.Fill(out.data<T>() + i * plane, plane, first)) return Stopped();
+    }
+    if (x.size() == 0) return Status();
+    GemmScratch<T> scratch;
+    T* columns = nullptr;
+    if (Status s = Workspace(Times(rows, positions), &columns); !s.ok()) return s;
+    for (std::int64_t i = 0; i < Times(x.dim(0), attributes.groups); ++i) {
+      const T* weights = w.data<T>() + i % attributes.groups * in_channels * rows;
+      const Matrix<T> left{weights, 1, rows};
+      const Matrix<T> right{x.data<T>() + i * in_channels * positions, positions, 1};
+      if (!pace.Fill(columns, Times(rows, positions), T{0})) return Stopped();
+      Status s = Gemm<T>(rows, positions, in_channels, left, right, columns, positions, scratch);
+      if (!s.ok()) return s;
+      T* to = out.data<T>() + i * group_channels * plane;
+      s = ParallelFor(group_channels, GrainOf(kGrain, window.taps(), positions),
+                      [&](std::int64_t begin, std::int64_t end, Pace& of_thread) {
+                        for (std::int64_t c = begin; c < end && !of_thread.stopped(); ++c)
+                          AddWindows(window, columns + c * window.taps() * positions, to + c * plane,
+                                     of_thread);
+                      });
+      if (!s.ok()) return s;
+    }
+    return Status();
+  }
+};
+
+struct ConvTransposeShape {
+  static constexpr const char kName[] = "rewire.shape.conv_transpose";
+  ConvTransposeAttributes attributes;
+  static Status Make(Attributes& given, ConvTransposeShape* conv) { return conv->attributes.Read(given); }
+  Status operator()(TensorView x, TensorView w, TensorView out) const {
+    return WriteConvShape(attributes, x, w, out);
+  }
+};
+
+// col2im: x [N, C * taps, positions] to [N, C, image...].
+Status ResolveColumns(const WindowAttributes& attributes, ShapeView x, TensorView image_shape,
+                      TensorView block_shape, Window* window, Dims* result) {
+  Dims image, block;
+  if (Status s = ReadShape("image_shape", image_shape, &image); !s.ok()) return s;
+  if (Status s = ReadInts("block_shape", block_shape, &block); !s.ok()) return s;
+  if (x.size() != 3) return ValueError("x has shape ", x, ", expected [N, C * block elements, blocks]");
+  if (image.rank() + 2 > kMaxRank)
+    return ValueError("image_shape is ", image.view(), ", expected fewer axes");
+  Dims full(ShapeView(x.data(), 2));
+  for (std::int64_t dim : image.view()) full.push_back(dim);
+  if (Status s = attributes.Resolve(full.view(), block.view(), window); !s.ok()) return s;
+  if (x[2] != window->outputs() || x[1] % window->taps() != 0) {
+    return ValueError("x has shape ", x, ", expected ", window->outputs(), " blocks of a multiple of ",
+                      window->taps(), " elements");
+  }
+  *result = full;
+  (*result)[1] = x[1] / window->taps();
+  return Status();
+}
+
+struct Col2Im {
+  static constexpr const char kName[] = "rewire.col2im";
+  WindowAttributes attributes;
+  static Status Make(Attributes& given, Col2Im* col2im) {
+    col2im->attributes.Read(given, false, false);
+    return col2im->attributes.Check();
+  }
+  Status operator()(TensorView x, TensorView image_shape, TensorView block_shape, TensorView out) const {
+    Checks checks;
+    checks.Dense("x", x).Dense("out", out).SameDType("out", out, "x", x).NoOverlap("out", out, "x", x);
+    if (Status s = checks.Take(); !s.ok()) return s;
+    Window window;
+    Dims expected;
+    if (Status s = ResolveColumns(attributes, x.dims(), image_shape, block_shape, &window, &expected);
+        !s.ok())
+      return s;
+    if (Status s = CheckShape("out", out, expected.view()); !s.ok()) return s;
+    return ForType(Floats(), "x", x, [&](auto tag) -> Status {
+      using T = typename decltype(tag)::type;
+      const std::int64_t plane = window.inputs();
+      const std::int64_t columns = Times(window.taps(), window.outputs());
+      if (Status s = FillAll(out.data<T>(), out.size(), T{0}); !s.ok()) return s;
+      return ParallelFor(Times(out.dim(0), out.dim(1)), GrainOf(kGrain, columns),
+                         [&](std::int64_t begin, std::int64_t end, Pace& pace) {
+                           for (std::int64_t i = begin; i < end && !pace.stopped(); ++i)
+                             AddWindows(window, x.data<T>() + i * columns, out.data<T>() + i * plane, pace);
+                         });
+    });
+  }
+};
+
+struct Col2ImShape {
+  static constexpr const char kName[] = "rewire.shape.col2im";
+  WindowAttributes attributes;
+  static Status Make(Attributes& given, Col2ImShape* col2im) {
+    col2im->attributes.Read(given, false, false);
+    return col2im->attributes.Check();
+  }
+  Status operator()(TensorView x, TensorView image_shape, TensorView block_shape, TensorView out) const {
+    Dims input, result;
+    if (Status s = ReadShape("x", x, &input); !s.ok()) return s;
+    Window window;
+    if (Status s = ResolveColumns(attributes, input.view(), image_shape, block_shape, &window, &result);
+        !s.ok())
+      return s;
+    return WriteShape(result, out);
+  }
+};
+
+constexpr const char kTransposed[] =
+    "group = 1, strides = ones, dilations = ones, pads = zeros, auto_pad = NOTSET, SAME_UPPER, SAME_LOWER or "
+    "VALID, output_padding = zeros, output_shape = none (given, it decides the pads)";
+constexpr const char kColumns[] = "strides = ones, dilations = ones, pads = zeros, auto_pad = NOTSET";
+
+}  // namespace
+
+std::span<const Kernel> ConvTransposeKernels() {
+  static constexpr Kernel kKernels[] = {
+      Describe<ConvTranspose>(
+          "x, w, bias? -> out", "f32 f64", kTransposed,
+          "x [N, C, ...] with one to three spatial axes, weights [C, M / group, ...], plus "
+          "bias [M]: what a convolution's gradient does"),
+      Describe<ConvTransposeShape>("x, w -> out", "i64 i32; out i64", "as rewire.conv_transpose",
+                                   "the shape of rewire.conv_transpose's out"),
+      Describe<Col2Im>(
+          "x, image_shape, block_shape -> out", "x, out f32 f64; others i64 i32", kColumns,
+          "blocks [N, C * block elements, blocks] added up where they lie in the image [N, C, ...]"),
+      Describe<Col2ImShape>("x, image_shape, block_shape -> out", "i64 i32; out i64", kColumns,
+                            "the shape of rewire.col2im's out from x's shape and the two others themselves"),
+  };
+  return kKernels;
+}
+
+}  // namespace rewire::kernel::cpu

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One row of a depthwise convolution (each channel has its own weights), channels last: the innermost loop of
+// rewire.packed.depthwise.
+#pragma once
+
+#include <cstdint>
+
+#include "rewire/kernels/cpu/elementwise/activation_attribute.h"
+
+namespace rewire::kernel::cpu {
+
+// out[o * channels + c] = activation(bias[c] + sum over r, t of rows[r][(o * stride + t * dilation) *
+// channels
+// + c] * weights[r][t * channels + c]), for o < count, c < channels.
+struct DepthwiseRow {
+  std::int64_t channels;
+  std::int64_t count;  // output positions
+  std::int64_t stride, dilation;
+  std::int64_t taps;         // in a row of the window
+  std::int64_t row_count;    // rows of the window that lie inside the image
+  const float* const* rows;  // where tap 0 reads for output position 0
+  const float* const* weights;
+  const float* bias;  // null: zeros
+  float* out;
+  Activation activation;
+};
+
+using DepthwiseKernel = void (*)(const DepthwiseRow& row);
+
+// The kernel of the best instruction set that this CPU and the build support.
+DepthwiseKernel ChooseDepthwiseKernel();
+
+// The same, chosen once per process.
+DepthwiseKernel BestDepthwiseKernel();
+
+}  // namespace rewire::kernel::cpu

@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Convolution of images with the channels last and packed weights (panels.h), and depthwise convolution of
+// such images.
+#include <algorithm>
+#include <array>
+
+#include "rewire/kernels/cpu/convolution/depthwise.h"
+#include "rewire/kernels/cpu/convolution/packed_image.h"
+#include "rewire/kernels/cpu/convolution/window.h"
+#include "rewire/kernels/cpu/product/packed_rows.h"
+#include "rewire/kernels/cpu/product/panels.h"
+#include "rewire/kernels/cpu/registry.h"
+#include "rewire/kernels/cpu/shape/shapes.h"
+#include "rewire/kernels/cpu/support/checks.h"
+#include "rewire/kernels/cpu/support/parallel.h"
+
+namespace rewire::kernel::cpu {
+namespace {
+
+// The arguments that both kernels have in common, resolved.
+struct ImageCall {
+  Window window;
+  std::int64_t images, in_channels, out_channels;
+  const float *x, *w, *bias, *addend;
+  float* out;
+
+  // An output line: a row of the output of one image.
+  std::int64_t lines() const { return images * window.axes[0].output * window.axes[1].output; }
+};
+
+// An axis whose window does not move.
+bool IsPoint(const WindowAxis& axis) { return axis.input == 1 && axis.output == 1 && axis.kernel == 1; }
+
+// Axes of size 1 go to the front, so that lines are long.
+void MakeLinesLong(Window* window) {
+  auto& [depth, rows, columns] = window->axes;
+  for (int i = 0; i < kMaxSpatial && IsPoint(columns); ++i) {
+    columns = rows;
+    rows = depth;
+    depth = WindowAxis();
+  }
+}
+
+// `w` is left to the caller.
+Status Resolve(const ImageAttributes& attributes, TensorView x, TensorView w,
+               const std::optional<TensorView>& bias, const std::optional<TensorView>& addend, TensorView out,
+               ImageCall* call) {
+  Checks checks;
+  checks.Operands("x", x, "w", w, out).SameDType("w", w, "x", x).SameDType("out", out, "x", x);
+  if (Status s = checks.Take(); !s.ok()) return s;
+  if (!x.Is<float>()) return TypeError("x has dtype ", DTypeName(x.dtype()), ", expected f32");
+  if (Status s = attributes.Resolve(x, out, &call->window); !s.ok()) return s;
+  CheckAdded(checks, bias, addend, attributes.channels, out);
+  call->images = x.dim(0);
+  call->in_channels = x.dim(x.ndim() - 1);
+  call->out_channels = attributes.channels;
+  call->x = x.data<float>();
+  call->w = w.data<float>();
+  call->bias = IsGiven(bias) ? bias->data<float>() : nullptr;
+  call->addend = IsGiven(addend) ? addend->data<float>() : nullptr;
+  MakeLinesLong(&call->window);
+  call->out = out.data<float>();
+  return checks.Take();
+}
+
+// The window at a run of output positions of one line, as the segments of a PanelTile.
+class Segments {
+ public:
+  // `zeros` has as many floats as a row of the window.
+  Segments(const ImageCall& call, const float* zeros) : call_(call), zeros_(zeros) {}
+
+  // Output positions [o, o + tile->count) of a line.
+  void Gather(std::int64_t line, std::int64_t o, PanelTile* tile) {
+    const auto& [depth, rows, columns] = call_.window.axes;
+    const std::int64_t oy = line % rows.output;
+    const std::int64_t oz = line / rows.output % depth.output;
+    const std::int64_t image = line / rows.output / depth.output;
+    // Where all of them lie inside, a row of the window is one piece.
+    const std::int64_t begin = columns.start(o);
+    const bool whole = columns.dilation == 1 && begin >= 0 &&
+                       columns.start(o + tile->count - 1) + columns.kernel <= columns.input;
+    const std::int64_t pieces = whole ? 1 : columns.kernel;
+    tile->depth = (whole ? columns.kernel : 1) * call_.in_channels;
+    const float** to = pointers_.data();
+    for (std::int64_t kz = 0; kz < depth.kernel; ++kz) {
+      const std::int64_t z = depth.start(oz) + kz * depth.dilation;
+      for (std::int64_t ky = 0; ky < rows.kernel; ++ky) {
+        const std::int64_t y = rows.start(oy) + ky * rows.dilation;
+        const bool inside = z >= 0 && z < depth.input && y >= 0 && y < rows.input;
+        const std::int64_t line_at = ((image * depth.input + z) * rows.input + y) * columns.input;
+        const float* row = inside ? call_.x + line_at * call_.in_channels : zeros_;
+        for (std::int64_t piece = 0; piece < pieces; ++piece) {
+          std::int64_t at = begin + piece * columns.dilation;
+          for (int i = 0; i < tile->count; ++i, at += columns.stride)
+            *to++ = inside && at >= 0 && at < columns.input ? row + at * call_.in_channels : zeros_;
+        }
+      }
+    }
+    tile->segments = depth.kernel * rows.kernel * pieces;
+    tile->rows = pointers_.data();
+  }
+
+ private:
+  const ImageCall& call_;
+  const float* zeros_;
+  std::array<const float*, kMostTaps * kMostPanelRows> pointers_;
+};
+
+struct PackedConv {
+  static constexpr const char kName[] = "rewire.packed.conv";
+  ImageAttributes attributes;
+  Activation activation;
+
+  static Status Make(Attributes& given, PackedConv* conv) {
+    conv->activation.Read(given);
+    return conv->attributes.Read(given);
+  }
+
+  Status operator()(TensorView x, TensorView w, std::optional<TensorView> bias,
+                    std::optional<TensorView> addend, TensorView out) const {
+    ImageCall call;
+    if (Status s = Resolve(attributes, x, w, bias, addend, out, &call); !s.ok()) return s;
+    const std::int64_t depth = Times(call.in_channels, call.window.taps());
+    const std::int64_t packed[] = {PackedColumns(attributes.channels), depth};
+    if (Status s = CheckShape("w", w, ShapeView(packed, 2)); !s.ok()) return s;
+    if (out.size() == 0) return Status();
+    if (IsPointwise(call.window)) {
+      return MultiplyRows({call.x, Times(call.images, call.window.inputs()), depth, call.w,
+                           attributes.channels, call.bias, call.addend, activation, call.out});
+    }
+    const std::int64_t row = Times(call.in_channels, attributes.LargestKernel());
+    float* zeros = nullptr;
+    if (Status s = Workspace(std::max<std::int64_t>(1, row), &zeros); !s.ok()) return s;
+    if (Status s = FillAll(zeros, row, 0.0F); !s.ok()) return s;
+    return Run(call, depth, zeros);
+  }
+  // What stands for a row of the window outside of the image.
+  bool DeclareWorkspace(WorkspaceSizes& sizes) const {
+    const DLTensor* x = sizes.Tensor(0, 3);
+    if (x == nullptr) return false;
+    if (attributes.IsPointwise()) return true;
+    sizes.Take(std::max<std::int64_t>(1, Times(LastDim(x), attributes.LargestKernel())), sizeof(float));
+    return true;
+  }
+
+ private:
+  // A block of lines, whose windows stay in the second cache, by one panel after the other.
+  Status Run(const ImageCall& call, std::int64_t depth, const float* zeros) const {
+    constexpr std::int64_t kBlock = 65536;  // floats of the image
+    const WindowAxis& columns = call.window.axes[2];
+    const std::int64_t panels = PanelCount(call.out_channels);
+    const std::int64_t line = columns.input * call.in_channels * call.window.axes[1].stride;
+    const std::int64_t block =
+        std::clamp<std::int64_t>(kBlock / std::max<std::int64_t>(1, line), 1, call.lines());
+    const std::int64_t blocks = (call.lines() + block - 1) / block;
+    return ParallelFor(Times(blocks, panels), GrainOf(16 * kGrain, block, columns.output, depth, kPanelWidth),
+                       [&](std::int64_t begin, std::int64_t end, Pace& pace) {
+                         Segments segments(call, zeros);
+                         for (std::int64_t task = begin; task < end; ++task) {
+                           const std::int64_t first = task / panels * block;
+                           const std::int64_t last = std::min(call.lines(), first + block);
+                           for (std::int64_t i = first; i < last && !pace.stopped(); ++i)
+                             RunLine(call, depth, i, task % panels, segments, pace);
+                         }
+                       });
+  }
+
+  void RunLine(const ImageCall& call, std::int64_t depth, std::int64_t line, std::int64_t panel,
+               Segments& segments, Pace& pace) const {
+    const PanelKernel& kernel = BestPanelKernel();
+    const std::int64_t first = panel * kPanelWidth;
+    const std::int64_t outputs = call.window.axes[2].output;
+    PanelTile tile;
+    tile.panel = call.w + first * depth;
+    tile.columns = UsedOfPanel(panel, call.out_channels);
+    tile.bias = call.bias == nullptr ? nullptr : call.bias + first;
+    tile.step = call.out_channels;
+    tile.activation = activation;
+    for (std::int64_t o = 0; o < outputs; o += tile.count) {
+      tile.count = RowsOfTile(outputs - o, kernel.rows);
+      if (!pace.Spend(ProductsOf(tile.count, depth))) return;
+      segments.Gather(line, o, &tile);
+      const std::int64_t at = (line * outputs + o) * call.out_channels + first;
+      tile.addend = call.addend == nullptr ? nullptr : call.addend + at;
+      tile.out = call.out + at;
+      kernel.run(tile);
+    }
+  }
+};
+
+struct PackedDepthwise {
+  static constexpr const char kName[] = "rewire.packed.depthwise";
+  ImageAttributes attributes;
+  Activation activation;
+
+  static Status Make(Attributes& given, PackedDepthwise* conv) {
+    conv->activation.Read(given);
+    return conv->attributes.Read(given);
+  }
+
+  Status operator()(TensorView x, TensorView w, std::optional<TensorView> bias, TensorView out) const {
+    ImageCall call;
+    if (Status s = Resolve(attributes, x, w, bias, std::nullopt, out, &call); !s.ok()) return s;
+    const std::int64_t expected[] = {call.window.taps(), attributes.channels};
+    if (Status s = CheckShape("w", w, ShapeView(expected, 2)); !s.ok()) return s;
+    if (call.in_channels != attributes.channels) {
+      return ValueError("x has shape ", x.dims(), ", expected ", attributes.channels, " channels");
+    }
+    if (out.size() == 0) return Status();
+    return ParallelFor(call.lines(),
+                       GrainOf(8 * kGrain, call.window.axes[2].output, call.out_channels, call.window.taps()),
+                       [&](std::int64_t begin, std::int64_t end, Pace& pace) {
+                         for (std::int64_t line = begin; line < end && !pace.stopped(); ++line)
+                           RunLine(call, line, pace);
+                       });
+  }
+
+ private:
+  void RunLine(const ImageCall& call, std::int64_t line, Pace& pace) const {
+    const auto& [depth, rows, columns] = call.window.axes;
+    const std::int64_t channels = call.out_channels;
+    const std::int64_t oy = line % rows.output;
+    const std::int64_t oz = line / rows.output % depth.output;
+    const std::int64_t image = line / rows.output / depth.output;
+    // The rows of the window that lie in the image, where output position 0 meets tap 0.
+    std::array<const float*, kMostTaps> from, weights;
+    std::int64_t count = 0;
+    for (std::int64_t kz = 0; kz < depth.kernel; ++kz) {
+      const std::int64_t z = depth.start(oz) + kz * depth.dilation;
+      for (std::int64_t ky = 0; ky < rows.kernel; ++ky) {
+        const std::int64_t y = rows.start(oy) + ky * rows.dilation;
+        if (z < 0 || z >= depth.input || y < 0 || y >= rows.input) continue;
+        const auto i = static_cast<std::size_t>(count++);
+        from[i] = call.x + ((image * depth.input + z) * rows.input + y) * columns.input * channels;
+        weights[i] = call.w + (kz * rows.kernel + ky) * columns.kernel * channels;
+      }
+    }
+    DepthwiseRow row{channels, 0,       columns.stride, columns.dilation, columns.kernel, count,
+                     nullptr,  nullptr, call.bias,      nullptr,          activation};
+    // Positions whose windows lie inside are run together, those at the borders one by one.
+    for (std::int64_t o = 0; o < columns.output;) {
+      std::int64_t first = 0, last = 0;
+      columns.Inside(o, &first, &last);
+      row.count = 1;
+      if (first == 0 && last == columns.kernel) {
+        const std::int64_t end = (columns.input - columns.reach() + columns.before) / columns.stride + 1;
+        row.count = std::min(columns.output, end) - o;
+      }
+      // In runs between which the host is asked.
+      const std::int64_t work = Times(channels, std::max<std::int64_t>(1, count * columns.kernel));
+      row.count = std::min(row.count, std::max<std::int64_t>(4, kPace / work / 4 * 4));
+      if (!pace.Spend(Times(row.count, work))) return;
+      RunPart(call, line * columns.output + o, columns.start(o), first, std::max(first, last), from, weights,
+              row);
+      o += row.count;
+    }
+  }
+
+  // row.count positions from `position` on, by taps [first, last).
+  static void RunPart(const ImageCall& call, std::int64_t position, std::int64_t start, std::int64_t first,
+                      std::int64_t last, const std::array<const float*, kMostTaps>& from,
+                      const std::array<const float*, kMostTaps>& weights, DepthwiseRow row) {
+    std::array<const float*, kMostTaps> x, w;
+    for (std::size_t i = 0; i < static_cast<std::size_t>(row.row_count); ++i) {
+      x[i] = from[i] + (start + first * row.dilation) * row.channels;
+      w[i] = weights[i] + first * row.channels;
+    }
+    row.rows = x.data();
+    row.weights = w.data();
+    row.taps = last - first;
+    row.out = call.out + position * row.channels;
+    BestDepthwiseKernel()(row);
+  }
+};
+
+}  // namespace
+
+std::span<const Kernel> PackedConvKernels() {
+  constexpr const char* kAttributes =
+      "channels, kernel_shape, strides = ones, dilations = ones, pads = zeros, auto_pad = NOTSET, "
+      "SAME_UPPER, "
+      "SAME_LOWER or VALID; activation, alpha, beta as rewire.packed.matmul";
+  static constexpr Kernel kKernels[] = {
+      Describe<PackedConv>(
+          "x, w, bias?, addend? -> out over addend", "f32", kAttributes,
+          "as rewire.conv, the channels last: x [N, spatial..., C], w packed from [channels, C, "
+          "kernel...], plus bias [channels], plus addend of out's shape, then the activation"),
+      Describe<PackedDepthwise>(
+          "x, w, bias? -> out", "f32", kAttributes,
+          "each channel of x [N, spatial..., channels] with weights of its own, w [taps, "
+          "channels], plus bias [channels], then the activation"),
+  };
+  return kKernels;
+}
+
+}  // namespace rewire::kernel::cpu

@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pooling of images with one to three spatial axes.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "rewire/kernels/cpu/convolution/pool_channels_last.h"
+#include "rewire/kernels/cpu/convolution/window.h"
+#include "rewire/kernels/cpu/registry.h"
+#include "rewire/kernels/cpu/support/parallel.h"
+#include "rewire/kernels/cpu/support/types.h"
+
+namespace rewire::kernel::cpu {
+namespace {
+
+Status CheckPool(const WindowAttributes& attributes, TensorView x, TensorView out, Window* window) {
+  Checks checks;
+  checks.Dense("x", x).Dense("out", out).SameDType("out", out, "x", x).NoOverlap("out", out, "x", x);
+  if (Status s = checks.Take(); !s.ok()) return s;
+  if (Status s = attributes.Resolve(x.dims(), window); !s.ok()) return s;
+  return CheckShape("out", out, window->OutputDims(x.dim(0), x.dim(1)).view());
+}
+
+// The elements of one plane that lie under the window at one output position.
+template <typename T>
+struct Covered {
+  const T* plane;
+  const WindowAxis* axes;
+  Pace* pace;  // of a window that is so large that rows of it are reported; null for others
+  std::int64_t position[kMaxSpatial];
+  std::int64_t first[kMaxSpatial];
+  std::int64_t last[kMaxSpatial];
+
+  void MoveTo(int axis, std::int64_t o) {
+    position[axis] = o;
+    axes[axis].Inside(o, &first[axis], &last[axis]);
+  }
+  std::int64_t count() const {
+    std::int64_t product = 1;
+    for (int i = 0; i < kMaxSpatial; ++i) product *= std::max<std::int64_t>(0, last[i] - first[i]);
+    return product;
+  }
+  // body(value, its index in the plane), in order, unless told to stop.
+  template <typename Body>
+  void ForEach(const Body& body) const {
+    for (std::int64_t i = first[0]; i < last[0]; ++i) {
+      const std::int64_t z = axes[0].start(position[0]) + i * axes[0].dilation;
+      for (std::int64_t j = first[1]; j < last[1]; ++j) {
+        const std::int64_t y = axes[1].start(position[1]) + j * axes[1].dilation;
+        const std::int64_t line = (z * axes[1].input + y) * axes[2].input + axes[2].start(position[2]);
+        const auto run = [&](std::int64_t begin, std::int64_t end) {
+          for (std::int64_t k = first[2] + begin; k < first[2] + end; ++k) {
+            const std::int64_t index = line + k * axes[2].dilation;
+            body(plane[index], index);
+          }
+        };
+        if (pace == nullptr)
+          run(0, last[2] - first[2]);
+        else if (!pace->Spend(1) || !pace->For(last[2] - first[2], 1, run))
+          return;
+      }
+    }
+  }
+};
+
+// body(covered, output index, plane number) for each output position.
+template <typename T, typename Body>
+Status ForEachWindow(TensorView x, const Window& window, const Body& body) {
+  const std::int64_t outputs = window.outputs();
+  const std::int64_t taps = window.taps();
+  return ParallelFor(
+      Times(x.dim(0), x.dim(1)), GrainOf(kGrain, outputs, taps),
+      [&](std::int64_t begin, std::int64_t end, Pace& pace) {
+        for (std::int64_t p = begin; p < end; ++p) {
+          Covered<T> covered{
+              x.data<T>() + p * window.inputs(), window.axes, taps > kPace ? &pace : nullptr, {}, {}, {}};
+          std::int64_t to = p * outputs;
+          const auto line = [&](std::int64_t ox, std::int64_t last) {
+            for (; ox < last && !pace.stopped(); ++ox) {
+              covered.MoveTo(2, ox);
+              body(covered, to++, p);
+            }
+          };
+          for (std::int64_t oz = 0; oz < window.axes[0].output; ++oz) {
+            covered.MoveTo(0, oz);
+            for (std::int64_t oy = 0; oy < window.axes[1].output; ++oy) {
+              covered.MoveTo(1, oy);
+              if (!pace.For(window.axes[2].output, std::min(taps, kPace), line)) return;
+            }
+          }
+        }
+      });
+}
+
+struct MaxPool {
+  static constexpr const char kName[] = "rewire.max_pool";
+  WindowAttributes attributes;
+  bool column_major = false;
+  bool channels_last = false;
+  static Status Make(Attributes& given, MaxPool* pool) {
+    pool->attributes.Read(given, true, true);
+    pool->channels_last = given.Choice("layout", {"NCHW", "NHWC"}, 0) == 1;
+    pool->column_major = given.Bool("storage_order", false);
+    return pool->attributes.Check();
+  }
+  Status operator()(TensorView x, TensorView out, std::optional<TensorView> out_indices) const {
+    Window window;
+    if (channels_last) {
+      if (out_indices) return ValueError("out_indices is given, which layout NHWC does not have");
+      if (Status s = CheckPoolChannelsLast(attributes, x, out, &window); !s.ok()) return s;
+      return ForType(Types<float, double, std::int8_t, std::uint8_t>(), "x", x,
+                     [&](auto tag) { return RunChannelsLast<typename decltype(tag)::type>(x, out, window); });
+    }
+    if (Status s = CheckPool(attributes, x, out, &window); !s.ok()) return s;
+    if (out_indices) {
+      Checks checks;
+      checks.Dense("out_indices", *out_indices).Shape("out_indices", *out_indices, out.dims());
+      checks.NoOverlap("out_indices", *out_indices, "x", x)
+          .NoOverlap("out_indices", *out_indices, "out", out);
+      if (Status s = checks.Take(); !s.ok()) return s;
+      if (!out_indices->Is<std::int64_t>())
+        return WrongDType(Types<std::int64_t>(), "out_indices", *out_indices);
+    }
+    return ForType(Types<float, double, std::int8_t, std::uint8_t>(), "x", x,
+                   [&](auto tag) { return Run<typename decltype(tag)::type>(x, out, out_indices, window); });
+  }
+
+ private:
+  template <typename T>
+  static Status RunChannelsLast(TensorView x, TensorView out, const Window& window) {
+    using Limits = std::numeric_limits<T>;
+    return PoolChannelsLast<T>(
+        x, out, window, Limits::has_infinity ? -Limits::infinity() : Limits::lowest(),
+        [](const T* from, T* to, std::int64_t channels) {
+          for (std::int64_t c = 0; c < channels; ++c)
+            to[c] = from[c] > to[c] || from[c] != from[c] ? from[c] : to[c];
+        },
+        [](T*, std::int64_t, std::int64_t, const std::int64_t(&)[kMaxSpatial]) {});
+  }
+
+  template <typename T>
+  Status Run(TensorView x, TensorView out, const std::optional<TensorView>& indices,
+             const Window& window) const {
+    using Limits = std::numeric_limits<T>;
+    constexpr T kLeast = Limits::has_infinity ? -Limits::infinity() : Limits::lowest();
+    T* to = out.data<T>();
+    if (!indices) {
+      return ForEachWindow<T>(x, window, [=](const Covered<T>& covered, std::int64_t o, std::int64_t) {
+        T most = kLeast;
+        covered.ForEach([&](T value, std::int64_t) { most = value > most || value != value ? value : most; });
+        to[o] = most;
+      });
+    }
+    std::int64_t* where = indices->data<std::int64_t>();
+    return ForEachWindow<T>(x, window, [&](const Covered<T>& covered, std::int64_t o, std::int64_t plane) {
+      T most = kLeast;
+      std::int64_t best = -1;
+      covered.ForEach([&](T value, std::int64_t index) {
+        if (best >= 0 && !(value > most) && value == value) return;
+        most = value;
+        best = index;
+      });
+      to[o] = most;
+      where[o] = best < 0 ? -1 : plane * window.inputs() + Position(best, window);
+    });
+  }
+
+  // ONNX counts from the start of the plane in row-major order, or with the axes reversed.
+  std::int64_t Position(std::int64_t index, const Window& window) const {
+    if (!column_major) return index;
+    const std::int64_t x = index % window.axes[2].input;
+    const std::int64_t y = index / window.axes[2].input % window.axes[1].input;
+    const std::int64_t z = index / (window.axes[2].input * window.axes[1].input);
+    return (x * window.axes[1].input + y) * window.axes[0].input + z;
+  }
+};
+
+struct AveragePool {
+  static constexpr const char kName[] = "rewire.avg_pool";
+  WindowAttributes attributes;
+  bool count_pad = false;
+  bool channels_last = false;
+  static Status Make(Attributes& given, AveragePool* pool) {
+    pool->attributes.Read(given, true, true);
+    pool->channels_last = given.Choice("layout", {"NCHW", "NHWC"}, 0) == 1;
+    pool->count_pad = given.Bool("count_include_pad", false);
+    return pool->attributes.Check();
+  }
+  Status operator()(TensorView x, TensorView out) const {
+    Window window;
+    if (channels_last) {
+      if (Status s = CheckPoolChannelsLast(attributes, x, out, &window); !s.ok()) return s;
+      return ForType(Floats(), "x", x,
+                     [&](auto tag) { return RunChannelsLast<typename decltype(tag)::type>(x, out, window); });
+    }
+    if (Status s = CheckPool(attributes, x, out, &window); !s.ok()) return s;
+    return ForType(Floats(), "x", x, [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      T* to = out.data<T>();
+      return ForEachWindow<T>(x, window, [&, to](const Covered<T>& covered, std::int64_t o, std::int64_t) {
+        T sum = 0;
+        covered.ForEach([&](T value, std::int64_t) { sum += value; });
+        const std::int64_t count = count_pad ? WithPads(window, covered.position) : covered.count();
+        to[o] = count == 0 ? T{0} : sum / static_cast<T>(count);
+      });
+    });
+  }
+
+ private:
+  template <typename T>
+  Status RunChannelsLast(TensorView x, TensorView out, const Window& window) const {
+    return PoolChannelsLast<T>(
+        x, out, window, T{0},
+        [](const T* from, T* to, std::int64_t channels) {
+          for (std::int64_t c = 0; c < channels; ++c) to[c] += from[c];
+        },
+        [&](T* to, std::int64_t channels, std::int64_t met, const std::int64_t(&position)[kMaxSpatial]) {
+          const std::int64_t count = count_pad ? WithPads(window, position) : met;
+          for (std::int64_t c = 0; c < channels; ++c)
+            to[c] = count == 0 ? T{0} : to[c] / static_cast<T>(count);
+        });
+  }
+
+  // Window positions on the image or its pads: ceil_mode may reach past both.
+  static std::int64_t WithPads(const Window& window, const std::int64_t (&position)[kMaxSpatial]) {
+    std::int64_t count = 1;
+    for (int i = 0; i < kMaxSpatial; ++i) {
+      const WindowAxis& axis = window.axes[i];
+      const std::int64_t room = axis.input + axis.before + axis.after - position[i] * axis.stride;
+      count = Times(count, std::min(axis.kernel, (room - 1) / axis.dilation + 1));
+    }
+    return count;
+  }
+};
+
+struct LpPool {
+  static constexpr const char kName[] = "rewire.lp_pool";
+  WindowAttributes attributes;
+  std::int64_t p = 2;
+  static Status Make(Attributes& given, LpPool* pool) {
+    pool->attributes.Read(given, true, true);
+    pool->p = given.Int("p", 2, 1);
+    return pool->attributes.Check();
+  }
+  Status operator()(TensorView x, TensorView out) const {
+    Window window;
+    if (Status s = CheckPool(attributes, x, out, &window); !s.ok()) return s;
+    return ForType(Floats(), "x", x, [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      T* to = out.data<T>();
+      const auto power = static_cast<T>(p);
+      return ForEachWindow<T>(x, window, [=](const Covered<T>& covered, std::int64_t o, std::int64_t) {
+        T sum = 0;
+        covered.ForEach([&](T value, std::int64_t) { sum += std::pow(std::fabs(value), power); });
+        to[o] = std::pow(sum, 1 / power);
+      });
+    });
+  }
+};
+
+}  // namespace
+
+std::span<const Kernel> PoolKernels() {
+  static constexpr Kernel kKernels[] = {
+      Describe<MaxPool>(
+          "x -> out, out_indices?", "x, out f32 f64 i8 u8; out_indices i64",
+          "kernel_shape, strides = ones, dilations = ones, pads = zeros, auto_pad = NOTSET, ceil_mode = 0, "
+          "storage_order = 0, layout = NCHW or NHWC (without out_indices)",
+          "the largest element under each window of x [N, C, ...], NaN if one is, and its index in x; the "
+          "index counts the spatial axes backwards with storage_order = 1",
+          kSelects | kLayout),
+      Describe<AveragePool>(
+          "x -> out", "f32 f64",
+          "kernel_shape, strides = ones, dilations = ones, pads = zeros, auto_pad = NOTSET, "
+          "ceil_mode = 0, count_include_pad = 0, layout = NCHW or NHWC",
+          "the mean under each window of x [N, C, ...], of the elements on the image or with its pads",
+          kLayout),
+      Describe<LpPool>("x -> out", "f32 f64",
+                       "kernel_shape, strides = ones, dilations = ones, pads = zeros, auto_pad = NOTSET, "
+                       "ceil_mode = 0, p = 2",
+                       "the p-norm of the elements under each window of x [N, C, ...]"),
+  };
+  return kKernels;
+}
+
+}  // namespace rewire::kernel::cpu

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+// Activations with attributes, which a factory reads once.
+#include <cmath>
+#include <limits>
+
+#include "rewire/kernels/cpu/elementwise/elementwise.h"
+#include "rewire/kernels/cpu/math/vector_math.h"
+#include "rewire/kernels/cpu/registry.h"
+#include "rewire/kernels/cpu/support/convert.h"
+
+namespace rewire::kernel::cpu {
+namespace {
+
+// `Op` reads its attributes in Read and gives the function of one element in For; Rows, if it has it, those
+// of f32.
+template <typename Op>
+struct ElementActivation : Op {
+  static Status Make(Attributes& attributes, ElementActivation* activation) {
+    activation->Read(attributes);
+    return Status();
+  }
+  Status operator()(TensorView x, TensorView out) const {
+    Elementwise<1> loop(out, {x}, {"x"});
+    if (Status s = loop.Check(); !s.ok()) return s;
+    if (Status s = CheckSameDType("out", out, "x", x); !s.ok()) return s;
+    VectorMath::Row rows = nullptr;  // for f32, if there is one
+    if constexpr (requires(const Op& op) { op.Rows(); }) rows = this->Rows();
+    return ForType(typename Op::Accepts(), "x", x, [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      if constexpr (std::is_same_v<T, float>) {
+        if (rows != nullptr) {
+          return loop.RunRows<T, T>(rows);
+        }
+      }
+      return loop.Run<T, T>(OnElements<T>(this->template For<Computed<T>>()));
+    });
+  }
+};
+
+struct LeakyRelu {
+  static constexpr const char kName[] = "rewire.leaky_relu";
+  using Accepts = AnyFloats;
+  double alpha;
+  void Read(Attributes& attributes) { alpha = attributes.Float("alpha", 0.01); }
+  template <typename T>
+  auto For() const {
+    return [slope = static_cast<T>(alpha)](T x) { return x < 0 ? slope * x : x; };
+  }
+};
+
+struct Elu {
+  static constexpr const char kName[] = "rewire.elu";
+  using Accepts = AnyFloats;
+  double alpha;
+  void Read(Attributes& attributes) { alpha = attributes.Float("alpha", 1); }
+  template <typename T>
+  auto For() const {
+    return [scale = static_cast<T>(alpha)](T x) { return x < 0 ? scale * std::expm1(x) : x; };
+  }
+};
+
+struct Selu {
+  static constexpr const char kName[] = "rewire.selu";
+  using Accepts = AnyFloats;
+  double alpha;
+  double gamma;
+  void Read(Attributes& attributes) {
+    alpha = attributes.Float("alpha", 1.67326319217681884765625);
+    gamma = attributes.Float("gamma", 1.05070102214813232421875);
+  }
+  template <typename T>
+  auto For() const {
+    return [low = static_cast<T>(gamma * alpha), high = static_cast<T>(gamma)](T x) {
+      return x < 0 ? low * std::expm1(x) : high * x;
+    };
+  }
+};
+
+struct Gelu {
+  static constexpr const char kName[] = "rewire.gelu";
+  using Accepts = AnyFloats;
+  bool tanh;
+  void Read(Attributes& attributes) { tanh = attributes.Choice("approximate", {"none", "tanh"}, 0) == 1; }
+  VectorMath::Row Rows() const { return tanh ? nullptr : BestVectorMath().gelu; }
+  template <typename T>
+  auto For() const {
+    return [approximate = tanh](T x) {
+      constexpr T kSqrtHalf = static_cast<T>(0.70710678118654752440);
+      constexpr T kSqrtTwoOverPi = static_cast<T>(0.79788456080286535588);
+      constexpr T kHalf = static_cast<T>(0.5);
+      if (!approximate) return kHalf * x * (1 + std::erf(x * kSqrtHalf));
+      return kHalf * x * (1 + std::tanh(kSqrtTwoOverPi * (x + static_cast<T>(0.044715) * x * x * x)));
+    };
+  }
+};
+
+// NaN survives: each comparison is false for it.
+template <typename T>
+T Clamp(T x, T low, T high) {
+  return x < low ? low : high < x ? high : x;
+}
+
+struct Celu {
+  static constexpr const char kName[] = "rewire.celu";
+  using Accepts = AnyFloats;
+  double alpha;
+  void Read(Attributes& attributes) { alpha = attributes.Float("alpha", 1); }
+  template <typename T>
+  auto For() const {
+    return [scale = static_cast<T>(alpha)](T x) { return x < 0 ? scale * std::expm1(x / scale) : x; };
+  }
+};
+
+struct ThresholdedRelu {
+  static constexpr const char kName[] = "rewire.thresholded_relu";
+  using Accepts = AnyFloats;
+  double alpha;
+  void Read(Attributes& attributes) { alpha = attributes.Float("alpha", 1); }
+  template <typename T>
+  auto For() const {
+    return [least = static_cast<T>(alpha)](T x) { return x <= least ? T{0} : x; };
+  }
+};
+
+struct Shrink {
+  static constexpr const char kName[] = "rewire.shrink";
+  using Accepts = AnyFloats;
+  double lambda;
+  double bias;
+  void Read(Attributes& attributes) {
+    lambda = attributes.Float("lambd", 0.5);
+    bias = attributes.Float("bias", 0);
+  }
+  template <typename T>
+  auto For() const {
+    return [limit = static_cast<T>(lambda), shift = static_cast<T>(bias)](T x) {
+      return x < -limit ? x + shift : x > limit ? x - shift : x != x ? x : T{0};
+    };
+  }
+};
+
+struct Mish {
+  static constexpr const char kName[] = "rewire.mish";
+  using Accepts = AnyFloats;
+  void Read(Attributes&) {}
+  template <typename T>
+  auto For() const {
+    return [](T x) {
+      const T softplus = x > 0 ? x + std::log1p(std::exp(-x)) : std::log1p(std::exp(x));
+      return x * std::tanh(softplus);
+    };
+  }
+};
+
+struct HardSigmoid {
+  static constexpr const char kName[] = "rewire.hard_sigmoid";
+  using Accepts = AnyFloats;
+  double alpha;
+  double beta;
+  void Read(Attributes& attributes) {
+    alpha = attributes.Float("alpha", 0.2);
+    beta = attributes.Float("beta", 0.5);
+  }
+  template <typename T>
+  auto For() const {
+    return
+        [a = static_cast<T>(alpha), b = static_cast<T>(beta)](T x) { return Clamp(a * x + b, T{0}, T{1}); };
+  }
+};
+
+struct HardSwish {
+  static constexpr const char kName[] = "rewire.hard_swish";
+  using Accepts = AnyFloats;
+  void Read(Attributes&) {}
+  template <typename T>
+  auto For() const {
+    return [](T x) { return x * Clamp(x / 6 + static_cast<T>(0.5), T{0}, T{1}); };
+  }
+};
+
+struct Clip {
+  static constexpr const char kName[] = "rewire.clip";
+  using Accepts = AnyNumbers;
+  double min;
+  double max;
+  void Read(Attributes& attributes) {
+    min = attributes.Float("min", -std::numeric_limits<double>::infinity());
+    max = attributes.Float("max", std::numeric_limits<double>::infinity());
+  }
+  template <typename T>
+  auto For() const {
+    return [low = ToType<T>(min), high = ToType<T>(max)](T x) { return x < low ? low : high < x ? high : x; };
+  }
+};
+
+}  // namespace
+
+std::span<const Kernel> ActivationKernels() {
+  static constexpr Kernel kKernels[] = {
+      Describe<ElementActivation<LeakyRelu>>("x -> out over x", "any float", "alpha = 0.01",
+                                             "x, or alpha * x below 0", kElementwise),
+      Describe<ElementActivation<Elu>>("x -> out over x", "any float", "alpha = 1.0",
+                                       "x, or alpha * (exp(x) - 1) below 0", kElementwise),
+      Describe<ElementActivation<Selu>>("x -> out over x", "any float", "alpha = 1.6733, gamma = 1.0507",
+                                        "gamma * elu(x)", kElementwise),
+      Describe<ElementActivation<Gelu>>("x -> out over x", "any float", "approximate = none or tanh",
+                                        "x * normal distribution function of x", kElementwise),
+      Describe<ElementActivation<Celu>>("x -> out over x", "any float", "alpha = 1.0",
+                                        "x, or alpha * (exp(x / alpha) - 1) below 0", kElementwise),
+      Describe<ElementActivation<ThresholdedRelu>>("x -> out over x", "any float", "alpha = 1.0",
+                                                   "x, or 0 up to alpha", kElementwise),
+      Describe<ElementActivation<Shrink>>("x -> out over x", "any float", "lambd = 0.5, bias = 0.0",
+                                          "x with its magnitude less bias, or 0 where that is at most lambd",
+                                          kElementwise),
+      Describe<ElementActivation<Mish>>("x -> out over x", "any float", "", "x * tanh(log(1 + exp(x)))",
+                                        kElementwise),
+      Describe<ElementActivation<HardSigmoid>>("x -> out over x", "any float", "alpha = 0.2, beta = 0.5",
+                                               "alpha * x + beta, held in [0, 1]", kElementwise),
+      Describe<ElementActivation<HardSwish>>("x -> out over x", "any float", "",
+                                             "x * (x / 6 + 0.5 held in [0, 1])", kElementwise),
+      Describe<ElementActivation<Clip>>("x -> out over x", "any number", "min = -inf, max = inf",
+                                        "x held in [min, max]; NaN stays", kElementwise),
+  };
+  return kKernels;
+}
+
+}  // namespace rewire::kernel::cpu

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Binary arithmetic with broadcasting. Integers wrap. No operands cause a trap.
+#include <cmath>
+#include <type_traits>
+
+#include "rewire/kernels/cpu/elementwise/elementwise.h"
+#include "rewire/kernels/cpu/registry.h"
+#include "rewire/kernels/cpu/support/convert.h"
+
+namespace rewire::kernel::cpu {
+namespace {
+
+template <typename T>
+T DivideIntegers(T a, T b) {
+  if (b == 0) return 0;
+  if (b == static_cast<T>(-1)) {
+    if constexpr (std::is_signed_v<T>) return static_cast<T>(Wrapping<T>{0} - static_cast<Wrapping<T>>(a));
+  }
+  return static_cast<T>(a / b);
+}
+
+template <typename T>
+T RemainderOfIntegers(T a, T b) {
+  if (b == 0) return 0;
+  if constexpr (std::is_signed_v<T>) {
+    if (b == -1) return 0;
+  }
+  return static_cast<T>(a % b);
+}
+
+struct Add {
+  static constexpr bool kIgnoresSign = true;
+  static constexpr const char kName[] = "rewire.add";
+  using Accepts = AnyNumbers;
+  template <typename T>
+  T operator()(T a, T b) const {
+    if constexpr (std::is_floating_point_v<T>)
+      return a + b;
+    else
+      return static_cast<T>(static_cast<Wrapping<T>>(a) + static_cast<Wrapping<T>>(b));
+  }
+};
+
+struct Subtract {
+  static constexpr bool kIgnoresSign = true;
+  static constexpr const char kName[] = "rewire.sub";
+  using Accepts = AnyNumbers;
+  template <typename T>
+  T operator()(T a, T b) const {
+    if constexpr (std::is_floating_point_v<T>)
+      return a - b;
+    else
+      return static_cast<T>(static_cast<Wrapping<T>>(a) - static_cast<Wrapping<T>>(b));
+  }
+};
+
+struct Multiply {
+  static constexpr bool kIgnoresSign = true;
+  static constexpr const char kName[] = "rewire.mul";
+  using Accepts = AnyNumbers;
+  template <typename T>
+  T operator()(T a, T b) const {
+    if constexpr (std::is_floating_point_v<T>)
+      return a * b;
+    else
+      return static_cast<T>(static_cast<Wrapping<T>>(a) * static_cast<Wrapping<T>>(b));
+  }
+};
+
+struct Divide {
+  static constexpr const char kName[] = "rewire.div";
+  using Accepts = AnyNumbers;
+  template <typename T>
+  T operator()(T a, T b) const {
+    if constexpr (std::is_floating_point_v<T>)
+      return a / b;
+    else
+      return DivideIntegers(a, b);
+  }
+};
+
+// The result has the divisor's sign.
+struct Modulo {
+  static constexpr const char kName[] = "rewire.mod";
+  using Accepts = AnyNumbers;
+  template <typename T>
+  T operator()(T a, T b) const {
+    if constexpr (std::is_floating_point_v<T>) {
+      const T rest = std::fmod(a, b);
+      return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
+    } else {
+      const T rest = RemainderOfIntegers(a, b);
+      if constexpr (std::is_unsigned_v<T>) return rest;
+      return rest != 0 && (rest ^ b) < 0 ? static_cast<T>(rest + b) : rest;
+    }
+  }
+};
+
+// The result has the dividend's sign.
+struct Remainder {
+  static constexpr const char kName[] = "rewire.fmod";
+  using Accepts = AnyNumbers;
+  template <typename T>
+  T operator()(T a, T b) const {
+    if constexpr (std::is_floating_point_v<T>)
+      return std::fmod(a, b);
+    else
+      return RemainderOfIntegers(a, b);
+  }
+};
+
+struct Power {
+  static constexpr const char kName[] = "rewire.pow";
+  using Accepts = AnyNumbers;
+  template <typename T>
+  T operator()(T base, T exponent) const {
+    if constexpr (std::is_floating_point_v<T>) {
+      return std::pow(base, exponent);
+    } else {
+      if constexpr (std::is_signed_v<T>) {
+        if (exponent < 0)
+          return base == 1 || (base == -1 && (exponent & 1) == 0) ? T{1} : base == -1 ? base : T{0};
+      }
+      Wrapping<T> result = 1;
+      auto square = static_cast<Wrapping<T>>(base);
+      for (; exponent != 0; exponent = static_cast<T>(exponent >> 1)) {
+        if ((exponent & 1) != 0) result *= square;
+        square *= square;
+      }
+      return static_cast<T>(result);
+    }
+  }
+};
+
+struct Minimum {
+  static constexpr const char kName[] = "rewire.min";
+  using Accepts = AnyNumbers;
+  template <typename T>
+  T operator()(T a, T b) const {
+    return a < b || a != a ? a : b;  // NaN comes through from either side
+  }
+};
+
+struct Maximum {
+  static constexpr const char kName[] = "rewire.max";
+  using Accepts = AnyNumbers;
+  template <typename T>
+  T operator()(T a, T b) const {
+    return a > b || a != a ? a : b;
+  }
+};
+
+struct PRelu {
+  static constexpr const char kName[] = "rewire.prelu";
+  using Accepts = AnyNumbers;
+  template <typename T>
+  T operator()(T x, T slope) const {
+    return x < 0 ? Multiply()(x, slope) : x;
+  }
+};
+
+// Whether integers of one size, signed or not, give the same bits.
+template <typename Op, typename = void>
+inline constexpr bool kIgnoresSign = false;
+template <typename Op>
+inline constexpr bool kIgnoresSign<Op, std::void_t<decltype(Op::kIgnoresSign)>> = true;
+
+template <typename Op>
+struct Binary {
+  static constexpr const char* kName = Op::kName;
+  Status operator()(TensorView a, TensorView b, TensorView out) const {
+    Elementwise<2> loop(out, {a, b}, {"a", "b"});
+    if (Status s = loop.Check(); !s.ok()) return s;
+    if (Status s = Checks().SameDType("b", b, "a", a).SameDType("out", out, "a", a).Take(); !s.ok()) return s;
+    return ForType(typename Op::Accepts(), "a", a, [&](auto tag) {
+      using Given = typename decltype(tag)::type;
+      using T = std::conditional_t<kIgnoresSign<Op>, Signless<Given>, Given>;
+      return loop.Run<T, T, T>(OnElements<T>(Op()));
+    });
+  }
+};
+
+// The exponent may be of another type: such powers are computed in f64 and held in the base's range.
+struct Pow {
+  static constexpr const char* kName = Power::kName;
+  Status operator()(TensorView a, TensorView b, TensorView out) const {
+    if (SameDType(a.dtype(), b.dtype())) return Binary<Power>()(a, b, out);
+    Elementwise<2> loop(out, {a, b}, {"a", "b"});
+    if (Status s = loop.Check(); !s.ok()) return s;
+    if (Status s = CheckSameDType("out", out, "a", a); !s.ok()) return s;
+    return ForType(Types<float, double, std::int32_t, std::int64_t>(), "a", a, [&](auto base_tag) {
+      using Base = typename decltype(base_tag)::type;
+      return ForType(Types<float, double, std::int32_t, std::int64_t, std::uint32_t, std::uint64_t>(), "b", b,
+                     [&](auto tag) {
+                       using Exponent = typename decltype(tag)::type;
+                       return loop.Run<Base, Base, Exponent>([](Base x, Exponent y) {
+                         return ToType<Base>(std::pow(static_cast<double>(x), static_cast<double>(y)));
+                       });
+                     });
+    });
+  }
+};
+
+template <typename Op>
+constexpr Kernel Row(const char* meaning) {
+  return Describe<Binary<Op>>("a, b -> out over a|b", "any number", "", meaning, kElementwise);
+}
+
+}  // namespace
+
+std::span<const Kernel> ArithmeticKernels() {
+  static constexpr Kernel kKernels[] = {
+      Row<Add>("a + b; integers wrap"),
+      Row<Subtract>("a - b; integers wrap"),
+      Row<Multiply>("a * b; integers wrap"),
+      Row<Divide>("a / b; integers are truncated toward zero, and x / 0 is 0"),
+      Row<Modulo>("a - floor(a / b) * b, with b's sign; for integers x mod 0 is 0"),
+      Row<Remainder>("a - trunc(a / b) * b, with a's sign; for integers x mod 0 is 0"),
+      Describe<Pow>("a, b -> out over a|b", "a, out any number; b any number", "",
+                    "a to the power b; integers wrap, a negative exponent truncates toward zero; with b of "
+                    "another type computed in f64 and held in a's range (f32 f64 i32 i64, b also u32 u64)",
+                    kElementwise),
+      Row<PRelu>("a, or a * b below 0"),
+      Row<Minimum>("the smaller; NaN if either is"),
+      Row<Maximum>("the larger; NaN if either is"),
+  };
+  return kKernels;
+}
+
+}  // namespace rewire::kernel::cpu

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// Comparisons and logic with broadcasting: the output is boolean.
+#include "rewire/kernels/cpu/elementwise/elementwise.h"
+#include "rewire/kernels/cpu/registry.h"
+
+namespace rewire::kernel::cpu {
+namespace {
+
+struct Equal {
+  static constexpr const char kName[] = "rewire.equal";
+  using Accepts = AllTypes;
+  template <typename T>
+  std::uint8_t operator()(T a, T b) const {
+    return a == b;
+  }
+};
+struct NotEqual {
+  static constexpr const char kName[] = "rewire.not_equal";
+  using Accepts = AllTypes;
+  template <typename T>
+  std::uint8_t operator()(T a, T b) const {
+    return a != b;
+  }
+};
+struct Less {
+  static constexpr const char kName[] = "rewire.less";
+  using Accepts = AnyNumbers;
+  template <typename T>
+  std::uint8_t operator()(T a, T b) const {
+    return a < b;
+  }
+};
+struct LessEqual {
+  static constexpr const char kName[] = "rewire.less_equal";
+  using Accepts = AnyNumbers;
+  template <typename T>
+  std::uint8_t operator()(T a, T b) const {
+    return a <= b;
+  }
+};
+struct Greater {
+  static constexpr const char kName[] = "rewire.greater";
+  using Accepts = AnyNumbers;
+  template <typename T>
+  std::uint8_t operator()(T a, T b) const {
+    return a > b;
+  }
+};
+struct GreaterEqual {
+  static constexpr const char kName[] = "rewire.greater_equal";
+  using Accepts = AnyNumbers;
+  template <typename T>
+  std::uint8_t operator()(T a, T b) const {
+    return a >= b;
+  }
+};
+struct And {
+  static constexpr const char kName[] = "rewire.and";
+  using Accepts = Bools;
+  std::uint8_t operator()(bool a, bool b) const { return a && b; }
+};
+struct Or {
+  static constexpr const char kName[] = "rewire.or";
+  using Accepts = Bools;
+  std::uint8_t operator()(bool a, bool b) const { return a || b; }
+};
+struct Xor {
+  static constexpr const char kName[] = "rewire.xor";
+  using Accepts = Bools;
+  std::uint8_t operator()(bool a, bool b) const { return a != b; }
+};
+
+// Reads booleans as truth values before they meet the operation.
+template <typename Op, typename T>
+struct OnStored {
+  std::uint8_t operator()(Stored<T> a, Stored<T> b) const {
+    return Op()(static_cast<Computed<T>>(a), static_cast<Computed<T>>(b));
+  }
+};
+
+template <typename Op>
+struct Comparison {
+  static constexpr const char* kName = Op::kName;
+  Status operator()(TensorView a, TensorView b, TensorView out) const {
+    Elementwise<2> loop(out, {a, b}, {"a", "b"});
+    if (Status s = loop.Check(); !s.ok()) return s;
+    if (Status s = CheckSameDType("b", b, "a", a); !s.ok()) return s;
+    if (!out.Is<bool>()) return WrongDType(Bools(), "out", out);
+    return ForType(typename Op::Accepts(), "a", a, [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      return loop.Run<std::uint8_t, Stored<T>, Stored<T>>(OnStored<Op, T>());
+    });
+  }
+};
+
+template <typename Op>
+constexpr Kernel Row(const char* dtypes, const char* meaning) {
+  return Describe<Comparison<Op>>("a, b -> out over a|b", dtypes, "", meaning, kElementwise);
+}
+
+constexpr const char kAny[] = "a, b all; out bool";
+constexpr const char kOrdered[] = "a, b any number; out bool";
+
+}  // namespace
+
+std::span<const Kernel> ComparisonKernels() {
+  static constexpr Kernel kKernels[] = {
+      Row<Equal>(kAny, "a == b"),           Row<NotEqual>(kAny, "a != b"),
+      Row<Less>(kOrdered, "a < b"),         Row<LessEqual>(kOrdered, "a <= b"),
+      Row<Greater>(kOrdered, "a > b"),      Row<GreaterEqual>(kOrdered, "a >= b"),
+      Row<And>("bool", "a and b"),          Row<Or>("bool", "a or b"),
+      Row<Xor>("bool", "either, not both"),
+  };
+  return kKernels;
+}
+
+}  // namespace rewire::kernel::cpu

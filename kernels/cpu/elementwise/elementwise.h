@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The engine of elementwise kernels: out[i] = op(in0[i], in1[i], ...), with numpy's broadcasting.
+//
+// Inputs and output may be strided. The output may be one of the inputs, with the same memory, shape, strides
+// and element size. Any other overlap is refused.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+
+#include "rewire/kernels/cpu/shape/shapes.h"
+#include "rewire/kernels/cpu/support/layout.h"
+#include "rewire/kernels/cpu/support/types.h"
+
+namespace rewire::kernel::cpu {
+
+// Elements of one operand along the innermost dimension.
+template <typename T>
+struct RowOf {
+  T* data;
+  std::int64_t step;  // in elements; 0 repeats one
+};
+
+// One run of elements. The common patterns have loops of their own, which the compiler vectorises.
+template <typename Op, typename Out, typename A>
+void RunRow(const Op& op, std::int64_t count, RowOf<Out> out, RowOf<A> a) {
+  if (out.step == 1 && a.step == 1) {
+    for (std::int64_t i = 0; i < count; ++i) out.data[i] = op(a.data[i]);
+  } else {
+    for (std::int64_t i = 0; i < count; ++i) out.data[i * out.step] = op(a.data[i * a.step]);
+  }
+}
+
+template <typename Op, typename Out, typename A, typename B>
+void RunRow(const Op& op, std::int64_t count, RowOf<Out> out, RowOf<A> a, RowOf<B> b) {
+  if (out.step == 1 && a.step == 1 && b.step == 1) {
+    for (std::int64_t i = 0; i < count; ++i) out.data[i] = op(a.data[i], b.data[i]);
+  } else if (out.step == 1 && a.step == 1 && b.step == 0) {
+    const B repeated = *b.data;
+    for (std::int64_t i = 0; i < count; ++i) out.data[i] = op(a.data[i], repeated);
+  } else if (out.step == 1 && a.step == 0 && b.step == 1) {
+    const A repeated = *a.data;
+    for (std::int64_t i = 0; i < count; ++i) out.data[i] = op(repeated, b.data[i]);
+  } else {
+    for (std::int64_t i = 0; i < count; ++i) {
+      out.data[i * out.step] = op(a.data[i * a.step], b.data[i * b.step]);
+    }
+  }
+}
+
+template <typename Op, typename Out, typename A, typename B, typename C>
+void RunRow(const Op& op, std::int64_t count, RowOf<Out> out, RowOf<A> a, RowOf<B> b, RowOf<C> c) {
+  if (out.step == 1 && a.step == 1 && b.step == 1 && c.step == 1) {
+    for (std::int64_t i = 0; i < count; ++i) out.data[i] = op(a.data[i], b.data[i], c.data[i]);
+  } else {
+    for (std::int64_t i = 0; i < count; ++i) {
+      out.data[i * out.step] = op(a.data[i * a.step], b.data[i * b.step], c.data[i * c.step]);
+    }
+  }
+}
+
+// An operation on elements of type T, in the type that computations use.
+template <typename T, typename Op>
+auto OnElements(const Op& op) {
+  return [op](auto... x) { return static_cast<T>(op(static_cast<Computed<T>>(x)...)); };
+}
+
+// One elementwise operation: first check, then run with the element types that the kernel has found.
+template <int kInputs>
+class Elementwise {
+ public:
+  Elementwise(TensorView out, const TensorView (&inputs)[kInputs], const char* const (&names)[kInputs])
+      : out_(out) {
+    std::copy_n(inputs, kInputs, inputs_);
+    std::copy_n(names, kInputs, names_);
+  }
+
+  // Checks memory, shapes and overlap. The kernel checks dtypes.
+  Status Check() {
+    if (Status s = CheckHost("out", out_); !s.ok()) return s;
+    for (int k = 0; k < kInputs; ++k) {
+      if (Status s = CheckHost(names_[k], inputs_[k]); !s.ok()) return s;
+    }
+    flat_ = IsFlat();
+    if (flat_) [[likely]]
+      return Status();
+    size_ = out_.size();
+    Dims expected(inputs_[0].dims());
+    for (int k = 1; k < kInputs; ++k) {
+      if (Status s = BroadcastDims(expected.view(), inputs_[k].dims(), &expected); !s.ok()) return s;
+    }
+    if (Status s = CheckShape("out", out_, expected.view()); !s.ok()) return s;
+    for (int k = 0; k < kInputs; ++k) {
+      if (Status s = CheckInPlace("out", out_, names_[k], inputs_[k]); !s.ok()) return s;
+    }
+    return Status();
+  }
+
+  // For one input: calls row(in, out, count) with contiguous elements. Strided elements are passed one at a
+  // time.
+  template <typename Out, typename In, typename Row>
+  Status RunRows(const Row& row) const {
+    static_assert(kInputs == 1);
+    if (size_ == 0) return Status();
+    if (flat_ && size_ <= kGrain) {
+      row(inputs_[0].template data<In>(), out_.data<Out>(), size_);
+      return Status();
+    }
+    const auto layout = MakeLayout();
+    const std::int64_t* steps = layout.inner_strides();
+    return ForEachRow(layout, [&](const std::int64_t* offsets, std::int64_t count) {
+      Out* to = out_.data<Out>() + offsets[0];
+      const In* from = inputs_[0].template data<In>() + offsets[1];
+      if (steps[0] == 1 && steps[1] == 1) {
+        row(from, to, count);
+      } else {
+        for (std::int64_t i = 0; i < count; ++i) row(from + i * steps[1], to + i * steps[0], 1);
+      }
+    });
+  }
+
+  // loop.Run<float, float, float>(op): the output's element type, then each input's. Only after Check.
+  template <typename Out, typename... Ins, typename Op>
+  Status Run(const Op& op) const {
+    static_assert(sizeof...(Ins) == kInputs);
+    return size_ == 0 ? Status() : RunIndexed<Out, Ins...>(op, std::index_sequence_for<Ins...>());
+  }
+
+ private:
+  // Tests for the common case in one pass over the dimensions: all tensors have one shape, are contiguous,
+  // and are the same or apart. Stores the number of elements in size_.
+  bool IsFlat() {
+    const int rank = out_.ndim();
+    for (TensorView input : inputs_) {
+      if (input.ndim() != rank) return false;
+    }
+    size_ = 1;
+    for (int i = rank - 1; i >= 0; --i) {
+      const std::int64_t dim = out_.dim(i);
+      bool dense = dim == 1 || IsStep(out_, i, size_);
+      for (TensorView input : inputs_) {
+        dense = dense && input.dim(i) == dim && (dim == 1 || IsStep(input, i, size_));
+      }
+      if (!dense) return false;
+      size_ *= dim;
+    }
+    for (TensorView input : inputs_) {
+      const bool in_place =
+          input.raw_data() == out_.raw_data() && input.element_bytes() == out_.element_bytes();
+      if (!in_place && OverlapOfSize(out_, input, size_, size_)) return false;
+    }
+    return true;
+  }
+  static bool IsStep(TensorView tensor, int i, std::int64_t step) {
+    return tensor.dl_tensor()->strides == nullptr || tensor.stride(i) == step;
+  }
+
+  Layout<kInputs + 1> MakeLayout() const {
+    const int rank = out_.ndim();
+    std::int64_t by_operand[kInputs + 1][kMaxRank];
+    BroadcastStrides(out_, rank, by_operand[0]);
+    for (int k = 0; k < kInputs; ++k) BroadcastStrides(inputs_[k], rank, by_operand[k + 1]);
+    Layout<kInputs + 1> layout;
+    for (int i = 0; i < rank; ++i) {
+      std::int64_t strides[kInputs + 1];
+      for (int k = 0; k <= kInputs; ++k) strides[k] = by_operand[k][i];
+      layout.Append(out_.dim(i), strides);
+    }
+    layout.Finish();
+    return layout;
+  }
+
+  template <typename Out, typename... Ins, typename Op, std::size_t... I>
+  Status RunIndexed(const Op& op, std::index_sequence<I...>) const {
+    if (flat_ && size_ <= kGrain) {
+      RunRow(op, size_, Row<Out>(out_, 0, 1), Row<const Ins>(inputs_[I], 0, 1)...);
+      return Status();
+    }
+    const auto layout = MakeLayout();
+    const std::int64_t* steps = layout.inner_strides();
+    return ForEachRow(layout, [&](const std::int64_t* offsets, std::int64_t count) {
+      RunRow(op, count, Row<Out>(out_, offsets[0], steps[0]),
+             Row<const Ins>(inputs_[I], offsets[I + 1], steps[I + 1])...);
+    });
+  }
+  template <typename T>
+  static RowOf<T> Row(TensorView tensor, std::int64_t offset, std::int64_t step) {
+    return {tensor.data<std::remove_const_t<T>>() + offset, step};
+  }
+
+  TensorView out_;
+  TensorView inputs_[kInputs];
+  const char* names_[kInputs];
+  std::int64_t size_ = 0;
+  bool flat_ = false;
+};
+
+}  // namespace rewire::kernel::cpu

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Kernels whose output size depends on the values of the inputs. The shape function counts, and the kernel
+// writes.
+#include <algorithm>
+
+#include "rewire/kernels/cpu/movement/strided_copy.h"
+#include "rewire/kernels/cpu/registry.h"
+#include "rewire/kernels/cpu/shape/shapes.h"
+#include "rewire/kernels/cpu/support/pace.h"
+#include "rewire/kernels/cpu/support/types.h"
+
+namespace rewire::kernel::cpu {
+namespace {
+
+// body(is_nonzero) where is_nonzero(i) tells about element i. Both zeros of floats are zero.
+template <typename Body>
+Status WithNonZero(TensorView x, const Body& body) {
+  return ForElementSize("x", x, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const bool has_sign_bit = x.dtype().code == kDLFloat || x.dtype().code == kDLBfloat;
+    const T mask = static_cast<T>(has_sign_bit ? static_cast<T>(-1) >> 1 : static_cast<T>(-1));
+    const T* data = x.data<T>();
+    return body([data, mask](std::int64_t i) { return (data[i] & mask) != 0; });
+  });
+}
+
+struct NonZeroShape {
+  static constexpr const char kName[] = "rewire.shape.non_zero";
+  Status operator()(TensorView x, TensorView out) const {
+    if (Status s = CheckDense("x", x); !s.ok()) return s;
+    return WithNonZero(x, [&](auto is_nonzero) -> Status {
+      std::int64_t count = 0;
+      Status counted = SerialFor(x.size(), 1, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t i = begin; i < end; ++i) count += is_nonzero(i) ? 1 : 0;
+      });
+      if (!counted.ok()) return counted;
+      const std::int64_t shape[] = {x.ndim(), count};
+      return WriteShape(Dims(ShapeView(shape, 2)), out);
+    });
+  }
+};
+
+struct NonZero {
+  static constexpr const char kName[] = "rewire.non_zero";
+  Status operator()(TensorView x, TensorView out) const {
+    Checks checks;
+    checks.Dense("x", x).Dense("out", out).Rank("out", out, 2).NoOverlap("out", out, "x", x);
+    if (Status s = checks.Take(); !s.ok()) return s;
+    if (!out.Is<std::int64_t>()) return WrongDType(Types<std::int64_t>(), "out", out);
+    return WithNonZero(x, [&](auto is_nonzero) -> Status {
+      const std::int64_t room = out.dim(1);
+      const std::int64_t size = x.size();
+      std::int64_t found = 0;
+      if (Status s = CheckShape("out", out, Pair(x.ndim(), room).view()); !s.ok()) return s;
+      Status searched = SerialFor(size, 2, [&](std::int64_t i, std::int64_t end) {
+        for (; i < end; ++i) {
+          if (!is_nonzero(i)) continue;
+          std::int64_t rest = i;
+          for (int axis = x.ndim() - 1; found < room && axis >= 0; --axis) {
+            out.data<std::int64_t>()[axis * room + found] = rest % x.dim(axis);
+            rest /= x.dim(axis);
+          }
+          ++found;
+        }
+      });
+      if (!searched.ok()) return searched;
+      return CheckShape("out", out, Pair(x.ndim(), found).view());
+    });
+  }
+
+ private:
+  static Dims Pair(std::int64_t a, std::int64_t b) {
+    const std::int64_t pair[] = {a, b};
+    return Dims(ShapeView(pair, 2));
+  }
+};
+
+struct CompressAttributes {
+  bool has_axis = false;
+  std::int64_t axis = 0;
+
+  void Read(Attributes& attributes) {
+    has_axis = attributes.Has("axis");
+    axis = attributes.Int("axis", 0);
+  }
+  // x as [outer, count, inner] and the shape of what `condition` leaves.
+  Status Resolve(TensorView x, TensorView condition, std::int64_t (&sizes)[3], Dims* result) const {
+    Checks checks;
+    checks.Dense("x", x).Dense("condition", condition).Rank("condition", condition, 1);
+    if (Status s = checks.Take(); !s.ok()) return s;
+    if (!condition.Is<bool>()) return WrongDType(Bools(), "condition", condition);
+    int along = 0;
+    sizes[0] = sizes[2] = 1;
+    sizes[1] = x.size();
+    if (has_axis) {
+      if (Status s = NormalizeAxis(axis, x.ndim(), &along); !s.ok()) return s;
+      sizes[0] = Product(x.dims(), 0, along);
+      sizes[1] = x.dim(along);
+      sizes[2] = Product(x.dims(), along + 1, x.ndim());
+    }
+    if (condition.dim(0) > sizes[1]) {
+      return ValueError("condition has shape ", condition.dims(), ", expected at most ", sizes[1],
+                        " elements for x of shape ", x.dims());
+    }
+    const auto* taken = condition.data<std::uint8_t>();
+    std::int64_t kept = 0;
+    Status counted = SerialFor(condition.dim(0), 1, [&](std::int64_t begin, std::int64_t end) {
+      kept += std::count_if(taken + begin, taken + end, [](std::uint8_t take) { return take != 0; });
+    });
+    if (!counted.ok()) return counted;
+    *result = has_axis ? Dims(x.dims()) : Dims(ShapeView(&kept, 1));
+    (*result)[along] = kept;
+    return Status();
+  }
+};
+
+struct CompressShape {
+  static constexpr const char kName[] = "rewire.shape.compress";
+  CompressAttributes attributes;
+  static Status Make(Attributes& given, CompressShape* compress) {
+    compress->attributes.Read(given);
+    return Status();
+  }
+  Status operator()(TensorView x, TensorView condition, TensorView out) const {
+    std::int64_t sizes[3];
+    Dims result;
+    if (Status s = attributes.Resolve(x, condition, sizes, &result); !s.ok()) return s;
+    return WriteShape(result, out);
+  }
+};
+
+struct Compress {
+  static constexpr const char kName[] = "rewire.compress";
+  CompressAttributes attributes;
+  static Status Make(Attributes& given, Compress* compress) {
+    compress->attributes.Read(given);
+    return Status();
+  }
+  Status operator()(TensorView x, TensorView condition, TensorView out) const {
+    std::int64_t sizes[3];
+    Dims expected;
+    if (Status s = attributes.Resolve(x, condition, sizes, &expected); !s.ok()) return s;
+    Checks checks;
+    checks.Dense("out", out).SameDType("out", out, "x", x).Shape("out", out, expected.view());
+    checks.NoOverlap("out", out, "x", x).NoOverlap("out", out, "condition", condition);
+    if (Status s = checks.Take(); !s.ok()) return s;
+    if (out.size() == 0) return Status();
+    const auto* taken = condition.data<std::uint8_t>();
+    const std::int64_t run = Times(sizes[2], x.element_bytes());
+    Pace pace;
+    const auto* from = static_cast<const char*>(x.raw_data());
+    auto* to = static_cast<char*>(out.raw_data());
+    for (std::int64_t o = 0; o < sizes[0]; ++o) {
+      for (std::int64_t i = 0; i < condition.dim(0); ++i) {
+        if (!pace.Spend(1)) return Stopped();
+        if (taken[i] == 0) continue;
+        if (!pace.Copy(to, from + (o * sizes[1] + i) * run, run)) return Stopped();
+        to += run;
+      }
+    }
+    return Status();
+  }
+};
+
+}  // namespace
+
+std::span<const Kernel> FilterKernels() {
+  static constexpr Kernel kKernels[] = {
+      Describe<NonZero>("x -> out", "x any of at most 8 bytes; out i64", "",
+                        "the positions of the elements that are not 0: out[axis, i]"),
+      Describe<NonZeroShape>("x -> out", "x any of at most 8 bytes; out i64", "",
+                             "the shape of rewire.non_zero's out from x itself"),
+      Describe<Compress>(
+          "x, condition -> out", "x, out any; condition bool", "axis = none",
+          "the slices along the axis (elements of all of x without) where the condition holds"),
+      Describe<CompressShape>("x, condition -> out", "x any; condition bool; out i64", "axis = none",
+                              "the shape of rewire.compress' out from x and condition themselves"),
+  };
+  return kKernels;
+}
+
+}  // namespace rewire::kernel::cpu

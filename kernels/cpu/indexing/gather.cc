@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+// Elements chosen by index tensors.
+#include <algorithm>
+#include <cstring>
+
+#include "rewire/kernels/cpu/indexing/indices.h"
+#include "rewire/kernels/cpu/registry.h"
+#include "rewire/kernels/cpu/shape/shapes.h"
+#include "rewire/kernels/cpu/support/convert.h"
+#include "rewire/kernels/cpu/support/layout.h"
+#include "rewire/kernels/cpu/support/types.h"
+
+namespace rewire::kernel::cpu {
+namespace {
+
+struct Gather {
+  static constexpr const char kName[] = "rewire.gather";
+  std::int64_t axis = 0;
+  static Status Make(Attributes& attributes, Gather* gather) {
+    gather->axis = attributes.Int("axis", 0);
+    return Status();
+  }
+  Status operator()(TensorView x, TensorView indices, TensorView out) const {
+    Checks checks;
+    checks.Operands("x", x, "indices", indices, out).SameDType("out", out, "x", x);
+    if (Status s = checks.Take(); !s.ok()) return s;
+    int along = 0;
+    if (Status s = NormalizeAxis(axis, x.ndim(), &along); !s.ok()) return s;
+    Dims expected;
+    if (Status s = GatherDims(x.dims(), indices.dims(), along, &expected); !s.ok()) return s;
+    if (Status s = CheckShape("out", out, expected.view()); !s.ok()) return s;
+    return ForType(Indices(), "indices", indices,
+                   [&](auto tag) { return Take<typename decltype(tag)::type>(x, indices, along, out); });
+  }
+
+ private:
+  template <typename I>
+  static Status Take(TensorView x, TensorView indices, int along, TensorView out) {
+    const std::int64_t dim = x.dim(along);
+    if (Status s = CheckIndices<I>(indices, dim, along); !s.ok()) return s;
+    if (out.size() == 0) return Status();
+    const std::int64_t picks = indices.size();
+    const std::int64_t run = Times(Product(x.dims(), along + 1, x.ndim()), x.element_bytes());
+    const std::int64_t rows = Times(Product(x.dims(), 0, along), picks);
+    const I* index = indices.data<I>();
+    const char* in = static_cast<const char*>(x.raw_data());
+    char* to = static_cast<char*>(out.raw_data());
+    return ParallelFor(rows, GrainOf(4 * kGrain, run + 16),
+                       [&](std::int64_t begin, std::int64_t end, Pace& pace) {
+                         for (std::int64_t r = begin; r < end; ++r) {
+                           const std::int64_t source = r / picks * dim + FromEnd(index[r % picks], dim);
+                           if (!pace.Copy(to + r * run, in + source * run, run)) return;
+                         }
+                       });
+  }
+};
+
+struct GatherElements {
+  static constexpr const char kName[] = "rewire.gather_elements";
+  std::int64_t axis = 0;
+  static Status Make(Attributes& attributes, GatherElements* gather) {
+    gather->axis = attributes.Int("axis", 0);
+    return Status();
+  }
+  Status operator()(TensorView x, TensorView indices, TensorView out) const {
+    Checks checks;
+    checks.Operands("x", x, "indices", indices, out).SameDType("out", out, "x", x);
+    checks.Rank("indices", indices, x.ndim()).Shape("out", out, indices.dims());
+    if (Status s = checks.Take(); !s.ok()) return s;
+    int along = 0;
+    if (Status s = NormalizeAxis(axis, x.ndim(), &along); !s.ok()) return s;
+    for (int i = 0; i < x.ndim(); ++i) {
+      if (i != along && indices.dim(i) > x.dim(i)) {
+        return ValueError("indices has shape ", indices.dims(), ", expected at most x's ", x.dims(),
+                          " but along axis ", along);
+      }
+    }
+    return ForType(Indices(), "indices", indices, [&](auto index_tag) -> Status {
+      using I = typename decltype(index_tag)::type;
+      if (Status s = CheckIndices<I>(indices, x.dim(along), along); !s.ok()) return s;
+      return ForElementSize(
+          "x", x, [&](auto tag) { return Take<typename decltype(tag)::type, I>(x, indices, along, out); });
+    });
+  }
+
+ private:
+  template <typename T, typename I>
+  static Status Take(TensorView x, TensorView indices, int along, TensorView out) {
+    const Dims of_x = DenseStrides(x.dims());
+    const Dims of_out = DenseStrides(out.dims());
+    Layout<2> layout;  // out with indices, x without its axis
+    for (int i = 0; i < x.ndim(); ++i) layout.Append(out.dim(i), {of_out[i], i == along ? 0 : of_x[i]});
+    layout.Finish();
+    const std::int64_t dim = x.dim(along);
+    const std::int64_t stride = of_x[along];
+    const T* from = x.data<T>();
+    const I* index = indices.data<I>();
+    T* to = out.data<T>();
+    const std::int64_t* steps = layout.inner_strides();
+    return ForEachRow(layout, [&](const std::int64_t* offsets, std::int64_t count) {
+      for (std::int64_t i = 0; i < count; ++i) {
+        const std::int64_t o = offsets[0] + i * steps[0];
+        to[o] = from[offsets[1] + i * steps[1] + FromEnd(index[o], dim) * stride];
+      }
+    });
+  }
+};
+
+struct OneHot {
+  static constexpr const char kName[] = "rewire.one_hot";
+  std::int64_t axis = -1;
+  static Status Make(Attributes& attributes, OneHot* one_hot) {
+    one_hot->axis = attributes.Int("axis", -1);
+    return Status();
+  }
+  Status operator()(TensorView indices, TensorView values, TensorView out) const {
+    Checks checks;
+    checks.Dense("indices", indices)
+        .Dense("values", values)
+        .Dense("out", out)
+        .SameDType("values", values, "out", out);
+    checks.Shape("values", values, Dims(kPair).view()).Rank("out", out, indices.ndim() + 1);
+    checks.NoOverlap("out", out, "indices", indices).NoOverlap("out", out, "values", values);
+    if (Status s = checks.Take(); !s.ok()) return s;
+    int along = 0;
+    if (Status s = NormalizeAxis(axis, out.ndim(), &along); !s.ok()) return s;
+    Dims expected(indices.dims());
+    expected.insert(along, out.dim(along));
+    if (Status s = CheckShape("out", out, expected.view()); !s.ok()) return s;
+    return ForType(AnyNumbers(), "indices", indices, [&](auto tag) {
+      return Write<typename decltype(tag)::type>(indices, values, along, out);
+    });
+  }
+
+ private:
+  static constexpr std::int64_t kTwo[] = {2};
+  static constexpr ShapeView kPair{kTwo, 1};
+
+  // An index out of range marks nothing, as ONNX has it.
+  template <typename I>
+  static Status Write(TensorView indices, TensorView values, int along, TensorView out) {
+    const std::int64_t depth = out.dim(along);
+    const std::int64_t inner = Product(out.dims(), along + 1, out.ndim());
+    const auto bytes = static_cast<std::size_t>(out.element_bytes());
+    const char* off = static_cast<const char*>(values.raw_data());
+    const char* on = off + bytes;
+    const I* index = indices.data<I>();
+    char* to = static_cast<char*>(out.raw_data());
+    return ParallelFor(out.size(), kGrain / 8, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) {
+        const std::int64_t position = i / inner % depth;
+        auto hot = ToType<std::int64_t>(index[i / (inner * depth) * inner + i % inner]);
+        if (hot < 0 && hot >= -depth) hot += depth;
+        std::memcpy(to + static_cast<std::size_t>(i) * bytes, hot == position ? on : off, bytes);
+      }
+    });
+  }
+};
+
+struct OneHotShape {
+  static constexpr const char kName[] = "rewire.shape.one_hot";
+  std::int64_t axis = -1;
+  static Status Make(Attributes& attributes, OneHotShape* one_hot) {
+    one_hot->axis = attributes.Int("axis", -1);
+    return Status();
+  }
+  Status operator()(TensorView indices, TensorView depth, TensorView out) const {
+    Dims result;
+    double number = 0;
+    if (Status s = ReadShape("indices", indices, &result); !s.ok()) return s;
+    if (Status s = ReadNumber("depth", depth, &number); !s.ok()) return s;
+    if (result.rank() == kMaxRank) return ValueError("indices is ", result.view(), ", expected a lower rank");
+    if (!(number >= 0 && number < 0x1p48)) return ValueError("depth is ", number, ", which is no dimension");
+    int along = 0;
+    if (Status s = NormalizeAxis(axis, result.rank() + 1, &along); !s.ok()) return s;
+    result.insert(along, ToType<std::int64_t>(number));
+    return WriteShape(result, out);
+  }
+};
+
+}  // namespace
+
+std::span<const Kernel> GatherKernels() {
+  static constexpr Kernel kKernels[] = {
+      Describe<Gather>(
+          "x, indices -> out", "x, out any; indices i64 i32", "axis = 0",
+          "slices of x along the axis, by index; negative ones count from the end, others are refused"),
+      Describe<GatherElements>(
+          "x, indices -> out", "x, out any of at most 8 bytes; indices i64 i32", "axis = 0",
+          "for each index the element of x at its place but for the axis, where the index says"),
+      Describe<OneHot>(
+          "indices, values -> out", "indices any number; values, out any", "axis = -1",
+          "values[1] where the index is the position along the axis, which is new and whose length out "
+          "gives, else values[0]; indices out of range mark nothing"),
+      Describe<OneHotShape>(
+          "indices, depth -> out", "indices i64 i32; depth any number; out i64", "axis = -1",
+          "the shape of rewire.one_hot's out from the shape of indices and the depth itself"),
+  };
+  return kKernels;
+}
+
+}  // namespace rewire::kernel::cpu

@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: Apache-2.0
+// Elements by rank: the largest ones, the different ones.
+#include <algorithm>
+
+#include "rewire/kernels/cpu/registry.h"
+#include "rewire/kernels/cpu/shape/shapes.h"
+#include "rewire/kernels/cpu/support/paced_sort.h"
+#include "rewire/kernels/cpu/support/parallel.h"
+#include "rewire/kernels/cpu/support/types.h"
+
+namespace rewire::kernel::cpu {
+namespace {
+
+// A total order: NaN is above all numbers and equal to itself.
+template <typename T>
+bool IsBelow(T a, T b) {
+  if (b != b) return a == a;
+  return a < b;
+}
+
+// 0, 1, 2, ...
+bool Enumerate(std::int64_t* order, std::int64_t count, Pace& pace) {
+  return pace.For(count, 1, [=](std::int64_t i, std::int64_t end) {
+    for (; i < end; ++i) order[i] = i;
+  });
+}
+
+struct TopK {
+  static constexpr const char kName[] = "rewire.top_k";
+  std::int64_t axis = -1;
+  bool largest = true;
+  static Status Make(Attributes& attributes, TopK* top) {
+    top->axis = attributes.Int("axis", -1);
+    top->largest = attributes.Bool("largest", true);
+    attributes.Bool("sorted", true);  // they always are
+    return Status();
+  }
+  Status operator()(TensorView x, TensorView out_values, TensorView out_indices) const {
+    Checks checks;
+    checks.Dense("x", x).Dense("out_values", out_values).Dense("out_indices", out_indices);
+    checks.SameDType("out_values", out_values, "x", x).Rank("out_values", out_values, x.ndim());
+    checks.Shape("out_indices", out_indices, out_values.dims());
+    checks.NoOverlap("out_values", out_values, "x", x).NoOverlap("out_indices", out_indices, "x", x);
+    checks.NoOverlap("out_indices", out_indices, "out_values", out_values);
+    if (Status s = checks.Take(); !s.ok()) return s;
+    int along = 0;
+    if (Status s = NormalizeAxis(axis, x.ndim(), &along); !s.ok()) return s;
+    Dims expected(x.dims());
+    expected[along] = std::min(x.dim(along), out_values.dim(along));
+    if (Status s = CheckShape("out_values", out_values, expected.view()); !s.ok()) return s;
+    if (!out_indices.Is<std::int64_t>()) return WrongDType(Types<std::int64_t>(), "out_indices", out_indices);
+    return ForType(AnyNumbers(), "x", x, [&](auto tag) {
+      return Run<typename decltype(tag)::type>(x, along, out_values, out_indices);
+    });
+  }
+  // Of as many rows as there are threads, which is for the host to say: at most all.
+  bool DeclareWorkspace(WorkspaceSizes& sizes) const {
+    const DLTensor* x = sizes.Tensor(0);
+    if (x == nullptr) return false;
+    sizes.Take(SizeOf(x), sizeof(std::int64_t));
+    return true;
+  }
+
+ private:
+  template <typename T>
+  Status Run(TensorView x, int along, TensorView values, TensorView indices) const {
+    if (values.size() == 0) return Status();
+    const std::int64_t inner = Product(x.dims(), along + 1, x.ndim());
+    const std::int64_t count = x.dim(along);
+    const std::int64_t k = values.dim(along);
+    const std::int64_t rows = x.size() / count;
+    // Scratch for each stretch of rows that may run at the same time.
+    const std::int64_t stretches = std::min<std::int64_t>(rows, __rewire_kernel_api->thread_count());
+    const std::int64_t stretch = (rows + stretches - 1) / stretches;
+    std::int64_t* scratch = nullptr;
+    if (Status s = Workspace(Times(stretches, count), &scratch); !s.ok()) return s;
+    return ParallelFor(stretches, GrainOf(kGrain, 4, count, stretch),
+                       [&](std::int64_t begin, std::int64_t end, Pace& pace) {
+                         for (std::int64_t s = begin; s < end; ++s) {
+                           std::int64_t* order = scratch + s * count;
+                           for (std::int64_t r = s * stretch; r < std::min(rows, (s + 1) * stretch); ++r) {
+                             const T* in = x.data<T>() + r / inner * count * inner + r % inner;
+                             const std::int64_t to = r / inner * k * inner + r % inner;
+                             const bool done = Sort(in, inner, count, k, order, pace) &&
+                                               pace.For(k, 1, [&](std::int64_t i, std::int64_t last) {
+                                                 for (; i < last; ++i) {
+                                                   values.data<T>()[to + i * inner] = in[order[i] * inner];
+                                                   indices.data<std::int64_t>()[to + i * inner] = order[i];
+                                                 }
+                                               });
+                             if (!done) return;
+                           }
+                         }
+                       });
+  }
+
+  // Puts the positions of the k first in order; of equal elements the earlier is first.
+  template <typename T>
+  bool Sort(const T* in, std::int64_t step, std::int64_t count, std::int64_t k, std::int64_t* order,
+            Pace& pace) const {
+    if (!Enumerate(order, count, pace)) return false;
+    const auto is_before = [&](std::int64_t i, std::int64_t j) {
+      const auto a = static_cast<Computed<T>>(in[i * step]);
+      const auto b = static_cast<Computed<T>>(in[j * step]);
+      if (largest ? IsBelow(b, a) : IsBelow(a, b)) return true;
+      if (largest ? IsBelow(a, b) : IsBelow(b, a)) return false;
+      return i < j;
+    };
+    return PacedSort(is_before, 1, pace).SortFirst(order, k, order + count);
+  }
+};
+
+struct TopKShape {
+  static constexpr const char kName[] = "rewire.shape.top_k";
+  std::int64_t axis = -1;
+  static Status Make(Attributes& attributes, TopKShape* top) {
+    top->axis = attributes.Int("axis", -1);
+    return Status();
+  }
+  Status operator()(TensorView x, TensorView k, TensorView out) const {
+    Dims result;
+    std::int64_t count = 0;
+    int along = 0;
+    if (Status s = ReadShape("x", x, &result); !s.ok()) return s;
+    if (Status s = ReadInt("k", k, &count); !s.ok()) return s;
+    if (Status s = NormalizeAxis(axis, result.rank(), &along); !s.ok()) return s;
+    if (count < 0 || count > result[along]) {
+      return ValueError("k is ", count, ", expected 0 to ", result[along], " as axis ", along, " of x ",
+                        result.view());
+    }
+    result[along] = count;
+    return WriteShape(result, out);
+  }
+};
+
+// Slices of x along an axis, or single elements, as things to be compared.
+struct UniqueAttributes {
+  bool has_axis = false;
+  std::int64_t axis = 0;
+  bool sorted = true;
+
+  void Read(Attributes& attributes) {
+    has_axis = attributes.Has("axis");
+    axis = attributes.Int("axis", 0);
+    sorted = attributes.Bool("sorted", true);
+  }
+};
+
+template <typename T>
+struct Slices {
+  const T* data;
+  std::int64_t outer, count, inner;
+
+  // Slices may be long: then it asks, and gives any result when told to stop.
+  int Compare(std::int64_t a, std::int64_t b, Pace& pace) const {
+    const bool asks = ComparisonMayAsk(Work());
+    for (std::int64_t o = 0; o < outer; ++o) {
+      for (std::int64_t i = 0; i < inner; ++i) {
+        if (asks && !pace.Spend(1)) return 0;
+        const auto x = static_cast<Computed<T>>(data[(o * count + a) * inner + i]);
+        const auto y = static_cast<Computed<T>>(data[(o * count + b) * inner + i]);
+        if (IsBelow(x, y)) return -1;
+        if (IsBelow(y, x)) return 1;
+      }
+    }
+    return 0;
+  }
+  // Positions in order, equal ones next to each other and the earliest first.
+  bool Sort(std::int64_t* order, Pace& pace) const {
+    if (!Enumerate(order, count, pace)) return false;
+    const auto is_before = [this, &pace](std::int64_t a, std::int64_t b) {
+      const int compared = Compare(a, b, pace);
+      return compared != 0 ? compared < 0 : a < b;
+    };
+    return PacedSort(is_before, Work(), pace).Sort(order, order + count);
+  }
+  // What comparing two that are equal takes.
+  std::int64_t Work() const { return Times(outer, inner); }
+};
+
+template <typename T>
+Status SlicesOf(const UniqueAttributes& attributes, TensorView x, Slices<T>* slices) {
+  *slices = Slices<T>{x.data<T>(), 1, x.size(), 1};
+  if (!attributes.has_axis) return Status();
+  int along = 0;
+  if (Status s = NormalizeAxis(attributes.axis, x.ndim(), &along); !s.ok()) return s;
+  slices->outer = Product(x.dims(), 0, along);
+  slices->count = x.dim(along);
+  slices->inner = Product(x.dims(), along + 1, x.ndim());
+  if (slices->inner == 0) slices->outer = 0;  // nothing to compare, however often
+  return Status();
+}
+
+// A position for each slice, in each of `lists`.
+bool DeclareSlices(const UniqueAttributes& attributes, WorkspaceSizes& sizes, int lists) {
+  const DLTensor* x = sizes.Tensor(0);
+  int along = 0;
+  if (x == nullptr || (attributes.has_axis && !NormalizeAxis(attributes.axis, x->ndim, &along).ok()))
+    return false;
+  const std::int64_t count = attributes.has_axis ? x->shape[along] : SizeOf(x);
+  for (int i = 0; i < lists; ++i) sizes.Take(std::max<std::int64_t>(1, count), sizeof(std::int64_t));
+  return true;
+}
+
+using UniqueTypes = Types<float, std::int64_t, std::int32_t, double, std::int8_t, std::uint8_t>;
+
+struct UniqueShape {
+  static constexpr const char kName[] = "rewire.shape.unique";
+  UniqueAttributes attributes;
+  static Status Make(Attributes& given, UniqueShape* unique) {
+    unique->attributes.Read(given);
+    return Status();
+  }
+  Status operator()(TensorView x, TensorView out) const {
+    if (Status s = CheckDense("x", x); !s.ok()) return s;
+    return ForType(UniqueTypes(), "x", x, [&](auto tag) -> Status {
+      Slices<typename decltype(tag)::type> slices;
+      if (Status s = SlicesOf(attributes, x, &slices); !s.ok()) return s;
+      std::int64_t* order = nullptr;
+      if (Status s = Workspace(std::max<std::int64_t>(1, slices.count), &order); !s.ok()) return s;
+      Pace pace;
+      if (!slices.Sort(order, pace)) return Stopped();
+      std::int64_t different = slices.count == 0 ? 0 : 1;
+      for (std::int64_t i = 1; i < slices.count; ++i) {
+        if (slices.Compare(order[i - 1], order[i], pace) != 0) ++different;
+        if (!pace.Spend(slices.Work())) return Stopped();
+      }
+      return WriteShape(Dims(ShapeView(&different, 1)), out);
+    });
+  }
+  bool DeclareWorkspace(WorkspaceSizes& sizes) const { return DeclareSlices(attributes, sizes, 1); }
+};
+
+struct Unique {
+  static constexpr const char kName[] = "rewire.unique";
+  UniqueAttributes attributes;
+  static Status Make(Attributes& given, Unique* unique) {
+    unique->attributes.Read(given);
+    return Status();
+  }
+  Status operator()(TensorView x, TensorView out, TensorView out_indices, TensorView out_inverse,
+                    TensorView out_counts) const {
+    Checks checks;
+    checks.Dense("x", x).Dense("out", out).SameDType("out", out, "x", x).NoOverlap("out", out, "x", x);
+    const std::pair<const char*, TensorView> lists[] = {
+        {"out_indices", out_indices}, {"out_inverse", out_inverse}, {"out_counts", out_counts}};
+    for (const auto& [name, list] : lists) {
+      checks.Dense(name, list)
+          .Rank(name, list, 1)
+          .NoOverlap(name, list, "x", x)
+          .NoOverlap(name, list, "out", out);
+    }
+    checks.NoOverlap("out_indices", out_indices, "out_inverse", out_inverse);
+    checks.NoOverlap("out_indices", out_indices, "out_counts", out_counts);
+    checks.NoOverlap("out_inverse", out_inverse, "out_counts", out_counts);
+    if (Status s = checks.Take(); !s.ok()) return s;
+    for (const auto& [name, list] : lists) {
+      if (!list.Is<std::int64_t>()) return WrongDType(Types<std::int64_t>(), name, list);
+    }
+    return ForType(UniqueTypes(), "x", x, [&](auto tag) -> Status {
+      using T = typename decltype(tag)::type;
+      Slices<T> slices;
+      if (Status s = SlicesOf(attributes, x, &slices); !s.ok()) return s;
+      return Run(slices, x, out, out_indices, out_inverse, out_counts);
+    });
+  }
+  bool DeclareWorkspace(WorkspaceSizes& sizes) const { return DeclareSlices(attributes, sizes, 3); }
+
+ private:
+  template <typename T>
+  Status Run(const Slices<T>& slices, TensorView x, TensorView out, TensorView indices, TensorView inverse,
+             TensorView counts) const {
+    std::int64_t* order = nullptr;
+    std::int64_t* first = nullptr;  // of each slice: the earliest equal one
+    std::int64_t* place = nullptr;  // of each earliest one: where it goes in out
+    const std::int64_t count = slices.count;
+    if (Status s = Workspace(std::max<std::int64_t>(1, count), &order); !s.ok()) return s;
+    if (Status s = Workspace(std::max<std::int64_t>(1, count), &first); !s.ok()) return s;
+    if (Status s = Workspace(std::max<std::int64_t>(1, count), &place); !s.ok()) return s;
+    Pace pace;
+    if (!slices.Sort(order, pace)) return Stopped();
+    std::int64_t different = 0;
+    for (std::int64_t i = 0; i < count; ++i) {
+      const bool begins = i == 0 || slices.Compare(order[i - 1], order[i], pace) != 0;
+      if (!pace.Spend(slices.Work())) return Stopped();
+      first[order[i]] = begins ? order[i] : first[order[i - 1]];
+      if (begins) place[order[i]] = different++;
+    }
+    if (!attributes.sorted) {  // in order of appearance
+      std::int64_t next = 0;
+      for (std::int64_t i = 0; i < count; ++i) {
+        if (!pace.Spend(1)) return Stopped();
+        if (first[i] == i) place[i] = next++;
+      }
+    }
+    Dims expected(ShapeView(&different, 1));
+    if (attributes.has_axis) {
+      expected = Dims(x.dims());
+      expected[static_cast<int>(attributes.axis < 0 ? attributes.axis + x.ndim() : attributes.axis)] =
+          different;
+    }
+    Checks checks;
+    checks.Shape("out", out, expected.view()).Shape("out_indices", indices, ShapeView(&different, 1));
+    checks.Shape("out_inverse", inverse, ShapeView(&count, 1))
+        .Shape("out_counts", counts, ShapeView(&different, 1));
+    if (Status s = checks.Take(); !s.ok()) return s;
+    if (!pace.Fill(counts.data<std::int64_t>(), different, std::int64_t{0})) return Stopped();
+    for (std::int64_t i = 0; i < count; ++i) {
+      if (!pace.Spend(4)) return Stopped();
+      const std::int64_t to = place[first[i]];
+      inverse.data<std::int64_t>()[i] = to;
+      ++counts.data<std::int64_t>()[to];
+      if (first[i] != i) continue;
+      indices.data<std::int64_t>()[to] = i;
+      for (std::int64_t o = 0; o < slices.outer; ++o) {
+        if (!pace.Spend(1) ||
+            !pace.Copy(out.data<T>() + (o * different + to) * slices.inner,
+                       slices.data + (o * count + i) * slices.inner, Times(slices.inner, sizeof(T))))
+          return Stopped();
+      }
+    }
+    return Status();
+  }
+};
+
+}  // namespace
+
+std::span<const Kernel> SortKernels() {
+  static constexpr Kernel kKernels[] = {
+      Describe<TopK>("x -> out_values, out_indices", "x, out_values any number; out_indices i64",
+                     "axis = -1, largest = 1, sorted = 1",
+                     "the largest (or smallest) elements along the axis, in order, and where they are; out's "
+                     "length says how many; equal ones in their order, NaN above all"),
+      Describe<TopKShape>("x, k -> out", "x i64 i32; k any integer; out i64", "axis = -1",
+                          "the shape of rewire.top_k's out from x's shape and k itself"),
+      Describe<Unique>(
+          "x -> out, out_indices, out_inverse, out_counts", "x, out f32 f64 i64 i32 i8 u8; others i64",
+          "axis = none, sorted = 1",
+          "the different slices along the axis (elements of all of x without), where each is "
+          "first, which of them each slice of x is, and how many of each there are; sorted or as "
+          "they appear"),
+      Describe<UniqueShape>("x -> out", "x f32 f64 i64 i32 i8 u8; out i64", "axis = none, sorted = 1",
+                            "how many rewire.unique finds in x (x itself, not its shape): [count]"),
+  };
+  return kKernels;
+}
+
+}  // namespace rewire::kernel::cpu

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+// Functions of a vector of floats, for files that Highway compiles once for each instruction set: included by
+// them behind foreach_target.h, and as often as they are.
+//
+// Highway's own functions have ranges; what lies outside of them is put right here. The names end in Of since
+// Highway's would be found too.
+#if defined(REWIRE_KERNELS_CPU_VECTOR_FUNCTIONS_) == defined(HWY_TARGET_TOGGLE)
+#ifdef REWIRE_KERNELS_CPU_VECTOR_FUNCTIONS_
+#undef REWIRE_KERNELS_CPU_VECTOR_FUNCTIONS_
+#else
+#define REWIRE_KERNELS_CPU_VECTOR_FUNCTIONS_
+#endif
+
+#include <hwy/highway.h>
+
+#include <hwy/contrib/math/math-inl.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace rewire::kernel::cpu::HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+template <class D, class V, std::size_t kTerms>
+HWY_INLINE V Polynomial(D d, V x, const float (&terms)[kTerms]) {
+  V sum = hn::Set(d, terms[kTerms - 1]);
+  for (std::size_t i = kTerms - 1; i-- > 0;) sum = hn::MulAdd(sum, x, hn::Set(d, terms[i]));
+  return sum;
+}
+
+// The ends of what exp(x) is a normal float for.
+constexpr float kLeastExponent = -87.33654f;
+constexpr float kMostExponent = 88.72283f;
+
+// exp(x) = power * 2^n for x in that range, with n in the exponent's bits. To round n, a number is added that
+// is so large that its last bit is worth 1. exp of the rest, which is at most ln(2) / 2, is 1 + rest + rest^2
+// times a polynomial with an error below 4e-9.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V ExpParts(D d, V x, hn::Vec<hn::RebindToSigned<D>>* exponent) {
+  static constexpr float kTerms[] = {4.99999940e-01f, 1.66665211e-01f, 4.16683927e-02f, 8.36874545e-03f,
+                                     1.38145348e-03f};
+  const hn::RebindToSigned<D> bits;
+  const V shift = hn::Set(d, 12582912.0f);  // 1.5 * 2^23
+  const V shifted = hn::MulAdd(x, hn::Set(d, 1.44269504f), shift);
+  const V n = hn::Sub(shifted, shift);
+  *exponent = hn::ShiftLeft<23>(hn::BitCast(bits, shifted));
+  // ln(2) in two parts, the first of so few digits that its products are exact.
+  const V most = hn::NegMulAdd(n, hn::Set(d, 0.693359375f), x);
+  const V rest = hn::NegMulAdd(n, hn::Set(d, -2.12194440e-4f), most);
+  const V tail = hn::MulAdd(hn::Mul(rest, rest), Polynomial(d, rest, kTerms), rest);
+  return hn::Add(tail, hn::Set(d, 1.0f));
+}
+
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V ExpOf(D d, V x) {
+  const hn::RebindToSigned<D> bits;
+  hn::Vec<hn::RebindToSigned<D>> exponent;
+  const V power = ExpParts(d, x, &exponent);
+  const V scaled = hn::BitCast(d, hn::Add(hn::BitCast(bits, power), exponent));
+  const V from_below = hn::IfThenElseZero(hn::Ge(x, hn::Set(d, kLeastExponent)), scaled);
+  const V finite = hn::IfThenElse(hn::Gt(x, hn::Set(d, kMostExponent)), hn::Inf(d), from_below);
+  return hn::IfThenElse(hn::IsNaN(x), x, finite);
+}
+
+// exp(x) for x between kLeastExponent and 88, or NaN: multiplied, since NaN stays NaN by that.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V ExpOfModerate(D d, V x) {
+  const hn::RebindToSigned<D> bits;
+  hn::Vec<hn::RebindToSigned<D>> exponent;
+  const V power = ExpParts(d, x, &exponent);
+  const V one = hn::Set(d, 1.0f);
+  return hn::Mul(power, hn::BitCast(d, hn::Add(hn::BitCast(bits, one), exponent)));
+}
+
+// exp(x) for x of at most 88, or NaN.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V ExpOfLow(D d, V x) {
+  return hn::IfThenZeroElse(hn::Lt(x, hn::Set(d, kLeastExponent)), ExpOfModerate(d, x));
+}
+
+// exp(x) as a term of a sum that has a term of 1: x is at most 0, and what is too small to count is brought
+// to exp(-85). One multiplication by 1 / ln(2) makes the relative error grow with -x, but exp(x) falls
+// faster. 2^f, f at most 1/2, is a polynomial fitted to a relative error of 8e-8.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V ExpAsTerm(D d, V x) {
+  static constexpr float kTerms[] = {1.00000007e+00f, 6.93146970e-01f, 2.40221200e-01f,
+                                     5.55071300e-02f, 9.67554000e-03f, 1.32765000e-03f};
+  const hn::RebindToSigned<D> bits;
+  const V shift = hn::Set(d, 12582912.0f);  // as in ExpParts
+  const V to_base_2 = hn::Set(d, 1.44269504f);
+  const V held = hn::Max(x, hn::Set(d, -85.0f));
+  const V shifted = hn::MulAdd(held, to_base_2, shift);
+  const V power = Polynomial(d, hn::MulSub(held, to_base_2, hn::Sub(shifted, shift)), kTerms);
+  return hn::BitCast(d, hn::Add(hn::BitCast(bits, power), hn::ShiftLeft<23>(hn::BitCast(bits, shifted))));
+}
+
+// x, brought to at most `limit` of either sign. NaN stays.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V Held(D d, V x, float limit) {
+  const V most = hn::Set(d, limit);
+  return hn::IfThenElse(hn::Gt(hn::Abs(x), most), hn::CopySign(most, x), x);
+}
+
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V LogOf(D d, V x) {
+  const V zero = hn::Zero(d);
+  const V infinity = hn::Inf(d);
+  const V finite = hn::Log(d, hn::Min(x, hn::Set(d, 3.4028234e38f)));
+  const V positive = hn::IfThenElse(hn::Ge(x, infinity), infinity, finite);
+  const V rest = hn::IfThenElse(hn::Eq(x, zero), hn::Neg(infinity), hn::NaN(d));
+  return hn::IfThenElse(hn::Gt(x, zero), positive, rest);
+}
+
+// tanh(x) as a fraction: x times a polynomial of x^2 by another, fitted to an error below 6e-8 of the result
+// up to 9, where it is 1 in floats. NaN stays.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V TanhFraction(D d, V x, V* divisor) {
+  static constexpr float kAbove[] = {9.99999941e-01f, 1.29192406e-01f,  2.92077469e-03f,
+                                     9.26753277e-06f, -1.27807504e-08f, 1.82559589e-11f};
+  static constexpr float kBelow[] = {1.0f, 4.62525245e-01f, 2.37632219e-02f, 2.28101942e-04f};
+  const V held = Held(d, x, 9.0f);
+  const V square = hn::Mul(held, held);
+  *divisor = Polynomial(d, square, kBelow);
+  return hn::Mul(held, Polynomial(d, square, kAbove));
+}
+
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V TanhOf(D d, V x) {
+  V divisor;
+  const V dividend = TanhFraction(d, x, &divisor);
+  return Held(d, hn::Div(dividend, divisor), 1.0f);
+}
+
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V SigmoidOf(D d, V x) {
+  const V one = hn::Set(d, 1.0f);
+  return hn::Div(one, hn::Add(one, ExpOf(d, hn::Neg(x))));
+}
+
+// Up to 1 a polynomial of x^2 times x; from there 1 - exp(-x^2) times a polynomial of 1 / (1 + x / 2). Both
+// are interpolated at Chebyshev's points; the error is below 2e-7 of the result.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V ErfOf(D d, V x) {
+  static constexpr float kSmall[] = {1.128379166e+00f, -3.761262690e-01f, 1.128359746e-01f, -2.685432880e-02f,
+                                     5.189311943e-03f, -8.018854994e-04f, 7.882497117e-05f};
+  static constexpr float kLarge[] = {-1.199234200e-04f, 2.843185942e-01f,  2.641537395e-01f,
+                                     3.287822200e-01f,  -5.344064183e-02f, 4.793521089e-01f,
+                                     -3.842885420e-01f, 6.838916748e-02f,  1.295234205e-02f};
+  const V one = hn::Set(d, 1.0f);
+  const V magnitude = hn::Min(hn::Abs(x), hn::Set(d, 4.0f));  // 1 in floats from there on
+  const V square = hn::Mul(magnitude, magnitude);
+  const V small = hn::Mul(x, Polynomial(d, square, kSmall));
+  const V inverse = hn::Div(one, hn::MulAdd(hn::Set(d, 0.5f), magnitude, one));
+  const V tail = hn::Mul(hn::Exp(d, hn::Neg(square)), Polynomial(d, inverse, kLarge));
+  const V large = hn::CopySign(hn::Sub(one, tail), x);
+  const V either = hn::IfThenElse(hn::Le(magnitude, one), small, large);
+  return hn::IfThenElse(hn::IsNaN(x), x, either);
+}
+
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V GeluOf(D d, V x) {
+  const V half = hn::Mul(x, hn::Set(d, 0.5f));
+  return hn::MulAdd(half, ErfOf(d, hn::Mul(x, hn::Set(d, 0.70710678f))), half);
+}
+
+}  // namespace rewire::kernel::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif

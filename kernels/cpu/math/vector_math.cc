@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// Compiled once for each instruction set; see Highway's foreach_target.h.
+#include "rewire/kernels/cpu/math/vector_math.h"
+
+#include <algorithm>
+#include <limits>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "rewire/kernels/cpu/math/vector_math.cc"
+#include <hwy/foreach_target.h>
+// Behind it.
+#include "rewire/kernels/cpu/math/vector_functions-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace rewire::kernel::cpu::HWY_NAMESPACE {
+
+using D = hn::ScalableTag<float>;
+using V = hn::Vec<D>;
+
+// The last elements go through a vector of their own, padded with 0.
+template <V (*kFunction)(D, V)>
+void Apply(const float* in, float* out, std::int64_t count) {
+  const D d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  std::int64_t i = 0;
+  for (; i + lanes <= count; i += lanes) hn::StoreU(kFunction(d, hn::LoadU(d, in + i)), d, out + i);
+  if (i == count) return;
+  HWY_ALIGN float rest[hn::MaxLanes(D())] = {};
+  std::copy(in + i, in + count, rest);
+  hn::Store(kFunction(d, hn::Load(d, rest)), d, rest);
+  std::copy_n(rest, count - i, out + i);
+}
+
+float ShiftedExp(const float* in, float shift, float* out, std::int64_t count) {
+  const D d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  const V by = hn::Set(d, shift);
+  V sums = hn::Zero(d);
+  std::int64_t i = 0;
+  for (; i + lanes <= count; i += lanes) {
+    const V power = ExpOfLow(d, hn::Sub(hn::LoadU(d, in + i), by));
+    hn::StoreU(power, d, out + i);
+    sums = hn::Add(sums, power);
+  }
+  float sum = hn::GetLane(hn::SumOfLanes(d, sums));
+  if (i == count) return sum;
+  HWY_ALIGN float rest[hn::MaxLanes(D())] = {};
+  std::copy(in + i, in + count, rest);
+  hn::Store(ExpOfLow(d, hn::Sub(hn::Load(d, rest), by)), d, rest);
+  for (std::int64_t k = 0; k < count - i; ++k) {
+    out[i + k] = rest[k];
+    sum += rest[k];
+  }
+  return sum;
+}
+
+float SumOfExp(const float* in, float largest, std::int64_t count) {
+  if (!(largest - largest == 0)) return std::numeric_limits<float>::quiet_NaN();
+  const D d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  const V by = hn::Set(d, largest);
+  V sums = hn::Zero(d);
+  std::int64_t i = 0;
+  for (; i + lanes <= count; i += lanes)
+    sums = hn::Add(sums, ExpAsTerm(d, hn::Sub(hn::LoadU(d, in + i), by)));
+  if (i == count) return hn::GetLane(hn::SumOfLanes(d, sums));
+  HWY_ALIGN float rest[hn::MaxLanes(D())];
+  std::fill(std::copy(in + i, in + count, rest), rest + lanes, -std::numeric_limits<float>::infinity());
+  return hn::GetLane(hn::SumOfLanes(d, hn::Add(sums, ExpAsTerm(d, hn::Sub(hn::Load(d, rest), by)))));
+}
+
+// Several vectors side by side, since each has to wait for the one before.
+float Largest(const float* in, std::int64_t count) {
+  const D d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  V most = hn::Neg(hn::Inf(d)), second = most;
+  V sum = hn::Zero(d);  // NaN once a NaN was met; infinities of both signs give one too, which is looked into
+  V second_sum = sum;
+  std::int64_t i = 0;
+  for (; i + 2 * lanes <= count; i += 2 * lanes) {
+    const V x = hn::LoadU(d, in + i), y = hn::LoadU(d, in + i + lanes);
+    most = hn::Max(most, x);
+    second = hn::Max(second, y);
+    sum = hn::Add(sum, x);
+    second_sum = hn::Add(second_sum, y);
+  }
+  float largest = hn::GetLane(hn::MaxOfLanes(d, hn::Max(most, second)));
+  for (; i < count; ++i) {
+    if (in[i] != in[i]) return in[i];
+    largest = std::max(largest, in[i]);
+  }
+  const float check = hn::GetLane(hn::SumOfLanes(d, hn::Add(sum, second_sum)));
+  if (check == check) return largest;
+  largest = -std::numeric_limits<float>::infinity();
+  for (i = 0; i < count; ++i) {
+    if (in[i] != in[i]) return in[i];
+    largest = std::max(largest, in[i]);
+  }
+  return largest;
+}
+
+void Scaled(const float* in, float factor, float* out, std::int64_t count) {
+  const D d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  const V by = hn::Set(d, factor);
+  std::int64_t i = 0;
+  for (; i + lanes <= count; i += lanes) hn::StoreU(hn::Mul(hn::LoadU(d, in + i), by), d, out + i);
+  for (; i < count; ++i) out[i] = in[i] * factor;
+}
+
+void Lowered(const float* in, float first, float second, float* out, std::int64_t count) {
+  const D d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  const V a = hn::Set(d, first), b = hn::Set(d, second);
+  std::int64_t i = 0;
+  for (; i + lanes <= count; i += lanes) hn::StoreU(hn::Sub(hn::Sub(hn::LoadU(d, in + i), a), b), d, out + i);
+  for (; i < count; ++i) out[i] = in[i] - first - second;
+}
+
+VectorMath Functions() {
+  return {&Apply<ExpOf<D, V>>,
+          &Apply<LogOf<D, V>>,
+          &Apply<TanhOf<D, V>>,
+          &Apply<SigmoidOf<D, V>>,
+          &Apply<ErfOf<D, V>>,
+          &Apply<GeluOf<D, V>>,
+          &ShiftedExp,
+          &SumOfExp,
+          &Largest,
+          &Scaled,
+          &Lowered};
+}
+
+}  // namespace rewire::kernel::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace rewire::kernel::cpu {
+
+HWY_EXPORT(Functions);
+
+VectorMath ChooseVectorMath() { return HWY_DYNAMIC_DISPATCH(Functions)(); }
+
+const VectorMath& BestVectorMath() {
+  static const VectorMath kBest = ChooseVectorMath();
+  return kBest;
+}
+
+}  // namespace rewire::kernel::cpu
+#endif

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Functions of many floats at once, with the vectors of the CPU that the process runs on.
+#pragma once
+
+#include <cstdint>
+
+namespace rewire::kernel::cpu {
+
+// Each takes any float, including NaN and infinities, as the standard library's function does. Results are
+// within a few units in the last place. `in` may be `out`.
+struct VectorMath {
+  using Row = void (*)(const float* in, float* out, std::int64_t count);
+  Row exp;
+  Row log;
+  Row tanh;
+  Row sigmoid;  // 1 / (1 + exp(-x))
+  Row erf;
+  Row gelu;  // x / 2 * (1 + erf(x / sqrt(2)))
+  // out = exp(in - shift), where in - shift is at most 88 or NaN. Returns the sum of out.
+  float (*shifted_exp)(const float* in, float shift, float* out, std::int64_t count);
+  // Returns the sum of exp(in - largest). `largest` must be the largest element; the result is NaN if it is
+  // NaN or infinite.
+  float (*sum_of_exp)(const float* in, float largest, std::int64_t count);
+  // Returns the largest element; NaN if one is NaN; -inf if there are none.
+  float (*largest)(const float* in, std::int64_t count);
+  // out = in * factor; out = in - first - second.
+  void (*scaled)(const float* in, float factor, float* out, std::int64_t count);
+  void (*lowered)(const float* in, float first, float second, float* out, std::int64_t count);
+};
+
+// The functions for the best instruction set that this CPU and the build support.
+VectorMath ChooseVectorMath();
+
+// The same, chosen once per process.
+const VectorMath& BestVectorMath();
+
+}  // namespace rewire::kernel::cpu

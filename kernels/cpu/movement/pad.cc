@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+// Borders around a tensor.
+#include <algorithm>
+#include <cstring>
+
+#include "rewire/kernels/cpu/movement/strided_copy.h"
+#include "rewire/kernels/cpu/registry.h"
+#include "rewire/kernels/cpu/shape/shapes.h"
+
+namespace rewire::kernel::cpu {
+namespace {
+
+enum class Mode { kConstant, kReflect, kEdge, kWrap };
+
+Mode ReadMode(Attributes& attributes) {
+  return static_cast<Mode>(attributes.Choice("mode", {"constant", "reflect", "edge", "wrap"}, 0));
+}
+
+// One padding of one tensor: pads[i] elements before, pads[rank + i] after axis i.
+class Padding {
+ public:
+  Padding(Mode mode, ShapeView pads) : mode_(mode), pads_(pads) {}
+
+  Status Run(TensorView x, const std::optional<TensorView>& value, TensorView out) const {
+    Checks checks;
+    checks.Dense("x", x).Dense("out", out).SameDType("out", out, "x", x).NoOverlap("out", out, "x", x);
+    if (Status s = checks.Take(); !s.ok()) return s;
+    if (Status s = CheckMovable("x", x); !s.ok()) return s;
+    const bool has_value = IsGiven(value);
+    if (has_value) {
+      if (Status s = Checks().Dense("value", *value).SameDType("value", *value, "x", x).Take(); !s.ok())
+        return s;
+      if (value->size() != 1) return ValueError("value has shape ", value->dims(), ", expected one element");
+    }
+    Dims expected;
+    if (Status s = PaddedDims(x.dims(), pads_, &expected); !s.ok()) return s;
+    if (Status s = CheckShape("out", out, expected.view()); !s.ok()) return s;
+    if (out.size() == 0) return Status();
+    if (mode_ == Mode::kConstant) {
+      if (Status s = Fill(has_value ? value->raw_data() : nullptr, out); !s.ok()) return s;
+      return CopyInterior(x, out);
+    }
+    for (int i = 0; i < x.ndim(); ++i) {
+      if (Status s = CheckReach(x, i); !s.ok()) return s;
+    }
+    return ParallelFor(out.size(), kGrain / 8,
+                       [&](std::int64_t begin, std::int64_t end) { CopyMapped(x, out, begin, end); });
+  }
+
+ private:
+  std::int64_t before(int axis) const { return pads_[static_cast<std::size_t>(axis)]; }
+
+  static Status Fill(const void* value, TensorView out) {
+    const std::uint64_t zero[2] = {};
+    Layout<2> all;
+    all.Append(out.size(), {1, 0});
+    all.Finish();
+    return CopyStrided(all, out.element_bytes(), out.raw_data(), value != nullptr ? value : zero);
+  }
+
+  // What is left of x within out.
+  Status CopyInterior(TensorView x, TensorView out) const {
+    const Dims from = DenseStrides(x.dims());
+    const Dims to = DenseStrides(out.dims());
+    std::int64_t in_first = 0;
+    std::int64_t out_first = 0;
+    Layout<2> layout;
+    for (int i = 0; i < x.ndim(); ++i) {
+      const std::int64_t skipped = std::max<std::int64_t>(0, -before(i));
+      const std::int64_t shifted = std::max<std::int64_t>(0, before(i));
+      const std::int64_t count = std::min(x.dim(i) - skipped, out.dim(i) - shifted);
+      if (count <= 0) return Status();
+      in_first += skipped * from[i];
+      out_first += shifted * to[i];
+      layout.Append(count, {to[i], from[i]});
+    }
+    layout.Finish();
+    const std::int64_t bytes = x.element_bytes();
+    return CopyStrided(layout, bytes, static_cast<char*>(out.raw_data()) + out_first * bytes,
+                       static_cast<const char*>(x.raw_data()) + in_first * bytes);
+  }
+
+  Status CheckReach(TensorView x, int axis) const {
+    const std::int64_t dim = x.dim(axis);
+    const std::int64_t most = std::max(before(axis), before(axis + x.ndim()));
+    const std::int64_t reach = mode_ == Mode::kReflect ? dim - 1 : mode_ == Mode::kWrap ? dim : most;
+    if (dim > 0 && most <= reach) return Status();
+    return ValueError("axis ", axis, " of x with shape ", x.dims(), " is too short for a pad of ", most);
+  }
+
+  // The position along an axis of length `dim` that position `i` stands for.
+  std::int64_t Source(std::int64_t i, std::int64_t dim) const {
+    if (i >= 0 && i < dim) return i;
+    switch (mode_) {
+      case Mode::kReflect:
+        return i < 0 ? -i : 2 * (dim - 1) - i;
+      case Mode::kWrap:
+        return i < 0 ? i + dim : i - dim;
+      case Mode::kEdge:
+      case Mode::kConstant:
+        break;
+    }
+    return i < 0 ? 0 : dim - 1;
+  }
+
+  void CopyMapped(TensorView x, TensorView out, std::int64_t begin, std::int64_t end) const {
+    const auto bytes = static_cast<std::size_t>(x.element_bytes());
+    const char* in = static_cast<const char*>(x.raw_data());
+    char* to = static_cast<char*>(out.raw_data());
+    for (std::int64_t flat = begin; flat < end; ++flat) {
+      std::int64_t rest = flat;
+      std::int64_t offset = 0;
+      std::int64_t step = 1;
+      for (int i = out.ndim() - 1; i >= 0; --i) {
+        offset += Source(rest % out.dim(i) - before(i), x.dim(i)) * step;
+        rest /= out.dim(i);
+        step *= x.dim(i);
+      }
+      std::memcpy(to + static_cast<std::size_t>(flat) * bytes, in + static_cast<std::size_t>(offset) * bytes,
+                  bytes);
+    }
+  }
+
+  Mode mode_;
+  ShapeView pads_;
+};
+
+struct Pad {
+  static constexpr const char kName[] = "rewire.pad";
+  Mode mode = Mode::kConstant;
+  std::vector<std::int64_t> pads;
+  static Status Make(Attributes& attributes, Pad* pad) {
+    attributes.Require("pads");
+    pad->pads = attributes.Ints("pads", {});
+    pad->mode = ReadMode(attributes);
+    return Status();
+  }
+  Status operator()(TensorView x, std::optional<TensorView> value, TensorView out) const {
+    return Padding(mode, ShapeView(pads.data(), pads.size())).Run(x, value, out);
+  }
+};
+
+// The pads of all axes from those of some.
+struct AllPads {
+  std::int64_t values[2 * kMaxRank];
+  std::size_t count;
+
+  Status Read(int rank, TensorView pads, const std::optional<TensorView>& axes) {
+    Dims given, named;
+    if (Status s = ReadInts("pads", pads, &given); !s.ok()) return s;
+    std::fill_n(values, 2 * kMaxRank, 0);
+    count = 2 * static_cast<std::size_t>(rank);
+    if (IsGiven(axes)) {
+      if (Status s = ReadInts("axes", *axes, &named); !s.ok()) return s;
+    } else {
+      for (int i = 0; i < rank; ++i) named.push_back(i);
+    }
+    if (given.rank() != 2 * named.rank()) {
+      return ValueError("pads has ", given.rank(), " values, expected two for each of ", named.rank(),
+                        " axes");
+    }
+    bool marked[kMaxRank];
+    if (Status s = MarkAxes(named.view(), rank, marked); !s.ok()) return s;
+    for (int i = 0; i < named.rank(); ++i) {
+      const std::int64_t axis = named[i] < 0 ? named[i] + rank : named[i];
+      values[axis] = given[i];
+      values[axis + rank] = given[i + named.rank()];
+    }
+    return Status();
+  }
+  ShapeView view() const { return ShapeView(values, count); }
+};
+
+struct DynamicPad {
+  static constexpr const char kName[] = "rewire.dynamic_pad";
+  Mode mode = Mode::kConstant;
+  static Status Make(Attributes& attributes, DynamicPad* pad) {
+    pad->mode = ReadMode(attributes);
+    return Status();
+  }
+  Status operator()(TensorView x, TensorView pads, std::optional<TensorView> value,
+                    std::optional<TensorView> axes, TensorView out) const {
+    AllPads all;
+    if (Status s = CheckHost("x", x); !s.ok()) return s;
+    if (Status s = all.Read(x.ndim(), pads, axes); !s.ok()) return s;
+    return Padding(mode, all.view()).Run(x, value, out);
+  }
+};
+
+struct DynamicPadShape {
+  static constexpr const char kName[] = "rewire.shape.dynamic_pad";
+  Status operator()(TensorView x, TensorView pads, std::optional<TensorView> axes, TensorView out) const {
+    Dims input, result;
+    if (Status s = ReadShape("x", x, &input); !s.ok()) return s;
+    AllPads all;
+    if (Status s = all.Read(input.rank(), pads, axes); !s.ok()) return s;
+    if (Status s = PaddedDims(input.view(), all.view(), &result); !s.ok()) return s;
+    return WriteShape(result, out);
+  }
+};
+
+}  // namespace
+
+std::span<const Kernel> PadKernels() {
+  static constexpr Kernel kKernels[] = {
+      Describe<Pad>(
+          "x, value? -> out", "any",
+          "pads (before each axis, then after each), mode = constant, reflect, edge or wrap",
+          "x with a border of the value (0 if none), of its mirror image, its edge or its other side; "
+          "negative pads remove"),
+      Describe<DynamicPad>("x, pads, value?, axes? -> out", "x, value, out any; others i64 i32",
+                           "mode = constant, reflect, edge or wrap",
+                           "rewire.pad with pads as a tensor, of the axes named or all"),
+      Describe<DynamicPadShape>("x, pads, axes? -> out", "i64 i32; out i64", "",
+                                "the shape of rewire.dynamic_pad's out from x's shape"),
+  };
+  return kKernels;
+}
+
+}  // namespace rewire::kernel::cpu

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copies that change the order of elements or leave some out: transpose, slice, tile, ...
+#include <algorithm>
+#include <cstring>
+
+#include "rewire/kernels/cpu/movement/strided_copy.h"
+#include "rewire/kernels/cpu/registry.h"
+#include "rewire/kernels/cpu/shape/shapes.h"
+
+namespace rewire::kernel::cpu {
+namespace {
+
+ShapeView ViewOf(const std::vector<std::int64_t>& values) { return ShapeView(values.data(), values.size()); }
+
+Status CheckMove(TensorView x, TensorView out) {
+  Checks checks;
+  checks.Dense("x", x).Dense("out", out).SameDType("out", out, "x", x).NoOverlap("out", out, "x", x);
+  if (Status s = checks.Take(); !s.ok()) return s;
+  return CheckMovable("x", x);
+}
+
+struct Transpose {
+  static constexpr const char kName[] = "rewire.transpose";
+  std::vector<std::int64_t> perm;
+  static Status Make(Attributes& attributes, Transpose* transpose) {
+    transpose->perm = attributes.Ints("perm", {});
+    return Status();
+  }
+  Status operator()(TensorView x, TensorView out) const {
+    if (Status s = CheckMove(x, out); !s.ok()) return s;
+    Dims order;
+    Dims expected;
+    if (Status s = PermutedDims(x.dims(), perm, &order, &expected); !s.ok()) return s;
+    if (Status s = CheckShape("out", out, expected.view()); !s.ok()) return s;
+    const Dims from = DenseStrides(x.dims());
+    const Dims to = DenseStrides(out.dims());
+    Layout<2> layout;
+    for (int i = 0; i < out.ndim(); ++i) layout.Append(out.dim(i), {to[i], from[static_cast<int>(order[i])]});
+    layout.Finish();
+    return CopyStrided(layout, x.element_bytes(), out.raw_data(), x.raw_data());
+  }
+};
+
+// Whether what is sliced lies in x as it does in `out`, without a gap.
+bool IsTogether(const Dims& x_strides, const SliceRange& range, TensorView out) {
+  const Dims strides = DenseStrides(out.dims());
+  for (int i = 0; i < out.ndim(); ++i) {
+    if (out.dim(i) > 1 && strides[i] != x_strides[i] * range.step[i]) return false;
+  }
+  return true;
+}
+
+Status RunSlice(TensorView x, ShapeView starts, ShapeView ends, ShapeView axes, ShapeView steps,
+                TensorView out) {
+  Checks checks;
+  checks.Dense("x", x).Dense("out", out).SameDType("out", out, "x", x);
+  if (Status s = checks.Take(); !s.ok()) return s;
+  if (Status s = CheckMovable("x", x); !s.ok()) return s;
+  SliceRange range;
+  if (Status s = SliceDims(x.dims(), starts, ends, axes, steps, &range); !s.ok()) return s;
+  if (Status s = CheckShape("out", out, range.dims.view()); !s.ok()) return s;
+  if (out.size() == 0) return Status();
+  const Dims from = DenseStrides(x.dims());
+  const Dims to = DenseStrides(out.dims());
+  std::int64_t first = 0;
+  Layout<2> layout;
+  for (int i = 0; i < out.ndim(); ++i) {
+    first += range.start[i] * from[i];
+    layout.Append(out.dim(i), {to[i], from[i] * range.step[i]});
+  }
+  layout.Finish();
+  const char* begin = static_cast<const char*>(x.raw_data()) + first * x.element_bytes();
+  // A caller may leave the elements where they are, when they lie together there.
+  if (out.raw_data() == begin && IsTogether(from, range, out)) return Status();
+  if (Status s = CheckNoOverlap("out", out, "x", x); !s.ok()) return s;
+  return CopyStrided(layout, x.element_bytes(), out.raw_data(), begin);
+}
+
+struct Slice {
+  static constexpr const char kName[] = "rewire.slice";
+  std::vector<std::int64_t> starts, ends, axes, steps;
+  static Status Make(Attributes& attributes, Slice* slice) {
+    attributes.Require("starts");
+    attributes.Require("ends");
+    slice->starts = attributes.Ints("starts", {});
+    slice->ends = attributes.Ints("ends", {});
+    slice->axes = attributes.Ints("axes", {});
+    slice->steps = attributes.Ints("steps", {});
+    return Status();
+  }
+  Status operator()(TensorView x, TensorView out) const {
+    return RunSlice(x, ViewOf(starts), ViewOf(ends), ViewOf(axes), ViewOf(steps), out);
+  }
+};
+
+struct DynamicSlice {
+  static constexpr const char kName[] = "rewire.dynamic_slice";
+  Status operator()(TensorView x, TensorView starts, TensorView ends, std::optional<TensorView> axes,
+                    std::optional<TensorView> steps, TensorView out) const {
+    Dims first, last, along, by;
+    if (Status s = ReadInts("starts", starts, &first); !s.ok()) return s;
+    if (Status s = ReadInts("ends", ends, &last); !s.ok()) return s;
+    if (axes) {
+      if (Status s = ReadInts("axes", *axes, &along); !s.ok()) return s;
+    }
+    if (steps) {
+      if (Status s = ReadInts("steps", *steps, &by); !s.ok()) return s;
+    }
+    return RunSlice(x, first.view(), last.view(), along.view(), by.view(), out);
+  }
+};
+
+struct Tile {
+  static constexpr const char kName[] = "rewire.tile";
+  Status operator()(TensorView x, TensorView out) const {
+    if (Status s = CheckMove(x, out); !s.ok()) return s;
+    if (Status s = CheckRank("out", out, x.ndim()); !s.ok()) return s;
+    if (2 * x.ndim() > kMaxRank) {
+      return ValueError("x has shape ", x.dims(), ", expected a rank of at most ", kMaxRank / 2);
+    }
+    const Dims from = DenseStrides(x.dims());
+    const Dims to = DenseStrides(out.dims());
+    Layout<2> layout;
+    for (int i = 0; i < x.ndim(); ++i) {
+      const std::int64_t dim = x.dim(i);
+      if (dim == 0 ? out.dim(i) != 0 : out.dim(i) % dim != 0) {
+        return ValueError("out has shape ", out.dims(), ", expected multiples of x's ", x.dims());
+      }
+      if (dim == 0 || out.size() == 0) continue;  // nothing is copied
+      layout.Append(out.dim(i) / dim, {to[i] * dim, 0});
+      layout.Append(dim, {to[i], from[i]});
+    }
+    if (out.size() == 0) return Status();
+    layout.Finish();
+    return CopyStrided(layout, x.element_bytes(), out.raw_data(), x.raw_data());
+  }
+};
+
+struct ReverseSequence {
+  static constexpr const char kName[] = "rewire.reverse_sequence";
+  std::int64_t batch_axis = 1;
+  std::int64_t time_axis = 0;
+  static Status Make(Attributes& attributes, ReverseSequence* reverse) {
+    reverse->batch_axis = attributes.Int("batch_axis", 1, 0, 1);
+    reverse->time_axis = attributes.Int("time_axis", 0, 0, 1);
+    if (reverse->batch_axis == reverse->time_axis)
+      return ValueError("attributes 'batch_axis' and 'time_axis' are both ", reverse->batch_axis);
+    return Status();
+  }
+  Status operator()(TensorView x, TensorView lengths, TensorView out) const {
+    if (Status s = CheckMove(x, out); !s.ok()) return s;
+    if (x.ndim() < 2) return ValueError("x has shape ", x.dims(), ", expected rank 2 or more");
+    if (Status s = CheckShape("out", out, x.dims()); !s.ok()) return s;
+    const std::int64_t batch = x.dim(static_cast<int>(batch_axis));
+    const std::int64_t time = x.dim(static_cast<int>(time_axis));
+    Checks checks;
+    checks.Dense("lengths", lengths).Shape("lengths", lengths, ShapeView(&batch, 1));
+    if (Status s = checks.NoOverlap("out", out, "lengths", lengths).Take(); !s.ok()) return s;
+    if (!lengths.Is<std::int64_t>()) return WrongDType(Types<std::int64_t>(), "lengths", lengths);
+    const auto* length = lengths.data<std::int64_t>();
+    for (std::int64_t b = 0; b < batch; ++b) {
+      if (length[b] < 0 || length[b] > time) {
+        return ValueError("element ", b, " of lengths is ", length[b], ", expected 0 to ", time);
+      }
+    }
+    const std::int64_t run = Times(Product(x.dims(), 2, x.ndim()), x.element_bytes());
+    const std::int64_t runs = run == 0 ? 0 : batch * time;
+    Pace pace;
+    const auto* in = static_cast<const char*>(x.raw_data());
+    auto* to = static_cast<char*>(out.raw_data());
+    for (std::int64_t i = 0; i < runs; ++i) {
+      const std::int64_t t = time_axis == 0 ? i / batch : i % time;
+      const std::int64_t b = time_axis == 0 ? i % batch : i / time;
+      const std::int64_t source = t < length[b] ? length[b] - 1 - t : t;
+      const std::int64_t from = time_axis == 0 ? source * batch + b : b * time + source;
+      if (!pace.Copy(to + i * run, in + from * run, run)) return Stopped();
+    }
+    return Status();
+  }
+};
+
+struct Trilu {
+  static constexpr const char kName[] = "rewire.trilu";
+  bool upper = true;
+  static Status Make(Attributes& attributes, Trilu* trilu) {
+    trilu->upper = attributes.Bool("upper", true);
+    return Status();
+  }
+  Status operator()(TensorView x, std::optional<TensorView> k, TensorView out) const {
+    if (Status s = CheckMove(x, out); !s.ok()) return s;
+    if (x.ndim() < 2) return ValueError("x has shape ", x.dims(), ", expected rank 2 or more");
+    if (Status s = CheckShape("out", out, x.dims()); !s.ok()) return s;
+    std::int64_t diagonal = 0;
+    if (k) {
+      if (Status s = ReadInt("k", *k, &diagonal); !s.ok()) return s;
+    }
+    const std::int64_t columns = x.dim(x.ndim() - 1);
+    const std::int64_t rows = x.dim(x.ndim() - 2);
+    diagonal = std::clamp(diagonal, -rows, columns);
+    const std::int64_t bytes = x.element_bytes();
+    const auto* in = static_cast<const char*>(x.raw_data());
+    auto* to = static_cast<char*>(out.raw_data());
+    const std::int64_t lines = columns == 0 ? 0 : x.size() / columns;
+    Pace pace;
+    for (std::int64_t i = 0; i < lines; ++i) {
+      // Column i + diagonal is the first of the upper part, the last of the lower one.
+      const std::int64_t edge = std::clamp<std::int64_t>(i % rows + diagonal + (upper ? 0 : 1), 0, columns);
+      const std::int64_t left = edge * bytes;
+      const std::int64_t right = (columns - edge) * bytes;
+      char* line = to + i * columns * bytes;
+      const char* from = in + i * columns * bytes;
+      const bool done = upper ? pace.Fill(line, left, '\0') && pace.Copy(line + left, from + left, right)
+                              : pace.Copy(line, from, left) && pace.Fill(line + left, right, '\0');
+      if (!done || !pace.Spend(1)) return Stopped();
+    }
+    return Status();
+  }
+};
+
+}  // namespace
+
+std::span<const Kernel> RearrangeKernels() {
+  static constexpr Kernel kKernels[] = {
+      Describe<Transpose>("x -> out", "any", "perm = reversed", "axis i of out is axis perm[i] of x",
+                          kSelects),
+      Describe<Slice>(
+          "x -> out within x", "any", "starts, ends, axes = first ones, steps = 1",
+          "ONNX Slice: negative positions count from the end, positions out of range are held in it, steps "
+          "may be negative"),
+      Describe<DynamicSlice>("x, starts, ends, axes?, steps? -> out within x", "x, out any; others i64 i32",
+                             "", "rewire.slice with its attributes as tensors"),
+      Describe<Tile>("x -> out", "any", "", "x repeated along each axis as often as out's shape says"),
+      Describe<ReverseSequence>("x, lengths -> out", "x, out any; lengths i64",
+                                "batch_axis = 1, time_axis = 0",
+                                "the first lengths[b] steps of batch b in reverse, the others as they are"),
+      Describe<Trilu>("x, k? -> out", "x, out any; k i64", "upper = 1",
+                      "of each matrix the part above or below diagonal k (0 if none), with it; 0 elsewhere"),
+  };
+  return kKernels;
+}
+
+}  // namespace rewire::kernel::cpu

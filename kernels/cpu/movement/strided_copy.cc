@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rewire/kernels/cpu/movement/strided_copy.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace rewire::kernel::cpu {
+namespace {
+
+struct Bytes16 {
+  std::uint64_t low;
+  std::uint64_t high;
+};
+
+template <typename T>
+void CopyRow(T* out, std::int64_t out_step, const T* in, std::int64_t in_step, std::int64_t count) {
+  if (out_step == 1 && in_step == 1) {
+    std::memcpy(out, in, static_cast<std::size_t>(count) * sizeof(T));
+  } else if (out_step == 1 && in_step == 0) {
+    std::fill_n(out, count, *in);
+  } else if (out_step == 1) {
+    for (std::int64_t i = 0; i < count; ++i) out[i] = in[i * in_step];
+  } else {
+    for (std::int64_t i = 0; i < count; ++i) out[i * out_step] = in[i * in_step];
+  }
+}
+
+// Rows and columns change places: in squares that fit the first cache, so that every line is used whole.
+template <typename T>
+void CopyTransposed(T* out, std::int64_t out_row, const T* in, std::int64_t in_column, std::int64_t rows,
+                    std::int64_t columns, Pace& pace) {
+  constexpr std::int64_t kSide = 16;
+  for (std::int64_t r0 = 0; r0 < rows; r0 += kSide) {
+    const std::int64_t r1 = std::min(rows, r0 + kSide);
+    for (std::int64_t c0 = 0; c0 < columns; c0 += kSide) {
+      const std::int64_t c1 = std::min(columns, c0 + kSide);
+      if (!pace.Spend(kSide * kSide)) return;
+      for (std::int64_t r = r0; r < r1; ++r) {
+        for (std::int64_t c = c0; c < c1; ++c) out[r * out_row + c] = in[r + c * in_column];
+      }
+    }
+  }
+}
+
+template <typename T>
+Status Copy(const Layout<2>& layout, T* out, const T* in) {
+  const int last = layout.rank - 1;
+  const bool transposed = last > 0 && layout.strides[last][0] == 1 && layout.strides[last - 1][1] == 1;
+  if (!transposed) {
+    return ForEachRow(layout, [&](const std::int64_t* offsets, std::int64_t count) {
+      CopyRow(out + offsets[0], layout.strides[last][0], in + offsets[1], layout.strides[last][1], count);
+    });
+  }
+  // The two innermost dimensions together are what the body of the loop does.
+  Layout<2> blocks = layout;
+  blocks.rank = last;
+  const std::int64_t columns = layout.dims[last];
+  return ForEachRow(blocks, columns, [&](const std::int64_t* offsets, std::int64_t rows, Pace& pace) {
+    CopyTransposed(out + offsets[0], layout.strides[last - 1][0], in + offsets[1], layout.strides[last][1],
+                   rows, columns, pace);
+  });
+}
+
+}  // namespace
+
+Status CheckMovable(const char* what, TensorView tensor) {
+  const std::int64_t bytes = tensor.element_bytes();
+  if (bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8 || bytes == 16) [[likely]]
+    return Status();
+  return TypeError(what, " has dtype ", DTypeName(tensor.dtype()),
+                   ", expected elements of 1, 2, 4, 8 or 16 bytes");
+}
+
+Status CopyStrided(const Layout<2>& layout, std::int64_t element_bytes, void* out, const void* in) {
+  if (Times(layout.rows(), layout.inner()) == 0) return Status();
+  const auto copy = [&](auto element) {
+    using T = decltype(element);
+    return Copy(layout, static_cast<T*>(out), static_cast<const T*>(in));
+  };
+  switch (element_bytes) {
+    case 1:
+      return copy(std::uint8_t{});
+    case 2:
+      return copy(std::uint16_t{});
+    case 4:
+      return copy(std::uint32_t{});
+    case 8:
+      return copy(std::uint64_t{});
+    case 16:
+      return copy(Bytes16{});
+  }
+  return Status();  // CheckMovable has refused it
+}
+
+}  // namespace rewire::kernel::cpu

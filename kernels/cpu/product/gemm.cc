@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rewire/kernels/cpu/product/gemm.h"
+
+#include <algorithm>
+#include <type_traits>
+
+#include "rewire/kernels/cpu/product/gemm_workspace.h"
+#include "rewire/kernels/cpu/product/micro_kernel.h"
+#include "rewire/kernels/cpu/support/parallel.h"
+#include "rewire/kernels/cpu/support/types.h"
+
+namespace rewire::kernel::cpu {
+namespace {
+
+// What products are added up in: integers wrap.
+template <typename T, bool kIntegral = std::is_integral_v<T>>
+struct SumOf {
+  using Type = T;
+};
+template <typename T>
+struct SumOf<T, true> {
+  using Type = Wrapping<T>;
+};
+
+// A block of the right matrix, kDepth x kColumns, stays in the second cache while all rows of the left one
+// pass.
+constexpr std::int64_t kDepth = 256;
+constexpr std::int64_t kColumns = 1024;
+
+template <typename T>
+void PackMatrix(const void* context, std::int64_t k0, std::int64_t depth, std::int64_t j0,
+                std::int64_t columns, std::int64_t width, T* to) {
+  const auto& b = *static_cast<const Matrix<T>*>(context);
+  for (std::int64_t k = 0; k < depth; ++k, to += width) {
+    const T* from = &b.at(k0 + k, j0);
+    for (std::int64_t j = 0; j < columns; ++j) to[j] = from[j * b.column];
+    std::fill(to + columns, to + width, T{0});
+  }
+}
+
+// kMicroRows rows from i0 on, side by side for each k; rows past `rows` are 0.
+template <typename T>
+void PackRows(const Matrix<T>& a, std::int64_t i0, std::int64_t rows, std::int64_t k0, std::int64_t depth,
+              T* to) {
+  for (std::int64_t i = 0; i < kMicroRows; ++i) {
+    if (i < rows) {
+      for (std::int64_t k = 0; k < depth; ++k) to[k * kMicroRows + i] = a.at(i0 + i, k0 + k);
+    } else {
+      for (std::int64_t k = 0; k < depth; ++k) to[k * kMicroRows + i] = 0;
+    }
+  }
+}
+
+template <typename T>
+Status PackedGemm(std::int64_t m, std::int64_t n, std::int64_t depth, Matrix<T> a, Source<T> b, T* c,
+                  std::int64_t c_row, GemmScratch<T>& scratch) {
+  const MicroKernel<T>& micro = BestMicroKernel<T>();
+  const std::int64_t width = micro.width;
+  T* packed = nullptr;
+  // What is declared, whatever the width: how much memory a run takes is known before it.
+  if (Status s = scratch.Reserve(MostPacked(n, depth), &packed); !s.ok()) return s;
+
+  for (std::int64_t j0 = 0; j0 < n; j0 += kColumns) {
+    const std::int64_t columns = std::min(kColumns, n - j0);
+    const std::int64_t strips = (columns + width - 1) / width;
+    for (std::int64_t k0 = 0; k0 < depth; k0 += kDepth) {
+      const std::int64_t ks = std::min(kDepth, depth - k0);
+      Status pack =
+          ParallelFor(strips, GrainOf(kGrain, ks, width), [&](std::int64_t begin, std::int64_t end) {
+            for (std::int64_t s = begin; s < end; ++s) {
+              b.pack(b.context, k0, ks, j0 + s * width, std::min(width, columns - s * width), width,
+                     packed + s * ks * width);
+            }
+          });
+      if (!pack.ok()) return pack;
+      // A task is a strip of rows by a group of strips of columns: few rows are shared out by columns.
+      const std::int64_t row_strips = (m + kMicroRows - 1) / kMicroRows;
+      const std::int64_t groups = row_strips >= 16 ? 1 : std::min<std::int64_t>(strips, 16);
+      const std::int64_t group_size = (strips + groups - 1) / groups;
+      const std::int64_t task_work = kMicroRows * group_size * width * ks;
+      Status run = ParallelFor(row_strips * groups, GrainOf(8 * kGrain, task_work),
+                               [&](std::int64_t begin, std::int64_t end) {
+                                 T rows_packed[kDepth * kMicroRows];
+                                 T tile[kMicroRows * kMaxMicroWidth];
+                                 for (std::int64_t task = begin; task < end; ++task) {
+                                   const std::int64_t i0 = task / groups * kMicroRows;
+                                   const std::int64_t rows = std::min<std::int64_t>(kMicroRows, m - i0);
+                                   const std::int64_t first = task % groups * group_size;
+                                   const std::int64_t last = std::min(strips, first + group_size);
+                                   PackRows(a, i0, rows, k0, ks, rows_packed);
+                                   for (std::int64_t s = first; s < last; ++s) {
+                                     micro.run(ks, rows_packed, packed + s * ks * width, tile);
+                                     T* to = c + i0 * c_row + j0 + s * width;
+                                     const std::int64_t used = std::min(width, columns - s * width);
+                                     for (std::int64_t i = 0; i < rows; ++i) {
+                                       for (std::int64_t j = 0; j < used; ++j)
+                                         to[i * c_row + j] += tile[i * width + j];
+                                     }
+                                   }
+                                 }
+                               });
+      if (!run.ok()) return run;
+    }
+  }
+  return Status();
+}
+
+// Few rows: each element of b is used so seldom that packing it costs more than it saves.
+template <typename T>
+Status SmallGemm(std::int64_t m, std::int64_t n, std::int64_t depth, Matrix<T> a, Matrix<T> b, T* c,
+                 std::int64_t c_row) {
+  using Sum = typename SumOf<T>::Type;
+  const std::int64_t grain = GrainOf(4 * kGrain, m, depth);
+  if (b.row == 1 && b.column != 1) {
+    // b's columns lie in one piece: dot products, in eight lanes.
+    return ParallelFor(n, grain, [&](std::int64_t begin, std::int64_t end, Pace& pace) {
+      for (std::int64_t j = begin; j < end; ++j) {
+        const T* column = &b.at(0, j);
+        for (std::int64_t i = 0; i < m; ++i) {
+          constexpr std::int64_t kLanes = 8;
+          Sum lanes[kLanes] = {};
+          const bool done = pace.For(depth, 1, [&](std::int64_t k, std::int64_t last) {
+            if (a.column == 1) {
+              const T* row = &a.at(i, 0);
+              for (; k + kLanes <= last; k += kLanes) {
+                for (std::int64_t l = 0; l < kLanes; ++l) {
+                  lanes[l] += static_cast<Sum>(row[k + l]) * static_cast<Sum>(column[k + l]);
+                }
+              }
+            }
+            for (; k < last; ++k) lanes[0] += static_cast<Sum>(a.at(i, k)) * static_cast<Sum>(column[k]);
+          });
+          if (!done) return;
+          Sum sum = 0;
+          for (Sum lane : lanes) sum += lane;
+          T& to = c[i * c_row + j];
+          to = static_cast<T>(static_cast<Sum>(to) + sum);
+        }
+      }
+    });
+  }
+  return ParallelFor(
+      n, std::max<std::int64_t>(grain, 64), [&](std::int64_t begin, std::int64_t end, Pace& pace) {
+        for (std::int64_t i = 0; i < m; ++i) {
+          T* to = c + i * c_row;
+          for (std::int64_t k = 0; k < depth; ++k) {
+            const auto factor = static_cast<Sum>(a.at(i, k));
+            const T* row = &b.at(k, 0);
+            const bool done = pace.For(end - begin, 1, [&](std::int64_t first, std::int64_t last) {
+              if (b.column == 1) {
+                for (std::int64_t j = begin + first; j < begin + last; ++j) {
+                  to[j] = static_cast<T>(static_cast<Sum>(to[j]) + factor * static_cast<Sum>(row[j]));
+                }
+              } else {
+                for (std::int64_t j = begin + first; j < begin + last; ++j) {
+                  to[j] =
+                      static_cast<T>(static_cast<Sum>(to[j]) + factor * static_cast<Sum>(row[j * b.column]));
+                }
+              }
+            });
+            if (!done) return;
+          }
+        }
+      });
+}
+
+}  // namespace
+
+std::int64_t MostPacked(std::int64_t columns, std::int64_t depth) {
+  // A micro kernel of any width rounds up to less than its width more.
+  return std::min(depth, kDepth) * (std::min(columns, kColumns) + kMaxMicroWidth - 1);
+}
+
+template <typename T>
+Status Gemm(std::int64_t m, std::int64_t n, std::int64_t depth, Matrix<T> a, Source<T> b, T* c,
+            std::int64_t c_row, GemmScratch<T>& scratch) {
+  if (m == 0 || n == 0 || depth == 0) return Status();
+  return PackedGemm(m, n, depth, a, b, c, c_row, scratch);
+}
+
+template <typename T>
+Status Gemm(std::int64_t m, std::int64_t n, std::int64_t depth, Matrix<T> a, Matrix<T> b, T* c,
+            std::int64_t c_row, GemmScratch<T>& scratch) {
+  if (m == 0 || n == 0 || depth == 0) return Status();
+  if constexpr (std::is_floating_point_v<T>) {
+    if (PacksMatrix(m, n, depth)) {
+      return PackedGemm(m, n, depth, a, Source<T>{&PackMatrix<T>, &b}, c, c_row, scratch);
+    }
+  }
+  return SmallGemm(m, n, depth, a, b, c, c_row);
+}
+
+template Status Gemm(std::int64_t, std::int64_t, std::int64_t, Matrix<float>, Source<float>, float*,
+                     std::int64_t, GemmScratch<float>&);
+template Status Gemm(std::int64_t, std::int64_t, std::int64_t, Matrix<double>, Source<double>, double*,
+                     std::int64_t, GemmScratch<double>&);
+template Status Gemm(std::int64_t, std::int64_t, std::int64_t, Matrix<float>, Matrix<float>, float*,
+                     std::int64_t, GemmScratch<float>&);
+template Status Gemm(std::int64_t, std::int64_t, std::int64_t, Matrix<double>, Matrix<double>, double*,
+                     std::int64_t, GemmScratch<double>&);
+template Status Gemm(std::int64_t, std::int64_t, std::int64_t, Matrix<std::int32_t>, Matrix<std::int32_t>,
+                     std::int32_t*, std::int64_t, GemmScratch<std::int32_t>&);
+template Status Gemm(std::int64_t, std::int64_t, std::int64_t, Matrix<std::int64_t>, Matrix<std::int64_t>,
+                     std::int64_t*, std::int64_t, GemmScratch<std::int64_t>&);
+
+}  // namespace rewire::kernel::cpu

@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: Apache-2.0
+// Compiled once for each instruction set; see Highway's foreach_target.h.
+#include "rewire/kernels/cpu/product/integer_panels.h"
+
+#include <algorithm>
+#include <cstring>
+#include <type_traits>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "rewire/kernels/cpu/product/integer_panels.cc"
+// Sums are held in structs, which vectors of unknown size cannot be members of.
+#define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
+#include <hwy/foreach_target.h>
+// Behind it.
+#include "rewire/kernels/cpu/elementwise/activated-inl.h"
+#include "rewire/kernels/cpu/math/rounded-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace rewire::kernel::cpu::HWY_NAMESPACE {
+
+using D = hn::CappedTag<std::int32_t, kHalfPanel>;
+using V = hn::Vec<D>;
+using DF = hn::Rebind<float, D>;
+using VF = hn::Vec<DF>;
+
+inline std::int64_t Columns() { return static_cast<std::int64_t>(hn::Lanes(D())); }
+
+// A way to add four products to each sum: what it holds of a quad of a row, of the weights of a vector of
+// columns, and of their sums.
+#if HWY_TARGET == HWY_SCALAR
+
+struct Ones {
+  static constexpr int kMostRows = 4;
+  static constexpr int kMostVectors = 1;
+  using Quad = const std::uint8_t*;
+  using Weights = const std::int8_t*;
+  static HWY_INLINE Quad LoadQuad(const std::uint8_t* from) { return from; }
+  static HWY_INLINE Weights LoadWeights(const std::int8_t* from) { return from; }
+
+  struct Sum {
+    std::uint32_t sum;
+    HWY_INLINE void Clear() { sum = 0; }
+    HWY_INLINE void Add(Quad quad, Weights weights) {
+      for (int i = 0; i < kQuad; ++i) sum += static_cast<std::uint32_t>(std::int32_t{quad[i]} * weights[i]);
+    }
+    HWY_INLINE V Total() const { return hn::Set(D(), static_cast<std::int32_t>(sum)); }
+  };
+};
+
+#else
+
+// Products of 16-bit numbers, added in pairs: those of bytes that are added in 16 bits would saturate.
+struct Pairs {
+#if HWY_TARGET <= HWY_AVX3 || HWY_ARCH_ARM
+  static constexpr int kMostRows = 8;
+#else
+  static constexpr int kMostRows = 4;
+#endif
+  static constexpr int kMostVectors = 1;
+  using DW = hn::Repartition<std::int16_t, D>;
+  using DB = hn::Half<hn::Repartition<std::int8_t, D>>;  // as many as DW has
+  using Quad = hn::Vec<DW>;
+  struct Weights {
+    hn::Vec<DW> low, high;  // of the lower and the upper half of the columns
+  };
+
+  static HWY_INLINE Quad LoadQuad(const std::uint8_t* from) {
+    std::uint32_t quad = 0;
+    std::memcpy(&quad, from, sizeof(quad));
+    const hn::Repartition<std::uint32_t, DB> d;
+    return hn::PromoteTo(DW(), hn::BitCast(hn::Repartition<std::uint8_t, DB>(), hn::Set(d, quad)));
+  }
+  static HWY_INLINE Weights LoadWeights(const std::int8_t* from) {
+    const DB d;
+    return {hn::PromoteTo(DW(), hn::LoadU(d, from)), hn::PromoteTo(DW(), hn::LoadU(d, from + hn::Lanes(d)))};
+  }
+
+  struct Sum {
+    V low, low_rest, high, high_rest;  // a vector's products go to two vectors, as the CPU divides them
+
+    HWY_INLINE void Clear() { low = low_rest = high = high_rest = hn::Zero(D()); }
+    HWY_INLINE void Add(Quad quad, Weights weights) {
+      low = hn::ReorderWidenMulAccumulate(D(), weights.low, quad, low, low_rest);
+      high = hn::ReorderWidenMulAccumulate(D(), weights.high, quad, high, high_rest);
+    }
+    // A column has two neighbours, of its first and its second pair of products.
+    HWY_INLINE V Total() const {
+      const V lower = hn::RearrangeToOddPlusEven(low, low_rest);
+      const V upper = hn::RearrangeToOddPlusEven(high, high_rest);
+      return hn::Add(hn::ConcatEven(D(), upper, lower), hn::ConcatOdd(D(), upper, lower));
+    }
+  };
+};
+
+#endif
+
+#if HWY_TARGET == HWY_AVX3
+
+// VNNI, which not every CPU with AVX-512 has: four products of bytes in one instruction, which does not
+// saturate. Written as such, since the target as a whole is compiled without it.
+struct Vnni {
+  static constexpr int kMostRows = 8;
+  static constexpr int kMostVectors = 2;
+  using Quad = V;
+  using Weights = V;
+
+  static HWY_INLINE Quad LoadQuad(const std::uint8_t* from) {
+    std::int32_t quad = 0;
+    std::memcpy(&quad, from, sizeof(quad));
+    return hn::Set(D(), quad);
+  }
+  static HWY_INLINE Weights LoadWeights(const std::int8_t* from) {
+    return hn::BitCast(D(), hn::LoadU(hn::Repartition<std::int8_t, D>(), from));
+  }
+
+  struct Sum {
+    V sum;
+    HWY_INLINE void Clear() { sum = hn::Zero(D()); }
+    HWY_INLINE void Add(Quad quad, Weights weights) {
+      asm("vpdpbusd %2, %1, %0" : "+v"(sum.raw) : "v"(quad.raw), "v"(weights.raw));
+    }
+    HWY_INLINE V Total() const { return sum; }
+  };
+};
+
+#endif
+
+// Sums of kRows rows by one or two vectors of columns: a struct in a struct as in panels.cc.
+template <class Way, int kRows>
+struct Sums {
+  typename Way::Sum left, right;
+  Sums<Way, kRows - 1> next;
+
+  HWY_INLINE void Clear() {
+    left.Clear();
+    right.Clear();
+    next.Clear();
+  }
+  template <int kVectors>
+  HWY_INLINE void AddProducts(const std::uint8_t* const* rows, std::int64_t k, typename Way::Weights first,
+                              typename Way::Weights second) {
+    const typename Way::Quad quad = Way::LoadQuad(*rows + k);
+    left.Add(quad, first);
+    if constexpr (kVectors == 2) right.Add(quad, second);
+    next.template AddProducts<kVectors>(rows + 1, k, first, second);
+  }
+  template <int kVectors>
+  HWY_INLINE void Store(std::int32_t* to) const {
+    hn::Store(left.Total(), D(), to);
+    if constexpr (kVectors == 2) hn::Store(right.Total(), D(), to + Columns());
+    next.template Store<kVectors>(to + kVectors * Columns());
+  }
+};
+
+template <class Way>
+struct Sums<Way, 0> {
+  HWY_INLINE void Clear() {}
+  template <int kVectors>
+  HWY_INLINE void AddProducts(const std::uint8_t* const*, std::int64_t, typename Way::Weights,
+                              typename Way::Weights) {}
+  template <int kVectors>
+  HWY_INLINE void Store(std::int32_t*) const {}
+};
+
+template <class Way, int kRows, int kVectors>
+HWY_INLINE void AddSegments(const IntegerTile& tile, const std::int8_t* HWY_RESTRICT panel,
+                            Sums<Way, kRows>& sums) {
+  const std::int64_t quad_bytes = tile.width * kQuad;
+  for (std::int64_t s = 0; s < tile.segments; ++s) {
+    const std::uint8_t* rows[kRows];
+    for (int i = 0; i < kRows; ++i) rows[i] = tile.rows[s * kRows + i];
+    for (std::int64_t k = 0; k < tile.depth; k += kQuad) {
+      const auto first = Way::LoadWeights(panel);
+      const auto second = kVectors == 2 ? Way::LoadWeights(panel + Columns() * kQuad) : first;
+      sums.template AddProducts<kVectors>(rows, k, first, second);
+      panel += quad_bytes;
+    }
+  }
+}
+
+HWY_NOINLINE std::int32_t SumOf(const std::uint8_t* from, std::int64_t count) {
+  std::uint64_t sum = 0;
+  std::int64_t k = 0;
+#if HWY_TARGET != HWY_SCALAR
+  const hn::Repartition<std::uint8_t, D> d;
+  const hn::Repartition<std::uint64_t, D> wide;
+  auto sums = hn::Zero(wide);
+  for (; k + static_cast<std::int64_t>(hn::Lanes(d)) <= count; k += static_cast<std::int64_t>(hn::Lanes(d)))
+    sums = hn::Add(sums, hn::SumsOf8(hn::LoadU(d, from + k)));
+  sum = hn::GetLane(hn::SumOfLanes(wide, sums));
+#endif
+  for (; k < count; ++k) sum += from[k];
+  return static_cast<std::int32_t>(static_cast<std::uint32_t>(sum));
+}
+
+// The `used` elements that a vector of columns has there.
+template <typename T, class DT = hn::Rebind<T, D>>
+HWY_INLINE hn::Vec<DT> LoadColumns(const T* from, std::int64_t used) {
+  if (used >= Columns()) return hn::LoadU(DT(), from);
+  HWY_ALIGN T edge[hn::MaxLanes(D())] = {};
+  std::copy_n(from, used, edge);
+  return hn::Load(DT(), edge);
+}
+template <class DT, class VT, typename T = hn::TFromD<DT>>
+HWY_INLINE void StoreColumns(DT d, VT values, T* to, std::int64_t used) {
+  if (used >= Columns()) return hn::StoreU(values, d, to);
+  HWY_ALIGN T edge[hn::MaxLanes(D())];
+  hn::StoreU(values, d, edge);
+  std::copy_n(edge, used, to);
+}
+
+// The finished row of a vector of columns from `from` on.
+HWY_INLINE void FinishVector(const IntegerTile& tile, V sums, VF scale, VF bias, std::int64_t at,
+                             std::int64_t used) {
+  const IntegerFinish& finish = tile.finish;
+  if (finish.kind == IntegerFinish::kSums)
+    return StoreColumns(D(), sums, static_cast<std::int32_t*>(tile.out) + at, used);
+  VF value = hn::ConvertTo(DF(), sums);
+  value = finish.bias != nullptr ? hn::MulAdd(value, scale, bias) : hn::Mul(value, scale);
+  if (finish.kind == IntegerFinish::kFloats) {
+    if (finish.activation.kind != Activation::kNone) value = Activated(DF(), value, finish.activation);
+    return StoreColumns(DF(), value, static_cast<float*>(tile.out) + at, used);
+  }
+  const V rounded = Rounded(DF(), value, finish.zero, finish.least, finish.most);
+  if (finish.kind == IntegerFinish::kUnsigned) {
+    const hn::Rebind<std::uint8_t, D> d;
+    StoreColumns(d, hn::DemoteTo(d, rounded), static_cast<std::uint8_t*>(tile.out) + at, used);
+  } else {
+    const hn::Rebind<std::int8_t, D> d;
+    StoreColumns(d, hn::DemoteTo(d, rounded), static_cast<std::int8_t*>(tile.out) + at, used);
+  }
+}
+
+// kVectors vectors of the tile from column `from` on.
+template <class Way, int kRows, int kVectors>
+HWY_NOINLINE void RunColumns(const IntegerTile& tile, std::int64_t from, const std::int32_t* row_sums) {
+  HWY_ALIGN std::int32_t products[kRows * kVectors * hn::MaxLanes(D())];
+  Sums<Way, kRows> sums;
+  sums.Clear();
+  AddSegments<Way, kRows, kVectors>(tile, tile.panel + from * kQuad, sums);
+  sums.template Store<kVectors>(products);
+  const IntegerFinish& finish = tile.finish;
+  for (int v = 0; v < kVectors && from < tile.columns; ++v, from += Columns()) {
+    const std::int64_t used = tile.columns - from;
+    const V start = LoadColumns(tile.start + from, used);
+    const V w_zero = tile.w_zero != nullptr ? LoadColumns(tile.w_zero + from, used) : hn::Zero(D());
+    const VF scale = finish.scale != nullptr ? LoadColumns(finish.scale + from, used) : hn::Zero(DF());
+    const VF bias = finish.bias != nullptr ? LoadColumns(finish.bias + from, used) : hn::Zero(DF());
+    for (int i = 0; i < kRows; ++i) {
+      V sum = hn::Add(start, hn::Load(D(), products + (i * kVectors + v) * Columns()));
+      if (tile.w_zero != nullptr) sum = hn::Sub(sum, hn::Mul(w_zero, hn::Set(D(), row_sums[i])));
+      FinishVector(tile, sum, scale, bias, i * tile.step + from, used);
+    }
+  }
+}
+
+template <class Way, int kRows>
+void RunRows(const IntegerTile& tile) {
+  std::int32_t row_sums[kRows] = {};
+  if (tile.w_zero != nullptr) {
+    for (std::int64_t s = 0; s < tile.segments; ++s) {
+      for (int i = 0; i < kRows; ++i) row_sums[i] += SumOf(tile.rows[s * kRows + i], tile.depth);
+    }
+  }
+  std::int64_t from = 0;
+  if constexpr (Way::kMostVectors == 2) {
+    for (; from + 2 * Columns() <= tile.width && from + Columns() < tile.columns; from += 2 * Columns())
+      RunColumns<Way, kRows, 2>(tile, from, row_sums);
+  }
+  for (; from < tile.columns; from += Columns()) RunColumns<Way, kRows, 1>(tile, from, row_sums);
+}
+
+template <class Way, int kRows = Way::kMostRows>
+void RunPanel(const IntegerTile& tile) {
+  if (tile.count == kRows) return RunRows<Way, kRows>(tile);
+  if constexpr (kRows > 1) RunPanel<Way, kRows - 1>(tile);
+}
+
+template <class Way>
+IntegerPanelKernel KernelOf() {
+  return {Way::kMostRows, &RunPanel<Way>};
+}
+
+IntegerPanelKernel IntegerPanelsOfTarget([[maybe_unused]] bool any_instruction) {
+#if HWY_TARGET == HWY_SCALAR
+  return KernelOf<Ones>();
+#else
+#if HWY_TARGET == HWY_AVX3
+  if (any_instruction && __builtin_cpu_supports("avx512vnni") != 0) return KernelOf<Vnni>();
+#endif
+  return KernelOf<Pairs>();
+#endif
+}
+
+}  // namespace rewire::kernel::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace rewire::kernel::cpu {
+
+HWY_EXPORT(IntegerPanelsOfTarget);
+
+IntegerPanelKernel ChooseIntegerPanelKernel(bool any_instruction) {
+  return HWY_DYNAMIC_DISPATCH(IntegerPanelsOfTarget)(any_instruction);
+}
+
+const IntegerPanelKernel& BestIntegerPanelKernel() {
+  static const IntegerPanelKernel kBest = ChooseIntegerPanelKernel(true);
+  return kBest;
+}
+
+}  // namespace rewire::kernel::cpu
+#endif

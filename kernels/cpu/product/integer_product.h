@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What kernels share that multiply by packed integer weights: their arguments, and the vectors by column that
+// the panel kernel reads.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "rewire/kernels/cpu/product/integer_panels.h"
+#include "rewire/kernels/cpu/support/checks.h"
+#include "rewire/kernels/cpu/support/workspace_sizes.h"
+
+namespace rewire::kernel::cpu {
+
+// Attributes: `activation`, `alpha` and `beta` of floats; `zero`, `least` and `most` of integers.
+struct IntegerFinishAttributes {
+  Activation activation;
+  std::int64_t zero = 0;
+  std::optional<std::int64_t> least, most;
+
+  Status Read(Attributes& attributes);
+};
+
+// The tensors of a call, except x and out.
+struct IntegerOperands {
+  TensorView w;     // i8, packed
+  TensorView sums;  // i32[columns], of each column of w
+  std::optional<TensorView> x_zero, w_zero, scale, bias;
+};
+
+// A product by packed weights, once its arguments are checked.
+struct IntegerProduct {
+  std::int64_t columns;
+  const std::int8_t* w;
+  std::int32_t x_zero;  // of x in unsigned bytes
+  const std::int32_t *start, *w_zero;
+  IntegerFinish finish;
+
+  // x is u8 or i8. w is [PackedColumns(columns), packed_depth] for rows of `depth` bytes in all. Takes the
+  // workspace that Declare declares. An error names what does not match.
+  Status Prepare(const IntegerFinishAttributes& attributes, TensorView x, const IntegerOperands& operands,
+                 std::int64_t columns, std::int64_t depth, std::int64_t packed_depth, TensorView out);
+  static void Declare(WorkspaceSizes& sizes, std::int64_t columns);
+
+  // The tile for one panel, except rows and out.
+  IntegerTile Panel(std::int64_t panel, std::int64_t segments, std::int64_t depth) const;
+};
+
+// The address of element i of a contiguous tensor of any dtype.
+inline void* ElementAt(TensorView tensor, std::int64_t i) {
+  return static_cast<char*>(tensor.raw_data()) + i * tensor.element_bytes();
+}
+
+// Converts signed bytes to unsigned ones by adding 128, as the panel kernel reads them. Unsigned bytes are
+// copied.
+void CopyUnsigned(const std::uint8_t* from, std::int64_t count, bool is_signed, std::uint8_t* to);
+
+}  // namespace rewire::kernel::cpu

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products of matrices: dense layers, ONNX Gemm, numpy's matmul.
+#include "rewire/kernels/cpu/product/matmul.h"
+
+#include <algorithm>
+
+#include "rewire/kernels/cpu/product/gemm.h"
+#include "rewire/kernels/cpu/registry.h"
+#include "rewire/kernels/cpu/shape/shapes.h"
+#include "rewire/kernels/cpu/support/convert.h"
+#include "rewire/kernels/cpu/support/layout.h"
+#include "rewire/kernels/cpu/support/types.h"
+
+namespace rewire::kernel::cpu {
+namespace {
+
+using MatrixTypes = Types<float, double, std::int32_t, std::int64_t>;
+
+template <typename T>
+Matrix<T> RowMajor(TensorView x, bool transposed) {
+  const std::int64_t columns = x.dim(1);
+  return transposed ? Matrix<T>{x.data<T>(), 1, columns} : Matrix<T>{x.data<T>(), columns, 1};
+}
+
+struct Dense {
+  static constexpr const char kName[] = "rewire.dense";
+  bool transposed = true;  // w is [N, K]
+  static Status Make(Attributes& attributes, Dense* dense) {
+    dense->transposed = attributes.Bool("transpose_w", true);
+    return Status();
+  }
+  Status operator()(TensorView x, TensorView w, std::optional<TensorView> bias, TensorView out) const {
+    Checks checks;
+    checks.Operands("x", x, "w", w, out)
+        .Rank("w", w, 2)
+        .SameDType("w", w, "x", x)
+        .SameDType("out", out, "x", x);
+    if (Status s = checks.Take(); !s.ok()) return s;
+    const std::int64_t n = w.dim(transposed ? 0 : 1);
+    const std::int64_t k = w.dim(transposed ? 1 : 0);
+    if (x.ndim() == 0 || x.dim(x.ndim() - 1) != k) {
+      return ValueError("x has shape ", x.dims(), ", expected ", k, " as its last dimension as w of shape ",
+                        w.dims());
+    }
+    Dims expected(x.dims());
+    expected[x.ndim() - 1] = n;
+    if (Status s = CheckShape("out", out, expected.view()); !s.ok()) return s;
+    if (bias) {
+      checks.Dense("bias", *bias).SameDType("bias", *bias, "x", x).NoOverlap("out", out, "bias", *bias);
+      checks.Shape("bias", *bias, ShapeView(&n, 1));
+      if (Status s = checks.Take(); !s.ok()) return s;
+    }
+    const std::int64_t m = Product(x.dims(), 0, x.ndim() - 1);
+    return ForType(MatrixTypes(), "x", x, [&](auto tag) -> Status {
+      using T = typename decltype(tag)::type;
+      T* c = out.data<T>();
+      Pace pace;
+      for (std::int64_t i = 0; i < m; ++i) {
+        const bool filled =
+            bias ? pace.Copy(c + i * n, bias->data<T>(), Times(n, sizeof(T))) : pace.Fill(c + i * n, n, T{0});
+        if (!filled || !pace.Spend(1)) return Stopped();
+      }
+      GemmScratch<T> scratch;
+      return Gemm<T>(m, n, k, Matrix<T>{x.data<T>(), k, 1}, RowMajor<T>(w, transposed), c, n, scratch);
+    });
+  }
+  bool DeclareWorkspace(WorkspaceSizes& sizes) const {
+    const DLTensor *x = sizes.Tensor(0, 1), *w = sizes.Tensor(1, 2);
+    if (x == nullptr || w == nullptr) return false;
+    const std::int64_t rows = SizeOf(x) / std::max<std::int64_t>(1, LastDim(x));
+    sizes.TakeGemm(rows, w->shape[transposed ? 0 : 1], LastDim(x), x->dtype);
+    return true;
+  }
+};
+
+struct GemmKernel {
+  static constexpr const char kName[] = "rewire.gemm";
+  double alpha = 1;
+  double beta = 1;
+  bool transpose_a = false;
+  bool transpose_b = false;
+  static Status Make(Attributes& attributes, GemmKernel* gemm) {
+    gemm->alpha = attributes.Float("alpha", 1);
+    gemm->beta = attributes.Float("beta", 1);
+    gemm->transpose_a = attributes.Bool("transA", false);
+    gemm->transpose_b = attributes.Bool("transB", false);
+    return Status();
+  }
+  Status operator()(TensorView a, TensorView b, std::optional<TensorView> c, TensorView out) const {
+    Checks checks;
+    checks.Operands("a", a, "b", b, out)
+        .Rank("a", a, 2)
+        .Rank("b", b, 2)
+        .SameDType("b", b, "a", a)
+        .SameDType("out", out, "a", a);
+    if (c) checks.Dense("c", *c).SameDType("c", *c, "a", a).NoOverlap("out", out, "c", *c);
+    if (Status s = checks.Take(); !s.ok()) return s;
+    const std::int64_t m = a.dim(transpose_a ? 1 : 0);
+    const std::int64_t k = a.dim(transpose_a ? 0 : 1);
+    const std::int64_t n = b.dim(transpose_b ? 0 : 1);
+    if (b.dim(transpose_b ? 1 : 0) != k) {
+      return ValueError("b has shape ", b.dims(), ", expected ", k, " along axis ", transpose_b ? 1 : 0,
+                        " as a of shape ", a.dims());
+    }
+    const std::int64_t expected[] = {m, n};
+    if (Status s = CheckShape("out", out, ShapeView(expected, 2)); !s.ok()) return s;
+    if (c) {
+      Dims both;
+      Status broadcast = BroadcastDims(c->dims(), out.dims(), &both);
+      if (!broadcast.ok() || both.view() != out.dims()) {
+        return ValueError("c has shape ", c->dims(), ", which does not broadcast to ", out.dims());
+      }
+    }
+    return ForType(MatrixTypes(), "a", a,
+                   [&](auto tag) { return Multiply<typename decltype(tag)::type>(a, b, c, out, m, n, k); });
+  }
+  bool DeclareWorkspace(WorkspaceSizes& sizes) const {
+    const DLTensor *a = sizes.Tensor(0, 2), *b = sizes.Tensor(1, 2);
+    if (a == nullptr || b == nullptr) return false;
+    sizes.TakeGemm(a->shape[transpose_a ? 1 : 0], b->shape[transpose_b ? 0 : 1],
+                   a->shape[transpose_a ? 0 : 1], a->dtype);
+    return true;
+  }
+
+ private:
+  // The product is complete before it is scaled: Gemm adds to what it finds.
+  template <typename T>
+  Status Multiply(TensorView a, TensorView b, const std::optional<TensorView>& c, TensorView out,
+                  std::int64_t m, std::int64_t n, std::int64_t k) const {
+    T* to = out.data<T>();
+    const std::int64_t size = out.size();
+    if (Status s = FillAll(to, size, T{0}); !s.ok()) return s;
+    GemmScratch<T> scratch;
+    const Matrix<T> left = RowMajor<T>(a, transpose_a);
+    if (Status s = Gemm<T>(m, n, k, left, RowMajor<T>(b, transpose_b), to, n, scratch); !s.ok()) return s;
+    const auto scale = ToType<T>(alpha);
+    Pace pace;
+    if (scale != 1) {
+      const bool done = pace.For(size, 1, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t i = begin; i < end; ++i) to[i] = Scaled(to[i], scale);
+      });
+      if (!done) return Stopped();
+    }
+    if (!c) return Status();
+    std::int64_t steps[2];
+    BroadcastStrides(*c, 2, steps);
+    const T* from = c->data<T>();
+    const auto weight = ToType<T>(beta);
+    for (std::int64_t i = 0; i < m; ++i) {
+      const bool done = pace.For(n, 1, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t j = begin; j < end; ++j) {
+          T& sum = to[i * n + j];
+          const T term = Scaled(from[i * steps[0] + j * steps[1]], weight);
+          if constexpr (std::is_floating_point_v<T>)
+            sum += term;
+          else
+            sum = static_cast<T>(static_cast<Wrapping<T>>(sum) + static_cast<Wrapping<T>>(term));
+        }
+      });
+      if (!done) return Stopped();
+    }
+    return Status();
+  }
+  template <typename T>
+  static T Scaled(T value, T factor) {
+    if constexpr (std::is_floating_point_v<T>)
+      return value * factor;
+    else
+      return static_cast<T>(static_cast<Wrapping<T>>(value) * static_cast<Wrapping<T>>(factor));
+  }
+};
+
+struct MatMul {
+  static constexpr const char kName[] = "rewire.matmul";
+  Status operator()(TensorView a, TensorView b, TensorView out) const {
+    Checks checks;
+    checks.Operands("a", a, "b", b, out).SameDType("b", b, "a", a).SameDType("out", out, "a", a);
+    if (Status s = checks.Take(); !s.ok()) return s;
+    Dims expected;
+    if (Status s = MatMulDims(a.dims(), b.dims(), &expected); !s.ok()) return s;
+    if (Status s = CheckShape("out", out, expected.view()); !s.ok()) return s;
+    return MatMulInto(a, b, out);
+  }
+  // The rows of all batches: they are one product where b has no batches.
+  bool DeclareWorkspace(WorkspaceSizes& sizes) const {
+    const DLTensor *a = sizes.Tensor(0, 1), *b = sizes.Tensor(1, 1);
+    if (a == nullptr || b == nullptr) return false;
+    const std::int64_t rows = SizeOf(a) / std::max<std::int64_t>(1, LastDim(a));
+    sizes.TakeGemm(rows, b->ndim == 1 ? 1 : LastDim(b), LastDim(a), a->dtype);
+    return true;
+  }
+
+  template <typename T>
+  static Status Run(TensorView a, TensorView b, TensorView out) {
+    const bool row = a.ndim() == 1;
+    const bool column = b.ndim() == 1;
+    const std::int64_t k = a.dim(a.ndim() - 1);
+    const std::int64_t m = row ? 1 : a.dim(a.ndim() - 2);
+    const std::int64_t n = column ? 1 : b.dim(b.ndim() - 1);
+    if (out.size() == 0) return Status();
+    if (Status s = FillAll(out.data<T>(), out.size(), T{0}); !s.ok()) return s;
+    GemmScratch<T> scratch;
+    const Layout<3> batches = BatchLayout(a, b, out, Times(m, n), Times(m, k), Times(k, n));
+    // One b for every a: the batches of a are rows of one product.
+    const Matrix<T> right{b.data<T>(), n, 1};
+    if (batches.rank == 1 && batches.strides[0][2] == 0 && batches.strides[0][1] == Times(m, k)) {
+      return Gemm<T>(Times(batches.dims[0], m), n, k, Matrix<T>{a.data<T>(), k, 1}, right, out.data<T>(), n,
+                     scratch);
+    }
+    Status status;
+    const std::int64_t* steps = batches.inner_strides();
+    Status all = ForAllRows(batches, [&](const std::int64_t* offsets, std::int64_t count) {
+      for (std::int64_t i = 0; i < count && status.ok(); ++i) {
+        status = Gemm<T>(m, n, k, Matrix<T>{a.data<T>() + offsets[1] + i * steps[1], k, 1},
+                         Matrix<T>{b.data<T>() + offsets[2] + i * steps[2], n, 1},
+                         out.data<T>() + offsets[0] + i * steps[0], n, scratch);
+      }
+    });
+    return status.ok() ? std::move(all) : std::move(status);
+  }
+
+ private:
+  // The loop over matrices of out, a and b, whose sizes are given: strides in elements.
+  static Layout<3> BatchLayout(TensorView a, TensorView b, TensorView out, std::int64_t out_matrix,
+                               std::int64_t a_matrix, std::int64_t b_matrix) {
+    const int a_rank = std::max(0, a.ndim() - 2);
+    const int b_rank = std::max(0, b.ndim() - 2);
+    const int rank = std::max(a_rank, b_rank);
+    Dims dims, of_out, of_a, of_b;
+    for (int i = rank - 1; i >= 0; --i) {
+      const int ai = i - (rank - a_rank);
+      const int bi = i - (rank - b_rank);
+      const std::int64_t dim = out.dim(i);
+      dims.insert(0, dim);
+      of_out.insert(0, out_matrix);
+      of_a.insert(0, ai >= 0 && a.dim(ai) != 1 ? a_matrix : 0);
+      of_b.insert(0, bi >= 0 && b.dim(bi) != 1 ? b_matrix : 0);
+      out_matrix = Times(out_matrix, dim);
+      if (ai >= 0) a_matrix = Times(a_matrix, a.dim(ai));
+      if (bi >= 0) b_matrix = Times(b_matrix, b.dim(bi));
+    }
+    Layout<3> layout;
+    for (int i = 0; i < rank; ++i) layout.Append(dims[i], {of_out[i], of_a[i], of_b[i]});
+    layout.Finish();
+    return layout;
+  }
+};
+
+}  // namespace
+
+Status MatMulInto(TensorView a, TensorView b, TensorView out) {
+  return ForType(MatrixTypes(), "a", a,
+                 [&](auto tag) { return MatMul::Run<typename decltype(tag)::type>(a, b, out); });
+}
+
+std::span<const Kernel> MatMulKernels() {
+  static constexpr Kernel kKernels[] = {
+      Describe<Dense>(
+          "x, w, bias? -> out", "f32 f64 i32 i64", "transpose_w = 1",
+          "x [..., K] times w [N, K] transposed, or w [K, N] with transpose_w = 0, plus bias [N]"),
+      Describe<GemmKernel>(
+          "a, b, c? -> out", "f32 f64 i32 i64", "alpha = 1.0, beta = 1.0, transA = 0, transB = 0",
+          "alpha * a b + beta * c with a and b transposed on demand; c broadcasts to [M, N]"),
+      Describe<MatMul>(
+          "a, b -> out", "f32 f64 i32 i64", "",
+          "numpy's matmul: leading dimensions broadcast, rank 1 is a row on the left, a column on the "
+          "right"),
+  };
+  return kKernels;
+}
+
+}  // namespace rewire::kernel::cpu

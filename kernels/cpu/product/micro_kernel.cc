@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Compiled once for each instruction set by Highway, which includes this file repeatedly.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "rewire/kernels/cpu/product/micro_kernel.cc"
+#include <hwy/foreach_target.h>
+// After foreach_target.h.
+#include <hwy/highway.h>
+#include "rewire/kernels/cpu/product/micro_kernel.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace rewire::kernel::cpu::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// Two vectors a row, twelve sums in registers.
+template <typename T>
+void RunTile(std::int64_t depth, const T* HWY_RESTRICT a, const T* HWY_RESTRICT b, T* HWY_RESTRICT tile) {
+  const hn::CappedTag<T, kMaxMicroWidth / 2> d;
+  const std::size_t lanes = hn::Lanes(d);
+  auto s00 = hn::Zero(d), s01 = s00, s10 = s00, s11 = s00, s20 = s00, s21 = s00;
+  auto s30 = s00, s31 = s00, s40 = s00, s41 = s00, s50 = s00, s51 = s00;
+  for (std::int64_t k = 0; k < depth; ++k) {
+    const auto b0 = hn::LoadU(d, b);
+    const auto b1 = hn::LoadU(d, b + lanes);
+    b += 2 * lanes;
+    auto row = hn::Set(d, a[0]);
+    s00 = hn::MulAdd(row, b0, s00);
+    s01 = hn::MulAdd(row, b1, s01);
+    row = hn::Set(d, a[1]);
+    s10 = hn::MulAdd(row, b0, s10);
+    s11 = hn::MulAdd(row, b1, s11);
+    row = hn::Set(d, a[2]);
+    s20 = hn::MulAdd(row, b0, s20);
+    s21 = hn::MulAdd(row, b1, s21);
+    row = hn::Set(d, a[3]);
+    s30 = hn::MulAdd(row, b0, s30);
+    s31 = hn::MulAdd(row, b1, s31);
+    row = hn::Set(d, a[4]);
+    s40 = hn::MulAdd(row, b0, s40);
+    s41 = hn::MulAdd(row, b1, s41);
+    row = hn::Set(d, a[5]);
+    s50 = hn::MulAdd(row, b0, s50);
+    s51 = hn::MulAdd(row, b1, s51);
+    a += kMicroRows;
+  }
+  const auto store = [&](int i, auto left, auto right) HWY_ATTR {
+    hn::StoreU(left, d, tile + static_cast<std::size_t>(2 * i) * lanes);
+    hn::StoreU(right, d, tile + static_cast<std::size_t>(2 * i + 1) * lanes);
+  };
+  store(0, s00, s01);
+  store(1, s10, s11);
+  store(2, s20, s21);
+  store(3, s30, s31);
+  store(4, s40, s41);
+  store(5, s50, s51);
+}
+
+MicroKernel<float> ForFloat() {
+  return {static_cast<int>(2 * hn::Lanes(hn::CappedTag<float, kMaxMicroWidth / 2>())), &RunTile<float>};
+}
+MicroKernel<double> ForDouble() {
+  return {static_cast<int>(2 * hn::Lanes(hn::CappedTag<double, kMaxMicroWidth / 2>())), &RunTile<double>};
+}
+
+}  // namespace rewire::kernel::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace rewire::kernel::cpu {
+
+HWY_EXPORT(ForFloat);
+HWY_EXPORT(ForDouble);
+
+template <>
+MicroKernel<float> ChooseMicroKernel<float>() {
+  return HWY_DYNAMIC_DISPATCH(ForFloat)();
+}
+template <>
+MicroKernel<double> ChooseMicroKernel<double>() {
+  return HWY_DYNAMIC_DISPATCH(ForDouble)();
+}
+
+}  // namespace rewire::kernel::cpu
+#endif

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// The innermost loop of Gemm, for the CPU that the process runs on.
+#pragma once
+
+#include <cstdint>
+
+namespace rewire::kernel::cpu {
+
+// Rows of the left matrix that one call takes; the columns of the right one are MicroKernel::width.
+inline constexpr int kMicroRows = 6;
+// The widest of all targets.
+inline constexpr int kMaxMicroWidth = 32;
+
+// tile[i * width + j] = sum over k < depth of a[k * kMicroRows + i] * b[k * width + j].
+template <typename T>
+struct MicroKernel {
+  int width;
+  void (*run)(std::int64_t depth, const T* a, const T* b, T* tile);
+};
+
+// The kernel of the best instruction set that this CPU and the build support. For float and double.
+template <typename T>
+MicroKernel<T> ChooseMicroKernel();
+
+// The same, chosen once per process.
+template <typename T>
+const MicroKernel<T>& BestMicroKernel() {
+  static const MicroKernel<T> kBest = ChooseMicroKernel<T>();
+  return kBest;
+}
+
+}  // namespace rewire::kernel::cpu

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rewire/kernels/cpu/product/packed_integer_rows.h"
+
+#include <algorithm>
+
+#include "rewire/kernels/cpu/support/parallel.h"
+
+namespace rewire::kernel::cpu {
+namespace {
+
+struct Rows {
+  const IntegerProduct& product;
+  const std::uint8_t* x;
+  std::int64_t depth;
+  TensorView out;
+
+  // Rows [begin, end) by one panel.
+  void Multiply(std::int64_t panel, std::int64_t begin, std::int64_t end, Pace& pace) const {
+    const IntegerPanelKernel& kernel = BestIntegerPanelKernel();
+    const std::uint8_t* pointers[kMostPanelRows];
+    IntegerTile tile = product.Panel(panel, 1, depth);
+    tile.rows = pointers;
+    for (std::int64_t i = begin; i < end; i += tile.count) {
+      tile.count = RowsOfTile(end - i, kernel.rows);
+      if (!pace.Spend(ProductsOf(tile.count, depth))) return;
+      for (int r = 0; r < tile.count; ++r) pointers[r] = x + (i + r) * depth;
+      tile.out = ElementAt(out, i * product.columns + panel * kPanelWidth);
+      kernel.run(tile);
+    }
+  }
+};
+
+}  // namespace
+
+Status MultiplyIntegerRows(const IntegerProduct& product, TensorView x, std::int64_t rows, std::int64_t depth,
+                           TensorView out) {
+  constexpr std::int64_t kBlock = 262144;      // bytes that stay in the second cache
+  constexpr std::int64_t kTaskWork = 1048576;  // products that are worth a thread's while
+  const auto* from = static_cast<const std::uint8_t*>(x.raw_data());
+  const bool is_signed = x.Is<std::int8_t>();
+  // Tiles read whole quads: behind the last row there must be memory.
+  if (is_signed || depth % kQuad != 0) {
+    std::uint8_t* copy = nullptr;
+    if (Status s = Workspace(x.size() + kQuad, &copy); !s.ok()) return s;
+    Status copied = SerialFor(x.size(), 1, [&](std::int64_t begin, std::int64_t end) {
+      CopyUnsigned(from + begin, end - begin, is_signed, copy + begin);
+    });
+    if (!copied.ok()) return copied;
+    from = copy;
+  }
+  const Rows task_rows{product, from, depth, out};
+  const std::int64_t panels = PanelCount(product.columns);
+  const std::int64_t block = std::clamp<std::int64_t>(kBlock / std::max<std::int64_t>(1, depth), 64, 512);
+  const std::int64_t blocks = (rows + block - 1) / block;
+  return ParallelFor(Times(blocks, panels), GrainOf(kTaskWork, std::min(rows, block), depth, kPanelWidth),
+                     [&](std::int64_t begin, std::int64_t end, Pace& pace) {
+                       for (std::int64_t task = begin; task < end && !pace.stopped(); ++task) {
+                         const std::int64_t first = task / panels * block;
+                         task_rows.Multiply(task % panels, first, std::min(rows, first + block), pace);
+                       }
+                     });
+}
+
+void DeclareIntegerRows(WorkspaceSizes& sizes, std::int64_t x_size) { sizes.Take(x_size + kQuad, 1); }
+
+}  // namespace rewire::kernel::cpu

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Multiplies rows by a packed matrix (panels.h), and packs a matrix.
+#include <algorithm>
+
+#include "rewire/kernels/cpu/product/packed_rows.h"
+#include "rewire/kernels/cpu/product/panels.h"
+#include "rewire/kernels/cpu/registry.h"
+#include "rewire/kernels/cpu/shape/shapes.h"
+#include "rewire/kernels/cpu/support/checks.h"
+
+namespace rewire::kernel::cpu {
+namespace {
+
+struct Pack {
+  static constexpr const char kName[] = "rewire.packed.pack";
+  bool outputs_first = false;
+  static Status Make(Attributes& attributes, Pack* pack) {
+    pack->outputs_first = attributes.Choice("order", {"IO", "OI"}, 0) == 1;
+    return Status();
+  }
+
+  Status operator()(TensorView w, TensorView out) const {
+    Checks checks;
+    checks.Dense("w", w).Dense("out", out).SameDType("out", out, "w", w).NoOverlap("out", out, "w", w);
+    if (Status s = checks.Take(); !s.ok()) return s;
+    if (!w.Is<float>()) return TypeError("w has dtype ", DTypeName(w.dtype()), ", expected f32");
+    if (w.ndim() < 2 || (!outputs_first && w.ndim() != 2)) {
+      return ValueError("w has shape ", w.dims(), ", expected ", outputs_first ? "[N, K, ...]" : "[K, N]");
+    }
+    const std::int64_t columns = w.dim(outputs_first ? 0 : 1);
+    // [M, C, taps...] is read as [M, taps, C]: the channels of a tap lie side by side in an image.
+    const std::int64_t channels = w.dim(outputs_first ? 1 : 0);
+    const std::int64_t taps = Product(w.dims(), 2, w.ndim());
+    const std::int64_t depth = Times(channels, taps);
+    const std::int64_t expected[] = {PackedColumns(columns), depth};
+    if (Status s = CheckShape("out", out, ShapeView(expected, 2)); !s.ok()) return s;
+    float* to = out.data<float>();
+    Pace pace;
+    for (std::int64_t p = 0; p < PanelCount(columns); ++p) {
+      const std::int64_t width = WidthOfPanel(p, columns);
+      const std::int64_t used = UsedOfPanel(p, columns);
+      const std::int64_t first = p * kPanelWidth;
+      if (!pace.Spend(1)) return Stopped();
+      for (std::int64_t k = 0; k < depth; ++k, to += width) {
+        if (!pace.Spend(width)) return Stopped();
+        const std::int64_t inner = k % channels * taps + k / channels;
+        const float* from =
+            w.data<float>() + (outputs_first ? first * channels * taps + inner : k * columns + first);
+        const std::int64_t step = outputs_first ? channels * taps : 1;
+        for (std::int64_t j = 0; j < used; ++j) to[j] = from[j * step];
+        std::fill(to + used, to + width, 0.0F);
+      }
+    }
+    return Status();
+  }
+};
+
+struct PackedMatMul {
+  static constexpr const char kName[] = "rewire.packed.matmul";
+  std::int64_t columns = 1;
+  Activation activation;
+  static Status Make(Attributes& attributes, PackedMatMul* matmul) {
+    attributes.Require("columns");
+    matmul->columns = attributes.Int("columns", 1, 1, kMostColumns);
+    matmul->activation.Read(attributes);
+    return Status();
+  }
+
+  Status operator()(TensorView x, TensorView w, std::optional<TensorView> bias,
+                    std::optional<TensorView> addend, TensorView out) const {
+    Checks checks;
+    checks.Operands("x", x, "w", w, out).SameDType("w", w, "x", x).SameDType("out", out, "x", x);
+    if (Status s = checks.Take(); !s.ok()) return s;
+    if (!x.Is<float>()) return TypeError("x has dtype ", DTypeName(x.dtype()), ", expected f32");
+    if (x.ndim() < 1) return ValueError("x is a scalar, expected [..., K]");
+    const std::int64_t depth = x.dim(x.ndim() - 1);
+    const std::int64_t packed[] = {PackedColumns(columns), depth};
+    if (Status s = CheckShape("w", w, ShapeView(packed, 2)); !s.ok()) return s;
+    Dims expected(x.dims());
+    expected[x.ndim() - 1] = columns;
+    if (Status s = CheckShape("out", out, expected.view()); !s.ok()) return s;
+    Checks added;
+    CheckAdded(added, bias, addend, columns, out);
+    if (Status s = added.Take(); !s.ok()) return s;
+    return MultiplyRows({x.data<float>(), out.size() / columns, depth, w.data<float>(), columns,
+                         IsGiven(bias) ? bias->data<float>() : nullptr,
+                         IsGiven(addend) ? addend->data<float>() : nullptr, activation, out.data<float>()});
+  }
+};
+
+}  // namespace
+
+std::span<const Kernel> PackedMatMulKernels() {
+  static constexpr Kernel kKernels[] = {
+      Describe<Pack>("w -> out", "f32", "order = IO or OI",
+                     "w [K, N], or with OI [N, K] or [N, C, taps...], as the kernels of this family read it: "
+                     "out [N rounded up to 16, K]; it holds the same on every CPU"),
+      Describe<PackedMatMul>("x, w, bias?, addend? -> out over addend", "f32",
+                             "columns, activation = none, relu, clip, sigmoid, tanh, hard_swish, gelu or "
+                             "leaky_relu, alpha = 0.0, beta = 0.0",
+                             "x [..., K] by packed w [K, columns], plus bias [columns], plus addend of out's "
+                             "shape, then the activation"),
+  };
+  return kKernels;
+}
+
+}  // namespace rewire::kernel::cpu

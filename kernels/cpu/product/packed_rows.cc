@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rewire/kernels/cpu/product/packed_rows.h"
+
+#include <algorithm>
+
+#include "rewire/kernels/cpu/product/panels.h"
+#include "rewire/kernels/cpu/support/parallel.h"
+
+namespace rewire::kernel::cpu {
+namespace {
+
+// Whether the thread reads these panels backward this time, which it does every other time: what it read last
+// is still in its CPU's caches, and is read first. Read from the same end each time, weights that just exceed
+// a cache would find none of themselves there. Panels whose bit others share may miss that, and no more.
+bool IsReadBackward(const float* panels) {
+  thread_local std::uint64_t backward = 0;
+  constexpr std::uint64_t kSpread = 0x9e3779b97f4a7c15;  // so that the upper bits depend on the whole address
+  const std::uint64_t bit = std::uint64_t{1} << (reinterpret_cast<std::uintptr_t>(panels) * kSpread >> 58);
+  backward ^= bit;
+  return (backward & bit) != 0;
+}
+
+// Rows [begin, end) by panels [first, last). One tile waits for the weights and goes by all of them at once;
+// several go by one panel after the other, which stays in the first caches.
+bool MultiplyBlock(const RowsByPanels& product, std::int64_t first, std::int64_t last, std::int64_t begin,
+                   std::int64_t end, Pace& pace) {
+  const PanelKernel& kernel = BestPanelKernel();
+  const bool one_tile = end - begin <= kernel.rows;
+  // Few enough to be run without asking.
+  const std::int64_t most = std::max<std::int64_t>(1, 16 * kPace / std::max<std::int64_t>(1, product.depth));
+  const std::int64_t at_once = one_tile ? std::min(last - first, most) : 1;
+  const float* rows[kMostPanelRows];
+  PanelTile tile;
+  tile.rows = rows;
+  tile.segments = 1;
+  tile.depth = product.depth;
+  tile.step = product.columns;
+  tile.activation = product.activation;
+  tile.backward = one_tile && IsReadBackward(product.w + first * kPanelWidth * product.depth);
+  for (std::int64_t panel = first; panel < last; panel += at_once) {
+    const std::int64_t column = panel * kPanelWidth;
+    tile.panel = product.w + column * product.depth;
+    tile.columns = std::min(product.columns - column, std::min(at_once, last - panel) * kPanelWidth);
+    tile.bias = product.bias == nullptr ? nullptr : product.bias + column;
+    for (std::int64_t i = begin; i < end; i += tile.count) {
+      tile.count = RowsOfTile(end - i, kernel.rows);
+      if (!pace.Spend(ProductsOf(tile.count, Times(at_once, product.depth)))) return false;
+      for (int r = 0; r < tile.count; ++r) rows[r] = product.x + (i + r) * product.depth;
+      const std::int64_t at = i * product.columns + column;
+      tile.addend = product.addend == nullptr ? nullptr : product.addend + at;
+      tile.out = product.out + at;
+      kernel.run(tile);
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+bool MultiplyPanels(const RowsByPanels& product, std::int64_t first, std::int64_t last, Pace& pace) {
+  return MultiplyBlock(product, first, last, 0, product.rows, pace);
+}
+
+// A block of rows, which stays in the second cache, by one panel after the other.
+Status MultiplyRows(const RowsByPanels& product) {
+  constexpr std::int64_t kBlock = 65536;      // floats
+  constexpr std::int64_t kTaskWork = 131072;  // products that are worth a thread's while, some 2 us
+  constexpr std::int64_t kLeastRows = 3;      // what reading weights takes as long as multiplying by them
+  const std::int64_t depth = std::max<std::int64_t>(1, product.depth);
+  const std::int64_t panels = PanelCount(product.columns);
+  const std::int64_t block = std::clamp<std::int64_t>(kBlock / depth, 64, 512);
+  const std::int64_t blocks = (product.rows + block - 1) / block;
+  const std::int64_t rows = std::max(kLeastRows, std::min(product.rows, block));
+  return ParallelFor(Times(blocks, panels), GrainOf(kTaskWork, rows, depth, kPanelWidth),
+                     [&](std::int64_t begin, std::int64_t end, Pace& pace) {
+                       while (begin < end) {
+                         const std::int64_t first = begin / panels * block;
+                         const std::int64_t count = std::min(end - begin, panels - begin % panels);
+                         if (!MultiplyBlock(product, begin % panels, begin % panels + count, first,
+                                            std::min(product.rows, first + block), pace))
+                           return;
+                         begin += count;
+                       }
+                     });
+}
+
+}  // namespace rewire::kernel::cpu

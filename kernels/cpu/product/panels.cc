@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+// Compiled once for each instruction set; see Highway's foreach_target.h.
+#include "rewire/kernels/cpu/product/panels.h"
+
+#include <algorithm>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "rewire/kernels/cpu/product/panels.cc"
+// Sums are held in structs, which vectors of unknown size cannot be members of.
+#define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
+#include <hwy/foreach_target.h>
+// Behind it.
+#include "rewire/kernels/cpu/elementwise/activated-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace rewire::kernel::cpu::HWY_NAMESPACE {
+
+using D = hn::CappedTag<float, kHalfPanel>;
+using V = hn::Vec<D>;
+
+// 32 registers or 16.
+#if HWY_TARGET <= HWY_AVX3 || HWY_ARCH_ARM
+constexpr int kMostRows = 8;
+#else
+constexpr int kMostRows = 6;
+#endif
+
+// Sums of kRows rows by one or two vectors of columns. A struct in a struct, and not an array: every compiler
+// keeps its members in registers.
+template <int kRows>
+struct Sums {
+  V left, right;
+  Sums<kRows - 1> next;
+
+  HWY_INLINE void Fill(V to_left, V to_right) {
+    left = to_left;
+    right = to_right;
+    next.Fill(to_left, to_right);
+  }
+  template <int kVectors>
+  HWY_INLINE void AddProducts(const float* const* rows, std::int64_t k, V first, V second) {
+    const V factor = hn::Set(D(), (*rows)[k]);
+    left = hn::MulAdd(factor, first, left);
+    if constexpr (kVectors == 2) right = hn::MulAdd(factor, second, right);
+    next.template AddProducts<kVectors>(rows + 1, k, first, second);
+  }
+  HWY_INLINE void AddAll(const Sums& other) {
+    left = hn::Add(left, other.left);
+    right = hn::Add(right, other.right);
+    next.AddAll(other.next);
+  }
+  // All rows to `out`, `step` apart.
+  template <int kVectors>
+  HWY_INLINE void Store(float* out, std::int64_t step) const {
+    hn::StoreU(left, D(), out);
+    if constexpr (kVectors == 2) hn::StoreU(right, D(), out + hn::Lanes(D()));
+    next.template Store<kVectors>(out + step, step);
+  }
+  template <int kVectors>
+  HWY_INLINE void AddFrom(const float* addend, std::int64_t step) {
+    left = hn::Add(left, hn::LoadU(D(), addend));
+    if constexpr (kVectors == 2) right = hn::Add(right, hn::LoadU(D(), addend + hn::Lanes(D())));
+    next.template AddFrom<kVectors>(addend + step, step);
+  }
+  template <int kVectors>
+  HWY_INLINE void Activate(const Activation& activation) {
+    left = Activated(D(), left, activation);
+    if constexpr (kVectors == 2) right = Activated(D(), right, activation);
+    next.template Activate<kVectors>(activation);
+  }
+};
+
+template <>
+struct Sums<0> {
+  HWY_INLINE void Fill(V, V) {}
+  template <int kVectors>
+  HWY_INLINE void AddProducts(const float* const*, std::int64_t, V, V) {}
+  HWY_INLINE void AddAll(const Sums&) {}
+  template <int kVectors>
+  HWY_INLINE void Store(float*, std::int64_t) const {}
+  template <int kVectors>
+  HWY_INLINE void AddFrom(const float*, std::int64_t) {}
+  template <int kVectors>
+  HWY_INLINE void Activate(const Activation&) {}
+};
+
+// Without this g++ loads a vector anew for each of two or three rows, and loads are what such tiles wait for.
+HWY_INLINE V InRegister(V v) {
+#if HWY_ARCH_X86 && HWY_COMPILER_GCC && !HWY_COMPILER_CLANG && HWY_TARGET != HWY_SCALAR
+  asm("" : "+v"(v.raw));
+#endif
+  return v;
+}
+
+// The products of one k.
+template <int kRows, int kVectors>
+HWY_INLINE void AddStep(const float* const* rows, std::int64_t k, const float* HWY_RESTRICT panel,
+                        Sums<kRows>& sums) {
+  const D d;
+  const V first = InRegister(hn::LoadU(d, panel));
+  const V second = kVectors == 2 ? InRegister(hn::LoadU(d, panel + hn::Lanes(d))) : first;
+  sums.template AddProducts<kVectors>(rows, k, first, second);
+}
+
+// Adds the products of all segments. A multiplier accepts a new product in each cycle and finishes it about
+// five cycles later. So with few rows, the sums of several k run side by side, because a single sum would
+// wait.
+template <int kRows, int kVectors>
+HWY_INLINE void AddSegments(const PanelTile& tile, const float* HWY_RESTRICT panel, std::int64_t width,
+                            Sums<kRows>& sums) {
+  constexpr int kSideBySide = kRows == 1 ? 4 : kRows <= 3 ? 2 : 1;
+  const V zero = hn::Zero(D());
+  Sums<kRows> second, third, fourth;
+  second.Fill(zero, zero);
+  third.Fill(zero, zero);
+  fourth.Fill(zero, zero);
+  for (std::int64_t s = 0; s < tile.segments; ++s) {
+    const float* rows[kRows];
+    for (int i = 0; i < kRows; ++i) rows[i] = tile.rows[s * kRows + i];
+    std::int64_t k = 0;
+    if constexpr (kSideBySide > 1) {
+      for (; k + kSideBySide <= tile.depth; k += kSideBySide) {
+        AddStep<kRows, kVectors>(rows, k, panel, sums);
+        AddStep<kRows, kVectors>(rows, k + 1, panel + width, second);
+        if constexpr (kSideBySide == 4) {
+          AddStep<kRows, kVectors>(rows, k + 2, panel + 2 * width, third);
+          AddStep<kRows, kVectors>(rows, k + 3, panel + 3 * width, fourth);
+        }
+        panel += kSideBySide * width;
+      }
+    }
+    for (; k < tile.depth; ++k) {
+      AddStep<kRows, kVectors>(rows, k, panel, sums);
+      panel += width;
+    }
+  }
+  if constexpr (kSideBySide == 4) {
+    third.AddAll(fourth);
+    second.AddAll(third);
+  }
+  if constexpr (kSideBySide > 1) sums.AddAll(second);
+}
+
+// `used` floats, with 0 behind them up to `count`.
+inline const float* Padded(const float* from, std::int64_t used, std::int64_t count, float* to) {
+  std::fill(std::copy_n(from, used, to), to + count, 0.0F);
+  return to;
+}
+
+// `rows` rows of `used` floats each to `to`, whose rows have `width`.
+inline const float* CopyRows(const float* from, std::int64_t step, int rows, std::int64_t used,
+                             std::int64_t width, float* to) {
+  for (int i = 0; i < rows; ++i) Padded(from + i * step, used, width, to + i * width);
+  return to;
+}
+
+// kVectors vectors of columns of a panel from `panel` on, which are the tile's from `column` on; `used` of
+// them are wanted, all where that is more.
+template <int kRows, int kVectors>
+HWY_NOINLINE void RunColumns(const PanelTile& tile, const float* panel, std::int64_t of_panel,
+                             std::int64_t column, std::int64_t used) {
+  const D d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  const std::int64_t width = kVectors * lanes;
+  HWY_ALIGN float edge[kRows * kVectors * hn::MaxLanes(D())];
+  Sums<kRows> sums;
+  V left = hn::Zero(d), right = left;
+  if (tile.bias != nullptr) {
+    const float* bias = tile.bias + column;
+    if (used < width) bias = Padded(bias, used, width, edge);
+    left = hn::LoadU(d, bias);
+    if (kVectors == 2) right = hn::LoadU(d, bias + lanes);
+  }
+  sums.Fill(left, right);
+  AddSegments<kRows, kVectors>(tile, panel, of_panel, sums);
+  if (tile.addend != nullptr) {
+    const float* addend = tile.addend + column;
+    if (used < width)
+      sums.template AddFrom<kVectors>(CopyRows(addend, tile.step, kRows, used, width, edge), width);
+    else
+      sums.template AddFrom<kVectors>(addend, tile.step);
+  }
+  if (tile.activation.kind != Activation::kNone) sums.template Activate<kVectors>(tile.activation);
+  float* out = tile.out + column;
+  if (used >= width) {
+    sums.template Store<kVectors>(out, tile.step);
+    return;
+  }
+  sums.template Store<kVectors>(edge, width);
+  for (int i = 0; i < kRows; ++i) std::copy_n(edge + i * width, used, out + i * tile.step);
+}
+
+// A row by a panel takes a tenth of a microsecond, so little may be done between panels.
+template <int kRows>
+void RunRows(const PanelTile& tile) {
+  const D d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  const std::int64_t panels = PanelCount(tile.columns);
+  const std::int64_t size = tile.segments * tile.depth * kPanelWidth;
+  for (std::int64_t i = 0; i < panels; ++i) {
+    const std::int64_t at = tile.backward ? panels - 1 - i : i;
+    const std::int64_t width = WidthOfPanel(at, tile.columns), used = UsedOfPanel(at, tile.columns);
+    const float* panel = tile.panel + at * size;
+    const std::int64_t first = at * kPanelWidth;
+    std::int64_t from = 0;
+    for (; from + 2 * lanes <= width && from + lanes < used; from += 2 * lanes)
+      RunColumns<kRows, 2>(tile, panel + from, width, first + from, used - from);
+    if (from < used) RunColumns<kRows, 1>(tile, panel + from, width, first + from, used - from);
+  }
+}
+
+void RunPanel(const PanelTile& tile) {
+  switch (tile.count) {
+    case 1:
+      return RunRows<1>(tile);
+    case 2:
+      return RunRows<2>(tile);
+    case 3:
+      return RunRows<3>(tile);
+    case 4:
+      return RunRows<4>(tile);
+    case 5:
+      return RunRows<5>(tile);
+    case 6:
+      return RunRows<6>(tile);
+#if HWY_TARGET <= HWY_AVX3 || HWY_ARCH_ARM
+    case 7:
+      return RunRows<7>(tile);
+    case 8:
+      return RunRows<8>(tile);
+#endif
+    default:
+      return;
+  }
+}
+
+PanelKernel PanelsOfTarget() { return {kMostRows, &RunPanel}; }
+
+}  // namespace rewire::kernel::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace rewire::kernel::cpu {
+
+HWY_EXPORT(PanelsOfTarget);
+
+PanelKernel ChoosePanelKernel() { return HWY_DYNAMIC_DISPATCH(PanelsOfTarget)(); }
+
+const PanelKernel& BestPanelKernel() {
+  static const PanelKernel kBest = ChoosePanelKernel();
+  return kBest;
+}
+
+}  // namespace rewire::kernel::cpu
+#endif

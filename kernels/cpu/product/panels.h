@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Products of rows by weights in packed panels. This is the innermost loop of the kernels of
+// packed_matmul.cc, packed_conv.cc and packed_recurrent.cc.
+//
+// A panel is kPanelWidth columns of a matrix [depth, columns], side by side for each k: element (k, j) is
+// panel[k * kPanelWidth + j]. If the last panel has at most kHalfPanel columns, it is only that wide. Columns
+// beyond the matrix are 0. The layout is the same on every CPU, so a compiler can write it into a file.
+#pragma once
+
+#include <cstdint>
+
+#include "rewire/kernels/cpu/elementwise/activation_attribute.h"
+#include "rewire/kernels/cpu/support/checked.h"
+
+namespace rewire::kernel::cpu {
+
+inline constexpr std::int64_t kPanelWidth = 32;
+inline constexpr std::int64_t kHalfPanel = 16;
+// The most columns that a kernel accepts.
+inline constexpr std::int64_t kMostColumns = std::int64_t{1} << 31;
+
+// The number of columns with the last panel's padding.
+constexpr std::int64_t PackedColumns(std::int64_t columns) {
+  return (columns + kHalfPanel - 1) / kHalfPanel * kHalfPanel;
+}
+constexpr std::int64_t PanelCount(std::int64_t columns) { return (columns + kPanelWidth - 1) / kPanelWidth; }
+// Of panel i: its width, and how many columns of the matrix it contains.
+constexpr std::int64_t WidthOfPanel(std::int64_t i, std::int64_t columns) {
+  return columns - i * kPanelWidth <= kHalfPanel ? kHalfPanel : kPanelWidth;
+}
+constexpr std::int64_t UsedOfPanel(std::int64_t i, std::int64_t columns) {
+  return columns - i * kPanelWidth < kPanelWidth ? columns - i * kPanelWidth : kPanelWidth;
+}
+
+// out(i, j) = activation(bias[j] + addend(i, j) + sum over s, k of rows[s * count + i][k] * w(s * depth + k,
+// j)), for i < count, j < columns. The rows are in segments that lie anywhere: the window of a convolution
+// has as many as it has rows.
+struct PanelTile {
+  const float* const* rows;
+  int count;  // at most PanelKernel::rows
+  std::int64_t segments, depth;
+  const float* panel;  // the first of w's panels, which follow each other in memory
+  std::int64_t columns;
+  const float* bias;    // [columns]; null: zeros
+  const float* addend;  // as out, with out's step; null: zeros
+  float* out;
+  std::int64_t step;  // elements from one row of out to the next
+  Activation activation;
+  bool backward = false;  // the last panel first
+};
+
+inline constexpr int kMostPanelRows = 8;
+
+struct PanelKernel {
+  int rows;  // the most rows, with which it is fastest; at most kMostPanelRows
+  void (*run)(const PanelTile& tile);
+};
+
+// How many of `left` rows the next tile takes, such that no small tile is left over.
+inline int RowsOfTile(std::int64_t left, int most) {
+  if (left <= most) return static_cast<int>(left);
+  return left < 2 * most ? static_cast<int>((left + 1) / 2) : most;
+}
+
+// The work of a tile of these rows and one panel, in simple operations. Columns are multiplied side by side.
+constexpr std::int64_t ProductsOf(std::int64_t rows, std::int64_t depth) {
+  return Plus(16, Times(2, rows, depth));
+}
+
+// The kernel of the best instruction set that this CPU and the build support.
+PanelKernel ChoosePanelKernel();
+
+// The same, chosen once per process.
+const PanelKernel& BestPanelKernel();
+
+}  // namespace rewire::kernel::cpu

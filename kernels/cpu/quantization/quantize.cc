@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Conversions between floats and the integers that represent them: real = (stored - zero) * scale.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "rewire/kernels/cpu/quantization/quantized_math.h"
+#include "rewire/kernels/cpu/registry.h"
+#include "rewire/kernels/cpu/shape/shapes.h"
+#include "rewire/kernels/cpu/support/parallel.h"
+#include "rewire/kernels/cpu/support/types.h"
+
+namespace rewire::kernel::cpu {
+namespace {
+
+using Quantized = Types<std::uint8_t, std::int8_t>;
+using Dequantizable = Types<std::uint8_t, std::int8_t, std::int32_t>;
+
+// One scale (and zero) for the whole tensor, or one for each position along an axis: element i's is number i
+// / inner % count.
+struct Channels {
+  std::int64_t count = 1;
+  std::int64_t inner = 1;
+
+  Status Resolve(const char* name, TensorView scale, TensorView x, std::int64_t axis) {
+    if (Status s = CheckDense(name, scale); !s.ok()) return s;
+    if (scale.size() == 1 && scale.ndim() <= 1) return Status();
+    int along = 0;
+    if (Status s = NormalizeAxis(axis, x.ndim(), &along); !s.ok()) return s;
+    count = x.dim(along);
+    inner = Product(x.dims(), along + 1, x.ndim());
+    if (scale.dims() == ShapeView(&count, 1)) return Status();
+    return ValueError(name, " has shape ", scale.dims(), ", expected one element or [", count, "] as axis ",
+                      along, " of x with shape ", x.dims());
+  }
+  std::int64_t of(std::int64_t i) const { return count == 1 ? 0 : i / inner % count; }
+  // How many elements from i on, short of `end`, have the same number.
+  std::int64_t RunAt(std::int64_t i, std::int64_t end) const {
+    return count == 1 ? end - i : std::min(end - i, inner - i % inner);
+  }
+};
+
+template <typename Q>
+Q Saturate(float value) {
+  using Limits = std::numeric_limits<Q>;
+  if (!(value > static_cast<float>(Limits::min()))) return Limits::min();  // NaN too
+  return value >= static_cast<float>(Limits::max()) ? Limits::max() : static_cast<Q>(value);
+}
+
+template <typename Q>
+Quantization QuantizationOf(float scale, std::int64_t zero) {
+  using Limits = std::numeric_limits<Q>;
+  return {scale, static_cast<std::int32_t>(zero), Limits::min(), Limits::max()};
+}
+
+Status CheckZero(TensorView zero, TensorView scale, const char* as_name, TensorView as, TensorView out) {
+  Checks checks;
+  checks.Dense("zero", zero).Shape("zero", zero, scale.dims()).SameDType("zero", zero, as_name, as);
+  return checks.NoOverlap("out", out, "zero", zero).Take();
+}
+
+Status CheckFloat(const char* name, TensorView tensor) {
+  return tensor.Is<float>() ? Status() : WrongDType(Types<float>(), name, tensor);
+}
+
+struct QuantizeLinear {
+  static constexpr const char kName[] = "rewire.quantize_linear";
+  std::int64_t axis = 1;
+  static Status Make(Attributes& attributes, QuantizeLinear* quantize) {
+    quantize->axis = attributes.Int("axis", 1);
+    return Status();
+  }
+  Status operator()(TensorView x, TensorView scale, std::optional<TensorView> zero, TensorView out) const {
+    Checks checks;
+    checks.Dense("x", x).Dense("out", out).Shape("out", out, x.dims()).NoOverlap("out", out, "x", x);
+    if (Status s = checks.NoOverlap("out", out, "scale", scale).Take(); !s.ok()) return s;
+    if (Status s = CheckFloat("x", x); !s.ok()) return s;
+    if (Status s = CheckFloat("scale", scale); !s.ok()) return s;
+    Channels channels;
+    if (Status s = channels.Resolve("scale", scale, x, axis); !s.ok()) return s;
+    if (zero) {
+      if (Status s = CheckZero(*zero, scale, "out", out, out); !s.ok()) return s;
+    }
+    return ForType(Quantized(), "out", out, [&](auto tag) {
+      using Q = typename decltype(tag)::type;
+      const float* from = x.data<float>();
+      const float* scales = scale.data<float>();
+      const Q* zeros = zero ? zero->data<Q>() : nullptr;
+      Q* to = out.data<Q>();
+      return ParallelFor(x.size(), kGrain / 4, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t i = begin; i < end;) {
+          const std::int64_t c = channels.of(i);
+          const std::int64_t run = channels.RunAt(i, end);
+          const std::int64_t shift = zeros != nullptr ? zeros[c] : 0;
+          BestQuantizedMath<Q>().quantize(from + i, run, QuantizationOf<Q>(scales[c], shift), to + i);
+          i += run;
+        }
+      });
+    });
+  }
+};
+
+struct DequantizeLinear {
+  static constexpr const char kName[] = "rewire.dequantize_linear";
+  std::int64_t axis = 1;
+  static Status Make(Attributes& attributes, DequantizeLinear* dequantize) {
+    dequantize->axis = attributes.Int("axis", 1);
+    return Status();
+  }
+  Status operator()(TensorView x, TensorView scale, std::optional<TensorView> zero, TensorView out) const {
+    Checks checks;
+    checks.Dense("x", x).Dense("out", out).Shape("out", out, x.dims()).NoOverlap("out", out, "x", x);
+    if (Status s = checks.NoOverlap("out", out, "scale", scale).Take(); !s.ok()) return s;
+    if (Status s = CheckFloat("out", out); !s.ok()) return s;
+    if (Status s = CheckFloat("scale", scale); !s.ok()) return s;
+    Channels channels;
+    if (Status s = channels.Resolve("scale", scale, x, axis); !s.ok()) return s;
+    if (zero) {
+      if (Status s = CheckZero(*zero, scale, "x", x, out); !s.ok()) return s;
+    }
+    return ForType(Dequantizable(), "x", x, [&](auto tag) {
+      using Q = typename decltype(tag)::type;
+      const Q* from = x.data<Q>();
+      const float* scales = scale.data<float>();
+      const Q* zeros = zero ? zero->data<Q>() : nullptr;
+      float* to = out.data<float>();
+      return ParallelFor(x.size(), kGrain / 2, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t i = begin; i < end;) {
+          const std::int64_t c = channels.of(i);
+          const std::int64_t last = i + channels.RunAt(i, end);
+          const std::int64_t shift = zeros != nullptr ? zeros[c] : 0;
+          if constexpr (sizeof(Q) == 1) {
+            BestQuantizedMath<Q>().dequantize(from + i, last - i, QuantizationOf<Q>(scales[c], shift),
+                                              to + i);
+            i = last;
+          } else {
+            for (; i < last; ++i) to[i] = static_cast<float>(std::int64_t{from[i]} - shift) * scales[c];
+          }
+        }
+      });
+    });
+  }
+};
+
+struct DynamicQuantizeLinear {
+  static constexpr const char kName[] = "rewire.dynamic_quantize_linear";
+  Status operator()(TensorView x, TensorView out, TensorView out_scale, TensorView out_zero) const {
+    Checks checks;
+    checks.Dense("x", x).Dense("out", out).Shape("out", out, x.dims()).NoOverlap("out", out, "x", x);
+    checks.Dense("out_scale", out_scale).Rank("out_scale", out_scale, 0);
+    checks.Dense("out_zero", out_zero)
+        .Rank("out_zero", out_zero, 0)
+        .SameDType("out_zero", out_zero, "out", out);
+    checks.NoOverlap("out_scale", out_scale, "x", x).NoOverlap("out_zero", out_zero, "x", x);
+    if (Status s = checks.Take(); !s.ok()) return s;
+    if (Status s = CheckFloat("x", x); !s.ok()) return s;
+    if (Status s = CheckFloat("out_scale", out_scale); !s.ok()) return s;
+    if (!out.Is<std::uint8_t>()) return WrongDType(Types<std::uint8_t>(), "out", out);
+    // The range includes 0, so that 0 is stored exactly.
+    const float* from = x.data<float>();
+    const std::int64_t size = x.size();
+    struct alignas(64) Range {
+      float least = 0;
+      float most = 0;
+    };
+    Range ranges[kMostStageTasks];
+    const std::int64_t part = std::max(kGrain, (size + kMostStageTasks - 1) / kMostStageTasks);
+    Status widened =
+        ParallelFor((size + part - 1) / part, 1, [&](std::int64_t begin, std::int64_t end, Pace& pace) {
+          for (std::int64_t i = begin; i < end; ++i) {
+            const auto widen = [&](std::int64_t first, std::int64_t last) {
+              BestWidenRange()(from + i * part + first, last - first, &ranges[i].least, &ranges[i].most);
+            };
+            if (!pace.For(std::min(part, size - i * part), 1, widen)) return;
+          }
+        });
+    if (!widened.ok()) return widened;
+    float least = 0;
+    float most = 0;
+    for (const Range& range : ranges) {
+      least = std::min(least, range.least);
+      most = std::max(most, range.most);
+    }
+    const float scale = most > least ? (most - least) / 255 : 1.0f;
+    const auto zero = Saturate<std::uint8_t>(std::nearbyint(-least / scale));
+    *out_scale.data<float>() = scale;
+    *out_zero.data<std::uint8_t>() = zero;
+    auto* to = out.data<std::uint8_t>();
+    return ParallelFor(size, kGrain, [&](std::int64_t begin, std::int64_t end) {
+      BestQuantizedMath<std::uint8_t>().quantize(from + begin, end - begin,
+                                                 QuantizationOf<std::uint8_t>(scale, zero), to + begin);
+    });
+  }
+};
+
+struct Requantize {
+  static constexpr const char kName[] = "rewire.requantize";
+  std::int64_t axis = 1;
+  static Status Make(Attributes& attributes, Requantize* requantize) {
+    requantize->axis = attributes.Int("axis", 1);
+    return Status();
+  }
+  Status operator()(TensorView x, TensorView x_scale, TensorView w_scale, TensorView out_scale,
+                    TensorView zero, TensorView out) const {
+    Checks checks;
+    checks.Dense("x", x).Dense("out", out).Shape("out", out, x.dims()).NoOverlap("out", out, "x", x);
+    checks.Dense("zero", zero).SameDType("zero", zero, "out", out).NoOverlap("out", out, "zero", zero);
+    checks.NoOverlap("out", out, "w_scale", w_scale);
+    if (Status s = checks.Take(); !s.ok()) return s;
+    if (!x.Is<std::int32_t>()) return WrongDType(Types<std::int32_t>(), "x", x);
+    if (Status s = CheckFloat("w_scale", w_scale); !s.ok()) return s;
+    double of_x = 0;
+    double of_out = 0;
+    if (Status s = ReadNumber("x_scale", x_scale, &of_x); !s.ok()) return s;
+    if (Status s = ReadNumber("out_scale", out_scale, &of_out); !s.ok()) return s;
+    std::int64_t shift = 0;
+    if (Status s = ReadInt("zero", zero, &shift); !s.ok()) return s;
+    Channels channels;
+    if (Status s = channels.Resolve("w_scale", w_scale, x, axis); !s.ok()) return s;
+    return ForType(Quantized(), "out", out, [&](auto tag) {
+      using Q = typename decltype(tag)::type;
+      const auto* from = x.data<std::int32_t>();
+      const float* of_w = w_scale.data<float>();
+      Q* to = out.data<Q>();
+      const Quantization by = QuantizationOf<Q>(static_cast<float>(of_out), shift);
+      const auto x_factor = static_cast<float>(of_x);
+      const bool side_by_side = channels.count > 1 && channels.inner == 1;
+      return ParallelFor(x.size(), kGrain / 4, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t i = begin; i < end;) {
+          const std::int64_t c = channels.of(i);
+          const std::int64_t run =
+              side_by_side ? std::min(channels.count - c, end - i) : channels.RunAt(i, end);
+          BestQuantizedMath<Q>().requantize(from + i, run, x_factor, of_w + c, side_by_side ? 1 : 0, by,
+                                            to + i);
+          i += run;
+        }
+      });
+    });
+  }
+};
+
+struct AddQuantized {
+  static constexpr const char kName[] = "rewire.add_quantized";
+  Quantization a, b, out;
+  std::optional<std::int32_t> least, most;
+
+  static Status Make(Attributes& attributes, AddQuantized* add) {
+    const auto byte = [&](const char* name) {
+      return static_cast<std::int32_t>(attributes.Int(name, 0, -128, 255));
+    };
+    for (const char* name : {"a_scale", "b_scale", "scale"}) attributes.Require(name);
+    add->a = {static_cast<float>(attributes.Float("a_scale", 1)), byte("a_zero"), 0, 0};
+    add->b = {static_cast<float>(attributes.Float("b_scale", 1)), byte("b_zero"), 0, 0};
+    add->out = {static_cast<float>(attributes.Float("scale", 1)), byte("zero"), 0, 0};
+    if (attributes.Has("least")) add->least = byte("least");
+    if (attributes.Has("most")) add->most = byte("most");
+    return Status();
+  }
+  Status operator()(TensorView x, TensorView y, TensorView sum) const {
+    Checks checks;
+    checks.Operands("a", x, "b", y, sum).SameDType("b", y, "a", x).SameDType("out", sum, "a", x);
+    checks.Shape("b", y, x.dims()).Shape("out", sum, x.dims());
+    if (Status s = checks.Take(); !s.ok()) return s;
+    return ForType(Quantized(), "a", x, [&](auto tag) {
+      using Q = typename decltype(tag)::type;
+      Quantization by = out;
+      by.least = std::max<std::int32_t>(std::numeric_limits<Q>::min(), least.value_or(-128));
+      by.most = std::min<std::int32_t>(std::numeric_limits<Q>::max(), most.value_or(255));
+      return ParallelFor(x.size(), kGrain, [&](std::int64_t begin, std::int64_t end) {
+        BestQuantizedMath<Q>().add(x.data<Q>() + begin, a, y.data<Q>() + begin, b, end - begin, by,
+                                   sum.data<Q>() + begin);
+      });
+    });
+  }
+};
+
+}  // namespace
+
+std::span<const Kernel> QuantizeKernels() {
+  static constexpr Kernel kKernels[] = {
+      Describe<QuantizeLinear>(
+          "x, scale, zero? -> out", "x, scale f32; zero, out u8 i8", "axis = 1",
+          "round(x / scale) + zero, held in out's range; scale and zero have one element or "
+          "one for each position along the axis"),
+      Describe<DequantizeLinear>(
+          "x, scale, zero? -> out", "x, zero u8 i8 i32; scale, out f32", "axis = 1",
+          "(x - zero) * scale; scale and zero have one element or one for each position "
+          "along the axis"),
+      Describe<DynamicQuantizeLinear>("x -> out, out_scale, out_zero", "x, out_scale f32; out, out_zero u8",
+                                      "", "x quantized by a scale and zero that just cover it and 0"),
+      Describe<AddQuantized>(
+          "a, b -> out", "u8 i8", "a_scale, b_scale, scale; a_zero, b_zero, zero = 0; least, most",
+          "a and b, of one shape, dequantized, added, quantized and held between least and most",
+          kElementwise),
+      Describe<Requantize>(
+          "x, x_scale, w_scale, y_scale, zero -> out",
+          "x i32; x_scale, w_scale, y_scale f32; zero, out u8 i8", "axis = 1",
+          "round(x * (x_scale * w_scale / y_scale)) + zero, held in out's range: what follows an "
+          "integer product; w_scale has one element or one for each position along the axis"),
+  };
+  return kKernels;
+}
+
+}  // namespace rewire::kernel::cpu

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Conversions between arrays of floats and 8-bit integers, with the CPU's vector instructions: real = (stored
+// - zero) * scale.
+#pragma once
+
+#include <cstdint>
+
+namespace rewire::kernel::cpu {
+
+// How 8-bit integers represent floats, and the range to which results are limited.
+struct Quantization {
+  float scale = 1;
+  std::int32_t zero = 0;
+  std::int32_t least = 0, most = 0;
+};
+
+template <typename Q>
+struct QuantizedMath {
+  // to[i] = from[i] / scale, rounded to the nearest and even integer, plus zero, held between least and most;
+  // NaN gives least.
+  void (*quantize)(const float* from, std::int64_t count, const Quantization& by, Q* to);
+  void (*dequantize)(const Q* from, std::int64_t count, const Quantization& by, float* to);
+  // to[i] = from[i] * (x_scale * w_scales[i * step] / by.scale), rounded and held as by quantize; step is 0
+  // or 1.
+  void (*requantize)(const std::int32_t* from, std::int64_t count, float x_scale, const float* w_scales,
+                     std::int64_t step, const Quantization& by, Q* to);
+  // Does the same as dequantizing both, adding and quantizing, each step in f32.
+  void (*add)(const Q* a, const Quantization& of_a, const Q* b, const Quantization& of_b, std::int64_t count,
+              const Quantization& by, Q* to);
+};
+
+// The functions of the best instruction set that this CPU and the build support. For std::uint8_t and
+// std::int8_t.
+template <typename Q>
+QuantizedMath<Q> ChooseQuantizedMath();
+
+// The same, chosen once per process.
+template <typename Q>
+const QuantizedMath<Q>& BestQuantizedMath() {
+  static const QuantizedMath<Q> kBest = ChooseQuantizedMath<Q>();
+  return kBest;
+}
+
+// Widens [*least, *most] so that it includes all elements except NaN.
+using WidenRange = void (*)(const float* from, std::int64_t count, float* least, float* most);
+WidenRange ChooseWidenRange();
+inline WidenRange BestWidenRange() {
+  static const WidenRange kBest = ChooseWidenRange();
+  return kBest;
+}
+
+}  // namespace rewire::kernel::cpu

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rewire/kernels/cpu/recurrent/rnn.h"
+
+#include <string>
+#include <string_view>
+
+namespace rewire::kernel::cpu {
+namespace {
+
+struct FunctionRow {
+  std::string_view name;
+  bool has_alpha;
+  double alpha;
+  bool has_beta;
+  double beta;
+};
+
+// In the order of GateFunction::Kind.
+constexpr FunctionRow kFunctions[] = {
+    {"Sigmoid", false, 0, false, 0},     {"Tanh", false, 0, false, 0},
+    {"Relu", false, 0, false, 0},        {"Affine", true, 1, true, 0},
+    {"LeakyRelu", true, 0.01, false, 0}, {"ThresholdedRelu", true, 1, false, 0},
+    {"ScaledTanh", true, 1, true, 1},    {"HardSigmoid", true, 0.2, true, 0.5},
+    {"Elu", true, 1, false, 0},          {"Softsign", false, 0, false, 0},
+    {"Softplus", false, 0, false, 0},
+};
+
+// Functions with a parameter take the next of the list, as far as it goes.
+struct Parameters {
+  std::vector<double> values;
+  std::size_t next = 0;
+
+  double Take(bool has, double fallback) {
+    if (!has) return 0;
+    return next < values.size() ? values[next++] : fallback;
+  }
+};
+
+bool SameName(std::string_view a, std::string_view b) {
+  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
+  if (a.size() != b.size()) return false;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (lower(a[i]) != lower(b[i])) return false;
+  }
+  return true;
+}
+
+Status CheckState(const NamedTensor& named, TensorView x, ShapeView shape) {
+  const auto& [name, tensor] = named;
+  if (!IsGiven(tensor)) return Status();
+  return Checks().Dense(name, *tensor).SameDType(name, *tensor, "x", x).Shape(name, *tensor, shape).Take();
+}
+
+}  // namespace
+
+Status RnnAttributes::Read(Attributes& attributes, std::initializer_list<GateFunction::Kind> defaults) {
+  hidden = attributes.Int("hidden_size", 0, 0);
+  const int direction = attributes.Choice("direction", {"forward", "reverse", "bidirectional"}, 0);
+  directions = direction == 2 ? 2 : 1;
+  reversed = direction == 1;
+  batch_first = attributes.Bool("layout", false);
+  packed = attributes.Bool("packed", false);
+  clip = attributes.Float("clip", 0);
+  const std::string names = attributes.String("activations", "");
+  Parameters alphas{attributes.Floats("activation_alpha", {})};
+  Parameters betas{attributes.Floats("activation_beta", {})};
+  const auto add = [&](const FunctionRow& row) {
+    functions.push_back({static_cast<GateFunction::Kind>(&row - kFunctions),
+                         alphas.Take(row.has_alpha, row.alpha), betas.Take(row.has_beta, row.beta)});
+  };
+  const std::size_t count = directions == 2 ? 2 * defaults.size() : defaults.size();
+  if (names.empty()) {
+    for (int d = 0; d < directions; ++d) {
+      for (GateFunction::Kind kind : defaults) add(kFunctions[kind]);
+    }
+    return Status();
+  }
+  std::string_view rest = names;
+  for (bool more = true; more;) {
+    const std::size_t comma = rest.find(',');
+    const std::string_view name = rest.substr(0, comma);
+    const FunctionRow* found = nullptr;
+    for (const FunctionRow& row : kFunctions) found = SameName(row.name, name) ? &row : found;
+    if (found == nullptr)
+      return ValueError("attribute 'activations' names '", name, "', which is no function");
+    add(*found);
+    more = comma != std::string_view::npos;
+    if (more) rest = rest.substr(comma + 1);
+  }
+  if (functions.size() == count) return Status();
+  return ValueError("attribute 'activations' names ", functions.size(), " functions, expected ", count);
+}
+
+Status RnnCall::Init(TensorView x, const std::optional<TensorView>& w, TensorView r,
+                     const std::optional<TensorView>& b, const std::optional<TensorView>& lengths,
+                     std::initializer_list<NamedTensor> states, TensorView y,
+                     std::initializer_list<NamedTensor> results) {
+  Checks checks;
+  checks.Dense("x", x).Dense("r", r).Dense("y", y);
+  if (Status s = checks.Rank("x", x, 3).Take(); !s.ok()) return s;
+  const int rank = attributes_.packed ? 2 : 3;
+  checks.Rank("r", r, rank).SameDType("r", r, "x", x).SameDType("y", y, "x", x);
+  const bool has_w = IsGiven(w) || (w && x.dim(2) == 0);
+  if (has_w) checks.Dense("w", *w).Rank("w", *w, rank).SameDType("w", *w, "x", x);
+  if (Status s = checks.Take(); !s.ok()) return s;
+  if (attributes_.packed && !x.Is<float>())
+    return TypeError("x has dtype ", DTypeName(x.dtype()), ", expected f32 with packed weights");
+  const int directions = attributes_.directions;
+  steps_ = x.dim(attributes_.batch_first ? 1 : 0);
+  batch_ = x.dim(attributes_.batch_first ? 0 : 1);
+  inputs_ = x.dim(2);
+  hidden_ = attributes_.hidden != 0 ? attributes_.hidden : r.dim(rank - 1);
+  // Packed, the directions are one behind the other.
+  const std::int64_t stored = PackedColumns(width());
+  const std::int64_t of_w[] = {directions, width(), inputs_};
+  const std::int64_t of_r[] = {directions, width(), hidden_};
+  const std::int64_t packed_w[] = {Times(directions, stored), inputs_};
+  const std::int64_t packed_r[] = {Times(directions, stored), hidden_};
+  const std::int64_t of_b[] = {directions, Times(2, width())};
+  std::int64_t of_y[] = {steps_, directions, batch_, hidden_};
+  std::int64_t of_state[] = {directions, batch_, hidden_};
+  if (attributes_.batch_first) {
+    std::swap(of_state[0], of_state[1]);
+    of_y[0] = batch_;
+    of_y[1] = steps_;
+    of_y[2] = directions;
+  }
+  if (has_w) {
+    checks.Shape("w", *w, attributes_.packed ? ShapeView(packed_w, 2) : ShapeView(of_w, 3));
+  } else if (directions != 1 || inputs_ != width()) {
+    return ValueError("x has ", inputs_, " elements a step for ", directions, " directions, expected ",
+                      width(), " for one without w");
+  }
+  checks.Shape("r", r, attributes_.packed ? ShapeView(packed_r, 2) : ShapeView(of_r, 3));
+  if (y.size() != 0) checks.Shape("y", y, ShapeView(of_y, 4));
+  if (Status s = checks.Take(); !s.ok()) return s;
+  if (Status s = CheckState({"b", b}, x, ShapeView(of_b, 2)); !s.ok()) return s;
+  for (const NamedTensor& state : states) {
+    if (Status s = CheckState(state, x, ShapeView(of_state, 3)); !s.ok()) return s;
+  }
+  for (const NamedTensor& result : results) {
+    if (Status s = CheckState(result, x, ShapeView(of_state, 3)); !s.ok()) return s;
+    if (Status s = CheckShape(result.first, *result.second, ShapeView(of_state, 3)); !s.ok()) return s;
+    for (const NamedTensor& input : {NamedTensor{"x", x}, {"w", w}, {"r", r}, {"b", b}}) {
+      if (input.second) checks.NoOverlap(result.first, *result.second, input.first, *input.second);
+    }
+    checks.NoOverlap(result.first, *result.second, "y", y);
+  }
+  checks.NoOverlap("y", y, "x", x).NoOverlap("y", y, "r", r);
+  if (has_w) checks.NoOverlap("y", y, "w", *w);
+  if (Status s = checks.Take(); !s.ok()) return s;
+  if (IsGiven(lengths)) {
+    checks.Dense("sequence_lens", *lengths).Shape("sequence_lens", *lengths, ShapeView(&batch_, 1));
+    if (Status s = checks.Take(); !s.ok()) return s;
+    if (!lengths->Is<std::int32_t>()) return WrongDType(Types<std::int32_t>(), "sequence_lens", *lengths);
+    if (Status s = CopyLengths(*lengths); !s.ok()) return s;
+  }
+  x_ = x;
+  if (has_w) w_ = w;
+  r_ = r;
+  y_ = y;
+  b_ = b;
+  return Status();
+}
+
+// Into memory that nobody else writes, and then checked: a step that found other lengths than those checked
+// would leave x and y.
+Status RnnCall::CopyLengths(TensorView lengths) {
+  if (Status s = Workspace(std::max<std::int64_t>(1, batch_), &lengths_); !s.ok()) return s;
+  if (Status s = CopyAll(lengths_, lengths.raw_data(), Times(batch_, sizeof(std::int32_t))); !s.ok())
+    return s;
+  Pace pace;
+  for (std::int64_t i = 0; i < batch_; ++i) {
+    if (!pace.Spend(1)) return Stopped();
+    if (lengths_[i] >= 0 && lengths_[i] <= steps_) continue;
+    return ValueError("element ", i, " of sequence_lens is ", lengths_[i], ", expected 0 to ", steps_);
+  }
+  return Status();
+}
+
+}  // namespace rewire::kernel::cpu

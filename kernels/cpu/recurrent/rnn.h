@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the recurrent kernels share: attributes, arguments in either layout, directions, activations.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "rewire/kernels/cpu/product/gemm.h"
+#include "rewire/kernels/cpu/product/packed_rows.h"
+#include "rewire/kernels/cpu/product/panels.h"
+#include "rewire/kernels/cpu/shape/shapes.h"
+#include "rewire/kernels/cpu/support/types.h"
+#include "rewire/vm/kernel/attributes.h"
+
+namespace rewire::kernel::cpu {
+
+// A function between a matrix product and the state, by ONNX's names and in their order in rnn.cc.
+struct GateFunction {
+  enum Kind {
+    kSigmoid,
+    kTanh,
+    kRelu,
+    kAffine,
+    kLeakyRelu,
+    kThresholdedRelu,
+    kScaledTanh,
+    kHardSigmoid,
+    kElu,
+    kSoftsign,
+    kSoftplus,
+  };
+  Kind kind = kSigmoid;
+  double alpha = 0;
+  double beta = 0;
+
+  template <typename T>
+  T operator()(T x) const {
+    const auto a = static_cast<T>(alpha);
+    const auto b = static_cast<T>(beta);
+    switch (kind) {
+      case kSigmoid:
+        return 1 / (1 + std::exp(-x));
+      case kTanh:
+        return std::tanh(x);
+      case kRelu:
+        return x < 0 ? T{0} : x;
+      case kAffine:
+        return a * x + b;
+      case kLeakyRelu:
+        return x < 0 ? a * x : x;
+      case kThresholdedRelu:
+        return x < a ? T{0} : x;
+      case kScaledTanh:
+        return a * std::tanh(b * x);
+      case kHardSigmoid:
+        return std::fmin(std::fmax(a * x + b, T{0}), T{1});
+      case kElu:
+        return x < 0 ? a * std::expm1(x) : x;
+      case kSoftsign:
+        return x / (1 + std::fabs(x));
+      case kSoftplus:
+        return x > 0 ? x + std::log1p(std::exp(-x)) : std::log1p(std::exp(x));
+    }
+    return x;
+  }
+};
+
+struct RnnAttributes {
+  std::int64_t hidden = 0;  // 0: the size follows from r
+  int directions = 1;
+  bool reversed = false;  // a single direction that goes backwards
+  bool batch_first = false;
+  bool packed = false;                  // w and r are (panels.h): f32 [directions * packed columns, depth]
+  double clip = 0;                      // 0: none
+  std::vector<GateFunction> functions;  // those of one direction, then of the other
+
+  // `defaults` are the functions of one direction.
+  Status Read(Attributes& attributes, std::initializer_list<GateFunction::Kind> defaults);
+  // The functions of a direction.
+  const GateFunction* FunctionsOf(int direction) const {
+    return functions.data() +
+           functions.size() / static_cast<std::size_t>(directions) * static_cast<std::size_t>(direction);
+  }
+  template <typename T>
+  T Clip(T x) const {
+    const auto limit = static_cast<T>(clip);
+    return clip == 0 ? x : x < -limit ? -limit : x > limit ? limit : x;
+  }
+};
+
+using NamedTensor = std::pair<const char*, std::optional<TensorView>>;
+
+// The arguments of one call.
+//
+// - x [steps, batch, inputs], w [directions, gates * hidden, inputs], r [directions, gates * hidden, hidden].
+// - b [directions, 2 * gates * hidden], y [steps, directions, batch, hidden], states [directions, batch,
+//   hidden].
+// - With the batch first: x [batch, steps, inputs], y [batch, steps, directions, hidden], states [batch,
+//   directions, hidden].
+// - Without w: x [.., .., gates * hidden] already has the products with w and their bias, for one direction.
+class RnnCall {
+ public:
+  RnnCall(const RnnAttributes& attributes, int gates) : attributes_(attributes), gates_(gates) {}
+
+  // `states` are read and may be missing; `results` are written. A y without elements is not computed.
+  Status Init(TensorView x, const std::optional<TensorView>& w, TensorView r,
+              const std::optional<TensorView>& b, const std::optional<TensorView>& lengths,
+              std::initializer_list<NamedTensor> states, TensorView y,
+              std::initializer_list<NamedTensor> results);
+
+  const RnnAttributes& attributes() const { return attributes_; }
+  std::int64_t steps() const { return steps_; }
+  std::int64_t batch() const { return batch_; }
+  std::int64_t hidden() const { return hidden_; }
+  std::int64_t width() const { return Times(gates_, hidden_); }
+
+  // The number of steps of a batch's sequence, and the time index that its step t reads and writes.
+  std::int64_t LengthOf(std::int64_t b) const { return lengths_ != nullptr ? lengths_[b] : steps_; }
+  std::int64_t TimeOf(int direction, std::int64_t t, std::int64_t b) const {
+    return direction == 1 || attributes_.reversed ? LengthOf(b) - 1 - t : t;
+  }
+  // The row of x.
+  std::int64_t RowOf(std::int64_t time, std::int64_t b) const {
+    return attributes_.batch_first ? b * steps_ + time : time * batch_ + b;
+  }
+  std::int64_t StateOffset(int direction, std::int64_t b) const {
+    return (attributes_.batch_first ? b * attributes_.directions + direction : direction * batch_ + b) *
+           hidden_;
+  }
+
+  template <typename T>
+  const T* Recurrence(int direction) const {
+    return r_.data<T>() + direction * stored_width() * hidden_;
+  }
+  // The biases of w and of r; null if there are none.
+  template <typename T>
+  const T* Biases(int direction) const {
+    return IsGiven(b_) ? b_->data<T>() + direction * 2 * width() : nullptr;
+  }
+  // state [batch, hidden] from an argument; 0 if it is missing.
+  template <typename T>
+  Status LoadState(const std::optional<TensorView>& from, int direction, T* state) const {
+    if (!IsGiven(from)) return FillAll(state, Times(batch_, hidden_), T{0});
+    Pace pace;
+    for (std::int64_t b = 0; b < batch_; ++b) {
+      if (!pace.Copy(state + b * hidden_, from->data<T>() + StateOffset(direction, b),
+                     Times(hidden_, sizeof(T))))
+        break;
+    }
+    return pace.status();
+  }
+  template <typename T>
+  Status StoreState(TensorView to, int direction, const T* state) const {
+    Pace pace;
+    for (std::int64_t b = 0; b < batch_; ++b) {
+      if (!pace.Copy(to.data<T>() + StateOffset(direction, b), state + b * hidden_,
+                     Times(hidden_, sizeof(T))))
+        break;
+    }
+    return pace.status();
+  }
+  // [hidden] of y for one batch at one time; null if y is not computed.
+  template <typename T>
+  T* OutputRow(std::int64_t time, int direction, std::int64_t b) const {
+    if (y_.size() == 0) return nullptr;
+    const int directions = attributes_.directions;
+    const std::int64_t row = attributes_.batch_first ? (b * steps_ + time) * directions + direction
+                                                     : (time * directions + direction) * batch_ + b;
+    return y_.data<T>() + row * hidden_;
+  }
+  // What y holds of one batch at one time; `state` null writes zeros.
+  template <typename T>
+  void StoreOutput(std::int64_t time, int direction, std::int64_t b, const T* state) const {
+    T* to = OutputRow<T>(time, direction, b);
+    if (to == nullptr) return;
+    if (state == nullptr)
+      std::fill_n(to, hidden_, T{0});
+    else
+      std::copy_n(state, hidden_, to);
+  }
+
+  // The elements that `scratch` must have for InputSums.
+  std::int64_t InputScratch() const { return w_ ? Times(steps_, batch_, width()) : 0; }
+  // sums [steps * batch, width] = x times w, transposed, plus w's bias. This part does not depend on the
+  // state.
+  template <typename T>
+  Status InputSums(int direction, T* scratch, GemmScratch<T>& gemm, const T** sums) const {
+    *sums = x_.data<T>();
+    if (!w_) return Status();
+    *sums = scratch;
+    return Multiply(x_.data<T>(), Times(steps_, batch_), inputs_,
+                    w_->data<T>() + direction * stored_width() * inputs_, width(), Biases<T>(direction),
+                    scratch, gemm);
+  }
+  // sums [batch, rows] = state [batch, hidden] times r [rows, hidden], transposed, plus `bias` [rows] if any.
+  template <typename T>
+  Status MultiplyState(const T* state, const T* r, std::int64_t rows, const T* bias, T* sums,
+                       GemmScratch<T>& scratch) const {
+    return Multiply(state, batch_, hidden_, r, rows, bias, sums, scratch);
+  }
+
+ private:
+  Status CopyLengths(TensorView lengths);
+
+  // The width of w and r in memory.
+  std::int64_t stored_width() const { return attributes_.packed ? PackedColumns(width()) : width(); }
+
+  // out [count, columns] = x [count, depth] times w [columns, depth], transposed, plus bias [columns] if any.
+  template <typename T>
+  Status Multiply(const T* x, std::int64_t count, std::int64_t depth, const T* w, std::int64_t columns,
+                  const T* bias, T* out, GemmScratch<T>& scratch) const {
+    if constexpr (std::is_same_v<T, float>) {
+      if (attributes_.packed) {
+        return MultiplyRows({x, count, depth, w, columns, bias, nullptr, Activation(), out});
+      }
+    }
+    Pace pace;
+    for (std::int64_t i = 0; i < count; ++i) {
+      const auto fill = [&](std::int64_t j, std::int64_t end) {
+        for (; j < end; ++j) out[i * columns + j] = bias == nullptr ? T{0} : bias[j];
+      };
+      if (!pace.Spend(1) || !pace.For(columns, 1, fill)) return Stopped();
+    }
+    return Gemm<T>(count, columns, depth, Matrix<T>{x, depth, 1}, Matrix<T>{w, 1, depth}, out, columns,
+                   scratch);
+  }
+
+  const RnnAttributes& attributes_;
+  int gates_;
+  TensorView x_, r_, y_;
+  std::optional<TensorView> w_, b_;
+  std::int32_t* lengths_ = nullptr;  // [batch]; null: all have steps_
+  std::int64_t steps_ = 0, batch_ = 0, inputs_ = 0, hidden_ = 0;
+};
+
+}  // namespace rewire::kernel::cpu

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Kernels that go along one axis and keep the shape: running sums, the position of the largest element.
+#include <algorithm>
+
+#include "rewire/kernels/cpu/registry.h"
+#include "rewire/kernels/cpu/shape/shapes.h"
+#include "rewire/kernels/cpu/support/parallel.h"
+#include "rewire/kernels/cpu/support/types.h"
+
+namespace rewire::kernel::cpu {
+namespace {
+
+Status CheckKept(TensorView x, TensorView out) {
+  Checks checks;
+  checks.Dense("x", x).Dense("out", out).SameDType("out", out, "x", x).Shape("out", out, x.dims());
+  return checks.NoOverlap("out", out, "x", x).Take();
+}
+
+// body(first element, elements, step, pace) for each line of x along the axis.
+template <typename Body>
+Status ForLines(TensorView x, int along, const Body& body) {
+  const std::int64_t inner = Product(x.dims(), along + 1, x.ndim());
+  const std::int64_t count = x.dim(along);
+  if (x.size() == 0) return Status();
+  return ParallelFor(x.size() / count, GrainOf(kGrain, count),
+                     [&](std::int64_t begin, std::int64_t end, Pace& pace) {
+                       for (std::int64_t i = begin; i < end && !pace.stopped(); ++i)
+                         body(i / inner * count * inner + i % inner, count, inner, pace);
+                     });
+}
+
+struct CumSum {
+  static constexpr const char kName[] = "rewire.cumsum";
+  bool exclusive = false;
+  bool reverse = false;
+  static Status Make(Attributes& attributes, CumSum* sum) {
+    sum->exclusive = attributes.Bool("exclusive", false);
+    sum->reverse = attributes.Bool("reverse", false);
+    return Status();
+  }
+  Status operator()(TensorView x, TensorView axis, TensorView out) const {
+    if (Status s = CheckKept(x, out); !s.ok()) return s;
+    std::int64_t given = 0;
+    int along = 0;
+    if (Status s = ReadInt("axis", axis, &given); !s.ok()) return s;
+    if (Status s = NormalizeAxis(given, x.ndim(), &along); !s.ok()) return s;
+    return ForType(Types<float, double, std::int64_t, std::int32_t>(), "x", x, [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      using Sum = std::conditional_t<std::is_integral_v<T>, std::uint64_t, T>;  // integers wrap
+      const T* in = x.data<T>();
+      T* to = out.data<T>();
+      return ForLines(x, along, [&](std::int64_t first, std::int64_t count, std::int64_t step, Pace& pace) {
+        Sum sum = 0;
+        static_cast<void>(pace.For(count, 1, [&](std::int64_t i, std::int64_t end) {
+          for (; i < end; ++i) {
+            const std::int64_t at = first + (reverse ? count - 1 - i : i) * step;
+            const Sum before = sum;
+            sum += static_cast<Sum>(in[at]);
+            to[at] = static_cast<T>(exclusive ? before : sum);
+          }
+        }));
+      });
+    });
+  }
+};
+
+struct Hardmax {
+  static constexpr const char kName[] = "rewire.hardmax";
+  std::int64_t axis = -1;
+  static Status Make(Attributes& attributes, Hardmax* hardmax) {
+    hardmax->axis = attributes.Int("axis", -1);
+    return Status();
+  }
+  Status operator()(TensorView x, TensorView out) const {
+    if (Status s = CheckKept(x, out); !s.ok()) return s;
+    int along = 0;
+    if (Status s = NormalizeAxis(axis, x.ndim(), &along); !s.ok()) return s;
+    return ForType(Floats(), "x", x, [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      const T* in = x.data<T>();
+      T* to = out.data<T>();
+      return ForLines(x, along, [&](std::int64_t first, std::int64_t count, std::int64_t step, Pace& pace) {
+        std::int64_t best = 0;
+        static_cast<void>(pace.For(count, 1, [&](std::int64_t i, std::int64_t end) {
+          for (; i < end; ++i) {
+            to[first + i * step] = 0;
+            if (in[first + i * step] > in[first + best * step]) best = i;
+          }
+        }));
+        to[first + best * step] = 1;
+      });
+    });
+  }
+};
+
+}  // namespace
+
+std::span<const Kernel> AlongAxisKernels() {
+  static constexpr Kernel kKernels[] = {
+      Describe<CumSum>("x, axis -> out", "x, out f32 f64 i64 i32; axis any integer",
+                       "exclusive = 0, reverse = 0",
+                       "the sum of the elements up to each one, without it if exclusive, from the end if "
+                       "reverse; integers wrap"),
+      Describe<Hardmax>("x -> out", "f32 f64", "axis = -1",
+                        "1 at the first largest element along the axis, 0 elsewhere"),
+  };
+  return kKernels;
+}
+
+}  // namespace rewire::kernel::cpu

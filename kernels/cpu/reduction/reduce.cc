@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sums, products, means and extremes along axes.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "rewire/kernels/cpu/reduction/reduce.h"
+#include "rewire/kernels/cpu/registry.h"
+#include "rewire/kernels/cpu/support/convert.h"
+#include "rewire/kernels/cpu/support/types.h"
+
+namespace rewire::kernel::cpu {
+
+void ReduceAttributes::Read(Attributes& attributes) {
+  axes = attributes.Ints("axes", {});
+  keepdims = attributes.Bool("keepdims", true);
+  keep_without_axes = attributes.Bool("noop_with_empty_axes", false);
+}
+
+Status ReduceAttributes::Check(TensorView x, const std::optional<TensorView>& tensor, TensorView out,
+                               bool (&reduced)[kMaxRank]) const {
+  Checks checks;
+  checks.Dense("x", x).Dense("out", out).SameDType("out", out, "x", x).NoOverlap("out", out, "x", x);
+  if (Status s = checks.Take(); !s.ok()) return s;
+  Dims expected;
+  if (Status s = Resolve(x.dims(), tensor, reduced, &expected); !s.ok()) return s;
+  return CheckShape("out", out, expected.view());
+}
+
+Status ReduceAttributes::Resolve(ShapeView x, const std::optional<TensorView>& tensor,
+                                 bool (&reduced)[kMaxRank], Dims* result) const {
+  Dims given;
+  ShapeView named(axes.data(), axes.size());
+  if (tensor) {
+    if (!axes.empty()) return ValueError("axes are given both as an attribute and as an argument");
+    if (Status s = ReadInts("axes", *tensor, &given); !s.ok()) return s;
+    named = given.view();
+  }
+  if (Status s = MarkAxes(named, static_cast<int>(x.size()), reduced); !s.ok()) return s;
+  if (named.empty()) std::fill(reduced, reduced + kMaxRank, !keep_without_axes);
+  *result = ReducedDims(x, reduced, keepdims);
+  return Status();
+}
+
+Layout<2> ReduceLayout(ShapeView dims, const bool (&reduced)[kMaxRank], std::int64_t* count) {
+  const int rank = static_cast<int>(dims.size());
+  *count = 1;
+  std::int64_t steps[kMaxRank][2];
+  std::int64_t out_step = 1;
+  std::int64_t in_step = 1;
+  for (int i = rank - 1; i >= 0; --i) {
+    const std::int64_t dim = dims[static_cast<std::size_t>(i)];
+    steps[i][0] = reduced[i] ? 0 : out_step;
+    steps[i][1] = in_step;
+    in_step *= dim;
+    (reduced[i] ? *count : out_step) *= dim;
+  }
+  Layout<2> layout;
+  for (int i = 0; i < rank; ++i) layout.Append(dims[static_cast<std::size_t>(i)], steps[i]);
+  layout.Finish();
+  return layout;
+}
+
+namespace {
+
+// An operation has the value of nothing (Identity), takes an element in (Add) or another part of the result
+// (Join), and completes the result from its `count` elements (Finish).
+struct Sum {
+  static constexpr const char kName[] = "rewire.reduce_sum";
+  template <typename T>
+  static T Identity() {
+    return 0;
+  }
+  template <typename T>
+  static T Add(T sum, T x) {
+    if constexpr (std::is_floating_point_v<T>)
+      return sum + x;
+    else
+      return static_cast<T>(static_cast<Wrapping<T>>(sum) + static_cast<Wrapping<T>>(x));
+  }
+  template <typename T>
+  static T Join(T a, T b) {
+    return Add(a, b);
+  }
+  template <typename T>
+  static T Finish(T sum, std::int64_t) {
+    return sum;
+  }
+};
+
+struct Mean : Sum {
+  static constexpr const char kName[] = "rewire.reduce_mean";
+  template <typename T>
+  static T Finish(T sum, std::int64_t count) {
+    if constexpr (std::is_integral_v<T>)
+      return count == 0 ? T{0} : static_cast<T>(sum / count);
+    else
+      return sum / static_cast<T>(count);
+  }
+};
+
+struct SumOfSquares : Sum {
+  static constexpr const char kName[] = "rewire.reduce_sum_square";
+  template <typename T>
+  static T Add(T sum, T x) {
+    if constexpr (std::is_floating_point_v<T>)
+      return sum + x * x;
+    else
+      return Sum::Add(sum, static_cast<T>(static_cast<Wrapping<T>>(x) * static_cast<Wrapping<T>>(x)));
+  }
+};
+
+struct L1 : Sum {
+  static constexpr const char kName[] = "rewire.reduce_l1";
+  template <typename T>
+  static T Add(T sum, T x) {
+    if constexpr (std::is_floating_point_v<T>)
+      return sum + std::fabs(x);
+    else
+      return Sum::Add(sum, x < 0 ? static_cast<T>(Wrapping<T>{0} - static_cast<Wrapping<T>>(x)) : x);
+  }
+};
+
+struct L2 : SumOfSquares {
+  static constexpr const char kName[] = "rewire.reduce_l2";
+  template <typename T>
+  static T Finish(T sum, std::int64_t) {
+    return ToType<T>(std::sqrt(sum));  // a sum that has wrapped may be negative
+  }
+};
+
+struct ProductOf : Sum {
+  static constexpr const char kName[] = "rewire.reduce_prod";
+  template <typename T>
+  static T Identity() {
+    return 1;
+  }
+  template <typename T>
+  static T Add(T product, T x) {
+    if constexpr (std::is_floating_point_v<T>)
+      return product * x;
+    else
+      return static_cast<T>(static_cast<Wrapping<T>>(product) * static_cast<Wrapping<T>>(x));
+  }
+  template <typename T>
+  static T Join(T a, T b) {
+    return Add(a, b);
+  }
+};
+
+struct Largest : Sum {
+  static constexpr const char kName[] = "rewire.reduce_max";
+  template <typename T>
+  static T Identity() {
+    using Limits = std::numeric_limits<T>;
+    return Limits::has_infinity ? -Limits::infinity() : Limits::lowest();
+  }
+  template <typename T>
+  static T Add(T most, T x) {
+    return x > most || x != x ? x : most;
+  }
+  template <typename T>
+  static T Join(T a, T b) {
+    return Add(a, b);
+  }
+};
+
+struct Smallest : Sum {
+  static constexpr const char kName[] = "rewire.reduce_min";
+  template <typename T>
+  static T Identity() {
+    using Limits = std::numeric_limits<T>;
+    return Limits::has_infinity ? Limits::infinity() : Limits::max();
+  }
+  template <typename T>
+  static T Add(T least, T x) {
+    return x < least || x != x ? x : least;
+  }
+  template <typename T>
+  static T Join(T a, T b) {
+    return Add(a, b);
+  }
+};
+
+// One run into one number. Contiguous runs go through lanes of their own, which the compiler makes vectors
+// of; it also keeps the error of long float sums down.
+template <typename Op, typename T>
+T ReduceRun(const T* in, std::int64_t step, std::int64_t count) {
+  constexpr std::int64_t kLanes = 16;
+  T result = Op::template Identity<T>();
+  std::int64_t i = 0;
+  if (step == 1 && count >= kLanes) {
+    T lanes[kLanes];
+    std::fill_n(lanes, kLanes, result);
+    for (; i + kLanes <= count; i += kLanes) {
+      for (std::int64_t l = 0; l < kLanes; ++l) lanes[l] = Op::Add(lanes[l], in[i + l]);
+    }
+    for (T lane : lanes) result = Op::Join(result, lane);
+  }
+  for (; i < count; ++i) result = Op::Add(result, in[i * step]);
+  return result;
+}
+
+template <typename Op, typename T>
+void ReduceRows(const Layout<2>& layout, T* out, const T* in, Pace& pace) {
+  const std::int64_t* steps = layout.inner_strides();
+  ForRows(layout, 0, layout.rows(), 1, pace, [&](const std::int64_t* offsets, std::int64_t count) {
+    T* to = out + offsets[0];
+    const T* from = in + offsets[1];
+    if (steps[0] == 0) {
+      *to = Op::Join(*to, ReduceRun<Op>(from, steps[1], count));
+    } else {
+      for (std::int64_t i = 0; i < count; ++i)
+        to[i * steps[0]] = Op::Add(to[i * steps[0]], from[i * steps[1]]);
+    }
+  });
+}
+
+template <typename Op>
+struct Reduce {
+  static constexpr const char* kName = Op::kName;
+  ReduceAttributes attributes;
+  static Status Make(Attributes& given, Reduce* reduce) {
+    reduce->attributes.Read(given);
+    return Status();
+  }
+  Status operator()(TensorView x, std::optional<TensorView> axes, TensorView out) const {
+    bool reduced[kMaxRank];
+    if (Status s = attributes.Check(x, axes, out, reduced); !s.ok()) return s;
+    return ForType(Numbers(), "x", x,
+                   [&](auto tag) { return Run<typename decltype(tag)::type>(x, reduced, out); });
+  }
+
+ private:
+  template <typename T>
+  static Status Run(TensorView x, const bool (&reduced)[kMaxRank], TensorView out) {
+    std::int64_t count = 1;
+    const Layout<2> layout = ReduceLayout(x.dims(), reduced, &count);
+    T* to = out.data<T>();
+    const T* from = x.data<T>();
+    const std::int64_t size = out.size();
+    if (Status s = FillAll(to, size, Op::template Identity<T>()); !s.ok()) return s;
+    if (x.size() != 0) {
+      Status s = ForResultsApart(
+          layout, [&](const Layout<2>& part, std::int64_t out_offset, std::int64_t in_offset, Pace& pace) {
+            ReduceRows<Op>(part, to + out_offset, from + in_offset, pace);
+          });
+      if (!s.ok()) return s;
+    }
+    return SerialFor(size, 1, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) to[i] = Op::Finish(to[i], count);
+    });
+  }
+};
+
+// Shifted by the largest element, so that the sum of powers neither overflows nor vanishes.
+struct LogSumExp {
+  static constexpr const char kName[] = "rewire.reduce_log_sum_exp";
+  ReduceAttributes attributes;
+  static Status Make(Attributes& given, LogSumExp* reduce) {
+    reduce->attributes.Read(given);
+    return Status();
+  }
+  Status operator()(TensorView x, std::optional<TensorView> axes, TensorView out) const {
+    bool reduced[kMaxRank];
+    if (Status s = attributes.Check(x, axes, out, reduced); !s.ok()) return s;
+    return ForType(Floats(), "x", x,
+                   [&](auto tag) { return Run<typename decltype(tag)::type>(x, reduced, out); });
+  }
+  // The largest element of each result.
+  bool DeclareWorkspace(WorkspaceSizes& sizes) const {
+    const DLTensor *x = sizes.Tensor(0), *out = sizes.Tensor(-1);
+    if (x == nullptr || out == nullptr) return false;
+    sizes.Take(SizeOf(out), x->dtype.bits / 8);
+    return true;
+  }
+
+ private:
+  template <typename T>
+  static Status Run(TensorView x, const bool (&reduced)[kMaxRank], TensorView out) {
+    std::int64_t count = 1;
+    const Layout<2> layout = ReduceLayout(x.dims(), reduced, &count);
+    const std::int64_t size = out.size();
+    T* most = nullptr;
+    if (Status s = Workspace(size, &most); !s.ok()) return s;
+    T* sum = out.data<T>();
+    const T* from = x.data<T>();
+    if (Status s = FillAll(most, size, Largest::Identity<T>()); !s.ok()) return s;
+    if (Status s = FillAll(sum, size, T{0}); !s.ok()) return s;
+    if (x.size() != 0) {
+      Status s = ForResultsApart(
+          layout, [&](const Layout<2>& part, std::int64_t out_offset, std::int64_t in_offset, Pace& pace) {
+            ReduceRows<Largest>(part, most + out_offset, from + in_offset, pace);
+            AddPowers(part, sum + out_offset, most + out_offset, from + in_offset, pace);
+          });
+      if (!s.ok()) return s;
+    }
+    return SerialFor(size, 4, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) sum[i] = Shift(most[i]) + std::log(sum[i]);
+    });
+  }
+  // An infinite largest element would make infinity less infinity.
+  template <typename T>
+  static T Shift(T most) {
+    return std::isinf(most) ? T{0} : most;
+  }
+  template <typename T>
+  static void AddPowers(const Layout<2>& layout, T* sum, const T* most, const T* in, Pace& pace) {
+    const std::int64_t* steps = layout.inner_strides();
+    ForRows(layout, 0, layout.rows(), 4, pace, [&](const std::int64_t* offsets, std::int64_t count) {
+      for (std::int64_t i = 0; i < count; ++i) {
+        const std::int64_t o = offsets[0] + i * steps[0];
+        sum[o] += std::exp(in[offsets[1] + i * steps[1]] - Shift(most[o]));
+      }
+    });
+  }
+};
+
+constexpr const char kAttributes[] =
+    "axes = those of the argument or all, keepdims = 1, noop_with_empty_axes = 0";
+
+template <typename Op>
+constexpr Kernel Row(const char* meaning) {
+  return Describe<Reduce<Op>>("x, axes? -> out", "x, out f32 f64 i64 i32 i8 u8; axes i64 i32", kAttributes,
+                              meaning);
+}
+
+}  // namespace
+
+std::span<const Kernel> ReduceKernels() {
+  static constexpr Kernel kKernels[] = {
+      Row<Sum>("sum; integers wrap"),
+      Row<Mean>("mean; of integers truncated toward zero; NaN of no floats, 0 of no integers"),
+      Row<ProductOf>("product; integers wrap"),
+      Row<Largest>("largest, NaN if one is; of nothing -inf or the least integer"),
+      Row<Smallest>("smallest, NaN if one is; of nothing inf or the greatest integer"),
+      Row<SumOfSquares>("sum of squares; integers wrap"),
+      Row<L1>("sum of magnitudes; integers wrap"),
+      Row<L2>("square root of the sum of squares"),
+      Describe<LogSumExp>("x, axes? -> out", "x, out f32 f64; axes i64 i32", kAttributes,
+                          "logarithm of the sum of exp(x)"),
+  };
+  return kKernels;
+}
+
+}  // namespace rewire::kernel::cpu

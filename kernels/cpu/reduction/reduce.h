@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What reductions share: the choice of axes, and a loop in which one thread computes each result.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "rewire/kernels/cpu/shape/shapes.h"
+#include "rewire/kernels/cpu/support/layout.h"
+#include "rewire/vm/kernel/attributes.h"
+
+namespace rewire::kernel::cpu {
+
+struct ReduceAttributes {
+  std::vector<std::int64_t> axes;
+  bool keepdims = true;
+  bool keep_without_axes = false;
+
+  void Read(Attributes& attributes);
+  // The axes come from the attribute or from `tensor`. Without any, all axes are reduced, or none with
+  // noop_with_empty_axes. Marks them in `reduced` and returns the result's shape.
+  Status Resolve(ShapeView x, const std::optional<TensorView>& tensor, bool (&reduced)[kMaxRank],
+                 Dims* result) const;
+  // The checks of a kernel's arguments, and the axes as above.
+  Status Check(TensorView x, const std::optional<TensorView>& tensor, TensorView out,
+               bool (&reduced)[kMaxRank]) const;
+};
+
+// The loop over the elements of x [dims]. Operand 0 is the result, which has stride 0 along reduced axes.
+// `count` is the number of elements per result.
+Layout<2> ReduceLayout(ShapeView dims, const bool (&reduced)[kMaxRank], std::int64_t* count);
+
+// Calls body(rest, out_offset, in_offset, pace) for parts of the loop, perhaps on several threads. Different
+// parts have different results. The body asks the Pace whether to stop.
+template <typename Body>
+[[nodiscard]] Status ForResultsApart(const Layout<2>& layout, const Body& body) {
+  if (layout.rank == 1 || layout.strides[0][0] == 0) {
+    Pace pace;
+    body(layout, std::int64_t{0}, std::int64_t{0}, pace);
+    return pace.status();
+  }
+  Layout<2> rest;
+  for (int i = 1; i < layout.rank; ++i)
+    rest.Append(layout.dims[i], {layout.strides[i][0], layout.strides[i][1]});
+  rest.Finish();
+  return ParallelFor(layout.dims[0], GrainOf(kGrain, rest.rows(), rest.inner()),
+                     [&](std::int64_t begin, std::int64_t end, Pace& pace) {
+                       for (std::int64_t i = begin; i < end && !pace.stopped(); ++i)
+                         body(rest, i * layout.strides[0][0], i * layout.strides[0][1], pace);
+                     });
+}
+
+}  // namespace rewire::kernel::cpu

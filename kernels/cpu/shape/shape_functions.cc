@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Shape functions. They take shapes as i64 tensors of rank 1 and return the shape of the operator's output.
+// An executable calls them to allocate outputs whose shape is known only during the run.
+#include <algorithm>
+
+#include "rewire/kernels/cpu/convolution/conv.h"
+#include "rewire/kernels/cpu/convolution/window.h"
+#include "rewire/kernels/cpu/reduction/reduce.h"
+#include "rewire/kernels/cpu/registry.h"
+#include "rewire/kernels/cpu/shape/shapes.h"
+#include "rewire/kernels/cpu/support/types.h"
+
+namespace rewire::kernel::cpu {
+namespace {
+
+struct BroadcastShape {
+  static constexpr const char kName[] = "rewire.shape.broadcast";
+  Status operator()(const TensorList& tensors) const {
+    if (tensors.size() < 2)
+      return TypeError("expected at least one shape and out, got ", tensors.size(), " arguments");
+    Dims result;
+    for (int i = 0; i + 1 < tensors.size(); ++i) {
+      Dims next;
+      if (Status s = ReadShape("a shape", tensors[i], &next); !s.ok()) return s;
+      if (Status s = BroadcastDims(result.view(), next.view(), &result); !s.ok()) return s;
+    }
+    return WriteShape(result, tensors.back());
+  }
+};
+
+struct MatMulShape {
+  static constexpr const char kName[] = "rewire.shape.matmul";
+  Status operator()(TensorView a, TensorView b, TensorView out) const {
+    Dims left, right, result;
+    if (Status s = ReadShape("a", a, &left); !s.ok()) return s;
+    if (Status s = ReadShape("b", b, &right); !s.ok()) return s;
+    if (Status s = MatMulDims(left.view(), right.view(), &result); !s.ok()) return s;
+    return WriteShape(result, out);
+  }
+};
+
+struct DenseShape {
+  static constexpr const char kName[] = "rewire.shape.dense";
+  bool transposed = true;
+  static Status Make(Attributes& attributes, DenseShape* dense) {
+    dense->transposed = attributes.Bool("transpose_w", true);
+    return Status();
+  }
+  Status operator()(TensorView x, TensorView w, TensorView out) const {
+    Dims input, weights;
+    if (Status s = ReadShape("x", x, &input); !s.ok()) return s;
+    if (Status s = ReadShape("w", w, &weights); !s.ok()) return s;
+    if (weights.rank() != 2) return ValueError("w is ", weights.view(), ", expected rank 2");
+    const std::int64_t k = weights[transposed ? 1 : 0];
+    if (input.rank() == 0 || input[input.rank() - 1] != k) {
+      return ValueError("x is ", input.view(), ", expected ", k, " as its last dimension as w is ",
+                        weights.view());
+    }
+    input[input.rank() - 1] = weights[transposed ? 0 : 1];
+    return WriteShape(input, out);
+  }
+};
+
+struct ConvShape {
+  static constexpr const char kName[] = "rewire.shape.conv";
+  ConvAttributes attributes;
+  static Status Make(Attributes& given, ConvShape* conv) { return conv->attributes.Read(given); }
+  Status operator()(TensorView x, TensorView w, TensorView out) const {
+    return WriteConvShape(attributes, x, w, out);
+  }
+};
+
+struct PoolShape {
+  static constexpr const char kName[] = "rewire.shape.pool";
+  WindowAttributes attributes;
+  static Status Make(Attributes& given, PoolShape* pool) {
+    pool->attributes.Read(given, true, true);
+    return pool->attributes.Check();
+  }
+  Status operator()(TensorView x, TensorView out) const {
+    Dims input;
+    if (Status s = ReadShape("x", x, &input); !s.ok()) return s;
+    Window window;
+    if (Status s = attributes.Resolve(input.view(), &window); !s.ok()) return s;
+    return WriteShape(window.OutputDims(input[0], input[1]), out);
+  }
+};
+
+struct ConcatShape {
+  static constexpr const char kName[] = "rewire.shape.concat";
+  std::int64_t axis = 0;
+  static Status Make(Attributes& attributes, ConcatShape* concat) {
+    attributes.Require("axis");
+    concat->axis = attributes.Int("axis", 0);
+    return Status();
+  }
+  Status operator()(const TensorList& tensors) const {
+    if (tensors.size() < 2)
+      return TypeError("expected at least one shape and out, got ", tensors.size(), " arguments");
+    Dims result;
+    if (Status s = ReadShape("a shape", tensors[0], &result); !s.ok()) return s;
+    int along = 0;
+    if (Status s = NormalizeAxis(axis, result.rank(), &along); !s.ok()) return s;
+    for (int i = 1; i + 1 < tensors.size(); ++i) {
+      Dims next;
+      if (Status s = ReadShape("a shape", tensors[i], &next); !s.ok()) return s;
+      if (Status s = ConcatDims(result.view(), next.view(), along, i, &result); !s.ok()) return s;
+    }
+    return WriteShape(result, tensors.back());
+  }
+};
+
+struct ReduceShape {
+  static constexpr const char kName[] = "rewire.shape.reduce";
+  ReduceAttributes attributes;
+  static Status Make(Attributes& given, ReduceShape* reduce) {
+    reduce->attributes.Read(given);
+    return Status();
+  }
+  Status operator()(TensorView x, std::optional<TensorView> axes, TensorView out) const {
+    Dims input, result;
+    if (Status s = ReadShape("x", x, &input); !s.ok()) return s;
+    bool reduced[kMaxRank];
+    if (Status s = attributes.Resolve(input.view(), axes, reduced, &result); !s.ok()) return s;
+    return WriteShape(result, out);
+  }
+};
+
+// ONNX Reshape: 0 takes x's dimension (unless allowzero), one -1 what is left.
+struct ReshapeShape {
+  static constexpr const char kName[] = "rewire.shape.reshape";
+  bool allow_zero = false;
+  static Status Make(Attributes& attributes, ReshapeShape* reshape) {
+    reshape->allow_zero = attributes.Bool("allowzero", false);
+    return Status();
+  }
+  Status operator()(TensorView x, TensorView target, TensorView out) const {
+    Dims input, result;
+    if (Status s = ReadShape("x", x, &input); !s.ok()) return s;
+    if (Status s = ReadInts("target", target, &result); !s.ok()) return s;
+    const Dims wanted = result;
+    std::int64_t count = 0;
+    if (Status s = Count(input, &count); !s.ok()) return s;
+    int open = -1;
+    for (int i = 0; i < result.rank(); ++i) {
+      if (result[i] == 0 && !allow_zero) {
+        if (i >= input.rank())
+          return ValueError("target is ", wanted.view(), ": x is ", input.view(), " and has no axis ", i);
+        result[i] = input[i];
+      } else if (result[i] == -1) {
+        if (open >= 0) return ValueError("target is ", wanted.view(), ": -1 stands in it twice");
+        open = i;
+        result[i] = 1;
+      } else if (result[i] < 0) {
+        return ValueError("target is ", wanted.view(), ", expected dimensions of at least -1");
+      }
+    }
+    std::int64_t known = 0;
+    if (Status s = Count(result, &known); !s.ok()) return s;
+    if (open >= 0 && known != 0 && count % known == 0) {
+      result[open] = count / known;
+      known = count;
+    }
+    if (known != count || (open >= 0 && known == 0)) {
+      return ValueError("target ", wanted.view(), " does not take the ", count, " elements of x ",
+                        input.view());
+    }
+    return WriteShape(result, out);
+  }
+
+ private:
+  static Status Count(const Dims& dims, std::int64_t* count) {
+    *count = 1;
+    for (std::int64_t dim : dims.view()) {
+      if (__builtin_mul_overflow(*count, dim, count))
+        return ValueError(dims.view(), " has too many elements");
+    }
+    return Status();
+  }
+};
+
+struct TransposeShape {
+  static constexpr const char kName[] = "rewire.shape.transpose";
+  std::vector<std::int64_t> perm;
+  static Status Make(Attributes& attributes, TransposeShape* transpose) {
+    transpose->perm = attributes.Ints("perm", {});
+    return Status();
+  }
+  Status operator()(TensorView x, TensorView out) const {
+    Dims input, order, result;
+    if (Status s = ReadShape("x", x, &input); !s.ok()) return s;
+    if (Status s = PermutedDims(input.view(), perm, &order, &result); !s.ok()) return s;
+    return WriteShape(result, out);
+  }
+};
+
+struct SliceShape {
+  static constexpr const char kName[] = "rewire.shape.slice";
+  Status operator()(TensorView x, TensorView starts, TensorView ends, std::optional<TensorView> axes,
+                    std::optional<TensorView> steps, TensorView out) const {
+    Dims input, first, last, along, by;
+    if (Status s = ReadShape("x", x, &input); !s.ok()) return s;
+    if (Status s = ReadInts("starts", starts, &first); !s.ok()) return s;
+    if (Status s = ReadInts("ends", ends, &last); !s.ok()) return s;
+    if (axes) {
+      if (Status s = ReadInts("axes", *axes, &along); !s.ok()) return s;
+    }
+    if (steps) {
+      if (Status s = ReadInts("steps", *steps, &by); !s.ok()) return s;
+    }
+    SliceRange range;
+    Status s = SliceDims(input.view(), first.view(), last.view(), along.view(), by.view(), &range);
+    return s.ok() ? WriteShape(range.dims, out) : std::move(s);
+  }
+};
+
+struct GatherShape {
+  static constexpr const char kName[] = "rewire.shape.gather";
+  std::int64_t axis = 0;
+  static Status Make(Attributes& attributes, GatherShape* gather) {
+    gather->axis = attributes.Int("axis", 0);
+    return Status();
+  }
+  Status operator()(TensorView x, TensorView indices, TensorView out) const {
+    Dims input, picks, result;
+    if (Status s = ReadShape("x", x, &input); !s.ok()) return s;
+    if (Status s = ReadShape("indices", indices, &picks); !s.ok()) return s;
+    int along = 0;
+    if (Status s = NormalizeAxis(axis, input.rank(), &along); !s.ok()) return s;
+    if (Status s = GatherDims(input.view(), picks.view(), along, &result); !s.ok()) return s;
+    return WriteShape(result, out);
+  }
+};
+
+struct PadShape {
+  static constexpr const char kName[] = "rewire.shape.pad";
+  std::vector<std::int64_t> pads;
+  static Status Make(Attributes& attributes, PadShape* pad) {
+    attributes.Require("pads");
+    pad->pads = attributes.Ints("pads", {});
+    return Status();
+  }
+  Status operator()(TensorView x, TensorView out) const {
+    Dims input, result;
+    if (Status s = ReadShape("x", x, &input); !s.ok()) return s;
+    if (Status s = PaddedDims(input.view(), ShapeView(pads.data(), pads.size()), &result); !s.ok()) return s;
+    return WriteShape(result, out);
+  }
+};
+
+struct ArangeShape {
+  static constexpr const char kName[] = "rewire.shape.arange";
+  Status operator()(TensorView start, TensorView limit, TensorView delta, TensorView out) const {
+    const std::pair<const char*, TensorView> scalars[] = {
+        {"start", start}, {"limit", limit}, {"delta", delta}};
+    for (const auto& [name, scalar] : scalars) {
+      if (Status s = Checks().Dense(name, scalar).SameDType(name, scalar, "start", start).Take(); !s.ok())
+        return s;
+      if (scalar.size() != 1) return ValueError(name, " has shape ", scalar.dims(), ", expected one element");
+    }
+    std::int64_t count = 0;
+    if (Status s = ArangeCount(start, limit, delta, &count); !s.ok()) return s;
+    return WriteShape(Dims(ShapeView(&count, 1)), out);
+  }
+};
+
+// What AllocStorage asks for.
+struct StorageBytes {
+  static constexpr const char kName[] = "rewire.shape.bytes";
+  std::int64_t element_bytes = 1;
+  static Status Make(Attributes& attributes, StorageBytes* bytes) {
+    attributes.Require("element_bytes");
+    bytes->element_bytes = attributes.Int("element_bytes", 1, 1, 1024);
+    return Status();
+  }
+  Status operator()(TensorView shape, TensorView out) const {
+    Dims dims;
+    if (Status s = ReadShape("shape", shape, &dims); !s.ok()) return s;
+    if (Status s = Checks().Dense("out", out).Rank("out", out, 0).Take(); !s.ok()) return s;
+    if (!out.Is<std::int64_t>()) return WrongDType(Types<std::int64_t>(), "out", out);
+    std::int64_t bytes = element_bytes;
+    for (std::int64_t dim : dims.view()) {
+      if (__builtin_mul_overflow(bytes, dim, &bytes))
+        return ValueError("shape ", dims.view(), " has too many elements");
+    }
+    *out.data<std::int64_t>() = bytes;
+    return Status();
+  }
+};
+
+constexpr const char kInts[] = "i64 i32; out i64";
+
+}  // namespace
+
+std::span<const Kernel> ShapeFunctionKernels() {
+  static constexpr Kernel kKernels[] = {
+      Describe<BroadcastShape>("shapes... -> out", kInts, "", "numpy's broadcast of all of them", kGrows),
+      Describe<MatMulShape>("a, b -> out", kInts, "", "of rewire.matmul", kGrows),
+      Describe<DenseShape>("x, w -> out", kInts, "transpose_w = 1", "of rewire.dense", kGrows),
+      Describe<ConvShape>("x, w -> out", kInts, "as rewire.conv", "of rewire.conv and rewire.conv_integer",
+                          kGrowsWithFirst),
+      Describe<PoolShape>("x -> out", kInts, "as rewire.max_pool", "of the pools", kGrowsWithFirst),
+      Describe<ConcatShape>("shapes... -> out", kInts, "axis", "of rewire.concat", kGrows),
+      Describe<ReduceShape>("x, axes? -> out", kInts, "as rewire.reduce_sum", "of the reductions",
+                            kGrowsWithFirst),
+      Describe<ReshapeShape>(
+          "x, target -> out", kInts, "allowzero = 0",
+          "target with its 0 replaced by x's dimension (but for allowzero) and its -1 by what is "
+          "left",
+          kGrowsWithFirst),
+      Describe<TransposeShape>("x -> out", kInts, "perm = reversed", "of rewire.transpose", kGrows),
+      Describe<SliceShape>("x, starts, ends, axes?, steps? -> out", kInts, "", "of rewire.slice", kShrinks),
+      Describe<GatherShape>("x, indices -> out", kInts, "axis = 0", "of rewire.gather", kGrows),
+      Describe<PadShape>("x -> out", kInts, "pads", "of rewire.pad", kGrowsWithFirst),
+      Describe<ArangeShape>("start, limit, delta -> out", "f32 f64 i64 i32; out i64", "", "of rewire.arange"),
+      Describe<StorageBytes>("shape -> out", kInts, "element_bytes",
+                             "the bytes of a tensor of the shape, out of rank 0", kGrows),
+  };
+  return kKernels;
+}
+
+}  // namespace rewire::kernel::cpu

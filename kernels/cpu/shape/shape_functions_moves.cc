@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Shape functions of operators that only move elements or give axes new names.
+#include <algorithm>
+
+#include "rewire/kernels/cpu/registry.h"
+#include "rewire/kernels/cpu/shape/shapes.h"
+
+namespace rewire::kernel::cpu {
+namespace {
+
+struct SqueezeShape {
+  static constexpr const char kName[] = "rewire.shape.squeeze";
+  Status operator()(TensorView x, std::optional<TensorView> axes, TensorView out) const {
+    Dims input, named, result;
+    if (Status s = ReadShape("x", x, &input); !s.ok()) return s;
+    if (axes) {
+      if (Status s = ReadInts("axes", *axes, &named); !s.ok()) return s;
+    }
+    bool removed[kMaxRank];
+    if (Status s = MarkAxes(named.view(), input.rank(), removed); !s.ok()) return s;
+    for (int i = 0; i < input.rank(); ++i) {
+      const bool goes = axes ? removed[i] : input[i] == 1;
+      if (goes && input[i] != 1) return ValueError("axis ", i, " of x ", input.view(), " is not 1");
+      if (!goes) result.push_back(input[i]);
+    }
+    return WriteShape(result, out);
+  }
+};
+
+struct UnsqueezeShape {
+  static constexpr const char kName[] = "rewire.shape.unsqueeze";
+  Status operator()(TensorView x, TensorView axes, TensorView out) const {
+    Dims input, named, result;
+    if (Status s = ReadShape("x", x, &input); !s.ok()) return s;
+    if (Status s = ReadInts("axes", axes, &named); !s.ok()) return s;
+    const int rank = input.rank() + named.rank();
+    if (rank > kMaxRank) return ValueError("the result's rank is ", rank, ", expected at most ", kMaxRank);
+    bool added[kMaxRank];
+    if (Status s = MarkAxes(named.view(), rank, added); !s.ok()) return s;
+    int next = 0;
+    for (int i = 0; i < rank; ++i) result.push_back(added[i] ? 1 : input[next++]);
+    return WriteShape(result, out);
+  }
+};
+
+struct TileShape {
+  static constexpr const char kName[] = "rewire.shape.tile";
+  Status operator()(TensorView x, TensorView repeats, TensorView out) const {
+    Dims result, times;
+    if (Status s = ReadShape("x", x, &result); !s.ok()) return s;
+    if (Status s = ReadInts("repeats", repeats, &times); !s.ok()) return s;
+    if (times.rank() != result.rank()) {
+      return ValueError("repeats has ", times.rank(), " values, expected ", result.rank(), " as x ",
+                        result.view());
+    }
+    for (int i = 0; i < result.rank(); ++i) {
+      const std::int64_t dim = result[i];
+      if (times[i] < 0 || __builtin_mul_overflow(dim, times[i], &result[i]))
+        return ValueError("repeats is ", times.view(), ", which is too little or too much for axis ", i);
+    }
+    return WriteShape(result, out);
+  }
+};
+
+struct SplitShape {
+  static constexpr const char kName[] = "rewire.shape.split";
+  std::int64_t axis = 0;
+  std::int64_t index = 0;
+  static Status Make(Attributes& attributes, SplitShape* split) {
+    attributes.Require("index");
+    split->axis = attributes.Int("axis", 0);
+    split->index = attributes.Int("index", 0, 0);
+    return Status();
+  }
+  Status operator()(TensorView x, TensorView split, TensorView out) const {
+    Dims result;
+    int along = 0;
+    if (Status s = ReadShape("x", x, &result); !s.ok()) return s;
+    if (Status s = NormalizeAxis(axis, result.rank(), &along); !s.ok()) return s;
+    if (Status s = Checks().Dense("split", split).Rank("split", split, 1).Take(); !s.ok()) return s;
+    if (!split.Is<std::int64_t>()) return WrongDType(Types<std::int64_t>(), "split", split);
+    if (index >= split.dim(0))
+      return ValueError("split has shape ", split.dims(), ", expected more than ", index, " elements");
+    const std::int64_t part = split.data<std::int64_t>()[index];
+    if (part < 0 || part > result[along]) {
+      return ValueError("element ", index, " of split is ", part, ", expected 0 to ", result[along],
+                        " as axis ", along, " of x ", result.view());
+    }
+    result[along] = part;
+    return WriteShape(result, out);
+  }
+};
+
+constexpr const char kInts[] = "i64 i32; out i64";
+
+}  // namespace
+
+std::span<const Kernel> MoveShapeFunctionKernels() {
+  static constexpr Kernel kKernels[] = {
+      Describe<SqueezeShape>("x, axes? -> out", kInts, "",
+                             "x's shape without the axes named, or without all that are 1"),
+      Describe<UnsqueezeShape>("x, axes -> out", kInts, "",
+                               "x's shape with 1 at the axes of the result named"),
+      Describe<TileShape>("x, repeats -> out", kInts, "", "of rewire.tile: x's shape times repeats"),
+      Describe<SplitShape>("x, split -> out", "x i64 i32; split, out i64", "index, axis = 0",
+                           "of output number index of rewire.split, from the parts' lengths"),
+  };
+  return kKernels;
+}
+
+}  // namespace rewire::kernel::cpu

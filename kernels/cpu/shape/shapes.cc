@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rewire/kernels/cpu/shape/shapes.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "rewire/kernels/cpu/support/convert.h"
+
+namespace rewire::kernel::cpu {
+namespace {
+
+// The bytes between the lowest and the highest element.
+struct Extent {
+  std::uintptr_t begin;
+  std::uintptr_t end;
+};
+
+Extent ExtentOf(TensorView tensor) {
+  const auto base = reinterpret_cast<std::uintptr_t>(tensor.raw_data());
+  if (tensor.size() == 0) return {base, base};
+  std::int64_t low = 0;
+  std::int64_t high = 0;
+  std::int64_t dense = 1;
+  for (int i = tensor.ndim() - 1; i >= 0; --i) {
+    const bool has_strides = tensor.dl_tensor()->strides != nullptr;
+    const std::int64_t span = (tensor.dim(i) - 1) * (has_strides ? tensor.stride(i) : dense);
+    (span < 0 ? low : high) += span;
+    dense *= tensor.dim(i);
+  }
+  const std::int64_t bytes = tensor.element_bytes();
+  return {base + static_cast<std::uintptr_t>(low * bytes),
+          base + static_cast<std::uintptr_t>((high + 1) * bytes)};
+}
+
+bool SameElements(TensorView a, TensorView b) {
+  if (a.raw_data() != b.raw_data() || a.element_bytes() != b.element_bytes() || a.dims() != b.dims())
+    return false;
+  if (a.IsContiguous() && b.IsContiguous()) return true;
+  for (int i = 0; i < a.ndim(); ++i) {
+    if (a.dim(i) > 1 && a.stride(i) != b.stride(i)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+Status BroadcastDims(ShapeView a, ShapeView b, Dims* result) {
+  const Dims left(a);  // copies: `a` may be *result
+  Dims dims;
+  const int rank = static_cast<int>(std::max(a.size(), b.size()));
+  const int left_missing = rank - left.rank();
+  const int right_missing = rank - static_cast<int>(b.size());
+  for (int i = 0; i < rank; ++i) {
+    const std::int64_t x = i < left_missing ? 1 : left[i - left_missing];
+    const std::int64_t y = i < right_missing ? 1 : b[static_cast<std::size_t>(i - right_missing)];
+    if (x != y && x != 1 && y != 1) {
+      return ValueError("shapes ", left.view(), " and ", b, " do not broadcast: ", x, " and ", y, " at axis ",
+                        i, " of the result");
+    }
+    dims.push_back(x == 1 ? y : x);
+  }
+  *result = dims;
+  return Status();
+}
+
+Status MatMulDims(ShapeView a, ShapeView b, Dims* result) {
+  if (a.empty() || b.empty()) return ValueError("a has shape ", a, " and b ", b, ", expected rank 1 or more");
+  const bool row = a.size() == 1;
+  const bool column = b.size() == 1;
+  const std::int64_t depth = a[a.size() - 1];
+  const std::int64_t b_depth = b[column ? 0 : b.size() - 2];
+  if (depth != b_depth) {
+    return ValueError("a has shape ", a, " and b ", b, ": the inner dimensions ", depth, " and ", b_depth,
+                      " differ");
+  }
+  const ShapeView a_batch(a.data(), row ? 0 : a.size() - 2);
+  const ShapeView b_batch(b.data(), column ? 0 : b.size() - 2);
+  if (Status s = BroadcastDims(a_batch, b_batch, result); !s.ok()) return s;
+  if (!row) result->push_back(a[a.size() - 2]);
+  if (!column) result->push_back(b[b.size() - 1]);
+  return Status();
+}
+
+Status MarkAxes(ShapeView axes, int rank, bool (&marked)[kMaxRank]) {
+  std::fill(marked, marked + kMaxRank, false);
+  for (std::int64_t axis : axes) {
+    int normalized = 0;
+    if (Status s = NormalizeAxis(axis, rank, &normalized); !s.ok()) return s;
+    if (marked[normalized]) return ValueError("axis ", normalized, " is named twice");
+    marked[normalized] = true;
+  }
+  return Status();
+}
+
+Dims ReducedDims(ShapeView x, const bool (&reduced)[kMaxRank], bool keepdims) {
+  Dims dims;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    if (!reduced[i]) dims.push_back(x[i]);
+    if (reduced[i] && keepdims) dims.push_back(1);
+  }
+  return dims;
+}
+
+Status PermutedDims(ShapeView x, const std::vector<std::int64_t>& perm, Dims* order, Dims* result) {
+  const int rank = static_cast<int>(x.size());
+  *order = Dims();
+  *result = Dims();
+  bool seen[kMaxRank] = {};
+  if (!perm.empty() && perm.size() != x.size()) {
+    return ValueError("perm has ", perm.size(), " axes, x has shape ", x);
+  }
+  for (int i = 0; i < rank; ++i) {
+    const std::int64_t axis = perm.empty() ? rank - 1 - i : perm[static_cast<std::size_t>(i)];
+    if (axis < 0 || axis >= rank || seen[axis]) {
+      return ValueError("perm is ", ShapeView(perm.data(), perm.size()), ", expected each axis from 0 to ",
+                        rank - 1, " once");
+    }
+    seen[axis] = true;
+    order->push_back(axis);
+    result->push_back(x[static_cast<std::size_t>(axis)]);
+  }
+  return Status();
+}
+
+Status ConcatDims(ShapeView sum, ShapeView next, int axis, int input, Dims* result) {
+  bool matches = sum.size() == next.size();
+  for (std::size_t i = 0; matches && i < sum.size(); ++i) {
+    matches = static_cast<int>(i) == axis || sum[i] == next[i];
+  }
+  if (!matches) {
+    return ValueError("input ", input, " has shape ", next, ", expected ", sum, " but for axis ", axis);
+  }
+  *result = Dims(sum);
+  (*result)[axis] = Plus(sum[static_cast<std::size_t>(axis)], next[static_cast<std::size_t>(axis)]);
+  return Status();
+}
+
+Status GatherDims(ShapeView x, ShapeView indices, int axis, Dims* result) {
+  if (x.size() - 1 + indices.size() > kMaxRank) {
+    return ValueError("x has shape ", x, " and indices ", indices, ": the result's rank is over ", kMaxRank);
+  }
+  *result = Dims();
+  for (int i = 0; i < static_cast<int>(x.size()); ++i) {
+    if (i != axis) {
+      result->push_back(x[static_cast<std::size_t>(i)]);
+      continue;
+    }
+    for (std::int64_t dim : indices) result->push_back(dim);
+  }
+  return Status();
+}
+
+Status SliceDims(ShapeView x, ShapeView starts, ShapeView ends, ShapeView axes, ShapeView steps,
+                 SliceRange* range) {
+  const std::size_t count = starts.size();
+  if (ends.size() != count || (!axes.empty() && axes.size() != count) ||
+      (!steps.empty() && steps.size() != count)) {
+    return ValueError("starts, ends, axes and steps have ", count, ", ", ends.size(), ", ", axes.size(),
+                      " and ", steps.size(), " values, expected as many each (axes and steps may be empty)");
+  }
+  const int rank = static_cast<int>(x.size());
+  *range = SliceRange();
+  range->dims = Dims(x);
+  for (int i = 0; i < rank; ++i) {
+    range->start.push_back(0);
+    range->step.push_back(1);
+  }
+  bool seen[kMaxRank] = {};
+  for (std::size_t i = 0; i < count; ++i) {
+    int axis = 0;
+    if (Status s = NormalizeAxis(axes.empty() ? static_cast<std::int64_t>(i) : axes[i], rank, &axis); !s.ok())
+      return s;
+    if (seen[axis]) return ValueError("axis ", axis, " is named twice");
+    seen[axis] = true;
+    const std::int64_t dim = x[static_cast<std::size_t>(axis)];
+    std::int64_t step = steps.empty() ? 1 : steps[i];
+    if (step == 0) return ValueError("the step of axis ", axis, " is 0");
+    // A longer step than the axis takes one element at most, as one of the axis' length does.
+    step = std::clamp(step, -std::max<std::int64_t>(dim, 1), std::max<std::int64_t>(dim, 1));
+    const bool forward = step > 0;
+    const auto hold = [&](std::int64_t position) {
+      if (position < 0) position += dim;
+      return forward ? std::clamp<std::int64_t>(position, 0, dim)
+                     : std::clamp<std::int64_t>(position, -1, dim - 1);
+    };
+    const std::int64_t start = hold(starts[i]);
+    const std::int64_t end = hold(ends[i]);
+    const std::int64_t distance = forward ? end - start : start - end;
+    const std::int64_t stride = forward ? step : -step;
+    range->start[axis] = start;
+    range->step[axis] = step;
+    range->dims[axis] = distance <= 0 ? 0 : (distance + stride - 1) / stride;
+  }
+  return Status();
+}
+
+Status PaddedDims(ShapeView x, ShapeView pads, Dims* result) {
+  if (pads.size() != 2 * x.size()) {
+    return ValueError("pads has ", pads.size(), " values, expected ", 2 * x.size(), " for x of shape ", x);
+  }
+  constexpr std::int64_t kLimit = std::int64_t{1} << 48;  // sums stay far from overflow
+  *result = Dims();
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const std::int64_t before = pads[i];
+    const std::int64_t after = pads[i + x.size()];
+    if (before < -kLimit || before > kLimit || after < -kLimit || after > kLimit ||
+        x[i] + before + after < 0) {
+      return ValueError("pads ", before, " and ", after, " do not fit axis ", i, " of x with shape ", x);
+    }
+    result->push_back(x[i] + before + after);
+  }
+  return Status();
+}
+
+Status ReadInts(const char* what, TensorView tensor, Dims* values) {
+  if (Status s = CheckDense(what, tensor); !s.ok()) return s;
+  if (tensor.ndim() > 1 || tensor.size() > kMaxRank) {
+    return ValueError(what, " has shape ", tensor.dims(), ", expected rank 1 with at most ", kMaxRank,
+                      " elements");
+  }
+  *values = Dims();
+  return ForType(Indices(), what, tensor, [&](auto tag) {
+    const auto* data = tensor.data<typename decltype(tag)::type>();
+    for (std::int64_t i = 0; i < tensor.size(); ++i) values->push_back(data[i]);
+    return Status();
+  });
+}
+
+Status ReadShape(const char* what, TensorView tensor, Dims* dims) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 48;
+  if (Status s = ReadInts(what, tensor, dims); !s.ok()) return s;
+  for (std::int64_t dim : dims->view()) {
+    if (dim < 0 || dim > kMost) return ValueError(what, " is ", dims->view(), ", which is no shape");
+  }
+  return Status();
+}
+
+Status WriteShape(const Dims& dims, TensorView out) {
+  const std::int64_t rank = dims.rank();
+  if (Status s = Checks().Dense("out", out).Shape("out", out, ShapeView(&rank, 1)).Take(); !s.ok()) return s;
+  if (!out.Is<std::int64_t>()) return WrongDType(Types<std::int64_t>(), "out", out);
+  std::copy_n(dims.view().data(), rank, out.data<std::int64_t>());
+  return Status();
+}
+
+namespace {
+
+Status CheckOne(const char* what, TensorView tensor) {
+  if (Status s = CheckHost(what, tensor); !s.ok()) return s;
+  if (tensor.size() == 1) return Status();
+  return ValueError(what, " has shape ", tensor.dims(), ", expected one element");
+}
+
+}  // namespace
+
+Status ReadInt(const char* what, TensorView tensor, std::int64_t* value) {
+  if (Status s = CheckOne(what, tensor); !s.ok()) return s;
+  return ForType(Integers(), what, tensor, [&](auto tag) {
+    *value = static_cast<std::int64_t>(*tensor.data<typename decltype(tag)::type>());
+    return Status();
+  });
+}
+
+Status ReadNumber(const char* what, TensorView tensor, double* value) {
+  if (Status s = CheckOne(what, tensor); !s.ok()) return s;
+  return ForType(AnyNumbers(), what, tensor, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    *value = static_cast<double>(static_cast<Computed<T>>(*tensor.data<T>()));
+    return Status();
+  });
+}
+
+Dims DenseStrides(ShapeView dims) {
+  Dims strides(dims);
+  // A shape function may be asked about dimensions that no tensor has; nothing steps by their product, which
+  // may wrap.
+  std::uint64_t step = 1;
+  for (int i = strides.rank() - 1; i >= 0; --i) {
+    strides[i] = static_cast<std::int64_t>(step);
+    step *= static_cast<std::uint64_t>(dims[static_cast<std::size_t>(i)]);
+  }
+  return strides;
+}
+
+Status ArangeCount(TensorView start, TensorView limit, TensorView delta, std::int64_t* count) {
+  return ForType(ArangeTypes(), "start", start, [&](auto tag) -> Status {
+    using T = typename decltype(tag)::type;
+    const T first = *start.data<T>();
+    const T last = *limit.data<T>();
+    const T step = *delta.data<T>();
+    constexpr double kMost = 1ull << 48;
+    if (step == 0) return ValueError("delta is 0");
+    double steps = 0;
+    if constexpr (std::is_integral_v<T>) {
+      // The distance as an unsigned number: between two int64 it may not fit a signed one.
+      const bool forward = step > 0;
+      if (forward ? first >= last : first <= last) {
+        *count = 0;
+        return Status();
+      }
+      const auto low = static_cast<std::uint64_t>(forward ? first : last);
+      const std::uint64_t distance = static_cast<std::uint64_t>(forward ? last : first) - low;
+      const auto stride =
+          forward ? static_cast<std::uint64_t>(step) : std::uint64_t{0} - static_cast<std::uint64_t>(step);
+      const std::uint64_t whole = distance / stride + (distance % stride != 0 ? 1 : 0);
+      if (static_cast<double>(whole) <= kMost) {
+        *count = static_cast<std::int64_t>(whole);
+        return Status();
+      }
+      steps = static_cast<double>(whole);
+    } else {
+      steps = std::ceil((static_cast<double>(last) - static_cast<double>(first)) / static_cast<double>(step));
+      if (steps <= kMost) {  // not NaN
+        *count = steps > 0 ? ToType<std::int64_t>(steps) : 0;
+        return Status();
+      }
+    }
+    return ValueError("start ", first, ", limit ", last, " and delta ", step, " make ", steps, " numbers");
+  });
+}
+
+Status CheckInPlace(const char* out_name, TensorView out, const char* name, TensorView input) {
+  const Extent a = ExtentOf(out);
+  const Extent b = ExtentOf(input);
+  if (a.begin >= b.end || b.begin >= a.end || SameElements(out, input)) return Status();
+  return ValueError(out_name, " overlaps ", name, " without being the same elements");
+}
+
+}  // namespace rewire::kernel::cpu

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Checks of a kernel's arguments. An error names the argument, what it is and what was expected. The checks
+// are inline and cheap; making the message is not.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+
+#include "rewire/kernels/cpu/support/checked.h"
+#include "rewire/vm/kernel/status.h"
+#include "rewire/vm/kernel/tensor_view.h"
+
+namespace rewire::kernel::cpu {
+
+// The highest rank that kernels accept. It limits the loop state that they keep on the stack.
+inline constexpr int kMaxRank = 16;
+
+// A shape on the stack.
+class Dims {
+ public:
+  Dims() = default;
+  explicit Dims(ShapeView dims) {
+    for (std::int64_t dim : dims) push_back(dim);
+  }
+  int rank() const { return rank_; }
+  std::int64_t operator[](int i) const { return dims_[i]; }
+  std::int64_t& operator[](int i) { return dims_[i]; }
+  // Call it at most kMaxRank times; ranks are checked before.
+  void push_back(std::int64_t dim) { dims_[rank_++] = dim; }
+  void insert(int position, std::int64_t dim) {
+    for (int i = rank_++; i > position; --i) dims_[i] = dims_[i - 1];
+    dims_[position] = dim;
+  }
+  ShapeView view() const { return ShapeView(dims_, static_cast<std::size_t>(rank_)); }
+
+ private:
+  int rank_ = 0;
+  std::int64_t dims_[kMaxRank];
+};
+
+// True if all dimensions are at least 0 and their product, without zeros, is below kMostSize. Then no product
+// of some of them overflows. For most shapes, counting bits is enough to tell.
+[[gnu::cold]] inline bool IsModest(ShapeView dims) {
+  std::int64_t volume = 1;
+  for (const std::int64_t dim : dims) {
+    if (dim < 0) return false;
+    if (dim != 0) volume = Times(volume, dim);
+  }
+  return volume < kMostSize;
+}
+
+// Checks that the tensor is on the host and has a rank and dimensions that kernels can handle. Every kernel
+// first checks every tensor with it.
+inline Status CheckHost(const char* what, TensorView tensor) {
+  int bits = 0;
+  for (const std::int64_t dim : tensor.dims()) bits += std::bit_width(static_cast<std::uint64_t>(dim));
+  if (bits > 56 && !IsModest(tensor.dims())) [[unlikely]] {
+    return ValueError(what, " has shape ", tensor.dims(),
+                      ", whose product is too large even without its zeros");
+  }
+  if (!tensor.IsOnHost()) [[unlikely]] {
+    return TypeError(what, " is on device type ", static_cast<int>(tensor.device().device_type),
+                     ", expected host memory");
+  }
+  if (tensor.ndim() > kMaxRank) [[unlikely]] {
+    return ValueError(what, " has rank ", tensor.ndim(), ", expected at most ", kMaxRank);
+  }
+  return Status();
+}
+
+// Checks that the tensor is on the host and contiguous. Every kernel except the elementwise ones checks every
+// tensor with it.
+inline Status CheckDense(const char* what, TensorView tensor) {
+  if (Status status = CheckHost(what, tensor); !status.ok()) return status;
+  if (!tensor.IsContiguous()) [[unlikely]] {
+    return ValueError(what, " has shape ", tensor.dims(), " and strides ",
+                      ShapeView(tensor.dl_tensor()->strides, static_cast<std::size_t>(tensor.ndim())),
+                      ", expected contiguous memory");
+  }
+  return Status();
+}
+
+inline Status CheckRank(const char* what, TensorView tensor, int rank) {
+  if (tensor.ndim() == rank) [[likely]]
+    return Status();
+  return ValueError(what, " has shape ", tensor.dims(), ", expected rank ", rank);
+}
+
+inline Status CheckShape(const char* what, TensorView tensor, ShapeView expected) {
+  if (tensor.dims() == expected) [[likely]]
+    return Status();
+  return ValueError(what, " has shape ", tensor.dims(), ", expected ", expected);
+}
+
+inline Status CheckSameDType(const char* what, TensorView tensor, const char* other_name, TensorView other) {
+  if (SameDType(tensor.dtype(), other.dtype())) [[likely]]
+    return Status();
+  return TypeError(what, " has dtype ", DTypeName(tensor.dtype()), ", expected ", DTypeName(other.dtype()),
+                   " as ", other_name);
+}
+
+// True if two contiguous tensors of these sizes share a byte.
+inline bool OverlapOfSize(TensorView a, TensorView b, std::int64_t a_size, std::int64_t b_size) {
+  const auto a_begin = reinterpret_cast<std::uintptr_t>(a.raw_data());
+  const auto b_begin = reinterpret_cast<std::uintptr_t>(b.raw_data());
+  const auto a_bytes = static_cast<std::uintptr_t>(a_size * a.element_bytes());
+  const auto b_bytes = static_cast<std::uintptr_t>(b_size * b.element_bytes());
+  return a_bytes != 0 && b_bytes != 0 && a_begin < b_begin + b_bytes && b_begin < a_begin + a_bytes;
+}
+inline bool Overlap(TensorView a, TensorView b) { return OverlapOfSize(a, b, a.size(), b.size()); }
+
+// For kernels that read an input after they have begun to write.
+inline Status CheckNoOverlap(const char* out_name, TensorView out, const char* name, TensorView input) {
+  if (!Overlap(out, input)) [[likely]]
+    return Status();
+  return ValueError(out_name, " shares memory with ", name, "; this kernel cannot work in place");
+}
+
+// Maps an axis in [-rank, rank) to [0, rank).
+inline Status NormalizeAxis(std::int64_t axis, int rank, int* normalized) {
+  if (axis < -rank || axis >= rank) {
+    return ValueError("axis is ", axis, ", expected at least ", -rank, " and less than ", rank);
+  }
+  *normalized = static_cast<int>(axis < 0 ? axis + rank : axis);
+  return Status();
+}
+
+// Several checks in a row. After a failure the others are skipped.
+//
+//   if (Status s = Checks().Dense("x", x).Rank("x", x, 2).Take(); !s.ok()) return s;
+class Checks {
+ public:
+  Checks& Host(const char* what, TensorView tensor) {
+    if (status_.ok()) status_ = CheckHost(what, tensor);
+    return *this;
+  }
+  Checks& Dense(const char* what, TensorView tensor) {
+    if (status_.ok()) status_ = CheckDense(what, tensor);
+    return *this;
+  }
+  Checks& Rank(const char* what, TensorView tensor, int rank) {
+    if (status_.ok()) status_ = CheckRank(what, tensor, rank);
+    return *this;
+  }
+  Checks& Shape(const char* what, TensorView tensor, ShapeView expected) {
+    if (status_.ok()) status_ = CheckShape(what, tensor, expected);
+    return *this;
+  }
+  Checks& SameDType(const char* what, TensorView tensor, const char* other_name, TensorView other) {
+    if (status_.ok()) status_ = CheckSameDType(what, tensor, other_name, other);
+    return *this;
+  }
+  // Checks two operands and a result: all three are contiguous, and `out` does not overlap the operands.
+  Checks& Operands(const char* a_name, TensorView a, const char* b_name, TensorView b, TensorView out) {
+    Dense(a_name, a).Dense(b_name, b).Dense("out", out);
+    return NoOverlap("out", out, a_name, a).NoOverlap("out", out, b_name, b);
+  }
+  Checks& NoOverlap(const char* out_name, TensorView out, const char* name, TensorView input) {
+    if (status_.ok()) status_ = CheckNoOverlap(out_name, out, name, input);
+    return *this;
+  }
+  Status Take() { return std::move(status_); }
+
+ private:
+  Status status_;
+};
+
+}  // namespace rewire::kernel::cpu

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rewire/kernels/cpu/support/workspace_sizes.h"
+
+#include <algorithm>
+
+#include "rewire/kernels/cpu/product/gemm_workspace.h"
+
+namespace rewire::kernel::cpu {
+
+const DLTensor* WorkspaceSizes::Tensor(std::int32_t i, std::int32_t least_rank) const {
+  const std::int32_t at = i < 0 ? count_ + i : i;
+  if (at < 0 || at >= count_ || tensors_[at] == nullptr) return nullptr;
+  return tensors_[at]->ndim < least_rank ? nullptr : tensors_[at];
+}
+
+void WorkspaceSizes::Take(std::int64_t elements, std::int64_t element_bytes) {
+  blocks_[taken_++] = static_cast<std::uint64_t>(Times(elements, element_bytes));
+}
+
+void WorkspaceSizes::TakeGemm(std::int64_t rows, std::int64_t columns, std::int64_t depth, DLDataType dtype) {
+  if (dtype.code != kDLFloat || !PacksMatrix(rows, columns, depth)) return;
+  Take(MostPacked(columns, depth), dtype.bits / 8);
+}
+
+std::int64_t SizeFrom(const DLTensor* tensor, std::int32_t first_axis) {
+  std::int64_t size = 1;
+  for (std::int32_t i = first_axis; i < tensor->ndim; ++i) size = Times(size, tensor->shape[i]);
+  return size;
+}
+
+std::int64_t LastDim(const DLTensor* tensor) {
+  return tensor->ndim == 0 ? 1 : tensor->shape[tensor->ndim - 1];
+}
+
+std::int64_t LargestDim(const DLTensor* tensor) {
+  return tensor->ndim == 0 ? 1 : *std::max_element(tensor->shape, tensor->shape + tensor->ndim);
+}
+
+}  // namespace rewire::kernel::cpu

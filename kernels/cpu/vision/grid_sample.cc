@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+// Images sampled at the positions of a grid, and the grids of affine maps.
+#include <algorithm>
+#include <cmath>
+
+#include "rewire/kernels/cpu/registry.h"
+#include "rewire/kernels/cpu/shape/shapes.h"
+#include "rewire/kernels/cpu/support/convert.h"
+#include "rewire/kernels/cpu/support/parallel.h"
+#include "rewire/kernels/cpu/support/types.h"
+
+namespace rewire::kernel::cpu {
+namespace {
+
+constexpr int kMaxAxes = 3;
+
+struct GridSample {
+  static constexpr const char kName[] = "rewire.grid_sample";
+  enum Mode { kLinear, kNearest, kCubic };
+  enum Padding { kZeros, kBorder, kReflection };
+  Mode mode = kLinear;
+  Padding padding = kZeros;
+  bool align_corners = false;
+  static Status Make(Attributes& attributes, GridSample* sample) {
+    // Opset 20 renamed bilinear and bicubic.
+    constexpr Mode kModes[] = {kLinear, kNearest, kCubic, kLinear, kCubic};
+    sample->mode =
+        kModes[attributes.Choice("mode", {"bilinear", "nearest", "bicubic", "linear", "cubic"}, 0)];
+    sample->padding =
+        static_cast<Padding>(attributes.Choice("padding_mode", {"zeros", "border", "reflection"}, kZeros));
+    sample->align_corners = attributes.Bool("align_corners", false);
+    return Status();
+  }
+
+  Status operator()(TensorView x, TensorView grid, TensorView out) const {
+    Checks checks;
+    checks.Dense("x", x).Dense("grid", grid).Dense("out", out).SameDType("grid", grid, "x", x);
+    checks.SameDType("out", out, "x", x).NoOverlap("out", out, "x", x).NoOverlap("out", out, "grid", grid);
+    if (Status s = checks.Take(); !s.ok()) return s;
+    Dims expected;
+    if (Status s = OutputDims(x.dims(), grid.dims(), &expected); !s.ok()) return s;
+    if (Status s = CheckShape("out", out, expected.view()); !s.ok()) return s;
+    const int axes = x.ndim() - 2;
+    if (axes > 2 && mode == kCubic)
+      return ValueError("cubic sampling takes two axes, x has shape ", x.dims());
+    return ForType(Floats(), "x", x,
+                   [&](auto tag) { return Run<typename decltype(tag)::type>(x, grid, out); });
+  }
+
+  // x [N, C, D...], grid [N, O..., axes] with the last coordinate for the first axis: [N, C, O...].
+  static Status OutputDims(ShapeView x, ShapeView grid, Dims* result) {
+    const std::size_t axes = x.size() < 2 ? 0 : x.size() - 2;
+    if (axes < 1 || axes > kMaxAxes)
+      return ValueError("x has shape ", x, ", expected [N, C, ...] with 1 to ", kMaxAxes, " spatial axes");
+    if (grid.size() != x.size() || grid[0] != x[0] ||
+        grid[grid.size() - 1] != static_cast<std::int64_t>(axes)) {
+      return ValueError("grid has shape ", grid, ", expected [", x[0], ", ..., ", axes, "] of the rank of x ",
+                        x);
+    }
+    *result = Dims(ShapeView(x.data(), 2));
+    for (std::size_t i = 1; i + 1 < grid.size(); ++i) result->push_back(grid[i]);
+    return Status();
+  }
+
+ private:
+  // One plane of x, its axes filled up in front with size 1.
+  template <typename T>
+  struct Plane {
+    const T* data;
+    std::int64_t dims[kMaxAxes];
+  };
+
+  template <typename T>
+  Status Run(TensorView x, TensorView grid, TensorView out) const {
+    const int axes = x.ndim() - 2;
+    Plane<T> plane{nullptr, {1, 1, 1}};
+    for (int i = 0; i < axes; ++i) plane.dims[kMaxAxes - axes + i] = x.dim(2 + i);
+    const std::int64_t inputs = Product(x.dims(), 2, x.ndim());
+    const std::int64_t points = Product(out.dims(), 2, out.ndim());
+    const std::int64_t channels = x.dim(1);
+    return ParallelFor(Times(x.dim(0), channels), GrainOf(kGrain, points, 16),
+                       [&](std::int64_t begin, std::int64_t end, Pace& pace) {
+                         Plane<T> image = plane;
+                         for (std::int64_t i = begin; i < end; ++i) {
+                           image.data = x.data<T>() + i * inputs;
+                           const T* at = grid.data<T>() + i / channels * points * axes;
+                           T* to = out.data<T>() + i * points;
+                           const auto sample = [&](std::int64_t p, std::int64_t last) {
+                             for (; p < last; ++p) to[p] = Sample(image, at + p * axes, axes);
+                           };
+                           if (!pace.For(points, 16, sample)) return;
+                         }
+                       });
+  }
+
+  template <typename T>
+  T Sample(const Plane<T>& plane, const T* point, int axes) const {
+    double position[kMaxAxes] = {0, 0, 0};
+    for (int i = 0; i < axes; ++i) {
+      // Coordinates count the axes backwards.
+      const int axis = kMaxAxes - 1 - i;
+      position[axis] = Source(static_cast<double>(point[i]), plane.dims[axis]);
+    }
+    if (mode == kNearest) {
+      std::int64_t index[kMaxAxes];
+      for (int i = 0; i < kMaxAxes; ++i) index[i] = ToIndex(std::nearbyint(position[i]));
+      return At(plane, index);
+    }
+    return Weighted(plane, position, axes);
+  }
+
+  // From [-1, 1] to the axis, folded back where the padding says so.
+  double Source(double x, std::int64_t dim) const {
+    const auto size = static_cast<double>(dim);
+    const double position = align_corners ? (x + 1) / 2 * (size - 1) : ((x + 1) * size - 1) / 2;
+    if (mode == kCubic) return position;  // folded tap by tap
+    return Fold(position, dim);
+  }
+  double Fold(double position, std::int64_t dim) const {
+    const auto size = static_cast<double>(dim);
+    switch (padding) {
+      case kZeros:
+        return position;
+      case kBorder:
+        return position != position ? 0 : std::clamp(position, 0.0, std::max(0.0, size - 1));
+      case kReflection:
+        break;
+    }
+    const double low = align_corners ? 0 : -0.5;
+    const double span = align_corners ? size - 1 : size;
+    if (span <= 0 || !std::isfinite(position)) return 0;
+    double distance = std::fmod(std::fabs(position - low), 2 * span);
+    if (distance > span) distance = 2 * span - distance;
+    return std::clamp(distance + low, 0.0, size - 1);
+  }
+
+  // Far outside for what is no index: NaN and infinity too.
+  static std::int64_t ToIndex(double position) {
+    return position > -1e9 && position < 1e9 ? ToType<std::int64_t>(position) : -1000000000;
+  }
+
+  template <typename T>
+  T At(const Plane<T>& plane, const std::int64_t (&index)[kMaxAxes]) const {
+    std::int64_t offset = 0;
+    for (int i = 0; i < kMaxAxes; ++i) {
+      if (plane.dims[i] == 0) return 0;
+      std::int64_t at = index[i];
+      if (padding != kZeros) at = ToIndex(Fold(static_cast<double>(at), plane.dims[i]));
+      if (at < 0 || at >= plane.dims[i]) return 0;
+      offset = offset * plane.dims[i] + at;
+    }
+    return plane.data[offset];
+  }
+
+  // The sum over the neighbours along every axis, weighted by their distance.
+  template <typename T>
+  T Weighted(const Plane<T>& plane, const double (&position)[kMaxAxes], int axes) const {
+    const std::int64_t reach = mode == kCubic ? 4 : 2;
+    const std::int64_t before = reach / 2 - 1;
+    std::int64_t first[kMaxAxes];
+    std::int64_t count[kMaxAxes];
+    double weights[kMaxAxes][4];
+    for (int i = 0; i < kMaxAxes; ++i) {
+      const bool is_axis = i >= kMaxAxes - axes;
+      const double down = std::floor(position[i]);
+      first[i] = is_axis ? ToIndex(down) - before : 0;
+      count[i] = is_axis ? reach : 1;
+      for (std::int64_t k = 0; k < count[i]; ++k) {
+        const double distance = std::fabs(position[i] - down - static_cast<double>(k - before));
+        weights[i][k] = !is_axis ? 1 : mode == kCubic ? Cubic(distance) : 1 - distance;
+      }
+    }
+    double sum = 0;
+    for (std::int64_t z = 0; z < count[0]; ++z) {
+      for (std::int64_t y = 0; y < count[1]; ++y) {
+        for (std::int64_t x = 0; x < count[2]; ++x) {
+          const T value = At(plane, {first[0] + z, first[1] + y, first[2] + x});
+          sum += weights[0][z] * weights[1][y] * weights[2][x] * static_cast<double>(value);
+        }
+      }
+    }
+    return static_cast<T>(sum);
+  }
+  static double Cubic(double x) {
+    constexpr double kA = -0.75;
+    if (x <= 1) return ((kA + 2) * x - (kA + 3)) * x * x + 1;
+    return x < 2 ? ((kA * x - 5 * kA) * x + 8 * kA) * x - 4 * kA : 0;
+  }
+};
+
+struct GridSampleShape {
+  static constexpr const char kName[] = "rewire.shape.grid_sample";
+  Status operator()(TensorView x, TensorView grid, TensorView out) const {
+    Dims input, points, result;
+    if (Status s = ReadShape("x", x, &input); !s.ok()) return s;
+    if (Status s = ReadShape("grid", grid, &points); !s.ok()) return s;
+    if (Status s = GridSample::OutputDims(input.view(), points.view(), &result); !s.ok()) return s;
+    return WriteShape(result, out);
+  }
+};
+
+struct AffineGrid {
+  static constexpr const char kName[] = "rewire.affine_grid";
+  bool align_corners = false;
+  static Status Make(Attributes& attributes, AffineGrid* grid) {
+    grid->align_corners = attributes.Bool("align_corners", false);
+    return Status();
+  }
+  // theta [N, axes, axes + 1] maps the positions of an image of out's size, [N, D..., axes].
+  Status operator()(TensorView theta, TensorView out) const {
+    Checks checks;
+    checks.Dense("theta", theta)
+        .Dense("out", out)
+        .SameDType("out", out, "theta", theta)
+        .Rank("theta", theta, 3);
+    if (Status s = checks.NoOverlap("out", out, "theta", theta).Take(); !s.ok()) return s;
+    const int axes = out.ndim() - 2;
+    if (axes < 1 || axes > kMaxAxes || out.dim(axes + 1) != axes || out.dim(0) != theta.dim(0)) {
+      return ValueError("out has shape ", out.dims(), ", expected [", theta.dim(0), ", ..., axes] with 1 to ",
+                        kMaxAxes, " axes");
+    }
+    const std::int64_t expected[] = {theta.dim(0), axes, axes + 1};
+    if (Status s = CheckShape("theta", theta, ShapeView(expected, 3)); !s.ok()) return s;
+    return ForType(Floats(), "theta", theta, [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      const std::int64_t points = Product(out.dims(), 1, axes + 1);
+      return ParallelFor(Times(out.dim(0), points), kGrain / 16, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t i = begin; i < end; ++i) {
+          // One for the last column, and the coordinates with the last axis first.
+          double position[kMaxAxes + 1];
+          std::int64_t rest = i % points;
+          for (int k = 0; k < axes; ++k) {
+            const std::int64_t dim = out.dim(axes - k);
+            position[k] = Coordinate(rest % dim, dim);
+            rest /= dim;
+          }
+          position[axes] = 1;
+          const T* rows = theta.data<T>() + i / points * axes * (axes + 1);
+          for (int r = 0; r < axes; ++r) {
+            double sum = 0;
+            for (int k = 0; k <= axes; ++k)
+              sum += static_cast<double>(rows[r * (axes + 1) + k]) * position[k];
+            out.data<T>()[i * axes + r] = static_cast<T>(sum);
+          }
+        }
+      });
+    });
+  }
+
+ private:
+  double Coordinate(std::int64_t i, std::int64_t dim) const {
+    const auto x = static_cast<double>(i);
+    const auto size = static_cast<double>(dim);
+    if (!align_corners) return (2 * x + 1) / size - 1;
+    return dim == 1 ? 0 : 2 * x / (size - 1) - 1;
+  }
+};
+
+}  // namespace
+
+std::span<const Kernel> GridSampleKernels() {
+  static constexpr Kernel kKernels[] = {
+      Describe<GridSample>(
+          "x, grid -> out", "f32 f64",
+          "mode = bilinear, nearest, bicubic, linear or cubic, padding_mode = zeros, border or "
+          "reflection, align_corners = 0",
+          "x [N, C, ...] with one to three spatial axes at the positions of grid [N, ..., axes] in "
+          "[-1, 1], the last axis' coordinate first"),
+      Describe<GridSampleShape>("x, grid -> out", "i64 i32; out i64", "",
+                                "the shape of rewire.grid_sample's out"),
+      Describe<AffineGrid>(
+          "theta -> out", "f32 f64", "align_corners = 0",
+          "where the maps theta [N, axes, axes + 1] take the positions of an image: out [N, ..., "
+          "axes] for rewire.grid_sample"),
+  };
+  return kKernels;
+}
+
+}  // namespace rewire::kernel::cpu

@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: Apache-2.0
+// Forms of operators that are easily taken for another: each against values worked out by ONNX's reference.
+#include <catch2/catch.hpp>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "rewire/tests/compiler/model_builder.h"
+
+namespace rewire::test {
+namespace {
+
+// A model of one input "x", which counts up from 0, and one output "y".
+class OneOutput {
+ public:
+  OneOutput(std::int64_t opset, const std::vector<Dim>& dims) : model_(EmptyModel(opset)) {
+    SetValue(graph()->add_input(), "x", dims);
+    SetValue(graph()->add_output(), "y", {});
+    graph()->mutable_output(0)->mutable_type()->mutable_tensor_type()->clear_shape();
+  }
+  onnx::ModelProto* model() { return &model_; }
+  onnx::GraphProto* graph() { return model_.mutable_graph(); }
+
+  Answer Run(const Shape& shape) {
+    const Outcome outcome = CompileProto(model_);
+    INFO(outcome.message << (outcome.unsupported.empty() ? "" : ": " + outcome.unsupported[0].reason));
+    REQUIRE(outcome.message.empty());
+    Answer answer = RunOnCounts(outcome.compiled.module, shape);
+    CHECK(answer.error.empty());
+    return answer;
+  }
+  // With the answer's values as they are printed.
+  void Expect(const Shape& given, const Shape& shape, const std::vector<float>& values) {
+    const Answer answer = Run(given);
+    CHECK(answer.shape == shape);
+    REQUIRE(answer.values.size() == values.size());
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      INFO("element " << i);
+      if (answer.values[i] != values[i]) CHECK(answer.values[i] == Approx(values[i]).margin(1e-5));
+    }
+  }
+
+ private:
+  onnx::ModelProto model_;
+};
+
+void AddResize(onnx::GraphProto* graph, const std::string& policy, const std::string& mode) {
+  AddInts(graph, "sizes", {3, 9});
+  onnx::NodeProto* node = AddNode(graph, "Resize", {"x", "", "", "sizes"}, "y");
+  AddString(node, "keep_aspect_ratio_policy", policy);
+  AddString(node, "mode", mode);
+  AddIntList(node, "axes", {0, 1});
+}
+
+TEST_CASE("Resize that keeps the aspect ratio scales all axes alike") {
+  // A dimension that is not known takes the other path: scales are computed when the program runs.
+  const bool known = GENERATE(true, false);
+  OneOutput model(19, known ? std::vector<Dim>{4, 6} : std::vector<Dim>{"H", "W"});
+  SECTION("not larger, nearest") {
+    AddResize(model.graph(), "not_larger", "nearest");
+    model.Expect({4, 6}, {3, 5}, {0, 1, 3, 4, 5, 6, 7, 9, 10, 11, 18, 19, 21, 22, 23});
+  }
+  SECTION("not larger, linear") {
+    AddResize(model.graph(), "not_larger", "linear");
+    model.Expect({4, 6}, {3, 5},
+                 {1.166667F, 2.5F, 3.833333F, 5.166667F, 6, 9.166667F, 10.5F, 11.83333F, 13.16667F, 14,
+                  17.16667F, 18.5F, 19.83333F, 21.16667F, 22});
+  }
+  SECTION("not smaller, linear") {
+    AddResize(model.graph(), "not_smaller", "linear");
+    const Answer answer = model.Run({4, 6});
+    CHECK(answer.shape == Shape{6, 9});
+    const std::vector<float> first(answer.values.begin(), answer.values.begin() + 9);
+    CHECK_THAT(first, Catch::Approx(std::vector<float>{0, 0.5F, 1.1666667F, 1.8333334F, 2.5F, 3.1666667F,
+                                                       3.8333333F, 4.5F, 5})
+                          .epsilon(1e-6));
+  }
+}
+
+TEST_CASE("SpaceToDepth puts blocks before the channels or behind them") {
+  OneOutput model(28, {1, 2, 2, 2});
+  onnx::NodeProto* node = AddNode(model.graph(), "SpaceToDepth", {"x"}, "y");
+  AddInt(node, "blocksize", 2);
+  SECTION("by default before") { model.Expect({1, 2, 2, 2}, {1, 8, 1, 1}, {0, 4, 1, 5, 2, 6, 3, 7}); }
+  SECTION("CRD: behind") {
+    AddString(node, "mode", "CRD");
+    model.Expect({1, 2, 2, 2}, {1, 8, 1, 1}, {0, 1, 2, 3, 4, 5, 6, 7});
+  }
+}
+
+TEST_CASE("a mode that does not exist is refused") {
+  OneOutput model(28, {1, 4, 2, 2});
+  const std::string type = GENERATE("SpaceToDepth", "DepthToSpace");
+  onnx::NodeProto* node = AddNode(model.graph(), type, {"x"}, "y");
+  AddInt(node, "blocksize", 2);
+  AddString(node, "mode", "RCD");
+  const Outcome outcome = CompileProto(*model.model());
+  REQUIRE(outcome.unsupported.size() == 1);
+  CHECK(outcome.unsupported[0].reason == "mode is 'RCD', expected DCR or CRD");
+}
+
+TEST_CASE("a scale of [1] takes a zero point of []") {
+  OneOutput model(17, {2});
+  AddWeight(model.graph(), "q", onnx::TensorProto::INT32, {2})->add_int32_data(10);
+  model.graph()->mutable_initializer(0)->add_int32_data(20);
+  AddFloats(model.graph(), "scale", {1}, {0.5F});
+  AddWeight(model.graph(), "zero", onnx::TensorProto::INT32, {})->add_int32_data(0);
+  AddNode(model.graph(), "DequantizeLinear", {"q", "scale", "zero"}, "b");
+  AddNode(model.graph(), "Add", {"x", "b"}, "y");
+  model.Expect({2}, {2}, {5, 11});
+}
+
+TEST_CASE("scales of blocks are refused when compiling") {
+  OneOutput model(21, {4, 2});
+  AddWeight(model.graph(), "q", onnx::TensorProto::INT8, {4, 2});
+  for (int i = 0; i < 8; ++i) model.graph()->mutable_initializer(0)->add_int32_data(i);
+  AddFloats(model.graph(), "scale", {2, 2}, {1, 1, 1, 1});
+  onnx::NodeProto* node = AddNode(model.graph(), "DequantizeLinear", {"q", "scale"}, "y");
+  AddInt(node, "axis", 0);
+  SECTION("with their size") {
+    AddInt(node, "block_size", 2);
+    const Outcome outcome = CompileProto(*model.model());
+    REQUIRE(outcome.unsupported.size() == 1);
+    CHECK(outcome.unsupported[0].reason == "attribute 'block_size' is 2, only 0 is supported");
+  }
+  SECTION("without") {
+    const Outcome outcome = CompileProto(*model.model());
+    REQUIRE(outcome.unsupported.size() == 1);
+    CHECK(outcome.unsupported[0].reason ==
+          "scales [2, 2] are those of blocks, expected one scale or one for each position of an axis");
+  }
+}
+
+TEST_CASE("dtypes that no kernel takes are refused when compiling") {
+  OneOutput model(21, {1, 4});
+  onnx::GraphProto* graph = model.graph();
+  std::string reason;
+  SECTION("products of 16-bit floats") {
+    graph->mutable_input(0)->mutable_type()->mutable_tensor_type()->set_elem_type(onnx::TensorProto::FLOAT16);
+    AddNode(graph, "MatMul", {"x", "w"}, "y");
+    onnx::TensorProto* weights = AddWeight(graph, "w", onnx::TensorProto::FLOAT16, {4, 1});
+    for (int i = 0; i < 4; ++i) weights->add_int32_data(15360);
+    reason = "rewire.matmul: a is f16, expected one of f32 f64 i32 i64";
+  }
+  SECTION("quantisation to 16 bits") {
+    AddFloats(graph, "scale", {}, {0.01F});
+    AddWeight(graph, "zero", onnx::TensorProto::UINT16, {})->add_int32_data(100);
+    AddNode(graph, "QuantizeLinear", {"x", "scale", "zero"}, "q");
+    AddNode(graph, "DequantizeLinear", {"q", "scale", "zero"}, "y");
+    reason = "rewire.quantize_linear: zero is u16, expected one of i8 u8";
+  }
+  SECTION("operands of two types") {
+    AddInts(graph, "w", {1, 2, 3, 4});
+    AddNode(graph, "Add", {"x", "w"}, "y");
+    reason = "rewire.add: a is f32 and b is i64, expected one type";
+  }
+  const Outcome outcome = CompileProto(*model.model());
+  REQUIRE(!outcome.unsupported.empty());
+  CHECK(outcome.unsupported[0].reason == reason);
+}
+
+TEST_CASE("attributes that a kernel refuses are refused when compiling") {
+  OneOutput model(13, {1, 1, 4, 4});
+  AddFloats(model.graph(), "scales", {4}, {1, 1, 0.5F, 0.5F});
+  onnx::NodeProto* node = AddNode(model.graph(), "Resize", {"x", "", "scales"}, "y");
+  AddString(node, "coordinate_transformation_mode", "tf_half_pixel_for_nn");
+  const Outcome outcome = CompileProto(*model.model());
+  REQUIRE(outcome.unsupported.size() == 1);
+  CHECK_THAT(outcome.unsupported[0].reason, Catch::Contains("tf_half_pixel_for_nn"));
+}
+
+TEST_CASE("elements are picked by a mask") {
+  OneOutput model(17, {3, 4});
+  AddFloats(model.graph(), "least", {}, {8.5F});
+  AddNode(model.graph(), "Greater", {"x", "least"}, "mask");
+  AddNode(model.graph(), "NonZero", {"mask"}, "positions");
+  AddIntList(AddNode(model.graph(), "Transpose", {"positions"}, "indices"), "perm", {1, 0});
+  AddNode(model.graph(), "GatherND", {"x", "indices"}, "y");
+  model.Expect({3, 4}, {3}, {9, 10, 11});
+}
+
+TEST_CASE("Squeeze without axes takes out what turns out to be 1") {
+  OneOutput model(11, {"N", 1, 2});
+  AddNode(model.graph(), "Squeeze", {"x"}, "z");
+  AddNode(model.graph(), "Neg", {"z"}, "y");
+  model.Expect({3, 1, 2}, {3, 2}, {0, -1, -2, -3, -4, -5});
+  model.Expect({1, 1, 2}, {2}, {0, -1});
+}
+
+TEST_CASE("a reduction over no axes takes each element by itself") {
+  OneOutput model(18, {3});
+  const auto reduce = [&](const char* type) {
+    AddInt(AddNode(model.graph(), type, {"x"}, "y"), "noop_with_empty_axes", 1);
+  };
+  SECTION("squares") {
+    reduce("ReduceSumSquare");
+    model.Expect({3}, {3}, {0, 1, 4});
+  }
+  SECTION("magnitudes") {
+    AddNode(model.graph(), "Neg", {"x"}, "n");
+    AddInt(AddNode(model.graph(), GENERATE("ReduceL1", "ReduceL2"), {"n"}, "y"), "noop_with_empty_axes", 1);
+    model.Expect({3}, {3}, {0, 1, 2});
+  }
+  SECTION("logarithms") {
+    reduce("ReduceLogSum");
+    model.Expect({3}, {3}, {-std::numeric_limits<float>::infinity(), 0, 0.6931472F});
+  }
+  SECTION("themselves") {
+    reduce("ReduceMean");
+    model.Expect({3}, {3}, {0, 1, 2});
+  }
+}
+
+TEST_CASE("a scalar is reduced as one element") {
+  OneOutput model(18, {});
+  AddFloats(model.graph(), "three", {}, {-3});
+  AddNode(model.graph(), "Add", {"x", "three"}, "n");
+  SECTION("its square") {
+    AddNode(model.graph(), "ReduceSumSquare", {"n"}, "y");
+    model.Expect({}, {}, {9});
+  }
+  SECTION("its magnitude") {
+    AddNode(model.graph(), "ReduceL1", {"n"}, "y");
+    model.Expect({}, {}, {3});
+  }
+}
+
+TEST_CASE("from operator set 20 on the axis of a transform is an input") {
+  SECTION("given") {
+    OneOutput model(20, {1, 4, 2, 1});
+    AddInts(model.graph(), "axis", {1}, true);
+    AddNode(model.graph(), "DFT", {"x", "", "axis"}, "y");
+    model.Expect({1, 4, 2, 1}, {1, 4, 2, 2}, {12, 0, 16, 0, -4, 4, -4, 4, -4, 0, -4, 0, -4, -4, -4, -4});
+  }
+  SECTION("left out: the last but one") {
+    OneOutput model(20, {1, 2, 4, 1});
+    AddNode(model.graph(), "DFT", {"x"}, "y");
+    model.Expect({1, 2, 4, 1}, {1, 2, 4, 2}, {6, 0, -2, 2, -2, 0, -2, -2, 22, 0, -2, 2, -2, 0, -2, -2});
+  }
+}
+
+TEST_CASE("an inverse transform of one side is refused when compiling") {
+  OneOutput model(20, {1, 4, 2});
+  onnx::NodeProto* node = AddNode(model.graph(), "DFT", {"x"}, "y");
+  AddInt(node, "inverse", 1);
+  AddInt(node, "onesided", 1);
+  const Outcome outcome = CompileProto(*model.model());
+  REQUIRE(outcome.unsupported.size() == 1);
+  CHECK(outcome.unsupported[0].reason == "an inverse transform of one side");
+}
+
+void AddSlice(onnx::GraphProto* graph, std::int64_t start, std::int64_t end, std::int64_t step) {
+  AddInts(graph, "start", {start});
+  AddInts(graph, "end", {end});
+  AddInts(graph, "axis", {0});
+  AddInts(graph, "step", {step});
+  AddNode(graph, "Slice", {"x", "start", "end", "axis", "step"}, "y");
+}
+
+TEST_CASE("a slice from a place to another one of a size that is not known") {
+  OneOutput model(13, {"N"});
+  AddSlice(model.graph(), 1, 5, 1);
+  model.Expect({8}, {4}, {1, 2, 3, 4});
+  model.Expect({3}, {2}, {1, 2});
+  model.Expect({1}, {0}, {});
+}
+
+TEST_CASE("slices that go backwards") {
+  constexpr std::int64_t kFar = std::numeric_limits<std::int64_t>::min();
+  // The same of a size that is known when compiling, and of one that is not.
+  const bool known = GENERATE(true, false);
+  OneOutput model(13, known ? std::vector<Dim>{6} : std::vector<Dim>{"N"});
+  SECTION("all of it") {
+    AddSlice(model.graph(), -1, kFar, -1);
+    model.Expect({6}, {6}, {5, 4, 3, 2, 1, 0});
+  }
+  SECTION("from a place to another") {
+    AddSlice(model.graph(), 4, 0, -1);
+    model.Expect({6}, {4}, {4, 3, 2, 1});
+  }
+  SECTION("from behind the end, every other one") {
+    AddSlice(model.graph(), 10, 1, -2);
+    model.Expect({6}, {2}, {5, 3});
+  }
+  SECTION("to a place counted from behind") {
+    AddSlice(model.graph(), 5, -4, -1);
+    model.Expect({6}, {3}, {5, 4, 3});
+  }
+  SECTION("to one before the start") {
+    AddSlice(model.graph(), 1, -7, -1);
+    model.Expect({6}, {2}, {1, 0});
+  }
+  SECTION("none") {
+    AddSlice(model.graph(), 1, 4, -1);
+    model.Expect({6}, {0}, {});
+  }
+}
+
+TEST_CASE("num_outputs of Split is held against the outputs") {
+  OneOutput model(18, {4});
+  onnx::NodeProto* node = AddNode(model.graph(), "Split", {"x"}, "y");
+  node->add_output("z");
+  SECTION("as many") {
+    AddInt(node, "num_outputs", 2);
+    model.Expect({4}, {2}, {0, 1});
+  }
+  SECTION("others") {
+    AddInt(node, "num_outputs", 3);
+    const Outcome outcome = CompileProto(*model.model());
+    REQUIRE(outcome.unsupported.size() == 1);
+    CHECK(outcome.unsupported[0].reason == "num_outputs is 3, it has 2 outputs");
+  }
+}
+
+}  // namespace
+}  // namespace rewire::test

@@ -1,0 +1,296 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The planted faults: one place of the library made wrong, and the tests that have to notice.
+
+A fault names its source file by the file's name alone, so that the file may move between folders. `place` is text that
+stands exactly once in it; what stands between « and » is weakened. It is an expression, or a statement with its ';'.
+CI runs `plant.py --check`, which fails when a place is gone: whoever rewrites such a line moves the fault along, by
+planting the same mistake in the new code.
+
+Never make a fault easier because no test notices it. Write the test.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Fault:
+    area: str  # which part of the library is weakened
+    rule: str  # what the sound code guarantees
+    file: str  # name of the source file, without its folder
+    place: str  # stands once in the file
+    weak: str  # what is there instead of what is marked; empty for a statement that is left out
+    tests: tuple  # targets of tests that must fail, the one most likely to notice first
+
+
+FORMAT = ("executable_format_test",)
+PROGRAMS = ("programs_test",)
+OUTPUTS = ("vm_outputs_test",)
+LOADER = ("vm_loader_test",)
+KERNELS = ("kernels_cpu_test",)
+COMPILER = ("compiler_test",)
+ROWS = ("kernels_rows_test",)
+PACKING = ("compiler_packing_test", "compiler_test")
+
+
+FAULTS = [
+    # The verifier.
+    Fault("verifier", "a register lies in the frame", "structure.cc",
+          "if («reg < function_.register_count») return true;", "reg <= function_.register_count", FORMAT),
+    Fault("verifier", "a jump stays in the function", "structure.cc",
+          "if (target < 0 || «target >= std::int64_t{size_}») {", "target > std::int64_t{size_}", FORMAT),
+    Fault("verifier", "a closure captures at most the callee's inputs", "structure.cc",
+          "if («count <= callee.inputs.size()») return true;", "count <= callee.inputs.size() + 1", FORMAT),
+    Fault("verifier", "a list operand's length agrees with the instruction's", "structure.cc",
+          "if («words != expected») {", "words < expected", FORMAT),
+    Fault("verifier", "the largest rank is allowed", "structure.cc",
+          "if («dims.size() > limits_.rank») {", "dims.size() >= limits_.rank", FORMAT),
+    Fault("verifier", "the largest alignment of a storage is allowed", "structure.cc",
+          "|| «alignment > kMaxStorageAlignment»)", "alignment >= kMaxStorageAlignment", FORMAT),
+    Fault("verifier", "a register that may be undefined is not read", "flow.cc",
+          "if («(kinds & kMayUndefined) == 0» && (kinds & wanted) != 0) return true;", "true", FORMAT),
+    Fault("verifier", "a jump target that learned something is walked again", "flow.cc",
+          "learned |= «now & ~old»;", "0", FORMAT),
+    Fault("verifier", "read-only values are not written", "flow.cc",
+          "if («(kinds & kMayWrite) != 0») return true;", "true", FORMAT),
+    Fault("verifier", "arguments before a possible ADT are not judged by position", "flow.cc",
+          "if («(registers_[reg] & unknown) != 0») break;", "false", FORMAT),
+    Fault("verifier", "a constant has the bytes that its type takes", "tables.cc",
+          "if (!bytes || «constant.raw_bytes != *bytes») {", "false", FORMAT),
+    Fault("verifier", "a symbol exists", "signatures.cc",
+          "if («symbol >= static_cast<std::int64_t>(module.symbols.size())») {",
+          "symbol > static_cast<std::int64_t>(module.symbols.size())", FORMAT),
+
+    # The reader.
+    Fault("reader", "a section ends in the file", "container.cc",
+          "«entry.size > file.size() - entry.offset»)", "entry.size > file.size()", FORMAT),
+    Fault("reader", "the section table has its checksum", "container.cc",
+          "if («checksum != Hash64(file.subspan(0, directory_size))») {", "false", FORMAT),
+    Fault("reader", "a section has its checksum", "container.cc",
+          "«checksum != entry.checksum») {", "false", FORMAT),
+    Fault("reader", "a section is there once", "container.cc",
+          "if («earlier.entry.id == entry.id»)", "false", FORMAT),
+    Fault("reader", "nothing follows a section's last record", "reader.cc",
+          "archive.ok() && «archive.remaining() != 0»", "archive.remaining() > 8", FORMAT),
+    Fault("reader", "the code has as many words as the functions say", "reader.cc",
+          "if («total != pieces.code.size() / 4» ||", "total < pieces.code.size() / 4", FORMAT),
+    Fault("reader", "a list is not longer than the bytes that remain", "archive.h",
+          "reader_.ReadCount<std::uint32_t>(«smallest»);", "1", FORMAT),
+    Fault("reader", "a compressed constant has its size", "constant_data.cc",
+          "if («size != raw.size()») {", "size > raw.size()", FORMAT),
+    Fault("reader", "a constant's bytes have their checksum", "constant_data.cc",
+          "if («checksum == constant.checksum») return {};",
+          "checksum == constant.checksum || constant.codec == kCodecNone", FORMAT),
+
+    # The opcodes.
+    Fault("opcodes", "GetField stays in the ADT", "interpreter.cc",
+          "if («index >= tuple->count») {", "index > tuple->count", PROGRAMS),
+    Fault("opcodes", "If compares all 64 bits", "interpreter.cc",
+          "*taken = «test == target»;", "static_cast<std::int32_t>(test) == static_cast<std::int32_t>(target)",
+          PROGRAMS),
+    Fault("opcodes", "an unsigned integer keeps its bits", "interpreter_tensors.cc",
+          "return «is_signed ? value : static_cast<std::int64_t>(static_cast<std::uint32_t>(value))»;", "value",
+          PROGRAMS),
+    Fault("opcodes", "a view of a read-only tensor is read-only", "interpreter_tensors.cc",
+          "view->flags = tensor->flags & («TensorObject::kReadOnly | TensorObject::kImmutable»);",
+          "TensorObject::kImmutable | 0", ("vm_written_arguments_test", "programs_test", "vm_lifetime_test")),
+    Fault("opcodes", "an element of several lanes is no integer", "interpreter_tensors.cc",
+          "return integral && «dtype.lanes == 1» &&", "true", PROGRAMS),
+    Fault("opcodes", "a closure gets all its arguments", "interpreter_frames.cc",
+          "if («closure->count + args.size() != expected») {", "closure->count + args.size() > expected",
+          ("programs_test", "vm_errors_test")),
+    Fault("opcodes", "a closure runs in its own Program", "interpreter_frames.cc",
+          "if («closure->program != rep_.number») {", "false", ("vm_lifetime_test", "programs_test")),
+    Fault("opcodes", "a tensor at an offset ends in its storage", "interpreter_alloc.h",
+          "if (start > storage->size || «bytes > storage->size - start» ||", "bytes > storage->size",
+          ("programs_test", "vm_errors_test")),
+    Fault("opcodes", "a reshape keeps the number of elements", "interpreter_tensors.cc",
+          "if («count == given») return true;", "count <= given", ("programs_test", "vm_errors_test")),
+    Fault("opcodes", "a failed call lets go of what lived for it", "interpreter_frames.cc",
+          "void Interpreter::Unwind() {\n  «DropTemporaries();»", "",
+          ("vm_outputs_test", "vm_errors_test", "vm_kernel_calls_test", "vm_memory_test")),
+    Fault("opcodes", "a kernel call has as many arguments as it writes", "interpreter.cc",
+          "!kernel.plain || «outputs > count» ||", "false", PROGRAMS),
+
+    # The output plan.
+    Fault("plan", "two leaves of one call do not share memory", "function_planner.cc",
+          "if («same_call» || outlived_by(", "false", OUTPUTS),
+    Fault("plan", "a tensor that is part of two outputs is copied", "function_planner.cc",
+          "«tensor.exits > 1») return", "tensor.exits > 2", OUTPUTS),
+    Fault("plan", "what a kernel reads is not donated to what it writes", "site_facts.cc",
+          "if («!written[i]») (this->*count)", "written[i] != 0", OUTPUTS),
+    Fault("plan", "a leaf of a call is rewired only if the callee's is", "output_plan.cc",
+          "if («!plans_[call.callee].leaves[call.callee_leaf].rewired») copied.push_back", "false", OUTPUTS),
+    Fault("plan", "an input inside a returned tree counts as returned", "site_facts.cc",
+          "if («origin.kind != Origin::kTuple») continue;\n      for (const OriginSet field", "true", OUTPUTS),
+    Fault("plan", "one of several possible tensors does not count as written", "unwritten_reads.cc",
+          "if (!written[i] || «members.size() != 1») continue;", "members.empty()", OUTPUTS),
+    Fault("plan", "unwritten on one path is unwritten", "unwritten_reads.cc",
+          "«before[block].Has(place[tensor])») flagged_", "false", OUTPUTS),
+    Fault("plan", "a register that is read is live before", "liveness.cc",
+          "if («use == RegisterUse::kRead») live->Add(reg);", "use == RegisterUse::kRead && reg % 2 == 0", OUTPUTS),
+
+    # Binding inputs and outputs.
+    Fault("binding", "an input has the signature's dtype", "type_check.cc",
+          "if (type.dtype.bits != 0 && «type.dtype != tensor.dtype») return false;",
+          "type.dtype.bits != tensor.dtype.bits", ("vm_inputs_test",)),
+    Fault("binding", "an input has the signature's dimensions", "type_check.cc",
+          "if (dim >= 0 && «dim != tensor.shape[i]») return false;", "dim < tensor.shape[i]",
+          ("vm_wrong_uses_test", "vm_inputs_test")),
+    Fault("binding", "const memory that replaces other memory stays const", "virtual_machine.cc",
+          "(«view.read_only() ? TensorObject::kImmutable : 0u»);\n  object->tensor.data", "0u",
+          ("vm_outputs_test", "vm_inputs_test")),
+    Fault("binding", "const memory is no output", "output_binding.cc",
+          "if («view.read_only()») return Invalid(", "false", ("vm_wrong_uses_test", "vm_outputs_test")),
+    Fault("binding", "an output lies over no memory that the VM runs in", "output_memory.cc",
+          "«!memory.range.Overlaps(RangeOf(block, block->bytes()))») return {};", "true",
+          ("vm_wrong_uses_test", "vm_outputs_test", "vm_bounded_memory_test")),
+    Fault("binding", "a bound output has the value's shape", "interpreter_outputs.cc",
+          "«std::equal(shape.begin(), shape.end(), form.shape)»;", "true", OUTPUTS),
+    Fault("binding", "a value is made only where it fits", "interpreter_outputs.cc",
+          "if («bytes > slot->capacity» || (reinterpret_cast", "bytes > slot->capacity + 64", OUTPUTS),
+    Fault("binding", "a value over a copied output is put aside", "interpreter_outputs.cc",
+          "if («!overlaps») return true;", "true", OUTPUTS),
+    Fault("binding", "a second output is not bound over the first", "output_memory.cc",
+          "if («!ranges[i - 1].range.Overlaps(ranges[i].range)») continue;",
+          "ranges[i - 1].range.begin != ranges[i].range.begin", ("vm_wrong_uses_test", "vm_outputs_test")),
+
+    Fault("binding", "a view that is assigned another is const where the other is", "tensor.cc",
+          "tensor_ = other.tensor_;\n  «read_only_ = other.read_only_;»", "", ("vm_empty_handles_test",)),
+
+    # Accounts, limits and pools.
+    Fault("accounts", "an allocation over the limit is not charged", "memory_account.cc",
+          "«used_.fetch_sub(bytes, std::memory_order_relaxed);»\n    over_limit_", "",
+          ("vm_limits_test", "vm_memory_test")),
+    Fault("accounts", "the limit counts what is in use", "memory_account.cc",
+          "«before > limit_ - bytes»", "before > limit_", ("vm_limits_test", "vm_memory_test")),
+    Fault("accounts", "an allocation is tried again after trimming", "block_pool.cc",
+          "Trim();\n    «block = account_->Allocate(bytes, BlockAlignment(bytes));»", "",
+          ("vm_limits_test", "vm_memory_test")),
+    Fault("accounts", "room for an alignment is bought", "object_heap.cc",
+          "if (over_aligned) «bytes += storage->alignment;»", "",
+          ("vm_kernel_calls_test", "programs_test", "vm_memory_test")),
+    Fault("accounts", "a pooled VM takes the limits of the call", "vm_pool.cc",
+          "«(void)vm_.TrySetLimits(limits)»;", "", ("vm_limits_test",)),
+    Fault("accounts", "the depth limit is exact", "interpreter_frames.cc",
+          "if («vm_.frames.size() >= vm_.limits.depth») {", "vm_.frames.size() > vm_.limits.depth",
+          ("vm_limits_test",)),
+    Fault("accounts", "the step limit is exact", "interpreter.cc",
+          "fuel_ = «static_cast<std::int64_t>(portion) - 1»;", "static_cast<std::int64_t>(portion)",
+          ("vm_limits_test",)),
+    Fault("accounts", "a fixed block's hole has room before its aligned end", "fixed_block.cc",
+          "«hole->bytes - before < bytes»)", "hole->bytes < bytes", ("vm_bounded_memory_test",)),
+    Fault("accounts", "device memory is charged", "object_heap.cc",
+          "if («!account_->Charge(bytes)») return false;", "!account_->Charge(0)", ("vm_device_test",)),
+
+    # Loading and linking.
+    Fault("loader", "a segment ends in its file", "elf_file.cc",
+          "«program.p_filesz > file_.view.size() - program.p_offset»)", "program.p_filesz > file_.view.size()",
+          LOADER),
+    Fault("loader", "the string table ends in the file", "elf_file.cc",
+          "if («dynamic.strings_size > elf.strings_.size()»)", "dynamic.strings_size > elf.strings_.size() + 64",
+          LOADER),
+    Fault("loader", "a library is loaded once", "load_library.cc",
+          "«library.inode == status.st_ino») return source;", "false", LOADER),
+    Fault("loader", "the kernel source that was added last wins", "kernel_set.cc",
+          "const KernelSource& source = *sources_[«i»];", "sources_.size() - 1 - i", LOADER),
+    Fault("loader", "many arguments of a classic call get memory of their own", "classic_call.cc",
+          "if (__builtin_expect(«num_args > kArgsOnStack», 0)) {", "num_args > 4 * kArgsOnStack", LOADER),
+    Fault("loader", "a classic function gets classic booleans", "classic_call.cc",
+          "classic->dtype = «tensor.dtype == kBool8 ? kClassicBoolElement : tensor.dtype»;", "tensor.dtype", LOADER),
+    Fault("loader", "a computed constant has its type", "link_constants.cc",
+          "if («!TensorFits(module, constant.type, computed.dl())») {", "false", ("vm_parameters_test",)),
+    Fault("loader", "a shared constant is aligned for each who asks", "constant_cache.cc",
+          "«entry->alignment >= wanted.alignment» &&", "true", ("vm_parameters_test",)),
+    Fault("loader", "a kernel's ADT holds objects of the VM alone", "kernel_api.cc",
+          "IsObjectKind(kind) && «IsRewireObject(ObjectOf(fields[i]))» &&", "true",
+          ("vm_kernel_calls_test",)),
+
+    # Budgets of opening and linking.
+    Fault("budgets", "a request above the largest block is refused", "block_pool.cc",
+          "if («index >= kClasses») return nullptr;", "false", ("vm_memory_test",)),
+    Fault("budgets", "decoded constants count before they are decoded", "link_constants.cc",
+          "meter->ChargeBytes(«taken»)", "0", ("vm_link_cost_test",)),
+    Fault("budgets", "a constant becomes no more than its bytes can", "constant_cache.cc",
+          "if (Status sized = CheckDecodedSize(constant); «!sized») return", "false", ("vm_link_cost_test",)),
+    Fault("budgets", "work is compared with its limit", "work_meter.cc",
+          "if («spent_ > budget_.units») {", "spent_ > 2 * budget_.units", ("vm_link_cost_test",)),
+    Fault("budgets", "constants of one checksum are compared", "constant_cache.cc",
+          "if («SameContent(candidate->stored, wanted->stored)») return candidate;", "true",
+          ("vm_link_cost_test", "vm_parameters_test")),
+
+    # What kernels' rows say.
+    Fault("rows", "a call declares as many outputs as its kernel writes", "link_kernels.cc",
+          "if («!any.Has(outputs)») {", "false", ROWS),
+    Fault("rows", "an import declares nothing else as written", "link_kernels.cc",
+          "if («!import.also_written.empty()») {", "false", ROWS),
+    Fault("rows", "a call whose arguments are not its registers is counted", "link_kernels.cc",
+          "«kernel.plain = false;»", "", ROWS),
+    Fault("rows", "a call has as many outputs as its arguments say", "interpreter_kernels.cc",
+          "if («expected && expected->Has(outputs)») return true;", "true", ROWS),
+    Fault("rows", "the usual call notices what overlaps", "interpreter.cc",
+          "overlap |= «MayOverlap(*TensorOf(args[i]), *TensorOf(args[k]))»;", "false", ROWS),
+    Fault("rows", "an output lies over the arguments that its row names alone", "interpreter_kernels.cc",
+          "«(written.over >> position & 1) != 0» &&", "true", ROWS),
+    Fault("rows", "an output lies over an argument from the first byte to the last", "interpreter_kernels.cc",
+          "return «BeginOf(written) == BeginOf(read) && written.bytes == read.bytes»;", "true", ROWS),
+
+    # The compiler's passes.
+    Fault("passes", "a symbol in a size keeps its source alive", "dead_code.cc",
+          "«if (extent.shape == nullptr) NeedSymbols(extent.dims);»", "", COMPILER),
+    Fault("passes", "an input is overwritten only when nothing reads it later", "in_place.cc",
+          "if («!lives.DiesAt(input, node)» || lives.IsKept(input)", "false", COMPILER),
+    Fault("passes", "an input is overwritten only by what has its size", "in_place.cc",
+          "«made.dims == wanted.dims» &&", "made.dims.size() == wanted.dims.size()", COMPILER),
+    Fault("passes", "what several nodes use is not fused into one", "edit.cc",
+          "«found->second.size() != 1») return nullptr;", "found->second.empty()", COMPILER),
+    Fault("passes", "the results of a branch live on as the results of its node", "lives.cc",
+          "«Become(branch.results[i], node.outputs[i]);»", "Keep(node.outputs[i], false);", COMPILER),
+    Fault("passes", "a GELU has the square root of one half in it", "fuse_gelu.cc",
+          "if (factor && «std::fabs(*factor - std::sqrt(0.5)) < 1e-6») return x;", "true", COMPILER),
+    Fault("passes", "only float32 is squared by multiplying", "square.cc",
+          "if («!(x->type.dtype == kFloat32)» || ShapeText", "false", COMPILER),
+    Fault("passes", "the gates of a GRU begin a panel each", "pack_products.cc",
+          "if («gates == 3» && dims[1]", "false", PACKING),
+    Fault("passes", "parts of a tensor lie at aligned places", "arena.cc",
+          "if (inner.outer != kNone || «part.offset % kArenaAlignment != 0») continue;", "false", COMPILER),
+    Fault("passes", "a scale is positive", "quantization.cc",
+          "if (!scale || «!(*scale > 0)» ||", "false", PACKING),
+    Fault("passes", "results of different types are not shared", "common_subexpressions.cc",
+          "«key += DTypeName(node.outputs[i]->type.dtype);»", "", COMPILER),
+    Fault("passes", "a factor is not folded into a transposed convolution of groups", "fold_affine.cc",
+          "if («IsTransposed(node) && IntAttribute(node, \"group\", 1) != 1») return false;", "false", COMPILER),
+    Fault("passes", "what another block does is not fused", "edit.cc",
+          "«home_.at(value->producer) == use.block» ?", "true", COMPILER),
+    Fault("passes", "a slice of an open axis begins where it says", "movement.cc",
+          "«start == 0» && end >= 0) return DimExpr::Min(dim, end);", "start >= 0", COMPILER),
+    Fault("passes", "a slice backwards ends before its end", "movement.cc",
+          "span >= 0 ? 0 : «(span + 1) / step + 1»);", "span / step + 1", COMPILER),
+
+    # The stock kernels.
+    Fault("kernels", "an index is less than its axis", "indices.h",
+          "if (data[i] < -dim || «data[i] >= dim») [[unlikely]]", "data[i] > dim", KERNELS),
+    Fault("kernels", "a scatter's output has the shape of its input", "scatter.cc",
+          '.Shape("out", out, «x.dims()»);\n  checks.NoOverlap("out", out, "indices"', "out.dims()", KERNELS),
+    Fault("kernels", "of equal elements TopK gives the earlier first", "sort.cc",
+          "return «i < j»;", "i > j", KERNELS),
+    Fault("kernels", "NaN is above all numbers for TopK", "sort.cc",
+          "if (b != b) return «a == a»;", "false", KERNELS),
+    Fault("kernels", "a reflection is shorter than its axis", "pad.cc",
+          "mode_ == Mode::kReflect ? «dim - 1»", "dim", KERNELS),
+    Fault("kernels", "a softmax is shifted by its maximum", "softmax.cc",
+          "const T shifted = «in[i * step + j] - most[j]»;", "in[i * step + j]", KERNELS),
+    Fault("kernels", "a window fits into the image and its pads", "window.cc",
+          "if («room < 0») {", "room < -1", KERNELS),
+    Fault("kernels", "gathered elements come from inside the other axes", "gather.cc",
+          "if (i != along && «indices.dim(i) > x.dim(i)») {", "indices.dim(i) > x.dim(i) + 1", KERNELS),
+    Fault("kernels", "averages without pads count what the window covers", "pool.cc",
+          "count_pad ? WithPads(window, covered.position) : «covered.count()»;",
+          "WithPads(window, covered.position)", KERNELS),
+    Fault("kernels", "NaN under a window is its largest element", "pool.cc",
+          "most = value > most || «value != value» ? value : most;", "false", KERNELS),
+    Fault("kernels", "a window that begins behind the image is left out", "window.cc",
+          "«(axis.output - 1) * axis.stride >= axis.input + axis.before») --axis.output;",
+          "(axis.output - 1) * axis.stride > axis.input + axis.before", KERNELS),
+    Fault("kernels", "NaN is the smallest element of a reduction", "reduce.cc",
+          "return x < least || «x != x» ? x : least;", "false", KERNELS),
+]

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rewire/tests/fuzz/kernels/seeds.h"
+
+namespace rewire::test {
+namespace {
+
+using Shape = std::vector<std::int64_t>;
+
+bool StartsWith(const std::string& text, const char* part) { return text.rfind(part, 0) == 0; }
+
+Argument Of(Dice& dice, DLDataType dtype, Shape shape) {
+  Argument argument;
+  argument.dtype = dtype;
+  argument.shape = std::move(shape);
+  argument.seed = dice.Next();
+  argument.fill = dice.OneIn(2) ? Fill::kOrdinary : Fill::kSmall;
+  return argument;
+}
+Argument Ints(Dice& dice, Shape values, bool scalar = false) {
+  Argument argument =
+      Of(dice, {kDLInt, 64, 1}, scalar ? Shape{} : Shape{static_cast<std::int64_t>(values.size())});
+  argument.values = std::move(values);
+  return argument;
+}
+constexpr DLDataType kF32{kDLFloat, 32, 1}, kI64{kDLInt, 64, 1}, kI32{kDLInt, 32, 1}, kI8{kDLInt, 8, 1},
+    kU8{kDLUInt, 8, 1};
+
+std::int64_t RoundUp(std::int64_t value, std::int64_t to) { return (value + to - 1) / to * to; }
+
+void Einsum(bool shapes, Dice& dice, Call* call) {
+  static const std::vector<std::pair<std::string, std::vector<Shape>>> kEquations = {
+      {"ij,jk->ik", {{3, 4}, {4, 5}, {3, 5}}},
+      {"i,j,k->ijk", {{2}, {3}, {4}, {2, 3, 4}}},
+      {"bij,bjk->bik", {{2, 3, 4}, {2, 4, 5}, {2, 3, 5}}},
+      {"ii->i", {{4, 4}, {4}}},
+      {"...ij->...ji", {{2, 3, 4}, {2, 4, 3}}},
+      {"a,b,c,d,e,f,g,h->", {{5}, {5}, {5}, {5}, {5}, {5}, {5}, {5}, {}}},
+      {"ij->", {{3, 4}, {}}},
+      {"i,i->", {{7}, {7}, {}}}};
+  const auto& [equation, dims] = dice.Of(kEquations);
+  call->attributes.emplace_back("equation", equation);
+  for (std::size_t i = 0; i < dims.size(); ++i) {
+    if (!shapes) call->arguments.push_back(Of(dice, kF32, dims[i]));
+    if (shapes)
+      call->arguments.push_back(i + 1 < dims.size()
+                                    ? Ints(dice, dims[i])
+                                    : Of(dice, kI64, {static_cast<std::int64_t>(dims[i].size())}));
+  }
+}
+
+void TfIdf(Dice& dice, Call* call) {
+  const std::vector<std::string> modes = {"TF", "IDF", "TFIDF"};
+  call->attributes = {{"mode", dice.Of(modes)},
+                      {"min_gram_length", std::int64_t{1}},
+                      {"max_gram_length", std::int64_t{2}},
+                      {"max_skip_count", std::int64_t{dice.Below(4)}},
+                      {"ngram_counts", Shape{0, 3}},
+                      {"ngram_indexes", Shape{0, 1, 2, 3, 4}},
+                      {"pool_int64s", Shape{1, 2, 3, 1, 2, 2, 3}}};
+  call->arguments = {Of(dice, dice.OneIn(2) ? kI64 : kI32, {2, 6}), Of(dice, kF32, {2, 5})};
+}
+
+// Two dimensions in, their product and sum out.
+void Evaluate(Dice& dice, Call* call) {
+  call->attributes = {{"program", Shape{1, 0, 0, 1, 0, 1, 3, 7, 1, 0, 0, 0, 2, 2, 7}},
+                      {"element_bytes", std::int64_t{4}}};
+  call->arguments = {Ints(dice, {3, 5}), Of(dice, kI64, {2}), Of(dice, kI64, {})};
+}
+void LayOut(Dice& dice, Call* call) {
+  call->attributes = {
+      {"program", Shape{1, 0, 0, 7, 0, 100, 7}}, {"blocks", Shape{0, 0, 1, 1, 0}}, {"offsets", Shape{1}}};
+  call->arguments = {Ints(dice, {3, 5}), Of(dice, kI64, {}), Of(dice, kI64, {})};
+}
+
+void PackedMatMul(bool integer, Dice& dice, Call* call) {
+  const std::int64_t rows = dice.Below(9), depth = 1 + dice.Below(40), columns = 1 + dice.Below(50);
+  call->attributes = {{"columns", columns}};
+  if (!integer) {
+    call->arguments = {Of(dice, kF32, {rows, depth}), Of(dice, kF32, {RoundUp(columns, 16), depth}),
+                       Of(dice, kF32, {columns}), Of(dice, kF32, {rows, columns}),
+                       Of(dice, kF32, {rows, columns})};
+    return;
+  }
+  call->arguments = {Of(dice, kU8, {rows, depth}), Of(dice, kI8, {RoundUp(columns, 16), RoundUp(depth, 4)}),
+                     Of(dice, kI32, {columns}),    Of(dice, kU8, {}),
+                     Of(dice, kI8, {columns}),     Of(dice, kF32, {columns}),
+                     Of(dice, kI32, {columns}),    Of(dice, kU8, {rows, columns})};
+}
+
+void PackedConv(const std::string& kernel, Dice& dice, Call* call) {
+  const bool depthwise = StartsWith(kernel, "rewire.packed.depthwise"),
+             integer = StartsWith(kernel, "rewire.packed.conv_integer");
+  const std::int64_t size = 3 + dice.Below(8), side = 1 + dice.Below(3), in = 1 + dice.Below(20);
+  const std::int64_t out = depthwise ? in : 1 + dice.Below(40), left = size - side + 1;
+  call->attributes = {{"channels", out}, {"kernel_shape", Shape{side, side}}};
+  const Shape image = {2, size, size, in}, result = {2, left, left, out};
+  if (integer) {
+    call->arguments = {Of(dice, kU8, image),  Of(dice, kI8, {RoundUp(out, 16), side * RoundUp(side * in, 4)}),
+                       Of(dice, kI32, {out}), Of(dice, kU8, {}),
+                       Of(dice, kI8, {out}),  Of(dice, kF32, {out}),
+                       Of(dice, kF32, {out}), Of(dice, dice.OneIn(2) ? kF32 : kU8, result)};
+    return;
+  }
+  call->arguments = {
+      Of(dice, kF32, image),
+      Of(dice, kF32, depthwise ? Shape{side * side, out} : Shape{RoundUp(out, 16), side * side * in}),
+      Of(dice, kF32, {out})};
+  if (!depthwise) call->arguments.push_back(Of(dice, kF32, result));
+  call->arguments.push_back(Of(dice, kF32, result));
+}
+
+void Convolution(bool transposed, bool quantized, Dice& dice, Call* call) {
+  const std::int64_t groups = 1 + dice.Below(2), in = groups * (1 + dice.Below(3)),
+                     out = groups * (1 + dice.Below(6));
+  const std::int64_t size = 3 + dice.Below(6), side = 1 + dice.Below(3);
+  const auto rank = static_cast<std::size_t>(1 + dice.Below(3));
+  Shape x = {2, in}, w = transposed ? Shape{in, out / groups} : Shape{out, in / groups}, y = {2, out};
+  for (std::size_t i = 0; i < rank; ++i) {
+    x.push_back(size);
+    w.push_back(side);
+    y.push_back(transposed ? size + side - 1 : size - side + 1);
+  }
+  call->attributes = {{"group", groups}};
+  if (quantized) {
+    call->arguments = {Of(dice, kU8, x), Of(dice, kI8, w), Of(dice, kU8, {}), Of(dice, kI8, {}),
+                       Of(dice, kI32, y)};
+    return;
+  }
+  call->arguments = {Of(dice, kF32, x), Of(dice, kF32, w), Of(dice, kF32, {out}), Of(dice, kF32, y)};
+}
+
+// x [steps, batch, inputs] and the rest; with and without lengths.
+void Recurrent(std::int64_t gates, Dice& dice, Call* call) {
+  const std::int64_t steps = 1 + dice.Below(5), batch = 1 + dice.Below(3), inputs = 1 + dice.Below(5),
+                     hidden = dice.OneIn(2) ? 32 : 3;
+  const std::int64_t directions = dice.OneIn(3) ? 2 : 1;
+  if (directions == 2) call->attributes.emplace_back("direction", "bidirectional");
+  const bool packed = dice.OneIn(2);
+  const std::int64_t width = gates * hidden, stored = directions * RoundUp(width, 16);
+  if (packed) call->attributes.emplace_back("packed", std::int64_t{1});
+  Argument lengths = Of(dice, kI32, {batch});
+  lengths.values = {dice.Below(steps + 1), steps, 0};
+  lengths.missing = dice.OneIn(2);
+  const Shape state = {directions, batch, hidden};
+  call->arguments = {Of(dice, kF32, {steps, batch, inputs}),
+                     Of(dice, kF32, packed ? Shape{stored, inputs} : Shape{directions, width, inputs}),
+                     Of(dice, kF32, packed ? Shape{stored, hidden} : Shape{directions, width, hidden}),
+                     Of(dice, kF32, {directions, 2 * width}),
+                     lengths,
+                     Of(dice, kF32, state)};
+  if (gates == 4) {
+    call->arguments.push_back(Of(dice, kF32, state));
+    call->arguments.push_back(Of(dice, kF32, {directions, 3 * hidden}));
+    call->arguments.back().missing = dice.OneIn(2);
+  }
+  call->arguments.push_back(Of(dice, kF32, {steps, directions, batch, hidden}));
+  for (int i = 0; i < (gates == 4 ? 2 : 1); ++i) call->arguments.push_back(Of(dice, kF32, state));
+}
+
+void Regions(bool align, Dice& dice, Call* call) {
+  const std::int64_t count = dice.Below(4);
+  call->arguments = {Of(dice, kF32, {2, 3, 8, 8}), Of(dice, kF32, {count, align ? 4 : 5})};
+  call->arguments[1].fill = Fill::kSmall;
+  if (align) {
+    call->attributes = {{"output_height", std::int64_t{2}}, {"output_width", std::int64_t{3}}};
+    call->arguments.push_back(Ints(dice, Shape(static_cast<std::size_t>(count), 1)));
+  } else {
+    call->arguments[1].values = {1, 0, 0, 4, 5};
+  }
+  call->arguments.push_back(Of(dice, kF32, {count, 3, 2, 3}));
+}
+
+void OneDnn(const std::string& kernel, Dice& dice, Call* call) {
+  const bool packs = kernel.find("pack_") != std::string::npos;
+  if (kernel.find("matmul") != std::string::npos) {
+    call->attributes = {{"depth", std::int64_t{5}}, {"columns", std::int64_t{7}}};
+    call->arguments = {Of(dice, kF32, packs ? Shape{5, 7} : Shape{3, 5})};
+  } else {
+    const bool transposed = kernel.find("transpose") != std::string::npos;
+    call->attributes = {{"weights", transposed ? Shape{4, 6, 3, 3} : Shape{6, 4, 3, 3}}};
+    call->arguments = {
+        Of(dice, kF32, packs ? (transposed ? Shape{4, 6, 3, 3} : Shape{6, 4, 3, 3}) : Shape{1, 4, 9, 9})};
+  }
+  // Others are put right by what the kernel expects.
+  for (int i = packs ? 1 : 4; i > 1; --i) call->arguments.push_back(Of(dice, kF32, {7}));
+}
+
+void MelWeights(bool shape, Dice& dice, Call* call) {
+  call->arguments = {Ints(dice, {1 + dice.Below(6)}, true), Ints(dice, {2 + dice.Below(40)}, true)};
+  if (!shape) {
+    for (const std::int64_t hertz : {8000, 0, 4000}) {
+      call->arguments.push_back(Of(dice, kF32, {}));
+      call->arguments.back().values = {hertz};
+    }
+    call->arguments.push_back(
+        Of(dice, kF32, {call->arguments[1].values[0] / 2 + 1, call->arguments[0].values[0]}));
+  } else {
+    call->arguments.push_back(Of(dice, kI64, {2}));
+  }
+}
+
+void Columns(bool shape, Dice& dice, Call* call) {
+  call->arguments = {shape ? Ints(dice, {1, 8, 9}) : Of(dice, kF32, {1, 8, 9}), Ints(dice, {4, 4}),
+                     Ints(dice, {2, 2}), shape ? Of(dice, kI64, {4}) : Of(dice, kF32, {1, 2, 4, 4})};
+}
+
+void Suppression(bool shape, Dice& dice, Call* call) {
+  call->arguments = {Of(dice, kF32, {2, 6, 4}),
+                     Of(dice, kF32, {2, 3, 6}),
+                     Ints(dice, {dice.Below(5)}, true),
+                     Of(dice, kF32, {}),
+                     Of(dice, kF32, {}),
+                     shape ? Of(dice, kI64, {2}) : Of(dice, kI64, {4, 3})};
+  call->arguments[3].missing = dice.OneIn(2);
+  call->arguments[4].missing = dice.OneIn(2);
+}
+
+void Arange(bool shape, Dice& dice, Call* call) {
+  const std::int64_t count = dice.Below(20);
+  call->arguments = {Ints(dice, {3}, true), Ints(dice, {3 + 2 * count}, true), Ints(dice, {2}, true),
+                     Of(dice, kI64, {shape ? 1 : count})};
+}
+
+}  // namespace
+
+bool SeedOf(const std::string& kernel, Dice& dice, Call* call) {
+  const bool shape = StartsWith(kernel, "rewire.shape.");
+  const std::string name = kernel.substr(shape ? 13 : kernel.rfind("rewire.", 0) == 0 ? 7 : 0);
+  if (name == "einsum") return Einsum(shape, dice, call), true;
+  if (name == "tfidf") return TfIdf(dice, call), true;
+  if (shape && name == "eval") return Evaluate(dice, call), true;
+  if (shape && name == "layout") return LayOut(dice, call), true;
+  if (name == "packed.matmul" || name == "packed.matmul_integer")
+    return PackedMatMul(name != "packed.matmul", dice, call), true;
+  if (name == "packed.conv" || name == "packed.conv_integer" || name == "packed.depthwise")
+    return PackedConv(kernel, dice, call), true;
+  if (!shape && (name == "conv" || name == "conv_transpose" || name == "conv_integer"))
+    return Convolution(name == "conv_transpose", name == "conv_integer", dice, call), true;
+  if (name == "rnn" || name == "gru" || name == "lstm")
+    return Recurrent(name == "rnn" ? 1 : name == "gru" ? 3 : 4, dice, call), true;
+  if (shape && name == "stft") {
+    call->arguments = {Ints(dice, {2, 20, 1}), Ints(dice, {1 + dice.Below(5)}, true), Ints(dice, {8}),
+                       Ints(dice, {8}, true), Of(dice, kI64, {4})};
+    return true;
+  }
+  if (shape && name == "roi_align") {
+    call->arguments = {Ints(dice, {2, 3, 8, 8}), Ints(dice, {5, 4}), Of(dice, kI64, {4})};
+    return true;
+  }
+  if (!shape && (name == "roi_align" || name == "max_roi_pool"))
+    return Regions(name == "roi_align", dice, call), true;
+  if (StartsWith(name, "onednn.")) return OneDnn(kernel, dice, call), true;
+  if (name == "mel_weight_matrix") return MelWeights(shape, dice, call), true;
+  if (name == "col2im") return Columns(shape, dice, call), true;
+  if (name == "nms") return Suppression(shape, dice, call), true;
+  if (name == "arange") return Arange(shape, dice, call), true;
+  return false;
+}
+
+}  // namespace rewire::test

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// Attributes and shapes of kernels that chance does not find.
+#pragma once
+
+#include <string>
+
+#include "rewire/tests/fuzz/kernels/call.h"
+
+namespace rewire::test {
+
+// A call of the kernel that it takes, or nearly. False for kernels that need none.
+bool SeedOf(const std::string& kernel, Dice& dice, Call* call);
+
+}  // namespace rewire::test

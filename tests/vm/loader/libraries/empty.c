@@ -1,0 +1,3 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What TVM writes beside a model that calls no kernel: a library that exports nothing. */
+typedef int nothing;

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rewire/tools/inspect/inspect_memory.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+
+#include "rewire/tools/io/table_text.h"
+#include "rewire/tools/io/units.h"
+#include "rewire/vm/kernel_set.h"
+
+namespace rewire::tools {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct Figure {
+  const char* name;
+  const char* meaning;
+  std::uint64_t MemoryBound::*value;
+};
+constexpr Figure kFigures[] = {
+    {"bytes", "a run of a new VM, at most", &MemoryBound::bytes},
+    {"static_bytes", "a StaticMemory that suffices", &MemoryBound::static_bytes},
+    {"arena_bytes", "a SharedArena that suffices", &MemoryBound::arena_bytes},
+    {"storage", "tensors' data at once", &MemoryBound::storage},
+    {"objects", "objects at once", &MemoryBound::objects},
+    {"stack", "registers, frames, arguments", &MemoryBound::stack},
+    {"workspace", "workspace of a kernel call", &MemoryBound::workspace},
+    {"device", "of the data, on devices", &MemoryBound::device},
+};
+
+Result<std::pair<std::string, std::int64_t>> ParseDim(const std::string& text) {
+  const std::size_t equals = text.find('=');
+  std::int64_t value = 0;
+  const char* end = text.data() + text.size();
+  if (equals != std::string::npos && equals > 0) {
+    const auto [stop, error] = std::from_chars(text.data() + equals + 1, end, value);
+    if (error == std::errc() && stop == end) return std::make_pair(text.substr(0, equals), value);
+  }
+  return Fail(StatusCode::kInvalidArgument,
+              fmt::format("--max-dim {}: a dimension and its largest size expected, as in N=64", text));
+}
+
+Json BoundJson(const MemoryBound& bound) {
+  Json json = Json::object();
+  if (!bound.bounded()) {
+    json["unbounded"] = bound.unbounded;
+    return json;
+  }
+  for (const Figure& figure : kFigures) json[figure.name] = bound.*figure.value;
+  json["undeclared_workspace"] = bound.undeclared_workspace;
+  return json;
+}
+
+}  // namespace
+
+Result<std::vector<FunctionMemory>> InspectMemory(const Executable& executable,
+                                                  const MemoryRequest& request) {
+  MemoryBoundOptions options;
+  for (const std::string& text : request.max_dims) {
+    Result<std::pair<std::string, std::int64_t>> dim = ParseDim(text);
+    if (!dim) return Forward(dim);
+    options.max_dims.push_back(*std::move(dim));
+  }
+  KernelSet kernels;
+  // Without them shape functions and workspace are unknown, which the answer says.
+  (void)kernels.AddLibrary("librewire_kernels_cpu.so");
+  for (const std::string& library : request.kernels) {
+    if (Status ok = kernels.AddLibrary(library); !ok) return Forward(ok);
+  }
+  std::vector<std::string> names;
+  if (!request.function.empty()) {
+    names.push_back(request.function);
+  } else {
+    for (const Function& function : executable.module().functions) {
+      if (function.name != kInitFunction) names.push_back(function.name);
+    }
+  }
+  std::vector<FunctionMemory> functions;
+  for (const std::string& name : names) {
+    options.outputs_bound = false;
+    Result<MemoryBound> unbound = BoundMemory(executable, &kernels, name, options);
+    if (!unbound) return Forward(unbound);
+    options.outputs_bound = true;
+    Result<MemoryBound> bound = BoundMemory(executable, &kernels, name, options);
+    if (!bound) return Forward(bound);
+    functions.push_back({name, *std::move(unbound), *std::move(bound)});
+  }
+  return functions;
+}
+
+std::string MemoryText(const std::vector<FunctionMemory>& functions) {
+  std::string text;
+  for (const FunctionMemory& function : functions) {
+    text += fmt::format("{}memory of {}:\n", text.empty() ? "" : "\n", function.function);
+    if (!function.unbound.bounded()) {
+      text += fmt::format("  unbounded because {}\n", function.unbound.unbounded);
+      continue;
+    }
+    std::vector<std::vector<std::string>> rows = {{"", "outputs unbound", "outputs bound"}};
+    for (const Figure& figure : kFigures) {
+      rows.push_back({figure.meaning, BytesText(function.unbound.*figure.value),
+                      BytesText(function.bound.*figure.value)});
+    }
+    text += TableText(rows, {1, 2});
+    for (const std::string& kernel : function.unbound.undeclared_workspace) {
+      text += fmt::format("  not counted: workspace of {}, which its library does not declare\n", kernel);
+    }
+  }
+  return text;
+}
+
+Json MemoryJson(const std::vector<FunctionMemory>& functions) {
+  Json json = Json::array();
+  for (const FunctionMemory& function : functions) {
+    json.push_back({{"function", function.function},
+                    {"outputs_unbound", BoundJson(function.unbound)},
+                    {"outputs_bound", BoundJson(function.bound)}});
+  }
+  return json;
+}
+
+}  // namespace rewire::tools

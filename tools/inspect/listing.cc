@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rewire/tools/inspect/listing.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "rewire/base/array.h"
+#include "rewire/tools/io/table_text.h"
+#include "rewire/tools/io/units.h"
+#include "rewire/tools/run/name_lookup.h"
+
+namespace rewire::tools {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Rows = std::vector<std::vector<std::string>>;
+
+std::string TextOf(const AttributeValue& value) {
+  struct Visitor {
+    std::string operator()(std::int64_t integer) const { return std::to_string(integer); }
+    std::string operator()(double number) const { return fmt::format("{}", number); }
+    std::string operator()(const std::string& text) const { return '"' + text + '"'; }
+    std::string operator()(const Array<std::int64_t>& list) const {
+      return fmt::format("[{}]", fmt::join(list, ", "));
+    }
+    std::string operator()(const Array<double>& list) const {
+      return fmt::format("[{}]", fmt::join(list, ", "));
+    }
+  };
+  return std::visit(Visitor(), value);
+}
+
+const char* KindName(ConstantKind kind) {
+  switch (kind) {
+    case ConstantKind::kData:
+      return "data";
+    case ConstantKind::kParameter:
+      return "parameter";
+    case ConstantKind::kComputed:
+      return "computed";
+  }
+  return "?";
+}
+
+std::string CodecText(std::uint32_t codec) {
+  if (codec == kCodecNone) return "";
+  return codec == kCodecZstd ? "zstd" : fmt::format("codec {}", codec);
+}
+
+Rows SignatureRows(const Function& function, const Module& module) {
+  Rows rows;
+  for (const NamedType& input : function.inputs) {
+    rows.push_back({rows.empty() ? "  inputs" : "", input.name, TypeText(input.type, module.symbols)});
+  }
+  const Array<std::uint32_t> leaves = Leaves(function.result);
+  for (std::uint32_t i = 0; i < leaves.size(); ++i) {
+    rows.push_back({i == 0 ? "  outputs" : "", OutputName(function, i),
+                    NodeText(function.result.nodes[leaves[i]], module)});
+  }
+  return rows;
+}
+
+void AddConstants(const Module& module, ConstantKind kind, const char* heading, std::string* text) {
+  Rows rows;
+  std::uint64_t total = 0;
+  for (std::size_t i = 0; i < module.constants.size(); ++i) {
+    const Constant& constant = module.constants[i];
+    if (constant.kind != kind) continue;
+    total += constant.raw_bytes;
+    const std::string name = constant.name.empty() ? fmt::format("#{}", i) : constant.name;
+    std::string stored = CodecText(constant.codec);
+    if (!stored.empty()) stored += fmt::format(", {} in the file", BytesText(constant.stored.view.size()));
+    rows.push_back({name, NodeText(constant.type, module),
+                    kind == ConstantKind::kData ? BytesText(constant.raw_bytes) : "", stored});
+  }
+  if (rows.empty()) return;
+  *text += fmt::format("\n{}: {}", heading, rows.size());
+  if (kind == ConstantKind::kData) *text += ", " + BytesText(total);
+  *text += "\n" + TableText(rows, {2});
+}
+
+}  // namespace
+
+std::string NodeText(const TypeNode& node, const Module& module) {
+  Type type;
+  type.nodes.push_back(node);
+  return TypeText(type, module.symbols);
+}
+
+std::string KernelText(const KernelImport& import) {
+  if (import.attributes.empty()) return import.name;
+  std::string attributes;
+  for (const Attribute& attribute : import.attributes) {
+    attributes += (attributes.empty() ? "" : ", ") + attribute.name + "=" + TextOf(attribute.value);
+  }
+  return fmt::format("{}({})", import.name, attributes);
+}
+
+std::string ListingText(const Module& module) {
+  std::string text = fmt::format("functions: {}\n", module.functions.size());
+  for (const Function& function : module.functions) {
+    text += fmt::format("  {} ({} registers, {} of code)\n", function.name, function.register_count,
+                        BytesText(function.code.size() * sizeof(std::uint32_t)));
+    text += TableText(SignatureRows(function, module), {});
+  }
+  AddConstants(module, ConstantKind::kParameter, "parameters", &text);
+  if (!module.kernels.empty()) {
+    Rows rows;
+    for (const KernelImport& import : module.kernels) rows.push_back({import.debug_name, KernelText(import)});
+    text += fmt::format("\nkernels: {}\n", module.kernels.size()) + TableText(rows, {});
+  }
+  AddConstants(module, ConstantKind::kData, "constants", &text);
+  AddConstants(module, ConstantKind::kComputed, "computed by __init", &text);
+  return text;
+}
+
+Json ListingJson(const Module& module) {
+  Json functions = Json::array();
+  for (const Function& function : module.functions) {
+    Json inputs = Json::array();
+    for (const NamedType& input : function.inputs) {
+      inputs.push_back({{"name", input.name}, {"type", TypeText(input.type, module.symbols)}});
+    }
+    Json outputs = Json::array();
+    const Array<std::uint32_t> leaves = Leaves(function.result);
+    for (std::uint32_t i = 0; i < leaves.size(); ++i) {
+      outputs.push_back(
+          {{"name", OutputName(function, i)}, {"type", NodeText(function.result.nodes[leaves[i]], module)}});
+    }
+    functions.push_back({{"name", function.name},
+                         {"inputs", std::move(inputs)},
+                         {"outputs", std::move(outputs)},
+                         {"registers", function.register_count},
+                         {"code_bytes", function.code.size() * sizeof(std::uint32_t)}});
+  }
+  Json constants = Json::array();
+  for (const Constant& constant : module.constants) {
+    constants.push_back({{"name", constant.name},
+                         {"kind", KindName(constant.kind)},
+                         {"type", NodeText(constant.type, module)},
+                         {"bytes", constant.raw_bytes},
+                         {"stored_bytes", constant.stored.view.size()},
+                         {"codec", CodecText(constant.codec)}});
+  }
+  Json kernels = Json::array();
+  for (const KernelImport& import : module.kernels) {
+    kernels.push_back(
+        {{"name", import.name}, {"debug_name", import.debug_name}, {"text", KernelText(import)}});
+  }
+  return {{"functions", std::move(functions)},
+          {"kernels", std::move(kernels)},
+          {"constants", std::move(constants)}};
+}
+
+}  // namespace rewire::tools

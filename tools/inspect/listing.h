@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// --list: what an executable contains and needs.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "rewire/executable_format/module.h"
+
+namespace rewire::tools {
+
+// Functions with their inputs and outputs, parameters, kernels, constants and their sizes.
+std::string ListingText(const Module& module);
+nlohmann::ordered_json ListingJson(const Module& module);
+
+// "f32[N, 4]" for one node of a type.
+std::string NodeText(const TypeNode& node, const Module& module);
+
+// "rewire.conv(pads=[1, 1], group=1)": a kernel with its attributes.
+std::string KernelText(const KernelImport& import);
+
+}  // namespace rewire::tools

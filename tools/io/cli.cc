@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rewire/tools/io/cli.h"
+
+#include <fmt/format.h>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <new>
+#include <stdexcept>
+#include <system_error>
+#include <vector>
+
+#include "rewire/base/near_names.h"
+#include "rewire/base/touched_files.h"
+
+namespace rewire::tools {
+namespace {
+
+int CannotPrint(const CLI::App& app, const std::string& reason) {
+  return ReportError(app.get_name(), Error(StatusCode::kIo, "cannot write standard output: " + reason));
+}
+
+int Finish(const CLI::App& app, int exit_code) {
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return exit_code;
+  return CannotPrint(app, errno == 0 ? "write error" : std::strerror(errno));
+}
+
+// What could have stood in place of an argument: options where it looks like one, of the tool and of the
+// command given, else commands.
+std::vector<std::string> KnownArguments(const CLI::App& app, const std::string& given) {
+  std::vector<std::string> known;
+  if (given.front() != '-') {
+    for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+      known.push_back(command->get_name());
+    }
+    return known;
+  }
+  std::vector<const CLI::App*> parts = {&app};
+  for (const CLI::App* command : app.get_subcommands()) parts.push_back(command);
+  for (const CLI::App* part : parts) {
+    for (const CLI::Option* option : part->get_options()) known.push_back("--" + option->get_single_name());
+  }
+  return known;
+}
+
+// What CLI11 says, and for an option or a command that does not exist the nearest one that does.
+std::string UsageMessage(const CLI::App& app, const CLI::ParseError& wrong) {
+  const std::string help = "; " + app.get_name() + " --help lists the options";
+  const std::vector<std::string> extras = app.remaining(true);
+  if (extras.empty() || extras.front().empty()) return wrong.what() + help;
+  std::string given = extras.front().substr(0, extras.front().find('='));
+  if (given.empty()) given = extras.front();
+  const std::string suggestion = DidYouMean(given, KnownArguments(app, given));
+  return fmt::format("unexpected argument '{}'{}", given, suggestion.empty() ? help : suggestion);
+}
+
+// A descriptor that is closed would be the next file opened, and what is printed would go into it.
+void PrepareProcess() {
+  for (int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (fcntl(descriptor, F_GETFD) >= 0) continue;
+    // Opened for the other direction, so that using it is still an error. The lowest that is free is taken.
+    if (open("/dev/null", descriptor == STDIN_FILENO ? O_WRONLY : O_RDONLY) < 0) return;
+  }
+  // A pipe that nobody reads becomes an error that is reported, behind which no unfinished file is left.
+  std::signal(SIGPIPE, SIG_IGN);
+  RememberTouchedFiles();
+}
+
+int ParseAndRun(CLI::App& app, int argc, char** argv, const std::function<Result<int>()>& run) {
+  app.set_version_flag("--version", app.get_name() + " (Rewire) " REWIRE_VERSION);
+  app.footer(ExitCodeTable());
+  app.get_formatter()->column_width(34);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& answer) {  // --help, --version
+    app.exit(answer);
+    return Finish(app, 0);
+  } catch (const CLI::ParseError& wrong) {
+    return ReportError(app.get_name(), Error(StatusCode::kInvalidArgument, UsageMessage(app, wrong)));
+  }
+  const Result<int> exit_code = run();
+  if (!exit_code) return ReportError(app.get_name(), exit_code.error());
+  return Finish(app, *exit_code);
+}
+
+}  // namespace
+
+std::string ExitCodeTable() {
+  std::string table = "Exit codes:\n   0  success\n   1  outputs differ, or a check failed\n";
+  for (int code = 1; code <= static_cast<int>(StatusCode::kInternal); ++code) {
+    const StatusCode status = static_cast<StatusCode>(code);
+    table += fmt::format("  {}  {}\n", ExitCode(status), StatusCodeName(status));
+  }
+  return table;
+}
+
+int ReportError(const std::string& tool, const Error& error) {
+  std::fflush(stdout);
+  const std::string line = fmt::format("{}: error: {}\n", tool, error.message());
+  std::fwrite(line.data(), 1, line.size(), stderr);  // when it is closed, the exit code is all there is
+  return ExitCode(error.code());
+}
+
+int Main(CLI::App& app, int argc, char** argv, const std::function<Result<int>()>& run) {
+  PrepareProcess();
+  try {
+    return ParseAndRun(app, argc, argv, run);
+  } catch (const std::bad_alloc&) {
+    return ReportError(app.get_name(), Error(StatusCode::kOutOfMemory, "there is not enough memory"));
+  } catch (const std::length_error&) {
+    return ReportError(app.get_name(),
+                       Error(StatusCode::kOutOfMemory, "more memory is asked for than there can be"));
+  } catch (const std::system_error& error) {
+    if (std::ferror(stdout) != 0) return CannotPrint(app, error.code().message());  // thrown by fmt
+    return ReportError(app.get_name(), Error(StatusCode::kIo, error.code().message()));
+  } catch (const std::exception& error) {
+    return ReportError(app.get_name(), Error(StatusCode::kInternal, std::string("a fault of this program: ") +
+                                                                        error.what() + "; please report it"));
+  } catch (...) {
+    return ReportError(app.get_name(),
+                       Error(StatusCode::kInternal, "a fault of this program; please report it"));
+  }
+}
+
+}  // namespace rewire::tools

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What all command line tools share: error messages, exit codes and --version.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <string>
+
+#include "rewire/base/status.h"
+
+namespace rewire::tools {
+
+// Exit codes: 0 for success; 1 if the tool worked and the answer is no (outputs differ, a check failed); 10
+// plus the StatusCode for an error.
+inline constexpr int kExitNo = 1;
+constexpr int ExitCode(StatusCode code) { return code == StatusCode::kOk ? 0 : 10 + static_cast<int>(code); }
+// The table of exit codes for --help, one line per code.
+std::string ExitCodeTable();
+
+// Prints "<tool>: error: <message>" on stderr and returns the exit code.
+int ReportError(const std::string& tool, const Error& error);
+
+// The main function of a tool: parses the command line, answers --help and --version, runs, and reports
+// errors.
+//
+// A wrong command line is kInvalidArgument. If standard output cannot be written (a full disk, a closed
+// pipe), that is kIo. Exceptions are reported like other errors: kOutOfMemory if memory is missing, kIo from
+// the operating system, otherwise kInternal. No file that the tool has read is overwritten
+// (base/touched_files.h).
+int Main(CLI::App& app, int argc, char** argv, const std::function<Result<int>()>& run);
+
+}  // namespace rewire::tools

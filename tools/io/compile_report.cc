@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rewire/tools/io/compile_report.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+
+namespace rewire::tools {
+
+namespace {
+
+// Each text is NAME=SIZE; `option` is what they were given for.
+Status ParseSizes(const char* option, const std::vector<std::string>& texts,
+                  std::map<std::string, std::int64_t>* sizes) {
+  for (const std::string& text : texts) {
+    const std::size_t equals = text.rfind('=');
+    std::int64_t size = -1;
+    if (equals != std::string::npos && equals > 0) {
+      const char* end = text.data() + text.size();
+      const auto [stop, error] = std::from_chars(text.data() + equals + 1, end, size);
+      if (error != std::errc() || stop != end) size = -1;
+    }
+    if (size < 0) {
+      return Fail(StatusCode::kInvalidArgument,
+                  fmt::format("{} {}: expected NAME=SIZE with a size of at least 0", option, text));
+    }
+    (*sizes)[text.substr(0, equals)] = size;
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<compiler::CompileOptions> ParseCompileOptions(const std::vector<std::string>& dims,
+                                                     const std::vector<std::string>& max_dims,
+                                                     const std::vector<std::string>& disabled_passes) {
+  compiler::CompileOptions options;
+  options.disabled_passes.insert(disabled_passes.begin(), disabled_passes.end());
+  if (Status parsed = ParseSizes("--dim", dims, &options.dims); !parsed) return Forward(parsed);
+  if (Status parsed = ParseSizes("--max-dim", max_dims, &options.max_dims); !parsed) return Forward(parsed);
+  return options;
+}
+
+std::string UnsupportedText(const std::vector<compiler::Unsupported>& nodes) {
+  std::string text;
+  for (const compiler::Unsupported& node : nodes) {
+    text += fmt::format("  {} ({}{}{}, opset {}): {}\n", node.node, node.domain,
+                        node.domain.empty() ? "" : ".", node.op_type, node.opset, node.reason);
+  }
+  return text.empty() ? text : "not supported:\n" + text;
+}
+
+nlohmann::ordered_json UnsupportedJson(const std::string& input, const Error& error,
+                                       const std::vector<compiler::Unsupported>& nodes) {
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const compiler::Unsupported& node : nodes) {
+    list.push_back({{"node", node.node},
+                    {"domain", node.domain},
+                    {"operator", node.op_type},
+                    {"opset", node.opset},
+                    {"reason", node.reason}});
+  }
+  return {{"input", input},
+          {"error", {{"code", static_cast<int>(error.code())}, {"message", error.message()}}},
+          {"unsupported", std::move(list)}};
+}
+
+}  // namespace rewire::tools

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The compiler's command line options that vm-compile and vm-run share.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "rewire/base/status.h"
+#include "rewire/compiler/compile.h"
+
+namespace rewire::tools {
+
+// `dims` are "NAME=SIZE". Errors: kInvalidArgument, which names the wrong text.
+Result<compiler::CompileOptions> ParseCompileOptions(const std::vector<std::string>& dims,
+                                                     const std::vector<std::string>& max_dims,
+                                                     const std::vector<std::string>& disabled_passes);
+
+// One line per node; empty for an empty list.
+std::string UnsupportedText(const std::vector<compiler::Unsupported>& nodes);
+nlohmann::ordered_json UnsupportedJson(const std::string& input, const Error& error,
+                                       const std::vector<compiler::Unsupported>& nodes);
+
+}  // namespace rewire::tools

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Finds inputs and outputs by name or index, as the command line names them. If a name looks like an index,
+// the name counts.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "rewire/base/status.h"
+#include "rewire/executable_format/module.h"
+
+namespace rewire::tools {
+
+// Errors: kNotFound, with similar names and the number of entries.
+Result<std::uint32_t> FindInput(const Function& function, std::string_view target);
+Result<std::uint32_t> FindOutput(const Function& function, std::string_view target);
+
+// The name of an output, or its index if the executable has no names.
+std::string OutputName(const Function& function, std::uint32_t leaf);
+
+}  // namespace rewire::tools

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rewire/tools/run/outputs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "rewire/base/dtype.h"
+#include "rewire/executable_format/text/element_text.h"
+#include "rewire/tools/io/tensor_io.h"
+#include "rewire/tools/io/tensor_text.h"
+#include "rewire/tools/run/name_lookup.h"
+#include "rewire/tools/run/value_spec.h"
+
+namespace rewire::tools {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+HostTensor ScalarOf(std::int64_t integer) {
+  HostTensor tensor;
+  tensor.dtype = kInt64;
+  std::byte* data = nullptr;
+  tensor.bytes = AllocateBytes(sizeof(integer), &data);
+  std::memcpy(data, &integer, sizeof(integer));
+  return tensor;
+}
+
+// The output's tensor, marked as used; an error that names what else it is.
+Result<HostTensor> Take(Output* output) {
+  if (!output->tensor) {
+    return Fail(StatusCode::kInvalidArgument,
+                fmt::format("output '{}' is no tensor but {}", output->name, output->type));
+  }
+  output->used = true;
+  return *output->tensor;
+}
+
+Json ElementJson(DLDataType dtype, const std::byte* element) {
+  // Numbers and booleans are spelled as JSON has them, infinities and NaN are not.
+  const std::string text = text::ElementText(dtype, element);
+  Json json = Json::parse(text, nullptr, false);
+  return json.is_discarded() ? Json(text) : json;
+}
+
+}  // namespace
+
+Result<std::optional<HostTensor>> HostTensorOf(const Value& value) {
+  if (value.kind() == ValueKind::kInteger) return ScalarOf(value.integer());
+  if (value.kind() != ValueKind::kTensor) return std::nullopt;
+  Result<HostTensor> tensor = ToHostTensor(value.tensor());
+  if (!tensor) return Forward(tensor);
+  return *std::move(tensor);
+}
+
+Result<std::vector<Output>> CollectOutputs(const VirtualMachine& vm, const Function& function) {
+  std::vector<Output> outputs;
+  const std::size_t count = Leaves(function.result).size();
+  for (std::uint32_t i = 0; i < count; ++i) {
+    Result<Value> value = vm.TryOutput(i);
+    if (!value) return Forward(value);
+    Output output;
+    output.name = OutputName(function, i);
+    output.value = *std::move(value);
+    Result<std::optional<HostTensor>> tensor = HostTensorOf(output.value);
+    if (!tensor) return Forward(tensor, fmt::format("output '{}'", output.name));
+    output.tensor = *std::move(tensor);
+    output.type = output.tensor ? TensorTypeText(output.tensor->dtype, output.tensor->shape)
+                                : ValueKindName(output.value.kind());
+    outputs.push_back(std::move(output));
+  }
+  return outputs;
+}
+
+Result<std::vector<std::string>> WriteOutputs(const Function& function,
+                                              const std::vector<std::string>& bindings,
+                                              const MappedOutputs& mapped, std::vector<Output>* outputs) {
+  std::vector<std::string> paths;
+  std::vector<std::vector<NamedTensor>> contents;  // by path
+  for (const std::string& text : bindings) {
+    const Result<FileBinding> binding = ParseFileBinding(text);
+    if (!binding) return Forward(binding, "--output");
+    const auto known = std::find(paths.begin(), paths.end(), binding->path);
+    const auto index = static_cast<std::size_t>(known - paths.begin());
+    if (known == paths.end()) {
+      paths.push_back(binding->path);
+      contents.emplace_back();
+    }
+    std::vector<Output*> chosen;
+    if (binding->target.empty()) {
+      for (Output& output : *outputs) chosen.push_back(&output);
+    } else {
+      const Result<std::uint32_t> leaf = FindOutput(function, binding->target);
+      if (!leaf) return Forward(leaf, "--output");
+      chosen.push_back(&(*outputs)[*leaf]);
+    }
+    for (Output* output : chosen) {
+      Result<HostTensor> tensor = Take(output);
+      if (!tensor) return Forward(tensor, "--output");
+      contents[index].push_back({output->name, *std::move(tensor)});
+    }
+  }
+  for (std::size_t i = 0; i < paths.size(); ++i) {
+    const auto in_place = std::find_if(mapped.begin(), mapped.end(), [&](const auto& output) {
+      return output->path() == paths[i] && contents[i].size() == 1 && output->Holds(contents[i][0].tensor);
+    });
+    const Status written = in_place != mapped.end() ? (*in_place)->Commit(contents[i][0].tensor)
+                                                    : WriteTensors(paths[i], contents[i]);
+    if (!written) return Forward(written);
+  }
+  return paths;
+}
+
+std::string OutputText(const Output& output) {
+  if (!output.tensor) return fmt::format("{}: {}\n", output.name, ValueText(output.value));
+  return fmt::format("{}: {}\n{}\n", output.name, output.type, TensorText(*output.tensor));
+}
+
+Json OutputJson(const Output& output) {
+  Json json = {{"name", output.name}, {"type", output.type}};
+  if (!output.tensor) {
+    json["value"] = ValueText(output.value);
+    return json;
+  }
+  const HostTensor& tensor = *output.tensor;
+  json["dtype"] = DTypeName(tensor.dtype);
+  json["shape"] = tensor.shape;
+  constexpr std::size_t kMostElements = 1000;
+  const std::size_t step = ElementBytes(tensor.dtype);
+  const std::size_t count = tensor.bytes.view.size() / step;
+  json["data"] = nullptr;
+  if (count > kMostElements || !text::HasElementText(tensor.dtype)) return json;
+  Json data = Json::array();
+  for (std::size_t i = 0; i < count; ++i) {
+    data.push_back(ElementJson(tensor.dtype, tensor.bytes.view.data() + i * step));
+  }
+  json["data"] = std::move(data);
+  return json;
+}
+
+}  // namespace rewire::tools

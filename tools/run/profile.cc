@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rewire/tools/run/profile.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <utility>
+
+#include "rewire/tools/io/table_text.h"
+#include "rewire/tools/io/units.h"
+#include "rewire/tools/run/register_text.h"
+
+namespace rewire::tools {
+
+namespace {
+
+std::string NodeOf(const Function& function, std::uint32_t pc) {
+  const auto note = std::lower_bound(function.notes.begin(), function.notes.end(), pc,
+                                     [](const SourceNote& a, std::uint32_t b) { return a.pc < b; });
+  return note != function.notes.end() && note->pc == pc ? note->text : std::string();
+}
+
+}  // namespace
+
+void Profiler::OnKernel(const KernelCall& call) {
+  const auto [place, added] =
+      sites_.try_emplace(std::uint64_t{call.function} << 32 | call.pc);  // stays where it is
+  Site& site = place->second;
+  const Function& function = call.module.functions[call.function];
+  if (added) {
+    const KernelImport& import = call.module.kernels[call.kernel];
+    site.name = import.debug_name.empty() ? import.name : import.debug_name;
+    site.kernel = import.name;
+    site.node = NodeOf(function, call.pc);
+  }
+  site.durations.push_back(call.end_ns - call.start_ns);
+  if (!keep_calls_) return;
+  std::string arguments;
+  for (const RewireFFIAny& arg : call.args) arguments += (arguments.empty() ? "" : ", ") + RegisterText(arg);
+  calls_.push_back(
+      {&site, function.name, call.pc, std::move(arguments), call.start_ns, call.end_ns, call.ok});
+}
+
+void Profiler::AddRun(const std::string& function, std::int64_t start_ns, std::int64_t end_ns) {
+  runs_.push_back({function, start_ns, end_ns});
+}
+
+double Profiler::TotalOfRuns() const {
+  double total = 0;
+  for (const Run& run : runs_) total += static_cast<double>(run.end_ns - run.start_ns);
+  return total;
+}
+
+template <typename NamesOf>
+std::vector<Profiler::Row> Profiler::RowsBy(NamesOf names_of) const {
+  std::map<Names, std::vector<std::int64_t>> by_name;
+  for (const auto& [place, site] : sites_) {
+    Names names = names_of(site);
+    if (names.first.empty()) continue;
+    std::vector<std::int64_t>& durations = by_name[std::move(names)];
+    durations.insert(durations.end(), site.durations.begin(), site.durations.end());
+  }
+  const double total = TotalOfRuns();
+  std::vector<Row> rows;
+  for (auto& [names, durations] : by_name) {
+    Row row{names.first, names.second, PercentilesOf(std::move(durations)), 0};
+    row.share = total > 0 ? row.times.total / total : 0;
+    rows.push_back(std::move(row));
+  }
+  std::stable_sort(rows.begin(), rows.end(),
+                   [](const Row& a, const Row& b) { return a.times.total > b.times.total; });
+  return rows;
+}
+
+std::vector<Profiler::Row> Profiler::NodeRows() const {
+  return RowsBy([](const Site& site) { return Names(site.node, site.kernel); });
+}
+
+std::vector<Profiler::Row> Profiler::Rows() const {
+  std::vector<Row> rows = RowsBy([](const Site& site) { return Names(site.name, site.kernel); });
+  const double total = TotalOfRuns();
+  const double in_kernels = std::accumulate(rows.begin(), rows.end(), 0.0,
+                                            [](double sum, const Row& row) { return sum + row.times.total; });
+  Row outside{"(outside kernels)", "", {}, 0};
+  outside.times.count = runs_.size();
+  outside.times.total = std::max(0.0, total - in_kernels);
+  outside.times.median = runs_.empty() ? 0 : outside.times.total / static_cast<double>(runs_.size());
+  outside.share = total > 0 ? outside.times.total / total : 0;
+  rows.push_back(std::move(outside));
+  return rows;
+}
+
+nlohmann::ordered_json Profiler::Timeline(const std::string& process_name) const {
+  using Json = nlohmann::ordered_json;
+  const std::int64_t origin = runs_.empty() ? 0 : runs_.front().start_ns;
+  Json events = Json::array();
+  const auto add_name = [&](const char* what, const std::string& name) {
+    events.push_back({{"name", what}, {"ph", "M"}, {"pid", 1}, {"tid", 1}, {"args", {{"name", name}}}});
+  };
+  const auto add_slice = [&](const std::string& name, const char* category, std::int64_t start,
+                             std::int64_t end, Json arguments) {
+    events.push_back({{"name", name},
+                      {"cat", category},
+                      {"ph", "X"},
+                      {"ts", static_cast<double>(start - origin) / 1e3},
+                      {"dur", static_cast<double>(end - start) / 1e3},
+                      {"pid", 1},
+                      {"tid", 1},
+                      {"args", std::move(arguments)}});
+  };
+  add_name("process_name", process_name);
+  add_name("thread_name", "virtual machine");
+  for (const Run& run : runs_) add_slice(run.function, "run", run.start_ns, run.end_ns, Json::object());
+  for (const Call& call : calls_) {
+    Json arguments = {{"kernel", call.site->kernel},
+                      {"function", call.function},
+                      {"pc", call.pc},
+                      {"arguments", call.arguments},
+                      {"ok", call.ok}};
+    if (!call.site->node.empty()) arguments["node"] = call.site->node;
+    add_slice(call.site->name, "kernel", call.start_ns, call.end_ns, std::move(arguments));
+  }
+  return {{"displayTimeUnit", "ns"}, {"traceEvents", std::move(events)}};
+}
+
+std::string ProfileText(const std::vector<Profiler::Row>& rows) {
+  std::vector<std::vector<std::string>> table = {{"name", "calls", "total", "share", "median", "kernel"}};
+  for (const Profiler::Row& row : rows) {
+    table.push_back({row.name, std::to_string(row.times.count), DurationText(row.times.total),
+                     fmt::format("{:.1f} %", 100 * row.share), DurationText(row.times.median), row.kernel});
+  }
+  return TableText(table, {1, 2, 3, 4});
+}
+
+nlohmann::ordered_json ProfileJson(const std::vector<Profiler::Row>& rows) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::array();
+  for (const Profiler::Row& row : rows) {
+    json.push_back({{"name", row.name},
+                    {"kernel", row.kernel},
+                    {"calls", row.times.count},
+                    {"total_ns", row.times.total},
+                    {"share", row.share},
+                    {"median_ns", row.times.median}});
+  }
+  return json;
+}
+
+}  // namespace rewire::tools

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// --profile and --profile-trace: the time of every kernel call.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "rewire/tools/run/statistics.h"
+#include "rewire/vm/observer.h"
+
+namespace rewire::tools {
+
+class Profiler : public Observer {
+ public:
+  // With `keep_calls`, each call is kept with its arguments for a timeline. Otherwise only its duration is
+  // kept.
+  explicit Profiler(bool keep_calls) : keep_calls_(keep_calls) {}
+
+  bool wants_kernels() const override { return true; }
+  void OnKernel(const KernelCall& call) override;
+
+  // One invocation of the function, around its kernel calls; steady clock.
+  void AddRun(const std::string& function, std::int64_t start_ns, std::int64_t end_ns);
+
+  struct Row {
+    std::string name;    // debug name, or else the kernel's name; or the model's node
+    std::string kernel;  // what is imported; empty for the last row
+    Percentiles times;   // nanoseconds
+    double share = 0;    // of the total time of the runs, 0 to 1
+  };
+  // By debug name, sorted by time, longest first. The last row is the time outside kernels.
+  std::vector<Row> Rows() const;
+  // By the model's node and the kernel that it calls, sorted by time, longest first. Empty for a program
+  // without notes.
+  std::vector<Row> NodeRows() const;
+
+  // Kernel calls and runs as slices in the Trace Event Format ("Trace Event Format", Google, 2016), which
+  // Perfetto and chrome://tracing open. Times are microseconds from the first run's start.
+  nlohmann::ordered_json Timeline(const std::string& process_name) const;
+
+ private:
+  // An instruction that calls a kernel.
+  struct Site {
+    std::string name;
+    std::string kernel;
+    std::string node;  // empty without a note
+    std::vector<std::int64_t> durations;
+  };
+  struct Call {
+    const Site* site;
+    std::string function;
+    std::uint32_t pc;
+    std::string arguments;
+    std::int64_t start_ns, end_ns;
+    bool ok;
+  };
+  struct Run {
+    std::string function;
+    std::int64_t start_ns, end_ns;
+  };
+
+  using Names = std::pair<std::string, std::string>;
+  // For calls with the same pair of names, which `names_of` returns. Calls without a first name are left out.
+  template <typename NamesOf>
+  std::vector<Row> RowsBy(NamesOf names_of) const;
+  double TotalOfRuns() const;
+
+  bool keep_calls_;
+  std::unordered_map<std::uint64_t, Site> sites_;  // by function and pc
+  std::vector<Call> calls_;
+  std::vector<Run> runs_;
+};
+
+// The table that --profile prints.
+std::string ProfileText(const std::vector<Profiler::Row>& rows);
+nlohmann::ordered_json ProfileJson(const std::vector<Profiler::Row>& rows);
+
+}  // namespace rewire::tools

@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rewire/tools/run/run.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "rewire/base/array.h"
+#include "rewire/base/atomic_file.h"
+#include "rewire/executable_format/instruction_text.h"
+#include "rewire/tools/inspect/listing.h"
+#include "rewire/tools/io/cli.h"
+#include "rewire/tools/io/open_model.h"
+#include "rewire/tools/io/progress.h"
+#include "rewire/tools/io/tensor_io.h"
+#include "rewire/tools/io/units.h"
+#include "rewire/tools/run/expectations.h"
+#include "rewire/tools/run/outputs.h"
+#include "rewire/tools/run/profile.h"
+#include "rewire/tools/run/resident.h"
+#include "rewire/tools/run/statistics.h"
+#include "rewire/tools/run/trace.h"
+#include "rewire/vm/vm.h"
+
+namespace rewire::tools {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Clock = std::chrono::steady_clock;
+
+std::int64_t Nanoseconds(Clock::time_point time) {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(time.time_since_epoch()).count();
+}
+
+// Both observers of vm-run behind the one that a VM has.
+class Observers : public Observer {
+ public:
+  explicit Observers(std::vector<Observer*> observers) : observers_(std::move(observers)) {}
+
+  bool wants_instructions() const override {
+    for (const Observer* observer : observers_) {
+      if (observer->wants_instructions()) return true;
+    }
+    return false;
+  }
+  bool wants_kernels() const override {
+    for (const Observer* observer : observers_) {
+      if (observer->wants_kernels()) return true;
+    }
+    return false;
+  }
+  void OnInstruction(const Instruction& instruction) override {
+    for (Observer* observer : observers_) observer->OnInstruction(instruction);
+  }
+  void OnKernel(const KernelCall& call) override {
+    for (Observer* observer : observers_) observer->OnKernel(call);
+  }
+
+ private:
+  std::vector<Observer*> observers_;
+};
+
+class Runner {
+ public:
+  explicit Runner(const RunOptions& options) : options_(options), profiler_(!options.timeline.empty()) {}
+
+  Result<int> Run();
+  const Json& json() const { return json_; }
+
+ private:
+  Result<Program> Link(const OpenedModel& model);
+  Status Execute(VirtualMachine* vm, std::uint32_t function);
+  Status Invoke(VirtualMachine* vm, std::uint32_t function, std::int64_t* nanoseconds);
+  Status Report(const VirtualMachine& vm, std::uint32_t function, const MappedOutputs& mapped, bool* equal);
+  Status ReportProfile();
+  void ExplainOutputs(const Program& program, std::uint32_t function);
+  void Say(const std::string& text) const {
+    if (!options_.json) fmt::print("{}", text);
+  }
+  void Trace(const TraceEntry& entry);
+
+  const RunOptions& options_;
+  Profiler profiler_;
+  std::error_code cannot_print_;  // of the trace
+  std::vector<std::int64_t> times_;
+  std::int64_t load_time_ = 0;         // nanoseconds to open and link
+  std::uint64_t resident_before_ = 0;  // bytes, before either
+  std::uint64_t resident_peak_ = 0;    // bytes, by the end of the last run
+  Json json_ = Json::object();
+};
+
+void Runner::Trace(const TraceEntry& entry) {
+  if (!options_.json) {
+    try {
+      fmt::print("{}\n", TraceText(entry));
+    } catch (const std::system_error& error) {
+      cannot_print_ = error.code();
+      throw;  // ends the run
+    }
+    return;
+  }
+  Json operands = Json::object();
+  for (const TraceEntry::Operand& operand : entry.operands) operands[operand.name] = operand.holds;
+  json_["trace"].push_back({{"function", entry.function},
+                            {"pc", entry.pc},
+                            {"depth", entry.depth},
+                            {"text", entry.text},
+                            {"operands", std::move(operands)}});
+}
+
+Status CheckDevices(const Module& module) {
+  for (const DeviceEntry& device : module.devices) {
+    if (device.type == kDLCPU) continue;
+    return Fail(StatusCode::kUnsupported,
+                fmt::format("the model was compiled for device {}, and vm-run has the CPU alone; compile it "
+                            "for the CPU",
+                            DeviceText(device)));
+  }
+  return {};
+}
+
+Result<Program> Runner::Link(const OpenedModel& model) {
+  if (Status devices = CheckDevices(model.executable.module()); !devices) {
+    return Forward(devices, options_.file);
+  }
+  LinkOptions link;
+  std::vector<std::string> libraries = model.kernels;
+  libraries.insert(libraries.end(), options_.kernels.begin(), options_.kernels.end());
+  for (const std::string& library : libraries) {
+    if (Status added = link.kernels.AddLibrary(library); !added) return Forward(added);
+  }
+  for (const std::string& path : model.has_parameters ? std::vector<std::string>() : options_.parameters) {
+    Result<ParameterSet> set = ReadParameters(path);
+    if (!set) return Forward(set);
+    link.parameters.push_back(*std::move(set));
+  }
+  const auto cores = static_cast<std::int32_t>(std::max(1U, std::thread::hardware_concurrency()));
+  link.threads = ThreadPool::Make(options_.threads == 0 ? cores : options_.threads);
+  link.init_limits = options_.limits;
+  // 0 stands for the default there, no limit here.
+  if (options_.limits.bytes != Limits().bytes)
+    link.limits.bytes = std::max<std::uint64_t>(1, options_.limits.bytes);
+  if (options_.deadline) link.limits.deadline = Clock::now() + *options_.deadline;
+  Result<Program> program = Program::Link(model.executable, std::move(link));
+  if (!program) return Forward(program, options_.file);
+  return program;
+}
+
+Status Runner::Invoke(VirtualMachine* vm, std::uint32_t function, std::int64_t* nanoseconds) {
+  const Clock::time_point start = Clock::now();
+  if (options_.deadline) vm->SetDeadline(start + *options_.deadline);
+  Status invoked = vm->TryInvoke(function);
+  if (cannot_print_) return Fail(StatusCode::kIo, "cannot write standard output: " + cannot_print_.message());
+  const Clock::time_point end = Clock::now();
+  profiler_.AddRun(vm->program().executable().module().functions[function].name, Nanoseconds(start),
+                   Nanoseconds(end));
+  *nanoseconds = Nanoseconds(end) - Nanoseconds(start);
+  return invoked;
+}
+
+Status Runner::Execute(VirtualMachine* vm, std::uint32_t function) {
+  Tracer tracer([this](const TraceEntry& entry) { Trace(entry); });
+  std::vector<Observer*> wanted;
+  if (options_.trace) wanted.push_back(&tracer);
+  if (options_.profile || !options_.timeline.empty()) wanted.push_back(&profiler_);
+  Observers observers(std::move(wanted));
+
+  if (options_.repeat > 1) {
+    for (std::uint32_t i = 0; i < options_.warmup; ++i) {
+      if (options_.deadline) vm->SetDeadline(Clock::now() + *options_.deadline);
+      if (Status invoked = vm->TryInvoke(function); !invoked) return invoked;
+    }
+  }
+  vm->SetObserver(&observers);
+  Progress progress("run", options_.repeat);
+  Status invoked;
+  for (std::uint32_t i = 0; i < options_.repeat && invoked; ++i) {
+    progress.Show(i);
+    std::int64_t nanoseconds = 0;
+    invoked = Invoke(vm, function, &nanoseconds);
+    times_.push_back(nanoseconds);
+  }
+  vm->SetObserver(nullptr);
+  resident_peak_ = ResidentMemory().peak;
+  return invoked;
+}
+
+Status Runner::ReportProfile() {
+  if (options_.profile) {
+    const std::vector<Profiler::Row> rows = profiler_.Rows();
+    Say("profile:\n" + ProfileText(rows));
+    json_["profile"] = ProfileJson(rows);
+    if (const std::vector<Profiler::Row> nodes = profiler_.NodeRows(); !nodes.empty()) {
+      Say("by node of the model:\n" + ProfileText(nodes));
+      json_["profile_nodes"] = ProfileJson(nodes);
+    }
+  }
+  if (options_.timeline.empty()) return {};
+  // Names come from files and may hold any bytes; JSON wants UTF-8.
+  const std::string text =
+      profiler_.Timeline("vm-run " + options_.file).dump(-1, ' ', false, Json::error_handler_t::replace) +
+      "\n";
+  const Span<const std::byte> bytes(reinterpret_cast<const std::byte*>(text.data()), text.size());
+  if (Status written = WriteFileAtomically(options_.timeline, bytes); !written) return written;
+  Say(fmt::format("wrote {}\n", options_.timeline));
+  json_["written"].push_back(options_.timeline);
+  return {};
+}
+
+Status Runner::Report(const VirtualMachine& vm, std::uint32_t index, const MappedOutputs& mapped,
+                      bool* equal) {
+  const Function& function = vm.program().executable().module().functions[index];
+  Result<std::vector<Output>> outputs = CollectOutputs(vm, function);
+  if (!outputs) return Forward(outputs);
+  const Result<std::vector<OutputComparison>> comparisons =
+      CompareOutputs(function, options_.expects, options_.tolerance, &*outputs);
+  if (!comparisons) return Forward(comparisons);
+  const Result<std::vector<std::string>> written =
+      WriteOutputs(function, options_.outputs, mapped, &*outputs);
+  if (!written) return Forward(written);
+
+  json_["function"] = function.name;
+  json_["outputs"] = Json::array();
+  for (const Output& output : *outputs) {
+    json_["outputs"].push_back(OutputJson(output));
+    if (!output.used) Say(OutputText(output));
+  }
+  for (const auto& output : mapped) {
+    const Result<OutputReport> report = vm.TryOutputReport(OutputHandle{index, output->leaf()});
+    if (report) json_["outputs"][output->leaf()]["in_place"] = !report->copied;
+  }
+  for (const std::string& path : *written) {
+    json_["written"].push_back(path);
+    Say(fmt::format("wrote {}\n", path));
+  }
+  for (const OutputComparison& entry : *comparisons) {
+    *equal = *equal && entry.comparison.equal();
+    json_["comparisons"].push_back(ComparisonJson(entry));
+    Say(fmt::format("{}: {}\n", entry.output, ComparisonText(entry.comparison, entry.expected)));
+  }
+  const Percentiles times = PercentilesOf(times_);
+  json_["resident"] = {{"before_load_bytes", resident_before_}, {"peak_bytes", resident_peak_}};
+  json_["timing"] = {{"load_ns", load_time_},        {"runs", times.count}, {"min_ns", times.minimum},
+                     {"median_ns", times.median},    {"p90_ns", times.p90}, {"p99_ns", times.p99},
+                     {"peak_bytes", vm.bytes_peak()}};
+  if (options_.repeat > 1) {
+    Say(fmt::format("loaded in {}\n", DurationText(static_cast<double>(load_time_))));
+    Say(fmt::format("{} runs after {} to warm up: median {}, p90 {}, p99 {}, fastest {}; at most {} held\n",
+                    times.count, options_.warmup, DurationText(times.median), DurationText(times.p90),
+                    DurationText(times.p99), DurationText(times.minimum), BytesText(vm.bytes_peak())));
+  }
+  return ReportProfile();
+}
+
+void Runner::ExplainOutputs(const Program& program, std::uint32_t function) {
+  const Array<std::string>& names = program.executable().module().functions[function].output_names;
+  for (std::uint32_t leaf = 0; leaf < names.size(); ++leaf) {
+    const std::string explained = program.ExplainOutput({function, leaf});
+    Say(fmt::format("{}: {}\n", names[leaf], explained));
+    nlohmann::ordered_json output = {{"name", names[leaf]}, {"plan", explained}};
+    if (const Result<OutputPlan> plan = program.TryOutputPlan({function, leaf})) {
+      output["rewired"] = plan->rewired;
+      output["reason"] = plan->reason;
+      for (const OutputMaker& maker : plan->makers) {
+        output["makers"].push_back({{"pc", maker.pc},
+                                    {"instruction", maker.instruction},
+                                    {"in_place", maker.in_place},
+                                    {"reason", maker.reason}});
+      }
+    }
+    json_["outputs"].push_back(std::move(output));
+  }
+}
+
+Result<int> Runner::Run() {
+  json_["file"] = options_.file;
+  resident_before_ = ResidentMemory().now;
+  const Clock::time_point start = Clock::now();
+  const Result<OpenedModel> model = OpenModel(options_.file, options_.parameters, {}, options_.model);
+  if (!model) return Forward(model);
+  const Module& module = model->executable.module();
+  if (options_.list) {
+    Say(ListingText(module));
+    json_.update(ListingJson(module));
+    return 0;
+  }
+  const Result<Program> program = Link(*model);
+  if (!program) return Forward(program);
+  load_time_ = Nanoseconds(Clock::now()) - Nanoseconds(start);
+  const Result<std::uint32_t> index = program->FindFunction(options_.function);
+  if (!index) return Forward(index, options_.file);
+  const Function& function = module.functions[*index];
+  if (options_.explain_outputs) {
+    ExplainOutputs(*program, *index);
+    return 0;
+  }
+  const Result<std::vector<Value>> inputs = MakeInputs(module, function, options_.inputs);
+  if (!inputs) return Forward(inputs);
+
+  MappedOutputs mapped;  // outlives the VM, which writes there
+  VirtualMachine vm(*program, options_.limits);
+  for (std::uint32_t i = 0; i < inputs->size(); ++i) {
+    const Value& input = (*inputs)[i];
+    const InputHandle handle{*index, i};
+    // Borrowed: then what a run takes is what a memory bound says.
+    const Status set = input.kind() == ValueKind::kTensor ? vm.TrySetInput(handle, input.tensor().view())
+                                                          : vm.TrySetInput(handle, input);
+    if (!set) return Forward(set);
+  }
+  mapped = MapOutputs(&vm, *index, options_.outputs);
+  if (Status executed = Execute(&vm, *index); !executed) {
+    for (const auto& output : mapped) {
+      if (!output->status()) return Forward(output->status());
+    }
+    return Forward(executed);
+  }
+  bool equal = true;
+  if (Status reported = Report(vm, *index, mapped, &equal); !reported) return Forward(reported);
+  return equal ? 0 : kExitNo;
+}
+
+}  // namespace
+
+Result<int> Run(const RunOptions& options) {
+  Runner runner(options);
+  Result<int> exit_code = runner.Run();
+  if (options.json) {
+    Json json = runner.json();
+    if (!exit_code) {
+      json["error"] = {{"code", static_cast<int>(exit_code.error().code())},
+                       {"name", StatusCodeName(exit_code.error().code())},
+                       {"message", exit_code.error().message()}};
+    }
+    fmt::print("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));
+  }
+  return exit_code;
+}
+
+}  // namespace rewire::tools

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The work of vm-run, after its command line is parsed.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "rewire/base/status.h"
+#include "rewire/tools/run/compare.h"
+#include "rewire/tools/run/input_values.h"
+#include "rewire/vm/limits.h"
+
+namespace rewire::tools {
+
+struct RunOptions {
+  std::string file;      // any model that OpenModel takes
+  std::string model;     // of a bundle; empty: the only one
+  std::string function;  // empty: the entry
+  bool list = false;
+  bool explain_outputs = false;
+
+  InputOptions inputs;
+  std::vector<std::string> outputs;  // --output
+  std::vector<std::string> expects;  // --expect
+  Tolerance tolerance;
+
+  std::vector<std::string> kernels;     // --kernels: shared libraries
+  std::vector<std::string> parameters;  // --params: files of tensors by name
+  std::int32_t threads = 0;             // of kernels; 0: one per core
+
+  std::uint32_t repeat = 1;
+  std::uint32_t warmup = 1;  // runs before the measured ones when repeat > 1
+  bool trace = false;
+  bool profile = false;
+  std::string timeline;  // --profile-trace: a file
+  bool json = false;
+
+  Limits limits;
+  std::optional<std::chrono::nanoseconds> deadline;  // of each run
+};
+
+// Prints to standard output. Returns the exit code: 0, or kExitNo if an output is not as expected.
+Result<int> Run(const RunOptions& options);
+
+}  // namespace rewire::tools

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The C functions of librewire_prepare, which a host uses before a run.
+#include <string>
+#include <utility>
+
+#include "rewire/executable_format/bundle.h"
+#include "rewire/vm/c_api/executable.h"
+#include "rewire/vm/c_api/impl/boundary.h"
+#include "rewire/vm/c_api/impl/handles.h"
+#include "rewire/vm/c_api/memory.h"
+#include "rewire/vm/c_api/parameters.h"
+
+using rewire::Fail;
+using rewire::Forward;
+using rewire::ParameterSet;
+using rewire::Result;
+using rewire::Status;
+using rewire::StatusCode;
+using rewire::c_api::Boundary;
+using rewire::c_api::Given;
+using rewire::c_api::Require;
+
+RewireStatus rewire_executable_open_bundled(const char* path, const char* model,
+                                            const RewireOpenOptions* options, RewireExecutable** out) {
+  return Boundary(Given("path,out", path, out), [&]() -> Status {
+    rewire::OpenOptions read;
+    if (Status ok = rewire::c_api::OpenOptionsOf(options, &read); !ok) return ok;
+    const auto bundle = rewire::OpenBundle(path, read);
+    if (!bundle) return Forward(bundle);
+    Result<rewire::Executable> executable = rewire::FindExecutable(*bundle, model == nullptr ? "" : model);
+    if (!executable) return Forward(executable, path);
+    rewire::c_api::Give(*std::move(executable), out);
+    return {};
+  });
+}
+
+RewireStatus rewire_parameter_set_open(const char* path, const RewireOpenOptions* options,
+                                       const RewireCodec* const* codecs, uint32_t count,
+                                       RewireParameterSet** out) {
+  return Boundary(Given("path,out", path, out), [&]() -> Status {
+    if (count > 0) {
+      if (Status ok = Require("codecs", codecs); !ok) return ok;
+    }
+    rewire::OpenOptions read;
+    if (Status ok = rewire::c_api::OpenOptionsOf(options, &read); !ok) return ok;
+    rewire::ConstantCodecs known;
+    for (uint32_t i = 0; i < count; ++i) {
+      if (Status ok = Require("codecs", codecs[i]); !ok) return ok;
+      const Result<rewire::ConstantCodec> codec = rewire::c_api::CodecOf(*codecs[i]);
+      if (!codec) return Forward(codec);
+      known.push_back(*codec);
+    }
+    return rewire::c_api::GiveMade(ParameterSet::Open(path, read, known), out);
+  });
+}
+
+RewireStatus rewire_program_memory_bound(const RewireProgram* program, const char* function,
+                                         int32_t outputs_bound, const RewireMaxDim* max_dims, uint32_t count,
+                                         RewireMemoryBound* bound) {
+  return Boundary(Given("program,bound", program, bound), [&]() -> Status {
+    if (count > 0) {
+      if (Status ok = Require("max_dims", max_dims); !ok) return ok;
+    }
+    rewire::MemoryBoundOptions options;
+    options.outputs_bound = outputs_bound != 0;
+    for (std::uint32_t i = 0; i < count; ++i) {
+      if (Status ok = Require("max_dims", max_dims[i].name); !ok) return ok;
+      options.max_dims.emplace_back(max_dims[i].name, max_dims[i].size);
+    }
+    const Result<rewire::MemoryBound> found =
+        program->program.TryMemoryBound(rewire::c_api::NameOrEntry(function), options);
+    if (!found) return Forward(found);
+    if (!found->bounded()) {
+      return Fail(StatusCode::kUnsupported, "the memory of a run has no bound because " + found->unbounded);
+    }
+    RewireMemoryBound result{};
+    result.bytes = found->bytes;
+    result.static_bytes = found->static_bytes;
+    result.arena_bytes = found->arena_bytes;
+    result.storage = found->storage;
+    result.objects = found->objects;
+    result.stack = found->stack;
+    result.workspace = found->workspace;
+    result.device = found->device;
+    result.undeclared = found->undeclared_workspace.size();
+    return rewire::c_api::WriteStruct("RewireMemoryBound", result, bound);
+  });
+}

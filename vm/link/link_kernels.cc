@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rewire/vm/link/link_kernels.h"
+
+#include <optional>
+#include <string>
+
+#include "rewire/executable_format/instruction.h"
+#include "rewire/executable_format/instruction_text.h"
+#include "rewire/vm/link/complaints.h"
+
+namespace rewire {
+namespace {
+
+constexpr Opcode kOp = Opcode::kInvokePacked;
+
+class RowCheck {
+ public:
+  explicit RowCheck(LinkedCode* code) : code_(*code) {}
+
+  Status Run() {
+    for (LinkedKernel& kernel : code_.kernels) {
+      if (kernel.calls.known()) CheckImport(kernel);
+    }
+    for (const Function& function : code_.module().functions) {
+      for (std::uint32_t pc = 0; pc < function.code.size(); pc += WordsOf(function.code[pc])) {
+        if (OpcodeOf(function.code[pc]) == kOp) CheckCall(function, pc);
+      }
+    }
+    if (complaints_.empty()) return {};
+    return complaints_.Fail("kernels are declared otherwise than their libraries describe them:");
+  }
+
+ private:
+  static constexpr std::uint32_t kMostComplaints = 16;
+
+  void Complain(const LinkedKernel& kernel, const Message& where, const Message& what) {
+    if (++complaint_count_ > kMostComplaints) return;
+    complaints_.Add(
+        {"{}: {}; kernel '{}' takes ({})", where, what, kernel.import->name, kernel.calls.Text()});
+  }
+
+  void CheckImport(const LinkedKernel& kernel) {
+    const KernelImport& import = *kernel.import;
+    const Message where{"import of '{}'", import.name};
+    const bool objects = (kernel.calls.row().traits & REWIRE_KERNEL_OBJECTS) != 0;
+    if (((import.flags & kKernelObjects) != 0) != objects) {
+      Complain(kernel, where,
+               objects ? Message{"without the flag `objects`, but the kernel takes ADTs whole"}
+                       : Message{"with the flag `objects`, but the kernel takes tensors"});
+    }
+    if (!import.also_written.empty()) {
+      Complain(
+          kernel, where,
+          {"argument {} is declared as written besides the outputs, expected none", import.also_written[0]});
+    }
+    if ((import.flags & kKernelInPlace) != 0 && !MayLieOverInputs(kernel.calls.row())) {
+      Complain(kernel, where, {"with the flag `in_place`, but the kernel's outputs may lie over no input"});
+    }
+  }
+
+  static bool MayLieOverInputs(const RewireKernelRow& row) {
+    for (std::uint32_t i = 0; i < row.argument_count; ++i) {
+      if (row.arguments[i].over != 0) return true;
+    }
+    return false;
+  }
+
+  void CheckCall(const Function& function, std::uint32_t pc) {
+    const std::uint32_t* words = &function.code[pc];
+    LinkedKernel& kernel = code_.kernels[words[WordOf(kOp, "kernel")]];
+    if (!kernel.calls.known()) return;
+    const std::uint32_t outputs = words[WordOf(kOp, "outputs")];
+    const std::uint32_t registers = words[WordOf(kOp, "args")];
+    const bool objects = (kernel.import->flags & kKernelObjects) != 0;
+    const KernelCalls::Range any = kernel.calls.Outputs();
+    const std::optional<KernelCalls::Range> exact = kernel.calls.Outputs(registers);
+    if (!any.Has(outputs)) {
+      ComplainOfCall(kernel, function, pc, {"{} outputs are declared, expected {}", outputs, RangeText(any)});
+    } else if (!exact || !exact->Has(outputs)) {
+      kernel.plain = false;
+      if (objects) {  // its arguments are the registers
+        ComplainOfCall(kernel, function, pc, {"{} arguments with {} outputs are given", registers, outputs});
+      }
+    }
+    const bool returns = (kernel.calls.row().traits & REWIRE_KERNEL_RETURNS) != 0;
+    if (words[WordOf(kOp, "dst")] != kNone && !returns) {
+      ComplainOfCall(kernel, function, pc, {"a result is expected, but the kernel returns none"});
+    }
+  }
+
+  void ComplainOfCall(const LinkedKernel& kernel, const Function& function, std::uint32_t pc,
+                      const Message& what) {
+    if (complaint_count_ >= kMostComplaints) return;
+    if (!printer_) printer_.emplace(code_.module());
+    Complain(kernel, {"{}@{} ({})", function.name, pc, printer_->Text(function, pc)}, what);
+  }
+
+  static std::string RangeText(const KernelCalls::Range& range) {
+    if (range.least == range.most) return std::to_string(range.least);
+    const std::string least = std::to_string(range.least);
+    if (range.most == ~std::uint32_t{0}) return "at least " + least;
+    return least + " to " + std::to_string(range.most);
+  }
+
+  LinkedCode& code_;
+  std::optional<InstructionPrinter> printer_;  // it goes through all tables: made when something is wrong
+  Complaints complaints_;
+  std::uint32_t complaint_count_ = 0;
+};
+
+}  // namespace
+
+Status CheckKernelRows(LinkedCode* code) { return RowCheck(code).Run(); }
+
+}  // namespace rewire

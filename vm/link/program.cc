@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rewire/vm/program.h"
+
+#include <algorithm>
+#include <atomic>
+#include <utility>
+
+#include "rewire/base/array.h"
+#include "rewire/base/near_names.h"
+#include "rewire/executable_format/analysis/reached.h"
+#include "rewire/executable_format/instruction.h"
+#include "rewire/executable_format/instruction_text.h"
+#include "rewire/executable_format/module_size.h"
+#include "rewire/vm/link/complaints.h"
+#include "rewire/vm/link/link_budget.h"
+#include "rewire/vm/link/link_constants.h"
+#include "rewire/vm/link/link_kernels.h"
+#include "rewire/vm/link/program_rep.h"
+#include "rewire/vm/run/vm_pool.h"
+#include "rewire/vm/virtual_machine.h"
+
+namespace rewire {
+
+ProgramRep::ProgramRep(std::shared_ptr<const LinkedCode> linked)
+    : code(std::move(linked)),
+      kernels(code->kernels),
+      functions(code->functions),
+      devices(code->devices),
+      plans(code->plans),
+      executable(code->executable),
+      allocator(code->allocator),
+      threads(code->threads.get()),
+      storage_fill(code->storage_fill),
+      output_alignment(code->output_alignment),
+      input_count(code->input_count),
+      max_args(code->max_args) {
+  static std::atomic<std::uint64_t> next{1};
+  number = next.fetch_add(1, std::memory_order_relaxed);
+}
+
+ProgramRep::~ProgramRep() {
+  for (const RewireFFIAny& constant : constants) {
+    if (IsObjectKind(constant.type_index)) DropStrong(ObjectOf(constant));
+  }
+}
+
+namespace {
+
+// Rewire's own kernel libraries; of several prefixes that fit, the first counts.
+struct StockLibrary {
+  std::string_view prefix;
+  const char* file;
+};
+constexpr StockLibrary kStockLibraries[] = {
+    {"rewire.onednn.", "librewire_kernels_onednn.so"},
+    {"rewire.", "librewire_kernels_cpu.so"},
+};
+constexpr std::size_t kNoLibrary = std::size(kStockLibraries);
+
+// The position in kStockLibraries of the one that should have this kernel, or kNoLibrary.
+std::size_t StockLibraryOf(std::string_view kernel) {
+  std::size_t i = 0;
+  while (i < kNoLibrary && kernel.substr(0, kStockLibraries[i].prefix.size()) != kStockLibraries[i].prefix)
+    ++i;
+  return i;
+}
+
+Status LinkDevices(LinkedCode* code, const Array<const DeviceApi*>& available, WorkMeter* meter) {
+  Complaints complaints;
+  for (const DeviceEntry& entry : code->module().devices) {
+    if (complaints.full()) break;
+    if (Status ok = meter->Charge(1 + available.size()); !ok) return ok;
+    LinkedDevice device;
+    device.device = {static_cast<DLDeviceType>(entry.type), entry.id};
+    device.scope = entry.memory_scope.c_str();
+    for (const DeviceApi* api : available) {
+      if (api->device_type == entry.type) device.api = api;
+    }
+    if (device.api == nullptr && entry.type != kDLCPU) complaints.Add(DeviceText(entry));
+    code->devices.push_back(device);
+  }
+  if (complaints.empty()) return {};
+  return complaints.Fail("the executable uses devices that the host did not give (LinkOptions::devices):");
+}
+
+// What an import costs to resolve, in units: it is looked up by name in a few sources.
+constexpr std::uint64_t kResolveWork = 64;
+
+Status LinkKernels(LinkedCode* code, LinkOptions* options, WorkMeter* meter) {
+  Complaints complaints;
+  bool tried[kNoLibrary + 1] = {};
+  tried[kNoLibrary] = true;
+  for (const KernelImport& import : code->module().kernels) {
+    if (complaints.full()) break;
+    if (Status ok = meter->Charge(kResolveWork + import.attributes.size()); !ok) return ok;
+    Result<PackedFunction> function = options->kernels.Resolve(import);
+    const std::size_t stock = StockLibraryOf(import.name);
+    if (!function && function.error().code() == StatusCode::kNotFound && options->stock_kernels &&
+        !tried[stock]) {
+      tried[stock] = true;
+      if (Status ok = options->kernels.AddLibrary(kStockLibraries[stock].file); !ok) {
+        complaints.Add(ok.error().message());
+      }
+      function = options->kernels.Resolve(import);
+    }
+    if (!function) {
+      complaints.Add(function.error().message());
+      continue;
+    }
+    LinkedKernel kernel;
+    kernel.call = function->call;
+    kernel.handle = function->handle;
+    kernel.plain = (import.flags & kKernelObjects) == 0 && import.also_written.empty();
+    const std::uint32_t alignment = AlignmentOf(*function, import);
+    kernel.alignment_mask = alignment == 0 ? 0 : alignment - 1;
+    code->output_alignment = std::max(code->output_alignment, alignment);
+    kernel.import = &import;
+    kernel.calls = KernelCalls(function->row, import);
+    kernel.apart = kernel.calls.known() && kernel.calls.Outputs().most != 0;
+    kernel.function = *std::move(function);
+    code->kernels.push_back(std::move(kernel));
+  }
+  if (complaints.empty()) return {};
+  return complaints.Fail("kernels could not be resolved:");
+}
+
+void LinkFunctions(LinkedCode* code) {
+  const Module& module = code->module();
+  for (const Function& function : module.functions) {
+    const auto inputs = static_cast<std::uint32_t>(function.inputs.size());
+    code->functions.push_back(
+        {function.code.data(), function.register_count, inputs, code->input_count, Leaves(function.result)});
+    code->input_count += inputs;
+    for (std::uint32_t pc = 0; pc < function.code.size(); pc += WordsOf(function.code[pc])) {
+      if (OpcodeOf(function.code[pc]) != Opcode::kInvokePacked) continue;
+      const std::uint32_t args = function.code[pc + WordOf(Opcode::kInvokePacked, "args")];
+      code->max_args = std::max(code->max_args, args);
+    }
+  }
+  for (std::uint32_t i = 0; i < module.functions.size(); ++i) {
+    if (module.functions[i].name == "main") code->entry = i;
+  }
+}
+
+// Uses half of the remaining work. If that does not suffice, outputs are copied, and linking goes on.
+Status LinkPlans(LinkedCode* code, const PlanRules& rules, WorkMeter* meter) {
+  WorkMeter::Budget budget = meter->budget();
+  budget.units = meter->left() / 2;
+  WorkMeter planning(budget);
+  code->plans = PlanOutputs(code->module(), rules, &planning);
+  if (Status ok = meter->Charge(std::min(planning.spent(), budget.units)); !ok) return ok;
+  return meter->Check();
+}
+
+void FindInitConstants(LinkedCode* code) {
+  const Module& module = code->module();
+  const std::optional<std::uint32_t> init = code->executable.FindFunction(kInitFunction);
+  if (!init) return;
+  Array<std::uint8_t> loaded(module.constants.size());
+  const Array<std::uint8_t> reached = FunctionsReached(module, *init);
+  for (std::size_t i = 0; i < module.functions.size(); ++i) {
+    const Array<std::uint32_t>& words = module.functions[i].code;
+    for (std::uint32_t pc = 0; reached[i] && pc < words.size(); pc += WordsOf(words[pc])) {
+      if (OpcodeOf(words[pc]) == Opcode::kLoadConst)
+        loaded[words[pc + WordOf(Opcode::kLoadConst, "constant")]] = true;
+    }
+  }
+  for (std::uint32_t i = 0; i < loaded.size(); ++i) {
+    if (loaded[i]) code->init_constants.push_back(i);
+  }
+}
+
+Array<std::string> NamesOf(const Array<NamedType>& inputs) {
+  Array<std::string> names;
+  names.reserve(inputs.size());
+  for (const NamedType& input : inputs) names.push_back(input.name);
+  return names;
+}
+
+// The position of a name, or kNotFound saying what there is.
+Result<std::uint32_t> FindName(std::string_view name, const Array<std::string>& names, const Message& what) {
+  for (std::uint32_t i = 0; i < names.size(); ++i) {
+    if (names[i] == name) return i;
+  }
+  return Fail(StatusCode::kNotFound, "{} named \"{}\"{}", what, name, DidYouMean(name, names));
+}
+
+}  // namespace
+
+Result<Program> Program::TryOpen(const std::string& path, LinkOptions options) {
+  const Result<Executable> executable = Executable::Open(path);
+  if (!executable) return Forward(executable);
+  return Link(*executable, std::move(options));
+}
+
+Result<Program> Program::Link(const Executable& executable, LinkOptions options) {
+  return LinkUnderRules(executable, std::move(options), {});
+}
+
+Result<Program> LinkUnderRules(const Executable& executable, LinkOptions options, const PlanRules& rules) {
+  auto code = std::make_shared<LinkedCode>(executable);
+  code->threads = options.threads != nullptr ? options.threads : ThreadPool::Serial();
+  code->allocator = options.allocator;
+  code->log = options.log;
+  code->storage_fill = options.storage_fill;
+  code->codecs = std::move(options.codecs);
+  code->limits = options.limits;
+  code->init_limits = options.init_limits;
+  WorkMeter meter(LinkBudget(code->module(), options.parameters, options.limits));
+  if (Status ok = LinkDevices(code.get(), options.devices, &meter); !ok) return Forward(ok);
+  if (Status ok = LinkKernels(code.get(), &options, &meter); !ok) return Forward(ok);
+  // Walks over the code: kernel calls, functions, what `__init` loads.
+  if (Status ok = meter.Charge(ModuleSize(code->module()) / 4); !ok) return Forward(ok);
+  if (Status ok = CheckKernelRows(code.get()); !ok) return Forward(ok);
+  LinkFunctions(code.get());
+  FindInitConstants(code.get());
+  if (Status ok = LinkPlans(code.get(), rules, &meter); !ok) return Forward(ok);
+  return Program::Bind(std::move(code), options.parameters, options.ignore_extra_parameters, nullptr, &meter);
+}
+
+Result<Program> Program::Rebind(Span<const ParameterSet> parameters) const {
+  // The deadline was that of linking.
+  LinkLimits limits = rep_->code->limits;
+  limits.deadline = WorkMeter::Clock::time_point::max();
+  WorkMeter meter(LinkBudget(rep_->module(), parameters, limits));
+  return Bind(rep_->code, parameters, false, rep_.get(), &meter);
+}
+
+Result<Program> Program::Bind(std::shared_ptr<const LinkedCode> code, Span<const ParameterSet> parameters,
+                              bool ignore_extra, const ProgramRep* donor, WorkMeter* meter) {
+  auto rep = std::make_shared<ProgramRep>(std::move(code));
+  if (Status ok = LinkConstants(rep.get(), parameters, ignore_extra, donor, meter); !ok) return Forward(ok);
+  Program program(rep, std::make_shared<VmPool>());
+  if (Status ok = RunInit(program, rep.get(), donor, meter); !ok) return Forward(ok);
+  rep->link_work = meter->spent();
+  rep->link_bytes = meter->bytes();
+  FindConstantRanges(rep.get());
+  return program;
+}
+
+const Executable& Program::executable() const { return rep_->executable; }
+
+Result<std::uint32_t> Program::FindFunction(std::string_view name) const {
+  const Module& module = rep_->module();
+  if (module.functions.empty()) return Fail(StatusCode::kNotFound, "the executable has no functions");
+  if (name.empty()) return rep_->code->entry;
+  if (const std::optional<std::uint32_t> found = rep_->executable.FindFunction(name)) return *found;
+  Array<std::string> names;
+  for (const Function& function : module.functions) names.push_back(function.name);
+  return FindName(name, names, "the executable has no function");
+}
+
+Result<InputHandle> Program::FindInput(std::string_view name, std::string_view function) const {
+  const Result<std::uint32_t> index = FindFunction(function);
+  if (!index) return Forward(index);
+  const Function& target = rep_->module().functions[*index];
+  // Compared in place: names are looked up with every call of hosts that do not keep handles.
+  for (std::uint32_t i = 0; i < target.inputs.size(); ++i) {
+    if (target.inputs[i].name == name) return InputHandle{*index, i};
+  }
+  return Forward(FindName(name, NamesOf(target.inputs), {"function {} has no input", target.name}));
+}
+
+Result<InputHandle> Program::FindInput(std::uint32_t index, std::string_view function) const {
+  const Result<std::uint32_t> target = FindFunction(function);
+  if (!target) return Forward(target);
+  const Function& found = rep_->module().functions[*target];
+  if (index < found.inputs.size()) return InputHandle{*target, index};
+  return Fail(StatusCode::kNotFound, "function {} has {} inputs, number {} asked for", found.name,
+              found.inputs.size(), index);
+}
+
+Result<OutputHandle> Program::FindOutput(std::string_view name, std::string_view function) const {
+  const Result<std::uint32_t> index = FindFunction(function);
+  if (!index) return Forward(index);
+  const Function& target = rep_->module().functions[*index];
+  for (std::uint32_t i = 0; i < target.output_names.size(); ++i) {
+    if (target.output_names[i] == name) return OutputHandle{*index, i};
+  }
+  const Result<std::uint32_t> leaf =
+      FindName(name, target.output_names, {"function {} has no output", target.name});
+  if (!leaf) return Forward(leaf);
+  return OutputHandle{*index, *leaf};
+}
+
+Result<OutputHandle> Program::FindOutput(std::uint32_t leaf, std::string_view function) const {
+  const Result<std::uint32_t> index = FindFunction(function);
+  if (!index) return Forward(index);
+  const Function& target = rep_->module().functions[*index];
+  if (leaf < target.output_names.size()) return OutputHandle{*index, leaf};
+  return Fail(StatusCode::kNotFound, "function {} has {} outputs, number {} asked for", target.name,
+              target.output_names.size(), leaf);
+}
+
+}  // namespace rewire

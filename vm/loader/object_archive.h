@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Archives of object files: what TVM writes when a library is exported as "model.tar".
+#pragma once
+
+#include <cstddef>
+
+#include "rewire/base/span.h"
+#include "rewire/base/status.h"
+
+namespace rewire {
+
+// True if the bytes begin like a tar archive.
+bool IsTarArchive(Span<const std::byte> file);
+
+// The error for such a file: kUnsupported. Linking the archive needs a compiler, so the message gives the
+// command.
+Status RefuseTarArchive();
+
+}  // namespace rewire

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rewire/vm/outputs/unwritten_reads.h"
+
+#include "rewire/executable_format/analysis/register_set.h"
+
+namespace rewire {
+
+UnwrittenReads::UnwrittenReads(OriginAnalysis* analysis)
+    : analysis_(*analysis), table_(analysis->table()), meter_(analysis->meter()) {}
+
+void UnwrittenReads::Begin(Span<const std::uint32_t> number_of, std::uint32_t tensors) {
+  number_of_ = number_of;
+  flagged_.assign(tensors, false);
+  contents_.assign(tensors, Contents::kAsBefore);
+  touched_.assign(tensors, false);
+  blocks_.resize(analysis_.blocks().size());
+  looked_into_.assign(table_.size(), 0);
+}
+
+void UnwrittenReads::BeginBlock(std::uint32_t block) {
+  EndBlock();
+  block_ = block;
+  ++version_;
+}
+
+void UnwrittenReads::EndBlock() {
+  for (const std::uint32_t tensor : order_) {
+    if (contents_[tensor] == Contents::kUnwritten) blocks_[block_].unwritten.push_back(tensor);
+    if (contents_[tensor] == Contents::kWritten) blocks_[block_].written.push_back(tensor);
+    contents_[tensor] = Contents::kAsBefore;
+    touched_[tensor] = false;
+  }
+  order_.clear();
+}
+
+void UnwrittenReads::Set(std::uint32_t tensor, Contents contents) {
+  if (!touched_[tensor]) order_.push_back(tensor);
+  touched_[tensor] = true;
+  contents_[tensor] = contents;
+}
+
+void UnwrittenReads::ReadTensor(std::uint32_t tensor) {
+  if (contents_[tensor] == Contents::kUnwritten) flagged_[tensor] = true;
+  if (contents_[tensor] == Contents::kAsBefore && !touched_[tensor]) {
+    blocks_[block_].read.push_back(tensor);
+    Set(tensor, Contents::kAsBefore);
+  }
+}
+
+void UnwrittenReads::Read(OriginSet set) {
+  const Span<const OriginId> members = table_.Members(set);
+  meter_.Spend(1 + members.size());
+  open_.append(members.begin(), members.end());
+  while (!open_.empty()) {
+    const OriginId id = open_.back();
+    open_.pop_back();
+    if (id >= looked_into_.size() || looked_into_[id] == version_) continue;
+    looked_into_[id] = version_;
+    if (id == kManyId) everything_read_ = true;
+    if (const std::uint32_t tensor = NumberOf(id); tensor != kNone) ReadTensor(tensor);
+    if (table_.Get(id).kind != Origin::kTuple) continue;
+    for (const OriginSet field : table_.Fields(id)) {
+      const Span<const OriginId> inside = table_.Members(field);
+      meter_.Spend(1 + inside.size());
+      open_.append(inside.begin(), inside.end());
+    }
+  }
+}
+
+void UnwrittenReads::Visit(std::uint32_t pc, const OriginAnalysis::State& state) {
+  analysis_.VisitReads(pc, state, [this](OriginSet set) { Read(set); });
+  const std::uint32_t* words = &analysis_.function().code[pc];
+  switch (OpcodeOf(*words)) {
+    case Opcode::kInvokePacked: {
+      const Span<const std::uint32_t> args = ReadsView(words + WordOf(Opcode::kInvokePacked, "args"));
+      const Array<std::uint8_t> written = analysis_.WrittenArguments(pc, state);
+      for (std::size_t i = 0; i < args.size(); ++i) {
+        // One of several that the argument may be is not surely written.
+        const Span<const OriginId> members = table_.Members(state[args[i]]);
+        if (!written[i] || members.size() != 1) continue;
+        if (const std::uint32_t tensor = NumberOf(members[0]); tensor != kNone)
+          Set(tensor, Contents::kWritten);
+      }
+      return;
+    }
+    case Opcode::kAllocTensor:
+    case Opcode::kAllocTensorReg:
+    case Opcode::kShapeOf:
+    case Opcode::kDeviceCopy: {
+      const std::uint32_t tensor = NumberOf(table_.Id({Origin::kAlloc, pc, 0}));
+      if (tensor == kNone) return;
+      const bool fills = OpcodeOf(*words) == Opcode::kShapeOf || OpcodeOf(*words) == Opcode::kDeviceCopy;
+      Set(tensor, fills ? Contents::kWritten : Contents::kUnwritten);
+      ++version_;
+      return;
+    }
+    case Opcode::kMove:
+    case Opcode::kRet:
+    case Opcode::kInvoke:
+    case Opcode::kInvokeClosure:
+    case Opcode::kAllocADT:
+    case Opcode::kAllocClosure:
+    case Opcode::kGetField:
+    case Opcode::kIf:
+    case Opcode::kLoadConst:
+    case Opcode::kGoto:
+    case Opcode::kGetTag:
+    case Opcode::kLoadConsti:
+    case Opcode::kFatal:
+    case Opcode::kAllocStorage:
+    case Opcode::kReshapeTensor:
+    case Opcode::kKillRegister:
+      return;
+  }
+}
+
+// Tensors that are unwritten where some block ends, along all paths from there.
+void UnwrittenReads::Spread() {
+  Array<std::uint32_t> followed;  // tensors, by number in the sets below
+  Array<std::uint32_t> place(flagged_.size(), kNone);
+  for (const BlockFacts& facts : blocks_) {
+    for (const std::uint32_t tensor : facts.unwritten) {
+      if (place[tensor] != kNone) continue;
+      place[tensor] = static_cast<std::uint32_t>(followed.size());
+      followed.push_back(tensor);
+    }
+  }
+  if (followed.empty()) return;
+  const auto count = static_cast<std::uint32_t>(followed.size());
+  const std::uint64_t words = RegisterSet::Words(count);
+  if (!meter_.Spend(words * blocks_.size())) return;
+  Array<RegisterSet> before(blocks_.size(), RegisterSet(count));
+  BlockQueue queue(blocks_.size(), BlockQueue::Order::kFirstBlockFirst);
+  queue.PushAll();
+  while (!queue.empty()) {
+    const std::uint32_t block = queue.Pop();
+    const BlockFacts& facts = blocks_[block];
+    if (!meter_.Spend(1 + words + facts.written.size() + facts.unwritten.size())) return;
+    RegisterSet after = before[block];
+    for (const std::uint32_t tensor : facts.written) {
+      if (place[tensor] != kNone) after.Remove(place[tensor]);
+    }
+    for (const std::uint32_t tensor : facts.unwritten) after.Add(place[tensor]);
+    for (const std::uint32_t successor : analysis_.blocks()[block].successors()) {
+      meter_.Spend(1 + words);
+      if (before[successor].Merge(after)) queue.Push(successor);
+    }
+  }
+  for (std::uint32_t block = 0; block < blocks_.size(); ++block) {
+    for (const std::uint32_t tensor : blocks_[block].read) {
+      if (place[tensor] != kNone && before[block].Has(place[tensor])) flagged_[tensor] = true;
+    }
+  }
+}
+
+Array<std::uint8_t> UnwrittenReads::Finish() {
+  EndBlock();
+  Spread();
+  if (meter_.exhausted()) return {};
+  return std::move(flagged_);
+}
+
+}  // namespace rewire

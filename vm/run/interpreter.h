@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The interpreter: executes verified code on a VM's register stack.
+//
+// It relies on what docs/verification.md lists as checked before the run. It checks everything else itself:
+// kinds of `value` registers, field indices, scalars, shapes, storage bounds, written arguments and limits.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "rewire/base/assert.h"
+#include "rewire/base/status.h"
+#include "rewire/executable_format/instruction.h"
+#include "rewire/vm/outputs/output_slot.h"
+#include "rewire/vm/run/vm_impl.h"
+
+namespace rewire {
+
+class Interpreter {
+ public:
+  explicit Interpreter(VirtualMachine::Impl& vm)
+      : vm_(vm), rep_(vm.rep), heap_(vm.heap), kernels_(vm.rep.kernels.data()) {}
+
+  // Runs `function` with `inputs`, which are retained here. On success *result holds one reference of the VM.
+  // After an error no frames are left. If `bound` is true, the function's bound outputs are made in their
+  // memory where the plan allows it, and copied there otherwise.
+  Status Run(std::uint32_t function, const RewireFFIAny* inputs, bool bound, RewireFFIAny* result);
+
+ private:
+  using Word = std::uint32_t;
+  static constexpr std::int64_t kFuel =
+      4096;  // instructions between two checks of limits, cancellation and deadline
+
+  // `Observed` is either a compile-time constant false, so that the usual loop has no check, or a bool (see
+  // Run).
+  template <typename Observed>
+  bool Loop(Observed observed);
+
+  // Instructions that are too long for the loop itself. Each reads its operands at pc_ and returns false
+  // after a failure.
+  bool AllocStorage();
+  bool AllocTensor();
+  bool AllocTensorReg();
+  // Makes a tensor of `bytes` bytes whose shape is known to fit. Used by both forms of AllocTensor.
+  template <typename Shape>
+  bool FinishTensor(Word storage, Word offset, DLDataType dtype, std::uint64_t bytes, const Shape& shape,
+                    Word dst);
+  bool PlaceTensor(const StorageObject* storage, DLDataType dtype, Span<const std::int64_t> shape, Word dst,
+                   bool* placed);
+  bool ShapeOf();
+  bool ReshapeTensor();
+  [[gnu::cold]] bool CheckElements(const DLTensor& tensor, Span<const std::int64_t> shape);
+  bool DeviceCopy();
+  bool AllocTuple(std::int32_t kind, Word tag, Word dst, Span<const Word> fields);
+  bool GetField();
+  bool GetTag();
+  bool If(bool* taken);
+  bool CallKernel();
+  bool CallKernelSlowly();
+  bool FinishKernel(const RewireFFIAny& returned);
+  [[gnu::cold]] bool FailKernel(Word index);
+  bool TakeReturned(RewireFFIAny returned, RewireFFIAny* out);
+  bool TakeReturnedArray(const RewireFFIAny& returned, RewireFFIAny* out);
+  bool TakeReturnedObject(const RewireFFIAny& returned, RewireFFIAny* out);
+  bool AppendArgument(const RewireFFIAny& value, bool objects);
+  bool CheckWritten(std::uint32_t position);
+  // Checks the call whose arguments are in vm_.args: whether the row has a call with so many arguments, and
+  // whether written arguments share memory only as the row allows.
+  bool CheckCall(const LinkedKernel& kernel, Word count, Word outputs);
+  bool CheckOverlaps(const LinkedKernel& kernel, Word count, Word outputs);
+  bool AlignArgument(std::uint32_t position, const LinkedKernel& kernel, bool written);
+  void DropTemporaries();
+
+  // Outputs in the caller's memory.
+  OutputSlot* SlotHere();
+  bool MemoryHere(DLDataType dtype, Span<const std::int64_t> shape, DLDevice device,
+                  const OutputSlot** memory);
+  bool AskForMemory(OutputSlot* slot, std::uint64_t bytes);
+  TensorObject* NewTensor(const LinkedDevice& device, DLDataType dtype, Span<const std::int64_t> shape);
+  TensorObject* TensorOver(const OutputSlot& slot, DLDataType dtype, Span<const std::int64_t> shape);
+  bool BindDestinations(std::uint32_t function);
+  bool CarryDestinations(std::uint32_t* destinations);
+  bool FindLeaves(const RewireFFIAny& value, const Function& function);
+  bool FinishOutputs(const RewireFFIAny& value);
+  bool CheckLeaf(const Function& function, std::uint32_t leaf, OutputSlot* slot, RewireFFIAny* value);
+  bool PutAside(const OutputSlots& slots, RewireFFIAny* value);
+  bool CopyLeaf(const OutputSlot& slot, const RewireFFIAny& value);
+
+  // Frames.
+  bool Enter(Word function, const Word* return_pc, Word dst, std::uint32_t destinations);
+  bool EnterCall();
+  bool EnterClosure();
+  bool Leave(const RewireFFIAny& value);
+  void Unwind();
+
+  // Registers.
+  RewireFFIAny& Reg(Word index) {
+    REWIRE_ASSERT(registers_ + index < vm_.stack.data() + vm_.stack.size(), "register {} of the frame at {}",
+                  index, vm_.frames.back().base);
+    return registers_[index];
+  }
+  // Takes over the value's reference and releases the register's former value.
+  void Put(Word index, const RewireFFIAny& value) {
+    const RewireFFIAny before = registers_[index];
+    registers_[index] = value;
+    heap_.Release(before);
+  }
+  const TensorObject* Tensor(Word index);  // null, with the error set, if the register holds something else
+  // Reads an integer scalar of any width. Common forms are handled here, the others out of line.
+  bool ReadInteger(const RewireFFIAny& value, const char* what, std::int64_t* out) {
+    if (IsIntegerKind(value.type_index)) {
+      *out = value.v_int64;
+      return true;
+    }
+    if (value.type_index == kTensorKind) {
+      const DLTensor& dl = TensorOf(value)->tensor;
+      if (dl.ndim == 0 && dl.dtype == kInt64 && dl.device.device_type == kDLCPU) {
+        __builtin_memcpy(out, static_cast<const char*>(dl.data) + dl.byte_offset, sizeof(*out));
+        return true;
+      }
+    }
+    std::int64_t read = 0;  // a local, so that `*out` itself can stay in a register
+    if (!ReadAnyInteger(value, what, &read)) return false;
+    *out = read;
+    return true;
+  }
+  bool ReadAnyInteger(const RewireFFIAny& value, const char* what, std::int64_t* out);
+  bool ReadShape(Word index, std::int64_t* dims, std::uint32_t* rank, bool allow_scalar);
+  const DeviceApi* ApiOf(DLDevice device) const;
+  bool ToHost(const TensorObject* tensor, void* to, std::uint64_t bytes);
+  bool CopyBetween(const void* from, DLDevice from_device, void* to, DLDevice to_device, std::uint64_t bytes);
+  TensorObject* Box(const RewireFFIAny& integer);
+  TensorObject* HostTensor(DLDataType dtype, const std::int64_t* shape, std::uint32_t rank);
+
+  // Limits.
+  bool Refuel();
+  bool CheckInterrupts();
+
+  // Failures: record an error about the instruction at pc_ and return false.
+  [[gnu::cold]] bool Fail(StatusCode code, const Message& what);
+  template <typename First, typename... Rest>
+  bool Fail(StatusCode code, MessageFormat<1 + sizeof...(Rest)> format, const First& first,
+            const Rest&... rest) {
+    return FailWords(
+        {format.text(), message_internal::TagAndKinds<First, Rest...>(static_cast<unsigned>(code))},
+        message_internal::WordOf(first), message_internal::WordOf(rest)...);
+  }
+  template <typename... Words>
+  [[gnu::cold, gnu::noinline]] bool FailWords(message_internal::Layout layout, Words... words) {
+    return Fail(static_cast<StatusCode>(layout.tag()), Message(layout, words...));
+  }
+  [[gnu::cold]] bool FailMemory(std::uint64_t bytes);
+  [[gnu::cold]] bool FailKind(Word index, const char* expected);
+  [[gnu::cold]] bool FailPlace(const StorageObject* storage, DLDataType dtype, std::uint64_t bytes,
+                               std::int64_t offset, Span<const std::int64_t> shape);
+  bool AskObserver();
+  bool Observe();
+  bool ObserveKernel(const Observer::KernelCall& call);
+  // Calls code of the host that is no kernel: an observer, or an output's allocator. If it throws, returns
+  // false with an error that names it.
+  template <typename Call>
+  bool CallHost([[maybe_unused]] const char* who, const Call& call) {
+#if defined(__cpp_exceptions)
+    try {
+      call();
+    } catch (...) {
+      return FailThrown(who);
+    }
+#else
+    call();
+#endif
+    return true;
+  }
+  // Only for a catch (...): makes the exception the run's error.
+  [[gnu::cold]] bool FailThrown(const char* who);
+
+  VirtualMachine::Impl& vm_;
+  const ProgramRep& rep_;
+  ObjectHeap& heap_;
+  const LinkedKernel* kernels_;
+
+  const Word* pc_ = nullptr;
+  const Word* code_ = nullptr;  // of the current function
+  RewireFFIAny* registers_ = nullptr;
+  std::uint32_t destinations_ =
+      kNone;  // destinations of the current frame, an offset in vm_.destinations; kNone if no output is bound
+  std::int64_t fuel_ = 0;
+  std::uint64_t steps_left_ = 0;     // steps beyond the current fuel
+  bool wants_instructions_ = false;  // of the observer; asked once
+  bool wants_kernels_ = false;
+  Status status_;
+  RewireFFIAny result_{};
+};
+
+}  // namespace rewire

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calls, returns and failures of the interpreter.
+#include <cstring>
+
+#include "rewire/executable_format/instruction_text.h"
+#include "rewire/vm/run/interpreter.h"
+#include "rewire/vm/value/shape.h"
+
+namespace rewire {
+
+bool Interpreter::Enter(Word function, const Word* return_pc, Word dst, std::uint32_t destinations) {
+  if (vm_.frames.size() >= vm_.limits.depth) {
+    return Fail(StatusCode::kDepthLimit,
+                "the limit of {} active calls is reached; raise Limits::depth if the program needs more",
+                vm_.limits.depth);
+  }
+  const LinkedFunction& callee = rep_.functions[function];
+  const std::uint32_t base = vm_.stack.size();
+  const std::uint64_t top = std::uint64_t{base} + callee.register_count;
+  if (!vm_.stack.Resize(top)) return FailMemory(callee.register_count * sizeof(RewireFFIAny));
+  if (!vm_.frames.Push(Frame{callee.code, return_pc, function, base, dst, destinations})) {
+    vm_.stack.Pop(base);
+    return FailMemory(sizeof(Frame));
+  }
+  registers_ = vm_.stack.data() + base;
+  // Without a register there may be no stack yet.
+  if (callee.register_count > 0) std::memset(registers_, 0, callee.register_count * sizeof(RewireFFIAny));
+  code_ = callee.code;
+  pc_ = callee.code;
+  destinations_ = destinations;
+  return true;
+}
+
+bool Interpreter::EnterCall() {
+  const Word* pc = pc_;
+  const Word function = pc[WordOf(Opcode::kInvoke, "function")];
+  const Span<const Word> args = ReadsView(pc + WordOf(Opcode::kInvoke, "args"));
+  const std::uint32_t caller = vm_.frames.back().base;
+  std::uint32_t destinations = kNone;
+  if (destinations_ != kNone && !CarryDestinations(&destinations)) return false;
+  if (!Enter(function, pc + WordsOf(*pc), pc[WordOf(Opcode::kInvoke, "dst")], destinations)) return false;
+  const RewireFFIAny* from = vm_.stack.data() + caller;
+  for (std::size_t i = 0; i < args.size(); ++i) {
+    ObjectHeap::Retain(from[args[i]]);
+    registers_[i] = from[args[i]];
+  }
+  return true;
+}
+
+bool Interpreter::EnterClosure() {
+  const Word* pc = pc_;
+  const Word closure_register = pc[WordOf(Opcode::kInvokeClosure, "closure")];
+  if (Reg(closure_register).type_index != kClosureKind) return FailKind(closure_register, "a closure");
+  const TupleObject* closure = TupleOf(Reg(closure_register));
+  const Span<const Word> args = ReadsView(pc + WordOf(Opcode::kInvokeClosure, "args"));
+  if (closure->program != rep_.number) {
+    return Fail(StatusCode::kRuntimeFailed,
+                "the closure belongs to another Program; only values that are no closures "
+                "can be passed between Programs");
+  }
+  const Word function = closure->tag;
+  const std::uint32_t expected = rep_.functions[function].input_count;
+  if (closure->count + args.size() != expected) {
+    return Fail(StatusCode::kRuntimeFailed,
+                "the closure of {} takes {} arguments after its {} captured values, given {}",
+                rep_.module().functions[function].name, expected - closure->count, closure->count,
+                args.size());
+  }
+  const std::uint32_t caller = vm_.frames.back().base;
+  if (!Enter(function, pc + WordsOf(*pc), pc[WordOf(Opcode::kInvokeClosure, "dst")], kNone)) return false;
+  for (std::uint32_t i = 0; i < closure->count; ++i) {
+    ObjectHeap::Retain(closure->fields()[i]);
+    registers_[i] = closure->fields()[i];
+  }
+  const RewireFFIAny* from = vm_.stack.data() + caller;
+  for (std::size_t i = 0; i < args.size(); ++i) {
+    ObjectHeap::Retain(from[args[i]]);
+    registers_[closure->count + i] = from[args[i]];
+  }
+  return true;
+}
+
+// False when the invoked function itself has returned: the run is over, and no error is set.
+bool Interpreter::Leave(const RewireFFIAny& value) {
+  const Frame frame = vm_.frames.back();
+  if (frame.return_pc == nullptr) {
+    // A run that was cancelled in its last instruction, or whose deadline passed there, has no result either.
+    if ((destinations_ != kNone && !FinishOutputs(value)) ||
+        (vm_.interrupts.load(std::memory_order_relaxed) != 0 && !CheckInterrupts())) {
+      heap_.Release(value);
+      return false;
+    }
+  }
+  const std::uint32_t count = rep_.functions[frame.function].register_count;
+  for (std::uint32_t i = 0; i < count; ++i) heap_.Release(registers_[i]);
+  vm_.stack.Pop(frame.base);
+  vm_.frames.Pop(vm_.frames.size() - 1);
+  if (frame.return_pc == nullptr) {
+    vm_.destinations.Pop(0);
+    result_ = value;
+    return false;
+  }
+  const Frame& caller = vm_.frames.back();
+  registers_ = vm_.stack.data() + caller.base;
+  code_ = caller.code;
+  pc_ = frame.return_pc;
+  if (frame.destinations != kNone) vm_.destinations.Pop(frame.destinations);
+  destinations_ = caller.destinations;
+  Put(frame.dst, value);
+  return true;
+}
+
+void Interpreter::Unwind() {
+  DropTemporaries();
+  while (vm_.stack.size() > 0) {
+    heap_.Release(vm_.stack.back());
+    vm_.stack.Pop(vm_.stack.size() - 1);
+  }
+  vm_.frames.Pop(0);
+  vm_.destinations.Pop(0);
+}
+
+// "main@12 (invoke_packed add(%0, %1), outputs=1) [conv_3]: ..."
+bool Interpreter::Fail(StatusCode code, const Message& what) {
+  if (vm_.frames.empty()) {
+    status_ = rewire::Fail(code, what);
+    return false;
+  }
+  const Function& function = rep_.module().functions[vm_.frames.back().function];
+  const auto pc = static_cast<std::uint32_t>(pc_ - code_);
+  std::string message = Format("{}@{} ({})", function.name, pc, InstructionText(rep_.module(), function, pc));
+  for (const SourceNote& note : function.notes) {
+    if (note.pc == pc) Append(&message, {" [{}]", note.text});
+  }
+  status_ = rewire::Fail(code, "{}: {}", message, what.Text());
+  return false;
+}
+
+bool Interpreter::FailMemory(std::uint64_t bytes) {
+  const std::uint64_t used = vm_.account->used();
+  const std::uint64_t limit = vm_.account->limit();
+  if (bytes > limit || vm_.account->over_limit()) {
+    return Fail(StatusCode::kMemoryLimit,
+                "{} bytes more asked for, {} of the limit of {} are in use; raise Limits::bytes if the "
+                "program needs more",
+                bytes, used, limit);
+  }
+  return Fail(StatusCode::kOutOfMemory, "the allocator has no {} bytes", bytes);
+}
+
+namespace {
+
+std::string Describe(const RewireFFIAny& value) {
+  switch (value.type_index) {
+    case kRewireFFINone:
+      return "nothing";
+    case kInt32Kind:
+    case kInt64Kind:
+      return Format("the integer {}", value.v_int64);
+    case kTensorKind:
+      return Format("a tensor {}", TensorText(TensorOf(value)->tensor));
+    case kAdtKind:
+      return Format("an ADT with tag {} and {} fields", TupleOf(value)->tag, TupleOf(value)->count);
+    case kClosureKind:
+      return "a closure";
+    case kStorageKind:
+      return "a storage";
+    default:
+      return "an object of a kernel library";
+  }
+}
+
+}  // namespace
+
+bool Interpreter::FailKind(Word index, const char* expected) {
+  const Function& function = rep_.module().functions[vm_.frames.back().function];
+  return Fail(StatusCode::kRuntimeFailed, "{} holds {}, {} is expected", RegisterText(function, index),
+              Describe(Reg(index)), expected);
+}
+
+}  // namespace rewire

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rewire/vm/run/kernel_api.h"
+
+#include <new>
+#include <utility>
+
+#include "rewire/vm/packed_function.h"
+#include "rewire/vm/run/kernel_context.h"
+#include "rewire/vm/value/shape.h"
+
+namespace rewire {
+
+constinit thread_local VirtualMachine::Impl* KernelContext::current_ = nullptr;
+
+namespace {
+
+using Impl = VirtualMachine::Impl;
+
+// The VM whose kernel is running on this thread. If there is none, the error is set and the caller must fail.
+Impl* CurrentVm() {
+  Impl* vm = KernelContext::Current();
+  if (vm == nullptr) SetKernelError("RuntimeError", "called outside a kernel that a VM runs");
+  return vm;
+}
+
+void* GetSlot() {
+  Impl* vm = CurrentVm();
+  return vm == nullptr ? nullptr : vm->slots[vm->current_kernel].state;
+}
+
+void SetSlot(void* state, void (*deleter)(void*)) {
+  Impl* vm = CurrentVm();
+  if (vm == nullptr) {
+    if (deleter != nullptr) deleter(state);
+    return;
+  }
+  const KernelSlot before = std::exchange(vm->slots[vm->current_kernel], {state, deleter});
+  if (before.deleter != nullptr) before.deleter(before.state);
+}
+
+void* TakeWorkspace(std::uint64_t bytes) {
+  Impl* vm = CurrentVm();
+  if (vm == nullptr) return nullptr;
+  void* block = bytes > BlockPool::kMaxBlock ? nullptr : vm->heap.pool().Take(bytes);
+  if (block != nullptr && !vm->workspaces.Push({block, bytes})) {
+    vm->heap.pool().Give(block, bytes);
+    block = nullptr;
+  }
+  if (block == nullptr) {
+    SetKernelError("MemoryError", Format("no {} bytes of workspace", bytes).c_str());
+  }
+  return block;
+}
+
+bool GiveWorkspace(Impl* vm, void* block) {
+  // Mostly the last one taken.
+  for (std::uint32_t i = vm->workspaces.size(); i-- > 0;) {
+    if (vm->workspaces[i].block != block) continue;
+    vm->heap.pool().Give(block, vm->workspaces[i].bytes);
+    vm->workspaces[i] = vm->workspaces.back();
+    vm->workspaces.Pop(vm->workspaces.size() - 1);
+    return true;
+  }
+  return false;
+}
+
+ThreadPool& CurrentPool() {
+  Impl* vm = KernelContext::Current();
+  static const std::shared_ptr<ThreadPool> kSerial = ThreadPool::Serial();
+  return vm == nullptr ? *kSerial : *vm->rep.threads;
+}
+
+// The VM for whose parallel-for this thread works, and what KernelContext named when that began. A worker has
+// no VM of its own. With a host's pool, a thread may help one VM while a kernel of another VM waits on the
+// same thread.
+struct Work {
+  const Impl* vm = nullptr;
+  const Impl* context = nullptr;
+};
+constinit thread_local Work t_work;
+
+// A body that may ask on every thread whether to go on.
+struct BodyOfVm {
+  const Impl* vm;
+  void (*body)(void*, std::int64_t, std::int64_t);
+  void* data;
+
+  static void Run(void* of, std::int64_t begin, std::int64_t end) {
+    const auto* self = static_cast<const BodyOfVm*>(of);
+    const Work before = std::exchange(t_work, {self->vm, KernelContext::Current()});
+    self->body(self->data, begin, end);
+    t_work = before;
+  }
+};
+
+void ParallelFor(std::int64_t begin, std::int64_t end, std::int64_t grain,
+                 void (*body)(void*, std::int64_t, std::int64_t), void* data) {
+  BodyOfVm of_vm{KernelContext::Current(), body, data};
+  CurrentPool().ParallelFor(begin, end, grain, &BodyOfVm::Run, &of_vm);
+}
+
+std::int32_t ThreadCount() { return CurrentPool().thread_count(); }
+
+void* Stream(std::int32_t /*device_type*/, std::int32_t /*device_id*/) { return nullptr; }
+
+int Cancelled() {
+  const Impl* vm = KernelContext::Current();
+  if (vm == t_work.context && t_work.vm != nullptr) vm = t_work.vm;
+  if (vm == nullptr) return 0;
+  if (vm->cancelled()) return 1;
+  const bool timed = (vm->interrupts.load(std::memory_order_relaxed) & Impl::kHasDeadline) != 0;
+  return timed && std::chrono::steady_clock::now() >= vm->deadline ? 1 : 0;
+}
+
+// Passes an object with one local reference to a kernel. The VM keeps that reference until the call returns,
+// and the kernel gets a strong one.
+int HandOut(Impl* vm, std::int32_t kind, Object* object, RewireFFIAny* result) {
+  if (object == nullptr || !vm->temporaries.Push(MakeAny(kind, object))) {
+    if (object != nullptr) vm->heap.Release(object);
+    SetKernelError("MemoryError", "no memory for a new object");
+    return -1;
+  }
+  object->AddStrong();
+  *result = MakeAny(kind, object);
+  return 0;
+}
+
+int NewTensor(DLDataType dtype, std::int32_t rank, const std::int64_t* shape, DLDevice device,
+              RewireFFIAny* result) {
+  Impl* vm = CurrentVm();
+  if (vm == nullptr) return -1;
+  const LinkedDevice* found = nullptr;
+  for (const LinkedDevice& entry : vm->rep.devices) {
+    if (entry.device.device_type == device.device_type && entry.device.device_id == device.device_id) {
+      found = &entry;
+      break;
+    }
+  }
+  const bool valid = rank >= 0 && rank <= kMaxRank && IsValidDType(dtype) &&
+                     TensorBytes(dtype, {shape, static_cast<std::size_t>(rank)}).has_value();
+  if (found == nullptr || !valid) {
+    SetKernelError("ValueError", found == nullptr
+                                     ? "new_tensor: the executable does not use this device"
+                                     : "new_tensor: a dimension is negative or the size overflows");
+    return -1;
+  }
+  return HandOut(vm, kTensorKind,
+                 NewHeapTensor(vm->heap, *found, dtype, {shape, static_cast<std::size_t>(rank)}), result);
+}
+
+bool IsAdt(const RewireFFIAny* value) { return value->type_index == kAdtKind; }
+
+int NewAdt(std::uint32_t tag, std::int32_t size, const RewireFFIAny* fields, RewireFFIAny* result) {
+  Impl* vm = CurrentVm();
+  if (vm == nullptr) return -1;
+  if (size < 0) {
+    SetKernelError("ValueError", "new_adt: negative size");
+    return -1;
+  }
+  for (std::int32_t i = 0; i < size; ++i) {
+    const std::int32_t kind = fields[i].type_index;
+    const bool ours =
+        IsObjectKind(kind) && IsRewireObject(ObjectOf(fields[i])) && vm->heap.MayHold(ObjectOf(fields[i]));
+    if (kind != kRewireFFIInt && !ours) {
+      SetKernelError("TypeError",
+                     Format("new_adt: field {} is no tensor, integer or ADT of the VM", i).c_str());
+      return -1;
+    }
+  }
+  TupleObject* tuple = vm->heap.NewTuple(kAdtKind, tag, static_cast<std::uint32_t>(size));
+  for (std::int32_t i = 0; tuple != nullptr && i < size; ++i) {
+    ObjectHeap::Retain(fields[i]);
+    tuple->fields()[i] = fields[i];
+  }
+  return HandOut(vm, kAdtKind, tuple, result);
+}
+
+std::int32_t AdtSize(const RewireFFIAny* value) {
+  return IsAdt(value) ? static_cast<std::int32_t>(TupleOf(*value)->count) : -1;
+}
+
+std::uint32_t AdtTag(const RewireFFIAny* value) { return IsAdt(value) ? TupleOf(*value)->tag : 0; }
+
+int AdtField(const RewireFFIAny* value, std::int32_t index, RewireFFIAny* field) {
+  if (index < 0 || index >= AdtSize(value)) {
+    SetKernelError("IndexError", "adt_field: no ADT, or no such field");
+    return -1;
+  }
+  *field = TupleOf(*value)->fields()[index];
+  if (field->type_index == kInt32Kind) field->type_index = kRewireFFIInt;
+  return 0;
+}
+
+// A function object: tvm-ffi's layout, followed by what it calls.
+struct FunctionObject {
+  RewireFFIFunctionObject function;
+  void* state;
+  RewirePackedFunction call;
+  void (*deleter)(void* state);
+};
+
+int CallFunctionObject(void* handle, const RewireFFIAny* args, std::int32_t count, RewireFFIAny* result) {
+  const auto* object = static_cast<const FunctionObject*>(handle);
+  return object->call(object->state, args, count, result);
+}
+
+void DeleteFunctionObject(void* self, int flags) {
+  auto* object = static_cast<FunctionObject*>(self);
+  if ((flags & kRewireFFIStrongGone) != 0 && object->deleter != nullptr) object->deleter(object->state);
+  if ((flags & kRewireFFIWeakGone) != 0) delete object;
+}
+
+int NewFunction(void* state, RewirePackedFunction call, void (*deleter)(void*), RewireFFIAny* result) {
+  auto* object = new (std::nothrow) FunctionObject{};
+  if (object == nullptr) {
+    if (deleter != nullptr) deleter(state);
+    SetKernelError("MemoryError", "no memory for a function object");
+    return -1;
+  }
+  object->function.header.combined_ref_count = kNewObjectCount;
+  object->function.header.type_index = kRewireFFIFunction;
+  object->function.header.deleter = DeleteFunctionObject;
+  object->function.cell.safe_call = CallFunctionObject;
+  object->state = state;
+  object->call = call;
+  object->deleter = deleter;
+  *result = MakeAny(kRewireFFIFunction, object);
+  return 0;
+}
+
+constexpr RewireKernelApi kKernelApi = {
+    .struct_size = sizeof(RewireKernelApi),
+    .version = REWIRE_KERNEL_API_VERSION,
+    .set_error = SetKernelError,
+    .get_slot = GetSlot,
+    .set_slot = SetSlot,
+    .workspace = TakeWorkspace,
+    .parallel_for = ParallelFor,
+    .thread_count = ThreadCount,
+    .stream = Stream,
+    .cancelled = Cancelled,
+    .new_tensor = NewTensor,
+    .new_adt = NewAdt,
+    .adt_size = AdtSize,
+    .adt_tag = AdtTag,
+    .adt_field = AdtField,
+    .new_function = NewFunction,
+};
+
+}  // namespace
+
+const RewireKernelApi* KernelApi() { return &kKernelApi; }
+
+}  // namespace rewire
+
+// The variable of kernels that are linked into the same file as this code. The kernels' own definitions are
+// weak.
+REWIRE_KERNEL_EXPORT const RewireKernelApi* __rewire_kernel_api = &rewire::kKernelApi;
+
+namespace rewire {
+
+bool FreeWorkspace(void* block) {
+  Impl* vm = KernelContext::Current();
+  return vm != nullptr && GiveWorkspace(vm, block);
+}
+
+}  // namespace rewire

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rewire/vm/run/kernel_calls.h"
+
+#include <algorithm>
+#include <limits>
+#include <string_view>
+
+namespace rewire {
+namespace {
+
+constexpr std::uint32_t kAnyNumber = std::numeric_limits<std::uint32_t>::max();
+
+bool Has(const RewireKernelArgument& argument, std::uint32_t flag) { return (argument.flags & flag) != 0; }
+
+std::string_view NameOf(const RewireKernelArgument& argument) { return {argument.name, argument.name_bytes}; }
+
+std::uint32_t LengthOf(const KernelImport& import, std::string_view attribute) {
+  for (const Attribute& each : import.attributes) {
+    const auto* list = std::get_if<Array<std::int64_t>>(&each.value);
+    if (list != nullptr && each.name == attribute) return static_cast<std::uint32_t>(list->size());
+  }
+  return 0;
+}
+
+}  // namespace
+
+KernelCalls::KernelCalls(const RewireKernelRow* row, const KernelImport& import) {
+  if (row == nullptr || row->arguments == nullptr) return;
+  row_ = row;
+  for (std::uint32_t i = 0; i < row->argument_count; ++i) {
+    const RewireKernelArgument& argument = row->arguments[i];
+    const bool is_written = Has(argument, REWIRE_ARGUMENT_WRITTEN);
+    if (!is_written) first_written_ = i + 1;
+    Side& side = is_written ? written_ : read_;
+    if (Has(argument, REWIRE_ARGUMENT_COUNTED)) {
+      counted_ = LengthOf(import, NameOf(argument));
+      side.required += counted_;
+    } else if (Has(argument, REWIRE_ARGUMENT_LIST)) {
+      side.list = true;
+    } else {
+      ++(Has(argument, REWIRE_ARGUMENT_OPTIONAL) ? side.optional : side.required);
+    }
+  }
+}
+
+KernelCalls::Range KernelCalls::Outputs() const {
+  return {written_.required, written_.list ? kAnyNumber : written_.required + written_.optional};
+}
+
+// Optional arguments are given from the first on, those that are read before those that are written.
+std::optional<KernelCalls::Range> KernelCalls::Outputs(std::uint32_t count) const {
+  if (count < read_.required + written_.required) return std::nullopt;
+  const std::uint32_t more = count - read_.required - written_.required;
+  const std::uint32_t least = written_.required;
+  if (read_.list && written_.list) return Range{least, least + more};
+  if (written_.list) return Range{least + more, least + more};
+  if (read_.list) return Range{least, least};
+  if (more > read_.optional + written_.optional) return std::nullopt;
+  const std::uint32_t written = least + more - std::min(more, read_.optional);
+  return Range{written, written};
+}
+
+std::uint32_t KernelCalls::IndexOf(std::uint32_t position, std::uint32_t count, std::uint32_t outputs) const {
+  const std::uint32_t read = count - outputs;
+  if (position < read) return IndexIn(read_, 0, position, read);
+  return IndexIn(written_, first_written_, position - read, outputs);
+}
+
+std::uint32_t KernelCalls::IndexIn(const Side& side, std::uint32_t first, std::uint32_t position,
+                                   std::uint32_t given) const {
+  std::uint32_t optional = side.list ? 0 : given - side.required;
+  const std::uint32_t in_list = side.list ? given - side.required : 0;
+  std::uint32_t index = first;
+  for (; index + 1 < row_->argument_count; ++index) {
+    const RewireKernelArgument& argument = row_->arguments[index];
+    std::uint32_t tensors = 1;
+    if (Has(argument, REWIRE_ARGUMENT_LIST)) {
+      tensors = Has(argument, REWIRE_ARGUMENT_COUNTED) ? counted_ : in_list;
+    } else if (Has(argument, REWIRE_ARGUMENT_OPTIONAL)) {
+      tensors = optional > 0 ? 1 : 0;
+      optional -= tensors;
+    }
+    if (position < tensors) break;
+    position -= tensors;
+  }
+  return index;
+}
+
+std::string KernelCalls::Text() const {
+  std::string text;
+  for (std::uint32_t i = 0; i < row_->argument_count; ++i) {
+    const RewireKernelArgument& argument = row_->arguments[i];
+    if (i == first_written_) {
+      text += i == 0 ? "-> " : " -> ";
+    } else if (i != 0) {
+      text += ", ";
+    }
+    text += NameOf(argument);
+    if (Has(argument, REWIRE_ARGUMENT_LIST)) text += Has(argument, REWIRE_ARGUMENT_COUNTED) ? "[]" : "...";
+    if (Has(argument, REWIRE_ARGUMENT_OPTIONAL)) text += "?";
+    const char* before = Has(argument, REWIRE_ARGUMENT_AROUND)   ? " around "
+                         : Has(argument, REWIRE_ARGUMENT_WITHIN) ? " within "
+                                                                 : " over ";
+    for (std::uint32_t k = 0; k < first_written_; ++k) {
+      if ((argument.over >> k & 1) == 0) continue;
+      text += before;
+      text += NameOf(row_->arguments[k]);
+      before = "|";
+    }
+  }
+  return text;
+}
+
+}  // namespace rewire

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rewire/vm/run/vm_pool.h"
+
+#include <atomic>
+#include <utility>
+
+namespace rewire {
+
+std::size_t VmPool::OwnShelf() {
+  static std::atomic<std::size_t> threads{0};
+  thread_local std::size_t number = threads.fetch_add(1, std::memory_order_relaxed);
+  return number % kShelves;
+}
+
+std::optional<VirtualMachine> VmPool::Shelf::Take() {
+  const std::lock_guard<std::mutex> lock(mutex);
+  if (idle.empty()) return std::nullopt;
+  VirtualMachine vm = std::move(idle.back());
+  idle.pop_back();
+  return vm;
+}
+
+VirtualMachine VmPool::Take(const Program& program) {
+  const std::size_t own = OwnShelf();
+  for (std::size_t i = 0; i < kShelves; ++i) {
+    if (std::optional<VirtualMachine> vm = shelves_[(own + i) % kShelves].Take()) return *std::move(vm);
+  }
+  return VirtualMachine(program);
+}
+
+void VmPool::Give(VirtualMachine vm) {
+  Shelf& shelf = shelves_[OwnShelf()];
+  const std::lock_guard<std::mutex> lock(shelf.mutex);
+  if (shelf.idle.size() < kMaxIdle) shelf.idle.push_back(std::move(vm));
+}
+
+namespace {
+
+// A pooled VM for one call. Nobody else has it, so that it refuses nothing.
+class PooledVm {
+ public:
+  PooledVm(const Program& program, const std::shared_ptr<VmPool>& pool, const Limits& limits)
+      : pool_(pool), vm_(pool != nullptr ? pool->Take(program) : VirtualMachine(program)) {
+    (void)vm_.TrySetLimits(limits);
+  }
+  ~PooledVm() {
+    (void)vm_.TryDropResult();
+    if (pool_ != nullptr) pool_->Give(std::move(vm_));
+  }
+  PooledVm(const PooledVm&) = delete;
+  PooledVm& operator=(const PooledVm&) = delete;
+  VirtualMachine* operator->() { return &vm_; }
+
+ private:
+  const std::shared_ptr<VmPool>& pool_;
+  VirtualMachine vm_;
+};
+
+}  // namespace
+
+Result<Value> Program::TryRun(std::string_view function, Span<const Value> inputs,
+                              const Limits& limits) const {
+  PooledVm vm(*this, pool_, limits);
+  return vm->TryInvoke(function, inputs);
+}
+
+Status Program::TryRun(std::string_view function, Span<const Value> inputs, Span<const OutputBinding> outputs,
+                       const Limits& limits) const {
+  PooledVm vm(*this, pool_, limits);
+  return vm->TryInvoke(function, inputs, outputs);
+}
+
+}  // namespace rewire

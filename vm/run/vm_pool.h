@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// VmPool: the VMs behind Program::TryRun. Idle VMs wait here for the next call, from whichever thread.
+//
+// A thread puts its VM on its own shelf and finds it there again. So threads that call at the same time share
+// neither a lock nor a VM's memory. A thread looks at other shelves only if its own is empty. Therefore there
+// are never more VMs than calls that were going on at once, however many threads there are.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <mutex>
+#include <optional>
+
+#include "rewire/base/array.h"
+#include "rewire/vm/memory/cache_line.h"
+#include "rewire/vm/virtual_machine.h"
+
+namespace rewire {
+
+class VmPool {
+ public:
+  VirtualMachine Take(const Program& program);
+  void Give(VirtualMachine vm);
+
+ private:
+  // Threads get numbers in the order of their first call. If there are more threads than shelves, they share
+  // shelves.
+  static constexpr std::size_t kShelves = 16;
+  // A shelf keeps at most this many idle VMs. More VMs exist while more calls are going on at once.
+  static constexpr std::size_t kMaxIdle = 4;
+
+  struct alignas(kCacheLine) Shelf {
+    std::optional<VirtualMachine> Take();
+
+    std::mutex mutex;
+    Array<VirtualMachine> idle;
+  };
+
+  static std::size_t OwnShelf();
+
+  std::array<Shelf, kShelves> shelves_;
+};
+
+}  // namespace rewire

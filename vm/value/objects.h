@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The objects that registers hold, and how their references are counted.
+//
+// A register is a RewireFFIAny: type_index, zero padding, and an integer or a pointer to an object. Objects
+// are tvm-ffi objects, so a tensor register can be passed to a kernel unchanged. Each object is in one of
+// three modes. The mode is stored in a word of the header that tvm-ffi leaves as padding (`local` below):
+//
+//   local n      The object belongs to one VM. That VM's registers and objects refer to it n times. The VM
+//   counts
+//                these references without atomics. For all of them together it holds one strong reference in
+//                the header's atomic count. Others, such as a kernel that keeps an argument, hold their own
+//                strong references.
+//   kShared      Every reference is a strong one: results that have left their VM, and objects that hosts
+//   make.
+//                Objects that a shared object refers to are shared, too.
+//   kUncounted   VMs do not count references: constants and parameters, which the Program keeps alive.
+//
+// When n reaches zero, the VM recycles the object if nobody else holds a strong reference. Otherwise the
+// object becomes shared and the VM drops its reference (Release in object_heap.cc). Nothing here recurses:
+// releasing a list of a million cells is a loop.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "rewire/base/dtype.h"
+#include "rewire/base/inline.h"
+#include "rewire/base/span.h"
+#include "rewire/vm/device/device_api.h"
+#include "rewire/vm/kernel/ffi_abi.h"
+#include "rewire/vm/memory/memory_account.h"
+#include "rewire/vm/value/ffi_object.h"
+
+namespace rewire {
+
+// Kinds of registers that only Rewire uses. The kinds of objects lie outside the range of tvm-ffi's run-time
+// type indices.
+inline constexpr std::int32_t kInt32Kind = -1;             // v_int64 holds the value; boxes as int32
+inline constexpr std::int32_t kInt64Kind = kRewireFFIInt;  // boxes as int64
+inline constexpr std::int32_t kTensorKind = kRewireFFITensor;
+inline constexpr std::int32_t kAdtKind = 0x52570001;
+inline constexpr std::int32_t kClosureKind = 0x52570002;
+inline constexpr std::int32_t kStorageKind = 0x52570003;
+
+constexpr bool IsObjectKind(std::int32_t kind) { return kind >= kRewireFFIObject; }
+constexpr bool IsTupleKind(std::int32_t kind) { return kind == kAdtKind || kind == kClosureKind; }
+constexpr bool IsIntegerKind(std::int32_t kind) { return kind == kInt64Kind || kind == kInt32Kind; }
+
+inline constexpr std::uint32_t kShared = 0xFFFFFFFEu;
+inline constexpr std::uint32_t kUncounted = 0xFFFFFFFFu;
+
+// Every object starts with this header. It is a RewireFFIObject whose fields are named for their use here.
+struct Object {
+  std::uint64_t combined_ref_count;
+  std::int32_t type_index;
+  std::uint32_t local;
+  void (*deleter)(void* self, int flags);
+
+  std::uint32_t strong() const {
+    return static_cast<std::uint32_t>(__atomic_load_n(&combined_ref_count, __ATOMIC_ACQUIRE));
+  }
+  void AddStrong(std::uint32_t count = 1) {
+    __atomic_fetch_add(&combined_ref_count, std::uint64_t{count}, __ATOMIC_RELAXED);
+  }
+};
+static_assert(sizeof(Object) == sizeof(RewireFFIObject) &&
+              offsetof(Object, local) == offsetof(RewireFFIObject, padding));
+
+// The deleter of all Rewire objects. If foreign code drops the last reference, this is called on its thread.
+void DeleteObject(void* self, int flags);
+
+// Fills in the header of a new object, with one strong reference.
+inline void InitObject(Object* object, std::int32_t kind, std::uint32_t local) {
+  object->combined_ref_count = kNewObjectCount;
+  object->type_index = kind;
+  object->local = local;
+  object->deleter = DeleteObject;
+}
+
+struct StorageObject;
+
+// A tensor. It starts with tvm-ffi's layout. Its dimensions follow the object: shape[capacity],
+// strides[capacity].
+struct TensorObject : Object {
+  enum Flags : std::uint32_t {
+    // Programs must not write it: constants, parameters, inputs, boxed integers, and views of them. Every
+    // shared tensor is read-only, because tensors that left a VM may have other users.
+    kReadOnly = 1,
+    kEmpty = 2,      // a dimension is zero
+    kImmutable = 4,  // hosts may not write it either
+    // Why an input is a copy of what the host gave.
+    kCopiedOnRequest = 8,
+    kCopiedStrided = 16,
+    kCopiedMisaligned = 32,
+    kCopiedFromDevice = 64,
+    // Lies in memory that an output was bound to for one call. Its data pointer is cleared when the call
+    // returns.
+    kForCall = 128,
+    // One test for the interpreter: a tensor that must not be a written argument, or whose kernel call may be
+    // skipped.
+    kNotPlain = kReadOnly | kEmpty,
+  };
+
+  DLTensor tensor;
+  // Packed into one word, so that headers of the usual rank fill their memory blocks exactly.
+  std::uint64_t flags : 8;
+  std::uint64_t capacity : 8;  // the largest rank that fits behind the object
+  // size of its elements in bytes, from tensor.data on; tensors in registers have no gaps
+  std::uint64_t bytes : 48;
+  StorageObject* storage;  // owner of the memory; null for memory borrowed from the caller
+  MemoryAccount* account;  // owns this object's memory
+
+  std::int64_t* dims() { return reinterpret_cast<std::int64_t*>(this + 1); }
+  static constexpr std::uint64_t Bytes(std::uint32_t capacity) {
+    return sizeof(TensorObject) + std::uint64_t{capacity} * 2 * sizeof(std::int64_t);
+  }
+};
+static_assert(sizeof(Object) == offsetof(RewireFFITensorObject, tensor),
+              "tvm-ffi reads the DLTensor after the header");
+
+// A storage: memory on a device, or the reservation of it. AllocStorage only reserves; the first tensor that
+// needs the memory takes it. A small storage on the host has its memory behind the object in the same block,
+// so that only one block is taken and freed.
+struct StorageObject : Object {
+  void* data;          // aligned; null until the memory is taken
+  std::uint64_t size;  // bytes that the program asked for
+  std::uint64_t alignment;
+  DLDevice device;
+  void* block;  // the block that contains `data`; null if not taken or not owned
+  std::uint64_t block_bytes;
+  MemoryAccount* account;       // owns this object's memory; the host block too
+  const DeviceApi* device_api;  // owner of `block` if it is not on the host; null for the host
+  const char* scope;            // memory scope on the device; string of the executable
+  // For memory that somebody else owns: called once, on any thread, when the last reference is gone.
+  void (*release)(void* context);
+  void* release_context;
+  std::uint64_t object_bytes;  // size of the object's own block, including memory behind the object
+
+  static constexpr std::uint64_t kOwnMemory = 128;  // the smallest offset at which that memory begins
+  void* own_memory(std::uint64_t alignment) {
+    const std::uintptr_t first = reinterpret_cast<std::uintptr_t>(this) + kOwnMemory;
+    return reinterpret_cast<void*>((first + alignment - 1) & ~(std::uintptr_t{alignment} - 1));
+  }
+  bool has_own_memory() const { return object_bytes > kOwnMemory; }
+};
+static_assert(sizeof(StorageObject) <= StorageObject::kOwnMemory);
+
+// An ADT (tag and fields) or a closure (function in `tag`, and captured values). The fields follow the
+// object.
+struct TupleObject : Object {
+  std::uint32_t tag;
+  std::uint32_t count;
+  MemoryAccount* account;
+  TupleObject* next;      // links objects while they are released or converted
+  std::uint64_t program;  // number of the Program of a closure; 0 in an ADT
+
+  RewireFFIAny* fields() { return reinterpret_cast<RewireFFIAny*>(this + 1); }
+  const RewireFFIAny* fields() const { return reinterpret_cast<const RewireFFIAny*>(this + 1); }
+  static constexpr std::uint64_t Bytes(std::uint32_t count) {
+    return sizeof(TupleObject) + std::uint64_t{count} * sizeof(RewireFFIAny);
+  }
+};
+
+inline Object* ObjectOf(const RewireFFIAny& value) { return reinterpret_cast<Object*>(value.v_obj); }
+inline TensorObject* TensorOf(const RewireFFIAny& value) {
+  return reinterpret_cast<TensorObject*>(value.v_obj);
+}
+inline TupleObject* TupleOf(const RewireFFIAny& value) { return reinterpret_cast<TupleObject*>(value.v_obj); }
+inline StorageObject* StorageOf(const RewireFFIAny& value) {
+  return reinterpret_cast<StorageObject*>(value.v_obj);
+}
+
+inline RewireFFIAny MakeAny(std::int32_t kind, void* object) {
+  RewireFFIAny any;
+  any.type_index = kind;
+  any.zero_padding = 0;
+  any.v_ptr = object;
+  return any;
+}
+inline RewireFFIAny MakeInteger(std::int32_t kind, std::int64_t value) {
+  RewireFFIAny any;
+  any.type_index = kind;
+  any.zero_padding = 0;
+  any.v_int64 = value;
+  return any;
+}
+
+// True if the object has one of Rewire's layouts, whichever VM made it.
+bool IsRewireObject(const Object* object);
+
+// Drops a strong reference, on any thread. With the last one, releases the object and everything that only it
+// held. Handles both Rewire's objects and foreign tvm-ffi objects.
+void DropStrong(Object* object);
+
+// Make shared objects outside any VM, with one strong reference, by default in MemoryAccount::Host(). Return
+// null if memory runs out. The caller sets the tensor's data, dtype, device and flags; its dims are zero.
+TensorObject* NewSharedTensor(std::uint32_t rank, MemoryAccount* account = MemoryAccount::Host());
+StorageObject* NewSharedStorage(MemoryAccount* account = MemoryAccount::Host());
+// Makes a contiguous tensor on the host with its own memory and undefined contents. The caller must have
+// checked the size of the shape.
+TensorObject* NewSharedHostTensor(DLDataType dtype, Span<const std::int64_t> shape, MemoryAccount* account);
+TupleObject* NewSharedTuple(std::int32_t kind, std::uint32_t tag, std::uint32_t count,
+                            MemoryAccount* account = MemoryAccount::Host());
+
+// Sets dtype, rank, shape, row-major strides and bytes from `shape`, which has dimensions [0] to [rank - 1].
+// Sets kEmpty in the flags if the tensor is empty. The caller must have checked the size of the shape.
+template <typename Shape>
+REWIRE_INLINE void SetContiguousDims(TensorObject* object, DLDataType dtype, const Shape& shape,
+                                     std::uint32_t rank) {
+  std::int64_t* dims = object->dims();
+  std::int64_t* strides = dims + object->capacity;
+  std::int64_t stride = 1;
+  for (std::uint32_t i = rank; i-- > 0;) {
+    const std::int64_t dim = shape[i];
+    dims[i] = dim;
+    strides[i] = stride;
+    stride *= dim;
+  }
+  object->tensor.dtype = dtype;
+  object->bytes = static_cast<std::uint64_t>(stride) * ElementBytes(dtype);
+  object->tensor.ndim = static_cast<std::int32_t>(rank);
+  object->tensor.shape = dims;
+  object->tensor.strides = strides;
+  if (__builtin_expect(stride == 0, 0)) object->flags |= TensorObject::kEmpty;
+}
+
+// Makes a storage around memory that `owner` keeps alive.
+StorageObject* NewOwnerStorage(void* data, std::uint64_t size, DLDevice device,
+                               std::shared_ptr<const void> owner);
+
+}  // namespace rewire
