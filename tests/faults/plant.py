@@ -30,7 +30,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 COPY = ROOT / "build" / "faults"
 TIMEOUT = 240  # seconds for one test executable; all of them take less than half of it
 ENVIRONMENT = {
-    "ASAN_OPTIONS": "detect_leaks=1:detect_stack_use_after_return=1:allocator_may_return_null=1",
+    "ASAN_OPTIONS": "detect_leaks=1:detect_stack_use_after_return=1:allocator_may_return_null=1:"
+    "intercept_tls_get_addr=0",
     "UBSAN_OPTIONS": "print_stacktrace=1",
 }
 
