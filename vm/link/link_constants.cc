@@ -13,9 +13,9 @@
 #include "rewire/executable_format/instruction_text.h"
 #include "rewire/vm/link/complaints.h"
 #include "rewire/vm/link/constant_cache.h"
+#include "rewire/vm/run/vm_impl.h"
 #include "rewire/vm/value/shape.h"
 #include "rewire/vm/value/type_check.h"
-#include "rewire/vm/virtual_machine.h"
 
 namespace rewire {
 namespace {
@@ -233,22 +233,22 @@ Status RunInit(const Program& program, ProgramRep* rep, const ProgramRep* donor,
     return {};
   }
   const Limits limits = InitLimits(rep->code->init_limits, *meter);
-  VirtualMachine vm(program, limits);
-  (void)vm.TrySetDeadline(meter->budget().deadline);
-  if (Status ok = vm.TryInvoke(*init); !ok) {
+  const OwnedVm vm = VmImpl::Make(program, limits);
+  vm->SetDeadline(meter->budget().deadline);
+  if (Status ok = vm->Invoke(*init); !ok) {
     if (!EndedByMeter(ok, rep->code->init_limits, limits)) return ok;
     const bool steps = ok.code() == StatusCode::kStepLimit;
     return Forward(ok, {"linking may take {} {} ({})", steps ? meter->budget().units : meter->budget().bytes,
                         steps ? "units of work" : "bytes",
                         steps ? meter->budget().units_option : meter->budget().bytes_option});
   }
-  if (Status ok = meter->ChargeBytes(vm.bytes_held()); !ok) return ok;
+  if (Status ok = meter->ChargeBytes(vm->bytes_held()); !ok) return ok;
   std::uint32_t field = 0;
   for (std::size_t i = 0; i < module.constants.size(); ++i) {
     const Constant& constant = module.constants[i];
     if (constant.kind != ConstantKind::kComputed) continue;
     const Message what{"computed constant {}", constant.name};
-    const Tensor computed = vm.result().field(field++).tensor();
+    const Tensor computed = vm->result.field(field++).tensor();
     if (!computed) return Fail(StatusCode::kLinkFailed, "{}: no tensor", what);
     if (!TensorFits(module, constant.type, computed.dl())) {
       return Fail(StatusCode::kLinkFailed, "{}: {}", what,

@@ -17,7 +17,6 @@
 #include "rewire/vm/link/link_kernels.h"
 #include "rewire/vm/link/program_rep.h"
 #include "rewire/vm/run/vm_pool.h"
-#include "rewire/vm/virtual_machine.h"
 
 namespace rewire {
 
