@@ -11,8 +11,8 @@
 #include "rewire/base/near_names.h"
 #include "rewire/base/sort.h"
 #include "rewire/executable_format/instruction_text.h"
-#include "rewire/vm/link/complaints.h"
 #include "rewire/vm/link/constant_cache.h"
+#include "rewire/vm/link/error_list.h"
 #include "rewire/vm/run/vm_impl.h"
 #include "rewire/vm/value/shape.h"
 #include "rewire/vm/value/type_check.h"
@@ -135,7 +135,7 @@ RewireFFIAny Share(const RewireFFIAny& constant) {
 }
 
 // Names that no parameter of the executable has.
-void AddExtras(const Module& module, Span<const ParameterSet> sets, Complaints* complaints) {
+void AddExtras(const Module& module, Span<const ParameterSet> sets, ErrorList* errors) {
   Array<std::string> known;
   for (const Constant& constant : module.constants) {
     if (constant.kind == ConstantKind::kParameter) known.push_back(constant.name);
@@ -143,10 +143,10 @@ void AddExtras(const Module& module, Span<const ParameterSet> sets, Complaints* 
   Array<std::string_view> sorted(known.begin(), known.end());
   Sort(sorted);
   for (const ParameterSet& set : sets) {
-    for (std::size_t i = 0; i < set.size() && !set.is_offer() && !complaints->full(); ++i) {
+    for (std::size_t i = 0; i < set.size() && !set.is_offer() && !errors->full(); ++i) {
       const std::string name(set.name(i));
       if (std::binary_search(sorted.begin(), sorted.end(), std::string_view(name))) continue;
-      complaints->Add({"{}: the executable has no parameter of this name{}", name, DidYouMean(name, known)});
+      errors->Add({"{}: the executable has no parameter of this name{}", name, DidYouMean(name, known)});
     }
   }
 }
@@ -184,9 +184,9 @@ bool EndedByMeter(const Status& failed, const Limits& given, const Limits& used)
 Status LinkConstants(ProgramRep* rep, Span<const ParameterSet> sets, bool ignore_extra,
                      const ProgramRep* donor, WorkMeter* meter) {
   const Module& module = rep->module();
-  Complaints complaints;
+  ErrorList errors;
   rep->constants.reserve(module.constants.size());
-  for (std::size_t i = 0; i < module.constants.size() && !complaints.full(); ++i) {
+  for (std::size_t i = 0; i < module.constants.size() && !errors.full(); ++i) {
     const Constant& constant = module.constants[i];
     if (Status ok = meter->Charge(kPlaceWork); !ok) return ok;
     Result<RewireFFIAny> placed = RewireFFIAny{};
@@ -206,16 +206,15 @@ Status LinkConstants(ProgramRep* rep, Span<const ParameterSet> sets, bool ignore
     if (placed) {
       rep->constants.push_back(*placed);
     } else if (placed.error().code() == StatusCode::kLinkFailed) {
-      complaints.Add({"{}: {}", constant.name, placed.error().message()});
+      errors.Add({"{}: {}", constant.name, placed.error().message()});
     } else if (placed.error().code() == StatusCode::kOutOfMemory) {
       return Forward(placed, {"constant {}", constant.name});
     } else {
       return Forward(placed);
     }
   }
-  if (!ignore_extra) AddExtras(module, sets, &complaints);
-  if (complaints.empty()) return {};
-  return complaints.Fail("parameters do not match:");
+  if (!ignore_extra) AddExtras(module, sets, &errors);
+  return errors.ToStatus("parameters do not match:");
 }
 
 Status RunInit(const Program& program, ProgramRep* rep, const ProgramRep* donor, WorkMeter* meter) {
