@@ -16,6 +16,8 @@
 
 namespace rewire {
 
+struct VmImpl;  // run/vm_impl.h
+
 // Refers to an output: by name or index in the entry function, or by a handle.
 class OutputRef {
  public:
@@ -26,7 +28,7 @@ class OutputRef {
   OutputRef(int leaf) : handle_{0, static_cast<std::uint32_t>(leaf)}, kind_(kIndex) {}  // NOLINT
 
  private:
-  friend class VirtualMachine;
+  friend struct VmImpl;
   OutputHandle handle_;
   std::string_view name_;
   enum : std::uint8_t { kHandle, kName, kIndex } kind_;

@@ -81,6 +81,7 @@ struct OutputPlan;     // output.h
 struct LinkedCode;     // program_rep.h
 struct PlanRules;      // outputs/output_plan.h
 struct ProgramRep;     // program_rep.h
+struct VmImpl;         // run/vm_impl.h
 class VmPool;          // vm_pool.h
 class WorkMeter;       // base/work_meter.h
 
@@ -147,7 +148,7 @@ class REWIRE_API Program {
   const std::shared_ptr<const ProgramRep>& shared_rep() const { return rep_; }
 
  private:
-  friend class VirtualMachine;  // keeps a Program without the pool, because the pool keeps VMs
+  friend struct VmImpl;  // keeps a Program without the pool, because the pool keeps VMs
   friend Result<Program> LinkUnderRules(const Executable&, LinkOptions, const PlanRules&);
   Program(std::shared_ptr<const ProgramRep> rep, std::shared_ptr<VmPool> pool)
       : rep_(std::move(rep)), pool_(std::move(pool)) {}

@@ -39,6 +39,7 @@
 #include "rewire/base/export.h"
 #include "rewire/base/span.h"
 #include "rewire/base/status.h"
+#include "rewire/vm/input.h"
 #include "rewire/vm/limits.h"
 #include "rewire/vm/observer.h"
 #include "rewire/vm/output.h"
@@ -48,27 +49,7 @@
 
 namespace rewire {
 
-// Whether an input refers to the caller's memory or is copied.
-enum class InputMode : std::uint8_t {
-  kBorrow,  // the memory must stay valid until the input is set again or cleared, or the VM is destroyed
-  kCopy,    // copied at once; the caller may reuse the memory when the call returns
-};
-
-// Refers to an input: by name or index in the entry function, or by a handle.
-class InputRef {
- public:
-  InputRef(InputHandle handle) : handle_(handle), kind_(kHandle) {}  // NOLINT: implicit on purpose
-  InputRef(const char* name) : name_(name), kind_(kName) {}          // NOLINT
-  InputRef(std::string_view name) : name_(name), kind_(kName) {}     // NOLINT
-  InputRef(const std::string& name) : name_(name), kind_(kName) {}   // NOLINT
-  InputRef(int index) : handle_{0, static_cast<std::uint32_t>(index)}, kind_(kIndex) {}  // NOLINT
-
- private:
-  friend class VirtualMachine;
-  InputHandle handle_;
-  std::string_view name_;
-  enum : std::uint8_t { kHandle, kName, kIndex } kind_;
-};
+struct VmImpl;  // run/vm_impl.h
 
 struct VmOptions {
   Limits limits;
@@ -76,13 +57,6 @@ struct VmOptions {
   // is used.
   StaticMemory memory;
   SharedArena arena;
-};
-
-// How an input that is set is stored.
-struct InputReport {
-  bool copied = false;  // it was copied when it was set
-  // why it was copied; for an input that was not, a note if some kernels must copy it in each call
-  std::string reason;
 };
 
 class REWIRE_API VirtualMachine {
@@ -242,8 +216,6 @@ class REWIRE_API VirtualMachine {
   Tensor Output(std::uint32_t leaf = 0) const { return Take(TryOutput(leaf)).tensor(); }
 #endif
 
-  struct __attribute__((visibility("hidden"))) Impl;  // vm_impl.h
-
  private:
 #if defined(__cpp_exceptions)
   static void ThrowIf(const Status& status) {
@@ -255,15 +227,11 @@ class REWIRE_API VirtualMachine {
     return *std::move(result);
   }
 #endif
-  Result<InputHandle> Resolve(const InputRef& input) const;
-  Result<OutputHandle> Resolve(const OutputRef& output) const;
-  Status BindForCall(std::uint32_t function, const OutputBinding& binding);
-
   struct DeleteImpl {
-    void operator()(Impl* impl) const;
+    void operator()(VmImpl* impl) const;
   };
-  VirtualMachine();
-  std::unique_ptr<Impl, DeleteImpl> impl_;
+  explicit VirtualMachine(VmImpl* impl);
+  std::unique_ptr<VmImpl, DeleteImpl> impl_;  // null after a move
 };
 
 }  // namespace rewire

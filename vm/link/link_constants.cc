@@ -11,11 +11,11 @@
 #include "rewire/base/near_names.h"
 #include "rewire/base/sort.h"
 #include "rewire/executable_format/instruction_text.h"
-#include "rewire/vm/link/complaints.h"
 #include "rewire/vm/link/constant_cache.h"
+#include "rewire/vm/link/error_list.h"
+#include "rewire/vm/run/vm_impl.h"
 #include "rewire/vm/value/shape.h"
 #include "rewire/vm/value/type_check.h"
-#include "rewire/vm/virtual_machine.h"
 
 namespace rewire {
 namespace {
@@ -135,7 +135,7 @@ RewireFFIAny Share(const RewireFFIAny& constant) {
 }
 
 // Names that no parameter of the executable has.
-void AddExtras(const Module& module, Span<const ParameterSet> sets, Complaints* complaints) {
+void AddExtras(const Module& module, Span<const ParameterSet> sets, ErrorList* errors) {
   Array<std::string> known;
   for (const Constant& constant : module.constants) {
     if (constant.kind == ConstantKind::kParameter) known.push_back(constant.name);
@@ -143,10 +143,10 @@ void AddExtras(const Module& module, Span<const ParameterSet> sets, Complaints* 
   Array<std::string_view> sorted(known.begin(), known.end());
   Sort(sorted);
   for (const ParameterSet& set : sets) {
-    for (std::size_t i = 0; i < set.size() && !set.is_offer() && !complaints->full(); ++i) {
+    for (std::size_t i = 0; i < set.size() && !set.is_offer() && !errors->full(); ++i) {
       const std::string name(set.name(i));
       if (std::binary_search(sorted.begin(), sorted.end(), std::string_view(name))) continue;
-      complaints->Add({"{}: the executable has no parameter of this name{}", name, DidYouMean(name, known)});
+      errors->Add({"{}: the executable has no parameter of this name{}", name, DidYouMean(name, known)});
     }
   }
 }
@@ -184,9 +184,9 @@ bool EndedByMeter(const Status& failed, const Limits& given, const Limits& used)
 Status LinkConstants(ProgramRep* rep, Span<const ParameterSet> sets, bool ignore_extra,
                      const ProgramRep* donor, WorkMeter* meter) {
   const Module& module = rep->module();
-  Complaints complaints;
+  ErrorList errors;
   rep->constants.reserve(module.constants.size());
-  for (std::size_t i = 0; i < module.constants.size() && !complaints.full(); ++i) {
+  for (std::size_t i = 0; i < module.constants.size() && !errors.full(); ++i) {
     const Constant& constant = module.constants[i];
     if (Status ok = meter->Charge(kPlaceWork); !ok) return ok;
     Result<RewireFFIAny> placed = RewireFFIAny{};
@@ -206,16 +206,15 @@ Status LinkConstants(ProgramRep* rep, Span<const ParameterSet> sets, bool ignore
     if (placed) {
       rep->constants.push_back(*placed);
     } else if (placed.error().code() == StatusCode::kLinkFailed) {
-      complaints.Add({"{}: {}", constant.name, placed.error().message()});
+      errors.Add({"{}: {}", constant.name, placed.error().message()});
     } else if (placed.error().code() == StatusCode::kOutOfMemory) {
       return Forward(placed, {"constant {}", constant.name});
     } else {
       return Forward(placed);
     }
   }
-  if (!ignore_extra) AddExtras(module, sets, &complaints);
-  if (complaints.empty()) return {};
-  return complaints.Fail("parameters do not match:");
+  if (!ignore_extra) AddExtras(module, sets, &errors);
+  return errors.ToStatus("parameters do not match:");
 }
 
 Status RunInit(const Program& program, ProgramRep* rep, const ProgramRep* donor, WorkMeter* meter) {
@@ -233,22 +232,22 @@ Status RunInit(const Program& program, ProgramRep* rep, const ProgramRep* donor,
     return {};
   }
   const Limits limits = InitLimits(rep->code->init_limits, *meter);
-  VirtualMachine vm(program, limits);
-  (void)vm.TrySetDeadline(meter->budget().deadline);
-  if (Status ok = vm.TryInvoke(*init); !ok) {
+  const OwnedVm vm = VmImpl::Make(program, limits);
+  vm->SetDeadline(meter->budget().deadline);
+  if (Status ok = vm->Invoke(*init); !ok) {
     if (!EndedByMeter(ok, rep->code->init_limits, limits)) return ok;
     const bool steps = ok.code() == StatusCode::kStepLimit;
     return Forward(ok, {"linking may take {} {} ({})", steps ? meter->budget().units : meter->budget().bytes,
                         steps ? "units of work" : "bytes",
                         steps ? meter->budget().units_option : meter->budget().bytes_option});
   }
-  if (Status ok = meter->ChargeBytes(vm.bytes_held()); !ok) return ok;
+  if (Status ok = meter->ChargeBytes(vm->bytes_held()); !ok) return ok;
   std::uint32_t field = 0;
   for (std::size_t i = 0; i < module.constants.size(); ++i) {
     const Constant& constant = module.constants[i];
     if (constant.kind != ConstantKind::kComputed) continue;
     const Message what{"computed constant {}", constant.name};
-    const Tensor computed = vm.result().field(field++).tensor();
+    const Tensor computed = vm->result.field(field++).tensor();
     if (!computed) return Fail(StatusCode::kLinkFailed, "{}: no tensor", what);
     if (!TensorFits(module, constant.type, computed.dl())) {
       return Fail(StatusCode::kLinkFailed, "{}: {}", what,

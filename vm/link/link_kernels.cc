@@ -6,7 +6,7 @@
 
 #include "rewire/executable_format/instruction.h"
 #include "rewire/executable_format/instruction_text.h"
-#include "rewire/vm/link/complaints.h"
+#include "rewire/vm/link/error_list.h"
 
 namespace rewire {
 namespace {
@@ -26,17 +26,15 @@ class RowCheck {
         if (OpcodeOf(function.code[pc]) == kOp) CheckCall(function, pc);
       }
     }
-    if (complaints_.empty()) return {};
-    return complaints_.Fail("kernels are declared otherwise than their libraries describe them:");
+    return errors_.ToStatus("kernels are declared otherwise than their libraries describe them:");
   }
 
  private:
-  static constexpr std::uint32_t kMostComplaints = 16;
+  static constexpr std::uint32_t kMostErrors = 16;
 
-  void Complain(const LinkedKernel& kernel, const Message& where, const Message& what) {
-    if (++complaint_count_ > kMostComplaints) return;
-    complaints_.Add(
-        {"{}: {}; kernel '{}' takes ({})", where, what, kernel.import->name, kernel.calls.Text()});
+  void AddError(const LinkedKernel& kernel, const Message& where, const Message& what) {
+    if (errors_.full()) return;
+    errors_.Add({"{}: {}; kernel '{}' takes ({})", where, what, kernel.import->name, kernel.calls.Text()});
   }
 
   void CheckImport(const LinkedKernel& kernel) {
@@ -44,17 +42,17 @@ class RowCheck {
     const Message where{"import of '{}'", import.name};
     const bool objects = (kernel.calls.row().traits & REWIRE_KERNEL_OBJECTS) != 0;
     if (((import.flags & kKernelObjects) != 0) != objects) {
-      Complain(kernel, where,
+      AddError(kernel, where,
                objects ? Message{"without the flag `objects`, but the kernel takes ADTs whole"}
                        : Message{"with the flag `objects`, but the kernel takes tensors"});
     }
     if (!import.also_written.empty()) {
-      Complain(
+      AddError(
           kernel, where,
           {"argument {} is declared as written besides the outputs, expected none", import.also_written[0]});
     }
     if ((import.flags & kKernelInPlace) != 0 && !MayLieOverInputs(kernel.calls.row())) {
-      Complain(kernel, where, {"with the flag `in_place`, but the kernel's outputs may lie over no input"});
+      AddError(kernel, where, {"with the flag `in_place`, but the kernel's outputs may lie over no input"});
     }
   }
 
@@ -75,24 +73,24 @@ class RowCheck {
     const KernelCalls::Range any = kernel.calls.Outputs();
     const std::optional<KernelCalls::Range> exact = kernel.calls.Outputs(registers);
     if (!any.Has(outputs)) {
-      ComplainOfCall(kernel, function, pc, {"{} outputs are declared, expected {}", outputs, RangeText(any)});
+      AddCallError(kernel, function, pc, {"{} outputs are declared, expected {}", outputs, RangeText(any)});
     } else if (!exact || !exact->Has(outputs)) {
       kernel.plain = false;
       if (objects) {  // its arguments are the registers
-        ComplainOfCall(kernel, function, pc, {"{} arguments with {} outputs are given", registers, outputs});
+        AddCallError(kernel, function, pc, {"{} arguments with {} outputs are given", registers, outputs});
       }
     }
     const bool returns = (kernel.calls.row().traits & REWIRE_KERNEL_RETURNS) != 0;
     if (words[WordOf(kOp, "dst")] != kNone && !returns) {
-      ComplainOfCall(kernel, function, pc, {"a result is expected, but the kernel returns none"});
+      AddCallError(kernel, function, pc, {"a result is expected, but the kernel returns none"});
     }
   }
 
-  void ComplainOfCall(const LinkedKernel& kernel, const Function& function, std::uint32_t pc,
-                      const Message& what) {
-    if (complaint_count_ >= kMostComplaints) return;
+  void AddCallError(const LinkedKernel& kernel, const Function& function, std::uint32_t pc,
+                    const Message& what) {
+    if (errors_.full()) return;
     if (!printer_) printer_.emplace(code_.module());
-    Complain(kernel, {"{}@{} ({})", function.name, pc, printer_->Text(function, pc)}, what);
+    AddError(kernel, {"{}@{} ({})", function.name, pc, printer_->Text(function, pc)}, what);
   }
 
   static std::string RangeText(const KernelCalls::Range& range) {
@@ -104,8 +102,7 @@ class RowCheck {
 
   LinkedCode& code_;
   std::optional<InstructionPrinter> printer_;  // it goes through all tables: made when something is wrong
-  Complaints complaints_;
-  std::uint32_t complaint_count_ = 0;
+  ErrorList errors_{kMostErrors};
 };
 
 }  // namespace

@@ -11,13 +11,12 @@
 #include "rewire/executable_format/instruction.h"
 #include "rewire/executable_format/instruction_text.h"
 #include "rewire/executable_format/module_size.h"
-#include "rewire/vm/link/complaints.h"
+#include "rewire/vm/link/error_list.h"
 #include "rewire/vm/link/link_budget.h"
 #include "rewire/vm/link/link_constants.h"
 #include "rewire/vm/link/link_kernels.h"
 #include "rewire/vm/link/program_rep.h"
 #include "rewire/vm/run/vm_pool.h"
-#include "rewire/vm/virtual_machine.h"
 
 namespace rewire {
 
@@ -66,9 +65,9 @@ std::size_t StockLibraryOf(std::string_view kernel) {
 }
 
 Status LinkDevices(LinkedCode* code, const Array<const DeviceApi*>& available, WorkMeter* meter) {
-  Complaints complaints;
+  ErrorList errors;
   for (const DeviceEntry& entry : code->module().devices) {
-    if (complaints.full()) break;
+    if (errors.full()) break;
     if (Status ok = meter->Charge(1 + available.size()); !ok) return ok;
     LinkedDevice device;
     device.device = {static_cast<DLDeviceType>(entry.type), entry.id};
@@ -76,22 +75,21 @@ Status LinkDevices(LinkedCode* code, const Array<const DeviceApi*>& available, W
     for (const DeviceApi* api : available) {
       if (api->device_type == entry.type) device.api = api;
     }
-    if (device.api == nullptr && entry.type != kDLCPU) complaints.Add(DeviceText(entry));
+    if (device.api == nullptr && entry.type != kDLCPU) errors.Add(DeviceText(entry));
     code->devices.push_back(device);
   }
-  if (complaints.empty()) return {};
-  return complaints.Fail("the executable uses devices that the host did not give (LinkOptions::devices):");
+  return errors.ToStatus("the executable uses devices that the host did not give (LinkOptions::devices):");
 }
 
 // What an import costs to resolve, in units: it is looked up by name in a few sources.
 constexpr std::uint64_t kResolveWork = 64;
 
 Status LinkKernels(LinkedCode* code, LinkOptions* options, WorkMeter* meter) {
-  Complaints complaints;
+  ErrorList errors;
   bool tried[kNoLibrary + 1] = {};
   tried[kNoLibrary] = true;
   for (const KernelImport& import : code->module().kernels) {
-    if (complaints.full()) break;
+    if (errors.full()) break;
     if (Status ok = meter->Charge(kResolveWork + import.attributes.size()); !ok) return ok;
     Result<PackedFunction> function = options->kernels.Resolve(import);
     const std::size_t stock = StockLibraryOf(import.name);
@@ -99,12 +97,12 @@ Status LinkKernels(LinkedCode* code, LinkOptions* options, WorkMeter* meter) {
         !tried[stock]) {
       tried[stock] = true;
       if (Status ok = options->kernels.AddLibrary(kStockLibraries[stock].file); !ok) {
-        complaints.Add(ok.error().message());
+        errors.Add(ok.error().message());
       }
       function = options->kernels.Resolve(import);
     }
     if (!function) {
-      complaints.Add(function.error().message());
+      errors.Add(function.error().message());
       continue;
     }
     LinkedKernel kernel;
@@ -120,8 +118,7 @@ Status LinkKernels(LinkedCode* code, LinkOptions* options, WorkMeter* meter) {
     kernel.function = *std::move(function);
     code->kernels.push_back(std::move(kernel));
   }
-  if (complaints.empty()) return {};
-  return complaints.Fail("kernels could not be resolved:");
+  return errors.ToStatus("kernels could not be resolved:");
 }
 
 void LinkFunctions(LinkedCode* code) {

@@ -142,7 +142,7 @@ class Launch {
   void* const data_;
   TvmParallelGroup group_;
   Launch* const outer_;
-  VirtualMachine::Impl* const vm_;
+  VmImpl* const vm_;
   std::mutex own_vm_mutex_;
   std::mutex* const vm_mutex_;  // the outermost launch's: it guards the VM
   std::atomic<int> next_{0};

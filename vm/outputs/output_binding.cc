@@ -27,8 +27,6 @@ std::string ObstaclesText(std::uint8_t obstacles) {
   return text;
 }
 
-using Impl = VirtualMachine::Impl;
-
 std::string OutputText(const Function& function, std::uint32_t leaf) {
   return Format("function {}, output {} ({})", function.name, leaf, function.output_names[leaf]);
 }
@@ -41,7 +39,7 @@ Status Invalid(const Function& function, std::uint32_t leaf, const Message& what
 
 }  // namespace
 
-Result<OutputSlot*> Impl::SlotOf(OutputHandle handle) {
+Result<OutputSlot*> VmImpl::SlotOf(OutputHandle handle) {
   const Module& module = rep.module();
   if (Status ok = CheckOutput(module, handle); !ok) return Forward(ok);
   const auto count = static_cast<std::uint32_t>(module.functions[handle.function].output_names.size());
@@ -54,7 +52,7 @@ Result<OutputSlot*> Impl::SlotOf(OutputHandle handle) {
 }
 
 // Copies between devices need the device's functions.
-Status Impl::CheckDevice(OutputHandle handle, DLDevice device) const {
+Status VmImpl::CheckDevice(OutputHandle handle, DLDevice device) const {
   for (const LinkedDevice& linked : rep.devices) {
     if (linked.device.device_type == device.device_type && linked.device.device_id == device.device_id)
       return {};
@@ -65,7 +63,7 @@ Status Impl::CheckDevice(OutputHandle handle, DLDevice device) const {
 }
 
 // Empties a slot, or makes it ready for `mode`.
-void Impl::ResetSlot(OutputHandle handle, OutputSlot* slot, OutputSlot::Mode mode) {
+void VmImpl::ResetSlot(OutputHandle handle, OutputSlot* slot, OutputSlot::Mode mode) {
   OutputSlots& slots = outputs[handle.function];
   slots.bound -= slot->mode != OutputSlot::kUnbound ? 1 : 0;
   slots.bound += mode != OutputSlot::kUnbound ? 1 : 0;
@@ -78,7 +76,7 @@ void Impl::ResetSlot(OutputHandle handle, OutputSlot* slot, OutputSlot::Mode mod
   slot->capacity = 0;
 }
 
-Status Impl::SetOutput(OutputHandle handle, const TensorView& view) {
+Status VmImpl::SetOutput(OutputHandle handle, const TensorView& view) {
   Result<OutputSlot*> found = SlotOf(handle);
   if (!found) return Forward(found);
   OutputSlot* slot = *found;
@@ -112,7 +110,7 @@ Status Impl::SetOutput(OutputHandle handle, const TensorView& view) {
   return {};
 }
 
-Status Impl::SetOutput(OutputHandle handle, const OutputCapacity& capacity) {
+Status VmImpl::SetOutput(OutputHandle handle, const OutputCapacity& capacity) {
   Result<OutputSlot*> slot = SlotOf(handle);
   if (!slot) return Forward(slot);
   const Function& function = rep.module().functions[handle.function];
@@ -131,7 +129,7 @@ Status Impl::SetOutput(OutputHandle handle, const OutputCapacity& capacity) {
   return {};
 }
 
-Status Impl::SetOutput(OutputHandle handle, const OutputAllocator& allocator) {
+Status VmImpl::SetOutput(OutputHandle handle, const OutputAllocator& allocator) {
   Result<OutputSlot*> slot = SlotOf(handle);
   if (!slot) return Forward(slot);
   if (allocator.allocate == nullptr) {
@@ -144,7 +142,7 @@ Status Impl::SetOutput(OutputHandle handle, const OutputAllocator& allocator) {
   return {};
 }
 
-Status Impl::Donate(InputHandle input, OutputHandle handle) {
+Status VmImpl::Donate(InputHandle input, OutputHandle handle) {
   Result<OutputSlot*> slot = SlotOf(handle);
   if (!slot) return Forward(slot);
   const Function& function = rep.module().functions[handle.function];

@@ -18,11 +18,9 @@
 
 namespace rewire {
 
-using Impl = VirtualMachine::Impl;
-
 // Fills in what depends on the run's inputs: the memory of donated inputs.
-Status Impl::PrepareDonation(std::uint32_t function_index, std::uint32_t leaf,
-                             const RewireFFIAny* run_inputs) {
+Status VmImpl::PrepareDonation(std::uint32_t function_index, std::uint32_t leaf,
+                               const RewireFFIAny* run_inputs) {
   OutputSlot& slot = outputs[function_index].leaves[leaf];
   const RewireFFIAny& input = run_inputs[slot.donated_input];
   if (input.type_index != kTensorKind || (TensorOf(input)->flags & TensorObject::kImmutable) != 0) {
@@ -42,7 +40,7 @@ Status Impl::PrepareDonation(std::uint32_t function_index, std::uint32_t leaf,
 }
 
 // Before a run: finds the obstacles of each bound output.
-Status Impl::PrepareOutputs(std::uint32_t function_index, const RewireFFIAny* run_inputs) {
+Status VmImpl::PrepareOutputs(std::uint32_t function_index, const RewireFFIAny* run_inputs) {
   OutputSlots& slots = outputs[function_index];
   const Function& function = rep.module().functions[function_index];
   if (!output_ranges.Resize(slots.leaves.size())) return NoMemory("outputs");
@@ -90,8 +88,8 @@ Status Impl::PrepareOutputs(std::uint32_t function_index, const RewireFFIAny* ru
 
 // Memory of the program and the VM in which no output may lie: constants, parameters, and the block that the
 // VM runs in. A donated input inside that block is an exception.
-Status Impl::CheckFixedMemory(std::uint32_t function_index, const NamedRange& memory, bool donated,
-                              const char* whose) const {
+Status VmImpl::CheckFixedMemory(std::uint32_t function_index, const NamedRange& memory, bool donated,
+                                const char* whose) const {
   const Function& function = rep.module().functions[function_index];
   if (const NamedRange* constant = FindOverlap(rep.constant_ranges, memory.range); constant != nullptr) {
     const Constant& entry = rep.module().constants[constant->index];
@@ -105,7 +103,8 @@ Status Impl::CheckFixedMemory(std::uint32_t function_index, const NamedRange& me
 
 // Makes an output allocator's answer for `bytes` bytes the output's memory. The answer is checked like memory
 // that was bound before the run. A failure says what is wrong with it.
-Status Impl::AdmitAnswer(std::uint32_t function_index, std::uint32_t leaf, void* data, std::uint64_t bytes) {
+Status VmImpl::AdmitAnswer(std::uint32_t function_index, std::uint32_t leaf, void* data,
+                           std::uint64_t bytes) {
   OutputSlots& slots = outputs[function_index];
   OutputSlot& slot = slots.leaves[leaf];
   const Function& function = rep.module().functions[function_index];
@@ -136,8 +135,8 @@ Status Impl::AdmitAnswer(std::uint32_t function_index, std::uint32_t leaf, void*
 }
 
 // Outputs over memory of an input, which may be a tree, are copied when the run ends.
-Status Impl::CheckInputOverlaps(std::uint32_t function_index, Span<const NamedRange> ranges,
-                                std::uint32_t input, const RewireFFIAny& value) {
+Status VmImpl::CheckInputOverlaps(std::uint32_t function_index, Span<const NamedRange> ranges,
+                                  std::uint32_t input, const RewireFFIAny& value) {
   // The most values of a tree that are checked. A larger tree is assumed to overlap everything.
   constexpr std::uint32_t kMaxValues = 1 << 20;
   if (!IsTupleKind(value.type_index)) {
@@ -168,8 +167,8 @@ Status Impl::CheckInputOverlaps(std::uint32_t function_index, Span<const NamedRa
   return {};
 }
 
-Status Impl::NoteInputOverlaps(std::uint32_t function_index, Span<const NamedRange> ranges,
-                               std::uint32_t input, const TensorObject* tensor) {
+Status VmImpl::NoteInputOverlaps(std::uint32_t function_index, Span<const NamedRange> ranges,
+                                 std::uint32_t input, const TensorObject* tensor) {
   const MemoryRange range = RangeOf(tensor->tensor);
   for (const NamedRange* bound = FindOverlap(ranges, range);
        bound != nullptr && bound != ranges.end() && bound->range.Overlaps(range); ++bound) {
@@ -183,7 +182,7 @@ Status Impl::NoteInputOverlaps(std::uint32_t function_index, Span<const NamedRan
 
 // An output over an input is copied at the end. Another output that returns that input must be copied before
 // it.
-Status Impl::CheckReturnedInput(std::uint32_t function_index, std::uint32_t leaf, std::uint32_t input) {
+Status VmImpl::CheckReturnedInput(std::uint32_t function_index, std::uint32_t leaf, std::uint32_t input) {
   const Function& function = rep.module().functions[function_index];
   const Array<LeafPlan>& leaves = rep.plans[function_index].leaves;
   for (std::uint32_t other = 0; other < leaves.size(); ++other) {

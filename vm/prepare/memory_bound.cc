@@ -130,8 +130,7 @@ MemoryBound Total(const Module& module, const FunctionPlan& plan, const bounds::
   total.arena_bytes = run - headers;  // inputs stay between runs: they are not in an arena
   total.bytes = run + kept + on_device;
   total.static_bytes = run + kept + returned_headers + FixedBlock::OwnBytes() +
-                       FixedBlock::Rounded(sizeof(MemoryAccount)) +
-                       FixedBlock::Rounded(sizeof(VirtualMachine::Impl));
+                       FixedBlock::Rounded(sizeof(MemoryAccount)) + FixedBlock::Rounded(sizeof(VmImpl));
   return total;
 }
 

@@ -263,7 +263,7 @@ bool Interpreter::CheckInterrupts() {
   const std::uint32_t interrupts = vm_.interrupts.load(std::memory_order_relaxed);
   if (__builtin_expect(interrupts == 0, 1)) return true;
   if (vm_.cancelled()) return Fail(StatusCode::kCancelled, "the run was cancelled");
-  if ((interrupts & VirtualMachine::Impl::kHasDeadline) == 0) return true;
+  if ((interrupts & VmImpl::kHasDeadline) == 0) return true;
   if (std::chrono::steady_clock::now() < vm_.deadline) return true;
   return Fail(StatusCode::kDeadlineExceeded, "the deadline passed");
 }

@@ -19,8 +19,7 @@ namespace rewire {
 
 class Interpreter {
  public:
-  explicit Interpreter(VirtualMachine::Impl& vm)
-      : vm_(vm), rep_(vm.rep), heap_(vm.heap), kernels_(vm.rep.kernels.data()) {}
+  explicit Interpreter(VmImpl& vm) : vm_(vm), rep_(vm.rep), heap_(vm.heap), kernels_(vm.rep.kernels.data()) {}
 
   // Runs `function` with `inputs`, which are retained here. On success *result holds one reference of the VM.
   // After an error no frames are left. If `bound` is true, the function's bound outputs are made in their
@@ -175,7 +174,7 @@ class Interpreter {
   // Only for a catch (...): makes the exception the run's error.
   [[gnu::cold]] bool FailThrown(const char* who);
 
-  VirtualMachine::Impl& vm_;
+  VmImpl& vm_;
   const ProgramRep& rep_;
   ObjectHeap& heap_;
   const LinkedKernel* kernels_;

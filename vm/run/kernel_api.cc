@@ -10,26 +10,24 @@
 
 namespace rewire {
 
-constinit thread_local VirtualMachine::Impl* KernelContext::current_ = nullptr;
+constinit thread_local VmImpl* KernelContext::current_ = nullptr;
 
 namespace {
 
-using Impl = VirtualMachine::Impl;
-
 // The VM whose kernel is running on this thread. If there is none, the error is set and the caller must fail.
-Impl* CurrentVm() {
-  Impl* vm = KernelContext::Current();
+VmImpl* CurrentVm() {
+  VmImpl* vm = KernelContext::Current();
   if (vm == nullptr) SetKernelError("RuntimeError", "called outside a kernel that a VM runs");
   return vm;
 }
 
 void* GetSlot() {
-  Impl* vm = CurrentVm();
+  VmImpl* vm = CurrentVm();
   return vm == nullptr ? nullptr : vm->slots[vm->current_kernel].state;
 }
 
 void SetSlot(void* state, void (*deleter)(void*)) {
-  Impl* vm = CurrentVm();
+  VmImpl* vm = CurrentVm();
   if (vm == nullptr) {
     if (deleter != nullptr) deleter(state);
     return;
@@ -39,7 +37,7 @@ void SetSlot(void* state, void (*deleter)(void*)) {
 }
 
 void* TakeWorkspace(std::uint64_t bytes) {
-  Impl* vm = CurrentVm();
+  VmImpl* vm = CurrentVm();
   if (vm == nullptr) return nullptr;
   void* block = bytes > BlockPool::kMaxBlock ? nullptr : vm->heap.pool().Take(bytes);
   if (block != nullptr && !vm->workspaces.Push({block, bytes})) {
@@ -52,7 +50,7 @@ void* TakeWorkspace(std::uint64_t bytes) {
   return block;
 }
 
-bool GiveWorkspace(Impl* vm, void* block) {
+bool GiveWorkspace(VmImpl* vm, void* block) {
   // Mostly the last one taken.
   for (std::uint32_t i = vm->workspaces.size(); i-- > 0;) {
     if (vm->workspaces[i].block != block) continue;
@@ -65,7 +63,7 @@ bool GiveWorkspace(Impl* vm, void* block) {
 }
 
 ThreadPool& CurrentPool() {
-  Impl* vm = KernelContext::Current();
+  VmImpl* vm = KernelContext::Current();
   static const std::shared_ptr<ThreadPool> kSerial = ThreadPool::Serial();
   return vm == nullptr ? *kSerial : *vm->rep.threads;
 }
@@ -74,14 +72,14 @@ ThreadPool& CurrentPool() {
 // no VM of its own. With a host's pool, a thread may help one VM while a kernel of another VM waits on the
 // same thread.
 struct Work {
-  const Impl* vm = nullptr;
-  const Impl* context = nullptr;
+  const VmImpl* vm = nullptr;
+  const VmImpl* context = nullptr;
 };
 constinit thread_local Work t_work;
 
 // A body that may ask on every thread whether to go on.
 struct BodyOfVm {
-  const Impl* vm;
+  const VmImpl* vm;
   void (*body)(void*, std::int64_t, std::int64_t);
   void* data;
 
@@ -104,17 +102,17 @@ std::int32_t ThreadCount() { return CurrentPool().thread_count(); }
 void* Stream(std::int32_t /*device_type*/, std::int32_t /*device_id*/) { return nullptr; }
 
 int Cancelled() {
-  const Impl* vm = KernelContext::Current();
+  const VmImpl* vm = KernelContext::Current();
   if (vm == t_work.context && t_work.vm != nullptr) vm = t_work.vm;
   if (vm == nullptr) return 0;
   if (vm->cancelled()) return 1;
-  const bool timed = (vm->interrupts.load(std::memory_order_relaxed) & Impl::kHasDeadline) != 0;
+  const bool timed = (vm->interrupts.load(std::memory_order_relaxed) & VmImpl::kHasDeadline) != 0;
   return timed && std::chrono::steady_clock::now() >= vm->deadline ? 1 : 0;
 }
 
 // Passes an object with one local reference to a kernel. The VM keeps that reference until the call returns,
 // and the kernel gets a strong one.
-int HandOut(Impl* vm, std::int32_t kind, Object* object, RewireFFIAny* result) {
+int HandOut(VmImpl* vm, std::int32_t kind, Object* object, RewireFFIAny* result) {
   if (object == nullptr || !vm->temporaries.Push(MakeAny(kind, object))) {
     if (object != nullptr) vm->heap.Release(object);
     SetKernelError("MemoryError", "no memory for a new object");
@@ -127,7 +125,7 @@ int HandOut(Impl* vm, std::int32_t kind, Object* object, RewireFFIAny* result) {
 
 int NewTensor(DLDataType dtype, std::int32_t rank, const std::int64_t* shape, DLDevice device,
               RewireFFIAny* result) {
-  Impl* vm = CurrentVm();
+  VmImpl* vm = CurrentVm();
   if (vm == nullptr) return -1;
   const LinkedDevice* found = nullptr;
   for (const LinkedDevice& entry : vm->rep.devices) {
@@ -151,7 +149,7 @@ int NewTensor(DLDataType dtype, std::int32_t rank, const std::int64_t* shape, DL
 bool IsAdt(const RewireFFIAny* value) { return value->type_index == kAdtKind; }
 
 int NewAdt(std::uint32_t tag, std::int32_t size, const RewireFFIAny* fields, RewireFFIAny* result) {
-  Impl* vm = CurrentVm();
+  VmImpl* vm = CurrentVm();
   if (vm == nullptr) return -1;
   if (size < 0) {
     SetKernelError("ValueError", "new_adt: negative size");
@@ -260,7 +258,7 @@ REWIRE_KERNEL_EXPORT const RewireKernelApi* __rewire_kernel_api = &rewire::kKern
 namespace rewire {
 
 bool FreeWorkspace(void* block) {
-  Impl* vm = KernelContext::Current();
+  VmImpl* vm = KernelContext::Current();
   return vm != nullptr && GiveWorkspace(vm, block);
 }
 

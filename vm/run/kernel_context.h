@@ -11,18 +11,18 @@ namespace rewire {
 // Makes `vm` the thread's current VM for a scope. Scopes nest, because a kernel may run a VM itself.
 class KernelContext {
  public:
-  explicit KernelContext(VirtualMachine::Impl* vm) : before_(current_) { current_ = vm; }
+  explicit KernelContext(VmImpl* vm) : before_(current_) { current_ = vm; }
   ~KernelContext() { current_ = before_; }
   KernelContext(const KernelContext&) = delete;
   KernelContext& operator=(const KernelContext&) = delete;
 
   // Null outside a run.
-  static VirtualMachine::Impl* Current() { return current_; }
+  static VmImpl* Current() { return current_; }
 
  private:
   // initial-exec: reading the variable is one instruction, even in a shared library.
-  __attribute__((tls_model("initial-exec"))) static constinit thread_local VirtualMachine::Impl* current_;
-  VirtualMachine::Impl* before_;
+  __attribute__((tls_model("initial-exec"))) static constinit thread_local VmImpl* current_;
+  VmImpl* before_;
 };
 
 }  // namespace rewire

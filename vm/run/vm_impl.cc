@@ -1,45 +1,65 @@
 // SPDX-License-Identifier: Apache-2.0
-// A VM's state and its runs.
+//
+// A VM from its making to its end: its memory, limits and interruption.
 #include "rewire/vm/run/vm_impl.h"
 
+#include <new>
 #include <utility>
 
-#include "rewire/vm/run/interpreter.h"
-#include "rewire/vm/value/shape.h"
-
 namespace rewire {
-namespace {
 
-// Held while a VM runs in an arena; without one, nothing.
-class ArenaGuard {
- public:
-  explicit ArenaGuard(const SharedArena& arena)
-      : arena_(arena.rep()),
-        ok_(arena_ == nullptr || !arena_->in_use.exchange(true, std::memory_order_acquire)) {}
-  ~ArenaGuard() {
-    if (ok_ && arena_ != nullptr) arena_->in_use.store(false, std::memory_order_release);
-  }
-  ArenaGuard(const ArenaGuard&) = delete;
-  ArenaGuard& operator=(const ArenaGuard&) = delete;
-  bool ok() const { return ok_; }
-
- private:
-  SharedArena::Rep* arena_;
-  bool ok_;
-};
-
-}  // namespace
-
-Status VirtualMachine::Impl::NoMemory(const char* what) const {
+Status VmImpl::NoMemory(const char* what) const {
   if (account->over_limit() || home->over_limit()) {
     return Fail(StatusCode::kMemoryLimit, "no memory for {} within the VM's byte limit", what);
   }
   return Fail(StatusCode::kOutOfMemory, "the allocator has no memory for {}", what);
 }
 
-VirtualMachine::Impl::Impl(Program linked, MemoryAccount* run_account, MemoryAccount* home_account,
-                           const Limits& own_limits)
-    : program(std::move(linked)),
+OwnedVm VmImpl::Make(const Program& program, const Limits& limits) {
+  MemoryAccount* account = MemoryAccount::Make(program.rep().allocator);
+  account->Ref();
+  return OwnedVm(new VmImpl(program, account, account, limits));
+}
+
+OwnedVm VmImpl::Make(const Program& program, const Limits& limits, const SharedArena& arena) {
+  MemoryAccount* home = MemoryAccount::Make(program.rep().allocator);
+  OwnedVm vm(new VmImpl(program, arena.rep()->NewAccount(), home, limits));
+  vm->arena = arena;
+  vm->block = arena.rep()->block;
+  return vm;
+}
+
+Result<OwnedVm> VmImpl::Make(const Program& program, const Limits& limits, const StaticMemory& memory) {
+  FixedBlock* block = FixedBlock::Make(memory.pointer, memory.size);
+  const Allocator allocator = block != nullptr ? block->allocator() : Allocator();
+  MemoryAccount* account = block != nullptr ? MemoryAccount::MakeWithin(allocator) : nullptr;
+  void* place = account != nullptr ? allocator.allocate(block, sizeof(VmImpl), 64) : nullptr;
+  if (place == nullptr) {
+    return Fail(StatusCode::kOutOfMemory, "the static memory of {} bytes is too small for a VM", memory.size);
+  }
+  account->Ref();
+  OwnedVm vm(new (place) VmImpl(program, account, account, limits));
+  vm->block = block;
+  return vm;
+}
+
+void DeleteVm::operator()(VmImpl* vm) const {
+  MemoryAccount* account = vm->account;
+  MemoryAccount* home = vm->home;
+  if (vm->bounded() && !vm->arena) {
+    const Allocator allocator = account->allocator();
+    vm->~VmImpl();
+    allocator.deallocate(allocator.context, vm, sizeof(VmImpl), 64);
+  } else {
+    delete vm;
+  }
+  account->Unref();
+  home->Unref();
+}
+
+VmImpl::VmImpl(const Program& linked, MemoryAccount* run_account, MemoryAccount* home_account,
+               const Limits& own_limits)
+    : program(linked.rep_, nullptr),
       rep(program.rep()),
       account(run_account),
       home(home_account),
@@ -61,58 +81,27 @@ VirtualMachine::Impl::Impl(Program linked, MemoryAccount* run_account, MemoryAcc
   home->set_limit(limits.bytes);
   account->set_reclaim(
       [](void* vm) {
-        static_cast<Impl*>(vm)->blocks.Free();
-        static_cast<Impl*>(vm)->heap.Reclaim();
+        static_cast<VmImpl*>(vm)->blocks.Free();
+        static_cast<VmImpl*>(vm)->heap.Reclaim();
       },
       this);
 }
 
-VirtualMachine::Impl::~Impl() {
+VmImpl::~VmImpl() {
   account->set_reclaim(nullptr, nullptr);
   DropKernelState();
   for (const RewireFFIAny& input : inputs) heap.Unpin(input);
   ReplaceResult({});
 }
 
-void VirtualMachine::Impl::DropKernelState() {
+void VmImpl::DropKernelState() {
   const AccountArray<KernelSlot> dropped = std::move(slots);
   for (const KernelSlot& slot : dropped) {
     if (slot.deleter != nullptr) slot.deleter(slot.state);
   }
 }
 
-RewireFFIAny* VirtualMachine::Impl::InputsOf(std::uint32_t function) {
-  if (rep.functions[function].input_count == 0) return nullptr;
-  if (inputs.empty() && !inputs.Make(home, rep.input_count)) return nullptr;
-  return inputs.data() + rep.functions[function].first_input;
-}
-
-// A read-only copy of a host tensor with one reference of the VM's; null when there is no memory. Not in an
-// arena: it stays between runs.
-TensorObject* VirtualMachine::Impl::CopyOf(const DLTensor& dl) {
-  const Span<const std::int64_t> shape(dl.shape, static_cast<std::size_t>(dl.ndim));
-  TensorObject* copy = account == home ? NewHeapTensor(heap, rep.devices[kHostDevice], dl.dtype, shape)
-                                       : NewSharedHostTensor(dl.dtype, shape, home);
-  if (copy == nullptr) return nullptr;
-  CopyElements(dl, copy->tensor.data);
-  copy->flags |= TensorObject::kReadOnly;
-  return copy;
-}
-
-// Takes over the VM's reference to `value`. The earlier result returns to the heap if nobody else holds it.
-void VirtualMachine::Impl::ReplaceResult(const RewireFFIAny& value) {
-  heap.Share(value);
-  AdoptResult(value);
-}
-
-// The same for a value that is shared.
-void VirtualMachine::Impl::AdoptResult(const RewireFFIAny& value) {
-  const RewireFFIAny before = result.Release();
-  result = Value::Adopt(value);
-  heap.Unpin(before);
-}
-
-void VirtualMachine::Impl::ReleaseArrays() {
+void VmImpl::ReleaseArrays() {
   stack.Release();
   frames.Release();
   args.Release();
@@ -125,19 +114,19 @@ void VirtualMachine::Impl::ReleaseArrays() {
 }
 
 // Between two runs: what nothing uses now, and only the next run might.
-void VirtualMachine::Impl::FreeSpareMemory() {
+void VmImpl::FreeSpareMemory() {
   ReleaseArrays();
   blocks.Free();
   heap.Reclaim();
 }
 
-void VirtualMachine::Impl::GiveBackRunMemory() {
+void VmImpl::GiveBackRunMemory() {
   ReleaseArrays();
   blocks.Free();
   heap.Release();
 }
 
-void VirtualMachine::Impl::EndOfCall() {
+void VmImpl::EndOfCall() {
   heap.EndOfCall();
   if (limited()) return blocks.EndRun();
   stack.Shrink();
@@ -147,90 +136,34 @@ void VirtualMachine::Impl::EndOfCall() {
   leaf_values.Shrink();
 }
 
-Status VirtualMachine::Impl::Run(std::uint32_t function, const RewireFFIAny* run_inputs) {
-  // What was asked of an earlier run is not asked of this one.
-  if (__builtin_expect((interrupts.load(std::memory_order_relaxed) & kCancelRequested) != 0, 0)) {
-    interrupts.fetch_and(~kCancelRequested, std::memory_order_relaxed);
-  }
-  current_run.store(++last_run, std::memory_order_release);
-  Status status;
-  if (__builtin_expect(bounded(), 0)) {
-    status = RunBounded(function, run_inputs);
+void VmImpl::SetLimits(const Limits& given) {
+  limits = given;
+  account->set_limit(limits.bytes);
+  home->set_limit(limits.bytes);
+  // The spare blocks for the next run were taken under the earlier limit.
+  if (bytes_held() > limits.bytes) FreeSpareMemory();
+}
+
+void VmImpl::Cancel() {
+  const std::uint64_t run = current_run.load(std::memory_order_acquire);
+  if (run == 0) return;
+  cancelled_run.store(run, std::memory_order_relaxed);
+  interrupts.fetch_or(kCancelRequested, std::memory_order_release);
+}
+
+void VmImpl::SetDeadline(std::chrono::steady_clock::time_point when) {
+  deadline = when;
+  if (when == std::chrono::steady_clock::time_point::max()) {
+    interrupts.fetch_and(~kHasDeadline, std::memory_order_relaxed);
   } else {
-    blocks.Keep(limited());
-    if (limited()) {
-      ReleaseArrays();
-      blocks.BeginRun();
-    }
-    status = RunOnce(function, run_inputs);
-    EndOfCall();
+    interrupts.fetch_or(kHasDeadline, std::memory_order_relaxed);
   }
-  current_run.store(0, std::memory_order_relaxed);
-  inputs_of_run = nullptr;
-  return status;
 }
 
-Status VirtualMachine::Impl::RunOnce(std::uint32_t function, const RewireFFIAny* run_inputs) {
-  RewireFFIAny value{};
-  if (slots.empty() && !slots.Make(home, static_cast<std::uint32_t>(rep.kernels.size()))) {
-    return NoMemory("the kernels' state");
-  }
-  if (!args.Resize(rep.max_args)) return NoMemory("kernel arguments");
-  const bool bound = !outputs.empty() && outputs[function].bound > 0;
-  if (bound) {
-    if (Status ok = PrepareOutputs(function, run_inputs); !ok) return ok;
-  }
-  Status status = Interpreter(*this).Run(function, run_inputs, bound, &value);
-  if (account == home) {
-    ReplaceResult(value);
-  } else {
-    if (status && !Evacuate(&heap, home, &moved, &value)) {
-      heap.Release(value);
-      value = {};
-      status = NoMemory("the result outside the SharedArena");
-    }
-    AdoptResult(value);
-  }
-  result_function = function;
-  return status;
-}
-
-// Every run begins with the block as it was after the VM's making, so that it needs no more than the first.
-Status VirtualMachine::Impl::RunBounded(std::uint32_t function, const RewireFFIAny* run_inputs) {
-  const ArenaGuard guard(arena);
-  if (!guard.ok()) {
-    return Fail(StatusCode::kBusy,
-                "the SharedArena is in use by a run of another VirtualMachine; VMs that share one never run "
-                "at once");
-  }
-  if (!arena) ReplaceResult({});
+void VmImpl::Trim() {
+  ReplaceResult({});
+  DropKernelState();
   GiveBackRunMemory();
-  block->ClearRefused();
-  Status status = RunOnce(function, run_inputs);
-  GiveBackRunMemory();
-  return status || !block->refused() ? status : TooSmall(status.error(), function);
-}
-
-Status VirtualMachine::Impl::TooSmall(const Error& error, std::uint32_t function) const {
-  return Fail(error.code(),
-              "{}; the {}{} bytes is too small: Program::TryMemoryBound says how much function {} needs",
-              error.message(), arena ? "SharedArena of " : "StaticMemory with room for ", block->room(),
-              FunctionName(function));
-}
-
-RewireFFIAny VirtualMachine::Impl::ResultNode(std::uint32_t target) const {
-  const Type& type = rep.module().functions[result_function].result;
-  RewireFFIAny value = result.any();
-  std::uint32_t node = 0;
-  while (node != target) {
-    std::uint32_t child = node + 1;
-    std::uint32_t field = 0;
-    for (; SubtreeEnd(type, child) <= target; child = SubtreeEnd(type, child)) ++field;
-    if (value.type_index != kAdtKind || field >= TupleOf(value)->count) return {};
-    value = TupleOf(value)->fields()[field];
-    node = child;
-  }
-  return value;
 }
 
 }  // namespace rewire

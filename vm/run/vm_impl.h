@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The state of a VirtualMachine. Used by its interface (virtual_machine.cc), the interpreter and the kernel
-// table.
+// VmImpl: a VM, its state and what it can be asked to do. The public class is a shell over it, which checks
+// that the VM exists and is free (vm_hold.h). The interpreter and the kernel table work on the same state.
 #pragma once
 
 #include <atomic>
@@ -9,8 +9,11 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <string>
+#include <string_view>
 #include <vector>
 
+#include "rewire/vm/input.h"
 #include "rewire/vm/link/program_rep.h"
 #include "rewire/vm/memory/account_array.h"
 #include "rewire/vm/memory/arena_rep.h"
@@ -18,9 +21,13 @@
 #include "rewire/vm/memory/evacuation.h"
 #include "rewire/vm/memory/growing_array.h"
 #include "rewire/vm/memory/object_heap.h"
+#include "rewire/vm/observer.h"
+#include "rewire/vm/output.h"
 #include "rewire/vm/outputs/memory_range.h"
 #include "rewire/vm/outputs/output_slot.h"
-#include "rewire/vm/virtual_machine.h"
+#include "rewire/vm/program.h"
+#include "rewire/vm/shared_arena.h"
+#include "rewire/vm/value.h"
 
 namespace rewire {
 
@@ -32,7 +39,7 @@ struct Frame {
   std::uint32_t function;
   std::uint32_t base;          // first register
   std::uint32_t dst;           // the caller's register for the result
-  std::uint32_t destinations;  // where the result's leaves go: an offset in Impl::destinations, or kNone
+  std::uint32_t destinations;  // where the result's leaves go: an offset in VmImpl::destinations, or kNone
 };
 
 // What a kernel keeps for one VM between its calls.
@@ -46,30 +53,75 @@ struct Workspace {
   std::uint64_t bytes;
 };
 
-// On cache lines of its own, because VMs that one thread made may run on different threads.
-struct alignas(kCacheLine) VirtualMachine::Impl {
-  // Takes over a reference to each account.
-  Impl(Program linked, MemoryAccount* run_account, MemoryAccount* home_account, const Limits& own_limits);
-  ~Impl();
+struct VmImpl;
 
-  // The inputs of a function; None for inputs that are not set. Returns null if there is no memory for them.
-  RewireFFIAny* InputsOf(std::uint32_t function);
-  TensorObject* CopyOf(const DLTensor& dl);
+// Ends a VM and gives its memory back.
+struct DeleteVm {
+  void operator()(VmImpl* vm) const;
+};
+using OwnedVm = std::unique_ptr<VmImpl, DeleteVm>;
+
+// On cache lines of its own, because VMs that one thread made may run on different threads.
+struct alignas(kCacheLine) VmImpl {
+  // Makes a VM with memory of the program's allocator.
+  static OwnedVm Make(const Program& program, const Limits& limits);
+  // Its runs take their memory from the arena.
+  static OwnedVm Make(const Program& program, const Limits& limits, const SharedArena& arena);
+  // The VM lies in `memory`, with all it needs. Errors: kOutOfMemory if there is no room for the VM itself.
+  static Result<OwnedVm> Make(const Program& program, const Limits& limits, const StaticMemory& memory);
+  // Takes over a reference to each account.
+  VmImpl(const Program& linked, MemoryAccount* run_account, MemoryAccount* home_account,
+         const Limits& own_limits);
+  ~VmImpl();
+
+  // What the public class has under the same name (virtual_machine.h), for a VM that is held or that nobody
+  // else knows.
   Status SetInput(InputHandle handle, const TensorView& view, InputMode mode);
   Status SetInput(InputHandle handle, const Value& value);
-  Result<TensorObject*> CopyIfNeeded(InputHandle handle, const DLTensor& dl, InputMode mode);
-  Result<TensorObject*> CopyToDevice(const DLTensor& from, const LinkedDevice& device);
-  Status TakeInput(InputHandle handle, const Value& value, RewireFFIAny* taken);
-  Result<OutputSlot*> SlotOf(OutputHandle handle);
-  Status CheckDevice(OutputHandle handle, DLDevice device) const;
-  bool MoveInput(InputHandle handle, const TensorView& view);
-  bool MayDescribeAnother(const TensorObject& object) const;
-  bool MoveOutput(OutputHandle handle, const TensorView& view);
-  void ResetSlot(OutputHandle handle, OutputSlot* slot, OutputSlot::Mode mode);
+  Status SetInputs(std::uint32_t function, Span<const TensorView> tensors);
+  Status ClearInputs(std::string_view function);
+  Status BindOutput(const OutputRef& output, const TensorView& tensor);
   Status SetOutput(OutputHandle handle, const TensorView& view);
+  Status SetOutput(OutputHandle handle, const Tensor& tensor);
   Status SetOutput(OutputHandle handle, const OutputCapacity& capacity);
   Status SetOutput(OutputHandle handle, const OutputAllocator& allocator);
   Status Donate(InputHandle input, OutputHandle handle);
+  Status ClearOutput(OutputHandle handle);
+  Status ClearOutputs(std::string_view function);
+  Status Invoke(std::uint32_t function);
+  Result<Value> Invoke(std::string_view function, Span<const Value> values);
+  Status Invoke(std::string_view function, Span<const Value> values, Span<const OutputBinding> bindings);
+  Result<std::vector<std::int64_t>> OutputShape(OutputHandle handle) const;
+  Result<OutputReport> ReportOutput(OutputHandle handle) const;
+  void SetLimits(const Limits& given);
+  void SetDeadline(std::chrono::steady_clock::time_point when);
+  void Trim();
+  // The same, for a VM that may be running. Only Cancel may come from another thread.
+  Result<InputHandle> Resolve(const InputRef& input) const;
+  Result<OutputHandle> Resolve(const OutputRef& output) const;
+  Result<InputReport> ReportInput(InputHandle handle) const;
+  Result<Value> Output(std::uint32_t leaf) const;
+  void Cancel();
+  std::uint64_t bytes_held() const { return account->used() + (home != account ? home->used() : 0); }
+
+  // Inputs (vm_inputs.cc). The inputs of a function; None for inputs that are not set. Returns null if there
+  // is no memory for them.
+  RewireFFIAny* InputsOf(std::uint32_t function);
+  TensorObject* CopyOf(const DLTensor& dl);
+  Result<TensorObject*> CopyIfNeeded(InputHandle handle, const DLTensor& dl, InputMode mode);
+  Result<TensorObject*> CopyToDevice(const DLTensor& from, const LinkedDevice& device);
+  Status TakeInput(InputHandle handle, const Value& value, RewireFFIAny* taken);
+  bool MoveInput(InputHandle handle, const TensorView& view);
+  bool MayDescribeAnother(const TensorObject& object) const;
+
+  // Outputs (vm_outputs.cc, outputs/output_binding.cc).
+  Result<OutputSlot*> SlotOf(OutputHandle handle);
+  const OutputSlot* LastSlot(OutputHandle handle) const;
+  Status CheckDevice(OutputHandle handle, DLDevice device) const;
+  bool MoveOutput(OutputHandle handle, const TensorView& view);
+  void ResetSlot(OutputHandle handle, OutputSlot* slot, OutputSlot::Mode mode);
+  Status BindForCall(std::uint32_t function, const OutputBinding& binding);
+  void DetachOutputs(std::uint32_t function);
   // How memory of outputs enters a run (outputs/output_memory.cc).
   Status PrepareOutputs(std::uint32_t function_index, const RewireFFIAny* run_inputs);
   Status PrepareDonation(std::uint32_t function_index, std::uint32_t leaf, const RewireFFIAny* run_inputs);
@@ -80,14 +132,14 @@ struct alignas(kCacheLine) VirtualMachine::Impl {
                             const RewireFFIAny& value);
   Status NoteInputOverlaps(std::uint32_t function_index, Span<const NamedRange> ranges, std::uint32_t input,
                            const TensorObject* tensor);
-  void DetachOutputs(std::uint32_t function);
+  Status CheckReturnedInput(std::uint32_t function_index, std::uint32_t leaf, std::uint32_t input);
+
+  // Runs (vm_run.cc).
   const std::string& FunctionName(std::uint32_t function) const {
     return rep.module().functions[function].name;
   }
-  Status CheckReturnedInput(std::uint32_t function_index, std::uint32_t leaf, std::uint32_t input);
-  // Implementations of VirtualMachine's calls; the VM must be held (VmHold).
+  Status CheckFunction(std::uint32_t function) const;
   Status InvokeWith(std::uint32_t function, Span<const Value> values);
-  Status ClearOutput(OutputHandle handle);
   Status Run(std::uint32_t function, const RewireFFIAny* run_inputs);
   Status RunOnce(std::uint32_t function, const RewireFFIAny* run_inputs);
   Status RunBounded(std::uint32_t function, const RewireFFIAny* run_inputs);
@@ -95,7 +147,9 @@ struct alignas(kCacheLine) VirtualMachine::Impl {
   void AdoptResult(const RewireFFIAny& value);
   // The value at a node of the result's type, borrowed. None if the value has another structure.
   RewireFFIAny ResultNode(std::uint32_t node) const;
-  // True if the run's memory is a block of fixed size, which is given back after each run.
+
+  // Memory (vm_impl.cc). True if the run's memory is a block of fixed size, which is given back after each
+  // run.
   bool bounded() const { return block != nullptr; }
   void GiveBackRunMemory();
   void ReleaseArrays();
@@ -155,39 +209,6 @@ struct alignas(kCacheLine) VirtualMachine::Impl {
   Observer* observer = nullptr;
 };
 
-// Holds a VM during a call that changes it. Meanwhile other calls are refused, whether they come from another
-// thread or from a callback. So no callback sees a VM in the middle of a change.
-class VmHold {
- public:
-  enum Purpose : std::uint8_t { kChange, kRun };
-
-  // `vm` is null if the VM was moved from.
-  explicit VmHold(VirtualMachine::Impl* vm, Purpose purpose = kChange) : empty_(vm == nullptr) {
-    // If two threads begin runs at once, which is a mistake of the host, one is refused. For shorter calls an
-    // atomic exchange would cost more than the call itself.
-    if (vm == nullptr || vm->held.load(std::memory_order_relaxed)) return;
-    if (purpose == kRun && vm->held.exchange(true, std::memory_order_acquire)) return;
-    if (purpose == kChange) vm->held.store(true, std::memory_order_relaxed);
-    vm_ = vm;
-  }
-  ~VmHold() {
-    if (vm_ != nullptr) vm_->held.store(false, std::memory_order_release);
-  }
-  VmHold(const VmHold&) = delete;
-  VmHold& operator=(const VmHold&) = delete;
-
-  explicit operator bool() const { return vm_ != nullptr; }
-  // Why the VM could not be held.
-  [[gnu::cold]] Status Refusal() const;
-
- private:
-  VirtualMachine::Impl* vm_ = nullptr;
-  bool empty_;
-};
-
-// The error for a VM that was moved from.
-[[gnu::cold]] Status EmptyVm();
-
 // Checks that a tensor with a valid form has memory for its elements. Errors: kInvalidArgument.
 Status CheckMemory(const DLTensor& dl);
 
@@ -196,6 +217,6 @@ std::string OutputText(const Function& function, std::uint32_t leaf);
 std::string InputText(const Function& function, std::uint32_t index);
 
 // Why the last run copied a bound output.
-std::string OutputReason(const VirtualMachine::Impl& vm, std::uint32_t function, std::uint32_t leaf);
+std::string OutputReason(const VmImpl& vm, std::uint32_t function, std::uint32_t leaf);
 
 }  // namespace rewire

@@ -12,23 +12,23 @@ std::size_t VmPool::OwnShelf() {
   return number % kShelves;
 }
 
-std::optional<VirtualMachine> VmPool::Shelf::Take() {
+OwnedVm VmPool::Shelf::Take() {
   const std::lock_guard<std::mutex> lock(mutex);
-  if (idle.empty()) return std::nullopt;
-  VirtualMachine vm = std::move(idle.back());
+  if (idle.empty()) return nullptr;
+  OwnedVm vm = std::move(idle.back());
   idle.pop_back();
   return vm;
 }
 
-VirtualMachine VmPool::Take(const Program& program) {
+OwnedVm VmPool::Take(const Program& program) {
   const std::size_t own = OwnShelf();
   for (std::size_t i = 0; i < kShelves; ++i) {
-    if (std::optional<VirtualMachine> vm = shelves_[(own + i) % kShelves].Take()) return *std::move(vm);
+    if (OwnedVm vm = shelves_[(own + i) % kShelves].Take(); vm != nullptr) return vm;
   }
-  return VirtualMachine(program);
+  return VmImpl::Make(program, {});
 }
 
-void VmPool::Give(VirtualMachine vm) {
+void VmPool::Give(OwnedVm vm) {
   Shelf& shelf = shelves_[OwnShelf()];
   const std::lock_guard<std::mutex> lock(shelf.mutex);
   if (shelf.idle.size() < kMaxIdle) shelf.idle.push_back(std::move(vm));
@@ -36,24 +36,24 @@ void VmPool::Give(VirtualMachine vm) {
 
 namespace {
 
-// A pooled VM for one call. Nobody else has it, so that it refuses nothing.
+// A pooled VM for one call. Nobody else knows it, so it need not be held (vm_hold.h).
 class PooledVm {
  public:
   PooledVm(const Program& program, const std::shared_ptr<VmPool>& pool, const Limits& limits)
-      : pool_(pool), vm_(pool != nullptr ? pool->Take(program) : VirtualMachine(program)) {
-    (void)vm_.TrySetLimits(limits);
+      : pool_(pool), vm_(pool != nullptr ? pool->Take(program) : VmImpl::Make(program, {})) {
+    vm_->SetLimits(limits);
   }
   ~PooledVm() {
-    (void)vm_.TryDropResult();
+    vm_->ReplaceResult({});
     if (pool_ != nullptr) pool_->Give(std::move(vm_));
   }
   PooledVm(const PooledVm&) = delete;
   PooledVm& operator=(const PooledVm&) = delete;
-  VirtualMachine* operator->() { return &vm_; }
+  VmImpl* operator->() { return vm_.get(); }
 
  private:
   const std::shared_ptr<VmPool>& pool_;
-  VirtualMachine vm_;
+  OwnedVm vm_;
 };
 
 }  // namespace
@@ -61,13 +61,13 @@ class PooledVm {
 Result<Value> Program::TryRun(std::string_view function, Span<const Value> inputs,
                               const Limits& limits) const {
   PooledVm vm(*this, pool_, limits);
-  return vm->TryInvoke(function, inputs);
+  return vm->Invoke(function, inputs);
 }
 
 Status Program::TryRun(std::string_view function, Span<const Value> inputs, Span<const OutputBinding> outputs,
                        const Limits& limits) const {
   PooledVm vm(*this, pool_, limits);
-  return vm->TryInvoke(function, inputs, outputs);
+  return vm->Invoke(function, inputs, outputs);
 }
 
 }  // namespace rewire

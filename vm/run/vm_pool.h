@@ -10,18 +10,17 @@
 #include <array>
 #include <cstddef>
 #include <mutex>
-#include <optional>
 
 #include "rewire/base/array.h"
 #include "rewire/vm/memory/cache_line.h"
-#include "rewire/vm/virtual_machine.h"
+#include "rewire/vm/run/vm_impl.h"
 
 namespace rewire {
 
 class VmPool {
  public:
-  VirtualMachine Take(const Program& program);
-  void Give(VirtualMachine vm);
+  OwnedVm Take(const Program& program);
+  void Give(OwnedVm vm);
 
  private:
   // Threads get numbers in the order of their first call. If there are more threads than shelves, they share
@@ -31,10 +30,10 @@ class VmPool {
   static constexpr std::size_t kMaxIdle = 4;
 
   struct alignas(kCacheLine) Shelf {
-    std::optional<VirtualMachine> Take();
+    OwnedVm Take();  // null if there is none
 
     std::mutex mutex;
-    Array<VirtualMachine> idle;
+    Array<OwnedVm> idle;
   };
 
   static std::size_t OwnShelf();

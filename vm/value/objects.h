@@ -25,6 +25,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "rewire/base/assert.h"
 #include "rewire/base/dtype.h"
 #include "rewire/base/inline.h"
 #include "rewire/base/span.h"
@@ -163,12 +164,22 @@ struct TupleObject : Object {
   }
 };
 
-inline Object* ObjectOf(const RewireFFIAny& value) { return reinterpret_cast<Object*>(value.v_obj); }
+// The object of a register, which must hold one of that kind: the caller has looked, or a verifier's rule
+// says so.
+inline Object* ObjectOf(const RewireFFIAny& value) {
+  REWIRE_ASSERT(IsObjectKind(value.type_index), "a value of kind {} read as an object", value.type_index);
+  return reinterpret_cast<Object*>(value.v_obj);
+}
 inline TensorObject* TensorOf(const RewireFFIAny& value) {
+  REWIRE_ASSERT(value.type_index == kTensorKind, "a value of kind {} read as a tensor", value.type_index);
   return reinterpret_cast<TensorObject*>(value.v_obj);
 }
-inline TupleObject* TupleOf(const RewireFFIAny& value) { return reinterpret_cast<TupleObject*>(value.v_obj); }
+inline TupleObject* TupleOf(const RewireFFIAny& value) {
+  REWIRE_ASSERT(IsTupleKind(value.type_index), "a value of kind {} read as a tuple", value.type_index);
+  return reinterpret_cast<TupleObject*>(value.v_obj);
+}
 inline StorageObject* StorageOf(const RewireFFIAny& value) {
+  REWIRE_ASSERT(value.type_index == kStorageKind, "a value of kind {} read as a storage", value.type_index);
   return reinterpret_cast<StorageObject*>(value.v_obj);
 }
 

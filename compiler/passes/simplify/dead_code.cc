@@ -12,9 +12,9 @@ namespace {
 
 // Marks what results need, backwards: a node of which nothing is needed is not looked at. A value also is
 // needed when a dimension that is allocated is computed from its shape.
-class Liveness {
+class DeadCode {
  public:
-  explicit Liveness(Graph* graph) : graph_(*graph) {}
+  explicit DeadCode(Graph* graph) : graph_(*graph) {}
 
   void Run() {
     for (const Value* result : graph_.main.results) Need(result);
@@ -88,6 +88,6 @@ class Liveness {
 
 }  // namespace
 
-void RemoveDeadCode(Graph* graph) { Liveness(graph).Run(); }
+void RemoveDeadCode(Graph* graph) { DeadCode(graph).Run(); }
 
 }  // namespace rewire::compiler

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// VmHold: one call at a time for each VM.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "rewire/base/status.h"
+#include "rewire/vm/run/vm_impl.h"
+
+namespace rewire {
+
+// Holds a VM during a call that changes it. Meanwhile other calls are refused, whether they come from another
+// thread or from a callback. So no callback sees a VM in the middle of a change.
+class VmHold {
+ public:
+  enum Purpose : std::uint8_t { kChange, kRun };
+
+  // `vm` is null if the VM was moved from.
+  explicit VmHold(VmImpl* vm, Purpose purpose = kChange) : empty_(vm == nullptr) {
+    // If two threads begin runs at once, which is a mistake of the host, one is refused. For shorter calls an
+    // atomic exchange would cost more than the call itself.
+    if (vm == nullptr || vm->held.load(std::memory_order_relaxed)) return;
+    if (purpose == kRun && vm->held.exchange(true, std::memory_order_acquire)) return;
+    if (purpose == kChange) vm->held.store(true, std::memory_order_relaxed);
+    vm_ = vm;
+  }
+  ~VmHold() {
+    if (vm_ != nullptr) vm_->held.store(false, std::memory_order_release);
+  }
+  VmHold(const VmHold&) = delete;
+  VmHold& operator=(const VmHold&) = delete;
+
+  explicit operator bool() const { return vm_ != nullptr; }
+  // Why the VM could not be held.
+  [[gnu::cold]] Status Refusal() const;
+
+ private:
+  VmImpl* vm_ = nullptr;
+  bool empty_;
+};
+
+// The error for a VM that was moved from.
+[[gnu::cold]] Status EmptyVm();
+
+}  // namespace rewire

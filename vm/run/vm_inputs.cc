@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A VM's inputs: setting them, and what becomes of one that cannot be used as it lies.
+#include <utility>
+
+#include "rewire/vm/run/vm_impl.h"
+#include "rewire/vm/value/shape.h"
+#include "rewire/vm/value/type_check.h"
+
+namespace rewire {
+
+std::string InputText(const Function& function, std::uint32_t index) {
+  return Format("function {}, input {} ({})", function.name, index, function.inputs[index].name);
+}
+
+Status CheckMemory(const DLTensor& dl) {
+  MemoryRange range;
+  if (!FindRange(dl, &range)) {
+    return Fail(StatusCode::kInvalidArgument, "{} reaches beyond the address space", TensorText(dl));
+  }
+  if (dl.data != nullptr || range.empty()) return {};
+  return Fail(StatusCode::kInvalidArgument, "{} has no data", TensorText(dl));
+}
+
+Result<InputHandle> VmImpl::Resolve(const InputRef& input) const {
+  switch (input.kind_) {
+    case InputRef::kHandle: {
+      const Module& module = rep.module();
+      const InputHandle handle = input.handle_;
+      if (handle.function < module.functions.size() &&
+          handle.index < module.functions[handle.function].inputs.size()) {
+        return handle;
+      }
+      return Fail(StatusCode::kInvalidArgument, "the input handle is not one of this Program's");
+    }
+    case InputRef::kName:
+      return program.FindInput(input.name_);
+    case InputRef::kIndex:
+      return program.FindInput(input.handle_.index);
+  }
+  return Fail(StatusCode::kInternal, "an input reference of no kind");
+}
+
+RewireFFIAny* VmImpl::InputsOf(std::uint32_t function) {
+  if (rep.functions[function].input_count == 0) return nullptr;
+  if (inputs.empty() && !inputs.Make(home, rep.input_count)) return nullptr;
+  return inputs.data() + rep.functions[function].first_input;
+}
+
+// The fast path of rebinding: other memory with the same form as the current one, which was checked against
+// the signature. Returns false and changes nothing if the form differs.
+bool VmImpl::MoveInput(InputHandle handle, const TensorView& view) {
+  if (inputs.empty()) return false;
+  const RewireFFIAny& slot = inputs[rep.functions[handle.function].first_input + handle.index];
+  if (slot.type_index != kTensorKind) return false;
+  TensorObject* object = TensorOf(slot);
+  if (!MayDescribeAnother(*object) || !SameForm(object->tensor, view.dl())) return false;
+  const std::uint64_t element = ElementBytes({view.dtype().code, view.dtype().bits, 1});
+  const auto address = reinterpret_cast<std::uintptr_t>(view.data());
+  if ((element & (element - 1)) != 0 || (address & (element - 1)) != 0 || address == 0) return false;
+  object->flags = (object->flags & ~std::uint32_t{TensorObject::kImmutable}) |
+                  (view.read_only() ? TensorObject::kImmutable : 0u);
+  object->tensor.data = view.data();
+  return true;
+}
+
+// The object of a borrowed tensor is reused for the next tensor if nobody else refers to it.
+bool VmImpl::MayDescribeAnother(const TensorObject& object) const {
+  return (object.local == 1 || object.account == home) && object.strong() == 1 && object.storage == nullptr;
+}
+
+Status VmImpl::SetInput(InputHandle handle, const TensorView& view, InputMode mode) {
+  if (mode == InputMode::kBorrow && MoveInput(handle, view)) return {};
+  const Module& module = rep.module();
+  const Function& function = module.functions[handle.function];
+  const TypeNode& type = function.inputs[handle.index].type.nodes[0];
+  const DLTensor& dl = view.dl();
+  if (type.kind != TypeKind::kTensor && type.kind != TypeKind::kValue) {
+    return Fail(StatusCode::kInvalidArgument, "{}: {} expected, a tensor given",
+                InputText(function, handle.index),
+                TypeText(function.inputs[handle.index].type, module.symbols));
+  }
+  if (dl.ndim > kMaxRank || !IsValidDType(dl.dtype) || !TensorBytes(dl.dtype, view.shape())) {
+    return Fail(StatusCode::kInvalidArgument, "{}: {} has a wrong element type, rank or dimension",
+                InputText(function, handle.index), TensorText(dl));
+  }
+  if (Status ok = CheckMemory(dl); !ok) return Forward(ok, InputText(function, handle.index));
+  RewireFFIAny* set = InputsOf(handle.function);
+  if (set == nullptr) return NoMemory("inputs");
+  const auto address = reinterpret_cast<std::uintptr_t>(view.data());
+  const std::uint64_t element = ElementBytes({dl.dtype.code, dl.dtype.bits, 1});
+  TensorObject* object = nullptr;
+  RewireFFIAny& slot = set[handle.index];
+  const bool as_it_lies = mode == InputMode::kBorrow && view.IsContiguous() && address % element == 0 &&
+                          (type.kind != TypeKind::kTensor || TensorFits(module, type, dl));
+  if (__builtin_expect(!as_it_lies, 0)) {
+    const Result<TensorObject*> copy = CopyIfNeeded(handle, dl, mode);
+    if (!copy) return Forward(copy);
+    object = *copy;
+  } else {
+    object = slot.type_index == kTensorKind ? TensorOf(slot) : nullptr;
+    const bool reusable = object != nullptr && MayDescribeAnother(*object) &&
+                          object->capacity >= static_cast<std::uint32_t>(dl.ndim);
+    if (!reusable) {
+      // Not in an arena: it stays between runs.
+      object = account == home ? heap.NewTensor(static_cast<std::uint32_t>(dl.ndim))
+                               : NewSharedTensor(static_cast<std::uint32_t>(dl.ndim), home);
+      if (object == nullptr) return NoMemory("inputs");
+      object->storage = nullptr;
+    }
+    object->flags = TensorObject::kReadOnly | (view.read_only() ? TensorObject::kImmutable : 0u);
+    SetContiguousDims(object, dl.dtype, dl.shape, static_cast<std::uint32_t>(dl.ndim));
+    object->tensor.data = view.data();
+    object->tensor.byte_offset = 0;
+    object->tensor.device = dl.device;
+    if (reusable) return {};
+  }
+  heap.Unpin(std::exchange(slot, MakeAny(kTensorKind, object)));
+  return {};
+}
+
+Status VmImpl::SetInput(InputHandle handle, const Value& value) {
+  RewireFFIAny* set = InputsOf(handle.function);
+  if (set == nullptr) return NoMemory("inputs");
+  RewireFFIAny taken{};
+  if (Status ok = TakeInput(handle, value, &taken); !ok) return ok;
+  heap.Unpin(std::exchange(set[handle.index], taken));
+  return {};
+}
+
+// Checks a value against an input's type and takes a reference to what the program will see. That is the
+// value itself, or a copy if the value cannot be used in place. Shared tensors are read-only to programs.
+Status VmImpl::TakeInput(InputHandle handle, const Value& value, RewireFFIAny* taken) {
+  const Module& module = rep.module();
+  const Function& function = module.functions[handle.function];
+  if (value.kind() == ValueKind::kTensor) {
+    if (Status ok = CheckMemory(TensorOf(value.any())->tensor); !ok) {
+      return Forward(ok, InputText(function, handle.index));
+    }
+    const Result<TensorObject*> copy =
+        CopyIfNeeded(handle, TensorOf(value.any())->tensor, InputMode::kBorrow);
+    if (!copy) return Forward(copy);
+    if (*copy != nullptr) {
+      *taken = MakeAny(kTensorKind, *copy);
+      return {};
+    }
+  }
+  const Type& type = function.inputs[handle.index].type;
+  RewireFFIAny single;
+  AccountArray<RewireFFIAny> nodes;  // of a tree
+  const bool tree = type.nodes.size() > 1;
+  if (tree && !nodes.Make(home, static_cast<std::uint32_t>(type.nodes.size()))) return NoMemory("inputs");
+  if (Status ok = CheckValue(module, type, value.any(), tree ? nodes.data() : &single); !ok) {
+    return Forward(ok, InputText(function, handle.index));
+  }
+  *taken = value.any();
+  ObjectHeap::Pin(*taken);
+  return {};
+}
+
+Status VmImpl::SetInputs(std::uint32_t function, Span<const TensorView> tensors) {
+  if (Status ok = CheckFunction(function); !ok) return ok;
+  const Function& target = rep.module().functions[function];
+  if (tensors.size() != target.inputs.size()) {
+    return Fail(StatusCode::kInvalidArgument, "function {} takes {} inputs, {} given", target.name,
+                target.inputs.size(), tensors.size());
+  }
+  for (std::uint32_t i = 0; i < tensors.size(); ++i) {
+    if (Status ok = SetInput({function, i}, tensors[i], InputMode::kBorrow); !ok) return ok;
+  }
+  return {};
+}
+
+Status VmImpl::ClearInputs(std::string_view function) {
+  const Result<std::uint32_t> index = program.FindFunction(function);
+  if (!index) return Forward(index);
+  if (inputs.empty()) return {};
+  RewireFFIAny* set = InputsOf(*index);
+  for (std::uint32_t i = 0; i < rep.functions[*index].input_count; ++i) {
+    heap.Unpin(std::exchange(set[i], RewireFFIAny{}));
+  }
+  return {};
+}
+
+// A read-only copy of a host tensor with one reference of the VM's; null when there is no memory. Not in an
+// arena: it stays between runs.
+TensorObject* VmImpl::CopyOf(const DLTensor& dl) {
+  const Span<const std::int64_t> shape(dl.shape, static_cast<std::size_t>(dl.ndim));
+  TensorObject* copy = account == home ? NewHeapTensor(heap, rep.devices[kHostDevice], dl.dtype, shape)
+                                       : NewSharedHostTensor(dl.dtype, shape, home);
+  if (copy == nullptr) return nullptr;
+  CopyElements(dl, copy->tensor.data);
+  copy->flags |= TensorObject::kReadOnly;
+  return copy;
+}
+
+// A read-only copy of a contiguous tensor on a device, or of any tensor of the host's on a device.
+Result<TensorObject*> VmImpl::CopyToDevice(const DLTensor& from, const LinkedDevice& device) {
+  if (account != home) {
+    return Fail(StatusCode::kInvalidArgument,
+                "a VM with memory of a fixed size takes no inputs from another device");
+  }
+  const DeviceApi* api = device.api;
+  for (const LinkedDevice& linked : rep.devices) {
+    if (api == nullptr && linked.device.device_type == from.device.device_type) api = linked.api;
+  }
+  if (api == nullptr) {
+    return Fail(StatusCode::kInvalidArgument, "the tensor is on a device that the executable does not name");
+  }
+  const Span<const std::int64_t> shape(from.shape, static_cast<std::size_t>(from.ndim));
+  TensorObject* packed = IsContiguous(from) ? nullptr : CopyOf(from);
+  TensorObject* copy =
+      packed != nullptr || IsContiguous(from) ? NewHeapTensor(heap, device, from.dtype, shape) : nullptr;
+  const void* data =
+      packed != nullptr ? packed->tensor.data : static_cast<const char*>(from.data) + from.byte_offset;
+  const std::uint64_t bytes = TensorBytes(from.dtype, shape).value_or(0);
+  const bool copied =
+      copy != nullptr &&
+      api->copy(api->context, copy->tensor.data, device.device, data, from.device, bytes, nullptr) == 0 &&
+      api->synchronize(api->context, api == device.api ? device.device : from.device, nullptr) == 0;
+  if (packed != nullptr) heap.Release(packed);
+  if (copy == nullptr) return Forward(NoMemory("a copied input"));
+  if (copied) {
+    copy->flags |= TensorObject::kReadOnly;
+    return copy;
+  }
+  heap.Release(copy);
+  return Fail(StatusCode::kRuntimeFailed, "the copy to its device failed: {}", TakeKernelError().message);
+}
+
+// A copy of a tensor that the program cannot use as it lies, with the reason in its flags; null when it can.
+Result<TensorObject*> VmImpl::CopyIfNeeded(InputHandle handle, const DLTensor& dl, InputMode mode) {
+  const Module& module = rep.module();
+  const Function& function = module.functions[handle.function];
+  const TypeNode& type = function.inputs[handle.index].type.nodes[0];
+  const bool typed = type.kind == TypeKind::kTensor;
+  const bool on_host = dl.device.device_type == kDLCPU;
+  DLTensor wanted = dl;
+  const LinkedDevice* device = nullptr;  // that the copy is made on
+  if (typed && !IsOnDevice(module, type.device, dl.device)) {
+    device = &rep.devices[type.device];
+    // Between two devices there is no way but over the host's own copies.
+    if (on_host || device->api == nullptr) wanted.device = device->device;
+  }
+  if (typed && !TensorFits(module, type, wanted)) {
+    return Fail(StatusCode::kInvalidArgument, "{}: {}", InputText(function, handle.index),
+                TensorMismatchText(module, type, dl));
+  }
+  const std::uint64_t element = ElementBytes({dl.dtype.code, dl.dtype.bits, 1});
+  const auto address = reinterpret_cast<std::uintptr_t>(dl.data) + dl.byte_offset;
+  const bool strided = !IsContiguous(dl);
+  const bool misaligned = address % element != 0;
+  if (!on_host && (strided || misaligned || (device == nullptr && mode == InputMode::kCopy))) {
+    return Fail(StatusCode::kInvalidArgument,
+                "{}: memory of a device must be contiguous and aligned to {} bytes, and cannot be copied",
+                InputText(function, handle.index), element);
+  }
+  TensorObject* copy = nullptr;
+  if (device != nullptr) {
+    const Result<TensorObject*> moved = CopyToDevice(dl, *device);
+    if (!moved) return Forward(moved, InputText(function, handle.index));
+    copy = *moved;
+    copy->flags |= TensorObject::kCopiedFromDevice;
+  } else if (strided || misaligned || mode == InputMode::kCopy) {
+    copy = CopyOf(dl);
+    if (copy == nullptr) return Forward(NoMemory("a copied input"));
+    copy->flags |= strided      ? TensorObject::kCopiedStrided
+                   : misaligned ? TensorObject::kCopiedMisaligned
+                                : TensorObject::kCopiedOnRequest;
+  }
+  return copy;
+}
+
+Result<InputReport> VmImpl::ReportInput(InputHandle handle) const {
+  const LinkedFunction& function = rep.functions[handle.function];
+  const RewireFFIAny value = inputs.empty() ? RewireFFIAny{} : inputs[function.first_input + handle.index];
+  if (value.type_index == kRewireFFINone) {
+    return Fail(StatusCode::kInvalidArgument, "{} is not set",
+                InputText(rep.module().functions[handle.function], handle.index));
+  }
+  InputReport report;
+  if (value.type_index != kTensorKind) return report;
+  const TensorObject* tensor = TensorOf(value);
+  report.copied = true;
+  if ((tensor->flags & TensorObject::kCopiedFromDevice) != 0) {
+    report.reason = "the memory is on another device";
+  } else if ((tensor->flags & TensorObject::kCopiedStrided) != 0) {
+    report.reason = "the memory is strided";
+  } else if ((tensor->flags & TensorObject::kCopiedMisaligned) != 0) {
+    report.reason = "the memory is not aligned to its elements";
+  } else if ((tensor->flags & TensorObject::kCopiedOnRequest) != 0) {
+    report.reason = "a copy was asked for";
+  } else {
+    report.copied = false;
+    const std::uint32_t needed = rep.output_alignment;
+    const auto address = reinterpret_cast<std::uintptr_t>(tensor->tensor.data) + tensor->tensor.byte_offset;
+    if (tensor->tensor.device.device_type == kDLCPU && address % needed != 0) {
+      report.reason =
+          Format("kernels that need memory aligned to {} bytes are given copies, in every run", needed);
+    }
+  }
+  return report;
+}
+
+}  // namespace rewire
