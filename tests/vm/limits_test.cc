@@ -159,18 +159,18 @@ TEST_CASE("an endless loop ends at the step limit, which is exact") {
 // Lets the deadline of a run pass at one of its instructions, and counts those that are executed after it.
 class Overrun : public Observer {
  public:
-  explicit Overrun(Clock::time_point deadline) : deadline_(deadline) {}
+  explicit Overrun(Clock::time_point deadline, int before = 10'000) : deadline_(deadline), before_(before) {}
   bool wants_instructions() const override { return true; }
   void OnInstruction(const Instruction&) override {
-    if (++seen_ <= kBefore) return;
+    if (++seen_ <= before_) return;
     while (Clock::now() < deadline_) std::this_thread::yield();
     ++after_;
   }
   int after() const { return after_; }
 
  private:
-  static constexpr int kBefore = 10'000;
   Clock::time_point deadline_;
+  int before_;
   int seen_ = 0;
   int after_ = 0;
 };
@@ -195,6 +195,48 @@ TEST_CASE("a loop ends some thousand instructions after its deadline, or at its 
     CHECK(CodeOf(vm.TryInvoke("forever")) == StatusCode::kDeadlineExceeded);
     vm.SetDeadline(Clock::time_point::max());
     CheckUsable(vm);
+  }
+}
+
+// One instruction may be as long as the file allows.
+TEST_CASE("a list or a frame of thousands of registers asks for the deadline itself") {
+  std::string inputs = "a0: integer", list = "%n";
+  for (int i = 1; i < 5000; ++i) {
+    inputs += Format(", a{}: integer", i);
+    list += ", %n";
+  }
+  VirtualMachine vm(ProgramOf(Format(R"(
+    .func many({}) -> integer
+      ret %a0
+    .end
+    .func adt(n: integer) -> value
+    again:
+      %x = alloc_adt tag=0 ({})
+      goto again
+    .end
+    .func closure(n: integer) -> value
+    again:
+      %x = alloc_closure many({})
+      goto again
+    .end
+    .func calls(n: integer) -> value
+    again:
+      %x = invoke many({})
+      goto again
+    .end)",
+                                     inputs, list, list, list)));
+  const Value n(0);
+  for (const char* function : {"adt", "closure", "calls"}) {
+    CAPTURE(function);
+    const Clock::time_point deadline = Clock::now() + milliseconds(200);
+    Overrun overrun(deadline, 10);
+    vm.SetObserver(&overrun);
+    vm.SetDeadline(deadline);
+    CHECK(CodeOf(vm.TryInvoke(function, {&n, 1})) == StatusCode::kDeadlineExceeded);
+    CHECK(overrun.after() >= 1);
+    CHECK(overrun.after() <= 3);
+    vm.SetObserver(nullptr);
+    vm.SetDeadline(Clock::time_point::max());
   }
 }
 

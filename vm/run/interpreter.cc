@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rewire/vm/run/interpreter.h"
 
+#include <cstring>
 #include <exception>
 #include <type_traits>
 
@@ -215,6 +216,11 @@ bool Interpreter::AllocTuple(std::int32_t kind, Word tag, Word dst, Span<const W
   TupleObject* tuple = heap_.NewTuple(kind, tag, static_cast<std::uint32_t>(fields.size()));
   if (tuple == nullptr) return FailMemory(TupleObject::Bytes(static_cast<std::uint32_t>(fields.size())));
   for (std::size_t i = 0; i < fields.size(); ++i) {
+    if (__builtin_expect((i + 1) % kLongList == 0, 0) && !CheckInterrupts()) {
+      std::memset(tuple->fields() + i, 0, (fields.size() - i) * sizeof(RewireFFIAny));
+      heap_.Release(MakeAny(kind, tuple));
+      return false;
+    }
     tuple->fields()[i] = Reg(fields[i]);
     ObjectHeap::Retain(tuple->fields()[i]);
   }

@@ -132,7 +132,9 @@ class Interpreter {
   TensorObject* Box(const RewireFFIAny& integer);
   TensorObject* HostTensor(DLDataType dtype, const std::int64_t* shape, std::uint32_t rank);
 
-  // Limits.
+  // Limits. A list or a frame of so many registers takes as long as some thousand instructions, so the VM
+  // asks once more whether to go on.
+  static constexpr std::uint32_t kLongList = 4096;
   bool Refuel();
   bool CheckInterrupts();
 

@@ -17,6 +17,7 @@ bool Interpreter::Enter(Word function, const Word* return_pc, Word dst, std::uin
   const LinkedFunction& callee = rep_.functions[function];
   const std::uint32_t base = vm_.stack.size();
   const std::uint64_t top = std::uint64_t{base} + callee.register_count;
+  if (callee.register_count >= kLongList && !CheckInterrupts()) return false;
   if (!vm_.stack.Resize(top)) return FailMemory(callee.register_count * sizeof(RewireFFIAny));
   if (!vm_.frames.Push(Frame{callee.code, return_pc, function, base, dst, destinations})) {
     vm_.stack.Pop(base);
