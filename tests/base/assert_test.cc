@@ -2,9 +2,7 @@
 #include "rewire/base/assert.h"
 
 #include <sys/wait.h>
-#include <unistd.h>
 
-#include <array>
 #include <catch2/catch.hpp>
 #include <csignal>
 #include <string>
@@ -12,39 +10,10 @@
 #include "rewire/base/array.h"
 #include "rewire/base/span.h"
 #include "rewire/base/status.h"
+#include "rewire/tests/support/in_child.h"
 
-namespace {
-
-// What a child process that runs `body` writes to stderr, and how it ends.
-struct Outcome {
-  std::string written;
-  int status = 0;
-};
-
-template <typename Body>
-Outcome InChild(Body body) {
-  int ends[2];
-  REQUIRE(pipe(ends) == 0);
-  const pid_t child = fork();
-  REQUIRE(child >= 0);
-  if (child == 0) {
-    dup2(ends[1], STDERR_FILENO);
-    std::signal(SIGABRT, SIG_DFL);  // the test runner's handler would report the abort as its own
-    body();
-    _exit(0);
-  }
-  close(ends[1]);
-  Outcome outcome;
-  std::array<char, 512> buffer{};
-  for (ssize_t got = 0; (got = read(ends[0], buffer.data(), buffer.size())) > 0;) {
-    outcome.written.append(buffer.data(), static_cast<std::size_t>(got));
-  }
-  close(ends[0]);
-  waitpid(child, &outcome.status, 0);
-  return outcome;
-}
-
-}  // namespace
+using rewire::test::InChild;
+using rewire::test::Outcome;
 
 TEST_CASE("an assertion that holds does nothing") {
   const int index = 2;

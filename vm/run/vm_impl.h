@@ -143,6 +143,7 @@ struct alignas(kCacheLine) VmImpl {
   Status Run(std::uint32_t function, const RewireFFIAny* run_inputs);
   Status RunOnce(std::uint32_t function, const RewireFFIAny* run_inputs);
   Status RunBounded(std::uint32_t function, const RewireFFIAny* run_inputs);
+  Status TooSmall(const Error& error, std::uint32_t function) const;
   void ReplaceResult(const RewireFFIAny& value);
   void AdoptResult(const RewireFFIAny& value);
   // The value at a node of the result's type, borrowed. None if the value has another structure.
@@ -157,7 +158,6 @@ struct alignas(kCacheLine) VmImpl {
   // With a byte limit, a run starts with empty arrays (SpareBlocks).
   bool limited() const { return limits.bytes != std::numeric_limits<std::uint64_t>::max(); }
   Status NoMemory(const char* what) const;
-  Status TooSmall(const Error& error, std::uint32_t function) const;
   void DropKernelState();
   void EndOfCall();
 
