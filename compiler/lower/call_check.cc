@@ -57,6 +57,16 @@ class Side {
     }
   }
 
+  // `what` names the values: "inputs".
+  Status CheckCount(const char* what, const std::string& kernel) const {
+    for (const RewireKernelArgument* argument : arguments_) {
+      if ((argument->flags & REWIRE_ARGUMENT_LIST) != 0) return {};
+    }
+    if (values_.size() <= arguments_.size()) return {};
+    return Fail(StatusCode::kUnsupported, fmt::format("{}: {} {} are given, expected at most {}", kernel,
+                                                      values_.size(), what, arguments_.size()));
+  }
+
   // Calls `visit` with each value and its argument.
   template <typename Visit>
   void ForEach(const Visit& visit) const {
@@ -93,8 +103,11 @@ bool HaveOneType(const RewireKernelRow& row, const RewireKernelArgument& argumen
 
 }  // namespace
 
-Status CheckDTypes(const Node& node, const RewireKernelRow& row) {
+Status CheckCall(const Node& node, const RewireKernelRow& row) {
   if (row.arguments == nullptr) return {};
+  const Side read(row, false, node.inputs), written(row, true, node.outputs);
+  if (Status ok = read.CheckCount("inputs", node.kernel); !ok) return ok;
+  if (Status ok = written.CheckCount("outputs", node.kernel); !ok && !node.returns) return ok;
   struct Group {
     std::string name;
     DLDataType dtype;
@@ -117,8 +130,8 @@ Status CheckDTypes(const Node& node, const RewireKernelRow& row) {
                    fmt::format("{}: {} is {} and {} is {}, expected one type", node.kernel,
                                place->second.name, DTypeName(place->second.dtype), name, DTypeName(dtype)));
   };
-  Side(row, false, node.inputs).ForEach(check);
-  if (!node.returns) Side(row, true, node.outputs).ForEach(check);
+  read.ForEach(check);
+  if (!node.returns) written.ForEach(check);
   return checked;
 }
 

@@ -10,9 +10,9 @@
 
 namespace rewire::compiler {
 
-// Errors: kUnsupported for an argument whose dtype the row does not list, and for arguments that must have
-// the same dtype but do not. The message names kernel and argument. Types that are not tensors are not
-// checked.
-Status CheckDTypes(const Node& node, const RewireKernelRow& row);
+// Errors: kUnsupported for more inputs or outputs than the row has, for an argument whose dtype the row does
+// not list, and for arguments that must have the same dtype but do not. The message names kernel and
+// argument. The dtypes of values that are no tensors are not checked.
+Status CheckCall(const Node& node, const RewireKernelRow& row);
 
 }  // namespace rewire::compiler

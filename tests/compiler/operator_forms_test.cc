@@ -131,6 +131,16 @@ TEST_CASE("scales of blocks are refused when compiling") {
   }
 }
 
+TEST_CASE("an output that the operator does not have is refused when compiling") {
+  OneOutput model(13, {1, 1, 4});
+  onnx::NodeProto* node = AddNode(model.graph(), "AveragePool", {"x"}, "y");
+  node->add_output("z");
+  AddIntList(node, "kernel_shape", {2});
+  const Outcome outcome = CompileProto(*model.model());
+  REQUIRE(outcome.unsupported.size() == 1);
+  CHECK(outcome.unsupported[0].reason == "rewire.avg_pool: 2 outputs are given, expected at most 1");
+}
+
 TEST_CASE("dtypes that no kernel takes are refused when compiling") {
   OneOutput model(21, {1, 4});
   onnx::GraphProto* graph = model.graph();

@@ -241,6 +241,8 @@ FAULTS = [
           "return «BeginOf(written) == BeginOf(read) && written.bytes == read.bytes»;", "true", ROWS),
 
     # The compiler's passes.
+    Fault("passes", "a kernel call has no more values than its row", "call_check.cc",
+          "if («values_.size() <= arguments_.size()») return {};", "true", COMPILER),
     Fault("passes", "a symbol in a size keeps its source alive", "dead_code.cc",
           "«if (extent.shape == nullptr) NeedSymbols(extent.dims);»", "", COMPILER),
     Fault("passes", "an input is overwritten only when nothing reads it later", "in_place.cc",

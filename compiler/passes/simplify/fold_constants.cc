@@ -49,7 +49,7 @@ Status ConstantFolder::CheckCall(const Node& node) const {
   import.attributes = node.attributes;
   import.flags = node.flags;
   const Result<PackedFunction> kernel = kernels_.Resolve(import);
-  if (kernel) return kernel->row == nullptr ? Status() : CheckDTypes(node, *kernel->row);
+  if (kernel) return kernel->row == nullptr ? Status() : compiler::CheckCall(node, *kernel->row);
   if (kernel.error().code() == StatusCode::kNotFound) return {};
   return Fail(StatusCode::kUnsupported, kernel.error().message());
 }
