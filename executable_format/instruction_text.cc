@@ -8,6 +8,7 @@
 #include "rewire/base/array.h"
 #include "rewire/base/message.h"
 #include "rewire/base/sort.h"
+#include "rewire/base/utf8.h"
 #include "rewire/executable_format/instruction.h"
 
 namespace rewire {
@@ -54,10 +55,6 @@ std::string_view KernelName(const KernelImport& kernel) {
 }
 
 std::string IndexText(std::uint32_t index) { return Format("#{}", index); }
-
-bool HasName(const Array<std::uint8_t>& named, std::uint32_t index) {
-  return index < named.size() && named[index];
-}
 
 // A target inside the function is a label, any other its distance.
 std::string TargetText(const Function& function, std::size_t pc, std::uint32_t word) {
@@ -214,24 +211,42 @@ InstructionPrinter::InstructionPrinter(const Module& module) : module_(module) {
   devices_ = FirstOfEachName({devices.begin(), devices.end()});
 }
 
+template <typename NameAt>
+bool InstructionPrinter::HasName(const Array<std::uint8_t>& named, std::size_t count, std::uint32_t index,
+                                 const NameAt& name_at) const {
+  if (!searches_) return index < named.size() && named[index];
+  if (index >= count || name_at(index).empty()) return false;
+  for (std::uint32_t i = 0; i < index; ++i) {
+    if (name_at(i) == name_at(index)) return false;
+  }
+  return true;
+}
+
 std::string InstructionPrinter::ConstantText(std::uint32_t index) const {
-  return HasName(constants_, index) ? NameText(module_.constants[index].name) : IndexText(index);
+  const auto name = [&](std::uint32_t i) -> std::string_view { return module_.constants[i].name; };
+  return HasName(constants_, module_.constants.size(), index, name) ? NameText(name(index))
+                                                                    : IndexText(index);
 }
 std::string InstructionPrinter::FunctionText(std::uint32_t index) const {
-  return HasName(functions_, index) ? NameText(module_.functions[index].name) : IndexText(index);
+  const auto name = [&](std::uint32_t i) -> std::string_view { return module_.functions[i].name; };
+  return HasName(functions_, module_.functions.size(), index, name) ? NameText(name(index))
+                                                                    : IndexText(index);
 }
 std::string InstructionPrinter::KernelText(std::uint32_t index) const {
-  return HasName(kernels_, index) ? NameText(KernelName(module_.kernels[index])) : IndexText(index);
+  const auto name = [&](std::uint32_t i) { return KernelName(module_.kernels[i]); };
+  return HasName(kernels_, module_.kernels.size(), index, name) ? NameText(name(index)) : IndexText(index);
 }
 std::string InstructionPrinter::DeviceText(std::uint32_t index) const {
-  return HasName(devices_, index) ? rewire::DeviceText(module_.devices[index]) : IndexText(index);
+  const auto name = [&](std::uint32_t i) { return rewire::DeviceText(module_.devices[i]); };
+  return HasName(devices_, module_.devices.size(), index, name) ? name(index) : IndexText(index);
 }
 std::string InstructionPrinter::StringText(std::uint32_t index) const {
   if (index == kNone) return "_";
-  return HasName(strings_, index) ? QuoteText(module_.strings[index]) : IndexText(index);
+  const auto name = [&](std::uint32_t i) -> std::string_view { return module_.strings[i]; };
+  return HasName(strings_, module_.strings.size(), index, name) ? QuoteText(name(index)) : IndexText(index);
 }
 
-std::string InstructionPrinter::Text(const Function& function, std::size_t pc) const {
+std::string InstructionPrinter::Text(const Function& function, std::size_t pc, std::uint32_t most) const {
   std::array<std::size_t, kMaxOperands> words;
   if (!LocateOperands(function.code, pc, &words)) return BrokenText(function, pc);
   const std::uint32_t* code = function.code.data();
@@ -289,17 +304,22 @@ std::string InstructionPrinter::Text(const Function& function, std::size_t pc) c
         break;
       case OperandKind::kReads: {
         text += "(";
-        for (std::uint32_t k = 0; k < *word; ++k) {
+        for (std::uint32_t k = 0; k < *word && k < most; ++k) {
           if (k != 0) text += ", ";
           text += RegisterText(function, word[1 + k]);
         }
+        if (*word > most) Append(&text, {", ... {} more", *word - most});
         text += ")";
         break;
       }
       case OperandKind::kDims: {
         const DimsView dims(word);
         if (dims.size() == 0) break;  // "f32" in place of "f32[]": an AllocStorage of bytes has no shape
-        for (std::uint32_t k = 0; k < dims.size(); ++k) Append(&text, {"{}{}", k == 0 ? "[" : ", ", dims[k]});
+        const auto count = static_cast<std::uint32_t>(dims.size());
+        for (std::uint32_t k = 0; k < count && k < most; ++k) {
+          Append(&text, {"{}{}", k == 0 ? "[" : ", ", dims[k]});
+        }
+        if (count > most) Append(&text, {", ... {} more", count - most});
         text += "]";
         break;
       }
@@ -308,8 +328,14 @@ std::string InstructionPrinter::Text(const Function& function, std::size_t pc) c
   return text;
 }
 
-std::string InstructionText(const Module& module, const Function& function, std::size_t pc) {
-  return InstructionPrinter(module).Text(function, pc);
+std::string ShortInstructionText(const Module& module, const Function& function, std::size_t pc) {
+  constexpr std::uint32_t kOperands = 16;
+  constexpr std::size_t kCharacters = 300;
+  std::string text = InstructionPrinter(module, InstructionPrinter::ForOne{}).Text(function, pc, kOperands);
+  if (text.size() <= kCharacters) return text;
+  text.resize(kCharacters);
+  while (!IsUtf8(text)) text.pop_back();
+  return text + "...";
 }
 
 }  // namespace rewire

@@ -10,6 +10,7 @@
 
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -62,8 +63,11 @@ class InstructionPrinter {
  public:
   explicit InstructionPrinter(const Module& module);
 
-  // The instruction at word `pc`, without its notes. A jump target is printed as the label "L<pc>".
-  std::string Text(const Function& function, std::size_t pc) const;
+  static constexpr std::uint32_t kAllOperands = std::numeric_limits<std::uint32_t>::max();
+
+  // The instruction at word `pc`, without its notes. A jump target is printed as the label "L<pc>". Of a list
+  // at most `most` operands are printed, and then how many follow.
+  std::string Text(const Function& function, std::size_t pc, std::uint32_t most = kAllOperands) const;
 
   // How text refers to a table entry: its name, or "#<index>" if the name does not identify it. That is so if
   // it has no name, the name of an earlier entry, or an index past the end.
@@ -74,12 +78,22 @@ class InstructionPrinter {
   std::string StringText(std::uint32_t index) const;
 
  private:
+  friend std::string ShortInstructionText(const Module& module, const Function& function, std::size_t pc);
+  struct ForOne {};
+  InstructionPrinter(const Module& module, ForOne) : module_(module), searches_(true) {}
+  // `named` is one of the tables below; `name_at` gives the name of an entry.
+  template <typename NameAt>
+  bool HasName(const Array<std::uint8_t>& named, std::size_t count, std::uint32_t index,
+               const NameAt& name_at) const;
+
   const Module& module_;
+  const bool searches_ = false;  // there are no tables: names are compared when they are asked for
   // Per entry: true if its name identifies it.
   Array<std::uint8_t> constants_, functions_, kernels_, devices_, strings_;
 };
 
-// The same for one instruction. It looks at all tables, so use a printer for many instructions.
-REWIRE_API std::string InstructionText(const Module& module, const Function& function, std::size_t pc);
+// The instruction for an error message: at most 16 operands of a list, and at most some 300 characters. Takes
+// time for the names of one instruction, not for all names of the module.
+REWIRE_API std::string ShortInstructionText(const Module& module, const Function& function, std::size_t pc);
 
 }  // namespace rewire

@@ -13,15 +13,7 @@
 namespace rewire::verify {
 
 Status ViolationAt(const Module& module, const Function& function, std::size_t pc, const Message& message) {
-  // An instruction may have a million operands; a message should not.
-  constexpr std::size_t kLongest = 200;
-  std::string text = InstructionText(module, function, pc);
-  if (text.size() > kLongest) {
-    text.resize(kLongest);
-    while (!IsUtf8(text)) text.pop_back();
-    text += "...";
-  }
-  return Violation("{}@{} ({}): {}", function.name, pc, text, message);
+  return Violation("{}@{} ({}): {}", function.name, pc, ShortInstructionText(module, function, pc), message);
 }
 
 Status CheckLimit(const Message& what, std::uint64_t count, std::uint64_t limit) {

@@ -117,8 +117,8 @@ std::vector<BadModule> BadCode() {
       Bad(
           "code.rank",
           [](CodeWriter& c) { c.AllocTensor(0, kNone, kFloat32, 1, std::vector<std::int64_t>(33, 1)); },
-          "main@0 (%1 = alloc_tensor %x, _, f32[1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, "
-          "1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1]): operand shape has 33 dimensions, the limit is 32"),
+          "main@0 (%1 = alloc_tensor %x, _, f32[1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, ... 17 "
+          "more]): operand shape has 33 dimensions, the limit is 32"),
       Bad(
           "code.dim",
           [](CodeWriter& c) {

@@ -67,14 +67,11 @@ TEST_CASE("a call that declares fewer outputs than its kernel writes does not li
       "1 outputs are declared, expected 0; kernel 'rewire.seq.at' takes (seq, position)"));
 }
 
-TEST_CASE("of a call with thousands of arguments the error shows both ends") {
+TEST_CASE("of a call with thousands of arguments the error shows the first") {
   std::string call = "invoke_packed add(%x";
   for (int i = 1; i < 5000; ++i) call += ", %x";
-  const std::string message = LinkMessage(".kernel add = \"rewire.add\"", call + "), outputs=0");
-  CHECK(Has(message, "main@0 (invoke_packed add(%x, %x"));
-  CHECK(Has(message, " ... "));
-  CHECK(Has(message, "0 outputs are declared, expected 1; kernel 'rewire.add' takes (a, b -> out over a|b)"));
-  CHECK(message.size() < 2500);
+  CHECK(Has(LinkMessage(".kernel add = \"rewire.add\"", call + "), outputs=0"),
+            "%x, %x, ... 4984 more), outputs=0): 0 outputs are declared, expected 1; kernel 'rewire.add'"));
 }
 
 TEST_CASE("what an import says of its kernel besides must be what the row says") {

@@ -44,8 +44,8 @@ class Counter : public Observer {
   bool wants_kernels() const override { return true; }
   void OnInstruction(const Instruction& instruction) override {
     ++count_;
-    text_size_ += InstructionText(instruction.module, instruction.module.functions[instruction.function],
-                                  instruction.pc)
+    text_size_ += ShortInstructionText(instruction.module, instruction.module.functions[instruction.function],
+                                       instruction.pc)
                       .size();
   }
   std::size_t count() const { return count_; }

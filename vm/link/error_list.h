@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -11,22 +10,17 @@ namespace rewire {
 
 // Collects the errors of one step of linking into one Status, so that a host sees all of them at once, or as
 // many as anybody reads. A file may have a million errors, and making the text of each costs more than
-// finding it. The text of one error may be long too, because it shows a call with all its arguments.
+// finding it.
 class ErrorList {
  public:
   static constexpr std::uint32_t kMost = 64;
-  static constexpr std::size_t kHalf = 1000;  // characters: of a longer error, the two ends are kept
 
   explicit ErrorList(std::uint32_t most = kMost) : most_(most) {}
 
   // Does nothing once full.
   void Add(const Message& text) {
     if (full()) return;
-    const std::size_t begin = text_.size();
     Append(&text_, {"\n  {}", text});
-    if (text_.size() - begin > 2 * kHalf) {
-      text_.replace(begin + kHalf, text_.size() - begin - 2 * kHalf, " ... ");
-    }
     ++count_;
   }
   // True if the collector may stop.

@@ -89,8 +89,8 @@ class RowCheck {
   void AddCallError(const LinkedKernel& kernel, const Function& function, std::uint32_t pc,
                     const Message& what) {
     if (errors_.full()) return;
-    if (!printer_) printer_.emplace(code_.module());
-    AddError(kernel, {"{}@{} ({})", function.name, pc, printer_->Text(function, pc)}, what);
+    AddError(kernel, {"{}@{} ({})", function.name, pc, ShortInstructionText(code_.module(), function, pc)},
+             what);
   }
 
   static std::string RangeText(const KernelCalls::Range& range) {
@@ -101,7 +101,6 @@ class RowCheck {
   }
 
   LinkedCode& code_;
-  std::optional<InstructionPrinter> printer_;  // it goes through all tables: made when something is wrong
   ErrorList errors_{kMostErrors};
 };
 

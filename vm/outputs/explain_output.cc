@@ -26,7 +26,7 @@ Result<OutputPlan> Program::TryOutputPlan(OutputHandle output) const {
   for (const OutputSite& site : leaf.sites) {
     OutputMaker maker;
     maker.pc = site.pc;
-    maker.instruction = InstructionText(module, function, site.pc);
+    maker.instruction = ShortInstructionText(module, function, site.pc);
     maker.in_place = site.reason == CopyReason::kNone;
     if (!maker.in_place) maker.reason = CopyReasonText(site.reason);
     plan.makers.push_back(std::move(maker));

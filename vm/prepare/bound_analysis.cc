@@ -34,7 +34,7 @@ bool BoundAnalysis::Stop(const std::string& why) {
   const std::uint32_t pc = stack_.back().pc;
   findings_.unbounded = function().name + "@" + std::to_string(pc);
   if (pc < function().code.size()) {
-    findings_.unbounded += " (" + InstructionText(module_, function(), pc) + ")";
+    findings_.unbounded += " (" + ShortInstructionText(module_, function(), pc) + ")";
   }
   findings_.unbounded += ": " + why;
   return false;

@@ -129,7 +129,8 @@ bool Interpreter::Fail(StatusCode code, const Message& what) {
   }
   const Function& function = rep_.module().functions[vm_.frames.back().function];
   const auto pc = static_cast<std::uint32_t>(pc_ - code_);
-  std::string message = Format("{}@{} ({})", function.name, pc, InstructionText(rep_.module(), function, pc));
+  std::string message =
+      Format("{}@{} ({})", function.name, pc, ShortInstructionText(rep_.module(), function, pc));
   for (const SourceNote& note : function.notes) {
     if (note.pc == pc) Append(&message, {" [{}]", note.text});
   }

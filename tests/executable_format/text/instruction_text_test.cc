@@ -32,7 +32,14 @@ struct Fixture {
     CodeWriter code;
     write(code);
     function.code = *code.Finish();
-    return InstructionText(module, function, 0);
+    return At(0);
+  }
+
+  // The short form finds names by searching, and must find the same.
+  std::string At(std::size_t pc) const {
+    std::string text = InstructionPrinter(module).Text(function, pc);
+    CHECK(ShortInstructionText(module, function, pc) == text);
+    return text;
   }
 };
 
@@ -78,7 +85,7 @@ TEST_CASE("each operand is spelled by its kind") {
     c.Goto(here);
   };
   CHECK(f.Text(jump) == "if %3 == %4 goto L5 else L0");
-  CHECK(InstructionText(f.module, f.function, 5) == "goto L0");
+  CHECK(f.At(5) == "goto L0");
 }
 
 TEST_CASE("what has no name of its own is a number") {
@@ -94,11 +101,33 @@ TEST_CASE("what has no name of its own is a number") {
   CHECK(f.Text([](CodeWriter& c) { c.Move(70000, kNone); }) == "%4294967295 = move %70000");
 }
 
+TEST_CASE("the short form shows the first operands of a list") {
+  Fixture f;
+  CHECK(f.Text([](CodeWriter& c) { c.AllocADT(0, 3, Array<std::uint32_t>(16, 4)); }).size() == 85);
+  CodeWriter code;
+  code.AllocADT(0, 3, Array<std::uint32_t>(5000, 4));
+  f.function.code = *code.Finish();
+  CHECK(
+      ShortInstructionText(f.module, f.function, 0) ==
+      "%3 = alloc_adt tag=0 (%4, %4, %4, %4, %4, %4, %4, %4, %4, %4, %4, %4, %4, %4, %4, %4, ... 4984 more)");
+  CodeWriter dims;
+  dims.AllocStorage(kNone, 64, kFloat32, 0, 4, Array<std::int64_t>(20, 1));
+  f.function.code = *dims.Finish();
+  CHECK_THAT(ShortInstructionText(f.module, f.function, 0), Catch::EndsWith("1, 1, ... 4 more], cpu"));
+  // A name may be as long as the file. It is not cut within a character.
+  f.module.constants[0].name = std::string(282, 'n') + "\xC3\xA4\xC3\xA4";
+  CodeWriter load;
+  load.LoadConst(0, 3);
+  f.function.code = *load.Finish();
+  CHECK(ShortInstructionText(f.module, f.function, 0) ==
+        "%3 = load_const \"" + std::string(282, 'n') + "...");
+}
+
 TEST_CASE("broken instructions are printed as words") {
   Fixture f;
   const auto text = [&f](Array<std::uint32_t> code, std::size_t pc = 0) {
     f.function.code = std::move(code);
-    return InstructionText(f.module, f.function, pc);
+    return f.At(pc);
   };
   CHECK(text({}) == "(past the end of the code)");
   CHECK(text({1}, 9) == "(past the end of the code)");

@@ -315,7 +315,8 @@ RewireStatus rewire_executable_instruction_text(const RewireExecutable* executab
     const Result<const Function*> found = FunctionAt(executable, function);
     if (!found) return Forward(found);
     if (pc >= (*found)->code.size()) return OutOfRange("code word", pc, (*found)->code.size());
-    return rewire::c_api::WriteText(InstructionText(executable->executable.module(), **found, pc), buffer,
-                                    capacity, length);
+    return rewire::c_api::WriteText(
+        rewire::InstructionPrinter(executable->executable.module()).Text(**found, pc), buffer, capacity,
+        length);
   });
 }
