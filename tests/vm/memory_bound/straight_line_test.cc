@@ -199,6 +199,9 @@ TEST_CASE("a static memory of the bound's size serves without malloc; less says 
 
 // Each way of giving a VM inputs and memory for outputs, on a static memory of the bound's size.
 TEST_CASE("values as inputs, inputs of a call and outputs of a high rank take no malloc either") {
+  // More inputs than lie on the stack of a call, and one that is a tree.
+  std::string many = "\n.func many(t: (integer, integer)";
+  for (int i = 0; i < 20; ++i) many += ", i" + std::to_string(i) + ": integer";
   const Program program = ProgramOf(R"(
     .kernel add = "host.add"
     .func main(x: f32[2, 1, 2, 1, 1, 1, 2]) -> y: f32[2, 1, 2, 1, 1, 1, 2]
@@ -206,8 +209,11 @@ TEST_CASE("values as inputs, inputs of a call and outputs of a high rank take no
       %y = alloc_tensor %s, _, f32[2, 1, 2, 1, 1, 1, 2]
       invoke_packed add(%x, %x, %y), outputs=1
       ret %y
-    .end)",
+    .end)" + many + ") -> value\nret %i0\n.end\n",
                                     Kernels());
+  const Value leaf(std::int64_t{3});
+  std::vector<Value> values(21, leaf);
+  values[0] = *Value::Adt(0, std::vector<Value>{leaf, leaf});
   const std::vector<std::int64_t> shape = {2, 1, 2, 1, 1, 1, 2};
   // Every other element: such memory is never written by the kernel itself.
   const std::vector<std::int64_t> strides = {8, 8, 4, 4, 4, 4, 2};
@@ -218,8 +224,9 @@ TEST_CASE("values as inputs, inputs of a call and outputs of a high rank take no
   const TensorView outputs[] = {TensorView(dense, kFloat32, shape),
                                 TensorView(spread, kFloat32, shape, kHost, strides)};
   const Value x = *Tensor::CopyOf(TensorView(numbers, kFloat32, shape));
-  // This VM keeps what both ways of running take.
-  const std::uint64_t bytes = BoundOf(program, false).static_bytes + BoundOf(program, true).static_bytes;
+  // This VM keeps what all of its ways of running take.
+  const std::uint64_t bytes = BoundOf(program, false).static_bytes + BoundOf(program, true).static_bytes +
+                              program.TryMemoryBound("many")->static_bytes;
   const std::unique_ptr<void, Freed> memory = Block(bytes);
   VmOptions options;
   options.memory = {memory.get(), bytes};
@@ -238,6 +245,7 @@ TEST_CASE("values as inputs, inputs of a call and outputs of a high rank take no
     watched(kInput, [&] { return (*vm)->TrySetInput("x", x); });
     watched(kRun, [&] { return (*vm)->TryInvoke(); });
     watched(kCall, [&] { return (*vm)->TryInvoke("main", {&x, 1}).status(); });
+    watched(kCall, [&] { return (*vm)->TryInvoke("many", values).status(); });
     for (const TensorView& output : outputs) {
       watched(kOutput, [&] { return (*vm)->TrySetOutput("y", output); });
       watched(kRun, [&] { return (*vm)->TryInvoke(); });
