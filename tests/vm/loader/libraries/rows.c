@@ -37,7 +37,8 @@ static const RewireKernelArgument kAdd[] = {READ(a), READ(b), WRITTEN(out, 1)};
 /* Not in the order of their names. The last one is not described. */
 static const RewireKernelEntry kEntries[] = {
     {"rows.both", Both, 0}, {"rows.add", Add, 0}, {"rows.bare", Add, 0}};
-static const RewireKernelRow kRows[] = {{kBoth, 4, 0, NULL, NULL}, {kAdd, 3, 0, NULL, NULL}, {NULL}};
+static const RewireKernelRow kRows[] = {
+    {kBoth, 4, 0, NULL, NULL}, {kAdd, 3, 0, NULL, NULL}, {NULL, 0, 0, NULL, NULL}};
 
 REWIRE_KERNEL_EXPORT const RewireKernelTable __rewire_kernel_table = {
 #ifdef OLD
