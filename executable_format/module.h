@@ -89,7 +89,7 @@ struct Attribute {
 };
 
 enum KernelFlags : std::uint32_t {
-  kKernelObjects = 1,  // pass ADT arguments whole; otherwise they are flattened into tensors
+  kKernelObjects = 1,  // pass ADTs whole and integers as integers; otherwise both become tensors
   kKernelInPlace = 2,  // a written argument may use the same memory as one that is read
 };
 

@@ -30,6 +30,12 @@ std::optional<std::uint64_t> ParseUnsigned(const std::string& text) {
   return value;
 }
 
+// Both are absolute; links are not followed.
+bool LiesIn(const fs::path& path, const fs::path& folder) {
+  const fs::path relative = path.lexically_relative(folder);
+  return !relative.empty() && *relative.begin() != "..";
+}
+
 // The file that `location` names, if it lies in the folder.
 Result<std::string> ExternalPath(const std::string& location, const std::string& folder) {
   if (folder.empty()) {
@@ -40,13 +46,16 @@ Result<std::string> ExternalPath(const std::string& location, const std::string&
   const fs::path root = fs::canonical(folder, error);
   if (error) return Fail(StatusCode::kIo, fmt::format("folder '{}': {}", folder, error.message()));
   const fs::path path = fs::weakly_canonical(root / location, error);
-  const fs::path relative = path.lexically_relative(root);
-  if (error || location.empty() || fs::path(location).is_absolute() || relative.empty() ||
-      *relative.begin() == "..") {
+  const bool named = !error && !location.empty() && !fs::path(location).is_absolute();
+  if (named && LiesIn(path, root)) return path.string();
+  if (named && LiesIn((root / location).lexically_normal(), root)) {
     return Fail(StatusCode::kInvalidFile,
-                fmt::format("external data '{}' is not inside the model's folder", location));
+                fmt::format("external data '{}' is '{}', by a link that leads out of the model's folder; "
+                            "copy the file there",
+                            location, path.string()));
   }
-  return path.string();
+  return Fail(StatusCode::kInvalidFile,
+              fmt::format("external data '{}' is not inside the model's folder", location));
 }
 
 // Where external data lies, as the tensor says; `bytes` is its size.

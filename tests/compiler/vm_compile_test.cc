@@ -5,6 +5,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "rewire/tests/compiler/model_builder.h"
@@ -25,17 +26,19 @@ onnx::ModelProto Relu() {
   return model;
 }
 
-// A weight whose elements lie in a file.
-onnx::ModelProto WithExternalData(const std::string& location) {
+// A weight of 16 bytes whose elements lie in a file.
+onnx::ModelProto WithExternalData(const std::string& location, const std::string& offset = "0") {
   onnx::ModelProto model = EmptyModel();
   onnx::TensorProto* weight = model.mutable_graph()->add_initializer();
   weight->set_name("w");
   weight->set_data_type(onnx::TensorProto::FLOAT);
   weight->add_dims(4);
   weight->set_data_location(onnx::TensorProto::EXTERNAL);
-  onnx::StringStringEntryProto* entry = weight->add_external_data();
-  entry->set_key("location");
-  entry->set_value(location);
+  for (const auto& [key, value] : {std::pair{"location", location}, std::pair{"offset", offset}}) {
+    onnx::StringStringEntryProto* entry = weight->add_external_data();
+    entry->set_key(key);
+    entry->set_value(value);
+  }
   AddNode(model.mutable_graph(), "Relu", {"w"}, "y");
   SetValue(model.mutable_graph()->add_output(), "y", {});
   return model;
@@ -60,6 +63,15 @@ std::vector<Case> BadModels() {
   cases.push_back({"external data too short", WithExternalData("short.bin").SerializeAsString(), kInvalidFile,
                    "model.onnx: tensor 'w': external data 'short.bin': 16 bytes at 0 of a file of 3; the "
                    "tensor has 16 bytes"});
+  // Beyond the end of the file; with the length it comes to 12.
+  cases.push_back({"external data at an offset that wraps",
+                   WithExternalData("long.bin", "18446744073709551612").SerializeAsString(), kInvalidFile,
+                   "model.onnx: tensor 'w': external data 'long.bin': 16 bytes at 18446744073709551612 of a "
+                   "file of 64; the tensor has 16 bytes"});
+  cases.push_back({"external data at an offset beyond all numbers",
+                   WithExternalData("long.bin", "18446744073709551616").SerializeAsString(), kInvalidFile,
+                   "model.onnx: tensor 'w': external data: offset is '18446744073709551616', expected a "
+                   "number"});
   cases.push_back({"external data outside the folder", WithExternalData("../x.bin").SerializeAsString(),
                    kInvalidFile,
                    "model.onnx: tensor 'w': external data '../x.bin' is not inside the model's folder"});
@@ -82,6 +94,7 @@ TEST_CASE("models that cannot be read end in one message, and leave no file") {
     const TempFolder folder;
     folder.Write("model.onnx", bad.bytes);
     folder.Write("short.bin", "abc");
+    folder.Write("long.bin", std::string(64, 'w'));
     const Finished done = RunProgram("vm-compile", {"model.onnx", "-o", "model.rwx"}, folder.path());
     CHECK(done.exit_code == bad.exit_code);
     CHECK(done.out.empty());
@@ -93,6 +106,31 @@ TEST_CASE("models that cannot be read end in one message, and leave no file") {
     }
     CHECK_FALSE(std::filesystem::exists(folder.path() / "model.rwx"));
   }
+}
+
+TEST_CASE("links to external data are followed inside the model's folder, and not out of it") {
+  const TempFolder folder, elsewhere;
+  elsewhere.Write("w.bin", std::string(16, 'w'));
+  folder.Write("own.bin", std::string(16, 'w'));
+  std::filesystem::create_symlink(elsewhere.path() / "w.bin", folder.path() / "file.bin");
+  std::filesystem::create_directory_symlink(elsewhere.path(), folder.path() / "deep");
+  std::filesystem::create_symlink("own.bin", folder.path() / "inner.bin");
+  const std::filesystem::path outside = std::filesystem::canonical(elsewhere.path());
+  const std::pair<std::string, std::filesystem::path> cases[] = {
+      {"file.bin", outside / "w.bin"},
+      {"deep/w.bin", outside / "w.bin"},
+      {"deep/../file.bin", outside.parent_path() / "file.bin"}};
+  for (const auto& [location, target] : cases) {
+    folder.Write("model.onnx", WithExternalData(location).SerializeAsString());
+    const Finished done = RunProgram("vm-compile", {"model.onnx", "-o", "model.rwx"}, folder.path());
+    CHECK(done.exit_code == kInvalidFile);
+    CHECK(done.err == "vm-compile: error: model.onnx: tensor 'w': external data '" + location + "' is '" +
+                          target.string() +
+                          "', by a link that leads out of the model's folder; copy the file there\n");
+    CHECK_FALSE(std::filesystem::exists(folder.path() / "model.rwx"));
+  }
+  folder.Write("model.onnx", WithExternalData("inner.bin").SerializeAsString());
+  CHECK(RunProgram("vm-compile", {"model.onnx", "-o", "model.rwx"}, folder.path()).err.empty());
 }
 
 TEST_CASE("neither the model nor its external data is written over, by whatever name") {

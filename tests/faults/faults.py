@@ -29,6 +29,7 @@ LOADER = ("vm_loader_test",)
 KERNELS = ("kernels_cpu_test",)
 COMPILER = ("compiler_test",)
 ROWS = ("kernels_rows_test",)
+TOOLS = ("tools_test",)
 PACKING = ("compiler_packing_test", "compiler_test")
 
 
@@ -225,6 +226,10 @@ FAULTS = [
           ("vm_link_cost_test", "vm_parameters_test")),
 
     # What kernels' rows say.
+    Fault("rows", "a kernel of any library is held against its own row", "kernel_table.cc",
+          "function.row = &rows_[«entry - entries_»];", "0", LOADER),
+    Fault("rows", "a table from before there were rows has none", "kernel_table.cc",
+          "if («table.struct_size >= sizeof(RewireKernelTable)») rows_", "true", LOADER),
     Fault("rows", "a call declares as many outputs as its kernel writes", "link_kernels.cc",
           "if («!any.Has(outputs)») {", "false", ROWS),
     Fault("rows", "an import declares nothing else as written", "link_kernels.cc",
@@ -239,6 +244,15 @@ FAULTS = [
           "«(written.over >> position & 1) != 0» &&", "true", ROWS),
     Fault("rows", "an output lies over an argument from the first byte to the last", "interpreter_kernels.cc",
           "return «BeginOf(written) == BeginOf(read) && written.bytes == read.bytes»;", "true", ROWS),
+
+    # Files of other tools.
+    Fault("import", "external data lies in the model's folder, after links are followed", "tensor_data.cc",
+          "if (named && LiesIn(«path», root)) return path.string();", "(root / location).lexically_normal()", COMPILER),
+    Fault("import", "external data ends in its file", "tensor_data.cc",
+          "if («place->offset > size || place->length > size - place->offset» ||",
+          "place->offset + place->length > size", COMPILER),
+    Fault("import", "a graph in a library takes parameters of files", "open_model.cc",
+          "return ReadGraph(blob.graph_json, «parameters», blob.parameters,", "std::vector<std::string>()", TOOLS),
 
     # The compiler's passes.
     Fault("passes", "a kernel call has no more values than its row", "call_check.cc",

@@ -153,6 +153,29 @@ TEST_CASE("a graph runs with its parameters, which conversion puts inside") {
   CHECK(session.Out("vm-run", converted) == "sum: equals the value expected\n");
 }
 
+TEST_CASE("a graph in a library that was exported without its parameters takes them from files") {
+  const Session session;
+  const std::string library = Library("graph");
+  const std::vector<std::string> run = {"-i", "x=2xf32=1,2", "-e", "sum=2xf32=11,22"};
+  const auto with = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.end(), run.begin(), run.end());
+    return arguments;
+  };
+  CHECK(session.Out("vm-run", with({library, "--params", "w.params"})) == "sum: equals the value expected\n");
+  session.Out("vm-convert", {library, "--params", "w.params", "-o", "converted.rwx"});
+  CHECK(session.Out("vm-run", with({"converted.rwx", "--kernels", library})) ==
+        "sum: equals the value expected\n");
+  // Without the file what it lacks is an input.
+  CHECK(session.Out("vm-run", with({library, "-i", "w=2xf32=10,20"})) == "sum: equals the value expected\n");
+  // A file that does not have it either: it is missed.
+  session.folder().Write("other.params", ParameterList("v", Floats("", {10, 20})));
+  const Finished other = session.Run("vm-run", with({library, "--params", "other.params"}));
+  CHECK(other.exit_code != 0);
+  CHECK(other.err ==
+        "vm-run: error: input 'w' (f32[2]) of function main is not given; write --input w=@FILE, or "
+        "--random\n");
+}
+
 TEST_CASE("vm-inspect shows a foreign model as the program that it becomes") {
   const Session session;
   const std::string text = session.Out("vm-inspect", {"model.ro"});

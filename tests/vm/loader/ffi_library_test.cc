@@ -3,8 +3,10 @@
 
 #include <catch2/catch.hpp>
 
+#include "rewire/executable_format/text/assembler.h"
 #include "rewire/tests/vm/loader/run_kernel.h"
 #include "rewire/vm/thread_pool.h"
+#include "rewire/vm/vm.h"
 
 namespace rewire {
 namespace {
@@ -33,13 +35,43 @@ std::string KernelMessage(const KernelSet& kernels, const std::string& name,
 TEST_CASE("kernels in C: of the table first, then of the symbols") {
   const KernelSet kernels = Load("plain");
   CHECK(kernels.sources()[0]->Names() ==
-        std::vector<std::string>{"plain.of_table", "plain_add", "plain_silent"});
+        std::vector<std::string>{"plain.of_table", "plain_add", "plain_shift", "plain_silent"});
   CHECK(RunKernel(kernels, "plain_add", {40, 2}) == 1042);
   CHECK(RunKernel(kernels, "plain.of_table", {1, 2}) == 1003);
   CHECK_THAT(KernelMessage(kernels, "plain_add", {1}),
              Catch::EndsWith("TypeError: plain_add takes two integers"));
   CHECK_THAT(KernelMessage(kernels, "plain_silent", {}),
              Catch::EndsWith("the kernel failed and set no error message"));
+}
+
+// As Relax programs call kernels of dynamic shapes: tensors, then sizes.
+TEST_CASE("an import with the option objects gives integers as scalars, beside tensors") {
+  const auto run = [](const std::string& option) -> Result<float> {
+    const Result<Module> module = Assemble(
+        ".kernel shift = \"plain_shift\"" + option +
+        "\n.func main(x: f32[2], n: integer) -> y: f32[2]\n%s = alloc_storage _, alignment=64, f32[2], cpu\n"
+        "%y = alloc_tensor %s, _, f32[2]\ninvoke_packed shift(%x, %n, %y), outputs=1\nret %y\n.end\n");
+    if (!module) return Forward(module);
+    const Result<Executable> executable = Executable::FromModule(*module);
+    if (!executable) return Forward(executable);
+    LinkOptions options;
+    options.kernels = Load("plain");
+    const Result<Program> program = Program::Link(*executable, options);
+    if (!program) return Forward(program);
+    VirtualMachine vm(*program);
+    const float x[2] = {1, 2};
+    vm.SetInput("x", TensorView(x, {2}));
+    vm.SetInput("n", Value(std::int64_t{40}));
+    if (Status done = vm.TryInvoke(); !done) return Forward(done);
+    return vm.Output("y").data<float>()[1];
+  };
+  const Result<float> shifted = run(" objects");
+  INFO(MessageOf(shifted));
+  REQUIRE(shifted);
+  CHECK(*shifted == 42);
+  // Otherwise an integer is a tensor i64[], as kernels of Relay programs take it.
+  CHECK_THAT(MessageOf(run("")),
+             Catch::EndsWith("TypeError: Mismatched type on argument #1 when calling plain_shift"));
 }
 
 TEST_CASE("a missing symbol is reported with near names") {

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // A straight line of static shapes takes exactly its bound, and a static memory of that size serves without
 // malloc.
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -193,6 +195,70 @@ TEST_CASE("a static memory of the bound's size serves without malloc; less says 
                  Catch::Contains("is too small: Program::TryMemoryBound says how much function main needs"));
     }
   });
+}
+
+// Each way of giving a VM inputs and memory for outputs, on a static memory of the bound's size.
+TEST_CASE("values as inputs, inputs of a call and outputs of a high rank take no malloc either") {
+  // More inputs than lie on the stack of a call, and one that is a tree.
+  std::string many = "\n.func many(t: (integer, integer)";
+  for (int i = 0; i < 20; ++i) many += ", i" + std::to_string(i) + ": integer";
+  const Program program = ProgramOf(R"(
+    .kernel add = "host.add"
+    .func main(x: f32[2, 1, 2, 1, 1, 1, 2]) -> y: f32[2, 1, 2, 1, 1, 1, 2]
+      %s = alloc_storage _, alignment=64, f32[2, 1, 2, 1, 1, 1, 2], cpu
+      %y = alloc_tensor %s, _, f32[2, 1, 2, 1, 1, 1, 2]
+      invoke_packed add(%x, %x, %y), outputs=1
+      ret %y
+    .end)" + many + ") -> value\nret %i0\n.end\n",
+                                    Kernels());
+  const Value leaf(std::int64_t{3});
+  std::vector<Value> values(21, leaf);
+  values[0] = *Value::Adt(0, std::vector<Value>{leaf, leaf});
+  const std::vector<std::int64_t> shape = {2, 1, 2, 1, 1, 1, 2};
+  // Every other element: such memory is never written by the kernel itself.
+  const std::vector<std::int64_t> strides = {8, 8, 4, 4, 4, 4, 2};
+  float numbers[8];
+  std::fill_n(numbers, 8, 1.0F);
+  alignas(64) float dense[8] = {};
+  float spread[16] = {};
+  const TensorView outputs[] = {TensorView(dense, kFloat32, shape),
+                                TensorView(spread, kFloat32, shape, kHost, strides)};
+  const Value x = *Tensor::CopyOf(TensorView(numbers, kFloat32, shape));
+  // This VM keeps what all of its ways of running take.
+  const std::uint64_t bytes = BoundOf(program, false).static_bytes + BoundOf(program, true).static_bytes +
+                              program.TryMemoryBound("many")->static_bytes;
+  const std::unique_ptr<void, Freed> memory = Block(bytes);
+  VmOptions options;
+  options.memory = {memory.get(), bytes};
+  enum Step { kMake, kInput, kRun, kCall, kOutput, kClear, kSteps };
+  std::uint64_t calls[kSteps] = {};
+  Status status;
+  const auto watched = [&](Step step, const auto& body) {
+    StartMallocWatch();
+    if (status) status = body();
+    calls[step] += StopMallocWatch();
+  };
+  std::optional<Result<VirtualMachine>> vm;
+  watched(kMake, [&] { return vm.emplace(VirtualMachine::TryMake(program, options)).status(); });
+  REQUIRE(MessageOf(status) == "");
+  for (int i = 0; i < 3; ++i) {
+    watched(kInput, [&] { return (*vm)->TrySetInput("x", x); });
+    watched(kRun, [&] { return (*vm)->TryInvoke(); });
+    watched(kCall, [&] { return (*vm)->TryInvoke("main", {&x, 1}).status(); });
+    watched(kCall, [&] { return (*vm)->TryInvoke("many", values).status(); });
+    for (const TensorView& output : outputs) {
+      watched(kOutput, [&] { return (*vm)->TrySetOutput("y", output); });
+      watched(kRun, [&] { return (*vm)->TryInvoke(); });
+    }
+    watched(kClear, [&] { return (*vm)->TryClearOutputs(); });
+  }
+  CHECK(MessageOf(status) == "");
+  for (int step = 0; step < kSteps; ++step) {
+    CAPTURE(step);
+    CHECK(calls[step] == 0);
+  }
+  CHECK(dense[7] == 2);
+  CHECK(spread[14] == 2);
 }
 
 TEST_CASE("the watch sees malloc") {

@@ -181,15 +181,17 @@ constexpr char kPacking[] = R"(
     ret %p
   .end)";
 
-Program Packing(const std::vector<float>& weights) {
+LinkOptions WithWeights(const std::vector<float>& weights) {
   LinkOptions options;
   options.parameters = {SetOf({{"w", Floats(weights)}})};
   options.kernels.AddFunction("host.pack",
                               MakePackedFunction([](kernel::TensorView from, kernel::TensorView to) {
                                 for (int i = 0; i < 2; ++i) to.data<float>()[i] = from.data<float>()[1 - i];
                               }));
-  return ProgramOf(kPacking, options);
+  return options;
 }
+
+Program Packing(const std::vector<float>& weights) { return ProgramOf(kPacking, WithWeights(weights)); }
 
 TEST_CASE("a constant is shared only with those whose alignment it has") {
   // Each links the same bytes, which lie at a multiple of 4 in the file and no more.
@@ -258,6 +260,59 @@ TEST_CASE("what __init computes is shared where it is equal") {
   VirtualMachine vm(second);
   vm.Invoke();
   CHECK(FloatsOf(vm.Output("y")) == std::vector<float>{2, 1});
+}
+
+// Of constants that are decompressed, mapped and computed. Each thread lets go of a Program while others ask
+// for its constants, and of a result after its Program.
+TEST_CASE("threads link, run and close Programs of the same constants at once") {
+  const Folder folder;
+  const Named weights = {{"c", Floats(std::vector<float>(10000, 0.75F))}};
+  const std::string file = WriteRwxFile(folder / "a.rwx", weights);
+  std::atomic<int> decoded{0};
+  std::atomic<int> wrong{0};
+  std::atomic<bool> go{false};
+  const Executable executables[] = {Repeating(17), Repeating(17, "z"), Repeating(19), ExecutableOf(kPacking)};
+  const LinkOptions options[] = {WithCodec(&decoded), WithCodec(&decoded), WithCodec(&decoded),
+                                 WithWeights({3, 4})};
+  const auto turn = [&](std::size_t which) {
+    Result<Program> program = Program::Link(executables[which], options[which]);
+    if (!program) return false;
+    Value kept;
+    {
+      VirtualMachine vm(*program);
+      if (!vm.TryInvoke()) return false;
+      kept = vm.result();
+    }
+    const Result<Value> pooled = program->TryRun("main", {});
+    if (!pooled || pooled->tensor().view().data() != kept.tensor().view().data()) return false;
+    program = Fail(StatusCode::kNotFound, "closed");
+    if (which == 3) return FloatsOf(kept.tensor()) == std::vector<float>{4, 3};
+    return kept.tensor().data<std::uint8_t>()[999] == (which == 2 ? 19 : 17);
+  };
+  const auto map = [&] {
+    const Result<Executable> executable = Executable::Open(file);
+    if (!executable) return false;
+    const Result<Program> program = Program::Link(*executable);
+    return program && FloatsOf(At(ParameterSet::Of(*program), "c"))[9999] == 0.75F;
+  };
+  std::vector<std::thread> threads;
+  threads.reserve(8);
+  for (std::size_t t = 0; t < 8; ++t) {
+    threads.emplace_back([&, t] {
+      while (!go) std::this_thread::yield();
+      for (std::size_t i = 0; i < 100; ++i) {
+        if (!turn((t + i) % 4) || !map()) ++wrong;
+      }
+    });
+  }
+  go = true;
+  for (std::thread& thread : threads) thread.join();
+  CHECK(wrong == 0);
+  // All are gone, and the constants with them.
+  const int before = decoded;
+  CHECK(before > 0);
+  CHECK(Program::Link(executables[0], options[0]).has_value());
+  CHECK(decoded == before + 1);
 }
 
 }  // namespace

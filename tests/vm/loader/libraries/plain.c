@@ -25,6 +25,21 @@ REWIRE_KERNEL_EXPORT int __tvm_ffi_plain_silent(void* handle, const RewireFFIAny
   return -1;
 }
 
+/* y = x + by for a tensor, a scalar and a tensor. It checks its arguments as compiled code does. */
+REWIRE_KERNEL_EXPORT int __tvm_ffi_plain_shift(void* handle, const RewireFFIAny* args, int32_t num_args,
+                                               RewireFFIAny* result) {
+  (void)handle, (void)result;
+  const DLTensor* x = num_args == 3 ? RewireTensorOf(&args[0]) : NULL;
+  DLTensor* y = num_args == 3 ? RewireTensorOf(&args[2]) : NULL;
+  if (x == NULL || y == NULL || args[1].type_index != kRewireFFIInt) {
+    __rewire_kernel_api->set_error("TypeError", "Mismatched type on argument #1 when calling plain_shift");
+    return -1;
+  }
+  for (int64_t i = 0; i < y->shape[0]; ++i)
+    ((float*)y->data)[i] = ((const float*)x->data)[i] + (float)args[1].v_int64;
+  return 0;
+}
+
 /* Of the table: another plain_add is hidden by this one. */
 static int TableAdd(void* handle, const RewireFFIAny* args, int32_t num_args, RewireFFIAny* result) {
   const int status = __tvm_ffi_plain_add(handle, args, num_args, result);
