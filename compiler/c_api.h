@@ -67,8 +67,8 @@ typedef struct RewireCompileReport {
  * `report` may be NULL.
  *
  * Errors: kRewireNotFound and kRewireIo from reading; kRewireInvalidFile for a file that is no ONNX model;
- * kRewireInvalidArgument for a wrong dimension or pass; kRewireStepLimit beyond max_work; kRewireUnsupported
- * if nodes cannot be compiled. */
+ * kRewireInvalidArgument for a wrong dimension or pass. Also kRewireStepLimit beyond max_work, and
+ * kRewireUnsupported if nodes cannot be compiled. */
 REWIRE_API RewireStatus rewire_compile(const char* path, const RewireCompileOptions* options,
                                        RewireCompileReport* report, RewireExecutable** out);
 /* The same for `size` bytes of memory, which are not used after the return. `folder` may hold external data;
