@@ -2,11 +2,13 @@
 # The libraries for hosts, and what `cmake --install` leaves: find_package(rewire) and pkg-config.
 #   librewire          opens executables, links and runs them
 #   librewire_prepare  what some hosts do before: parameters of other files, bundles, bounds of memory
+#   librewire_compiler compiles ONNX models
 
-# rewire_host_library(<name> [PUBLIC <target>...]): all parts of <name>, whole: nothing of the API is lost because the
-# library itself does not use it.
+# rewire_host_library(<name> [PUBLIC <target>...] [COPIES <archive>...]): all parts of <name>, whole: nothing of the API is
+# lost because the library itself does not use it. A shared library has its own copies of what it uses of the COPIES: small
+# functions without state, which librewire keeps to itself.
 function(rewire_host_library name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "PUBLIC")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "PUBLIC;COPIES")
   get_property(parts GLOBAL PROPERTY REWIRE_PARTS_OF_${name})
   get_property(public GLOBAL PROPERTY REWIRE_PUBLIC_OF_${name})
   get_property(private GLOBAL PROPERTY REWIRE_PRIVATE_OF_${name})
@@ -21,6 +23,10 @@ function(rewire_host_library name)
     ${name} INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
                       $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
   target_link_libraries(${name} PUBLIC ${arg_PUBLIC} ${public} PRIVATE ${private})
+  if(BUILD_SHARED_LIBS)
+    target_link_libraries(${name} PRIVATE ${arg_COPIES})
+    target_link_options(${name} PRIVATE -Wl,--exclude-libs,ALL)  # the copies are its own
+  endif()
   if(REWIRE_EXPORT_CXX)
     set(exports ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/librewire.map)
   else()
@@ -53,6 +59,11 @@ rewire_host_library(rewire)
 if(REWIRE_EXPORT_CXX OR NOT BUILD_SHARED_LIBS)
   rewire_host_library(rewire_prepare PUBLIC rewire)
   set(pkg_configs rewire rewire-prepare)
+  if(TARGET rewire_onnx_compiler)
+    find_package(Protobuf REQUIRED)  # what the folder found is known there alone
+    rewire_host_library(rewire_compiler PUBLIC rewire_prepare COPIES rewire_interval rewire_tensor_reader rewire_base)
+    list(APPEND pkg_configs rewire-compiler)
+  endif()
 else()
   set(pkg_configs rewire)
 endif()
@@ -70,9 +81,11 @@ install(FILES ${PROJECT_BINARY_DIR}/rewireConfig.cmake ${PROJECT_BINARY_DIR}/rew
 # The .pc files find their prefix from where they lie, so that an installed tree can be moved.
 set(pc_libs "-lrewire")
 set(pc_prepare_libs "-lrewire_prepare")
+set(pc_compiler_libs "-lrewire_compiler")
 if(NOT BUILD_SHARED_LIBS)
   string(APPEND pc_libs " -lxxhash")
   string(APPEND pc_prepare_libs " -lfmt")
+  string(APPEND pc_compiler_libs " -lonnx_proto -lprotobuf -lfmt")
   if(REWIRE_WITH_ZSTD)
     string(APPEND pc_libs " -lzstd")
   endif()

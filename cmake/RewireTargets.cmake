@@ -16,15 +16,15 @@ if(REWIRE_HAVE_SMALLEST)
   list(APPEND REWIRE_SMALLEST -fno-inline-functions-called-once -fno-plt)
 endif()
 
-# rewire_library(<name> [PART_OF <library>] SOURCES <.cc>... [HOT <.cc>...] [HEADERS <.h>...] [C_HEADERS <.h>...]
+# rewire_library(<name> [PART_OF <library> [FOR_SPEED]] SOURCES <.cc>... [HOT <.cc>...] [HEADERS <.h>...] [C_HEADERS <.h>...]
 #                [PUBLIC <target>...] [PRIVATE <target>...])
 #
 # A static library of one folder. HEADERS and C_HEADERS are its public headers, relative to the folder: they are
 # installed, and the build proves that each compiles alone as C++17, C_HEADERS also as C11. PART_OF names the
-# library for hosts that it is put into, rewire or rewire_prepare (RewirePackage.cmake); such a part is built for size in
+# library for hosts that it is put into, rewire, rewire_prepare or rewire_compiler (RewirePackage.cmake). Unless it is FOR_SPEED, such a part is built for size in
 # Release, but for those SOURCES that are also in HOT: what a run executes, not what opens a file or words an error. A library without sources is an interface.
 function(rewire_library name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "PART_OF" "SOURCES;HOT;HEADERS;C_HEADERS;PUBLIC;PRIVATE")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "FOR_SPEED" "PART_OF" "SOURCES;HOT;HEADERS;C_HEADERS;PUBLIC;PRIVATE")
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "rewire_library(${name}): unknown arguments: ${arg_UNPARSED_ARGUMENTS}")
   endif()
@@ -34,7 +34,7 @@ function(rewire_library name)
     target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR}/include)
     target_link_libraries(${name} PUBLIC ${arg_PUBLIC} PRIVATE ${arg_PRIVATE})
     rewire_library_options(${name})
-    if(arg_PART_OF AND REWIRE_LTO)
+    if(arg_PART_OF AND NOT arg_FOR_SPEED AND REWIRE_LTO)
       # Both forms: what links this archive, as tests and tools do, uses the machine code; what is for hosts takes the objects.
       # g++ 12 takes functions of equal code for one, std::shared_ptr's of two types say, and then drops a store that the
       # one reads under the other's type: ThreadPool::Serial returned null. Without strict aliasing it keeps the store.
@@ -42,7 +42,7 @@ function(rewire_library name)
       target_link_options(${name} INTERFACE -fno-lto)
     endif()
     # CMake compiles a source with options of its own apart; a unity build is for haste, not for size.
-    if(arg_PART_OF AND NOT CMAKE_UNITY_BUILD)
+    if(arg_PART_OF AND NOT arg_FOR_SPEED AND NOT CMAKE_UNITY_BUILD)
       foreach(source IN LISTS arg_SOURCES)
         set(options "$<$<CONFIG:MinSizeRel>:${REWIRE_SMALLEST}>")
         if(NOT source IN_LIST arg_HOT)

@@ -1,35 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The interface of the compiler: an ONNX model in, a module out.
+// An ONNX model in, a module out, not yet verified. compiler.h is the interface for hosts.
 #pragma once
 
-#include <functional>
-#include <map>
-#include <set>
 #include <string>
 #include <vector>
 
 #include "rewire/base/shared_bytes.h"
 #include "rewire/base/status.h"
-#include "rewire/compiler/limits.h"
+#include "rewire/compiler/compiler.h"
 #include "rewire/compiler/lower/lowering.h"
 #include "rewire/executable_format/module.h"
 
 namespace rewire::compiler {
 
-struct CompileOptions {
-  std::map<std::string, std::int64_t> dims;  // symbolic dimensions to fix: {"N", 4}
-  // The largest sizes of dimensions that stay symbolic: {"N", 64}. The executable stores them and refuses
-  // larger inputs. It has a memory bound if nothing else is open.
-  std::map<std::string, std::int64_t> max_dims;
-  std::set<std::string> disabled_passes;  // names of PassNames()
-  CompileLimits limits;
-  // Called after each stage with its name and the program as text. Empty: not called.
-  std::function<void(const std::string& stage, const std::string& text)> dump;
-  // Called when work begins: "reading", the name of a pass, "packing weights 3 of 20", and so on. Empty: not
-  // called.
-  std::function<void(const std::string& what)> progress;
-};
+using rewire::CompileOptions;
 
 struct Compiled {
   Module module;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// Public header: <rewire/compiler/limits.h>.
 //
-// What compiling a model may cost. A model may come from a stranger. A few hundred bytes can ask for endless
-// work: functions that call the next one twice, or products over all combinations of eight inputs.
+// What compiling a model may cost. A few hundred bytes of a stranger's model can ask for endless work.
 #pragma once
 
 #include <chrono>

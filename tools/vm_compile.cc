@@ -11,15 +11,11 @@
 #include <optional>
 
 #include "rewire/base/atomic_file.h"
-#include "rewire/compiler/compile.h"
-#include "rewire/executable_format/executable.h"
-#include "rewire/executable_format/writer.h"
+#include "rewire/compiler/compiler.h"
 #include "rewire/tools/io/cli.h"
 #include "rewire/tools/io/compile_report.h"
 #include "rewire/tools/io/stage_progress.h"
 #include "rewire/tools/io/units.h"
-#include "rewire/vm/kernel_set.h"
-#include "rewire/vm/memory_bound.h"
 
 namespace rewire::tools {
 namespace {
@@ -43,7 +39,7 @@ struct Options {
   std::vector<std::string> max_dims;
   std::vector<std::string> disabled;
   std::string dump;
-  std::uint64_t max_work = compiler::CompileLimits().work;
+  std::uint64_t max_work = CompileLimits().work;
   std::string max_fold_bytes, fold_time;
   bool json = false;
 };
@@ -66,22 +62,7 @@ class Dump {
   Status status_;
 };
 
-// Outputs lie in the caller's memory.
-MemoryBound BoundOf(const Executable& executable) {
-  KernelSet kernels;
-  // What they lack is not bounded.
-  (void)kernels.AddLibrary("librewire_kernels_cpu.so");
-  (void)kernels.AddLibrary("librewire_kernels_onednn.so");
-  MemoryBoundOptions options;
-  options.outputs_bound = true;
-  Result<MemoryBound> bound = BoundMemory(executable, &kernels, {}, options);
-  if (bound) return *std::move(bound);
-  MemoryBound none;
-  none.unbounded = bound.error().message();
-  return none;
-}
-
-Status ReadLimits(const Options& options, compiler::CompileLimits* limits) {
+Status ReadLimits(const Options& options, CompileLimits* limits) {
   limits->work = options.max_work;
   if (!options.max_fold_bytes.empty()) {
     const Result<std::uint64_t> bytes = ParseBytes(options.max_fold_bytes);
@@ -99,8 +80,7 @@ Status ReadLimits(const Options& options, compiler::CompileLimits* limits) {
 Result<int> Run(const Options& options) {
   std::string output = options.output;
   if (output.empty()) output = std::filesystem::path(options.input).replace_extension(".rwx").string();
-  Result<compiler::CompileOptions> compile =
-      ParseCompileOptions(options.dims, options.max_dims, options.disabled);
+  Result<CompileOptions> compile = ParseCompileOptions(options.dims, options.max_dims, options.disabled);
   if (!compile) return Forward(compile);
   if (Status limited = ReadLimits(options, &compile->limits); !limited) return Forward(limited);
   Dump dump(options.dump);
@@ -110,12 +90,11 @@ Result<int> Run(const Options& options) {
     if (error) return Fail(StatusCode::kIo, fmt::format("'{}': {}", options.dump, error.message()));
     compile->dump = [&](const std::string& stage, const std::string& text) { dump.Write(stage, text); };
   }
-  const auto start = std::chrono::steady_clock::now();
   std::optional<StageProgress> progress(std::in_place, StageProgress::Terminal(), std::chrono::seconds(1),
                                         std::chrono::milliseconds(200));
   compile->progress = [&](const std::string& what) { progress->Begin(what); };
-  std::vector<compiler::Unsupported> unsupported;
-  const Result<compiler::Compiled> compiled = compiler::CompileOnnx(options.input, *compile, &unsupported);
+  std::vector<UnsupportedNode> unsupported;
+  const Result<Compilation> compiled = Compile(options.input, *compile, &unsupported);
   if (!compiled) {
     progress.reset();
     if (options.json) {
@@ -127,43 +106,37 @@ Result<int> Run(const Options& options) {
     return Forward(compiled);
   }
   if (!dump.status()) return Forward(dump.status());
-  progress->Begin("verifying");
-  const Result<Executable> verified = Executable::FromModule(compiled->module);
-  if (!verified) return Forward(verified, "the compiler made a program that does not verify");
   progress->Begin("writing");
-  if (Status written = WriteModule(compiled->module, output); !written) return Forward(written);
-  progress->Begin("bounding memory");
-  const MemoryBound memory = BoundOf(*verified);
+  if (Status written = WriteExecutable(compiled->executable, output); !written) return Forward(written);
   progress.reset();
-  const std::chrono::nanoseconds took = std::chrono::steady_clock::now() - start;
+  const CompileReport& report = compiled->report;
   if (options.json) {
     const Json json = {{"input", options.input},
                        {"output", output},
-                       {"model_nodes", compiled->model_nodes},
-                       {"nodes", compiled->nodes},
-                       {"kernel_calls", compiled->kernel_calls},
-                       {"kernels", compiled->module.kernels.size()},
-                       {"constants", compiled->module.constants.size()},
-                       {"constant_bytes", compiled->constant_bytes},
-                       {"arena_bytes", compiled->arena_bytes},
-                       {"separate_bytes", compiled->separate_bytes},
-                       {"memory_bytes", memory.bounded() ? Json(memory.bytes) : Json()},
-                       {"passes", compiler::PassNames()},
-                       {"nanoseconds", took.count()}};
+                       {"model_nodes", report.model_nodes},
+                       {"nodes", report.nodes},
+                       {"kernel_calls", report.kernel_calls},
+                       {"kernels", report.kernels},
+                       {"constants", report.constants},
+                       {"constant_bytes", report.constant_bytes},
+                       {"arena_bytes", report.arena_bytes},
+                       {"separate_bytes", report.separate_bytes},
+                       {"memory_bytes", report.memory.bounded() ? Json(report.memory.bytes) : Json()},
+                       {"passes", CompilerPasses()},
+                       {"nanoseconds", report.time.count()}};
     fmt::print("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));
     return 0;
   }
   fmt::print(
       "wrote {}: {} nodes of the model became {}; {} kernel calls of {} kernels, {} constants with {}; {}\n",
-      output, compiled->model_nodes, compiled->nodes, compiled->kernel_calls, compiled->module.kernels.size(),
-      compiled->module.constants.size(), BytesText(compiled->constant_bytes),
-      DurationText(static_cast<double>(took.count())));
-  if (compiled->arena_bytes > 0) {
+      output, report.model_nodes, report.nodes, report.kernel_calls, report.kernels, report.constants,
+      BytesText(report.constant_bytes), DurationText(static_cast<double>(report.time.count())));
+  if (report.arena_bytes > 0) {
     fmt::print("tensors of known or limited size lie in an arena of {}; each by itself they would take {}\n",
-               BytesText(compiled->arena_bytes), BytesText(compiled->separate_bytes));
+               BytesText(report.arena_bytes), BytesText(report.separate_bytes));
   }
-  if (memory.bounded()) {
-    fmt::print("a run takes at most {} beside weights and outputs\n", BytesText(memory.bytes));
+  if (report.memory.bounded()) {
+    fmt::print("a run takes at most {} beside weights and outputs\n", BytesText(report.memory.bytes));
   } else {
     fmt::print("what memory a run takes shows when it runs (vm-inspect --memory says why)\n");
   }
@@ -184,9 +157,8 @@ int main(int argc, char** argv) {
   app.add_option("--max-dim", options.max_dims,
                  "NAME=SIZE: allow at most this size of a symbolic dimension; larger inputs are refused")
       ->allow_extra_args(false);
-  app.add_option(
-         "--disable-pass", options.disabled,
-         fmt::format("skip one optimisation step: {}", fmt::join(rewire::compiler::PassNames(), ", ")))
+  app.add_option("--disable-pass", options.disabled,
+                 fmt::format("skip one optimisation step: {}", fmt::join(rewire::CompilerPasses(), ", ")))
       ->allow_extra_args(false);
   app.add_option("--max-work", options.max_work,
                  "limit the work of compiling. Compiling a node costs about 64 units; functions are compiled "

@@ -36,12 +36,20 @@ ALLOWED = {
     },
     "tools": {
         "base", "executable_format", "executable_format/tensor_files", "executable_format/text",
-        "executable_format/import", "vm", "vm/kernel", "compiler", "tools",
+        "executable_format/import", "vm", "vm/kernel", "compiler", "tools", "tools/io",
+    },
+    # The bindings of the Python package. Opening a file is what the tools do.
+    "python": {
+        "base", "executable_format", "executable_format/text", "vm", "vm/kernel", "compiler", "tools/io", "python",
+    },
+    "tools/io": {
+        "base", "executable_format", "executable_format/tensor_files", "executable_format/text",
+        "executable_format/import", "vm", "vm/kernel", "compiler", "tools/io",
     },
     "examples": {"base", "executable_format", "executable_format/tensor_files", "vm", "vm/kernel", "examples"},
     "tests": {
         "base", "executable_format", "executable_format/tensor_files", "executable_format/text",
-        "executable_format/import", "vm", "vm/kernel", "kernels", "compiler", "tools", "examples", "tests",
+        "executable_format/import", "vm", "vm/kernel", "kernels", "compiler", "tools", "tools/io", "examples", "tests",
     },
 }
 LAYERS_OF_PUBLIC_HEADERS = {"base", "executable_format", "vm", "vm/kernel"}
@@ -151,6 +159,10 @@ def self_test():
         ("kernels/cpu/a.cc", '#include "rewire/vm/kernel/b.h"', None),
         ("tools/a.cc", '#include "rewire/executable_format/text/b.h"', None),
         ("examples/a.cc", "#include <rewire/vm/b.h>", None),
+        ("python/bindings/a.cc", '#include "rewire/tools/io/b.h"', None),
+        ("python/bindings/a.cc", '#include "rewire/tools/b.h"',
+         "python must not include tools/b.h (it may include base, compiler, executable_format, executable_format/text, "
+         "python, tools/io, vm, vm/kernel)"),
         ("base/a.h", "#include <vector>", None),
         ("base/a.h", '#include "rewire/vm/b.h"', "base must not include vm/b.h (it may include base)"),
         ("base/a.h", "#  include <rewire/vm/b.h>", "base must not include vm/b.h (it may include base)"),

@@ -7,6 +7,8 @@ directory outside the source tree.
 
     environments.py --run REQUIREMENTS SCRIPT [ARGUMENT...]      makes one and runs a script in it
 
+    environments.py --python REQUIREMENTS      prints the path of one's Python
+
 Prints one line per environment. Exits with 1 when one could not be made, after trying the others. One whose Python the
 machine lacks is left out; when that holds for all, or the package index does not answer, the exit status is 77.
 """
@@ -121,4 +123,7 @@ def run(requirements, command):
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--run"]:
         run(sys.argv[2], sys.argv[3:])
+    if sys.argv[1:2] == ["--python"]:
+        print(python_of(sys.argv[2]))
+        sys.exit(0)
     sys.exit(main(sys.argv[1:]))

@@ -31,19 +31,19 @@ Status ParseSizes(const char* option, const std::vector<std::string>& texts,
 
 }  // namespace
 
-Result<compiler::CompileOptions> ParseCompileOptions(const std::vector<std::string>& dims,
-                                                     const std::vector<std::string>& max_dims,
-                                                     const std::vector<std::string>& disabled_passes) {
-  compiler::CompileOptions options;
+Result<CompileOptions> ParseCompileOptions(const std::vector<std::string>& dims,
+                                           const std::vector<std::string>& max_dims,
+                                           const std::vector<std::string>& disabled_passes) {
+  CompileOptions options;
   options.disabled_passes.insert(disabled_passes.begin(), disabled_passes.end());
   if (Status parsed = ParseSizes("--dim", dims, &options.dims); !parsed) return Forward(parsed);
   if (Status parsed = ParseSizes("--max-dim", max_dims, &options.max_dims); !parsed) return Forward(parsed);
   return options;
 }
 
-std::string UnsupportedText(const std::vector<compiler::Unsupported>& nodes) {
+std::string UnsupportedText(const std::vector<UnsupportedNode>& nodes) {
   std::string text;
-  for (const compiler::Unsupported& node : nodes) {
+  for (const UnsupportedNode& node : nodes) {
     text += fmt::format("  {} ({}{}{}, opset {}): {}\n", node.node, node.domain,
                         node.domain.empty() ? "" : ".", node.op_type, node.opset, node.reason);
   }
@@ -51,9 +51,9 @@ std::string UnsupportedText(const std::vector<compiler::Unsupported>& nodes) {
 }
 
 nlohmann::ordered_json UnsupportedJson(const std::string& input, const Error& error,
-                                       const std::vector<compiler::Unsupported>& nodes) {
+                                       const std::vector<UnsupportedNode>& nodes) {
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
-  for (const compiler::Unsupported& node : nodes) {
+  for (const UnsupportedNode& node : nodes) {
     list.push_back({{"node", node.node},
                     {"domain", node.domain},
                     {"operator", node.op_type},

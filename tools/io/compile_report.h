@@ -8,18 +8,18 @@
 #include <vector>
 
 #include "rewire/base/status.h"
-#include "rewire/compiler/compile.h"
+#include "rewire/compiler/compiler.h"
 
 namespace rewire::tools {
 
 // `dims` are "NAME=SIZE". Errors: kInvalidArgument, which names the wrong text.
-Result<compiler::CompileOptions> ParseCompileOptions(const std::vector<std::string>& dims,
-                                                     const std::vector<std::string>& max_dims,
-                                                     const std::vector<std::string>& disabled_passes);
+Result<CompileOptions> ParseCompileOptions(const std::vector<std::string>& dims,
+                                           const std::vector<std::string>& max_dims,
+                                           const std::vector<std::string>& disabled_passes);
 
 // One line per node; empty for an empty list.
-std::string UnsupportedText(const std::vector<compiler::Unsupported>& nodes);
+std::string UnsupportedText(const std::vector<UnsupportedNode>& nodes);
 nlohmann::ordered_json UnsupportedJson(const std::string& input, const Error& error,
-                                       const std::vector<compiler::Unsupported>& nodes);
+                                       const std::vector<UnsupportedNode>& nodes);
 
 }  // namespace rewire::tools

@@ -4,15 +4,17 @@
 #include <utility>
 #include <vector>
 
-#include "rewire/compiler/compile.h"
+#include "rewire/compiler/compiler.h"
 #include "rewire/tools/io/compile_report.h"
 
 namespace rewire::tools {
 
 Result<Module> OpenOnnx(const std::string& path) {
-  std::vector<compiler::Unsupported> unsupported;
-  Result<compiler::Compiled> compiled = compiler::CompileOnnx(path, {}, &unsupported);
-  if (compiled) return std::move(compiled->module);
+  std::vector<UnsupportedNode> unsupported;
+  CompileOptions options;
+  options.bound_memory = false;
+  const Result<Compilation> compiled = Compile(path, options, &unsupported);
+  if (compiled) return compiled->executable.module();
   if (unsupported.empty()) return Forward(compiled);
   return Fail(compiled.error().code(), compiled.error().message() + "\n" + UnsupportedText(unsupported));
 }

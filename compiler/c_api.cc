@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rewire/compiler/c_api.h"
+
+#include <chrono>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "rewire/compiler/compiler.h"
+#include "rewire/vm/c_api/impl/boundary.h"
+#include "rewire/vm/c_api/impl/handles.h"
+
+namespace {
+
+using rewire::Result;
+using rewire::Status;
+using rewire::c_api::Boundary;
+using rewire::c_api::Given;
+using rewire::c_api::Require;
+
+Status ReadDims(const char* name, const RewireMaxDim* dims, std::uint32_t count,
+                std::map<std::string, std::int64_t>* out) {
+  if (count == 0) return {};
+  if (Status ok = Require(name, dims); !ok) return ok;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    if (Status ok = Require(name, dims[i].name); !ok) return ok;
+    (*out)[dims[i].name] = dims[i].size;
+  }
+  return {};
+}
+
+struct Call {
+  RewireCompileOptions given{};
+  rewire::CompileOptions options;
+  std::vector<rewire::UnsupportedNode> unsupported;
+
+  Status Read(const RewireCompileOptions* from) {
+    if (from == nullptr) return {};
+    if (Status ok = rewire::c_api::ReadStruct("RewireCompileOptions", from, &given); !ok) return ok;
+    if (Status ok = ReadDims("dims", given.dims, given.dim_count, &options.dims); !ok) return ok;
+    if (Status ok = ReadDims("max_dims", given.max_dims, given.max_dim_count, &options.max_dims); !ok) {
+      return ok;
+    }
+    if (given.disabled_pass_count > 0) {
+      if (Status ok = Require("disabled_passes", given.disabled_passes); !ok) return ok;
+    }
+    for (std::uint32_t i = 0; i < given.disabled_pass_count; ++i) {
+      if (Status ok = Require("disabled_passes", given.disabled_passes[i]); !ok) return ok;
+      options.disabled_passes.emplace(given.disabled_passes[i]);
+    }
+    if (given.max_work != 0) options.limits.work = given.max_work;
+    if (given.max_fold_bytes != 0) options.limits.fold_bytes = given.max_fold_bytes;
+    if (given.fold_time != 0) options.limits.fold_time = std::chrono::nanoseconds(given.fold_time);
+    if (given.progress != nullptr) {
+      options.progress = [this](const std::string& what) { given.progress(given.context, what.c_str()); };
+    }
+    return {};
+  }
+
+  void TellUnsupported() const {
+    if (given.unsupported == nullptr) return;
+    for (const rewire::UnsupportedNode& node : unsupported) {
+      const RewireUnsupportedNode told = {
+          sizeof(RewireUnsupportedNode), node.node.c_str(), node.op_type.c_str(),
+          node.domain.c_str(),           node.opset,        node.reason.c_str()};
+      given.unsupported(given.context, &told);
+    }
+  }
+
+  Status Give(Result<rewire::Compilation> compiled, RewireCompileReport* report,
+              RewireExecutable** out) const {
+    TellUnsupported();
+    if (!compiled) return rewire::Forward(compiled);
+    if (report != nullptr) {
+      const rewire::CompileReport& made = compiled->report;
+      RewireCompileReport filled{};
+      filled.memory_is_bounded = made.memory.bounded() ? 1 : 0;
+      filled.model_nodes = made.model_nodes;
+      filled.nodes = made.nodes;
+      filled.kernel_calls = made.kernel_calls;
+      filled.kernels = made.kernels;
+      filled.constants = made.constants;
+      filled.constant_bytes = made.constant_bytes;
+      filled.arena_bytes = made.arena_bytes;
+      filled.separate_bytes = made.separate_bytes;
+      filled.memory_bytes = made.memory.bounded() ? made.memory.bytes : 0;
+      filled.time = made.time.count();
+      if (Status ok = rewire::c_api::WriteStruct("RewireCompileReport", filled, report); !ok) return ok;
+    }
+    rewire::c_api::Give(std::move(compiled->executable), out);
+    return {};
+  }
+};
+
+}  // namespace
+
+RewireStatus rewire_compile(const char* path, const RewireCompileOptions* options,
+                            RewireCompileReport* report, RewireExecutable** out) {
+  return Boundary(Given("path,out", path, out), [&]() -> Status {
+    Call call;
+    if (Status ok = call.Read(options); !ok) return ok;
+    return call.Give(rewire::Compile(path, call.options, &call.unsupported), report, out);
+  });
+}
+
+RewireStatus rewire_compile_memory(const void* data, size_t size, const char* folder, const char* name,
+                                   const RewireCompileOptions* options, RewireCompileReport* report,
+                                   RewireExecutable** out) {
+  return Boundary(Given("data,out", data, out), [&]() -> Status {
+    Call call;
+    if (Status ok = call.Read(options); !ok) return ok;
+    const rewire::Span<const std::byte> bytes(static_cast<const std::byte*>(data), size);
+    return call.Give(rewire::CompileBytes(bytes, folder == nullptr ? "" : folder,
+                                          name == nullptr ? "model" : name, call.options, &call.unsupported),
+                     report, out);
+  });
+}
+
+const char* rewire_compiler_pass(uint32_t index) {
+  static const std::vector<std::string> passes = rewire::CompilerPasses();
+  return index < passes.size() ? passes[index].c_str() : nullptr;
+}
+
+RewireStatus rewire_executable_write(const RewireExecutable* executable, const char* path) {
+  return Boundary(Given("executable,path", executable, path),
+                  [&] { return rewire::WriteExecutable(executable->executable, path); });
+}

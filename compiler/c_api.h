@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Public header: <rewire/compiler/c_api.h>. */
+/* The compiler's C API, in librewire_compiler: an ONNX model in, an executable out. The rules in
+ * vm/c_api/status.h hold. Any number of models may be compiled at once, each call on one thread.
+ *
+ *   RewireExecutable* executable = NULL;
+ *   if (rewire_compile("model.onnx", NULL, NULL, &executable) == kRewireOk) {
+ *     rewire_executable_write(executable, "model.rwx");
+ *   } */
+#ifndef REWIRE_COMPILER_C_API_H_
+#define REWIRE_COMPILER_C_API_H_
+
+#include "rewire/vm/c_api/executable.h"
+#include "rewire/vm/c_api/memory.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A node of the model that cannot be compiled. The strings live during the call that passes it. */
+typedef struct RewireUnsupportedNode {
+  uint32_t struct_size;
+  const char* node; /* its name, or its first output */
+  const char* op_type;
+  const char* domain; /* "" for ONNX's own operators */
+  int64_t opset;      /* the version of the domain's operators that the model asks for */
+  const char* reason;
+} RewireUnsupportedNode;
+
+/* Everything that is 0 or NULL has its default. The arrays are borrowed for the call. */
+typedef struct RewireCompileOptions {
+  uint32_t struct_size;
+  uint32_t dim_count;
+  const RewireMaxDim* dims; /* symbolic dimensions to fix: {"N", 4} */
+  /* the largest sizes of dimensions that stay symbolic; the executable refuses larger inputs */
+  const RewireMaxDim* max_dims;
+  uint32_t max_dim_count;
+  uint32_t disabled_pass_count;
+  const char* const* disabled_passes; /* names of rewire_compiler_pass */
+  uint64_t max_work;                  /* units of work of lowering; beyond it: kRewireStepLimit */
+  uint64_t max_fold_bytes; /* bytes of constants to compute now, in addition to four times the weights */
+  int64_t fold_time;       /* nanoseconds for computing constants */
+  void* context;           /* the first argument of the functions below, which the call calls itself */
+  /* told when work begins: "reading", the name of a pass, and so on */
+  void (*progress)(void* context, const char* what);
+  /* told of each node that cannot be compiled, before the call fails with kRewireUnsupported */
+  void (*unsupported)(void* context, const RewireUnsupportedNode* node);
+} RewireCompileOptions;
+
+/* What compiling made of a model. compiler/compiler.h explains the figures. */
+typedef struct RewireCompileReport {
+  uint32_t struct_size;
+  int32_t memory_is_bounded; /* 1: memory_bytes holds */
+  uint64_t model_nodes;
+  uint64_t nodes;
+  uint64_t kernel_calls;
+  uint64_t kernels;
+  uint64_t constants;
+  uint64_t constant_bytes;
+  uint64_t arena_bytes;
+  uint64_t separate_bytes;
+  uint64_t memory_bytes; /* what one run takes at most beside weights and outputs */
+  int64_t time;          /* nanoseconds of the whole call */
+} RewireCompileReport;
+
+/* Compiles the model of a file. External data is read only from inside the file's folder. `options` and
+ * `report` may be NULL.
+ *
+ * Errors: kRewireNotFound and kRewireIo from reading; kRewireInvalidFile for a file that is no ONNX model;
+ * kRewireInvalidArgument for a wrong dimension or pass. Also kRewireStepLimit beyond max_work, and
+ * kRewireUnsupported if nodes cannot be compiled. */
+REWIRE_API RewireStatus rewire_compile(const char* path, const RewireCompileOptions* options,
+                                       RewireCompileReport* report, RewireExecutable** out);
+/* The same for `size` bytes of memory, which are not used after the return. `folder` may hold external data;
+ * NULL refuses external data. `name` names the model in messages; NULL: "model". */
+REWIRE_API RewireStatus rewire_compile_memory(const void* data, size_t size, const char* folder,
+                                              const char* name, const RewireCompileOptions* options,
+                                              RewireCompileReport* report, RewireExecutable** out);
+/* Returns the name of a pass that can be disabled, in the order of the passes; NULL behind the last one.
+ * Static storage. */
+REWIRE_API const char* rewire_compiler_pass(uint32_t index);
+/* Writes an executable as a .rwx file, which is complete or unchanged. Errors: kRewireIo. */
+REWIRE_API RewireStatus rewire_executable_write(const RewireExecutable* executable, const char* path);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* REWIRE_COMPILER_C_API_H_ */

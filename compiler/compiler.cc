@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rewire/compiler/compiler.h"
+
+#include <utility>
+
+#include "rewire/compiler/compile.h"
+#include "rewire/executable_format/writer.h"
+#include "rewire/vm/kernel_set.h"
+
+namespace rewire {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+void Begin(const CompileOptions& options, const char* what) {
+  if (options.progress) options.progress(what);
+}
+
+// Outputs lie in the caller's memory.
+MemoryBound BoundOf(const Executable& executable) {
+  KernelSet kernels;
+  // What they lack is not bounded.
+  (void)kernels.AddLibrary("librewire_kernels_cpu.so");
+  (void)kernels.AddLibrary("librewire_kernels_onednn.so");
+  MemoryBoundOptions options;
+  options.outputs_bound = true;
+  Result<MemoryBound> bound = BoundMemory(executable, &kernels, {}, options);
+  if (bound) return *std::move(bound);
+  MemoryBound none;
+  none.unbounded = bound.error().message();
+  return none;
+}
+
+Result<Compilation> Finish(Result<compiler::Compiled> compiled, const CompileOptions& options,
+                           Clock::time_point start) {
+  if (!compiled) return Forward(compiled);
+  CompileReport report;
+  report.model_nodes = compiled->model_nodes;
+  report.nodes = compiled->nodes;
+  report.kernel_calls = compiled->kernel_calls;
+  report.kernels = compiled->module.kernels.size();
+  report.constants = compiled->module.constants.size();
+  report.constant_bytes = compiled->constant_bytes;
+  report.arena_bytes = compiled->arena_bytes;
+  report.separate_bytes = compiled->separate_bytes;
+  Begin(options, "verifying");
+  Result<Executable> verified = Executable::FromModule(std::move(compiled->module));
+  if (!verified) return Forward(verified, "the compiler made a program that does not verify");
+  if (options.bound_memory) {
+    Begin(options, "bounding memory");
+    report.memory = BoundOf(*verified);
+  }
+  report.time = Clock::now() - start;
+  return Compilation{*std::move(verified), std::move(report)};
+}
+
+void Tell(std::vector<compiler::Unsupported> nodes, std::vector<UnsupportedNode>* unsupported) {
+  if (unsupported == nullptr) return;
+  unsupported->clear();
+  for (compiler::Unsupported& node : nodes) {
+    unsupported->push_back({std::move(node.node), std::move(node.op_type), std::move(node.domain), node.opset,
+                            std::move(node.reason)});
+  }
+}
+
+}  // namespace
+
+Result<Compilation> Compile(const std::string& path, const CompileOptions& options,
+                            std::vector<UnsupportedNode>* unsupported) {
+  const Clock::time_point start = Clock::now();
+  std::vector<compiler::Unsupported> nodes;
+  Result<compiler::Compiled> compiled = compiler::CompileOnnx(path, options, &nodes);
+  Tell(std::move(nodes), unsupported);
+  return Finish(std::move(compiled), options, start);
+}
+
+Result<Compilation> CompileBytes(Span<const std::byte> model, const std::string& folder,
+                                 const std::string& name, const CompileOptions& options,
+                                 std::vector<UnsupportedNode>* unsupported) {
+  const Clock::time_point start = Clock::now();
+  Begin(options, "reading");
+  std::vector<compiler::Unsupported> nodes;
+  Result<compiler::Compiled> compiled =
+      compiler::CompileOnnx(SharedBytes{model, nullptr}, folder, name, options, &nodes);
+  Tell(std::move(nodes), unsupported);
+  return Finish(std::move(compiled), options, start);
+}
+
+std::vector<std::string> CompilerPasses() { return compiler::PassNames(); }
+
+Result<std::vector<std::byte>> SerializeExecutable(const Executable& executable) {
+  return SerializeModule(executable.module());
+}
+
+Status WriteExecutable(const Executable& executable, const std::string& path) {
+  return WriteModule(executable.module(), path);
+}
+
+}  // namespace rewire

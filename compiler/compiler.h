@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// Public header: <rewire/compiler/compiler.h>.
+//
+// Compile: compiles an ONNX model to an Executable, in librewire_compiler.
+//
+//   rewire::Result<rewire::Compilation> compiled = rewire::Compile("model.onnx");
+//   rewire::Result<rewire::Program> program = rewire::Program::Link(compiled->executable);
+//
+// Threads: any number of models may be compiled at once, each call on one thread. The callbacks of a call run
+// on its thread.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "rewire/base/export.h"
+#include "rewire/base/span.h"
+#include "rewire/base/status.h"
+#include "rewire/compiler/limits.h"
+#include "rewire/executable_format/executable.h"
+#include "rewire/vm/memory_bound.h"
+
+namespace rewire {
+
+using compiler::CompileLimits;
+
+struct CompileOptions {
+  std::map<std::string, std::int64_t> dims;  // symbolic dimensions to fix: {"N", 4}
+  // The largest sizes of dimensions that stay symbolic: {"N", 64}. The executable stores them and refuses
+  // larger inputs. It has a memory bound if nothing else is open.
+  std::map<std::string, std::int64_t> max_dims;
+  std::set<std::string> disabled_passes;  // names of CompilerPasses()
+  CompileLimits limits;
+  // Whether to compute CompileReport::memory. It takes part of the time of compiling.
+  bool bound_memory = true;
+  // Called after each stage with its name and the program as text. Empty: not called.
+  std::function<void(const std::string& stage, const std::string& text)> dump;
+  // Called when work begins: "reading", the name of a pass, "packing weights 3 of 20", and so on. Empty: not
+  // called.
+  std::function<void(const std::string& what)> progress;
+};
+
+// A node of a model that cannot be compiled.
+struct UnsupportedNode {
+  std::string node;  // its name, or its first output
+  std::string op_type;
+  std::string domain;      // "" for ONNX's own operators
+  std::int64_t opset = 0;  // the version of the domain's operators that the model asks for
+  std::string reason;
+};
+
+// What compiling made of a model.
+struct CompileReport {
+  std::size_t model_nodes = 0;
+  std::size_t nodes = 0;  // of the program, after all passes
+  std::size_t kernel_calls = 0;
+  std::size_t kernels = 0;    // different kernels that the program imports
+  std::size_t constants = 0;  // weights and other tensors that the file holds
+  std::uint64_t constant_bytes = 0;
+  // Size of the arena, which holds tensors inside `main` of known or limited size. `separate_bytes` is what
+  // they would take without it. 0 if each tensor is allocated by itself.
+  std::uint64_t arena_bytes = 0;
+  std::uint64_t separate_bytes = 0;
+  // What one run of `main` takes at most beside weights and outputs, or why there is no bound. Not computed
+  // without `bound_memory`.
+  MemoryBound memory;
+  std::chrono::nanoseconds time{0};  // of the whole call
+};
+
+struct Compilation {
+  Executable executable;
+  CompileReport report;
+};
+
+// Compiles the model of a file. External data is read only from inside the file's folder.
+//
+// Errors: kNotFound and kIo from reading; kInvalidFile for a file that is no ONNX model; kInvalidArgument for
+// a wrong dimension or pass; kStepLimit if `limits.work` is used up. kUnsupported if nodes cannot be
+// compiled. `*unsupported`, which may be null, then lists every such node with the reason, and is empty
+// otherwise. A message names the model and what to do.
+REWIRE_API Result<Compilation> Compile(const std::string& path, const CompileOptions& options = {},
+                                       std::vector<UnsupportedNode>* unsupported = nullptr);
+
+// The same for a model in memory, which is not used after the return. `folder` may hold external data; an
+// empty `folder` refuses external data. `name` names the model in messages and in the executable.
+REWIRE_API Result<Compilation> CompileBytes(Span<const std::byte> model, const std::string& folder,
+                                            const std::string& name, const CompileOptions& options = {},
+                                            std::vector<UnsupportedNode>* unsupported = nullptr);
+
+// The names that CompileOptions::disabled_passes may contain, in the order of the passes.
+REWIRE_API std::vector<std::string> CompilerPasses();
+
+// Returns the bytes of an executable as a .rwx file; the same executable always gives the same bytes. Errors:
+// kInvalidArgument if a count or size does not fit the format.
+REWIRE_API Result<std::vector<std::byte>> SerializeExecutable(const Executable& executable);
+
+// Writes an executable as a .rwx file: to a temporary name beside `path`, which then takes its place. So the
+// file is complete or unchanged. Errors: kIo with path and reason.
+REWIRE_API Status WriteExecutable(const Executable& executable, const std::string& path);
+
+}  // namespace rewire

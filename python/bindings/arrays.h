@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Tensors of Python (the buffer protocol and DLPack) as tensors of Rewire, and back, without copying.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <memory>
+#include <string_view>
+
+#include "rewire/vm/tensor.h"
+#include "rewire/vm/value.h"
+
+namespace rewire::python {
+
+namespace nb = nanobind;
+
+enum class Access { kRead, kWrite };
+
+struct Imported {
+  Tensor tensor;
+  bool read_only = false;
+};
+
+// Refers to the memory of a Python object: one that has a buffer, else one of DLPack, else whatever
+// numpy.asarray makes an array of. The tensor keeps the object alive. `what` names the object in errors.
+//
+// Raises InvalidArgumentError if it is no tensor, lies on another device than the host, or is to be written
+// and is read-only.
+Imported Import(nb::handle object, Access access, std::string_view what);
+
+// An input of any form: a tensor as above, an integer for a function that wants one, or an Adt.
+Value ImportValue(nb::handle object, bool wants_integer, std::string_view what);
+
+// A numpy array over the tensor's memory, which it keeps alive. An element type that numpy lacks needs
+// ml_dtypes; without it the result is a rewire.Tensor.
+nb::object ToNumpy(const Tensor& tensor);
+// A tensor as above, an int, or an Adt.
+nb::object ToPython(const Value& value);
+
+// Releases Python references from any thread. Does nothing when the interpreter is gone.
+void ReleaseWithGil(PyObject* object);
+
+void AddTensor(nb::module_& module);
+void AddValues(nb::module_& module);
+
+}  // namespace rewire::python

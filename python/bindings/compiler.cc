@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// _rewire._compile: what rewire/compiler.py calls.
+#include "rewire/compiler/compiler.h"
+
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/set.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <optional>
+#include <utility>
+
+#include "rewire/python/bindings/arrays.h"
+#include "rewire/python/bindings/errors.h"
+#include "rewire/python/bindings/program.h"
+
+namespace rewire::python {
+namespace {
+
+nb::dict ReportOf(const CompileReport& report) {
+  nb::dict figures;
+  figures["model_nodes"] = report.model_nodes;
+  figures["nodes"] = report.nodes;
+  figures["kernel_calls"] = report.kernel_calls;
+  figures["kernels"] = report.kernels;
+  figures["constants"] = report.constants;
+  figures["constant_bytes"] = report.constant_bytes;
+  figures["arena_bytes"] = report.arena_bytes;
+  figures["separate_bytes"] = report.separate_bytes;
+  figures["memory_bytes"] = report.memory.bounded() ? nb::object(nb::int_(report.memory.bytes)) : nb::none();
+  figures["unbounded"] = report.memory.unbounded;
+  figures["seconds"] = std::chrono::duration<double>(report.time).count();
+  return figures;
+}
+
+nb::list ListOf(const std::vector<UnsupportedNode>& nodes) {
+  nb::list rows;
+  for (const UnsupportedNode& node : nodes) {
+    rows.append(nb::make_tuple(node.node, node.op_type, node.domain, node.opset, node.reason));
+  }
+  return rows;
+}
+
+struct Callbacks {
+  nb::object progress;
+  std::optional<nb::python_error> raised;  // what a callback raised; the compiler goes on
+
+  void Begin(const std::string& what) {
+    const nb::gil_scoped_acquire gil;
+    if (raised) return;
+    try {
+      progress(what);
+    } catch (nb::python_error& error) {
+      raised.emplace(std::move(error));
+    }
+  }
+};
+
+// `model` is a path, or an object with a buffer. Returns (executable, report, None), or for a model with
+// unsupported nodes (None, list of them, message).
+nb::tuple CompileModel(nb::handle model, const std::string& folder, const std::string& name,
+                       const std::map<std::string, std::int64_t>& dims,
+                       const std::map<std::string, std::int64_t>& max_dims,
+                       const std::set<std::string>& disabled, nb::handle progress) {
+  CompileOptions options;
+  options.dims = dims;
+  options.max_dims = max_dims;
+  options.disabled_passes = disabled;
+  Callbacks callbacks{nb::borrow(progress), std::nullopt};
+  if (!progress.is_none()) options.progress = [&](const std::string& what) { callbacks.Begin(what); };
+  std::string path;
+  Tensor bytes;
+  if (PyUnicode_Check(model.ptr()) != 0) {
+    path = nb::cast<std::string>(model);
+  } else {
+    bytes = Import(model, Access::kRead, "the model").tensor;
+    if (!bytes.view().IsContiguous()) {
+      Raise(Error(StatusCode::kInvalidArgument, "the model: its bytes are strided; copy them first"));
+    }
+  }
+  std::vector<UnsupportedNode> unsupported;
+  Result<Compilation> compiled = [&] {
+    const nb::gil_scoped_release released;
+    if (!bytes) return Compile(path, options, &unsupported);
+    const TensorView view = bytes.view();
+    return CompileBytes({static_cast<const std::byte*>(view.data()), view.bytes()}, folder, name, options,
+                        &unsupported);
+  }();
+  if (callbacks.raised) throw nb::python_error(std::move(*callbacks.raised));
+  if (!compiled && !unsupported.empty()) {
+    return nb::make_tuple(nb::none(), ListOf(unsupported), compiled.error().message());
+  }
+  const Compilation made = Take(std::move(compiled));
+  return nb::make_tuple(made.executable, ReportOf(made.report), nb::none());
+}
+
+}  // namespace
+
+void AddCompiler(nb::module_& module) {
+  module.def("_compile", &CompileModel, nb::arg("model"), nb::arg("folder"), nb::arg("name"), nb::arg("dims"),
+             nb::arg("max_dims"), nb::arg("disabled_passes"), nb::arg("progress").none());
+  module.def("compiler_passes", &CompilerPasses, "Returns the names of the passes that can be disabled.");
+}
+
+}  // namespace rewire::python

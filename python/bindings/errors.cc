@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rewire/python/bindings/errors.h"
+
+#include <optional>
+
+namespace rewire::python {
+namespace {
+
+constexpr int kCodes = static_cast<int>(StatusCode::kInternal) + 1;
+
+// One class for each code; never released, since exceptions may be raised until the interpreter is gone.
+PyObject* classes[kCodes] = {};
+
+// The exception that a Python function raised in the run of this thread; null: none.
+thread_local PyObject* cause = nullptr;
+
+void SetClasses(const nb::sequence& given) {
+  if (nb::len(given) != kCodes) throw nb::value_error("one class for each status code is expected");
+  for (int i = 0; i < kCodes; ++i) classes[i] = nb::object(given[i]).release().ptr();
+}
+
+}  // namespace
+
+void AddErrors(nb::module_& module) {
+  module.def("_set_error_classes", &SetClasses, nb::arg("classes"),
+             "Registers the exception class of each status code, in the order of the codes.");
+  module.def(
+      "_status_name", [](int code) { return StatusCodeName(static_cast<StatusCode>(code)); }, nb::arg("code"),
+      "Returns the name of a status code, such as 'invalid argument'.");
+}
+
+void Raise(const Error& error) {
+  const nb::object because = nb::steal(cause);
+  cause = nullptr;
+  if (because.is_valid() && !PyErr_GivenExceptionMatches(because.ptr(), PyExc_Exception)) {
+    PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(because.ptr())), because.ptr());
+    throw nb::python_error();
+  }
+  const int code = static_cast<int>(error.code());
+  PyObject* type = code > 0 && code < kCodes ? classes[code] : nullptr;
+  if (type == nullptr) type = PyExc_RuntimeError;
+  // What a message quotes from a file may be no UTF-8.
+  const nb::object message = nb::steal(PyUnicode_DecodeUTF8(
+      error.message().data(), static_cast<Py_ssize_t>(error.message().size()), "backslashreplace"));
+  const nb::object raised = nb::handle(type)(message);
+  if (because.is_valid()) PyException_SetCause(raised.ptr(), nb::object(because).release().ptr());
+  PyErr_SetObject(type, raised.ptr());
+  throw nb::python_error();
+}
+
+void KeepCause(nb::python_error& raised) {
+  DropCause();
+  cause = nb::object(nb::borrow(raised.value())).release().ptr();
+}
+
+void DropCause() {
+  Py_XDECREF(cause);
+  cause = nullptr;
+}
+
+}  // namespace rewire::python

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The class rewire.Executable: opening, describing, assembling and writing executables.
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "rewire/executable_format/text/assembler.h"
+#include "rewire/executable_format/text/disassembler.h"
+#include "rewire/executable_format/writer.h"
+#include "rewire/python/bindings/arrays.h"
+#include "rewire/python/bindings/errors.h"
+#include "rewire/python/bindings/program.h"
+#include "rewire/tools/io/open_model.h"
+
+namespace rewire::python {
+namespace {
+
+// A size, the name of a symbol, or None for what is unknown.
+nb::object DimOf(const Module& module, Dim dim) {
+  if (dim >= 0) return nb::int_(dim);
+  if (IsSymbol(dim)) return nb::str(module.symbols[SymbolOf(dim)].c_str());
+  return nb::none();
+}
+
+// (name, text, dtype or None, shape or None) of a value of the signature.
+nb::tuple Describe(const Module& module, const std::string& name, const Type& type) {
+  const TypeNode& node = type.nodes[0];
+  nb::object dtype = nb::none(), shape = nb::none();
+  if (node.kind == TypeKind::kTensor) {
+    if (!(node.dtype == kUnknownDType)) dtype = nb::str(DTypeName(node.dtype).c_str());
+    if (node.rank != kUnknownRank) {
+      nb::list dims;
+      for (Dim dim : node.dims) dims.append(DimOf(module, dim));
+      shape = nb::tuple(dims);
+    }
+  }
+  return nb::make_tuple(name, TypeText(type, module.symbols), dtype, shape);
+}
+
+Type SubtypeOf(const Type& type, std::uint32_t node) {
+  Type found;
+  for (std::uint32_t i = node; i < SubtreeEnd(type, node); ++i) found.nodes.push_back(type.nodes[i]);
+  return found;
+}
+
+nb::list Inputs(const Executable& self, std::uint32_t function) {
+  const Module& module = self.module();
+  if (function >= module.functions.size()) throw nb::index_error("there is no such function");
+  nb::list rows;
+  for (const NamedType& input : module.functions[function].inputs) {
+    rows.append(Describe(module, input.name, input.type));
+  }
+  return rows;
+}
+
+nb::list Outputs(const Executable& self, std::uint32_t function) {
+  const Module& module = self.module();
+  if (function >= module.functions.size()) throw nb::index_error("there is no such function");
+  const Function& found = module.functions[function];
+  const Array<std::uint32_t> leaves = Leaves(found.result);
+  nb::list rows;
+  for (std::size_t i = 0; i < leaves.size(); ++i) {
+    const std::string name =
+        found.output_names[i].empty() ? "output." + std::to_string(i) : found.output_names[i];
+    rows.append(Describe(module, name, SubtypeOf(found.result, leaves[i])));
+  }
+  return rows;
+}
+
+nb::list Parameters(const Executable& self) {
+  const Module& module = self.module();
+  nb::list rows;
+  for (const Constant& constant : module.constants) {
+    if (constant.kind != ConstantKind::kParameter) continue;
+    Type type;
+    type.nodes.push_back(constant.type);
+    rows.append(Describe(module, constant.name, type));
+  }
+  return rows;
+}
+
+nb::list Names(const Executable& self) {
+  nb::list names;
+  for (const Function& function : self.module().functions) names.append(nb::str(function.name.c_str()));
+  return names;
+}
+
+nb::list Kernels(const Executable& self) {
+  nb::list names;
+  for (const KernelImport& kernel : self.module().kernels) names.append(nb::str(kernel.name.c_str()));
+  return names;
+}
+
+nb::dict Metadata(const Executable& self) {
+  nb::dict entries;
+  for (const auto& [key, value] : self.module().metadata) entries[key.c_str()] = value;
+  return entries;
+}
+
+nb::bytes Serialize(const Executable& self) {
+  const std::vector<std::byte> bytes = Take(SerializeModule(self.module()));
+  return nb::bytes(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+}
+
+Executable FromBytes(nb::handle data) {
+  const Tensor held = Import(data, Access::kRead, "the executable").tensor;
+  const TensorView view = held.view();
+  if (!view.IsContiguous()) {
+    Raise(Error(StatusCode::kInvalidArgument, "the executable: its bytes are strided; copy them first"));
+  }
+  const Span<const std::byte> bytes(static_cast<const std::byte*>(view.data()), view.bytes());
+  const auto owner = std::make_shared<Tensor>(held);
+  Result<Executable> opened = [&] {
+    const nb::gil_scoped_release released;
+    return Executable::FromBytes({bytes, owner});
+  }();
+  return Take(std::move(opened));
+}
+
+nb::tuple Open(const std::string& path, const std::vector<std::string>& parameters,
+               const std::string& model) {
+  Result<tools::OpenedModel> opened = [&] {
+    const nb::gil_scoped_release released;
+    return tools::OpenModel(path, parameters, {}, model);
+  }();
+  const tools::OpenedModel found = Take(std::move(opened));
+  return nb::make_tuple(found.executable, found.kernels, found.has_parameters);
+}
+
+}  // namespace
+
+void AddExecutable(nb::module_& module) {
+  nb::class_<Executable>(
+      module, "Executable",
+      "A verified program that is not linked: none of its code has run. Immutable; any number\n"
+      "of threads may use one.")
+      .def_prop_ro("functions", &Names, "The names of the functions.")
+      .def_prop_ro("kernels", &Kernels, "The names of the kernels that linking must find.")
+      .def_prop_ro("metadata", &Metadata, "What the file says about itself, such as its producer.")
+      .def("_inputs", &Inputs, nb::arg("function"))
+      .def("_outputs", &Outputs, nb::arg("function"))
+      .def("_parameters", &Parameters)
+      .def(
+          "_index",
+          [](const Executable& self, const std::string& name) -> nb::object {
+            const auto found = self.FindFunction(name);
+            return found ? nb::object(nb::int_(*found)) : nb::none();
+          },
+          nb::arg("name"))
+      .def("to_bytes", &Serialize, "Returns the bytes of the .rwx file.")
+      .def(
+          "save",
+          [](const Executable& self, nb::handle path) {
+            const nb::object text = nb::module_::import_("os").attr("fspath")(path);
+            ThrowIf(WriteModule(self.module(), nb::cast<std::string>(text)));
+          },
+          nb::arg("path"), "Writes the .rwx file, which is complete or unchanged. Raises IoError.");
+  module.def("_open", &Open, nb::arg("path"), nb::arg("parameters"), nb::arg("model"));
+  module.def("_from_bytes", &FromBytes, nb::arg("data"));
+  module.def(
+      "assemble",
+      [](const std::string& text, const std::string& directory) {
+        AssembleOptions options;
+        options.directory = directory;
+        Module assembled = Take(Assemble(text, options));
+        return Take(Executable::FromModule(std::move(assembled)));
+      },
+      nb::arg("text"), nb::arg("directory") = "",
+      "Returns the Executable that text assembly describes. Relative @files start in `directory`. Raises\n"
+      "InvalidArgumentError with a line for each mistake, or VerificationError.");
+  module.def(
+      "_disassemble", [](const Executable& executable) { return Disassemble(executable.module()).text; },
+      nb::arg("executable"));
+}
+
+}  // namespace rewire::python

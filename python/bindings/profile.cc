@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// _rewire._profile: runs a program and returns every kernel call. rewire/profile.py makes tables of them.
+#include <nanobind/stl/string.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "rewire/base/dtype.h"
+#include "rewire/python/bindings/errors.h"
+#include "rewire/python/bindings/program.h"
+#include "rewire/vm/kernel/kernel.h"
+#include "rewire/vm/observer.h"
+
+namespace rewire::python {
+namespace {
+
+std::string ArgumentText(const RewireFFIAny& arg) {
+  const DLTensor* tensor = RewireTensorOf(&arg);
+  if (tensor == nullptr) {
+    return arg.type_index == kRewireFFIInt ? std::to_string(arg.v_int64) : std::string("value");
+  }
+  std::string text = DTypeName(tensor->dtype) + "[";
+  for (int i = 0; i < tensor->ndim; ++i) text += (i == 0 ? "" : ", ") + std::to_string(tensor->shape[i]);
+  return text + "]";
+}
+
+class Recorder : public Observer {
+ public:
+  struct Call {
+    std::uint32_t function, pc, kernel;
+    std::int64_t start_ns, end_ns;
+    std::string arguments;
+  };
+
+  bool wants_kernels() const override { return true; }
+  void OnKernel(const KernelCall& call) override {
+    Call kept{call.function, call.pc, call.kernel, call.start_ns, call.end_ns, {}};
+    for (const RewireFFIAny& arg : call.args) {
+      kept.arguments += (kept.arguments.empty() ? "" : ", ") + ArgumentText(arg);
+    }
+    calls.push_back(std::move(kept));
+  }
+
+  std::vector<Call> calls;
+};
+
+std::string NodeOf(const Function& function, std::uint32_t pc) {
+  const auto note = std::lower_bound(function.notes.begin(), function.notes.end(), pc,
+                                     [](const SourceNote& a, std::uint32_t b) { return a.pc < b; });
+  return note != function.notes.end() && note->pc == pc ? note->text : std::string();
+}
+
+std::int64_t Now() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+// Returns ([(start_ns, end_ns)] of the runs, [(run, name, kernel, node, function, pc, start_ns, end_ns,
+// arguments)] of the calls). The first `warmup` runs are not recorded.
+nb::tuple Profile(PythonProgram& self, const nb::args& args, nb::handle function, int repeat, int warmup) {
+  const CallPlan& plan = self.PlanOf(FunctionName(function));
+  const std::vector<Value> inputs = ReadInputs(plan, args, nb::kwargs());
+  const Module& module = self.program().executable().module();
+  VirtualMachine machine(self.program());
+  nb::list runs, calls;
+  DropCause();
+  for (int i = -warmup; i < repeat; ++i) {
+    Recorder recorder;
+    if (i >= 0) ThrowIf(machine.TrySetObserver(&recorder));
+    const std::int64_t start = Now();
+    Status status;
+    {
+      const nb::gil_scoped_release released;
+      status = machine.TryInvoke(plan.name, inputs).status();
+    }
+    const std::int64_t end = Now();
+    ThrowIf(machine.TrySetObserver(nullptr));
+    ThrowIf(status);
+    if (i < 0) continue;
+    runs.append(nb::make_tuple(start, end));
+    for (const Recorder::Call& call : recorder.calls) {
+      const KernelImport& import = module.kernels[call.kernel];
+      const Function& caller = module.functions[call.function];
+      calls.append(nb::make_tuple(i, import.debug_name.empty() ? import.name : import.debug_name, import.name,
+                                  NodeOf(caller, call.pc), caller.name, call.pc, call.start_ns, call.end_ns,
+                                  call.arguments));
+    }
+  }
+  return nb::make_tuple(runs, calls);
+}
+
+}  // namespace
+
+void AddProfile(nb::module_& module) {
+  module.def("_profile", &Profile, nb::arg("program"), nb::arg("args"), nb::kw_only(),
+             nb::arg("function").none(), nb::arg("repeat"), nb::arg("warmup"));
+}
+
+}  // namespace rewire::python

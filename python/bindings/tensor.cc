@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The class rewire.Tensor: memory of a program that Python code reads without a copy.
+#include <nanobind/stl/string.h>
+
+#include <algorithm>
+#include <string>
+
+#include "rewire/base/dtype.h"
+#include "rewire/python/bindings/arrays.h"
+#include "rewire/python/bindings/errors.h"
+#include "rewire/python/bindings/formats.h"
+#include "rewire/vm/dlpack_versioned.h"
+
+namespace rewire::python {
+namespace {
+
+constexpr int kMostDims = 32;
+
+// What a buffer points to besides the data.
+struct Dims {
+  Py_ssize_t shape[kMostDims];
+  Py_ssize_t strides[kMostDims];
+};
+
+int GetBuffer(PyObject* self, Py_buffer* buffer, int flags) {
+  const auto& tensor = *nb::inst_ptr<Tensor>(self);
+  const TensorView view = tensor.view();
+  const bool read_only = view.read_only();
+  if (read_only && (flags & PyBUF_WRITABLE) != 0) {
+    PyErr_SetString(PyExc_BufferError, "the tensor is read-only: a constant, a parameter or an input");
+    return -1;
+  }
+  if (!view.IsContiguous() || view.device().device_type != kDLCPU || view.shape().size() > kMostDims) {
+    PyErr_SetString(PyExc_BufferError, "only contiguous tensors on the host have a buffer; use DLPack");
+    return -1;
+  }
+  const auto size = static_cast<Py_ssize_t>(ElementBytes(view.dtype()));
+  const char* format = FormatOfDType(view.dtype());
+  auto* dims = new Dims;
+  const int rank = static_cast<int>(view.shape().size());
+  Py_ssize_t stride = size;
+  for (int i = rank - 1; i >= 0; --i) {
+    dims->shape[i] = static_cast<Py_ssize_t>(view.shape()[static_cast<std::size_t>(i)]);
+    dims->strides[i] = stride;
+    stride *= dims->shape[i];
+  }
+  buffer->buf = view.data();
+  buffer->obj = Py_NewRef(self);
+  buffer->len = static_cast<Py_ssize_t>(view.bytes());
+  buffer->itemsize = size;
+  buffer->readonly = read_only ? 1 : 0;
+  buffer->ndim = rank;
+  // Elements without a format are their bytes to whoever asks for none.
+  buffer->format = const_cast<char*>((flags & PyBUF_FORMAT) != 0 ? format : nullptr);
+  buffer->shape = (flags & PyBUF_ND) != 0 ? dims->shape : nullptr;
+  buffer->strides = (flags & PyBUF_STRIDES) == PyBUF_STRIDES ? dims->strides : nullptr;
+  buffer->suboffsets = nullptr;
+  buffer->internal = dims;
+  return 0;
+}
+
+void ReleaseBuffer(PyObject* /*self*/, Py_buffer* buffer) { delete static_cast<Dims*>(buffer->internal); }
+
+PyType_Slot slots[] = {
+    {Py_bf_getbuffer, reinterpret_cast<void*>(&GetBuffer)},
+    {Py_bf_releasebuffer, reinterpret_cast<void*>(&ReleaseBuffer)},
+    {0, nullptr},
+};
+
+template <typename Managed>
+void DropCapsule(PyObject* capsule, const char* name) {
+  if (PyCapsule_IsValid(capsule, name) == 0) return;  // somebody has taken the tensor over
+  auto* managed = static_cast<Managed*>(PyCapsule_GetPointer(capsule, name));
+  if (managed != nullptr && managed->deleter != nullptr) managed->deleter(managed);
+}
+
+constexpr const char* kVersioned = "dltensor_versioned";
+constexpr const char* kUnversioned = "dltensor";
+
+nb::object ToDLPack(const Tensor& tensor, nb::handle max_version) {
+  const bool versioned = !max_version.is_none() && nb::cast<int>(nb::object(max_version[0])) >= 1;
+  PyObject* capsule = nullptr;
+  if (versioned) {
+    DLManagedTensorVersioned* managed = tensor.ToDLPackVersioned();
+    if (managed == nullptr) throw std::bad_alloc();
+    capsule = PyCapsule_New(managed, kVersioned, [](PyObject* dropped) {
+      DropCapsule<DLManagedTensorVersioned>(dropped, kVersioned);
+    });
+    if (capsule == nullptr) managed->deleter(managed);
+  } else {
+    if (tensor.view().read_only()) {
+      throw nb::buffer_error("the tensor is read-only, which DLPack before 1.0 cannot say; copy it");
+    }
+    DLManagedTensor* managed = tensor.ToDLPack();
+    if (managed == nullptr) throw std::bad_alloc();
+    capsule = PyCapsule_New(managed, kUnversioned,
+                            [](PyObject* dropped) { DropCapsule<DLManagedTensor>(dropped, kUnversioned); });
+    if (capsule == nullptr) managed->deleter(managed);
+  }
+  if (capsule == nullptr) throw nb::python_error();
+  return nb::steal(capsule);
+}
+
+// The shape as a tuple of ints.
+nb::object ShapeOf(const Tensor& tensor) {
+  nb::list dims;
+  for (std::int64_t dim : tensor.shape()) dims.append(dim);
+  return nb::tuple(dims);
+}
+
+// numpy's dtype objects, made once each; they live as long as the process.
+nb::object NumpyDType(DLDataType dtype) {
+  struct Known {
+    DLDataType dtype;
+    PyObject* object;
+  };
+  static Known known[24];
+  static int count = 0;
+  for (int i = 0; i < count; ++i) {
+    if (known[i].dtype == dtype) return nb::borrow(known[i].object);
+  }
+  nb::object made;
+  if (dtype == MakeDType(kBFloat, 16)) {
+    try {
+      const nb::object type = nb::module_::import_("ml_dtypes").attr("bfloat16");
+      made = nb::module_::import_("numpy").attr("dtype")(type);
+    } catch (nb::python_error& missing) {
+      if (!missing.matches(PyExc_ImportError)) throw;
+      return nb::object();
+    }
+  } else {
+    const char* format = FormatOfDType(dtype);
+    if (format == nullptr) return nb::object();
+    const std::string_view text = format;
+    made = nb::module_::import_("numpy").attr("dtype")(text == "Zf" ? "F" : text == "Zd" ? "D" : format);
+  }
+  if (count < 24) known[count++] = {dtype, nb::object(made).release().ptr()};
+  return made;
+}
+
+}  // namespace
+
+nb::object ToNumpy(const Tensor& tensor) {
+  const nb::object held = nb::cast(tensor);
+  const nb::object dtype = NumpyDType(tensor.dtype());
+  if (!dtype.is_valid() || tensor.dl().device.device_type != kDLCPU) return held;
+  static PyObject* const array = nb::object(nb::module_::import_("numpy").attr("ndarray")).release().ptr();
+  const nb::object shape = ShapeOf(tensor);
+  // An array without elements needs no memory, and numpy asks for some.
+  if (tensor.view().bytes() == 0) return nb::handle(array)(shape, dtype);
+  PyObject* const args[] = {shape.ptr(), dtype.ptr(), held.ptr()};
+  PyObject* made = PyObject_Vectorcall(array, args, 3, nullptr);
+  if (made == nullptr) throw nb::python_error();
+  return nb::steal(made);
+}
+
+void AddTensor(nb::module_& module) {
+  nb::class_<Tensor>(
+      module, "Tensor", nb::type_slots(slots),
+      "A tensor in memory of a program or of whoever gave it. It has the buffer protocol and\n"
+      "DLPack, so that other libraries read it without a copy, and keeps its memory alive. Any\n"
+      "thread may use it.")
+      .def_prop_ro("shape", &ShapeOf, "The dimensions, as a tuple of ints.")
+      .def_prop_ro(
+          "dtype", [](const Tensor& tensor) { return DTypeName(tensor.dtype()); },
+          "The element type as Rewire spells it: 'f32', 'i64', 'bf16', 'bool'.")
+      .def_prop_ro(
+          "data_ptr",
+          [](const Tensor& tensor) { return reinterpret_cast<std::uintptr_t>(tensor.view().data()); },
+          "The address of the first element.")
+      .def_prop_ro(
+          "nbytes", [](const Tensor& tensor) { return tensor.view().bytes(); }, "Bytes of all elements.")
+      .def_prop_ro(
+          "readonly", [](const Tensor& tensor) { return tensor.view().read_only(); },
+          "True for constants, parameters and inputs, which nobody may write.")
+      .def("numpy", &ToNumpy, "Returns a numpy array over the same memory.")
+      .def(
+          "__dlpack__",
+          [](const Tensor& tensor, nb::handle /*stream*/, nb::handle max_version, nb::handle /*dl_device*/,
+             nb::handle /*copy*/) { return ToDLPack(tensor, max_version); },
+          nb::kw_only(), nb::arg("stream") = nb::none(), nb::arg("max_version") = nb::none(),
+          nb::arg("dl_device") = nb::none(), nb::arg("copy") = nb::none(),
+          "Returns a DLPack capsule over the same memory.")
+      .def(
+          "__dlpack_device__",
+          [](const Tensor& tensor) {
+            const DLDevice device = tensor.dl().device;
+            return nb::make_tuple(static_cast<int>(device.device_type), device.device_id);
+          },
+          "Returns DLPack's type and number of the device.")
+      .def("__repr__", [](const Tensor& tensor) {
+        std::string text = "rewire.Tensor(" + DTypeName(tensor.dtype()) + "[";
+        for (std::int64_t dim : tensor.shape()) {
+          text += (text.back() == '[' ? "" : ", ") + std::to_string(dim);
+        }
+        return text + "])";
+      });
+  module.def(
+      "tensor", [](nb::handle array) { return Import(array, Access::kRead, "tensor").tensor; },
+      nb::arg("array"), "Returns a Tensor over the memory of an array, which it keeps alive.");
+}
+
+}  // namespace rewire::python

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The extension module and the libraries that it loads."""

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compiling, bounds, plans and profiles."""
+
+import json
+
+import tiny_models as models
+import numpy
+import pytest
+import rewire
+
+
+def test_report_and_progress(tmp_path):
+    told = []
+    proto, w = models.linear()
+    made = rewire.compile(proto, tmp_path / "m.rwx", max_dims={"N": 16}, progress=told.append)
+    report = made.report
+    assert report.model_nodes == 2 and report.constants >= 1 and report.memory_bytes > 0 and report.unbounded == ""
+    assert told[0] == "reading" and told[-1] == "bounding memory"
+    x = numpy.ones((3, 8), numpy.float32)
+    result = rewire.load(tmp_path / "m.rwx")(x)["y"]
+    numpy.testing.assert_allclose(result, numpy.maximum(x @ w, 0), rtol=1e-6)
+    assert rewire.compile(proto).report.memory_bytes is None
+    assert made.executable.metadata["producer"]
+    with pytest.raises(rewire.InvalidArgumentError, match="at most 16"):
+        rewire.load(made)(numpy.ones((17, 8), numpy.float32))
+
+
+def test_an_exception_of_progress_is_raised():
+    def stop(what):
+        raise LookupError(what)
+
+    with pytest.raises(LookupError, match="reading"):
+        rewire.compile(models.add(), progress=stop)
+
+
+def test_unsupported_nodes_are_listed():
+    with pytest.raises(NotImplementedError) as raised:
+        rewire.compile(models.unknown_operators())
+    nodes = raised.value.unsupported
+    assert [(node.op_type, node.domain) for node in nodes] == [("Relo", ""), ("Frob", "mine")]
+    assert nodes[0].node in str(raised.value) and "not known" in nodes[0].reason
+
+
+def test_mistakes():
+    for arguments, error, words in [
+        (dict(model="none.onnx"), rewire.NotFoundError, "none.onnx"),
+        (dict(model=b"nonsense"), rewire.InvalidFileError, "."),
+        (dict(model=models.add(), disable_passes=["none"]), rewire.InvalidArgumentError, "dead-code"),
+        (dict(model=models.add(), max_dims={"M": 4}), rewire.InvalidArgumentError, "no input has a dimension"),
+    ]:
+        with pytest.raises(error, match=words):
+            rewire.compile(**arguments)
+    assert "dead-code" in rewire.compiler_passes()
+
+
+def test_memory_bound_and_plans():
+    program = rewire.load(models.add())
+    small, large = program.memory_bound(N=1), program.memory_bound(N=1000)
+    assert small.bounded and small.bytes < large.bytes and large.bytes >= 16000
+    assert program.memory_bound(outputs_bound=True, N=1000).bounded
+    assert not program.memory_bound().bounded and program.memory_bound().unbounded
+    plan, = program.explain_outputs()
+    assert plan.name == "sum" and plan.rewired and str(plan).startswith("sum: rewired")
+    plan, = rewire.load(models.identity()).explain_outputs()
+    assert not plan.rewired and plan.reason
+
+
+def test_profile(tmp_path):
+    program = rewire.load(models.linear()[0], dims={"N": 4})
+    profile = program.profile({"x": numpy.ones((4, 8), numpy.float32)}, repeat=3)
+    assert len(profile.runs) == 3 and profile.total_ns >= sum(call.duration_ns for call in profile.calls) > 0
+    assert {call.run for call in profile.calls} == {0, 1, 2}
+    assert any("the relu" in call.node or "MatMul" in call.node for call in profile.calls)
+    assert any("f32[4, 8]" in call.arguments for call in profile.calls)
+    lines = str(profile).splitlines()
+    assert lines[0].split() == ["name", "calls", "total", "share", "kernel"] and "outside" in lines[-1]
+    assert abs(sum(row.share for row in profile.rows()) - 1) < 0.05
+    events = json.loads(profile.to_perfetto(tmp_path / "trace.json"))["traceEvents"]
+    assert sum(event.get("cat") == "run" for event in events) == 3
+    assert json.loads((tmp_path / "trace.json").read_text())["traceEvents"] == events
+    assert profile._repr_html_().startswith("<table>")
+
+
+def test_profile_as_a_table_of_pandas():
+    pandas = pytest.importorskip("pandas")
+    profile = rewire.load(models.add((2,))).profile(numpy.ones(2, numpy.float32), numpy.ones(2, numpy.float32))
+    table = profile.to_pandas()
+    assert isinstance(table, pandas.DataFrame) and len(table) == len(profile.calls)

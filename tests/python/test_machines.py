@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0
+"""VirtualMachine: what stays bound; kernels in Python; text assembly; parameters."""
+
+import tiny_models as models
+import numpy
+import pytest
+import rewire
+
+
+def test_bound_inputs_and_outputs():
+    vm = rewire.load(models.add()).vm()
+    a, b = numpy.ones((2, 4), numpy.float32), numpy.ones((2, 4), numpy.float32)
+    mine = numpy.zeros((2, 4), numpy.float32)
+    vm.set_input("a", a)
+    vm.set_input(1, b)
+    vm.set_output("sum", mine)
+    vm.require_zero_copy()
+    vm.invoke()
+    assert (mine == 2).all()
+    a[...] = 3  # read when it runs
+    vm.invoke("main", timeout=10)
+    assert (mine == 4).all()
+    assert vm.output_report("sum") == (False, "")
+    assert vm.outputs()["sum"].ctypes.data == mine.ctypes.data
+    vm.set_output("sum", None)
+    vm.invoke()
+    assert vm.output(0).ctypes.data != mine.ctypes.data
+    vm.set_input("a", a, copy=True)
+    a[...] = 100
+    vm.invoke()
+    assert (vm.output("sum") == 4).all()
+    assert 0 < vm.bytes_held <= vm.bytes_peak
+    vm.trim()
+    vm.clear_inputs()
+    with pytest.raises(rewire.InvalidArgumentError):
+        vm.invoke()
+
+
+def test_mistakes_of_bindings():
+    vm = rewire.load(models.add()).vm()
+    frozen = numpy.zeros((2, 4), numpy.float32)
+    frozen.flags.writeable = False
+    for call, words in [
+        (lambda: vm.set_input("c", frozen), 'no input named "c"'),
+        (lambda: vm.set_input("a", frozen.astype("i4")), "i32"),
+        (lambda: vm.set_output("sum", frozen), "read-only"),
+        (lambda: vm.set_output("sum", numpy.zeros((2, 5), numpy.float32)), "sum"),
+        (lambda: vm.output("sum"), "."),
+    ]:
+        with pytest.raises(rewire.Error, match=words):
+            call()
+    vm.set_input("a", frozen)
+    with pytest.raises(rewire.InvalidArgumentError, match="read-only"):
+        vm.donate("a", "sum")
+
+
+def test_donated_memory_is_the_output():
+    vm = rewire.load(models.add((4,))).vm()
+    state = numpy.zeros(4, numpy.float32)
+    vm.set_input("a", state)
+    vm.set_input("b", numpy.ones(4, numpy.float32))
+    vm.donate("a", "sum")
+    for _ in range(3):
+        vm.invoke()
+    assert (state == 3).all()
+    frozen = state.copy()
+    frozen.flags.writeable = False
+    with pytest.raises(rewire.InvalidArgumentError, match="donated"):
+        vm.set_input("a", frozen)
+
+
+SCALE = """
+.kernel scale = "mine.scale"
+.func main(x: f32[2, 2]) -> y: f32[2, 2]
+  %storage = alloc_storage _, alignment=64, f32[2, 2], cpu
+  %y = alloc_tensor %storage, _, f32[2, 2]
+  invoke_packed scale(%x, %y), outputs=1
+  ret %y
+.end
+"""
+
+
+def test_a_python_function_is_a_kernel():
+    kept = []
+
+    @rewire.kernel("mine.scale")
+    def scale(x, out):
+        """Twice."""
+        kept.append(x)
+        out[...] = 2 * x
+
+    program = rewire.load(rewire.assemble(SCALE), kernels=[scale])
+    x = numpy.arange(4, dtype=numpy.float32).reshape(2, 2)
+    numpy.testing.assert_array_equal(program(x)["y"], 2 * x)
+    del program
+    numpy.testing.assert_array_equal(kept[0], x)  # what a function keeps stays valid
+    assert scale.__doc__ == "Twice." and repr(scale) == "rewire.kernel('mine.scale')"
+    as_dict = rewire.load(rewire.assemble(SCALE), kernels={"mine.scale": scale.function})
+    numpy.testing.assert_array_equal(as_dict(x)["y"], 2 * x)
+    with pytest.raises(rewire.LinkError, match="mine.scale"):
+        rewire.load(rewire.assemble(SCALE))
+
+
+def test_an_exception_in_a_kernel_is_the_cause():
+    def fail(x, out):
+        raise ZeroDivisionError("by zero")
+
+    program = rewire.load(rewire.assemble(SCALE), kernels={"mine.scale": fail})
+    x = numpy.zeros((2, 2), numpy.float32)
+    with pytest.raises(rewire.KernelError, match="ZeroDivisionError: by zero") as raised:
+        program(x)
+    assert isinstance(raised.value.__cause__, ZeroDivisionError)
+
+    def interrupt(x, out):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        rewire.load(rewire.assemble(SCALE), kernels={"mine.scale": interrupt})(x)
+
+
+def test_assembly_goes_both_ways():
+    executable = rewire.assemble(SCALE)
+    text = rewire.disassemble(executable)
+    assert "mine.scale" in text
+    assert rewire.assemble(text).to_bytes() == executable.to_bytes()
+    assert executable.functions == ["main"] and executable.kernels == ["mine.scale"]
+    with pytest.raises(rewire.InvalidArgumentError, match="%x is read, but nothing writes it"):
+        rewire.assemble(".func main() -> f32[4]\n  ret %x\n.end\n")
+
+
+WEIGHTED = """
+.param w: f32[4]
+.kernel add = "rewire.add"
+.func main(x: f32[4]) -> y: f32[4]
+  %w = load_const w
+  %storage = alloc_storage _, alignment=64, f32[4], cpu
+  %y = alloc_tensor %storage, _, f32[4]
+  invoke_packed add(%x, %w, %y), outputs=1
+  ret %y
+.end
+"""
+
+
+def test_parameters():
+    executable = rewire.assemble(WEIGHTED)
+    one = numpy.ones(4, numpy.float32)
+    with pytest.raises(rewire.LinkError, match="w"):
+        rewire.load(executable)
+    program = rewire.load(executable, parameters={"w": one})
+    assert str(program.parameters[0]) == "w: f32[4]"
+    assert (program(one)["y"] == 2).all()
+    other = program.with_parameters({"w": 4 * one})
+    assert (other(one)["y"] == 5).all() and (program(one)["y"] == 2).all()
+    kept = rewire.ParameterSet.from_program(other)
+    assert kept.names() == ["w"] and "w" in kept and len(kept) == 1
+    assert kept["w"][0] == 4
+    with pytest.raises(ValueError):
+        kept["w"][0] = 1
+    with pytest.raises(KeyError):
+        kept["v"]
+
+
+def test_parameters_of_files(tmp_path):
+    import json
+    import struct
+
+    header = json.dumps({"w": {"dtype": "F32", "shape": [4], "data_offsets": [0, 16]}}).encode()
+    file = tmp_path / "w.safetensors"
+    file.write_bytes(struct.pack("<Q", len(header)) + header + numpy.arange(4, dtype=numpy.float32).tobytes())
+    x = numpy.ones(4, numpy.float32)
+    for given in (file, rewire.ParameterSet.from_safetensors(file), [str(file)]):
+        assert rewire.load(rewire.assemble(WEIGHTED), parameters=given)(x)["y"][3] == 4
+    with pytest.raises(rewire.NotFoundError):
+        rewire.ParameterSet.from_file(tmp_path / "none")
+
+
+def test_integers_and_tuples():
+    program = rewire.load(rewire.assemble("""
+.func main(x: f32[2]) -> value
+  %one = load_consti 1
+  %pair = alloc_adt tag=3 (%x, %one)
+  ret %pair
+.end
+"""))
+    x = numpy.ones(2, numpy.float32)
+    pair = next(iter(program(x).values()))
+    assert (pair.tag, len(pair), pair[1]) == (3, 2, 1) and pair[-2][0] == 1
+    with pytest.raises(IndexError):
+        pair[2]
+    assert repr(rewire.Adt(7, [x, 2])) == "rewire.Adt(tag=7, 2 fields)"

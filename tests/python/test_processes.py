@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What happens at the ends of interpreters: exit, fork, sub-interpreters. Each in a process of its own."""
+
+import os
+import subprocess
+import sys
+import textwrap
+
+FOLDER = os.path.dirname(__file__)
+
+
+def run(script):
+    environment = dict(os.environ, PYTHONPATH=os.pathsep.join([FOLDER, *sys.path]))
+    done = subprocess.run([sys.executable, "-B", "-c", textwrap.dedent(script)], env=environment, capture_output=True,
+                          text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stderr == ""
+    return done.stdout
+
+
+def test_exit_with_everything_alive():
+    out = run("""
+        import tiny_models as models, numpy, rewire
+        @rewire.kernel("mine.none")
+        def unused(x): pass
+        program = rewire.load(models.add((4,)), threads=2, kernels=[unused])
+        x = numpy.ones(4, numpy.float32)
+        vm = program.vm()
+        vm.set_input("a", x)
+        vm.set_input("b", x)
+        vm.invoke()
+        result, output, parameters = program(x, x), vm.output("sum"), rewire.ParameterSet.from_arrays({"x": x})
+        tensor = rewire.tensor(x)
+        program.itself = program
+        print(output[0])
+    """)
+    assert out == "2.0\n"
+
+
+def test_exit_while_a_thread_runs():
+    run("""
+        import threading, time, tiny_models as models, numpy, rewire
+        vm = rewire.load(models.slow()).vm()
+        vm.set_input("x", numpy.zeros((512, 512), numpy.float32))
+        threading.Thread(target=vm.invoke, daemon=True).start()
+        time.sleep(0.2)
+    """)
+
+
+def test_a_forked_process_runs_what_was_loaded():
+    out = run("""
+        import os, tiny_models as models, numpy, rewire
+        program = rewire.load(models.add((4,)))
+        x = numpy.ones(4, numpy.float32)
+        program(x, x)
+        child = os.fork()
+        if child == 0:
+            os._exit(0 if program(x, x)["sum"][0] == 2 else 1)
+        print(os.waitpid(child, 0)[1])
+    """)
+    assert out == "0\n"
+
+
+def test_a_second_interpreter_is_refused():
+    run("""
+        import rewire
+        try:
+            import _xxsubinterpreters as interpreters
+        except ImportError:
+            raise SystemExit
+        one = interpreters.create()
+        try:
+            interpreters.run_string(one, "import warnings; warnings.simplefilter('ignore'); import rewire")
+            raise SystemExit("a second interpreter has imported it")
+        except interpreters.RunFailedError as error:
+            assert "ImportError" in str(error), error
+    """)
