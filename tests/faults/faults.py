@@ -281,6 +281,8 @@ FAULTS = [
           "span >= 0 ? 0 : «(span + 1) / step + 1»);", "span / step + 1", COMPILER),
 
     # The stock kernels.
+    Fault("kernels", "a kernel takes ranks up to the one that its loop state is made for", "checks.h",
+          "if («tensor.ndim() > kMaxKernelRank») [[unlikely]] {", "false", KERNELS),
     Fault("kernels", "an index is less than its axis", "indices.h",
           "if (data[i] < -dim || «data[i] >= dim») [[unlikely]]", "data[i] > dim", KERNELS),
     Fault("kernels", "a scatter's output has the shape of its input", "scatter.cc",

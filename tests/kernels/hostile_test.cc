@@ -6,7 +6,10 @@
 #include <limits>
 #include <numeric>
 
+#include "rewire/base/max_rank.h"
+#include "rewire/kernels/cpu/kernels_cpu.h"
 #include "rewire/kernels/cpu/signal/fourier.h"
+#include "rewire/kernels/cpu/support/checks.h"
 #include "rewire/kernels/cpu/support/workspace_sizes.h"
 #include "rewire/tests/kernels/kernel_call.h"
 
@@ -109,6 +112,46 @@ TEST_CASE("dimensions beside a 0 may not overflow together") {
   CHECK(Run("rewire.relu", {&x, &out}) == "ValueError: rewire.relu: out" + too_large);
   CHECK(Run("rewire.reduce_sum", {&x, &out}) == "ValueError: rewire.reduce_sum: x" + too_large);
   CHECK(Run("rewire.transpose", {&x, &out}) == "ValueError: rewire.transpose: x" + too_large);
+}
+
+// Of a dtype that the argument takes; one element.
+HostTensor OneElement(const RewireKernelArgument& argument, int rank) {
+  const Shape shape(static_cast<std::size_t>(rank), 1);
+  const std::uint32_t dtypes = argument.dtypes;
+  if (dtypes == 0 || (dtypes & REWIRE_DTYPE_F32) != 0) return HostTensor::Of<float>(shape, {1});
+  if ((dtypes & REWIRE_DTYPE_I64) != 0) return HostTensor::Of<std::int64_t>(shape, {1});
+  if ((dtypes & REWIRE_DTYPE_I32) != 0) return HostTensor::Of<std::int32_t>(shape, {1});
+  if ((dtypes & REWIRE_DTYPE_U8) != 0) return HostTensor::Of<std::uint8_t>(shape, {1});
+  if ((dtypes & REWIRE_DTYPE_I8) != 0) return HostTensor::Of<std::int8_t>(shape, {1});
+  return HostTensor::Of<bool>(shape, {true});
+}
+
+// The VM carries ranks up to 32. What a kernel keeps on its stack is made for less.
+TEST_CASE("no kernel takes a tensor above the largest rank, whichever argument it is") {
+  STATIC_REQUIRE(kernel::cpu::kMaxKernelRank < kMaxRank);
+  const RewireKernelTable* table = RewireCpuKernels();
+  int called = 0;
+  for (std::uint32_t i = 0; i < table->count; ++i) {
+    const std::string name = table->entries[i].name;
+    const RewireKernelRow& row = table->rows[i];
+    const StockKernel kernel(name);
+    // Not those with attributes without a default, nor those that take ADTs.
+    if (!kernel.error().empty() || (row.traits & REWIRE_KERNEL_OBJECTS) != 0) continue;
+    for (std::uint32_t deep = 0; deep <= row.argument_count; ++deep) {
+      if (name == "rewire.resize" && deep == 1) continue;  // its roi is not read unless an attribute asks
+      std::vector<HostTensor> tensors;
+      std::vector<HostTensor*> arguments;
+      for (std::uint32_t k = 0; k < row.argument_count; ++k) {
+        const bool here = k == deep || deep == row.argument_count;  // at last all of them
+        tensors.push_back(OneElement(row.arguments[k], here ? kernel::cpu::kMaxKernelRank + 1 : 1));
+      }
+      for (HostTensor& tensor : tensors) arguments.push_back(&tensor);
+      CAPTURE(name, deep);
+      CHECK(kernel.Call(arguments) != "");
+      ++called;
+    }
+  }
+  CHECK(called > 300);
 }
 
 // Eight operands of a hundred elements are 10^16 products.

@@ -179,7 +179,7 @@ Status ResolveColumns(const WindowAttributes& attributes, ShapeView x, TensorVie
   if (Status s = ReadShape("image_shape", image_shape, &image); !s.ok()) return s;
   if (Status s = ReadInts("block_shape", block_shape, &block); !s.ok()) return s;
   if (x.size() != 3) return ValueError("x has shape ", x, ", expected [N, C * block elements, blocks]");
-  if (image.rank() + 2 > kMaxRank)
+  if (image.rank() + 2 > kMaxKernelRank)
     return ValueError("image_shape is ", image.view(), ", expected fewer axes");
   Dims full(ShapeView(x.data(), 2));
   for (std::int64_t dim : image.view()) full.push_back(dim);

@@ -158,7 +158,7 @@ class Elementwise {
 
   Layout<kInputs + 1> MakeLayout() const {
     const int rank = out_.ndim();
-    std::int64_t by_operand[kInputs + 1][kMaxRank];
+    std::int64_t by_operand[kInputs + 1][kMaxKernelRank];
     BroadcastStrides(out_, rank, by_operand[0]);
     for (int k = 0; k < kInputs; ++k) BroadcastStrides(inputs_[k], rank, by_operand[k + 1]);
     Layout<kInputs + 1> layout;

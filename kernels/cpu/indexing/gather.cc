@@ -169,7 +169,8 @@ struct OneHotShape {
     double number = 0;
     if (Status s = ReadShape("indices", indices, &result); !s.ok()) return s;
     if (Status s = ReadNumber("depth", depth, &number); !s.ok()) return s;
-    if (result.rank() == kMaxRank) return ValueError("indices is ", result.view(), ", expected a lower rank");
+    if (result.rank() == kMaxKernelRank)
+      return ValueError("indices is ", result.view(), ", expected a lower rank");
     if (!(number >= 0 && number < 0x1p48)) return ValueError("depth is ", number, ", which is no dimension");
     int along = 0;
     if (Status s = NormalizeAxis(axis, result.rank() + 1, &along); !s.ok()) return s;

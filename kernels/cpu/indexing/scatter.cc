@@ -202,8 +202,9 @@ Status GatherNDDims(ShapeView x, ShapeView indices, std::int64_t batch_dims, Dim
     return ValueError("indices has shape ", indices, ": ", width, " indices are more than the axes of x ", x);
   }
   const std::size_t kept = x.size() - batch - static_cast<std::size_t>(width);
-  if (indices.size() - 1 + kept > kMaxRank) {
-    return ValueError("x has shape ", x, " and indices ", indices, ": the result's rank is over ", kMaxRank);
+  if (indices.size() - 1 + kept > kMaxKernelRank) {
+    return ValueError("x has shape ", x, " and indices ", indices, ": the result's rank is over ",
+                      kMaxKernelRank);
   }
   *result = Dims(ShapeView(indices.data(), indices.size() - 1));
   for (std::size_t i = x.size() - kept; i < x.size(); ++i) result->push_back(x[i]);
@@ -214,7 +215,7 @@ struct GatherND {
   static constexpr const char kName[] = "rewire.gather_nd";
   std::int64_t batch_dims = 0;
   static Status Make(Attributes& attributes, GatherND* gather) {
-    gather->batch_dims = attributes.Int("batch_dims", 0, 0, kMaxRank);
+    gather->batch_dims = attributes.Int("batch_dims", 0, 0, kMaxKernelRank);
     return Status();
   }
   Status operator()(TensorView x, TensorView indices, TensorView out) const {
@@ -247,7 +248,7 @@ struct GatherNDShape {
   static constexpr const char kName[] = "rewire.shape.gather_nd";
   std::int64_t batch_dims = 0;
   static Status Make(Attributes& attributes, GatherNDShape* gather) {
-    gather->batch_dims = attributes.Int("batch_dims", 0, 0, kMaxRank);
+    gather->batch_dims = attributes.Int("batch_dims", 0, 0, kMaxKernelRank);
     return Status();
   }
   Status operator()(TensorView x, TensorView indices, TensorView out) const {

@@ -36,8 +36,8 @@ struct Expand {
     if (!broadcast.ok() || both.view() != out.dims()) {
       return ValueError("x has shape ", x.dims(), ", which does not broadcast to out of shape ", out.dims());
     }
-    std::int64_t out_strides[kMaxRank];
-    std::int64_t in_strides[kMaxRank];
+    std::int64_t out_strides[kMaxKernelRank];
+    std::int64_t in_strides[kMaxKernelRank];
     BroadcastStrides(out, out.ndim(), out_strides);
     BroadcastStrides(x, out.ndim(), in_strides);
     Layout<2> layout;

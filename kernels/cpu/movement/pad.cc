@@ -142,13 +142,13 @@ struct Pad {
 
 // The pads of all axes from those of some.
 struct AllPads {
-  std::int64_t values[2 * kMaxRank];
+  std::int64_t values[2 * kMaxKernelRank];
   std::size_t count;
 
   Status Read(int rank, TensorView pads, const std::optional<TensorView>& axes) {
     Dims given, named;
     if (Status s = ReadInts("pads", pads, &given); !s.ok()) return s;
-    std::fill_n(values, 2 * kMaxRank, 0);
+    std::fill_n(values, 2 * kMaxKernelRank, 0);
     count = 2 * static_cast<std::size_t>(rank);
     if (IsGiven(axes)) {
       if (Status s = ReadInts("axes", *axes, &named); !s.ok()) return s;
@@ -159,7 +159,7 @@ struct AllPads {
       return ValueError("pads has ", given.rank(), " values, expected two for each of ", named.rank(),
                         " axes");
     }
-    bool marked[kMaxRank];
+    bool marked[kMaxKernelRank];
     if (Status s = MarkAxes(named.view(), rank, marked); !s.ok()) return s;
     for (int i = 0; i < named.rank(); ++i) {
       const std::int64_t axis = named[i] < 0 ? named[i] + rank : named[i];

@@ -115,8 +115,8 @@ struct Tile {
   Status operator()(TensorView x, TensorView out) const {
     if (Status s = CheckMove(x, out); !s.ok()) return s;
     if (Status s = CheckRank("out", out, x.ndim()); !s.ok()) return s;
-    if (2 * x.ndim() > kMaxRank) {
-      return ValueError("x has shape ", x.dims(), ", expected a rank of at most ", kMaxRank / 2);
+    if (2 * x.ndim() > kMaxKernelRank) {
+      return ValueError("x has shape ", x.dims(), ", expected a rank of at most ", kMaxKernelRank / 2);
     }
     const Dims from = DenseStrides(x.dims());
     const Dims to = DenseStrides(out.dims());

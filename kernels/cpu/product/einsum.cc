@@ -18,7 +18,7 @@ namespace rewire::kernel::cpu {
 namespace {
 
 constexpr int kMaxOperands = 8;
-constexpr int kMaxLabels = 2 * kMaxRank;
+constexpr int kMaxLabels = 2 * kMaxKernelRank;
 constexpr char kEllipsis = '.';
 
 // "ij,jk->ik", without spaces and with the result spelled out; "..." is one '.'.
@@ -107,8 +107,8 @@ struct Labels {
       for (int k = 0; name == kEllipsis && k < ellipsis; ++k) Add(static_cast<char>(k));
       if (name != kEllipsis && Find(name) < 0) Add(name);
     };
-    if (equation.result.size() + static_cast<std::size_t>(ellipsis) > kMaxRank)
-      return ValueError("the result's rank is over ", kMaxRank);
+    if (equation.result.size() + static_cast<std::size_t>(ellipsis) > kMaxKernelRank)
+      return ValueError("the result's rank is over ", kMaxKernelRank);
     for (char name : equation.result) add(name);
     kept = count;
     for (const std::string& term : equation.operands) {

@@ -28,7 +28,7 @@ struct ArgReduce {
     if (Status s = checks.Take(); !s.ok()) return s;
     int along = 0;
     if (Status s = NormalizeAxis(axis, x.ndim(), &along); !s.ok()) return s;
-    bool reduced[kMaxRank] = {};
+    bool reduced[kMaxKernelRank] = {};
     reduced[along] = true;
     if (Status s = CheckShape("out", out, ReducedDims(x.dims(), reduced, keepdims).view()); !s.ok()) return s;
     if (x.dim(along) == 0)

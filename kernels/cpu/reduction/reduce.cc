@@ -18,7 +18,7 @@ void ReduceAttributes::Read(Attributes& attributes) {
 }
 
 Status ReduceAttributes::Check(TensorView x, const std::optional<TensorView>& tensor, TensorView out,
-                               bool (&reduced)[kMaxRank]) const {
+                               bool (&reduced)[kMaxKernelRank]) const {
   Checks checks;
   checks.Dense("x", x).Dense("out", out).SameDType("out", out, "x", x).NoOverlap("out", out, "x", x);
   if (Status s = checks.Take(); !s.ok()) return s;
@@ -28,7 +28,7 @@ Status ReduceAttributes::Check(TensorView x, const std::optional<TensorView>& te
 }
 
 Status ReduceAttributes::Resolve(ShapeView x, const std::optional<TensorView>& tensor,
-                                 bool (&reduced)[kMaxRank], Dims* result) const {
+                                 bool (&reduced)[kMaxKernelRank], Dims* result) const {
   Dims given;
   ShapeView named(axes.data(), axes.size());
   if (tensor) {
@@ -37,15 +37,15 @@ Status ReduceAttributes::Resolve(ShapeView x, const std::optional<TensorView>& t
     named = given.view();
   }
   if (Status s = MarkAxes(named, static_cast<int>(x.size()), reduced); !s.ok()) return s;
-  if (named.empty()) std::fill(reduced, reduced + kMaxRank, !keep_without_axes);
+  if (named.empty()) std::fill(reduced, reduced + kMaxKernelRank, !keep_without_axes);
   *result = ReducedDims(x, reduced, keepdims);
   return Status();
 }
 
-Layout<2> ReduceLayout(ShapeView dims, const bool (&reduced)[kMaxRank], std::int64_t* count) {
+Layout<2> ReduceLayout(ShapeView dims, const bool (&reduced)[kMaxKernelRank], std::int64_t* count) {
   const int rank = static_cast<int>(dims.size());
   *count = 1;
-  std::int64_t steps[kMaxRank][2];
+  std::int64_t steps[kMaxKernelRank][2];
   std::int64_t out_step = 1;
   std::int64_t in_step = 1;
   for (int i = rank - 1; i >= 0; --i) {
@@ -225,7 +225,7 @@ struct Reduce {
     return Status();
   }
   Status operator()(TensorView x, std::optional<TensorView> axes, TensorView out) const {
-    bool reduced[kMaxRank];
+    bool reduced[kMaxKernelRank];
     if (Status s = attributes.Check(x, axes, out, reduced); !s.ok()) return s;
     return ForType(Numbers(), "x", x,
                    [&](auto tag) { return Run<typename decltype(tag)::type>(x, reduced, out); });
@@ -233,7 +233,7 @@ struct Reduce {
 
  private:
   template <typename T>
-  static Status Run(TensorView x, const bool (&reduced)[kMaxRank], TensorView out) {
+  static Status Run(TensorView x, const bool (&reduced)[kMaxKernelRank], TensorView out) {
     std::int64_t count = 1;
     const Layout<2> layout = ReduceLayout(x.dims(), reduced, &count);
     T* to = out.data<T>();
@@ -262,7 +262,7 @@ struct LogSumExp {
     return Status();
   }
   Status operator()(TensorView x, std::optional<TensorView> axes, TensorView out) const {
-    bool reduced[kMaxRank];
+    bool reduced[kMaxKernelRank];
     if (Status s = attributes.Check(x, axes, out, reduced); !s.ok()) return s;
     return ForType(Floats(), "x", x,
                    [&](auto tag) { return Run<typename decltype(tag)::type>(x, reduced, out); });
@@ -277,7 +277,7 @@ struct LogSumExp {
 
  private:
   template <typename T>
-  static Status Run(TensorView x, const bool (&reduced)[kMaxRank], TensorView out) {
+  static Status Run(TensorView x, const bool (&reduced)[kMaxKernelRank], TensorView out) {
     std::int64_t count = 1;
     const Layout<2> layout = ReduceLayout(x.dims(), reduced, &count);
     const std::int64_t size = out.size();

@@ -21,16 +21,16 @@ struct ReduceAttributes {
   void Read(Attributes& attributes);
   // The axes come from the attribute or from `tensor`. Without any, all axes are reduced, or none with
   // noop_with_empty_axes. Marks them in `reduced` and returns the result's shape.
-  Status Resolve(ShapeView x, const std::optional<TensorView>& tensor, bool (&reduced)[kMaxRank],
+  Status Resolve(ShapeView x, const std::optional<TensorView>& tensor, bool (&reduced)[kMaxKernelRank],
                  Dims* result) const;
   // The checks of a kernel's arguments, and the axes as above.
   Status Check(TensorView x, const std::optional<TensorView>& tensor, TensorView out,
-               bool (&reduced)[kMaxRank]) const;
+               bool (&reduced)[kMaxKernelRank]) const;
 };
 
 // The loop over the elements of x [dims]. Operand 0 is the result, which has stride 0 along reduced axes.
 // `count` is the number of elements per result.
-Layout<2> ReduceLayout(ShapeView dims, const bool (&reduced)[kMaxRank], std::int64_t* count);
+Layout<2> ReduceLayout(ShapeView dims, const bool (&reduced)[kMaxKernelRank], std::int64_t* count);
 
 // Calls body(rest, out_offset, in_offset, pace) for parts of the loop, perhaps on several threads. Different
 // parts have different results. The body asks the Pace whether to stop.

@@ -61,7 +61,7 @@ struct SequenceConcat {
     concat->new_axis = attributes.Bool("new_axis", false);
     concat->dtype = attributes.String("dtype", "");
     concat->shape = attributes.Ints("shape", {});
-    if (concat->shape.size() >= kMaxRank)
+    if (concat->shape.size() >= kMaxKernelRank)
       return ValueError("attribute 'shape' has rank ", concat->shape.size());
     return Status();
   }
@@ -101,7 +101,7 @@ struct SequenceConcat {
   Status Join(std::span<const RewireFFIAny> elements, RewireFFIAny* result) const {
     const TensorView first(RewireTensorOf(&elements[0]));
     if (Status s = CheckDense("element 0", first); !s.ok()) return s;
-    if (new_axis && first.ndim() >= kMaxRank) return ValueError("element 0 has rank ", first.ndim());
+    if (new_axis && first.ndim() >= kMaxKernelRank) return ValueError("element 0 has rank ", first.ndim());
     int at = 0;
     if (Status s = NormalizeAxis(axis, first.ndim() + (new_axis ? 1 : 0), &at); !s.ok()) return s;
     Dims dims(first.dims());

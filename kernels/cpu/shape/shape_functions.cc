@@ -121,7 +121,7 @@ struct ReduceShape {
   Status operator()(TensorView x, std::optional<TensorView> axes, TensorView out) const {
     Dims input, result;
     if (Status s = ReadShape("x", x, &input); !s.ok()) return s;
-    bool reduced[kMaxRank];
+    bool reduced[kMaxKernelRank];
     if (Status s = attributes.Resolve(input.view(), axes, reduced, &result); !s.ok()) return s;
     return WriteShape(result, out);
   }

@@ -17,7 +17,7 @@ struct SqueezeShape {
     if (axes) {
       if (Status s = ReadInts("axes", *axes, &named); !s.ok()) return s;
     }
-    bool removed[kMaxRank];
+    bool removed[kMaxKernelRank];
     if (Status s = MarkAxes(named.view(), input.rank(), removed); !s.ok()) return s;
     for (int i = 0; i < input.rank(); ++i) {
       const bool goes = axes ? removed[i] : input[i] == 1;
@@ -35,8 +35,9 @@ struct UnsqueezeShape {
     if (Status s = ReadShape("x", x, &input); !s.ok()) return s;
     if (Status s = ReadInts("axes", axes, &named); !s.ok()) return s;
     const int rank = input.rank() + named.rank();
-    if (rank > kMaxRank) return ValueError("the result's rank is ", rank, ", expected at most ", kMaxRank);
-    bool added[kMaxRank];
+    if (rank > kMaxKernelRank)
+      return ValueError("the result's rank is ", rank, ", expected at most ", kMaxKernelRank);
+    bool added[kMaxKernelRank];
     if (Status s = MarkAxes(named.view(), rank, added); !s.ok()) return s;
     int next = 0;
     for (int i = 0; i < rank; ++i) result.push_back(added[i] ? 1 : input[next++]);

@@ -22,7 +22,8 @@ Status ShapeProgram::Check() {
       return ValueError("attribute 'program': no instruction at ", i);
     if (code == kDim) {
       const std::int64_t input = codes_[i + 1], axis = codes_[i + 2];
-      if (input < kStored || input >= 4096 || axis < 0 || axis >= (input == kStored ? stores_ : kMaxRank))
+      if (input < kStored || input >= 4096 || axis < 0 ||
+          axis >= (input == kStored ? stores_ : kMaxKernelRank))
         return ValueError("attribute 'program': no such dimension at ", i);
       inputs_ = std::max(inputs_, input + 1);
     }

@@ -81,8 +81,8 @@ Status MatMulDims(ShapeView a, ShapeView b, Dims* result) {
   return Status();
 }
 
-Status MarkAxes(ShapeView axes, int rank, bool (&marked)[kMaxRank]) {
-  std::fill(marked, marked + kMaxRank, false);
+Status MarkAxes(ShapeView axes, int rank, bool (&marked)[kMaxKernelRank]) {
+  std::fill(marked, marked + kMaxKernelRank, false);
   for (std::int64_t axis : axes) {
     int normalized = 0;
     if (Status s = NormalizeAxis(axis, rank, &normalized); !s.ok()) return s;
@@ -92,7 +92,7 @@ Status MarkAxes(ShapeView axes, int rank, bool (&marked)[kMaxRank]) {
   return Status();
 }
 
-Dims ReducedDims(ShapeView x, const bool (&reduced)[kMaxRank], bool keepdims) {
+Dims ReducedDims(ShapeView x, const bool (&reduced)[kMaxKernelRank], bool keepdims) {
   Dims dims;
   for (std::size_t i = 0; i < x.size(); ++i) {
     if (!reduced[i]) dims.push_back(x[i]);
@@ -105,7 +105,7 @@ Status PermutedDims(ShapeView x, const std::vector<std::int64_t>& perm, Dims* or
   const int rank = static_cast<int>(x.size());
   *order = Dims();
   *result = Dims();
-  bool seen[kMaxRank] = {};
+  bool seen[kMaxKernelRank] = {};
   if (!perm.empty() && perm.size() != x.size()) {
     return ValueError("perm has ", perm.size(), " axes, x has shape ", x);
   }
@@ -136,8 +136,9 @@ Status ConcatDims(ShapeView sum, ShapeView next, int axis, int input, Dims* resu
 }
 
 Status GatherDims(ShapeView x, ShapeView indices, int axis, Dims* result) {
-  if (x.size() - 1 + indices.size() > kMaxRank) {
-    return ValueError("x has shape ", x, " and indices ", indices, ": the result's rank is over ", kMaxRank);
+  if (x.size() - 1 + indices.size() > kMaxKernelRank) {
+    return ValueError("x has shape ", x, " and indices ", indices, ": the result's rank is over ",
+                      kMaxKernelRank);
   }
   *result = Dims();
   for (int i = 0; i < static_cast<int>(x.size()); ++i) {
@@ -165,7 +166,7 @@ Status SliceDims(ShapeView x, ShapeView starts, ShapeView ends, ShapeView axes, 
     range->start.push_back(0);
     range->step.push_back(1);
   }
-  bool seen[kMaxRank] = {};
+  bool seen[kMaxKernelRank] = {};
   for (std::size_t i = 0; i < count; ++i) {
     int axis = 0;
     if (Status s = NormalizeAxis(axes.empty() ? static_cast<std::int64_t>(i) : axes[i], rank, &axis); !s.ok())
@@ -214,8 +215,8 @@ Status PaddedDims(ShapeView x, ShapeView pads, Dims* result) {
 
 Status ReadInts(const char* what, TensorView tensor, Dims* values) {
   if (Status s = CheckDense(what, tensor); !s.ok()) return s;
-  if (tensor.ndim() > 1 || tensor.size() > kMaxRank) {
-    return ValueError(what, " has shape ", tensor.dims(), ", expected rank 1 with at most ", kMaxRank,
+  if (tensor.ndim() > 1 || tensor.size() > kMaxKernelRank) {
+    return ValueError(what, " has shape ", tensor.dims(), ", expected rank 1 with at most ", kMaxKernelRank,
                       " elements");
   }
   *values = Dims();

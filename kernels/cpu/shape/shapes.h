@@ -21,8 +21,8 @@ Status BroadcastDims(ShapeView a, ShapeView b, Dims* result);
 Status MatMulDims(ShapeView a, ShapeView b, Dims* result);
 
 // Marks the axes of `axes` in `marked`. Each must be in [-rank, rank), and none may occur twice.
-Status MarkAxes(ShapeView axes, int rank, bool (&marked)[kMaxRank]);
-Dims ReducedDims(ShapeView x, const bool (&reduced)[kMaxRank], bool keepdims);
+Status MarkAxes(ShapeView axes, int rank, bool (&marked)[kMaxKernelRank]);
+Dims ReducedDims(ShapeView x, const bool (&reduced)[kMaxKernelRank], bool keepdims);
 
 // Checks that `perm` is a permutation of 0..rank-1; an empty one stands for the reversed order.
 Status PermutedDims(ShapeView x, const std::vector<std::int64_t>& perm, Dims* order, Dims* result);
@@ -47,7 +47,7 @@ Status SliceDims(ShapeView x, ShapeView starts, ShapeView ends, ShapeView axes, 
 // x's dims with pads[i] before and pads[rank + i] after axis i; a negative pad removes.
 Status PaddedDims(ShapeView x, ShapeView pads, Dims* result);
 
-// The values of a rank 0 or 1 tensor of i64 or i32 with at most kMaxRank elements: a shape, axes, pads.
+// The values of a rank 0 or 1 tensor of i64 or i32 with at most kMaxKernelRank elements: a shape, axes, pads.
 Status ReadInts(const char* what, TensorView tensor, Dims* values);
 
 // A shape argument, i64 or i32. Its dimensions are bounded so that sums and small multiples of them do not

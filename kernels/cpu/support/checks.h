@@ -13,8 +13,10 @@
 
 namespace rewire::kernel::cpu {
 
-// The highest rank that kernels accept. It limits the loop state that they keep on the stack.
-inline constexpr int kMaxRank = 16;
+// The highest rank that kernels accept. The VM carries tensors of up to kMaxRank (base/max_rank.h)
+// dimensions, which kernels of other libraries may want. The stock kernels keep their loop state on the stack
+// for each dimension and operand, so they take less.
+inline constexpr int kMaxKernelRank = 16;
 
 // A shape on the stack.
 class Dims {
@@ -26,7 +28,7 @@ class Dims {
   int rank() const { return rank_; }
   std::int64_t operator[](int i) const { return dims_[i]; }
   std::int64_t& operator[](int i) { return dims_[i]; }
-  // Call it at most kMaxRank times; ranks are checked before.
+  // Call it at most kMaxKernelRank times; ranks are checked before.
   void push_back(std::int64_t dim) { dims_[rank_++] = dim; }
   void insert(int position, std::int64_t dim) {
     for (int i = rank_++; i > position; --i) dims_[i] = dims_[i - 1];
@@ -36,7 +38,7 @@ class Dims {
 
  private:
   int rank_ = 0;
-  std::int64_t dims_[kMaxRank];
+  std::int64_t dims_[kMaxKernelRank];
 };
 
 // True if all dimensions are at least 0 and their product, without zeros, is below kMostSize. Then no product
@@ -63,8 +65,8 @@ inline Status CheckHost(const char* what, TensorView tensor) {
     return TypeError(what, " is on device type ", static_cast<int>(tensor.device().device_type),
                      ", expected host memory");
   }
-  if (tensor.ndim() > kMaxRank) [[unlikely]] {
-    return ValueError(what, " has rank ", tensor.ndim(), ", expected at most ", kMaxRank);
+  if (tensor.ndim() > kMaxKernelRank) [[unlikely]] {
+    return ValueError(what, " has rank ", tensor.ndim(), ", expected at most ", kMaxKernelRank);
   }
   return Status();
 }

@@ -18,8 +18,8 @@ namespace rewire::kernel::cpu {
 template <int kOperands>
 struct Layout {
   int rank = 0;
-  std::int64_t dims[kMaxRank];
-  std::int64_t strides[kMaxRank][kOperands];  // in elements
+  std::int64_t dims[kMaxKernelRank];
+  std::int64_t strides[kMaxKernelRank][kOperands];  // in elements
 
   // Adds a dimension inside the existing ones.
   void Append(std::int64_t dim, const std::int64_t (&stride)[kOperands]) {
@@ -47,7 +47,7 @@ struct Layout {
 
   std::int64_t inner() const { return dims[rank - 1]; }
   const std::int64_t* inner_strides() const { return strides[rank - 1]; }
-  std::int64_t rows() const { return Product(ShapeView(dims, kMaxRank), 0, rank - 1); }
+  std::int64_t rows() const { return Product(ShapeView(dims, kMaxKernelRank), 0, rank - 1); }
 };
 
 // The strides of a tensor in a loop of `rank` dimensions, aligned to the right. 0 for dimensions that it does
@@ -76,7 +76,7 @@ bool ForRows(const Layout<kOperands>& layout, std::int64_t begin, std::int64_t e
   const int outer = layout.rank - 1;
   const std::int64_t inner = layout.inner();
   const std::int64_t piece = std::max<std::int64_t>(1, kPace / work);
-  std::int64_t index[kMaxRank];
+  std::int64_t index[kMaxKernelRank];
   std::int64_t offsets[kOperands] = {};
   std::int64_t rest = begin;
   for (int i = outer - 1; i >= 0; --i) {

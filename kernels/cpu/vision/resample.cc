@@ -149,7 +149,7 @@ Status ResizedByScales(const ResizeAttributes& attributes, ShapeView x, TensorVi
       !s.ok())
     return s;
   if (!scales.Is<float>() && !scales.Is<double>()) return WrongDType(Floats(), "scales", scales);
-  bool marked[kMaxRank];
+  bool marked[kMaxKernelRank];
   const ShapeView axes(attributes.axes.data(), attributes.axes.size());
   if (Status s = MarkAxes(axes, rank, marked); !s.ok()) return s;
   *result = Dims(x);

@@ -74,7 +74,7 @@ struct Resize {
     checks.Dense("x", x).Dense("out", out).SameDType("out", out, "x", x).Rank("out", out, x.ndim());
     if (Status s = checks.NoOverlap("out", out, "x", x).Take(); !s.ok()) return s;
     if (x.ndim() == 0) return ValueError("x has rank 0, expected 1 or more");
-    ResizeAxis axes[kMaxRank];
+    ResizeAxis axes[kMaxKernelRank];
     if (Status s = ResolveAxes(x, roi, scales, out, axes); !s.ok()) return s;
     if (out.size() == 0) return Status();
     if (x.size() == 0) return ValueError("x has shape ", x.dims(), ": nothing to resize to ", out.dims());
@@ -116,14 +116,14 @@ struct Resize {
 
   Status ResolveAxes(TensorView x, const std::optional<TensorView>& roi,
                      const std::optional<TensorView>& scales, TensorView out,
-                     ResizeAxis (&axes)[kMaxRank]) const {
+                     ResizeAxis (&axes)[kMaxKernelRank]) const {
     const int rank = x.ndim();
     for (int i = 0; i < rank; ++i) {
       axes[i].input = x.dim(i);
       axes[i].output = out.dim(i);
       axes[i].scale = x.dim(i) == 0 ? 1 : static_cast<double>(out.dim(i)) / static_cast<double>(x.dim(i));
     }
-    bool marked[kMaxRank];
+    bool marked[kMaxKernelRank];
     const ShapeView named(attributes.axes.data(), attributes.axes.size());
     if (Status s = MarkAxes(named, rank, marked); !s.ok()) return s;
     const int count = named.empty() ? rank : static_cast<int>(named.size());
@@ -178,12 +178,12 @@ struct Resize {
 
   // Each element is another one: rows of the axes behind the last one that is resized are copied.
   template <typename T>
-  Status CopyNearest(TensorView x, const ResizeAxis (&axes)[kMaxRank], TensorView out) const {
+  Status CopyNearest(TensorView x, const ResizeAxis (&axes)[kMaxKernelRank], TensorView out) const {
     const int rank = x.ndim();
     int last = rank - 1;
     while (last > 0 && axes[last].IsIdentity(attributes)) --last;
     const std::int64_t inner = Product(x.dims(), last + 1, rank);
-    const std::int64_t* sources[kMaxRank];
+    const std::int64_t* sources[kMaxKernelRank];
     std::int64_t positions = 0;  // of all axes, as is declared
     for (int i = 0; i < rank; ++i) positions = Plus(positions, axes[i].output);
     std::int64_t* source = nullptr;
@@ -221,7 +221,7 @@ struct Resize {
 
   // Passes between two buffers. Numbers in between are not rounded to T.
   template <typename T, typename Number>
-  Status Run(TensorView x, const ResizeAxis (&axes)[kMaxRank], TensorView out) const {
+  Status Run(TensorView x, const ResizeAxis (&axes)[kMaxKernelRank], TensorView out) const {
     Dims now(x.dims());
     std::int64_t most = x.size();
     for (int i = 0; i < x.ndim(); ++i) {
@@ -323,7 +323,7 @@ struct ResizeSizesShape {
     const int rank = result.rank();
     const int count = axes.empty() ? rank : static_cast<int>(axes.size());
     if (wanted.rank() != count) return ValueError("sizes has ", wanted.rank(), " values, expected ", count);
-    bool marked[kMaxRank];
+    bool marked[kMaxKernelRank];
     if (Status s = MarkAxes(ShapeView(axes.data(), axes.size()), rank, marked); !s.ok()) return s;
     const auto axis_of = [&](int i) {
       const std::int64_t axis = axes.empty() ? i : axes[static_cast<std::size_t>(i)];
