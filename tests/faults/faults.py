@@ -171,7 +171,7 @@ FAULTS = [
           "if (over_aligned) «bytes += storage->alignment;»", "",
           ("vm_kernel_calls_test", "programs_test", "vm_memory_test")),
     Fault("accounts", "a pooled VM takes the limits of the call", "vm_pool.cc",
-          "«vm_->SetLimits(limits)»;", "", ("vm_limits_test",)),
+          "«vm_->SetLimits(limits);»", "", ("vm_limits_test",)),
     Fault("accounts", "a long list asks for the deadline", "interpreter.cc",
           "if (__builtin_expect(«(i + 1) % kLongList == 0», 0) && !CheckInterrupts()) {", "false",
           ("vm_limits_test",)),

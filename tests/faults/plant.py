@@ -97,6 +97,8 @@ def check(files):
     numbers = {}
     for fault in FAULTS:
         _, reason = locate(fault, files)
+        if not reason and not fault.weak and not parts_of(fault)[1].endswith(";"):
+            reason = "only a whole statement can be left out: put its ';' into the marks"
         if not reason and numbers.setdefault(number_of(fault), fault) is not fault:
             reason = f"has the number of the fault '{numbers[number_of(fault)].rule}'; word the rule in another way"
         if reason:
