@@ -75,7 +75,8 @@ Error::Error(StatusCode code, std::string message) noexcept
 }
 Error::Error(Rep* shared) noexcept : rep_(shared) { rep_->Retain(); }
 Error::Error(const Error& other) noexcept : Error(other.rep_) {}
-Error& Error::operator=(const Error& other) noexcept {
+// Retaining first makes self-assignment safe.
+Error& Error::operator=(const Error& other) noexcept {  // NOLINT(bugprone-unhandled-self-assignment)
   other.rep_->Retain();
   rep_->Release();
   rep_ = other.rep_;

@@ -117,8 +117,8 @@ RewireStatus rewire_compile_memory(const void* data, size_t size, const char* fo
 }
 
 const char* rewire_compiler_pass(uint32_t index) {
-  static const std::vector<std::string> passes = rewire::CompilerPasses();
-  return index < passes.size() ? passes[index].c_str() : nullptr;
+  static const std::vector<std::string> kPasses = rewire::CompilerPasses();
+  return index < kPasses.size() ? kPasses[index].c_str() : nullptr;
 }
 
 RewireStatus rewire_executable_write(const RewireExecutable* executable, const char* path) {

@@ -121,7 +121,7 @@ std::string InAnotherProcess(const Work& work) {
     _exit(0);
   }
   close(ends[1]);
-  const std::string answer(Text(ReadFile("/dev/fd/" + std::to_string(ends[0]))->view));
+  std::string answer(Text(ReadFile("/dev/fd/" + std::to_string(ends[0]))->view));
   close(ends[0]);
   waitpid(child, nullptr, 0);
   return answer;

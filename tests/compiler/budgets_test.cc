@@ -151,11 +151,13 @@ TEST_CASE("a dimension that is too long to compute is refused, with what to do")
   onnx::GraphProto* graph = model.mutable_graph();
   std::vector<Dim> dims;
   std::vector<std::string> names;
+  dims.reserve(32);
+  names.reserve(64);
   for (int i = 0; i < 64; ++i) names.push_back("dimension_with_a_long_name_" + std::to_string(i));
   for (int i = 0; i < 32; ++i) dims.emplace_back(names[static_cast<std::size_t>(i)].c_str());
   SetValue(graph->add_input(), "a", dims);
   for (int i = 0; i < 32; ++i)
-    dims[static_cast<std::size_t>(i)] = names[static_cast<std::size_t>(i + 32)].c_str();
+    dims[static_cast<std::size_t>(i)] = names[static_cast<std::size_t>(i) + 32].c_str();
   SetValue(graph->add_input(), "b", dims);
   std::string last = "a";
   for (int i = 0; i < 32; ++i) {

@@ -115,7 +115,7 @@ Finding FindingOf(const std::string& errors, int status, const char* stage) {
     } else if (line == "HANG") {
       what = "hang";
     } else if (place.empty() && line.find(" in ") != std::string::npos &&
-               line.find("#") != std::string::npos) {
+               line.find('#') != std::string::npos) {
       place = InTree(line.substr(line.rfind(' ') + 1));
     }
   }

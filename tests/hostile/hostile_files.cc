@@ -140,7 +140,7 @@ class FileJudge {
     if (!block) return verdict;
     if (!file.empty()) std::memcpy(block->write, file.data(), file.size());
     Open({{block->read, file.size()}, nullptr}, verdict);
-    if (CpuMilliseconds() - begin > kMilliseconds) verdict.faults.push_back("slow to open: a small file");
+    if (CpuMilliseconds() - begin > kMilliseconds) verdict.faults.emplace_back("slow to open: a small file");
     if (HeapPeak() - heap > kHeapBytes)
       verdict.faults.push_back("memory to open: " + std::to_string(HeapPeak() - heap));
     if (!memory_.Release()) verdict.faults.push_back("beside memory: bytes around the file were written");

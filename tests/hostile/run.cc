@@ -309,11 +309,12 @@ void FunctionRuns::OverInputs() {
         if (ran) {
           const std::string difference = Difference(expected, Take(binding.view()));
           inputs_.Restore();
-          if (!difference.empty() && IsStable())
+          if (!difference.empty() && IsStable()) {
             Fault("values differ", "output " + std::to_string(leaf) +
                                        (binding.mode == Mode::kDonated ? " donated: " : " over an input: ") +
                                        difference + "; " +
                                        program_.ExplainOutput(OutputHandle{function_, leaf}));
+          }
         } else if (!IsOfLimits(ran.code()) && ran.code() != StatusCode::kInvalidArgument &&
                    binding.mode == Mode::kOverInput && !Says(ran, kOtherStructure) && IsStable()) {
           // Refused before the run where another output may be that input.

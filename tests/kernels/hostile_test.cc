@@ -145,6 +145,7 @@ TEST_CASE("no kernel takes a tensor above the largest rank, whichever argument i
         const bool here = k == deep || deep == row.argument_count;  // at last all of them
         tensors.push_back(OneElement(row.arguments[k], here ? kernel::cpu::kMaxKernelRank + 1 : 1));
       }
+      arguments.reserve(tensors.size());
       for (HostTensor& tensor : tensors) arguments.push_back(&tensor);
       CAPTURE(name, deep);
       CHECK(kernel.Call(arguments) != "");

@@ -22,29 +22,29 @@ constexpr RowArguments Parsed(std::string_view arguments, std::string_view dtype
 }
 
 TEST_CASE("a row's text says what is read, written, optional, a list, and in whose memory") {
-  constexpr RowArguments row =
+  constexpr RowArguments kRow =
       Parsed("x, w?, r... -> out over x|r, more?", "x, out f32 f64; others any integer");
-  static_assert(row.count == 5);
-  CHECK(std::string_view(row.list[1].name, row.list[1].name_bytes) == "w");
-  CHECK(row.list[0].flags == 0);
-  CHECK(row.list[1].flags == REWIRE_ARGUMENT_OPTIONAL);
-  CHECK(row.list[2].flags == REWIRE_ARGUMENT_LIST);
-  CHECK(row.list[3].flags == REWIRE_ARGUMENT_WRITTEN);
-  CHECK(row.list[3].over == 0b101);
-  CHECK(row.list[4].flags == (REWIRE_ARGUMENT_WRITTEN | REWIRE_ARGUMENT_OPTIONAL));
-  CHECK(row.list[0].dtypes == (REWIRE_DTYPE_F32 | REWIRE_DTYPE_F64));
-  CHECK(row.list[0].dtype_group == row.list[3].dtype_group);
-  CHECK((row.list[1].dtypes & REWIRE_DTYPE_U16) != 0);
-  CHECK((row.list[1].dtypes & REWIRE_DTYPE_BOOL) == 0);
-  CHECK(row.list[1].dtype_group == 0);
+  static_assert(kRow.count == 5);
+  CHECK(std::string_view(kRow.list[1].name, kRow.list[1].name_bytes) == "w");
+  CHECK(kRow.list[0].flags == 0);
+  CHECK(kRow.list[1].flags == REWIRE_ARGUMENT_OPTIONAL);
+  CHECK(kRow.list[2].flags == REWIRE_ARGUMENT_LIST);
+  CHECK(kRow.list[3].flags == REWIRE_ARGUMENT_WRITTEN);
+  CHECK(kRow.list[3].over == 0b101);
+  CHECK(kRow.list[4].flags == (REWIRE_ARGUMENT_WRITTEN | REWIRE_ARGUMENT_OPTIONAL));
+  CHECK(kRow.list[0].dtypes == (REWIRE_DTYPE_F32 | REWIRE_DTYPE_F64));
+  CHECK(kRow.list[0].dtype_group == kRow.list[3].dtype_group);
+  CHECK((kRow.list[1].dtypes & REWIRE_DTYPE_U16) != 0);
+  CHECK((kRow.list[1].dtypes & REWIRE_DTYPE_BOOL) == 0);
+  CHECK(kRow.list[1].dtype_group == 0);
 
-  constexpr RowArguments numbers = Parsed("r, t, x -> out", "f32; r, t one number (a remark)");
-  CHECK(numbers.list[0].flags == REWIRE_ARGUMENT_ONE_ELEMENT);
-  CHECK(numbers.list[2].dtypes == REWIRE_DTYPE_F32);
-  CHECK(numbers.list[2].dtype_group == numbers.list[3].dtype_group);
-  constexpr RowArguments mixed = Parsed("x -> out", "any float, i64 i8");
-  CHECK(mixed.list[1].dtypes == (REWIRE_DTYPE_F32 | REWIRE_DTYPE_F64 | REWIRE_DTYPE_F16 | REWIRE_DTYPE_BF16 |
-                                 REWIRE_DTYPE_I64 | REWIRE_DTYPE_I8));
+  constexpr RowArguments kNumbers = Parsed("r, t, x -> out", "f32; r, t one number (a remark)");
+  CHECK(kNumbers.list[0].flags == REWIRE_ARGUMENT_ONE_ELEMENT);
+  CHECK(kNumbers.list[2].dtypes == REWIRE_DTYPE_F32);
+  CHECK(kNumbers.list[2].dtype_group == kNumbers.list[3].dtype_group);
+  constexpr RowArguments kMixed = Parsed("x -> out", "any float, i64 i8");
+  CHECK(kMixed.list[1].dtypes == (REWIRE_DTYPE_F32 | REWIRE_DTYPE_F64 | REWIRE_DTYPE_F16 | REWIRE_DTYPE_BF16 |
+                                  REWIRE_DTYPE_I64 | REWIRE_DTYPE_I8));
 }
 
 TEST_CASE("a wrong row is an error") {

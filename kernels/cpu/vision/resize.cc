@@ -252,11 +252,12 @@ struct Resize {
     T* result = out.data<T>();
     return SerialFor(out.size(), 1, [&](std::int64_t i, std::int64_t end) {
       for (; i < end; ++i) {
-        if constexpr (std::is_integral_v<T>)
+        if constexpr (std::is_integral_v<T>) {
           result[i] =
               ToType<T>(attributes.mode == Interpolation::kNearest ? from[i] : std::nearbyint(from[i]));
-        else
+        } else {
           result[i] = from[i];
+        }
       }
     });
   }

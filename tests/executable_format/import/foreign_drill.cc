@@ -23,6 +23,7 @@
 #include "rewire/vm/program.h"
 
 // Of the sanitizers' runtimes, where there is one.
+// NOLINTNEXTLINE(readability-identifier-naming)
 extern "C" void __sanitizer_set_death_callback(void (*callback)()) __attribute__((weak));
 
 namespace rewire::tvm {

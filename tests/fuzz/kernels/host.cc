@@ -19,10 +19,12 @@ std::uint64_t branches = 0;
 }  // namespace
 
 // The kernels are compiled with calls of these (cmake/RewireTargets.cmake).
+// NOLINTBEGIN(readability-identifier-naming)
 extern "C" REWIRE_KERNEL_EXPORT void __sanitizer_cov_trace_pc_guard(std::uint32_t*);
 extern "C" REWIRE_KERNEL_EXPORT void __sanitizer_cov_trace_pc_guard_init(std::uint32_t*, std::uint32_t*);
 extern "C" void __sanitizer_cov_trace_pc_guard(std::uint32_t*) { ++branches; }
 extern "C" void __sanitizer_cov_trace_pc_guard_init(std::uint32_t*, std::uint32_t*) {}
+// NOLINTEND(readability-identifier-naming)
 
 namespace rewire::test {
 namespace {

@@ -70,7 +70,7 @@ class Drill {
   Outcome Try(const Call& call) {
     static const std::vector<std::int64_t> kQuestions = {0, 1, 2, 5, 40, 40, 40, 200};
     alarm(60);
-    const Outcome outcome = Run(share_->kernel->entry, call, dice_.Of(kQuestions));
+    Outcome outcome = Run(share_->kernel->entry, call, dice_.Of(kQuestions));
     alarm(0);
     share_->skipped += outcome.skipped ? 1 : 0;
     if (outcome.skipped) return outcome;

@@ -95,7 +95,7 @@ bool Repair(const KernelOf& kernel, const std::string& error, Dice& dice, Call* 
   }
   if (verb == std::string::npos || wanted.empty()) return false;
   std::string name = message.substr(0, verb);
-  if (name.find(' ') != std::string::npos && name.rfind("a", 0) != 0) name = name.substr(0, name.find(' '));
+  if (name.find(' ') != std::string::npos && name.rfind('a', 0) != 0) name = name.substr(0, name.find(' '));
   const std::vector<std::size_t> named = Named(kernel, *call, name);
   if (named.empty()) return false;
   Shape shape;

@@ -195,8 +195,8 @@ Program Packing(const std::vector<float>& weights) { return ProgramOf(kPacking, 
 
 TEST_CASE("a constant is shared only with those whose alignment it has") {
   // Each links the same bytes, which lie at a multiple of 4 in the file and no more.
-  static const std::vector<std::uint8_t> content(1000 + 4096 + 4, 9);
-  const auto aligned_up = (reinterpret_cast<std::uintptr_t>(content.data()) + 4095) & ~std::uintptr_t{4095};
+  static const std::vector<std::uint8_t> kContent(1000 + 4096 + 4, 9);
+  const auto aligned_up = (reinterpret_cast<std::uintptr_t>(kContent.data()) + 4095) & ~std::uintptr_t{4095};
   const auto* bytes = reinterpret_cast<const std::byte*>(aligned_up + 4);
   const auto link = [bytes](const std::string& alignment) {
     Result<Module> module =
