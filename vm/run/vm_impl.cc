@@ -126,16 +126,6 @@ void VmImpl::GiveBackRunMemory() {
   heap.Release();
 }
 
-void VmImpl::EndOfCall() {
-  heap.EndOfCall();
-  if (limited()) return blocks.EndRun();
-  stack.Shrink();
-  frames.Shrink();
-  args.Shrink();
-  temporaries.Shrink();
-  leaf_values.Shrink();
-}
-
 void VmImpl::SetLimits(const Limits& given) {
   limits = given;
   account->set_limit(limits.bytes);

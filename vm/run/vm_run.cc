@@ -136,6 +136,16 @@ Status VmImpl::Run(std::uint32_t function, const RewireFFIAny* run_inputs) {
   return status;
 }
 
+void VmImpl::EndOfCall() {
+  heap.EndOfCall();
+  if (limited()) return blocks.EndRun();
+  stack.Shrink();
+  frames.Shrink();
+  args.Shrink();
+  temporaries.Shrink();
+  leaf_values.Shrink();
+}
+
 Status VmImpl::RunOnce(std::uint32_t function, const RewireFFIAny* run_inputs) {
   RewireFFIAny value{};
   if (slots.empty() && !slots.Make(home, static_cast<std::uint32_t>(rep.kernels.size()))) {
