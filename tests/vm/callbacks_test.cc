@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What code of the host's may do while a VM calls it: kernels, observers, allocators of outputs, deleters.
 // The rules stand at the top of vm/virtual_machine.h.
+#include <array>
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <cstdint>
@@ -404,6 +405,76 @@ TEST_CASE("an ADT that belongs to another VM is refused, and taken when it has l
   REQUIRE(MessageOf(two.TryInvoke("once")).empty());
   CHECK(two.result().tag() == 3);
   DropStrong(kept.exchange(nullptr));
+}
+
+// Two threads, each with a VM, that take the same ADT from a kernel all the time. One VM makes it and counts
+// it, the other may have it once it has left the first.
+TEST_CASE("an ADT that a kernel keeps passes between VMs on threads with all that it holds") {
+  LinkOptions options;
+  std::atomic<int> taken{0};
+  options.kernels.AddFunction(
+      "host.get", MakePackedFunction([&taken](const RewireFFIAny&, RewireFFIAny* result) -> kernel::Status {
+        const std::lock_guard<std::mutex> lock(keeping);
+        if (kept == nullptr || ++taken % 8 == 0) {
+          const std::int64_t shape[1] = {4};
+          // Many fields, so that making them all shared takes a while.
+          std::array<RewireFFIAny, 64> fields;
+          int failed = 0;
+          for (RewireFFIAny& field : fields) {
+            failed |= KernelApi()->new_tensor(kFloat32, 1, shape, kHost, &field);
+          }
+          RewireFFIAny inner;
+          failed |= KernelApi()->new_adt(1, 64, fields.data(), &inner);
+          failed |= KernelApi()->new_adt(2, 1, &inner, result);
+          if (failed != 0) return kernel::RuntimeError("no object");
+          for (const RewireFFIAny& field : fields) DropStrong(ObjectOf(field));
+          DropStrong(ObjectOf(inner));
+          if (Object* old = kept.exchange(ObjectOf(*result)); old != nullptr) DropStrong(old);
+        } else {
+          *result = MakeAny(kAdtKind, kept.load());
+        }
+        kept.load()->AddStrong();
+        return kernel::Status();
+      }));
+  const Program program = ProgramOf(R"(
+.kernel get = "host.get"
+.func main(n: i64[]) -> value
+  %a = invoke_packed get(%n), outputs=0
+  %b = get_field %a, index=0
+  kill %a
+  %c = get_field %b, index=63
+  kill %b
+  %d = move %c
+  kill %c
+  ret %d
+.end
+)",
+                                    std::move(options));
+  const std::int64_t n = 0;
+  std::atomic<int> returned{0};
+  std::atomic<int> others{0};
+  const auto body = [&] {
+    VirtualMachine vm(program);
+    vm.SetInput(0, TensorView(&n, {}));
+    for (int i = 0; i < 4000; ++i) {
+      const std::string message = MessageOf(vm.TryInvoke());
+      if (message.empty()) {
+        ++returned;
+      } else if (message.find("an ADT that belongs to another VM") == std::string::npos) {
+        ++others;
+      }
+    }
+  };
+  std::thread first(body);
+  std::thread second(body);
+  first.join();
+  second.join();
+  CHECK(others == 0);
+  CHECK(returned > 0);
+  Object* object = kept.exchange(nullptr);
+  CHECK(object->strong() == 1);
+  CHECK(object->local == kShared);
+  DropStrong(object);
 }
 
 }  // namespace

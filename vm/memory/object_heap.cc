@@ -35,18 +35,8 @@ MemoryAccount* AccountOf(const Object* object) {
 
 }  // namespace
 
-namespace {
-
-// May be read while another VM's thread writes it. A holder of a strong reference sees kShared, once it is
-// set, for ever. Of any other value it only learns that it is a count.
-__attribute__((no_sanitize("thread"))) std::uint32_t LocalCountOf(const Object* object) {
-  return __atomic_load_n(&object->local, __ATOMIC_ACQUIRE);
-}
-
-}  // namespace
-
 bool ObjectHeap::MayHold(const Object* object) const {
-  return AccountOf(object) == account_ || LocalCountOf(object) >= kShared;
+  return AccountOf(object) == account_ || object->local.Seen() >= kShared;
 }
 
 TupleObject* ObjectHeap::NewTuple(std::int32_t kind, std::uint32_t tag, std::uint32_t count) {
@@ -198,7 +188,7 @@ void ObjectHeap::LetGo(Object* object) {
 }
 
 void ObjectHeap::ReleaseField(Object* object) {
-  if (object->local < kShared) {
+  if (object->local < kSharing) {
     if (--object->local != 0) return;
   } else if (object->local == kUncounted) {
     return;
@@ -247,7 +237,7 @@ void ObjectHeap::ReleaseLast(Object* object) {
       auto* tensor = static_cast<TensorObject*>(object);
       StorageObject* storage = tensor->storage;
       if (storage == nullptr) return GiveTensor(tensor);
-      if (storage->local > 1 && storage->local < kShared) {
+      if (storage->local > 1 && storage->local < kSharing) {
         --storage->local;
         return GiveTensor(tensor);
       }
@@ -278,29 +268,39 @@ void ObjectHeap::Share(const RewireFFIAny& value) {
     ObjectOf(value)->AddStrong();
     return;
   }
-  TupleObject* open = nullptr;  // shared tuples whose fields are still to be shared
-  auto share = [this, &open](Object* object) {
-    if (object->local >= kShared) return;
+  TupleObject* open = nullptr;    // tuples whose fields are still to be shared
+  TupleObject* shared = nullptr;  // tuples whose fields are being shared or are shared
+  // Turns local references into strong ones.
+  auto convert = [this](Object* object) {
     ForgetBlocks(object);
     if (object->local > 1) object->AddStrong(object->local - 1);
-    object->local = kShared;
+    object->local = kSharing;
+  };
+  auto share = [&open, &convert](Object* object) {
+    if (object->local >= kSharing) return;
+    convert(object);
     if (IsTupleKind(object->type_index)) {
       auto* tuple = static_cast<TupleObject*>(object);
       tuple->next = open;
       open = tuple;
-    } else if (object->type_index == kTensorKind) {
+      return;
+    }
+    if (object->type_index == kTensorKind) {
       static_cast<TensorObject*>(object)->flags |= TensorObject::kReadOnly;
       StorageObject* storage = static_cast<TensorObject*>(object)->storage;
-      if (storage == nullptr || storage->local >= kShared) return;
-      ForgetBlocks(storage);
-      if (storage->local > 1) storage->AddStrong(storage->local - 1);
-      storage->local = kShared;
+      if (storage != nullptr && storage->local < kSharing) {
+        convert(storage);
+        storage->local.Publish();
+      }
     }
+    object->local.Publish();
   };
   share(ObjectOf(value));
   while (open != nullptr) {
     TupleObject* tuple = open;
     open = tuple->next;
+    tuple->next = shared;
+    shared = tuple;
     for (std::uint32_t i = 0; i < tuple->count; ++i) {
       const RewireFFIAny& field = tuple->fields()[i];
       if (!IsObjectKind(field.type_index)) continue;
@@ -310,6 +310,12 @@ void ObjectHeap::Share(const RewireFFIAny& value) {
         share(ObjectOf(field));
       }
     }
+  }
+  // Only now may another VM take these tuples: it can reach everything in them.
+  while (shared != nullptr) {
+    TupleObject* tuple = shared;
+    shared = tuple->next;
+    tuple->local.Publish();
   }
 }
 

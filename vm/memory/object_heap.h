@@ -88,9 +88,9 @@ class ObjectHeap {
   }
   static void Retain(Object* object) {
     REWIRE_ASSERT(object->local != 0, "a dead object of kind {} is used", object->type_index);
-    if (__builtin_expect(object->local < kShared, 1)) {
+    if (__builtin_expect(object->local < kSharing, 1)) {
       ++object->local;
-    } else if (object->local == kShared) {
+    } else if (object->local != kUncounted) {
       object->AddStrong();
     }
   }
@@ -99,9 +99,9 @@ class ObjectHeap {
   }
   void Release(Object* object) {
     REWIRE_ASSERT(object->local != 0, "a dead object of kind {} is released", object->type_index);
-    if (__builtin_expect(object->local < kShared, 1)) {
+    if (__builtin_expect(object->local < kSharing, 1)) {
       if (--object->local == 0) ReleaseLast(object);
-    } else if (object->local == kShared) {
+    } else if (object->local != kUncounted) {
       ReleaseShared(object);
     }
   }

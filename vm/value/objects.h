@@ -7,13 +7,11 @@
 // three modes. The mode is stored in a word of the header that tvm-ffi leaves as padding (`local` below):
 //
 //   local n      The object belongs to one VM. That VM's registers and objects refer to it n times. The VM
-//   counts
-//                these references without atomics. For all of them together it holds one strong reference in
-//                the header's atomic count. Others, such as a kernel that keeps an argument, hold their own
-//                strong references.
+//                counts these references without locked instructions. For all of them together it holds one
+//                strong reference in the header's atomic count. Others, such as a kernel that keeps an
+//                argument, hold their own strong references.
 //   kShared      Every reference is a strong one: results that have left their VM, and objects that hosts
-//   make.
-//                Objects that a shared object refers to are shared, too.
+//                make. Objects that a shared object refers to are shared, too.
 //   kUncounted   VMs do not count references: constants and parameters, which the Program keeps alive.
 //
 // When n reaches zero, the VM recycles the object if nobody else holds a strong reference. Otherwise the
@@ -49,14 +47,37 @@ constexpr bool IsObjectKind(std::int32_t kind) { return kind >= kRewireFFIObject
 constexpr bool IsTupleKind(std::int32_t kind) { return kind == kAdtKind || kind == kClosureKind; }
 constexpr bool IsIntegerKind(std::int32_t kind) { return kind == kInt64Kind || kind == kInt32Kind; }
 
+// Every reference is a strong one already, but no other VM may take the object yet: what it refers to is
+// still becoming shared (ObjectHeap::Share).
+inline constexpr std::uint32_t kSharing = 0xFFFFFFFDu;
 inline constexpr std::uint32_t kShared = 0xFFFFFFFEu;
 inline constexpr std::uint32_t kUncounted = 0xFFFFFFFFu;
+
+// The word with an object's mode. Only the VM that owns the object changes it. Another VM may read it at the
+// same time, because a kernel can keep an object and pass it to both (ObjectHeap::MayHold). So all accesses
+// are atomic ones, but none needs a locked instruction.
+class LocalCount {
+ public:
+  operator std::uint32_t() const { return __atomic_load_n(&value_, __ATOMIC_RELAXED); }
+  LocalCount& operator=(std::uint32_t value) {
+    __atomic_store_n(&value_, value, __ATOMIC_RELAXED);
+    return *this;
+  }
+  LocalCount& operator++() { return *this = *this + 1; }
+  LocalCount& operator--() { return *this = *this - 1; }
+  // Set kShared. Whoever sees that with Seen() also sees everything that was written before.
+  void Publish() { __atomic_store_n(&value_, kShared, __ATOMIC_RELEASE); }
+  std::uint32_t Seen() const { return __atomic_load_n(&value_, __ATOMIC_ACQUIRE); }
+
+ private:
+  std::uint32_t value_;
+};
 
 // Every object starts with this header. It is a RewireFFIObject whose fields are named for their use here.
 struct Object {
   std::uint64_t combined_ref_count;
   std::int32_t type_index;
-  std::uint32_t local;
+  LocalCount local;
   void (*deleter)(void* self, int flags);
 
   std::uint32_t strong() const {
