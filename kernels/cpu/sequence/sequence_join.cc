@@ -241,10 +241,11 @@ struct SequenceSplit {
       parts[(*count)++] = part;
       char* to = static_cast<char*>(TensorView(RewireTensorOf(&part)).raw_data());
       const std::int64_t run = Times(unit, length);
-      for (std::int64_t i = 0; i < outer && run > 0; ++i) {
+      if (outer == 0 || run == 0) continue;  // `from` may be null
+      for (std::int64_t i = 0; i < outer; ++i) {
         if (!pace.Spend(1) || !pace.Copy(to + i * run, from + i * row, run)) return Stopped();
       }
-      if (run > 0) from += run;
+      from += run;
     }
     return Status();
   }
