@@ -4,6 +4,7 @@
 
     models.py --bin build/release/bin --peer build/release/tests/bin/bench-onnxruntime-peer --cases CASES
               [--model NAME]... [--rounds 5] [--threads 1,2] [--json FILE]
+    models.py --bin build/release/bin --before OTHER/build/release/bin --cases CASES ...
 
 Runs in the environment of tests/models/requirements/models.txt; CASES is what tests/models/reference.py wrote. A round
 is one process of each, pinned to the same cores; a process loads, warms up and runs for about half a second. Figures
@@ -14,6 +15,8 @@ ONNX Runtime is called through its C API (tests/bench/onnxruntime_peer.cc), with
 start: loading and the first run together, since memory that loading only maps is paid for when it is first touched.
 Ours from .rwx (open, verify, link); theirs from ONNX, and from the optimised model that they saved, which is not
 optimised again.
+With --before, the peer is another build of Rewire, an older one say: only latencies are compared, and both builds run what
+they have compiled themselves.
 memory: the peak resident size of the process, less what it had before the model was loaded. Theirs has its library
 loaded by then, ours loads its kernels with the model.
 """
@@ -116,18 +119,35 @@ def measure(options, folder, scratch, threads):
                "theirs": {key: statistics.median(other[key] for _, other, _ in rounds) for key in rounds[0][0]}}
 
 
+def measure_before(options, folder, scratch, threads):
+    """One row for each set of inputs: this build's latency by that of another."""
+    builds = {"now": options.bin, "before": options.before}
+    for name, tools in builds.items():
+        check.call([tools / "vm-compile", folder / "model.onnx", "-o", scratch / f"{folder.name}.{name}.rwx"])
+    for case in sorted(path for path in folder.iterdir() if path.is_dir()):
+        def latency(name, runs):
+            return ours(builds[name], scratch / f"{folder.name}.{name}.rwx", case, threads, runs)["latency"]
+        runs = min(100000, max(3, int(SECONDS * 1e9 / max(1, latency("now", 3)))))
+        rounds = [{name: latency(name, runs) for name in builds} for _ in range(options.rounds)]
+        yield {"model": folder.name, "inputs": case.name, "threads": threads,
+               "ratio": {"latency": spread([each["now"] / each["before"] for each in rounds])},
+               "ours": {"latency": statistics.median(each["now"] for each in rounds)},
+               "theirs": {"latency": statistics.median(each["before"] for each in rounds)}}
+
+
 def row_text(row):
-    ratio = row["ratio"]
+    latency = row["ratio"]["latency"]
+    others = "".join(f" {values['median']:.2f} |" for name, values in row["ratio"].items() if name != "latency")
     return (f"| {row['model']} #{row['inputs']} | {row['threads']} | {row['theirs']['latency'] / 1e3:.1f} us"
-            f" | {ratio['latency']['median']:.2f} ({ratio['latency']['low']:.2f} to {ratio['latency']['high']:.2f})"
-            f" | {ratio['start']['median']:.2f} | {ratio['start_optimised']['median']:.2f}"
-            f" | {ratio['memory']['median']:.2f} |")
+            f" | {latency['median']:.3f} ({latency['low']:.3f} to {latency['high']:.3f}) |{others}")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--bin", type=pathlib.Path, required=True, help="folder of vm-compile and vm-run")
-    parser.add_argument("--peer", type=pathlib.Path, required=True, help="bench-onnxruntime-peer")
+    peers = parser.add_mutually_exclusive_group(required=True)
+    peers.add_argument("--peer", type=pathlib.Path, help="bench-onnxruntime-peer")
+    peers.add_argument("--before", type=pathlib.Path, help="folder of another build's vm-compile and vm-run")
     parser.add_argument("--cases", type=pathlib.Path, required=True)
     parser.add_argument("--model", action="append")
     parser.add_argument("--rounds", type=int, default=5)
@@ -136,22 +156,27 @@ def main():
     options = parser.parse_args()
     models = options.model or sorted(path.name for path in options.cases.iterdir() if path.is_dir())
     rows, failed = [], 0
-    print("| model | threads | ONNX Runtime | latency | start | start, optimised | memory |\n|---|---|---|---|---|---|---|")
+    columns = ["model", "threads", "ONNX Runtime", "latency", "start", "start, optimised", "memory"]
+    one_row = measure
+    if options.before:
+        columns = ["model", "threads", "before", "latency"]
+        one_row = measure_before
+    print(f"| {' | '.join(columns)} |\n{'|---' * len(columns)}|")
     with tempfile.TemporaryDirectory() as scratch:
         for threads in options.threads:
             for model in models:
                 try:
-                    for row in measure(options, options.cases / model, pathlib.Path(scratch), threads):
+                    for row in one_row(options, options.cases / model, pathlib.Path(scratch), threads):
                         rows.append(row)
                         print(row_text(row), flush=True)
                 except (RuntimeError, OSError, subprocess.SubprocessError) as error:
                     failed += 1
-                    print(f"| {model} | {threads} | FAILED: {str(error).splitlines()[0]} | | | | |", flush=True)
+                    print(f"| {model} | {threads} | FAILED: {str(error).splitlines()[0]} |", flush=True)
     for threads in options.threads:
         latencies = [row["ratio"]["latency"]["median"] for row in rows if row["threads"] == threads]
         if latencies:
             print(f"\n{threads} thread{'s' if threads > 1 else ''}: geometric mean"
-                  f" {statistics.geometric_mean(latencies):.2f}, slowest {max(latencies):.2f}")
+                  f" {statistics.geometric_mean(latencies):.3f}, slowest {max(latencies):.3f}")
     if options.json:
         options.json.write_text(json.dumps(rows, indent=1))
     return 1 if failed else 0

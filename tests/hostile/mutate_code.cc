@@ -229,10 +229,11 @@ class CodeChange {
     return "operands swapped";
   }
 
+  // Those whose operands are a call's: another change may have put the opcode alone in another's place.
   std::vector<std::size_t> Calls() const {
     std::vector<std::size_t> calls;
     for (std::size_t i = 0; i < code_.size(); ++i) {
-      if (code_[i].op == kInvokePacked) calls.push_back(i);
+      if (code_[i].op == kInvokePacked && code_[i].operands.size() > 3) calls.push_back(i);
     }
     return calls;
   }
@@ -271,7 +272,8 @@ class CodeChange {
     // Their allocations take one storage.
     std::vector<std::size_t> allocations;
     for (std::size_t i = 0; i < code_.size(); ++i) {
-      if (code_[i].op == kAllocTensor || code_[i].op == kAllocTensorReg) allocations.push_back(i);
+      const bool allocates = code_[i].op == kAllocTensor || code_[i].op == kAllocTensorReg;
+      if (allocates && !code_[i].operands.empty()) allocations.push_back(i);
     }
     if (allocations.size() < 2) return "";
     code_[dice_.Pick(allocations)].operands[0].value = code_[dice_.Pick(allocations)].operands[0].value;

@@ -214,9 +214,14 @@ std::string ChangeKernel(Program& program, const Pool& pool, Dice& dice) {
       return "kernel's written positions changed";
     case 6: {
       if (kernel.attributes.empty() || dice.OneIn(2)) return "";
-      std::swap(
-          dice.Pick(kernel.attributes),
-          dice.Pick(dice.Pick(program.kernels).attributes.empty() ? kernel.attributes : kernel.attributes));
+      auto& place = dice.Pick(kernel.attributes);
+      auto& others = dice.Pick(program.kernels).attributes;
+      if (!others.empty() && dice.OneIn(2)) {
+        auto taken = dice.Pick(others);
+        place = std::move(taken);
+        return "kernel's attribute replaced by one of a kernel of the file";
+      }
+      std::swap(place, kernel.attributes.back());
       kernel.attributes.pop_back();
       return "kernel's attribute removed";
     }
