@@ -322,6 +322,16 @@ TEST_CASE("a kernel's new ADT holds integers and objects of the VM alone") {
                                 DropStrong(ObjectOf(array));
                                 return status;
                               }));
+  // The same, with the array's padding as of an object that VMs share.
+  options.kernels.AddFunction("host.padded",
+                              Packed([](void*, const RewireFFIAny* args, std::int32_t, RewireFFIAny* result) {
+                                RewireFFIAny array{};
+                                NewArray(nullptr, args, 1, &array);
+                                ObjectOf(array)->local = kShared;
+                                const int status = KernelApi()->new_adt(0, 1, &array, result);
+                                DropStrong(ObjectOf(array));
+                                return status;
+                              }));
   options.kernels.AddFunction("host.float",
                               Packed([](void*, const RewireFFIAny*, std::int32_t, RewireFFIAny* result) {
                                 RewireFFIAny number{};
@@ -338,11 +348,16 @@ TEST_CASE("a kernel's new ADT holds integers and objects of the VM alone") {
                               }));
   VirtualMachine vm(ProgramOf(R"(
     .kernel foreign = "host.foreign" objects
+    .kernel padded = "host.padded" objects
     .kernel number = "host.float" objects
     .kernel negative = "host.negative" objects
     .kernel field = "host.field" objects
     .func foreign(x: value) -> value
       %r = invoke_packed foreign(%x), outputs=0
+      ret %r
+    .end
+    .func padded(x: value) -> value
+      %r = invoke_packed padded(%x), outputs=0
       ret %r
     .end
     .func number(x: value) -> value
@@ -366,6 +381,7 @@ TEST_CASE("a kernel's new ADT holds integers and objects of the VM alone") {
            message.compare(message.size() - ending.size(), ending.size(), ending) == 0));
   };
   ends_with("foreign", "TypeError: new_adt: field 0 is no tensor, integer or ADT of the VM");
+  ends_with("padded", "TypeError: new_adt: field 0 is no tensor, integer or ADT of the VM");
   ends_with("number", "TypeError: new_adt: field 0 is no tensor, integer or ADT of the VM");
   ends_with("negative", "ValueError: new_adt: negative size");
   ends_with("field", "IndexError: adt_field: no ADT, or no such field");

@@ -73,12 +73,8 @@ void* BlockPool::TakeNew(std::uint32_t index) {
   if (index >= class_count_ && !MakeLargeClasses()) return nullptr;
   const std::uint64_t bytes = ClassBytes(index);
   void* block = account_->Allocate(bytes, BlockAlignment(bytes));
-  if (block == nullptr) {
-    Trim();
-    block = account_->Allocate(bytes, BlockAlignment(bytes));
-    if (block == nullptr) return nullptr;
-  }
-  // Making room may have dropped the table.
+  if (block == nullptr) return nullptr;
+  // The account may have had the pool make room, which may have dropped the table.
   if (index >= class_count_ && !MakeLargeClasses()) {
     account_->Free(block, bytes, BlockAlignment(bytes));
     return nullptr;
