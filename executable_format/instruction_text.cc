@@ -184,6 +184,12 @@ std::optional<std::int32_t> ParseDeviceTypeName(std::string_view name) {
   return std::nullopt;
 }
 
+std::string SourceTextAt(const Function& function, std::uint32_t pc) {
+  const auto note = std::lower_bound(function.notes.begin(), function.notes.end(), pc,
+                                     [](const SourceNote& a, std::uint32_t b) { return a.pc < b; });
+  return note != function.notes.end() && note->pc == pc ? note->text : std::string();
+}
+
 std::string DeviceText(const DeviceEntry& device) {
   if (device == DeviceEntry{}) return "cpu";
   const std::string_view type = DeviceTypeName(device.type);

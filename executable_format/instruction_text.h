@@ -51,6 +51,8 @@ std::string NameText(std::string_view name);
 
 // "%4", or for an input "%image".
 std::string RegisterText(const Function& function, std::uint32_t reg);
+// The source note of the instruction at `pc`, such as a node of the model; empty if it has none.
+std::string SourceTextAt(const Function& function, std::uint32_t pc);
 // "cpu", "cuda:0", "opencl:1 "global.texture"".
 std::string DeviceText(const DeviceEntry& device);
 // The name of a DLDeviceType ("cuda"), or empty if it has none.

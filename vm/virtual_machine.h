@@ -24,8 +24,8 @@
 // nothing, if earlier results have been released. After an error the VM is usable and holds what it held
 // before.
 //
-// Every operation has two forms. TryX returns a Status or Result. X throws rewire::Error, if exceptions are
-// enabled.
+// TryX returns a Status or Result. Where there is also an X, it does the same and throws rewire::Error, if
+// exceptions are enabled.
 #pragma once
 
 #include <chrono>

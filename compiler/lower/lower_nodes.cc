@@ -22,21 +22,21 @@ std::string FailureText(const Unsupported& failure) {
 
 }  // namespace
 
-Result<Ending> Lowering::LowerNodes(const google::protobuf::RepeatedPtrField<onnx::NodeProto>& nodes,
-                                    Scope* scope, const Wanted& wanted) {
+Result<Continuation> Lowering::LowerNodes(const google::protobuf::RepeatedPtrField<onnx::NodeProto>& nodes,
+                                          Scope* scope, const Wanted& wanted) {
   const auto order = OrderNodes(nodes, [&](const std::string& name) { return scope->Has(name); });
   if (!order) return Forward(order);
   return LowerFrom(*order, scope, wanted);
 }
 
-Result<Ending> Lowering::LowerFrom(Nodes nodes, Scope* scope, const Wanted& wanted) {
-  Ending end;
+Result<Continuation> Lowering::LowerFrom(Nodes nodes, Scope* scope, const Wanted& wanted) {
+  Continuation end;
   end.block = block_;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     if (Status lowered = LowerNode(*nodes[i], scope); !lowered) return Forward(lowered);
     end.failure = std::exchange(failure_, std::nullopt);
     if (end.failure) return end;
-    if (std::optional<Ending> open = std::exchange(open_, std::nullopt)) {
+    if (std::optional<Continuation> open = std::exchange(open_, std::nullopt)) {
       return LowerAtEnds(*std::move(open), *nodes[i], nodes.subspan(i + 1), scope, wanted);
     }
   }
@@ -49,9 +49,9 @@ Result<Ending> Lowering::LowerFrom(Nodes nodes, Scope* scope, const Wanted& want
   return end;
 }
 
-Result<Ending> Lowering::LowerAtEnds(Ending ending, const onnx::NodeProto& node, Nodes rest, Scope* scope,
-                                     const Wanted& wanted) {
-  const std::vector<Ending*> ends = EndsOf(&ending);
+Result<Continuation> Lowering::LowerAtEnds(Continuation continuation, const onnx::NodeProto& node, Nodes rest,
+                                           Scope* scope, const Wanted& wanted) {
+  const std::vector<Continuation*> ends = EndsOf(&continuation);
   repeated_ += ends.size() * rest.size();
   if (repeated_ > kMaxRepeatedNodes) {
     return Fail(StatusCode::kUnsupported,
@@ -62,7 +62,7 @@ Result<Ending> Lowering::LowerAtEnds(Ending ending, const onnx::NodeProto& node,
   }
   const bool nested = std::exchange(at_ends_, true);
   bool all_fail = true;
-  for (Ending* end : ends) {
+  for (Continuation* end : ends) {
     if (end->failure) continue;
     Scope inner = InnerScope(*scope);
     for (int i = 0; i < node.output_size(); ++i) {
@@ -70,7 +70,7 @@ Result<Ending> Lowering::LowerAtEnds(Ending ending, const onnx::NodeProto& node,
       if (!node.output(i).empty() && at < end->results.size()) inner.names[node.output(i)] = end->results[at];
     }
     Block* around = SwapBlock(end->block);
-    Result<Ending> after = LowerFrom(rest, &inner, wanted);
+    Result<Continuation> after = LowerFrom(rest, &inner, wanted);
     SwapBlock(around);
     if (!after) {
       at_ends_ = nested;
@@ -80,49 +80,49 @@ Result<Ending> Lowering::LowerAtEnds(Ending ending, const onnx::NodeProto& node,
     all_fail = all_fail && AllFail(end);
   }
   at_ends_ = nested;
-  if (!all_fail || nested) return ending;
+  if (!all_fail || nested) return continuation;
   // No rank will do: the model is wrong, or we are.
-  for (const Ending* end : EndsOf(&ending)) AddUnsupported(*end->failure);
-  Ending failed;
+  for (const Continuation* end : EndsOf(&continuation)) AddUnsupported(*end->failure);
+  Continuation failed;
   failed.block = block_;
   failed.results.assign(wanted.names.size(), poison());
   return failed;
 }
 
-Status Lowering::Deliver(Op* op, Ending ending) {
-  const std::vector<Ending*> ends = EndsOf(&ending);
-  for (const Ending* end : ends) {
+Status Lowering::Deliver(Op* op, Continuation continuation) {
+  const std::vector<Continuation*> ends = EndsOf(&continuation);
+  for (const Continuation* end : ends) {
     if (std::any_of(end->results.begin(), end->results.end(), [&](Value* v) { return IsPoison(v); })) {
       for (int i = 0; i < op->outputs(); ++i) op->Set(i, poison());
       return {};
     }
   }
-  if (AllFail(&ending)) {
+  if (AllFail(&continuation)) {
     failure_ = ends.front()->failure;
     return {};
   }
-  if (!SameRanks(&ending)) {
-    open_ = std::move(ending);
+  if (!SameRanks(&continuation)) {
+    open_ = std::move(continuation);
     return {};
   }
-  Result<std::vector<Value*>> results = Join(&ending);
+  Result<std::vector<Value*>> results = Join(&continuation);
   if (!results) return Forward(results);
   for (std::size_t i = 0; i < results->size(); ++i) {
-    if (ending.split != nullptr) (*results)[i]->name = op->NextName();
+    if (continuation.split != nullptr) (*results)[i]->name = op->NextName();
     op->Set(static_cast<int>(i), (*results)[i]);
   }
   return {};
 }
 
-Result<std::vector<Value*>> Lowering::Join(Ending* ending) {
-  if (ending->failure) return Fail(StatusCode::kInvalidFile, FailureText(*ending->failure));
-  if (ending->split == nullptr) return ending->results;
-  Node* node = ending->split;
+Result<std::vector<Value*>> Lowering::Join(Continuation* continuation) {
+  if (continuation->failure) return Fail(StatusCode::kInvalidFile, FailureText(*continuation->failure));
+  if (continuation->split == nullptr) return continuation->results;
+  Node* node = continuation->split;
   const std::vector<Value*>* sides[2] = {};
   Status failed;
   for (const std::size_t branch : {0, 1}) {
     Block& block = node->blocks[branch];
-    Result<std::vector<Value*>> results = Join(&ending->branches[branch]);
+    Result<std::vector<Value*>> results = Join(&continuation->branches[branch]);
     if (results) {
       block.results = *std::move(results);
       sides[branch] = &block.results;

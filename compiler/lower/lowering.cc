@@ -231,9 +231,9 @@ Status Lowering::Run() {
     graph_.output_names.push_back(output.name());
   }
   if (wanted.names.empty()) return Fail(StatusCode::kInvalidFile, "the graph has no output");
-  Result<Ending> ending = LowerNodes(model_.graph().node(), &scope, wanted);
-  if (!ending) return Forward(ending);
-  Result<std::vector<Value*>> results = Join(&*ending);
+  Result<Continuation> continuation = LowerNodes(model_.graph().node(), &scope, wanted);
+  if (!continuation) return Forward(continuation);
+  Result<std::vector<Value*>> results = Join(&*continuation);
   if (!results) return Forward(results);
   graph_.main.results = *std::move(results);
   return {};
@@ -332,17 +332,17 @@ Status Lowering::CallFunction(const onnx::FunctionProto& function, const onnx::N
   for (int i = 0; i < node.output_size() && i < function.output_size(); ++i) {
     wanted.names.push_back(function.output(i));
   }
-  Result<Ending> ending = LowerNodes(function.node(), &body, wanted);
-  if (!ending) return Forward(ending, source_);
+  Result<Continuation> continuation = LowerNodes(function.node(), &body, wanted);
+  if (!continuation) return Forward(continuation, source_);
   Op op(node, 0, scope, this);
-  if (Status delivered = Deliver(&op, *std::move(ending)); !delivered) {
+  if (Status delivered = Deliver(&op, *std::move(continuation)); !delivered) {
     Report(node, 0, delivered.error().message(), scope);
   }
   return {};
 }
 
-Result<Ending> Lowering::LowerSubgraph(const onnx::GraphProto& body, const Scope& outer,
-                                       const std::vector<Value*>& inputs) {
+Result<Continuation> Lowering::LowerSubgraph(const onnx::GraphProto& body, const Scope& outer,
+                                             const std::vector<Value*>& inputs) {
   Scope scope = InnerScope(outer);
   if (static_cast<std::size_t>(body.input_size()) != inputs.size()) {
     return Fail(StatusCode::kInvalidFile,
@@ -359,9 +359,9 @@ Result<Ending> Lowering::LowerSubgraph(const onnx::GraphProto& body, const Scope
 
 Result<std::vector<Value*>> Lowering::LowerBody(const onnx::GraphProto& body, const Scope& outer,
                                                 const std::vector<Value*>& inputs) {
-  Result<Ending> ending = LowerSubgraph(body, outer, inputs);
-  if (!ending) return Forward(ending);
-  return Join(&*ending);
+  Result<Continuation> continuation = LowerSubgraph(body, outer, inputs);
+  if (!continuation) return Forward(continuation);
+  return Join(&*continuation);
 }
 
 }  // namespace rewire::compiler

@@ -19,7 +19,7 @@
 #include "rewire/compiler/import/model_file.h"
 #include "rewire/compiler/ir/graph.h"
 #include "rewire/compiler/limits.h"
-#include "rewire/compiler/lower/ending.h"
+#include "rewire/compiler/lower/continuation.h"
 
 namespace rewire::compiler {
 
@@ -78,14 +78,14 @@ class Lowering {
 
   // Lowers the nodes of a subgraph into the current block. `inputs` get the names of the subgraph's inputs.
   // Returns where the values of its outputs are.
-  Result<Ending> LowerSubgraph(const onnx::GraphProto& body, const Scope& outer,
-                               const std::vector<Value*>& inputs);
+  Result<Continuation> LowerSubgraph(const onnx::GraphProto& body, const Scope& outer,
+                                     const std::vector<Value*>& inputs);
   // The same, with the values in one place, as a loop needs them.
   Result<std::vector<Value*>> LowerBody(const onnx::GraphProto& body, const Scope& outer,
                                         const std::vector<Value*>& inputs);
-  // Gives the results of an ending to a node. If they have one rank, this is done at once. Otherwise
+  // Gives the results of a continuation to a node. If they have one rank, this is done at once. Otherwise
   // everything behind the node is lowered for each rank.
-  Status Deliver(Op* op, Ending ending);
+  Status Deliver(Op* op, Continuation continuation);
   // Counts the work for the dimensions of a new node.
   void ChargeDims(const Shape& dims);
 
@@ -113,15 +113,15 @@ class Lowering {
     std::vector<std::string> names;
     const char* of = "";
   };
-  Result<Ending> LowerNodes(const google::protobuf::RepeatedPtrField<onnx::NodeProto>& nodes, Scope* scope,
-                            const Wanted& wanted);
-  Result<Ending> LowerFrom(Nodes nodes, Scope* scope, const Wanted& wanted);
+  Result<Continuation> LowerNodes(const google::protobuf::RepeatedPtrField<onnx::NodeProto>& nodes,
+                                  Scope* scope, const Wanted& wanted);
+  Result<Continuation> LowerFrom(Nodes nodes, Scope* scope, const Wanted& wanted);
   // Lowers `rest` at every end of the node before it. `outputs` are the names of that node's outputs.
-  Result<Ending> LowerAtEnds(Ending ending, const onnx::NodeProto& node, Nodes rest, Scope* scope,
-                             const Wanted& wanted);
-  // Returns the values of an ending; if it is open, they become outputs of its Ifs. Errors: kInvalidFile if
-  // it fails at every end.
-  Result<std::vector<Value*>> Join(Ending* ending);
+  Result<Continuation> LowerAtEnds(Continuation continuation, const onnx::NodeProto& node, Nodes rest,
+                                   Scope* scope, const Wanted& wanted);
+  // Returns the values of a continuation; if it is open, they become outputs of its Ifs. Errors: kInvalidFile
+  // if it fails at every end.
+  Result<std::vector<Value*>> Join(Continuation* continuation);
   Status LowerNode(const onnx::NodeProto& node, Scope* scope);
   // Checks a node behind an unsupported one, as far as this is possible without its inputs. Does the same for
   // the nodes of its subgraphs, whose nesting protobuf limits.
@@ -141,7 +141,7 @@ class Lowering {
   std::unordered_set<const onnx::NodeProto*> seen_;
   // Set by the node that was lowered last. Either its results, if they are not in one place; or the reason
   // why it cannot be lowered here, if it may be lowered elsewhere.
-  std::optional<Ending> open_;
+  std::optional<Continuation> open_;
   std::optional<Unsupported> failure_;
   bool at_ends_ = false;      // the current nodes are also lowered for values of other ranks
   std::size_t repeated_ = 0;  // nodes lowered at ends

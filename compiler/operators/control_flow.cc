@@ -33,24 +33,25 @@ Status LowerIf(Op& op, const Operator& /*row*/) {
   const onnx::GraphProto* bodies[] = {op.GraphAttribute("then_branch"), op.GraphAttribute("else_branch")};
   if (bodies[0] == nullptr || bodies[1] == nullptr) return op.Invalid("a branch is missing");
   if (const std::optional<Ints> known = KnownInts(op.in(0)); known && known->size() == 1) {
-    Result<Ending> ending = lowering.LowerSubgraph(*bodies[(*known)[0] != 0 ? 0 : 1], op.scope(), {});
-    if (!ending) return Forward(ending);
-    return lowering.Deliver(&op, *std::move(ending));
+    Result<Continuation> continuation =
+        lowering.LowerSubgraph(*bodies[(*known)[0] != 0 ? 0 : 1], op.scope(), {});
+    if (!continuation) return Forward(continuation);
+    return lowering.Deliver(&op, *std::move(continuation));
   }
   Value* condition = op.Reshape(op.in(0), {});
-  Ending ending;
-  ending.split = lowering.graph().NewNode(NodeKind::kIf);
-  ending.split->inputs.push_back(condition);
-  ending.split->blocks.resize(2);
+  Continuation continuation;
+  continuation.split = lowering.graph().NewNode(NodeKind::kIf);
+  continuation.split->inputs.push_back(condition);
+  continuation.split->blocks.resize(2);
   for (const std::size_t branch : {0, 1}) {
-    Block* around = lowering.SwapBlock(&ending.split->blocks[branch]);
-    Result<Ending> end = lowering.LowerSubgraph(*bodies[branch], op.scope(), {});
+    Block* around = lowering.SwapBlock(&continuation.split->blocks[branch]);
+    Result<Continuation> end = lowering.LowerSubgraph(*bodies[branch], op.scope(), {});
     lowering.SwapBlock(around);
     if (!end) return Forward(end);
-    ending.branches.push_back(*std::move(end));
+    continuation.branches.push_back(*std::move(end));
   }
-  lowering.Append(ending.split);
-  return lowering.Deliver(&op, std::move(ending));
+  lowering.Append(continuation.split);
+  return lowering.Deliver(&op, std::move(continuation));
 }
 
 // One loop of either operator.

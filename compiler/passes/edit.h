@@ -23,7 +23,7 @@ class Edit {
   // How often it is read.
   std::size_t UseCount(const Value* value) const;
 
-  // Gives the node the output of a later node, which has the same shape. Erase the later node afterwards. The
+  // Gives the node the output of a later node, which has the same shape, and erases the later node. The
   // node's former output no longer exists.
   void TakeOver(Node* node, Node* user);
   void Erase(Node* node) { erased_.insert(node); }

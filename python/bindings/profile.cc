@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "rewire/base/dtype.h"
+#include "rewire/executable_format/instruction_text.h"
 #include "rewire/python/bindings/errors.h"
 #include "rewire/python/bindings/program.h"
 #include "rewire/vm/kernel/kernel.h"
@@ -46,12 +47,6 @@ class Recorder : public Observer {
   std::vector<Call> calls;
 };
 
-std::string NodeOf(const Function& function, std::uint32_t pc) {
-  const auto note = std::lower_bound(function.notes.begin(), function.notes.end(), pc,
-                                     [](const SourceNote& a, std::uint32_t b) { return a.pc < b; });
-  return note != function.notes.end() && note->pc == pc ? note->text : std::string();
-}
-
 std::int64_t Now() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(
              std::chrono::steady_clock::now().time_since_epoch())
@@ -85,8 +80,8 @@ nb::tuple Profile(PythonProgram& self, const nb::args& args, nb::handle function
       const KernelImport& import = module.kernels[call.kernel];
       const Function& caller = module.functions[call.function];
       calls.append(nb::make_tuple(i, import.debug_name.empty() ? import.name : import.debug_name, import.name,
-                                  NodeOf(caller, call.pc), caller.name, call.pc, call.start_ns, call.end_ns,
-                                  call.arguments));
+                                  SourceTextAt(caller, call.pc), caller.name, call.pc, call.start_ns,
+                                  call.end_ns, call.arguments));
     }
   }
   return nb::make_tuple(runs, calls);

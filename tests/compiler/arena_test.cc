@@ -137,6 +137,20 @@ TEST_CASE("what is joined along the outermost axis lies end to end") {
   CHECK(planned.arena <= planned.separate);
 }
 
+TEST_CASE("what would lie at an odd place of what is joined is copied there") {
+  onnx::ModelProto model = Model({3, 4});
+  onnx::GraphProto* graph = model.mutable_graph();
+  AddProduct(graph, "x", "a", 4, 4);
+  AddProduct(graph, "x", "b", 4, 4);
+  AddNode(graph, "Neg", {"b"}, "c");
+  AddInt(AddNode(graph, "Concat", {"a", "c"}, "joined"), "axis", 0);
+  AddProduct(graph, "joined", "y.long", 4, 1);
+  AddInt(AddNode(graph, "ReduceSum", {"y.long"}, "y"), "keepdims", 0);
+  const Planned planned = Plan(model, {3, 4});
+  // Behind the 48 bytes of a.
+  CHECK(OffsetsOf(planned.text, "MatMul 'b'").at(0) % 64 == 0);
+}
+
 TEST_CASE("what is taken out along the outermost axis stays where it is") {
   onnx::ModelProto model = Model({4, 16});
   onnx::GraphProto* graph = model.mutable_graph();

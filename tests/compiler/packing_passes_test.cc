@@ -195,7 +195,7 @@ TEST_CASE("channels-last: images of one layout have nothing to move") {
   CHECK_FALSE(RunPass("channels-last", model, {1, 4, 5, 5}).changes());
 }
 
-// x with its channels last, so that it has a twin, and what follows it.
+// x with its channels last, so that it has an NHWC copy, and what follows it.
 struct Image {
   onnx::ModelProto model = ModelOf({1, 4, 5, 3});
   onnx::GraphProto* graph = model.mutable_graph();

@@ -54,6 +54,11 @@ TEST_CASE("fuse-quantized-add: a sum between integers") {
   const std::string kernel =
       "rewire.add_quantized {a_scale=0.5, a_zero=3, b_scale=0.75, b_zero=9, scale=0.75, zero=9";
   SECTION("as it is") { CHECK(Calls(finish("sum"), kernel + "}")); }
+  SECTION("not with a scale below 0") {
+    AddFloats(graph, "negative", {}, {-0.75F});
+    graph->mutable_node(1)->set_input(1, "negative");
+    CHECK_FALSE(Calls(finish("sum"), "rewire.add_quantized"));
+  }
   SECTION("behind an activation") {
     AddNode(graph, "Relu", {"sum"}, "positive");
     CHECK(Calls(finish("positive"), kernel + ", least=9}"));

@@ -74,10 +74,10 @@ class Writer {
   bool Write(const std::string& name, const Module& module, bool is_text) {
     if (!VerifyModule(module)) return true;  // the tests have programs that are wrong
     const Result<std::vector<std::byte>> bytes = SerializeModule(module);
-    if (!bytes) return Complain(name, bytes.error().message());
+    if (!bytes) return ReportError(name, bytes.error().message());
     const std::string_view file(reinterpret_cast<const char*>(bytes->data()), bytes->size());
     std::optional<Program> program = ParseFile(file);
-    if (!program || WriteFile(*program) != file) return Complain(name, "is not as docs/format.md says");
+    if (!program || WriteFile(*program) != file) return ReportError(name, "is not as docs/format.md says");
     if (is_text) WithoutTestKernels(*program);
     bool is_new = is_text;
     for (const Kernel& kernel : program->kernels) is_new = uses_[kernel.name] < kUsesOfKernel || is_new;
@@ -90,7 +90,7 @@ class Writer {
   std::string Text() const { return fmt::format("{} programs with {} kernels", written_, uses_.size()); }
 
  private:
-  static bool Complain(const std::string& name, const std::string& what) {
+  static bool ReportError(const std::string& name, const std::string& what) {
     fmt::print("{}: {}\n", name, what);
     return false;
   }

@@ -53,6 +53,11 @@ TEST_CASE("gather_elements and scatter_elements go element by element") {
   CHECK(out.values<float>() == F{1, 100, 5400, 40, 5, 6, 280, 160, 9});
   REQUIRE(Run("rewire.scatter_elements", {&x, &indices, &updates, &out}, {{"reduction", "min"}}) == "");
   CHECK(out.values<float>() == x.values<float>());
+  HostTensor flat = HostTensor::Empty<float>({9});
+  CHECK(Run("rewire.scatter_elements", {&x, &indices, &updates, &flat}) ==
+        "ValueError: rewire.scatter_elements: out has shape [9], expected [3, 3]");
+  CHECK(Run("rewire.scatter_nd", {&x, &indices, &updates, &flat}) ==
+        "ValueError: rewire.scatter_nd: out has shape [9], expected [3, 3]");
   REQUIRE(Run("rewire.scatter_elements", {&x, &indices, &updates, &x}) == "");  // in place
   CHECK(x.values<float>() == F{1, 50, 60, 10, 5, 6, 40, 20, 9});
 

@@ -220,6 +220,9 @@ TEST_CASE("softmax along any axis") {
   HostTensor huge = HostTensor::Of<float>({2}, {10000, -10000});
   REQUIRE(Run("rewire.softmax", {&huge, &huge}) == "");
   CHECK(huge.values<float>() == std::vector<float>{1, 0});
+  HostTensor tall = HostTensor::Of<float>({2, 2}, {10000, 5, -10000, 10005});
+  REQUIRE(Run("rewire.softmax", {&tall, &tall}, {{"axis", 0}}) == "");
+  CHECK(tall.values<float>() == std::vector<float>{1, 0, 0, 1});
 }
 
 TEST_CASE("layer_norm, group_norm and batch_norm") {

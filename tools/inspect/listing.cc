@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "rewire/base/array.h"
+#include "rewire/tools/io/name_lookup.h"
 #include "rewire/tools/io/table_text.h"
 #include "rewire/tools/io/units.h"
-#include "rewire/tools/run/name_lookup.h"
 
 namespace rewire::tools {
 namespace {

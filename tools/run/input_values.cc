@@ -13,8 +13,8 @@
 #include "rewire/base/near_names.h"
 #include "rewire/executable_format/text/data_files.h"
 #include "rewire/executable_format/text/element_text.h"
+#include "rewire/tools/io/name_lookup.h"
 #include "rewire/tools/io/tensor_io.h"
-#include "rewire/tools/run/name_lookup.h"
 
 namespace rewire::tools {
 namespace {

@@ -9,8 +9,8 @@
 
 #include "rewire/executable_format/tensor_files/host_tensor.h"
 #include "rewire/executable_format/tensor_files/npy.h"
+#include "rewire/tools/io/name_lookup.h"
 #include "rewire/tools/io/tensor_io.h"
-#include "rewire/tools/run/name_lookup.h"
 #include "rewire/tools/run/value_spec.h"
 
 namespace rewire::tools {

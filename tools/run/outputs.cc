@@ -9,9 +9,9 @@
 
 #include "rewire/base/dtype.h"
 #include "rewire/executable_format/text/element_text.h"
+#include "rewire/tools/io/name_lookup.h"
 #include "rewire/tools/io/tensor_io.h"
 #include "rewire/tools/io/tensor_text.h"
-#include "rewire/tools/run/name_lookup.h"
 #include "rewire/tools/run/value_spec.h"
 
 namespace rewire::tools {

@@ -15,7 +15,7 @@
 namespace rewire::tools {
 
 struct StoredParameter {
-  NamedTensor named;  // without bytes if it is compressed; ParameterBytes decompresses it
+  NamedTensor named;  // without bytes if it is compressed
   std::uint64_t stored_bytes = 0;
   std::string codec;  // "none", "zstd", "codec 300"
 };

@@ -8,21 +8,12 @@
 #include <numeric>
 #include <utility>
 
+#include "rewire/executable_format/instruction_text.h"
 #include "rewire/tools/io/table_text.h"
 #include "rewire/tools/io/units.h"
 #include "rewire/tools/run/register_text.h"
 
 namespace rewire::tools {
-
-namespace {
-
-std::string NodeOf(const Function& function, std::uint32_t pc) {
-  const auto note = std::lower_bound(function.notes.begin(), function.notes.end(), pc,
-                                     [](const SourceNote& a, std::uint32_t b) { return a.pc < b; });
-  return note != function.notes.end() && note->pc == pc ? note->text : std::string();
-}
-
-}  // namespace
 
 void Profiler::OnKernel(const KernelCall& call) {
   const auto [place, added] =
@@ -33,7 +24,7 @@ void Profiler::OnKernel(const KernelCall& call) {
     const KernelImport& import = call.module.kernels[call.kernel];
     site.name = import.debug_name.empty() ? import.name : import.debug_name;
     site.kernel = import.name;
-    site.node = NodeOf(function, call.pc);
+    site.node = SourceTextAt(function, call.pc);
   }
   site.durations.push_back(call.end_ns - call.start_ns);
   if (!keep_calls_) return;

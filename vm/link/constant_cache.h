@@ -14,7 +14,7 @@
 #include "rewire/base/shared_bytes.h"
 #include "rewire/base/status.h"
 #include "rewire/executable_format/constant_data.h"
-#include "rewire/vm/link/linked_device.h"
+#include "rewire/vm/device/linked_device.h"
 
 namespace rewire {
 

@@ -8,12 +8,12 @@
 
 #include "rewire/base/array.h"
 #include "rewire/executable_format/executable.h"
-#include "rewire/vm/link/linked_device.h"
+#include "rewire/vm/device/linked_device.h"
 #include "rewire/vm/memory/cache_line.h"
-#include "rewire/vm/outputs/memory_range.h"
 #include "rewire/vm/outputs/output_plan.h"
 #include "rewire/vm/program.h"
 #include "rewire/vm/run/kernel_calls.h"
+#include "rewire/vm/value/memory_range.h"
 #include "rewire/vm/value/objects.h"
 
 namespace rewire {

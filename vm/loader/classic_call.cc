@@ -8,6 +8,7 @@
 #include "rewire/vm/kernel/packed.h"
 #include "rewire/vm/loader/classic_library.h"
 #include "rewire/vm/packed_function.h"
+#include "rewire/vm/value/shape.h"
 
 namespace rewire {
 namespace {
@@ -21,15 +22,6 @@ struct ClassicArgs {
   DLTensor tensors[kArgsOnStack];
 };
 
-bool IsContiguous(const DLTensor& tensor) {
-  std::int64_t expected = 1;
-  for (std::int32_t i = tensor.ndim; i-- > 0;) {
-    if (tensor.shape[i] != 1 && tensor.strides[i] != expected) return false;
-    expected *= tensor.shape[i];
-  }
-  return true;
-}
-
 // Compiled code compares given strides with the shape's one by one, also where a dimension of 1 or 0 makes
 // them meaningless. Field by field: the VM has just written some of them, and a wider load would have to
 // wait.
@@ -40,7 +32,7 @@ void WriteClassic(const DLTensor& tensor, DLTensor* classic) {
   classic->ndim = tensor.ndim;
   classic->dtype = tensor.dtype == kBool8 ? kClassicBoolElement : tensor.dtype;
   classic->shape = tensor.shape;
-  classic->strides = tensor.strides != nullptr && IsContiguous(tensor) ? nullptr : tensor.strides;
+  classic->strides = IsContiguous(tensor) ? nullptr : tensor.strides;
   classic->byte_offset = tensor.byte_offset;
 }
 

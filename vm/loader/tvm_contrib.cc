@@ -22,7 +22,7 @@ int Fail(const Message& message) {
   return -1;
 }
 
-// The arguments of a call. A reader that finds something else keeps the first complaint and gives a default.
+// The arguments of a call. A reader that finds something else keeps the first error and gives a default.
 class Arguments {
  public:
   Arguments(const char* function, const ClassicValue* values, const int* codes, int count)
@@ -51,11 +51,11 @@ class Arguments {
     return text ? std::string_view(values_[i].v_str) : std::string_view();
   }
   std::nullptr_t Refuse(int i, const char* expected) {
-    if (complaint_.empty()) complaint_ = Format("{}: argument {} is not {}", function_, i, expected);
+    if (error_.empty()) error_ = Format("{}: argument {} is not {}", function_, i, expected);
     return nullptr;
   }
   // Empty when all that was read is as it should be.
-  const std::string& complaint() const { return complaint_; }
+  const std::string& error() const { return error_; }
   int count() const { return count_; }
 
  private:
@@ -72,7 +72,7 @@ class Arguments {
   const ClassicValue* values_;
   const int* codes_;
   int count_;
-  std::string complaint_;
+  std::string error_;
 };
 
 char* DataOf(const DLTensor& tensor) { return static_cast<char*>(tensor.data) + tensor.byte_offset; }
@@ -212,8 +212,8 @@ struct SortJob {
     return TvmBackendFreeWorkspace(kDLCPU, 0, memory);
   }
 
-  int CheckAndRun(const char* function, const std::string& complaint) {
-    if (!complaint.empty()) return Fail(complaint);
+  int CheckAndRun(const char* function, const std::string& error) {
+    if (!error.empty()) return Fail(error);
     if (axis < 0) axis += x->ndim;
     if (axis >= 0 && axis < x->ndim && most < 1) most = x->shape[axis];
     if (axis >= 0 && axis < x->ndim) most = std::min(most, x->shape[axis]);
@@ -229,7 +229,7 @@ int Sort(const char* function, bool gives_values, const ClassicValue* values, co
   (gives_values ? job.values : job.indices) = args.TensorAt(1);
   job.axis = args.IntegerAt(2);
   job.ascending = args.IntegerAt(3) != 0;
-  return job.CheckAndRun(function, args.complaint());
+  return job.CheckAndRun(function, args.error());
 }
 
 int ArgSortValues(ClassicValue* values, int* codes, int count, ClassicValue* /*result*/, int* /*code*/,
@@ -259,7 +259,7 @@ int TopK(ClassicValue* values, int* codes, int count, ClassicValue* /*result*/, 
   job.most = args.IntegerAt(count - 4);
   job.axis = args.IntegerAt(count - 3);
   job.ascending = args.IntegerAt(count - 1) != 0;
-  return job.CheckAndRun(kName, args.complaint());
+  return job.CheckAndRun(kName, args.error());
 }
 
 // Row-major matrices as they lie in memory.
@@ -307,7 +307,7 @@ int MatMul(ClassicValue* values, int* codes, int count, ClassicValue* /*result*/
   const DLTensor* c = args.TensorAt(2);
   const bool transpose_a = args.IntegerAt(3) != 0;
   const bool transpose_b = args.IntegerAt(4) != 0;
-  if (!args.complaint().empty()) return Fail(args.complaint());
+  if (!args.error().empty()) return Fail(args.error());
   const bool floats = a->dtype == kFloat32 || a->dtype == kFloat64;
   if (!floats || b->dtype != a->dtype || c->dtype != a->dtype || a->ndim != 2 || b->ndim != 2 ||
       c->ndim != 2) {

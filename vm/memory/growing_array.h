@@ -60,6 +60,8 @@ class GrowingArray {
     data_[size_ - 1] = copy;
     return true;
   }
+  // Removes all elements; the memory stays.
+  void Clear() { size_ = 0; }
   // Makes the array shorter.
   void Pop(std::uint32_t size) {
     REWIRE_ASSERT(size <= size_, "{} elements left of {}", size, size_);

@@ -14,7 +14,7 @@
 #include "rewire/base/assert.h"
 #include "rewire/base/span.h"
 #include "rewire/vm/device/device_api.h"
-#include "rewire/vm/link/linked_device.h"
+#include "rewire/vm/device/linked_device.h"
 #include "rewire/vm/memory/block_pool.h"
 #include "rewire/vm/memory/memory_account.h"
 #include "rewire/vm/program.h"

@@ -2,8 +2,8 @@
 //
 // Binding outputs: the host's interface, and the checks before a run.
 #include "rewire/executable_format/instruction_text.h"
-#include "rewire/vm/outputs/memory_range.h"
 #include "rewire/vm/run/vm_impl.h"
+#include "rewire/vm/value/memory_range.h"
 #include "rewire/vm/value/shape.h"
 #include "rewire/vm/value/type_check.h"
 

@@ -11,9 +11,9 @@
 // - an output over an input of the call is copied at the end.
 #include <algorithm>
 
-#include "rewire/vm/outputs/memory_range.h"
 #include "rewire/vm/outputs/output_slot.h"
 #include "rewire/vm/run/vm_impl.h"
+#include "rewire/vm/value/memory_range.h"
 #include "rewire/vm/value/shape.h"
 
 namespace rewire {
@@ -144,7 +144,7 @@ Status VmImpl::CheckInputOverlaps(std::uint32_t function_index, Span<const Named
                                            : Status();
   }
   GrowingArray<RewireFFIAny>& open = input_walk;
-  open.Pop(0);
+  open.Clear();
   if (!open.Push(value)) return NoMemory("looking through the inputs");
   for (std::uint32_t seen = 0; !open.empty(); ++seen) {
     if (seen == kMaxValues) {

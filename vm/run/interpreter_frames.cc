@@ -97,7 +97,7 @@ bool Interpreter::Leave(const RewireFFIAny& value) {
   vm_.stack.Pop(frame.base);
   vm_.frames.Pop(vm_.frames.size() - 1);
   if (frame.return_pc == nullptr) {
-    vm_.destinations.Pop(0);
+    vm_.destinations.Clear();
     result_ = value;
     return false;
   }
@@ -117,8 +117,8 @@ void Interpreter::Unwind() {
     heap_.Release(vm_.stack.back());
     vm_.stack.Pop(vm_.stack.size() - 1);
   }
-  vm_.frames.Pop(0);
-  vm_.destinations.Pop(0);
+  vm_.frames.Clear();
+  vm_.destinations.Clear();
 }
 
 // "main@12 (invoke_packed add(%0, %1), outputs=1) [conv_3]: ..."

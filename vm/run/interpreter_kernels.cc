@@ -59,7 +59,7 @@ bool Interpreter::CallKernelSlowly() {
   const LinkedKernel& kernel = kernels_[index];
   const Word outputs = pc_[WordOf(kOp, "outputs")];
   const bool objects = (kernel.import->flags & kKernelObjects) != 0;
-  vm_.args.Pop(0);
+  vm_.args.Clear();
   for (const Word reg : ReadsView(pc_ + WordOf(kOp, "args"))) {
     if (!AppendArgument(Reg(reg), objects)) {
       DropTemporaries();
@@ -352,11 +352,11 @@ bool Interpreter::TakeReturnedObject(const RewireFFIAny& returned, RewireFFIAny*
 void Interpreter::DropTemporaries() {
   GrowingArray<RewireFFIAny>& temporaries = vm_.temporaries;
   for (std::uint32_t i = temporaries.size(); i-- > 0;) heap_.Release(temporaries[i]);
-  temporaries.Pop(0);
+  temporaries.Clear();
   for (std::uint32_t i = vm_.workspaces.size(); i-- > 0;) {
     heap_.pool().Give(vm_.workspaces[i].block, vm_.workspaces[i].bytes);
   }
-  vm_.workspaces.Pop(0);
+  vm_.workspaces.Clear();
 }
 
 }  // namespace rewire

@@ -5,8 +5,8 @@
 #include <cstring>
 
 #include "rewire/base/array.h"
-#include "rewire/vm/outputs/memory_range.h"
 #include "rewire/vm/run/interpreter.h"
+#include "rewire/vm/value/memory_range.h"
 #include "rewire/vm/value/shape.h"
 
 namespace rewire {

@@ -23,11 +23,11 @@
 #include "rewire/vm/memory/object_heap.h"
 #include "rewire/vm/observer.h"
 #include "rewire/vm/output.h"
-#include "rewire/vm/outputs/memory_range.h"
 #include "rewire/vm/outputs/output_slot.h"
 #include "rewire/vm/program.h"
 #include "rewire/vm/shared_arena.h"
 #include "rewire/vm/value.h"
+#include "rewire/vm/value/memory_range.h"
 
 namespace rewire {
 

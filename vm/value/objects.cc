@@ -9,6 +9,21 @@
 #include "rewire/vm/value/shape.h"
 
 namespace rewire {
+
+MemoryAccount* AccountOf(const Object* object) {
+  switch (object->type_index) {
+    case kTensorKind:
+      return static_cast<const TensorObject*>(object)->account;
+    case kStorageKind:
+      return static_cast<const StorageObject*>(object)->account;
+    case kAdtKind:
+    case kClosureKind:
+      return static_cast<const TupleObject*>(object)->account;
+    default:
+      return nullptr;  // a foreign object
+  }
+}
+
 namespace {
 
 void* TakeObjectMemory(MemoryAccount* account, std::uint64_t bytes) {
@@ -42,17 +57,6 @@ std::uint64_t ObjectBytes(Object* object) {
       return static_cast<StorageObject*>(object)->object_bytes;
     default:
       return TupleObject::Bytes(static_cast<TupleObject*>(object)->count);
-  }
-}
-
-MemoryAccount* AccountOf(Object* object) {
-  switch (object->type_index) {
-    case kTensorKind:
-      return static_cast<TensorObject*>(object)->account;
-    case kStorageKind:
-      return static_cast<StorageObject*>(object)->account;
-    default:
-      return static_cast<TupleObject*>(object)->account;
   }
 }
 

@@ -222,6 +222,9 @@ inline RewireFFIAny MakeInteger(std::int32_t kind, std::int64_t value) {
 // True if the object has one of Rewire's layouts, whichever VM made it.
 bool IsRewireObject(const Object* object);
 
+// The account that an object's memory belongs to; null for foreign objects.
+MemoryAccount* AccountOf(const Object* object);
+
 // Drops a strong reference, on any thread. With the last one, releases the object and everything that only it
 // held. Handles both Rewire's objects and foreign tvm-ffi objects.
 void DropStrong(Object* object);

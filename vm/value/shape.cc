@@ -27,19 +27,6 @@ std::string TensorText(const DLTensor& tensor) {
   return DTypeName(tensor.dtype) + ShapeText({tensor.shape, static_cast<std::size_t>(tensor.ndim)});
 }
 
-bool IsContiguous(const DLTensor& tensor) {
-  if (tensor.strides == nullptr) return true;
-  std::int64_t expected = 1;
-  bool contiguous = true;
-  for (std::int32_t i = tensor.ndim; i-- > 0;) {
-    if (tensor.shape[i] == 0) return true;
-    if (tensor.shape[i] == 1) continue;
-    contiguous = contiguous && tensor.strides[i] == expected;
-    expected *= tensor.shape[i];
-  }
-  return contiguous;
-}
-
 namespace {
 
 // Calls move(strided, contiguous, bytes) for every run of elements that is contiguous on both sides, in

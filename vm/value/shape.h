@@ -54,7 +54,18 @@ inline bool SameForm(const DLTensor& known, const DLTensor& given) {
 }
 
 // True if row-major without gaps. Strides of dimensions of size 1, and of empty tensors, are ignored.
-bool IsContiguous(const DLTensor& tensor);
+inline bool IsContiguous(const DLTensor& tensor) {
+  if (tensor.strides == nullptr) return true;
+  std::int64_t expected = 1;
+  bool contiguous = true;
+  for (std::int32_t i = tensor.ndim; i-- > 0;) {
+    if (tensor.shape[i] == 0) return true;
+    if (tensor.shape[i] == 1) continue;
+    contiguous = contiguous && tensor.strides[i] == expected;
+    expected *= tensor.shape[i];
+  }
+  return contiguous;
+}
 
 // Copies the elements of a host tensor, which may be strided, into contiguous memory.
 void CopyElements(const DLTensor& from, void* to);

@@ -6,7 +6,7 @@
 
 #include "rewire/vm/dlpack_versioned.h"
 #include "rewire/vm/memory/block_pool.h"
-#include "rewire/vm/outputs/memory_range.h"
+#include "rewire/vm/value/memory_range.h"
 #include "rewire/vm/value/objects.h"
 #include "rewire/vm/value/shape.h"
 

@@ -13,6 +13,7 @@
 #include "rewire/base/array.h"
 #include "rewire/compiler/ir/kernel_traits.h"
 #include "rewire/compiler/passes/edit.h"
+#include "rewire/compiler/passes/pack/packing.h"
 #include "rewire/compiler/passes/passes.h"
 
 namespace rewire::compiler {
@@ -56,13 +57,13 @@ class Layout {
   }
 
  private:
-  struct Twin {
+  struct NhwcCopy {
     Value* last = nullptr;
     bool made = false;  // the value itself exists too
   };
 
   void RunBlock(Block* block) {
-    twins_.clear();
+    copies_.clear();
     done_.clear();
     for (Node* node : block->nodes) {
       source_ = node->source;
@@ -102,19 +103,19 @@ class Layout {
     if (perm == nullptr) return false;
     Value* input = node->inputs[0];
     Value* output = node->outputs[0];
-    const auto twin = twins_.find(input);
-    if (std::get<Array<std::int64_t>>(perm->value) == ToLast(input) && twin != twins_.end()) {
-      renamed_[output] = twin->second.last;
-      graph_.MoveSymbols({{output, twin->second.last}});
+    const auto copy = copies_.find(input);
+    if (std::get<Array<std::int64_t>>(perm->value) == ToLast(input) && copy != copies_.end()) {
+      renamed_[output] = copy->second.last;
+      graph_.MoveSymbols({{output, copy->second.last}});
       return true;
     }
     if (std::get<Array<std::int64_t>>(perm->value) == ToFirst(input)) {
       if (input->IsConstant()) return false;
-      twins_[output] = {input, false};
+      copies_[output] = {input, false};
       graph_.MoveSymbols(output, input, ToLast(input));
       return true;
     }
-    if (std::get<Array<std::int64_t>>(perm->value) == ToLast(input)) twins_[input] = {output, true};
+    if (std::get<Array<std::int64_t>>(perm->value) == ToLast(input)) copies_[input] = {output, true};
     return false;
   }
 
@@ -129,30 +130,22 @@ class Layout {
   }
 
   void Make(const Value* value) {
-    const auto twin = twins_.find(value);
-    if (twin == twins_.end() || twin->second.made) return;
-    twin->second.made = true;
-    AddTranspose(twin->second.last, const_cast<Value*>(value), ToFirst(value));
+    const auto copy = copies_.find(value);
+    if (copy == copies_.end() || copy->second.made) return;
+    copy->second.made = true;
+    AddTranspose(copy->second.last, const_cast<Value*>(value), ToFirst(value));
   }
 
   void AddTranspose(Value* from, Value* to, const Ints& perm) {
-    Node* node = graph_.NewNode(NodeKind::kKernel);
-    node->kernel = "rewire.transpose";
-    node->attributes.push_back({"perm", perm});
-    node->inputs.push_back(from);
-    node->outputs.push_back(to);
-    node->extents.push_back({to->type.dims, nullptr});
-    node->source = source_;
-    to->producer = node;
-    done_.push_back(node);
+    done_.push_back(NewTranspose(&graph_, from, to, perm, source_));
   }
 
-  bool HasTwin(const Value* value) const { return twins_.contains(value); }
+  bool HasNhwcCopy(const Value* value) const { return copies_.contains(value); }
 
   // The value with its channels last.
   Value* Last(Value* value) {
-    const auto twin = twins_.find(value);
-    if (twin != twins_.end()) return twin->second.last;
+    const auto copy = copies_.find(value);
+    if (copy != copies_.end()) return copy->second.last;
     Value* last =
         graph_.NewValue(value->name, TensorOf(value->type.dtype, Permuted(value->type.dims, ToLast(value))));
     if (value->IsConstant()) {
@@ -160,7 +153,7 @@ class Layout {
     } else {
       AddTranspose(value, last, ToLast(value));
     }
-    twins_[value] = {last, true};
+    copies_[value] = {last, true};
     return last;
   }
 
@@ -183,8 +176,8 @@ class Layout {
     last->constant = std::move(moved);
   }
 
-  // The node makes its output's twin from now on.
-  void MakeTwin(Node* node) {
+  // The node makes the NHWC copy of its output from now on.
+  void MakeNhwcCopy(Node* node) {
     Value* value = node->outputs[0];
     Value* last =
         graph_.NewValue(value->name, TensorOf(value->type.dtype, Permuted(value->type.dims, ToLast(value))));
@@ -192,7 +185,7 @@ class Layout {
     node->outputs[0] = last;
     node->extents[0].dims = Permuted(node->extents[0].dims, ToLast(value));
     graph_.MoveSymbols(value, last, ToLast(value));
-    twins_[value] = {last, false};
+    copies_[value] = {last, false};
     done_.push_back(node);
   }
 
@@ -205,9 +198,9 @@ class Layout {
   bool Move(Node* node) {
     if (!CanMove(*node)) return false;
     if (node->kernel == "rewire.onednn.conv") return MoveConv(node);
-    if (IsElementwise(graph_, *node, 1) && HasTwin(node->inputs[0])) {
+    if (IsElementwise(graph_, *node, 1) && HasNhwcCopy(node->inputs[0])) {
       node->inputs[0] = Last(node->inputs[0]);
-      MakeTwin(node);
+      MakeNhwcCopy(node);
       return true;
     }
     if (IsElementwise(graph_, *node, 2)) return MoveBinary(node);
@@ -228,12 +221,12 @@ class Layout {
     SetAttribute(packing, "layout", std::string("NHWC"));
     SetAttribute(node, "layout", std::string("NHWC"));
     node->inputs[0] = Last(node->inputs[0]);
-    MakeTwin(node);
+    MakeNhwcCopy(node);
     return true;
   }
 
   bool MoveBinary(Node* node) {
-    if (!HasTwin(node->inputs[0]) && !HasTwin(node->inputs[1])) return false;
+    if (!HasNhwcCopy(node->inputs[0]) && !HasNhwcCopy(node->inputs[1])) return false;
     for (const Value* input : node->inputs) {
       const bool image = IsImage(input) && input->type.rank() == node->outputs[0]->type.rank();
       if (!image && !ScalarOf(input) && !IsChannels(input, node->outputs[0]->type.rank())) return false;
@@ -242,7 +235,7 @@ class Layout {
       if (ScalarOf(input)) continue;
       input = IsChannels(input, node->outputs[0]->type.rank()) ? AsVector(*input) : Last(input);
     }
-    MakeTwin(node);
+    MakeNhwcCopy(node);
     return true;
   }
 
@@ -266,19 +259,19 @@ class Layout {
   bool MoveConcat(Node* node) {
     if (IntAttribute(*node, "axis", 0) != 1) return false;
     if (!std::all_of(node->inputs.begin(), node->inputs.end(),
-                     [&](Value* input) { return HasTwin(input); })) {
+                     [&](Value* input) { return HasNhwcCopy(input); })) {
       return false;
     }
     for (Value*& input : node->inputs) input = Last(input);
     SetAttribute(node, "axis", static_cast<std::int64_t>(node->outputs[0]->type.rank() - 1));
-    MakeTwin(node);
+    MakeNhwcCopy(node);
     return true;
   }
 
   // The mean of every channel, which is the form of global pooling here.
   bool MoveMean(Node* node) {
     const Attribute* axes = FindAttribute(*node, "axes");
-    if (node->inputs.size() != 1 || axes == nullptr || !HasTwin(node->inputs[0])) return false;
+    if (node->inputs.size() != 1 || axes == nullptr || !HasNhwcCopy(node->inputs[0])) return false;
     Ints spatial = ToLast(node->outputs[0]);
     spatial.pop_back();
     spatial.erase(spatial.begin());
@@ -287,14 +280,14 @@ class Layout {
     node->inputs[0] = Last(node->inputs[0]);
     for (std::int64_t& axis : spatial) --axis;
     SetAttribute(node, "axes", spatial);
-    MakeTwin(node);
+    MakeNhwcCopy(node);
     return true;
   }
 
   // By constant scales, without a region.
   bool MoveResize(Node* node) {
-    if (node->inputs.size() != 3 || !HasTwin(node->inputs[0]) || FindAttribute(*node, "axes") != nullptr ||
-        node->outputs[0]->type.rank() != 4) {
+    if (node->inputs.size() != 3 || !HasNhwcCopy(node->inputs[0]) ||
+        FindAttribute(*node, "axes") != nullptr || node->outputs[0]->type.rank() != 4) {
       return false;
     }
     const float* scales = FloatsOf(node->inputs[2]);
@@ -306,38 +299,38 @@ class Layout {
     node->inputs[0] = Last(node->inputs[0]);
     node->inputs[2] =
         NewFloats(&graph_, node->inputs[2]->name, {4}, {scales[0], scales[2], scales[3], scales[1]});
-    MakeTwin(node);
+    MakeNhwcCopy(node);
     return true;
   }
 
   // By one scale for all.
   bool MoveQuantization(Node* node) {
-    if (!HasTwin(node->inputs[0]) || !ScalarOf(node->inputs[1]) || node->inputs[1]->type.rank() > 1)
+    if (!HasNhwcCopy(node->inputs[0]) || !ScalarOf(node->inputs[1]) || node->inputs[1]->type.rank() > 1)
       return false;
     node->inputs[0] = Last(node->inputs[0]);
-    MakeTwin(node);
+    MakeNhwcCopy(node);
     return true;
   }
 
   // With a scale for each channel or one for all.
   bool MoveRequantize(Node* node) {
-    if (!HasTwin(node->inputs[0]) || IntAttribute(*node, "axis", 1) != 1) return false;
+    if (!HasNhwcCopy(node->inputs[0]) || IntAttribute(*node, "axis", 1) != 1) return false;
     node->inputs[0] = Last(node->inputs[0]);
     SetAttribute(node, "axis", std::int64_t{node->outputs[0]->type.rank() - 1});
-    MakeTwin(node);
+    MakeNhwcCopy(node);
     return true;
   }
 
   bool MovePool(Node* node) {
-    if (node->inputs.size() != 1 || !HasTwin(node->inputs[0])) return false;
+    if (node->inputs.size() != 1 || !HasNhwcCopy(node->inputs[0])) return false;
     SetAttribute(node, "layout", std::string("NHWC"));
     node->inputs[0] = Last(node->inputs[0]);
-    MakeTwin(node);
+    MakeNhwcCopy(node);
     return true;
   }
 
   Graph& graph_;
-  std::unordered_map<const Value*, Twin> twins_;
+  std::unordered_map<const Value*, NhwcCopy> copies_;
   std::unordered_map<const Value*, Value*> renamed_;
   std::vector<Node*> done_;
   std::string source_;

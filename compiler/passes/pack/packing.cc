@@ -6,11 +6,9 @@
 #include <utility>
 
 namespace rewire::compiler {
-namespace {
 
-using Ints = std::vector<std::int64_t>;
-
-Node* Transpose(Graph* graph, Value* from, Value* to, const Ints& perm, const std::string& source) {
+Node* NewTranspose(Graph* graph, Value* from, Value* to, const std::vector<std::int64_t>& perm,
+                   const std::string& source) {
   Node* node = graph->NewNode(NodeKind::kKernel);
   node->kernel = "rewire.transpose";
   node->attributes.push_back({"perm", perm});
@@ -21,6 +19,10 @@ Node* Transpose(Graph* graph, Value* from, Value* to, const Ints& perm, const st
   to->producer = node;
   return node;
 }
+
+namespace {
+
+using Ints = std::vector<std::int64_t>;
 
 Shape ChannelsLastOf(Shape dims) {
   std::rotate(dims.begin() + 1, dims.begin() + 2, dims.end());
@@ -67,14 +69,14 @@ void PutChannelsLast(Graph* graph, const std::unordered_set<const Node*>& convol
       const bool flat = x->type.rank() == 3;
       const Ints to_last = flat ? Ints{0, 2, 1} : Ints{0, 2, 3, 1};
       const Ints to_first = flat ? Ints{0, 2, 1} : Ints{0, 3, 1, 2};
-      nodes.push_back(Transpose(graph, x, x_last, to_last, node->source));
+      nodes.push_back(NewTranspose(graph, x, x_last, to_last, node->source));
       node->inputs[0] = x_last;
       node->outputs[0] = y_last;
       y_last->producer = node;
       node->extents[0].dims = ChannelsLastOf(node->extents[0].dims);
       graph->MoveSymbols(y, y_last, to_last);
       nodes.push_back(node);
-      nodes.push_back(Transpose(graph, y_last, y, to_first, node->source));
+      nodes.push_back(NewTranspose(graph, y_last, y, to_first, node->source));
     }
     block->nodes = std::move(nodes);
   });

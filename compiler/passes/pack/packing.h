@@ -26,6 +26,9 @@ std::int64_t TapsOf(const std::vector<std::int64_t>& dims);
 
 // Makes a node that works on constant weights before all runs. It has no outputs yet.
 Node* OnWeights(Graph* graph, const std::string& kernel, Value* weights, std::vector<Attribute> attributes);
+// Makes a node that transposes `from` to `to`. `source` names the node of the model that it is made for.
+Node* NewTranspose(Graph* graph, Value* from, Value* to, const std::vector<std::int64_t>& perm,
+                   const std::string& source);
 // Adds an output that is allocated with its type's dimensions.
 Value* AddOutput(Graph* graph, Node* node, const std::string& name, Type type);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Products of rows by weights in packed panels. This is the innermost loop of the kernels of
-// packed_matmul.cc, packed_conv.cc and packed_recurrent.cc.
+// packed_matmul.cc and packed_conv.cc and of the recurrent layers.
 //
 // A panel is kPanelWidth columns of a matrix [depth, columns], side by side for each k: element (k, j) is
 // panel[k * kPanelWidth + j]. If the last panel has at most kHalfPanel columns, it is only that wide. Columns

@@ -89,9 +89,7 @@ Status FillNode(const TypeNode& node, RewireTypeNode* out) {
 
 Result<const Function*> FunctionAt(const RewireExecutable* executable, std::uint32_t index) {
   if (Status ok = Require("executable", executable); !ok) return Forward(ok);
-  const rewire::Array<Function>& functions = executable->executable.module().functions;
-  if (index >= functions.size()) return OutOfRange("function", index, functions.size());
-  return &functions[index];
+  return rewire::c_api::FunctionOf(executable->executable, index);
 }
 
 // The constant behind the index-th parameter.

@@ -30,7 +30,11 @@ namespace rewire::c_api {
 
 Result<const Function*> FunctionAt(const RewireVm* vm, std::uint32_t index) {
   if (Status ok = Require("vm", vm); !ok) return Forward(ok);
-  const auto& functions = vm->machine.program().executable().module().functions;
+  return FunctionOf(vm->machine.program().executable(), index);
+}
+
+Result<const Function*> FunctionOf(const rewire::Executable& executable, std::uint32_t index) {
+  const rewire::Array<Function>& functions = executable.module().functions;
   if (index >= functions.size()) return OutOfRange("function", index, functions.size());
   return &functions[index];
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ending: where the results of a block of nodes are.
+// Continuation: where the results of a block of nodes are.
 //
 // Most blocks end in one place. A block may also end in an If whose branches give results of different rank.
 // It then stays open: it ends once in each branch, each with results of known rank, and everything behind it
@@ -24,9 +24,9 @@ struct Unsupported {
   std::string reason;
 };
 
-struct Ending {
-  Node* split = nullptr;         // the If that the block ends in; null: the block ends here
-  std::vector<Ending> branches;  // the endings of its branches, then and else
+struct Continuation {
+  Node* split = nullptr;               // the If that the block ends in; null: the block ends here
+  std::vector<Continuation> branches;  // the continuations of its branches, then and else
   // If the block ends here:
   Block* block = nullptr;
   std::vector<Value*> results;
@@ -36,11 +36,11 @@ struct Ending {
 };
 
 // The places where the block ends, in order.
-std::vector<Ending*> EndsOf(Ending* ending);
+std::vector<Continuation*> EndsOf(Continuation* continuation);
 
-bool AllFail(Ending* ending);
+bool AllFail(Continuation* continuation);
 
 // True if the results of all ends are compatible, rank included. Ends that fail are compatible with anything.
-bool SameRanks(Ending* ending);
+bool SameRanks(Continuation* continuation);
 
 }  // namespace rewire::compiler

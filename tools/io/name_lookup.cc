@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rewire/tools/run/name_lookup.h"
+#include "rewire/tools/io/name_lookup.h"
 
 #include <fmt/format.h>
 

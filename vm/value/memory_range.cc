@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rewire/vm/outputs/memory_range.h"
+#include "rewire/vm/value/memory_range.h"
 
 #include "rewire/base/assert.h"
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rewire/compiler/lower/ending.h"
+#include "rewire/compiler/lower/continuation.h"
 
 #include <algorithm>
 
 namespace rewire::compiler {
 
-std::vector<Ending*> EndsOf(Ending* ending) {
-  std::vector<Ending*> ends, open = {ending};
+std::vector<Continuation*> EndsOf(Continuation* continuation) {
+  std::vector<Continuation*> ends, open = {continuation};
   while (!open.empty()) {
-    Ending* next = open.back();
+    Continuation* next = open.back();
     open.pop_back();
     if (next->split == nullptr) ends.push_back(next);
     for (auto branch = next->branches.rbegin(); branch != next->branches.rend(); ++branch) {
@@ -18,14 +18,15 @@ std::vector<Ending*> EndsOf(Ending* ending) {
   return ends;
 }
 
-bool AllFail(Ending* ending) {
-  const std::vector<Ending*> ends = EndsOf(ending);
-  return std::all_of(ends.begin(), ends.end(), [](const Ending* end) { return end->failure.has_value(); });
+bool AllFail(Continuation* continuation) {
+  const std::vector<Continuation*> ends = EndsOf(continuation);
+  return std::all_of(ends.begin(), ends.end(),
+                     [](const Continuation* end) { return end->failure.has_value(); });
 }
 
-bool SameRanks(Ending* ending) {
-  const Ending* first = nullptr;
-  for (const Ending* end : EndsOf(ending)) {
+bool SameRanks(Continuation* continuation) {
+  const Continuation* first = nullptr;
+  for (const Continuation* end : EndsOf(continuation)) {
     if (end->failure) continue;
     if (first == nullptr) first = end;
     for (std::size_t i = 0; i < end->results.size() && i < first->results.size(); ++i) {
