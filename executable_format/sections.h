@@ -21,9 +21,9 @@ namespace rewire::sections {
 template <typename A, typename T>
 using Of = std::conditional_t<A::kReading, T, const T>;
 
-// Least bytes of each record, for counting before anything is sized. Every one is at most an eighth smaller
-// than what the record takes in memory, so a file cannot make the reader allocate more than a small multiple
-// of its size.
+// The least number of bytes of each record in a file. The reader uses it to check a count before it allocates
+// anything. Each number is at least an eighth of what the record takes in memory. So a file cannot make the
+// reader allocate more than a small multiple of the file's size.
 inline constexpr std::size_t kSmallestText = 4;
 inline constexpr std::size_t kSmallestType = 16;
 inline constexpr std::size_t kSmallestNamedType = kSmallestText + 4;

@@ -10,9 +10,10 @@
 
 namespace rewire::compiler {
 
-// Errors: kUnsupported for more inputs or outputs than the row has, for an argument whose dtype the row does
-// not list, and for arguments that must have the same dtype but do not. The message names kernel and
-// argument. The dtypes of values that are no tensors are not checked.
+// Checks one call. It fails with kUnsupported in three cases. The call has more inputs or outputs than the
+// row. An argument has a dtype that the row does not list. Arguments that must have the same dtype have
+// different ones. The message names the kernel; where an argument is wrong, it names that too. The dtypes of
+// values that are no tensors are not checked.
 Status CheckCall(const Node& node, const RewireKernelRow& row);
 
 }  // namespace rewire::compiler

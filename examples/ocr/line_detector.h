@@ -10,8 +10,8 @@
 
 class LineDetector {
  public:
-  // The program's one input is f32[1, 3, H, W], H and W multiples of 32; its one output is the probability
-  // that a pixel belongs to text, f32[1, 1, H, W].
+  // The program must have one input and one output. The input is f32[1, 3, H, W], where H and W are multiples
+  // of 32. The output, f32[1, 1, H, W], is the probability that a pixel belongs to text.
   explicit LineDetector(const rewire::Program& program) : vm_(program) {}
 
   // Upright boxes around the lines, from top to bottom. Throws rewire::Error.

@@ -28,9 +28,10 @@ REWIRE_API Array<BasicBlock> FindBlocks(Span<const std::uint32_t> code);
 // By block: whether a path leads to it from block 0.
 Array<std::uint8_t> BlocksReached(const Array<BasicBlock>& blocks);
 
-// Blocks that wait to be looked at until nothing changes any more, each at most once at a time. What comes
-// out is the first of them in the order of the code, or the last: with few jumps against that order, a block
-// comes when all that leads to it is settled.
+// A queue of blocks for an analysis that repeats until nothing changes any more. A block is in the queue at
+// most once at a time. Pop returns the waiting block that is first in the order of the code, or the last one.
+// So a block usually comes when everything that leads to it is settled. That holds if few jumps go against
+// the order.
 class BlockQueue {
  public:
   enum class Order : std::uint8_t { kFirstBlockFirst, kLastBlockFirst };

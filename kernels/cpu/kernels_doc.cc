@@ -17,14 +17,15 @@ depends on Highway alone. [vm/kernel/kernel.h](../vm/kernel/kernel.h) is the int
 
 ## Calling a kernel
 
-- **Arguments** are tensors in the order of the table. `?` marks an optional one, which may be None or left out; where a later
-  argument follows, a tensor without elements stands for a missing one too, since bytecode has no None. `...` is any number, `[]`
-  as many as the attribute of that name has elements. **Bold** arguments are written, all others are only read.
+- **Arguments** are tensors in the order of the table. `?` marks an optional one, which may be None or left out. Bytecode has no
+  None, so where a later argument follows, a tensor without elements also stands for a missing one. `...` is any number of
+  arguments. `[]` is as many as the attribute of that name has elements. **Bold** arguments are written, all others are only
+  read.
 - **Outputs have their shape already**: a kernel checks it and never allocates a result. Where a program knows the shape only
   when it runs, the shape function of the same operator (`rewire.shape.*`, last table) computes it first.
-- **Attributes** are `name = default`; one without a default is required. A whole number is an int (0 and 1 where it switches
-  something), one with a point is a float (an int is taken too), several are a list, a word is a string of the choices named.
-  A name that the kernel does not know is an error.
+- **Attributes** are `name = default`; one without a default is required. A whole number is an int, which is 0 or 1 where it
+  switches something. A number with a point is a float, and an int is taken too. Several numbers are a list. A word is a string,
+  one of the choices named. A name that the kernel does not know is an error.
 - **dtypes**: `f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64 bool`, which is "all"; all arguments of a row have the same unless
   it says otherwise. `any` moves elements of 1, 2, 4, 8 or 16 bytes without looking at them. f16 and bf16 are computed in f32,
   element by element; kernels that do not take them are given them through `rewire.cast`.

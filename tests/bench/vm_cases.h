@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is measured of the VM: cases, each a piece of work that can be run again and again, timed or counted.
+// The cases that the VM's benchmark measures. A case is a piece of work that can be run again and again, to
+// be timed or counted.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +15,7 @@
 
 namespace rewire::bench {
 
-// What a figure should not pass: so many times the direct call of an empty kernel, or so many nanoseconds.
+// The most that a figure should be: a multiple of the direct call of an empty kernel, or nanoseconds.
 struct Target {
   enum Unit : std::uint8_t { kDirectCalls, kNanoseconds } unit = kDirectCalls;
   double most = 0;
@@ -27,13 +28,14 @@ struct Case {
   std::optional<Target> target = std::nullopt;
 };
 
-// Cases of this beginning call the empty kernel without a VM. The kernel reads no argument, so they differ by
-// where the compiler put their loops alone, which is worth some 20 %; the others are divided by the fastest,
-// which flatters none.
+// Cases whose names begin with this call the empty kernel directly, without a VM. The kernel reads no
+// argument, so these cases differ only by where the compiler put their loops. That is worth some 20 %. Other
+// cases are given as multiples of the fastest of these, since a slower one would flatter them.
 inline constexpr const char kDirectCall[] = "direct call, ";
 
-// A benchmark of something that fails would measure nothing: these end the process with the message. What
-// holds costs a branch and builds no string, since the checks stand inside what is timed.
+// Each of these ends the process with the message if something failed, since a benchmark of a failure would
+// measure nothing. A check that holds costs a branch and builds no string, because checks are inside what is
+// timed.
 [[noreturn, gnu::cold]] void Die(const std::string& message);
 inline void Require(bool holds, const char* message) {
   if (!holds) Die(message);

@@ -8,10 +8,10 @@
 
 namespace rewire::bench {
 
-// Two threads over one Program do some work, against one thread that does it alone. Two processes, which
-// share nothing that they write, say how much of the rest is the machine's. Times are of the threads' own CPU
-// clocks, so that what else the machine does is left out and what the threads cost each other stays in.
-// Ratios are of runs taken right after each other.
+// How work scales to two threads over one Program, against one thread that does it alone. Two processes do
+// the same work. They share nothing that they write, so they show how much of the slowdown is the machine's.
+// Times come from the threads' own CPU clocks. So they leave out what else the machine does, and include what
+// the threads cost each other. Ratios are of runs taken right after each other.
 struct ThreadScaling {
   std::string name;
   Summary one;                 // ns per op
@@ -22,9 +22,9 @@ struct ThreadScaling {
   Summary process_throughput;  // the same by two processes
 };
 
-// `pairs` rounds of one thread, two threads and two processes, on the two CPUs given, of the typical op
-// inside the interpreter, of whole runs by a VM for each thread, and of Program::TryRun. Forks: to be called
-// while no other thread runs.
+// Measures three kinds of work: the typical op inside the interpreter, whole runs with a VM for each thread,
+// and Program::TryRun. Each is measured in `pairs` rounds of one thread, two threads and two processes, on
+// the two CPUs given. This function forks, so call it while no other thread runs.
 std::vector<ThreadScaling> MeasureThreads(int pairs, int first_cpu, int second_cpu);
 
 }  // namespace rewire::bench

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One module for every rule of docs/verification.md, wrong in that one thing.
+// One module for every rule of docs/verification.md. The module breaks that rule and no other.
 #pragma once
 
 #include <string>
@@ -25,8 +25,9 @@ std::vector<BadModule> BadFlow();
 
 std::vector<BadModule> BadModules();  // all of them
 
-// A good module to make bad: constant 0 "w" f32[4], kernel 0 "k", string 0, functions 0 "main"(x: f32[4])
-// that returns its input and has 8 registers, 1 "helper"(a: f32[4], s: storage) that returns a.
+// A good module, which tests make bad. It has constant 0 "w" f32[4], kernel 0 "k", string 0, and two
+// functions. Function 0 is "main"(x: f32[4]), which returns its input and has 8 registers. Function 1 is
+// "helper"(a: f32[4], s: storage), which returns a.
 Module GoodModule();
 
 }  // namespace rewire::test

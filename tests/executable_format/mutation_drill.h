@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The drill: a good file cut at every byte and with every byte changed, as it is and with all checksums made
-// right again, goes through reader and verifier. Nothing may crash, hang or trip a sanitizer; what still is
-// accepted is handed on, so that a drill of the VM can run it.
+// The mutation drill: damages a good file in many ways and gives each mutant to the reader and the verifier.
+//
+// The file is cut at every byte, and each byte of it is changed in turn. Each mutant is tried twice: as it
+// is, and with all checksums made right again. Nothing may crash, hang or trip a sanitizer. Mutants that are
+// still accepted are handed on, so that a drill of the VM can run them.
 #pragma once
 
 #include <cstddef>
@@ -36,12 +38,12 @@ struct Mutant {
   Executable executable;
 };
 
-// `file` is a good one. Opened with verify_data, so that a mutant with its old checksums that is accepted is
-// a fault of the format. Deterministic.
+// `file` must be a good file. Mutants are opened with verify_data. So if a mutant with its old checksums is
+// accepted, the format is at fault. The drill is deterministic.
 DrillReport RunMutationDrill(Span<const std::byte> file,
                              const std::function<void(const Mutant&)>& on_accepted = {});
 
-// Makes all checksums right: of constants, sections and the directory, and the size in the header. Leaves
+// Makes the checksums of constants, sections and the directory right, and the size in the header. Leaves
 // alone what it cannot make sense of.
 void RecomputeChecksums(std::vector<std::byte>& file);
 

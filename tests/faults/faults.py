@@ -290,7 +290,7 @@ FAULTS = [
 
     # The stock kernels.
     Fault("kernels", "a kernel takes ranks up to the one that its loop state is made for", "checks.h",
-          "if («tensor.ndim() > kMaxKernelRank») [[unlikely]] {", "false", KERNELS),
+          "if («tensor.ndim() > kMaxKernelRank») {", "false", KERNELS),
     Fault("kernels", "an index is less than its axis", "indices.h",
           "if (data[i] < -dim || «data[i] >= dim») [[unlikely]]", "data[i] > dim", KERNELS),
     Fault("kernels", "a scatter's output has the shape of its input", "scatter.cc",

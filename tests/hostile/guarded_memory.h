@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory that shows every access outside it: each block ends at a page that nobody may touch, what lies
-// around it in its own page is poisoned for the address sanitizer and holds a pattern that is looked at
-// afterwards. Every block has a second address under which it can be read alone, so that a write to what is
+// Memory blocks that reveal every access outside them.
+//
+// A page that nobody may touch follows the pages of each block, and the block ends as close to it as its
+// alignment allows. The bytes beside the block (up to 64 in front, and all behind it up to that page) are
+// poisoned for the address sanitizer. They also hold a pattern, which Release checks, so it finds writes
+// without the sanitizer too.
+//
+// Every block also has a second address, at which it can only be read. So a write to memory that should be
 // const faults.
 #pragma once
 
@@ -20,16 +25,16 @@ struct GuardedBlock {
 
 class GuardedMemory {
  public:
-  // The blocks' address space; pages are taken as they are used. Not shared with a child process that is to
-  // use memory of its own.
+  // Reserves address space for the blocks; pages are taken as they are used. A child process shares these
+  // pages, so a child that needs memory of its own must make its own object.
   GuardedMemory();
   ~GuardedMemory();
   GuardedMemory(const GuardedMemory&) = delete;
   GuardedMemory& operator=(const GuardedMemory&) = delete;
 
-  // Nothing when blocks of that size are all taken or it is above 16 MB. Contents are zero or old.
+  // nullopt if all blocks of that size are taken, or if it is above 16 MB. Contents are zero or old.
   std::optional<GuardedBlock> Take(std::size_t bytes, std::size_t alignment);
-  // Takes all blocks back. False: something was written beside one.
+  // Takes all blocks back. Returns false if something was written beside a block.
   bool Release();
 
  private:

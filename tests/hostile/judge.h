@@ -1,9 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a host does with a file from a stranger, and whether everything that is promised to it held: reads and
-// verifies it, links it with the stock kernels, runs its functions, once as they are and once with outputs
-// bound to memory of the host's. Any error is a good answer. Faults are: values that differ, memory that is
-// not the program's and changed, limits that were passed, memory that is not given back. Accesses outside
-// memory end the process; whoever calls this does so in a child of its own (campaign.h).
+// Does with a file from a stranger what a host would do, and checks that the library keeps its promises.
+//
+// The judge reads and verifies the file and links it with the stock kernels. Then it runs functions of the
+// program: first as they are, then with outputs bound to the host's memory.
+//
+// Any error is a good answer. These are faults:
+//   - bound outputs have other values than unbound ones;
+//   - memory that is not the program's has changed;
+//   - a limit was passed;
+//   - memory is not given back.
+// An access outside valid memory ends the process. So the caller must run the judge in a child process
+// (campaign.h).
 #pragma once
 
 #include <cstdint>
@@ -30,7 +37,7 @@ struct Verdict {
   std::vector<std::string> faults;  // "kind: what"; the same fault has the same kind
 };
 
-// Told where the judge is, so that a process that ends can be asked what it was at.
+// Where the judge is. If the process ends, its parent can see here what the judge was doing.
 struct Progress {
   std::uint64_t number = 0;
   char stage[64] = {};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes hostile files out of sound ones: every mutant is some sound program, changed in a few places that a
-// number decides, and written with right checksums, so that the changes reach what they are meant for.
+// Makes hostile files out of sound ones. Every mutant is a sound program with a few changes, which a number
+// decides. Its checksums are right, so that the reader does not refuse it before the changes take effect.
 #pragma once
 
 #include <cstdint>

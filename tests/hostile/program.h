@@ -84,9 +84,9 @@ enum Op : std::uint8_t {
 };
 inline constexpr std::uint32_t kOps = 21;
 
-// The kinds of operand of docs/isa.md, one letter each:
-// r READ, o OPT_READ, w WRITE, v OPT_WRITE, k KILL, i IMM32, l IMM64, d DTYPE, c CONSTANT, f FUNCTION,
-// p KERNEL, e DEVICE, s STRING, t TARGET, R READS, D DIMS.
+// The kinds of an opcode's operands, one letter each. docs/isa.md describes the kinds.
+//   r READ, o OPT_READ, w WRITE, v OPT_WRITE, k KILL, i IMM32, l IMM64, d DTYPE,
+//   c CONSTANT, f FUNCTION, p KERNEL, e DEVICE, s STRING, t TARGET, R READS, D DIMS
 const char* OperandsOf(std::uint32_t op);
 
 // An operand's number, or a list's; of a jump to an instruction, that instruction's index.

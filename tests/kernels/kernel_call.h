@@ -30,8 +30,9 @@ class StockKernel {
 
   const std::string& error() const { return error_; }
 
-  // "" on success, else "Kind: message". A kernel has failed that takes more workspace than it declares for
-  // these tensors, writes a tensor that its row says is only read, or takes a call that its row has not.
+  // Returns "" on success, else "Kind: message". Three more things count as failures of the kernel. It takes
+  // more workspace than it declares for these tensors. It writes a tensor that its row says is only read. It
+  // takes a call that its row does not have.
   std::string operator()(std::initializer_list<HostTensor*> tensors) const;
   std::string Call(const std::vector<HostTensor*>& tensors) const;
   // Without building anything: for measuring. -1 on failure.

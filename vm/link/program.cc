@@ -115,6 +115,7 @@ Status LinkKernels(LinkedCode* code, LinkOptions* options, WorkMeter* meter) {
     kernel.import = &import;
     kernel.calls = KernelCalls(function->row, import);
     kernel.apart = kernel.calls.known() && kernel.calls.Outputs().most != 0;
+    kernel.in_place = kernel.calls.InPlace();
     kernel.function = *std::move(function);
     code->kernels.push_back(std::move(kernel));
   }

@@ -32,6 +32,7 @@ struct LinkedKernel {
   // of a call are its arguments.
   bool plain = true;
   bool apart = false;                // its row requires that written arguments do not overlap read ones
+  std::uint32_t in_place = 0;        // bit k: the one written argument may exactly cover argument k
   std::uint32_t alignment_mask = 0;  // low address bits that must be zero in every tensor argument
   const KernelImport* import = nullptr;
   KernelCalls calls;        // the calls that its row describes; known() if it has a row

@@ -21,10 +21,6 @@ std::uint64_t PooledBytes(const Object* object) {
 
 }  // namespace
 
-bool ObjectHeap::MayHold(const Object* object) const {
-  return AccountOf(object) == account_ || object->local.Seen() >= kShared;
-}
-
 TupleObject* ObjectHeap::NewTuple(std::int32_t kind, std::uint32_t tag, std::uint32_t count) {
   auto* tuple = static_cast<TupleObject*>(pool_.Take(TupleObject::Bytes(count)));
   if (tuple == nullptr) return nullptr;

@@ -108,7 +108,9 @@ class ObjectHeap {
 
   // True if this VM may count references to a Rewire object that a kernel passes to it. It may if the object
   // is its own or may be held by every VM. Another VM may be counting its local objects at this moment.
-  bool MayHold(const Object* object) const;
+  bool MayHold(const Object* object) const {
+    return AccountOf(object) == account_ || object->local.Seen() >= kShared;
+  }
 
   // Counts references outside registers, such as set inputs and results. They may outlive the Program that a
   // constant belongs to. So they count references to constants, too.

@@ -22,6 +22,21 @@ REWIRE_INLINE bool MayOverlap(const TensorObject& a, const TensorObject& b) {
   return (distance < b.bytes) | (std::uintptr_t{0} - distance < a.bytes);
 }
 
+// True if the one written argument, the last, shares memory only with arguments that it exactly covers, and
+// its kernel works in place on these. Most calls with shared memory are such, so they are told quickly.
+__attribute__((noinline)) bool IsInPlace(const LinkedKernel& kernel, const RewireFFIAny* args,
+                                         std::uint32_t count, std::uint32_t outputs) {
+  if (outputs != 1) return false;
+  const TensorObject& out = *TensorOf(args[count - 1]);
+  std::uint32_t may = kernel.in_place;
+  for (std::uint32_t k = 0; k + 1 < count; ++k, may >>= 1) {
+    const TensorObject& in = *TensorOf(args[k]);
+    const bool covered = in.tensor.data == out.tensor.data && in.bytes == out.bytes;
+    if (MayOverlap(out, in) && !(covered && (may & 1) != 0)) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 Status Interpreter::Run(std::uint32_t function, const RewireFFIAny* inputs, bool bound,
@@ -78,7 +93,8 @@ REWIRE_INLINE bool Interpreter::CallKernel() {
     for (Word i = count - outputs; i < count; ++i) {
       for (Word k = 0; k < i; ++k) overlap |= MayOverlap(*TensorOf(args[i]), *TensorOf(args[k]));
     }
-    if (overlap && !CheckOverlaps(kernel, count, outputs)) return false;
+    if (overlap && !IsInPlace(kernel, args, count, outputs) && !CheckOverlaps(kernel, count, outputs))
+      return false;
   }
   if (__builtin_expect(vm_.interrupts.load(std::memory_order_relaxed) != 0, 0) && !CheckInterrupts())
     return false;

@@ -60,6 +60,12 @@ std::optional<KernelCalls::Range> KernelCalls::Outputs(std::uint32_t count) cons
   return Range{written, written};
 }
 
+std::uint32_t KernelCalls::InPlace() const {
+  const bool fixed = known() && !read_.list && read_.optional == 0 && counted_ == 0 && !written_.list &&
+                     written_.optional == 0 && written_.required == 1;
+  return fixed ? row_->arguments[first_written_].over : 0;
+}
+
 std::uint32_t KernelCalls::IndexOf(std::uint32_t position, std::uint32_t count, std::uint32_t outputs) const {
   const std::uint32_t read = count - outputs;
   if (position < read) return IndexIn(read_, 0, position, read);

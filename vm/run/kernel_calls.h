@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The calls that a kernel's row (vm/kernel/row.h) describes: how many arguments they have, how many of these
-// are written, and which argument of the row each of them is.
+// Says which calls a kernel's row (vm/kernel/row.h) allows.
+//
+// For such a call it says how many arguments there may be and how many of them are written. It also finds the
+// row's argument that describes each argument of the call.
 #pragma once
 
 #include <cstdint>
@@ -38,6 +40,10 @@ class KernelCalls {
     return row_->arguments[IndexOf(position, count, outputs)];
   }
   std::uint32_t IndexOf(std::uint32_t position, std::uint32_t count, std::uint32_t outputs) const;
+
+  // If all calls have the same arguments and write one: bit k is set if that one may exactly cover argument
+  // k. Otherwise 0.
+  std::uint32_t InPlace() const;
 
   // "x, bias? -> out over x"
   std::string Text() const;

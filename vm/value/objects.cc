@@ -10,20 +10,6 @@
 
 namespace rewire {
 
-MemoryAccount* AccountOf(const Object* object) {
-  switch (object->type_index) {
-    case kTensorKind:
-      return static_cast<const TensorObject*>(object)->account;
-    case kStorageKind:
-      return static_cast<const StorageObject*>(object)->account;
-    case kAdtKind:
-    case kClosureKind:
-      return static_cast<const TupleObject*>(object)->account;
-    default:
-      return nullptr;  // a foreign object
-  }
-}
-
 namespace {
 
 void* TakeObjectMemory(MemoryAccount* account, std::uint64_t bytes) {

@@ -58,16 +58,16 @@ inline constexpr std::uint32_t kUncounted = 0xFFFFFFFFu;
 // are atomic ones, but none needs a locked instruction.
 class LocalCount {
  public:
-  operator std::uint32_t() const { return __atomic_load_n(&value_, __ATOMIC_RELAXED); }
-  LocalCount& operator=(std::uint32_t value) {
+  REWIRE_INLINE operator std::uint32_t() const { return __atomic_load_n(&value_, __ATOMIC_RELAXED); }
+  REWIRE_INLINE LocalCount& operator=(std::uint32_t value) {
     __atomic_store_n(&value_, value, __ATOMIC_RELAXED);
     return *this;
   }
-  LocalCount& operator++() { return *this = *this + 1; }
-  LocalCount& operator--() { return *this = *this - 1; }
+  REWIRE_INLINE LocalCount& operator++() { return *this = *this + 1; }
+  REWIRE_INLINE LocalCount& operator--() { return *this = *this - 1; }
   // Set kShared. Whoever sees that with Seen() also sees everything that was written before.
   void Publish() { __atomic_store_n(&value_, kShared, __ATOMIC_RELEASE); }
-  std::uint32_t Seen() const { return __atomic_load_n(&value_, __ATOMIC_ACQUIRE); }
+  REWIRE_INLINE std::uint32_t Seen() const { return __atomic_load_n(&value_, __ATOMIC_ACQUIRE); }
 
  private:
   std::uint32_t value_;
@@ -223,7 +223,19 @@ inline RewireFFIAny MakeInteger(std::int32_t kind, std::int64_t value) {
 bool IsRewireObject(const Object* object);
 
 // The account that an object's memory belongs to; null for foreign objects.
-MemoryAccount* AccountOf(const Object* object);
+inline MemoryAccount* AccountOf(const Object* object) {
+  switch (object->type_index) {
+    case kTensorKind:
+      return static_cast<const TensorObject*>(object)->account;
+    case kStorageKind:
+      return static_cast<const StorageObject*>(object)->account;
+    case kAdtKind:
+    case kClosureKind:
+      return static_cast<const TupleObject*>(object)->account;
+    default:
+      return nullptr;  // a foreign object
+  }
+}
 
 // Drops a strong reference, on any thread. With the last one, releases the object and everything that only it
 // held. Handles both Rewire's objects and foreign tvm-ffi objects.

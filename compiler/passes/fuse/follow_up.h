@@ -1,25 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Finds nodes behind a product that the product's kernel can do to each element before it writes it: bias and
-// activation.
+// Merges a bias or an activation into the product before it. The product's kernel can apply both to each
+// element before it writes the element, so the nodes that did it are removed.
 #pragma once
 
 #include "rewire/compiler/passes/edit.h"
 
 namespace rewire::compiler {
 
-// True if both outputs have the same dimensions, which are known without running a shape function. Then only
-// a kernel lies between them.
+// True if the first outputs of both nodes have the same dimensions, and no shape function is needed to
+// compute them. Then `a` can take over the output of `b`.
 bool SameShape(const Node& a, const Node& b);
 
-// Takes the bias: a term for each of the last axis' `columns` that the only user of the node's output adds.
-// That user is then removed. Null: there is none.
+// Looks for a bias: the only user of the node's output adds a constant to it, one term for each of the
+// `columns` elements of the last axis. If so, removes that user and returns the terms as a constant, which
+// the caller gives to the node. Otherwise returns null and changes nothing.
 Value* TakeBias(Edit* edit, Node* node, std::int64_t columns);
 
-// Gives the node the activation of its only user, as attributes. That user is then removed.
+// If the only user of the node's output is an activation that product kernels know, sets it as attributes of
+// the node and removes that user. Otherwise changes nothing.
 void TakeActivation(Edit* edit, Node* node);
 
-// A constant of zeros.
+// A constant of `count` zeros, named `name`.bias.
 Value* ZeroBias(Graph* graph, const std::string& name, std::int64_t count);
 
 }  // namespace rewire::compiler

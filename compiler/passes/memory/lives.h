@@ -28,8 +28,9 @@ class Lives {
   // The place of the last read, also through views. For a value that nothing reads, the place where it is
   // made.
   std::size_t EndOf(const Value* value) const;
-  // True if the value must have its own memory. That is so if it leaves a branch or an iteration of a loop,
-  // if it is the function's result, or if something untracked may hold it (an ADT, a kernel's return value).
+  // True if the value must have its own memory. This is so for the function's result and for values that
+  // leave a branch or an iteration of a loop. It is also so if something untracked may hold the value: an ADT
+  // or a kernel's return value.
   bool IsKept(const Value* value) const { return kept_.contains(MemoryOf(value)); }
   // True if other values may lie in the same memory.
   bool IsShared(const Value* value) const { return shared_.contains(value); }

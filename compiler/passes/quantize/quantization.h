@@ -22,11 +22,13 @@ struct Quantization {
 // Of a rewire.quantize_linear or rewire.dequantize_linear whose integers have 8 bits.
 std::optional<Quantization> QuantizationOf(const Node& node);
 
-// What a quantised result is held in, as an activation before the quantisation leaves it.
+// The range that an activation leaves for the quantised integers. An absent bound means that the activation
+// does not limit that side.
 struct StoredRange {
   std::optional<std::int64_t> least, most;
 };
-// Of relu and of clip by attributes, for integers of this dtype; nothing for other nodes.
+// The range for a relu, or for a clip whose limits are attributes, if its result is quantised with `by` to
+// this dtype. nullopt for other nodes.
 std::optional<StoredRange> StoredRangeOf(const Node& activation, const Quantization& by, DLDataType dtype);
 
 }  // namespace rewire::compiler

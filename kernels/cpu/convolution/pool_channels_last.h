@@ -30,8 +30,9 @@ inline Status CheckPoolChannelsLast(const WindowAttributes& attributes, TensorVi
   return CheckShape("out", out, expected.view());
 }
 
-// For each output position: sets out's channels to `first`, calls join(from, to, channels) for each input
-// position under the window, and then end(to, channels, number of positions, output position by axis).
+// Does three things for each output position. It sets the position's channels in out to `first`. It calls
+// join(from, to, channels) for each input position under the window. Then it calls end(to, channels, number
+// of input positions, output position by axis). `join` and `end` may be called for groups of channels.
 template <typename T, typename Join, typename End>
 [[nodiscard]] Status PoolChannelsLast(TensorView x, TensorView out, const Window& window, T first,
                                       const Join& join, const End& end) {

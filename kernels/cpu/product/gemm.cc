@@ -119,7 +119,9 @@ Status SmallGemm(std::int64_t m, std::int64_t n, std::int64_t depth, Matrix<T> a
         for (std::int64_t i = 0; i < m; ++i) {
           constexpr std::int64_t kLanes = 8;
           Sum lanes[kLanes] = {};
-          const bool done = pace.For(depth, 1, [&](std::int64_t k, std::int64_t last) {
+          for (std::int64_t k = 0; k < depth;) {
+            const std::int64_t last = k + std::min(kPace, depth - k);
+            if (!pace.Spend(last - k)) return;
             if (a.column == 1) {
               const T* row = &a.at(i, 0);
               for (; k + kLanes <= last; k += kLanes) {
@@ -129,8 +131,7 @@ Status SmallGemm(std::int64_t m, std::int64_t n, std::int64_t depth, Matrix<T> a
               }
             }
             for (; k < last; ++k) lanes[0] += static_cast<Sum>(a.at(i, k)) * static_cast<Sum>(column[k]);
-          });
-          if (!done) return;
+          }
           Sum sum = 0;
           for (Sum lane : lanes) sum += lane;
           T& to = c[i * c_row + j];
@@ -141,24 +142,32 @@ Status SmallGemm(std::int64_t m, std::int64_t n, std::int64_t depth, Matrix<T> a
   }
   return ParallelFor(
       n, std::max<std::int64_t>(grain, 64), [&](std::int64_t begin, std::int64_t end, Pace& pace) {
-        for (std::int64_t i = 0; i < m; ++i) {
-          T* to = c + i * c_row;
-          for (std::int64_t k = 0; k < depth; ++k) {
-            const auto factor = static_cast<Sum>(a.at(i, k));
-            const T* row = &b.at(k, 0);
-            const bool done = pace.For(end - begin, 1, [&](std::int64_t first, std::int64_t last) {
+        // In pieces of columns, so that no loop runs long between two questions.
+        for (std::int64_t first = begin; first < end; first += kPace) {
+          const std::int64_t last = std::min(end, first + kPace);
+          const std::int64_t asks_every =
+              std::max<std::int64_t>(1, kPace / (last - first));  // so many rows of b
+          for (std::int64_t i = 0; i < m; ++i) {
+            T* to = c + i * c_row;
+            for (std::int64_t k = 0, asked = 0; k < depth; ++k) {
+              if (k == asked) {
+                const std::int64_t rows = std::min(asks_every, depth - k);
+                if (!pace.Spend(rows * (last - first))) return;
+                asked += rows;
+              }
+              const auto factor = static_cast<Sum>(a.at(i, k));
+              const T* row = &b.at(k, 0);
               if (b.column == 1) {
-                for (std::int64_t j = begin + first; j < begin + last; ++j) {
+                for (std::int64_t j = first; j < last; ++j) {
                   to[j] = static_cast<T>(static_cast<Sum>(to[j]) + factor * static_cast<Sum>(row[j]));
                 }
               } else {
-                for (std::int64_t j = begin + first; j < begin + last; ++j) {
+                for (std::int64_t j = first; j < last; ++j) {
                   to[j] =
                       static_cast<T>(static_cast<Sum>(to[j]) + factor * static_cast<Sum>(row[j * b.column]));
                 }
               }
-            });
-            if (!done) return;
+            }
           }
         }
       });

@@ -3,9 +3,9 @@
 // Products of rows of bytes by signed bytes in packed panels: exact 32-bit sums, which wrap, and the
 // conversion of the sums. This is the innermost loop of packed_integer_matmul.cc and packed_integer_conv.cc.
 //
-// Panels have the columns of panels.h. In each column the bytes of four successive k lie side by side, as the
-// instructions for such sums read them: byte (k, j) is panel[(k / 4 * width + j) * 4 + k % 4]. A depth that
-// is no multiple of 4 is padded with 0. The layout is the same on every CPU.
+// Panels have the columns of panels.h. In each column, the bytes of four successive k lie side by side,
+// because the instructions for such sums read them so. Byte (k, j) is panel[(k / 4 * width + j) * 4 + k % 4].
+// A depth that is no multiple of 4 is padded with 0. The layout is the same on every CPU.
 #pragma once
 
 #include <cstdint>

@@ -54,21 +54,31 @@ class Dims {
 
 // Checks that the tensor is on the host and has a rank and dimensions that kernels can handle. Every kernel
 // first checks every tensor with it.
-inline Status CheckHost(const char* what, TensorView tensor) {
+[[gnu::noinline]] inline Status CheckHostFully(const char* what, TensorView tensor) {
   int bits = 0;
   for (const std::int64_t dim : tensor.dims()) bits += std::bit_width(static_cast<std::uint64_t>(dim));
-  if (bits > 56 && !IsModest(tensor.dims())) [[unlikely]] {
+  if (bits > 56 && !IsModest(tensor.dims())) {
     return ValueError(what, " has shape ", tensor.dims(),
                       ", whose product is too large even without its zeros");
   }
-  if (!tensor.IsOnHost()) [[unlikely]] {
+  if (!tensor.IsOnHost()) {
     return TypeError(what, " is on device type ", static_cast<int>(tensor.device().device_type),
                      ", expected host memory");
   }
-  if (tensor.ndim() > kMaxKernelRank) [[unlikely]] {
+  if (tensor.ndim() > kMaxKernelRank) {
     return ValueError(what, " has rank ", tensor.ndim(), ", expected at most ", kMaxKernelRank);
   }
   return Status();
+}
+
+inline Status CheckHost(const char* what, const TensorView& tensor) {
+  // The usual tensor has few dimensions of few bits each, so their product is below 2^56.
+  std::uint64_t any = 0;
+  for (const std::int64_t dim : tensor.dims()) any |= static_cast<std::uint64_t>(dim);
+  const int most_bits = tensor.ndim() <= 2 ? 28 : 14;
+  if (tensor.ndim() <= 4 && any >> most_bits == 0 && tensor.IsOnHost()) [[likely]]
+    return Status();
+  return CheckHostFully(what, tensor);
 }
 
 // Checks that the tensor is on the host and contiguous. Every kernel except the elementwise ones checks every

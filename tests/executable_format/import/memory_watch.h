@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much memory is taken at most in a stretch of code. A program that links this has its operator new
-// replaced by one that counts; what is taken by malloc itself is not seen, but that is what a file's tensors
-// are copied to, never more than the file has.
+// Measures the most memory that a stretch of code holds at once.
+//
+// A program that links this gets an operator new that counts bytes. Memory taken by calling malloc itself is
+// not counted. The import copies a file's tensors to such memory, so at most the size of the file is missed.
 #pragma once
 
 #include <cstddef>

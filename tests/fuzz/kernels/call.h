@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One call of a kernel as the drill makes it up: a description that can be changed, repeated and printed,
-// apart from the memory that it is run with.
+// Describes one call of a kernel that the fuzz drill makes up. The description can be changed, repeated and
+// printed. It holds no tensor memory; memory.h makes that when the call is run.
 #pragma once
 
 #include <dlpack/dlpack.h>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stands in for the VM while a kernel runs: the kernel API, in which every block is exactly as large as
-// it was asked for, and the memory of a call's arguments, likewise, so that the address sanitizer sees each
-// byte.
+// Stands in for the VM while the fuzz drill runs a kernel.
+//
+// It gives the kernel its API and the memory of its arguments. Every block is exactly as large as it was
+// asked for. So the address sanitizer sees an access to any byte outside it.
 #pragma once
 
 #include <cstdint>
@@ -32,9 +33,10 @@ struct Outcome {
   bool skipped = false;        // too large to be run
 };
 
-// Runs the factory, if there is one, and the kernel. `stop_after`: so many questions whether to go on are
-// answered with yes, then with no. A kernel that succeeds after that, that does too much between two
-// questions, or that takes workspace which it does not declare is reported and ends the process.
+// Runs the factory, if there is one, and the kernel. The kernel asks now and then whether to go on. The first
+// `stop_after` questions are answered with yes, later ones with no. Three faults are reported and end the
+// process: the kernel succeeds after a no, it does too much between two questions, or it takes workspace that
+// it does not declare.
 Outcome Run(const Entry& entry, const Call& call, std::int64_t stop_after);
 
 // The most that a kernel did between two questions so far, in branches; 0 where they are not counted.

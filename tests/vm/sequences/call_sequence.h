@@ -18,14 +18,14 @@ struct SequenceTally {
   std::map<std::string, std::uint64_t> bindings;  // bound leaves of successful runs, by how they were bound
 };
 
-// Sets inputs in all modes, binds outputs in all ways, runs, trims, limits, cancels, lets allocations fail
-// and keeps results, on ordinary VMs, VMs in static memory and in a shared arena, and Programs. After each
-// run:
+// Makes random calls, which `seed` decides. They set inputs in all modes, bind outputs in all ways, run,
+// trim, limit, cancel, let allocations fail and keep results. They go to ordinary VMs, VMs in static memory,
+// VMs in a shared arena, and Programs. After each run it checks that:
 //   - the values are those of a fresh VM that runs unbound over the same inputs;
 //   - a run that nothing disturbs succeeds, and one that cannot succeed fails;
-//   - no guard beside bound memory, no borrowed input and no kept result has changed;
-// and when all is destroyed, the allocator has everything back.
-// Empty, or the first difference with the calls that led to it.
+//   - no guard beside bound memory, no borrowed input and no kept result has changed.
+// When everything is destroyed, it checks that the allocator has all memory back.
+// Returns "", or the first difference with the calls that led to it.
 std::string RunCallSequence(const RandomProgram& program, std::uint64_t seed, SequenceTally* tally);
 
 }  // namespace rewire::test

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random programs for the outputs' differential test: text that the verifier accepts, that terminates, writes
-// every tensor before anything reads it, and keeps live tensors of one storage apart.
+// Makes random programs, as text, for the differential test of outputs.
 //
-// The entry is main(x: f32[4], y: f32[6], t: (f32[4], f32[6]), c: i64[]); c chooses branches (0, 1 or 2).
+// The verifier accepts every program, and every program terminates. A program writes each tensor before
+// anything reads it. It keeps live tensors of one storage apart.
+//
+// The entry is main(x: f32[4], y: f32[6], t: (f32[4], f32[6]), c: i64[]). The value of c (0, 1 or 2) chooses
+// branches.
 #pragma once
 
 #include <cstdint>
