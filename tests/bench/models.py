@@ -15,10 +15,10 @@ ONNX Runtime is called through its C API (tests/bench/onnxruntime_peer.cc), with
 start: loading and the first run together, since memory that loading only maps is paid for when it is first touched.
 Ours from .rwx (open, verify, link); theirs from ONNX, and from the optimised model that they saved, which is not
 optimised again.
-With --before, the peer is another build of Rewire, an older one say: only latencies are compared, and both builds run what
-they have compiled themselves.
 memory: the peak resident size of the process, less what it had before the model was loaded. Theirs has its library
 loaded by then, ours loads its kernels with the model.
+With --before, the peer is another build of Rewire, an older one for example. Only latencies are then compared, and each
+build runs what it has compiled itself.
 """
 
 import argparse

@@ -121,33 +121,30 @@ void AddProduct(onnx::GraphProto* graph, const std::string& in, const std::strin
   AddNode(graph, "MatMul", {in, out + ".w"}, out);
 }
 
-TEST_CASE("what is joined along the outermost axis lies end to end") {
-  onnx::ModelProto model = Model({4, 16});
+// x [rows, columns] goes into two products, which are joined along the outermost axis.
+onnx::ModelProto Joined(std::int64_t rows, std::int64_t columns) {
+  onnx::ModelProto model = Model({rows, columns});
   onnx::GraphProto* graph = model.mutable_graph();
-  AddProduct(graph, "x", "a", 16, 16);
-  AddProduct(graph, "x", "b", 16, 16);
+  AddProduct(graph, "x", "a", columns, columns);
+  AddProduct(graph, "x", "b", columns, columns);
   AddNode(graph, "Neg", {"b"}, "c");
   AddInt(AddNode(graph, "Concat", {"a", "c"}, "joined"), "axis", 0);
-  AddProduct(graph, "joined", "y.long", 16, 1);
+  AddProduct(graph, "joined", "y.long", columns, 1);
   AddInt(AddNode(graph, "ReduceSum", {"y.long"}, "y"), "keepdims", 0);
-  const Planned planned = Plan(model, {4, 16});
+  return model;
+}
+
+TEST_CASE("what is joined along the outermost axis lies end to end") {
+  const Planned planned = Plan(Joined(4, 16), {4, 16});
   const int joined = OffsetsOf(planned.text, "rewire.concat").at(0);
   CHECK(OffsetsOf(planned.text, "MatMul 'a'").at(0) == joined);
   CHECK(OffsetsOf(planned.text, "MatMul 'b'").at(0) == joined + 256);
   CHECK(planned.arena <= planned.separate);
 }
 
+// The second product would lie behind the 48 bytes of the first.
 TEST_CASE("what would lie at an odd place of what is joined is copied there") {
-  onnx::ModelProto model = Model({3, 4});
-  onnx::GraphProto* graph = model.mutable_graph();
-  AddProduct(graph, "x", "a", 4, 4);
-  AddProduct(graph, "x", "b", 4, 4);
-  AddNode(graph, "Neg", {"b"}, "c");
-  AddInt(AddNode(graph, "Concat", {"a", "c"}, "joined"), "axis", 0);
-  AddProduct(graph, "joined", "y.long", 4, 1);
-  AddInt(AddNode(graph, "ReduceSum", {"y.long"}, "y"), "keepdims", 0);
-  const Planned planned = Plan(model, {3, 4});
-  // Behind the 48 bytes of a.
+  const Planned planned = Plan(Joined(3, 4), {3, 4});
   CHECK(OffsetsOf(planned.text, "MatMul 'b'").at(0) % 64 == 0);
 }
 

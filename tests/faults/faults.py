@@ -240,6 +240,8 @@ FAULTS = [
           "if («expected && expected->Has(outputs)») return true;", "true", ROWS),
     Fault("rows", "the usual call notices what overlaps", "interpreter.cc",
           "overlap |= «MayOverlap(*TensorOf(args[i]), *TensorOf(args[k]))»;", "false", ROWS),
+    Fault("rows", "a usual call in place covers only what its row names", "interpreter.cc",
+          "if (MayOverlap(out, in) && !(covered && «(may & 1) != 0»)) return false;", "true", ROWS),
     Fault("rows", "an output lies over the arguments that its row names alone", "interpreter_kernels.cc",
           "«(written.over >> position & 1) != 0» &&", "true", ROWS),
     Fault("rows", "an output lies over an argument from the first byte to the last", "interpreter_kernels.cc",

@@ -61,8 +61,9 @@ std::optional<KernelCalls::Range> KernelCalls::Outputs(std::uint32_t count) cons
 }
 
 std::uint32_t KernelCalls::InPlace() const {
-  const bool fixed = known() && !read_.list && read_.optional == 0 && counted_ == 0 && !written_.list &&
-                     written_.optional == 0 && written_.required == 1;
+  // A list of no tensors has an entry in the row and no argument, so the positions behind it would differ.
+  const bool fixed = known() && read_.required == first_written_ && !read_.list && read_.optional == 0 &&
+                     counted_ == 0 && !written_.list && written_.optional == 0 && written_.required == 1;
   return fixed ? row_->arguments[first_written_].over : 0;
 }
 

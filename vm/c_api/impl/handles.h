@@ -89,6 +89,7 @@ Status GiveManaged(Managed* managed, Managed** out) {
 
 // Returns a function of the VM's program, by index.
 Result<const Function*> FunctionAt(const RewireVm* vm, std::uint32_t index);
+// Returns a function of an executable, by index. FunctionAt calls it.
 Result<const Function*> FunctionOf(const Executable& executable, std::uint32_t index);
 // Returns references to the contents of `count` handles. `name` is the caller's name of the array.
 Result<rewire::Array<Value>> ValuesOf(const char* name, const RewireValue* const* handles,
