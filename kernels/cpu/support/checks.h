@@ -52,8 +52,7 @@ class Dims {
   return volume < kMostSize;
 }
 
-// Checks that the tensor is on the host and has a rank and dimensions that kernels can handle. Every kernel
-// first checks every tensor with it.
+// CheckHost for a tensor that its quick test does not let through.
 [[gnu::noinline]] inline Status CheckHostFully(const char* what, TensorView tensor) {
   int bits = 0;
   for (const std::int64_t dim : tensor.dims()) bits += std::bit_width(static_cast<std::uint64_t>(dim));
@@ -71,6 +70,8 @@ class Dims {
   return Status();
 }
 
+// Checks that the tensor is on the host and has a rank and dimensions that kernels can handle. Every kernel
+// first checks every tensor with it.
 inline Status CheckHost(const char* what, const TensorView& tensor) {
   // The usual tensor has few dimensions of few bits each, so their product is below 2^56.
   std::uint64_t any = 0;
