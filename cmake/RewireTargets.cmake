@@ -135,7 +135,9 @@ function(rewire_kernel_library suffix)
   else()
     set(level $<$<CONFIG:Release,RelWithDebInfo>:${REWIRE_KERNEL_OPTIMIZATION}>)
   endif()
-  target_compile_options(${name}_objects PRIVATE ${level} -fno-math-errno -fno-trapping-math)
+  # Short loops begin at multiples of 32 bytes. Where a loop of 20 bytes spans two lines of the CPU's instruction
+  # cache, it runs at half the speed, and every change elsewhere in the file may move it there.
+  target_compile_options(${name}_objects PRIVATE ${level} -fno-math-errno -fno-trapping-math -falign-loops=32)
   if(REWIRE_COUNT_BRANCHES)
     target_compile_options(${name}_objects PRIVATE -fsanitize=float-cast-overflow -fsanitize-coverage=trace-pc-guard)
   endif()

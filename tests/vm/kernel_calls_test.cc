@@ -171,11 +171,22 @@ TEST_CASE("a kernel of objects sees trees whole and makes new ones") {
           return -1;
         }
         std::vector<RewireFFIAny> fields(static_cast<std::size_t>(size) + 1);
-        for (std::int32_t i = 0; i < size; ++i)
-          api->adt_field(&args[0], i, &fields[static_cast<std::size_t>(i)]);
+        if (api->adt_fields(&args[0], 0, size, fields.data()) != 0) return -1;
+        for (std::int32_t i = 0; i < size; ++i) {
+          RewireFFIAny same;
+          const RewireFFIAny& field = fields[static_cast<std::size_t>(i)];
+          if (api->adt_field(&args[0], i, &same) != 0 || same.type_index != field.type_index) return -1;
+          if (same.v_int64 != field.v_int64) return -1;
+        }
         fields.back() = args[1];
         RewireFFIAny none;
+        none.type_index = 1234;
         if (api->adt_field(&args[0], size, &none) == 0) return -1;
+        const std::int32_t outside[][2] = {{-1, 1}, {0, -1}, {0, size + 1}, {size, 1}, {size + 1, 0}};
+        for (const auto& [begin, count] : outside) {
+          if (api->adt_fields(&args[0], begin, count, &none) == 0 || none.type_index != 1234) return -1;
+        }
+        if (api->adt_fields(&args[0], size, 0, &none) != 0) return -1;
         return api->new_adt(api->adt_tag(&args[0]) + 1, size + 1, fields.data(), result);
       }));
   VirtualMachine vm(ProgramOf(R"(
@@ -346,8 +357,13 @@ TEST_CASE("a kernel's new ADT holds integers and objects of the VM alone") {
                               Packed([](void*, const RewireFFIAny* args, std::int32_t, RewireFFIAny* result) {
                                 return KernelApi()->adt_field(&args[0], 0, result);
                               }));
+  options.kernels.AddFunction("host.fields",
+                              Packed([](void*, const RewireFFIAny* args, std::int32_t, RewireFFIAny* result) {
+                                return KernelApi()->adt_fields(&args[0], 0, 1, result);
+                              }));
   VirtualMachine vm(ProgramOf(R"(
     .kernel foreign = "host.foreign" objects
+    .kernel fields = "host.fields" objects
     .kernel padded = "host.padded" objects
     .kernel number = "host.float" objects
     .kernel negative = "host.negative" objects
@@ -371,6 +387,10 @@ TEST_CASE("a kernel's new ADT holds integers and objects of the VM alone") {
     .func field(x: value) -> value
       %r = invoke_packed field(%x), outputs=0
       ret %r
+    .end
+    .func fields(x: value) -> value
+      %r = invoke_packed fields(%x), outputs=0
+      ret %r
     .end)",
                               std::move(options)));
   const Value x = Floats({3});
@@ -385,6 +405,7 @@ TEST_CASE("a kernel's new ADT holds integers and objects of the VM alone") {
   ends_with("number", "TypeError: new_adt: field 0 is no tensor, integer or ADT of the VM");
   ends_with("negative", "ValueError: new_adt: negative size");
   ends_with("field", "IndexError: adt_field: no ADT, or no such field");
+  ends_with("fields", "IndexError: adt_fields: no ADT, or no such fields");
 }
 
 // Objects as another runtime would make them. Each counts its end in `gone`.

@@ -85,6 +85,10 @@ typedef struct RewireKernelApi {
    * set; the deleter has then run. */
   int (*new_function)(void* state, RewirePackedFunction call, void (*deleter)(void* state),
                       RewireFFIAny* result);
+
+  /* Writes the fields [begin, begin + count) of an ADT to `fields`, as adt_field would one by one. Returns 0,
+   * or -1 with the error set if the ADT does not have all of them; then it writes none. */
+  int (*adt_fields)(const RewireFFIAny* value, int32_t begin, int32_t count, RewireFFIAny* fields);
 } RewireKernelApi;
 
 /* One kernel of a library's table. If is_factory is set, `function` is called once per import, with the

@@ -318,7 +318,6 @@ TensorObject* NewHeapTensor(ObjectHeap& heap, const LinkedDevice& device, DLData
     heap.Release(storage);
     return nullptr;
   }
-  tensor->flags = 0;
   SetContiguousDims(tensor, dtype, shape.data(), static_cast<std::uint32_t>(shape.size()));
   tensor->tensor.data = storage->data;
   tensor->tensor.device = device.device;

@@ -38,13 +38,13 @@ class ObjectHeap {
 
   // Functions that make objects. A new object has one local reference, which the caller owns. The caller sets
   // the tensor's flags, storage and dims.
-  TensorObject* NewTensor(std::uint32_t rank) {
+  REWIRE_INLINE TensorObject* NewTensor(std::uint32_t rank) {
     const std::uint32_t capacity = rank <= kUsualRank ? kUsualRank : rank;
     auto* tensor = static_cast<TensorObject*>(rank <= kUsualRank ? pool_.TakeSmall(kUsualTensor)
                                                                  : pool_.Take(TensorObject::Bytes(rank)));
     if (__builtin_expect(tensor == nullptr, 0)) return nullptr;
     InitLocal(tensor, kTensorKind);
-    tensor->capacity = capacity;
+    tensor->fields = TensorObject::FieldsOf(capacity);  // no flags, no bytes
     tensor->account = account_;
     return tensor;
   }

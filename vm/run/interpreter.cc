@@ -15,11 +15,13 @@ namespace {
 // Word of an operand: `At<Opcode::kMove>("src")` is a constant.
 #define REWIRE_AT(op, operand) (std::integral_constant<std::uint32_t, WordOf(Opcode::op, operand)>::value)
 
-// Whether two tensors share a byte, or one that has none begins within the other.
+// Whether two tensors share a byte. If one of them has none, the answer may be yes too. It takes a single
+// comparison: `a` begins less than its own size before `b`, and less than b's size behind it.
 REWIRE_INLINE bool MayOverlap(const TensorObject& a, const TensorObject& b) {
+  const std::uintptr_t before = std::uintptr_t{a.bytes} - 1;
   const std::uintptr_t distance =
       reinterpret_cast<std::uintptr_t>(a.tensor.data) - reinterpret_cast<std::uintptr_t>(b.tensor.data);
-  return (distance < b.bytes) | (std::uintptr_t{0} - distance < a.bytes);
+  return distance + before < b.bytes + before;
 }
 
 // True if the one written argument, the last, shares memory only with arguments that it exactly covers, and
@@ -31,8 +33,9 @@ __attribute__((noinline)) bool IsInPlace(const LinkedKernel& kernel, const Rewir
   std::uint32_t may = kernel.in_place;
   for (std::uint32_t k = 0; k + 1 < count; ++k, may >>= 1) {
     const TensorObject& in = *TensorOf(args[k]);
+    if (!MayOverlap(out, in)) continue;
     const bool covered = in.tensor.data == out.tensor.data && in.bytes == out.bytes;
-    if (MayOverlap(out, in) && !(covered && (may & 1) != 0)) return false;
+    if (!covered || (may & 1) == 0) return false;
   }
   return true;
 }
@@ -76,26 +79,31 @@ REWIRE_INLINE bool Interpreter::CallKernel() {
   const Word* registers = pc + REWIRE_AT(kInvokePacked, "args") + 1;
   const LinkedKernel& kernel = kernels_[index];
   RewireFFIAny* args = vm_.args.data();  // room for max_args was made when the run began
-  std::uintptr_t addresses = 0;
-  for (Word i = 0; i < count; ++i) {
+  if (__builtin_expect(!kernel.plain || outputs == 0 || outputs > count, 0)) return CallKernelSlowly();
+  // The last argument, which usually is the only written one, is compared with the others on the way.
+  const RewireFFIAny last = Reg(registers[count - 1]);
+  if (__builtin_expect(last.type_index != kTensorKind, 0)) return CallKernelSlowly();
+  const TensorObject& out = *TensorOf(last);
+  args[count - 1] = last;
+  auto addresses = reinterpret_cast<std::uintptr_t>(out.tensor.data);
+  bool overlap = false;
+  for (Word i = 0; i < count - 1; ++i) {
     const RewireFFIAny& value = Reg(registers[i]);
     if (__builtin_expect(value.type_index != kTensorKind, 0)) return CallKernelSlowly();
     addresses |= reinterpret_cast<std::uintptr_t>(TensorOf(value)->tensor.data);
+    overlap |= MayOverlap(out, *TensorOf(value));
     args[i] = value;
   }
-  if (__builtin_expect(!kernel.plain || outputs > count || (addresses & kernel.alignment_mask) != 0, 0))
-    return CallKernelSlowly();
-  std::uint32_t flags = 0;
-  for (Word i = count - outputs; i < count; ++i) flags |= TensorOf(args[i])->flags;
-  if (__builtin_expect((flags & TensorObject::kNotPlain) != 0, 0)) return CallKernelSlowly();
-  if (kernel.apart) {
-    bool overlap = false;
-    for (Word i = count - outputs; i < count; ++i) {
-      for (Word k = 0; k < i; ++k) overlap |= MayOverlap(*TensorOf(args[i]), *TensorOf(args[k]));
-    }
-    if (overlap && !IsInPlace(kernel, args, count, outputs) && !CheckOverlaps(kernel, count, outputs))
-      return false;
+  if (__builtin_expect((addresses & kernel.alignment_mask) != 0, 0)) return CallKernelSlowly();
+  std::uint64_t flags = out.flags;
+  for (Word i = count - outputs; i < count - 1; ++i) {
+    flags |= TensorOf(args[i])->flags;
+    for (Word k = 0; k < i; ++k) overlap |= MayOverlap(*TensorOf(args[i]), *TensorOf(args[k]));
   }
+  if (__builtin_expect((flags & TensorObject::kNotPlain) != 0, 0)) return CallKernelSlowly();
+  if (overlap && kernel.apart && !IsInPlace(kernel, args, count, outputs) &&
+      !CheckOverlaps(kernel, count, outputs))
+    return false;
   if (__builtin_expect(vm_.interrupts.load(std::memory_order_relaxed) != 0, 0) && !CheckInterrupts())
     return false;
   vm_.current_kernel = index;

@@ -84,7 +84,6 @@ REWIRE_INLINE bool Interpreter::FinishTensor(Word storage_register, Word offset_
   const auto rank = static_cast<std::uint32_t>(shape.size());
   TensorObject* tensor = heap_.NewTensor(rank);
   if (__builtin_expect(tensor == nullptr, 0)) return FailMemory(sizeof(TensorObject));
-  tensor->flags = 0;
   SetContiguousDims(tensor, dtype, shape, rank);
   tensor->tensor.data = static_cast<char*>(storage->data) + start;
   tensor->tensor.device = storage->device;

@@ -159,7 +159,7 @@ int NewAdt(std::uint32_t tag, std::int32_t size, const RewireFFIAny* fields, Rew
     const std::int32_t kind = fields[i].type_index;
     const bool ours =
         IsObjectKind(kind) && IsRewireObject(ObjectOf(fields[i])) && vm->heap.MayHold(ObjectOf(fields[i]));
-    if (kind != kRewireFFIInt && !ours) {
+    if (!ours && kind != kRewireFFIInt) [[unlikely]] {
       SetKernelError("TypeError",
                      Format("new_adt: field {} is no tensor, integer or ADT of the VM", i).c_str());
       return -1;
@@ -179,13 +179,28 @@ std::int32_t AdtSize(const RewireFFIAny* value) {
 
 std::uint32_t AdtTag(const RewireFFIAny* value) { return IsAdt(value) ? TupleOf(*value)->tag : 0; }
 
+RewireFFIAny FieldForKernel(RewireFFIAny field) {
+  if (field.type_index == kInt32Kind) field.type_index = kRewireFFIInt;
+  return field;
+}
+
 int AdtField(const RewireFFIAny* value, std::int32_t index, RewireFFIAny* field) {
   if (index < 0 || index >= AdtSize(value)) {
     SetKernelError("IndexError", "adt_field: no ADT, or no such field");
     return -1;
   }
-  *field = TupleOf(*value)->fields()[index];
-  if (field->type_index == kInt32Kind) field->type_index = kRewireFFIInt;
+  *field = FieldForKernel(TupleOf(*value)->fields()[index]);
+  return 0;
+}
+
+int AdtFields(const RewireFFIAny* value, std::int32_t begin, std::int32_t count, RewireFFIAny* fields) {
+  const std::int32_t size = AdtSize(value);
+  if (begin < 0 || count < 0 || begin > size || count > size - begin) {
+    SetKernelError("IndexError", "adt_fields: no ADT, or no such fields");
+    return -1;
+  }
+  const RewireFFIAny* from = TupleOf(*value)->fields() + begin;
+  for (std::int32_t i = 0; i < count; ++i) fields[i] = FieldForKernel(from[i]);
   return 0;
 }
 
@@ -243,6 +258,7 @@ constexpr RewireKernelApi kKernelApi = {
     .adt_tag = AdtTag,
     .adt_field = AdtField,
     .new_function = NewFunction,
+    .adt_fields = AdtFields,
 };
 
 }  // namespace

@@ -100,8 +100,6 @@ void DeleteObject(void* self, int flags) {
   }
 }
 
-bool IsRewireObject(const Object* object) { return object->deleter == DeleteObject; }
-
 void DropStrong(Object* object) { ReleaseObject(HeaderOf(object)); }
 
 TensorObject* NewSharedTensor(std::uint32_t rank, MemoryAccount* account) {

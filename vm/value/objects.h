@@ -127,10 +127,17 @@ struct TensorObject : Object {
 
   DLTensor tensor;
   // Packed into one word, so that headers of the usual rank fill their memory blocks exactly.
-  std::uint64_t flags : 8;
-  std::uint64_t capacity : 8;  // the largest rank that fits behind the object
-  // size of its elements in bytes, from tensor.data on; tensors in registers have no gaps
-  std::uint64_t bytes : 48;
+  union {
+    struct {
+      std::uint64_t flags : 8;
+      std::uint64_t capacity : 8;  // the largest rank that fits behind the object
+      // size of its elements in bytes, from tensor.data on; tensors in registers have no gaps
+      std::uint64_t bytes : 48;
+    };
+    // All three at once. A CPU that reads a word waits if it has just written only parts of it.
+    std::uint64_t fields;
+  };
+  static constexpr std::uint64_t FieldsOf(std::uint32_t capacity) { return std::uint64_t{capacity} << 8; }
   StorageObject* storage;  // owner of the memory; null for memory borrowed from the caller
   MemoryAccount* account;  // owns this object's memory
 
@@ -220,7 +227,7 @@ inline RewireFFIAny MakeInteger(std::int32_t kind, std::int64_t value) {
 }
 
 // True if the object has one of Rewire's layouts, whichever VM made it.
-bool IsRewireObject(const Object* object);
+inline bool IsRewireObject(const Object* object) { return object->deleter == DeleteObject; }
 
 // The account that an object's memory belongs to; null for foreign objects.
 inline MemoryAccount* AccountOf(const Object* object) {

@@ -70,8 +70,9 @@ class Segments {
   // `zeros` has as many floats as a row of the window.
   Segments(const ImageCall& call, const float* zeros) : call_(call), zeros_(zeros) {}
 
-  // Output positions [o, o + tile->count) of a line.
-  void Gather(std::int64_t line, std::int64_t o, PanelTile* tile) {
+  // Output positions [o, o + tile->count) of a line. Apart from the loop that calls it, so that both keep
+  // their state in registers.
+  [[gnu::noinline]] void Gather(std::int64_t line, std::int64_t o, PanelTile* tile) {
     const auto& [depth, rows, columns] = call_.window.axes;
     const std::int64_t oy = line % rows.output;
     const std::int64_t oz = line / rows.output % depth.output;
@@ -92,6 +93,10 @@ class Segments {
         const float* row = inside ? call_.x + line_at * call_.in_channels : zeros_;
         for (std::int64_t piece = 0; piece < pieces; ++piece) {
           std::int64_t at = begin + piece * columns.dilation;
+          if (whole && inside) {
+            for (int i = 0; i < tile->count; ++i, at += columns.stride) *to++ = row + at * call_.in_channels;
+            continue;
+          }
           for (int i = 0; i < tile->count; ++i, at += columns.stride)
             *to++ = inside && at >= 0 && at < columns.input ? row + at * call_.in_channels : zeros_;
         }
@@ -238,18 +243,18 @@ struct PackedDepthwise {
     }
     DepthwiseRow row{channels, 0,       columns.stride, columns.dilation, columns.kernel, count,
                      nullptr,  nullptr, call.bias,      nullptr,          activation};
-    // Positions whose windows lie inside are run together, those at the borders one by one.
+    // Positions whose windows lie inside are run together, up to `end`; those at the borders one by one.
+    const std::int64_t end =
+        std::min(columns.output, (columns.input - columns.reach() + columns.before) / columns.stride + 1);
+    // The host is asked between runs of `most` positions.
+    const std::int64_t work = Times(channels, std::max<std::int64_t>(1, count * columns.kernel));
+    const std::int64_t most = Times(columns.output, work) <= kPace
+                                  ? columns.output
+                                  : std::max<std::int64_t>(4, kPace / work / 4 * 4);
     for (std::int64_t o = 0; o < columns.output;) {
       std::int64_t first = 0, last = 0;
       columns.Inside(o, &first, &last);
-      row.count = 1;
-      if (first == 0 && last == columns.kernel) {
-        const std::int64_t end = (columns.input - columns.reach() + columns.before) / columns.stride + 1;
-        row.count = std::min(columns.output, end) - o;
-      }
-      // In runs between which the host is asked.
-      const std::int64_t work = Times(channels, std::max<std::int64_t>(1, count * columns.kernel));
-      row.count = std::min(row.count, std::max<std::int64_t>(4, kPace / work / 4 * 4));
+      row.count = first == 0 && last == columns.kernel ? std::min(end - o, most) : 1;
       if (!pace.Spend(Times(row.count, work))) return;
       RunPart(call, line * columns.output + o, columns.start(o), first, std::max(first, last), from, weights,
               row);

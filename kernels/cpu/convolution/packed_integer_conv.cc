@@ -156,9 +156,11 @@ struct PackedIntegerConv {
     const std::int64_t pieces = tile.segments / (depth.kernel * rows.kernel);
     std::array<const std::uint8_t*, kMostTaps * kMostPanelRows> pointers;
     tile.rows = pointers.data();
+    const std::int64_t step = columns.stride * image.channels;
+    const std::int64_t whole_depth = Times(tile.segments, tile.depth);
     for (std::int64_t o = 0; o < columns.output; o += tile.count) {
       tile.count = RowsOfTile(columns.output - o, kernel.rows);
-      if (!pace.Spend(ProductsOf(tile.count, Times(tile.segments, tile.depth)))) return;
+      if (!pace.Spend(ProductsOf(tile.count, whole_depth))) return;
       const std::uint8_t** to = pointers.data();
       for (std::int64_t kz = 0; kz < depth.kernel; ++kz) {
         for (std::int64_t ky = 0; ky < rows.kernel; ++ky) {
@@ -166,8 +168,8 @@ struct PackedIntegerConv {
               (first + kz * depth.dilation) * image.sizes[1] + oy * rows.stride + ky * rows.dilation;
           for (std::int64_t kx = 0; kx < pieces; ++kx) {
             const std::int64_t at = y * image.sizes[2] + o * columns.stride + kx * columns.dilation;
-            for (int i = 0; i < tile.count; ++i)
-              *to++ = image.data + (at + i * columns.stride) * image.channels;
+            const std::uint8_t* from = image.data + at * image.channels;
+            for (int i = 0; i < tile.count; ++i) *to++ = from + i * step;
           }
         }
       }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <type_traits>
 
 #include "rewire/kernels/cpu/convolution/window.h"
 #include "rewire/kernels/cpu/support/parallel.h"
@@ -41,7 +42,8 @@ template <typename T, typename Join, typename End>
   const std::int64_t lines = Times(x.dim(0), depth.output, rows.output);
   const std::int64_t work = Times(window.taps(), channels);  // of one position
   const std::int64_t grain = GrainOf(kGrain, columns.output, window.taps(), channels);
-  return ParallelFor(lines, grain, [&](std::int64_t begin, std::int64_t last, Pace& pace) {
+  // `in_groups` is std::true_type if a position is so much work that its channels come in groups.
+  const auto run = [&](auto in_groups, std::int64_t begin, std::int64_t last, Pace& pace) {
     for (std::int64_t line = begin; line < last; ++line) {
       const std::int64_t position[] = {line / rows.output % depth.output, line % rows.output};
       const T* image = x.data<T>() + line / rows.output / depth.output * window.inputs() * channels;
@@ -51,9 +53,8 @@ template <typename T, typename Join, typename End>
       rows.Inside(position[1], &y0, &y1);
       for (std::int64_t o = 0; o < columns.output; ++o, to += channels) {
         columns.Inside(o, &x0, &x1);
-        // All channels at once, or in groups of channels if a position is much work.
         const auto in_runs = [&](const auto& body) {
-          if (work > kPace) return pace.For(channels, 1, body);
+          if constexpr (in_groups) return pace.For(channels, 1, body);
           body(std::int64_t{0}, channels);
           return true;
         };
@@ -77,6 +78,13 @@ template <typename T, typename Join, typename End>
         const auto finish = [&](std::int64_t c, std::int64_t stop) { end(to + c, stop - c, met, place); };
         if (!in_runs(finish)) return;
       }
+    }
+  };
+  return ParallelFor(lines, grain, [&](std::int64_t begin, std::int64_t last, Pace& pace) {
+    if (work > kPace) {
+      run(std::true_type(), begin, last, pace);
+    } else {
+      run(std::false_type(), begin, last, pace);
     }
   });
 }

@@ -32,7 +32,7 @@ struct WindowAxis {
 
   // The range of i for which position o's window lies inside the input. Empty (first >= last) if there is
   // none.
-  void Inside(std::int64_t o, std::int64_t* first, std::int64_t* last) const {
+  [[gnu::always_inline]] void Inside(std::int64_t o, std::int64_t* first, std::int64_t* last) const {
     const std::int64_t begin = start(o);
     *first = begin < 0 ? (-begin + dilation - 1) / dilation : 0;
     *last = begin >= input ? 0 : std::min(kernel, (input - 1 - begin) / dilation + 1);

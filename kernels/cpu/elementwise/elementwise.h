@@ -22,10 +22,30 @@ struct RowOf {
   std::int64_t step;  // in elements; 0 repeats one
 };
 
+// Stands before a loop whose output covers an input exactly or not at all, which Elementwise::Check has made
+// sure of. The compiler then vectorises operations in place as well. Otherwise it would test for overlap,
+// find one, and compute one element at a time.
+#if defined(__clang__)
+#define REWIRE_ELEMENTS_APART _Pragma("clang loop vectorize(assume_safety)")
+#elif defined(__GNUC__)
+#define REWIRE_ELEMENTS_APART _Pragma("GCC ivdep")
+#else
+#define REWIRE_ELEMENTS_APART
+#endif
+
+// Contiguous elements. A function of its own, because compilers do not vectorise the loop in a branch of a
+// kernel that they take for a rare one.
+template <typename Op, typename Out, typename... Ins>
+[[gnu::noinline]] void RunContiguous(const Op& op, std::int64_t count, Out* out, const Ins*... in) {
+  REWIRE_ELEMENTS_APART
+  for (std::int64_t i = 0; i < count; ++i) out[i] = op(in[i]...);
+}
+
 // One run of elements. The common patterns have loops of their own, which the compiler vectorises.
 template <typename Op, typename Out, typename A>
 void RunRow(const Op& op, std::int64_t count, RowOf<Out> out, RowOf<A> a) {
   if (out.step == 1 && a.step == 1) {
+    REWIRE_ELEMENTS_APART
     for (std::int64_t i = 0; i < count; ++i) out.data[i] = op(a.data[i]);
   } else {
     for (std::int64_t i = 0; i < count; ++i) out.data[i * out.step] = op(a.data[i * a.step]);
@@ -35,12 +55,15 @@ void RunRow(const Op& op, std::int64_t count, RowOf<Out> out, RowOf<A> a) {
 template <typename Op, typename Out, typename A, typename B>
 void RunRow(const Op& op, std::int64_t count, RowOf<Out> out, RowOf<A> a, RowOf<B> b) {
   if (out.step == 1 && a.step == 1 && b.step == 1) {
+    REWIRE_ELEMENTS_APART
     for (std::int64_t i = 0; i < count; ++i) out.data[i] = op(a.data[i], b.data[i]);
   } else if (out.step == 1 && a.step == 1 && b.step == 0) {
     const B repeated = *b.data;
+    REWIRE_ELEMENTS_APART
     for (std::int64_t i = 0; i < count; ++i) out.data[i] = op(a.data[i], repeated);
   } else if (out.step == 1 && a.step == 0 && b.step == 1) {
     const A repeated = *a.data;
+    REWIRE_ELEMENTS_APART
     for (std::int64_t i = 0; i < count; ++i) out.data[i] = op(repeated, b.data[i]);
   } else {
     for (std::int64_t i = 0; i < count; ++i) {
@@ -52,6 +75,7 @@ void RunRow(const Op& op, std::int64_t count, RowOf<Out> out, RowOf<A> a, RowOf<
 template <typename Op, typename Out, typename A, typename B, typename C>
 void RunRow(const Op& op, std::int64_t count, RowOf<Out> out, RowOf<A> a, RowOf<B> b, RowOf<C> c) {
   if (out.step == 1 && a.step == 1 && b.step == 1 && c.step == 1) {
+    REWIRE_ELEMENTS_APART
     for (std::int64_t i = 0; i < count; ++i) out.data[i] = op(a.data[i], b.data[i], c.data[i]);
   } else {
     for (std::int64_t i = 0; i < count; ++i) {
@@ -79,12 +103,12 @@ class Elementwise {
   // Checks memory, shapes and overlap. The kernel checks dtypes.
   Status Check() {
     if (Status s = CheckHost("out", out_); !s.ok()) return s;
-    for (int k = 0; k < kInputs; ++k) {
-      if (Status s = CheckHost(names_[k], inputs_[k]); !s.ok()) return s;
-    }
     flat_ = IsFlat();
     if (flat_) [[likely]]
       return Status();
+    for (int k = 0; k < kInputs; ++k) {
+      if (Status s = CheckHost(names_[k], inputs_[k]); !s.ok()) return s;
+    }
     size_ = out_.size();
     Dims expected(inputs_[0].dims());
     for (int k = 1; k < kInputs; ++k) {
@@ -129,11 +153,12 @@ class Elementwise {
 
  private:
   // Tests for the common case in one pass over the dimensions: all tensors have one shape, are contiguous,
-  // and are the same or apart. Stores the number of elements in size_.
-  bool IsFlat() {
+  // and are the same or apart, and the inputs are on the host. The shape is out's, which is checked already.
+  // Stores the number of elements in size_.
+  [[gnu::always_inline]] bool IsFlat() {
     const int rank = out_.ndim();
     for (TensorView input : inputs_) {
-      if (input.ndim() != rank) return false;
+      if (input.ndim() != rank || !input.IsOnHost()) return false;
     }
     size_ = 1;
     for (int i = rank - 1; i >= 0; --i) {
@@ -174,7 +199,7 @@ class Elementwise {
   template <typename Out, typename... Ins, typename Op, std::size_t... I>
   Status RunIndexed(const Op& op, std::index_sequence<I...>) const {
     if (flat_ && size_ <= kGrain) {
-      RunRow(op, size_, Row<Out>(out_, 0, 1), Row<const Ins>(inputs_[I], 0, 1)...);
+      RunContiguous(op, size_, out_.data<Out>(), inputs_[I].template data<const Ins>()...);
       return Status();
     }
     const auto layout = MakeLayout();
@@ -195,5 +220,7 @@ class Elementwise {
   std::int64_t size_ = 0;
   bool flat_ = false;
 };
+
+#undef REWIRE_ELEMENTS_APART
 
 }  // namespace rewire::kernel::cpu

@@ -36,7 +36,14 @@ void CopyTransposed(T* out, std::int64_t out_row, const T* in, std::int64_t in_c
       const std::int64_t c1 = std::min(columns, c0 + kSide);
       if (!pace.Spend(kSide * kSide)) return;
       for (std::int64_t r = r0; r < r1; ++r) {
-        for (std::int64_t c = c0; c < c1; ++c) out[r * out_row + c] = in[r + c * in_column];
+        T* to = out + r * out_row + c0;
+        const T* from = in + r + c0 * in_column;
+        if (c1 - c0 == kSide) {
+          // Of a length that the compiler knows, so that it unrolls the loop.
+          for (std::int64_t c = 0; c < kSide; ++c) to[c] = from[c * in_column];
+        } else {
+          for (std::int64_t c = 0; c < c1 - c0; ++c) to[c] = from[c * in_column];
+        }
       }
     }
   }

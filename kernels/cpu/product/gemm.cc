@@ -149,22 +149,21 @@ Status SmallGemm(std::int64_t m, std::int64_t n, std::int64_t depth, Matrix<T> a
               std::max<std::int64_t>(1, kPace / (last - first));  // so many rows of b
           for (std::int64_t i = 0; i < m; ++i) {
             T* to = c + i * c_row;
-            for (std::int64_t k = 0, asked = 0; k < depth; ++k) {
-              if (k == asked) {
-                const std::int64_t rows = std::min(asks_every, depth - k);
-                if (!pace.Spend(rows * (last - first))) return;
-                asked += rows;
-              }
-              const auto factor = static_cast<Sum>(a.at(i, k));
-              const T* row = &b.at(k, 0);
-              if (b.column == 1) {
-                for (std::int64_t j = first; j < last; ++j) {
-                  to[j] = static_cast<T>(static_cast<Sum>(to[j]) + factor * static_cast<Sum>(row[j]));
-                }
-              } else {
-                for (std::int64_t j = first; j < last; ++j) {
-                  to[j] =
-                      static_cast<T>(static_cast<Sum>(to[j]) + factor * static_cast<Sum>(row[j * b.column]));
+            for (std::int64_t k = 0; k < depth;) {
+              const std::int64_t rows_end = k + std::min(asks_every, depth - k);
+              if (!pace.Spend((rows_end - k) * (last - first))) return;
+              for (; k < rows_end; ++k) {
+                const auto factor = static_cast<Sum>(a.at(i, k));
+                const T* row = &b.at(k, 0);
+                if (b.column == 1) {
+                  for (std::int64_t j = first; j < last; ++j) {
+                    to[j] = static_cast<T>(static_cast<Sum>(to[j]) + factor * static_cast<Sum>(row[j]));
+                  }
+                } else {
+                  for (std::int64_t j = first; j < last; ++j) {
+                    to[j] = static_cast<T>(static_cast<Sum>(to[j]) +
+                                           factor * static_cast<Sum>(row[j * b.column]));
+                  }
                 }
               }
             }

@@ -119,15 +119,17 @@ Status IntegerProduct::Prepare(const IntegerFinishAttributes& attributes, Tensor
   const auto shift = static_cast<std::uint32_t>(x_zero);
   const bool whole_bias = IsGiven(operands.bias) && operands.bias->Is<std::int32_t>();
   const auto* of_w = operands.sums.data<std::int32_t>();
-  Pace pace;
-  for (std::int64_t j = 0; j < columns; ++j) {
-    if (!pace.Spend(2)) return Stopped();
-    auto sum = static_cast<std::uint32_t>(of_w[j]);
-    if (w_zero != nullptr) sum -= static_cast<std::uint32_t>(depth) * static_cast<std::uint32_t>(w_zero[j]);
-    const std::uint32_t first =
-        whole_bias ? static_cast<std::uint32_t>(operands.bias->data<std::int32_t>()[j]) : 0;
-    of_start[j] = static_cast<std::int32_t>(first - shift * sum);
-  }
+  const auto* of_bias = whole_bias ? operands.bias->data<std::int32_t>() : nullptr;
+  const auto* zeros = w_zero;
+  Status started = SerialFor(columns, 2, [=](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t j = begin; j < end; ++j) {
+      auto sum = static_cast<std::uint32_t>(of_w[j]);
+      if (zeros != nullptr) sum -= static_cast<std::uint32_t>(depth) * static_cast<std::uint32_t>(zeros[j]);
+      const std::uint32_t first = of_bias == nullptr ? 0 : static_cast<std::uint32_t>(of_bias[j]);
+      of_start[j] = static_cast<std::int32_t>(first - shift * sum);
+    }
+  });
+  if (!started.ok()) return started;
   start = of_start;
 
   finish = IntegerFinish();

@@ -27,8 +27,12 @@ bool MultiplyBlock(const RowsByPanels& product, std::int64_t first, std::int64_t
   const PanelKernel& kernel = BestPanelKernel();
   const bool one_tile = end - begin <= kernel.rows;
   // Few enough to be run without asking.
-  const std::int64_t most = std::max<std::int64_t>(1, 16 * kPace / std::max<std::int64_t>(1, product.depth));
-  const std::int64_t at_once = one_tile ? std::min(last - first, most) : 1;
+  constexpr std::int64_t kAtOnce = 16 * kPace;
+  const bool few = Times(last - first, product.depth) <= kAtOnce;
+  const std::int64_t at_once = !one_tile ? 1
+                               : few     ? last - first
+                                         : std::max<std::int64_t>(1, kAtOnce / product.depth);
+  const std::int64_t depth_at_once = Times(at_once, product.depth);
   const float* rows[kMostPanelRows];
   PanelTile tile;
   tile.rows = rows;
@@ -44,7 +48,7 @@ bool MultiplyBlock(const RowsByPanels& product, std::int64_t first, std::int64_t
     tile.bias = product.bias == nullptr ? nullptr : product.bias + column;
     for (std::int64_t i = begin; i < end; i += tile.count) {
       tile.count = RowsOfTile(end - i, kernel.rows);
-      if (!pace.Spend(ProductsOf(tile.count, Times(at_once, product.depth)))) return false;
+      if (!pace.Spend(ProductsOf(tile.count, depth_at_once))) return false;
       for (int r = 0; r < tile.count; ++r) rows[r] = product.x + (i + r) * product.depth;
       const std::int64_t at = i * product.columns + column;
       tile.addend = product.addend == nullptr ? nullptr : product.addend + at;
@@ -68,7 +72,14 @@ Status MultiplyRows(const RowsByPanels& product) {
   constexpr std::int64_t kLeastRows = 3;      // what reading weights takes as long as multiplying by them
   const std::int64_t depth = std::max<std::int64_t>(1, product.depth);
   const std::int64_t panels = PanelCount(product.columns);
-  const std::int64_t block = std::clamp<std::int64_t>(kBlock / depth, 64, 512);
+  // A product of one task goes without the divisions below, which would take as long as a small one itself.
+  constexpr std::int64_t kLeastBlock = 64;
+  if (product.rows <= kLeastBlock && Times(product.rows, panels, kPanelWidth, depth) <= kTaskWork) {
+    Pace pace;
+    static_cast<void>(MultiplyBlock(product, 0, panels, 0, product.rows, pace));
+    return pace.status();
+  }
+  const std::int64_t block = std::clamp<std::int64_t>(kBlock / depth, kLeastBlock, 512);
   const std::int64_t blocks = (product.rows + block - 1) / block;
   const std::int64_t rows = std::max(kLeastRows, std::min(product.rows, block));
   return ParallelFor(Times(blocks, panels), GrainOf(kTaskWork, rows, depth, kPanelWidth),

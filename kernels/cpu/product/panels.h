@@ -63,10 +63,9 @@ inline int RowsOfTile(std::int64_t left, int most) {
   return left < 2 * most ? static_cast<int>((left + 1) / 2) : most;
 }
 
-// The work of a tile of these rows and one panel, in simple operations. Columns are multiplied side by side.
-constexpr std::int64_t ProductsOf(std::int64_t rows, std::int64_t depth) {
-  return Plus(16, Times(2, rows, depth));
-}
+// The work of a tile of at most kMostPanelRows rows and one panel, in simple operations. Columns are
+// multiplied side by side. `depth` is at most kMostSize, so nothing here overflows.
+constexpr std::int64_t ProductsOf(int rows, std::int64_t depth) { return 16 + 2 * rows * depth; }
 
 // The kernel of the best instruction set that this CPU and the build support.
 PanelKernel ChoosePanelKernel();

@@ -18,12 +18,14 @@ inline Status ReadSequence(const RewireFFIAny& value, std::int32_t more, std::sp
   if (size < 0) return TypeError("seq is ", TypeIndexName(value.type_index), ", expected a sequence");
   RewireFFIAny* fields = nullptr;
   if (Status s = Workspace(std::max<std::int64_t>(1, std::int64_t{size} + more), &fields); !s.ok()) return s;
-  Pace pace;
-  for (std::int32_t i = 0; i < size; ++i) {
-    if (!pace.Spend(4)) return Stopped();
-    if (__rewire_kernel_api->adt_field(&value, i, &fields[i]) != 0) return RuntimeError("no element ", i);
-  }
   *elements = {fields, static_cast<std::size_t>(size)};
+  Pace pace;
+  for (std::int32_t i = 0; i < size;) {
+    const auto count = static_cast<std::int32_t>(std::min<std::int64_t>(kPace, size - i));
+    if (!pace.Spend(count)) return Stopped();
+    if (__rewire_kernel_api->adt_fields(&value, i, count, fields + i) != 0) return Status::AlreadySet();
+    i += count;
+  }
   return Status();
 }
 

@@ -84,31 +84,35 @@ bool ForRows(const Layout<kOperands>& layout, std::int64_t begin, std::int64_t e
     rest /= layout.dims[i];
     for (int k = 0; k < kOperands; ++k) offsets[k] += index[i] * layout.strides[i][k];
   }
-  // Short runs are reported in groups.
-  std::int64_t reported = 0;
-  for (std::int64_t r = begin; r < end; ++r) {
-    if constexpr (kAsks) {
+  const auto advance = [&] {
+    for (int i = outer - 1; i >= 0; --i) {
+      for (int k = 0; k < kOperands; ++k) offsets[k] += layout.strides[i][k];
+      if (++index[i] < layout.dims[i]) break;
+      index[i] = 0;
+      for (int k = 0; k < kOperands; ++k) offsets[k] -= layout.dims[i] * layout.strides[i][k];
+    }
+  };
+  if constexpr (kAsks) {
+    for (std::int64_t r = begin; r < end; ++r, advance()) {
       row(offsets, inner, pace);
       if (pace.stopped()) return false;
-    } else if (inner <= piece) {
-      if (reported-- == 0) {
-        reported = std::min(end - r, piece / std::max<std::int64_t>(1, inner)) - 1;
-        if (!pace.Spend((reported + 1) * inner * work)) return false;
-      }
-      row(offsets, inner);
-    } else {
+    }
+  } else if (inner <= piece) {
+    // Short runs are reported in groups.
+    const std::int64_t most = piece / std::max<std::int64_t>(1, inner);
+    for (std::int64_t r = begin; r < end;) {
+      const std::int64_t last = end - r <= most ? end : r + most;
+      if (!pace.Spend((last - r) * inner * work)) return false;
+      for (; r < last; ++r, advance()) row(offsets, inner);
+    }
+  } else {
+    for (std::int64_t r = begin; r < end; ++r, advance()) {
       const bool done = pace.For(inner, work, [&](std::int64_t first, std::int64_t last) {
         std::int64_t at[kOperands];
         for (int k = 0; k < kOperands; ++k) at[k] = offsets[k] + first * layout.inner_strides()[k];
         row(at, last - first);
       });
       if (!done) return false;
-    }
-    for (int i = outer - 1; i >= 0; --i) {
-      for (int k = 0; k < kOperands; ++k) offsets[k] += layout.strides[i][k];
-      if (++index[i] < layout.dims[i]) break;
-      index[i] = 0;
-      for (int k = 0; k < kOperands; ++k) offsets[k] -= layout.dims[i] * layout.strides[i][k];
     }
   }
   return true;

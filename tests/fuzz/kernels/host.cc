@@ -130,6 +130,13 @@ int AdtField(const RewireFFIAny* value, std::int32_t index, RewireFFIAny* field)
   return 0;
 }
 
+int AdtFields(const RewireFFIAny* value, std::int32_t begin, std::int32_t count, RewireFFIAny* fields) {
+  for (std::int32_t i = 0; i < count; ++i) {
+    if (AdtField(value, begin + i, &fields[i]) != 0) return -1;
+  }
+  return 0;
+}
+
 std::int32_t AdtSize(const RewireFFIAny* value) {
   const std::vector<RewireFFIAny>* fields = Object::FieldsOf(*value);
   return fields == nullptr ? -1 : static_cast<std::int32_t>(fields->size());
@@ -223,6 +230,7 @@ const RewireKernelApi* DrillApi() {
     api.adt_size = AdtSize;
     api.adt_tag = [](const RewireFFIAny*) { return std::uint32_t{0}; };
     api.adt_field = AdtField;
+    api.adt_fields = AdtFields;
     return api;
   }();
   return &kApi;
