@@ -145,13 +145,6 @@ TEST_CASE("dtypes that no kernel takes are refused when compiling") {
   OneOutput model(21, {1, 4});
   onnx::GraphProto* graph = model.graph();
   std::string reason;
-  SECTION("products of 16-bit floats") {
-    graph->mutable_input(0)->mutable_type()->mutable_tensor_type()->set_elem_type(onnx::TensorProto::FLOAT16);
-    AddNode(graph, "MatMul", {"x", "w"}, "y");
-    onnx::TensorProto* weights = AddWeight(graph, "w", onnx::TensorProto::FLOAT16, {4, 1});
-    for (int i = 0; i < 4; ++i) weights->add_int32_data(15360);
-    reason = "rewire.matmul: a is f16, expected one of f32 f64 i32 i64";
-  }
   SECTION("quantisation to 16 bits") {
     AddFloats(graph, "scale", {}, {0.01F});
     AddWeight(graph, "zero", onnx::TensorProto::UINT16, {})->add_int32_data(100);
