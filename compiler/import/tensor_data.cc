@@ -150,12 +150,34 @@ Result<SharedBytes> ReadElements(const onnx::TensorProto& proto, DLDataType dtyp
   return SharedBytes{{reinterpret_cast<const std::byte*>(raw.data()), raw.size()}, owner};
 }
 
+// Bytes of packed elements. Several share a byte, the first one in the lowest bits.
+std::uint64_t PackedBytes(DLDataType dtype, std::uint64_t count) {
+  const std::uint64_t per_byte = 8 / dtype.bits;
+  return count / per_byte + (count % per_byte != 0 ? 1 : 0);
+}
+
+// Gives each of `count` elements a byte.
+SharedBytes Unpacked(Span<const std::byte> packed, DLDataType dtype, std::uint64_t count) {
+  auto data = std::make_shared<std::vector<std::byte>>(count);
+  const std::uint64_t per_byte = 8 / dtype.bits;
+  const int unused = 8 - dtype.bits;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const auto shift = static_cast<int>(i % per_byte) * dtype.bits;
+    const auto high =
+        static_cast<std::uint8_t>(std::to_integer<int>(packed[i / per_byte]) >> shift << unused);
+    const int element = dtype.code == kInt ? static_cast<std::int8_t>(high) >> unused : high >> unused;
+    (*data)[i] = static_cast<std::byte>(element);
+  }
+  return {Span<const std::byte>(data->data(), data->size()), data};
+}
+
 }  // namespace
 
 Result<HostTensor> ReadTensorProto(const onnx::TensorProto& proto, const std::string& folder,
                                    const std::shared_ptr<const void>& owner) {
   const std::string what = fmt::format("tensor '{}'", proto.name());
-  const std::optional<DLDataType> dtype = DTypeOfOnnx(proto.data_type());
+  const std::optional<DLDataType> packed = PackedDTypeOfOnnx(proto.data_type());
+  const std::optional<DLDataType> dtype = packed ? packed : DTypeOfOnnx(proto.data_type());
   if (!dtype) {
     return Fail(StatusCode::kUnsupported,
                 fmt::format("{}: element type {} is not supported", what, OnnxTypeName(proto.data_type())));
@@ -169,8 +191,11 @@ Result<HostTensor> ReadTensorProto(const onnx::TensorProto& proto, const std::st
   }
   const Result<std::uint64_t> bytes = CompactBytes(tensor.dtype, tensor.shape);
   if (!bytes) return Forward(bytes, what);
-  Result<SharedBytes> elements = ReadElements(proto, tensor.dtype, *bytes, folder, owner);
+  Result<SharedBytes> elements =
+      packed ? ReadElements(proto, kUInt8, PackedBytes(*packed, *bytes), folder, owner)
+             : ReadElements(proto, tensor.dtype, *bytes, folder, owner);
   if (!elements) return Forward(elements, what);
+  if (packed) elements = Unpacked(elements->view, *packed, *bytes);
   tensor.bytes = AlignedFor(tensor.dtype, *elements);  // offsets of external data may be odd
   return tensor;
 }

@@ -9,8 +9,9 @@
 namespace rewire::compiler {
 namespace {
 
-// True if every number of the narrow dtype is one of the wide dtype.
+// True if every number of the narrow dtype is one of the wide dtype, and rewire.cast takes both.
 bool IsWider(DLDataType wide, DLDataType narrow) {
+  if (narrow.bits < 8) return false;
   if (wide.lanes != narrow.lanes || wide.bits <= narrow.bits) return false;
   const auto is_float = [](DLDataType dtype) { return dtype.code == kFloat || dtype.code == kBFloat; };
   if (is_float(narrow)) return wide.code == kFloat && wide.bits >= 32;
