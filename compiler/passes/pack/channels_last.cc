@@ -208,8 +208,7 @@ class Layout {
     if (node->kernel == "rewire.reduce_mean") return MoveMean(node);
     if (node->kernel == "rewire.resize") return MoveResize(node);
     if (node->kernel == "rewire.quantize_linear" || node->kernel == "rewire.dequantize_linear") {
-      // Scales of blocks have the order of x.
-      return FindAttribute(*node, "block_size") == nullptr && MoveQuantization(node);
+      return MoveQuantization(node);
     }
     if (node->kernel == "rewire.requantize") return MoveRequantize(node);
     if (HasLayout(graph_, *node)) return MovePool(node);
