@@ -153,6 +153,7 @@ Result<Type> Lowering::DeclaredType(const onnx::TypeProto& proto, const std::str
       const bool named = dim.has_dim_param() && dim.dim_param() != "?" &&
                          dim.dim_param().size() <= kMostSymbolBytes && IsPrintable(dim.dim_param());
       const std::string symbol = named ? dim.dim_param() : "";
+      if (named) dim_names_.insert(symbol);
       const auto fixed = options_.dims.find(symbol);
       // Some exporters write -1 for what they do not know.
       if (dim.has_dim_value() && dim.dim_value() >= 0) {
@@ -171,20 +172,26 @@ Result<Type> Lowering::DeclaredType(const onnx::TypeProto& proto, const std::str
 }
 
 Status Lowering::AddInitializers(const onnx::GraphProto& proto, Scope* scope) {
-  if (proto.sparse_initializer_size() > 0) {
-    return Fail(StatusCode::kUnsupported, "sparse initializers are not supported");
-  }
-  for (const onnx::TensorProto& initializer : proto.initializer()) {
-    Result<HostTensor> tensor = ReadTensorProto(initializer, model_.folder(), model_.proto());
+  const auto add = [&](const std::string& name, std::size_t bytes, Result<HostTensor> tensor) -> Status {
     if (!tensor) return Forward(tensor);
-    if (Status charged = work_.Charge(1 + initializer.ByteSizeLong() / kBytesOfWork / 1024); !charged)
-      return charged;
-    if (!scope->names.emplace(initializer.name(), Constant(initializer.name(), *std::move(tensor))).second) {
-      return Fail(StatusCode::kInvalidFile,
-                  fmt::format("there are two initializers '{}'", initializer.name()));
-    }
+    if (Status charged = work_.Charge(1 + bytes / kBytesOfWork / 1024); !charged) return charged;
+    if (scope->names.emplace(name, Constant(name, *std::move(tensor))).second) return {};
+    return Fail(StatusCode::kInvalidFile, fmt::format("there are two initializers '{}'", name));
+  };
+  for (const onnx::TensorProto& initializer : proto.initializer()) {
+    Result<HostTensor> tensor = ReadTensorProto(initializer, model_.external(), model_.proto());
+    if (Status ok = add(initializer.name(), initializer.ByteSizeLong(), std::move(tensor)); !ok) return ok;
+  }
+  for (const onnx::SparseTensorProto& initializer : proto.sparse_initializer()) {
+    Result<HostTensor> tensor = ReadSparse(initializer);
+    const std::size_t bytes = tensor ? tensor->bytes.view.size() : 0;
+    if (Status ok = add(initializer.values().name(), bytes, std::move(tensor)); !ok) return ok;
   }
   return {};
+}
+
+Result<HostTensor> Lowering::ReadSparse(const onnx::SparseTensorProto& proto) {
+  return ReadSparseTensorProto(proto, model_.external(), model_.proto(), &sparse_bytes_);
 }
 
 Status Lowering::AddInputs(Scope* scope) {
@@ -203,6 +210,7 @@ Status Lowering::AddInputs(Scope* scope) {
       const std::optional<std::string> symbol = type->dims[i].symbol();
       if (!symbol || symbol->front() != '$') continue;
       const std::string place = fmt::format("{}.{}", input.name(), i);
+      dim_names_.insert(place);
       const auto fixed = options_.dims.find(place);
       type->dims[i] = fixed != options_.dims.end() ? DimExpr(fixed->second) : DimExpr::Symbol(place);
     }

@@ -41,9 +41,9 @@ std::vector<Version> ReadVersions() {
   return versions;
 }
 
-// What the compiler refuses on purpose: strings and sparse tensors.
+// What the compiler refuses on purpose: strings.
 bool IsRefused(const std::string& type, const std::string& name) {
-  return type == "Constant" && (name == "sparse_value" || name == "value_string" || name == "value_strings");
+  return type == "Constant" && (name == "value_string" || name == "value_strings");
 }
 
 bool Overlap(const Version& version, const compiler::Operator& row) {

@@ -256,6 +256,12 @@ FAULTS = [
     Fault("import", "a graph in a library takes parameters of files", "open_model.cc",
           "return ReadGraph(blob.graph_json, «parameters», blob.parameters,", "std::vector<std::string>()", TOOLS),
 
+    Fault("import", "a link leads out of the model's folder only to what is allowed", "tensor_data.cc",
+          "if («LiesIn(path, there)») return path.string();", "true", COMPILER),
+    Fault("import", "an index of a sparse tensor lies in its shape", "tensor_data.cc",
+          "if (index < 0 || «static_cast<std::uint64_t>(index) >= room») {", "static_cast<std::uint64_t>(index) > room",
+          COMPILER),
+
     # The compiler's passes.
     Fault("passes", "a kernel call has no more values than its row", "call_check.cc",
           "if («given <= side.room()») return {};", "true", COMPILER),
