@@ -102,8 +102,10 @@ Result<Compiled> CompileModel(const ModelFile& model, const std::string& what, c
   if (Status named = CheckDims(options.dims, lowering.dim_names()); !named) return Forward(named, what);
   if (!lowering.unsupported().empty()) {
     *unsupported = lowering.unsupported();
-    return Fail(StatusCode::kUnsupported, fmt::format("{}: {} of {} nodes are not supported", what,
-                                                      unsupported->size(), lowering.node_count()));
+    return Fail(
+        StatusCode::kUnsupported,
+        fmt::format("{}: {} of {} nodes{} are not supported", what, unsupported->size(),
+                    lowering.node_count(), lowering.lists_tensors() ? ", inputs and initializers" : ""));
   }
   if (options.dump) options.dump("lowered", GraphText(graph));
   for (const Pass& pass : Passes()) {

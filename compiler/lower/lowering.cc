@@ -173,6 +173,10 @@ Result<Type> Lowering::DeclaredType(const onnx::TypeProto& proto, const std::str
 
 Status Lowering::AddInitializers(const onnx::GraphProto& proto, Scope* scope) {
   const auto add = [&](const std::string& name, std::size_t bytes, Result<HostTensor> tensor) -> Status {
+    if (!tensor && tensor.error().code() == StatusCode::kUnsupported) {
+      ReportTensor("initializer", name, tensor.error().message(), scope);
+      return {};
+    }
     if (!tensor) return Forward(tensor);
     if (Status charged = work_.Charge(1 + bytes / kBytesOfWork / 1024); !charged) return charged;
     if (scope->names.emplace(name, Constant(name, *std::move(tensor))).second) return {};
@@ -200,6 +204,10 @@ Status Lowering::AddInputs(Scope* scope) {
     if (scope->names.contains(input.name())) continue;
     if (Status named = CheckName("input", graph_.input_names.size(), input.name()); !named) return named;
     Result<Type> type = DeclaredType(input.type(), input.name());
+    if (!type && type.error().code() == StatusCode::kUnsupported) {
+      ReportTensor("input", input.name(), type.error().message(), scope);
+      continue;
+    }
     if (!type) return Forward(type, "input");
     if (type->dims.size() > kMaxRank) {
       return Fail(StatusCode::kInvalidFile, fmt::format("input '{}' has {} dimensions, the limit is {}",
@@ -253,6 +261,14 @@ void Lowering::Report(const onnx::NodeProto& node, std::int64_t opset, const std
     if (!output.empty()) scope->names[output] = poison();
   }
   AddUnsupported({NodeName(node), node.op_type(), DomainOf(node.domain()), opset, reason});
+}
+
+void Lowering::ReportTensor(const char* what, const std::string& name, const std::string& reason,
+                            Scope* scope) {
+  scope->names[name] = poison();
+  const auto opset = scope->opsets->find("");
+  AddUnsupported({name, what, "", opset == scope->opsets->end() ? 0 : opset->second, reason});
+  ++tensors_;
 }
 
 void Lowering::AddUnsupported(Unsupported what) {

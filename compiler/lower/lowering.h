@@ -70,8 +70,9 @@ class Lowering {
   // Errors are those of the model. Unsupported nodes are listed in unsupported().
   Status Run();
   const std::vector<Unsupported>& unsupported() const { return unsupported_; }
-  // How many of the model's nodes were visited.
-  std::size_t node_count() const { return seen_.size(); }
+  // How many of the model's nodes were visited. Inputs and initializers that are listed count, too.
+  std::size_t node_count() const { return seen_.size() + tensors_; }
+  bool lists_tensors() const { return tensors_ > 0; }
 
   // The names of the dimensions that LoweringOptions::dims may fix.
   const std::set<std::string>& dim_names() const { return dim_names_; }
@@ -139,6 +140,8 @@ class Lowering {
   void JudgeUnseen(const Op& op, Scope* scope);
   Status CallFunction(const onnx::FunctionProto& function, const onnx::NodeProto& node, Scope* scope);
   void Report(const onnx::NodeProto& node, std::int64_t opset, const std::string& reason, Scope* scope);
+  // The same for an input or an initializer of the graph.
+  void ReportTensor(const char* what, const std::string& name, const std::string& reason, Scope* scope);
   void AddUnsupported(Unsupported what);
 
   const ModelFile& model_;
@@ -157,6 +160,7 @@ class Lowering {
   bool at_ends_ = false;      // the current nodes are also lowered for values of other ranks
   std::size_t repeated_ = 0;  // nodes lowered at ends
   std::set<std::string> dim_names_;
+  std::size_t tensors_ = 0;     // inputs and initializers that are listed
   std::uint64_t sparse_bytes_;  // that are left
   WorkMeter work_;
 };
