@@ -50,13 +50,24 @@ void FoldInit(ConstantFolder& folder, const CompileOptions& options, Graph* grap
   });
 }
 
+Status UnknownDim(const std::string& name, Span<const std::string> known) {
+  return Fail(StatusCode::kInvalidArgument,
+              fmt::format("no input has a dimension \"{}\"{}", name, DidYouMean(name, known)));
+}
+
+Status CheckDims(const std::map<std::string, std::int64_t>& dims, const std::set<std::string>& known) {
+  const std::vector<std::string> names(known.begin(), known.end());
+  for (const auto& [name, size] : dims) {
+    if (!known.contains(name)) return UnknownDim(name, {names.data(), names.size()});
+  }
+  return {};
+}
+
 Status SetLimits(const std::map<std::string, std::int64_t>& max_dims, Module* module) {
   for (const auto& [name, limit] : max_dims) {
     const auto found = std::find(module->symbols.begin(), module->symbols.end(), name);
-    if (found == module->symbols.end()) {
-      return Fail(StatusCode::kInvalidArgument,
-                  fmt::format("no input has a dimension \"{}\"{}", name, DidYouMean(name, module->symbols)));
-    }
+    if (found == module->symbols.end())
+      return UnknownDim(name, {module->symbols.data(), module->symbols.size()});
     module->symbol_limits.resize(module->symbols.size(), kNoLimit);
     module->symbol_limits[static_cast<std::size_t>(found - module->symbols.begin())] = limit;
   }
@@ -76,6 +87,7 @@ Result<Compiled> CompileModel(const ModelFile& model, const std::string& what, c
   LoweringOptions lowering_options;
   lowering_options.dims = options.dims;
   lowering_options.work = options.limits.work;
+  lowering_options.sparse_bytes = options.limits.fold_bytes;
   lowering_options.has_kernel = [&](const std::string& name) { return folder.HasKernel(name); };
   lowering_options.check = [&](const Node& node) { return folder.CheckCall(node); };
   if (!options.disabled_passes.contains(kFoldConstants)) {
@@ -87,10 +99,13 @@ Result<Compiled> CompileModel(const ModelFile& model, const std::string& what, c
   Lowering lowering(model, lowering_options, &graph);
   Begin(options, "lowering nodes");
   if (Status lowered = lowering.Run(); !lowered) return Forward(lowered, what);
+  if (Status named = CheckDims(options.dims, lowering.dim_names()); !named) return Forward(named, what);
   if (!lowering.unsupported().empty()) {
     *unsupported = lowering.unsupported();
-    return Fail(StatusCode::kUnsupported, fmt::format("{}: {} of {} nodes are not supported", what,
-                                                      unsupported->size(), lowering.node_count()));
+    return Fail(
+        StatusCode::kUnsupported,
+        fmt::format("{}: {} of {} nodes{} are not supported", what, unsupported->size(),
+                    lowering.node_count(), lowering.lists_tensors() ? ", inputs and initializers" : ""));
   }
   if (options.dump) options.dump("lowered", GraphText(graph));
   for (const Pass& pass : Passes()) {
@@ -130,14 +145,14 @@ std::vector<std::string> PassNames() {
 Result<Compiled> CompileOnnx(const std::string& path, const CompileOptions& options,
                              std::vector<Unsupported>* unsupported) {
   Begin(options, "reading");
-  const Result<ModelFile> model = ModelFile::Read(path);
+  const Result<ModelFile> model = ModelFile::Read(path, options.external_folders);
   if (!model) return Forward(model);
   return CompileModel(*model, path, options, unsupported);
 }
 
 Result<Compiled> CompileOnnx(const SharedBytes& bytes, const std::string& folder, const std::string& what,
                              const CompileOptions& options, std::vector<Unsupported>* unsupported) {
-  const Result<ModelFile> model = ModelFile::Parse(bytes, folder, what);
+  const Result<ModelFile> model = ModelFile::Parse(bytes, {folder, options.external_folders}, what);
   if (!model) return Forward(model);
   return CompileModel(*model, what, options, unsupported);
 }

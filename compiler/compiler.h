@@ -36,6 +36,9 @@ struct CompileOptions {
   // larger inputs. It has a memory bound if nothing else is open.
   std::map<std::string, std::int64_t> max_dims;
   std::set<std::string> disabled_passes;  // names of CompilerPasses()
+  // Folders in which external data may lie, too, if a symbolic link in the model's folder leads there. The
+  // cache of a model hub is such a folder.
+  std::vector<std::string> external_folders;
   CompileLimits limits;
   // Whether to compute CompileReport::memory. It takes part of the time of compiling.
   bool bound_memory = true;
@@ -78,7 +81,8 @@ struct Compilation {
   CompileReport report;
 };
 
-// Compiles the model of a file. External data is read only from inside the file's folder.
+// Compiles the model of a file. External data is read only from inside the file's folder, and from
+// CompileOptions::external_folders.
 //
 // Errors: kNotFound and kIo from reading; kInvalidFile for a file that is no ONNX model; kInvalidArgument for
 // a wrong dimension or pass; kStepLimit if `limits.work` is used up. kUnsupported if nodes cannot be

@@ -38,6 +38,7 @@ struct Options {
   std::vector<std::string> dims;
   std::vector<std::string> max_dims;
   std::vector<std::string> disabled;
+  std::vector<std::string> allow_external;
   std::string dump;
   std::uint64_t max_work = CompileLimits().work;
   std::string max_fold_bytes, fold_time;
@@ -83,6 +84,7 @@ Result<int> Run(const Options& options) {
   Result<CompileOptions> compile = ParseCompileOptions(options.dims, options.max_dims, options.disabled);
   if (!compile) return Forward(compile);
   if (Status limited = ReadLimits(options, &compile->limits); !limited) return Forward(limited);
+  compile->external_folders = options.allow_external;
   Dump dump(options.dump);
   if (!options.dump.empty()) {
     std::error_code error;
@@ -159,6 +161,11 @@ int main(int argc, char** argv) {
       ->allow_extra_args(false);
   app.add_option("--disable-pass", options.disabled,
                  fmt::format("skip one optimisation step: {}", fmt::join(rewire::CompilerPasses(), ", ")))
+      ->allow_extra_args(false);
+  app.add_option(
+         "--allow-external", options.allow_external,
+         "DIR: follow symbolic links from the model's folder to weights in this folder, such as a hub's "
+         "cache")
       ->allow_extra_args(false);
   app.add_option("--max-work", options.max_work,
                  "limit the work of compiling. Compiling a node costs about 64 units; functions are compiled "

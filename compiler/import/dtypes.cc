@@ -42,6 +42,22 @@ std::optional<DLDataType> DTypeOfOnnx(std::int32_t data_type) {
   }
 }
 
+std::optional<DLDataType> PackedDTypeOfOnnx(std::int32_t data_type) {
+  // ONNX's headers may be older than these types.
+  switch (data_type) {
+    case 21:
+      return MakeDType(kUInt, 4);
+    case 22:
+      return MakeDType(kInt, 4);
+    case 25:
+      return MakeDType(kUInt, 2);
+    case 26:
+      return MakeDType(kInt, 2);
+    default:
+      return std::nullopt;
+  }
+}
+
 std::string OnnxTypeName(std::int32_t data_type) {
   if (onnx::TensorProto::DataType_IsValid(data_type)) {
     return onnx::TensorProto::DataType_Name(static_cast<onnx::TensorProto::DataType>(data_type));

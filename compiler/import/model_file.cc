@@ -28,15 +28,14 @@ std::map<std::string, std::int64_t> OpsetsOf(
   return opsets;
 }
 
-Result<ModelFile> ModelFile::Read(const std::string& path) {
+Result<ModelFile> ModelFile::Read(const std::string& path, const std::vector<std::string>& allowed) {
   const Result<SharedBytes> bytes = MapFile(path);
   if (!bytes) return Forward(bytes);
   const std::filesystem::path parent = std::filesystem::path(path).parent_path();
-  return Parse(*bytes, parent.empty() ? "." : parent.string(), path);
+  return Parse(*bytes, {parent.empty() ? "." : parent.string(), allowed}, path);
 }
 
-Result<ModelFile> ModelFile::Parse(const SharedBytes& bytes, const std::string& folder,
-                                   const std::string& what) {
+Result<ModelFile> ModelFile::Parse(const SharedBytes& bytes, ExternalData external, const std::string& what) {
   if (bytes.view.size() > std::numeric_limits<int>::max()) {
     return Fail(StatusCode::kInvalidFile,
                 fmt::format("{}: {} bytes; a protobuf message ends at 2 GiB, larger weights belong into "
@@ -54,7 +53,7 @@ Result<ModelFile> ModelFile::Parse(const SharedBytes& bytes, const std::string& 
     return Fail(StatusCode::kInvalidFile, fmt::format("{}: it imports no operator set", what));
   }
   ModelFile file;
-  file.folder_ = folder;
+  file.external_ = std::move(external);
   file.opsets_ = OpsetsOf(model->opset_import());
   file.model_ = std::move(model);
   if (Status added = file.AddFunctions(); !added) return Forward(added, what);

@@ -12,6 +12,7 @@
 #include "rewire/base/shared_bytes.h"
 #include "rewire/base/status.h"
 #include "rewire/compiler/import/onnx_proto.h"
+#include "rewire/compiler/import/tensor_data.h"
 
 namespace rewire::compiler {
 
@@ -19,14 +20,14 @@ class ModelFile {
  public:
   // Errors: kNotFound, kIo; kInvalidFile if the file is not ONNX, is truncated, or has no graph or operator
   // set.
-  static Result<ModelFile> Read(const std::string& path);
-  // External data may lie in `folder`; an empty `folder` refuses it. `what` names the model in messages.
-  static Result<ModelFile> Parse(const SharedBytes& bytes, const std::string& folder,
-                                 const std::string& what);
+  // External data lies in the file's folder. Links there may lead to the `allowed` folders.
+  static Result<ModelFile> Read(const std::string& path, const std::vector<std::string>& allowed);
+  // `what` names the model in messages.
+  static Result<ModelFile> Parse(const SharedBytes& bytes, ExternalData external, const std::string& what);
 
   const onnx::GraphProto& graph() const { return model_->graph(); }
   const std::shared_ptr<const onnx::ModelProto>& proto() const { return model_; }
-  const std::string& folder() const { return folder_; }
+  const ExternalData& external() const { return external_; }
   // Operator set versions by domain; ONNX's own domain is "".
   const std::map<std::string, std::int64_t>& opsets() const { return opsets_; }
   // Returns a function of the model, or null.
@@ -38,7 +39,7 @@ class ModelFile {
   Status AddFunctions();
 
   std::shared_ptr<const onnx::ModelProto> model_;
-  std::string folder_;
+  ExternalData external_;
   std::map<std::string, std::int64_t> opsets_;
   std::map<std::pair<std::string, std::string>, const onnx::FunctionProto*> functions_;
   std::map<std::pair<const onnx::FunctionProto*, std::string>, onnx::AttributeProto> defaults_;

@@ -2,6 +2,7 @@
 #include "rewire/compiler/import/tensor_data.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
@@ -36,8 +37,9 @@ bool LiesIn(const fs::path& path, const fs::path& folder) {
   return !relative.empty() && *relative.begin() != "..";
 }
 
-// The file that `location` names, if it lies in the folder.
-Result<std::string> ExternalPath(const std::string& location, const std::string& folder) {
+// The file that `location` names, if it lies in the folder or a link leads to an allowed one.
+Result<std::string> ExternalPath(const std::string& location, const ExternalData& external) {
+  const std::string& folder = external.folder;
   if (folder.empty()) {
     return Fail(StatusCode::kInvalidFile,
                 fmt::format("external data '{}' needs a model that is read from a folder", location));
@@ -49,9 +51,15 @@ Result<std::string> ExternalPath(const std::string& location, const std::string&
   const bool named = !error && !location.empty() && !fs::path(location).is_absolute();
   if (named && LiesIn(path, root)) return path.string();
   if (named && LiesIn((root / location).lexically_normal(), root)) {
+    for (const std::string& allowed : external.allowed) {
+      const fs::path there = fs::canonical(allowed, error);
+      if (error) return Fail(StatusCode::kIo, fmt::format("folder '{}': {}", allowed, error.message()));
+      if (LiesIn(path, there)) return path.string();
+    }
     return Fail(StatusCode::kInvalidFile,
                 fmt::format("external data '{}' is '{}', by a link that leads out of the model's folder; "
-                            "copy the file there",
+                            "copy the file there, or allow the folder where it lies with --allow-external "
+                            "(CompileOptions::external_folders)",
                             location, path.string()));
   }
   return Fail(StatusCode::kInvalidFile,
@@ -82,10 +90,10 @@ Result<ExternalPlace> PlaceOf(const onnx::TensorProto& proto, std::uint64_t byte
 }
 
 Result<SharedBytes> ReadExternal(const onnx::TensorProto& proto, std::uint64_t bytes,
-                                 const std::string& folder) {
+                                 const ExternalData& external) {
   const Result<ExternalPlace> place = PlaceOf(proto, bytes);
   if (!place) return Forward(place);
-  const Result<std::string> path = ExternalPath(place->location, folder);
+  const Result<std::string> path = ExternalPath(place->location, external);
   if (!path) return Forward(path);
   const Result<SharedBytes> file = MapFile(*path);
   if (!file) return Forward(file, "external data");
@@ -139,8 +147,8 @@ Result<SharedBytes> ReadTyped(const onnx::TensorProto& proto, DLDataType dtype, 
 }
 
 Result<SharedBytes> ReadElements(const onnx::TensorProto& proto, DLDataType dtype, std::uint64_t bytes,
-                                 const std::string& folder, const std::shared_ptr<const void>& owner) {
-  if (proto.data_location() == onnx::TensorProto::EXTERNAL) return ReadExternal(proto, bytes, folder);
+                                 const ExternalData& external, const std::shared_ptr<const void>& owner) {
+  if (proto.data_location() == onnx::TensorProto::EXTERNAL) return ReadExternal(proto, bytes, external);
   if (!proto.has_raw_data()) return ReadTyped(proto, dtype, bytes);
   const std::string& raw = proto.raw_data();
   if (raw.size() != bytes) {
@@ -150,12 +158,34 @@ Result<SharedBytes> ReadElements(const onnx::TensorProto& proto, DLDataType dtyp
   return SharedBytes{{reinterpret_cast<const std::byte*>(raw.data()), raw.size()}, owner};
 }
 
+// Bytes of packed elements. Several share a byte, the first one in the lowest bits.
+std::uint64_t PackedBytes(DLDataType dtype, std::uint64_t count) {
+  const std::uint64_t per_byte = 8 / dtype.bits;
+  return count / per_byte + (count % per_byte != 0 ? 1 : 0);
+}
+
+// Gives each of `count` elements a byte.
+SharedBytes Unpacked(Span<const std::byte> packed, DLDataType dtype, std::uint64_t count) {
+  auto data = std::make_shared<std::vector<std::byte>>(count);
+  const std::uint64_t per_byte = 8 / dtype.bits;
+  const int unused = 8 - dtype.bits;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const auto shift = static_cast<int>(i % per_byte) * dtype.bits;
+    const auto high =
+        static_cast<std::uint8_t>(std::to_integer<int>(packed[i / per_byte]) >> shift << unused);
+    const int element = dtype.code == kInt ? static_cast<std::int8_t>(high) >> unused : high >> unused;
+    (*data)[i] = static_cast<std::byte>(element);
+  }
+  return {Span<const std::byte>(data->data(), data->size()), data};
+}
+
 }  // namespace
 
-Result<HostTensor> ReadTensorProto(const onnx::TensorProto& proto, const std::string& folder,
+Result<HostTensor> ReadTensorProto(const onnx::TensorProto& proto, const ExternalData& external,
                                    const std::shared_ptr<const void>& owner) {
   const std::string what = fmt::format("tensor '{}'", proto.name());
-  const std::optional<DLDataType> dtype = DTypeOfOnnx(proto.data_type());
+  const std::optional<DLDataType> packed = PackedDTypeOfOnnx(proto.data_type());
+  const std::optional<DLDataType> dtype = packed ? packed : DTypeOfOnnx(proto.data_type());
   if (!dtype) {
     return Fail(StatusCode::kUnsupported,
                 fmt::format("{}: element type {} is not supported", what, OnnxTypeName(proto.data_type())));
@@ -169,9 +199,67 @@ Result<HostTensor> ReadTensorProto(const onnx::TensorProto& proto, const std::st
   }
   const Result<std::uint64_t> bytes = CompactBytes(tensor.dtype, tensor.shape);
   if (!bytes) return Forward(bytes, what);
-  Result<SharedBytes> elements = ReadElements(proto, tensor.dtype, *bytes, folder, owner);
+  Result<SharedBytes> elements =
+      packed ? ReadElements(proto, kUInt8, PackedBytes(*packed, *bytes), external, owner)
+             : ReadElements(proto, tensor.dtype, *bytes, external, owner);
   if (!elements) return Forward(elements, what);
+  if (packed) elements = Unpacked(elements->view, *packed, *bytes);
   tensor.bytes = AlignedFor(tensor.dtype, *elements);  // offsets of external data may be odd
+  return tensor;
+}
+
+Result<HostTensor> ReadSparseTensorProto(const onnx::SparseTensorProto& proto, const ExternalData& external,
+                                         const std::shared_ptr<const void>& owner, std::uint64_t* bytes) {
+  const std::string what = fmt::format("sparse tensor '{}'", proto.values().name());
+  const Result<HostTensor> values = ReadTensorProto(proto.values(), external, owner);
+  if (!values) return Forward(values);
+  const Result<HostTensor> indices = ReadTensorProto(proto.indices(), external, owner);
+  if (!indices) return Forward(indices);
+  HostTensor tensor;
+  tensor.dtype = values->dtype;
+  tensor.shape.assign(proto.dims().begin(), proto.dims().end());
+  const std::size_t rank = tensor.shape.size();
+  if (rank > kMaxRank) {
+    return Fail(StatusCode::kInvalidFile,
+                fmt::format("{} has {} dimensions, the limit is {}", what, rank, kMaxRank));
+  }
+  const Result<std::uint64_t> size = CompactBytes(tensor.dtype, tensor.shape);
+  if (!size) return Forward(size, what);
+  if (*size > *bytes) {
+    return Fail(StatusCode::kUnsupported,
+                fmt::format("{} has {} bytes with its zeros, {} are left for such tensors; allow more with "
+                            "--max-fold-bytes (CompileLimits::fold_bytes)",
+                            what, *size, *bytes));
+  }
+  // Of rank 1 they count elements, of rank 2 they are positions along each axis.
+  const bool linear = indices->shape.size() == 1;
+  const auto count = values->shape.size() == 1 ? static_cast<std::uint64_t>(values->shape[0]) : 0;
+  std::vector<std::int64_t> expected = {static_cast<std::int64_t>(count)};
+  if (!linear) expected.push_back(static_cast<std::int64_t>(rank));
+  if (indices->dtype != kInt64 || indices->shape != expected || values->shape.size() != 1) {
+    return Fail(StatusCode::kInvalidFile,
+                fmt::format("{} has values [{}] and indices [{}], expected [n] and [n] or [n, {}] of i64",
+                            what, fmt::join(values->shape, ", "), fmt::join(indices->shape, ", "), rank));
+  }
+  *bytes -= *size;
+  const std::uint64_t element = ElementBytes(tensor.dtype);
+  auto data = std::make_shared<std::vector<std::byte>>(*size);
+  const std::size_t columns = linear ? 1 : rank;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    std::uint64_t at = 0;
+    for (std::size_t j = 0; j < columns; ++j) {
+      std::int64_t index = 0;
+      std::memcpy(&index, indices->bytes.view.data() + (i * columns + j) * sizeof(index), sizeof(index));
+      const auto room = linear ? *size / element : static_cast<std::uint64_t>(tensor.shape[j]);
+      if (index < 0 || static_cast<std::uint64_t>(index) >= room) {
+        return Fail(StatusCode::kInvalidFile,
+                    fmt::format("{}: index {} is {}, expected one below {}", what, i, index, room));
+      }
+      at = at * room + static_cast<std::uint64_t>(index);
+    }
+    std::memcpy(data->data() + at * element, values->bytes.view.data() + i * element, element);
+  }
+  tensor.bytes = SharedBytes{Span<const std::byte>(data->data(), data->size()), data};
   return tensor;
 }
 

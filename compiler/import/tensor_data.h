@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "rewire/base/status.h"
 #include "rewire/compiler/import/onnx_proto.h"
@@ -13,13 +14,26 @@
 
 namespace rewire::compiler {
 
-// `owner` keeps the proto alive, because raw data is used in place. External data is mapped. It must lie in
-// `folder` or below it, after links are followed; an empty `folder` refuses it.
+// Where external data may lie.
+struct ExternalData {
+  std::string folder;                // the model's; empty: there is no external data
+  std::vector<std::string> allowed;  // where symbolic links in `folder` may lead, too
+};
+
+// `owner` keeps the proto alive, because raw data is used in place. External data is mapped. It must be named
+// by a path in the model's folder, and lie there or in an allowed folder after links are followed.
 //
 // Errors: kInvalidFile if sizes do not match the shape or a path leaves the folder. kNotFound if the file is
 // missing. kUnsupported for strings and unknown types.
-Result<HostTensor> ReadTensorProto(const onnx::TensorProto& proto, const std::string& folder,
+Result<HostTensor> ReadTensorProto(const onnx::TensorProto& proto, const ExternalData& external,
                                    const std::shared_ptr<const void>& owner);
+
+// The tensor with all its elements, which take at most *bytes. What they take is subtracted. A few bytes of a
+// model may stand for many.
+//
+// Errors: as above. kInvalidFile if an index is outside the shape. kUnsupported if it would take more bytes.
+Result<HostTensor> ReadSparseTensorProto(const onnx::SparseTensorProto& proto, const ExternalData& external,
+                                         const std::shared_ptr<const void>& owner, std::uint64_t* bytes);
 
 // Bytes of the graph's weights, in the model and in the files beside it. Each byte counts once, even if
 // several tensors share it.

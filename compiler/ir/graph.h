@@ -103,7 +103,9 @@ struct Node {
   NodeKind kind = NodeKind::kKernel;
   std::string kernel;
   std::vector<Attribute> attributes;
-  std::uint32_t flags = 0;                // KernelFlags
+  std::uint32_t flags = 0;  // KernelFlags
+  // A cast around a kernel that does not take the model's dtype. The model does not ask for its rounding.
+  bool added = false;
   bool returns = false;                   // the kernel returns its output in place of writing it
   std::optional<std::uint32_t> in_place;  // the input whose memory the single output takes over
   std::uint32_t field = 0;

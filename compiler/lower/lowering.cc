@@ -153,6 +153,7 @@ Result<Type> Lowering::DeclaredType(const onnx::TypeProto& proto, const std::str
       const bool named = dim.has_dim_param() && dim.dim_param() != "?" &&
                          dim.dim_param().size() <= kMostSymbolBytes && IsPrintable(dim.dim_param());
       const std::string symbol = named ? dim.dim_param() : "";
+      if (named) dim_names_.insert(symbol);
       const auto fixed = options_.dims.find(symbol);
       // Some exporters write -1 for what they do not know.
       if (dim.has_dim_value() && dim.dim_value() >= 0) {
@@ -171,20 +172,30 @@ Result<Type> Lowering::DeclaredType(const onnx::TypeProto& proto, const std::str
 }
 
 Status Lowering::AddInitializers(const onnx::GraphProto& proto, Scope* scope) {
-  if (proto.sparse_initializer_size() > 0) {
-    return Fail(StatusCode::kUnsupported, "sparse initializers are not supported");
-  }
-  for (const onnx::TensorProto& initializer : proto.initializer()) {
-    Result<HostTensor> tensor = ReadTensorProto(initializer, model_.folder(), model_.proto());
-    if (!tensor) return Forward(tensor);
-    if (Status charged = work_.Charge(1 + initializer.ByteSizeLong() / kBytesOfWork / 1024); !charged)
-      return charged;
-    if (!scope->names.emplace(initializer.name(), Constant(initializer.name(), *std::move(tensor))).second) {
-      return Fail(StatusCode::kInvalidFile,
-                  fmt::format("there are two initializers '{}'", initializer.name()));
+  const auto add = [&](const std::string& name, std::size_t bytes, Result<HostTensor> tensor) -> Status {
+    if (!tensor && tensor.error().code() == StatusCode::kUnsupported) {
+      ReportTensor("initializer", name, tensor.error().message(), scope);
+      return {};
     }
+    if (!tensor) return Forward(tensor);
+    if (Status charged = work_.Charge(1 + bytes / kBytesOfWork / 1024); !charged) return charged;
+    if (scope->names.emplace(name, Constant(name, *std::move(tensor))).second) return {};
+    return Fail(StatusCode::kInvalidFile, fmt::format("there are two initializers '{}'", name));
+  };
+  for (const onnx::TensorProto& initializer : proto.initializer()) {
+    Result<HostTensor> tensor = ReadTensorProto(initializer, model_.external(), model_.proto());
+    if (Status ok = add(initializer.name(), initializer.ByteSizeLong(), std::move(tensor)); !ok) return ok;
+  }
+  for (const onnx::SparseTensorProto& initializer : proto.sparse_initializer()) {
+    Result<HostTensor> tensor = ReadSparse(initializer);
+    const std::size_t bytes = tensor ? tensor->bytes.view.size() : 0;
+    if (Status ok = add(initializer.values().name(), bytes, std::move(tensor)); !ok) return ok;
   }
   return {};
+}
+
+Result<HostTensor> Lowering::ReadSparse(const onnx::SparseTensorProto& proto) {
+  return ReadSparseTensorProto(proto, model_.external(), model_.proto(), &sparse_bytes_);
 }
 
 Status Lowering::AddInputs(Scope* scope) {
@@ -193,6 +204,10 @@ Status Lowering::AddInputs(Scope* scope) {
     if (scope->names.contains(input.name())) continue;
     if (Status named = CheckName("input", graph_.input_names.size(), input.name()); !named) return named;
     Result<Type> type = DeclaredType(input.type(), input.name());
+    if (!type && type.error().code() == StatusCode::kUnsupported) {
+      ReportTensor("input", input.name(), type.error().message(), scope);
+      continue;
+    }
     if (!type) return Forward(type, "input");
     if (type->dims.size() > kMaxRank) {
       return Fail(StatusCode::kInvalidFile, fmt::format("input '{}' has {} dimensions, the limit is {}",
@@ -203,6 +218,7 @@ Status Lowering::AddInputs(Scope* scope) {
       const std::optional<std::string> symbol = type->dims[i].symbol();
       if (!symbol || symbol->front() != '$') continue;
       const std::string place = fmt::format("{}.{}", input.name(), i);
+      dim_names_.insert(place);
       const auto fixed = options_.dims.find(place);
       type->dims[i] = fixed != options_.dims.end() ? DimExpr(fixed->second) : DimExpr::Symbol(place);
     }
@@ -245,6 +261,14 @@ void Lowering::Report(const onnx::NodeProto& node, std::int64_t opset, const std
     if (!output.empty()) scope->names[output] = poison();
   }
   AddUnsupported({NodeName(node), node.op_type(), DomainOf(node.domain()), opset, reason});
+}
+
+void Lowering::ReportTensor(const char* what, const std::string& name, const std::string& reason,
+                            Scope* scope) {
+  scope->names[name] = poison();
+  const auto opset = scope->opsets->find("");
+  AddUnsupported({name, what, "", opset == scope->opsets->end() ? 0 : opset->second, reason});
+  ++tensors_;
 }
 
 void Lowering::AddUnsupported(Unsupported what) {

@@ -31,6 +31,7 @@ struct LoweringOptions {
   // is folded.
   std::function<std::optional<std::vector<HostTensor>>(const Node&)> fold;
   std::uint64_t work = CompileLimits().work;
+  std::uint64_t sparse_bytes = CompileLimits().fold_bytes;  // of sparse weights, with their zeros
   // Checks whether a kernel accepts a call, as far as this is known before it runs. Empty: not checked.
   std::function<Status(const Node&)> check;
   // Tells whether the stock libraries have a kernel. Empty: not checked.
@@ -59,13 +60,22 @@ Scope InnerScope(const Scope& outer);
 class Lowering {
  public:
   Lowering(const ModelFile& model, const LoweringOptions& options, Graph* graph)
-      : model_(model), options_(options), graph_(*graph), block_(&graph->main), work_(WorkBudget(options)) {}
+      : model_(model),
+        options_(options),
+        graph_(*graph),
+        block_(&graph->main),
+        sparse_bytes_(options.sparse_bytes),
+        work_(WorkBudget(options)) {}
 
   // Errors are those of the model. Unsupported nodes are listed in unsupported().
   Status Run();
   const std::vector<Unsupported>& unsupported() const { return unsupported_; }
-  // How many of the model's nodes were visited.
-  std::size_t node_count() const { return seen_.size(); }
+  // How many of the model's nodes were visited. Inputs and initializers that are listed count, too.
+  std::size_t node_count() const { return seen_.size() + tensors_; }
+  bool lists_tensors() const { return tensors_ > 0; }
+
+  // The names of the dimensions that LoweringOptions::dims may fix.
+  const std::set<std::string>& dim_names() const { return dim_names_; }
 
   const ModelFile& model() const { return model_; }
   const LoweringOptions& options() const { return options_; }
@@ -75,6 +85,8 @@ class Lowering {
   // become constants instead.
   void Append(Node* node);
   Value* Constant(const std::string& name, HostTensor tensor);
+  // All elements of a sparse tensor. Fails if those of all sparse tensors take too much memory.
+  Result<HostTensor> ReadSparse(const onnx::SparseTensorProto& proto);
 
   // Lowers the nodes of a subgraph into the current block. `inputs` get the names of the subgraph's inputs.
   // Returns where the values of its outputs are.
@@ -128,6 +140,8 @@ class Lowering {
   void JudgeUnseen(const Op& op, Scope* scope);
   Status CallFunction(const onnx::FunctionProto& function, const onnx::NodeProto& node, Scope* scope);
   void Report(const onnx::NodeProto& node, std::int64_t opset, const std::string& reason, Scope* scope);
+  // The same for an input or an initializer of the graph.
+  void ReportTensor(const char* what, const std::string& name, const std::string& reason, Scope* scope);
   void AddUnsupported(Unsupported what);
 
   const ModelFile& model_;
@@ -145,6 +159,9 @@ class Lowering {
   std::optional<Unsupported> failure_;
   bool at_ends_ = false;      // the current nodes are also lowered for values of other ranks
   std::size_t repeated_ = 0;  // nodes lowered at ends
+  std::set<std::string> dim_names_;
+  std::size_t tensors_ = 0;     // inputs and initializers that are listed
+  std::uint64_t sparse_bytes_;  // that are left
   WorkMeter work_;
 };
 

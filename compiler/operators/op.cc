@@ -185,7 +185,7 @@ std::vector<std::string> Op::StringList(const std::string& name) const {
 Result<HostTensor> Op::TensorAttribute(const std::string& name) const {
   const onnx::AttributeProto* attribute = Find(name);
   if (attribute == nullptr || !attribute->has_t()) return Invalid("attribute '{}' is no tensor", name);
-  return ReadTensorProto(attribute->t(), lowering_.model().folder(), lowering_.model().proto());
+  return ReadTensorProto(attribute->t(), lowering_.model().external(), lowering_.model().proto());
 }
 
 const onnx::GraphProto* Op::GraphAttribute(const std::string& name) const {

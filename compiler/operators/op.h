@@ -79,7 +79,8 @@ class Op {
   }
 
   // Calls of kernels. The type of an output says what is allocated for it. Dimensions that are not constant
-  // are computed during the run.
+  // are computed during the run. If the kernel does not take these dtypes, it gets casts of the inputs to
+  // wider ones, and what it writes is cast back (lower/call_casts.h).
   struct KernelCall {
     std::string kernel;
     std::vector<Value*> inputs;
@@ -157,6 +158,8 @@ class Op {
   std::string NextName();
 
  private:
+  std::vector<Value*> MakeCall(KernelCall call);
+  Value* AddedCast(Value* x, DLDataType dtype);
   void CheckDims(const Type& type);
   // Checks that dimensions that are computed during the run are not too long.
   void CheckLengths(const Shape& dims);

@@ -4,6 +4,8 @@
 #include <cstring>
 
 #include "rewire/compiler/ir/dim_length.h"
+#include "rewire/compiler/ir/kernel_traits.h"
+#include "rewire/compiler/lower/call_casts.h"
 #include "rewire/compiler/operators/op.h"
 
 namespace rewire::compiler {
@@ -27,6 +29,32 @@ HostTensor ScalarOf(DLDataType dtype, double value) {
 }  // namespace
 
 std::vector<Value*> Op::Call(KernelCall call) {
+  const KernelTraits* kernels = lowering_.graph().kernels.get();
+  const RewireKernelRow* row = kernels == nullptr ? nullptr : kernels->Row(call.kernel);
+  std::optional<CallDTypes> dtypes;
+  if (row != nullptr) dtypes = CastsForCall(*row, call.inputs, call.outputs, call.returns);
+  if (!dtypes) return MakeCall(std::move(call));
+  for (std::size_t i = 0; i < call.inputs.size(); ++i) {
+    Value*& input = call.inputs[i];
+    if (input != nullptr && input->type.IsTensor()) input = AddedCast(input, dtypes->inputs[i]);
+  }
+  for (std::size_t i = 0; i < call.outputs.size(); ++i) {
+    if (call.outputs[i].IsTensor()) std::swap(call.outputs[i].dtype, dtypes->outputs[i]);
+  }
+  std::vector<Value*> outputs = MakeCall(std::move(call));
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    if (outputs[i]->type.IsTensor()) outputs[i] = AddedCast(outputs[i], dtypes->outputs[i]);
+  }
+  return outputs;
+}
+
+Value* Op::AddedCast(Value* x, DLDataType dtype) {
+  Value* value = Cast(x, dtype);
+  if (value != x && value->producer != nullptr) value->producer->added = true;
+  return value;
+}
+
+std::vector<Value*> Op::MakeCall(KernelCall call) {
   Graph& graph = lowering_.graph();
   Node* node = graph.NewNode(NodeKind::kKernel);
   node->kernel = std::move(call.kernel);

@@ -6,18 +6,26 @@
 namespace rewire::compiler {
 namespace {
 
-// A scale of one element needs no axis.
+// The kernel's attributes. A scale of one element needs no axis. Scales of blocks have the shape of x, but
+// with one element for each block along the axis.
 Result<Attributes> QuantizedAxis(const Op& op) {
-  if (op.in(1)->type.rank() > 1) {
-    return op.Unsupported(
-        "scales {} are those of blocks, expected one scale or one for each position of an axis",
-        ShapeText(op.in(1)->type.dims));
+  const Shape& scale = op.in(1)->type.dims;
+  const std::int64_t given = op.Int("axis", 1), block_size = op.Int("block_size", 0);
+  if (block_size < 0) return op.Invalid("block_size is {}, expected a positive number", block_size);
+  if (block_size == 0 && scale.size() > 1) {
+    return op.Invalid("scales {} are those of blocks, and block_size is missing", ShapeText(scale));
   }
-  const std::int64_t given = op.Int("axis", 1);
-  if (op.in(1)->type.rank() == 0) return Attributes();
-  Result<int> axis = op.Axis(given, std::max(op.in(0)->type.rank(), 2));
+  if (block_size == 0 && scale.empty()) return Attributes();
+  Result<int> axis = op.Axis(given, std::max(op.in(0)->type.rank(), block_size == 0 ? 2 : 0));
   if (!axis) return Forward(axis);
-  return Attributes{{"axis", std::int64_t{*axis}}};
+  Attributes attributes = {{"axis", std::int64_t{*axis}}};
+  if (block_size == 0) return attributes;
+  if (scale.size() != op.in(0)->type.dims.size()) {
+    return op.Invalid("scales of blocks have shape {}, expected one of rank {}, as x has", ShapeText(scale),
+                      op.in(0)->type.rank());
+  }
+  attributes.push_back({"block_size", block_size});
+  return attributes;
 }
 
 // x, scale and zero. Where both are one element, the zero takes the scale's shape: [] and [1] mean the same.
@@ -29,6 +37,15 @@ std::vector<Value*> QuantizedArguments(Op& op) {
     arguments[2] = op.Reshape(arguments[2], scale);
   }
   return arguments;
+}
+
+// A constant of 2- or 4-bit integers as one of 8 bits, with the same elements. Each has a byte of its own.
+Value* AsBytes(Op& op, Value* value) {
+  const DLDataType dtype = value->type.dtype;
+  if (!value->IsConstant() || dtype.bits >= 8 || (dtype.code != kInt && dtype.code != kUInt)) return value;
+  HostTensor bytes = *value->constant;
+  bytes.dtype = MakeDType(dtype.code == kInt ? kInt : kUInt, 8);
+  return op.Constant(std::move(bytes));
 }
 
 // The attribute output_dtype; 0 stands for what it is without.
@@ -54,7 +71,9 @@ Status LowerDequantizeLinear(Op& op, const Operator& row) {
   if (!attributes) return Forward(attributes);
   const Result<DLDataType> dtype = OutputDType(op, op.in(1)->type.dtype);
   if (!dtype) return Forward(dtype);
-  op.Set(0, op.Call(row.kernel, QuantizedArguments(op), *attributes, TensorOf(*dtype, op.in(0)->type.dims)));
+  std::vector<Value*> arguments = QuantizedArguments(op);
+  for (Value*& argument : arguments) argument = AsBytes(op, argument);
+  op.Set(0, op.Call(row.kernel, std::move(arguments), *attributes, TensorOf(*dtype, op.in(0)->type.dims)));
   return {};
 }
 
@@ -72,11 +91,11 @@ Status LowerDynamicQuantizeLinear(Op& op, const Operator& row) {
 
 std::span<const Operator> QuantizationOperators() {
   static constexpr Operator kOperators[] = {
-      {"DequantizeLinear", 10, 0, 2, 3, "axis block_size=0 output_dtype", LowerDequantizeLinear,
+      {"DequantizeLinear", 10, 0, 2, 3, "axis block_size output_dtype", LowerDequantizeLinear,
        "rewire.dequantize_linear"},
       {"DynamicQuantizeLinear", 11, 0, 1, 1, "", LowerDynamicQuantizeLinear,
        "rewire.dynamic_quantize_linear"},
-      {"QuantizeLinear", 10, 0, 2, 3, "axis block_size=0 output_dtype precision=0 ~saturate",
+      {"QuantizeLinear", 10, 0, 2, 3, "axis block_size output_dtype precision=0 ~saturate",
        LowerQuantizeLinear, "rewire.quantize_linear"},
   };
   return kOperators;

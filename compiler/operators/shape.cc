@@ -54,6 +54,11 @@ Status LowerConstant(Op& op, const Operator& /*row*/) {
     Result<HostTensor> tensor = op.TensorAttribute("value");
     if (!tensor) return Forward(tensor);
     op.Set(0, op.Constant(*std::move(tensor)));
+  } else if (const onnx::AttributeProto* sparse = op.Find("sparse_value")) {
+    if (!sparse->has_sparse_tensor()) return op.Invalid("attribute 'sparse_value' is no sparse tensor");
+    Result<HostTensor> tensor = op.lowering().ReadSparse(sparse->sparse_tensor());
+    if (!tensor) return Forward(tensor);
+    op.Set(0, op.Constant(*std::move(tensor)));
   } else if (op.HasAttribute("value_int")) {
     op.Set(0, op.IntValue(op.Int("value_int", 0)));
   } else if (op.HasAttribute("value_ints")) {
@@ -63,7 +68,7 @@ Status LowerConstant(Op& op, const Operator& /*row*/) {
   } else if (op.HasAttribute("value_floats")) {
     op.Set(0, FloatsValue(op, op.FloatList("value_floats")));
   } else {
-    return op.Unsupported("a constant that is sparse or a string");
+    return op.Unsupported("a constant of strings");
   }
   return {};
 }
@@ -282,7 +287,8 @@ Status LowerTranspose(Op& op, const Operator& /*row*/) {
 
 std::span<const Operator> ShapeOperators() {
   static constexpr Operator kOperators[] = {
-      {"Constant", 1, 0, 0, 0, "value value_float value_floats value_int value_ints", LowerConstant},
+      {"Constant", 1, 0, 0, 0, "sparse_value value value_float value_floats value_int value_ints",
+       LowerConstant},
       {"ConstantOfShape", 9, 0, 1, 1, "value", LowerConstantOfShape},
       {"Dropout", 7, 0, 1, 3, "~ratio ~seed", LowerDropout},
       {"Expand", 8, 0, 2, 2, "", LowerExpand, "rewire.expand"},

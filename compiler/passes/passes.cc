@@ -7,6 +7,7 @@ std::span<const Pass> Passes() {
   static constexpr Pass kPasses[] = {
       {"dead-code", RemoveDeadCode},
       {"common-subexpressions", ShareCommonSubexpressions},
+      {"keep-f32", KeepF32},
       {"dequantize-late", DequantizeLate},
       {"integer-products", UseIntegerProducts},
       {"integer-groups", UseFloatsForGroups},

@@ -27,6 +27,8 @@ void ShareCommonSubexpressions(Graph* graph);
 
 // Runs nodes that move or select elements on integers, before these are dequantised.
 void DequantizeLate(Graph* graph);
+// Leaves out casts to 16-bit floats and back between kernels that compute in f32.
+void KeepF32(Graph* graph);
 // Turns sums of dequantised tensors that are quantised again into one kernel.
 void FuseQuantizedAdd(Graph* graph);
 // Turns products of dequantised integers into products of the integers, which are then dequantised.

@@ -59,6 +59,8 @@ These have no kernel of their own: the front end writes them with those below.
 | LpNormalization, MeanVarianceNormalization, BatchNormalization in training | reductions and arithmetic; a norm of 0 gives zeros |
 | InstanceNormalization | `rewire.group_norm` |
 | QLinearMatMul, QLinearConv | `rewire.matmul_integer` or `rewire.conv_integer`, then `rewire.requantize` |
+| QLinearAdd and other quantised operators of com.microsoft | `rewire.dequantize_linear`, the float operator's kernels, `rewire.quantize_linear`; integer products where the weights are constant |
+| MatMulNBits, DynamicQuantizeLSTM | the float product or layer by dequantised weights |
 | SoftmaxCrossEntropyLoss | `rewire.log_softmax`, `rewire.nll_loss` |
 | HannWindow, HammingWindow, BlackmanWindow | `rewire.window` |
 | Upsample | `rewire.resize` |

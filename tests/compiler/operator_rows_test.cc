@@ -41,9 +41,9 @@ std::vector<Version> ReadVersions() {
   return versions;
 }
 
-// What the compiler refuses on purpose: strings and sparse tensors.
+// What the compiler refuses on purpose: strings.
 bool IsRefused(const std::string& type, const std::string& name) {
-  return type == "Constant" && (name == "sparse_value" || name == "value_string" || name == "value_strings");
+  return type == "Constant" && (name == "value_string" || name == "value_strings");
 }
 
 bool Overlap(const Version& version, const compiler::Operator& row) {
@@ -181,6 +181,27 @@ TEST_CASE("nodes behind one that is not supported are judged too") {
                                           "inner_then_branch: the operator is not known",
                                           "inner_else_branch: the operator is not known"});
   CHECK(outcome.message == "model: 4 of 7 nodes are not supported");
+}
+
+TEST_CASE("inputs and initializers of types that are not known are lines of the list") {
+  onnx::ModelProto model = EmptyModel();
+  onnx::GraphProto* graph = model.mutable_graph();
+  SetValue(graph->add_input(), "words", {2}, onnx::TensorProto::STRING);
+  SetValue(graph->add_input(), "x", {2});
+  AddWeight(graph, "more", onnx::TensorProto::STRING, {2});
+  AddNode(graph, "Identity", {"words"}, "a");
+  AddNode(graph, "Identity", {"more"}, "b");
+  AddInt(AddNode(graph, "Relu", {"x"}, "c"), "bogus", 1);
+  SetValue(graph->add_output(), "c", {2});
+  const Outcome outcome = CompileProto(model);
+  std::vector<std::string> lines;
+  for (const compiler::Unsupported& line : outcome.unsupported)
+    lines.push_back(line.node + " (" + line.op_type + "): " + line.reason);
+  CHECK(lines ==
+        std::vector<std::string>{"more (initializer): tensor 'more': element type STRING is not supported",
+                                 "words (input): 'words' has element type STRING",
+                                 "c (Relu): attribute 'bogus' is not known"});
+  CHECK(outcome.message == "model: 3 of 5 nodes, inputs and initializers are not supported");
 }
 
 }  // namespace

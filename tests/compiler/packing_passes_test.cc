@@ -250,5 +250,15 @@ TEST_CASE("channels-last: what needs the channels first") {
   CHECK_THAT(lines[2], Catch::Contains("rewire.transpose {perm=[0, 2, 3, 1]}"));
 }
 
+TEST_CASE("pack-onednn: groups that do not divide the weights are an error of the run") {
+  onnx::ModelProto model = ModelOf({1, 6, 4, 4});
+  onnx::GraphProto* graph = model.mutable_graph();
+  AddFloats(graph, "w", {8, 2, 3, 3}, std::vector<float>(144, 1));
+  AddInt(AddNode(graph, "Conv", {"x", "w"}, "y"), "group", 3);
+  const Outcome outcome = CompileProto(model);
+  REQUIRE(outcome.message.empty());
+  CHECK_THAT(RunOnCounts(outcome.compiled.module, {1, 6, 4, 4}).error, Catch::Contains("rewire.conv"));
+}
+
 }  // namespace
 }  // namespace rewire::test

@@ -124,13 +124,57 @@ TEST_CASE("links to external data are followed inside the model's folder, and no
     folder.Write("model.onnx", WithExternalData(location).SerializeAsString());
     const Finished done = RunProgram("vm-compile", {"model.onnx", "-o", "model.rwx"}, folder.path());
     CHECK(done.exit_code == kInvalidFile);
-    CHECK(done.err == "vm-compile: error: model.onnx: tensor 'w': external data '" + location + "' is '" +
-                          target.string() +
-                          "', by a link that leads out of the model's folder; copy the file there\n");
+    CHECK(done.err ==
+          "vm-compile: error: model.onnx: tensor 'w': external data '" + location + "' is '" +
+              target.string() +
+              "', by a link that leads out of the model's folder; copy the file there, or allow the folder "
+              "where it lies with --allow-external (CompileOptions::external_folders)\n");
     CHECK_FALSE(std::filesystem::exists(folder.path() / "model.rwx"));
   }
   folder.Write("model.onnx", WithExternalData("inner.bin").SerializeAsString());
   CHECK(RunProgram("vm-compile", {"model.onnx", "-o", "model.rwx"}, folder.path()).err.empty());
+}
+
+TEST_CASE("links to external data lead to folders that are allowed, and to no others") {
+  const TempFolder folder, cache, other;
+  cache.Write("blob", std::string(16, 'w'));
+  other.Write("blob", std::string(16, 'w'));
+  std::filesystem::create_symlink(cache.path() / "blob", folder.path() / "w.bin");
+  std::filesystem::create_symlink(other.path() / "blob", folder.path() / "o.bin");
+  const auto compile = [&](const std::string& location, const std::string& allowed) {
+    folder.Write("model.onnx", WithExternalData(location).SerializeAsString());
+    return RunProgram("vm-compile", {"model.onnx", "-o", "model.rwx", "--allow-external", allowed},
+                      folder.path());
+  };
+  CHECK(compile("w.bin", cache.path().string()).err.empty());
+  // What is allowed may be a link, too.
+  std::filesystem::create_directory_symlink(cache.path(), folder.path() / "hub");
+  CHECK(compile("w.bin", "hub").err.empty());
+  CHECK_THAT(compile("o.bin", "hub").err, Catch::Contains("by a link that leads out of the model's folder"));
+  // A path that leads out by itself is no link.
+  const std::string outside = (".." / cache.path().filename() / "blob").string();
+  CHECK_THAT(compile(outside, cache.path().string()).err,
+             Catch::Contains("is not inside the model's folder"));
+  CHECK_THAT(compile((cache.path() / "blob").string(), cache.path().string()).err,
+             Catch::Contains("is not inside the model's folder"));
+  CHECK_THAT(compile("o.bin", "nowhere").err, Catch::Contains("folder 'nowhere': "));
+}
+
+TEST_CASE("a dimension that no input has cannot be fixed") {
+  const TempFolder folder;
+  onnx::ModelProto model = EmptyModel();
+  SetValue(model.mutable_graph()->add_input(), "x", {"batch", ""});
+  AddNode(model.mutable_graph(), "Neg", {"x"}, "y");
+  SetValue(model.mutable_graph()->add_output(), "y", {"batch", "width"});
+  folder.Write("model.onnx", model.SerializeAsString());
+  const auto compile = [&](const std::string& dim) {
+    return RunProgram("vm-compile", {"model.onnx", "-o", "model.rwx", "--dim", dim}, folder.path()).err;
+  };
+  CHECK(compile("batch=2").empty());
+  CHECK(compile("x.1=2").empty());
+  CHECK(compile("bath=2") ==
+        "vm-compile: error: model.onnx: no input has a dimension \"bath\"; did you mean 'batch'?\n");
+  CHECK_THAT(compile("width=2"), Catch::Contains("no input has a dimension \"width\""));
 }
 
 TEST_CASE("neither the model nor its external data is written over, by whatever name") {

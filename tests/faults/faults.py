@@ -256,9 +256,21 @@ FAULTS = [
     Fault("import", "a graph in a library takes parameters of files", "open_model.cc",
           "return ReadGraph(blob.graph_json, «parameters», blob.parameters,", "std::vector<std::string>()", TOOLS),
 
+    Fault("import", "a link leads out of the model's folder only to what is allowed", "tensor_data.cc",
+          "if («LiesIn(path, there)») return path.string();", "true", COMPILER),
+    Fault("import", "an index of a sparse tensor lies in its shape", "tensor_data.cc",
+          "if (index < 0 || «static_cast<std::uint64_t>(index) >= room») {", "static_cast<std::uint64_t>(index) > room",
+          COMPILER),
+
     # The compiler's passes.
     Fault("passes", "a kernel call has no more values than its row", "call_check.cc",
-          "if («values_.size() <= arguments_.size()») return {};", "true", COMPILER),
+          "if («given <= side.room()») return {};", "true", COMPILER),
+    Fault("passes", "what casts make of a call has one dtype in a group", "call_casts.cc",
+          "if («!added && place->second != dtype») Refuse();", "false", COMPILER),
+    Fault("passes", "a rounding that the model asks for is kept", "keep_f32.cc",
+          "} else if («node.added» && IsHalf(to)", "true", COMPILER),
+    Fault("passes", "a comparison reads the tensor that the model compares", "keep_f32.cc",
+          "return fits && «written > 0» &&", "true", COMPILER),
     Fault("passes", "a symbol in a size keeps its source alive", "dead_code.cc",
           "«if (extent.shape == nullptr) NeedSymbols(extent.dims);»", "", COMPILER),
     Fault("passes", "an input is overwritten only when nothing reads it later", "in_place.cc",

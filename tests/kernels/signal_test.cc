@@ -163,6 +163,14 @@ TEST_CASE("quantisation rounds, shifts and saturates") {
         "ValueError: rewire.quantize_linear: scale has shape [3], expected one element or [2] as axis 1 of x "
         "with shape "
         "[2, 2]");
+  HostTensor blocks = HostTensor::Of<float>({2, 1}, {1, 0.5f});
+  HostTensor wide = HostTensor::Empty<std::uint16_t>({2, 2});
+  REQUIRE(Run("rewire.quantize_linear", {&two, &blocks, &wide}, {{"block_size", 3}}) == "");
+  CHECK(wide.values<std::uint16_t>() == std::vector<std::uint16_t>{1, 2, 6, 8});
+  CHECK(Run("rewire.quantize_linear", {&two, &blocks, &wide}, {{"axis", 0}, {"block_size", 3}}) ==
+        "ValueError: rewire.quantize_linear: scale has shape [2, 1], expected that of x, [2, 2], with 1 "
+        "blocks of 3 "
+        "on axis 0");
   HostTensor sums = HostTensor::Of<std::int32_t>({1, 2}, {100, -100});
   HostTensor of_x = HostTensor::Of<float>({}, {0.5f}), of_w = HostTensor::Of<float>({2}, {0.1f, 0.2f}),
              of_y = HostTensor::Of<float>({}, {0.25f});

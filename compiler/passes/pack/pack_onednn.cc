@@ -68,6 +68,9 @@ class OneDnnPacking : public Packing {
     const Attribute* auto_pad = FindAttribute(*node, "auto_pad");
     if (auto_pad != nullptr && std::get<std::string>(auto_pad->value) != "NOTSET") return;
     const Ints& dims = weights->constant->shape;
+    // Groups that do not divide the weights are an error of the run, if it comes to them.
+    const std::int64_t group = IntAttribute(*node, "group", 1);
+    if (dims.empty() || group < 1 || dims[0] % group != 0) return;
     // One axis gains nothing; and packing is for what is large.
     if (dims.size() != 4 || ProductOf(ShapeOfInts(dims)).constant().value_or(0) < 64) return;
     std::vector<Attribute> attributes = {{"weights", dims}};

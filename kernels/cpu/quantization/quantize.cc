@@ -14,30 +14,53 @@
 namespace rewire::kernel::cpu {
 namespace {
 
-using Quantized = Types<std::uint8_t, std::int8_t>;
-using Dequantizable = Types<std::uint8_t, std::int8_t, std::int32_t>;
+using Quantized = Types<std::uint8_t, std::int8_t, std::uint16_t, std::int16_t>;
+using Bytes = Types<std::uint8_t, std::int8_t>;
+using Dequantizable = Types<std::uint8_t, std::int8_t, std::uint16_t, std::int16_t, std::int32_t>;
 
-// One scale (and zero) for the whole tensor, or one for each position along an axis: element i's is number i
-// / inner % count.
+// Which scale (and zero) an element has: one for the whole tensor, one for each position along an axis, or
+// one for each block of positions along the axis, at each place of the other axes.
 struct Channels {
-  std::int64_t count = 1;
-  std::int64_t inner = 1;
+  std::int64_t count = 1;   // positions along the axis
+  std::int64_t inner = 1;   // elements from one position to the next
+  std::int64_t block = 0;   // positions of a block; 0: the scales are no blocks'
+  std::int64_t blocks = 1;  // along the axis
 
-  Status Resolve(const char* name, TensorView scale, TensorView x, std::int64_t axis) {
+  Status Resolve(const char* name, TensorView scale, TensorView x, std::int64_t axis,
+                 std::int64_t block_size = 0) {
     if (Status s = CheckDense(name, scale); !s.ok()) return s;
-    if (scale.size() == 1 && scale.ndim() <= 1) return Status();
+    if (block_size == 0 && scale.size() == 1 && scale.ndim() <= 1) return Status();
     int along = 0;
     if (Status s = NormalizeAxis(axis, x.ndim(), &along); !s.ok()) return s;
     count = x.dim(along);
     inner = Product(x.dims(), along + 1, x.ndim());
+    if (block_size != 0) return ResolveBlocks(name, scale, x, along, block_size);
     if (scale.dims() == ShapeView(&count, 1)) return Status();
     return ValueError(name, " has shape ", scale.dims(), ", expected one element or [", count, "] as axis ",
                       along, " of x with shape ", x.dims());
   }
-  std::int64_t of(std::int64_t i) const { return count == 1 ? 0 : i / inner % count; }
+  std::int64_t of(std::int64_t i) const {
+    if (block == 0) return count == 1 ? 0 : i / inner % count;
+    const std::int64_t at = i / inner;
+    return (at / count * blocks + at % count / block) * inner + i % inner;
+  }
   // How many elements from i on, short of `end`, have the same number.
   std::int64_t RunAt(std::int64_t i, std::int64_t end) const {
-    return count == 1 ? end - i : std::min(end - i, inner - i % inner);
+    if (block == 0) return count == 1 ? end - i : std::min(end - i, inner - i % inner);
+    if (inner > 1) return 1;
+    const std::int64_t at = i % count;
+    return std::min({end - i, block - at % block, count - at});
+  }
+
+ private:
+  Status ResolveBlocks(const char* name, TensorView scale, TensorView x, int along, std::int64_t block_size) {
+    block = block_size;
+    blocks = count / block + (count % block != 0 ? 1 : 0);
+    bool fits = scale.ndim() == x.ndim();
+    for (int i = 0; fits && i < x.ndim(); ++i) fits = scale.dim(i) == (i == along ? blocks : x.dim(i));
+    if (fits) return Status();
+    return ValueError(name, " has shape ", scale.dims(), ", expected that of x, ", x.dims(), ", with ",
+                      blocks, " blocks of ", block, " on axis ", along);
   }
 };
 
@@ -46,6 +69,30 @@ Q Saturate(float value) {
   using Limits = std::numeric_limits<Q>;
   if (!(value > static_cast<float>(Limits::min()))) return Limits::min();  // NaN too
   return value >= static_cast<float>(Limits::max()) ? Limits::max() : static_cast<Q>(value);
+}
+
+// The same as QuantizedMath does, for what that does not have, and for a few elements.
+template <typename Q>
+void QuantizeEach(const float* from, std::int64_t count, float scale, std::int64_t zero, Q* to) {
+  for (std::int64_t i = 0; i < count; ++i) {
+    to[i] = Saturate<Q>(std::nearbyint(from[i] / scale) + static_cast<float>(zero));
+  }
+}
+
+// Elements of x may differ from zero by more than an int32 holds.
+template <typename Q>
+void DequantizeEach(const Q* from, std::int64_t count, float scale, std::int64_t zero, float* to) {
+  for (std::int64_t i = 0; i < count; ++i) {
+    to[i] = static_cast<float>(std::int64_t{from[i]} - zero) * scale;
+  }
+}
+
+// Shorter runs are not worth a call of QuantizedMath.
+constexpr std::int64_t kShortRun = 8;
+
+// The attribute of a kernel with Channels.
+std::int64_t BlockSize(Attributes& attributes) {
+  return attributes.Int("block_size", 0, 0, std::numeric_limits<std::int64_t>::max());
 }
 
 template <typename Q>
@@ -67,8 +114,10 @@ Status CheckFloat(const char* name, TensorView tensor) {
 struct QuantizeLinear {
   static constexpr const char kName[] = "rewire.quantize_linear";
   std::int64_t axis = 1;
+  std::int64_t block_size = 0;
   static Status Make(Attributes& attributes, QuantizeLinear* quantize) {
     quantize->axis = attributes.Int("axis", 1);
+    quantize->block_size = BlockSize(attributes);
     return Status();
   }
   Status operator()(TensorView x, TensorView scale, std::optional<TensorView> zero, TensorView out) const {
@@ -78,7 +127,7 @@ struct QuantizeLinear {
     if (Status s = CheckFloat("x", x); !s.ok()) return s;
     if (Status s = CheckFloat("scale", scale); !s.ok()) return s;
     Channels channels;
-    if (Status s = channels.Resolve("scale", scale, x, axis); !s.ok()) return s;
+    if (Status s = channels.Resolve("scale", scale, x, axis, block_size); !s.ok()) return s;
     if (zero) {
       if (Status s = CheckZero(*zero, scale, "out", out, out); !s.ok()) return s;
     }
@@ -93,7 +142,14 @@ struct QuantizeLinear {
           const std::int64_t c = channels.of(i);
           const std::int64_t run = channels.RunAt(i, end);
           const std::int64_t shift = zeros != nullptr ? zeros[c] : 0;
-          BestQuantizedMath<Q>().quantize(from + i, run, QuantizationOf<Q>(scales[c], shift), to + i);
+          if constexpr (sizeof(Q) == 1) {
+            if (run >= kShortRun) {
+              BestQuantizedMath<Q>().quantize(from + i, run, QuantizationOf<Q>(scales[c], shift), to + i);
+              i += run;
+              continue;
+            }
+          }
+          QuantizeEach(from + i, run, scales[c], shift, to + i);
           i += run;
         }
       });
@@ -104,8 +160,10 @@ struct QuantizeLinear {
 struct DequantizeLinear {
   static constexpr const char kName[] = "rewire.dequantize_linear";
   std::int64_t axis = 1;
+  std::int64_t block_size = 0;
   static Status Make(Attributes& attributes, DequantizeLinear* dequantize) {
     dequantize->axis = attributes.Int("axis", 1);
+    dequantize->block_size = BlockSize(attributes);
     return Status();
   }
   Status operator()(TensorView x, TensorView scale, std::optional<TensorView> zero, TensorView out) const {
@@ -115,7 +173,7 @@ struct DequantizeLinear {
     if (Status s = CheckFloat("out", out); !s.ok()) return s;
     if (Status s = CheckFloat("scale", scale); !s.ok()) return s;
     Channels channels;
-    if (Status s = channels.Resolve("scale", scale, x, axis); !s.ok()) return s;
+    if (Status s = channels.Resolve("scale", scale, x, axis, block_size); !s.ok()) return s;
     if (zero) {
       if (Status s = CheckZero(*zero, scale, "x", x, out); !s.ok()) return s;
     }
@@ -128,15 +186,17 @@ struct DequantizeLinear {
       return ParallelFor(x.size(), kGrain / 2, [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t i = begin; i < end;) {
           const std::int64_t c = channels.of(i);
-          const std::int64_t last = i + channels.RunAt(i, end);
+          const std::int64_t run = channels.RunAt(i, end);
           const std::int64_t shift = zeros != nullptr ? zeros[c] : 0;
           if constexpr (sizeof(Q) == 1) {
-            BestQuantizedMath<Q>().dequantize(from + i, last - i, QuantizationOf<Q>(scales[c], shift),
-                                              to + i);
-            i = last;
-          } else {
-            for (; i < last; ++i) to[i] = static_cast<float>(std::int64_t{from[i]} - shift) * scales[c];
+            if (run >= kShortRun) {
+              BestQuantizedMath<Q>().dequantize(from + i, run, QuantizationOf<Q>(scales[c], shift), to + i);
+              i += run;
+              continue;
+            }
           }
+          DequantizeEach(from + i, run, scales[c], shift, to + i);
+          i += run;
         }
       });
     });
@@ -218,7 +278,7 @@ struct Requantize {
     if (Status s = ReadInt("zero", zero, &shift); !s.ok()) return s;
     Channels channels;
     if (Status s = channels.Resolve("w_scale", w_scale, x, axis); !s.ok()) return s;
-    return ForType(Quantized(), "out", out, [&](auto tag) {
+    return ForType(Bytes(), "out", out, [&](auto tag) {
       using Q = typename decltype(tag)::type;
       const auto* from = x.data<std::int32_t>();
       const float* of_w = w_scale.data<float>();
@@ -262,7 +322,7 @@ struct AddQuantized {
     checks.Operands("a", x, "b", y, sum).SameDType("b", y, "a", x).SameDType("out", sum, "a", x);
     checks.Shape("b", y, x.dims()).Shape("out", sum, x.dims());
     if (Status s = checks.Take(); !s.ok()) return s;
-    return ForType(Quantized(), "a", x, [&](auto tag) {
+    return ForType(Bytes(), "a", x, [&](auto tag) {
       using Q = typename decltype(tag)::type;
       Quantization by = out;
       by.least = std::max<std::int32_t>(std::numeric_limits<Q>::min(), least.value_or(-128));
@@ -280,13 +340,13 @@ struct AddQuantized {
 std::span<const Kernel> QuantizeKernels() {
   static constexpr Kernel kKernels[] = {
       Describe<QuantizeLinear>(
-          "x, scale, zero? -> out", "x, scale f32; zero, out u8 i8", "axis = 1",
+          "x, scale, zero? -> out", "x, scale f32; zero, out u8 i8 u16 i16", "axis = 1, block_size = 0",
           "round(x / scale) + zero, held in out's range; scale and zero have one element or "
-          "one for each position along the axis"),
-      Describe<DequantizeLinear>(
-          "x, scale, zero? -> out", "x, zero u8 i8 i32; scale, out f32", "axis = 1",
-          "(x - zero) * scale; scale and zero have one element or one for each position "
-          "along the axis"),
+          "one for each position along the axis; with a block_size x's shape with one element for "
+          "each block of so many positions along the axis"),
+      Describe<DequantizeLinear>("x, scale, zero? -> out", "x, zero u8 i8 u16 i16 i32; scale, out f32",
+                                 "axis = 1, block_size = 0",
+                                 "(x - zero) * scale; scale and zero as of rewire.quantize_linear"),
       Describe<DynamicQuantizeLinear>("x -> out, out_scale, out_zero", "x, out_scale f32; out, out_zero u8",
                                       "", "x quantized by a scale and zero that just cover it and 0"),
       Describe<AddQuantized>(
