@@ -110,7 +110,7 @@ FAULTS = [
           "void Interpreter::Unwind() {\n  «DropTemporaries();»", "",
           ("vm_outputs_test", "vm_errors_test", "vm_kernel_calls_test", "vm_memory_test")),
     Fault("opcodes", "a kernel call has as many arguments as it writes", "interpreter.cc",
-          "!kernel.plain || «outputs > count» ||", "false", PROGRAMS),
+          "outputs == 0 || «outputs > count», 0)", "false", PROGRAMS),
 
     # The output plan.
     Fault("plan", "two leaves of one call do not share memory", "function_planner.cc",
@@ -238,10 +238,12 @@ FAULTS = [
           "«kernel.plain = false;»", "", ROWS),
     Fault("rows", "a call has as many outputs as its arguments say", "interpreter_kernels.cc",
           "if («expected && expected->Has(outputs)») return true;", "true", ROWS),
-    Fault("rows", "the usual call notices what overlaps", "interpreter.cc",
+    Fault("rows", "the usual call notices what overlaps its output", "interpreter.cc",
+          "overlap |= «MayOverlap(out, *TensorOf(value))»;", "false", ROWS),
+    Fault("rows", "the usual call notices what overlaps its other outputs", "interpreter.cc",
           "overlap |= «MayOverlap(*TensorOf(args[i]), *TensorOf(args[k]))»;", "false", ROWS),
     Fault("rows", "a usual call in place covers only what its row names", "interpreter.cc",
-          "if (MayOverlap(out, in) && !(covered && «(may & 1) != 0»)) return false;", "true", ROWS),
+          "if (!covered || «(may & 1) == 0») return false;", "false", ROWS),
     Fault("rows", "an output lies over the arguments that its row names alone", "interpreter_kernels.cc",
           "«(written.over >> position & 1) != 0» &&", "true", ROWS),
     Fault("rows", "an output lies over an argument from the first byte to the last", "interpreter_kernels.cc",
