@@ -138,6 +138,27 @@ Result<SharedBytes> ReadTyped(const onnx::TensorProto& proto, DLDataType dtype, 
   return SharedBytes{Span<const std::byte>(data->data(), data->size()), data};
 }
 
+// What ONNX stores for elements that take `bytes` here. Those of less than 8 bits lie beside each other, the
+// first in the lowest bits.
+std::uint64_t StoredBytes(DLDataType dtype, std::uint64_t bytes) {
+  if (dtype.bits >= 8) return bytes;
+  const std::uint64_t per_byte = 8u / dtype.bits;
+  return bytes / per_byte + (bytes % per_byte != 0 ? 1 : 0);
+}
+
+// One element in each byte. The upper bits of signed integers are copies of the sign.
+SharedBytes Unpack(DLDataType dtype, std::uint64_t count, Span<const std::byte> packed) {
+  auto data = std::make_shared<std::vector<std::byte>>(count);
+  const std::uint64_t per_byte = 8u / dtype.bits;
+  const int sign = 1 << (dtype.bits - 1);
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const int shifted = std::to_integer<int>(packed[i / per_byte]) >> (i % per_byte * dtype.bits);
+    const int raw = shifted & (2 * sign - 1);
+    (*data)[i] = static_cast<std::byte>(dtype.code == kInt ? (raw ^ sign) - sign : raw);
+  }
+  return SharedBytes{Span<const std::byte>(data->data(), data->size()), data};
+}
+
 Result<SharedBytes> ReadElements(const onnx::TensorProto& proto, DLDataType dtype, std::uint64_t bytes,
                                  const std::string& folder, const std::shared_ptr<const void>& owner) {
   if (proto.data_location() == onnx::TensorProto::EXTERNAL) return ReadExternal(proto, bytes, folder);
@@ -169,8 +190,10 @@ Result<HostTensor> ReadTensorProto(const onnx::TensorProto& proto, const std::st
   }
   const Result<std::uint64_t> bytes = CompactBytes(tensor.dtype, tensor.shape);
   if (!bytes) return Forward(bytes, what);
-  Result<SharedBytes> elements = ReadElements(proto, tensor.dtype, *bytes, folder, owner);
+  const std::uint64_t stored = StoredBytes(tensor.dtype, *bytes);
+  Result<SharedBytes> elements = ReadElements(proto, tensor.dtype, stored, folder, owner);
   if (!elements) return Forward(elements, what);
+  if (tensor.dtype.bits < 8) elements = Unpack(tensor.dtype, *bytes, elements->view);
   tensor.bytes = AlignedFor(tensor.dtype, *elements);  // offsets of external data may be odd
   return tensor;
 }
@@ -184,7 +207,7 @@ std::uint64_t WeightBytes(const onnx::GraphProto& graph) {
     if (tensor.data_location() != onnx::TensorProto::EXTERNAL || !dtype) continue;
     const std::vector<std::int64_t> shape(tensor.dims().begin(), tensor.dims().end());
     const Result<std::uint64_t> size = CompactBytes(*dtype, shape);
-    const Result<ExternalPlace> place = PlaceOf(tensor, size ? *size : 0);
+    const Result<ExternalPlace> place = PlaceOf(tensor, size ? StoredBytes(*dtype, *size) : 0);
     if (!place) continue;
     std::uint64_t& end = ends[place->location];
     end = std::max(end, place->offset + place->length);

@@ -78,6 +78,19 @@ Status LowerLayerNormalization(Op& op, const Operator& row) {
   return {};
 }
 
+Status LowerRmsNormalization(Op& op, const Operator& row) {
+  Value* x = op.in(0);
+  Value* scale = op.in(1);
+  Result<int> axis = op.Axis(op.Int("axis", -1), x->type.rank());
+  if (!axis) return Forward(axis);
+  const Shape inside(x->type.dims.begin() + *axis, x->type.dims.end());
+  if (ShapeText(scale->type.dims) != ShapeText(inside))
+    scale = op.Call("rewire.expand", {scale}, {}, TensorOf(scale->type.dtype, inside));
+  op.Set(0, op.Call(row.kernel, {x, scale},
+                    {{"axis", std::int64_t{*axis}}, {"epsilon", op.Float("epsilon", 1e-5)}}, x->type));
+  return {};
+}
+
 Status LowerGroupNormalization(Op& op, const Operator& row) {
   Attributes attributes = {{"epsilon", op.Float("epsilon", 1e-5)}};
   if (op.HasAttribute("num_groups")) attributes.push_back({"num_groups", op.Int("num_groups", 0)});
@@ -143,6 +156,7 @@ std::span<const Operator> NormalizationOperators() {
       {"LogSoftmax", 1, 0, 1, 1, "axis", LowerSoftmax, "rewire.log_softmax"},
       {"LpNormalization", 1, 0, 1, 1, "axis p", LowerLpNormalization},
       {"MeanVarianceNormalization", 9, 0, 1, 1, "axes", LowerMeanVarianceNormalization},
+      {"RMSNormalization", 23, 0, 2, 2, "axis epsilon ~stash_type", LowerRmsNormalization, "rewire.rms_norm"},
       {"Softmax", 1, 0, 1, 1, "axis", LowerSoftmax, "rewire.softmax"},
   };
   return kOperators;

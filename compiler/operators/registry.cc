@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rewire/compiler/operators/registry.h"
 
+#include <algorithm>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
@@ -10,37 +11,57 @@
 namespace rewire::compiler {
 namespace {
 
-constexpr const char kTrainingDomain[] = "ai.onnx.preview.training";
+// A domain of operators, with the newest version of its operator set that the rows follow.
+struct Domain {
+  const char* name;
+  int newest;
+  std::vector<std::span<const Operator>> families;
+};
+
+const std::vector<Domain>& Domains() {
+  static const std::vector<Domain> kDomains = {
+      {"",
+       kNewestOpset,
+       {
+           ElementwiseOperators(),
+           ShapeOperators(),
+           ProductOperators(),
+           ConvolutionOperators(),
+           ReductionOperators(),
+           NormalizationOperators(),
+           MovementOperators(),
+           IndexingOperators(),
+           LossOperators(),
+           RecurrentOperators(),
+           QuantizationOperators(),
+           VisionOperators(),
+           GeneratorOperators(),
+           ControlFlowOperators(),
+           SequenceOperators(),
+           SignalOperators(),
+           AttentionOperators(),
+       }},
+      {"ai.onnx.preview", 1, {PreviewOperators()}},
+      {"ai.onnx.preview.training", 1, {TrainingOperators()}},
+  };
+  return kDomains;
+}
 
 using Table = std::unordered_map<std::string_view, std::vector<const Operator*>>;
 
-const Table& Operators() {
-  static const Table kTable = [] {
-    Table table;
-    for (const std::span<const Operator> family : {
-             ElementwiseOperators(),
-             ShapeOperators(),
-             ProductOperators(),
-             ConvolutionOperators(),
-             ReductionOperators(),
-             NormalizationOperators(),
-             MovementOperators(),
-             IndexingOperators(),
-             LossOperators(),
-             RecurrentOperators(),
-             QuantizationOperators(),
-             VisionOperators(),
-             GeneratorOperators(),
-             TrainingOperators(),
-             ControlFlowOperators(),
-             SequenceOperators(),
-             SignalOperators(),
-         }) {
-      for (const Operator& row : family) table[row.type].push_back(&row);
+// The rows of a domain by the operator's name.
+const Table& OperatorsOf(const Domain& domain) {
+  static const std::vector<Table> kTables = [] {
+    std::vector<Table> tables;
+    for (const Domain& each : Domains()) {
+      Table& table = tables.emplace_back();
+      for (const std::span<const Operator> family : each.families) {
+        for (const Operator& row : family) table[row.type].push_back(&row);
+      }
     }
-    return table;
+    return tables;
   }();
-  return kTable;
+  return kTables[static_cast<std::size_t>(&domain - Domains().data())];
 }
 
 Status CheckInputs(const Op& op, const Operator& row) {
@@ -69,16 +90,16 @@ Status CheckInputs(const Op& op, const Operator& row) {
 }  // namespace
 
 Result<const Operator*> RowOf(const Op& op) {
-  const bool training = op.domain() == kTrainingDomain;
-  if (!op.domain().empty() && !training) {
-    return op.Unsupported("no operators of domain '{}' are known", op.domain());
+  const auto domain = std::find_if(Domains().begin(), Domains().end(),
+                                   [&](const Domain& each) { return op.domain() == each.name; });
+  if (domain == Domains().end()) return op.Unsupported("no operators of domain '{}' are known", op.domain());
+  if (op.opset() > domain->newest) {
+    return op.Unsupported("operator set {} is newer than {}, the newest that is known", op.opset(),
+                          domain->newest);
   }
-  const int newest = training ? kNewestTrainingOpset : kNewestOpset;
-  if (op.opset() > newest) {
-    return op.Unsupported("operator set {} is newer than {}, the newest that is known", op.opset(), newest);
-  }
-  const auto found = Operators().find(op.type());
-  if (found == Operators().end()) return op.Unsupported("the operator is not known");
+  const Table& operators = OperatorsOf(*domain);
+  const auto found = operators.find(op.type());
+  if (found == operators.end()) return op.Unsupported("the operator is not known");
   for (const Operator* row : found->second) {
     if (row->since > op.opset() || (row->until != 0 && row->until < op.opset())) continue;
     if (Status known = CheckAttributes(op, *row); !known) return Forward(known);
@@ -98,7 +119,11 @@ Status LowerOperator(Op* op) {
 
 std::vector<const Operator*> AllOperators() {
   std::vector<const Operator*> rows;
-  for (const auto& [type, versions] : Operators()) rows.insert(rows.end(), versions.begin(), versions.end());
+  for (const Domain& domain : Domains()) {
+    for (const std::span<const Operator> family : domain.families) {
+      for (const Operator& row : family) rows.push_back(&row);
+    }
+  }
   return rows;
 }
 

@@ -119,7 +119,7 @@ double ToDouble(const std::byte* data, DLDataType dtype) {
 // An integer's value, and that of a bool.
 std::string IntegerText(const std::byte* data, DLDataType dtype) {
   std::uint64_t raw = 0;
-  std::memcpy(&raw, data, dtype.bits / 8);
+  std::memcpy(&raw, data, ElementBytes(dtype));
   if (dtype.code != kInt) return std::to_string(raw);
   const int shift = 64 - dtype.bits;
   return std::to_string(static_cast<std::int64_t>(raw << shift) >> shift);
