@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Attention, and what stands beside it in language models: rotary positions and caches of keys.
 #include <limits>
-#include <utility>
 
 #include "rewire/compiler/operators/attention_core.h"
 #include "rewire/compiler/operators/registry.h"
@@ -163,39 +162,6 @@ Status LowerFlexAttention(Op& op, const Operator& /*row*/) {
   return {};
 }
 
-// Rows of a table [positions, size] for positions of [batch, length]; without these the table has an axis for
-// the batch already.
-Value* RowsOf(Op& op, Value* table, Value* positions) {
-  if (positions == nullptr) return table;
-  Shape dims = positions->type.dims;
-  dims.push_back(table->type.dims.back());
-  return op.Call("rewire.gather", {table, positions}, {{"axis", std::int64_t{0}}},
-                 TensorOf(table->type.dtype, std::move(dims)));
-}
-
-// x [.., size] as two halves, or as its even and odd elements.
-std::pair<Value*, Value*> Pairs(Op& op, Value* x, bool interleaved) {
-  const int last = x->type.rank() - 1;
-  const Shape dims = x->type.dims;
-  const DimExpr half = DimExpr::FloorDiv(dims.back(), 2);
-  if (!interleaved) return {SliceOf(op, x, last, 0, half), SliceOf(op, x, last, half, dims.back())};
-  Shape pairs = dims, single = dims;
-  pairs.back() = single.back() = half;
-  pairs.emplace_back(2);
-  Value* split = op.Reshape(x, pairs);
-  return {op.Reshape(SliceOf(op, split, last + 1, 0, 1), single),
-          op.Reshape(SliceOf(op, split, last + 1, 1, 2), single)};
-}
-
-Value* JoinPairs(Op& op, Value* a, Value* b, bool interleaved) {
-  const int last = a->type.rank() - 1;
-  if (!interleaved) return ConcatTo(op, a, b, last);
-  Shape dims = a->type.dims, single = dims;
-  single.emplace_back(1);
-  dims.back() = dims.back() * DimExpr(2);
-  return op.Reshape(ConcatTo(op, op.Reshape(a, single), op.Reshape(b, single), last + 1), dims);
-}
-
 Status LowerRotaryEmbedding(Op& op, const Operator& /*row*/) {
   Value* x = op.in(0);
   const bool joined = x->type.rank() == 3;
@@ -225,12 +191,7 @@ Status LowerRotaryEmbedding(Op& op, const Operator& /*row*/) {
     const Shape& dims = table->type.dims;
     tables[i] = op.Reshape(table, {dims[0], 1, dims[1], dims[2]});
   }
-  const auto [a, b] = Pairs(op, SliceOf(op, x, 3, 0, turned), interleaved);
-  const auto times = [&](Value* part, int table) { return op.Apply("rewire.mul", part, tables[table]); };
-  Value* real = op.Apply("rewire.sub", times(a, 0), times(b, 1));
-  Value* imaginary = op.Apply("rewire.add", times(a, 1), times(b, 0));
-  Value* y = JoinPairs(op, real, imaginary, interleaved);
-  if (!(turned == size)) y = ConcatTo(op, y, SliceOf(op, x, 3, turned, size), 3);
+  Value* y = Rotate(op, x, tables[0], tables[1], turned, interleaved);
   op.Set(0, joined ? JoinHeads(op, y) : y);
   return {};
 }

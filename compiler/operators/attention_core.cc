@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <limits>
+#include <utility>
 
 namespace rewire::compiler {
 namespace {
@@ -46,6 +47,29 @@ Result<std::int64_t> GroupSize(const Op& op, const DimExpr& of_q, const DimExpr&
   if (*k < 1 || *q % *k != 0)
     return op.Invalid("{} heads of queries, expected a multiple of the {} heads of keys", *q, *k);
   return *q / *k;
+}
+
+// x [.., size] as two halves, or as its even and odd elements.
+std::pair<Value*, Value*> Pairs(Op& op, Value* x, bool interleaved) {
+  const int last = x->type.rank() - 1;
+  const Shape dims = x->type.dims;
+  const DimExpr half = DimExpr::FloorDiv(dims.back(), 2);
+  if (!interleaved) return {SliceOf(op, x, last, 0, half), SliceOf(op, x, last, half, dims.back())};
+  Shape pairs = dims, single = dims;
+  pairs.back() = single.back() = half;
+  pairs.emplace_back(2);
+  Value* split = op.Reshape(x, pairs);
+  return {op.Reshape(SliceOf(op, split, last + 1, 0, 1), single),
+          op.Reshape(SliceOf(op, split, last + 1, 1, 2), single)};
+}
+
+Value* JoinPairs(Op& op, Value* a, Value* b, bool interleaved) {
+  const int last = a->type.rank() - 1;
+  if (!interleaved) return ConcatTo(op, a, b, last);
+  Shape dims = a->type.dims, single = dims;
+  single.emplace_back(1);
+  dims.back() = dims.back() * DimExpr(2);
+  return op.Reshape(ConcatTo(op, op.Reshape(a, single), op.Reshape(b, single), last + 1), dims);
 }
 
 }  // namespace
@@ -128,6 +152,26 @@ Result<Value*> SplitHeads(Op& op, Value* x, std::int64_t heads) {
 Value* JoinHeads(Op& op, Value* x) {
   const Shape dims = x->type.dims;
   return op.Reshape(op.Transpose(x, {0, 2, 1, 3}), {dims[0], dims[2], dims[1] * dims[3]});
+}
+
+// Rows of a table [positions, size] for positions of [batch, length]; without these the table has an axis for
+// the batch already.
+Value* RowsOf(Op& op, Value* table, Value* positions) {
+  if (positions == nullptr) return table;
+  Shape dims = positions->type.dims;
+  dims.push_back(table->type.dims.back());
+  return op.Call("rewire.gather", {table, positions}, {{"axis", std::int64_t{0}}},
+                 TensorOf(table->type.dtype, std::move(dims)));
+}
+
+Value* Rotate(Op& op, Value* x, Value* cosines, Value* sines, const DimExpr& turned, bool interleaved) {
+  const DimExpr size = x->type.dims[3];
+  const auto [a, b] = Pairs(op, SliceOf(op, x, 3, 0, turned), interleaved);
+  Value* real = op.Apply("rewire.sub", op.Apply("rewire.mul", a, cosines), op.Apply("rewire.mul", b, sines));
+  Value* imaginary =
+      op.Apply("rewire.add", op.Apply("rewire.mul", a, sines), op.Apply("rewire.mul", b, cosines));
+  Value* y = JoinPairs(op, real, imaginary, interleaved);
+  return turned == size ? y : ConcatTo(op, y, SliceOf(op, x, 3, turned, size), 3);
 }
 
 Result<AttentionOutputs> BuildAttention(Op& op, const AttentionInputs& inputs) {

@@ -41,6 +41,13 @@ Result<AttentionOutputs> BuildAttention(Op& op, const AttentionInputs& inputs);
 Result<Value*> SplitHeads(Op& op, Value* x, std::int64_t heads);
 Value* JoinHeads(Op& op, Value* x);
 
+// Rows of a table [positions, size] for positions of [batch, length]. Without positions it is a table of
+// [batch, length, size] already.
+Value* RowsOf(Op& op, Value* table, Value* positions);
+// Rotates pairs of the first `turned` elements of x [batch, heads, length, size]: halves, or neighbours if
+// `interleaved`. The tables are [batch, 1, length, turned / 2].
+Value* Rotate(Op& op, Value* x, Value* cosines, Value* sines, const DimExpr& turned, bool interleaved);
+
 // The tensors one behind the other along an axis. `a` may be null.
 Value* ConcatTo(Op& op, Value* a, Value* b, int axis);
 // Elements from `start` to `end` along an axis.

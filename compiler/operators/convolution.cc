@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Convolutions and pools: operators that slide a window over spatial axes.
+#include "rewire/compiler/operators/building_blocks.h"
 #include "rewire/compiler/operators/registry.h"
 
 namespace rewire::compiler {
@@ -95,11 +96,10 @@ Result<Convolution> ReadConvolution(const Op& op, const Value* x, const Value* w
   return convolution;
 }
 
-Status LowerConv(Op& op, const Operator& row) {
-  Result<Convolution> convolution = ReadConvolution(op, op.in(0), op.in(1));
-  if (!convolution) return Forward(convolution);
-  op.Set(0, op.Call(row.kernel, op.Arguments(0, 2), convolution->attributes,
-                    TensorOf(op.in(0)->type.dtype, convolution->dims)));
+Status LowerConv(Op& op, const Operator& /*row*/) {
+  const Result<Value*> sums = ConvOf(op);
+  if (!sums) return Forward(sums);
+  op.Set(0, *sums);
   return {};
 }
 
@@ -269,12 +269,19 @@ Status LowerDeformConv(Op& op, const Operator& row) {
 
 }  // namespace
 
+Result<Value*> ConvOf(Op& op) {
+  Result<Convolution> convolution = ReadConvolution(op, op.in(0), op.in(1));
+  if (!convolution) return Forward(convolution);
+  return op.Call("rewire.conv", op.Arguments(0, 2), convolution->attributes,
+                 TensorOf(op.in(0)->type.dtype, convolution->dims));
+}
+
 std::span<const Operator> ConvolutionOperators() {
   static constexpr Operator kOperators[] = {
       {"AveragePool", 1, 0, 1, 1, "auto_pad ceil_mode count_include_pad dilations kernel_shape pads strides",
        LowerPool, "rewire.avg_pool"},
       {"Col2Im", 18, 0, 3, 3, "dilations pads strides", LowerCol2Im, "rewire.col2im"},
-      {"Conv", 1, 0, 2, 3, "auto_pad dilations group kernel_shape pads strides", LowerConv, "rewire.conv"},
+      {"Conv", 1, 0, 2, 3, "auto_pad dilations group kernel_shape pads strides", LowerConv},
       {"ConvInteger", 10, 0, 2, 4, "auto_pad dilations group kernel_shape pads strides", LowerConvInteger,
        "rewire.conv_integer"},
       {"ConvTranspose", 1, 0, 2, 3,

@@ -41,6 +41,7 @@ const std::vector<Domain>& Domains() {
            SignalOperators(),
            AttentionOperators(),
        }},
+      {"com.microsoft", 1, {MicrosoftOperators(), MicrosoftAttentionOperators()}},
       {"ai.onnx.preview", 1, {PreviewOperators()}},
       {"ai.onnx.preview.training", 1, {TrainingOperators()}},
   };
@@ -117,11 +118,11 @@ Status LowerOperator(Op* op) {
   return CheckAllRead(*op, **row);
 }
 
-std::vector<const Operator*> AllOperators() {
-  std::vector<const Operator*> rows;
+std::vector<DomainOperator> AllOperators() {
+  std::vector<DomainOperator> rows;
   for (const Domain& domain : Domains()) {
     for (const std::span<const Operator> family : domain.families) {
-      for (const Operator& row : family) rows.push_back(&row);
+      for (const Operator& row : family) rows.push_back({domain.name, &row});
     }
   }
   return rows;

@@ -63,6 +63,8 @@ These have no kernel of their own: the front end writes them with those below.
 | HannWindow, HammingWindow, BlackmanWindow | `rewire.window` |
 | Upsample | `rewire.resize` |
 | Attention, FlexAttention | `rewire.matmul`, `rewire.softmax`, `rewire.matmul`; masks of positions and lengths are added. Heads that share keys broadcast |
+| Attention, MultiHeadAttention, GroupQueryAttention of com.microsoft | the same; a cache that is shared is filled by `rewire.dynamic_pad` and `rewire.scatter_elements` |
+| FusedConv, FusedGemm, FusedMatMul, SkipLayerNormalization and their like | what they were fused of |
 | RotaryEmbedding | slices, products with rows of the tables, `rewire.concat` |
 | TensorScatter | positions by `rewire.arange`, then `rewire.scatter_elements` |
 | CausalConvWithState | `rewire.concat` of the state and the input, `rewire.conv` |
