@@ -41,6 +41,7 @@ const std::vector<Domain>& Domains() {
            SignalOperators(),
            AttentionOperators(),
        }},
+      {"ai.onnx.ml", 5, {MachineLearningOperators()}},
       {"com.microsoft", 1, {MicrosoftOperators(), MicrosoftAttentionOperators()}},
       {"ai.onnx.preview", 1, {PreviewOperators()}},
       {"ai.onnx.preview.training", 1, {TrainingOperators()}},

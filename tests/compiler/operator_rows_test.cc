@@ -49,7 +49,8 @@ bool IsRefused(const std::string& type, const std::string& name) {
 // The list names operators of ONNX's own domains alone, and those of others with their domain.
 std::string ListedName(const compiler::DomainOperator& known) {
   const std::string domain = known.domain;
-  return domain == "com.microsoft" ? domain + ":" + known.row->type : known.row->type;
+  const bool other = domain == "com.microsoft" || domain == "ai.onnx.ml";
+  return other ? domain + ":" + known.row->type : known.row->type;
 }
 
 bool Overlap(const Version& version, const std::string& name, const compiler::Operator& row) {
