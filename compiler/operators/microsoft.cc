@@ -136,6 +136,8 @@ Status LowerEmbedLayerNormalization(Op& op, const Operator& /*row*/) {
   }
   if (words->type.rank() != 2 || op.in(2)->type.rank() != 2 || op.in(3)->type.rank() != 2)
     return op.Invalid("input_ids have shape {}, expected [batch, length]", ShapeText(words->type.dims));
+  if (op.in(4) != nullptr && op.in(4)->type.rank() != 2)
+    return op.Invalid("segment_embedding has shape {}, expected rank 2", ShapeText(op.in(4)->type.dims));
   Value* sum = RowsAt(op, op.in(2), words);
   if (positions != nullptr) {
     sum = op.Apply("rewire.add", sum, RowsAt(op, op.in(3), positions));

@@ -7,6 +7,9 @@
 namespace rewire::compiler {
 namespace {
 
+// More heads or elements of a head than any model has: sums and multiples of them do not overflow.
+constexpr std::int64_t kMost = std::int64_t{1} << 40;
+
 // Keys that a mask leaves out get this score. It is finite: a query that may see no key sees all.
 Value* FilterBias(Op& op, Value* allowed, DLDataType dtype) {
   Value* filter = op.Scalar(dtype, op.Float("mask_filter_value", -10000));
@@ -89,7 +92,9 @@ Status LowerMultiHeadAttention(Op& op, const Operator& /*row*/) {
     if (!split) return Forward(split);
     *side.tensor = *split;
   }
-  if ((past == nullptr) != (op.in(7) == nullptr) || (past != nullptr && past->type.rank() != 4))
+  const bool fits =
+      past == nullptr || (op.in(7) != nullptr && past->type.rank() == 4 && op.in(7)->type.rank() == 4);
+  if ((past == nullptr) != (op.in(7) == nullptr) || !fits)
     return op.Invalid("it has one of past_key and past_value, or not of rank 4");
   inputs.k = ConcatTo(op, past, inputs.k, 2);
   inputs.v = ConcatTo(op, op.in(7), inputs.v, 2);
@@ -112,8 +117,8 @@ Status LowerAttention(Op& op, const Operator& /*row*/) {
     return op.Unsupported("input {} with weights {}", ShapeText(x->type.dims), ShapeText(weights->type.dims));
   const std::int64_t heads = op.Int("num_heads", 0), all = *weights->type.dims[1].constant();
   const Ints sizes = op.IntList("qkv_hidden_sizes", {all / 3, all / 3, all / 3});
-  if (sizes.size() != 3 || sizes[0] < 1 || sizes[2] < 1 || sizes[0] != sizes[1] || sizes[0] > all ||
-      sizes[2] != all - 2 * sizes[0]) {
+  if (sizes.size() != 3 || all > kMost || sizes[0] < 1 || sizes[2] < 1 || sizes[0] != sizes[1] ||
+      sizes[0] > all || sizes[2] != all - 2 * sizes[0]) {
     return op.Invalid("qkv_hidden_sizes of {} numbers do not add up to {}", sizes.size(), all);
   }
   const Result<Value*> product = MatMulOf(op, x, weights);
@@ -165,7 +170,7 @@ Result<Value*> PositionsOf(Op& op, Value* positions, const DimExpr& batch, const
 Status LowerRotaryEmbedding(Op& op, const Operator& /*row*/) {
   Value* x = op.in(0);
   const DimExpr half = op.in(2)->type.rank() == 2 ? op.in(2)->type.dims[1] : DimExpr(0);
-  if (!half.IsConstant() || *half.constant() < 1 || op.in(3)->type.rank() != 2)
+  if (!half.IsConstant() || *half.constant() < 1 || *half.constant() > kMost || op.in(3)->type.rank() != 2)
     return op.Unsupported("tables {}, expected [positions, size / 2] of known size",
                           ShapeText(op.in(2)->type.dims));
   const std::int64_t turned = 2 * *half.constant(), given = op.Int("rotary_embedding_dim", 0);
@@ -243,7 +248,7 @@ Status LowerGroupQueryAttention(Op& op, const Operator& /*row*/) {
   Value *query = op.in(0), *key = op.in(1), *value = op.in(2);
   if (query == nullptr || op.in(5) == nullptr || op.in(6) == nullptr)
     return op.Invalid("query, seqlens_k or total_sequence_length is missing");
-  if (query->type.rank() != 3 || heads < 1 || kv_heads < 1 || heads % kv_heads != 0)
+  if (query->type.rank() != 3 || heads < 1 || heads > kMost || kv_heads < 1 || heads % kv_heads != 0)
     return op.Invalid("query has shape {} for {} heads and {} of keys", ShapeText(query->type.dims), heads,
                       kv_heads);
   if (key == nullptr) {
@@ -255,6 +260,10 @@ Status LowerGroupQueryAttention(Op& op, const Operator& /*row*/) {
     value = SliceOf(op, packed, 2, of_q + of_k, of_q + of_k * DimExpr(2));
   }
   if (value == nullptr) return op.Invalid("value is missing");
+  for (const int i : {3, 4}) {
+    if (op.in(i) != nullptr && op.in(i)->type.rank() != 4)
+      return op.Invalid("input {} has shape {}, expected rank 4", i, ShapeText(op.in(i)->type.dims));
+  }
   AttentionInputs inputs;
   struct Side {
     Value* given;
