@@ -28,6 +28,27 @@ constexpr std::array<Spelling, 11> kSpellings{{{"i", kInt},
                                                {"bfloat", kBFloat},
                                                {"complex", kComplex}}};
 
+// Codes that are one type each.
+struct NarrowFloat {
+  std::string_view name;
+  DTypeCode code;
+  int bits;
+};
+
+constexpr std::array<NarrowFloat, 6> kNarrowFloats{{{"f8e4m3fn", kFloat8E4M3FN, 8},
+                                                    {"f8e4m3fnuz", kFloat8E4M3FNUZ, 8},
+                                                    {"f8e5m2", kFloat8E5M2, 8},
+                                                    {"f8e5m2fnuz", kFloat8E5M2FNUZ, 8},
+                                                    {"f8e8m0fnu", kFloat8E8M0FNU, 8},
+                                                    {"f4e2m1fn", kFloat4E2M1FN, 4}}};
+
+const NarrowFloat* FindNarrowFloat(DLDataType type) {
+  for (const NarrowFloat& known : kNarrowFloats) {
+    if (known.code == type.code && known.bits == type.bits) return &known;
+  }
+  return nullptr;
+}
+
 std::optional<int> TakeNumber(std::string_view* text) {
   int value = 0;
   auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), value);
@@ -39,13 +60,17 @@ std::optional<int> TakeNumber(std::string_view* text) {
 }  // namespace
 
 bool IsValidDType(DLDataType type) {
-  return type.code <= kBool && type.bits >= 1 && type.bits <= 128 && type.lanes >= 1;
+  if (type.lanes < 1) return false;
+  if (type.code > kBool) return FindNarrowFloat(type) != nullptr;
+  return type.bits >= 1 && type.bits <= 128;
 }
 
 std::string DTypeName(DLDataType type) {
   std::string name;
   if (type.code == kBool) {
     name = type.bits == 8 ? "bool" : Format("bool{}", type.bits);
+  } else if (const NarrowFloat* narrow = FindNarrowFloat(type)) {
+    name = narrow->name;
   } else {
     name = Format("code{}_", type.code);
     for (const Spelling& spelling : kSpellings) {
@@ -64,7 +89,15 @@ std::optional<DLDataType> ParseDType(std::string_view name) {
   std::optional<DTypeCode> code;
   std::optional<int> bits;
   std::string_view rest;
-  if (name.substr(0, kBoolName.size()) == kBoolName) {
+  const NarrowFloat* narrow = nullptr;
+  for (const NarrowFloat& known : kNarrowFloats) {
+    if (name.substr(0, name.find('x')) == known.name) narrow = &known;
+  }
+  if (narrow != nullptr) {
+    code = narrow->code;
+    bits = narrow->bits;
+    rest = name.substr(narrow->name.size());
+  } else if (name.substr(0, kBoolName.size()) == kBoolName) {
     code = kBool;
     rest = name.substr(kBoolName.size());
     bits = rest.empty() || rest.front() == 'x' ? 8 : TakeNumber(&rest);

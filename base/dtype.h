@@ -27,6 +27,13 @@ enum DTypeCode : std::uint8_t {
   kBFloat = 4,
   kComplex = 5,
   kBool = 6,
+  // Floats of 8 bits, and one of 4: each code is one type.
+  kFloat8E4M3FN = 10,
+  kFloat8E4M3FNUZ = 11,
+  kFloat8E5M2 = 12,
+  kFloat8E5M2FNUZ = 13,
+  kFloat8E8M0FNU = 14,
+  kFloat4E2M1FN = 17,
 };
 
 constexpr DLDataType MakeDType(DTypeCode code, int bits, int lanes = 1) {
@@ -51,11 +58,12 @@ constexpr std::uint64_t ElementBytes(DLDataType type) {
   return (std::uint64_t{type.bits} * type.lanes + 7) / 8;
 }
 
-// True if a file may use this dtype: code 0 to 6, 1 to 128 bits, at least one lane.
+// True if a file may use this dtype: code 0 to 6, 1 to 128 bits, at least one lane. The narrow floats above
+// have their own number of bits.
 REWIRE_API bool IsValidDType(DLDataType type);
 
-// Returns "f32", "i64", "u8", "bf16", "bool", "c64" or "h64" (opaque handle). Several lanes are appended:
-// "f32x4".
+// Returns "f32", "i64", "u8", "bf16", "bool", "c64", "f8e4m3fn" or "h64" (opaque handle). Several lanes are
+// appended: "f32x4".
 REWIRE_API std::string DTypeName(DLDataType type);
 // The inverse of DTypeName. Also accepts numpy's names ("float32", "int64", "uint8", "bool").
 REWIRE_API std::optional<DLDataType> ParseDType(std::string_view name);

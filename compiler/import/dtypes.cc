@@ -4,6 +4,43 @@
 #include "rewire/compiler/import/onnx_proto.h"
 
 namespace rewire::compiler {
+namespace {
+
+// Types that came after the protobuf classes which Debian has.
+struct NewType {
+  std::int32_t number;
+  const char* name;
+  DLDataType dtype;
+};
+
+constexpr NewType kNewTypes[] = {
+    {17, "FLOAT8E4M3FN", MakeDType(kFloat8E4M3FN, 8)},
+    {18, "FLOAT8E4M3FNUZ", MakeDType(kFloat8E4M3FNUZ, 8)},
+    {19, "FLOAT8E5M2", MakeDType(kFloat8E5M2, 8)},
+    {20, "FLOAT8E5M2FNUZ", MakeDType(kFloat8E5M2FNUZ, 8)},
+    {21, "UINT4", MakeDType(kUInt, 4)},
+    {22, "INT4", MakeDType(kInt, 4)},
+    {23, "FLOAT4E2M1", MakeDType(kFloat4E2M1FN, 4)},
+    {24, "FLOAT8E8M0", MakeDType(kFloat8E8M0FNU, 8)},
+    {25, "UINT2", MakeDType(kUInt, 2)},
+    {26, "INT2", MakeDType(kInt, 2)},
+};
+
+const NewType* FindNewType(std::int32_t number) {
+  for (const NewType& type : kNewTypes) {
+    if (type.number == number) return &type;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+bool IsNarrow(DLDataType dtype) {
+  for (const NewType& type : kNewTypes) {
+    if (type.dtype == dtype) return true;
+  }
+  return false;
+}
 
 std::optional<DLDataType> DTypeOfOnnx(std::int32_t data_type) {
   switch (data_type) {
@@ -38,27 +75,14 @@ std::optional<DLDataType> DTypeOfOnnx(std::int32_t data_type) {
     case onnx::TensorProto::BFLOAT16:
       return MakeDType(kBFloat, 16);
     default:
-      return std::nullopt;
+      break;
   }
-}
-
-std::optional<DLDataType> PackedDTypeOfOnnx(std::int32_t data_type) {
-  // ONNX's headers may be older than these types.
-  switch (data_type) {
-    case 21:
-      return MakeDType(kUInt, 4);
-    case 22:
-      return MakeDType(kInt, 4);
-    case 25:
-      return MakeDType(kUInt, 2);
-    case 26:
-      return MakeDType(kInt, 2);
-    default:
-      return std::nullopt;
-  }
+  const NewType* type = FindNewType(data_type);
+  return type != nullptr ? std::optional(type->dtype) : std::nullopt;
 }
 
 std::string OnnxTypeName(std::int32_t data_type) {
+  if (const NewType* type = FindNewType(data_type)) return type->name;
   if (onnx::TensorProto::DataType_IsValid(data_type)) {
     return onnx::TensorProto::DataType_Name(static_cast<onnx::TensorProto::DataType>(data_type));
   }

@@ -146,6 +146,27 @@ Result<SharedBytes> ReadTyped(const onnx::TensorProto& proto, DLDataType dtype, 
   return SharedBytes{Span<const std::byte>(data->data(), data->size()), data};
 }
 
+// What ONNX stores for elements that take `bytes` here. Those of less than 8 bits lie beside each other, the
+// first in the lowest bits.
+std::uint64_t StoredBytes(DLDataType dtype, std::uint64_t bytes) {
+  if (dtype.bits >= 8) return bytes;
+  const std::uint64_t per_byte = 8u / dtype.bits;
+  return bytes / per_byte + (bytes % per_byte != 0 ? 1 : 0);
+}
+
+// One element in each byte. The upper bits of signed integers are copies of the sign.
+SharedBytes Unpack(DLDataType dtype, std::uint64_t count, Span<const std::byte> packed) {
+  auto data = std::make_shared<std::vector<std::byte>>(count);
+  const std::uint64_t per_byte = 8u / dtype.bits;
+  const int sign = 1 << (dtype.bits - 1);
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const int shifted = std::to_integer<int>(packed[i / per_byte]) >> (i % per_byte * dtype.bits);
+    const int raw = shifted & (2 * sign - 1);
+    (*data)[i] = static_cast<std::byte>(dtype.code == kInt ? (raw ^ sign) - sign : raw);
+  }
+  return SharedBytes{Span<const std::byte>(data->data(), data->size()), data};
+}
+
 Result<SharedBytes> ReadElements(const onnx::TensorProto& proto, DLDataType dtype, std::uint64_t bytes,
                                  const ExternalData& external, const std::shared_ptr<const void>& owner) {
   if (proto.data_location() == onnx::TensorProto::EXTERNAL) return ReadExternal(proto, bytes, external);
@@ -158,34 +179,12 @@ Result<SharedBytes> ReadElements(const onnx::TensorProto& proto, DLDataType dtyp
   return SharedBytes{{reinterpret_cast<const std::byte*>(raw.data()), raw.size()}, owner};
 }
 
-// Bytes of packed elements. Several share a byte, the first one in the lowest bits.
-std::uint64_t PackedBytes(DLDataType dtype, std::uint64_t count) {
-  const std::uint64_t per_byte = 8 / dtype.bits;
-  return count / per_byte + (count % per_byte != 0 ? 1 : 0);
-}
-
-// Gives each of `count` elements a byte.
-SharedBytes Unpacked(Span<const std::byte> packed, DLDataType dtype, std::uint64_t count) {
-  auto data = std::make_shared<std::vector<std::byte>>(count);
-  const std::uint64_t per_byte = 8 / dtype.bits;
-  const int unused = 8 - dtype.bits;
-  for (std::uint64_t i = 0; i < count; ++i) {
-    const auto shift = static_cast<int>(i % per_byte) * dtype.bits;
-    const auto high =
-        static_cast<std::uint8_t>(std::to_integer<int>(packed[i / per_byte]) >> shift << unused);
-    const int element = dtype.code == kInt ? static_cast<std::int8_t>(high) >> unused : high >> unused;
-    (*data)[i] = static_cast<std::byte>(element);
-  }
-  return {Span<const std::byte>(data->data(), data->size()), data};
-}
-
 }  // namespace
 
 Result<HostTensor> ReadTensorProto(const onnx::TensorProto& proto, const ExternalData& external,
                                    const std::shared_ptr<const void>& owner) {
   const std::string what = fmt::format("tensor '{}'", proto.name());
-  const std::optional<DLDataType> packed = PackedDTypeOfOnnx(proto.data_type());
-  const std::optional<DLDataType> dtype = packed ? packed : DTypeOfOnnx(proto.data_type());
+  const std::optional<DLDataType> dtype = DTypeOfOnnx(proto.data_type());
   if (!dtype) {
     return Fail(StatusCode::kUnsupported,
                 fmt::format("{}: element type {} is not supported", what, OnnxTypeName(proto.data_type())));
@@ -199,11 +198,10 @@ Result<HostTensor> ReadTensorProto(const onnx::TensorProto& proto, const Externa
   }
   const Result<std::uint64_t> bytes = CompactBytes(tensor.dtype, tensor.shape);
   if (!bytes) return Forward(bytes, what);
-  Result<SharedBytes> elements =
-      packed ? ReadElements(proto, kUInt8, PackedBytes(*packed, *bytes), external, owner)
-             : ReadElements(proto, tensor.dtype, *bytes, external, owner);
+  const std::uint64_t stored = StoredBytes(tensor.dtype, *bytes);
+  Result<SharedBytes> elements = ReadElements(proto, tensor.dtype, stored, external, owner);
   if (!elements) return Forward(elements, what);
-  if (packed) elements = Unpacked(elements->view, *packed, *bytes);
+  if (tensor.dtype.bits < 8) elements = Unpack(tensor.dtype, *bytes, elements->view);
   tensor.bytes = AlignedFor(tensor.dtype, *elements);  // offsets of external data may be odd
   return tensor;
 }
@@ -272,7 +270,7 @@ std::uint64_t WeightBytes(const onnx::GraphProto& graph) {
     if (tensor.data_location() != onnx::TensorProto::EXTERNAL || !dtype) continue;
     const std::vector<std::int64_t> shape(tensor.dims().begin(), tensor.dims().end());
     const Result<std::uint64_t> size = CompactBytes(*dtype, shape);
-    const Result<ExternalPlace> place = PlaceOf(tensor, size ? *size : 0);
+    const Result<ExternalPlace> place = PlaceOf(tensor, size ? StoredBytes(*dtype, *size) : 0);
     if (!place) continue;
     std::uint64_t& end = ends[place->location];
     end = std::max(end, place->offset + place->length);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Convolutions and pools: operators that slide a window over spatial axes.
+#include "rewire/compiler/operators/building_blocks.h"
 #include "rewire/compiler/operators/registry.h"
 
 namespace rewire::compiler {
@@ -95,11 +96,10 @@ Result<Convolution> ReadConvolution(const Op& op, const Value* x, const Value* w
   return convolution;
 }
 
-Status LowerConv(Op& op, const Operator& row) {
-  Result<Convolution> convolution = ReadConvolution(op, op.in(0), op.in(1));
-  if (!convolution) return Forward(convolution);
-  op.Set(0, op.Call(row.kernel, op.Arguments(0, 2), convolution->attributes,
-                    TensorOf(op.in(0)->type.dtype, convolution->dims)));
+Status LowerConv(Op& op, const Operator& /*row*/) {
+  const Result<Value*> sums = ConvOf(op);
+  if (!sums) return Forward(sums);
+  op.Set(0, *sums);
   return {};
 }
 
@@ -235,18 +235,60 @@ Status LowerMaxUnpool(Op& op, const Operator& row) {
   return {};
 }
 
+Status LowerCol2Im(Op& op, const Operator& row) {
+  Value* x = op.in(0);
+  Attributes attributes;
+  for (const char* name : {"strides", "dilations", "pads"}) {
+    if (op.HasAttribute(name)) attributes.push_back({name, op.IntList(name)});
+  }
+  const Result<std::int64_t> spatial = op.Length(op.in(1), "the image's shape");
+  if (!spatial) return Forward(spatial);
+  const int rank = static_cast<int>(*spatial) + 2;
+  op.Set(0, op.CallShaped(row.kernel, {x, op.in(1), op.in(2)}, attributes, x->type.dtype, rank,
+                          {"rewire.shape.col2im", {op.ShapeOf(x), op.in(1), op.in(2)}, attributes}));
+  return {};
+}
+
+Status LowerDeformConv(Op& op, const Operator& row) {
+  Value *x = op.in(0), *w = op.in(1);
+  if (x->type.rank() != 4 || w->type.rank() != 4 || op.in(2)->type.rank() != 4)
+    return op.Unsupported("input {} with weights {}, expected two spatial axes", ShapeText(x->type.dims),
+                          ShapeText(w->type.dims));
+  if (Status fits = CheckKernelShape(op, w->type.dims); !fits) return fits;
+  Attributes attributes = {{"group", op.Int("group", 1)}, {"offset_group", op.Int("offset_group", 1)}};
+  for (const char* name : {"strides", "dilations", "pads"}) {
+    if (op.HasAttribute(name)) attributes.push_back({name, op.IntList(name)});
+  }
+  std::vector<Value*> inputs = {x, w, op.in(2)};
+  for (const int i : {3, 4}) inputs.push_back(op.in(i) != nullptr ? op.in(i) : op.Missing(x->type.dtype));
+  const Shape& of_offset = op.in(2)->type.dims;
+  op.Set(0, op.Call(row.kernel, inputs, std::move(attributes),
+                    TensorOf(x->type.dtype, {x->type.dims[0], w->type.dims[0], of_offset[2], of_offset[3]})));
+  return {};
+}
+
 }  // namespace
+
+Result<Value*> ConvOf(Op& op) {
+  Result<Convolution> convolution = ReadConvolution(op, op.in(0), op.in(1));
+  if (!convolution) return Forward(convolution);
+  return op.Call("rewire.conv", op.Arguments(0, 2), convolution->attributes,
+                 TensorOf(op.in(0)->type.dtype, convolution->dims));
+}
 
 std::span<const Operator> ConvolutionOperators() {
   static constexpr Operator kOperators[] = {
       {"AveragePool", 1, 0, 1, 1, "auto_pad ceil_mode count_include_pad dilations kernel_shape pads strides",
        LowerPool, "rewire.avg_pool"},
-      {"Conv", 1, 0, 2, 3, "auto_pad dilations group kernel_shape pads strides", LowerConv, "rewire.conv"},
+      {"Col2Im", 18, 0, 3, 3, "dilations pads strides", LowerCol2Im, "rewire.col2im"},
+      {"Conv", 1, 0, 2, 3, "auto_pad dilations group kernel_shape pads strides", LowerConv},
       {"ConvInteger", 10, 0, 2, 4, "auto_pad dilations group kernel_shape pads strides", LowerConvInteger,
        "rewire.conv_integer"},
       {"ConvTranspose", 1, 0, 2, 3,
        "auto_pad dilations group kernel_shape output_padding output_shape pads strides", LowerConvTranspose,
        "rewire.conv_transpose"},
+      {"DeformConv", 19, 0, 3, 5, "dilations group kernel_shape offset_group pads strides", LowerDeformConv,
+       "rewire.deform_conv"},
       {"GlobalAveragePool", 1, 0, 1, 1, "", LowerGlobalPool, "rewire.reduce_mean"},
       {"GlobalLpPool", 1, 0, 1, 1, "p", LowerGlobalPool, "rewire.reduce_l2"},
       {"GlobalMaxPool", 1, 0, 1, 1, "", LowerGlobalPool, "rewire.reduce_max"},

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "rewire/compiler/import/dtypes.h"
 #include "rewire/compiler/operators/known_elements.h"
 #include "rewire/compiler/operators/registry.h"
 
@@ -61,6 +62,35 @@ Status LowerIsInf(Op& op, const Operator& row) {
 
 Status LowerGelu(Op& op, const Operator& row) {
   op.Set(0, op.Unary(row.kernel, op.in(0), {{"approximate", op.String("approximate", "none")}}));
+  return {};
+}
+
+// x / (1 + exp(-alpha * x))
+Value* Swish(Op& op, Value* x) {
+  const double alpha = op.Float("alpha", 1);
+  Value* scaled = alpha == 1 ? x : op.Apply("rewire.mul", x, op.Scalar(x->type.dtype, alpha));
+  return op.Apply("rewire.mul", x, op.Unary("rewire.sigmoid", scaled));
+}
+
+Status LowerSwish(Op& op, const Operator& /*row*/) {
+  op.Set(0, Swish(op, op.in(0)));
+  return {};
+}
+
+Status LowerSwiGlu(Op& op, const Operator& /*row*/) {
+  op.Set(0, op.Apply("rewire.mul", Swish(op, op.in(0)), op.in(1)));
+  return {};
+}
+
+Status LowerBitCast(Op& op, const Operator& row) {
+  Value* x = op.in(0);
+  const Result<DLDataType> dtype = op.DTypeAttribute("to", x->type.dtype);
+  if (!dtype) return Forward(dtype);
+  if (dtype->bits != x->type.dtype.bits)
+    return op.Invalid("{} has other bits than {}", DTypeName(*dtype), DTypeName(x->type.dtype));
+  Type type = x->type;
+  type.dtype = *dtype;
+  op.Set(0, op.Call(row.kernel, {x}, {}, std::move(type)));
   return {};
 }
 
@@ -208,7 +238,12 @@ Status LowerCast(Op& op, const Operator& row) {
     dtype = op.DTypeAttribute("to", kFloat32);
   }
   if (!dtype) return Forward(dtype);
-  op.Set(0, op.Cast(op.in(0), *dtype));
+  const DLDataType from = op.in(0)->type.dtype;
+  const bool narrow = IsNarrow(from) || IsNarrow(*dtype);
+  if (narrow && (from.code == kComplex || dtype->code == kComplex))
+    return op.Unsupported("{} does not become {}", DTypeName(from), DTypeName(*dtype));
+  op.Set(0, op.Cast(op.in(0), *dtype,
+                    {{"saturate", op.Int("saturate", 1)}, {"round_mode", op.String("round_mode", "up")}}));
   return {};
 }
 
@@ -233,6 +268,7 @@ std::span<const Operator> ElementwiseOperators() {
       {"Asinh", 9, 0, 1, 1, "", LowerUnary, "rewire.asinh", kAnyRank},
       {"Atan", 7, 0, 1, 1, "", LowerUnary, "rewire.atan", kAnyRank},
       {"Atanh", 9, 0, 1, 1, "", LowerUnary, "rewire.atanh", kAnyRank},
+      {"BitCast", 26, 0, 1, 1, "to", LowerBitCast, "rewire.bit_cast"},
       {"BitShift", 11, 0, 2, 2, "direction", LowerBitShift, "rewire.bit_shift"},
       {"BitwiseAnd", 18, 0, 2, 2, "", LowerBinary, "rewire.bit_and"},
       {"BitwiseNot", 18, 0, 1, 1, "", LowerUnary, "rewire.bit_not", kAnyRank},
@@ -287,6 +323,8 @@ std::span<const Operator> ElementwiseOperators() {
       {"Sqrt", 1, 0, 1, 1, "", LowerUnary, "rewire.sqrt", kAnyRank},
       {"Sub", 1, 0, 2, 2, "axis<7 broadcast<7", LowerBinary, "rewire.sub"},
       {"Sum", 1, 0, 1, kAnyNumber, "", LowerVariadic, "rewire.add"},
+      {"SwiGLU", 28, 0, 2, 2, "alpha", LowerSwiGlu},
+      {"Swish", 24, 0, 1, 1, "alpha", LowerSwish},
       {"Tan", 7, 0, 1, 1, "", LowerUnary, "rewire.tan", kAnyRank},
       {"Tanh", 1, 0, 1, 1, "", LowerUnary, "rewire.tanh", kAnyRank},
       {"ThresholdedRelu", 1, 0, 1, 1, "alpha", LowerAlpha<1, 1>, "rewire.thresholded_relu", kAnyRank},

@@ -167,7 +167,7 @@ Status LowerUnique(Op& op, const Operator& row) {
   return {};
 }
 
-Status LowerCumSum(Op& op, const Operator& row) {
+Status LowerRunning(Op& op, const Operator& row) {
   op.Set(0,
          op.Call(row.kernel, {op.in(0), op.in(1)},
                  {{"exclusive", op.Int("exclusive", 0)}, {"reverse", op.Int("reverse", 0)}}, op.in(0)->type));
@@ -179,7 +179,8 @@ Status LowerCumSum(Op& op, const Operator& row) {
 std::span<const Operator> IndexingOperators() {
   static constexpr Operator kOperators[] = {
       {"Compress", 9, 0, 2, 2, "axis", LowerCompress, "rewire.compress"},
-      {"CumSum", 11, 0, 2, 2, "exclusive reverse", LowerCumSum, "rewire.cumsum"},
+      {"CumProd", 26, 0, 2, 2, "exclusive reverse", LowerRunning, "rewire.cumprod"},
+      {"CumSum", 11, 0, 2, 2, "exclusive reverse", LowerRunning, "rewire.cumsum"},
       {"Gather", 1, 0, 2, 2, "axis", LowerGather, "rewire.gather"},
       {"GatherElements", 11, 0, 2, 2, "axis", LowerGatherElements, "rewire.gather_elements"},
       {"GatherND", 11, 0, 2, 2, "batch_dims", LowerGatherND, "rewire.gather_nd"},

@@ -284,6 +284,42 @@ Status LowerPad(Op& op, const Operator& row) {
   return {};
 }
 
+// Cuts axes that are longer than the target and fills those that are shorter, on both sides alike.
+Status LowerCenterCropPad(Op& op, const Operator& /*row*/) {
+  Value* x = op.in(0);
+  const Result<std::int64_t> count = op.Length(op.in(1), "the target shape");
+  if (!count) return Forward(count);
+  Ints axes = op.IntList("axes");
+  for (std::int64_t i = 0; !op.HasAttribute("axes") && i < *count; ++i) axes.push_back(i);
+  if (axes.size() != static_cast<std::size_t>(*count))
+    return op.Invalid("{} sizes for {} axes", *count, axes.size());
+  Shape dims;
+  for (const std::int64_t axis : axes) {
+    const Result<int> at = op.Axis(axis, x->type.rank());
+    if (!at) return Forward(at);
+    dims.push_back(x->type.dims[static_cast<std::size_t>(*at)]);
+  }
+  Value *size = op.DimsValue(dims), *target = op.Cast(op.in(1), kInt64), *two = op.IntValue(2);
+  Value* kept = op.Apply("rewire.min", size, target);
+  Value* start = op.Apply("rewire.div", op.Apply("rewire.sub", size, kept), two);
+  Value* missing = op.Apply("rewire.sub", target, kept);
+  Value* before = op.Apply("rewire.div", missing, two);
+  Value* pads = op.Call("rewire.concat", {before, op.Apply("rewire.sub", missing, before)},
+                        {{"axis", std::int64_t{0}}}, TensorOf(kInt64, {2 * *count}));
+  const std::vector<Value*> cut = {start, op.Apply("rewire.add", start, kept), op.IntsValue(axes)};
+  const auto with = [&](std::vector<Value*> inputs, const std::vector<Value*>& more) {
+    inputs.insert(inputs.end(), more.begin(), more.end());
+    return inputs;
+  };
+  const int rank = x->type.rank();
+  Value* middle = op.CallShaped("rewire.dynamic_slice", with({x}, cut), {}, x->type.dtype, rank,
+                                {"rewire.shape.slice", with({op.ShapeOf(x)}, cut), {}});
+  op.Set(0, op.CallShaped("rewire.dynamic_pad", {middle, pads, op.Missing(x->type.dtype), cut[2]},
+                          {{"mode", std::string("constant")}}, x->type.dtype, rank,
+                          {"rewire.shape.dynamic_pad", {op.ShapeOf(middle), pads, cut[2]}, {}}));
+  return {};
+}
+
 Status LowerTrilu(Op& op, const Operator& row) {
   op.Set(0, op.Call(row.kernel, op.Arguments(0, 1), {{"upper", op.Int("upper", 1)}}, op.in(0)->type));
   return {};
@@ -339,6 +375,7 @@ Status LowerSpaceToDepth(Op& op, const Operator& /*row*/) {
 
 std::span<const Operator> MovementOperators() {
   static constexpr Operator kOperators[] = {
+      {"CenterCropPad", 18, 0, 2, 2, "axes", LowerCenterCropPad},
       {"Concat", 1, 0, 1, kAnyNumber, "axis", LowerConcat, "rewire.concat"},
       {"DepthToSpace", 1, 0, 1, 1, "blocksize mode", LowerDepthToSpace},
       {"Pad", 1, 0, 1, 4, "mode paddings<2 pads<11 value<11", LowerPad, "rewire.pad"},

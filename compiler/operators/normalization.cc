@@ -3,6 +3,7 @@
 // Softmax, and operators that divide by a deviation or a norm.
 #include <limits>
 
+#include "rewire/compiler/operators/building_blocks.h"
 #include "rewire/compiler/operators/registry.h"
 
 namespace rewire::compiler {
@@ -78,6 +79,14 @@ Status LowerLayerNormalization(Op& op, const Operator& row) {
   return {};
 }
 
+Status LowerRmsNormalization(Op& op, const Operator& /*row*/) {
+  Result<int> axis = op.Axis(op.Int("axis", -1), op.in(0)->type.rank());
+  if (!axis) return Forward(axis);
+  if (op.Wants(1)) return op.Unsupported("the inverse root of the mean square as an output");
+  op.Set(0, RmsNormOf(op, op.in(0), op.in(1), *axis, op.Float("epsilon", 1e-5)));
+  return {};
+}
+
 Status LowerGroupNormalization(Op& op, const Operator& row) {
   Attributes attributes = {{"epsilon", op.Float("epsilon", 1e-5)}};
   if (op.HasAttribute("num_groups")) attributes.push_back({"num_groups", op.Int("num_groups", 0)});
@@ -127,6 +136,14 @@ Status LowerLpNormalization(Op& op, const Operator& /*row*/) {
 
 }  // namespace
 
+Value* RmsNormOf(Op& op, Value* x, Value* scale, int axis, double epsilon) {
+  const Shape inside(x->type.dims.begin() + axis, x->type.dims.end());
+  if (ShapeText(scale->type.dims) != ShapeText(inside))
+    scale = op.Call("rewire.expand", {scale}, {}, TensorOf(scale->type.dtype, inside));
+  return op.Call("rewire.rms_norm", {x, scale}, {{"axis", std::int64_t{axis}}, {"epsilon", epsilon}},
+                 x->type);
+}
+
 std::span<const Operator> NormalizationOperators() {
   static constexpr Operator kOperators[] = {
       {"BatchNormalization", 7, 0, 5, 5, "epsilon ~momentum spatial=1 training_mode", LowerBatchNormalization,
@@ -143,6 +160,9 @@ std::span<const Operator> NormalizationOperators() {
       {"LogSoftmax", 1, 0, 1, 1, "axis", LowerSoftmax, "rewire.log_softmax"},
       {"LpNormalization", 1, 0, 1, 1, "axis p", LowerLpNormalization},
       {"MeanVarianceNormalization", 9, 0, 1, 1, "axes", LowerMeanVarianceNormalization},
+      {"RMSNormalization", 23, 0, 2, 2, "axis epsilon ~stash_type", LowerRmsNormalization},
+      // ONNX Runtime's optimiser writes it into ONNX's own domain.
+      {"SimplifiedLayerNormalization", 1, 0, 2, 2, "axis epsilon ~stash_type", LowerRmsNormalization},
       {"Softmax", 1, 0, 1, 1, "axis", LowerSoftmax, "rewire.softmax"},
   };
   return kOperators;

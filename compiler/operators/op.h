@@ -131,7 +131,8 @@ class Op {
   Value* ReshapeTo(Value* x, Value* shape, int rank);
   // `shape` is i64[n]; n is known only during the run.
   Value* ReshapeUnranked(Value* x, Value* shape);
-  Value* Cast(Value* x, DLDataType dtype);
+  // `of_narrow` says how floats of 8 bits round; the kernel of other dtypes does not get it.
+  Value* Cast(Value* x, DLDataType dtype, Attributes of_narrow = {});
   // Reduces over these axes: mean, sum and so on.
   Value* Reduce(const std::string& kernel, Value* x, const Ints& axes, bool keepdims);
   Value* Transpose(Value* x, const Ints& perm);

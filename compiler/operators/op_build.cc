@@ -3,6 +3,7 @@
 // The part of Op that makes nodes.
 #include <cstring>
 
+#include "rewire/compiler/import/dtypes.h"
 #include "rewire/compiler/ir/dim_length.h"
 #include "rewire/compiler/ir/kernel_traits.h"
 #include "rewire/compiler/lower/call_casts.h"
@@ -247,12 +248,16 @@ Value* Op::ReshapeUnranked(Value* x, Value* shape) {
   return node->outputs[0];
 }
 
-Value* Op::Cast(Value* x, DLDataType dtype) {
+Value* Op::Cast(Value* x, DLDataType dtype, Attributes of_narrow) {
   if (x->type.dtype == dtype) return x;
   Type type = x->type;
   type.dtype = dtype;
   KernelCall call;
   call.kernel = "rewire.cast";
+  if (IsNarrow(x->type.dtype) || IsNarrow(dtype)) {
+    call.kernel = "rewire.cast_narrow";
+    call.attributes = std::move(of_narrow);
+  }
   call.inputs.push_back(x);
   if (!type.ranked) call.shapes.push_back(ShapeOf(x));
   call.outputs.push_back(std::move(type));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "rewire/compiler/operators/building_blocks.h"
 #include "rewire/compiler/operators/registry.h"
 
 namespace rewire::compiler {
@@ -26,10 +27,10 @@ Result<Shape> MatMulDims(const Op& op, const Shape& left, const Shape& right) {
   return dims;
 }
 
-Status LowerMatMul(Op& op, const Operator& row) {
-  Result<Shape> dims = MatMulDims(op, op.in(0)->type.dims, op.in(1)->type.dims);
-  if (!dims) return Forward(dims);
-  op.Set(0, op.Call(row.kernel, {op.in(0), op.in(1)}, {}, TensorOf(op.in(0)->type.dtype, *std::move(dims))));
+Status LowerMatMul(Op& op, const Operator& /*row*/) {
+  const Result<Value*> product = MatMulOf(op, op.in(0), op.in(1));
+  if (!product) return Forward(product);
+  op.Set(0, *product);
   return {};
 }
 
@@ -51,18 +52,10 @@ Status LowerQLinearMatMul(Op& op, const Operator& row) {
   return {};
 }
 
-Status LowerGemm(Op& op, const Operator& row) {
-  const bool trans_a = op.Int("transA", 0) != 0, trans_b = op.Int("transB", 0) != 0;
-  const Shape& a = op.in(0)->type.dims;
-  const Shape& b = op.in(1)->type.dims;
-  if (a.size() != 2 || b.size() != 2)
-    return op.Invalid("inputs {} and {}, expected matrices", ShapeText(a), ShapeText(b));
-  const Attributes attributes = {{"alpha", op.Float("alpha", 1)},
-                                 {"beta", op.Float("beta", 1)},
-                                 {"transA", std::int64_t{trans_a}},
-                                 {"transB", std::int64_t{trans_b}}};
-  op.Set(0, op.Call(row.kernel, op.Arguments(0, 2), attributes,
-                    TensorOf(op.in(0)->type.dtype, {a[trans_a ? 1 : 0], b[trans_b ? 0 : 1]})));
+Status LowerGemm(Op& op, const Operator& /*row*/) {
+  const Result<Value*> product = GemmOf(op);
+  if (!product) return Forward(product);
+  op.Set(0, *product);
   return {};
 }
 
@@ -107,12 +100,32 @@ Status LowerEinsum(Op& op, const Operator& row) {
 
 }  // namespace
 
+Result<Value*> MatMulOf(Op& op, Value* a, Value* b) {
+  Result<Shape> dims = MatMulDims(op, a->type.dims, b->type.dims);
+  if (!dims) return Forward(dims);
+  return op.Call("rewire.matmul", {a, b}, {}, TensorOf(a->type.dtype, *std::move(dims)));
+}
+
+Result<Value*> GemmOf(Op& op) {
+  const bool trans_a = op.Int("transA", 0) != 0, trans_b = op.Int("transB", 0) != 0;
+  const Shape& a = op.in(0)->type.dims;
+  const Shape& b = op.in(1)->type.dims;
+  if (a.size() != 2 || b.size() != 2)
+    return op.Invalid("inputs {} and {}, expected matrices", ShapeText(a), ShapeText(b));
+  const Attributes attributes = {{"alpha", op.Float("alpha", 1)},
+                                 {"beta", op.Float("beta", 1)},
+                                 {"transA", std::int64_t{trans_a}},
+                                 {"transB", std::int64_t{trans_b}}};
+  return op.Call("rewire.gemm", op.Arguments(0, 2), attributes,
+                 TensorOf(op.in(0)->type.dtype, {a[trans_a ? 1 : 0], b[trans_b ? 0 : 1]}));
+}
+
 std::span<const Operator> ProductOperators() {
   static constexpr Operator kOperators[] = {
       {"Einsum", 12, 0, 1, kAnyNumber, "equation", LowerEinsum, "rewire.einsum"},
-      {"Gemm", 7, 0, 2, 3, "alpha beta transA transB", LowerGemm, "rewire.gemm"},
-      {"Gemm", 1, 6, 3, 3, "alpha beta ~broadcast transA transB", LowerGemm, "rewire.gemm"},
-      {"MatMul", 1, 0, 2, 2, "", LowerMatMul, "rewire.matmul"},
+      {"Gemm", 7, 0, 2, 3, "alpha beta transA transB", LowerGemm},
+      {"Gemm", 1, 6, 3, 3, "alpha beta ~broadcast transA transB", LowerGemm},
+      {"MatMul", 1, 0, 2, 2, "", LowerMatMul},
       {"MatMulInteger", 10, 0, 2, 4, "", LowerMatMulInteger, "rewire.matmul_integer"},
       {"QLinearMatMul", 10, 0, 8, 8, "", LowerQLinearMatMul, "rewire.matmul_integer"},
   };

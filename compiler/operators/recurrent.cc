@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // RNN, GRU, LSTM: one kernel each, over all steps.
+#include "rewire/compiler/operators/attention_core.h"
 #include "rewire/compiler/operators/registry.h"
 
 namespace rewire::compiler {
@@ -46,16 +47,92 @@ Status LowerRecurrent(Op& op, const Operator& row) {
   return {};
 }
 
+Status LowerLinearAttention(Op& op, const Operator& row) {
+  Value *q = op.in(0), *v = op.in(2);
+  const std::int64_t q_heads = op.Int("q_num_heads", 0), kv_heads = op.Int("kv_num_heads", 0);
+  if (q_heads < 1 || kv_heads < 1 || q_heads % kv_heads != 0)
+    return op.Invalid("{} heads of queries for {} of keys, expected a multiple", q_heads, kv_heads);
+  for (const Value* tensor : {q, op.in(1), v}) {
+    if (tensor->type.rank() != 3)
+      return op.Invalid("'{}' has shape {}, expected [batch, length, heads * size]", tensor->name,
+                        ShapeText(tensor->type.dims));
+  }
+  const std::string rule = op.String("update_rule", "gated_delta");
+  const bool gated = rule == "gated" || rule == "gated_delta",
+             delta = rule == "delta" || rule == "gated_delta";
+  if (!gated && !delta && rule != "linear")
+    return op.Invalid("update_rule is '{}', expected linear, gated, delta or gated_delta", rule);
+  if (gated != (op.in(4) != nullptr) || delta != (op.in(5) != nullptr))
+    return op.Invalid("update_rule '{}' goes {} decay and {} beta", rule, gated ? "with" : "without",
+                      delta ? "with" : "without");
+  const DimExpr key = DimExpr::FloorDiv(q->type.dims[2], q_heads);
+  const DimExpr value = DimExpr::FloorDiv(v->type.dims[2], kv_heads);
+  double scale = op.Float("scale", 0);
+  if (scale == 0) {
+    if (!key.IsConstant())
+      return op.Unsupported("the size of a head is {}, which is not constant", key.text());
+    scale = 1 / std::sqrt(static_cast<double>(*key.constant()));
+  }
+  // The state is summed over many steps, for which 16 bits are too few.
+  const DLDataType given = q->type.dtype, dtype = given.bits < 32 ? kFloat32 : given;
+  const DLDataType of_state = op.in(3) != nullptr ? op.in(3)->type.dtype : given;
+  Op::KernelCall call;
+  call.kernel = row.kernel;
+  for (int i = 0; i < 6; ++i)
+    call.inputs.push_back(op.in(i) != nullptr ? op.Cast(op.in(i), dtype) : op.Missing(dtype));
+  call.attributes = {{"q_heads", q_heads}, {"kv_heads", kv_heads}, {"scale", scale}};
+  call.outputs = {TensorOf(dtype, {q->type.dims[0], q->type.dims[1], value * DimExpr(q_heads)}),
+                  TensorOf(dtype, {q->type.dims[0], kv_heads, key, value})};
+  const std::vector<Value*> outputs = op.Call(std::move(call));
+  op.Set(0, op.Cast(outputs[0], given));
+  op.Set(1, op.Cast(outputs[1], of_state));
+  return {};
+}
+
+// A convolution over the input and what came before it, of each channel by itself.
+Status LowerCausalConv(Op& op, const Operator& /*row*/) {
+  Value *x = op.in(0), *w = op.in(1), *past = op.in(3);
+  if (x->type.rank() != 3 || w->type.rank() != 3 || !x->type.dims[1].IsConstant() ||
+      !w->type.dims[2].IsConstant() || *w->type.dims[2].constant() < 1) {
+    return op.Unsupported("input {} with weights {}, expected [N, C, L] and [C, 1, K] of known C and K",
+                          ShapeText(x->type.dims), ShapeText(w->type.dims));
+  }
+  const std::int64_t channels = *x->type.dims[1].constant(), before = *w->type.dims[2].constant() - 1;
+  if (past == nullptr) {
+    past = op.Call("rewire.expand", {op.Scalar(x->type.dtype, 0)}, {},
+                   TensorOf(x->type.dtype, {x->type.dims[0], channels, before}));
+  } else if (past->type.rank() != 3) {
+    return op.Invalid("past_state has shape {}, expected [N, C, K - 1]", ShapeText(past->type.dims));
+  }
+  Value* padded = ConcatTo(op, past, x, 2);
+  std::vector<Value*> inputs = {padded, w};
+  if (op.in(2) != nullptr) inputs.push_back(op.in(2));
+  Value* y = op.Call("rewire.conv", inputs, {{"group", channels}}, x->type);
+  const std::string activation = op.String("activation", "none");
+  if (activation == "silu" || activation == "swish") {
+    y = op.Apply("rewire.mul", y, op.Unary("rewire.sigmoid", y));
+  } else if (activation != "none") {
+    return op.Invalid("activation is '{}', expected none, silu or swish", activation);
+  }
+  op.Set(0, y);
+  const DimExpr length = padded->type.dims[2];
+  if (op.Wants(1)) op.Set(1, SliceOf(op, padded, 2, length - DimExpr(before), length));
+  return {};
+}
+
 }  // namespace
 
 std::span<const Operator> RecurrentOperators() {
   static constexpr Operator kOperators[] = {
+      {"CausalConvWithState", 27, 0, 2, 4, "activation", LowerCausalConv},
       {"GRU", 7, 0, 3, 6,
        "activation_alpha activation_beta activations clip direction hidden_size layout linear_before_reset",
        LowerRecurrent, "rewire.gru"},
       {"LSTM", 7, 0, 3, 8,
        "activation_alpha activation_beta activations clip direction hidden_size input_forget layout",
        LowerRecurrent, "rewire.lstm"},
+      {"LinearAttention", 27, 0, 3, 6, "~chunk_size kv_num_heads q_num_heads scale update_rule",
+       LowerLinearAttention, "rewire.linear_attention"},
       {"RNN", 7, 0, 3, 6, "activation_alpha activation_beta activations clip direction hidden_size layout",
        LowerRecurrent, "rewire.rnn"},
   };

@@ -10,8 +10,7 @@ namespace {
 // Axes are an attribute, and an input from version 18 on; of ReduceSum from 13 on.
 bool AxesAreInput(const Op& op) { return op.opset() >= (op.type() == "ReduceSum" ? 13 : 18); }
 
-Value* ReduceDynamic(Op& op, const std::string& kernel, int rank) {
-  Value* x = op.in(0);
+Value* ReduceDynamic(Op& op, const std::string& kernel, Value* x, int rank) {
   Value* axes = op.in(1);
   const Attributes attributes = {{"keepdims", op.Int("keepdims", 1)},
                                  {"noop_with_empty_axes", op.Int("noop_with_empty_axes", 0)}};
@@ -20,15 +19,13 @@ Value* ReduceDynamic(Op& op, const std::string& kernel, int rank) {
 }
 
 // Over no axes each element is reduced by itself.
-Value* ReduceNothing(Op& op, const std::string& kernel) {
-  Value* x = op.in(0);
+Value* ReduceNothing(Op& op, const std::string& kernel, Value* x) {
   if (kernel == "rewire.reduce_sum_square") return op.Apply("rewire.mul", x, x);
   if (kernel == "rewire.reduce_l1" || kernel == "rewire.reduce_l2") return op.Unary("rewire.abs", x);
   return x;
 }
 
-Result<Value*> LowerReduced(Op& op, const std::string& kernel) {
-  Value* x = op.in(0);
+Result<Value*> LowerReduced(Op& op, const std::string& kernel, Value* x) {
   const int rank = x->type.rank();
   const bool keepdims = op.Int("keepdims", 1) != 0;
   const bool noop = op.Int("noop_with_empty_axes", 0) != 0;
@@ -36,11 +33,11 @@ Result<Value*> LowerReduced(Op& op, const std::string& kernel) {
   if (AxesAreInput(op) && op.in(1) != nullptr) {
     const std::optional<Ints> known = KnownInts(op.in(1));
     if (!known) {
-      if (keepdims) return ReduceDynamic(op, kernel, rank);
+      if (keepdims) return ReduceDynamic(op, kernel, x, rank);
       const Result<std::int64_t> count = op.Length(op.in(1), "the list of axes");
       if (!count) return Forward(count);
       if (*count > rank) return op.Invalid("{} axes of an input of rank {}", *count, rank);
-      return ReduceDynamic(op, kernel, *count == 0 && !noop ? 0 : rank - static_cast<int>(*count));
+      return ReduceDynamic(op, kernel, x, *count == 0 && !noop ? 0 : rank - static_cast<int>(*count));
     }
     axes = *known;
   }
@@ -49,24 +46,26 @@ Result<Value*> LowerReduced(Op& op, const std::string& kernel) {
     if (!at) return Forward(at);
     axis = *at;
   }
-  if (axes.empty() && noop) return ReduceNothing(op, kernel);
+  if (axes.empty() && noop) return ReduceNothing(op, kernel, x);
   if (axes.empty()) {
     axes.resize(static_cast<std::size_t>(rank));
     std::iota(axes.begin(), axes.end(), 0);
   }
-  if (axes.empty()) return ReduceNothing(op, kernel);  // a scalar
+  if (axes.empty()) return ReduceNothing(op, kernel, x);  // a scalar
   return op.Reduce(kernel, x, axes, keepdims);
 }
 
 Status LowerReduce(Op& op, const Operator& row) {
-  Result<Value*> reduced = LowerReduced(op, row.kernel);
+  const DLDataType dtype = op.in(0)->type.dtype;
+  Value* x = dtype == kBool8 ? op.Cast(op.in(0), kUInt8) : op.in(0);
+  Result<Value*> reduced = LowerReduced(op, row.kernel, x);
   if (!reduced) return Forward(reduced);
-  op.Set(0, *reduced);
+  op.Set(0, op.Cast(*reduced, dtype));
   return {};
 }
 
 Status LowerReduceLogSum(Op& op, const Operator& row) {
-  Result<Value*> sum = LowerReduced(op, row.kernel);
+  Result<Value*> sum = LowerReduced(op, row.kernel, op.in(0));
   if (!sum) return Forward(sum);
   op.Set(0, op.Unary("rewire.log", *sum));
   return {};

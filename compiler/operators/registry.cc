@@ -39,9 +39,14 @@ const std::vector<Domain>& Domains() {
            ControlFlowOperators(),
            SequenceOperators(),
            SignalOperators(),
+           AttentionOperators(),
        }},
+      {"ai.onnx.ml", 5, {MachineLearningOperators()}},
+      {"com.microsoft",
+       1,
+       {MicrosoftOperators(), MicrosoftAttentionOperators(), ContribQuantizationOperators()}},
+      {"ai.onnx.preview", 1, {PreviewOperators()}},
       {"ai.onnx.preview.training", 1, {TrainingOperators()}},
-      {"com.microsoft", 1, {ContribQuantizationOperators()}},
   };
   return kDomains;
 }
@@ -116,11 +121,11 @@ Status LowerOperator(Op* op) {
   return CheckAllRead(*op, **row);
 }
 
-std::vector<const Operator*> AllOperators() {
-  std::vector<const Operator*> rows;
+std::vector<DomainOperator> AllOperators() {
+  std::vector<DomainOperator> rows;
   for (const Domain& domain : Domains()) {
     for (const std::span<const Operator> family : domain.families) {
-      for (const Operator& row : family) rows.push_back(&row);
+      for (const Operator& row : family) rows.push_back({domain.name, &row});
     }
   }
   return rows;

@@ -42,8 +42,12 @@ struct Operator {
 Result<const Operator*> RowOf(const Op& op);
 // Checks the inputs against the operator's row and lowers the node. Errors as above.
 Status LowerOperator(Op* op);
-// Every row, for tests.
-std::vector<const Operator*> AllOperators();
+// Every row with its domain, for tests.
+struct DomainOperator {
+  const char* domain;
+  const Operator* row;
+};
+std::vector<DomainOperator> AllOperators();
 
 std::span<const Operator> ElementwiseOperators();
 std::span<const Operator> ShapeOperators();
@@ -62,7 +66,11 @@ std::span<const Operator> TrainingOperators();
 std::span<const Operator> ControlFlowOperators();
 std::span<const Operator> SequenceOperators();
 std::span<const Operator> SignalOperators();
-// Of the domain com.microsoft.
+std::span<const Operator> AttentionOperators();
+std::span<const Operator> PreviewOperators();
+std::span<const Operator> MachineLearningOperators();
+std::span<const Operator> MicrosoftOperators();
+std::span<const Operator> MicrosoftAttentionOperators();
 std::span<const Operator> ContribQuantizationOperators();
 
 }  // namespace rewire::compiler

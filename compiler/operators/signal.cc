@@ -7,23 +7,22 @@
 namespace rewire::compiler {
 namespace {
 
-// The axis is an attribute, and input 2 from version 20 on.
-Result<std::int64_t> DftAxis(const Op& op) {
+// The axis is an attribute, and input 2 from version 20 on. Nothing if only the run knows it.
+std::optional<std::int64_t> DftAxis(const Op& op) {
   if (op.opset() < 20) return op.Int("axis", 1);
   if (op.in(2) == nullptr) return std::int64_t{-2};
   const std::optional<Ints> known = KnownInts(op.in(2));
-  if (!known || known->size() != 1) return op.Unsupported("the axis is not a constant");
+  if (!known || known->size() != 1) return std::nullopt;
   return (*known)[0];
 }
 
 Status LowerDft(Op& op, const Operator& row) {
   Value* x = op.in(0);
-  const Result<std::int64_t> axis = DftAxis(op);
-  if (!axis) return Forward(axis);
+  const std::optional<std::int64_t> axis = DftAxis(op);
   const std::int64_t inverse = op.Int("inverse", 0), onesided = op.Int("onesided", 0);
-  if (inverse != 0 && onesided != 0) return op.Unsupported("an inverse transform of one side");
-  const Attributes attributes = {{"axis", *axis}, {"inverse", inverse}, {"onesided", onesided}};
-  std::vector<Value*> inputs = op.Arguments(0, 1), shapes = inputs;
+  Attributes attributes = {{"inverse", inverse}, {"onesided", onesided}};
+  if (axis) attributes.push_back({"axis", *axis});
+  std::vector<Value*> inputs = op.Arguments(0, axis ? 1 : 2), shapes = inputs;
   shapes[0] = op.ShapeOf(x);
   op.Set(0, op.CallShaped(row.kernel, inputs, attributes, x->type.dtype, x->type.rank(),
                           {"rewire.shape.dft", shapes, attributes}));

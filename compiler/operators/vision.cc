@@ -177,6 +177,31 @@ Status LowerNonMaxSuppression(Op& op, const Operator& row) {
   return {};
 }
 
+// `size` is the shape of the image [N, C, ...] that a grid [N, ..., axes] samples.
+Status LowerAffineGrid(Op& op, const Operator& row) {
+  Value *theta = op.in(0), *size = op.in(1);
+  const Result<std::int64_t> rank = op.Length(size, "the image's shape");
+  if (!rank) return Forward(rank);
+  if (theta->type.rank() != 3 || *rank < 3)
+    return op.Invalid("theta has shape {} for an image of rank {}", ShapeText(theta->type.dims), *rank);
+  const Attributes attributes = {{"align_corners", op.Int("align_corners", 0)}};
+  if (const std::optional<Shape> known = KnownElements(size)) {
+    Shape dims = *known;
+    dims.erase(dims.begin() + 1);
+    dims.emplace_back(*rank - 2);
+    op.Set(0, op.Call(row.kernel, {theta}, attributes, TensorOf(theta->type.dtype, std::move(dims))));
+    return {};
+  }
+  Ints picks = {0};
+  for (std::int64_t i = 2; i < *rank; ++i) picks.push_back(i);
+  Value* picked = op.Call("rewire.gather", {op.Cast(size, kInt64), op.IntsValue(picks)},
+                          {{"axis", std::int64_t{0}}}, TensorOf(kInt64, {*rank - 1}));
+  Value* shape = op.Call("rewire.concat", {picked, op.IntsValue({*rank - 2})}, {{"axis", std::int64_t{0}}},
+                         TensorOf(kInt64, {*rank}));
+  op.Set(0, op.CallSized(row.kernel, {theta}, attributes, theta->type.dtype, shape));
+  return {};
+}
+
 Status LowerDet(Op& op, const Operator& row) {
   Value* x = op.in(0);
   if (x->type.rank() < 2) return op.Invalid("input {} is no matrix", ShapeText(x->type.dims));
@@ -189,6 +214,7 @@ Status LowerDet(Op& op, const Operator& row) {
 
 std::span<const Operator> VisionOperators() {
   static constexpr Operator kOperators[] = {
+      {"AffineGrid", 20, 0, 2, 2, "align_corners", LowerAffineGrid, "rewire.affine_grid"},
       {"Det", 11, 0, 1, 1, "", LowerDet, "rewire.det"},
       {"GridSample", 16, 0, 2, 2, "align_corners mode padding_mode", LowerGridSample, "rewire.grid_sample"},
       {"MaxRoiPool", 1, 0, 2, 2, "pooled_shape spatial_scale", LowerMaxRoiPool, "rewire.max_roi_pool"},

@@ -51,7 +51,7 @@ These have no kernel of their own: the front end writes them with those below.
 | Shape, Size, Constant, ConstantOfShape | the program's own instructions and constants, `rewire.expand` |
 | Sum, Mean, variadic Max and Min | a chain of `rewire.add`, `rewire.max`, `rewire.min` |
 | Clip with tensors as bounds | `rewire.max`, then `rewire.min` |
-| CastLike | `rewire.cast` |
+| Cast, CastLike | `rewire.cast`; `rewire.cast_narrow` for floats of 8 and 4 bits and integers of 4 and 2 |
 | DepthToSpace, SpaceToDepth | view, `rewire.transpose`, view |
 | GlobalAveragePool, GlobalMaxPool, GlobalLpPool | reductions over the spatial axes |
 | ReduceLogSum | `rewire.reduce_sum`, `rewire.log` |
@@ -64,6 +64,14 @@ These have no kernel of their own: the front end writes them with those below.
 | SoftmaxCrossEntropyLoss | `rewire.log_softmax`, `rewire.nll_loss` |
 | HannWindow, HammingWindow, BlackmanWindow | `rewire.window` |
 | Upsample | `rewire.resize` |
+| Attention, FlexAttention | `rewire.matmul`, `rewire.softmax`, `rewire.matmul`; masks of positions and lengths are added. Heads that share keys broadcast |
+| Attention, MultiHeadAttention, GroupQueryAttention of com.microsoft | the same; a cache that is shared is filled by `rewire.dynamic_pad` and `rewire.scatter_elements` |
+| FusedConv, FusedGemm, FusedMatMul, SkipLayerNormalization and their like | what they were fused of |
+| RotaryEmbedding | slices, products with rows of the tables, `rewire.concat` |
+| TensorScatter | positions by `rewire.arange`, then `rewire.scatter_elements` |
+| CausalConvWithState | `rewire.concat` of the state and the input, `rewire.conv` |
+| CenterCropPad | `rewire.dynamic_slice`, then `rewire.dynamic_pad` |
+| Swish, SwiGLU | `rewire.sigmoid` and products |
 
 ## Adding a kernel
 

@@ -40,6 +40,19 @@ TEST_CASE("numpy's names are understood") {
   CHECK((ParseDType("uint8").value() == kUInt8));
 }
 
+TEST_CASE("narrow floats have one name each") {
+  for (const char* name : {"f8e4m3fn", "f8e4m3fnuz", "f8e5m2", "f8e5m2fnuz", "f8e8m0fnu", "f4e2m1fn"}) {
+    CAPTURE(name);
+    const std::optional<DLDataType> type = ParseDType(name);
+    REQUIRE(type);
+    CHECK(DTypeName(*type) == name);
+    CHECK(IsValidDType(*type));
+    CHECK(ElementBytes(*type) == 1);
+  }
+  CHECK((ParseDType("f8e5m2x2").value() == MakeDType(kFloat8E5M2, 8, 2)));
+  CHECK_FALSE(ParseDType("f8e5m3").has_value());
+}
+
 TEST_CASE("what is no type is refused") {
   for (const char* name : {"", "f", "32", "x", "q8", "f0", "f129", "f32x", "f32x0", "f32x65536", "f32x4 ",
                            "f-32", "boolean", "bool0", "bool8x", "f99999999999999999999", "float"}) {
@@ -59,7 +72,11 @@ TEST_CASE("element sizes count lanes and round up to whole bytes") {
 TEST_CASE("what a file may name as a type") {
   CHECK(IsValidDType(kBool8));
   CHECK(IsValidDType(MakeDType(kFloat, 128)));
+  CHECK(IsValidDType(MakeDType(kFloat8E5M2, 8)));
+  CHECK(IsValidDType(MakeDType(kFloat4E2M1FN, 4)));
   CHECK_FALSE(IsValidDType(DLDataType{7, 8, 1}));
+  CHECK_FALSE(IsValidDType(MakeDType(kFloat8E5M2, 4)));
+  CHECK_FALSE(IsValidDType(DLDataType{kFloat8E5M2, 8, 0}));
   CHECK_FALSE(IsValidDType(DLDataType{0, 0, 1}));
   CHECK_FALSE(IsValidDType(DLDataType{0, 129, 1}));
   CHECK_FALSE(IsValidDType(DLDataType{0, 8, 0}));

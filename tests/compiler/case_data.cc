@@ -23,7 +23,7 @@ namespace rewire::test {
 namespace {
 
 Result<Value> ToValue(const onnx::TensorProto& proto) {
-  const Result<HostTensor> host = compiler::ReadTensorProto(proto, "", nullptr);
+  const Result<HostTensor> host = compiler::ReadTensorProto(proto, {}, nullptr);
   if (!host) return Forward(host);
   auto* data = const_cast<std::byte*>(host->bytes.view.data());
   Result<Tensor> tensor = Tensor::CopyOf(TensorView(data, host->dtype, host->shape));
@@ -119,16 +119,18 @@ double ToDouble(const std::byte* data, DLDataType dtype) {
 // An integer's value, and that of a bool.
 std::string IntegerText(const std::byte* data, DLDataType dtype) {
   std::uint64_t raw = 0;
-  std::memcpy(&raw, data, dtype.bits / 8);
+  std::memcpy(&raw, data, ElementBytes(dtype));
   if (dtype.code != kInt) return std::to_string(raw);
   const int shift = 64 - dtype.bits;
   return std::to_string(static_cast<std::int64_t>(raw << shift) >> shift);
 }
 
-bool Close(double given, double expected) {
+// ONNX's tolerances. Two results of bf16 may differ by two units in the last place.
+bool Close(double given, double expected, DLDataType dtype) {
   if (std::isnan(expected)) return std::isnan(given);
   if (std::isinf(expected)) return given == expected;
-  return std::abs(given - expected) <= 1e-7 + 1e-3 * std::abs(expected);
+  const double relative = dtype.code == kBFloat ? 0x1p-6 : 1e-3;
+  return std::abs(given - expected) <= 1e-7 + relative * std::abs(expected);
 }
 
 std::string TensorDifference(const Tensor& given, const Tensor& expected) {
@@ -152,7 +154,7 @@ std::string TensorDifference(const Tensor& given, const Tensor& expected) {
     }
     if (!is_float) continue;
     const double x = ToDouble(a, dtype), y = ToDouble(b, dtype);
-    if (!Close(x, y)) return fmt::format("element {} of {} is {}, expected {}", i, given_type, x, y);
+    if (!Close(x, y, dtype)) return fmt::format("element {} of {} is {}, expected {}", i, given_type, x, y);
   }
   return "";
 }
@@ -160,7 +162,7 @@ std::string TensorDifference(const Tensor& given, const Tensor& expected) {
 }  // namespace
 
 Result<CaseData> ReadCaseData(const std::string& folder) {
-  const Result<compiler::ModelFile> model = compiler::ModelFile::Read(folder + "/model.onnx");
+  const Result<compiler::ModelFile> model = compiler::ModelFile::Read(folder + "/model.onnx", {});
   if (!model) return Forward(model);
   CaseData data;
   const auto read = [&](const char* kind, const auto& infos, std::vector<Value>* values) -> Status {

@@ -44,6 +44,9 @@ class HostTensor {
     return tensor;
   }
 
+  // The same bytes as elements of another dtype, for types that C++ does not have.
+  void SetDType(DLDataType dtype) { dtype_ = dtype; }
+
   // A view of the same elements with other dimensions and strides, for strided arguments.
   void SetView(Shape shape, Shape strides, std::uint64_t byte_offset = 0) {
     shape_ = std::move(shape);

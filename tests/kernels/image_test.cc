@@ -224,5 +224,29 @@ TEST_CASE("non-maximum suppression keeps the best of what overlaps") {
   CHECK(one.values<std::int64_t>() == Ints{0, 0, 1});
 }
 
+TEST_CASE("deform_conv reads each tap at an offset") {
+  HostTensor x = HostTensor::Random({2, 4, 5, 6}, 1), w = HostTensor::Random({6, 2, 3, 2}, 2);
+  HostTensor bias = HostTensor::Random({6}, 3), none = HostTensor::Empty<float>({0});
+  HostTensor plain = HostTensor::Empty<float>({2, 6, 3, 5}), out = plain;
+  HostTensor offset = HostTensor::Of<float>({2, 24, 3, 5}, std::vector<float>(2 * 24 * 15, 0));
+  REQUIRE(Run("rewire.conv", {&x, &w, &bias, &plain}, {{"group", 2}}) == "");
+  const AttributeList groups = {{"group", 2}, {"offset_group", 2}};
+  REQUIRE(Run("rewire.deform_conv", {&x, &w, &offset, &bias, &out}, groups) == "");
+  for (std::int64_t i = 0; i < plain.size(); ++i)
+    CHECK(static_cast<double>(out.elements<float>()[i]) ==
+          Approx(static_cast<double>(plain.elements<float>()[i])).margin(1e-5));
+
+  // One tap of one pixel: between rows, with a mask, and outside.
+  HostTensor image = HostTensor::Of<float>({1, 1, 2, 2}, {1, 2, 3, 4}),
+             one = HostTensor::Of<float>({1, 1, 1, 1}, {1});
+  HostTensor shifts = HostTensor::Of<float>({1, 2, 2, 2}, {0.5f, 0, -1, 0, 0, 0, 0, std::nanf("")});
+  HostTensor mask = HostTensor::Of<float>({1, 1, 2, 2}, {2, 1, 1, 1}),
+             result = HostTensor::Empty<float>({1, 1, 2, 2});
+  REQUIRE(Run("rewire.deform_conv", {&image, &one, &shifts, &none, &mask, &result}) == "");
+  CHECK(result.values<float>() == std::vector<float>{4, 2, 1, 0});
+  CHECK(Run("rewire.deform_conv", {&image, &one, &mask, &result}) ==
+        "ValueError: rewire.deform_conv: offset has shape [1, 1, 2, 2], expected [1, 2, 2, 2]");
+}
+
 }  // namespace
 }  // namespace rewire::test

@@ -239,6 +239,10 @@ TEST_CASE("sums and the largest along an axis") {
   HostTensor first = HostTensor::Of<std::int32_t>({1}, {0});
   REQUIRE(Run("rewire.cumsum", {&x, &first, &out}) == "");
   CHECK(out.values<std::int32_t>() == V{1, 2, 3, 5, 7, 9});
+  REQUIRE(Run("rewire.cumprod", {&x, &axis, &out}) == "");
+  CHECK(out.values<std::int32_t>() == V{1, 2, 6, 4, 20, 120});
+  REQUIRE(Run("rewire.cumprod", {&x, &axis, &out}, {{"exclusive", 1}, {"reverse", 1}}) == "");
+  CHECK(out.values<std::int32_t>() == V{6, 3, 1, 30, 6, 1});
   HostTensor two = HostTensor::Of<std::int64_t>({}, {2});
   CHECK(Run("rewire.cumsum", {&x, &two, &out}) ==
         "ValueError: rewire.cumsum: axis is 2, expected at least -2 and less than 2");

@@ -202,5 +202,67 @@ TEST_CASE("wrong recurrent layers are refused with exact messages") {
         "ValueError: rewire.rnn: element 1 of sequence_lens is 6, expected 0 to 5");
 }
 
+// The definition, for batch 1.
+TEST_CASE("linear attention: the state decays, forgets and answers") {
+  const std::int64_t steps = 5, kv = 2, group = 2, key = 3, value = 4;
+  for (const bool delta : {false, true}) {
+    CAPTURE(delta);
+    HostTensor q = HostTensor::Random({1, steps, kv * group * key}, 1);
+    HostTensor k = HostTensor::Random({1, steps, kv * key}, 2),
+               v = HostTensor::Random({1, steps, kv * value}, 3);
+    HostTensor decay = HostTensor::Random({1, steps, delta ? kv : kv * key}, 4);
+    HostTensor beta = HostTensor::Random({1, steps, 1}, 5), none = HostTensor::Empty<float>({0});
+    HostTensor state = HostTensor::Random({1, kv, key, value}, 6),
+               now = HostTensor::Empty<float>(state.shape());
+    HostTensor out = HostTensor::Empty<float>({1, steps, kv * group * value});
+    REQUIRE(Run("rewire.linear_attention", {&q, &k, &v, &state, &decay, delta ? &beta : &none, &out, &now},
+                {{"q_heads", static_cast<int>(kv * group)},
+                 {"kv_heads", static_cast<int>(kv)},
+                 {"scale", 0.5}}) == "");
+    for (std::int64_t h = 0; h < kv; ++h) {
+      std::vector<double> s;
+      for (std::int64_t i = 0; i < key * value; ++i)
+        s.push_back(static_cast<double>(state.elements<float>()[h * key * value + i]));
+      const auto at = [](HostTensor& tensor, std::int64_t i) {
+        return static_cast<double>(tensor.elements<float>()[i]);
+      };
+      for (std::int64_t t = 0; t < steps; ++t) {
+        for (std::int64_t i = 0; i < key * value; ++i)
+          s[static_cast<std::size_t>(i)] *=
+              std::exp(at(decay, delta ? t * kv + h : (t * kv + h) * key + i / value));
+        for (std::int64_t m = 0; m < value; ++m) {
+          double seen = 0, given = at(v, (t * kv + h) * value + m);
+          for (std::int64_t d = 0; d < key; ++d)
+            seen += s[static_cast<std::size_t>(d * value + m)] * at(k, (t * kv + h) * key + d);
+          if (delta) given = at(beta, t) * (given - seen);
+          for (std::int64_t d = 0; d < key; ++d)
+            s[static_cast<std::size_t>(d * value + m)] += given * at(k, (t * kv + h) * key + d);
+        }
+        for (std::int64_t g = 0; g < group; ++g) {
+          const std::int64_t head = t * kv * group + h * group + g;
+          for (std::int64_t m = 0; m < value; ++m) {
+            double expected = 0;
+            for (std::int64_t d = 0; d < key; ++d)
+              expected += 0.5 * at(q, head * key + d) * s[static_cast<std::size_t>(d * value + m)];
+            CHECK(at(out, head * value + m) == Approx(expected).margin(1e-5));
+          }
+        }
+      }
+      for (std::int64_t i = 0; i < key * value; ++i)
+        CHECK(at(now, h * key * value + i) == Approx(s[static_cast<std::size_t>(i)]).margin(1e-5));
+    }
+  }
+}
+
+TEST_CASE("linear attention refuses heads and shapes that do not fit") {
+  HostTensor q = HostTensor::Random({1, 2, 4}, 1), k = HostTensor::Random({1, 2, 6}, 2), out = q;
+  HostTensor state = HostTensor::Empty<float>({1, 2, 2, 2});
+  CHECK(Run("rewire.linear_attention", {&q, &k, &q, &out, &state}, {{"q_heads", 2}, {"kv_heads", 2}}) ==
+        "ValueError: rewire.linear_attention: k has shape [1, 2, 6], expected [1, 2, 4]");
+  CHECK(
+      Run("rewire.linear_attention", {&q, &q, &q, &out, &state}, {{"q_heads", 3}, {"kv_heads", 2}}) ==
+      "ValueError: rewire.linear_attention: attribute 'q_heads' is 3, expected a multiple of the 2 kv_heads");
+}
+
 }  // namespace
 }  // namespace rewire::test

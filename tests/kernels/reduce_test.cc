@@ -225,6 +225,19 @@ TEST_CASE("softmax along any axis") {
   CHECK(tall.values<float>() == std::vector<float>{1, 0, 0, 1});
 }
 
+TEST_CASE("rms_norm divides by the root of the mean square") {
+  HostTensor x = HostTensor::Of<float>({2, 2}, {3, 4, 0, 0}), out = HostTensor::Empty<float>({2, 2});
+  HostTensor scale = HostTensor::Of<float>({2}, {1, 10}), whole = HostTensor::Of<float>({2, 2}, {1, 1, 1, 1});
+  REQUIRE(Run("rewire.rms_norm", {&x, &scale, &out}, {{"epsilon", 0.5}}) == "");
+  CHECK(out.values<float>()[0] == Approx(3 / std::sqrt(13.0)));
+  CHECK(out.values<float>()[1] == Approx(40 / std::sqrt(13.0)));
+  CHECK(out.values<float>()[3] == 0);
+  REQUIRE(Run("rewire.rms_norm", {&x, &whole, &out}, {{"axis", 0}, {"epsilon", 0.0}}) == "");
+  CHECK(out.values<float>()[1] == Approx(4 / 2.5));
+  CHECK(Run("rewire.rms_norm", {&x, &whole, &out}) ==
+        "ValueError: rewire.rms_norm: scale has shape [2, 2], expected [2]");
+}
+
 TEST_CASE("layer_norm, group_norm and batch_norm") {
   HostTensor x = HostTensor::Random({2, 6, 5}, 9);
   HostTensor out = HostTensor::Empty<float>({2, 6, 5});

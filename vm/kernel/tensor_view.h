@@ -34,14 +34,19 @@ constexpr std::uint32_t DTypeKey(DLDataType type) {
 }
 constexpr bool SameDType(DLDataType a, DLDataType b) { return DTypeKey(a) == DTypeKey(b); }
 
-// Spells a dtype: "f32", "i64", "u8", "bool"; with lanes "f32x4".
+// Spells a dtype: "f32", "i64", "u8", "bool", "f8e4m3fn"; with lanes "f32x4".
 inline std::string DTypeName(DLDataType type) {
+  // DLPack's codes 10 to 17; each is one type.
+  static constexpr const char* kNarrowFloats[] = {"f8e4m3fn",  "f8e4m3fnuz", "f8e5m2",   "f8e5m2fnuz",
+                                                  "f8e8m0fnu", "f6e2m3fn",   "f6e3m2fn", "f4e2m1fn"};
   static constexpr const char* kPrefixes[] = {"i", "u", "f", "h", "bf", "c"};
   std::string name;
   if (type.code == kBoolCode && type.bits == 8) {
     name = "bool";
   } else if (type.code < sizeof(kPrefixes) / sizeof(kPrefixes[0])) {
     name = kPrefixes[type.code] + std::to_string(type.bits);
+  } else if (type.code >= 10 && type.code <= 17) {
+    name = kNarrowFloats[type.code - 10];
   } else {
     name = "dtype code " + std::to_string(type.code) + " with " + std::to_string(type.bits) + " bits";
   }

@@ -121,6 +121,44 @@ struct LayerNorm {
   }
 };
 
+struct RmsNorm {
+  static constexpr const char kName[] = "rewire.rms_norm";
+  std::int64_t axis = -1;
+  double epsilon = 1e-5;
+  static Status Make(Attributes& attributes, RmsNorm* norm) {
+    norm->axis = attributes.Int("axis", -1);
+    norm->epsilon = attributes.Float("epsilon", 1e-5);
+    return Status();
+  }
+  Status operator()(TensorView x, TensorView scale, TensorView out) const {
+    if (Status s = CheckShaped(x, out); !s.ok()) return s;
+    int first = 0;
+    if (Status s = NormalizeAxis(axis, x.ndim(), &first); !s.ok()) return s;
+    const ShapeView inside(x.dims().data() + first, static_cast<std::size_t>(x.ndim() - first));
+    if (Status s = CheckParameter("scale", scale, inside, x, out); !s.ok()) return s;
+    if (x.size() == 0) return Status();
+    const std::int64_t count = Product(x.dims(), first, x.ndim());
+    return ForType(Floats(), "x", x, [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      const T* factors = scale.data<T>();
+      return ParallelFor(
+          x.size() / count, GrainOf(kGrain, count), [&](std::int64_t begin, std::int64_t end, Pace& pace) {
+            for (std::int64_t i = begin; i < end; ++i) {
+              const T* in = x.data<T>() + i * count;
+              T* to = out.data<T>() + i * count;
+              const double squares = SumOf(in, count, pace, [](double value) { return value * value; });
+              const double mean = squares / static_cast<double>(count);
+              const T inverse = static_cast<T>(1 / std::sqrt(mean + epsilon));
+              const auto scaled = [&](std::int64_t from, std::int64_t last) {
+                for (std::int64_t j = from; j < last; ++j) to[j] = in[j] * inverse * factors[j];
+              };
+              if (!pace.For(count, 1, scaled)) return;
+            }
+          });
+    });
+  }
+};
+
 struct GroupNorm {
   static constexpr const char kName[] = "rewire.group_norm";
   std::int64_t groups = 0;
@@ -271,6 +309,10 @@ std::span<const Kernel> NormalizeKernels() {
           "x less its mean, over its standard deviation, of the dimensions from the axis on; times "
           "scale, plus bias, both of these dimensions; the means and inverse deviations on demand, their "
           "reduced dimensions 1"),
+      Describe<RmsNorm>(
+          "x, scale -> out over x", "f32 f64", "axis = -1, epsilon = 1e-5",
+          "x over the root of its mean square, of the dimensions from the axis on; times scale of "
+          "these dimensions"),
       Describe<GroupNorm>(
           "x, scale, bias -> out over x", "f32 f64", "num_groups = 0 (as many as channels), epsilon = 1e-5",
           "x [N, C, ...] less its mean, over its standard deviation, of each group of channels; "

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Kernels that go along one axis and keep the shape: running sums, the position of the largest element.
+// Kernels that go along one axis and keep the shape: running sums and products, the position of the largest
+// element.
 #include <algorithm>
 
 #include "rewire/kernels/cpu/registry.h"
@@ -30,16 +31,19 @@ Status ForLines(TensorView x, int along, const Body& body) {
                      });
 }
 
-struct CumSum {
-  static constexpr const char kName[] = "rewire.cumsum";
+// A running sum or product.
+struct Running {
   bool exclusive = false;
   bool reverse = false;
-  static Status Make(Attributes& attributes, CumSum* sum) {
-    sum->exclusive = attributes.Bool("exclusive", false);
-    sum->reverse = attributes.Bool("reverse", false);
+
+ protected:
+  Status Read(Attributes& attributes) {
+    exclusive = attributes.Bool("exclusive", false);
+    reverse = attributes.Bool("reverse", false);
     return Status();
   }
-  Status operator()(TensorView x, TensorView axis, TensorView out) const {
+  template <bool kProduct>
+  Status Run(TensorView x, TensorView axis, TensorView out) const {
     if (Status s = CheckKept(x, out); !s.ok()) return s;
     std::int64_t given = 0;
     int along = 0;
@@ -47,22 +51,38 @@ struct CumSum {
     if (Status s = NormalizeAxis(given, x.ndim(), &along); !s.ok()) return s;
     return ForType(Types<float, double, std::int64_t, std::int32_t>(), "x", x, [&](auto tag) {
       using T = typename decltype(tag)::type;
-      using Sum = std::conditional_t<std::is_integral_v<T>, std::uint64_t, T>;  // integers wrap
+      using Total = std::conditional_t<std::is_integral_v<T>, std::uint64_t, T>;  // integers wrap
       const T* in = x.data<T>();
       T* to = out.data<T>();
       return ForLines(x, along, [&](std::int64_t first, std::int64_t count, std::int64_t step, Pace& pace) {
-        Sum sum = 0;
+        Total total = kProduct ? 1 : 0;
         static_cast<void>(pace.For(count, 1, [&](std::int64_t i, std::int64_t end) {
           for (; i < end; ++i) {
             const std::int64_t at = first + (reverse ? count - 1 - i : i) * step;
-            const Sum before = sum;
-            sum += static_cast<Sum>(in[at]);
-            to[at] = static_cast<T>(exclusive ? before : sum);
+            const Total before = total;
+            if constexpr (kProduct) {
+              total *= static_cast<Total>(in[at]);
+            } else {
+              total += static_cast<Total>(in[at]);
+            }
+            to[at] = static_cast<T>(exclusive ? before : total);
           }
         }));
       });
     });
   }
+};
+
+struct CumSum : Running {
+  static constexpr const char kName[] = "rewire.cumsum";
+  static Status Make(Attributes& attributes, CumSum* sum) { return sum->Read(attributes); }
+  Status operator()(TensorView x, TensorView axis, TensorView out) const { return Run<false>(x, axis, out); }
+};
+
+struct CumProd : Running {
+  static constexpr const char kName[] = "rewire.cumprod";
+  static Status Make(Attributes& attributes, CumProd* product) { return product->Read(attributes); }
+  Status operator()(TensorView x, TensorView axis, TensorView out) const { return Run<true>(x, axis, out); }
 };
 
 struct Hardmax {
@@ -102,6 +122,9 @@ std::span<const Kernel> AlongAxisKernels() {
                        "exclusive = 0, reverse = 0",
                        "the sum of the elements up to each one, without it if exclusive, from the end if "
                        "reverse; integers wrap"),
+      Describe<CumProd>("x, axis -> out", "x, out f32 f64 i64 i32; axis any integer",
+                        "exclusive = 0, reverse = 0",
+                        "the product of the elements up to each one, as rewire.cumsum"),
       Describe<Hardmax>("x -> out", "f32 f64", "axis = -1",
                         "1 at the first largest element along the axis, 0 elsewhere"),
   };

@@ -34,14 +34,19 @@ struct DftAttributes {
     return Status();
   }
   // `length` is what x is cut or filled up to along the axis.
-  Status Resolve(ShapeView x, const std::optional<TensorView>& dft_length, int* along, std::int64_t* length,
+  Status Resolve(ShapeView x, const std::optional<TensorView>& dft_length,
+                 const std::optional<TensorView>& axis_value, int* along, std::int64_t* length,
                  Dims* result) const {
     const int rank = static_cast<int>(x.size());
     if (rank < 2 || x[x.size() - 1] < 1 || x[x.size() - 1] > 2)
       return ValueError("x has shape ", x, ", expected [..., 1 or 2]");
-    if (Status s = NormalizeAxis(axis, rank, along); !s.ok()) return s;
+    std::int64_t given_axis = axis;
+    if (IsGiven(axis_value)) {
+      if (Status s = ReadInt("axis", *axis_value, &given_axis); !s.ok()) return s;
+    }
+    if (Status s = NormalizeAxis(given_axis, rank, along); !s.ok()) return s;
     if (*along == rank - 1)
-      return ValueError("axis ", axis, " of x with shape ", x, " is that of real and imaginary");
+      return ValueError("axis ", given_axis, " of x with shape ", x, " is that of real and imaginary");
     if (gives_real() && x[x.size() - 1] != 2)
       return ValueError("x has shape ", x, ", expected [..., 2] for an inverse onesided transform");
     *length = x[static_cast<std::size_t>(*along)];
@@ -64,14 +69,16 @@ struct Dft {
   DftAttributes attributes;
   static Status Make(Attributes& given, Dft* dft) { return dft->attributes.Read(given); }
 
-  Status operator()(TensorView x, std::optional<TensorView> dft_length, TensorView out) const {
+  Status operator()(TensorView x, std::optional<TensorView> dft_length, std::optional<TensorView> axis,
+                    TensorView out) const {
     Checks checks;
     checks.Dense("x", x).Dense("out", out).SameDType("out", out, "x", x).NoOverlap("out", out, "x", x);
     if (Status s = checks.Take(); !s.ok()) return s;
     int along = 0;
     std::int64_t length = 0;
     Dims expected;
-    if (Status s = attributes.Resolve(x.dims(), dft_length, &along, &length, &expected); !s.ok()) return s;
+    if (Status s = attributes.Resolve(x.dims(), dft_length, axis, &along, &length, &expected); !s.ok())
+      return s;
     if (Status s = CheckShape("out", out, expected.view()); !s.ok()) return s;
     Pace pace;
     Fourier fourier;
@@ -113,7 +120,10 @@ struct Dft {
   bool DeclareWorkspace(WorkspaceSizes& sizes) const {
     const DLTensor* out = sizes.Tensor(-1, 2);
     int along = 0;
-    if (out == nullptr || !NormalizeAxis(attributes.axis, out->ndim, &along).ok()) return false;
+    // An axis that is an argument is not known before the run.
+    if (out == nullptr || sizes.Tensor(3) != nullptr ||
+        !NormalizeAxis(attributes.axis, out->ndim, &along).ok())
+      return false;
     DeclareTransform(sizes, out->shape[along], attributes.onesided && !attributes.inverse);
     return true;
   }
@@ -123,12 +133,14 @@ struct DftShape {
   static constexpr const char kName[] = "rewire.shape.dft";
   DftAttributes attributes;
   static Status Make(Attributes& given, DftShape* dft) { return dft->attributes.Read(given); }
-  Status operator()(TensorView x, std::optional<TensorView> dft_length, TensorView out) const {
+  Status operator()(TensorView x, std::optional<TensorView> dft_length, std::optional<TensorView> axis,
+                    TensorView out) const {
     Dims input, result;
     if (Status s = ReadShape("x", x, &input); !s.ok()) return s;
     int along = 0;
     std::int64_t length = 0;
-    if (Status s = attributes.Resolve(input.view(), dft_length, &along, &length, &result); !s.ok()) return s;
+    if (Status s = attributes.Resolve(input.view(), dft_length, axis, &along, &length, &result); !s.ok())
+      return s;
     return WriteShape(result, out);
   }
 };
@@ -351,14 +363,14 @@ struct MelWeightsShape {
 std::span<const Kernel> SignalKernels() {
   static constexpr Kernel kKernels[] = {
       Describe<Dft>(
-          "x, dft_length? -> out", "x, out f32 f64; dft_length any integer",
-          "axis = 1, inverse = 0, onesided = 0",
+          "x, dft_length?, axis? -> out", "x, out f32 f64; others any integer",
+          "axis = 1 (without the argument), inverse = 0, onesided = 0",
           "the Fourier transform of x [..., 1 or 2] along the axis, cut or filled with 0 to dft_length; "
           "out [..., 2], its first half alone if onesided; inverse and onesided from such a half to out "
           "[..., 1], of dft_length or 2 (bins - 1) numbers"),
-      Describe<DftShape>("x, dft_length? -> out", "x i64 i32; dft_length any integer; out i64",
+      Describe<DftShape>("x, dft_length?, axis? -> out", "x i64 i32; dft_length, axis any integer; out i64",
                          "as rewire.dft",
-                         "the shape of rewire.dft's out from x's shape and dft_length itself"),
+                         "the shape of rewire.dft's out from x's shape, dft_length and axis themselves"),
       Describe<Stft>(
           "signal, frame_step, window?, frame_length? -> out",
           "signal, window, out f32 f64; others any integer", "onesided = 1",

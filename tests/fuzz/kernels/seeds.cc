@@ -215,6 +215,53 @@ void Suppression(bool shape, Dice& dice, Call* call) {
   call->arguments[4].missing = dice.OneIn(2);
 }
 
+// Between a narrow type and another one, or two narrow ones.
+void CastNarrow(Dice& dice, Call* call) {
+  static const std::vector<DLDataType> kNarrow = {
+      {kDLInt, 4, 1}, {kDLUInt, 4, 1}, {kDLInt, 2, 1}, {kDLUInt, 2, 1}, {10, 8, 1},
+      {11, 8, 1},     {12, 8, 1},      {13, 8, 1},     {14, 8, 1},      {17, 4, 1}};
+  static const std::vector<DLDataType> kOther = {kF32, kI64, kI8, {kDLFloat, 16, 1}, {6, 8, 1}};
+  const Shape shape = {dice.Below(40), 3};
+  const DLDataType narrow = dice.Of(kNarrow), other = dice.Of(dice.OneIn(4) ? kNarrow : kOther);
+  const bool from = dice.OneIn(2);
+  call->arguments = {Of(dice, from ? narrow : other, shape), Of(dice, from ? other : narrow, shape)};
+}
+
+void BitCast(Dice& dice, Call* call) {
+  const Shape shape = {dice.Below(40), 3};
+  call->arguments = {Of(dice, kF32, shape), Of(dice, dice.OneIn(2) ? kI32 : kF32, shape)};
+}
+
+void LinearAttention(Dice& dice, Call* call) {
+  const std::int64_t heads = 1 + dice.Below(3), group = 1 + dice.Below(2), batch = 1 + dice.Below(2);
+  const std::int64_t steps = dice.Below(6), key = 1 + dice.Below(5), value = 1 + dice.Below(5);
+  call->attributes = {{"q_heads", heads * group}, {"kv_heads", heads}};
+  const Shape state = {batch, heads, key, value};
+  call->arguments = {Of(dice, kF32, {batch, steps, heads * group * key}),
+                     Of(dice, kF32, {batch, steps, heads * key}),
+                     Of(dice, kF32, {batch, steps, heads * value}),
+                     Of(dice, kF32, state),
+                     Of(dice, kF32, {batch, steps, dice.OneIn(2) ? heads : heads * key}),
+                     Of(dice, kF32, {batch, steps, dice.OneIn(2) ? heads : 1}),
+                     Of(dice, kF32, {batch, steps, heads * group * value}),
+                     Of(dice, kF32, state)};
+  for (std::size_t i = 3; i < 6; ++i) call->arguments[i].missing = dice.OneIn(3);
+}
+
+void DeformConv(Dice& dice, Call* call) {
+  const std::int64_t groups = 1 + dice.Below(2), of_offset = 1 + dice.Below(2);
+  const std::int64_t in = groups * of_offset * (1 + dice.Below(2)), out = groups * (1 + dice.Below(3));
+  const std::int64_t size = 3 + dice.Below(4), side = 1 + dice.Below(3), left = size - side + 1;
+  call->attributes = {{"group", groups}, {"offset_group", of_offset}};
+  call->arguments = {Of(dice, kF32, {2, in, size, size}),
+                     Of(dice, kF32, {out, in / groups, side, side}),
+                     Of(dice, kF32, {2, of_offset * side * side * 2, left, left}),
+                     Of(dice, kF32, {out}),
+                     Of(dice, kF32, {2, of_offset * side * side, left, left}),
+                     Of(dice, kF32, {2, out, left, left})};
+  for (std::size_t i = 3; i < 5; ++i) call->arguments[i].missing = dice.OneIn(3);
+}
+
 void Arange(bool shape, Dice& dice, Call* call) {
   const std::int64_t count = dice.Below(20);
   call->arguments = {Ints(dice, {3}, true), Ints(dice, {3 + 2 * count}, true), Ints(dice, {2}, true),
@@ -253,6 +300,10 @@ bool SeedOf(const std::string& kernel, Dice& dice, Call* call) {
   if (name == "mel_weight_matrix") return MelWeights(shape, dice, call), true;
   if (name == "col2im") return Columns(shape, dice, call), true;
   if (name == "nms") return Suppression(shape, dice, call), true;
+  if (name == "cast_narrow") return CastNarrow(dice, call), true;
+  if (name == "bit_cast") return BitCast(dice, call), true;
+  if (name == "linear_attention") return LinearAttention(dice, call), true;
+  if (name == "deform_conv") return DeformConv(dice, call), true;
   if (name == "arange") return Arange(shape, dice, call), true;
   return false;
 }

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rewire/compiler/operators/attention_core.h"
+
+#include <cmath>
+#include <limits>
+#include <utility>
+
+namespace rewire::compiler {
+namespace {
+
+// The product of the last two axes. The others broadcast.
+Value* Product(Op& op, Value* a, Value* b, Shape dims) {
+  return op.Call("rewire.matmul", {a, b}, {}, TensorOf(a->type.dtype, std::move(dims)));
+}
+
+// 1 / sqrt(dim), of rank 0.
+Value* InverseRoot(Op& op, const DimExpr& dim, DLDataType dtype) {
+  if (const std::optional<std::int64_t> size = dim.constant()) {
+    return op.Scalar(dtype, 1 / std::sqrt(static_cast<double>(*size)));
+  }
+  return op.Unary("rewire.reciprocal", op.Unary("rewire.sqrt", op.Cast(DimValue(op, dim), dtype)));
+}
+
+Status CheckShapes(const Op& op, const AttentionInputs& inputs) {
+  for (const Value* tensor : {inputs.q, inputs.k, inputs.v}) {
+    if (tensor->type.rank() != 4)
+      return op.Invalid("'{}' has shape {}, expected [batch, heads, length, size]", tensor->name,
+                        ShapeText(tensor->type.dims));
+  }
+  const Shape &q = inputs.q->type.dims, &k = inputs.k->type.dims, &v = inputs.v->type.dims;
+  const auto differ = [](const DimExpr& a, const DimExpr& b) {
+    return a.IsConstant() && b.IsConstant() && !(a == b);
+  };
+  if (differ(q[0], k[0]) || differ(k[0], v[0]) || differ(q[3], k[3]) || differ(k[1], v[1]) ||
+      differ(k[2], v[2])) {
+    return op.Invalid("queries {} do not fit keys {} and values {}", ShapeText(q), ShapeText(k),
+                      ShapeText(v));
+  }
+  return {};
+}
+
+// How many heads of q share one of k.
+Result<std::int64_t> GroupSize(const Op& op, const DimExpr& of_q, const DimExpr& of_k) {
+  if (of_q == of_k) return std::int64_t{1};
+  const std::optional<std::int64_t> q = of_q.constant(), k = of_k.constant();
+  if (!q || !k) return op.Unsupported("{} heads of queries for {} of keys", of_q.text(), of_k.text());
+  if (*k < 1 || *q % *k != 0)
+    return op.Invalid("{} heads of queries, expected a multiple of the {} heads of keys", *q, *k);
+  return *q / *k;
+}
+
+// x [.., size] as two halves, or as its even and odd elements.
+std::pair<Value*, Value*> Pairs(Op& op, Value* x, bool interleaved) {
+  const int last = x->type.rank() - 1;
+  const Shape dims = x->type.dims;
+  const DimExpr half = DimExpr::FloorDiv(dims.back(), 2);
+  if (!interleaved) return {SliceOf(op, x, last, 0, half), SliceOf(op, x, last, half, dims.back())};
+  Shape pairs = dims, single = dims;
+  pairs.back() = single.back() = half;
+  pairs.emplace_back(2);
+  Value* split = op.Reshape(x, pairs);
+  return {op.Reshape(SliceOf(op, split, last + 1, 0, 1), single),
+          op.Reshape(SliceOf(op, split, last + 1, 1, 2), single)};
+}
+
+Value* JoinPairs(Op& op, Value* a, Value* b, bool interleaved) {
+  const int last = a->type.rank() - 1;
+  if (!interleaved) return ConcatTo(op, a, b, last);
+  Shape dims = a->type.dims, single = dims;
+  single.emplace_back(1);
+  dims.back() = dims.back() * DimExpr(2);
+  return op.Reshape(ConcatTo(op, op.Reshape(a, single), op.Reshape(b, single), last + 1), dims);
+}
+
+}  // namespace
+
+Value* DimValue(Op& op, const DimExpr& dim) { return op.Reshape(op.DimsValue({dim}), {}); }
+
+Value* CountTo(Op& op, const DimExpr& count) {
+  return op.Call("rewire.arange", {op.IntValue(0), DimValue(op, count), op.IntValue(1)}, {},
+                 TensorOf(kInt64, {count}));
+}
+
+Value* MaskBias(Op& op, Value* allowed, DLDataType dtype) {
+  Value* nothing = op.Scalar(dtype, 0);
+  Value* least = op.Scalar(dtype, -std::numeric_limits<double>::infinity());
+  return op.Call("rewire.where", {allowed, nothing, least}, {}, TensorOf(dtype, allowed->type.dims));
+}
+
+Value* AndOf(Op& op, Value* a, Value* b) {
+  if (a == nullptr || b == nullptr) return a != nullptr ? a : b;
+  return op.Compare("rewire.and", a, b);
+}
+
+Value* AllowedKeys(Op& op, const PositionMask& mask) {
+  Value* allowed = nullptr;
+  if (mask.left >= 0 || mask.right >= 0) {
+    Value* position = op.Reshape(CountTo(op, mask.queries), {mask.queries, 1});
+    if (mask.offset != nullptr) position = op.Apply("rewire.add", position, mask.offset);
+    // How far a key lies before the query.
+    Value* distance = op.Apply("rewire.sub", position, CountTo(op, mask.keys));
+    if (mask.right >= 0) allowed = op.Compare("rewire.greater_equal", distance, op.IntValue(-mask.right));
+    if (mask.left >= 0)
+      allowed = AndOf(op, allowed, op.Compare("rewire.less_equal", distance, op.IntValue(mask.left)));
+  }
+  if (mask.lengths == nullptr) return allowed;
+  return AndOf(op, allowed, op.Compare("rewire.less", CountTo(op, mask.keys), mask.lengths));
+}
+
+Value* ConcatTo(Op& op, Value* a, Value* b, int axis) {
+  if (a == nullptr) return b;
+  const auto at = static_cast<std::size_t>(axis);
+  Shape dims = b->type.dims;
+  for (std::size_t i = 0; i < dims.size(); ++i) {
+    const DimExpr& other = a->type.dims[i];
+    if (i == at) {
+      dims[i] = other + dims[i];
+    } else if (other.IsConstant()) {
+      dims[i] = other;
+    }
+  }
+  return op.Call("rewire.concat", {a, b}, {{"axis", std::int64_t{axis}}},
+                 TensorOf(b->type.dtype, std::move(dims)));
+}
+
+Value* SliceOf(Op& op, Value* x, int axis, const DimExpr& start, const DimExpr& end) {
+  Type type = x->type;
+  type.dims[static_cast<std::size_t>(axis)] = end - start;
+  if (start.IsConstant() && end.IsConstant()) {
+    return op.Call("rewire.slice", {x},
+                   {{"starts", Ints{*start.constant()}},
+                    {"ends", Ints{*end.constant()}},
+                    {"axes", Ints{axis}},
+                    {"steps", Ints{1}}},
+                   std::move(type));
+  }
+  return op.Call("rewire.dynamic_slice",
+                 {x, op.DimsValue({start}), op.DimsValue({end}), op.IntsValue({axis})}, {}, std::move(type));
+}
+
+Result<Value*> SplitHeads(Op& op, Value* x, std::int64_t heads) {
+  const Shape& dims = x->type.dims;
+  if (dims.size() != 3)
+    return op.Invalid("'{}' has shape {}, expected [batch, length, heads * size]", x->name, ShapeText(dims));
+  if (heads < 1 || (dims[2].IsConstant() && *dims[2].constant() % heads != 0)) {
+    return op.Invalid("'{}' has shape {}, which {} heads do not divide", x->name, ShapeText(dims), heads);
+  }
+  Value* split = op.Reshape(x, {dims[0], dims[1], heads, DimExpr::FloorDiv(dims[2], heads)});
+  return op.Transpose(split, {0, 2, 1, 3});
+}
+
+Value* JoinHeads(Op& op, Value* x) {
+  const Shape dims = x->type.dims;
+  return op.Reshape(op.Transpose(x, {0, 2, 1, 3}), {dims[0], dims[2], dims[1] * dims[3]});
+}
+
+// Rows of a table [positions, size] for positions of [batch, length]; without these the table has an axis for
+// the batch already.
+Value* RowsOf(Op& op, Value* table, Value* positions) {
+  if (positions == nullptr) return table;
+  Shape dims = positions->type.dims;
+  dims.push_back(table->type.dims.back());
+  return op.Call("rewire.gather", {table, positions}, {{"axis", std::int64_t{0}}},
+                 TensorOf(table->type.dtype, std::move(dims)));
+}
+
+Value* Rotate(Op& op, Value* x, Value* cosines, Value* sines, const DimExpr& turned, bool interleaved) {
+  const DimExpr size = x->type.dims[3];
+  const auto [a, b] = Pairs(op, SliceOf(op, x, 3, 0, turned), interleaved);
+  Value* real = op.Apply("rewire.sub", op.Apply("rewire.mul", a, cosines), op.Apply("rewire.mul", b, sines));
+  Value* imaginary =
+      op.Apply("rewire.add", op.Apply("rewire.mul", a, sines), op.Apply("rewire.mul", b, cosines));
+  Value* y = JoinPairs(op, real, imaginary, interleaved);
+  return turned == size ? y : ConcatTo(op, y, SliceOf(op, x, 3, turned, size), 3);
+}
+
+Result<AttentionOutputs> BuildAttention(Op& op, const AttentionInputs& inputs) {
+  if (Status fits = CheckShapes(op, inputs); !fits) return Forward(fits);
+  const DLDataType given = inputs.q->type.dtype;
+  // 16 bits are too few for sums of many products.
+  const DLDataType dtype = given.bits < 32 ? kFloat32 : given;
+  const Shape q = inputs.q->type.dims, k = inputs.k->type.dims, v = inputs.v->type.dims;
+  const Result<std::int64_t> group = GroupSize(op, q[1], k[1]);
+  if (!group) return Forward(group);
+  Value* scale = inputs.scale ? op.Scalar(dtype, *inputs.scale) : InverseRoot(op, q[3], dtype);
+  Value* queries = op.Apply("rewire.mul", op.Cast(inputs.q, dtype), scale);
+  Value* keys = op.Transpose(op.Cast(inputs.k, dtype), {0, 1, 3, 2});
+  Value* values = op.Cast(inputs.v, dtype);
+  const Shape all = {q[0], q[1], q[2], k[2]};
+  Shape grouped = all, result = {q[0], q[1], q[2], v[3]};
+  if (*group > 1) {
+    // Heads that share keys become an axis of their own, along which keys and values broadcast.
+    const auto add_axis = [](Shape dims, std::size_t at, std::int64_t size) {
+      dims.insert(dims.begin() + static_cast<std::ptrdiff_t>(at), DimExpr(size));
+      return dims;
+    };
+    queries = op.Reshape(queries, add_axis({q[0], k[1], q[2], q[3]}, 2, *group));
+    keys = op.Reshape(keys, add_axis(keys->type.dims, 2, 1));
+    values = op.Reshape(values, add_axis(v, 2, 1));
+    grouped = add_axis({q[0], k[1], q[2], k[2]}, 2, *group);
+    result = add_axis({q[0], k[1], q[2], v[3]}, 2, *group);
+  }
+  AttentionOutputs outputs;
+  outputs.scores = op.Reshape(Product(op, queries, keys, grouped), all);
+  outputs.capped = outputs.scores;
+  if (inputs.softcap > 0) {
+    Value* cap = op.Scalar(dtype, inputs.softcap);
+    outputs.capped =
+        op.Apply("rewire.mul", op.Unary("rewire.tanh", op.Apply("rewire.div", outputs.scores, cap)), cap);
+  }
+  Value* bias = inputs.bias != nullptr ? op.Cast(inputs.bias, dtype) : nullptr;
+  if (inputs.allowed != nullptr) {
+    Value* masked = MaskBias(op, inputs.allowed, dtype);
+    bias = bias != nullptr ? op.Apply("rewire.add", bias, masked) : masked;
+  }
+  outputs.biased = bias != nullptr ? op.Apply("rewire.add", outputs.capped, bias) : outputs.capped;
+  const DLDataType precise =
+      inputs.softmax_dtype && inputs.softmax_dtype->bits > dtype.bits ? *inputs.softmax_dtype : dtype;
+  Value* logits = op.Cast(outputs.biased, precise);
+  if (inputs.change_scores) {
+    const Result<Value*> changed = inputs.change_scores(logits);
+    if (!changed) return Forward(changed);
+    logits = *changed;
+  }
+  Value* probabilities = op.Call("rewire.softmax", {logits}, {{"axis", std::int64_t{3}}}, logits->type);
+  if (bias != nullptr && bias->type.rank() > 0) {
+    // The softmax of a row of -inf is NaN. Which rows are such is a matter of the bias, as scores may be NaN.
+    Value* highest = op.Reduce("rewire.reduce_max", bias, {bias->type.rank() - 1}, true);
+    Value* none =
+        op.Compare("rewire.equal", highest, op.Scalar(dtype, -std::numeric_limits<double>::infinity()));
+    probabilities = op.Call("rewire.where", {none, op.Scalar(precise, 0), probabilities}, {}, logits->type);
+  }
+  if (inputs.change_probabilities) {
+    const Result<Value*> changed = inputs.change_probabilities(probabilities);
+    if (!changed) return Forward(changed);
+    probabilities = *changed;
+  }
+  outputs.probabilities = op.Cast(probabilities, dtype);
+  Shape shares = grouped;
+  Value* y = Product(op, op.Reshape(outputs.probabilities, std::move(shares)), values, result);
+  outputs.y = op.Cast(op.Reshape(y, {q[0], q[1], q[2], v[3]}), given);
+  for (Value** tensor : {&outputs.scores, &outputs.capped, &outputs.biased, &outputs.probabilities})
+    *tensor = op.Cast(*tensor, given);
+  return outputs;
+}
+
+}  // namespace rewire::compiler

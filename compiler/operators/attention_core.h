@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Scaled dot product attention in terms of stock kernels. The attention operators of all domains share it.
+#pragma once
+
+#include <functional>
+#include <optional>
+
+#include "rewire/compiler/operators/op.h"
+
+namespace rewire::compiler {
+
+// Tensors of [batch, heads, length, size]. Several heads of q may share one of k and v.
+struct AttentionInputs {
+  Value* q = nullptr;
+  Value* k = nullptr;
+  Value* v = nullptr;
+  std::optional<double> scale;  // of the scores; without it 1 / sqrt(size)
+  double softcap = 0;           // above 0: scores are held within this by tanh
+  // Which keys a query may see, of bool; null: all. It broadcasts to [batch, heads, length, length of k].
+  Value* allowed = nullptr;
+  Value* bias = nullptr;  // added to the scores; null: nothing. It broadcasts likewise
+  // The dtype in which probabilities are computed, if it is wider than that of the scores.
+  std::optional<DLDataType> softmax_dtype;
+  // Change the scores before the softmax, and the probabilities after it. Empty: nothing does.
+  std::function<Result<Value*>(Value*)> change_scores, change_probabilities;
+};
+
+// All in q's dtype. Only `y` is computed if nothing else is used.
+struct AttentionOutputs {
+  Value* y = nullptr;              // [batch, heads, length, size of v]
+  Value* scores = nullptr;         // [batch, heads, length, length of k]
+  Value* capped = nullptr;         // the scores after the softcap
+  Value* biased = nullptr;         // and with the bias, -inf where a key is not allowed
+  Value* probabilities = nullptr;  // 0 for a query that may see no key
+};
+
+Result<AttentionOutputs> BuildAttention(Op& op, const AttentionInputs& inputs);
+
+// [batch, length, heads * size] as [batch, heads, length, size], and back.
+Result<Value*> SplitHeads(Op& op, Value* x, std::int64_t heads);
+Value* JoinHeads(Op& op, Value* x);
+
+// Rows of a table [positions, size] for positions of [batch, length]. Without positions it is a table of
+// [batch, length, size] already.
+Value* RowsOf(Op& op, Value* table, Value* positions);
+// Rotates pairs of the first `turned` elements of x [batch, heads, length, size]: halves, or neighbours if
+// `interleaved`. The tables are [batch, 1, length, turned / 2].
+Value* Rotate(Op& op, Value* x, Value* cosines, Value* sines, const DimExpr& turned, bool interleaved);
+
+// The tensors one behind the other along an axis. `a` may be null.
+Value* ConcatTo(Op& op, Value* a, Value* b, int axis);
+// Elements from `start` to `end` along an axis.
+Value* SliceOf(Op& op, Value* x, int axis, const DimExpr& start, const DimExpr& end);
+// 0, 1, ... below `count`, of i64[count].
+Value* CountTo(Op& op, const DimExpr& count);
+// An i64 scalar of a dimension.
+Value* DimValue(Op& op, const DimExpr& dim);
+// 0 where `allowed` holds, otherwise -inf.
+Value* MaskBias(Op& op, Value* allowed, DLDataType dtype);
+
+// What the positions of queries and keys say of which keys a query may see.
+struct PositionMask {
+  DimExpr queries, keys;
+  Value* offset = nullptr;   // the first query's position: i64, a scalar or [batch, 1, 1, 1]; null: 0
+  std::int64_t left = -1;    // how many keys before a query's position it may see; -1: all
+  std::int64_t right = -1;   // how many behind it; 0: causal
+  Value* lengths = nullptr;  // how many keys there are, i64 [batch, 1, 1, 1]; null: all of them
+};
+// Null if each query may see all keys.
+Value* AllowedKeys(Op& op, const PositionMask& mask);
+// Both conditions; either may be null.
+Value* AndOf(Op& op, Value* a, Value* b);
+
+}  // namespace rewire::compiler

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operators that others extend: what a fused operator computes before its activation.
+#pragma once
+
+#include "rewire/compiler/operators/op.h"
+
+namespace rewire::compiler {
+
+// numpy's matmul.
+Result<Value*> MatMulOf(Op& op, Value* a, Value* b);
+// Gemm of inputs 0 to 2, by the node's attributes alpha, beta, transA and transB.
+Result<Value*> GemmOf(Op& op);
+// Conv of inputs 0 to 2, by the node's attributes.
+Result<Value*> ConvOf(Op& op);
+// x over the root of its mean square along the axes from `axis` on, times the scale.
+Value* RmsNormOf(Op& op, Value* x, Value* scale, int axis, double epsilon);
+
+}  // namespace rewire::compiler

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operators of domain ai.onnx.ml: features and linear models, as scikit-learn's converters write them.
+// Strings are not supported.
+#include <algorithm>
+#include <cmath>
+
+#include "rewire/compiler/operators/building_blocks.h"
+#include "rewire/compiler/operators/float_constant.h"
+#include "rewire/compiler/operators/registry.h"
+
+namespace rewire::compiler {
+namespace {
+
+Value* ConcatAlong(Op& op, const std::vector<Value*>& parts, int axis) {
+  Shape dims = parts[0]->type.dims;
+  const auto at = static_cast<std::size_t>(axis);
+  for (std::size_t i = 1; i < parts.size(); ++i) dims[at] = dims[at] + parts[i]->type.dims[at];
+  return op.Call("rewire.concat", parts, {{"axis", std::int64_t{axis}}},
+                 TensorOf(parts[0]->type.dtype, std::move(dims)));
+}
+
+Status LowerBinarizer(Op& op, const Operator& /*row*/) {
+  Value* x = op.in(0);
+  Value* threshold = op.Scalar(kFloat32, op.Float("threshold", 0));
+  op.Set(0, op.Cast(op.Compare("rewire.greater", op.Cast(x, kFloat32), threshold), x->type.dtype));
+  return {};
+}
+
+// A list of one number, or of one for each feature; nothing for an empty one.
+Result<Value*> PerFeature(Op& op, const char* name, const Shape& x) {
+  const std::vector<double> values = op.FloatList(name);
+  if (values.empty()) return static_cast<Value*>(nullptr);
+  if (values.size() != 1 && !x.empty() && x.back().IsConstant() &&
+      !x.back().Is(static_cast<std::int64_t>(values.size()))) {
+    return op.Invalid("{} has {} numbers for {} features", name, values.size(), x.back().text());
+  }
+  return FloatsValue(op, values);
+}
+
+Status LowerScaler(Op& op, const Operator& /*row*/) {
+  Value* x = op.Cast(op.in(0), kFloat32);
+  const Result<Value*> offset = PerFeature(op, "offset", x->type.dims);
+  if (!offset) return Forward(offset);
+  const Result<Value*> scale = PerFeature(op, "scale", x->type.dims);
+  if (!scale) return Forward(scale);
+  if (*offset != nullptr) x = op.Apply("rewire.sub", x, *offset);
+  if (*scale != nullptr) x = op.Apply("rewire.mul", x, *scale);
+  op.Set(0, x);
+  return {};
+}
+
+// Rows over their largest element, the sum of their magnitudes or their length. Where that is 0 they stay.
+Status LowerNormalizer(Op& op, const Operator& /*row*/) {
+  Value* x = op.Cast(op.in(0), kFloat32);
+  const std::string norm = op.String("norm", "MAX");
+  const char* kernel = norm == "MAX"  ? "rewire.reduce_max"
+                       : norm == "L1" ? "rewire.reduce_l1"
+                       : norm == "L2" ? "rewire.reduce_l2"
+                                      : nullptr;
+  if (kernel == nullptr) return op.Invalid("norm is '{}', expected MAX, L1 or L2", norm);
+  if (x->type.rank() < 1 || x->type.rank() > 2)
+    return op.Invalid("X has shape {}, expected rank 1 or 2", ShapeText(x->type.dims));
+  Value* size = op.Reduce(kernel, x, {x->type.rank() - 1}, true);
+  Value* none = op.Compare("rewire.equal", size, op.Scalar(kFloat32, 0));
+  Value* divisor = op.Call("rewire.where", {none, op.Scalar(kFloat32, 1), size}, {}, size->type);
+  op.Set(0, op.Apply("rewire.div", x, divisor));
+  return {};
+}
+
+Status LowerImputer(Op& op, const Operator& /*row*/) {
+  Value* x = op.in(0);
+  if (!IsFloat(x->type.dtype)) {
+    const Ints values = op.IntList("imputed_value_int64s");
+    if (values.empty()) return op.Unsupported("no imputed_value_int64s for {}", DTypeName(x->type.dtype));
+    Value* replaced = op.Scalar(x->type.dtype, 0);
+    if (const std::int64_t which = op.Int("replaced_value_int64", 0); which != 0)
+      replaced = op.Cast(op.IntValue(which), x->type.dtype);
+    Value* is_replaced = op.Compare("rewire.equal", x, replaced);
+    op.Set(0, op.Call("rewire.where", {is_replaced, op.Cast(op.IntsValue(values), x->type.dtype), x}, {},
+                      x->type));
+    return {};
+  }
+  const Result<Value*> values = PerFeature(op, "imputed_value_floats", x->type.dims);
+  if (!values) return Forward(values);
+  if (*values == nullptr) return op.Unsupported("no imputed_value_floats for {}", DTypeName(x->type.dtype));
+  const double replaced = op.Float("replaced_value_float", 0);
+  Type truth = x->type;
+  truth.dtype = kBool8;
+  Value* is_replaced = std::isnan(replaced)
+                           ? op.Call("rewire.isnan", {x}, {}, truth)
+                           : op.Compare("rewire.equal", x, op.Scalar(x->type.dtype, replaced));
+  op.Set(0, op.Call("rewire.where", {is_replaced, op.Cast(*values, x->type.dtype), x}, {}, x->type));
+  return {};
+}
+
+// X [N, features] times the coefficients of each of `rows` results, plus the intercepts.
+Result<Value*> LinearScores(Op& op, std::int64_t* rows) {
+  Value* x = op.Cast(op.in(0), kFloat32);
+  const std::vector<double> coefficients = op.FloatList("coefficients"),
+                            intercepts = op.FloatList("intercepts");
+  const std::optional<std::int64_t> features =
+      x->type.rank() == 2 ? x->type.dims[1].constant() : std::nullopt;
+  if (!features || *features < 1)
+    return op.Unsupported("X has shape {}, expected [N, features] of known features",
+                          ShapeText(x->type.dims));
+  const auto given = static_cast<std::int64_t>(coefficients.size());
+  *rows = given / *features;
+  if (*rows < 1 || given % *features != 0)
+    return op.Invalid("{} coefficients for {} features", given, *features);
+  if (!intercepts.empty() && static_cast<std::int64_t>(intercepts.size()) != *rows)
+    return op.Invalid("{} intercepts for {} results", intercepts.size(), *rows);
+  Value* weights = op.Transpose(op.Reshape(FloatsValue(op, coefficients), {*rows, *features}), {1, 0});
+  const Result<Value*> product = MatMulOf(op, x, weights);
+  if (!product || intercepts.empty()) return product;
+  return op.Apply("rewire.add", *product, FloatsValue(op, intercepts));
+}
+
+Result<Value*> PostTransform(Op& op, Value* scores) {
+  const std::string transform = op.String("post_transform", "NONE");
+  if (transform == "NONE") return scores;
+  if (transform == "LOGISTIC") return op.Unary("rewire.sigmoid", scores);
+  if (transform == "SOFTMAX")
+    return op.Call("rewire.softmax", {scores}, {{"axis", std::int64_t{1}}}, scores->type);
+  return op.Unsupported("post_transform '{}'", transform);
+}
+
+Status LowerLinearRegressor(Op& op, const Operator& /*row*/) {
+  std::int64_t rows = 0;
+  Result<Value*> scores = LinearScores(op, &rows);
+  if (!scores) return Forward(scores);
+  if (rows != op.Int("targets", 1))
+    return op.Invalid("{} targets with coefficients of {}", op.Int("targets", 1), rows);
+  scores = PostTransform(op, *scores);
+  if (!scores) return Forward(scores);
+  op.Set(0, *scores);
+  return {};
+}
+
+Status LowerLinearClassifier(Op& op, const Operator& /*row*/) {
+  if (op.HasAttribute("classlabels_strings")) return op.Unsupported("labels are strings");
+  const Ints labels = op.IntList("classlabels_ints");
+  std::int64_t rows = 0;
+  Result<Value*> scores = LinearScores(op, &rows);
+  if (!scores) return Forward(scores);
+  const bool binary = rows == 1 && labels.size() == 2;
+  if (!binary && (rows < 2 || labels.size() != static_cast<std::size_t>(rows)))
+    return op.Unsupported("{} labels with coefficients of {}", labels.size(), rows);
+  // What the first of two classes gets without a transform is read in two ways.
+  if (const std::string transform = op.String("post_transform", "NONE"); binary && transform != "LOGISTIC")
+    return op.Unsupported("post_transform '{}' of two classes with one row of coefficients", transform);
+  if (binary) scores = ConcatAlong(op, {op.Unary("rewire.neg", *scores), *scores}, 1);
+  Value* best =
+      op.Call("rewire.argmax", {*scores}, {{"axis", std::int64_t{1}}, {"keepdims", std::int64_t{0}}},
+              TensorOf(kInt64, {(*scores)->type.dims[0]}));
+  op.Set(0, op.Call("rewire.gather", {op.IntsValue(labels), best}, {{"axis", std::int64_t{0}}}, best->type));
+  scores = PostTransform(op, *scores);
+  if (!scores) return Forward(scores);
+  op.Set(1, *scores);
+  return {};
+}
+
+Status LowerArrayFeatureExtractor(Op& op, const Operator& /*row*/) {
+  Value *x = op.in(0), *indices = op.in(1);
+  if (x->type.rank() < 1) return op.Invalid("X is a scalar");
+  const DimExpr count = ProductOf(indices->type.dims);
+  if (x->type.rank() == 1) x = op.Reshape(x, {1, x->type.dims[0]});
+  Shape dims = x->type.dims;
+  dims.back() = count;
+  op.Set(0, op.Call("rewire.gather", {x, op.Reshape(indices, {count})},
+                    {{"axis", std::int64_t{x->type.rank() - 1}}}, TensorOf(x->type.dtype, std::move(dims))));
+  return {};
+}
+
+Status LowerFeatureVectorizer(Op& op, const Operator& /*row*/) {
+  const Ints sizes = op.IntList("inputdimensions");
+  if (sizes.size() != static_cast<std::size_t>(op.inputs()))
+    return op.Invalid("{} inputdimensions for {} inputs", sizes.size(), op.inputs());
+  std::vector<Value*> parts;
+  for (int i = 0; i < op.inputs(); ++i) {
+    Value* x = op.Cast(op.in(i), kFloat32);
+    if (x->type.rank() == 1) x = op.Reshape(x, {1, x->type.dims[0]});
+    if (x->type.rank() != 2 || !x->type.dims[1].Is(sizes[static_cast<std::size_t>(i)]))
+      return op.Unsupported("input {} has shape {}, expected [N, {}]", i, ShapeText(x->type.dims),
+                            sizes[static_cast<std::size_t>(i)]);
+    parts.push_back(x);
+  }
+  op.Set(0, ConcatAlong(op, parts, 1));
+  return {};
+}
+
+// True where x, with an axis more, is one of the numbers.
+Value* MatchesOf(Op& op, Value* x, Value* numbers) {
+  Shape dims = x->type.dims;
+  dims.emplace_back(1);
+  return op.Compare("rewire.equal", op.Reshape(x, dims), numbers);
+}
+
+Status LowerOneHotEncoder(Op& op, const Operator& /*row*/) {
+  if (op.HasAttribute("cats_strings")) return op.Unsupported("categories are strings");
+  const Ints categories = op.IntList("cats_int64s");
+  if (categories.empty()) return op.Invalid("it has no categories");
+  if (op.Int("zeros", 1) == 0) return op.Unsupported("zeros is 0, only 1 is supported");
+  Value* x = op.Cast(op.in(0), kInt64);
+  op.Set(0, op.Cast(MatchesOf(op, x, op.IntsValue(categories)), kFloat32));
+  return {};
+}
+
+// Keys and values are numbers. What is no key becomes the default.
+Status LowerLabelEncoder(Op& op, const Operator& /*row*/) {
+  Value* x = op.in(0);
+  for (const char* name :
+       {"keys_strings", "values_strings", "keys_tensor", "values_tensor", "default_tensor"}) {
+    if (op.HasAttribute(name)) return op.Unsupported("{}, expected lists of numbers", name);
+  }
+  const bool of_floats = op.HasAttribute("keys_floats"), to_floats = op.HasAttribute("values_floats");
+  if (of_floats ? !IsFloat(x->type.dtype) : x->type.dtype != kInt64)
+    return op.Unsupported("keys are of another type than {}", DTypeName(x->type.dtype));
+  std::vector<double> keys = op.FloatList("keys_floats");
+  if (std::any_of(keys.begin(), keys.end(), [](double key) { return std::isnan(key); }))
+    return op.Unsupported("a key is NaN");
+  Value* numbers =
+      of_floats ? op.Cast(FloatsValue(op, keys), x->type.dtype) : op.IntsValue(op.IntList("keys_int64s"));
+  Value* values =
+      to_floats ? FloatsValue(op, op.FloatList("values_floats")) : op.IntsValue(op.IntList("values_int64s"));
+  const DimExpr count = numbers->type.dims[0];
+  if (count.Is(0) || !(count == values->type.dims[0]))
+    return op.Invalid("{} keys for {} values", count.text(), values->type.dims[0].text());
+  Value* missing = to_floats ? op.Scalar(kFloat32, op.Float("default_float", -0.0))
+                             : op.IntValue(op.Int("default_int64", -1));
+  Value* matches = op.Cast(MatchesOf(op, x, numbers), kUInt8);
+  const std::int64_t last = x->type.rank();
+  Value* which = op.Call("rewire.argmax", {matches}, {{"axis", last}, {"keepdims", std::int64_t{0}}},
+                         TensorOf(kInt64, x->type.dims));
+  Value* found = op.Cast(op.Reduce("rewire.reduce_max", matches, {last}, false), kBool8);
+  Value* value = op.Call("rewire.gather", {values, which}, {{"axis", std::int64_t{0}}},
+                         TensorOf(values->type.dtype, x->type.dims));
+  op.Set(0, op.Call("rewire.where", {found, value, missing}, {}, value->type));
+  return {};
+}
+
+}  // namespace
+
+std::span<const Operator> MachineLearningOperators() {
+  static constexpr Operator kOperators[] = {
+      {"ArrayFeatureExtractor", 1, 0, 2, 2, "", LowerArrayFeatureExtractor},
+      {"Binarizer", 1, 0, 1, 1, "threshold", LowerBinarizer},
+      {"FeatureVectorizer", 1, 0, 1, kAnyNumber, "inputdimensions", LowerFeatureVectorizer},
+      {"Imputer", 1, 0, 1, 1,
+       "~imputed_value_floats ~imputed_value_int64s ~replaced_value_float ~replaced_value_int64",
+       LowerImputer},
+      {"LabelEncoder", 2, 0, 1, 1,
+       "~default_float ~default_int64 ~default_string default_tensor keys_floats keys_int64s keys_strings "
+       "keys_tensor values_floats values_int64s values_strings values_tensor",
+       LowerLabelEncoder},
+      {"LinearClassifier", 1, 0, 1, 1,
+       "classlabels_ints classlabels_strings coefficients intercepts ~multi_class post_transform",
+       LowerLinearClassifier},
+      {"LinearRegressor", 1, 0, 1, 1, "coefficients intercepts post_transform targets", LowerLinearRegressor},
+      {"Normalizer", 1, 0, 1, 1, "norm", LowerNormalizer},
+      {"OneHotEncoder", 1, 0, 1, 1, "cats_int64s cats_strings zeros", LowerOneHotEncoder},
+      {"Scaler", 1, 0, 1, 1, "offset scale", LowerScaler},
+  };
+  return kOperators;
+}
+
+}  // namespace rewire::compiler

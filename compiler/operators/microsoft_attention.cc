@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: Apache-2.0
+// The attention operators of domain com.microsoft.
+#include "rewire/compiler/operators/attention_core.h"
+#include "rewire/compiler/operators/building_blocks.h"
+#include "rewire/compiler/operators/registry.h"
+
+namespace rewire::compiler {
+namespace {
+
+// More heads or elements of a head than any model has: sums and multiples of them do not overflow.
+constexpr std::int64_t kMost = std::int64_t{1} << 40;
+
+// Keys that a mask leaves out get this score. It is finite: a query that may see no key sees all.
+Value* FilterBias(Op& op, Value* allowed, DLDataType dtype) {
+  Value* filter = op.Scalar(dtype, op.Float("mask_filter_value", -10000));
+  return op.Call("rewire.where", {allowed, op.Scalar(dtype, 0), filter}, {},
+                 TensorOf(dtype, allowed->type.dims));
+}
+
+// A mask of integers as a bias of the scores: lengths [batch], or 1 for each key that may be seen, as [batch,
+// keys], [batch, queries, keys] or [batch, 1, queries, keys].
+Result<Value*> BiasOfMask(Op& op, Value* mask, const DimExpr& batch, const DimExpr& keys, DLDataType dtype) {
+  const Shape dims = mask->type.dims;
+  Value* numbers = op.Cast(mask, kInt64);
+  if (dims.size() == 1) {
+    if (!(dims[0] == batch)) return op.Unsupported("a mask {} for batch {}", ShapeText(dims), batch.text());
+    Value* lengths = op.Reshape(numbers, {dims[0], 1, 1, 1});
+    return FilterBias(op, op.Compare("rewire.less", CountTo(op, keys), lengths), dtype);
+  }
+  const DimExpr& last = dims.back();
+  const bool differs = last.IsConstant() && keys.IsConstant() && !(last == keys);
+  if (dims.size() > 4 || differs)
+    return op.Unsupported("a mask {} for {} keys", ShapeText(dims), keys.text());
+  Value* allowed = op.Compare("rewire.greater", numbers, op.IntValue(0));
+  Shape four = dims;
+  while (four.size() < 4) four.insert(four.begin() + 1, DimExpr(1));
+  return FilterBias(op, op.Reshape(allowed, four), dtype);
+}
+
+// `part` of a row of numbers that q, k and v share, added to x.
+Value* AddPart(Op& op, Value* x, Value* bias, const DimExpr& start) {
+  if (bias == nullptr) return x;
+  return op.Apply("rewire.add", x, SliceOf(op, bias, 0, start, start + x->type.dims.back()));
+}
+
+// Adds what the operators of this domain have in common: the scale, the causal mask, the mask, the bias.
+Status ReadCommon(Op& op, Value* mask, Value* bias, Value* past, AttentionInputs* inputs) {
+  const DimExpr batch = inputs->q->type.dims[0], keys = inputs->k->type.dims[2];
+  const DLDataType dtype = inputs->q->type.dtype;
+  if (op.HasAttribute("scale") && op.Float("scale", 0) != 0) inputs->scale = op.Float("scale", 0);
+  PositionMask positions;
+  positions.queries = inputs->q->type.dims[2];
+  positions.keys = keys;
+  if (op.Int("unidirectional", 0) != 0) positions.right = 0;
+  if (past != nullptr) positions.offset = DimValue(op, past->type.dims[2]);
+  inputs->allowed = AllowedKeys(op, positions);
+  if (mask != nullptr) {
+    const Result<Value*> of_mask = BiasOfMask(op, mask, batch, keys, dtype);
+    if (!of_mask) return Forward(of_mask);
+    inputs->bias = *of_mask;
+  } else {
+    static_cast<void>(op.Float("mask_filter_value", 0));
+  }
+  if (bias != nullptr)
+    inputs->bias = inputs->bias != nullptr ? op.Apply("rewire.add", inputs->bias, bias) : bias;
+  return {};
+}
+
+// Inputs: query, key, value, bias, mask, attention_bias, past_key, past_value; the others are of decoders
+// that share buffers.
+Status LowerMultiHeadAttention(Op& op, const Operator& /*row*/) {
+  Value *key = op.in(1), *value = op.in(2), *past = op.in(6);
+  if (key == nullptr || value == nullptr || op.in(0)->type.rank() != 3)
+    return op.Unsupported("keys and values packed with queries or with each other");
+  if (op.in(8) != nullptr || op.in(9) != nullptr) return op.Unsupported("a cache of shared buffers");
+  const std::int64_t heads = op.Int("num_heads", 0);
+  AttentionInputs inputs;
+  const DimExpr hidden = op.in(0)->type.dims[2];
+  const Result<Value*> q = SplitHeads(op, AddPart(op, op.in(0), op.in(3), 0), heads);
+  if (!q) return Forward(q);
+  inputs.q = *q;
+  // Keys of cross attention come with their heads apart, and without a bias.
+  struct Side {
+    Value* given;
+    Value** tensor;
+    DimExpr start;
+  };
+  for (const Side& side : {Side{key, &inputs.k, hidden}, Side{value, &inputs.v, hidden * DimExpr(2)}}) {
+    *side.tensor = side.given;
+    if (side.given->type.rank() == 4) continue;
+    const Result<Value*> split = SplitHeads(op, AddPart(op, side.given, op.in(3), side.start), heads);
+    if (!split) return Forward(split);
+    *side.tensor = *split;
+  }
+  const bool fits =
+      past == nullptr || (op.in(7) != nullptr && past->type.rank() == 4 && op.in(7)->type.rank() == 4);
+  if ((past == nullptr) != (op.in(7) == nullptr) || !fits)
+    return op.Invalid("it has one of past_key and past_value, or not of rank 4");
+  inputs.k = ConcatTo(op, past, inputs.k, 2);
+  inputs.v = ConcatTo(op, op.in(7), inputs.v, 2);
+  if (Status read = ReadCommon(op, op.in(4), op.in(5), past, &inputs); !read) return read;
+  const Result<AttentionOutputs> outputs = BuildAttention(op, inputs);
+  if (!outputs) return Forward(outputs);
+  if (op.Wants(3)) return op.Unsupported("the scores as an output");
+  op.Set(0, JoinHeads(op, outputs->y));
+  op.Set(1, inputs.k);
+  op.Set(2, inputs.v);
+  return {};
+}
+
+// Inputs: x, weights and bias of queries, keys and values, a mask, keys and values of the past, a bias of the
+// scores.
+Status LowerAttention(Op& op, const Operator& /*row*/) {
+  Value *x = op.in(0), *weights = op.in(1), *past = op.in(4);
+  if (op.in(6) != nullptr) return op.Unsupported("a cache of shared buffers");
+  if (x->type.rank() != 3 || weights->type.rank() != 2 || !weights->type.dims[1].IsConstant())
+    return op.Unsupported("input {} with weights {}", ShapeText(x->type.dims), ShapeText(weights->type.dims));
+  const std::int64_t heads = op.Int("num_heads", 0), all = *weights->type.dims[1].constant();
+  const Ints sizes = op.IntList("qkv_hidden_sizes", {all / 3, all / 3, all / 3});
+  if (sizes.size() != 3 || all > kMost || sizes[0] < 1 || sizes[2] < 1 || sizes[0] != sizes[1] ||
+      sizes[0] > all || sizes[2] != all - 2 * sizes[0]) {
+    return op.Invalid("qkv_hidden_sizes of {} numbers do not add up to {}", sizes.size(), all);
+  }
+  const Result<Value*> product = MatMulOf(op, x, weights);
+  if (!product) return Forward(product);
+  Value* sum = op.in(2) != nullptr ? op.Apply("rewire.add", *product, op.in(2)) : *product;
+  AttentionInputs inputs;
+  Value** const tensors[] = {&inputs.q, &inputs.k, &inputs.v};
+  std::int64_t start = 0;
+  for (std::size_t i = 0; i < 3; ++i) {
+    const Result<Value*> split = SplitHeads(op, SliceOf(op, sum, 2, start, start + sizes[i]), heads);
+    if (!split) return Forward(split);
+    *tensors[i] = *split;
+    start += sizes[i];
+  }
+  Value* past_key = nullptr;
+  if (past != nullptr) {
+    if (past->type.rank() != 5)
+      return op.Invalid("past has shape {}, expected [2, batch, heads, length, size]",
+                        ShapeText(past->type.dims));
+    const Shape dims(past->type.dims.begin() + 1, past->type.dims.end());
+    past_key = op.Reshape(SliceOf(op, past, 0, 0, 1), dims);
+    inputs.k = ConcatTo(op, past_key, inputs.k, 2);
+    inputs.v = ConcatTo(op, op.Reshape(SliceOf(op, past, 0, 1, 2), dims), inputs.v, 2);
+  }
+  if (Status read = ReadCommon(op, op.in(3), op.in(5), past_key, &inputs); !read) return read;
+  const Result<AttentionOutputs> outputs = BuildAttention(op, inputs);
+  if (!outputs) return Forward(outputs);
+  op.Set(0, JoinHeads(op, outputs->y));
+  if (!op.Wants(1)) return {};
+  const auto one = [&](Value* tensor) {
+    Shape dims = tensor->type.dims;
+    dims.insert(dims.begin(), DimExpr(1));
+    return op.Reshape(tensor, dims);
+  };
+  op.Set(1, ConcatTo(op, one(inputs.k), one(inputs.v), 0));
+  return {};
+}
+
+// The positions that a table is read at: [batch, length], or one from which all sentences begin.
+Result<Value*> PositionsOf(Op& op, Value* positions, const DimExpr& batch, const DimExpr& length) {
+  if (positions->type.rank() == 2) return positions;
+  if (positions->type.rank() != 1 || !positions->type.dims[0].Is(1))
+    return op.Invalid("position_ids have shape {}, expected [1] or [batch, length]",
+                      ShapeText(positions->type.dims));
+  Value* places = op.Apply("rewire.add", CountTo(op, length), op.Cast(positions, kInt64));
+  return op.Call("rewire.expand", {places}, {}, TensorOf(kInt64, {batch, length}));
+}
+
+Status LowerRotaryEmbedding(Op& op, const Operator& /*row*/) {
+  Value* x = op.in(0);
+  const DimExpr half = op.in(2)->type.rank() == 2 ? op.in(2)->type.dims[1] : DimExpr(0);
+  if (!half.IsConstant() || *half.constant() < 1 || *half.constant() > kMost || op.in(3)->type.rank() != 2)
+    return op.Unsupported("tables {}, expected [positions, size / 2] of known size",
+                          ShapeText(op.in(2)->type.dims));
+  const std::int64_t turned = 2 * *half.constant(), given = op.Int("rotary_embedding_dim", 0);
+  if (given != 0 && given != turned)
+    return op.Invalid("rotary_embedding_dim is {}, expected {}", given, turned);
+  const bool joined = x->type.rank() == 3;
+  if (joined) {
+    const DimExpr hidden = x->type.dims[2];
+    std::int64_t heads = op.Int("num_heads", 0);
+    if (heads == 0 && !hidden.IsConstant()) return op.Unsupported("the number of heads is not known");
+    if (heads == 0) heads = *hidden.constant() / turned;
+    const Result<Value*> split = SplitHeads(op, x, heads);
+    if (!split) return Forward(split);
+    x = *split;
+  }
+  if (x->type.rank() != 4)
+    return op.Invalid("input has shape {}, expected rank 3 or 4", ShapeText(x->type.dims));
+  if (x->type.dims[3].IsConstant() && *x->type.dims[3].constant() < turned)
+    return op.Invalid("{} of {} elements are rotated", turned, x->type.dims[3].text());
+  const Result<Value*> positions = PositionsOf(op, op.in(1), x->type.dims[0], x->type.dims[2]);
+  if (!positions) return Forward(positions);
+  Value* tables[2];
+  for (const int i : {0, 1}) {
+    Value* rows = RowsOf(op, op.in(2 + i), *positions);
+    const Shape& dims = rows->type.dims;
+    tables[i] = op.Reshape(rows, {dims[0], 1, dims[1], dims[2]});
+  }
+  Value* y = Rotate(op, x, tables[0], tables[1], turned, op.Int("interleaved", 0) != 0);
+  op.Set(0, joined ? JoinHeads(op, y) : y);
+  return {};
+}
+
+// What GroupQueryAttention computes during the run: where each sentence's new tokens begin, and how long the
+// cache becomes.
+struct CachePlan {
+  Value* begin = nullptr;      // i64 [batch, 1, 1, 1]
+  Value* positions = nullptr;  // i64 [batch, 1, length, 1], of the new tokens
+};
+
+// `tensor` written into the cache from each sentence's position on. The cache grows to `length`, i64[], if it
+// is shorter.
+Value* IntoCache(Op& op, Value* past, Value* tensor, const CachePlan& plan, Value* length) {
+  const Shape dims = tensor->type.dims;
+  const DLDataType dtype = tensor->type.dtype;
+  Value* rest = length;
+  if (past != nullptr)
+    rest = op.Apply("rewire.max", op.Apply("rewire.sub", length, DimValue(op, past->type.dims[2])),
+                    op.IntValue(0));
+  if (past == nullptr)
+    past =
+        op.Call("rewire.expand", {op.Scalar(dtype, 0)}, {}, TensorOf(dtype, {dims[0], dims[1], 0, dims[3]}));
+  Value* pads =
+      op.Call("rewire.concat", {op.IntsValue({0, 0, 0, 0, 0, 0}), op.Reshape(rest, {1}), op.IntsValue({0})},
+              {{"axis", std::int64_t{0}}}, TensorOf(kInt64, {8}));
+  Op::KernelCall pad;
+  pad.kernel = "rewire.dynamic_pad";
+  pad.inputs = {past, pads};
+  pad.attributes = {{"mode", std::string("constant")}};
+  pad.shapes = {op.ShapeValue({"rewire.shape.dynamic_pad", {op.ShapeOf(past), pads}, {}}, 4)};
+  const DimExpr grown = DimExpr::Symbol(op.lowering().graph().FreshSymbol("cache"));
+  pad.outputs = {TensorOf(dtype, {dims[0], dims[1], grown, dims[3]})};
+  Value* cache = op.Call(std::move(pad))[0];
+  Value* indices = op.Call("rewire.expand", {plan.positions}, {}, TensorOf(kInt64, dims));
+  return op.Call("rewire.scatter_elements", {cache, indices, tensor},
+                 {{"axis", std::int64_t{2}}, {"reduction", std::string("none")}}, cache->type);
+}
+
+// Inputs: query, key, value, past_key, past_value, seqlens_k, total_sequence_length, cos_cache, sin_cache,
+// position_ids, attention_bias; the others are of quantised caches and normalised queries.
+Status LowerGroupQueryAttention(Op& op, const Operator& /*row*/) {
+  for (int i = 11; i < op.inputs(); ++i) {
+    if (op.in(i) != nullptr) return op.Unsupported("input {}", i);
+  }
+  const std::int64_t heads = op.Int("num_heads", 0), kv_heads = op.Int("kv_num_heads", 0);
+  Value *query = op.in(0), *key = op.in(1), *value = op.in(2);
+  if (query == nullptr || op.in(5) == nullptr || op.in(6) == nullptr)
+    return op.Invalid("query, seqlens_k or total_sequence_length is missing");
+  if (query->type.rank() != 3 || heads < 1 || heads > kMost || kv_heads < 1 || heads % kv_heads != 0)
+    return op.Invalid("query has shape {} for {} heads and {} of keys", ShapeText(query->type.dims), heads,
+                      kv_heads);
+  if (key == nullptr) {
+    const DimExpr size = DimExpr::FloorDiv(query->type.dims[2], heads + 2 * kv_heads);
+    const DimExpr of_q = size * DimExpr(heads), of_k = size * DimExpr(kv_heads);
+    Value* packed = query;
+    query = SliceOf(op, packed, 2, 0, of_q);
+    key = SliceOf(op, packed, 2, of_q, of_q + of_k);
+    value = SliceOf(op, packed, 2, of_q + of_k, of_q + of_k * DimExpr(2));
+  }
+  if (value == nullptr) return op.Invalid("value is missing");
+  for (const int i : {3, 4}) {
+    if (op.in(i) != nullptr && op.in(i)->type.rank() != 4)
+      return op.Invalid("input {} has shape {}, expected rank 4", i, ShapeText(op.in(i)->type.dims));
+  }
+  AttentionInputs inputs;
+  struct Side {
+    Value* given;
+    Value** tensor;
+    std::int64_t heads;
+  };
+  for (const Side& side :
+       {Side{query, &inputs.q, heads}, Side{key, &inputs.k, kv_heads}, Side{value, &inputs.v, kv_heads}}) {
+    const Result<Value*> split = SplitHeads(op, side.given, side.heads);
+    if (!split) return Forward(split);
+    *side.tensor = *split;
+  }
+  const DimExpr batch = inputs.q->type.dims[0], length = inputs.q->type.dims[2];
+  Value* total = op.Reshape(op.Cast(op.in(6), kInt64), {});
+  Value* count = DimValue(op, length);
+  // The first call has all tokens, and those behind a sentence's end fill it up.
+  Value* first = op.Compare("rewire.equal", total, count);
+  Value* ends =
+      op.Apply("rewire.add", op.Reshape(op.Cast(op.in(5), kInt64), {batch, 1, 1, 1}), op.IntValue(1));
+  CachePlan plan;
+  Value* before = op.Apply("rewire.sub", ends, count);
+  plan.begin = op.Call("rewire.where", {first, op.IntValue(0), before}, {}, before->type);
+  plan.positions = op.Apply("rewire.add", plan.begin, op.Reshape(CountTo(op, length), {1, 1, length, 1}));
+  if (op.Int("do_rotary", 0) != 0) {
+    if (op.in(7) == nullptr || op.in(8) == nullptr || op.in(7)->type.rank() != 2 ||
+        !op.in(7)->type.dims[1].IsConstant() || op.in(8)->type.rank() != 2)
+      return op.Unsupported("do_rotary without tables [positions, size / 2] of known size");
+    const DimExpr turned = op.in(7)->type.dims[1] * DimExpr(2);
+    Value* places = op.in(9) != nullptr ? op.in(9) : op.Reshape(plan.positions, {batch, length});
+    Value* tables[2];
+    for (const int i : {0, 1}) {
+      Value* rows = RowsOf(op, op.in(7 + i), places);
+      tables[i] = op.Reshape(rows, {batch, 1, length, rows->type.dims.back()});
+    }
+    const bool interleaved = op.Int("rotary_interleaved", 0) != 0;
+    inputs.q = Rotate(op, inputs.q, tables[0], tables[1], turned, interleaved);
+    inputs.k = Rotate(op, inputs.k, tables[0], tables[1], turned, interleaved);
+  } else {
+    static_cast<void>(op.Int("rotary_interleaved", 0));
+  }
+  inputs.k = IntoCache(op, op.in(3), inputs.k, plan, total);
+  inputs.v = IntoCache(op, op.in(4), inputs.v, plan, total);
+  op.Set(1, inputs.k);
+  op.Set(2, inputs.v);
+  if (op.Float("scale", 0) != 0) inputs.scale = op.Float("scale", 0);
+  inputs.softcap = op.Float("softcap", 0);
+  PositionMask mask;
+  mask.queries = length;
+  mask.keys = inputs.k->type.dims[2];
+  mask.offset = plan.begin;
+  mask.right = 0;
+  // A window of n keys has the query's own in it.
+  if (const std::int64_t window = op.Int("local_window_size", -1); window > 0) mask.left = window - 1;
+  inputs.allowed = AllowedKeys(op, mask);
+  inputs.bias = op.in(10);
+  const Result<AttentionOutputs> outputs = BuildAttention(op, inputs);
+  if (!outputs) return Forward(outputs);
+  op.Set(0, JoinHeads(op, outputs->y));
+  return {};
+}
+
+}  // namespace
+
+std::span<const Operator> MicrosoftAttentionOperators() {
+  static constexpr Operator kOperators[] = {
+      {"Attention", 1, 0, 2, 7,
+       "do_rotary=0 mask_filter_value num_heads past_present_share_buffer=0 qkv_hidden_sizes "
+       "~rotary_embedding_dim scale unidirectional",
+       LowerAttention},
+      {"GroupQueryAttention", 1, 0, 7, 16,
+       "causal=1 do_rotary ~k_quant_type ~kv_cache_bit_width kv_num_heads local_window_size num_heads "
+       "~qk_norm_epsilon qk_output=0 rotary_interleaved scale sliding_window_cache=0 smooth_softmax=0 "
+       "softcap "
+       "~v_quant_type",
+       LowerGroupQueryAttention, nullptr, kMayLack},
+      {"MultiHeadAttention", 1, 0, 1, 10, "mask_filter_value num_heads scale unidirectional",
+       LowerMultiHeadAttention},
+      {"RotaryEmbedding", 1, 0, 4, 4,
+       "interleaved is_packed_batching=0 num_heads rotary_embedding_dim scale=1", LowerRotaryEmbedding},
+  };
+  return kOperators;
+}
+
+}  // namespace rewire::compiler

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operators of ai.onnx.ml, and what they refuse.
+#include <catch2/catch.hpp>
+#include <string>
+#include <vector>
+
+#include "rewire/tests/compiler/model_builder.h"
+
+namespace rewire::test {
+namespace {
+
+void AddFloatList(onnx::NodeProto* node, const std::string& name, const std::vector<float>& values) {
+  onnx::AttributeProto* attribute = node->add_attribute();
+  attribute->set_name(name);
+  attribute->set_type(onnx::AttributeProto::FLOATS);
+  for (const float value : values) attribute->add_floats(value);
+}
+
+// A model of one operator of the domain, from "x" [N, 3] to "y".
+onnx::ModelProto OneNode(const std::string& type, onnx::NodeProto** node) {
+  onnx::ModelProto model = EmptyModel(17);
+  onnx::OperatorSetIdProto* domain = model.add_opset_import();
+  domain->set_domain("ai.onnx.ml");
+  domain->set_version(3);
+  onnx::GraphProto* graph = model.mutable_graph();
+  SetValue(graph->add_input(), "x", {"N", 3});
+  *node = AddNode(graph, type, {"x"}, "y");
+  (*node)->set_domain("ai.onnx.ml");
+  SetValue(graph->add_output(), "y", {});
+  graph->mutable_output(0)->mutable_type()->mutable_tensor_type()->clear_shape();
+  return model;
+}
+
+TEST_CASE("features are scaled, normalised and combined") {
+  onnx::NodeProto* node = nullptr;
+  std::vector<float> expected;
+  onnx::ModelProto model;
+  SECTION("Scaler") {
+    model = OneNode("Scaler", &node);
+    AddFloatList(node, "offset", {1});
+    AddFloatList(node, "scale", {1, 2, 3});
+    expected = {-1, 0, 3, 2, 6, 12};
+  }
+  SECTION("Normalizer") {
+    model = OneNode("Normalizer", &node);
+    AddString(node, "norm", "L1");
+    expected = {0, 1.0F / 3, 2.0F / 3, 0.25F, 4.0F / 12, 5.0F / 12};
+  }
+  SECTION("LinearRegressor") {
+    model = OneNode("LinearRegressor", &node);
+    AddInt(node, "targets", 2);
+    AddFloatList(node, "coefficients", {1, 1, 1, 0, 0, 2});
+    AddFloatList(node, "intercepts", {10, 20});
+    expected = {13, 24, 22, 30};
+  }
+  SECTION("Imputer") {
+    model = OneNode("Imputer", &node);
+    AddFloatList(node, "imputed_value_floats", {7, 8, 9});
+    expected = {7, 1, 2, 3, 4, 5};
+  }
+  const Outcome outcome = CompileProto(model);
+  REQUIRE(outcome.message.empty());
+  const Answer answer = RunOnCounts(outcome.compiled.module, {2, 3});
+  REQUIRE(answer.values.size() == expected.size());
+  for (std::size_t i = 0; i < expected.size(); ++i) CHECK(answer.values[i] == Approx(expected[i]));
+}
+
+TEST_CASE("what features do not fit is refused") {
+  onnx::NodeProto* node = nullptr;
+  onnx::ModelProto model;
+  std::string reason;
+  SECTION("numbers of features") {
+    model = OneNode("Scaler", &node);
+    AddFloatList(node, "offset", {1, 2});
+    reason = "offset has 2 numbers for 3 features";
+  }
+  SECTION("numbers of coefficients") {
+    model = OneNode("LinearRegressor", &node);
+    AddFloatList(node, "coefficients", {1, 2, 3, 4});
+    reason = "4 coefficients for 3 features";
+  }
+  SECTION("labels that are strings") {
+    model = OneNode("LinearClassifier", &node);
+    onnx::AttributeProto* labels = node->add_attribute();
+    labels->set_name("classlabels_strings");
+    labels->set_type(onnx::AttributeProto::STRINGS);
+    labels->add_strings("cat");
+    reason = "labels are strings";
+  }
+  SECTION("trees") {
+    model = OneNode("TreeEnsembleClassifier", &node);
+    reason = "the operator is not known";
+  }
+  const Outcome outcome = CompileProto(model);
+  REQUIRE(outcome.unsupported.size() == 1);
+  CHECK(outcome.unsupported[0].reason == reason);
+}
+
+}  // namespace
+}  // namespace rewire::test
