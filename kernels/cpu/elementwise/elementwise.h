@@ -153,7 +153,7 @@ class Elementwise {
 
  private:
   // Tests for the common case in one pass over the dimensions: all tensors have one shape, are contiguous,
-  // and are the same or apart, and the inputs are on the host. The shape is out's, which is checked already.
+  // and are the same or apart. The inputs are on the host. The shape is out's, which is checked already.
   // Stores the number of elements in size_.
   [[gnu::always_inline]] bool IsFlat() {
     const int rank = out_.ndim();
