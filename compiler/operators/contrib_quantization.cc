@@ -78,7 +78,7 @@ Status LowerOfOne(Op& op, const Operator& /*row*/) {
 }
 
 // As ONNX has it, but the channels may be last.
-Status LowerQLinearConv(Op& op, const Operator& /*row*/) {
+Status LowerContribQLinearConv(Op& op, const Operator& /*row*/) {
   Decomposition parts(op);
   Form form;
   form.copied = {"auto_pad", "dilations", "group", "kernel_shape", "pads", "strides"};
@@ -359,7 +359,7 @@ std::span<const Operator> ContribQuantizationOperators() {
        kMayLack},
       {"QLinearConcat", 1, 1, 5, kAnyNumber, "axis", LowerQLinearConcat},
       {"QLinearConv", 1, 1, 8, 9, "auto_pad channels_last dilations group kernel_shape pads strides",
-       LowerQLinearConv},
+       LowerContribQLinearConv},
       {"QLinearGlobalAveragePool", 1, 1, 5, 5, "channels_last", LowerOfOne},
       {"QLinearLeakyRelu", 1, 1, 4, 5, "alpha", LowerOfOne, nullptr, kMayLack},
       {"QLinearMul", 1, 1, 7, 8, "", LowerOfTwo, nullptr, kMayLack},

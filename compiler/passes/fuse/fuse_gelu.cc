@@ -46,7 +46,7 @@ Value* ErfOf(const Edit& edit, const Value* value) {
 }
 
 // x, when the node computes its Gelu. The factor of a half may stand at the product or at either side of it.
-Value* Match(const Edit& edit, Value* result) {
+Value* GeluOf(const Edit& edit, Value* result) {
   Value* product = result;
   double factor = 1;
   const Node* node = product->producer;
@@ -86,7 +86,7 @@ void FuseGelu(Graph* graph) {
       if (node->kind != NodeKind::kKernel || (node->kernel != "rewire.mul" && node->kernel != "rewire.div")) {
         continue;
       }
-      Value* x = Match(edit, node->outputs[0]);
+      Value* x = GeluOf(edit, node->outputs[0]);
       if (x == nullptr || !(x->type.dtype == kFloat32) ||
           ShapeText(x->type.dims) != ShapeText(node->outputs[0]->type.dims)) {
         continue;

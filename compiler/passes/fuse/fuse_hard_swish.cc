@@ -25,7 +25,7 @@ bool IsKernel(const Value* value, const char* kernel) {
 }
 
 // x, when `node` computes x * clip(x + 3, 0, 6) / 6 by values that nothing else reads.
-Value* Match(const Node& node, const Edit& edit) {
+Value* HardSwishOf(const Node& node, const Edit& edit) {
   Value* product = nullptr;
   if (node.kernel == "rewire.div" && IsScalar(node.inputs[1], 6)) product = node.inputs[0];
   if (node.kernel == "rewire.mul") {
@@ -55,7 +55,7 @@ void FuseHardSwish(Graph* graph) {
   ForEachBlock(&graph->main, [&](Block* block) {
     for (Node* node : block->nodes) {
       if (node->kind != NodeKind::kKernel || node->inputs.size() != 2) continue;
-      Value* x = Match(*node, edit);
+      Value* x = HardSwishOf(*node, edit);
       if (x == nullptr || ShapeText(x->type.dims) != ShapeText(node->outputs[0]->type.dims)) continue;
       node->kernel = "rewire.hard_swish";
       node->attributes.clear();
