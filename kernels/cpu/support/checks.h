@@ -70,8 +70,8 @@ class Dims {
   return Status();
 }
 
-// Checks that the tensor is on the host and has a rank and dimensions that kernels can handle. Every kernel
-// first checks every tensor with it.
+// Checks that the tensor is on the host and has a rank and dimensions that kernels can handle. Elementwise
+// kernels call it. CheckDense, which the others call, makes the same checks.
 inline Status CheckHost(const char* what, const TensorView& tensor) {
   // The usual tensor has few dimensions of few bits each, so their product is below 2^56.
   std::uint64_t any = 0;
