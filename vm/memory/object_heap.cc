@@ -99,7 +99,8 @@ void ObjectHeap::Fill(StorageObject* storage) {
 }
 
 inline void ObjectHeap::GiveTensor(TensorObject* tensor) {
-  pool_.Give(tensor, tensor->capacity == kUsualRank ? kUsualTensor : TensorObject::Bytes(tensor->capacity));
+  if (__builtin_expect(tensor->capacity == kUsualRank, 1)) return pool_.GiveSmall(tensor, kUsualTensor);
+  pool_.Give(tensor, TensorObject::Bytes(tensor->capacity));
 }
 
 void ObjectHeap::GiveMemory(StorageObject* storage) {
@@ -219,8 +220,9 @@ void ObjectHeap::ReleaseLast(Object* object) {
       auto* tensor = static_cast<TensorObject*>(object);
       StorageObject* storage = tensor->storage;
       if (storage == nullptr) return GiveTensor(tensor);
-      if (storage->local > 1 && storage->local < kSharing) {
-        --storage->local;
+      const std::uint32_t local = storage->local;
+      if (local > 1 && local < kSharing) {
+        storage->local = local - 1;
         return GiveTensor(tensor);
       }
     } else if (object->type_index == kStorageKind) {

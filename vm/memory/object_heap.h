@@ -88,9 +88,10 @@ class ObjectHeap {
   }
   static void Retain(Object* object) {
     REWIRE_ASSERT(object->local != 0, "a dead object of kind {} is used", object->type_index);
-    if (__builtin_expect(object->local < kSharing, 1)) {
-      ++object->local;
-    } else if (object->local != kUncounted) {
+    const std::uint32_t local = object->local;  // read once: the compiler may not merge atomic reads
+    if (__builtin_expect(local < kSharing, 1)) {
+      object->local = local + 1;
+    } else if (local != kUncounted) {
       object->AddStrong();
     }
   }
@@ -99,9 +100,11 @@ class ObjectHeap {
   }
   void Release(Object* object) {
     REWIRE_ASSERT(object->local != 0, "a dead object of kind {} is released", object->type_index);
-    if (__builtin_expect(object->local < kSharing, 1)) {
-      if (--object->local == 0) ReleaseLast(object);
-    } else if (object->local != kUncounted) {
+    const std::uint32_t local = object->local;
+    if (__builtin_expect(local < kSharing, 1)) {
+      object->local = local - 1;
+      if (local == 1) ReleaseLast(object);
+    } else if (local != kUncounted) {
       ReleaseShared(object);
     }
   }

@@ -15,14 +15,24 @@ namespace {
 // Word of an operand: `At<Opcode::kMove>("src")` is a constant.
 #define REWIRE_AT(op, operand) (std::integral_constant<std::uint32_t, WordOf(Opcode::op, operand)>::value)
 
-// Whether two tensors share a byte. If one of them has none, the answer may be yes too. It takes a single
-// comparison: `a` begins less than its own size before `b`, and less than b's size behind it.
-REWIRE_INLINE bool MayOverlap(const TensorObject& a, const TensorObject& b) {
-  const std::uintptr_t before = std::uintptr_t{a.bytes} - 1;
-  const std::uintptr_t distance =
-      reinterpret_cast<std::uintptr_t>(a.tensor.data) - reinterpret_cast<std::uintptr_t>(b.tensor.data);
-  return distance + before < b.bytes + before;
-}
+// The bytes of one tensor, to be compared with those of others.
+class Extent {
+ public:
+  REWIRE_INLINE explicit Extent(const TensorObject& tensor)
+      : before_(std::uintptr_t{tensor.bytes} - 1),
+        last_(reinterpret_cast<std::uintptr_t>(tensor.tensor.data) + before_) {}
+
+  // Whether it shares a byte with the other tensor. If one of them has none, the answer may be yes too. It
+  // takes a single comparison: it begins less than its own size before the other one, and less than the
+  // other's size behind that one's first byte.
+  REWIRE_INLINE bool MayOverlap(const TensorObject& other) const {
+    return last_ - reinterpret_cast<std::uintptr_t>(other.tensor.data) < other.bytes + before_;
+  }
+
+ private:
+  std::uintptr_t before_;  // size minus one
+  std::uintptr_t last_;    // address of the last byte
+};
 
 // True if the one written argument, the last, shares memory only with arguments that it exactly covers, and
 // its kernel works in place on these. Most calls with shared memory are such, so they are told quickly.
@@ -30,10 +40,11 @@ __attribute__((noinline)) bool IsInPlace(const LinkedKernel& kernel, const Rewir
                                          std::uint32_t count, std::uint32_t outputs) {
   if (outputs != 1) return false;
   const TensorObject& out = *TensorOf(args[count - 1]);
+  const Extent extent(out);
   std::uint32_t may = kernel.in_place;
   for (std::uint32_t k = 0; k + 1 < count; ++k, may >>= 1) {
     const TensorObject& in = *TensorOf(args[k]);
-    if (!MayOverlap(out, in)) continue;
+    if (!extent.MayOverlap(in)) continue;
     const bool covered = in.tensor.data == out.tensor.data && in.bytes == out.bytes;
     if (!covered || (may & 1) == 0) return false;
   }
@@ -85,20 +96,22 @@ REWIRE_INLINE bool Interpreter::CallKernel() {
   if (__builtin_expect(last.type_index != kTensorKind, 0)) return CallKernelSlowly();
   const TensorObject& out = *TensorOf(last);
   args[count - 1] = last;
+  const Extent extent(out);
   auto addresses = reinterpret_cast<std::uintptr_t>(out.tensor.data);
   bool overlap = false;
   for (Word i = 0; i < count - 1; ++i) {
     const RewireFFIAny& value = Reg(registers[i]);
     if (__builtin_expect(value.type_index != kTensorKind, 0)) return CallKernelSlowly();
     addresses |= reinterpret_cast<std::uintptr_t>(TensorOf(value)->tensor.data);
-    overlap |= MayOverlap(out, *TensorOf(value));
+    overlap |= extent.MayOverlap(*TensorOf(value));
     args[i] = value;
   }
   if (__builtin_expect((addresses & kernel.alignment_mask) != 0, 0)) return CallKernelSlowly();
   std::uint64_t flags = out.flags;
   for (Word i = count - outputs; i < count - 1; ++i) {
     flags |= TensorOf(args[i])->flags;
-    for (Word k = 0; k < i; ++k) overlap |= MayOverlap(*TensorOf(args[i]), *TensorOf(args[k]));
+    const Extent written(*TensorOf(args[i]));
+    for (Word k = 0; k < i; ++k) overlap |= written.MayOverlap(*TensorOf(args[k]));
   }
   if (__builtin_expect((flags & TensorObject::kNotPlain) != 0, 0)) return CallKernelSlowly();
   if (overlap && kernel.apart && !IsInPlace(kernel, args, count, outputs) &&

@@ -47,6 +47,16 @@ class Interpreter {
                     Word dst);
   bool PlaceTensor(const StorageObject* storage, DLDataType dtype, Span<const std::int64_t> shape, Word dst,
                    bool* placed);
+  [[gnu::cold]] bool FailPlace(const StorageObject* storage, DLDataType dtype, std::uint64_t bytes,
+                               std::int64_t offset, Span<const std::int64_t> shape);
+  // The same two for any form of shape. They are out of line and take the shape by value, so that the
+  // interpreter's loop needs no room on its stack for it.
+  template <typename Shape>
+  [[gnu::noinline]] bool PlaceTensorOf(const StorageObject* storage, DLDataType dtype, Shape shape, Word dst,
+                                       bool* placed);
+  template <typename Shape>
+  [[gnu::cold, gnu::noinline]] bool FailPlaceOf(const StorageObject* storage, DLDataType dtype,
+                                                std::uint64_t bytes, std::int64_t offset, Shape shape);
   bool ShapeOf();
   bool ReshapeTensor();
   [[gnu::cold]] bool CheckElements(const DLTensor& tensor, Span<const std::int64_t> shape);
@@ -153,8 +163,6 @@ class Interpreter {
   }
   [[gnu::cold]] bool FailMemory(std::uint64_t bytes);
   [[gnu::cold]] bool FailKind(Word index, const char* expected);
-  [[gnu::cold]] bool FailPlace(const StorageObject* storage, DLDataType dtype, std::uint64_t bytes,
-                               std::int64_t offset, Span<const std::int64_t> shape);
   bool AskObserver();
   bool Observe();
   bool ObserveKernel(const Observer::KernelCall& call);

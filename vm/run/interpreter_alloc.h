@@ -21,7 +21,7 @@ inline std::uint64_t StaticBytes(DLDataType dtype, const DimsView& shape) {
 class ShapeCopy {
  public:
   template <typename Shape>
-  explicit ShapeCopy(const Shape& shape) : rank_(shape.size()) {
+  explicit ShapeCopy(Shape shape) : rank_(shape.size()) {
     for (std::uint32_t i = 0; i < rank_; ++i) dims_[i] = shape[i];
   }
   Span<const std::int64_t> span() const { return {dims_, rank_}; }
@@ -56,11 +56,23 @@ REWIRE_INLINE bool Interpreter::AllocStorage() {
 }
 
 template <typename Shape>
+bool Interpreter::FailPlaceOf(const StorageObject* storage, DLDataType dtype, std::uint64_t bytes,
+                              std::int64_t offset, Shape shape) {
+  return FailPlace(storage, dtype, bytes, offset, ShapeCopy(shape).span());
+}
+
+template <typename Shape>
+bool Interpreter::PlaceTensorOf(const StorageObject* storage, DLDataType dtype, Shape shape, Word dst,
+                                bool* placed) {
+  return PlaceTensor(storage, dtype, ShapeCopy(shape).span(), dst, placed);
+}
+
+template <typename Shape>
 REWIRE_INLINE bool Interpreter::FinishTensor(Word storage_register, Word offset_register, DLDataType dtype,
                                              std::uint64_t bytes, const Shape& shape, Word dst) {
   if (Reg(storage_register).type_index != kStorageKind) return FailKind(storage_register, "a storage");
   StorageObject* storage = StorageOf(Reg(storage_register));
-  if (__builtin_expect(storage->account != vm_.account, 0)) {
+  if (__builtin_expect(storage->account != heap_.account(), 0)) {
     return Fail(StatusCode::kRuntimeFailed, "the storage belongs to another VM");
   }
   std::uint64_t start = 0;
@@ -70,21 +82,21 @@ REWIRE_INLINE bool Interpreter::FinishTensor(Word storage_register, Word offset_
     start = static_cast<std::uint64_t>(offset);
     const std::uint64_t unit = ElementBytes({dtype.code, dtype.bits, 1});
     if (start > storage->size || bytes > storage->size - start || (start != 0 && start % unit != 0)) {
-      return FailPlace(storage, dtype, bytes, offset, ShapeCopy(shape).span());
+      return FailPlaceOf(storage, dtype, bytes, offset, shape);
     }
   } else if (__builtin_expect(bytes > storage->size, 0)) {
-    return FailPlace(storage, dtype, bytes, 0, ShapeCopy(shape).span());
+    return FailPlaceOf(storage, dtype, bytes, 0, shape);
   }
   if (__builtin_expect(destinations_ != kNone, 0)) {
     bool placed = false;
-    if (!PlaceTensor(storage, dtype, ShapeCopy(shape).span(), dst, &placed)) return false;
+    if (!PlaceTensorOf(storage, dtype, shape, dst, &placed)) return false;
     if (placed) return true;
   }
   if (!heap_.TakeMemory(storage)) return FailMemory(storage->size);
   const auto rank = static_cast<std::uint32_t>(shape.size());
   TensorObject* tensor = heap_.NewTensor(rank);
   if (__builtin_expect(tensor == nullptr, 0)) return FailMemory(sizeof(TensorObject));
-  SetContiguousDims(tensor, dtype, shape, rank);
+  SetContiguousDims(tensor, dtype, shape, rank, bytes);
   tensor->tensor.data = static_cast<char*>(storage->data) + start;
   tensor->tensor.device = storage->device;
   tensor->tensor.byte_offset = 0;

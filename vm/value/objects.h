@@ -63,8 +63,9 @@ class LocalCount {
     __atomic_store_n(&value_, value, __ATOMIC_RELAXED);
     return *this;
   }
-  REWIRE_INLINE LocalCount& operator++() { return *this = *this + 1; }
   REWIRE_INLINE LocalCount& operator--() { return *this = *this - 1; }
+  // Sets the word of a new object, which no other VM can see yet. So the compiler may join it with others.
+  REWIRE_INLINE void Init(std::uint32_t value) { value_ = value; }
   // Set kShared. Whoever sees that with Seen() also sees everything that was written before.
   void Publish() { __atomic_store_n(&value_, kShared, __ATOMIC_RELEASE); }
   REWIRE_INLINE std::uint32_t Seen() const { return __atomic_load_n(&value_, __ATOMIC_ACQUIRE); }
@@ -97,7 +98,7 @@ void DeleteObject(void* self, int flags);
 inline void InitObject(Object* object, std::int32_t kind, std::uint32_t local) {
   object->combined_ref_count = kNewObjectCount;
   object->type_index = kind;
-  object->local = local;
+  object->local.Init(local);
   object->deleter = DeleteObject;
 }
 
@@ -138,6 +139,7 @@ struct TensorObject : Object {
     std::uint64_t fields;
   };
   static constexpr std::uint64_t FieldsOf(std::uint32_t capacity) { return std::uint64_t{capacity} << 8; }
+  void set_bytes(std::uint64_t size) { fields = (fields & 0xFFFF) | size << 16; }
   StorageObject* storage;  // owner of the memory; null for memory borrowed from the caller
   MemoryAccount* account;  // owns this object's memory
 
@@ -259,10 +261,11 @@ TupleObject* NewSharedTuple(std::int32_t kind, std::uint32_t tag, std::uint32_t 
                             MemoryAccount* account = MemoryAccount::Host());
 
 // Sets dtype, rank, shape, row-major strides and bytes from `shape`, which has dimensions [0] to [rank - 1].
-// Sets kEmpty in the flags if the tensor is empty. The caller must have checked the size of the shape.
+// Sets kEmpty in the flags if the tensor is empty. The caller must have checked the size of the shape, which
+// is `bytes`.
 template <typename Shape>
 REWIRE_INLINE void SetContiguousDims(TensorObject* object, DLDataType dtype, const Shape& shape,
-                                     std::uint32_t rank) {
+                                     std::uint32_t rank, std::uint64_t bytes) {
   std::int64_t* dims = object->dims();
   std::int64_t* strides = dims + object->capacity;
   std::int64_t stride = 1;
@@ -273,11 +276,19 @@ REWIRE_INLINE void SetContiguousDims(TensorObject* object, DLDataType dtype, con
     stride *= dim;
   }
   object->tensor.dtype = dtype;
-  object->bytes = static_cast<std::uint64_t>(stride) * ElementBytes(dtype);
+  object->set_bytes(bytes);
   object->tensor.ndim = static_cast<std::int32_t>(rank);
   object->tensor.shape = dims;
   object->tensor.strides = strides;
-  if (__builtin_expect(stride == 0, 0)) object->flags |= TensorObject::kEmpty;
+  if (__builtin_expect(bytes == 0, 0)) object->flags |= TensorObject::kEmpty;
+}
+
+// The same where the size is not at hand.
+template <typename Shape>
+void SetContiguousDims(TensorObject* object, DLDataType dtype, const Shape& shape, std::uint32_t rank) {
+  std::uint64_t bytes = ElementBytes(dtype);
+  for (std::uint32_t i = 0; i < rank; ++i) bytes *= static_cast<std::uint64_t>(shape[i]);
+  SetContiguousDims(object, dtype, shape, rank, bytes);
 }
 
 // Makes a storage around memory that `owner` keeps alive.
