@@ -86,6 +86,13 @@ TEMPLATE_TEST_CASE("transpose puts every axis where perm says", "", std::uint8_t
       {{5}, {0}},
       {{0, 3}, {1, 0}},
       {{2, 17, 3, 40}, {0, 2, 3, 1}},
+      // Squares of 16 bytes, what is left of them on either side, and few columns or rows.
+      {{16, 16}, {1, 0}},
+      {{4, 600}, {1, 0}},
+      {{3, 601}, {1, 0}},
+      {{601, 3}, {1, 0}},
+      {{2, 259}, {1, 0}},
+      {{19, 277}, {1, 0}},
   };
   for (const auto& [shape, perm] : cases) {
     CAPTURE(shape, perm);
