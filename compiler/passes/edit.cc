@@ -40,11 +40,23 @@ Node* Edit::OnlyUser(const Value* value) const {
 }
 
 void Edit::TakeOver(Node* node, Node* user) {
+  // A user that keeps the shape states its size in symbols that may stand for this very node's dimensions.
+  // They say nothing without the node's own expressions.
+  const bool same = ShapeText(node->outputs[0]->type.dims) == ShapeText(user->outputs[0]->type.dims);
   graph_.MoveSymbols({{node->outputs[0], user->outputs[0]}});
   node->outputs[0] = user->outputs[0];
   node->outputs[0]->producer = node;
-  node->extents = user->extents;
+  if (!same) node->extents = user->extents;
   Erase(user);
+}
+
+void Edit::Absorb(Node* passed, Node* last) {
+  const Shape& dims = passed->outputs[0]->type.dims;
+  const bool same = ShapeText(dims) == ShapeText(last->outputs[0]->type.dims);
+  // Only a node whose dimensions have symbols of their own has another expression of its size.
+  if (same && ShapeText(passed->extents[0].dims) != ShapeText(dims)) last->extents = passed->extents;
+  graph_.MoveSymbols({{passed->outputs[0], last->outputs[0]}});
+  Erase(passed);
 }
 
 void Edit::Finish() {

@@ -26,6 +26,9 @@ class Edit {
   // Gives the node the output of a later node, which has the same shape, and erases the later node. The
   // node's former output no longer exists.
   void TakeOver(Node* node, Node* user);
+  // Erases a node whose work `last` does from now on. `last` comes later and, where their outputs have the
+  // same shape, takes over the expressions of it.
+  void Absorb(Node* passed, Node* last);
   void Erase(Node* node) { erased_.insert(node); }
   bool IsErased(const Node* node) const { return erased_.contains(node); }
   // Removes the erased nodes from all blocks. Call it last.

@@ -50,6 +50,25 @@ TEST_CASE("pack-products: Gemm as it is and transposed") {
               "%4 = rewire.packed.matmul {columns=4}(%0, %2, @3)", "output y = %4"});
 }
 
+// Behind six of these halvings a height is an expression so long that the compiler gives it a name of its own.
+TEST_CASE("pack-products: a convolution whose size has a name keeps the expression of it") {
+  onnx::ModelProto model = ModelOf({1, 2, "H", 8});
+  onnx::GraphProto* graph = model.mutable_graph();
+  AddFloats(graph, "w", {2, 2, 3, 3}, Counts(36));
+  std::string value = "x";
+  for (int i = 0; i < 6; ++i) {
+    const std::string number = std::to_string(i);
+    onnx::NodeProto* conv = AddNode(graph, "Conv", {value, "w"}, "conv" + number);
+    AddIntList(conv, "pads", {1, 1, 1, 1});
+    AddIntList(conv, "strides", {2, 1});
+    value = i == 5 ? "y" : "relu" + number;
+    AddNode(graph, "Relu", {"conv" + number}, value);
+  }
+  const PassRun run = RunPass("pack-products", model, {1, 2, 70, 8});
+  CHECK(run.after.back().starts_with("output y"));
+  CHECK(run.changes());
+}
+
 TEST_CASE("pack-products: what is not packed, and what stays behind a packed product") {
   onnx::ModelProto model = Product();
   onnx::GraphProto* graph = model.mutable_graph();

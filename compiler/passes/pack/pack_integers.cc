@@ -129,10 +129,7 @@ class IntegerPacking : public Packing {
     for (Value*& input : inputs) {
       if (input == nullptr) input = NewFloats(&graph_, "none", {0}, {});
     }
-    for (Node* passed : tail.passed) {
-      graph_.MoveSymbols({{passed->outputs[0], last->outputs[0]}});
-      edit_.Erase(passed);
-    }
+    for (Node* passed : tail.passed) edit_.Absorb(passed, last);
     last->kernel = product.is_conv ? "rewire.packed.conv_integer" : "rewire.packed.matmul_integer";
     last->source = node->source;
     last->attributes = std::move(attributes);

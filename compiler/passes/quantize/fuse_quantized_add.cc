@@ -64,9 +64,7 @@ class Fusing {
     quantize->inputs = {stored[0], stored[1]};
     quantize->source = add->source;
     for (Node* passed : {add, activation}) {
-      if (passed == quantize) continue;
-      graph_.MoveSymbols({{passed->outputs[0], quantize->outputs[0]}});
-      edit_.Erase(passed);
+      if (passed != quantize) edit_.Absorb(passed, quantize);
     }
     return true;
   }
