@@ -289,6 +289,14 @@ Value* Op::Unary(const std::string& kernel, Value* x, Attributes attributes) {
 }
 
 Result<Value*> Op::BinaryTo(const std::string& kernel, Value* a, Value* b, DLDataType dtype) {
+  if (!a->type.ranked || !b->type.ranked) {
+    Value* left = ShapeOf(a);
+    Value* right = ShapeOf(b);
+    const DimExpr rank = DimExpr::Max(left->type.dims[0], right->type.dims[0]);
+    KernelCall call{kernel, {a, b}, {}, {UnrankedTensorOf(dtype)}, {}};
+    call.shapes.push_back(Call("rewire.shape.broadcast", {left, right}, {}, TensorOf(kInt64, {rank})));
+    return Call(std::move(call))[0];
+  }
   Result<Shape> dims = Broadcast(a->type.dims, b->type.dims);
   if (!dims) return Forward(dims);
   return Call(kernel, {a, b}, {}, TensorOf(dtype, *std::move(dims)));

@@ -53,6 +53,39 @@ TEST_CASE("what follows an If whose branches differ in rank") {
   CHECK(kept.values == std::vector<float>{2, 4, 10, 12});
 }
 
+TEST_CASE("elementwise operators take values whose rank only a run knows") {
+  onnx::ModelProto model = EmptyModel();
+  onnx::GraphProto* graph = model.mutable_graph();
+  SetValue(graph->add_input(), "x", {"N", "M", 2});
+  SetValue(graph->add_output(), "y", {});
+  AddNode(graph, "Squeeze", {"x"}, "squeezed");
+  AddFloats(graph, "rows", {3, 2}, {10, 20, 30, 40, 50, 60});
+  SECTION("with a constant, which may have the higher rank") {
+    AddNode(graph, "Sub", {"rows", "squeezed"}, "y");
+    const Outcome outcome = CompileProto(model);
+    CHECK(outcome.message.empty());
+    const Answer row = RunOnCounts(outcome.compiled.module, {1, 1, 2});
+    CHECK(row.shape == Shape{3, 2});
+    CHECK(row.values == std::vector<float>{10, 19, 30, 39, 50, 59});
+    const Answer block = RunOnCounts(outcome.compiled.module, {2, 1, 2});
+    CHECK(block.error != "");  // [3, 2] and [2, 2]
+    const Answer batch = RunOnCounts(outcome.compiled.module, {2, 3, 2});
+    CHECK(batch.shape == Shape{2, 3, 2});
+    CHECK(batch.values == std::vector<float>{10, 19, 28, 37, 46, 55, 4, 13, 22, 31, 40, 49});
+  }
+  SECTION("with each other, compared, and as one of many") {
+    AddNode(graph, "Mul", {"squeezed", "squeezed"}, "square");
+    AddNode(graph, "Greater", {"square", "squeezed"}, "grows");
+    AddInt(AddNode(graph, "Cast", {"grows"}, "ones"), "to", onnx::TensorProto::FLOAT);
+    AddNode(graph, "Sum", {"ones", "square", "rows"}, "y");
+    const Outcome outcome = CompileProto(model);
+    CHECK(outcome.message.empty());
+    const Answer rows = RunOnCounts(outcome.compiled.module, {1, 3, 2});
+    CHECK(rows.shape == Shape{3, 2});
+    CHECK(rows.values == std::vector<float>{10, 21, 35, 50, 67, 86});
+  }
+}
+
 TEST_CASE("a rank for which the rest has no meaning fails when the program comes there") {
   onnx::ModelProto model = SqueezeModel();
   AddInts(model.mutable_graph(), "third", {2});
