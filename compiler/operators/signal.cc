@@ -32,7 +32,14 @@ Status LowerDft(Op& op, const Operator& row) {
 Status LowerStft(Op& op, const Operator& row) {
   const Attributes attributes = {{"onesided", op.Int("onesided", 1)}};
   std::vector<Value*> inputs = op.Arguments(0, 3), shapes = inputs;
-  shapes[0] = op.ShapeOf(op.in(0));
+  // Exporters leave out the last dimension of a real signal, and ONNX Runtime takes it so.
+  Value*& signal = inputs[0];
+  if (signal->type.rank() == 2) {
+    Shape dims = signal->type.dims;
+    dims.emplace_back(1);
+    signal = op.Reshape(signal, std::move(dims));
+  }
+  shapes[0] = op.ShapeOf(signal);
   if (op.in(2) != nullptr) shapes[2] = op.ShapeOf(op.in(2));
   op.Set(0, op.CallShaped(row.kernel, inputs, attributes, op.in(0)->type.dtype, 4,
                           {"rewire.shape.stft", shapes, attributes}));

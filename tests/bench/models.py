@@ -91,7 +91,7 @@ def spread(values):
 def measure(options, folder, scratch, threads):
     """One row of the table for each set of inputs."""
     model, executable = folder / "model.onnx", scratch / f"{folder.name}.rwx"
-    check.call([options.bin / "vm-compile", model, "-o", executable])
+    check.compile_model(options.bin, folder, executable)
     optimised = scratch / f"{folder.name}.optimised.onnx"
     save_optimised(model, optimised)
     for case in sorted(path for path in folder.iterdir() if path.is_dir()):
@@ -123,7 +123,7 @@ def measure_before(options, folder, scratch, threads):
     """One row for each set of inputs: this build's latency by that of another."""
     builds = {"now": options.bin, "before": options.before}
     for name, tools in builds.items():
-        check.call([tools / "vm-compile", folder / "model.onnx", "-o", scratch / f"{folder.name}.{name}.rwx"])
+        check.compile_model(tools, folder, scratch / f"{folder.name}.{name}.rwx")
     for case in sorted(path for path in folder.iterdir() if path.is_dir()):
         def latency(name, runs):
             return ours(builds[name], scratch / f"{folder.name}.{name}.rwx", case, threads, runs)["latency"]

@@ -52,6 +52,11 @@ def call(command, environment=None):
     return done.stdout
 
 
+def compile_model(tools, folder, executable, options=()):
+    """Compiles the model of a folder of cases, as the catalog says."""
+    call([tools / "vm-compile", folder / "model.onnx", "-o", executable, *catalog.OPTIONS.get(folder.name, []), *options])
+
+
 def run_one(tools, executable, case, threads, scratch):
     """Runs one set of inputs; gives a list of what is wrong."""
     results = scratch / "results.npz"
@@ -76,10 +81,11 @@ def check_outputs(tools, executable, folder, case):
     """Every output of the model is told of: made in the host's memory, or copied for the reason in the catalog."""
     model = folder.name
     lines = call([tools / "vm-run", executable, "--explain-outputs"]).splitlines()
-    told = dict(line.split(": ", 1) for line in lines if not line.startswith(" "))
+    outputs = json.loads((case / "out" / "names.json").read_text())
+    # A name may hold a colon itself.
+    told = {name: line.removeprefix(f"{name}: ") for name in outputs for line in lines if line.startswith(f"{name}: ")}
     expected = {name: f"copied: {reason}" for name, reason in catalog.COPIED.get(model, {}).items()}
     wrong = [f"{name}: {text}" for name, text in told.items() if text != expected.get(name, "rewired")]
-    outputs = json.loads((case / "out" / "names.json").read_text())
     wrong += [f"{name}: not told of" for name in outputs if name not in told]
     wrong += [f"{name}: no such output" for name in {*expected, *told} if name not in outputs]
     return f"outputs: {len(told) - len(expected)} rewired, {len(expected)} copied", "\n      ".join(wrong) or None
@@ -118,7 +124,7 @@ def check_bounded(tools, folder, executable, cases, scratch):
         return
     bounded = scratch / f"{folder.name}.bounded.rwx"
     options = [part for name, size in largest.items() for part in ("--max-dim", f"{name}={size}")]
-    call([tools / "vm-compile", folder / "model.onnx", "-o", bounded, *options])
+    compile_model(tools, folder, bounded, options)
     memory = json.loads(call([tools / "vm-inspect", "--memory", "--json", bounded]))["memory"][0]["outputs_unbound"]
     for case in cases:
         wrong = run_one(tools, bounded, case, 1, scratch)
@@ -137,7 +143,7 @@ def check_model(tools, folder, switched_off, threads, scratch):
     options = ["--disable-pass", switched_off] if switched_off else []
     label = f"{folder.name}{f' without {switched_off}' if switched_off else ''}"
     try:
-        call([tools / "vm-compile", folder / "model.onnx", "-o", executable, *options])
+        compile_model(tools, folder, executable, options)
     except (RuntimeError, OSError, subprocess.TimeoutExpired) as error:
         yield f"{label}: compiling", str(error)
         return
