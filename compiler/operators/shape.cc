@@ -51,6 +51,13 @@ Status LowerDropout(Op& op, const Operator& /*row*/) {
 
 Status LowerConstant(Op& op, const Operator& /*row*/) {
   if (op.HasAttribute("value")) {
+    const Result<std::optional<Value*>> strings =
+        op.lowering().StringConstant(op.Find("value")->t(), op.NextName());
+    if (!strings) return Forward(strings);
+    if (*strings) {
+      op.Set(0, **strings);
+      return {};
+    }
     Result<HostTensor> tensor = op.TensorAttribute("value");
     if (!tensor) return Forward(tensor);
     op.Set(0, op.Constant(*std::move(tensor)));
@@ -292,14 +299,14 @@ std::span<const Operator> ShapeOperators() {
       {"ConstantOfShape", 9, 0, 1, 1, "value", LowerConstantOfShape},
       {"Dropout", 7, 0, 1, 3, "~ratio ~seed", LowerDropout},
       {"Expand", 8, 0, 2, 2, "", LowerExpand, "rewire.expand"},
-      {"Flatten", 1, 0, 1, 1, "axis", LowerFlatten},
-      {"Identity", 1, 0, 1, 1, "", LowerIdentity, nullptr, kAnyKind},
-      {"Reshape", 1, 0, 1, 2, "allowzero shape<5", LowerReshape, nullptr, kAnyRank},
+      {"Flatten", 1, 0, 1, 1, "axis", LowerFlatten, nullptr, kMovesStrings},
+      {"Identity", 1, 0, 1, 1, "", LowerIdentity, nullptr, kAnyKind | kMovesStrings},
+      {"Reshape", 1, 0, 1, 2, "allowzero shape<5", LowerReshape, nullptr, kAnyRank | kMovesStrings},
       {"Shape", 1, 0, 1, 1, "end start", LowerShape, nullptr, kAnyRank},
       {"Size", 1, 0, 1, 1, "", LowerSize},
-      {"Squeeze", 1, 0, 1, 2, "axes<13", LowerSqueeze},
-      {"Transpose", 1, 0, 1, 1, "perm", LowerTranspose},
-      {"Unsqueeze", 1, 0, 1, 2, "axes<13", LowerUnsqueeze},
+      {"Squeeze", 1, 0, 1, 2, "axes<13", LowerSqueeze, nullptr, kMovesStrings},
+      {"Transpose", 1, 0, 1, 1, "perm", LowerTranspose, nullptr, kMovesStrings},
+      {"Unsqueeze", 1, 0, 1, 2, "axes<13", LowerUnsqueeze, nullptr, kMovesStrings},
   };
   return kOperators;
 }
