@@ -187,7 +187,8 @@ Status Lowering::AddInitializers(const onnx::GraphProto& proto, Scope* scope) {
     if (!strings) return Forward(strings);
     if (*strings) {
       if (scope->names.emplace(initializer.name(), **strings).second) continue;
-      return Fail(StatusCode::kInvalidFile, fmt::format("there are two initializers '{}'", initializer.name()));
+      return Fail(StatusCode::kInvalidFile,
+                  fmt::format("there are two initializers '{}'", initializer.name()));
     }
     Result<HostTensor> tensor = ReadTensorProto(initializer, model_.external(), model_.proto());
     if (Status ok = add(initializer.name(), initializer.ByteSizeLong(), std::move(tensor)); !ok) return ok;
@@ -201,7 +202,7 @@ Status Lowering::AddInitializers(const onnx::GraphProto& proto, Scope* scope) {
 }
 
 Result<std::optional<Value*>> Lowering::StringConstant(const onnx::TensorProto& proto,
-                                                        const std::string& name) {
+                                                       const std::string& name) {
   if (proto.data_type() != onnx::TensorProto::STRING) return std::optional<Value*>();
   HostTensor tensor;
   tensor.dtype = kInt64;
@@ -210,8 +211,8 @@ Result<std::optional<Value*>> Lowering::StringConstant(const onnx::TensorProto& 
   if (!bytes) return Forward(bytes, fmt::format("tensor '{}'", name));
   const auto given = static_cast<std::uint64_t>(proto.string_data_size());
   if (tensor.shape.size() > kMaxRank || *bytes / sizeof(std::int64_t) != given) {
-    return Fail(StatusCode::kInvalidFile, fmt::format("tensor '{}' has {} strings, its shape takes {}", name, given,
-                                                      *bytes / sizeof(std::int64_t)));
+    return Fail(StatusCode::kInvalidFile, fmt::format("tensor '{}' has {} strings, its shape takes {}", name,
+                                                      given, *bytes / sizeof(std::int64_t)));
   }
   StringPositions positions;
   std::vector<std::int64_t> elements;

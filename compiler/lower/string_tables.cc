@@ -34,18 +34,22 @@ void StringTables::Copy(const Value* from, const Value* value) {
 
 void StringTables::SetKeys(const Value* value, Strings keys) {
   // What is no text would be no JSON either; Metadata says so.
-  const bool is_text = std::all_of(keys.begin(), keys.end(), [](const std::string& key) { return IsUtf8(key); });
+  const bool is_text =
+      std::all_of(keys.begin(), keys.end(), [](const std::string& key) { return IsUtf8(key); });
   keys_[value] = is_text ? ListText(keys) : std::string();
 }
 
-void StringTables::SetKeys(const Value* value, std::vector<std::int64_t> keys) { keys_[value] = ListText(keys); }
+void StringTables::SetKeys(const Value* value, std::vector<std::int64_t> keys) {
+  keys_[value] = ListText(keys);
+}
 
 Result<std::vector<std::pair<std::string, std::string>>> StringTables::Metadata(
     const std::vector<Value*>& outputs) const {
   std::vector<std::pair<std::string, std::string>> entries;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     if (const Strings* strings = Find(outputs[i])) {
-      const bool is_text = std::all_of(strings->begin(), strings->end(), [](const auto& each) { return IsUtf8(each); });
+      const bool is_text =
+          std::all_of(strings->begin(), strings->end(), [](const auto& each) { return IsUtf8(each); });
       entries.emplace_back(fmt::format("strings main.{}", i), is_text ? ListText(*strings) : std::string());
     }
     if (const auto keys = keys_.find(outputs[i]); keys != keys_.end())

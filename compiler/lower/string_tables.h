@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Strings, of which the program's tensors have none. A tensor of strings is one of int64 positions in a list that
-// is known when compiling. This says which values are such tensors, and which lists they refer to.
+// Strings, of which the program's tensors have none. A tensor of strings is one of int64 positions in a list
+// that is known when compiling. This says which values are such tensors, and which lists they refer to.
 //
-// Operators that only move elements keep the list; those that look strings up do it when compiling. All others
-// refuse strings. The executable says in its metadata which list belongs to an output (Metadata).
+// Operators that only move elements keep the list; those that look strings up do it when compiling. All
+// others refuse strings. The executable says in its metadata which list belongs to an output (Metadata).
 #pragma once
 
 #include <map>
@@ -34,8 +34,8 @@ class StringTables {
   void SetKeys(const Value* value, Strings keys);
   void SetKeys(const Value* value, std::vector<std::int64_t> keys);
 
-  // Entries that say what an output's elements stand for: "strings main.0" and "keys main.1", each with a list in
-  // JSON. Errors: kUnsupported if a list is longer than metadata may be.
+  // Entries that say what an output's elements stand for: "strings main.0" and "keys main.1", each with a
+  // list in JSON. Errors: kUnsupported if a list is longer than metadata may be.
   Result<std::vector<std::pair<std::string, std::string>>> Metadata(const std::vector<Value*>& outputs) const;
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators of ai.onnx.ml that look categories up. Strings are positions in lists that are known when compiling
-// (lower/string_tables.h), so strings are looked up then.
+// Operators of ai.onnx.ml that look categories up. Strings are positions in lists that are known when
+// compiling (lower/string_tables.h), so strings are looked up then.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -59,7 +59,8 @@ struct Column {
   std::optional<Strings> strings;
 
   std::int64_t size() const {
-    return strings ? static_cast<std::int64_t>(strings->size()) : numbers->type.dims[0].constant().value_or(0);
+    return strings ? static_cast<std::int64_t>(strings->size())
+                   : numbers->type.dims[0].constant().value_or(0);
   }
 };
 
@@ -138,7 +139,8 @@ Status SetMapped(Op& op, const Column& keys, Column values, Fallback fallback) {
     which = op.Apply("rewire.max", which, op.IntValue(0));
   } else {
     const DLDataType dtype = keys.numbers->type.dtype;
-    if (IsFloat(dtype) != IsFloat(x->type.dtype) || (!IsFloat(dtype) && ElementBytes(dtype) != ElementBytes(x->type.dtype)))
+    if (IsFloat(dtype) != IsFloat(x->type.dtype) ||
+        (!IsFloat(dtype) && ElementBytes(dtype) != ElementBytes(x->type.dtype)))
       return op.Unsupported("keys are of another type than {}", DTypeName(x->type.dtype));
     const std::optional<std::vector<double>> floats = KnownFloats(keys.numbers);
     if (floats && std::any_of(floats->begin(), floats->end(), [](double key) { return std::isnan(key); }))

@@ -78,8 +78,7 @@ Result<Value*> PostTransformed(Op& op, Value* scores, const std::string& transfo
 Result<Value*> FeaturesOf(Op& op, DLDataType dtype, std::int64_t* features) {
   Value* x = op.Cast(op.in(0), dtype);
   if (x->type.rank() == 1) x = op.Reshape(x, {1, x->type.dims[0]});
-  const std::optional<std::int64_t> known =
-      x->type.rank() == 2 ? x->type.dims[1].constant() : std::nullopt;
+  const std::optional<std::int64_t> known = x->type.rank() == 2 ? x->type.dims[1].constant() : std::nullopt;
   if (!known || *known < 1) {
     return op.Unsupported("X has shape {}, expected [N, features] of known features",
                           ShapeText(x->type.dims));

@@ -237,8 +237,7 @@ Status LowerCast(Op& op, const Operator& row) {
   } else {
     const bool of_strings = op.lowering().strings().Find(op.in(0)) != nullptr;
     const bool to_strings = op.Int("to", 0) == onnx::TensorProto::STRING;
-    if (of_strings != to_strings)
-      return op.Unsupported("a cast {} strings", of_strings ? "from" : "to");
+    if (of_strings != to_strings) return op.Unsupported("a cast {} strings", of_strings ? "from" : "to");
     dtype = to_strings ? Result<DLDataType>(kInt64) : op.DTypeAttribute("to", kFloat32);
   }
   if (!dtype) return Forward(dtype);

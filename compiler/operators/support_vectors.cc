@@ -24,7 +24,8 @@ Result<Value*> KernelOf(Op& op, Value* x, const std::vector<double>& vectors, st
   const std::vector<double> parameters = op.FloatList("kernel_params");
   if (!parameters.empty() && parameters.size() != 3)
     return op.Invalid("kernel_params has {} numbers, expected gamma, coef0 and degree", parameters.size());
-  const double gamma = parameters.empty() ? 0 : parameters[0], offset = parameters.empty() ? 0 : parameters[1],
+  const double gamma = parameters.empty() ? 0 : parameters[0],
+               offset = parameters.empty() ? 0 : parameters[1],
                degree = parameters.empty() ? 0 : parameters[2];
   Value* rows = MatrixOf(op, vectors, features);
   const auto number = [&](double value) { return op.Scalar(kFloat32, value); };
@@ -43,7 +44,8 @@ Result<Value*> KernelOf(Op& op, Value* x, const std::vector<double>& vectors, st
 
 // The vectors and their number of features, which is X's.
 Status CheckVectors(const Op& op, std::size_t numbers, std::int64_t vectors, std::int64_t features) {
-  if (vectors >= 1 && vectors <= 1 << 24 && numbers == static_cast<std::size_t>(vectors * features)) return {};
+  if (vectors >= 1 && vectors <= 1 << 24 && numbers == static_cast<std::size_t>(vectors * features))
+    return {};
   return op.Invalid("{} vectors of {} features have {} numbers", vectors, features, numbers);
 }
 
@@ -107,7 +109,8 @@ std::vector<double> PairFactors(const Pairs& pairs, const std::vector<double>& c
     const auto [i, j] = pairs.list[pair];
     const std::pair<std::int64_t, std::int64_t> sides[] = {{i, j - 1}, {j, i}};  // of a class, and the row
     for (const auto& [own, row] : sides) {
-      for (std::int64_t v = starts[static_cast<std::size_t>(own)]; v < starts[static_cast<std::size_t>(own + 1)]; ++v) {
+      for (std::int64_t v = starts[static_cast<std::size_t>(own)];
+           v < starts[static_cast<std::size_t>(own + 1)]; ++v) {
         factors[static_cast<std::size_t>(v * pairs.count()) + pair] =
             coefficients[static_cast<std::size_t>(row * vectors + v)];
       }
@@ -136,7 +139,8 @@ Result<Value*> MostVotes(Op& op, Value* scores, const Pairs& pairs) {
 // The probabilities of classes from the scores of pairs: first of the pairs, by a logistic function of each.
 Value* ClassProbabilities(Op& op, Value* scores, const Pairs& pairs, const std::vector<double>& a,
                           const std::vector<double>& b) {
-  Value* line = op.Apply("rewire.add", op.Apply("rewire.mul", scores, FloatsValue(op, a)), FloatsValue(op, b));
+  Value* line =
+      op.Apply("rewire.add", op.Apply("rewire.mul", scores, FloatsValue(op, a)), FloatsValue(op, b));
   Value* of_first = op.Unary("rewire.sigmoid", op.Unary("rewire.neg", line));
   Value* least = op.Scalar(kFloat32, 1e-7);
   Value* most = op.Scalar(kFloat32, 1 - 1e-7);
@@ -156,8 +160,7 @@ Status LowerLinearMachine(Op& op, Value* x, std::int64_t features, const ClassLa
   if (rho.empty()) return op.Invalid("rho is missing");
   if (!op.FloatList("prob_a").empty() || !op.FloatList("prob_b").empty())
     return op.Unsupported("probabilities without support vectors");
-  const Result<Value*> product =
-      MatMulOf(op, x, op.Transpose(MatrixOf(op, coefficients, features), {1, 0}));
+  const Result<Value*> product = MatMulOf(op, x, op.Transpose(MatrixOf(op, coefficients, features), {1, 0}));
   if (!product) return Forward(product);
   Value* scores = op.Apply("rewire.add", *product, op.Scalar(kFloat32, rho[0]));
   SetLabels(op, 0, HighestClass(op, scores), labels);
@@ -189,7 +192,8 @@ Status LowerSvmClassifier(Op& op, const Operator& /*row*/) {
   const Pairs pairs(static_cast<std::int64_t>(labels.size()));
   const auto pair_count = pairs.list.size();
   if (coefficients.size() != static_cast<std::size_t>(count) * (labels.size() - 1))
-    return op.Invalid("{} coefficients for {} vectors of {} classes", coefficients.size(), count, labels.size());
+    return op.Invalid("{} coefficients for {} vectors of {} classes", coefficients.size(), count,
+                      labels.size());
   if (rho.size() != pair_count || a.size() != b.size() || (!a.empty() && a.size() != pair_count))
     return op.Invalid("rho, prob_a and prob_b have {}, {} and {} numbers for {} pairs of classes", rho.size(),
                       a.size(), b.size(), pair_count);

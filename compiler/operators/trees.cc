@@ -7,141 +7,11 @@
 #include <set>
 
 #include "rewire/compiler/operators/classes.h"
+#include "rewire/compiler/operators/forest.h"
 #include "rewire/compiler/operators/registry.h"
 
 namespace rewire::compiler {
 namespace {
-
-// How a node compares; the kernel's numbers.
-enum NodeMode : std::int32_t { kLeq, kLt, kGte, kGt, kEq, kNeq, kMember };
-constexpr std::int32_t kNanIsTrue = 8;
-
-// A node that is no leaf, as a model has it. A child below 0 is the leaf -1 - child.
-struct ModelNode {
-  std::int64_t feature = 0;
-  NodeMode mode = kLeq;
-  bool nan_is_true = false;
-  double threshold = 0;
-  std::vector<double> members;  // of kMember
-  std::int64_t when_true = 0, when_false = 0;
-};
-
-struct LeafWeight {
-  std::int64_t target = 0;
-  double weight = 0;
-};
-
-struct ModelForest {
-  std::vector<ModelNode> nodes;
-  std::vector<std::int64_t> roots;
-  std::vector<std::vector<LeafWeight>> leaves;
-};
-
-template <typename T>
-Value* TableOf(Op& op, DLDataType dtype, const std::vector<T>& elements, Ints shape) {
-  HostTensor tensor;
-  tensor.dtype = dtype;
-  tensor.shape = std::move(shape);
-  tensor.bytes =
-      CopyBytes({reinterpret_cast<const std::byte*>(elements.data()), elements.size() * sizeof(T)});
-  return op.Constant(std::move(tensor));
-}
-
-Value* IndexTable(Op& op, const std::vector<std::int32_t>& elements, std::int64_t columns = 0) {
-  const auto count = static_cast<std::int64_t>(elements.size());
-  return TableOf(op, kInt32, elements, columns == 0 ? Ints{count} : Ints{count / columns, columns});
-}
-
-Value* NumberTable(Op& op, DLDataType dtype, const std::vector<double>& elements) {
-  const auto count = static_cast<std::int64_t>(elements.size());
-  if (dtype == kFloat64) return TableOf(op, dtype, elements, {count});
-  return TableOf(op, kFloat32, std::vector<float>(elements.begin(), elements.end()), {count});
-}
-
-// The kernel's tensors. A child stands behind its parent. A set of members becomes a chain of comparisons.
-struct KernelForest {
-  std::vector<std::int32_t> nodes, roots, leaves, targets;
-  std::vector<double> thresholds, weights;
-
-  // False if a node is the child of two, or of itself.
-  bool AddTrees(const ModelForest& forest) {
-    std::vector<bool> seen(forest.nodes.size());
-    for (const std::int64_t root : forest.roots) {
-      if (root < 0) {
-        roots.push_back(static_cast<std::int32_t>(root));
-        continue;
-      }
-      roots.push_back(static_cast<std::int32_t>(thresholds.size()));
-      struct Waiting {
-        std::int64_t node;
-        std::vector<std::size_t> places;  // in `nodes`, that name it
-      };
-      std::vector<Waiting> waiting = {{root, {}}};
-      while (!waiting.empty()) {
-        const Waiting next = std::move(waiting.back());
-        waiting.pop_back();
-        const bool is_leaf = next.node < 0;
-        for (const std::size_t place : next.places)
-          nodes[place] = static_cast<std::int32_t>(is_leaf ? next.node : Next());
-        if (is_leaf) continue;
-        const auto at = static_cast<std::size_t>(next.node);
-        if (seen[at]) return false;
-        seen[at] = true;
-        const ModelNode& node = forest.nodes[at];
-        Waiting when_true = {node.when_true, {}};
-        AddNode(node, &when_true.places);
-        waiting.push_back({node.when_false, {nodes.size() - 1}});
-        waiting.push_back(std::move(when_true));
-      }
-    }
-    for (const std::vector<LeafWeight>& leaf : forest.leaves) {
-      leaves.push_back(static_cast<std::int32_t>(weights.size()));
-      for (const LeafWeight& each : leaf) {
-        targets.push_back(static_cast<std::int32_t>(each.target));
-        weights.push_back(each.weight);
-      }
-    }
-    leaves.push_back(static_cast<std::int32_t>(weights.size()));
-    return true;
-  }
-
- private:
-  std::int64_t Next() const { return static_cast<std::int64_t>(thresholds.size()); }
-
-  void AddNode(const ModelNode& node, std::vector<std::size_t>* true_places) {
-    std::vector<double> values = {node.threshold};
-    if (node.mode == kMember) values = node.members;
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      const bool first = i == 0;
-      const std::int32_t mode = (node.mode == kMember ? kEq : node.mode) +
-                                (first && node.nan_is_true ? kNanIsTrue : 0);
-      const auto after = static_cast<std::int32_t>(Next() + 1);
-      for (const std::int32_t number : {static_cast<std::int32_t>(node.feature), mode, 0, after})
-        nodes.push_back(number);
-      true_places->push_back(nodes.size() - 2);
-      thresholds.push_back(values[i]);
-    }
-  }
-};
-
-// Calls the kernel: [N, base.size()].
-Result<Value*> RunForest(Op& op, Value* x, const ModelForest& forest, const std::string& aggregate,
-                         const std::vector<double>& base) {
-  std::size_t elements = forest.leaves.size();
-  for (const ModelNode& node : forest.nodes) elements += 1 + node.members.size();
-  for (const auto& leaf : forest.leaves) elements += leaf.size();
-  if (elements > std::size_t{1} << 28) return op.Unsupported("the trees have more than {} nodes", 1 << 28);
-  if (forest.roots.empty()) return op.Invalid("it has no trees");
-  const DLDataType dtype = x->type.dtype;
-  KernelForest tables;
-  if (!tables.AddTrees(forest)) return op.Invalid("a node of a tree has two parents");
-  Shape dims = {x->type.dims[0], DimExpr(static_cast<std::int64_t>(base.size()))};
-  return op.Call("rewire.tree_ensemble",
-                 {x, IndexTable(op, tables.nodes, 4), NumberTable(op, dtype, tables.thresholds),
-                  IndexTable(op, tables.roots), IndexTable(op, tables.leaves), IndexTable(op, tables.targets),
-                  NumberTable(op, dtype, tables.weights), NumberTable(op, dtype, base)},
-                 {{"aggregate", aggregate}}, TensorOf(dtype, std::move(dims)));
-}
 
 // The numbers of `name`, or of the tensor `name`_as_tensor.
 Result<std::vector<double>> NumbersOf(Op& op, const std::string& name) {
@@ -189,7 +59,8 @@ Result<ModelForest> ReadLists(Op& op, const std::string& prefix, std::int64_t fe
     if (size != count) return op.Invalid("the lists of nodes have {} and {} elements", count, size);
   }
   if (!nan_is_true.empty() && nan_is_true.size() != count)
-    return op.Invalid("nodes_missing_value_tracks_true has {} elements for {} nodes", nan_is_true.size(), count);
+    return op.Invalid("nodes_missing_value_tracks_true has {} elements for {} nodes", nan_is_true.size(),
+                      count);
   ModelForest forest;
   // Where each node lies: in `nodes`, or -1 - leaf.
   std::map<NodeKey, std::int64_t> places;
@@ -250,6 +121,12 @@ Result<ModelForest> ReadLists(Op& op, const std::string& prefix, std::int64_t fe
   return forest;
 }
 
+// What a transform over targets makes of one target is read in two ways.
+Status CheckTransform(const Op& op, const std::string& transform, std::int64_t targets) {
+  if (targets > 1 || transform == "NONE" || transform == "PROBIT") return {};
+  return op.Unsupported("post_transform '{}' of one target", transform);
+}
+
 // Doubles are compared as doubles, all else as f32.
 DLDataType ComparedAs(const Op& op) { return op.in(0)->type.dtype == kFloat64 ? kFloat64 : kFloat32; }
 
@@ -267,6 +144,8 @@ Status LowerTreeEnsembleRegressor(Op& op, const Operator& /*row*/) {
   if (static_cast<std::int64_t>(base->size()) != targets)
     return op.Invalid("{} base_values for {} targets", base->size(), targets);
   const std::string aggregate = op.String("aggregate_function", "SUM");
+  const std::string transform = op.String("post_transform", "NONE");
+  if (Status checked = CheckTransform(op, transform, targets); !checked) return checked;
   Result<Value*> scores = RunForest(op, *x, *forest, aggregate, *base);
   if (!scores) return Forward(scores);
   scores = PostTransformed(op, op.Cast(*scores, kFloat32));
@@ -275,20 +154,23 @@ Status LowerTreeEnsembleRegressor(Op& op, const Operator& /*row*/) {
   return {};
 }
 
-// Two classes, of which the leaves give weights for one: `score` [N, 1].
+// Two classes, of which the leaves give weights for the first alone. They count for the second one then:
+// `score` [N, 1]. ONNX does not say so, and its reference and ONNX Runtime differ in some of the cases; those
+// in which neither is plainly right are refused.
 Status SetTwoClasses(Op& op, Value* score, bool all_positive, const ClassLabels& labels) {
   const std::string transform = op.String("post_transform", "NONE");
-  Value* limit = op.Scalar(kFloat32, all_positive ? 0.5 : 0);
+  const bool is_logistic = transform == "LOGISTIC";
+  if (!is_logistic && transform != "NONE")
+    return op.Unsupported("post_transform '{}' of two classes with one score", transform);
+  // A sum of positive weights is a probability, unless it still becomes one.
+  const bool is_probability = all_positive && !is_logistic;
+  Value* limit = op.Scalar(kFloat32, is_probability ? 0.5 : 0);
   Value* is_second = op.Compare("rewire.greater", score, limit);
   SetLabels(op, 0, op.Reshape(op.Cast(is_second, kInt64), {score->type.dims[0]}), labels);
-  if (transform == "PROBIT") return op.Unsupported("post_transform 'PROBIT' of two classes with one score");
-  if (all_positive) {
-    // A probability, whatever the transform.
-    op.Set(1, Columns(op, op.Apply("rewire.sub", op.Scalar(kFloat32, 1), score), score));
-    return {};
-  }
-  Value* both = Columns(op, op.Unary("rewire.neg", score), score);
-  op.Set(1, transform == "LOGISTIC" ? op.Unary("rewire.sigmoid", both) : both);
+  Value* first =
+      is_probability ? op.Apply("rewire.sub", op.Scalar(kFloat32, 1), score) : op.Unary("rewire.neg", score);
+  Value* both = Columns(op, first, score);
+  op.Set(1, is_logistic ? op.Unary("rewire.sigmoid", both) : both);
   return {};
 }
 
@@ -313,6 +195,7 @@ Status LowerTreeEnsembleClassifier(Op& op, const Operator& /*row*/) {
   }
   const bool one_score = classes == 2 && named.size() == 1;
   if (one_score) {
+    if (*named.begin() == 1) return op.Unsupported("all weights are for the second of two classes");
     for (auto& leaf : forest->leaves)
       for (LeafWeight& each : leaf) each.target = 0;
     if (base->size() > 1) return op.Unsupported("{} base_values for one score of two classes", base->size());
@@ -387,7 +270,8 @@ Status LowerTreeEnsemble(Op& op, const Operator& /*row*/) {
     if (size != count) return op.Invalid("the lists of nodes have {} and {} elements", count, size);
   }
   if (!nan_is_true.empty() && nan_is_true.size() != count)
-    return op.Invalid("nodes_missing_value_tracks_true has {} elements for {} nodes", nan_is_true.size(), count);
+    return op.Invalid("nodes_missing_value_tracks_true has {} elements for {} nodes", nan_is_true.size(),
+                      count);
   if (leaf_targets.size() != weights->size())
     return op.Invalid("{} leaf_targetids for {} leaf_weights", leaf_targets.size(), weights->size());
   std::vector<std::vector<double>> sets = SetsOf(members);
@@ -436,6 +320,7 @@ Status LowerTreeEnsemble(Op& op, const Operator& /*row*/) {
   const std::int64_t aggregate = op.Int("aggregate_function", 1), transform = op.Int("post_transform", 0);
   if (aggregate < 0 || aggregate > 3) return op.Invalid("aggregate_function is {}", aggregate);
   if (transform < 0 || transform > 4) return op.Invalid("post_transform is {}", transform);
+  if (Status checked = CheckTransform(op, kTransforms[transform], targets); !checked) return checked;
   const std::vector<double> base(static_cast<std::size_t>(targets));
   Result<Value*> scores = RunForest(op, *x, forest, kAggregates[aggregate], base);
   if (!scores) return Forward(scores);
@@ -452,7 +337,8 @@ constexpr const char kListAttributes[] =
     "class_weights class_weights_as_tensor classlabels_int64s classlabels_strings";
 
 constexpr const char kTargetAttributes[] =
-    "aggregate_function base_values base_values_as_tensor n_targets ~nodes_hitrates ~nodes_hitrates_as_tensor "
+    "aggregate_function base_values base_values_as_tensor n_targets ~nodes_hitrates "
+    "~nodes_hitrates_as_tensor "
     "nodes_featureids nodes_values nodes_values_as_tensor nodes_falsenodeids nodes_missing_value_tracks_true "
     "nodes_modes nodes_nodeids nodes_treeids nodes_truenodeids post_transform target_ids target_nodeids "
     "target_treeids target_weights target_weights_as_tensor";

@@ -133,13 +133,15 @@ struct PairwiseCoupling {
 
 std::span<const Kernel> PairwiseKernels() {
   static constexpr Kernel kKernels[] = {
-      Describe<SquaredDistance>("x, y -> out", "f32 f64", "",
-                                "the squared Euclidean distance of each row of x [N, F] and each of y [M, F], "
-                                "out [N, M]"),
-      Describe<PairwiseCoupling>(
-          "x -> out", "f32", "",
-          "the probabilities of classes, out [N, C], from those of the first of each two, x [N, C (C - 1) / 2], "
-          "in the order (0, 1), (0, 2), .. (1, 2), ..; by at most 100 turns, until they are exact to 0.005 / C"),
+      Describe<SquaredDistance>(
+          "x, y -> out", "f32 f64", "",
+          "the squared Euclidean distance of each row of x [N, F] and each of y [M, F], "
+          "out [N, M]"),
+      Describe<PairwiseCoupling>("x -> out", "f32", "",
+                                 "the probabilities of classes, out [N, C], from those of the first of each "
+                                 "two, x [N, C (C - 1) / 2], "
+                                 "in the order (0, 1), (0, 2), .. (1, 2), ..; by at most 100 turns, until "
+                                 "they are exact to 0.005 / C"),
   };
   return kKernels;
 }

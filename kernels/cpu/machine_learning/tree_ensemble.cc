@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ensembles of decision trees. The trees are tensors: a file may hold anything in them, so each step of a walk
-// is checked. A child stands behind its parent, so every walk ends.
+// Ensembles of decision trees. The trees are tensors: a file may hold anything in them, so each step of a
+// walk is checked. A child stands behind its parent, so every walk ends.
 #include <algorithm>
 #include <limits>
 
@@ -172,14 +172,9 @@ struct TreeEnsemble {
     shapes.Shape("nodes", nodes, ShapeView(of_nodes, 2));
     shapes.Shape("thresholds", thresholds, ShapeView(of_nodes, 1));
     shapes.Shape("targets", targets, weights.dims()).Shape("out", out, ShapeView(of_out, 2));
-    const std::pair<const char*, TensorView> read[] = {{"x", x},
-                                                       {"nodes", nodes},
-                                                       {"thresholds", thresholds},
-                                                       {"roots", roots},
-                                                       {"leaves", leaves},
-                                                       {"targets", targets},
-                                                       {"weights", weights},
-                                                       {"base", base}};
+    const std::pair<const char*, TensorView> read[] = {
+        {"x", x},           {"nodes", nodes},     {"thresholds", thresholds}, {"roots", roots},
+        {"leaves", leaves}, {"targets", targets}, {"weights", weights},       {"base", base}};
     for (const auto& [name, tensor] : read) shapes.NoOverlap("out", out, name, tensor);
     if (Status s = shapes.Take(); !s.ok()) return s;
     for (const auto& [name, tensor] : {read[1], read[3], read[4], read[5]})
@@ -203,13 +198,11 @@ struct TreeEnsemble {
                              base.dim(0),
                              aggregate};
       std::atomic<bool> wrong{false};
-      Status status = ParallelFor(x.dim(0), GrainOf(kGrain, 16, forest.trees),
-                                  [&](std::int64_t begin, std::int64_t end, Pace& pace) {
-                                    if (!forest.Run(x.data<T>(), base.data<T>(), out.data<T>(), begin, end,
-                                                    pace) &&
-                                        !pace.stopped())
-                                      wrong.store(true, std::memory_order_relaxed);
-                                  });
+      Status status = ParallelFor(
+          x.dim(0), GrainOf(kGrain, 16, forest.trees), [&](std::int64_t begin, std::int64_t end, Pace& pace) {
+            if (!forest.Run(x.data<T>(), base.data<T>(), out.data<T>(), begin, end, pace) && !pace.stopped())
+              wrong.store(true, std::memory_order_relaxed);
+          });
       if (!status.ok() || !wrong.load(std::memory_order_relaxed)) return status;
       return ValueError("a tree names a node, a feature of ", x.dim(1), ", a leaf or a target of ",
                         base.dim(0), " that is not there, or a child in front of its parent");
@@ -225,7 +218,8 @@ std::span<const Kernel> TreeEnsembleKernels() {
           "x, nodes, thresholds, roots, leaves, targets, weights, base -> out",
           "x, thresholds, weights, base, out f32 f64; nodes, roots, leaves, targets i32",
           "aggregate, SUM, AVERAGE, MIN or MAX = SUM",
-          "for each row of x [N, F] and each tree of roots the walk from its root to a leaf. nodes [nodes, 4]: "
+          "for each row of x [N, F] and each tree of roots the walk from its root to a leaf. nodes [nodes, "
+          "4]: "
           "the feature, how it is compared with the node's threshold (0 <=, 1 <, 2 >=, 3 >, 4 ==, 5 !=, plus "
           "8: NaN is true), the next node if true and if false, which stand behind it; -1 - leaf for a leaf. "
           "Leaf i has the weights leaves[i] to leaves[i + 1] - 1 for their targets. out [N, targets] is the "
