@@ -115,7 +115,11 @@ Result<StrippedModule> StripModule(const Module& module, const StripOptions& opt
     if (constant.kind != ConstantKind::kParameter) constant.name.clear();
   }
   for (KernelImport& kernel : out.kernels) kernel.debug_name.clear();
-  out.metadata.clear();
+  // What elements of outputs stand for is part of the result, and no name.
+  const auto is_name = [](const auto& entry) {
+    return entry.first.rfind("strings ", 0) != 0 && entry.first.rfind("keys ", 0) != 0;
+  };
+  out.metadata.erase(std::remove_if(out.metadata.begin(), out.metadata.end(), is_name), out.metadata.end());
   return stripped;
 }
 

@@ -75,7 +75,19 @@ Status LowerConstant(Op& op, const Operator& /*row*/) {
   } else if (op.HasAttribute("value_floats")) {
     op.Set(0, FloatsValue(op, op.FloatList("value_floats")));
   } else {
-    return op.Unsupported("a constant of strings");
+    // One string, or a list of them.
+    onnx::TensorProto strings;
+    strings.set_data_type(onnx::TensorProto::STRING);
+    if (op.HasAttribute("value_string")) {
+      strings.add_string_data(op.String("value_string", ""));
+    } else {
+      if (!op.HasAttribute("value_strings")) return op.Invalid("it has no value");
+      for (const std::string& text : op.StringList("value_strings")) strings.add_string_data(text);
+      strings.add_dims(strings.string_data_size());
+    }
+    const Result<std::optional<Value*>> value = op.lowering().StringConstant(strings, op.NextName());
+    if (!value) return Forward(value);
+    op.Set(0, **value);
   }
   return {};
 }
@@ -294,7 +306,8 @@ Status LowerTranspose(Op& op, const Operator& /*row*/) {
 
 std::span<const Operator> ShapeOperators() {
   static constexpr Operator kOperators[] = {
-      {"Constant", 1, 0, 0, 0, "sparse_value value value_float value_floats value_int value_ints",
+      {"Constant", 1, 0, 0, 0,
+       "sparse_value value value_float value_floats value_int value_ints value_string value_strings",
        LowerConstant},
       {"ConstantOfShape", 9, 0, 1, 1, "value", LowerConstantOfShape},
       {"Dropout", 7, 0, 1, 3, "~ratio ~seed", LowerDropout},

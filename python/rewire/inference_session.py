@@ -220,10 +220,16 @@ class InferenceSession:
         self.program = load(path_or_bytes, threads=threads, dims=dims)
         self._options = sess_options
         self._names = [output.name for output in self.program.outputs]
+        self._keys = self.program.output_keys
 
     def run(self, output_names, input_feed, run_options=None):
-        """Runs the model and returns the outputs of these names, all if None, as a list of arrays."""
+        """Runs the model and returns the outputs of these names, all if None, as a list of arrays.
+
+        An output of maps is a list of dicts, as ONNX Runtime gives it.
+        """
         outputs = self.program(_arrays(input_feed))
+        for name, keys in self._keys.items():
+            outputs[name] = [dict(zip(keys, row)) for row in outputs[name].tolist()]
         if not output_names:
             return list(outputs.values())
         return [self._pick(outputs, name) for name in output_names]
