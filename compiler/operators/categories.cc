@@ -7,6 +7,7 @@
 
 #include "rewire/compiler/operators/float_constant.h"
 #include "rewire/compiler/operators/registry.h"
+#include "rewire/compiler/operators/texts.h"
 
 namespace rewire::compiler {
 namespace {
@@ -37,7 +38,7 @@ Ints PositionsIn(const Strings& keys, const Strings& strings) {
 
 Status LowerOneHotEncoder(Op& op, const Operator& /*row*/) {
   if (op.Int("zeros", 1) == 0) return op.Unsupported("zeros is 0, only 1 is supported");
-  const Strings names = op.StringList("cats_strings");
+  const Strings names = TextsOf(op, "cats_strings");
   const Ints categories = op.IntList("cats_int64s");
   if (names.empty() == categories.empty()) return op.Invalid("it has no categories, or two lists of them");
   const Strings* strings = op.lowering().strings().Find(op.in(0));
@@ -73,7 +74,7 @@ Result<std::optional<Column>> ColumnOf(Op& op, const std::string& prefix) {
   if (op.HasAttribute(prefix + "_int64s") && ++given > 0)
     column = Column{op.IntsValue(op.IntList(prefix + "_int64s")), {}};
   if (op.HasAttribute(prefix + "_strings") && ++given > 0)
-    column = Column{nullptr, op.StringList(prefix + "_strings")};
+    column = Column{nullptr, TextsOf(op, prefix + "_strings")};
   if (const onnx::AttributeProto* tensor = op.Find(prefix + "_tensor"); tensor != nullptr && ++given > 0) {
     if (tensor->t().data_type() == onnx::TensorProto::STRING) {
       column = Column{nullptr, Strings(tensor->t().string_data().begin(), tensor->t().string_data().end())};
@@ -98,7 +99,7 @@ Result<Fallback> FallbackOf(Op& op, const Column& values) {
   Fallback fallback;
   const onnx::AttributeProto* tensor = op.Find("default_tensor");
   if (values.strings) {
-    fallback.text = op.String("default_string", "_Unused");
+    fallback.text = TextOf(op, "default_string", "_Unused");
     if (tensor != nullptr) {
       if (tensor->t().string_data_size() != 1) return op.Invalid("default_tensor is not one string");
       fallback.text = tensor->t().string_data(0);
@@ -171,9 +172,9 @@ Status LowerLabelEncoder(Op& op, const Operator& /*row*/) {
 
 // Strings to numbers, or numbers to strings, by the two lists.
 Status LowerCategoryMapper(Op& op, const Operator& /*row*/) {
-  const Column strings{nullptr, op.StringList("cats_strings")};
+  const Column strings{nullptr, TextsOf(op, "cats_strings")};
   const Column numbers{op.IntsValue(op.IntList("cats_int64s")), {}};
-  const Fallback fallback{op.IntValue(op.Int("default_int64", -1)), op.String("default_string", "_Unused")};
+  const Fallback fallback{op.IntValue(op.Int("default_int64", -1)), TextOf(op, "default_string", "_Unused")};
   const bool from_strings = op.lowering().strings().Find(op.in(0)) != nullptr;
   return from_strings ? SetMapped(op, strings, numbers, fallback) : SetMapped(op, numbers, strings, fallback);
 }
@@ -181,7 +182,7 @@ Status LowerCategoryMapper(Op& op, const Operator& /*row*/) {
 // The maps are a tensor: a row for each, a column for each key. The executable's metadata has the keys.
 Status LowerZipMap(Op& op, const Operator& /*row*/) {
   const Ints numbers = op.IntList("classlabels_int64s");
-  const Strings strings = op.StringList("classlabels_strings");
+  const Strings strings = TextsOf(op, "classlabels_strings");
   if (numbers.empty() == strings.empty()) return op.Invalid("it has no keys, or two lists of them");
   Value* x = op.in(0);
   if (x->type.rank() == 1) x = op.Reshape(x, {1, x->type.dims[0]});

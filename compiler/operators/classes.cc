@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rewire/compiler/operators/classes.h"
 
+#include "rewire/compiler/operators/texts.h"
+
 namespace rewire::compiler {
 namespace {
 
@@ -36,7 +38,7 @@ Value* SoftmaxZero(Op& op, Value* scores) {
 }  // namespace
 
 ClassLabels LabelsOf(const Op& op, const char* numbers) {
-  return {op.IntList(numbers), op.StringList("classlabels_strings")};
+  return {op.IntList(numbers), TextsOf(op, "classlabels_strings")};
 }
 
 void SetLabels(Op& op, int i, Value* classes, const ClassLabels& labels) {

@@ -86,7 +86,7 @@ Status CheckInputs(Op& op, const Operator& row) {
     const bool may_be_strings =
         (row.flags & kTakesStrings) != 0 || ((row.flags & kMovesStrings) != 0 && i == 0);
     if (!may_be_strings && op.lowering().strings().Find(input) != nullptr)
-      return op.Unsupported("input {}, '{}', is strings", i, input->name);
+      return op.Unsupported("input {}, '{}', is strings", i, op.node().input(i));
     if ((row.flags & kAnyKind) != 0) continue;
     if (!input->type.IsTensor()) return op.Invalid("input {} is a {}", i, TypeText(input->type));
     if ((row.flags & kAnyRank) == 0 && !input->type.ranked) {

@@ -5,6 +5,7 @@
 #include "rewire/compiler/import/onnx_proto.h"
 #include "rewire/compiler/operators/float_constant.h"
 #include "rewire/compiler/operators/registry.h"
+#include "rewire/compiler/operators/texts.h"
 
 namespace rewire::compiler {
 namespace {
@@ -79,10 +80,10 @@ Status LowerConstant(Op& op, const Operator& /*row*/) {
     onnx::TensorProto strings;
     strings.set_data_type(onnx::TensorProto::STRING);
     if (op.HasAttribute("value_string")) {
-      strings.add_string_data(op.String("value_string", ""));
+      strings.add_string_data(TextOf(op, "value_string", ""));
     } else {
       if (!op.HasAttribute("value_strings")) return op.Invalid("it has no value");
-      for (const std::string& text : op.StringList("value_strings")) strings.add_string_data(text);
+      for (const std::string& text : TextsOf(op, "value_strings")) strings.add_string_data(text);
       strings.add_dims(strings.string_data_size());
     }
     const Result<std::optional<Value*>> value = op.lowering().StringConstant(strings, op.NextName());

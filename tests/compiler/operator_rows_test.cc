@@ -200,10 +200,10 @@ TEST_CASE("inputs and initializers of types that are not known are lines of the 
   std::vector<std::string> lines;
   for (const compiler::Unsupported& line : outcome.unsupported)
     lines.push_back(line.node + " (" + line.op_type + "): " + line.reason);
-  CHECK(lines ==
-        std::vector<std::string>{"more (initializer): tensor 'more': element type 99 is not supported",
-                                 "words (input): 'words' has element type STRING",
-                                 "c (Relu): attribute 'bogus' is not known"});
+  CHECK(lines == std::vector<std::string>{
+                     "more (initializer): tensor 'more': element type data type 99 is not supported",
+                     "words (input): 'words' has element type STRING",
+                     "c (Relu): attribute 'bogus' is not known"});
   CHECK(outcome.message == "model: 3 of 5 nodes, inputs and initializers are not supported");
 }
 

@@ -167,7 +167,7 @@ TEST_CASE("a list that metadata cannot hold is refused") {
   SECTION("too long") {
     values->set_strings(0, std::string(65520, 'n'));
     CHECK(CompileProto(model).message ==
-          "model: the list 'strings main.0' takes 65543 bytes, the limit is 65536");
+          "model: the list 'strings main.0' takes 65545 bytes, the limit is 65536");
   }
   SECTION("no text") {
     values->set_strings(0, "\xff");
