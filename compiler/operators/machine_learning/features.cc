@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "rewire/compiler/operators/building_blocks.h"
-#include "rewire/compiler/operators/classes.h"
 #include "rewire/compiler/operators/float_constant.h"
+#include "rewire/compiler/operators/machine_learning/classes.h"
 #include "rewire/compiler/operators/registry.h"
 
 namespace rewire::compiler {

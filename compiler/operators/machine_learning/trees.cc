@@ -6,8 +6,8 @@
 #include <map>
 #include <set>
 
-#include "rewire/compiler/operators/classes.h"
-#include "rewire/compiler/operators/forest.h"
+#include "rewire/compiler/operators/machine_learning/classes.h"
+#include "rewire/compiler/operators/machine_learning/forest.h"
 #include "rewire/compiler/operators/registry.h"
 
 namespace rewire::compiler {

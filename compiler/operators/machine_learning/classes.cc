@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rewire/compiler/operators/classes.h"
+#include "rewire/compiler/operators/machine_learning/classes.h"
 
 #include "rewire/compiler/operators/texts.h"
 

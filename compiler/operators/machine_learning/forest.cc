@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rewire/compiler/operators/forest.h"
+#include "rewire/compiler/operators/machine_learning/forest.h"
 
 #include <utility>
 
