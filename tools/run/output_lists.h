@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the elements of an output stand for, by the lists in an executable's metadata (docs/format.md):
-// strings whose positions the elements are, or the keys of a map of which each column has one value.
+// What the elements of an output stand for, by the lists in an executable's metadata (docs/format.md). They
+// are positions of strings, or the values of maps, with a column for each key.
 #pragma once
 
 #include <cstdint>
