@@ -107,6 +107,9 @@ Result<Compiled> CompileModel(const ModelFile& model, const std::string& what, c
         fmt::format("{}: {} of {} nodes{} are not supported", what, unsupported->size(),
                     lowering.node_count(), lowering.lists_tensors() ? ", inputs and initializers" : ""));
   }
+  // Read before passes replace the outputs' values.
+  const auto lists = lowering.strings().Metadata(graph.main.results);
+  if (!lists) return Forward(lists, what);
   if (options.dump) options.dump("lowered", GraphText(graph));
   for (const Pass& pass : Passes()) {
     if (options.disabled_passes.contains(pass.name)) continue;
@@ -123,6 +126,7 @@ Result<Compiled> CompileModel(const ModelFile& model, const std::string& what, c
   if (Status limited = SetLimits(options.max_dims, &*module); !limited) return Forward(limited, what);
   module->metadata.emplace_back("producer", "vm-compile");
   module->metadata.emplace_back("source", what);
+  for (const auto& entry : *lists) module->metadata.emplace_back(entry);
   Compiled compiled;
   compiled.module = *std::move(module);
   compiled.model_nodes = lowering.node_count();

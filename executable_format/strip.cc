@@ -92,6 +92,22 @@ Status CheckCount(std::string_view what, std::size_t in_module, std::size_t in_m
                           in_module, what, in_map));
 }
 
+// What elements of outputs stand for (docs/format.md) is part of the result. Such lists stay, under the names
+// that their functions get.
+Array<std::pair<std::string, std::string>> ListsOfOutputs(const Module& module, const Module& stripped) {
+  Array<std::pair<std::string, std::string>> lists;
+  for (const auto& [key, value] : module.metadata) {
+    for (const std::string prefix : {"strings ", "keys "}) {
+      for (std::size_t i = 0; i < module.functions.size(); ++i) {
+        const std::string function = prefix + module.functions[i].name + ".";
+        if (key.rfind(function, 0) == 0 && ParseNumber(key.substr(function.size())))
+          lists.emplace_back(prefix + stripped.functions[i].name + key.substr(function.size() - 1), value);
+      }
+    }
+  }
+  return lists;
+}
+
 }  // namespace
 
 Result<StrippedModule> StripModule(const Module& module, const StripOptions& options) {
@@ -115,7 +131,7 @@ Result<StrippedModule> StripModule(const Module& module, const StripOptions& opt
     if (constant.kind != ConstantKind::kParameter) constant.name.clear();
   }
   for (KernelImport& kernel : out.kernels) kernel.debug_name.clear();
-  out.metadata.clear();
+  out.metadata = ListsOfOutputs(module, out);
   return stripped;
 }
 

@@ -5,8 +5,8 @@
 // function 0, its first input and its first output alike. That goes for entry functions too, unless the
 // caller keeps some by name. What the module is linked by stays: kernel names and attributes, parameter
 // names, memory scopes and
-// `__init`. Other constants' names, notes, kernels' debug names and metadata are dropped. The code is the
-// same, word for word.
+// `__init`. Other constants' names, notes, kernels' debug names and metadata are dropped, except the lists of
+// what elements of outputs stand for. The code is the same, word for word.
 //
 // The map is JSON text with all that was taken:
 //   {"rewire_names": 1,

@@ -183,6 +183,13 @@ Status Lowering::AddInitializers(const onnx::GraphProto& proto, Scope* scope) {
     return Fail(StatusCode::kInvalidFile, fmt::format("there are two initializers '{}'", name));
   };
   for (const onnx::TensorProto& initializer : proto.initializer()) {
+    const Result<std::optional<Value*>> strings = StringConstant(initializer, initializer.name());
+    if (!strings) return Forward(strings);
+    if (*strings) {
+      if (scope->names.emplace(initializer.name(), **strings).second) continue;
+      return Fail(StatusCode::kInvalidFile,
+                  fmt::format("there are two initializers '{}'", initializer.name()));
+    }
     Result<HostTensor> tensor = ReadTensorProto(initializer, model_.external(), model_.proto());
     if (Status ok = add(initializer.name(), initializer.ByteSizeLong(), std::move(tensor)); !ok) return ok;
   }
@@ -192,6 +199,29 @@ Status Lowering::AddInitializers(const onnx::GraphProto& proto, Scope* scope) {
     if (Status ok = add(initializer.values().name(), bytes, std::move(tensor)); !ok) return ok;
   }
   return {};
+}
+
+Result<std::optional<Value*>> Lowering::StringConstant(const onnx::TensorProto& proto,
+                                                       const std::string& name) {
+  if (proto.data_type() != onnx::TensorProto::STRING) return std::optional<Value*>();
+  HostTensor tensor;
+  tensor.dtype = kInt64;
+  tensor.shape.assign(proto.dims().begin(), proto.dims().end());
+  const Result<std::uint64_t> bytes = CompactBytes(kInt64, tensor.shape);
+  if (!bytes) return Forward(bytes, fmt::format("tensor '{}'", name));
+  const auto given = static_cast<std::uint64_t>(proto.string_data_size());
+  if (tensor.shape.size() > kMaxRank || *bytes / sizeof(std::int64_t) != given) {
+    return Fail(StatusCode::kInvalidFile, fmt::format("tensor '{}' has {} strings, its shape takes {}", name,
+                                                      given, *bytes / sizeof(std::int64_t)));
+  }
+  StringPositions positions;
+  std::vector<std::int64_t> elements;
+  for (const std::string& text : proto.string_data()) elements.push_back(positions.Of(text));
+  tensor.bytes = CopyBytes(
+      {reinterpret_cast<const std::byte*>(elements.data()), elements.size() * sizeof(std::int64_t)});
+  Value* value = Constant(name, std::move(tensor));
+  strings_.Set(value, positions.Take());
+  return std::optional<Value*>(value);
 }
 
 Result<HostTensor> Lowering::ReadSparse(const onnx::SparseTensorProto& proto) {
@@ -378,7 +408,14 @@ Result<Continuation> Lowering::LowerSubgraph(const onnx::GraphProto& body, const
   if (Status added = AddInitializers(body, &scope); !added) return Forward(added);
   Wanted wanted{{}, " of its body"};
   for (const onnx::ValueInfoProto& output : body.output()) wanted.names.push_back(output.name());
-  return LowerNodes(body.node(), &scope, wanted);
+  Result<Continuation> continuation = LowerNodes(body.node(), &scope, wanted);
+  if (!continuation) return continuation;
+  for (const Continuation* end : EndsOf(&*continuation)) {
+    for (const Value* result : end->results) {
+      if (strings_.Find(result) != nullptr) return Fail(StatusCode::kUnsupported, "its body gives strings");
+    }
+  }
+  return continuation;
 }
 
 Result<std::vector<Value*>> Lowering::LowerBody(const onnx::GraphProto& body, const Scope& outer,

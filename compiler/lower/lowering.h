@@ -20,6 +20,7 @@
 #include "rewire/compiler/ir/graph.h"
 #include "rewire/compiler/limits.h"
 #include "rewire/compiler/lower/continuation.h"
+#include "rewire/compiler/lower/string_tables.h"
 
 namespace rewire::compiler {
 
@@ -87,6 +88,10 @@ class Lowering {
   Value* Constant(const std::string& name, HostTensor tensor);
   // All elements of a sparse tensor. Fails if those of all sparse tensors take too much memory.
   Result<HostTensor> ReadSparse(const onnx::SparseTensorProto& proto);
+
+  // A constant tensor of strings, or nullopt if the tensor has another type.
+  Result<std::optional<Value*>> StringConstant(const onnx::TensorProto& proto, const std::string& name);
+  StringTables& strings() { return strings_; }
 
   // Lowers the nodes of a subgraph into the current block. `inputs` get the names of the subgraph's inputs.
   // Returns where the values of its outputs are.
@@ -160,6 +165,7 @@ class Lowering {
   bool at_ends_ = false;      // the current nodes are also lowered for values of other ranks
   std::size_t repeated_ = 0;  // nodes lowered at ends
   std::set<std::string> dim_names_;
+  StringTables strings_;
   std::size_t tensors_ = 0;     // inputs and initializers that are listed
   std::uint64_t sparse_bytes_;  // that are left
   WorkMeter work_;

@@ -237,7 +237,10 @@ Status LowerCast(Op& op, const Operator& row) {
   if (std::string_view(row.type) == "CastLike") {
     dtype = op.in(1)->type.dtype;
   } else {
-    dtype = op.DTypeAttribute("to", kFloat32);
+    const bool of_strings = op.lowering().strings().Find(op.in(0)) != nullptr;
+    const bool to_strings = op.Int("to", 0) == onnx::TensorProto::STRING;
+    if (of_strings != to_strings) return op.Unsupported("a cast {} strings", of_strings ? "from" : "to");
+    dtype = to_strings ? Result<DLDataType>(kInt64) : op.DTypeAttribute("to", kFloat32);
   }
   if (!dtype) return Forward(dtype);
   const DLDataType from = op.in(0)->type.dtype;
@@ -276,7 +279,7 @@ std::span<const Operator> ElementwiseOperators() {
       {"BitwiseNot", 18, 0, 1, 1, "", LowerUnary, "rewire.bit_not", kAnyRank},
       {"BitwiseOr", 18, 0, 2, 2, "", LowerBinary, "rewire.bit_or", kAnyRank},
       {"BitwiseXor", 18, 0, 2, 2, "", LowerBinary, "rewire.bit_xor", kAnyRank},
-      {"Cast", 6, 0, 1, 1, "~round_mode ~saturate to", LowerCast, nullptr, kAnyRank},
+      {"Cast", 6, 0, 1, 1, "~round_mode ~saturate to", LowerCast, nullptr, kAnyRank | kMovesStrings},
       {"CastLike", 15, 0, 2, 2, "~round_mode ~saturate", LowerCast, nullptr, kAnyRank},
       {"Ceil", 1, 0, 1, 1, "", LowerUnary, "rewire.ceil", kAnyRank},
       {"Celu", 12, 0, 1, 1, "alpha", LowerAlpha<1, 1>, "rewire.celu", kAnyRank},

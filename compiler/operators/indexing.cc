@@ -181,7 +181,7 @@ std::span<const Operator> IndexingOperators() {
       {"Compress", 9, 0, 2, 2, "axis", LowerCompress, "rewire.compress"},
       {"CumProd", 26, 0, 2, 2, "exclusive reverse", LowerRunning, "rewire.cumprod"},
       {"CumSum", 11, 0, 2, 2, "exclusive reverse", LowerRunning, "rewire.cumsum"},
-      {"Gather", 1, 0, 2, 2, "axis", LowerGather, "rewire.gather"},
+      {"Gather", 1, 0, 2, 2, "axis", LowerGather, "rewire.gather", kMovesStrings},
       {"GatherElements", 11, 0, 2, 2, "axis", LowerGatherElements, "rewire.gather_elements"},
       {"GatherND", 11, 0, 2, 2, "batch_dims", LowerGatherND, "rewire.gather_nd"},
       {"NonZero", 9, 0, 1, 1, "", LowerNonZero, "rewire.non_zero"},

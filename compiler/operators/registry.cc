@@ -41,7 +41,9 @@ const std::vector<Domain>& Domains() {
            SignalOperators(),
            AttentionOperators(),
        }},
-      {"ai.onnx.ml", 5, {MachineLearningOperators()}},
+      {"ai.onnx.ml",
+       5,
+       {MachineLearningOperators(), CategoryOperators(), TreeOperators(), SupportVectorOperators()}},
       {"com.microsoft",
        1,
        {MicrosoftOperators(), MicrosoftAttentionOperators(), ContribQuantizationOperators()}},
@@ -68,7 +70,7 @@ const Table& OperatorsOf(const Domain& domain) {
   return kTables[static_cast<std::size_t>(&domain - Domains().data())];
 }
 
-Status CheckInputs(const Op& op, const Operator& row) {
+Status CheckInputs(Op& op, const Operator& row) {
   if (op.inputs() < row.least_inputs || op.inputs() > row.most_inputs) {
     return op.Invalid("it has {} inputs, expected at least {}{}", op.inputs(), row.least_inputs,
                       row.most_inputs == kAnyNumber ? "" : fmt::format(", at most {}", row.most_inputs));
@@ -81,6 +83,10 @@ Status CheckInputs(const Op& op, const Operator& row) {
       if (needed && (row.flags & kMayLack) == 0) return op.Invalid("input {} is missing", i);
       continue;
     }
+    const bool may_be_strings =
+        (row.flags & kTakesStrings) != 0 || ((row.flags & kMovesStrings) != 0 && i == 0);
+    if (!may_be_strings && op.lowering().strings().Find(input) != nullptr)
+      return op.Unsupported("input {}, '{}', is strings", i, op.node().input(i));
     if ((row.flags & kAnyKind) != 0) continue;
     if (!input->type.IsTensor()) return op.Invalid("input {} is a {}", i, TypeText(input->type));
     if ((row.flags & kAnyRank) == 0 && !input->type.ranked) {
@@ -118,6 +124,8 @@ Status LowerOperator(Op* op) {
   if (Status checked = CheckInputs(*op, **row); !checked) return checked;
   if (Status lowered = (*row)->lower(*op, **row); !lowered) return lowered;
   if (!op->failure()) return op->failure();
+  if (((*row)->flags & kMovesStrings) != 0 && op->outputs() > 0)
+    op->lowering().strings().Copy(op->in(0), op->scope().Find(op->node().output(0)));
   return CheckAllRead(*op, **row);
 }
 

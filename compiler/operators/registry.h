@@ -22,9 +22,11 @@ inline constexpr int kNewestOpset = 28;
 
 enum OperatorFlags : std::uint8_t {
   kNeedsRanks = 0,
-  kAnyRank = 1,  // works even if the ranks of its inputs are unknown
-  kAnyKind = 2,  // it takes sequences or optionals; implies kAnyRank
-  kMayLack = 4,  // any of its inputs may be left out; its function checks which may not
+  kAnyRank = 1,        // works even if the ranks of its inputs are unknown
+  kAnyKind = 2,        // it takes sequences or optionals; implies kAnyRank
+  kMayLack = 4,        // any of its inputs may be left out; its function checks which may not
+  kTakesStrings = 8,   // its function looks strings up (lower/string_tables.h)
+  kMovesStrings = 16,  // it moves the elements of its first input; strings stay strings
 };
 
 struct Operator {
@@ -69,6 +71,9 @@ std::span<const Operator> SignalOperators();
 std::span<const Operator> AttentionOperators();
 std::span<const Operator> PreviewOperators();
 std::span<const Operator> MachineLearningOperators();
+std::span<const Operator> TreeOperators();
+std::span<const Operator> SupportVectorOperators();
+std::span<const Operator> CategoryOperators();
 std::span<const Operator> MicrosoftOperators();
 std::span<const Operator> MicrosoftAttentionOperators();
 std::span<const Operator> ContribQuantizationOperators();

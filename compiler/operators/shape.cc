@@ -5,6 +5,7 @@
 #include "rewire/compiler/import/onnx_proto.h"
 #include "rewire/compiler/operators/float_constant.h"
 #include "rewire/compiler/operators/registry.h"
+#include "rewire/compiler/operators/texts.h"
 
 namespace rewire::compiler {
 namespace {
@@ -51,6 +52,13 @@ Status LowerDropout(Op& op, const Operator& /*row*/) {
 
 Status LowerConstant(Op& op, const Operator& /*row*/) {
   if (op.HasAttribute("value")) {
+    const Result<std::optional<Value*>> strings =
+        op.lowering().StringConstant(op.Find("value")->t(), op.NextName());
+    if (!strings) return Forward(strings);
+    if (*strings) {
+      op.Set(0, **strings);
+      return {};
+    }
     Result<HostTensor> tensor = op.TensorAttribute("value");
     if (!tensor) return Forward(tensor);
     op.Set(0, op.Constant(*std::move(tensor)));
@@ -68,7 +76,19 @@ Status LowerConstant(Op& op, const Operator& /*row*/) {
   } else if (op.HasAttribute("value_floats")) {
     op.Set(0, FloatsValue(op, op.FloatList("value_floats")));
   } else {
-    return op.Unsupported("a constant of strings");
+    // One string, or a list of them.
+    onnx::TensorProto strings;
+    strings.set_data_type(onnx::TensorProto::STRING);
+    if (op.HasAttribute("value_string")) {
+      strings.add_string_data(TextOf(op, "value_string", ""));
+    } else {
+      if (!op.HasAttribute("value_strings")) return op.Invalid("it has no value");
+      for (const std::string& text : TextsOf(op, "value_strings")) strings.add_string_data(text);
+      strings.add_dims(strings.string_data_size());
+    }
+    const Result<std::optional<Value*>> value = op.lowering().StringConstant(strings, op.NextName());
+    if (!value) return Forward(value);
+    op.Set(0, **value);
   }
   return {};
 }
@@ -287,19 +307,20 @@ Status LowerTranspose(Op& op, const Operator& /*row*/) {
 
 std::span<const Operator> ShapeOperators() {
   static constexpr Operator kOperators[] = {
-      {"Constant", 1, 0, 0, 0, "sparse_value value value_float value_floats value_int value_ints",
+      {"Constant", 1, 0, 0, 0,
+       "sparse_value value value_float value_floats value_int value_ints value_string value_strings",
        LowerConstant},
       {"ConstantOfShape", 9, 0, 1, 1, "value", LowerConstantOfShape},
       {"Dropout", 7, 0, 1, 3, "~ratio ~seed", LowerDropout},
       {"Expand", 8, 0, 2, 2, "", LowerExpand, "rewire.expand"},
-      {"Flatten", 1, 0, 1, 1, "axis", LowerFlatten},
-      {"Identity", 1, 0, 1, 1, "", LowerIdentity, nullptr, kAnyKind},
-      {"Reshape", 1, 0, 1, 2, "allowzero shape<5", LowerReshape, nullptr, kAnyRank},
+      {"Flatten", 1, 0, 1, 1, "axis", LowerFlatten, nullptr, kMovesStrings},
+      {"Identity", 1, 0, 1, 1, "", LowerIdentity, nullptr, kAnyKind | kMovesStrings},
+      {"Reshape", 1, 0, 1, 2, "allowzero shape<5", LowerReshape, nullptr, kAnyRank | kMovesStrings},
       {"Shape", 1, 0, 1, 1, "end start", LowerShape, nullptr, kAnyRank},
       {"Size", 1, 0, 1, 1, "", LowerSize},
-      {"Squeeze", 1, 0, 1, 2, "axes<13", LowerSqueeze},
-      {"Transpose", 1, 0, 1, 1, "perm", LowerTranspose},
-      {"Unsqueeze", 1, 0, 1, 2, "axes<13", LowerUnsqueeze},
+      {"Squeeze", 1, 0, 1, 2, "axes<13", LowerSqueeze, nullptr, kMovesStrings},
+      {"Transpose", 1, 0, 1, 1, "perm", LowerTranspose, nullptr, kMovesStrings},
+      {"Unsqueeze", 1, 0, 1, 2, "axes<13", LowerUnsqueeze, nullptr, kMovesStrings},
   };
   return kOperators;
 }

@@ -220,10 +220,18 @@ class InferenceSession:
         self.program = load(path_or_bytes, threads=threads, dims=dims)
         self._options = sess_options
         self._names = [output.name for output in self.program.outputs]
+        self._strings, self._keys = self.program.output_strings, self.program.output_keys
 
     def run(self, output_names, input_feed, run_options=None):
-        """Runs the model and returns the outputs of these names, all if None, as a list of arrays."""
+        """Runs the model and returns the outputs of these names, all if None, as a list of arrays.
+
+        Strings are arrays of objects, and an output of maps is a list of dicts, as ONNX Runtime gives them.
+        """
         outputs = self.program(_arrays(input_feed))
+        for name in self._strings:
+            outputs[name] = outputs[name].astype(object)
+        for name, keys in self._keys.items():
+            outputs[name] = [dict(zip(keys, row)) for row in outputs[name].tolist()]
         if not output_names:
             return list(outputs.values())
         return [self._pick(outputs, name) for name in output_names]
@@ -239,7 +247,7 @@ class InferenceSession:
 
     def get_outputs(self):
         """The outputs, as NodeArg."""
-        return [_node_arg(info) for info in self.program.outputs]
+        return [self._output_arg(info) for info in self.program.outputs]
 
     def get_providers(self):
         """Where the session runs."""
@@ -256,6 +264,15 @@ class InferenceSession:
     def run_with_iobinding(self, iobinding, run_options=None):
         """Runs the model with bound inputs and outputs."""
         iobinding._vm.invoke()
+
+    def _output_arg(self, info):
+        arg = _node_arg(info)
+        if info.name in self._strings:
+            return NodeArg(arg.name, "tensor(string)", arg.shape)
+        if info.name in self._keys:
+            key = "string" if isinstance(self._keys[info.name][0], str) else "int64"
+            return NodeArg(arg.name, f"seq(map({key},{arg.type}))", [])
+        return arg
 
     def _pick(self, outputs, name):
         if name not in outputs:

@@ -5,7 +5,7 @@ import os
 from dataclasses import dataclass
 from typing import Tuple
 
-from rewire import errors, kernels as _kernels, signature
+from rewire import errors, kernels as _kernels, lists as _lists, signature
 from rewire._native import _rewire
 from rewire.compiler import compile as _compile
 from rewire.profile import Profile
@@ -71,6 +71,27 @@ class Program(_rewire.Program):
     def with_parameters(self, *parameters):
         """Returns a program with other parameters. It shares everything else with this one."""
         return Program(self, [_as_parameters(each) for each in parameters])
+
+    @property
+    def output_strings(self):
+        """The lists of strings of the entry function's outputs that are strings, by name: a dict of tuples.
+
+        Calls of the program give arrays of str for these outputs. A VirtualMachine, and an array given by `out`, have
+        positions in the list.
+        """
+        return self._lists()[0]
+
+    @property
+    def output_keys(self):
+        """The keys of the entry function's outputs that are maps, by name: a dict of tuples.
+
+        Such an output is a tensor with a row for each map and a column for each key.
+        """
+        return self._lists()[1]
+
+    def _lists(self):
+        name = self.functions[self._function_index(None)]
+        return _lists.of_outputs(self.executable, name, [output.name for output in self.outputs])
 
     @property
     def functions(self):
@@ -141,6 +162,27 @@ class Program(_rewire.Program):
         return f"<rewire.Program ({inputs}) -> ({outputs})>"
 
 
+class _StringProgram(Program):
+    """A program of which outputs are strings. Programs without them are not slowed down."""
+
+    def __call__(self, *args, **kwargs):
+        return _lists.with_strings(super().__call__(*args, **kwargs), self.output_strings)
+
+    def run(self, inputs=(), *, out=None, function=None, **options):
+        outputs = super().run(inputs, out=out, function=function, **options)
+        if self._function_index(function) != self._function_index(None):
+            return outputs
+        bound = () if out is None else out.values() if hasattr(out, "values") else out
+        return _lists.with_strings(outputs, self.output_strings, tuple(bound))
+
+    run.__doc__ = Program.run.__doc__
+
+    def with_parameters(self, *parameters):
+        return _StringProgram(self, [_as_parameters(each) for each in parameters])
+
+    with_parameters.__doc__ = Program.with_parameters.__doc__
+
+
 def _as_parameters(given):
     if isinstance(given, _rewire.ParameterSet):
         return given
@@ -198,9 +240,11 @@ def load(model, *, dims=None, max_dims=None, threads=1, kernels=(), parameters=N
     Bytes are kept and not copied. Raises NotFoundError, InvalidFileError, VerificationError, UnsupportedError, LinkError.
     """
     executable, found = _executable_of(model, dims, max_dims, model_name)
-    return Program(executable, threads=threads, kernels=_kernels.native(kernels) + list(found),
-                   parameters=_parameter_sets(parameters), ignore_extra_parameters=ignore_extra_parameters,
-                   zero_new_storage=zero_new_storage)
+    has_strings = any(key.startswith("strings ") for key in executable.metadata)
+    made = _StringProgram if has_strings else Program
+    return made(executable, threads=threads, kernels=_kernels.native(kernels) + list(found),
+                parameters=_parameter_sets(parameters), ignore_extra_parameters=ignore_extra_parameters,
+                zero_new_storage=zero_new_storage)
 
 
 def disassemble(program):

@@ -336,4 +336,20 @@ FAULTS = [
           "(axis.output - 1) * axis.stride > axis.input + axis.before", KERNELS),
     Fault("kernels", "NaN is the smallest element of a reduction", "reduce.cc",
           "return x < least || «x != x» ? x : least;", "false", KERNELS),
+
+    # Models of ai.onnx.ml.
+    Fault("trees", "a walk through a tree does not turn back", "tree_ensemble.cc",
+          "if («at >= 0 && at < least») [[unlikely]]", "false", KERNELS),
+    Fault("trees", "a leaf's target is there", "tree_ensemble.cc",
+          "if (target < 0 || «target >= outputs») {", "target > outputs", KERNELS),
+    Fault("trees", "a node compares a feature that is there", "tree_ensemble.cc",
+          "if (node.feature < 0 || «node.feature >= features») [[unlikely]]", "node.feature > features", KERNELS),
+    Fault("trees", "a tree's root is nobody's child", "trees.cc",
+          "if («children.contains({trees[i], ids[i]})») continue;", "forest.roots.size() > 1", COMPILER),
+    Fault("strings", "an operator that knows nothing of strings refuses them", "registry.cc",
+          "if («!may_be_strings» && op.lowering().strings().Find(input) != nullptr)", "false", COMPILER),
+    Fault("strings", "only the moved input may be strings", "registry.cc",
+          "((row.flags & kMovesStrings) != 0 && «i == 0»);", "true", COMPILER),
+    Fault("strings", "the metadata has the list of each output", "compile.cc",
+          "«for (const auto& entry : *lists) module->metadata.emplace_back(entry);»", "", COMPILER),
 ]

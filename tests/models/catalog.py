@@ -28,6 +28,35 @@ GENERATED = {
     "qdq_cnn": [lambda r: {"image": image(r, 1, 3, 64, 64)}, lambda r: {"image": image(r, 2, 3, 96, 80)}],
 }
 
+
+def _rows(name, most=50):
+    """Rows of a data set of scikit-learn: one, and many."""
+
+    def of(count):
+        def make(random):
+            import trained  # check.py does without scikit-learn
+
+            return {"X": trained.rows(name, random, count)}
+
+        return make
+
+    return [of(1), of(most)]
+
+
+# trained.py
+TRAINED = {
+    "logistic": _rows("iris"),
+    "forest": _rows("wine"),
+    "forest_regression": _rows("diabetes", 200),
+    "boosting": _rows("breast_cancer"),
+    "histogram_boosting": _rows("diabetes"),
+    "svc": _rows("wine"),
+    "svr": _rows("diabetes"),
+    "k_means": _rows("wine"),
+    "mlp": _rows("digits"),
+    "neighbours": _rows("iris"),
+}
+
 # Outputs that are not made in the host's memory, with vm-run --explain-outputs' reasons: what a loop of no turns leaves
 # is its initial value, what it stacks up is joined behind it.
 INPUT, CONSTANT = "it is an input, or part of one", "it is a constant or a parameter"

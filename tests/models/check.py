@@ -57,6 +57,13 @@ def compile_model(tools, folder, executable, options=()):
     call([tools / "vm-compile", folder / "model.onnx", "-o", executable, *catalog.OPTIONS.get(folder.name, []), *options])
 
 
+def lists_of_strings(tools, executable):
+    """By the positions of outputs: what their elements are positions in."""
+    metadata = json.loads(call([tools / "vm-inspect", "--json", executable]))["metadata"]
+    return {key.removeprefix("strings main."): json.loads(value) for key, value in metadata.items()
+            if key.startswith("strings main.")}
+
+
 def run_one(tools, executable, case, threads, scratch):
     """Runs one set of inputs; gives a list of what is wrong."""
     results = scratch / "results.npz"
@@ -66,12 +73,16 @@ def run_one(tools, executable, case, threads, scratch):
     call(command)
     given = np.load(results)
     wrong = []
+    strings = lists_of_strings(tools, executable)
     for position, name in enumerate(json.loads((case / "out" / "names.json").read_text())):
         if name not in given:
             wrong.append(f"no output {name} (there are: {', '.join(given.files)})")
             continue
         step = catalog.QUANTISED_STEP.get(case.parent.name, 0.0)
-        problem = compare(given[name], np.load(case / "out" / f"{position}.npy"), step)
+        expected, found = np.load(case / "out" / f"{position}.npy"), given[name]
+        if str(position) in strings:
+            found, expected = np.array(strings[str(position)], object)[found], expected.astype(object)
+        problem = compare(found, expected, step)
         if problem:
             wrong.append(f"{name}: {problem}")
     return wrong

@@ -19,6 +19,7 @@ import onnxruntime
 
 import catalog
 import generated
+import trained
 
 
 def session(path, threads=1):
@@ -33,9 +34,19 @@ def write_model(name, path):
     if name in generated.ALL:
         onnx.save(generated.ALL[name](), path)
         return catalog.GENERATED[name]
+    if name in trained.ALL:
+        onnx.save(trained.ALL[name](), path)
+        return catalog.TRAINED[name]
     find, sets = catalog.PACKAGED[name]
     shutil.copyfile(find(), path)
     return sets
+
+
+def as_array(value):
+    """Strings as numpy has them, and maps as the rows of a tensor, as Rewire has them."""
+    if isinstance(value, list):
+        return np.array([list(row.values()) for row in value], np.float32)
+    return value.astype(str) if value.dtype == object else value
 
 
 def collect(output, name):
@@ -54,7 +65,7 @@ def collect(output, name):
         for key, value in inputs.items():
             np.save(folder / str(number) / "in" / f"{key}.npy", value)
         for position, value in enumerate(results):
-            np.save(folder / str(number) / "out" / f"{position}.npy", value)
+            np.save(folder / str(number) / "out" / f"{position}.npy", as_array(value))
         names = [value.name for value in runner.get_outputs()]
         (folder / str(number) / "out" / "names.json").write_text(json.dumps(names))
     (folder / "complete").touch()
@@ -62,7 +73,7 @@ def collect(output, name):
 
 def main(arguments):
     output = pathlib.Path(arguments[0])
-    for name in arguments[1:] or [*catalog.PACKAGED, *catalog.GENERATED]:
+    for name in arguments[1:] or [*catalog.PACKAGED, *catalog.GENERATED, *catalog.TRAINED]:
         collect(output, name)
         print(f"{name}: {output / name}", flush=True)
     return 0

@@ -101,6 +101,35 @@ TEST_CASE("literal inputs by name and index, printed outputs") {
         " [14, 15, 16]]\n");
 }
 
+TEST_CASE("positions are printed as the strings that they stand for, and maps with their keys") {
+  const Session session;
+  session.folder().Write("words.asm", R"w(
+.metadata "strings main.0" "[\"a\",\"b \\\"c\\\"\"]"
+.metadata "keys main.1" "[\"a\",7]"
+.metadata "strings main.2" "[1,2]"
+.func main(x: i64[?], y: f32[?, 2], z: i64[?]) -> (word: i64[?], (map: f32[?, 2], (number: i64[?])))
+  %last = alloc_adt tag=0 (%z)
+  %rest = alloc_adt tag=0 (%y, %last)
+  %result = alloc_adt tag=0 (%x, %rest)
+  ret %result
+.end
+)w");
+  const std::vector<std::string> run = {"words.asm",     "-i", "x=3xi64=1,0,2", "-i",
+                                        "y=1x2xf32=3,4", "-i", "z=1xi64=0"};
+  CHECK(session.Out(run) ==
+        "word: i64[3], strings\n"
+        "[\"b \\\"c\\\"\",       \"a\",         2]\n"
+        "map: f32[1, 2], columns [\"a\",7]\n"
+        "[[3, 4]]\n"
+        "number: i64[1]\n"
+        "[0]\n");
+  const json outputs = session.Json(run)["outputs"];
+  CHECK(outputs[0]["data"] == json({"b \"c\"", "a", 2}));
+  CHECK(outputs[0]["strings"] == json({"a", "b \"c\""}));
+  CHECK(outputs[1]["columns"] == json({"a", 7}));
+  CHECK(!outputs[2].contains("strings"));
+}
+
 TEST_CASE("an assembled file runs as its text does") {
   const Session session;
   const Finished assembled = test::RunProgram("vm-as", {"add.asm", "-o", "add.rwx"}, session.folder().path());

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <utility>
 #include <vector>
 
@@ -30,11 +31,16 @@ std::vector<std::int64_t> ShownIndices(std::int64_t size, std::int64_t edge, boo
   return shown;
 }
 
-std::string Element(const HostTensor& tensor, std::int64_t index, int digits) {
+std::string Element(const HostTensor& tensor, std::int64_t index, const TensorTextOptions& options) {
   const std::byte* element =
       tensor.bytes.view.data() + static_cast<std::size_t>(index) * ElementBytes(tensor.dtype);
+  if (options.element && tensor.dtype == kInt64) {
+    std::int64_t value = 0;
+    std::memcpy(&value, element, sizeof(value));
+    return options.element(value);
+  }
   if (tensor.dtype.code == kFloat || tensor.dtype.code == kBFloat) {
-    return fmt::format("{:.{}g}", text::ElementValue(tensor.dtype, element), digits);
+    return fmt::format("{:.{}g}", text::ElementValue(tensor.dtype, element), options.digits);
   }
   std::string text = text::ElementText(tensor.dtype, element);
   return text.empty() ? "?" : text;
@@ -96,13 +102,13 @@ std::string TensorText(const HostTensor& tensor, const TensorTextOptions& option
   const std::size_t rank = tensor.shape.size();
   const std::int64_t count = static_cast<std::int64_t>(tensor.bytes.view.size() / ElementBytes(tensor.dtype));
   if (count == 0) return "[]";
-  if (rank == 0) return Element(tensor, 0, options.digits);
+  if (rank == 0) return Element(tensor, 0, options);
 
   const ShownElements shown(tensor, options, count > options.threshold);
   std::vector<std::string> elements;
   std::size_t width = 0;
   shown.ForEach([&](std::size_t, std::size_t, std::int64_t flat) {
-    elements.push_back(flat == kGap ? "..." : Element(tensor, flat, options.digits));
+    elements.push_back(flat == kGap ? "..." : Element(tensor, flat, options));
     if (flat != kGap) width = std::max(width, elements.back().size());
   });
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "rewire/executable_format/tensor_files/host_tensor.h"
@@ -15,6 +16,8 @@ struct TensorTextOptions {
   std::int64_t threshold = 1000;  // a tensor of more elements is summarised: only the edges are printed
   std::int64_t edge = 3;          // elements printed at each end of a summarised dimension
   int digits = 6;                 // significant digits of floating-point numbers
+  // The text of an element of int64, by its value. Empty: the number.
+  std::function<std::string(std::int64_t)> element;
 };
 
 // "[[1, 2, ..., 9]\n [...]]" without a newline at the end; a scalar has no brackets.

@@ -63,6 +63,7 @@ Result<std::vector<Output>> CollectOutputs(const VirtualMachine& vm, const Funct
     if (!value) return Forward(value);
     Output output;
     output.name = OutputName(function, i);
+    output.lists = ListsOf(vm.program().executable().module(), function.name, i);
     output.value = *std::move(value);
     Result<std::optional<HostTensor>> tensor = HostTensorOf(output.value);
     if (!tensor) return Forward(tensor, fmt::format("output '{}'", output.name));
@@ -115,7 +116,17 @@ Result<std::vector<std::string>> WriteOutputs(const Function& function,
 
 std::string OutputText(const Output& output) {
   if (!output.tensor) return fmt::format("{}: {}\n", output.name, ValueText(output.value));
-  return fmt::format("{}: {}\n{}\n", output.name, output.type, TensorText(*output.tensor));
+  TensorTextOptions options;
+  std::string notes;
+  if (output.lists.strings.is_array()) {
+    notes = ", strings";
+    options.element = [&](std::int64_t position) {
+      const std::string* text = output.lists.StringAt(position);
+      return text == nullptr ? std::to_string(position) : Json(*text).dump();
+    };
+  }
+  if (output.lists.keys.is_array()) notes += ", columns " + output.lists.keys.dump();
+  return fmt::format("{}: {}{}\n{}\n", output.name, output.type, notes, TensorText(*output.tensor, options));
 }
 
 Json OutputJson(const Output& output) {
@@ -126,6 +137,8 @@ Json OutputJson(const Output& output) {
   }
   const HostTensor& tensor = *output.tensor;
   json["dtype"] = DTypeName(tensor.dtype);
+  if (output.lists.strings.is_array()) json["strings"] = output.lists.strings;
+  if (output.lists.keys.is_array()) json["columns"] = output.lists.keys;
   json["shape"] = tensor.shape;
   constexpr std::size_t kMostElements = 1000;
   const std::size_t step = ElementBytes(tensor.dtype);
@@ -134,7 +147,10 @@ Json OutputJson(const Output& output) {
   if (count > kMostElements || !text::HasElementText(tensor.dtype)) return json;
   Json data = Json::array();
   for (std::size_t i = 0; i < count; ++i) {
-    data.push_back(ElementJson(tensor.dtype, tensor.bytes.view.data() + i * step));
+    Json element = ElementJson(tensor.dtype, tensor.bytes.view.data() + i * step);
+    const std::string* text =
+        element.is_number_integer() ? output.lists.StringAt(element.get<std::int64_t>()) : nullptr;
+    data.push_back(text == nullptr ? std::move(element) : Json(*text));
   }
   json["data"] = std::move(data);
   return json;

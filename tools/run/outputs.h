@@ -13,6 +13,7 @@
 #include "rewire/executable_format/module.h"
 #include "rewire/executable_format/tensor_files/host_tensor.h"
 #include "rewire/tools/run/mapped_output.h"
+#include "rewire/tools/run/output_lists.h"
 #include "rewire/vm/virtual_machine.h"
 
 namespace rewire::tools {
@@ -24,6 +25,7 @@ struct Output {
   std::optional<HostTensor> tensor;  // none for trees, closures and storage
   Value value;
   bool used = false;  // written to a file or compared
+  OutputLists lists;
 };
 
 // Returns a tensor or an integer on the host; nullopt for other values. Errors: kUnsupported if it is on
@@ -38,9 +40,10 @@ Result<std::vector<std::string>> WriteOutputs(const Function& function,
                                               const std::vector<std::string>& bindings,
                                               const MappedOutputs& mapped, std::vector<Output>* outputs);
 
-// "scores: f32[2, 3]" and the elements below it.
+// "scores: f32[2, 3]" and the elements below it. Strings stand in quotation marks, a map's keys in a line.
 std::string OutputText(const Output& output);
-// Elements as a flat list, only for up to 1000 of them. NaN and infinities are strings.
+// Elements (strings where they stand for such) as a flat list, only for up to 1000 of them. NaN and
+// infinities are strings.
 nlohmann::ordered_json OutputJson(const Output& output);
 
 }  // namespace rewire::tools

@@ -48,6 +48,29 @@ void Einsum(bool shapes, Dice& dice, Call* call) {
   }
 }
 
+Argument Numbers(Dice& dice, DLDataType dtype, Shape shape, Shape values) {
+  Argument argument = Of(dice, dtype, std::move(shape));
+  argument.values = std::move(values);
+  return argument;
+}
+
+// Two trees: one of three nodes, and one that is a leaf.
+void Trees(Dice& dice, Call* call) {
+  const std::vector<std::string> aggregates = {"SUM", "AVERAGE", "MIN", "MAX"};
+  const std::int64_t mode = dice.Below(6) + 8 * dice.Below(2);
+  const std::int64_t rows = 1 + dice.Below(80);
+  call->attributes = {{"aggregate", dice.Of(aggregates)}};
+  call->arguments = {Of(dice, kF32, {rows, 2}),
+                     Numbers(dice, kI32, {3, 4}, {0, mode, 1, 2, 1, 0, -1, -2, 1, 3, -2, -3}),
+                     Of(dice, kF32, {3}),
+                     Numbers(dice, kI32, {2}, {0, -1}),
+                     Numbers(dice, kI32, {4}, {0, 2, 3, 4}),
+                     Numbers(dice, kI32, {4}, {0, 1, 1, 0}),
+                     Of(dice, kF32, {4}),
+                     Of(dice, kF32, {2}),
+                     Of(dice, kF32, {rows, 2})};
+}
+
 void TfIdf(Dice& dice, Call* call) {
   const std::vector<std::string> modes = {"TF", "IDF", "TFIDF"};
   call->attributes = {{"mode", dice.Of(modes)},
@@ -275,6 +298,16 @@ bool SeedOf(const std::string& kernel, Dice& dice, Call* call) {
   const std::string name = kernel.substr(shape ? 13 : kernel.rfind("rewire.", 0) == 0 ? 7 : 0);
   if (name == "einsum") return Einsum(shape, dice, call), true;
   if (name == "tfidf") return TfIdf(dice, call), true;
+  if (name == "tree_ensemble") return Trees(dice, call), true;
+  if (name == "squared_distance") {
+    call->arguments = {Of(dice, kF32, {3, 4}), Of(dice, kF32, {5, 4}), Of(dice, kF32, {3, 5})};
+    return true;
+  }
+  if (name == "pairwise_coupling") {
+    const std::int64_t classes = 2 + dice.Below(5);
+    call->arguments = {Of(dice, kF32, {3, classes * (classes - 1) / 2}), Of(dice, kF32, {3, classes})};
+    return true;
+  }
   if (shape && name == "eval") return Evaluate(dice, call), true;
   if (shape && name == "layout") return LayOut(dice, call), true;
   if (name == "packed.matmul" || name == "packed.matmul_integer")

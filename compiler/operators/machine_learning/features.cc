@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators of domain ai.onnx.ml: features and linear models, as scikit-learn's converters write them.
-// Strings are not supported.
 #include <algorithm>
 #include <cmath>
 
 #include "rewire/compiler/operators/building_blocks.h"
 #include "rewire/compiler/operators/float_constant.h"
+#include "rewire/compiler/operators/machine_learning/classes.h"
 #include "rewire/compiler/operators/registry.h"
 
 namespace rewire::compiler {
@@ -115,30 +115,20 @@ Result<Value*> LinearScores(Op& op, std::int64_t* rows) {
   return op.Apply("rewire.add", *product, FloatsValue(op, intercepts));
 }
 
-Result<Value*> PostTransform(Op& op, Value* scores) {
-  const std::string transform = op.String("post_transform", "NONE");
-  if (transform == "NONE") return scores;
-  if (transform == "LOGISTIC") return op.Unary("rewire.sigmoid", scores);
-  if (transform == "SOFTMAX")
-    return op.Call("rewire.softmax", {scores}, {{"axis", std::int64_t{1}}}, scores->type);
-  return op.Unsupported("post_transform '{}'", transform);
-}
-
 Status LowerLinearRegressor(Op& op, const Operator& /*row*/) {
   std::int64_t rows = 0;
   Result<Value*> scores = LinearScores(op, &rows);
   if (!scores) return Forward(scores);
   if (rows != op.Int("targets", 1))
     return op.Invalid("{} targets with coefficients of {}", op.Int("targets", 1), rows);
-  scores = PostTransform(op, *scores);
+  scores = PostTransformed(op, *scores);
   if (!scores) return Forward(scores);
   op.Set(0, *scores);
   return {};
 }
 
 Status LowerLinearClassifier(Op& op, const Operator& /*row*/) {
-  if (op.HasAttribute("classlabels_strings")) return op.Unsupported("labels are strings");
-  const Ints labels = op.IntList("classlabels_ints");
+  const ClassLabels labels = LabelsOf(op, "classlabels_ints");
   std::int64_t rows = 0;
   Result<Value*> scores = LinearScores(op, &rows);
   if (!scores) return Forward(scores);
@@ -149,11 +139,8 @@ Status LowerLinearClassifier(Op& op, const Operator& /*row*/) {
   if (const std::string transform = op.String("post_transform", "NONE"); binary && transform != "LOGISTIC")
     return op.Unsupported("post_transform '{}' of two classes with one row of coefficients", transform);
   if (binary) scores = ConcatAlong(op, {op.Unary("rewire.neg", *scores), *scores}, 1);
-  Value* best =
-      op.Call("rewire.argmax", {*scores}, {{"axis", std::int64_t{1}}, {"keepdims", std::int64_t{0}}},
-              TensorOf(kInt64, {(*scores)->type.dims[0]}));
-  op.Set(0, op.Call("rewire.gather", {op.IntsValue(labels), best}, {{"axis", std::int64_t{0}}}, best->type));
-  scores = PostTransform(op, *scores);
+  SetLabels(op, 0, HighestClass(op, *scores), labels);
+  scores = PostTransformed(op, *scores);
   if (!scores) return Forward(scores);
   op.Set(1, *scores);
   return {};
@@ -188,76 +175,21 @@ Status LowerFeatureVectorizer(Op& op, const Operator& /*row*/) {
   return {};
 }
 
-// True where x, with an axis more, is one of the numbers.
-Value* MatchesOf(Op& op, Value* x, Value* numbers) {
-  Shape dims = x->type.dims;
-  dims.emplace_back(1);
-  return op.Compare("rewire.equal", op.Reshape(x, dims), numbers);
-}
-
-Status LowerOneHotEncoder(Op& op, const Operator& /*row*/) {
-  if (op.HasAttribute("cats_strings")) return op.Unsupported("categories are strings");
-  const Ints categories = op.IntList("cats_int64s");
-  if (categories.empty()) return op.Invalid("it has no categories");
-  if (op.Int("zeros", 1) == 0) return op.Unsupported("zeros is 0, only 1 is supported");
-  Value* x = op.Cast(op.in(0), kInt64);
-  op.Set(0, op.Cast(MatchesOf(op, x, op.IntsValue(categories)), kFloat32));
-  return {};
-}
-
-// Keys and values are numbers. What is no key becomes the default.
-Status LowerLabelEncoder(Op& op, const Operator& /*row*/) {
-  Value* x = op.in(0);
-  for (const char* name :
-       {"keys_strings", "values_strings", "keys_tensor", "values_tensor", "default_tensor"}) {
-    if (op.HasAttribute(name)) return op.Unsupported("{}, expected lists of numbers", name);
-  }
-  const bool of_floats = op.HasAttribute("keys_floats"), to_floats = op.HasAttribute("values_floats");
-  if (of_floats ? !IsFloat(x->type.dtype) : x->type.dtype != kInt64)
-    return op.Unsupported("keys are of another type than {}", DTypeName(x->type.dtype));
-  std::vector<double> keys = op.FloatList("keys_floats");
-  if (std::any_of(keys.begin(), keys.end(), [](double key) { return std::isnan(key); }))
-    return op.Unsupported("a key is NaN");
-  Value* numbers =
-      of_floats ? op.Cast(FloatsValue(op, keys), x->type.dtype) : op.IntsValue(op.IntList("keys_int64s"));
-  Value* values =
-      to_floats ? FloatsValue(op, op.FloatList("values_floats")) : op.IntsValue(op.IntList("values_int64s"));
-  const DimExpr count = numbers->type.dims[0];
-  if (count.Is(0) || !(count == values->type.dims[0]))
-    return op.Invalid("{} keys for {} values", count.text(), values->type.dims[0].text());
-  Value* missing = to_floats ? op.Scalar(kFloat32, op.Float("default_float", -0.0))
-                             : op.IntValue(op.Int("default_int64", -1));
-  Value* matches = op.Cast(MatchesOf(op, x, numbers), kUInt8);
-  const std::int64_t last = x->type.rank();
-  Value* which = op.Call("rewire.argmax", {matches}, {{"axis", last}, {"keepdims", std::int64_t{0}}},
-                         TensorOf(kInt64, x->type.dims));
-  Value* found = op.Cast(op.Reduce("rewire.reduce_max", matches, {last}, false), kBool8);
-  Value* value = op.Call("rewire.gather", {values, which}, {{"axis", std::int64_t{0}}},
-                         TensorOf(values->type.dtype, x->type.dims));
-  op.Set(0, op.Call("rewire.where", {found, value, missing}, {}, value->type));
-  return {};
-}
-
 }  // namespace
 
 std::span<const Operator> MachineLearningOperators() {
   static constexpr Operator kOperators[] = {
-      {"ArrayFeatureExtractor", 1, 0, 2, 2, "", LowerArrayFeatureExtractor},
+      {"ArrayFeatureExtractor", 1, 0, 2, 2, "", LowerArrayFeatureExtractor, nullptr, kMovesStrings},
       {"Binarizer", 1, 0, 1, 1, "threshold", LowerBinarizer},
       {"FeatureVectorizer", 1, 0, 1, kAnyNumber, "inputdimensions", LowerFeatureVectorizer},
       {"Imputer", 1, 0, 1, 1,
        "~imputed_value_floats ~imputed_value_int64s ~replaced_value_float ~replaced_value_int64",
        LowerImputer},
-      {"LabelEncoder", 2, 0, 1, 1,
-       "~default_float ~default_int64 ~default_string default_tensor keys_floats keys_int64s keys_strings "
-       "keys_tensor values_floats values_int64s values_strings values_tensor",
-       LowerLabelEncoder},
       {"LinearClassifier", 1, 0, 1, 1,
        "classlabels_ints classlabels_strings coefficients intercepts ~multi_class post_transform",
        LowerLinearClassifier},
       {"LinearRegressor", 1, 0, 1, 1, "coefficients intercepts post_transform targets", LowerLinearRegressor},
       {"Normalizer", 1, 0, 1, 1, "norm", LowerNormalizer},
-      {"OneHotEncoder", 1, 0, 1, 1, "cats_int64s cats_strings zeros", LowerOneHotEncoder},
       {"Scaler", 1, 0, 1, 1, "offset scale", LowerScaler},
   };
   return kOperators;

@@ -79,17 +79,17 @@ TEST_CASE("what features do not fit is refused") {
     AddFloatList(node, "coefficients", {1, 2, 3, 4});
     reason = "4 coefficients for 3 features";
   }
-  SECTION("labels that are strings") {
+  SECTION("one row of coefficients for two labels, as it is") {
     model = OneNode("LinearClassifier", &node);
-    onnx::AttributeProto* labels = node->add_attribute();
-    labels->set_name("classlabels_strings");
-    labels->set_type(onnx::AttributeProto::STRINGS);
-    labels->add_strings("cat");
-    reason = "labels are strings";
+    AddFloatList(node, "coefficients", {1, 2, 3});
+    AddIntList(node, "classlabels_ints", {0, 1});
+    reason = "post_transform 'NONE' of two classes with one row of coefficients";
   }
-  SECTION("trees") {
-    model = OneNode("TreeEnsembleClassifier", &node);
-    reason = "the operator is not known";
+  SECTION("a transform that nobody knows") {
+    model = OneNode("LinearRegressor", &node);
+    AddFloatList(node, "coefficients", {1, 2, 3});
+    AddString(node, "post_transform", "CUBE");
+    reason = "post_transform is 'CUBE', expected NONE, LOGISTIC, SOFTMAX, SOFTMAX_ZERO or PROBIT";
   }
   const Outcome outcome = CompileProto(model);
   REQUIRE(outcome.unsupported.size() == 1);

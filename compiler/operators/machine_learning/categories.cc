@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operators of ai.onnx.ml that look categories up. Strings are positions in lists that are known when
+// compiling (lower/string_tables.h), so strings are looked up then.
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "rewire/compiler/operators/float_constant.h"
+#include "rewire/compiler/operators/registry.h"
+#include "rewire/compiler/operators/texts.h"
+
+namespace rewire::compiler {
+namespace {
+
+// True where x, with an axis more, is one of the numbers.
+Value* MatchesOf(Op& op, Value* x, Value* numbers) {
+  Shape dims = x->type.dims;
+  dims.emplace_back(1);
+  return op.Compare("rewire.equal", op.Reshape(x, dims), numbers);
+}
+
+Value* ElementsAt(Op& op, Value* list, Value* positions) {
+  return op.Call("rewire.gather", {list, positions}, {{"axis", std::int64_t{0}}},
+                 TensorOf(list->type.dtype, positions->type.dims));
+}
+
+// Where each of the strings is in `keys`, the last of several; -1 if nowhere.
+Ints PositionsIn(const Strings& keys, const Strings& strings) {
+  std::map<std::string, std::int64_t> at;
+  for (std::size_t i = 0; i < keys.size(); ++i) at[keys[i]] = static_cast<std::int64_t>(i);
+  Ints positions;
+  for (const std::string& text : strings) {
+    const auto found = at.find(text);
+    positions.push_back(found == at.end() ? -1 : found->second);
+  }
+  return positions;
+}
+
+Status LowerOneHotEncoder(Op& op, const Operator& /*row*/) {
+  if (op.Int("zeros", 1) == 0) return op.Unsupported("zeros is 0, only 1 is supported");
+  const Strings names = TextsOf(op, "cats_strings");
+  const Ints categories = op.IntList("cats_int64s");
+  if (names.empty() == categories.empty()) return op.Invalid("it has no categories, or two lists of them");
+  const Strings* strings = op.lowering().strings().Find(op.in(0));
+  if ((strings == nullptr) != names.empty())
+    return op.Unsupported("categories are {}, X is not", names.empty() ? "numbers" : "strings");
+  Value* x = op.Cast(op.in(0), kInt64);
+  Ints numbers = categories;
+  if (strings != nullptr) {
+    x = ElementsAt(op, op.IntsValue(PositionsIn(names, *strings)), x);
+    for (std::size_t i = 0; i < names.size(); ++i) numbers.push_back(static_cast<std::int64_t>(i));
+  }
+  op.Set(0, op.Cast(MatchesOf(op, x, op.IntsValue(numbers)), kFloat32));
+  return {};
+}
+
+// One side of a mapping: a list of numbers or of strings.
+struct Column {
+  Value* numbers = nullptr;
+  std::optional<Strings> strings;
+
+  std::int64_t size() const {
+    return strings ? static_cast<std::int64_t>(strings->size())
+                   : numbers->type.dims[0].constant().value_or(0);
+  }
+};
+
+// The attribute "keys_floats", "keys_int64s", "keys_strings" or "keys_tensor", for the prefix "keys".
+Result<std::optional<Column>> ColumnOf(Op& op, const std::string& prefix) {
+  std::optional<Column> column;
+  int given = 0;
+  if (op.HasAttribute(prefix + "_floats") && ++given > 0)
+    column = Column{FloatsValue(op, op.FloatList(prefix + "_floats")), {}};
+  if (op.HasAttribute(prefix + "_int64s") && ++given > 0)
+    column = Column{op.IntsValue(op.IntList(prefix + "_int64s")), {}};
+  if (op.HasAttribute(prefix + "_strings") && ++given > 0)
+    column = Column{nullptr, TextsOf(op, prefix + "_strings")};
+  if (const onnx::AttributeProto* tensor = op.Find(prefix + "_tensor"); tensor != nullptr && ++given > 0) {
+    if (tensor->t().data_type() == onnx::TensorProto::STRING) {
+      column = Column{nullptr, Strings(tensor->t().string_data().begin(), tensor->t().string_data().end())};
+    } else {
+      Result<HostTensor> numbers = op.TensorAttribute(prefix + "_tensor");
+      if (!numbers) return Forward(numbers);
+      Value* value = op.Constant(*std::move(numbers));
+      column = Column{op.Reshape(value, {ProductOf(value->type.dims)}), {}};
+    }
+  }
+  if (given > 1) return op.Invalid("it has several lists of {}", prefix);
+  return column;
+}
+
+// What stands for a key that is not in the list.
+struct Fallback {
+  Value* number = nullptr;
+  std::string text = "_Unused";
+};
+
+Result<Fallback> FallbackOf(Op& op, const Column& values) {
+  Fallback fallback;
+  const onnx::AttributeProto* tensor = op.Find("default_tensor");
+  if (values.strings) {
+    fallback.text = TextOf(op, "default_string", "_Unused");
+    if (tensor != nullptr) {
+      if (tensor->t().string_data_size() != 1) return op.Invalid("default_tensor is not one string");
+      fallback.text = tensor->t().string_data(0);
+    }
+  } else if (tensor != nullptr) {
+    Result<HostTensor> number = op.TensorAttribute("default_tensor");
+    if (!number) return Forward(number);
+    Value* value = op.Constant(*std::move(number));
+    if (!ProductOf(value->type.dims).Is(1)) return op.Invalid("default_tensor has not one element");
+    fallback.number = op.Cast(op.Reshape(value, {}), values.numbers->type.dtype);
+  } else {
+    const DLDataType dtype = values.numbers->type.dtype;
+    fallback.number = IsFloat(dtype) ? op.Scalar(dtype, op.Float("default_float", -0.0))
+                                     : op.Cast(op.IntValue(op.Int("default_int64", -1)), dtype);
+  }
+  return fallback;
+}
+
+// Maps x by the two lists of equal length. Where strings come out, they are positions in a list of their own.
+Status SetMapped(Op& op, const Column& keys, Column values, Fallback fallback) {
+  Value* x = op.in(0);
+  const Strings* strings = op.lowering().strings().Find(x);
+  if (keys.size() < 1 || keys.size() != values.size())
+    return op.Invalid("{} keys for {} values", keys.size(), values.size());
+  if ((strings != nullptr) != keys.strings.has_value())
+    return op.Unsupported("keys are {}, X is not", keys.strings ? "strings" : "numbers");
+  StringPositions positions;
+  if (values.strings) {
+    Ints places;
+    for (const std::string& text : *values.strings) places.push_back(positions.Of(text));
+    values.numbers = op.IntsValue(places);
+    fallback.number = op.IntValue(positions.Of(fallback.text));
+  }
+  Value *which = nullptr, *found = nullptr;
+  if (strings != nullptr) {
+    which = ElementsAt(op, op.IntsValue(PositionsIn(*keys.strings, *strings)), x);
+    found = op.Compare("rewire.greater_equal", which, op.IntValue(0));
+    which = op.Apply("rewire.max", which, op.IntValue(0));
+  } else {
+    const DLDataType dtype = keys.numbers->type.dtype;
+    if (IsFloat(dtype) != IsFloat(x->type.dtype) ||
+        (!IsFloat(dtype) && ElementBytes(dtype) != ElementBytes(x->type.dtype)))
+      return op.Unsupported("keys are of another type than {}", DTypeName(x->type.dtype));
+    const std::optional<std::vector<double>> floats = KnownFloats(keys.numbers);
+    if (floats && std::any_of(floats->begin(), floats->end(), [](double key) { return std::isnan(key); }))
+      return op.Unsupported("a key is NaN");
+    Value* matches = op.Cast(MatchesOf(op, x, op.Cast(keys.numbers, x->type.dtype)), kUInt8);
+    const std::int64_t last = x->type.rank();
+    which = op.Call("rewire.argmax", {matches}, {{"axis", last}, {"keepdims", std::int64_t{0}}},
+                    TensorOf(kInt64, x->type.dims));
+    found = op.Cast(op.Reduce("rewire.reduce_max", matches, {last}, false), kBool8);
+  }
+  Value* value = ElementsAt(op, values.numbers, which);
+  op.Set(0, op.Call("rewire.where", {found, value, fallback.number}, {}, value->type));
+  if (values.strings && op.Wants(0))
+    op.lowering().strings().Set(op.scope().Find(op.node().output(0)), positions.Take());
+  return {};
+}
+
+Status LowerLabelEncoder(Op& op, const Operator& /*row*/) {
+  const Result<std::optional<Column>> keys = ColumnOf(op, "keys");
+  if (!keys) return Forward(keys);
+  const Result<std::optional<Column>> values = ColumnOf(op, "values");
+  if (!values) return Forward(values);
+  if (!*keys || !*values) return op.Invalid("the list of {} is missing", *keys ? "values" : "keys");
+  const Result<Fallback> fallback = FallbackOf(op, **values);
+  if (!fallback) return Forward(fallback);
+  return SetMapped(op, **keys, **values, *fallback);
+}
+
+// Strings to numbers, or numbers to strings, by the two lists.
+Status LowerCategoryMapper(Op& op, const Operator& /*row*/) {
+  const Column strings{nullptr, TextsOf(op, "cats_strings")};
+  const Column numbers{op.IntsValue(op.IntList("cats_int64s")), {}};
+  const Fallback fallback{op.IntValue(op.Int("default_int64", -1)), TextOf(op, "default_string", "_Unused")};
+  const bool from_strings = op.lowering().strings().Find(op.in(0)) != nullptr;
+  return from_strings ? SetMapped(op, strings, numbers, fallback) : SetMapped(op, numbers, strings, fallback);
+}
+
+// The maps are a tensor: a row for each, a column for each key. The executable's metadata has the keys.
+Status LowerZipMap(Op& op, const Operator& /*row*/) {
+  const Ints numbers = op.IntList("classlabels_int64s");
+  const Strings strings = TextsOf(op, "classlabels_strings");
+  if (numbers.empty() == strings.empty()) return op.Invalid("it has no keys, or two lists of them");
+  Value* x = op.in(0);
+  if (x->type.rank() == 1) x = op.Reshape(x, {1, x->type.dims[0]});
+  const std::size_t count = numbers.size() + strings.size();
+  if (x->type.rank() != 2 ||
+      (x->type.dims[1].IsConstant() && !x->type.dims[1].Is(static_cast<std::int64_t>(count))))
+    return op.Invalid("X has shape {} with {} keys", ShapeText(x->type.dims), count);
+  // A value of its own: the same scores may be an output without keys.
+  op.Set(0, op.Unary("rewire.copy", x));
+  if (!op.Wants(0)) return {};
+  Value* maps = op.scope().Find(op.node().output(0));
+  if (strings.empty())
+    op.lowering().strings().SetKeys(maps, numbers);
+  else
+    op.lowering().strings().SetKeys(maps, strings);
+  return {};
+}
+
+}  // namespace
+
+std::span<const Operator> CategoryOperators() {
+  static constexpr Operator kOperators[] = {
+      {"CategoryMapper", 1, 0, 1, 1, "cats_int64s cats_strings default_int64 default_string",
+       LowerCategoryMapper, nullptr, kTakesStrings},
+      {"LabelEncoder", 2, 0, 1, 1,
+       "~default_float ~default_int64 ~default_string ~default_tensor keys_floats keys_int64s keys_strings "
+       "keys_tensor values_floats values_int64s values_strings values_tensor",
+       LowerLabelEncoder, nullptr, kTakesStrings},
+      {"OneHotEncoder", 1, 0, 1, 1, "cats_int64s cats_strings zeros", LowerOneHotEncoder, nullptr,
+       kTakesStrings},
+      {"ZipMap", 1, 0, 1, 1, "classlabels_int64s classlabels_strings", LowerZipMap},
+  };
+  return kOperators;
+}
+
+}  // namespace rewire::compiler

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rewire/compiler/operators/machine_learning/classes.h"
+
+#include "rewire/compiler/operators/texts.h"
+
+namespace rewire::compiler {
+namespace {
+
+// The inverse of the normal distribution, by the approximation of the inverse error function that ONNX's
+// reference takes, too.
+Value* Probit(Op& op, Value* scores) {
+  constexpr double kPi = 3.14159, kA = 0.147, kRoot2 = 1.41421356;
+  const DLDataType dtype = scores->type.dtype;
+  const auto number = [&](double value) { return op.Scalar(dtype, value); };
+  Value* x = op.Apply("rewire.sub", op.Apply("rewire.mul", scores, number(2)), number(1));
+  Value* log = op.Unary("rewire.log", op.Apply("rewire.mul", op.Apply("rewire.sub", number(1), x),
+                                               op.Apply("rewire.add", number(1), x)));
+  Value* half = op.Apply("rewire.add", op.Apply("rewire.mul", log, number(0.5)), number(2 / (kPi * kA)));
+  Value* rest = op.Apply("rewire.mul", log, number(1 / kA));
+  Value* root = op.Unary("rewire.sqrt", op.Apply("rewire.sub", op.Apply("rewire.mul", half, half), rest));
+  Value* size = op.Unary("rewire.sqrt", op.Apply("rewire.sub", root, half));
+  Value* sign = op.Apply("rewire.mul", op.Unary("rewire.sign", x), number(kRoot2));
+  return op.Apply("rewire.mul", sign, size);
+}
+
+// Softmax over the scores that are not 0; the others become nearly 0.
+Value* SoftmaxZero(Op& op, Value* scores) {
+  const DLDataType dtype = scores->type.dtype;
+  Value* most = op.Reduce("rewire.reduce_max", scores, {1}, true);
+  Value* given = op.Compare("rewire.greater", op.Unary("rewire.abs", scores), op.Scalar(dtype, 1e-7));
+  Value* power = op.Unary("rewire.exp", op.Apply("rewire.sub", scores, most));
+  Value* summed = op.Call("rewire.where", {given, power, op.Scalar(dtype, 0)}, {}, scores->type);
+  Value* small = op.Apply("rewire.mul", scores, op.Unary("rewire.exp", op.Unary("rewire.neg", most)));
+  Value* all = op.Call("rewire.where", {given, power, small}, {}, scores->type);
+  return op.Apply("rewire.div", all, op.Reduce("rewire.reduce_sum", summed, {1}, true));
+}
+
+}  // namespace
+
+ClassLabels LabelsOf(const Op& op, const char* numbers) {
+  return {op.IntList(numbers), TextsOf(op, "classlabels_strings")};
+}
+
+void SetLabels(Op& op, int i, Value* classes, const ClassLabels& labels) {
+  if (labels.strings.empty()) {
+    op.Set(i, op.Call("rewire.gather", {op.IntsValue(labels.numbers), classes}, {{"axis", std::int64_t{0}}},
+                      classes->type));
+    return;
+  }
+  op.Set(i, classes);
+  if (op.Wants(i)) op.lowering().strings().Set(op.scope().Find(op.node().output(i)), labels.strings);
+}
+
+Value* HighestClass(Op& op, Value* scores) {
+  return op.Call("rewire.argmax", {scores}, {{"axis", std::int64_t{1}}, {"keepdims", std::int64_t{0}}},
+                 TensorOf(kInt64, {scores->type.dims[0]}));
+}
+
+Value* Columns(Op& op, Value* a, Value* b) {
+  Shape dims = {a->type.dims[0], a->type.dims[1] + b->type.dims[1]};
+  return op.Call("rewire.concat", {a, b}, {{"axis", std::int64_t{1}}},
+                 TensorOf(a->type.dtype, std::move(dims)));
+}
+
+Result<Value*> PostTransformed(Op& op, Value* scores) {
+  return PostTransformed(op, scores, op.String("post_transform", "NONE"));
+}
+
+Result<Value*> PostTransformed(Op& op, Value* scores, const std::string& transform) {
+  if (transform == "NONE") return scores;
+  if (transform == "LOGISTIC") return op.Unary("rewire.sigmoid", scores);
+  if (transform == "SOFTMAX")
+    return op.Call("rewire.softmax", {scores}, {{"axis", std::int64_t{1}}}, scores->type);
+  if (transform == "SOFTMAX_ZERO") return SoftmaxZero(op, scores);
+  if (transform == "PROBIT") return Probit(op, scores);
+  return op.Invalid("post_transform is '{}', expected NONE, LOGISTIC, SOFTMAX, SOFTMAX_ZERO or PROBIT",
+                    transform);
+}
+
+Result<Value*> FeaturesOf(Op& op, DLDataType dtype, std::int64_t* features) {
+  Value* x = op.Cast(op.in(0), dtype);
+  if (x->type.rank() == 1) x = op.Reshape(x, {1, x->type.dims[0]});
+  const std::optional<std::int64_t> known = x->type.rank() == 2 ? x->type.dims[1].constant() : std::nullopt;
+  if (!known || *known < 1) {
+    return op.Unsupported("X has shape {}, expected [N, features] of known features",
+                          ShapeText(x->type.dims));
+  }
+  *features = *known;
+  return x;
+}
+
+}  // namespace rewire::compiler

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the classifiers of ai.onnx.ml share: their labels, and what becomes of scores at the end.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "rewire/compiler/operators/op.h"
+
+namespace rewire::compiler {
+
+// The labels of classes: numbers, or strings if there are any.
+struct ClassLabels {
+  Ints numbers;
+  std::vector<std::string> strings;
+
+  std::size_t size() const { return strings.empty() ? numbers.size() : strings.size(); }
+};
+
+// Reads classlabels_strings, and the attribute that has the numbers.
+ClassLabels LabelsOf(const Op& op, const char* numbers);
+// Sets output `i` to the labels of classes, i64[N]. Strings are positions in the list of labels.
+void SetLabels(Op& op, int i, Value* classes, const ClassLabels& labels);
+// The class with the highest score, the first of several: i64[N] of f32[N, C].
+Value* HighestClass(Op& op, Value* scores);
+// Two tensors side by side.
+Value* Columns(Op& op, Value* a, Value* b);
+// Applies a transform, or the one that the attribute post_transform names, to scores [N, C].
+Result<Value*> PostTransformed(Op& op, Value* scores, const std::string& transform);
+Result<Value*> PostTransformed(Op& op, Value* scores);
+// X as [N, features] of f32 or f64, whose number of features is known.
+Result<Value*> FeaturesOf(Op& op, DLDataType dtype, std::int64_t* features);
+
+}  // namespace rewire::compiler

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Ensembles of decision trees. The trees are tensors: a file may hold anything in them, so each step of a
+// walk is checked. A child stands behind its parent, so every walk ends.
+#include <algorithm>
+#include <limits>
+
+#include "rewire/kernels/cpu/registry.h"
+#include "rewire/kernels/cpu/shape/shapes.h"
+#include "rewire/kernels/cpu/support/parallel.h"
+#include "rewire/kernels/cpu/support/types.h"
+
+namespace rewire::kernel::cpu {
+namespace {
+
+// A row of `nodes`. A child below 0 is the leaf -1 - child.
+struct TreeNode {
+  std::int32_t feature;
+  std::int32_t mode;  // 0 <=, 1 <, 2 >=, 3 >, 4 ==, 5 !=; plus 8: NaN goes to when_true
+  std::int32_t when_true, when_false;
+};
+constexpr std::int32_t kNanIsTrue = 8;
+
+template <typename T>
+bool GoesToTrue(T value, const TreeNode& node, T threshold) {
+  bool goes = false;
+  switch (node.mode & 7) {
+    case 0:
+      goes = value <= threshold;
+      break;
+    case 1:
+      goes = value < threshold;
+      break;
+    case 2:
+      goes = value >= threshold;
+      break;
+    case 3:
+      goes = value > threshold;
+      break;
+    case 4:
+      goes = value == threshold;
+      break;
+    default:
+      goes = value != threshold;
+      break;
+  }
+  return goes || ((node.mode & kNanIsTrue) != 0 && value != value);
+}
+
+enum class Aggregate { kSum, kAverage, kMin, kMax };
+
+// The tensors of one call.
+template <typename T>
+struct Forest {
+  const TreeNode* nodes;
+  const T* thresholds;
+  std::int64_t node_count;
+  const std::int32_t* roots;
+  std::int64_t trees;
+  const std::int32_t* leaves;
+  std::int64_t leaf_count;
+  const std::int32_t* targets;
+  const T* weights;
+  std::int64_t weight_count;
+  std::int64_t features;
+  std::int64_t outputs;
+  Aggregate aggregate;
+
+  // The leaf of a row of features; -1 if the walk meets a wrong number or is told to stop.
+  std::int64_t LeafOf(std::int64_t at, const T* row, Pace& pace) const {
+    std::int64_t least = 0;
+    while (at >= least) {
+      if (at >= node_count || !pace.Spend(1)) [[unlikely]]
+        return -1;
+      const TreeNode& node = nodes[at];
+      if (node.feature < 0 || node.feature >= features) [[unlikely]]
+        return -1;
+      least = at + 1;
+      at = GoesToTrue(row[node.feature], node, thresholds[at]) ? node.when_true : node.when_false;
+      // A walk that turns back would not end.
+      if (at >= 0 && at < least) [[unlikely]]
+        return -1;
+    }
+    const std::int64_t leaf = -1 - at;
+    return leaf < leaf_count ? leaf : -1;
+  }
+
+  // Adds a leaf's weights to the row of results. False if its numbers are wrong.
+  bool AddLeaf(std::int64_t leaf, T* row, Pace& pace) const {
+    const std::int64_t begin = leaves[leaf], end = leaves[leaf + 1];
+    if (begin < 0 || begin > end || end > weight_count) return false;
+    bool right = true;
+    const bool done = pace.For(end - begin, 1, [&](std::int64_t first, std::int64_t last) {
+      for (std::int64_t i = begin + first; i < begin + last; ++i) {
+        const std::int64_t target = targets[i];
+        if (target < 0 || target >= outputs) {
+          right = false;
+          return;
+        }
+        T& sum = row[target];
+        const T weight = weights[i];
+        if (aggregate == Aggregate::kMin)
+          sum = weight < sum ? weight : sum;
+        else if (aggregate == Aggregate::kMax)
+          sum = weight > sum ? weight : sum;
+        else
+          sum += weight;
+      }
+    });
+    return done && right;
+  }
+
+  T Start() const {
+    if (aggregate == Aggregate::kMin) return std::numeric_limits<T>::infinity();
+    if (aggregate == Aggregate::kMax) return -std::numeric_limits<T>::infinity();
+    return 0;
+  }
+
+  // A target that no leaf named is 0.
+  T Finish(T sum, T base) const {
+    if (aggregate == Aggregate::kAverage) return sum / static_cast<T>(trees) + base;
+    return (aggregate != Aggregate::kSum && sum == Start() ? 0 : sum) + base;
+  }
+
+  // Rows [begin, end). A tree is walked by some rows in turn, while caches hold it.
+  bool Run(const T* x, const T* base, T* out, std::int64_t begin, std::int64_t end, Pace& pace) const {
+    constexpr std::int64_t kRows = 32;
+    for (std::int64_t first = begin; first < end; first += kRows) {
+      const std::int64_t last = std::min(end, first + kRows);
+      if (!pace.Fill(out + first * outputs, (last - first) * outputs, Start())) return false;
+      for (std::int64_t tree = 0; tree < trees; ++tree) {
+        for (std::int64_t row = first; row < last; ++row) {
+          const std::int64_t leaf = LeafOf(roots[tree], x + row * features, pace);
+          if (leaf < 0 || !AddLeaf(leaf, out + row * outputs, pace)) return false;
+        }
+      }
+      for (std::int64_t row = first; row < last; ++row) {
+        T* sums = out + row * outputs;
+        const bool done = pace.For(outputs, 2, [&](std::int64_t i, std::int64_t count) {
+          for (; i < count; ++i) sums[i] = Finish(sums[i], base[i]);
+        });
+        if (!done) return false;
+      }
+    }
+    return true;
+  }
+};
+
+struct TreeEnsemble {
+  static constexpr const char kName[] = "rewire.tree_ensemble";
+  Aggregate aggregate = Aggregate::kSum;
+  static Status Make(Attributes& attributes, TreeEnsemble* ensemble) {
+    ensemble->aggregate =
+        static_cast<Aggregate>(attributes.Choice("aggregate", {"SUM", "AVERAGE", "MIN", "MAX"}, 0));
+    return Status();
+  }
+
+  Status operator()(TensorView x, TensorView nodes, TensorView thresholds, TensorView roots,
+                    TensorView leaves, TensorView targets, TensorView weights, TensorView base,
+                    TensorView out) const {
+    Checks checks;
+    checks.Dense("x", x).Dense("nodes", nodes).Dense("thresholds", thresholds).Dense("roots", roots);
+    checks.Dense("leaves", leaves).Dense("targets", targets).Dense("weights", weights).Dense("base", base);
+    checks.Dense("out", out).Rank("x", x, 2).Rank("nodes", nodes, 2).Rank("roots", roots, 1);
+    checks.Rank("leaves", leaves, 1).Rank("weights", weights, 1).Rank("base", base, 1);
+    checks.SameDType("thresholds", thresholds, "x", x).SameDType("weights", weights, "x", x);
+    checks.SameDType("base", base, "x", x).SameDType("out", out, "x", x);
+    if (Status s = checks.Take(); !s.ok()) return s;
+    const std::int64_t of_nodes[] = {nodes.dim(0), 4};
+    const std::int64_t of_out[] = {x.dim(0), base.dim(0)};
+    Checks shapes;
+    shapes.Shape("nodes", nodes, ShapeView(of_nodes, 2));
+    shapes.Shape("thresholds", thresholds, ShapeView(of_nodes, 1));
+    shapes.Shape("targets", targets, weights.dims()).Shape("out", out, ShapeView(of_out, 2));
+    const std::pair<const char*, TensorView> read[] = {
+        {"x", x},           {"nodes", nodes},     {"thresholds", thresholds}, {"roots", roots},
+        {"leaves", leaves}, {"targets", targets}, {"weights", weights},       {"base", base}};
+    for (const auto& [name, tensor] : read) shapes.NoOverlap("out", out, name, tensor);
+    if (Status s = shapes.Take(); !s.ok()) return s;
+    for (const auto& [name, tensor] : {read[1], read[3], read[4], read[5]})
+      if (!tensor.Is<std::int32_t>()) return WrongDType(Types<std::int32_t>(), name, tensor);
+    if (roots.dim(0) < 1 || leaves.dim(0) < 1)
+      return ValueError("roots has shape ", roots.dims(), " and leaves ", leaves.dims(),
+                        ", expected at least one element each");
+    return ForType(Floats(), "x", x, [&](auto tag) -> Status {
+      using T = typename decltype(tag)::type;
+      const Forest<T> forest{reinterpret_cast<const TreeNode*>(nodes.data<std::int32_t>()),
+                             thresholds.data<T>(),
+                             nodes.dim(0),
+                             roots.data<std::int32_t>(),
+                             roots.dim(0),
+                             leaves.data<std::int32_t>(),
+                             leaves.dim(0) - 1,
+                             targets.data<std::int32_t>(),
+                             weights.data<T>(),
+                             weights.dim(0),
+                             x.dim(1),
+                             base.dim(0),
+                             aggregate};
+      std::atomic<bool> wrong{false};
+      Status status = ParallelFor(
+          x.dim(0), GrainOf(kGrain, 16, forest.trees), [&](std::int64_t begin, std::int64_t end, Pace& pace) {
+            if (!forest.Run(x.data<T>(), base.data<T>(), out.data<T>(), begin, end, pace) && !pace.stopped())
+              wrong.store(true, std::memory_order_relaxed);
+          });
+      if (!status.ok() || !wrong.load(std::memory_order_relaxed)) return status;
+      return ValueError("a tree names a node, a feature of ", x.dim(1), ", a leaf or a target of ",
+                        base.dim(0), " that is not there, or a child in front of its parent");
+    });
+  }
+};
+
+}  // namespace
+
+std::span<const Kernel> TreeEnsembleKernels() {
+  static constexpr Kernel kKernels[] = {
+      Describe<TreeEnsemble>(
+          "x, nodes, thresholds, roots, leaves, targets, weights, base -> out",
+          "x, thresholds, weights, base, out f32 f64; nodes, roots, leaves, targets i32",
+          "aggregate, SUM, AVERAGE, MIN or MAX = SUM",
+          "for each row of x [N, F] and each tree of roots the walk from its root to a leaf. nodes [nodes, "
+          "4]: "
+          "the feature, how it is compared with the node's threshold (0 <=, 1 <, 2 >=, 3 >, 4 ==, 5 !=, plus "
+          "8: NaN is true), the next node if true and if false, which stand behind it; -1 - leaf for a leaf. "
+          "Leaf i has the weights leaves[i] to leaves[i + 1] - 1 for their targets. out [N, targets] is the "
+          "aggregate of each target's weights plus base [targets]"),
+  };
+  return kKernels;
+}
+
+}  // namespace rewire::kernel::cpu

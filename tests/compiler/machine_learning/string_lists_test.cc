@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+// Strings: positions in lists that the compiler knows. Which operators take them, and what the executable's
+// metadata says of outputs.
+#include <catch2/catch.hpp>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "rewire/tests/compiler/model_builder.h"
+
+namespace rewire::test {
+namespace {
+
+using Texts = std::vector<std::string>;
+
+void AddTexts(onnx::NodeProto* node, const std::string& name, const Texts& values) {
+  onnx::AttributeProto* attribute = node->add_attribute();
+  attribute->set_name(name);
+  attribute->set_type(onnx::AttributeProto::STRINGS);
+  for (const std::string& value : values) attribute->add_strings(value);
+}
+
+// "x" [N] of floats becomes "word": 0 is "none", 1 "some", 2 "none" again, any other "many".
+onnx::ModelProto Words() {
+  onnx::ModelProto model = EmptyModel(17);
+  onnx::OperatorSetIdProto* domain = model.add_opset_import();
+  domain->set_domain("ai.onnx.ml");
+  domain->set_version(4);
+  onnx::GraphProto* graph = model.mutable_graph();
+  SetValue(graph->add_input(), "x", {"N"});
+  AddInt(AddNode(graph, "Cast", {"x"}, "number"), "to", onnx::TensorProto::INT64);
+  onnx::NodeProto* encoder = AddNode(graph, "LabelEncoder", {"number"}, "word");
+  encoder->set_domain("ai.onnx.ml");
+  AddIntList(encoder, "keys_int64s", {0, 1, 2});
+  AddTexts(encoder, "values_strings", {"none", "some", "none"});
+  AddString(encoder, "default_string", "many");
+  return model;
+}
+
+std::string ListOf(const Module& module, const std::string& key) {
+  for (const auto& [name, value] : module.metadata) {
+    if (name == key) return value;
+  }
+  return "";
+}
+
+void Give(onnx::ModelProto* model, const std::string& output, onnx::TensorProto::DataType type) {
+  SetValue(model->mutable_graph()->add_output(), output, {"N"}, type);
+}
+
+TEST_CASE("an output of strings has its list in the metadata") {
+  onnx::ModelProto model = Words();
+  SECTION("as it is") { Give(&model, "word", onnx::TensorProto::STRING); }
+  SECTION("moved") {
+    AddInts(model.mutable_graph(), "shape", {-1, 1});
+    AddNode(model.mutable_graph(), "Reshape", {"word", "shape"}, "column");
+    AddInt(AddNode(model.mutable_graph(), "Cast", {"column"}, "text"), "to", onnx::TensorProto::STRING);
+    AddNode(model.mutable_graph(), "Identity", {"text"}, "same");
+    Give(&model, "same", onnx::TensorProto::STRING);
+  }
+  const Outcome outcome = CompileProto(model);
+  REQUIRE(outcome.message.empty());
+  CHECK(ListOf(outcome.compiled.module, "strings main.0") == R"(["none","some","many"])");
+}
+
+TEST_CASE("strings are looked up when compiling") {
+  onnx::ModelProto model = Words();
+  onnx::GraphProto* graph = model.mutable_graph();
+  std::vector<float> expected;
+  SECTION("LabelEncoder") {
+    onnx::NodeProto* encoder = AddNode(graph, "LabelEncoder", {"word"}, "y");
+    encoder->set_domain("ai.onnx.ml");
+    AddTexts(encoder, "keys_strings", {"many", "none"});
+    onnx::AttributeProto* values = encoder->add_attribute();
+    values->set_name("values_floats");
+    values->set_type(onnx::AttributeProto::FLOATS);
+    values->add_floats(7.5F);
+    values->add_floats(8.5F);
+    expected = {8.5F, -0.0F, 8.5F, 7.5F};
+  }
+  SECTION("OneHotEncoder") {
+    onnx::NodeProto* encoder = AddNode(graph, "OneHotEncoder", {"word"}, "y");
+    encoder->set_domain("ai.onnx.ml");
+    AddTexts(encoder, "cats_strings", {"some", "many"});
+    expected = {0, 0, 1, 0, 0, 0, 0, 1};
+  }
+  SECTION("CategoryMapper") {
+    onnx::NodeProto* mapper = AddNode(graph, "CategoryMapper", {"word"}, "place");
+    mapper->set_domain("ai.onnx.ml");
+    AddTexts(mapper, "cats_strings", {"some", "many"});
+    AddIntList(mapper, "cats_int64s", {4, 5});
+    AddInt(AddNode(graph, "Cast", {"place"}, "y"), "to", onnx::TensorProto::FLOAT);
+    expected = {-1, 4, -1, 5};
+  }
+  Give(&model, "y", onnx::TensorProto::FLOAT);
+  const Outcome outcome = CompileProto(model);
+  REQUIRE(outcome.message.empty());
+  CHECK(RunOnCounts(outcome.compiled.module, {4}).values == expected);
+  CHECK(ListOf(outcome.compiled.module, "strings main.0").empty());
+}
+
+TEST_CASE("a constant of strings gives its elements") {
+  onnx::ModelProto model = Words();
+  onnx::GraphProto* graph = model.mutable_graph();
+  SECTION("of the graph") {
+    onnx::TensorProto* names = AddWeight(graph, "names", onnx::TensorProto::STRING, {4});
+    for (const char* name : {"b", "a", "b", "c"}) names->add_string_data(name);
+  }
+  SECTION("of a node") {
+    AddTexts(AddNode(graph, "Constant", {}, "names"), "value_strings", {"b", "a", "b", "c"});
+  }
+  AddNode(graph, "Gather", {"names", "number"}, "y");
+  Give(&model, "y", onnx::TensorProto::STRING);
+  const Outcome outcome = CompileProto(model);
+  REQUIRE(outcome.message.empty());
+  CHECK(ListOf(outcome.compiled.module, "strings main.0") == R"(["b","a","c"])");
+}
+
+TEST_CASE("what strings cannot become is refused") {
+  onnx::ModelProto model = Words();
+  onnx::GraphProto* graph = model.mutable_graph();
+  std::string reason;
+  SECTION("arithmetic") {
+    AddNode(graph, "Add", {"word", "word"}, "y");
+    reason = "input 0, 'word', is strings";
+  }
+  SECTION("indices") {
+    AddNode(graph, "Gather", {"x", "word"}, "y");
+    reason = "input 1, 'word', is strings";
+  }
+  SECTION("numbers") {
+    AddInt(AddNode(graph, "Cast", {"word"}, "y"), "to", onnx::TensorProto::FLOAT);
+    reason = "a cast from strings";
+  }
+  SECTION("strings from numbers") {
+    AddInt(AddNode(graph, "Cast", {"x"}, "y"), "to", onnx::TensorProto::STRING);
+    reason = "a cast to strings";
+  }
+  SECTION("keys that are numbers") {
+    onnx::NodeProto* encoder = AddNode(graph, "LabelEncoder", {"word"}, "y");
+    encoder->set_domain("ai.onnx.ml");
+    AddIntList(encoder, "keys_int64s", {1});
+    AddIntList(encoder, "values_int64s", {1});
+    reason = "keys are numbers, X is not";
+  }
+  SECTION("the results of a branch") {
+    AddNode(graph, "ReduceMax", {"x"}, "most");
+    AddInt(AddNode(graph, "Cast", {"most"}, "yes"), "to", onnx::TensorProto::BOOL);
+    onnx::NodeProto* branch = AddNode(graph, "If", {"yes"}, "y");
+    for (const char* name : {"then_branch", "else_branch"}) {
+      onnx::GraphProto* body = AddGraph(branch, name);
+      AddNode(body, "Identity", {"word"}, std::string("inner_") + name);
+      SetValue(body->add_output(), std::string("inner_") + name, {"N"}, onnx::TensorProto::STRING);
+    }
+    reason = "its body gives strings";
+  }
+  Give(&model, "y", onnx::TensorProto::FLOAT);
+  const Outcome outcome = CompileProto(model);
+  REQUIRE(outcome.unsupported.size() == 1);
+  CHECK(outcome.unsupported[0].reason == reason);
+}
+
+TEST_CASE("a list that metadata cannot hold is refused") {
+  onnx::ModelProto model = Words();
+  onnx::AttributeProto* values = model.mutable_graph()->mutable_node(1)->mutable_attribute(1);
+  Give(&model, "word", onnx::TensorProto::STRING);
+  SECTION("too long") {
+    values->set_strings(0, std::string(65520, 'n'));
+    CHECK(CompileProto(model).message ==
+          "model: the list 'strings main.0' takes 65545 bytes, the limit is 65536");
+  }
+  SECTION("no text") {
+    values->set_strings(0, "\xff");
+    CHECK(CompileProto(model).message == "model: the list 'strings main.0' is not UTF-8");
+  }
+}
+
+TEST_CASE("maps are a tensor, and their keys metadata") {
+  onnx::ModelProto model = EmptyModel(17);
+  onnx::OperatorSetIdProto* domain = model.add_opset_import();
+  domain->set_domain("ai.onnx.ml");
+  domain->set_version(1);
+  onnx::GraphProto* graph = model.mutable_graph();
+  SetValue(graph->add_input(), "x", {"N", 2});
+  onnx::NodeProto* node = AddNode(graph, "ZipMap", {"x"}, "y");
+  node->set_domain("ai.onnx.ml");
+  graph->add_output()->set_name("y");
+  std::string keys, reason;
+  SECTION("of strings") {
+    AddTexts(node, "classlabels_strings", {"a", "\"b\""});
+    keys = R"(["a","\"b\""])";
+  }
+  SECTION("of numbers") {
+    AddIntList(node, "classlabels_int64s", {3, 5});
+    keys = "[3,5]";
+  }
+  SECTION("of too many") {
+    AddIntList(node, "classlabels_int64s", {3, 5, 7});
+    reason = "X has shape [N, 2] with 3 keys";
+  }
+  const Outcome outcome = CompileProto(model);
+  if (!reason.empty()) {
+    REQUIRE(outcome.unsupported.size() == 1);
+    CHECK(outcome.unsupported[0].reason == reason);
+    return;
+  }
+  REQUIRE(outcome.message.empty());
+  CHECK(ListOf(outcome.compiled.module, "keys main.0") == keys);
+  CHECK(RunOnCounts(outcome.compiled.module, {2, 2}).values == std::vector<float>{0, 1, 2, 3});
+}
+
+}  // namespace
+}  // namespace rewire::test

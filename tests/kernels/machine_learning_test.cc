@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// Trees, distances of rows, and the probabilities of classes from those of pairs.
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <limits>
+
+#include "rewire/tests/kernels/kernel_call.h"
+
+namespace rewire::test {
+namespace {
+
+constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+
+// A node compares feature 0 with 1 in one of the ways; leaf 0 has 10 for target 0, leaf 1 has 20 for target 1
+// and 3 for target 0.
+struct Stump {
+  explicit Stump(std::int32_t mode, std::vector<float> x)
+      : x(HostTensor::Of<float>({std::ssize(x), 1}, x)),
+        nodes(HostTensor::Of<std::int32_t>({1, 4}, {0, mode, -1, -2})),
+        out(HostTensor::Empty<float>({std::ssize(x), 2})) {}
+
+  std::string Run(const char* aggregate = "SUM") {
+    return test::Run("rewire.tree_ensemble",
+                     {&x, &nodes, &thresholds, &roots, &leaves, &targets, &weights, &base, &out},
+                     {{"aggregate", aggregate}});
+  }
+
+  HostTensor x, nodes;
+  HostTensor thresholds = HostTensor::Of<float>({1}, {1});
+  HostTensor roots = HostTensor::Of<std::int32_t>({1}, {0});
+  HostTensor leaves = HostTensor::Of<std::int32_t>({3}, {0, 1, 3});
+  HostTensor targets = HostTensor::Of<std::int32_t>({3}, {0, 1, 0});
+  HostTensor weights = HostTensor::Of<float>({3}, {10, 20, 3});
+  HostTensor base = HostTensor::Of<float>({2}, {100, 200});
+  HostTensor out;
+};
+
+TEST_CASE("each way to compare, at the threshold and for NaN") {
+  // Whether 0, 1, 2 and NaN go to the true side.
+  const std::vector<std::vector<bool>> expected = {
+      {true, true, false, false},   // <=
+      {true, false, false, false},  // <
+      {false, true, true, false},   // >=
+      {false, false, true, false},  // >
+      {false, true, false, false},  // ==
+      {true, false, true, true},    // !=
+  };
+  for (std::int32_t mode = 0; mode < 6; ++mode) {
+    for (const bool nan_is_true : {false, true}) {
+      Stump stump(mode + (nan_is_true ? 8 : 0), {0, 1, 2, kNaN});
+      REQUIRE(stump.Run().empty());
+      for (std::size_t row = 0; row < 4; ++row) {
+        const bool goes = expected[static_cast<std::size_t>(mode)][row] || (row == 3 && nan_is_true);
+        INFO(mode << " " << row);
+        CHECK(stump.out.values<float>()[2 * row] == (goes ? 110 : 103));
+        CHECK(stump.out.values<float>()[2 * row + 1] == (goes ? 200 : 220));
+      }
+    }
+  }
+}
+
+TEST_CASE("trees are added, averaged, or the least or the most counts") {
+  const std::pair<const char*, std::vector<float>> cases[] = {
+      {"SUM", {100 + 10 + 3, 200 + 20}},
+      {"AVERAGE", {100 + 6.5F, 200 + 10}},
+      {"MIN", {100 + 3, 200 + 20}},
+      {"MAX", {100 + 10, 200 + 20}},
+  };
+  for (const auto& [aggregate, expected] : cases) {
+    Stump stump(0, {0});
+    stump.roots = HostTensor::Of<std::int32_t>({2}, {0, -2});  // the second tree is leaf 1
+    INFO(aggregate);
+    REQUIRE(stump.Run(aggregate).empty());
+    CHECK(stump.out.values<float>() == expected);
+  }
+}
+
+TEST_CASE("a target that no leaf names is its base") {
+  for (const char* aggregate : {"MIN", "MAX"}) {
+    Stump stump(0, {0});
+    REQUIRE(stump.Run(aggregate).empty());
+    CHECK(stump.out.values<float>() == std::vector<float>{110, 200});
+  }
+}
+
+TEST_CASE("more rows than are walked together") {
+  std::vector<float> x;
+  for (int i = 0; i < 100; ++i) x.push_back(i % 3 == 0 ? 0 : 5);
+  Stump stump(0, x);
+  REQUIRE(stump.Run().empty());
+  for (std::size_t i = 0; i < x.size(); ++i)
+    CHECK(stump.out.values<float>()[2 * i] == (i % 3 == 0 ? 110 : 103));
+}
+
+TEST_CASE("numbers that lead nowhere are an error") {
+  const char* message =
+      "ValueError: rewire.tree_ensemble: a tree names a node, a feature of 1, a leaf or a target of 2 that "
+      "is not there, or a "
+      "child in "
+      "front of its parent";
+  Stump stump(0, {0});
+  SECTION("a feature") { stump.nodes = HostTensor::Of<std::int32_t>({1, 4}, {1, 0, -1, -2}); }
+  SECTION("a feature below 0") { stump.nodes = HostTensor::Of<std::int32_t>({1, 4}, {-1, 0, -1, -2}); }
+  SECTION("a node") { stump.nodes = HostTensor::Of<std::int32_t>({1, 4}, {0, 0, 1, -2}); }
+  SECTION("itself") { stump.nodes = HostTensor::Of<std::int32_t>({1, 4}, {0, 0, 0, -2}); }
+  SECTION("a leaf") { stump.nodes = HostTensor::Of<std::int32_t>({1, 4}, {0, 0, -3, -2}); }
+  SECTION("a root") { stump.roots = HostTensor::Of<std::int32_t>({1}, {1}); }
+  SECTION("a target") { stump.targets = HostTensor::Of<std::int32_t>({3}, {2, 1, 0}); }
+  SECTION("a target below 0") { stump.targets = HostTensor::Of<std::int32_t>({3}, {-1, 1, 0}); }
+  SECTION("too many weights") { stump.leaves = HostTensor::Of<std::int32_t>({3}, {0, 4, 3}); }
+  SECTION("weights in front") { stump.leaves = HostTensor::Of<std::int32_t>({3}, {-1, 1, 3}); }
+  SECTION("weights that end before they begin") {
+    stump.leaves = HostTensor::Of<std::int32_t>({3}, {1, 0, 3});
+  }
+  CHECK(stump.Run() == message);
+}
+
+TEST_CASE("squared distances") {
+  HostTensor x = HostTensor::Random({5, 7}, 1), y = HostTensor::Random({3, 7}, 2);
+  HostTensor out = HostTensor::Empty<float>({5, 3});
+  REQUIRE(Run("rewire.squared_distance", {&x, &y, &out}).empty());
+  for (std::size_t i = 0; i < 5; ++i) {
+    for (std::size_t j = 0; j < 3; ++j) {
+      double sum = 0;
+      for (std::size_t k = 0; k < 7; ++k) {
+        const double apart = static_cast<double>(x.values<float>()[i * 7 + k]) -
+                             static_cast<double>(y.values<float>()[j * 7 + k]);
+        sum += apart * apart;
+      }
+      CHECK(out.values<float>()[i * 3 + j] == Approx(sum));
+    }
+  }
+  HostTensor narrow = HostTensor::Random({3, 6}, 2);
+  CHECK(Run("rewire.squared_distance", {&x, &narrow, &out}).find("expected [3, 7]") != std::string::npos);
+}
+
+TEST_CASE("classes from pairs") {
+  // Pairs that agree: p[i] / (p[i] + p[j]) of known probabilities, which are found again.
+  const std::vector<double> p = {0.5, 0.2, 0.2, 0.1};
+  std::vector<float> pairs;
+  for (std::size_t i = 0; i < p.size(); ++i) {
+    for (std::size_t j = i + 1; j < p.size(); ++j) pairs.push_back(static_cast<float>(p[i] / (p[i] + p[j])));
+  }
+  HostTensor x = HostTensor::Of<float>({1, 6}, pairs);
+  HostTensor out = HostTensor::Empty<float>({1, 4});
+  REQUIRE(Run("rewire.pairwise_coupling", {&x, &out}).empty());
+  for (std::size_t i = 0; i < p.size(); ++i)
+    CHECK(static_cast<double>(out.values<float>()[i]) == Approx(p[i]).margin(0.01));
+  HostTensor three = HostTensor::Empty<float>({1, 3});
+  CHECK(Run("rewire.pairwise_coupling", {&x, &three}).find("a column of x for each pair") !=
+        std::string::npos);
+}
+
+}  // namespace
+}  // namespace rewire::test
