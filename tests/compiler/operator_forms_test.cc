@@ -180,6 +180,24 @@ void AddSlice(onnx::GraphProto* graph, std::int64_t start, std::int64_t end, std
   AddNode(graph, "Slice", {"x", "start", "end", "axis", "step"}, "y");
 }
 
+TEST_CASE("a real signal may come without its last dimension to STFT") {
+  onnx::ModelProto model = EmptyModel(17);
+  onnx::GraphProto* graph = model.mutable_graph();
+  SetValue(graph->add_input(), "x", {"N", "length"});
+  SetValue(graph->add_output(), "y", {});
+  AddInts(graph, "four", {4}, true);
+  AddNode(graph, "STFT", {"x", "four", "", "four"}, "y");
+  const Outcome outcome = CompileProto(model);
+  CHECK(outcome.message.empty());
+  const Answer answer = RunOnCounts(outcome.compiled.module, {1, 8});
+  CHECK(answer.shape == Shape{1, 2, 3, 2});
+  // Of 0, 1, 2, 3 and 4, 5, 6, 7: the sum, then -2 + 2i, then -2.
+  const std::vector<float> expected = {6, 0, -2, 2, -2, 0, 22, 0, -2, 2, -2, 0};
+  REQUIRE(answer.values.size() == expected.size());
+  for (std::size_t i = 0; i < expected.size(); ++i)
+    CHECK(answer.values[i] == Approx(expected[i]).margin(1e-5));
+}
+
 TEST_CASE("a slice from a place to another one of a size that is not known") {
   OneOutput model(13, {"N"});
   AddSlice(model.graph(), 1, 5, 1);

@@ -50,7 +50,8 @@ TEST_CASE("pack-products: Gemm as it is and transposed") {
               "%4 = rewire.packed.matmul {columns=4}(%0, %2, @3)", "output y = %4"});
 }
 
-// Behind six of these halvings a height is an expression so long that the compiler gives it a name of its own.
+// Behind six of these halvings a height is an expression so long that the compiler gives it a name of its
+// own.
 TEST_CASE("pack-products: a convolution whose size has a name keeps the expression of it") {
   onnx::ModelProto model = ModelOf({1, 2, "H", 8});
   onnx::GraphProto* graph = model.mutable_graph();

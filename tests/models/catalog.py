@@ -57,6 +57,11 @@ TRAINED = {
     "neighbours": _rows("iris"),
 }
 
+# Together these use every pass. Only they are compiled with each pass off.
+EACH_PASS = {
+    "ocr_det", "ocr_rec", "ocr_cls", "silero_vad", "magika", "minilm_int8", "paraphrase", "end_of_turn", "logistic", *GENERATED,
+}
+
 # Outputs that are not made in the host's memory, with vm-run --explain-outputs' reasons: what a loop of no turns leaves
 # is its initial value, what it stacks up is joined behind it.
 INPUT, CONSTANT = "it is an input, or part of one", "it is a constant or a parameter"
