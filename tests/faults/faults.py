@@ -338,8 +338,8 @@ FAULTS = [
           "return x < least || «x != x» ? x : least;", "false", KERNELS),
 
     # Models of ai.onnx.ml.
-    Fault("trees", "a walk through a tree does not turn back", "tree_ensemble.cc",
-          "if («at >= 0 && at < least») [[unlikely]]", "false", KERNELS),
+    Fault("trees", "a child of a tree that is walked unchecked stands behind its parent", "tree_ensemble.cc",
+          "return child >= 0 ? «child > parent» && child < node_count", "parent > -2", KERNELS),
     Fault("trees", "a leaf's target is there", "tree_ensemble.cc",
           "if (target < 0 || «target >= outputs») {", "target > outputs", KERNELS),
     Fault("trees", "a node compares a feature that is there", "tree_ensemble.cc",

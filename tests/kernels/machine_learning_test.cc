@@ -85,11 +85,25 @@ TEST_CASE("a target that no leaf names is its base") {
 
 TEST_CASE("more rows than are walked together") {
   std::vector<float> x;
-  for (int i = 0; i < 100; ++i) x.push_back(i % 3 == 0 ? 0 : 5);
+  for (int i = 0; i < 101; ++i) x.push_back(i % 3 == 0 ? 0 : 5);
   Stump stump(0, x);
   REQUIRE(stump.Run().empty());
   for (std::size_t i = 0; i < x.size(); ++i)
     CHECK(stump.out.values<float>()[2 * i] == (i % 3 == 0 ? 110 : 103));
+}
+
+TEST_CASE("rows that walk together leave the tree at different depths, by any comparison") {
+  // Node 0 leads to leaf 0 or node 1, that to leaf 1 or node 2, that to leaf 1 or 0.
+  for (const std::int32_t mode : {0, 1}) {
+    Stump stump(mode, {0, 2, 3, 4, 1, 2, 3});
+    stump.nodes = HostTensor::Of<std::int32_t>({3, 4}, {0, mode, -1, 1, 0, mode, -2, 2, 0, 0, -2, -1});
+    stump.thresholds = HostTensor::Of<float>({3}, {1, 2, 3});
+    REQUIRE(stump.Run().empty());
+    const std::vector<float> first = mode == 0 ? std::vector<float>{110, 103, 103, 110, 110, 103, 103}
+                                               : std::vector<float>{110, 103, 103, 110, 103, 103, 103};
+    for (std::size_t row = 0; row < first.size(); ++row)
+      CHECK(stump.out.values<float>()[2 * row] == first[row]);
+  }
 }
 
 TEST_CASE("numbers that lead nowhere are an error") {

@@ -9,7 +9,7 @@ namespace {
 constexpr std::int32_t kNanIsTrue = 8;
 
 template <typename T>
-Value* TableOf(Op& op, DLDataType dtype, const std::vector<T>& elements, Ints shape) {
+Value* ElementTable(Op& op, DLDataType dtype, const std::vector<T>& elements, Ints shape) {
   HostTensor tensor;
   tensor.dtype = dtype;
   tensor.shape = std::move(shape);
@@ -20,13 +20,13 @@ Value* TableOf(Op& op, DLDataType dtype, const std::vector<T>& elements, Ints sh
 
 Value* IndexTable(Op& op, const std::vector<std::int32_t>& elements, std::int64_t columns = 0) {
   const auto count = static_cast<std::int64_t>(elements.size());
-  return TableOf(op, kInt32, elements, columns == 0 ? Ints{count} : Ints{count / columns, columns});
+  return ElementTable(op, kInt32, elements, columns == 0 ? Ints{count} : Ints{count / columns, columns});
 }
 
 Value* NumberTable(Op& op, DLDataType dtype, const std::vector<double>& elements) {
   const auto count = static_cast<std::int64_t>(elements.size());
-  if (dtype == kFloat64) return TableOf(op, dtype, elements, {count});
-  return TableOf(op, kFloat32, std::vector<float>(elements.begin(), elements.end()), {count});
+  if (dtype == kFloat64) return ElementTable(op, dtype, elements, {count});
+  return ElementTable(op, kFloat32, std::vector<float>(elements.begin(), elements.end()), {count});
 }
 
 // The kernel's tensors. A child stands behind its parent. A set of members becomes a chain of comparisons.

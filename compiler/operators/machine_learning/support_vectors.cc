@@ -85,8 +85,8 @@ Status LowerSvmRegressor(Op& op, const Operator& /*row*/) {
 }
 
 // The classes between which each pair of columns decides: (0, 1), (0, 2), .. (1, 2), ..
-struct Pairs {
-  explicit Pairs(std::int64_t classes) : classes(classes) {
+struct ClassPairs {
+  explicit ClassPairs(std::int64_t classes) : classes(classes) {
     for (std::int64_t i = 0; i < classes; ++i) {
       for (std::int64_t j = i + 1; j < classes; ++j) list.emplace_back(i, j);
     }
@@ -99,7 +99,7 @@ struct Pairs {
 
 // Which vector's coefficient counts for which pair, [vectors, pairs]. The model has those of class i against
 // the others in the row of the other, without the diagonal.
-std::vector<double> PairFactors(const Pairs& pairs, const std::vector<double>& coefficients,
+std::vector<double> PairFactors(const ClassPairs& pairs, const std::vector<double>& coefficients,
                                 const Ints& per_class) {
   Ints starts = {0};
   for (const std::int64_t count : per_class) starts.push_back(starts.back() + count);
@@ -120,7 +120,7 @@ std::vector<double> PairFactors(const Pairs& pairs, const std::vector<double>& c
 }
 
 // The class with most pairs that decide for it, the first of several.
-Result<Value*> MostVotes(Op& op, Value* scores, const Pairs& pairs) {
+Result<Value*> MostVotes(Op& op, Value* scores, const ClassPairs& pairs) {
   Value* first = op.Cast(op.Compare("rewire.greater", scores, op.Scalar(kFloat32, 0)), kFloat32);
   Value* second = op.Apply("rewire.sub", op.Scalar(kFloat32, 1), first);
   std::vector<double> of_first(static_cast<std::size_t>(pairs.count() * pairs.classes)), of_second = of_first;
@@ -137,7 +137,7 @@ Result<Value*> MostVotes(Op& op, Value* scores, const Pairs& pairs) {
 }
 
 // The probabilities of classes from the scores of pairs: first of the pairs, by a logistic function of each.
-Value* ClassProbabilities(Op& op, Value* scores, const Pairs& pairs, const std::vector<double>& a,
+Value* ClassProbabilities(Op& op, Value* scores, const ClassPairs& pairs, const std::vector<double>& a,
                           const std::vector<double>& b) {
   Value* line =
       op.Apply("rewire.add", op.Apply("rewire.mul", scores, FloatsValue(op, a)), FloatsValue(op, b));
@@ -189,7 +189,7 @@ Status LowerSvmClassifier(Op& op, const Operator& /*row*/) {
     count += each;
   }
   if (Status checked = CheckVectors(op, vectors.size(), count, features); !checked) return checked;
-  const Pairs pairs(static_cast<std::int64_t>(labels.size()));
+  const ClassPairs pairs(static_cast<std::int64_t>(labels.size()));
   const auto pair_count = pairs.list.size();
   if (coefficients.size() != static_cast<std::size_t>(count) * (labels.size() - 1))
     return op.Invalid("{} coefficients for {} vectors of {} classes", coefficients.size(), count,
