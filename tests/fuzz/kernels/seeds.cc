@@ -323,6 +323,12 @@ bool SeedOf(const std::string& kernel, Dice& dice, Call* call) {
                        Ints(dice, {8}, true), Of(dice, kI64, {4})};
     return true;
   }
+  if (shape && name == "pool") {
+    const std::int64_t size = 3 + dice.Below(8), side = 1 + dice.Below(3);
+    call->attributes = {{"kernel_shape", Shape{side, side}}};
+    call->arguments = {Ints(dice, {2, 3, size, size}), Of(dice, kI64, {4})};
+    return true;
+  }
   if (shape && name == "roi_align") {
     call->arguments = {Ints(dice, {2, 3, 8, 8}), Ints(dice, {5, 4}), Of(dice, kI64, {4})};
     return true;
