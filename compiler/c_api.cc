@@ -29,6 +29,17 @@ Status ReadDims(const char* name, const RewireMaxDim* dims, std::uint32_t count,
   return {};
 }
 
+Status ReadNames(const char* what, const char* const* names, std::uint32_t count,
+                 std::vector<std::string>* out) {
+  if (count == 0) return {};
+  if (Status ok = Require(what, names); !ok) return ok;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    if (Status ok = Require(what, names[i]); !ok) return ok;
+    out->emplace_back(names[i]);
+  }
+  return {};
+}
+
 struct Call {
   RewireCompileOptions given{};
   rewire::CompileOptions options;
@@ -41,12 +52,16 @@ struct Call {
     if (Status ok = ReadDims("max_dims", given.max_dims, given.max_dim_count, &options.max_dims); !ok) {
       return ok;
     }
-    if (given.disabled_pass_count > 0) {
-      if (Status ok = Require("disabled_passes", given.disabled_passes); !ok) return ok;
+    std::vector<std::string> disabled;
+    if (Status ok = ReadNames("disabled_passes", given.disabled_passes, given.disabled_pass_count, &disabled);
+        !ok) {
+      return ok;
     }
-    for (std::uint32_t i = 0; i < given.disabled_pass_count; ++i) {
-      if (Status ok = Require("disabled_passes", given.disabled_passes[i]); !ok) return ok;
-      options.disabled_passes.emplace(given.disabled_passes[i]);
+    options.disabled_passes.insert(disabled.begin(), disabled.end());
+    if (Status ok = ReadNames("external_folders", given.external_folders, given.external_folder_count,
+                              &options.external_folders);
+        !ok) {
+      return ok;
     }
     if (given.max_work != 0) options.limits.work = given.max_work;
     if (given.max_fold_bytes != 0) options.limits.fold_bytes = given.max_fold_bytes;

@@ -45,6 +45,9 @@ typedef struct RewireCompileOptions {
   void (*progress)(void* context, const char* what);
   /* told of each node that cannot be compiled, before the call fails with kRewireUnsupported */
   void (*unsupported)(void* context, const RewireUnsupportedNode* node);
+  /* folders that links in the model's folder may lead to, such as a hub's cache */
+  const char* const* external_folders;
+  uint32_t external_folder_count;
 } RewireCompileOptions;
 
 /* What compiling made of a model. compiler/compiler.h explains the figures. */
@@ -63,8 +66,8 @@ typedef struct RewireCompileReport {
   int64_t time;          /* nanoseconds of the whole call */
 } RewireCompileReport;
 
-/* Compiles the model of a file. External data is read only from inside the file's folder. `options` and
- * `report` may be NULL.
+/* Compiles the model of a file. External data is read only from inside the file's folder, and from
+ * external_folders through links. `options` and `report` may be NULL.
  *
  * Errors: kRewireNotFound and kRewireIo from reading; kRewireInvalidFile for a file that is no ONNX model;
  * kRewireInvalidArgument for a wrong dimension or pass. Also kRewireStepLimit beyond max_work, and

@@ -62,8 +62,10 @@ struct Callbacks {
 nb::tuple CompileModel(nb::handle model, const std::string& folder, const std::string& name,
                        const std::map<std::string, std::int64_t>& dims,
                        const std::map<std::string, std::int64_t>& max_dims,
-                       const std::set<std::string>& disabled, nb::handle progress) {
+                       const std::set<std::string>& disabled,
+                       const std::vector<std::string>& external_folders, nb::handle progress) {
   CompileOptions options;
+  options.external_folders = external_folders;
   options.dims = dims;
   options.max_dims = max_dims;
   options.disabled_passes = disabled;
@@ -99,7 +101,8 @@ nb::tuple CompileModel(nb::handle model, const std::string& folder, const std::s
 
 void AddCompiler(nb::module_& module) {
   module.def("_compile", &CompileModel, nb::arg("model"), nb::arg("folder"), nb::arg("name"), nb::arg("dims"),
-             nb::arg("max_dims"), nb::arg("disabled_passes"), nb::arg("progress").none());
+             nb::arg("max_dims"), nb::arg("disabled_passes"), nb::arg("external_folders"),
+             nb::arg("progress").none());
   module.def("compiler_passes", &CompilerPasses, "Returns the names of the passes that can be disabled.");
 }
 

@@ -50,12 +50,14 @@ class Compilation:
     report: CompileReport
 
 
-def compile(model, output=None, *, dims=None, max_dims=None, disable_passes=(), external_data=None, progress=None):
+def compile(model, output=None, *, dims=None, max_dims=None, disable_passes=(), external_data=None, external_folders=(),
+            progress=None):
     """Compiles an ONNX model, and writes the executable to `output` if that is given.
 
     `model` is a path, the bytes of a model, or an onnx.ModelProto. `dims` fixes symbolic dimensions ({"batch": 4});
     `max_dims` sets their largest size, beyond which inputs are refused. `external_data` is the folder that weights outside
-    of the bytes lie in; for a path it is the model's folder. `progress` is called with what begins.
+    of the bytes lie in; for a path it is the model's folder. Links in it may lead to `external_folders`, such as a hub's
+    cache. `progress` is called with what begins.
 
     Returns a Compilation. Raises UnsupportedError with the list `unsupported`, NotFoundError, InvalidFileError,
     InvalidArgumentError for a wrong dimension or pass. The GIL is not held, and several threads may compile at once.
@@ -70,7 +72,8 @@ def compile(model, output=None, *, dims=None, max_dims=None, disable_passes=(), 
         source = model
     folder = "" if external_data is None else os.fsdecode(external_data)
     made, report, message = _rewire._compile(
-        source, folder, name, dict(dims or {}), dict(max_dims or {}), set(disable_passes), progress)
+        source, folder, name, dict(dims or {}), dict(max_dims or {}), set(disable_passes),
+        [os.fsdecode(path) for path in external_folders], progress)
     if made is None:
         nodes = [UnsupportedNode(*row) for row in report]
         error = errors.UnsupportedError("\n".join([message, *(f"  {node}" for node in nodes)]))

@@ -25,6 +25,27 @@ def test_report_and_progress(tmp_path):
         rewire.load(made)(numpy.ones((17, 8), numpy.float32))
 
 
+def test_links_to_weights_lead_to_folders_that_are_allowed(tmp_path):
+    onnx = pytest.importorskip("onnx")
+    cache, folder = tmp_path / "cache", tmp_path / "model"
+    cache.mkdir()
+    folder.mkdir()
+    proto, w = models.linear()
+    weights = next(tensor for tensor in proto.graph.initializer if list(tensor.dims) == list(w.shape))
+    (cache / "blob").write_bytes(w.tobytes())
+    (folder / "w.bin").symlink_to(cache / "blob")
+    weights.ClearField("raw_data")
+    weights.ClearField("float_data")
+    weights.data_location = onnx.TensorProto.EXTERNAL
+    weights.external_data.add(key="location", value="w.bin")
+    (folder / "m.onnx").write_bytes(proto.SerializeToString())
+    with pytest.raises(rewire.InvalidFileError, match="allow the folder"):
+        rewire.compile(folder / "m.onnx")
+    made = rewire.compile(folder / "m.onnx", external_folders=[cache])
+    x = numpy.ones((3, 8), numpy.float32)
+    numpy.testing.assert_allclose(rewire.load(made)(x)["y"], numpy.maximum(x @ w, 0), rtol=1e-6)
+
+
 def test_an_exception_of_progress_is_raised():
     def stop(what):
         raise LookupError(what)

@@ -30,6 +30,9 @@ int main(void) {
     return 1;
   }
   rewire_executable_destroy(executable);
+  options.external_folder_count = 1; /* without a folder */
+  if (rewire_compile("relu.onnx", &options, NULL, &executable) != kRewireInvalidArgument) return 1;
+  options.external_folder_count = 0;
   printf("%d node, first step '%s'\n", (int)report.model_nodes, told.first);
   if (rewire_compile("relo.onnx", &options, NULL, &executable) != kRewireUnsupported) return 1;
   printf("unsupported: %s\n", rewire_last_error_message());
