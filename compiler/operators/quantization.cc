@@ -9,6 +9,9 @@ namespace {
 // The kernel's attributes. A scale of one element needs no axis. Scales of blocks have the shape of x, but
 // with one element for each block along the axis.
 Result<Attributes> QuantizedAxis(const Op& op) {
+  if (!op.in(0)->type.ranked && !(op.in(1)->type.ranked && op.in(1)->type.dims.empty()))
+    return op.Unsupported("the rank of input 0, '{}', is not known, and its scale is no scalar",
+                          op.in(0)->name);
   const Shape& scale = op.in(1)->type.dims;
   const std::int64_t given = op.Int("axis", 1), block_size = op.Int("block_size", 0);
   if (block_size < 0) return op.Invalid("block_size is {}, expected a positive number", block_size);
@@ -53,6 +56,20 @@ Result<DLDataType> OutputDType(const Op& op, DLDataType otherwise) {
   return op.Int("output_dtype", 0) == 0 ? otherwise : op.DTypeAttribute("output_dtype", otherwise);
 }
 
+// Calls a kernel whose output has the shape of x, its first argument.
+Value* CallLikeX(Op& op, const Operator& row, std::vector<Value*> arguments, Attributes attributes,
+                 DLDataType dtype) {
+  Type type = arguments[0]->type;
+  type.dtype = dtype;
+  Op::KernelCall call;
+  call.kernel = row.kernel;
+  if (!type.ranked) call.shapes.push_back(op.ShapeOf(arguments[0]));
+  call.inputs = std::move(arguments);
+  call.attributes = std::move(attributes);
+  call.outputs.push_back(std::move(type));
+  return op.Call(std::move(call))[0];
+}
+
 Status LowerQuantizeLinear(Op& op, const Operator& row) {
   Result<Attributes> attributes = QuantizedAxis(op);
   if (!attributes) return Forward(attributes);
@@ -62,7 +79,7 @@ Status LowerQuantizeLinear(Op& op, const Operator& row) {
   if (op.in(2) != nullptr && *dtype != of_zero) {
     return op.Invalid("output_dtype is {}, the zero point is {}", DTypeName(*dtype), DTypeName(of_zero));
   }
-  op.Set(0, op.Call(row.kernel, QuantizedArguments(op), *attributes, TensorOf(*dtype, op.in(0)->type.dims)));
+  op.Set(0, CallLikeX(op, row, QuantizedArguments(op), *std::move(attributes), *dtype));
   return {};
 }
 
@@ -73,7 +90,7 @@ Status LowerDequantizeLinear(Op& op, const Operator& row) {
   if (!dtype) return Forward(dtype);
   std::vector<Value*> arguments = QuantizedArguments(op);
   for (Value*& argument : arguments) argument = AsBytes(op, argument);
-  op.Set(0, op.Call(row.kernel, std::move(arguments), *attributes, TensorOf(*dtype, op.in(0)->type.dims)));
+  op.Set(0, CallLikeX(op, row, std::move(arguments), *std::move(attributes), *dtype));
   return {};
 }
 
@@ -92,11 +109,11 @@ Status LowerDynamicQuantizeLinear(Op& op, const Operator& row) {
 std::span<const Operator> QuantizationOperators() {
   static constexpr Operator kOperators[] = {
       {"DequantizeLinear", 10, 0, 2, 3, "axis block_size output_dtype", LowerDequantizeLinear,
-       "rewire.dequantize_linear"},
+       "rewire.dequantize_linear", kAnyRank},
       {"DynamicQuantizeLinear", 11, 0, 1, 1, "", LowerDynamicQuantizeLinear,
        "rewire.dynamic_quantize_linear"},
       {"QuantizeLinear", 10, 0, 2, 3, "axis block_size output_dtype precision=0 ~saturate",
-       LowerQuantizeLinear, "rewire.quantize_linear"},
+       LowerQuantizeLinear, "rewire.quantize_linear", kAnyRank},
   };
   return kOperators;
 }

@@ -73,6 +73,16 @@ TEST_CASE("elementwise operators take values whose rank only a run knows") {
     CHECK(batch.shape == Shape{2, 3, 2});
     CHECK(batch.values == std::vector<float>{10, 19, 28, 37, 46, 55, 4, 13, 22, 31, 40, 49});
   }
+  SECTION("quantised by one scale") {
+    AddFloats(graph, "scale", {}, {2});
+    AddNode(graph, "QuantizeLinear", {"squeezed", "scale"}, "quantised");
+    AddNode(graph, "DequantizeLinear", {"quantised", "scale"}, "y");
+    const Outcome outcome = CompileProto(model);
+    CHECK(outcome.message.empty());
+    const Answer rows = RunOnCounts(outcome.compiled.module, {1, 3, 2});
+    CHECK(rows.shape == Shape{3, 2});
+    CHECK(rows.values == std::vector<float>{0, 0, 2, 4, 4, 4});
+  }
   SECTION("with each other, compared, and as one of many") {
     AddNode(graph, "Mul", {"squeezed", "squeezed"}, "square");
     AddNode(graph, "Greater", {"square", "squeezed"}, "grows");
