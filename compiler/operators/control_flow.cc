@@ -100,13 +100,13 @@ class LoopBuilder {
   template <typename LowerBody>
   Result<bool> Try(const LowerBody& lower_body, Block* block, std::vector<Type>* types) {
     block->parameters = {graph_.NewValue("iteration", TensorOf(kInt64, {}))};
-    std::vector<Value*> carried;
-    carried.reserve(types->size());
-    for (const Type& type : *types) {
-      carried.push_back(graph_.NewValue("carried", type));
-      op_.lowering().Define(carried.back());
+    std::vector<Value*> carried = parts_.initial;
+    for (std::size_t i = 0; i < carried.size(); ++i) {
+      if (unchanged_.contains(i)) continue;
+      carried[i] = graph_.NewValue("carried", (*types)[i]);
+      op_.lowering().Define(carried[i]);
+      block->parameters.push_back(carried[i]);
     }
-    block->parameters.insert(block->parameters.end(), carried.begin(), carried.end());
     std::vector<Value*> sequences;
     sequences.reserve(static_cast<std::size_t>(parts_.stacked));
     for (int i = 0; i < parts_.stacked; ++i) {
@@ -117,15 +117,19 @@ class LoopBuilder {
     if (!results) return Forward(results);
     poison_ = results->poison;
     if (poison_) return true;
+    if (FindUnchanged(carried, results->carried)) return false;
     bool holds = true;
     for (std::size_t i = 0; i < types->size(); ++i) {
+      if (unchanged_.contains(i)) continue;
       Result<bool> fits = Widen(i, results->carried[i]->type, &(*types)[i]);
       if (!fits) return fits;
       holds = holds && *fits;
     }
     if (!holds) return false;
     block->results = {results->condition};
-    block->results.insert(block->results.end(), results->carried.begin(), results->carried.end());
+    for (std::size_t i = 0; i < types->size(); ++i) {
+      if (!unchanged_.contains(i)) block->results.push_back(results->carried[i]);
+    }
     conditional_ = parts_.condition != nullptr || results->condition != nullptr;
     elements_.clear();
     for (std::size_t i = 0; i < sequences.size(); ++i) {
@@ -135,6 +139,17 @@ class LoopBuilder {
       block->results.push_back(Insert(sequences[i], element, parts_.directions[i] != 0));
     }
     return true;
+  }
+
+  // Exporters carry weights through loops whose bodies give them on as they are. Inside the body such a value
+  // is the initial one: a constant then stays one, and can be packed. Returns whether there are more of them
+  // than were known.
+  bool FindUnchanged(const std::vector<Value*>& carried, const std::vector<Value*>& results) {
+    const std::size_t known = unchanged_.size();
+    for (std::size_t i = 0; i < carried.size(); ++i) {
+      if (results[i] == carried[i]) unchanged_.insert(i);
+    }
+    return unchanged_.size() > known;
   }
 
   // Whether a carried value of this type may be given on as `type`, which is made more general otherwise.
@@ -177,24 +192,28 @@ class LoopBuilder {
     Lowering& lowering = op_.lowering();
     Node* node = graph_.NewNode(NodeKind::kLoop);
     node->inputs = {parts_.trip, parts_.condition};
-    node->inputs.insert(node->inputs.end(), parts_.initial.begin(), parts_.initial.end());
+    std::vector<Value*> results = parts_.initial;
     for (std::size_t i = 0; i < types.size(); ++i) {
+      if (unchanged_.contains(i)) continue;
+      node->inputs.push_back(parts_.initial[i]);
       Type type = types[i];
       for (std::size_t d = 0; d < type.dims.size(); ++d) {
         if (open_.contains({i, d})) type.dims[d] = DimExpr::Symbol(graph_.FreshSymbol(""));
       }
-      node->outputs.push_back(graph_.NewValue(op_.NextName(), std::move(type)));
+      results[i] = graph_.NewValue(op_.NextName(), std::move(type));
+      node->outputs.push_back(results[i]);
     }
     for (const Type& element : elements_) {
       node->inputs.push_back(EmptySequence(op_, element));
-      node->outputs.push_back(graph_.NewValue(op_.NextName(), SequenceOf(element)));
+      results.push_back(graph_.NewValue(op_.NextName(), SequenceOf(element)));
+      node->outputs.push_back(results.back());
     }
     node->blocks.push_back(std::move(block));
     lowering.Append(node);
     for (Value* output : node->outputs) lowering.Define(output);
-    for (std::size_t i = 0; i < node->outputs.size(); ++i) {
+    for (std::size_t i = 0; i < results.size(); ++i) {
       const bool stacked = i >= types.size();
-      op_.Set(static_cast<int>(i), stacked ? Stack(node->outputs[i], i - types.size()) : node->outputs[i]);
+      op_.Set(static_cast<int>(i), stacked ? Stack(results[i], i - types.size()) : results[i]);
     }
     return {};
   }
@@ -232,6 +251,7 @@ class LoopBuilder {
   bool conditional_ = true;
   std::vector<Type> elements_;
   std::set<std::pair<std::size_t, std::size_t>> open_;
+  std::set<std::size_t> unchanged_;  // carried values that the body gives on as they are
 };
 
 bool IsTrue(const Value* value) {

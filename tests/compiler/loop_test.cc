@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loops: which inputs may be left out, and what a body may give as its condition.
 #include <catch2/catch.hpp>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -54,6 +55,45 @@ TEST_CASE("a loop without a trip count, or without both, ends by its body's cond
     REQUIRE(outcome.message.empty());
     CHECK(RunOnCounts(outcome.compiled.module, {2}).values == std::vector<float>{0, 8});
   }
+}
+
+// y = x W^3, where W and a term are carried along. The term is changed once it is doubled.
+TEST_CASE("what a body gives on as it is stays the constant that it was") {
+  const bool doubled = GENERATE(false, true);
+  onnx::ModelProto model = EmptyModel();
+  onnx::GraphProto* graph = model.mutable_graph();
+  SetValue(graph->add_input(), "x", {1, 2});
+  AddInts(graph, "three", {3}, true);
+  AddFloats(graph, "w", {2, 2}, {1, 2, 0, 1});
+  AddFloats(graph, "term", {1, 2}, {1, 0});
+  onnx::NodeProto* loop = AddNode(graph, "Loop", {"three", "", "x", "w", "term"}, "product");
+  loop->add_output("same_w");
+  loop->add_output("last_term");
+  onnx::GraphProto* body = AddGraph(loop, "body");
+  SetValue(body->add_input(), "turn", {}, onnx::TensorProto::INT64);
+  SetValue(body->add_input(), "go_on", {}, onnx::TensorProto::BOOL);
+  SetValue(body->add_input(), "before", {1, 2});
+  SetValue(body->add_input(), "w_in", {2, 2});
+  SetValue(body->add_input(), "term_in", {1, 2});
+  AddNode(body, "MatMul", {"before", "w_in"}, "after");
+  AddNode(body, "Identity", {"w_in"}, "w_out");
+  AddNode(body, doubled ? "Add" : "Max", {"term_in", "term_in"}, "term_out");
+  SetValue(body->add_output(), "go_on", {}, onnx::TensorProto::BOOL);
+  SetValue(body->add_output(), "after", {1, 2});
+  SetValue(body->add_output(), "w_out", {2, 2});
+  SetValue(body->add_output(), "term_out", {1, 2});
+  AddNode(graph, "MatMul", {"product", "same_w"}, "again");
+  AddNode(graph, "Add", {"again", "last_term"}, "y");
+  SetValue(graph->add_output(), "y", {1, 2});
+  const Outcome outcome = CompileProto(model);
+  REQUIRE(outcome.message.empty());
+  // x is {0, 1}: W adds twice the first element to the second one.
+  CHECK(RunOnCounts(outcome.compiled.module, {1, 2}).values ==
+        (doubled ? std::vector<float>{8, 1} : std::vector<float>{1, 1}));
+  std::set<std::string> kernels;
+  for (const KernelImport& kernel : outcome.compiled.module.kernels) kernels.insert(kernel.name);
+  CHECK(kernels.contains("rewire.packed.matmul"));
+  CHECK_FALSE(kernels.contains("rewire.matmul"));
 }
 
 TEST_CASE("a condition that is no single value fails when the loop comes to it") {
