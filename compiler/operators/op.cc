@@ -9,6 +9,7 @@
 #include "rewire/compiler/import/onnx_proto.h"
 #include "rewire/compiler/import/tensor_data.h"
 #include "rewire/compiler/ir/dim_length.h"
+#include "rewire/compiler/ir/half.h"
 
 namespace rewire::compiler {
 namespace {
@@ -71,6 +72,10 @@ std::optional<std::vector<double>> KnownFloats(const Value* value) {
     AppendAs<float>(*value->constant, &floats);
   } else if (value->constant->dtype == kFloat64) {
     AppendAs<double>(*value->constant, &floats);
+  } else if (IsHalf(value->constant->dtype)) {
+    std::vector<std::uint16_t> halves;
+    AppendAs<std::uint16_t>(*value->constant, &halves);
+    for (const std::uint16_t bits : halves) floats.push_back(FloatOfHalf(value->constant->dtype, bits));
   } else {
     return std::nullopt;
   }

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "rewire/compiler/ir/half.h"
+
 namespace rewire::compiler {
 
 Edit::Edit(Graph* graph) : graph_(*graph) {
@@ -114,6 +116,13 @@ std::optional<float> ScalarOf(const Value* value) {
   const float* elements = FloatsOf(value);
   if (elements == nullptr || value->constant->bytes.view.size() != sizeof(float)) return std::nullopt;
   return *elements;
+}
+
+double RoundingOf(const Value* value) {
+  const Node* cast = value->folded;
+  if (cast == nullptr || cast->kernel != "rewire.cast" || cast->inputs.size() != 1) return 0;
+  const DLDataType dtype = cast->inputs[0]->type.dtype;
+  return IsHalf(dtype) ? RoundingOfHalf(dtype) : 0;
 }
 
 Value* NewFloats(Graph* graph, const std::string& name, const std::vector<std::int64_t>& dims,

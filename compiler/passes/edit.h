@@ -71,6 +71,9 @@ Value* OptionalInput(const Node& node, std::size_t i);
 const float* FloatsOf(const Value* value);
 // The element of a constant f32 tensor with exactly one element.
 std::optional<float> ScalarOf(const Value* value);
+// By how much, in parts of itself, a constant may differ from what its writer meant: 0, or more when it had
+// 16 bits and was cast to f32.
+double RoundingOf(const Value* value);
 // A new constant f32 tensor.
 Value* NewFloats(Graph* graph, const std::string& name, const std::vector<std::int64_t>& dims,
                  const std::vector<float>& elements);

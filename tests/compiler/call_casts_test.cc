@@ -144,6 +144,76 @@ TEST_CASE("keep-f32: kernels between products compute in f32, too") {
   CHECK(Count(run.after, "rewire.cast") == 3);
 }
 
+bool Calls(const onnx::ModelProto& model, const std::string& kernel) {
+  const Outcome outcome = CompileProto(model);
+  REQUIRE(outcome.message.empty());
+  const auto& kernels = outcome.compiled.module.kernels;
+  return std::any_of(kernels.begin(), kernels.end(),
+                     [&](const auto& import) { return import.name == kernel; });
+}
+
+// x w, then its Gelu by erf(product / root), with constants of 16 bits.
+onnx::ModelProto GeluOfHalves(onnx::TensorProto::DataType type, std::int32_t root, std::int32_t half) {
+  const std::int32_t one = type == kF16 ? kOneF16 : kOneBF16;
+  onnx::ModelProto model = ModelOf({2, 2});
+  onnx::GraphProto* graph = model.mutable_graph();
+  AddHalves(graph, "w", {2, 2}, type, {one, one, one, one});
+  AddHalves(graph, "root", {}, type, {root});
+  AddHalves(graph, "one", {}, type, {one});
+  AddHalves(graph, "half", {}, type, {half});
+  AddCast(graph, "x", "h", type);
+  AddNode(graph, "MatMul", {"h", "w"}, "p");
+  AddNode(graph, "Div", {"p", "root"}, "scaled");
+  AddNode(graph, "Erf", {"scaled"}, "erf");
+  AddNode(graph, "Add", {"erf", "one"}, "gate");
+  AddNode(graph, "Mul", {"p", "gate"}, "product");
+  AddNode(graph, "Mul", {"product", "half"}, "g");
+  AddCast(graph, "g", "y", kF32);
+  return model;
+}
+
+// Its root is rounded to 16 bits: 1.4140625 stands for the root of 2, the float16 behind it for another
+// number.
+TEST_CASE("a Gelu whose constants have 16 bits is recognised") {
+  CHECK_FALSE(Calls(GeluOfHalves(kF16, 0x3DA8, 0x3800), "rewire.erf"));
+  CHECK(Calls(GeluOfHalves(kF16, 0x3DA9, 0x3800), "rewire.erf"));
+  CHECK(Calls(GeluOfHalves(kF16, 0x3DA7, 0x3800), "rewire.erf"));
+  CHECK_FALSE(Calls(GeluOfHalves(kBF16, 0x3FB5, 0x3F00), "rewire.erf"));
+  CHECK(Calls(GeluOfHalves(kBF16, 0x3FB6, 0x3F00), "rewire.erf"));
+  // x w is 1, 1, 5, 5; torch.nn.functional.gelu of it.
+  const std::vector<float> values = Run(GeluOfHalves(kF16, 0x3DA8, 0x3800), {2, 2}, true).values;
+  REQUIRE(values.size() == 4);
+  CHECK(static_cast<double>(values[0]) == Approx(0.841345).epsilon(1e-3));
+  CHECK(static_cast<double>(values[2]) == Approx(4.999999).epsilon(1e-3));
+}
+
+// p = x w, then p clip(p + 3, 0, 6) times a sixth, which in float16 is 0.16662598.
+TEST_CASE("bounds of 16 bits become those of a clip, and a HardSwish of them is recognised") {
+  onnx::ModelProto model = ModelOf({2, 2});
+  onnx::GraphProto* graph = model.mutable_graph();
+  AddHalves(graph, "w", {2, 2}, kF16, {kOneF16, kOneF16, kOneF16, kOneF16});
+  AddHalves(graph, "three", {}, kF16, {0x4200});
+  AddHalves(graph, "zero", {}, kF16, {0});
+  AddHalves(graph, "six", {}, kF16, {0x4600});
+  AddHalves(graph, "sixth", {}, kF16, {0x3155});
+  AddCast(graph, "x", "h", kF16);
+  AddNode(graph, "MatMul", {"h", "w"}, "p");
+  AddNode(graph, "Add", {"p", "three"}, "sum");
+  AddNode(graph, "Clip", {"sum", "zero", "six"}, "clipped");
+  AddNode(graph, "Mul", {"p", "clipped"}, "product");
+  AddNode(graph, "Mul", {"product", "sixth"}, "s");
+  AddCast(graph, "s", "y", kF32);
+  const bool passes = GENERATE(false, true);
+  CHECK_FALSE(Calls(model, "rewire.clip"));
+  CHECK_FALSE(Calls(model, "rewire.max"));
+  const std::vector<float> values = Run(model, {2, 2}, passes).values;
+  REQUIRE(values.size() == 4);
+  CHECK(static_cast<double>(values[0]) == Approx(4.0 / 6).epsilon(1e-3));
+  CHECK(static_cast<double>(values[2]) == Approx(5).epsilon(1e-3));
+  model.mutable_graph()->mutable_initializer(4)->set_int32_data(0, 0x3157);
+  CHECK(Calls(model, "rewire.clip"));
+}
+
 TEST_CASE("keep-f32: a cast to 16 bits that the model asks for is kept") {
   onnx::ModelProto model = ModelOf({2, 2});
   onnx::GraphProto* graph = model.mutable_graph();

@@ -2,9 +2,11 @@
 // Tables of embeddings that a recurrent layer reads.
 #include <catch2/catch.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "rewire/tests/compiler/model_builder.h"
+#include "rewire/vm/loader/ffi_shim/half.h"
 
 namespace rewire::test {
 namespace {
@@ -16,15 +18,24 @@ std::vector<float> Counts(std::int64_t count, float by) {
 }
 
 // x f32[4], its elements taken as rows of a table of 9, through a layer with 3 inputs and 2 units.
-onnx::ModelProto Model(const std::string& type, std::int64_t gates, bool table_is_a_result = false) {
+// The table may be of f16, with its rows cast.
+onnx::ModelProto Model(const std::string& type, std::int64_t gates, bool table_is_a_result = false,
+                       bool halves = false) {
   onnx::ModelProto model = EmptyModel();
   onnx::GraphProto* graph = model.mutable_graph();
   SetValue(graph->add_input(), "x", {4});
   AddInt(AddNode(graph, "Cast", {"x"}, "integers"), "to", onnx::TensorProto::INT64);
   AddInts(graph, "as_rows", {4, 1});
   AddNode(graph, "Reshape", {"integers", "as_rows"}, "ids");
-  AddFloats(graph, "table", {9, 3}, Counts(27, 0.1F));
-  AddNode(graph, "Gather", {"table", "ids"}, "rows");
+  if (halves) {
+    onnx::TensorProto* table = AddWeight(graph, "table", onnx::TensorProto::FLOAT16, {9, 3});
+    for (const float element : Counts(27, 0.1F)) table->add_int32_data(ffi_shim::FloatToHalf(element));
+    AddNode(graph, "Gather", {"table", "ids"}, "narrow");
+    AddInt(AddNode(graph, "Cast", {"narrow"}, "rows"), "to", onnx::TensorProto::FLOAT);
+  } else {
+    AddFloats(graph, "table", {9, 3}, Counts(27, 0.1F));
+    AddNode(graph, "Gather", {"table", "ids"}, "rows");
+  }
   AddFloats(graph, "w", {1, gates * 2, 3}, Counts(gates * 6, 0.2F));
   AddFloats(graph, "r", {1, gates * 2, 2}, Counts(gates * 4, 0.3F));
   AddFloats(graph, "b", {1, gates * 4}, Counts(gates * 4, 0.05F));
@@ -43,8 +54,9 @@ TEST_CASE("a table is multiplied by the weights of the layer that alone reads it
   for (const auto& [type, gates] :
        {std::pair<const char*, std::int64_t>{"LSTM", 4}, {"GRU", 3}, {"RNN", 1}}) {
     INFO(type);
-    for (const bool shared : {false, true}) {
-      const onnx::ModelProto model = Model(type, gates, shared);
+    for (const auto& [shared, halves] :
+         {std::pair{false, false}, {true, false}, {false, true}, {true, true}}) {
+      const onnx::ModelProto model = Model(type, gates, shared, halves);
       const Outcome plain = CompileProto(model, without), multiplied = CompileProto(model);
       REQUIRE(plain.message.empty());
       REQUIRE(multiplied.message.empty());

@@ -16,8 +16,8 @@ bool IsNear(std::optional<float> value, double expected) {
 }
 
 // The factor that a multiplication or division by a scalar makes of `*value`, which becomes what is
-// multiplied.
-std::optional<double> TakeScalar(const Edit& edit, Value** value) {
+// multiplied. `rounding`, if given, becomes that of the scalar.
+std::optional<double> TakeScalar(const Edit& edit, Value** value, double* rounding = nullptr) {
   const Node* node = (*value)->producer;
   if (node == nullptr || node->inputs.size() != 2 || edit.UseCount(*value) != 1) return std::nullopt;
   for (std::size_t i : {0, 1}) {
@@ -25,6 +25,7 @@ std::optional<double> TakeScalar(const Edit& edit, Value** value) {
     if (!scalar) continue;
     if (node->kernel == "rewire.mul" || (node->kernel == "rewire.div" && i == 0)) {
       *value = node->inputs[i];
+      if (rounding != nullptr) *rounding = RoundingOf(node->inputs[1 - i]);
       return node->kernel == "rewire.mul" ? *scalar : 1 / static_cast<double>(*scalar);
     }
   }
@@ -39,8 +40,9 @@ Value* ErfOf(const Edit& edit, const Value* value) {
     const Node* erf = sum->inputs[i]->producer;
     if (!IsNear(ScalarOf(sum->inputs[1 - i]), 1) || erf == nullptr || erf->kernel != "rewire.erf") continue;
     Value* x = erf->inputs[0];
-    const std::optional<double> factor = TakeScalar(edit, &x);
-    if (factor && std::fabs(*factor - std::sqrt(0.5)) < 1e-6) return x;
+    double rounding = 0;
+    const std::optional<double> factor = TakeScalar(edit, &x, &rounding);
+    if (factor && std::fabs(*factor / std::sqrt(0.5) - 1) < 1.5e-6 + rounding) return x;
   }
   return nullptr;
 }

@@ -30,8 +30,11 @@ Value* HardSwishOf(const Node& node, const Edit& edit) {
   if (node.kernel == "rewire.div" && IsScalar(node.inputs[1], 6)) product = node.inputs[0];
   if (node.kernel == "rewire.mul") {
     for (int i : {0, 1}) {
-      const std::optional<float> factor = ScalarOf(node.inputs[static_cast<std::size_t>(1 - i)]);
-      if (factor && std::fabs(*factor - 1.0F / 6) < 1e-7F) product = node.inputs[static_cast<std::size_t>(i)];
+      const Value* sixth = node.inputs[static_cast<std::size_t>(1 - i)];
+      const std::optional<float> factor = ScalarOf(sixth);
+      if (factor && std::fabs(static_cast<double>(*factor) * 6 - 1) < 6e-7 + RoundingOf(sixth)) {
+        product = node.inputs[static_cast<std::size_t>(i)];
+      }
     }
   }
   if (product == nullptr || edit.UseCount(product) != 1 || !IsKernel(product, "rewire.mul")) return nullptr;

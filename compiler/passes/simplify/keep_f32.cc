@@ -8,7 +8,6 @@
 // Its results are not those of rounding after each operator, but closer to the exact ones. A cast to 16 bits
 // that the model asks for is kept: it may be there for its rounding.
 #include <algorithm>
-#include <bit>
 #include <cstdint>
 #include <cstring>
 #include <optional>
@@ -17,26 +16,17 @@
 #include <vector>
 
 #include "rewire/compiler/ir/call_arguments.h"
+#include "rewire/compiler/ir/half.h"
 #include "rewire/compiler/ir/kernel_traits.h"
 #include "rewire/compiler/passes/edit.h"
 #include "rewire/compiler/passes/passes.h"
-#include "rewire/vm/loader/ffi_shim/half.h"
 
 namespace rewire::compiler {
 namespace {
 
 constexpr const char kCast[] = "rewire.cast";
 
-bool IsHalf(DLDataType dtype) {
-  return dtype.bits == 16 && dtype.lanes == 1 && (dtype.code == kFloat || dtype.code == kBFloat);
-}
-
-float ToFloat(DLDataType dtype, std::uint16_t bits) {
-  if (dtype.code == kFloat) return ffi_shim::HalfToFloat(bits);
-  return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);  // bf16 is the upper half of a float
-}
-
-bool IsHalf(const Value* value) {
+bool HasHalves(const Value* value) {
   return value != nullptr && value->type.IsTensor() && IsHalf(value->type.dtype);
 }
 
@@ -88,7 +78,7 @@ class KeepingF32 {
   // A cast to f32 of a value that there is in f32 already.
   bool Replaces(const Node& node) {
     if (node.kernel != kCast || node.kind != NodeKind::kKernel) return false;
-    if (!IsHalf(node.inputs[0]) || node.outputs[0]->type.dtype != kFloat32) return false;
+    if (!HasHalves(node.inputs[0]) || node.outputs[0]->type.dtype != kFloat32) return false;
     Value* wide = Wide(node.inputs[0]);
     if (wide == nullptr) return false;
     moved_[node.outputs[0]] = wide;
@@ -100,9 +90,9 @@ class KeepingF32 {
     if (node.kernel != kCast || node.kind != NodeKind::kKernel) return;
     Value* from = node.inputs[0];
     Value* to = node.outputs[0];
-    if (IsHalf(from) && to->type.dtype == kFloat32) {
+    if (HasHalves(from) && to->type.dtype == kFloat32) {
       Remember(from, to, false);
-    } else if (node.added && IsHalf(to) && from->type.dtype == kFloat32) {
+    } else if (node.added && HasHalves(to) && from->type.dtype == kFloat32) {
       Remember(to, from, true);
     }
   }
@@ -120,10 +110,10 @@ class KeepingF32 {
   // 16 bits. A kernel that moves elements of several tensors does so only if all of them are there in f32.
   bool Widens(const Node& node) const {
     // A cast of a value of unknown rank would need its shape.
-    const auto unranked = [](const Value* value) { return IsHalf(value) && !value->type.ranked; };
+    const auto unranked = [](const Value* value) { return HasHalves(value) && !value->type.ranked; };
     if (std::any_of(node.inputs.begin(), node.inputs.end(), unranked)) return false;
     if (std::any_of(node.outputs.begin(), node.outputs.end(), unranked)) return false;
-    if (node.kind == NodeKind::kReshape) return IsHalf(node.inputs[0]) && IsRounded(node.inputs[0]);
+    if (node.kind == NodeKind::kReshape) return HasHalves(node.inputs[0]) && IsRounded(node.inputs[0]);
     if (node.kind != NodeKind::kKernel || node.returns || node.kernel == kCast) return false;
     if ((node.flags & kKernelObjects) != 0 || graph_.kernels == nullptr) return false;
     const RewireKernelRow* row = graph_.kernels->Row(node.kernel);
@@ -133,14 +123,14 @@ class KeepingF32 {
     CallSide(*row, false, node.inputs.size())
         .ForEach([&](const RewireKernelArgument& argument, std::size_t i) {
           const Value* value = node.inputs[i];
-          if (!IsHalf(value)) return;
+          if (!HasHalves(value)) return;
           fits = fits && Accepts(argument, kFloat32);
           ++(IsRounded(value) ? rounded : others);
           if (value->IsConstant()) --others;
         });
     CallSide(*row, true, node.outputs.size())
         .ForEach([&](const RewireKernelArgument& argument, std::size_t i) {
-          if (!IsHalf(node.outputs[i])) return;
+          if (!HasHalves(node.outputs[i])) return;
           fits = fits && Accepts(argument, kFloat32);
           ++written;
         });
@@ -150,10 +140,10 @@ class KeepingF32 {
 
   void WidenInputs(Node* node, Block* block) {
     for (Value*& input : node->inputs) {
-      if (!IsHalf(input)) continue;
+      if (!HasHalves(input)) continue;
       Value* wide = Wide(input);
       if (wide == nullptr) {
-        wide = input->IsConstant() ? WideConstant(*input) : Cast(input, kFloat32, node->source, block);
+        wide = input->IsConstant() ? WideConstant(input) : Cast(input, kFloat32, node->source, block);
         Remember(input, wide, false);
       }
       input = wide;
@@ -162,7 +152,7 @@ class KeepingF32 {
 
   void NarrowOutputs(Node* node, Block* block) {
     for (Value*& output : node->outputs) {
-      if (!IsHalf(output)) continue;
+      if (!HasHalves(output)) continue;
       Value* half = output;
       output = graph_.NewValue(half->name, half->type);
       output->type.dtype = kFloat32;
@@ -192,15 +182,20 @@ class KeepingF32 {
     block->nodes.push_back(cast);
   }
 
-  Value* WideConstant(const Value& half) {
-    const HostTensor& tensor = *half.constant;
+  Value* WideConstant(Value* half) {
+    const HostTensor& tensor = *half->constant;
     std::vector<float> elements(tensor.bytes.view.size() / 2);
     for (std::size_t i = 0; i < elements.size(); ++i) {
       std::uint16_t bits = 0;
       std::memcpy(&bits, tensor.bytes.view.data() + sizeof(bits) * i, sizeof(bits));
-      elements[i] = ToFloat(tensor.dtype, bits);
+      elements[i] = FloatOfHalf(tensor.dtype, bits);
     }
-    return NewFloats(&graph_, half.name, tensor.shape, elements);
+    Value* wide = NewFloats(&graph_, half->name, tensor.shape, elements);
+    Node* cast = graph_.NewNode(NodeKind::kKernel);  // as if it had been folded
+    cast->kernel = kCast;
+    cast->inputs = {half};
+    wide->folded = cast;
+    return wide;
   }
 
   Graph& graph_;

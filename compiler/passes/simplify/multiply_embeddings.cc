@@ -2,11 +2,15 @@
 //
 // Multiplies a constant table whose rows a recurrent layer reads by the layer's input weights, when
 // compiling: lstm(gather(t, i), w, ..) becomes lstm(gather(t * w + b, i), none, ..). The new table has one
-// column per gate and unit of the layer, so this is only for tables of moderate size.
+// column per gate and unit of the layer, so this is only for tables of moderate size. A table of 16-bit
+// floats becomes one of f32 by this; its rows are no longer cast.
 #include <algorithm>
 #include <string>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
+#include "rewire/compiler/ir/half.h"
 #include "rewire/compiler/passes/edit.h"
 #include "rewire/compiler/passes/passes.h"
 
@@ -28,6 +32,8 @@ class Embeddings {
         if (node->kind == NodeKind::kKernel && IsRecurrent(node->kernel)) MultiplyTable(node);
       }
     });
+    graph_.MoveSymbols(moved_);
+    edit_.Finish();
   }
 
  private:
@@ -35,20 +41,30 @@ class Embeddings {
     return kernel == "rewire.lstm" || kernel == "rewire.gru" || kernel == "rewire.rnn";
   }
 
-  // The node that takes whole rows out of a constant f32 matrix for this layer alone.
-  Node* GatherOf(const Node& layer) const {
-    Node* gather = layer.inputs[0]->producer;
+  // The cast from 16 bits that makes a layer's input for it alone; else null.
+  Node* CastOf(const Node& layer) const {
+    Node* cast = layer.inputs[0]->producer;
+    if (cast == nullptr || cast->kind != NodeKind::kKernel || cast->kernel != "rewire.cast") return nullptr;
+    const bool widens = IsHalf(cast->inputs[0]->type.dtype) && edit_.OnlyUser(layer.inputs[0]) == &layer;
+    return widens ? cast : nullptr;
+  }
+
+  // The node that takes whole rows out of a constant matrix of floats for this node alone.
+  Node* GatherOf(const Node& reader) const {
+    Node* gather = reader.inputs[0]->producer;
     if (gather == nullptr || gather->kind != NodeKind::kKernel || gather->kernel != "rewire.gather" ||
         IntAttribute(*gather, "axis", 0) != 0 || gather->extents.size() != 1 ||
-        gather->extents[0].shape != nullptr || edit_.OnlyUser(layer.inputs[0]) != &layer) {
+        gather->extents[0].shape != nullptr || edit_.OnlyUser(reader.inputs[0]) != &reader) {
       return nullptr;
     }
     const Value* table = gather->inputs[0];
-    return FloatsOf(table) != nullptr && table->type.rank() == 2 ? gather : nullptr;
+    const bool floats = FloatsOf(table) != nullptr || (table->IsConstant() && IsHalf(table->type.dtype));
+    return floats && table->type.rank() == 2 ? gather : nullptr;
   }
 
   void MultiplyTable(Node* layer) {
-    Node* gather = GatherOf(*layer);
+    Node* cast = CastOf(*layer);
+    Node* gather = GatherOf(cast == nullptr ? *layer : *cast);
     if (gather == nullptr || layer->inputs.size() < 3 || FloatsOf(layer->inputs[1]) == nullptr) return;
     const Ints weights = layer->inputs[1]->constant->shape;  // [directions, gates * hidden, inputs]
     const Ints table = gather->inputs[0]->constant->shape;   // [rows, inputs]
@@ -65,6 +81,14 @@ class Embeddings {
       if (biases == nullptr || layer->inputs[3]->constant->shape != Ints{1, 2 * width}) return;
       factors.push_back(NewFloats(&graph_, layer->inputs[3]->name, {width}, {biases, biases + width}));
     }
+    if (cast != nullptr) {
+      factors[0] = InF32(factors[0]);
+      Value* rows = gather->outputs[0];
+      rows->type.dtype = kFloat32;
+      moved_[layer->inputs[0]] = rows;
+      layer->inputs[0] = rows;
+      edit_.Erase(cast);
+    }
     gather->inputs[0] = Product(std::move(factors), {table[0], width});
     gather->extents[0].dims.back() = DimExpr(width);
     gather->outputs[0]->type.dims.back() = DimExpr(width);
@@ -72,22 +96,34 @@ class Embeddings {
   }
 
   // Ahead of all runs.
+  Value* InF32(Value* half) {
+    Value* wide = graph_.NewValue(half->name, TensorOf(kFloat32, half->type.dims));
+    AddToInit("rewire.cast", {half}, wide);
+    return wide;
+  }
+
+  // Ahead of all runs.
   Value* Product(std::vector<Value*> factors, const Ints& dims) {
     Value* product = graph_.NewValue(factors[0]->name + ".multiplied", TensorOf(kFloat32, ShapeOfInts(dims)));
-    Node* node = graph_.NewNode(NodeKind::kKernel);
-    node->kernel = "rewire.gemm";
-    node->attributes = {{"transB", std::int64_t{1}}};
-    node->source = factors[0]->name;
-    node->inputs = std::move(factors);
-    node->outputs.push_back(product);
-    node->extents.push_back({product->type.dims, nullptr});
-    product->producer = node;
-    graph_.init.nodes.push_back(node);
+    AddToInit("rewire.gemm", std::move(factors), product)->attributes = {{"transB", std::int64_t{1}}};
     return product;
+  }
+
+  Node* AddToInit(const char* kernel, std::vector<Value*> inputs, Value* output) {
+    Node* node = graph_.NewNode(NodeKind::kKernel);
+    node->kernel = kernel;
+    node->source = inputs[0]->name;
+    node->inputs = std::move(inputs);
+    node->outputs.push_back(output);
+    node->extents.push_back({output->type.dims, nullptr});
+    output->producer = node;
+    graph_.init.nodes.push_back(node);
+    return node;
   }
 
   Graph& graph_;
   Edit edit_;
+  std::unordered_map<const Value*, Value*> moved_;  // outputs of casts, and the rows that take their place
 };
 
 }  // namespace

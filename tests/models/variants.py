@@ -1,0 +1,303 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Every float model as people shrink it, in float16 and in 8 bits, compiled, run and compared with ONNX Runtime.
+
+    variants.py --bin build/release/bin --cases CASES [--model NAME]... [--variant NAME]... [--keep FOLDER]
+
+CASES is what reference.py wrote. A model without quantised operators is made into each of VARIANTS, the quantised ones by onnxruntime's
+own tools. TOLERANCES says what is right. Prints a line a run, and one for each variant that the tools do not make or
+ONNX Runtime does not load. Exits with 1 when any run is wrong or failed, or when there was none.
+"""
+
+import argparse
+import contextlib
+import dataclasses
+import io
+import json
+import logging
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+import onnx
+import onnxruntime
+from onnxruntime import quantization
+
+import check
+import reference
+
+
+@dataclasses.dataclass(frozen=True)
+class Tolerance:
+    """An output is right if no element is further than `near` from ONNX Runtime's for the same variant, in parts of the
+    largest value, or if its error is at most `times` ONNX Runtime's own. Errors are those of the variant against the
+    float original: root of the mean square, in parts of that of the original."""
+
+    near: float
+    times: float
+    reason: str
+
+
+QUANTISED = Tolerance(2 / 255, 1.25, "two steps of 8 bits, for a rounding that falls the other way moves a value by one; "
+                      "behind many layers such steps add up, and then neither answer is nearer to what is meant")
+TOLERANCES = {
+    "float16": Tolerance(4 / 1024, 1.25, "four steps of float16: both round at operators, but fuse other ones"),
+    "static": QUANTISED,
+    "operators": QUANTISED,
+    "channels": QUANTISED,
+    "dynamic": QUANTISED,
+    "subgraphs": QUANTISED,
+}
+
+
+class OwnInputs(quantization.CalibrationDataReader):
+    """The model's cases as calibration data."""
+
+    def __init__(self, cases):
+        self._left = [inputs_of(case) for case in cases]
+
+    def get_next(self):
+        return self._left.pop(0) if self._left else None
+
+
+def inputs_of(case):
+    return {path.stem: np.load(path) for path in sorted((case / "in").glob("*.npy"))}
+
+
+def outputs_of(case):
+    return [np.load(case / "out" / f"{i}.npy") for i in range(len(json.loads((case / "out" / "names.json").read_text())))]
+
+
+def halved(tensor):
+    """A float tensor in float16; what is too large for it becomes its largest value."""
+    limit = np.finfo(np.float16).max
+    return onnx.numpy_helper.from_array(
+        np.clip(onnx.numpy_helper.to_array(tensor), -limit, limit).astype(np.float16), tensor.name)
+
+
+def halve_type(kind):
+    """Tensors of float in a type, also inside sequences and optionals, become float16."""
+    which = kind.WhichOneof("value")
+    if which in ("sequence_type", "optional_type"):
+        halve_type(getattr(kind, which).elem_type)
+    elif which == "tensor_type" and kind.tensor_type.elem_type == onnx.TensorProto.FLOAT:
+        kind.tensor_type.elem_type = onnx.TensorProto.FLOAT16
+
+
+def halve_graph(graph):
+    """All floats of a graph and those inside it."""
+    for value in (*graph.input, *graph.output, *graph.value_info):
+        halve_type(value.type)
+    for tensor in graph.initializer:
+        if tensor.data_type == onnx.TensorProto.FLOAT:
+            tensor.CopyFrom(halved(tensor))
+    nodes = list(graph.node)
+    del graph.node[:]
+    for node in nodes:
+        for attribute in node.attribute:
+            if attribute.type == onnx.AttributeProto.GRAPH:
+                halve_graph(attribute.g)
+            elif attribute.type == onnx.AttributeProto.TENSOR and attribute.t.data_type == onnx.TensorProto.FLOAT:
+                attribute.t.CopyFrom(halved(attribute.t))
+            elif attribute.name in ("to", "dtype") and attribute.i == onnx.TensorProto.FLOAT:
+                attribute.i = onnx.TensorProto.FLOAT16
+        if node.op_type in ("Resize", "Upsample"):  # their scales stay in float
+            position = len(node.input) - 1 if node.op_type == "Upsample" else 2
+            if len(node.input) > position and node.input[position]:
+                wide = f"{node.input[position]}.wide.{len(graph.node)}"
+                graph.node.append(onnx.helper.make_node("Cast", [node.input[position]], [wide], to=onnx.TensorProto.FLOAT))
+                node.input[position] = wide
+        graph.node.append(node)
+
+
+def make_float16(model, _, made):
+    """By a conversion of our own: that of onnxruntime 1.31 writes graphs that cannot be loaded around Scan, and clips to
+    10,000."""
+    halves = onnx.load(model)
+    halve_graph(halves.graph)
+    onnx.save(halves, made)
+
+
+def prepared(model, made):
+    """The model as onnxruntime's own preparation leaves it: weights in Constant nodes have become initializers."""
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
+    options.optimized_model_filepath = str(made.with_suffix(".prepared"))
+    options.log_severity_level = 3
+    onnxruntime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
+    return made.with_suffix(".prepared")
+
+
+def make_static(model, cases, made, **options):
+    quantization.quantize_static(prepared(model, made), made, OwnInputs(cases), **options)
+
+
+def make_operators(model, cases, made):
+    make_static(model, cases, made, quant_format=quantization.QuantFormat.QOperator, per_channel=True)
+
+
+def make_channels(model, cases, made):
+    unsigned = quantization.QuantType.QUInt8
+    make_static(model, cases, made, per_channel=True, reduce_range=True, activation_type=unsigned)
+
+
+def make_dynamic(model, _, made, **options):
+    quantization.quantize_dynamic(prepared(model, made), made, **options)
+
+
+def make_subgraphs(model, _, made):  # without this option nothing inside Loop, Scan and If is touched
+    unsigned = quantization.QuantType.QUInt8
+    make_dynamic(model, None, made, weight_type=unsigned, extra_options={"EnableSubgraph": True})
+
+
+VARIANTS = {
+    "float16": make_float16,
+    "static": make_static,
+    "operators": make_operators,
+    "channels": make_channels,
+    "dynamic": make_dynamic,
+    "subgraphs": make_subgraphs,
+}
+
+
+def operators(graph):
+    """Of a graph and those inside it."""
+    for node in graph.node:
+        yield node.op_type
+        for attribute in node.attribute:
+            if attribute.type == onnx.AttributeProto.GRAPH:
+                yield from operators(attribute.g)
+
+
+def is_quantised(path):
+    return any(part in name.lower() for name in operators(onnx.load(path).graph) for part in ("quant", "integer", "qlinear"))
+
+
+def as_asked(inputs, session):
+    """The inputs in the types that a variant has for them."""
+    types = {"tensor(float16)": np.float16, "tensor(float)": np.float32}
+    asked = {value.name: types.get(value.type) for value in session.get_inputs()}
+    return {name: value.astype(asked.get(name) or value.dtype) for name, value in inputs.items()}
+
+
+def error(given, expected, norm):
+    """The difference in parts of the expected values, both measured by `norm`; of integers and booleans, 0 or infinity."""
+    if given.shape != expected.shape or expected.dtype.kind != "f":
+        return 0.0 if np.array_equal(given, expected) else float("inf")
+    if not np.array_equal(np.isnan(given), np.isnan(expected)):
+        return float("inf")
+    given, expected = np.nan_to_num(given.astype(np.float64)), np.nan_to_num(expected.astype(np.float64))
+    return norm(given - expected) / (norm(expected) or 1.0)
+
+
+def largest(values):
+    return np.abs(values).max(initial=0.0)
+
+
+def root_mean_square(values):
+    return np.sqrt(np.mean(np.square(values))) if values.size else 0.0
+
+
+def run(tools, executable, inputs, scratch):
+    """What vm-run gives for inputs, by the outputs' names."""
+    command = [tools / "vm-run", executable, "--threads", 1, "--output", f"@{scratch / 'results.npz'}"]
+    for position, (name, value) in enumerate(inputs.items()):
+        np.save(scratch / f"{position}.npy", value)
+        command += ["--input", f"{name}=@{scratch / f'{position}.npy'}"]
+    check.call(command)
+    return np.load(scratch / "results.npz")
+
+
+def judge(variant, given, peers, originals, names):
+    """Of each output, whether it is right; gives the errors in words and what is wrong."""
+    tolerance, said, wrong = TOLERANCES[variant], [], []
+    for name, original, peer in zip(names, originals, peers):
+        if name not in given:
+            wrong.append(f"no output {name}")
+            continue
+        if given[name].dtype != peer.dtype:
+            wrong.append(f"{name} is {given[name].dtype}, expected {peer.dtype}")
+            continue
+        own, theirs = error(given[name], original, root_mean_square), error(peer, original, root_mean_square)
+        apart = error(given[name], peer, largest)
+        said.append(f"{name} error {own:.2g}, ONNX Runtime's {theirs:.2g}, {apart:.2g} apart")
+        # Two infinite errors are those of integers: then they must be the same.
+        if apart > tolerance.near and not own <= tolerance.times * theirs < float("inf"):
+            wrong.append(said[-1])
+    return said, wrong
+
+
+def check_variant(tools, variant, made, cases, scratch):
+    """Yields (what was run, what it gave, problem or None)."""
+    executable = scratch / "variant.rwx"
+    session = reference.session(made)
+    try:
+        check.call([tools / "vm-compile", made, "-o", executable])
+    except (RuntimeError, OSError, subprocess.TimeoutExpired) as failure:
+        yield "compiling", "", str(failure)
+        return
+    for case in cases:
+        names = json.loads((case / "out" / "names.json").read_text())
+        inputs = as_asked(inputs_of(case), session)
+        try:
+            given = run(tools, executable, inputs, scratch)
+        except (RuntimeError, OSError, subprocess.TimeoutExpired) as failure:
+            yield f"inputs {case.name}", "", str(failure)
+            continue
+        said, wrong = judge(variant, given, session.run(None, inputs), outputs_of(case), names)
+        yield f"inputs {case.name}", "; ".join(said), "\n      ".join(wrong) or None
+
+
+def make(variant, folder, cases, made):
+    """Makes a variant; gives why there is none, or None. The tools print and warn; nothing of it is shown."""
+    logging.disable(logging.WARNING)
+    try:
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+            VARIANTS[variant](folder / "model.onnx", cases, made)
+            reference.session(made)
+    except Exception as failure:  # anything may come out of these tools
+        return f"{type(failure).__name__}: {(str(failure).splitlines() or [''])[0][:200]}"
+    finally:
+        logging.disable(logging.NOTSET)
+    return None if variant == "float16" or is_quantised(made) else "no operator of it is quantised"
+
+
+def main():
+    onnxruntime.set_default_logger_severity(3)
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--bin", type=pathlib.Path, required=True, help="folder of vm-compile and vm-run")
+    parser.add_argument("--cases", type=pathlib.Path, required=True)
+    parser.add_argument("--model", action="append")
+    parser.add_argument("--variant", action="append", choices=VARIANTS)
+    parser.add_argument("--keep", type=pathlib.Path, help="folder to write the variants to")
+    options = parser.parse_args()
+    names = options.model or sorted(path.parent.name for path in options.cases.glob("*/complete"))
+    runs = failures = models = 0
+    with tempfile.TemporaryDirectory() as folder:
+        scratch = pathlib.Path(folder)
+        keep = options.keep or scratch
+        keep.mkdir(exist_ok=True)
+        for name in names:
+            folder = options.cases / name
+            if is_quantised(folder / "model.onnx"):
+                continue
+            models += 1
+            cases = sorted(path for path in folder.iterdir() if path.is_dir())
+            for variant in options.variant or VARIANTS:
+                made = keep / f"{name}.{variant}.onnx"
+                unmade = make(variant, folder, cases, made)
+                if unmade:
+                    print(f"unmade {name} {variant}: {unmade}", flush=True)
+                    continue
+                for what, said, problem in check_variant(options.bin, variant, made, cases, scratch):
+                    runs += 1
+                    failures += problem is not None
+                    print(f"{'FAILED' if problem else 'ok    '} {name} {variant}, {what}: {problem or said}", flush=True)
+    print(f"{models} float models, {runs} runs of their variants, {failures} failed")
+    return 1 if failures or not runs else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
