@@ -159,6 +159,7 @@ Result<Compiled> CompileModel(const ModelFile& model, const std::string& what, c
     Begin(options, "comparing with the float model");
     Result<std::vector<OutputMovement>> movement = (*calibrator)->Movement(*module);
     if (!movement) return Forward(movement, what);
+    compiled.quantized = (*calibrator)->quantized();
     compiled.movement = *std::move(movement);
   }
   compiled.module = *std::move(module);

@@ -39,9 +39,9 @@ enum class Precision : std::uint8_t { kModel, kInt8 };
 // values, if the distribution is closer to the original then.
 enum class CalibrationMethod : std::uint8_t { kMinMax, kEntropy };
 
-// Samples for kInt8: an array for each input, by its name. An array with one axis more than the input has the
-// tensors of one call after another. Otherwise its first axis is cut into calls, each of the input's first
-// size, or of 1 if that is symbolic. All arrays must give the same number of calls.
+// Samples for kInt8: an array for each input, by its name. In an array with one axis more than the input, the
+// first axis counts samples. All such arrays must have the same number of them. Any other array is part of
+// every sample.
 struct Calibration {
   std::map<std::string, Tensor> inputs;
   CalibrationMethod method = CalibrationMethod::kMinMax;
@@ -80,7 +80,7 @@ struct UnsupportedNode {
 // How far an output of f32 moved from that of the float model, over all samples of the calibration.
 struct OutputMovement {
   std::string output;
-  double max_abs = 0;   // the largest difference of an element
+  double max_abs = 0;   // the largest difference of an element; infinite if only one of the two is a number
   double relative = 0;  // the L2 norm of all differences by that of the float output
 };
 
@@ -99,8 +99,10 @@ struct CompileReport {
   // What one run of `main` takes at most beside weights and outputs, or why there is no bound. Not computed
   // without `bound_memory`.
   MemoryBound memory;
-  std::vector<OutputMovement> movement;  // for kInt8
-  std::chrono::nanoseconds time{0};      // of the whole call
+  // For kInt8: the convolutions and products that were quantised, and what that did.
+  std::size_t quantized = 0;
+  std::vector<OutputMovement> movement;
+  std::chrono::nanoseconds time{0};  // of the whole call
 };
 
 struct Compilation {

@@ -28,6 +28,7 @@ constexpr const char kDescription[] =
 
   vm-compile model.onnx -o model.rwx
   vm-compile model.onnx --dim batch=1 --max-dim length=128
+  vm-compile model.onnx --precision int8 --calibrate samples.npz
 
 A symbolic dimension has a name in place of a size, such as batch.
 docs/compiler.md explains how models are compiled and what is not supported.
@@ -95,9 +96,10 @@ Status ReadCalibration(const Options& options, CompileOptions* compile) {
   return {};
 }
 
-// How far each output moved, one line each.
+// What was quantised, and how far each output moved, one line each.
 std::string MovementText(const CompileReport& report) {
-  std::string text;
+  std::string text =
+      fmt::format("{} convolutions and products compute with 8-bit integers\n", report.quantized);
   for (const OutputMovement& output : report.movement) {
     text += fmt::format("output {} moved from float by at most {:.3g}, {:.3g} of its norm\n", output.output,
                         output.max_abs, output.relative);
@@ -161,6 +163,7 @@ Result<int> Run(const Options& options) {
                        {"arena_bytes", report.arena_bytes},
                        {"separate_bytes", report.separate_bytes},
                        {"memory_bytes", report.memory.bounded() ? Json(report.memory.bytes) : Json()},
+                       {"quantized", report.quantized},
                        {"movement", MovementJson(report)},
                        {"passes", CompilerPasses()},
                        {"nanoseconds", report.time.count()}};
@@ -171,7 +174,7 @@ Result<int> Run(const Options& options) {
       "wrote {}: {} nodes of the model became {}; {} kernel calls of {} kernels, {} constants with {}; {}\n",
       output, report.model_nodes, report.nodes, report.kernel_calls, report.kernels, report.constants,
       BytesText(report.constant_bytes), DurationText(static_cast<double>(report.time.count())));
-  fmt::print("{}", MovementText(report));
+  if (compile->precision == Precision::kInt8) fmt::print("{}", MovementText(report));
   if (report.arena_bytes > 0) {
     fmt::print("tensors of known or limited size lie in an arena of {}; each by itself they would take {}\n",
                BytesText(report.arena_bytes), BytesText(report.separate_bytes));
@@ -212,8 +215,8 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   app.add_option(
       "--calibrate", options.calibrate,
-      "DATA.npz: samples of the inputs, an array for each by its name. The first axis is cut into "
-      "calls of the input's first size, or of 1; with one axis more it is one call for each entry");
+      "DATA.npz: samples of the inputs, an array for each by its name. With one axis more than the input, "
+      "the first axis counts samples; any other array is part of every sample");
   app.add_option(
          "--calibration", options.calibration,
          "how ranges follow from the samples: min-max takes all, entropy may cut rare large values off")

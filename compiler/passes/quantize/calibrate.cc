@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <optional>
 #include <unordered_map>
 #include <utility>
 
@@ -17,6 +19,8 @@ namespace {
 
 using Calls = std::vector<std::vector<rewire::Value>>;
 
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
 Result<Program> LinkModule(Module module, const KernelSet& kernels) {
   const Result<Executable> executable = Executable::FromModule(std::move(module));
   if (!executable) return Forward(executable);
@@ -25,44 +29,47 @@ Result<Program> LinkModule(Module module, const KernelSet& kernels) {
   return Program::Link(*executable, std::move(options));
 }
 
-// The inputs of each call in one array: CompileOptions explains how an array is cut.
-Result<std::vector<Tensor>> CutSamples(const std::string& name, const Type& type, const Tensor& samples) {
+// An input of each call. A single one is that of every call.
+struct CutInput {
+  bool single = false;
+  std::vector<Tensor> calls;
+};
+
+// Calibration explains how an array is cut.
+Result<CutInput> CutSamples(const std::string& name, const Type& type, const Tensor& samples) {
   const auto invalid = [&](const std::string& what) {
     return Fail(StatusCode::kInvalidArgument,
                 fmt::format("calibration data for input \"{}\": {}", name, what));
   };
-  if (!type.IsTensor() || !type.ranked) return invalid("the input is no tensor of a known rank");
+  if (!type.IsTensor()) return invalid("the input is no tensor");
   const TensorView view = samples.view();
   if (view.device().device_type != kDLCPU || !view.IsContiguous())
     return invalid("expected a tensor without strides in host memory");
   const std::vector<std::int64_t> shape(view.shape().begin(), view.shape().end());
-  const auto rank = static_cast<std::size_t>(type.rank());
+  const std::size_t rank = type.ranked ? static_cast<std::size_t>(type.rank()) : shape.size();
   const bool stacked = shape.size() == rank + 1;
-  if (shape.empty() || (!stacked && shape.size() != rank)) {
+  if (!stacked && shape.size() != rank) {
     return invalid(
-        fmt::format("it has rank {}, expected {} (samples along the first axis) or {} (a call each)",
+        fmt::format("it has rank {}, expected {} (one sample) or {} (samples along the first axis)",
                     shape.size(), rank, rank + 1));
   }
   if (view.dtype() != type.dtype)
     return invalid(fmt::format("it is {}, expected {}", DTypeName(view.dtype()), DTypeName(type.dtype)));
-  const std::int64_t rows = stacked ? 1 : type.dims[0].constant().value_or(1);
-  if (shape[0] < 1 || rows < 1 || shape[0] % rows != 0) {
-    return invalid(fmt::format("its first axis is {}, expected a positive multiple of {}", shape[0], rows));
-  }
-  std::vector<std::int64_t> of_call(shape.begin() + (stacked ? 1 : 0), shape.end());
-  if (!stacked) of_call[0] = rows;
-  const std::int64_t count = shape[0] / rows;
+  if (stacked && shape[0] < 1) return invalid("it has no samples: its first axis is 0");
+  const std::vector<std::int64_t> of_call(shape.begin() + (stacked ? 1 : 0), shape.end());
+  const std::int64_t count = stacked ? shape[0] : 1;
   const std::uint64_t bytes = view.bytes() / static_cast<std::uint64_t>(count);
   auto* data = static_cast<std::byte*>(view.data());
-  std::vector<Tensor> calls;
+  CutInput cut;
+  cut.single = !stacked;
   for (std::int64_t i = 0; i < count; ++i) {
     // A copy is aligned.
     Result<Tensor> part =
         Tensor::CopyOf(TensorView(data + bytes * static_cast<std::uint64_t>(i), view.dtype(), of_call));
     if (!part) return Forward(part);
-    calls.push_back(*std::move(part));
+    cut.calls.push_back(*std::move(part));
   }
-  return calls;
+  return cut;
 }
 
 Result<Calls> ReadCalls(const Graph& graph, const std::map<std::string, Tensor>& inputs) {
@@ -74,25 +81,30 @@ Result<Calls> ReadCalls(const Graph& graph, const std::map<std::string, Tensor>&
                               DidYouMean(name, Span<const std::string>(names.data(), names.size()))));
     }
   }
-  Calls calls;
+  std::vector<CutInput> cuts;
+  std::optional<std::size_t> counted;  // the first input with samples along an axis
   for (std::size_t i = 0; i < names.size(); ++i) {
     const auto given = inputs.find(names[i]);
     if (given == inputs.end()) {
       return Fail(StatusCode::kInvalidArgument,
                   fmt::format("calibration data: there is no array for input \"{}\"", names[i]));
     }
-    const Result<std::vector<Tensor>> cut =
-        CutSamples(names[i], graph.main.parameters[i]->type, given->second);
+    Result<CutInput> cut = CutSamples(names[i], graph.main.parameters[i]->type, given->second);
     if (!cut) return Forward(cut);
-    if (i == 0) calls.resize(cut->size());
-    if (cut->size() != calls.size()) {
+    cuts.push_back(*std::move(cut));
+    if (cuts[i].single) continue;
+    if (!counted) counted = i;
+    if (cuts[i].calls.size() != cuts[*counted].calls.size()) {
       return Fail(StatusCode::kInvalidArgument,
-                  fmt::format("calibration data: input \"{}\" has samples for {} calls, \"{}\" for {}",
-                              names[i], cut->size(), names[0], calls.size()));
+                  fmt::format("calibration data: input \"{}\" has {} samples, \"{}\" has {}", names[i],
+                              cuts[i].calls.size(), names[*counted], cuts[*counted].calls.size()));
     }
-    for (std::size_t call = 0; call < calls.size(); ++call) calls[call].emplace_back((*cut)[call]);
   }
-  if (calls.empty()) return Fail(StatusCode::kInvalidArgument, "the model has no inputs to calibrate with");
+  if (cuts.empty()) return Fail(StatusCode::kInvalidArgument, "the model has no inputs to calibrate with");
+  Calls calls(counted ? cuts[*counted].calls.size() : 1);
+  for (std::size_t call = 0; call < calls.size(); ++call) {
+    for (const CutInput& cut : cuts) calls[call].emplace_back(cut.calls[cut.single ? 0 : call]);
+  }
   return calls;
 }
 
@@ -112,6 +124,14 @@ Span<const float> ElementsOf(const rewire::Value& value) {
   const TensorView view = value.tensor().view();
   if (view.dtype() != kFloat32 || !view.IsContiguous()) return {};
   return {static_cast<const float*>(view.data()), static_cast<std::size_t>(view.bytes() / sizeof(float))};
+}
+
+// Equal infinities have not moved, nor have two values that are no numbers. One of them alone has by
+// infinity.
+double Moved(float from, float to) {
+  if (from == to || (std::isnan(from) && std::isnan(to))) return 0;
+  const double moved = std::fabs(double{to} - double{from});
+  return std::isnan(moved) ? kInfinity : moved;
 }
 
 }  // namespace
@@ -173,7 +193,7 @@ Result<Calibrator> Calibrator::Quantize(Graph* graph, const Calibration& calibra
       for (std::size_t i = 0; i < shown.size(); ++i) see(shown[i], (*values)[results.size() + i]);
     }
   }
-  QuantizeProducts(graph, [&](const Value* value) {
+  made.quantized_ = QuantizeProducts(graph, [&](const Value* value) {
     const ActivationRange& range = ranges.at(value);
     return entropy ? range.Entropy() : range.MinMax();
   });
@@ -195,12 +215,13 @@ Result<std::vector<OutputMovement>> Calibrator::Movement(const Module& quantized
     if (!after) return Forward(after);
     for (std::size_t i = 0; i < sums.size(); ++i) {
       const Span<const float> a = ElementsOf((*before)[i]), b = ElementsOf((*after)[i]);
+      if (a.size() != b.size()) sums[i].moved = sums[i].most = kInfinity;
       for (std::size_t j = 0; j < std::min(a.size(), b.size()); ++j) {
-        const double moved = double{b[j]} - double{a[j]};
+        const double moved = Moved(a[j], b[j]);
         sums[i].seen = true;
-        sums[i].most = std::max(sums[i].most, std::fabs(moved));
+        sums[i].most = std::max(sums[i].most, moved);
         sums[i].moved += moved * moved;
-        sums[i].all += double{a[j]} * double{a[j]};
+        if (std::isfinite(a[j])) sums[i].all += double{a[j]} * double{a[j]};
       }
     }
   }

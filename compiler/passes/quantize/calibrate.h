@@ -22,6 +22,8 @@ class Calibrator {
 
   // Runs both programs on the samples. An entry for each output of float elements.
   Result<std::vector<OutputMovement>> Movement(const Module& quantized) const;
+  // Nodes that were quantised.
+  std::size_t quantized() const { return quantized_; }
 
  private:
   Calibrator(Program program, KernelSet kernels) : float_(std::move(program)), kernels_(std::move(kernels)) {}
@@ -31,6 +33,7 @@ class Calibrator {
   std::vector<std::vector<rewire::Value>> calls_;  // inputs of each call
   std::vector<std::string> outputs_;
   std::size_t results_ = 0;
+  std::size_t quantized_ = 0;
 };
 
 }  // namespace rewire::compiler
