@@ -14,6 +14,7 @@
 #include "rewire/compiler/import/tensor_data.h"
 #include "rewire/compiler/ir/kernel_traits.h"
 #include "rewire/compiler/passes/passes.h"
+#include "rewire/compiler/passes/quantize/calibrate.h"
 #include "rewire/compiler/passes/simplify/fold_constants.h"
 
 namespace rewire::compiler {
@@ -74,6 +75,33 @@ Status SetLimits(const std::map<std::string, std::int64_t>& max_dims, Module* mo
   return {};
 }
 
+Status CheckPrecision(const CompileOptions& options) {
+  const bool calibrates = !options.calibration.inputs.empty();
+  if (options.precision == Precision::kInt8 && !calibrates) {
+    return Fail(
+        StatusCode::kInvalidArgument,
+        "precision int8 needs samples of the model's inputs to calibrate with (--calibrate DATA.npz); "
+        "random ones would give wrong ranges");
+  }
+  if (options.precision != Precision::kInt8 && calibrates) {
+    return Fail(StatusCode::kInvalidArgument, "samples to calibrate with are for precision int8 alone");
+  }
+  return {};
+}
+
+// Affine nodes move into the weights first, so that these have the scales that the outputs have.
+Result<std::optional<Calibrator>> QuantizeGraph(const CompileOptions& options, const KernelSet& kernels,
+                                                Graph* graph) {
+  if (options.precision != Precision::kInt8) return std::optional<Calibrator>();
+  Begin(options, "calibrating");
+  RemoveDeadCode(graph);
+  if (!options.disabled_passes.contains("fold-affine")) FoldAffine(graph);
+  Result<Calibrator> calibrator = Calibrator::Quantize(graph, options.calibration, kernels);
+  if (!calibrator) return Forward(calibrator);
+  if (options.dump) options.dump("quantized", GraphText(*graph));
+  return std::optional<Calibrator>(*std::move(calibrator));
+}
+
 Result<Compiled> CompileModel(const ModelFile& model, const std::string& what, const CompileOptions& options,
                               std::vector<Unsupported>* unsupported) {
   for (const std::string& pass : options.disabled_passes) {
@@ -83,6 +111,7 @@ Result<Compiled> CompileModel(const ModelFile& model, const std::string& what, c
                   fmt::format("there is no pass '{}'; there are: {}", pass, fmt::join(names, ", ")));
     }
   }
+  if (Status precise = CheckPrecision(options); !precise) return Forward(precise, what);
   ConstantFolder folder(options.limits, WeightBytes(model.graph()));
   LoweringOptions lowering_options;
   lowering_options.dims = options.dims;
@@ -111,6 +140,8 @@ Result<Compiled> CompileModel(const ModelFile& model, const std::string& what, c
   const auto lists = lowering.strings().Metadata(graph.main.results);
   if (!lists) return Forward(lists, what);
   if (options.dump) options.dump("lowered", GraphText(graph));
+  const Result<std::optional<Calibrator>> calibrator = QuantizeGraph(options, folder.kernels(), &graph);
+  if (!calibrator) return Forward(calibrator, what);
   for (const Pass& pass : Passes()) {
     if (options.disabled_passes.contains(pass.name)) continue;
     if (pass.library != nullptr && !KernelSet().AddLibrary(pass.library)) continue;
@@ -128,6 +159,13 @@ Result<Compiled> CompileModel(const ModelFile& model, const std::string& what, c
   module->metadata.emplace_back("source", what);
   for (const auto& entry : *lists) module->metadata.emplace_back(entry);
   Compiled compiled;
+  if (*calibrator) {
+    Begin(options, "comparing with the float model");
+    Result<std::vector<OutputMovement>> movement = (*calibrator)->Movement(*module);
+    if (!movement) return Forward(movement, what);
+    compiled.quantized = (*calibrator)->quantized();
+    compiled.movement = *std::move(movement);
+  }
   compiled.module = *std::move(module);
   compiled.model_nodes = lowering.node_count();
   compiled.nodes = CountNodes(graph.main);

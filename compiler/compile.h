@@ -26,6 +26,8 @@ struct Compiled {
   // would take from the VM's pool without it. 0 if each is allocated by itself.
   std::uint64_t arena_bytes = 0;
   std::uint64_t separate_bytes = 0;
+  std::size_t quantized = 0;
+  std::vector<OutputMovement> movement;
 };
 
 // The names that disabled_passes may contain, in the order of the passes.

@@ -43,6 +43,8 @@ Result<Compilation> Finish(Result<compiler::Compiled> compiled, const CompileOpt
   report.constant_bytes = compiled->constant_bytes;
   report.arena_bytes = compiled->arena_bytes;
   report.separate_bytes = compiled->separate_bytes;
+  report.quantized = compiled->quantized;
+  report.movement = std::move(compiled->movement);
   Begin(options, "verifying");
   Result<Executable> verified = Executable::FromModule(std::move(compiled->module));
   if (!verified) return Forward(verified, "the compiler made a program that does not verify");

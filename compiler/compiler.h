@@ -25,10 +25,27 @@
 #include "rewire/compiler/limits.h"
 #include "rewire/executable_format/executable.h"
 #include "rewire/vm/memory_bound.h"
+#include "rewire/vm/tensor.h"
 
 namespace rewire {
 
 using compiler::CompileLimits;
+
+// The numbers that convolutions and products with constant weights compute with. kModel: those of the model.
+// kInt8: 8-bit integers in place of f32, where there are such kernels: the compiler quantises the model.
+enum class Precision : std::uint8_t { kModel, kInt8 };
+
+// How the range of an activation follows from what is seen. kMinMax: all of it. kEntropy: without rare large
+// values, if the distribution is closer to the original then.
+enum class CalibrationMethod : std::uint8_t { kMinMax, kEntropy };
+
+// Samples for kInt8: an array for each input, by its name. In an array with one axis more than the input, the
+// first axis counts samples. All such arrays must have the same number of them. Any other array is part of
+// every sample.
+struct Calibration {
+  std::map<std::string, Tensor> inputs;
+  CalibrationMethod method = CalibrationMethod::kMinMax;
+};
 
 struct CompileOptions {
   std::map<std::string, std::int64_t> dims;  // symbolic dimensions to fix: {"N", 4}
@@ -40,6 +57,8 @@ struct CompileOptions {
   // cache of a model hub is such a folder.
   std::vector<std::string> external_folders;
   CompileLimits limits;
+  Precision precision = Precision::kModel;
+  Calibration calibration;  // for kInt8 alone
   // Whether to compute CompileReport::memory. It takes part of the time of compiling.
   bool bound_memory = true;
   // Called after each stage with its name and the program as text. Empty: not called.
@@ -58,6 +77,13 @@ struct UnsupportedNode {
   std::string reason;
 };
 
+// How far an output of f32 moved from that of the float model, over all samples of the calibration.
+struct OutputMovement {
+  std::string output;
+  double max_abs = 0;   // the largest difference of an element; infinite if only one of the two is a number
+  double relative = 0;  // the L2 norm of all differences by that of the float output
+};
+
 // What compiling made of a model.
 struct CompileReport {
   std::size_t model_nodes = 0;
@@ -73,6 +99,9 @@ struct CompileReport {
   // What one run of `main` takes at most beside weights and outputs, or why there is no bound. Not computed
   // without `bound_memory`.
   MemoryBound memory;
+  // For kInt8: the convolutions and products that were quantised, and what that did.
+  std::size_t quantized = 0;
+  std::vector<OutputMovement> movement;
   std::chrono::nanoseconds time{0};  // of the whole call
 };
 
@@ -85,9 +114,9 @@ struct Compilation {
 // CompileOptions::external_folders.
 //
 // Errors: kNotFound and kIo from reading; kInvalidFile for a file that is no ONNX model; kInvalidArgument for
-// a wrong dimension or pass; kStepLimit if `limits.work` is used up. kUnsupported if nodes cannot be
-// compiled. `*unsupported`, which may be null, then lists every such node with the reason, and is empty
-// otherwise. A message names the model and what to do.
+// a wrong dimension, pass or calibration; kStepLimit if `limits.work` is used up. kUnsupported if nodes
+// cannot be compiled. `*unsupported`, which may be null, then lists every such node with the reason, and is
+// empty otherwise. A message names the model and what to do.
 REWIRE_API Result<Compilation> Compile(const std::string& path, const CompileOptions& options = {},
                                        std::vector<UnsupportedNode>* unsupported = nullptr);
 

@@ -15,6 +15,7 @@
 #include "rewire/tools/io/cli.h"
 #include "rewire/tools/io/compile_report.h"
 #include "rewire/tools/io/stage_progress.h"
+#include "rewire/tools/io/tensor_io.h"
 #include "rewire/tools/io/units.h"
 
 namespace rewire::tools {
@@ -27,6 +28,7 @@ constexpr const char kDescription[] =
 
   vm-compile model.onnx -o model.rwx
   vm-compile model.onnx --dim batch=1 --max-dim length=128
+  vm-compile model.onnx --precision int8 --calibrate samples.npz
 
 A symbolic dimension has a name in place of a size, such as batch.
 docs/compiler.md explains how models are compiled and what is not supported.
@@ -40,6 +42,7 @@ struct Options {
   std::vector<std::string> disabled;
   std::vector<std::string> allow_external;
   std::string dump;
+  std::string precision = "model", calibrate, calibration = "min-max";
   std::uint64_t max_work = CompileLimits().work;
   std::string max_fold_bytes, fold_time;
   bool json = false;
@@ -78,6 +81,41 @@ Status ReadLimits(const Options& options, CompileLimits* limits) {
   return {};
 }
 
+Status ReadCalibration(const Options& options, CompileOptions* compile) {
+  compile->precision = options.precision == "int8" ? Precision::kInt8 : Precision::kModel;
+  compile->calibration.method =
+      options.calibration == "entropy" ? CalibrationMethod::kEntropy : CalibrationMethod::kMinMax;
+  if (options.calibrate.empty()) return {};
+  const Result<std::vector<NamedTensor>> members = ReadArchive(options.calibrate);
+  if (!members) return Forward(members, "--calibrate");
+  for (const NamedTensor& member : *members) {
+    Result<Tensor> tensor = ToTensor(member.tensor);
+    if (!tensor) return Forward(tensor, options.calibrate);
+    compile->calibration.inputs.insert_or_assign(member.name, *std::move(tensor));
+  }
+  return {};
+}
+
+// What was quantised, and how far each output moved, one line each.
+std::string MovementText(const CompileReport& report) {
+  std::string text =
+      fmt::format("{} convolutions and products compute with 8-bit integers\n", report.quantized);
+  for (const OutputMovement& output : report.movement) {
+    text += fmt::format("output {} moved from float by at most {:.3g}, {:.3g} of its norm\n", output.output,
+                        output.max_abs, output.relative);
+  }
+  return text;
+}
+
+Json MovementJson(const CompileReport& report) {
+  Json outputs = Json::array();
+  for (const OutputMovement& output : report.movement) {
+    outputs.push_back(
+        {{"output", output.output}, {"max_abs", output.max_abs}, {"relative", output.relative}});
+  }
+  return outputs;
+}
+
 Result<int> Run(const Options& options) {
   std::string output = options.output;
   if (output.empty()) output = std::filesystem::path(options.input).replace_extension(".rwx").string();
@@ -85,6 +123,7 @@ Result<int> Run(const Options& options) {
   if (!compile) return Forward(compile);
   if (Status limited = ReadLimits(options, &compile->limits); !limited) return Forward(limited);
   compile->external_folders = options.allow_external;
+  if (Status read = ReadCalibration(options, &*compile); !read) return Forward(read);
   Dump dump(options.dump);
   if (!options.dump.empty()) {
     std::error_code error;
@@ -124,6 +163,8 @@ Result<int> Run(const Options& options) {
                        {"arena_bytes", report.arena_bytes},
                        {"separate_bytes", report.separate_bytes},
                        {"memory_bytes", report.memory.bounded() ? Json(report.memory.bytes) : Json()},
+                       {"quantized", report.quantized},
+                       {"movement", MovementJson(report)},
                        {"passes", CompilerPasses()},
                        {"nanoseconds", report.time.count()}};
     fmt::print("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));
@@ -133,6 +174,7 @@ Result<int> Run(const Options& options) {
       "wrote {}: {} nodes of the model became {}; {} kernel calls of {} kernels, {} constants with {}; {}\n",
       output, report.model_nodes, report.nodes, report.kernel_calls, report.kernels, report.constants,
       BytesText(report.constant_bytes), DurationText(static_cast<double>(report.time.count())));
+  if (compile->precision == Precision::kInt8) fmt::print("{}", MovementText(report));
   if (report.arena_bytes > 0) {
     fmt::print("tensors of known or limited size lie in an arena of {}; each by itself they would take {}\n",
                BytesText(report.arena_bytes), BytesText(report.separate_bytes));
@@ -167,6 +209,19 @@ int main(int argc, char** argv) {
          "DIR: follow symbolic links from the model's folder to weights in this folder, such as a hub's "
          "cache")
       ->allow_extra_args(false);
+  app.add_option("--precision", options.precision,
+                 "int8: quantise convolutions and products with constant weights; needs --calibrate")
+      ->check(CLI::IsMember({"model", "int8"}))
+      ->capture_default_str();
+  app.add_option(
+      "--calibrate", options.calibrate,
+      "DATA.npz: samples of the inputs, an array for each by its name. With one axis more than the input, "
+      "the first axis counts samples; any other array is part of every sample");
+  app.add_option(
+         "--calibration", options.calibration,
+         "how ranges follow from the samples: min-max takes all, entropy may cut rare large values off")
+      ->check(CLI::IsMember({"min-max", "entropy"}))
+      ->capture_default_str();
   app.add_option("--max-work", options.max_work,
                  "limit the work of compiling. Compiling a node costs about 64 units; functions are compiled "
                  "at every "

@@ -30,6 +30,12 @@ nb::dict ReportOf(const CompileReport& report) {
   figures["separate_bytes"] = report.separate_bytes;
   figures["memory_bytes"] = report.memory.bounded() ? nb::object(nb::int_(report.memory.bytes)) : nb::none();
   figures["unbounded"] = report.memory.unbounded;
+  figures["quantized"] = report.quantized;
+  nb::list movement;
+  for (const OutputMovement& output : report.movement) {
+    movement.append(nb::make_tuple(output.output, output.max_abs, output.relative));
+  }
+  figures["movement"] = std::move(movement);
   figures["seconds"] = std::chrono::duration<double>(report.time).count();
   return figures;
 }
@@ -57,18 +63,38 @@ struct Callbacks {
   }
 };
 
+// `inputs` are the samples by name.
+Calibration CalibrationOf(nb::dict inputs, const std::string& method) {
+  Calibration calibration;
+  if (method != "min-max" && method != "entropy") {
+    Raise(Error(StatusCode::kInvalidArgument,
+                "calibration is '" + method + "', expected 'min-max' or 'entropy'"));
+  }
+  if (method == "entropy") calibration.method = CalibrationMethod::kEntropy;
+  for (const auto& [key, array] : inputs) {
+    const auto name = nb::cast<std::string>(key);
+    Tensor tensor = Import(array, Access::kRead, "calibrate['" + name + "']").tensor;
+    if (!tensor.view().IsContiguous()) tensor = Take(Tensor::CopyOf(tensor.view()));
+    calibration.inputs.emplace(name, std::move(tensor));
+  }
+  return calibration;
+}
+
 // `model` is a path, or an object with a buffer. Returns (executable, report, None), or for a model with
 // unsupported nodes (None, list of them, message).
 nb::tuple CompileModel(nb::handle model, const std::string& folder, const std::string& name,
                        const std::map<std::string, std::int64_t>& dims,
                        const std::map<std::string, std::int64_t>& max_dims,
                        const std::set<std::string>& disabled,
-                       const std::vector<std::string>& external_folders, nb::handle progress) {
+                       const std::vector<std::string>& external_folders, bool int8, nb::dict calibrate,
+                       const std::string& calibration, nb::handle progress) {
   CompileOptions options;
   options.external_folders = external_folders;
   options.dims = dims;
   options.max_dims = max_dims;
   options.disabled_passes = disabled;
+  if (int8) options.precision = Precision::kInt8;
+  options.calibration = CalibrationOf(std::move(calibrate), calibration);
   Callbacks callbacks{nb::borrow(progress), std::nullopt};
   if (!progress.is_none()) options.progress = [&](const std::string& what) { callbacks.Begin(what); };
   std::string path;
@@ -101,8 +127,8 @@ nb::tuple CompileModel(nb::handle model, const std::string& folder, const std::s
 
 void AddCompiler(nb::module_& module) {
   module.def("_compile", &CompileModel, nb::arg("model"), nb::arg("folder"), nb::arg("name"), nb::arg("dims"),
-             nb::arg("max_dims"), nb::arg("disabled_passes"), nb::arg("external_folders"),
-             nb::arg("progress").none());
+             nb::arg("max_dims"), nb::arg("disabled_passes"), nb::arg("external_folders"), nb::arg("int8"),
+             nb::arg("calibrate"), nb::arg("calibration"), nb::arg("progress").none());
   module.def("compiler_passes", &CompilerPasses, "Returns the names of the passes that can be disabled.");
 }
 

@@ -3,7 +3,7 @@
 
 import os
 from dataclasses import dataclass
-from typing import Optional
+from typing import Optional, Tuple
 
 from rewire import errors
 from rewire._native import _rewire
@@ -25,6 +25,17 @@ class UnsupportedNode:
 
 
 @dataclass(frozen=True)
+class OutputMovement:
+    """How far an output of float32 moved from the float model's, over all samples."""
+
+    output: str
+    max_abs: float
+    """The largest difference of an element; infinite if only one of the two is a number."""
+    relative: float
+    """The L2 norm of all differences by that of the float output."""
+
+
+@dataclass(frozen=True)
 class CompileReport:
     """What compiling made of a model. Sizes are bytes."""
 
@@ -39,6 +50,9 @@ class CompileReport:
     memory_bytes: Optional[int]
     """What one run takes at most beside weights and outputs; None if `unbounded` says why there is no bound."""
     unbounded: str
+    quantized: int
+    """Convolutions and products that precision="int8" quantised."""
+    movement: Tuple[OutputMovement, ...]
     seconds: float
 
 
@@ -51,7 +65,7 @@ class Compilation:
 
 
 def compile(model, output=None, *, dims=None, max_dims=None, disable_passes=(), external_data=None, external_folders=(),
-            progress=None):
+            progress=None, precision="model", calibrate=None, calibration="min-max"):
     """Compiles an ONNX model, and writes the executable to `output` if that is given.
 
     `model` is a path, the bytes of a model, or an onnx.ModelProto. `dims` fixes symbolic dimensions ({"batch": 4});
@@ -59,8 +73,12 @@ def compile(model, output=None, *, dims=None, max_dims=None, disable_passes=(), 
     of the bytes lie in; for a path it is the model's folder. Links in it may lead to `external_folders`, such as a hub's
     cache. `progress` is called with what begins.
 
+    `precision="int8"` quantises a float model by samples. `calibrate` has an array for each input; with one axis more than
+    the input, its first axis counts samples, and any other array is part of every sample. `calibration` is "min-max" or
+    "entropy", which may cut rare large values off. The report says what was quantised and how far each output moved.
+
     Returns a Compilation. Raises UnsupportedError with the list `unsupported`, NotFoundError, InvalidFileError,
-    InvalidArgumentError for a wrong dimension or pass. The GIL is not held, and several threads may compile at once.
+    InvalidArgumentError for a wrong dimension, pass or calibration. The GIL is not held, and several threads may compile at once.
     """
     name = "model"
     if hasattr(model, "SerializeToString"):
@@ -70,10 +88,12 @@ def compile(model, output=None, *, dims=None, max_dims=None, disable_passes=(), 
         source = os.fsdecode(model)
     else:
         source = model
+    if precision not in ("model", "int8"):
+        raise errors.InvalidArgumentError(f"precision is {precision!r}, expected 'model' or 'int8'")
     folder = "" if external_data is None else os.fsdecode(external_data)
     made, report, message = _rewire._compile(
         source, folder, name, dict(dims or {}), dict(max_dims or {}), set(disable_passes),
-        [os.fsdecode(path) for path in external_folders], progress)
+        [os.fsdecode(path) for path in external_folders], precision == "int8", dict(calibrate or {}), calibration, progress)
     if made is None:
         nodes = [UnsupportedNode(*row) for row in report]
         error = errors.UnsupportedError("\n".join([message, *(f"  {node}" for node in nodes)]))
@@ -81,4 +101,5 @@ def compile(model, output=None, *, dims=None, max_dims=None, disable_passes=(), 
         raise error
     if output is not None:
         made.save(output)
+    report["movement"] = tuple(OutputMovement(*row) for row in report["movement"])
     return Compilation(made, CompileReport(**report))

@@ -62,12 +62,36 @@ def test_unsupported_nodes_are_listed():
     assert nodes[0].node in str(raised.value) and "not known" in nodes[0].reason
 
 
+def test_int8_by_samples():
+    proto, w = models.linear()
+    x = numpy.random.default_rng(1).uniform(-1, 2, (5, 3, 8)).astype(numpy.float32)
+    made = rewire.compile(proto, precision="int8", calibrate={"x": x})
+    assert made.report.quantized == 1
+    (moved,) = made.report.movement
+    program, expected = rewire.load(made), numpy.maximum(x @ w, 0)
+    result = numpy.stack([program(sample)["y"] for sample in x])
+    assert moved.output == "y" and 0 < moved.max_abs < 0.1
+    numpy.testing.assert_allclose(numpy.abs(result - expected).max(), moved.max_abs, rtol=1e-3)
+    numpy.testing.assert_allclose(
+        numpy.linalg.norm(result - expected) / numpy.linalg.norm(expected), moved.relative, rtol=1e-3)
+    strided = rewire.compile(proto, precision="int8", calibrate={"x": numpy.asfortranarray(x)})
+    assert strided.report.movement == made.report.movement
+    plain = rewire.compile(proto).report
+    assert plain.quantized == 0 and plain.movement == ()
+
+
 def test_mistakes():
     for arguments, error, words in [
         (dict(model="none.onnx"), rewire.NotFoundError, "none.onnx"),
         (dict(model=b"nonsense"), rewire.InvalidFileError, "."),
         (dict(model=models.add(), disable_passes=["none"]), rewire.InvalidArgumentError, "dead-code"),
         (dict(model=models.add(), max_dims={"M": 4}), rewire.InvalidArgumentError, "no input has a dimension"),
+        (dict(model=models.add(), precision="int8"), rewire.InvalidArgumentError, "needs samples"),
+        (dict(model=models.add(), precision="int4"), rewire.InvalidArgumentError, "'model' or 'int8'"),
+        (dict(model=models.add(), precision="int8", calibration="mean", calibrate={"x": numpy.ones(3)}),
+         rewire.InvalidArgumentError, "'min-max' or 'entropy'"),
+        (dict(model=models.linear()[0], precision="int8", calibrate={"z": numpy.ones(3)}),
+         rewire.InvalidArgumentError, "no input \"z\""),
     ]:
         with pytest.raises(error, match=words):
             rewire.compile(**arguments)
