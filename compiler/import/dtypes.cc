@@ -35,13 +35,6 @@ const NewType* FindNewType(std::int32_t number) {
 
 }  // namespace
 
-bool IsNarrow(DLDataType dtype) {
-  for (const NewType& type : kNewTypes) {
-    if (type.dtype == dtype) return true;
-  }
-  return false;
-}
-
 std::optional<DLDataType> DTypeOfOnnx(std::int32_t data_type) {
   switch (data_type) {
     case onnx::TensorProto::FLOAT:

@@ -43,12 +43,18 @@ std::size_t CallSide::room() const {
   return list ? std::numeric_limits<std::size_t>::max() : arguments_.size();
 }
 
+bool IsNarrow(DLDataType dtype) {
+  if (dtype.code == kInt || dtype.code == kUInt) return dtype.bits == 4 || dtype.bits == 2;
+  return dtype.code >= kFloat8E4M3FN && dtype.code <= kFloat4E2M1FN;
+}
+
 bool Accepts(const RewireKernelArgument& argument, DLDataType dtype) {
   const std::uint32_t set = argument.dtypes;
   if (set == 0) return true;
   for (const Bit& known : kBits) {
     if (known.dtype == dtype) return (set & known.bit) != 0;
   }
+  if ((set & REWIRE_DTYPE_NARROW) != 0 && IsNarrow(dtype)) return true;
   if ((set & REWIRE_DTYPE_OTHER_16) != 0) return ElementBytes(dtype) <= 16;
   return (set & REWIRE_DTYPE_OTHER_8) != 0 && ElementBytes(dtype) <= 8;
 }
@@ -58,6 +64,7 @@ std::string DTypesText(std::uint32_t set) {
   for (const Bit& known : kBits) {
     if ((set & known.bit) != 0) text += (text.empty() ? "" : " ") + DTypeName(known.dtype);
   }
+  if ((set & REWIRE_DTYPE_NARROW) != 0) text += " and those of fewer bits";
   return text;
 }
 

@@ -42,6 +42,10 @@ class CallSide {
   std::vector<const RewireKernelArgument*> arguments_;
 };
 
+// True for floats of 8 and 4 bits and integers of 4 and 2 (REWIRE_DTYPE_NARROW). Few kernels compute with
+// them. ONNX packs those of less than 8 bits; here each has a byte.
+bool IsNarrow(DLDataType dtype);
+
 // True if the argument lists the dtype, or lists none.
 bool Accepts(const RewireKernelArgument& argument, DLDataType dtype);
 // The dtypes of a set: "f32 f64".

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <limits>
 
-#include "rewire/compiler/import/dtypes.h"
+#include "rewire/compiler/ir/call_arguments.h"
 #include "rewire/compiler/operators/known_elements.h"
 #include "rewire/compiler/operators/registry.h"
 

@@ -3,7 +3,7 @@
 // The part of Op that makes nodes.
 #include <cstring>
 
-#include "rewire/compiler/import/dtypes.h"
+#include "rewire/compiler/ir/call_arguments.h"
 #include "rewire/compiler/ir/dim_length.h"
 #include "rewire/compiler/ir/kernel_traits.h"
 #include "rewire/compiler/lower/call_casts.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "rewire/compiler/ir/call_arguments.h"
 #include "rewire/compiler/operators/registry.h"
 
 namespace rewire::compiler {
@@ -79,6 +80,7 @@ Status LowerQuantizeLinear(Op& op, const Operator& row) {
   if (op.in(2) != nullptr && *dtype != of_zero) {
     return op.Invalid("output_dtype is {}, the zero point is {}", DTypeName(*dtype), DTypeName(of_zero));
   }
+  if (IsNarrow(*dtype) && op.Int("saturate", 1) == 0) attributes->push_back({"saturate", std::int64_t{0}});
   op.Set(0, CallLikeX(op, row, QuantizedArguments(op), *std::move(attributes), *dtype));
   return {};
 }

@@ -27,8 +27,9 @@ depends on Highway alone. [vm/kernel/kernel.h](../vm/kernel/kernel.h) is the int
   switches something. A number with a point is a float, and an int is taken too. Several numbers are a list. A word is a string,
   one of the choices named. A name that the kernel does not know is an error.
 - **dtypes**: `f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64 bool`, which is "all"; all arguments of a row have the same unless
-  it says otherwise. `any` moves elements of 1, 2, 4, 8 or 16 bytes without looking at them. f16 and bf16 are computed in f32,
-  element by element; kernels that do not take them are given them through `rewire.cast`.
+  it says otherwise. `any` moves elements of 1, 2, 4, 8 or 16 bytes without looking at them. `narrow` is
+  `i4 u4 i2 u2 f8e4m3fn f8e4m3fnuz f8e5m2 f8e5m2fnuz f8e8m0fnu f4e2m1fn`, with one element in each byte. f16 and bf16 are computed
+  in f32, element by element; kernels that do not take them are given them through `rewire.cast`.
 - **Ranks** are at most 16. Dimensions may be 0.
 - **Memory** is contiguous row-major; elementwise kernels (those that broadcast) take any strides. A written argument overlaps no
   other: the VM refuses such a call before the kernel runs. The table names the exceptions. **out** over x: out may be x's memory,

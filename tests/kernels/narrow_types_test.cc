@@ -103,6 +103,44 @@ TEST_CASE("cast_narrow: between other types") {
         "integer of 4 or 2 in one of them");
 }
 
+// What quantize_linear gives, each value by its own scale, and what dequantize_linear makes of that again.
+struct Quantized {
+  Bytes codes;
+  F values;
+};
+
+Quantized Quantize(DLDataType dtype, const F& values, const F& scales, const Bytes& zeros,
+                   bool saturate = true) {
+  const std::int64_t count = static_cast<std::int64_t>(values.size());
+  HostTensor x = HostTensor::Of<float>({count}, values), scale = HostTensor::Of<float>({count}, scales);
+  HostTensor zero = Narrow(dtype, zeros), out = Narrow(dtype, Bytes(values.size(), 0xA5));
+  HostTensor back = HostTensor::Empty<float>({count});
+  REQUIRE(Run("rewire.quantize_linear", {&x, &scale, &zero, &out},
+              {{"axis", 0}, {"saturate", static_cast<int>(saturate)}}) == "");
+  REQUIRE(Run("rewire.dequantize_linear", {&out, &scale, &zero, &back}, {{"axis", 0}}) == "");
+  return {out.values<std::uint8_t>(), back.values<float>()};
+}
+
+TEST_CASE("quantisation to integers of 4 and 2 bits rounds, shifts and stays in range") {
+  const Quantized i4 = Quantize(kI4, {3, 5, 100, -100, kNaN}, {2, 2, 1, 1, 1}, {1, 0xF, 0, 3, 0});
+  CHECK(i4.codes == Bytes{3, 1, 7, 0xF8, 0xF8});  // 1.5 and 2.5 go to 2, the even one
+  CHECK(i4.values == F{4, 4, 7, -11, -8});
+  const Quantized u4 = Quantize(kU4, {3, -3, 100}, {1, 1, 4}, {8, 8, 15});
+  CHECK(u4.codes == Bytes{11, 5, 15});
+  CHECK(u4.values == F{3, -3, 0});
+  CHECK(Quantize(kI2, {1, 2, -2, -3}, {1, 1, 1, 1}, {0, 0, 0, 0}).codes == Bytes{1, 1, 0xFE, 0xFE});
+  CHECK(Quantize(kU2, {3, 4, -1, 1}, {1, 1, 1, 1}, {0, 0, 0, 2}).codes == Bytes{3, 3, 0, 3});
+}
+
+TEST_CASE("quantisation to floats of 8 and 4 bits rounds as a cast does") {
+  const Bytes none(3, 0);
+  CHECK(Quantize(kE4M3Fn, {34, 1000, -1000}, {2, 2, 2}, none).codes == Bytes{0x58, 0x7E, 0xFE});
+  CHECK(Quantize(kE4M3Fn, {34, 1000, -1000}, {2, 2, 2}, none).values == F{32, 896, -896});
+  CHECK(Quantize(kE4M3Fn, {34, 1000, -1000}, {2, 2, 2}, none, false).codes == Bytes{0x58, 0x7F, 0xFF});
+  CHECK(Quantize(kE5M2, {1, 70000, -70000}, {1, 1, 1}, none, false).codes == Bytes{0x3C, 0x7C, 0xFC});
+  CHECK(Quantize(kE2M1, {5, 14, -0.25f}, {2, 2, 0.5f}, none).codes == Bytes{0x04, 0x07, 0x09});
+}
+
 TEST_CASE("bit_cast keeps the bits") {
   HostTensor x = HostTensor::Of<float>({2}, {1, -0.0f});
   HostTensor out = HostTensor::Empty<std::uint32_t>({2}), small = HostTensor::Empty<std::int16_t>({2});

@@ -50,6 +50,8 @@ typedef int32_t (*RewireWorkspaceBound)(void* handle, const DLTensor* const* ten
  * elements are moved, but their values are not used. */
 #define REWIRE_DTYPE_OTHER_16 0x2000u
 #define REWIRE_DTYPE_OTHER_8 0x4000u
+/* Integers of 4 and 2 bits and floats of 8 and 4 bits, one element in each byte, with their values. */
+#define REWIRE_DTYPE_NARROW 0x8000u
 
 /* RewireKernelArgument::flags */
 #define REWIRE_ARGUMENT_WRITTEN 0x1u

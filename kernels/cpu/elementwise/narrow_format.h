@@ -72,6 +72,14 @@ struct NarrowFormat {
     return static_cast<std::uint8_t>(code_of == 0 && !negative_zero ? 0 : sign | code_of);
   }
 
+  // For integers. A whole number beyond the range becomes its nearest end, NaN the least.
+  std::uint8_t SaturateInteger(float whole) const {
+    const int least = is_signed() ? -sign_bit() : 0;
+    const int most = least + 2 * sign_bit() - 1;
+    if (!(whole > static_cast<float>(least))) return EncodeInteger(std::int64_t{least});
+    return EncodeInteger(ToType<std::int64_t>(std::min(whole, static_cast<float>(most))));
+  }
+
   // For integers. Floats are truncated, and what is left wraps.
   template <typename From>
   std::uint8_t EncodeInteger(From number) const {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "rewire/kernels/cpu/elementwise/narrow_format.h"
 #include "rewire/kernels/cpu/quantization/quantized_math.h"
 #include "rewire/kernels/cpu/registry.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
@@ -111,12 +112,48 @@ Status CheckFloat(const char* name, TensorView tensor) {
   return tensor.Is<float>() ? Status() : WrongDType(Types<float>(), name, tensor);
 }
 
+// Calls body(i, scale, zero) for each element.
+template <typename Body>
+Status ForEachScaled(const NarrowFormat& format, const Channels& channels, TensorView x, TensorView scale,
+                     std::optional<TensorView> zero, const Body& body) {
+  const float* scales = scale.data<float>();
+  const std::uint8_t* zeros = zero ? static_cast<const std::uint8_t*>(zero->raw_data()) : nullptr;
+  return ParallelFor(x.size(), kGrain / 8, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      const std::int64_t c = channels.of(i);
+      body(i, scales[c], zeros != nullptr ? format.Decode(zeros[c]) : 0.0f);
+    }
+  });
+}
+
+Status QuantizeNarrow(const NarrowFormat& format, const Channels& channels, bool saturate, TensorView x,
+                      TensorView scale, std::optional<TensorView> zero, TensorView out) {
+  const float* from = x.data<float>();
+  auto* to = static_cast<std::uint8_t*>(out.raw_data());
+  return ForEachScaled(format, channels, x, scale, zero, [&](std::int64_t i, float by, float shift) {
+    const float scaled = from[i] / by;
+    to[i] = format.is_integer ? format.SaturateInteger(std::nearbyint(scaled) + shift)
+                              : format.Encode(scaled + shift, saturate, PowerRounding::kUp);
+  });
+}
+
+Status DequantizeNarrow(const NarrowFormat& format, const Channels& channels, TensorView x, TensorView scale,
+                        std::optional<TensorView> zero, TensorView out) {
+  const auto* from = static_cast<const std::uint8_t*>(x.raw_data());
+  auto* to = out.data<float>();
+  return ForEachScaled(format, channels, x, scale, zero, [&](std::int64_t i, float by, float shift) {
+    to[i] = (format.Decode(from[i]) - shift) * by;
+  });
+}
+
 struct QuantizeLinear {
   static constexpr const char kName[] = "rewire.quantize_linear";
   std::int64_t axis = 1;
   std::int64_t block_size = 0;
+  bool saturate = true;
   static Status Make(Attributes& attributes, QuantizeLinear* quantize) {
     quantize->axis = attributes.Int("axis", 1);
+    quantize->saturate = attributes.Bool("saturate", true);
     quantize->block_size = BlockSize(attributes);
     return Status();
   }
@@ -131,6 +168,8 @@ struct QuantizeLinear {
     if (zero) {
       if (Status s = CheckZero(*zero, scale, "out", out, out); !s.ok()) return s;
     }
+    if (const NarrowFormat* format = FormatOf(out.dtype()))
+      return QuantizeNarrow(*format, channels, saturate, x, scale, zero, out);
     return ForType(Quantized(), "out", out, [&](auto tag) {
       using Q = typename decltype(tag)::type;
       const float* from = x.data<float>();
@@ -177,6 +216,8 @@ struct DequantizeLinear {
     if (zero) {
       if (Status s = CheckZero(*zero, scale, "x", x, out); !s.ok()) return s;
     }
+    if (const NarrowFormat* format = FormatOf(x.dtype()))
+      return DequantizeNarrow(*format, channels, x, scale, zero, out);
     return ForType(Dequantizable(), "x", x, [&](auto tag) {
       using Q = typename decltype(tag)::type;
       const Q* from = x.data<Q>();
@@ -340,11 +381,14 @@ struct AddQuantized {
 std::span<const Kernel> QuantizeKernels() {
   static constexpr Kernel kKernels[] = {
       Describe<QuantizeLinear>(
-          "x, scale, zero? -> out", "x, scale f32; zero, out u8 i8 u16 i16", "axis = 1, block_size = 0",
-          "round(x / scale) + zero, held in out's range; scale and zero have one element or "
+          "x, scale, zero? -> out", "x, scale f32; zero, out u8 i8 u16 i16 narrow",
+          "axis = 1, block_size = 0, saturate = 1",
+          "round(x / scale) + zero, held in out's range (floats of 8 bits: if saturate, otherwise infinite "
+          "or NaN); "
+          "scale and zero have one element or "
           "one for each position along the axis; with a block_size x's shape with one element for "
           "each block of so many positions along the axis"),
-      Describe<DequantizeLinear>("x, scale, zero? -> out", "x, zero u8 i8 u16 i16 i32; scale, out f32",
+      Describe<DequantizeLinear>("x, scale, zero? -> out", "x, zero u8 i8 u16 i16 i32 narrow; scale, out f32",
                                  "axis = 1, block_size = 0",
                                  "(x - zero) * scale; scale and zero as of rewire.quantize_linear"),
       Describe<DynamicQuantizeLinear>("x -> out, out_scale, out_zero", "x, out_scale f32; out, out_zero u8",

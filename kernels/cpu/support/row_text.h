@@ -12,8 +12,8 @@
 //               groups of arguments, each with its dtypes. The arguments of a group have the same dtype in a
 //               call. A group without names is all that no other group names; `others` are those too, each
 //               with a dtype of its own. "any" moves elements without looking at them; "any number", "any
-//               float", "any integer" and "all" are sets; "one number" is a tensor of one element. What
-//               stands in parentheses is a remark.
+//               float", "any integer", "narrow" (at most 8 bits, not i8 and u8) and "all" are sets; "one
+//               number" is a tensor of one element. What stands in parentheses is a remark.
 #pragma once
 
 #include <cstddef>
@@ -160,7 +160,7 @@ constexpr DTypes ParseKinds(std::string_view text) {
     std::string_view word = Take(&text, " ");
     TakeEnd(&word, ",");
     if (word != "any") {
-      dtypes.set |= DTypeBit(word);
+      dtypes.set |= word == "narrow" ? REWIRE_DTYPE_NARROW : DTypeBit(word);
       continue;
     }
     word = Take(&text, " ");

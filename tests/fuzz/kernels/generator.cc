@@ -53,14 +53,17 @@ struct Style {
 
 DLDataType AnyOf(std::uint32_t dtypes, Dice& dice) {
   static const std::vector<std::pair<std::uint32_t, DLDataType>> kTypes = {
-      {REWIRE_DTYPE_F32, {kDLFloat, 32, 1}}, {REWIRE_DTYPE_F64, {kDLFloat, 64, 1}},
-      {REWIRE_DTYPE_F16, {kDLFloat, 16, 1}}, {REWIRE_DTYPE_BF16, {4, 16, 1}},
-      {REWIRE_DTYPE_I8, {kDLInt, 8, 1}},     {REWIRE_DTYPE_I16, {kDLInt, 16, 1}},
-      {REWIRE_DTYPE_I32, {kDLInt, 32, 1}},   {REWIRE_DTYPE_I64, {kDLInt, 64, 1}},
-      {REWIRE_DTYPE_U8, {kDLUInt, 8, 1}},    {REWIRE_DTYPE_U16, {kDLUInt, 16, 1}},
-      {REWIRE_DTYPE_U32, {kDLUInt, 32, 1}},  {REWIRE_DTYPE_U64, {kDLUInt, 64, 1}},
-      {REWIRE_DTYPE_BOOL, {6, 8, 1}},        {REWIRE_DTYPE_OTHER_16, {5, 128, 1}},
-      {REWIRE_DTYPE_OTHER_8, {5, 64, 1}}};
+      {REWIRE_DTYPE_F32, {kDLFloat, 32, 1}},  {REWIRE_DTYPE_F64, {kDLFloat, 64, 1}},
+      {REWIRE_DTYPE_F16, {kDLFloat, 16, 1}},  {REWIRE_DTYPE_BF16, {4, 16, 1}},
+      {REWIRE_DTYPE_I8, {kDLInt, 8, 1}},      {REWIRE_DTYPE_I16, {kDLInt, 16, 1}},
+      {REWIRE_DTYPE_I32, {kDLInt, 32, 1}},    {REWIRE_DTYPE_I64, {kDLInt, 64, 1}},
+      {REWIRE_DTYPE_U8, {kDLUInt, 8, 1}},     {REWIRE_DTYPE_U16, {kDLUInt, 16, 1}},
+      {REWIRE_DTYPE_U32, {kDLUInt, 32, 1}},   {REWIRE_DTYPE_U64, {kDLUInt, 64, 1}},
+      {REWIRE_DTYPE_BOOL, {6, 8, 1}},         {REWIRE_DTYPE_OTHER_16, {5, 128, 1}},
+      {REWIRE_DTYPE_OTHER_8, {5, 64, 1}},     {REWIRE_DTYPE_NARROW, {kDLInt, 4, 1}},
+      {REWIRE_DTYPE_NARROW, {kDLUInt, 2, 1}}, {REWIRE_DTYPE_NARROW, {10, 8, 1}},
+      {REWIRE_DTYPE_NARROW, {12, 8, 1}},      {REWIRE_DTYPE_NARROW, {14, 8, 1}},
+      {REWIRE_DTYPE_NARROW, {17, 4, 1}}};
   std::vector<DLDataType> possible;
   for (const auto& [bit, type] : kTypes) {
     if ((dtypes & bit) != 0) possible.push_back(type);
