@@ -6,6 +6,7 @@ PRESET ?= release
 BUILD := build/$(PRESET)
 BENCH_VM := build/release/tests/bin/bench-vm
 MODELS := tests/models/requirements/models.txt
+OPENVINO := tests/models/requirements/openvino.txt
 TVM_CASES := build/release/tests/tvm/cases
 
 # ccache where it is installed; what the user has set wins. An empty launcher means none to CMake.
@@ -51,12 +52,13 @@ bench-tvm: install-deps ## run TVM's files beside TVM's own VM (tests/tvm); ARGS
 	REWIRE_LIBRARY_PATH=build/release/lib/rewire \
 	tests/bench/tvm_side_by_side.py build/release/tests/bin/bench-tvm-peer $(TVM_CASES) $(ARGS)
 
-bench-models: build ## compare with ONNX Runtime on real models (tests/models); ARGS="--model NAME"
+bench-models: build ## compare with ONNX Runtime and OpenVINO on real models (tests/models); ARGS="--model NAME"
 	cmake --preset $(PRESET) -DREWIRE_BUILD_BENCH=ON
-	cmake --build $(BUILD) --parallel $(JOBS) --target bench-onnxruntime-peer
+	cmake --build $(BUILD) --parallel $(JOBS) --target bench-peer
+	tests/support/environments.py $(OPENVINO)
 	tests/support/environments.py --run $(MODELS) tests/models/reference.py $(BUILD)/models
 	tests/support/environments.py --run $(MODELS) tests/bench/models.py --bin $(BUILD)/bin \
-	  --peer $(BUILD)/tests/bin/bench-onnxruntime-peer --cases $(BUILD)/models $(ARGS)
+	  --peer $(BUILD)/tests/bin/bench-peer --openvino --cases $(BUILD)/models $(ARGS)
 
 # Ninja knows whether there is anything to do. Times are of the release build, whatever PRESET says.
 .PHONY: $(BENCH_VM)

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Measures Rewire against ONNX Runtime on the models of tests/models, in turn in one run.
+"""Measures Rewire against ONNX Runtime and OpenVINO on the models of tests/models, in turn in one run.
 
-    models.py --bin build/release/bin --peer build/release/tests/bin/bench-onnxruntime-peer --cases CASES
+    models.py --bin build/release/bin --peer build/release/tests/bin/bench-peer --cases CASES [--openvino]
               [--model NAME]... [--rounds 5] [--threads 1,2] [--json FILE]
     models.py --bin build/release/bin --before OTHER/build/release/bin --cases CASES ...
 
@@ -11,7 +11,10 @@ is one process of each, pinned to the same cores; a process loads, warms up and 
 are medians over the rounds, with the smallest and largest ratio; only ratios mean anything on a shared machine. Every
 Rewire result is compared with the reference before anything is measured.
 
-ONNX Runtime is called through its C API (tests/bench/onnxruntime_peer.cc), with inputs and outputs bound.
+Peers are called through their C APIs (tests/bench/peers.cc), with inputs and outputs bound. OpenVINO runs in float32 with
+the hint for latency, in the faster of two settings: with the shapes of the inputs fixed, or as the model has them. It
+is left out of a row where it cannot run a model; the row then says so. With it, "faster" is our time by that of the
+faster peer.
 start: loading and the first run together, since memory that loading only maps is paid for when it is first touched.
 Ours from .rwx (open, verify, link); theirs from ONNX, and from the optimised model that they saved, which is not
 optimised again.
@@ -23,6 +26,7 @@ build runs what it has compiled itself.
 
 import argparse
 import json
+import math
 import os
 import pathlib
 import statistics
@@ -31,10 +35,12 @@ import sys
 import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent / "models"))
+sys.path[:0] = [str(HERE.parent / "models"), str(HERE.parent / "support")]
 import check  # noqa: E402  (after the path is set)
+import environments  # noqa: E402
 
 SECONDS = 0.5  # of measured runs, a process
+MOST_APART = 0.02  # from the expected values, in parts of the largest: a peer that computes something else is no peer
 
 
 def pinned(threads):
@@ -42,9 +48,10 @@ def pinned(threads):
     return ["taskset", "--cpu-list", cores]
 
 
-def theirs(options, model, case, threads, optimisations):
-    """ONNX Runtime through its C API, in a process of its own: Python would add some microseconds to every call."""
-    command = [*pinned(threads), options.peer, onnxruntime_library(), model, case, threads, SECONDS, optimisations]
+def theirs(options, peer, model, case, threads, setting):
+    """A peer through its C API, in a process of its own: Python would add some microseconds to every call."""
+    library = onnxruntime_library() if peer == "onnxruntime" else openvino_library()
+    command = [*pinned(threads), options.peer, peer, library, model, case, threads, SECONDS, setting]
     return json.loads(check.call(command))
 
 
@@ -54,6 +61,28 @@ def onnxruntime_library():
 
     [library] = (pathlib.Path(onnxruntime.__file__).parent / "capi").glob("libonnxruntime.so.*")
     return library
+
+
+def openvino_library():
+    """That of OpenVINO's C API, in the environment of its own that `make bench-models` has made."""
+    folder = environments.environment(HERE.parent / "models" / "requirements" / "openvino.txt")
+    [library] = folder.glob("lib/python*/site-packages/openvino/libs/libopenvino_c.so.*")
+    return library
+
+
+def openvino_setting(options, model, case, threads):
+    """The faster one of those that work, or why none does."""
+    times, reasons = {}, []
+    for setting in ("f32", "f32-dynamic"):
+        try:
+            run = theirs(options, "openvino", model, case, threads, setting)
+            if run["apart"] < MOST_APART:
+                times[setting] = run["latency"]
+            else:
+                reasons.append(f"its values are {run['apart']:.2g} apart")
+        except RuntimeError as error:
+            reasons.append(str(error).splitlines()[-1])
+    return (min(times, key=times.get), None) if times else (None, reasons[0])
 
 
 def ours(tools, executable, case, threads, runs, warmup=3):
@@ -98,15 +127,19 @@ def measure(options, folder, scratch, threads):
         wrong = check.run_one(options.bin, executable, case, threads, scratch)
         if wrong:
             raise RuntimeError(f"wrong results, not measured: {'; '.join(wrong)}")
-        rounds = []
+        rounds, second, reason = [], None, None
+        if options.openvino:
+            second, reason = openvino_setting(options, model, case, threads)
         runs = max(3, int(SECONDS * 1e9 / max(1, ours(options.bin, executable, case, threads, 3)["latency"])))
         for _ in range(options.rounds):
             mine = ours(options.bin, executable, case, threads, min(runs, 100000))
             mine["memory"] = ours(options.bin, executable, case, threads, 3)["memory"]  # without a long list of times
             mine["start"] = our_start(options.bin, executable, case, threads)
-            other = theirs(options, model, case, threads, "all")
-            saved = theirs(options, optimised, case, threads, "none")
+            other = theirs(options, "onnxruntime", model, case, threads, "all")
+            saved = theirs(options, "onnxruntime", optimised, case, threads, "none")
             other["start"] = other["load"] + other["first"]
+            if second:
+                other["openvino"] = theirs(options, "openvino", model, case, threads, second)["latency"]
             rounds.append((mine, other, saved["load"] + saved["first"]))
         ratio = {
             "latency": spread([mine["latency"] / other["latency"] for mine, other, _ in rounds]),
@@ -114,7 +147,12 @@ def measure(options, folder, scratch, threads):
             "start_optimised": spread([mine["start"] / start for mine, _, start in rounds]),
             "memory": spread([mine["memory"] / other["memory"] for mine, other, _ in rounds]),
         }
-        yield {"model": folder.name, "inputs": case.name, "threads": threads, "ratio": ratio,
+        if second:
+            ratio["openvino"] = spread([mine["latency"] / other["openvino"] for mine, other, _ in rounds])
+        if options.openvino:
+            peers = [min(other["latency"], other.get("openvino", math.inf)) for _, other, _ in rounds]
+            ratio["faster"] = spread([mine["latency"] / peer for (mine, _, _), peer in zip(rounds, peers)])
+        yield {"model": folder.name, "inputs": case.name, "threads": threads, "ratio": ratio, "openvino": second or reason,
                "ours": {key: statistics.median(mine[key] for mine, _, _ in rounds) for key in rounds[0][0]},
                "theirs": {key: statistics.median(other[key] for _, other, _ in rounds) for key in rounds[0][0]}}
 
@@ -137,7 +175,12 @@ def measure_before(options, folder, scratch, threads):
 
 def row_text(row):
     latency = row["ratio"]["latency"]
-    others = "".join(f" {values['median']:.2f} |" for name, values in row["ratio"].items() if name != "latency")
+    names = ["start", "start_optimised", "memory"] if "start" in row["ratio"] else []
+    if "faster" in row["ratio"]:
+        names += ["openvino", "faster"]
+    others = "".join(f" {row['ratio'][name]['median']:.2f} |" if name in row["ratio"] else " |" for name in names)
+    if "faster" in row["ratio"]:
+        others += f" {row['openvino']} |"
     return (f"| {row['model']} #{row['inputs']} | {row['threads']} | {row['theirs']['latency'] / 1e3:.1f} us"
             f" | {latency['median']:.3f} ({latency['low']:.3f} to {latency['high']:.3f}) |{others}")
 
@@ -146,8 +189,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--bin", type=pathlib.Path, required=True, help="folder of vm-compile and vm-run")
     peers = parser.add_mutually_exclusive_group(required=True)
-    peers.add_argument("--peer", type=pathlib.Path, help="bench-onnxruntime-peer")
+    peers.add_argument("--peer", type=pathlib.Path, help="bench-peer")
     peers.add_argument("--before", type=pathlib.Path, help="folder of another build's vm-compile and vm-run")
+    parser.add_argument("--openvino", action="store_true", help="also beside OpenVINO, whose environment must be there")
     parser.add_argument("--cases", type=pathlib.Path, required=True)
     parser.add_argument("--model", action="append")
     parser.add_argument("--rounds", type=int, default=5)
@@ -157,6 +201,8 @@ def main():
     models = options.model or sorted(path.name for path in options.cases.iterdir() if path.is_dir())
     rows, failed = [], 0
     columns = ["model", "threads", "ONNX Runtime", "latency", "start", "start, optimised", "memory"]
+    if options.openvino:
+        columns += ["by OpenVINO", "by the faster", "OpenVINO's setting"]
     one_row = measure
     if options.before:
         columns = ["model", "threads", "before", "latency"]
@@ -173,10 +219,12 @@ def main():
                     failed += 1
                     print(f"| {model} | {threads} | FAILED: {str(error).splitlines()[0]} |", flush=True)
     for threads in options.threads:
-        latencies = [row["ratio"]["latency"]["median"] for row in rows if row["threads"] == threads]
-        if latencies:
-            print(f"\n{threads} thread{'s' if threads > 1 else ''}: geometric mean"
-                  f" {statistics.geometric_mean(latencies):.3f}, slowest {max(latencies):.3f}")
+        of_threads = [row["ratio"] for row in rows if row["threads"] == threads]
+        for what in ("latency", "openvino", "faster"):
+            ratios = [ratio[what]["median"] for ratio in of_threads if what in ratio]
+            if ratios:
+                print(f"\n{threads} thread{'s' if threads > 1 else ''}, {what}: geometric mean"
+                      f" {statistics.geometric_mean(ratios):.3f} of {len(ratios)}, slowest {max(ratios):.3f}")
     if options.json:
         options.json.write_text(json.dumps(rows, indent=1))
     return 1 if failed else 0
