@@ -81,7 +81,8 @@ def openvino_setting(options, model, case, threads):
             else:
                 reasons.append(f"its values are {run['apart']:.2g} apart")
         except RuntimeError as error:
-            reasons.append(str(error).splitlines()[-1])
+            words = [line.strip() for line in str(error).splitlines() if line.strip()]
+            reasons.append(words[-1].replace("|", "/")[:80])
     return (min(times, key=times.get), None) if times else (None, reasons[0])
 
 

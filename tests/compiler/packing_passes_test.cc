@@ -156,13 +156,17 @@ TEST_CASE("pack-products: convolutions that it leaves") {
 }
 
 // x: f32[5, 1, 3] through a layer of 16 units.
-onnx::ModelProto Recurrent(const std::string& type, std::int64_t gates, std::int64_t hidden) {
+onnx::ModelProto Recurrent(const std::string& type, std::int64_t gates, std::int64_t hidden,
+                           std::int64_t directions = 1) {
   onnx::ModelProto model = ModelOf({5, 1, 3});
   onnx::GraphProto* graph = model.mutable_graph();
-  const auto count = static_cast<std::size_t>(gates * hidden);
-  AddFloats(graph, "w", {1, gates * hidden, 3}, Counts(count * 3));
-  AddFloats(graph, "r", {1, gates * hidden, hidden}, Counts(count * static_cast<std::size_t>(hidden)));
-  AddInt(AddNode(graph, type, {"x", "w", "r"}, "y"), "hidden_size", hidden);
+  const auto count = static_cast<std::size_t>(directions * gates * hidden);
+  AddFloats(graph, "w", {directions, gates * hidden, 3}, Counts(count * 3));
+  AddFloats(graph, "r", {directions, gates * hidden, hidden},
+            Counts(count * static_cast<std::size_t>(hidden)));
+  onnx::NodeProto* node = AddNode(graph, type, {"x", "w", "r"}, "y");
+  AddInt(node, "hidden_size", hidden);
+  if (directions == 2) AddString(node, "direction", "bidirectional");
   return model;
 }
 
@@ -179,7 +183,22 @@ TEST_CASE("pack-products: recurrent layers") {
 }
 
 TEST_CASE("pack-products: a GRU whose gates begin no panels") {
-  CHECK_FALSE(RunPass("pack-products", Recurrent("GRU", 3, 12), {5, 1, 3}).changes());
+  onnx::ModelProto model = Recurrent("GRU", 3, 12);
+  CHECK_FALSE(RunPass("pack-products", model, {5, 1, 3}).changes());
+  // With the reset behind the product there is one product of all gates.
+  AddInt(model.mutable_graph()->mutable_node(0), "linear_before_reset", 1);
+  CHECK(RunPass("pack-products", model, {5, 1, 3}).changes());
+}
+
+TEST_CASE("pack-products: both directions of a recurrent layer") {
+  CHECK(RunPass("pack-products", Recurrent("RNN", 1, 16, 2), {5, 1, 3}).after ==
+        Lines{"once:", "%2 = rewire.packed.pack {order=\"OI\"}(@1)",
+              "%4 = rewire.packed.pack {order=\"OI\"}(@3)", "%5 = rewire.concat {axis=0}(%2, %4)",
+              "%7 = rewire.packed.pack {order=\"OI\"}(@6)", "%9 = rewire.packed.pack {order=\"OI\"}(@8)",
+              "%10 = rewire.concat {axis=0}(%7, %9)",
+              "%11, %12 = rewire.rnn {direction=\"bidirectional\", layout=0, hidden_size=16, packed=1}(%0, "
+              "%5, %10)",
+              "output y = %11"});
 }
 
 TEST_CASE("pack-onednn: convolutions of groups, where the library is there") {

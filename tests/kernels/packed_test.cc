@@ -2,6 +2,7 @@
 // Products and convolutions by packed weights against sums in double precision.
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <optional>
 
 #include "rewire/kernels/cpu/convolution/depthwise.h"
 #include "rewire/kernels/cpu/product/panels.h"
@@ -261,9 +262,15 @@ TEST_CASE("recurrent layers take packed weights, or inputs that are multiplied a
   };
   for (const auto [batch, hidden] : {Size{3, 16}, Size{33, 64}, Size{2, 24}}) {
     const std::int64_t steps = 5, inputs = 7;
-    for (const auto& [name, gates] : {std::pair<const char*, int>{"lstm", 4}, {"gru", 3}, {"rnn", 1}}) {
-      if (gates == 3 && hidden % 16 != 0) continue;
-      INFO(name << " " << batch << " " << hidden);
+    struct Kind {
+      const char* name;
+      int gates;
+      std::optional<bool> linear;  // the reset lies behind the product
+    };
+    for (const auto& [name, gates, linear] :
+         {Kind{"lstm", 4, {}}, {"gru", 3, false}, {"gru", 3, true}, {"rnn", 1, {}}}) {
+      if (linear == false && hidden % 16 != 0) continue;
+      INFO(name << " " << batch << " " << hidden << " " << linear.value_or(false));
       const std::int64_t width = gates * hidden;
       HostTensor x = HostTensor::Random({steps, batch, inputs}, 1);
       HostTensor w = HostTensor::Random({1, width, inputs}, 2);
@@ -292,8 +299,9 @@ TEST_CASE("recurrent layers take packed weights, or inputs that are multiplied a
           HostTensor y_c = HostTensor::Empty<float>({1, batch, hidden});
           tensors.insert(tensors.end(), {&b, &lengths, &y, &y_h});
           if (gates == 4) tensors.push_back(&y_c);
-          REQUIRE(Run(std::string("rewire.") + name, tensors,
-                      {{"packed", std::int64_t{packed}}, {"direction", direction}}) == "");
+          AttributeList attributes = {{"packed", std::int64_t{packed}}, {"direction", direction}};
+          if (linear) attributes.emplace_back("linear_before_reset", std::int64_t{*linear});
+          REQUIRE(Run(std::string("rewire.") + name, tensors, attributes) == "");
           std::vector<float> all = y.values<float>();
           for (const HostTensor* last : {&y_h, &y_c}) {
             if (last == &y_c && gates != 4) continue;
@@ -309,6 +317,40 @@ TEST_CASE("recurrent layers take packed weights, or inputs that are multiplied a
       }
     }
   }
+}
+
+TEST_CASE("two directions of a recurrent layer are packed one behind the other") {
+  // The columns of three gates of 24 units do not fill their last panel.
+  const std::int64_t steps = 4, batch = 2, inputs = 5, hidden = 24, width = 3 * hidden;
+  HostTensor x = HostTensor::Random({steps, batch, inputs}, 1), b = HostTensor::Random({2, 2 * width}, 4);
+  HostTensor w = HostTensor::Random({2, width, inputs}, 2), r = HostTensor::Random({2, width, hidden}, 3);
+  const auto packed = [&](const HostTensor& weights, std::int64_t depth) {
+    std::vector<float> stacked;
+    const std::vector<float> all = weights.values<float>();
+    for (const std::ptrdiff_t d : {0, 1}) {
+      const auto begin = all.begin() + d * width * depth;
+      HostTensor one = HostTensor::Of<float>({width, depth}, {begin, begin + width * depth});
+      const std::vector<float> values = Packed(one, width, depth, "OI").values<float>();
+      stacked.insert(stacked.end(), values.begin(), values.end());
+    }
+    return HostTensor::Of<float>({static_cast<std::int64_t>(stacked.size()) / depth, depth}, stacked);
+  };
+  HostTensor w_packed = packed(w, inputs), r_packed = packed(r, hidden);
+  std::vector<std::vector<float>> results;
+  for (const bool is_packed : {false, true}) {
+    HostTensor y = HostTensor::Empty<float>({steps, 2, batch, hidden});
+    HostTensor y_h = HostTensor::Empty<float>({2, batch, hidden});
+    REQUIRE(Run("rewire.gru", {&x, is_packed ? &w_packed : &w, is_packed ? &r_packed : &r, &b, &y, &y_h},
+                {{"packed", std::int64_t{is_packed}},
+                 {"hidden_size", hidden},
+                 {"direction", "bidirectional"},
+                 {"linear_before_reset", std::int64_t{1}}}) == "");
+    results.push_back(y.values<float>());
+    const std::vector<float> last = y_h.values<float>();
+    results.back().insert(results.back().end(), last.begin(), last.end());
+  }
+  CheckClose(HostTensor::Of<float>({static_cast<std::int64_t>(results[1].size())}, results[1]),
+             {results[0].begin(), results[0].end()});
 }
 
 TEST_CASE("pools with the channels last are those with the channels first") {

@@ -86,8 +86,7 @@ class ProductPacking : public Packing {
     TakeActivation(&edit_, node);
   }
 
-  // Both weights [directions, gates * hidden, inputs]; one direction only, since each is packed for itself.
-  // The first are absent where the inputs are multiplied already.
+  // Both weights [directions, gates * hidden, inputs]. Each direction is packed for itself.
   void PackRecurrent(Node* node, std::int64_t gates) {
     if (node->inputs.size() < 3 || FloatsOf(node->inputs[1]) == nullptr ||
         FloatsOf(node->inputs[2]) == nullptr) {
@@ -96,15 +95,27 @@ class ProductPacking : public Packing {
     const std::size_t first = node->inputs[1]->constant->shape == Ints{0} ? 2 : 1;
     for (std::size_t i = first; i < 3; ++i) {
       const Ints& dims = node->inputs[i]->constant->shape;
-      if (dims.size() != 3 || dims[0] != 1 || dims[1] < 1 || dims[2] < 1 || dims[1] % gates != 0) return;
-      // The gates of a GRU are multiplied in two parts: each must begin a panel.
-      if (gates == 3 && dims[1] / gates % kPackedColumns != 0) return;
+      if (dims.size() != 3 || dims[0] < 1 || dims[1] < 1 || dims[2] < 1 || dims[1] % gates != 0) return;
+      // The gates of a GRU may be multiplied in two parts: then each must begin a panel.
+      const bool in_parts = gates == 3 && IntAttribute(*node, "linear_before_reset", 0) == 0;
+      if (in_parts && dims[1] / gates % kPackedColumns != 0) return;
     }
-    for (std::size_t i = first; i < 3; ++i) {
-      const Ints dims = node->inputs[i]->constant->shape;
-      node->inputs[i] = Packed(Matrix(*node->inputs[i], {dims[1], dims[2]}), dims[1], dims[2], "OI");
-    }
+    for (std::size_t i = first; i < 3; ++i) node->inputs[i] = PackedDirections(*node->inputs[i]);
     SetAttribute(node, "packed", std::int64_t{1});
+  }
+
+  // One behind the other.
+  Value* PackedDirections(const Value& weights) {
+    const Ints dims = weights.constant->shape;
+    std::vector<Value*> packed;
+    for (std::int64_t d = 0; d < dims[0]; ++d)
+      packed.push_back(Packed(Matrix(weights, {dims[1], dims[2]}, d), dims[1], dims[2], "OI"));
+    if (packed.size() == 1) return packed[0];
+    const std::string name = packed[0]->name;
+    Node* node = OnWeights(&graph_, "rewire.concat", packed[0], {{"axis", std::int64_t{0}}});
+    node->inputs = packed;
+    return AddOutput(&graph_, node, name,
+                     TensorOf(kFloat32, ShapeOfInts({dims[0] * PackedColumns(dims[1]), dims[2]})));
   }
 
   void PackConv(Node* node) {
@@ -139,11 +150,14 @@ class ProductPacking : public Packing {
     convolutions_.insert(node);
   }
 
-  // The same elements under another shape.
-  Value* Matrix(const Value& weights, const Ints& dims) {
+  // The elements of the part with this number under another shape. Parts are as large as that.
+  Value* Matrix(const Value& weights, const Ints& dims, std::int64_t part = 0) {
     Value* matrix = graph_.NewValue(weights.name, TensorOf(kFloat32, ShapeOfInts(dims)));
     matrix->constant = weights.constant;
     matrix->constant->shape = dims;
+    const auto bytes = static_cast<std::size_t>(dims[0] * dims[1]) * sizeof(float);
+    auto& view = matrix->constant->bytes.view;
+    view = view.subspan(static_cast<std::size_t>(part) * bytes, bytes);
     return matrix;
   }
 };

@@ -5,9 +5,9 @@
 #include <algorithm>
 
 #include "rewire/kernels/cpu/product/gemm_workspace.h"
-#include "rewire/kernels/cpu/recurrent/lstm_cell.h"
-#include "rewire/kernels/cpu/recurrent/lstm_steps.h"
 #include "rewire/kernels/cpu/recurrent/rnn.h"
+#include "rewire/kernels/cpu/recurrent/unit_cells.h"
+#include "rewire/kernels/cpu/recurrent/unit_steps.h"
 #include "rewire/kernels/cpu/registry.h"
 #include "rewire/kernels/cpu/support/parallel.h"
 
@@ -22,7 +22,7 @@ struct Buffers {
   T* sums;          // [batch, width]
   T* hidden;        // [batch, hidden], as the next two
   T* cell;
-  T* reset;  // of an LSTM the other state of two
+  T* reset;  // or the other state of two
   GemmScratch<T> gemm;
 
   Status Make(const RnnCall& call) {
@@ -87,6 +87,15 @@ Status RunSteps(const RnnCall& call, int direction, Buffers<T>& buffers, const S
     }
   }
   return Status();
+}
+
+// The products of all steps' inputs, and the steps in their usual form.
+Status RunUsual(const RnnCall& call, int direction, std::int64_t gates, RecurrentCell cell,
+                Buffers<float>& buffers, float* cells) {
+  Status s = call.InputSums<float>(direction, buffers.input_sums, buffers.gemm, &buffers.inputs);
+  if (!s.ok()) return s;
+  return RunUnitSteps(
+      {call, direction, gates, cell, buffers.inputs, buffers.sums, buffers.hidden, cells, buffers.reset});
 }
 
 struct Rnn {
@@ -154,8 +163,8 @@ struct Gru {
     RnnCall call(attributes, 3);
     if (Status s = call.Init(x, w, r, b, lengths, {{"initial_h", initial_h}}, y, {{"y_h", y_h}}); !s.ok())
       return s;
-    // The candidate's columns must begin a panel.
-    if (attributes.packed && 2 * call.hidden() % kPanelWidth != 0)
+    // The candidate is multiplied by itself, so its columns must begin a panel.
+    if (attributes.packed && !linear_before_reset && 2 * call.hidden() % kPanelWidth != 0)
       return ValueError("hidden_size is ", call.hidden(), ", expected a multiple of 16 with packed weights");
     return ForType(Floats(), "x", x,
                    [&](auto tag) { return Run<typename decltype(tag)::type>(call, initial_h, y_h); });
@@ -171,12 +180,26 @@ struct Gru {
     if (Status s = buffers.Make(call); !s.ok()) return s;
     for (int d = 0; d < attributes.directions; ++d) {
       if (Status s = call.LoadState(initial_h, d, buffers.hidden); !s.ok()) return s;
+      if constexpr (std::is_same_v<T, float>) {
+        if (attributes.packed && IsUsual(d)) {
+          Status s = RunUsual(call, d, 3, BestRecurrentCells().gru, buffers, nullptr);
+          if (s.ok()) s = call.StoreState(y_h, d, buffers.hidden);
+          if (!s.ok()) return s;
+          continue;
+        }
+      }
       Pace pace;
       const auto step = [&](std::int64_t t) { return Step(call, d, t, buffers, pace); };
       if (Status s = RunSteps<T>(call, d, buffers, step); !s.ok()) return s;
       if (Status s = call.StoreState(y_h, d, buffers.hidden); !s.ok()) return s;
     }
     return Status();
+  }
+
+  bool IsUsual(int direction) const {
+    const GateFunction* functions = attributes.FunctionsOf(direction);
+    return linear_before_reset && attributes.clip == 0 && functions[0].kind == GateFunction::kSigmoid &&
+           functions[1].kind == GateFunction::kTanh;
   }
 
   // The gates z (update), r (reset) and h (candidate), in this order in w, r and b.
@@ -199,6 +222,12 @@ struct Gru {
       const T* input = buffers.inputs + call.RowOf(call.TimeOf(d, t, b), b) * width;
       const T* sum = buffers.sums + b * rows;
       T* state = buffers.hidden + b * hidden;
+      if constexpr (std::is_same_v<T, float>) {
+        if (IsUsual(d)) {
+          BestRecurrentCells().gru({sum, input, hidden, hidden, nullptr, state, state});
+          continue;
+        }
+      }
       for (std::int64_t j = 0; j < hidden; ++j) {
         const T z = functions[0](attributes.Clip(input[j] + sum[j]));
         const T reset = functions[0](attributes.Clip(input[hidden + j] + sum[hidden + j]));
@@ -291,10 +320,7 @@ struct Lstm {
       Pace pace;
       if constexpr (std::is_same_v<T, float>) {
         if (attributes.packed && p == nullptr && IsUsual(attributes.FunctionsOf(d))) {
-          Status s = call.InputSums<T>(d, buffers.input_sums, buffers.gemm, &buffers.inputs);
-          if (!s.ok()) return s;
-          s = RunLstmSteps(
-              {call, d, buffers.inputs, buffers.sums, buffers.hidden, buffers.cell, buffers.reset});
+          Status s = RunUsual(call, d, 4, BestRecurrentCells().lstm, buffers, buffers.cell);
           if (s.ok()) s = call.StoreState(y_h, d, buffers.hidden);
           if (s.ok()) s = call.StoreState(y_c, d, buffers.cell);
           if (!s.ok()) return s;
@@ -332,7 +358,8 @@ struct Lstm {
     const std::int64_t n = call.hidden();
     const GateFunction* functions = attributes.FunctionsOf(d);
     if constexpr (std::is_same_v<T, float>) {
-      if (p == nullptr && IsUsual(functions)) return BestLstmCell()({sum, input, n, n, cell, state});
+      if (p == nullptr && IsUsual(functions))
+        return BestRecurrentCells().lstm({sum, input, n, n, cell, state, state});
     }
     for (std::int64_t j = 0; j < n; ++j) {
       const auto gate = [&](std::int64_t k, std::int64_t peephole, T seen) {

@@ -1,25 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The steps of an LSTM in the form that nearly all models use: f32, packed weights, no clipping, no
-// peepholes, ONNX's default activations.
+// The steps of an LSTM or GRU in the form that nearly all models use: f32, packed weights, no clipping, no
+// peepholes, ONNX's default activations, a GRU's reset behind the product.
 #pragma once
 
 #include "rewire/kernels/cpu/recurrent/rnn.h"
+#include "rewire/kernels/cpu/recurrent/unit_cells.h"
 
 namespace rewire::kernel::cpu {
 
 // One direction. The kernel owns the memory.
-struct LstmSteps {
+struct UnitSteps {
   const RnnCall& call;
   int direction;
+  std::int64_t gates;
+  RecurrentCell cell;
   const float* inputs;  // [steps * batch, width]: RnnCall::InputSums
   float* sums;          // [batch, width], scratch
   float* hidden;  // [batch, hidden]: the state before the first step, and afterwards the state after the last
-  float* cell;    // [batch, hidden], in the same way
+  float* cells;   // [batch, hidden], in the same way; null for a GRU
   float* other_hidden;  // [batch, hidden], scratch
 };
 
 // Also writes y. Uses the program's threads if it is worth it.
-[[nodiscard]] Status RunLstmSteps(const LstmSteps& steps);
+[[nodiscard]] Status RunUnitSteps(const UnitSteps& steps);
 
 }  // namespace rewire::kernel::cpu

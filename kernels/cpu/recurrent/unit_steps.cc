@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rewire/kernels/cpu/recurrent/lstm_steps.h"
+#include "rewire/kernels/cpu/recurrent/unit_steps.h"
 
 #include <algorithm>
 
-#include "rewire/kernels/cpu/recurrent/lstm_cell.h"
 #include "rewire/kernels/cpu/support/parallel.h"
 
 namespace rewire::kernel::cpu {
 namespace {
 
-constexpr std::int64_t kGates = 4;
-
 // Units [begin, end) of all sequences, brought forward by step t from one state to the next.
-void AdvanceUnits(const LstmSteps& steps, std::int64_t t, std::int64_t begin, std::int64_t end,
+void AdvanceUnits(const UnitSteps& steps, std::int64_t t, std::int64_t begin, std::int64_t end,
                   const float* state, float* next, Pace& pace) {
   const RnnCall& call = steps.call;
   const std::int64_t hidden = call.hidden(), width = call.width();
@@ -21,8 +18,8 @@ void AdvanceUnits(const LstmSteps& steps, std::int64_t t, std::int64_t begin, st
     const bool runs = t < call.LengthOf(b);
     const std::int64_t time = runs ? call.TimeOf(steps.direction, t, b) : t;
     if (runs) {
-      BestLstmCell()({steps.sums + b * width + begin, steps.inputs + call.RowOf(time, b) * width + begin,
-                      hidden, end - begin, steps.cell + at, next + at});
+      steps.cell({steps.sums + b * width + begin, steps.inputs + call.RowOf(time, b) * width + begin, hidden,
+                  end - begin, steps.cells == nullptr ? nullptr : steps.cells + at, state + at, next + at});
     } else {
       std::copy_n(state + at, end - begin, next + at);
     }
@@ -48,7 +45,7 @@ std::int64_t PartsOf(const RnnCall& call) {
 
 }  // namespace
 
-Status RunLstmSteps(const LstmSteps& steps) {
+Status RunUnitSteps(const UnitSteps& steps) {
   const RnnCall& call = steps.call;
   const std::int64_t hidden = call.hidden();
   const float* bias = call.Biases<float>(steps.direction);
@@ -67,9 +64,9 @@ Status RunLstmSteps(const LstmSteps& steps) {
         AdvanceUnits(steps, t, 0, hidden, state, states[(t + 1) % 2], pace);
       return;
     }
-    const std::int64_t of_gate = panels / kGates;
+    const std::int64_t of_gate = panels / steps.gates;
     const std::int64_t begin = of_gate * part / parts, end = of_gate * (part + 1) / parts;
-    for (std::int64_t gate = 0; gate < kGates; ++gate) {
+    for (std::int64_t gate = 0; gate < steps.gates; ++gate) {
       if (!MultiplyPanels(product, gate * of_gate + begin, gate * of_gate + end, pace)) return;
     }
     AdvanceUnits(steps, t, begin * kPanelWidth, end * kPanelWidth, state, states[(t + 1) % 2], pace);

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// Compiled once for each instruction set; see Highway's foreach_target.h.
+#include "rewire/kernels/cpu/recurrent/unit_cells.h"
+
+#include <algorithm>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "rewire/kernels/cpu/recurrent/unit_cells.cc"
+#include <hwy/foreach_target.h>
+// Behind it.
+#include "rewire/kernels/cpu/math/vector_functions-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace rewire::kernel::cpu::HWY_NAMESPACE {
+
+using D = hn::ScalableTag<float>;
+using V = hn::Vec<D>;
+
+// 1 + exp(-x), by which sigmoid(x) divides 1; finite, since another divisor is multiplied to it.
+HWY_INLINE V SigmoidDivisor(V x) {
+  const D d;
+  return hn::Add(ExpOfModerate(d, Held(d, hn::Neg(x), 60.0f)), hn::Set(d, 1.0f));
+}
+
+V Sum(const RecurrentUnits& units, std::int64_t gate, std::int64_t i) {
+  const D d;
+  const std::int64_t at = gate * units.gate_step + i;
+  return hn::Add(hn::LoadU(d, units.products + at), hn::LoadU(d, units.more + at));
+}
+
+// A cell brings a vector of units forward, those from i on. Divisions are what takes longest: products of
+// fractions take one.
+struct Lstm {
+  static constexpr std::int64_t kGates = 4;
+  static HWY_INLINE void Advance(const RecurrentUnits& units, std::int64_t i) {
+    const D d;
+    V divisor;
+    const V dividend = TanhFraction(d, Sum(units, 3, i), &divisor);
+    const V taken = hn::Div(dividend, hn::Mul(SigmoidDivisor(Sum(units, 0, i)), divisor));
+    const V kept = hn::Div(hn::LoadU(d, units.cell + i), SigmoidDivisor(Sum(units, 2, i)));
+    const V cell = hn::Add(kept, taken);
+    const V shown = TanhFraction(d, cell, &divisor);
+    hn::StoreU(cell, d, units.cell + i);
+    hn::StoreU(hn::Div(shown, hn::Mul(SigmoidDivisor(Sum(units, 1, i)), divisor)), d, units.next + i);
+  }
+};
+
+struct Gru {
+  static constexpr std::int64_t kGates = 3;
+  static HWY_INLINE void Advance(const RecurrentUnits& units, std::int64_t i) {
+    const D d;
+    const std::int64_t at = 2 * units.gate_step + i;
+    const V let_through = hn::Div(hn::LoadU(d, units.products + at), SigmoidDivisor(Sum(units, 1, i)));
+    V divisor;
+    const V dividend = TanhFraction(d, hn::Add(hn::LoadU(d, units.more + at), let_through), &divisor);
+    const V h = hn::Div(dividend, divisor);
+    const V change = hn::Sub(hn::LoadU(d, units.state + i), h);
+    hn::StoreU(hn::Add(h, hn::Div(change, SigmoidDivisor(Sum(units, 0, i)))), d, units.next + i);
+  }
+};
+
+template <typename Cell>
+void AdvanceUnits(const RecurrentUnits& units) {
+  const D d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  std::int64_t i = 0;
+  for (; i + lanes <= units.count; i += lanes) Cell::Advance(units, i);
+  const std::int64_t left = units.count - i;
+  if (left == 0) return;
+  // The last ones, filled up to a vector.
+  constexpr std::int64_t kMost = hn::MaxLanes(D());
+  HWY_ALIGN float products[Cell::kGates * kMost] = {}, more[Cell::kGates * kMost] = {};
+  HWY_ALIGN float cell[kMost] = {}, state[kMost] = {};
+  for (std::int64_t gate = 0; gate < Cell::kGates; ++gate) {
+    std::copy_n(units.products + gate * units.gate_step + i, left, products + gate * kMost);
+    std::copy_n(units.more + gate * units.gate_step + i, left, more + gate * kMost);
+  }
+  if (units.cell != nullptr) std::copy_n(units.cell + i, left, cell);
+  std::copy_n(units.state + i, left, state);
+  Cell::Advance({products, more, kMost, left, cell, state, state}, 0);
+  if (units.cell != nullptr) std::copy_n(cell, left, units.cell + i);
+  std::copy_n(state, left, units.next + i);
+}
+
+RecurrentCells CellsOfTarget() { return {&AdvanceUnits<Lstm>, &AdvanceUnits<Gru>}; }
+
+}  // namespace rewire::kernel::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace rewire::kernel::cpu {
+
+HWY_EXPORT(CellsOfTarget);
+
+const RecurrentCells& BestRecurrentCells() {
+  static const RecurrentCells kBest = HWY_DYNAMIC_DISPATCH(CellsOfTarget)();
+  return kBest;
+}
+
+}  // namespace rewire::kernel::cpu
+#endif
