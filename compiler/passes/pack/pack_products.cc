@@ -6,6 +6,7 @@
 //
 // Packed convolutions have the channels last. A transpose is inserted before and behind each of them. The
 // later pass channels-last removes most of these again.
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <unordered_set>
@@ -123,12 +124,12 @@ class ProductPacking : public Packing {
     if (FloatsOf(weights) == nullptr || !(node->inputs[0]->type.dtype == kFloat32)) return;
     if (node->extents.size() != 1 || node->extents[0].shape != nullptr) return;
     const Ints dims = weights->constant->shape;
-    if ((dims.size() != 3 && dims.size() != 4) || dims[0] < 1 || dims[1] < 1) return;
+    if (dims.size() < 3 || dims.size() > 5 || dims[0] < 1 || dims[1] < 1) return;
     const std::int64_t taps = TapsOf(dims);
-    if (taps < 1 || taps > kMostTaps) return;
     const std::int64_t groups = IntAttribute(*node, "group", 1);
     const bool depthwise = groups > 1 && groups == dims[0] && dims[1] == 1;
-    if (groups != 1 && !depthwise) return;
+    if (taps < 1 || (groups != 1 && !depthwise)) return;
+    if ((!depthwise && RowsAreWhole(*node) ? taps / dims.back() : taps) > kMostTaps) return;
     std::vector<Attribute> attributes = {{"channels", dims[0]},
                                          {"kernel_shape", Ints(dims.begin() + 2, dims.end())}};
     for (const char* name : {"strides", "dilations", "pads", "auto_pad"}) {
@@ -148,6 +149,17 @@ class ProductPacking : public Packing {
     node->attributes = std::move(attributes);
     TakeActivation(&edit_, node);
     convolutions_.insert(node);
+  }
+
+  // True if the window never leaves the image, and its positions along the last axis lie side by side.
+  static bool RowsAreWhole(const Node& node) {
+    const auto all = [&](const char* name, std::int64_t expected) {
+      const Attribute* found = FindAttribute(node, name);
+      const auto* values = found == nullptr ? nullptr : std::get_if<Array<std::int64_t>>(&found->value);
+      return values == nullptr || std::all_of(values->begin(), values->end(),
+                                              [=](std::int64_t value) { return value == expected; });
+    };
+    return FindAttribute(node, "auto_pad") == nullptr && all("pads", 0) && all("dilations", 1);
   }
 
   // The elements of the part with this number under another shape. Parts are as large as that.

@@ -13,7 +13,8 @@
 
 namespace rewire::compiler {
 
-// The most positions of a window that the kernels accept.
+// The most positions of a window that the kernels accept. Convolutions that are not depthwise count rows of
+// positions where the window never leaves the image (RowsAreWhole).
 inline constexpr std::int64_t kMostTaps = 256;
 // Panels are padded to a multiple of this many columns.
 inline constexpr std::int64_t kPackedColumns = 16;

@@ -11,7 +11,8 @@
 
 namespace rewire::kernel::cpu {
 
-// The most positions of a window. It limits the pointers that a tile keeps on the stack.
+// The most positions of a window, or rows of positions where a row is always one piece of the image. It
+// limits the pointers that a tile keeps on the stack.
 inline constexpr std::int64_t kMostTaps = 256;
 
 // True if every output position reads only the input position with the same index.
@@ -33,11 +34,25 @@ struct ImageAttributes {
     if (window.kernel.empty() || window.kernel.size() > kMaxSpatial)
       return ValueError("attribute 'kernel_shape' has ", window.kernel.size(), " ints, expected 1 to ",
                         kMaxSpatial);
-    std::int64_t taps = 1;
-    for (const std::int64_t size : window.kernel) taps *= std::min(size, kMostTaps + 1);
-    if (taps <= kMostTaps) return Status();
+    const std::size_t axes = window.kernel.size() - (RowsAreWhole() ? 1 : 0);
+    if (PositionsOf(axes) <= kMostTaps) return Status();
     return ValueError("attribute 'kernel_shape' is ", ShapeView(window.kernel.data(), window.kernel.size()),
-                      ", expected at most ", kMostTaps, " positions");
+                      ", expected at most ", kMostTaps, axes < window.kernel.size() ? " rows" : " positions");
+  }
+  // The window's positions along its first axes, held a little above the limit.
+  std::int64_t PositionsOf(std::size_t axes) const {
+    std::int64_t positions = 1;
+    for (std::size_t i = 0; i < axes; ++i)
+      positions = std::min(positions * std::min(window.kernel[i], kMostTaps + 1), kMostTaps + 1);
+    return positions;
+  }
+  // True if the window never leaves the image, and its positions along the last axis lie side by side.
+  bool RowsAreWhole() const {
+    const bool pads_nothing =
+        window.auto_pad == AutoPad::kValid ||
+        (window.auto_pad == AutoPad::kNotSet &&
+         std::all_of(window.pads.begin(), window.pads.end(), [](std::int64_t pad) { return pad == 0; }));
+    return pads_nothing && (window.dilations.empty() || window.dilations.back() == 1);
   }
 
   // True if x of this rank has the axes that the attributes describe.
