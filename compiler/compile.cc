@@ -40,7 +40,7 @@ void FoldInit(ConstantFolder& folder, const CompileOptions& options, Graph* grap
   std::size_t done = 0;
   std::erase_if(graph->init.nodes, [&](const Node* node) {
     Begin(options, fmt::format("packing weights {} of {}", ++done, count));
-    if (node->returns || !folder.HasKernel(node->kernel)) return false;
+    if (node->at_load || node->returns || !folder.HasKernel(node->kernel)) return false;
     std::optional<std::vector<HostTensor>> results = folder.Fold(*node);
     if (!results) return false;
     for (std::size_t i = 0; i < node->outputs.size(); ++i) {

@@ -106,6 +106,9 @@ struct Node {
   std::uint32_t flags = 0;  // KernelFlags
   // A cast around a kernel that does not take the model's dtype. The model does not ask for its rounding.
   bool added = false;
+  // Of `init`: run when a program is loaded, and not while compiling, since the result is larger than what it
+  // is made of.
+  bool at_load = false;
   bool returns = false;                   // the kernel returns its output in place of writing it
   std::optional<std::uint32_t> in_place;  // the input whose memory the single output takes over
   std::uint32_t field = 0;

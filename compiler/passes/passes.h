@@ -29,6 +29,10 @@ void ShareCommonSubexpressions(Graph* graph);
 void DequantizeLate(Graph* graph);
 // Leaves out casts to 16-bit floats and back between kernels that compute in f32.
 void KeepF32(Graph* graph);
+// Runs convolutions of 3 x 3 windows in Winograd's form where that is faster.
+void UseWinograd(Graph* graph);
+// Lets packed products add a residual, the other term of the sum behind them.
+void AddResiduals(Graph* graph);
 // Turns sums of dequantised tensors that are quantised again into one kernel.
 void FuseQuantizedAdd(Graph* graph);
 // Turns products of dequantised integers into products of the integers, which are then dequantised.

@@ -130,25 +130,13 @@ class ProductPacking : public Packing {
     const bool depthwise = groups > 1 && groups == dims[0] && dims[1] == 1;
     if (taps < 1 || (groups != 1 && !depthwise)) return;
     if ((!depthwise && RowsAreWhole(*node) ? taps / dims.back() : taps) > kMostTaps) return;
-    std::vector<Attribute> attributes = {{"channels", dims[0]},
-                                         {"kernel_shape", Ints(dims.begin() + 2, dims.end())}};
-    for (const char* name : {"strides", "dilations", "pads", "auto_pad"}) {
-      if (const Attribute* given = FindAttribute(*node, name)) attributes.push_back(*given);
-    }
-    Value* bias = node->inputs.size() > 2 ? node->inputs[2] : nullptr;
-    Value* packed = nullptr;
     if (depthwise) {
-      packed = Prepared("rewire.transpose", Matrix(*weights, {dims[0], taps}), {taps, dims[0]},
-                        {{"perm", Ints{1, 0}}});
+      Value* packed = Prepared("rewire.transpose", Matrix(*weights, {dims[0], taps}), {taps, dims[0]},
+                               {{"perm", Ints{1, 0}}});
+      BecomePackedConv(node, "rewire.packed.depthwise", packed);
     } else {
-      packed = Packed(weights, dims[0], dims[1] * taps, "OI");
+      BecomePackedConv(node, "rewire.packed.conv", Packed(weights, dims[0], dims[1] * taps, "OI"));
     }
-    node->inputs = {node->inputs[0], packed};
-    if (bias != nullptr) node->inputs.push_back(bias);
-    node->kernel = depthwise ? "rewire.packed.depthwise" : "rewire.packed.conv";
-    node->attributes = std::move(attributes);
-    TakeActivation(&edit_, node);
-    convolutions_.insert(node);
   }
 
   // True if the window never leaves the image, and its positions along the last axis lie side by side.

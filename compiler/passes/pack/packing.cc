@@ -5,6 +5,8 @@
 #include <numeric>
 #include <utility>
 
+#include "rewire/compiler/passes/fuse/follow_up.h"
+
 namespace rewire::compiler {
 
 Node* NewTranspose(Graph* graph, Value* from, Value* to, const std::vector<std::int64_t>& perm,
@@ -52,6 +54,20 @@ Value* AddOutput(Graph* graph, Node* node, const std::string& name, Type type) {
   node->outputs.push_back(output);
   node->extents.push_back({output->type.dims, nullptr});
   return output;
+}
+
+void Packing::BecomePackedConv(Node* node, const char* kernel, Value* packed) {
+  const Ints dims = node->inputs[1]->constant->shape;
+  std::vector<Attribute> attributes = {{"channels", dims[0]},
+                                       {"kernel_shape", Ints(dims.begin() + 2, dims.end())}};
+  for (const char* name : {"strides", "dilations", "pads", "auto_pad"}) {
+    if (const Attribute* given = FindAttribute(*node, name)) attributes.push_back(*given);
+  }
+  node->inputs[1] = packed;
+  node->kernel = kernel;
+  node->attributes = std::move(attributes);
+  TakeActivation(&edit_, node);
+  convolutions_.insert(node);
 }
 
 void PutChannelsLast(Graph* graph, const std::unordered_set<const Node*>& convolutions) {

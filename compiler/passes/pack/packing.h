@@ -56,6 +56,10 @@ class Packing {
   }
 
  protected:
+  // Makes a convolution one by packed weights, with images that have the channels last and the activation
+  // that follows.
+  void BecomePackedConv(Node* node, const char* kernel, Value* packed);
+
   Graph& graph_;
   Edit edit_;
   std::unordered_set<const Node*> convolutions_;

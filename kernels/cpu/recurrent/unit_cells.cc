@@ -92,8 +92,10 @@ namespace rewire::kernel::cpu {
 
 HWY_EXPORT(CellsOfTarget);
 
+RecurrentCells ChooseRecurrentCells() { return HWY_DYNAMIC_DISPATCH(CellsOfTarget)(); }
+
 const RecurrentCells& BestRecurrentCells() {
-  static const RecurrentCells kBest = HWY_DYNAMIC_DISPATCH(CellsOfTarget)();
+  static const RecurrentCells kBest = ChooseRecurrentCells();
   return kBest;
 }
 

@@ -33,7 +33,10 @@ struct RecurrentCells {
   RecurrentCell gru;
 };
 
-// Those of the best instruction set that this CPU and the build support, chosen once per process.
+// Those of the best instruction set that this CPU and the build support.
+RecurrentCells ChooseRecurrentCells();
+
+// The same, chosen once per process.
 const RecurrentCells& BestRecurrentCells();
 
 }  // namespace rewire::kernel::cpu

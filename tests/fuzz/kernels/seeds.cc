@@ -132,6 +132,15 @@ void PackedConv(const std::string& kernel, Dice& dice, Call* call) {
   call->arguments.push_back(Of(dice, kF32, result));
 }
 
+void PackedWinograd(Dice& dice, Call* call) {
+  const std::int64_t size = 3 + dice.Below(12), in = 1 + dice.Below(20), out = 1 + dice.Below(40);
+  const std::int64_t pad = dice.Below(3), left = size + 2 * pad - 2;
+  call->attributes = {{"channels", out}, {"kernel_shape", Shape{3, 3}}, {"pads", Shape{pad, pad, pad, pad}}};
+  call->arguments = {Of(dice, kF32, {2, size, size, in}), Of(dice, kF32, {36, RoundUp(out, 16), in}),
+                     Of(dice, kF32, {out}), Of(dice, kF32, {2, left, left, out}),
+                     Of(dice, kF32, {2, left, left, out})};
+}
+
 void Convolution(bool transposed, bool quantized, Dice& dice, Call* call) {
   const std::int64_t groups = 1 + dice.Below(2), in = groups * (1 + dice.Below(3)),
                      out = groups * (1 + dice.Below(6));
@@ -312,6 +321,12 @@ bool SeedOf(const std::string& kernel, Dice& dice, Call* call) {
   if (shape && name == "layout") return LayOut(dice, call), true;
   if (name == "packed.matmul" || name == "packed.matmul_integer")
     return PackedMatMul(name != "packed.matmul", dice, call), true;
+  if (name == "packed.winograd") return PackedWinograd(dice, call), true;
+  if (name == "packed.winograd_weights") {
+    const std::int64_t in = 1 + dice.Below(20), out = 1 + dice.Below(40);
+    call->arguments = {Of(dice, kF32, {out, in, 3, 3}), Of(dice, kF32, {36, RoundUp(out, 16), in})};
+    return true;
+  }
   if (name == "packed.conv" || name == "packed.conv_integer" || name == "packed.depthwise")
     return PackedConv(kernel, dice, call), true;
   if (!shape && (name == "conv" || name == "conv_transpose" || name == "conv_integer"))

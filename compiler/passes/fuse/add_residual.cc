@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Lets a product by packed weights add the other term of the sum behind it, a residual, and apply the
+// activation behind that. The sum is then one pass less over memory.
+#include <string>
+
+#include "rewire/compiler/passes/fuse/follow_up.h"
+#include "rewire/compiler/passes/passes.h"
+
+namespace rewire::compiler {
+namespace {
+
+class Residuals {
+ public:
+  explicit Residuals(Graph* graph) : graph_(*graph), edit_(graph) {}
+
+  void Run() {
+    ForEachBlock(&graph_.main, [&](Block* block) {
+      for (Node* node : block->nodes) {
+        if (!edit_.IsErased(node)) Fuse(node);
+      }
+    });
+    edit_.Finish();
+  }
+
+ private:
+  // The product takes the place of the sum, where both terms are known.
+  void Fuse(Node* add) {
+    if (add->kind != NodeKind::kKernel || add->kernel != "rewire.add" || add->inputs.size() != 2) return;
+    // Of two products the later one, since the other is then needed no longer than before.
+    for (const std::size_t i : {1, 0}) {
+      Node* product = add->inputs[i]->producer;
+      Value* residual = add->inputs[1 - i];
+      if (product == nullptr || !CanAdd(*product, *add, *residual)) continue;
+      if (product->inputs.size() < 3)
+        product->inputs.push_back(ZeroBias(&graph_, add->outputs[0]->name, ColumnsOf(*add)));
+      add->kernel = product->kernel;
+      add->attributes = product->attributes;
+      add->inputs = product->inputs;
+      add->inputs.push_back(residual);
+      add->source = product->source;
+      edit_.Absorb(product, add);
+      TakeActivation(&edit_, add);
+      return;
+    }
+  }
+
+  bool CanAdd(const Node& product, const Node& add, const Value& residual) const {
+    if (product.kernel != "rewire.packed.conv" && product.kernel != "rewire.packed.matmul" &&
+        product.kernel != "rewire.packed.winograd")
+      return false;
+    const Type& type = add.outputs[0]->type;
+    return edit_.OnlyUser(product.outputs[0]) == &add && product.inputs.size() <= 3 &&
+           FindAttribute(product, "activation") == nullptr && SameShape(product, add) &&
+           residual.type.dtype == type.dtype && residual.type.ranked &&
+           ShapeText(residual.type.dims) == ShapeText(type.dims) && ColumnsOf(add) > 0;
+  }
+
+  // Of a product's output, whose last dimension is always known; otherwise 0.
+  static std::int64_t ColumnsOf(const Node& node) {
+    const Shape& dims = node.outputs[0]->type.dims;
+    if (dims.empty()) return 0;
+    return dims.back().constant().value_or(0);
+  }
+
+  Graph& graph_;
+  Edit edit_;
+};
+
+}  // namespace
+
+void AddResiduals(Graph* graph) { Residuals(graph).Run(); }
+
+}  // namespace rewire::compiler

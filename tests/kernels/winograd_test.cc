@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// Convolution in Winograd's form against the direct one.
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <limits>
+
+#include "rewire/kernels/cpu/convolution/winograd_transforms.h"
+#include "rewire/tests/kernels/kernel_call.h"
+#include "rewire/tests/kernels/targets.h"
+
+namespace rewire::test {
+namespace {
+
+using kernel::cpu::ChooseWinogradTransforms;
+using kernel::cpu::TransformWinogradWeights;
+using kernel::cpu::WinogradInput;
+using kernel::cpu::WinogradTransforms;
+
+std::int64_t RoundedUp(std::int64_t columns) { return (columns + 15) / 16 * 16; }
+
+// Both forms of one convolution with a bias, a residual and an activation.
+void CheckConvolution(const Shape& x_shape, std::int64_t channels, const std::vector<std::int64_t>& pads) {
+  CAPTURE(x_shape, channels, pads);
+  const std::int64_t depth = x_shape[3];
+  HostTensor x = HostTensor::Random(x_shape, 1), w = HostTensor::Random({channels, depth, 3, 3}, 2);
+  HostTensor bias = HostTensor::Random({channels}, 3);
+  HostTensor direct = HostTensor::Empty<float>({RoundedUp(channels), depth * 9});
+  HostTensor points = HostTensor::Empty<float>({36, RoundedUp(channels), depth});
+  REQUIRE(Run("rewire.packed.pack", {&w, &direct}, {{"order", "OI"}}) == "");
+  REQUIRE(Run("rewire.packed.winograd_weights", {&w, &points}) == "");
+  const Shape out_shape = {x_shape[0], x_shape[1] + pads[0] + pads[2] - 2, x_shape[2] + pads[1] + pads[3] - 2,
+                           channels};
+  HostTensor addend = HostTensor::Random(out_shape, 4);
+  HostTensor expected = HostTensor::Empty<float>(out_shape), out = HostTensor::Empty<float>(out_shape);
+  const AttributeList attributes = {{"channels", channels},
+                                    {"kernel_shape", std::vector<std::int64_t>{3, 3}},
+                                    {"pads", pads},
+                                    {"activation", "relu"}};
+  REQUIRE(Run("rewire.packed.conv", {&x, &direct, &bias, &addend, &expected}, attributes) == "");
+  REQUIRE(Run("rewire.packed.winograd", {&x, &points, &bias, &addend, &out}, attributes) == "");
+  const auto values = out.values<float>(), wanted = expected.values<float>();
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    CAPTURE(i);
+    REQUIRE(std::fabs(values[i] - wanted[i]) <= 1e-5F * static_cast<float>(depth));
+  }
+  // The residual may lie where the sum goes.
+  REQUIRE(Run("rewire.packed.winograd", {&x, &points, &bias, &addend, &addend}, attributes) == "");
+  REQUIRE(addend.values<float>() == values);
+}
+
+TEST_CASE("winograd: tiles that images fill, and that they do not") {
+  CheckConvolution({1, 6, 6, 16}, 16, {0, 0, 0, 0});    // one tile
+  CheckConvolution({1, 4, 4, 16}, 16, {1, 1, 1, 1});    // with borders
+  CheckConvolution({2, 5, 9, 20}, 40, {1, 1, 1, 1});    // channels that are no whole vectors
+  CheckConvolution({1, 3, 3, 3}, 1, {0, 0, 0, 0});      // one output
+  CheckConvolution({1, 1, 1, 1}, 17, {1, 1, 1, 1});     // the image smaller than the window
+  CheckConvolution({3, 7, 4, 5}, 33, {0, 2, 3, 1});     // borders of all sizes
+  CheckConvolution({1, 2, 30, 4}, 8, {5, 0, 5, 0});     // whole windows outside
+  CheckConvolution({1, 66, 41, 24}, 32, {1, 1, 1, 1});  // several groups of tiles, and threads
+}
+
+TEST_CASE("winograd: the transforms of every instruction set") {
+  ForEachTarget([] {
+    const WinogradTransforms transforms = ChooseWinogradTransforms();
+    constexpr std::int64_t kChannels = 21;
+    const std::vector<float> image = HostTensor::Random({36, kChannels}, 1).values<float>();
+    const std::vector<float> weights = HostTensor::Random({9}, 2).values<float>();
+    std::vector<float> points(36 * kChannels), out(16 * kChannels, -7.0F);
+    float of_weights[36];
+    TransformWinogradWeights(weights.data(), of_weights);
+    WinogradInput input = {{}, kChannels, points.data(), kChannels};
+    for (std::size_t i = 0; i < 36; ++i) input.from[i] = image.data() + i * kChannels;
+    transforms.input(input);
+    for (std::size_t i = 0; i < points.size(); ++i) points[i] *= of_weights[i / kChannels];
+    // All but the last row and column.
+    transforms.output(
+        {points.data(), kChannels, kChannels, nullptr, nullptr, out.data(), 4 * kChannels, 3, 3, {}});
+    for (std::int64_t y = 0; y < 4; ++y) {
+      for (std::int64_t x = 0; x < 4; ++x) {
+        for (std::int64_t c = 0; c < kChannels; ++c) {
+          double expected = 0;
+          for (std::int64_t k = 0; k < 9; ++k) {
+            const std::int64_t from = ((y + k / 3) * 6 + x + k % 3) * kChannels + c;
+            expected +=
+                double{weights[static_cast<std::size_t>(k)]} * double{image[static_cast<std::size_t>(from)]};
+          }
+          CAPTURE(y, x, c);
+          const auto given = double{out[static_cast<std::size_t>((y * 4 + x) * kChannels + c)]};
+          REQUIRE(given == Approx(y == 3 || x == 3 ? -7 : expected).margin(2e-5));
+        }
+      }
+    }
+  });
+}
+
+TEST_CASE("winograd: what is not finite stays where it is") {
+  std::vector<float> values(8 * 8, 0.0F);
+  values[0] = std::numeric_limits<float>::infinity();
+  HostTensor x = HostTensor::Of<float>({1, 8, 8, 1}, values), w = HostTensor::Random({16, 1, 3, 3}, 2);
+  HostTensor points = HostTensor::Empty<float>({36, 16, 1}), out = HostTensor::Empty<float>({1, 8, 8, 16});
+  REQUIRE(Run("rewire.packed.winograd_weights", {&w, &points}) == "");
+  REQUIRE(Run("rewire.packed.winograd", {&x, &points, &out},
+              {{"channels", std::int64_t{16}},
+               {"kernel_shape", std::vector<std::int64_t>{3, 3}},
+               {"pads", std::vector<std::int64_t>{1, 1, 1, 1}}}) == "");
+  // It reaches no tile but its own.
+  for (std::int64_t y = 0; y < 8; ++y) {
+    for (std::int64_t column = 0; column < 8; ++column) {
+      if (y >= 4 || column >= 4) CHECK(out.elements<float>()[(y * 8 + column) * 16] == 0);
+    }
+  }
+}
+
+TEST_CASE("winograd: other windows and weights are refused") {
+  HostTensor x = HostTensor::Random({1, 8, 8, 4}, 1), out = HostTensor::Empty<float>({1, 6, 6, 16});
+  HostTensor points = HostTensor::Random({36, 16, 4}, 2), short_points = HostTensor::Random({36, 16, 3}, 2);
+  const std::vector<std::int64_t> kernel = {3, 3};
+  const auto run = [&](HostTensor* w, const AttributeList& more) {
+    AttributeList attributes = {{"channels", std::int64_t{16}}};
+    attributes.insert(attributes.end(), more.begin(), more.end());
+    return Run("rewire.packed.winograd", {&x, w, &out}, attributes);
+  };
+  CHECK(run(&points, {{"kernel_shape", kernel}}) == "");
+  CHECK(run(&points, {{"kernel_shape", std::vector<std::int64_t>{3, 5}}}) ==
+        "ValueError: rewire.packed.winograd: the window is [3, 5], expected 3 by 3 without strides and "
+        "dilations");
+  CHECK(run(&points, {{"kernel_shape", kernel}, {"strides", std::vector<std::int64_t>{1, 2}}}) != "");
+  CHECK(run(&points, {{"kernel_shape", kernel}, {"dilations", std::vector<std::int64_t>{2, 1}}}) != "");
+  CHECK(run(&short_points, {{"kernel_shape", kernel}}) ==
+        "ValueError: rewire.packed.winograd: w has shape [36, 16, 3], expected [36, 16, 4]");
+  HostTensor wide = HostTensor::Random({16, 4, 3, 5}, 1);
+  CHECK(Run("rewire.packed.winograd_weights", {&wide, &points}) ==
+        "ValueError: rewire.packed.winograd_weights: w has shape [16, 4, 3, 5], expected [M, C, 3, 3]");
+}
+
+}  // namespace
+}  // namespace rewire::test
