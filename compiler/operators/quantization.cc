@@ -91,7 +91,10 @@ Status LowerDequantizeLinear(Op& op, const Operator& row) {
   const Result<DLDataType> dtype = OutputDType(op, op.in(1)->type.dtype);
   if (!dtype) return Forward(dtype);
   std::vector<Value*> arguments = QuantizedArguments(op);
-  for (Value*& argument : arguments) argument = AsBytes(op, argument);
+  // x and its zero have one type.
+  if (arguments[0]->IsConstant() && (arguments.size() < 3 || arguments[2]->IsConstant())) {
+    for (Value*& argument : arguments) argument = AsBytes(op, argument);
+  }
   op.Set(0, CallLikeX(op, row, std::move(arguments), *std::move(attributes), *dtype));
   return {};
 }

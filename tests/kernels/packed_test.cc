@@ -398,7 +398,46 @@ TEST_CASE("packed kernels refuse what does not fit") {
         "ValueError: rewire.packed.depthwise: x has shape [1, 4, 4, 3], expected 4 channels");
   CHECK(Run("rewire.packed.conv", {&image, &taps, &result},
             {{"channels", std::int64_t{4}}, {"kernel_shape", huge}})
+            .find("expected at most 256 positions") == std::string::npos);
+  // A row of positions counts once where the window never leaves the image.
+  const std::vector<std::int64_t> pads = {1, 1, 1, 1};
+  for (const char* name : {"rewire.packed.conv", "rewire.packed.depthwise"}) {
+    CHECK(Run(name, {&image, &taps, &result},
+              {{"channels", std::int64_t{4}}, {"kernel_shape", huge}, {"pads", pads}})
+              .find("expected at most 256 positions") != std::string::npos);
+  }
+  CHECK(Run("rewire.packed.depthwise", {&image, &taps, &result},
+            {{"channels", std::int64_t{4}}, {"kernel_shape", huge}})
             .find("expected at most 256 positions") != std::string::npos);
+  CHECK(Run("rewire.packed.conv", {&image, &taps, &result},
+            {{"channels", std::int64_t{4}}, {"kernel_shape", std::vector<std::int64_t>{257, 1}}})
+            .find("expected at most 256 rows") != std::string::npos);
+}
+
+TEST_CASE("a long window over a signal") {
+  // 300 positions, which lie side by side; and 200 with a border.
+  HostTensor x = HostTensor::Random({1, 1000, 1}, 1);
+  for (const std::int64_t size : {300, 200}) {
+    const std::int64_t pad = size == 200 ? 7 : 0, steps = (1000 + 2 * pad - size) / 10 + 1;
+    HostTensor w = HostTensor::Random({5, 1, size}, 2), packed = Packed(w, 5, size, "OI");
+    HostTensor out = HostTensor::Empty<float>({1, steps, 5});
+    REQUIRE(Run("rewire.packed.conv", {&x, &packed, &out},
+                {{"channels", std::int64_t{5}},
+                 {"kernel_shape", std::vector<std::int64_t>{size}},
+                 {"strides", std::vector<std::int64_t>{10}},
+                 {"pads", std::vector<std::int64_t>{pad, pad}}}) == "");
+    std::vector<double> expected;
+    for (std::int64_t i = 0; i < steps * 5; ++i) {
+      double sum = 0;
+      for (std::int64_t k = 0; k < size; ++k) {
+        const std::int64_t at = i / 5 * 10 - pad + k;
+        if (at >= 0 && at < 1000)
+          sum += double{x.elements<float>()[at]} * w.elements<float>()[i % 5 * size + k];
+      }
+      expected.push_back(sum);
+    }
+    CheckClose(out, expected);
+  }
 }
 
 }  // namespace rewire::test

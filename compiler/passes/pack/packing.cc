@@ -82,9 +82,11 @@ void PutChannelsLast(Graph* graph, const std::unordered_set<const Node*>& convol
       Value* y = node->outputs[0];
       Value* x_last = graph->NewValue(x->name, TensorOf(x->type.dtype, ChannelsLastOf(x->type.dims)));
       Value* y_last = graph->NewValue(y->name, TensorOf(y->type.dtype, ChannelsLastOf(y->type.dims)));
-      const bool flat = x->type.rank() == 3;
-      const Ints to_last = flat ? Ints{0, 2, 1} : Ints{0, 2, 3, 1};
-      const Ints to_first = flat ? Ints{0, 2, 1} : Ints{0, 3, 1, 2};
+      Ints to_last(x->type.dims.size()), to_first;
+      std::iota(to_last.begin(), to_last.end(), 0);
+      to_first = to_last;
+      std::rotate(to_last.begin() + 1, to_last.begin() + 2, to_last.end());
+      std::rotate(to_first.begin() + 1, to_first.end() - 1, to_first.end());
       nodes.push_back(NewTranspose(graph, x, x_last, to_last, node->source));
       node->inputs[0] = x_last;
       node->outputs[0] = y_last;
