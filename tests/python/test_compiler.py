@@ -2,9 +2,9 @@
 """Compiling, bounds, plans and profiles."""
 
 import json
+import math
 
 import tiny_models as models
-import math
 
 import numpy
 import pytest

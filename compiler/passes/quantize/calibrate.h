@@ -21,8 +21,8 @@ struct CalibrationReport {
 
 // Checks the samples and quantises the graph. `progress` is told what begins.
 //
-// Errors: kInvalidArgument for samples that do not fit the inputs, a limit that is no number, and nodes to
-// keep float that there are not; those of running the float program.
+// Errors: kInvalidArgument for samples that do not fit the inputs, for a limit that is no number, and for
+// names that no product has. Also those of running the float program.
 Result<CalibrationReport> QuantizeBySamples(Graph* graph, const Calibration& calibration,
                                             const Building& building,
                                             const std::function<void(const std::string&)>& progress);
