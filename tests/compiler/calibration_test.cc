@@ -227,7 +227,7 @@ TEST_CASE("entropy and min-max make different programs of the same samples") {
 }
 
 // a = x w is exact for whole numbers up to 255, b = z w is not for 1 and 510: its noise is 0.00388.
-onnx::ModelProto TwoProducts() {
+onnx::ModelProto ExactAndRough() {
   onnx::ModelProto model = Product();
   model.mutable_graph()->mutable_node(0)->set_name("exact");
   SetValue(model.mutable_graph()->add_input(), "z", {"N", 2});
@@ -236,7 +236,7 @@ onnx::ModelProto TwoProducts() {
   return model;
 }
 
-CompileOptions OfTwoProducts(double max_error) {
+CompileOptions OfExactAndRough(double max_error) {
   CompileOptions options = ByInt8(Samples({2, 2}, {0, 1, 2, 255}));
   options.calibration.data[0]["z"] = Samples({2, 2}, {1, 510, 0, 0});
   options.calibration.max_error = max_error;
@@ -244,10 +244,10 @@ CompileOptions OfTwoProducts(double max_error) {
 }
 
 TEST_CASE("products stay float so that no output moves further than allowed") {
-  const Outcome wide = CompileProto(TwoProducts(), OfTwoProducts(0.004));
+  const Outcome wide = CompileProto(ExactAndRough(), OfExactAndRough(0.004));
   REQUIRE(wide.message.empty());
   CHECK(Quantized(wide) == 2);
-  const Outcome narrow = CompileProto(TwoProducts(), OfTwoProducts(0.0038));
+  const Outcome narrow = CompileProto(ExactAndRough(), OfExactAndRough(0.0038));
   REQUIRE(narrow.message.empty());
   REQUIRE(narrow.compiled.products.size() == 2);
   const ProductPrecision &exact = narrow.compiled.products[0], &rough = narrow.compiled.products[1];
@@ -260,11 +260,11 @@ TEST_CASE("products stay float so that no output moves further than allowed") {
   CHECK(rough.noise == Approx(0.00388).epsilon(1e-2));
   REQUIRE(narrow.compiled.movement.size() == 2);
   CHECK(narrow.compiled.movement[1].max_abs == 0);
-  CompileOptions wrong = OfTwoProducts(-1);
-  CHECK_THAT(CompileProto(TwoProducts(), wrong).message,
+  CompileOptions wrong = OfExactAndRough(-1);
+  CHECK_THAT(CompileProto(ExactAndRough(), wrong).message,
              Catch::Contains("the largest error is -1, expected 0 or more"));
   wrong.calibration.max_error = std::numeric_limits<double>::quiet_NaN();
-  CHECK_THAT(CompileProto(TwoProducts(), wrong).message, Catch::Contains("the largest error is nan"));
+  CHECK_THAT(CompileProto(ExactAndRough(), wrong).message, Catch::Contains("the largest error is nan"));
 }
 
 // y = x w + z v, with samples of one row each. Products by name.
@@ -310,15 +310,15 @@ TEST_CASE("a rough product that no output shows gets its integers back") {
 }
 
 TEST_CASE("nodes that are named stay float") {
-  CompileOptions options = OfTwoProducts(1);
+  CompileOptions options = OfExactAndRough(1);
   options.calibration.keep_float = {"exact"};
-  const Outcome made = CompileProto(TwoProducts(), options);
+  const Outcome made = CompileProto(ExactAndRough(), options);
   REQUIRE(made.message.empty());
   CHECK_FALSE(made.compiled.products.at(0).quantized);
   CHECK(made.compiled.products[0].reason == "it is to stay float");
   CHECK(made.compiled.products.at(1).quantized);
   options.calibration.keep_float = {"Exact"};
-  CHECK_THAT(CompileProto(TwoProducts(), options).message,
+  CHECK_THAT(CompileProto(ExactAndRough(), options).message,
              Catch::Contains("no node with constant weights is called \"Exact\"; did you mean 'exact'?"));
 }
 

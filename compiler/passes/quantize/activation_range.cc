@@ -19,9 +19,9 @@ constexpr double kSteps = kLevels - 1;
 constexpr std::size_t kEnds = 128;
 // Of a bin that was empty before others were cut off to it, so that the divergence stays finite.
 constexpr double kLeastProbability = 1e-9;
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kWorst = std::numeric_limits<double>::infinity();
 
-double SumOf(const Counts& counts, std::size_t first, std::size_t last) {
+double CountIn(const Counts& counts, std::size_t first, std::size_t last) {
   return std::accumulate(counts.begin() + static_cast<std::ptrdiff_t>(first),
                          counts.begin() + static_cast<std::ptrdiff_t>(last), 0.0);
 }
@@ -42,8 +42,8 @@ double Divergence(const Counts& counts, std::size_t first, std::size_t last) {
     }
     for (std::size_t i = from; i < to; ++i) levelled[i] = cut[i] > 0 ? sum / filled : 0;
   }
-  cut.front() += SumOf(counts, 0, first);
-  cut.back() += SumOf(counts, last, counts.size());
+  cut.front() += CountIn(counts, 0, first);
+  cut.back() += CountIn(counts, last, counts.size());
   const double all = std::accumulate(cut.begin(), cut.end(), 0.0);
   const double all_levelled = std::accumulate(levelled.begin(), levelled.end(), 0.0);
   double divergence = 0;
@@ -116,7 +116,7 @@ std::optional<ActivationRange::Limits> ActivationRange::Entropy() const {
   std::optional<Limits> best = MinMax();
   if (!best || counts_.empty()) return best;
   const double width = (double{most_} - double{least_}) / kBins, magnitude = std::max(-least_, most_);
-  double least_divergence = kInfinity;
+  double least_divergence = kWorst;
   for (std::size_t i = kEnds; i > 0; --i) {
     const double limit = magnitude * static_cast<double>(i) / kEnds;
     const double low = std::max<double>(least_, -limit), high = std::min<double>(most_, limit);
@@ -136,7 +136,7 @@ std::optional<ActivationRange::Limits> ActivationRange::LeastSquares() const {
   if (!best || counts_.empty()) return best;
   const double width = (double{most_} - double{least_}) / kBins;
   const Moments moments(counts_, least_, width);
-  double least_error = kInfinity;
+  double least_error = kWorst;
   for (std::size_t i = 0; i < kEnds; ++i) {
     for (std::size_t j = kEnds; j > i; --j) {
       const std::size_t first = i * kBins / kEnds, last = j * kBins / kEnds;

@@ -22,7 +22,7 @@ float ScaleOf(const ActivationRange::Limits& limits) {
 
 constexpr const char kNoKernel[] = "there is no kernel of integers for it";
 
-bool IsRecurrent(const Node& node) {
+bool IsRecurrentLayer(const Node& node) {
   return node.kernel == "rewire.lstm" || node.kernel == "rewire.gru" || node.kernel == "rewire.rnn";
 }
 
@@ -33,7 +33,7 @@ bool IsFloatProduct(const Node& node) {
   const Type& x = node.inputs[0]->type;
   if (!x.IsTensor() || x.dtype != kFloat32 || node.inputs[0]->IsConstant()) return false;
   return node.kernel == "rewire.conv" || node.kernel == "rewire.conv_transpose" ||
-         node.kernel == "rewire.matmul" || node.kernel == "rewire.gemm" || IsRecurrent(node);
+         node.kernel == "rewire.matmul" || node.kernel == "rewire.gemm" || IsRecurrentLayer(node);
 }
 
 bool HasFiniteWeights(const Value& weights) {
@@ -42,50 +42,51 @@ bool HasFiniteWeights(const Value& weights) {
                      [](float weight) { return std::isfinite(weight); });
 }
 
-FloatProduct Float(std::string reason) { return {nullptr, 0, std::move(reason)}; }
-FloatProduct ByAxis(std::int64_t axis) { return {nullptr, axis, ""}; }
+FloatProduct StaysFloat(std::string reason) { return {nullptr, 0, std::move(reason)}; }
+FloatProduct QuantizedBy(std::int64_t axis) { return {nullptr, axis, ""}; }
 
 FloatProduct ConsiderConv(const Node& node, const std::vector<std::int64_t>& dims) {
   const Value* bias = OptionalInput(node, 2);
   // Their integers become floats again for the kernel (integer_groups.cc).
-  if (IntAttribute(node, "group", 1) != 1) return Float("integers are no faster for convolutions of groups");
-  if (dims.size() != 3 && dims.size() != 4) return Float(kNoKernel);
+  if (IntAttribute(node, "group", 1) != 1)
+    return StaysFloat("integers are no faster for convolutions of groups");
+  if (dims.size() != 3 && dims.size() != 4) return StaysFloat(kNoKernel);
   const std::int64_t taps = TapsOf(dims);
-  if (taps < 1 || taps > kMostTaps) return Float(kNoKernel);
-  if (bias != nullptr && !PerChannel(bias, 1, 0, dims[0])) return Float(kNoKernel);
-  return ByAxis(0);
+  if (taps < 1 || taps > kMostTaps) return StaysFloat(kNoKernel);
+  if (bias != nullptr && !PerChannel(bias, 1, 0, dims[0])) return StaysFloat(kNoKernel);
+  return QuantizedBy(0);
 }
 
 FloatProduct ConsiderGemm(const Node& node, const std::vector<std::int64_t>& dims) {
   if (dims.size() != 2 || FloatAttribute(node, "alpha", 1) != 1 || FloatAttribute(node, "beta", 1) != 1 ||
       IntAttribute(node, "transA", 0) != 0) {
-    return Float(kNoKernel);
+    return StaysFloat(kNoKernel);
   }
   const std::int64_t axis = IntAttribute(node, "transB", 0) != 0 ? 0 : 1;
   const Value* bias = OptionalInput(node, 2);
   if (bias != nullptr && !PerChannel(bias, 2, 1, dims[static_cast<std::size_t>(axis)]))
-    return Float(kNoKernel);
-  return ByAxis(axis);
+    return StaysFloat(kNoKernel);
+  return QuantizedBy(axis);
 }
 
 // Nodes that would not compute with integers would be slower and less exact, for nothing
 // (integer_products.cc).
 FloatProduct Consider(const Node& node, bool inside) {
-  if (IsRecurrent(node)) return Float("recurrent layers stay float");
-  if (inside) return Float("it is inside a loop or a branch");
+  if (IsRecurrentLayer(node)) return StaysFloat("recurrent layers stay float");
+  if (inside) return StaysFloat("it is inside a loop or a branch");
   if (node.extents.size() != 1 || node.extents[0].shape != nullptr || !node.inputs[0]->type.ranked)
-    return Float(kNoKernel);
+    return StaysFloat(kNoKernel);
   const std::vector<std::int64_t>& dims = node.inputs[1]->constant->shape;
-  if (std::find(dims.begin(), dims.end(), 0) != dims.end()) return Float(kNoKernel);
+  if (std::find(dims.begin(), dims.end(), 0) != dims.end()) return StaysFloat(kNoKernel);
   const Node* made = node.inputs[1]->folded;
   if (made != nullptr && made->kernel == "rewire.dequantize_linear")
-    return Float("the model quantises it already");
-  if (!HasFiniteWeights(*node.inputs[1])) return Float("a weight is no finite number");
+    return StaysFloat("the model quantises it already");
+  if (!HasFiniteWeights(*node.inputs[1])) return StaysFloat("a weight is no finite number");
   if (node.kernel == "rewire.conv") return ConsiderConv(node, dims);
   if (node.kernel == "rewire.gemm") return ConsiderGemm(node, dims);
   if (node.kernel == "rewire.matmul" && dims.size() == 2 && node.inputs[0]->type.rank() >= 2)
-    return ByAxis(1);
-  return Float(kNoKernel);
+    return QuantizedBy(1);
+  return StaysFloat(kNoKernel);
 }
 
 class ProductQuantizer {
