@@ -84,8 +84,9 @@ Status CheckPrecision(const CompileOptions& options) {
         "precision int8 needs samples of the model's inputs to calibrate with (--calibrate DATA.npz); "
         "random ones would give wrong ranges");
   }
-  if (options.precision != Precision::kInt8 && calibrates) {
-    return Fail(StatusCode::kInvalidArgument, "samples to calibrate with are for precision int8 alone");
+  if (options.precision != Precision::kInt8 && (calibrates || !options.calibration.keep_float.empty())) {
+    return Fail(StatusCode::kInvalidArgument,
+                "samples, and nodes to keep float, are for precision int8 alone");
   }
   return {};
 }
