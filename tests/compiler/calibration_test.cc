@@ -57,10 +57,11 @@ TEST_CASE("a float product becomes one of integers, with a scale for each column
   CHECK(made.compiled.movement[0].max_abs < 1e-3);
   CHECK(made.compiled.movement[0].relative < 1e-6);
   bool integers = false;
-  for (const auto& kernel : made.compiled.module.kernels)
+  for (const auto& kernel : made.compiled.module.kernels) {
     integers = integers || kernel.name.find("integer") != std::string::npos ||
                kernel.name.find("s8") != std::string::npos || kernel.name.find("u8") != std::string::npos ||
                kernel.name == "rewire.quantize_linear";
+  }
   CHECK(integers);
   const Answer answer = RunOnCounts(made.compiled.module, {2, 2});
   REQUIRE(answer.error.empty());
@@ -189,6 +190,7 @@ TEST_CASE("samples that do not fit are refused") {
 
 TEST_CASE("entropy cuts a rare large value off, min-max does not") {
   std::vector<float> values;
+  values.reserve(100001);
   for (int i = 0; i < 100000; ++i) values.push_back(static_cast<float>(i % 1000) / 1000);
   values.push_back(100);
   compiler::ActivationRange range;
@@ -204,6 +206,7 @@ TEST_CASE("least squares cut a rare large value off as far as it pays") {
   // 100,000 elements rounded to 255 steps of h / 255 and one cut from 100 to h: their squares,
   // 100000 (h / 255)^2 / 12 + (100 - h)^2, are least at h = 88.6.
   std::vector<float> values;
+  values.reserve(100001);
   for (int i = 0; i < 100000; ++i) values.push_back(static_cast<float>(i % 1000 + 1) / 1001);
   values.push_back(100);
   for (const float sign : {1.0F, -1.0F}) {

@@ -79,7 +79,7 @@ Status AddCalls(const Graph& graph, const CalibrationData& inputs, Calls* all) {
     if (!counted) counted = i;
     if (cuts[i].calls.size() != cuts[*counted].calls.size()) {
       return Fail(StatusCode::kInvalidArgument,
-                  fmt::format("calibration data: input \"{}\" has {} samples, \"{}\" has {}", names[i],
+                  fmt::format(R"(calibration data: input "{}" has {} samples, "{}" has {})", names[i],
                               cuts[i].calls.size(), names[*counted], cuts[*counted].calls.size()));
     }
   }
@@ -87,6 +87,7 @@ Status AddCalls(const Graph& graph, const CalibrationData& inputs, Calls* all) {
   const std::size_t count = counted ? cuts[*counted].calls.size() : 1;
   for (std::size_t call = 0; call < count; ++call) {
     std::vector<rewire::Value> values;
+    values.reserve(cuts.size());
     for (const CutInput& cut : cuts) values.emplace_back(cut.calls[cut.single ? 0 : call]);
     all->push_back(std::move(values));
   }

@@ -18,7 +18,8 @@ constexpr std::uint64_t kMostKeptBytes = std::uint64_t{256} << 20;
 double Moved(float from, float to) {
   if (from == to || (std::isnan(from) && std::isnan(to))) return 0;
   const double moved = std::fabs(double{to} - double{from});
-  return std::isnan(moved) ? kInfinity : moved;
+  if (std::isnan(moved)) return kInfinity;
+  return moved;
 }
 
 struct Sums {

@@ -88,6 +88,7 @@ Result<ProductRanges> RangesOfProducts(const Graph& graph, const std::vector<Flo
     }
   }
   std::vector<std::optional<ActivationRange::Limits>> limits;
+  limits.reserve(ranges.size());
   for (const ActivationRange& range : ranges) limits.push_back(range.By(method));
   for (std::size_t i = 0; i < products.size(); ++i) {
     if (!reads.of_product[i]) continue;

@@ -16,9 +16,9 @@ Result<SampleProgram> SampleProgram::Make(Graph graph, const Building& building)
   if (!executable) return Forward(executable, "calibration");
   LinkOptions options;
   options.kernels = building.kernels;
-  Result<Program> program = Program::Link(*executable, std::move(options));
+  const Result<Program> program = Program::Link(*executable, std::move(options));
   if (!program) return Forward(program, "calibration");
-  return SampleProgram(*std::move(program), results);
+  return SampleProgram(*program, results);
 }
 
 Result<std::vector<rewire::Value>> SampleProgram::Run(const std::vector<rewire::Value>& inputs) const {

@@ -28,7 +28,7 @@ class SampleProgram {
   Result<std::vector<rewire::Value>> Run(const std::vector<rewire::Value>& inputs) const;
 
  private:
-  SampleProgram(Program program, std::size_t results) : program_(std::move(program)), results_(results) {}
+  SampleProgram(const Program& program, std::size_t results) : program_(program), results_(results) {}
 
   Program program_;
   std::size_t results_;
