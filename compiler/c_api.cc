@@ -2,6 +2,7 @@
 #include "rewire/compiler/c_api.h"
 
 #include <chrono>
+#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
@@ -40,6 +41,51 @@ Status ReadNames(const char* what, const char* const* names, std::uint32_t count
   return {};
 }
 
+Status ReadData(const RewireCalibrationData& given, rewire::CalibrationData* data) {
+  if (given.array_count > 0) {
+    if (Status ok = Require("arrays", given.arrays); !ok) return ok;
+  }
+  for (std::uint32_t i = 0; i < given.array_count; ++i) {
+    const RewireCalibrationArray& array = given.arrays[i];
+    if (Status ok = Require("input,samples", array.input, array.samples); !ok) return ok;
+    RewireValue* value = nullptr;
+    if (const RewireStatus copied = rewire_value_copy_tensor(array.samples, &value); copied != kRewireOk) {
+      return rewire::Fail(
+          static_cast<rewire::StatusCode>(copied),
+          std::string("calibration data for input \"") + array.input + "\": " + rewire_last_error_message());
+    }
+    data->insert_or_assign(array.input, value->value.tensor());
+    rewire_value_destroy(value);
+  }
+  return {};
+}
+
+Status ReadCalibration(const RewireCompileOptions& given, rewire::CompileOptions* options) {
+  using rewire::CalibrationMethod;
+  const auto invalid = [](const char* what, std::uint32_t value) {
+    return rewire::Fail(rewire::StatusCode::kInvalidArgument,
+                        std::string(what) + " is " + std::to_string(value) + ", which stands for nothing");
+  };
+  if (given.precision > kRewirePrecisionInt8) return invalid("precision", given.precision);
+  if (given.precision == kRewirePrecisionInt8) options->precision = rewire::Precision::kInt8;
+  static constexpr CalibrationMethod kMethods[] = {CalibrationMethod::kLeastSquares,
+                                                   CalibrationMethod::kMinMax, CalibrationMethod::kEntropy};
+  if (given.calibration_method >= std::size(kMethods))
+    return invalid("calibration_method", given.calibration_method);
+  rewire::Calibration& calibration = options->calibration;
+  calibration.method = kMethods[given.calibration_method];
+  if (given.max_error != 0) calibration.max_error = given.max_error;
+  std::vector<std::string> keep;
+  if (Status ok = ReadNames("keep_float", given.keep_float, given.keep_float_count, &keep); !ok) return ok;
+  calibration.keep_float.insert(keep.begin(), keep.end());
+  if (given.calibration_count == 0) return {};
+  if (Status ok = Require("calibration", given.calibration); !ok) return ok;
+  for (std::uint32_t i = 0; i < given.calibration_count; ++i) {
+    if (Status ok = ReadData(given.calibration[i], &calibration.data.emplace_back()); !ok) return ok;
+  }
+  return {};
+}
+
 struct Call {
   RewireCompileOptions given{};
   rewire::CompileOptions options;
@@ -63,6 +109,7 @@ struct Call {
         !ok) {
       return ok;
     }
+    if (Status ok = ReadCalibration(given, &options); !ok) return ok;
     if (given.max_work != 0) options.limits.work = given.max_work;
     if (given.max_fold_bytes != 0) options.limits.fold_bytes = given.max_fold_bytes;
     if (given.fold_time != 0) options.limits.fold_time = std::chrono::nanoseconds(given.fold_time);
@@ -82,10 +129,26 @@ struct Call {
     }
   }
 
+  void TellPrecision(const rewire::CompileReport& report) const {
+    for (const rewire::ProductPrecision& product : report.products) {
+      if (given.product == nullptr) break;
+      const RewireProductPrecision told = {sizeof(RewireProductPrecision), product.quantized ? 1 : 0,
+                                           product.node.c_str(), product.reason.c_str(), product.noise};
+      given.product(given.context, &told);
+    }
+    for (const rewire::OutputMovement& output : report.movement) {
+      if (given.moved == nullptr) break;
+      const RewireOutputMovement told = {sizeof(RewireOutputMovement), output.output.c_str(), output.max_abs,
+                                         output.relative};
+      given.moved(given.context, &told);
+    }
+  }
+
   Status Give(Result<rewire::Compilation> compiled, RewireCompileReport* report,
               RewireExecutable** out) const {
     TellUnsupported();
     if (!compiled) return rewire::Forward(compiled);
+    TellPrecision(compiled->report);
     if (report != nullptr) {
       const rewire::CompileReport& made = compiled->report;
       RewireCompileReport filled{};
@@ -100,6 +163,8 @@ struct Call {
       filled.separate_bytes = made.separate_bytes;
       filled.memory_bytes = made.memory.bounded() ? made.memory.bytes : 0;
       filled.time = made.time.count();
+      filled.products = made.products.size();
+      filled.quantized = made.quantized;
       if (Status ok = rewire::c_api::WriteStruct("RewireCompileReport", filled, report); !ok) return ok;
     }
     rewire::c_api::Give(std::move(compiled->executable), out);

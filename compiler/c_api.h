@@ -27,7 +27,50 @@ typedef struct RewireUnsupportedNode {
   const char* reason;
 } RewireUnsupportedNode;
 
-/* Everything that is 0 or NULL has its default. The arrays are borrowed for the call. */
+/* Samples of an input for kRewirePrecisionInt8: a tensor in host memory. With one axis more than the input,
+ * its first axis counts samples. */
+typedef struct RewireCalibrationArray {
+  const char* input; /* its name */
+  const DLTensor* samples;
+} RewireCalibrationArray;
+
+/* An array for each input. All that have an axis of samples must have the same number of them. Any other
+ * array is part of every sample. */
+typedef struct RewireCalibrationData {
+  const RewireCalibrationArray* arrays;
+  uint32_t array_count;
+} RewireCalibrationData;
+
+/* The numbers that convolutions and products with constant weights compute with. */
+enum {
+  kRewirePrecisionModel = 0, /* those of the model */
+  kRewirePrecisionInt8 = 1   /* 8-bit integers in place of f32: the compiler quantises the model by samples */
+};
+
+/* How ranges follow from samples. compiler/compiler.h explains them. */
+enum { kRewireCalibrationLeastSquares = 0, kRewireCalibrationMinMax = 1, kRewireCalibrationEntropy = 2 };
+
+/* A product of the float model, as rewire::ProductPrecision explains it. The strings live during the call
+ * that passes it. */
+typedef struct RewireProductPrecision {
+  uint32_t struct_size;
+  int32_t quantized;
+  const char* node;   /* operator and name: "Conv 'conv1'" */
+  const char* reason; /* why it is float; "" if it is quantised */
+  double noise;       /* NaN if it was not measured */
+} RewireProductPrecision;
+
+/* How far an output moved from the float model's, as rewire::OutputMovement explains it. The string lives
+ * during the call that passes it. */
+typedef struct RewireOutputMovement {
+  uint32_t struct_size;
+  const char* output;
+  double max_abs;
+  double relative;
+} RewireOutputMovement;
+
+/* Everything that is 0 or NULL has its default. Arrays, tensors and strings are borrowed: they must stay as
+ * they are until the call returns, and are not used afterwards. */
 typedef struct RewireCompileOptions {
   uint32_t struct_size;
   uint32_t dim_count;
@@ -48,6 +91,16 @@ typedef struct RewireCompileOptions {
   /* folders that links in the model's folder may lead to, such as a hub's cache */
   const char* const* external_folders;
   uint32_t external_folder_count;
+  uint32_t precision;                       /* kRewirePrecisionModel and so on */
+  const RewireCalibrationData* calibration; /* one after the other; sizes may differ between them */
+  uint32_t calibration_count;
+  uint32_t calibration_method; /* kRewireCalibrationLeastSquares and so on */
+  double max_error; /* most that an output moves on the samples, as `relative`; 0: 0.05; infinity: no limit */
+  const char* const* keep_float; /* names of nodes that stay float in any case */
+  uint32_t keep_float_count;
+  /* told of each product and of each output of f32, after kRewirePrecisionInt8 has succeeded */
+  void (*product)(void* context, const RewireProductPrecision* product);
+  void (*moved)(void* context, const RewireOutputMovement* output);
 } RewireCompileOptions;
 
 /* What compiling made of a model. compiler/compiler.h explains the figures. */
@@ -64,14 +117,16 @@ typedef struct RewireCompileReport {
   uint64_t separate_bytes;
   uint64_t memory_bytes; /* what one run takes at most beside weights and outputs */
   int64_t time;          /* nanoseconds of the whole call */
+  uint64_t products;     /* with kRewirePrecisionInt8: of the float model */
+  uint64_t quantized;    /* how many of them were quantised */
 } RewireCompileReport;
 
 /* Compiles the model of a file. External data is read only from inside the file's folder, and from
  * external_folders through links. `options` and `report` may be NULL.
  *
  * Errors: kRewireNotFound and kRewireIo from reading; kRewireInvalidFile for a file that is no ONNX model;
- * kRewireInvalidArgument for a wrong dimension or pass. Also kRewireStepLimit beyond max_work, and
- * kRewireUnsupported if nodes cannot be compiled. */
+ * kRewireInvalidArgument for a wrong dimension, pass or calibration. Also kRewireStepLimit beyond max_work,
+ * and kRewireUnsupported if nodes cannot be compiled. */
 REWIRE_API RewireStatus rewire_compile(const char* path, const RewireCompileOptions* options,
                                        RewireCompileReport* report, RewireExecutable** out);
 /* The same for `size` bytes of memory, which are not used after the return. `folder` may hold external data;

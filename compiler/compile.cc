@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <utility>
 
@@ -76,30 +77,44 @@ Status SetLimits(const std::map<std::string, std::int64_t>& max_dims, Module* mo
 }
 
 Status CheckPrecision(const CompileOptions& options) {
-  const bool calibrates = !options.calibration.inputs.empty();
+  const bool calibrates = !options.calibration.data.empty();
   if (options.precision == Precision::kInt8 && !calibrates) {
     return Fail(
         StatusCode::kInvalidArgument,
         "precision int8 needs samples of the model's inputs to calibrate with (--calibrate DATA.npz); "
         "random ones would give wrong ranges");
   }
-  if (options.precision != Precision::kInt8 && calibrates) {
-    return Fail(StatusCode::kInvalidArgument, "samples to calibrate with are for precision int8 alone");
+  if (options.precision != Precision::kInt8 && (calibrates || !options.calibration.keep_float.empty())) {
+    return Fail(StatusCode::kInvalidArgument,
+                "samples, and nodes to keep float, are for precision int8 alone");
   }
   return {};
 }
 
+// Runs the passes; `each` is called before and after one.
+void Optimise(const CompileOptions& options, Graph* graph,
+              const std::function<void(const char* pass, bool done)>& each) {
+  for (const Pass& pass : Passes()) {
+    if (options.disabled_passes.contains(pass.name)) continue;
+    if (pass.library != nullptr && !KernelSet().AddLibrary(pass.library)) continue;
+    each(pass.name, false);
+    pass.run(graph);
+    each(pass.name, true);
+  }
+}
+
 // Affine nodes move into the weights first, so that these have the scales that the outputs have.
-Result<std::optional<Calibrator>> QuantizeGraph(const CompileOptions& options, const KernelSet& kernels,
-                                                Graph* graph) {
-  if (options.precision != Precision::kInt8) return std::optional<Calibrator>();
-  Begin(options, "calibrating");
+Result<CalibrationReport> QuantizeGraph(const CompileOptions& options, const KernelSet& kernels,
+                                        Graph* graph) {
+  if (options.precision != Precision::kInt8) return CalibrationReport();
   RemoveDeadCode(graph);
   if (!options.disabled_passes.contains("fold-affine")) FoldAffine(graph);
-  Result<Calibrator> calibrator = Calibrator::Quantize(graph, options.calibration, kernels);
-  if (!calibrator) return Forward(calibrator);
-  if (options.dump) options.dump("quantized", GraphText(*graph));
-  return std::optional<Calibrator>(*std::move(calibrator));
+  const Building building = {[&](Graph* copy) { Optimise(options, copy, [](const char*, bool) {}); },
+                             kernels};
+  Result<CalibrationReport> report = QuantizeBySamples(
+      graph, options.calibration, building, [&](const std::string& what) { Begin(options, what); });
+  if (report && options.dump) options.dump("quantized", GraphText(*graph));
+  return report;
 }
 
 Result<Compiled> CompileModel(const ModelFile& model, const std::string& what, const CompileOptions& options,
@@ -140,15 +155,12 @@ Result<Compiled> CompileModel(const ModelFile& model, const std::string& what, c
   const auto lists = lowering.strings().Metadata(graph.main.results);
   if (!lists) return Forward(lists, what);
   if (options.dump) options.dump("lowered", GraphText(graph));
-  const Result<std::optional<Calibrator>> calibrator = QuantizeGraph(options, folder.kernels(), &graph);
-  if (!calibrator) return Forward(calibrator, what);
-  for (const Pass& pass : Passes()) {
-    if (options.disabled_passes.contains(pass.name)) continue;
-    if (pass.library != nullptr && !KernelSet().AddLibrary(pass.library)) continue;
-    Begin(options, pass.name);
-    pass.run(&graph);
-    if (options.dump) options.dump(pass.name, GraphText(graph));
-  }
+  Result<CalibrationReport> calibrated = QuantizeGraph(options, folder.kernels(), &graph);
+  if (!calibrated) return Forward(calibrated, what);
+  Optimise(options, &graph, [&](const char* pass, bool done) {
+    if (!done) Begin(options, pass);
+    if (done && options.dump) options.dump(pass, GraphText(graph));
+  });
   if (lowering_options.fold) FoldInit(folder, options, &graph);
   Begin(options, "emitting");
   EmitStatistics statistics;
@@ -159,13 +171,8 @@ Result<Compiled> CompileModel(const ModelFile& model, const std::string& what, c
   module->metadata.emplace_back("source", what);
   for (const auto& entry : *lists) module->metadata.emplace_back(entry);
   Compiled compiled;
-  if (*calibrator) {
-    Begin(options, "comparing with the float model");
-    Result<std::vector<OutputMovement>> movement = (*calibrator)->Movement(*module);
-    if (!movement) return Forward(movement, what);
-    compiled.quantized = (*calibrator)->quantized();
-    compiled.movement = *std::move(movement);
-  }
+  compiled.products = std::move(calibrated->products);
+  compiled.movement = std::move(calibrated->movement);
   compiled.module = *std::move(module);
   compiled.model_nodes = lowering.node_count();
   compiled.nodes = CountNodes(graph.main);

@@ -26,7 +26,7 @@ struct Compiled {
   // would take from the VM's pool without it. 0 if each is allocated by itself.
   std::uint64_t arena_bytes = 0;
   std::uint64_t separate_bytes = 0;
-  std::size_t quantized = 0;
+  std::vector<ProductPrecision> products;  // for Precision::kInt8
   std::vector<OutputMovement> movement;
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rewire/compiler/compiler.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "rewire/compiler/compile.h"
@@ -43,7 +44,10 @@ Result<Compilation> Finish(Result<compiler::Compiled> compiled, const CompileOpt
   report.constant_bytes = compiled->constant_bytes;
   report.arena_bytes = compiled->arena_bytes;
   report.separate_bytes = compiled->separate_bytes;
-  report.quantized = compiled->quantized;
+  report.quantized =
+      static_cast<std::size_t>(std::count_if(compiled->products.begin(), compiled->products.end(),
+                                             [](const ProductPrecision& node) { return node.quantized; }));
+  report.products = std::move(compiled->products);
   report.movement = std::move(compiled->movement);
   Begin(options, "verifying");
   Result<Executable> verified = Executable::FromModule(std::move(compiled->module));

@@ -36,15 +36,22 @@ using compiler::CompileLimits;
 enum class Precision : std::uint8_t { kModel, kInt8 };
 
 // How the range of an activation follows from what is seen. kMinMax: all of it. kEntropy: without rare large
-// values, if the distribution is closer to the original then.
-enum class CalibrationMethod : std::uint8_t { kMinMax, kEntropy };
+// values, if the distribution is closer to the original then. kLeastSquares: the part of it that makes the
+// mean square of the errors smallest.
+enum class CalibrationMethod : std::uint8_t { kMinMax, kEntropy, kLeastSquares };
 
-// Samples for kInt8: an array for each input, by its name. In an array with one axis more than the input, the
-// first axis counts samples. All such arrays must have the same number of them. Any other array is part of
-// every sample.
+// An array for each input, by its name. In an array with one axis more than the input, the first axis counts
+// samples. All such arrays must have the same number of them. Any other array is part of every sample.
+using CalibrationData = std::map<std::string, Tensor>;
+
+// Samples for kInt8, and what they are used for.
 struct Calibration {
-  std::map<std::string, Tensor> inputs;
-  CalibrationMethod method = CalibrationMethod::kMinMax;
+  std::vector<CalibrationData> data;  // one after the other; sizes may differ between them
+  CalibrationMethod method = CalibrationMethod::kLeastSquares;
+  // The most that an output of f32 may move over all samples, as OutputMovement::relative. As many products
+  // as needed stay float, first those that are least exact for the time they take. Infinity: no limit.
+  double max_error = 0.05;
+  std::set<std::string> keep_float;  // names of nodes of the model that stay float in any case
 };
 
 struct CompileOptions {
@@ -84,6 +91,16 @@ struct OutputMovement {
   double relative = 0;  // the L2 norm of all differences by that of the float output
 };
 
+// A convolution, product or recurrent layer of the float model with constant weights.
+struct ProductPrecision {
+  std::string node;  // operator and name: "Conv 'conv1'"
+  bool quantized = false;
+  // How far its own output is from that of the float node for the same float input: the L2 norm of the
+  // differences by that of the output. NaN if that was not measured.
+  double noise = 0;
+  std::string reason;  // why it is float; empty if it is quantised
+};
+
 // What compiling made of a model.
 struct CompileReport {
   std::size_t model_nodes = 0;
@@ -99,8 +116,9 @@ struct CompileReport {
   // What one run of `main` takes at most beside weights and outputs, or why there is no bound. Not computed
   // without `bound_memory`.
   MemoryBound memory;
-  // For kInt8: the convolutions and products that were quantised, and what that did.
+  // For kInt8: how many of the products were quantised, all products, and what that did.
   std::size_t quantized = 0;
+  std::vector<ProductPrecision> products;
   std::vector<OutputMovement> movement;
   std::chrono::nanoseconds time{0};  // of the whole call
 };

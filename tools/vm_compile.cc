@@ -14,6 +14,7 @@
 #include "rewire/compiler/compiler.h"
 #include "rewire/tools/io/cli.h"
 #include "rewire/tools/io/compile_report.h"
+#include "rewire/tools/io/precision_report.h"
 #include "rewire/tools/io/stage_progress.h"
 #include "rewire/tools/io/tensor_io.h"
 #include "rewire/tools/io/units.h"
@@ -42,7 +43,9 @@ struct Options {
   std::vector<std::string> disabled;
   std::vector<std::string> allow_external;
   std::string dump;
-  std::string precision = "model", calibrate, calibration = "min-max";
+  std::string precision = "model", calibration = "least-squares";
+  std::vector<std::string> calibrate, keep_float;
+  double max_error = Calibration().max_error;
   std::uint64_t max_work = CompileLimits().work;
   std::string max_fold_bytes, fold_time;
   bool json = false;
@@ -81,39 +84,31 @@ Status ReadLimits(const Options& options, CompileLimits* limits) {
   return {};
 }
 
-Status ReadCalibration(const Options& options, CompileOptions* compile) {
-  compile->precision = options.precision == "int8" ? Precision::kInt8 : Precision::kModel;
-  compile->calibration.method =
-      options.calibration == "entropy" ? CalibrationMethod::kEntropy : CalibrationMethod::kMinMax;
-  if (options.calibrate.empty()) return {};
-  const Result<std::vector<NamedTensor>> members = ReadArchive(options.calibrate);
+Result<CalibrationData> ReadSamples(const std::string& path) {
+  const Result<std::vector<NamedTensor>> members = ReadArchive(path);
   if (!members) return Forward(members, "--calibrate");
+  CalibrationData data;
   for (const NamedTensor& member : *members) {
     Result<Tensor> tensor = ToTensor(member.tensor);
-    if (!tensor) return Forward(tensor, options.calibrate);
-    compile->calibration.inputs.insert_or_assign(member.name, *std::move(tensor));
+    if (!tensor) return Forward(tensor, path);
+    data.insert_or_assign(member.name, *std::move(tensor));
+  }
+  return data;
+}
+
+Status ReadCalibration(const Options& options, CompileOptions* compile) {
+  compile->precision = options.precision == "int8" ? Precision::kInt8 : Precision::kModel;
+  Calibration& calibration = compile->calibration;
+  if (options.calibration == "entropy") calibration.method = CalibrationMethod::kEntropy;
+  if (options.calibration == "min-max") calibration.method = CalibrationMethod::kMinMax;
+  calibration.max_error = options.max_error;
+  calibration.keep_float.insert(options.keep_float.begin(), options.keep_float.end());
+  for (const std::string& path : options.calibrate) {
+    Result<CalibrationData> data = ReadSamples(path);
+    if (!data) return Forward(data);
+    calibration.data.push_back(*std::move(data));
   }
   return {};
-}
-
-// What was quantised, and how far each output moved, one line each.
-std::string MovementText(const CompileReport& report) {
-  std::string text =
-      fmt::format("{} convolutions and products compute with 8-bit integers\n", report.quantized);
-  for (const OutputMovement& output : report.movement) {
-    text += fmt::format("output {} moved from float by at most {:.3g}, {:.3g} of its norm\n", output.output,
-                        output.max_abs, output.relative);
-  }
-  return text;
-}
-
-Json MovementJson(const CompileReport& report) {
-  Json outputs = Json::array();
-  for (const OutputMovement& output : report.movement) {
-    outputs.push_back(
-        {{"output", output.output}, {"max_abs", output.max_abs}, {"relative", output.relative}});
-  }
-  return outputs;
 }
 
 Result<int> Run(const Options& options) {
@@ -164,6 +159,7 @@ Result<int> Run(const Options& options) {
                        {"separate_bytes", report.separate_bytes},
                        {"memory_bytes", report.memory.bounded() ? Json(report.memory.bytes) : Json()},
                        {"quantized", report.quantized},
+                       {"products", ProductsJson(report)},
                        {"movement", MovementJson(report)},
                        {"passes", CompilerPasses()},
                        {"nanoseconds", report.time.count()}};
@@ -174,7 +170,7 @@ Result<int> Run(const Options& options) {
       "wrote {}: {} nodes of the model became {}; {} kernel calls of {} kernels, {} constants with {}; {}\n",
       output, report.model_nodes, report.nodes, report.kernel_calls, report.kernels, report.constants,
       BytesText(report.constant_bytes), DurationText(static_cast<double>(report.time.count())));
-  if (compile->precision == Precision::kInt8) fmt::print("{}", MovementText(report));
+  if (compile->precision == Precision::kInt8) fmt::print("{}", PrecisionText(report));
   if (report.arena_bytes > 0) {
     fmt::print("tensors of known or limited size lie in an arena of {}; each by itself they would take {}\n",
                BytesText(report.arena_bytes), BytesText(report.separate_bytes));
@@ -214,14 +210,22 @@ int main(int argc, char** argv) {
       ->check(CLI::IsMember({"model", "int8"}))
       ->capture_default_str();
   app.add_option(
-      "--calibrate", options.calibrate,
-      "DATA.npz: samples of the inputs, an array for each by its name. With one axis more than the input, "
-      "the first axis counts samples; any other array is part of every sample");
-  app.add_option(
-         "--calibration", options.calibration,
-         "how ranges follow from the samples: min-max takes all, entropy may cut rare large values off")
-      ->check(CLI::IsMember({"min-max", "entropy"}))
+         "--calibrate", options.calibrate,
+         "DATA.npz: samples of the inputs, an array for each by its name. With one axis more than the "
+         "input, the first axis counts samples; any other array is part of every sample. Give it again for "
+         "samples of other sizes")
+      ->allow_extra_args(false);
+  app.add_option("--calibration", options.calibration,
+                 "how ranges follow from the samples: min-max takes all; entropy and least-squares may cut "
+                 "rare large values off")
+      ->check(CLI::IsMember({"min-max", "entropy", "least-squares"}))
       ->capture_default_str();
+  app.add_option("--max-error", options.max_error,
+                 "let no output move further from the float model's on the samples, in parts of its norm; as "
+                 "many nodes as needed stay float. inf: no limit")
+      ->capture_default_str();
+  app.add_option("--keep-float", options.keep_float, "NAME: a node of the model that stays float")
+      ->allow_extra_args(false);
   app.add_option("--max-work", options.max_work,
                  "limit the work of compiling. Compiling a node costs about 64 units; functions are compiled "
                  "at every "

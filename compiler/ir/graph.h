@@ -157,6 +157,12 @@ class KernelTraits;
 
 class Graph {
  public:
+  Graph() = default;
+  Graph(Graph&&) = default;
+  Graph& operator=(Graph&&) = default;
+  // The same with values and nodes of its own. Constants share their bytes. The arenas must not be planned.
+  Graph Copy() const;
+
   Block main;
   // What is known about the kernels that nodes call. Null: nothing.
   std::shared_ptr<const KernelTraits> kernels;

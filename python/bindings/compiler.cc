@@ -31,6 +31,11 @@ nb::dict ReportOf(const CompileReport& report) {
   figures["memory_bytes"] = report.memory.bounded() ? nb::object(nb::int_(report.memory.bytes)) : nb::none();
   figures["unbounded"] = report.memory.unbounded;
   figures["quantized"] = report.quantized;
+  nb::list products;
+  for (const ProductPrecision& product : report.products) {
+    products.append(nb::make_tuple(product.node, product.quantized, product.noise, product.reason));
+  }
+  figures["products"] = std::move(products);
   nb::list movement;
   for (const OutputMovement& output : report.movement) {
     movement.append(nb::make_tuple(output.output, output.max_abs, output.relative));
@@ -63,19 +68,29 @@ struct Callbacks {
   }
 };
 
-// `inputs` are the samples by name.
-Calibration CalibrationOf(nb::dict inputs, const std::string& method) {
+CalibrationMethod MethodOf(const std::string& name) {
+  if (name == "least-squares") return CalibrationMethod::kLeastSquares;
+  if (name == "min-max") return CalibrationMethod::kMinMax;
+  if (name == "entropy") return CalibrationMethod::kEntropy;
+  Raise(Error(StatusCode::kInvalidArgument,
+              "calibration is '" + name + "', expected 'least-squares', 'min-max' or 'entropy'"));
+}
+
+// `data` are dicts of arrays by name.
+Calibration CalibrationOf(const nb::list& data, const std::string& method, double max_error,
+                          const std::set<std::string>& keep_float) {
   Calibration calibration;
-  if (method != "min-max" && method != "entropy") {
-    Raise(Error(StatusCode::kInvalidArgument,
-                "calibration is '" + method + "', expected 'min-max' or 'entropy'"));
-  }
-  if (method == "entropy") calibration.method = CalibrationMethod::kEntropy;
-  for (const auto& [key, array] : inputs) {
-    const auto name = nb::cast<std::string>(key);
-    Tensor tensor = Import(array, Access::kRead, "calibrate['" + name + "']").tensor;
-    if (!tensor.view().IsContiguous()) tensor = Take(Tensor::CopyOf(tensor.view()));
-    calibration.inputs.emplace(name, std::move(tensor));
+  calibration.method = MethodOf(method);
+  calibration.max_error = max_error;
+  calibration.keep_float = keep_float;
+  for (const nb::handle inputs : data) {
+    CalibrationData& arrays = calibration.data.emplace_back();
+    for (const auto& [key, array] : nb::cast<nb::dict>(inputs)) {
+      const auto name = nb::cast<std::string>(key);
+      Tensor tensor = Import(array, Access::kRead, "calibrate['" + name + "']").tensor;
+      if (!tensor.view().IsContiguous()) tensor = Take(Tensor::CopyOf(tensor.view()));
+      arrays.insert_or_assign(name, std::move(tensor));
+    }
   }
   return calibration;
 }
@@ -86,15 +101,16 @@ nb::tuple CompileModel(nb::handle model, const std::string& folder, const std::s
                        const std::map<std::string, std::int64_t>& dims,
                        const std::map<std::string, std::int64_t>& max_dims,
                        const std::set<std::string>& disabled,
-                       const std::vector<std::string>& external_folders, bool int8, nb::dict calibrate,
-                       const std::string& calibration, nb::handle progress) {
+                       const std::vector<std::string>& external_folders, bool int8, const nb::list& calibrate,
+                       const std::string& calibration, double max_error,
+                       const std::set<std::string>& keep_float, nb::handle progress) {
   CompileOptions options;
   options.external_folders = external_folders;
   options.dims = dims;
   options.max_dims = max_dims;
   options.disabled_passes = disabled;
   if (int8) options.precision = Precision::kInt8;
-  options.calibration = CalibrationOf(std::move(calibrate), calibration);
+  options.calibration = CalibrationOf(calibrate, calibration, max_error, keep_float);
   Callbacks callbacks{nb::borrow(progress), std::nullopt};
   if (!progress.is_none()) options.progress = [&](const std::string& what) { callbacks.Begin(what); };
   std::string path;
@@ -128,7 +144,8 @@ nb::tuple CompileModel(nb::handle model, const std::string& folder, const std::s
 void AddCompiler(nb::module_& module) {
   module.def("_compile", &CompileModel, nb::arg("model"), nb::arg("folder"), nb::arg("name"), nb::arg("dims"),
              nb::arg("max_dims"), nb::arg("disabled_passes"), nb::arg("external_folders"), nb::arg("int8"),
-             nb::arg("calibrate"), nb::arg("calibration"), nb::arg("progress").none());
+             nb::arg("calibrate"), nb::arg("calibration"), nb::arg("max_error"), nb::arg("keep_float"),
+             nb::arg("progress").none());
   module.def("compiler_passes", &CompilerPasses, "Returns the names of the passes that can be disabled.");
 }
 

@@ -25,6 +25,20 @@ class UnsupportedNode:
 
 
 @dataclass(frozen=True)
+class ProductPrecision:
+    """A convolution, product or recurrent layer of the float model with constant weights."""
+
+    node: str
+    """Operator and name: "Conv 'conv1'"."""
+    quantized: bool
+    noise: float
+    """How far its own output is from that of the float node for the same input: the L2 norm of the differences by that
+    of the output; NaN if that was not measured."""
+    reason: str
+    """Why it is float; empty if it is quantised."""
+
+
+@dataclass(frozen=True)
 class OutputMovement:
     """How far an output of float32 moved from the float model's, over all samples."""
 
@@ -51,7 +65,8 @@ class CompileReport:
     """What one run takes at most beside weights and outputs; None if `unbounded` says why there is no bound."""
     unbounded: str
     quantized: int
-    """Convolutions and products that precision="int8" quantised."""
+    """How many of the `products` precision="int8" quantised."""
+    products: Tuple[ProductPrecision, ...]
     movement: Tuple[OutputMovement, ...]
     seconds: float
 
@@ -65,7 +80,7 @@ class Compilation:
 
 
 def compile(model, output=None, *, dims=None, max_dims=None, disable_passes=(), external_data=None, external_folders=(),
-            progress=None, precision="model", calibrate=None, calibration="min-max"):
+            progress=None, precision="model", calibrate=None, calibration="least-squares", max_error=0.05, keep_float=()):
     """Compiles an ONNX model, and writes the executable to `output` if that is given.
 
     `model` is a path, the bytes of a model, or an onnx.ModelProto. `dims` fixes symbolic dimensions ({"batch": 4});
@@ -73,9 +88,14 @@ def compile(model, output=None, *, dims=None, max_dims=None, disable_passes=(), 
     of the bytes lie in; for a path it is the model's folder. Links in it may lead to `external_folders`, such as a hub's
     cache. `progress` is called with what begins.
 
-    `precision="int8"` quantises a float model by samples. `calibrate` has an array for each input; with one axis more than
-    the input, its first axis counts samples, and any other array is part of every sample. `calibration` is "min-max" or
-    "entropy", which may cut rare large values off. The report says what was quantised and how far each output moved.
+    `precision="int8"` quantises a float model by samples. `calibrate` is a dict with an array for each input; with one axis
+    more than the input, its first axis counts samples, and any other array is part of every sample. It may be a list of such
+    dicts, for samples of several sizes. `calibration` says how ranges follow: "least-squares" and "entropy" may cut rare
+    large values off, "min-max" takes all.
+
+    No output moves by more than `max_error` on the samples, in parts of its L2 norm; as many nodes as needed stay float.
+    math.inf sets no limit. `keep_float` are names of nodes that stay float in any case. The report says what was quantised,
+    and how far each output moved.
 
     Returns a Compilation. Raises UnsupportedError with the list `unsupported`, NotFoundError, InvalidFileError,
     InvalidArgumentError for a wrong dimension, pass or calibration. The GIL is not held, and several threads may compile at once.
@@ -90,10 +110,11 @@ def compile(model, output=None, *, dims=None, max_dims=None, disable_passes=(), 
         source = model
     if precision not in ("model", "int8"):
         raise errors.InvalidArgumentError(f"precision is {precision!r}, expected 'model' or 'int8'")
+    data = [dict(calibrate)] if hasattr(calibrate, "keys") else [dict(one) for one in calibrate or ()]
     folder = "" if external_data is None else os.fsdecode(external_data)
     made, report, message = _rewire._compile(
         source, folder, name, dict(dims or {}), dict(max_dims or {}), set(disable_passes),
-        [os.fsdecode(path) for path in external_folders], precision == "int8", dict(calibrate or {}), calibration, progress)
+        [os.fsdecode(path) for path in external_folders], precision == "int8", data, calibration, max_error, set(keep_float), progress)
     if made is None:
         nodes = [UnsupportedNode(*row) for row in report]
         error = errors.UnsupportedError("\n".join([message, *(f"  {node}" for node in nodes)]))
@@ -101,5 +122,6 @@ def compile(model, output=None, *, dims=None, max_dims=None, disable_passes=(), 
         raise error
     if output is not None:
         made.save(output)
+    report["products"] = tuple(ProductPrecision(*row) for row in report["products"])
     report["movement"] = tuple(OutputMovement(*row) for row in report["movement"])
     return Compilation(made, CompileReport(**report))

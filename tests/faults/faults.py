@@ -352,4 +352,22 @@ FAULTS = [
           "((row.flags & kMovesStrings) != 0 && «i == 0»);", "true", COMPILER),
     Fault("strings", "the metadata has the list of each output", "compile.cc",
           "«for (const auto& entry : *lists) module->metadata.emplace_back(entry);»", "", COMPILER),
+
+    # 8-bit integers by samples.
+    Fault("int8", "a range has 255 steps", "quantize_products.cc",
+          "return (limits.most - limits.least) / «kMostActivation»;", "(kMostActivation / 2)", COMPILER),
+    Fault("int8", "a channel's largest weight is 127 steps", "quantize_products.cc",
+          "std::fabs(elements[i]) / «kMostWeight»);", "(kMostWeight / 2)", COMPILER),
+    Fault("int8", "no output moves further than allowed", "float_products_search.cc",
+          "if (!all || «all->worst <= most» || order.empty())", "true", COMPILER),
+    Fault("int8", "the roughest product stays float first", "float_products_search.cc",
+          "return «scores[a] > scores[b]»;", "scores[a] < scores[b]", COMPILER),
+    Fault("int8", "products win back their integers", "float_products_search.cc",
+          "fewer[floats[i]] = «false»;", "true", COMPILER),
+    Fault("int8", "rounding costs a twelfth of a step's square", "activation_range.cc",
+          "* step * step / «12» +", "3", COMPILER),
+    Fault("int8", "samples behind the first set count", "calibration_data.cc",
+          "all->push_back(«std::move(values)»);", "(all->empty() ? std::move(values) : all->front())", COMPILER),
+    Fault("int8", "the C interface passes its bound on", "c_api.cc",
+          "if («given.max_error != 0») calibration.max_error", "false", COMPILER),
 ]

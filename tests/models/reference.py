@@ -33,13 +33,16 @@ def session(path, threads=1):
 def write_model(name, path):
     if name in generated.ALL:
         onnx.save(generated.ALL[name](), path)
-        return catalog.GENERATED[name]
-    if name in trained.ALL:
+    elif name in trained.ALL:
         onnx.save(trained.ALL[name](), path)
-        return catalog.TRAINED[name]
-    find, sets = catalog.PACKAGED[name]
-    shutil.copyfile(find(), path)
-    return sets
+    else:
+        shutil.copyfile(catalog.PACKAGED[name][0](), path)
+
+
+def inputs(name, seed):
+    """The inputs of each run, of the same kinds and sizes for every seed."""
+    sets = catalog.GENERATED.get(name) or catalog.TRAINED.get(name) or catalog.PACKAGED[name][1]
+    return [make(np.random.default_rng(seed + number)) for number, make in enumerate(sets)]
 
 
 def as_array(value):
@@ -55,14 +58,13 @@ def collect(output, name):
         return
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    sets = write_model(name, folder / "model.onnx")
+    write_model(name, folder / "model.onnx")
     runner = session(folder / "model.onnx")
-    for number, make in enumerate(sets):
-        inputs = make(np.random.default_rng(1000 + number))
-        results = runner.run(None, inputs)
+    for number, given in enumerate(inputs(name, 1000)):
+        results = runner.run(None, given)
         for kind in ("in", "out"):
             (folder / str(number) / kind).mkdir(parents=True)
-        for key, value in inputs.items():
+        for key, value in given.items():
             np.save(folder / str(number) / "in" / f"{key}.npy", value)
         for position, value in enumerate(results):
             np.save(folder / str(number) / "out" / f"{position}.npy", as_array(value))

@@ -2,8 +2,10 @@
 """Compiling, bounds, plans and profiles."""
 
 import json
+import math
 
 import tiny_models as models
+
 import numpy
 import pytest
 import rewire
@@ -77,7 +79,25 @@ def test_int8_by_samples():
     strided = rewire.compile(proto, precision="int8", calibrate={"x": numpy.asfortranarray(x)})
     assert strided.report.movement == made.report.movement
     plain = rewire.compile(proto).report
-    assert plain.quantized == 0 and plain.movement == ()
+    assert plain.quantized == 0 and plain.movement == () and plain.products == ()
+
+
+def test_products_stay_float():
+    proto, _ = models.linear()
+    x = numpy.random.default_rng(1).uniform(-1, 2, (5, 3, 8)).astype(numpy.float32)
+    samples = [{"x": x}, {"x": 2 * x[0, :2]}]  # of two sizes
+    (product,) = rewire.compile(proto, precision="int8", calibrate=samples, max_error=math.inf).report.products
+    assert product.quantized and product.reason == "" and 1e-4 < product.noise < 0.02
+    narrow = rewire.compile(proto, precision="int8", calibrate=samples, max_error=product.noise / 10).report
+    assert narrow.quantized == 0 and narrow.products[0].reason == "outputs would move too far"
+    assert narrow.products[0].noise == product.noise and narrow.movement[0].relative == 0
+    name = product.node.split("'")[1]
+    (kept,) = rewire.compile(proto, precision="int8", calibrate=samples, keep_float=[name]).report.products
+    assert kept.reason == "it is to stay float" and math.isnan(kept.noise)
+    # Twice as large values make twice the steps of a range.
+    one, both = (rewire.compile(proto, precision="int8", calibrate=data, calibration="min-max").report.products[0].noise
+                 for data in (samples[:1], samples))
+    assert one < both
 
 
 def test_mistakes():

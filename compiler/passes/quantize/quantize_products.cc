@@ -3,10 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <map>
 #include <unordered_map>
-#include <unordered_set>
 #include <utility>
 
 #include "rewire/compiler/passes/edit.h"
@@ -18,72 +16,130 @@ namespace {
 constexpr float kMostWeight = 127;
 constexpr float kMostActivation = 255;
 
-// The axis of the weights that has a scale each. nullopt for nodes that would not compute with integers: they
-// would be slower and less exact, for nothing (integer_products.cc).
-std::optional<std::int64_t> WeightAxis(const Node& node) {
-  if (node.kind != NodeKind::kKernel || node.extents.size() != 1 || node.extents[0].shape != nullptr ||
-      node.inputs.size() < 2 || FloatsOf(node.inputs[1]) == nullptr) {
-    return std::nullopt;
-  }
+float ScaleOf(const ActivationRange::Limits& limits) {
+  return (limits.most - limits.least) / kMostActivation;
+}
+
+constexpr const char kNoKernel[] = "there is no kernel of integers for it";
+
+bool IsRecurrentLayer(const Node& node) {
+  return node.kernel == "rewire.lstm" || node.kernel == "rewire.gru" || node.kernel == "rewire.rnn";
+}
+
+// What reads f32 and has constant weights of f32.
+bool IsFloatProduct(const Node& node) {
+  if (node.kind != NodeKind::kKernel || node.inputs.size() < 2 || FloatsOf(node.inputs[1]) == nullptr)
+    return false;
   const Type& x = node.inputs[0]->type;
-  if (!x.IsTensor() || !x.ranked || x.dtype != kFloat32 || node.inputs[0]->IsConstant()) return std::nullopt;
-  const std::vector<std::int64_t>& dims = node.inputs[1]->constant->shape;
-  if (std::find(dims.begin(), dims.end(), 0) != dims.end()) return std::nullopt;
-  const Value* bias = node.inputs.size() > 2 ? node.inputs[2] : nullptr;
-  if (node.kernel == "rewire.conv") {
-    if (IntAttribute(node, "group", 1) != 1 || (dims.size() != 3 && dims.size() != 4)) return std::nullopt;
-    const std::int64_t taps = TapsOf(dims);
-    if (taps < 1 || taps > kMostTaps) return std::nullopt;
-    if (bias != nullptr && !PerChannel(bias, 1, 0, dims[0])) return std::nullopt;
-    return 0;
-  }
-  if (dims.size() != 2) return std::nullopt;
-  if (node.kernel == "rewire.matmul") return x.rank() >= 2 ? std::optional<std::int64_t>(1) : std::nullopt;
-  if (node.kernel != "rewire.gemm" || FloatAttribute(node, "alpha", 1) != 1 ||
-      FloatAttribute(node, "beta", 1) != 1 || IntAttribute(node, "transA", 0) != 0) {
-    return std::nullopt;
+  if (!x.IsTensor() || x.dtype != kFloat32 || node.inputs[0]->IsConstant()) return false;
+  return node.kernel == "rewire.conv" || node.kernel == "rewire.conv_transpose" ||
+         node.kernel == "rewire.matmul" || node.kernel == "rewire.gemm" || IsRecurrentLayer(node);
+}
+
+bool HasFiniteWeights(const Value& weights) {
+  const float* elements = FloatsOf(&weights);
+  return std::all_of(elements, elements + weights.constant->bytes.view.size() / sizeof(float),
+                     [](float weight) { return std::isfinite(weight); });
+}
+
+FloatProduct StaysFloat(std::string reason) { return {nullptr, 0, std::move(reason)}; }
+FloatProduct QuantizedBy(std::int64_t axis) { return {nullptr, axis, ""}; }
+
+FloatProduct ConsiderConv(const Node& node, const std::vector<std::int64_t>& dims) {
+  const Value* bias = OptionalInput(node, 2);
+  // Their integers become floats again for the kernel (integer_groups.cc).
+  if (IntAttribute(node, "group", 1) != 1)
+    return StaysFloat("integers are no faster for convolutions of groups");
+  if (dims.size() != 3 && dims.size() != 4) return StaysFloat(kNoKernel);
+  const std::int64_t taps = TapsOf(dims);
+  if (taps < 1 || taps > kMostTaps) return StaysFloat(kNoKernel);
+  if (bias != nullptr && !PerChannel(bias, 1, 0, dims[0])) return StaysFloat(kNoKernel);
+  return QuantizedBy(0);
+}
+
+FloatProduct ConsiderGemm(const Node& node, const std::vector<std::int64_t>& dims) {
+  if (dims.size() != 2 || FloatAttribute(node, "alpha", 1) != 1 || FloatAttribute(node, "beta", 1) != 1 ||
+      IntAttribute(node, "transA", 0) != 0) {
+    return StaysFloat(kNoKernel);
   }
   const std::int64_t axis = IntAttribute(node, "transB", 0) != 0 ? 0 : 1;
-  if (bias != nullptr && !PerChannel(bias, 2, 1, dims[static_cast<std::size_t>(axis)])) return std::nullopt;
-  return axis;
+  const Value* bias = OptionalInput(node, 2);
+  if (bias != nullptr && !PerChannel(bias, 2, 1, dims[static_cast<std::size_t>(axis)]))
+    return StaysFloat(kNoKernel);
+  return QuantizedBy(axis);
+}
+
+// Nodes that would not compute with integers would be slower and less exact, for nothing
+// (integer_products.cc).
+FloatProduct Consider(const Node& node, bool inside) {
+  if (IsRecurrentLayer(node)) return StaysFloat("recurrent layers stay float");
+  if (inside) return StaysFloat("it is inside a loop or a branch");
+  if (node.extents.size() != 1 || node.extents[0].shape != nullptr || !node.inputs[0]->type.ranked)
+    return StaysFloat(kNoKernel);
+  const std::vector<std::int64_t>& dims = node.inputs[1]->constant->shape;
+  if (std::find(dims.begin(), dims.end(), 0) != dims.end()) return StaysFloat(kNoKernel);
+  const Node* made = node.inputs[1]->folded;
+  if (made != nullptr && made->kernel == "rewire.dequantize_linear")
+    return StaysFloat("the model quantises it already");
+  if (!HasFiniteWeights(*node.inputs[1])) return StaysFloat("a weight is no finite number");
+  if (node.kernel == "rewire.conv") return ConsiderConv(node, dims);
+  if (node.kernel == "rewire.gemm") return ConsiderGemm(node, dims);
+  if (node.kernel == "rewire.matmul" && dims.size() == 2 && node.inputs[0]->type.rank() >= 2)
+    return QuantizedBy(1);
+  return StaysFloat(kNoKernel);
 }
 
 class ProductQuantizer {
  public:
-  ProductQuantizer(Graph* graph,
-                   const std::function<std::optional<ActivationRange::Limits>(const Value*)>& range)
-      : graph_(*graph), range_(range) {}
+  ProductQuantizer(Graph* graph, const std::vector<FloatProduct>& products, const ProductLimits& limits)
+      : graph_(*graph) {
+    for (std::size_t i = 0; i < products.size(); ++i) {
+      if (limits[i]) chosen_.emplace(products[i].node, Chosen{i, products[i].axis, *limits[i]});
+    }
+  }
 
-  std::size_t Run() {
-    std::size_t count = 0;
+  // `beside`: copies of the products read the integers. Their outputs by product.
+  void Run(bool beside, std::vector<Value*>* copied) {
     std::vector<Node*> nodes;
     nodes_ = &nodes;
     for (Node* node : graph_.main.nodes) {
       source_ = node->source;
-      if (const std::optional<std::int64_t> axis = WeightAxis(*node)) {
-        Value* x = Activation(node->inputs[0]);
-        Value* weights = x != nullptr ? Weights(node->inputs[1], *axis) : nullptr;
-        if (weights != nullptr) {
-          node->inputs[0] = x;
-          node->inputs[1] = weights;
-          ++count;
-        }
-      }
-      nodes.push_back(node);
+      const auto found = chosen_.find(node);
+      if (found == chosen_.end() || beside) nodes.push_back(node);
+      if (found == chosen_.end()) continue;
+      Node* changed = beside ? Copied(*node) : node;
+      Value* x = Activation(node->inputs[0], found->second.limits);
+      Value* weights = Weights(node->inputs[1], found->second.axis);
+      changed->inputs[0] = x;
+      changed->inputs[1] = weights;
+      nodes.push_back(changed);
+      if (beside) (*copied)[found->second.product] = changed->outputs[0];
     }
     graph_.main.nodes = std::move(nodes);
-    return count;
   }
 
  private:
-  // `x` as U8 and back. Null: without a range.
-  Value* Activation(Value* x) {
+  struct Chosen {
+    std::size_t product;
+    std::int64_t axis;
+    ActivationRange::Limits limits;
+  };
+
+  Node* Copied(const Node& node) {
+    Node* copy = graph_.NewNode(node.kind);
+    *copy = node;
+    Value* output = graph_.NewValue(node.outputs[0]->name, node.outputs[0]->type);
+    output->producer = copy;
+    copy->outputs[0] = output;
+    return copy;
+  }
+
+  // `x` as U8 and back.
+  Value* Activation(Value* x, const ActivationRange::Limits& limits) {
     const auto found = activations_.find(x);
     if (found != activations_.end()) return found->second;
-    const std::optional<ActivationRange::Limits> range = range_(x);
-    const float scale = range ? (range->most - range->least) / kMostActivation : 0;
-    if (!std::isnormal(scale)) return nullptr;
-    const float zero = std::clamp(std::nearbyint(-range->least / scale), 0.0F, kMostActivation);
+    const float scale = ScaleOf(limits);
+    const float zero = std::clamp(std::nearbyint(-limits.least / scale), 0.0F, kMostActivation);
     Value* of_scale = NewFloats(&graph_, x->name + ".scale", {}, {scale});
     Value* of_zero = NewBytes(x->name + ".zero", kUInt8, {}, {static_cast<std::byte>(zero)});
     Value* stored = graph_.NewValue(x->name + ".u8", TensorOf(kUInt8, x->type.dims));
@@ -94,7 +150,6 @@ class ProductQuantizer {
     return floats;
   }
 
-  // Null: a weight is no finite number.
   Value* Weights(Value* weights, std::int64_t axis) {
     const auto found = weights_.find({weights, axis});
     if (found != weights_.end()) return found->second;
@@ -107,7 +162,6 @@ class ProductQuantizer {
     const float* elements = FloatsOf(weights);
     std::vector<float> scales(channels, 0);
     for (std::size_t i = 0; i < count; ++i) {
-      if (!std::isfinite(elements[i])) return nullptr;
       float& scale = scales[i / inner % channels];
       scale = std::max(scale, std::fabs(elements[i]) / kMostWeight);
     }
@@ -147,7 +201,7 @@ class ProductQuantizer {
   }
 
   Graph& graph_;
-  const std::function<std::optional<ActivationRange::Limits>(const Value*)>& range_;
+  std::unordered_map<const Node*, Chosen> chosen_;
   std::vector<Node*>* nodes_ = nullptr;
   std::string source_;
   std::unordered_map<const Value*, Value*> activations_;
@@ -156,18 +210,32 @@ class ProductQuantizer {
 
 }  // namespace
 
-std::vector<Value*> ValuesToQuantize(const Graph& graph) {
-  std::vector<Value*> values;
-  std::unordered_set<const Value*> seen;
-  for (const Node* node : graph.main.nodes) {
-    if (WeightAxis(*node) && seen.insert(node->inputs[0]).second) values.push_back(node->inputs[0]);
-  }
-  return values;
+std::vector<FloatProduct> FloatProducts(const Graph& graph) {
+  std::vector<FloatProduct> products;
+  const auto visit = [&](const Block& block, bool inside, const auto& again) -> void {
+    for (Node* node : block.nodes) {
+      if (IsFloatProduct(*node)) {
+        products.push_back(Consider(*node, inside));
+        products.back().node = node;
+      }
+      for (const Block& inner : node->blocks) again(inner, true, again);
+    }
+  };
+  visit(graph.main, false, visit);
+  return products;
 }
 
-std::size_t QuantizeProducts(
-    Graph* graph, const std::function<std::optional<ActivationRange::Limits>(const Value*)>& range) {
-  return ProductQuantizer(graph, range).Run();
+bool HasScale(const ActivationRange::Limits& limits) { return std::isnormal(ScaleOf(limits)); }
+
+void QuantizeProducts(Graph* graph, const std::vector<FloatProduct>& products, const ProductLimits& limits) {
+  ProductQuantizer(graph, products, limits).Run(false, nullptr);
+}
+
+std::vector<Value*> QuantizeBeside(Graph* graph, const std::vector<FloatProduct>& products,
+                                   const ProductLimits& limits) {
+  std::vector<Value*> outputs(products.size(), nullptr);
+  ProductQuantizer(graph, products, limits).Run(true, &outputs);
+  return outputs;
 }
 
 }  // namespace rewire::compiler

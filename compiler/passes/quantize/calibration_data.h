@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// The samples of a calibration as inputs of single calls.
+#pragma once
+
+#include <vector>
+
+#include "rewire/base/status.h"
+#include "rewire/compiler/compiler.h"
+#include "rewire/compiler/ir/graph.h"
+#include "rewire/vm/value.h"
+
+namespace rewire::compiler {
+
+// The inputs of each call, in the order of the graph's inputs.
+using Calls = std::vector<std::vector<rewire::Value>>;
+
+// Errors: kInvalidArgument for samples that do not fit the inputs.
+Result<Calls> ReadCalls(const Graph& graph, const std::vector<CalibrationData>& data);
+
+}  // namespace rewire::compiler

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What --precision int8 made of a model, as text and as JSON.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "rewire/compiler/compiler.h"
+
+namespace rewire::tools {
+
+// What was quantised, what stayed float, and how far each output moved, one line each.
+std::string PrecisionText(const CompileReport& report);
+
+nlohmann::ordered_json ProductsJson(const CompileReport& report);
+nlohmann::ordered_json MovementJson(const CompileReport& report);
+
+}  // namespace rewire::tools
