@@ -15,6 +15,7 @@ std::span<const Pass> Passes() {
       {"fold-affine", FoldAffine},
       {"fuse-hard-swish", FuseHardSwish},
       {"fuse-gelu", FuseGelu},
+      {"fuse-swish", FuseSwish},
       {"fuse-layer-norm", FuseLayerNorm},
       {"gather-early", GatherEarly},
       {"multiply-embeddings", MultiplyEmbeddings},

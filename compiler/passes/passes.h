@@ -33,6 +33,8 @@ void KeepF32(Graph* graph);
 void UseWinograd(Graph* graph);
 // Lets packed products add a residual, the other term of the sum behind them.
 void AddResiduals(Graph* graph);
+// Recognises x * sigmoid(x).
+void FuseSwish(Graph* graph);
 // Turns sums of dequantised tensors that are quantised again into one kernel.
 void FuseQuantizedAdd(Graph* graph);
 // Turns products of dequantised integers into products of the integers, which are then dequantised.

@@ -195,7 +195,7 @@ TEST_CASE("the activations of packed products are the kernels of their names") {
   HostTensor packed = Packed(w, 21, 9, "IO");
   HostTensor plain = HostTensor::Empty<float>({7, 21});
   REQUIRE(Run("rewire.packed.matmul", {&x, &packed, &plain}, {{"columns", std::int64_t{21}}}) == "");
-  for (const char* name : {"relu", "sigmoid", "tanh", "hard_swish", "gelu", "leaky_relu"}) {
+  for (const char* name : {"relu", "sigmoid", "tanh", "hard_swish", "gelu", "leaky_relu", "swish"}) {
     INFO(name);
     AttributeList of_kernel;
     AttributeList of_product = {{"columns", std::int64_t{21}}, {"activation", name}};

@@ -95,6 +95,8 @@ TEST_CASE("functions of rows agree with the standard library on every instructio
     CheckRow(
         "sigmoid", math.sigmoid, [](double x) { return 1 / (1 + std::exp(-x)); }, 4);
     CheckRow(
+        "swish", math.swish, [](double x) { return x / (1 + std::exp(-x)); }, 4);
+    CheckRow(
         "erf", math.erf, [](double x) { return std::erf(x); }, 4);
     CheckRow(
         "gelu", math.gelu,

@@ -20,6 +20,7 @@ std::optional<Activation> ActivationOf(const Node& node) {
   if (kernel == "rewire.sigmoid") return Activation{"sigmoid"};
   if (kernel == "rewire.tanh") return Activation{"tanh"};
   if (kernel == "rewire.hard_swish") return Activation{"hard_swish"};
+  if (kernel == "rewire.swish") return Activation{"swish"};
   if (kernel == "rewire.leaky_relu") return Activation{"leaky_relu", FloatAttribute(node, "alpha", 0.01)};
   if (kernel == "rewire.gelu" && node.attributes.empty()) return Activation{"gelu"};
   if (kernel == "rewire.clip" && FindAttribute(node, "min") != nullptr &&

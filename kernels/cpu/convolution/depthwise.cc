@@ -53,11 +53,11 @@ HWY_INLINE void RunPositions(D d, const DepthwiseRow& row, std::int64_t position
   }
 }
 
-// Channels from `begin` on; those of the last, partial vector only where `end` is that of the row.
-template <int kPositions>
-HWY_INLINE void RunChannels(const DepthwiseRow& row, std::int64_t position, std::int64_t begin,
-                            std::int64_t end) {
-  const hn::ScalableTag<float> d;
+// Channels from `begin` on; those of the last, partial vector only where `end` is that of the row. A row of
+// fewer channels than a vector has takes narrower ones.
+template <int kPositions, class D>
+HWY_INLINE void RunVectors(D d, const DepthwiseRow& row, std::int64_t position, std::int64_t begin,
+                           std::int64_t end) {
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   std::int64_t c = begin;
   for (; c + lanes <= end; c += lanes) RunPositions<kPositions>(d, row, position, c);
@@ -65,9 +65,15 @@ HWY_INLINE void RunChannels(const DepthwiseRow& row, std::int64_t position, std:
   if (row.channels >= lanes) {
     // The last vector overlaps the one before it.
     RunPositions<kPositions>(d, row, position, row.channels - lanes);
-    return;
+  } else if constexpr (hn::MaxLanes(D()) > 1) {
+    RunVectors<kPositions>(hn::CappedTag<float, hn::MaxLanes(D()) / 2>(), row, position, c, end);
   }
-  for (; c < end; ++c) RunPositions<kPositions>(hn::CappedTag<float, 1>(), row, position, c);
+}
+
+template <int kPositions>
+HWY_INLINE void RunChannels(const DepthwiseRow& row, std::int64_t position, std::int64_t begin,
+                            std::int64_t end) {
+  RunVectors<kPositions>(hn::ScalableTag<float>(), row, position, begin, end);
 }
 
 // So many channels at a time that their weights stay in the first cache.

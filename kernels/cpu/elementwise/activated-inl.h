@@ -37,6 +37,8 @@ HWY_NOINLINE V Activated(D d, V x, const Activation& activation) {
     }
     case Activation::kGelu:
       return GeluOf(d, x);
+    case Activation::kSwish:
+      return SwishOf(d, x);
     case Activation::kLeakyRelu:
       return hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::Mul(x, alpha), x);
   }

@@ -178,6 +178,17 @@ struct HardSwish {
   }
 };
 
+struct Swish {
+  static constexpr const char kName[] = "rewire.swish";
+  using Accepts = AnyFloats;
+  void Read(Attributes&) {}
+  VectorMath::Row Rows() const { return BestVectorMath().swish; }
+  template <typename T>
+  auto For() const {
+    return [](T x) { return x / (1 + std::exp(-x)); };
+  }
+};
+
 struct Clip {
   static constexpr const char kName[] = "rewire.clip";
   using Accepts = AnyNumbers;
@@ -216,6 +227,8 @@ std::span<const Kernel> ActivationKernels() {
                                         kElementwise),
       Describe<ElementActivation<HardSigmoid>>("x -> out over x", "any float", "alpha = 0.2, beta = 0.5",
                                                "alpha * x + beta, held in [0, 1]", kElementwise),
+      Describe<ElementActivation<Swish>>("x -> out over x", "any float", "", "x / (1 + exp(-x))",
+                                         kElementwise),
       Describe<ElementActivation<HardSwish>>("x -> out over x", "any float", "",
                                              "x * (x / 6 + 0.5 held in [0, 1])", kElementwise),
       Describe<ElementActivation<Clip>>("x -> out over x", "any number", "min = -inf, max = inf",

@@ -8,7 +8,7 @@
 namespace rewire::kernel::cpu {
 
 struct Activation {
-  enum Kind { kNone, kRelu, kClip, kSigmoid, kTanh, kHardSwish, kGelu, kLeakyRelu };
+  enum Kind { kNone, kRelu, kClip, kSigmoid, kTanh, kHardSwish, kGelu, kLeakyRelu, kSwish };
   Kind kind = kNone;
   float alpha = 0;
   float beta = 0;
@@ -16,7 +16,8 @@ struct Activation {
   // Attributes `activation`, `alpha`, `beta`.
   void Read(Attributes& attributes) {
     kind = static_cast<Kind>(attributes.Choice(
-        "activation", {"none", "relu", "clip", "sigmoid", "tanh", "hard_swish", "gelu", "leaky_relu"}, 0));
+        "activation",
+        {"none", "relu", "clip", "sigmoid", "tanh", "hard_swish", "gelu", "leaky_relu", "swish"}, 0));
     alpha = static_cast<float>(attributes.Float("alpha", 0));
     beta = static_cast<float>(attributes.Float("beta", 0));
   }

@@ -136,6 +136,12 @@ HWY_INLINE V SigmoidOf(D d, V x) {
   return hn::Div(one, hn::Add(one, ExpOf(d, hn::Neg(x))));
 }
 
+// x times its sigmoid.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V SwishOf(D d, V x) {
+  return hn::Div(x, hn::Add(hn::Set(d, 1.0f), ExpOf(d, hn::Neg(x))));
+}
+
 // Up to 1 a polynomial of x^2 times x; from there 1 - exp(-x^2) times a polynomial of 1 / (1 + x / 2). Both
 // are interpolated at Chebyshev's points; the error is below 2e-7 of the result.
 template <class D, class V = hn::Vec<D>>

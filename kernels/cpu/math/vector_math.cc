@@ -122,6 +122,7 @@ VectorMath Functions() {
           &Apply<LogOf<D, V>>,
           &Apply<TanhOf<D, V>>,
           &Apply<SigmoidOf<D, V>>,
+          &Apply<SwishOf<D, V>>,
           &Apply<ErfOf<D, V>>,
           &Apply<GeluOf<D, V>>,
           &ShiftedExp,

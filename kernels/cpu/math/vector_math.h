@@ -14,6 +14,7 @@ struct VectorMath {
   Row log;
   Row tanh;
   Row sigmoid;  // 1 / (1 + exp(-x))
+  Row swish;    // x / (1 + exp(-x))
   Row erf;
   Row gelu;  // x / 2 * (1 + erf(x / sqrt(2)))
   // out = exp(in - shift), where in - shift is at most 88 or NaN. Returns the sum of out.

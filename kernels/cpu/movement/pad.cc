@@ -103,22 +103,41 @@ class Padding {
     return i < 0 ? 0 : dim - 1;
   }
 
+  // Elements [begin, end) of out, one row after the other.
   void CopyMapped(TensorView x, TensorView out, std::int64_t begin, std::int64_t end) const {
-    const auto bytes = static_cast<std::size_t>(x.element_bytes());
-    const char* in = static_cast<const char*>(x.raw_data());
-    char* to = static_cast<char*>(out.raw_data());
-    for (std::int64_t flat = begin; flat < end; ++flat) {
-      std::int64_t rest = flat;
-      std::int64_t offset = 0;
-      std::int64_t step = 1;
-      for (int i = out.ndim() - 1; i >= 0; --i) {
-        offset += Source(rest % out.dim(i) - before(i), x.dim(i)) * step;
-        rest /= out.dim(i);
-        step *= x.dim(i);
-      }
-      std::memcpy(to + static_cast<std::size_t>(flat) * bytes, in + static_cast<std::size_t>(offset) * bytes,
-                  bytes);
+    const int last = out.ndim() - 1;
+    const std::int64_t length = last < 0 ? 1 : out.dim(last);
+    while (begin < end) {
+      const std::int64_t from = begin % length;
+      const std::int64_t to = std::min(length, from + (end - begin));
+      CopyRow(x, out, begin / length, from, to);
+      begin += to - from;
     }
+  }
+
+  // Elements [from, to) of a row of out, which lies along the last axis.
+  void CopyRow(TensorView x, TensorView out, std::int64_t row, std::int64_t from, std::int64_t to) const {
+    const int last = out.ndim() - 1;
+    const auto bytes = static_cast<std::size_t>(x.element_bytes());
+    const std::int64_t length = last < 0 ? 1 : out.dim(last), of_x = last < 0 ? 1 : x.dim(last);
+    const std::int64_t shift = last < 0 ? 0 : before(last);
+    std::int64_t rest = row, offset = 0, step = of_x;
+    for (int i = last - 1; i >= 0; --i) {
+      offset += Source(rest % out.dim(i) - before(i), x.dim(i)) * step;
+      rest /= out.dim(i);
+      step *= x.dim(i);
+    }
+    const char* in = static_cast<const char*>(x.raw_data()) + static_cast<std::size_t>(offset) * bytes;
+    char* at = static_cast<char*>(out.raw_data()) + static_cast<std::size_t>(row * length) * bytes;
+    const auto copy = [&](std::int64_t i, std::int64_t source, std::int64_t count) {
+      std::memcpy(at + static_cast<std::size_t>(i) * bytes, in + static_cast<std::size_t>(source) * bytes,
+                  static_cast<std::size_t>(count) * bytes);
+    };
+    // What x has itself is one piece.
+    const std::int64_t first = std::clamp(shift, from, to), behind = std::clamp(shift + of_x, first, to);
+    for (std::int64_t i = from; i < first; ++i) copy(i, Source(i - shift, of_x), 1);
+    if (behind > first) copy(first, first - shift, behind - first);
+    for (std::int64_t i = behind; i < to; ++i) copy(i, Source(i - shift, of_x), 1);
   }
 
   Mode mode_;

@@ -96,11 +96,12 @@ std::span<const Kernel> PackedMatMulKernels() {
       Describe<Pack>("w -> out", "f32", "order = IO or OI",
                      "w [K, N], or with OI [N, K] or [N, C, taps...], as the kernels of this family read it: "
                      "out [N rounded up to 16, K]; it holds the same on every CPU"),
-      Describe<PackedMatMul>("x, w, bias?, addend? -> out over addend", "f32",
-                             "columns, activation = none, relu, clip, sigmoid, tanh, hard_swish, gelu or "
-                             "leaky_relu, alpha = 0.0, beta = 0.0",
-                             "x [..., K] by packed w [K, columns], plus bias [columns], plus addend of out's "
-                             "shape, then the activation"),
+      Describe<PackedMatMul>(
+          "x, w, bias?, addend? -> out over addend", "f32",
+          "columns, activation = none, relu, clip, sigmoid, tanh, hard_swish, swish, gelu or "
+          "leaky_relu, alpha = 0.0, beta = 0.0",
+          "x [..., K] by packed w [K, columns], plus bias [columns], plus addend of out's "
+          "shape, then the activation"),
   };
   return kKernels;
 }
