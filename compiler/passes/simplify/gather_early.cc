@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Takes rows out of a table before all of its elements are processed: gather(cast(w) * s, i) becomes
-// cast(gather(w, i)) * gather(s, i). Tables of 8-bit embeddings have this form, and a run needs only few of
-// their rows.
+// cast(gather(w, i)) * gather(s, i), and so for dequantize_linear. Tables of 8-bit embeddings have such
+// forms, and a run needs only few of their rows.
+#include <algorithm>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -45,10 +46,18 @@ class Gathers {
            value->type.dims[1].Is(1);
   }
 
+  // By one scale and one zero for all elements.
+  static bool IsDequantize(const Node& node) {
+    if (node.kernel != "rewire.dequantize_linear") return false;
+    return std::all_of(node.inputs.begin() + 1, node.inputs.end(), [](const Value* value) {
+      return value->IsConstant() && ProductOf(value->type.dims).Is(1) && value->type.rank() <= 1;
+    });
+  }
+
   // The position of the table among the inputs of a node that works on all of its elements; -1: it is none.
   int TableOf(const Node& node) const {
     if (node.kind != NodeKind::kKernel || node.returns || node.outputs.size() != 1) return -1;
-    if (IsElementwise(graph_, node, 1)) return 0;
+    if (IsElementwise(graph_, node, 1) || IsDequantize(node)) return 0;
     if (!IsElementwise(graph_, node, 2)) return -1;
     const Shape& dims = node.outputs[0]->type.dims;
     for (int i : {0, 1}) {

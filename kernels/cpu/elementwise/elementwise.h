@@ -34,16 +34,17 @@ struct RowOf {
 #endif
 
 // Contiguous elements. A function of its own, because compilers do not vectorise the loop in a branch of a
-// kernel that they take for a rare one.
+// kernel that they take for a rare one. The operation is a copy: its members then stay in registers, where
+// elements that are written cannot change them.
 template <typename Op, typename Out, typename... Ins>
-[[gnu::noinline]] void RunContiguous(const Op& op, std::int64_t count, Out* out, const Ins*... in) {
+[[gnu::noinline]] void RunContiguous(const Op op, std::int64_t count, Out* out, const Ins*... in) {
   REWIRE_ELEMENTS_APART
   for (std::int64_t i = 0; i < count; ++i) out[i] = op(in[i]...);
 }
 
 // One run of elements. The common patterns have loops of their own, which the compiler vectorises.
 template <typename Op, typename Out, typename A>
-void RunRow(const Op& op, std::int64_t count, RowOf<Out> out, RowOf<A> a) {
+void RunRow(const Op op, std::int64_t count, RowOf<Out> out, RowOf<A> a) {
   if (out.step == 1 && a.step == 1) {
     REWIRE_ELEMENTS_APART
     for (std::int64_t i = 0; i < count; ++i) out.data[i] = op(a.data[i]);
@@ -53,7 +54,7 @@ void RunRow(const Op& op, std::int64_t count, RowOf<Out> out, RowOf<A> a) {
 }
 
 template <typename Op, typename Out, typename A, typename B>
-void RunRow(const Op& op, std::int64_t count, RowOf<Out> out, RowOf<A> a, RowOf<B> b) {
+void RunRow(const Op op, std::int64_t count, RowOf<Out> out, RowOf<A> a, RowOf<B> b) {
   if (out.step == 1 && a.step == 1 && b.step == 1) {
     REWIRE_ELEMENTS_APART
     for (std::int64_t i = 0; i < count; ++i) out.data[i] = op(a.data[i], b.data[i]);
@@ -73,7 +74,7 @@ void RunRow(const Op& op, std::int64_t count, RowOf<Out> out, RowOf<A> a, RowOf<
 }
 
 template <typename Op, typename Out, typename A, typename B, typename C>
-void RunRow(const Op& op, std::int64_t count, RowOf<Out> out, RowOf<A> a, RowOf<B> b, RowOf<C> c) {
+void RunRow(const Op op, std::int64_t count, RowOf<Out> out, RowOf<A> a, RowOf<B> b, RowOf<C> c) {
   if (out.step == 1 && a.step == 1 && b.step == 1 && c.step == 1) {
     REWIRE_ELEMENTS_APART
     for (std::int64_t i = 0; i < count; ++i) out.data[i] = op(a.data[i], b.data[i], c.data[i]);
