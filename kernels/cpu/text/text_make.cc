@@ -55,6 +55,13 @@ struct CaseAttributes {
     return Status();
   }
 
+  // By Unicode's simple mappings, in which the small sharp s has no capital one.
+  utf8proc_int32_t Changed(utf8proc_int32_t code) const {
+    constexpr utf8proc_int32_t kSharpS = 0xDF;
+    if (!upper) return utf8proc_tolower(code);
+    return code == kSharpS ? code : utf8proc_toupper(code);
+  }
+
   template <typename Emit>
   Status Change(TensorView x, TensorView offsets, TensorView bytes, Emit emit) const {
     Texts texts;
@@ -68,8 +75,7 @@ struct CaseAttributes {
           const utf8proc_ssize_t taken = *at < 0x80 ? 1 : utf8proc_iterate(at, left, &code);
           if (taken < 1) return ValueError("string ", x.data<std::int64_t>()[i], " is not UTF-8");
           utf8proc_uint8_t changed[4];
-          const utf8proc_ssize_t size =
-              utf8proc_encode_char(upper ? utf8proc_toupper(code) : utf8proc_tolower(code), changed);
+          const utf8proc_ssize_t size = utf8proc_encode_char(Changed(code), changed);
           const std::string_view piece(reinterpret_cast<const char*>(changed),
                                        static_cast<std::size_t>(size));
           if (!pace.Spend(8) || !to.sink.Append(pace, piece)) return Stopped();

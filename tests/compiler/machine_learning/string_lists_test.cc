@@ -128,13 +128,18 @@ TEST_CASE("what strings cannot become is refused") {
     AddNode(graph, "Gather", {"x", "word"}, "y");
     reason = "input 1, 'word', is strings";
   }
-  SECTION("numbers") {
-    AddInt(AddNode(graph, "Cast", {"word"}, "y"), "to", onnx::TensorProto::FLOAT);
-    reason = "a cast from strings";
+  SECTION("one side of a comparison") {
+    AddNode(graph, "Equal", {"word", "x"}, "y");
+    reason = "one input is strings, the other is not";
   }
-  SECTION("strings from numbers") {
-    AddInt(AddNode(graph, "Cast", {"x"}, "y"), "to", onnx::TensorProto::STRING);
-    reason = "a cast to strings";
+  SECTION("one part of several") {
+    AddInt(AddNode(graph, "Concat", {"word", "x"}, "y"), "axis", 0);
+    reason = "some inputs are strings, others are not";
+  }
+  SECTION("one branch of a choice") {
+    AddInt(AddNode(graph, "Cast", {"x"}, "yes"), "to", onnx::TensorProto::BOOL);
+    AddNode(graph, "Where", {"yes", "word", "x"}, "y");
+    reason = "some inputs are strings, others are not";
   }
   SECTION("keys that are numbers") {
     onnx::NodeProto* encoder = AddNode(graph, "LabelEncoder", {"word"}, "y");
