@@ -52,9 +52,9 @@ class StringTables {
   // kUnsupported if there is such a name already.
   Status AddLists(std::vector<Value*>* outputs, std::vector<std::string>* names) const;
 
-  // Entries that say what an output's elements stand for: "strings main.0" and "keys main.1", each with a
-  // list in JSON, or with the places of the outputs that hold the list. "input strings main.0" says the same
-  // of an input. Errors: kUnsupported if a list is longer than metadata may be.
+  // Entries that say what an output's elements stand for: "strings main.0" and "keys main.1". The value is a
+  // list in JSON, or says which outputs hold the list. "input strings main.0" says the latter of an input.
+  // Errors: kUnsupported if a list is longer than metadata may be.
   Result<std::vector<std::pair<std::string, std::string>>> Metadata(const std::vector<Value*>& inputs,
                                                                     const std::vector<Value*>& outputs) const;
   // The function's input has strings of the list, all three as the caller gives them.

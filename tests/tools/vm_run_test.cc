@@ -146,8 +146,8 @@ TEST_CASE("strings are taken and given where the metadata says which tensors hol
                                           "x=[[\"a\", \"\"], [\"\u00e9\U0001F600\", \"\\\"\"]]"};
   CHECK(session.Out(words) ==
         "y: i64[2, 2], strings\n"
-        "[[       \"a\",        \"\"],\n"
-        " [\"\u00e9\U0001F600\",    \"\\\"\"]]\n");
+        "[[     \"a\",       \"\"],\n"
+        " [\"\u00e9\U0001F600\",     \"\\\"\"]]\n");
   CHECK(session.Json(words)["outputs"][0]["data"] == json({"a", "", "\u00e9\U0001F600", "\""}));
   const auto with = [&](std::vector<std::string> more) {
     std::vector<std::string> arguments = words;

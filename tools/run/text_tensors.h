@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Arrays of strings in .npy files ('<U7') and on the command line, and the three tensors that a program has
-// for them: positions in a list, the offsets of the list's strings, and their bytes (docs/format.md).
+// Arrays of strings in .npy files ('<U7') and on the command line. A program has three tensors for them:
+// positions in a list, the offsets of the list's strings, and their bytes (docs/format.md).
 #pragma once
 
 #include <cstdint>
@@ -38,8 +38,8 @@ TextParts PartsOf(const TextArray& array);
 // Errors: kInvalidArgument if they are no such tensors.
 Result<std::vector<std::string>> ListIn(const HostTensor& offsets, const HostTensor& bytes);
 
-// Where the other two tensors of strings are among the inputs or results of a function, by the metadata under
-// the key; nullopt if the key is not there, or says something else.
+// Where the other two tensors of strings are among the inputs or results of a function. The metadata says it
+// under the key; nullopt if the key is not there, or says something else.
 struct TextPlaces {
   std::uint32_t offsets = 0, bytes = 0;
 };
