@@ -14,8 +14,6 @@
 namespace rewire::tools {
 namespace {
 
-using Json = nlohmann::json;
-
 constexpr std::size_t kMostNesting = 16;
 
 template <typename T>
@@ -62,7 +60,7 @@ std::vector<std::uint32_t> CodePoints(const std::string& text) {
 }
 
 // Appends the strings of a nested list and learns or checks its shape.
-bool Flatten(const Json& json, std::size_t depth, TextArray* array, bool* leaf_seen) {
+bool Flatten(const nlohmann::json& json, std::size_t depth, TextArray* array, bool* leaf_seen) {
   if (json.is_string()) {
     if (*leaf_seen && depth != array->shape.size()) return false;
     *leaf_seen = true;
@@ -77,7 +75,7 @@ bool Flatten(const Json& json, std::size_t depth, TextArray* array, bool* leaf_s
   }
   if (array->shape[depth] != size) return false;
   return std::all_of(json.begin(), json.end(),
-                     [&](const Json& each) { return Flatten(each, depth + 1, array, leaf_seen); });
+                     [&](const nlohmann::json& each) { return Flatten(each, depth + 1, array, leaf_seen); });
 }
 
 }  // namespace
@@ -130,7 +128,7 @@ Result<HostTensor> TensorOfTexts(const TextArray& array) {
 }
 
 Result<TextArray> ParseTexts(std::string_view text) {
-  const Json json = Json::parse(text, nullptr, false);
+  const auto json = nlohmann::json::parse(text, nullptr, false);
   TextArray array;
   bool leaf_seen = false;
   if (json.is_discarded() || !Flatten(json, 0, &array, &leaf_seen)) {
@@ -177,7 +175,7 @@ Result<std::vector<std::string>> ListIn(const HostTensor& offsets, const HostTen
 std::optional<TextPlaces> PlacesOf(const Module& module, const std::string& key, std::size_t count) {
   for (const auto& [name, value] : module.metadata) {
     if (name != key) continue;
-    const Json json = Json::parse(value, nullptr, false);
+    const auto json = nlohmann::json::parse(value, nullptr, false);
     const auto place = [&](const char* part) {
       return json.is_object() && json.contains(part) && json[part].is_number_unsigned() && json[part] < count;
     };

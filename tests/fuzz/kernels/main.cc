@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// kernel_drill [--seed N] [--calls N] [--kernel NAME] [--library PATH]... [--coverage]: calls every stock kernel
-// with arguments and attributes that a hostile file may give it, by themselves, without a VM.
+// kernel_drill [--seed N] [--calls N] [--kernel NAME] [--library PATH]... [--coverage]: calls every stock
+// kernel with arguments and attributes that a hostile file may give it, by themselves, without a VM.
 //
 // --coverage prints a line for each kernel: calls, successes, calls in which it asked whether to go on, and
 // the longest time between two such questions, which says something in an optimised build alone.
