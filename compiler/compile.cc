@@ -152,7 +152,7 @@ Result<Compiled> CompileModel(const ModelFile& model, const std::string& what, c
                     lowering.node_count(), lowering.lists_tensors() ? ", inputs and initializers" : ""));
   }
   // Read before passes replace the outputs' values.
-  const auto lists = lowering.strings().Metadata(graph.main.results);
+  const auto lists = lowering.strings().Metadata(graph.main.parameters, graph.main.results);
   if (!lists) return Forward(lists, what);
   if (options.dump) options.dump("lowered", GraphText(graph));
   Result<CalibrationReport> calibrated = QuantizeGraph(options, folder.kernels(), &graph);

@@ -23,6 +23,7 @@ MemoryBound BoundOf(const Executable& executable) {
   // What they lack is not bounded.
   (void)kernels.AddLibrary("librewire_kernels_cpu.so");
   (void)kernels.AddLibrary("librewire_kernels_onednn.so");
+  (void)kernels.AddLibrary("librewire_kernels_re2.so");
   MemoryBoundOptions options;
   options.outputs_bound = true;
   Result<MemoryBound> bound = BoundMemory(executable, &kernels, {}, options);

@@ -97,7 +97,7 @@ Status CheckCount(std::string_view what, std::size_t in_module, std::size_t in_m
 Array<std::pair<std::string, std::string>> ListsOfOutputs(const Module& module, const Module& stripped) {
   Array<std::pair<std::string, std::string>> lists;
   for (const auto& [key, value] : module.metadata) {
-    for (const std::string prefix : {"strings ", "keys "}) {
+    for (const std::string prefix : {"strings ", "input strings ", "keys "}) {
       for (std::size_t i = 0; i < module.functions.size(); ++i) {
         const std::string function = prefix + module.functions[i].name + ".";
         if (key.rfind(function, 0) == 0 && ParseNumber(key.substr(function.size())))

@@ -229,11 +229,19 @@ Result<HostTensor> Lowering::ReadSparse(const onnx::SparseTensorProto& proto) {
 }
 
 Status Lowering::AddInputs(Scope* scope) {
+  std::vector<Value*> strings;
   for (const onnx::ValueInfoProto& input : model_.graph().input()) {
     // Older models list every initializer among the inputs.
     if (scope->names.contains(input.name())) continue;
     if (Status named = CheckName("input", graph_.input_names.size(), input.name()); !named) return named;
-    Result<Type> type = DeclaredType(input.type(), input.name());
+    const bool is_strings = input.type().tensor_type().elem_type() == onnx::TensorProto::STRING;
+    onnx::TypeProto declared = input.type();
+    if (is_strings) declared.mutable_tensor_type()->set_elem_type(onnx::TensorProto::INT64);
+    Result<Type> type = DeclaredType(declared, input.name());
+    if (type && is_strings && !type->ranked) {
+      ReportTensor("input", input.name(), "it is strings and declares no shape", scope);
+      continue;
+    }
     if (!type && type.error().code() == StatusCode::kUnsupported) {
       ReportTensor("input", input.name(), type.error().message(), scope);
       continue;
@@ -243,22 +251,49 @@ Status Lowering::AddInputs(Scope* scope) {
       return Fail(StatusCode::kInvalidFile, fmt::format("input '{}' has {} dimensions, the limit is {}",
                                                         input.name(), type->dims.size(), kMaxRank));
     }
-    // What has no name goes by the place where it stands: "x.2".
-    for (std::size_t i = 0; i < type->dims.size(); ++i) {
-      const std::optional<std::string> symbol = type->dims[i].symbol();
-      if (!symbol || symbol->front() != '$') continue;
-      const std::string place = fmt::format("{}.{}", input.name(), i);
-      dim_names_.insert(place);
-      const auto fixed = options_.dims.find(place);
-      type->dims[i] = fixed != options_.dims.end() ? DimExpr(fixed->second) : DimExpr::Symbol(place);
-    }
-    Value* value = graph_.NewValue(input.name(), *std::move(type));
-    Define(value);
+    Value* value = AddInput(input.name(), *std::move(type));
     scope->names.emplace(input.name(), value);
-    graph_.main.parameters.push_back(value);
-    graph_.input_names.push_back(input.name());
+    if (is_strings) strings.push_back(value);
+  }
+  for (Value* input : strings) {
+    for (const char* end : {".offsets", ".bytes"}) {
+      if (scope->names.contains(input->name + end)) {
+        return Fail(StatusCode::kUnsupported,
+                    fmt::format("the name '{}{}' is needed for an input's strings", input->name, end));
+      }
+    }
+    const DimExpr any = DimExpr::Symbol(graph_.FreshSymbol(""));
+    const StringList list = {AddInput(input->name + ".offsets", TensorOf(kInt64, {any})),
+                             AddInput(input->name + ".bytes", TensorOf(kUInt8, {any}))};
+    strings_.SetInput(input, list);
+    // What comes from outside is checked once, so that all that follows has a list to rely on.
+    Node* check = graph_.NewNode(NodeKind::kKernel);
+    check->kernel = "rewire.text.check";
+    check->inputs = {input, list.offsets, list.bytes};
+    check->extents.push_back({input->type.dims, nullptr});
+    check->outputs.push_back(graph_.NewValue(input->name, input->type));
+    scope->names[input->name] = check->outputs[0];
+    strings_.Set(check->outputs[0], list);
+    Append(check);
   }
   return {};
+}
+
+Value* Lowering::AddInput(const std::string& name, Type type) {
+  // What has no name goes by the place where it stands: "x.2".
+  for (std::size_t i = 0; i < type.dims.size(); ++i) {
+    const std::optional<std::string> symbol = type.dims[i].symbol();
+    if (!symbol || symbol->front() != '$') continue;
+    const std::string place = fmt::format("{}.{}", name, i);
+    dim_names_.insert(place);
+    const auto fixed = options_.dims.find(place);
+    type.dims[i] = fixed != options_.dims.end() ? DimExpr(fixed->second) : DimExpr::Symbol(place);
+  }
+  Value* value = graph_.NewValue(name, std::move(type));
+  Define(value);
+  graph_.main.parameters.push_back(value);
+  graph_.input_names.push_back(name);
+  return value;
 }
 
 Status Lowering::Run() {
@@ -282,7 +317,7 @@ Status Lowering::Run() {
   Result<std::vector<Value*>> results = Join(&*continuation);
   if (!results) return Forward(results);
   graph_.main.results = *std::move(results);
-  return {};
+  return strings_.AddLists(&graph_.main.results, &graph_.output_names);
 }
 
 void Lowering::Report(const onnx::NodeProto& node, std::int64_t opset, const std::string& reason,
@@ -412,7 +447,7 @@ Result<Continuation> Lowering::LowerSubgraph(const onnx::GraphProto& body, const
   if (!continuation) return continuation;
   for (const Continuation* end : EndsOf(&*continuation)) {
     for (const Value* result : end->results) {
-      if (strings_.Find(result) != nullptr) return Fail(StatusCode::kUnsupported, "its body gives strings");
+      if (strings_.Has(result)) return Fail(StatusCode::kUnsupported, "its body gives strings");
     }
   }
   return continuation;

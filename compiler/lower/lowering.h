@@ -122,6 +122,7 @@ class Lowering {
  private:
   static WorkMeter::Budget WorkBudget(const LoweringOptions& options);
   Status AddInputs(Scope* scope);
+  Value* AddInput(const std::string& name, Type type);
   Status AddInitializers(const onnx::GraphProto& proto, Scope* scope);
   using Nodes = std::span<const onnx::NodeProto* const>;
   // The purpose for which a list of nodes is lowered: the names of the values that are needed, and what the

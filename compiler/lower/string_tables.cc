@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <nlohmann/json.hpp>
 
 #include "rewire/base/utf8.h"
@@ -14,22 +15,70 @@ namespace {
 
 std::string ListText(const nlohmann::json& list) { return list.dump(); }
 
+// Where the parts of a list stand among the inputs or outputs.
+std::string PlacesText(const std::vector<Value*>& values, const StringList& list) {
+  const auto place = [&](const Value* part) {
+    return std::find(values.begin(), values.end(), part) - values.begin();
+  };
+  return nlohmann::json{{"offsets", place(list.offsets)}, {"bytes", place(list.bytes)}}.dump();
+}
+
 }  // namespace
 
 const Strings* StringTables::Find(const Value* value) const {
-  const auto found = strings_.find(value);
-  return found == strings_.end() ? nullptr : found->second.get();
+  const auto found = lists_.find(value);
+  return found == lists_.end() ? nullptr : found->second.strings.get();
+}
+
+const StringList* StringTables::Computed(const Value* value) const {
+  const auto found = lists_.find(value);
+  return found == lists_.end() || found->second.strings ? nullptr : &found->second.list;
 }
 
 void StringTables::Set(const Value* value, Strings strings) {
-  strings_[value] = std::make_shared<const Strings>(std::move(strings));
+  lists_[value] = {std::make_shared<const Strings>(std::move(strings)), {}};
+}
+
+void StringTables::Set(const Value* value, StringList list) {
+  if (!list.offsets->IsConstant() || !list.bytes->IsConstant()) {
+    lists_[value] = {nullptr, list};
+    return;
+  }
+  const auto bytes = list.bytes->constant->bytes.view;
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  const auto stored = list.offsets->constant->bytes.view;
+  std::vector<std::int64_t> offsets(stored.size() / sizeof(std::int64_t));
+  std::memcpy(offsets.data(), stored.data(), offsets.size() * sizeof(std::int64_t));
+  Strings strings;
+  for (std::size_t i = 0; i + 1 < offsets.size(); ++i) {
+    strings.emplace_back(text.substr(static_cast<std::size_t>(offsets[i]),
+                                     static_cast<std::size_t>(offsets[i + 1] - offsets[i])));
+  }
+  Set(value, std::move(strings));
 }
 
 void StringTables::Copy(const Value* from, const Value* value) {
-  const auto found = strings_.find(from);
-  if (found == strings_.end()) return;
-  std::shared_ptr<const Strings> strings = found->second;
-  strings_[value] = std::move(strings);
+  const auto found = lists_.find(from);
+  if (found == lists_.end() || from == value) return;
+  Entry entry = found->second;
+  lists_[value] = std::move(entry);
+}
+
+Status StringTables::AddLists(std::vector<Value*>* outputs, std::vector<std::string>* names) const {
+  const std::size_t count = outputs->size();
+  for (std::size_t i = 0; i < count; ++i) {
+    const StringList* list = Computed((*outputs)[i]);
+    if (list == nullptr) continue;
+    for (const auto& [part, end] : {std::pair(list->offsets, ".offsets"), std::pair(list->bytes, ".bytes")}) {
+      const std::string name = (*names)[i] + end;
+      if (std::find(names->begin(), names->end(), name) != names->end())
+        return Fail(StatusCode::kUnsupported,
+                    fmt::format("the name '{}' is needed for an output's strings", name));
+      outputs->push_back(part);
+      names->push_back(name);
+    }
+  }
+  return {};
 }
 
 void StringTables::SetKeys(const Value* value, Strings keys) {
@@ -44,14 +93,20 @@ void StringTables::SetKeys(const Value* value, std::vector<std::int64_t> keys) {
 }
 
 Result<std::vector<std::pair<std::string, std::string>>> StringTables::Metadata(
-    const std::vector<Value*>& outputs) const {
+    const std::vector<Value*>& inputs, const std::vector<Value*>& outputs) const {
   std::vector<std::pair<std::string, std::string>> entries;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (const auto list = inputs_.find(inputs[i]); list != inputs_.end())
+      entries.emplace_back(fmt::format("input strings main.{}", i), PlacesText(inputs, list->second));
+  }
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     if (const Strings* strings = Find(outputs[i])) {
       const bool is_text =
           std::all_of(strings->begin(), strings->end(), [](const auto& each) { return IsUtf8(each); });
       entries.emplace_back(fmt::format("strings main.{}", i), is_text ? ListText(*strings) : std::string());
     }
+    if (const StringList* list = Computed(outputs[i]))
+      entries.emplace_back(fmt::format("strings main.{}", i), PlacesText(outputs, *list));
     if (const auto keys = keys_.find(outputs[i]); keys != keys_.end())
       entries.emplace_back(fmt::format("keys main.{}", i), keys->second);
   }

@@ -6,6 +6,7 @@
 #include "rewire/compiler/ir/call_arguments.h"
 #include "rewire/compiler/operators/known_elements.h"
 #include "rewire/compiler/operators/registry.h"
+#include "rewire/compiler/operators/text_values.h"
 
 namespace rewire::compiler {
 namespace {
@@ -130,6 +131,22 @@ Status LowerCompare(Op& op, const Operator& row) {
   return {};
 }
 
+Status LowerEqual(Op& op, const Operator& row) {
+  const StringTables& strings = op.lowering().strings();
+  if (!strings.Has(op.in(0)) && !strings.Has(op.in(1))) return LowerCompare(op, row);
+  if (!strings.Has(op.in(0)) || !strings.Has(op.in(1)))
+    return op.Invalid("one input is strings, the other is not");
+  Result<Shape> dims = op.Broadcast(op.in(0)->type.dims, op.in(1)->type.dims);
+  if (!dims) return Forward(dims);
+  std::vector<Value*> arguments;
+  for (int i = 0; i < 2; ++i) {
+    for (Value* part : ExpandedTexts(op, TextTensorOf(op, op.in(i)), *dims).arguments())
+      arguments.push_back(part);
+  }
+  op.Set(0, op.Call("rewire.text.equal", arguments, {}, TensorOf(kBool8, *dims)));
+  return {};
+}
+
 Status LowerVariadic(Op& op, const Operator& row) {
   Value* result = op.in(0);
   for (int i = 1; i < op.inputs(); ++i) {
@@ -212,6 +229,17 @@ Status LowerWhere(Op& op, const Operator& row) {
   if (!values) return Forward(values);
   Result<Shape> dims = op.Broadcast(*values, op.in(0)->type.dims);
   if (!dims) return Forward(dims);
+  const StringTables& strings = op.lowering().strings();
+  if (strings.Has(op.in(1)) != strings.Has(op.in(2)) || strings.Has(op.in(0)))
+    return op.Invalid("some inputs are strings, others are not");
+  if (strings.Has(op.in(1))) {
+    const JoinedTexts joined = JoinTexts(op, {op.in(1), op.in(2)});
+    SetJoined(op, 0,
+              op.Call(row.kernel, {op.in(0), joined.positions[0], joined.positions[1]}, {},
+                      TensorOf(kInt64, *std::move(dims))),
+              joined);
+    return {};
+  }
   Value* result = op.Call(row.kernel, {op.in(0), op.in(1), op.in(2)}, {},
                           TensorOf(op.in(1)->type.dtype, *std::move(dims)));
   PropagateWhere(op.in(0), op.in(1), op.in(2), result);
@@ -232,17 +260,35 @@ Status LowerPRelu(Op& op, const Operator& row) {
   return {};
 }
 
+// One side of the cast is strings, or both.
+Status CastStrings(Op& op, bool of_strings, bool to_strings, DLDataType dtype) {
+  Value* x = op.in(0);
+  if (of_strings && to_strings) {
+    op.Set(0, x);
+    return {};
+  }
+  if (!x->type.ranked) return op.Unsupported("the rank of input 0, '{}', is not known", x->name);
+  if (dtype.code == kComplex || (!of_strings && x->type.dtype.code == kComplex))
+    return op.Unsupported("a cast between strings and complex numbers");
+  if (of_strings) {
+    op.Set(0, op.Call("rewire.text.to_number", TextTensorOf(op, x).arguments(), {},
+                      TensorOf(dtype, x->type.dims)));
+  } else {
+    SetTexts(op, 0, NewTexts(op, "rewire.text.from_number", {x}, {}, x->type.dims));
+  }
+  return {};
+}
+
 Status LowerCast(Op& op, const Operator& row) {
   Result<DLDataType> dtype = op.in(0)->type.dtype;
-  if (std::string_view(row.type) == "CastLike") {
-    dtype = op.in(1)->type.dtype;
-  } else {
-    const bool of_strings = op.lowering().strings().Find(op.in(0)) != nullptr;
-    const bool to_strings = op.Int("to", 0) == onnx::TensorProto::STRING;
-    if (of_strings != to_strings) return op.Unsupported("a cast {} strings", of_strings ? "from" : "to");
-    dtype = to_strings ? Result<DLDataType>(kInt64) : op.DTypeAttribute("to", kFloat32);
-  }
+  const bool is_like = std::string_view(row.type) == "CastLike";
+  const bool of_strings = op.lowering().strings().Has(op.in(0));
+  const bool to_strings =
+      is_like ? op.lowering().strings().Has(op.in(1)) : op.Int("to", 0) == onnx::TensorProto::STRING;
+  if (is_like) dtype = op.in(1)->type.dtype;
+  if (!is_like && !to_strings) dtype = op.DTypeAttribute("to", kFloat32);
   if (!dtype) return Forward(dtype);
+  if (of_strings || to_strings) return CastStrings(op, of_strings, to_strings, *dtype);
   const DLDataType from = op.in(0)->type.dtype;
   const bool narrow = IsNarrow(from) || IsNarrow(*dtype);
   if (narrow && (from.code == kComplex || dtype->code == kComplex))
@@ -279,8 +325,8 @@ std::span<const Operator> ElementwiseOperators() {
       {"BitwiseNot", 18, 0, 1, 1, "", LowerUnary, "rewire.bit_not", kAnyRank},
       {"BitwiseOr", 18, 0, 2, 2, "", LowerBinary, "rewire.bit_or", kAnyRank},
       {"BitwiseXor", 18, 0, 2, 2, "", LowerBinary, "rewire.bit_xor", kAnyRank},
-      {"Cast", 6, 0, 1, 1, "~round_mode ~saturate to", LowerCast, nullptr, kAnyRank | kMovesStrings},
-      {"CastLike", 15, 0, 2, 2, "~round_mode ~saturate", LowerCast, nullptr, kAnyRank},
+      {"Cast", 6, 0, 1, 1, "~round_mode ~saturate to", LowerCast, nullptr, kAnyRank | kTakesStrings},
+      {"CastLike", 15, 0, 2, 2, "~round_mode ~saturate", LowerCast, nullptr, kAnyRank | kTakesStrings},
       {"Ceil", 1, 0, 1, 1, "", LowerUnary, "rewire.ceil", kAnyRank},
       {"Celu", 12, 0, 1, 1, "alpha", LowerAlpha<1, 1>, "rewire.celu", kAnyRank},
       {"Clip", 6, 0, 1, 3, "max<11 min<11", LowerClip, "rewire.clip"},
@@ -288,7 +334,7 @@ std::span<const Operator> ElementwiseOperators() {
       {"Cosh", 9, 0, 1, 1, "", LowerUnary, "rewire.cosh", kAnyRank},
       {"Div", 1, 0, 2, 2, "axis<7 broadcast<7", LowerBinary, "rewire.div", kAnyRank},
       {"Elu", 6, 0, 1, 1, "alpha", LowerAlpha<1, 1>, "rewire.elu", kAnyRank},
-      {"Equal", 1, 0, 2, 2, "axis<7 broadcast<7", LowerCompare, "rewire.equal", kAnyRank},
+      {"Equal", 1, 0, 2, 2, "axis<7 broadcast<7", LowerEqual, "rewire.equal", kAnyRank | kTakesStrings},
       {"Erf", 9, 0, 1, 1, "", LowerUnary, "rewire.erf", kAnyRank},
       {"Exp", 1, 0, 1, 1, "", LowerUnary, "rewire.exp", kAnyRank},
       {"Floor", 1, 0, 1, 1, "", LowerUnary, "rewire.floor", kAnyRank},
@@ -333,7 +379,7 @@ std::span<const Operator> ElementwiseOperators() {
       {"Tan", 7, 0, 1, 1, "", LowerUnary, "rewire.tan", kAnyRank},
       {"Tanh", 1, 0, 1, 1, "", LowerUnary, "rewire.tanh", kAnyRank},
       {"ThresholdedRelu", 1, 0, 1, 1, "alpha", LowerAlpha<1, 1>, "rewire.thresholded_relu", kAnyRank},
-      {"Where", 9, 0, 3, 3, "", LowerWhere, "rewire.where"},
+      {"Where", 9, 0, 3, 3, "", LowerWhere, "rewire.where", kTakesStrings},
       {"Xor", 1, 0, 2, 2, "axis<7 broadcast<7", LowerCompare, "rewire.xor", kAnyRank},
   };
   return kOperators;

@@ -178,12 +178,12 @@ Status LowerRunning(Op& op, const Operator& row) {
 
 std::span<const Operator> IndexingOperators() {
   static constexpr Operator kOperators[] = {
-      {"Compress", 9, 0, 2, 2, "axis", LowerCompress, "rewire.compress"},
+      {"Compress", 9, 0, 2, 2, "axis", LowerCompress, "rewire.compress", kMovesStrings},
       {"CumProd", 26, 0, 2, 2, "exclusive reverse", LowerRunning, "rewire.cumprod"},
       {"CumSum", 11, 0, 2, 2, "exclusive reverse", LowerRunning, "rewire.cumsum"},
       {"Gather", 1, 0, 2, 2, "axis", LowerGather, "rewire.gather", kMovesStrings},
-      {"GatherElements", 11, 0, 2, 2, "axis", LowerGatherElements, "rewire.gather_elements"},
-      {"GatherND", 11, 0, 2, 2, "batch_dims", LowerGatherND, "rewire.gather_nd"},
+      {"GatherElements", 11, 0, 2, 2, "axis", LowerGatherElements, "rewire.gather_elements", kMovesStrings},
+      {"GatherND", 11, 0, 2, 2, "batch_dims", LowerGatherND, "rewire.gather_nd", kMovesStrings},
       {"NonZero", 9, 0, 1, 1, "", LowerNonZero, "rewire.non_zero"},
       {"OneHot", 9, 0, 3, 3, "axis", LowerOneHot, "rewire.one_hot"},
       {"Scatter", 9, 0, 3, 3, "axis", LowerScatter, "rewire.scatter_elements"},

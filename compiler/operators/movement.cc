@@ -3,12 +3,26 @@
 #include <algorithm>
 
 #include "rewire/compiler/operators/registry.h"
+#include "rewire/compiler/operators/text_values.h"
 
 namespace rewire::compiler {
 namespace {
 
+// Strings of several lists become those of one.
+Result<std::optional<JoinedTexts>> JoinInputs(Op& op, std::vector<Value*>* inputs) {
+  const auto is_strings = [&](const Value* input) { return op.lowering().strings().Has(input); };
+  if (std::none_of(inputs->begin(), inputs->end(), is_strings)) return std::optional<JoinedTexts>();
+  if (!std::all_of(inputs->begin(), inputs->end(), is_strings))
+    return op.Invalid("some inputs are strings, others are not");
+  JoinedTexts joined = JoinTexts(op, *inputs);
+  *inputs = joined.positions;
+  return std::optional(std::move(joined));
+}
+
 Status LowerConcat(Op& op, const Operator& row) {
-  const std::vector<Value*> inputs = op.Arguments(0, op.inputs() - 1);
+  std::vector<Value*> inputs = op.Arguments(0, op.inputs() - 1);
+  const Result<std::optional<JoinedTexts>> joined = JoinInputs(op, &inputs);
+  if (!joined) return Forward(joined);
   const int rank = inputs[0]->type.rank();
   Result<int> axis = op.Axis(op.Int("axis", 1), rank);
   if (!axis) return Forward(axis);
@@ -35,6 +49,10 @@ Status LowerConcat(Op& op, const Operator& row) {
   }
   Value* result =
       op.Call(row.kernel, inputs, {{"axis", std::int64_t{*axis}}}, TensorOf(inputs[0]->type.dtype, dims));
+  if (*joined) {
+    SetJoined(op, 0, result, **joined);
+    return {};
+  }
   if (!result->IsConstant() && elements) SetElements(result, *std::move(elements));
   op.Set(0, result);
   return {};
@@ -81,7 +99,10 @@ Status LowerSplit(Op& op, const Operator& row) {
     call.outputs.push_back(std::move(type));
   }
   const std::vector<Value*> outputs = op.Call(std::move(call));
-  for (int i = 0; i < parts; ++i) op.Set(i, outputs[static_cast<std::size_t>(i)]);
+  for (int i = 0; i < parts; ++i) {
+    op.Set(i, outputs[static_cast<std::size_t>(i)]);
+    op.lowering().strings().Copy(x, outputs[static_cast<std::size_t>(i)]);
+  }
   return {};
 }
 
@@ -376,15 +397,15 @@ Status LowerSpaceToDepth(Op& op, const Operator& /*row*/) {
 std::span<const Operator> MovementOperators() {
   static constexpr Operator kOperators[] = {
       {"CenterCropPad", 18, 0, 2, 2, "axes", LowerCenterCropPad},
-      {"Concat", 1, 0, 1, kAnyNumber, "axis", LowerConcat, "rewire.concat"},
+      {"Concat", 1, 0, 1, kAnyNumber, "axis", LowerConcat, "rewire.concat", kTakesStrings},
       {"DepthToSpace", 1, 0, 1, 1, "blocksize mode", LowerDepthToSpace},
       {"Pad", 1, 0, 1, 4, "mode paddings<2 pads<11 value<11", LowerPad, "rewire.pad"},
       {"ReverseSequence", 10, 0, 2, 2, "batch_axis time_axis", LowerReverseSequence,
        "rewire.reverse_sequence"},
-      {"Slice", 1, 0, 1, 5, "axes<10 ends<10 starts<10", LowerSlice, "rewire.slice"},
+      {"Slice", 1, 0, 1, 5, "axes<10 ends<10 starts<10", LowerSlice, "rewire.slice", kMovesStrings},
       {"SpaceToDepth", 1, 0, 1, 1, "blocksize mode", LowerSpaceToDepth},
-      {"Split", 1, 0, 1, 2, "axis num_outputs split<13", LowerSplit, "rewire.split"},
-      {"Tile", 6, 0, 2, 2, "", LowerTile, "rewire.tile"},
+      {"Split", 1, 0, 1, 2, "axis num_outputs split<13", LowerSplit, "rewire.split", kMovesStrings},
+      {"Tile", 6, 0, 2, 2, "", LowerTile, "rewire.tile", kMovesStrings},
       {"Trilu", 14, 0, 1, 2, "upper", LowerTrilu, "rewire.trilu"},
   };
   return kOperators;

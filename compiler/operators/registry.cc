@@ -40,6 +40,7 @@ const std::vector<Domain>& Domains() {
            SequenceOperators(),
            SignalOperators(),
            AttentionOperators(),
+           StringOperators(),
        }},
       {"ai.onnx.ml",
        5,
@@ -85,7 +86,7 @@ Status CheckInputs(Op& op, const Operator& row) {
     }
     const bool may_be_strings =
         (row.flags & kTakesStrings) != 0 || ((row.flags & kMovesStrings) != 0 && i == 0);
-    if (!may_be_strings && op.lowering().strings().Find(input) != nullptr)
+    if (!may_be_strings && op.lowering().strings().Has(input))
       return op.Unsupported("input {}, '{}', is strings", i, op.node().input(i));
     if ((row.flags & kAnyKind) != 0) continue;
     if (!input->type.IsTensor()) return op.Invalid("input {} is a {}", i, TypeText(input->type));

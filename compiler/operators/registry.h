@@ -69,6 +69,7 @@ std::span<const Operator> ControlFlowOperators();
 std::span<const Operator> SequenceOperators();
 std::span<const Operator> SignalOperators();
 std::span<const Operator> AttentionOperators();
+std::span<const Operator> StringOperators();
 std::span<const Operator> PreviewOperators();
 std::span<const Operator> MachineLearningOperators();
 std::span<const Operator> TreeOperators();

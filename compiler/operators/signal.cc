@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Transforms of signals, and n-grams of integers.
 #include <algorithm>
+#include <map>
 
 #include "rewire/compiler/operators/registry.h"
+#include "rewire/compiler/operators/text_values.h"
+#include "rewire/compiler/operators/texts.h"
 
 namespace rewire::compiler {
 namespace {
@@ -56,7 +59,17 @@ Status LowerMelWeightMatrix(Op& op, const Operator& row) {
 
 Status LowerTfIdf(Op& op, const Operator& row) {
   Value* x = op.in(0);
-  if (op.HasAttribute("pool_strings")) return op.Unsupported("strings are not supported");
+  Ints pool = op.IntList("pool_int64s");
+  const Strings words = TextsOf(op, "pool_strings");
+  if (op.lowering().strings().Has(x) == words.empty())
+    return op.Invalid("the pool is {}, X is not", words.empty() ? "integers" : "strings");
+  if (!words.empty()) {
+    // Words become their last places in the pool, and others -1, which no n-gram has.
+    std::map<std::string, std::int64_t> places;
+    for (std::size_t i = 0; i < words.size(); ++i) places[words[i]] = static_cast<std::int64_t>(i);
+    for (const std::string& word : words) pool.push_back(places[word]);
+    x = PositionsInKeys(op, TextTensorOf(op, x), words);
+  }
   const Ints indexes = op.IntList("ngram_indexes");
   if (indexes.empty() || x->type.rank() < 1 || x->type.rank() > 2)
     return op.Invalid("it has no n-grams for {}", ShapeText(x->type.dims));
@@ -66,7 +79,7 @@ Status LowerTfIdf(Op& op, const Operator& row) {
                            {"max_skip_count", op.Int("max_skip_count", 0)},
                            {"ngram_counts", op.IntList("ngram_counts")},
                            {"ngram_indexes", indexes},
-                           {"pool_int64s", op.IntList("pool_int64s")}};
+                           {"pool_int64s", pool}};
   if (op.HasAttribute("weights")) attributes.push_back({"weights", op.FloatList("weights")});
   Shape dims = x->type.dims;
   dims.back() = DimExpr(*std::max_element(indexes.begin(), indexes.end())) + DimExpr(1);
@@ -85,7 +98,7 @@ std::span<const Operator> SignalOperators() {
       {"TfIdfVectorizer", 9, 0, 1, 1,
        "max_gram_length max_skip_count min_gram_length mode ngram_counts ngram_indexes pool_int64s "
        "pool_strings weights",
-       LowerTfIdf, "rewire.tfidf"},
+       LowerTfIdf, "rewire.tfidf", kTakesStrings},
   };
   return kOperators;
 }

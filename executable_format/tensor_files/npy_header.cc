@@ -37,6 +37,10 @@ Result<DLDataType> ParseDescr(std::string_view descr) {
   if (error != std::errc() || end != descr.data() + descr.size() || bytes < 1) {
     return unsupported("expected a type such as '<f4'");
   }
+  if (descr[1] == 'U' && descr[0] != '|') {
+    if (bytes > UINT16_MAX) return unsupported("its strings have room for more than 65535 characters");
+    return DLDataType{kDLOpaqueHandle, 32, static_cast<std::uint16_t>(bytes)};
+  }
   for (const Kind& kind : kKinds) {
     if (kind.letter != descr[1]) continue;
     const bool known = kind.code == kBool      ? bytes == 1
@@ -46,7 +50,7 @@ Result<DLDataType> ParseDescr(std::string_view descr) {
     if (!known) return unsupported("DLPack has no such size");
     return MakeDType(kind.code, bytes * 8);
   }
-  return unsupported("only bool, integers, floats and complex numbers are");
+  return unsupported("only bool, integers, floats, complex numbers and str are");
 }
 
 // Reads the literal from left to right; every Take skips blanks first.
@@ -146,7 +150,9 @@ Result<std::string> NpyHeaderText(DLDataType dtype, Span<const std::int64_t> sha
     if (kind.code != dtype.code) continue;
     descr = fmt::format("{}{}{}", dtype.bits == 8 ? '|' : '<', kind.letter, dtype.bits / 8);
   }
-  if (dtype.lanes != 1 || dtype.bits % 8 != 0 || descr.empty() || !ParseDescr(descr)) {
+  const bool is_text = dtype.code == kDLOpaqueHandle && dtype.bits == 32 && dtype.lanes > 0;
+  if (is_text) descr = fmt::format("<U{}", dtype.lanes);
+  if ((dtype.lanes != 1 && !is_text) || dtype.bits % 8 != 0 || descr.empty() || !ParseDescr(descr)) {
     return Fail(StatusCode::kUnsupported,
                 fmt::format("numpy has no element type {}; write a .safetensors file", DTypeName(dtype)));
   }

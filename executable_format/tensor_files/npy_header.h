@@ -22,8 +22,9 @@ struct NpyHeader {
   std::vector<std::int64_t> shape;
 };
 
-// Errors: kInvalidFile if it is no such dictionary. kUnsupported for records, objects, text, big-endian
-// numbers, and types that DLPack does not have. Messages do not name the file.
+// Strings ('<U7') have the dtype of an opaque handle of 32 bits with 7 lanes: each lane is a code point, and
+// zeros fill the rest. Errors: kInvalidFile if it is no such dictionary. kUnsupported for records, objects,
+// bytes, big-endian numbers, and types that DLPack does not have. Messages do not name the file.
 Result<NpyHeader> ParseNpyHeader(std::string_view text);
 
 // The dictionary of a row-major array. kUnsupported: a dtype that numpy has no name for (bf16, vectors).

@@ -26,7 +26,8 @@ def _to_native(value):
 def _from_native(value):
     if isinstance(value, _rewire.Adt):
         return [_from_native(value[i]) for i in range(len(value))]
-    return numpy.asarray(value)
+    array = numpy.asarray(value)
+    return array.astype(object) if array.dtype.kind == "U" else array  # as onnx has strings
 
 
 class BackendRep(_BackendRep):

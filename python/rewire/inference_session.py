@@ -219,8 +219,13 @@ class InferenceSession:
         dims = dict(getattr(sess_options, "free_dimensions", None) or {})
         self.program = load(path_or_bytes, threads=threads, dims=dims)
         self._options = sess_options
-        self._names = [output.name for output in self.program.outputs]
         self._strings, self._keys = self.program.output_strings, self.program.output_keys
+        self._texts = self.program._input_texts(), self.program._output_texts()
+        # The lists of strings stand behind them, and are no inputs or outputs of the model's.
+        self._inputs, self._outputs = (
+            [each for each in infos if not any(each.name in parts for parts in texts.values())]
+            for infos, texts in zip((self.program.inputs, self.program.outputs), self._texts))
+        self._names = [output.name for output in self._outputs]
 
     def run(self, output_names, input_feed, run_options=None):
         """Runs the model and returns the outputs of these names, all if None, as a list of arrays.
@@ -228,7 +233,7 @@ class InferenceSession:
         Strings are arrays of objects, and an output of maps is a list of dicts, as ONNX Runtime gives them.
         """
         outputs = self.program(_arrays(input_feed))
-        for name in self._strings:
+        for name in (*self._strings, *self._texts[1]):
             outputs[name] = outputs[name].astype(object)
         for name, keys in self._keys.items():
             outputs[name] = [dict(zip(keys, row)) for row in outputs[name].tolist()]
@@ -243,11 +248,11 @@ class InferenceSession:
 
     def get_inputs(self):
         """The inputs, as NodeArg."""
-        return [_node_arg(info) for info in self.program.inputs]
+        return [_node_arg(info, info.name in self._texts[0]) for info in self._inputs]
 
     def get_outputs(self):
         """The outputs, as NodeArg."""
-        return [self._output_arg(info) for info in self.program.outputs]
+        return [self._output_arg(info) for info in self._outputs]
 
     def get_providers(self):
         """Where the session runs."""
@@ -266,9 +271,7 @@ class InferenceSession:
         iobinding._vm.invoke()
 
     def _output_arg(self, info):
-        arg = _node_arg(info)
-        if info.name in self._strings:
-            return NodeArg(arg.name, "tensor(string)", arg.shape)
+        arg = _node_arg(info, info.name in self._strings or info.name in self._texts[1])
         if info.name in self._keys:
             key = "string" if isinstance(self._keys[info.name][0], str) else "int64"
             return NodeArg(arg.name, f"seq(map({key},{arg.type}))", [])
@@ -287,7 +290,7 @@ def _arrays(feed):
     return feed
 
 
-def _node_arg(info):
-    dtype = _ORT_NAMES.get(info.dtype, info.dtype)
+def _node_arg(info, is_strings=False):
+    dtype = "string" if is_strings else _ORT_NAMES.get(info.dtype, info.dtype)
     return NodeArg(info.name, info.type if dtype is None else f"tensor({dtype})",
                    None if info.shape is None else list(info.shape))

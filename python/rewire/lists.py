@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the elements of outputs stand for: lists that an executable's metadata has.
+"""What the elements of inputs and outputs stand for, by an executable's metadata.
 
-A model's tensors of strings are positions in such a list, and a map is a row of a tensor, with a column for each key.
+A model's tensors of strings are positions in a list. The metadata has the list, or says which two other tensors hold it:
+offsets and bytes. A map is a row of a tensor, with a column for each key.
 """
 
 import json
+
+from rewire import errors
 
 
 def _list_of(metadata, key):
@@ -30,6 +33,66 @@ def of_outputs(executable, function, names):
         if columns is not None and all(isinstance(column, (int, str)) for column in columns):
             keys[name] = columns
     return strings, keys
+
+
+def computed(executable, prefix, function, names):
+    """A dict by name: for an input or output that is strings, the names of the two that hold its list."""
+    metadata = executable.metadata
+    if not any(key.startswith(prefix) for key in metadata):
+        return {}
+    found = {}
+    for place, name in enumerate(names):
+        try:
+            places = json.loads(metadata[f"{prefix}{function}.{place}"])
+            found[name] = names[places["offsets"]], names[places["bytes"]]
+        except (KeyError, ValueError, TypeError, IndexError):  # none, or none of ours
+            continue
+    return found
+
+
+def as_positions(name, value):
+    """Strings as three arrays: positions, offsets and bytes. None for what is no array of strings."""
+    import numpy
+
+    array = value if isinstance(value, numpy.ndarray) else numpy.asarray(value, None if isinstance(value, str) else object)
+    if array.dtype.kind not in "UO":
+        return None
+    encoded = []
+    for text in array.ravel().tolist():
+        if not isinstance(text, str):
+            if not isinstance(value, numpy.ndarray):
+                return None  # numbers in a list
+            raise errors.InvalidArgumentError(f"input {name!r} is strings, one of its elements is {text!r}")
+        encoded.append(text.encode())
+    offsets = numpy.zeros(len(encoded) + 1, numpy.int64)
+    numpy.cumsum([len(text) for text in encoded], out=offsets[1:])
+    positions = numpy.arange(len(encoded), dtype=numpy.int64).reshape(array.shape)
+    return positions, offsets, numpy.frombuffer(b"".join(encoded), numpy.uint8)
+
+
+def with_positions(inputs, texts):
+    """A dict of inputs with three arrays in place of each one of strings."""
+    given = dict(inputs)
+    for name, parts in texts.items():
+        if name not in given or any(part in given for part in parts):
+            continue
+        arrays = as_positions(name, given[name])
+        if arrays is not None:
+            given.update(zip((name, *parts), arrays))
+    return given
+
+
+def with_computed(outputs, texts, bound=()):
+    """The outputs with arrays of str in place of positions and of the two outputs with their list."""
+    import numpy
+
+    for name, (ends, data) in texts.items():
+        if name not in outputs or any(outputs[each] is mine for each in (name, ends, data) for mine in bound):
+            continue
+        offsets, content = outputs.pop(ends).tolist(), outputs.pop(data).tobytes()
+        strings = [content[begin:end].decode() for begin, end in zip(offsets, offsets[1:])]
+        outputs[name] = numpy.array(strings, str)[outputs[name]]
+    return outputs
 
 
 def with_strings(outputs, strings, bound=()):

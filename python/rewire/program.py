@@ -77,7 +77,7 @@ class Program(_rewire.Program):
         """The lists of strings of the entry function's outputs that are strings, by name: a dict of tuples.
 
         Calls of the program give arrays of str for these outputs. A VirtualMachine, and an array given by `out`, have
-        positions in the list.
+        positions in the list. Outputs whose list only the run knows are not here; calls give arrays of str for them, too.
         """
         return self._lists()[0]
 
@@ -88,6 +88,23 @@ class Program(_rewire.Program):
         Such an output is a tensor with a row for each map and a column for each key.
         """
         return self._lists()[1]
+
+    @property
+    def input_strings(self):
+        """The names of the entry function's inputs that are strings.
+
+        Calls of the program take arrays or lists of str for them. A VirtualMachine takes three arrays: positions, the
+        offsets of the strings in the third one, and their bytes in UTF-8.
+        """
+        return tuple(self._input_texts())
+
+    def _input_texts(self):
+        index = self._function_index(None)
+        return _lists.computed(self.executable, "input strings ", self.functions[index], [each.name for each in self.inputs])
+
+    def _output_texts(self):
+        index = self._function_index(None)
+        return _lists.computed(self.executable, "strings ", self.functions[index], [each.name for each in self.outputs])
 
     def _lists(self):
         name = self.functions[self._function_index(None)]
@@ -163,17 +180,32 @@ class Program(_rewire.Program):
 
 
 class _StringProgram(Program):
-    """A program of which outputs are strings. Programs without them are not slowed down."""
+    """A program of which inputs or outputs are strings. Programs without them are not slowed down."""
 
     def __call__(self, *args, **kwargs):
-        return _lists.with_strings(super().__call__(*args, **kwargs), self.output_strings)
+        texts = self._input_texts()
+        if texts:
+            given = args[0] if len(args) == 1 and isinstance(args[0], dict) else self._by_name(args)
+            args, kwargs = (_lists.with_positions({**given, **kwargs}, texts),), {}
+        outputs = _lists.with_computed(super().__call__(*args, **kwargs), self._output_texts())
+        return _lists.with_strings(outputs, self.output_strings)
 
     def run(self, inputs=(), *, out=None, function=None, **options):
+        is_entry = self._function_index(function) == self._function_index(None)
+        texts = self._input_texts() if is_entry else {}
+        if texts:
+            inputs = _lists.with_positions(inputs if isinstance(inputs, dict) else self._by_name(inputs), texts)
         outputs = super().run(inputs, out=out, function=function, **options)
-        if self._function_index(function) != self._function_index(None):
+        if not is_entry:
             return outputs
-        bound = () if out is None else out.values() if hasattr(out, "values") else out
-        return _lists.with_strings(outputs, self.output_strings, tuple(bound))
+        bound = () if out is None else tuple(out.values() if hasattr(out, "values") else out)
+        return _lists.with_strings(_lists.with_computed(outputs, self._output_texts(), bound), self.output_strings, bound)
+
+    def _by_name(self, inputs):
+        names = [each.name for each in self.inputs]
+        if len(inputs) > len(names):
+            raise errors.InvalidArgumentError(f"{len(inputs)} inputs are given, the program has {len(names)}")
+        return dict(zip(names, inputs))
 
     run.__doc__ = Program.run.__doc__
 
@@ -240,7 +272,7 @@ def load(model, *, dims=None, max_dims=None, threads=1, kernels=(), parameters=N
     Bytes are kept and not copied. Raises NotFoundError, InvalidFileError, VerificationError, UnsupportedError, LinkError.
     """
     executable, found = _executable_of(model, dims, max_dims, model_name)
-    has_strings = any(key.startswith("strings ") for key in executable.metadata)
+    has_strings = any(key.startswith(("strings ", "input strings ")) for key in executable.metadata)
     made = _StringProgram if has_strings else Program
     return made(executable, threads=threads, kernels=_kernels.native(kernels) + list(found),
                 parameters=_parameter_sets(parameters), ignore_extra_parameters=ignore_extra_parameters,

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <nlohmann/json.hpp>
 
 #include "rewire/compiler/import/model_file.h"
 #include "rewire/compiler/import/tensor_data.h"
@@ -89,6 +90,33 @@ Result<Value> Read(const std::string& path, const onnx::TypeProto& type) {
 }
 
 template <typename T>
+Value VectorOf(const std::vector<T>& elements, DLDataType dtype, std::vector<std::int64_t> shape) {
+  auto* data = const_cast<T*>(elements.data());
+  return Value(*Tensor::CopyOf(TensorView(data, dtype, Array<std::int64_t>(shape.begin(), shape.end()))));
+}
+
+// Strings as positions of their own, with the list behind `list`.
+Result<Value> ReadTexts(const std::string& path, std::vector<std::string>* texts, std::vector<Value>* list) {
+  std::ifstream file(path, std::ios::binary);
+  const std::string content{std::istreambuf_iterator<char>(file), {}};
+  onnx::TensorProto proto;
+  if (!file || !proto.ParseFromString(content))
+    return Fail(StatusCode::kInvalidFile, fmt::format("'{}' is not what it should be", path));
+  texts->assign(proto.string_data().begin(), proto.string_data().end());
+  std::vector<std::int64_t> positions, offsets = {0};
+  std::vector<std::uint8_t> bytes;
+  for (const std::string& text : *texts) {
+    positions.push_back(static_cast<std::int64_t>(positions.size()));
+    bytes.insert(bytes.end(), text.begin(), text.end());
+    offsets.push_back(static_cast<std::int64_t>(bytes.size()));
+  }
+  const auto count = static_cast<std::int64_t>(texts->size());
+  list->push_back(VectorOf(offsets, kInt64, {count + 1}));
+  list->push_back(VectorOf(bytes, kUInt8, {static_cast<std::int64_t>(bytes.size())}));
+  return VectorOf(positions, kInt64, {proto.dims().begin(), proto.dims().end()});
+}
+
+template <typename T>
 double Load(const std::byte* data) {
   T value;
   std::memcpy(&value, data, sizeof(T));
@@ -165,18 +193,25 @@ Result<CaseData> ReadCaseData(const std::string& folder) {
   const Result<compiler::ModelFile> model = compiler::ModelFile::Read(folder + "/model.onnx", {});
   if (!model) return Forward(model);
   CaseData data;
+  std::vector<Value> lists, unused;
+  std::vector<std::string> given;
   const auto read = [&](const char* kind, const auto& infos, std::vector<Value>* values) -> Status {
     int index = 0;
     for (const onnx::ValueInfoProto& info : infos) {
       const std::string path = fmt::format("{}/test_data_set_0/{}_{}.pb", folder, kind, index++);
       if (!std::filesystem::exists(path)) return {};
-      Result<Value> value = Read(path, info.type());
+      const bool is_text = info.type().tensor_type().elem_type() == onnx::TensorProto::STRING;
+      const bool is_input = values == &data.inputs;
+      Result<Value> value = !is_text   ? Read(path, info.type())
+                            : is_input ? ReadTexts(path, &given, &lists)
+                                       : ReadTexts(path, &data.texts[values->size()], &unused);
       if (!value) return Forward(value, path);
       values->push_back(*std::move(value));
     }
     return {};
   };
   if (Status inputs = read("input", model->graph().input(), &data.inputs); !inputs) return Forward(inputs);
+  data.inputs.insert(data.inputs.end(), lists.begin(), lists.end());
   if (Status outputs = read("output", model->graph().output(), &data.outputs); !outputs)
     return Forward(outputs);
   return data;
@@ -193,6 +228,35 @@ std::string Difference(const Value& given, const Value& expected) {
   for (std::uint32_t i = 0; i < expected.field_count(); ++i) {
     const std::string difference = Difference(given.field(i), expected.field(i));
     if (!difference.empty()) return fmt::format("field {}: {}", i, difference);
+  }
+  return "";
+}
+
+std::string TextDifference(const Module& module, const std::vector<Value>& results, std::size_t i,
+                           const CaseData& data) {
+  const Tensor given = results[i].tensor(), expected = data.outputs[i].tensor();
+  const std::string given_type = TensorTypeText(given.dtype(), given.shape());
+  const std::string expected_type = TensorTypeText(expected.dtype(), expected.shape());
+  if (given_type != expected_type) return fmt::format("it is {}, expected {}", given_type, expected_type);
+  nlohmann::json list;
+  for (const auto& [key, value] : module.metadata) {
+    if (key == fmt::format("strings main.{}", i)) list = nlohmann::json::parse(value);
+  }
+  if (list.is_null()) return "it is no strings";
+  const auto* positions = static_cast<const std::int64_t*>(given.view().data());
+  const std::vector<std::string>& texts = data.texts.at(i);
+  for (std::size_t k = 0; k < texts.size(); ++k) {
+    std::string text;
+    if (list.is_array()) {
+      text = list.at(static_cast<std::size_t>(positions[k])).get<std::string>();
+    } else {
+      const Tensor offsets = results.at(list.at("offsets").get<std::size_t>()).tensor();
+      const Tensor bytes = results.at(list.at("bytes").get<std::size_t>()).tensor();
+      const auto* at = static_cast<const std::int64_t*>(offsets.view().data()) + positions[k];
+      text.assign(static_cast<const char*>(bytes.view().data()) + at[0],
+                  static_cast<std::size_t>(at[1] - at[0]));
+    }
+    if (text != texts[k]) return fmt::format("string {} is '{}', expected '{}'", k, text, texts[k]);
   }
   return "";
 }

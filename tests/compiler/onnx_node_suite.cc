@@ -89,9 +89,13 @@ CaseResult RunProgram(const Program& program, const Executable& executable, cons
     // The bound is that of a new VM's run, which has no earlier result to hold.
     if (run == 0 && is_bounded && vm.bytes_peak() > bound->bytes)
       return {Verdict::kFailed, fmt::format("memory: {} bytes, bound {}", vm.bytes_peak(), bound->bytes)};
-    for (std::uint32_t i = 0; i < data.outputs.size(); ++i) {
-      const std::size_t outputs = executable.module().functions[0].output_names.size();
-      const std::string difference = Difference(outputs == 1 ? *result : result->field(i), data.outputs[i]);
+    const std::size_t count = executable.module().functions[0].output_names.size();
+    std::vector<Value> outputs;
+    for (std::uint32_t i = 0; i < count; ++i) outputs.push_back(count == 1 ? *result : result->field(i));
+    for (std::size_t i = 0; i < data.outputs.size(); ++i) {
+      const std::string difference = data.texts.contains(i)
+                                         ? TextDifference(executable.module(), outputs, i, data)
+                                         : Difference(outputs[i], data.outputs[i]);
       if (!difference.empty()) return {Verdict::kWrong, fmt::format("output {}: {}", i, difference)};
     }
   }

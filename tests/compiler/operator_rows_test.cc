@@ -189,7 +189,7 @@ TEST_CASE("nodes behind one that is not supported are judged too") {
 TEST_CASE("inputs and initializers of types that are not known are lines of the list") {
   onnx::ModelProto model = EmptyModel();
   onnx::GraphProto* graph = model.mutable_graph();
-  SetValue(graph->add_input(), "words", {2}, onnx::TensorProto::STRING);
+  SetValue(graph->add_input(), "words", {2}, onnx::TensorProto::UNDEFINED);
   SetValue(graph->add_input(), "x", {2});
   AddWeight(graph, "more", onnx::TensorProto::FLOAT, {2})->set_data_type(99);
   AddNode(graph, "Identity", {"words"}, "a");
@@ -202,7 +202,7 @@ TEST_CASE("inputs and initializers of types that are not known are lines of the 
     lines.push_back(line.node + " (" + line.op_type + "): " + line.reason);
   CHECK(lines == std::vector<std::string>{
                      "more (initializer): tensor 'more': element type data type 99 is not supported",
-                     "words (input): 'words' has element type STRING",
+                     "words (input): 'words' has element type UNDEFINED",
                      "c (Relu): attribute 'bogus' is not known"});
   CHECK(outcome.message == "model: 3 of 5 nodes, inputs and initializers are not supported");
 }

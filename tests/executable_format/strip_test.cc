@@ -113,15 +113,17 @@ TEST_CASE("lists of outputs' strings stay under the functions' new names") {
   Module module = Sample("shapes");
   module.metadata.clear();
   const std::string& name = module.functions[1].name;
-  for (const std::string& key : {"strings " + name + ".0", "keys " + name + ".1", "strings " + name + ".x",
-                                 std::string("strings nobody.0"), std::string("producer")})
+  for (const std::string& key :
+       {"strings " + name + ".0", "input strings " + name + ".0", "keys " + name + ".1",
+        "strings " + name + ".x", std::string("strings nobody.0"), std::string("producer")})
     module.metadata.emplace_back(key, "[]");
   const Result<StrippedModule> stripped = StripModule(module);
   REQUIRE(stripped);
   const Array<std::pair<std::string, std::string>>& kept = stripped->module.metadata;
-  REQUIRE(kept.size() == 2);
+  REQUIRE(kept.size() == 3);
   CHECK(kept[0].first == "strings 1.0");
-  CHECK(kept[1].first == "keys 1.1");
+  CHECK(kept[1].first == "input strings 1.0");
+  CHECK(kept[2].first == "keys 1.1");
 }
 
 }  // namespace

@@ -43,6 +43,15 @@ def _rows(name, most=50):
     return [of(1), of(most)]
 
 
+def _word_rows(count):
+    def make(random):
+        import trained
+
+        return {"X": trained.word_rows(random, count)}
+
+    return make
+
+
 # trained.py
 TRAINED = {
     "logistic": _rows("iris"),
@@ -55,6 +64,7 @@ TRAINED = {
     "k_means": _rows("wine"),
     "mlp": _rows("digits"),
     "neighbours": _rows("iris"),
+    "categories": [_word_rows(1), _word_rows(50)],
 }
 
 # Together these use every pass. Only they are compiled with each pass off.

@@ -14,6 +14,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -102,6 +103,22 @@ def check_outputs(tools, executable, folder, case):
     return f"outputs: {len(told) - len(expected)} rewired, {len(expected)} copied", "\n      ".join(wrong) or None
 
 
+def split_texts(case, scratch):
+    """The case with the three inputs that a program has for each one of strings, where it has any (docs/format.md)."""
+    folder = scratch / "split" / case.parent.name / case.name / "in"
+    folder.mkdir(parents=True, exist_ok=True)
+    for path in (case / "in").glob("*.npy"):
+        value = np.load(path, mmap_mode="r")
+        if value.dtype.kind != "U":
+            shutil.copyfile(path, folder / path.name)
+            continue
+        texts = [text.encode() for text in value.ravel().tolist()]
+        np.save(folder / path.name, np.arange(value.size).reshape(value.shape))
+        np.save(folder / f"{path.stem}.offsets.npy", np.cumsum([0, *map(len, texts)]))
+        np.save(folder / f"{path.stem}.bytes.npy", np.frombuffer(b"".join(texts), np.uint8))
+    return folder.parent
+
+
 def check_memory(tools, executable, cases):
     """Once all sizes of the inputs have been seen, runs of them in turn allocate nothing."""
     program = tools.parent / "tests" / "bin" / "seen_shapes"
@@ -130,7 +147,7 @@ def largest_sizes(tools, executable, cases):
 
 def check_bounded(tools, folder, executable, cases, scratch):
     """Compiled for at most these sizes, a model takes no more memory than was said, and gives the same."""
-    largest = largest_sizes(tools, executable, cases)
+    largest = largest_sizes(tools, executable, [split_texts(case, scratch) for case in cases])
     if not largest:
         return
     bounded = scratch / f"{folder.name}.bounded.rwx"
@@ -163,7 +180,8 @@ def check_model(tools, folder, switched_off, threads, scratch):
         found, problem = check_outputs(tools, executable, folder, cases[0])
         yield f"{label}: {found}", problem
     if not switched_off and len(cases) > 1:
-        yield f"{label}: nothing is allocated for {len(cases)} sizes in turn", check_memory(tools, executable, cases)
+        yield f"{label}: nothing is allocated for {len(cases)} sizes in turn", check_memory(
+            tools, executable, [split_texts(case, scratch) for case in cases])
     if not switched_off:
         try:
             yield from check_bounded(tools, folder, executable, cases, scratch)

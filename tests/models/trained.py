@@ -8,6 +8,7 @@ import warnings
 
 import numpy as np
 from skl2onnx import to_onnx
+from skl2onnx.common.data_types import StringTensorType
 from sklearn import datasets
 from sklearn.cluster import KMeans
 from sklearn.decomposition import PCA
@@ -16,7 +17,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC, SVR
 
 OPSETS = {"": 18, "ai.onnx.ml": 3}
@@ -91,8 +92,35 @@ def neighbours():
     return _converted(KNeighborsClassifier(7).fit(x, y), x, zipmap=False)
 
 
+def _words(rows):
+    """Numbers as words: which quarter of the range they are in."""
+    return np.array(["low", "rather low", "rather high", "h\u00f6chst"])[np.clip(rows, 0, 3).astype(int)]
+
+
+def _wine_words(values):
+    x, _ = _data("wine")
+    return _words((values - x.min(0)) / (x.max(0) - x.min(0)) * 4)
+
+
+def categories():
+    """Columns of strings to columns of 0 and 1, trees, and names of classes."""
+    x, y = _data("wine", strings=True)
+    words = _wine_words(x)
+    model = make_pipeline(OneHotEncoder(handle_unknown="ignore"), RandomForestClassifier(40, random_state=0)).fit(words, y)
+    given = [("X", StringTensorType([None, words.shape[1]]))]
+    return to_onnx(model, initial_types=given, target_opset=OPSETS, options={id(model): {"zipmap": False}})
+
+
+def word_rows(random, count):
+    """Rows of such words, among them some that no category is."""
+    x, _ = _data("wine")
+    words = _wine_words(x.min(0) + random.uniform(0, 1, (count, x.shape[1])) * (x.max(0) - x.min(0))).astype("<U12")
+    words[random.uniform(0, 1, words.shape) < 0.05] = "unheard of"
+    return words
+
+
 ALL = {make.__name__: make for make in (logistic, forest, forest_regression, boosting, histogram_boosting, svc, svr,
-                                         k_means, mlp, neighbours)}
+                                         k_means, mlp, neighbours, categories)}
 
 
 def rows(name, random, count):

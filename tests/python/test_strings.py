@@ -67,3 +67,95 @@ def test_programs_without_strings_have_no_lists():
     program = rewire.load(classifier([7, 2, 5]))
     assert program.output_strings == {} and program.output_keys == {"maps": (7, 2, 5)}
     assert program(X)["label"].dtype == numpy.int64
+
+
+def text_model(nodes, inputs, outputs):
+    """Of (name, type, shape) triples."""
+    graph = helper.make_graph(nodes, "g", *([helper.make_tensor_value_info(*each) for each in infos]
+                                            for infos in (inputs, outputs)))
+    opsets = [helper.make_opsetid("", 20), helper.make_opsetid("ai.onnx.ml", 3)]
+    return helper.make_model(graph, opset_imports=opsets, ir_version=9)
+
+
+WORDS = numpy.array([["ab", "\u00e9t\u00e9", ""], ["A-b", "12.5", "\u65e5 \u672c"]], object)
+STRING, FLOAT, INT64, BOOL = TensorProto.STRING, TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
+
+
+def node(kind, inputs, outputs, **attributes):
+    return helper.make_node(kind, inputs, outputs, **attributes)
+
+
+TEXT_MODELS = {
+    "concat": ([node("StringConcat", ["x", "x"], ["y"])], STRING),
+    "concat with a constant": ([node("Constant", [], ["c"], value_strings=["<", "\u00e4", ">"]),
+                                node("StringConcat", ["x", "c"], ["y"])], STRING),
+    "move": ([node("Constant", [], ["i"], value_ints=[2, 0, -1]), node("Gather", ["x", "i"], ["g"], axis=1),
+              node("Constant", [], ["s"], value_ints=[3, -1]), node("Reshape", ["g", "s"], ["y"])], STRING),
+    "transpose": ([node("Transpose", ["x"], ["y"])], STRING),
+    "tile, slice and split": ([node("Constant", [], ["two"], value_ints=[1, 2]), node("Tile", ["x", "two"], ["t"]),
+                               node("Split", ["t"], ["a", "y"], axis=1, num_outputs=2)], STRING),
+    "join with a constant": ([node("Constant", [], ["c"], value_strings=["q", "ab", ""]),
+                              node("Constant", [], ["s"], value_ints=[1, 3]), node("Reshape", ["c", "s"], ["d"]),
+                              node("Concat", ["x", "d", "x"], ["y"], axis=0)], STRING),
+    "equal": ([node("Constant", [], ["c"], value_strings=["ab"]), node("Equal", ["x", "c"], ["y"])], BOOL),
+    "where": ([node("Constant", [], ["c"], value_strings=["ab"]), node("Equal", ["x", "c"], ["e"]),
+               node("Constant", [], ["d"], value_string="none"), node("Where", ["e", "d", "x"], ["y"])], STRING),
+    "regular expression": ([node("RegexFullMatch", ["x"], ["y"], pattern=r"\p{L}+")], BOOL),
+    "encoder": ([node("LabelEncoder", ["x"], ["y"], domain="ai.onnx.ml", keys_strings=["ab", "", "b"],
+                      values_floats=[1.0, 2.0, 3.0], default_float=-1.0)], FLOAT),
+    "encoder to strings": ([node("LabelEncoder", ["x"], ["y"], domain="ai.onnx.ml", keys_strings=["ab", ""],
+                                 values_strings=["one", "none"], default_string="?")], STRING),
+    "columns": ([node("OneHotEncoder", ["x"], ["y"], domain="ai.onnx.ml", cats_strings=["", "12.5", "ab"])], FLOAT),
+    "to floats": ([node("Constant", [], ["c"], value_string="12"), node("StringConcat", ["c", "x"], ["n"]),
+                   node("Cast", ["n"], ["y"], to=FLOAT)], FLOAT),
+    "from floats": ([node("Shape", ["x"], ["s"]), node("Cast", ["s"], ["f"], to=FLOAT),
+                     node("Cast", ["f"], ["y"], to=STRING)], STRING),
+    "counts": ([node("StringSplit", ["x"], ["p", "y"], delimiter="b")], INT64),
+}
+
+
+@pytest.mark.parametrize("name", TEXT_MODELS)
+def test_a_session_takes_strings_as_onnx_runtime_does(name):
+    nodes, kind = TEXT_MODELS[name]
+    x = WORDS if name != "counts" else WORDS[:, :2]  # of an empty string, ONNX Runtime says 0 and numpy 1
+    model = text_model(nodes, [("x", STRING, ["N", x.shape[1]])], [("y", kind, None)])
+    expected = onnxruntime.InferenceSession(model.SerializeToString())
+    session = rewire.InferenceSession(model)
+    for rows in (x, x[:1], x[:0]):
+        [y], [theirs] = session.run(None, {"x": rows}), expected.run(None, {"x": rows})
+        assert y.shape == theirs.shape and y.tolist() == theirs.tolist() and y.dtype == theirs.dtype
+    assert [(each.name, each.type, each.shape) for each in session.get_inputs()] == [("x", "tensor(string)", ["N", x.shape[1]])]
+    assert [(each.name, each.type) for each in session.get_outputs()] == [
+        (each.name, each.type) for each in expected.get_outputs()]
+
+
+def test_words_that_the_pool_has_are_counted_as_onnx_runtime_counts_them():
+    nodes = [node("TfIdfVectorizer", ["x"], ["y"], mode="TF", min_gram_length=1, max_gram_length=2, max_skip_count=1,
+                  ngram_counts=[0, 3], ngram_indexes=[0, 1, 2, 3, 4], pool_strings=["a", "b", "\u00e4", "a", "b", "b", "a"])]
+    model = text_model(nodes, [("x", STRING, ["N", 5])], [("y", FLOAT, None)])
+    x = numpy.array([["a", "b", "c", "a", "\u00e4"], ["", "a", "a", "b", "b"]], object)
+    [theirs] = onnxruntime.InferenceSession(model.SerializeToString()).run(None, {"x": x})
+    assert rewire.load(model)(x)["y"].tolist() == theirs.tolist()
+
+
+def test_a_program_takes_arrays_and_lists_of_str():
+    nodes = [node("StringNormalizer", ["x"], ["y"], case_change_action="UPPER", stopwords=["The", "\u00c9"])]
+    program = rewire.load(text_model(nodes, [("x", STRING, ["N"])], [("y", STRING, None)]))
+    assert program.input_strings == ("x",) and program.output_strings == {}
+    x = ["tHE", "b", "\u00e9", "stra\u00dfe"]
+    for given in (x, numpy.array(x), numpy.array(x, object)):
+        for outputs in (program(given), program({"x": given}), program(x=given), program.run([given]), program.run({"x": given})):
+            assert list(outputs) == ["y"] and outputs["y"].tolist() == ["B", "STRA\u00dfE"]
+    assert program(["the"])["y"].tolist() == [""] and program([])["y"].tolist() == [""]
+    with pytest.raises(rewire.InvalidArgumentError, match="input 'x' is strings, one of its elements is 3"):
+        program(numpy.array(["a", 3], object))
+    # The three tensors that a virtual machine and other hosts work with.
+    vm = program.vm()
+    vm.set_input("x", numpy.array([0, 0, 1]))
+    vm.set_input("x.offsets", numpy.array([0, 1, 3]))
+    vm.set_input("x.bytes", numpy.frombuffer(b"abc", numpy.uint8))
+    vm.invoke()
+    ends, data = vm.output("y.offsets").tolist(), vm.output("y.bytes").tobytes()
+    assert [data[ends[i]:ends[i + 1]] for i in vm.output("y").tolist()] == [b"A", b"A", b"BC"]
+    with pytest.raises(rewire.KernelError, match="a position is 2, the list has 2 strings"):
+        program(numpy.array([2]), **{"x.offsets": numpy.array([0, 1, 3]), "x.bytes": numpy.frombuffer(b"abc", numpy.uint8)})

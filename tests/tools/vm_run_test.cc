@@ -130,6 +130,55 @@ TEST_CASE("positions are printed as the strings that they stand for, and maps wi
   CHECK(!outputs[2].contains("strings"));
 }
 
+TEST_CASE("strings are taken and given where the metadata says which tensors hold their list") {
+  const Session session;
+  session.folder().Write("texts.asm", R"w(
+.metadata "input strings main.0" "{\"offsets\":1,\"bytes\":2}"
+.metadata "strings main.0" "{\"offsets\":1,\"bytes\":2}"
+.func main(x: i64[?, 2], ends: i64[?], text: u8[?], n: i64[?]) -> (y: i64[?, 2], (ends: i64[?], (text: u8[?])))
+  %last = alloc_adt tag=0 (%text)
+  %rest = alloc_adt tag=0 (%ends, %last)
+  %result = alloc_adt tag=0 (%x, %rest)
+  ret %result
+.end
+)w");
+  const std::vector<std::string> words = {"texts.asm", "-i", "n=1xi64=0", "-i",
+                                          "x=[[\"a\", \"\"], [\"\u00e9\U0001F600\", \"\\\"\"]]"};
+  CHECK(session.Out(words) ==
+        "y: i64[2, 2], strings\n"
+        "[[     \"a\",       \"\"],\n"
+        " [\"\u00e9\U0001F600\",     \"\\\"\"]]\n");
+  CHECK(session.Json(words)["outputs"][0]["data"] == json({"a", "", "\u00e9\U0001F600", "\""}));
+  const auto with = [&](std::vector<std::string> more) {
+    std::vector<std::string> arguments = words;
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return session.Run(arguments);
+  };
+  // Through a file and back.
+  REQUIRE(with({"-o", "y=@words.npy"}).exit_code == 0);
+  CHECK(with({"-e", "y=@words.npy"}).exit_code == 0);
+  CHECK(session.Run({"texts.asm", "-i", "n=1xi64=0", "-i", "x=@words.npy", "-e", "y=@words.npy"}).exit_code ==
+        0);
+  const Finished differs = with({"-e", "y=[[\"a\", \"b\"], [\"c\", \"d\"]]"});
+  CHECK(differs.exit_code == 1);
+  CHECK_THAT(differs.out, Catch::Contains("element 1 is '', expected 'b'"));
+  CHECK_THAT(with({"-e", "y=[\"a\"]"}).out, Catch::Contains("its shape is [2, 2], expected [1]"));
+  CHECK_THAT(with({"-e", "ends=[\"a\"]"}).out, Catch::Contains("it is no strings whose list the run knows"));
+  CHECK_THAT(session.Run({"texts.asm", "-i", "x=[[\"a\", \"b\"]]", "-i", "n=[\"a\"]"}).err,
+             Catch::Contains("input 'n' (i64[?]) takes no strings"));
+  for (const char* wrong : {"[\"a\", 1]", "[[\"a\"], [\"b\", \"c\"]]", "[[\"a\"], \"b\"]", "[\"a\"", "\"a"})
+    CHECK_THAT(session.Run({"texts.asm", "-i", std::string("x=") + wrong}).err,
+               Catch::Contains("is no string, or list of strings, in JSON"));
+  // Tensors that a host makes by itself may be anything.
+  const auto given = [&](const char* x, const char* ends) {
+    return session.Run({"texts.asm", "-i", "n=1xi64=0", "-i", x, "-i", ends, "-i", "text=1xu8=65"}).err;
+  };
+  CHECK_THAT(given("x=1x2xi64=0,1", "ends=2xi64=0,1"),
+             Catch::Contains("element 1 is position 1 of 1 strings"));
+  CHECK_THAT(given("x=1x2xi64=0,0", "ends=2xi64=0,2"),
+             Catch::Contains("string 0 of its list lies from 0 to 2 of 1 bytes"));
+}
+
 TEST_CASE("an assembled file runs as its text does") {
   const Session session;
   const Finished assembled = test::RunProgram("vm-as", {"add.asm", "-o", "add.rwx"}, session.folder().path());

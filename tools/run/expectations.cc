@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 #include <utility>
@@ -13,6 +14,7 @@
 #include "rewire/tools/io/name_lookup.h"
 #include "rewire/tools/io/tensor_io.h"
 #include "rewire/tools/io/tensor_text.h"
+#include "rewire/tools/run/text_tensors.h"
 #include "rewire/tools/run/value_spec.h"
 
 namespace rewire::tools {
@@ -36,6 +38,7 @@ class Comparer {
   struct Part {
     std::string name;
     Value value;
+    const Output* output = nullptr;  // null below an output
   };
 
   Status AddLeaf(const Part& part, const HostTensor& expected, const std::string& source);
@@ -57,13 +60,36 @@ Status Comparer::AddArchive(const std::string& path) {
     if (!leaf) return Forward(leaf, path);
     Output& output = outputs_[*leaf];
     output.used = true;
-    Status added = AddLeaf({output.name, output.value}, member.tensor, path + ":" + member.name);
+    Status added = AddLeaf({output.name, output.value, &output}, member.tensor, path + ":" + member.name);
     if (!added) return added;
   }
   return {};
 }
 
+// How an output's strings differ from those expected; empty if they do not.
+Result<std::string> TextMismatch(const Output* output, const HostTensor& expected) {
+  if (output == nullptr || !output->texts) return std::string("it is no strings whose list the run knows");
+  const Result<TextArray> texts = TextsIn(expected);
+  if (!texts) return Forward(texts);
+  const TextArray& given = *output->texts;
+  if (given.shape != texts->shape) {
+    return fmt::format("its shape is [{}], expected [{}]", fmt::join(given.shape, ", "),
+                       fmt::join(texts->shape, ", "));
+  }
+  const auto [at, other] = std::mismatch(given.texts.begin(), given.texts.end(), texts->texts.begin());
+  if (at == given.texts.end()) return std::string();
+  return fmt::format("element {} is '{}', expected '{}'", at - given.texts.begin(), *at, *other);
+}
+
 Status Comparer::AddLeaf(const Part& part, const HostTensor& expected, const std::string& source) {
+  if (IsText(expected)) {
+    Result<std::string> mismatch = TextMismatch(part.output, expected);
+    if (!mismatch) return Forward(mismatch, source);
+    Comparison comparison;
+    comparison.mismatch = *std::move(mismatch);
+    comparisons_.push_back({part.name, source, std::move(comparison)});
+    return {};
+  }
   const Result<std::optional<HostTensor>> given = HostTensorOf(part.value);
   if (!given) return Forward(given, fmt::format("output '{}'", part.name));
   if (!*given) {
@@ -112,7 +138,7 @@ Status Comparer::AddValue(const std::string& target, const ValueSpec& expected) 
   if (!leaf) return Forward(leaf, "--expect");
   Output& output = outputs_[*leaf];
   output.used = true;
-  std::vector<Part> open = {{output.name, output.value}};
+  std::vector<Part> open = {{output.name, output.value, &output}};
   for (const SpecNode& node : expected) {
     const Part part = std::move(open.back());
     open.pop_back();
@@ -129,7 +155,7 @@ Status Comparer::AddValue(const std::string& target, const ValueSpec& expected) 
       return {};
     }
     for (std::uint32_t i = node.field_count; i-- > 0;) {
-      open.push_back({fmt::format("{}.{}", part.name, i), tree.field(i)});
+      open.push_back({fmt::format("{}.{}", part.name, i), tree.field(i), nullptr});
     }
   }
   return {};

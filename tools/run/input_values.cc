@@ -15,6 +15,7 @@
 #include "rewire/executable_format/text/element_text.h"
 #include "rewire/tools/io/name_lookup.h"
 #include "rewire/tools/io/tensor_io.h"
+#include "rewire/tools/run/text_tensors.h"
 
 namespace rewire::tools {
 namespace {
@@ -37,6 +38,8 @@ class InputMaker {
   Status AddArchive(const std::string& path);
   Status AddInput(std::uint32_t index, ValueSpec spec);
   Status LoadFiles(std::uint32_t index);
+  // Turns strings for an input into the three inputs that stand for them.
+  Status SplitTexts();
   // Learns the sizes of symbols from the tensors given for an input.
   void LearnSymbols(std::uint32_t index);
   // A spec of random leaves by the signature.
@@ -145,6 +148,31 @@ Status InputMaker::LoadFiles(std::uint32_t index) {
     if (!tensor) return Forward(tensor, fmt::format("input '{}'", function_.inputs[index].name));
     node.kind = SpecNode::Kind::kLiteral;
     node.tensor = *std::move(tensor);
+  }
+  return {};
+}
+
+Status InputMaker::SplitTexts() {
+  for (std::uint32_t i = 0; i < specs_.size(); ++i) {
+    const std::string& name = function_.inputs[i].name;
+    const bool is_text = specs_[i].size() == 1 && IsText(specs_[i][0].tensor);
+    if (!is_text) continue;
+    const std::optional<TextPlaces> places =
+        PlacesOf(module_, fmt::format("input strings {}.{}", function_.name, i), specs_.size());
+    if (!places)
+      return Fail(StatusCode::kInvalidArgument,
+                  fmt::format("{} takes no strings", InputText(module_, function_.inputs[i])));
+    const Result<TextArray> array = TextsIn(specs_[i][0].tensor);
+    if (!array) return Forward(array, fmt::format("input '{}'", name));
+    TextParts parts = PartsOf(*array);
+    specs_[i][0].tensor = std::move(parts.positions);
+    for (auto& [place, tensor] :
+         {std::pair(places->offsets, &parts.offsets), std::pair(places->bytes, &parts.bytes)}) {
+      SpecNode node;
+      node.kind = SpecNode::Kind::kLiteral;
+      node.tensor = std::move(*tensor);
+      if (Status added = AddInput(place, {std::move(node)}); !added) return added;
+    }
   }
   return {};
 }
@@ -266,6 +294,7 @@ Result<std::vector<Value>> InputMaker::Make() {
   }
   if (Status read = ReadDims(); !read) return Forward(read);
   if (Status read = ReadBindings(); !read) return Forward(read);
+  if (Status split = SplitTexts(); !split) return Forward(split);
   for (std::uint32_t i = 0; i < specs_.size(); ++i) LearnSymbols(i);
   std::vector<Value> values;
   for (std::uint32_t i = 0; i < specs_.size(); ++i) {

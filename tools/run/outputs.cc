@@ -35,6 +35,7 @@ Result<HostTensor> Take(Output* output) {
                 fmt::format("output '{}' is no tensor but {}", output->name, output->type));
   }
   output->used = true;
+  if (output->texts) return TensorOfTexts(*output->texts);
   return *output->tensor;
 }
 
@@ -43,6 +44,31 @@ Json ElementJson(DLDataType dtype, const std::byte* element) {
   const std::string text = text::ElementText(dtype, element);
   Json json = Json::parse(text, nullptr, false);
   return json.is_discarded() ? Json(text) : json;
+}
+
+// The strings of an output by the list that two other outputs hold.
+Status ReadTexts(const TextPlaces& places, Output* output, std::vector<Output>* outputs) {
+  Output &offsets = (*outputs)[places.offsets], &bytes = (*outputs)[places.bytes];
+  const bool are_tensors = output->tensor && offsets.tensor && bytes.tensor;
+  if (!are_tensors || output->tensor->dtype != kInt64) return {};  // whoever wrote the metadata
+  const Result<std::vector<std::string>> list = ListIn(*offsets.tensor, *bytes.tensor);
+  if (!list) return Forward(list);
+  TextArray array;
+  array.shape = output->tensor->shape;
+  const std::size_t count = output->tensor->bytes.view.size() / sizeof(std::int64_t);
+  for (std::size_t i = 0; i < count; ++i) {
+    std::int64_t position = 0;
+    std::memcpy(&position, output->tensor->bytes.view.data() + i * sizeof(position), sizeof(position));
+    if (position < 0 || static_cast<std::uint64_t>(position) >= list->size()) {
+      return Fail(StatusCode::kInvalidArgument,
+                  fmt::format("element {} is position {} of {} strings", i, position, list->size()));
+    }
+    array.texts.push_back((*list)[static_cast<std::size_t>(position)]);
+  }
+  output->lists.strings = *list;
+  output->texts = std::move(array);
+  offsets.is_list = bytes.is_list = true;
+  return {};
 }
 
 }  // namespace
@@ -71,6 +97,13 @@ Result<std::vector<Output>> CollectOutputs(const VirtualMachine& vm, const Funct
     output.type = output.tensor ? TensorTypeText(output.tensor->dtype, output.tensor->shape)
                                 : ValueKindName(output.value.kind());
     outputs.push_back(std::move(output));
+  }
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const Module& module = vm.program().executable().module();
+    const auto places = PlacesOf(module, fmt::format("strings {}.{}", function.name, i), count);
+    if (!places) continue;
+    if (Status read = ReadTexts(*places, &outputs[i], &outputs); !read)
+      return Forward(read, fmt::format("output '{}'", outputs[i].name));
   }
   return outputs;
 }
@@ -122,7 +155,8 @@ std::string OutputText(const Output& output) {
     notes = ", strings";
     options.element = [&](std::int64_t position) {
       const std::string* text = output.lists.StringAt(position);
-      return text == nullptr ? std::to_string(position) : Json(*text).dump();
+      return text == nullptr ? std::to_string(position)
+                             : Json(*text).dump(-1, ' ', false, Json::error_handler_t::replace);
     };
   }
   if (output.lists.keys.is_array()) notes += ", columns " + output.lists.keys.dump();
@@ -137,7 +171,7 @@ Json OutputJson(const Output& output) {
   }
   const HostTensor& tensor = *output.tensor;
   json["dtype"] = DTypeName(tensor.dtype);
-  if (output.lists.strings.is_array()) json["strings"] = output.lists.strings;
+  if (output.lists.strings.is_array()) json["strings"] = output.texts ? Json(true) : output.lists.strings;
   if (output.lists.keys.is_array()) json["columns"] = output.lists.keys;
   json["shape"] = tensor.shape;
   constexpr std::size_t kMostElements = 1000;

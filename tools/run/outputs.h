@@ -14,6 +14,7 @@
 #include "rewire/executable_format/tensor_files/host_tensor.h"
 #include "rewire/tools/run/mapped_output.h"
 #include "rewire/tools/run/output_lists.h"
+#include "rewire/tools/run/text_tensors.h"
 #include "rewire/vm/virtual_machine.h"
 
 namespace rewire::tools {
@@ -25,6 +26,9 @@ struct Output {
   std::optional<HostTensor> tensor;  // none for trees, closures and storage
   Value value;
   bool used = false;  // written to a file or compared
+  // The strings, if their list is two other outputs.
+  std::optional<TextArray> texts;
+  bool is_list = false;  // one of these two
   OutputLists lists;
 };
 

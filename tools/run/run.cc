@@ -227,7 +227,7 @@ Status Runner::Report(const VirtualMachine& vm, std::uint32_t index, const Mappe
   json_["outputs"] = Json::array();
   for (const Output& output : *outputs) {
     json_["outputs"].push_back(OutputJson(output));
-    if (!output.used) Say(OutputText(output));
+    if (!output.used && !output.is_list) Say(OutputText(output));
   }
   for (const auto& output : mapped) {
     const Result<OutputReport> report = vm.TryOutputReport(OutputHandle{index, output->leaf()});

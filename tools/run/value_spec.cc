@@ -10,6 +10,7 @@
 #include "rewire/base/dtype.h"
 #include "rewire/executable_format/text/element_text.h"
 #include "rewire/tools/run/resident.h"
+#include "rewire/tools/run/text_tensors.h"
 
 namespace rewire::tools {
 namespace {
@@ -207,7 +208,17 @@ bool SplitTarget(std::string_view text, std::string* target, std::string_view* r
 
 bool IsArchivePath(std::string_view path) { return path.ends_with(".npz") || path.ends_with(".safetensors"); }
 
-Result<ValueSpec> ParseValueSpec(std::string_view text) { return Parser(text).Parse(); }
+Result<ValueSpec> ParseValueSpec(std::string_view text) {
+  if (text.substr(0, 1) != "[" && text.substr(0, 1) != "\"") return Parser(text).Parse();
+  const Result<TextArray> array = ParseTexts(text);
+  if (!array) return Forward(array);
+  Result<HostTensor> tensor = TensorOfTexts(*array);
+  if (!tensor) return Forward(tensor);
+  SpecNode node;
+  node.kind = SpecNode::Kind::kLiteral;
+  node.tensor = *std::move(tensor);
+  return ValueSpec{std::move(node)};
+}
 
 Result<ValueBinding> ParseValueBinding(std::string_view text) {
   ValueBinding binding;

@@ -5,6 +5,7 @@
 //   value   = "@" file [":" member]                  .npy; .npz and .safetensors with a member
 //           | dims dtype "=" number {"," number}     1x3xf32=1,2,3; a single number fills the tensor
 //           | dims dtype "=random"                   uniform, from the ranges of --range
+//           | string | "[" [strings {"," strings}] "]"  in JSON, for an input that is strings
 //           | number                                 an integer, or a scalar of the input's dtype
 //           | [tag] "(" [value {"," value}] ")"      a tree; without a tag, that of the signature, else 0
 #pragma once

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators of ai.onnx.ml that look categories up. Strings are positions in lists that are known when
-// compiling (lower/string_tables.h), so strings are looked up then.
+// Operators of ai.onnx.ml that look categories up. Strings of lists that are known when compiling are looked
+// up then (lower/string_tables.h), others by a kernel.
 #include <algorithm>
 #include <cmath>
 #include <map>
 
 #include "rewire/compiler/operators/float_constant.h"
 #include "rewire/compiler/operators/registry.h"
+#include "rewire/compiler/operators/text_values.h"
 #include "rewire/compiler/operators/texts.h"
 
 namespace rewire::compiler {
@@ -36,18 +37,25 @@ Ints PositionsIn(const Strings& keys, const Strings& strings) {
   return positions;
 }
 
+// The same for each element of x, which is strings.
+Value* KeyOf(Op& op, Value* x, const Strings& keys) {
+  if (const Strings* strings = op.lowering().strings().Find(x))
+    return ElementsAt(op, op.IntsValue(PositionsIn(keys, *strings)), x);
+  return PositionsInKeys(op, TextTensorOf(op, x), keys);
+}
+
 Status LowerOneHotEncoder(Op& op, const Operator& /*row*/) {
   if (op.Int("zeros", 1) == 0) return op.Unsupported("zeros is 0, only 1 is supported");
   const Strings names = TextsOf(op, "cats_strings");
   const Ints categories = op.IntList("cats_int64s");
   if (names.empty() == categories.empty()) return op.Invalid("it has no categories, or two lists of them");
-  const Strings* strings = op.lowering().strings().Find(op.in(0));
-  if ((strings == nullptr) != names.empty())
+  const bool is_strings = op.lowering().strings().Has(op.in(0));
+  if (is_strings == names.empty())
     return op.Unsupported("categories are {}, X is not", names.empty() ? "numbers" : "strings");
   Value* x = op.Cast(op.in(0), kInt64);
   Ints numbers = categories;
-  if (strings != nullptr) {
-    x = ElementsAt(op, op.IntsValue(PositionsIn(names, *strings)), x);
+  if (is_strings) {
+    x = KeyOf(op, x, names);
     for (std::size_t i = 0; i < names.size(); ++i) numbers.push_back(static_cast<std::int64_t>(i));
   }
   op.Set(0, op.Cast(MatchesOf(op, x, op.IntsValue(numbers)), kFloat32));
@@ -121,10 +129,10 @@ Result<Fallback> FallbackOf(Op& op, const Column& values) {
 // Maps x by the two lists of equal length. Where strings come out, they are positions in a list of their own.
 Status SetMapped(Op& op, const Column& keys, Column values, Fallback fallback) {
   Value* x = op.in(0);
-  const Strings* strings = op.lowering().strings().Find(x);
+  const bool is_strings = op.lowering().strings().Has(x);
   if (keys.size() < 1 || keys.size() != values.size())
     return op.Invalid("{} keys for {} values", keys.size(), values.size());
-  if ((strings != nullptr) != keys.strings.has_value())
+  if (is_strings != keys.strings.has_value())
     return op.Unsupported("keys are {}, X is not", keys.strings ? "strings" : "numbers");
   StringPositions positions;
   if (values.strings) {
@@ -134,8 +142,8 @@ Status SetMapped(Op& op, const Column& keys, Column values, Fallback fallback) {
     fallback.number = op.IntValue(positions.Of(fallback.text));
   }
   Value *which = nullptr, *found = nullptr;
-  if (strings != nullptr) {
-    which = ElementsAt(op, op.IntsValue(PositionsIn(*keys.strings, *strings)), x);
+  if (is_strings) {
+    which = KeyOf(op, x, *keys.strings);
     found = op.Compare("rewire.greater_equal", which, op.IntValue(0));
     which = op.Apply("rewire.max", which, op.IntValue(0));
   } else {
@@ -175,7 +183,7 @@ Status LowerCategoryMapper(Op& op, const Operator& /*row*/) {
   const Column strings{nullptr, TextsOf(op, "cats_strings")};
   const Column numbers{op.IntsValue(op.IntList("cats_int64s")), {}};
   const Fallback fallback{op.IntValue(op.Int("default_int64", -1)), TextOf(op, "default_string", "_Unused")};
-  const bool from_strings = op.lowering().strings().Find(op.in(0)) != nullptr;
+  const bool from_strings = op.lowering().strings().Has(op.in(0));
   return from_strings ? SetMapped(op, strings, numbers, fallback) : SetMapped(op, numbers, strings, fallback);
 }
 

@@ -36,6 +36,7 @@ ConstantFolder::ConstantFolder(const CompileLimits& limits, std::uint64_t weight
       bytes_left_(limits.fold_bytes + kWeightFactor * weight_bytes) {
   // Missing libraries show as missing kernels.
   (void)kernels_.AddLibrary("librewire_kernels_cpu.so");
+  (void)kernels_.AddLibrary("librewire_kernels_re2.so");
 }
 
 bool ConstantFolder::HasKernel(const std::string& name) const {

@@ -128,13 +128,18 @@ TEST_CASE("what strings cannot become is refused") {
     AddNode(graph, "Gather", {"x", "word"}, "y");
     reason = "input 1, 'word', is strings";
   }
-  SECTION("numbers") {
-    AddInt(AddNode(graph, "Cast", {"word"}, "y"), "to", onnx::TensorProto::FLOAT);
-    reason = "a cast from strings";
+  SECTION("one side of a comparison") {
+    AddNode(graph, "Equal", {"word", "x"}, "y");
+    reason = "one input is strings, the other is not";
   }
-  SECTION("strings from numbers") {
-    AddInt(AddNode(graph, "Cast", {"x"}, "y"), "to", onnx::TensorProto::STRING);
-    reason = "a cast to strings";
+  SECTION("one part of several") {
+    AddInt(AddNode(graph, "Concat", {"word", "x"}, "y"), "axis", 0);
+    reason = "some inputs are strings, others are not";
+  }
+  SECTION("one branch of a choice") {
+    AddInt(AddNode(graph, "Cast", {"x"}, "yes"), "to", onnx::TensorProto::BOOL);
+    AddNode(graph, "Where", {"yes", "word", "x"}, "y");
+    reason = "some inputs are strings, others are not";
   }
   SECTION("keys that are numbers") {
     onnx::NodeProto* encoder = AddNode(graph, "LabelEncoder", {"word"}, "y");
@@ -173,6 +178,59 @@ TEST_CASE("a list that metadata cannot hold is refused") {
     values->set_strings(0, "\xff");
     CHECK(CompileProto(model).message == "model: the list 'strings main.0' is not UTF-8");
   }
+}
+
+TEST_CASE("inputs and outputs of strings bring their lists along, behind all others") {
+  onnx::ModelProto model = EmptyModel(20);
+  onnx::GraphProto* graph = model.mutable_graph();
+  SetValue(graph->add_input(), "a", {"N"}, onnx::TensorProto::STRING);
+  SetValue(graph->add_input(), "b", {1}, onnx::TensorProto::STRING);
+  AddNode(graph, "StringConcat", {"a", "b"}, "y");
+  AddNode(graph, "Identity", {"a"}, "z");
+  Give(&model, "y", onnx::TensorProto::STRING);
+  SetValue(graph->add_output(), "z", {"N"}, onnx::TensorProto::STRING);
+  SECTION("as metadata says") {
+    const Outcome outcome = CompileProto(model);
+    REQUIRE(outcome.message.empty());
+    const Module& module = outcome.compiled.module;
+    std::vector<std::string> inputs;
+    for (const NamedType& input : module.functions[0].inputs) inputs.push_back(input.name);
+    CHECK(inputs == std::vector<std::string>{"a", "b", "a.offsets", "a.bytes", "b.offsets", "b.bytes"});
+    const Array<std::string>& outputs = module.functions[0].output_names;
+    CHECK(std::vector<std::string>(outputs.begin(), outputs.end()) ==
+          std::vector<std::string>{"y", "z", "y.offsets", "y.bytes", "z.offsets", "z.bytes"});
+    CHECK(ListOf(module, "input strings main.0") == R"({"bytes":3,"offsets":2})");
+    CHECK(ListOf(module, "input strings main.1") == R"({"bytes":5,"offsets":4})");
+    CHECK(ListOf(module, "strings main.0") == R"({"bytes":3,"offsets":2})");
+    CHECK(ListOf(module, "strings main.1") == R"({"bytes":5,"offsets":4})");
+  }
+  SECTION("unless an input has the name") {
+    SetValue(graph->add_input(), "b.bytes", {1});
+    CHECK(CompileProto(model).message == "model: the name 'b.bytes' is needed for an input's strings");
+  }
+  SECTION("unless an output has the name") {
+    AddNode(graph, "Shape", {"a"}, "z.offsets");
+    SetValue(graph->add_output(), "z.offsets", {1}, onnx::TensorProto::INT64);
+    CHECK(CompileProto(model).message == "model: the name 'z.offsets' is needed for an output's strings");
+  }
+  SECTION("unless its rank is not known") {
+    graph->mutable_input(0)->mutable_type()->mutable_tensor_type()->clear_shape();
+    const Outcome outcome = CompileProto(model);
+    REQUIRE(!outcome.unsupported.empty());
+    CHECK(outcome.unsupported[0].reason == "it is strings and declares no shape");
+  }
+}
+
+TEST_CASE("strings of constants are made when compiling") {
+  onnx::ModelProto model = EmptyModel(20);
+  onnx::GraphProto* graph = model.mutable_graph();
+  AddTexts(AddNode(graph, "Constant", {}, "a"), "value_strings", {"x", "y"});
+  AddNode(graph, "StringConcat", {"a", "a"}, "y");
+  Give(&model, "y", onnx::TensorProto::STRING);
+  const Outcome outcome = CompileProto(model);
+  REQUIRE(outcome.message.empty());
+  CHECK(ListOf(outcome.compiled.module, "strings main.0") == R"(["xx","yy"])");
+  CHECK(outcome.compiled.kernel_calls == 0);
 }
 
 TEST_CASE("maps are a tensor, and their keys metadata") {

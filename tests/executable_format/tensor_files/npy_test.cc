@@ -101,6 +101,19 @@ TEST_CASE("npy: data that lies misaligned is copied to where it can be read") {
   CHECK(Text(tensor->bytes) == "abcdefgh");
 }
 
+TEST_CASE("npy: strings are code points, with zeros behind them") {
+  const std::string content("a\0\0\0b\0\0\0c\0\0\0\xe9\0\0\0\0\0\0\0\0\0\0\0", 24);
+  const std::string file = File(Header("<U3", "(2,)"), content);
+  const Result<HostTensor> tensor = ParseNpy(Bytes(file));
+  REQUIRE(tensor);
+  CHECK((tensor->dtype.code == kDLOpaqueHandle && tensor->dtype.bits == 32 && tensor->dtype.lanes == 3));
+  CHECK(Text(tensor->bytes) == content);
+  const Result<std::vector<std::byte>> written = SerializeNpy(*tensor);
+  REQUIRE(written);
+  const std::string text(reinterpret_cast<const char*>(written->data()), written->size());
+  CHECK_THAT(text, Catch::Contains("'descr': '<U3'") && Catch::EndsWith(content));
+}
+
 TEST_CASE("npy: bad files") {
   CHECK(Message("") == "not an .npy file (it does not begin with \\x93NUMPY)");
   CHECK(Message("PK\3\4 is a zip") == "not an .npy file (it does not begin with \\x93NUMPY)");
@@ -134,9 +147,10 @@ TEST_CASE("npy: bad files") {
   unsupported("<f16", "DLPack has no such size");
   unsupported("<f3", "DLPack has no such size");
   unsupported("<b2", "DLPack has no such size");
-  unsupported("|O8", "only bool, integers, floats and complex numbers are");
-  unsupported("<U5", "only bool, integers, floats and complex numbers are");
-  unsupported("|V2", "only bool, integers, floats and complex numbers are");
+  unsupported("|O8", "only bool, integers, floats, complex numbers and str are");
+  unsupported("|U5", "only bool, integers, floats, complex numbers and str are");
+  unsupported("<U65536", "its strings have room for more than 65535 characters");
+  unsupported("|V2", "only bool, integers, floats, complex numbers and str are");
   unsupported("f4", "expected a type such as '<f4'");
   unsupported("<f", "expected a type such as '<f4'");
   unsupported("<f4x", "expected a type such as '<f4'");

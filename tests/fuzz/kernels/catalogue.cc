@@ -176,11 +176,11 @@ void AddLibrary(const std::string& path, std::vector<KernelOf>* kernels) {
 
 }  // namespace
 
-std::vector<KernelOf> AllKernels(const std::string& onednn) {
+std::vector<KernelOf> AllKernels(const std::vector<std::string>& libraries) {
   __rewire_kernel_api = DrillApi();
   std::vector<KernelOf> kernels;
   AddTable(*RewireCpuKernels(), &kernels);
-  if (!onednn.empty()) AddLibrary(onednn, &kernels);
+  for (const std::string& library : libraries) AddLibrary(library, &kernels);
   for (KernelOf& kernel : kernels) kernel.attributes = AttributesOf(kernel.entry);
   return kernels;
 }

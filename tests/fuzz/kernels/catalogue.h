@@ -35,7 +35,8 @@ struct KernelOf {
   std::vector<AttributeOf> attributes;
 };
 
-// `onednn`: the library's path, or "" to leave it out. Ends the process with a message when it does not load.
-std::vector<KernelOf> AllKernels(const std::string& onednn);
+// `libraries`: paths of kernel libraries besides kernels/cpu. Ends the process with a message when one does
+// not load.
+std::vector<KernelOf> AllKernels(const std::vector<std::string>& libraries);
 
 }  // namespace rewire::test

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// kernel_drill [--seed N] [--calls N] [--kernel NAME] [--onednn PATH] [--coverage]: calls every stock kernel
-// with arguments and attributes that a hostile file may give it, by themselves, without a VM.
+// kernel_drill [--seed N] [--calls N] [--kernel NAME] [--library PATH]... [--coverage]: calls every stock
+// kernel with arguments and attributes that a hostile file may give it, by themselves, without a VM.
 //
 // --coverage prints a line for each kernel: calls, successes, calls in which it asked whether to go on, and
 // the longest time between two such questions, which says something in an optimised build alone.
@@ -30,7 +30,8 @@ namespace {
 struct Options {
   std::uint64_t seed = 1;
   std::int64_t calls = 100000;
-  std::string kernel, onednn;
+  std::string kernel;
+  std::vector<std::string> libraries;  // of kernels, besides kernels/cpu
   bool coverage = false;
 };
 
@@ -107,13 +108,13 @@ Options ReadOptions(int count, char** arguments) {
     if (name == "--seed") options.seed = std::strtoull(value, nullptr, 10);
     if (name == "--calls") options.calls = std::strtoll(value, nullptr, 10);
     if (name == "--kernel") options.kernel = value;
-    if (name == "--onednn") options.onednn = value;
+    if (name == "--library") options.libraries.emplace_back(value);
   }
   return options;
 }
 
 int Main(const Options& options) {
-  const std::vector<KernelOf> kernels = AllKernels(options.onednn);
+  const std::vector<KernelOf> kernels = AllKernels(options.libraries);
   std::vector<Share> shares;
   for (const KernelOf& kernel : kernels) {
     if (options.kernel.empty() || kernel.entry.name == options.kernel)

@@ -71,6 +71,46 @@ void Trees(Dice& dice, Call* call) {
                      Of(dice, kF32, {rows, 2})};
 }
 
+// Three strings, "a b", "" and "7-c", in some order.
+void Texts(const std::string& name, Dice& dice, Call* call) {
+  static const std::vector<std::string> kActions = {"LOWER", "UPPER"};
+  const Shape bytes = {'a', ' ', 'b', '7', '-', 'c'}, offsets = {0, 3, 3, 6};
+  const std::int64_t count = 1 + dice.Below(6);
+  const auto add = [&](bool with_positions) {
+    Shape positions;
+    for (std::int64_t i = 0; i < count; ++i)
+      positions.push_back(name == "text.to_number" ? 2 : dice.Below(3));
+    if (with_positions) call->arguments.push_back(Ints(dice, positions));
+    call->arguments.push_back(Ints(dice, offsets));
+    call->arguments.push_back(Numbers(dice, kU8, {6}, bytes));
+    std::int64_t length = 0;
+    for (const std::int64_t at : positions) length += at == 1 ? 0 : 3;
+    return length;
+  };
+  std::int64_t length = add(true);
+  const bool makes_offsets = name.ends_with("_offsets");
+  DLDataType dtype = makes_offsets ? kI64 : kU8;
+  std::int64_t size = makes_offsets ? count + 1 : 0;
+  if (StartsWith(name, "text.concat") || name == "text.equal") length += add(true);
+  if (name == "text.find") (void)add(false);
+  if (StartsWith(name, "text.change_case")) call->attributes = {{"action", dice.Of(kActions)}};
+  if (name == "re2.full_match") call->attributes = {{"pattern", std::string("[a-z ]*")}};
+  if (StartsWith(name, "text.split")) call->attributes = {{"delimiter", std::string("#")}};
+  if (name == "text.split_offsets") call->arguments.push_back(Ints(dice, {1}));
+  const bool has_bools = name == "text.equal" || name == "re2.full_match";
+  const bool has_numbers = name == "text.check" || name == "text.find" || name == "text.split_counts";
+  if (has_bools || has_numbers || name == "text.to_number") {
+    dtype = has_bools ? DLDataType{6, 8, 1} : has_numbers ? kI64 : kF32;
+    size = count;
+  }
+  if (!makes_offsets && size == 0) size = length;
+  call->arguments.push_back(Of(dice, dtype, {size}));
+  if (StartsWith(name, "text.from_number")) {
+    Shape digits(static_cast<std::size_t>(count), 7);
+    call->arguments = {Ints(dice, digits), Of(dice, dtype, {makes_offsets ? count + 1 : count})};
+  }
+}
+
 void TfIdf(Dice& dice, Call* call) {
   const std::vector<std::string> modes = {"TF", "IDF", "TFIDF"};
   call->attributes = {{"mode", dice.Of(modes)},
@@ -308,6 +348,7 @@ bool SeedOf(const std::string& kernel, Dice& dice, Call* call) {
   if (name == "einsum") return Einsum(shape, dice, call), true;
   if (name == "tfidf") return TfIdf(dice, call), true;
   if (name == "tree_ensemble") return Trees(dice, call), true;
+  if (StartsWith(name, "text.") || StartsWith(name, "re2.")) return Texts(name, dice, call), true;
   if (name == "squared_distance") {
     call->arguments = {Of(dice, kF32, {3, 4}), Of(dice, kF32, {5, 4}), Of(dice, kF32, {3, 5})};
     return true;

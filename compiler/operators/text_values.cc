@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rewire/compiler/operators/text_values.h"
+
+#include <map>
+
+#include "rewire/compiler/operators/attention_core.h"
+
+namespace rewire::compiler {
+namespace {
+
+Value* BytesValue(Op& op, const std::string& text) {
+  HostTensor tensor;
+  tensor.dtype = kUInt8;
+  tensor.shape = {static_cast<std::int64_t>(text.size())};
+  tensor.bytes = CopyBytes({reinterpret_cast<const std::byte*>(text.data()), text.size()});
+  return op.Constant(std::move(tensor));
+}
+
+StringList ConstantList(Op& op, const Strings& strings) {
+  Ints offsets = {0};
+  std::string bytes;
+  for (const std::string& text : strings) {
+    bytes += text;
+    offsets.push_back(static_cast<std::int64_t>(bytes.size()));
+  }
+  return {op.IntsValue(offsets), BytesValue(op, bytes)};
+}
+
+Value* JoinVectors(Op& op, const std::vector<Value*>& parts) {
+  DimExpr length = 0;
+  for (const Value* part : parts) length = length + part->type.dims[0];
+  return op.Call("rewire.concat", parts, {{"axis", std::int64_t{0}}},
+                 TensorOf(parts[0]->type.dtype, {length}));
+}
+
+}  // namespace
+
+TextTensor TextTensorOf(Op& op, Value* x) {
+  const StringTables& tables = op.lowering().strings();
+  const StringList list =
+      tables.Computed(x) != nullptr ? *tables.Computed(x) : ConstantList(op, *tables.Find(x));
+  return {x, list.offsets, list.bytes};
+}
+
+TextTensor ConstantTexts(Op& op, const Strings& strings) {
+  Ints positions;
+  for (std::size_t i = 0; i < strings.size(); ++i) positions.push_back(static_cast<std::int64_t>(i));
+  const StringList list = ConstantList(op, strings);
+  return {op.IntsValue(positions), list.offsets, list.bytes};
+}
+
+void SetTexts(Op& op, int output, const TextTensor& texts) {
+  op.Set(output, texts.positions);
+  if (op.Wants(output)) op.lowering().strings().Set(texts.positions, StringList{texts.offsets, texts.bytes});
+}
+
+Value* LengthOf(Op& op, Value* offsets) {
+  return op.Call("rewire.gather", {offsets, op.IntsValue({-1})}, {{"axis", std::int64_t{0}}},
+                 TensorOf(kInt64, {1}));
+}
+
+TextTensor NewTexts(Op& op, const std::string& kernel, const std::vector<Value*>& arguments,
+                    const Attributes& attributes, const Shape& dims) {
+  const DimExpr count = ProductOf(dims);
+  Value* offsets =
+      op.Call(kernel + "_offsets", arguments, attributes, TensorOf(kInt64, {count + DimExpr(1)}));
+  Value* bytes = op.CallSized(kernel, arguments, attributes, kUInt8, LengthOf(op, offsets));
+  return {op.Reshape(CountTo(op, count), dims), offsets, bytes};
+}
+
+TextTensor ExpandedTexts(Op& op, const TextTensor& texts, const Shape& dims) {
+  TextTensor expanded = texts;
+  if (ShapeText(texts.positions->type.dims) != ShapeText(dims))
+    expanded.positions = op.Call("rewire.expand", {texts.positions}, {}, TensorOf(kInt64, dims));
+  return expanded;
+}
+
+Value* PositionsInKeys(Op& op, const TextTensor& texts, const Strings& keys) {
+  std::map<std::string, std::int64_t> last;  // in the order of bytes, as the kernel wants them
+  for (std::size_t i = 0; i < keys.size(); ++i) last[keys[i]] = static_cast<std::int64_t>(i);
+  Strings sorted;
+  Ints places = {-1};  // of a string that is not found
+  for (const auto& [key, place] : last) {
+    sorted.push_back(key);
+    places.push_back(place);
+  }
+  const StringList list = ConstantList(op, sorted);
+  Value* found =
+      op.Call("rewire.text.find", {texts.positions, texts.offsets, texts.bytes, list.offsets, list.bytes}, {},
+              texts.positions->type);
+  return op.Call("rewire.gather", {op.IntsValue(places), op.Apply("rewire.add", found, op.IntValue(1))},
+                 {{"axis", std::int64_t{0}}}, texts.positions->type);
+}
+
+JoinedTexts JoinTexts(Op& op, const std::vector<Value*>& values) {
+  const StringTables& tables = op.lowering().strings();
+  JoinedTexts joined;
+  bool all_known = true;
+  for (const Value* value : values) all_known = all_known && tables.Find(value) != nullptr;
+  if (all_known) {
+    StringPositions list;
+    for (Value* value : values) {
+      Ints places;
+      for (const std::string& text : *tables.Find(value)) places.push_back(list.Of(text));
+      joined.positions.push_back(
+          op.Call("rewire.gather", {op.IntsValue(places), value}, {{"axis", std::int64_t{0}}}, value->type));
+    }
+    joined.strings = list.Take();
+    return joined;
+  }
+  std::vector<Value*> offsets, bytes;
+  DimExpr count = 0, length = 0;
+  for (Value* value : values) {
+    const TextTensor texts = TextTensorOf(op, value);
+    const DimExpr strings = texts.offsets->type.dims[0] - DimExpr(1);
+    // The last offset of a list is the first one of the next.
+    Value* begins = SliceOf(op, texts.offsets, 0, 0, strings);
+    offsets.push_back(length.Is(0) ? begins : op.Apply("rewire.add", begins, DimValue(op, length)));
+    joined.positions.push_back(count.Is(0) ? value : op.Apply("rewire.add", value, DimValue(op, count)));
+    bytes.push_back(texts.bytes);
+    count = count + strings;
+    length = length + texts.bytes->type.dims[0];
+  }
+  offsets.push_back(op.DimsValue({length}));
+  joined.offsets = JoinVectors(op, offsets);
+  joined.bytes = JoinVectors(op, bytes);
+  return joined;
+}
+
+void SetJoined(Op& op, int output, Value* positions, const JoinedTexts& list) {
+  op.Set(output, positions);
+  if (!op.Wants(output)) return;
+  if (list.strings)
+    op.lowering().strings().Set(positions, *list.strings);
+  else
+    op.lowering().strings().Set(positions, StringList{list.offsets, list.bytes});
+}
+
+}  // namespace rewire::compiler
