@@ -103,6 +103,60 @@ TEST_CASE("pack-products: what is not packed, and what stays behind a packed pro
   }
 }
 
+// x: f32[2, 4] by [4, 4], and another term.
+onnx::ModelProto Residual(const std::string& term) {
+  onnx::ModelProto model = ModelOf({2, 4});
+  onnx::GraphProto* graph = model.mutable_graph();
+  AddFloats(graph, "w", {4, 4}, Counts(16));
+  AddNode(graph, "MatMul", {"x", "w"}, "product");
+  AddIntList(AddNode(graph, "ReduceMean", {"x"}, "mean"), "axes", {1});
+  AddNode(graph, "Add", {term, "product"}, "sum");
+  AddNode(graph, "Relu", {"sum"}, "y");
+  return model;
+}
+
+// The graph behind the pass, with all passes before it.
+std::string WithResiduals(const onnx::ModelProto& model) {
+  std::string lines;
+  compiler::CompileOptions options;
+  options.dump = [&](const std::string& at, const std::string& text) {
+    if (at == "add-residuals") lines = text;
+  };
+  REQUIRE(CompileProto(model, options).message.empty());
+  return lines;
+}
+
+TEST_CASE("add-residuals: a term of the product's shape, and the activation behind") {
+  const std::string lines = WithResiduals(Residual("x"));
+  INFO(lines);
+  CHECK(lines.find("rewire.add") == std::string::npos);
+  CHECK(lines.find("rewire.relu") == std::string::npos);
+  CHECK_THAT(lines, Catch::Contains("rewire.packed.matmul {columns=4, activation=\"relu\"}"));
+}
+
+TEST_CASE("add-residuals: sums that it leaves") {
+  CHECK_THAT(WithResiduals(Residual("mean")), Catch::Contains("rewire.add"));  // which broadcasts
+  onnx::ModelProto model = Residual("x");  // of a product that is read elsewhere
+  model.mutable_graph()->mutable_node(3)->set_output(0, "relu");
+  AddNode(model.mutable_graph(), "Mul", {"relu", "product"}, "y");
+  CHECK_THAT(WithResiduals(model), Catch::Contains("rewire.add"));
+}
+
+TEST_CASE("fuse-swish: x sigmoid(x)") {
+  onnx::ModelProto model = ModelOf({2, 4});
+  onnx::GraphProto* graph = model.mutable_graph();
+  AddNode(graph, "Sigmoid", {"x"}, "s");
+  SECTION("of one x") {
+    AddNode(graph, "Mul", {"s", "x"}, "y");
+    CHECK(RunPass("fuse-swish", model, {2, 4}).after == Lines{"%1 = rewire.swish(%0)", "output y = %1"});
+  }
+  SECTION("of another") {
+    AddNode(graph, "Neg", {"x"}, "n");
+    AddNode(graph, "Mul", {"s", "n"}, "y");
+    CHECK_FALSE(RunPass("fuse-swish", model, {2, 4}).changes());
+  }
+}
+
 // A convolution of x: f32[1, 4, 5, 5] by [outputs, inputs, 3, 3].
 onnx::ModelProto Conv(std::int64_t outputs, std::int64_t inputs, std::int64_t groups) {
   onnx::ModelProto model = ModelOf({1, 4, 5, 5});
@@ -125,6 +179,31 @@ TEST_CASE("pack-products: a convolution, between transposes") {
         Lines{"once:", "%2 = rewire.packed.pack {order=\"OI\"}(@1)",
               "%3 = rewire.transpose {perm=[0, 2, 3, 1]}(%0)", conv,
               "%5 = rewire.transpose {perm=[0, 3, 1, 2]}(%4)", "output y = %5"});
+}
+
+TEST_CASE("winograd: windows of 3 x 3, with weights that are made when a program is loaded") {
+  const auto run = [](std::int64_t channels, std::int64_t size, std::int64_t stride, std::int64_t dilation) {
+    onnx::ModelProto model = ModelOf({1, channels, size, size});
+    onnx::GraphProto* graph = model.mutable_graph();
+    AddFloats(graph, "w", {8, channels, 3, 3}, Counts(static_cast<std::size_t>(8 * channels * 9)));
+    onnx::NodeProto* conv = AddNode(graph, "Conv", {"x", "w"}, "conv");
+    AddIntList(conv, "pads", {1, 1, 1, 1});
+    AddIntList(conv, "strides", {1, stride});
+    AddIntList(conv, "dilations", {dilation, 1});
+    AddNode(graph, "Relu", {"conv"}, "y");
+    return RunPass("winograd", model, {1, channels, size, size});
+  };
+  CHECK(
+      run(8, 5, 1, 1).after ==
+      Lines{"once:", "%2 = rewire.packed.winograd_weights(@1)",
+            "%3 = rewire.transpose {perm=[0, 2, 3, 1]}(%0)",
+            "%4 = rewire.packed.winograd {channels=8, kernel_shape=[3, 3], strides=[1, 1], dilations=[1, 1], "
+            "pads=[1, 1, 1, 1], activation=\"relu\"}(%3, %2)",
+            "%5 = rewire.transpose {perm=[0, 3, 1, 2]}(%4)", "output y = %5"});
+  CHECK_FALSE(run(7, 5, 1, 1).changes());  // too few channels
+  CHECK_FALSE(run(8, 4, 1, 1).changes());  // one tile
+  CHECK_FALSE(run(8, 9, 2, 1).changes());
+  CHECK_FALSE(run(8, 9, 1, 2).changes());
 }
 
 TEST_CASE("pack-products: a convolution of each channel by itself") {
