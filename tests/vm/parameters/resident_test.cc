@@ -2,6 +2,7 @@
 // What parameters cost in memory: nothing until they are read, and one copy however many models and processes
 // read them. Proportional set size, as /proc/self/smaps_rollup says: pages that n processes share count 1/n
 // to each.
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -178,11 +179,8 @@ TEST_CASE("two processes with ten instances each hold one embedding together") {
   const Folder folder;
   WriteEmbedding(folder / "e.safetensors");
   // Both children run, tell that they have, wait for the other, and then measure at once.
-  int to_parent[2];
-  int to_children[2];
-  REQUIRE(pipe(to_parent) == 0);
-  REQUIRE(pipe(to_children) == 0);
-  const auto child = [&]() -> int {
+  // Each has a connection of its own: from a common one it could take what is meant for the other.
+  const auto child = [&](int parent) -> int {
     const std::uint64_t before = Pss();
     std::vector<std::unique_ptr<Instance>> instances;
     const ParameterSet set = *ParameterSet::Open(folder / "e.safetensors");
@@ -191,29 +189,39 @@ TEST_CASE("two processes with ten instances each hold one embedding together") {
       if (!instances.back()->Right(i, static_cast<float>(i))) return 1;
     }
     std::int64_t message = 1;
-    if (write(to_parent[1], &message, sizeof(message)) != sizeof(message)) return 2;
-    if (read(to_children[0], &message, sizeof(message)) != sizeof(message)) return 3;
+    if (write(parent, &message, sizeof(message)) != sizeof(message)) return 2;
+    if (read(parent, &message, sizeof(message)) != sizeof(message)) return 3;
     message = static_cast<std::int64_t>(Pss()) - static_cast<std::int64_t>(before);
-    if (write(to_parent[1], &message, sizeof(message)) != sizeof(message)) return 4;
+    if (write(parent, &message, sizeof(message)) != sizeof(message)) return 4;
     // Stays until the other has measured, too.
-    return read(to_children[0], &message, sizeof(message)) == sizeof(message) ? 0 : 5;
+    return read(parent, &message, sizeof(message)) == sizeof(message) ? 0 : 5;
   };
   std::array<pid_t, 2> children{};
-  for (pid_t& pid : children) {
-    pid = fork();
-    if (pid == 0) _exit(child());
-    REQUIRE(pid > 0);
+  std::array<int, 2> connections{};
+  for (std::size_t i = 0; i < 2; ++i) {
+    int ends[2];
+    REQUIRE(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
+    children[i] = fork();
+    if (children[i] == 0) {
+      close(ends[0]);  // so that the end of one process is seen by the other
+      _exit(child(ends[1]));
+    }
+    REQUIRE(children[i] > 0);
+    close(ends[1]);
+    connections[i] = ends[0];
   }
   std::int64_t total = 0;
   for (int round = 0; round < 2; ++round) {
     std::int64_t message = 0;
     total = 0;
-    for (int i = 0; i < 2; ++i) {
-      REQUIRE(read(to_parent[0], &message, sizeof(message)) == sizeof(message));
+    for (const int connection : connections) {
+      REQUIRE(read(connection, &message, sizeof(message)) == sizeof(message));
       total += message;
     }
-    for (int i = 0; i < 2; ++i) REQUIRE(write(to_children[1], &message, sizeof(message)) == sizeof(message));
+    for (const int connection : connections)
+      REQUIRE(write(connection, &message, sizeof(message)) == sizeof(message));
   }
+  for (const int connection : connections) close(connection);
   for (const pid_t pid : children) {
     int status = -1;
     waitpid(pid, &status, 0);
