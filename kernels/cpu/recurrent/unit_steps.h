@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The steps of an LSTM or GRU in the form that nearly all models use: f32, packed weights, no clipping, no
-// peepholes, ONNX's default activations, a GRU's reset behind the product.
+// The steps of an LSTM or GRU in the form that nearly all models use. It has f32, packed weights and ONNX's
+// default activations, no clipping, no peepholes, and a GRU's reset lies behind the product.
 #pragma once
 
 #include "rewire/kernels/cpu/recurrent/rnn.h"
