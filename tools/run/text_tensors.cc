@@ -14,6 +14,11 @@
 namespace rewire::tools {
 namespace {
 
+// memcpy, also of nothing: an empty list has no address.
+void CopyAny(void* to, const void* from, std::size_t bytes) {
+  if (bytes != 0) std::memcpy(to, from, bytes);
+}
+
 constexpr std::size_t kMostNesting = 16;
 
 template <typename T>
@@ -91,7 +96,7 @@ Result<TextArray> TextsIn(const HostTensor& tensor) {
   const std::size_t count = tensor.bytes.view.size() / (4 * width);
   for (std::size_t i = 0; i < count; ++i) {
     std::vector<std::uint32_t> codes(width);
-    std::memcpy(codes.data(), tensor.bytes.view.data() + i * 4 * width, 4 * width);
+    CopyAny(codes.data(), tensor.bytes.view.data() + i * 4 * width, 4 * width);
     while (!codes.empty() && codes.back() == 0) codes.pop_back();
     std::string& text = array.texts.emplace_back();
     for (const std::uint32_t code : codes) {
@@ -121,9 +126,9 @@ Result<HostTensor> TensorOfTexts(const TextArray& array) {
   if (Status fits = CheckMachineHas(*bytes); !fits) return Forward(fits);
   std::byte* data = nullptr;
   tensor.bytes = AllocateBytes(static_cast<std::size_t>(*bytes), &data);
-  std::memset(data, 0, static_cast<std::size_t>(*bytes));
+  std::fill_n(data, static_cast<std::size_t>(*bytes), std::byte{0});
   for (std::size_t i = 0; i < texts.size(); ++i)
-    std::memcpy(data + i * 4 * width, texts[i].data(), 4 * texts[i].size());
+    CopyAny(data + i * 4 * width, texts[i].data(), 4 * texts[i].size());
   return tensor;
 }
 
@@ -157,7 +162,7 @@ Result<std::vector<std::string>> ListIn(const HostTensor& offsets, const HostTen
   if (offsets.dtype != kInt64 || bytes.dtype != kUInt8)
     return Fail(StatusCode::kInvalidArgument, "the list of its strings is no offsets of i64 and bytes of u8");
   std::vector<std::int64_t> ends(offsets.bytes.view.size() / sizeof(std::int64_t));
-  std::memcpy(ends.data(), offsets.bytes.view.data(), ends.size() * sizeof(std::int64_t));
+  CopyAny(ends.data(), offsets.bytes.view.data(), ends.size() * sizeof(std::int64_t));
   const auto length = static_cast<std::int64_t>(bytes.bytes.view.size());
   const auto* text = reinterpret_cast<const char*>(bytes.bytes.view.data());
   std::vector<std::string> texts;
