@@ -154,6 +154,19 @@ function(rewire_kernel_library suffix)
   rewire_module(${name})
 endfunction()
 
+# rewire_device_library(<suffix> SOURCES <.cc>...): a library that makes something a device, target rewire_device_<suffix>.
+# The loader opens it. It sees vm's kernel-side headers, links nothing of the VM, and opens its driver by itself.
+function(rewire_device_library suffix)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES")
+  set(name rewire_device_${suffix})
+  add_library(${name} MODULE ${arg_SOURCES})
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/include)
+  target_link_libraries(${name} PRIVATE dlpack::dlpack ${CMAKE_DL_LIBS})
+  # Drivers keep threads and objects for the whole process.
+  target_link_options(${name} PRIVATE -Wl,-z,nodelete)
+  rewire_module(${name})
+endfunction()
+
 # rewire_command_line(<target>): the target includes CLI11. That is all headers: sanitized and optimised, it takes 9 seconds in
 # each of a dozen sources, so sanitized it is not optimised.
 function(rewire_command_line target)

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // vm-run: runs a function of an executable. docs/vm-run.md.
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <cstdint>
 #include <limits>
 #include <string>
 #include <vector>
 
+#include "rewire/tools/inspect/list_devices.h"
 #include "rewire/tools/io/cli.h"
 #include "rewire/tools/io/units.h"
 #include "rewire/tools/run/run.h"
@@ -110,8 +113,7 @@ void AddLimitOptions(CLI::App* app, RunOptions* options, Texts* texts) {
 
 void AddOptions(CLI::App* app, RunOptions* options, Texts* texts) {
   AddValue(app, "FILE", &options->file, "",
-           "the model: an executable (.rwx), text assembly (.asm), an ONNX model (.onnx), or a model of TVM")
-      ->required();
+           "the model: an executable (.rwx), text assembly (.asm), an ONNX model (.onnx), or a model of TVM");
   AddValue(app, "--model", &options->model, "NAME", "choose one model of a bundle");
   AddValue(app, "-f,--function", &options->function, "NAME",
            "run this function; default: main, or else the first function");
@@ -120,6 +122,8 @@ void AddOptions(CLI::App* app, RunOptions* options, Texts* texts) {
       "--explain-outputs", options->explain_outputs,
       "print which outputs kernels can write straight into the caller's memory, and why others are copied; "
       "do not run");
+  app->add_flag("--devices", options->devices,
+                "print the devices that programs can use here, and what others lack; do not run");
   app->add_flag("--json", options->json, "print one JSON object instead of text");
   AddInputOptions(app, options);
   AddOutputOptions(app, options);
@@ -138,6 +142,12 @@ Result<int> ParseAndRun(RunOptions* options, const Texts& texts) {
     if (!deadline) return Forward(deadline, "--deadline");
     options->deadline = *deadline;
   }
+  if (options->devices) {
+    fmt::print("{}", DeviceList(options->json));
+    return 0;
+  }
+  if (options->file.empty())
+    return Fail(StatusCode::kInvalidArgument, "FILE is required; vm-run --help lists the options");
   return Run(*options);
 }
 
@@ -147,6 +157,7 @@ constexpr const char kDescription[] =
   vm-run model.rwx --list
   vm-run model.rwx --input image=@images.npy --expect scores=@scores.npy
   vm-run model.rwx --random --dim N=8 --repeat 100 --profile
+  vm-run --devices
   vm-run model.ro --kernels lib.so                                 a model for TVM's Relay VM
   vm-run graph.json --params weights.params --kernels lib.so       a model for TVM's graph executor
 

@@ -11,6 +11,7 @@
 #include "rewire/base/export.h"
 #include "rewire/base/span.h"
 #include "rewire/executable_format/module.h"
+#include "rewire/vm/device_waits.h"
 #include "rewire/vm/kernel/ffi_abi.h"
 
 namespace rewire {
@@ -46,8 +47,20 @@ class REWIRE_API Observer {
     std::int64_t end_ns;
     bool ok;
   };
-  // Called after a kernel has returned.
+  // Called after a kernel has returned. A kernel of a device has then only been enqueued.
   virtual void OnKernel(const KernelCall&) {}
+
+  struct Wait {
+    const Module& module;
+    DLDevice device;
+    std::uint32_t function;  // what enqueued the last of the work that the host waited for
+    std::uint32_t pc;
+    WaitCause cause;
+    std::int64_t start_ns;  // nanoseconds of the steady clock
+    std::int64_t end_ns;
+  };
+  // Called after the host has waited for a device, if the observer wants kernels.
+  virtual void OnWait(const Wait&) {}
 };
 
 }  // namespace rewire

@@ -19,7 +19,7 @@
 #include "rewire/executable_format/constant_data.h"
 #include "rewire/executable_format/executable.h"
 #include "rewire/vm/allocator.h"
-#include "rewire/vm/device/device_api.h"
+#include "rewire/vm/kernel/device_api.h"
 #include "rewire/vm/kernel_set.h"
 #include "rewire/vm/limits.h"
 #include "rewire/vm/memory_bound.h"
@@ -74,6 +74,8 @@ struct LinkOptions {
   Limits init_limits;     // for the run of `__init`, in addition to `limits`
   StorageFill storage_fill = StorageFill::kUndefined;
   Array<const DeviceApi*> devices;  // in addition to the host; static storage
+  // Opens Rewire's own library for a device that the executable names and `devices` does not have.
+  bool stock_devices = true;
 };
 
 struct OutputBinding;  // output.h

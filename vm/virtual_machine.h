@@ -39,6 +39,7 @@
 #include "rewire/base/export.h"
 #include "rewire/base/span.h"
 #include "rewire/base/status.h"
+#include "rewire/vm/device_waits.h"
 #include "rewire/vm/input.h"
 #include "rewire/vm/limits.h"
 #include "rewire/vm/observer.h"
@@ -170,6 +171,8 @@ class REWIRE_API VirtualMachine {
   // Bytes that the VM now holds from its allocator, and the most it has held so far.
   std::uint64_t bytes_held() const;
   std::uint64_t bytes_peak() const;
+  // How often this VM has waited for a device, and why.
+  WaitCounts device_waits() const;
   // Releases the last result.
   Status TryDropResult();
   // Releases everything that no live value uses: free lists, stack, last result and the state of kernels.

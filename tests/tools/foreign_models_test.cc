@@ -231,10 +231,9 @@ std::vector<Refusal> Refusals() {
            "CPU, without external code generators"},
       {"a device",
        "vm-run",
-       {"cuda.ro", "-i", "x=2xf32=1"},
-       15,
-       "cuda.ro: the model was compiled for device cuda:0, and vm-run has the CPU alone; compile it for the "
-       "CPU"},
+       {"metal.ro", "-i", "x=2xf32=1"},
+       17,
+       "metal.ro: the executable uses devices that are not there:\n  metal:0: no library for it was given"},
       {"numbering of 0.21",
        "vm-run",
        {"model.ro", "--params", "w.params", "--kernels", Library("abi_021")},
@@ -311,11 +310,11 @@ TEST_CASE("what cannot be run says what it is and what to do") {
   session.folder().Write("other.json", "{\"weights\": [1, 2]}");
   session.folder().Write("text.asm", ".func main(x: value) -> y: value\n  ret %x\n.end\n");
   REQUIRE(session.Run("vm-as", {"text.asm", "-o", "own.rwx"}).exit_code == 0);
-  RelaySpec cuda = AddLateBound();
-  cuda.devices = {DeviceEntry{}, DeviceEntry{kDLCUDA, 0, ""}};
-  cuda.parameter_device = 1;
-  cuda.constants[1].device = 1;
-  session.folder().Write("cuda.ro", WriteRelay(cuda));
+  RelaySpec metal = AddLateBound();
+  metal.devices = {DeviceEntry{}, DeviceEntry{kDLMetal, 0, ""}};
+  metal.parameter_device = 1;
+  metal.constants[1].device = 1;
+  session.folder().Write("metal.ro", WriteRelay(metal));
 
   for (const Refusal& row : Refusals()) {
     INFO(row.what);

@@ -131,7 +131,7 @@ TEST_CASE("an input on another device than the signature's is copied there when 
         "function main, input 0 (x): f32[3]@1 expected, f32[4] given; device ext_dev:0 expected, cpu given");
   device.broken = true;
   CHECK(MessageOf(vm.TrySetInput("x", TensorView(x, {3}))) ==
-        "function main, input 0 (x): the copy to its device failed: the bus is down");
+        "function main, input 0 (x): the copy to its device failed: device fake:0: the bus is down");
 }
 
 TEST_CASE("a result on a device outlives its VM") {
@@ -153,7 +153,7 @@ TEST_CASE("a device that fails or is full ends the run with its own words") {
   const Value x = Floats({1, 2, 3});
   device.broken = true;
   CHECK(MessageOf(vm.TryInvoke("main", {&x, 1})) ==
-        "main@0 (%1 = device_copy %x, cpu, ext_dev:0): the copy failed: the bus is down");
+        "main@0 (%1 = device_copy %x, cpu, ext_dev:0): the copy failed: device fake:0: the bus is down");
   device.broken = false;
   CHECK(FloatsOf(vm.TryInvoke("main", {&x, 1})->tensor()) == std::vector<float>{1, 2, 3});
   vm.Trim();
@@ -162,6 +162,9 @@ TEST_CASE("a device that fails or is full ends the run with its own words") {
   const Result<Value> full = vm.TryInvoke("main", {&x, 1});
   REQUIRE_FALSE(full);
   CHECK(full.error().code() == StatusCode::kOutOfMemory);
+  CHECK(full.error().message() ==
+        "main@0 (%1 = device_copy %x, cpu, ext_dev:0): 12 bytes more asked for: device fake:0: no memory is "
+        "left");
   vm.Trim();
   CHECK(vm.bytes_held() == held);
   device.full = false;
@@ -173,11 +176,11 @@ TEST_CASE(
   FakeDevice device;
   const Executable executable = ExecutableOf(kRoundTrip);
   device.full = true;
-  CHECK(MessageOf(Program::Link(executable, With(device))) == "constant c: no memory on the device");
+  CHECK(MessageOf(Program::Link(executable, With(device))) == "constant c: device fake:0: no memory is left");
   device.full = false;
   device.broken = true;
   CHECK(MessageOf(Program::Link(executable, With(device)))
-            .find("the copy to the device failed: the bus is down") != std::string::npos);
+            .find("the copy to the device: device fake:0: the bus is down") != std::string::npos);
   CHECK(device.blocks.empty());
   device.broken = false;
   VirtualMachine vm(*Program::Link(executable, With(device)));
@@ -227,7 +230,214 @@ TEST_CASE("linking names the devices that the host did not give") {
   REQUIRE_FALSE(program);
   CHECK(program.error().code() == StatusCode::kLinkFailed);
   CHECK(program.error().message() ==
-        "the executable uses devices that the host did not give (LinkOptions::devices):\n  ext_dev:0");
+        "the executable uses devices that are not there:\n  ext_dev:0: no library for it was given");
+}
+
+// Adds one to each float of a tensor on the fake device.
+int AddOne(void*, const RewireFFIAny* args, std::int32_t, RewireFFIAny*) {
+  const DLTensor& from = *RewireTensorOf(&args[0]);
+  const DLTensor& to = *RewireTensorOf(&args[1]);
+  const RewireDeviceApi* api = nullptr;
+  void* stream = nullptr;
+  if (KernelApi()->device(to.device, &api, &stream) != 0) return -1;
+  auto* device = static_cast<FakeDevice*>(api->context);
+  const std::int64_t count = from.shape[0];
+  const void* source = from.data;
+  const void* target = to.data;
+  return device->Give(stream, [=] {
+    const auto bytes = static_cast<std::uint64_t>(count) * sizeof(float);
+    unsigned char* in = device->Memory(source, bytes);
+    unsigned char* out = device->Memory(target, bytes);
+    for (std::int64_t i = 0; in != nullptr && out != nullptr && i < count; ++i) {
+      float value;
+      std::memcpy(&value, in + i * 4, 4);
+      value += 1;
+      std::memcpy(out + i * 4, &value, 4);
+    }
+    return true;
+  });
+}
+
+// Adds one on the host.
+int HostAddOne(void*, const RewireFFIAny* args, std::int32_t, RewireFFIAny*) {
+  const DLTensor& from = *RewireTensorOf(&args[0]);
+  const DLTensor& to = *RewireTensorOf(&args[1]);
+  for (std::int64_t i = 0; i < from.shape[0]; ++i) {
+    static_cast<float*>(to.data)[i] = static_cast<const float*>(from.data)[i] + 1;
+  }
+  return 0;
+}
+
+LinkOptions WithKernels(const FakeDevice& device) {
+  LinkOptions options = With(device);
+  options.kernels.AddFunction("test.add_one", Packed(AddOne));
+  options.kernels.AddFunction("test.host_add_one", Packed(HostAddOne));
+  return options;
+}
+
+constexpr char kChain[] = R"(
+  .device fake = ext_dev:0
+  .kernel test.add_one
+  .kernel test.host_add_one
+  .func main(x: f32[3]) -> (f32[3], f32[3])
+    %s = alloc_storage _, alignment=64, f32[3], fake
+    %a = alloc_tensor %s, _, f32[3]
+    %d = device_copy %x, cpu, fake
+    invoke_packed test.add_one(%d, %a), outputs=1
+    kill %d
+    %t = alloc_storage _, alignment=64, f32[3], fake
+    %b = alloc_tensor %t, _, f32[3]
+    invoke_packed test.add_one(%a, %b), outputs=1
+    kill %a
+    kill %s
+    %h = device_copy %b, fake, cpu
+    %u = alloc_storage _, alignment=64, f32[3], fake
+    %c = alloc_tensor %u, _, f32[3]
+    invoke_packed test.add_one(%b, %c), outputs=1
+    kill %b
+    %g = device_copy %c, fake, cpu
+    %r = alloc_adt tag=0 (%h, %g)
+    ret %r
+  .end
+  .func mixed(x: f32[3]) -> f32[3]
+    %d = device_copy %x, cpu, fake
+    %s = alloc_storage _, alignment=64, f32[3], fake
+    %a = alloc_tensor %s, _, f32[3]
+    invoke_packed test.add_one(%d, %a), outputs=1
+    %h = device_copy %a, fake, cpu
+    %t = alloc_storage _, alignment=64, f32[3], cpu
+    %b = alloc_tensor %t, _, f32[3]
+    invoke_packed test.host_add_one(%h, %b), outputs=1
+    kill %h
+    %e = device_copy %b, cpu, fake
+    kill %b
+    kill %t
+    %v = alloc_storage _, alignment=64, f32[3], cpu
+    %w = alloc_tensor %v, _, f32[3]
+    invoke_packed test.host_add_one(%x, %w), outputs=1
+    %o = device_copy %e, fake, cpu
+    ret %o
+  .end)";
+
+TEST_CASE("work is enqueued, and the host waits once, when the call returns") {
+  FakeDevice device;
+  device.put_off = true;
+  {
+    VirtualMachine vm(ProgramOf(kChain, WithKernels(device)));
+    const Value x = Floats({1, 2, 3});
+    for (std::uint64_t i = 1; i <= 3; ++i) {
+      const Value result = *vm.TryInvoke("main", {&x, 1});
+      CHECK(FloatsOf(result.field(0).tensor()) == std::vector<float>{3, 4, 5});
+      CHECK(FloatsOf(result.field(1).tensor()) == std::vector<float>{4, 5, 6});
+      CHECK(vm.device_waits().of(WaitCause::kEnd) == i);
+      CHECK(vm.device_waits().all() == i);
+    }
+    CHECK(device.waits == 3);
+    const std::size_t blocks = device.blocks.size();
+    REQUIRE(MessageOf(vm.TryInvoke("main", {&x, 1})).empty());
+    CHECK(device.blocks.size() == blocks);
+  }
+  CHECK(device.misuse.empty());
+  CHECK(device.blocks.empty());
+  CHECK(device.streams.empty());
+  CHECK(device.events.empty());
+}
+
+TEST_CASE("a host kernel waits for the copy that it reads, and what a copy reads stays as it was") {
+  FakeDevice device;
+  device.put_off = true;
+  VirtualMachine vm(ProgramOf(kChain, WithKernels(device)));
+  const Value x = Floats({1, 2, 3});
+  for (std::uint64_t i = 1; i <= 3; ++i) {
+    CHECK(FloatsOf(vm.TryInvoke("mixed", {&x, 1})->tensor()) == std::vector<float>{3, 4, 5});
+    CHECK(vm.device_waits().of(WaitCause::kHostKernel) == i);
+    CHECK(vm.device_waits().of(WaitCause::kEnd) == i);
+  }
+  CHECK(device.misuse.empty());
+}
+
+TEST_CASE("outputs of a device land in the caller's memory, on the host and on the device") {
+  FakeDevice device;
+  device.put_off = true;
+  VirtualMachine vm(ProgramOf(kChain, WithKernels(device)));
+  const Value x = Floats({1, 2, 3});
+  float first[3] = {};
+  float second[3] = {};
+  vm.SetInput("x", x);
+  vm.SetOutput(0, TensorView(first, {3}));
+  vm.SetOutput(1, TensorView(second, {3}));
+  vm.RequireZeroCopy(true);
+  vm.Invoke();
+  CHECK(std::vector<float>(first, first + 3) == std::vector<float>{3, 4, 5});
+  CHECK(std::vector<float>(second, second + 3) == std::vector<float>{4, 5, 6});
+  CHECK(vm.device_waits().all() == 1);
+}
+
+TEST_CASE("an integer or a shape that lies on a device is waited for, with its cause") {
+  FakeDevice device;
+  device.put_off = true;
+  VirtualMachine vm(ProgramOf(kRoundTrip, With(device)));
+  const Value one = Scalar(1);
+  CHECK(vm.TryInvoke("branch", {&one, 1})->integer() == 1);
+  CHECK(vm.device_waits().of(WaitCause::kValue) == 1);
+  CHECK(vm.device_waits().all() == 1);
+  const Value five = Scalar(5);
+  CHECK(vm.TryInvoke("branch", {&five, 1})->tensor().shape()[0] == 5);
+  CHECK(vm.device_waits().of(WaitCause::kShape) == 1);
+}
+
+TEST_CASE("work that fails late is an error that names what enqueued it, and the next call is right") {
+  FakeDevice device;
+  device.put_off = true;
+  VirtualMachine vm(ProgramOf(kRoundTrip, With(device)));
+  const Value x = Floats({1, 2, 3});
+  REQUIRE(MessageOf(vm.TryInvoke("main", {&x, 1})).empty());
+  vm.Trim();
+  const std::uint64_t held = vm.bytes_held();
+  device.breaks_late = true;
+  CHECK(MessageOf(vm.TryInvoke("main", {&x, 1})) ==
+        "device fake:0: the work went wrong; main@0 (%1 = device_copy %x, cpu, ext_dev:0) enqueued the work "
+        "that failed, or an instruction after it, up to main@17 (%5 = device_copy %4, ext_dev:0, cpu)");
+  vm.Trim();
+  CHECK(vm.bytes_held() == held);
+  device.breaks_late = false;
+  CHECK(FloatsOf(vm.TryInvoke("main", {&x, 1})->tensor()) == std::vector<float>{1, 2, 3});
+  device.lost = true;
+  CHECK(MessageOf(vm.TryInvoke("main", {&x, 1})).find("device fake:0 is lost: the cable is cut") !=
+        std::string::npos);
+  CHECK(MessageOf(vm.TryInvoke("main", {&x, 1})).find("is lost") != std::string::npos);
+}
+
+TEST_CASE("tensors go from one device to another of its kind behind events, and over the host to others") {
+  FakeDevice device;
+  FakeDevice other(static_cast<DLDeviceType>(17), "other");
+  device.put_off = true;
+  other.put_off = true;
+  LinkOptions options = With(device);
+  options.devices.push_back(&other.api);
+  VirtualMachine vm(ProgramOf(R"(
+    .device first = ext_dev:0
+    .device second = ext_dev:1
+    .device third = maia:0
+    .func main(x: f32[3]) -> f32[3]
+      %a = device_copy %x, cpu, first
+      %b = device_copy %a, first, second
+      kill %a
+      %a = device_copy %b, second, first
+      kill %b
+      %b = device_copy %a, first, third
+      kill %a
+      %h = device_copy %b, third, cpu
+      ret %h
+    .end)",
+                              options));
+  const Value x = Floats({1, 2, 3});
+  for (int i = 0; i < 3; ++i) {
+    CHECK(FloatsOf(vm.TryInvoke("main", {&x, 1})->tensor()) == std::vector<float>{1, 2, 3});
+  }
+  CHECK(vm.device_waits().of(WaitCause::kTransfer) == 6);
+  CHECK(device.misuse.empty());
+  CHECK(other.misuse.empty());
 }
 
 }  // namespace

@@ -1,74 +1,70 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// A second device for tests, whose memory the host must not touch. Its pointers are addresses in a space of
+// its own: reading one on the host would be a segmentation fault.
+//
+// Its work can be put off until somebody waits for it, as late as the interface allows. A program that relies
+// on work that it has not waited for then gets wrong values. Memory that is freed too early is reported.
 #pragma once
 
 #include <cstdint>
-#include <cstring>
-#include <iterator>
+#include <deque>
+#include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
-#include "rewire/vm/device/device_api.h"
-#include "rewire/vm/packed_function.h"
+#include "rewire/vm/kernel/device_api.h"
 
 namespace rewire::test {
 
-// A second device, whose memory the host must not touch. Its pointers are addresses in a space of its own:
-// reading one on the host would be a segmentation fault.
 class FakeDevice {
  public:
-  FakeDevice() {
-    api.struct_size = sizeof(api);
-    api.device_type = kDLExtDev;
-    api.name = "fake";
-    api.context = this;
-    api.host_addressable = false;
-    api.allocate = [](void* context, DLDevice, std::uint64_t bytes, std::uint64_t alignment,
-                      const char* scope) -> void* {
-      auto* self = static_cast<FakeDevice*>(context);
-      if (self->full) return nullptr;
-      self->next = (self->next + alignment - 1) / alignment * alignment;
-      const std::uintptr_t address = self->next;
-      self->next += bytes + 64;
-      self->blocks[address] = {std::vector<unsigned char>(bytes), scope};
-      return reinterpret_cast<void*>(address);
-    };
-    api.deallocate = [](void* context, DLDevice, void* block) {
-      static_cast<FakeDevice*>(context)->blocks.erase(reinterpret_cast<std::uintptr_t>(block));
-    };
-    api.copy = [](void* context, void* to, DLDevice to_device, const void* from, DLDevice from_device,
-                  std::uint64_t bytes, void*) {
-      auto* self = static_cast<FakeDevice*>(context);
-      if (self->broken) {
-        SetKernelError("RuntimeError", "the bus is down");
-        return -1;
-      }
-      ++self->copies;
-      std::memcpy(self->Host(to, to_device), self->Host(const_cast<void*>(from), from_device), bytes);
-      return 0;
-    };
-    api.synchronize = [](void*, DLDevice, void*) { return 0; };
-  }
+  explicit FakeDevice(DLDeviceType type = kDLExtDev, const char* name = "fake");
+  ~FakeDevice();
   FakeDevice(const FakeDevice&) = delete;
   FakeDevice& operator=(const FakeDevice&) = delete;
-
-  void* Host(void* pointer, DLDevice device) {
-    if (device.device_type == kDLCPU) return pointer;
-    const auto address = reinterpret_cast<std::uintptr_t>(pointer);
-    auto block = std::prev(blocks.upper_bound(address));
-    return block->second.bytes.data() + (address - block->first);
-  }
 
   struct Block {
     std::vector<unsigned char> bytes;
     std::string scope;
   };
+  struct Stream;
+  struct Event {
+    Stream* stream = nullptr;
+    std::uint64_t position = 0;
+  };
+  // Work is done in order of its position.
+  struct Stream {
+    std::deque<std::function<bool()>> work;
+    std::uint64_t given = 0;
+    std::uint64_t done = 0;
+    bool failed = false;
+  };
+
+  // The memory behind an address of this device, for the functions below and for kernels.
+  unsigned char* Memory(const void* address, std::uint64_t bytes);
+  // Gives work to a stream, as the driver would: now, or when somebody waits. `work` returns false to fail.
+  int Give(void* stream, std::function<bool()> work);
+  bool RunTo(Stream* stream, std::uint64_t position);
+  int Fail(const std::string& words, int code = REWIRE_DEVICE_FAILED);
+
   RewireDeviceApi api{};
   std::map<std::uintptr_t, Block> blocks;
+  std::map<Stream*, std::unique_ptr<Stream>> streams;
+  std::map<Event*, std::unique_ptr<Event>> events;
+  Stream default_stream;
   std::uintptr_t next = 4096;
+  std::string words;
   int copies = 0;
-  bool full = false;
-  bool broken = false;
+  int waits = 0;
+  bool put_off = false;      // do work only when somebody waits
+  bool full = false;         // no memory is left
+  bool broken = false;       // copies fail when they are given
+  bool breaks_late = false;  // copies fail when they are done
+  bool lost = false;
+  std::string misuse;  // the first access to memory that was not there
 };
 
 }  // namespace rewire::test

@@ -13,6 +13,7 @@
 #include "rewire/tools/io/tensor_io.h"
 #include "rewire/tools/io/tensor_text.h"
 #include "rewire/tools/run/value_spec.h"
+#include "rewire/vm/devices.h"
 
 namespace rewire::tools {
 namespace {
@@ -76,7 +77,9 @@ Status ReadTexts(const TextPlaces& places, Output* output, std::vector<Output>* 
 Result<std::optional<HostTensor>> HostTensorOf(const Value& value) {
   if (value.kind() == ValueKind::kInteger) return ScalarOf(value.integer());
   if (value.kind() != ValueKind::kTensor) return std::nullopt;
-  Result<HostTensor> tensor = ToHostTensor(value.tensor());
+  const Result<Tensor> on_host = CopyToHost(value.tensor());
+  if (!on_host) return Forward(on_host);
+  Result<HostTensor> tensor = ToHostTensor(*on_host);
   if (!tensor) return Forward(tensor);
   return *std::move(tensor);
 }

@@ -112,21 +112,7 @@ void Runner::Trace(const TraceEntry& entry) {
                             {"operands", std::move(operands)}});
 }
 
-Status CheckDevices(const Module& module) {
-  for (const DeviceEntry& device : module.devices) {
-    if (device.type == kDLCPU) continue;
-    return Fail(StatusCode::kUnsupported,
-                fmt::format("the model was compiled for device {}, and vm-run has the CPU alone; compile it "
-                            "for the CPU",
-                            DeviceText(device)));
-  }
-  return {};
-}
-
 Result<Program> Runner::Link(const OpenedModel& model) {
-  if (Status devices = CheckDevices(model.executable.module()); !devices) {
-    return Forward(devices, options_.file);
-  }
   LinkOptions link;
   std::vector<std::string> libraries = model.kernels;
   libraries.insert(libraries.end(), options_.kernels.begin(), options_.kernels.end());

@@ -22,6 +22,7 @@ struct RunOptions {
   std::string function;  // empty: the entry
   bool list = false;
   bool explain_outputs = false;
+  bool devices = false;  // print the devices that are there, and do not run
 
   InputOptions inputs;
   std::vector<std::string> outputs;  // --output

@@ -8,7 +8,7 @@
 #include "rewire/vm/c_api/executable.h"
 #include "rewire/vm/c_api/parameters.h"
 #include "rewire/vm/c_api/value.h"
-#include "rewire/vm/device/device_api.h"
+#include "rewire/vm/kernel/device_api.h"
 #include "rewire/vm/kernel/kernel.h"
 
 #ifdef __cplusplus

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An entry of an executable's device table, resolved.
+// An entry of an executable's device table, resolved, and the words for what goes wrong on devices.
 #pragma once
 
-#include "rewire/vm/device/device_api.h"
+#include "rewire/base/status.h"
+#include "rewire/vm/kernel/device_api.h"
 #include "rewire/vm/tensor.h"
 
 namespace rewire {
@@ -12,6 +13,21 @@ struct LinkedDevice {
   DLDevice device = kHost;
   const DeviceApi* api = nullptr;  // null for the host
   const char* scope = "";          // memory scope; the executable's string
+  std::uint32_t stream = 0;        // the stream of a VM that work on this device uses (DeviceStreams)
 };
+
+constexpr bool IsSameDevice(DLDevice a, DLDevice b) {
+  return a.device_type == b.device_type && a.device_id == b.device_id;
+}
+
+inline bool IsHostAddressable(const DeviceApi& api) {
+  return (api.flags & REWIRE_DEVICE_HOST_ADDRESSABLE) != 0;
+}
+
+// The failure that `code` stands for, with the driver's words: "cuda:0: CUDA_ERROR_OUT_OF_MEMORY (...)".
+Status DeviceFailure(const DeviceApi& api, DLDevice device, int code);
+
+// True if the struct has all that every device must have, and the groups that it begins are whole.
+bool IsWholeDevice(const DeviceApi& api);
 
 }  // namespace rewire

@@ -34,6 +34,8 @@ extern "C" {
 
 #define REWIRE_KERNEL_API_VERSION 1u
 
+struct RewireDeviceApi; /* vm/kernel/device_api.h */
+
 typedef struct RewireKernelApi {
   uint32_t struct_size; /* bytes of the table that the VM provides: check before using a later member */
   uint32_t version;     /* REWIRE_KERNEL_API_VERSION */
@@ -59,7 +61,7 @@ typedef struct RewireKernelApi {
                        void (*body)(void* data, int64_t begin, int64_t end), void* data);
   int32_t (*thread_count)(void);
 
-  /* Returns the stream for work on a device; NULL is the default stream. */
+  /* Returns the running VM's stream for work on a device; NULL is the default stream. See `device` below. */
   void* (*stream)(int32_t device_type, int32_t device_id);
 
   /* Returns non-zero if the host has cancelled the run or its deadline has passed. A long kernel should then
@@ -89,6 +91,12 @@ typedef struct RewireKernelApi {
   /* Writes the fields [begin, begin + count) of an ADT to `fields`, as adt_field would one by one. Returns 0,
    * or -1 with the error set if the ADT does not have all of them; then it writes none. */
   int (*adt_fields)(const RewireFFIAny* value, int32_t begin, int32_t count, RewireFFIAny* fields);
+
+  /* For kernels of devices: gives the functions of a device, and the stream of the running VM there. The
+   * kernel gives its work to that stream and returns; it does not wait. All its device arguments stay until
+   * the work is done. Its host arguments do not: it must read them before it returns. Returns 0, or -1 with
+   * the error set if the executable does not use the device. */
+  int (*device)(DLDevice device, const struct RewireDeviceApi** api, void** stream);
 } RewireKernelApi;
 
 /* One kernel of a library's table. If is_factory is set, `function` is called once per import, with the

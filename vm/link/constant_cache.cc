@@ -194,17 +194,22 @@ SharedBytes ContentOf(const std::shared_ptr<Entry>& entry) { return {entry->byte
 
 }  // namespace
 
+namespace {
+constexpr std::uint64_t kBlockAlignment = 256;  // of constants on devices, in bytes
+}
+
 Result<SharedBytes> CopyToDevice(const SharedBytes& bytes, const LinkedDevice& device) {
   const DeviceApi* api = device.api;
-  void* block = api->allocate(api->context, device.device, bytes.view.size(), 256, device.scope);
-  if (block == nullptr) return Fail(StatusCode::kOutOfMemory, "no memory on the device");
   const DLDevice where = device.device;
+  const std::uint64_t size = bytes.view.size();
+  void* block = nullptr;
+  int code = api->allocate(api->context, where, size, kBlockAlignment, device.scope, nullptr, &block);
+  if (code != REWIRE_DEVICE_OK) return Forward(DeviceFailure(*api, where, code));
   std::shared_ptr<const void> owner(
-      block, [api, where](void* memory) { api->deallocate(api->context, where, memory); });
-  if (api->copy(api->context, block, where, bytes.view.data(), kHost, bytes.view.size(), nullptr) != 0 ||
-      api->synchronize(api->context, where, nullptr) != 0) {
-    return Fail(StatusCode::kLinkFailed, "the copy to the device failed: {}", TakeKernelError().message);
-  }
+      block, [api, where](void* memory) { api->deallocate(api->context, where, memory, nullptr); });
+  code = api->copy(api->context, block, where, bytes.view.data(), kHost, size, nullptr);
+  if (code == REWIRE_DEVICE_OK) code = api->synchronize(api->context, where, nullptr);
+  if (code != REWIRE_DEVICE_OK) return Forward(DeviceFailure(*api, where, code), "the copy to the device");
   return SharedBytes{{static_cast<const std::byte*>(block), bytes.view.size()}, std::move(owner)};
 }
 

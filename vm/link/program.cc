@@ -14,6 +14,7 @@
 #include "rewire/vm/link/error_list.h"
 #include "rewire/vm/link/link_budget.h"
 #include "rewire/vm/link/link_constants.h"
+#include "rewire/vm/link/link_devices.h"
 #include "rewire/vm/link/link_kernels.h"
 #include "rewire/vm/link/program_rep.h"
 #include "rewire/vm/run/vm_pool.h"
@@ -63,23 +64,6 @@ std::size_t StockLibraryOf(std::string_view kernel) {
   while (i < kNoLibrary && kernel.substr(0, kStockLibraries[i].prefix.size()) != kStockLibraries[i].prefix)
     ++i;
   return i;
-}
-
-Status LinkDevices(LinkedCode* code, const Array<const DeviceApi*>& available, WorkMeter* meter) {
-  ErrorList errors;
-  for (const DeviceEntry& entry : code->module().devices) {
-    if (errors.full()) break;
-    if (Status ok = meter->Charge(1 + available.size()); !ok) return ok;
-    LinkedDevice device;
-    device.device = {static_cast<DLDeviceType>(entry.type), entry.id};
-    device.scope = entry.memory_scope.c_str();
-    for (const DeviceApi* api : available) {
-      if (api->device_type == entry.type) device.api = api;
-    }
-    if (device.api == nullptr && entry.type != kDLCPU) errors.Add(DeviceText(entry));
-    code->devices.push_back(device);
-  }
-  return errors.ToStatus("the executable uses devices that the host did not give (LinkOptions::devices):");
 }
 
 // What an import costs to resolve, in units: it is looked up by name in a few sources.
@@ -206,7 +190,7 @@ Result<Program> LinkUnderRules(const Executable& executable, LinkOptions options
   code->limits = options.limits;
   code->init_limits = options.init_limits;
   WorkMeter meter(LinkBudget(code->module(), options.parameters, options.limits));
-  if (Status ok = LinkDevices(code.get(), options.devices, &meter); !ok) return Forward(ok);
+  if (Status ok = LinkDevices(code.get(), options, &meter); !ok) return Forward(ok);
   if (Status ok = LinkKernels(code.get(), &options, &meter); !ok) return Forward(ok);
   // Walks over the code: kernel calls, functions, what `__init` loads.
   if (Status ok = meter.Charge(ModuleSize(code->module()) / 4); !ok) return Forward(ok);

@@ -50,23 +50,37 @@ bool ObjectHeap::TakeDeviceMemory(StorageObject* storage) {
   }
   if (storage->block == nullptr) {
     if (!account_->Charge(bytes)) return false;
-    const DeviceApi* api = storage->device_api;
-    const auto allocate = [&] {
-      return api->allocate(api->context, storage->device, bytes, storage->alignment, storage->scope);
-    };
-    storage->block = allocate();
-    if (storage->block == nullptr) {
-      Trim();  // free blocks of other sizes may be using the device's memory
-      storage->block = allocate();
-    }
-    if (storage->block == nullptr) {
+    if (!AllocateOnDevice(storage, bytes)) {
       account_->Refund(bytes);
       return false;
     }
   }
   storage->data = storage->block;
-  if (storage->device_api->host_addressable) Fill(storage);
+  if (IsHostAddressable(*storage->device_api)) Fill(storage);
   return true;
+}
+
+bool ObjectHeap::AllocateOnDevice(StorageObject* storage, std::uint64_t bytes) {
+  const DeviceApi& api = *storage->device_api;
+  void* stream = nullptr;
+  if (streams_ != nullptr) {
+    const DeviceStreams::Stream* own = streams_->Find(storage->device, &device_failure_);
+    if (own == nullptr && !device_failure_) return false;
+    if (own != nullptr) stream = own->stream;
+  }
+  const auto allocate = [&] {
+    return api.allocate(api.context, storage->device, bytes, storage->alignment, storage->scope, stream,
+                        &storage->block);
+  };
+  int code = allocate();
+  if (code == REWIRE_DEVICE_NO_MEMORY) {
+    Trim();  // free blocks of other sizes may be using the device's memory
+    code = allocate();
+  }
+  if (code == REWIRE_DEVICE_OK) return true;
+  device_failure_ = DeviceFailure(api, storage->device, code);
+  storage->block = nullptr;
+  return false;
 }
 
 bool ObjectHeap::TakeNewMemory(StorageObject* storage) {
@@ -104,13 +118,14 @@ inline void ObjectHeap::GiveTensor(TensorObject* tensor) {
 }
 
 void ObjectHeap::GiveMemory(StorageObject* storage) {
+  // Before the memory is used again: what has been done with it may have to end first.
+  if (storage->release != nullptr) storage->release(storage->release_context);
   if (storage->block != nullptr && storage->device_api != nullptr) {
     device_blocks_.push_back({storage->device_api, storage->device, storage->block_bytes, storage->alignment,
                               storage->scope, storage->block});
   } else if (storage->block != nullptr) {
     pool_.Give(storage->block, storage->block_bytes);
   }
-  if (storage->release != nullptr) storage->release(storage->release_context);
 }
 
 void ObjectHeap::Recycle(StorageObject* storage) {
@@ -131,6 +146,8 @@ void ObjectHeap::ForgetBlocks(Object* object) {
   if (object->type_index != kStorageKind) return;
   auto* storage = static_cast<StorageObject*>(object);
   if (storage->block != nullptr && storage->device_api == nullptr) pool_.Forget(storage->block_bytes);
+  // From now on any thread may end the storage, so what the VM has to do at its end is done now.
+  if (own_release_ != nullptr && storage->release == own_release_) storage->release(storage->release_context);
 }
 
 void ObjectHeap::RememberBlocks(Object* object) {
@@ -336,7 +353,8 @@ void ObjectHeap::Reclaim() {
 void ObjectHeap::Trim() {
   pool_.Trim();
   for (const DeviceBlock& free : device_blocks_) {
-    free.api->deallocate(free.api->context, free.device, free.block);
+    void* stream = streams_ != nullptr ? streams_->HandleOf(free.api, free.device) : nullptr;
+    free.api->deallocate(free.api->context, free.device, free.block, stream);
     account_->Refund(free.bytes);
   }
   device_blocks_.clear();

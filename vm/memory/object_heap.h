@@ -9,12 +9,14 @@
 #include <algorithm>
 #include <cstdint>
 #include <string_view>
+#include <utility>
 
 #include "rewire/base/array.h"
 #include "rewire/base/assert.h"
 #include "rewire/base/span.h"
-#include "rewire/vm/device/device_api.h"
+#include "rewire/vm/device/device_streams.h"
 #include "rewire/vm/device/linked_device.h"
+#include "rewire/vm/kernel/device_api.h"
 #include "rewire/vm/memory/block_pool.h"
 #include "rewire/vm/memory/memory_account.h"
 #include "rewire/vm/program.h"
@@ -144,6 +146,13 @@ class ObjectHeap {
     pool_.Release();
   }
 
+  // The streams in whose order memory of devices is taken and freed. Without them it is the default stream's.
+  void set_streams(DeviceStreams* streams) { streams_ = streams; }
+  // StorageObject::release, if the VM itself has set it: it is called on the VM's thread only.
+  void set_own_release(void (*release)(void* context)) { own_release_ = release; }
+  // Why the last request for memory of a device failed; success if none has, or since this was last asked.
+  Status TakeDeviceFailure() { return std::exchange(device_failure_, Status()); }
+
   BlockPool& pool() { return pool_; }
   MemoryAccount* account() const { return account_; }
 
@@ -164,6 +173,7 @@ class ObjectHeap {
   bool TakeNewMemory(StorageObject* storage);
   void GiveMemory(StorageObject* storage);
   bool TakeDeviceMemory(StorageObject* storage);
+  bool AllocateOnDevice(StorageObject* storage, std::uint64_t bytes);
   void Fill(StorageObject* storage);
   void ReleaseLast(Object* object);
   void ReleaseUnusual(Object* object);
@@ -194,6 +204,9 @@ class ObjectHeap {
   std::uint32_t least_alignment_;
   TupleObject* pending_ = nullptr;  // tuples with count zero whose fields must still be released
   Array<DeviceBlock> device_blocks_;
+  DeviceStreams* streams_ = nullptr;
+  void (*own_release_)(void* context) = nullptr;
+  Status device_failure_;
 };
 
 // Makes a contiguous tensor on a device with its own storage and memory. Its contents are undefined, it is

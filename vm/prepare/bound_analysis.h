@@ -36,6 +36,7 @@ struct Findings {
   Array<std::uint32_t> peak;  // blocks of each class at once
   std::uint64_t storage = 0;
   std::uint64_t device = 0;
+  bool copies = false;  // a copy between devices is among the instructions
   std::uint64_t objects = 0;
   std::uint64_t workspace = 0;
   Array<std::uint64_t> input_headers;  // by input: the block that the VM keeps for it; 0 for none

@@ -340,6 +340,9 @@ bool BoundAnalysis::DeviceCopy() {
     return Stop("the size of the tensor that is copied is not known before the run");
   copy.kind = Node::kTensor;
   copy.contents = 0;
+  const auto is_host = [&](std::uint32_t device) { return module_.devices[device].type == kDLCPU; };
+  findings_.copies = findings_.copies ||
+                     is_host(code[WordOf(kOp, "src_device")]) != is_host(code[WordOf(kOp, "dst_device")]);
   const NodeId id = NewTensor(std::move(copy), bytes, 64, code[WordOf(kOp, "dst_device")]);
   Put(code[WordOf(kOp, "dst")], id);
   return true;

@@ -108,6 +108,7 @@ MemoryBound Total(const Module& module, const FunctionPlan& plan, const bounds::
                 Grown<Frame>(1, found.frames) + Grown<RewireFFIAny>(max_args, std::max(max_args, found.args));
   std::uint64_t arrays = Grown<RewireFFIAny>(1, found.temporaries) + Grown<Workspace>(1, found.workspaces);
   std::uint64_t kept = AccountArray<KernelSlot>::Bytes(static_cast<std::uint32_t>(module.kernels.size()));
+  if (found.copies) kept += DeviceWork::ArrayBytes();
   if (!function.inputs.empty()) kept += AccountArray<RewireFFIAny>::Bytes(all_inputs);
   if (bound) {
     const auto leaves = static_cast<std::uint32_t>(function.output_names.size());

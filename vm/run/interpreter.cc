@@ -73,6 +73,14 @@ Status Interpreter::Run(std::uint32_t function, const RewireFFIAny* inputs, bool
     ok = ok && (observed ? Loop(std::true_type()) : Loop(std::false_type()));
 #endif
   }
+  if (__builtin_expect(vm_.work.busy(), 0)) {
+    const Status finished = FinishWork(ok);
+    if (ok && !finished) {
+      heap_.Release(result_);
+      status_ = finished;
+      ok = false;
+    }
+  }
   if (!ok) {
     Unwind();
     return status_;
@@ -117,9 +125,9 @@ REWIRE_INLINE bool Interpreter::CallKernel() {
   if (overlap && kernel.apart && !IsInPlace(kernel, args, count, outputs) &&
       !CheckOverlaps(kernel, count, outputs))
     return false;
-  if (__builtin_expect(vm_.interrupts.load(std::memory_order_relaxed) != 0, 0) && !CheckInterrupts())
+  if (__builtin_expect(vm_.interrupts.load(std::memory_order_relaxed) != 0, 0) && !CheckBeforeCall(count))
     return false;
-  vm_.current_kernel = index;
+  vm_.current_call = pc;
   RewireFFIAny returned{};
   if (__builtin_expect(kernel.call(kernel.handle, args, static_cast<std::int32_t>(count), &returned) != 0,
                        0)) {

@@ -96,6 +96,33 @@ class Interpreter {
   bool PutAside(const OutputSlots& slots, RewireFFIAny* value);
   bool CopyLeaf(const OutputSlot& slot, const RewireFFIAny& value);
 
+  // Devices (interpreter_devices.cc). One end of a copy: memory, where it is, and the tensor over it, or
+  // null if it stays anyway until the call returns.
+  struct CopyEnd {
+    void* data;
+    DLDevice device;
+    TensorObject* tensor;
+  };
+  bool CopyBetween(const CopyEnd& from, const CopyEnd& to, std::uint64_t bytes);
+  bool CopyOn(DeviceStreams::Stream* stream, const CopyEnd& from, const CopyEnd& to, std::uint64_t bytes);
+  bool CopyOverHost(DeviceStreams::Stream* source, DeviceStreams::Stream* target, const CopyEnd& from,
+                    const CopyEnd& to, std::uint64_t bytes);
+  bool KeepForCopy(DeviceStreams::Stream* stream, DeviceWork::Use use, const CopyEnd& end,
+                   std::uint64_t bytes);
+  bool ToHost(const TensorObject* tensor, void* to, std::uint64_t bytes, WaitCause cause);
+  DeviceStreams::Source Here() const;
+  void NoteFlights();
+  Status WaitForWork(DeviceStreams::Stream* stream, WaitCause cause);
+  bool WaitFor(DeviceStreams::Stream* stream, WaitCause cause);
+  bool WaitToUse(DeviceWork::Use use, const MemoryRange& memory, WaitCause cause);
+  [[gnu::cold]] bool WaitForArguments(std::uint32_t count);
+  // Before a kernel call: whether to go on, and whether its arguments can be read.
+  bool CheckBeforeCall(std::uint32_t count) {
+    return CheckInterrupts() && (!vm_.work.in_flight() || WaitForArguments(count));
+  }
+  Status FinishWork(bool ok);
+  [[gnu::cold]] bool FailDevice(const Status& failure);
+
   // Frames.
   bool Enter(Word function, const Word* return_pc, Word dst, std::uint32_t destinations);
   bool EnterCall();
@@ -124,7 +151,7 @@ class Interpreter {
     }
     if (value.type_index == kTensorKind) {
       const DLTensor& dl = TensorOf(value)->tensor;
-      if (dl.ndim == 0 && dl.dtype == kInt64 && dl.device.device_type == kDLCPU) {
+      if (dl.ndim == 0 && dl.dtype == kInt64 && dl.device.device_type == kDLCPU && !vm_.work.in_flight()) {
         __builtin_memcpy(out, static_cast<const char*>(dl.data) + dl.byte_offset, sizeof(*out));
         return true;
       }
@@ -136,9 +163,6 @@ class Interpreter {
   }
   bool ReadAnyInteger(const RewireFFIAny& value, const char* what, std::int64_t* out);
   bool ReadShape(Word index, std::int64_t* dims, std::uint32_t* rank, bool allow_scalar);
-  const DeviceApi* ApiOf(DLDevice device) const;
-  bool ToHost(const TensorObject* tensor, void* to, std::uint64_t bytes);
-  bool CopyBetween(const void* from, DLDevice from_device, void* to, DLDevice to_device, std::uint64_t bytes);
   TensorObject* Box(const RewireFFIAny& integer);
   TensorObject* HostTensor(DLDataType dtype, const std::int64_t* shape, std::uint32_t rank);
 

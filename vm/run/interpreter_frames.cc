@@ -139,6 +139,9 @@ bool Interpreter::Fail(StatusCode code, const Message& what) {
 }
 
 bool Interpreter::FailMemory(std::uint64_t bytes) {
+  if (const Status device = heap_.TakeDeviceFailure(); !device) {
+    return Fail(device.code(), "{} bytes more asked for: {}", bytes, device.error().message());
+  }
   const std::uint64_t used = vm_.account->used();
   const std::uint64_t limit = vm_.account->limit();
   if (bytes > limit || vm_.account->over_limit()) {

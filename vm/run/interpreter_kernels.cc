@@ -77,11 +77,11 @@ bool Interpreter::CallKernelSlowly() {
   const bool as_linked = count == pc_[WordOf(kOp, "args")] && (objects || kernel.plain);
   bool ok = !kernel.calls.known() || ((as_linked || CheckCall(kernel, count, outputs)) &&
                                       (outputs == 0 || CheckOverlaps(kernel, count, outputs)));
+  ok = ok && CheckBeforeCall(count);
   for (std::uint32_t i = 0; ok && i < count; ++i) {
     const bool written = IsWritten(*kernel.import, i, count - outputs);
     ok = (!written || CheckWritten(i)) && (kernel.alignment_mask == 0 || AlignArgument(i, kernel, written));
   }
-  ok = ok && CheckInterrupts();
   if (!ok) {
     DropTemporaries();
     return false;
@@ -89,7 +89,7 @@ bool Interpreter::CallKernelSlowly() {
   if (IsSkipped(kernel, args, outputs)) {
     return FinishKernel({});
   }
-  vm_.current_kernel = index;
+  vm_.current_call = pc_;
   RewireFFIAny returned{};
   const bool observed = wants_kernels_;
   const auto now = [] { return std::chrono::steady_clock::now().time_since_epoch(); };

@@ -246,6 +246,10 @@ bool Interpreter::PutAside(const OutputSlots& slots, RewireFFIAny* value) {
   TensorObject* copy = NewHeapTensor(heap_, rep_.devices[kHostDevice], dl.dtype,
                                      {dl.shape, static_cast<std::size_t>(dl.ndim)});
   if (copy == nullptr) return FailMemory(range.end - range.begin);
+  if (!WaitToUse(DeviceWork::Use::kReads, range, WaitCause::kEnd)) {
+    heap_.Release(copy);
+    return false;
+  }
   CopyElements(dl, copy->tensor.data);
   *value = MakeAny(kTensorKind, copy);
   if (vm_.temporaries.Push(*value)) return true;
@@ -257,6 +261,10 @@ bool Interpreter::CopyLeaf(const OutputSlot& slot, const RewireFFIAny& value) {
   const DLTensor& from = TensorOf(value)->tensor;
   const char* data = static_cast<const char*>(from.data) + from.byte_offset;
   if (from.device.device_type == kDLCPU && slot.device.device_type == kDLCPU) {
+    if (!WaitToUse(DeviceWork::Use::kReads, RangeOf(from), WaitCause::kEnd) ||
+        !WaitToUse(DeviceWork::Use::kWrites, slot.extent(), WaitCause::kEnd)) {
+      return false;
+    }
     if (slot.strided) {
       CopyElementsOut(data, slot.form);
     } else {
@@ -267,7 +275,9 @@ bool Interpreter::CopyLeaf(const OutputSlot& slot, const RewireFFIAny& value) {
   if (slot.strided) return Fail(StatusCode::kRuntimeFailed, "strided memory on a device cannot be an output");
   const std::uint64_t bytes =
       TensorBytes(from.dtype, {from.shape, static_cast<std::size_t>(from.ndim)}).value_or(0);
-  return CopyBetween(data, from.device, slot.data, slot.device, bytes);
+  // The value stays until the call returns, as the output's memory does.
+  return CopyBetween({const_cast<char*>(data), from.device, TensorOf(value)},
+                     {slot.data, slot.device, nullptr}, bytes);
 }
 
 }  // namespace rewire

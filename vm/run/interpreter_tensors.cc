@@ -55,41 +55,6 @@ const TensorObject* Interpreter::Tensor(Word index) {
   return nullptr;
 }
 
-// The functions of a device's kind; null for the host.
-const DeviceApi* Interpreter::ApiOf(DLDevice device) const {
-  for (const LinkedDevice& entry : rep_.devices) {
-    if (entry.api != nullptr && entry.device.device_type == device.device_type) return entry.api;
-  }
-  return nullptr;
-}
-
-// Copies bytes between two devices, after their pending work. The copy is complete when this returns.
-bool Interpreter::CopyBetween(const void* from, DLDevice from_device, void* to, DLDevice to_device,
-                              std::uint64_t bytes) {
-  const bool to_host = to_device.device_type == kDLCPU;
-  if (to_host && from_device.device_type == kDLCPU) {
-    if (bytes != 0) std::memmove(to, from, bytes);  // an empty tensor may have no memory
-    return true;
-  }
-  const DLDevice device = to_host ? from_device : to_device;
-  const DeviceApi* api = ApiOf(device);
-  if (api == nullptr) {
-    if (bytes != 0) std::memmove(to, from, bytes);  // an empty tensor may have no memory
-    return true;
-  }
-  if (api->synchronize(api->context, device, nullptr) != 0 ||
-      api->copy(api->context, to, to_device, from, from_device, bytes, nullptr) != 0 ||
-      api->synchronize(api->context, device, nullptr) != 0) {
-    return Fail(StatusCode::kRuntimeFailed, "the copy failed: {}", TakeKernelError().message);
-  }
-  return true;
-}
-
-bool Interpreter::ToHost(const TensorObject* tensor, void* to, std::uint64_t bytes) {
-  const DLTensor& dl = tensor->tensor;
-  return CopyBetween(static_cast<const char*>(dl.data) + dl.byte_offset, dl.device, to, kHost, bytes);
-}
-
 bool Interpreter::ReadAnyInteger(const RewireFFIAny& value, const char* what, std::int64_t* out) {
   if (value.type_index != kTensorKind) {
     return Fail(StatusCode::kRuntimeFailed, "{} is no integer scalar", what);
@@ -100,7 +65,7 @@ bool Interpreter::ReadAnyInteger(const RewireFFIAny& value, const char* what, st
                 TensorText(tensor->tensor));
   }
   std::int64_t element = 0;
-  if (!ToHost(tensor, &element, ElementBytes(tensor->tensor.dtype))) return false;
+  if (!ToHost(tensor, &element, ElementBytes(tensor->tensor.dtype), WaitCause::kValue)) return false;
   *out = LoadInteger(&element, tensor->tensor.dtype);
   return true;
 }
@@ -123,14 +88,14 @@ bool Interpreter::ReadShape(Word index, std::int64_t* dims, std::uint32_t* rank,
                 TensorText(dl), kMaxRank);
   }
   *rank = static_cast<std::uint32_t>(count);
-  if (dl.dtype == kInt64 && dl.device.device_type == kDLCPU) {
+  if (dl.dtype == kInt64 && dl.device.device_type == kDLCPU && !vm_.work.in_flight()) {
     const char* data = static_cast<const char*>(dl.data) + dl.byte_offset;
     for (std::int64_t i = 0; i < count; ++i) std::memcpy(&dims[i], data + i * 8, 8);
     return true;
   }
   std::int64_t raw[kMaxRank];
   const std::uint64_t element = ElementBytes(dl.dtype);
-  if (!ToHost(tensor, raw, static_cast<std::uint64_t>(count) * element)) return false;
+  if (!ToHost(tensor, raw, static_cast<std::uint64_t>(count) * element, WaitCause::kShape)) return false;
   for (std::int64_t i = 0; i < count; ++i) {
     dims[i] =
         LoadInteger(reinterpret_cast<const char*>(raw) + static_cast<std::uint64_t>(i) * element, dl.dtype);
@@ -245,36 +210,6 @@ bool Interpreter::ReshapeTensor() {
   view->storage = tensor->storage;
   if (view->storage != nullptr) ObjectHeap::Retain(view->storage);
   Put(pc_[WordOf(kOp, "dst")], MakeAny(kTensorKind, view));
-  return true;
-}
-
-bool Interpreter::DeviceCopy() {
-  constexpr Opcode kOp = Opcode::kDeviceCopy;
-  const Word source_register = pc_[WordOf(kOp, "src")];
-  if (IsIntegerKind(Reg(source_register).type_index)) {
-    TensorObject* boxed = Box(Reg(source_register));
-    if (boxed == nullptr) return false;
-    Put(source_register, MakeAny(kTensorKind, boxed));
-  }
-  const TensorObject* source = Tensor(source_register);
-  if (source == nullptr) return false;
-  const LinkedDevice& from = rep_.devices[pc_[WordOf(kOp, "src_device")]];
-  const LinkedDevice& to = rep_.devices[pc_[WordOf(kOp, "dst_device")]];
-  const DLTensor& dl = source->tensor;
-  if (dl.device.device_type != from.device.device_type || dl.device.device_id != from.device.device_id) {
-    return Fail(StatusCode::kRuntimeFailed,
-                "the tensor is on device {}:{}, the instruction copies from {}:{}", dl.device.device_type,
-                dl.device.device_id, from.device.device_type, from.device.device_id);
-  }
-  const std::uint64_t bytes = TensorBytes(dl.dtype, ShapeSpan(dl)).value_or(0);
-  TensorObject* copy = NewTensor(to, dl.dtype, ShapeSpan(dl));
-  if (copy == nullptr) return false;
-  if (!CopyBetween(static_cast<const char*>(dl.data) + dl.byte_offset, dl.device, copy->tensor.data,
-                   to.device, bytes)) {
-    heap_.Release(copy);
-    return false;
-  }
-  Put(pc_[WordOf(kOp, "dst")], MakeAny(kTensorKind, copy));
   return true;
 }
 

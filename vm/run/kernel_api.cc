@@ -4,6 +4,7 @@
 #include <new>
 #include <utility>
 
+#include "rewire/executable_format/instruction.h"
 #include "rewire/vm/packed_function.h"
 #include "rewire/vm/run/kernel_context.h"
 #include "rewire/vm/value/shape.h"
@@ -21,9 +22,13 @@ VmImpl* CurrentVm() {
   return vm;
 }
 
+KernelSlot& CurrentSlot(VmImpl* vm) {
+  return vm->slots[vm->current_call[WordOf(Opcode::kInvokePacked, "kernel")]];
+}
+
 void* GetSlot() {
   VmImpl* vm = CurrentVm();
-  return vm == nullptr ? nullptr : vm->slots[vm->current_kernel].state;
+  return vm == nullptr ? nullptr : CurrentSlot(vm).state;
 }
 
 void SetSlot(void* state, void (*deleter)(void*)) {
@@ -32,7 +37,7 @@ void SetSlot(void* state, void (*deleter)(void*)) {
     if (deleter != nullptr) deleter(state);
     return;
   }
-  const KernelSlot before = std::exchange(vm->slots[vm->current_kernel], {state, deleter});
+  const KernelSlot before = std::exchange(CurrentSlot(vm), {state, deleter});
   if (before.deleter != nullptr) before.deleter(before.state);
 }
 
@@ -99,7 +104,40 @@ void ParallelFor(std::int64_t begin, std::int64_t end, std::int64_t grain,
 
 std::int32_t ThreadCount() { return CurrentPool().thread_count(); }
 
-void* Stream(std::int32_t /*device_type*/, std::int32_t /*device_id*/) { return nullptr; }
+// The running VM's stream on a device, for a kernel that is about to give it work. Null without a stream.
+DeviceStreams::Stream* StreamForWork(VmImpl* vm, DLDevice device) {
+  Status failed;
+  DeviceStreams::Stream* stream = vm->streams.Find(device, &failed);
+  if (!failed) SetKernelError("RuntimeError", failed.error().message().c_str());
+  if (stream == nullptr) return nullptr;
+  const Frame& frame = vm->frames.back();
+  const std::uint32_t* call = vm->current_call;
+  DeviceWork::Note(stream, {frame.function, static_cast<std::uint32_t>(call - frame.code)});
+  return stream;
+}
+
+void* Stream(std::int32_t device_type, std::int32_t device_id) {
+  VmImpl* vm = KernelContext::Current();
+  if (vm == nullptr) return nullptr;
+  const DeviceStreams::Stream* stream =
+      StreamForWork(vm, {static_cast<DLDeviceType>(device_type), device_id});
+  return stream == nullptr ? nullptr : stream->stream;
+}
+
+int Device(DLDevice device, const RewireDeviceApi** api, void** stream) {
+  VmImpl* vm = CurrentVm();
+  if (vm == nullptr) return -1;
+  const DeviceStreams::Stream* found = StreamForWork(vm, device);
+  if (found == nullptr) {
+    SetKernelError("ValueError", Format("the executable does not use device type {}, id {}",
+                                        static_cast<int>(device.device_type), device.device_id)
+                                     .c_str());
+    return -1;
+  }
+  *api = found->api;
+  *stream = found->stream;
+  return 0;
+}
 
 int Cancelled() {
   const VmImpl* vm = KernelContext::Current();
@@ -129,7 +167,7 @@ int NewTensor(DLDataType dtype, std::int32_t rank, const std::int64_t* shape, DL
   if (vm == nullptr) return -1;
   const LinkedDevice* found = nullptr;
   for (const LinkedDevice& entry : vm->rep.devices) {
-    if (entry.device.device_type == device.device_type && entry.device.device_id == device.device_id) {
+    if (IsSameDevice(entry.device, device)) {
       found = &entry;
       break;
     }
@@ -259,6 +297,7 @@ constexpr RewireKernelApi kKernelApi = {
     .adt_field = AdtField,
     .new_function = NewFunction,
     .adt_fields = AdtFields,
+    .device = Device,
 };
 
 }  // namespace

@@ -230,6 +230,10 @@ Status VirtualMachine::TrySetObserver(Observer* observer) {
 std::uint64_t VirtualMachine::bytes_held() const { return impl_ != nullptr ? impl_->bytes_held() : 0; }
 std::uint64_t VirtualMachine::bytes_peak() const { return impl_ != nullptr ? impl_->account->peak() : 0; }
 
+WaitCounts VirtualMachine::device_waits() const {
+  return impl_ != nullptr ? impl_->work.waits() : WaitCounts();
+}
+
 Status VirtualMachine::TryDropResult() {
   const VmHold hold(impl_.get());
   if (!hold) return hold.Refusal();

@@ -63,6 +63,7 @@ VmImpl::VmImpl(const Program& linked, MemoryAccount* run_account, MemoryAccount*
       rep(program.rep()),
       account(run_account),
       home(home_account),
+      streams(rep.devices),
       heap(run_account, rep.storage_fill, rep.output_alignment),
       limits(own_limits),
       blocks(run_account),
@@ -76,7 +77,9 @@ VmImpl::VmImpl(const Program& linked, MemoryAccount* run_account, MemoryAccount*
       leaf_values(&blocks),
       output_ranges(&blocks),
       input_walk(&blocks),
-      moved(&home_blocks) {
+      moved(&home_blocks),
+      work(&streams, &heap, home_account) {
+  heap.set_streams(&streams);
   account->set_limit(limits.bytes);
   home->set_limit(limits.bytes);
   account->set_reclaim(

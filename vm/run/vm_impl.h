@@ -25,6 +25,7 @@
 #include "rewire/vm/output.h"
 #include "rewire/vm/outputs/output_slot.h"
 #include "rewire/vm/program.h"
+#include "rewire/vm/run/device_work.h"
 #include "rewire/vm/shared_arena.h"
 #include "rewire/vm/value.h"
 #include "rewire/vm/value/memory_range.h"
@@ -165,6 +166,7 @@ struct alignas(kCacheLine) VmImpl {
   const ProgramRep& rep;
   MemoryAccount* account;  // of runs
   MemoryAccount* home;     // for what stays between runs, and for results of an arena; often the same account
+  DeviceStreams streams;
   ObjectHeap heap;
   Limits limits;
 
@@ -182,6 +184,7 @@ struct alignas(kCacheLine) VmImpl {
   GrowingArray<NamedRange> output_ranges;  // scratch of PrepareOutputs
   GrowingArray<RewireFFIAny> input_walk;   // scratch of CheckInputOverlaps
   GrowingArray<MovedObject> moved;         // scratch of Evacuate
+  DeviceWork work;                         // that devices have been given and that is not waited for
   FixedBlock* block = nullptr;             // the block that `account` allocates from; null for an ordinary VM
   SharedArena arena;                       // the arena that the block belongs to
   bool require_zero_copy = false;
@@ -191,11 +194,12 @@ struct alignas(kCacheLine) VmImpl {
   std::uint32_t result_function = 0;
 
   const RewireFFIAny* inputs_of_run = nullptr;  // set while outputs are bound
-  std::uint32_t current_kernel = 0;
-  std::atomic<bool> held{false};  // true during a call on the VM (VmHold)
+  const std::uint32_t* current_call = nullptr;  // the InvokePacked that is being executed
+  std::atomic<bool> held{false};                // true during a call on the VM (VmHold)
   // Flags; if any is set, the interpreter must check for an interruption.
   static constexpr std::uint32_t kCancelRequested = 1;
   static constexpr std::uint32_t kHasDeadline = 2;
+  static constexpr std::uint32_t kInFlight = 4;  // copies use memory of the host (DeviceWork::in_flight)
   std::atomic<std::uint32_t> interrupts{0};
   // A cancellation applies to the run that was going on when it came. So runs are numbered, starting with 1.
   std::atomic<std::uint64_t> current_run{0};  // 0 if no run is going on

@@ -200,11 +200,10 @@ Result<TensorObject*> VmImpl::CopyToDevice(const DLTensor& from, const LinkedDev
     return Fail(StatusCode::kInvalidArgument,
                 "a VM with memory of a fixed size takes no inputs from another device");
   }
-  const DeviceApi* api = device.api;
-  for (const LinkedDevice& linked : rep.devices) {
-    if (api == nullptr && linked.device.device_type == from.device.device_type) api = linked.api;
-  }
-  if (api == nullptr) {
+  Status failed;
+  DeviceStreams::Stream* stream = streams.Find(device.api != nullptr ? device.device : from.device, &failed);
+  if (!failed) return Forward(failed);
+  if (stream == nullptr) {
     return Fail(StatusCode::kInvalidArgument, "the tensor is on a device that the executable does not name");
   }
   const Span<const std::int64_t> shape(from.shape, static_cast<std::size_t>(from.ndim));
@@ -214,18 +213,20 @@ Result<TensorObject*> VmImpl::CopyToDevice(const DLTensor& from, const LinkedDev
   const void* data =
       packed != nullptr ? packed->tensor.data : static_cast<const char*>(from.data) + from.byte_offset;
   const std::uint64_t bytes = TensorBytes(from.dtype, shape).value_or(0);
-  const bool copied =
-      copy != nullptr &&
-      api->copy(api->context, copy->tensor.data, device.device, data, from.device, bytes, nullptr) == 0 &&
-      api->synchronize(api->context, api == device.api ? device.device : from.device, nullptr) == 0;
+  int code = REWIRE_DEVICE_OK;
+  const DeviceApi& api = *stream->api;
+  if (copy != nullptr) {
+    code = api.copy(api.context, copy->tensor.data, device.device, data, from.device, bytes, stream->stream);
+    if (code == REWIRE_DEVICE_OK) code = api.synchronize(api.context, stream->device, stream->stream);
+  }
   if (packed != nullptr) heap.Release(packed);
   if (copy == nullptr) return Forward(NoMemory("a copied input"));
-  if (copied) {
+  if (code == REWIRE_DEVICE_OK) {
     copy->flags |= TensorObject::kReadOnly;
     return copy;
   }
   heap.Release(copy);
-  return Fail(StatusCode::kRuntimeFailed, "the copy to its device failed: {}", TakeKernelError().message);
+  return Forward(DeviceFailure(api, stream->device, code), "the copy to its device failed");
 }
 
 // A copy of a tensor that the program cannot use as it lies, with the reason in its flags; null when it can.

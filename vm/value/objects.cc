@@ -26,7 +26,7 @@ RewireFFIObject* HeaderOf(Object* object) { return reinterpret_cast<RewireFFIObj
 
 void DestroyStorage(StorageObject* storage) {
   if (storage->block != nullptr && storage->device_api != nullptr) {
-    storage->device_api->deallocate(storage->device_api->context, storage->device, storage->block);
+    storage->device_api->deallocate(storage->device_api->context, storage->device, storage->block, nullptr);
     storage->account->Refund(storage->block_bytes);
   } else if (storage->block != nullptr) {
     storage->account->Free(storage->block, storage->block_bytes,

@@ -27,7 +27,7 @@
 #include "rewire/base/dtype.h"
 #include "rewire/base/inline.h"
 #include "rewire/base/span.h"
-#include "rewire/vm/device/device_api.h"
+#include "rewire/vm/kernel/device_api.h"
 #include "rewire/vm/kernel/ffi_abi.h"
 #include "rewire/vm/memory/memory_account.h"
 #include "rewire/vm/value/ffi_object.h"

@@ -320,7 +320,10 @@ TEST_CASE("services that are incomplete are refused, and what a caller handed ov
   RewireDeviceApi device{};
   device.struct_size = sizeof(device);
   CHECK(rewire_link_options_add_device(host.options, &device) == kRewireInvalidArgument);
-  CHECK(Message() == "RewireDeviceApi: struct_size, allocate, deallocate, copy and synchronize are needed");
+  CHECK(
+      Message() ==
+      "RewireDeviceApi: struct_size, name, error, allocate, deallocate, copy and synchronize are needed, and "
+      "each optional group of functions is given as a whole or not at all");
   CHECK(rewire_link_options_set_storage_fill(host.options, 3) == kRewireInvalidArgument);
   CHECK(Message() == "there is no storage fill 3");
   RewireCodec codec{};

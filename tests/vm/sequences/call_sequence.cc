@@ -113,6 +113,7 @@ class Sequence {
     LinkOptions options;
     AddTestKernels(&options.kernels, &log_);
     options.stock_kernels = false;
+    device_.put_off = true;
     options.devices.push_back(&device_.api);
     options.storage_fill = StorageFill::kPoison;
     return options;

@@ -9,6 +9,7 @@
 #include "rewire/vm/c_api/impl/boundary.h"
 #include "rewire/vm/c_api/impl/handles.h"
 #include "rewire/vm/c_api/impl/services.h"
+#include "rewire/vm/device/linked_device.h"
 #include "rewire/vm/loader/kernel_table.h"
 #include "rewire/vm/run/kernel_api.h"
 
@@ -206,12 +207,10 @@ RewireStatus rewire_link_options_set_log(RewireLinkOptions* options,
 
 RewireStatus rewire_link_options_add_device(RewireLinkOptions* options, const RewireDeviceApi* device) {
   return Boundary(Given("options,device", options, device), [&]() -> Status {
-    const bool whole = device->struct_size >= sizeof(RewireDeviceApi) && device->allocate != nullptr &&
-                       device->deallocate != nullptr && device->copy != nullptr &&
-                       device->synchronize != nullptr;
-    if (!whole) {
+    if (!rewire::IsWholeDevice(*device)) {
       return Fail(StatusCode::kInvalidArgument,
-                  "RewireDeviceApi: struct_size, allocate, deallocate, copy and synchronize are needed");
+                  "RewireDeviceApi: struct_size, name, error, allocate, deallocate, copy and synchronize are "
+                  "needed, and each optional group of functions is given as a whole or not at all");
     }
     options->options.devices.push_back(device);
     return {};

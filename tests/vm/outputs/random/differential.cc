@@ -59,6 +59,7 @@ class Differential {
     LinkOptions options;
     AddTestKernels(&options.kernels, &log_);
     options.stock_kernels = false;
+    device_.put_off = true;  // whoever uses memory without waiting for it sees what was there before
     options.devices.push_back(&device_.api);
     options.storage_fill = StorageFill::kPoison;
     Result<Program> program = LinkUnderRules(*executable, std::move(options), rules_);
@@ -89,6 +90,7 @@ class Differential {
       const std::string difference = RunBound(*program, &vm, round);
       if (!difference.empty()) return "round " + std::to_string(round) + ": " + difference;
     }
+    if (!device_.misuse.empty()) return "uses a device wrongly: " + device_.misuse;
     return Check(vm, "unbound again").empty() ? RunPerCall(*program, &vm) : "differs unbound again";
   }
 

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rewire/devices/opencl/failure.h"
+
+#include <utility>
+
+namespace rewire::opencl {
+namespace {
+
+thread_local std::string t_words;
+
+struct Name {
+  cl_int code;
+  const char* name;
+};
+
+#define REWIRE_OPENCL_NAME(code) \
+  Name { code, #code }
+constexpr Name kNames[] = {
+    REWIRE_OPENCL_NAME(CL_DEVICE_NOT_FOUND),
+    REWIRE_OPENCL_NAME(CL_DEVICE_NOT_AVAILABLE),
+    REWIRE_OPENCL_NAME(CL_COMPILER_NOT_AVAILABLE),
+    REWIRE_OPENCL_NAME(CL_MEM_OBJECT_ALLOCATION_FAILURE),
+    REWIRE_OPENCL_NAME(CL_OUT_OF_RESOURCES),
+    REWIRE_OPENCL_NAME(CL_OUT_OF_HOST_MEMORY),
+    REWIRE_OPENCL_NAME(CL_MEM_COPY_OVERLAP),
+    REWIRE_OPENCL_NAME(CL_BUILD_PROGRAM_FAILURE),
+    REWIRE_OPENCL_NAME(CL_MAP_FAILURE),
+    REWIRE_OPENCL_NAME(CL_MISALIGNED_SUB_BUFFER_OFFSET),
+    REWIRE_OPENCL_NAME(CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST),
+    REWIRE_OPENCL_NAME(CL_INVALID_VALUE),
+    REWIRE_OPENCL_NAME(CL_INVALID_DEVICE),
+    REWIRE_OPENCL_NAME(CL_INVALID_CONTEXT),
+    REWIRE_OPENCL_NAME(CL_INVALID_COMMAND_QUEUE),
+    REWIRE_OPENCL_NAME(CL_INVALID_MEM_OBJECT),
+    REWIRE_OPENCL_NAME(CL_INVALID_BINARY),
+    REWIRE_OPENCL_NAME(CL_INVALID_BUILD_OPTIONS),
+    REWIRE_OPENCL_NAME(CL_INVALID_PROGRAM),
+    REWIRE_OPENCL_NAME(CL_INVALID_PROGRAM_EXECUTABLE),
+    REWIRE_OPENCL_NAME(CL_INVALID_KERNEL_NAME),
+    REWIRE_OPENCL_NAME(CL_INVALID_KERNEL),
+    REWIRE_OPENCL_NAME(CL_INVALID_ARG_INDEX),
+    REWIRE_OPENCL_NAME(CL_INVALID_ARG_VALUE),
+    REWIRE_OPENCL_NAME(CL_INVALID_ARG_SIZE),
+    REWIRE_OPENCL_NAME(CL_INVALID_KERNEL_ARGS),
+    REWIRE_OPENCL_NAME(CL_INVALID_WORK_DIMENSION),
+    REWIRE_OPENCL_NAME(CL_INVALID_WORK_GROUP_SIZE),
+    REWIRE_OPENCL_NAME(CL_INVALID_WORK_ITEM_SIZE),
+    REWIRE_OPENCL_NAME(CL_INVALID_EVENT_WAIT_LIST),
+    REWIRE_OPENCL_NAME(CL_INVALID_EVENT),
+    REWIRE_OPENCL_NAME(CL_INVALID_OPERATION),
+    REWIRE_OPENCL_NAME(CL_INVALID_BUFFER_SIZE),
+    REWIRE_OPENCL_NAME(CL_INVALID_GLOBAL_WORK_SIZE),
+};
+#undef REWIRE_OPENCL_NAME
+
+}  // namespace
+
+std::string ErrorName(cl_int code) {
+  for (const Name& each : kNames) {
+    if (each.code == code) return each.name;
+  }
+  return "OpenCL error " + std::to_string(code);
+}
+
+int FailWith(int code, std::string words) {
+  t_words = std::move(words);
+  return code;
+}
+
+int FailIn(const char* function, cl_int error) {
+  const bool memory = error == CL_MEM_OBJECT_ALLOCATION_FAILURE || error == CL_INVALID_BUFFER_SIZE;
+  const bool lost = error == CL_DEVICE_NOT_AVAILABLE;
+  const int code = memory ? REWIRE_DEVICE_NO_MEMORY : lost ? REWIRE_DEVICE_LOST : REWIRE_DEVICE_FAILED;
+  return FailWith(code, std::string(function) + ": " + ErrorName(error));
+}
+
+const char* LastWords() { return t_words.c_str(); }
+
+}  // namespace rewire::opencl

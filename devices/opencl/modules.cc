@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Programs, kernels and launches.
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rewire/devices/opencl/module_cache.h"
+#include "rewire/devices/opencl/state.h"
+
+namespace rewire::opencl {
+namespace {
+
+// A kernel's arguments are part of its object, so one thread at a time sets them and launches.
+struct Kernel {
+  std::string name;
+  cl_kernel kernel = nullptr;
+  cl_uint arguments = 0;
+  std::mutex mutex;
+};
+
+struct Module {
+  cl_program program = nullptr;
+  std::mutex mutex;  // of `kernels`
+  std::vector<std::unique_ptr<Kernel>> kernels;
+};
+
+constexpr std::size_t kMostLog = 4000;   // characters of a compiler's log in a message
+constexpr std::size_t kMostParts = 256;  // sub-buffers that a buffer keeps
+
+std::string BuildLog(const State& state, cl_program program, cl_device_id device) {
+  std::size_t bytes = 0;
+  state.driver.clGetProgramBuildInfo(program, device, CL_PROGRAM_BUILD_LOG, 0, nullptr, &bytes);
+  std::string log(bytes, '\0');
+  state.driver.clGetProgramBuildInfo(program, device, CL_PROGRAM_BUILD_LOG, bytes, log.data(), nullptr);
+  log.resize(std::min(log.find('\0'), log.size()));
+  if (log.size() > kMostLog) log.resize(kMostLog);
+  return log;
+}
+
+int Build(const State& state, cl_program program, const Device& device, const char* options) {
+  const cl_int error = state.driver.clBuildProgram(program, 1, &device.id, options, nullptr, nullptr);
+  if (error == CL_SUCCESS) return REWIRE_DEVICE_OK;
+  return FailWith(REWIRE_DEVICE_FAILED,
+                  "clBuildProgram: " + ErrorName(error) + "\n" + BuildLog(state, program, device.id));
+}
+
+std::string BinaryOf(const State& state, cl_program program, cl_device_id device) {
+  cl_uint count = 0;
+  state.driver.clGetProgramInfo(program, CL_PROGRAM_NUM_DEVICES, sizeof(count), &count, nullptr);
+  std::vector<cl_device_id> devices(count);
+  std::vector<std::size_t> sizes(count);
+  state.driver.clGetProgramInfo(program, CL_PROGRAM_DEVICES, count * sizeof(cl_device_id), devices.data(),
+                                nullptr);
+  state.driver.clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, count * sizeof(std::size_t), sizes.data(),
+                                nullptr);
+  std::vector<std::string> binaries(count);
+  std::vector<unsigned char*> places(count);
+  for (cl_uint i = 0; i < count; ++i) {
+    binaries[i].resize(sizes[i]);
+    places[i] = reinterpret_cast<unsigned char*>(binaries[i].data());
+  }
+  state.driver.clGetProgramInfo(program, CL_PROGRAM_BINARIES, count * sizeof(unsigned char*), places.data(),
+                                nullptr);
+  for (cl_uint i = 0; i < count; ++i) {
+    if (devices[i] == device) return binaries[i];
+  }
+  return {};
+}
+
+// A program out of a binary that was kept; null if the driver does not take it.
+cl_program FromBinary(const State& state, const Device& device, const std::string& binary,
+                      const char* options) {
+  if (binary.empty()) return nullptr;
+  const auto* bytes = reinterpret_cast<const unsigned char*>(binary.data());
+  const std::size_t size = binary.size();
+  cl_int status = CL_SUCCESS;
+  cl_int error = CL_SUCCESS;
+  const cl_program program =
+      state.driver.clCreateProgramWithBinary(device.context, 1, &device.id, &size, &bytes, &status, &error);
+  if (error != CL_SUCCESS) return nullptr;
+  if (status == CL_SUCCESS && Build(state, program, device, options) == REWIRE_DEVICE_OK) return program;
+  state.driver.clReleaseProgram(program);
+  return nullptr;
+}
+
+int LoadModule(void* context, DLDevice device, RewireDeviceCode form, const void* code, std::uint64_t bytes,
+               const char* options, const char* cache, void** module) {
+  State& state = State::Of(context);
+  const Device* found = state.Find(device);
+  if (found == nullptr) return REWIRE_DEVICE_FAILED;
+  const bool source = form == REWIRE_DEVICE_CODE_OPENCL_C;
+  if ((found->properties.code_forms >> form & 1) == 0) {
+    return FailWith(
+        REWIRE_DEVICE_UNSUPPORTED,
+        found->name + " takes OpenCL C" +
+            ((found->properties.code_forms >> REWIRE_DEVICE_CODE_SPIRV & 1) != 0 ? " and SPIR-V" : "") +
+            ", and no device code of form " + std::to_string(form));
+  }
+  if (options == nullptr) options = "";
+  std::string key;
+  std::string path;
+  cl_program program = nullptr;
+  if (cache != nullptr && *cache != 0) {
+    key = found->name + '\n' + found->driver + '\n' + options + '\n' +
+          std::string(static_cast<const char*>(code), bytes);
+    path = CachePath(cache, key);
+    program = FromBinary(state, *found, ReadCached(path, key), options);
+  }
+  if (program == nullptr) {
+    cl_int error = CL_SUCCESS;
+    const auto* text = static_cast<const char*>(code);
+    const std::size_t size = bytes;
+    program = source ? state.driver.clCreateProgramWithSource(found->context, 1, &text, &size, &error)
+                     : state.driver.clCreateProgramWithIL(found->context, code, size, &error);
+    if (error != CL_SUCCESS) {
+      return FailIn(source ? "clCreateProgramWithSource" : "clCreateProgramWithIL", error);
+    }
+    if (const int built = Build(state, program, *found, options); built != REWIRE_DEVICE_OK) {
+      state.driver.clReleaseProgram(program);
+      return built;
+    }
+    if (!path.empty()) WriteCached(path, key, BinaryOf(state, program, found->id));
+  }
+  auto loaded = std::make_unique<Module>();
+  loaded->program = program;
+  *module = loaded.release();
+  return REWIRE_DEVICE_OK;
+}
+
+int UnloadModule(void* context, DLDevice, void* module) {
+  State& state = State::Of(context);
+  const std::unique_ptr<Module> own(static_cast<Module*>(module));
+  for (const std::unique_ptr<Kernel>& kernel : own->kernels) state.driver.clReleaseKernel(kernel->kernel);
+  return CodeOf("clReleaseProgram", state.driver.clReleaseProgram(own->program));
+}
+
+int FindKernel(void* context, DLDevice, void* module, const char* name, void** kernel) {
+  State& state = State::Of(context);
+  auto* own = static_cast<Module*>(module);
+  const std::lock_guard<std::mutex> lock(own->mutex);
+  for (const std::unique_ptr<Kernel>& known : own->kernels) {
+    if (known->name == name) {
+      *kernel = known.get();
+      return REWIRE_DEVICE_OK;
+    }
+  }
+  cl_int error = CL_SUCCESS;
+  auto made = std::make_unique<Kernel>();
+  made->name = name;
+  made->kernel = state.driver.clCreateKernel(own->program, name, &error);
+  if (error != CL_SUCCESS) {
+    return FailWith(REWIRE_DEVICE_FAILED,
+                    "clCreateKernel: " + ErrorName(error) + ", the module has no kernel '" + name + "'");
+  }
+  state.driver.clGetKernelInfo(made->kernel, CL_KERNEL_NUM_ARGS, sizeof(made->arguments), &made->arguments,
+                               nullptr);
+  *kernel = made.get();
+  own->kernels.push_back(std::move(made));
+  return REWIRE_DEVICE_OK;
+}
+
+// The buffer that begins at an address: the whole one, or a part of it, which stays as long as the buffer.
+int PartAt(State& state, const Device& device, const void* address, cl_mem* memory) {
+  Buffer* buffer = state.addresses.Find(address);
+  if (buffer == nullptr) {
+    return FailWith(REWIRE_DEVICE_FAILED, "an argument's address is not one of a live OpenCL buffer");
+  }
+  const std::uint64_t offset = AddressSpace::OffsetOf(address);
+  *memory = buffer->memory;
+  if (offset == 0) return REWIRE_DEVICE_OK;
+  if (offset >= buffer->bytes || offset % device.properties.part_alignment != 0) {
+    return FailWith(REWIRE_DEVICE_FAILED, "an argument lies " + std::to_string(offset) +
+                                              " bytes into its buffer of " + std::to_string(buffer->bytes) +
+                                              "; the device needs a multiple of " +
+                                              std::to_string(device.properties.part_alignment) + " bytes");
+  }
+  const std::lock_guard<std::mutex> lock(buffer->mutex);
+  for (const Buffer::Part& part : buffer->parts) {
+    if (part.offset == offset) {
+      *memory = part.memory;
+      return REWIRE_DEVICE_OK;
+    }
+  }
+  if (buffer->parts.size() == kMostParts) {
+    // Work that was given before keeps the part itself.
+    state.driver.clReleaseMemObject(buffer->parts.front().memory);
+    buffer->parts.erase(buffer->parts.begin());
+  }
+  const cl_buffer_region region{offset, buffer->bytes - offset};
+  cl_int error = CL_SUCCESS;
+  *memory = state.driver.clCreateSubBuffer(buffer->memory, 0, CL_BUFFER_CREATE_TYPE_REGION, &region, &error);
+  if (error != CL_SUCCESS) return FailIn("clCreateSubBuffer", error);
+  buffer->parts.push_back({offset, *memory});
+  return REWIRE_DEVICE_OK;
+}
+
+int SetArgument(State& state, const Device& device, cl_kernel kernel, cl_uint index,
+                const RewireLaunchArgument& argument) {
+  cl_int error = CL_SUCCESS;
+  switch (argument.kind) {
+    case REWIRE_LAUNCH_ADDRESS: {
+      cl_mem memory = nullptr;
+      if (argument.u.address != nullptr) {
+        const int code = PartAt(state, device, argument.u.address, &memory);
+        if (code != REWIRE_DEVICE_OK) return code;
+      }
+      error = state.driver.clSetKernelArg(kernel, index, sizeof(memory), &memory);
+      break;
+    }
+    case REWIRE_LAUNCH_VALUE:
+      error = state.driver.clSetKernelArg(kernel, index, argument.bytes, argument.u.value);
+      break;
+    case REWIRE_LAUNCH_SHARED:
+      error = state.driver.clSetKernelArg(kernel, index, argument.bytes, nullptr);
+      break;
+    default:
+      return FailWith(REWIRE_DEVICE_FAILED, "argument " + std::to_string(index) + " is of unknown kind " +
+                                                std::to_string(argument.kind));
+  }
+  if (error == CL_SUCCESS) return REWIRE_DEVICE_OK;
+  return FailWith(REWIRE_DEVICE_FAILED,
+                  "clSetKernelArg: " + ErrorName(error) + " for argument " + std::to_string(index));
+}
+
+int Launch(void* context, DLDevice device, const RewireLaunch* launch, void* stream) {
+  State& state = State::Of(context);
+  const Device* found = state.Find(device);
+  if (found == nullptr) return REWIRE_DEVICE_FAILED;
+  auto* kernel = static_cast<Kernel*>(launch->kernel);
+  if (launch->argument_count != kernel->arguments) {
+    return FailWith(REWIRE_DEVICE_FAILED, "kernel '" + kernel->name + "' takes " +
+                                              std::to_string(kernel->arguments) + " arguments, " +
+                                              std::to_string(launch->argument_count) + " are given");
+  }
+  std::size_t global[3];
+  std::size_t local[3];
+  for (int i = 0; i < 3; ++i) {
+    local[i] = launch->group_threads[i];
+    global[i] = std::size_t{launch->groups[i]} * launch->group_threads[i];
+  }
+  const std::lock_guard<std::mutex> lock(kernel->mutex);
+  for (std::uint32_t i = 0; i < launch->argument_count; ++i) {
+    const int code = SetArgument(state, *found, kernel->kernel, i, launch->arguments[i]);
+    if (code != REWIRE_DEVICE_OK) return code;
+  }
+  const cl_int error = state.driver.clEnqueueNDRangeKernel(state.QueueOf(device, stream), kernel->kernel, 3,
+                                                           nullptr, global, local, 0, nullptr, nullptr);
+  if (error == CL_SUCCESS) return REWIRE_DEVICE_OK;
+  FailIn("clEnqueueNDRangeKernel", error);
+  return FailWith(REWIRE_DEVICE_FAILED, std::string(LastWords()) + " for kernel '" + kernel->name + "'");
+}
+
+}  // namespace
+
+void AddModules(RewireDeviceApi* api) {
+  api->load_module = LoadModule;
+  api->unload_module = UnloadModule;
+  api->find_kernel = FindKernel;
+  api->launch = Launch;
+}
+
+}  // namespace rewire::opencl

@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What every library of devices must do, called as the VM calls it. The environment variable
+// REWIRE_TEST_DEVICE names the library. Without its driver the program ends with 77, which ctest counts as
+// skipped.
+#define CATCH_CONFIG_RUNNER
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <numeric>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "rewire/tests/devices/test_device.h"
+#include "rewire/tests/vm/test_program.h"
+#include "rewire/vm/devices.h"
+#include "rewire/vm/packed_function.h"
+#include "rewire/vm/run/kernel_api.h"
+
+namespace rewire::test {
+namespace {
+
+constexpr char kSource[] = R"(
+KERNEL(scale)(GLOBAL const float* x, GLOBAL float* y, float factor, int count) {
+  int i = GLOBAL_ID(0);
+  if (i < count) y[i] = x[i] * factor;
+}
+// Each group of 64 adds its elements up.
+KERNEL(group_sums)(GLOBAL const float* x, GLOBAL float* sums) {
+  SHARED float part[64];
+  int lane = LOCAL_ID(0);
+  part[lane] = x[GLOBAL_ID(0)];
+  BARRIER();
+  for (int step = 32; step > 0; step /= 2) {
+    if (lane < step) part[lane] += part[lane + step];
+    BARRIER();
+  }
+  if (lane == 0) sums[GROUP_ID(0)] = part[0];
+}
+)";
+
+std::vector<float> Ramp(std::size_t count) {
+  std::vector<float> values(count);
+  std::iota(values.begin(), values.end(), 1.0f);
+  return values;
+}
+
+TEST_CASE("a device says what it is") {
+  const TestDevice device;
+  std::int32_t count = 0;
+  REQUIRE(device.api.count(device.api.context, &count) == REWIRE_DEVICE_OK);
+  CHECK(count >= 1);
+  RewireDeviceProperties is{};
+  is.struct_size = sizeof(is);
+  REQUIRE(device.api.properties(device.api.context, 0, &is) == REWIRE_DEVICE_OK);
+  CHECK(std::string(is.name) != "");
+  CHECK(std::string(is.driver) != "");
+  CHECK(std::string(is.architecture) != "");
+  CHECK(is.memory_bytes > 1 << 20);
+  CHECK(is.group_threads >= 64);
+  CHECK(is.code_forms != 0);
+  CHECK(device.api.properties(device.api.context, count, &is) != REWIRE_DEVICE_OK);
+  CHECK(std::string(device.api.error(device.api.context)) != "");
+}
+
+TEST_CASE("memory goes there and back, whole, in parts and filled") {
+  const TestDevice device;
+  const std::vector<float> values = Ramp(1000);
+  DeviceMemory first(device, 4000);
+  DeviceMemory second(device, 4000);
+  REQUIRE(device.Copy(first.at(0), values.data(), 4000));
+  REQUIRE(device.Within(second.at(400), first.at(800), 2000));
+  std::vector<float> back(1000);
+  REQUIRE(device.Back(back.data() + 100, second.at(400), 2000));
+  REQUIRE(device.Wait());
+  CHECK(back[100] == 201.0f);
+  CHECK(back[599] == 700.0f);
+  const std::uint32_t pattern = 0x3F800000;  // 1.0f
+  REQUIRE(device.api.fill(device.api.context, device.id, first.at(4), 8, &pattern, 4, device.stream) ==
+          REWIRE_DEVICE_OK);
+  REQUIRE(device.Back(back.data(), first.at(0), 4000));
+  REQUIRE(device.Wait());
+  CHECK(std::vector<float>(back.begin(), back.begin() + 4) == std::vector<float>{1, 1, 1, 4});
+}
+
+TEST_CASE("pinned memory of the host is copied from and to") {
+  const TestDevice device;
+  void* pinned = nullptr;
+  REQUIRE(device.api.allocate_host(device.api.context, device.id, 64, &pinned) == REWIRE_DEVICE_OK);
+  std::memset(pinned, 7, 64);
+  DeviceMemory memory(device, 64);
+  REQUIRE(device.Copy(memory.at(0), pinned, 64));
+  REQUIRE(device.Wait());
+  std::memset(pinned, 0, 64);
+  REQUIRE(device.Back(pinned, memory.at(0), 64));
+  REQUIRE(device.Wait());
+  CHECK(static_cast<unsigned char*>(pinned)[63] == 7);
+  CHECK(device.api.deallocate_host(device.api.context, device.id, pinned) == REWIRE_DEVICE_OK);
+}
+
+TEST_CASE("kernels run in their stream's order, on whole blocks and on parts of them") {
+  const TestDevice device;
+  const DeviceModule module(device, kSource);
+  const std::vector<float> values = Ramp(256);
+  const std::uint64_t part = std::max<std::uint64_t>(device.properties().part_alignment, 4);
+  DeviceMemory x(device, 1024);
+  DeviceMemory y(device, part + 1024);
+  DeviceMemory sums(device, 16);
+  REQUIRE(device.Copy(x.at(0), values.data(), 1024));
+  REQUIRE(module.Launch("scale", 4, 64, x.at(0), y.at(part), 2.0f, 256));
+  REQUIRE(module.Launch("group_sums", 4, 64, y.at(part), sums.at(0)));
+  std::vector<float> back(4);
+  REQUIRE(device.Back(back.data(), sums.at(0), 16));
+  REQUIRE(device.Wait());
+  CHECK(back == std::vector<float>{4160, 12352, 20544, 28736});
+}
+
+TEST_CASE("an event lets another stream wait") {
+  const TestDevice device;
+  const TestDevice other;
+  const DeviceModule module(device, kSource);
+  void* event = nullptr;
+  REQUIRE(device.api.make_event(device.api.context, device.id, &event) == REWIRE_DEVICE_OK);
+  DeviceMemory a(device, 1 << 20);
+  DeviceMemory b(device, 1 << 20);
+  std::vector<float> values(1 << 18, 1.0f);
+  for (int round = 0; round < 8; ++round) {
+    REQUIRE(device.Copy(a.at(0), values.data(), 1 << 20));
+    for (int i = 0; i < 10; ++i) {
+      REQUIRE(module.Launch("scale", 1 << 12, 64, a.at(0), b.at(0), 2.0f, 1 << 18));
+      REQUIRE(module.Launch("scale", 1 << 12, 64, b.at(0), a.at(0), 0.5f, 1 << 18));
+    }
+    REQUIRE(module.Launch("scale", 1 << 12, 64, a.at(0), b.at(0), 3.0f + static_cast<float>(round), 1 << 18));
+    REQUIRE(device.api.record_event(device.api.context, device.id, event, device.stream) == REWIRE_DEVICE_OK);
+    REQUIRE(device.api.wait_event(device.api.context, device.id, other.stream, event) == REWIRE_DEVICE_OK);
+    float last = 0;
+    REQUIRE(other.Back(&last, b.at((1 << 20) - 4), 4));
+    REQUIRE(other.Wait());
+    CHECK(last == 3.0f + static_cast<float>(round));
+    std::int32_t done = 0;
+    REQUIRE(device.api.query_event(device.api.context, device.id, event, &done) == REWIRE_DEVICE_OK);
+    CHECK(done == 1);
+    REQUIRE(device.api.synchronize_event(device.api.context, device.id, event) == REWIRE_DEVICE_OK);
+  }
+  CHECK(device.api.destroy_event(device.api.context, device.id, event) == REWIRE_DEVICE_OK);
+}
+
+TEST_CASE("the host is called after the stream's earlier work") {
+  const TestDevice device;
+  DeviceMemory memory(device, 4);
+  float value = 0;
+  const float five = 5;
+  struct Call {
+    float* value;
+    std::atomic<float> seen{0};
+  } call{&value};
+  REQUIRE(device.Copy(memory.at(0), &five, 4));
+  REQUIRE(device.Back(&value, memory.at(0), 4));
+  REQUIRE(device.api.call_host(
+              device.api.context, device.id, device.stream,
+              [](void* data) { static_cast<Call*>(data)->seen = *static_cast<Call*>(data)->value; },
+              &call) == REWIRE_DEVICE_OK);
+  REQUIRE(device.Wait());
+  for (int i = 0; i < 2000 && call.seen == 0; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  CHECK(call.seen == 5.0f);
+}
+
+TEST_CASE("failures name the driver's function or what is wrong") {
+  const TestDevice device;
+  const auto words = [&] { return std::string(device.api.error(device.api.context)); };
+  void* module = nullptr;
+  const std::string broken = device.Source("KERNEL(a)(GLOBAL float* x) { x[0] = unknown_name; }");
+  CHECK(device.Load(broken, nullptr, &module) != REWIRE_DEVICE_OK);
+  CHECK(words().find("unknown_name") != std::string::npos);
+  CHECK(device.api.load_module(device.api.context, device.id, static_cast<RewireDeviceCode>(30), "x", 1, "",
+                               nullptr, &module) == REWIRE_DEVICE_UNSUPPORTED);
+  const DeviceModule right(device, kSource);
+  void* kernel = nullptr;
+  CHECK(device.api.find_kernel(device.api.context, device.id, right.module, "sclae", &kernel) !=
+        REWIRE_DEVICE_OK);
+  CHECK(words().find("sclae") != std::string::npos);
+  void* block = nullptr;
+  CHECK(device.api.allocate(device.api.context, device.id, std::uint64_t{1} << 50, 64, "", device.stream,
+                            &block) == REWIRE_DEVICE_NO_MEMORY);
+  CHECK(words() != "");
+  CHECK(device.api.allocate(device.api.context, device.id, 64, 64, "no such scope", device.stream, &block) ==
+        REWIRE_DEVICE_UNSUPPORTED);
+  CHECK(words().find("no such scope") != std::string::npos);
+}
+
+TEST_CASE("several threads use one module, each with its stream") {
+  const TestDevice device;
+  const DeviceModule module(device, kSource);
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      const TestDevice own;
+      DeviceMemory x(own, 1024);
+      DeviceMemory y(own, 1024);
+      const std::vector<float> values = Ramp(256);
+      std::vector<float> back(256);
+      for (int i = 1; i <= 25; ++i) {
+        const float factor = static_cast<float>(i * 10 + t);
+        if (!own.Copy(x.at(0), values.data(), 1024) ||
+            !module.LaunchOn(own.stream, "scale", 4, 64, x.at(0), y.at(0), factor, 256) ||
+            !own.Back(back.data(), y.at(0), 1024) || !own.Wait() || back[255] != 256 * factor) {
+          ++wrong;
+        }
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(wrong == 0);
+}
+
+TEST_CASE("compiled code is kept in a folder, and a damaged file does no harm") {
+  const TestDevice device;
+  namespace fs = std::filesystem;
+  const fs::path folder = fs::temp_directory_path() / ("rewire_device_cache_" + std::to_string(getpid()));
+  fs::create_directories(folder);
+  const std::string source = device.Source(kSource);
+  const auto load_and_run = [&] {
+    void* module = nullptr;
+    REQUIRE(device.Load(source, folder.c_str(), &module) == REWIRE_DEVICE_OK);
+    void* kernel = nullptr;
+    CHECK(device.api.find_kernel(device.api.context, device.id, module, "scale", &kernel) ==
+          REWIRE_DEVICE_OK);
+    CHECK(device.api.unload_module(device.api.context, device.id, module) == REWIRE_DEVICE_OK);
+  };
+  load_and_run();
+  REQUIRE(std::distance(fs::directory_iterator(folder), fs::directory_iterator()) == 1);
+  const fs::path file = fs::directory_iterator(folder)->path();
+  const auto written = fs::last_write_time(file);
+  load_and_run();
+  CHECK(fs::last_write_time(file) == written);
+  fs::resize_file(file, fs::file_size(file) / 2);
+  load_and_run();
+  std::ofstream(file) << "not a binary";
+  load_and_run();
+  CHECK(fs::file_size(file) > 1000);
+  fs::remove_all(folder);
+}
+
+TEST_CASE("handles of the driver's have one address, which gives them back") {
+  const TestDevice device;
+  if ((device.api.flags & REWIRE_DEVICE_HANDLES) == 0) return;
+  DeviceMemory memory(device, 256);
+  void* handle = nullptr;
+  std::uint64_t offset = 1;
+  REQUIRE(device.api.find_handle(device.api.context, device.id, memory.at(128), &handle, &offset) ==
+          REWIRE_DEVICE_OK);
+  CHECK(offset == 128);
+  void* imported = nullptr;
+  void* again = nullptr;
+  REQUIRE(device.api.import_handle(device.api.context, device.id, handle, 256, &imported) ==
+          REWIRE_DEVICE_OK);
+  REQUIRE(device.api.import_handle(device.api.context, device.id, handle, 16, &again) == REWIRE_DEVICE_OK);
+  CHECK(imported == again);
+  CHECK(device.api.import_handle(device.api.context, device.id, handle, 257, &again) != REWIRE_DEVICE_OK);
+  const std::vector<float> values = Ramp(64);
+  REQUIRE(device.Copy(imported, values.data(), 256));
+  float last = 0;
+  REQUIRE(device.Back(&last, memory.at(252), 4));
+  REQUIRE(device.Wait());
+  CHECK(last == 64.0f);
+  CHECK(device.api.release_handle(device.api.context, device.id, imported) == REWIRE_DEVICE_OK);
+  CHECK(device.api.release_handle(device.api.context, device.id, imported) == REWIRE_DEVICE_OK);
+  CHECK(device.api.release_handle(device.api.context, device.id, imported) != REWIRE_DEVICE_OK);
+}
+
+// y = 2 x by the device; the module is made by the first call and stays.
+int Twice(void*, const RewireFFIAny* args, std::int32_t, RewireFFIAny*) {
+  const DLTensor& x = *RewireTensorOf(&args[0]);
+  const DLTensor& y = *RewireTensorOf(&args[1]);
+  const RewireDeviceApi* api = nullptr;
+  void* stream = nullptr;
+  if (KernelApi()->device(y.device, &api, &stream) != 0) return -1;
+  static const TestDevice kDevice;
+  static const DeviceModule kModule(kDevice, kSource);
+  const auto count = static_cast<std::int32_t>(x.shape[0]);
+  if (kModule.LaunchOn(stream, "scale", (count + 63) / 64, 64, x.data, y.data, 2.0f, count)) return 0;
+  SetKernelError("RuntimeError", api->error(api->context));
+  return -1;
+}
+
+TEST_CASE("a program runs on the device, and its outputs land in the caller's device memory") {
+  const TestDevice device;
+  const std::string name = std::string(device.api.name) + ":0";
+  LinkOptions options;
+  options.kernels.AddFunction("test.twice", Packed(Twice));
+  VirtualMachine vm(ProgramOf(R"(
+    .device gpu = )" + name + R"(
+    .kernel test.twice
+    .func main(x: f32[256]) -> f32[256] on gpu
+      %d = device_copy %x, cpu, gpu
+      %s = alloc_storage _, alignment=256, f32[256], gpu
+      %a = alloc_tensor %s, _, f32[256]
+      invoke_packed test.twice(%d, %a), outputs=1
+      %t = alloc_storage _, alignment=256, f32[256], gpu
+      %b = alloc_tensor %t, _, f32[256]
+      invoke_packed test.twice(%a, %b), outputs=1
+      ret %b
+    .end)",
+                              std::move(options)));
+  const std::vector<float> values = Ramp(256);
+  const Value x = Floats(values);
+  std::vector<float> back(256);
+  for (int i = 0; i < 3; ++i) {
+    const Tensor result = vm.TryInvoke("main", {&x, 1})->tensor();
+    REQUIRE(device.Back(back.data(), result.dl().data, 1024));
+    REQUIRE(device.Wait());
+    CHECK(back[255] == 1024.0f);
+  }
+  CHECK(vm.device_waits().all() == 3);
+
+  DeviceMemory mine(device, 1024);
+  vm.SetInput("x", x);
+  vm.SetOutput(0, TensorView(mine.at(0), kFloat32, {256}, device.id));
+  vm.RequireZeroCopy(true);
+  vm.Invoke();
+  CHECK(vm.Output().dl().data == mine.at(0));
+  std::fill(back.begin(), back.end(), 0.0f);
+  REQUIRE(device.Back(back.data(), mine.at(0), 1024));
+  REQUIRE(device.Wait());
+  CHECK(back[255] == 1024.0f);
+}
+
+}  // namespace
+}  // namespace rewire::test
+
+int main(int argc, char** argv) {
+  const rewire::Result<const RewireDeviceApi*> opened = rewire::OpenDevice(rewire::test::DeviceName());
+  if (!opened) {
+    std::printf("skipped: device %s: %s\n", rewire::test::DeviceName().c_str(),
+                opened.error().message().c_str());
+    return 77;
+  }
+  return Catch::Session().run(argc, argv);
+}

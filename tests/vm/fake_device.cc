@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rewire/tests/vm/fake_device.h"
+
+#include <cstring>
+#include <iterator>
+#include <utility>
+
+namespace rewire::test {
+namespace {
+
+using Stream = FakeDevice::Stream;
+using Event = FakeDevice::Event;
+
+FakeDevice* Self(void* context) { return static_cast<FakeDevice*>(context); }
+
+Stream* StreamOf(FakeDevice* self, void* stream) {
+  return stream == nullptr ? &self->default_stream : static_cast<Stream*>(stream);
+}
+
+int Allocate(void* context, DLDevice, std::uint64_t bytes, std::uint64_t alignment, const char* scope, void*,
+             void** block) {
+  FakeDevice* self = Self(context);
+  if (self->lost) return self->Fail("the cable is cut", REWIRE_DEVICE_LOST);
+  if (self->full) return self->Fail("no memory is left", REWIRE_DEVICE_NO_MEMORY);
+  self->next = (self->next + alignment - 1) / alignment * alignment;
+  const std::uintptr_t address = self->next;
+  self->next += bytes + 64;
+  self->blocks[address] = {std::vector<unsigned char>(bytes, 0xCD), scope};
+  *block = reinterpret_cast<void*>(address);
+  return REWIRE_DEVICE_OK;
+}
+
+int Deallocate(void* context, DLDevice, void* block, void* stream) {
+  FakeDevice* self = Self(context);
+  return self->Give(stream, [self, block] {
+    self->blocks.erase(reinterpret_cast<std::uintptr_t>(block));
+    return true;
+  });
+}
+
+int Copy(void* context, void* to, DLDevice to_device, const void* from, DLDevice from_device,
+         std::uint64_t bytes, void* stream) {
+  FakeDevice* self = Self(context);
+  if (self->lost) return self->Fail("the cable is cut", REWIRE_DEVICE_LOST);
+  if (self->broken) return self->Fail("the bus is down");
+  ++self->copies;
+  return self->Give(stream, [=] {
+    if (self->breaks_late) return false;
+    void* target = to_device.device_type == kDLCPU ? to : self->Memory(to, bytes);
+    const void* source = from_device.device_type == kDLCPU ? from : self->Memory(from, bytes);
+    if (target != nullptr && source != nullptr) std::memmove(target, source, bytes);
+    return true;
+  });
+}
+
+int Synchronize(void* context, DLDevice, void* stream) {
+  FakeDevice* self = Self(context);
+  ++self->waits;
+  Stream* own = StreamOf(self, stream);
+  const bool ok = self->RunTo(own, own->given);
+  if (self->lost) return self->Fail("the cable is cut", REWIRE_DEVICE_LOST);
+  if (ok && !std::exchange(own->failed, false)) return REWIRE_DEVICE_OK;
+  own->failed = false;
+  return self->Fail("the work went wrong");
+}
+
+int MakeStream(void* context, DLDevice, void** stream) {
+  auto made = std::make_unique<Stream>();
+  *stream = made.get();
+  Self(context)->streams[made.get()] = std::move(made);
+  return REWIRE_DEVICE_OK;
+}
+
+int DestroyStream(void* context, DLDevice, void* stream) {
+  FakeDevice* self = Self(context);
+  auto* own = static_cast<Stream*>(stream);
+  self->RunTo(own, own->given);
+  self->streams.erase(own);
+  return REWIRE_DEVICE_OK;
+}
+
+int MakeEvent(void* context, DLDevice, void** event) {
+  auto made = std::make_unique<Event>();
+  *event = made.get();
+  Self(context)->events[made.get()] = std::move(made);
+  return REWIRE_DEVICE_OK;
+}
+
+int DestroyEvent(void* context, DLDevice, void* event) {
+  Self(context)->events.erase(static_cast<Event*>(event));
+  return REWIRE_DEVICE_OK;
+}
+
+int RecordEvent(void* context, DLDevice, void* event, void* stream) {
+  Stream* own = StreamOf(Self(context), stream);
+  *static_cast<Event*>(event) = {own, own->given};
+  return REWIRE_DEVICE_OK;
+}
+
+int WaitEvent(void* context, DLDevice, void* stream, void* event) {
+  FakeDevice* self = Self(context);
+  const Event at = *static_cast<Event*>(event);
+  return self->Give(stream,
+                    [self, at] { return at.stream == nullptr || self->RunTo(at.stream, at.position); });
+}
+
+int QueryEvent(void*, DLDevice, void* event, std::int32_t* done) {
+  const Event at = *static_cast<Event*>(event);
+  *done = at.stream == nullptr || at.stream->done >= at.position ? 1 : 0;
+  return REWIRE_DEVICE_OK;
+}
+
+int SynchronizeEvent(void* context, DLDevice, void* event) {
+  FakeDevice* self = Self(context);
+  const Event at = *static_cast<Event*>(event);
+  ++self->waits;
+  const bool ok = at.stream == nullptr || self->RunTo(at.stream, at.position);
+  return ok ? REWIRE_DEVICE_OK : self->Fail("the work went wrong");
+}
+
+}  // namespace
+
+FakeDevice::FakeDevice(DLDeviceType type, const char* name) {
+  api.struct_size = sizeof(api);
+  api.device_type = type;
+  api.name = name;
+  api.context = this;
+  api.error = [](void* context) { return Self(context)->words.c_str(); };
+  api.allocate = Allocate;
+  api.deallocate = Deallocate;
+  api.copy = Copy;
+  api.synchronize = Synchronize;
+  api.make_stream = MakeStream;
+  api.destroy_stream = DestroyStream;
+  api.make_event = MakeEvent;
+  api.destroy_event = DestroyEvent;
+  api.record_event = RecordEvent;
+  api.wait_event = WaitEvent;
+  api.query_event = QueryEvent;
+  api.synchronize_event = SynchronizeEvent;
+}
+
+FakeDevice::~FakeDevice() = default;
+
+unsigned char* FakeDevice::Memory(const void* address, std::uint64_t bytes) {
+  const auto at = reinterpret_cast<std::uintptr_t>(address);
+  auto block = blocks.upper_bound(at);
+  if (block != blocks.begin()) {
+    --block;
+    const std::uint64_t offset = at - block->first;
+    if (offset + bytes <= block->second.bytes.size()) return block->second.bytes.data() + offset;
+  }
+  if (misuse.empty()) misuse = "no block has " + std::to_string(bytes) + " bytes at " + std::to_string(at);
+  return nullptr;
+}
+
+int FakeDevice::Give(void* stream, std::function<bool()> work) {
+  Stream* own = StreamOf(this, stream);
+  own->work.push_back(std::move(work));
+  ++own->given;
+  if (!put_off) RunTo(own, own->given);
+  return REWIRE_DEVICE_OK;
+}
+
+bool FakeDevice::RunTo(Stream* stream, std::uint64_t position) {
+  bool ok = true;
+  while (stream->done < position && !stream->work.empty()) {
+    const std::function<bool()> work = std::move(stream->work.front());
+    stream->work.pop_front();
+    ++stream->done;
+    if (!work()) {
+      ok = false;
+      stream->failed = true;
+    }
+  }
+  return ok;
+}
+
+int FakeDevice::Fail(const std::string& text, int code) {
+  words = text;
+  return code;
+}
+
+}  // namespace rewire::test

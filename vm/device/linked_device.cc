@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rewire/vm/device/linked_device.h"
+
+#include <string_view>
+
+#include "rewire/base/message.h"
+#include "rewire/vm/devices.h"
+#include "rewire/vm/value.h"
+#include "rewire/vm/value/objects.h"
+
+namespace rewire {
+
+Status DeviceFailure(const DeviceApi& api, DLDevice device, int code) {
+  const char* words = api.error(api.context);
+  const std::string_view text = words != nullptr && *words != 0 ? words : "the driver gives no reason";
+  const bool memory = code == REWIRE_DEVICE_NO_MEMORY;
+  const bool lost = code == REWIRE_DEVICE_LOST;
+  return Fail(memory ? StatusCode::kOutOfMemory : StatusCode::kRuntimeFailed, "device {}:{}{}: {}", api.name,
+              device.device_id, lost ? " is lost" : "", text);
+}
+
+bool IsWholeDevice(const DeviceApi& api) {
+  const bool needed = api.struct_size >= sizeof(RewireDeviceApi) && api.name != nullptr &&
+                      api.error != nullptr && api.allocate != nullptr && api.deallocate != nullptr &&
+                      api.copy != nullptr && api.synchronize != nullptr;
+  if (!needed) return false;
+  const auto all_or_none = [](auto... members) {
+    const int given = (0 + ... + int{members != nullptr});
+    return given == 0 || given == int{sizeof...(members)};
+  };
+  const bool handles = (api.flags & REWIRE_DEVICE_HANDLES) != 0;
+  return all_or_none(api.make_stream, api.destroy_stream) &&
+         all_or_none(api.make_event, api.destroy_event, api.record_event, api.wait_event, api.query_event,
+                     api.synchronize_event) &&
+         all_or_none(api.load_module, api.unload_module, api.find_kernel, api.launch) &&
+         all_or_none(api.begin_recording, api.end_recording, api.replay, api.destroy_recording) &&
+         all_or_none(api.allocate_host, api.deallocate_host) &&
+         (!handles ||
+          (api.import_handle != nullptr && api.release_handle != nullptr && api.find_handle != nullptr));
+}
+
+Result<Tensor> CopyToHost(const Tensor& tensor) {
+  const DLTensor& dl = tensor.dl();
+  if (dl.device.device_type == kDLCPU) return tensor;
+  const StorageObject* storage = TensorOf(Value(tensor).any())->storage;
+  if (storage == nullptr || storage->device_api == nullptr) {
+    return Fail(StatusCode::kInvalidArgument, "the tensor is on a device, in memory that no VM allocated");
+  }
+  Result<Tensor> copy = Tensor::Make(dl.dtype, tensor.shape());
+  if (!copy) return copy;
+  const DeviceApi& api = *storage->device_api;
+  const void* from = static_cast<const char*>(dl.data) + dl.byte_offset;
+  int code = api.copy(api.context, copy->dl().data, kHost, from, dl.device, tensor.view().bytes(), nullptr);
+  if (code == REWIRE_DEVICE_OK) code = api.synchronize(api.context, dl.device, nullptr);
+  if (code != REWIRE_DEVICE_OK) return Forward(DeviceFailure(api, dl.device, code));
+  return copy;
+}
+
+}  // namespace rewire

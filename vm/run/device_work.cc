@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rewire/vm/run/device_work.h"
+
+#include <utility>
+
+namespace rewire {
+
+const char* WaitCauseText(WaitCause cause) {
+  switch (cause) {
+    case WaitCause::kValue:
+      return "an instruction read an integer";
+    case WaitCause::kShape:
+      return "an instruction read a shape";
+    case WaitCause::kHostKernel:
+      return "a kernel on the host read a copy";
+    case WaitCause::kObserver:
+      return "an observer may read a copy";
+    case WaitCause::kTransfer:
+      return "a copy went through the host";
+    case WaitCause::kReuse:
+      return "memory of the host was needed that a copy used";
+    case WaitCause::kManyCopies:
+      return "too many copies were under way";
+    case WaitCause::kEnd:
+      return "the call returned";
+    case WaitCause::kFailure:
+      return "the call failed";
+  }
+  return "unknown";
+}
+
+void DeviceWork::Note(Stream* stream, Source source) {
+  if (!stream->busy) stream->first = source;
+  stream->busy = true;
+  stream->last = source;
+}
+
+bool DeviceWork::Keep(Stream* stream, Use use, const MemoryRange& memory, TensorObject* tensor) {
+  if (memory.empty()) return true;
+  if (copies_.empty() && !copies_.Make(home_, kMostCopies)) return false;
+  if (count_ == kMostCopies) return false;
+  InFlight& copy = copies_[count_++];
+  copy = {stream, nullptr, nullptr, memory, use};
+  // Memory that the caller lent stays until the call returns, and constants as long as the Program.
+  StorageObject* storage = tensor != nullptr && tensor->local != kUncounted ? tensor->storage : nullptr;
+  if (storage == nullptr) return true;
+  const bool own =
+      tensor->local < kSharing && storage->local < kSharing && storage->account == heap_.account();
+  if (own && (storage->release == nullptr || storage->release == OnRelease)) {
+    copy.watched = storage;
+    storage->release = OnRelease;
+    storage->release_context = this;
+  } else {
+    ObjectHeap::Retain(tensor);
+    copy.kept = tensor;
+  }
+  return true;
+}
+
+bool DeviceWork::busy() const {
+  for (std::uint32_t i = 0; i < streams_.size(); ++i) {
+    if (streams_[i].busy) return true;
+  }
+  return false;
+}
+
+DeviceWork::Stream* DeviceWork::Blocking(Use use, const MemoryRange& memory) {
+  for (std::uint32_t i = 0; i < count_; ++i) {
+    const InFlight& copy = copies_[i];
+    if (use == Use::kReads && copy.use == Use::kReads) continue;
+    if (copy.memory.Overlaps(memory)) return copy.stream;
+  }
+  return nullptr;
+}
+
+Status DeviceWork::Wait(Stream* stream, WaitCause cause) {
+  if (!stream->busy) return {};
+  const DeviceApi& api = *stream->api;
+  ++waits_.counts[static_cast<std::uint32_t>(cause)];
+  const int code = api.synchronize(api.context, stream->device, stream->stream);
+  Status status = code == REWIRE_DEVICE_OK ? Status() : DeviceFailure(api, stream->device, code);
+  stream->busy = false;
+  LetGo(stream);
+  return status;
+}
+
+Status DeviceWork::WaitForAll(WaitCause cause) {
+  Status first = std::exchange(late_, Status());
+  for (std::uint32_t i = 0; i < streams_.size(); ++i) {
+    const Status status = Wait(&streams_[i], cause);
+    if (first) first = status;
+  }
+  return first;
+}
+
+void DeviceWork::OnRelease(void* work) {
+  auto* self = static_cast<DeviceWork*>(work);
+  const Status waited = self->WaitForAll(WaitCause::kReuse);
+  if (self->late_) self->late_ = waited;
+}
+
+void DeviceWork::LetGo(const Stream* stream) {
+  // The others first, because dropping a reference may come back here.
+  Object* kept[kMostCopies];
+  std::uint32_t kept_count = 0;
+  std::uint32_t left = 0;
+  for (std::uint32_t i = 0; i < count_; ++i) {
+    const InFlight copy = copies_[i];
+    if (copy.stream != stream) {
+      copies_[left++] = copy;
+      continue;
+    }
+    if (copy.watched != nullptr) copy.watched->release = nullptr;
+    if (copy.kept != nullptr) kept[kept_count++] = copy.kept;
+  }
+  count_ = left;
+  for (std::uint32_t i = 0; i < left; ++i) {
+    if (copies_[i].watched != nullptr) copies_[i].watched->release = OnRelease;
+  }
+  for (std::uint32_t i = 0; i < kept_count; ++i) heap_.Release(kept[i]);
+}
+
+}  // namespace rewire

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// DeviceWork: what one VM has given to its devices and not yet waited for.
+//
+// A copy is not done when the instruction returns that asked for it. Until then, memory of the host that it
+// reads or writes is in flight. The host must not write such memory, nor read what is being written there. So
+// it waits before a kernel on the host uses the memory, and before the VM's heap takes it back.
+//
+// One thread at a time.
+#pragma once
+
+#include <cstdint>
+
+#include "rewire/vm/device/device_streams.h"
+#include "rewire/vm/device_waits.h"
+#include "rewire/vm/memory/account_array.h"
+#include "rewire/vm/memory/object_heap.h"
+#include "rewire/vm/value/memory_range.h"
+
+namespace rewire {
+
+class DeviceWork {
+ public:
+  using Stream = DeviceStreams::Stream;
+  using Source = DeviceStreams::Source;
+
+  // What a copy does with memory of the host.
+  enum class Use : std::uint8_t { kReads, kWrites };
+
+  DeviceWork(DeviceStreams* streams, ObjectHeap* heap, MemoryAccount* home)
+      : streams_(*streams), heap_(*heap), home_(home) {
+    heap->set_own_release(OnRelease);
+  }
+
+  // Notes that the stream has got work, and who gave it.
+  static void Note(Stream* stream, Source source);
+  // Notes that a copy on `stream` uses memory of the host. `tensor` is the tensor over it; null for memory
+  // that stays anyway until the call returns. False if there is no room for the note; the caller then waits.
+  bool Keep(Stream* stream, Use use, const MemoryRange& memory, TensorObject* tensor);
+
+  bool busy() const;
+  bool in_flight() const { return count_ != 0; }
+  // The stream with a copy that keeps the host from this use of the memory; null if there is none.
+  Stream* Blocking(Use use, const MemoryRange& memory);
+
+  // Waits for one stream, or for all, and lets go what was kept for it.
+  Status Wait(Stream* stream, WaitCause cause);
+  Status WaitForAll(WaitCause cause);
+
+  const WaitCounts& waits() const { return waits_; }
+
+  // Bytes of the array that a program with copies needs.
+  static constexpr std::uint64_t ArrayBytes() { return AccountArray<InFlight>::Bytes(kMostCopies); }
+
+ private:
+  static constexpr std::uint32_t kMostCopies = 64;
+
+  struct InFlight {
+    Stream* stream = nullptr;
+    Object* kept = nullptr;            // a reference that is dropped when the copy is done
+    StorageObject* watched = nullptr;  // storage of this VM that calls OnRelease
+    MemoryRange memory;
+    Use use = Use::kReads;
+  };
+  // The storage of memory in flight is about to be taken back.
+  static void OnRelease(void* work);
+  void LetGo(const Stream* stream);
+
+  DeviceStreams& streams_;
+  ObjectHeap& heap_;
+  MemoryAccount* home_;
+  AccountArray<InFlight> copies_;  // made for the first copy
+  std::uint32_t count_ = 0;
+  Status late_;  // a failure that OnRelease met
+  WaitCounts waits_;
+};
+
+}  // namespace rewire

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Copies between devices, and the places where the host waits for them.
+//
+// Work is only enqueued: a copy is under way when its instruction is done. The host waits where it reads
+// something that a device has not finished, and when the call ends.
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+
+#include "rewire/executable_format/instruction_text.h"
+#include "rewire/vm/run/interpreter.h"
+#include "rewire/vm/value/shape.h"
+
+namespace rewire {
+namespace {
+
+bool IsHost(DLDevice device) { return device.device_type == kDLCPU; }
+
+// "main@12 (%3 = invoke_packed add(%1), outputs=0)"
+std::string PlaceText(const Module& module, DeviceStreams::Source source) {
+  const Function& function = module.functions[source.function];
+  return Format("{}@{} ({})", function.name, source.pc, ShortInstructionText(module, function, source.pc));
+}
+
+}  // namespace
+
+DeviceStreams::Source Interpreter::Here() const {
+  return {vm_.frames.back().function, static_cast<std::uint32_t>(pc_ - code_)};
+}
+
+bool Interpreter::FailDevice(const Status& failure) {
+  return Fail(failure.code(), failure.error().message());
+}
+
+// Tells the interpreter's fast paths whether memory of the host is in flight.
+void Interpreter::NoteFlights() {
+  if (vm_.work.in_flight()) {
+    vm_.interrupts.fetch_or(VmImpl::kInFlight, std::memory_order_relaxed);
+  } else {
+    vm_.interrupts.fetch_and(~VmImpl::kInFlight, std::memory_order_relaxed);
+  }
+}
+
+// Waits for one stream, or for all if it is null. A failure of the work names what enqueued it.
+Status Interpreter::WaitForWork(DeviceStreams::Stream* stream, WaitCause cause) {
+  const auto now = [] { return std::chrono::steady_clock::now().time_since_epoch(); };
+  DeviceStreams::Source first;
+  DeviceStreams::Source last;
+  for (std::uint32_t i = 0; i < vm_.streams.size(); ++i) {
+    DeviceStreams::Stream& each = vm_.streams[i];
+    if (!each.busy || (stream != nullptr && stream != &each)) continue;
+    first = each.first;
+    last = each.last;
+    const auto start = wants_kernels_ ? now() : std::chrono::steady_clock::duration::zero();
+    const Status waited = vm_.work.Wait(&each, cause);
+    if (wants_kernels_) {
+      const auto end = now();
+      const bool told = CallHost("the observer", [&] {
+        vm_.observer->OnWait({rep_.module(), each.device, last.function, last.pc, cause,
+                              std::chrono::nanoseconds(start).count(),
+                              std::chrono::nanoseconds(end).count()});
+      });
+      if (!told) return status_;
+    }
+    if (!waited) {
+      NoteFlights();
+      const Module& module = rep_.module();
+      const bool one = first.function == last.function && first.pc == last.pc;
+      return rewire::Fail(waited.code(), "{}; {} enqueued the work that failed{}{}", waited.error().message(),
+                          PlaceText(module, first), one ? "" : ", or an instruction after it, up to ",
+                          one ? std::string() : PlaceText(module, last));
+    }
+  }
+  NoteFlights();
+  return {};
+}
+
+bool Interpreter::WaitFor(DeviceStreams::Stream* stream, WaitCause cause) {
+  const Status waited = WaitForWork(stream, cause);
+  return waited || FailDevice(waited);
+}
+
+// Before the host uses this memory.
+bool Interpreter::WaitToUse(DeviceWork::Use use, const MemoryRange& memory, WaitCause cause) {
+  while (DeviceStreams::Stream* stream = vm_.work.Blocking(use, memory)) {
+    if (!WaitFor(stream, cause)) return false;
+  }
+  return true;
+}
+
+// Before a kernel on the host uses its arguments, or an observer reads anything.
+bool Interpreter::WaitForArguments(std::uint32_t count) {
+  if (wants_kernels_ || wants_instructions_) return WaitFor(nullptr, WaitCause::kObserver);
+  const KernelImport& import = *kernels_[pc_[WordOf(Opcode::kInvokePacked, "kernel")]].import;
+  const std::uint32_t read = count - pc_[WordOf(Opcode::kInvokePacked, "outputs")];
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const RewireFFIAny& arg = vm_.args[i];
+    if (arg.type_index == kAdtKind) return WaitFor(nullptr, WaitCause::kHostKernel);
+    if (arg.type_index != kTensorKind || !IsHost(TensorOf(arg)->tensor.device)) continue;
+    const bool written =
+        i >= read || std::binary_search(import.also_written.begin(), import.also_written.end(), i);
+    const auto use = written ? DeviceWork::Use::kWrites : DeviceWork::Use::kReads;
+    if (!WaitToUse(use, RangeOf(TensorOf(arg)->tensor), WaitCause::kHostKernel)) return false;
+  }
+  return true;
+}
+
+// The last thing of a run: what the caller gets is ready. After an error too, because queued work may still
+// use the caller's memory.
+Status Interpreter::FinishWork(bool ok) {
+  return WaitForWork(nullptr, ok ? WaitCause::kEnd : WaitCause::kFailure);
+}
+
+// Notes what a copy on `stream` does with memory of the host.
+bool Interpreter::KeepForCopy(DeviceStreams::Stream* stream, DeviceWork::Use use, const CopyEnd& end,
+                              std::uint64_t bytes) {
+  if (!vm_.work.Keep(stream, use, RangeOf(end.data, bytes), end.tensor)) {
+    return WaitFor(nullptr, WaitCause::kManyCopies);
+  }
+  NoteFlights();
+  return true;
+}
+
+bool Interpreter::CopyOn(DeviceStreams::Stream* stream, const CopyEnd& from, const CopyEnd& to,
+                         std::uint64_t bytes) {
+  const DeviceApi& api = *stream->api;
+  const int code = api.copy(api.context, to.data, to.device, from.data, from.device, bytes, stream->stream);
+  if (code != REWIRE_DEVICE_OK) {
+    const Status failure = DeviceFailure(api, stream->device, code);
+    return Fail(failure.code(), "the copy failed: {}", failure.error().message());
+  }
+  DeviceWork::Note(stream, Here());
+  return true;
+}
+
+// Between two devices of different kinds: over memory of the host.
+bool Interpreter::CopyOverHost(DeviceStreams::Stream* source, DeviceStreams::Stream* target,
+                               const CopyEnd& from, const CopyEnd& to, std::uint64_t bytes) {
+  const auto elements = static_cast<std::int64_t>(bytes);
+  TensorObject* staging = HostTensor(kUInt8, &elements, 1);
+  if (staging == nullptr) return false;
+  const CopyEnd middle{staging->tensor.data, kHost, staging};
+  const bool ok = CopyOn(source, from, middle, bytes) && WaitFor(source, WaitCause::kTransfer) &&
+                  CopyOn(target, middle, to, bytes) && WaitFor(target, WaitCause::kTransfer);
+  heap_.Release(staging);
+  return ok;
+}
+
+// Enqueues a copy. What it reads and writes must stay until it is done, so objects are given with their data.
+bool Interpreter::CopyBetween(const CopyEnd& from, const CopyEnd& to, std::uint64_t bytes) {
+  if (bytes == 0) return true;  // an empty tensor may have no memory
+  Status failed;
+  DeviceStreams::Stream* source = IsHost(from.device) ? nullptr : vm_.streams.Find(from.device, &failed);
+  if (!failed) return FailDevice(failed);
+  DeviceStreams::Stream* target = IsHost(to.device) ? nullptr : vm_.streams.Find(to.device, &failed);
+  if (!failed) return FailDevice(failed);
+  if (source == nullptr && target == nullptr) {
+    if (vm_.work.in_flight() &&
+        (!WaitToUse(DeviceWork::Use::kReads, RangeOf(from.data, bytes), WaitCause::kHostKernel) ||
+         !WaitToUse(DeviceWork::Use::kWrites, RangeOf(to.data, bytes), WaitCause::kHostKernel))) {
+      return false;
+    }
+    std::memmove(to.data, from.data, bytes);
+    return true;
+  }
+  if (source == target) return CopyOn(source, from, to, bytes);
+  if (source == nullptr) {
+    if (vm_.work.in_flight() &&
+        !WaitToUse(DeviceWork::Use::kReads, RangeOf(from.data, bytes), WaitCause::kTransfer)) {
+      return false;
+    }
+    return CopyOn(target, from, to, bytes) && KeepForCopy(target, DeviceWork::Use::kReads, from, bytes);
+  }
+  if (target == nullptr) {
+    if (vm_.work.in_flight() &&
+        !WaitToUse(DeviceWork::Use::kWrites, RangeOf(to.data, bytes), WaitCause::kTransfer)) {
+      return false;
+    }
+    return CopyOn(source, from, to, bytes) && KeepForCopy(source, DeviceWork::Use::kWrites, to, bytes);
+  }
+  if (source->api != target->api) return CopyOverHost(source, target, from, to, bytes);
+  // The copy starts when its source is ready, and the source's memory is used again only after the copy.
+  const Status before = vm_.streams.Order(source, target);
+  if (!before) return FailDevice(before);
+  if (!CopyOn(target, from, to, bytes)) return false;
+  const Status after = vm_.streams.Order(target, source);
+  return after || FailDevice(after);
+}
+
+// Copies a small tensor to a buffer of the host and waits for it.
+bool Interpreter::ToHost(const TensorObject* tensor, void* to, std::uint64_t bytes, WaitCause cause) {
+  const DLTensor& dl = tensor->tensor;
+  char* data = static_cast<char*>(dl.data) + dl.byte_offset;
+  if (IsHost(dl.device)) {
+    if (vm_.work.in_flight() && !WaitToUse(DeviceWork::Use::kReads, RangeOf(data, bytes), cause))
+      return false;
+    if (bytes != 0) std::memcpy(to, data, bytes);
+    return true;
+  }
+  Status failed;
+  DeviceStreams::Stream* stream = vm_.streams.Find(dl.device, &failed);
+  if (!failed) return FailDevice(failed);
+  if (stream == nullptr) {
+    return Fail(StatusCode::kRuntimeFailed, "the tensor is on a device that the executable does not name");
+  }
+  return CopyOn(stream, {data, dl.device, nullptr}, {to, kHost, nullptr}, bytes) && WaitFor(stream, cause);
+}
+
+bool Interpreter::DeviceCopy() {
+  constexpr Opcode kOp = Opcode::kDeviceCopy;
+  const Word source_register = pc_[WordOf(kOp, "src")];
+  if (IsIntegerKind(Reg(source_register).type_index)) {
+    TensorObject* boxed = Box(Reg(source_register));
+    if (boxed == nullptr) return false;
+    Put(source_register, MakeAny(kTensorKind, boxed));
+  }
+  if (Tensor(source_register) == nullptr) return false;
+  TensorObject* source = TensorOf(Reg(source_register));
+  const LinkedDevice& from = rep_.devices[pc_[WordOf(kOp, "src_device")]];
+  const LinkedDevice& to = rep_.devices[pc_[WordOf(kOp, "dst_device")]];
+  const DLTensor& dl = source->tensor;
+  if (!IsSameDevice(dl.device, from.device)) {
+    return Fail(StatusCode::kRuntimeFailed,
+                "the tensor is on device {}:{}, the instruction copies from {}:{}", dl.device.device_type,
+                dl.device.device_id, from.device.device_type, from.device.device_id);
+  }
+  const Span<const std::int64_t> shape(dl.shape, static_cast<std::size_t>(dl.ndim));
+  const std::uint64_t bytes = TensorBytes(dl.dtype, shape).value_or(0);
+  TensorObject* copy = NewTensor(to, dl.dtype, shape);
+  if (copy == nullptr) return false;
+  const CopyEnd here{static_cast<char*>(dl.data) + dl.byte_offset, dl.device, source};
+  if (!CopyBetween(here, {copy->tensor.data, to.device, copy}, bytes)) {
+    heap_.Release(copy);
+    return false;
+  }
+  Put(pc_[WordOf(kOp, "dst")], MakeAny(kTensorKind, copy));
+  return true;
+}
+
+}  // namespace rewire
