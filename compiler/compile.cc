@@ -91,11 +91,32 @@ Status CheckPrecision(const CompileOptions& options) {
   return {};
 }
 
+// "opencl:0" or "cuda"; nothing for the CPU.
+Result<std::optional<TargetDevice>> DeviceOf(const CompileOptions& options) {
+  const std::string& text = options.device;
+  if (text.empty() || text == "cpu") return std::optional<TargetDevice>();
+  const std::size_t colon = std::min(text.find(':'), text.size());
+  const std::string kind = text.substr(0, colon);
+  const std::string number = colon == text.size() ? "0" : text.substr(colon + 1);
+  TargetDevice device;
+  device.type = kind == "opencl" ? kDLOpenCL : kind == "cuda" ? kDLCUDA : 0;
+  const bool whole = !number.empty() && number.size() < 5 &&
+                     std::all_of(number.begin(), number.end(), [](char c) { return c >= '0' && c <= '9'; });
+  if (device.type == 0 || !whole) {
+    return Fail(
+        StatusCode::kInvalidArgument,
+        fmt::format("device \"{}\": expected cpu, opencl or cuda, with a number such as opencl:1", text));
+  }
+  device.id = std::stoi(number);
+  device.least_work = options.least_device_work;
+  return std::optional<TargetDevice>(device);
+}
+
 // Runs the passes; `each` is called before and after one.
 void Optimise(const CompileOptions& options, Graph* graph,
               const std::function<void(const char* pass, bool done)>& each) {
   for (const Pass& pass : Passes()) {
-    if (options.disabled_passes.contains(pass.name)) continue;
+    if (options.disabled_passes.contains(pass.name) || (pass.for_host && graph->device)) continue;
     if (pass.library != nullptr && !KernelSet().AddLibrary(pass.library)) continue;
     each(pass.name, false);
     pass.run(graph);
@@ -127,19 +148,22 @@ Result<Compiled> CompileModel(const ModelFile& model, const std::string& what, c
     }
   }
   if (Status precise = CheckPrecision(options); !precise) return Forward(precise, what);
-  ConstantFolder folder(options.limits, WeightBytes(model.graph()));
+  const Result<std::optional<TargetDevice>> device = DeviceOf(options);
+  if (!device) return Forward(device);
+  ConstantFolder folder(options.limits, WeightBytes(model.graph()), device->has_value());
   LoweringOptions lowering_options;
   lowering_options.dims = options.dims;
   lowering_options.work = options.limits.work;
   lowering_options.sparse_bytes = options.limits.fold_bytes;
   lowering_options.has_kernel = [&](const std::string& name) { return folder.HasKernel(name); };
-  lowering_options.check = [&](const Node& node) { return folder.CheckCall(node); };
   if (!options.disabled_passes.contains(kFoldConstants)) {
     lowering_options.fold = [&](const Node& node) { return folder.Fold(node); };
   }
   Graph graph;
   graph.max_dims = options.max_dims;
   graph.kernels = std::make_shared<KernelTraits>(folder.kernels());
+  graph.device = *device;
+  lowering_options.check = [&](const Node& node) { return graph.kernels->Check(node); };
   Lowering lowering(model, lowering_options, &graph);
   Begin(options, "lowering nodes");
   if (Status lowered = lowering.Run(); !lowered) return Forward(lowered, what);

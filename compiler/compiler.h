@@ -64,6 +64,12 @@ struct CompileOptions {
   // cache of a model hub is such a folder.
   std::vector<std::string> external_folders;
   CompileLimits limits;
+  // The device that nodes run on where it has kernels for them: "opencl" or "cuda", with a number as in
+  // "opencl:1". Empty or "cpu": all nodes run on the CPU.
+  std::string device;
+  // Nodes that hang together on the device must compute at least so many elements. A kernel's launch and a
+  // copy take as long as the CPU needs for thousands of them.
+  std::int64_t least_device_work = 100000;
   Precision precision = Precision::kModel;
   Calibration calibration;  // for kInt8 alone
   // Whether to compute CompileReport::memory. It takes part of the time of compiling.

@@ -30,6 +30,7 @@ constexpr const char kDescription[] =
   vm-compile model.onnx -o model.rwx
   vm-compile model.onnx --dim batch=1 --max-dim length=128
   vm-compile model.onnx --precision int8 --calibrate samples.npz
+  vm-compile model.onnx --device opencl
 
 A symbolic dimension has a name in place of a size, such as batch.
 docs/compiler.md explains how models are compiled and what is not supported.
@@ -43,6 +44,8 @@ struct Options {
   std::vector<std::string> disabled;
   std::vector<std::string> allow_external;
   std::string dump;
+  std::string device = "cpu";
+  std::int64_t device_work = CompileOptions().least_device_work;
   std::string precision = "model", calibration = "least-squares";
   std::vector<std::string> calibrate, keep_float;
   double max_error = Calibration().max_error;
@@ -97,6 +100,8 @@ Result<CalibrationData> ReadSamples(const std::string& path) {
 }
 
 Status ReadCalibration(const Options& options, CompileOptions* compile) {
+  compile->device = options.device;
+  compile->least_device_work = options.device_work;
   compile->precision = options.precision == "int8" ? Precision::kInt8 : Precision::kModel;
   Calibration& calibration = compile->calibration;
   if (options.calibration == "entropy") calibration.method = CalibrationMethod::kEntropy;
@@ -205,6 +210,13 @@ int main(int argc, char** argv) {
          "DIR: follow symbolic links from the model's folder to weights in this folder, such as a hub's "
          "cache")
       ->allow_extra_args(false);
+  app.add_option("--device", options.device,
+                 "run what it has kernels for on this device: opencl or cuda, with a number as in opencl:1")
+      ->capture_default_str();
+  app.add_option("--device-work", options.device_work,
+                 "nodes that hang together go to the device only if they compute at least so many elements")
+      ->check(CLI::NonNegativeNumber.description(""))
+      ->capture_default_str();
   app.add_option("--precision", options.precision,
                  "int8: quantise convolutions and products with constant weights; needs --calibrate")
       ->check(CLI::IsMember({"model", "int8"}))

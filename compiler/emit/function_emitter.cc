@@ -35,7 +35,9 @@ Status FunctionEmitter::Emit(Function* function, bool always_tuple) {
     if (uses_.NeedsSymbol(name)) symbol_sources_.insert(source.value);
   }
   for (const Value* parameter : graph_.main.parameters) Of(parameter);
-  for (const Value* constant : uses_.constants()) code_.LoadConst(tables_.Constant(*constant), Of(constant));
+  for (const Value* constant : uses_.constants()) {
+    code_.LoadConst(tables_.Constant(*constant, DeviceOf(constant)), Of(constant));
+  }
   for (const Value* computed : uses_.computed()) code_.LoadConst(tables_.Computed(*computed), Of(computed));
   if (graph_.arena.bytes > 0) MakeArena();
   for (const std::int64_t value : {0, 1}) {
@@ -96,6 +98,11 @@ Status FunctionEmitter::EmitNode(const Node& node) {
       return {};
     case NodeKind::kReshape:
       return EmitReshape(node);
+    case NodeKind::kDeviceCopy:
+      if (!last_note_.empty()) function_->notes.push_back({code_.pc(), last_note_});
+      code_.DeviceCopy(Of(node.inputs[0]), DeviceOf(node.inputs[0]), DeviceOf(node.outputs[0]),
+                       Of(node.outputs[0]));
+      return {};
     case NodeKind::kDims:
       return EmitDims(node);
     case NodeKind::kMakeAdt: {

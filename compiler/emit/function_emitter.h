@@ -86,7 +86,12 @@ class FunctionEmitter {
   void MakeScalars(const std::vector<Reg>& scalars);
   std::optional<Place> PlaceOf(const Value* value);
   Status Allocate(const Value* output, const Node::Extent& extent, Reg dst);
-  void AllocateStatic(DLDataType dtype, const std::vector<std::int64_t>& dims, Reg dst);
+  void AllocateStatic(DLDataType dtype, const std::vector<std::int64_t>& dims, Reg dst,
+                      std::uint32_t device = kHostDevice);
+  // The entry of the device table where a value lies.
+  std::uint32_t DeviceOf(const Value* value) {
+    return value->on_device ? tables_.Device(*graph_.device) : kHostDevice;
+  }
   Result<Extent> EvaluateDims(const Shape& dims, DLDataType dtype);
   void CallKernel(std::uint32_t kernel, std::uint32_t outputs, Reg dst, const std::vector<Reg>& args);
   // Reads the shapes of a value that later allocations use.

@@ -134,9 +134,10 @@ void FunctionEmitter::MakeScalars(const std::vector<Reg>& scalars) {
   code_.Kill(storage);
 }
 
-void FunctionEmitter::AllocateStatic(DLDataType dtype, const std::vector<std::int64_t>& dims, Reg dst) {
+void FunctionEmitter::AllocateStatic(DLDataType dtype, const std::vector<std::int64_t>& dims, Reg dst,
+                                     std::uint32_t device) {
   const Reg storage = NewReg();
-  code_.AllocStorage(kNone, kAlignment, dtype, kHostDevice, storage, dims);
+  code_.AllocStorage(kNone, kAlignment, dtype, device, storage, dims);
   code_.AllocTensor(storage, kNone, dtype, dst, dims);
   code_.Kill(storage);
 }
@@ -167,7 +168,7 @@ Status FunctionEmitter::Allocate(const Value* output, const Node::Extent& extent
       if (place) {
         code_.AllocTensor(place->storage, place->offset, dtype, dst, *dims);
       } else {
-        AllocateStatic(dtype, *dims, dst);
+        AllocateStatic(dtype, *dims, dst, DeviceOf(output));
       }
       return {};
     }
@@ -189,7 +190,7 @@ Status FunctionEmitter::Allocate(const Value* output, const Node::Extent& extent
     return {};
   }
   const Reg storage = NewReg();
-  code_.AllocStorage(sizes.bytes, kAlignment, dtype, kHostDevice, storage, {});
+  code_.AllocStorage(sizes.bytes, kAlignment, dtype, DeviceOf(output), storage, {});
   code_.AllocTensorReg(storage, kNone, sizes.shape, dtype, dst);
   code_.Kill(storage);
   return {};

@@ -59,7 +59,11 @@ std::uint32_t ModuleTables::AddConstant(const std::string& name, const HostTenso
   return static_cast<std::uint32_t>(module_.constants.size() - 1);
 }
 
-std::uint32_t ModuleTables::Constant(const Value& value) { return AddConstant(value.name, *value.constant); }
+std::uint32_t ModuleTables::Constant(const Value& value, std::uint32_t device) {
+  const std::uint32_t index = AddConstant(value.name, *value.constant);
+  module_.constants[index].type.device = device;
+  return index;
+}
 
 std::uint32_t ModuleTables::ShapeConstant(const std::vector<std::int64_t>& dims) {
   const auto [place, added] = shapes_.try_emplace(dims, 0);
@@ -83,6 +87,14 @@ std::uint32_t ModuleTables::ScalarConstant(std::int64_t value) {
     place->second = AddConstant(std::to_string(value), tensor);
   }
   return place->second;
+}
+
+std::uint32_t ModuleTables::Device(const TargetDevice& device) {
+  for (std::uint32_t i = 1; i < module_.devices.size(); ++i) {
+    if (module_.devices[i].type == device.type && module_.devices[i].id == device.id) return i;
+  }
+  module_.devices.push_back({device.type, device.id, ""});
+  return static_cast<std::uint32_t>(module_.devices.size() - 1);
 }
 
 std::uint32_t ModuleTables::Symbol(const std::string& name) {

@@ -18,7 +18,7 @@ class ModuleTables {
 
   std::uint32_t Kernel(const std::string& name, const std::vector<Attribute>& attributes,
                        std::uint32_t flags);
-  std::uint32_t Constant(const Value& value);
+  std::uint32_t Constant(const Value& value, std::uint32_t device);
   // A constant that `__init` computes; one per value.
   std::uint32_t Computed(const Value& value);
   // These values, in the order of the table.
@@ -27,6 +27,7 @@ class ModuleTables {
   std::uint32_t ShapeConstant(const std::vector<std::int64_t>& dims);
   // i64[]
   std::uint32_t ScalarConstant(std::int64_t value);
+  std::uint32_t Device(const TargetDevice& device);
   std::uint32_t Symbol(const std::string& name);
   // A text that a `fatal` instruction quotes.
   std::uint32_t String(const std::string& text);

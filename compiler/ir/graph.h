@@ -74,6 +74,7 @@ struct Value {
   // The elements of an integer tensor of rank 0 or 1, as far as they are known when compiling. They are used
   // to compute dimensions. One expression per element.
   std::optional<std::vector<DimExpr>> elements;
+  bool on_device = false;  // it lies on Graph::device, and not on the host
 
   bool IsConstant() const { return constant.has_value(); }
 };
@@ -91,12 +92,13 @@ enum class NodeKind : std::uint8_t {
   kShapeOf,  // the shape of its input as i64[rank]
   kReshape,  // its first input's elements under the shape of its output; the second input, if any, holds the
              // shape
-  kDims,     // i64[n] with the values of the n expressions in its extent
-  kMakeAdt,  // an ADT of its inputs
-  kField,    // field `field` of its input
-  kIf,       // input: a condition; blocks: then, else; outputs: their results
-  kLoop,     // inputs: trip count or null, condition or null, carried values.
-             // block: parameters (i64[] iteration, carried...), results (condition or null, carried...)
+  kDeviceCopy,  // its input, on the other side of the host and Graph::device
+  kDims,        // i64[n] with the values of the n expressions in its extent
+  kMakeAdt,     // an ADT of its inputs
+  kField,       // field `field` of its input
+  kIf,          // input: a condition; blocks: then, else; outputs: their results
+  kLoop,        // inputs: trip count or null, condition or null, carried values.
+                // block: parameters (i64[] iteration, carried...), results (condition or null, carried...)
 };
 
 struct Node {
@@ -153,6 +155,14 @@ struct ShapeArena {
   std::vector<std::pair<std::string, DimExpr>> symbols;
 };
 
+// The device that a model is compiled for, beside the host.
+struct TargetDevice {
+  std::int32_t type = 0;  // DLDeviceType
+  std::int32_t id = 0;
+  // Nodes that hang together run on the device only with so much work, counted in elements that are computed.
+  std::int64_t least_work = 0;
+};
+
 class KernelTraits;
 
 class Graph {
@@ -166,6 +176,7 @@ class Graph {
   Block main;
   // What is known about the kernels that nodes call. Null: nothing.
   std::shared_ptr<const KernelTraits> kernels;
+  std::optional<TargetDevice> device;
   Arena arena;
   ShapeArena shape_arena;
   // Nodes that run once, when a Program is linked, such as packing of weights. Outputs that `main` uses

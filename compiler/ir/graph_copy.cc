@@ -36,6 +36,7 @@ Graph Graph::Copy() const {
   copy.main = main;
   copy.init = init;
   copy.kernels = kernels;
+  copy.device = device;
   copy.input_names = input_names;
   copy.output_names = output_names;
   copy.max_dims = max_dims;

@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "rewire/compiler/lower/call_check.h"
+
 namespace rewire::compiler {
 namespace {
 
@@ -30,6 +32,17 @@ KernelTraits::KernelTraits(const KernelSet& kernels) : kernels_(kernels) {
 const RewireKernelRow* KernelTraits::Row(const std::string& name) const {
   const auto found = functions_.find(name);
   return found == functions_.end() ? nullptr : found->second.row;
+}
+
+Status KernelTraits::Check(const Node& node) const {
+  KernelImport import;
+  import.name = node.kernel;
+  import.attributes = node.attributes;
+  import.flags = node.flags;
+  const Result<PackedFunction> kernel = kernels_.Resolve(import);
+  if (kernel) return kernel->row == nullptr ? Status() : CheckCall(node, *kernel->row);
+  if (kernel.error().code() == StatusCode::kNotFound) return {};
+  return Fail(StatusCode::kUnsupported, kernel.error().message());
 }
 
 bool IsPure(const Graph& graph, const Node& node) {

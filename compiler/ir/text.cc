@@ -112,6 +112,8 @@ std::string OperationText(const Node& node) {
       return "shape_of";
     case NodeKind::kReshape:
       return "reshape";
+    case NodeKind::kDeviceCopy:
+      return "copy";
     case NodeKind::kDims:
       return "dims " + ShapeText(node.extents[0].dims);
     case NodeKind::kMakeAdt:

@@ -15,6 +15,9 @@ struct Pass {
   void (*run)(Graph* graph);
   // A kernel library that the result needs. If it is missing, the pass is skipped.
   const char* library = nullptr;
+  // It chooses forms that only kernels of the CPU have. It is skipped for a model that is compiled for a
+  // device.
+  bool for_host = false;
 };
 
 std::span<const Pass> Passes();
@@ -65,6 +68,8 @@ void PackIntegers(Graph* graph);
 void PackForOneDnn(Graph* graph);
 // Runs packed convolutions, and what lies between them, with the channels last.
 void ChannelsLast(Graph* graph);
+// Moves nodes to the device that the model is compiled for (Graph::device), if there is one.
+void PlaceOnDevice(Graph* graph);
 // Lets elementwise kernels write over inputs that die there. Must run behind all passes that move nodes.
 void WriteInPlace(Graph* graph);
 // Places tensors of known or limited size that stay inside the function in one piece of memory

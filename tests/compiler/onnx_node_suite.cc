@@ -6,7 +6,7 @@
 // takes more. With --refusals-only, nothing but what the compiler refuses may be listed.
 //
 //   onnx_node_suite LIST [--data DIR] [--group NAME]... [--only TEXT] [--every N] [--disable-pass NAME]
-//                        [--table] [--refusals-only] [--update]
+//                        [--device NAME] [--table] [--refusals-only] [--update]
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -25,6 +25,7 @@
 #include "rewire/compiler/compile.h"
 #include "rewire/compiler/import/model_file.h"
 #include "rewire/tests/compiler/case_data.h"
+#include "rewire/vm/devices.h"
 #include "rewire/vm/vm.h"
 
 namespace rewire::test {
@@ -39,6 +40,7 @@ struct Options {
   std::string only;
   int every = 1;
   std::vector<std::string> disabled;
+  std::string device;
   bool table = false;
   bool refusals_only = false;
   bool update = false;
@@ -171,6 +173,8 @@ bool WriteList(const std::string& path, const std::map<std::string, std::string>
 int RunAll(const Options& options) {
   compiler::CompileOptions compile;
   compile.disabled_passes.insert(options.disabled.begin(), options.disabled.end());
+  compile.device = options.device;
+  compile.least_device_work = 0;
   std::map<std::string, std::string> failures;
   int seen = 0;
   int count = 0;
@@ -246,9 +250,17 @@ int main(int argc, char** argv) {
   app.add_option("--only", options.only, "Cases with this in their name");
   app.add_option("--every", options.every, "One case of so many")->check(CLI::PositiveNumber);
   app.add_option("--disable-pass", options.disabled, "Compile without a pass")->allow_extra_args(false);
+  app.add_option("--device", options.device, "Compile for a device, with all nodes that it has kernels for");
   app.add_flag("--table", options.table, "Print what became of the cases, operator set by operator set");
   app.add_flag("--refusals-only", options.refusals_only, "Fail if a case that compiles fails, listed or not");
   app.add_flag("--update", options.update, "Write the list anew")->excludes("--only")->excludes("--every");
   CLI11_PARSE(app, argc, argv);
+  if (!options.device.empty()) {
+    const auto opened = rewire::OpenDevice(options.device.substr(0, options.device.find(':')));
+    if (!opened) {
+      fmt::print("skipped: device {}: {}\n", options.device, opened.error().message());
+      return 77;
+    }
+  }
   return rewire::test::RunAll(options);
 }

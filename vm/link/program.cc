@@ -53,6 +53,7 @@ struct StockLibrary {
 };
 constexpr StockLibrary kStockLibraries[] = {
     {"rewire.onednn.", "librewire_kernels_onednn.so"},
+    {"rewire.device.", "librewire_kernels_device.so"},
     {"rewire.re2.", "librewire_kernels_re2.so"},
     {"rewire.", "librewire_kernels_cpu.so"},
 };

@@ -108,6 +108,7 @@ class Planner {
     // Emission says what is wrong with a tensor that is too large.
     if (bytes == 0 || bytes > BlockPool::kMaxBlock / 4) return;
     const std::size_t begin = lives_.PlaceOf(&node);
+    if (value->on_device) return;  // the VM uses its memory again by itself
     if (lives_.IsKept(value)) {
       kept_.push_back({bytes, begin, lives_.EndOf(value), 0});
       return;

@@ -105,6 +105,7 @@ void Lives::WalkNode(const Node& node) {
       return;
     case NodeKind::kShapeOf:
     case NodeKind::kDims:
+    case NodeKind::kDeviceCopy:
       return;
     case NodeKind::kReshape:
       Share(node.inputs[0], node.outputs[0]);

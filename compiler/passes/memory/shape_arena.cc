@@ -96,8 +96,8 @@ class Planner {
   void Add(const Node& node, std::size_t index) {
     const Node::Extent& extent = node.extents[index];
     const Value* value = node.outputs[index];
-    if (extent.shape != nullptr || !value->type.ranked || ConstantDims(extent.dims) || lives_.IsKept(value) ||
-        graph_.arena.offsets.contains(value)) {
+    if (value->on_device || extent.shape != nullptr || !value->type.ranked || ConstantDims(extent.dims) ||
+        lives_.IsKept(value) || graph_.arena.offsets.contains(value)) {
       return;
     }
     std::vector<std::int64_t> dims;

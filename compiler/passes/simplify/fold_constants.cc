@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "rewire/compiler/emit/emit.h"
-#include "rewire/compiler/lower/call_check.h"
 #include "rewire/vm/vm.h"
 
 namespace rewire::compiler {
@@ -30,29 +29,19 @@ std::optional<HostTensor> ToHostTensor(const rewire::Value& value) {
 
 }  // namespace
 
-ConstantFolder::ConstantFolder(const CompileLimits& limits, std::uint64_t weight_bytes)
+ConstantFolder::ConstantFolder(const CompileLimits& limits, std::uint64_t weight_bytes, bool for_device)
     : node_time_(limits.fold_node_time),
       time_left_(limits.fold_time),
       bytes_left_(limits.fold_bytes + kWeightFactor * weight_bytes) {
   // Missing libraries show as missing kernels.
   (void)kernels_.AddLibrary("librewire_kernels_cpu.so");
   (void)kernels_.AddLibrary("librewire_kernels_re2.so");
+  if (for_device) (void)kernels_.AddLibrary("librewire_kernels_device.so");
 }
 
 bool ConstantFolder::HasKernel(const std::string& name) const {
   return std::any_of(kernels_.sources().begin(), kernels_.sources().end(),
                      [&](const auto& source) { return static_cast<bool>(source->Find(name).function); });
-}
-
-Status ConstantFolder::CheckCall(const Node& node) const {
-  KernelImport import;
-  import.name = node.kernel;
-  import.attributes = node.attributes;
-  import.flags = node.flags;
-  const Result<PackedFunction> kernel = kernels_.Resolve(import);
-  if (kernel) return kernel->row == nullptr ? Status() : compiler::CheckCall(node, *kernel->row);
-  if (kernel.error().code() == StatusCode::kNotFound) return {};
-  return Fail(StatusCode::kUnsupported, kernel.error().message());
 }
 
 std::optional<std::vector<HostTensor>> ConstantFolder::Fold(const Node& node) {

@@ -16,14 +16,12 @@ namespace rewire::compiler {
 
 class ConstantFolder {
  public:
-  // Loads the stock kernels; without them nothing is folded. `weight_bytes`: of the model.
-  ConstantFolder(const CompileLimits& limits, std::uint64_t weight_bytes);
+  // Loads the stock kernels; without them nothing is folded. `weight_bytes`: of the model. `for_device`:
+  // those of devices, too.
+  ConstantFolder(const CompileLimits& limits, std::uint64_t weight_bytes, bool for_device);
 
   const KernelSet& kernels() const { return kernels_; }
   bool HasKernel(const std::string& name) const;
-  // kUnsupported when the kernel would refuse the node's attributes or dtypes. A kernel that is not there
-  // refuses nothing.
-  Status CheckCall(const Node& node) const;
   // The node's outputs; nothing when it fails, makes something other than tensors or passes a limit. What
   // fails now is left to fail when the program runs, with its message.
   std::optional<std::vector<HostTensor>> Fold(const Node& node);

@@ -16,27 +16,6 @@
 
 namespace rewire::kernel::cpu {
 
-Status ConvAttributes::Read(Attributes& attributes) {
-  window.Read(attributes, false, false);
-  groups = attributes.Int("group", 1, 1);
-  return window.Check();
-}
-
-Status ConvAttributes::Resolve(ShapeView x, ShapeView w, Window* resolved, Dims* result) const {
-  if (w.size() != x.size() || w.size() < 3) {
-    return ValueError("w has shape ", w, ", expected [M, C / group, ...] of the rank of x ", x);
-  }
-  if (w[1] != x[1] / groups || x[1] % groups != 0) {
-    return ValueError("w has shape ", w, ", expected ", x[1], " / ", groups, " channels as x of shape ", x,
-                      " with ", groups, " groups");
-  }
-  if (w[0] % groups != 0)
-    return ValueError("w has shape ", w, ": ", w[0], " is no multiple of ", groups, " groups");
-  if (Status s = window.Resolve(x, ShapeView(w.data() + 2, w.size() - 2), resolved); !s.ok()) return s;
-  *result = resolved->OutputDims(x[0], w[0]);
-  return Status();
-}
-
 namespace {
 
 // The channels of one group of one image, as the matrix of its windows.

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the host passes to device code by value. Compiled as C++ on the host and as device code. All members
+ * have 4 bytes, so that both lay them out alike. Positions count elements and are below 2^31. */
+#ifndef REWIRE_KERNELS_DEVICE_CODE_ARGUMENTS_H_
+#define REWIRE_KERNELS_DEVICE_CODE_ARGUMENTS_H_
+
+#define REWIRE_DEVICE_RANK 8
+
+/* Operands that are broadcast to `dims`: steps of each along each axis. */
+typedef struct Broadcast {
+  int rank;
+  int dims[REWIRE_DEVICE_RANK];
+  int a[REWIRE_DEVICE_RANK];
+  int b[REWIRE_DEVICE_RANK];
+  int c[REWIRE_DEVICE_RANK];
+} Broadcast;
+
+/* Elements that go from one place to another: steps along each axis, and where the first one is. */
+typedef struct Move {
+  int rank;
+  int from;
+  int to;
+  int dims[REWIRE_DEVICE_RANK];
+  int from_steps[REWIRE_DEVICE_RANK];
+  int to_steps[REWIRE_DEVICE_RANK];
+} Move;
+
+/* Axes that stay, and axes that are reduced to one element. */
+typedef struct Reduction {
+  int rank;
+  int reduced_rank;
+  int count; /* elements that become one */
+  int dims[REWIRE_DEVICE_RANK];
+  int steps[REWIRE_DEVICE_RANK];
+  int reduced_dims[REWIRE_DEVICE_RANK];
+  int reduced_steps[REWIRE_DEVICE_RANK];
+} Reduction;
+
+/* out[m, n] = alpha * sum over k of a[m, k] * b[k, n] + beta * c[m, n], for each batch. */
+typedef struct Product {
+  int m, n, k;
+  int a_row, a_column; /* steps */
+  int b_row, b_column;
+  int c_row, c_column;
+  int has_c;
+  int rank; /* of the batch */
+  int dims[REWIRE_DEVICE_RANK];
+  int a_batch[REWIRE_DEVICE_RANK];
+  int b_batch[REWIRE_DEVICE_RANK];
+  float alpha, beta;
+} Product;
+
+/* A window over up to three spatial axes; axes that are missing come first and have size 1. */
+typedef struct Window {
+  int batch;
+  int channels, out_channels; /* of one group */
+  int groups;
+  int has_bias;
+  int counts_pads; /* of a mean: the pads are elements too */
+  int size[3], stride[3], dilation[3], before[3], after[3];
+  int input[3], output[3];
+} Window;
+
+enum UnaryOperation {
+  kAbs,
+  kCeil,
+  kClip,
+  kCos,
+  kElu,
+  kErf,
+  kExp,
+  kFloor,
+  kGelu,
+  kGeluTanh,
+  kHardSigmoid,
+  kHardSwish,
+  kLeakyRelu,
+  kLog,
+  kNegate,
+  kReciprocal,
+  kRelu,
+  kRound,
+  kSelu,
+  kSigmoid,
+  kSign,
+  kSin,
+  kSoftplus,
+  kSqrt,
+  kSwish,
+  kTanh
+};
+enum BinaryOperation {
+  kAdd,
+  kSubtract,
+  kMultiply,
+  kDivide,
+  kPower,
+  kMaximum,
+  kMinimum,
+  kPRelu,
+  kSquaredDistance
+};
+enum Comparison { kEqual, kLess, kLessOrEqual, kGreater, kGreaterOrEqual };
+enum ReduceOperation { kSum, kMean, kMost, kLeast, kProduct, kSumOfSquares, kSumOfAbs, kNorm };
+
+#endif /* REWIRE_KERNELS_DEVICE_CODE_ARGUMENTS_H_ */

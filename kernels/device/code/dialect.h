@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The C dialect of device code: what OpenCL C and CUDA C++ spell differently. All device code is compiled
+// after this text. REWIRE_F16 stores real numbers as float16; they are computed in float32 all the same.
+#if defined(__OPENCL_VERSION__)
+#define KERNEL(name) __kernel void name
+#define FUNCTION static inline
+#define GLOBAL __global
+#define SHARED __local
+#define BARRIER() barrier(CLK_LOCAL_MEM_FENCE)
+#define GLOBAL_ID(i) ((int)get_global_id(i))
+#define LOCAL_ID(i) ((int)get_local_id(i))
+#define GROUP_ID(i) ((int)get_group_id(i))
+#define INFINITE ((float)INFINITY)
+typedef long i64;
+typedef uchar u8;
+#if defined(REWIRE_F16)
+typedef half real;
+#define LOAD(p, i) vload_half(i, p)
+#define STORE(p, i, v) vstore_half_rte(v, i, p)
+#endif
+#else
+#define KERNEL(name) extern "C" __global__ void name
+#define FUNCTION static __device__ __forceinline__
+#define GLOBAL
+#define SHARED __shared__
+#define BARRIER() __syncthreads()
+#define REWIRE_AXIS(what, i) ((int)((i) == 0 ? what.x : (i) == 1 ? what.y : what.z))
+#define LOCAL_ID(i) REWIRE_AXIS(threadIdx, i)
+#define GROUP_ID(i) REWIRE_AXIS(blockIdx, i)
+#define GLOBAL_ID(i) (REWIRE_AXIS(blockIdx, i) * REWIRE_AXIS(blockDim, i) + REWIRE_AXIS(threadIdx, i))
+#define INFINITE __int_as_float(0x7F800000)
+#define fabs fabsf
+typedef long long i64;
+typedef unsigned char u8;
+typedef unsigned short ushort;
+typedef unsigned int uint;
+typedef unsigned long long ulong;
+#if defined(REWIRE_F16)
+#include <cuda_fp16.h>
+typedef __half real;
+#define LOAD(p, i) __half2float((p)[i])
+#define STORE(p, i, v) ((p)[i] = __float2half_rn(v))
+#endif
+#endif
+#if !defined(REWIRE_F16)
+typedef float real;
+#define LOAD(p, i) ((p)[i])
+#define STORE(p, i, v) ((p)[i] = (v))
+#endif
+
+// True for NaN, whatever the compiler may assume of floats.
+FUNCTION int is_nan(float x) { return x != x; }
+// The larger (smaller) of two, NaN if one is.
+FUNCTION float larger(float a, float b) { return a > b || is_nan(a) ? a : b; }
+FUNCTION float smaller(float a, float b) { return a < b || is_nan(a) ? a : b; }

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+// Each element by itself. One kernel serves all operations of a form, so that little has to be compiled: the
+// operation is an argument, the same for all threads.
+
+FUNCTION float apply_unary(int operation, float x, float p, float q) {
+  switch (operation) {
+    case kAbs:
+      return fabs(x);
+    case kCeil:
+      return ceil(x);
+    case kClip:
+      return x < p ? p : x > q ? q : x;
+    case kCos:
+      return cos(x);
+    case kElu:
+      return x < 0.0f ? p * expm1(x) : x;
+    case kErf:
+      return erf(x);
+    case kExp:
+      return exp(x);
+    case kFloor:
+      return floor(x);
+    case kGelu:
+      return 0.5f * x * (1.0f + erf(x * 0.70710678f));
+    case kGeluTanh:
+      return 0.5f * x * (1.0f + tanh(0.79788456f * (x + 0.044715f * x * x * x)));
+    case kHardSigmoid: {
+      float y = p * x + q;
+      return y < 0.0f ? 0.0f : y > 1.0f ? 1.0f : y;
+    }
+    case kHardSwish: {
+      float y = x * (1.0f / 6.0f) + 0.5f;
+      return x * (y < 0.0f ? 0.0f : y > 1.0f ? 1.0f : y);
+    }
+    case kLeakyRelu:
+      return x < 0.0f ? p * x : x;
+    case kLog:
+      return log(x);
+    case kNegate:
+      return -x;
+    case kReciprocal:
+      return 1.0f / x;
+    case kRelu:
+      return x < 0.0f ? 0.0f : x;
+    case kRound:
+      return rint(x);
+    case kSelu:
+      return x < 0.0f ? q * p * expm1(x) : q * x;
+    case kSigmoid:
+      return 1.0f / (1.0f + exp(-x));
+    case kSign:
+      return x > 0.0f ? 1.0f : x < 0.0f ? -1.0f : x;
+    case kSin:
+      return sin(x);
+    case kSoftplus:
+      return x > 0.0f ? x + log1p(exp(-x)) : log1p(exp(x));
+    case kSqrt:
+      return sqrt(x);
+    case kSwish:
+      return x / (1.0f + exp(-x));
+    default:
+      return tanh(x);
+  }
+}
+
+FUNCTION float apply_binary(int operation, float a, float b) {
+  switch (operation) {
+    case kAdd:
+      return a + b;
+    case kSubtract:
+      return a - b;
+    case kMultiply:
+      return a * b;
+    case kDivide:
+      return a / b;
+    case kPower:
+      return pow(a, b);
+    case kMaximum:
+      return larger(a, b);
+    case kMinimum:
+      return smaller(a, b);
+    case kPRelu:
+      return a < 0.0f ? a * b : a;
+    default:
+      return (a - b) * (a - b);
+  }
+}
+
+KERNEL(unary)(GLOBAL const real* x, GLOBAL real* out, int operation, float p, float q, int count) {
+  int i = GLOBAL_ID(0);
+  if (i < count) STORE(out, i, apply_unary(operation, LOAD(x, i), p, q));
+}
+
+// The position of element i in an operand with these steps.
+#define POSITION_OF(i, shape, steps, position)                   \
+  {                                                              \
+    int rest = i;                                                \
+    position = 0;                                                \
+    for (int axis = shape.rank - 1; axis >= 0; --axis) {         \
+      int row = rest / shape.dims[axis];                         \
+      position += (rest - row * shape.dims[axis]) * steps[axis]; \
+      rest = row;                                                \
+    }                                                            \
+  }
+
+KERNEL(binary)
+(GLOBAL const real* a, GLOBAL const real* b, GLOBAL real* out, Broadcast shape, int operation, int count) {
+  int i = GLOBAL_ID(0);
+  if (i >= count) return;
+  int at_a;
+  int at_b;
+  POSITION_OF(i, shape, shape.a, at_a);
+  POSITION_OF(i, shape, shape.b, at_b);
+  STORE(out, i, apply_binary(operation, LOAD(a, at_a), LOAD(b, at_b)));
+}
+
+KERNEL(compare)
+(GLOBAL const real* a, GLOBAL const real* b, GLOBAL u8* out, Broadcast shape, int comparison, int count) {
+  int i = GLOBAL_ID(0);
+  if (i >= count) return;
+  int at_a;
+  int at_b;
+  POSITION_OF(i, shape, shape.a, at_a);
+  POSITION_OF(i, shape, shape.b, at_b);
+  float x = LOAD(a, at_a);
+  float y = LOAD(b, at_b);
+  int holds = comparison == kEqual         ? x == y
+              : comparison == kLess        ? x < y
+              : comparison == kLessOrEqual ? x <= y
+              : comparison == kGreater     ? x > y
+                                           : x >= y;
+  out[i] = holds ? 1 : 0;
+}
+
+KERNEL(choose)
+(GLOBAL const u8* condition, GLOBAL const real* a, GLOBAL const real* b, GLOBAL real* out, Broadcast shape,
+ int count) {
+  int i = GLOBAL_ID(0);
+  if (i >= count) return;
+  int at;
+  POSITION_OF(i, shape, shape.c, at);
+  if (condition[at] != 0) {
+    POSITION_OF(i, shape, shape.a, at);
+    STORE(out, i, LOAD(a, at));
+  } else {
+    POSITION_OF(i, shape, shape.b, at);
+    STORE(out, i, LOAD(b, at));
+  }
+}
+
+// Between real numbers and what has a value of its own: integers and bools.
+KERNEL(real_to_i64)(GLOBAL const real* x, GLOBAL i64* out, int count) {
+  int i = GLOBAL_ID(0);
+  if (i >= count) return;
+  float value = LOAD(x, i);
+  out[i] = is_nan(value)                     ? 0
+           : value >= 9223372036854775808.0f ? 0x7FFFFFFFFFFFFFFF
+           : value < -9223372036854775808.0f ? (-0x7FFFFFFFFFFFFFFF - 1)
+                                             : (i64)value;
+}
+KERNEL(real_to_i32)(GLOBAL const real* x, GLOBAL int* out, int count) {
+  int i = GLOBAL_ID(0);
+  if (i >= count) return;
+  float value = LOAD(x, i);
+  out[i] = is_nan(value)            ? 0
+           : value >= 2147483648.0f ? 0x7FFFFFFF
+           : value < -2147483648.0f ? (-0x7FFFFFFF - 1)
+                                    : (int)value;
+}
+KERNEL(real_to_bool)(GLOBAL const real* x, GLOBAL u8* out, int count) {
+  int i = GLOBAL_ID(0);
+  if (i < count) out[i] = LOAD(x, i) != 0.0f ? 1 : 0;
+}
+KERNEL(real_to_u8)(GLOBAL const real* x, GLOBAL u8* out, int count) {
+  int i = GLOBAL_ID(0);
+  if (i >= count) return;
+  float value = LOAD(x, i);
+  out[i] = value >= 255.0f ? 255 : value > 0.0f ? (u8)value : 0;
+}
+KERNEL(real_to_f32)(GLOBAL const real* x, GLOBAL float* out, int count) {
+  int i = GLOBAL_ID(0);
+  if (i < count) out[i] = LOAD(x, i);
+}
+KERNEL(f32_to_real)(GLOBAL const float* x, GLOBAL real* out, int count) {
+  int i = GLOBAL_ID(0);
+  if (i < count) STORE(out, i, x[i]);
+}
+KERNEL(i64_to_real)(GLOBAL const i64* x, GLOBAL real* out, int count) {
+  int i = GLOBAL_ID(0);
+  if (i < count) STORE(out, i, (float)x[i]);
+}
+KERNEL(i32_to_real)(GLOBAL const int* x, GLOBAL real* out, int count) {
+  int i = GLOBAL_ID(0);
+  if (i < count) STORE(out, i, (float)x[i]);
+}
+KERNEL(u8_to_real)(GLOBAL const u8* x, GLOBAL real* out, int count) {
+  int i = GLOBAL_ID(0);
+  if (i < count) STORE(out, i, (float)x[i]);
+}

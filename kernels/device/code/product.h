@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products of matrices, and convolutions as products with an image whose columns are read where they lie. A
+// group of 16 x 16 threads computes 64 x 64 elements, each thread 4 x 4 of them, in steps of 16 over the
+// common dimension.
+
+#define TILE 64
+#define STEP 16
+
+// Adds the product of the two shared tiles to the thread's 16 sums.
+#define MULTIPLY_TILES(left, right, sums, row, column)       \
+  for (int k = 0; k < STEP; ++k) {                           \
+    float l[4];                                              \
+    for (int i = 0; i < 4; ++i) l[i] = left[k][row * 4 + i]; \
+    for (int j = 0; j < 4; ++j) {                            \
+      float r = right[k][column * 4 + j];                    \
+      for (int i = 0; i < 4; ++i) sums[i][j] += l[i] * r;    \
+    }                                                        \
+  }
+
+KERNEL(product)
+(GLOBAL const real* a, GLOBAL const real* b, GLOBAL const real* c, GLOBAL real* out, Product p) {
+  SHARED float left[STEP][TILE];
+  SHARED float right[STEP][TILE];
+  int column = LOCAL_ID(0);
+  int row = LOCAL_ID(1);
+  int thread = row * 16 + column;
+  int first_n = GROUP_ID(0) * TILE;
+  int first_m = GROUP_ID(1) * TILE;
+  int batch = GROUP_ID(2);
+  int a_at = 0;
+  int b_at = 0;
+  int rest = batch;
+  for (int axis = p.rank - 1; axis >= 0; --axis) {
+    int next = rest / p.dims[axis];
+    int at = rest - next * p.dims[axis];
+    a_at += at * p.a_batch[axis];
+    b_at += at * p.b_batch[axis];
+    rest = next;
+  }
+  float sums[4][4];
+  for (int i = 0; i < 4; ++i) {
+    for (int j = 0; j < 4; ++j) sums[i][j] = 0.0f;
+  }
+  for (int first_k = 0; first_k < p.k; first_k += STEP) {
+    for (int i = thread; i < TILE * STEP; i += 256) {
+      int m = first_m + i / STEP;
+      int k = first_k + i % STEP;
+      left[i % STEP][i / STEP] = m < p.m && k < p.k ? LOAD(a, a_at + m * p.a_row + k * p.a_column) : 0.0f;
+      int n = first_n + i % TILE;
+      k = first_k + i / TILE;
+      right[i / TILE][i % TILE] = n < p.n && k < p.k ? LOAD(b, b_at + k * p.b_row + n * p.b_column) : 0.0f;
+    }
+    BARRIER();
+    MULTIPLY_TILES(left, right, sums, row, column);
+    BARRIER();
+  }
+  for (int i = 0; i < 4; ++i) {
+    int m = first_m + row * 4 + i;
+    for (int j = 0; j < 4; ++j) {
+      int n = first_n + column * 4 + j;
+      if (m < p.m && n < p.n) {
+        float sum = p.alpha * sums[i][j];
+        if (p.has_c) sum += p.beta * LOAD(c, m * p.c_row + n * p.c_column);
+        STORE(out, (batch * p.m + m) * p.n + n, sum);
+      }
+    }
+  }
+}
+
+KERNEL(convolution)
+(GLOBAL const real* x, GLOBAL const real* weights, GLOBAL const real* bias, GLOBAL real* out, Window w) {
+  SHARED float left[STEP][TILE];
+  SHARED float right[STEP][TILE];
+  int column = LOCAL_ID(0);
+  int row = LOCAL_ID(1);
+  int thread = row * 16 + column;
+  int first_n = GROUP_ID(0) * TILE;
+  int first_m = GROUP_ID(1) * TILE;
+  int image = GROUP_ID(2);  // of a batch and a group
+  int group = image % w.groups;
+  int taps = w.size[0] * w.size[1] * w.size[2];
+  int depth = w.channels * taps;
+  int inputs = w.input[0] * w.input[1] * w.input[2];
+  int outputs = w.output[0] * w.output[1] * w.output[2];
+  int x_at = image * w.channels * inputs;
+  int weights_at = group * w.out_channels * depth;
+  float sums[4][4];
+  for (int i = 0; i < 4; ++i) {
+    for (int j = 0; j < 4; ++j) sums[i][j] = 0.0f;
+  }
+  for (int first_k = 0; first_k < depth; first_k += STEP) {
+    for (int i = thread; i < TILE * STEP; i += 256) {
+      int m = first_m + i / STEP;
+      int k = first_k + i % STEP;
+      left[i % STEP][i / STEP] =
+          m < w.out_channels && k < depth ? LOAD(weights, weights_at + m * depth + k) : 0.0f;
+      int n = first_n + i % TILE;
+      k = first_k + i / TILE;
+      float value = 0.0f;
+      if (n < outputs && k < depth) {
+        int channel = k / taps;
+        int tap = k - channel * taps;
+        int t2 = tap % w.size[2];
+        int t1 = tap / w.size[2] % w.size[1];
+        int t0 = tap / (w.size[2] * w.size[1]);
+        int o2 = n % w.output[2];
+        int o1 = n / w.output[2] % w.output[1];
+        int o0 = n / (w.output[2] * w.output[1]);
+        int i0 = o0 * w.stride[0] - w.before[0] + t0 * w.dilation[0];
+        int i1 = o1 * w.stride[1] - w.before[1] + t1 * w.dilation[1];
+        int i2 = o2 * w.stride[2] - w.before[2] + t2 * w.dilation[2];
+        if (i0 >= 0 && i0 < w.input[0] && i1 >= 0 && i1 < w.input[1] && i2 >= 0 && i2 < w.input[2]) {
+          value = LOAD(x, x_at + channel * inputs + (i0 * w.input[1] + i1) * w.input[2] + i2);
+        }
+      }
+      right[i / TILE][i % TILE] = value;
+    }
+    BARRIER();
+    MULTIPLY_TILES(left, right, sums, row, column);
+    BARRIER();
+  }
+  for (int i = 0; i < 4; ++i) {
+    int m = first_m + row * 4 + i;
+    for (int j = 0; j < 4; ++j) {
+      int n = first_n + column * 4 + j;
+      if (m < w.out_channels && n < outputs) {
+        float sum = sums[i][j];
+        if (w.has_bias) sum += LOAD(bias, group * w.out_channels + m);
+        STORE(out, (image * w.out_channels + m) * outputs + n, sum);
+      }
+    }
+  }
+}

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+// Many elements to one, and elements scaled by statistics of their row. Rows of contiguous elements are done
+// by a group of 64 threads, everything else by one thread for each result.
+
+#define LANES 64
+
+FUNCTION float start_of(int operation) {
+  return operation == kMost      ? -INFINITE
+         : operation == kLeast   ? INFINITE
+         : operation == kProduct ? 1.0f
+                                 : 0.0f;
+}
+FUNCTION float add_to(int operation, float sum, float x) {
+  switch (operation) {
+    case kMost:
+      return larger(sum, x);
+    case kLeast:
+      return smaller(sum, x);
+    case kProduct:
+      return sum * x;
+    case kSumOfSquares:
+    case kNorm:
+      return sum + x * x;
+    case kSumOfAbs:
+      return sum + fabs(x);
+    default:
+      return sum + x;
+  }
+}
+// Of two partial results.
+FUNCTION float join(int operation, float a, float b) {
+  return operation == kMost      ? larger(a, b)
+         : operation == kLeast   ? smaller(a, b)
+         : operation == kProduct ? a * b
+                                 : a + b;
+}
+FUNCTION float end_of(int operation, float sum, int count) {
+  return operation == kMean ? sum / (float)count : operation == kNorm ? sqrt(sum) : sum;
+}
+
+// All threads of the group call it; `part` has room for LANES and ends with the result at 0.
+#define JOIN_LANES(operation, part, lane)                                           \
+  {                                                                                 \
+    BARRIER();                                                                      \
+    for (int step = LANES / 2; step > 0; step /= 2) {                               \
+      if (lane < step) part[lane] = join(operation, part[lane], part[lane + step]); \
+      BARRIER();                                                                    \
+    }                                                                               \
+  }
+
+KERNEL(reduce_rows)(GLOBAL const real* x, GLOBAL real* out, int operation, int count) {
+  SHARED float part[LANES];
+  int lane = LOCAL_ID(0);
+  int row = GROUP_ID(0);
+  float sum = start_of(operation);
+  for (int i = lane; i < count; i += LANES) sum = add_to(operation, sum, LOAD(x, row * count + i));
+  part[lane] = sum;
+  JOIN_LANES(operation, part, lane);
+  if (lane == 0) STORE(out, row, end_of(operation, part[0], count));
+}
+
+KERNEL(reduce)(GLOBAL const real* x, GLOBAL real* out, Reduction shape, int operation, int count) {
+  int i = GLOBAL_ID(0);
+  if (i >= count) return;
+  int first = 0;
+  int rest = i;
+  for (int axis = shape.rank - 1; axis >= 0; --axis) {
+    int row = rest / shape.dims[axis];
+    first += (rest - row * shape.dims[axis]) * shape.steps[axis];
+    rest = row;
+  }
+  float sum = start_of(operation);
+  for (int k = 0; k < shape.count; ++k) {
+    int at = first;
+    rest = k;
+    for (int axis = shape.reduced_rank - 1; axis >= 0; --axis) {
+      int row = rest / shape.reduced_dims[axis];
+      at += (rest - row * shape.reduced_dims[axis]) * shape.reduced_steps[axis];
+      rest = row;
+    }
+    sum = add_to(operation, sum, LOAD(x, at));
+  }
+  STORE(out, i, end_of(operation, sum, shape.count));
+}
+
+// The position of the largest (smallest, with `least`) element of each line; of equal ones the first, or the
+// last. NaN counts as the one that is looked for.
+KERNEL(arg_reduce)
+(GLOBAL const real* x, GLOBAL i64* out, int length, int inner, int least, int last, int count) {
+  int i = GLOBAL_ID(0);
+  if (i >= count) return;
+  int first = i / inner * length * inner + i % inner;
+  float best = LOAD(x, first);
+  int place = 0;
+  for (int k = 1; k < length; ++k) {
+    float value = LOAD(x, first + k * inner);
+    int better = is_nan(best)
+                     ? is_nan(value) && last
+                     : is_nan(value) || (least ? value < best : value > best) || (last && value == best);
+    if (better) {
+      best = value;
+      place = k;
+    }
+  }
+  out[i] = place;
+}
+
+KERNEL(softmax_rows)(GLOBAL const real* x, GLOBAL real* out, int length, int logarithm) {
+  SHARED float part[LANES];
+  int lane = LOCAL_ID(0);
+  int first = GROUP_ID(0) * length;
+  float most = -INFINITE;
+  for (int i = lane; i < length; i += LANES) most = larger(most, LOAD(x, first + i));
+  part[lane] = most;
+  JOIN_LANES(kMost, part, lane);
+  most = part[0];
+  BARRIER();
+  float sum = 0.0f;
+  for (int i = lane; i < length; i += LANES) sum += exp(LOAD(x, first + i) - most);
+  part[lane] = sum;
+  JOIN_LANES(kSum, part, lane);
+  sum = part[0];
+  float lowered = log(sum);
+  for (int i = lane; i < length; i += LANES) {
+    float shifted = LOAD(x, first + i) - most;
+    STORE(out, first + i, logarithm ? shifted - lowered : exp(shifted) / sum);
+  }
+}
+
+KERNEL(softmax)(GLOBAL const real* x, GLOBAL real* out, int length, int inner, int logarithm, int count) {
+  int i = GLOBAL_ID(0);
+  if (i >= count) return;
+  int first = i / inner * length * inner + i % inner;
+  float most = -INFINITE;
+  for (int k = 0; k < length; ++k) most = larger(most, LOAD(x, first + k * inner));
+  float sum = 0.0f;
+  for (int k = 0; k < length; ++k) sum += exp(LOAD(x, first + k * inner) - most);
+  float lowered = log(sum);
+  for (int k = 0; k < length; ++k) {
+    float shifted = LOAD(x, first + k * inner) - most;
+    STORE(out, first + k * inner, logarithm ? shifted - lowered : exp(shifted) / sum);
+  }
+}
+
+// Each row less its mean (with `centred`), over its deviation; times scale, plus bias. Element i of a row
+// takes scale[(row % groups) * per_group + i / run]: `run` elements share one.
+KERNEL(normalise_rows)
+(GLOBAL const real* x, GLOBAL const real* scale, GLOBAL const real* bias, GLOBAL real* out, int length,
+ int groups, int per_group, int run, int centred, int has_bias, float epsilon) {
+  SHARED float part[LANES];
+  int lane = LOCAL_ID(0);
+  int row = GROUP_ID(0);
+  int first = row * length;
+  float mean = 0.0f;
+  if (centred) {
+    float sum = 0.0f;
+    for (int i = lane; i < length; i += LANES) sum += LOAD(x, first + i);
+    part[lane] = sum;
+    JOIN_LANES(kSum, part, lane);
+    mean = part[0] / (float)length;
+    BARRIER();
+  }
+  float squares = 0.0f;
+  for (int i = lane; i < length; i += LANES) {
+    float d = LOAD(x, first + i) - mean;
+    squares += d * d;
+  }
+  part[lane] = squares;
+  JOIN_LANES(kSum, part, lane);
+  float factor = 1.0f / sqrt(part[0] / (float)length + epsilon);
+  for (int i = lane; i < length; i += LANES) {
+    int at = row % groups * per_group + i / run;
+    float y = (LOAD(x, first + i) - mean) * factor * LOAD(scale, at);
+    if (has_bias) y += LOAD(bias, at);
+    STORE(out, first + i, y);
+  }
+}
+
+KERNEL(batch_norm)
+(GLOBAL const real* x, GLOBAL const real* scale, GLOBAL const real* bias, GLOBAL const real* mean,
+ GLOBAL const real* variance, GLOBAL real* out, int channels, int inner, float epsilon, int count) {
+  int i = GLOBAL_ID(0);
+  if (i >= count) return;
+  int c = i / inner % channels;
+  float factor = LOAD(scale, c) / sqrt(LOAD(variance, c) + epsilon);
+  STORE(out, i, (LOAD(x, i) - LOAD(mean, c)) * factor + LOAD(bias, c));
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What kernels of devices share: checks of their arguments, and the launch of device code on the running VM's
+// stream.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <optional>
+
+#include "rewire/kernels/cpu/support/checks.h"
+#include "rewire/kernels/device/code/arguments.h"
+#include "rewire/kernels/device/programs.h"
+#include "rewire/vm/kernel/kernel.h"
+
+namespace rewire::kernel::device {
+
+using cpu::Dims;
+
+// Device code computes positions in 32 bits.
+inline constexpr std::int64_t kMostElements = (std::int64_t{1} << 31) - (std::int64_t{1} << 16);
+
+// Checks that a tensor is contiguous, on a device, and neither too large nor of too high a rank.
+Status CheckOnDevice(const char* what, TensorView tensor);
+// Collects the first failure of several checks.
+class DeviceChecks {
+ public:
+  DeviceChecks& On(const char* what, TensorView tensor) { return Keep(CheckOnDevice(what, tensor)); }
+  // On the device of another tensor.
+  DeviceChecks& Beside(const char* what, TensorView tensor, TensorView other);
+  DeviceChecks& Shape(const char* what, TensorView tensor, ShapeView expected) {
+    return Keep(cpu::CheckShape(what, tensor, expected));
+  }
+  // Of float32 or float16.
+  DeviceChecks& Real(const char* what, TensorView tensor);
+  DeviceChecks& SameDType(const char* what, TensorView tensor, const char* other_name, TensorView other) {
+    return Keep(cpu::CheckSameDType(what, tensor, other_name, other));
+  }
+  Status Take() { return std::move(status_); }
+
+ private:
+  DeviceChecks& Keep(Status status) {
+    if (status_.ok()) status_ = std::move(status);
+    return *this;
+  }
+  Status status_;
+};
+
+// float32 or float16, which has been checked.
+Form RealForm(TensorView tensor);
+// By the size of an element, for code that moves elements. False if no code moves such elements.
+bool MoveForm(TensorView tensor, Form* form);
+
+// One launch. Arguments in the order of the device code. Addresses of tensors have their byte_offset added.
+class Call {
+ public:
+  // `on`: a tensor on the device.
+  Call(TensorView on, Program program, Form form, const char* kernel)
+      : device_(on.device()), program_(program), form_(form), kernel_(kernel) {}
+
+  Call& Tensor(TensorView tensor);
+  // A missing tensor: an address that the device code does not use.
+  Call& Optional(const std::optional<TensorView>& tensor, TensorView instead) {
+    return Tensor(tensor ? *tensor : instead);
+  }
+  template <typename T>
+  Call& Value(const T& value) {
+    static_assert(sizeof(T) <= kMostBytes && sizeof(T) % 4 == 0);
+    RewireLaunchArgument& argument = arguments_[count_++];
+    argument.kind = REWIRE_LAUNCH_VALUE;
+    argument.bytes = sizeof(T);
+    std::memcpy(bytes_ + used_, &value, sizeof(T));
+    argument.u.value = bytes_ + used_;
+    used_ += sizeof(T);
+    return *this;
+  }
+  Call& Int(std::int64_t value) { return Value(static_cast<std::int32_t>(value)); }
+
+  // `count` threads in groups of 64. Does nothing for none.
+  Status Each(std::int64_t count);
+  // Groups of 64 threads, one for each row.
+  Status Rows(std::int64_t rows);
+  Status Groups(std::int64_t x, std::int64_t y, std::int64_t z, std::uint32_t threads_x,
+                std::uint32_t threads_y);
+
+ private:
+  static constexpr std::uint32_t kMostArguments = 12;
+  static constexpr std::size_t kMostBytes = 512;
+
+  DLDevice device_;
+  Program program_;
+  Form form_;
+  const char* kernel_;
+  RewireLaunchArgument arguments_[kMostArguments] = {};
+  std::uint32_t count_ = 0;
+  alignas(8) unsigned char bytes_[kMostBytes] = {};
+  std::size_t used_ = 0;
+};
+
+}  // namespace rewire::kernel::device

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The text of the files in code/.
+#pragma once
+
+namespace rewire::kernel::device {
+
+extern const char k_dialect[];
+extern const char k_arguments[];
+extern const char k_elementwise[];
+extern const char k_movement[];
+extern const char k_product[];
+extern const char k_window[];
+extern const char k_reduction[];
+
+}  // namespace rewire::kernel::device

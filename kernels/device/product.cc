@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products of matrices: numpy's matmul and ONNX Gemm.
+#include <algorithm>
+
+#include "rewire/kernels/cpu/shape/shapes.h"
+#include "rewire/kernels/device/broadcast.h"
+#include "rewire/kernels/device/device_call.h"
+#include "rewire/kernels/device/registry.h"
+
+// Short names would be those of the device code's structs.
+using ProductArguments = ::Product;
+
+namespace rewire::kernel::device {
+namespace {
+
+constexpr std::int64_t kTile = 64;  // rows and columns that a group computes
+
+Status Run(TensorView a, TensorView b, const TensorView& c, TensorView out, const ProductArguments& product,
+           std::int64_t batches) {
+  if (out.size() == 0) return Status();
+  Call call(out, Program::kProduct, RealForm(a), "product");
+  call.Tensor(a).Tensor(b).Tensor(c).Tensor(out).Value(product);
+  return call.Groups((product.n + kTile - 1) / kTile, (product.m + kTile - 1) / kTile, batches, 16, 16);
+}
+
+struct MatMul {
+  static constexpr const char kName[] = "rewire.device.matmul";
+  Status operator()(TensorView a, TensorView b, TensorView out) const {
+    DeviceChecks checks;
+    checks.On("out", out).Beside("a", a, out).Beside("b", b, out).Real("a", a).SameDType("b", b, "a", a);
+    if (Status s = checks.SameDType("out", out, "a", a).Take(); !s.ok()) return s;
+    Dims expected;
+    if (Status s = cpu::MatMulDims(a.dims(), b.dims(), &expected); !s.ok()) return s;
+    if (Status s = cpu::CheckShape("out", out, expected.view()); !s.ok()) return s;
+    if (out.size() == 0) return Status();
+    const int a_batches = std::max(0, a.ndim() - 2);
+    const int b_batches = std::max(0, b.ndim() - 2);
+    ProductArguments product{};
+    product.k = static_cast<int>(a.dim(a.ndim() - 1));
+    product.m = static_cast<int>(a.ndim() == 1 ? 1 : a.dim(a.ndim() - 2));
+    product.n = static_cast<int>(b.ndim() == 1 ? 1 : b.dim(b.ndim() - 1));
+    product.a_row = product.k;
+    product.a_column = 1;
+    product.b_row = product.n;
+    product.b_column = 1;
+    product.alpha = 1;
+    // One b for every a: the batches of a are rows of one product.
+    if (b_batches == 0 && a_batches > 0) {
+      product.m = static_cast<int>(cpu::Product(a.dims(), 0, a.ndim() - 1));
+      return Run(a, b, a, out, product, 1);
+    }
+    const int rank = std::max(a_batches, b_batches);
+    std::int64_t batches = 1;
+    std::int64_t a_step = std::int64_t{product.m} * product.k;
+    std::int64_t b_step = std::int64_t{product.k} * product.n;
+    product.rank = rank;
+    for (int i = rank - 1; i >= 0; --i) {
+      const int ai = i - (rank - a_batches);
+      const int bi = i - (rank - b_batches);
+      product.dims[i] = static_cast<int>(out.dim(i));
+      batches *= out.dim(i);
+      product.a_batch[i] = ai >= 0 && a.dim(ai) != 1 ? static_cast<int>(a_step) : 0;
+      product.b_batch[i] = bi >= 0 && b.dim(bi) != 1 ? static_cast<int>(b_step) : 0;
+      if (ai >= 0) a_step *= a.dim(ai);
+      if (bi >= 0) b_step *= b.dim(bi);
+    }
+    return Run(a, b, a, out, product, batches);
+  }
+};
+
+struct Gemm {
+  static constexpr const char kName[] = "rewire.device.gemm";
+  double alpha = 1;
+  double beta = 1;
+  bool transpose_a = false;
+  bool transpose_b = false;
+  static Status Make(Attributes& attributes, Gemm* gemm) {
+    gemm->alpha = attributes.Float("alpha", 1);
+    gemm->beta = attributes.Float("beta", 1);
+    gemm->transpose_a = attributes.Bool("transA", false);
+    gemm->transpose_b = attributes.Bool("transB", false);
+    return Status();
+  }
+  Status operator()(TensorView a, TensorView b, std::optional<TensorView> c, TensorView out) const {
+    DeviceChecks checks;
+    checks.On("out", out).Beside("a", a, out).Beside("b", b, out).Real("a", a).SameDType("b", b, "a", a);
+    checks.SameDType("out", out, "a", a);
+    if (c) checks.Beside("c", *c, out).SameDType("c", *c, "a", a);
+    if (Status s = checks.Take(); !s.ok()) return s;
+    if (Status s = cpu::CheckRank("a", a, 2); !s.ok()) return s;
+    if (Status s = cpu::CheckRank("b", b, 2); !s.ok()) return s;
+    const std::int64_t m = a.dim(transpose_a ? 1 : 0);
+    const std::int64_t k = a.dim(transpose_a ? 0 : 1);
+    const std::int64_t n = b.dim(transpose_b ? 0 : 1);
+    if (b.dim(transpose_b ? 1 : 0) != k) {
+      return ValueError("b has shape ", b.dims(), ", expected ", k, " along axis ", transpose_b ? 1 : 0,
+                        " as a of shape ", a.dims());
+    }
+    const std::int64_t expected[] = {m, n};
+    if (Status s = cpu::CheckShape("out", out, ShapeView(expected, 2)); !s.ok()) return s;
+    ProductArguments product{};
+    product.m = static_cast<int>(m);
+    product.n = static_cast<int>(n);
+    product.k = static_cast<int>(k);
+    product.a_row = static_cast<int>(transpose_a ? 1 : k);
+    product.a_column = static_cast<int>(transpose_a ? m : 1);
+    product.b_row = static_cast<int>(transpose_b ? 1 : n);
+    product.b_column = static_cast<int>(transpose_b ? k : 1);
+    product.alpha = static_cast<float>(alpha);
+    product.beta = static_cast<float>(beta);
+    if (c) {
+      Dims both;
+      const Status broadcast = cpu::BroadcastDims(c->dims(), out.dims(), &both);
+      if (!broadcast.ok() || both.view() != out.dims()) {
+        return ValueError("c has shape ", c->dims(), ", which does not broadcast to ", out.dims());
+      }
+      product.has_c = 1;
+      const bool rows = c->ndim() == 2 && c->dim(0) != 1;
+      const bool columns = c->ndim() >= 1 && c->dim(c->ndim() - 1) != 1;
+      product.c_column = columns ? 1 : 0;
+      product.c_row = rows ? static_cast<int>(c->dim(1)) : 0;
+    }
+    return Run(a, b, c ? *c : a, out, product, 1);
+  }
+};
+
+}  // namespace
+
+std::span<const Kernel> ProductKernels() {
+  static constexpr Kernel kKernels[] = {
+      Describe<Gemm>("a, b, c? -> out", "f32 f16", "alpha = 1.0, beta = 1.0, transA = 0, transB = 0",
+                     "alpha * a b + beta * c with a and b transposed on demand; c broadcasts to [M, N]"),
+      Describe<MatMul>(
+          "a, b -> out", "f32 f16", "",
+          "numpy's matmul: leading dimensions broadcast, rank 1 is a row on the left, a column on the "
+          "right"),
+  };
+  return kKernels;
+}
+
+}  // namespace rewire::kernel::device

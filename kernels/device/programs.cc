@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rewire/kernels/device/programs.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <shared_mutex>
+#include <string>
+#include <vector>
+
+#include "rewire/kernels/device/device_code.h"
+
+namespace rewire::kernel::device {
+namespace {
+
+struct Entry {
+  const RewireDeviceApi* api;
+  std::int32_t device_id;
+  Program program;
+  Form form;
+  void* module;
+  struct Kernel {
+    const char* name;
+    void* kernel;
+  };
+  std::vector<Kernel> kernels;
+};
+
+// Never destroyed: device libraries stay until the process ends.
+struct Table {
+  std::shared_mutex mutex;
+  std::vector<std::unique_ptr<Entry>> entries;
+
+  static Table& Instance() {
+    static auto* const table = new Table();
+    return *table;
+  }
+  Entry* Find(const RewireDeviceApi& api, DLDevice device, Program program, Form form) {
+    for (const std::unique_ptr<Entry>& entry : entries) {
+      if (entry->api == &api && entry->device_id == device.device_id && entry->program == program &&
+          entry->form == form) {
+        return entry.get();
+      }
+    }
+    return nullptr;
+  }
+};
+
+void* KernelOf(const Entry& entry, const char* name) {
+  for (const Entry::Kernel& kernel : entry.kernels) {
+    if (kernel.name == name || std::strcmp(kernel.name, name) == 0) return kernel.kernel;
+  }
+  return nullptr;
+}
+
+const char* CodeOf(Program program) {
+  switch (program) {
+    case Program::kElementwise:
+      return k_elementwise;
+    case Program::kMovement:
+      return k_movement;
+    case Program::kProduct:
+      return k_product;
+    case Program::kWindow:
+      return k_window;
+    case Program::kReduction:
+      return k_reduction;
+  }
+  return "";
+}
+
+const char* OptionsOf(Form form) {
+  switch (form) {
+    case Form::kF32:
+      return "";
+    case Form::kF16:
+      return "-DREWIRE_F16";
+    case Form::kBytes1:
+      return "-DWORD=u8";
+    case Form::kBytes2:
+      return "-DWORD=ushort";
+    case Form::kBytes4:
+      return "-DWORD=uint";
+    case Form::kBytes8:
+      return "-DWORD=ulong";
+  }
+  return "";
+}
+
+Status Failure(const RewireDeviceApi& api, DLDevice device) {
+  return RuntimeError("device ", api.name, ":", device.device_id, ": ", api.error(api.context));
+}
+
+Status Load(const RewireDeviceApi& api, DLDevice device, Entry* entry) {
+  if (api.load_module == nullptr) {
+    return RuntimeError("device ", api.name, ":", device.device_id, " takes no device code");
+  }
+  const std::string source = std::string(k_dialect) + k_arguments + CodeOf(entry->program);
+  const RewireDeviceCode form =
+      api.device_type == kDLCUDA ? REWIRE_DEVICE_CODE_CUDA_CPP : REWIRE_DEVICE_CODE_OPENCL_C;
+  const int code =
+      api.load_module(api.context, device, form, source.data(), source.size(), OptionsOf(entry->form),
+                      std::getenv("REWIRE_DEVICE_CACHE"), &entry->module);
+  return code == REWIRE_DEVICE_OK ? Status() : Failure(api, device);
+}
+
+}  // namespace
+
+Status FindKernel(const RewireDeviceApi& api, DLDevice device, Program program, Form form, const char* name,
+                  void** kernel) {
+  Table& table = Table::Instance();
+  {
+    const std::shared_lock<std::shared_mutex> lock(table.mutex);
+    const Entry* entry = table.Find(api, device, program, form);
+    if (entry != nullptr) *kernel = KernelOf(*entry, name);
+    if (entry != nullptr && *kernel != nullptr) return Status();
+  }
+  const std::unique_lock<std::shared_mutex> lock(table.mutex);
+  Entry* entry = table.Find(api, device, program, form);
+  if (entry == nullptr) {
+    auto made = std::make_unique<Entry>(Entry{&api, device.device_id, program, form, nullptr, {}});
+    if (Status s = Load(api, device, made.get()); !s.ok()) return s;
+    entry = made.get();
+    table.entries.push_back(std::move(made));
+  }
+  *kernel = KernelOf(*entry, name);
+  if (*kernel != nullptr) return Status();
+  const int code = api.find_kernel(api.context, device, entry->module, name, kernel);
+  if (code != REWIRE_DEVICE_OK) return Failure(api, device);
+  entry->kernels.push_back({name, *kernel});
+  return Status();
+}
+
+}  // namespace rewire::kernel::device

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// Many elements to one along axes.
+#include "rewire/kernels/cpu/reduction/reduce.h"
+#include "rewire/kernels/device/device_call.h"
+#include "rewire/kernels/device/registry.h"
+
+using ReductionArguments = ::Reduction;
+
+namespace rewire::kernel::device {
+namespace {
+
+// The axes that stay and those that are reduced, neighbours joined. False if there are too many of them.
+bool Arrange(ShapeView dims, const bool (&reduced)[cpu::kMaxKernelRank], ReductionArguments* arguments) {
+  const int rank = static_cast<int>(dims.size());
+  std::int64_t steps[cpu::kMaxKernelRank] = {};
+  std::int64_t step = 1;
+  for (int i = rank - 1; i >= 0; --i) {
+    steps[i] = step;
+    step *= dims[static_cast<std::size_t>(i)];
+  }
+  const auto append = [](int* count, int* list, int* list_steps, std::int64_t dim, std::int64_t own) {
+    if (dim == 1) return;
+    if (*count > 0 && list_steps[*count - 1] == own * dim) {
+      list[*count - 1] *= static_cast<int>(dim);
+    } else {
+      list[(*count)++] = static_cast<int>(dim);
+    }
+    list_steps[*count - 1] = static_cast<int>(own);
+  };
+  std::int64_t count = 1;
+  for (int i = 0; i < rank; ++i) {
+    const std::int64_t dim = dims[static_cast<std::size_t>(i)];
+    if (reduced[i]) {
+      count *= dim;
+      append(&arguments->reduced_rank, arguments->reduced_dims, arguments->reduced_steps, dim, steps[i]);
+    } else {
+      append(&arguments->rank, arguments->dims, arguments->steps, dim, steps[i]);
+    }
+  }
+  arguments->count = static_cast<int>(count);
+  return true;
+}
+
+template <typename Op>
+struct Reduce {
+  static constexpr const char* kName = Op::kName;
+  cpu::ReduceAttributes attributes;
+  static Status Make(Attributes& given, Reduce* reduce) {
+    reduce->attributes.Read(given);
+    return Status();
+  }
+  Status operator()(TensorView x, TensorView out) const {
+    DeviceChecks checks;
+    checks.On("out", out).Beside("x", x, out).Real("x", x).SameDType("out", out, "x", x);
+    if (Status s = checks.Take(); !s.ok()) return s;
+    bool reduced[cpu::kMaxKernelRank] = {};
+    Dims expected;
+    if (Status s = attributes.Resolve(x.dims(), std::nullopt, reduced, &expected); !s.ok()) return s;
+    if (Status s = cpu::CheckShape("out", out, expected.view()); !s.ok()) return s;
+    ReductionArguments arguments{};
+    Arrange(x.dims(), reduced, &arguments);
+    // Rows of contiguous elements are worth a group each.
+    constexpr int kLeastRow = 32;
+    const bool rows = arguments.reduced_rank == 1 && arguments.reduced_steps[0] == 1 &&
+                      arguments.count >= kLeastRow && arguments.rank <= 1;
+    if (rows) {
+      Call call(out, Program::kReduction, RealForm(x), "reduce_rows");
+      call.Tensor(x).Tensor(out).Int(Op::kOperation).Int(arguments.count);
+      return call.Rows(out.size());
+    }
+    Call call(out, Program::kReduction, RealForm(x), "reduce");
+    call.Tensor(x).Tensor(out).Value(arguments).Int(Op::kOperation).Int(out.size());
+    return call.Each(out.size());
+  }
+};
+
+#define REWIRE_REDUCTION(Type, name, code)                       \
+  struct Type {                                                  \
+    static constexpr const char kName[] = "rewire.device." name; \
+    static constexpr int kOperation = code;                      \
+  };
+REWIRE_REDUCTION(Sum, "reduce_sum", kSum)
+REWIRE_REDUCTION(Mean, "reduce_mean", kMean)
+REWIRE_REDUCTION(Largest, "reduce_max", kMost)
+REWIRE_REDUCTION(Smallest, "reduce_min", kLeast)
+REWIRE_REDUCTION(ProductOf, "reduce_prod", kProduct)
+REWIRE_REDUCTION(SumOfSquares, "reduce_sum_square", kSumOfSquares)
+REWIRE_REDUCTION(SumOfAbsolutes, "reduce_l1", kSumOfAbs)
+REWIRE_REDUCTION(Euclidean, "reduce_l2", kNorm)
+#undef REWIRE_REDUCTION
+
+template <bool kLeastElement>
+struct ArgReduce {
+  static constexpr const char* kName = kLeastElement ? "rewire.device.argmin" : "rewire.device.argmax";
+  std::int64_t axis = 0;
+  bool keepdims = true;
+  bool last = false;
+  static Status Make(Attributes& attributes, ArgReduce* reduce) {
+    reduce->axis = attributes.Int("axis", 0);
+    reduce->keepdims = attributes.Bool("keepdims", true);
+    reduce->last = attributes.Bool("select_last_index", false);
+    return Status();
+  }
+  Status operator()(TensorView x, TensorView out) const {
+    DeviceChecks checks;
+    checks.On("out", out).Beside("x", x, out).Real("x", x);
+    if (Status s = checks.Take(); !s.ok()) return s;
+    if (!out.Is<std::int64_t>()) return TypeError("out is ", DTypeName(out.dtype()), ", expected i64");
+    int along = 0;
+    if (Status s = cpu::NormalizeAxis(axis, x.ndim(), &along); !s.ok()) return s;
+    bool reduced[cpu::kMaxKernelRank] = {};
+    reduced[along] = true;
+    const Dims expected = cpu::ReducedDims(x.dims(), reduced, keepdims);
+    if (Status s = cpu::CheckShape("out", out, expected.view()); !s.ok()) return s;
+    if (out.size() == 0) return Status();
+    if (x.dim(along) == 0) return ValueError("x has no elements along axis ", along);
+    Call call(out, Program::kReduction, RealForm(x), "arg_reduce");
+    call.Tensor(x).Tensor(out).Int(x.dim(along)).Int(cpu::Product(x.dims(), along + 1, x.ndim()));
+    call.Int(kLeastElement ? 1 : 0).Int(last ? 1 : 0).Int(out.size());
+    return call.Each(out.size());
+  }
+};
+
+template <typename Op>
+constexpr Kernel DescribeReduction(const char* meaning) {
+  return Describe<Reduce<Op>>("x -> out", "f32 f16", "axes = all, keepdims = 1, noop_with_empty_axes = 0",
+                              meaning);
+}
+
+}  // namespace
+
+std::span<const Kernel> ReductionKernels() {
+  static constexpr Kernel kKernels[] = {
+      DescribeReduction<Sum>("sum"),
+      DescribeReduction<Mean>("mean; NaN of nothing"),
+      DescribeReduction<Largest>("largest, NaN if one is"),
+      DescribeReduction<Smallest>("smallest, NaN if one is"),
+      DescribeReduction<ProductOf>("product"),
+      DescribeReduction<SumOfSquares>("sum of squares"),
+      DescribeReduction<SumOfAbsolutes>("sum of absolute values"),
+      DescribeReduction<Euclidean>("square root of the sum of squares"),
+      Describe<ArgReduce<false>>(
+          "x -> out", "x f32 f16; out i64", "axis = 0, keepdims = 1, select_last_index = 0",
+          "the position of the largest element, the first of several; NaN counts as largest"),
+      Describe<ArgReduce<true>>("x -> out", "x f32 f16; out i64",
+                                "axis = 0, keepdims = 1, select_last_index = 0",
+                                "the position of the smallest element, the first of several; NaN counts as "
+                                "smallest"),
+  };
+  return kKernels;
+}
+
+}  // namespace rewire::kernel::device

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rewire/kernels/device/registry.h"
+
+#include "rewire/kernels/cpu/exported_table.h"
+#include "rewire/kernels/device/kernels_device.h"
+
+namespace rewire::kernel::device {
+
+std::span<const cpu::Family> Families() {
+  static const cpu::Family kFamilies[] = {
+      {"Elementwise", ElementwiseKernels()},
+      {"Matrix products", ProductKernels()},
+      {"Windows", WindowKernels()},
+      {"Reductions", ReductionKernels()},
+      {"Normalization", NormalizationKernels()},
+      {"Movement", MovementKernels()},
+  };
+  return kFamilies;
+}
+
+}  // namespace rewire::kernel::device
+
+REWIRE_KERNEL_LIBRARY;
+
+const RewireKernelTable* RewireDeviceKernels() {
+  static const rewire::kernel::cpu::ExportedTable kTable(rewire::kernel::device::Families(), true);
+  return kTable.table();
+}

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The kernels of this library, in rows like those of kernels/cpu. A kernel rewire.device.NAME does what
+// rewire.NAME does, with the same arguments and attributes, on tensors of a device.
+#pragma once
+
+#include <span>
+
+#include "rewire/kernels/cpu/registry.h"
+
+namespace rewire::kernel::device {
+
+using cpu::Describe;
+using cpu::Kernel;
+
+// Static storage.
+std::span<const cpu::Family> Families();
+
+std::span<const Kernel> ElementwiseKernels();
+std::span<const Kernel> MovementKernels();
+std::span<const Kernel> ProductKernels();
+std::span<const Kernel> WindowKernels();
+std::span<const Kernel> ReductionKernels();
+std::span<const Kernel> NormalizationKernels();
+
+}  // namespace rewire::kernel::device
