@@ -53,6 +53,7 @@ struct StockLibrary {
 constexpr StockLibrary kStockLibraries[] = {
     {"rewire.onednn.", "librewire_kernels_onednn.so"},
     {"rewire.re2.", "librewire_kernels_re2.so"},
+    {"rewire.image.", "librewire_kernels_image.so"},
     {"rewire.", "librewire_kernels_cpu.so"},
 };
 constexpr std::size_t kNoLibrary = std::size(kStockLibraries);
