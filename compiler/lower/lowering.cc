@@ -224,6 +224,29 @@ Result<std::optional<Value*>> Lowering::StringConstant(const onnx::TensorProto& 
   return std::optional<Value*>(value);
 }
 
+StringList Lowering::ConstantList(const Strings& strings) {
+  std::vector<std::int64_t> offsets = {0};
+  std::string text;
+  for (const std::string& each : strings) {
+    text += each;
+    offsets.push_back(static_cast<std::int64_t>(text.size()));
+  }
+  const auto constant = [&](DLDataType dtype, std::size_t count, const void* data, std::size_t size) {
+    HostTensor tensor;
+    tensor.dtype = dtype;
+    tensor.shape = {static_cast<std::int64_t>(count)};
+    tensor.bytes = CopyBytes({static_cast<const std::byte*>(data), size});
+    return Constant("strings", std::move(tensor));
+  };
+  return {constant(kInt64, offsets.size(), offsets.data(), offsets.size() * sizeof(std::int64_t)),
+          constant(kUInt8, text.size(), text.data(), text.size())};
+}
+
+StringList Lowering::ListOf(const Value* strings) {
+  const StringList* computed = strings_.Computed(strings);
+  return computed != nullptr ? *computed : ConstantList(*strings_.Find(strings));
+}
+
 Result<HostTensor> Lowering::ReadSparse(const onnx::SparseTensorProto& proto) {
   return ReadSparseTensorProto(proto, model_.external(), model_.proto(), &sparse_bytes_);
 }
@@ -314,7 +337,7 @@ Status Lowering::Run() {
   if (wanted.names.empty()) return Fail(StatusCode::kInvalidFile, "the graph has no output");
   Result<Continuation> continuation = LowerNodes(model_.graph().node(), &scope, wanted);
   if (!continuation) return Forward(continuation);
-  Result<std::vector<Value*>> results = Join(&*continuation);
+  Result<std::vector<Value*>> results = JoinStrings(&*continuation);
   if (!results) return Forward(results);
   graph_.main.results = *std::move(results);
   return strings_.AddLists(&graph_.main.results, &graph_.output_names);
@@ -445,11 +468,6 @@ Result<Continuation> Lowering::LowerSubgraph(const onnx::GraphProto& body, const
   for (const onnx::ValueInfoProto& output : body.output()) wanted.names.push_back(output.name());
   Result<Continuation> continuation = LowerNodes(body.node(), &scope, wanted);
   if (!continuation) return continuation;
-  for (const Continuation* end : EndsOf(&*continuation)) {
-    for (const Value* result : end->results) {
-      if (strings_.Has(result)) return Fail(StatusCode::kUnsupported, "its body gives strings");
-    }
-  }
   return continuation;
 }
 
@@ -457,7 +475,7 @@ Result<std::vector<Value*>> Lowering::LowerBody(const onnx::GraphProto& body, co
                                                 const std::vector<Value*>& inputs) {
   Result<Continuation> continuation = LowerSubgraph(body, outer, inputs);
   if (!continuation) return Forward(continuation);
-  return Join(&*continuation);
+  return JoinStrings(&*continuation);
 }
 
 }  // namespace rewire::compiler

@@ -92,6 +92,10 @@ class Lowering {
   // A constant tensor of strings, or nullopt if the tensor has another type.
   Result<std::optional<Value*>> StringConstant(const onnx::TensorProto& proto, const std::string& name);
   StringTables& strings() { return strings_; }
+  // Two constants that are the list.
+  StringList ConstantList(const Strings& strings);
+  // The list of a value that is strings, for kernels.
+  StringList ListOf(const Value* strings);
 
   // Lowers the nodes of a subgraph into the current block. `inputs` get the names of the subgraph's inputs.
   // Returns where the values of its outputs are.
@@ -140,6 +144,8 @@ class Lowering {
   // Returns the values of a continuation; if it is open, they become outputs of its Ifs. Errors: kInvalidFile
   // if it fails at every end.
   Result<std::vector<Value*>> Join(Continuation* continuation);
+  // The same. Results that are strings at all ends are strings.
+  Result<std::vector<Value*>> JoinStrings(Continuation* continuation);
   Status LowerNode(const onnx::NodeProto& node, Scope* scope);
   // Checks a node behind an unsupported one, as far as this is possible without its inputs. Does the same for
   // the nodes of its subgraphs, whose nesting protobuf limits.

@@ -79,6 +79,7 @@ class LoopBuilder {
   // `lower_body` fills the current block from the iteration number and the carried values.
   template <typename LowerBody>
   Status Build(const LowerBody& lower_body) {
+    AddLists();
     std::vector<Type> types;
     for (const Value* value : parts_.initial) types.push_back(value->type);
     for (int i = 0; i < kMaxTries; ++i) {
@@ -97,6 +98,46 @@ class LoopBuilder {
   }
 
  private:
+  // Carried strings bring their lists along, behind all others.
+  void AddLists() {
+    given_ = parts_.initial.size();
+    for (std::size_t i = 0; i < given_; ++i) {
+      if (!op_.lowering().strings().Has(parts_.initial[i])) continue;
+      of_strings_.push_back(i);
+      const StringList list = op_.lowering().ListOf(parts_.initial[i]);
+      parts_.initial.insert(parts_.initial.end(), {list.offsets, list.bytes});
+    }
+  }
+  // Says of the carried values which ones are strings.
+  void SetLists(const std::vector<Value*>& values) {
+    StringTables& strings = op_.lowering().strings();
+    for (std::size_t i = 0; i < of_strings_.size(); ++i) {
+      Value* const* list = values.data() + given_ + 2 * i;
+      // The initial ones are known already.
+      if (!strings.Has(values[of_strings_[i]]))
+        strings.Set(values[of_strings_[i]], StringList{list[0], list[1]});
+    }
+  }
+  // Adds the lists of the strings that a body gives.
+  Status AddListsOf(const std::vector<Value*>& carried, BodyResults* results) {
+    StringTables& strings = op_.lowering().strings();
+    for (const Value* element : results->elements) {
+      if (strings.Has(element)) return op_.Unsupported("its body stacks up strings");
+    }
+    for (std::size_t i = 0, k = 0; i < given_; ++i) {
+      Value* value = results->carried[i];
+      const bool are_carried = k < of_strings_.size() && of_strings_[k] == i;
+      if (strings.Has(value) != are_carried)
+        return op_.Unsupported("carried value {} is strings either at first or later, not both", i);
+      if (!are_carried) continue;
+      StringList list = {carried[given_ + 2 * k], carried[given_ + 2 * k + 1]};
+      if (value != carried[i]) list = op_.lowering().ListOf(value);
+      results->carried.insert(results->carried.end(), {list.offsets, list.bytes});
+      ++k;
+    }
+    return {};
+  }
+
   template <typename LowerBody>
   Result<bool> Try(const LowerBody& lower_body, Block* block, std::vector<Type>* types) {
     block->parameters = {graph_.NewValue("iteration", TensorOf(kInt64, {}))};
@@ -113,10 +154,13 @@ class LoopBuilder {
       sequences.push_back(graph_.NewValue("stacked", SequenceOf(UnrankedTensorOf(kFloat32))));
     }
     block->parameters.insert(block->parameters.end(), sequences.begin(), sequences.end());
-    const Result<BodyResults> results = lower_body(block->parameters[0], carried);
+    SetLists(carried);
+    Result<BodyResults> results = lower_body(
+        block->parameters[0], {carried.begin(), carried.begin() + static_cast<std::ptrdiff_t>(given_)});
     if (!results) return Forward(results);
     poison_ = results->poison;
     if (poison_) return true;
+    if (Status added = AddListsOf(carried, &*results); !added) return Forward(added);
     if (FindUnchanged(carried, results->carried)) return false;
     bool holds = true;
     for (std::size_t i = 0; i < types->size(); ++i) {
@@ -211,10 +255,10 @@ class LoopBuilder {
     node->blocks.push_back(std::move(block));
     lowering.Append(node);
     for (Value* output : node->outputs) lowering.Define(output);
-    for (std::size_t i = 0; i < results.size(); ++i) {
-      const bool stacked = i >= types.size();
-      op_.Set(static_cast<int>(i), stacked ? Stack(results[i], i - types.size()) : results[i]);
-    }
+    SetLists(results);
+    for (std::size_t i = 0; i < given_; ++i) op_.Set(static_cast<int>(i), results[i]);
+    for (std::size_t i = 0; i < elements_.size(); ++i)
+      op_.Set(static_cast<int>(given_ + i), Stack(results[types.size() + i], i));
     return {};
   }
 
@@ -247,6 +291,8 @@ class LoopBuilder {
   Op& op_;
   Graph& graph_;
   LoopParts parts_;
+  std::size_t given_ = 0;                // carried values of the model
+  std::vector<std::size_t> of_strings_;  // those that are strings
   bool poison_ = false;
   bool conditional_ = true;
   std::vector<Type> elements_;
@@ -264,6 +310,9 @@ Status LowerLoop(Op& op, const Operator& /*row*/) {
   if (body == nullptr) return op.Invalid("its body is missing");
   Lowering& lowering = op.lowering();
   LoopParts parts;
+  for (int i = 0; i < 2; ++i) {
+    if (lowering.strings().Has(op.in(i))) return op.Invalid("input {} is strings", i);
+  }
   if (op.in(0) != nullptr) {
     parts.trip = op.Reshape(op.in(0), {});
     // The loop counts up to it.
@@ -339,6 +388,7 @@ Status LowerScan(Op& op, const Operator& /*row*/) {
           Type element = input->type;
           element.dims.erase(element.dims.begin() + axes[i]);
           inputs.push_back(op.Call("rewire.gather", {input, index}, {{"axis", axes[i]}}, std::move(element)));
+          lowering.strings().Copy(input, inputs.back());
         }
         const Result<std::vector<Value*>> results = lowering.LowerBody(*body, op.scope(), inputs);
         if (!results) return Forward(results);
@@ -355,10 +405,10 @@ Status LowerScan(Op& op, const Operator& /*row*/) {
 std::span<const Operator> ControlFlowOperators() {
   static constexpr Operator kOperators[] = {
       {"If", 1, 0, 1, 1, "else_branch then_branch", LowerIf},
-      {"Loop", 1, 0, 2, kAnyNumber, "body", LowerLoop, nullptr, kAnyKind | kMayLack},
+      {"Loop", 1, 0, 2, kAnyNumber, "body", LowerLoop, nullptr, kAnyKind | kMayLack | kTakesStrings},
       {"Scan", 9, 0, 1, kAnyNumber,
        "body num_scan_inputs scan_input_axes scan_input_directions scan_output_axes scan_output_directions",
-       LowerScan, nullptr, kAnyKind},
+       LowerScan, nullptr, kAnyKind | kTakesStrings},
   };
   return kOperators;
 }
