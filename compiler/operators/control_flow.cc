@@ -138,6 +138,17 @@ class LoopBuilder {
     return {};
   }
 
+  // An optional that the body gives on as what it holds is carried as an optional. Behind the loop it is what
+  // it holds, as the body's result is.
+  void WrapOptionals(const std::vector<Type>& types, BodyResults* results) {
+    for (std::size_t i = 0; i < types.size(); ++i) {
+      Value*& value = results->carried[i];
+      if (types[i].kind != TypeKind::kOptional || value->type.kind == TypeKind::kOptional) continue;
+      value = op_.MakeAdt({value}, OptionalOf(value->type));
+      opened_.insert(i);
+    }
+  }
+
   template <typename LowerBody>
   Result<bool> Try(const LowerBody& lower_body, Block* block, std::vector<Type>* types) {
     block->parameters = {graph_.NewValue("iteration", TensorOf(kInt64, {}))};
@@ -161,6 +172,7 @@ class LoopBuilder {
     poison_ = results->poison;
     if (poison_) return true;
     if (Status added = AddListsOf(carried, &*results); !added) return Forward(added);
+    WrapOptionals(*types, &*results);
     if (FindUnchanged(carried, results->carried)) return false;
     bool holds = true;
     for (std::size_t i = 0; i < types->size(); ++i) {
@@ -256,7 +268,11 @@ class LoopBuilder {
     lowering.Append(node);
     for (Value* output : node->outputs) lowering.Define(output);
     SetLists(results);
-    for (std::size_t i = 0; i < given_; ++i) op_.Set(static_cast<int>(i), results[i]);
+    for (std::size_t i = 0; i < given_; ++i) {
+      Value* result = results[i];
+      if (opened_.contains(i)) result = op_.Field(result, 0, *result->type.element);
+      op_.Set(static_cast<int>(i), result);
+    }
     for (std::size_t i = 0; i < elements_.size(); ++i)
       op_.Set(static_cast<int>(given_ + i), Stack(results[types.size() + i], i));
     return {};
@@ -293,6 +309,7 @@ class LoopBuilder {
   LoopParts parts_;
   std::size_t given_ = 0;                // carried values of the model
   std::vector<std::size_t> of_strings_;  // those that are strings
+  std::set<std::size_t> opened_;         // optionals that the body gives on as what they hold
   bool poison_ = false;
   bool conditional_ = true;
   std::vector<Type> elements_;

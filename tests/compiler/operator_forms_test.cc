@@ -141,10 +141,10 @@ TEST_CASE("attributes that a kernel refuses are refused when compiling") {
   OneOutput model(13, {1, 1, 4, 4});
   AddFloats(model.graph(), "scales", {4}, {1, 1, 0.5F, 0.5F});
   onnx::NodeProto* node = AddNode(model.graph(), "Resize", {"x", "", "scales"}, "y");
-  AddString(node, "coordinate_transformation_mode", "tf_half_pixel_for_nn");
+  AddString(node, "coordinate_transformation_mode", "half_a_pixel");
   const Outcome outcome = CompileProto(*model.model());
   REQUIRE(outcome.unsupported.size() == 1);
-  CHECK_THAT(outcome.unsupported[0].reason, Catch::Contains("tf_half_pixel_for_nn"));
+  CHECK_THAT(outcome.unsupported[0].reason, Catch::Contains("half_a_pixel"));
 }
 
 TEST_CASE("elements are picked by a mask") {

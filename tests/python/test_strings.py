@@ -191,6 +191,15 @@ def test_strings_have_borders(mode):
         assert given.tolist() == numpy.pad(x, [(1, 0), (0, 2)], mode, **more).tolist()
 
 
+@pytest.mark.parametrize("attributes", [{}, {"sorted": 0}, {"axis": 1}, {"axis": 0, "sorted": 0}])
+def test_different_strings_are_found(attributes):
+    x = numpy.array([["b", "", "b", "\u00e4", "b"], ["ab", "z", "ab", "\U0001f600", "a"]], object)
+    model = text_model([node("Unique", ["x"], ["y", "first", "inverse", "counts"], **attributes)], [("x", STRING, ["N", "M"])],
+                       [("y", STRING, None), *[(name, INT64, None) for name in ("first", "inverse", "counts")]])
+    for given in (x, x[:1], numpy.array([["q"] * 3] * 2, object)):
+        compare(model, {"x": given})
+
+
 def test_all_parts_of_strings_are_strings():
     model = text_model([node("Split", ["x"], ["a", "b"], axis=0, num_outputs=2), node("StringConcat", ["b", "a"], ["y"])],
                        [("x", STRING, [2, 3])], [("b", STRING, None), ("y", STRING, None)])

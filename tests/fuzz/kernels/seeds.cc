@@ -100,7 +100,8 @@ void Texts(const std::string& name, Dice& dice, Call* call) {
   if (StartsWith(name, "text.split")) call->attributes = {{"delimiter", std::string("#")}};
   if (name == "text.split_offsets") call->arguments.push_back(Ints(dice, {1}));
   const bool has_bools = name == "text.equal" || name == "re2.full_match";
-  const bool has_numbers = name == "text.check" || name == "text.find" || name == "text.split_counts";
+  const bool has_numbers =
+      name == "text.check" || name == "text.find" || name == "text.rank" || name == "text.split_counts";
   if (has_bools || has_numbers || name == "text.to_number") {
     dtype = has_bools ? DLDataType{6, 8, 1} : has_numbers ? kI64 : kF32;
     size = count;
