@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Canvas: the tensor that a decoder fills, u8 [height, width, channels]. A decoder opens it as soon as it
-// knows the size, before it allocates anything else: so a picture that is too large for the host's limits
-// costs nothing but its header. Then it puts the rows.
+// knows the size, before it allocates anything else. So a picture that is too large for the host's limits
+// costs nothing but its header. Then the decoder puts the rows.
 #pragma once
 
 #include <cstddef>

@@ -16,8 +16,8 @@ constexpr std::string_view kIntroduction = R"(# Stock kernels of encoded picture
 program that names none of these kernels never loads it. The rules of [kernels.md](kernels.md) hold here, too. What is different:
 
 - **Memory**: the size that a file states is checked against the host's limits before anything is allocated for it. What a codec
-  may allocate by itself counts against the host's limit, too: at most 32 bytes for each pixel of a strip or tile of TIFF, 8 or 20
-  of WebP, 8 of JPEG in several scans, and 40 for each sample of JPEG 2000. It is freed when the call ends.
+  may allocate by itself counts against the host's limit, too. It is at most 32 bytes for each pixel of a strip or tile of TIFF, and 8
+  or 20 of WebP. JPEG in several scans takes 8, and JPEG 2000 takes 40 for each sample. It is freed when the call ends.
 - **Deadlines** are asked for between rows, and inside JPEG's passes. WebP is asked between 4 KiB of the file, TIFF between strips or
   tiles, and JPEG 2000 where the file is read, every 4 KiB. So one large strip or tile is decoded to its end.
 - **What is refused**: TIFF of codecs that few use (JBIG, LERC and others), and JPEG 2000 of more than 4 components or of parts below
