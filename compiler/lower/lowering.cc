@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <map>
 #include <set>
 #include <utility>
 
@@ -11,6 +12,7 @@
 #include "rewire/compiler/import/node_order.h"
 #include "rewire/compiler/import/tensor_data.h"
 #include "rewire/compiler/ir/kernel_traits.h"
+#include "rewire/compiler/lower/implied_ranks.h"
 #include "rewire/compiler/operators/op.h"
 #include "rewire/compiler/operators/registry.h"
 
@@ -253,6 +255,7 @@ Result<HostTensor> Lowering::ReadSparse(const onnx::SparseTensorProto& proto) {
 
 Status Lowering::AddInputs(Scope* scope) {
   std::vector<Value*> strings;
+  const std::map<std::string, int> ranks = ImpliedRanks(model_.graph());
   for (const onnx::ValueInfoProto& input : model_.graph().input()) {
     // Older models list every initializer among the inputs.
     if (scope->names.contains(input.name())) continue;
@@ -261,6 +264,12 @@ Status Lowering::AddInputs(Scope* scope) {
     onnx::TypeProto declared = input.type();
     if (is_strings) declared.mutable_tensor_type()->set_elem_type(onnx::TensorProto::INT64);
     Result<Type> type = DeclaredType(declared, input.name());
+    const auto rank = ranks.find(input.name());
+    if (type && type->IsTensor() && !type->ranked && rank != ranks.end()) {
+      type->ranked = true;
+      for (int i = 0; i < rank->second; ++i)
+        type->dims.push_back(DimExpr::Symbol(graph_.FreshSymbol(input.name())));
+    }
     if (type && is_strings && !type->ranked) {
       ReportTensor("input", input.name(), "it is strings and declares no shape", scope);
       continue;

@@ -113,6 +113,10 @@ Status LowerShape(Op& op, const Operator& /*row*/) {
 }
 
 Status LowerSize(Op& op, const Operator& /*row*/) {
+  if (!op.in(0)->type.ranked) {
+    op.Set(0, op.Reduce("rewire.reduce_prod", op.ShapeOf(op.in(0)), {0}, false));
+    return {};
+  }
   op.Set(0, op.Reshape(op.DimsValue({ProductOf(op.in(0)->type.dims)}), {}));
   return {};
 }
@@ -360,7 +364,7 @@ std::span<const Operator> ShapeOperators() {
       {"Identity", 1, 0, 1, 1, "", LowerIdentity, nullptr, kAnyKind | kMovesStrings},
       {"Reshape", 1, 0, 1, 2, "allowzero shape<5", LowerReshape, nullptr, kAnyRank | kMovesStrings},
       {"Shape", 1, 0, 1, 1, "end start", LowerShape, nullptr, kAnyRank | kTakesStrings},
-      {"Size", 1, 0, 1, 1, "", LowerSize, nullptr, kTakesStrings},
+      {"Size", 1, 0, 1, 1, "", LowerSize, nullptr, kAnyRank | kTakesStrings},
       {"Squeeze", 1, 0, 1, 2, "axes<13", LowerSqueeze, nullptr, kMovesStrings},
       {"Transpose", 1, 0, 1, 1, "perm", LowerTranspose, nullptr, kMovesStrings},
       {"Unsqueeze", 1, 0, 1, 2, "axes<13", LowerUnsqueeze, nullptr, kMovesStrings},
