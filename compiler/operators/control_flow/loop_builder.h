@@ -1,58 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// If, Loop and Scan. Loop and Scan become one kind of loop. What they stack up is a sequence that the loop
-// carries and that is joined behind it.
+// Loop and Scan become one kind of loop. What they stack up is a sequence that the loop carries and that is
+// joined behind it.
+#pragma once
+
+#include <algorithm>
+#include <optional>
 #include <set>
 #include <utility>
+#include <vector>
 
-#include "rewire/compiler/import/onnx_proto.h"
-#include "rewire/compiler/operators/registry.h"
+#include "rewire/compiler/operators/op.h"
 
 namespace rewire::compiler {
-namespace {
-
-// A loop's types are tried until they hold; each try makes at least one of them more general.
-constexpr int kMaxTries = 8;
-
-bool HasPoison(const Lowering& lowering, const std::vector<Value*>& values) {
-  for (const Value* value : values) {
-    if (lowering.IsPoison(value)) return true;
-  }
-  return false;
-}
-
-void SetPoison(Op& op) {
-  for (int i = 0; i < op.outputs(); ++i) op.Set(i, op.lowering().poison());
-}
-
-// A sequence's ADT has one field an element.
-Value* EmptySequence(Op& op, const Type& element) { return op.MakeAdt({}, SequenceOf(element)); }
-
-Status LowerIf(Op& op, const Operator& /*row*/) {
-  Lowering& lowering = op.lowering();
-  const onnx::GraphProto* bodies[] = {op.GraphAttribute("then_branch"), op.GraphAttribute("else_branch")};
-  if (bodies[0] == nullptr || bodies[1] == nullptr) return op.Invalid("a branch is missing");
-  if (const std::optional<Ints> known = KnownInts(op.in(0)); known && known->size() == 1) {
-    Result<Continuation> continuation =
-        lowering.LowerSubgraph(*bodies[(*known)[0] != 0 ? 0 : 1], op.scope(), {});
-    if (!continuation) return Forward(continuation);
-    return lowering.Deliver(&op, *std::move(continuation));
-  }
-  Value* condition = op.Reshape(op.in(0), {});
-  Continuation continuation;
-  continuation.split = lowering.graph().NewNode(NodeKind::kIf);
-  continuation.split->inputs.push_back(condition);
-  continuation.split->blocks.resize(2);
-  for (const std::size_t branch : {0, 1}) {
-    Block* around = lowering.SwapBlock(&continuation.split->blocks[branch]);
-    Result<Continuation> end = lowering.LowerSubgraph(*bodies[branch], op.scope(), {});
-    lowering.SwapBlock(around);
-    if (!end) return Forward(end);
-    continuation.branches.push_back(*std::move(end));
-  }
-  lowering.Append(continuation.split);
-  return lowering.Deliver(&op, std::move(continuation));
-}
 
 // One loop of either operator.
 struct LoopParts {
@@ -89,7 +49,7 @@ class LoopBuilder {
       op_.lowering().SwapBlock(around);
       if (!holds) return Forward(holds);
       if (poison_) {
-        SetPoison(op_);
+        for (int k = 0; k < op_.outputs(); ++k) op_.Set(k, op_.lowering().poison());
         return {};
       }
       if (*holds) return Finish(std::move(block), types);
@@ -98,6 +58,9 @@ class LoopBuilder {
   }
 
  private:
+  // A loop's types are tried until they hold; each try makes at least one of them more general.
+  static constexpr int kMaxTries = 8;
+
   // Carried strings bring their lists along, behind all others.
   void AddLists() {
     given_ = parts_.initial.size();
@@ -260,7 +223,7 @@ class LoopBuilder {
       node->outputs.push_back(results[i]);
     }
     for (const Type& element : elements_) {
-      node->inputs.push_back(EmptySequence(op_, element));
+      node->inputs.push_back(op_.MakeAdt({}, SequenceOf(element)));
       results.push_back(graph_.NewValue(op_.NextName(), SequenceOf(element)));
       node->outputs.push_back(results.back());
     }
@@ -316,118 +279,5 @@ class LoopBuilder {
   std::set<std::pair<std::size_t, std::size_t>> open_;
   std::set<std::size_t> unchanged_;  // carried values that the body gives on as they are
 };
-
-bool IsTrue(const Value* value) {
-  const std::optional<Ints> known = KnownInts(value);
-  return known && known->size() == 1 && (*known)[0] != 0;
-}
-
-Status LowerLoop(Op& op, const Operator& /*row*/) {
-  const onnx::GraphProto* body = op.GraphAttribute("body");
-  if (body == nullptr) return op.Invalid("its body is missing");
-  Lowering& lowering = op.lowering();
-  LoopParts parts;
-  for (int i = 0; i < 2; ++i) {
-    if (lowering.strings().Has(op.in(i))) return op.Invalid("input {} is strings", i);
-  }
-  if (op.in(0) != nullptr) {
-    parts.trip = op.Reshape(op.in(0), {});
-    // The loop counts up to it.
-    parts.trip = op.Apply("rewire.max", parts.trip, op.IntValue(0));
-  }
-  if (op.in(1) != nullptr && !IsTrue(op.in(1))) parts.condition = op.Reshape(op.in(1), {});
-  for (int i = 2; i < op.inputs(); ++i) {
-    if (op.in(i) == nullptr) return op.Invalid("input {} is missing", i);
-    parts.initial.push_back(op.in(i));
-  }
-  const std::size_t carried_count = parts.initial.size();
-  parts.stacked = body->output_size() - 1 - static_cast<int>(carried_count);
-  if (parts.stacked < 0) return op.Invalid("its body has {} outputs", body->output_size());
-  parts.axes = Ints(static_cast<std::size_t>(parts.stacked), 0);
-  parts.directions = parts.axes;
-  Value* always = op.Cast(op.Scalar(kUInt8, 1), kBool8);
-  return LoopBuilder(&op, std::move(parts))
-      .Build([&](Value* iteration, const std::vector<Value*>& carried) -> Result<BodyResults> {
-        std::vector<Value*> inputs = {iteration, always};
-        inputs.insert(inputs.end(), carried.begin(), carried.end());
-        const Result<std::vector<Value*>> results = lowering.LowerBody(*body, op.scope(), inputs);
-        if (!results) return Forward(results);
-        BodyResults all;
-        all.poison = HasPoison(lowering, *results);
-        if (all.poison) return all;
-        if (!IsTrue((*results)[0])) all.condition = op.Reshape((*results)[0], {});
-        const auto middle = results->begin() + 1 + static_cast<std::ptrdiff_t>(carried_count);
-        all.carried.assign(results->begin() + 1, middle);
-        all.elements.assign(middle, results->end());
-        return all;
-      });
-}
-
-Status LowerScan(Op& op, const Operator& /*row*/) {
-  const onnx::GraphProto* body = op.GraphAttribute("body");
-  const std::int64_t scanned = op.Int("num_scan_inputs", 0);
-  if (body == nullptr || scanned < 1 || scanned > op.inputs())
-    return op.Invalid("num_scan_inputs is {}", scanned);
-  const int states = op.inputs() - static_cast<int>(scanned);
-  Lowering& lowering = op.lowering();
-  LoopParts parts;
-  for (int i = 0; i < states; ++i) parts.initial.push_back(op.in(i));
-  parts.stacked = body->output_size() - states;
-  if (parts.stacked < 0) return op.Invalid("its body has {} outputs", body->output_size());
-  const auto stacked = static_cast<std::size_t>(parts.stacked);
-  parts.axes = op.IntList("scan_output_axes", Ints(stacked, 0));
-  parts.directions = op.IntList("scan_output_directions", Ints(stacked, 0));
-  const auto count = static_cast<std::size_t>(scanned);
-  Ints axes = op.IntList("scan_input_axes", Ints(count, 0));
-  const Ints directions = op.IntList("scan_input_directions", Ints(count, 0));
-  if (axes.size() != count || directions.size() != count || parts.axes.size() != stacked ||
-      parts.directions.size() != stacked) {
-    return op.Invalid("its axes and directions do not fit its inputs and outputs");
-  }
-  DimExpr length;
-  for (std::size_t i = 0; i < count; ++i) {
-    const Value* input = op.in(states + static_cast<int>(i));
-    if (!input->type.IsTensor() || !input->type.ranked)
-      return op.Unsupported("the rank of a scanned input is not known");
-    Result<int> axis = op.Axis(axes[i], input->type.rank());
-    if (!axis) return Forward(axis);
-    axes[i] = *axis;
-    if (i == 0) length = input->type.dims[static_cast<std::size_t>(*axis)];
-  }
-  parts.trip = op.Reshape(op.DimsValue({length}), {});
-  Value* last = op.Reshape(op.DimsValue({length - DimExpr(1)}), {});
-  return LoopBuilder(&op, std::move(parts))
-      .Build([&](Value* iteration, const std::vector<Value*>& carried) -> Result<BodyResults> {
-        std::vector<Value*> inputs = carried;
-        for (std::size_t i = 0; i < count; ++i) {
-          Value* input = op.in(states + static_cast<int>(i));
-          Value* index = directions[i] != 0 ? op.Apply("rewire.sub", last, iteration) : iteration;
-          Type element = input->type;
-          element.dims.erase(element.dims.begin() + axes[i]);
-          inputs.push_back(op.Call("rewire.gather", {input, index}, {{"axis", axes[i]}}, std::move(element)));
-          lowering.strings().Copy(input, inputs.back());
-        }
-        const Result<std::vector<Value*>> results = lowering.LowerBody(*body, op.scope(), inputs);
-        if (!results) return Forward(results);
-        BodyResults all;
-        all.poison = HasPoison(lowering, *results);
-        all.carried.assign(results->begin(), results->begin() + states);
-        all.elements.assign(results->begin() + states, results->end());
-        return all;
-      });
-}
-
-}  // namespace
-
-std::span<const Operator> ControlFlowOperators() {
-  static constexpr Operator kOperators[] = {
-      {"If", 1, 0, 1, 1, "else_branch then_branch", LowerIf},
-      {"Loop", 1, 0, 2, kAnyNumber, "body", LowerLoop, nullptr, kAnyKind | kMayLack | kTakesStrings},
-      {"Scan", 9, 0, 1, kAnyNumber,
-       "body num_scan_inputs scan_input_axes scan_input_directions scan_output_axes scan_output_directions",
-       LowerScan, nullptr, kAnyKind | kTakesStrings},
-  };
-  return kOperators;
-}
 
 }  // namespace rewire::compiler
