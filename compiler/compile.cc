@@ -138,6 +138,23 @@ Result<CalibrationReport> QuantizeGraph(const CompileOptions& options, const Ker
   return report;
 }
 
+struct Lowered {
+  std::unique_ptr<Graph> graph;
+  std::unique_ptr<Lowering> lowering;
+  Status status;
+};
+
+Lowered LowerModel(const ModelFile& model, const LoweringOptions& lowering, const CompileOptions& options,
+                   const std::shared_ptr<const KernelTraits>& kernels) {
+  Lowered lowered;
+  lowered.graph = std::make_unique<Graph>();
+  lowered.graph->max_dims = options.max_dims;
+  lowered.graph->kernels = kernels;
+  lowered.lowering = std::make_unique<Lowering>(model, lowering, lowered.graph.get());
+  lowered.status = lowered.lowering->Run();
+  return lowered;
+}
+
 Result<Compiled> CompileModel(const ModelFile& model, const std::string& what, const CompileOptions& options,
                               std::vector<Unsupported>* unsupported) {
   for (const std::string& pass : options.disabled_passes) {
@@ -159,14 +176,20 @@ Result<Compiled> CompileModel(const ModelFile& model, const std::string& what, c
   if (!options.disabled_passes.contains(kFoldConstants)) {
     lowering_options.fold = [&](const Node& node) { return folder.Fold(node); };
   }
-  Graph graph;
-  graph.max_dims = options.max_dims;
-  graph.kernels = std::make_shared<KernelTraits>(folder.kernels());
-  graph.device = *device;
-  lowering_options.check = [&](const Node& node) { return graph.kernels->Check(node); };
-  Lowering lowering(model, lowering_options, &graph);
   Begin(options, "lowering nodes");
-  if (Status lowered = lowering.Run(); !lowered) return Forward(lowered, what);
+  const auto kernels = std::make_shared<const KernelTraits>(folder.kernels());
+  lowering_options.check = [&](const Node& node) { return kernels->Check(node); };
+  Lowered whole = LowerModel(model, lowering_options, options, kernels);
+  if (!whole.status) return Forward(whole.status, what);
+  if (!whole.lowering->unsupported().empty() && whole.lowering->unknown_rank()) {
+    // It may compile where what follows an unknown rank is there for each rank.
+    lowering_options.for_each_rank = true;
+    Lowered each = LowerModel(model, lowering_options, options, kernels);
+    if (each.status && each.lowering->unsupported().empty()) whole = std::move(each);
+  }
+  Lowering& lowering = *whole.lowering;
+  Graph& graph = *whole.graph;
+  graph.device = *device;
   if (Status named = CheckDims(options.dims, lowering.dim_names()); !named) return Forward(named, what);
   if (!lowering.unsupported().empty()) {
     *unsupported = lowering.unsupported();

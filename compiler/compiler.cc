@@ -24,6 +24,7 @@ MemoryBound BoundOf(const Executable& executable) {
   (void)kernels.AddLibrary("librewire_kernels_cpu.so");
   (void)kernels.AddLibrary("librewire_kernels_onednn.so");
   (void)kernels.AddLibrary("librewire_kernels_re2.so");
+  (void)kernels.AddLibrary("librewire_kernels_image.so");
   MemoryBoundOptions options;
   options.outputs_bound = true;
   Result<MemoryBound> bound = BoundMemory(executable, &kernels, {}, options);

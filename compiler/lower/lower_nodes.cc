@@ -105,13 +105,49 @@ Status Lowering::Deliver(Op* op, Continuation continuation) {
     open_ = std::move(continuation);
     return {};
   }
-  Result<std::vector<Value*>> results = Join(&continuation);
+  Result<std::vector<Value*>> results = JoinStrings(&continuation);
   if (!results) return Forward(results);
   for (std::size_t i = 0; i < results->size(); ++i) {
     if (continuation.split != nullptr) (*results)[i]->name = op->NextName();
     op->Set(static_cast<int>(i), (*results)[i]);
   }
   return {};
+}
+
+Result<std::vector<Value*>> Lowering::JoinStrings(Continuation* continuation) {
+  std::vector<Continuation*> ends = EndsOf(continuation);
+  std::erase_if(ends, [](const Continuation* end) { return end->failure.has_value(); });
+  // What does not fit is for Join to refuse.
+  const bool fits =
+      continuation->split != nullptr && !ends.empty() &&
+      std::all_of(ends.begin(), ends.end(), [&](const Continuation* end) {
+        return end->results.size() == ends.front()->results.size() &&
+               std::none_of(end->results.begin(), end->results.end(), [&](Value* v) { return IsPoison(v); });
+      });
+  if (!fits) return Join(continuation);
+  const std::size_t count = ends.front()->results.size();
+  std::vector<std::size_t> of_strings;
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto are_strings = std::count_if(
+        ends.begin(), ends.end(), [&](const Continuation* end) { return strings_.Has(end->results[i]); });
+    if (are_strings == 0) continue;
+    if (are_strings != std::ssize(ends))
+      return Fail(StatusCode::kUnsupported, fmt::format("output {} is strings in one branch alone", i));
+    of_strings.push_back(i);
+    // Each end brings its list, behind all results.
+    for (Continuation* end : ends) {
+      const StringList list = ListOf(end->results[i]);
+      end->results.insert(end->results.end(), {list.offsets, list.bytes});
+    }
+  }
+  Result<std::vector<Value*>> results = Join(continuation);
+  if (!results || of_strings.empty()) return results;
+  for (std::size_t i = 0; i < of_strings.size(); ++i) {
+    Value** list = results->data() + count + 2 * i;
+    strings_.Set((*results)[of_strings[i]], StringList{list[0], list[1]});
+  }
+  results->resize(count);
+  return results;
 }
 
 Result<std::vector<Value*>> Lowering::Join(Continuation* continuation) {

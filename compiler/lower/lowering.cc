@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <map>
 #include <set>
 #include <utility>
 
@@ -11,6 +12,7 @@
 #include "rewire/compiler/import/node_order.h"
 #include "rewire/compiler/import/tensor_data.h"
 #include "rewire/compiler/ir/kernel_traits.h"
+#include "rewire/compiler/lower/implied_ranks.h"
 #include "rewire/compiler/operators/op.h"
 #include "rewire/compiler/operators/registry.h"
 
@@ -224,12 +226,36 @@ Result<std::optional<Value*>> Lowering::StringConstant(const onnx::TensorProto& 
   return std::optional<Value*>(value);
 }
 
+StringList Lowering::ConstantList(const Strings& strings) {
+  std::vector<std::int64_t> offsets = {0};
+  std::string text;
+  for (const std::string& each : strings) {
+    text += each;
+    offsets.push_back(static_cast<std::int64_t>(text.size()));
+  }
+  const auto constant = [&](DLDataType dtype, std::size_t count, const void* data, std::size_t size) {
+    HostTensor tensor;
+    tensor.dtype = dtype;
+    tensor.shape = {static_cast<std::int64_t>(count)};
+    tensor.bytes = CopyBytes({static_cast<const std::byte*>(data), size});
+    return Constant("strings", std::move(tensor));
+  };
+  return {constant(kInt64, offsets.size(), offsets.data(), offsets.size() * sizeof(std::int64_t)),
+          constant(kUInt8, text.size(), text.data(), text.size())};
+}
+
+StringList Lowering::ListOf(const Value* strings) {
+  const StringList* computed = strings_.Computed(strings);
+  return computed != nullptr ? *computed : ConstantList(*strings_.Find(strings));
+}
+
 Result<HostTensor> Lowering::ReadSparse(const onnx::SparseTensorProto& proto) {
   return ReadSparseTensorProto(proto, model_.external(), model_.proto(), &sparse_bytes_);
 }
 
 Status Lowering::AddInputs(Scope* scope) {
   std::vector<Value*> strings;
+  const std::map<std::string, int> ranks = ImpliedRanks(model_.graph());
   for (const onnx::ValueInfoProto& input : model_.graph().input()) {
     // Older models list every initializer among the inputs.
     if (scope->names.contains(input.name())) continue;
@@ -238,6 +264,12 @@ Status Lowering::AddInputs(Scope* scope) {
     onnx::TypeProto declared = input.type();
     if (is_strings) declared.mutable_tensor_type()->set_elem_type(onnx::TensorProto::INT64);
     Result<Type> type = DeclaredType(declared, input.name());
+    const auto rank = ranks.find(input.name());
+    if (type && type->IsTensor() && !type->ranked && rank != ranks.end()) {
+      type->ranked = true;
+      for (int i = 0; i < rank->second; ++i)
+        type->dims.push_back(DimExpr::Symbol(graph_.FreshSymbol(input.name())));
+    }
     if (type && is_strings && !type->ranked) {
       ReportTensor("input", input.name(), "it is strings and declares no shape", scope);
       continue;
@@ -314,7 +346,7 @@ Status Lowering::Run() {
   if (wanted.names.empty()) return Fail(StatusCode::kInvalidFile, "the graph has no output");
   Result<Continuation> continuation = LowerNodes(model_.graph().node(), &scope, wanted);
   if (!continuation) return Forward(continuation);
-  Result<std::vector<Value*>> results = Join(&*continuation);
+  Result<std::vector<Value*>> results = JoinStrings(&*continuation);
   if (!results) return Forward(results);
   graph_.main.results = *std::move(results);
   return strings_.AddLists(&graph_.main.results, &graph_.output_names);
@@ -445,11 +477,6 @@ Result<Continuation> Lowering::LowerSubgraph(const onnx::GraphProto& body, const
   for (const onnx::ValueInfoProto& output : body.output()) wanted.names.push_back(output.name());
   Result<Continuation> continuation = LowerNodes(body.node(), &scope, wanted);
   if (!continuation) return continuation;
-  for (const Continuation* end : EndsOf(&*continuation)) {
-    for (const Value* result : end->results) {
-      if (strings_.Has(result)) return Fail(StatusCode::kUnsupported, "its body gives strings");
-    }
-  }
   return continuation;
 }
 
@@ -457,7 +484,7 @@ Result<std::vector<Value*>> Lowering::LowerBody(const onnx::GraphProto& body, co
                                                 const std::vector<Value*>& inputs) {
   Result<Continuation> continuation = LowerSubgraph(body, outer, inputs);
   if (!continuation) return Forward(continuation);
-  return Join(&*continuation);
+  return JoinStrings(&*continuation);
 }
 
 }  // namespace rewire::compiler

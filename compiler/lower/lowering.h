@@ -37,6 +37,9 @@ struct LoweringOptions {
   std::function<Status(const Node&)> check;
   // Tells whether the stock libraries have a kernel. Empty: not checked.
   std::function<bool(const std::string&)> has_kernel;
+  // What follows a Squeeze whose rank only the run knows is lowered for each rank. Otherwise its result has
+  // no rank, which is smaller but which few operators take.
+  bool for_each_rank = false;
 };
 
 // The names that a graph, or the body of a function, can see.
@@ -92,6 +95,13 @@ class Lowering {
   // A constant tensor of strings, or nullopt if the tensor has another type.
   Result<std::optional<Value*>> StringConstant(const onnx::TensorProto& proto, const std::string& name);
   StringTables& strings() { return strings_; }
+  // A result without rank may be lowered for each rank (LoweringOptions::for_each_rank).
+  void NoteUnknownRank() { unknown_rank_ = true; }
+  bool unknown_rank() const { return unknown_rank_; }
+  // Two constants that are the list.
+  StringList ConstantList(const Strings& strings);
+  // The list of a value that is strings, for kernels.
+  StringList ListOf(const Value* strings);
 
   // Lowers the nodes of a subgraph into the current block. `inputs` get the names of the subgraph's inputs.
   // Returns where the values of its outputs are.
@@ -116,7 +126,9 @@ class Lowering {
   Value* poison();
   const std::string& source() const { return source_; }
 
-  // Sets the block that Append fills, and returns the former one.
+  // The block that Append fills.
+  Block* block() const { return block_; }
+  // Sets that block, and returns the former one.
   Block* SwapBlock(Block* block) { return std::exchange(block_, block); }
 
  private:
@@ -140,6 +152,8 @@ class Lowering {
   // Returns the values of a continuation; if it is open, they become outputs of its Ifs. Errors: kInvalidFile
   // if it fails at every end.
   Result<std::vector<Value*>> Join(Continuation* continuation);
+  // The same. Results that are strings at all ends are strings.
+  Result<std::vector<Value*>> JoinStrings(Continuation* continuation);
   Status LowerNode(const onnx::NodeProto& node, Scope* scope);
   // Checks a node behind an unsupported one, as far as this is possible without its inputs. Does the same for
   // the nodes of its subgraphs, whose nesting protobuf limits.
@@ -163,6 +177,7 @@ class Lowering {
   // why it cannot be lowered here, if it may be lowered elsewhere.
   std::optional<Continuation> open_;
   std::optional<Unsupported> failure_;
+  bool unknown_rank_ = false;
   bool at_ends_ = false;      // the current nodes are also lowered for values of other ranks
   std::size_t repeated_ = 0;  // nodes lowered at ends
   std::set<std::string> dim_names_;

@@ -296,11 +296,25 @@ Result<NBits> ReadNBits(const Op& op) {
     return op.Invalid("input 1 is {}, expected {}", ShapeText(ShapeOfInts(dims)),
                       ShapeText(ShapeOfInts(expected)));
   }
-  if (op.in(4) != nullptr) return op.Unsupported("an order of the rows (g_idx)");
   return form;
 }
 
-// a, b in blocks of few bits, scales, zeros, the order of the rows, a bias.
+// Checks the block of each row (g_idx). Those that only the run knows are checked by Gather.
+Status CheckBlocksOfRows(const Op& op, const NBits& form) {
+  const Value* order = op.in(4);
+  const DimExpr count = ProductOf(order->type.dims);
+  if (order->type.rank() != 1 || !(count.Is(form.depth) || count.Is(form.blocks * form.block))) {
+    return op.Invalid("g_idx is {}, expected [{}]", ShapeText(order->type.dims), form.depth);
+  }
+  const std::optional<Ints> known = KnownInts(order);
+  for (const std::int64_t block : known.value_or(Ints())) {
+    if (block < 0 || block >= form.blocks)
+      return op.Invalid("g_idx has {}, expected 0 to {}", block, form.blocks - 1);
+  }
+  return {};
+}
+
+// a, b in blocks of few bits, scales, zeros, the block of each row, a bias.
 Status LowerMatMulNBits(Op& op, const Operator& /*row*/) {
   (void)op.Int("accuracy_level", 0);  // we always compute in f32
   const Result<NBits> form = ReadNBits(op);
@@ -328,13 +342,33 @@ Status LowerMatMulNBits(Op& op, const Operator& /*row*/) {
   } else {
     return op.Invalid("zeros are {}, expected {} by {}", ShapeText(zero->type.dims), columns, blocks);
   }
+  if (op.in(4) != nullptr) {
+    if (Status ordered = CheckBlocksOfRows(op, *form); !ordered) return ordered;
+  }
   Decomposition parts(op);
-  Value* stored = Unpacked(op, *op.in(1), bits, {columns, blocks, block}, columns * blocks, block);
-  Value* scale = op.Reshape(op.in(2), ShapeOfInts(of_blocks));
-  const std::string floats = Floats(&parts, parts.Name(stored), parts.Name(scale), parts.Name(zero));
   const auto ints = [&](const Ints& values) { return parts.Name(op.IntsValue(values)); };
-  std::string w = parts.Add("Reshape", {floats, ints({columns, blocks * block})});
-  if (blocks * block != depth) w = parts.Add("Slice", {w, ints({0}), ints({depth}), ints({1})});
+  const auto first_rows = [&](const std::string& x, std::int64_t axis) {
+    return blocks * block == depth ? x : parts.Add("Slice", {x, ints({0}), ints({depth}), ints({axis})});
+  };
+  std::string stored =
+      parts.Name(Unpacked(op, *op.in(1), bits, {columns, blocks, block}, columns * blocks, block));
+  std::string scales = parts.Name(op.Reshape(op.in(2), ShapeOfInts(of_blocks)));
+  std::string zeros = parts.Name(zero);
+  if (op.in(4) != nullptr) {
+    // A scale and a zero for each row of each column.
+    Form along;
+    along.attributes.push_back(IntAttribute("axis", 1));
+    std::string order = parts.In(4);
+    if (!ProductOf(op.in(4)->type.dims).Is(depth)) order = first_rows(order, 0);
+    const auto of_rows = [&](const std::string& x) {
+      return parts.Add("Gather", {parts.Add("Reshape", {x, ints({columns, blocks})}), order}, along);
+    };
+    stored = first_rows(parts.Add("Reshape", {stored, ints({columns, blocks * block})}), 1);
+    scales = of_rows(scales);
+    if (zero->type.rank() > 0) zeros = of_rows(zeros);
+  }
+  std::string w = Floats(&parts, stored, scales, zeros);
+  if (op.in(4) == nullptr) w = first_rows(parts.Add("Reshape", {w, ints({columns, blocks * block})}), 1);
   w = parts.Add("CastLike", {parts.Add("Transpose", {w}), parts.In(0)});
   std::string product = parts.Add("MatMul", {parts.In(0), w});
   if (op.in(5) != nullptr) product = parts.Add("Add", {product, parts.In(5)});

@@ -16,11 +16,17 @@ Status LowerUnary(Op& op, const Operator& row) {
   return {};
 }
 
-Status LowerUnaryBool(Op& op, const Operator& row) {
+// A boolean for each element of x.
+Value* Predicate(Op& op, const Operator& row, Attributes attributes) {
   Value* x = op.in(0);
-  Type type = x->type;
-  type.dtype = kBool8;
-  op.Set(0, op.Call(row.kernel, {x}, {}, std::move(type)));
+  Op::KernelCall call{row.kernel, {x}, std::move(attributes), {x->type}, {}};
+  call.outputs[0].dtype = kBool8;
+  if (!x->type.ranked) call.shapes.push_back(op.ShapeOf(x));
+  return op.Call(std::move(call))[0];
+}
+
+Status LowerUnaryBool(Op& op, const Operator& row) {
+  op.Set(0, Predicate(op, row, {}));
   return {};
 }
 
@@ -52,12 +58,9 @@ Status LowerShrink(Op& op, const Operator& row) {
 }
 
 Status LowerIsInf(Op& op, const Operator& row) {
-  Type type = op.in(0)->type;
-  type.dtype = kBool8;
-  op.Set(0, op.Call(row.kernel, {op.in(0)},
-                    {{"detect_positive", op.Int("detect_positive", 1)},
-                     {"detect_negative", op.Int("detect_negative", 1)}},
-                    std::move(type)));
+  op.Set(0, Predicate(op, row,
+                      {{"detect_positive", op.Int("detect_positive", 1)},
+                       {"detect_negative", op.Int("detect_negative", 1)}}));
   return {};
 }
 
@@ -224,7 +227,27 @@ Status LowerClip(Op& op, const Operator& row) {
   return {};
 }
 
+// Of inputs whose ranks are not all known.
+Status LowerUnrankedWhere(Op& op, const Operator& row) {
+  for (int i = 0; i < 3; ++i) {
+    if (op.lowering().strings().Has(op.in(i))) return op.Unsupported("strings beside values of unknown rank");
+  }
+  Value* shape = op.ShapeOf(op.in(0));
+  for (int i = 1; i < 3; ++i) {
+    Value* other = op.ShapeOf(op.in(i));
+    const DimExpr rank = DimExpr::Max(shape->type.dims[0], other->type.dims[0]);
+    shape = op.Call("rewire.shape.broadcast", {shape, other}, {}, TensorOf(kInt64, {rank}));
+  }
+  Op::KernelCall call{
+      row.kernel, {op.in(0), op.in(1), op.in(2)}, {}, {UnrankedTensorOf(op.in(1)->type.dtype)}, {shape}};
+  op.Set(0, op.Call(std::move(call))[0]);
+  return {};
+}
+
 Status LowerWhere(Op& op, const Operator& row) {
+  for (int i = 0; i < 3; ++i) {
+    if (!op.in(i)->type.ranked) return LowerUnrankedWhere(op, row);
+  }
   Result<Shape> values = op.Broadcast(op.in(1)->type.dims, op.in(2)->type.dims);
   if (!values) return Forward(values);
   Result<Shape> dims = op.Broadcast(*values, op.in(0)->type.dims);
@@ -251,6 +274,8 @@ Status LowerWhere(Op& op, const Operator& row) {
 Status LowerPRelu(Op& op, const Operator& row) {
   Value* x = op.in(0);
   Value* slope = op.in(1);
+  if (op.opset() < 7 && (!x->type.ranked || !slope->type.ranked))
+    return op.Unsupported("a slope that goes along an axis of a value of unknown rank");
   if (op.opset() < 7 && slope->type.rank() == 1 && x->type.rank() > 2) {
     Shape dims = slope->type.dims;
     dims.resize(static_cast<std::size_t>(x->type.rank() - 1), DimExpr(1));
@@ -329,7 +354,7 @@ std::span<const Operator> ElementwiseOperators() {
       {"CastLike", 15, 0, 2, 2, "~round_mode ~saturate", LowerCast, nullptr, kAnyRank | kTakesStrings},
       {"Ceil", 1, 0, 1, 1, "", LowerUnary, "rewire.ceil", kAnyRank},
       {"Celu", 12, 0, 1, 1, "alpha", LowerAlpha<1, 1>, "rewire.celu", kAnyRank},
-      {"Clip", 6, 0, 1, 3, "max<11 min<11", LowerClip, "rewire.clip"},
+      {"Clip", 6, 0, 1, 3, "max<11 min<11", LowerClip, "rewire.clip", kAnyRank},
       {"Cos", 7, 0, 1, 1, "", LowerUnary, "rewire.cos", kAnyRank},
       {"Cosh", 9, 0, 1, 1, "", LowerUnary, "rewire.cosh", kAnyRank},
       {"Div", 1, 0, 2, 2, "axis<7 broadcast<7", LowerBinary, "rewire.div", kAnyRank},
@@ -343,8 +368,8 @@ std::span<const Operator> ElementwiseOperators() {
       {"GreaterOrEqual", 12, 0, 2, 2, "", LowerCompare, "rewire.greater_equal", kAnyRank},
       {"HardSigmoid", 6, 0, 1, 1, "alpha beta", LowerHardSigmoid, "rewire.hard_sigmoid", kAnyRank},
       {"HardSwish", 14, 0, 1, 1, "", LowerUnary, "rewire.hard_swish", kAnyRank},
-      {"IsInf", 10, 0, 1, 1, "detect_negative detect_positive", LowerIsInf, "rewire.isinf"},
-      {"IsNaN", 9, 0, 1, 1, "", LowerUnaryBool, "rewire.isnan"},
+      {"IsInf", 10, 0, 1, 1, "detect_negative detect_positive", LowerIsInf, "rewire.isinf", kAnyRank},
+      {"IsNaN", 9, 0, 1, 1, "", LowerUnaryBool, "rewire.isnan", kAnyRank},
       {"LeakyRelu", 6, 0, 1, 1, "alpha", LowerAlpha<1, 100>, "rewire.leaky_relu", kAnyRank},
       {"Less", 1, 0, 2, 2, "axis<7 broadcast<7", LowerCompare, "rewire.less", kAnyRank},
       {"LessOrEqual", 12, 0, 2, 2, "", LowerCompare, "rewire.less_equal", kAnyRank},
@@ -358,7 +383,7 @@ std::span<const Operator> ElementwiseOperators() {
       {"Neg", 1, 0, 1, 1, "", LowerUnary, "rewire.neg", kAnyRank},
       {"Not", 1, 0, 1, 1, "", LowerUnary, "rewire.not", kAnyRank},
       {"Or", 1, 0, 2, 2, "axis<7 broadcast<7", LowerCompare, "rewire.or", kAnyRank},
-      {"PRelu", 6, 0, 2, 2, "", LowerPRelu, "rewire.prelu"},
+      {"PRelu", 6, 0, 2, 2, "", LowerPRelu, "rewire.prelu", kAnyRank},
       {"Pow", 1, 0, 2, 2, "axis<7 broadcast<7", LowerPow, "rewire.pow", kAnyRank},
       {"Reciprocal", 1, 0, 1, 1, "", LowerUnary, "rewire.reciprocal", kAnyRank},
       {"Relu", 1, 0, 1, 1, "", LowerUnary, "rewire.relu", kAnyRank},
@@ -379,7 +404,7 @@ std::span<const Operator> ElementwiseOperators() {
       {"Tan", 7, 0, 1, 1, "", LowerUnary, "rewire.tan", kAnyRank},
       {"Tanh", 1, 0, 1, 1, "", LowerUnary, "rewire.tanh", kAnyRank},
       {"ThresholdedRelu", 1, 0, 1, 1, "alpha", LowerAlpha<1, 1>, "rewire.thresholded_relu", kAnyRank},
-      {"Where", 9, 0, 3, 3, "", LowerWhere, "rewire.where", kTakesStrings},
+      {"Where", 9, 0, 3, 3, "", LowerWhere, "rewire.where", kAnyRank | kTakesStrings},
       {"Xor", 1, 0, 2, 2, "axis<7 broadcast<7", LowerCompare, "rewire.xor", kAnyRank},
   };
   return kOperators;

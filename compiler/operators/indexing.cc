@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators that pick elements by index, order or condition.
 #include "rewire/compiler/operators/registry.h"
+#include "rewire/compiler/operators/text_values.h"
 
 namespace rewire::compiler {
 namespace {
@@ -122,7 +123,10 @@ Status LowerCompress(Op& op, const Operator& row) {
 
 // The slices kept have x's shape but for the axis; the other outputs are as long as that.
 Status LowerUnique(Op& op, const Operator& row) {
+  const bool are_strings = op.lowering().strings().Has(op.in(0));
+  // Equal strings have equal ranks.
   Value* x = op.in(0);
+  if (are_strings) x = op.Call("rewire.text.rank", TextTensorOf(op, x).arguments(), {}, x->type);
   Graph& graph = op.lowering().graph();
   Attributes attributes = {{"sorted", op.Int("sorted", 1)}};
   Shape dims(1);
@@ -164,6 +168,13 @@ Status LowerUnique(Op& op, const Operator& row) {
   }
   const std::vector<Value*> outputs = op.Call(std::move(call));
   for (std::size_t i = 0; i < outputs.size(); ++i) op.Set(static_cast<int>(i), outputs[i]);
+  if (!are_strings) return {};
+  // The strings are where their ranks are first.
+  Value* from = op.HasAttribute("axis") ? op.in(0) : op.Reshape(op.in(0), {length});
+  Value* strings = op.Call("rewire.gather", {from, outputs[1]}, {{"axis", static_cast<std::int64_t>(along)}},
+                           outputs[0]->type);
+  op.Set(0, strings);
+  op.lowering().strings().Copy(op.in(0), strings);
   return {};
 }
 
@@ -190,7 +201,7 @@ std::span<const Operator> IndexingOperators() {
       {"ScatterElements", 11, 0, 3, 3, "axis reduction", LowerScatter, "rewire.scatter_elements"},
       {"ScatterND", 11, 0, 3, 3, "reduction", LowerScatter, "rewire.scatter_nd"},
       {"TopK", 1, 0, 1, 2, "axis k<10 largest sorted", LowerTopK, "rewire.top_k"},
-      {"Unique", 11, 0, 1, 1, "axis sorted", LowerUnique, "rewire.unique"},
+      {"Unique", 11, 0, 1, 1, "axis sorted", LowerUnique, "rewire.unique", kTakesStrings},
   };
   return kOperators;
 }

@@ -256,9 +256,34 @@ Status LowerTile(Op& op, const Operator& row) {
   return {};
 }
 
+// Strings and what fills their border, an empty one if nothing is given, as positions in one list. None of
+// numbers.
+Result<std::optional<JoinedTexts>> JoinPadded(Op& op, const std::string& mode, Value** x, Value** value) {
+  const StringTables& tables = op.lowering().strings();
+  const bool fills = mode == "constant";
+  if (!tables.Has(*x)) {
+    if (*value != nullptr && tables.Has(*value)) return op.Invalid("strings fill the border of numbers");
+    return std::optional<JoinedTexts>();
+  }
+  if (!fills) *value = nullptr;
+  if (fills && *value == nullptr) {
+    *value = ConstantTexts(op, {""}).positions;
+    op.lowering().strings().Set(*value, Strings{""});
+  } else if (fills && !tables.Has(*value)) {
+    return op.Invalid("numbers fill the border of strings");
+  }
+  JoinedTexts joined = JoinTexts(op, fills ? std::vector<Value*>{*x, *value} : std::vector<Value*>{*x});
+  *x = joined.positions[0];
+  if (fills) *value = joined.positions[1];
+  return std::optional<JoinedTexts>(std::move(joined));
+}
+
 Status LowerPad(Op& op, const Operator& row) {
   Value* x = op.in(0);
   const std::string mode = op.String("mode", "constant");
+  for (const int i : {1, 3}) {
+    if (op.lowering().strings().Has(op.in(i))) return op.Invalid("input {} is strings", i);
+  }
   std::optional<Ints> pads;
   Value* value = nullptr;
   if (op.opset() < 11) {
@@ -269,6 +294,9 @@ Status LowerPad(Op& op, const Operator& row) {
     pads = KnownInts(op.in(1));
     value = op.in(2);
   }
+  const Result<std::optional<JoinedTexts>> joined = JoinPadded(op, mode, &x, &value);
+  if (!joined) return Forward(joined);
+  const auto set = [&](Value* padded) { *joined ? SetJoined(op, 0, padded, **joined) : op.Set(0, padded); };
   std::optional<Ints> axes = KnownInts(op.in(3));
   const auto rank = static_cast<std::size_t>(x->type.rank());
   if (!pads || (op.in(3) != nullptr && !axes)) {
@@ -279,8 +307,8 @@ Status LowerPad(Op& op, const Operator& row) {
       inputs.push_back(op.in(3));
       shapes.push_back(op.in(3));
     }
-    op.Set(0, op.CallShaped("rewire.dynamic_pad", inputs, {{"mode", mode}}, x->type.dtype, x->type.rank(),
-                            {"rewire.shape.dynamic_pad", shapes, {}}));
+    set(op.CallShaped("rewire.dynamic_pad", inputs, {{"mode", mode}}, x->type.dtype, x->type.rank(),
+                      {"rewire.shape.dynamic_pad", shapes, {}}));
     return {};
   }
   Ints all = *pads;
@@ -300,8 +328,7 @@ Status LowerPad(Op& op, const Operator& row) {
   for (std::size_t i = 0; i < rank; ++i) dims[i] = dims[i] + DimExpr(all[i]) + DimExpr(all[i + rank]);
   std::vector<Value*> inputs = {x};
   if (value != nullptr) inputs.push_back(value);
-  op.Set(0, op.Call(row.kernel, inputs, {{"pads", all}, {"mode", mode}},
-                    TensorOf(x->type.dtype, std::move(dims))));
+  set(op.Call(row.kernel, inputs, {{"pads", all}, {"mode", mode}}, TensorOf(x->type.dtype, std::move(dims))));
   return {};
 }
 
@@ -399,9 +426,9 @@ std::span<const Operator> MovementOperators() {
       {"CenterCropPad", 18, 0, 2, 2, "axes", LowerCenterCropPad},
       {"Concat", 1, 0, 1, kAnyNumber, "axis", LowerConcat, "rewire.concat", kTakesStrings},
       {"DepthToSpace", 1, 0, 1, 1, "blocksize mode", LowerDepthToSpace},
-      {"Pad", 1, 0, 1, 4, "mode paddings<2 pads<11 value<11", LowerPad, "rewire.pad"},
+      {"Pad", 1, 0, 1, 4, "mode paddings<2 pads<11 value<11", LowerPad, "rewire.pad", kTakesStrings},
       {"ReverseSequence", 10, 0, 2, 2, "batch_axis time_axis", LowerReverseSequence,
-       "rewire.reverse_sequence"},
+       "rewire.reverse_sequence", kMovesStrings},
       {"Slice", 1, 0, 1, 5, "axes<10 ends<10 starts<10", LowerSlice, "rewire.slice", kMovesStrings},
       {"SpaceToDepth", 1, 0, 1, 1, "blocksize mode", LowerSpaceToDepth},
       {"Split", 1, 0, 1, 2, "axis num_outputs split<13", LowerSplit, "rewire.split", kMovesStrings},

@@ -125,8 +125,11 @@ Status LowerOperator(Op* op) {
   if (Status checked = CheckInputs(*op, **row); !checked) return checked;
   if (Status lowered = (*row)->lower(*op, **row); !lowered) return lowered;
   if (!op->failure()) return op->failure();
-  if (((*row)->flags & kMovesStrings) != 0 && op->outputs() > 0)
-    op->lowering().strings().Copy(op->in(0), op->scope().Find(op->node().output(0)));
+  if (((*row)->flags & kMovesStrings) != 0) {
+    for (int i = 0; i < op->outputs(); ++i) {
+      if (op->Wants(i)) op->lowering().strings().Copy(op->in(0), op->scope().Find(op->node().output(i)));
+    }
+  }
   return CheckAllRead(*op, **row);
 }
 

@@ -113,6 +113,10 @@ Status LowerShape(Op& op, const Operator& /*row*/) {
 }
 
 Status LowerSize(Op& op, const Operator& /*row*/) {
+  if (!op.in(0)->type.ranked) {
+    op.Set(0, op.Reduce("rewire.reduce_prod", op.ShapeOf(op.in(0)), {0}, false));
+    return {};
+  }
   op.Set(0, op.Reshape(op.DimsValue({ProductOf(op.in(0)->type.dims)}), {}));
   return {};
 }
@@ -213,12 +217,55 @@ Status LowerSqueezeOnes(Op& op) {
   return {};
 }
 
+// For each way in which the dimensions from `next` on may be 1, the result without those that are.
+Continuation SqueezedForEachRank(Op& op, std::vector<bool> gone, std::size_t next) {
+  Lowering& lowering = op.lowering();
+  const Shape& dims = op.in(0)->type.dims;
+  while (next < dims.size() && dims[next].IsConstant()) ++next;
+  Continuation continuation;
+  if (next == dims.size()) {
+    Shape left;
+    for (std::size_t i = 0; i < dims.size(); ++i) {
+      if (!gone[i]) left.push_back(dims[i]);
+    }
+    continuation.results = {op.Reshape(op.in(0), std::move(left))};
+    continuation.block = lowering.block();
+    return continuation;
+  }
+  Value* size = op.Reshape(op.DimsValue({dims[next]}), {});
+  Value* is_one = op.Compare("rewire.equal", size, op.IntValue(1));
+  continuation.split = lowering.graph().NewNode(NodeKind::kIf);
+  continuation.split->inputs.push_back(is_one);
+  continuation.split->blocks.resize(2);
+  for (const std::size_t branch : {0, 1}) {
+    gone[next] = branch == 0;
+    Block* around = lowering.SwapBlock(&continuation.split->blocks[branch]);
+    continuation.branches.push_back(SqueezedForEachRank(op, gone, next + 1));
+    lowering.SwapBlock(around);
+  }
+  lowering.Append(continuation.split);
+  return continuation;
+}
+
+Status LowerSqueezeOfUnknownRank(Op& op) {
+  // Each of them doubles what follows.
+  constexpr std::ptrdiff_t kMostUnknown = 3;
+  const Shape& dims = op.in(0)->type.dims;
+  const auto unknown =
+      std::count_if(dims.begin(), dims.end(), [](const DimExpr& dim) { return !dim.IsConstant(); });
+  op.lowering().NoteUnknownRank();
+  if (!op.lowering().options().for_each_rank || unknown > kMostUnknown) return LowerSqueezeOnes(op);
+  std::vector<bool> gone(dims.size(), false);
+  for (std::size_t i = 0; i < dims.size(); ++i) gone[i] = dims[i].Is(1);
+  return op.lowering().Deliver(&op, SqueezedForEachRank(op, gone, 0));
+}
+
 Status LowerSqueeze(Op& op, const Operator& /*row*/) {
   const Shape& dims = op.in(0)->type.dims;
   bool dynamic = false;
   const std::optional<Ints> axes = AxesOf(op, 13, &dynamic);
   if (dynamic) return LowerDynamicAxes(op, "rewire.shape.squeeze", -1);
-  if (!axes && !ConstantDims(dims)) return LowerSqueezeOnes(op);
+  if (!axes && !ConstantDims(dims)) return LowerSqueezeOfUnknownRank(op);
   std::vector<bool> gone(dims.size(), false);
   for (std::size_t i = 0; i < dims.size(); ++i) gone[i] = !axes && dims[i].Is(1);
   for (const std::int64_t axis : axes.value_or(Ints{})) {
@@ -317,7 +364,7 @@ std::span<const Operator> ShapeOperators() {
       {"Identity", 1, 0, 1, 1, "", LowerIdentity, nullptr, kAnyKind | kMovesStrings},
       {"Reshape", 1, 0, 1, 2, "allowzero shape<5", LowerReshape, nullptr, kAnyRank | kMovesStrings},
       {"Shape", 1, 0, 1, 1, "end start", LowerShape, nullptr, kAnyRank | kTakesStrings},
-      {"Size", 1, 0, 1, 1, "", LowerSize, nullptr, kTakesStrings},
+      {"Size", 1, 0, 1, 1, "", LowerSize, nullptr, kAnyRank | kTakesStrings},
       {"Squeeze", 1, 0, 1, 2, "axes<13", LowerSqueeze, nullptr, kMovesStrings},
       {"Transpose", 1, 0, 1, 1, "perm", LowerTranspose, nullptr, kMovesStrings},
       {"Unsqueeze", 1, 0, 1, 2, "axes<13", LowerUnsqueeze, nullptr, kMovesStrings},

@@ -8,24 +8,6 @@
 namespace rewire::compiler {
 namespace {
 
-Value* BytesValue(Op& op, const std::string& text) {
-  HostTensor tensor;
-  tensor.dtype = kUInt8;
-  tensor.shape = {static_cast<std::int64_t>(text.size())};
-  tensor.bytes = CopyBytes({reinterpret_cast<const std::byte*>(text.data()), text.size()});
-  return op.Constant(std::move(tensor));
-}
-
-StringList ConstantList(Op& op, const Strings& strings) {
-  Ints offsets = {0};
-  std::string bytes;
-  for (const std::string& text : strings) {
-    bytes += text;
-    offsets.push_back(static_cast<std::int64_t>(bytes.size()));
-  }
-  return {op.IntsValue(offsets), BytesValue(op, bytes)};
-}
-
 Value* JoinVectors(Op& op, const std::vector<Value*>& parts) {
   DimExpr length = 0;
   for (const Value* part : parts) length = length + part->type.dims[0];
@@ -36,16 +18,14 @@ Value* JoinVectors(Op& op, const std::vector<Value*>& parts) {
 }  // namespace
 
 TextTensor TextTensorOf(Op& op, Value* x) {
-  const StringTables& tables = op.lowering().strings();
-  const StringList list =
-      tables.Computed(x) != nullptr ? *tables.Computed(x) : ConstantList(op, *tables.Find(x));
+  const StringList list = op.lowering().ListOf(x);
   return {x, list.offsets, list.bytes};
 }
 
 TextTensor ConstantTexts(Op& op, const Strings& strings) {
   Ints positions;
   for (std::size_t i = 0; i < strings.size(); ++i) positions.push_back(static_cast<std::int64_t>(i));
-  const StringList list = ConstantList(op, strings);
+  const StringList list = op.lowering().ConstantList(strings);
   return {op.IntsValue(positions), list.offsets, list.bytes};
 }
 
@@ -84,7 +64,7 @@ Value* PositionsInKeys(Op& op, const TextTensor& texts, const Strings& keys) {
     sorted.push_back(key);
     places.push_back(place);
   }
-  const StringList list = ConstantList(op, sorted);
+  const StringList list = op.lowering().ConstantList(sorted);
   Value* found =
       op.Call("rewire.text.find", {texts.positions, texts.offsets, texts.bytes, list.offsets, list.bytes}, {},
               texts.positions->type);

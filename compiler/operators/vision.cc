@@ -210,6 +210,27 @@ Status LowerDet(Op& op, const Operator& row) {
   return {};
 }
 
+// The size of the picture in a file is known when the file is.
+Status LowerImageDecoder(Op& op, const Operator& row) {
+  const auto& has_kernel = op.lowering().options().has_kernel;
+  if (has_kernel && !has_kernel(row.kernel))
+    return op.Unsupported("the kernel library of encoded pictures is missing");
+  const std::string format = op.String("pixel_format", "RGB");
+  Value* file = op.in(0);
+  if (file->type.rank() != 1)
+    return op.Invalid("the file has shape {}, expected one dimension", ShapeText(file->type.dims));
+  Op::KernelCall call;
+  call.kernel = row.kernel;
+  call.inputs = {file};
+  call.attributes = {{"pixel_format", format}};
+  const DimExpr any = DimExpr::Symbol(kAnyDim);
+  call.outputs.push_back(op.lowering().graph().WithFreshDims(
+      TensorOf(kUInt8, {any, any, DimExpr(format == "Grayscale" ? 1 : 3)})));
+  call.returns = true;
+  op.Set(0, op.Call(std::move(call))[0]);
+  return {};
+}
+
 }  // namespace
 
 std::span<const Operator> VisionOperators() {
@@ -217,6 +238,7 @@ std::span<const Operator> VisionOperators() {
       {"AffineGrid", 20, 0, 2, 2, "align_corners", LowerAffineGrid, "rewire.affine_grid"},
       {"Det", 11, 0, 1, 1, "", LowerDet, "rewire.det"},
       {"GridSample", 16, 0, 2, 2, "align_corners mode padding_mode", LowerGridSample, "rewire.grid_sample"},
+      {"ImageDecoder", 20, 0, 1, 1, "pixel_format", LowerImageDecoder, "rewire.image.decode"},
       {"MaxRoiPool", 1, 0, 2, 2, "pooled_shape spatial_scale", LowerMaxRoiPool, "rewire.max_roi_pool"},
       {"NonMaxSuppression", 10, 0, 2, 5, "center_point_box", LowerNonMaxSuppression, "rewire.nms"},
       {"Resize", 10, 0, 1, 4,

@@ -91,7 +91,7 @@ def with_computed(outputs, texts, bound=()):
             continue
         offsets, content = outputs.pop(ends).tolist(), outputs.pop(data).tobytes()
         strings = [content[begin:end].decode() for begin, end in zip(offsets, offsets[1:])]
-        outputs[name] = numpy.array(strings, str)[outputs[name]]
+        outputs[name] = numpy.asarray(numpy.array(strings, str)[outputs[name]])
     return outputs
 
 
@@ -103,5 +103,5 @@ def with_strings(outputs, strings, bound=()):
         positions = outputs.get(name)
         if positions is None or any(positions is each for each in bound):
             continue
-        outputs[name] = numpy.array(texts)[positions]
+        outputs[name] = numpy.asarray(numpy.array(texts)[positions])
     return outputs

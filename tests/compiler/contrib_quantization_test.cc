@@ -226,10 +226,27 @@ TEST_CASE("weights of few bits in blocks") {
     add(4, {"x", "short", "scales"});
     CHECK(model.Reason() == "input 1 is [2, 2, 1], expected [2, 2, 2]");
   }
-  SECTION("with an order of the rows") {
-    AddInts(model.graph(), "order", {0, 0, 0, 0, 1});
+  SECTION("rows with the scale and the zero of any block") {
+    // Scales 10 1 10 1 1 and 1 0.5 1 0.5 0.5; zeros 9 8 9 8 8 and 4 7 4 7 7.
+    model.Bytes("zeros", kU8, {2}, {0x98, 0x47});
+    model.Bytes("order", onnx::TensorProto::INT32, {5}, {1, 0, 1, 0, 0});
+    add(4, {"x", "four", "scales", "zeros", "order"});
+    model.Expect({1, 5}, {1, 2}, {74, -5});
+  }
+  SECTION("rows with the scale of any block, and those of a last block that is not full") {
+    model.Bytes("order", onnx::TensorProto::INT32, {8}, {1, 0, 1, 0, 0, 1, 1, 1});
     add(4, {"x", "four", "scales", "", "order"});
-    CHECK(model.Reason() == "an order of the rows (g_idx)");
+    model.Expect({1, 5}, {1, 2}, {94, -17});
+  }
+  SECTION("with a block that is not there") {
+    model.Bytes("order", onnx::TensorProto::INT32, {5}, {0, 0, 0, 0, 2});
+    add(4, {"x", "four", "scales", "", "order"});
+    CHECK(model.Reason() == "g_idx has 2, expected 0 to 1");
+  }
+  SECTION("with blocks of too few rows") {
+    model.Bytes("order", onnx::TensorProto::INT32, {4}, {0, 0, 0, 0});
+    add(4, {"x", "four", "scales", "", "order"});
+    CHECK(model.Reason() == "g_idx is [4], expected [5]");
   }
 }
 

@@ -96,6 +96,109 @@ TEST_CASE("what a body gives on as it is stays the constant that it was") {
   CHECK_FALSE(kernels.contains("rewire.matmul"));
 }
 
+// An optional sequence that grows by x in each of `turns` turns; y is how long it is in the end.
+onnx::ModelProto GrowingModel(std::int64_t turns, bool holds_one) {
+  onnx::ModelProto model = EmptyModel(17);
+  onnx::GraphProto* graph = model.mutable_graph();
+  SetValue(graph->add_input(), "x", {2});
+  AddInts(graph, "turns", {turns}, true);
+  AddNode(graph, "SequenceConstruct", {"x"}, "one");
+  onnx::NodeProto* optional = AddNode(graph, "Optional", {}, "before");
+  if (holds_one) optional->add_input("one");
+  onnx::AttributeProto* type = optional->add_attribute();
+  type->set_name("type");
+  type->set_type(onnx::AttributeProto::TYPE_PROTO);
+  onnx::TypeProto* element = type->mutable_tp()->mutable_sequence_type()->mutable_elem_type();
+  element->mutable_tensor_type()->set_elem_type(onnx::TensorProto::FLOAT);
+  onnx::NodeProto* loop = AddNode(graph, "Loop", {"turns", "", "before"}, "after");
+  onnx::GraphProto* body = AddGraph(loop, "body");
+  SetValue(body->add_input(), "turn", {}, onnx::TensorProto::INT64);
+  SetValue(body->add_input(), "go_on", {}, onnx::TensorProto::BOOL);
+  body->add_input()->set_name("carried");
+  AddNode(body, "OptionalHasElement", {"carried"}, "is_there");
+  onnx::NodeProto* branch = AddNode(body, "If", {"is_there"}, "held");
+  onnx::GraphProto* then = AddGraph(branch, "then_branch");
+  AddNode(then, "OptionalGetElement", {"carried"}, "then");
+  then->add_output()->set_name("then");
+  onnx::GraphProto* otherwise = AddGraph(branch, "else_branch");
+  AddNode(otherwise, "SequenceEmpty", {}, "else");
+  otherwise->add_output()->set_name("else");
+  AddNode(body, "SequenceInsert", {"held", "x"}, "grown");
+  SetValue(body->add_output(), "go_on", {}, onnx::TensorProto::BOOL);
+  body->add_output()->set_name("grown");
+  AddNode(graph, "SequenceLength", {"after"}, "length");
+  AddInt(AddNode(graph, "Cast", {"length"}, "y"), "to", onnx::TensorProto::FLOAT);
+  SetValue(graph->add_output(), "y", {});
+  return model;
+}
+
+TEST_CASE("an optional that a body gives on as what it holds") {
+  const auto run = [](std::int64_t turns, bool holds_one) {
+    const Outcome outcome = CompileProto(GrowingModel(turns, holds_one));
+    INFO(outcome.message << (outcome.unsupported.empty() ? "" : outcome.unsupported[0].reason));
+    REQUIRE(outcome.message.empty());
+    return RunOnCounts(outcome.compiled.module, {2});
+  };
+  CHECK(run(2, false).values == std::vector<float>{2});
+  CHECK(run(2, true).values == std::vector<float>{3});
+  // Without a turn it is what it was.
+  CHECK(run(0, true).values == std::vector<float>{1});
+  CHECK(!run(0, false).error.empty());
+}
+
+// Sums of x[N, T, 2] along its second axis, and what they were on the way, element by element of the batch.
+onnx::ModelProto BatchScan() {
+  onnx::ModelProto model = EmptyModel(8);
+  onnx::GraphProto* graph = model.mutable_graph();
+  SetValue(graph->add_input(), "x", {"N", "T", 2});
+  AddFloats(graph, "minus", {}, {-1});
+  AddNode(graph, "Mul", {"x", "minus"}, "negative");
+  AddInts(graph, "first", {0});
+  AddNode(graph, "ReduceSum", {"negative"}, "state");
+  AddInt(graph->mutable_node(1), "keepdims", 0);
+  AddIntList(graph->mutable_node(1), "axes", {1});
+  onnx::NodeProto* scan = AddNode(graph, "Scan", {"", "state", "x"}, "sums");
+  scan->add_output("y");
+  AddInt(scan, "num_scan_inputs", 1);
+  AddIntList(scan, "directions", {1});
+  onnx::GraphProto* body = AddGraph(scan, "body");
+  SetValue(body->add_input(), "before", {2});
+  SetValue(body->add_input(), "element", {2});
+  AddNode(body, "Add", {"before", "element"}, "after");
+  AddNode(body, "Identity", {"after"}, "shown");
+  SetValue(body->add_output(), "after", {2});
+  SetValue(body->add_output(), "shown", {2});
+  SetValue(graph->add_output(), "y", {});
+  return model;
+}
+
+TEST_CASE("a scan of version 8 goes through a batch") {
+  onnx::ModelProto model = BatchScan();
+  const auto refused = [&] {
+    const Outcome outcome = CompileProto(model);
+    REQUIRE(outcome.unsupported.size() == 1);
+    return outcome.unsupported[0].reason;
+  };
+  SECTION("each element by itself, from its end") {
+    const Outcome outcome = CompileProto(model);
+    REQUIRE(outcome.message.empty());
+    const Answer answer = RunOnCounts(outcome.compiled.module, {2, 2, 2});
+    CHECK(answer.shape == Shape{2, 2, 2});
+    // From minus the sum, 2 4 and 10 12, the last element comes first.
+    CHECK(answer.values == std::vector<float>{0, -1, 0, 0, -4, -5, 0, 0});
+  }
+  SECTION("without lengths of its sequences") {
+    AddInts(model.mutable_graph(), "lengths", {1, 2});
+    model.mutable_graph()->mutable_node(2)->set_input(0, "lengths");
+    CHECK(refused() == "lengths of its sequences are not supported");
+  }
+  SECTION("of tensors that have one") {
+    AddFloats(model.mutable_graph(), "scalar", {}, {1});
+    model.mutable_graph()->mutable_node(2)->set_input(1, "scalar");
+    CHECK(refused() == "input 1 is f32[], expected a batch of known rank");
+  }
+}
+
 TEST_CASE("a condition that is no single value fails when the loop comes to it") {
   onnx::ModelProto model = DoublingModel("two", "always");
   onnx::GraphProto* body = model.mutable_graph()->mutable_node(1)->mutable_attribute(0)->mutable_g();

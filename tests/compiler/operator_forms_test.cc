@@ -54,6 +54,59 @@ TEST_CASE("SpaceToDepth puts blocks before the channels or behind them") {
   }
 }
 
+// "file", u8[bytes], is `text` when x, with one element for each byte, is known.
+void AddFile(onnx::GraphProto* graph, const std::string& text) {
+  AddInts(graph, "text", Shape(text.begin(), text.end()));
+  AddInt(AddNode(graph, "Cast", {"x"}, "numbers"), "to", onnx::TensorProto::INT64);
+  AddNode(graph, "Sub", {"numbers", "numbers"}, "zeros");
+  AddNode(graph, "Add", {"text", "zeros"}, "sum");
+  AddInt(AddNode(graph, "Cast", {"sum"}, "file"), "to", onnx::TensorProto::UINT8);
+}
+
+TEST_CASE("ImageDecoder gives what the file holds, in three channels or one") {
+  // Gray, 2 x 1, with values of at most 3.
+  const std::string file = GENERATE("P2 2 1 3 1 3", "Q2 2 1 3 1 3");
+  const bool is_picture = file[0] == 'P';
+  OneOutput model(20, {"bytes"});
+  AddFile(model.graph(), file);
+  onnx::NodeProto* node = AddNode(model.graph(), "ImageDecoder", {"file"}, "picture");
+  AddInt(AddNode(model.graph(), "Cast", {"picture"}, "y"), "to", onnx::TensorProto::FLOAT);
+#if REWIRE_HAS_IMAGE_KERNELS
+  SECTION("by default three") {
+    if (is_picture) model.Expect({12}, {1, 2, 3}, {85, 85, 85, 255, 255, 255});
+    if (!is_picture) model.Expect({12}, {0, 0, 3}, {});
+  }
+  SECTION("gray: one") {
+    AddString(node, "pixel_format", "Grayscale");
+    if (is_picture) model.Expect({12}, {1, 2, 1}, {85, 255});
+    if (!is_picture) model.Expect({12}, {0, 0, 1}, {});
+  }
+  SECTION("a format that does not exist is refused") {
+    AddString(node, "pixel_format", "RGBA");
+    const Outcome outcome = CompileProto(*model.model());
+    REQUIRE(outcome.unsupported.size() == 1);
+    CHECK_THAT(outcome.unsupported[0].reason, Catch::Contains("attribute 'pixel_format' is 'RGBA'"));
+  }
+#else
+  (void)node;
+  const Outcome outcome = CompileProto(*model.model());
+  REQUIRE(outcome.unsupported.size() == 1);
+  CHECK(outcome.unsupported[0].reason == "the kernel library of encoded pictures is missing");
+#endif
+}
+
+TEST_CASE("ImageDecoder takes bytes in one dimension") {
+  OneOutput model(20, {2, 2});
+  AddInt(AddNode(model.graph(), "Cast", {"x"}, "file"), "to", onnx::TensorProto::UINT8);
+  AddNode(model.graph(), "ImageDecoder", {"file"}, "picture");
+  AddInt(AddNode(model.graph(), "Cast", {"picture"}, "y"), "to", onnx::TensorProto::FLOAT);
+  const Outcome outcome = CompileProto(*model.model());
+  REQUIRE(outcome.unsupported.size() == 1);
+#if REWIRE_HAS_IMAGE_KERNELS
+  CHECK(outcome.unsupported[0].reason == "the file has shape [2, 2], expected one dimension");
+#endif
+}
+
 TEST_CASE("a mode that does not exist is refused") {
   OneOutput model(28, {1, 4, 2, 2});
   const std::string type = GENERATE("SpaceToDepth", "DepthToSpace");
@@ -88,10 +141,10 @@ TEST_CASE("attributes that a kernel refuses are refused when compiling") {
   OneOutput model(13, {1, 1, 4, 4});
   AddFloats(model.graph(), "scales", {4}, {1, 1, 0.5F, 0.5F});
   onnx::NodeProto* node = AddNode(model.graph(), "Resize", {"x", "", "scales"}, "y");
-  AddString(node, "coordinate_transformation_mode", "tf_half_pixel_for_nn");
+  AddString(node, "coordinate_transformation_mode", "half_a_pixel");
   const Outcome outcome = CompileProto(*model.model());
   REQUIRE(outcome.unsupported.size() == 1);
-  CHECK_THAT(outcome.unsupported[0].reason, Catch::Contains("tf_half_pixel_for_nn"));
+  CHECK_THAT(outcome.unsupported[0].reason, Catch::Contains("half_a_pixel"));
 }
 
 TEST_CASE("elements are picked by a mask") {

@@ -200,6 +200,23 @@ TEST_CASE("strings are found among keys") {
   CHECK(found({}, 1) == std::vector<std::int64_t>{-1, -1, -1, -1, -1});
 }
 
+TEST_CASE("strings are ranked by their bytes") {
+  const auto ranks = [](const Texts& texts) {
+    TextTensors x(texts);
+    HostTensor out = HostTensor::Empty<std::int64_t>({std::ssize(texts)});
+    REQUIRE(Run("rewire.text.rank", {&x.x, &x.offsets, &x.bytes, &out}).empty());
+    return out.values<std::int64_t>();
+  };
+  using Ranks = std::vector<std::int64_t>;
+  CHECK(ranks({"b", "", "b", "\u00e9", "a", "ab", "\U0001f600", "\uffff", ""}) ==
+        Ranks{3, 0, 3, 4, 1, 2, 6, 5, 0});
+  CHECK(ranks({}).empty());
+  // Long ones are compared in parts.
+  const std::string part(8192, 'x'), more = part + part;
+  CHECK(ranks({more + "b", more + "a", more, part, part + "y", more + "a", part + "x"}) ==
+        Ranks{4, 3, 2, 0, 5, 3, 1});
+}
+
 TEST_CASE("a list is checked") {
   HostTensor out = HostTensor::Empty<std::int64_t>({2});
   const auto check = [&](std::vector<std::int64_t> positions, std::vector<std::int64_t> ends,

@@ -129,6 +129,83 @@ def test_a_session_takes_strings_as_onnx_runtime_does(name):
         (each.name, each.type) for each in expected.get_outputs()]
 
 
+def body_of(nodes, inputs, outputs):
+    return helper.make_graph(nodes, "body", [helper.make_tensor_value_info(*each) for each in inputs],
+                             [helper.make_tensor_value_info(*each) for each in outputs])
+
+
+def compare(model, feed):
+    theirs = onnxruntime.InferenceSession(model.SerializeToString()).run(None, feed)
+    ours = rewire.InferenceSession(model).run(None, feed)
+    assert [(each.tolist(), each.shape, each.dtype) for each in ours] == [
+        (each.tolist(), each.shape, each.dtype) for each in theirs]
+
+
+@pytest.mark.parametrize("dims", [[2], [1, 2]])
+def test_strings_that_branches_give(dims):
+    constant = helper.make_tensor("c", STRING, dims, [b"one", b""])
+    branch = node("If", ["b"], ["z"],
+                  then_branch=body_of([node("StringConcat", ["x", "x"], ["t"])], [], [("t", STRING, None)]),
+                  else_branch=body_of([node("Constant", [], ["e"], value=constant)], [], [("e", STRING, None)]))
+    model = text_model([branch, node("StringConcat", ["z", "z"], ["y"])], [("b", BOOL, []), ("x", STRING, ["N"])],
+                       [("z", STRING, None), ("y", STRING, None)])
+    for condition in (True, False):
+        compare(model, {"b": numpy.array(condition), "x": WORDS[0]})
+
+
+@pytest.mark.parametrize("rounds", [0, 1, 3])
+def test_strings_that_loops_carry(rounds):
+    carried = [("v", STRING, ["N"]), ("w", STRING, ["N"]), ("k", STRING, [1])]
+    outputs = [("goes", BOOL, []), ("w2", STRING, None), ("v2", STRING, None), ("k2", STRING, None), ("s", INT64, [1])]
+    body = body_of([node("StringConcat", ["v", "k"], ["v2"]), node("Identity", ["w"], ["w2"]), node("Identity", ["k"], ["k2"]),
+                    node("Identity", ["go"], ["goes"]), node("Shape", ["v2"], ["s"])],
+                   [("i", INT64, []), ("go", BOOL, []), *carried], outputs)
+    loop = node("Loop", ["n", "", "x", "c", "x0"], ["a", "b", "k", "sizes"], body=body)
+    model = text_model([node("Constant", [], ["c"], value_strings=["p", "", "q"]), loop],
+                       [("n", INT64, []), ("x", STRING, ["N"]), ("x0", STRING, [1])],
+                       [("a", STRING, None), ("b", STRING, None), ("k", STRING, None), ("sizes", INT64, None)])
+    compare(model, {"n": numpy.array(rounds), "x": WORDS[0], "x0": WORDS[1, :1]})
+
+
+def test_a_scan_takes_strings_one_by_one():
+    body = body_of([node("StringConcat", ["s", "e"], ["s2"]), node("Equal", ["e", "k"], ["q"])],
+                   [("s", STRING, []), ("e", STRING, [])], [("s2", STRING, []), ("q", BOOL, [])])
+    model = text_model([node("Constant", [], ["k"], value_string=WORDS[0, 1]), node("Constant", [], ["s0"], value_string=">"),
+                        node("Scan", ["s0", "x"], ["y", "q"], num_scan_inputs=1, body=body)],
+                       [("x", STRING, ["N"])], [("y", STRING, None), ("q", BOOL, None)])
+    y, q = rewire.InferenceSession(model).run(None, {"x": WORDS[0]})  # ONNX Runtime joins the same states several times
+    assert y.tolist() == ">" + "".join(WORDS[0]) and q.tolist() == [False, True, False]
+
+
+@pytest.mark.parametrize("mode", ["constant", "edge"])
+def test_strings_have_borders(mode):
+    # ONNX Runtime has no Pad of strings: numpy's.
+    x = numpy.array([["a", "b"]], object)
+    model = text_model([node("Pad", ["x", "p"], ["y"], mode=mode), node("Pad", ["x", "p", "v"], ["z"], mode=mode)],
+                       [("x", STRING, ["N", 2]), ("p", INT64, [4]), ("v", STRING, [])],
+                       [("y", STRING, None), ("z", STRING, None)])
+    pads = numpy.array([1, 0, 0, 2])
+    y, z = rewire.InferenceSession(model).run(None, {"x": x, "p": pads, "v": numpy.array("?", object)})
+    for given, value in ((y, ""), (z, "?")):
+        more = {"constant_values": value} if mode == "constant" else {}
+        assert given.tolist() == numpy.pad(x, [(1, 0), (0, 2)], mode, **more).tolist()
+
+
+@pytest.mark.parametrize("attributes", [{}, {"sorted": 0}, {"axis": 1}, {"axis": 0, "sorted": 0}])
+def test_different_strings_are_found(attributes):
+    x = numpy.array([["b", "", "b", "\u00e4", "b"], ["ab", "z", "ab", "\U0001f600", "a"]], object)
+    model = text_model([node("Unique", ["x"], ["y", "first", "inverse", "counts"], **attributes)], [("x", STRING, ["N", "M"])],
+                       [("y", STRING, None), *[(name, INT64, None) for name in ("first", "inverse", "counts")]])
+    for given in (x, x[:1], numpy.array([["q"] * 3] * 2, object)):
+        compare(model, {"x": given})
+
+
+def test_all_parts_of_strings_are_strings():
+    model = text_model([node("Split", ["x"], ["a", "b"], axis=0, num_outputs=2), node("StringConcat", ["b", "a"], ["y"])],
+                       [("x", STRING, [2, 3])], [("b", STRING, None), ("y", STRING, None)])
+    compare(model, {"x": WORDS})
+
+
 def test_words_that_the_pool_has_are_counted_as_onnx_runtime_counts_them():
     nodes = [node("TfIdfVectorizer", ["x"], ["y"], mode="TF", min_gram_length=1, max_gram_length=2, max_skip_count=1,
                   ngram_counts=[0, 3], ngram_indexes=[0, 1, 2, 3, 4], pool_strings=["a", "b", "\u00e4", "a", "b", "b", "a"])]

@@ -242,6 +242,28 @@ TEST_CASE("sizes that come in turn are allocated once") {
   CHECK(memory.calls() == calls);
 }
 
+// The third call is over the limit until the pool has freed its blocks and the table of their classes. The
+// second call's result is still the VM's, and comes back when there is another table.
+TEST_CASE("a result that outlives the table of its class is given back with the VM") {
+  TestAllocator memory;
+  {
+    LinkOptions options;
+    options.allocator = memory.allocator();
+    Limits limits;
+    limits.bytes = 60000;
+    VirtualMachine vm(ProgramOf(R"(
+        .func main(n: integer) -> value
+          %s = alloc_storage %n, alignment=64, u8, cpu
+          %t = alloc_tensor_reg %s, _, %n, u8
+          ret %t
+        .end)",
+                                options),
+                      limits);
+    for (const std::int64_t bytes : {20000, 4096, 40000}) TakeBytes(&vm, bytes);
+  }
+  CHECK(memory.blocks() == 0);
+}
+
 TEST_CASE("what one call alone has needed is given back when it is long ago") {
   VirtualMachine vm(ProgramOf(kOfAnySize));
   const std::uint32_t earlier = GENERATE(0, 1, 15, 16, 17);

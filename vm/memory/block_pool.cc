@@ -79,7 +79,7 @@ void* BlockPool::TakeNew(std::uint32_t index) {
     account_->Free(block, bytes, BlockAlignment(bytes));
     return nullptr;
   }
-  used_[index / 64] |= std::uint64_t{1} << (index % 64);
+  NoteUsed(index);
   NoteTaken(classes_[index]);
   return block;
 }

@@ -78,7 +78,10 @@ class BlockPool {
   // The inverse of Forget: a block that had left belongs to the pool again.
   void Remember(std::uint64_t bytes) {
     REWIRE_ASSERT(CanRemember(bytes), "a block of {} bytes comes back to a pool without its class", bytes);
-    NoteTaken(classes_[ClassOf(bytes)]);
+    const std::uint32_t index = ClassOf(bytes);
+    // The table may be another one than that which the block left.
+    NoteUsed(index);
+    NoteTaken(classes_[index]);
   }
 
   // How many calls a class remembers. It keeps as many blocks as it used at its peak in at least the last
@@ -143,6 +146,7 @@ class BlockPool {
   static void NoteTaken(SizeClass& entry) {
     if (++entry.live > entry.peak) entry.peak = entry.live;
   }
+  void NoteUsed(std::uint32_t index) { used_[index / 64] |= std::uint64_t{1} << (index % 64); }
   static void Put(SizeClass& entry, void* memory) {
     REWIRE_ASSERT(entry.live > 0, "a block is given back to a class that has {} out", entry.live);
     auto* block = static_cast<FreeBlock*>(memory);

@@ -36,6 +36,7 @@ ConstantFolder::ConstantFolder(const CompileLimits& limits, std::uint64_t weight
   // Missing libraries show as missing kernels.
   (void)kernels_.AddLibrary("librewire_kernels_cpu.so");
   (void)kernels_.AddLibrary("librewire_kernels_re2.so");
+  (void)kernels_.AddLibrary("librewire_kernels_image.so");
   if (for_device) (void)kernels_.AddLibrary("librewire_kernels_device.so");
 }
 

@@ -8,6 +8,8 @@
 
 #include "rewire/kernels/cpu/registry.h"
 #include "rewire/kernels/cpu/support/convert.h"
+#include "rewire/kernels/cpu/support/paced_sort.h"
+#include "rewire/kernels/cpu/support/parallel.h"
 #include "rewire/kernels/cpu/text/text_list.h"
 
 namespace rewire::kernel::cpu {
@@ -126,6 +128,75 @@ struct FindTexts {
   }
 };
 
+// The order of bytes, which is that of code points. A long comparison asks whether to go on; told to stop, it
+// answers anything.
+int CompareTexts(std::string_view a, std::string_view b, bool asks, Pace& pace) {
+  constexpr std::size_t kPart = 8192;
+  if (!asks) return a.compare(b);
+  while (a.size() > kPart && b.size() > kPart) {
+    const int order = a.substr(0, kPart).compare(b.substr(0, kPart));
+    if (order != 0 || !pace.Spend(kPart / 8)) return order;
+    a.remove_prefix(kPart);
+    b.remove_prefix(kPart);
+  }
+  return a.substr(0, kPart + 1).compare(b.substr(0, kPart + 1));
+}
+
+struct RankTexts {
+  static constexpr const char kName[] = "rewire.text.rank";
+  Status operator()(TensorView x, TensorView offsets, TensorView bytes, TensorView out) const {
+    Texts texts;
+    if (Status s = texts.Open("x", x, offsets, bytes); !s.ok()) return s;
+    Checks checks;
+    checks.Dense("out", out).SameDType("out", out, "x", x).Shape("out", out, x.dims());
+    if (Status s = checks.Take(); !s.ok()) return s;
+    Pace pace;
+    std::size_t longest = 0;
+    Status checked = texts.ForEach(pace, [&](std::int64_t, std::string_view text) {
+      longest = std::max(longest, text.size());
+      return Status();
+    });
+    if (!checked.ok()) return checked;
+    std::int64_t* order = nullptr;
+    if (Status s = Workspace(std::max<std::int64_t>(1, texts.size()), &order); !s.ok()) return s;
+    return Rank(texts, static_cast<std::int64_t>(longest), pace, order, out.data<std::int64_t>());
+  }
+  bool DeclareWorkspace(WorkspaceSizes& sizes) const {
+    const DLTensor* x = sizes.Tensor(0);
+    if (x == nullptr) return false;
+    sizes.Take(std::max<std::int64_t>(1, SizeOf(x)), sizeof(std::int64_t));
+    return true;
+  }
+
+ private:
+  // Of strings that were checked, of at most `longest` bytes.
+  static Status Rank(const Texts& texts, std::int64_t longest, Pace& pace, std::int64_t* order,
+                     std::int64_t* ranks) {
+    const std::int64_t work = 4 + longest / 8;
+    const bool asks = ComparisonMayAsk(work);
+    const auto compare = [&](std::int64_t a, std::int64_t b) {
+      std::string_view x, y;
+      if (!texts.At(a, &x).ok() || !texts.At(b, &y).ok()) return 0;
+      return CompareTexts(x, y, asks, pace);
+    };
+    const bool counted = pace.For(texts.size(), 1, [=](std::int64_t i, std::int64_t end) {
+      for (; i < end; ++i) order[i] = i;
+    });
+    const auto is_before = [&](std::int64_t a, std::int64_t b) {
+      const int compared = compare(a, b);
+      return compared != 0 ? compared < 0 : a < b;
+    };
+    if (!counted || !PacedSort(is_before, work, pace).Sort(order, order + texts.size())) return Stopped();
+    std::int64_t rank = 0;
+    for (std::int64_t i = 0; i < texts.size(); ++i) {
+      if (!pace.Spend(work)) return Stopped();
+      if (i > 0 && compare(order[i - 1], order[i]) != 0) ++rank;
+      ranks[order[i]] = rank;
+    }
+    return pace.status();
+  }
+};
+
 // Numbers in decimal, at the beginning of a text behind spaces, as C reads them.
 std::string_view WithoutSpaces(std::string_view text) {
   const std::size_t begin = text.find_first_not_of(" \t\n\v\f\r");
@@ -216,6 +287,8 @@ std::span<const Kernel> TextLookupKernels() {
                           "where each string of x is in the list of keys, or -1. Sorted keys rise in the "
                           "order of their bytes; if they do not, it is not said which are found. Of others "
                           "it is the last place, by a search through all of them"),
+      Describe<RankTexts>("x, offsets, bytes -> out", "x, offsets, out i64; bytes u8", "",
+                          "how many different strings of x stand before each in the order of their bytes"),
       Describe<TextsToNumbers>(
           "x, offsets, bytes -> out",
           "x, offsets i64; bytes u8; out f32 f64 i64 i32 i16 i8 u64 u32 u16 u8 bool", "",

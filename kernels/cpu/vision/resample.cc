@@ -43,11 +43,11 @@ std::int64_t Nearest(Rounding rounding, double x) {
 
 void ResizeAttributes::Read(Attributes& attributes) {
   mode = static_cast<Interpolation>(attributes.Choice("mode", {"nearest", "linear", "cubic"}, 0));
-  coordinates =
-      static_cast<Coordinates>(attributes.Choice("coordinate_transformation_mode",
-                                                 {"half_pixel", "pytorch_half_pixel", "align_corners",
-                                                  "asymmetric", "tf_crop_and_resize", "half_pixel_symmetric"},
-                                                 0));
+  coordinates = static_cast<Coordinates>(
+      attributes.Choice("coordinate_transformation_mode",
+                        {"half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric",
+                         "tf_crop_and_resize", "half_pixel_symmetric", "tf_half_pixel_for_nn"},
+                        0));
   rounding = static_cast<Rounding>(
       attributes.Choice("nearest_mode", {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"}, 0));
   cubic_a = attributes.Float("cubic_coeff_a", -0.75);
@@ -74,6 +74,8 @@ double ResizeAxis::SourceOf(const ResizeAttributes& attributes, std::int64_t o) 
     case Coordinates::kTfCropAndResize:
       return last_out > 0 ? roi_begin * last_in + x * (roi_end - roi_begin) * last_in / last_out
                           : 0.5 * (roi_begin + roi_end) * last_in;
+    case Coordinates::kTfHalfPixel:
+      return (x + 0.5) / scale;
     case Coordinates::kSymmetric: {
       const double adjustment = static_cast<double>(output) / (scale * static_cast<double>(input));
       const double center = static_cast<double>(input) / 2;

@@ -21,7 +21,8 @@ enum class Coordinates {
   kAlignCorners,
   kAsymmetric,
   kTfCropAndResize,
-  kSymmetric
+  kSymmetric,
+  kTfHalfPixel,
 };
 enum class Rounding { kPreferFloor, kPreferCeil, kFloor, kCeil };
 

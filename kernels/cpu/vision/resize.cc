@@ -352,7 +352,8 @@ std::span<const Kernel> ResizeKernels() {
       Describe<Resize>(
           "x, roi?, scales? -> out", "x, out f32 f64 u8 i8 i32; roi f32 f64; scales f32 f64",
           "mode = nearest, linear or cubic, coordinate_transformation_mode = half_pixel, pytorch_half_pixel, "
-          "align_corners, asymmetric, tf_crop_and_resize or half_pixel_symmetric, nearest_mode = "
+          "align_corners, asymmetric, tf_crop_and_resize, half_pixel_symmetric or tf_half_pixel_for_nn, "
+          "nearest_mode = "
           "round_prefer_floor, "
           "round_prefer_ceil, floor or ceil, cubic_coeff_a = -0.75, exclude_outside = 0, extrapolation_value "
           "= 0.0, "

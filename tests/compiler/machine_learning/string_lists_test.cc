@@ -148,16 +148,54 @@ TEST_CASE("what strings cannot become is refused") {
     AddIntList(encoder, "values_int64s", {1});
     reason = "keys are numbers, X is not";
   }
-  SECTION("the results of a branch") {
+  SECTION("the results of one branch alone") {
     AddNode(graph, "ReduceMax", {"x"}, "most");
     AddInt(AddNode(graph, "Cast", {"most"}, "yes"), "to", onnx::TensorProto::BOOL);
     onnx::NodeProto* branch = AddNode(graph, "If", {"yes"}, "y");
-    for (const char* name : {"then_branch", "else_branch"}) {
+    for (const std::string name : {"then_branch", "else_branch"}) {
       onnx::GraphProto* body = AddGraph(branch, name);
-      AddNode(body, "Identity", {"word"}, std::string("inner_") + name);
-      SetValue(body->add_output(), std::string("inner_") + name, {"N"}, onnx::TensorProto::STRING);
+      AddNode(body, "Identity", {name[0] == 't' ? "word" : "number"}, "inner_" + name);
+      SetValue(body->add_output(), "inner_" + name, {"N"}, onnx::TensorProto::STRING);
     }
-    reason = "its body gives strings";
+    reason = "output 0 is strings in one branch alone";
+  }
+  SECTION("what a loop stacks up, or carries later alone") {
+    const bool stacks = GENERATE(true, false);
+    AddInts(graph, "twice", {2});
+    onnx::NodeProto* loop = AddNode(graph, "Loop", {"twice", ""}, "y");
+    onnx::GraphProto* body = AddGraph(loop, "body");
+    for (const char* name : {"iteration", "before"})
+      SetValue(body->add_input(), name, {}, onnx::TensorProto::INT64);
+    AddNode(body, "Identity", {"before"}, "after");
+    SetValue(body->add_output(), "after", {}, onnx::TensorProto::BOOL);
+    if (!stacks) {
+      loop->add_input("number");
+      SetValue(body->add_input(), "carried", {"N"}, onnx::TensorProto::INT64);
+    }
+    AddNode(body, "Identity", {"word"}, "inner");
+    SetValue(body->add_output(), "inner", {"N"}, onnx::TensorProto::STRING);
+    reason = stacks ? "its body stacks up strings"
+                    : "carried value 0 is strings either at first or later, not both";
+  }
+  SECTION("a number of rounds") {
+    onnx::NodeProto* loop = AddNode(graph, "Loop", {"word", ""}, "y");
+    (void)AddGraph(loop, "body");
+    reason = "input 0 is strings";
+  }
+  SECTION("the width of a border") {
+    AddNode(graph, "Pad", {"x", "word"}, "y");
+    reason = "input 1 is strings";
+  }
+  SECTION("what fills the border of numbers") {
+    AddInts(graph, "pads", {1, 1});
+    AddNode(graph, "Pad", {"x", "pads", "word"}, "y");
+    reason = "strings fill the border of numbers";
+  }
+  SECTION("numbers in the border of strings") {
+    AddInts(graph, "pads", {1, 1});
+    AddInts(graph, "zero", {0});
+    AddNode(graph, "Pad", {"word", "pads", "zero"}, "y");
+    reason = "numbers fill the border of strings";
   }
   Give(&model, "y", onnx::TensorProto::FLOAT);
   const Outcome outcome = CompileProto(model);

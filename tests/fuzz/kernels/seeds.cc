@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rewire/tests/fuzz/kernels/seeds.h"
 
+#include "rewire/tests/kernels/encoded_pictures.h"
+
 namespace rewire::test {
 namespace {
 
@@ -98,7 +100,8 @@ void Texts(const std::string& name, Dice& dice, Call* call) {
   if (StartsWith(name, "text.split")) call->attributes = {{"delimiter", std::string("#")}};
   if (name == "text.split_offsets") call->arguments.push_back(Ints(dice, {1}));
   const bool has_bools = name == "text.equal" || name == "re2.full_match";
-  const bool has_numbers = name == "text.check" || name == "text.find" || name == "text.split_counts";
+  const bool has_numbers =
+      name == "text.check" || name == "text.find" || name == "text.rank" || name == "text.split_counts";
   if (has_bools || has_numbers || name == "text.to_number") {
     dtype = has_bools ? DLDataType{6, 8, 1} : has_numbers ? kI64 : kF32;
     size = count;
@@ -109,6 +112,20 @@ void Texts(const std::string& name, Dice& dice, Call* call) {
     Shape digits(static_cast<std::size_t>(count), 7);
     call->arguments = {Ints(dice, digits), Of(dice, dtype, {makes_offsets ? count + 1 : count})};
   }
+}
+
+// A picture that is whole, or with a byte changed or its end cut off.
+void EncodedFile(Dice& dice, Call* call) {
+  static const std::vector<std::string> kFormats = {"RGB", "BGR", "Grayscale"};
+  const std::int64_t count = std::ssize(kPictures);
+  const std::vector<std::uint8_t> file =
+      BytesOfDigits(kPictures[static_cast<std::size_t>(dice.Below(count))].file);
+  Shape bytes(file.begin(), file.end());
+  if (dice.OneIn(2)) bytes[static_cast<std::size_t>(dice.Below(std::ssize(bytes)))] = dice.Below(256);
+  if (dice.OneIn(4)) bytes.resize(static_cast<std::size_t>(1 + dice.Below(std::ssize(bytes))));
+  call->attributes = {{"pixel_format", dice.Of(kFormats)}};
+  const std::int64_t size = std::ssize(bytes);
+  call->arguments = {Numbers(dice, kU8, {size}, std::move(bytes))};
 }
 
 void TfIdf(Dice& dice, Call* call) {
@@ -347,6 +364,7 @@ bool SeedOf(const std::string& kernel, Dice& dice, Call* call) {
   const std::string name = kernel.substr(shape ? 13 : kernel.rfind("rewire.", 0) == 0 ? 7 : 0);
   if (name == "einsum") return Einsum(shape, dice, call), true;
   if (name == "tfidf") return TfIdf(dice, call), true;
+  if (name == "image.decode") return EncodedFile(dice, call), true;
   if (name == "tree_ensemble") return Trees(dice, call), true;
   if (StartsWith(name, "text.") || StartsWith(name, "re2.")) return Texts(name, dice, call), true;
   if (name == "squared_distance") {

@@ -53,6 +53,43 @@ TEST_CASE("what follows an If whose branches differ in rank") {
   CHECK(kept.values == std::vector<float>{2, 4, 10, 12});
 }
 
+// Without axes, a squeeze takes out what turns out to be 1.
+TEST_CASE("what follows a Squeeze of unknown rank") {
+  onnx::ModelProto model = EmptyModel();
+  onnx::GraphProto* graph = model.mutable_graph();
+  SetValue(graph->add_input(), "x", {"N", 1, "M", 2});
+  SetValue(graph->add_output(), "y", {});
+  AddNode(graph, "Squeeze", {"x"}, "squeezed");
+  SECTION("takes each rank") {
+    AddInts(graph, "first", {0});
+    AddInt(AddNode(graph, "ReduceSum", {"squeezed", "first"}, "y"), "keepdims", 0);
+    const Outcome outcome = CompileProto(model);
+    REQUIRE(outcome.message.empty());
+    const auto expect = [&](const Shape& given, const Shape& shape, const std::vector<float>& values) {
+      const Answer answer = RunOnCounts(outcome.compiled.module, given);
+      CHECK(answer.shape == shape);
+      CHECK(answer.values == values);
+    };
+    expect({2, 1, 2, 2}, {2, 2}, {4, 6, 8, 10});
+    expect({1, 1, 3, 2}, {2}, {6, 9});
+    expect({3, 1, 1, 2}, {2}, {6, 9});
+    expect({1, 1, 1, 2}, {}, {1});
+  }
+  SECTION("takes some ranks") {
+    AddIntList(AddNode(graph, "Transpose", {"squeezed"}, "y"), "perm", {1, 0});
+    const Outcome outcome = CompileProto(model);
+    REQUIRE(outcome.message.empty());
+    CHECK(RunOnCounts(outcome.compiled.module, {3, 1, 1, 2}).values == std::vector<float>{0, 2, 4, 1, 3, 5});
+    CHECK_THAT(RunOnCounts(outcome.compiled.module, {2, 1, 2, 2}).error, Catch::Contains("Transpose"));
+  }
+  SECTION("takes none") {
+    AddIntList(AddNode(graph, "Transpose", {"squeezed"}, "y"), "perm", {4, 3, 2, 1, 0});
+    const Outcome outcome = CompileProto(model);
+    REQUIRE(outcome.unsupported.size() == 1);
+    CHECK_THAT(outcome.unsupported[0].reason, Catch::Contains("is not known; fixing dimensions"));
+  }
+}
+
 TEST_CASE("elementwise operators take values whose rank only a run knows") {
   onnx::ModelProto model = EmptyModel();
   onnx::GraphProto* graph = model.mutable_graph();

@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The symbols that the loader looks for in the shared library. They are not part of the static form, where
+// tables of several libraries would have the same name.
+#include "rewire/kernels/image/kernels_image.h"
+
+extern "C" REWIRE_KERNEL_EXPORT const RewireKernelTable __rewire_kernel_table;
+const RewireKernelTable __rewire_kernel_table = *RewireImageKernels();
