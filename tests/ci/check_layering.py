@@ -31,6 +31,8 @@ ALLOWED = {
     # What a kernel library sees. It stands alone: libraries are built against these headers and nothing else.
     "vm/kernel": {"vm/kernel"},
     "kernels": {"kernels", "vm/kernel"},
+    # What opens a driver. The binary interfaces of drivers stand alone.
+    "devices": {"base", "vm", "vm/kernel", "devices"},
     "compiler": {
         "base", "executable_format", "executable_format/tensor_files", "executable_format/text", "vm", "vm/kernel", "compiler",
     },
@@ -49,7 +51,8 @@ ALLOWED = {
     "examples": {"base", "executable_format", "executable_format/tensor_files", "vm", "vm/kernel", "examples"},
     "tests": {
         "base", "executable_format", "executable_format/tensor_files", "executable_format/text",
-        "executable_format/import", "vm", "vm/kernel", "kernels", "compiler", "tools", "tools/io", "examples", "tests",
+        "executable_format/import", "vm", "vm/kernel", "kernels", "devices", "compiler", "tools", "tools/io", "examples",
+        "tests",
     },
 }
 LAYERS_OF_PUBLIC_HEADERS = {"base", "executable_format", "vm", "vm/kernel"}
