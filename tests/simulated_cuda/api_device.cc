@@ -5,6 +5,7 @@
 #include <iterator>
 #include <string_view>
 
+#include "rewire/tests/simulated_cuda/faults.h"
 #include "rewire/tests/simulated_cuda/simulator.h"
 
 // NOLINTBEGIN(readability-identifier-naming): the driver's names
@@ -232,6 +233,7 @@ REWIRE_SIMULATED_EXPORT CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CU
   Device* of = DeviceAt(call, device);
   if (of == nullptr) return CUDA_ERROR_INVALID_DEVICE;
   ++of->retained;
+  WatchFaults();
   *context = reinterpret_cast<CUcontext>(&of->context);
   return CUDA_SUCCESS;
 }

@@ -118,6 +118,7 @@ BlockRunner::BlockRunner(const SimulatedImage& image, const SimulatedKernel& ker
   self_->dynamic_shared = dynamic_shared_.data() + (128 - address % 128) % 128;
   self_->services = &kServices;
   current_ = this;
+  WatchFaults();
 }
 
 BlockRunner::~BlockRunner() {

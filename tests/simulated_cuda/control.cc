@@ -22,7 +22,6 @@ Device* DeviceNumber(Simulator& simulator, int device) {
 #pragma GCC visibility push(default)
 extern "C" {
 
-
 void REWIRE_CONTROL_FUNCTION(Reset)() {
   Simulator& simulator = Simulator::The();
   const std::lock_guard lock(simulator.mutex);

@@ -22,7 +22,7 @@
 #define __CUDACC__ 1
 #define __CUDA_ARCH__ 900
 #define REWIRE_SIMULATED_CUDA 1
-#define __global__ __attribute__((visibility("default")))
+#define __global__
 #define __device__ __attribute__((visibility("default")))
 #define __constant__ __attribute__((visibility("default")))
 #define __host__
@@ -37,6 +37,8 @@
 #define REWIRE_DYNAMIC_SHARED(type, name) \
   type* name = reinterpret_cast<type*>(rewire_simulated::Self().dynamic_shared)
 
+// Hidden: each image has its own, though several are open at once.
+#pragma GCC visibility push(hidden)
 namespace rewire_simulated {
 
 inline SimulatedThread& Self() {
@@ -106,6 +108,7 @@ inline T Shuffle(unsigned mask, T value, unsigned from) {
 }
 
 }  // namespace rewire_simulated
+#pragma GCC visibility pop
 
 extern "C" __attribute__((visibility("default"), weak)) const SimulatedImage* rewire_simulated_image() {
   return &rewire_simulated::Image();
@@ -293,7 +296,7 @@ inline int __dp4a(int a, int b, int c) {
   return c;
 }
 
-#if defined(__SSE2__)
+#if defined(__FLT16_MANT_DIG__) && !defined(__clang__)
 using __half = _Float16;
 using half = _Float16;
 inline float __half2float(__half x) { return static_cast<float>(x); }

@@ -28,6 +28,9 @@ void* DriverLibrary() {
   return library;
 }
 
+// Only the last session to end may look for what is left.
+int sessions_alive = 0;
+
 CudaDriver OpenDriver() {
   CudaDriver driver;
 #define REWIRE_ROW(name, symbol, parameters, need) \
@@ -58,7 +61,8 @@ const Control& Simulation() {
 Nvrtc OpenNvrtc(int major) {
   void* library = OpenLibrary("libnvrtc.so." + std::to_string(major));
   Nvrtc nvrtc;
-#define REWIRE_ROW(name, result, parameters) nvrtc.name = reinterpret_cast<decltype(nvrtc.name)>(dlsym(library, #name));
+#define REWIRE_ROW(name, result, parameters) \
+  nvrtc.name = reinterpret_cast<decltype(nvrtc.name)>(dlsym(library, #name));
   REWIRE_NVRTC_FUNCTIONS(REWIRE_ROW)
 #undef REWIRE_ROW
   return nvrtc;
@@ -70,6 +74,7 @@ std::string ImageFile(const std::string& name) {
 }
 
 Session::Session(int device) : device_(device) {
+  ++sessions_alive;
   Driver();
   Simulation().Reset();
   REQUIRE(Driver().cuDevicePrimaryCtxRetain(&context, device) == CUDA_SUCCESS);
@@ -84,6 +89,7 @@ Session::~Session() {
   for (const CUdeviceptr pointer : memory_) Driver().cuMemFree(pointer);
   if (module_ != nullptr) Driver().cuModuleUnload(module_);
   Driver().cuDevicePrimaryCtxRelease(device_);
+  if (--sessions_alive > 0) return;
   const Counters left = Count();
   CHECK(left.device_allocations == 0);
   CHECK(left.device_bytes == 0);
@@ -145,7 +151,8 @@ void Session::Download(void* to, CUdeviceptr from, std::size_t bytes, CUstream s
 CUresult Session::Launch(const std::string& kernel, unsigned grid, unsigned block,
                          std::initializer_list<void*> arguments, CUstream stream, unsigned shared) {
   std::vector<void*> list = arguments;
-  return Driver().cuLaunchKernel(Kernel(kernel), grid, 1, 1, block, 1, 1, shared, stream, list.data(), nullptr);
+  return Driver().cuLaunchKernel(Kernel(kernel), grid, 1, 1, block, 1, 1, shared, stream, list.data(),
+                                 nullptr);
 }
 
 }  // namespace rewire::simulated_cuda::test

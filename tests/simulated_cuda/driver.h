@@ -50,8 +50,8 @@ class Session {
     return values;
   }
   void Download(void* to, CUdeviceptr from, std::size_t bytes, CUstream stream);
-  CUresult Launch(const std::string& kernel, unsigned grid, unsigned block, std::initializer_list<void*> arguments,
-                  CUstream stream = nullptr, unsigned shared = 0);
+  CUresult Launch(const std::string& kernel, unsigned grid, unsigned block,
+                  std::initializer_list<void*> arguments, CUstream stream = nullptr, unsigned shared = 0);
 
  private:
   int device_;

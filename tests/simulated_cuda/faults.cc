@@ -32,16 +32,23 @@ void OnFault(int signal, siginfo_t* info, void*) {
 
 }  // namespace
 
-void WatchHostAccess(const DeviceMemory& memory) {
-  static std::once_flag once;
-  std::call_once(once, [] {
+void WatchFaults() {
+  static std::mutex mutex;
+  const std::lock_guard lock(mutex);
+  for (const int signal : {SIGSEGV, SIGBUS}) {
+    struct sigaction now = {};
+    sigaction(signal, nullptr, &now);
+    if ((now.sa_flags & SA_SIGINFO) != 0 && now.sa_sigaction == OnFault) continue;
+    (signal == SIGSEGV ? before_segv : before_bus) = now;
     struct sigaction action = {};
     action.sa_sigaction = OnFault;
     // A kernel's fault leaves the handler for another stack, so the signal must not stay blocked.
     action.sa_flags = SA_SIGINFO | SA_NODEFER;
-    sigaction(SIGSEGV, &action, &before_segv);
-    sigaction(SIGBUS, &action, &before_bus);
-  });
+    sigaction(signal, &action, nullptr);
+  }
+}
+
+void WatchHostAccess(const DeviceMemory& memory) {
   const std::size_t at = watched_count;
   if (at == kMostDevices) return;
   watched[at] = &memory;

@@ -6,6 +6,10 @@
 
 namespace rewire::simulated_cuda {
 
+// Makes this the one that is told of bad accesses. Test runners put themselves there again and again, so this
+// is called for each context and each kernel.
+void WatchFaults();
+
 // An access of host code to this memory is explained on standard error before the process gets its signal.
 void WatchHostAccess(const DeviceMemory& memory);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels of the simulated CUDA driver: indices, shared memory, barriers, shuffles, votes, atomics, parameters.
+// Kernels of the simulated CUDA driver: indices, shared memory, barriers, shuffles, votes, atomics,
+// parameters.
 #include <catch2/catch.hpp>
 #include <cstring>
 #include <numeric>
@@ -130,8 +131,8 @@ TEST_CASE("parameters by value are aligned as CUDA aligns them, one by one and p
   std::memcpy(packed + 24, &scale, 8);
   std::size_t size = sizeof packed;
   void* extra[] = {reinterpret_cast<void*>(1), packed, reinterpret_cast<void*>(2), &size, nullptr};
-  CHECK(Driver().cuLaunchKernel(session.Kernel("swap_by_struct"), 1, 1, 1, 2, 1, 1, 0, nullptr, nullptr, extra) ==
-        CUDA_SUCCESS);
+  CHECK(Driver().cuLaunchKernel(session.Kernel("swap_by_struct"), 1, 1, 1, 2, 1, 1, 0, nullptr, nullptr,
+                                extra) == CUDA_SUCCESS);
   CHECK(session.Download<float>(pair.first, 2) == std::vector<float>{60, 70});
   CHECK(session.Download<float>(pair.second, 2) == std::vector<float>{31, 41});
 }
@@ -178,7 +179,8 @@ TEST_CASE("images of a GPU and other bytes are refused") {
   char log[20] = "";
   CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
   void* values[] = {log, reinterpret_cast<void*>(sizeof log)};
-  CHECK(Driver().cuModuleLoadDataEx(&module, cubin.data(), 2, options, values) == CUDA_ERROR_NO_BINARY_FOR_GPU);
+  CHECK(Driver().cuModuleLoadDataEx(&module, cubin.data(), 2, options, values) ==
+        CUDA_ERROR_NO_BINARY_FOR_GPU);
   CHECK(std::string(log) == "the simulated CUDA ");
 }
 

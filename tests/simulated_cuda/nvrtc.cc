@@ -199,7 +199,8 @@ REWIRE_NVRTC_EXPORT nvrtcResult nvrtcCompileProgram(nvrtcProgram program, int op
   }
   const std::string include = Environment("REWIRE_SIMULATED_CUDA_INCLUDE", REWIRE_SOURCE_INCLUDE);
   const std::string command = fmt::format(
-      "{} -std=gnu++20 -O1 -w -fPIC -shared -I{} -I{}/rewire/tests/simulated_cuda/include -include "
+      "{} -std=gnu++20 -O1 -w -fPIC -fno-gnu-unique -shared -I{} -I{}/rewire/tests/simulated_cuda/include "
+      "-include "
       "rewire/tests/simulated_cuda/device_code.h -I{}{} -o {} {} >{} 2>&1",
       Quoted(Environment("REWIRE_SIMULATED_CUDA_COMPILER", REWIRE_HOST_COMPILER)), Quoted(include),
       Quoted(include), Quoted(folder.path().string()), flags, Quoted((folder.path() / "image.so").string()),
