@@ -90,7 +90,7 @@ class BlockRunner {
   std::vector<std::uint64_t> results_;  // of exchanges, for each thread
   std::vector<std::unique_ptr<Fiber>> fibers_;
   std::vector<std::byte> dynamic_shared_;
-  std::size_t running_ = 0, begun_ = 0, ended_ = 0, waiting_ = 0;
+  std::size_t running_ = 0, begun_ = 0, ended_ = 0;
   Fiber* running_fiber_ = nullptr;
   bool fiber_is_free_ = false;
   int barrier_count_ = 0;

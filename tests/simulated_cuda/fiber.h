@@ -33,12 +33,12 @@ class Fiber {
   void (*body_)(void*) = nullptr;
   void* context_ = nullptr;
   // Of the sanitizers:
-  void* own_fake_stack_ = nullptr;
-  void* caller_fake_stack_ = nullptr;
-  const void* caller_bottom_ = nullptr;
-  std::size_t caller_size_ = 0;
-  void* own_thread_ = nullptr;
-  void* caller_thread_ = nullptr;
+  [[maybe_unused]] void* own_fake_stack_ = nullptr;
+  [[maybe_unused]] void* caller_fake_stack_ = nullptr;
+  [[maybe_unused]] const void* caller_bottom_ = nullptr;
+  [[maybe_unused]] std::size_t caller_size_ = 0;
+  [[maybe_unused]] void* own_thread_ = nullptr;
+  [[maybe_unused]] void* caller_thread_ = nullptr;
 };
 
 }  // namespace rewire::simulated_cuda

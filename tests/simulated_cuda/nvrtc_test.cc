@@ -12,7 +12,7 @@ namespace {
 // Kernels of each form that names can have; a comment with __global__ void wrong(int) { and a string.
 constexpr char kSource[] = R"(
 #include <cuda_fp16.h>
-#include "given.h"
+#include <given.h>
 // __global__ void wrong(int) {
 const char* text = "__global__ void wrong(int) {";
 template <typename T> __global__ void fill(T* out, T value) { out[threadIdx.x] = value; }
