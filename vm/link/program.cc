@@ -52,10 +52,8 @@ struct StockLibrary {
   const char* file;
 };
 constexpr StockLibrary kStockLibraries[] = {
-    {"rewire.onednn.", "librewire_kernels_onednn.so"},
-    {"rewire.device.", "librewire_kernels_device.so"},
-    {"rewire.re2.", "librewire_kernels_re2.so"},
-    {"rewire.image.", "librewire_kernels_image.so"},
+    {"rewire.onednn.", "librewire_kernels_onednn.so"}, {"rewire.device.", "librewire_kernels_device.so"},
+    {"rewire.re2.", "librewire_kernels_re2.so"},       {"rewire.image.", "librewire_kernels_image.so"},
     {"rewire.", "librewire_kernels_cpu.so"},
 };
 constexpr std::size_t kNoLibrary = std::size(kStockLibraries);
