@@ -31,35 +31,39 @@ struct LogEntry {
   char name[64];        // of a kernel
 };
 
+// What the functions do. Numbers k begin at 1, which is the next call or work.
+// Reset: everything is as it was at the start. The log, the counters "since" and the violations are empty.
+// FailCall: the k-th call of a driver function fails with a code. Functions that release something still
+// release it. The
+//   name is without a suffix of a version. "*" means any function but those that word an error.
+// FailWork: the k-th piece of work of a kind, as in LogEntry, fails on its device when it is run. The device
+// is then lost. LoseDevice: from now on everything on the device fails with the code. 0 makes it whole again.
+// SetCosts: the virtual time of launches and copies, in nanoseconds. A fill counts as a copy.
+// SetRealTime: work really takes its virtual time, times this factor. With 0, the default, it takes as little
+// as it can. SetDelays: each piece of work begins up to `most` nanoseconds late, by chance from a seed. So
+// streams overtake each other. CountCalls: how often a driver function was called since Reset. GetLog: 0 if
+// there is no such entry. The log is kept while SetLog has switched it on. Violation: misuse that was seen,
+// oldest first, or null behind the last. The text is valid until Reset. Peek: copies device memory for a test
+// to look at, without waiting for work. 0 if it is no live allocation.
+//
 // X(name, result type, parameters)
-#define REWIRE_SIMULATED_CONTROL(X)                                                                        \
-  /* Everything below as it was at the start; the log, counters "since" and violations are empty. */       \
-  X(Reset, void, ())                                                                                       \
-  /* The k-th call from now (1 is the next) of a driver function fails with a code. Functions that release \
-   */                                                                                                      \
-  /* something release it all the same. "*" is any function but those that word an error. */               \
-  X(FailCall, void, (const char* function, uint64_t k, int code))                                          \
-  /* The k-th piece of work of a kind (as in LogEntry, '*' any) fails on its device when it is run. */     \
-  X(FailWork, void, (char kind, uint64_t k, int code))                                                     \
-  /* From now on everything on the device fails with the code. 0 makes it whole again. */                  \
-  X(LoseDevice, void, (int device, int code))                                                              \
-  /* Virtual time of each piece of work: `fixed` and per byte, in nanoseconds. */                          \
-  X(SetCosts, void, (uint64_t launch, uint64_t copy, double copy_per_byte))                                \
-  /* Work really takes its virtual time, times this. 0: as little as it can. */                            \
-  X(SetRealTime, void, (double factor))                                                                    \
-  /* Each piece of work begins up to `most` nanoseconds late, by chance from a seed: streams overtake. */  \
-  X(SetDelays, void, (uint64_t seed, uint64_t most))                                                       \
-  X(SetComputeCapability, void, (int device, int major, int minor))                                        \
-  X(SetTotalMemory, void, (int device, uint64_t bytes))                                                    \
-  X(SetLog, void, (int on))                                                                                \
-  X(GetCounters, void, (Counters * counters))                                                              \
-  X(CountCalls, uint64_t, (const char* function))                                                          \
-  X(LogSize, uint64_t, ())                                                                                 \
-  X(GetLog, int, (uint64_t at, LogEntry * entry))                                                          \
-  X(VirtualNow, uint64_t, ())                                                                              \
-  /* Misuse that was seen, oldest first; null behind the last. Valid until Reset. */                       \
-  X(Violation, const char*, (uint64_t at))                                                                 \
-  /* Copies device memory for a test to look at, without order. 0 if it is no live allocation. */          \
+#define REWIRE_SIMULATED_CONTROL(X)                                         \
+  X(Reset, void, ())                                                        \
+  X(FailCall, void, (const char* function, uint64_t k, int code))           \
+  X(FailWork, void, (char kind, uint64_t k, int code))                      \
+  X(LoseDevice, void, (int device, int code))                               \
+  X(SetCosts, void, (uint64_t launch, uint64_t copy, double copy_per_byte)) \
+  X(SetRealTime, void, (double factor))                                     \
+  X(SetDelays, void, (uint64_t seed, uint64_t most))                        \
+  X(SetComputeCapability, void, (int device, int major, int minor))         \
+  X(SetTotalMemory, void, (int device, uint64_t bytes))                     \
+  X(SetLog, void, (int on))                                                 \
+  X(GetCounters, void, (Counters * counters))                               \
+  X(CountCalls, uint64_t, (const char* function))                           \
+  X(LogSize, uint64_t, ())                                                  \
+  X(GetLog, int, (uint64_t at, LogEntry * entry))                           \
+  X(VirtualNow, uint64_t, ())                                               \
+  X(Violation, const char*, (uint64_t at))                                  \
   X(Peek, int, (uint64_t address, void* to, size_t bytes))
 
 // The functions, found by their exported names, rewire_simulated_cuda_NAME.
