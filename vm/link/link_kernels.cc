@@ -11,7 +11,7 @@
 namespace rewire {
 namespace {
 
-constexpr Opcode kOp = Opcode::kInvokePacked;
+constexpr Opcode kInvokePackedOp = Opcode::kInvokePacked;
 
 class RowCheck {
  public:
@@ -23,7 +23,7 @@ class RowCheck {
     }
     for (const Function& function : code_.module().functions) {
       for (std::uint32_t pc = 0; pc < function.code.size(); pc += WordsOf(function.code[pc])) {
-        if (OpcodeOf(function.code[pc]) == kOp) CheckCall(function, pc);
+        if (OpcodeOf(function.code[pc]) == kInvokePackedOp) CheckCall(function, pc);
       }
     }
     return errors_.ToStatus("kernels are declared otherwise than their libraries describe them:");
@@ -65,10 +65,10 @@ class RowCheck {
 
   void CheckCall(const Function& function, std::uint32_t pc) {
     const std::uint32_t* words = &function.code[pc];
-    LinkedKernel& kernel = code_.kernels[words[WordOf(kOp, "kernel")]];
+    LinkedKernel& kernel = code_.kernels[words[WordOf(kInvokePackedOp, "kernel")]];
     if (!kernel.calls.known()) return;
-    const std::uint32_t outputs = words[WordOf(kOp, "outputs")];
-    const std::uint32_t registers = words[WordOf(kOp, "args")];
+    const std::uint32_t outputs = words[WordOf(kInvokePackedOp, "outputs")];
+    const std::uint32_t registers = words[WordOf(kInvokePackedOp, "args")];
     const bool objects = (kernel.import->flags & kKernelObjects) != 0;
     const KernelCalls::Range any = kernel.calls.Outputs();
     const std::optional<KernelCalls::Range> exact = kernel.calls.Outputs(registers);
@@ -81,7 +81,7 @@ class RowCheck {
       }
     }
     const bool returns = (kernel.calls.row().traits & REWIRE_KERNEL_RETURNS) != 0;
-    if (words[WordOf(kOp, "dst")] != kNone && !returns) {
+    if (words[WordOf(kInvokePackedOp, "dst")] != kNone && !returns) {
       AddCallError(kernel, function, pc, {"a result is expected, but the kernel returns none"});
     }
   }
