@@ -109,8 +109,10 @@ CUfunction Session::Kernel(const std::string& name) {
     static const std::string image = ImageFile("test_kernels");
     REQUIRE(Driver().cuModuleLoadData(&module_, image.data()) == CUDA_SUCCESS);
   }
-  CUfunction function = nullptr;
-  REQUIRE(Driver().cuModuleGetFunction(&function, module_, name.c_str()) == CUDA_SUCCESS);
+  // Asked for once: work that has failed may already have lost the device.
+  CUfunction& function = functions_[name];
+  if (function == nullptr)
+    REQUIRE(Driver().cuModuleGetFunction(&function, module_, name.c_str()) == CUDA_SUCCESS);
   return function;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <initializer_list>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -56,6 +57,7 @@ class Session {
  private:
   int device_;
   CUmodule module_ = nullptr;
+  std::map<std::string, CUfunction> functions_;
   std::vector<CUstream> streams_;
   std::vector<CUdeviceptr> memory_;
   std::size_t violations_taken_ = 0;
