@@ -319,7 +319,9 @@ Status LowerMatMulNBits(Op& op, const Operator& /*row*/) {
   (void)op.Int("accuracy_level", 0);  // we always compute in f32
   const Result<NBits> form = ReadNBits(op);
   if (!form) return Forward(form);
-  const auto& [columns, depth, block, blocks, bits] = *form;
+  // Not a structured binding: clang 14 does not let lambdas use one.
+  const std::int64_t columns = form->columns, depth = form->depth, block = form->block, blocks = form->blocks;
+  const std::int64_t bits = form->bits;
   const Ints of_blocks = {columns, blocks, 1};
   const auto has = [&](const Value* value, std::int64_t count) {
     return ProductOf(value->type.dims).Is(count);
