@@ -161,7 +161,7 @@ function(rewire_device_library suffix)
   set(name rewire_device_${suffix})
   add_library(${name} MODULE ${arg_SOURCES})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/include)
-  target_link_libraries(${name} PRIVATE dlpack::dlpack ${CMAKE_DL_LIBS})
+  target_link_libraries(${name} PRIVATE rewire_device_support dlpack::dlpack ${CMAKE_DL_LIBS})
   # Drivers keep threads and objects for the whole process.
   target_link_options(${name} PRIVATE -Wl,-z,nodelete)
   rewire_module(${name})

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rewire/devices/opencl/failure.h"
 
-#include <utility>
-
 namespace rewire::opencl {
 namespace {
-
-thread_local std::string t_words;
 
 struct Name {
   cl_int code;
@@ -62,18 +58,11 @@ std::string ErrorName(cl_int code) {
   return "OpenCL error " + std::to_string(code);
 }
 
-int FailWith(int code, std::string words) {
-  t_words = std::move(words);
-  return code;
-}
-
 int FailIn(const char* function, cl_int error) {
   const bool memory = error == CL_MEM_OBJECT_ALLOCATION_FAILURE || error == CL_INVALID_BUFFER_SIZE;
   const bool lost = error == CL_DEVICE_NOT_AVAILABLE;
   const int code = memory ? REWIRE_DEVICE_NO_MEMORY : lost ? REWIRE_DEVICE_LOST : REWIRE_DEVICE_FAILED;
   return FailWith(code, std::string(function) + ": " + ErrorName(error));
 }
-
-const char* LastWords() { return t_words.c_str(); }
 
 }  // namespace rewire::opencl

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "rewire/devices/opencl/module_cache.h"
 #include "rewire/devices/opencl/state.h"
+#include "rewire/devices/support/module_cache.h"
 
 namespace rewire::opencl {
 namespace {
@@ -86,13 +86,13 @@ cl_program FromBinary(const State& state, const Device& device, const std::strin
   return nullptr;
 }
 
-int LoadModule(void* context, DLDevice device, RewireDeviceCode form, const void* code, std::uint64_t bytes,
+int LoadModule(void* context, DLDevice device, std::uint32_t form, const void* code, std::uint64_t bytes,
                const char* options, const char* cache, void** module) {
   State& state = State::Of(context);
   const Device* found = state.Find(device);
   if (found == nullptr) return REWIRE_DEVICE_FAILED;
   const bool source = form == REWIRE_DEVICE_CODE_OPENCL_C;
-  if ((found->properties.code_forms >> form & 1) == 0) {
+  if (form > 31 || (found->properties.code_forms >> form & 1) == 0) {
     return FailWith(
         REWIRE_DEVICE_UNSUPPORTED,
         found->name + " takes OpenCL C" +
@@ -106,8 +106,8 @@ int LoadModule(void* context, DLDevice device, RewireDeviceCode form, const void
   if (cache != nullptr && *cache != 0) {
     key = found->name + '\n' + found->driver + '\n' + options + '\n' +
           std::string(static_cast<const char*>(code), bytes);
-    path = CachePath(cache, key);
-    program = FromBinary(state, *found, ReadCached(path, key), options);
+    path = devices::CachePath(cache, key);
+    program = FromBinary(state, *found, devices::ReadCached(path, key), options);
   }
   if (program == nullptr) {
     cl_int error = CL_SUCCESS;
@@ -122,7 +122,7 @@ int LoadModule(void* context, DLDevice device, RewireDeviceCode form, const void
       state.driver.clReleaseProgram(program);
       return built;
     }
-    if (!path.empty()) WriteCached(path, key, BinaryOf(state, program, found->id));
+    if (!path.empty()) devices::WriteCached(path, key, BinaryOf(state, program, found->id));
   }
   auto loaded = std::make_unique<Module>();
   loaded->program = program;

@@ -97,7 +97,7 @@ Status Load(const RewireDeviceApi& api, DLDevice device, Entry* entry) {
     return RuntimeError("device ", api.name, ":", device.device_id, " takes no device code");
   }
   const std::string source = std::string(k_dialect) + k_arguments + CodeOf(entry->program);
-  const RewireDeviceCode form =
+  const std::uint32_t form =
       api.device_type == kDLCUDA ? REWIRE_DEVICE_CODE_CUDA_CPP : REWIRE_DEVICE_CODE_OPENCL_C;
   const int code =
       api.load_module(api.context, device, form, source.data(), source.size(), OptionsOf(entry->form),

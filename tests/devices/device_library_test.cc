@@ -177,8 +177,10 @@ TEST_CASE("failures name the driver's function or what is wrong") {
   const std::string broken = device.Source("KERNEL(a)(GLOBAL float* x) { x[0] = unknown_name; }");
   CHECK(device.Load(broken, nullptr, &module) != REWIRE_DEVICE_OK);
   CHECK(words().find("unknown_name") != std::string::npos);
-  CHECK(device.api.load_module(device.api.context, device.id, static_cast<RewireDeviceCode>(30), "x", 1, "",
-                               nullptr, &module) == REWIRE_DEVICE_UNSUPPORTED);
+  for (const std::uint32_t form : {0u, 30u, 40u, ~0u}) {
+    CHECK(device.api.load_module(device.api.context, device.id, form, "x", 1, "", nullptr, &module) ==
+          REWIRE_DEVICE_UNSUPPORTED);
+  }
   const DeviceModule right(device, kSource);
   void* kernel = nullptr;
   CHECK(device.api.find_kernel(device.api.context, device.id, right.module, "sclae", &kernel) !=

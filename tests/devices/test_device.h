@@ -74,7 +74,7 @@ class TestDevice {
 )") + kernels;
   }
   int Load(const std::string& source, const char* cache, void** module) const {
-    const RewireDeviceCode form =
+    const std::uint32_t form =
         api.device_type == kDLCUDA ? REWIRE_DEVICE_CODE_CUDA_CPP : REWIRE_DEVICE_CODE_OPENCL_C;
     return api.load_module(api.context, id, form, source.data(), source.size(), "", cache, module);
   }

@@ -252,17 +252,15 @@ REWIRE_SIMULATED_EXPORT CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device) {
 REWIRE_SIMULATED_EXPORT CUresult cuCtxSetCurrent(CUcontext context) {
   Call call("cuCtxSetCurrent", Call::kWithoutContext);
   if (call.Fails()) return call.result();
-  auto& stack = CurrentThread().contexts;
-  if (!stack.empty()) stack.pop_back();
-  if (context != nullptr) stack.push_back(context);
-  return CUDA_SUCCESS;
+  ContextStack& stack = CurrentThread().contexts;
+  if (!stack.empty()) stack.Pop();
+  return context == nullptr || stack.Push(context) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 REWIRE_SIMULATED_EXPORT CUresult cuCtxGetCurrent(CUcontext* context) {
   Call call("cuCtxGetCurrent", Call::kWithoutContext);
   if (call.Fails()) return call.result();
-  const auto& stack = CurrentThread().contexts;
-  *context = stack.empty() ? nullptr : stack.back();
+  *context = CurrentThread().contexts.top();
   return CUDA_SUCCESS;
 }
 
@@ -270,16 +268,15 @@ REWIRE_SIMULATED_EXPORT CUresult cuCtxPushCurrent_v2(CUcontext context) {
   Call call("cuCtxPushCurrent", Call::kWithoutContext);
   if (call.Fails()) return call.result();
   if (context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
-  CurrentThread().contexts.push_back(context);
-  return CUDA_SUCCESS;
+  return CurrentThread().contexts.Push(context) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 REWIRE_SIMULATED_EXPORT CUresult cuCtxPopCurrent_v2(CUcontext* context) {
   Call call("cuCtxPopCurrent", Call::kRelease);
-  auto& stack = CurrentThread().contexts;
+  ContextStack& stack = CurrentThread().contexts;
   if (stack.empty()) return CUDA_ERROR_INVALID_CONTEXT;
-  if (context != nullptr) *context = stack.back();
-  stack.pop_back();
+  if (context != nullptr) *context = stack.top();
+  stack.Pop();
   return call.Returns(CUDA_SUCCESS);
 }
 

@@ -44,23 +44,23 @@ std::size_t SizeOfObject(const void* image) {
 
 Module::~Module() {
   if (library != nullptr) dlclose(library);
+  if (file >= 0) close(file);
 }
 
 CUresult OpenImage(const void* image, std::shared_ptr<Module>* module) {
   const std::size_t bytes = SizeOfObject(image);
   if (bytes == 0) return CUDA_ERROR_NO_BINARY_FOR_GPU;
-  const int file = memfd_create("simulated CUDA module", MFD_CLOEXEC);
-  if (file < 0) return CUDA_ERROR_OPERATING_SYSTEM;
+  auto opened = std::make_shared<Module>();
+  opened->file = memfd_create("simulated CUDA module", MFD_CLOEXEC);
+  if (opened->file < 0) return CUDA_ERROR_OPERATING_SYSTEM;
   std::size_t written = 0;
   while (written < bytes) {
-    const ssize_t more = write(file, static_cast<const char*>(image) + written, bytes - written);
+    const ssize_t more = write(opened->file, static_cast<const char*>(image) + written, bytes - written);
     if (more <= 0) break;
     written += static_cast<std::size_t>(more);
   }
-  auto opened = std::make_shared<Module>();
   if (written == bytes)
-    opened->library = dlopen(fmt::format("/proc/self/fd/{}", file).c_str(), RTLD_NOW | RTLD_LOCAL);
-  close(file);
+    opened->library = dlopen(fmt::format("/proc/self/fd/{}", opened->file).c_str(), RTLD_NOW | RTLD_LOCAL);
   if (opened->library == nullptr) return CUDA_ERROR_INVALID_IMAGE;
   const auto function =
       reinterpret_cast<SimulatedImageFunction>(dlsym(opened->library, REWIRE_SIMULATED_IMAGE_SYMBOL));

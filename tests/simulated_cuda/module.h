@@ -20,6 +20,9 @@ struct Function {
 struct Module : std::enable_shared_from_this<Module> {
   ~Module();
   Device* device = nullptr;
+  // The file stays open as long as the library: the loader knows libraries by their paths, and the path
+  // has the file's number.
+  int file = -1;
   void* library = nullptr;
   const SimulatedImage* image = nullptr;
   std::map<std::string, std::unique_ptr<Function>> functions;  // those that were asked for

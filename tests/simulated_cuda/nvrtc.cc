@@ -98,11 +98,33 @@ bool Translate(int count, const char* const* options, std::string* flags) {
   return true;
 }
 
-// The source with a table of its kernels behind it.
-std::string WithTable(_nvrtcProgram* program) {
+// A compiler's run; false if it failed. What it printed goes to the file `log`.
+bool RunCompiler(const std::string& arguments, const fs::path& log) {
+  const std::string include = Environment("REWIRE_SIMULATED_CUDA_INCLUDE", REWIRE_SOURCE_INCLUDE);
+  const std::string command =
+      fmt::format("{} -std=gnu++20 -w -I{} -I{}/rewire/tests/simulated_cuda/include {} >{} 2>&1",
+                  Quoted(Environment("REWIRE_SIMULATED_CUDA_COMPILER", REWIRE_HOST_COMPILER)),
+                  Quoted(include), Quoted(include), arguments, Quoted(log.string()));
+  // NOLINTNEXTLINE(concurrency-mt-unsafe,cert-env33-c): a test library; all names are quoted
+  return std::system(command.c_str()) == 0;
+}
+
+// The source with its macros replaced, because kernels may be declared by macros. The source itself if that
+// fails; compiling it then says why.
+std::string Preprocessed(const std::string& source, const std::string& flags, const fs::path& folder) {
+  const fs::path plain = folder / "plain.cc";
+  const fs::path result = folder / "plain.ii";
+  std::ofstream(plain) << source;
+  const std::string arguments = fmt::format("-E -P -D__CUDACC__ -I{}{} -o {} {}", Quoted(folder.string()),
+                                            flags, Quoted(result.string()), Quoted(plain.string()));
+  return RunCompiler(arguments, folder / "plain.log") ? ReadFile(result) : source;
+}
+
+// The source with a table of its kernels behind it; `names` is the source in which they are found.
+std::string WithTable(_nvrtcProgram* program, const std::string& names) {
   std::string source = fmt::format("#line 1 \"{}\"\n", program->name) +
                        simulated_cuda::ReplaceDynamicShared(program->source) + "\n#line 1 \"kernels\"\n";
-  for (const simulated_cuda::KernelName& kernel : simulated_cuda::FindKernels(program->source))
+  for (const simulated_cuda::KernelName& kernel : simulated_cuda::FindKernels(names))
     if (kernel.is_extern_c)
       source += fmt::format("REWIRE_SIMULATED_KERNEL_AS(\"{0}\", {0})\n",
                             kernel.qualified.substr(kernel.qualified.rfind(':') + 1));
@@ -190,23 +212,18 @@ REWIRE_NVRTC_EXPORT nvrtcResult nvrtcCompileProgram(nvrtcProgram program, int op
   }
   const Folder folder;
   if (folder.path().empty()) return NVRTC_ERROR_BUILTIN_OPERATION_FAILURE;
-  const fs::path source = folder.path() / "source.cc";
-  std::ofstream(source) << WithTable(program);
   for (const auto& [name, text] : program->headers) {
     std::error_code ignored;
     fs::create_directories((folder.path() / name).parent_path(), ignored);
     std::ofstream(folder.path() / name) << text;
   }
-  const std::string include = Environment("REWIRE_SIMULATED_CUDA_INCLUDE", REWIRE_SOURCE_INCLUDE);
-  const std::string command = fmt::format(
-      "{} -std=gnu++20 -O1 -w -fPIC -fno-gnu-unique -shared -I{} -I{}/rewire/tests/simulated_cuda/include "
-      "-include "
-      "rewire/tests/simulated_cuda/device_code.h -I{}{} -o {} {} >{} 2>&1",
-      Quoted(Environment("REWIRE_SIMULATED_CUDA_COMPILER", REWIRE_HOST_COMPILER)), Quoted(include),
-      Quoted(include), Quoted(folder.path().string()), flags, Quoted((folder.path() / "image.so").string()),
-      Quoted(source.string()), Quoted((folder.path() / "log").string()));
-  // NOLINTNEXTLINE(concurrency-mt-unsafe,cert-env33-c): a test library; all names are quoted
-  const bool failed = std::system(command.c_str()) != 0;
+  const fs::path source = folder.path() / "source.cc";
+  std::ofstream(source) << WithTable(program, Preprocessed(program->source, flags, folder.path()));
+  const std::string arguments = fmt::format(
+      "-O1 -fPIC -fno-gnu-unique -shared -include rewire/tests/simulated_cuda/device_code.h -I{}{} -o {} {}",
+      Quoted(folder.path().string()), flags, Quoted((folder.path() / "image.so").string()),
+      Quoted(source.string()));
+  const bool failed = !RunCompiler(arguments, folder.path() / "log");
   program->log = ReadFile(folder.path() / "log");
   if (failed) return NVRTC_ERROR_COMPILATION;
   program->image = ReadFile(folder.path() / "image.so");

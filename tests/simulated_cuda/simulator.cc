@@ -128,7 +128,7 @@ Call::Call(std::string_view function, Kind kind)
   else
     simulator_.calls.emplace(function, 1);
   ThreadState& thread = CurrentThread();
-  const CUcontext current = thread.contexts.empty() ? nullptr : thread.contexts.back();
+  const CUcontext current = thread.contexts.top();
   if (current != nullptr) device_ = reinterpret_cast<Context*>(current)->device;
   result_ = Simulator::Injected(&simulator_.call_failures, function);
   if (result_ != CUDA_SUCCESS) return;

@@ -223,8 +223,28 @@ class Simulator {
 };
 
 // The stack of contexts of the calling thread, and whether it runs a host function.
+// The contexts that a thread has made current, the last one first. It needs no destructor: calls from the
+// destructors of global objects come after a thread's own objects have ended.
+class ContextStack {
+ public:
+  CUcontext top() const { return count_ == 0 ? nullptr : contexts_[count_ - 1]; }
+  bool empty() const { return count_ == 0; }
+  void Pop() { --count_; }
+  // False if there is no room.
+  bool Push(CUcontext context) {
+    if (count_ == kMost) return false;
+    contexts_[count_++] = context;
+    return true;
+  }
+
+ private:
+  static constexpr std::size_t kMost = 256;
+  CUcontext contexts_[kMost] = {};
+  std::size_t count_ = 0;
+};
+
 struct ThreadState {
-  std::vector<CUcontext> contexts;
+  ContextStack contexts;
   bool in_host_function = false;
 };
 ThreadState& CurrentThread();

@@ -410,7 +410,7 @@ TEST_CASE("work that fails late is an error that names what enqueued it, and the
 
 TEST_CASE("tensors go from one device to another of its kind behind events, and over the host to others") {
   FakeDevice device;
-  FakeDevice other(static_cast<DLDeviceType>(17), "other");
+  FakeDevice other(kDLVPI, "other");
   device.put_off = true;
   other.put_off = true;
   LinkOptions options = With(device);
@@ -418,7 +418,7 @@ TEST_CASE("tensors go from one device to another of its kind behind events, and 
   VirtualMachine vm(ProgramOf(R"(
     .device first = ext_dev:0
     .device second = ext_dev:1
-    .device third = maia:0
+    .device third = vpi:0
     .func main(x: f32[3]) -> f32[3]
       %a = device_copy %x, cpu, first
       %b = device_copy %a, first, second

@@ -162,10 +162,10 @@ typedef struct RewireDeviceApi {
    * call no function of this struct. */
   int (*call_host)(void* context, DLDevice device, void* stream, void (*function)(void* data), void* data);
 
-  /* Modules and kernels, optional as a group. `options` are for the compiler of source text. `cache` is a
-   * folder in which compiled code may be kept, or NULL. A kernel lives as long as its module. Several threads
-   * may launch one kernel at once. */
-  int (*load_module)(void* context, DLDevice device, RewireDeviceCode form, const void* code, uint64_t bytes,
+  /* Modules and kernels, optional as a group. `form` is a RewireDeviceCode. `options` are for the compiler of
+   * source text. `cache` is a folder in which compiled code may be kept, or NULL. A kernel lives as long as
+   * its module. Several threads may launch one kernel at once. */
+  int (*load_module)(void* context, DLDevice device, uint32_t form, const void* code, uint64_t bytes,
                      const char* options, const char* cache, void** module);
   int (*unload_module)(void* context, DLDevice device, void* module);
   int (*find_kernel)(void* context, DLDevice device, void* module, const char* name, void** kernel);

@@ -125,8 +125,10 @@ REWIRE_INLINE bool Interpreter::CallKernel() {
   if (overlap && kernel.apart && !IsInPlace(kernel, args, count, outputs) &&
       !CheckOverlaps(kernel, count, outputs))
     return false;
-  if (__builtin_expect(vm_.interrupts.load(std::memory_order_relaxed) != 0, 0) && !CheckBeforeCall(count))
+  if (__builtin_expect(vm_.interrupts.load(std::memory_order_relaxed) != 0, 0) &&
+      !CheckBeforeCall(count, count - outputs)) {
     return false;
+  }
   vm_.current_call = pc;
   RewireFFIAny returned{};
   if (__builtin_expect(kernel.call(kernel.handle, args, static_cast<std::int32_t>(count), &returned) != 0,

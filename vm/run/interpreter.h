@@ -17,6 +17,9 @@
 
 namespace rewire {
 
+// Whether a kernel writes its argument at `position`; the outputs are `first_output` and what follows.
+bool IsWritten(const KernelImport& import, std::uint32_t position, std::uint32_t first_output);
+
 class Interpreter {
  public:
   explicit Interpreter(VmImpl& vm) : vm_(vm), rep_(vm.rep), heap_(vm.heap), kernels_(vm.rep.kernels.data()) {}
@@ -115,10 +118,10 @@ class Interpreter {
   Status WaitForWork(DeviceStreams::Stream* stream, WaitCause cause);
   bool WaitFor(DeviceStreams::Stream* stream, WaitCause cause);
   bool WaitToUse(DeviceWork::Use use, const MemoryRange& memory, WaitCause cause);
-  [[gnu::cold]] bool WaitForArguments(std::uint32_t count);
+  [[gnu::cold]] bool WaitForArguments(std::uint32_t count, std::uint32_t first_output);
   // Before a kernel call: whether to go on, and whether its arguments can be read.
-  bool CheckBeforeCall(std::uint32_t count) {
-    return CheckInterrupts() && (!vm_.work.in_flight() || WaitForArguments(count));
+  bool CheckBeforeCall(std::uint32_t count, std::uint32_t first_output) {
+    return CheckInterrupts() && (!vm_.work.in_flight() || WaitForArguments(count, first_output));
   }
   Status FinishWork(bool ok);
   [[gnu::cold]] bool FailDevice(const Status& failure);

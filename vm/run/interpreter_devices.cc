@@ -90,17 +90,15 @@ bool Interpreter::WaitToUse(DeviceWork::Use use, const MemoryRange& memory, Wait
 }
 
 // Before a kernel on the host uses its arguments, or an observer reads anything.
-bool Interpreter::WaitForArguments(std::uint32_t count) {
+bool Interpreter::WaitForArguments(std::uint32_t count, std::uint32_t first_output) {
   if (wants_kernels_ || wants_instructions_) return WaitFor(nullptr, WaitCause::kObserver);
   const KernelImport& import = *kernels_[pc_[WordOf(Opcode::kInvokePacked, "kernel")]].import;
-  const std::uint32_t read = count - pc_[WordOf(Opcode::kInvokePacked, "outputs")];
+  const Span<const RewireFFIAny> args(vm_.args.data(), count);
   for (std::uint32_t i = 0; i < count; ++i) {
-    const RewireFFIAny& arg = vm_.args[i];
+    const RewireFFIAny& arg = args[i];
     if (arg.type_index == kAdtKind) return WaitFor(nullptr, WaitCause::kHostKernel);
     if (arg.type_index != kTensorKind || !IsHost(TensorOf(arg)->tensor.device)) continue;
-    const bool written =
-        i >= read || std::binary_search(import.also_written.begin(), import.also_written.end(), i);
-    const auto use = written ? DeviceWork::Use::kWrites : DeviceWork::Use::kReads;
+    const auto use = IsWritten(import, i, first_output) ? DeviceWork::Use::kWrites : DeviceWork::Use::kReads;
     if (!WaitToUse(use, RangeOf(TensorOf(arg)->tensor), WaitCause::kHostKernel)) return false;
   }
   return true;

@@ -24,11 +24,6 @@ bool IsSkipped(const LinkedKernel& kernel, Span<const RewireFFIAny> args, std::u
   return last.type_index == kTensorKind && (TensorOf(last)->flags & TensorObject::kEmpty) != 0;
 }
 
-bool IsWritten(const KernelImport& import, std::uint32_t position, std::uint32_t first_output) {
-  return position >= first_output ||
-         std::binary_search(import.also_written.begin(), import.also_written.end(), position);
-}
-
 std::uintptr_t BeginOf(const TensorObject& tensor) {
   return reinterpret_cast<std::uintptr_t>(tensor.tensor.data) + tensor.tensor.byte_offset;
 }
@@ -54,6 +49,11 @@ bool LiesWell(const TensorObject& written, const TensorObject& read, std::uint32
 
 }  // namespace
 
+bool IsWritten(const KernelImport& import, std::uint32_t position, std::uint32_t first_output) {
+  return position >= first_output ||
+         std::binary_search(import.also_written.begin(), import.also_written.end(), position);
+}
+
 bool Interpreter::CallKernelSlowly() {
   const Word index = pc_[WordOf(kOp, "kernel")];
   const LinkedKernel& kernel = kernels_[index];
@@ -77,7 +77,7 @@ bool Interpreter::CallKernelSlowly() {
   const bool as_linked = count == pc_[WordOf(kOp, "args")] && (objects || kernel.plain);
   bool ok = !kernel.calls.known() || ((as_linked || CheckCall(kernel, count, outputs)) &&
                                       (outputs == 0 || CheckOverlaps(kernel, count, outputs)));
-  ok = ok && CheckBeforeCall(count);
+  ok = ok && CheckBeforeCall(count, count - outputs);
   for (std::uint32_t i = 0; ok && i < count; ++i) {
     const bool written = IsWritten(*kernel.import, i, count - outputs);
     ok = (!written || CheckWritten(i)) && (kernel.alignment_mask == 0 || AlignArgument(i, kernel, written));

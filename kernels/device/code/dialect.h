@@ -35,7 +35,7 @@ typedef long long i64;
 typedef unsigned char u8;
 typedef unsigned short ushort;
 typedef unsigned int uint;
-typedef unsigned long long ulong;
+typedef unsigned long ulong;
 #if defined(REWIRE_F16)
 #include <cuda_fp16.h>
 typedef __half real;

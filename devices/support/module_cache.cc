@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rewire/devices/opencl/module_cache.h"
+#include "rewire/devices/support/module_cache.h"
 
 #include <unistd.h>
 
@@ -11,7 +11,7 @@
 #include <fstream>
 #include <iterator>
 
-namespace rewire::opencl {
+namespace rewire::devices {
 namespace {
 
 // FNV-1a (http://www.isthe.com/chongo/tech/comp/fnv): for the file's name, and to notice damage.
@@ -24,7 +24,7 @@ std::uint64_t Hash(std::string_view text) {
 // What stands before the binary. Drivers may crash on a damaged binary, so its length and hash are part of
 // it.
 std::string Header(std::string_view key, std::string_view binary) {
-  return "rewire-opencl-1 " + std::to_string(key.size()) + ' ' + std::to_string(binary.size()) + ' ' +
+  return "rewire-module-1 " + std::to_string(key.size()) + ' ' + std::to_string(binary.size()) + ' ' +
          std::to_string(Hash(binary)) + '\n' + std::string(key);
 }
 
@@ -32,7 +32,7 @@ std::string Header(std::string_view key, std::string_view binary) {
 
 std::string CachePath(const std::string& folder, std::string_view key) {
   char name[32];
-  std::snprintf(name, sizeof(name), "/%016" PRIx64 ".clbin", Hash(key));
+  std::snprintf(name, sizeof(name), "/%016" PRIx64 ".module", Hash(key));
   return folder + name;
 }
 
@@ -63,4 +63,4 @@ void WriteCached(const std::string& path, std::string_view key, std::string_view
   if (ignored) std::filesystem::remove(draft, ignored);
 }
 
-}  // namespace rewire::opencl
+}  // namespace rewire::devices

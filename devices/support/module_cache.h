@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-namespace rewire::opencl {
+namespace rewire::devices {
 
 // The path of the file for a key in `folder`.
 std::string CachePath(const std::string& folder, std::string_view key);
@@ -21,4 +21,4 @@ std::string ReadCached(const std::string& path, std::string_view key);
 // Keeps a binary. Does nothing if the folder cannot be written.
 void WriteCached(const std::string& path, std::string_view key, std::string_view binary);
 
-}  // namespace rewire::opencl
+}  // namespace rewire::devices

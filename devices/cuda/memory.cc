@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Blocks in stream order, pinned memory, copies and fills.
+#include <cstring>
+
+#include "rewire/devices/cuda/state.h"
+
+namespace rewire::cuda {
+namespace {
+
+int Allocate(void* context, DLDevice device, std::uint64_t bytes, std::uint64_t alignment, const char* scope,
+             void* stream, void** block) {
+  State& state = State::Of(context);
+  int code = REWIRE_DEVICE_OK;
+  const Device* found = state.Enter(device, &code);
+  if (found == nullptr) return code;
+  if (scope != nullptr && *scope != 0 && std::strcmp(scope, "global") != 0) {
+    return FailWith(REWIRE_DEVICE_UNSUPPORTED, std::string("memory of the scope '") + scope +
+                                                   "' is not supported; the usual one is global");
+  }
+  if (alignment > found->properties.alignment) {
+    return FailWith(REWIRE_DEVICE_UNSUPPORTED, "an alignment of " + std::to_string(alignment) +
+                                                   " bytes; CUDA's memory has " +
+                                                   std::to_string(found->properties.alignment));
+  }
+  const std::size_t size = bytes == 0 ? 1 : bytes;
+  CUdeviceptr pointer = 0;
+  if (found->has_pools) {
+    code = CodeOf(state.driver, "cuMemAllocAsync",
+                  state.driver.cuMemAllocAsync(&pointer, size, StreamOf(stream)));
+  } else {
+    code = CodeOf(state.driver, "cuMemAlloc", state.driver.cuMemAlloc(&pointer, size));
+  }
+  *block = reinterpret_cast<void*>(static_cast<std::uintptr_t>(pointer));
+  return code;
+}
+
+int Deallocate(void* context, DLDevice device, void* block, void* stream) {
+  State& state = State::Of(context);
+  int code = REWIRE_DEVICE_OK;
+  const Device* found = state.Enter(device, &code);
+  if (found == nullptr) return code;
+  return found->has_pools ? CodeOf(state.driver, "cuMemFreeAsync",
+                                   state.driver.cuMemFreeAsync(AddressOf(block), StreamOf(stream)))
+                          : CodeOf(state.driver, "cuMemFree", state.driver.cuMemFree(AddressOf(block)));
+}
+
+int AllocateHost(void* context, DLDevice device, std::uint64_t bytes, void** block) {
+  State& state = State::Of(context);
+  int code = REWIRE_DEVICE_OK;
+  if (state.Enter(device, &code) == nullptr) return code;
+  return CodeOf(state.driver, "cuMemHostAlloc",
+                state.driver.cuMemHostAlloc(block, bytes == 0 ? 1 : bytes, kHostAllocPortable));
+}
+
+int DeallocateHost(void* context, DLDevice device, void* block) {
+  State& state = State::Of(context);
+  int code = REWIRE_DEVICE_OK;
+  if (state.Enter(device, &code) == nullptr) return code;
+  return CodeOf(state.driver, "cuMemFreeHost", state.driver.cuMemFreeHost(block));
+}
+
+int Memory(void* context, DLDevice device, std::uint64_t* free_bytes, std::uint64_t* all_bytes) {
+  State& state = State::Of(context);
+  int code = REWIRE_DEVICE_OK;
+  if (state.Enter(device, &code) == nullptr) return code;
+  std::size_t free = 0;
+  std::size_t all = 0;
+  code = CodeOf(state.driver, "cuMemGetInfo", state.driver.cuMemGetInfo(&free, &all));
+  *free_bytes = free;
+  *all_bytes = all;
+  return code;
+}
+
+int Copy(void* context, void* to, DLDevice to_device, const void* from, DLDevice from_device,
+         std::uint64_t bytes, void* stream) {
+  State& state = State::Of(context);
+  if (bytes == 0) return REWIRE_DEVICE_OK;
+  const bool from_host = from_device.device_type == kDLCPU;
+  const bool to_host = to_device.device_type == kDLCPU;
+  int code = REWIRE_DEVICE_OK;
+  const Device* own = state.Enter(to_host ? from_device : to_device, &code);
+  if (own == nullptr) return code;
+  const CudaDriver& driver = state.driver;
+  const CUstream work = StreamOf(stream);
+  if (from_host) {
+    return CodeOf(driver, "cuMemcpyHtoDAsync", driver.cuMemcpyHtoDAsync(AddressOf(to), from, bytes, work));
+  }
+  if (to_host) {
+    return CodeOf(driver, "cuMemcpyDtoHAsync", driver.cuMemcpyDtoHAsync(to, AddressOf(from), bytes, work));
+  }
+  if (from_device.device_id == to_device.device_id) {
+    return CodeOf(driver, "cuMemcpyDtoDAsync",
+                  driver.cuMemcpyDtoDAsync(AddressOf(to), AddressOf(from), bytes, work));
+  }
+  const CUcontext to_context = own->context;
+  const Device* other = state.Enter(from_device, &code);
+  if (other == nullptr) return code;
+  if (state.Enter(to_device, &code) == nullptr) return code;
+  return CodeOf(
+      driver, "cuMemcpyPeerAsync",
+      driver.cuMemcpyPeerAsync(AddressOf(to), to_context, AddressOf(from), other->context, bytes, work));
+}
+
+int Fill(void* context, DLDevice device, void* to, std::uint64_t bytes, const void* pattern,
+         std::uint32_t pattern_bytes, void* stream) {
+  State& state = State::Of(context);
+  if (bytes == 0) return REWIRE_DEVICE_OK;
+  int code = REWIRE_DEVICE_OK;
+  if (state.Enter(device, &code) == nullptr) return code;
+  const CudaDriver& driver = state.driver;
+  const CUdeviceptr address = AddressOf(to);
+  switch (pattern_bytes) {
+    case 1: {
+      std::uint8_t value = 0;
+      std::memcpy(&value, pattern, 1);
+      return CodeOf(driver, "cuMemsetD8Async",
+                    driver.cuMemsetD8Async(address, value, bytes, StreamOf(stream)));
+    }
+    case 2: {
+      std::uint16_t value = 0;
+      std::memcpy(&value, pattern, 2);
+      return CodeOf(driver, "cuMemsetD16Async",
+                    driver.cuMemsetD16Async(address, value, bytes / 2, StreamOf(stream)));
+    }
+    case 4: {
+      std::uint32_t value = 0;
+      std::memcpy(&value, pattern, 4);
+      return CodeOf(driver, "cuMemsetD32Async",
+                    driver.cuMemsetD32Async(address, value, bytes / 4, StreamOf(stream)));
+    }
+    default:
+      return FailWith(REWIRE_DEVICE_UNSUPPORTED,
+                      "a pattern of " + std::to_string(pattern_bytes) + " bytes; 1, 2 or 4 expected");
+  }
+}
+
+}  // namespace
+
+void AddMemory(RewireDeviceApi* api) {
+  api->allocate = Allocate;
+  api->deallocate = Deallocate;
+  api->allocate_host = AllocateHost;
+  api->deallocate_host = DeallocateHost;
+  api->memory = Memory;
+  api->copy = Copy;
+  api->fill = Fill;
+}
+
+}  // namespace rewire::cuda

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// State: the driver and its devices. There is one in a process, and it is never destroyed.
+#pragma once
+
+#include <deque>
+#include <mutex>
+#include <string>
+
+#include "rewire/devices/cuda/driver.h"
+#include "rewire/devices/cuda/failure.h"
+
+namespace rewire::cuda {
+
+// One device. Its primary context is shared with the rest of the process, so that its memory and streams can
+// be passed to other libraries.
+struct Device {
+  CUdevice device = 0;
+  std::mutex mutex;  // of `context`, while it is made
+  CUcontext context = nullptr;
+  bool has_pools = false;  // memory in stream order
+  std::string name;
+  std::string driver;
+  std::string architecture;
+  RewireDeviceProperties properties{};
+};
+
+struct State {
+  CudaDriver driver;
+  Nvrtc nvrtc;
+  std::string nvrtc_reason;  // why there is none; empty if there is one
+  std::deque<Device> devices;
+
+  // False, with the words for it, if there is no driver or no device.
+  bool Open(std::string* reason);
+  static State& Of(void* context) { return *static_cast<State*>(context); }
+
+  // The device, with its context made the thread's. Null, with the thread's words set and *code, after a
+  // failure.
+  Device* Enter(DLDevice device, int* code);
+
+ private:
+  bool Describe(int ordinal, std::string* reason);
+};
+
+inline CUstream StreamOf(void* stream) { return static_cast<CUstream>(stream); }
+inline CUdeviceptr AddressOf(const void* address) { return reinterpret_cast<std::uintptr_t>(address); }
+
+// A kernel with the most dynamic shared memory that it has been allowed.
+struct Kernel {
+  std::string name;
+  CUfunction function = nullptr;
+};
+
+// CUDA C++ as cubin for the device. Not thread-safe on one State's NVRTC only where NVRTC is not.
+int Compile(const State& state, const Device& device, const std::string& source, const char* options,
+            std::string* cubin);
+
+// The functions of RewireDeviceApi, by file.
+void AddMemory(RewireDeviceApi* api);     // memory.cc
+void AddStreams(RewireDeviceApi* api);    // streams.cc: streams and events
+void AddModules(RewireDeviceApi* api);    // modules.cc
+void AddRecording(RewireDeviceApi* api);  // recording.cc
+
+}  // namespace rewire::cuda

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Streams, events and calls of the host.
+#include "rewire/devices/cuda/state.h"
+
+namespace rewire::cuda {
+namespace {
+
+// Calls one function of the driver in the device's context.
+template <typename Call>
+int In(void* context, DLDevice device, const char* function, const Call& call) {
+  State& state = State::Of(context);
+  int code = REWIRE_DEVICE_OK;
+  if (state.Enter(device, &code) == nullptr) return code;
+  return CodeOf(state.driver, function, call(state.driver));
+}
+
+CUevent EventOf(void* event) { return static_cast<CUevent>(event); }
+
+int MakeStream(void* context, DLDevice device, void** stream) {
+  CUstream made = nullptr;
+  const int code = In(context, device, "cuStreamCreate", [&](const CudaDriver& driver) {
+    return driver.cuStreamCreate(&made, kStreamNonBlocking);
+  });
+  *stream = made;
+  return code;
+}
+
+int DestroyStream(void* context, DLDevice device, void* stream) {
+  const int waited = In(context, device, "cuStreamSynchronize", [&](const CudaDriver& driver) {
+    return driver.cuStreamSynchronize(StreamOf(stream));
+  });
+  const int code = In(context, device, "cuStreamDestroy",
+                      [&](const CudaDriver& driver) { return driver.cuStreamDestroy(StreamOf(stream)); });
+  return waited != REWIRE_DEVICE_OK ? waited : code;
+}
+
+int Synchronize(void* context, DLDevice device, void* stream) {
+  return In(context, device, "cuStreamSynchronize",
+            [&](const CudaDriver& driver) { return driver.cuStreamSynchronize(StreamOf(stream)); });
+}
+
+int MakeEvent(void* context, DLDevice device, void** event) {
+  CUevent made = nullptr;
+  const int code = In(context, device, "cuEventCreate", [&](const CudaDriver& driver) {
+    return driver.cuEventCreate(&made, kEventDisableTiming);
+  });
+  *event = made;
+  return code;
+}
+
+int DestroyEvent(void* context, DLDevice device, void* event) {
+  return In(context, device, "cuEventDestroy",
+            [&](const CudaDriver& driver) { return driver.cuEventDestroy(EventOf(event)); });
+}
+
+int RecordEvent(void* context, DLDevice device, void* event, void* stream) {
+  return In(context, device, "cuEventRecord",
+            [&](const CudaDriver& driver) { return driver.cuEventRecord(EventOf(event), StreamOf(stream)); });
+}
+
+int WaitEvent(void* context, DLDevice device, void* stream, void* event) {
+  return In(context, device, "cuStreamWaitEvent", [&](const CudaDriver& driver) {
+    return driver.cuStreamWaitEvent(StreamOf(stream), EventOf(event), 0);
+  });
+}
+
+int QueryEvent(void* context, DLDevice device, void* event, std::int32_t* done) {
+  *done = 1;
+  return In(context, device, "cuEventQuery", [&](const CudaDriver& driver) {
+    const CUresult answer = driver.cuEventQuery(EventOf(event));
+    if (answer != CUDA_ERROR_NOT_READY) return answer;
+    *done = 0;
+    return CUDA_SUCCESS;
+  });
+}
+
+int SynchronizeEvent(void* context, DLDevice device, void* event) {
+  return In(context, device, "cuEventSynchronize",
+            [&](const CudaDriver& driver) { return driver.cuEventSynchronize(EventOf(event)); });
+}
+
+int CallHost(void* context, DLDevice device, void* stream, void (*function)(void* data), void* data) {
+  return In(context, device, "cuLaunchHostFunc", [&](const CudaDriver& driver) {
+    return driver.cuLaunchHostFunc(StreamOf(stream), function, data);
+  });
+}
+
+}  // namespace
+
+void AddStreams(RewireDeviceApi* api) {
+  api->make_stream = MakeStream;
+  api->destroy_stream = DestroyStream;
+  api->synchronize = Synchronize;
+  api->make_event = MakeEvent;
+  api->destroy_event = DestroyEvent;
+  api->record_event = RecordEvent;
+  api->wait_event = WaitEvent;
+  api->query_event = QueryEvent;
+  api->synchronize_event = SynchronizeEvent;
+  api->call_host = CallHost;
+}
+
+}  // namespace rewire::cuda
