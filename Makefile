@@ -13,7 +13,7 @@ TVM_CASES := build/release/tests/tvm/cases
 LAUNCHERS := CMAKE_C_COMPILER_LAUNCHER="$${CMAKE_C_COMPILER_LAUNCHER-$$(command -v ccache)}" \
 	CMAKE_CXX_COMPILER_LAUNCHER="$${CMAKE_CXX_COMPILER_LAUNCHER-$$(command -v ccache)}"
 
-.PHONY: help demo test build bench-vm bench-vm-instructions bench-tvm bench-models test-faults format tidy install-deps clean
+.PHONY: help demo test build bench-device bench-vm bench-vm-instructions bench-tvm bench-models test-faults format tidy install-deps clean
 
 help: ## print this list
 	@echo "Rewire: a bytecode VM that runs compiled ML models inside a C++ program."
@@ -44,6 +44,12 @@ bench-vm: $(BENCH_VM) ## measure the interpreter loop (tests/bench); ARGS="--jso
 
 bench-vm-instructions: $(BENCH_VM) ## count the loop's instructions with callgrind
 	tests/bench/vm_instructions.py $(BENCH_VM)
+
+bench-device: build ## measure calls on devices (docs/devices.md): OpenCL, and the simulated CUDA driver
+	cmake --build $(BUILD) --parallel $(JOBS) --target bench-device rewire_simulated_cuda rewire_simulated_nvrtc_13
+	REWIRE_LIBRARY_PATH=$(BUILD)/lib/rewire $(BUILD)/tests/bin/bench-device opencl
+	REWIRE_LIBRARY_PATH=$(BUILD)/lib/rewire LD_LIBRARY_PATH=$(BUILD)/tests/simulated_cuda \
+	  $(BUILD)/tests/bin/bench-device cuda
 
 bench-tvm: install-deps ## run TVM's files beside TVM's own VM (tests/tvm); ARGS="--only mlp" takes a part
 	cmake --preset release -DREWIRE_BUILD_BENCH=ON

@@ -16,6 +16,7 @@
 #ifndef REWIRE_VM_C_API_H_
 #define REWIRE_VM_C_API_H_
 
+#include "rewire/vm/c_api/asynchronous.h"
 #include "rewire/vm/c_api/executable.h"
 #include "rewire/vm/c_api/machine.h"
 #include "rewire/vm/c_api/memory.h"

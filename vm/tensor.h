@@ -16,6 +16,7 @@
 #include "rewire/base/export.h"
 #include "rewire/base/span.h"
 #include "rewire/base/status.h"
+#include "rewire/vm/kernel/device_type.h"
 
 struct DLManagedTensorVersioned;  // of DLPack 1.0 and later; used as a pointer only
 

@@ -130,6 +130,36 @@ class REWIRE_API VirtualMachine {
   // are ignored until it returns. After the return, even after an error, the VM refers to none of the memory.
   // result() then has no data for the outputs given here.
   Status TryInvoke(std::string_view function, Span<const Value> inputs, Span<const OutputBinding> outputs);
+
+  // Runs that go on after the call, for programs on devices (docs/devices.md).
+  //
+  // TryInvokeAsync runs a function with the inputs and outputs that are set, and returns when all of its work
+  // has been given to devices. The host's own part of the run is done then. Until TryWait returns, the memory
+  // of inputs, outputs and the observed results must stay, inputs must not be written, and results on the
+  // host are not ready. A second run may be started meanwhile; its work comes after that of the first. Every
+  // call that changes the VM waits by itself. In a VM with memory of a fixed size, or with an observer,
+  // TryInvokeAsync waits before it returns.
+  Status TryInvokeAsync(std::string_view function = {});
+  // Waits for what TryInvokeAsync has started. A failure of that work is told here, or by the next run if
+  // that comes first. It names the instruction that gave the work to its device.
+  Status TryWait();
+  // Gives later work on a device to the caller's stream, in place of the VM's own. `stream` is the driver's
+  // handle: a CUstream or a cl_command_queue. It must stay until another is set or the VM ends, and the VM
+  // frees memory in its order. Errors: kInvalidArgument if the executable does not use the device;
+  // kUnsupported if the device has no streams.
+  Status TrySetStream(DLDevice device, void* stream);
+  // An event of the device's functions (RewireDeviceApi) that is reached when the device has done what the VM
+  // has given it so far. Other streams and VMs may wait for it. It is the VM's, and set anew by its next run.
+  Result<void*> TryDoneEvent(DLDevice device);
+  // Lets later work of this VM on the device wait for an event, without the host.
+  Status TryWaitForEvent(DLDevice device, void* event);
+  // Runs a function and records its work on the device. Later runs of it with the inputs and outputs that are
+  // set replay the recording, with one call of the driver. They read the same memory of inputs anew and write
+  // the same results. Every call that changes the VM ends the recording, as does a run of something else.
+  //
+  // Errors: those of a run. kUnsupported, with the instruction, if the host takes part in the run with more
+  // than shapes. Also if several devices do, or if the device cannot record. No recording is made then.
+  Status TryRecord(std::string_view function = {});
   // The same, but it releases the bindings' owners before it returns, also after an error. If nobody else
   // holds the memory, its deleter has run.
   Status TryInvoke(std::string_view function, Span<const Value> inputs,
@@ -212,6 +242,9 @@ class REWIRE_API VirtualMachine {
     return Take(TryMake(program, options));
   }
   void Invoke(std::string_view function = {}) { ThrowIf(TryInvoke(function)); }
+  void InvokeAsync(std::string_view function = {}) { ThrowIf(TryInvokeAsync(function)); }
+  void Wait() { ThrowIf(TryWait()); }
+  void Record(std::string_view function = {}) { ThrowIf(TryRecord(function)); }
   Value Invoke(std::string_view function, Span<const Value> inputs) {
     return Take(TryInvoke(function, inputs));
   }

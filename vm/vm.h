@@ -16,6 +16,7 @@
 #include "rewire/vm/kernel_set.h"
 #include "rewire/vm/limits.h"
 #include "rewire/vm/observer.h"
+#include "rewire/vm/pipeline.h"
 #include "rewire/vm/program.h"
 #include "rewire/vm/tensor.h"
 #include "rewire/vm/thread_pool.h"

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "rewire/devices/cuda/state.h"
+#include "rewire/vm/kernel/device_type.h"
 
 namespace rewire::cuda {
 namespace {
@@ -76,8 +77,8 @@ int Copy(void* context, void* to, DLDevice to_device, const void* from, DLDevice
          std::uint64_t bytes, void* stream) {
   State& state = State::Of(context);
   if (bytes == 0) return REWIRE_DEVICE_OK;
-  const bool from_host = from_device.device_type == kDLCPU;
-  const bool to_host = to_device.device_type == kDLCPU;
+  const bool from_host = IsHostDevice(from_device);
+  const bool to_host = IsHostDevice(to_device);
   int code = REWIRE_DEVICE_OK;
   const Device* own = state.Enter(to_host ? from_device : to_device, &code);
   if (own == nullptr) return code;

@@ -17,6 +17,7 @@ void* AddressSpace::Add(Buffer* buffer) {
   std::atomic<Chunk*>& chunk = chunks_[number / kChunk];
   if (chunk.load(std::memory_order_relaxed) == nullptr) chunk.store(new Chunk{}, std::memory_order_release);
   buffer->number = number;
+  buffer->serial = ++serial_;
   (*chunk.load(std::memory_order_relaxed))[number % kChunk].store(buffer, std::memory_order_release);
   return reinterpret_cast<void*>(std::uintptr_t{1} << 62 | std::uintptr_t{number} << kOffsetBits);
 }

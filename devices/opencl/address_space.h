@@ -24,7 +24,8 @@ struct Buffer {
   cl_mem memory = nullptr;
   std::uint64_t bytes = 0;
   std::uint32_t number = 0;
-  std::uint32_t users = 1;  // an imported buffer may have several
+  std::uint64_t serial = 0;  // of this buffer alone, from 1; numbers are given again
+  std::uint32_t users = 1;   // an imported buffer may have several
 
   struct Part {
     std::uint64_t offset;
@@ -61,6 +62,7 @@ class AddressSpace {
   std::mutex mutex_;  // of what follows
   std::vector<std::uint32_t> free_;
   std::uint32_t used_ = 0;  // numbers that were ever given
+  std::uint64_t serial_ = 0;
 };
 
 }  // namespace rewire::opencl

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "rewire/devices/opencl/state.h"
+#include "rewire/vm/kernel/device_type.h"
 
 namespace rewire::opencl {
 namespace {
@@ -182,8 +183,8 @@ int Copy(void* context, void* to, DLDevice to_device, const void* from, DLDevice
          std::uint64_t bytes, void* stream) {
   State& state = State::Of(context);
   if (bytes == 0) return REWIRE_DEVICE_OK;
-  const bool from_host = from_device.device_type == kDLCPU;
-  const bool to_host = to_device.device_type == kDLCPU;
+  const bool from_host = IsHostDevice(from_device);
+  const bool to_host = IsHostDevice(to_device);
   const DLDevice where = to_host ? from_device : to_device;
   if (state.Find(where) == nullptr) return REWIRE_DEVICE_FAILED;
   cl_command_queue queue = state.QueueOf(where, stream);

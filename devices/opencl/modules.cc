@@ -1,25 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Programs, kernels and launches.
+// Programs and their kernels.
 #include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "rewire/devices/opencl/state.h"
+#include "rewire/devices/opencl/launch.h"
 #include "rewire/devices/support/module_cache.h"
 
 namespace rewire::opencl {
 namespace {
-
-// A kernel's arguments are part of its object, so one thread at a time sets them and launches.
-struct Kernel {
-  std::string name;
-  cl_kernel kernel = nullptr;
-  cl_uint arguments = 0;
-  std::mutex mutex;
-};
 
 struct Module {
   cl_program program = nullptr;
@@ -27,8 +19,7 @@ struct Module {
   std::vector<std::unique_ptr<Kernel>> kernels;
 };
 
-constexpr std::size_t kMostLog = 4000;   // characters of a compiler's log in a message
-constexpr std::size_t kMostParts = 256;  // sub-buffers that a buffer keeps
+constexpr std::size_t kMostLog = 4000;  // characters of a compiler's log in a message
 
 std::string BuildLog(const State& state, cl_program program, cl_device_id device) {
   std::size_t bytes = 0;
@@ -133,7 +124,7 @@ int LoadModule(void* context, DLDevice device, std::uint32_t form, const void* c
 int UnloadModule(void* context, DLDevice, void* module) {
   State& state = State::Of(context);
   const std::unique_ptr<Module> own(static_cast<Module*>(module));
-  for (const std::unique_ptr<Kernel>& kernel : own->kernels) state.driver.clReleaseKernel(kernel->kernel);
+  own->kernels.clear();
   return CodeOf("clReleaseProgram", state.driver.clReleaseProgram(own->program));
 }
 
@@ -142,115 +133,21 @@ int FindKernel(void* context, DLDevice, void* module, const char* name, void** k
   auto* own = static_cast<Module*>(module);
   const std::lock_guard<std::mutex> lock(own->mutex);
   for (const std::unique_ptr<Kernel>& known : own->kernels) {
-    if (known->name == name) {
+    if (known->name() == name) {
       *kernel = known.get();
       return REWIRE_DEVICE_OK;
     }
   }
-  cl_int error = CL_SUCCESS;
-  auto made = std::make_unique<Kernel>();
-  made->name = name;
-  made->kernel = state.driver.clCreateKernel(own->program, name, &error);
-  if (error != CL_SUCCESS) {
-    return FailWith(REWIRE_DEVICE_FAILED,
-                    "clCreateKernel: " + ErrorName(error) + ", the module has no kernel '" + name + "'");
-  }
-  state.driver.clGetKernelInfo(made->kernel, CL_KERNEL_NUM_ARGS, sizeof(made->arguments), &made->arguments,
-                               nullptr);
+  std::unique_ptr<Kernel> made(Kernel::Make(state, own->program, name));
+  if (made == nullptr) return REWIRE_DEVICE_FAILED;
   *kernel = made.get();
   own->kernels.push_back(std::move(made));
   return REWIRE_DEVICE_OK;
 }
 
-// The buffer that begins at an address: the whole one, or a part of it, which stays as long as the buffer.
-int PartAt(State& state, const Device& device, const void* address, cl_mem* memory) {
-  Buffer* buffer = state.addresses.Find(address);
-  if (buffer == nullptr) {
-    return FailWith(REWIRE_DEVICE_FAILED, "an argument's address is not one of a live OpenCL buffer");
-  }
-  const std::uint64_t offset = AddressSpace::OffsetOf(address);
-  *memory = buffer->memory;
-  if (offset == 0) return REWIRE_DEVICE_OK;
-  if (offset >= buffer->bytes || offset % device.properties.part_alignment != 0) {
-    return FailWith(REWIRE_DEVICE_FAILED, "an argument lies " + std::to_string(offset) +
-                                              " bytes into its buffer of " + std::to_string(buffer->bytes) +
-                                              "; the device needs a multiple of " +
-                                              std::to_string(device.properties.part_alignment) + " bytes");
-  }
-  const std::lock_guard<std::mutex> lock(buffer->mutex);
-  for (const Buffer::Part& part : buffer->parts) {
-    if (part.offset == offset) {
-      *memory = part.memory;
-      return REWIRE_DEVICE_OK;
-    }
-  }
-  if (buffer->parts.size() == kMostParts) {
-    // Work that was given before keeps the part itself.
-    state.driver.clReleaseMemObject(buffer->parts.front().memory);
-    buffer->parts.erase(buffer->parts.begin());
-  }
-  const cl_buffer_region region{offset, buffer->bytes - offset};
-  cl_int error = CL_SUCCESS;
-  *memory = state.driver.clCreateSubBuffer(buffer->memory, 0, CL_BUFFER_CREATE_TYPE_REGION, &region, &error);
-  if (error != CL_SUCCESS) return FailIn("clCreateSubBuffer", error);
-  buffer->parts.push_back({offset, *memory});
-  return REWIRE_DEVICE_OK;
-}
-
-int SetArgument(State& state, const Device& device, cl_kernel kernel, cl_uint index,
-                const RewireLaunchArgument& argument) {
-  cl_int error = CL_SUCCESS;
-  switch (argument.kind) {
-    case REWIRE_LAUNCH_ADDRESS: {
-      cl_mem memory = nullptr;
-      if (argument.u.address != nullptr) {
-        const int code = PartAt(state, device, argument.u.address, &memory);
-        if (code != REWIRE_DEVICE_OK) return code;
-      }
-      error = state.driver.clSetKernelArg(kernel, index, sizeof(memory), &memory);
-      break;
-    }
-    case REWIRE_LAUNCH_VALUE:
-      error = state.driver.clSetKernelArg(kernel, index, argument.bytes, argument.u.value);
-      break;
-    case REWIRE_LAUNCH_SHARED:
-      error = state.driver.clSetKernelArg(kernel, index, argument.bytes, nullptr);
-      break;
-    default:
-      return FailWith(REWIRE_DEVICE_FAILED, "argument " + std::to_string(index) + " is of unknown kind " +
-                                                std::to_string(argument.kind));
-  }
-  if (error == CL_SUCCESS) return REWIRE_DEVICE_OK;
-  return FailWith(REWIRE_DEVICE_FAILED,
-                  "clSetKernelArg: " + ErrorName(error) + " for argument " + std::to_string(index));
-}
-
 int Launch(void* context, DLDevice device, const RewireLaunch* launch, void* stream) {
-  State& state = State::Of(context);
-  const Device* found = state.Find(device);
-  if (found == nullptr) return REWIRE_DEVICE_FAILED;
-  auto* kernel = static_cast<Kernel*>(launch->kernel);
-  if (launch->argument_count != kernel->arguments) {
-    return FailWith(REWIRE_DEVICE_FAILED, "kernel '" + kernel->name + "' takes " +
-                                              std::to_string(kernel->arguments) + " arguments, " +
-                                              std::to_string(launch->argument_count) + " are given");
-  }
-  std::size_t global[3];
-  std::size_t local[3];
-  for (int i = 0; i < 3; ++i) {
-    local[i] = launch->group_threads[i];
-    global[i] = std::size_t{launch->groups[i]} * launch->group_threads[i];
-  }
-  const std::lock_guard<std::mutex> lock(kernel->mutex);
-  for (std::uint32_t i = 0; i < launch->argument_count; ++i) {
-    const int code = SetArgument(state, *found, kernel->kernel, i, launch->arguments[i]);
-    if (code != REWIRE_DEVICE_OK) return code;
-  }
-  const cl_int error = state.driver.clEnqueueNDRangeKernel(state.QueueOf(device, stream), kernel->kernel, 3,
-                                                           nullptr, global, local, 0, nullptr, nullptr);
-  if (error == CL_SUCCESS) return REWIRE_DEVICE_OK;
-  FailIn("clEnqueueNDRangeKernel", error);
-  return FailWith(REWIRE_DEVICE_FAILED, std::string(LastWords()) + " for kernel '" + kernel->name + "'");
+  if (State::Of(context).Find(device) == nullptr) return REWIRE_DEVICE_FAILED;
+  return static_cast<Kernel*>(launch->kernel)->Launch(device, *launch, stream);
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ Status CheckOnDevice(const char* what, TensorView tensor) {
   }
   std::int64_t size = 1;
   for (const std::int64_t dim : tensor.dims()) {
-    if (dim < 0 || (dim > 0 && size > kMostElements / dim)) {
+    if (dim < 0 || dim > kMostElements || size * dim > kMostElements) {
       return ValueError(what, " has shape ", tensor.dims(), ", expected less than 2^31 elements");
     }
     size *= dim == 0 ? 1 : dim;
@@ -33,7 +33,7 @@ DeviceChecks& DeviceChecks::Beside(const char* what, TensorView tensor, TensorVi
   Keep(CheckOnDevice(what, tensor));
   const DLDevice a = tensor.device();
   const DLDevice b = other.device();
-  if (status_.ok() && (a.device_type != b.device_type || a.device_id != b.device_id)) {
+  if (status_.ok() && !IsSameDevice(a, b)) {
     status_ = ValueError(what, " is on another device than the output");
   }
   return *this;

@@ -107,8 +107,27 @@ Status Load(const RewireDeviceApi& api, DLDevice device, Entry* entry) {
 
 }  // namespace
 
-Status FindKernel(const RewireDeviceApi& api, DLDevice device, Program program, Form form, const char* name,
-                  void** kernel) {
+namespace {
+
+// What a thread has found lately. Kernels stay until the process ends, so that an entry is never wrong.
+struct Recent {
+  const RewireDeviceApi* api;
+  std::int32_t device_id;
+  Program program;
+  Form form;
+  const char* name;  // compared as a pointer
+  void* kernel;
+};
+constexpr std::size_t kRecent = 64;
+
+Recent* RecentOf(const char* name, Form form) {
+  thread_local Recent recent[kRecent] = {};
+  const auto place = reinterpret_cast<std::uintptr_t>(name) / 4 + static_cast<std::uintptr_t>(form) * 7;
+  return &recent[place % kRecent];
+}
+
+Status FindInTable(const RewireDeviceApi& api, DLDevice device, Program program, Form form, const char* name,
+                   void** kernel) {
   Table& table = Table::Instance();
   {
     const std::shared_lock<std::shared_mutex> lock(table.mutex);
@@ -130,6 +149,21 @@ Status FindKernel(const RewireDeviceApi& api, DLDevice device, Program program, 
   if (code != REWIRE_DEVICE_OK) return Failure(api, device);
   entry->kernels.push_back({name, *kernel});
   return Status();
+}
+
+}  // namespace
+
+Status FindKernel(const RewireDeviceApi& api, DLDevice device, Program program, Form form, const char* name,
+                  void** kernel) {
+  Recent* recent = RecentOf(name, form);
+  if (recent->name == name && recent->api == &api && recent->device_id == device.device_id &&
+      recent->program == program && recent->form == form) {
+    *kernel = recent->kernel;
+    return Status();
+  }
+  Status found = FindInTable(api, device, program, form, name, kernel);
+  if (found.ok()) *recent = {&api, device.device_id, program, form, name, *kernel};
+  return found;
 }
 
 }  // namespace rewire::kernel::device

@@ -31,7 +31,7 @@ int GetBuffer(PyObject* self, Py_buffer* buffer, int flags) {
     PyErr_SetString(PyExc_BufferError, "the tensor is read-only: a constant, a parameter or an input");
     return -1;
   }
-  if (!view.IsContiguous() || view.device().device_type != kDLCPU || view.shape().size() > kMostDims) {
+  if (!view.IsContiguous() || !IsHostDevice(view.device()) || view.shape().size() > kMostDims) {
     PyErr_SetString(PyExc_BufferError, "only contiguous tensors on the host have a buffer; use DLPack");
     return -1;
   }
@@ -144,7 +144,7 @@ nb::object NumpyDType(DLDataType dtype) {
 nb::object ToNumpy(const Tensor& tensor) {
   const nb::object held = nb::cast(tensor);
   const nb::object dtype = NumpyDType(tensor.dtype());
-  if (!dtype.is_valid() || tensor.dl().device.device_type != kDLCPU) return held;
+  if (!dtype.is_valid() || !IsHostDevice(tensor.dl().device)) return held;
   static PyObject* const array = nb::object(nb::module_::import_("numpy").attr("ndarray")).release().ptr();
   const nb::object shape = ShapeOf(tensor);
   // An array without elements needs no memory, and numpy asks for some.
@@ -186,7 +186,7 @@ void AddTensor(nb::module_& module) {
           "__dlpack_device__",
           [](const Tensor& tensor) {
             const DLDevice device = tensor.dl().device;
-            return nb::make_tuple(static_cast<int>(device.device_type), device.device_id);
+            return nb::make_tuple(DeviceTypeOf(device), device.device_id);
           },
           "Returns DLPack's type and number of the device.")
       .def("__repr__", [](const Tensor& tensor) {

@@ -13,14 +13,6 @@ constexpr double kMostThreadRatio = 1.1;
 // Of two threads, as a multiple of one's.
 constexpr double kLeastThroughput = 1.9;
 
-// A quartile between two samples is interpolated.
-double Quantile(const std::vector<double>& sorted, double share) {
-  const double place = share * static_cast<double>(sorted.size() - 1);
-  const auto below = static_cast<std::size_t>(place);
-  const std::size_t above = std::min(below + 1, sorted.size() - 1);
-  return sorted[below] + (sorted[above] - sorted[below]) * (place - static_cast<double>(below));
-}
-
 // Null when a filter left the direct call out.
 std::optional<double> DirectCall(const Report& report) {
   std::optional<double> fastest;
@@ -68,11 +60,6 @@ nlohmann::json JsonOf(const Summary& summary) {
 }
 
 }  // namespace
-
-Summary Summarize(std::vector<double> samples) {
-  std::sort(samples.begin(), samples.end());
-  return {Quantile(samples, 0.5), Quantile(samples, 0.25), Quantile(samples, 0.75)};
-}
 
 std::string TableOf(const Report& report) {
   const std::optional<double> direct = DirectCall(report);

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "rewire/tests/bench/statistics.h"
 #include "rewire/tests/bench/vm_cases.h"
 #include "rewire/tests/bench/vm_load.h"
 #include "rewire/tests/bench/vm_parameters.h"
-#include "rewire/tests/bench/vm_statistics.h"
 #include "rewire/tests/bench/vm_threads.h"
 
 namespace rewire::bench {

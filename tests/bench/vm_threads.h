@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "rewire/tests/bench/vm_statistics.h"
+#include "rewire/tests/bench/statistics.h"
 
 namespace rewire::bench {
 

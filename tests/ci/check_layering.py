@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that includes between the folders go one way, that no header includes itself by way of others, and that each
+"""Checks that includes between the folders go one way, that types of devices are read in one place, that no header includes itself by way of others, and that each
 folder has a line in docs/architecture.md and at most 40 source files.
 
 usage: check_layering.py [ROOT]       check the tree (default: the one this script is in)
@@ -59,6 +59,10 @@ LAYERS_OF_PUBLIC_HEADERS = {"base", "executable_format", "vm", "vm/kernel"}
 NOT_IN_PUBLIC_HEADERS = {"fmt", "CLI", "nlohmann", "xxhash.h", "zstd.h"}
 
 MOST_FILES = 40
+# The type of a DLDevice may be none of its enumeration's, so one header reads it (and says why). `api.device_type` is
+# a number.
+DEVICE_TYPE = re.compile(r"(?<!api)(?:\.|->)device_type\b")
+READS_DEVICE_TYPES = "vm/kernel/device_type.h"
 SUFFIXES = {".h", ".cc", ".c", ".cu", ".def", ".inc"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
@@ -74,6 +78,8 @@ def check_file(root, path):
     layer = layer_of(path)
     lines = (root / path).read_text(encoding="utf-8").splitlines()
     for number, line in enumerate(lines, start=1):
+        if layer.split("/")[0] not in ("tests", "examples") and path != READS_DEVICE_TYPES and DEVICE_TYPE.search(line):
+            yield f"{path}:{number}: {READS_DEVICE_TYPES} has functions for the type of a device; it may be out of range"
         match = INCLUDE.match(line)
         if not match:
             continue
@@ -167,6 +173,9 @@ def self_test():
          "python must not include tools/b.h (it may include base, compiler, executable_format, executable_format/text, "
          "python, tools/io, vm, vm/kernel)"),
         ("base/a.h", "#include <vector>", None),
+        ("vm/a.cc", "if (api.device_type == kDLCUDA) return;", None),
+        ("vm/a.cc", "if (device.device_type == kDLCPU) return;",
+         "vm/kernel/device_type.h has functions for the type of a device; it may be out of range"),
         ("base/a.h", '#include "rewire/vm/b.h"', "base must not include vm/b.h (it may include base)"),
         ("base/a.h", "#  include <rewire/vm/b.h>", "base must not include vm/b.h (it may include base)"),
         ("executable_format/a.cc", '#include "rewire/vm/b.h"',

@@ -17,38 +17,10 @@
 #include <vector>
 
 #include "rewire/tests/devices/test_device.h"
-#include "rewire/tests/vm/test_program.h"
 #include "rewire/vm/devices.h"
-#include "rewire/vm/packed_function.h"
-#include "rewire/vm/run/kernel_api.h"
 
 namespace rewire::test {
 namespace {
-
-constexpr char kSource[] = R"(
-KERNEL(scale)(GLOBAL const float* x, GLOBAL float* y, float factor, int count) {
-  int i = GLOBAL_ID(0);
-  if (i < count) y[i] = x[i] * factor;
-}
-// Each group of 64 adds its elements up.
-KERNEL(group_sums)(GLOBAL const float* x, GLOBAL float* sums) {
-  SHARED float part[64];
-  int lane = LOCAL_ID(0);
-  part[lane] = x[GLOBAL_ID(0)];
-  BARRIER();
-  for (int step = 32; step > 0; step /= 2) {
-    if (lane < step) part[lane] += part[lane + step];
-    BARRIER();
-  }
-  if (lane == 0) sums[GROUP_ID(0)] = part[0];
-}
-)";
-
-std::vector<float> Ramp(std::size_t count) {
-  std::vector<float> values(count);
-  std::iota(values.begin(), values.end(), 1.0f);
-  return values;
-}
 
 TEST_CASE("a device says what it is") {
   const TestDevice device;
@@ -105,7 +77,7 @@ TEST_CASE("pinned memory of the host is copied from and to") {
 
 TEST_CASE("kernels run in their stream's order, on whole blocks and on parts of them") {
   const TestDevice device;
-  const DeviceModule module(device, kSource);
+  const DeviceModule module(device, kTestKernels);
   const std::vector<float> values = Ramp(256);
   const std::uint64_t part = std::max<std::uint64_t>(device.properties().part_alignment, 4);
   DeviceMemory x(device, 1024);
@@ -123,7 +95,7 @@ TEST_CASE("kernels run in their stream's order, on whole blocks and on parts of 
 TEST_CASE("an event lets another stream wait") {
   const TestDevice device;
   const TestDevice other;
-  const DeviceModule module(device, kSource);
+  const DeviceModule module(device, kTestKernels);
   void* event = nullptr;
   REQUIRE(device.api.make_event(device.api.context, device.id, &event) == REWIRE_DEVICE_OK);
   DeviceMemory a(device, 1 << 20);
@@ -181,7 +153,7 @@ TEST_CASE("failures name the driver's function or what is wrong") {
     CHECK(device.api.load_module(device.api.context, device.id, form, "x", 1, "", nullptr, &module) ==
           REWIRE_DEVICE_UNSUPPORTED);
   }
-  const DeviceModule right(device, kSource);
+  const DeviceModule right(device, kTestKernels);
   void* kernel = nullptr;
   CHECK(device.api.find_kernel(device.api.context, device.id, right.module, "sclae", &kernel) !=
         REWIRE_DEVICE_OK);
@@ -197,7 +169,7 @@ TEST_CASE("failures name the driver's function or what is wrong") {
 
 TEST_CASE("several threads use one module, each with its stream") {
   const TestDevice device;
-  const DeviceModule module(device, kSource);
+  const DeviceModule module(device, kTestKernels);
   std::atomic<int> wrong{0};
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {
@@ -226,7 +198,7 @@ TEST_CASE("compiled code is kept in a folder, and a damaged file does no harm") 
   namespace fs = std::filesystem;
   const fs::path folder = fs::temp_directory_path() / ("rewire_device_cache_" + std::to_string(getpid()));
   fs::create_directories(folder);
-  const std::string source = device.Source(kSource);
+  const std::string source = device.Source(kTestKernels);
   const auto load_and_run = [&] {
     void* module = nullptr;
     REQUIRE(device.Load(source, folder.c_str(), &module) == REWIRE_DEVICE_OK);
@@ -274,63 +246,6 @@ TEST_CASE("handles of the driver's have one address, which gives them back") {
   CHECK(device.api.release_handle(device.api.context, device.id, imported) == REWIRE_DEVICE_OK);
   CHECK(device.api.release_handle(device.api.context, device.id, imported) == REWIRE_DEVICE_OK);
   CHECK(device.api.release_handle(device.api.context, device.id, imported) != REWIRE_DEVICE_OK);
-}
-
-// y = 2 x by the device; the module is made by the first call and stays.
-int Twice(void*, const RewireFFIAny* args, std::int32_t, RewireFFIAny*) {
-  const DLTensor& x = *RewireTensorOf(&args[0]);
-  const DLTensor& y = *RewireTensorOf(&args[1]);
-  const RewireDeviceApi* api = nullptr;
-  void* stream = nullptr;
-  if (KernelApi()->device(y.device, &api, &stream) != 0) return -1;
-  static const TestDevice kDevice;
-  static const DeviceModule kModule(kDevice, kSource);
-  const auto count = static_cast<std::int32_t>(x.shape[0]);
-  if (kModule.LaunchOn(stream, "scale", (count + 63) / 64, 64, x.data, y.data, 2.0f, count)) return 0;
-  SetKernelError("RuntimeError", api->error(api->context));
-  return -1;
-}
-
-TEST_CASE("a program runs on the device, and its outputs land in the caller's device memory") {
-  const TestDevice device;
-  const std::string name = std::string(device.api.name) + ":0";
-  LinkOptions options;
-  options.kernels.AddFunction("test.twice", Packed(Twice));
-  VirtualMachine vm(ProgramOf(R"(
-    .device gpu = )" + name + R"(
-    .kernel test.twice
-    .func main(x: f32[256]) -> f32[256] on gpu
-      %d = device_copy %x, cpu, gpu
-      %s = alloc_storage _, alignment=256, f32[256], gpu
-      %a = alloc_tensor %s, _, f32[256]
-      invoke_packed test.twice(%d, %a), outputs=1
-      %t = alloc_storage _, alignment=256, f32[256], gpu
-      %b = alloc_tensor %t, _, f32[256]
-      invoke_packed test.twice(%a, %b), outputs=1
-      ret %b
-    .end)",
-                              std::move(options)));
-  const std::vector<float> values = Ramp(256);
-  const Value x = Floats(values);
-  std::vector<float> back(256);
-  for (int i = 0; i < 3; ++i) {
-    const Tensor result = vm.TryInvoke("main", {&x, 1})->tensor();
-    REQUIRE(device.Back(back.data(), result.dl().data, 1024));
-    REQUIRE(device.Wait());
-    CHECK(back[255] == 1024.0f);
-  }
-  CHECK(vm.device_waits().all() == 3);
-
-  DeviceMemory mine(device, 1024);
-  vm.SetInput("x", x);
-  vm.SetOutput(0, TensorView(mine.at(0), kFloat32, {256}, device.id));
-  vm.RequireZeroCopy(true);
-  vm.Invoke();
-  CHECK(vm.Output().dl().data == mine.at(0));
-  std::fill(back.begin(), back.end(), 0.0f);
-  REQUIRE(device.Back(back.data(), mine.at(0), 1024));
-  REQUIRE(device.Wait());
-  CHECK(back[255] == 1024.0f);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include <cstdlib>
 #include <initializer_list>
+#include <numeric>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -15,6 +16,32 @@
 #include "rewire/vm/tensor.h"
 
 namespace rewire::test {
+
+inline constexpr char kTestKernels[] = R"(
+KERNEL(scale)(GLOBAL const float* x, GLOBAL float* y, float factor, int count) {
+  int i = GLOBAL_ID(0);
+  if (i < count) y[i] = x[i] * factor;
+}
+// Each group of 64 adds its elements up.
+KERNEL(group_sums)(GLOBAL const float* x, GLOBAL float* sums) {
+  SHARED float part[64];
+  int lane = LOCAL_ID(0);
+  part[lane] = x[GLOBAL_ID(0)];
+  BARRIER();
+  for (int step = 32; step > 0; step /= 2) {
+    if (lane < step) part[lane] += part[lane + step];
+    BARRIER();
+  }
+  if (lane == 0) sums[GROUP_ID(0)] = part[0];
+}
+)";
+
+// 1, 2, 3, ...
+inline std::vector<float> Ramp(std::size_t count) {
+  std::vector<float> values(count);
+  std::iota(values.begin(), values.end(), 1.0f);
+  return values;
+}
 
 // The library under test: "opencl" or "cuda".
 inline std::string DeviceName() {

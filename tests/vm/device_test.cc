@@ -8,19 +8,12 @@
 #include <string>
 #include <vector>
 
+#include "rewire/tests/vm/device_programs.h"
 #include "rewire/tests/vm/fake_device.h"
 #include "rewire/tests/vm/test_program.h"
-#include "rewire/vm/packed_function.h"
-#include "rewire/vm/run/kernel_api.h"
 
 namespace rewire::test {
 namespace {
-
-LinkOptions With(const FakeDevice& device) {
-  LinkOptions options;
-  options.devices.push_back(&device.api);
-  return options;
-}
 
 constexpr char kRoundTrip[] = R"(
   .device fake = ext_dev:0
@@ -63,7 +56,7 @@ Tensor Scalar(std::int64_t value) {
 TEST_CASE("tensors go to a device and back; shapes and branches read it through copies") {
   FakeDevice device;
   {
-    VirtualMachine vm(ProgramOf(kRoundTrip, With(device)));
+    VirtualMachine vm(ProgramOf(kRoundTrip, WithDevice(device)));
     const Value x = Floats({1, 2, 3});
     for (int i = 0; i < 3; ++i) {
       CHECK(FloatsOf(vm.TryInvoke("main", {&x, 1})->tensor()) == std::vector<float>{1, 2, 3});
@@ -88,7 +81,7 @@ TEST_CASE("tensors go to a device and back; shapes and branches read it through 
 
 TEST_CASE("an input on another device than the signature's is copied there when it is set") {
   FakeDevice device;
-  const LinkOptions options = With(device);
+  const LinkOptions options = WithDevice(device);
   VirtualMachine vm(ProgramOf(R"(
     .device fake = ext_dev:0
     .func main(x: f32[3] on fake) -> f32[3]
@@ -138,7 +131,7 @@ TEST_CASE("a result on a device outlives its VM") {
   FakeDevice device;
   Value result;
   {
-    VirtualMachine vm(ProgramOf(kRoundTrip, With(device)));
+    VirtualMachine vm(ProgramOf(kRoundTrip, WithDevice(device)));
     const Value five = Scalar(5);
     result = *vm.TryInvoke("branch", {&five, 1});
   }
@@ -149,7 +142,7 @@ TEST_CASE("a result on a device outlives its VM") {
 
 TEST_CASE("a device that fails or is full ends the run with its own words") {
   FakeDevice device;
-  VirtualMachine vm(ProgramOf(kRoundTrip, With(device)));
+  VirtualMachine vm(ProgramOf(kRoundTrip, WithDevice(device)));
   const Value x = Floats({1, 2, 3});
   device.broken = true;
   CHECK(MessageOf(vm.TryInvoke("main", {&x, 1})) ==
@@ -176,14 +169,15 @@ TEST_CASE(
   FakeDevice device;
   const Executable executable = ExecutableOf(kRoundTrip);
   device.full = true;
-  CHECK(MessageOf(Program::Link(executable, With(device))) == "constant c: device fake:0: no memory is left");
+  CHECK(MessageOf(Program::Link(executable, WithDevice(device))) ==
+        "constant c: device fake:0: no memory is left");
   device.full = false;
   device.broken = true;
-  CHECK(MessageOf(Program::Link(executable, With(device)))
+  CHECK(MessageOf(Program::Link(executable, WithDevice(device)))
             .find("the copy to the device: device fake:0: the bus is down") != std::string::npos);
   CHECK(device.blocks.empty());
   device.broken = false;
-  VirtualMachine vm(*Program::Link(executable, With(device)));
+  VirtualMachine vm(*Program::Link(executable, WithDevice(device)));
   CHECK(FloatsOf(vm.TryInvoke("constant", {})->tensor()) == std::vector<float>{7, 8, 9});
 }
 
@@ -191,7 +185,7 @@ TEST_CASE("device memory counts against the byte limit") {
   FakeDevice device;
   Limits limits;
   limits.bytes = 1 << 20;
-  VirtualMachine vm(ProgramOf(kRoundTrip, With(device)), limits);
+  VirtualMachine vm(ProgramOf(kRoundTrip, WithDevice(device)), limits);
   const Value over = Scalar(2 << 20);
   const Result<Value> failed = vm.TryInvoke("branch", {&over, 1});
   REQUIRE_FALSE(failed);
@@ -216,12 +210,29 @@ TEST_CASE("free device memory serves only requests of its scope and alignment") 
       %t = alloc_tensor %s, _, f32[8]
       ret %t
     .end)",
-                              With(device)));
+                              WithDevice(device)));
   for (int i = 0; i < 3; ++i) REQUIRE(MessageOf(vm.TryInvoke()).empty());
   const Tensor result = vm.result().tensor();
   const auto address = reinterpret_cast<std::uintptr_t>(result.dl().data);
   CHECK(address % 4096 == 0);
   CHECK(device.blocks.at(address).scope.empty());
+}
+
+TEST_CASE("a device type that DLPack does not know is one that is not there") {
+  const Result<Program> program = Program::Link(ExecutableOf(R"(
+    .device odd = device100:3
+    .func main(x: f32[3] on odd) -> f32[3]
+      %h = device_copy %x, odd, cpu
+      ret %h
+    .end)"));
+  REQUIRE_FALSE(program);
+  CHECK(program.error().message() ==
+        "the executable uses devices that are not there:\n  device100:3: no library for it was given");
+  FakeDevice device;
+  VirtualMachine vm(ProgramOf(kRoundTrip, WithDevice(device)));
+  float x[3] = {1, 2, 3};
+  CHECK(MessageOf(vm.TrySetInput("x", TensorView(x, kFloat32, {3}, MakeDevice(100, 3)))) != "");
+  CHECK(MessageOf(vm.TrySetOutput(0, TensorView(x, kFloat32, {3}, MakeDevice(100, 3)))) != "");
 }
 
 TEST_CASE("linking names the devices that the host did not give") {
@@ -232,92 +243,6 @@ TEST_CASE("linking names the devices that the host did not give") {
   CHECK(program.error().message() ==
         "the executable uses devices that are not there:\n  ext_dev:0: no library for it was given");
 }
-
-// Adds one to each float of a tensor on the fake device.
-int AddOne(void*, const RewireFFIAny* args, std::int32_t, RewireFFIAny*) {
-  const DLTensor& from = *RewireTensorOf(&args[0]);
-  const DLTensor& to = *RewireTensorOf(&args[1]);
-  const RewireDeviceApi* api = nullptr;
-  void* stream = nullptr;
-  if (KernelApi()->device(to.device, &api, &stream) != 0) return -1;
-  auto* device = static_cast<FakeDevice*>(api->context);
-  const std::int64_t count = from.shape[0];
-  const void* source = from.data;
-  const void* target = to.data;
-  return device->Give(stream, [=] {
-    const auto bytes = static_cast<std::uint64_t>(count) * sizeof(float);
-    unsigned char* in = device->Memory(source, bytes);
-    unsigned char* out = device->Memory(target, bytes);
-    for (std::int64_t i = 0; in != nullptr && out != nullptr && i < count; ++i) {
-      float value;
-      std::memcpy(&value, in + i * 4, 4);
-      value += 1;
-      std::memcpy(out + i * 4, &value, 4);
-    }
-    return true;
-  });
-}
-
-// Adds one on the host.
-int HostAddOne(void*, const RewireFFIAny* args, std::int32_t, RewireFFIAny*) {
-  const DLTensor& from = *RewireTensorOf(&args[0]);
-  const DLTensor& to = *RewireTensorOf(&args[1]);
-  for (std::int64_t i = 0; i < from.shape[0]; ++i) {
-    static_cast<float*>(to.data)[i] = static_cast<const float*>(from.data)[i] + 1;
-  }
-  return 0;
-}
-
-LinkOptions WithKernels(const FakeDevice& device) {
-  LinkOptions options = With(device);
-  options.kernels.AddFunction("test.add_one", Packed(AddOne));
-  options.kernels.AddFunction("test.host_add_one", Packed(HostAddOne));
-  return options;
-}
-
-constexpr char kChain[] = R"(
-  .device fake = ext_dev:0
-  .kernel test.add_one
-  .kernel test.host_add_one
-  .func main(x: f32[3]) -> (f32[3], f32[3])
-    %s = alloc_storage _, alignment=64, f32[3], fake
-    %a = alloc_tensor %s, _, f32[3]
-    %d = device_copy %x, cpu, fake
-    invoke_packed test.add_one(%d, %a), outputs=1
-    kill %d
-    %t = alloc_storage _, alignment=64, f32[3], fake
-    %b = alloc_tensor %t, _, f32[3]
-    invoke_packed test.add_one(%a, %b), outputs=1
-    kill %a
-    kill %s
-    %h = device_copy %b, fake, cpu
-    %u = alloc_storage _, alignment=64, f32[3], fake
-    %c = alloc_tensor %u, _, f32[3]
-    invoke_packed test.add_one(%b, %c), outputs=1
-    kill %b
-    %g = device_copy %c, fake, cpu
-    %r = alloc_adt tag=0 (%h, %g)
-    ret %r
-  .end
-  .func mixed(x: f32[3]) -> f32[3]
-    %d = device_copy %x, cpu, fake
-    %s = alloc_storage _, alignment=64, f32[3], fake
-    %a = alloc_tensor %s, _, f32[3]
-    invoke_packed test.add_one(%d, %a), outputs=1
-    %h = device_copy %a, fake, cpu
-    %t = alloc_storage _, alignment=64, f32[3], cpu
-    %b = alloc_tensor %t, _, f32[3]
-    invoke_packed test.host_add_one(%h, %b), outputs=1
-    kill %h
-    %e = device_copy %b, cpu, fake
-    kill %b
-    kill %t
-    %v = alloc_storage _, alignment=64, f32[3], cpu
-    %w = alloc_tensor %v, _, f32[3]
-    invoke_packed test.host_add_one(%x, %w), outputs=1
-    %o = device_copy %e, fake, cpu
-    ret %o
-  .end)";
 
 TEST_CASE("work is enqueued, and the host waits once, when the call returns") {
   FakeDevice device;
@@ -376,7 +301,7 @@ TEST_CASE("outputs of a device land in the caller's memory, on the host and on t
 TEST_CASE("an integer or a shape that lies on a device is waited for, with its cause") {
   FakeDevice device;
   device.put_off = true;
-  VirtualMachine vm(ProgramOf(kRoundTrip, With(device)));
+  VirtualMachine vm(ProgramOf(kRoundTrip, WithDevice(device)));
   const Value one = Scalar(1);
   CHECK(vm.TryInvoke("branch", {&one, 1})->integer() == 1);
   CHECK(vm.device_waits().of(WaitCause::kValue) == 1);
@@ -389,7 +314,7 @@ TEST_CASE("an integer or a shape that lies on a device is waited for, with its c
 TEST_CASE("work that fails late is an error that names what enqueued it, and the next call is right") {
   FakeDevice device;
   device.put_off = true;
-  VirtualMachine vm(ProgramOf(kRoundTrip, With(device)));
+  VirtualMachine vm(ProgramOf(kRoundTrip, WithDevice(device)));
   const Value x = Floats({1, 2, 3});
   REQUIRE(MessageOf(vm.TryInvoke("main", {&x, 1})).empty());
   vm.Trim();
@@ -413,7 +338,7 @@ TEST_CASE("tensors go from one device to another of its kind behind events, and 
   FakeDevice other(kDLVPI, "other");
   device.put_off = true;
   other.put_off = true;
-  LinkOptions options = With(device);
+  LinkOptions options = WithDevice(device);
   options.devices.push_back(&other.api);
   VirtualMachine vm(ProgramOf(R"(
     .device first = ext_dev:0

@@ -57,6 +57,7 @@ int Synchronize(void* context, DLDevice, void* stream) {
   FakeDevice* self = Self(context);
   ++self->waits;
   Stream* own = StreamOf(self, stream);
+  if (own->recording && self->misuse.empty()) self->misuse = "a wait while work is recorded";
   const bool ok = self->RunTo(own, own->given);
   if (self->lost) return self->Fail("the cable is cut", REWIRE_DEVICE_LOST);
   if (ok && !std::exchange(own->failed, false)) return REWIRE_DEVICE_OK;
@@ -118,6 +119,35 @@ int SynchronizeEvent(void* context, DLDevice, void* event) {
   return ok ? REWIRE_DEVICE_OK : self->Fail("the work went wrong");
 }
 
+int BeginRecording(void* context, DLDevice, void* stream) {
+  Stream* own = StreamOf(Self(context), stream);
+  own->recording = true;
+  own->recorded.clear();
+  return REWIRE_DEVICE_OK;
+}
+
+int EndRecording(void* context, DLDevice, void* stream, void** recording) {
+  Stream* own = StreamOf(Self(context), stream);
+  own->recording = false;
+  auto made = std::make_unique<FakeDevice::Recording>(std::move(own->recorded));
+  *recording = made.get();
+  Self(context)->recordings[made.get()] = std::move(made);
+  return REWIRE_DEVICE_OK;
+}
+
+int Replay(void* context, DLDevice, void* recording, void* stream) {
+  FakeDevice* self = Self(context);
+  if (self->lost) return self->Fail("the cable is cut", REWIRE_DEVICE_LOST);
+  ++self->replays;
+  for (const auto& work : *static_cast<FakeDevice::Recording*>(recording)) self->Give(stream, work);
+  return REWIRE_DEVICE_OK;
+}
+
+int DestroyRecording(void* context, DLDevice, void* recording) {
+  Self(context)->recordings.erase(static_cast<FakeDevice::Recording*>(recording));
+  return REWIRE_DEVICE_OK;
+}
+
 }  // namespace
 
 FakeDevice::FakeDevice(DLDeviceType type, const char* name) {
@@ -138,6 +168,10 @@ FakeDevice::FakeDevice(DLDeviceType type, const char* name) {
   api.wait_event = WaitEvent;
   api.query_event = QueryEvent;
   api.synchronize_event = SynchronizeEvent;
+  api.begin_recording = BeginRecording;
+  api.end_recording = EndRecording;
+  api.replay = Replay;
+  api.destroy_recording = DestroyRecording;
 }
 
 FakeDevice::~FakeDevice() = default;
@@ -156,6 +190,10 @@ unsigned char* FakeDevice::Memory(const void* address, std::uint64_t bytes) {
 
 int FakeDevice::Give(void* stream, std::function<bool()> work) {
   Stream* own = StreamOf(this, stream);
+  if (own->recording) {
+    own->recorded.push_back(std::move(work));
+    return REWIRE_DEVICE_OK;
+  }
   own->work.push_back(std::move(work));
   ++own->given;
   if (!put_off) RunTo(own, own->given);

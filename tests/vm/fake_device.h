@@ -41,7 +41,10 @@ class FakeDevice {
     std::uint64_t given = 0;
     std::uint64_t done = 0;
     bool failed = false;
+    bool recording = false;  // what is given goes to `recorded`
+    std::vector<std::function<bool()>> recorded;
   };
+  using Recording = std::vector<std::function<bool()>>;
 
   // The memory behind an address of this device, for the functions below and for kernels.
   unsigned char* Memory(const void* address, std::uint64_t bytes);
@@ -54,11 +57,13 @@ class FakeDevice {
   std::map<std::uintptr_t, Block> blocks;
   std::map<Stream*, std::unique_ptr<Stream>> streams;
   std::map<Event*, std::unique_ptr<Event>> events;
+  std::map<Recording*, std::unique_ptr<Recording>> recordings;
   Stream default_stream;
   std::uintptr_t next = 4096;
   std::string words;
   int copies = 0;
   int waits = 0;
+  int replays = 0;
   bool put_off = false;      // do work only when somebody waits
   bool full = false;         // no memory is left
   bool broken = false;       // copies fail when they are given

@@ -72,7 +72,7 @@ Result<Tensor> ToTensor(const HostTensor& tensor) {
 
 Result<HostTensor> ToHostTensor(const Tensor& tensor) {
   const TensorView view = tensor.view();
-  if (view.device().device_type != kDLCPU) {
+  if (!IsHostDevice(view.device())) {
     return Fail(StatusCode::kUnsupported, "the tensor lies on a device; copy it to the host in the program");
   }
   if (!view.IsContiguous()) {

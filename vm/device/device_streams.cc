@@ -10,7 +10,7 @@ DeviceStreams::~DeviceStreams() {
     if (stream.api == nullptr) continue;
     const DeviceApi& api = *stream.api;
     if (stream.event != nullptr) api.destroy_event(api.context, stream.device, stream.event);
-    if (stream.stream != nullptr) api.destroy_stream(api.context, stream.device, stream.stream);
+    if (stream.stream != nullptr && stream.own) api.destroy_stream(api.context, stream.device, stream.stream);
   }
 }
 
@@ -52,19 +52,39 @@ void* DeviceStreams::HandleOf(const DeviceApi* api, DLDevice device) const {
   return nullptr;
 }
 
+Status DeviceStreams::MarkEvent(Stream* stream) {
+  const DeviceApi& api = *stream->api;
+  int code = REWIRE_DEVICE_OK;
+  if (stream->event == nullptr) code = api.make_event(api.context, stream->device, &stream->event);
+  if (code == REWIRE_DEVICE_OK) {
+    code = api.record_event(api.context, stream->device, stream->event, stream->stream);
+  }
+  return code == REWIRE_DEVICE_OK ? Status() : DeviceFailure(api, stream->device, code);
+}
+
+Status DeviceStreams::Use(Stream* stream, void* callers) {
+  const DeviceApi& api = *stream->api;
+  if (api.make_stream == nullptr) {
+    return Fail(StatusCode::kUnsupported, "device {}:{} has no streams but the default one", api.name,
+                stream->device.device_id);
+  }
+  if (stream->own && stream->stream != nullptr) {
+    const int code = api.destroy_stream(api.context, stream->device, stream->stream);
+    if (code != REWIRE_DEVICE_OK) return DeviceFailure(api, stream->device, code);
+  }
+  stream->stream = callers;
+  stream->own = false;
+  return {};
+}
+
 Status DeviceStreams::Order(Stream* done, Stream* waiting) {
   const DeviceApi& api = *done->api;
   if (api.make_event == nullptr) {
     const int code = api.synchronize(api.context, done->device, done->stream);
     return code == REWIRE_DEVICE_OK ? Status() : DeviceFailure(api, done->device, code);
   }
-  int code = REWIRE_DEVICE_OK;
-  if (done->event == nullptr) code = api.make_event(api.context, done->device, &done->event);
-  if (code == REWIRE_DEVICE_OK) {
-    code = api.record_event(api.context, done->device, done->event, done->stream);
-  }
-  if (code != REWIRE_DEVICE_OK) return DeviceFailure(api, done->device, code);
-  code = api.wait_event(api.context, waiting->device, waiting->stream, done->event);
+  if (Status marked = MarkEvent(done); !marked) return marked;
+  const int code = api.wait_event(api.context, waiting->device, waiting->stream, done->event);
   return code == REWIRE_DEVICE_OK ? Status() : DeviceFailure(api, waiting->device, code);
 }
 

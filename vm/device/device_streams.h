@@ -37,6 +37,7 @@ class DeviceStreams {
     DLDevice device = kHost;
     void* stream = nullptr;
     void* event = nullptr;  // of the stream's own, for other streams to wait for; made when needed
+    bool own = true;        // false: the caller's stream, which outlives its use here
     bool busy = false;      // it may have work that the host has not waited for
     Source first;           // of that work
     Source last;
@@ -52,6 +53,14 @@ class DeviceStreams {
 
   // Lets later work of `waiting` start when what `done` has so far is done.
   Status Order(Stream* done, Stream* waiting);
+  // Sets the stream's event to what the stream has so far. Not for devices without events.
+  static Status MarkEvent(Stream* stream);
+  // Gives later work to the caller's stream. The earlier stream has no work.
+  static Status Use(Stream* stream, void* callers);
+
+  // While a run is recorded, the host neither waits for devices nor takes memory of them.
+  bool recording() const { return recording_; }
+  void set_recording(bool recording) { recording_ = recording; }
 
   std::uint32_t size() const { return streams_.size(); }
   Stream& operator[](std::uint32_t i) { return streams_[i]; }
@@ -59,6 +68,7 @@ class DeviceStreams {
  private:
   Span<const LinkedDevice> devices_;
   Array<Stream> streams_;  // by LinkedDevice::stream; empty until a device is used
+  bool recording_ = false;
 };
 
 }  // namespace rewire

@@ -41,7 +41,7 @@ bool IsWholeDevice(const DeviceApi& api) {
 
 Result<Tensor> CopyToHost(const Tensor& tensor) {
   const DLTensor& dl = tensor.dl();
-  if (dl.device.device_type == kDLCPU) return tensor;
+  if (IsHostDevice(dl.device)) return tensor;
   const StorageObject* storage = TensorOf(Value(tensor).any())->storage;
   if (storage == nullptr || storage->device_api == nullptr) {
     return Fail(StatusCode::kInvalidArgument, "the tensor is on a device, in memory that no VM allocated");

@@ -5,6 +5,7 @@
 
 #include "rewire/base/status.h"
 #include "rewire/vm/kernel/device_api.h"
+#include "rewire/vm/kernel/device_type.h"
 #include "rewire/vm/tensor.h"
 
 namespace rewire {
@@ -15,10 +16,6 @@ struct LinkedDevice {
   const char* scope = "";          // memory scope; the executable's string
   std::uint32_t stream = 0;        // the stream of a VM that work on this device uses (DeviceStreams)
 };
-
-constexpr bool IsSameDevice(DLDevice a, DLDevice b) {
-  return a.device_type == b.device_type && a.device_id == b.device_id;
-}
 
 inline bool IsHostAddressable(const DeviceApi& api) {
   return (api.flags & REWIRE_DEVICE_HOST_ADDRESSABLE) != 0;

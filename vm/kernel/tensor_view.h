@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <string>
 
+#include "rewire/vm/kernel/device_type.h"
 #include "rewire/vm/kernel/status.h"
 
 namespace rewire::kernel {
@@ -106,7 +107,7 @@ class TensorView {
   }
   // True if the CPU can read and write the memory directly.
   bool IsOnHost() const {
-    const DLDeviceType type = device().device_type;
+    const std::int32_t type = DeviceTypeOf(device());
     if (type == kDLCPU) return true;
     return type == kDLCUDAHost || type == kDLCUDAManaged || type == kDLROCMHost;
   }

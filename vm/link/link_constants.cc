@@ -73,7 +73,7 @@ Result<RewireFFIAny> PlaceTensor(const ProgramRep& rep, const TypeNode& type, co
   const LinkedDevice& device = DeviceOf(rep, type);
   const SharedBytes host{{static_cast<const std::byte*>(data), bytes}, nullptr};
   if (device.api == nullptr || IsOnDevice(rep.module(), type.device, like.device)) {
-    if (like.device.device_type != kDLCPU || IsAligned(host.view, rep.output_alignment)) {
+    if (!IsHostDevice(like.device) || IsAligned(host.view, rep.output_alignment)) {
       return MakeConstant(like, data, bytes, std::make_shared<Tensor>(tensor));
     }
     // Now, rather than in every call of a kernel that needs it aligned.
@@ -117,7 +117,7 @@ Result<RewireFFIAny> PlaceParameter(const ProgramRep& rep, const Constant& const
   given.ndim = static_cast<std::int32_t>(offer.set->shape(offer.index).size());
   given.device = offer.set->device(offer.index);
   // From the host it can be copied to where it is wanted.
-  if (given.device.device_type == kDLCPU && DeviceOf(rep, type).api != nullptr) type.device = kAnyDevice;
+  if (IsHostDevice(given.device) && DeviceOf(rep, type).api != nullptr) type.device = kAnyDevice;
   if (!TensorFits(module, type, given)) {
     return Fail(StatusCode::kLinkFailed, TensorMismatchText(module, type, given));
   }
@@ -154,7 +154,7 @@ void AddExtras(const Module& module, Span<const ParameterSet> sets, ErrorList* e
 // Memory equal to a computed tensor's that another Program has, or the tensor's own.
 Result<Tensor> ShareComputed(const Tensor& tensor) {
   const TensorView view = tensor.view();
-  if (view.device().device_type != kDLCPU || !view.IsContiguous() || view.bytes() == 0) return tensor;
+  if (!IsHostDevice(view.device()) || !view.IsContiguous() || view.bytes() == 0) return tensor;
   const SharedBytes bytes{{static_cast<const std::byte*>(view.data()), view.bytes()},
                           std::make_shared<Tensor>(tensor)};
   const SharedBytes shared = SharedComputedBytes(bytes, kComputedAlignment);

@@ -17,9 +17,9 @@ namespace {
 // say than that the device is.
 Status FindDevice(const LinkOptions& options, LinkedDevice* device) {
   for (const DeviceApi* api : options.devices) {
-    if (api->device_type == device->device.device_type) device->api = api;
+    if (api->device_type == DeviceTypeOf(device->device)) device->api = api;
   }
-  const char* stock = StockDeviceName(device->device.device_type);
+  const char* stock = StockDeviceName(DeviceTypeOf(device->device));
   if (device->api == nullptr && options.stock_devices && stock != nullptr) {
     const Result<const DeviceApi*> opened = OpenDevice(stock);
     if (!opened) return Forward(opened);
@@ -44,7 +44,7 @@ Status LinkDevices(LinkedCode* code, const LinkOptions& options, WorkMeter* mete
   Array<std::uint32_t> order;  // entries of one device stand together
   for (std::uint32_t i = 0; i < entries.size(); ++i) {
     LinkedDevice device;
-    device.device = {static_cast<DLDeviceType>(entries[i].type), entries[i].id};
+    device.device = MakeDevice(entries[i].type, entries[i].id);
     device.scope = entries[i].memory_scope.c_str();
     code->devices.push_back(device);
     order.push_back(i);
@@ -62,7 +62,7 @@ Status LinkDevices(LinkedCode* code, const LinkOptions& options, WorkMeter* mete
       // Entries for one device differ in the scope of their memory; they share a stream.
       device.api = before->api;
       device.stream = before->stream;
-    } else if (device.device.device_type != kDLCPU) {
+    } else if (!IsHostDevice(device.device)) {
       device.stream = streams++;
       const Status found = FindDevice(options, &device);
       if (!found) errors.Add({"{}: {}", DeviceText(entries[order[i]]), found.error().message()});

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "rewire/base/dtype.h"
+#include "rewire/vm/kernel/device_type.h"
 #include "rewire/vm/kernel/packed.h"
 #include "rewire/vm/loader/classic_library.h"
 #include "rewire/vm/packed_function.h"
@@ -27,7 +28,7 @@ struct ClassicArgs {
 // wait.
 void WriteClassic(const DLTensor& tensor, DLTensor* classic) {
   classic->data = tensor.data;
-  classic->device.device_type = tensor.device.device_type;
+  SetDeviceType(&classic->device, DeviceTypeOf(tensor.device));
   classic->device.device_id = tensor.device.device_id;
   classic->ndim = tensor.ndim;
   classic->dtype = tensor.dtype == kBool8 ? kClassicBoolElement : tensor.dtype;

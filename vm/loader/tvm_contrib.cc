@@ -10,6 +10,7 @@
 
 #include "rewire/base/dtype.h"
 #include "rewire/base/message.h"
+#include "rewire/vm/kernel/device_type.h"
 #include "rewire/vm/loader/classic_call.h"
 #include "rewire/vm/loader/tvm_backend.h"
 #include "rewire/vm/run/kernel_api.h"
@@ -34,7 +35,7 @@ class Arguments {
       return Refuse(i, "a tensor");
     }
     const auto* tensor = static_cast<const DLTensor*>(values_[i].v_handle);
-    if (tensor->device.device_type != kDLCPU || tensor->dtype.lanes != 1 || !HasNoGaps(*tensor)) {
+    if (!IsHostDevice(tensor->device) || tensor->dtype.lanes != 1 || !HasNoGaps(*tensor)) {
       return Refuse(i, "a tensor of the host without gaps");
     }
     return tensor;

@@ -67,6 +67,10 @@ bool ObjectHeap::AllocateOnDevice(StorageObject* storage, std::uint64_t bytes) {
     const DeviceStreams::Stream* own = streams_->Find(storage->device, &device_failure_);
     if (own == nullptr && !device_failure_) return false;
     if (own != nullptr) stream = own->stream;
+    if (streams_->recording()) {
+      device_failure_ = Fail(StatusCode::kUnsupported, "it takes new memory of the device");
+      return false;
+    }
   }
   const auto allocate = [&] {
     return api.allocate(api.context, storage->device, bytes, storage->alignment, storage->scope, stream,
@@ -146,8 +150,9 @@ void ObjectHeap::ForgetBlocks(Object* object) {
   if (object->type_index != kStorageKind) return;
   auto* storage = static_cast<StorageObject*>(object);
   if (storage->block != nullptr && storage->device_api == nullptr) pool_.Forget(storage->block_bytes);
-  // From now on any thread may end the storage, so what the VM has to do at its end is done now.
-  if (own_release_ != nullptr && storage->release == own_release_) storage->release(storage->release_context);
+  // From now on any thread may end the storage.
+  if (own_release_ != nullptr && storage->release == own_release_)
+    own_share_(storage->release_context, storage);
 }
 
 void ObjectHeap::RememberBlocks(Object* object) {

@@ -148,8 +148,12 @@ class ObjectHeap {
 
   // The streams in whose order memory of devices is taken and freed. Without them it is the default stream's.
   void set_streams(DeviceStreams* streams) { streams_ = streams; }
-  // StorageObject::release, if the VM itself has set it: it is called on the VM's thread only.
-  void set_own_release(void (*release)(void* context)) { own_release_ = release; }
+  // StorageObject::release, if the VM itself has set it: it is called on the VM's thread only. `share` is
+  // called in its place when the storage leaves the VM, so that any thread may end it.
+  void set_own_release(void (*release)(void* context), void (*share)(void* context, StorageObject* storage)) {
+    own_release_ = release;
+    own_share_ = share;
+  }
   // Why the last request for memory of a device failed; success if none has, or since this was last asked.
   Status TakeDeviceFailure() { return std::exchange(device_failure_, Status()); }
 
@@ -206,6 +210,7 @@ class ObjectHeap {
   Array<DeviceBlock> device_blocks_;
   DeviceStreams* streams_ = nullptr;
   void (*own_release_)(void* context) = nullptr;
+  void (*own_share_)(void* context, StorageObject* storage) = nullptr;
   Status device_failure_;
 };
 

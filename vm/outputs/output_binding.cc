@@ -54,12 +54,11 @@ Result<OutputSlot*> VmImpl::SlotOf(OutputHandle handle) {
 // Copies between devices need the device's functions.
 Status VmImpl::CheckDevice(OutputHandle handle, DLDevice device) const {
   for (const LinkedDevice& linked : rep.devices) {
-    if (linked.device.device_type == device.device_type && linked.device.device_id == device.device_id)
-      return {};
+    if (IsSameDevice(linked.device, device)) return {};
   }
   return Invalid(rep.module().functions[handle.function], handle.leaf,
                  {"memory on {} given, a device that the executable does not name",
-                  DeviceText({static_cast<std::int32_t>(device.device_type), device.device_id, {}})});
+                  DeviceText({DeviceTypeOf(device), device.device_id, {}})});
 }
 
 // Empties a slot, or makes it ready for `mode`.

@@ -75,6 +75,10 @@ DeviceWork::Stream* DeviceWork::Blocking(Use use, const MemoryRange& memory) {
 
 Status DeviceWork::Wait(Stream* stream, WaitCause cause) {
   if (!stream->busy) return {};
+  if (streams_.recording()) {
+    return Fail(StatusCode::kUnsupported, "the run cannot be recorded: the host waits, because {}",
+                WaitCauseText(cause));
+  }
   const DeviceApi& api = *stream->api;
   ++waits_.counts[static_cast<std::uint32_t>(cause)];
   const int code = api.synchronize(api.context, stream->device, stream->stream);
@@ -93,10 +97,29 @@ Status DeviceWork::WaitForAll(WaitCause cause) {
   return first;
 }
 
+// The recorded work has not been done, and what it uses is this VM's or the caller's until it is replayed.
+Status DeviceWork::ForgetRecorded(Stream* stream) {
+  stream->busy = false;
+  LetGo(stream);
+  return std::exchange(late_, Status());
+}
+
 void DeviceWork::OnRelease(void* work) {
   auto* self = static_cast<DeviceWork*>(work);
   const Status waited = self->WaitForAll(WaitCause::kReuse);
   if (self->late_) self->late_ = waited;
+}
+
+void DeviceWork::OnShare(void* work, StorageObject* storage) {
+  auto* self = static_cast<DeviceWork*>(work);
+  storage->release = nullptr;
+  for (std::uint32_t i = 0; i < self->count_; ++i) {
+    InFlight& copy = self->copies_[i];
+    if (copy.watched != storage) continue;
+    copy.watched = nullptr;
+    copy.kept = storage;
+    ObjectHeap::Retain(storage);
+  }
 }
 
 void DeviceWork::LetGo(const Stream* stream) {

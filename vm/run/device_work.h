@@ -29,7 +29,7 @@ class DeviceWork {
 
   DeviceWork(DeviceStreams* streams, ObjectHeap* heap, MemoryAccount* home)
       : streams_(*streams), heap_(*heap), home_(home) {
-    heap->set_own_release(OnRelease);
+    heap->set_own_release(OnRelease, OnShare);
   }
 
   // Notes that the stream has got work, and who gave it.
@@ -46,6 +46,9 @@ class DeviceWork {
   // Waits for one stream, or for all, and lets go what was kept for it.
   Status Wait(Stream* stream, WaitCause cause);
   Status WaitForAll(WaitCause cause);
+
+  // The end of a recording. A failure: the run would have waited where memory was let go.
+  Status ForgetRecorded(Stream* stream);
 
   const WaitCounts& waits() const { return waits_; }
 
@@ -64,6 +67,8 @@ class DeviceWork {
   };
   // The storage of memory in flight is about to be taken back.
   static void OnRelease(void* work);
+  // It becomes part of a result. A reference holds it until the copy is done.
+  static void OnShare(void* work, StorageObject* storage);
   void LetGo(const Stream* stream);
 
   DeviceStreams& streams_;

@@ -74,7 +74,9 @@ Status Interpreter::Run(std::uint32_t function, const RewireFFIAny* inputs, bool
 #endif
   }
   if (__builtin_expect(vm_.work.busy(), 0)) {
-    const Status finished = FinishWork(ok);
+    // The caller of an asynchronous run waits later. An observer has waited at every instruction.
+    const bool later = ok && vm_.async && vm_.observer == nullptr;
+    const Status finished = later ? LeaveWork() : FinishWork(ok);
     if (ok && !finished) {
       heap_.Release(result_);
       status_ = finished;

@@ -29,6 +29,9 @@ class Interpreter {
   // memory where the plan allows it, and copied there otherwise.
   Status Run(std::uint32_t function, const RewireFFIAny* inputs, bool bound, RewireFFIAny* result);
 
+  // Waits for what runs have started and left.
+  Status WaitForStarted() { return FinishWork(true); }
+
  private:
   using Word = std::uint32_t;
   static constexpr std::int64_t kFuel =
@@ -114,6 +117,8 @@ class Interpreter {
                    std::uint64_t bytes);
   bool ToHost(const TensorObject* tensor, void* to, std::uint64_t bytes, WaitCause cause);
   DeviceStreams::Source Here() const;
+  bool RefuseRecording(const char* why);
+  bool CheckRecordedCall(std::uint32_t kernel);
   void NoteFlights();
   Status WaitForWork(DeviceStreams::Stream* stream, WaitCause cause);
   bool WaitFor(DeviceStreams::Stream* stream, WaitCause cause);
@@ -121,9 +126,11 @@ class Interpreter {
   [[gnu::cold]] bool WaitForArguments(std::uint32_t count, std::uint32_t first_output);
   // Before a kernel call: whether to go on, and whether its arguments can be read.
   bool CheckBeforeCall(std::uint32_t count, std::uint32_t first_output) {
-    return CheckInterrupts() && (!vm_.work.in_flight() || WaitForArguments(count, first_output));
+    const bool plain = !vm_.work.in_flight() && !vm_.streams.recording();
+    return CheckInterrupts() && (plain || WaitForArguments(count, first_output));
   }
   Status FinishWork(bool ok);
+  Status LeaveWork();
   [[gnu::cold]] bool FailDevice(const Status& failure);
 
   // Frames.
@@ -154,7 +161,7 @@ class Interpreter {
     }
     if (value.type_index == kTensorKind) {
       const DLTensor& dl = TensorOf(value)->tensor;
-      if (dl.ndim == 0 && dl.dtype == kInt64 && dl.device.device_type == kDLCPU && !vm_.work.in_flight()) {
+      if (dl.ndim == 0 && dl.dtype == kInt64 && IsHostDevice(dl.device) && !vm_.work.in_flight()) {
         __builtin_memcpy(out, static_cast<const char*>(dl.data) + dl.byte_offset, sizeof(*out));
         return true;
       }

@@ -15,8 +15,6 @@
 namespace rewire {
 namespace {
 
-bool IsHost(DLDevice device) { return device.device_type == kDLCPU; }
-
 // "main@12 (%3 = invoke_packed add(%1), outputs=0)"
 std::string PlaceText(const Module& module, DeviceStreams::Source source) {
   const Function& function = module.functions[source.function];
@@ -35,15 +33,36 @@ bool Interpreter::FailDevice(const Status& failure) {
 
 // Tells the interpreter's fast paths whether memory of the host is in flight.
 void Interpreter::NoteFlights() {
-  if (vm_.work.in_flight()) {
+  if (vm_.work.in_flight() || vm_.streams.recording()) {
     vm_.interrupts.fetch_or(VmImpl::kInFlight, std::memory_order_relaxed);
   } else {
     vm_.interrupts.fetch_and(~VmImpl::kInFlight, std::memory_order_relaxed);
   }
 }
 
+bool Interpreter::RefuseRecording(const char* why) {
+  return Fail(StatusCode::kUnsupported, "the run cannot be recorded: {}", why);
+}
+
+// While a run is recorded: whether the kernel call before this one gave its work to a device. One that ran on
+// the host would not run again in a replay. `kernel` is the one that is called now; kNone at the end.
+bool Interpreter::CheckRecordedCall(std::uint32_t kernel) {
+  const bool on_host = vm_.recorded_call != kNone && !vm_.stream_asked;
+  if (on_host) {
+    return Fail(StatusCode::kUnsupported, "the run cannot be recorded: kernel '{}' runs on the host",
+                kernels_[vm_.recorded_call].import->name);
+  }
+  vm_.recorded_call = kernel;
+  vm_.stream_asked = false;
+  return true;
+}
+
 // Waits for one stream, or for all if it is null. A failure of the work names what enqueued it.
 Status Interpreter::WaitForWork(DeviceStreams::Stream* stream, WaitCause cause) {
+  if (vm_.streams.recording()) {
+    return rewire::Fail(StatusCode::kUnsupported, "the run cannot be recorded: the host waits, because {}",
+                        WaitCauseText(cause));
+  }
   const auto now = [] { return std::chrono::steady_clock::now().time_since_epoch(); };
   DeviceStreams::Source first;
   DeviceStreams::Source last;
@@ -92,12 +111,14 @@ bool Interpreter::WaitToUse(DeviceWork::Use use, const MemoryRange& memory, Wait
 // Before a kernel on the host uses its arguments, or an observer reads anything.
 bool Interpreter::WaitForArguments(std::uint32_t count, std::uint32_t first_output) {
   if (wants_kernels_ || wants_instructions_) return WaitFor(nullptr, WaitCause::kObserver);
-  const KernelImport& import = *kernels_[pc_[WordOf(Opcode::kInvokePacked, "kernel")]].import;
+  const Word index = pc_[WordOf(Opcode::kInvokePacked, "kernel")];
+  if (vm_.streams.recording() && !CheckRecordedCall(index)) return false;
+  const KernelImport& import = *kernels_[index].import;
   const Span<const RewireFFIAny> args(vm_.args.data(), count);
   for (std::uint32_t i = 0; i < count; ++i) {
     const RewireFFIAny& arg = args[i];
     if (arg.type_index == kAdtKind) return WaitFor(nullptr, WaitCause::kHostKernel);
-    if (arg.type_index != kTensorKind || !IsHost(TensorOf(arg)->tensor.device)) continue;
+    if (arg.type_index != kTensorKind || !IsHostDevice(TensorOf(arg)->tensor.device)) continue;
     const auto use = IsWritten(import, i, first_output) ? DeviceWork::Use::kWrites : DeviceWork::Use::kReads;
     if (!WaitToUse(use, RangeOf(TensorOf(arg)->tensor), WaitCause::kHostKernel)) return false;
   }
@@ -107,7 +128,15 @@ bool Interpreter::WaitForArguments(std::uint32_t count, std::uint32_t first_outp
 // The last thing of a run: what the caller gets is ready. After an error too, because queued work may still
 // use the caller's memory.
 Status Interpreter::FinishWork(bool ok) {
+  vm_.open_ends &= static_cast<std::uint8_t>(~VmImpl::kStarted);
   return WaitForWork(nullptr, ok ? WaitCause::kEnd : WaitCause::kFailure);
+}
+
+// The last thing of a run whose work the caller waits for later (vm_async.cc).
+Status Interpreter::LeaveWork() {
+  if (vm_.streams.recording() && !CheckRecordedCall(kNone)) return status_;
+  vm_.open_ends |= VmImpl::kStarted;
+  return {};
 }
 
 // Notes what a copy on `stream` does with memory of the host.
@@ -149,9 +178,10 @@ bool Interpreter::CopyOverHost(DeviceStreams::Stream* source, DeviceStreams::Str
 bool Interpreter::CopyBetween(const CopyEnd& from, const CopyEnd& to, std::uint64_t bytes) {
   if (bytes == 0) return true;  // an empty tensor may have no memory
   Status failed;
-  DeviceStreams::Stream* source = IsHost(from.device) ? nullptr : vm_.streams.Find(from.device, &failed);
+  DeviceStreams::Stream* source =
+      IsHostDevice(from.device) ? nullptr : vm_.streams.Find(from.device, &failed);
   if (!failed) return FailDevice(failed);
-  DeviceStreams::Stream* target = IsHost(to.device) ? nullptr : vm_.streams.Find(to.device, &failed);
+  DeviceStreams::Stream* target = IsHostDevice(to.device) ? nullptr : vm_.streams.Find(to.device, &failed);
   if (!failed) return FailDevice(failed);
   if (source == nullptr && target == nullptr) {
     if (vm_.work.in_flight() &&
@@ -159,6 +189,7 @@ bool Interpreter::CopyBetween(const CopyEnd& from, const CopyEnd& to, std::uint6
          !WaitToUse(DeviceWork::Use::kWrites, RangeOf(to.data, bytes), WaitCause::kHostKernel))) {
       return false;
     }
+    if (vm_.streams.recording()) return RefuseRecording("memory of the host is copied by the host");
     std::memmove(to.data, from.data, bytes);
     return true;
   }
@@ -190,9 +221,12 @@ bool Interpreter::CopyBetween(const CopyEnd& from, const CopyEnd& to, std::uint6
 bool Interpreter::ToHost(const TensorObject* tensor, void* to, std::uint64_t bytes, WaitCause cause) {
   const DLTensor& dl = tensor->tensor;
   char* data = static_cast<char*>(dl.data) + dl.byte_offset;
-  if (IsHost(dl.device)) {
+  if (IsHostDevice(dl.device)) {
     if (vm_.work.in_flight() && !WaitToUse(DeviceWork::Use::kReads, RangeOf(data, bytes), cause))
       return false;
+    if (vm_.streams.recording() && tensor->local != kUncounted) {
+      return RefuseRecording("the host reads a value that may change");
+    }
     if (bytes != 0) std::memcpy(to, data, bytes);
     return true;
   }
@@ -220,8 +254,8 @@ bool Interpreter::DeviceCopy() {
   const DLTensor& dl = source->tensor;
   if (!IsSameDevice(dl.device, from.device)) {
     return Fail(StatusCode::kRuntimeFailed,
-                "the tensor is on device {}:{}, the instruction copies from {}:{}", dl.device.device_type,
-                dl.device.device_id, from.device.device_type, from.device.device_id);
+                "the tensor is on device {}:{}, the instruction copies from {}:{}", DeviceTypeOf(dl.device),
+                dl.device.device_id, DeviceTypeOf(from.device), from.device.device_id);
   }
   const Span<const std::int64_t> shape(dl.shape, static_cast<std::size_t>(dl.ndim));
   const std::uint64_t bytes = TensorBytes(dl.dtype, shape).value_or(0);

@@ -29,10 +29,7 @@ std::uintptr_t BeginOf(const TensorObject& tensor) {
 }
 
 bool ShareMemory(const TensorObject& a, const TensorObject& b) {
-  const DLDevice& device = a.tensor.device;
-  const DLDevice& other = b.tensor.device;
-  return a.bytes != 0 && b.bytes != 0 && device.device_type == other.device_type &&
-         device.device_id == other.device_id &&
+  return a.bytes != 0 && b.bytes != 0 && IsSameDevice(a.tensor.device, b.tensor.device) &&
          (BeginOf(a) - BeginOf(b) < b.bytes || BeginOf(b) - BeginOf(a) < a.bytes);
 }
 
@@ -199,7 +196,7 @@ bool Interpreter::AlignArgument(std::uint32_t position, const LinkedKernel& kern
   const DLTensor& dl = TensorOf(arg)->tensor;
   if ((reinterpret_cast<std::uintptr_t>(dl.data) & kernel.alignment_mask) == 0) return true;
   const std::string needed = std::to_string(kernel.alignment_mask + 1);
-  if (written || dl.device.device_type != kDLCPU) {
+  if (written || !IsHostDevice(dl.device)) {
     return Fail(StatusCode::kRuntimeFailed,
                 "argument {}, a tensor {}, is not aligned to the {} bytes that the kernel needs", position,
                 TensorText(dl), needed);

@@ -25,10 +25,7 @@ bool Interpreter::MemoryHere(DLDataType dtype, Span<const std::int64_t> shape, D
                              const OutputSlot** memory) {
   *memory = nullptr;
   OutputSlot* slot = SlotHere();
-  if (slot == nullptr || slot->obstacles != 0 || slot->device.device_type != device.device_type ||
-      slot->device.device_id != device.device_id) {
-    return true;
-  }
+  if (slot == nullptr || slot->obstacles != 0 || !IsSameDevice(slot->device, device)) return true;
   const std::uint64_t bytes = TensorBytes(dtype, shape).value_or(0);
   // A tensor that does not fit is made elsewhere. Whether that is an error is decided when the function
   // returns.
@@ -42,7 +39,7 @@ bool Interpreter::MemoryHere(DLDataType dtype, Span<const std::int64_t> shape, D
   const std::uintptr_t mask = std::max<std::uintptr_t>(ElementBytes({dtype.code, dtype.bits, 1}), 1) - 1;
   if (bytes > slot->capacity || (reinterpret_cast<std::uintptr_t>(slot->data) & mask) != 0) return true;
   // A donated input's contents are the program's own until it is written.
-  if (rep_.storage_fill != StorageFill::kUndefined && !slot->donated && device.device_type == kDLCPU) {
+  if (rep_.storage_fill != StorageFill::kUndefined && !slot->donated && IsHostDevice(device)) {
     std::memset(slot->data, rep_.storage_fill == StorageFill::kZero ? 0 : kPoisonByte, bytes);
   }
   *memory = slot;
@@ -235,7 +232,7 @@ bool Interpreter::CheckLeaf(const Function& function, std::uint32_t leaf, Output
 // A value that lies where some output is about to be copied to is moved out of the way.
 bool Interpreter::PutAside(const OutputSlots& slots, RewireFFIAny* value) {
   const DLTensor& dl = TensorOf(*value)->tensor;
-  if (dl.device.device_type != kDLCPU) return true;
+  if (!IsHostDevice(dl.device)) return true;
   const MemoryRange range = RangeOf(dl);
   bool overlaps = false;
   for (const OutputSlot& slot : slots.leaves) {
@@ -260,7 +257,7 @@ bool Interpreter::PutAside(const OutputSlots& slots, RewireFFIAny* value) {
 bool Interpreter::CopyLeaf(const OutputSlot& slot, const RewireFFIAny& value) {
   const DLTensor& from = TensorOf(value)->tensor;
   const char* data = static_cast<const char*>(from.data) + from.byte_offset;
-  if (from.device.device_type == kDLCPU && slot.device.device_type == kDLCPU) {
+  if (IsHostDevice(from.device) && IsHostDevice(slot.device)) {
     if (!WaitToUse(DeviceWork::Use::kReads, RangeOf(from), WaitCause::kEnd) ||
         !WaitToUse(DeviceWork::Use::kWrites, slot.extent(), WaitCause::kEnd)) {
       return false;

@@ -88,7 +88,7 @@ bool Interpreter::ReadShape(Word index, std::int64_t* dims, std::uint32_t* rank,
                 TensorText(dl), kMaxRank);
   }
   *rank = static_cast<std::uint32_t>(count);
-  if (dl.dtype == kInt64 && dl.device.device_type == kDLCPU && !vm_.work.in_flight()) {
+  if (dl.dtype == kInt64 && IsHostDevice(dl.device) && !vm_.work.in_flight()) {
     const char* data = static_cast<const char*>(dl.data) + dl.byte_offset;
     for (std::int64_t i = 0; i < count; ++i) std::memcpy(&dims[i], data + i * 8, 8);
     return true;

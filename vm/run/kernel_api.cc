@@ -110,6 +110,7 @@ DeviceStreams::Stream* StreamForWork(VmImpl* vm, DLDevice device) {
   DeviceStreams::Stream* stream = vm->streams.Find(device, &failed);
   if (!failed) SetKernelError("RuntimeError", failed.error().message().c_str());
   if (stream == nullptr) return nullptr;
+  vm->stream_asked = true;
   const Frame& frame = vm->frames.back();
   const std::uint32_t* call = vm->current_call;
   DeviceWork::Note(stream, {frame.function, static_cast<std::uint32_t>(call - frame.code)});
@@ -119,8 +120,7 @@ DeviceStreams::Stream* StreamForWork(VmImpl* vm, DLDevice device) {
 void* Stream(std::int32_t device_type, std::int32_t device_id) {
   VmImpl* vm = KernelContext::Current();
   if (vm == nullptr) return nullptr;
-  const DeviceStreams::Stream* stream =
-      StreamForWork(vm, {static_cast<DLDeviceType>(device_type), device_id});
+  const DeviceStreams::Stream* stream = StreamForWork(vm, MakeDevice(device_type, device_id));
   return stream == nullptr ? nullptr : stream->stream;
 }
 
@@ -130,7 +130,7 @@ int Device(DLDevice device, const RewireDeviceApi** api, void** stream) {
   const DeviceStreams::Stream* found = StreamForWork(vm, device);
   if (found == nullptr) {
     SetKernelError("ValueError", Format("the executable does not use device type {}, id {}",
-                                        static_cast<int>(device.device_type), device.device_id)
+                                        DeviceTypeOf(device), device.device_id)
                                      .c_str());
     return -1;
   }

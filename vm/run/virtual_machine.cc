@@ -14,8 +14,9 @@ namespace {
 
 // Holds the VM and passes the output's handle to `call`.
 template <typename Call>
-auto WithOutput(VmImpl* vm, const OutputRef& output, const Call& call) -> decltype(call(OutputHandle())) {
-  const VmHold hold(vm);
+auto WithOutput(VmImpl* vm, const OutputRef& output, const Call& call,
+                VmHold::Purpose purpose = VmHold::kChange) -> decltype(call(OutputHandle())) {
+  const VmHold hold(vm, purpose);
   if (!hold) return hold.Refusal();
   const Result<OutputHandle> handle = vm->Resolve(output);
   if (!handle) return Forward(handle);
@@ -176,6 +177,48 @@ Status VirtualMachine::TryInvoke(std::string_view function, Span<const Value> in
   return impl_->Invoke(function, inputs, outputs);
 }
 
+Status VirtualMachine::TryInvokeAsync(std::string_view function) {
+  if (impl_ == nullptr) return EmptyVm();
+  const Result<std::uint32_t> index = impl_->program.FindFunction(function);
+  if (!index) return Forward(index);
+  const VmHold hold(impl_.get(), VmHold::kRun);
+  if (!hold) return hold.Refusal();
+  return impl_->InvokeAsync(*index);
+}
+
+Status VirtualMachine::TryWait() {
+  const VmHold hold(impl_.get(), VmHold::kRun);
+  if (!hold) return hold.Refusal();
+  return impl_->WaitForStarted();
+}
+
+Status VirtualMachine::TrySetStream(DLDevice device, void* stream) {
+  const VmHold hold(impl_.get());
+  if (!hold) return hold.Refusal();
+  return impl_->UseStream(device, stream);
+}
+
+Result<void*> VirtualMachine::TryDoneEvent(DLDevice device) {
+  const VmHold hold(impl_.get(), VmHold::kLook);
+  if (!hold) return hold.Refusal();
+  return impl_->DoneEvent(device);
+}
+
+Status VirtualMachine::TryWaitForEvent(DLDevice device, void* event) {
+  const VmHold hold(impl_.get(), VmHold::kLook);
+  if (!hold) return hold.Refusal();
+  return impl_->WaitForEvent(device, event);
+}
+
+Status VirtualMachine::TryRecord(std::string_view function) {
+  if (impl_ == nullptr) return EmptyVm();
+  const Result<std::uint32_t> index = impl_->program.FindFunction(function);
+  if (!index) return Forward(index);
+  const VmHold hold(impl_.get(), VmHold::kRun);
+  if (!hold) return hold.Refusal();
+  return impl_->Record(*index);
+}
+
 const Value& VirtualMachine::result() const {
   static const Value kNone;
   return impl_ != nullptr ? impl_->result : kNone;
@@ -195,11 +238,13 @@ Result<Value> VirtualMachine::TryOutput(std::uint32_t leaf) const {
 }
 
 Result<std::vector<std::int64_t>> VirtualMachine::TryOutputShape(const OutputRef& output) const {
-  return WithOutput(impl_.get(), output, [&](OutputHandle handle) { return impl_->OutputShape(handle); });
+  return WithOutput(
+      impl_.get(), output, [&](OutputHandle handle) { return impl_->OutputShape(handle); }, VmHold::kLook);
 }
 
 Result<OutputReport> VirtualMachine::TryOutputReport(const OutputRef& output) const {
-  return WithOutput(impl_.get(), output, [&](OutputHandle handle) { return impl_->ReportOutput(handle); });
+  return WithOutput(
+      impl_.get(), output, [&](OutputHandle handle) { return impl_->ReportOutput(handle); }, VmHold::kLook);
 }
 
 Status VirtualMachine::TrySetLimits(const Limits& limits) {
@@ -214,7 +259,7 @@ void VirtualMachine::Cancel() {
 }
 
 Status VirtualMachine::TrySetDeadline(std::chrono::steady_clock::time_point deadline) {
-  const VmHold hold(impl_.get());
+  const VmHold hold(impl_.get(), VmHold::kLook);  // a recording stays
   if (!hold) return hold.Refusal();
   impl_->SetDeadline(deadline);
   return {};

@@ -15,7 +15,8 @@ namespace rewire {
 // thread or from a callback. So no callback sees a VM in the middle of a change.
 class VmHold {
  public:
-  enum Purpose : std::uint8_t { kChange, kRun };
+  // A change waits for work that an earlier run has left, and ends a recording.
+  enum Purpose : std::uint8_t { kChange, kRun, kLook };
 
   // `vm` is null if the VM was moved from.
   explicit VmHold(VmImpl* vm, Purpose purpose = kChange) : empty_(vm == nullptr) {
@@ -23,7 +24,8 @@ class VmHold {
     // atomic exchange would cost more than the call itself.
     if (vm == nullptr || vm->held.load(std::memory_order_relaxed)) return;
     if (purpose == kRun && vm->held.exchange(true, std::memory_order_acquire)) return;
-    if (purpose == kChange) vm->held.store(true, std::memory_order_relaxed);
+    if (purpose != kRun) vm->held.store(true, std::memory_order_relaxed);
+    if (__builtin_expect(purpose == kChange && vm->open_ends != 0, 0)) vm->Settle();
     vm_ = vm;
   }
   ~VmHold() {

@@ -92,6 +92,9 @@ VmImpl::VmImpl(const Program& linked, MemoryAccount* run_account, MemoryAccount*
 
 VmImpl::~VmImpl() {
   account->set_reclaim(nullptr, nullptr);
+  // Work that nobody has waited for may still use the caller's memory.
+  if ((open_ends & kStarted) != 0) (void)work.WaitForAll(WaitCause::kEnd);
+  DropRecording();
   DropKernelState();
   for (const RewireFFIAny& input : inputs) heap.Unpin(input);
   ReplaceResult({});

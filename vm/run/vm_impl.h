@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "rewire/executable_format/isa.h"
 #include "rewire/vm/input.h"
 #include "rewire/vm/link/program_rep.h"
 #include "rewire/vm/memory/account_array.h"
@@ -144,6 +145,19 @@ struct alignas(kCacheLine) VmImpl {
   Status Run(std::uint32_t function, const RewireFFIAny* run_inputs);
   Status RunOnce(std::uint32_t function, const RewireFFIAny* run_inputs);
   Status RunBounded(std::uint32_t function, const RewireFFIAny* run_inputs);
+  // Runs that go on after the call (vm_async.cc), and recorded ones (vm_recording.cc).
+  Status InvokeAsync(std::uint32_t function);
+  Status WaitForStarted();
+  [[gnu::cold]] void Settle();
+  [[gnu::cold]] Status ContinueRun(std::uint32_t function, const RewireFFIAny* run_inputs, bool* replayed);
+  Result<DeviceStreams::Stream*> StreamOf(DLDevice device, bool events);
+  Status UseStream(DLDevice device, void* stream);
+  Result<void*> DoneEvent(DLDevice device);
+  Status WaitForEvent(DLDevice device, void* event);
+  Status Record(std::uint32_t function);
+  Status RecordRun(std::uint32_t function, DeviceStreams::Stream* stream);
+  Status Replay();
+  void DropRecording();
   Status TooSmall(const Error& error, std::uint32_t function) const;
   void ReplaceResult(const RewireFFIAny& value);
   void AdoptResult(const RewireFFIAny& value);
@@ -192,6 +206,24 @@ struct alignas(kCacheLine) VmImpl {
   AccountArray<KernelSlot> slots;  // by import; exist during a run
   Value result;
   std::uint32_t result_function = 0;
+
+  // What runs have left behind: flags.
+  static constexpr std::uint8_t kStarted = 1;   // work that the host has not waited for
+  static constexpr std::uint8_t kLate = 2;      // `late` is set
+  static constexpr std::uint8_t kRecorded = 4;  // `recording` is set
+  std::uint8_t open_ends = 0;
+  bool async = false;                   // the current run leaves its work to a later wait
+  bool stream_asked = false;            // by the last kernel call
+  std::uint32_t recorded_call = kNone;  // the kernel called last while a run is recorded
+  Status late;                          // the failure of such work, until the caller asks
+  struct Recording {
+    void* handle = nullptr;
+    std::uint32_t function = 0;
+    DeviceStreams::Stream* stream = nullptr;
+    DeviceStreams::Source first;
+    DeviceStreams::Source last;
+  };
+  Recording recording;
 
   const RewireFFIAny* inputs_of_run = nullptr;  // set while outputs are bound
   const std::uint32_t* current_call = nullptr;  // the InvokePacked that is being executed

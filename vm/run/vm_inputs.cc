@@ -235,7 +235,7 @@ Result<TensorObject*> VmImpl::CopyIfNeeded(InputHandle handle, const DLTensor& d
   const Function& function = module.functions[handle.function];
   const TypeNode& type = function.inputs[handle.index].type.nodes[0];
   const bool typed = type.kind == TypeKind::kTensor;
-  const bool on_host = dl.device.device_type == kDLCPU;
+  const bool on_host = IsHostDevice(dl.device);
   DLTensor wanted = dl;
   const LinkedDevice* device = nullptr;  // that the copy is made on
   if (typed && !IsOnDevice(module, type.device, dl.device)) {
@@ -295,7 +295,7 @@ Result<InputReport> VmImpl::ReportInput(InputHandle handle) const {
     report.copied = false;
     const std::uint32_t needed = rep.output_alignment;
     const auto address = reinterpret_cast<std::uintptr_t>(tensor->tensor.data) + tensor->tensor.byte_offset;
-    if (tensor->tensor.device.device_type == kDLCPU && address % needed != 0) {
+    if (IsHostDevice(tensor->tensor.device) && address % needed != 0) {
       report.reason =
           Format("kernels that need memory aligned to {} bytes are given copies, in every run", needed);
     }

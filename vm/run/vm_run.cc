@@ -120,7 +120,11 @@ Status VmImpl::Run(std::uint32_t function, const RewireFFIAny* run_inputs) {
   }
   current_run.store(++last_run, std::memory_order_release);
   Status status;
-  if (__builtin_expect(bounded(), 0)) {
+  bool done = false;
+  if (__builtin_expect(open_ends != 0, 0)) status = ContinueRun(function, run_inputs, &done);
+  if (__builtin_expect(done, 0)) {
+    // A failure of an earlier run was told, or a recording replayed.
+  } else if (__builtin_expect(bounded(), 0)) {
     status = RunBounded(function, run_inputs);
   } else {
     blocks.Keep(limited());

@@ -178,7 +178,7 @@ Result<Tensor> Tensor::Make(DLDataType dtype, Span<const std::int64_t> shape) {
 }
 
 Result<Tensor> Tensor::CopyOf(const TensorView& view) {
-  if (view.device().device_type != kDLCPU) {
+  if (!IsHostDevice(view.device())) {
     return Fail(StatusCode::kInvalidArgument, "tensor: only host memory can be copied here");
   }
   if (Status ok = CheckDescription(view.dl()); !ok) return Forward(ok);

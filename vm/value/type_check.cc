@@ -47,7 +47,7 @@ const char* KindText(std::int32_t kind) {
 }
 
 std::string GivenDevice(DLDevice device) {
-  return DeviceText(DeviceEntry{static_cast<std::int32_t>(device.device_type), device.device_id, ""});
+  return DeviceText(DeviceEntry{DeviceTypeOf(device), device.device_id, ""});
 }
 
 // The largest size that a dimension may have.
@@ -63,7 +63,7 @@ std::int64_t LimitOf(const Module& module, Dim dim) {
 bool IsOnDevice(const Module& module, std::uint32_t device, DLDevice given) {
   if (device == kAnyDevice) return true;
   const DeviceEntry& entry = module.devices[device];
-  return entry.type == static_cast<std::int32_t>(given.device_type) && entry.id == given.device_id;
+  return entry.type == DeviceTypeOf(given) && entry.id == given.device_id;
 }
 
 bool TensorFits(const Module& module, const TypeNode& type, const DLTensor& tensor) {

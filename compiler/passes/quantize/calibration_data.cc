@@ -26,7 +26,7 @@ Result<CutInput> CutSamples(const std::string& name, const Type& type, const Ten
   };
   if (!type.IsTensor()) return invalid("the input is no tensor");
   const TensorView view = samples.view();
-  if (view.device().device_type != kDLCPU || !view.IsContiguous())
+  if (!IsHostDevice(view.device()) || !view.IsContiguous())
     return invalid("expected a tensor without strides in host memory");
   const std::vector<std::int64_t> shape(view.shape().begin(), view.shape().end());
   const std::size_t rank = type.ranked ? static_cast<std::size_t>(type.rank()) : shape.size();

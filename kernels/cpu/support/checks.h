@@ -61,8 +61,7 @@ class Dims {
                       ", whose product is too large even without its zeros");
   }
   if (!tensor.IsOnHost()) {
-    return TypeError(what, " is on device type ", static_cast<int>(tensor.device().device_type),
-                     ", expected host memory");
+    return TypeError(what, " is on device type ", DeviceTypeOf(tensor.device()), ", expected host memory");
   }
   if (tensor.ndim() > kMaxKernelRank) {
     return ValueError(what, " has rank ", tensor.ndim(), ", expected at most ", kMaxKernelRank);

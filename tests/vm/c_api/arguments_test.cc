@@ -156,6 +156,12 @@ TEST_CASE("NULL is refused by every function, by name") {
       {"vm", [&] { return rewire_vm_clear_inputs(nullptr, nullptr); }},
       {"vm", [&] { return rewire_vm_invoke(nullptr, nullptr); }},
       {"vm", [&] { return rewire_vm_invoke_function(nullptr, 0); }},
+      {"vm", [&] { return rewire_vm_invoke_async(nullptr, nullptr); }},
+      {"vm", [&] { return rewire_vm_wait(nullptr); }},
+      {"vm", [&] { return rewire_vm_set_stream(nullptr, device, nullptr); }},
+      {"event", [&] { return rewire_vm_done_event(host.vm, device, nullptr); }},
+      {"event", [&] { return rewire_vm_wait_for_event(host.vm, device, nullptr); }},
+      {"vm", [&] { return rewire_vm_record(nullptr, nullptr); }},
       {"inputs", [&] { return rewire_vm_call(host.vm, 0, nullptr, 1, nullptr); }},
       {"vm", [&] { return rewire_vm_result(nullptr, &value); }},
       {"vm", [&] { return rewire_vm_output(nullptr, 0, &value); }},
@@ -276,7 +282,15 @@ TEST_CASE("bindings are checked against the signature") {
   CHECK(rewire_vm_set_inputs(host.vm, 9, tensors, 1, kRewireBorrow) == kRewireInvalidArgument);
   CHECK(rewire_vm_invoke(host.vm, "mian") == kRewireNotFound);
   CHECK(rewire_vm_invoke_function(host.vm, 9) == kRewireInvalidArgument);
+  CHECK(rewire_vm_invoke_async(host.vm, "mian") == kRewireNotFound);
+  CHECK(rewire_vm_record(host.vm, "mian") == kRewireNotFound);
+  CHECK(rewire_vm_set_stream(host.vm, {kDLCUDA, 0}, nullptr) == kRewireInvalidArgument);
+  CHECK(Message() == "the executable does not use device type 2, id 0");
+  void* event = nullptr;
+  CHECK(rewire_vm_done_event(host.vm, {kDLCUDA, 0}, &event) == kRewireInvalidArgument);
+  CHECK(rewire_vm_wait_for_event(host.vm, {kDLCUDA, 0}, &event) == kRewireInvalidArgument);
   CHECK(rewire_vm_call(host.vm, 9, nullptr, 0, nullptr) == kRewireInvalidArgument);
+  CHECK(rewire_vm_wait(host.vm) == kRewireOk);  // nothing was started
   DLTensor none;
   CHECK(rewire_vm_output_tensor(host.vm, 0, &none) == kRewireInvalidArgument);
   CHECK(Message() == "there is no result yet; invoke first");

@@ -512,7 +512,9 @@ class Sequence {
       Judge(leaf, *machine->bindings[leaf], (*expected)[leaf], &may_fail, &must_fail);
     }
     const std::string host_bytes = inputs.HostBytes();
-    const Status status = machine->vm->TryInvoke();
+    const bool waits_later = dice_.Percent(35);
+    Status status = waits_later ? machine->vm->TryInvokeAsync() : machine->vm->TryInvoke();
+    if (waits_later && status) status = machine->vm->TryWait();
     allocator_.FailAt(0);  // what follows is not the run's
     for (const auto& binding : machine->bindings) {
       // A copy that was donated has other contents now.
@@ -523,7 +525,8 @@ class Sequence {
                          input.mode() == FloatInput::Mode::kMisaligned;
       if (taken) static_cast<void>(input.Set(machine->vm.get(), input.mode()));
     }
-    Note("invoke: " + (status ? std::string("right") : status.error().message()));
+    Note((waits_later ? "invoke later: " : "invoke: ") +
+         (status ? std::string("right") : status.error().message()));
     ++tally_.runs;
     ++tally_.outcomes[status ? "right" : StatusCodeName(status.error().code())];
     const bool overwrites = AnyOverInput(*machine);

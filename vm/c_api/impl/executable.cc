@@ -282,7 +282,7 @@ RewireStatus rewire_executable_device(const RewireExecutable* executable, uint32
   return Boundary(Given("executable,device", executable, device), [&]() -> Status {
     const rewire::Array<rewire::DeviceEntry>& devices = executable->executable.module().devices;
     if (index >= devices.size()) return OutOfRange("device", index, devices.size());
-    *device = {static_cast<DLDeviceType>(devices[index].type), devices[index].id};
+    *device = rewire::MakeDevice(devices[index].type, devices[index].id);
     if (memory_scope != nullptr) *memory_scope = devices[index].memory_scope.c_str();
     return {};
   });

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Programs on the device that REWIRE_TEST_DEVICE names: outputs, streams, calls under way, recordings.
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "rewire/tests/devices/test_device.h"
+#include "rewire/tests/vm/test_program.h"
+#include "rewire/vm/packed_function.h"
+#include "rewire/vm/pipeline.h"
+#include "rewire/vm/run/kernel_api.h"
+#include "rewire/vm/virtual_machine.h"
+
+namespace rewire::test {
+namespace {
+
+// y = 2 x by the device; the module is made by the first call and stays.
+int Twice(void*, const RewireFFIAny* args, std::int32_t, RewireFFIAny*) {
+  const DLTensor& x = *RewireTensorOf(&args[0]);
+  const DLTensor& y = *RewireTensorOf(&args[1]);
+  const RewireDeviceApi* api = nullptr;
+  void* stream = nullptr;
+  if (KernelApi()->device(y.device, &api, &stream) != 0) return -1;
+  static const TestDevice kDevice;
+  static const DeviceModule kModule(kDevice, kTestKernels);
+  const auto count = static_cast<std::int32_t>(x.shape[0]);
+  if (kModule.LaunchOn(stream, "scale", (count + 63) / 64, 64, x.data, y.data, 2.0f, count)) return 0;
+  SetKernelError("RuntimeError", api->error(api->context));
+  return -1;
+}
+
+// main gives 4 x on the device, and home gives it on the host.
+Program TwiceTwice(const TestDevice& device) {
+  LinkOptions options;
+  options.kernels.AddFunction("test.twice", Packed(Twice));
+  const std::string body = R"(
+      %d = device_copy %x, cpu, gpu
+      %s = alloc_storage _, alignment=256, f32[256], gpu
+      %a = alloc_tensor %s, _, f32[256]
+      invoke_packed test.twice(%d, %a), outputs=1
+      %t = alloc_storage _, alignment=256, f32[256], gpu
+      %b = alloc_tensor %t, _, f32[256]
+      invoke_packed test.twice(%a, %b), outputs=1
+)";
+  return ProgramOf("    .device gpu = " + std::string(device.api.name) + R"(:0
+    .kernel test.twice
+    .func main(x: f32[256]) -> f32[256] on gpu
+)" + body + R"(
+      ret %b
+    .end
+    .func home(x: f32[256]) -> f32[256]
+)" + body + R"(
+      %h = device_copy %b, gpu, cpu
+      ret %h
+    .end)",
+                   std::move(options));
+}
+
+TEST_CASE("a program runs on the device, and its outputs land in the caller's device memory") {
+  const TestDevice device;
+  VirtualMachine vm(TwiceTwice(device));
+  const std::vector<float> values = Ramp(256);
+  const Value x = Floats(values);
+  std::vector<float> back(256);
+  for (int i = 0; i < 3; ++i) {
+    const Tensor result = vm.TryInvoke("main", {&x, 1})->tensor();
+    REQUIRE(device.Back(back.data(), result.dl().data, 1024));
+    REQUIRE(device.Wait());
+    CHECK(back[255] == 1024.0f);
+  }
+  CHECK(vm.device_waits().all() == 3);
+
+  DeviceMemory mine(device, 1024);
+  vm.SetInput("x", x);
+  vm.SetOutput(0, TensorView(mine.at(0), kFloat32, {256}, device.id));
+  vm.RequireZeroCopy(true);
+  vm.Invoke();
+  CHECK(vm.Output().dl().data == mine.at(0));
+  std::fill(back.begin(), back.end(), 0.0f);
+  REQUIRE(device.Back(back.data(), mine.at(0), 1024));
+  REQUIRE(device.Wait());
+  CHECK(back[255] == 1024.0f);
+}
+
+TEST_CASE("work on the caller's stream is in order with the caller's own, without a wait between") {
+  const TestDevice device;
+  VirtualMachine vm(TwiceTwice(device));
+  REQUIRE(MessageOf(vm.TrySetStream(device.id, device.stream)).empty());
+  DeviceMemory mine(device, 1024);
+  const std::vector<float> values = Ramp(256);
+  std::vector<float> back(256);
+  vm.SetInput("x", Floats(values));
+  vm.SetOutput(0, TensorView(mine.at(0), kFloat32, {256}, device.id));
+  for (int i = 0; i < 20; ++i) {
+    back[255] = 0;
+    vm.InvokeAsync();
+    REQUIRE(device.Back(back.data(), mine.at(0), 1024));
+    REQUIRE(device.Wait());
+    CHECK(back[255] == 1024.0f);
+  }
+  vm.Wait();
+
+  // Another stream waits for the event of the first.
+  VirtualMachine second(TwiceTwice(device));
+  DeviceMemory result(device, 1024);
+  second.SetInput("x", Floats(values));
+  second.SetOutput(0, TensorView(result.at(0), kFloat32, {256}, device.id));
+  second.InvokeAsync();
+  const Result<void*> done = second.TryDoneEvent(device.id);
+  REQUIRE(done);
+  REQUIRE(device.api.wait_event(device.api.context, device.id, device.stream, *done) == REWIRE_DEVICE_OK);
+  REQUIRE(device.Back(back.data(), result.at(0), 1024));
+  REQUIRE(device.Wait());
+  CHECK(back[0] == 4.0f);
+  second.Wait();
+}
+
+TEST_CASE("a pipeline gives results in the order of its calls, pushed and popped by two threads") {
+  const TestDevice device;
+  Pipeline pipeline = *Pipeline::TryMake(TwiceTwice(device), 3, "home");
+  constexpr int kCalls = 200;
+  std::thread pusher([&] {
+    for (int i = 0; i < kCalls; ++i) {
+      const Value x = Floats(std::vector<float>(256, static_cast<float>(i)));
+      if (!pipeline.TryPush({&x, 1})) break;
+    }
+    pipeline.Close();
+  });
+  int right = 0;
+  for (Result<Value> result = pipeline.TryPop(); result; result = pipeline.TryPop()) {
+    const std::vector<float> y = FloatsOf(result->tensor());
+    if (y[0] == 4.0f * static_cast<float>(right) && y[255] == y[0]) ++right;
+  }
+  pusher.join();
+  CHECK(right == kCalls);
+}
+
+TEST_CASE("a recorded program gives what an interpreted one gives, where the driver records") {
+  const TestDevice device;
+  VirtualMachine vm(TwiceTwice(device));
+  std::vector<float> x = Ramp(256);
+  std::vector<float> y(256);
+  const InputHandle input = *vm.program().FindInput("x", "home");
+  const OutputHandle output = *vm.program().FindOutput(0u, "home");
+  vm.SetInput(input, TensorView(x.data(), {256}));
+  vm.SetOutput(output, TensorView(y.data(), {256}));
+  const Status recorded = vm.TryRecord("home");
+  if (device.properties().records == 0) {
+    CHECK(MessageOf(recorded).find("cannot record") != std::string::npos);
+    return;
+  }
+  REQUIRE(MessageOf(recorded).empty());
+  for (int i = 1; i <= 5; ++i) {
+    x[255] = static_cast<float>(i);
+    vm.Invoke("home");
+    CHECK(y[0] == 4.0f);
+    CHECK(y[255] == 4.0f * static_cast<float>(i));
+  }
+}
+
+}  // namespace
+}  // namespace rewire::test

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Runs whose work on devices goes on after the call, and the streams and events that tie it to work of the
+// caller's.
+#include <utility>
+
+#include "rewire/vm/run/interpreter.h"
+#include "rewire/vm/run/vm_impl.h"
+
+namespace rewire {
+
+// In memory of a fixed size the next run begins with the block as it was, so such a run is waited for.
+Status VmImpl::InvokeAsync(std::uint32_t function) {
+  async = !bounded();
+  Status status = Invoke(function);
+  async = false;
+  return status;
+}
+
+// Waits for what was started, and tells a failure that nobody was told of.
+Status VmImpl::WaitForStarted() {
+  Status first = std::exchange(late, Status());
+  open_ends &= static_cast<std::uint8_t>(~kLate);
+  if ((open_ends & kStarted) == 0) return first;
+  Status finished = Interpreter(*this).WaitForStarted();
+  if (!finished) ReplaceResult({});
+  return first ? finished : first;
+}
+
+// Before anything of the VM is changed.
+void VmImpl::Settle() {
+  if (Status finished = WaitForStarted(); !finished) {
+    late = std::move(finished);
+    open_ends |= kLate;
+  }
+  DropRecording();
+}
+
+// At the beginning of a run, after runs that have left something behind.
+Status VmImpl::ContinueRun(std::uint32_t function, const RewireFFIAny* run_inputs, bool* done) {
+  *done = true;
+  if ((open_ends & kLate) != 0) return Forward(WaitForStarted(), "work of an earlier run");
+  if ((open_ends & kRecorded) != 0) {
+    if (function == recording.function && run_inputs == InputsOf(function) && !detaches_outputs) {
+      return Replay();
+    }
+    DropRecording();
+  }
+  *done = false;
+  return {};
+}
+
+// A device's stream of this VM.
+Result<DeviceStreams::Stream*> VmImpl::StreamOf(DLDevice device, bool events) {
+  Status failed;
+  DeviceStreams::Stream* stream = streams.Find(device, &failed);
+  if (!failed) return Forward(failed);
+  if (stream == nullptr) {
+    return Fail(StatusCode::kInvalidArgument, "the executable does not use device type {}, id {}",
+                DeviceTypeOf(device), device.device_id);
+  }
+  if (events && stream->api->make_event == nullptr) {
+    return Fail(StatusCode::kUnsupported, "device {}:{} has no events", stream->api->name, device.device_id);
+  }
+  return stream;
+}
+
+Status VmImpl::UseStream(DLDevice device, void* stream) {
+  const Result<DeviceStreams::Stream*> found = StreamOf(device, false);
+  return found ? DeviceStreams::Use(*found, stream) : Forward(found);
+}
+
+Result<void*> VmImpl::DoneEvent(DLDevice device) {
+  const Result<DeviceStreams::Stream*> found = StreamOf(device, true);
+  if (!found) return Forward(found);
+  if (Status marked = DeviceStreams::MarkEvent(*found); !marked) return Forward(marked);
+  return (*found)->event;
+}
+
+Status VmImpl::WaitForEvent(DLDevice device, void* event) {
+  const Result<DeviceStreams::Stream*> found = StreamOf(device, true);
+  if (!found) return Forward(found);
+  const DeviceApi& api = *(*found)->api;
+  const int code = api.wait_event(api.context, device, (*found)->stream, event);
+  return code == REWIRE_DEVICE_OK ? Status() : DeviceFailure(api, device, code);
+}
+
+}  // namespace rewire
