@@ -38,9 +38,8 @@ int Allocate(void* context, DLDevice device, std::uint64_t bytes, std::uint64_t 
 
 int Deallocate(void* context, DLDevice device, void* block, void* stream) {
   State& state = State::Of(context);
-  int code = REWIRE_DEVICE_OK;
-  const Device* found = state.Enter(device, &code);
-  if (found == nullptr) return code;
+  const Device* found = state.EnterToRelease(device);
+  if (found == nullptr) return REWIRE_DEVICE_FAILED;
   return found->has_pools ? CodeOf(state.driver, "cuMemFreeAsync",
                                    state.driver.cuMemFreeAsync(AddressOf(block), StreamOf(stream)))
                           : CodeOf(state.driver, "cuMemFree", state.driver.cuMemFree(AddressOf(block)));
@@ -56,8 +55,7 @@ int AllocateHost(void* context, DLDevice device, std::uint64_t bytes, void** blo
 
 int DeallocateHost(void* context, DLDevice device, void* block) {
   State& state = State::Of(context);
-  int code = REWIRE_DEVICE_OK;
-  if (state.Enter(device, &code) == nullptr) return code;
+  if (state.EnterToRelease(device) == nullptr) return REWIRE_DEVICE_FAILED;
   return CodeOf(state.driver, "cuMemFreeHost", state.driver.cuMemFreeHost(block));
 }
 

@@ -75,8 +75,7 @@ int LoadModule(void* context, DLDevice device, std::uint32_t form, const void* c
 
 int UnloadModule(void* context, DLDevice device, void* module) {
   State& state = State::Of(context);
-  int code = REWIRE_DEVICE_OK;
-  if (state.Enter(device, &code) == nullptr) return code;
+  if (state.EnterToRelease(device) == nullptr) return REWIRE_DEVICE_FAILED;
   const std::unique_ptr<Module> own(static_cast<Module*>(module));
   return CodeOf(state.driver, "cuModuleUnload", state.driver.cuModuleUnload(own->module));
 }

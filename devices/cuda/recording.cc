@@ -20,10 +20,9 @@ int BeginRecording(void* context, DLDevice device, void* stream) {
 
 int EndRecording(void* context, DLDevice device, void* stream, void** recording) {
   State& state = State::Of(context);
-  int code = REWIRE_DEVICE_OK;
-  if (state.Enter(device, &code) == nullptr) return code;
+  if (state.EnterToRelease(device) == nullptr) return REWIRE_DEVICE_FAILED;
   CUgraph graph = nullptr;
-  code =
+  int code =
       CodeOf(state.driver, "cuStreamEndCapture", state.driver.cuStreamEndCapture(StreamOf(stream), &graph));
   if (code != REWIRE_DEVICE_OK) return code;
   CUgraphExec exec = nullptr;
@@ -43,8 +42,7 @@ int Replay(void* context, DLDevice device, void* recording, void* stream) {
 
 int DestroyRecording(void* context, DLDevice device, void* recording) {
   State& state = State::Of(context);
-  int code = REWIRE_DEVICE_OK;
-  if (state.Enter(device, &code) == nullptr) return code;
+  if (state.EnterToRelease(device) == nullptr) return REWIRE_DEVICE_FAILED;
   return CodeOf(state.driver, "cuGraphExecDestroy",
                 state.driver.cuGraphExecDestroy(static_cast<CUgraphExec>(recording)));
 }

@@ -118,4 +118,12 @@ Device* State::Enter(DLDevice device, int* code) {
   return *code == REWIRE_DEVICE_OK ? &found : nullptr;
 }
 
+Device* State::EnterToRelease(DLDevice device) {
+  int code = REWIRE_DEVICE_OK;
+  if (Device* found = Enter(device, &code); found != nullptr) return found;
+  if (Device* found = Enter(device, &code); found != nullptr) return found;
+  const auto index = static_cast<std::size_t>(device.device_id);
+  return device.device_id >= 0 && index < devices.size() ? &devices[index] : nullptr;
+}
+
 }  // namespace rewire::cuda

@@ -38,6 +38,9 @@ struct State {
   // The device, with its context made the thread's. Null, with the thread's words set and *code, after a
   // failure.
   Device* Enter(DLDevice device, int* code);
+  // The same for what gives something back, which must not stay because this fails: the thread most likely
+  // has the context already. Null only if there is no such device.
+  Device* EnterToRelease(DLDevice device);
 
  private:
   bool Describe(int ordinal, std::string* reason);

@@ -15,6 +15,14 @@ int In(void* context, DLDevice device, const char* function, const Call& call) {
   return CodeOf(state.driver, function, call(state.driver));
 }
 
+// The same for what gives something back.
+template <typename Call>
+int InToRelease(void* context, DLDevice device, const char* function, const Call& call) {
+  State& state = State::Of(context);
+  if (state.EnterToRelease(device) == nullptr) return REWIRE_DEVICE_FAILED;
+  return CodeOf(state.driver, function, call(state.driver));
+}
+
 CUevent EventOf(void* event) { return static_cast<CUevent>(event); }
 
 int MakeStream(void* context, DLDevice device, void** stream) {
@@ -30,8 +38,9 @@ int DestroyStream(void* context, DLDevice device, void* stream) {
   const int waited = In(context, device, "cuStreamSynchronize", [&](const CudaDriver& driver) {
     return driver.cuStreamSynchronize(StreamOf(stream));
   });
-  const int code = In(context, device, "cuStreamDestroy",
-                      [&](const CudaDriver& driver) { return driver.cuStreamDestroy(StreamOf(stream)); });
+  const int code = InToRelease(context, device, "cuStreamDestroy", [&](const CudaDriver& driver) {
+    return driver.cuStreamDestroy(StreamOf(stream));
+  });
   return waited != REWIRE_DEVICE_OK ? waited : code;
 }
 
@@ -50,8 +59,8 @@ int MakeEvent(void* context, DLDevice device, void** event) {
 }
 
 int DestroyEvent(void* context, DLDevice device, void* event) {
-  return In(context, device, "cuEventDestroy",
-            [&](const CudaDriver& driver) { return driver.cuEventDestroy(EventOf(event)); });
+  return InToRelease(context, device, "cuEventDestroy",
+                     [&](const CudaDriver& driver) { return driver.cuEventDestroy(EventOf(event)); });
 }
 
 int RecordEvent(void* context, DLDevice device, void* event, void* stream) {

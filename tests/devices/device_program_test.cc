@@ -86,6 +86,58 @@ TEST_CASE("a program runs on the device, and its outputs land in the caller's de
   CHECK(back[255] == 1024.0f);
 }
 
+TEST_CASE("tensors with the driver's handles are inputs and outputs, and results are exported with them") {
+  const TestDevice device;
+  if ((device.api.flags & REWIRE_DEVICE_HANDLES) == 0) return;
+  const RewireDeviceApi& api = device.api;
+  LinkOptions options;
+  options.kernels.AddFunction("test.twice", Packed(Twice));
+  VirtualMachine vm(ProgramOf("    .device gpu = " + std::string(api.name) + R"(:0
+    .kernel test.twice
+    .func main(x: f32[256] on gpu) -> f32[256] on gpu
+      %s = alloc_storage _, alignment=256, f32[256], gpu
+      %a = alloc_tensor %s, _, f32[256]
+      invoke_packed test.twice(%x, %a), outputs=1
+      ret %a
+    .end)",
+                              std::move(options)));
+  const std::vector<float> values = Ramp(256);
+  std::vector<float> back(256);
+  // Two tensors in one buffer, as another library would have them: a handle and an offset in bytes.
+  DeviceMemory both(device, 4096);
+  REQUIRE(device.Copy(both.at(2048), values.data(), 1024));
+  REQUIRE(device.Wait());
+  void* handle = nullptr;
+  std::uint64_t offset = 0;
+  REQUIRE(api.find_handle(api.context, device.id, both.at(0), &handle, &offset) == REWIRE_DEVICE_OK);
+  const std::vector<std::int64_t> shape = {256};
+  vm.SetInput("x", TensorView(handle, kFloat32, shape, device.id, {}, 2048));
+  vm.SetOutput(0, TensorView(handle, kFloat32, shape, device.id, {}, 1024));
+  vm.RequireZeroCopy(true);
+  vm.Invoke();
+  REQUIRE(device.Back(back.data(), both.at(1024), 1024));
+  REQUIRE(device.Wait());
+  CHECK(back[255] == 512.0f);
+
+  // An unbound result leaves as a handle, and comes back as one.
+  vm.ClearOutputs();
+  vm.RequireZeroCopy(false);
+  vm.Invoke();
+  DLManagedTensor* managed = vm.Output().ToDLPack();
+  REQUIRE(managed != nullptr);
+  CHECK(managed->dl_tensor.data != vm.Output().dl().data);
+  vm.SetInput("x", *Tensor::FromDLPack(managed));
+  vm.Invoke();
+  REQUIRE(device.Back(back.data(), vm.Output().dl().data, 1024));
+  REQUIRE(device.Wait());
+  CHECK(back[255] == 1024.0f);
+
+  const Value set = vm.Output();
+  CHECK(MessageOf(vm.TrySetInput("x", TensorView(handle, kFloat32, shape, device.id, {}, 3584)))
+            .find("the cl_mem has 4096 bytes, 4608 are needed") != std::string::npos);
+  CHECK(MessageOf(vm.TrySetOutput(0, TensorView(handle, kFloat32, shape, device.id, {}, 3584))) != "");
+}
+
 TEST_CASE("work on the caller's stream is in order with the caller's own, without a wait between") {
   const TestDevice device;
   VirtualMachine vm(TwiceTwice(device));

@@ -115,7 +115,9 @@ class DeviceMemory {
  public:
   DeviceMemory(const TestDevice& device, std::uint64_t bytes) : device_(device) {
     const RewireDeviceApi& api = device.api;
-    if (api.allocate(api.context, device.id, bytes, 256, "", device.stream, &block_) != REWIRE_DEVICE_OK) {
+    // The memory is there in the stream's order. Other streams may use it after the wait.
+    if (api.allocate(api.context, device.id, bytes, 256, "", device.stream, &block_) != REWIRE_DEVICE_OK ||
+        !device.Wait()) {
       throw std::runtime_error(api.error(api.context));
     }
   }
@@ -132,8 +134,8 @@ class DeviceMemory {
 
 class DeviceModule {
  public:
-  DeviceModule(const TestDevice& device, const char* kernels) : device_(device) {
-    if (device.Load(device.Source(kernels), nullptr, &module) != REWIRE_DEVICE_OK) {
+  DeviceModule(const TestDevice& device, const char* kernels, const char* cache = nullptr) : device_(device) {
+    if (device.Load(device.Source(kernels), cache, &module) != REWIRE_DEVICE_OK) {
       throw std::runtime_error(device.api.error(device.api.context));
     }
   }

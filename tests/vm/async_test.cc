@@ -53,6 +53,7 @@ TEST_CASE("what changes a VM first waits for the work that was started, and so d
   FakeDevice device;
   device.put_off = true;
   float x[3] = {1, 2, 3};
+  float y[3] = {5, 6, 7};
   float h[3] = {};
   {
     VirtualMachine vm(ProgramOf(kChain, WithKernels(device)));
@@ -61,7 +62,6 @@ TEST_CASE("what changes a VM first waits for the work that was started, and so d
     vm.InvokeAsync();
     CHECK(vm.TryOutputShape(0)->size() == 1);  // looking on does not wait
     CHECK(h[0] == 0);
-    float y[3] = {5, 6, 7};
     vm.SetInput("x", TensorView(y, {3}));
     CHECK(h[0] == 3);
     vm.InvokeAsync();

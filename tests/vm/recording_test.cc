@@ -15,10 +15,11 @@ namespace {
 TEST_CASE("a recorded run is replayed with what its inputs then hold") {
   FakeDevice device;
   device.put_off = true;
+  float x[3] = {1, 2, 3};
+  float y[3] = {4, 5, 6};
+  float h[3] = {};
   {
     VirtualMachine vm(ProgramOf(kChain, WithKernels(device)));
-    float x[3] = {1, 2, 3};
-    float h[3] = {};
     vm.SetInput("x", TensorView(x, {3}));
     vm.SetOutput(0, TensorView(h, {3}));
     vm.Record();
@@ -42,7 +43,6 @@ TEST_CASE("a recorded run is replayed with what its inputs then hold") {
     vm.Invoke();
     CHECK(device.replays == 5);  // a deadline does not end the recording
     // A change does, and so does another run.
-    float y[3] = {4, 5, 6};
     vm.SetInput("x", TensorView(y, {3}));
     CHECK(device.recordings.empty());
     vm.Invoke();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rewire/vm/device/linked_device.h"
 
+#include <memory>
 #include <string_view>
 
 #include "rewire/base/message.h"
@@ -28,15 +29,31 @@ bool IsWholeDevice(const DeviceApi& api) {
     const int given = (0 + ... + int{members != nullptr});
     return given == 0 || given == int{sizeof...(members)};
   };
-  const bool handles = (api.flags & REWIRE_DEVICE_HANDLES) != 0;
   return all_or_none(api.make_stream, api.destroy_stream) &&
          all_or_none(api.make_event, api.destroy_event, api.record_event, api.wait_event, api.query_event,
                      api.synchronize_event) &&
          all_or_none(api.load_module, api.unload_module, api.find_kernel, api.launch) &&
          all_or_none(api.begin_recording, api.end_recording, api.replay, api.destroy_recording) &&
          all_or_none(api.allocate_host, api.deallocate_host) &&
-         (!handles ||
+         (!HasHandles(api) ||
           (api.import_handle != nullptr && api.release_handle != nullptr && api.find_handle != nullptr));
+}
+
+Result<Tensor> ImportHandle(const DeviceApi& api, const TensorView& view) {
+  const DLTensor& dl = view.dl();
+  void* address = nullptr;
+  const int code =
+      api.import_handle(api.context, dl.device, dl.data, dl.byte_offset + view.bytes(), &address);
+  if (code != REWIRE_DEVICE_OK) return Forward(DeviceFailure(api, dl.device, code));
+  const std::shared_ptr<const void> hold(
+      address, [&api, device = dl.device](void* held) { api.release_handle(api.context, device, held); });
+  if (address == dl.data) return Tensor();
+  DLTensor there = dl;
+  there.data = static_cast<char*>(address) + dl.byte_offset;
+  there.byte_offset = 0;
+  Result<Tensor> tensor = Tensor::Wrap(TensorView(there), hold);
+  if (tensor) TensorOf(Value(*tensor).any())->storage->device_api = &api;
+  return tensor;
 }
 
 Result<Tensor> CopyToHost(const Tensor& tensor) {

@@ -24,6 +24,12 @@ inline bool IsHostAddressable(const DeviceApi& api) {
 // The failure that `code` stands for, with the driver's words: "cuda:0: CUDA_ERROR_OUT_OF_MEMORY (...)".
 Status DeviceFailure(const DeviceApi& api, DLDevice device, int code);
 
+inline bool HasHandles(const DeviceApi& api) { return (api.flags & REWIRE_DEVICE_HANDLES) != 0; }
+
+// For a device whose tensors have the driver's handles: the tensor with an address in place of its handle,
+// which it holds. Empty if it has an address already.
+Result<Tensor> ImportHandle(const DeviceApi& api, const TensorView& view);
+
 // True if the struct has all that every device must have, and the groups that it begins are whole.
 bool IsWholeDevice(const DeviceApi& api);
 

@@ -76,6 +76,9 @@ void VmImpl::ResetSlot(OutputHandle handle, OutputSlot* slot, OutputSlot::Mode m
 }
 
 Status VmImpl::SetOutput(OutputHandle handle, const TensorView& view) {
+  const Result<Tensor> imported = Imported(view.dl());
+  if (!imported) return Forward(imported, "an output");
+  if (*imported) return SetOutput(handle, *imported);
   Result<OutputSlot*> found = SlotOf(handle);
   if (!found) return Forward(found);
   OutputSlot* slot = *found;

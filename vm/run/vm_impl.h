@@ -113,6 +113,7 @@ struct alignas(kCacheLine) VmImpl {
   Result<TensorObject*> CopyIfNeeded(InputHandle handle, const DLTensor& dl, InputMode mode);
   Result<TensorObject*> CopyToDevice(const DLTensor& from, const LinkedDevice& device);
   Status TakeInput(InputHandle handle, const Value& value, RewireFFIAny* taken);
+  Result<Tensor> Imported(const DLTensor& dl) const;
   bool MoveInput(InputHandle handle, const TensorView& view);
   bool MayDescribeAnother(const TensorObject& object) const;
 

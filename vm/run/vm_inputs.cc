@@ -69,7 +69,26 @@ bool VmImpl::MayDescribeAnother(const TensorObject& object) const {
   return (object.local == 1 || object.account == home) && object.strong() == 1 && object.storage == nullptr;
 }
 
+// A tensor that has a handle of the driver's, with an address in its place. Empty for all others.
+Result<Tensor> VmImpl::Imported(const DLTensor& dl) const {
+  if (__builtin_expect(IsHostDevice(dl.device), 1)) return Tensor();
+  for (const LinkedDevice& linked : rep.devices) {
+    if (linked.api == nullptr || !HasHandles(*linked.api) || !IsSameDevice(linked.device, dl.device))
+      continue;
+    const TensorView view(dl);
+    const bool sound = dl.data != nullptr && dl.ndim <= kMaxRank && IsValidDType(dl.dtype) &&
+                       TensorBytes(dl.dtype, view.shape());
+    return sound ? ImportHandle(*linked.api, view) : Tensor();
+  }
+  return Tensor();
+}
+
 Status VmImpl::SetInput(InputHandle handle, const TensorView& view, InputMode mode) {
+  if (__builtin_expect(!IsHostDevice(view.device()), 0)) {
+    Result<Tensor> imported = Imported(view.dl());
+    if (!imported) return Forward(imported, InputText(rep.module().functions[handle.function], handle.index));
+    if (*imported) return SetInput(handle, Value(*std::move(imported)));
+  }
   if (mode == InputMode::kBorrow && MoveInput(handle, view)) return {};
   const Module& module = rep.module();
   const Function& function = module.functions[handle.function];
@@ -134,6 +153,9 @@ Status VmImpl::TakeInput(InputHandle handle, const Value& value, RewireFFIAny* t
   const Module& module = rep.module();
   const Function& function = module.functions[handle.function];
   if (value.kind() == ValueKind::kTensor) {
+    const Result<Tensor> imported = Imported(TensorOf(value.any())->tensor);
+    if (!imported) return Forward(imported, InputText(function, handle.index));
+    if (*imported) return TakeInput(handle, Value(*imported), taken);
     if (Status ok = CheckMemory(TensorOf(value.any())->tensor); !ok) {
       return Forward(ok, InputText(function, handle.index));
     }

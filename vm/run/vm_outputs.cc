@@ -57,13 +57,17 @@ bool VmImpl::MoveOutput(OutputHandle handle, const TensorView& view) {
 }
 
 Status VmImpl::BindOutput(const OutputRef& output, const TensorView& tensor) {
-  if (output.kind_ == OutputRef::kHandle && MoveOutput(output.handle_, tensor)) return {};
+  const bool on_host = IsHostDevice(tensor.device());
+  if (on_host && output.kind_ == OutputRef::kHandle && MoveOutput(output.handle_, tensor)) return {};
   const Result<OutputHandle> handle = Resolve(output);
   if (!handle) return Forward(handle);
   return SetOutput(*handle, tensor);
 }
 
-Status VmImpl::SetOutput(OutputHandle handle, const Tensor& tensor) {
+Status VmImpl::SetOutput(OutputHandle handle, const Tensor& given) {
+  const Result<Tensor> imported = Imported(given.dl());
+  if (!imported) return Forward(imported);
+  const Tensor& tensor = *imported ? *imported : given;
   if (Status ok = SetOutput(handle, tensor.view()); !ok) return ok;
   OutputSlot& slot = outputs[handle.function].leaves[handle.leaf];
   slot.owner = Value(tensor);

@@ -124,7 +124,10 @@ Result<TensorObject*> MakeObject(const DLTensor& like, StorageObject* storage) {
     std::memcpy(object->tensor.strides, like.strides,
                 static_cast<std::size_t>(like.ndim) * sizeof(std::int64_t));
   }
-  object->tensor.data = static_cast<char*>(like.data) + like.byte_offset;
+  // A driver's handle is no address. It stays as it is, until a VM takes the tensor.
+  const bool handle = DeviceTypeOf(like.device) == kDLOpenCL;
+  object->tensor.data = handle ? like.data : static_cast<char*>(like.data) + like.byte_offset;
+  object->tensor.byte_offset = handle ? like.byte_offset : 0;
   object->tensor.device = like.device;
   object->storage = storage;
   return object;
@@ -160,6 +163,14 @@ Managed* Export(TensorObject* object) {
   if (managed == nullptr) return nullptr;
   object->AddStrong();
   managed->dl_tensor = object->tensor;
+  const DeviceApi* api = object->storage != nullptr ? object->storage->device_api : nullptr;
+  if (api != nullptr && (api->flags & REWIRE_DEVICE_HANDLES) != 0) {
+    DLTensor& dl = managed->dl_tensor;
+    std::uint64_t offset = 0;
+    if (api->find_handle(api->context, dl.device, dl.data, &dl.data, &offset) == REWIRE_DEVICE_OK) {
+      dl.byte_offset = offset;
+    }
+  }
   managed->manager_ctx = object;
   managed->deleter = [](Managed* self) {
     DropStrong(static_cast<TensorObject*>(self->manager_ctx));
