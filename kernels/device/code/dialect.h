@@ -36,7 +36,22 @@ typedef unsigned char u8;
 typedef unsigned short ushort;
 typedef unsigned int uint;
 typedef unsigned long ulong;
-#if defined(REWIRE_F16)
+#if defined(REWIRE_F16) && defined(__CUDACC_RTC__)
+// NVRTC comes without CUDA's headers, so the two instructions are written out (PTX ISA, cvt).
+typedef unsigned short real;
+FUNCTION float float_of_half(real half) {
+  float value;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(half));
+  return value;
+}
+FUNCTION real half_of_float(float value) {
+  real half;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(half) : "f"(value));
+  return half;
+}
+#define LOAD(p, i) float_of_half((p)[i])
+#define STORE(p, i, v) ((p)[i] = half_of_float(v))
+#elif defined(REWIRE_F16)
 #include <cuda_fp16.h>
 typedef __half real;
 #define LOAD(p, i) __half2float((p)[i])
