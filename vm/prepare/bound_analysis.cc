@@ -216,13 +216,16 @@ std::uint32_t BoundAnalysis::Site() {
   return static_cast<std::uint32_t>(paths_.size());
 }
 
-BlockClass BoundAnalysis::ClassOf(std::uint64_t bytes, bool on_device, std::uint32_t site) {
+BlockClass BoundAnalysis::ClassOf(const Class& wanted) {
   for (BlockClass i = 0; i < classes_.size(); ++i) {
     meter_.Spend(1);
-    if (classes_[i].bytes == bytes && classes_[i].on_device == on_device && classes_[i].site == site)
+    const Class& known = classes_[i];
+    if (known.bytes == wanted.bytes && known.device == wanted.device && known.alignment == wanted.alignment &&
+        known.site == wanted.site) {
       return i;
+    }
   }
-  classes_.push_back({bytes, on_device, site});
+  classes_.push_back(wanted);
   return static_cast<BlockClass>(classes_.size() - 1);
 }
 
@@ -277,7 +280,7 @@ NodeId BoundAnalysis::InputNode(const TypeNode& type) {
 
 void BoundAnalysis::GiveHeader(Node* node, std::uint64_t bytes, bool exact) {
   node->header = bytes;
-  node->blocks = {ClassOf(BlockPool::BlockBytes(bytes), false, exact ? 0 : Site())};
+  node->blocks = {ClassOf({BlockPool::BlockBytes(bytes), kHostDevice, 0, exact ? 0 : Site()})};
 }
 
 // The VM's headers have room for the usual ranks.
@@ -304,7 +307,8 @@ Node BoundAnalysis::StorageNode(std::uint64_t bytes, std::uint64_t asked_alignme
   if (!node.on_device && alignment > BlockPool::BlockAlignment(block)) {
     block = BlockPool::BlockBytes(std::min(node.raw + alignment, BlockPool::kMaxBlock));
   }
-  node.data = {ClassOf(block, node.on_device, exact ? 0 : Site())};
+  node.data = {ClassOf(
+      {block, node.on_device ? device : kHostDevice, node.on_device ? alignment : 0, exact ? 0 : Site()})};
   return node;
 }
 

@@ -58,9 +58,11 @@ class BoundAnalysis {
 
   struct Class {
     std::uint64_t bytes;
-    bool on_device;
+    std::uint32_t device;     // index in the table; kHostDevice for the host, however the table names it
+    std::uint64_t alignment;  // of a block on a device, which serves no other; 0 on the host
     std::uint32_t
         site;  // for sizes that are only upper bounds: made by this one instruction; 0: a class of the pool
+    bool on_device() const { return device != kHostDevice; }
   };
   const Class& ClassAt(BlockClass index) const { return classes_[index]; }
 
@@ -131,7 +133,7 @@ class BoundAnalysis {
   Node StorageNode(std::uint64_t bytes, std::uint64_t asked_alignment, std::uint32_t device, bool exact);
   void TakeMemory(NodeId storage);
   NodeId InputNode(const TypeNode& type);
-  BlockClass ClassOf(std::uint64_t bytes, bool on_device, std::uint32_t site);
+  BlockClass ClassOf(const Class& wanted);
 
   // What is held now, with `extra`; raises the peaks.
   void Measure(const Array<NodeId>& extra, const Array<BlockClass>& scratch = {});

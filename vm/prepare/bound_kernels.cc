@@ -243,7 +243,7 @@ bool BoundAnalysis::AddWorkspace(std::uint32_t index, const Array<NodeId>& args,
   std::uint64_t sum = 0;
   for (std::int32_t i = 0; i < std::min(count, REWIRE_MAX_WORKSPACES); ++i) {
     const std::uint64_t block = BlockPool::BlockBytes(std::min(blocks[i], BlockPool::kMaxBlock));
-    scratch->push_back(ClassOf(block, false, site));
+    scratch->push_back(ClassOf({block, kHostDevice, 0, site}));
     sum += blocks[i];
   }
   findings_.workspace = std::max(findings_.workspace, sum);

@@ -90,8 +90,8 @@ MemoryBound Total(const Module& module, const FunctionPlan& plan, const bounds::
   bool large = false;
   for (bounds::BlockClass i = 0; i < found.peak.size(); ++i) {
     const bounds::BoundAnalysis::Class& block = analysis.ClassAt(i);
-    (block.on_device ? on_device : pool) += block.bytes * found.peak[i];
-    large = large || (!block.on_device && found.peak[i] > 0 && block.bytes > BlockPool::kMaxSmall);
+    (block.on_device() ? on_device : pool) += block.bytes * found.peak[i];
+    large = large || (!block.on_device() && found.peak[i] > 0 && block.bytes > BlockPool::kMaxSmall);
   }
   if (large) pool += FixedBlock::Rounded(BlockPool::kTableBytes);
 

@@ -1,16 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rewire/tests/vm/outputs/random/differential.h"
 
+#include <dlfcn.h>
+
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <stdexcept>
 
 #include "rewire/base/array.h"
 #include "rewire/executable_format/instruction.h"
 #include "rewire/executable_format/text/assembler.h"
+#include "rewire/tests/simulated_cuda/control.h"
 #include "rewire/tests/vm/fake_device.h"
 #include "rewire/tests/vm/outputs/bound_memory.h"
 #include "rewire/tests/vm/outputs/random/program_inputs.h"
+#include "rewire/vm/devices.h"
 #include "rewire/vm/link/program_rep.h"
 #include "rewire/vm/memory/object_heap.h"
 
@@ -51,7 +57,11 @@ class Differential {
         inputs_(source.seed) {}
 
   std::string Run() {
-    Result<Module> module = Assemble(source_.text);
+    const DeviceApi* api = OtherDevice();
+    std::string text = source_.text;
+    for (std::size_t at = 0; api != &device_.api && (at = text.find("ext_dev", at)) != std::string::npos;)
+      text.replace(at, 7, api->name);
+    Result<Module> module = Assemble(text);
     if (!module) return "does not assemble: " + module.error().message();
     const Result<Executable> executable = Executable::FromModule(*std::move(module));
     if (!executable) return "is not verified: " + executable.error().message();
@@ -60,7 +70,7 @@ class Differential {
     AddTestKernels(&options.kernels, &log_);
     options.stock_kernels = false;
     device_.put_off = true;  // whoever uses memory without waiting for it sees what was there before
-    options.devices.push_back(&device_.api);
+    options.devices.push_back(api);
     options.storage_fill = StorageFill::kPoison;
     Result<Program> program = LinkUnderRules(*executable, std::move(options), rules_);
     if (!program) return "is not linked: " + program.error().message();
@@ -91,10 +101,33 @@ class Differential {
       if (!difference.empty()) return "round " + std::to_string(round) + ": " + difference;
     }
     if (!device_.misuse.empty()) return "uses a device wrongly: " + device_.misuse;
+    if (api != &device_.api && SimulatedCuda().Violation(0) != nullptr)
+      return std::string("uses CUDA's driver wrongly: ") + SimulatedCuda().Violation(0);
     return Check(vm, "unbound again").empty() ? RunPerCall(*program, &vm) : "differs unbound again";
   }
 
  private:
+  // The fake device, or the simulated CUDA driver if REWIRE_TEST_DEVICE is "cuda". Its streams then overtake
+  // each other, in another way for each program.
+  const DeviceApi* OtherDevice() {
+    const char* name = std::getenv("REWIRE_TEST_DEVICE");
+    if (name == nullptr) return &device_.api;
+    static const DeviceApi* const opened = *OpenDevice(name);
+    constexpr std::uint64_t kMostDelay = 20'000;  // nanoseconds
+    SimulatedCuda().Reset();
+    SimulatedCuda().SetDelays(source_.seed, kMostDelay);
+    return opened;
+  }
+  static const simulated_cuda::Control& SimulatedCuda() {
+    static const simulated_cuda::Control control = [] {
+      simulated_cuda::Control found;
+      void* driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+      if (driver == nullptr || !found.Load([&](const char* symbol) { return dlsym(driver, symbol); }))
+        throw std::runtime_error("REWIRE_TEST_DEVICE needs the simulated CUDA driver");
+      return found;
+    }();
+    return control;
+  }
   // Where the memory is bounded before the run, the first run has not passed the bound, and a static memory
   // of its size serves.
   std::string CheckMemory(const Program& program, const VirtualMachine& vm) {

@@ -17,6 +17,7 @@ class ProgramWriter : private StatementWriter {
   RandomProgram Write() {
     program_.text = R"(
 .device other = ext_dev:0
+.device second = ext_dev:1
 .const k4: f32[4] = {1.5, 2.5, 3.5, 4.5}
 .const k6: f32[6] = {6, 5, 4, 3, 2, 1}
 )";

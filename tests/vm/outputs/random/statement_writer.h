@@ -78,7 +78,7 @@ class StatementWriter : protected ValueWriter {
     }
   }
 
-  // On the host, or to the other device and back.
+  // On the host, or to one or two other devices and back.
   void CopyBetweenDevices(const Variable& tensor) {
     if (dice_.Percent(50)) {
       Define("device_copy " + tensor.name + ", cpu, cpu", tensor.type, true);
@@ -98,7 +98,14 @@ class StatementWriter : protected ValueWriter {
       Emit(copy + " = device_copy " + there + ", other, other");
       there = copy;
     }
-    Define("device_copy " + there + ", other, cpu", type, true);
+    std::string device = "other";
+    if (dice_.Percent(30)) {
+      const std::string further = NewName();
+      Emit(further + " = device_copy " + there + ", other, second");
+      there = further;
+      device = "second";
+    }
+    Define("device_copy " + there + ", " + device + ", cpu", type, true);
   }
 
   void ReadTuple() {
