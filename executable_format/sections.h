@@ -62,7 +62,7 @@ void Devices(A& a, Of<A, Module>& module) {
 }
 
 // 16 bytes, then a tensor's dimensions. The three words are dtype, rank and device of a tensor, tag and field
-// count of an ADT, and zero where a kind has no use for them.
+// count of an ADT, and zero where a kind has no use for them. Of an open value the third is its device.
 template <typename A>
 void TypeRecord(A& a, Of<A, TypeNode>& node) {
   a.Number(node.kind);
@@ -91,8 +91,11 @@ void TypeRecord(A& a, Of<A, TypeNode>& node) {
     case TypeKind::kClosure:
     case TypeKind::kStorage:
     case TypeKind::kInteger:
-    case TypeKind::kValue:
       a.Zeros(12);
+      return;
+    case TypeKind::kValue:
+      a.Zeros(8);
+      a.Number(node.device);
       return;
   }
   if constexpr (A::kReading) a.Reject("a type has an unknown kind");

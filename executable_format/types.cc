@@ -50,7 +50,7 @@ std::string NodeText(const TypeNode& node, Span<const std::string> symbols) {
     case TypeKind::kInteger:
       return "integer";
     case TypeKind::kValue:
-      return "value";
+      return node.device == kHostDevice ? "value" : Format("value@{}", node.device);
   }
   return Format("type{}", static_cast<int>(node.kind));
 }

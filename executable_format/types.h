@@ -49,7 +49,7 @@ struct TypeNode {
   DLDataType dtype = kUnknownDType;
   std::int32_t rank = kUnknownRank;  // equals dims.size() when known
   Array<Dim> dims;
-  std::uint32_t device = kHostDevice;  // index in the module's device table, or kAnyDevice
+  std::uint32_t device = kHostDevice;  // index in the device table, or kAnyDevice; kValue: docs/assembly.md
   // kAdt
   std::uint32_t tag = 0;
   std::uint32_t field_count = 0;  // the fields' subtrees follow this node in pre-order

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "rewire/base/array.h"
+#include "rewire/executable_format/import/device_module.h"
 #include "rewire/executable_format/import/stream.h"
 
 namespace rewire::tvm {
@@ -56,9 +57,10 @@ Status Refuse(const std::string& kind) {
   }
   return Fail(
       StatusCode::kUnsupported,
-      fmt::format("the library has a module of kind '{}' inside: code for a device, or of an external "
-                  "code generator; export the model for the CPU and without external code generators",
-                  kind));
+      fmt::format(
+          "the library has a module of kind '{}' inside, of an external code generator or for a device "
+          "that is not known; export the model for the CPU, OpenCL or CUDA",
+          kind));
 }
 
 Status ReadEntry(ByteReader& reader, Contents& contents) {
@@ -78,6 +80,9 @@ Status ReadEntry(ByteReader& reader, Contents& contents) {
     if (!reader.ok()) read = Truncated("the Relay VM executable in the library");
   } else if (kind == "GraphExecutorFactory" || kind == "GraphRuntimeFactory") {
     read = ReadGraphFactory(reader, model.content);
+  } else if (IsDeviceModule(kind)) {
+    const Result<DeviceModule> code = ReadDeviceModule(kind, DeviceModuleForm::kClassic, reader);
+    return code ? Status() : Forward(code);
   } else {
     read = Refuse(kind);
   }

@@ -378,8 +378,9 @@ Result<Function> TranslateRelayFunction(const RelayFunction& function, const Rel
   result.name = function.name;
   UniqueNames names;
   for (std::size_t i = 0; i < function.parameters.size(); ++i) {
-    result.inputs.push_back(
-        {names.Make(function.parameters[i], fmt::format("input{}", i)), SimpleType(TypeKind::kValue)});
+    Type type = SimpleType(TypeKind::kValue);
+    type.nodes[0].device = tables.devices[static_cast<std::size_t>(function.parameter_devices[i])];
+    result.inputs.push_back({names.Make(function.parameters[i], fmt::format("input{}", i)), std::move(type)});
   }
   result.result = SimpleType(TypeKind::kValue);
   result.output_names = {"output"};

@@ -77,6 +77,7 @@ class TypeParser {
     for (const auto& [name, kind] : kSimpleKinds) {
       if (!cursor_.AcceptName(name)) continue;
       node.kind = kind;
+      if (kind == TypeKind::kValue && cursor_.AcceptName("on") && !Device(&node)) return false;
       type_.nodes.push_back(std::move(node));
       return true;
     }
@@ -96,14 +97,18 @@ class TypeParser {
     if (cursor_.AcceptName("on")) {
       if (cursor_.Accept("*")) {
         node.device = kAnyDevice;
-      } else {
-        const std::optional<std::uint32_t> device = TakeDevice(cursor_, tables_);
-        if (!device) return false;
-        node.device = *device;
+      } else if (!Device(&node)) {
+        return false;
       }
     }
     type_.nodes.push_back(std::move(node));
     return true;
+  }
+
+  bool Device(TypeNode* node) {
+    const std::optional<std::uint32_t> device = TakeDevice(cursor_, tables_);
+    if (device) node->device = *device;
+    return device.has_value();
   }
 
   bool FailNoType(const Token& token) {

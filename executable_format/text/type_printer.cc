@@ -46,7 +46,7 @@ std::string TypePrinter::Text(const Type& type, const Array<std::string>& leaf_n
           break;
         case TypeKind::kValue:
         case TypeKind::kAdt:
-          text += "value";
+          text += "value" + DeviceSuffix(node);
           break;
       }
     }
@@ -68,8 +68,12 @@ std::string TypePrinter::TensorText(const TypeNode& node) {
   if (node.rank == kUnknownRank) text += "*";
   for (std::size_t i = 0; i < node.dims.size(); ++i) text += (i == 0 ? "" : ", ") + DimText(node.dims[i]);
   text += "]";
-  if (node.device == kAnyDevice) return text + " on *";
-  return node.device == kHostDevice ? text : text + " on " + names_.DeviceText(node.device);
+  return text + DeviceSuffix(node);
+}
+
+std::string TypePrinter::DeviceSuffix(const TypeNode& node) {
+  if (node.device == kAnyDevice) return " on *";
+  return node.device == kHostDevice ? "" : " on " + names_.DeviceText(node.device);
 }
 
 std::string TypePrinter::DimText(Dim dim) {

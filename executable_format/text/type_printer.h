@@ -25,6 +25,7 @@ class TypePrinter {
 
  private:
   std::string TensorText(const TypeNode& node);
+  std::string DeviceSuffix(const TypeNode& node);
   std::string DimText(Dim dim);
 
   const Module& module_;

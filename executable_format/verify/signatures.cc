@@ -39,6 +39,9 @@ Status CheckType(const Message& what, const Module& module, const Type& type, co
     if (node.kind == TypeKind::kTensor) {
       if (Status status = CheckTensorType(what, module, node, limits); !status) return status;
     }
+    if (node.kind == TypeKind::kValue && node.device >= module.devices.size()) {
+      return Violation("{} names device {}, there are {}", what, node.device, module.devices.size());
+    }
     if (node.kind == TypeKind::kAdt) {
       open.push_back(node.field_count);
       if (Status status = CheckLimit({"depth of {}", what}, open.size(), limits.type_depth); !status)

@@ -210,8 +210,9 @@ std::vector<Refusal> Refusals() {
       "this is a Relax executable of a current TVM; only Relay VM executables (TVM 0.8 to 0.19) are read. "
       "Compile the model from its source with vm-compile; kernels that TVM compiles can be used as they are";
   const std::string external =
-      "the library has a module of kind 'dnnl_json' inside: code for a device, or of an external code "
-      "generator; export the model for the CPU and without external code generators";
+      "the library has a module of kind 'dnnl_json' inside, of an external code generator or for a device "
+      "that "
+      "is not known; export the model for the CPU, OpenCL or CUDA";
   return {
       {"Relax executable", "vm-run", {"relax.vm"}, 15, "relax.vm: " + relax},
       {"Relax executable in a library", "vm-run", {Library("relax")}, 15, Library("relax") + ": " + relax},
@@ -228,7 +229,7 @@ std::vector<Refusal> Refusals() {
        15,
        "kernel library '" + Library("external") +
            "': it carries a module of the kind 'dnnl_json', for which there is no loader; export it for the "
-           "CPU, without external code generators"},
+           "CPU, OpenCL or CUDA, without external code generators"},
       {"a device",
        "vm-run",
        {"metal.ro", "-i", "x=2xf32=1"},

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <fstream>
 #include <iterator>
@@ -12,6 +14,7 @@
 
 #include "rewire/executable_format/import/tvm.h"
 #include "rewire/executable_format/tensor_files/npy.h"
+#include "rewire/vm/devices.h"
 #include "rewire/vm/loader/elf_file.h"
 
 namespace rewire::test {
@@ -120,13 +123,36 @@ Result<Program> LinkCase(const std::string& directory, const Json& files, const 
   return Program::Link(*executable, std::move(options));
 }
 
-std::string TensorDifference(const Tensor& given, const Tensor& expected) {
-  const std::string given_type = TensorTypeText(given.dtype(), given.shape());
+// True if the elements at the same place are floats that differ no more than the tolerance.
+template <typename T>
+bool AreClose(const unsigned char* a, const unsigned char* b, double tolerance) {
+  T given, expected;
+  std::memcpy(&given, a, sizeof(T));
+  std::memcpy(&expected, b, sizeof(T));
+  if (std::isnan(given) && std::isnan(expected)) return true;
+  const double distance = std::abs(static_cast<double>(given) - static_cast<double>(expected));
+  return distance <= tolerance * std::max(1.0, std::abs(static_cast<double>(expected)));
+}
+
+std::string TensorDifference(const Tensor& result, const Tensor& expected, double tolerance) {
+  const Result<Tensor> given = CopyToHost(result);
+  if (!given) return given.error().message();
+  const std::string given_type = TensorTypeText(given->dtype(), given->shape());
   const std::string expected_type = TensorTypeText(expected.dtype(), expected.shape());
   if (given_type != expected_type) return fmt::format("{} instead of {}", given_type, expected_type);
-  const auto* a = static_cast<const unsigned char*>(given.view().data());
+  const auto* a = static_cast<const unsigned char*>(given->view().data());
   const auto* b = static_cast<const unsigned char*>(expected.view().data());
-  for (std::uint64_t i = 0; i < expected.view().bytes(); ++i) {
+  const std::uint64_t bytes = expected.view().bytes();
+  if (tolerance > 0 && expected.dtype() == kFloat32) {
+    for (std::uint64_t i = 0; i < bytes; i += sizeof(float)) {
+      if (!AreClose<float>(a + i, b + i, tolerance)) {
+        return fmt::format("element {} of {} differs by more than {}", i / sizeof(float), given_type,
+                           tolerance);
+      }
+    }
+    return "";
+  }
+  for (std::uint64_t i = 0; i < bytes; ++i) {
     if (a[i] != b[i])
       return fmt::format("byte {} of {} is {:#x} instead of {:#x}", i, given_type, a[i], b[i]);
   }
@@ -142,7 +168,7 @@ Result<TvmCase> ReadTvmCase(const std::string& directory, const KernelWrapper& w
       Json::parse(std::string_view(reinterpret_cast<const char*>(text->view.data()), text->view.size()));
   Result<Program> program = LinkCase(directory, json.at("files"), wrap);
   if (!program) return Forward(program);
-  TvmCase result{json.at("name"), json.at("alignment"), *program, {}};
+  TvmCase result{json.at("name"), json.at("alignment"), json.value("tolerance", 0.0), *program, {}};
   for (const Json& call : json.at("calls")) {
     TvmCall entry;
     entry.function = call.at("function");
@@ -159,7 +185,7 @@ Result<TvmCase> ReadTvmCase(const std::string& directory, const KernelWrapper& w
   return result;
 }
 
-std::string Difference(const Value& given, const Value& expected) {
+std::string Difference(const Value& given, const Value& expected, double tolerance) {
   std::vector<std::pair<Value, Value>> open = {{given, expected}};
   while (!open.empty()) {
     const auto [a, b] = open.back();
@@ -168,7 +194,7 @@ std::string Difference(const Value& given, const Value& expected) {
       return fmt::format("{} instead of {}", ValueKindName(a.kind()), ValueKindName(b.kind()));
     }
     if (a.kind() == ValueKind::kTensor) {
-      if (std::string text = TensorDifference(a.tensor(), b.tensor()); !text.empty()) return text;
+      if (std::string text = TensorDifference(a.tensor(), b.tensor(), tolerance); !text.empty()) return text;
       continue;
     }
     if (a.tag() != b.tag() || a.field_count() != b.field_count()) {

@@ -22,6 +22,7 @@ struct TvmCall {
 struct TvmCase {
   std::string name;
   std::size_t alignment;  // of the memory that TVM gives its kernels, bytes
+  double tolerance;       // how much a float may differ, relative to 1 or to the value if that is larger
   Program program;
   std::vector<TvmCall> calls;
 };
@@ -33,9 +34,10 @@ using KernelWrapper = std::function<PackedFunction(const PackedFunction&)>;
 // library. With `wrap` each kernel is replaced by what that makes of it.
 Result<TvmCase> ReadTvmCase(const std::string& directory, const KernelWrapper& wrap = nullptr);
 
-// "" when both are the same tree with bit-equal tensors; else where they differ. An integer equals a tensor
-// of that one value, as TVM has no other form of integers.
-std::string Difference(const Value& given, const Value& expected);
+// "" when both are the same tree with equal tensors; else where they differ. Tensors are equal bit by bit, or
+// within the tolerance if that is above 0. What is on a device is copied first. An integer equals a tensor of
+// that one value, as TVM has no other form of integers.
+std::string Difference(const Value& given, const Value& expected, double tolerance);
 
 // The tensors of a tree, from left to right.
 std::vector<Tensor> LeavesOf(const Value& value);

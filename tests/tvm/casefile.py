@@ -6,6 +6,7 @@ case.json:
     files: {role: file}            roles: code, library, parameters, graph, late_bound
     calls: [{function, inputs: [{name, value}...] in parameter order (names may repeat), expected: value}]
     tags: what the case shows, for counting
+    tolerance: how much a float may differ, relative to 1 or to the value if that is larger; 0: not at all
 A value is {"tensor": file} or {"adt": constructor tag, "fields": [value...]}; tuples have tag 0. `expected` is what
 TVM's own executor gave for the saved files, to be matched bit by bit.
 """
@@ -27,7 +28,7 @@ class Adt:
 class Case:
     """Collects one case and writes case.json last, so that a directory without one is an unfinished case."""
 
-    def __init__(self, output, name, kind, tvm_version, alignment, tags=()):
+    def __init__(self, output, name, kind, tvm_version, alignment, tags=(), tolerance=0.0):
         self.directory = pathlib.Path(output) / name
         self.directory.mkdir(parents=True, exist_ok=True)
         self._tensors = 0
@@ -37,6 +38,7 @@ class Case:
             "tvm": tvm_version,
             "alignment": alignment,
             "tags": sorted(tags),
+            "tolerance": tolerance,
             "files": {},
             "calls": [],
         }

@@ -78,7 +78,7 @@ std::string RunBound(const TvmCase& test, const TvmCall& call, const Value& unbo
   if (Status run = vm.TryInvoke(call.function); !run) return "into bound outputs: " + run.error().message();
   const std::vector<Tensor> expected = LeavesOf(call.expected);
   for (std::size_t i = 0; i < handles.size(); ++i) {
-    if (std::string text = Difference(memory[i], expected[i]); !text.empty()) {
+    if (std::string text = Difference(memory[i], expected[i], test.tolerance); !text.empty()) {
       return fmt::format("bound output {}: {}", i, text);
     }
     Result<OutputReport> report = vm.TryOutputReport(handles[i]);
@@ -90,7 +90,7 @@ std::string RunBound(const TvmCase& test, const TvmCall& call, const Value& unbo
     ++totals.outputs[how];
     if (list) fmt::print("{} {} output {}: {}\n", test.name, call.function, i, how);
   }
-  return Difference(vm.result(), call.expected);
+  return Difference(vm.result(), call.expected, test.tolerance);
 }
 
 std::string RunCase(const TvmCase& test, bool list, Totals& totals) {
@@ -99,7 +99,7 @@ std::string RunCase(const TvmCase& test, bool list, Totals& totals) {
     ++totals.calls;
     Result<Value> result = vm.TryInvoke(call.function, call.inputs);
     if (!result) return result.error().message();
-    if (std::string text = Difference(*result, call.expected); !text.empty()) return text;
+    if (std::string text = Difference(*result, call.expected, test.tolerance); !text.empty()) return text;
     if (std::string text = RunBound(test, call, *result, list, totals); !text.empty()) return text;
   }
   return "";

@@ -29,7 +29,7 @@ def programs(cases, *tags):
 
 
 def main(cases):
-    relay, graphs, exports = (read(cases, kind) for kind in ("relay", "graph", "onefile"))
+    relay, graphs, exports, opencl = (read(cases, kind) for kind in ("relay", "graph", "onefile", "opencl"))
     # What is counted, how many there are, how many there must be.
     rows = [
         ("Relay programs", programs(relay), 40),
@@ -42,6 +42,8 @@ def main(cases):
         ("exported graphs", sum("GraphExecutorFactory" in case["tags"] for case in exports), 2),
         ("exported Relay VM executables", sum("VMExecutable" in case["tags"] for case in exports), 2),
     ]
+    rows += [(f"OpenCL by TVM 0.{version}", sum(minor(case) == version for case in opencl), 15) for version in (8, 9, 16, 19)]
+    rows += [(f"OpenCL, {kind}", programs([case for case in opencl if case["kind"] == kind]), 5) for kind in ("graph", "relay_vm")]
     rows += [(f"programs with {tag}", programs(relay, tag), 1) for tag in TAGS]
     rows += [(f"{name}", sum(case["name"] == name for case in relay), 1) for name in NAMED]
     for what, count, least in rows:

@@ -113,13 +113,13 @@ def run(executor, inputs):
     return outputs[0] if len(outputs) == 1 else Adt(0, outputs)
 
 
-def build(program):
+def build(program, target=toolchain.TARGET):
     """The factory that relay.build gives."""
     options = {"params": _PARAMETERS.get(id(program.module))}
     if id(program.module) in _LINKED:
         options["executor"] = relay.backend.Executor("graph", {"link-params": True})
     with tvm.transform.PassContext(opt_level=program.opt_level):
-        return relay.build(program.module, toolchain.TARGET, **options)
+        return relay.build(program.module, target, **options)
 
 
 def generate(output, name):

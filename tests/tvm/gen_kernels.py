@@ -5,7 +5,7 @@
     gen_kernels.py OUTPUT [CASE...]
 
 A relay-* environment makes `classic` (the classic TVM ABI), tvm-0.25 `compiled` (the tvm-ffi ABI, by TVM), and tvm-ffi
-makes `compiled`, `relax` (a whole model, of which the kernel is wanted), `cpp` (the example in the documentation of tvm_ffi.cpp.load_inline, unmodified) and `documented` (the
+makes `compiled`, `opencl` (the same for a device, as tvm-0.25 does), `relax` (a whole model, of which the kernel is wanted), `cpp` (the example in the documentation of tvm_ffi.cpp.load_inline, unmodified) and `documented` (the
 same, built with metadata and a text of documentation). Names of compiled kernels end in TVM's version, so that one
 program may call those of all libraries. case.json lists, for each kernel, its arguments in order (the last one is
 written) and what it gives.
@@ -22,10 +22,11 @@ import tvm
 from tvm import te
 
 
-def _write(output, name, abi, kernels):
+def _write(output, name, abi, kernels, device="cpu"):
     """`kernels` maps names to (input arrays, expected array)."""
     directory = pathlib.Path(output) / name
     content = {"name": name, "kind": "kernels", "tvm": tvm.__version__, "abi": abi, "files": {"library": "lib.so"}}
+    content["device"] = device
     content["kernels"] = []
     for kernel, (inputs, expected) in kernels.items():
         files = [f"{kernel}.{i}.npy" for i in range(len(inputs) + 1)]
@@ -94,6 +95,41 @@ def compiled(output):
     _write(output, "compiled", "tvm-ffi", _values())
 
 
+def opencl(output):
+    """Kernels for OpenCL, and host functions that launch them: sizes from the shape, two dimensions of groups, and two
+    launches with memory of the device between them."""
+    from tvm.s_tir import Schedule
+
+    n = te.var("n")
+    x, y = te.placeholder((n,), name="x"), te.placeholder((n,), name="y")
+    add = te.compute((n,), lambda i: x[i] + y[i], name="add")
+    a = te.placeholder((64, 128), name="a")
+    square = te.compute((64, 128), lambda i, j: a[i, j] * a[i, j], name="square")
+    total = te.compute((64, 128), lambda i, j: square[i, j] + square[63 - i, j], name="total")
+    kernels = {"cl_add": (x, y, add), "cl_square": (a, square), "cl_mirror_sum": (a, total)}
+    kernels = _suffixed(kernels)
+    functions = {}
+    for name, tensors in kernels.items():
+        functions[name] = te.create_prim_func(tensors).with_attr("global_symbol", name)
+    schedule = Schedule(tvm.IRModule(functions))
+    for name, blocks in zip(kernels, (["add"], ["square"], ["square", "total"])):
+        schedule.work_on(name)
+        for block in blocks:
+            loops = schedule.get_loops(schedule.get_sblock(block))
+            inner = schedule.split(loops[-1], [None, 32])
+            schedule.bind(inner[0], "blockIdx.x")
+            schedule.bind(inner[1], "threadIdx.x")
+            if len(loops) == 2:
+                schedule.bind(loops[0], "blockIdx.y")
+    library = tvm.compile(schedule.mod, target=tvm.target.Target("opencl", host=toolchain.TARGET))
+    pathlib.Path(output, "opencl").mkdir(parents=True, exist_ok=True)
+    library.export_library(str(pathlib.Path(output, "opencl", "lib.so")))
+    values = _values()
+    same = {"cl_add": "add", "cl_square": "parallel_square", "cl_mirror_sum": "mirror_sum"}
+    values = {name + SUFFIX: values[other + SUFFIX] for name, other in same.items()}
+    _write(output, "opencl", "tvm-ffi", values, "opencl:0")
+
+
 def _parallel(module):
     from tvm.s_tir import Schedule
 
@@ -149,9 +185,9 @@ def documented(output):
 if hasattr(te, "create_schedule"):
     CASES = {"classic": classic}
 elif tvm.__version__.startswith("0.25"):
-    CASES = {"compiled": compiled}
+    CASES = {"compiled": compiled, "opencl": opencl}
 else:
-    CASES = {"compiled": compiled, "relax": relax, "cpp": cpp, "documented": documented}
+    CASES = {"compiled": compiled, "opencl": opencl, "relax": relax, "cpp": cpp, "documented": documented}
 
 
 if __name__ == "__main__":

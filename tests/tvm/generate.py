@@ -22,7 +22,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "support"))
 import environments  # noqa: E402  (after the path is set)
 
-RELAY = ("relay", "graph", "onefile", "kernels")
+RELAY = ("relay", "graph", "onefile", "opencl", "kernels")
 # Slowest first, so that two jobs end at about the same time.
 GENERATORS = [(name, kind) for name in ("relay-0.8", "relay-0.19", "relay-0.16", "relay-0.9") for kind in RELAY]
 GENERATORS += [("tvm-0.25", "kernels"), ("tvm-ffi", "kernels")]

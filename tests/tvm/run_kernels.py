@@ -21,7 +21,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "support"))
 import environments  # noqa: E402  (after the path is set)
 
-CASES = {"tvm-0.25": {"compiled"}, "tvm-ffi": {"compiled", "relax", "cpp", "documented"}}  # of the others: classic
+CASES = {"tvm-0.25": {"compiled", "opencl"}, "tvm-ffi": {"compiled", "opencl", "relax", "cpp", "documented"}}  # of the others: classic
 DOCUMENTED = "documented"  # has the kernel of `cpp` again
 KERNEL_FAILED, UNSUPPORTED = 10 + 9, 10 + 5  # vm-run's exit codes
 RELAX = (
@@ -35,7 +35,8 @@ SCHEMA = (
 
 
 class Kernel:
-    def __init__(self, directory, entry):
+    def __init__(self, directory, entry, device):
+        self.device = device
         self.name = entry["name"]
         self.inputs = [directory / file for file in entry["inputs"]]
         self.expected = directory / entry["expected"]
@@ -47,7 +48,7 @@ class Kernel:
         kind = f"f32[{', '.join(map(str, self.shapes[-1]))}]"
         arguments = ", ".join(f"%{name}" for name in [*self.parameters(), out])
         return (
-            f"  %storage = alloc_storage _, alignment=128, {kind}, cpu\n  %{out} = alloc_tensor %storage, _, {kind}\n"
+            f"  %storage = alloc_storage _, alignment=128, {kind}, {self.device}\n  %{out} = alloc_tensor %storage, _, {kind}\n"
             f'  invoke_packed "{self.name}"({arguments}), outputs=1\n'
         )
 
@@ -55,7 +56,8 @@ class Kernel:
         return [f"{self.name}.{i}" for i in range(len(self.inputs))]
 
     def signature(self):
-        return ", ".join(f"{name}: ?[*]" for name in self.parameters())
+        place = "" if self.device == "cpu" else f" on {self.device}"
+        return ", ".join(f"{name}: ?[*]{place}" for name in self.parameters())
 
     def message(self):
         """What the kernel says when it is called with integers."""
@@ -71,6 +73,15 @@ def program(kernels):
     for each in kernels:
         text += f".func {each.name}({each.signature()}) -> value\n{each.call('out')}  ret %out\n.end\n"
     return text
+
+
+def has_device(tools, device):
+    """Whether kernels can run there. Says so where they cannot."""
+    listed = subprocess.run([tools / "vm-run", "--devices"], capture_output=True, text=True, check=False).stdout
+    if device == "cpu" or device in listed:
+        return True
+    print(f"skipped: the kernels of a library for {device}, which is not there")
+    return False
 
 
 def real_runtime():
@@ -115,6 +126,8 @@ def inspected(tools, directory, case):
     """None, or how what vm-inspect prints of a library differs."""
     library = directory / case["files"]["library"]
     abi = "classic TVM ABI" if case["abi"] == "classic" else "tvm-ffi ABI"
+    if case["device"] != "cpu":
+        abi += ", with device code for " + case["device"].split(":")[0]
     notes = f"  Adds one to every element of x.  {SCHEMA}" if directory.name == DOCUMENTED else ""
     names = "".join(f"  {name}{notes}\n" for name in sorted(kernel["name"] for kernel in case["kernels"]))
     expected = f"{library}: lib.so ({abi})\n\nkernels: {len(case['kernels'])}\n{names}"
@@ -148,7 +161,8 @@ def main(arguments):
     for tool in ("vm-run", "vm-inspect", "vm-convert"):
         failed += filter(None, (refused(tools / tool, directory / "lib.so") for directory in relax))
     called = {directory: case for directory, case in read.items() if directory.name != DOCUMENTED}
-    kernels = [Kernel(path, entry) for path, case in called.items() for entry in case["kernels"]]
+    called = {path: case for path, case in called.items() if has_device(tools, case["device"])}
+    kernels = [Kernel(path, entry, case["device"]) for path, case in called.items() for entry in case["kernels"]]
     libraries = [directory / case["files"]["library"] for directory, case in called.items()]
     real, own = real_runtime(), tools.parent / "lib" / "rewire" / "libtvm_ffi.so"
     preloads = {"ours alone": [], "the real runtime before": [real], "the real runtime after": [own, real]}

@@ -11,6 +11,8 @@
 #include "rewire/tests/vm/device_programs.h"
 #include "rewire/tests/vm/fake_device.h"
 #include "rewire/tests/vm/test_program.h"
+#include "rewire/vm/devices.h"
+#include "rewire/vm/kernel/device_type.h"
 
 namespace rewire::test {
 namespace {
@@ -125,6 +127,97 @@ TEST_CASE("an input on another device than the signature's is copied there when 
   device.broken = true;
   CHECK(MessageOf(vm.TrySetInput("x", TensorView(x, {3}))) ==
         "function main, input 0 (x): the copy to its device failed: device fake:0: the bus is down");
+}
+
+TEST_CASE("an open value that names a device is copied there, a tree with all its tensors") {
+  FakeDevice device;
+  VirtualMachine vm(ProgramOf(R"(
+    .device fake = ext_dev:0
+    .func main(x: value on fake) -> value
+      ret %x
+    .end
+    .func closure() -> value
+      %c = alloc_closure closure()
+      %t = alloc_adt tag=0 (%c)
+      ret %t
+    .end
+    .func second(x: value on fake) -> f32[2]
+      %inner = get_field %x, index=1
+      %t = get_field %inner, index=0
+      %h = device_copy %t, fake, cpu
+      ret %h
+    .end)",
+                              WithDevice(device)));
+  const auto is_there = [](const Value& value) {
+    return DeviceTypeOf(value.tensor().dl().device) == kDLExtDev;
+  };
+  const Value x = Floats({1, 2, 3});
+  vm.SetInput("x", x);
+  vm.Invoke();
+  CHECK(is_there(vm.result()));
+  CHECK(FloatsOf(*CopyToHost(vm.result().tensor())) == std::vector<float>{1, 2, 3});
+  float values[3] = {4, 5, 6};
+  vm.SetInput("x", TensorView(values, {3}));
+  vm.Invoke();
+  CHECK(is_there(vm.result()));
+  CHECK(vm.TryInputReport("x")->reason == "the memory is on another device");
+
+  const std::vector<Value> leaves = {Floats({8, 9}), Value(std::int64_t{5})};
+  const std::vector<Value> branches = {x, *Value::Adt(7, leaves), *Value::Adt(0, {})};
+  const Value tree = *Value::Adt(3, branches);
+  const Value second = *vm.TryInvoke("second", {&tree, 1});
+  CHECK(FloatsOf(second.tensor()) == std::vector<float>{8, 9});
+  const Value whole = *vm.TryInvoke("main", {&tree, 1});
+  REQUIRE(whole.field_count() == 3);
+  CHECK(whole.tag() == 3);
+  CHECK(is_there(whole.field(0)));
+  CHECK(whole.field(1).tag() == 7);
+  CHECK(whole.field(1).field(1).integer() == 5);
+  CHECK(whole.field(2).field_count() == 0);
+
+  vm.Invoke("closure");
+  const Value closure = vm.result();
+  CHECK(MessageOf(vm.TryInvoke("main", {&closure, 1})) ==
+        "function main, input 0 (x): only tensors, integers and tuples of them are copied to a device");
+
+  device.broken = true;
+  CHECK(MessageOf(vm.TryInvoke("main", {&tree, 1}))
+            .find("input 0 (x): the copy to its device failed: device fake:0: the bus is down") !=
+        std::string::npos);
+}
+
+TEST_CASE("a constant on a device is a result that can be copied to the host") {
+  FakeDevice device;
+  VirtualMachine vm(ProgramOf(R"(
+    .device fake = ext_dev:0
+    .const c: f32[3] on fake = {7, 8, 9}
+    .func main() -> f32[3] on fake
+      %c = load_const c
+      ret %c
+    .end)",
+                              WithDevice(device)));
+  vm.Invoke();
+  CHECK(FloatsOf(*CopyToHost(vm.Output())) == std::vector<float>{7, 8, 9});
+}
+
+TEST_CASE("a result on a device is copied into memory of the host's that is bound for it") {
+  FakeDevice device;
+  VirtualMachine vm(ProgramOf(R"(
+    .device fake = ext_dev:0
+    .func main(x: f32[3]) -> f32[3] on fake
+      %d = device_copy %x, cpu, fake
+      ret %d
+    .end)",
+                              WithDevice(device)));
+  float out[3] = {};
+  vm.SetInput("x", Floats({1, 2, 3}));
+  vm.SetOutput(0, TensorView(out, {3}));
+  vm.Invoke();
+  CHECK(std::vector<float>(out, out + 3) == std::vector<float>{1, 2, 3});
+  CHECK(vm.TryOutputReport(0)->reason == "the value was made elsewhere");
+  // Everything but the device must fit.
+  CHECK(MessageOf(vm.TrySetOutput(0, TensorView(out, {2}))).find("f32[3]@1 expected, f32[2] given") !=
+        std::string::npos);
 }
 
 TEST_CASE("a result on a device outlives its VM") {

@@ -27,9 +27,18 @@ const LinkedDevice& DeviceOf(const ProgramRep& rep, const TypeNode& type) {
   return rep.devices[type.device == kAnyDevice ? kHostDevice : type.device];
 }
 
+// The functions of the device that a tensor is on. Null for the host and for devices that the program does
+// not name.
+const DeviceApi* ApiOf(const ProgramRep& rep, DLDevice device) {
+  for (const LinkedDevice& linked : rep.devices) {
+    if (IsSameDevice(linked.device, device)) return linked.api;
+  }
+  return nullptr;
+}
+
 // An uncounted tensor over memory that `owner` keeps.
-Result<RewireFFIAny> MakeConstant(const DLTensor& like, void* data, std::uint64_t bytes,
-                                  std::shared_ptr<const void> owner) {
+Result<RewireFFIAny> MakeConstant(const ProgramRep& rep, const DLTensor& like, void* data,
+                                  std::uint64_t bytes, std::shared_ptr<const void> owner) {
   TensorObject* tensor = NewSharedTensor(static_cast<std::uint32_t>(like.ndim));
   StorageObject* storage = NewOwnerStorage(data, bytes, like.device, std::move(owner));
   if (tensor == nullptr || storage == nullptr) {
@@ -41,6 +50,7 @@ Result<RewireFFIAny> MakeConstant(const DLTensor& like, void* data, std::uint64_
   tensor->tensor.data = data;
   tensor->tensor.device = like.device;
   tensor->flags |= TensorObject::kImmutable;
+  storage->device_api = ApiOf(rep, like.device);  // CopyToHost needs it
   tensor->storage = storage;
   tensor->local = kUncounted;
   return MakeAny(kTensorKind, tensor);
@@ -59,7 +69,8 @@ Result<RewireFFIAny> PlaceData(const ProgramRep& rep, const Constant& constant, 
   like.dtype = constant.type.dtype;
   like.ndim = static_cast<std::int32_t>(shape.size());
   like.shape = shape.data();
-  return MakeConstant(like, const_cast<std::byte*>(bytes->view.data()), bytes->view.size(), bytes->owner);
+  return MakeConstant(rep, like, const_cast<std::byte*>(bytes->view.data()), bytes->view.size(),
+                      bytes->owner);
 }
 
 // The caller's tensor, which the constant keeps; or a copy of its content on the required device, or with the
@@ -74,19 +85,19 @@ Result<RewireFFIAny> PlaceTensor(const ProgramRep& rep, const TypeNode& type, co
   const SharedBytes host{{static_cast<const std::byte*>(data), bytes}, nullptr};
   if (device.api == nullptr || IsOnDevice(rep.module(), type.device, like.device)) {
     if (!IsHostDevice(like.device) || IsAligned(host.view, rep.output_alignment)) {
-      return MakeConstant(like, data, bytes, std::make_shared<Tensor>(tensor));
+      return MakeConstant(rep, like, data, bytes, std::make_shared<Tensor>(tensor));
     }
     // Now, rather than in every call of a kernel that needs it aligned.
     if (Status ok = meter->ChargeBytes(bytes); !ok) return Forward(ok);
     Result<SharedBytes> copy = AlignedCopy(host.view, rep.output_alignment);
     if (!copy) return Forward(copy);
-    return MakeConstant(like, const_cast<std::byte*>(copy->view.data()), bytes, std::move(copy->owner));
+    return MakeConstant(rep, like, const_cast<std::byte*>(copy->view.data()), bytes, std::move(copy->owner));
   }
   if (Status ok = meter->ChargeBytes(bytes); !ok) return Forward(ok);
   Result<SharedBytes> copy = CopyToDevice(host, device);
   if (!copy) return Forward(copy);
   like.device = device.device;
-  return MakeConstant(like, const_cast<std::byte*>(copy->view.data()), bytes, std::move(copy->owner));
+  return MakeConstant(rep, like, const_cast<std::byte*>(copy->view.data()), bytes, std::move(copy->owner));
 }
 
 // A parameter that a set offers; the set is null when none does.

@@ -7,6 +7,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "rewire/base/byte_reader.h"
 
@@ -45,13 +46,14 @@ void SkipGraph(ByteReader* reader) {
 
 }  // namespace
 
-Status CheckClassicBlob(Span<const std::byte> bytes) {
+Result<Array<tvm::DeviceModule>> ReadClassicBlob(Span<const std::byte> bytes) {
   ByteReader outer(bytes);
   const auto size = outer.Read<std::uint64_t>();
   ByteReader reader(outer.ReadBytes(size));
   if (!outer.ok()) {
-    return DamagedBlob({"it says {} bytes, its symbol has {}", size, bytes.size()});
+    return Forward(DamagedBlob({"it says {} bytes, its symbol has {}", size, bytes.size()}));
   }
+  Array<tvm::DeviceModule> modules;
   for (auto entries = reader.Read<std::uint64_t>(); entries > 0 && reader.ok(); --entries) {
     const std::string_view kind = reader.ReadString(reader.Read<std::uint64_t>());
     if (!reader.ok()) break;
@@ -63,6 +65,10 @@ Status CheckClassicBlob(Span<const std::byte> bytes) {
       SkipString(&reader);
     } else if (kind == "GraphExecutorFactory" || kind == "GraphRuntimeFactory") {
       SkipGraph(&reader);
+    } else if (tvm::IsDeviceModule(kind)) {
+      Result<tvm::DeviceModule> module = tvm::ReadDeviceModule(kind, tvm::DeviceModuleForm::kClassic, reader);
+      if (!module) return Forward(DamagedBlob(module.error().message()));
+      modules.push_back(std::move(*module));
     } else if (kind == "AotExecutorFactory") {
       return Fail(
           StatusCode::kUnsupported,
@@ -71,12 +77,12 @@ Status CheckClassicBlob(Span<const std::byte> bytes) {
     } else {
       return Fail(StatusCode::kUnsupported,
                   "it carries a module of the kind '{}', for which there is no loader; export it for the "
-                  "CPU, without external code generators",
+                  "CPU, OpenCL or CUDA, without external code generators",
                   kind);
     }
   }
-  if (!reader.ok()) return DamagedBlob("an entry ends outside it");
-  return {};
+  if (!reader.ok()) return Forward(DamagedBlob("an entry ends outside it"));
+  return modules;
 }
 
 }  // namespace rewire

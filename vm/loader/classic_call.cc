@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rewire/vm/loader/classic_call.h"
 
+#include <algorithm>
+#include <cstring>
 #include <memory>
 #include <string>
 
@@ -135,8 +137,15 @@ int CallClassic(void* handle, const RewireFFIAny* args, std::int32_t num_args, R
 int ClassicFuncCall(void* function, ClassicValue* args, int* codes, int num_args, ClassicValue* result,
                     int* result_code) {
   *result_code = kClassicNull;
-  return static_cast<const ClassicLibrary::Entry*>(function)->function(args, codes, num_args, result,
-                                                                       result_code, nullptr);
+  const auto& entry = *static_cast<const ClassicLibrary::Entry*>(function);
+  if (entry.kernel != nullptr) {
+    std::uint64_t values[DeviceCode::kMostArguments];
+    for (std::int32_t i = 0; i < std::min(num_args, DeviceCode::kMostArguments); ++i) {
+      std::memcpy(&values[i], &args[i], sizeof(values[i]));
+    }
+    return DeviceCode::Launch(*entry.kernel, values, num_args);
+  }
+  return entry.function(args, codes, num_args, result, result_code, nullptr);
 }
 
 void ClassicSetLastError(const char* message) { SetKernelError("", message); }

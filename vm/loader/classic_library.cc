@@ -19,6 +19,7 @@ namespace rewire {
 namespace {
 
 constexpr char kMain[] = "__tvm_main__";
+constexpr char kBlob[] = "__tvm_dev_mblob";
 
 // How every function that TVM from 0.12 on compiled words its first check; before, the condition stood in
 // parentheses. Those functions rely on 64 bytes, the ones up to 0.9 on 128.
@@ -30,25 +31,37 @@ bool IsClassicFunction(std::string_view name) {
   return name.substr(0, 3) == "TVM" || name == "__gnu_h2f_ieee" || name == "__gnu_f2h_ieee";
 }
 
-Status CheckBlob(const ElfFile& elf) {
-  if (!elf.Defines("__tvm_dev_mblob")) return {};
-  const Result<Span<const std::byte>> bytes = elf.SymbolBytes("__tvm_dev_mblob");
-  if (!bytes) return Forward(bytes);
-  return CheckClassicBlob(*bytes);
+// Host code calls this before it launches a kernel: (device type, device id).
+int SetDevice(ClassicValue* args, int* /*codes*/, int num_args, ClassicValue* /*result*/,
+              int* /*result_code*/, void* /*resource*/) {
+  if (num_args == 2) {
+    ChooseLaunchDevice(static_cast<std::int32_t>(args[0].v_int64),
+                       static_cast<std::int32_t>(args[1].v_int64));
+  }
+  return 0;
 }
 
 }  // namespace
 
 Result<std::shared_ptr<const KernelSource>> ClassicLibrary::Load(const std::string& path,
                                                                  const ElfFile& elf) {
-  if (Status status = CheckBlob(elf); !status) return Forward(status);
+  Array<std::unique_ptr<DeviceCode>> device_code;
+  if (elf.Defines(kBlob)) {
+    const Result<Span<const std::byte>> blob = elf.SymbolBytes(kBlob);
+    if (!blob) return Forward(blob);
+    const Result<Array<tvm::DeviceModule>> modules = ReadClassicBlob(*blob);
+    if (!modules) return Forward(modules);
+    Result<Array<std::unique_ptr<DeviceCode>>> made = MakeDeviceCode(*modules);
+    if (!made) return Forward(made);
+    device_code = std::move(*made);
+  }
   if (std::any_of(elf.undefined().begin(), elf.undefined().end(), &IsClassicFunction)) {
     if (Status status = EnsureFfiRuntime(); !status) return Forward(status);
   }
   // Now: a function that is missing when it is first called would end the process.
   void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) return Fail(StatusCode::kIo, dlerror());
-  const std::shared_ptr<ClassicLibrary> library(new ClassicLibrary(path, handle));
+  const std::shared_ptr<ClassicLibrary> library(new ClassicLibrary(path, std::move(device_code), handle));
   if (Status status = library->Initialise(elf); !status) return Forward(status);
   return library;
 }
@@ -79,6 +92,10 @@ Status ClassicLibrary::Initialise(const ElfFile& elf) {
     entry.function = reinterpret_cast<ClassicFunction>(dlsym(handle_, entry.name.c_str()));
     if (entry.function != nullptr) entries_.push_back(std::move(entry));
   }
+  for (const std::unique_ptr<DeviceCode>& code : device_code_) {
+    for (const std::string& name : code->Names()) runtime_.push_back({name, nullptr, code->Find(name)});
+  }
+  runtime_.push_back({kSetDeviceFunction, &SetDevice});
   for (const TvmContribFunction& each : TvmContribFunctions()) {
     runtime_.push_back({std::string(each.name), each.function});
   }
@@ -112,7 +129,7 @@ Array<std::string> ClassicLibrary::Names() const {
 }
 
 std::string ClassicLibrary::Description() const {
-  return Format("{} (classic TVM ABI)", path_.substr(path_.rfind('/') + 1));
+  return Format("{} (classic TVM ABI{})", path_.substr(path_.rfind('/') + 1), DeviceCodeText(device_code_));
 }
 
 void* ClassicLibrary::LookUp(const std::string& name) const {

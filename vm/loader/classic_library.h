@@ -9,6 +9,7 @@
 #include "rewire/vm/kernel_set.h"
 #include "rewire/vm/loader/classic_abi.h"
 #include "rewire/vm/loader/context_functions.h"
+#include "rewire/vm/loader/device_code.h"
 #include "rewire/vm/loader/elf_file.h"
 
 namespace rewire {
@@ -21,6 +22,7 @@ class ClassicLibrary : public KernelSource,
   struct Entry {
     std::string name;
     ClassicFunction function;
+    const DeviceCode::Kernel* kernel = nullptr;  // device code, in place of a function
   };
 
   // Loads `path`, whose symbols are in `elf`, and sets the variables through which it calls back. Errors:
@@ -32,19 +34,22 @@ class ClassicLibrary : public KernelSource,
   Array<std::string> Names() const override;
   std::string Description() const override;
 
-  // Returns an Entry: the library's own function, or else one of TVM's runtime (tvm_contrib.h).
+  // Returns an Entry: the library's own function, its device code, or else a function of TVM's runtime
+  // (tvm_contrib.h).
   void* LookUp(const std::string& name) const override;
 
  private:
-  ClassicLibrary(std::string path, void* handle) : path_(std::move(path)), handle_(handle) {}
+  ClassicLibrary(std::string path, Array<std::unique_ptr<DeviceCode>> device_code, void* handle)
+      : path_(std::move(path)), device_code_(std::move(device_code)), handle_(handle) {}
   Status Initialise(const ElfFile& elf);
   const Entry* FindEntry(const std::string& name) const;
 
   std::string path_;
+  Array<std::unique_ptr<DeviceCode>> device_code_;
   void* handle_;
   void** context_ = nullptr;     // the library's __tvm_module_ctx
   Array<Entry> entries_;         // sorted by name
-  Array<Entry> runtime_;         // the functions of TVM's runtime
+  Array<Entry> runtime_;         // its device code, and functions of TVM's runtime
   std::string main_;             // what __tvm_main__ names; may be empty
   std::uint32_t alignment_ = 0;  // alignment in bytes that its functions rely on; 0: unknown
 };

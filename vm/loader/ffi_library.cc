@@ -4,11 +4,13 @@
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <cstring>
 #include <iterator>
 #include <string_view>
 #include <utility>
 
 #include "rewire/base/array.h"
+#include "rewire/base/byte_reader.h"
 #include "rewire/vm/kernel/packed.h"
 #include "rewire/vm/loader/context_functions.h"
 #include "rewire/vm/loader/ffi_runtime.h"
@@ -56,58 +58,90 @@ Status ProvideRuntime(const ElfFile& elf) {
   return {};
 }
 
-// Refuses what the library contains besides its own functions, if there is no loader for it. A Relax
-// executable is ignored: it is a model that uses the functions, and they work without it.
-Status CheckModules(const ElfFile& elf) {
-  if (!elf.Defines("__tvm_ffi__library_bin")) return {};
+// Reads the device code that the library contains besides its own functions. Refuses what there is no loader
+// for. A Relax executable is ignored: it is a model that uses the functions, and they work without it.
+Result<Array<std::unique_ptr<DeviceCode>>> ReadModules(const ElfFile& elf) {
+  if (!elf.Defines("__tvm_ffi__library_bin")) return Array<std::unique_ptr<DeviceCode>>();
   const Result<Span<const std::byte>> bytes = elf.SymbolBytes("__tvm_ffi__library_bin");
   if (!bytes) return Forward(bytes);
   const Result<Array<LibraryModule>> modules = ParseLibraryBin(*bytes);
   if (!modules) return Forward(modules);
   std::string kinds;
+  Array<tvm::DeviceModule> device_modules;
   for (const LibraryModule& module : *modules) {
     if (module.kind == kOwnFunctionsKind || module.kind.starts_with("relax.")) continue;
+    if (tvm::IsDeviceModule(module.kind)) {
+      ByteReader reader(module.content);
+      Result<tvm::DeviceModule> read =
+          tvm::ReadDeviceModule(module.kind, tvm::DeviceModuleForm::kTvmFfi, reader);
+      if (!read) return Forward(read);
+      device_modules.push_back(std::move(*read));
+      continue;
+    }
     kinds += Format("{}{}' ({} bytes)", kinds.empty() ? "'" : ", '", module.kind, module.content.size());
   }
-  if (kinds.empty()) return {};
+  if (kinds.empty()) return MakeDeviceCode(device_modules);
   return Fail(StatusCode::kUnsupported,
-              "it carries modules of the kind {}, for which there is no loader; build it for the CPU, "
-              "without external code generators",
+              "it carries modules of the kind {}, for which there is no loader; build it for the CPU, OpenCL "
+              "or CUDA, without external code generators",
               kinds);
 }
 
-// Makes a function object for an exported symbol, for code of the library that looks one up.
-struct SymbolFunction {
+// A function object for code of the library that looks one up by name.
+struct FunctionByName {
   RewireFFIFunctionObject object;
-  RewirePackedFunction symbol;
+  void* handle;
+  RewirePackedFunction function;
 
-  static RewireFFIObject* New(RewirePackedFunction symbol) {
-    auto* function =
-        new SymbolFunction{{{kNewObjectCount, kRewireFFIFunction, 0, &Delete}, {&Call, nullptr}}, symbol};
-    return &function->object.header;
+  static RewireFFIObject* New(const void* handle, RewirePackedFunction function) {
+    // The function's type has no handle to const.
+    auto* made = new FunctionByName{{{kNewObjectCount, kRewireFFIFunction, 0, &Delete}, {&Call, nullptr}},
+                                    const_cast<void*>(handle),
+                                    function};
+    return &made->object.header;
   }
   static int Call(void* self, const RewireFFIAny* args, std::int32_t num_args, RewireFFIAny* result) {
-    return static_cast<const SymbolFunction*>(self)->symbol(nullptr, args, num_args, result);
+    const auto* own = static_cast<const FunctionByName*>(self);
+    return own->function(own->handle, args, num_args, result);
   }
   static void Delete(void* self, int flags) {
-    if ((flags & kRewireFFIWeakGone) != 0) delete static_cast<SymbolFunction*>(self);
+    if ((flags & kRewireFFIWeakGone) != 0) delete static_cast<FunctionByName*>(self);
   }
 };
+
+// Host code calls this before it launches a kernel: (device type, device id).
+int SetDevice(void* /*handle*/, const RewireFFIAny* args, std::int32_t num_args, RewireFFIAny* /*result*/) {
+  if (num_args == 2) {
+    ChooseLaunchDevice(static_cast<std::int32_t>(args[0].v_int64),
+                       static_cast<std::int32_t>(args[1].v_int64));
+  }
+  return 0;
+}
+
+int LaunchKernel(void* kernel, const RewireFFIAny* args, std::int32_t num_args, RewireFFIAny* /*result*/) {
+  std::uint64_t values[DeviceCode::kMostArguments];
+  for (std::int32_t i = 0; i < std::min(num_args, DeviceCode::kMostArguments); ++i) {
+    std::memcpy(&values[i], &args[i].v_int64, sizeof(values[i]));
+  }
+  return DeviceCode::Launch(*static_cast<const DeviceCode::Kernel*>(kernel), values, num_args);
+}
 
 }  // namespace
 
 Result<std::shared_ptr<const KernelSource>> FfiLibrary::Load(const std::string& path, const ElfFile& elf) {
-  if (Status status = CheckModules(elf); !status) return Forward(status);
+  Result<Array<std::unique_ptr<DeviceCode>>> device_code = ReadModules(elf);
+  if (!device_code) return Forward(device_code);
   if (Status status = ProvideRuntime(elf); !status) return Forward(status);
   void* handle = dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL);
   if (handle == nullptr) return Fail(StatusCode::kIo, dlerror());
-  const std::shared_ptr<FfiLibrary> library(new FfiLibrary(path, handle));
+  const std::shared_ptr<FfiLibrary> library(new FfiLibrary(path, *std::move(device_code), handle));
   if (Status status = library->Initialise(elf); !status) return Forward(status);
   return library;
 }
 
-FfiLibrary::FfiLibrary(std::string path, void* handle)
+FfiLibrary::FfiLibrary(std::string path, Array<std::unique_ptr<DeviceCode>> device_code, void* handle)
     : path_(std::move(path)),
+      device_code_(std::move(device_code)),
       handle_(handle),
       move_from_raised_(
           reinterpret_cast<void (*)(void**)>(FfiRuntimeSymbol(handle, "TVMFFIErrorMoveFromRaised"))) {}
@@ -182,7 +216,7 @@ Array<std::string> FfiLibrary::Names() const {
 }
 
 std::string FfiLibrary::Description() const {
-  return Format("{} (tvm-ffi ABI)", path_.substr(path_.rfind('/') + 1));
+  return Format("{} (tvm-ffi ABI{})", path_.substr(path_.rfind('/') + 1), DeviceCodeText(device_code_));
 }
 
 KernelSource::Notes FfiLibrary::Describe(const std::string& name) const {
@@ -203,6 +237,13 @@ std::string FfiLibrary::CallForText(const std::string& symbol) const {
   return text;
 }
 
+const DeviceCode::Kernel* FfiLibrary::FindDeviceKernel(const std::string& name) const {
+  for (const std::unique_ptr<DeviceCode>& code : device_code_) {
+    if (const DeviceCode::Kernel* kernel = code->Find(name); kernel != nullptr) return kernel;
+  }
+  return nullptr;
+}
+
 void* FfiLibrary::LookUp(const std::string& name) const {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (const auto known = looked_up_.find(name); known != looked_up_.end()) return known->second;
@@ -210,7 +251,11 @@ void* FfiLibrary::LookUp(const std::string& name) const {
   const auto get_global = reinterpret_cast<int (*)(const RewireFFIByteArray*, void**)>(
       FfiRuntimeSymbol(handle_, "TVMFFIFunctionGetGlobal"));
   if (const PackedFunction own = Find(name).function; own) {
-    object = SymbolFunction::New(own.call);
+    object = FunctionByName::New(nullptr, own.call);
+  } else if (name == kSetDeviceFunction) {
+    object = FunctionByName::New(nullptr, &SetDevice);
+  } else if (const DeviceCode::Kernel* kernel = FindDeviceKernel(name); kernel != nullptr) {
+    object = FunctionByName::New(kernel, &LaunchKernel);
   } else if (get_global != nullptr) {
     const RewireFFIByteArray key = {name.data(), name.size()};
     void* global = nullptr;

@@ -11,6 +11,7 @@
 #include "rewire/base/array.h"
 #include "rewire/vm/kernel_set.h"
 #include "rewire/vm/loader/context_functions.h"
+#include "rewire/vm/loader/device_code.h"
 #include "rewire/vm/loader/elf_file.h"
 #include "rewire/vm/loader/kernel_table.h"
 
@@ -30,17 +31,20 @@ class FfiLibrary : public KernelSource,
   std::string Description() const override;
   Notes Describe(const std::string& name) const override;
 
-  // Returns a function object: the library's own function, or else one of the runtime's registry.
+  // Returns a function object: the library's own function, its device code, or else a function of the
+  // runtime's registry.
   void* LookUp(const std::string& name) const override;
 
  private:
-  FfiLibrary(std::string path, void* handle);
+  FfiLibrary(std::string path, Array<std::unique_ptr<DeviceCode>> device_code, void* handle);
   Status Initialise(const ElfFile& elf);
   RewirePackedFunction Function(const std::string& symbol) const;
+  const DeviceCode::Kernel* FindDeviceKernel(const std::string& name) const;
   std::string CallForText(const std::string& symbol) const;
   static KernelError TakeError(const void* library);
 
   std::string path_;
+  Array<std::unique_ptr<DeviceCode>> device_code_;
   void* handle_;
   void (*move_from_raised_)(void** error);  // of the runtime; null if it has none
   void** context_ = nullptr;                // the library's __tvm_ffi__library_ctx

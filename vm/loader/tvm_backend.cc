@@ -14,10 +14,12 @@
 #include <utility>
 
 #include "rewire/base/array.h"
+#include "rewire/vm/kernel/device_type.h"
 #include "rewire/vm/loader/ffi_runtime.h"
 #include "rewire/vm/memory/block_pool.h"
 #include "rewire/vm/run/kernel_api.h"
 #include "rewire/vm/run/kernel_context.h"
+#include "rewire/vm/value/ffi_object.h"
 
 namespace rewire {
 namespace {
@@ -163,21 +165,31 @@ auto WithVm(const Use& use) {
   return t_launch != nullptr ? t_launch->WithVm(use) : use();
 }
 
+// Memory of a device, which the VM keeps until the kernel returns. Later work of the stream may then use it
+// again, in order.
+void* DeviceWorkspace(DLDevice device, std::uint64_t bytes) {
+  if (bytes > std::uint64_t{1} << 62) {
+    SetKernelError("MemoryError", Format("no {} bytes of workspace", bytes).c_str());
+    return nullptr;
+  }
+  const auto length = static_cast<std::int64_t>(bytes);
+  RewireFFIAny tensor{};
+  if (KernelApi()->new_tensor({kDLUInt, 8, 1}, 1, &length, device, &tensor) != 0) return nullptr;
+  void* const address = RewireTensorOf(&tensor)->data;
+  ReleaseAny(&tensor);
+  return address;
+}
+
 }  // namespace
 
 void* TvmBackendAllocWorkspace(int device_type, int device_id, std::uint64_t bytes, int /*dtype_code_hint*/,
                                int /*dtype_bits_hint*/) {
-  if (device_type != kDLCPU) {
-    SetKernelError("RuntimeError",
-                   (Format("workspace on device type {}, id {}: the VM has host workspaces only", device_type,
-                           device_id))
-                       .c_str());
-    return nullptr;
-  }
+  if (device_type != kDLCPU) return DeviceWorkspace(MakeDevice(device_type, device_id), bytes);
   return WithVm([bytes] { return KernelApi()->workspace(std::max(bytes, kSmallestWorkspace)); });
 }
 
-int TvmBackendFreeWorkspace(int /*device_type*/, int /*device_id*/, void* pointer) {
+int TvmBackendFreeWorkspace(int device_type, int /*device_id*/, void* pointer) {
+  if (device_type != kDLCPU) return 0;  // it goes when the kernel returns
   if (WithVm([pointer] { return FreeWorkspace(pointer); })) return 0;
   SetKernelError("RuntimeError", "a workspace was freed that the VM did not give");
   return -1;

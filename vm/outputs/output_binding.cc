@@ -86,7 +86,12 @@ Status VmImpl::SetOutput(OutputHandle handle, const TensorView& view) {
   const TypeNode& type = function.result.nodes[rep.functions[handle.function].leaf_nodes[handle.leaf]];
   const DLTensor& dl = view.dl();
   if (view.read_only()) return Invalid(function, handle.leaf, "memory that is const cannot be written");
-  if (type.kind == TypeKind::kTensor && !TensorFits(rep.module(), type, dl)) {
+  // Memory on another device is filled at the end of the run.
+  DLTensor there = dl;
+  if (type.kind == TypeKind::kTensor && type.device != kAnyDevice) {
+    there.device = rep.devices[type.device].device;
+  }
+  if (type.kind == TypeKind::kTensor && !TensorFits(rep.module(), type, there)) {
     return Invalid(function, handle.leaf, TensorMismatchText(rep.module(), type, dl));
   }
   if (type.kind == TypeKind::kClosure || type.kind == TypeKind::kStorage) {

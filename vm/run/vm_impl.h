@@ -112,6 +112,7 @@ struct alignas(kCacheLine) VmImpl {
   TensorObject* CopyOf(const DLTensor& dl);
   Result<TensorObject*> CopyIfNeeded(InputHandle handle, const DLTensor& dl, InputMode mode);
   Result<TensorObject*> CopyToDevice(const DLTensor& from, const LinkedDevice& device);
+  Result<TupleObject*> CopyTreeToDevice(const TupleObject& from, const LinkedDevice& device);
   Status TakeInput(InputHandle handle, const Value& value, RewireFFIAny* taken);
   Result<Tensor> Imported(const DLTensor& dl) const;
   bool MoveInput(InputHandle handle, const TensorView& view);

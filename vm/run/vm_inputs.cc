@@ -111,7 +111,8 @@ Status VmImpl::SetInput(InputHandle handle, const TensorView& view, InputMode mo
   TensorObject* object = nullptr;
   RewireFFIAny& slot = set[handle.index];
   const bool as_it_lies = mode == InputMode::kBorrow && view.IsContiguous() && address % element == 0 &&
-                          (type.kind != TypeKind::kTensor || TensorFits(module, type, dl));
+                          (type.kind == TypeKind::kTensor ? TensorFits(module, type, dl)
+                                                          : !IsWantedElsewhere(module, type, dl.device));
   if (__builtin_expect(!as_it_lies, 0)) {
     const Result<TensorObject*> copy = CopyIfNeeded(handle, dl, mode);
     if (!copy) return Forward(copy);
@@ -168,6 +169,14 @@ Status VmImpl::TakeInput(InputHandle handle, const Value& value, RewireFFIAny* t
     }
   }
   const Type& type = function.inputs[handle.index].type;
+  if (value.kind() == ValueKind::kAdt && type.nodes[0].kind == TypeKind::kValue &&
+      type.nodes[0].device != kHostDevice) {
+    const Result<TupleObject*> copy =
+        CopyTreeToDevice(*TupleOf(value.any()), rep.devices[type.nodes[0].device]);
+    if (!copy) return Forward(copy, InputText(function, handle.index));
+    *taken = MakeAny(kAdtKind, *copy);
+    return {};
+  }
   RewireFFIAny single;
   AccountArray<RewireFFIAny> nodes;  // of a tree
   const bool tree = type.nodes.size() > 1;
@@ -251,6 +260,58 @@ Result<TensorObject*> VmImpl::CopyToDevice(const DLTensor& from, const LinkedDev
   return Forward(DeviceFailure(api, stream->device, code), "the copy to its device failed");
 }
 
+// A copy of a tree of tensors and integers, with all tensors on the device. Without recursion: lists are
+// deep.
+Result<TupleObject*> VmImpl::CopyTreeToDevice(const TupleObject& from, const LinkedDevice& device) {
+  struct Open {
+    const TupleObject* from;
+    TupleObject* to;
+    std::uint32_t next;
+  };
+  Array<Open> open;
+  const auto begin = [&](const TupleObject& tuple) {
+    TupleObject* to = heap.NewTuple(kAdtKind, tuple.tag, tuple.count);
+    for (std::uint32_t i = 0; to != nullptr && i < tuple.count; ++i) to->fields()[i] = RewireFFIAny{};
+    if (to != nullptr) open.push_back({&tuple, to, 0});
+    return to;
+  };
+  TupleObject* const root = begin(from);
+  if (root == nullptr) return Forward(NoMemory("a copied input"));
+  Status failed;
+  while (failed && !open.empty()) {
+    Open& here = open.back();
+    if (here.next == here.from->count) {
+      open.pop_back();
+      continue;
+    }
+    const RewireFFIAny field = here.from->fields()[here.next];
+    RewireFFIAny* to = &here.to->fields()[here.next++];
+    if (IsIntegerKind(field.type_index)) {
+      *to = field;
+    } else if (field.type_index == kAdtKind) {
+      TupleObject* inner = begin(*TupleOf(field));  // `here` is not valid any more
+      if (inner == nullptr) failed = NoMemory("a copied input");
+      if (inner != nullptr) *to = MakeAny(kAdtKind, inner);
+    } else if (field.type_index == kTensorKind) {
+      const DLTensor& dl = TensorOf(field)->tensor;
+      failed = CheckMemory(dl);
+      if (failed && !IsHostDevice(dl.device) && !IsContiguous(dl)) {
+        failed = Fail(StatusCode::kInvalidArgument, "memory of a device must be contiguous");
+      }
+      const Result<TensorObject*> copy =
+          failed ? CopyToDevice(dl, device) : Result<TensorObject*>(Forward(failed));
+      if (failed && !copy) failed = Forward(copy);
+      if (copy) *to = MakeAny(kTensorKind, *copy);
+    } else {
+      failed = Fail(StatusCode::kInvalidArgument,
+                    "only tensors, integers and tuples of them are copied to a device");
+    }
+  }
+  if (failed) return root;
+  heap.Release(root);
+  return Forward(failed);
+}
+
 // A copy of a tensor that the program cannot use as it lies, with the reason in its flags; null when it can.
 Result<TensorObject*> VmImpl::CopyIfNeeded(InputHandle handle, const DLTensor& dl, InputMode mode) {
   const Module& module = rep.module();
@@ -260,7 +321,7 @@ Result<TensorObject*> VmImpl::CopyIfNeeded(InputHandle handle, const DLTensor& d
   const bool on_host = IsHostDevice(dl.device);
   DLTensor wanted = dl;
   const LinkedDevice* device = nullptr;  // that the copy is made on
-  if (typed && !IsOnDevice(module, type.device, dl.device)) {
+  if (IsWantedElsewhere(module, type, dl.device)) {
     device = &rep.devices[type.device];
     // Between two devices there is no way but over the host's own copies.
     if (on_host || device->api == nullptr) wanted.device = device->device;

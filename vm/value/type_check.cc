@@ -66,6 +66,11 @@ bool IsOnDevice(const Module& module, std::uint32_t device, DLDevice given) {
   return entry.type == DeviceTypeOf(given) && entry.id == given.device_id;
 }
 
+bool IsWantedElsewhere(const Module& module, const TypeNode& type, DLDevice given) {
+  const bool open = type.kind == TypeKind::kValue && type.device == kHostDevice;
+  return !open && !IsOnDevice(module, type.device, given);
+}
+
 bool TensorFits(const Module& module, const TypeNode& type, const DLTensor& tensor) {
   if (type.dtype.bits != 0 && type.dtype != tensor.dtype) return false;
   if (type.rank != kUnknownRank) {

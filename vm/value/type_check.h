@@ -14,6 +14,10 @@ namespace rewire {
 // The devices of a module by their DLPack numbers, as types name them by index.
 bool IsOnDevice(const Module& module, std::uint32_t device, DLDevice given);
 
+// True if an input of this type is to be on another device than the one where the tensor is. An open value
+// may name a device, too.
+bool IsWantedElsewhere(const Module& module, const TypeNode& type, DLDevice given);
+
 // True if a tensor fits a tensor type, as far as the type is known. Symbols match any size. This is the fast
 // path of binding; if it returns false, TensorMismatchText explains the difference.
 bool TensorFits(const Module& module, const TypeNode& type, const DLTensor& tensor);

@@ -69,10 +69,16 @@ bool ReadLibrary(const SharedBytes& bytes) {
   (void)elf->NamesAfter("__TVM");
   (void)elf->HasText("Assert fail: num_args == ");
   if (const auto blob = elf->SymbolBytes("__tvm_dev_mblob")) {
-    (void)CheckClassicBlob(*blob);
+    (void)ReadClassicBlob(*blob);
     (void)ReadLibraryBlob(*blob);
   }
-  if (const auto modules = elf->SymbolBytes("__tvm_ffi__library_bin")) (void)ParseLibraryBin(*modules);
+  const auto bin = elf->SymbolBytes("__tvm_ffi__library_bin");
+  const Result<Array<LibraryModule>> modules = bin ? ParseLibraryBin(*bin) : Array<LibraryModule>();
+  if (!modules) return true;
+  for (const LibraryModule& module : *modules) {
+    ByteReader reader(module.content);
+    (void)ReadDeviceModule(module.kind, DeviceModuleForm::kTvmFfi, reader);
+  }
   return true;
 }
 

@@ -95,6 +95,18 @@ TEST_CASE("a blob cut anywhere is refused") {
   CHECK(errors.count("the library's data claims 100 bytes, there are 0") == 1);
 }
 
+TEST_CASE("device code is passed over, and refused where it is cut") {
+  StreamWriter code;
+  code.String("cl");
+  code.Count(0);
+  code.String("code");
+  const SharedBytes whole = Share(Blob({Entry("_lib"), Entry("opencl", code.bytes())}));
+  CHECK(ReadLibraryBlob(whole.view));
+  CHECK(ReadLibraryBlob(Share(Blob({Entry("_lib"), Entry("cuda", code.bytes().substr(0, 12))})).view)
+            .error()
+            .message() == "the module of kind 'cuda' ends outside the library's data");
+}
+
 TEST_CASE("what cannot be run is refused by its kind") {
   CHECK_THAT(ReadLibraryBlob(Share(Blob({Entry("dnnl_json", "payload")})).view).error().message(),
              Contains("module of kind 'dnnl_json'"));

@@ -13,10 +13,12 @@
 
 #include "rewire/base/array.h"
 #include "rewire/executable_format/code_writer.h"
+#include "rewire/executable_format/reader.h"
 #include "rewire/executable_format/tensor_files/npy.h"
 #include "rewire/executable_format/tensor_files/safetensors.h"
 #include "rewire/executable_format/text/disassembler.h"
 #include "rewire/executable_format/verifier.h"
+#include "rewire/executable_format/writer.h"
 #include "rewire/tests/support/paths.h"
 
 namespace rewire {
@@ -167,7 +169,7 @@ TEST_CASE("attributes keep integers and floats apart") {
 TEST_CASE("types, symbols and devices") {
   const Module module = Assembled(R"(
     .device gpu = cuda:0
-    .func f(a: f32[N, ?, 3], b: ?[*] on *, c: adt 2 (i64[] on gpu, (), (integer, closure))) -> (x: f32[N], (y: storage, value))
+    .func f(a: f32[N, ?, 3], b: ?[*] on *, c: adt 2 (i64[] on gpu, (), (integer, closure)), d: value on gpu) -> (x: f32[N], (y: storage, value))
     .end)");
   const Function& function = module.functions[0];
   const Type tensor = TensorType(kFloat32, {SymbolDim(0), kUnknownDim, 3});
@@ -177,6 +179,17 @@ TEST_CASE("types, symbols and devices") {
       AdtType(2, {TensorType(kInt64, {}, 1), AdtType(0, {}),
                   AdtType(0, {SimpleType(TypeKind::kInteger), SimpleType(TypeKind::kClosure)})});
   CHECK((function.inputs[2].type == tree));
+  Type value = SimpleType(TypeKind::kValue);
+  value.nodes[0].device = 1;
+  CHECK((function.inputs[3].type == value));
+  // It comes back from a file, and from text.
+  const Result<std::vector<std::byte>> file = SerializeModule(module);
+  REQUIRE(file);
+  CHECK((ReadModule({{file->data(), file->size()}, nullptr})->functions[0].inputs[3].type == value));
+  CHECK(Disassemble(module).text.find("d: value on cuda:0") != std::string::npos);
+  Module beyond = module;
+  beyond.functions[0].inputs[3].type.nodes[0].device = 2;
+  CHECK(VerifyModule(beyond).error().message().find("names device 2, there are 2") != std::string::npos);
   const Type result =
       AdtType(0, {TensorType(kFloat32, {SymbolDim(0)}),
                   AdtType(0, {SimpleType(TypeKind::kStorage), SimpleType(TypeKind::kValue)})});

@@ -12,13 +12,20 @@ namespace {
 using test::BytesBuilder;
 using test::MessageOf;
 
-std::string ErrorOf(const BytesBuilder& blob) { return MessageOf(CheckClassicBlob(blob.Sized())); }
+std::string ErrorOf(const BytesBuilder& blob) { return MessageOf(ReadClassicBlob(blob.Sized())); }
 
 // A graph with one parameter, f32[2].
 BytesBuilder& Graph(BytesBuilder& blob, const std::string& kind) {
   blob.Text(kind).Text("{}").U64(1).U64(1).Text("w");
   blob.U64(0xDD5E40F096B4A13F).U64(0).U32(1).U32(0).U32(1).U32(0x00012002).U64(2).U64(8).U64(0);
   return blob.Text("default");
+}
+
+// A module with a kernel of two addresses and an integer.
+BytesBuilder& DeviceCode(BytesBuilder& blob, const std::string& kind) {
+  blob.Text(kind).Text("cl").U64(1).Text("scale").Text("").U64(3);
+  blob.U32(0x00014003).U32(0x00014003).U32(0x00012000);
+  return blob.U64(2).Text("blockIdx.x").Text("threadIdx.x").Text("code");
 }
 
 TEST_CASE("libraries with an executable or a graph inside are kernel libraries, too") {
@@ -32,12 +39,32 @@ TEST_CASE("libraries with an executable or a graph inside are kernel libraries, 
 
 TEST_CASE("modules that there is no loader for are refused by name, wherever they stand") {
   const std::string why =
-      "', for which there is no loader; export it for the CPU, without external code generators";
+      "', for which there is no loader; export it for the CPU, OpenCL or CUDA, without external code "
+      "generators";
   BytesBuilder first, second;
   CHECK(ErrorOf(first.U64(2).Text("dnnl_json").Text("x").Text("_lib")) ==
         "it carries a module of the kind 'dnnl_json" + why);
-  CHECK(ErrorOf(Graph(second.U64(2), "GraphExecutorFactory").Text("cuda")) ==
-        "it carries a module of the kind 'cuda" + why);
+  CHECK(ErrorOf(Graph(second.U64(2), "GraphExecutorFactory").Text("metal")) ==
+        "it carries a module of the kind 'metal" + why);
+}
+
+TEST_CASE("device code is read, of every module in order") {
+  BytesBuilder blob;
+  blob.U64(3).Text("_lib");
+  DeviceCode(DeviceCode(blob, "opencl"), "cuda");
+  const Result<Array<tvm::DeviceModule>> modules = ReadClassicBlob(blob.Sized());
+  REQUIRE(modules);
+  REQUIRE(modules->size() == 2);
+  const tvm::DeviceModule& module = (*modules)[1];
+  CHECK(module.kind == "cuda");
+  CHECK(module.format == "cl");
+  REQUIRE(module.kernels.size() == 1);
+  CHECK(module.kernels[0].name == "scale");
+  REQUIRE(module.kernels[0].arguments.size() == 3);
+  CHECK(module.kernels[0].arguments[1].code == kDLOpaqueHandle);
+  CHECK((module.kernels[0].arguments[2] == kInt32));
+  CHECK(module.kernels[0].launch_tags == Array<std::string>{"blockIdx.x", "threadIdx.x"});
+  CHECK(module.code.size() == 4);
 }
 
 TEST_CASE("a model of the ahead-of-time executor is called by its name") {
@@ -50,18 +77,21 @@ TEST_CASE("a model of the ahead-of-time executor is called by its name") {
 
 TEST_CASE("a blob cut at any byte is refused") {
   BytesBuilder blob;
-  Graph(blob.U64(3), "GraphExecutorFactory").Text("_lib").Text("VMExecutable").Text("bytes");
+  Graph(blob.U64(4), "GraphExecutorFactory").Text("_lib");
+  DeviceCode(blob, "opencl").Text("VMExecutable").Text("bytes");
   const std::vector<std::byte> whole = blob.Sized();
   for (std::size_t size = 0; size < whole.size(); ++size) {
-    CHECK_FALSE(CheckClassicBlob({whole.data(), size}));
+    CHECK_FALSE(ReadClassicBlob({whole.data(), size}));
     // With a size that agrees.
     if (size < 8) continue;
     std::vector<std::byte> cut(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(size));
     for (int i = 0; i < 8; ++i)
       cut[static_cast<std::size_t>(i)] = static_cast<std::byte>((size - 8) >> (8 * i));
-    CHECK(MessageOf(CheckClassicBlob(cut)) == "damaged __tvm_dev_mblob: an entry ends outside it");
+    CHECK(MessageOf(ReadClassicBlob(cut)).find("damaged __tvm_dev_mblob: ") == 0);
   }
-  CHECK(CheckClassicBlob(whole));
+  const Result<Array<tvm::DeviceModule>> modules = ReadClassicBlob(whole);
+  REQUIRE(modules);
+  CHECK(modules->size() == 1);
 }
 
 TEST_CASE("counts and sizes that cannot be are refused without being believed") {

@@ -55,7 +55,7 @@ TEST_CASE("symbols, needed libraries and data of a shared library are read from 
                    "TVMFFIErrorSetRaisedFromCStrParts") == 1);
 
   const ElfFile modules = *ElfFile::Parse(Own(Content("modules")));
-  CHECK(modules.SymbolBytes("__tvm_ffi__library_bin")->size() == 95);
+  CHECK(modules.SymbolBytes("__tvm_ffi__library_bin")->size() == 96);
   CHECK(MessageOf(modules.SymbolBytes("nothing")) == "it has no symbol 'nothing'");
 }
 

@@ -99,8 +99,8 @@ TEST_CASE("what is no kernel library is refused before its code runs, and says w
           "compiled by TVM have");
   refused(
       "modules",
-      "it carries modules of the kind 'cuda' (7 bytes), for which there is no loader; build it for the CPU, "
-      "without external code generators");
+      "it carries modules of the kind 'metal' (7 bytes), for which there is no loader; build it for the CPU, "
+      "OpenCL or CUDA, without external code generators");
   refused(
       "undefined_unknown",
       "it calls the function TVMFFINoSuchFunction, which the tvm-ffi runtime of this process does not have");

@@ -21,7 +21,7 @@
 
 ; bind y: on cuda
 ; plan y: rewired
-; fails: function case_another_device, output 0 (y): f32[4] expected, f32[4] given; device cpu expected, cuda:0 given
+; fails: function case_another_device, output 0 (y): memory on cuda:0 given, a device that the executable does not name
 .func case_another_device(x: f32[4]) -> y: f32[4]
   %y = invoke make(%x)
   ret %y
