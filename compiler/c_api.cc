@@ -113,6 +113,8 @@ struct Call {
     if (given.max_work != 0) options.limits.work = given.max_work;
     if (given.max_fold_bytes != 0) options.limits.fold_bytes = given.max_fold_bytes;
     if (given.fold_time != 0) options.limits.fold_time = std::chrono::nanoseconds(given.fold_time);
+    if (given.device != nullptr) options.device = given.device;
+    if (given.least_device_work != 0) options.least_device_work = given.least_device_work;
     if (given.progress != nullptr) {
       options.progress = [this](const std::string& what) { given.progress(given.context, what.c_str()); };
     }
@@ -144,11 +146,21 @@ struct Call {
     }
   }
 
+  void TellHostCalls(const rewire::CompileReport& report) const {
+    for (const rewire::HostCalls& host : report.host_calls) {
+      if (given.stays_on_host == nullptr) break;
+      const RewireHostCalls told = {sizeof(RewireHostCalls), host.kernel.c_str(), host.reason.c_str(),
+                                    host.calls};
+      given.stays_on_host(given.context, &told);
+    }
+  }
+
   Status Give(Result<rewire::Compilation> compiled, RewireCompileReport* report,
               RewireExecutable** out) const {
     TellUnsupported();
     if (!compiled) return rewire::Forward(compiled);
     TellPrecision(compiled->report);
+    TellHostCalls(compiled->report);
     if (report != nullptr) {
       const rewire::CompileReport& made = compiled->report;
       RewireCompileReport filled{};
@@ -165,6 +177,7 @@ struct Call {
       filled.time = made.time.count();
       filled.products = made.products.size();
       filled.quantized = made.quantized;
+      filled.device_calls = made.device_calls;
       if (Status ok = rewire::c_api::WriteStruct("RewireCompileReport", filled, report); !ok) return ok;
     }
     rewire::c_api::Give(std::move(compiled->executable), out);

@@ -69,6 +69,14 @@ typedef struct RewireOutputMovement {
   double relative;
 } RewireOutputMovement;
 
+/* Calls of a kernel that stay on the CPU. The strings live during the call that passes them. */
+typedef struct RewireHostCalls {
+  uint32_t struct_size;
+  const char* kernel;
+  const char* reason;
+  uint64_t calls;
+} RewireHostCalls;
+
 /* Everything that is 0 or NULL has its default. Arrays, tensors and strings are borrowed: they must stay as
  * they are until the call returns, and are not used afterwards. */
 typedef struct RewireCompileOptions {
@@ -101,6 +109,11 @@ typedef struct RewireCompileOptions {
   /* told of each product and of each output of f32, after kRewirePrecisionInt8 has succeeded */
   void (*product)(void* context, const RewireProductPrecision* product);
   void (*moved)(void* context, const RewireOutputMovement* output);
+  /* the device that nodes run on where it has kernels for them: "opencl", "cuda:1"; NULL: the CPU */
+  const char* device;
+  int64_t least_device_work; /* elements that nodes that hang together must compute there; 0: 100,000 */
+  /* told of each kernel that stays on the CPU, after compiling for a device */
+  void (*stays_on_host)(void* context, const RewireHostCalls* calls);
 } RewireCompileOptions;
 
 /* What compiling made of a model. compiler/compiler.h explains the figures. */
@@ -119,6 +132,7 @@ typedef struct RewireCompileReport {
   int64_t time;          /* nanoseconds of the whole call */
   uint64_t products;     /* with kRewirePrecisionInt8: of the float model */
   uint64_t quantized;    /* how many of them were quantised */
+  uint64_t device_calls; /* for a device: kernel calls that run there */
 } RewireCompileReport;
 
 /* Compiles the model of a file. External data is read only from inside the file's folder, and from

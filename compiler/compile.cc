@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <memory>
 #include <utility>
 
@@ -29,6 +30,30 @@ std::size_t CountNodes(const Block& block) {
     for (const Block& inner : node->blocks) count += CountNodes(inner);
   }
   return count;
+}
+
+// Where kernels are called, in a model for a device.
+void CountCalls(const Block& block, std::map<std::pair<std::string, std::string>, std::size_t>* on_host,
+                std::size_t* on_device) {
+  for (const Node* node : block.nodes) {
+    for (const Block& inner : node->blocks) CountCalls(inner, on_host, on_device);
+    if (node->kind != NodeKind::kKernel) continue;
+    if (node->kernel.starts_with("rewire.device.")) {
+      ++*on_device;
+    } else {
+      const char* why = node->why_on_host;
+      ++(*on_host)[{node->kernel, why != nullptr ? why : "made beside a node of the host"}];
+    }
+  }
+}
+
+void ReportCalls(const Graph& graph, Compiled* compiled) {
+  if (!graph.device) return;
+  std::map<std::pair<std::string, std::string>, std::size_t> on_host;
+  CountCalls(graph.main, &on_host, &compiled->device_calls);
+  for (const auto& [what, calls] : on_host) compiled->host_calls.push_back({what.first, what.second, calls});
+  std::stable_sort(compiled->host_calls.begin(), compiled->host_calls.end(),
+                   [](const HostCalls& a, const HostCalls& b) { return a.calls > b.calls; });
 }
 
 void Begin(const CompileOptions& options, const std::string& what) {
@@ -227,6 +252,7 @@ Result<Compiled> CompileModel(const ModelFile& model, const std::string& what, c
   compiled.constant_bytes = statistics.constant_bytes;
   compiled.arena_bytes = graph.arena.bytes;
   compiled.separate_bytes = graph.arena.separate_bytes;
+  ReportCalls(graph, &compiled);
   return compiled;
 }
 

@@ -28,6 +28,8 @@ struct Compiled {
   std::uint64_t separate_bytes = 0;
   std::vector<ProductPrecision> products;  // for Precision::kInt8
   std::vector<OutputMovement> movement;
+  std::size_t device_calls = 0;  // for a device
+  std::vector<HostCalls> host_calls;
 };
 
 // The names that disabled_passes may contain, in the order of the passes.

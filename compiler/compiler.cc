@@ -51,6 +51,8 @@ Result<Compilation> Finish(Result<compiler::Compiled> compiled, const CompileOpt
                                              [](const ProductPrecision& node) { return node.quantized; }));
   report.products = std::move(compiled->products);
   report.movement = std::move(compiled->movement);
+  report.device_calls = compiled->device_calls;
+  report.host_calls = std::move(compiled->host_calls);
   Begin(options, "verifying");
   Result<Executable> verified = Executable::FromModule(std::move(compiled->module));
   if (!verified) return Forward(verified, "the compiler made a program that does not verify");

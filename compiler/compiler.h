@@ -107,6 +107,13 @@ struct ProductPrecision {
   std::string reason;  // why it is float; empty if it is quantised
 };
 
+// Calls of a kernel that stay on the CPU in a model that was compiled for a device.
+struct HostCalls {
+  std::string kernel;
+  std::string reason;
+  std::size_t calls = 0;
+};
+
 // What compiling made of a model.
 struct CompileReport {
   std::size_t model_nodes = 0;
@@ -126,6 +133,9 @@ struct CompileReport {
   std::size_t quantized = 0;
   std::vector<ProductPrecision> products;
   std::vector<OutputMovement> movement;
+  // For a device: kernel calls that run there, and the others, most calls first.
+  std::size_t device_calls = 0;
+  std::vector<HostCalls> host_calls;
   std::chrono::nanoseconds time{0};  // of the whole call
 };
 

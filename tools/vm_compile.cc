@@ -14,6 +14,7 @@
 #include "rewire/compiler/compiler.h"
 #include "rewire/tools/io/cli.h"
 #include "rewire/tools/io/compile_report.h"
+#include "rewire/tools/io/places_report.h"
 #include "rewire/tools/io/precision_report.h"
 #include "rewire/tools/io/stage_progress.h"
 #include "rewire/tools/io/tensor_io.h"
@@ -166,6 +167,8 @@ Result<int> Run(const Options& options) {
                        {"quantized", report.quantized},
                        {"products", ProductsJson(report)},
                        {"movement", MovementJson(report)},
+                       {"device_calls", report.device_calls},
+                       {"host_calls", HostCallsJson(report)},
                        {"passes", CompilerPasses()},
                        {"nanoseconds", report.time.count()}};
     fmt::print("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));
@@ -176,6 +179,9 @@ Result<int> Run(const Options& options) {
       output, report.model_nodes, report.nodes, report.kernel_calls, report.kernels, report.constants,
       BytesText(report.constant_bytes), DurationText(static_cast<double>(report.time.count())));
   if (compile->precision == Precision::kInt8) fmt::print("{}", PrecisionText(report));
+  if (!options.device.empty() && options.device != "cpu") {
+    fmt::print("{}", PlacesText(report, options.device));
+  }
   if (report.arena_bytes > 0) {
     fmt::print("tensors of known or limited size lie in an arena of {}; each by itself they would take {}\n",
                BytesText(report.arena_bytes), BytesText(report.separate_bytes));

@@ -124,6 +124,9 @@ struct Node {
   std::vector<Extent> extents;
   std::vector<Block> blocks;
   std::string source;  // the model's node: "Conv 'conv1'"
+  // Why it stays on the host, of a model that is compiled for a device. Static storage; null where it is not
+  // known.
+  const char* why_on_host = nullptr;
 };
 
 // Where the value of a symbol can be read during a run.

@@ -149,7 +149,6 @@ REWIRE_BINARY(Power, "pow", kPower)
 REWIRE_BINARY(Maximum, "max", kMaximum)
 REWIRE_BINARY(Minimum, "min", kMinimum)
 REWIRE_BINARY(PRelu, "prelu", kPRelu)
-REWIRE_BINARY(SquaredDistance, "squared_distance", kSquaredDistance)
 REWIRE_BINARY(Equal, "equal", kEqual)
 REWIRE_BINARY(Less, "less", kLess)
 REWIRE_BINARY(LessOrEqual, "less_equal", kLessOrEqual)
@@ -254,7 +253,6 @@ std::span<const Kernel> ElementwiseKernels() {
       DescribeBinary<Maximum>("the larger, NaN if one is"),
       DescribeBinary<Minimum>("the smaller, NaN if one is"),
       DescribeBinary<PRelu>("a, or a * b below 0"),
-      DescribeBinary<SquaredDistance>("(a - b) squared"),
       DescribeComparison<Equal>("a == b"),
       DescribeComparison<Less>("a < b"),
       DescribeComparison<LessOrEqual>("a <= b"),

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "rewire/kernels/device/device_code.h"
+#include "rewire/kernels/device/device_images.h"
 
 namespace rewire::kernel::device {
 namespace {
@@ -95,6 +96,14 @@ Status Failure(const RewireDeviceApi& api, DLDevice device) {
 Status Load(const RewireDeviceApi& api, DLDevice device, Entry* entry) {
   if (api.load_module == nullptr) {
     return RuntimeError("device ", api.name, ":", device.device_id, " takes no device code");
+  }
+  const DeviceImage* image = FindImage(entry->program, entry->form);
+  if (api.device_type == kDLCUDA && image != nullptr) {
+    const auto bytes = static_cast<std::uint64_t>(image->end - image->begin);
+    const int loaded = api.load_module(api.context, device, REWIRE_DEVICE_CODE_FATBIN, image->begin, bytes,
+                                       "", nullptr, &entry->module);
+    // A driver that is older than the image, and a lost device, fail here. NVRTC's code suits the driver.
+    if (loaded == REWIRE_DEVICE_OK) return Status();
   }
   const std::string source = std::string(k_dialect) + k_arguments + CodeOf(entry->program);
   const std::uint32_t form =

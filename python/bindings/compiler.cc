@@ -41,6 +41,12 @@ nb::dict ReportOf(const CompileReport& report) {
     movement.append(nb::make_tuple(output.output, output.max_abs, output.relative));
   }
   figures["movement"] = std::move(movement);
+  figures["device_calls"] = report.device_calls;
+  nb::list host_calls;
+  for (const HostCalls& host : report.host_calls) {
+    host_calls.append(nb::make_tuple(host.kernel, host.reason, host.calls));
+  }
+  figures["host_calls"] = std::move(host_calls);
   figures["seconds"] = std::chrono::duration<double>(report.time).count();
   return figures;
 }
@@ -103,12 +109,15 @@ nb::tuple CompileModel(nb::handle model, const std::string& folder, const std::s
                        const std::set<std::string>& disabled,
                        const std::vector<std::string>& external_folders, bool int8, const nb::list& calibrate,
                        const std::string& calibration, double max_error,
-                       const std::set<std::string>& keep_float, nb::handle progress) {
+                       const std::set<std::string>& keep_float, const std::string& device,
+                       std::int64_t device_work, nb::handle progress) {
   CompileOptions options;
   options.external_folders = external_folders;
   options.dims = dims;
   options.max_dims = max_dims;
   options.disabled_passes = disabled;
+  options.device = device;
+  options.least_device_work = device_work;
   if (int8) options.precision = Precision::kInt8;
   options.calibration = CalibrationOf(calibrate, calibration, max_error, keep_float);
   Callbacks callbacks{nb::borrow(progress), std::nullopt};
@@ -145,7 +154,7 @@ void AddCompiler(nb::module_& module) {
   module.def("_compile", &CompileModel, nb::arg("model"), nb::arg("folder"), nb::arg("name"), nb::arg("dims"),
              nb::arg("max_dims"), nb::arg("disabled_passes"), nb::arg("external_folders"), nb::arg("int8"),
              nb::arg("calibrate"), nb::arg("calibration"), nb::arg("max_error"), nb::arg("keep_float"),
-             nb::arg("progress").none());
+             nb::arg("device"), nb::arg("device_work"), nb::arg("progress").none());
   module.def("compiler_passes", &CompilerPasses, "Returns the names of the passes that can be disabled.");
 }
 

@@ -11,7 +11,7 @@ docs/python.md is the guide.
 
 from rewire._native import _rewire
 from rewire._native._rewire import Adt, Executable, ParameterSet, Tensor, VirtualMachine, assemble, compiler_passes, tensor
-from rewire.compiler import Compilation, CompileReport, OutputMovement, ProductPrecision, UnsupportedNode, compile
+from rewire.compiler import Compilation, CompileReport, HostCalls, OutputMovement, ProductPrecision, UnsupportedNode, compile
 from rewire.errors import (
     BusyError, CancelledError, DeadlineExceededError, DepthLimitError, Error, InternalError, InvalidArgumentError,
     InvalidFileError, IoError, KernelError, LinkError, MemoryLimitError, NotFoundError, OutOfMemoryError, RunError,
@@ -27,7 +27,7 @@ __version__ = _rewire.__version__
 
 __all__ = [
     "Adt", "BusyError", "CancelledError", "Compilation", "CompileReport", "DeadlineExceededError", "DepthLimitError",
-    "Error", "Executable", "IOBinding", "InferenceSession", "InternalError", "InvalidArgumentError", "InvalidFileError",
+    "Error", "Executable", "HostCalls", "IOBinding", "InferenceSession", "InternalError", "InvalidArgumentError", "InvalidFileError",
     "IoError", "Kernel", "KernelCall", "KernelError", "LinkError", "MemoryBound", "MemoryLimitError", "NodeArg",
     "NotFoundError", "OrtValue", "OutOfMemoryError", "OutputMovement", "OutputPlan", "ParameterSet", "Profile",
     "ProductPrecision", "Program", "RunError", "RunOptions", "SessionOptions", "StepLimitError", "Tensor", "TensorInfo", "UnsupportedError",

@@ -50,6 +50,15 @@ class OutputMovement:
 
 
 @dataclass(frozen=True)
+class HostCalls:
+    """Calls of a kernel that stay on the CPU in a model that was compiled for a device."""
+
+    kernel: str
+    reason: str
+    calls: int
+
+
+@dataclass(frozen=True)
 class CompileReport:
     """What compiling made of a model. Sizes are bytes."""
 
@@ -68,6 +77,9 @@ class CompileReport:
     """How many of the `products` precision="int8" quantised."""
     products: Tuple[ProductPrecision, ...]
     movement: Tuple[OutputMovement, ...]
+    device_calls: int
+    """Kernel calls that run on the device that the model was compiled for."""
+    host_calls: Tuple[HostCalls, ...]
     seconds: float
 
 
@@ -80,7 +92,8 @@ class Compilation:
 
 
 def compile(model, output=None, *, dims=None, max_dims=None, disable_passes=(), external_data=None, external_folders=(),
-            progress=None, precision="model", calibrate=None, calibration="least-squares", max_error=0.05, keep_float=()):
+            progress=None, precision="model", calibrate=None, calibration="least-squares", max_error=0.05, keep_float=(),
+            device="cpu", device_work=100000):
     """Compiles an ONNX model, and writes the executable to `output` if that is given.
 
     `model` is a path, the bytes of a model, or an onnx.ModelProto. `dims` fixes symbolic dimensions ({"batch": 4});
@@ -96,6 +109,9 @@ def compile(model, output=None, *, dims=None, max_dims=None, disable_passes=(), 
     No output moves by more than `max_error` on the samples, in parts of its L2 norm; as many nodes as needed stay float.
     math.inf sets no limit. `keep_float` are names of nodes that stay float in any case. The report says what was quantised,
     and how far each output moved.
+
+    `device` is "opencl" or "cuda", with a number as in "opencl:1": nodes run there if it has kernels for them. Nodes that hang
+    together must compute at least `device_work` elements for that. The report says which kernel calls stay on the CPU, and why.
 
     Returns a Compilation. Raises UnsupportedError with the list `unsupported`, NotFoundError, InvalidFileError,
     InvalidArgumentError for a wrong dimension, pass or calibration. The GIL is not held, and several threads may compile at once.
@@ -114,7 +130,8 @@ def compile(model, output=None, *, dims=None, max_dims=None, disable_passes=(), 
     folder = "" if external_data is None else os.fsdecode(external_data)
     made, report, message = _rewire._compile(
         source, folder, name, dict(dims or {}), dict(max_dims or {}), set(disable_passes),
-        [os.fsdecode(path) for path in external_folders], precision == "int8", data, calibration, max_error, set(keep_float), progress)
+        [os.fsdecode(path) for path in external_folders], precision == "int8", data, calibration, max_error, set(keep_float), device,
+        device_work, progress)
     if made is None:
         nodes = [UnsupportedNode(*row) for row in report]
         error = errors.UnsupportedError("\n".join([message, *(f"  {node}" for node in nodes)]))
@@ -124,4 +141,5 @@ def compile(model, output=None, *, dims=None, max_dims=None, disable_passes=(), 
         made.save(output)
     report["products"] = tuple(ProductPrecision(*row) for row in report["products"])
     report["movement"] = tuple(OutputMovement(*row) for row in report["movement"])
+    report["host_calls"] = tuple(HostCalls(*row) for row in report["host_calls"])
     return Compilation(made, CompileReport(**report))

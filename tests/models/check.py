@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compiles each model, runs it by vm-run as a user would, and compares with ONNX Runtime's answer.
 
-    check.py --bin build/release/bin --cases CASES [--model NAME]... [--passes all|each] [--threads 1,2]
+    check.py --bin build/release/bin --cases CASES [--model NAME]... [--passes all|each] [--threads 1,2] [--device opencl]
 
 CASES is what reference.py wrote. Values agree when |a - b| <= 1e-4 (max|b| + |b|) and NaNs are at the same places;
 integers and booleans must be equal; outputs of quantised models may be one quantisation step off. Prints a line a
@@ -10,6 +10,7 @@ run, exits with 1 when any differs, failed, or when there was nothing to compare
 """
 
 import argparse
+import collections
 import json
 import os
 import pathlib
@@ -54,8 +55,8 @@ def call(command, environment=None):
 
 
 def compile_model(tools, folder, executable, options=()):
-    """Compiles the model of a folder of cases, as the catalog says."""
-    call([tools / "vm-compile", folder / "model.onnx", "-o", executable, *catalog.OPTIONS.get(folder.name, []), *options])
+    """Compiles the model of a folder of cases, as the catalog says. Gives what vm-compile printed."""
+    return call([tools / "vm-compile", folder / "model.onnx", "-o", executable, *catalog.OPTIONS.get(folder.name, []), *options])
 
 
 def lists_of_strings(tools, executable):
@@ -165,6 +166,47 @@ def check_bounded(tools, folder, executable, cases, scratch):
         yield f"{folder.name}: sizes limited, inputs {case.name}: {peak:,} {said}", "\n      ".join(wrong) or None
 
 
+class Places:
+    """Kernel calls of all models that were compiled for a device, by where they run."""
+
+    def __init__(self):
+        self.on_device = 0
+        self.on_host = collections.Counter()
+
+    def add(self, report):
+        self.on_device += report["device_calls"]
+        for host in report["host_calls"]:
+            self.on_host[host["reason"]] += host["calls"]
+
+    def text(self):
+        everything = self.on_device + sum(self.on_host.values())
+        lines = [f"{self.on_device} of {everything} kernel calls run on the device ({self.on_device / max(everything, 1):.0%})"]
+        lines += [f"  {calls} stay on the CPU: {reason}" for reason, calls in self.on_host.most_common()]
+        return "\n".join(lines)
+
+
+def check_on_device(tools, folder, device, places, scratch):
+    """Yields (what was run, problem or None): with all that the device has kernels for on it, and then with as much as
+    pays, which leaves part of the work of one model on the CPU."""
+    compiled = []
+    for work in (["--device-work", 0], []):
+        executable = scratch / f"{folder.name}.{len(compiled)}.rwx"
+        label = f"{folder.name} on {device}, {'as much as pays' if compiled else 'all that can be'}"
+        try:
+            report = json.loads(compile_model(tools, folder, executable, ["--device", device, *work, "--json"]))
+            counts = report["device_calls"], sum(host["calls"] for host in report["host_calls"])
+            if not compiled:
+                places.add(report)
+            if counts in compiled or counts[0] == 0:
+                continue
+            compiled.append(counts)
+            for case in sorted(path for path in folder.iterdir() if path.is_dir()):
+                wrong = run_one(tools, executable, case, 1, scratch)
+                yield f"{label}: {counts[0]} calls there, {counts[1]} here, inputs {case.name}", "\n      ".join(wrong) or None
+        except (RuntimeError, OSError, subprocess.TimeoutExpired) as error:
+            yield label, str(error)
+
+
 def check_model(tools, folder, switched_off, threads, scratch):
     """Yields (what was run, problem or None)."""
     executable = scratch / f"{folder.name}.rwx"
@@ -203,6 +245,7 @@ def main():
     parser.add_argument("--cases", type=pathlib.Path, required=True)
     parser.add_argument("--model", action="append")
     parser.add_argument("--passes", choices=["all", "each"], default="all", help="each: also with each one switched off, those in catalog.EACH_PASS")
+    parser.add_argument("--device", help="compile for this device, such as opencl, and compare what runs there")
     parser.add_argument("--threads", default="1,2", type=lambda text: text.split(","))
     options = parser.parse_args()
     models = options.model or sorted(path.name for path in options.cases.iterdir() if path.is_dir())
@@ -214,17 +257,21 @@ def main():
                             "-o", pathlib.Path(scratch) / "any.rwx", "--json"])
         switches += json.loads(summary)["passes"]
     runs = failures = 0
+    places = Places()
     with tempfile.TemporaryDirectory() as scratch:
         for model in models:
             for switched_off in switches if model in catalog.EACH_PASS else switches[:1]:
-                for run, problem in check_model(
-                    options.bin, options.cases / model, switched_off, options.threads, pathlib.Path(scratch)
-                ):
+                tools, folder, room = options.bin, options.cases / model, pathlib.Path(scratch)
+                checks = (check_on_device(tools, folder, options.device, places, room) if options.device
+                          else check_model(tools, folder, switched_off, options.threads, room))
+                for run, problem in checks:
                     runs += 1
                     failures += problem is not None
                     print(f"{'FAILED' if problem else 'ok    '} {run}", flush=True)
                     if problem:
                         print(f"      {problem}", flush=True)
+    if options.device:
+        print(places.text())
     print(f"{len(models)} models, {runs} runs, {failures} failed")
     return 1 if failures or not runs else 0
 

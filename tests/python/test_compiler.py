@@ -100,6 +100,26 @@ def test_products_stay_float():
     assert one < both
 
 
+def test_for_a_device():
+    report = rewire.compile(models.add(), device="opencl", device_work=0).report
+    assert report.device_calls == 1 and report.host_calls == ()
+    report = rewire.compile(models.add(), device="cuda:0", device_work=10**9).report
+    (calls,) = report.host_calls
+    assert report.device_calls == 0 and calls.kernel == "rewire.add" and calls.calls == 1
+    assert "too little work" in calls.reason
+    assert rewire.compile(models.add()).report.host_calls == ()
+
+
+def test_runs_on_a_device():
+    try:
+        program = rewire.load(rewire.compile(models.add(), device="opencl", device_work=0))
+    except rewire.LinkError as error:
+        pytest.skip(str(error))
+    a = numpy.arange(12, dtype=numpy.float32).reshape(3, 4)
+    b = numpy.full((3, 4), 2, numpy.float32)
+    numpy.testing.assert_array_equal(program({"a": a, "b": b})["sum"], a + b)
+
+
 def test_mistakes():
     for arguments, error, words in [
         (dict(model="none.onnx"), rewire.NotFoundError, "none.onnx"),
@@ -107,6 +127,7 @@ def test_mistakes():
         (dict(model=models.add(), disable_passes=["none"]), rewire.InvalidArgumentError, "dead-code"),
         (dict(model=models.add(), max_dims={"M": 4}), rewire.InvalidArgumentError, "no input has a dimension"),
         (dict(model=models.add(), precision="int8"), rewire.InvalidArgumentError, "needs samples"),
+        (dict(model=models.add(), device="gpu"), rewire.InvalidArgumentError, "expected cpu, opencl or cuda"),
         (dict(model=models.add(), precision="int4"), rewire.InvalidArgumentError, "'model' or 'int8'"),
         (dict(model=models.add(), precision="int8", calibration="mean", calibrate={"x": numpy.ones(3)}),
          rewire.InvalidArgumentError, "'min-max' or 'entropy'"),

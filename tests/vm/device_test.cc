@@ -200,6 +200,38 @@ TEST_CASE("a constant on a device is a result that can be copied to the host") {
   CHECK(FloatsOf(*CopyToHost(vm.Output())) == std::vector<float>{7, 8, 9});
 }
 
+TEST_CASE("two tensors of a device change places, though each is copied over the other") {
+  FakeDevice device;
+  device.put_off = true;
+  VirtualMachine vm(ProgramOf(R"(
+    .device fake = ext_dev:0
+    .func main(x: f32[3] on fake, y: f32[3] on fake) -> (f32[3] on fake, f32[3] on fake)
+      %r = alloc_adt tag=0 (%y, %x)
+      ret %r
+    .end
+    .func away(x: f32[3]) -> f32[3] on fake
+      %d = device_copy %x, cpu, fake
+      ret %d
+    .end)",
+                              WithDevice(device)));
+  const Value one = Floats({1, 2, 3});
+  const Value two = Floats({4, 5, 6});
+  const Tensor x = vm.TryInvoke("away", {&one, 1})->tensor();
+  const Tensor y = vm.TryInvoke("away", {&two, 1})->tensor();
+  const std::vector<std::int64_t> shape = {3};
+  const auto writable = [&](const Tensor& tensor) {
+    return TensorView(tensor.dl().data, kFloat32, shape, tensor.dl().device);
+  };
+  vm.SetInput("x", x);
+  vm.SetInput("y", y);
+  vm.SetOutput(0, writable(x));
+  vm.SetOutput(1, writable(y));
+  vm.Invoke();
+  CHECK(FloatsOf(*CopyToHost(x)) == std::vector<float>{4, 5, 6});
+  CHECK(FloatsOf(*CopyToHost(y)) == std::vector<float>{1, 2, 3});
+  CHECK(device.misuse.empty());
+}
+
 TEST_CASE("a result on a device is copied into memory of the host's that is bound for it") {
   FakeDevice device;
   VirtualMachine vm(ProgramOf(R"(

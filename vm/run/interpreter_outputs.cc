@@ -2,6 +2,7 @@
 //
 // Decides where the interpreter makes tensors in the caller's memory, and copies the others there when the
 // run ends.
+#include <algorithm>
 #include <cstring>
 
 #include "rewire/base/array.h"
@@ -232,22 +233,27 @@ bool Interpreter::CheckLeaf(const Function& function, std::uint32_t leaf, Output
 // A value that lies where some output is about to be copied to is moved out of the way.
 bool Interpreter::PutAside(const OutputSlots& slots, RewireFFIAny* value) {
   const DLTensor& dl = TensorOf(*value)->tensor;
-  if (!IsHostDevice(dl.device)) return true;
   const MemoryRange range = RangeOf(dl);
   bool overlaps = false;
   for (const OutputSlot& slot : slots.leaves) {
-    if (slot.mode == OutputSlot::kUnbound || !slot.copied) continue;
+    if (slot.mode == OutputSlot::kUnbound || !slot.copied || !IsSameDevice(slot.device, dl.device)) continue;
     overlaps = overlaps || slot.extent().Overlaps(range);
   }
   if (!overlaps) return true;
-  TensorObject* copy = NewHeapTensor(heap_, rep_.devices[kHostDevice], dl.dtype,
-                                     {dl.shape, static_cast<std::size_t>(dl.ndim)});
+  const auto same_device = [&dl](const LinkedDevice& each) { return IsSameDevice(each.device, dl.device); };
+  const LinkedDevice* device = std::find_if(rep_.devices.begin(), rep_.devices.end(), same_device);
+  TensorObject* copy = NewHeapTensor(heap_, *device, dl.dtype, {dl.shape, static_cast<std::size_t>(dl.ndim)});
   if (copy == nullptr) return FailMemory(range.end - range.begin);
-  if (!WaitToUse(DeviceWork::Use::kReads, range, WaitCause::kEnd)) {
+  const bool on_host = IsHostDevice(dl.device);
+  const CopyEnd from{static_cast<char*>(dl.data) + dl.byte_offset, dl.device, TensorOf(*value)};
+  const CopyEnd to{copy->tensor.data, dl.device, copy};
+  const bool ready = on_host ? WaitToUse(DeviceWork::Use::kReads, range, WaitCause::kEnd)
+                             : CopyBetween(from, to, range.end - range.begin);
+  if (!ready) {
     heap_.Release(copy);
     return false;
   }
-  CopyElements(dl, copy->tensor.data);
+  if (on_host) CopyElements(dl, copy->tensor.data);
   *value = MakeAny(kTensorKind, copy);
   if (vm_.temporaries.Push(*value)) return true;
   heap_.Release(copy);

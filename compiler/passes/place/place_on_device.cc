@@ -72,32 +72,34 @@ class Placement {
     return !IsFloat(value.type.dtype) && (value.elements || value.type.rank() <= 1);
   }
 
-  bool CanRun(const Node& node) const {
-    if (node.kind != NodeKind::kKernel || node.returns || node.flags != 0 || node.inputs.empty() ||
-        !node.kernel.starts_with(kStock) || node.kernel.starts_with(kOnDevice)) {
-      return false;
+  // Null if the device can run the kernel that the node calls.
+  const char* WhyOnHost(const Node& node) const {
+    if (node.returns || node.flags != 0 || node.inputs.empty() || !node.kernel.starts_with(kStock)) {
+      return "it makes values, or takes lists or texts";
     }
     for (const std::vector<Value*>* list : {&node.inputs, &node.outputs}) {
       for (const Value* value : *list) {
         const bool tensor = value != nullptr && value->type.IsTensor() && value->type.ranked;
-        if (!tensor || value->type.rank() > kMostRank) return false;
+        if (!tensor || value->type.rank() > kMostRank)
+          return "a tensor is missing, or of more than 8 dimensions";
       }
     }
     for (const Node::Extent& extent : node.extents) {
-      if (extent.shape != nullptr) return false;
+      if (extent.shape != nullptr) return "the size of its output is known only during the run";
     }
     const bool shapes = std::all_of(node.outputs.begin(), node.outputs.end(), [&](const Value* output) {
       return IsShape(*output) && (on_host_.contains(output) || !AnyFloat(node.inputs));
     });
-    if (shapes) return false;
+    if (shapes) return "shapes and sizes, which the host reads";
     // Casts between integers are left to the host, and so is what only moves few of them.
     if (!AnyFloat(node.inputs) && !AnyFloat(node.outputs) &&
         node.inputs[0]->type.dtype != node.outputs[0]->type.dtype) {
-      return false;
+      return "integers and bools, which sizes and conditions depend on";
     }
     Node moved = node;
     moved.kernel = NameOnDevice(node);
-    return graph_.kernels->Row(moved.kernel) != nullptr && graph_.kernels->Check(moved);
+    if (graph_.kernels->Row(moved.kernel) == nullptr) return "the device has no such kernel";
+    return graph_.kernels->Check(moved) ? nullptr : "the device's kernel takes other dtypes or attributes";
   }
   static bool AnyFloat(const std::vector<Value*>& values) {
     return std::any_of(values.begin(), values.end(),
@@ -106,7 +108,8 @@ class Placement {
 
   void Collect(const Block& block) {
     for (Node* node : block.nodes) {
-      if (CanRun(*node)) {
+      if (node->kind == NodeKind::kKernel) node->why_on_host = WhyOnHost(*node);
+      if (node->kind == NodeKind::kKernel && node->why_on_host == nullptr) {
         index_[node] = candidates_.size();
         candidates_.push_back(node);
       }
@@ -154,7 +157,11 @@ class Placement {
     std::vector<std::int64_t> work(candidates_.size());
     for (std::size_t i = 0; i < candidates_.size(); ++i) work[root(i)] += WorkOf(*candidates_[i]);
     for (std::size_t i = 0; i < candidates_.size(); ++i) {
-      if (work[root(i)] >= graph_.device->least_work) placed_.insert(candidates_[i]);
+      if (work[root(i)] >= graph_.device->least_work) {
+        placed_.insert(candidates_[i]);
+      } else {
+        candidates_[i]->why_on_host = "too little work for launches and copies";
+      }
     }
   }
 

@@ -89,17 +89,7 @@ enum UnaryOperation {
   kSwish,
   kTanh
 };
-enum BinaryOperation {
-  kAdd,
-  kSubtract,
-  kMultiply,
-  kDivide,
-  kPower,
-  kMaximum,
-  kMinimum,
-  kPRelu,
-  kSquaredDistance
-};
+enum BinaryOperation { kAdd, kSubtract, kMultiply, kDivide, kPower, kMaximum, kMinimum, kPRelu };
 enum Comparison { kEqual, kLess, kLessOrEqual, kGreater, kGreaterOrEqual };
 enum ReduceOperation { kSum, kMean, kMost, kLeast, kProduct, kSumOfSquares, kSumOfAbs, kNorm };
 

@@ -36,7 +36,7 @@ typedef unsigned char u8;
 typedef unsigned short ushort;
 typedef unsigned int uint;
 typedef unsigned long ulong;
-#if defined(REWIRE_F16) && defined(__CUDACC_RTC__)
+#if defined(REWIRE_F16) && (defined(__CUDACC_RTC__) || defined(__NVCC__))
 // NVRTC comes without CUDA's headers, so the two instructions are written out (PTX ISA, cvt).
 typedef unsigned short real;
 FUNCTION float float_of_half(real half) {

@@ -79,10 +79,8 @@ FUNCTION float apply_binary(int operation, float a, float b) {
       return larger(a, b);
     case kMinimum:
       return smaller(a, b);
-    case kPRelu:
+    default:  // kPRelu
       return a < 0.0f ? a * b : a;
-    default:
-      return (a - b) * (a - b);
   }
 }
 

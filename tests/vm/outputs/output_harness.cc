@@ -97,9 +97,11 @@ void AddTestKernels(KernelSet* kernels, KernelLog* log) {
       [=](TensorView i, TensorView out) { *access.Write<std::int64_t>(out) = *i.data<std::int64_t>() - 1; });
 }
 
-Program LinkText(const std::string& text, KernelLog* log, LinkOptions options) {
+Program LinkText(const std::string& text, KernelLog* log, LinkOptions options,
+                 void (*change)(Module* module)) {
   Result<Module> module = Assemble(text);
   if (!module) FAIL(module.error().message());
+  if (change != nullptr) change(&*module);
   const Result<Executable> executable = Executable::FromModule(*std::move(module));
   if (!executable) FAIL(executable.error().message());
   AddTestKernels(&options.kernels, log);

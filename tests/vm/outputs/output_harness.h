@@ -40,6 +40,8 @@ struct KernelLog {
 void AddTestKernels(KernelSet* kernels, KernelLog* log);
 
 // Assembles, verifies and links; fails the test with the message otherwise.
-Program LinkText(const std::string& text, KernelLog* log, LinkOptions options = {});
+// `change`, if it is given, is applied to the assembled module.
+Program LinkText(const std::string& text, KernelLog* log, LinkOptions options = {},
+                 void (*change)(Module* module) = nullptr);
 
 }  // namespace rewire::test
