@@ -45,8 +45,9 @@ bench-vm: $(BENCH_VM) ## measure the interpreter loop (tests/bench); ARGS="--jso
 bench-vm-instructions: $(BENCH_VM) ## count the loop's instructions with callgrind
 	tests/bench/vm_instructions.py $(BENCH_VM)
 
-bench-device: build ## measure calls on devices (docs/devices.md): OpenCL, and the simulated CUDA driver
-	cmake --build $(BUILD) --parallel $(JOBS) --target bench-device rewire_simulated_cuda rewire_simulated_nvrtc_13
+bench-device: install-deps ## measure calls on devices (docs/devices.md): OpenCL, and the simulated CUDA driver
+	$(LAUNCHERS) cmake --preset $(PRESET) -DREWIRE_BUILD_BENCH=ON
+	cmake --build $(BUILD) --parallel $(JOBS) --target bench-device rewire_device_cuda rewire_simulated_cuda rewire_simulated_nvrtc_13
 	REWIRE_LIBRARY_PATH=$(BUILD)/lib/rewire $(BUILD)/tests/bin/bench-device opencl
 	REWIRE_LIBRARY_PATH=$(BUILD)/lib/rewire LD_LIBRARY_PATH=$(BUILD)/tests/simulated_cuda \
 	  $(BUILD)/tests/bin/bench-device cuda

@@ -71,6 +71,7 @@ bool MoveForm(TensorView tensor, Form* form) {
 Call& Call::Tensor(TensorView tensor) {
   RewireLaunchArgument& argument = arguments_[count_++];
   argument.kind = REWIRE_LAUNCH_ADDRESS;
+  argument.bytes = 0;
   argument.u.address = const_cast<void*>(tensor.raw_data());
   return *this;
 }

@@ -91,9 +91,10 @@ class Call {
   Program program_;
   Form form_;
   const char* kernel_;
-  RewireLaunchArgument arguments_[kMostArguments] = {};
+  // Not cleared: a call writes what it uses, and clearing would take as long as the rest.
+  RewireLaunchArgument arguments_[kMostArguments];
   std::uint32_t count_ = 0;
-  alignas(8) unsigned char bytes_[kMostBytes] = {};
+  alignas(8) unsigned char bytes_[kMostBytes];
   std::size_t used_ = 0;
 };
 

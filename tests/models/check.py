@@ -11,6 +11,7 @@ run, exits with 1 when any differs, failed, or when there was nothing to compare
 
 import argparse
 import collections
+import concurrent.futures
 import json
 import os
 import pathlib
@@ -258,18 +259,31 @@ def main():
         switches += json.loads(summary)["passes"]
     runs = failures = 0
     places = Places()
-    with tempfile.TemporaryDirectory() as scratch:
+
+    def checks(scratch):
+        """Yields what check_model yields, of all models."""
         for model in models:
             for switched_off in switches if model in catalog.EACH_PASS else switches[:1]:
-                tools, folder, room = options.bin, options.cases / model, pathlib.Path(scratch)
-                checks = (check_on_device(tools, folder, options.device, places, room) if options.device
-                          else check_model(tools, folder, switched_off, options.threads, room))
-                for run, problem in checks:
-                    runs += 1
-                    failures += problem is not None
-                    print(f"{'FAILED' if problem else 'ok    '} {run}", flush=True)
-                    if problem:
-                        print(f"      {problem}", flush=True)
+                yield from check_model(options.bin, options.cases / model, switched_off, options.threads, scratch)
+
+    def checks_on_device(scratch):
+        # Two models at a time: a run on a device leaves a core idle.
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            def on_device(model):
+                room = scratch / model
+                room.mkdir()
+                return list(check_on_device(options.bin, options.cases / model, options.device, places, room))
+
+            for done in pool.map(on_device, models):
+                yield from done
+
+    with tempfile.TemporaryDirectory() as scratch:
+        for run, problem in (checks_on_device if options.device else checks)(pathlib.Path(scratch)):
+            runs += 1
+            failures += problem is not None
+            print(f"{'FAILED' if problem else 'ok    '} {run}", flush=True)
+            if problem:
+                print(f"      {problem}", flush=True)
     if options.device:
         print(places.text())
     print(f"{len(models)} models, {runs} runs, {failures} failed")
