@@ -6,7 +6,6 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <system_error>
-#include <thread>
 #include <utility>
 
 #include "rewire/base/array.h"
@@ -16,9 +15,9 @@
 #include "rewire/tools/io/cli.h"
 #include "rewire/tools/io/open_model.h"
 #include "rewire/tools/io/progress.h"
-#include "rewire/tools/io/tensor_io.h"
 #include "rewire/tools/io/units.h"
 #include "rewire/tools/run/expectations.h"
+#include "rewire/tools/run/link_model.h"
 #include "rewire/tools/run/outputs.h"
 #include "rewire/tools/run/profile.h"
 #include "rewire/tools/run/resident.h"
@@ -72,7 +71,6 @@ class Runner {
   const Json& json() const { return json_; }
 
  private:
-  Result<Program> Link(const OpenedModel& model);
   Status Execute(VirtualMachine* vm, std::uint32_t function);
   Status Invoke(VirtualMachine* vm, std::uint32_t function, std::int64_t* nanoseconds);
   Status Report(const VirtualMachine& vm, std::uint32_t function, const MappedOutputs& mapped, bool* equal);
@@ -110,30 +108,6 @@ void Runner::Trace(const TraceEntry& entry) {
                             {"depth", entry.depth},
                             {"text", entry.text},
                             {"operands", std::move(operands)}});
-}
-
-Result<Program> Runner::Link(const OpenedModel& model) {
-  LinkOptions link;
-  std::vector<std::string> libraries = model.kernels;
-  libraries.insert(libraries.end(), options_.kernels.begin(), options_.kernels.end());
-  for (const std::string& library : libraries) {
-    if (Status added = link.kernels.AddLibrary(library); !added) return Forward(added);
-  }
-  for (const std::string& path : model.has_parameters ? std::vector<std::string>() : options_.parameters) {
-    Result<ParameterSet> set = ReadParameters(path);
-    if (!set) return Forward(set);
-    link.parameters.push_back(*std::move(set));
-  }
-  const auto cores = static_cast<std::int32_t>(std::max(1U, std::thread::hardware_concurrency()));
-  link.threads = ThreadPool::Make(options_.threads == 0 ? cores : options_.threads);
-  link.init_limits = options_.limits;
-  // 0 stands for the default there, no limit here.
-  if (options_.limits.bytes != Limits().bytes)
-    link.limits.bytes = std::max<std::uint64_t>(1, options_.limits.bytes);
-  if (options_.deadline) link.limits.deadline = Clock::now() + *options_.deadline;
-  Result<Program> program = Program::Link(model.executable, std::move(link));
-  if (!program) return Forward(program, options_.file);
-  return program;
 }
 
 Status Runner::Invoke(VirtualMachine* vm, std::uint32_t function, std::int64_t* nanoseconds) {
@@ -274,7 +248,9 @@ Result<int> Runner::Run() {
     json_.update(ListingJson(module));
     return 0;
   }
-  const Result<Program> program = Link(*model);
+  const Result<Program> program = LinkModel(*model, options_.file,
+                                            {options_.kernels, options_.parameters, options_.threads,
+                                             options_.limits, options_.deadline, StorageFill::kUndefined});
   if (!program) return Forward(program);
   load_time_ = Nanoseconds(Clock::now()) - Nanoseconds(start);
   const Result<std::uint32_t> index = program->FindFunction(options_.function);

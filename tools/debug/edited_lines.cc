@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rewire/tools/debug/edited_lines.h"
+
+#include <histedit.h>
+
+#include <cerrno>
+#include <clocale>
+#include <cstdio>
+#include <utility>
+
+namespace rewire::tools {
+namespace {
+
+constexpr int kMostHistory = 1000;  // lines
+
+class EditedInput final : public LineSource {
+ public:
+  EditedInput(Complete complete, std::string history_file)
+      : complete_(std::move(complete)), history_file_(std::move(history_file)) {}
+  ~EditedInput() override {
+    HistEvent event;
+    if (history_ != nullptr) {
+      // A history that cannot be kept is no reason to complain at the end of a session.
+      if (!history_file_.empty()) history(history_, &event, H_SAVE, history_file_.c_str());
+      history_end(history_);
+    }
+    if (edit_ != nullptr) el_end(edit_);
+  }
+  EditedInput(const EditedInput&) = delete;
+  EditedInput& operator=(const EditedInput&) = delete;
+
+  bool Start() {
+    std::setlocale(LC_CTYPE, "");  // the terminal's characters
+    edit_ = el_init("vm-debug", stdin, stdout, stderr);
+    history_ = history_init();
+    if (edit_ == nullptr || history_ == nullptr) return false;
+    HistEvent event;
+    history(history_, &event, H_SETSIZE, kMostHistory);
+    history(history_, &event, H_SETUNIQUE, 1);
+    if (!history_file_.empty()) history(history_, &event, H_LOAD, history_file_.c_str());
+    el_set(edit_, EL_CLIENTDATA, this);
+    el_set(edit_, EL_PROMPT, &EditedInput::Prompt);
+    el_set(edit_, EL_EDITOR, "emacs");
+    el_set(edit_, EL_HIST, ::history, history_);
+    el_set(edit_, EL_ADDFN, "complete", "complete the word", &EditedInput::OnTab);
+    el_set(edit_, EL_BIND, "^I", "complete", nullptr);
+    el_source(edit_, nullptr);  // ~/.editrc may choose other keys
+    return true;
+  }
+
+  std::optional<std::string> Next(const std::string& prompt) override {
+    prompt_ = prompt;
+    int count = 0;
+    errno = 0;
+    const char* read = el_gets(edit_, &count);
+    if (read == nullptr || count <= 0) {
+      const bool interrupted = errno == EINTR;
+      std::fputs("\n", stdout);
+      if (!interrupted) return std::nullopt;
+      el_reset(edit_);
+      return "";
+    }
+    std::string line(read, static_cast<std::size_t>(count));
+    while (!line.empty() && (line.back() == '\n' || line.back() == '\r')) line.pop_back();
+    HistEvent event;
+    if (!line.empty()) history(history_, &event, H_ENTER, line.c_str());
+    return line;
+  }
+  bool interactive() const override { return true; }
+
+ private:
+  static EditedInput* Self(EditLine* edit) {
+    void* self = nullptr;
+    el_get(edit, EL_CLIENTDATA, &self);
+    return static_cast<EditedInput*>(self);
+  }
+  static char* Prompt(EditLine* edit) { return Self(edit)->prompt_.data(); }
+
+  // Adds what all completions share; lists them if that is nothing.
+  static unsigned char OnTab(EditLine* edit, int) {
+    const LineInfo* info = el_line(edit);
+    const std::string line(info->buffer, info->cursor);
+    const std::vector<std::string> words = Self(edit)->complete_(line);
+    if (words.empty()) return CC_ERROR;
+    std::string shared = words.front();
+    for (const std::string& word : words) {
+      std::size_t same = 0;
+      while (same < shared.size() && same < word.size() && shared[same] == word[same]) ++same;
+      shared.resize(same);
+    }
+    const std::size_t space = line.rfind(' ');
+    const std::size_t typed = line.size() - (space == std::string::npos ? 0 : space + 1);
+    std::string more = shared.size() > typed ? shared.substr(typed) : "";
+    if (words.size() == 1) more += ' ';
+    if (!more.empty()) return el_insertstr(edit, more.c_str()) == 0 ? CC_REFRESH : CC_ERROR;
+    std::fputs("\n", stdout);
+    for (const std::string& word : words) std::fprintf(stdout, "%s  ", word.c_str());
+    std::fputs("\n", stdout);
+    return CC_REDISPLAY;
+  }
+
+  Complete complete_;
+  std::string history_file_;
+  std::string prompt_;
+  EditLine* edit_ = nullptr;
+  History* history_ = nullptr;
+};
+
+}  // namespace
+
+std::unique_ptr<LineSource> EditedLines(Complete complete, const std::string& history_file) {
+  auto lines = std::make_unique<EditedInput>(std::move(complete), history_file);
+  if (!lines->Start()) return nullptr;
+  return lines;
+}
+
+}  // namespace rewire::tools

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// vm-debug: runs a function step by step. docs/vm-debug.md.
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+#include "rewire/tools/debug/debugger.h"
+#include "rewire/tools/io/cli.h"
+
+namespace rewire::tools {
+namespace {
+
+constexpr const char kDescription[] =
+    R"(Runs a function of a Rewire executable step by step, and shows what its registers hold.
+
+  $ vm-debug model.rwx --input image=@image.npy
+  (vm-debug) break conv_1             stop at a node of the model, a function, or main@12
+  (vm-debug) run
+  (vm-debug) registers                what each register holds, a line each
+  (vm-debug) step                     one instruction further; an empty line repeats it
+  (vm-debug) print %4                 all elements of a register
+  (vm-debug) catch nan                stop after the first kernel that writes NaN
+  (vm-debug) continue
+  (vm-debug) input image=fill:0       change an input
+  (vm-debug) run                      and run again
+  (vm-debug) help                     all commands; `help step` explains one
+
+Commands also come from files (-x FILE), and from standard input if it is no terminal. There the first
+command that fails ends the session with its exit code.
+)";
+
+void AddOptions(CLI::App* app, DebugOptions* options) {
+  const auto list = [app](const char* name, std::vector<std::string>* values, const char* type,
+                          const char* help) {
+    app->add_option(name, *values, help)->allow_extra_args(false)->type_name(type);
+  };
+  app->add_option("FILE", options->file,
+                  "the model: an executable (.rwx), text assembly (.asm), an ONNX model (.onnx), or a model "
+                  "of TVM")
+      ->required()
+      ->type_name("");
+  app->add_option("--model", options->model, "choose one model of a bundle")->type_name("NAME");
+  app->add_option("-f,--function", options->function,
+                  "debug this function; default: main, or else the first function")
+      ->type_name("NAME");
+  list("-x,--commands", &options->scripts, "FILE", "read commands from this file first");
+  list("-i,--input", &options->inputs.inputs, "NAME=VALUE", "set an input; `help input` says how");
+  app->add_flag("--random", options->inputs.random, "fill the other inputs with random numbers");
+  app->add_option("--seed", options->inputs.seed, "seed of the random numbers")
+      ->type_name("N")
+      ->check(CLI::NonNegativeNumber.description(""))
+      ->capture_default_str();
+  list("--range", &options->inputs.random_ranges, "DTYPE=LOW:HIGH",
+       "range of random numbers of this dtype; default: -1:1 for floats, 0:9 for integers");
+  list("--dim", &options->inputs.dims, "SYMBOL=SIZE", "size of a symbolic dimension of random inputs");
+  list("--params", &options->parameters, "FILE",
+       "read parameters (weights) by name, from .safetensors, .rwx, .npz or TVM's files");
+  list("--kernels", &options->kernels, "LIBRARY",
+       "load a shared library of kernels; loading it runs its code");
+  app->add_option("--threads", options->threads, "let kernels use N threads; default: one per core")
+      ->type_name("N")
+      ->check(CLI::Range(1, 4096).description(""));
+}
+
+}  // namespace
+}  // namespace rewire::tools
+
+int main(int argc, char** argv) {
+  CLI::App app(rewire::tools::kDescription, "vm-debug");
+  rewire::tools::DebugOptions options;
+  rewire::tools::AddOptions(&app, &options);
+  return rewire::tools::Main(app, argc, argv, [&] { return rewire::tools::Debug(options); });
+}
