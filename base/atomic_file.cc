@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "rewire/base/touched_files.h"
+#include "rewire/base/unfinished_files.h"
 
 namespace rewire {
 namespace {
@@ -58,7 +59,9 @@ void AtomicFile::Unmap() {
 
 void AtomicFile::Abandon() {
   if (descriptor_ >= 0) close(std::exchange(descriptor_, -1));
-  if (!temporary_.empty()) unlink(std::exchange(temporary_, {}).c_str());
+  if (temporary_.empty()) return;
+  unlink(temporary_.c_str());
+  ForgetUnfinishedFile(std::exchange(temporary_, {}));
 }
 
 Result<AtomicFile> AtomicFile::Create(const std::string& path) {
@@ -81,7 +84,10 @@ Result<AtomicFile> AtomicFile::Create(const std::string& path) {
   for (;;) {
     std::string temporary = Format("{}.tmp{}.{}", target, getpid(), counter++);
     const int descriptor = open(temporary.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (descriptor >= 0) return AtomicFile(descriptor, path, target, std::move(temporary));
+    if (descriptor >= 0) {
+      NoteUnfinishedFile(temporary);
+      return AtomicFile(descriptor, path, target, std::move(temporary));
+    }
     if (errno != EEXIST) return FailWith(path, errno);
   }
 }
@@ -131,8 +137,9 @@ Status AtomicFile::Commit() {
     Abandon();
     return FailWith(path_, error);
   }
-  if (!temporary_.empty()) NoteWrittenFile(path_);
-  temporary_.clear();
+  if (temporary_.empty()) return {};
+  ForgetUnfinishedFile(std::exchange(temporary_, {}));
+  NoteWrittenFile(path_);
   return {};
 }
 

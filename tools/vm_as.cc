@@ -35,6 +35,7 @@ struct Options {
   std::string input;
   std::string output;
   bool no_verify = false;
+  bool json = false;
 };
 
 rewire::Result<rewire::Module> Read(const std::string& input) {
@@ -62,6 +63,12 @@ rewire::Result<int> Run(const Options& options) {
     }
   }
   if (const rewire::Status written = rewire::WriteModule(*module, output); !written) return Forward(written);
+  if (options.json) {
+    rewire::tools::PrintJson({{"written", output},
+                              {"functions", module->functions.size()},
+                              {"constants", module->constants.size()},
+                              {"kernels", module->kernels.size()}});
+  }
   return 0;
 }
 
@@ -78,5 +85,6 @@ int main(int argc, char** argv) {
       ->type_name("FILE");
   app.add_flag("--no-verify", options.no_verify,
                "write the executable even if the verifier refuses it, to test readers");
+  app.add_flag("--json", options.json, "print one JSON object about the file that was written");
   return rewire::tools::Main(app, argc, argv, [&] { return Run(options); });
 }

@@ -44,7 +44,7 @@ Result<int> Bundle(const Options& options) {
   if (options.json) {
     nlohmann::ordered_json json = {{"written", options.output}, {"models", nlohmann::ordered_json::array()}};
     for (const BundledExecutable& model : models) json["models"].push_back(model.name);
-    fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+    PrintJson(json);
   } else {
     fmt::print("wrote {}: {} models\n", options.output, models.size());
   }

@@ -140,8 +140,7 @@ Result<int> Run(const Options& options) {
   if (!compiled) {
     progress.reset();
     if (options.json) {
-      fmt::print("{}\n", UnsupportedJson(options.input, compiled.error(), unsupported)
-                             .dump(2, ' ', false, Json::error_handler_t::replace));
+      PrintJson(UnsupportedJson(options.input, compiled.error(), unsupported));
     } else {
       fmt::print(stderr, "{}", UnsupportedText(unsupported));
     }
@@ -171,7 +170,7 @@ Result<int> Run(const Options& options) {
                        {"host_calls", HostCallsJson(report)},
                        {"passes", CompilerPasses()},
                        {"nanoseconds", report.time.count()}};
-    fmt::print("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));
+    PrintJson(json);
     return 0;
   }
   fmt::print(

@@ -83,7 +83,7 @@ Result<int> Convert(const Options& options) {
                  {"written", output},
                  {"run", Command(options, *model, output)}};
     json.update(ListingJson(module));
-    fmt::print("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));
+    PrintJson(json);
     return 0;
   }
   fmt::print("{}: {}\nwrote {}; run it with\n  {}\n", options.input, FileKindName(model->kind), output,

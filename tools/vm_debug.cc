@@ -44,6 +44,7 @@ void AddOptions(CLI::App* app, DebugOptions* options) {
                   "debug this function; default: main, or else the first function")
       ->type_name("NAME");
   list("-x,--commands", &options->scripts, "FILE", "read commands from this file first");
+  app->add_flag("--json", options->json, "print one JSON object for each command instead of text");
   list("-i,--input", &options->inputs.inputs, "NAME=VALUE", "set an input; `help input` says how");
   app->add_flag("--random", options->inputs.random, "fill the other inputs with random numbers");
   app->add_option("--seed", options->inputs.seed, "seed of the random numbers")

@@ -30,6 +30,7 @@ struct Options {
   std::string input;
   std::string output;
   bool brief = false;
+  bool json = false;
 };
 
 rewire::Result<int> Run(const Options& options) {
@@ -45,12 +46,19 @@ rewire::Result<int> Run(const Options& options) {
   how.leave_data_out = options.brief;
   if (!options.output.empty()) how.data_file = data_path.filename().string();
   rewire::Disassembly disassembly = rewire::Disassemble(*module, how);
+  nlohmann::ordered_json json = {{"file", options.input}};
   if (const rewire::Status verified = rewire::VerifyModule(*module); !verified) {
+    json["refused"] = rewire::tools::ErrorJson(verified.error());
     std::string reason = verified.error().message();
     for (char& c : reason) c = c == '\n' ? ' ' : c;
     disassembly.text = "; the verifier refuses this: " + reason + "\n" + disassembly.text;
   }
 
+  if (options.output.empty() && options.json) {
+    json["text"] = disassembly.text;
+    rewire::tools::PrintJson(json);
+    return 0;
+  }
   if (options.output.empty()) {
     std::fwrite(disassembly.text.data(), 1, disassembly.text.size(), stdout);
     return 0;
@@ -58,11 +66,14 @@ rewire::Result<int> Run(const Options& options) {
   if (!disassembly.data.empty()) {
     const rewire::Status written = rewire::WriteSafetensors(data_path.string(), disassembly.data);
     if (!written) return Forward(written);
+    json["written"].push_back(data_path.string());
   }
   const rewire::Span<const char> text(disassembly.text);
   const rewire::Status written = rewire::WriteFileAtomically(
       options.output, {reinterpret_cast<const std::byte*>(text.data()), text.size()});
   if (!written) return Forward(written);
+  json["written"].push_back(options.output);
+  if (options.json) rewire::tools::PrintJson(json);
   return 0;
 }
 
@@ -75,5 +86,6 @@ int main(int argc, char** argv) {
   app.add_option("-o,--output", options.output, "write the text here; default: standard output")
       ->type_name("FILE");
   app.add_flag("--brief", options.brief, "leave out the data of large constants");
+  app.add_flag("--json", options.json, "print one JSON object, with the text or the files written");
   return rewire::tools::Main(app, argc, argv, [&] { return Run(options); });
 }

@@ -27,8 +27,11 @@ struct Options {
 };
 
 void Print(bool as_json, const nlohmann::ordered_json& json, const std::string& text) {
-  const auto replace = nlohmann::ordered_json::error_handler_t::replace;  // names may hold any bytes
-  fmt::print("{}", as_json ? json.dump(2, ' ', false, replace) + "\n" : text);
+  if (as_json) {
+    PrintJson(json);
+  } else {
+    fmt::print("{}", text);
+  }
 }
 
 Result<int> InspectOwn(const Options& options) {

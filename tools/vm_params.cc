@@ -36,10 +36,6 @@ struct Options {
   bool json = false;
 };
 
-void PrintJson(const Json& json) {
-  fmt::print("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));
-}
-
 Result<int> List(const Options& options) {
   Json files = Json::array();
   std::string text;

@@ -13,6 +13,7 @@
 #include "rewire/base/atomic_file.h"
 #include "rewire/base/mapped_file.h"
 #include "rewire/base/touched_files.h"
+#include "rewire/base/unfinished_files.h"
 
 namespace rewire {
 namespace {
@@ -167,6 +168,22 @@ TEST_CASE("an uncommitted file leaves the old one and nothing else") {
   }
   CHECK(folder.file_count() == 1);
   CHECK(Text(ReadFile(path)->view) == "old");
+}
+
+TEST_CASE("a signal handler can remove what is unfinished, and nothing else") {
+  TemporaryFolder folder;
+  REQUIRE(WriteFileAtomically(folder / "kept", Bytes("whole")));
+  Result<AtomicFile> unfinished = AtomicFile::Create(folder / "kept");
+  Result<AtomicFile> committed = AtomicFile::Create(folder / "other");
+  REQUIRE(unfinished);
+  REQUIRE(committed);
+  REQUIRE(committed->Commit());
+  { const Result<AtomicFile> abandoned = AtomicFile::Create(folder / "third"); }
+  CHECK(folder.file_count() == 3);
+  RemoveUnfinishedFiles();
+  CHECK(folder.file_count() == 2);
+  CHECK(Text(MapFile(folder / "kept")->view) == "whole");
+  CHECK(!unfinished->Commit());
 }
 
 TEST_CASE("file errors name path and reason") {

@@ -2,6 +2,7 @@
 #include "rewire/tests/support/run_program.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,6 +17,18 @@ namespace rewire::test {
 namespace {
 
 constexpr unsigned kMostSeconds = 120;
+constexpr unsigned kNobody = 65534;
+
+// Whether a process has a handler for a signal, as Linux tells.
+bool Catches(pid_t process, int signal) {
+  std::ifstream status("/proc/" + std::to_string(process) + "/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.rfind("SigCgt:", 0) == 0) {
+      return (std::stoull(line.substr(7), nullptr, 16) >> (signal - 1) & 1) != 0;
+    }
+  }
+  return true;  // it has ended
+}
 
 void Redirect(int descriptor, const std::string& path, int flags = O_WRONLY | O_CREAT | O_TRUNC) {
   const int file = open(path.c_str(), flags, 0600);
@@ -31,6 +44,8 @@ void RedirectAll(const Streams& streams, const std::string& out, const std::stri
   if (streams.out_unread && (pipe(ends) != 0 || close(ends[0]) != 0 || dup2(ends[1], STDOUT_FILENO) < 0)) {
     _exit(127);
   }
+  if (streams.in_waits && (pipe(ends) != 0 || dup2(ends[0], STDIN_FILENO) < 0)) _exit(127);
+  if (streams.unprivileged && getuid() == 0 && (setgid(kNobody) != 0 || setuid(kNobody) != 0)) _exit(127);
   if (streams.in_closed) close(STDIN_FILENO);
   if (streams.out_closed) close(STDOUT_FILENO);
 }
@@ -74,6 +89,11 @@ Finished RunProgram(const std::string& program, const std::vector<std::string>& 
     alarm(kMostSeconds);
     if (chdir(folder.c_str()) == 0) execv(binary.c_str(), argv.data());
     _exit(127);
+  }
+  if (child > 0 && streams.signal != 0) {
+    for (unsigned i = 0; i < kMostSeconds * 1000 && !Catches(child, streams.signal); ++i) usleep(1000);
+    usleep(50000);  // so that it is probably at its work
+    kill(child, streams.signal);
   }
   int status = 0;
   if (child < 0 || waitpid(child, &status, 0) != child) throw std::runtime_error("cannot run " + binary);

@@ -36,6 +36,11 @@ struct Streams {
   bool in_closed = false;
   bool out_closed = false;
   bool out_unread = false;  // a pipe whose reader has gone
+  bool in_waits = false;    // a pipe into which nobody writes
+  // As a user without rights to others' files, if the test runs as root.
+  bool unprivileged = false;
+  // Sends this signal when the program catches it; 0: none.
+  int signal = 0;
 };
 
 // bin/<program> of the build tree, with `folder` as its working directory. One that runs longer than two

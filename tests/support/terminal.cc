@@ -14,11 +14,12 @@ namespace rewire::test {
 namespace {
 
 constexpr unsigned kMostSeconds = 120;
+const std::string kNever(1, '\0');  // no program prints it
 
 // Reads until `screen` has `wanted` after position `from`, or the program's end. Returns where it stands.
 std::size_t ReadUntil(int terminal, const std::string& wanted, std::size_t from, std::string* screen) {
   for (;;) {
-    const std::size_t found = wanted.empty() ? std::string::npos : screen->find(wanted, from);
+    const std::size_t found = screen->find(wanted, from);
     if (found != std::string::npos) return found + wanted.size();
     char buffer[4096];
     const ssize_t size = read(terminal, buffer, sizeof(buffer));
@@ -61,7 +62,7 @@ TerminalSession RunAtTerminal(const std::string& program, const std::vector<std:
     // A program that has ended does not read; what is missing on the screen tells.
     if (write(terminal, keys.data(), keys.size()) < 0) break;
   }
-  ReadUntil(terminal, "", seen, &session.screen);
+  ReadUntil(terminal, kNever, seen, &session.screen);
   int status = 0;
   if (waitpid(child, &status, 0) != child) throw std::runtime_error("cannot run " + binary);
   close(terminal);

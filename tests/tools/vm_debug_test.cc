@@ -2,6 +2,7 @@
 // vm-debug as a user meets it: scripts, pipes, and a session at a terminal.
 #include <catch2/catch.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "rewire/executable_format/tensor_files/npy.h"
@@ -300,47 +301,56 @@ TEST_CASE("commands come from a pipe, too, and quit ends a run") {
   CHECK(session.Script("steps.asm", "", {"-x", "none"}).exit_code == 12);
 }
 
-// Lines are edited, repeated and completed; Ctrl-C stops a run that would go on for ever.
-TEST_CASE("a session at a terminal") {
+// Waits for a text and the prompt behind it, then types a line.
+std::vector<std::pair<std::string, std::string>> Typed(
+    const std::vector<std::pair<std::string, std::string>>& lines) {
+  std::vector<std::pair<std::string, std::string>> steps;
+  for (const auto& [text, keys] : lines) {
+    steps.emplace_back(text, "");
+    steps.emplace_back("(vm-debug) ", keys);
+  }
+  return steps;
+}
+
+TEST_CASE("at a terminal, lines are edited, completed, repeated and kept") {
   const Session session;
-  const std::string prompt = "(vm-debug) ";
   const test::TerminalSession terminal =
       test::RunAtTerminal("vm-debug", {"steps.asm", "--random"}, session.folder().path(),
-                          {{prompt, "brx\beak logs\n"},      // a wrong letter is taken back
-                           {"breakpoint 1: ", "ru\tn\b\n"},  // Tab completes
-                           {"breakpoint 1, logs", "hlep\n"},
-                           {"did you mean 'help'?", "step\n"},
-                           {"logs@9", "\n"},           // again
-                           {"logs@17", "\x10\x10\n"},  // two lines back in the history: hlep
-                           {"did you mean 'help'?", "quit\n"}});
+                          Typed({{"steps.asm: main of 5 instructions. `help` lists the commands.",
+                                  "brx\beak logs\n"},                // a wrong letter is taken back
+                                 {"breakpoint 1: ", "regi\tx\b\n"},  // Tab completes
+                                 {"nothing runs", "ru\tn\b\b\n"},
+                                 {"breakpoint 1, logs", "hlep\n"},
+                                 {"did you mean 'help'?", "step\n"},
+                                 {"logs@9", "\n"},           // again
+                                 {"logs@17", "\x10\x10\n"},  // two lines back in the history: hlep
+                                 {"did you mean 'help'?", "quit\n"}}));
   INFO(terminal.screen);
   CHECK(terminal.exit_code == 0);
-  CHECK_THAT(terminal.screen, Contains("steps.asm: main of 5 instructions. `help` lists the commands."));
   CHECK_THAT(terminal.screen, Contains("\033[1;31merror: \033[0mno command is called 'hlep'"));
   // The next session has the history of this one.
   CHECK_THAT(test::ReadWholeFile(session.folder().path() / ".local/state/rewire/vm-debug-history"),
              Contains("quit"));
   const test::TerminalSession next = test::RunAtTerminal("vm-debug", {"steps.asm"}, session.folder().path(),
-                                                         {{prompt, "\x10\n"}}, {{"NO_COLOR", "1"}});
+                                                         Typed({{"", "\x10\n"}}), {{"NO_COLOR", "1"}});
   INFO(next.screen);
   CHECK(next.exit_code == 0);
+  CHECK_THAT(next.screen, !Contains("\033[1m"));
 }
 
-TEST_CASE("Ctrl-C stops a run at its next instruction, and clears a line") {
+TEST_CASE("Ctrl-C stops a run at its next instruction, and gives up a line") {
   const Session session;
-  const std::string prompt = "(vm-debug) ";
+  std::vector<std::pair<std::string, std::string>> steps = Typed({{"", "start\n"}, {"main@0", "continue\n"}});
+  steps.insert(steps.end(), {{"continue\r\n", "\x03"}, {"interrupted", ""}});
+  steps.insert(steps.end(), {{"(vm-debug) ", "abc"}, {"abc", "\x03"}, {"(vm-debug) ", "where\n"}});
+  steps.insert(steps.end(), {{"=>   0  main@", ""}, {"(vm-debug) ", "quit\n"}});
   const test::TerminalSession terminal =
-      test::RunAtTerminal("vm-debug", {"loop.asm"}, session.folder().path(),
-                          {{prompt, "start\n"},
-                           {"main@0", "continue\n"},
-                           {"continue\r\n", "\x03"},
-                           {"interrupted", "abc\x03"},
-                           {prompt, "where\n"},
-                           {"=>   0  main@", "quit\n"}},
-                          {{"NO_COLOR", "1"}});
+      test::RunAtTerminal("vm-debug", {"loop.asm"}, session.folder().path(), steps, {{"NO_COLOR", "1"}});
   INFO(terminal.screen);
   CHECK(terminal.exit_code == 0);
   CHECK_THAT(terminal.screen, !Contains("error"));
+  // The empty line is no wish to go on.
+  CHECK(terminal.screen.find("interrupted") == terminal.screen.rfind("interrupted"));
 }
 
 }  // namespace

@@ -3,11 +3,14 @@
 
 #include <fmt/format.h>
 
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <utility>
 
 #include "rewire/executable_format/instruction.h"
 #include "rewire/tools/debug/tensor_summary.h"
+#include "rewire/tools/io/cli.h"
 #include "rewire/tools/io/interrupt.h"
 #include "rewire/tools/io/open_model.h"
 #include "rewire/tools/io/style.h"
@@ -33,55 +36,82 @@ bool IsRepeated(CommandId id) {
 
 }  // namespace
 
-Debugger::Debugger(const Program& program, std::uint32_t function, const InputOptions& inputs)
+Debugger::Debugger(const Program& program, std::uint32_t function, const InputOptions& inputs, bool json)
     : program_(program),
       module_(program_.executable().module()),
       function_(function),
       inputs_(module_, inputs),
-      unicode_(TakesUnicode()),
-      coloured_(WantsColour(stdout)),
+      json_(json),
+      unicode_(json || TakesUnicode()),
+      coloured_(!json && WantsColour(stdout)),
       printer_(module_),
       vm_(program_),
       stops_(module_, unicode_) {}
 
 void Debugger::Print(const std::string& text) const {
-  if (std::ferror(stdout) == 0) std::fwrite(text.data(), 1, text.size(), stdout);
+  if (json_) {
+    answer_ += text;
+  } else if (cannot_print_ == 0 && std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) {
+    cannot_print_ = errno;
+  }
+}
+
+void Debugger::Flush() const {
+  if (cannot_print_ == 0 && std::fflush(stdout) != 0) cannot_print_ = errno;
+}
+
+void Debugger::Answer(const Status& done) {
+  if (!json_ || command_.empty()) return;
+  nlohmann::ordered_json json = {{"command", std::exchange(command_, "")},
+                                 {"text", std::exchange(answer_, "")}};
+  if (!done) json["error"] = ErrorJson(done.error());
+  PrintJson(json);
 }
 
 Status Debugger::Session(std::vector<std::unique_ptr<LineSource>> sources) {
   sources_ = std::move(sources);
   if (Status started = inputs_.Start(function_, true); !started) return started;
   if (Status observed = vm_.TrySetObserver(this); !observed) return observed;
-  CatchInterrupts();
+  const CatchInterrupts caught;
   while (!quit_) {
     ReadCommand();
     while (begin_ && !quit_) RunOnce();
   }
+  Answer({});
   return failed_;
 }
 
 // Reads the next line of the first source that has one, and executes it.
 void Debugger::ReadCommand() {
   std::optional<std::string> read;
+  Answer({});
   ClearInterrupts();  // one that comes from here on stops the run that the line begins
   while (!sources_.empty() && !(read = sources_.back()->Next(kPrompt))) sources_.pop_back();
-  if (!read || std::ferror(stdout) != 0) {
+  if (cannot_print_ != 0) {
+    failed_ =
+        Fail(StatusCode::kIo, fmt::format("cannot write standard output: {}", std::strerror(cannot_print_)));
+  }
+  if (!read || cannot_print_ != 0) {
     quit_ = true;
     return;
   }
+  if (read->empty() && InterruptCount() > 0) return;  // a line that was given up
   const LineSource& source = *sources_.back();
   std::string line = Trimmed(*read);
-  if (!source.interactive() && !line.empty()) Print(kPrompt + line + "\n");
+  if (!source.interactive() && !json_ && !line.empty()) Print(kPrompt + line + "\n");
   if (line.empty() && source.interactive()) line = repeated_;
   if (line.empty() || line.front() == '#') return;
+  command_ = line;
   const Status done = Execute(line);
-  std::fflush(stdout);
+  Flush();
   if (done) return;
   if (source.interactive()) {
-    Print(Inked("error: ", Ink::kRed, coloured_) + done.error().message() + "\n");
+    Answer(done);
+    if (!json_) Print(Inked("error: ", Ink::kRed, coloured_) + done.error().message() + "\n");
     return;
   }
   failed_ = Forward(done, source.place());
+  Answer(failed_);
   quit_ = true;
 }
 
@@ -133,7 +163,7 @@ void Debugger::ReportEnd(const Status& invoked) {
     Print(fmt::format("{} has returned after {} instructions; `outputs` prints its results\n",
                       module_.functions[function_].name, executed_));
   }
-  std::fflush(stdout);
+  Flush();
 }
 
 void Debugger::OnInstruction(const Instruction& instruction) {
@@ -175,7 +205,7 @@ void Debugger::StopHere(const std::string& reason) {
   selected_ = 0;
   Print(Inked(reason, Ink::kYellow, coloured_ && !reason.empty()));
   ShowNextInstruction();
-  std::fflush(stdout);
+  Flush();
   resume_ = false;
   while (!resume_ && !quit_) ReadCommand();
   if (quit_ || begin_) vm_.Cancel();
@@ -195,7 +225,7 @@ Result<int> Debug(const DebugOptions& options) {
   const Result<std::uint32_t> function = program->FindFunction(options.function);
   if (!function) return Forward(function, options.file);
 
-  Debugger debugger(*program, *function, options.inputs);
+  Debugger debugger(*program, *function, options.inputs, options.json);
   std::vector<std::unique_ptr<LineSource>> sources;
   sources.push_back(InputLines([&debugger](const std::string& line) { return debugger.Completions(line); },
                                StateFile("vm-debug-history")));
@@ -204,7 +234,7 @@ Result<int> Debug(const DebugOptions& options) {
     if (!script) return Forward(script);
     sources.push_back(*std::move(script));
   }
-  if (sources.size() == 1 && sources.front()->interactive()) {
+  if (!options.json && sources.size() == 1 && sources.front()->interactive()) {
     fmt::print("{}: {} of {} instructions. `help` lists the commands.\n", options.file,
                program->executable().module().functions[*function].name,
                InstructionStarts(program->executable().module().functions[*function]).size());

@@ -28,6 +28,7 @@ struct DebugOptions {
   std::vector<std::string> parameters;
   std::int32_t threads = 0;          // of kernels; 0: one per core
   std::vector<std::string> scripts;  // -x: files of commands, which come first
+  bool json = false;                 // an object a command: "command", "text", and "error" if it fails
 };
 
 // Runs a session, with commands from the scripts, then from standard input. Prints to standard output.
@@ -39,7 +40,7 @@ Result<int> Debug(const DebugOptions& options);
 // decides whether to stop, and if so reads commands until one lets the run go on.
 class Debugger final : private Observer {
  public:
-  Debugger(const Program& program, std::uint32_t function, const InputOptions& inputs);
+  Debugger(const Program& program, std::uint32_t function, const InputOptions& inputs, bool json);
   Debugger(const Debugger&) = delete;
   Debugger& operator=(const Debugger&) = delete;
 
@@ -87,13 +88,17 @@ class Debugger final : private Observer {
   // The function that names of registers refer to.
   std::uint32_t function_here() const;
   Result<Value> Find(const std::string& name, RegisterPath* path) const;
-  // Nothing is printed any more once that has failed.
+  // Nothing is printed any more once that has failed. With --json, the text waits for Answer.
   void Print(const std::string& text) const;
+  void Flush() const;
+  // With --json, prints the object of the last command.
+  void Answer(const Status& done);
 
   const Program program_;
   const Module& module_;
   std::uint32_t function_;
   RunInputs inputs_;
+  const bool json_;
   const bool unicode_;
   const bool coloured_;
   InstructionPrinter printer_;
@@ -103,10 +108,13 @@ class Debugger final : private Observer {
   std::uint32_t selected_ = 0;                        // of the stack, outwards
   std::vector<std::unique_ptr<LineSource>> sources_;  // the next one last
   std::string repeated_;                              // what an empty line stands for
+  std::string command_;                               // what --json has still to answer
+  mutable std::string answer_;                        // what it has printed so far
   std::string pending_;         // why the run stops before its next instruction, learnt from a kernel
   std::uint64_t executed_ = 0;  // instructions of this run
   bool catches_nan_ = false;
   bool catches_infinity_ = false;
+  mutable int cannot_print_ = 0;  // errno of the first failure
   bool running_ = false;
   bool begin_ = false;   // a run is to begin
   bool resume_ = false;  // the run is to go on

@@ -2,11 +2,17 @@
 #include "rewire/tools/debug/edited_lines.h"
 
 #include <histedit.h>
+#include <poll.h>
+#include <signal.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <clocale>
 #include <cstdio>
+#include <cwchar>
 #include <utility>
+
+#include "rewire/tools/io/interrupt.h"
 
 namespace rewire::tools {
 namespace {
@@ -39,6 +45,7 @@ class EditedInput final : public LineSource {
     history(history_, &event, H_SETUNIQUE, 1);
     if (!history_file_.empty()) history(history_, &event, H_LOAD, history_file_.c_str());
     el_set(edit_, EL_CLIENTDATA, this);
+    el_set(edit_, EL_GETCFN, &EditedInput::ReadCharacter);
     el_set(edit_, EL_PROMPT, &EditedInput::Prompt);
     el_set(edit_, EL_EDITOR, "emacs");
     el_set(edit_, EL_HIST, ::history, history_);
@@ -50,6 +57,8 @@ class EditedInput final : public LineSource {
 
   std::optional<std::string> Next(const std::string& prompt) override {
     prompt_ = prompt;
+    // Before the prompt: what is typed behind it is then not echoed twice, nor dropped with a Ctrl-C.
+    el_set(edit_, EL_PREP_TERM, 1);
     int count = 0;
     errno = 0;
     const char* read = el_gets(edit_, &count);
@@ -75,6 +84,37 @@ class EditedInput final : public LineSource {
     return static_cast<EditedInput*>(self);
   }
   static char* Prompt(EditLine* edit) { return Self(edit)->prompt_.data(); }
+
+  // Waits so that Ctrl-C ends it, whenever that comes: libedit alone would miss one just before it reads.
+  static bool WaitForInput() {
+    sigset_t interrupt, before;
+    sigemptyset(&interrupt);
+    sigaddset(&interrupt, SIGINT);
+    sigprocmask(SIG_BLOCK, &interrupt, &before);
+    struct pollfd input = {STDIN_FILENO, POLLIN, 0};
+    const bool ready = InterruptCount() == 0 && ppoll(&input, 1, nullptr, &before) >= 0;
+    sigprocmask(SIG_SETMASK, &before, nullptr);
+    return ready;
+  }
+
+  static int ReadCharacter(EditLine* edit, wchar_t* character) {
+    EditedInput* self = Self(edit);
+    for (;;) {
+      // Another signal, such as for a new size of the window, is no reason to give a line up.
+      if (!WaitForInput()) {
+        if (InterruptCount() == 0 && errno == EINTR) continue;
+        errno = EINTR;
+        return -1;
+      }
+      char byte = 0;
+      const ssize_t size = read(STDIN_FILENO, &byte, 1);
+      if (size <= 0) return static_cast<int>(size);
+      const std::size_t used = std::mbrtowc(character, &byte, 1, &self->shift_);
+      if (used == static_cast<std::size_t>(-2)) continue;  // more bytes follow
+      if (used != static_cast<std::size_t>(-1)) return 1;
+      self->shift_ = {};  // not in the terminal's encoding: passed over
+    }
+  }
 
   // Adds what all completions share; lists them if that is nothing.
   static unsigned char OnTab(EditLine* edit, int) {
@@ -102,6 +142,7 @@ class EditedInput final : public LineSource {
   Complete complete_;
   std::string history_file_;
   std::string prompt_;
+  std::mbstate_t shift_ = {};
   EditLine* edit_ = nullptr;
   History* history_ = nullptr;
 };

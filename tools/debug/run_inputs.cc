@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "rewire/base/dtype.h"
 #include "rewire/base/near_names.h"
@@ -19,8 +20,8 @@ constexpr std::string_view kFill = "fill:";
 
 }  // namespace
 
-RunInputs::RunInputs(const Module& module, const InputOptions& options)
-    : module_(module), options_(options) {}
+RunInputs::RunInputs(const Module& module, InputOptions options)
+    : module_(module), options_(std::move(options)) {}
 
 Status RunInputs::Start(std::uint32_t function, bool with_options) {
   function_ = function;

@@ -16,7 +16,7 @@ namespace rewire::tools {
 class RunInputs {
  public:
   // The bindings of `options` are set by Set, which Start calls.
-  RunInputs(const Module& module, const InputOptions& options);
+  RunInputs(const Module& module, InputOptions options);
 
   // Chooses the function, forgets what was set, and applies the options' bindings if `with_options`.
   Status Start(std::uint32_t function, bool with_options);

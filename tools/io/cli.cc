@@ -18,9 +18,14 @@
 
 #include "rewire/base/near_names.h"
 #include "rewire/base/touched_files.h"
+#include "rewire/tools/io/interrupt.h"
 
 namespace rewire::tools {
 namespace {
+
+// Of the one command that a process runs.
+bool wants_json = false;
+bool printed_json = false;
 
 int CannotPrint(const CLI::App& app, const std::string& reason) {
   return ReportError(app.get_name(), Error(StatusCode::kIo, "cannot write standard output: " + reason));
@@ -72,6 +77,14 @@ void PrepareProcess() {
   RememberTouchedFiles();
 }
 
+// Whether --json is given, to the tool or to its command. A command line that is wrong elsewhere counts too.
+bool WantsJson(int argc, char** argv) {
+  for (int i = 1; i < argc && std::strcmp(argv[i], "--") != 0; ++i) {
+    if (std::strcmp(argv[i], "--json") == 0) return true;
+  }
+  return false;
+}
+
 int ParseAndRun(CLI::App& app, int argc, char** argv, const std::function<Result<int>()>& run) {
   app.set_version_flag("--version", app.get_name() + " (Rewire) " REWIRE_VERSION);
   app.footer(ExitCodeTable());
@@ -85,8 +98,9 @@ int ParseAndRun(CLI::App& app, int argc, char** argv, const std::function<Result
     return ReportError(app.get_name(), Error(StatusCode::kInvalidArgument, UsageMessage(app, wrong)));
   }
   const Result<int> exit_code = run();
-  if (!exit_code) return ReportError(app.get_name(), exit_code.error());
-  return Finish(app, *exit_code);
+  const int code = exit_code ? Finish(app, *exit_code) : ReportError(app.get_name(), exit_code.error());
+  if (!exit_code && exit_code.error().code() == StatusCode::kCancelled) EndIfInterrupted();
+  return code;
 }
 
 }  // namespace
@@ -97,18 +111,39 @@ std::string ExitCodeTable() {
     const StatusCode status = static_cast<StatusCode>(code);
     table += fmt::format("  {}  {}\n", ExitCode(status), StatusCodeName(status));
   }
-  return table;
+  return table + "  130  ended by Ctrl-C; 128 plus the number of another signal\n";
 }
 
 int ReportError(const std::string& tool, const Error& error) {
+  if (wants_json && !printed_json) {
+    try {
+      PrintJson({{"error", ErrorJson(error)}});
+    } catch (const std::exception&) {
+      // Standard output cannot be written. The line below and the exit code are left.
+    }
+  }
   std::fflush(stdout);
   const std::string line = fmt::format("{}: error: {}\n", tool, error.message());
   std::fwrite(line.data(), 1, line.size(), stderr);  // when it is closed, the exit code is all there is
   return ExitCode(error.code());
 }
 
+nlohmann::ordered_json ErrorJson(const Error& error) {
+  return {{"code", static_cast<int>(error.code())},
+          {"name", StatusCodeName(error.code())},
+          {"message", error.message()}};
+}
+
+void PrintJson(const nlohmann::ordered_json& json) {
+  printed_json = true;
+  fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+}
+
 int Main(CLI::App& app, int argc, char** argv, const std::function<Result<int>()>& run) {
   PrepareProcess();
+  wants_json = WantsJson(argc, argv);
+  const std::string name = app.get_name();
+  EndOnInterrupt(name.c_str(), wants_json);
   try {
     return ParseAndRun(app, argc, argv, run);
   } catch (const std::bad_alloc&) {

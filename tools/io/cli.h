@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <functional>
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "rewire/base/status.h"
@@ -18,16 +19,22 @@ constexpr int ExitCode(StatusCode code) { return code == StatusCode::kOk ? 0 : 1
 // The table of exit codes for --help, one line per code.
 std::string ExitCodeTable();
 
-// Prints "<tool>: error: <message>" on stderr and returns the exit code.
+// Prints "<tool>: error: <message>" on stderr and returns the exit code. If the command line has --json and
+// nothing was printed by PrintJson, also prints {"error": ...} on stdout.
 int ReportError(const std::string& tool, const Error& error);
+
+// {"code": 2, "name": "not found", "message": "..."}.
+nlohmann::ordered_json ErrorJson(const Error& error);
+// Prints a tool's answer to --json. Bytes that are no UTF-8 are replaced.
+void PrintJson(const nlohmann::ordered_json& json);
 
 // The main function of a tool: parses the command line, answers --help and --version, runs, and reports
 // errors.
 //
 // A wrong command line is kInvalidArgument. If standard output cannot be written (a full disk, a closed
 // pipe), that is kIo. Exceptions are reported like other errors: kOutOfMemory if memory is missing, kIo from
-// the operating system, otherwise kInternal. No file that the tool has read is overwritten
-// (base/touched_files.h).
+// the operating system, otherwise kInternal. Ctrl-C is handled as interrupt.h says. No file that the tool has
+// read is overwritten (base/touched_files.h).
 int Main(CLI::App& app, int argc, char** argv, const std::function<Result<int>()>& run);
 
 }  // namespace rewire::tools

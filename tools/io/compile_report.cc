@@ -5,6 +5,8 @@
 
 #include <charconv>
 
+#include "rewire/tools/io/cli.h"
+
 namespace rewire::tools {
 
 namespace {
@@ -60,9 +62,7 @@ nlohmann::ordered_json UnsupportedJson(const std::string& input, const Error& er
                     {"opset", node.opset},
                     {"reason", node.reason}});
   }
-  return {{"input", input},
-          {"error", {{"code", static_cast<int>(error.code())}, {"message", error.message()}}},
-          {"unsupported", std::move(list)}};
+  return {{"input", input}, {"error", ErrorJson(error)}, {"unsupported", std::move(list)}};
 }
 
 }  // namespace rewire::tools

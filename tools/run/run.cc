@@ -13,6 +13,7 @@
 #include "rewire/executable_format/instruction_text.h"
 #include "rewire/tools/inspect/listing.h"
 #include "rewire/tools/io/cli.h"
+#include "rewire/tools/io/interrupt.h"
 #include "rewire/tools/io/open_model.h"
 #include "rewire/tools/io/progress.h"
 #include "rewire/tools/io/units.h"
@@ -74,6 +75,7 @@ class Runner {
   Status Execute(VirtualMachine* vm, std::uint32_t function);
   Status Invoke(VirtualMachine* vm, std::uint32_t function, std::int64_t* nanoseconds);
   Status Report(const VirtualMachine& vm, std::uint32_t function, const MappedOutputs& mapped, bool* equal);
+  void ReportTimes(const VirtualMachine& vm);
   Status ReportProfile();
   void ExplainOutputs(const Program& program, std::uint32_t function);
   void Say(const std::string& text) const {
@@ -136,13 +138,21 @@ Status Runner::Execute(VirtualMachine* vm, std::uint32_t function) {
     }
   }
   vm->SetObserver(&observers);
+  const CatchInterrupts caught;
+  const CancelOnInterrupt cancel(vm, 1);
   Progress progress("run", options_.repeat);
   Status invoked;
   for (std::uint32_t i = 0; i < options_.repeat && invoked; ++i) {
     progress.Show(i);
+    // An interrupt between two runs cancels neither.
+    if (InterruptCount() > 0) {
+      invoked =
+          Fail(StatusCode::kCancelled, fmt::format("interrupted after {} of {} runs", i, options_.repeat));
+      break;
+    }
     std::int64_t nanoseconds = 0;
     invoked = Invoke(vm, function, &nanoseconds);
-    times_.push_back(nanoseconds);
+    if (invoked) times_.push_back(nanoseconds);
   }
   vm->SetObserver(nullptr);
   resident_peak_ = ResidentMemory().peak;
@@ -202,6 +212,11 @@ Status Runner::Report(const VirtualMachine& vm, std::uint32_t index, const Mappe
     json_["comparisons"].push_back(ComparisonJson(entry));
     Say(fmt::format("{}: {}\n", entry.output, ComparisonText(entry.comparison, entry.expected)));
   }
+  ReportTimes(vm);
+  return ReportProfile();
+}
+
+void Runner::ReportTimes(const VirtualMachine& vm) {
   const Percentiles times = PercentilesOf(times_);
   json_["resident"] = {{"before_load_bytes", resident_before_}, {"peak_bytes", resident_peak_}};
   json_["timing"] = {{"load_ns", load_time_},        {"runs", times.count}, {"min_ns", times.minimum},
@@ -213,7 +228,6 @@ Status Runner::Report(const VirtualMachine& vm, std::uint32_t index, const Mappe
                     times.count, options_.warmup, DurationText(times.median), DurationText(times.p90),
                     DurationText(times.p99), DurationText(times.minimum), BytesText(vm.bytes_peak())));
   }
-  return ReportProfile();
 }
 
 void Runner::ExplainOutputs(const Program& program, std::uint32_t function) {
@@ -278,6 +292,11 @@ Result<int> Runner::Run() {
     for (const auto& output : mapped) {
       if (!output->status()) return Forward(output->status());
     }
+    // What was measured until somebody lost patience.
+    if (executed.code() == StatusCode::kCancelled && !times_.empty()) {
+      ReportTimes(vm);
+      if (Status reported = ReportProfile(); !reported) return Forward(reported);
+    }
     return Forward(executed);
   }
   bool equal = true;
@@ -293,11 +312,9 @@ Result<int> Run(const RunOptions& options) {
   if (options.json) {
     Json json = runner.json();
     if (!exit_code) {
-      json["error"] = {{"code", static_cast<int>(exit_code.error().code())},
-                       {"name", StatusCodeName(exit_code.error().code())},
-                       {"message", exit_code.error().message()}};
+      json["error"] = ErrorJson(exit_code.error());
     }
-    fmt::print("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));
+    PrintJson(json);
   }
   return exit_code;
 }
