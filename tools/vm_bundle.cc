@@ -46,7 +46,7 @@ Result<int> Bundle(const Options& options) {
     for (const BundledExecutable& model : models) json["models"].push_back(model.name);
     PrintJson(json);
   } else {
-    fmt::print("wrote {}: {} models\n", options.output, models.size());
+    Tell(fmt::format("wrote {}: {} models\n", options.output, models.size()));
   }
   return 0;
 }

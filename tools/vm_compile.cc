@@ -132,9 +132,12 @@ Result<int> Run(const Options& options) {
     if (error) return Fail(StatusCode::kIo, fmt::format("'{}': {}", options.dump, error.message()));
     compile->dump = [&](const std::string& stage, const std::string& text) { dump.Write(stage, text); };
   }
-  std::optional<StageProgress> progress(std::in_place, StageProgress::Terminal(), std::chrono::seconds(1),
-                                        std::chrono::milliseconds(200));
-  compile->progress = [&](const std::string& what) { progress->Begin(what); };
+  std::optional<StageProgress> progress(std::in_place, IsQuiet() ? nullptr : StageProgress::Terminal(),
+                                        std::chrono::seconds(1), std::chrono::milliseconds(200));
+  compile->progress = [&](const std::string& what) {
+    progress->Begin(what);
+    Detail(what);
+  };
   std::vector<UnsupportedNode> unsupported;
   const Result<Compilation> compiled = Compile(options.input, *compile, &unsupported);
   if (!compiled) {
@@ -173,6 +176,7 @@ Result<int> Run(const Options& options) {
     PrintJson(json);
     return 0;
   }
+  if (IsQuiet()) return 0;
   fmt::print(
       "wrote {}: {} nodes of the model became {}; {} kernel calls of {} kernels, {} constants with {}; {}\n",
       output, report.model_nodes, report.nodes, report.kernel_calls, report.kernels, report.constants,
@@ -199,22 +203,26 @@ Result<int> Run(const Options& options) {
 int main(int argc, char** argv) {
   CLI::App app(rewire::tools::kDescription, "vm-compile");
   rewire::tools::Options options;
-  app.add_option("model", options.input, "the ONNX model (.onnx)")->required();
+  app.add_option("FILE", options.input, "the ONNX model (.onnx)")->required()->type_name("");
   app.add_option("-o,--output", options.output,
-                 "write the executable here; default: the model's name with .rwx");
-  app.add_option("--dim", options.dims, "NAME=SIZE: compile for exactly this size of a symbolic dimension")
-      ->allow_extra_args(false);
+                 "write the executable here; default: the model's name with .rwx")
+      ->type_name("FILE");
+  app.add_option("--dim", options.dims, "compile for exactly this size of a symbolic dimension")
+      ->allow_extra_args(false)
+      ->type_name("NAME=SIZE");
   app.add_option("--max-dim", options.max_dims,
-                 "NAME=SIZE: allow at most this size of a symbolic dimension; larger inputs are refused")
-      ->allow_extra_args(false);
+                 "allow at most this size of a symbolic dimension; larger inputs are refused")
+      ->allow_extra_args(false)
+      ->type_name("NAME=SIZE");
   app.add_option("--disable-pass", options.disabled,
                  fmt::format("skip one optimisation step: {}", fmt::join(rewire::CompilerPasses(), ", ")))
-      ->allow_extra_args(false);
-  app.add_option(
-         "--allow-external", options.allow_external,
-         "DIR: follow symbolic links from the model's folder to weights in this folder, such as a hub's "
-         "cache")
-      ->allow_extra_args(false);
+      ->allow_extra_args(false)
+      ->type_name("PASS");
+  app.add_option("--allow-external", options.allow_external,
+                 "follow symbolic links from the model's folder to weights in this folder, such as a hub's "
+                 "cache")
+      ->allow_extra_args(false)
+      ->type_name("FOLDER");
   app.add_option("--device", options.device,
                  "run what it has kernels for on this device: opencl or cuda, with a number as in opencl:1")
       ->capture_default_str();
@@ -228,10 +236,11 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   app.add_option(
          "--calibrate", options.calibrate,
-         "DATA.npz: samples of the inputs, an array for each by its name. With one axis more than the "
+         "samples of the inputs (.npz), an array for each by its name. With one axis more than the "
          "input, the first axis counts samples; any other array is part of every sample. Give it again for "
          "samples of other sizes")
-      ->allow_extra_args(false);
+      ->allow_extra_args(false)
+      ->type_name("FILE");
   app.add_option("--calibration", options.calibration,
                  "how ranges follow from the samples: min-max takes all; entropy and least-squares may cut "
                  "rare large values off")
@@ -241,8 +250,9 @@ int main(int argc, char** argv) {
                  "let no output move further from the float model's on the samples, in parts of its norm; as "
                  "many nodes as needed stay float. inf: no limit")
       ->capture_default_str();
-  app.add_option("--keep-float", options.keep_float, "NAME: a node of the model that stays float")
-      ->allow_extra_args(false);
+  app.add_option("--keep-float", options.keep_float, "a node of the model that stays float")
+      ->allow_extra_args(false)
+      ->type_name("NAME");
   app.add_option("--max-work", options.max_work,
                  "limit the work of compiling. Compiling a node costs about 64 units; functions are compiled "
                  "at every "
@@ -255,7 +265,8 @@ int main(int argc, char** argv) {
   app.add_option("--fold-time", options.fold_time,
                  "spend at most this time on computing constants, such as 30s; default: 120s");
   app.add_option("--dump", options.dump,
-                 "write the program after each optimisation step into this folder, as text");
+                 "write the program after each optimisation step into this folder, as text")
+      ->type_name("FOLDER");
   app.add_flag("--json", options.json, "print the summary, or the list of unsupported nodes, as JSON");
   return rewire::tools::Main(app, argc, argv, [&] { return rewire::tools::Run(options); });
 }

@@ -86,8 +86,8 @@ Result<int> Convert(const Options& options) {
     PrintJson(json);
     return 0;
   }
-  fmt::print("{}: {}\nwrote {}; run it with\n  {}\n", options.input, FileKindName(model->kind), output,
-             Command(options, *model, output));
+  Tell(fmt::format("{}: {}\nwrote {}; run it with\n  {}\n", options.input, FileKindName(model->kind), output,
+                   Command(options, *model, output)));
   return 0;
 }
 

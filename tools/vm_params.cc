@@ -80,7 +80,7 @@ Result<int> Convert(const Options& options) {
   if (options.json) {
     PrintJson({{"written", options.output}, {"parameters", tensors->size()}});
   } else {
-    fmt::print("wrote {}: {} parameters\n", options.output, tensors->size());
+    Tell(fmt::format("wrote {}: {} parameters\n", options.output, tensors->size()));
   }
   return 0;
 }
@@ -96,7 +96,7 @@ Result<int> Compress(const Options& options) {
   if (options.json) {
     PrintJson({{"written", options.output}, {"saved_bytes", *saved}});
   } else {
-    fmt::print("wrote {}: {} saved\n", options.output, BytesText(*saved));
+    Tell(fmt::format("wrote {}: {} saved\n", options.output, BytesText(*saved)));
   }
   return 0;
 }

@@ -20,6 +20,7 @@ namespace {
 struct Texts {
   std::string max_bytes;
   std::string deadline;
+  std::string duration;
 };
 
 template <typename T>
@@ -77,12 +78,17 @@ void AddOutputOptions(CLI::App* app, RunOptions* options) {
       ->capture_default_str();
 }
 
-void AddMeasuringOptions(CLI::App* app, RunOptions* options) {
+void AddMeasuringOptions(CLI::App* app, RunOptions* options, Texts* texts) {
   const char* group = "Measuring";
   AddValue(app, "--repeat", &options->repeat, "N", "run N times and print median, p90 and p99 of the time")
       ->check(CLI::Range(1U, std::numeric_limits<std::uint32_t>::max()).description(""))
       ->group(group);
-  AddValue(app, "--warmup", &options->warmup, "N", "run N times before the runs that --repeat measures")
+  AddValue(app, "--duration", &texts->duration, "TIME",
+           "run again and again for this long, such as 2s, and print the same")
+      ->group(group);
+  app->add_flag("--histogram", options->histogram, "print how the times of these runs are spread")
+      ->group(group);
+  AddValue(app, "--warmup", &options->warmup, "N", "run N times before the runs that are measured")
       ->group(group)
       ->capture_default_str();
   app->add_flag("--trace", options->trace,
@@ -127,7 +133,7 @@ void AddOptions(CLI::App* app, RunOptions* options, Texts* texts) {
   app->add_flag("--json", options->json, "print one JSON object instead of text");
   AddInputOptions(app, options);
   AddOutputOptions(app, options);
-  AddMeasuringOptions(app, options);
+  AddMeasuringOptions(app, options, texts);
   AddLimitOptions(app, options, texts);
 }
 
@@ -141,6 +147,11 @@ Result<int> ParseAndRun(RunOptions* options, const Texts& texts) {
     const Result<std::chrono::nanoseconds> deadline = ParseDuration(texts.deadline);
     if (!deadline) return Forward(deadline, "--deadline");
     options->deadline = *deadline;
+  }
+  if (!texts.duration.empty()) {
+    const Result<std::chrono::nanoseconds> duration = ParseDuration(texts.duration);
+    if (!duration) return Forward(duration, "--duration");
+    options->duration = *duration;
   }
   if (options->devices) {
     fmt::print("{}", DeviceList(options->json));

@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 
 #include "rewire/tools/io/table_text.h"
+#include "rewire/tools/run/histogram.h"
 #include "rewire/tools/run/statistics.h"
 
 namespace rewire::tools {
@@ -69,6 +70,39 @@ TEST_CASE("tables align their columns and end without spaces") {
   CHECK(TableText({{"name", "n"}, {"a", "10"}, {"bcdef", "7"}}, {1}) ==
         "  name    n\n  a      10\n  bcdef   7\n");
   CHECK(TableText({{"a", ""}, {"b", "c"}}, {}) == "  a\n  b  c\n");
+}
+
+TEST_CASE("a histogram has every sample once, the slowest in its last row") {
+  CHECK(HistogramOf({}).empty());
+  REQUIRE(HistogramOf({5, 5, 5}).size() == 1);
+  CHECK(HistogramOf({5, 5, 5})[0].count == 3);
+  std::vector<std::int64_t> samples;
+  for (std::int64_t i = 0; i < 1000; ++i) samples.push_back(100 + i);
+  samples.push_back(1000000);
+  const std::vector<HistogramRow> rows = HistogramOf(samples, 4);
+  REQUIRE(rows.size() == 4);
+  std::size_t total = 0;
+  for (const HistogramRow& row : rows) total += row.count;
+  CHECK(total == samples.size());
+  CHECK(rows[0].from == 100);
+  CHECK(rows[0].to == rows[1].from);
+  CHECK(rows[3].to == 1000000);
+  CHECK(HistogramText({{1000, 2000, 80}, {2000, 3000, 0}, {3000, 9000, 1}}, false) ==
+        "   1.00 us to  2.00 us        80  ########################################\n"
+        "   2.00 us to  3.00 us         0\n"
+        "   3.00 us to  9.00 us         1  #\n");
+}
+
+TEST_CASE("long lines of a table are broken below their last column") {
+  const std::string types = "f32[1, 2, 3], f32[4, 5, 6], f32[7, 8, 9]";
+  CHECK(TableText({{"in", types}, {"out", "x"}}, {}, 30) ==
+        "  in   f32[1, 2, 3], f32[4, 5,\n"
+        "       6], f32[7, 8, 9]\n"
+        "  out  x\n");
+  CHECK(TableText({{"a_name_that_is_longer_than_a_line", "f32[1, 2]"}}, {}, 20) ==
+        "  a_name_that_is_longer_than_a_line\n"
+        "          f32[1, 2]\n");
+  CHECK(TableText({{"aaaaaaaaaaaaaaaaaaaaaaaaaaaa"}}, {}, 10) == "  aaaaaaaaaaaaaaaaaaaaaaaaaaaa\n");
 }
 
 }  // namespace

@@ -433,5 +433,48 @@ TEST_CASE("help and version") {
   CHECK(Contains(session.Out({"--version"}), "vm-run (Rewire) "));
 }
 
+TEST_CASE("runs for a time, with a histogram") {
+  const Session session;
+  const std::vector<std::string> run = {"add.asm",     "-i",         "x=2x3xf32=1", "-i",
+                                        "y=2x3xf32=2", "--duration", "1ms"};
+  std::vector<std::string> more = run;
+  more.insert(more.end(), {"--histogram", "--warmup", "3"});
+  const std::string out = session.Out(more);
+  CHECK_THAT(out, Catch::Contains(" runs after 3 to warm up: median "));
+  CHECK_THAT(out, Catch::Contains(" to ") && (Catch::Contains("█") || Catch::Contains("#")));
+  const json timed = session.Json(more);
+  std::size_t counted = 0;
+  for (const json& row : timed["histogram"]) counted += row["count"].get<std::size_t>();
+  CHECK(counted == timed["timing"]["runs"]);
+  // The first limit that is reached ends it.
+  more = run;
+  more.insert(more.end(), {"--repeat", "2"});
+  more[6] = "600s";
+  CHECK(session.Json(more)["timing"]["runs"] == 2);
+  CHECK_THAT(session.Run({"add.asm", "--duration", "5"}).err, Catch::Contains("--duration: '5' is no time"));
+}
+
+TEST_CASE("quiet leaves out what is known, verbose says what is done") {
+  const Session session;
+  const std::vector<std::string> run = {"add.asm",     "-i", "x=2x3xf32=1", "-i",
+                                        "y=2x3xf32=2", "-o", "@all.npz"};
+  std::vector<std::string> quiet = run;
+  quiet.emplace_back("--quiet");
+  CHECK(session.Out(quiet).empty());
+  std::vector<std::string> verbose = run;
+  verbose.emplace_back("-v");
+  const Finished finished = session.Run(verbose);
+  CHECK(finished.exit_code == 0);
+  CHECK(finished.out == "wrote all.npz\n");
+  CHECK_THAT(finished.err, Catch::Contains("linked add.asm: 2 functions, 1 kernels, 0 constants\n") &&
+                               Catch::Contains(" of memory\n"));
+  verbose.emplace_back("--quiet");
+  CHECK(session.Run(verbose).exit_code == 11);
+  const Finished params = test::RunProgram("vm-params", {"convert", "all.npz", "-o", "all.safetensors", "-q"},
+                                           session.folder().path());
+  CHECK(params.out.empty());
+  CHECK(params.exit_code == 0);
+}
+
 }  // namespace
 }  // namespace rewire::tools

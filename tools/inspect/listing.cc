@@ -18,6 +18,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 using Rows = std::vector<std::vector<std::string>>;
 
+constexpr std::size_t kWidth = 80;  // of a page
+
 std::string TextOf(const AttributeValue& value) {
   struct Visitor {
     std::string operator()(std::int64_t integer) const { return std::to_string(integer); }
@@ -79,7 +81,7 @@ void AddConstants(const Module& module, ConstantKind kind, const char* heading, 
   if (rows.empty()) return;
   *text += fmt::format("\n{}: {}", heading, rows.size());
   if (kind == ConstantKind::kData) *text += ", " + BytesText(total);
-  *text += "\n" + TableText(rows, {2});
+  *text += "\n" + TableText(rows, {2}, kWidth);
 }
 
 }  // namespace
@@ -104,13 +106,13 @@ std::string ListingText(const Module& module) {
   for (const Function& function : module.functions) {
     text += fmt::format("  {} ({} registers, {} of code)\n", function.name, function.register_count,
                         BytesText(function.code.size() * sizeof(std::uint32_t)));
-    text += TableText(SignatureRows(function, module), {});
+    text += TableText(SignatureRows(function, module), {}, kWidth);
   }
   AddConstants(module, ConstantKind::kParameter, "parameters", &text);
   if (!module.kernels.empty()) {
     Rows rows;
     for (const KernelImport& import : module.kernels) rows.push_back({import.debug_name, KernelText(import)});
-    text += fmt::format("\nkernels: {}\n", module.kernels.size()) + TableText(rows, {});
+    text += fmt::format("\nkernels: {}\n", module.kernels.size()) + TableText(rows, {}, kWidth);
   }
   AddConstants(module, ConstantKind::kData, "constants", &text);
   AddConstants(module, ConstantKind::kComputed, "computed by __init", &text);

@@ -4,9 +4,11 @@
 #include <fmt/format.h>
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
@@ -19,6 +21,9 @@
 #include "rewire/base/near_names.h"
 #include "rewire/base/touched_files.h"
 #include "rewire/tools/io/interrupt.h"
+#include "rewire/tools/io/option_text.h"
+#include "rewire/tools/io/style.h"
+#include "rewire/tools/io/units.h"
 
 namespace rewire::tools {
 namespace {
@@ -26,6 +31,8 @@ namespace {
 // Of the one command that a process runs.
 bool wants_json = false;
 bool printed_json = false;
+bool quiet = false;
+bool verbose = false;
 
 int CannotPrint(const CLI::App& app, const std::string& reason) {
   return ReportError(app.get_name(), Error(StatusCode::kIo, "cannot write standard output: " + reason));
@@ -85,10 +92,39 @@ bool WantsJson(int argc, char** argv) {
   return false;
 }
 
+// What the build installs beside a tool. It is asked for by --generate, which people need not know.
+Result<int> Generate(const CLI::App& app, const std::string& form) {
+  const std::vector<std::string> forms = {"bash", "zsh", "fish", "man"};
+  std::string text;
+  if (form == "bash") {
+    text = BashCompletion(app);
+  } else if (form == "zsh") {
+    text = ZshCompletion(app);
+  } else if (form == "fish") {
+    text = FishCompletion(app);
+  } else if (form == "man") {
+    text = ManualPage(app, REWIRE_VERSION);
+  } else {
+    return Fail(
+        StatusCode::kInvalidArgument,
+        fmt::format("--generate: '{}' is none of bash, zsh, fish and man{}", form, DidYouMean(form, forms)));
+  }
+  fmt::print("{}", text);
+  return 0;
+}
+
 int ParseAndRun(CLI::App& app, int argc, char** argv, const std::function<Result<int>()>& run) {
   app.set_version_flag("--version", app.get_name() + " (Rewire) " REWIRE_VERSION);
+  app.add_flag("-q,--quiet", quiet, "print results and errors alone");
+  app.add_flag("-v,--verbose", verbose, "say on standard error what is done, and how long it takes")
+      ->excludes("--quiet");
+  for (CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) command->fallthrough();
   app.footer(ExitCodeTable());
   app.get_formatter()->column_width(34);
+  if (argc == 3 && std::strcmp(argv[1], "--generate") == 0) {
+    const Result<int> generated = Generate(app, argv[2]);
+    return generated ? Finish(app, *generated) : ReportError(app.get_name(), generated.error());
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& answer) {  // --help, --version
@@ -97,7 +133,13 @@ int ParseAndRun(CLI::App& app, int argc, char** argv, const std::function<Result
   } catch (const CLI::ParseError& wrong) {
     return ReportError(app.get_name(), Error(StatusCode::kInvalidArgument, UsageMessage(app, wrong)));
   }
+  const auto start = std::chrono::steady_clock::now();
   const Result<int> exit_code = run();
+  const std::chrono::nanoseconds taken = std::chrono::steady_clock::now() - start;
+  struct rusage used = {};
+  getrusage(RUSAGE_SELF, &used);
+  Detail(fmt::format("took {}, at most {} of memory", DurationText(static_cast<double>(taken.count())),
+                     BytesText(static_cast<std::uint64_t>(used.ru_maxrss) * 1024)));
   const int code = exit_code ? Finish(app, *exit_code) : ReportError(app.get_name(), exit_code.error());
   if (!exit_code && exit_code.error().code() == StatusCode::kCancelled) EndIfInterrupted();
   return code;
@@ -123,10 +165,20 @@ int ReportError(const std::string& tool, const Error& error) {
     }
   }
   std::fflush(stdout);
-  const std::string line = fmt::format("{}: error: {}\n", tool, error.message());
+  const std::string line =
+      fmt::format("{}: {} {}\n", tool, Inked("error:", Ink::kRed, WantsColour(stderr)), error.message());
   std::fwrite(line.data(), 1, line.size(), stderr);  // when it is closed, the exit code is all there is
   return ExitCode(error.code());
 }
+
+void Tell(const std::string& text) {
+  if (!quiet) fmt::print("{}", text);
+}
+void Detail(const std::string& line) {
+  if (verbose) fmt::print(stderr, "{}\n", Inked(line, Ink::kDim, WantsColour(stderr)));
+}
+bool IsQuiet() { return quiet; }
+bool IsVerbose() { return verbose; }
 
 nlohmann::ordered_json ErrorJson(const Error& error) {
   return {{"code", static_cast<int>(error.code())},

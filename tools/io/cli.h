@@ -23,6 +23,13 @@ std::string ExitCodeTable();
 // nothing was printed by PrintJson, also prints {"error": ...} on stdout.
 int ReportError(const std::string& tool, const Error& error);
 
+// With --quiet, Tell prints nothing: it is for what people know already, such as "wrote x.npy". Detail prints
+// a line on stderr, with --verbose.
+void Tell(const std::string& text);
+void Detail(const std::string& line);
+bool IsQuiet();
+bool IsVerbose();
+
 // {"code": 2, "name": "not found", "message": "..."}.
 nlohmann::ordered_json ErrorJson(const Error& error);
 // Prints a tool's answer to --json. Bytes that are no UTF-8 are replaced.
@@ -30,6 +37,9 @@ void PrintJson(const nlohmann::ordered_json& json);
 
 // The main function of a tool: parses the command line, answers --help and --version, runs, and reports
 // errors.
+//
+// `--generate bash`, `zsh`, `fish` or `man` prints completion for a shell, or the manual page
+// (option_text.h).
 //
 // A wrong command line is kInvalidArgument. If standard output cannot be written (a full disk, a closed
 // pipe), that is kIo. Exceptions are reported like other errors: kOutOfMemory if memory is missing, kIo from

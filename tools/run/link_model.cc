@@ -1,14 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rewire/tools/run/link_model.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <thread>
 #include <utility>
 
+#include "rewire/tools/io/cli.h"
 #include "rewire/tools/io/tensor_io.h"
 #include "rewire/vm/thread_pool.h"
 
 namespace rewire::tools {
+namespace {
+
+void LogDetail(void*, const char* message, std::size_t size) { Detail(std::string(message, size)); }
+
+}  // namespace
 
 Result<Program> LinkModel(const OpenedModel& model, const std::string& file, const LinkChoices& choices) {
   LinkOptions link;
@@ -24,6 +32,7 @@ Result<Program> LinkModel(const OpenedModel& model, const std::string& file, con
   }
   const auto cores = static_cast<std::int32_t>(std::max(1U, std::thread::hardware_concurrency()));
   link.threads = ThreadPool::Make(choices.threads == 0 ? cores : choices.threads);
+  link.log.write = LogDetail;
   link.storage_fill = choices.storage_fill;
   link.init_limits = choices.limits;
   // 0 stands for the default there, no limit here.
@@ -32,6 +41,9 @@ Result<Program> LinkModel(const OpenedModel& model, const std::string& file, con
   if (choices.deadline) link.limits.deadline = std::chrono::steady_clock::now() + *choices.deadline;
   Result<Program> program = Program::Link(model.executable, std::move(link));
   if (!program) return Forward(program, file);
+  const Module& module = model.executable.module();
+  Detail(fmt::format("linked {}: {} functions, {} kernels, {} constants", file, module.functions.size(),
+                     module.kernels.size(), module.constants.size()));
   return program;
 }
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <system_error>
 #include <utility>
@@ -16,8 +17,10 @@
 #include "rewire/tools/io/interrupt.h"
 #include "rewire/tools/io/open_model.h"
 #include "rewire/tools/io/progress.h"
+#include "rewire/tools/io/style.h"
 #include "rewire/tools/io/units.h"
 #include "rewire/tools/run/expectations.h"
+#include "rewire/tools/run/histogram.h"
 #include "rewire/tools/run/link_model.h"
 #include "rewire/tools/run/outputs.h"
 #include "rewire/tools/run/profile.h"
@@ -77,6 +80,11 @@ class Runner {
   Status Report(const VirtualMachine& vm, std::uint32_t function, const MappedOutputs& mapped, bool* equal);
   void ReportTimes(const VirtualMachine& vm);
   Status ReportProfile();
+  // More than one if times are measured.
+  std::uint32_t MostRuns() const {
+    const bool endless = options_.duration && options_.repeat == 1;
+    return endless ? std::numeric_limits<std::uint32_t>::max() : options_.repeat;
+  }
   void ExplainOutputs(const Program& program, std::uint32_t function);
   void Say(const std::string& text) const {
     if (!options_.json) fmt::print("{}", text);
@@ -131,7 +139,7 @@ Status Runner::Execute(VirtualMachine* vm, std::uint32_t function) {
   if (options_.profile || !options_.timeline.empty()) wanted.push_back(&profiler_);
   Observers observers(std::move(wanted));
 
-  if (options_.repeat > 1) {
+  if (MostRuns() > 1) {
     for (std::uint32_t i = 0; i < options_.warmup; ++i) {
       if (options_.deadline) vm->SetDeadline(Clock::now() + *options_.deadline);
       if (Status invoked = vm->TryInvoke(function); !invoked) return invoked;
@@ -140,14 +148,17 @@ Status Runner::Execute(VirtualMachine* vm, std::uint32_t function) {
   vm->SetObserver(&observers);
   const CatchInterrupts caught;
   const CancelOnInterrupt cancel(vm, 1);
-  Progress progress("run", options_.repeat);
+  const std::uint32_t most = MostRuns();
+  const Clock::time_point last =
+      Clock::now() + options_.duration.value_or(std::chrono::nanoseconds::max() / 2);
+  Progress progress("run", IsQuiet() || options_.duration ? 0 : most);
   Status invoked;
-  for (std::uint32_t i = 0; i < options_.repeat && invoked; ++i) {
+  for (std::uint32_t i = 0; i < most && invoked && (i == 0 || !options_.duration || Clock::now() < last);
+       ++i) {
     progress.Show(i);
     // An interrupt between two runs cancels neither.
     if (InterruptCount() > 0) {
-      invoked =
-          Fail(StatusCode::kCancelled, fmt::format("interrupted after {} of {} runs", i, options_.repeat));
+      invoked = Fail(StatusCode::kCancelled, fmt::format("interrupted after {} runs", i));
       break;
     }
     std::int64_t nanoseconds = 0;
@@ -176,7 +187,7 @@ Status Runner::ReportProfile() {
       "\n";
   const Span<const std::byte> bytes(reinterpret_cast<const std::byte*>(text.data()), text.size());
   if (Status written = WriteFileAtomically(options_.timeline, bytes); !written) return written;
-  Say(fmt::format("wrote {}\n", options_.timeline));
+  if (!options_.json) Tell(fmt::format("wrote {}\n", options_.timeline));
   json_["written"].push_back(options_.timeline);
   return {};
 }
@@ -205,7 +216,7 @@ Status Runner::Report(const VirtualMachine& vm, std::uint32_t index, const Mappe
   }
   for (const std::string& path : *written) {
     json_["written"].push_back(path);
-    Say(fmt::format("wrote {}\n", path));
+    if (!options_.json) Tell(fmt::format("wrote {}\n", path));
   }
   for (const OutputComparison& entry : *comparisons) {
     *equal = *equal && entry.comparison.equal();
@@ -222,11 +233,18 @@ void Runner::ReportTimes(const VirtualMachine& vm) {
   json_["timing"] = {{"load_ns", load_time_},        {"runs", times.count}, {"min_ns", times.minimum},
                      {"median_ns", times.median},    {"p90_ns", times.p90}, {"p99_ns", times.p99},
                      {"peak_bytes", vm.bytes_peak()}};
-  if (options_.repeat > 1) {
+  if (MostRuns() > 1) {
     Say(fmt::format("loaded in {}\n", DurationText(static_cast<double>(load_time_))));
     Say(fmt::format("{} runs after {} to warm up: median {}, p90 {}, p99 {}, fastest {}; at most {} held\n",
                     times.count, options_.warmup, DurationText(times.median), DurationText(times.p90),
                     DurationText(times.p99), DurationText(times.minimum), BytesText(vm.bytes_peak())));
+  }
+  if (options_.histogram) {
+    const std::vector<HistogramRow> rows = HistogramOf(times_);
+    for (const HistogramRow& row : rows) {
+      json_["histogram"].push_back({{"from_ns", row.from}, {"to_ns", row.to}, {"count", row.count}});
+    }
+    Say(HistogramText(rows, TakesUnicode()));
   }
 }
 

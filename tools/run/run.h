@@ -34,7 +34,9 @@ struct RunOptions {
   std::int32_t threads = 0;             // of kernels; 0: one per core
 
   std::uint32_t repeat = 1;
-  std::uint32_t warmup = 1;  // runs before the measured ones when repeat > 1
+  std::uint32_t warmup = 1;                          // runs before the measured ones when repeat > 1
+  std::optional<std::chrono::nanoseconds> duration;  // of all measured runs; with repeat, what ends first
+  bool histogram = false;                            // of their times
   bool trace = false;
   bool profile = false;
   std::string timeline;  // --profile-trace: a file

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// Completion and manual pages of every tool: they have every option of --help, shells and groff read them
+// without a complaint, and bash completes with them.
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <filesystem>
+#include <regex>
+#include <set>
+#include <string>
+
+#include "rewire/tests/support/paths.h"
+#include "rewire/tests/support/run_program.h"
+
+namespace rewire::tools {
+namespace {
+
+using Catch::Contains;
+
+const std::vector<std::string>& Tools() {
+  static const std::vector<std::string> kTools = {"vm-as",  "vm-bundle",  "vm-convert", "vm-debug",
+                                                  "vm-dis", "vm-inspect", "vm-params",  "vm-run"};
+  return kTools;
+}
+
+std::string Out(const std::string& tool, const std::vector<std::string>& arguments) {
+  const test::TempFolder folder;
+  const test::Finished finished = test::RunProgram(tool, arguments, folder.path());
+  CHECK(finished.exit_code == 0);
+  CHECK(finished.err == "");
+  return finished.out;
+}
+
+// What a shell command prints; its files are in the folder.
+std::string Shell(const test::TempFolder& folder, const std::string& command) {
+  const std::string all = "cd " + folder.path().string() + " && { " + command + "; } >shell.out 2>&1";
+  CHECK(std::system(all.c_str()) == 0);
+  return test::ReadWholeFile(folder.path() / "shell.out");
+}
+bool Has(const std::string& program) {
+  return std::system(("command -v " + program + " >/dev/null").c_str()) == 0;
+}
+
+// The long names that a help text explains.
+std::set<std::string> OptionsOf(const std::string& help) {
+  static const std::regex kOption("(?:^|\n)  (?:-\\w,)?--([\\w-]+)");
+  std::set<std::string> names;
+  for (std::sregex_iterator it(help.begin(), help.end(), kOption), end; it != end; ++it)
+    names.insert((*it)[1]);
+  return names;
+}
+
+TEST_CASE("completion and manual pages have every option of --help") {
+  for (const std::string& tool : Tools()) {
+    std::set<std::string> options = OptionsOf(Out(tool, {"--help"}));
+    if (tool == "vm-params") options.merge(OptionsOf(Out(tool, {"convert", "--help"})));
+    CHECK(options.size() >= 3);
+    const std::string bash = Out(tool, {"--generate", "bash"});
+    const std::string zsh = Out(tool, {"--generate", "zsh"});
+    const std::string fish = Out(tool, {"--generate", "fish"});
+    const std::string page = Out(tool, {"--generate", "man"});
+    for (const std::string& option : options) {
+      INFO(tool << " --" << option);
+      CHECK_THAT(bash, Contains("--" + option));
+      CHECK_THAT(zsh, Contains("*--" + option + "["));
+      CHECK_THAT(fish, Contains("-l " + option + " "));
+      CHECK_THAT(page, Contains("\\-\\-" + std::regex_replace(option, std::regex("-"), "\\-")));
+    }
+  }
+}
+
+TEST_CASE("shells and groff read what is generated") {
+  const test::TempFolder folder;
+  const std::vector<std::pair<std::string, std::string>> readers = {
+      {"bash", "bash -n file"},
+      {"zsh", "zsh -n file"},
+      {"fish", "fish -n file"},
+      {"man", "groff -man -Tascii -ww -z file"}};
+  for (const std::string& tool : Tools()) {
+    for (const auto& [form, reader] : readers) {
+      if (!Has(reader.substr(0, reader.find(' ')))) continue;
+      folder.Write("file", Out(tool, {"--generate", form}));
+      INFO(tool << " " << form);
+      CHECK(Shell(folder, reader) == "");
+    }
+  }
+  const test::Finished wrong = test::RunProgram("vm-run", {"--generate", "bahs"}, folder.path());
+  CHECK(wrong.err ==
+        "vm-run: error: --generate: 'bahs' is none of bash, zsh, fish and man; did you mean 'bash'?\n");
+  CHECK(wrong.exit_code == 11);
+}
+
+TEST_CASE("bash completes options, commands, choices and files behind @") {
+  const test::TempFolder folder;
+  for (const std::string& tool : Tools()) folder.Write(tool, Out(tool, {"--generate", "bash"}));
+  folder.Write("one two.npy", "");
+  const auto completed = [&](const std::string& tool, const std::string& words) {
+    std::string function = "_" + tool;
+    for (char& c : function) c = c == '-' ? '_' : c;
+    folder.Write("try", "source ./" + tool + "\nCOMP_WORDS=(" + tool + " " + words +
+                            ")\nCOMP_CWORD=$((${#COMP_WORDS[@]}-1))\n" + function +
+                            "\nprintf '%s|' \"${COMPREPLY[@]}\"");
+    return Shell(folder, "bash ./try");
+  };
+  CHECK(completed("vm-run", "--exp") == "--explain-outputs|--expect|");
+  CHECK(completed("vm-run", "-i x=@one") == "x=@one two.npy|");
+  CHECK(completed("vm-run", "one") == "one two.npy|");
+  CHECK(completed("vm-run", "--threads o") == "|");
+  CHECK(completed("vm-params", "con") == "convert|");
+  CHECK(completed("vm-params", "list --o") == "|");
+  CHECK(completed("vm-params", "convert --o") == "--output|");
+  if (!std::filesystem::exists(std::string(test::BuildDir()) + "/bin/vm-compile")) return;
+  folder.Write("vm-compile", Out("vm-compile", {"--generate", "bash"}));
+  CHECK(completed("vm-compile", "--precision in") == "int8|");
+}
+
+}  // namespace
+}  // namespace rewire::tools
