@@ -40,6 +40,9 @@ void AddOptions(CLI::App* app, DebugOptions* options) {
       ->required()
       ->type_name("");
   app->add_option("--model", options->model, "choose one model of a bundle")->type_name("NAME");
+  app->add_option("--map", options->map,
+                  "give a stripped executable its names back, from the map that vm-strip wrote")
+      ->type_name("FILE");
   app->add_option("-f,--function", options->function,
                   "debug this function; default: main, or else the first function")
       ->type_name("NAME");

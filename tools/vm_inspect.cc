@@ -13,6 +13,7 @@
 #include "rewire/tools/inspect/inspect_memory.h"
 #include "rewire/tools/inspect/listing.h"
 #include "rewire/tools/io/cli.h"
+#include "rewire/tools/io/name_map.h"
 #include "rewire/tools/io/open_model.h"
 
 namespace rewire::tools {
@@ -20,6 +21,7 @@ namespace {
 
 struct Options {
   std::string file;
+  std::string map;  // of vm-strip
   bool check = false;
   bool json = false;
   bool memory = false;
@@ -48,10 +50,11 @@ Result<int> InspectOwn(const Options& options) {
   return inspection->whole() ? 0 : kExitNo;
 }
 
-// A model in another form, as a program sees it.
+// A model in another form, or with names from a map, as a program sees it.
 Result<int> InspectForeign(const Options& options) {
-  const Result<OpenedModel> model = OpenModel(options.file);
+  Result<OpenedModel> model = OpenModel(options.file);
   if (!model) return Forward(model);
+  if (Status named = RestoreNames(options.map, &*model); !named) return Forward(named);
   const Module& module = model->executable.module();
   nlohmann::ordered_json json = {{"file", options.file}, {"kind", FileKindName(model->kind)}};
   std::string text = fmt::format("{}: {}\n", options.file, FileKindName(model->kind));
@@ -67,6 +70,7 @@ Result<int> InspectForeign(const Options& options) {
 Result<int> InspectRuns(const Options& options) {
   Result<OpenedModel> model = OpenModel(options.file);
   if (!model) return Forward(model);
+  if (Status named = RestoreNames(options.map, &*model); !named) return Forward(named);
   MemoryRequest request = options.request;
   request.kernels.insert(request.kernels.end(), model->kernels.begin(), model->kernels.end());
   const Result<std::vector<FunctionMemory>> memory = InspectMemory(model->executable, request);
@@ -77,6 +81,7 @@ Result<int> InspectRuns(const Options& options) {
 
 Result<int> Inspect(const Options& options) {
   if (options.memory) return InspectRuns(options);
+  if (!options.map.empty()) return InspectForeign(options);
   const Result<SharedBytes> bytes = MapFile(options.file);
   if (!bytes) return Forward(bytes);
   switch (FindFileKind(options.file, bytes->view)) {
@@ -111,7 +116,12 @@ int main(int argc, char** argv) {
   app.add_option("FILE", options.file, "the executable, model of TVM, or kernel library")
       ->required()
       ->type_name("");
-  app.add_flag("--check", options.check, "check every section and constant; exit with 1 if one is damaged");
+  CLI::Option* map =
+      app.add_option("--map", options.map,
+                     "give a stripped executable its names back, from the map that vm-strip wrote")
+          ->type_name("FILE");
+  app.add_flag("--check", options.check, "check every section and constant; exit with 1 if one is damaged")
+      ->excludes(map);
   app.add_flag("--json", options.json, "print one JSON object instead of text");
   CLI::Option* memory = app.add_flag("--memory", options.memory, "show the most memory that runs need");
   app.add_option("--function", options.request.function, "with --memory: show only this function")

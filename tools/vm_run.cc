@@ -121,6 +121,8 @@ void AddOptions(CLI::App* app, RunOptions* options, Texts* texts) {
   AddValue(app, "FILE", &options->file, "",
            "the model: an executable (.rwx), text assembly (.asm), an ONNX model (.onnx), or a model of TVM");
   AddValue(app, "--model", &options->model, "NAME", "choose one model of a bundle");
+  AddValue(app, "--map", &options->map, "FILE",
+           "give a stripped executable its names back, from the map that vm-strip wrote");
   AddValue(app, "-f,--function", &options->function, "NAME",
            "run this function; default: main, or else the first function");
   app->add_flag("-l,--list", options->list, "print inputs, outputs, parameters and kernels, and do not run");

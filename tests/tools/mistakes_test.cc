@@ -81,6 +81,7 @@ std::vector<Call> Calls() {
       {"vm-inspect", "model.rwx", {"IN"}},
       {"vm-params", "w.npz", {"convert", "IN", "-o", "OUT"}},
       {"vm-run", "model.rwx", {"IN", "--random", "--dim", "N=1", "-o", "scores=@OUT"}},
+      {"vm-strip", "model.rwx", {"IN", "-o", "OUT"}},
   };
   if (HasCompiler()) calls.push_back({"vm-compile", "model.onnx", {"IN", "-o", "OUT"}});
   return calls;

@@ -12,6 +12,7 @@
 #include "rewire/tools/debug/tensor_summary.h"
 #include "rewire/tools/io/cli.h"
 #include "rewire/tools/io/interrupt.h"
+#include "rewire/tools/io/name_map.h"
 #include "rewire/tools/io/open_model.h"
 #include "rewire/tools/io/style.h"
 #include "rewire/tools/run/link_model.h"
@@ -212,8 +213,9 @@ void Debugger::StopHere(const std::string& reason) {
 }
 
 Result<int> Debug(const DebugOptions& options) {
-  const Result<OpenedModel> model = OpenModel(options.file, options.parameters, {}, options.model);
+  Result<OpenedModel> model = OpenModel(options.file, options.parameters, {}, options.model);
   if (!model) return Forward(model);
+  if (Status named = RestoreNames(options.map, &*model); !named) return Forward(named);
   LinkChoices choices;
   choices.kernels = options.kernels;
   choices.parameters = options.parameters;

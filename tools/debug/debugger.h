@@ -22,6 +22,7 @@ namespace rewire::tools {
 struct DebugOptions {
   std::string file;      // any model that OpenModel takes
   std::string model;     // of a bundle; empty: the only one
+  std::string map;       // of vm-strip: names for a stripped executable; may be empty
   std::string function;  // empty: the entry
   InputOptions inputs;
   std::vector<std::string> kernels;

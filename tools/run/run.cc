@@ -15,6 +15,7 @@
 #include "rewire/tools/inspect/listing.h"
 #include "rewire/tools/io/cli.h"
 #include "rewire/tools/io/interrupt.h"
+#include "rewire/tools/io/name_map.h"
 #include "rewire/tools/io/open_model.h"
 #include "rewire/tools/io/progress.h"
 #include "rewire/tools/io/style.h"
@@ -272,8 +273,9 @@ Result<int> Runner::Run() {
   json_["file"] = options_.file;
   resident_before_ = ResidentMemory().now;
   const Clock::time_point start = Clock::now();
-  const Result<OpenedModel> model = OpenModel(options_.file, options_.parameters, {}, options_.model);
+  Result<OpenedModel> model = OpenModel(options_.file, options_.parameters, {}, options_.model);
   if (!model) return Forward(model);
+  if (Status named = RestoreNames(options_.map, &*model); !named) return Forward(named);
   const Module& module = model->executable.module();
   if (options_.list) {
     Say(ListingText(module));

@@ -19,6 +19,7 @@ namespace rewire::tools {
 struct RunOptions {
   std::string file;      // any model that OpenModel takes
   std::string model;     // of a bundle; empty: the only one
+  std::string map;       // of vm-strip: names for a stripped executable; may be empty
   std::string function;  // empty: the entry
   bool list = false;
   bool explain_outputs = false;
