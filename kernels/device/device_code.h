@@ -12,5 +12,6 @@ extern const char k_movement[];
 extern const char k_product[];
 extern const char k_window[];
 extern const char k_reduction[];
+extern const char k_quantization[];
 
 }  // namespace rewire::kernel::device

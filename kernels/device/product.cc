@@ -1,26 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products of matrices: numpy's matmul and ONNX Gemm.
-#include <algorithm>
-
 #include "rewire/kernels/cpu/shape/shapes.h"
-#include "rewire/kernels/device/broadcast.h"
 #include "rewire/kernels/device/device_call.h"
+#include "rewire/kernels/device/product_arguments.h"
 #include "rewire/kernels/device/registry.h"
-
-// Short names would be those of the device code's structs.
-using ProductArguments = ::Product;
 
 namespace rewire::kernel::device {
 namespace {
-
-constexpr std::int64_t kTile = 64;  // rows and columns that a group computes
 
 Status Run(TensorView a, TensorView b, const TensorView& c, TensorView out, const ProductArguments& product,
            std::int64_t batches) {
   if (out.size() == 0) return Status();
   Call call(out, Program::kProduct, RealForm(a), "product");
   call.Tensor(a).Tensor(b).Tensor(c).Tensor(out).Value(product);
-  return call.Groups((product.n + kTile - 1) / kTile, (product.m + kTile - 1) / kTile, batches, 16, 16);
+  return RunTiles(call, product.m, product.n, batches);
 }
 
 struct MatMul {
@@ -33,37 +26,8 @@ struct MatMul {
     if (Status s = cpu::MatMulDims(a.dims(), b.dims(), &expected); !s.ok()) return s;
     if (Status s = cpu::CheckShape("out", out, expected.view()); !s.ok()) return s;
     if (out.size() == 0) return Status();
-    const int a_batches = std::max(0, a.ndim() - 2);
-    const int b_batches = std::max(0, b.ndim() - 2);
-    ProductArguments product{};
-    product.k = static_cast<int>(a.dim(a.ndim() - 1));
-    product.m = static_cast<int>(a.ndim() == 1 ? 1 : a.dim(a.ndim() - 2));
-    product.n = static_cast<int>(b.ndim() == 1 ? 1 : b.dim(b.ndim() - 1));
-    product.a_row = product.k;
-    product.a_column = 1;
-    product.b_row = product.n;
-    product.b_column = 1;
-    product.alpha = 1;
-    // One b for every a: the batches of a are rows of one product.
-    if (b_batches == 0 && a_batches > 0) {
-      product.m = static_cast<int>(cpu::Product(a.dims(), 0, a.ndim() - 1));
-      return Run(a, b, a, out, product, 1);
-    }
-    const int rank = std::max(a_batches, b_batches);
-    std::int64_t batches = 1;
-    std::int64_t a_step = std::int64_t{product.m} * product.k;
-    std::int64_t b_step = std::int64_t{product.k} * product.n;
-    product.rank = rank;
-    for (int i = rank - 1; i >= 0; --i) {
-      const int ai = i - (rank - a_batches);
-      const int bi = i - (rank - b_batches);
-      product.dims[i] = static_cast<int>(out.dim(i));
-      batches *= out.dim(i);
-      product.a_batch[i] = ai >= 0 && a.dim(ai) != 1 ? static_cast<int>(a_step) : 0;
-      product.b_batch[i] = bi >= 0 && b.dim(bi) != 1 ? static_cast<int>(b_step) : 0;
-      if (ai >= 0) a_step *= a.dim(ai);
-      if (bi >= 0) b_step *= b.dim(bi);
-    }
+    std::int64_t batches = 0;
+    const ProductArguments product = MatMulArguments(a.dims(), b.dims(), out.dims(), &batches);
     return Run(a, b, a, out, product, batches);
   }
 };

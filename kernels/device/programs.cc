@@ -67,6 +67,8 @@ const char* CodeOf(Program program) {
       return k_window;
     case Program::kReduction:
       return k_reduction;
+    case Program::kQuantization:
+      return k_quantization;
   }
   return "";
 }

@@ -12,7 +12,7 @@
 namespace rewire::kernel::device {
 
 // A file of code/, compiled after dialect.h and arguments.h.
-enum class Program { kElementwise, kMovement, kProduct, kWindow, kReduction };
+enum class Program { kElementwise, kMovement, kProduct, kWindow, kReduction, kQuantization };
 
 // How it is compiled. For kMovement the size of an element in bytes; for the others how real numbers are
 // stored.

@@ -10,6 +10,8 @@ std::span<const cpu::Family> Families() {
   static const cpu::Family kFamilies[] = {
       {"Elementwise", ElementwiseKernels()},
       {"Matrix products", ProductKernels()},
+      {"Integer products", IntegerProductKernels()},
+      {"Quantization", QuantizationKernels()},
       {"Windows", WindowKernels()},
       {"Reductions", ReductionKernels()},
       {"Normalization", NormalizationKernels()},

@@ -19,6 +19,8 @@ std::span<const cpu::Family> Families();
 std::span<const Kernel> ElementwiseKernels();
 std::span<const Kernel> MovementKernels();
 std::span<const Kernel> ProductKernels();
+std::span<const Kernel> IntegerProductKernels();
+std::span<const Kernel> QuantizationKernels();
 std::span<const Kernel> WindowKernels();
 std::span<const Kernel> ReductionKernels();
 std::span<const Kernel> NormalizationKernels();

@@ -1,41 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // What slides a window over images: convolutions and pools.
-#include "rewire/kernels/cpu/convolution/window.h"
 #include "rewire/kernels/cpu/convolution/conv.h"
 #include "rewire/kernels/device/device_call.h"
+#include "rewire/kernels/device/product_arguments.h"
 #include "rewire/kernels/device/registry.h"
-
-using WindowArguments = ::Window;
+#include "rewire/kernels/device/window_arguments.h"
 
 namespace rewire::kernel::device {
 namespace {
-
-WindowArguments ArgumentsOf(const cpu::Window& window) {
-  WindowArguments arguments{};
-  for (int i = 0; i < cpu::kMaxSpatial; ++i) {
-    const cpu::WindowAxis& axis = window.axes[i];
-    arguments.size[i] = static_cast<int>(axis.kernel);
-    arguments.stride[i] = static_cast<int>(axis.stride);
-    arguments.dilation[i] = static_cast<int>(axis.dilation);
-    arguments.before[i] = static_cast<int>(axis.before);
-    arguments.after[i] = static_cast<int>(axis.after);
-    arguments.input[i] = static_cast<int>(axis.input);
-    arguments.output[i] = static_cast<int>(axis.output);
-  }
-  return arguments;
-}
-
-// Positions are computed in 32 bits.
-Status CheckWindow(const cpu::Window& window) {
-  constexpr std::int64_t kMost = 1 << 30;
-  for (const cpu::WindowAxis& axis : window.axes) {
-    if (axis.reach() > kMost || axis.stride > kMost || axis.before > kMost || axis.after > kMost ||
-        axis.dilation > kMost || cpu::Times(axis.output, axis.stride) > kMost) {
-      return ValueError("a window, stride or pad is larger than a device can count");
-    }
-  }
-  return Status();
-}
 
 struct Conv {
   static constexpr const char kName[] = "rewire.device.conv";
@@ -58,11 +30,7 @@ struct Conv {
       if (Status s = cpu::CheckShape("bias", *bias, ShapeView(&channels, 1)); !s.ok()) return s;
     }
     if (out.size() == 0) return Status();
-    WindowArguments arguments = ArgumentsOf(window);
-    arguments.batch = static_cast<int>(x.dim(0));
-    arguments.groups = static_cast<int>(attributes.groups);
-    arguments.channels = static_cast<int>(w.dim(1));
-    arguments.out_channels = static_cast<int>(w.dim(0) / attributes.groups);
+    WindowArguments arguments = ConvolutionArguments(window, x.dims(), w.dims(), attributes.groups);
     arguments.has_bias = bias ? 1 : 0;
     // A tile of few channels would compute mostly nothing.
     constexpr int kLeastChannels = 8;
@@ -71,11 +39,9 @@ struct Conv {
       call.Tensor(x).Tensor(w).Optional(bias, w).Tensor(out).Value(arguments).Int(out.size());
       return call.Each(out.size());
     }
-    constexpr std::int64_t kTile = 64;
     Call call(out, Program::kProduct, RealForm(x), "convolution");
     call.Tensor(x).Tensor(w).Optional(bias, w).Tensor(out).Value(arguments);
-    return call.Groups((window.outputs() + kTile - 1) / kTile, (arguments.out_channels + kTile - 1) / kTile,
-                       cpu::Times(x.dim(0), attributes.groups), 16, 16);
+    return RunTiles(call, arguments.out_channels, window.outputs(), cpu::Times(x.dim(0), attributes.groups));
   }
 };
 
@@ -88,7 +54,7 @@ Status RunPool(const cpu::WindowAttributes& attributes, bool largest, bool count
   if (Status s = attributes.Resolve(x.dims(), &window); !s.ok()) return s;
   if (Status s = cpu::CheckShape("out", out, window.OutputDims(x.dim(0), x.dim(1)).view()); !s.ok()) return s;
   if (Status s = CheckWindow(window); !s.ok()) return s;
-  WindowArguments arguments = ArgumentsOf(window);
+  WindowArguments arguments = WindowArgumentsOf(window);
   arguments.counts_pads = counts_pads ? 1 : 0;
   Call call(out, Program::kWindow, RealForm(x), "pool");
   call.Tensor(x).Tensor(out).Value(arguments).Int(largest ? 1 : 0).Int(out.size());

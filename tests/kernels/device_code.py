@@ -16,7 +16,8 @@ ARCHITECTURES = ("sm_80", "sm_90", "sm_100")
 REALS = ("", "-DREWIRE_F16")
 WORDS = ("-DWORD=u8", "-DWORD=ushort", "-DWORD=uint", "-DWORD=ulong")
 # As programs.cc compiles them.
-PROGRAMS = {"elementwise": REALS, "movement": WORDS, "product": REALS, "window": REALS, "reduction": REALS}
+PROGRAMS = {"elementwise": REALS, "movement": WORDS, "product": REALS, "window": REALS, "reduction": REALS,
+            "quantization": ("",)}
 
 
 def nvrtc():

@@ -91,9 +91,8 @@ class Placement {
       return IsShape(*output) && (on_host_.contains(output) || !AnyFloat(node.inputs));
     });
     if (shapes) return "shapes and sizes, which the host reads";
-    // Casts between integers are left to the host, and so is what only moves few of them.
-    if (!AnyFloat(node.inputs) && !AnyFloat(node.outputs) &&
-        node.inputs[0]->type.dtype != node.outputs[0]->type.dtype) {
+    // Casts between integers are left to the host.
+    if (node.kernel == "rewire.cast" && !AnyFloat(node.inputs) && !AnyFloat(node.outputs)) {
       return "integers and bools, which sizes and conditions depend on";
     }
     Node moved = node;

@@ -7,6 +7,7 @@
 
 #include "rewire/kernels/cpu/elementwise/narrow_format.h"
 #include "rewire/kernels/cpu/quantization/quantized_math.h"
+#include "rewire/kernels/cpu/quantization/scale_channels.h"
 #include "rewire/kernels/cpu/registry.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
 #include "rewire/kernels/cpu/support/parallel.h"
@@ -18,52 +19,6 @@ namespace {
 using Quantized = Types<std::uint8_t, std::int8_t, std::uint16_t, std::int16_t>;
 using Bytes = Types<std::uint8_t, std::int8_t>;
 using Dequantizable = Types<std::uint8_t, std::int8_t, std::uint16_t, std::int16_t, std::int32_t>;
-
-// Which scale (and zero) an element has: one for the whole tensor, one for each position along an axis, or
-// one for each block of positions along the axis, at each place of the other axes.
-struct Channels {
-  std::int64_t count = 1;   // positions along the axis
-  std::int64_t inner = 1;   // elements from one position to the next
-  std::int64_t block = 0;   // positions of a block; 0: the scales are no blocks'
-  std::int64_t blocks = 1;  // along the axis
-
-  Status Resolve(const char* name, TensorView scale, TensorView x, std::int64_t axis,
-                 std::int64_t block_size = 0) {
-    if (Status s = CheckDense(name, scale); !s.ok()) return s;
-    if (block_size == 0 && scale.size() == 1 && scale.ndim() <= 1) return Status();
-    int along = 0;
-    if (Status s = NormalizeAxis(axis, x.ndim(), &along); !s.ok()) return s;
-    count = x.dim(along);
-    inner = Product(x.dims(), along + 1, x.ndim());
-    if (block_size != 0) return ResolveBlocks(name, scale, x, along, block_size);
-    if (scale.dims() == ShapeView(&count, 1)) return Status();
-    return ValueError(name, " has shape ", scale.dims(), ", expected one element or [", count, "] as axis ",
-                      along, " of x with shape ", x.dims());
-  }
-  std::int64_t of(std::int64_t i) const {
-    if (block == 0) return count == 1 ? 0 : i / inner % count;
-    const std::int64_t at = i / inner;
-    return (at / count * blocks + at % count / block) * inner + i % inner;
-  }
-  // How many elements from i on, short of `end`, have the same number.
-  std::int64_t RunAt(std::int64_t i, std::int64_t end) const {
-    if (block == 0) return count == 1 ? end - i : std::min(end - i, inner - i % inner);
-    if (inner > 1) return 1;
-    const std::int64_t at = i % count;
-    return std::min({end - i, block - at % block, count - at});
-  }
-
- private:
-  Status ResolveBlocks(const char* name, TensorView scale, TensorView x, int along, std::int64_t block_size) {
-    block = block_size;
-    blocks = count / block + (count % block != 0 ? 1 : 0);
-    bool fits = scale.ndim() == x.ndim();
-    for (int i = 0; fits && i < x.ndim(); ++i) fits = scale.dim(i) == (i == along ? blocks : x.dim(i));
-    if (fits) return Status();
-    return ValueError(name, " has shape ", scale.dims(), ", expected that of x, ", x.dims(), ", with ",
-                      blocks, " blocks of ", block, " on axis ", along);
-  }
-};
 
 template <typename Q>
 Q Saturate(float value) {
@@ -91,11 +46,6 @@ void DequantizeEach(const Q* from, std::int64_t count, float scale, std::int64_t
 // Shorter runs are not worth a call of QuantizedMath.
 constexpr std::int64_t kShortRun = 8;
 
-// The attribute of a kernel with Channels.
-std::int64_t BlockSize(Attributes& attributes) {
-  return attributes.Int("block_size", 0, 0, std::numeric_limits<std::int64_t>::max());
-}
-
 template <typename Q>
 Quantization QuantizationOf(float scale, std::int64_t zero) {
   using Limits = std::numeric_limits<Q>;
@@ -114,8 +64,8 @@ Status CheckFloat(const char* name, TensorView tensor) {
 
 // Calls body(i, scale, zero) for each element.
 template <typename Body>
-Status ForEachScaled(const NarrowFormat& format, const Channels& channels, TensorView x, TensorView scale,
-                     std::optional<TensorView> zero, const Body& body) {
+Status ForEachScaled(const NarrowFormat& format, const ScaleChannels& channels, TensorView x,
+                     TensorView scale, std::optional<TensorView> zero, const Body& body) {
   const float* scales = scale.data<float>();
   const std::uint8_t* zeros = zero ? static_cast<const std::uint8_t*>(zero->raw_data()) : nullptr;
   return ParallelFor(x.size(), kGrain / 8, [&](std::int64_t begin, std::int64_t end) {
@@ -126,7 +76,7 @@ Status ForEachScaled(const NarrowFormat& format, const Channels& channels, Tenso
   });
 }
 
-Status QuantizeNarrow(const NarrowFormat& format, const Channels& channels, bool saturate, TensorView x,
+Status QuantizeNarrow(const NarrowFormat& format, const ScaleChannels& channels, bool saturate, TensorView x,
                       TensorView scale, std::optional<TensorView> zero, TensorView out) {
   const float* from = x.data<float>();
   auto* to = static_cast<std::uint8_t*>(out.raw_data());
@@ -137,8 +87,8 @@ Status QuantizeNarrow(const NarrowFormat& format, const Channels& channels, bool
   });
 }
 
-Status DequantizeNarrow(const NarrowFormat& format, const Channels& channels, TensorView x, TensorView scale,
-                        std::optional<TensorView> zero, TensorView out) {
+Status DequantizeNarrow(const NarrowFormat& format, const ScaleChannels& channels, TensorView x,
+                        TensorView scale, std::optional<TensorView> zero, TensorView out) {
   const auto* from = static_cast<const std::uint8_t*>(x.raw_data());
   auto* to = out.data<float>();
   return ForEachScaled(format, channels, x, scale, zero, [&](std::int64_t i, float by, float shift) {
@@ -163,7 +113,8 @@ struct QuantizeLinear {
     if (Status s = checks.NoOverlap("out", out, "scale", scale).Take(); !s.ok()) return s;
     if (Status s = CheckFloat("x", x); !s.ok()) return s;
     if (Status s = CheckFloat("scale", scale); !s.ok()) return s;
-    Channels channels;
+    if (Status s = CheckDense("scale", scale); !s.ok()) return s;
+    ScaleChannels channels;
     if (Status s = channels.Resolve("scale", scale, x, axis, block_size); !s.ok()) return s;
     if (zero) {
       if (Status s = CheckZero(*zero, scale, "out", out, out); !s.ok()) return s;
@@ -211,7 +162,8 @@ struct DequantizeLinear {
     if (Status s = checks.NoOverlap("out", out, "scale", scale).Take(); !s.ok()) return s;
     if (Status s = CheckFloat("out", out); !s.ok()) return s;
     if (Status s = CheckFloat("scale", scale); !s.ok()) return s;
-    Channels channels;
+    if (Status s = CheckDense("scale", scale); !s.ok()) return s;
+    ScaleChannels channels;
     if (Status s = channels.Resolve("scale", scale, x, axis, block_size); !s.ok()) return s;
     if (zero) {
       if (Status s = CheckZero(*zero, scale, "x", x, out); !s.ok()) return s;
@@ -311,13 +263,14 @@ struct Requantize {
     if (Status s = checks.Take(); !s.ok()) return s;
     if (!x.Is<std::int32_t>()) return WrongDType(Types<std::int32_t>(), "x", x);
     if (Status s = CheckFloat("w_scale", w_scale); !s.ok()) return s;
+    if (Status s = CheckDense("w_scale", w_scale); !s.ok()) return s;
     double of_x = 0;
     double of_out = 0;
     if (Status s = ReadNumber("x_scale", x_scale, &of_x); !s.ok()) return s;
     if (Status s = ReadNumber("out_scale", out_scale, &of_out); !s.ok()) return s;
     std::int64_t shift = 0;
     if (Status s = ReadInt("zero", zero, &shift); !s.ok()) return s;
-    Channels channels;
+    ScaleChannels channels;
     if (Status s = channels.Resolve("w_scale", w_scale, x, axis); !s.ok()) return s;
     return ForType(Bytes(), "out", out, [&](auto tag) {
       using Q = typename decltype(tag)::type;

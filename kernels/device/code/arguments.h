@@ -39,6 +39,7 @@ typedef struct Reduction {
 /* out[m, n] = alpha * sum over k of a[m, k] * b[k, n] + beta * c[m, n], for each batch. */
 typedef struct Product {
   int m, n, k;
+  int rows;            /* of an a without its batches */
   int a_row, a_column; /* steps */
   int b_row, b_column;
   int c_row, c_column;
@@ -61,6 +62,20 @@ typedef struct Window {
   int input[3], output[3];
 } Window;
 
+/* Which scale and zero an element has (kernels/cpu/quantization/scale_channels.h). */
+typedef struct Channels {
+  int count, inner; /* positions along the axis, and elements from one to the next */
+  int block, blocks;
+} Channels;
+
+/* The operands of a product of bytes, less their zeros. An operand has no zero, one, or several: one for each
+ * row of the left operand, for each column of the right one. */
+typedef struct Bytes {
+  int left_signed, right_signed;
+  int left_zeros, right_zeros;
+} Bytes;
+
+enum IntegerType { kTypeU8, kTypeI8, kTypeU16, kTypeI16, kTypeI32 };
 enum UnaryOperation {
   kAbs,
   kCeil,

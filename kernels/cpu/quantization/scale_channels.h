@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which scale and zero an element of a quantized tensor has. Kernels of the CPU and of devices share it.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+
+#include "rewire/kernels/cpu/shape/shapes.h"
+#include "rewire/kernels/cpu/support/checks.h"
+#include "rewire/vm/kernel/attributes.h"
+
+namespace rewire::kernel::cpu {
+
+// Which scale (and zero) an element has. There is one for the whole tensor or one for each position along an
+// axis. With blocks there is one for each block of positions, at each place of the other axes.
+struct ScaleChannels {
+  std::int64_t count = 1;   // positions along the axis
+  std::int64_t inner = 1;   // elements from one position to the next
+  std::int64_t block = 0;   // positions of a block; 0: the scales are no blocks'
+  std::int64_t blocks = 1;  // along the axis
+
+  // Of a contiguous scale.
+  Status Resolve(const char* name, TensorView scale, TensorView x, std::int64_t axis,
+                 std::int64_t block_size = 0) {
+    if (block_size == 0 && scale.size() == 1 && scale.ndim() <= 1) return Status();
+    int along = 0;
+    if (Status s = NormalizeAxis(axis, x.ndim(), &along); !s.ok()) return s;
+    count = x.dim(along);
+    inner = Product(x.dims(), along + 1, x.ndim());
+    if (block_size != 0) return ResolveBlocks(name, scale, x, along, block_size);
+    if (scale.dims() == ShapeView(&count, 1)) return Status();
+    return ValueError(name, " has shape ", scale.dims(), ", expected one element or [", count, "] as axis ",
+                      along, " of x with shape ", x.dims());
+  }
+  std::int64_t of(std::int64_t i) const {
+    if (block == 0) return count == 1 ? 0 : i / inner % count;
+    const std::int64_t at = i / inner;
+    return (at / count * blocks + at % count / block) * inner + i % inner;
+  }
+  // How many elements from i on, short of `end`, have the same number.
+  std::int64_t RunAt(std::int64_t i, std::int64_t end) const {
+    if (block == 0) return count == 1 ? end - i : std::min(end - i, inner - i % inner);
+    if (inner > 1) return 1;
+    const std::int64_t at = i % count;
+    return std::min({end - i, block - at % block, count - at});
+  }
+
+ private:
+  Status ResolveBlocks(const char* name, TensorView scale, TensorView x, int along, std::int64_t block_size) {
+    block = block_size;
+    blocks = count / block + (count % block != 0 ? 1 : 0);
+    bool fits = scale.ndim() == x.ndim();
+    for (int i = 0; fits && i < x.ndim(); ++i) fits = scale.dim(i) == (i == along ? blocks : x.dim(i));
+    if (fits) return Status();
+    return ValueError(name, " has shape ", scale.dims(), ", expected that of x, ", x.dims(), ", with ",
+                      blocks, " blocks of ", block, " on axis ", along);
+  }
+};
+
+// The attribute of a kernel with ScaleChannels.
+inline std::int64_t BlockSize(Attributes& attributes) {
+  return attributes.Int("block_size", 0, 0, std::numeric_limits<std::int64_t>::max());
+}
+
+}  // namespace rewire::kernel::cpu

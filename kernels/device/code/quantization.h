@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// Between float32 numbers and the integers that represent them: real = (stored - zero) * scale. The integers'
+// type is an argument, the same for all threads.
+
+FUNCTION int load_integer(GLOBAL const u8* p, int type, int i) {
+  switch (type) {
+    case kTypeU8:
+      return p[i];
+    case kTypeI8:
+      return ((GLOBAL const signed char*)p)[i];
+    case kTypeU16:
+      return ((GLOBAL const ushort*)p)[i];
+    case kTypeI16:
+      return ((GLOBAL const short*)p)[i];
+    default:
+      return ((GLOBAL const int*)p)[i];
+  }
+}
+
+// Held in the type's range; NaN becomes the smallest number of it.
+FUNCTION void store_integer(GLOBAL u8* p, int type, int i, float value) {
+  int is_signed = type == kTypeI8 || type == kTypeI16;
+  int is_byte = type == kTypeU8 || type == kTypeI8;
+  int values = is_byte ? 256 : 65536;
+  int least = is_signed ? -values / 2 : 0;
+  int most = least + values - 1;
+  int stored = !(value > (float)least) ? least : value >= (float)most ? most : (int)value;
+  if (is_byte) {
+    p[i] = (u8)stored;
+  } else {
+    ((GLOBAL ushort*)p)[i] = (ushort)stored;
+  }
+}
+
+FUNCTION int channel_of(Channels c, int i) {
+  if (c.block == 0) return c.count == 1 ? 0 : i / c.inner % c.count;
+  int at = i / c.inner;
+  return (at / c.count * c.blocks + at % c.count / c.block) * c.inner + i % c.inner;
+}
+
+KERNEL(quantize)
+(GLOBAL const float* x, GLOBAL const float* scale, GLOBAL const u8* zero, GLOBAL u8* out, Channels channels,
+ int type, int has_zero, int count) {
+  int i = GLOBAL_ID(0);
+  if (i >= count) return;
+  int c = channel_of(channels, i);
+  int shift = has_zero ? load_integer(zero, type, c) : 0;
+  store_integer(out, type, i, rint(x[i] / scale[c]) + (float)shift);
+}
+
+KERNEL(dequantize)
+(GLOBAL const u8* x, GLOBAL const float* scale, GLOBAL const u8* zero, GLOBAL float* out, Channels channels,
+ int type, int has_zero, int count) {
+  int i = GLOBAL_ID(0);
+  if (i >= count) return;
+  int c = channel_of(channels, i);
+  i64 shift = has_zero ? load_integer(zero, type, c) : 0;
+  out[i] = (float)(load_integer(x, type, i) - shift) * scale[c];
+}
+
+KERNEL(requantize)
+(GLOBAL const int* x, GLOBAL const float* x_scale, GLOBAL const float* w_scale, GLOBAL const float* out_scale,
+ GLOBAL const u8* zero, GLOBAL u8* out, Channels channels, int type, int count) {
+  int i = GLOBAL_ID(0);
+  if (i >= count) return;
+  float factor = x_scale[0] * w_scale[channel_of(channels, i)] / out_scale[0];
+  store_integer(out, type, i, rint((float)x[i] * factor) + (float)load_integer(zero, type, 0));
+}
+
+#define LANES 256
+
+// The scale and zero of unsigned bytes that cover all elements and 0. One group of threads.
+KERNEL(covering_scale)(GLOBAL const float* x, GLOBAL float* scale, GLOBAL u8* zero, int count) {
+  SHARED float least[LANES];
+  SHARED float most[LANES];
+  int lane = LOCAL_ID(0);
+  float low = 0.0f;
+  float high = 0.0f;
+  for (int i = lane; i < count; i += LANES) {
+    float value = x[i];
+    low = value < low ? value : low;
+    high = value > high ? value : high;
+  }
+  least[lane] = low;
+  most[lane] = high;
+  BARRIER();
+  for (int step = LANES / 2; step > 0; step /= 2) {
+    if (lane < step) {
+      least[lane] = smaller(least[lane], least[lane + step]);
+      most[lane] = larger(most[lane], most[lane + step]);
+    }
+    BARRIER();
+  }
+  if (lane == 0) {
+    float step = most[0] > least[0] ? (most[0] - least[0]) / 255.0f : 1.0f;
+    scale[0] = step;
+    store_integer(zero, kTypeU8, 0, rint(-least[0] / step));
+  }
+}

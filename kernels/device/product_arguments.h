@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What products of floats and of integers share: the arguments of their device code, and its launch.
+#pragma once
+
+#include <cstdint>
+
+#include "rewire/kernels/device/device_call.h"
+
+namespace rewire::kernel::device {
+
+// Short names would be those of the device code's structs.
+using ProductArguments = ::Product;
+
+// numpy's matmul of operands whose shapes fit.
+ProductArguments MatMulArguments(ShapeView a, ShapeView b, ShapeView out, std::int64_t* batches);
+
+// Launches code that computes tiles of `rows` x `columns` results, for each batch.
+Status RunTiles(Call& call, std::int64_t rows, std::int64_t columns, std::int64_t batches);
+
+}  // namespace rewire::kernel::device
