@@ -48,23 +48,23 @@ DeviceChecks& DeviceChecks::Real(const char* what, TensorView tensor) {
 
 Form RealForm(TensorView tensor) { return IsFloat(tensor, 16) ? Form::kF16 : Form::kF32; }
 
-bool MoveForm(TensorView tensor, Form* form) {
+Status MoveForm(const char* what, TensorView tensor, Form* form) {
   const DLDataType dtype = tensor.dtype();
   switch ((dtype.bits * dtype.lanes + 7) / 8) {
     case 1:
       *form = Form::kBytes1;
-      return true;
+      return Status();
     case 2:
       *form = Form::kBytes2;
-      return true;
+      return Status();
     case 4:
       *form = Form::kBytes4;
-      return true;
+      return Status();
     case 8:
       *form = Form::kBytes8;
-      return true;
+      return Status();
     default:
-      return false;
+      return TypeError(what, " is ", DTypeName(dtype), ", expected elements of 1, 2, 4 or 8 bytes");
   }
 }
 

@@ -48,8 +48,8 @@ class DeviceChecks {
 
 // float32 or float16, which has been checked.
 Form RealForm(TensorView tensor);
-// By the size of an element, for code that moves elements. False if no code moves such elements.
-bool MoveForm(TensorView tensor, Form* form);
+// By the size of an element, for code that moves elements.
+Status MoveForm(const char* what, TensorView tensor, Form* form);
 
 // One launch. Arguments in the order of the device code. Addresses of tensors have their byte_offset added.
 class Call {

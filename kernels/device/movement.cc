@@ -28,9 +28,7 @@ struct Moving {
   }
   Status Run(TensorView x, TensorView out) const {
     Form form{};
-    if (!MoveForm(x, &form)) {
-      return TypeError("x is ", DTypeName(x.dtype()), ", expected elements of 1, 2, 4 or 8 bytes");
-    }
+    if (Status s = MoveForm("x", x, &form); !s.ok()) return s;
     Call call(out, Program::kMovement, form, "move");
     call.Tensor(x).Tensor(out).Value(move).Int(count);
     return call.Each(count);
@@ -235,9 +233,7 @@ struct Gather {
     if (out.size() == 0) return Status();
     if (x.dim(along) == 0) return ValueError("x has no rows along axis ", along);
     Form form{};
-    if (!MoveForm(x, &form)) {
-      return TypeError("x is ", DTypeName(x.dtype()), ", expected elements of 1, 2, 4 or 8 bytes");
-    }
+    if (Status s = MoveForm("x", x, &form); !s.ok()) return s;
     Call call(out, Program::kMovement, form, indices.Is<std::int64_t>() ? "gather_i64" : "gather_i32");
     call.Tensor(x).Tensor(indices).Tensor(out).Int(x.dim(along)).Int(indices.size());
     call.Int(cpu::Product(x.dims(), along + 1, x.ndim())).Int(out.size());

@@ -13,9 +13,11 @@ std::span<const cpu::Family> Families() {
       {"Integer products", IntegerProductKernels()},
       {"Quantization", QuantizationKernels()},
       {"Windows", WindowKernels()},
+      {"Resizing", ResizeKernels()},
       {"Reductions", ReductionKernels()},
       {"Normalization", NormalizationKernels()},
       {"Movement", MovementKernels()},
+      {"Padding", PadKernels()},
   };
   return kFamilies;
 }

@@ -24,5 +24,7 @@ std::span<const Kernel> QuantizationKernels();
 std::span<const Kernel> WindowKernels();
 std::span<const Kernel> ReductionKernels();
 std::span<const Kernel> NormalizationKernels();
+std::span<const Kernel> PadKernels();
+std::span<const Kernel> ResizeKernels();
 
 }  // namespace rewire::kernel::device

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What slides a window over images: convolutions and pools.
 #include "rewire/kernels/cpu/convolution/conv.h"
+#include "rewire/kernels/cpu/convolution/conv_transpose_attributes.h"
 #include "rewire/kernels/device/device_call.h"
 #include "rewire/kernels/device/product_arguments.h"
 #include "rewire/kernels/device/registry.h"
@@ -9,26 +10,32 @@
 namespace rewire::kernel::device {
 namespace {
 
+// The checks that both directions share. `attributes` resolves shapes as cpu::ConvAttributes does.
+template <typename Resolver>
+Status CheckConvolution(const Resolver& attributes, TensorView x, TensorView w,
+                        const std::optional<TensorView>& bias, TensorView out, cpu::Window* window) {
+  DeviceChecks checks;
+  checks.On("out", out).Beside("x", x, out).Beside("w", w, out).Real("x", x).SameDType("w", w, "x", x);
+  checks.SameDType("out", out, "x", x);
+  if (bias) checks.Beside("bias", *bias, out).SameDType("bias", *bias, "x", x);
+  if (Status s = checks.Take(); !s.ok()) return s;
+  Dims expected;
+  if (Status s = attributes.Resolve(x.dims(), w.dims(), window, &expected); !s.ok()) return s;
+  if (Status s = cpu::CheckShape("out", out, expected.view()); !s.ok()) return s;
+  if (Status s = CheckWindow(*window); !s.ok()) return s;
+  if (!bias) return Status();
+  const std::int64_t channels = out.dim(1);
+  return cpu::CheckShape("bias", *bias, ShapeView(&channels, 1));
+}
+
 struct Conv {
   static constexpr const char kName[] = "rewire.device.conv";
   cpu::ConvAttributes attributes;
   static Status Make(Attributes& given, Conv* conv) { return conv->attributes.Read(given); }
 
   Status operator()(TensorView x, TensorView w, std::optional<TensorView> bias, TensorView out) const {
-    DeviceChecks checks;
-    checks.On("out", out).Beside("x", x, out).Beside("w", w, out).Real("x", x).SameDType("w", w, "x", x);
-    checks.SameDType("out", out, "x", x);
-    if (bias) checks.Beside("bias", *bias, out).SameDType("bias", *bias, "x", x);
-    if (Status s = checks.Take(); !s.ok()) return s;
     cpu::Window window;
-    Dims expected;
-    if (Status s = attributes.Resolve(x.dims(), w.dims(), &window, &expected); !s.ok()) return s;
-    if (Status s = cpu::CheckShape("out", out, expected.view()); !s.ok()) return s;
-    if (Status s = CheckWindow(window); !s.ok()) return s;
-    if (bias) {
-      const std::int64_t channels = out.dim(1);
-      if (Status s = cpu::CheckShape("bias", *bias, ShapeView(&channels, 1)); !s.ok()) return s;
-    }
+    if (Status s = CheckConvolution(attributes, x, w, bias, out, &window); !s.ok()) return s;
     if (out.size() == 0) return Status();
     WindowArguments arguments = ConvolutionArguments(window, x.dims(), w.dims(), attributes.groups);
     arguments.has_bias = bias ? 1 : 0;
@@ -42,6 +49,25 @@ struct Conv {
     Call call(out, Program::kProduct, RealForm(x), "convolution");
     call.Tensor(x).Tensor(w).Optional(bias, w).Tensor(out).Value(arguments);
     return RunTiles(call, arguments.out_channels, window.outputs(), cpu::Times(x.dim(0), attributes.groups));
+  }
+};
+
+struct ConvTranspose {
+  static constexpr const char kName[] = "rewire.device.conv_transpose";
+  cpu::ConvTransposeAttributes attributes;
+  static Status Make(Attributes& given, ConvTranspose* conv) { return conv->attributes.Read(given); }
+
+  Status operator()(TensorView x, TensorView w, std::optional<TensorView> bias, TensorView out) const {
+    cpu::Window window;
+    if (Status s = CheckConvolution(attributes, x, w, bias, out, &window); !s.ok()) return s;
+    WindowArguments arguments = WindowArgumentsOf(window);
+    arguments.groups = static_cast<int>(attributes.groups);
+    arguments.channels = static_cast<int>(x.dim(1) / attributes.groups);
+    arguments.out_channels = static_cast<int>(w.dim(1));
+    arguments.has_bias = bias ? 1 : 0;
+    Call call(out, Program::kWindow, RealForm(x), "transposed_convolution");
+    call.Tensor(x).Tensor(w).Optional(bias, w).Tensor(out).Value(arguments).Int(out.size());
+    return call.Each(out.size());
   }
 };
 
@@ -94,6 +120,12 @@ std::span<const Kernel> WindowKernels() {
           "group = 1, strides = ones, dilations = ones, pads = zeros (before each spatial axis, then after "
           "each), auto_pad = NOTSET, SAME_UPPER, SAME_LOWER or VALID",
           "x [N, C, ...] with one to three spatial axes, weights [M, C / group, ...], plus bias [M]"),
+      Describe<ConvTranspose>(
+          "x, w, bias? -> out", "f32 f16",
+          "as rewire.device.conv, and output_padding = zeros, output_shape = none (given, it decides the "
+          "pads)",
+          "x [N, C, ...] with one to three spatial axes, weights [C, M / group, ...], plus "
+          "bias [M]: what a convolution's gradient does"),
       Describe<MaxPool>(
           "x -> out", "f32 f16",
           "kernel_shape, strides = ones, dilations = ones, pads = zeros, auto_pad = NOTSET, ceil_mode = "

@@ -190,5 +190,60 @@ TEST_CASE("numbers are quantized on a device as on the CPU") {
               {{"i8", {2, 5, 9}}}});
 }
 
+TEST_CASE("borders are put around tensors on a device as on the CPU") {
+  const Operand x{"f32", {3, 4, 5}};
+  for (const char* mode : {"constant", "reflect", "edge", "wrap"}) {
+    const std::string attributes = "pads = [1, -1, 3, 2, 2, -1], mode = \"" + std::string(mode) + "\"";
+    CheckAlike({"pad", attributes, {x}, {{"f32", {6, 5, 7}}}});
+  }
+  CheckAlike({"pad", "pads = [0, 2, 1, 0]", {{"i64", {2, 3}, -9, 9}, {"i64", {}, 7, 7}}, {{"i64", {3, 5}}}});
+  CheckAlike({"pad", "pads = [2, 9]", {{"u8", {5}, 0, 99}, {"u8", {1}, 7, 7}}, {{"u8", {16}}}});
+}
+
+TEST_CASE("transposed convolutions run on a device as on the CPU") {
+  CheckAlike({"conv_transpose",
+              "group = 2, strides = [2, 3], dilations = [2, 1], pads = [1, 0, 2, 1], output_padding = [1, 0]",
+              {{"f32", {2, 4, 5, 3}}, {"f32", {4, 3, 3, 2}}, {"f32", {6}}},
+              {{"f32", {2, 6, 11, 7}}}});
+  CheckAlike({"conv_transpose",
+              "strides = [3], output_shape = [10]",
+              {{"f32", {1, 2, 3}}, {"f32", {2, 3, 2}}},
+              {{"f32", {1, 3, 10}}}});
+}
+
+TEST_CASE("tensors are resized on a device as on the CPU") {
+  const Operand x{"f32", {2, 3, 7, 5}};
+  const Operand out{"f32", {2, 3, 11, 12}};
+  for (const char* mode : {"nearest", "linear", "cubic"}) {
+    for (const char* coordinates : {"half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric",
+                                    "half_pixel_symmetric", "tf_half_pixel_for_nn"}) {
+      const std::string attributes =
+          "mode = \"" + std::string(mode) + "\", coordinate_transformation_mode = \"" + coordinates + "\"";
+      CheckAlike({"resize", attributes, {x}, {out}});
+      CheckAlike({"resize", attributes, {out}, {x}});
+    }
+  }
+  for (const char* rounding : {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"}) {
+    const std::string attributes = "nearest_mode = \"" + std::string(rounding) + "\"";
+    CheckAlike({"resize", attributes, {{"f32", {8, 6}}}, {{"f32", {4, 9}}}});
+  }
+  // The second input is the region that only tf_crop_and_resize reads.
+  CheckAlike({"resize",
+              "mode = \"cubic\", cubic_coeff_a = -0.5, exclude_outside = 1, axes = [-1, 0]",
+              {{"f32", {4, 2, 5}}, {"f32", {0}}, {"f32", {2}, 1.7, 1.7}},
+              {{"f32", {6, 2, 8}}}});
+}
+
+TEST_CASE("what a device's kernel does not do is left to the CPU") {
+  const Operand x{"f32", {4}};
+  for (const char* attribute : {"antialias = 1", "coordinate_transformation_mode = \"tf_crop_and_resize\""}) {
+    LinkOptions options;
+    REQUIRE(MessageOf(options.kernels.AddLibrary("librewire_kernels_device.so")).empty());
+    const Executable executable = ExecutableOf(TextOf({"resize", attribute, {x}, {x}}, DeviceName()));
+    const std::string message = MessageOf(Program::Link(executable, std::move(options)));
+    CHECK(message.find(" is left to the CPU") != std::string::npos);
+  }
+}
+
 }  // namespace
 }  // namespace rewire::test

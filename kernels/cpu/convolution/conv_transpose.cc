@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "rewire/kernels/cpu/convolution/conv.h"
+#include "rewire/kernels/cpu/convolution/conv_transpose_attributes.h"
 #include "rewire/kernels/cpu/product/gemm.h"
 #include "rewire/kernels/cpu/registry.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
@@ -14,92 +15,6 @@
 
 namespace rewire::kernel::cpu {
 namespace {
-
-constexpr std::int64_t kMost = std::int64_t{1} << 40;
-
-struct ConvTransposeAttributes {
-  WindowAttributes window;
-  std::int64_t groups = 1;
-  std::vector<std::int64_t> output_padding, output_shape;
-
-  Status Read(Attributes& attributes) {
-    window.Read(attributes, false, false);
-    groups = attributes.Int("group", 1, 1);
-    output_padding = attributes.Ints("output_padding", {});
-    output_shape = attributes.Ints("output_shape", {});
-    for (std::int64_t padding : output_padding) {
-      if (padding < 0 || padding > kMost)
-        return ValueError("attribute 'output_padding' is ", View(output_padding),
-                          ", expected ints of at least 0");
-    }
-    for (std::int64_t dim : output_shape) {
-      if (dim < 0 || dim > kMost)
-        return ValueError("attribute 'output_shape' is ", View(output_shape), ", expected dimensions");
-    }
-    return window.Check();
-  }
-
-  // The window of the convolution that goes the other way: from out, its input, to x, its output. x [N, C,
-  // ...], w [C, M / groups, ...].
-  Status Resolve(ShapeView x, ShapeView w, Window* resolved, Dims* result) const {
-    const int spatial = static_cast<int>(x.size()) - 2;
-    if (spatial < 1 || spatial > kMaxSpatial || w.size() != x.size()) {
-      return ValueError("x has shape ", x, " and w ", w, ", expected one rank with 1 to ", kMaxSpatial,
-                        " spatial axes");
-    }
-    if (w[0] != x[1] || x[1] % groups != 0) {
-      return ValueError("w has shape ", w, ", expected ", x[1], " channels, a multiple of ", groups,
-                        " groups, as x of shape ", x);
-    }
-    if (Status s = window.CheckCounts(spatial); !s.ok()) return s;
-    if (Status s = CheckCount("output_padding", output_padding, spatial); !s.ok()) return s;
-    if (Status s = CheckCount("output_shape", output_shape, spatial); !s.ok()) return s;
-    *resolved = Window();
-    resolved->rank = spatial;
-    *result = Dims(ShapeView(x.data(), 1));
-    result->push_back(Times(w[1], groups));
-    for (int i = 0; i < spatial; ++i) {
-      const auto at = static_cast<std::size_t>(i);
-      WindowAxis axis = window.Axis(i, spatial);
-      axis.kernel = w[at + 2];
-      axis.output = x[at + 2];
-      if (axis.kernel < 1) return ValueError("w has shape ", w, ": the kernel is empty");
-      if (Status s = Extend(at, &axis); !s.ok()) return s;
-      result->push_back(axis.input);
-      resolved->axes[kMaxSpatial - spatial + i] = axis;
-    }
-    return Status();
-  }
-
- private:
-  static ShapeView View(const std::vector<std::int64_t>& values) { return {values.data(), values.size()}; }
-  static Status CheckCount(const char* name, const std::vector<std::int64_t>& values, int spatial) {
-    if (values.empty() || values.size() == static_cast<std::size_t>(spatial)) return Status();
-    return ValueError("attribute '", name, "' is ", View(values), ", expected ", spatial, " ints");
-  }
-
-  // Sets the axis' input (the size of out) and pads.
-  Status Extend(std::size_t i, WindowAxis* axis) const {
-    const std::int64_t extra = output_padding.empty() ? 0 : output_padding[i];
-    const std::int64_t whole =
-        axis->output == 0 ? 0 : Plus(Plus(Times(axis->stride, axis->output - 1), axis->reach()), extra);
-    const bool same = window.auto_pad == AutoPad::kSameUpper || window.auto_pad == AutoPad::kSameLower;
-    if (output_shape.empty() && !same) {
-      axis->input = whole - axis->before - axis->after;
-      if (axis->input >= 0 && axis->input <= kMost) return Status();
-      return ValueError("the pads ", axis->before, " and ", axis->after, " do not fit spatial axis ", i,
-                        ", where windows cover ", whole);
-    }
-    axis->input = output_shape.empty() ? Times(axis->output, axis->stride) : output_shape[i];
-    if (axis->input > kMost || whole >= kMostSize)
-      return ValueError("spatial axis ", i, " of out would have ", axis->input,
-                        " elements, where windows cover ", whole);
-    const std::int64_t total = std::max<std::int64_t>(0, whole - axis->input);
-    axis->before = window.auto_pad == AutoPad::kSameUpper ? total / 2 : total - total / 2;
-    axis->after = total - axis->before;
-    return Status();
-  }
-};
 
 struct ConvTranspose {
   static constexpr const char kName[] = "rewire.conv_transpose";

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "rewire/kernels/cpu/movement/pad_attributes.h"
 #include "rewire/kernels/cpu/movement/strided_copy.h"
 #include "rewire/kernels/cpu/registry.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
@@ -10,16 +11,10 @@
 namespace rewire::kernel::cpu {
 namespace {
 
-enum class Mode { kConstant, kReflect, kEdge, kWrap };
-
-Mode ReadMode(Attributes& attributes) {
-  return static_cast<Mode>(attributes.Choice("mode", {"constant", "reflect", "edge", "wrap"}, 0));
-}
-
 // One padding of one tensor: pads[i] elements before, pads[rank + i] after axis i.
 class Padding {
  public:
-  Padding(Mode mode, ShapeView pads) : mode_(mode), pads_(pads) {}
+  Padding(PadMode mode, ShapeView pads) : mode_(mode), pads_(pads) {}
 
   Status Run(TensorView x, const std::optional<TensorView>& value, TensorView out) const {
     Checks checks;
@@ -36,13 +31,11 @@ class Padding {
     if (Status s = PaddedDims(x.dims(), pads_, &expected); !s.ok()) return s;
     if (Status s = CheckShape("out", out, expected.view()); !s.ok()) return s;
     if (out.size() == 0) return Status();
-    if (mode_ == Mode::kConstant) {
+    if (mode_ == PadMode::kConstant) {
       if (Status s = Fill(has_value ? value->raw_data() : nullptr, out); !s.ok()) return s;
       return CopyInterior(x, out);
     }
-    for (int i = 0; i < x.ndim(); ++i) {
-      if (Status s = CheckReach(x, i); !s.ok()) return s;
-    }
+    if (Status s = CheckPads(mode_, pads_, x.dims()); !s.ok()) return s;
     return ParallelFor(out.size(), kGrain / 8,
                        [&](std::int64_t begin, std::int64_t end) { CopyMapped(x, out, begin, end); });
   }
@@ -80,24 +73,16 @@ class Padding {
                        static_cast<const char*>(x.raw_data()) + in_first * bytes);
   }
 
-  Status CheckReach(TensorView x, int axis) const {
-    const std::int64_t dim = x.dim(axis);
-    const std::int64_t most = std::max(before(axis), before(axis + x.ndim()));
-    const std::int64_t reach = mode_ == Mode::kReflect ? dim - 1 : mode_ == Mode::kWrap ? dim : most;
-    if (dim > 0 && most <= reach) return Status();
-    return ValueError("axis ", axis, " of x with shape ", x.dims(), " is too short for a pad of ", most);
-  }
-
   // The position along an axis of length `dim` that position `i` stands for.
   std::int64_t Source(std::int64_t i, std::int64_t dim) const {
     if (i >= 0 && i < dim) return i;
     switch (mode_) {
-      case Mode::kReflect:
+      case PadMode::kReflect:
         return i < 0 ? -i : 2 * (dim - 1) - i;
-      case Mode::kWrap:
+      case PadMode::kWrap:
         return i < 0 ? i + dim : i - dim;
-      case Mode::kEdge:
-      case Mode::kConstant:
+      case PadMode::kEdge:
+      case PadMode::kConstant:
         break;
     }
     return i < 0 ? 0 : dim - 1;
@@ -140,18 +125,18 @@ class Padding {
     for (std::int64_t i = behind; i < to; ++i) copy(i, Source(i - shift, of_x), 1);
   }
 
-  Mode mode_;
+  PadMode mode_;
   ShapeView pads_;
 };
 
 struct Pad {
   static constexpr const char kName[] = "rewire.pad";
-  Mode mode = Mode::kConstant;
+  PadMode mode = PadMode::kConstant;
   std::vector<std::int64_t> pads;
   static Status Make(Attributes& attributes, Pad* pad) {
     attributes.Require("pads");
     pad->pads = attributes.Ints("pads", {});
-    pad->mode = ReadMode(attributes);
+    pad->mode = ReadPadMode(attributes);
     return Status();
   }
   Status operator()(TensorView x, std::optional<TensorView> value, TensorView out) const {
@@ -192,9 +177,9 @@ struct AllPads {
 
 struct DynamicPad {
   static constexpr const char kName[] = "rewire.dynamic_pad";
-  Mode mode = Mode::kConstant;
+  PadMode mode = PadMode::kConstant;
   static Status Make(Attributes& attributes, DynamicPad* pad) {
-    pad->mode = ReadMode(attributes);
+    pad->mode = ReadPadMode(attributes);
     return Status();
   }
   Status operator()(TensorView x, TensorView pads, std::optional<TensorView> value,

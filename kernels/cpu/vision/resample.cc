@@ -55,6 +55,7 @@ void ResizeAttributes::Read(Attributes& attributes) {
   exclude_outside = attributes.Bool("exclude_outside", false);
   antialias = attributes.Bool("antialias", false);
   axes = attributes.Ints("axes", {});
+  rounds = attributes.Choice("keep_aspect_ratio_policy", kResizePolicies, 0) != 0;
 }
 
 double ResizeAxis::SourceOf(const ResizeAttributes& attributes, std::int64_t o) const {

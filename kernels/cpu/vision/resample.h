@@ -4,7 +4,9 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "rewire/kernels/cpu/shape/shapes.h"
@@ -24,6 +26,10 @@ enum class Coordinates {
   kSymmetric,
   kTfHalfPixel,
 };
+// Of the attribute keep_aspect_ratio_policy.
+inline const std::initializer_list<std::string_view> kResizePolicies = {"stretch", "not_larger",
+                                                                        "not_smaller"};
+
 enum class Rounding { kPreferFloor, kPreferCeil, kFloor, kCeil };
 
 struct ResizeAttributes {

@@ -16,8 +16,6 @@
 namespace rewire::kernel::cpu {
 namespace {
 
-const std::initializer_list<std::string_view> kPolicies = {"stretch", "not_larger", "not_smaller"};
-
 using ResizeTypes = Types<float, double, std::uint8_t, std::int8_t, std::int32_t>;
 
 // The taps of one axis after the other, for all its output positions.
@@ -64,7 +62,6 @@ struct Resize {
   ResizeAttributes attributes;
   static Status Make(Attributes& given, Resize* resize) {
     resize->attributes.Read(given);
-    resize->attributes.rounds = given.Choice("keep_aspect_ratio_policy", kPolicies, 0) != 0;
     return Status();
   }
 
@@ -314,7 +311,8 @@ struct ResizeSizesShape {
   Policy policy = kStretch;
   static Status Make(Attributes& attributes, ResizeSizesShape* resize) {
     resize->axes = attributes.Ints("axes", {});
-    resize->policy = static_cast<Policy>(attributes.Choice("keep_aspect_ratio_policy", kPolicies, kStretch));
+    resize->policy =
+        static_cast<Policy>(attributes.Choice("keep_aspect_ratio_policy", kResizePolicies, kStretch));
     return Status();
   }
   Status operator()(TensorView x, TensorView sizes, TensorView out) const {

@@ -25,6 +25,27 @@ typedef struct Move {
   int to_steps[REWIRE_DEVICE_RANK];
 } Move;
 
+/* A border of `before` elements in front of each axis, and what out has more than that and x behind it. */
+typedef struct Border {
+  int rank;
+  int mode;                      /* PadMode of kernels/cpu/movement/pad_attributes.h */
+  int dims[REWIRE_DEVICE_RANK];  /* of out */
+  int inner[REWIRE_DEVICE_RANK]; /* of x */
+  int before[REWIRE_DEVICE_RANK];
+} Border;
+
+/* A resize (kernels/cpu/vision/resample.h). `scale` says which element of the scales an axis has; -1: none,
+ * then it is the output's size over the input's. */
+typedef struct Resizing {
+  int rank;
+  int mode, coordinates, rounding;
+  int exclude_outside;
+  float cubic;
+  int input[REWIRE_DEVICE_RANK];
+  int output[REWIRE_DEVICE_RANK];
+  int scale[REWIRE_DEVICE_RANK];
+} Resizing;
+
 /* Axes that stay, and axes that are reduced to one element. */
 typedef struct Reduction {
   int rank;
@@ -75,6 +96,18 @@ typedef struct Bytes {
   int left_zeros, right_zeros;
 } Bytes;
 
+enum BorderMode { kBorderConstant, kBorderReflect, kBorderEdge, kBorderWrap };
+enum ResizeMode { kResizeNearest, kResizeLinear, kResizeCubic };
+enum ResizeCoordinates {
+  kResizeHalfPixel,
+  kResizePytorchHalfPixel,
+  kResizeAlignCorners,
+  kResizeAsymmetric,
+  kResizeCrop,
+  kResizeSymmetric,
+  kResizeTfHalfPixel
+};
+enum ResizeRounding { kResizePreferFloor, kResizePreferCeil, kResizeFloor, kResizeCeil };
 enum IntegerType { kTypeU8, kTypeI8, kTypeU16, kTypeI16, kTypeI32 };
 enum UnaryOperation {
   kAbs,

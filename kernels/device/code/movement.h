@@ -43,3 +43,33 @@ KERNEL(gather_i32)
   index = index < 0 ? 0 : index >= rows ? rows - 1 : index;
   out[i] = x[((row / picked) * rows + index) * inner + k];
 }
+
+// x within a border of `value` (0 if none), or of x's own elements. A border of less than 0 cuts x.
+KERNEL(pad)
+(GLOBAL const WORD* x, GLOBAL const WORD* value, GLOBAL WORD* out, Border border, int has_value, int count) {
+  int i = GLOBAL_ID(0);
+  if (i >= count) return;
+  int rest = i;
+  int from = 0;
+  int step = 1;
+  int inside = 1;
+  for (int axis = border.rank - 1; axis >= 0; --axis) {
+    int row = rest / border.dims[axis];
+    int at = rest - row * border.dims[axis] - border.before[axis];
+    int dim = border.inner[axis];
+    rest = row;
+    if (at < 0 || at >= dim) {
+      inside = 0;
+      if (border.mode == kBorderReflect) at = at < 0 ? -at : 2 * (dim - 1) - at;
+      if (border.mode == kBorderWrap) at = at < 0 ? at + dim : at - dim;
+      if (border.mode == kBorderEdge) at = at < 0 ? 0 : dim - 1;
+    }
+    from += at * step;
+    step *= dim;
+  }
+  if (inside || border.mode != kBorderConstant) {
+    out[i] = x[from];
+  } else {
+    out[i] = has_value ? value[0] : (WORD)0;
+  }
+}

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A window over an image, one output element a thread: convolutions of few channels, and pools.
+// A window over an image, one output element a thread: convolutions of few channels and transposed ones,
+// pools, and resizing.
 
 KERNEL(direct_convolution)
 (GLOBAL const real* x, GLOBAL const real* weights, GLOBAL const real* bias, GLOBAL real* out, Window w,
@@ -65,4 +66,148 @@ KERNEL(pool)(GLOBAL const real* x, GLOBAL real* out, Window w, int largest, int 
     }
   }
   STORE(out, at, largest ? result : result / (float)elements);
+}
+
+// The window is that of the convolution from out, its input, to x, its output.
+KERNEL(transposed_convolution)
+(GLOBAL const real* x, GLOBAL const real* weights, GLOBAL const real* bias, GLOBAL real* out, Window w,
+ int count) {
+  int at = GLOBAL_ID(0);
+  if (at >= count) return;
+  int taps = w.size[0] * w.size[1] * w.size[2];
+  int positions = w.output[0] * w.output[1] * w.output[2];
+  int p2 = at % w.input[2] + w.before[2];
+  int p1 = at / w.input[2] % w.input[1] + w.before[1];
+  int p0 = at / (w.input[2] * w.input[1]) % w.input[0] + w.before[0];
+  int map = at / (w.input[2] * w.input[1] * w.input[0]);  // of batch, group and channel
+  int m = map % w.out_channels;
+  int image = map / w.out_channels;  // of batch and group
+  int first = image % w.groups * w.channels;
+  float sum = w.has_bias ? LOAD(bias, map % (w.groups * w.out_channels)) : 0.0f;
+  for (int tap = 0; tap < taps; ++tap) {
+    int o2 = p2 - tap % w.size[2] * w.dilation[2];
+    int o1 = p1 - tap / w.size[2] % w.size[1] * w.dilation[1];
+    int o0 = p0 - tap / (w.size[2] * w.size[1]) * w.dilation[0];
+    if (o0 < 0 || o1 < 0 || o2 < 0) continue;
+    if (o0 % w.stride[0] != 0 || o1 % w.stride[1] != 0 || o2 % w.stride[2] != 0) continue;
+    o0 /= w.stride[0];
+    o1 /= w.stride[1];
+    o2 /= w.stride[2];
+    if (o0 >= w.output[0] || o1 >= w.output[1] || o2 >= w.output[2]) continue;
+    int from = (o0 * w.output[1] + o1) * w.output[2] + o2;
+    for (int c = 0; c < w.channels; ++c) {
+      sum += LOAD(x, (image * w.channels + c) * positions + from) *
+             LOAD(weights, ((first + c) * w.out_channels + m) * taps + tap);
+    }
+  }
+  STORE(out, at, sum);
+}
+
+// Positions are computed in float64 as on the CPU, where the device has it: a position that is rounded may
+// lie between two elements by chance.
+#if defined(__OPENCL_VERSION__) && !defined(cl_khr_fp64)
+typedef float wide;
+#else
+typedef double wide;
+#endif
+
+FUNCTION wide source_position(int coordinates, int input, int output, wide scale, int o) {
+  wide x = (wide)o;
+  wide last_out = scale * (wide)input - 1;
+  switch (coordinates) {
+    case kResizePytorchHalfPixel:
+      return output > 1 ? (x + (wide)0.5) / scale - (wide)0.5 : 0;
+    case kResizeAlignCorners:
+      return last_out > 0 ? x * (wide)(input - 1) / last_out : 0;
+    case kResizeAsymmetric:
+      return x / scale;
+    case kResizeTfHalfPixel:
+      return (x + (wide)0.5) / scale;
+    case kResizeSymmetric: {
+      wide centre = (wide)input / 2;
+      return centre * (1 - (wide)output / (scale * (wide)input)) + (x + (wide)0.5) / scale - (wide)0.5;
+    }
+    default:
+      return (x + (wide)0.5) / scale - (wide)0.5;
+  }
+}
+
+FUNCTION int nearest_position(int rounding, wide x) {
+  wide down = floor(x);
+  switch (rounding) {
+    case kResizePreferFloor:
+      return (int)(x - down == (wide)0.5 ? down : floor(x + (wide)0.5));
+    case kResizePreferCeil:
+      return (int)floor(x + (wide)0.5);
+    case kResizeFloor:
+      return (int)down;
+    default:
+      return (int)ceil(x);
+  }
+}
+
+FUNCTION wide filter_weight(int mode, wide a, wide distance) {
+  wide x = distance < 0 ? -distance : distance;
+  if (mode == kResizeLinear) return x < 1 ? 1 - x : 0;
+  if (x <= 1) return ((a + 2) * x - (a + 3)) * x * x + 1;
+  return x < 2 ? ((a * x - 5 * a) * x + 8 * a) * x - 4 * a : 0;
+}
+
+#define MOST_TAPS 4
+
+KERNEL(resize)
+(GLOBAL const real* x, GLOBAL const float* scales, GLOBAL real* out, Resizing r, int count) {
+  int at = GLOBAL_ID(0);
+  if (at >= count) return;
+  float weights[REWIRE_DEVICE_RANK][MOST_TAPS];
+  int first[REWIRE_DEVICE_RANK];
+  int taps[REWIRE_DEVICE_RANK];
+  int rest = at;
+  int combinations = 1;
+  for (int axis = r.rank - 1; axis >= 0; --axis) {
+    int row = rest / r.output[axis];
+    int o = rest - row * r.output[axis];
+    rest = row;
+    wide scale = r.scale[axis] < 0 ? (wide)r.output[axis] / (wide)r.input[axis] : (wide)scales[r.scale[axis]];
+    first[axis] = o;
+    taps[axis] = 1;
+    weights[axis][0] = 1.0f;
+    if (r.input[axis] == r.output[axis] && scale == 1) continue;
+    wide source = source_position(r.coordinates, r.input[axis], r.output[axis], scale, o);
+    if (r.mode == kResizeNearest) {
+      first[axis] = nearest_position(r.rounding, source);
+      continue;
+    }
+    int reach = r.mode == kResizeLinear ? 1 : 2;
+    first[axis] = (int)floor(source) - (reach - 1);
+    taps[axis] = 2 * reach;
+    combinations *= taps[axis];
+    wide sum = 0;
+    for (int t = 0; t < 2 * reach; ++t) {
+      int position = first[axis] + t;
+      wide weight = filter_weight(r.mode, (wide)r.cubic, (wide)position - source);
+      if (r.exclude_outside && (position < 0 || position >= r.input[axis])) weight = 0;
+      weights[axis][t] = (float)weight;
+      sum += weight;
+    }
+    for (int t = 0; r.exclude_outside && sum != 0 && t < 2 * reach; ++t) weights[axis][t] /= (float)sum;
+  }
+  float result = 0.0f;
+  for (int k = 0; k < combinations; ++k) {
+    float weight = 1.0f;
+    int from = 0;
+    int step = 1;
+    rest = k;
+    for (int axis = r.rank - 1; axis >= 0; --axis) {
+      int tap = rest % taps[axis];
+      rest /= taps[axis];
+      int position = first[axis] + tap;
+      position = position < 0 ? 0 : position >= r.input[axis] ? r.input[axis] - 1 : position;
+      weight *= weights[axis][tap];
+      from += position * step;
+      step *= r.input[axis];
+    }
+    if (weight != 0.0f) result += weight * LOAD(x, from);
+  }
+  STORE(out, at, result);
 }

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Borders around a tensor.
+#include "rewire/kernels/cpu/movement/pad_attributes.h"
+#include "rewire/kernels/cpu/shape/shapes.h"
+#include "rewire/kernels/device/device_call.h"
+#include "rewire/kernels/device/registry.h"
+
+namespace rewire::kernel::device {
+namespace {
+
+// The device code numbers them as kernels/cpu does.
+static_assert(int{kBorderReflect} == static_cast<int>(cpu::PadMode::kReflect));
+static_assert(int{kBorderWrap} == static_cast<int>(cpu::PadMode::kWrap));
+
+struct Pad {
+  static constexpr const char kName[] = "rewire.device.pad";
+  cpu::PadMode mode = cpu::PadMode::kConstant;
+  std::vector<std::int64_t> pads;
+  static Status Make(Attributes& attributes, Pad* pad) {
+    attributes.Require("pads");
+    pad->pads = attributes.Ints("pads", {});
+    pad->mode = cpu::ReadPadMode(attributes);
+    return Status();
+  }
+  Status operator()(TensorView x, std::optional<TensorView> value, TensorView out) const {
+    DeviceChecks checks;
+    checks.On("out", out).Beside("x", x, out).SameDType("out", out, "x", x);
+    const bool has_value = cpu::IsGiven(value);
+    if (has_value) checks.Beside("value", *value, out).SameDType("value", *value, "x", x);
+    if (Status s = checks.Take(); !s.ok()) return s;
+    if (has_value && value->size() != 1)
+      return ValueError("value has shape ", value->dims(), ", expected one element");
+    const ShapeView all(pads.data(), pads.size());
+    Dims expected;
+    if (Status s = cpu::PaddedDims(x.dims(), all, &expected); !s.ok()) return s;
+    if (Status s = cpu::CheckShape("out", out, expected.view()); !s.ok()) return s;
+    if (out.size() == 0) return Status();
+    if (mode != cpu::PadMode::kConstant) {
+      if (Status s = cpu::CheckPads(mode, all, x.dims()); !s.ok()) return s;
+    }
+    Form form{};
+    if (Status s = MoveForm("x", x, &form); !s.ok()) return s;
+    Border border{};
+    border.rank = x.ndim();
+    border.mode = static_cast<int>(mode);
+    for (int i = 0; i < x.ndim(); ++i) {
+      border.dims[i] = static_cast<int>(out.dim(i));
+      border.inner[i] = static_cast<int>(x.dim(i));
+      border.before[i] = static_cast<int>(pads[static_cast<std::size_t>(i)]);
+    }
+    Call call(out, Program::kMovement, form, "pad");
+    call.Tensor(x).Optional(value, x).Tensor(out).Value(border).Int(has_value ? 1 : 0).Int(out.size());
+    return call.Each(out.size());
+  }
+};
+
+}  // namespace
+
+std::span<const Kernel> PadKernels() {
+  static constexpr Kernel kKernels[] = {
+      Describe<Pad>(
+          "x, value? -> out", "any",
+          "pads (before each axis, then after each), mode = constant, reflect, edge or wrap",
+          "x with a border of the value (0 if none), of its mirror image, its edge or its other side; "
+          "negative pads remove"),
+  };
+  return kKernels;
+}
+
+}  // namespace rewire::kernel::device
