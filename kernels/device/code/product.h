@@ -143,7 +143,6 @@ KERNEL(convolution)
   }
 }
 
-#if !defined(REWIRE_F16)
 // Bytes less their zeros, with sums of 32 bits, which wrap.
 FUNCTION uint load_byte(GLOBAL const u8* p, int is_signed, int i) {
   return is_signed ? (uint)(int)((GLOBAL const signed char*)p)[i] : (uint)p[i];
@@ -250,4 +249,3 @@ KERNEL(integer_convolution)
     }
   }
 }
-#endif
