@@ -18,7 +18,8 @@ OpenCL C and CUDA C++. The device's driver compiles it when a program first uses
 drivers keep what they have compiled. What is different from kernels of the CPU:
 
 - **Memory**: all arguments are on one device, contiguous, with at most 8 dimensions and less than 2^31 elements.
-- **Numbers**: f16 is stored in 16 bits and computed in f32. Sums are made in another order than on the CPU.
+- **Numbers**: f16 is stored in 16 bits and computed in f32. Sums are made in another order than on the CPU. Positions of a resize
+  are computed in f64, or in f32 on a device without f64.
 - **Indices** that are out of range are held in it. The CPU refuses them, but a device has no way to do so.
 - **Deadlines** are asked for between kernels.
 )";
