@@ -95,6 +95,11 @@ class Placement {
     if (node.kernel == "rewire.cast" && !AnyFloat(node.inputs) && !AnyFloat(node.outputs)) {
       return "integers and bools, which sizes and conditions depend on";
     }
+    // The device has one zero for a vector, the CPU may have several.
+    if (node.kernel == "rewire.matmul_integer" &&
+        (node.inputs[0]->type.rank() == 1 || node.inputs[1]->type.rank() == 1)) {
+      return "the device's kernel takes other dtypes or attributes";
+    }
     Node moved = node;
     moved.kernel = NameOnDevice(node);
     if (graph_.kernels->Row(moved.kernel) == nullptr) return "the device has no such kernel";
