@@ -45,13 +45,13 @@ std::string Short(const std::string& help) {
 std::string ZshValue(const OptionEntry& option) {
   const std::string type = Replaced(option.type, ':', "\\:");
   switch (option.value) {
-    case ValueKind::kNone:
+    case OptionValue::kNone:
       return "";
-    case ValueKind::kFile:
+    case OptionValue::kFile:
       return ":" + type + ":_files";
-    case ValueKind::kChoice:
+    case OptionValue::kChoice:
       return fmt::format(":value:({})", fmt::join(option.choices, " "));
-    case ValueKind::kOther:
+    case OptionValue::kOther:
       return ":" + type + ": ";
   }
   return "";
@@ -97,10 +97,10 @@ std::string BashCompletion(const CLI::App& app) {
     for (const OptionEntry& option : command.options) {
       const std::string cases = fmt::format("{}", fmt::join(option.names, "|"));
       if (!done.insert(cases).second) continue;
-      if (option.value == ValueKind::kChoice) {
+      if (option.value == OptionValue::kChoice) {
         text += fmt::format("    {}) mapfile -t COMPREPLY < <(compgen -W {} -- \"$current\"); return ;;\n",
                             cases, Quoted(fmt::format("{}", fmt::join(option.choices, " "))));
-      } else if (option.value == ValueKind::kOther) {
+      } else if (option.value == OptionValue::kOther) {
         text += fmt::format("    {}) return ;;\n", cases);
       }
     }
@@ -155,9 +155,9 @@ std::string FishCompletion(const CLI::App& app) {
       for (const std::string& name : option.names) {
         text += name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
       }
-      if (option.value == ValueKind::kFile) text += " -r";
-      if (option.value == ValueKind::kOther) text += " -x";
-      if (option.value == ValueKind::kChoice) {
+      if (option.value == OptionValue::kFile) text += " -r";
+      if (option.value == OptionValue::kOther) text += " -x";
+      if (option.value == OptionValue::kChoice) {
         text += " -x -a " + QuotedForFish(fmt::format("{}", fmt::join(option.choices, " ")));
       }
       text += " -d " + QuotedForFish(Short(option.help)) + "\n";

@@ -33,13 +33,13 @@ OptionEntry EntryOf(const CLI::Option& option) {
   entry.type = type.substr(0, type.find(":{"));
   entry.choices = ChoicesOf(type);
   if (!entry.choices.empty()) {
-    entry.value = ValueKind::kChoice;
+    entry.value = OptionValue::kChoice;
     entry.type = fmt::format("{}", fmt::join(entry.choices, "|"));
   } else if (entry.type == "FILE" || entry.type == "LIBRARY" || entry.type == "FOLDER" ||
              entry.names.empty() || entry.type.find('@') != std::string::npos || entry.type == "NAME=VALUE") {
-    entry.value = ValueKind::kFile;
+    entry.value = OptionValue::kFile;
   } else {
-    entry.value = ValueKind::kOther;
+    entry.value = OptionValue::kOther;
   }
   if (entry.type.empty() || entry.type == "TEXT") entry.type = "VALUE";
   return entry;

@@ -14,14 +14,14 @@
 namespace rewire::tools {
 
 // What is completed behind an option, or in place of an argument.
-enum class ValueKind : std::uint8_t { kNone, kFile, kChoice, kOther };
+enum class OptionValue : std::uint8_t { kNone, kFile, kChoice, kOther };
 
 struct OptionEntry {
   std::vector<std::string> names;  // "-o", "--output"; empty for an argument that has no option
   std::string type;                // "FILE"; empty for a flag
   std::string help;
   std::string group;
-  ValueKind value = ValueKind::kNone;
+  OptionValue value = OptionValue::kNone;
   std::vector<std::string> choices;  // of kChoice
 };
 
