@@ -29,6 +29,10 @@ function(rewire_library name)
     message(FATAL_ERROR "rewire_library(${name}): unknown arguments: ${arg_UNPARSED_ARGUMENTS}")
   endif()
 
+  if(arg_PART_OF AND "${arg_PUBLIC};${arg_PRIVATE}" MATCHES "[$]<.*rewire_")
+    message(FATAL_ERROR "rewire_library(${name}): name parts of this tree without generator expressions, so that they can be told from others")
+  endif()
+
   if(arg_SOURCES)
     add_library(${name} STATIC ${arg_SOURCES})
     target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR}/include)
