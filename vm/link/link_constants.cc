@@ -27,9 +27,11 @@ const LinkedDevice& DeviceOf(const ProgramRep& rep, const TypeNode& type) {
   return rep.devices[type.device == kAnyDevice ? kHostDevice : type.device];
 }
 
-// The functions of the device that a tensor is on. Null for the host and for devices that the program does
-// not name.
-const DeviceApi* ApiOf(const ProgramRep& rep, DLDevice device) {
+// The functions of the device that a constant of this type is on. Null for the host and for devices that the
+// program does not name.
+const DeviceApi* ApiOf(const ProgramRep& rep, const TypeNode& type, DLDevice device) {
+  if (IsHostDevice(device)) return nullptr;
+  if (const LinkedDevice& own = DeviceOf(rep, type); IsSameDevice(own.device, device)) return own.api;
   for (const LinkedDevice& linked : rep.devices) {
     if (IsSameDevice(linked.device, device)) return linked.api;
   }
@@ -37,8 +39,8 @@ const DeviceApi* ApiOf(const ProgramRep& rep, DLDevice device) {
 }
 
 // An uncounted tensor over memory that `owner` keeps.
-Result<RewireFFIAny> MakeConstant(const ProgramRep& rep, const DLTensor& like, void* data,
-                                  std::uint64_t bytes, std::shared_ptr<const void> owner) {
+Result<RewireFFIAny> MakeConstant(const DLTensor& like, const DeviceApi* api, void* data, std::uint64_t bytes,
+                                  std::shared_ptr<const void> owner) {
   TensorObject* tensor = NewSharedTensor(static_cast<std::uint32_t>(like.ndim));
   StorageObject* storage = NewOwnerStorage(data, bytes, like.device, std::move(owner));
   if (tensor == nullptr || storage == nullptr) {
@@ -50,7 +52,7 @@ Result<RewireFFIAny> MakeConstant(const ProgramRep& rep, const DLTensor& like, v
   tensor->tensor.data = data;
   tensor->tensor.device = like.device;
   tensor->flags |= TensorObject::kImmutable;
-  storage->device_api = ApiOf(rep, like.device);  // CopyToHost needs it
+  storage->device_api = api;  // CopyToHost needs it
   tensor->storage = storage;
   tensor->local = kUncounted;
   return MakeAny(kTensorKind, tensor);
@@ -69,7 +71,7 @@ Result<RewireFFIAny> PlaceData(const ProgramRep& rep, const Constant& constant, 
   like.dtype = constant.type.dtype;
   like.ndim = static_cast<std::int32_t>(shape.size());
   like.shape = shape.data();
-  return MakeConstant(rep, like, const_cast<std::byte*>(bytes->view.data()), bytes->view.size(),
+  return MakeConstant(like, device.api, const_cast<std::byte*>(bytes->view.data()), bytes->view.size(),
                       bytes->owner);
 }
 
@@ -85,19 +87,21 @@ Result<RewireFFIAny> PlaceTensor(const ProgramRep& rep, const TypeNode& type, co
   const SharedBytes host{{static_cast<const std::byte*>(data), bytes}, nullptr};
   if (device.api == nullptr || IsOnDevice(rep.module(), type.device, like.device)) {
     if (!IsHostDevice(like.device) || IsAligned(host.view, rep.output_alignment)) {
-      return MakeConstant(rep, like, data, bytes, std::make_shared<Tensor>(tensor));
+      return MakeConstant(like, ApiOf(rep, type, like.device), data, bytes, std::make_shared<Tensor>(tensor));
     }
     // Now, rather than in every call of a kernel that needs it aligned.
     if (Status ok = meter->ChargeBytes(bytes); !ok) return Forward(ok);
     Result<SharedBytes> copy = AlignedCopy(host.view, rep.output_alignment);
     if (!copy) return Forward(copy);
-    return MakeConstant(rep, like, const_cast<std::byte*>(copy->view.data()), bytes, std::move(copy->owner));
+    return MakeConstant(like, nullptr, const_cast<std::byte*>(copy->view.data()), bytes,
+                        std::move(copy->owner));
   }
   if (Status ok = meter->ChargeBytes(bytes); !ok) return Forward(ok);
   Result<SharedBytes> copy = CopyToDevice(host, device);
   if (!copy) return Forward(copy);
   like.device = device.device;
-  return MakeConstant(rep, like, const_cast<std::byte*>(copy->view.data()), bytes, std::move(copy->owner));
+  return MakeConstant(like, device.api, const_cast<std::byte*>(copy->view.data()), bytes,
+                      std::move(copy->owner));
 }
 
 // A parameter that a set offers; the set is null when none does.
