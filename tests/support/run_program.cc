@@ -19,8 +19,14 @@ namespace {
 constexpr unsigned kMostSeconds = 120;
 constexpr unsigned kNobody = 65534;
 
-// Whether a process has a handler for a signal, as Linux tells.
-bool Catches(pid_t process, int signal) {
+// Whether a process runs `binary` and has a handler for a signal, as Linux tells. Before it runs that, it has
+// the handlers of the test program. True if it has ended.
+bool Catches(pid_t process, const std::string& binary, int signal) {
+  std::error_code ended;
+  const std::filesystem::path runs =
+      std::filesystem::read_symlink("/proc/" + std::to_string(process) + "/exe", ended);
+  if (ended) return true;
+  if (runs != std::filesystem::canonical(binary)) return false;
   std::ifstream status("/proc/" + std::to_string(process) + "/status");
   for (std::string line; std::getline(status, line);) {
     if (line.rfind("SigCgt:", 0) == 0) {
@@ -91,7 +97,8 @@ Finished RunProgram(const std::string& program, const std::vector<std::string>& 
     _exit(127);
   }
   if (child > 0 && streams.signal != 0) {
-    for (unsigned i = 0; i < kMostSeconds * 1000 && !Catches(child, streams.signal); ++i) usleep(1000);
+    for (unsigned i = 0; i < kMostSeconds * 1000 && !Catches(child, binary, streams.signal); ++i)
+      usleep(1000);
     usleep(50000);  // so that it is probably at its work
     kill(child, streams.signal);
   }

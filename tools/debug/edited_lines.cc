@@ -14,6 +14,12 @@
 
 #include "rewire/tools/io/interrupt.h"
 
+// Of the leak sanitizer, where the program is built with it.
+extern "C" {
+__attribute__((weak)) void __lsan_disable();
+__attribute__((weak)) void __lsan_enable();
+}
+
 namespace rewire::tools {
 namespace {
 
@@ -49,7 +55,10 @@ class EditedInput final : public LineSource {
     el_set(edit_, EL_PROMPT, &EditedInput::Prompt);
     el_set(edit_, EL_EDITOR, "emacs");
     el_set(edit_, EL_HIST, ::history, history_);
+    // libedit keeps copies of these texts and never frees them.
+    if (__lsan_disable != nullptr) __lsan_disable();
     el_set(edit_, EL_ADDFN, "complete", "complete the word", &EditedInput::OnTab);
+    if (__lsan_enable != nullptr) __lsan_enable();
     el_set(edit_, EL_BIND, "^I", "complete", nullptr);
     el_source(edit_, nullptr);  // ~/.editrc may choose other keys
     return true;
