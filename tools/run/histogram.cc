@@ -10,7 +10,7 @@
 namespace rewire::tools {
 namespace {
 
-constexpr std::size_t kWidth = 40;  // of the longest bar
+constexpr std::size_t kBarWidth = 40;  // of the longest bar
 
 }  // namespace
 
@@ -36,7 +36,7 @@ std::string HistogramText(const std::vector<HistogramRow>& rows, bool unicode) {
   std::string text;
   for (const HistogramRow& row : rows) {
     // At least one mark for what is there.
-    const std::size_t marks = row.count == 0 ? 0 : std::max<std::size_t>(1, row.count * kWidth / most);
+    const std::size_t marks = row.count == 0 ? 0 : std::max<std::size_t>(1, row.count * kBarWidth / most);
     std::string bar;
     for (std::size_t i = 0; i < marks; ++i) bar += unicode ? "█" : "#";
     text += fmt::format("  {:>8} to {:>8}  {:>8}{}{}\n", DurationText(static_cast<double>(row.from)),

@@ -11,7 +11,7 @@
 namespace rewire::tools {
 
 std::string RegisterText(const RewireFFIAny& value) {
-  if (const DLTensor* tensor = RewireTensorOf(&value)) return TensorText(*tensor);
+  if (const DLTensor* tensor = RewireTensorOf(&value)) return rewire::TensorText(*tensor);
   switch (value.type_index) {
     case kRewireFFINone:
       return "nothing";
