@@ -47,6 +47,7 @@ Status Decode(const container::FoundSection& section, Pieces* pieces) {
     case SectionId::kStrings:
     case SectionId::kConstants:
     case SectionId::kKernels:
+    case SectionId::kDeviceCode:
     case SectionId::kFunctions:
     case SectionId::kCode:
     case SectionId::kNotes:

@@ -72,6 +72,7 @@ enum class SectionId : std::uint32_t {
   kModels = 11,
   kBlobs = 12,
   kSymbolLimits = 13,
+  kDeviceCode = 14,
 };
 
 struct SectionInfo {
@@ -82,7 +83,7 @@ struct SectionInfo {
 
 // Every section of this version, in the order in which a file holds them. A section without content is left
 // out. Data comes last, so that nothing that is read at open lies behind it. Ids are never reused.
-inline constexpr std::array<SectionInfo, 13> kSections = {{
+inline constexpr std::array<SectionInfo, 14> kSections = {{
     {SectionId::kMetadata, "metadata", 0},
     {SectionId::kDevices, "devices", kSectionRequired},
     {SectionId::kSymbols, "symbols", kSectionRequired},
@@ -90,6 +91,7 @@ inline constexpr std::array<SectionInfo, 13> kSections = {{
     {SectionId::kStrings, "strings", kSectionRequired},
     {SectionId::kConstants, "constants", kSectionRequired},
     {SectionId::kKernels, "kernels", kSectionRequired},
+    {SectionId::kDeviceCode, "device code", kSectionRequired},
     {SectionId::kFunctions, "functions", kSectionRequired},
     {SectionId::kCode, "code", kSectionRequired},
     {SectionId::kNotes, "notes", 0},

@@ -17,6 +17,8 @@ struct FormatLimits {
   std::uint32_t registers = 1u << 16;  // of one function
   std::uint32_t constants = 1u << 20;
   std::uint32_t kernels = 1u << 16;
+  std::uint32_t device_code = 1u << 10;  // blobs
+  std::uint32_t device_kernels = 1u << 12;
   std::uint32_t code_words = 1u << 26;  // of all functions together
   std::uint32_t rank = kMaxRank;
   std::uint32_t result_leaves = 4096;  // leaves (result tensors) of one function

@@ -18,7 +18,9 @@
 #include <variant>
 
 #include "rewire/base/array.h"
+#include "rewire/base/export.h"
 #include "rewire/base/shared_bytes.h"
+#include "rewire/executable_format/device_code.h"
 #include "rewire/executable_format/types.h"
 
 namespace rewire {
@@ -118,8 +120,13 @@ struct Module {
   Array<std::string> strings;  // what STRING operands refer to
   Array<Constant> constants;
   Array<KernelImport> kernels;
+  Array<DeviceCodeEntry> device_code;
+  Array<DeviceKernelEntry> device_kernels;
   Array<Function> functions;
   Array<std::pair<std::string, std::string>> metadata;  // e.g. {"producer", "vm-as 0.1.0"}
 };
+
+// By constant: 1 if it is a blob of device code, which is no tensor of the program. The module is verified.
+REWIRE_API Array<std::uint8_t> ConstantsOfDeviceCode(const Module& module);
 
 }  // namespace rewire

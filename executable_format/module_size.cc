@@ -30,6 +30,18 @@ std::uint64_t KernelSize(const KernelImport& kernel) {
   return size;
 }
 
+std::uint64_t DeviceKernelSize(const DeviceKernelEntry& kernel) {
+  std::uint64_t size = 2 * kRecord + TextSize(kernel.name) + TextSize(kernel.code) + TextSize(kernel.symbol);
+  for (const DeviceParameter& parameter : kernel.parameters) {
+    size += kRecord + TextSize(parameter.name) + parameter.type.dims.size() * sizeof(Dim);
+  }
+  for (const DeviceArgument& argument : kernel.arguments)
+    size += 2 * kRecord + 8 * argument.value.words.size();
+  for (const SizeExpression& each : kernel.groups) size += 4 + 8 * each.words.size();
+  for (const SizeExpression& each : kernel.threads) size += 4 + 8 * each.words.size();
+  return size + 4 + 8 * kernel.shared_bytes.words.size();
+}
+
 std::uint64_t FunctionSize(const Function& function) {
   std::uint64_t size = kRecord + TextSize(function.name) + TypeSize(function.result);
   for (const NamedType& input : function.inputs) size += TextSize(input.name) + TypeSize(input.type);
@@ -50,6 +62,10 @@ std::uint64_t ModuleSize(const Module& module) {
     size += 3 * kRecord + TextSize(constant.name) + constant.type.dims.size() * sizeof(Dim);
   }
   for (const KernelImport& kernel : module.kernels) size += KernelSize(kernel);
+  for (const DeviceCodeEntry& entry : module.device_code) {
+    size += kRecord + TextSize(entry.name) + TextSize(entry.architecture);
+  }
+  for (const DeviceKernelEntry& kernel : module.device_kernels) size += DeviceKernelSize(kernel);
   for (const Function& function : module.functions) size += FunctionSize(function);
   return size;
 }

@@ -39,6 +39,8 @@ void Decode(SectionId id, ArchiveReader& archive, Module& module, Pieces& pieces
       return sections::Constants(archive, module.constants, pieces.stored_sizes);
     case SectionId::kKernels:
       return sections::Kernels(archive, module);
+    case SectionId::kDeviceCode:
+      return sections::DeviceCode(archive, module);
     case SectionId::kFunctions:
       return sections::Functions(archive, module, pieces.code_words);
     case SectionId::kCode:

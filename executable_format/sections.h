@@ -31,6 +31,9 @@ inline constexpr std::size_t kSmallestDevice = 8 + kSmallestText;
 inline constexpr std::size_t kSmallestConstant = 4 + kSmallestText + kSmallestType + 28;
 inline constexpr std::size_t kSmallestAttribute = kSmallestText + 4 + 4;
 inline constexpr std::size_t kSmallestKernel = 2 * kSmallestText + 4 + 8 + 4;
+inline constexpr std::size_t kSmallestDeviceCode = 2 * kSmallestText + 8;
+inline constexpr std::size_t kSmallestDeviceArgument = 8;
+inline constexpr std::size_t kSmallestDeviceKernel = 3 * kSmallestText + 4 + 4 + 4 + 7 * 4;
 inline constexpr std::size_t kSmallestFunction = kSmallestText + 4 + 4 + 4 + 8;
 inline constexpr std::size_t kSmallestNote = 4 + kSmallestText;
 
@@ -170,6 +173,69 @@ void Kernels(A& a, Of<A, Module>& module) {
     a.Number(kernel.flags);
     a.Number(kernel.alignment);
     a.Numbers(kernel.also_written);
+  });
+}
+
+template <typename A>
+void Size(A& a, Of<A, SizeExpression>& size) {
+  a.Numbers(size.words);
+}
+
+// The kind decides which members follow it.
+template <typename A>
+void DeviceArgumentRecord(A& a, Of<A, DeviceArgument>& argument) {
+  a.Number(argument.kind);
+  a.Zeros(3);
+  std::uint32_t dtype = EncodeDType(argument.dtype);
+  switch (argument.kind) {
+    case DeviceArgumentKind::kTensor:
+      return a.Number(argument.parameter);
+    case DeviceArgumentKind::kInteger:
+    case DeviceArgumentKind::kReal:
+      a.Number(dtype);
+      if constexpr (A::kReading) argument.dtype = DecodeDType(dtype);
+      if constexpr (A::kReading) {
+        if (!IsArgumentDType(argument)) return a.Reject("an argument of a device kernel has a wrong dtype");
+      }
+      if (argument.kind == DeviceArgumentKind::kReal) return a.Number(argument.real);
+      return Size(a, argument.value);
+    case DeviceArgumentKind::kLocalMemory:
+      return Size(a, argument.value);
+  }
+  if constexpr (A::kReading) a.Reject("an argument of a device kernel has an unknown kind");
+}
+
+// The blobs, then the kernels.
+template <typename A>
+void DeviceCode(A& a, Of<A, Module>& module) {
+  a.List(module.device_code, kSmallestDeviceCode, [&](auto& entry) {
+    a.Text(entry.name);
+    a.Number(entry.form);
+    a.Text(entry.architecture);
+    a.Number(entry.constant);
+  });
+  a.List(module.device_kernels, kSmallestDeviceKernel, [&](auto& kernel) {
+    a.Text(kernel.name);
+    a.Text(kernel.code);
+    a.Text(kernel.symbol);
+    a.List(kernel.parameters, kSmallestText + kSmallestType, [&](auto& parameter) {
+      a.Text(parameter.name);
+      TypeRecord(a, parameter.type);
+      if constexpr (A::kReading) {
+        if (parameter.type.kind != TypeKind::kTensor) a.Reject("a device kernel's parameter is no tensor");
+      }
+    });
+    a.Number(kernel.outputs);
+    a.List(kernel.arguments, kSmallestDeviceArgument,
+           [&](auto& argument) { DeviceArgumentRecord(a, argument); });
+    for (auto& size : kernel.groups) Size(a, size);
+    for (auto& size : kernel.threads) Size(a, size);
+    Size(a, kernel.shared_bytes);
+    if constexpr (A::kReading) {
+      if (kernel.outputs > kernel.parameters.size()) {
+        a.Reject("a device kernel writes more parameters than it has");
+      }
+    }
   });
 }
 

@@ -26,6 +26,7 @@ Status VerifyModule(const Module& module, const FormatLimits& limits, WorkMeter*
   // Tables, signatures, structure and what `__init` reaches: each byte is looked at a few times.
   if (Status status = meter->Charge(ModuleSize(module) / 4); !status) return status;
   if (Status status = verify::CheckTables(module, limits); !status) return status;
+  if (Status status = verify::CheckDeviceCode(module, limits); !status) return status;
   if (Status status = verify::CheckSignatures(module, limits); !status) return status;
   for (const Function& function : module.functions) {
     Result<verify::Leaders> leaders = verify::CheckStructure(module, function, limits);
@@ -33,6 +34,7 @@ Status VerifyModule(const Module& module, const FormatLimits& limits, WorkMeter*
     if (Status status = verify::CheckFlow(module, function, *leaders, limits, meter); !status) return status;
   }
   if (Status status = meter->Check(); !status) return status;
+  if (Status status = verify::CheckLoadsOfDeviceCode(module); !status) return status;
   return verify::CheckInit(module);
 }
 

@@ -42,6 +42,8 @@ bool IsAbsent(SectionId id, const Module& module) {
       return module.constants.empty();
     case SectionId::kKernels:
       return module.kernels.empty();
+    case SectionId::kDeviceCode:
+      return module.device_code.empty() && module.device_kernels.empty();
     case SectionId::kFunctions:
       return module.functions.empty();
     case SectionId::kCode:
@@ -82,6 +84,8 @@ void Encode(SectionId id, const Module& module, const Array<Constant>& constants
     }
     case SectionId::kKernels:
       return sections::Kernels(archive, module);
+    case SectionId::kDeviceCode:
+      return sections::DeviceCode(archive, module);
     case SectionId::kFunctions: {
       Array<std::uint32_t> words;
       for (const Function& function : module.functions) {

@@ -6,6 +6,7 @@
 
 #include "rewire/tools/debug/debugger.h"
 #include "rewire/tools/io/cli.h"
+#include "rewire/tools/run/link_model.h"
 
 namespace rewire::tools {
 namespace {
@@ -61,6 +62,7 @@ void AddOptions(CLI::App* app, DebugOptions* options) {
        "read parameters (weights) by name, from .safetensors, .rwx, .npz or TVM's files");
   list("--kernels", &options->kernels, "LIBRARY",
        "load a shared library of kernels; loading it runs its code");
+  app->add_flag("--trust-device-code", options->trust_device_code, kTrustDeviceCodeHelp);
   app->add_option("--threads", options->threads, "let kernels use N threads; default: one per core")
       ->type_name("N")
       ->check(CLI::Range(1, 4096).description(""));

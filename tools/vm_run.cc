@@ -11,6 +11,7 @@
 #include "rewire/tools/inspect/list_devices.h"
 #include "rewire/tools/io/cli.h"
 #include "rewire/tools/io/units.h"
+#include "rewire/tools/run/link_model.h"
 #include "rewire/tools/run/run.h"
 
 namespace rewire::tools {
@@ -57,6 +58,7 @@ void AddInputOptions(CLI::App* app, RunOptions* options) {
   AddList(app, "--kernels", &options->kernels, "LIBRARY",
           "load a shared library of kernels; loading it runs its code")
       ->group(group);
+  app->add_flag("--trust-device-code", options->trust_device_code, kTrustDeviceCodeHelp)->group(group);
 }
 
 void AddOutputOptions(CLI::App* app, RunOptions* options) {

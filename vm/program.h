@@ -76,6 +76,9 @@ struct LinkOptions {
   Array<const DeviceApi*> devices;  // in addition to the host; static storage
   // Opens Rewire's own library for a device that the executable names and `devices` does not have.
   bool stock_devices = true;
+  // Runs device code that the executable itself holds. It is native code: nothing checks what it does. Set
+  // this only for files whose origin you trust. Otherwise such a file is not linked (kLinkFailed).
+  bool trust_device_code = false;
 };
 
 struct OutputBinding;  // output.h

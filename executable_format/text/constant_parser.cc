@@ -56,7 +56,49 @@ class DataParser {
     return Element() && Encode(Own(std::move(bytes_)));
   }
 
+  bool RunCode() {
+    start_ = cursor_.Peek().position;
+    constant_.type = TensorType(kUInt8, {0}).nodes[0];
+    if (cursor_.AcceptName("stored")) {
+      if (!Stored()) return false;
+      constant_.type.dims[0] = static_cast<Dim>(constant_.raw_bytes);
+      return true;
+    }
+    std::optional<SharedBytes> raw = CodeBytes();
+    if (!raw) return false;
+    constant_.type.dims[0] = static_cast<Dim>(raw->view.size());
+    return Encode(std::move(*raw));
+  }
+
  private:
+  std::optional<SharedBytes> CodeBytes() {
+    if (cursor_.Peek().kind == TokenKind::kFile || cursor_.Peek().Is("@")) {
+      const Position position = cursor_.Peek().position;
+      const std::optional<std::string> reference = FileReference();
+      if (!reference) return std::nullopt;
+      Result<SharedBytes> bytes = files_.LoadBytes(*reference);
+      if (!bytes) cursor_.Fail(position, bytes.error().message());
+      return bytes ? std::optional<SharedBytes>(std::move(*bytes)) : std::nullopt;
+    }
+    if (cursor_.AcceptName("base64")) {
+      std::optional<std::vector<std::byte>> bytes = TakeBase64();
+      return bytes ? std::optional<SharedBytes>(Own(std::move(*bytes))) : std::nullopt;
+    }
+    if (!cursor_.AcceptName("text")) {
+      cursor_.FailExpected("code: @file, text {...}, base64 or stored");
+      return std::nullopt;
+    }
+    const bool many = cursor_.Accept("{");
+    do {
+      if (many && cursor_.Accept("}")) break;
+      const std::optional<std::string> line = cursor_.TakeString("source text in quotes");
+      if (!line) return std::nullopt;
+      const auto* begin = reinterpret_cast<const std::byte*>(line->data());
+      bytes_.insert(bytes_.end(), begin, begin + line->size());
+    } while (many);
+    return Own(std::move(bytes_));
+  }
+
   // Appends one element.
   bool Element() {
     const Position position = cursor_.Peek().position;
@@ -127,20 +169,22 @@ class DataParser {
     return Encode(Own(std::move(filled)));
   }
 
-  bool File() {
+  // What stands behind "@", with or without quotes.
+  std::optional<std::string> FileReference() {
     const Token token = cursor_.Take();
-    std::string reference(token.text);
-    if (token.kind == TokenKind::kPunctuation) {
-      std::optional<std::string> quoted = cursor_.TakeString("a file name in quotes");
-      if (!quoted) return false;
-      reference = std::move(*quoted);
-    }
-    const Result<HostTensor> tensor = files_.Load(reference);
-    if (!tensor) return cursor_.Fail(token.position, tensor.error().message());
+    if (token.kind == TokenKind::kPunctuation) return cursor_.TakeString("a file name in quotes");
+    return std::string(token.text);
+  }
+
+  bool File() {
+    const Position position = cursor_.Peek().position;
+    const std::optional<std::string> reference = FileReference();
+    if (!reference) return false;
+    const Result<HostTensor> tensor = files_.Load(*reference);
+    if (!tensor) return cursor_.Fail(position, tensor.error().message());
     if (tensor->dtype != type_.dtype || tensor->shape != type_.dims) {
-      return cursor_.Fail(token.position,
-                          fmt::format("the constant is {}, '@{}' is {}", TypeName(), reference,
-                                      TensorTypeText(tensor->dtype, tensor->shape)));
+      return cursor_.Fail(position, fmt::format("the constant is {}, '@{}' is {}", TypeName(), *reference,
+                                                TensorTypeText(tensor->dtype, tensor->shape)));
     }
     return Encode(tensor->bytes);
   }
@@ -202,6 +246,10 @@ class DataParser {
 
 bool TakeConstantData(Cursor& cursor, DataFiles& files, Constant* constant) {
   return DataParser(cursor, files, *constant).Run();
+}
+
+bool TakeCodeData(Cursor& cursor, DataFiles& files, Constant* constant) {
+  return DataParser(cursor, files, *constant).RunCode();
 }
 
 std::optional<std::string> TakeElementText(Cursor& cursor) {

@@ -18,6 +18,10 @@ namespace rewire::text {
 // Reads the text after "=" into `constant`, whose type and codec are set. Returns false after a report.
 bool TakeConstantData(Cursor& cursor, DataFiles& files, Constant* constant);
 
+// The data of `.code`: @file for the bytes of any file, "text" string or "text" "{" {string} "}" for source
+// text, "base64" or "stored". Sets the constant's type to u8[n], with the number of bytes that are given.
+bool TakeCodeData(Cursor& cursor, DataFiles& files, Constant* constant);
+
 // Returns an element as text: "-1.5", "nan", "nan:0x7fc00001", "true". nullopt after a report.
 std::optional<std::string> TakeElementText(Cursor& cursor);
 

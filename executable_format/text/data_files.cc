@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "rewire/base/array.h"
+#include "rewire/base/mapped_file.h"
 #include "rewire/base/near_names.h"
 #include "rewire/executable_format/tensor_files/npy.h"
 #include "rewire/executable_format/tensor_files/npz.h"
@@ -57,6 +58,10 @@ Result<HostTensor> DataFiles::Load(const std::string& reference) {
     known.push_back(member.name);
   }
   return Fail(StatusCode::kNotFound, path + " has no tensor '" + name + "'" + DidYouMean(name, known));
+}
+
+Result<SharedBytes> DataFiles::LoadBytes(const std::string& file) const {
+  return ReadFile((std::filesystem::path(directory_) / file).string());
 }
 
 }  // namespace rewire::text

@@ -20,6 +20,8 @@ class DataFiles {
   // The tensor that `reference` names. An archive is read once. Errors say what is wrong with the reference
   // or the file: an unknown extension, no such member, and what the file's reader reports.
   Result<HostTensor> Load(const std::string& reference);
+  // All bytes of a file of any kind.
+  Result<SharedBytes> LoadBytes(const std::string& file) const;
 
  private:
   std::string directory_;

@@ -13,6 +13,7 @@
 #include "rewire/base/near_names.h"
 #include "rewire/executable_format/instruction_text.h"
 #include "rewire/executable_format/text/constant_parser.h"
+#include "rewire/executable_format/text/device_code_parser.h"
 #include "rewire/executable_format/text/element_text.h"
 #include "rewire/executable_format/text/type_parser.h"
 
@@ -46,10 +47,17 @@ class DeclarationParser {
       bool (DeclarationParser::*take)();
     };
     static constexpr Row kRows[] = {
-        {".metadata", &DeclarationParser::Metadata},  {".device", &DeclarationParser::Device},
-        {".symbol", &DeclarationParser::Symbol},      {".string", &DeclarationParser::String},
-        {".const", &DeclarationParser::DataConstant}, {".param", &DeclarationParser::Parameter},
-        {".computed", &DeclarationParser::Computed},  {".kernel", &DeclarationParser::Kernel},
+        {".metadata", &DeclarationParser::Metadata},
+        {".device", &DeclarationParser::Device},
+        {".symbol", &DeclarationParser::Symbol},
+        {".string", &DeclarationParser::String},
+        {".const", &DeclarationParser::DataConstant},
+        {".param", &DeclarationParser::Parameter},
+        {".computed", &DeclarationParser::Computed},
+        {".kernel", &DeclarationParser::Kernel},
+        {".code", &DeclarationParser::CodeConstant},
+        {".device_code", &DeclarationParser::DeviceCode},
+        {".device_kernel", &DeclarationParser::DeviceKernel},
     };
     Array<std::string> known = {".func"};
     for (const Row& row : kRows) {
@@ -102,17 +110,24 @@ class DeclarationParser {
     return text.has_value();
   }
 
-  // The part that all kinds of constant begin with.
-  bool ConstantHead(ConstantKind kind, Constant* constant) {
+  bool DeviceCode() { return TakeDeviceCode(cursor_, tables_); }
+  bool DeviceKernel() { return TakeDeviceKernel(cursor_, tables_); }
+
+  bool ConstantName(Constant* constant) {
     std::optional<std::string> name =
         tables_.constants.TakeDeclared(cursor_, static_cast<std::uint32_t>(module_.constants.size()));
-    if (!name || !cursor_.Expect(":")) return false;
+    if (name) constant->name = std::move(*name);
+    return name.has_value();
+  }
+
+  // The part that all kinds of constant begin with, except those for code.
+  bool ConstantHead(ConstantKind kind, Constant* constant) {
+    if (!ConstantName(constant) || !cursor_.Expect(":")) return false;
     const Position position = cursor_.Peek().position;
     Type type;
     if (!TakeType(cursor_, tables_, &type)) return false;
     if (type.nodes.front().kind != TypeKind::kTensor) return cursor_.Fail(position, "a constant is a tensor");
     constant->kind = kind;
-    constant->name = std::move(*name);
     constant->type = std::move(type.nodes.front());
     return true;
   }
@@ -123,6 +138,15 @@ class DeclarationParser {
     if (!ConstantHead(ConstantKind::kData, &constant)) return false;
     const bool ok =
         CodecOption(&constant) && cursor_.Expect("=") && TakeConstantData(cursor_, files_, &constant);
+    module_.constants.push_back(std::move(constant));
+    return ok;
+  }
+
+  // A constant u8[n] for device code; n is the size of what follows.
+  bool CodeConstant() {
+    Constant constant;
+    if (!ConstantName(&constant)) return false;
+    const bool ok = CodecOption(&constant) && cursor_.Expect("=") && TakeCodeData(cursor_, files_, &constant);
     module_.constants.push_back(std::move(constant));
     return ok;
   }

@@ -6,7 +6,8 @@
 //   .const entry ":" type ["codec" "=" (zstd | none | n)] "=" data
 //   .param entry ":" type               .computed entry ":" type
 //   .kernel entry ["=" name] ["{" attributes "}"] [objects] [align=n] [flags=n] [writes(n, ...)]
-//   .func entry "(" [name ":" type {"," name ":" type}] ")" "->" result
+//   .code entry ["codec" "=" (zstd | none | n)] "=" code       .device_code, .device_kernel:
+//   device_code_parser.h .func entry "(" [name ":" type {"," name ":" type}] ")" "->" result
 //
 // where entry = name | "#" index [name].
 #pragma once

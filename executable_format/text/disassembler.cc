@@ -12,6 +12,7 @@
 #include "rewire/executable_format/instruction_text.h"
 #include "rewire/executable_format/tensor_files/safetensors.h"
 #include "rewire/executable_format/text/constant_printer.h"
+#include "rewire/executable_format/text/device_code_printer.h"
 #include "rewire/executable_format/text/element_text.h"
 #include "rewire/executable_format/text/function_printer.h"
 #include "rewire/executable_format/text/type_printer.h"
@@ -22,13 +23,25 @@ namespace {
 class Disassembler {
  public:
   Disassembler(const Module& module, const DisassembleOptions& options)
-      : module_(module), options_(options), printer_(module), types_(module, printer_) {}
+      : module_(module),
+        options_(options),
+        printer_(module),
+        types_(module, printer_),
+        is_code_(module.constants.size()) {
+    for (const DeviceCodeEntry& entry : module.device_code) {
+      if (entry.constant < is_code_.size()) is_code_[entry.constant] = true;
+    }
+  }
 
   Disassembly Run() {
     // The head comes last: it names symbols and strings only if the rest does not meet them in their order.
     std::string tables;
     for (std::uint32_t i = 0; i < module_.constants.size(); ++i) tables += ConstantLine(i);
     for (std::uint32_t i = 0; i < module_.kernels.size(); ++i) tables += KernelLine(i);
+    for (const DeviceCodeEntry& entry : module_.device_code) tables += text::DeviceCodeText(entry, printer_);
+    for (const DeviceKernelEntry& kernel : module_.device_kernels) {
+      tables += text::DeviceKernelText(kernel, types_);
+    }
     Array<std::string> signatures;
     for (std::uint32_t i = 0; i < module_.functions.size(); ++i) signatures.push_back(SignatureLine(i));
     text::FunctionPrinter functions(module_, printer_);
@@ -93,7 +106,23 @@ class Disassembler {
     std::string codec;
     if (constant.codec == kCodecZstd) codec = " codec=zstd";
     if (constant.codec > kCodecZstd) codec = fmt::format(" codec={}", constant.codec);
+    if (std::optional<std::string> code = CodeText(index)) {
+      return ".code " + EntryText(reference, constant.name) + codec + " = " + *code + "\n";
+    }
     return ".const " + entry + codec + " = " + DataText(constant, reference) + "\n";
+  }
+
+  // The data of a constant that is device code. nullopt if it is none, or if it goes into a file.
+  std::optional<std::string> CodeText(std::uint32_t index) const {
+    const Constant& constant = module_.constants[index];
+    const bool plain =
+        constant.type.dtype == kUInt8 && constant.type.rank == 1 && constant.type.device == kHostDevice;
+    const bool elsewhere = (options_.leave_data_out || !options_.data_file.empty()) &&
+                           constant.stored.view.size() > options_.max_inline_bytes;
+    if (!is_code_[index] || !plain || elsewhere) return std::nullopt;
+    const std::optional<HostTensor> tensor = text::RestorableTensor(constant);
+    if (!tensor) return std::nullopt;
+    return text::CodeDataText(*tensor);
   }
 
   std::string DataText(const Constant& constant, const std::string& reference) {
@@ -175,6 +204,7 @@ class Disassembler {
   const DisassembleOptions& options_;
   InstructionPrinter printer_;
   text::TypePrinter types_;
+  Array<bool> is_code_;  // by constant
   Disassembly result_;
 };
 

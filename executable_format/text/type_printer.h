@@ -23,10 +23,11 @@ class TypePrinter {
   // them. Then the table need not be written.
   bool SymbolsInOrder() const { return next_symbol_ == module_.symbols.size() && in_order_; }
 
+  std::string DimText(Dim dim);
+
  private:
   std::string TensorText(const TypeNode& node);
   std::string DeviceSuffix(const TypeNode& node);
-  std::string DimText(Dim dim);
 
   const Module& module_;
   const InstructionPrinter& names_;

@@ -41,6 +41,11 @@ Status CheckText(const Message& what, std::string_view text, const FormatLimits&
 // Devices, symbols, strings, metadata, constants, kernels.
 Status CheckTables(const Module& module, const FormatLimits& limits);
 
+// Blobs of device code and device kernels.
+Status CheckDeviceCode(const Module& module, const FormatLimits& limits);
+// Checks that no instruction loads a blob. The code's structure has been checked.
+Status CheckLoadsOfDeviceCode(const Module& module);
+
 // A type's tree and its tensors. `what` is "the result of 'main'".
 Status CheckType(const Message& what, const Module& module, const Type& type, const FormatLimits& limits);
 Status CheckTensorType(const Message& what, const Module& module, const TypeNode& node,

@@ -103,7 +103,7 @@ nb::dict RunWith(PythonProgram& self, nb::handle inputs, nb::handle out, nb::han
 }
 
 LinkOptions ReadLinkOptions(int threads, const nb::sequence& kernels, const nb::sequence& parameters,
-                            bool ignore_extra_parameters, bool zero_new_storage) {
+                            bool ignore_extra_parameters, bool zero_new_storage, bool trust_device_code) {
   LinkOptions options;
   if (threads < 1) {
     Raise(
@@ -121,6 +121,7 @@ LinkOptions ReadLinkOptions(int threads, const nb::sequence& kernels, const nb::
   for (const nb::handle set : parameters) options.parameters.push_back(nb::cast<ParameterSet&>(set));
   options.ignore_extra_parameters = ignore_extra_parameters;
   if (zero_new_storage) options.storage_fill = StorageFill::kZero;
+  options.trust_device_code = trust_device_code;
   return options;
 }
 
@@ -165,9 +166,10 @@ void AddProgram(nb::module_& module) {
       .def(
           "__init__",
           [](PythonProgram* self, const Executable& executable, int threads, const nb::sequence& kernels,
-             const nb::sequence& parameters, bool ignore_extra_parameters, bool zero_new_storage) {
-            LinkOptions options =
-                ReadLinkOptions(threads, kernels, parameters, ignore_extra_parameters, zero_new_storage);
+             const nb::sequence& parameters, bool ignore_extra_parameters, bool zero_new_storage,
+             bool trust_device_code) {
+            LinkOptions options = ReadLinkOptions(threads, kernels, parameters, ignore_extra_parameters,
+                                                  zero_new_storage, trust_device_code);
             Result<Program> program = [&] {
               const nb::gil_scoped_release released;  // `__init` may run for seconds
               return Program::Link(executable, std::move(options));
@@ -176,7 +178,7 @@ void AddProgram(nb::module_& module) {
           },
           nb::arg("executable"), nb::arg("threads") = 1, nb::arg("kernels") = nb::tuple(),
           nb::arg("parameters") = nb::tuple(), nb::arg("ignore_extra_parameters") = false,
-          nb::arg("zero_new_storage") = false)
+          nb::arg("zero_new_storage") = false, nb::arg("trust_device_code") = false)
       .def(
           "__init__",
           [](PythonProgram* self, const PythonProgram& program, const nb::sequence& parameters) {

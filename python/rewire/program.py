@@ -258,7 +258,7 @@ def _executable_of(model, dims, max_dims, bundle_model):
 
 
 def load(model, *, dims=None, max_dims=None, threads=1, kernels=(), parameters=None, ignore_extra_parameters=False,
-         zero_new_storage=False, model_name=""):
+         zero_new_storage=False, model_name="", trust_device_code=False):
     """Loads a model and returns a Program.
 
     `model` is the path of a .rwx or .onnx file, of a Relay executable of TVM (.ro, .so) or of text assembly (.asm); the
@@ -267,7 +267,8 @@ def load(model, *, dims=None, max_dims=None, threads=1, kernels=(), parameters=N
 
     `threads` is how many threads the kernels of one run use. `kernels` are paths of kernel libraries and functions of
     `@rewire.kernel`; loading a library runs its code. `parameters` are a ParameterSet, a dict of arrays, a path, or a
-    list of those. `zero_new_storage` fills new memory with zeroes, for files from strangers.
+    list of those. `zero_new_storage` fills new memory with zeroes, for files from strangers. `trust_device_code` runs code
+    for devices that the file itself holds. That is native code, so set it only for files whose origin you trust.
 
     Bytes are kept and not copied. Raises NotFoundError, InvalidFileError, VerificationError, UnsupportedError, LinkError.
     """
@@ -276,7 +277,7 @@ def load(model, *, dims=None, max_dims=None, threads=1, kernels=(), parameters=N
     made = _StringProgram if has_strings else Program
     return made(executable, threads=threads, kernels=_kernels.native(kernels) + list(found),
                 parameters=_parameter_sets(parameters), ignore_extra_parameters=ignore_extra_parameters,
-                zero_new_storage=zero_new_storage)
+                zero_new_storage=zero_new_storage, trust_device_code=trust_device_code)
 
 
 def disassemble(program):

@@ -19,6 +19,7 @@ struct BadModule {
 };
 
 std::vector<BadModule> BadTables();
+std::vector<BadModule> BadDeviceCode();
 std::vector<BadModule> BadSignatures();
 std::vector<BadModule> BadCode();
 std::vector<BadModule> BadFlow();

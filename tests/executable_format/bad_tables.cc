@@ -263,7 +263,7 @@ std::vector<BadModule> BadTables() {
 
 std::vector<BadModule> BadModules() {
   std::vector<BadModule> all = BadTables();
-  for (auto* part : {BadSignatures, BadCode, BadFlow}) {
+  for (auto* part : {BadDeviceCode, BadSignatures, BadCode, BadFlow}) {
     for (BadModule& bad : part()) all.push_back(std::move(bad));
   }
   return all;

@@ -305,6 +305,36 @@ TEST_CASE("a list is not longer than the bytes that remain have room for") {
                                  ": it ends inside a record");
 }
 
+TEST_CASE("records of device kernels that no text could say are malformed") {
+  const Bytes whole = SampleFile("device_code");
+  const auto entry = Peek<SectionEntry>(whole, EntryOffset(whole, SectionId::kDeviceCode));
+  const auto message_with = [&](std::uint64_t offset, std::uint32_t value) {
+    Bytes file = whole;
+    Patch<std::uint32_t>(file, entry.offset + offset, value);
+    FixSection(file, SectionId::kDeviceCode);
+    return ReadMessage(file);
+  };
+  // A blob takes 20 bytes here and a parameter 29. Then come the outputs, and arguments of 8, 8, 16 and 32.
+  constexpr std::uint64_t kParameters = 4 + 20 + 4 + (4 + 10) + (4 + 4) + (4 + 5) + 4;
+  constexpr std::uint64_t kOutputs = kParameters + 2 * 29;
+  constexpr std::uint64_t kArguments = kOutputs + 8;
+  CHECK_THAT(message_with(kOutputs, 3),
+             Catch::Contains("a device kernel writes more parameters than it has"));
+  CHECK_THAT(message_with(kArguments, 4),
+             Catch::Contains("an argument of a device kernel has an unknown kind"));
+  for (const std::uint64_t argument : {16, 32}) {
+    CHECK_THAT(message_with(kArguments + argument + 4, 0),
+               Catch::Contains("an argument of a device kernel has a wrong dtype"));
+  }
+  Bytes file = whole;
+  Patch<std::uint8_t>(file, entry.offset + kParameters + 5, static_cast<std::uint8_t>(TypeKind::kInteger));
+  for (const std::uint64_t word : {4, 8, 12}) {
+    Patch<std::uint32_t>(file, entry.offset + kParameters + 5 + word, 0);
+  }
+  FixSection(file, SectionId::kDeviceCode);
+  CHECK_THAT(ReadMessage(file), Catch::Contains("a device kernel's parameter is no tensor"));
+}
+
 TEST_CASE("unknown kinds of constants and attributes are malformed") {
   Bytes file = SampleFile("add_constant");
   auto constants = Peek<SectionEntry>(file, EntryOffset(file, SectionId::kConstants));

@@ -32,6 +32,21 @@ KernelImport Kernel(std::string name) {
   return kernel;
 }
 
+// y = 2.5 x by device code.
+Module DeviceCode() {
+  Module module;
+  AddDeviceCode(module);
+  module.kernels = {Kernel("test.scale")};
+  const Type type = TensorType(kFloat32, {4}, 1);
+  CodeWriter code;
+  code.AllocStorage(kNoReg, 64, kFloat32, 1, 1, {4});
+  code.AllocTensor(1, kNoReg, kFloat32, 2, {4});
+  code.InvokePacked(0, 1, kNoReg, {0, 2});
+  code.Ret(2);
+  module.functions = {MakeFunction("main", {{"x", type}}, type, 3, code)};
+  return module;
+}
+
 // Returns its input.
 Module Identity() {
   Module module;
@@ -201,17 +216,63 @@ Constant DataConstant(std::string name, Type type, const std::vector<float>& val
   return constant;
 }
 
+void AddDeviceCode(Module& module) {
+  static constexpr char kSource[] =
+      "__kernel void scale(__global const float* x, __global float* y, float factor, int n) {\n"
+      "  int i = get_global_id(0);\n"
+      "  if (i < n) y[i] = x[i] * factor;\n"
+      "}\n";
+  const auto device = static_cast<std::uint32_t>(module.devices.size());
+  module.devices.push_back({kDLOpenCL, 0, ""});
+  const auto symbol = static_cast<std::uint32_t>(module.symbols.size());
+  module.symbols.push_back("n");
+  Constant code;
+  code.name = "code";
+  code.type = TensorType(kUInt8, {sizeof(kSource) - 1}).nodes[0];
+  code.raw_bytes = sizeof(kSource) - 1;
+  code.stored.view = {reinterpret_cast<const std::byte*>(kSource), sizeof(kSource) - 1};
+  module.constants.push_back(code);
+  module.device_code.push_back({"test", static_cast<std::uint32_t>(DeviceCodeForm::kOpenClC), "",
+                                static_cast<std::uint32_t>(module.constants.size() - 1)});
+  const auto number = [](std::int64_t value) {
+    SizeExpression size;
+    size.words = {static_cast<std::int64_t>(SizeOp::kNumber), value};
+    return size;
+  };
+  SizeExpression n, groups;
+  n.words = {static_cast<std::int64_t>(SizeOp::kSymbol), std::int64_t{symbol}};
+  groups.words = n.words;
+  for (const std::int64_t word :
+       {std::int64_t{0}, std::int64_t{64}, static_cast<std::int64_t>(SizeOp::kCeilDivide)}) {
+    groups.words.push_back(word);
+  }
+  DeviceKernelEntry kernel;
+  kernel.name = "test.scale";
+  kernel.code = "test";
+  kernel.symbol = "scale";
+  const TypeNode type = TensorType(kFloat32, {SymbolDim(symbol)}, device).nodes[0];
+  kernel.parameters = {{"x", type}, {"y", type}};
+  kernel.outputs = 1;
+  kernel.arguments = {{DeviceArgumentKind::kTensor, 0, kUnknownDType, {}, 0},
+                      {DeviceArgumentKind::kTensor, 1, kUnknownDType, {}, 0},
+                      {DeviceArgumentKind::kReal, 0, kFloat32, {}, 2.5},
+                      {DeviceArgumentKind::kInteger, 0, kInt32, n, 0}};
+  kernel.groups[0] = groups;
+  kernel.threads[0] = number(64);
+  for (std::size_t i = 1; i < 3; ++i) kernel.groups[i] = kernel.threads[i] = number(1);
+  kernel.shared_bytes = number(0);
+  module.device_kernels.push_back(kernel);
+}
+
 std::vector<SampleModule> SampleModules() {
-  return {{"identity", Identity()},
-          {"add_constant", AddConstant()},
-          {"control", Control()},
-          {"shapes", Shapes()},
-          {"compressed", Compressed()}};
+  return {{"identity", Identity()}, {"add_constant", AddConstant()}, {"control", Control()},
+          {"shapes", Shapes()},     {"compressed", Compressed()},    {"device_code", DeviceCode()}};
 }
 
 std::vector<BundledExecutable> SampleBundle() {
   std::vector<BundledExecutable> models;
   for (SampleModule& sample : SampleModules()) {
+    if (sample.name == "device_code") continue;  // younger than the bundle
     models.push_back({sample.name, *Executable::FromModule(std::move(sample.module))});
   }
   models.push_back({"again", models.front().executable});

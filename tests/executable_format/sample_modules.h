@@ -17,8 +17,12 @@ struct SampleModule {
 
 std::vector<SampleModule> SampleModules();
 
-// All of them as models of one bundle, and the first once more, as "again".
+// All of them but "device_code" as models of one bundle, and the first once more, as "again".
 std::vector<BundledExecutable> SampleBundle();
+
+// Adds source text for opencl:0, as constant "code", and a device kernel "test.scale" with one argument of
+// each kind but local memory.
+void AddDeviceCode(Module& module);
 
 // A data constant that owns `values`' bytes.
 Constant DataConstant(std::string name, Type type, const std::vector<float>& values);

@@ -76,6 +76,51 @@ TEST_CASE("sections, signatures and what takes room") {
   CHECK(report["sizes"][0]["bytes"] == 4000);
 }
 
+constexpr const char kDeviceProgram[] = R"(
+.device gpu = opencl:0
+.code source codec=zstd = @scale.cl
+.device_code scaling opencl_c = source
+.device_kernel my.scale(x: f32[n] on gpu) -> (y: f32[n] on gpu) = scaling scale groups(ceildiv(n, 64)) threads(64) args(x, y, f32 2.5, i32 n)
+.kernel my.scale
+.func main(x: f32[4] on gpu) -> y: f32[4] on gpu
+  %s = alloc_storage _, alignment=64, f32[4], gpu
+  %y = alloc_tensor %s, _, f32[4]
+  invoke_packed my.scale(%x, %y), outputs=1
+  ret %y
+.end
+)";
+
+TEST_CASE("device code of a file is listed, and the tools do not run it unless they are told to") {
+  const Session session;
+  std::string source =
+      "__kernel void scale(__global const float* x, __global float* y, float factor, int n) {\n"
+      "  int i = get_global_id(0);\n  if (i < n) y[i] = x[i] * factor;\n}\n";
+  for (int i = 0; i < 10; ++i) source += "// compresses well\n";
+  session.folder().Write("scale.cl", source);
+  session.folder().Write("device.asm", kDeviceProgram);
+  REQUIRE(test::RunProgram("vm-as", {"device.asm"}, session.folder().path()).exit_code == 0);
+  const Finished text = session.Run({"device.rwx"});
+  CHECK(Contains(text.out, "\ndevice code (runs only with --trust-device-code): 1\n  scaling  opencl_c"));
+  CHECK(Contains(text.out, "my.scale(x: f32[n]@1) -> (y: f32[n]@1)  in scaling"));
+  const json report = json::parse(session.Run({"device.rwx", "--json"}).out)["device_code"];
+  CHECK(report["blobs"][0]["bytes"] == source.size());
+  CHECK(report["kernels"][0]["symbol"] == "scale");
+  // As a text again it has the source's lines.
+  const Finished again = test::RunProgram("vm-dis", {"device.rwx"}, session.folder().path());
+  CHECK(Contains(again.out, "  \"// compresses well\\n\"\n"));
+
+  const Finished refused = test::RunProgram("vm-run", {"device.rwx", "--random"}, session.folder().path());
+  CHECK(refused.exit_code != 0);
+  // Where there is no OpenCL, that is what is missing.
+  CHECK((Contains(refused.err, "set LinkOptions::trust_device_code (--trust-device-code)")));
+  const Finished run = test::RunProgram("vm-run", {"device.rwx", "-i", "x=fill:1", "--trust-device-code"},
+                                        session.folder().path());
+  INFO(run.err);
+  CHECK((Contains(run.out, "2.5") || Contains(run.err, "the executable uses devices that are not there")));
+  const Finished debug = test::RunProgram("vm-debug", {"device.rwx", "--random"}, session.folder().path());
+  CHECK(Contains(debug.err, "--trust-device-code"));
+}
+
 TEST_CASE("a check finds damaged sections and constants") {
   const Session session;
   const Finished whole = session.Run({"model.rwx", "--check"});

@@ -220,6 +220,7 @@ Result<int> Debug(const DebugOptions& options) {
   choices.kernels = options.kernels;
   choices.parameters = options.parameters;
   choices.threads = options.threads;
+  choices.trust_device_code = options.trust_device_code;
   // So that memory that nothing has written yet can be told.
   choices.storage_fill = StorageFill::kPoison;
   const Result<Program> program = LinkModel(*model, options.file, choices);

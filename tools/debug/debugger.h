@@ -25,6 +25,7 @@ struct DebugOptions {
   std::string map;       // of vm-strip: names for a stripped executable; may be empty
   std::string function;  // empty: the entry
   InputOptions inputs;
+  bool trust_device_code = false;
   std::vector<std::string> kernels;
   std::vector<std::string> parameters;
   std::int32_t threads = 0;          // of kernels; 0: one per core

@@ -65,12 +65,63 @@ Rows SignatureRows(const Function& function, const Module& module) {
   return rows;
 }
 
+std::uint64_t CodeBytes(const DeviceCodeEntry& entry, const Module& module) {
+  return module.constants[entry.constant].raw_bytes;
+}
+
+// "test.scale(x: f32[n]@1) -> (y: f32[n]@1)"
+std::string DeviceKernelText(const DeviceKernelEntry& kernel, const Module& module) {
+  std::string text = kernel.name + "(";
+  const std::size_t read = kernel.parameters.size() - kernel.outputs;
+  for (std::size_t i = 0; i < kernel.parameters.size(); ++i) {
+    if (i == read) text += ") -> (";
+    if (text.back() != '(') text += ", ";
+    text += kernel.parameters[i].name + ": " + NodeText(kernel.parameters[i].type, module);
+  }
+  return text + ")";
+}
+
+void AddDeviceCode(const Module& module, std::string* text) {
+  if (module.device_code.empty()) return;
+  Rows rows;
+  for (const DeviceCodeEntry& entry : module.device_code) {
+    rows.push_back({entry.name, std::string(DeviceCodeFormName(entry.form)), entry.architecture,
+                    BytesText(CodeBytes(entry, module))});
+  }
+  *text += fmt::format("\ndevice code (runs only with --trust-device-code): {}\n", rows.size()) +
+           TableText(rows, {3}, kWidth);
+  Rows kernels;
+  for (const DeviceKernelEntry& kernel : module.device_kernels) {
+    kernels.push_back({DeviceKernelText(kernel, module), "in " + kernel.code});
+  }
+  *text += fmt::format("\nkernels in it: {}\n", kernels.size()) + TableText(kernels, {}, kWidth);
+}
+
+Json DeviceCodeJson(const Module& module) {
+  Json blobs = Json::array();
+  for (const DeviceCodeEntry& entry : module.device_code) {
+    blobs.push_back({{"name", entry.name},
+                     {"form", DeviceCodeFormName(entry.form)},
+                     {"architecture", entry.architecture},
+                     {"bytes", CodeBytes(entry, module)}});
+  }
+  Json kernels = Json::array();
+  for (const DeviceKernelEntry& kernel : module.device_kernels) {
+    kernels.push_back({{"name", kernel.name},
+                       {"code", kernel.code},
+                       {"symbol", kernel.symbol},
+                       {"text", DeviceKernelText(kernel, module)}});
+  }
+  return {{"blobs", std::move(blobs)}, {"kernels", std::move(kernels)}};
+}
+
 void AddConstants(const Module& module, ConstantKind kind, const char* heading, std::string* text) {
+  const Array<std::uint8_t> is_code = ConstantsOfDeviceCode(module);
   Rows rows;
   std::uint64_t total = 0;
   for (std::size_t i = 0; i < module.constants.size(); ++i) {
     const Constant& constant = module.constants[i];
-    if (constant.kind != kind) continue;
+    if (constant.kind != kind || is_code[i]) continue;
     total += constant.raw_bytes;
     const std::string name = constant.name.empty() ? fmt::format("#{}", i) : constant.name;
     std::string stored = CodecText(constant.codec);
@@ -114,6 +165,7 @@ std::string ListingText(const Module& module) {
     for (const KernelImport& import : module.kernels) rows.push_back({import.debug_name, KernelText(import)});
     text += fmt::format("\nkernels: {}\n", module.kernels.size()) + TableText(rows, {}, kWidth);
   }
+  AddDeviceCode(module, &text);
   AddConstants(module, ConstantKind::kData, "constants", &text);
   AddConstants(module, ConstantKind::kComputed, "computed by __init", &text);
   return text;
@@ -154,6 +206,7 @@ Json ListingJson(const Module& module) {
   }
   return {{"functions", std::move(functions)},
           {"kernels", std::move(kernels)},
+          {"device_code", DeviceCodeJson(module)},
           {"constants", std::move(constants)}};
 }
 

@@ -35,6 +35,7 @@ Result<Program> LinkModel(const OpenedModel& model, const std::string& file, con
   link.log.write = LogDetail;
   link.storage_fill = choices.storage_fill;
   link.init_limits = choices.limits;
+  link.trust_device_code = choices.trust_device_code;
   // 0 stands for the default there, no limit here.
   if (choices.limits.bytes != Limits().bytes)
     link.limits.bytes = std::max<std::uint64_t>(1, choices.limits.bytes);

@@ -23,7 +23,13 @@ struct LinkChoices {
   Limits limits;
   std::optional<std::chrono::nanoseconds> deadline;  // of linking
   StorageFill storage_fill = StorageFill::kUndefined;
+  bool trust_device_code = false;  // --trust-device-code
 };
+
+// The help text of --trust-device-code.
+inline constexpr const char kTrustDeviceCodeHelp[] =
+    "run code for devices that the file itself holds; it is native code, so do this only if you trust its "
+    "origin";
 
 // Errors of linking begin with `file`.
 Result<Program> LinkModel(const OpenedModel& model, const std::string& file, const LinkChoices& choices);

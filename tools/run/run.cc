@@ -282,9 +282,10 @@ Result<int> Runner::Run() {
     json_.update(ListingJson(module));
     return 0;
   }
-  const Result<Program> program = LinkModel(*model, options_.file,
-                                            {options_.kernels, options_.parameters, options_.threads,
-                                             options_.limits, options_.deadline, StorageFill::kUndefined});
+  const Result<Program> program =
+      LinkModel(*model, options_.file,
+                {options_.kernels, options_.parameters, options_.threads, options_.limits, options_.deadline,
+                 StorageFill::kUndefined, options_.trust_device_code});
   if (!program) return Forward(program);
   load_time_ = Nanoseconds(Clock::now()) - Nanoseconds(start);
   const Result<std::uint32_t> index = program->FindFunction(options_.function);

@@ -30,7 +30,8 @@ struct RunOptions {
   std::vector<std::string> expects;  // --expect
   Tolerance tolerance;
 
-  std::vector<std::string> kernels;     // --kernels: shared libraries
+  std::vector<std::string> kernels;  // --kernels: shared libraries
+  bool trust_device_code = false;
   std::vector<std::string> parameters;  // --params: files of tensors by name
   std::int32_t threads = 0;             // of kernels; 0: one per core
 

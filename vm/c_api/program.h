@@ -49,6 +49,9 @@ REWIRE_API RewireStatus rewire_link_options_add_table(RewireLinkOptions* options
                                                       const char* description);
 /* 1 (the default): search Rewire's stock libraries for kernels named `rewire.*`. 0: do not. */
 REWIRE_API RewireStatus rewire_link_options_use_stock_kernels(RewireLinkOptions* options, int32_t use);
+/* 1: run device code that the executable itself holds. It is native code, which nothing checks: do this only
+ * for files whose origin you trust. 0 (the default): linking such a file is kRewireLinkFailed. */
+REWIRE_API RewireStatus rewire_link_options_trust_device_code(RewireLinkOptions* options, int32_t trust);
 /* The functions that kernels may call (vm/kernel/kernel.h). Static storage. */
 REWIRE_API const RewireKernelApi* rewire_kernel_api(void);
 

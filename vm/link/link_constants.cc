@@ -201,10 +201,15 @@ Status LinkConstants(ProgramRep* rep, Span<const ParameterSet> sets, bool ignore
   const Module& module = rep->module();
   ErrorList errors;
   rep->constants.reserve(module.constants.size());
+  const Array<std::uint8_t> is_code = ConstantsOfDeviceCode(module);
   for (std::size_t i = 0; i < module.constants.size() && !errors.full(); ++i) {
     const Constant& constant = module.constants[i];
     if (Status ok = meter->Charge(kPlaceWork); !ok) return ok;
     Result<RewireFFIAny> placed = RewireFFIAny{};
+    if (is_code[i]) {
+      rep->constants.push_back(*placed);  // no tensor of the program
+      continue;
+    }
     switch (constant.kind) {
       case ConstantKind::kData:
         placed = donor != nullptr ? Share(donor->constants[i]) : PlaceData(*rep, constant, meter);
@@ -279,6 +284,7 @@ Status RunInit(const Program& program, ProgramRep* rep, const ProgramRep* donor,
 
 void FindConstantRanges(ProgramRep* rep) {
   for (std::uint32_t i = 0; i < rep->constants.size(); ++i) {
+    if (!IsObjectKind(rep->constants[i].type_index)) continue;  // device code
     const MemoryRange range = RangeOf(TensorOf(rep->constants[i])->tensor);
     if (!range.empty()) rep->constant_ranges.push_back({range, i});
   }

@@ -67,7 +67,7 @@ ParameterSet ParameterSet::Of(const Program& program) {
   const ProgramRep& rep = program.rep();
   for (std::size_t i = 0; i < rep.constants.size(); ++i) {
     const std::string& name = rep.module().constants[i].name;
-    if (name.empty()) continue;
+    if (name.empty() || !IsObjectKind(rep.constants[i].type_index)) continue;  // or device code
     Value borrowed = Value::Adopt(rep.constants[i]);
     set.rep_->entries.push_back({name, borrowed.tensor(), nullptr});
     borrowed.Release();

@@ -14,6 +14,7 @@
 #include "rewire/vm/link/error_list.h"
 #include "rewire/vm/link/link_budget.h"
 #include "rewire/vm/link/link_constants.h"
+#include "rewire/vm/link/link_device_code.h"
 #include "rewire/vm/link/link_devices.h"
 #include "rewire/vm/link/link_kernels.h"
 #include "rewire/vm/link/program_rep.h"
@@ -71,12 +72,16 @@ constexpr std::uint64_t kResolveWork = 64;
 
 Status LinkKernels(LinkedCode* code, LinkOptions* options, WorkMeter* meter) {
   ErrorList errors;
+  DeviceCodeLinker device_code(*code, meter);
   bool tried[kNoLibrary + 1] = {};
   tried[kNoLibrary] = true;
   for (const KernelImport& import : code->module().kernels) {
     if (errors.full()) break;
-    if (Status ok = meter->Charge(kResolveWork + import.attributes.size()); !ok) return ok;
-    Result<PackedFunction> function = options->kernels.Resolve(import);
+    const std::uint64_t work = kResolveWork + import.attributes.size() + code->module().device_kernels.size();
+    if (Status ok = meter->Charge(work); !ok) return ok;
+    const DeviceKernelEntry* own = device_code.Find(import.name);
+    Result<PackedFunction> function =
+        own != nullptr ? device_code.Make(*own, import) : options->kernels.Resolve(import);
     const std::size_t stock = StockLibraryOf(import.name);
     if (!function && function.error().code() == StatusCode::kNotFound && options->stock_kernels &&
         !tried[stock]) {
@@ -190,6 +195,7 @@ Result<Program> LinkUnderRules(const Executable& executable, LinkOptions options
   code->limits = options.limits;
   code->init_limits = options.init_limits;
   WorkMeter meter(LinkBudget(code->module(), options.parameters, options.limits));
+  if (Status ok = AllowDeviceCode(code->module(), options); !ok) return Forward(ok);
   if (Status ok = LinkDevices(code.get(), options, &meter); !ok) return Forward(ok);
   if (Status ok = LinkKernels(code.get(), &options, &meter); !ok) return Forward(ok);
   // Walks over the code: kernel calls, functions, what `__init` loads.

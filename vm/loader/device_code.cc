@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rewire/vm/loader/device_code.h"
 
-#include <cstdlib>
 #include <cstring>
 #include <utility>
 
@@ -179,9 +178,7 @@ Result<std::unique_ptr<DeviceCode>> DeviceCode::Make(const tvm::DeviceModule& mo
   return made;
 }
 
-DeviceCode::~DeviceCode() {
-  for (const Loaded& each : loaded_) each.api->unload_module(each.api->context, each.device, each.module);
-}
+DeviceCode::~DeviceCode() = default;
 
 const DeviceCode::Kernel* DeviceCode::Find(std::string_view name) const {
   for (const std::unique_ptr<Kernel>& kernel : kernels_) {
@@ -196,19 +193,14 @@ Array<std::string> DeviceCode::Names() const {
   return names;
 }
 
-Result<void*> DeviceCode::LoadOn(const DeviceApi& api, DLDevice device) {
-  for (const Loaded& each : loaded_) {
-    if (each.api == &api && each.device.device_id == device.device_id) return each.module;
+Result<std::shared_ptr<const LoadedModule>> DeviceCode::LoadOn(const DeviceApi& api, DLDevice device) {
+  for (const std::shared_ptr<const LoadedModule>& each : loaded_) {
+    if (each->IsOn(api, device)) return each;
   }
-  if (api.load_module == nullptr) {
-    return Fail(StatusCode::kUnsupported, "device {}:{} takes no device code", api.name, device.device_id);
-  }
-  void* module = nullptr;
   // The string's zero byte is not counted.
-  const int code = api.load_module(api.context, device, form_, code_.data(), code_.size(), "",
-                                   std::getenv("REWIRE_DEVICE_CACHE"), &module);
-  if (code != REWIRE_DEVICE_OK) return Forward(DeviceFailure(api, device, code));
-  loaded_.push_back({&api, device, module});
+  Result<std::shared_ptr<const LoadedModule>> module = LoadedModule::Load(
+      api, device, form_, {reinterpret_cast<const std::byte*>(code_.data()), code_.size()});
+  if (module) loaded_.push_back(*module);
   return module;
 }
 
@@ -217,12 +209,10 @@ Result<void*> DeviceCode::KernelOn(const Kernel& kernel, const DeviceApi& api, D
   for (const Kernel::OnDevice& each : kernel.known) {
     if (each.api == &api && each.device_id == device.device_id) return each.kernel;
   }
-  const Result<void*> module = LoadOn(api, device);
+  const Result<std::shared_ptr<const LoadedModule>> module = LoadOn(api, device);
   if (!module) return Forward(module);
-  void* found = nullptr;
-  const int code = api.find_kernel(api.context, device, *module, kernel.name.c_str(), &found);
-  if (code != REWIRE_DEVICE_OK) return Forward(DeviceFailure(api, device, code));
-  kernel.known.push_back({&api, device.device_id, found});
+  const Result<void*> found = (*module)->Find(kernel.name.c_str());
+  if (found) kernel.known.push_back({&api, device.device_id, *found});
   return found;
 }
 

@@ -13,6 +13,7 @@
 #include "rewire/base/array.h"
 #include "rewire/base/status.h"
 #include "rewire/executable_format/import/device_module.h"
+#include "rewire/vm/device/loaded_module.h"
 #include "rewire/vm/kernel/device_api.h"
 
 namespace rewire {
@@ -48,17 +49,10 @@ class DeviceCode {
   static int Launch(const Kernel& kernel, const std::uint64_t* values, std::int32_t count);
 
  private:
-  // A device on which the module is loaded.
-  struct Loaded {
-    const DeviceApi* api;
-    DLDevice device;
-    void* module;
-  };
-
   DeviceCode() = default;
   Status AddKernel(const tvm::DeviceKernel& source);
   // With the mutex held.
-  Result<void*> LoadOn(const DeviceApi& api, DLDevice device);
+  Result<std::shared_ptr<const LoadedModule>> LoadOn(const DeviceApi& api, DLDevice device);
   Result<void*> KernelOn(const Kernel& kernel, const DeviceApi& api, DLDevice device);
 
   std::string kind_;
@@ -66,8 +60,8 @@ class DeviceCode {
   std::int32_t device_type_ = 0;
   std::uint32_t form_ = 0;  // RewireDeviceCode
   Array<std::unique_ptr<Kernel>> kernels_;
-  std::mutex mutex_;  // guards the rest, and what kernels know of devices
-  Array<Loaded> loaded_;
+  std::mutex mutex_;                                   // guards the rest, and what kernels know of devices
+  Array<std::shared_ptr<const LoadedModule>> loaded_;  // one for each device that it is used on
 };
 
 // All of a library's. Errors: kUnsupported.

@@ -23,6 +23,42 @@ struct Case {
   std::string message;  // behind "t.asm:"
 };
 
+// One line of a device kernel that reads x and writes y, with what follows its name.
+std::string KernelLine(const std::string& rest) {
+  return ".device_kernel k(x: f32[n] on cuda) -> (y: f32[n] on cuda) = code " + rest;
+}
+
+TEST_CASE("mistakes in device code") {
+  const std::vector<Case> cases = {
+      {".code c: u8[1] = text \"a\"", "1:8: expected '=', got ':'"},
+      {".code c = {1}", "1:11: expected code: @file, text {...}, base64 or stored, got '{'"},
+      {".code c = text {1}", "1:17: expected source text in quotes, got '1'"},
+      {".code c = base64 \"?\"", "1:18: this is not base64 with padding"},
+      {".device_code c opencl = c",
+       "1:16: expected a form: opencl_c, spirv, cuda_cpp, ptx, cubin or fatbin, got 'opencl'"},
+      {".device_code c ptx = c", "1:22: no constant 'c' is declared with .const, .param or .computed"},
+      {".device_kernel k(x: value) -> () = c k groups(1) threads(1) args()",
+       "1:21: a device kernel's parameter is a tensor"},
+      {KernelLine("k threads(1)"), "1:69: expected 'groups', got 'threads'"},
+      {KernelLine("k groups(1, 2, 3, 4)"), "1:83: expected ')', for there are three dimensions, got ','"},
+      {KernelLine("k groups(\"x\" 1)"), "1:80: expected ',' or ')', got '1'"},
+      {KernelLine("k groups(*)"),
+       "1:76: expected a size: a number, a dimension's name, or an operation such as ceildiv(n, 64), got "
+       "'*'"},
+      {KernelLine("k groups(celdiv(n, 64))"),
+       "1:76: sizes have no operation 'celdiv'; did you mean 'ceildiv'?"},
+      {KernelLine("k groups(add(n))"), "1:81: expected ',', got ')'"},
+      {KernelLine("k groups(1) threads(1) args(z)"), "1:95: the kernel has no parameter 'z'"},
+      {KernelLine("k groups(1) threads(1) args(x y)"), "1:97: expected ',' or ')', got 'y'"},
+      {KernelLine("k groups(1) threads(1) args(f32 x)"), "1:99: 'x' is no f64 value"},
+  };
+  for (const Case& each : cases) CHECK(Message(each.line) == "t.asm:" + each.message);
+  std::string deep = "1";
+  for (int i = 0; i < 17; ++i) deep = "add(1, " + deep + ")";
+  CHECK_THAT(Message(KernelLine("k groups(" + deep + ")")),
+             Catch::Contains("a size is nested more than 16 deep"));
+}
+
 TEST_CASE("mistakes in declarations") {
   const std::vector<Case> cases = {
       {"x", "1:1: expected a directive such as .func; instructions stand between .func and .end, got 'x'"},

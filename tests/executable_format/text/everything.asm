@@ -20,6 +20,21 @@
 .kernel add = "rewire.add"
 .kernel rewire.softmax {axis=-1, eps=1e-5, mode="same", pads=[1, 2], scales=[1.0, nan], none=floats[], yes=true} objects align=64 writes(1, 2)
 .kernel #2 add = "rewire.add_again" flags=6
+.code source codec=zstd = text {
+  "__kernel void f(__global float* x) {\n"
+  "\tx[0] = 1; // \"quoted\"\n"
+  "}"
+}
+.code machine = base64 "AAECAwD/"
+.code #15 = text "a text\n"
+.code nothing = text {}
+.device_code both opencl_c = source
+.device_code both cubin "sm_90" = machine
+.device_code "other code" form=77 "an architecture" = #15
+.device_code both spirv = nothing
+.device_code both ptx = #99
+.device_kernel dev.f(x: f32[N, 4] on gpu, local: i8[] on gpu) -> ("f32": f32[M] on gpu) = both "kernel f" groups(ceildiv(mul(N, 4), 64), 2) threads(64, 1, max(M, -3)) shared(mul(4, N)) args(x, "local", "f32", i32 N, u64 add(N, sub(M, div(7, 2))), f32 -0.5, f64 nan:0x7ff8000000000001, local mod(N, min(8, N)), #9)
+.device_kernel dev.g() -> () = none symbol groups(words(), words(0, 1, 2), 3) threads(words(1, -1)) args()
 .func main(image: f32[N, 3], k: i64[] on *, tree: adt 3 (value, (integer, closure), ()), any: ?[*]) -> (scores: f32[N, "batch size"], (a: f32[2] on cuda:1 "global.texture", b: storage))
   %size = load_consti -0x28
   %s = alloc_storage %size, alignment=64, f32, cpu

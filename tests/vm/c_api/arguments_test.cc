@@ -125,6 +125,7 @@ TEST_CASE("NULL is refused by every function, by name") {
        [&] { return rewire_link_options_add_kernel(host.options, "x", nullptr, nullptr, nullptr); }},
       {"table", [&] { return rewire_link_options_add_table(host.options, nullptr, nullptr); }},
       {"options", [&] { return rewire_link_options_use_stock_kernels(nullptr, 1); }},
+      {"options", [&] { return rewire_link_options_trust_device_code(nullptr, 1); }},
       {"tensor", [&] { return rewire_link_options_add_parameter(host.options, "x", nullptr); }},
       {"tensor", [&] { return rewire_link_options_borrow_parameter(host.options, "x", nullptr); }},
       {"managed", [&] { return rewire_link_options_take_parameter(host.options, "x", nullptr); }},

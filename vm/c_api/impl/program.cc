@@ -119,6 +119,13 @@ RewireStatus rewire_link_options_use_stock_kernels(RewireLinkOptions* options, i
   });
 }
 
+RewireStatus rewire_link_options_trust_device_code(RewireLinkOptions* options, int32_t trust) {
+  return Boundary(Given("options", options), [&]() -> Status {
+    options->options.trust_device_code = trust != 0;
+    return {};
+  });
+}
+
 const RewireKernelApi* rewire_kernel_api(void) { return rewire::KernelApi(); }
 
 RewireStatus rewire_link_options_add_parameters(RewireLinkOptions* options, const RewireParameterSet* set) {
