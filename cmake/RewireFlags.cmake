@@ -52,14 +52,19 @@ endif()
 if(REWIRE_SANITIZE OR REWIRE_ASSERTIONS)
   add_compile_definitions(REWIRE_ASSERTIONS)
 endif()
+# A host that takes these sources into its build may sanitize all of it.
+get_directory_property(options COMPILE_OPTIONS)
+if("${CMAKE_CXX_FLAGS} ${options}" MATCHES "-fsanitize=")
+  set(REWIRE_HOST_SANITIZES ON)
+endif()
 if(REWIRE_SANITIZE)
   add_compile_options(-fsanitize=${REWIRE_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${REWIRE_SANITIZE})
-  # clang's function check compares type information by address, which differs between a program and a kernel library
-  # whose symbols are hidden: every call into a loaded kernel would be reported.
-  if(REWIRE_SANITIZE MATCHES "undefined" AND CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
-    add_compile_options(-fno-sanitize=function)
-  endif()
+endif()
+# clang's function check compares type information by address, which differs between a program and a kernel library
+# whose symbols are hidden: every call into a loaded kernel would be reported.
+if((REWIRE_SANITIZE MATCHES "undefined" OR REWIRE_HOST_SANITIZES) AND CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+  add_compile_options(-fno-sanitize=function)
 endif()
 if(REWIRE_BUILD_FUZZ)
   if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")

@@ -34,7 +34,7 @@ function(rewire_host_library name)
   endif()
   target_link_options(${name} PRIVATE -Wl,-Bsymbolic-functions -Wl,-z,noseparate-code,-z,now ${packed_relocations}
                       -Wl,--version-script=${exports})
-  if(NOT REWIRE_SANITIZE)  # whose runtime is the program's
+  if(NOT REWIRE_SANITIZE AND NOT REWIRE_HOST_SANITIZES)  # whose runtime is the program's
     target_link_options(${name} PRIVATE -Wl,-z,defs)
   endif()
   set_target_properties(${name} PROPERTIES LINK_DEPENDS ${exports})

@@ -34,21 +34,58 @@ LD_LIBRARY_PATH=$(pkg-config --variable=libdir rewire)
 export LD_LIBRARY_PATH
 
 cp -r "$source" "$work/projects"
-built=0
-for folder in "$work"/projects/*/; do
-  project=${folder%/}
+mkdir "$work/logs"
+
+# build_and_run FOLDER: one project, with the compilers and flags of the environment. Linked by &&, as -e does not hold
+# in a function whose status is asked for.
+build_and_run() {
+  local project=$1 name
   name=$(basename "$project")
   if [[ -f $project/CMakeLists.txt ]]; then
-    cmake -S "$project" -B "$project/build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_PREFIX_PATH="$prefix" >"$work/log" 2>&1 ||
-      { cat "$work/log" >&2; echo "embedding/$name: find_package(rewire) or the configuration failed" >&2; exit 1; }
-    cmake --build "$project/build"
-    ctest --test-dir "$project/build" --output-on-failure --no-tests=error
+    cmake -S "$project" -B "$project/build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_PREFIX_PATH="$prefix" &&
+      cmake --build "$project/build" &&
+      ctest --test-dir "$project/build" --output-on-failure --no-tests=error
   elif [[ -f $project/Makefile ]]; then
     make --no-print-directory -C "$project" check
   else
     echo "embedding/$name: neither a CMakeLists.txt nor a Makefile" >&2
-    exit 1
+    return 1
   fi
-  built=$((built + 1))
+}
+
+# build_and_run_all WHAT: all projects, at once for each core. What one prints is shown when it fails.
+build_and_run_all() {
+  local what=$1 folder name status=0
+  rm -rf "$work/hosts"
+  cp -r "$work/projects" "$work/hosts"
+  export prefix
+  export -f build_and_run
+  find "$work/hosts" -mindepth 1 -maxdepth 1 -type d -print0 |
+    xargs -0 -P "${JOBS:-$(nproc)}" -I{} bash -euo pipefail -c \
+      'log=$2/$(basename "$1").log; build_and_run "$1" >"$log" 2>&1 || { mv "$log" "$log.failed"; exit 1; }' \
+      _ {} "$work/logs" || status=1
+  for log in "$work"/logs/*.failed; do
+    [[ -f $log ]] || continue
+    cat "$log" >&2
+    name=$(basename "$log" .log.failed)
+    echo "embedding/$name: failed, $what" >&2
+  done
+  ((status == 0)) || exit 1
+  folder=("$work"/hosts/*/)
+  echo "embedding: ${#folder[@]} outside projects built and run against the installed tree, $what"
+}
+
+build_and_run_all "as they are"
+
+# A librewire without sanitizers serves hosts that have them. The checks of "vptr" and, by clang, of "function" look at
+# the types of what the library has made.
+sanitizer="-fsanitize=undefined -fno-sanitize-recover=all -fno-omit-frame-pointer"
+for compilers in "gcc g++" "clang clang++"; do
+  read -r c cxx <<<"$compilers"
+  if ! command -v "$c" >/dev/null || ! command -v "$cxx" >/dev/null; then
+    echo "embedding: SKIPPED: hosts under the undefined behaviour sanitizer of $cxx, which is not here"
+    continue
+  fi
+  CC=$c CXX=$cxx CFLAGS=$sanitizer CXXFLAGS=$sanitizer LDFLAGS=$sanitizer \
+    build_and_run_all "with -fsanitize=undefined by $cxx"
 done
-echo "embedding: $built outside projects built and run against the installed tree"
