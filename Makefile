@@ -13,7 +13,7 @@ TVM_CASES := build/release/tests/tvm/cases
 LAUNCHERS := CMAKE_C_COMPILER_LAUNCHER="$${CMAKE_C_COMPILER_LAUNCHER-$$(command -v ccache)}" \
 	CMAKE_CXX_COMPILER_LAUNCHER="$${CMAKE_CXX_COMPILER_LAUNCHER-$$(command -v ccache)}"
 
-.PHONY: help demo test build bench-device bench-vm bench-vm-instructions bench-tvm bench-models test-faults format tidy install-deps clean
+.PHONY: help demo test build packages bench-device bench-vm bench-vm-instructions bench-tvm bench-models test-faults format tidy install-deps clean
 
 help: ## print this list
 	@echo "Rewire: a bytecode VM that runs compiled ML models inside a C++ program."
@@ -38,6 +38,10 @@ test: build ## build everything and run all tests
 build: install-deps ## configure and build, after installing what is missing
 	$(LAUNCHERS) cmake --preset $(PRESET)
 	cmake --build $(BUILD) --parallel $(JOBS)
+
+packages: install-deps ## make Debian packages in build/packages/packages (packaging/README.md)
+	$(LAUNCHERS) cmake --preset packages
+	cmake --build --preset packages --parallel $(JOBS)
 
 bench-vm: $(BENCH_VM) ## measure the interpreter loop (tests/bench); ARGS="--json FILE" keeps the figures
 	$(BENCH_VM) $(ARGS)

@@ -16,6 +16,10 @@ function(rewire_host_library name)
   list(REMOVE_DUPLICATES private)
   list(TRANSFORM parts REPLACE "(.+)" "$<TARGET_OBJECTS:\\1>" OUTPUT_VARIABLE objects)
   string(REPLACE "rewire_" "" exported ${name})
+  set(component rewire)
+  if(name STREQUAL "rewire_compiler")
+    set(component rewire_compiler)
+  endif()
   add_library(${name} ${objects})
   add_library(rewire::${exported} ALIAS ${name})
   target_compile_features(${name} INTERFACE cxx_std_17)
@@ -45,7 +49,7 @@ function(rewire_host_library name)
     ${name} PROPERTIES EXPORT_NAME ${exported} LINKER_LANGUAGE CXX VERSION ${PROJECT_VERSION}
                        SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR} INSTALL_RPATH "$ORIGIN")
   install(TARGETS ${name} EXPORT rewireTargets
-          LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT rewire NAMELINK_COMPONENT rewire_dev
+          LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT ${component} NAMELINK_COMPONENT rewire_dev
           ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT rewire_dev)
 endfunction()
 

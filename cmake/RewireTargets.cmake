@@ -98,11 +98,17 @@ function(rewire_library_options name)
 endfunction()
 
 # rewire_module(<target>): puts a library that is loaded at run time where the loader looks for it, <libdir>/rewire,
-# in the build tree and when installed.
+# in the build tree and when installed. Its component is that of the package that has it (RewireDebian.cmake).
 function(rewire_module name)
+  set(component rewire_kernels)
+  if(name MATCHES "rewire_kernels_(onednn|image|re2)$")
+    set(component ${name})
+  elseif(name MATCHES "device")
+    set(component rewire_devices)
+  endif()
   set_target_properties(${name} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${REWIRE_MODULE_OUTPUT_DIRECTORY}
                         ARCHIVE_OUTPUT_DIRECTORY ${REWIRE_MODULE_OUTPUT_DIRECTORY} INSTALL_RPATH "$ORIGIN")
-  install(TARGETS ${name} LIBRARY DESTINATION ${REWIRE_MODULE_INSTALL_DIR} COMPONENT rewire
+  install(TARGETS ${name} LIBRARY DESTINATION ${REWIRE_MODULE_INSTALL_DIR} COMPONENT ${component}
                           ARCHIVE DESTINATION ${REWIRE_MODULE_INSTALL_DIR} COMPONENT rewire_dev)
 endfunction()
 
