@@ -12,10 +12,11 @@
 
 #include "rewire/base/atomic_file.h"
 #include "rewire/compiler/compiler.h"
+#include "rewire/tools/compile/places_report.h"
+#include "rewire/tools/compile/precision_report.h"
 #include "rewire/tools/io/cli.h"
 #include "rewire/tools/io/compile_report.h"
-#include "rewire/tools/io/places_report.h"
-#include "rewire/tools/io/precision_report.h"
+#include "rewire/tools/io/log.h"
 #include "rewire/tools/io/stage_progress.h"
 #include "rewire/tools/io/tensor_io.h"
 #include "rewire/tools/io/units.h"

@@ -173,6 +173,11 @@ TEST_CASE("every call of the table works when nothing is wrong") {
     INFO(call.tool << " " << finished.err);
     CHECK(finished.exit_code == 0);
     CHECK(finished.err.empty());
+
+    std::vector<std::string> logged = With(call.arguments, call.input, "logged" + out);
+    logged.insert(logged.end(), {"--log-file", call.tool + ".log"});
+    CHECK(session.Run(call.tool, logged).exit_code == 0);
+    CHECK_THAT(session.Content(call.tool + ".log"), Catch::Contains("exit code 0"));
   }
 }
 

@@ -21,6 +21,7 @@
 #include "rewire/base/near_names.h"
 #include "rewire/base/touched_files.h"
 #include "rewire/tools/io/interrupt.h"
+#include "rewire/tools/io/log.h"
 #include "rewire/tools/io/option_text.h"
 #include "rewire/tools/io/style.h"
 #include "rewire/tools/io/units.h"
@@ -31,8 +32,6 @@ namespace {
 // Of the one command that a process runs.
 bool wants_json = false;
 bool printed_json = false;
-bool quiet = false;
-bool verbose = false;
 
 int CannotPrint(const CLI::App& app, const std::string& reason) {
   return ReportError(app.get_name(), Error(StatusCode::kIo, "cannot write standard output: " + reason));
@@ -113,11 +112,21 @@ Result<int> Generate(const CLI::App& app, const std::string& form) {
   return 0;
 }
 
+// The first entry of a log: what was called, in words that a shell would take again.
+void LogCommand(int argc, char** argv) {
+  std::string command = "Rewire " REWIRE_VERSION ":";
+  for (int i = 0; i < argc; ++i) {
+    const std::string_view word = argv[i];
+    const bool plain =
+        !word.empty() && word.find_first_of(" \t\n\"'\\$&|;<>()*?`#~") == std::string_view::npos;
+    command += plain ? fmt::format(" {}", word) : fmt::format(" '{}'", word);
+  }
+  Log(LogLevel::kInfo, command);
+}
+
 int ParseAndRun(CLI::App& app, int argc, char** argv, const std::function<Result<int>()>& run) {
   app.set_version_flag("--version", app.get_name() + " (Rewire) " REWIRE_VERSION);
-  app.add_flag("-q,--quiet", quiet, "print results and errors alone");
-  app.add_flag("-v,--verbose", verbose, "say on standard error what is done, and how long it takes")
-      ->excludes("--quiet");
+  AddLogOptions(&app);
   for (CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) command->fallthrough();
   app.footer(ExitCodeTable());
   app.get_formatter()->column_width(34);
@@ -133,6 +142,9 @@ int ParseAndRun(CLI::App& app, int argc, char** argv, const std::function<Result
   } catch (const CLI::ParseError& wrong) {
     return ReportError(app.get_name(), Error(StatusCode::kInvalidArgument, UsageMessage(app, wrong)));
   }
+  if (Status started = StartLog(app.get_name()); !started)
+    return ReportError(app.get_name(), started.error());
+  LogCommand(argc, argv);
   const auto start = std::chrono::steady_clock::now();
   const Result<int> exit_code = run();
   const std::chrono::nanoseconds taken = std::chrono::steady_clock::now() - start;
@@ -140,7 +152,9 @@ int ParseAndRun(CLI::App& app, int argc, char** argv, const std::function<Result
   getrusage(RUSAGE_SELF, &used);
   Detail(fmt::format("took {}, at most {} of memory", DurationText(static_cast<double>(taken.count())),
                      BytesText(static_cast<std::uint64_t>(used.ru_maxrss) * 1024)));
-  const int code = exit_code ? Finish(app, *exit_code) : ReportError(app.get_name(), exit_code.error());
+  int code = exit_code ? Finish(app, *exit_code) : ReportError(app.get_name(), exit_code.error());
+  Log(LogLevel::kInfo, fmt::format("exit code {}", code));
+  if (Status logged = FinishLog(); !logged && code == 0) code = ReportError(app.get_name(), logged.error());
   if (!exit_code && exit_code.error().code() == StatusCode::kCancelled) EndIfInterrupted();
   return code;
 }
@@ -168,17 +182,15 @@ int ReportError(const std::string& tool, const Error& error) {
   const std::string line =
       fmt::format("{}: {} {}\n", tool, Inked("error:", Ink::kRed, WantsColour(stderr)), error.message());
   std::fwrite(line.data(), 1, line.size(), stderr);  // when it is closed, the exit code is all there is
+  Log(LogLevel::kError, error.message());
   return ExitCode(error.code());
 }
 
 void Tell(const std::string& text) {
-  if (!quiet) fmt::print("{}", text);
+  if (!IsQuiet()) fmt::print("{}", text);
+  Log(LogLevel::kInfo, text);
 }
-void Detail(const std::string& line) {
-  if (verbose) fmt::print(stderr, "{}\n", Inked(line, Ink::kDim, WantsColour(stderr)));
-}
-bool IsQuiet() { return quiet; }
-bool IsVerbose() { return verbose; }
+void Detail(const std::string& line) { Log(LogLevel::kDebug, line); }
 
 nlohmann::ordered_json ErrorJson(const Error& error) {
   return {{"code", static_cast<int>(error.code())},

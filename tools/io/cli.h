@@ -24,11 +24,9 @@ std::string ExitCodeTable();
 int ReportError(const std::string& tool, const Error& error);
 
 // With --quiet, Tell prints nothing: it is for what people know already, such as "wrote x.npy". Detail prints
-// a line on stderr, with --verbose.
+// a line on stderr, with --verbose. The log has both (log.h).
 void Tell(const std::string& text);
 void Detail(const std::string& line);
-bool IsQuiet();
-bool IsVerbose();
 
 // {"code": 2, "name": "not found", "message": "..."}.
 nlohmann::ordered_json ErrorJson(const Error& error);

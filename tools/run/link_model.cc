@@ -8,16 +8,11 @@
 #include <utility>
 
 #include "rewire/tools/io/cli.h"
+#include "rewire/tools/io/log.h"
 #include "rewire/tools/io/tensor_io.h"
 #include "rewire/vm/thread_pool.h"
 
 namespace rewire::tools {
-namespace {
-
-void LogDetail(void*, const char* message, std::size_t size) { Detail(std::string(message, size)); }
-
-}  // namespace
-
 Result<Program> LinkModel(const OpenedModel& model, const std::string& file, const LinkChoices& choices) {
   LinkOptions link;
   std::vector<std::string> libraries = model.kernels;
@@ -32,7 +27,7 @@ Result<Program> LinkModel(const OpenedModel& model, const std::string& file, con
   }
   const auto cores = static_cast<std::int32_t>(std::max(1U, std::thread::hardware_concurrency()));
   link.threads = ThreadPool::Make(choices.threads == 0 ? cores : choices.threads);
-  link.log.write = LogDetail;
+  link.log = ProgramLog();
   link.storage_fill = choices.storage_fill;
   link.init_limits = choices.limits;
   link.trust_device_code = choices.trust_device_code;

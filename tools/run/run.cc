@@ -15,6 +15,7 @@
 #include "rewire/tools/inspect/listing.h"
 #include "rewire/tools/io/cli.h"
 #include "rewire/tools/io/interrupt.h"
+#include "rewire/tools/io/log.h"
 #include "rewire/tools/io/name_map.h"
 #include "rewire/tools/io/open_model.h"
 #include "rewire/tools/io/progress.h"

@@ -17,6 +17,7 @@
 #include "rewire/vm/link/link_device_code.h"
 #include "rewire/vm/link/link_devices.h"
 #include "rewire/vm/link/link_kernels.h"
+#include "rewire/vm/link/log_link.h"
 #include "rewire/vm/link/program_rep.h"
 #include "rewire/vm/run/vm_pool.h"
 
@@ -201,6 +202,7 @@ Result<Program> LinkUnderRules(const Executable& executable, LinkOptions options
   // Walks over the code: kernel calls, functions, what `__init` loads.
   if (Status ok = meter.Charge(ModuleSize(code->module()) / 4); !ok) return Forward(ok);
   if (Status ok = CheckKernelRows(code.get()); !ok) return Forward(ok);
+  LogLink(*code, options.kernels);
   LinkFunctions(code.get());
   FindInitConstants(code.get());
   if (Status ok = LinkPlans(code.get(), rules, &meter); !ok) return Forward(ok);

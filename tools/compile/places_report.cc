@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rewire/tools/io/places_report.h"
+#include "rewire/tools/compile/places_report.h"
 
 #include <fmt/format.h>
 
