@@ -14,6 +14,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 MOST_WORDS = 30
 PAGE = re.compile(r"(docs/)?[^/]+\.md")
 TOOL = re.compile(r"tools/vm_\w+\.cc")
+FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 MARK = re.compile(r"^\s*([-*]|\d+\.) ")
 
 
@@ -58,6 +59,7 @@ def sentences(paragraph):
 
 def texts_of(name, text):
     if PAGE.fullmatch(name):
+        text = FENCED.sub("", text)
         return paragraphs(text.split("\n"), lambda line: line.startswith(("|", "    ", "#", "<", "```")))
     if name.endswith(".h"):
         return paragraphs(comments(text), lambda line: line.startswith("  "))
@@ -72,6 +74,7 @@ def self_test():
     cases = [
         ("README.md", f"Short one. {long}", 1),
         ("README.md", f"| {long} |\n\n    {long}\n", 0),
+        ("README.md", f"Short one.\n\n```sh\n{long}\n```\n\n{long}", 1),
         ("vm/a.h", f"// Public header: <a.h>.\n//\n// {long}\nint a;", 1),
         ("vm/a.h", f"/* Public header: <a.h>. */\n/* Short.\n * {long} */", 1),
         ("vm/a.h", f"// {long}", 1),

@@ -8,6 +8,7 @@
 #   EXAMPLES    a copy of examples/, whose programs are built here as an outside project would
 #   README      a copy of README.md, whose program is one of them
 #   MODEL       the executable of examples/digits, empty when the build has made none
+#   DOCS        a copy of docs/, and RUN_PAGE, the program that runs a page of it
 #   DIGITS      the same, or one of another build: for programs that bring their kernels along
 set -euo pipefail
 
@@ -24,6 +25,9 @@ cp -r "$source/../../examples" "$work/examples"
 export EXAMPLES=$work/examples
 cp "$source/../../README.md" "$work"
 export README=$work/README.md
+cp -r "$source/../../docs" "$work/docs"
+cp "$source/../support/run_page.py" "$work"
+export DOCS=$work/docs RUN_PAGE=$work/run_page.py
 model=$build/examples/digits/digits.rwx
 [[ -f $model ]] || model=
 export MODEL=$model
@@ -32,6 +36,7 @@ pc=$(find "$prefix" -name rewire.pc -printf '%h\n')
 export PKG_CONFIG_PATH=$pc${PKG_CONFIG_PATH:+:$PKG_CONFIG_PATH}
 LD_LIBRARY_PATH=$(pkg-config --variable=libdir rewire)
 export LD_LIBRARY_PATH
+export PATH=$prefix/bin:$PATH CMAKE_PREFIX_PATH=$prefix
 
 cp -r "$source" "$work/projects"
 mkdir "$work/logs"
