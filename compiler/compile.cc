@@ -242,6 +242,7 @@ Result<Compiled> CompileModel(const ModelFile& model, const std::string& what, c
   module->metadata.emplace_back("producer", "vm-compile");
   module->metadata.emplace_back("source", what);
   for (const auto& entry : *lists) module->metadata.emplace_back(entry);
+  AddValueNames("main", statistics.values, &*module);
   Compiled compiled;
   compiled.products = std::move(calibrated->products);
   compiled.movement = std::move(calibrated->movement);

@@ -58,10 +58,8 @@ Result<int> InspectForeign(const Options& options) {
   const Module& module = model->executable.module();
   nlohmann::ordered_json json = {{"file", options.file}, {"kind", FileKindName(model->kind)}};
   std::string text = fmt::format("{}: {}\n", options.file, FileKindName(model->kind));
-  for (const auto& [key, value] : module.metadata) {
-    text += fmt::format("  {}: {}\n", key, value);
-    json["metadata"][key] = value;
-  }
+  text += MetadataText(module);
+  for (const auto& [key, value] : module.metadata) json["metadata"][key] = value;
   json.update(ListingJson(module));
   Print(options.json, json, text + "\n" + ListingText(module));
   return 0;

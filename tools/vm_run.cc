@@ -96,6 +96,11 @@ void AddMeasuringOptions(CLI::App* app, RunOptions* options, Texts* texts) {
   app->add_flag("--trace", options->trace,
                 "print every instruction, with the values of its operands, before it runs")
       ->group(group);
+  AddValue(app, "--dump-values", &options->dump_values, "DIR",
+           "write every value that the run makes to a new folder, as .npy files with an index.json")
+      ->excludes("--repeat")
+      ->excludes("--duration")
+      ->group(group);
   app->add_flag("--profile", options->profile, "print how long each kernel took")->group(group);
   AddValue(app, "--profile-trace", &options->timeline, "FILE",
            "write a timeline of all kernel calls, for ui.perfetto.dev")

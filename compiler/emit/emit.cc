@@ -86,6 +86,7 @@ Result<Module> EmitModule(const Graph& graph, EmitStatistics* statistics) {
   }
   if (statistics != nullptr) {
     statistics->kernel_calls = emitter.kernel_calls();
+    statistics->values = emitter.values();
     for (const Constant& constant : module.constants) statistics->constant_bytes += constant.raw_bytes;
   }
   return module;

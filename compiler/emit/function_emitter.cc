@@ -80,6 +80,10 @@ Status FunctionEmitter::EmitBlock(const Block& block) {
     const Node& node = *block.nodes[i];
     Note(node.source);
     if (Status emitted = EmitNode(node); !emitted) return Forward(emitted, node.source);
+    for (const Value* output : node.outputs) {
+      if (!output->model_name.empty())
+        values_.push_back({code_.pc(), Of(output), output->model_name, output->channels_last});
+    }
     for (const Value* output : node.outputs) Define(output);
     for (const Value* value : uses_.DyingAfter(block, i)) {
       if (!node.in_place || value != node.inputs[*node.in_place]) code_.Kill(Of(value));

@@ -16,6 +16,7 @@
 #include "rewire/compiler/emit/emit.h"
 #include "rewire/compiler/emit/module_tables.h"
 #include "rewire/compiler/emit/uses.h"
+#include "rewire/compiler/emit/value_names.h"
 #include "rewire/executable_format/code_writer.h"
 
 namespace rewire::compiler {
@@ -28,6 +29,8 @@ class FunctionEmitter {
   // as it is, unless `always_tuple`.
   Status Emit(Function* function, bool always_tuple = false);
   std::size_t kernel_calls() const { return kernel_calls_; }
+  // Where the values of the model are, in the order of the code.
+  const std::vector<ValuePlace>& values() const { return values_; }
 
  private:
   using Reg = CodeWriter::Reg;
@@ -107,6 +110,7 @@ class FunctionEmitter {
   Function* function_ = nullptr;
   std::uint32_t registers_ = 0;
   std::size_t kernel_calls_ = 0;
+  std::vector<ValuePlace> values_;
   std::unordered_map<const Value*, Reg> regs_;
   std::set<const Value*> symbol_sources_;         // values whose shapes are used in computations
   std::unordered_map<const Value*, Reg> shapes_;  // the registers of those shapes

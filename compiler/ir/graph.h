@@ -75,6 +75,10 @@ struct Value {
   // to compute dimensions. One expression per element.
   std::optional<std::vector<DimExpr>> elements;
   bool on_device = false;  // it lies on Graph::device, and not on the host
+  // The name of the model's value that this is, so that a run can be compared with the model. Empty if the
+  // model has no such value. A pass that computes the same value in another form hands the name on.
+  std::string model_name;
+  bool channels_last = false;  // it is that value with axis 1 moved to the end
 
   bool IsConstant() const { return constant.has_value(); }
 };

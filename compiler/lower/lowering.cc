@@ -73,6 +73,7 @@ Scope InnerScope(const Scope& outer) {
   scope.call_scope = outer.call_scope;
   scope.function = outer.function;
   scope.depth = outer.depth;
+  scope.of_model = outer.of_model;
   return scope;
 }
 
@@ -445,6 +446,7 @@ Status Lowering::CallFunction(const onnx::FunctionProto& function, const onnx::N
   body.call_scope = scope;
   body.function = &function;
   body.depth = scope->depth + 1;
+  body.of_model = false;
   for (int i = 0; i < function.input_size(); ++i) {
     const bool given = i < node.input_size() && !node.input(i).empty();
     body.names[function.input(i)] = given ? scope->Find(node.input(i)) : nullptr;

@@ -52,6 +52,7 @@ struct Scope {
   const Scope* call_scope = nullptr;
   const onnx::FunctionProto* function = nullptr;
   int depth = 0;
+  bool of_model = true;  // its names are those of values of the model, and not of a function or a rewriting
 
   // Null if the name is unknown, and for an input that the call of a function leaves out.
   Value* Find(const std::string& name) const;

@@ -19,7 +19,7 @@ class Decomposition {
   // The operator set of the parts, unless Add is told another one.
   static constexpr std::int64_t kOpset = 21;
 
-  explicit Decomposition(Op& op) : op_(op), scope_(InnerScope(op.scope())) {}
+  explicit Decomposition(Op& op) : op_(op), scope_(InnerScope(op.scope())) { scope_.of_model = false; }
 
   // The name of the node's input; "" if it is left out.
   std::string In(int i);

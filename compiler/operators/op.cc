@@ -108,6 +108,7 @@ void Op::Set(int i, Value* value) {
     value = Reshape(IntsValue(*known), value->type.dims);
   }
   scope_.names[node_.output(i)] = value;
+  if (scope_.of_model && value->model_name.empty()) value->model_name = node_.output(i);
   lowering_.Define(value);
 }
 

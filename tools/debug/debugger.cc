@@ -16,6 +16,7 @@
 #include "rewire/tools/io/open_model.h"
 #include "rewire/tools/io/style.h"
 #include "rewire/tools/run/link_model.h"
+#include "rewire/tools/run/register_text.h"
 #include "rewire/vm/kernel/kernel.h"
 
 namespace rewire::tools {

@@ -9,20 +9,10 @@
 
 #include "rewire/base/near_names.h"
 #include "rewire/executable_format/instruction.h"
+#include "rewire/tools/record/value_names.h"
 
 namespace rewire::tools {
 namespace {
-
-// A note of the compiler is "Conv 'conv_1'": an operator and a name. Other notes are one name.
-struct NoteNames {
-  std::string_view whole, kind, name;
-};
-NoteNames Split(std::string_view note) {
-  const std::size_t quote = note.find(" '");
-  if (quote == std::string_view::npos || note.back() != '\'' || quote + 3 > note.size())
-    return {note, {}, {}};
-  return {note, note.substr(0, quote), note.substr(quote + 2, note.size() - quote - 3)};
-}
 
 std::optional<std::uint32_t> ParsePc(std::string_view text) {
   std::uint32_t pc = 0;
@@ -50,7 +40,7 @@ std::vector<Site> OfNode(const Module& module, std::string_view text) {
     for (const SourceNote& note : module.functions[f].notes) {
       const bool continues = previous != nullptr && *previous == note.text;
       previous = &note.text;
-      const NoteNames names = Split(note.text);
+      const NoteParts names = SplitNote(note.text);
       if (!continues && !text.empty() && (names.whole == text || names.name == text || names.kind == text)) {
         sites.push_back({f, note.pc});
       }
@@ -104,7 +94,7 @@ std::vector<std::string> PlaceNames(const Module& module) {
   for (const Function& function : module.functions) {
     names.insert(function.name);
     for (const SourceNote& note : function.notes) {
-      const NoteNames parts = Split(note.text);
+      const NoteParts parts = SplitNote(note.text);
       names.emplace(parts.name.empty() ? parts.whole : parts.name);
     }
   }

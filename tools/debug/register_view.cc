@@ -91,13 +91,6 @@ Result<RegisterPath> ParseRegister(const Function& function, std::string_view te
   return path;
 }
 
-Value ShareRegister(const RewireFFIAny& any) {
-  Value lent = Value::Adopt(any);
-  Value shared = lent;
-  lent.Release();
-  return shared;
-}
-
 Result<Value> FollowPath(Value value, const RegisterPath& path) {
   for (const std::uint32_t field : path.fields) {
     if (field >= value.field_count()) {

@@ -26,9 +26,6 @@ struct RegisterPath {
 // kNotFound, with similar names and the number of registers; kInvalidArgument for a wrong field.
 Result<RegisterPath> ParseRegister(const Function& function, std::string_view text);
 
-// A reference to what a register holds. The VM keeps its own.
-Value ShareRegister(const RewireFFIAny& any);
-
 // The part of `value` that `path` names. Errors: kNotFound if an ADT on the way has fewer fields.
 Result<Value> FollowPath(Value value, const RegisterPath& path);
 

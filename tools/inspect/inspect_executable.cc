@@ -178,11 +178,7 @@ Result<Inspection> InspectExecutable(const std::string& path, bool check) {
 std::string InspectionText(const Inspection& inspection) {
   std::string text = fmt::format("{}: Rewire executable, format {}.{}, {}\n", inspection.path,
                                  inspection.major, inspection.minor, BytesText(inspection.file_size));
-  if (inspection.executable) {
-    for (const auto& [key, value] : inspection.executable->module().metadata) {
-      text += fmt::format("  {}: {}\n", key, value);
-    }
-  }
+  if (inspection.executable) text += MetadataText(inspection.executable->module());
   std::vector<std::vector<std::string>> rows = {{"section", "offset", "size", "checksum"}};
   for (const SectionReport& section : inspection.sections) {
     rows.push_back(

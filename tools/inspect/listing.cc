@@ -152,6 +152,15 @@ std::string KernelText(const KernelImport& import) {
   return fmt::format("{}({})", import.name, attributes);
 }
 
+std::string MetadataText(const Module& module) {
+  std::string text;
+  for (const auto& [key, value] : module.metadata) {
+    // Thousands of names of values, for tools.
+    if (key.rfind("values ", 0) != 0) text += fmt::format("  {}: {}\n", key, value);
+  }
+  return text;
+}
+
 std::string ListingText(const Module& module) {
   std::string text = fmt::format("functions: {}\n", module.functions.size());
   for (const Function& function : module.functions) {

@@ -14,6 +14,9 @@ namespace rewire::tools {
 std::string ListingText(const Module& module);
 nlohmann::ordered_json ListingJson(const Module& module);
 
+// "  producer: vm-compile", a line for each entry of the metadata that people read.
+std::string MetadataText(const Module& module);
+
 // "f32[N, 4]" for one node of a type.
 std::string NodeText(const TypeNode& node, const Module& module);
 

@@ -29,4 +29,11 @@ std::string RegisterText(const RewireFFIAny& value) {
   }
 }
 
+Value ShareRegister(const RewireFFIAny& any) {
+  Value lent = Value::Adopt(any);
+  Value shared = lent;
+  lent.Release();
+  return shared;
+}
+
 }  // namespace rewire::tools

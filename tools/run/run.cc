@@ -21,9 +21,12 @@
 #include "rewire/tools/io/progress.h"
 #include "rewire/tools/io/style.h"
 #include "rewire/tools/io/units.h"
+#include "rewire/tools/record/new_folder.h"
+#include "rewire/tools/record/value_dump.h"
 #include "rewire/tools/run/expectations.h"
 #include "rewire/tools/run/histogram.h"
 #include "rewire/tools/run/link_model.h"
+#include "rewire/tools/run/observers.h"
 #include "rewire/tools/run/outputs.h"
 #include "rewire/tools/run/profile.h"
 #include "rewire/tools/run/resident.h"
@@ -41,34 +44,6 @@ std::int64_t Nanoseconds(Clock::time_point time) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(time.time_since_epoch()).count();
 }
 
-// Both observers of vm-run behind the one that a VM has.
-class Observers : public Observer {
- public:
-  explicit Observers(std::vector<Observer*> observers) : observers_(std::move(observers)) {}
-
-  bool wants_instructions() const override {
-    for (const Observer* observer : observers_) {
-      if (observer->wants_instructions()) return true;
-    }
-    return false;
-  }
-  bool wants_kernels() const override {
-    for (const Observer* observer : observers_) {
-      if (observer->wants_kernels()) return true;
-    }
-    return false;
-  }
-  void OnInstruction(const Instruction& instruction) override {
-    for (Observer* observer : observers_) observer->OnInstruction(instruction);
-  }
-  void OnKernel(const KernelCall& call) override {
-    for (Observer* observer : observers_) observer->OnKernel(call);
-  }
-
- private:
-  std::vector<Observer*> observers_;
-};
-
 class Runner {
  public:
   explicit Runner(const RunOptions& options) : options_(options), profiler_(!options.timeline.empty()) {}
@@ -82,6 +57,7 @@ class Runner {
   Status Report(const VirtualMachine& vm, std::uint32_t function, const MappedOutputs& mapped, bool* equal);
   void ReportTimes(const VirtualMachine& vm);
   Status ReportProfile();
+  Status FinishDump(ValueDump* dump, const std::string& function, const Status& invoked);
   // More than one if times are measured.
   std::uint32_t MostRuns() const {
     const bool endless = options_.duration && options_.repeat == 1;
@@ -139,6 +115,8 @@ Status Runner::Execute(VirtualMachine* vm, std::uint32_t function) {
   std::vector<Observer*> wanted;
   if (options_.trace) wanted.push_back(&tracer);
   if (options_.profile || !options_.timeline.empty()) wanted.push_back(&profiler_);
+  std::optional<ValueDump> dump;
+  if (!options_.dump_values.empty()) wanted.push_back(dump.emplace(options_.dump_values, vm).observer());
   Observers observers(std::move(wanted));
 
   if (MostRuns() > 1) {
@@ -169,6 +147,16 @@ Status Runner::Execute(VirtualMachine* vm, std::uint32_t function) {
   }
   vm->SetObserver(nullptr);
   resident_peak_ = ResidentMemory().peak;
+  return dump ? FinishDump(&*dump, vm->program().executable().module().functions[function].name, invoked)
+              : invoked;
+}
+
+Status Runner::FinishDump(ValueDump* dump, const std::string& function, const Status& invoked) {
+  if (!dump->status()) return dump->status();
+  if (Status written = dump->WriteIndex(options_.file, function, static_cast<bool>(invoked)); !written)
+    return written;
+  json_["dumped"] = {{"folder", options_.dump_values}, {"files", dump->files()}};
+  if (!options_.json) Tell(fmt::format("wrote {} values to {}\n", dump->files(), options_.dump_values));
   return invoked;
 }
 
@@ -298,6 +286,9 @@ Result<int> Runner::Run() {
   }
   const Result<std::vector<Value>> inputs = MakeInputs(module, function, options_.inputs);
   if (!inputs) return Forward(inputs);
+  if (!options_.dump_values.empty()) {
+    if (Status made = MakeNewFolder(options_.dump_values, "--dump-values"); !made) return Forward(made);
+  }
 
   MappedOutputs mapped;  // outlives the VM, which writes there
   VirtualMachine vm(*program, options_.limits);

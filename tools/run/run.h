@@ -41,7 +41,8 @@ struct RunOptions {
   bool histogram = false;                            // of their times
   bool trace = false;
   bool profile = false;
-  std::string timeline;  // --profile-trace: a file
+  std::string timeline;     // --profile-trace: a file
+  std::string dump_values;  // a folder for every value of the run; of one run alone
   bool json = false;
 
   Limits limits;

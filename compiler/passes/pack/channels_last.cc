@@ -181,6 +181,8 @@ class Layout {
     Value* value = node->outputs[0];
     Value* last =
         graph_.NewValue(value->name, TensorOf(value->type.dtype, Permuted(value->type.dims, ToLast(value))));
+    last->model_name = value->model_name;
+    last->channels_last = true;
     last->producer = node;
     node->outputs[0] = last;
     node->extents[0].dims = Permuted(node->extents[0].dims, ToLast(value));

@@ -90,6 +90,8 @@ void PutChannelsLast(Graph* graph, const std::unordered_set<const Node*>& convol
       nodes.push_back(NewTranspose(graph, x, x_last, to_last, node->source));
       node->inputs[0] = x_last;
       node->outputs[0] = y_last;
+      y_last->model_name = y->model_name;
+      y_last->channels_last = true;
       y_last->producer = node;
       node->extents[0].dims = ChannelsLastOf(node->extents[0].dims);
       graph->MoveSymbols(y, y_last, to_last);

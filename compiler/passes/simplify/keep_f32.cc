@@ -156,6 +156,7 @@ class KeepingF32 {
       Value* half = output;
       output = graph_.NewValue(half->name, half->type);
       output->type.dtype = kFloat32;
+      output->model_name = half->model_name;
       output->producer = node;
       moved_[half] = output;  // its symbols
       AddCast(output, half, node->source, block);

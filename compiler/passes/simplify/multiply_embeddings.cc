@@ -92,6 +92,7 @@ class Embeddings {
     gather->inputs[0] = Product(std::move(factors), {table[0], width});
     gather->extents[0].dims.back() = DimExpr(width);
     gather->outputs[0]->type.dims.back() = DimExpr(width);
+    gather->outputs[0]->model_name.clear();  // it is the product now, and the model's rows are nowhere
     layer->inputs[1] = NewFloats(&graph_, layer->inputs[1]->name, {0}, {});  // none
   }
 
