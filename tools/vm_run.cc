@@ -69,15 +69,14 @@ void AddOutputOptions(CLI::App* app, RunOptions* options) {
   AddList(app, "-e,--expect", &options->expects, "NAME=VALUE",
           "compare an output with a value; exit with 1 if they differ")
       ->group(group);
-  AddValue(app, "--rtol", &options->tolerance.relative, "X",
-           "allow this relative difference, as numpy.allclose does")
+  AddValue(app, "--rtol", &options->relative, "X",
+           "allow this relative difference, as numpy.allclose does; default: 1e-5, or 1e-4 with --against")
       ->check(CLI::NonNegativeNumber.description(""))
-      ->group(group)
-      ->capture_default_str();
-  AddValue(app, "--atol", &options->tolerance.absolute, "X", "allow this absolute difference")
+      ->group(group);
+  AddValue(app, "--atol", &options->absolute, "X",
+           "allow this absolute difference; default: 1e-8, or 0 with --against")
       ->check(CLI::NonNegativeNumber.description(""))
-      ->group(group)
-      ->capture_default_str();
+      ->group(group);
 }
 
 void AddMeasuringOptions(CLI::App* app, RunOptions* options, Texts* texts) {
@@ -96,17 +95,34 @@ void AddMeasuringOptions(CLI::App* app, RunOptions* options, Texts* texts) {
   app->add_flag("--trace", options->trace,
                 "print every instruction, with the values of its operands, before it runs")
       ->group(group);
-  AddValue(app, "--dump-values", &options->dump_values, "DIR",
-           "write every value that the run makes to a new folder, as .npy files with an index.json")
-      ->excludes("--repeat")
-      ->excludes("--duration")
-      ->group(group);
   app->add_flag("--profile", options->profile, "print how long each kernel took")->group(group);
   AddValue(app, "--profile-trace", &options->timeline, "FILE",
            "write a timeline of all kernel calls, for ui.perfetto.dev")
       ->group(group);
   AddValue(app, "--threads", &options->threads, "N", "let kernels use N threads; default: one per core")
       ->check(CLI::Range(1, 4096).description(""))
+      ->group(group);
+}
+
+// What a run is compared with beside --expect. Such runs are made for that alone.
+void AddComparingOptions(CLI::App* app, RunOptions* options) {
+  const char* group = "Finding what is wrong";
+  AddValue(app, "--dump-values", &options->dump_values, "DIR",
+           "write every value that the run makes to a new folder, as .npy files with an index.json")
+      ->excludes("--repeat")
+      ->excludes("--duration")
+      ->group(group);
+  CLI::Option* against =
+      AddValue(app, "--against", &options->against, "MODEL.onnx",
+               "run ONNX Runtime, too, and name the first node whose value differs; exit with 1 if one does")
+          ->group(group);
+  for (const char* other : {"--output", "--expect", "--repeat", "--duration", "--trace", "--profile",
+                            "--profile-trace", "--dump-values"}) {
+    against->excludes(other);
+  }
+  AddValue(app, "--python", &options->python, "PROGRAM",
+           "the Python that has ONNX Runtime; default: REWIRE_PYTHON of the environment, or else python3")
+      ->needs("--against")
       ->group(group);
 }
 
@@ -143,6 +159,7 @@ void AddOptions(CLI::App* app, RunOptions* options, Texts* texts) {
   AddInputOptions(app, options);
   AddOutputOptions(app, options);
   AddMeasuringOptions(app, options, texts);
+  AddComparingOptions(app, options);
   AddLimitOptions(app, options, texts);
 }
 
@@ -177,6 +194,7 @@ constexpr const char kDescription[] =
   vm-run model.rwx --list
   vm-run model.rwx --input image=@images.npy --expect scores=@scores.npy
   vm-run model.rwx --random --dim N=8 --repeat 100 --profile
+  vm-run model.rwx --random --against model.onnx                   names the first wrong node
   vm-run --devices
   vm-run model.ro --kernels lib.so                                 a model for TVM's Relay VM
   vm-run graph.json --params weights.params --kernels lib.so       a model for TVM's graph executor

@@ -41,6 +41,7 @@ struct Scan {
   std::int64_t different = 0;
   std::int64_t worst = 0;
   double difference = 0;
+  double relative = 0;
 };
 
 // `read` gives the element at an address.
@@ -60,6 +61,7 @@ Scan ScanElements(const HostTensor& given, const HostTensor& expected, const Tol
         std::isfinite(magnitude) ? tolerance.absolute + tolerance.relative * magnitude : 0.0;
     const bool differs = difference > 0 && !(difference <= allowed);
     if (differs) ++scan.different;
+    if (magnitude > 0 && difference > scan.relative * magnitude) scan.relative = difference / magnitude;
     if (i == 0 || (differs && !worst_differs) || (differs == worst_differs && difference > scan.difference)) {
       scan.worst = static_cast<std::int64_t>(i);
       scan.difference = difference;
@@ -92,6 +94,18 @@ std::vector<std::int64_t> IndexOf(std::int64_t flat, const std::vector<std::int6
 
 }  // namespace
 
+double LargestMagnitude(const HostTensor& tensor) {
+  const bool floats = tensor.dtype.code == kFloat || tensor.dtype.code == kBFloat;
+  if (!floats || !text::HasElementText(tensor.dtype)) return 0;
+  const std::size_t step = ElementBytes(tensor.dtype);
+  double largest = 0;
+  for (std::size_t i = 0; i + step <= tensor.bytes.view.size(); i += step) {
+    const double magnitude = std::fabs(text::ElementValue(tensor.dtype, tensor.bytes.view.data() + i));
+    if (std::isfinite(magnitude)) largest = std::max(largest, magnitude);
+  }
+  return largest;
+}
+
 Comparison Compare(const HostTensor& given, const HostTensor& expected, const Tolerance& tolerance) {
   Comparison comparison;
   if (given.dtype != expected.dtype || given.shape != expected.shape) {
@@ -113,6 +127,7 @@ Comparison Compare(const HostTensor& given, const HostTensor& expected, const To
   comparison.different = scan.different;
   comparison.worst.index = IndexOf(scan.worst, given.shape);
   comparison.worst.difference = scan.difference;
+  comparison.largest_relative = scan.relative;
   const std::size_t offset = static_cast<std::size_t>(scan.worst) * step;
   comparison.worst.given = text::ElementText(given.dtype, given.bytes.view.data() + offset);
   comparison.worst.expected = text::ElementText(given.dtype, expected.bytes.view.data() + offset);

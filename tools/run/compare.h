@@ -28,9 +28,14 @@ struct Comparison {
     std::string expected, given;
     double difference = 0;
   } worst;
+  // The largest difference in parts of what is expected, where that is not zero.
+  double largest_relative = 0;
 
   bool equal() const { return mismatch.empty() && different == 0; }
 };
+
+// The largest absolute value of the elements; NaN and infinities do not count. 0 if they are no floats.
+double LargestMagnitude(const HostTensor& tensor);
 
 Comparison Compare(const HostTensor& given, const HostTensor& expected, const Tolerance& tolerance);
 

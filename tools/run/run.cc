@@ -12,6 +12,7 @@
 #include "rewire/base/array.h"
 #include "rewire/base/atomic_file.h"
 #include "rewire/executable_format/instruction_text.h"
+#include "rewire/tools/against/against.h"
 #include "rewire/tools/inspect/listing.h"
 #include "rewire/tools/io/cli.h"
 #include "rewire/tools/io/interrupt.h"
@@ -55,6 +56,7 @@ class Runner {
   Status Execute(VirtualMachine* vm, std::uint32_t function);
   Status Invoke(VirtualMachine* vm, std::uint32_t function, std::int64_t* nanoseconds);
   Status Report(const VirtualMachine& vm, std::uint32_t function, const MappedOutputs& mapped, bool* equal);
+  Result<int> RunAgainst(VirtualMachine* vm, std::uint32_t function, const std::vector<Value>& inputs);
   void ReportTimes(const VirtualMachine& vm);
   Status ReportProfile();
   Status FinishDump(ValueDump* dump, const std::string& function, const Status& invoked);
@@ -62,6 +64,10 @@ class Runner {
   std::uint32_t MostRuns() const {
     const bool endless = options_.duration && options_.repeat == 1;
     return endless ? std::numeric_limits<std::uint32_t>::max() : options_.repeat;
+  }
+  Tolerance TolerancesGiven() const {
+    const Tolerance usual;
+    return {options_.relative.value_or(usual.relative), options_.absolute.value_or(usual.absolute)};
   }
   void ExplainOutputs(const Program& program, std::uint32_t function);
   void Say(const std::string& text) const {
@@ -188,7 +194,7 @@ Status Runner::Report(const VirtualMachine& vm, std::uint32_t index, const Mappe
   Result<std::vector<Output>> outputs = CollectOutputs(vm, function);
   if (!outputs) return Forward(outputs);
   const Result<std::vector<OutputComparison>> comparisons =
-      CompareOutputs(function, options_.expects, options_.tolerance, &*outputs);
+      CompareOutputs(function, options_.expects, TolerancesGiven(), &*outputs);
   if (!comparisons) return Forward(comparisons);
   const Result<std::vector<std::string>> written =
       WriteOutputs(function, options_.outputs, mapped, &*outputs);
@@ -258,6 +264,16 @@ void Runner::ExplainOutputs(const Program& program, std::uint32_t function) {
   }
 }
 
+Result<int> Runner::RunAgainst(VirtualMachine* vm, std::uint32_t function, const std::vector<Value>& inputs) {
+  const Result<AgainstReport> report =
+      CompareAgainst(vm, function, {inputs.data(), inputs.size()},
+                     {options_.against, options_.python, options_.relative, options_.absolute});
+  if (!report) return Forward(report);
+  Say(report->text);
+  json_["against"] = report->json;
+  return report->equal ? 0 : kExitNo;
+}
+
 Result<int> Runner::Run() {
   json_["file"] = options_.file;
   resident_before_ = ResidentMemory().now;
@@ -300,6 +316,7 @@ Result<int> Runner::Run() {
                                                           : vm.TrySetInput(handle, input);
     if (!set) return Forward(set);
   }
+  if (!options_.against.empty()) return RunAgainst(&vm, *index, *inputs);
   mapped = MapOutputs(&vm, *index, options_.outputs);
   if (Status executed = Execute(&vm, *index); !executed) {
     for (const auto& output : mapped) {

@@ -26,9 +26,9 @@ struct RunOptions {
   bool devices = false;  // print the devices that are there, and do not run
 
   InputOptions inputs;
-  std::vector<std::string> outputs;  // --output
-  std::vector<std::string> expects;  // --expect
-  Tolerance tolerance;
+  std::vector<std::string> outputs;          // --output
+  std::vector<std::string> expects;          // --expect
+  std::optional<double> relative, absolute;  // --rtol, --atol; the defaults depend on what is compared
 
   std::vector<std::string> kernels;  // --kernels: shared libraries
   bool trust_device_code = false;
@@ -43,6 +43,8 @@ struct RunOptions {
   bool profile = false;
   std::string timeline;     // --profile-trace: a file
   std::string dump_values;  // a folder for every value of the run; of one run alone
+  std::string against;      // an .onnx file that ONNX Runtime runs, too
+  std::string python;       // that has ONNX Runtime; empty: the usual one
   bool json = false;
 
   Limits limits;
