@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
+#include <initializer_list>
 #include <limits>
 #include <string>
 #include <vector>
@@ -107,19 +108,28 @@ void AddMeasuringOptions(CLI::App* app, RunOptions* options, Texts* texts) {
 // What a run is compared with beside --expect. Such runs are made for that alone.
 void AddComparingOptions(CLI::App* app, RunOptions* options) {
   const char* group = "Finding what is wrong";
-  AddValue(app, "--dump-values", &options->dump_values, "DIR",
-           "write every value that the run makes to a new folder, as .npy files with an index.json")
-      ->excludes("--repeat")
-      ->excludes("--duration")
-      ->group(group);
+  const auto exclude = [](CLI::Option* option, std::initializer_list<const char*> others) {
+    for (const char* other : others) option->excludes(other);
+    option->excludes("--list")->excludes("--explain-outputs");
+  };
+  CLI::Option* dump =
+      AddValue(app, "--dump-values", &options->dump_values, "DIR",
+               "write every value that the run makes to a new folder, as .npy files with an index.json");
+  exclude(dump->group(group), {"--repeat", "--duration"});
+  CLI::Option* record =
+      AddValue(app, "--record", &options->record, "DIR",
+               "keep the call in a new folder: inputs, outputs, settings, and the model's hash");
+  exclude(record->group(group), {});
+  CLI::Option* replay = AddValue(
+      app, "--replay", &options->replay, "DIR",
+      "run a recorded call again and compare; exit with 1 if an output differs by a bit, or by more than "
+      "--rtol and --atol. FILE is another build of the model");
+  exclude(replay->group(group), {"--record", "--input", "--random", "--dim", "--expect"});
   CLI::Option* against =
       AddValue(app, "--against", &options->against, "MODEL.onnx",
-               "run ONNX Runtime, too, and name the first node whose value differs; exit with 1 if one does")
-          ->group(group);
-  for (const char* other : {"--output", "--expect", "--repeat", "--duration", "--trace", "--profile",
-                            "--profile-trace", "--dump-values"}) {
-    against->excludes(other);
-  }
+               "run ONNX Runtime, too, and name the first node whose value differs; exit with 1 if one does");
+  exclude(against->group(group), {"--output", "--expect", "--repeat", "--duration", "--trace", "--profile",
+                                  "--profile-trace", "--dump-values", "--record"});
   AddValue(app, "--python", &options->python, "PROGRAM",
            "the Python that has ONNX Runtime; default: REWIRE_PYTHON of the environment, or else python3")
       ->needs("--against")
@@ -183,7 +193,7 @@ Result<int> ParseAndRun(RunOptions* options, const Texts& texts) {
     fmt::print("{}", DeviceList(options->json));
     return 0;
   }
-  if (options->file.empty())
+  if (options->file.empty() && options->replay.empty())
     return Fail(StatusCode::kInvalidArgument, "FILE is required; vm-run --help lists the options");
   return Run(*options);
 }
@@ -195,6 +205,7 @@ constexpr const char kDescription[] =
   vm-run model.rwx --input image=@images.npy --expect scores=@scores.npy
   vm-run model.rwx --random --dim N=8 --repeat 100 --profile
   vm-run model.rwx --random --against model.onnx                   names the first wrong node
+  vm-run --replay call                                             runs a recorded call again
   vm-run --devices
   vm-run model.ro --kernels lib.so                                 a model for TVM's Relay VM
   vm-run graph.json --params weights.params --kernels lib.so       a model for TVM's graph executor

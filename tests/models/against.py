@@ -80,7 +80,8 @@ def branches():
         return helper.make_graph(nodes, name, [], [helper.make_tensor_value_info(result, TensorProto.FLOAT, None)])
 
     inner_then = branch("inner_then", [helper.make_node("Sin", ["scaled"], ["sine"], name="sine_node")], "sine")
-    inner_else = branch("inner_else", [helper.make_node("Cos", ["scaled"], ["cosine"], name="cosine_node")], "cosine")
+    # The same name of a value as in the other branch.
+    inner_else = branch("inner_else", [helper.make_node("Cos", ["scaled"], ["sine"], name="cosine_node")], "sine")
     then = branch("then", [
         helper.make_node("Mul", ["first", "factor"], ["scaled"], name="scaled_node"),
         helper.make_node("If", ["positive"], ["chosen"], name="inner_if", then_branch=inner_then, else_branch=inner_else),
@@ -101,7 +102,12 @@ def branches():
              helper.make_node("ReduceSum", ["x"], ["sum"], name="sum_node", keepdims=0),
              helper.make_node("Greater", ["sum", "zero"], ["positive"], name="positive_node"),
              helper.make_node("If", ["positive"], ["branched"], name="outer_if", then_branch=then, else_branch=otherwise),
-             helper.make_node("Loop", ["turns", "", "branched"], ["looped"], name="loop_node", body=body),
+             helper.make_node("If", ["positive"], ["again"], name="second_if",
+                              then_branch=branch("then2", [helper.make_node("Neg", ["branched"], ["scaled"],
+                                                                            name="scaled_node")], "scaled"),
+                              else_branch=branch("else2", [helper.make_node("Sqrt", ["branched"], ["scaled"],
+                                                                            name="scaled_node")], "scaled")),
+             helper.make_node("Loop", ["turns", "", "again"], ["looped"], name="loop_node", body=body),
              helper.make_node("Tanh", ["looped"], ["y"], name="y_node")]
     weights = {"factor": np.float32([1.5, 0.5]), "half": np.float32(0.5), "zero": np.float32(0), "turns": np.int64(3)}
     return finished(nodes, weights, {"x": [2]}, ["y"], "branches")
@@ -130,10 +136,9 @@ def with_weight(model, name, change):
 
 
 def with_operator(model, name, operator):
-    """A copy in which a node has another operator."""
+    """A copy in which the first node of this name has another operator."""
     other = copied(model)
-    [node] = [node for node in all_nodes(other.graph) if node.name == name]
-    node.op_type = operator
+    next(node for node in all_nodes(other.graph) if node.name == name).op_type = operator
     return other
 
 

@@ -98,6 +98,11 @@ def rename(graph, names):
             rename(inner, names)
 
 
+def is_table(result):
+    """Whether it is a list of maps, which a program has as the rows of a tensor."""
+    return isinstance(result, list) and bool(result) and all(isinstance(row, dict) for row in result)
+
+
 class Model:
     """A model whose inner values can be asked for."""
 
@@ -108,16 +113,20 @@ class Model:
         self._names = [value.name for value in self._proto.graph.output]
         known = {value.name for value in self._proto.graph.input}
         self._feeds = {name: array for name, array in feeds.items() if name in known}
-        self._labels = {}  # of nodes that stand for others, by their first output
+        self._shown = {}  # the operator and the name of the model's node, of nodes that had to get another name
         self._take_branches()
 
     def _take_branches(self):
         """Puts the branch that is taken in place of each If, so that its values can be asked for."""
         graph = self._proto.graph
+        self._used = {value.name for value in (*graph.input, *graph.initializer)}
+        self._used.update(name for node in graph.node for name in node.output)
         while branching := [node for node in graph.node if node.op_type == "If" and node.domain in ("", "ai.onnx")]:
-            given = {tensor.name: self._onnx.numpy_helper.to_array(tensor) for tensor in graph.initializer}
-            given.update(self._feeds)
-            given.update(self.values(list({node.input[0] for node in branching if node.input[0] not in given})))
+            conditions = {node.input[0] for node in branching}
+            given = {tensor.name: self._onnx.numpy_helper.to_array(tensor) for tensor in graph.initializer
+                     if tensor.name in conditions}
+            given.update((name, array) for name, array in self._feeds.items() if name in conditions)
+            given.update(self.values([name for name in conditions if name not in given]))
             # One whose condition cannot be asked for, behind another If, is left to a later turn.
             ready = [node for node in branching if node.input[0] in given]
             if not ready:
@@ -137,17 +146,22 @@ class Model:
         wanted = "then_branch" if taken else "else_branch"
         body = next(attribute.g for attribute in node.attribute if attribute.name == wanted)
         graph = self._proto.graph
-        used = {value.name for value in (*graph.input, *graph.initializer)}
-        used.update(name for other in graph.node for name in other.output)
         own = [name for inner in body.node for name in inner.output] + [tensor.name for tensor in body.initializer]
-        label = node.name or node.output[0]
-        rename(body, {name: f"{name}@{label}" for name in own if name in used})
+        label = self._shown.get(node.name, ("If", node.name or node.output[0]))[1]
+        names = {name: f"{name}@{label}" if name in self._used else name for name in own}
+        rename(body, names)
+        self._used.update(names.values())
         graph.initializer.extend(body.initializer)
         nodes = list(body.node)
+        shown = [(inner.op_type, inner.name or (inner.output[0] if inner.output else "")) for inner in nodes]
         for inside, outside in zip(body.output, node.output):
             if outside:
-                nodes.append(self._onnx.helper.make_node("Identity", [inside.name], [outside], name=node.name))
-                self._labels[outside] = "If"
+                nodes.append(self._onnx.helper.make_node("Identity", [inside.name], [outside]))
+                shown.append(("If", label))
+        # Two nodes of a graph must not have the same name, but two branches may.
+        for inner, what in zip(nodes, shown):
+            inner.name = f"{len(self._shown)}@{label}"
+            self._shown[inner.name] = what
         return nodes
 
     def _session(self, names):
@@ -167,7 +181,9 @@ class Model:
 
     def graph(self):
         graph = self._proto.graph
-        nodes = [{"name": node.name or node.output[0], "op": self._labels.get(node.output[0], node.op_type),
+        shown = {node.output[0]: self._shown.get(node.name, (node.op_type, node.name or node.output[0]))
+                 for node in graph.node if node.output}
+        nodes = [{"name": shown[node.output[0]][1], "op": shown[node.output[0]][0],
                   "inputs": inputs_of(node), "outputs": [name for name in node.output if name]}
                  for node in graph.node if node.output]
         constants = [tensor.name for tensor in (*graph.initializer, *(s.values for s in graph.sparse_initializer))]
@@ -176,6 +192,7 @@ class Model:
 
     def values(self, names):
         """The arrays of numbers among these values."""
+        import numpy
         if not names:
             return {}
         try:
@@ -187,6 +204,8 @@ class Model:
                 return {}
             # One of them may be such as no output can be.
             return {name: array for one in names for name, array in self.values([one]).items()}
+        results = [numpy.array([list(row.values()) for row in result], numpy.float32) if is_table(result) else result
+                   for result in results]
         return {name: result for name, result in zip(names, results)
                 if getattr(result, "dtype", None) is not None and result.dtype.kind in "fiub"}
 

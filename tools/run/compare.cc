@@ -59,7 +59,9 @@ Scan ScanElements(const HostTensor& given, const HostTensor& expected, const Tol
     // An infinite expectation allows nothing but itself.
     const double allowed =
         std::isfinite(magnitude) ? tolerance.absolute + tolerance.relative * magnitude : 0.0;
-    const bool differs = difference > 0 && !(difference <= allowed);
+    const bool differs = tolerance.bits ? std::memcmp(given.bytes.view.data() + i * step,
+                                                      expected.bytes.view.data() + i * step, step) != 0
+                                        : difference > 0 && !(difference <= allowed);
     if (differs) ++scan.different;
     if (magnitude > 0 && difference > scan.relative * magnitude) scan.relative = difference / magnitude;
     if (i == 0 || (differs && !worst_differs) || (differs == worst_differs && difference > scan.difference)) {

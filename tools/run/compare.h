@@ -15,6 +15,7 @@ namespace rewire::tools {
 struct Tolerance {
   double relative = 1e-5;
   double absolute = 1e-8;
+  bool bits = false;  // in place of both: elements must be equal bit for bit
 };
 
 struct Comparison {

@@ -26,8 +26,9 @@ constexpr char kGivenInPlace[] = "the value expected";
 
 class Comparer {
  public:
-  Comparer(const Function& function, const Tolerance& tolerance, std::vector<Output>* outputs)
-      : function_(function), tolerance_(tolerance), outputs_(*outputs) {}
+  Comparer(const Function& function, const Tolerance& tolerance, const std::string& folder,
+           std::vector<Output>* outputs)
+      : function_(function), tolerance_(tolerance), outputs_(*outputs), files_(folder) {}
 
   Status AddArchive(const std::string& path);
   Status AddValue(const std::string& target, const ValueSpec& expected);
@@ -48,7 +49,7 @@ class Comparer {
   const Function& function_;
   const Tolerance& tolerance_;
   std::vector<Output>& outputs_;
-  text::DataFiles files_{""};
+  text::DataFiles files_;
   std::vector<OutputComparison> comparisons_;
 };
 
@@ -165,9 +166,9 @@ Status Comparer::AddValue(const std::string& target, const ValueSpec& expected) 
 
 Result<std::vector<OutputComparison>> CompareOutputs(const Function& function,
                                                      const std::vector<std::string>& bindings,
-                                                     const Tolerance& tolerance,
-                                                     std::vector<Output>* outputs) {
-  Comparer comparer(function, tolerance, outputs);
+                                                     const Tolerance& tolerance, std::vector<Output>* outputs,
+                                                     const std::string& folder) {
+  Comparer comparer(function, tolerance, folder, outputs);
   for (const std::string& text : bindings) {
     const Result<ValueBinding> binding = ParseValueBinding(text);
     if (!binding) return Forward(binding, "--expect");

@@ -20,11 +20,12 @@ struct OutputComparison {
 };
 
 // Makes one comparison for each tensor that the bindings expect. A wrong output is no error; see Comparison.
-// Compared outputs are marked as used.
+// Compared outputs are marked as used. Relative paths of files begin at `folder`, or at the working
+// directory.
 Result<std::vector<OutputComparison>> CompareOutputs(const Function& function,
                                                      const std::vector<std::string>& bindings,
-                                                     const Tolerance& tolerance,
-                                                     std::vector<Output>* outputs);
+                                                     const Tolerance& tolerance, std::vector<Output>* outputs,
+                                                     const std::string& folder = {});
 
 nlohmann::ordered_json ComparisonJson(const OutputComparison& comparison);
 

@@ -51,7 +51,7 @@ class InputMaker {
   const Function& function_;
   const InputOptions& options_;
   RandomTensors random_;
-  text::DataFiles files_{""};
+  text::DataFiles files_{options_.folder};
   std::vector<ValueSpec> specs_;                    // by input; empty: not given
   std::vector<std::optional<std::int64_t>> sizes_;  // by symbol
 };

@@ -22,6 +22,7 @@ struct InputOptions {
   bool random = false;                     // --random: fills the inputs that are not given
   std::uint64_t seed = 0;                  // --seed
   std::vector<std::string> random_ranges;  // --range
+  std::string folder;  // where relative paths of files begin; empty: the working directory
 };
 
 // Returns one value per input of the function, in order. Loads files. Symbolic dimensions of random inputs

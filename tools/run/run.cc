@@ -22,12 +22,14 @@
 #include "rewire/tools/io/progress.h"
 #include "rewire/tools/io/style.h"
 #include "rewire/tools/io/units.h"
+#include "rewire/tools/record/call_record.h"
 #include "rewire/tools/record/new_folder.h"
 #include "rewire/tools/record/value_dump.h"
 #include "rewire/tools/run/expectations.h"
 #include "rewire/tools/run/histogram.h"
 #include "rewire/tools/run/link_model.h"
 #include "rewire/tools/run/observers.h"
+#include "rewire/tools/run/output_plans.h"
 #include "rewire/tools/run/outputs.h"
 #include "rewire/tools/run/profile.h"
 #include "rewire/tools/run/resident.h"
@@ -50,6 +52,8 @@ class Runner {
   explicit Runner(const RunOptions& options) : options_(options), profiler_(!options.timeline.empty()) {}
 
   Result<int> Run();
+  // After Run: what becomes of its result where it repeats a recorded call.
+  Result<int> CompareWithRecord(const RecordedCall& call, Result<int> exit_code);
   const Json& json() const { return json_; }
 
  private:
@@ -59,6 +63,8 @@ class Runner {
   Result<int> RunAgainst(VirtualMachine* vm, std::uint32_t function, const std::vector<Value>& inputs);
   void ReportTimes(const VirtualMachine& vm);
   Status ReportProfile();
+  // Writes the record, if one is kept.
+  Status FinishRecord(const Status& outcome);
   Status FinishDump(ValueDump* dump, const std::string& function, const Status& invoked);
   // More than one if times are measured.
   std::uint32_t MostRuns() const {
@@ -67,9 +73,10 @@ class Runner {
   }
   Tolerance TolerancesGiven() const {
     const Tolerance usual;
-    return {options_.relative.value_or(usual.relative), options_.absolute.value_or(usual.absolute)};
+    const bool none = !options_.relative && !options_.absolute;
+    return {options_.relative.value_or(usual.relative), options_.absolute.value_or(usual.absolute),
+            none && !options_.replay.empty()};
   }
-  void ExplainOutputs(const Program& program, std::uint32_t function);
   void Say(const std::string& text) const {
     if (!options_.json) fmt::print("{}", text);
   }
@@ -82,6 +89,8 @@ class Runner {
   std::int64_t load_time_ = 0;         // nanoseconds to open and link
   std::uint64_t resident_before_ = 0;  // bytes, before either
   std::uint64_t resident_peak_ = 0;    // bytes, by the end of the last run
+  std::optional<CallRecord> record_;
+  bool executed_ = false;  // the function was called
   Json json_ = Json::object();
 };
 
@@ -166,6 +175,34 @@ Status Runner::FinishDump(ValueDump* dump, const std::string& function, const St
   return invoked;
 }
 
+Status Runner::FinishRecord(const Status& outcome) {
+  if (!record_) return {};
+  if (Status written = record_->Finish(outcome); !written) return written;
+  json_["recorded"] = options_.record;
+  if (!options_.json) Tell(fmt::format("recorded the call in {}\n", options_.record));
+  return {};
+}
+
+Result<int> Runner::CompareWithRecord(const RecordedCall& call, Result<int> exit_code) {
+  json_["replay"] = {{"folder", options_.replay}};
+  if (!call.model_hash.empty()) {
+    const Result<std::string> hash = HashOfFile(options_.file);
+    if (!hash) return Forward(hash);
+    json_["replay"]["model_changed"] = *hash != call.model_hash;
+    if (*hash != call.model_hash)
+      Say(fmt::format("{} has changed since the call was recorded\n", options_.file));
+  }
+  if (call.error.empty() || !executed_) return exit_code;
+  const bool same = !exit_code && exit_code.error().message() == call.error;
+  json_["replay"]["error"] = {{"recorded", call.error}, {"equal", same}};
+  if (!exit_code) json_["replay"]["error"]["given"] = exit_code.error().message();
+  Say(same        ? fmt::format("fails as the recorded call did: {}\n", call.error)
+      : exit_code ? fmt::format("does not fail; the recorded call did: {}\n", call.error)
+                  : fmt::format("fails in another way: {}\nthe recorded call: {}\n",
+                                exit_code.error().message(), call.error));
+  return same ? 0 : kExitNo;
+}
+
 Status Runner::ReportProfile() {
   if (options_.profile) {
     const std::vector<Profiler::Row> rows = profiler_.Rows();
@@ -193,8 +230,12 @@ Status Runner::Report(const VirtualMachine& vm, std::uint32_t index, const Mappe
   const Function& function = vm.program().executable().module().functions[index];
   Result<std::vector<Output>> outputs = CollectOutputs(vm, function);
   if (!outputs) return Forward(outputs);
+  if (record_) {
+    if (Status kept = record_->AddOutputs(*outputs); !kept) return kept;
+  }
+  if (Status recorded = FinishRecord({}); !recorded) return recorded;
   const Result<std::vector<OutputComparison>> comparisons =
-      CompareOutputs(function, options_.expects, TolerancesGiven(), &*outputs);
+      CompareOutputs(function, options_.expects, TolerancesGiven(), &*outputs, options_.replay);
   if (!comparisons) return Forward(comparisons);
   const Result<std::vector<std::string>> written =
       WriteOutputs(function, options_.outputs, mapped, &*outputs);
@@ -244,26 +285,6 @@ void Runner::ReportTimes(const VirtualMachine& vm) {
   }
 }
 
-void Runner::ExplainOutputs(const Program& program, std::uint32_t function) {
-  const Array<std::string>& names = program.executable().module().functions[function].output_names;
-  for (std::uint32_t leaf = 0; leaf < names.size(); ++leaf) {
-    const std::string explained = program.ExplainOutput({function, leaf});
-    Say(fmt::format("{}: {}\n", names[leaf], explained));
-    nlohmann::ordered_json output = {{"name", names[leaf]}, {"plan", explained}};
-    if (const Result<OutputPlan> plan = program.TryOutputPlan({function, leaf})) {
-      output["rewired"] = plan->rewired;
-      output["reason"] = plan->reason;
-      for (const OutputMaker& maker : plan->makers) {
-        output["makers"].push_back({{"pc", maker.pc},
-                                    {"instruction", maker.instruction},
-                                    {"in_place", maker.in_place},
-                                    {"reason", maker.reason}});
-      }
-    }
-    json_["outputs"].push_back(std::move(output));
-  }
-}
-
 Result<int> Runner::RunAgainst(VirtualMachine* vm, std::uint32_t function, const std::vector<Value>& inputs) {
   const Result<AgainstReport> report =
       CompareAgainst(vm, function, {inputs.data(), inputs.size()},
@@ -297,7 +318,8 @@ Result<int> Runner::Run() {
   if (!index) return Forward(index, options_.file);
   const Function& function = module.functions[*index];
   if (options_.explain_outputs) {
-    ExplainOutputs(*program, *index);
+    Say(OutputPlansText(*program, *index));
+    if (options_.json) json_["outputs"] = OutputPlansJson(*program, *index);
     return 0;
   }
   const Result<std::vector<Value>> inputs = MakeInputs(module, function, options_.inputs);
@@ -317,8 +339,17 @@ Result<int> Runner::Run() {
     if (!set) return Forward(set);
   }
   if (!options_.against.empty()) return RunAgainst(&vm, *index, *inputs);
+  if (!options_.record.empty()) {
+    Result<CallRecord> record = CallRecord::Make(options_);
+    if (!record) return Forward(record);
+    record_ = *std::move(record);
+    if (Status kept = record_->AddInputs(function, {inputs->data(), inputs->size()}); !kept)
+      return Forward(kept);
+  }
   mapped = MapOutputs(&vm, *index, options_.outputs);
+  executed_ = true;
   if (Status executed = Execute(&vm, *index); !executed) {
+    if (Status recorded = FinishRecord(executed); !recorded) return Forward(recorded);
     for (const auto& output : mapped) {
       if (!output->status()) return Forward(output->status());
     }
@@ -336,9 +367,17 @@ Result<int> Runner::Run() {
 
 }  // namespace
 
-Result<int> Run(const RunOptions& options) {
+Result<int> Run(const RunOptions& given) {
+  RunOptions options = given;
+  RecordedCall call;
+  if (!options.replay.empty()) {
+    Result<RecordedCall> read = ReadCall(options.replay, &options);
+    if (!read) return Forward(read);
+    call = *std::move(read);
+  }
   Runner runner(options);
   Result<int> exit_code = runner.Run();
+  if (!options.replay.empty()) exit_code = runner.CompareWithRecord(call, std::move(exit_code));
   if (options.json) {
     Json json = runner.json();
     if (!exit_code) {

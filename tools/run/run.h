@@ -43,6 +43,8 @@ struct RunOptions {
   bool profile = false;
   std::string timeline;     // --profile-trace: a file
   std::string dump_values;  // a folder for every value of the run; of one run alone
+  std::string record;       // a folder that keeps the call
+  std::string replay;       // a folder of such a call, which is run again
   std::string against;      // an .onnx file that ONNX Runtime runs, too
   std::string python;       // that has ONNX Runtime; empty: the usual one
   bool json = false;

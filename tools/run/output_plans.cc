@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rewire/tools/run/output_plans.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "rewire/base/array.h"
+#include "rewire/executable_format/module.h"
+#include "rewire/vm/output.h"
+
+namespace rewire::tools {
+
+std::string OutputPlansText(const Program& program, std::uint32_t function) {
+  const Array<std::string>& names = program.executable().module().functions[function].output_names;
+  std::string text;
+  for (std::uint32_t leaf = 0; leaf < names.size(); ++leaf)
+    text += fmt::format("{}: {}\n", names[leaf], program.ExplainOutput({function, leaf}));
+  return text;
+}
+
+nlohmann::ordered_json OutputPlansJson(const Program& program, std::uint32_t function) {
+  const Array<std::string>& names = program.executable().module().functions[function].output_names;
+  nlohmann::ordered_json json;
+  for (std::uint32_t leaf = 0; leaf < names.size(); ++leaf) {
+    nlohmann::ordered_json output = {{"name", names[leaf]},
+                                     {"plan", program.ExplainOutput({function, leaf})}};
+    if (const Result<OutputPlan> plan = program.TryOutputPlan({function, leaf})) {
+      output["rewired"] = plan->rewired;
+      output["reason"] = plan->reason;
+      for (const OutputMaker& maker : plan->makers) {
+        output["makers"].push_back({{"pc", maker.pc},
+                                    {"instruction", maker.instruction},
+                                    {"in_place", maker.in_place},
+                                    {"reason", maker.reason}});
+      }
+    }
+    json.push_back(std::move(output));
+  }
+  return json;
+}
+
+}  // namespace rewire::tools
