@@ -34,7 +34,7 @@ class REWIRE_API Observer {
     // the frame's registers before the instruction; kinds as in objects.h
     Span<const RewireFFIAny> registers;
   };
-  // Called before an instruction is executed.
+  // Called before an instruction is executed. What earlier ones have given to devices is done.
   virtual void OnInstruction(const Instruction&) {}
 
   struct KernelCall {

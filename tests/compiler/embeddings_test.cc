@@ -73,5 +73,19 @@ TEST_CASE("a table is multiplied by the weights of the layer that alone reads it
   }
 }
 
+TEST_CASE("the multiplied rows do not go by the name of the model's rows") {
+  const auto names_rows = [](const Module& module) {
+    for (const auto& [key, value] : module.metadata) {
+      if (key.rfind("values main.", 0) == 0 && value.find("\"rows\"") != std::string::npos) return true;
+    }
+    return false;
+  };
+  compiler::CompileOptions without;
+  without.disabled_passes = {"multiply-embeddings"};
+  const onnx::ModelProto model = Model("LSTM", 4, false, false);
+  CHECK(names_rows(CompileProto(model, without).compiled.module));
+  CHECK_FALSE(names_rows(CompileProto(model).compiled.module));
+}
+
 }  // namespace
 }  // namespace rewire::test

@@ -186,6 +186,13 @@ FAULTS = [
           ("vm_limits_test",)),
     Fault("accounts", "a fixed block's hole has room before its aligned end", "fixed_block.cc",
           "«hole->bytes - before < bytes»)", "hole->bytes < bytes", ("vm_bounded_memory_test",)),
+    Fault("devices", "an observer of instructions finds earlier work done", "interpreter.cc",
+          "if («!WaitFor(nullptr, WaitCause::kObserver)») return false;", "false", ("vm_async_test",)),
+    Fault("compiler", "rows of a multiplied table are no value of the model", "multiply_embeddings.cc",
+          "«gather->outputs[0]->model_name.clear();»", "", COMPILER),
+    Fault("tools", "a search follows the earliest difference", "search.cc",
+          "(earliest.empty() || «MakerOf(name) < MakerOf(earliest)»)) earliest = name;",
+          "MakerOf(name) > MakerOf(earliest)", TOOLS),
     Fault("accounts", "device memory is charged", "object_heap.cc",
           "if («!account_->Charge(bytes)») return false;", "!account_->Charge(0)", ("vm_device_test",)),
 

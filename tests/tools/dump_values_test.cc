@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // vm-run --dump-values: the values of a run as files, with an index.
 #include <catch2/catch.hpp>
+#include <csignal>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -114,6 +115,36 @@ TEST_CASE("a dump overwrites nothing") {
   const Finished repeated = session.Run({"--dump-values", "new", "--repeat", "2"});
   CHECK(repeated.exit_code == 11);
   CHECK_THAT(repeated.err, Catch::Contains("--repeat"));
+}
+
+TEST_CASE("after an interrupt there are whole files, and an index of them") {
+  const Session session;
+  session.folder().Write("endless.asm",
+                         ".kernel sum = \"rewire.add\"\n"
+                         ".func main(x: f32[2]) -> y: f32[2]\n"
+                         "  %storage = alloc_storage _, alignment=64, f32[2], cpu\n"
+                         "again:\n"
+                         "  %sum = alloc_tensor %storage, _, f32[2]\n"
+                         "  invoke_packed sum(%x, %x, %sum), outputs=1\n"
+                         "  goto again\n"
+                         "  ret %x\n.end\n");
+  test::Streams streams;
+  streams.signal = SIGINT;
+  const Finished done =
+      test::RunProgram("vm-run", {"endless.asm", "-i", "x=2xf32=1,2", "--dump-values", "values"},
+                       session.folder().path(), streams);
+  CHECK(done.exit_code == 128 + SIGINT);
+  std::size_t files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(session.folder().path() / "values")) {
+    INFO(entry.path());
+    CHECK((entry.path().extension() == ".npy" || entry.path().filename() == "index.json"));
+    if (entry.path().extension() != ".npy") continue;
+    ++files;
+    CHECK(ReadNpy(entry.path().string()).has_value());
+  }
+  const json index = session.Index("values");
+  CHECK(index["complete"] == false);
+  CHECK(index["values"].size() == files);
 }
 
 }  // namespace

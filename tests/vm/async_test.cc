@@ -49,6 +49,40 @@ TEST_CASE("an asynchronous run returns before its work is done, and TryWait afte
   CHECK(device.blocks.empty());
 }
 
+// What it may read between two instructions is done.
+class WorkWatcher : public Observer {
+ public:
+  explicit WorkWatcher(const FakeDevice& device) : device_(device) {}
+  bool wants_instructions() const override { return true; }
+  void OnInstruction(const Instruction&) override {
+    ++instructions;
+    pending += device_.default_stream.work.size();
+    for (const auto& [address, stream] : device_.streams) pending += stream->work.size();
+  }
+
+  int instructions = 0;
+  std::size_t pending = 0;
+
+ private:
+  const FakeDevice& device_;
+};
+
+TEST_CASE("an observer of instructions finds the work of the device done") {
+  FakeDevice device;
+  device.put_off = true;
+  {
+    WorkWatcher watcher(device);
+    VirtualMachine vm(ProgramOf(kChain, WithKernels(device)));
+    vm.SetInput("x", Floats({1, 2, 3}));
+    vm.SetObserver(&watcher);
+    vm.Invoke();
+    CHECK(watcher.instructions == 18);
+    CHECK(watcher.pending == 0);
+    CHECK(FloatsOf(vm.result().field(0).tensor()) == std::vector<float>{3, 4, 5});
+  }
+  CHECK(device.misuse.empty());
+}
+
 TEST_CASE("what changes a VM first waits for the work that was started, and so does its end") {
   FakeDevice device;
   device.put_off = true;

@@ -332,6 +332,8 @@ bool Interpreter::AskObserver() {
 
 bool Interpreter::Observe() {
   if (!wants_instructions_) return true;
+  // It may read what the instruction before has given to a device.
+  if (!WaitFor(nullptr, WaitCause::kObserver)) return false;
   const Frame& frame = vm_.frames.back();
   return CallHost("the observer", [&] {
     vm_.observer->OnInstruction({rep_.module(),
