@@ -257,6 +257,28 @@ def check_planted(checks):
     checks.names("a node in a loop", with_operator(model, "halved_node", "Add"), model, "loop_node", 1, inputs=positive)
 
 
+def check_together(checks, scratch):
+    """A stripped program with its map, on the inputs of a recorded call."""
+    model = deep()
+    onnx.save(model, scratch / "model.onnx")
+    onnx.save(with_weight(model, "w20", add_to((3, 5), 1)), scratch / "wrong.onnx")
+    steps = (("vm-compile", scratch / "wrong.onnx", "-o", scratch / "wrong.rwx"),
+             ("vm-strip", scratch / "wrong.rwx", "-o", scratch / "small.rwx", "--map", scratch / "names.json"),
+             ("vm-run", scratch / "model.onnx", "--random", "--seed", 5, "--record", scratch / "call"))
+    for step in steps:
+        done = checks.run(*step)
+        if done.returncode:
+            raise RuntimeError(done.stderr)
+    # The call has no map: it is of another model.
+    done = checks.run("vm-run", scratch / "small.rwx", "--map", scratch / "names.json", "--replay", scratch / "call",
+                      "--function", "main", "--against", scratch / "model.onnx", "--python", sys.executable)
+    right = done.returncode == 1 and "MatMul 'product20_node'" in done.stdout
+    checks.tell("a stripped program on a recorded call", None if right else done.stdout + done.stderr)
+    done = checks.run("vm-run", scratch / "wrong.rwx", "--replay", scratch / "call")
+    right = done.returncode == 1 and "layer99: differs from output-0.npy in " in done.stdout
+    checks.tell("another build on a recorded call", None if right else done.stdout + done.stderr)
+
+
 def check_errors(checks, scratch):
     model = deep()
     onnx.save(model, scratch / "given.onnx")
@@ -330,6 +352,7 @@ def main():
         scratch = pathlib.Path(folder)
         checks = Checks(options.bin.resolve(), scratch)
         check_planted(checks)
+        check_together(checks, scratch)
         check_errors(checks, scratch)
         for name in NAMED:
             room = scratch / name

@@ -87,7 +87,7 @@ TEST_CASE("a recorded call runs again and gives the same") {
   CHECK(call["outputs"] == json({"0=@output-0.npy", "1=42"}));
   CHECK(session.Out({"--replay", "call"}) == "sum: equals output-0.npy\ncount: equals the value expected\n");
   const json report = json::parse(session.Out({"--replay", "call", "--json"}));
-  CHECK(report["replay"] == json({{"folder", "call"}, {"model_changed", false}}));
+  CHECK(report["replay"] == json({{"folder", "call"}, {"changed", json::array()}}));
   CHECK(report["comparisons"].size() == 2);
 }
 
@@ -107,7 +107,7 @@ TEST_CASE("another build is compared bit for bit, or within a tolerance") {
   // Bits also tell one NaN from another; a tolerance does not.
   const json report = json::parse(session.Out({"near.asm", "--replay", "call", "--json"}, 1));
   CHECK(report["comparisons"][0]["different"] == 1);
-  CHECK(report["replay"] == json({{"folder", "call"}}));
+  CHECK(report["replay"] == json({{"folder", "call"}, {"changed", json::array()}}));
 }
 
 TEST_CASE("a model that has changed is told of") {
@@ -116,7 +116,29 @@ TEST_CASE("a model that has changed is told of") {
   session.folder().Write("model.asm", std::string(kModel) + "; changed\n");
   CHECK_THAT(session.Out({"--replay", "call"}),
              Contains("model.asm has changed since the call was recorded\n"));
-  CHECK(json::parse(session.Out({"--replay", "call", "--json"}))["replay"]["model_changed"] == true);
+  const json report = json::parse(session.Out({"--replay", "call", "--json"}));
+  CHECK(report["replay"]["changed"] == json({session.Call("call")["model"]["file"]}));
+}
+
+TEST_CASE("parameters are recorded with their hash") {
+  const Session session;
+  session.folder().Write("param.asm",
+                         ".param scale: f32[2]\n.func main() -> y: f32[2]\n"
+                         "  %y = load_const scale\n  ret %y\n.end\n");
+  const auto write = [&](const char* elements) {
+    session.folder().Write("w.asm",
+                           std::string(".const scale: f32[2] = ") + elements +
+                               "\n.func main() -> y: f32[2]\n  %y = load_const scale\n  ret %y\n.end\n");
+    const Finished made = test::RunProgram("vm-as", {"w.asm", "-o", "w.rwx"}, session.folder().path());
+    REQUIRE(made.exit_code == 0);
+  };
+  write("{4, 5}");
+  session.Out({"param.asm", "--params", "w.rwx", "--record", "call"});
+  CHECK(session.Out({"--replay", "call"}) == "y: equals output-0.npy\n");
+  write("{4, 6}");
+  const std::string out = session.Out({"--replay", "call"}, 1);
+  CHECK_THAT(out, Contains("y: differs from output-0.npy") &&
+                      Contains("w.rwx has changed since the call was recorded\n"));
 }
 
 TEST_CASE("trees, integers and dtypes that numpy lacks are kept") {
@@ -157,6 +179,8 @@ TEST_CASE("what cannot be recorded or replayed is an error") {
   session.Refused({"--replay", "call", "--random"}, 11, "--random");
   std::filesystem::create_directory(session.folder().path() / "other");
   session.folder().Write("other/call.json", "{}");
+  session.Refused({"--replay", "other"}, 14, "other/call.json is no call that vm-run --record wrote");
+  session.folder().Write("other/call.json", R"({"rewire_call": "one"})");
   session.Refused({"--replay", "other"}, 14, "other/call.json is no call that vm-run --record wrote");
   json damaged = session.Call("call");
   damaged.erase("inputs");

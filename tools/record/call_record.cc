@@ -29,19 +29,29 @@ std::string Absolute(const std::string& path) {
   return failed ? path : absolute.string();
 }
 
+Result<std::string> HashOfFile(const std::string& path) {
+  const Result<SharedBytes> bytes = MapFile(path);
+  if (!bytes) return Forward(bytes);
+  return "xxh3-64:" + HashText(Hash64(bytes->view));
+}
+
+// A library that is found by its name has no path to keep.
 Result<Json> FilesJson(const std::vector<std::string>& paths) {
   Json files = Json::array();
   for (const std::string& path : paths) {
     const Result<std::string> hash = HashOfFile(path);
-    if (!hash) return Forward(hash);
-    files.push_back({{"file", Absolute(path)}, {"hash", *hash}});
+    if (!hash && hash.error().code() != StatusCode::kNotFound) return Forward(hash);
+    files.push_back({{"file", hash ? Absolute(path) : path}, {"hash", hash ? *hash : ""}});
   }
   return files;
 }
 
-std::vector<std::string> PathsIn(const Json& files) {
+std::vector<std::string> PathsIn(const Json& files, RecordedCall* recorded) {
   std::vector<std::string> paths;
-  for (const Json& entry : files) paths.push_back(entry.at("file"));
+  for (const Json& entry : files) {
+    paths.push_back(entry.at("file"));
+    recorded->files.push_back({paths.back(), entry.at("hash")});
+  }
   return paths;
 }
 
@@ -75,12 +85,12 @@ RecordedCall Apply(const Json& call, RunOptions* options) {
   // Another model has its own map and its own parameters.
   if (options->file.empty()) {
     options->file = model.at("file");
-    recorded.model_hash = model.at("hash");
+    recorded.files.push_back({options->file, model.at("hash")});
     if (options->model.empty()) options->model = model.at("of_bundle");
     if (options->map.empty()) options->map = model.at("map");
   }
-  if (options->parameters.empty()) options->parameters = PathsIn(call.at("parameters"));
-  if (options->kernels.empty()) options->kernels = PathsIn(call.at("kernels"));
+  if (options->parameters.empty()) options->parameters = PathsIn(call.at("parameters"), &recorded);
+  if (options->kernels.empty()) options->kernels = PathsIn(call.at("kernels"), &recorded);
   if (options->threads == 0) options->threads = call.at("threads");
   if (options->function.empty()) options->function = call.at("function");
   ApplyLimits(call.at("limits"), options);
@@ -97,10 +107,13 @@ RecordedCall Apply(const Json& call, RunOptions* options) {
 
 }  // namespace
 
-Result<std::string> HashOfFile(const std::string& path) {
-  const Result<SharedBytes> bytes = MapFile(path);
-  if (!bytes) return Forward(bytes);
-  return "xxh3-64:" + HashText(Hash64(bytes->view));
+std::vector<std::string> ChangedFiles(const RecordedCall& call) {
+  std::vector<std::string> changed;
+  for (const RecordedCall::File& file : call.files) {
+    const Result<std::string> hash = HashOfFile(file.path);
+    if (!file.hash.empty() && (!hash || *hash != file.hash)) changed.push_back(file.path);
+  }
+  return changed;
 }
 
 Result<CallRecord> CallRecord::Make(const RunOptions& options) {
@@ -216,7 +229,7 @@ Result<RecordedCall> ReadCall(const std::string& folder, RunOptions* options) {
   if (!bytes) return Forward(bytes, "--replay");
   const auto* text = reinterpret_cast<const char*>(bytes->view.data());
   const Json call = Json::parse(text, text + bytes->view.size(), nullptr, false);
-  if (!call.is_object() || call.value("rewire_call", 0) != kVersion) {
+  if (!call.is_object() || !call.contains("rewire_call") || call["rewire_call"] != kVersion) {
     return Fail(StatusCode::kInvalidFile,
                 fmt::format("--replay: {} is no call that vm-run --record wrote", path));
   }

@@ -44,16 +44,20 @@ class CallRecord {
 };
 
 struct RecordedCall {
-  std::string model_hash;  // of the file when it was recorded
-  std::string error;       // the message if the call failed; else empty
+  struct File {
+    std::string path;
+    std::string hash;  // when it was recorded; empty for a library that is found by its name
+  };
+  std::vector<File> files;  // those that the options take from the record: model, parameters, kernels
+  std::string error;        // the message if the call failed; else empty
 };
+
+// Files that have other bytes now, or are gone.
+std::vector<std::string> ChangedFiles(const RecordedCall& call);
 
 // Reads a call, and puts its model, function, settings, inputs and outputs into the options, except where
 // these have a model, kernels, parameters or threads of their own. Errors: kNotFound and kIo; kInvalidFile if
 // call.json is none.
 Result<RecordedCall> ReadCall(const std::string& folder, RunOptions* options);
-
-// The hash of a file's bytes, as call.json has it.
-Result<std::string> HashOfFile(const std::string& path);
 
 }  // namespace rewire::tools

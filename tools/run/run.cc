@@ -185,13 +185,9 @@ Status Runner::FinishRecord(const Status& outcome) {
 
 Result<int> Runner::CompareWithRecord(const RecordedCall& call, Result<int> exit_code) {
   json_["replay"] = {{"folder", options_.replay}};
-  if (!call.model_hash.empty()) {
-    const Result<std::string> hash = HashOfFile(options_.file);
-    if (!hash) return Forward(hash);
-    json_["replay"]["model_changed"] = *hash != call.model_hash;
-    if (*hash != call.model_hash)
-      Say(fmt::format("{} has changed since the call was recorded\n", options_.file));
-  }
+  json_["replay"]["changed"] = ChangedFiles(call);
+  for (const std::string& file : ChangedFiles(call))
+    Say(fmt::format("{} has changed since the call was recorded\n", file));
   if (call.error.empty() || !executed_) return exit_code;
   const bool same = !exit_code && exit_code.error().message() == call.error;
   json_["replay"]["error"] = {{"recorded", call.error}, {"equal", same}};
