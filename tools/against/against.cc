@@ -37,8 +37,6 @@ std::string PythonOf(const AgainstOptions& options) {
   return named != nullptr && *named != '\0' ? named : "python3";
 }
 
-bool IsFloat(DLDataType dtype) { return dtype.code == kFloat || dtype.code == kBFloat; }
-
 // Floats may be off by a part of themselves and of the largest element, from which they may be the
 // difference. Integers are exact, but those of 8 bits may be rounded from floats.
 Tolerance AllowedFor(const HostTensor& given, const HostTensor& expected, const AgainstOptions& options) {

@@ -57,9 +57,9 @@ class OnnxRuntime {
   Status Ended();
   // If the process has gone, the next Receive says so. A Python that lacks a package answers before it reads.
   void SendBytes(Span<const std::byte> bytes);
-  void Send(const nlohmann::json& message);
+  void Send(const nlohmann::ordered_json& message);
   Status ReceiveBytes(SharedBytes* bytes);
-  Result<nlohmann::json> Receive();
+  Result<nlohmann::ordered_json> Receive();
 
   const std::string python_, model_;
   pid_t child_ = -1;

@@ -79,7 +79,7 @@ Scan ScanByType(const HostTensor& given, const HostTensor& expected, const Toler
   const bool is_signed = dtype.code == kInt;
   if (dtype == kFloat32) return scan(Load<float>);
   if (dtype == kFloat64) return scan(Load<double>);
-  if (dtype.code == kFloat || dtype.code == kBFloat) {
+  if (IsFloat(dtype)) {
     return scan([dtype](const std::byte* element) { return text::ElementValue(dtype, element); });
   }
   if (dtype.bits == 8) return is_signed ? scan(Load<std::int8_t>) : scan(Load<std::uint8_t>);
@@ -97,8 +97,7 @@ std::vector<std::int64_t> IndexOf(std::int64_t flat, const std::vector<std::int6
 }  // namespace
 
 double LargestMagnitude(const HostTensor& tensor) {
-  const bool floats = tensor.dtype.code == kFloat || tensor.dtype.code == kBFloat;
-  if (!floats || !text::HasElementText(tensor.dtype)) return 0;
+  if (!IsFloat(tensor.dtype) || !text::HasElementText(tensor.dtype)) return 0;
   const std::size_t step = ElementBytes(tensor.dtype);
   double largest = 0;
   for (std::size_t i = 0; i + step <= tensor.bytes.view.size(); i += step) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "rewire/base/dtype.h"
 #include "rewire/executable_format/tensor_files/host_tensor.h"
 
 namespace rewire::tools {
@@ -34,6 +35,9 @@ struct Comparison {
 
   bool equal() const { return mismatch.empty() && different == 0; }
 };
+
+// Floats of any size, bfloat16 too.
+constexpr bool IsFloat(DLDataType dtype) { return dtype.code == kFloat || dtype.code == kBFloat; }
 
 // The largest absolute value of the elements; NaN and infinities do not count. 0 if they are no floats.
 double LargestMagnitude(const HostTensor& tensor);

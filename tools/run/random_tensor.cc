@@ -10,12 +10,11 @@
 
 #include "rewire/base/dtype.h"
 #include "rewire/executable_format/text/element_text.h"
+#include "rewire/tools/run/compare.h"
 #include "rewire/tools/run/resident.h"
 
 namespace rewire::tools {
 namespace {
-
-bool IsFloat(DLDataType dtype) { return dtype.code == kFloat || dtype.code == kBFloat; }
 
 std::optional<double> ParseNumber(std::string_view text) {
   double value = 0;
