@@ -80,6 +80,7 @@ void AddLogOptions(CLI::App* app) {
                                        "say on standard error what is done, and how long it takes");
   verbose->excludes("--quiet");
   std::vector<std::string> names;
+  names.reserve(kLevels.size());
   for (const auto& [name, level] : kLevels) names.push_back(name);
   app->add_option("--log-level", choices.level,
                   "log with times: errors, info (the command and what it wrote) or debug (all of --verbose)")
