@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# run.sh BUILD_DIR: builds and runs outside programs against an installed Rewire.
+# run.sh BUILD_DIR [PROJECT]: builds and runs outside programs against an installed Rewire.
 #
 # BUILD_DIR is a finished build. It is installed below a temporary folder; each project folder beside this script is
 # copied there, built with nothing but the installed files, and run. A folder with a CMakeLists.txt uses
@@ -13,7 +13,7 @@
 set -euo pipefail
 
 source=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-build=$(cd "${1:?usage: run.sh BUILD_DIR}" && pwd)
+build=$(cd "${1:?usage: run.sh BUILD_DIR [PROJECT]}" && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
@@ -58,11 +58,14 @@ build_and_run() {
   fi
 }
 
+only=${2:-}
+
 # build_and_run_all WHAT: all projects, at once for each core. What one prints is shown when it fails.
 build_and_run_all() {
   local what=$1 folder name status=0
   rm -rf "$work/hosts"
   cp -r "$work/projects" "$work/hosts"
+  [[ -z $only ]] || find "$work/hosts" -mindepth 1 -maxdepth 1 ! -name "$only" -exec rm -rf {} +
   export prefix
   export -f build_and_run
   find "$work/hosts" -mindepth 1 -maxdepth 1 -type d -print0 |
@@ -84,6 +87,8 @@ build_and_run_all "as they are"
 
 # A librewire without sanitizers serves hosts that have them. The checks of "vptr" and, by clang, of "function" look at
 # the types of what the library has made.
+# An archive is linked anew into each host, which takes minutes; there one host is enough.
+[[ -n $(find "$prefix" -name librewire.so) ]] || only=${only:-sanitized}
 sanitizer="-fsanitize=undefined -fno-sanitize-recover=all -fno-omit-frame-pointer"
 for compilers in "gcc g++" "clang clang++"; do
   read -r c cxx <<<"$compilers"
