@@ -19,11 +19,11 @@ namespace rewire {
 namespace {
 
 // What makes two constants the same, and what they become.
-struct Entry {
-  Entry() = default;
-  Entry(const Entry&) = delete;
-  Entry& operator=(const Entry&) = delete;
-  ~Entry();
+struct CachedConstant {
+  CachedConstant() = default;
+  CachedConstant(const CachedConstant&) = delete;
+  CachedConstant& operator=(const CachedConstant&) = delete;
+  ~CachedConstant();
 
   // The key. `stored` is kept to be compared with.
   std::uint64_t hash = 0;
@@ -45,8 +45,8 @@ struct Entry {
 
   // The table's.
   bool listed = false;
-  Entry* next = nullptr;
-  std::weak_ptr<Entry> self;
+  CachedConstant* next = nullptr;
+  std::weak_ptr<CachedConstant> self;
 };
 
 bool SameContent(const SharedBytes& held, const SharedBytes& given) {
@@ -69,11 +69,11 @@ class Table {
 
   // Returns the entry equal to `wanted`, or `wanted` itself. `wanted` is added to the list, unless too many
   // files state the same checksum for different bytes.
-  std::shared_ptr<Entry> FindOrAdd(const std::shared_ptr<Entry>& wanted) {
+  std::shared_ptr<CachedConstant> FindOrAdd(const std::shared_ptr<CachedConstant>& wanted) {
     // Compared without the lock, which a thread may hold while it reads gigabytes.
-    Array<std::shared_ptr<Entry>> different;
+    Array<std::shared_ptr<CachedConstant>> different;
     for (;;) {
-      std::shared_ptr<Entry> candidate;
+      std::shared_ptr<CachedConstant> candidate;
       {
         const std::lock_guard<std::mutex> lock(mutex_);
         candidate = Next(*wanted, different);
@@ -89,9 +89,9 @@ class Table {
     }
   }
 
-  void Remove(Entry* entry) {
+  void Remove(CachedConstant* entry) {
     const std::lock_guard<std::mutex> lock(mutex_);
-    Entry** link = &Bucket(&buckets_, *entry);
+    CachedConstant** link = &Bucket(&buckets_, *entry);
     while (*link != entry) link = &(*link)->next;
     *link = entry->next;
     --count_;
@@ -100,8 +100,9 @@ class Table {
  private:
   static constexpr std::size_t kMostCompared = 4;
 
-  std::shared_ptr<Entry> Next(const Entry& wanted, const Array<std::shared_ptr<Entry>>& except) {
-    for (Entry* entry = Bucket(&buckets_, wanted); entry != nullptr; entry = entry->next) {
+  std::shared_ptr<CachedConstant> Next(const CachedConstant& wanted,
+                                       const Array<std::shared_ptr<CachedConstant>>& except) {
+    for (CachedConstant* entry = Bucket(&buckets_, wanted); entry != nullptr; entry = entry->next) {
       const bool alike = entry->hash == wanted.hash && entry->codec == wanted.codec &&
                          entry->raw_bytes == wanted.raw_bytes && entry->alignment >= wanted.alignment &&
                          entry->api == wanted.api && entry->device_id == wanted.device_id &&
@@ -109,16 +110,16 @@ class Table {
                          entry->stored.view.size() == wanted.stored.view.size() &&
                          (wanted.stored.mapped || !entry->stored.mapped);
       if (!alike) continue;
-      std::shared_ptr<Entry> alive = entry->self.lock();
+      std::shared_ptr<CachedConstant> alive = entry->self.lock();
       if (alive != nullptr && std::find(except.begin(), except.end(), alive) == except.end()) return alive;
     }
     return nullptr;
   }
 
-  void Add(const std::shared_ptr<Entry>& entry) {
+  void Add(const std::shared_ptr<CachedConstant>& entry) {
     if (count_ == buckets_.size()) {
-      Array<Entry*> grown(2 * buckets_.size());
-      for (Entry* each : buckets_) {
+      Array<CachedConstant*> grown(2 * buckets_.size());
+      for (CachedConstant* each : buckets_) {
         while (each != nullptr) Push(&grown, std::exchange(each, each->next));
       }
       buckets_ = std::move(grown);
@@ -129,24 +130,24 @@ class Table {
     ++count_;
   }
 
-  static Entry*& Bucket(Array<Entry*>* buckets, const Entry& entry) {
+  static CachedConstant*& Bucket(Array<CachedConstant*>* buckets, const CachedConstant& entry) {
     return (*buckets)[entry.Place() >> 32 & (buckets->size() - 1)];
   }
 
-  static void Push(Array<Entry*>* buckets, Entry* entry) {
-    Entry*& head = Bucket(buckets, *entry);
+  static void Push(Array<CachedConstant*>* buckets, CachedConstant* entry) {
+    CachedConstant*& head = Bucket(buckets, *entry);
     entry->next = head;
     head = entry;
   }
 
   std::mutex mutex_;
-  Array<Entry*> buckets_ = Array<Entry*>(64);
+  Array<CachedConstant*> buckets_ = Array<CachedConstant*>(64);
   std::size_t count_ = 0;
 };
 
 // Multiplied by a secret number, because a file chooses its checksums and must not be able to put all of them
 // into one bucket.
-std::uint64_t Entry::Place() const {
+std::uint64_t CachedConstant::Place() const {
   static const std::uint64_t secret =
       (static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count()) ^
        reinterpret_cast<std::uintptr_t>(&Table::Instance())) *
@@ -163,7 +164,7 @@ std::uint64_t Entry::Place() const {
   return place * secret;
 }
 
-Entry::~Entry() {
+CachedConstant::~CachedConstant() {
   if (listed) Table::Instance().Remove(this);
 }
 
@@ -190,7 +191,7 @@ Result<SharedBytes> DecodeOnHost(const Constant& constant, const ConstantCodecs&
 }
 
 // A reference to what the entry holds, which keeps the entry.
-SharedBytes ContentOf(const std::shared_ptr<Entry>& entry) { return {entry->bytes.view, entry}; }
+SharedBytes ContentOf(const std::shared_ptr<CachedConstant>& entry) { return {entry->bytes.view, entry}; }
 
 }  // namespace
 
@@ -222,7 +223,7 @@ std::uint64_t DecodedBytes(const Constant& constant, const LinkedDevice& device,
 
 Result<SharedBytes> SharedConstantBytes(const Constant& constant, const ConstantCodecs& codecs,
                                         const LinkedDevice& device, std::uint64_t alignment) {
-  auto wanted = std::make_shared<Entry>();
+  auto wanted = std::make_shared<CachedConstant>();
   wanted->hash = constant.checksum;
   wanted->codec = constant.codec;
   wanted->alignment = std::max(AlignmentOf(constant.type.dtype), alignment);
@@ -231,7 +232,7 @@ Result<SharedBytes> SharedConstantBytes(const Constant& constant, const Constant
   wanted->device_id = device.device.device_id;
   wanted->scope = device.scope;
   wanted->stored = constant.stored;
-  const std::shared_ptr<Entry> entry = Table::Instance().FindOrAdd(wanted);
+  const std::shared_ptr<CachedConstant> entry = Table::Instance().FindOrAdd(wanted);
   const std::lock_guard<std::mutex> lock(entry->mutex);
   if (!entry->ready) {
     Result<SharedBytes> bytes = DecodeOnHost(constant, codecs, wanted->alignment);
@@ -248,14 +249,14 @@ Result<SharedBytes> SharedConstantBytes(const Constant& constant, const Constant
 }
 
 SharedBytes SharedComputedBytes(const SharedBytes& bytes, std::uint64_t alignment) {
-  auto wanted = std::make_shared<Entry>();
+  auto wanted = std::make_shared<CachedConstant>();
   wanted->hash = Hash64(bytes.view);
   wanted->raw_bytes = bytes.view.size();
   wanted->alignment = alignment;
   wanted->stored = bytes;
   wanted->bytes = bytes;
   wanted->ready = true;
-  const std::shared_ptr<Entry> entry = Table::Instance().FindOrAdd(wanted);
+  const std::shared_ptr<CachedConstant> entry = Table::Instance().FindOrAdd(wanted);
   const std::lock_guard<std::mutex> lock(entry->mutex);
   return ContentOf(entry);
 }

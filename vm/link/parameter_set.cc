@@ -15,14 +15,14 @@
 namespace rewire {
 namespace {
 
-struct Entry {
+struct NamedParameter {
   std::string name;
   Tensor tensor;                       // null where `constant` is compressed
   const Constant* constant = nullptr;  // of the set's executable
 };
 
-Result<Array<Entry>> OfExecutable(const Executable& executable) {
-  Array<Entry> entries;
+Result<Array<NamedParameter>> OfExecutable(const Executable& executable) {
+  Array<NamedParameter> entries;
   for (const Constant& constant : executable.module().constants) {
     if (constant.kind != ConstantKind::kData || constant.name.empty()) continue;
     if (constant.codec != kCodecNone) {
@@ -37,12 +37,12 @@ Result<Array<Entry>> OfExecutable(const Executable& executable) {
   return entries;
 }
 
-bool Before(const Entry& a, const Entry& b) { return a.name < b.name; }
+bool Before(const NamedParameter& a, const NamedParameter& b) { return a.name < b.name; }
 
 }  // namespace
 
 struct ParameterSet::Rep {
-  Array<Entry> entries;  // sorted by name
+  Array<NamedParameter> entries;  // sorted by name
   std::optional<Executable> executable;
   ConstantCodecs codecs;
   bool is_offer = false;
@@ -53,7 +53,7 @@ Result<ParameterSet> ParameterSet::Of(const Executable& executable, const Consta
   set.rep_ = std::make_shared<Rep>();
   set.rep_->executable = executable;
   set.rep_->codecs = codecs;
-  Result<Array<Entry>> entries = OfExecutable(executable);
+  Result<Array<NamedParameter>> entries = OfExecutable(executable);
   if (!entries) return Forward(entries);
   set.rep_->entries = *std::move(entries);
   std::sort(set.rep_->entries.begin(), set.rep_->entries.end(), Before);
@@ -83,8 +83,8 @@ void ParameterSet::Set(std::string name, Tensor tensor) {
   } else if (rep_.use_count() > 1) {
     rep_ = std::make_shared<Rep>(*rep_);
   }
-  Entry entry{std::move(name), std::move(tensor), nullptr};
-  Array<Entry>& entries = rep_->entries;
+  NamedParameter entry{std::move(name), std::move(tensor), nullptr};
+  Array<NamedParameter>& entries = rep_->entries;
   const auto at = std::lower_bound(entries.begin(), entries.end(), entry, Before);
   if (at != entries.end() && at->name == entry.name) {
     *at = std::move(entry);
@@ -98,33 +98,33 @@ std::size_t ParameterSet::size() const { return rep_ == nullptr ? 0 : rep_->entr
 std::string_view ParameterSet::name(std::size_t index) const { return rep_->entries[index].name; }
 
 DLDataType ParameterSet::dtype(std::size_t index) const {
-  const Entry& entry = rep_->entries[index];
+  const NamedParameter& entry = rep_->entries[index];
   return entry.constant != nullptr ? entry.constant->type.dtype : entry.tensor.dtype();
 }
 
 Span<const std::int64_t> ParameterSet::shape(std::size_t index) const {
-  const Entry& entry = rep_->entries[index];
+  const NamedParameter& entry = rep_->entries[index];
   if (entry.constant != nullptr) return entry.constant->type.dims;
   return entry.tensor.shape();
 }
 
 DLDevice ParameterSet::device(std::size_t index) const {
-  const Entry& entry = rep_->entries[index];
+  const NamedParameter& entry = rep_->entries[index];
   return entry.constant != nullptr ? kHost : entry.tensor.dl().device;
 }
 
 std::size_t ParameterSet::Find(std::string_view name) const {
   if (rep_ == nullptr) return 0;
-  const Array<Entry>& entries = rep_->entries;
+  const Array<NamedParameter>& entries = rep_->entries;
   const auto at =
       std::lower_bound(entries.begin(), entries.end(), name,
-                       [](const Entry& entry, std::string_view text) { return entry.name < text; });
+                       [](const NamedParameter& entry, std::string_view text) { return entry.name < text; });
   const bool found = at != entries.end() && at->name == name;
   return found ? static_cast<std::size_t>(at - entries.begin()) : entries.size();
 }
 
 Result<Tensor> ParameterSet::TryGet(std::size_t index) const {
-  const Entry& entry = rep_->entries[index];
+  const NamedParameter& entry = rep_->entries[index];
   if (entry.constant == nullptr) return entry.tensor;
   const Result<SharedBytes> bytes = SharedConstantBytes(*entry.constant, rep_->codecs, LinkedDevice{}, 1);
   if (!bytes) return Forward(bytes);
@@ -132,14 +132,14 @@ Result<Tensor> ParameterSet::TryGet(std::size_t index) const {
 }
 
 std::uint64_t ParameterSet::decoded_bytes(std::size_t index) const {
-  const Entry& entry = rep_->entries[index];
+  const NamedParameter& entry = rep_->entries[index];
   return entry.constant == nullptr ? 0 : entry.constant->raw_bytes;
 }
 
 std::uint64_t ParameterSet::stored_bytes() const {
   std::uint64_t bytes = 0;
   for (std::size_t i = 0; i < size(); ++i) {
-    const Entry& entry = rep_->entries[i];
+    const NamedParameter& entry = rep_->entries[i];
     bytes += entry.constant != nullptr ? entry.constant->stored.view.size() : entry.tensor.view().bytes();
   }
   return bytes;

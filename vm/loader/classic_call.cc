@@ -77,7 +77,7 @@ bool Convert(const RewireFFIAny& arg, ClassicValue* value, int* code, DLTensor* 
   }
 }
 
-int Fail(const Message& message) {
+int RaiseTypeError(const Message& message) {
   SetKernelError("TypeError", message.Text().c_str());
   return -1;
 }
@@ -96,7 +96,7 @@ int TakeResult(const ClassicValue& value, int code, RewireFFIAny* result) {
       result->type_index = kRewireFFIFloat;
       break;
     default:
-      return Fail(
+      return RaiseTypeError(
           {"it returned a value of the classic type code {}; functions that TVM compiled return a number or "
            "nothing",
            code});
@@ -109,8 +109,8 @@ int Call(const ClassicLibrary::Entry& entry, const RewireFFIAny* args, std::int3
          ClassicValue* values, int* codes, DLTensor* tensors, RewireFFIAny* result) {
   for (std::int32_t i = 0; i < num_args; ++i) {
     if (!Convert(args[i], &values[i], &codes[i], &tensors[i])) {
-      return Fail({"argument {}: a function of the classic TVM ABI takes no {}", i,
-                   kernel::TypeIndexName(args[i].type_index)});
+      return RaiseTypeError({"argument {}: a function of the classic TVM ABI takes no {}", i,
+                             kernel::TypeIndexName(args[i].type_index)});
     }
   }
   ClassicValue returned{};

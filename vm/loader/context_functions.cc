@@ -22,7 +22,7 @@ int LookUpFromImports(void* context, const char* name, void** function) {
   return -1;
 }
 
-struct Entry {
+struct Exported {
   std::string_view name;
   void* function;
 };
@@ -30,7 +30,7 @@ struct Entry {
 }  // namespace
 
 void* ContextFunction(const char* name) {
-  const Entry entries[] = {
+  const Exported entries[] = {
       {"TVMBackendAllocWorkspace", reinterpret_cast<void*>(&TvmBackendAllocWorkspace)},
       {"TVMBackendFreeWorkspace", reinterpret_cast<void*>(&TvmBackendFreeWorkspace)},
       {"TVMBackendParallelLaunch", reinterpret_cast<void*>(&TvmBackendParallelLaunch)},
@@ -40,7 +40,7 @@ void* ContextFunction(const char* name) {
       {"TVMFuncCall", reinterpret_cast<void*>(&ClassicFuncCall)},
       {"TVMAPISetLastError", reinterpret_cast<void*>(&ClassicSetLastError)},
   };
-  for (const Entry& entry : entries) {
+  for (const Exported& entry : entries) {
     if (entry.name == name) return entry.function;
   }
   return nullptr;

@@ -32,15 +32,15 @@ static_assert(BlockPool::BlockAlignment(kSmallestWorkspace) == 128);
 // How long a task waits at a barrier for tasks that have not begun before it has threads made for them.
 constexpr auto kBarrierPatience = std::chrono::milliseconds(1);
 
-class Launch;
-thread_local Launch* t_launch = nullptr;  // the one whose task runs on this thread
+class ParallelLaunch;
+thread_local ParallelLaunch* t_launch = nullptr;  // the one whose task runs on this thread
 
 // One call of TvmBackendParallelLaunch. Tasks are taken in order by any free thread: the pool's threads, the
 // calling thread, and threads made at a barrier. A pool may have fewer free threads than a launch has tasks.
 // But at a barrier, all tasks must run at the same time.
-class Launch {
+class ParallelLaunch {
  public:
-  Launch(TvmParallelTask task, void* data, int num_task)
+  ParallelLaunch(TvmParallelTask task, void* data, int num_task)
       : task_(task),
         data_(data),
         group_{this, num_task},
@@ -52,7 +52,7 @@ class Launch {
     KernelApi()->parallel_for(
         0, group_.num_task, 1,
         [](void* self, std::int64_t begin, std::int64_t end) {
-          static_cast<Launch*>(self)->RunTasks(static_cast<int>(end - begin));
+          static_cast<ParallelLaunch*>(self)->RunTasks(static_cast<int>(end - begin));
         },
         this);
     // Every task is taken now: no more helpers will come.
@@ -91,7 +91,7 @@ class Launch {
     for (; most > 0; --most) {
       const int id = next_.fetch_add(1, std::memory_order_relaxed);
       if (id >= group_.num_task) return;
-      Launch* const before = std::exchange(t_launch, this);
+      ParallelLaunch* const before = std::exchange(t_launch, this);
       const int status = task_(id, &group_, data_);
       t_launch = before;
       const std::lock_guard<std::mutex> lock(mutex_);
@@ -130,7 +130,7 @@ class Launch {
     for (int missing = group_.num_task - next_.load(std::memory_order_relaxed); missing > 0; --missing) {
       pthread_t helper;
       const auto run = [](void* self) -> void* {
-        static_cast<Launch*>(self)->RunTasks(1);
+        static_cast<ParallelLaunch*>(self)->RunTasks(1);
         return nullptr;
       };
       if (pthread_create(&helper, nullptr, run, this) != 0) {
@@ -143,7 +143,7 @@ class Launch {
   const TvmParallelTask task_;
   void* const data_;
   TvmParallelGroup group_;
-  Launch* const outer_;
+  ParallelLaunch* const outer_;
   VmImpl* const vm_;
   std::mutex own_vm_mutex_;
   std::mutex* const vm_mutex_;  // the outermost launch's: it guards the VM
@@ -202,12 +202,12 @@ int TvmBackendParallelLaunch(TvmParallelTask task, void* data, int num_task) {
     TvmParallelGroup alone{nullptr, 1};
     return task(0, &alone, data);
   }
-  return Launch(task, data, std::max(tasks, 0)).Run();
+  return ParallelLaunch(task, data, std::max(tasks, 0)).Run();
 }
 
 int TvmBackendParallelBarrier(int /*task_id*/, TvmParallelGroup* group) {
   if (group->num_task == 1) return 0;
-  return static_cast<Launch*>(group->sync_handle)->Wait();
+  return static_cast<ParallelLaunch*>(group->sync_handle)->Wait();
 }
 
 }  // namespace rewire
