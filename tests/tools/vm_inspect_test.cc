@@ -113,8 +113,8 @@ TEST_CASE("device code of a file is listed, and the tools do not run it unless t
   CHECK(refused.exit_code != 0);
   // Where there is no OpenCL, that is what is missing.
   CHECK((Contains(refused.err, "set LinkOptions::trust_device_code (--trust-device-code)")));
-  const Finished run = test::RunProgram("vm-run", {"device.rwx", "-i", "x=4xf32=1,2,3,4", "--trust-device-code"},
-                                        session.folder().path());
+  const Finished run = test::RunProgram(
+      "vm-run", {"device.rwx", "-i", "x=4xf32=1,2,3,4", "--trust-device-code"}, session.folder().path());
   INFO(run.err);
   CHECK((Contains(run.out, "2.5") || Contains(run.err, "the executable uses devices that are not there")));
   const Finished debug = test::RunProgram("vm-debug", {"device.rwx", "--random"}, session.folder().path());
