@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "rewire/base/array.h"
+#include "rewire/base/sort.h"
 #include "rewire/executable_format/executable.h"
 #include "rewire/vm/link/constant_cache.h"
 #include "rewire/vm/link/parameter_tensor.h"
@@ -39,6 +40,15 @@ Result<Array<NamedParameter>> OfExecutable(const Executable& executable) {
 
 bool Before(const NamedParameter& a, const NamedParameter& b) { return a.name < b.name; }
 
+void SortByName(Array<NamedParameter>* entries) {
+  Array<NamedParameter*> order;
+  for (NamedParameter& entry : *entries) order.push_back(&entry);
+  Sort(order, [](const NamedParameter* a, const NamedParameter* b) { return Before(*a, *b); });
+  Array<NamedParameter> sorted;
+  for (NamedParameter* entry : order) sorted.push_back(std::move(*entry));
+  *entries = std::move(sorted);
+}
+
 }  // namespace
 
 struct ParameterSet::Rep {
@@ -56,7 +66,7 @@ Result<ParameterSet> ParameterSet::Of(const Executable& executable, const Consta
   Result<Array<NamedParameter>> entries = OfExecutable(executable);
   if (!entries) return Forward(entries);
   set.rep_->entries = *std::move(entries);
-  std::sort(set.rep_->entries.begin(), set.rep_->entries.end(), Before);
+  SortByName(&set.rep_->entries);
   return set;
 }
 
@@ -72,7 +82,7 @@ ParameterSet ParameterSet::Of(const Program& program) {
     set.rep_->entries.push_back({name, borrowed.tensor(), nullptr});
     borrowed.Release();
   }
-  std::sort(set.rep_->entries.begin(), set.rep_->entries.end(), Before);
+  SortByName(&set.rep_->entries);
   return set;
 }
 
