@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # install.sh [SECTION...]: installs the packages of packages.txt that are missing, or those of the sections that are named
-# (build, libraries, ...). Does nothing, and needs no rights, when all are there.
+# (build, libraries, ...). A section that begins with "##" is installed only if it is named. Does nothing, and needs no
+# rights, when all are there.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -13,17 +14,21 @@ if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
 fi
 
 for section in "$@"; do
-  grep -qx "# $section" "$here/packages.txt" || { echo "install.sh: packages.txt has no section '$section'" >&2; exit 2; }
+  grep -qE "^##? $section\$" "$here/packages.txt" || { echo "install.sh: packages.txt has no section '$section'" >&2; exit 2; }
 done
 
 missing=()
 section=
+on_request=
 while read -r package; do
   if [[ $package == \#* ]]; then
-    section=${package#\# }
+    section=${package##*\# }
+    on_request=
+    [[ $package == "## "* ]] && on_request=yes
     continue
   fi
   [[ -z $package ]] && continue
+  (($# == 0)) && [[ -n $on_request ]] && continue
   (($#)) && [[ " $* " != *" $section "* ]] && continue
   status=$(dpkg-query --show --showformat='${db:Status-Status}' "$package" 2>/dev/null || true)
   # A package that exists for several architectures answers once for each.

@@ -7,11 +7,14 @@
 #include <string>
 
 #include "rewire/base/mapped_file.h"
+#include "rewire/tools/inspect/dot_text.h"
+#include "rewire/tools/inspect/function_graph.h"
 #include "rewire/tools/inspect/inspect_bundle.h"
 #include "rewire/tools/inspect/inspect_executable.h"
 #include "rewire/tools/inspect/inspect_library.h"
 #include "rewire/tools/inspect/inspect_memory.h"
 #include "rewire/tools/inspect/listing.h"
+#include "rewire/tools/inspect/memory_svg.h"
 #include "rewire/tools/io/cli.h"
 #include "rewire/tools/io/name_map.h"
 #include "rewire/tools/io/open_model.h"
@@ -25,6 +28,8 @@ struct Options {
   bool check = false;
   bool json = false;
   bool memory = false;
+  bool dot = false;
+  bool svg = false;
   MemoryRequest request;
 };
 
@@ -73,11 +78,33 @@ Result<int> InspectRuns(const Options& options) {
   request.kernels.insert(request.kernels.end(), model->kernels.begin(), model->kernels.end());
   const Result<std::vector<FunctionMemory>> memory = InspectMemory(model->executable, request);
   if (!memory) return Forward(memory);
+  if (options.svg) {
+    std::vector<PlannedFunction> functions;
+    for (const FunctionMemory& function : *memory) {
+      const std::optional<std::uint32_t> index = model->executable.FindFunction(function.function);
+      functions.push_back(
+          {function.function, PlanOf(model->executable.module(), index.value_or(0)), function.unbound});
+    }
+    fmt::print("{}", MemorySvg(functions));
+    return 0;
+  }
   Print(options.json, {{"file", options.file}, {"memory", MemoryJson(*memory)}}, MemoryText(*memory));
   return 0;
 }
 
+Result<int> DrawFunctions(const Options& options) {
+  Result<OpenedModel> model = OpenModel(options.file);
+  if (!model) return Forward(model);
+  if (Status named = RestoreNames(options.map, &*model); !named) return Forward(named);
+  const Module& module = model->executable.module();
+  std::vector<FunctionGraph> graphs;
+  for (std::uint32_t i = 0; i < module.functions.size(); ++i) graphs.push_back(GraphOf(module, i));
+  fmt::print("{}", DotText({graphs.data(), graphs.size()}));
+  return 0;
+}
+
 Result<int> Inspect(const Options& options) {
+  if (options.dot) return DrawFunctions(options);
   if (options.memory) return InspectRuns(options);
   if (!options.map.empty()) return InspectForeign(options);
   const Result<SharedBytes> bytes = MapFile(options.file);
@@ -118,10 +145,18 @@ int main(int argc, char** argv) {
       app.add_option("--map", options.map,
                      "give a stripped executable its names back, from the map that vm-strip wrote")
           ->type_name("FILE");
-  app.add_flag("--check", options.check, "check every section and constant; exit with 1 if one is damaged")
-      ->excludes(map);
-  app.add_flag("--json", options.json, "print one JSON object instead of text");
+  CLI::Option* check = app.add_flag("--check", options.check,
+                                    "check every section and constant; exit with 1 if one is damaged")
+                           ->excludes(map);
+  CLI::Option* json = app.add_flag("--json", options.json, "print one JSON object instead of text");
   CLI::Option* memory = app.add_flag("--memory", options.memory, "show the most memory that runs need");
+  app.add_flag("--dot", options.dot, "print the functions as a graph for Graphviz: pipe it to dot -Tsvg")
+      ->excludes(check)
+      ->excludes(json)
+      ->excludes(memory);
+  app.add_flag("--svg", options.svg, "with --memory: draw what lies where, as an SVG picture")
+      ->needs(memory)
+      ->excludes(json);
   app.add_option("--function", options.request.function, "with --memory: show only this function")
       ->needs(memory)
       ->type_name("NAME");

@@ -100,6 +100,10 @@ void AddMeasuringOptions(CLI::App* app, RunOptions* options, Texts* texts) {
   AddValue(app, "--profile-trace", &options->timeline, "FILE",
            "write a timeline of all kernel calls, for ui.perfetto.dev")
       ->group(group);
+  AddValue(app, "--report", &options->report, "FILE.html",
+           "write a page that shows where time and memory went: the model as a graph, a timeline, the "
+           "memory, and advice")
+      ->group(group);
   AddValue(app, "--threads", &options->threads, "N", "let kernels use N threads; default: one per core")
       ->check(CLI::Range(1, 4096).description(""))
       ->group(group);
@@ -129,7 +133,7 @@ void AddComparingOptions(CLI::App* app, RunOptions* options) {
       AddValue(app, "--against", &options->against, "MODEL.onnx",
                "run ONNX Runtime, too, and name the first node whose value differs; exit with 1 if one does");
   exclude(against->group(group), {"--output", "--expect", "--repeat", "--duration", "--trace", "--profile",
-                                  "--profile-trace", "--dump-values", "--record"});
+                                  "--profile-trace", "--report", "--dump-values", "--record"});
   AddValue(app, "--python", &options->python, "PROGRAM",
            "the Python that has ONNX Runtime; default: REWIRE_PYTHON of the environment, or else python3")
       ->needs("--against")

@@ -4,8 +4,8 @@
 #include <catch2/catch.hpp>
 
 #include "rewire/tools/io/table_text.h"
-#include "rewire/tools/run/histogram.h"
-#include "rewire/tools/run/statistics.h"
+#include "rewire/tools/measure/histogram.h"
+#include "rewire/tools/measure/statistics.h"
 
 namespace rewire::tools {
 namespace {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // vm-inspect on whole and damaged executables and on kernel libraries.
 #include <catch2/catch.hpp>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <string>
 
 #include "rewire/tests/support/paths.h"
@@ -178,6 +180,100 @@ TEST_CASE("what is neither is refused") {
   const Finished broken = session.Run({"broken.so"});
   CHECK(broken.exit_code == 14);
   CHECK(session.Run({"missing.rwx"}).exit_code == 12);
+}
+
+// A loop of additions, in memory whose size a kernel computes, and a second function without branches.
+constexpr const char kFunctions[] = R"(
+.param weight: f32[2]
+.kernel add = "rewire.add"
+.kernel bytes = "rewire.shape.bytes" {element_bytes=4}
+.func main(x: f32[2], n: i64[]) -> y: f32[2]
+  %w = load_const weight
+  %zero = load_consti 0
+  %shape = shape_of %x
+  %size = alloc_storage _, alignment=64, i64[], cpu
+  %count = alloc_tensor %size, _, i64[]
+  invoke_packed bytes(%shape, %count), outputs=1
+again:
+  %s = alloc_storage %count, alignment=64, f32, cpu
+  %y = alloc_tensor %s, _, f32[2]
+  invoke_packed add(%x, %w, %y), outputs=1  @ "Add 'loop'"
+  %x = move %y
+  if %n == %zero goto again else done
+done:
+  ret %y
+.end
+.func plain(x: f32[4, 4]) -> z: f32[4, 4]
+  %s = alloc_storage _, alignment=64, f32[32], cpu
+  %half = load_consti 64
+  %y = alloc_tensor %s, _, f32[4, 4]
+  invoke_packed add(%x, %x, %y), outputs=1
+  %z = alloc_tensor %s, %half, f32[4, 4]
+  invoke_packed add(%y, %y, %z), outputs=1
+  kill %y
+  ret %z
+.end
+)";
+
+// Pairs of titles, by the lines "f0_1 [label="title\n..." and "f0_1 -> f0_2 [label=..., style=...".
+std::multimap<std::string, std::string> DrawnEdges(const std::string& dot, const std::string& style) {
+  std::map<std::string, std::string> titles;
+  std::multimap<std::string, std::string> edges;
+  std::istringstream lines(dot);
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    std::string from, arrow, to;
+    words >> from >> arrow >> to;
+    if (arrow == "->") {
+      if (Contains(line, "style=" + style)) edges.emplace(titles[from], titles[to]);
+    } else if (const std::size_t label = line.find("[label=\""); label != std::string::npos) {
+      titles[from] = line.substr(label + 8, line.find_first_of("\\\"", label + 8) - label - 8);
+    }
+  }
+  return edges;
+}
+
+TEST_CASE("the graph of a function has its inputs, parameters, kernels, and the values of a loop") {
+  const Session session;
+  session.folder().Write("functions.asm", kFunctions);
+  const Finished drawn = session.Run({"functions.asm", "--dot"});
+  INFO(drawn.out << drawn.err);
+  REQUIRE(drawn.exit_code == 0);
+  CHECK(drawn.out.rfind("digraph model {", 0) == 0);
+  CHECK(Contains(drawn.out, "[label=\"x\\nf32[2]\", shape=ellipse]"));
+  CHECK(Contains(drawn.out, "[label=\"weight\\nf32[2]\", shape=house]"));
+  CHECK(Contains(drawn.out, "Add 'loop'\", shape=box, style=filled"));
+  using Edges = std::multimap<std::string, std::string>;
+  // What a round wrote is what the next one reads: the kernel feeds itself.
+  CHECK(DrawnEdges(drawn.out, "solid") == Edges{{"x", "shape_of"},
+                                                {"shape_of", "rewire.shape.bytes"},
+                                                {"x", "rewire.add"},
+                                                {"weight", "rewire.add"},
+                                                {"rewire.add", "rewire.add"},
+                                                {"rewire.add", "ret"},
+                                                {"n", "if"},
+                                                {"x", "rewire.add"},
+                                                {"rewire.add", "rewire.add"},
+                                                {"rewire.add", "ret"}});
+  CHECK(DrawnEdges(drawn.out, "dotted") == Edges{{"rewire.shape.bytes", "rewire.add"}});
+  CHECK(DrawnEdges(drawn.out, "dashed") == Edges{{"if", "rewire.add"}, {"if", "ret"}});
+  CHECK(session.Run({"functions.asm", "--dot", "--json"}).exit_code != 0);
+}
+
+TEST_CASE("the picture of the memory has each storage and tensor at its place") {
+  const Session session;
+  session.folder().Write("functions.asm", kFunctions);
+  const Finished drawn = session.Run({"functions.asm", "--memory", "--svg"});
+  INFO(drawn.out << drawn.err);
+  REQUIRE(drawn.exit_code == 0);
+  CHECK(drawn.out.rfind("<svg xmlns", 0) == 0);
+  CHECK(Contains(drawn.out, "no picture: main@"));
+  CHECK(Contains(drawn.out, "storage %1\n128 B at offset 0 B\ninstructions 3 to 8</title>"));
+  CHECK(Contains(drawn.out, "tensor %3 f32[4, 4]\n64 B at offset 0 B\ninstructions 3 to 7</title>"));
+  CHECK(Contains(drawn.out, "tensor %4 f32[4, 4]\n64 B at offset 64 B\ninstructions 5 to 8</title>"));
+  CHECK(Contains(drawn.out, "tensors in storages of 128 B; a run of a new VM holds at most"));
+  CHECK(session.Run({"functions.asm", "--svg"}).exit_code != 0);
+  CHECK(session.Run({"functions.asm", "--memory", "--svg", "--json"}).exit_code != 0);
 }
 
 TEST_CASE("the memory of runs, of the digits model by the number of images, and why some have no bound") {

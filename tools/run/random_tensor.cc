@@ -10,8 +10,8 @@
 
 #include "rewire/base/dtype.h"
 #include "rewire/executable_format/text/element_text.h"
+#include "rewire/tools/measure/resident.h"
 #include "rewire/tools/run/compare.h"
-#include "rewire/tools/run/resident.h"
 
 namespace rewire::tools {
 namespace {

@@ -22,18 +22,19 @@
 #include "rewire/tools/io/progress.h"
 #include "rewire/tools/io/style.h"
 #include "rewire/tools/io/units.h"
+#include "rewire/tools/measure/histogram.h"
+#include "rewire/tools/measure/profile.h"
+#include "rewire/tools/measure/resident.h"
+#include "rewire/tools/measure/statistics.h"
 #include "rewire/tools/record/call_record.h"
 #include "rewire/tools/record/new_folder.h"
 #include "rewire/tools/record/value_dump.h"
+#include "rewire/tools/report/report.h"
 #include "rewire/tools/run/expectations.h"
-#include "rewire/tools/run/histogram.h"
 #include "rewire/tools/run/link_model.h"
 #include "rewire/tools/run/observers.h"
 #include "rewire/tools/run/output_plans.h"
 #include "rewire/tools/run/outputs.h"
-#include "rewire/tools/run/profile.h"
-#include "rewire/tools/run/resident.h"
-#include "rewire/tools/run/statistics.h"
 #include "rewire/tools/run/trace.h"
 #include "rewire/vm/vm.h"
 
@@ -49,7 +50,8 @@ std::int64_t Nanoseconds(Clock::time_point time) {
 
 class Runner {
  public:
-  explicit Runner(const RunOptions& options) : options_(options), profiler_(!options.timeline.empty()) {}
+  explicit Runner(const RunOptions& options)
+      : options_(options), profiler_(!options.timeline.empty() || !options.report.empty()) {}
 
   Result<int> Run();
   // After Run: what becomes of its result where it repeats a recorded call.
@@ -62,7 +64,7 @@ class Runner {
   Status Report(const VirtualMachine& vm, std::uint32_t function, const MappedOutputs& mapped, bool* equal);
   Result<int> RunAgainst(VirtualMachine* vm, std::uint32_t function, const std::vector<Value>& inputs);
   void ReportTimes(const VirtualMachine& vm);
-  Status ReportProfile();
+  Status ReportProfile(const Module& module);
   // Writes the record, if one is kept.
   Status FinishRecord(const Status& outcome);
   Status FinishDump(ValueDump* dump, const std::string& function, const Status& invoked);
@@ -129,7 +131,8 @@ Status Runner::Execute(VirtualMachine* vm, std::uint32_t function) {
   Tracer tracer([this](const TraceEntry& entry) { Trace(entry); });
   std::vector<Observer*> wanted;
   if (options_.trace) wanted.push_back(&tracer);
-  if (options_.profile || !options_.timeline.empty()) wanted.push_back(&profiler_);
+  if (options_.profile || !options_.timeline.empty() || !options_.report.empty())
+    wanted.push_back(&profiler_);
   std::optional<ValueDump> dump;
   if (!options_.dump_values.empty()) wanted.push_back(dump.emplace(options_.dump_values, vm).observer());
   Observers observers(std::move(wanted));
@@ -199,7 +202,7 @@ Result<int> Runner::CompareWithRecord(const RecordedCall& call, Result<int> exit
   return same ? 0 : kExitNo;
 }
 
-Status Runner::ReportProfile() {
+Status Runner::ReportProfile(const Module& module) {
   if (options_.profile) {
     const std::vector<Profiler::Row> rows = profiler_.Rows();
     Say("profile:\n" + ProfileText(rows));
@@ -211,9 +214,9 @@ Status Runner::ReportProfile() {
   }
   if (options_.timeline.empty()) return {};
   // Names come from files and may hold any bytes; JSON wants UTF-8.
-  const std::string text =
-      profiler_.Timeline("vm-run " + options_.file).dump(-1, ' ', false, Json::error_handler_t::replace) +
-      "\n";
+  const std::string text = profiler_.Timeline(module, "vm-run " + options_.file)
+                               .dump(-1, ' ', false, Json::error_handler_t::replace) +
+                           "\n";
   const Span<const std::byte> bytes(reinterpret_cast<const std::byte*>(text.data()), text.size());
   if (Status written = WriteFileAtomically(options_.timeline, bytes); !written) return written;
   if (!options_.json) Tell(fmt::format("wrote {}\n", options_.timeline));
@@ -257,7 +260,7 @@ Status Runner::Report(const VirtualMachine& vm, std::uint32_t index, const Mappe
     Say(fmt::format("{}: {}\n", entry.output, ComparisonText(entry.comparison, entry.expected)));
   }
   ReportTimes(vm);
-  return ReportProfile();
+  return ReportProfile(vm.program().executable().module());
 }
 
 void Runner::ReportTimes(const VirtualMachine& vm) {
@@ -352,12 +355,19 @@ Result<int> Runner::Run() {
     // What was measured until somebody lost patience.
     if (executed.code() == StatusCode::kCancelled && !times_.empty()) {
       ReportTimes(vm);
-      if (Status reported = ReportProfile(); !reported) return Forward(reported);
+      if (Status reported = ReportProfile(module); !reported) return Forward(reported);
     }
     return Forward(executed);
   }
   bool equal = true;
   if (Status reported = Report(vm, *index, mapped, &equal); !reported) return Forward(reported);
+  if (!options_.report.empty()) {
+    const ReportRequest request{
+        options_.report, options_.file, *index, {inputs->data(), inputs->size()}, options_.threads};
+    if (Status written = WriteReport(request, profiler_, *program); !written) return Forward(written);
+    if (!options_.json) Tell(fmt::format("wrote {}\n", options_.report));
+    json_["written"].push_back(options_.report);
+  }
   return equal ? 0 : kExitNo;
 }
 

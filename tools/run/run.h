@@ -42,6 +42,7 @@ struct RunOptions {
   bool trace = false;
   bool profile = false;
   std::string timeline;     // --profile-trace: a file
+  std::string report;       // a file: the page that shows time and memory
   std::string dump_values;  // a folder for every value of the run; of one run alone
   std::string record;       // a folder that keeps the call
   std::string replay;       // a folder of such a call, which is run again

@@ -9,7 +9,7 @@
 
 #include "rewire/base/dtype.h"
 #include "rewire/base/utf8.h"
-#include "rewire/tools/run/resident.h"
+#include "rewire/tools/measure/resident.h"
 
 namespace rewire::tools {
 namespace {

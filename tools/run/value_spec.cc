@@ -9,7 +9,7 @@
 
 #include "rewire/base/dtype.h"
 #include "rewire/executable_format/text/element_text.h"
-#include "rewire/tools/run/resident.h"
+#include "rewire/tools/measure/resident.h"
 #include "rewire/tools/run/text_tensors.h"
 
 namespace rewire::tools {

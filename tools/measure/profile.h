@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// --profile and --profile-trace: the time of every kernel call.
+// --profile, --profile-trace and --report: the time of every kernel call.
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
-#include "rewire/tools/run/statistics.h"
+#include "rewire/tools/measure/operation_count.h"
+#include "rewire/tools/measure/statistics.h"
 #include "rewire/vm/observer.h"
 
 namespace rewire::tools {
@@ -22,6 +24,7 @@ class Profiler : public Observer {
 
   bool wants_kernels() const override { return true; }
   void OnKernel(const KernelCall& call) override;
+  void OnWait(const Wait& wait) override;
 
   // One invocation of the function, around its kernel calls; steady clock.
   void AddRun(const std::string& function, std::int64_t start_ns, std::int64_t end_ns);
@@ -38,31 +41,49 @@ class Profiler : public Observer {
   // without notes.
   std::vector<Row> NodeRows() const;
 
-  // Kernel calls and runs as slices in the Trace Event Format ("Trace Event Format", Google, 2016), which
-  // Perfetto and chrome://tracing open. Times are microseconds from the first run's start.
-  nlohmann::ordered_json Timeline(const std::string& process_name) const;
+  // Runs, kernel calls and waits for devices as slices in the Trace Event Format ("Trace Event Format",
+  // Google, 2016), which Perfetto and chrome://tracing open. Times are microseconds from the first run's
+  // start.
+  nlohmann::ordered_json Timeline(const Module& module, const std::string& process_name) const;
 
- private:
+  // What a call was given. Calls of one instruction with equal arguments share it, so that measuring is
+  // quick.
+  struct Arguments {
+    std::uint64_t hash;
+    std::string text;
+    OperationCount work;
+  };
   // An instruction that calls a kernel.
   struct Site {
-    std::string name;
+    std::uint32_t function, pc;
+    std::string name;  // the debug name, or else the kernel's name
     std::string kernel;
-    std::string node;  // empty without a note
-    std::vector<std::int64_t> durations;
+    std::string node;                     // of the model; empty without a note
+    std::vector<std::int64_t> durations;  // nanoseconds
+    std::deque<Arguments> arguments;      // empty unless calls are kept
   };
   struct Call {
     const Site* site;
-    std::string function;
-    std::uint32_t pc;
-    std::string arguments;
-    std::int64_t start_ns, end_ns;
+    const Arguments* arguments;
+    std::int64_t start_ns, end_ns;  // steady clock
     bool ok;
   };
   struct Run {
     std::string function;
     std::int64_t start_ns, end_ns;
   };
+  // The host waited for a device.
+  struct DeviceWait {
+    WaitCause cause;
+    std::int64_t start_ns, end_ns;
+  };
+  // In the order in which they happened. Calls and waits are empty unless they are kept.
+  const std::vector<Run>& runs() const { return runs_; }
+  const std::vector<Call>& calls() const { return calls_; }
+  const std::vector<DeviceWait>& waits() const { return waits_; }
+  std::vector<const Site*> sites() const;  // by function and pc
 
+ private:
   using Names = std::pair<std::string, std::string>;
   // For calls with the same pair of names, which `names_of` returns. Calls without a first name are left out.
   template <typename NamesOf>
@@ -72,6 +93,7 @@ class Profiler : public Observer {
   bool keep_calls_;
   std::unordered_map<std::uint64_t, Site> sites_;  // by function and pc
   std::vector<Call> calls_;
+  std::vector<DeviceWait> waits_;
   std::vector<Run> runs_;
 };
 

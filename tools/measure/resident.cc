@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rewire/tools/run/resident.h"
+#include "rewire/tools/measure/resident.h"
 
 #include <fmt/format.h>
 #include <unistd.h>

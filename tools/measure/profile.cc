@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rewire/tools/run/profile.h"
+#include "rewire/tools/measure/profile.h"
 
 #include <fmt/format.h>
 
@@ -12,8 +12,35 @@
 #include "rewire/tools/io/table_text.h"
 #include "rewire/tools/io/units.h"
 #include "rewire/tools/run/register_text.h"
+#include "rewire/vm/kernel/device_type.h"
+#include "rewire/vm/kernel/kernel.h"
 
 namespace rewire::tools {
+
+namespace {
+
+// Of all that the text and the work of a call depend on.
+std::uint64_t HashOf(Span<const RewireFFIAny> args) {
+  std::uint64_t hash = 0;
+  const auto add = [&hash](std::uint64_t value) {
+    hash = (hash ^ value) * 0x9E3779B97F4A7C15 + (hash >> 29);
+  };
+  for (const RewireFFIAny& arg : args) {
+    const DLTensor* tensor = RewireTensorOf(&arg);
+    add(static_cast<std::uint64_t>(arg.type_index));
+    if (tensor == nullptr) {
+      if (arg.type_index < kRewireFFIObject) add(static_cast<std::uint64_t>(arg.v_int64));
+      continue;
+    }
+    add(std::uint64_t{tensor->dtype.code} << 24 | std::uint64_t{tensor->dtype.bits} << 16 |
+        tensor->dtype.lanes);
+    for (std::int32_t i = 0; i < tensor->ndim; ++i) add(static_cast<std::uint64_t>(tensor->shape[i]));
+    add(static_cast<std::uint64_t>(DeviceTypeOf(tensor->device)));
+  }
+  return hash;
+}
+
+}  // namespace
 
 void Profiler::OnKernel(const KernelCall& call) {
   const auto [place, added] =
@@ -22,16 +49,38 @@ void Profiler::OnKernel(const KernelCall& call) {
   const Function& function = call.module.functions[call.function];
   if (added) {
     const KernelImport& import = call.module.kernels[call.kernel];
+    site.function = call.function;
+    site.pc = call.pc;
     site.name = import.debug_name.empty() ? import.name : import.debug_name;
     site.kernel = import.name;
     site.node = SourceTextAt(function, call.pc);
   }
   site.durations.push_back(call.end_ns - call.start_ns);
   if (!keep_calls_) return;
-  std::string arguments;
-  for (const RewireFFIAny& arg : call.args) arguments += (arguments.empty() ? "" : ", ") + RegisterText(arg);
-  calls_.push_back(
-      {&site, function.name, call.pc, std::move(arguments), call.start_ns, call.end_ns, call.ok});
+  const std::uint64_t hash = HashOf(call.args);
+  auto arguments = std::find_if(site.arguments.begin(), site.arguments.end(),
+                                [hash](const Arguments& each) { return each.hash == hash; });
+  if (arguments == site.arguments.end()) {
+    std::string text;
+    for (const RewireFFIAny& arg : call.args) text += (text.empty() ? "" : ", ") + RegisterText(arg);
+    site.arguments.push_back(
+        {hash, std::move(text), CountOperations(call.module.kernels[call.kernel], call.args)});
+    arguments = std::prev(site.arguments.end());
+  }
+  calls_.push_back({&site, &*arguments, call.start_ns, call.end_ns, call.ok});
+}
+
+void Profiler::OnWait(const Wait& wait) {
+  if (keep_calls_) waits_.push_back({wait.cause, wait.start_ns, wait.end_ns});
+}
+
+std::vector<const Profiler::Site*> Profiler::sites() const {
+  std::vector<const Site*> sites;
+  for (const auto& [place, site] : sites_) sites.push_back(&site);
+  std::sort(sites.begin(), sites.end(), [](const Site* a, const Site* b) {
+    return std::pair(a->function, a->pc) < std::pair(b->function, b->pc);
+  });
+  return sites;
 }
 
 void Profiler::AddRun(const std::string& function, std::int64_t start_ns, std::int64_t end_ns) {
@@ -83,7 +132,7 @@ std::vector<Profiler::Row> Profiler::Rows() const {
   return rows;
 }
 
-nlohmann::ordered_json Profiler::Timeline(const std::string& process_name) const {
+nlohmann::ordered_json Profiler::Timeline(const Module& module, const std::string& process_name) const {
   using Json = nlohmann::ordered_json;
   const std::int64_t origin = runs_.empty() ? 0 : runs_.front().start_ns;
   Json events = Json::array();
@@ -106,12 +155,15 @@ nlohmann::ordered_json Profiler::Timeline(const std::string& process_name) const
   for (const Run& run : runs_) add_slice(run.function, "run", run.start_ns, run.end_ns, Json::object());
   for (const Call& call : calls_) {
     Json arguments = {{"kernel", call.site->kernel},
-                      {"function", call.function},
-                      {"pc", call.pc},
-                      {"arguments", call.arguments},
+                      {"function", module.functions[call.site->function].name},
+                      {"pc", call.site->pc},
+                      {"arguments", call.arguments->text},
                       {"ok", call.ok}};
     if (!call.site->node.empty()) arguments["node"] = call.site->node;
     add_slice(call.site->name, "kernel", call.start_ns, call.end_ns, std::move(arguments));
+  }
+  for (const DeviceWait& wait : waits_) {
+    add_slice("wait", "wait", wait.start_ns, wait.end_ns, {{"cause", WaitCauseText(wait.cause)}});
   }
   return {{"displayTimeUnit", "ns"}, {"traceEvents", std::move(events)}};
 }

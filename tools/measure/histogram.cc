@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rewire/tools/run/histogram.h"
+#include "rewire/tools/measure/histogram.h"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rewire/tools/run/statistics.h"
+#include "rewire/tools/measure/statistics.h"
 
 #include <algorithm>
 #include <numeric>

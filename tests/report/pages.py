@@ -1,0 +1,174 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Opens pages of vm-run --report in headless Chromium and looks at what it drew.
+
+usage: pages.py BIN [--keep DIR]
+
+BIN is the folder of vm-run. --keep writes pages and pictures of them, on a light and a dark screen, to a folder. The models: the
+digit classifier of the examples (functions, symbolic sizes), a loop with a branch, and 2,000 kernel calls with branches. For
+each page: no message on the console, every node of the graph and every call of the timeline drawn, each block of memory,
+a search that finds a node, a click that shows it, and at most 3 MB.
+"""
+import argparse
+import json
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+MOST_BYTES = 3_000_000
+LARGE = 2000  # kernel calls
+
+LOOP = """
+.kernel add = "rewire.add"
+.kernel less = "rewire.less"
+.kernel cast = "rewire.cast"
+.const one: f32[] = {1}
+.const most: f32[] = {5}
+.func main(x: f32[]) -> y: f32[]
+  %one = load_const one
+  %most = load_const most
+  %true = load_consti 1
+again:
+  %s = alloc_storage _, alignment=64, f32[], cpu
+  %y = alloc_tensor %s, _, f32[]
+  invoke_packed add(%x, %one, %y), outputs=1  @ "Add 'step'"
+  %b = alloc_storage _, alignment=64, bool[], cpu
+  %small = alloc_tensor %b, _, bool[]
+  invoke_packed less(%y, %most, %small), outputs=1
+  %i = alloc_storage _, alignment=64, i64[], cpu
+  %test = alloc_tensor %i, _, i64[]
+  invoke_packed cast(%small, %test), outputs=1
+  %x = move %y
+  if %test == %true goto again else done
+done:
+  ret %y
+.end
+"""
+
+
+def large_model():
+    """Residual blocks of three branches, until there are LARGE calls; every fifth call has an input from far above."""
+    lines = ['.kernel add = "rewire.add"', '.kernel mul = "rewire.mul"', ".func main(x: f32[64]) -> y: f32[64]"]
+    values = ["%x"]
+    for call in range(LARGE):
+        a, b = values[-1], values[max(0, len(values) - (40 if call % 5 == 0 else 3))]
+        kernel = "mul" if call % 7 == 0 else "add"
+        lines += [
+            f"  %s{call} = alloc_storage _, alignment=64, f32[64], cpu",
+            f"  %v{call} = alloc_tensor %s{call}, _, f32[64]",
+            f"  invoke_packed {kernel}({a}, {b}, %v{call}), outputs=1  @ \"{kernel.title()} 'node_{call}'\"",
+        ]
+        values.append(f"%v{call}")
+        if call >= 60:
+            lines += [f"  kill %v{call - 60}", f"  kill %s{call - 60}"]
+    return "\n".join(lines + [f"  ret {values[-1]}", ".end", ""])
+
+
+# What a user does, after the page has drawn itself. The result is what the checks below read.
+VISIT = """
+<script>
+addEventListener('error', (event) => { document.title = 'ERROR ' + event.message; });
+addEventListener('load', () => {
+  const seen = {nodes: document.querySelectorAll('#graph .node').length, edges: document.querySelectorAll('#graph .edge').length,
+    calls: document.querySelectorAll('#timeline rect').length, blocks: document.querySelectorAll('#blocks rect').length,
+    rows: document.querySelectorAll('#sites tr').length, outputs: document.querySelectorAll('#outputs tr').length,
+    placed: [...document.querySelectorAll('#graph .node')].every((node) => !/NaN|undefined/.test(node.getAttribute('transform'))),
+    cards: document.querySelectorAll('.card').length, advice: document.querySelectorAll('#advice li').length};
+  const wanted = data.sites[0].name;
+  byId('find').value = wanted;
+  byId('find').dispatchEvent(new Event('input'));
+  seen.found = document.querySelectorAll('#graph .node.found').length + data.graph.filter((g) => g !== graphView.shown).length;
+  byId('hottest').click();
+  seen.details = byId('details').textContent.includes(data.sites[0].kernel);
+  byId('filter').value = wanted;
+  byId('filter').dispatchEvent(new Event('input'));
+  seen.filtered = document.querySelectorAll('#sites tr').length;
+  byId('graph').dispatchEvent(new WheelEvent('wheel', {deltaY: -200, clientX: 300, clientY: 300, cancelable: true}));
+  seen.scale = graphView.scale;
+  const result = document.createElement('pre');
+  result.id = 'seen';
+  result.textContent = JSON.stringify(seen);
+  document.body.append(result);
+});
+</script>
+"""
+
+
+def chromium(*arguments):
+    program = shutil.which("chromium-headless-shell") or shutil.which("chromium")
+    if program is None:
+        print("pages.py: SKIPPED: there is no headless Chromium")
+        sys.exit(77)
+    command = [program, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--enable-logging=stderr",
+               "--host-resolver-rules=MAP * ~NOTFOUND", "--virtual-time-budget=10000", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=180)
+    return done.stdout, [line for line in done.stderr.splitlines() if "CONSOLE" in line]
+
+
+def check(name, page):
+    """The faults of a page, as lines."""
+    text = page.read_text()
+    data = json.loads(re.search(r'id="data">(.*?)</script>', text, re.S).group(1))
+    visited = page.with_suffix(".visit.html")
+    visited.write_text(text.replace("</body>", VISIT + "</body>"))
+    dom, console = chromium("--window-size=1400,1200", "--dump-dom", visited.as_uri())
+    visited.unlink()
+    found = re.search(r'<pre id="seen">(.*?)</pre>', dom, re.S)
+    if console or not found:
+        return [f"the console says: {line}" for line in console] + ([] if found else ["the page did not run"])
+    seen = json.loads(found.group(1))
+    main = data["graph"][0]
+    expected = {
+        "nodes": len(main["nodes"]), "edges": len(main["edges"]), "blocks": len(data["memory"]["blocks"]),
+        "rows": 1 + min(200, len(data["sites"])), "outputs": 1 + len(data["outputs"]), "placed": True, "details": True,
+        "advice": max(1, len(data["advice"])),
+    }
+    faults = [f"{key}: {seen[key]}, expected {value}" for key, value in expected.items() if seen[key] != value]
+    # Calls that would share a third of a pixel are one.
+    calls = len(data["timeline"]["calls"])
+    if not min(calls, 300) <= seen["calls"] <= calls:
+        faults.append(f"calls: {seen['calls']} drawn of {calls}")
+    for key, least in {"cards": 4, "found": 1, "filtered": 2, "edges": 1, "scale": 0.01}.items():
+        if seen[key] < least:
+            faults.append(f"{key}: {seen[key]}, at least {least} expected")
+    if page.stat().st_size > MOST_BYTES:
+        faults.append(f"{page.stat().st_size} bytes, at most {MOST_BYTES} expected")
+    print(f"{'FAILED' if faults else 'ok'}  {name}: {seen['nodes']} nodes, {seen['edges']} edges, {seen['calls']} calls, "
+          f"{seen['blocks']} blocks, {page.stat().st_size:,} bytes; {main['note'] or 'placed by Graphviz'}")
+    return faults
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("bin", type=pathlib.Path)
+    parser.add_argument("--keep", type=pathlib.Path)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = options.keep or pathlib.Path(temporary)
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "loop.asm").write_text(LOOP)
+        (folder / "large.asm").write_text(large_model())
+        models = {"digits": [ROOT / "examples/digits/digits.asm", "--dim", "N=4"], "loop": [folder / "loop.asm"],
+                  "large": [folder / "large.asm"]}
+        failed = 0
+        for name, arguments in models.items():
+            page = folder / f"{name}.html"
+            subprocess.run([options.bin / "vm-run", *arguments, "--random", "--repeat", "5", "--quiet", "--report", page], check=True,
+                           stdout=subprocess.DEVNULL)
+            faults = check(name, page)
+            for fault in faults:
+                print(f"  {name}: {fault}")
+            failed += bool(faults)
+            if options.keep:
+                for scheme, setting in {"light": 1, "dark": 0}.items():
+                    chromium("--window-size=1400,2200", f"--blink-settings=preferredColorScheme={setting}",
+                             f"--screenshot={folder / name}-{scheme}.png", page.as_uri())
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the times and outputs of a run suggest, in words.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "rewire/tools/report/run_facts.h"
+
+namespace rewire::tools {
+
+struct Advice {
+  double share = 0;  // of the time of the runs that it is about, 0 to 1; 0 if it is about no time
+  std::string text;  // one or two sentences
+};
+
+// The largest share first. Empty if nothing stands out.
+std::vector<Advice> AdviceOn(const RunFacts& facts, const Profiler& profiler);
+
+}  // namespace rewire::tools

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// What vm-run --report knows of a run; the page and its advice are made from that.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "rewire/base/status.h"
+#include "rewire/tools/measure/profile.h"
+#include "rewire/tools/measure/statistics.h"
+#include "rewire/tools/report/cpu_speed.h"
+#include "rewire/tools/report/memory_log.h"
+#include "rewire/vm/memory_bound.h"
+#include "rewire/vm/output.h"
+#include "rewire/vm/program.h"
+
+namespace rewire::tools {
+
+// An instruction that calls a kernel. Times are nanoseconds.
+struct SiteFacts {
+  const Profiler::Site* site = nullptr;
+  std::string arguments;      // of its first call in the shown run; empty if that run did not come here
+  OperationCount work;        // of that call
+  Percentiles times;          // of all its calls in all runs
+  double share = 0;           // of the time of all runs, 0 to 1
+  double attainable = 0;      // nanoseconds that this CPU would need for a call, by its operations and bytes
+  std::string after, before;  // operators of the nodes whose calls come before and after it in the shown run
+};
+
+struct OutputFacts {
+  std::string name;
+  OutputPlan plan;
+};
+
+struct RunFacts {
+  std::string file;
+  std::string function;
+  std::vector<std::int64_t> run_times;  // nanoseconds, in order
+  Percentiles times;                    // of these
+  CpuSpeed cpu;
+  std::vector<SiteFacts> sites;  // the one that took most time first
+  double outside = 0;            // share of the time that no kernel took
+  Profiler::Run shown;           // the run whose time is nearest to the median
+  std::vector<OutputFacts> outputs;
+  MemoryBound bound;  // for the sizes of this run's inputs
+  std::uint64_t peak_bytes = 0;
+};
+
+// `sizes` are the values of symbolic dimensions in this run.
+RunFacts FactsOf(const Program& program, std::uint32_t function, const Profiler& profiler,
+                 const CpuSpeed& cpu, const Array<std::pair<std::string, std::int64_t>>& sizes);
+
+}  // namespace rewire::tools

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+
+showHead();
+showAdvice();
+showOutputs();
+byId('filter').addEventListener('input', showSites);
+showSites();
+startGraph();
+const redraw = [startTimeline(), startMemory()];
+addEventListener('resize', () => redraw.forEach((again) => again()));
