@@ -9,8 +9,8 @@
 
 #include "rewire/base/atomic_file.h"
 #include "rewire/base/mapped_file.h"
+#include "rewire/executable_format/names/strip.h"
 #include "rewire/executable_format/reader.h"
-#include "rewire/executable_format/strip.h"
 #include "rewire/executable_format/verifier.h"
 #include "rewire/executable_format/writer.h"
 #include "rewire/tools/io/cli.h"

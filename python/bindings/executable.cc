@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "rewire/executable_format/names/name_map.h"
 #include "rewire/executable_format/text/assembler.h"
 #include "rewire/executable_format/text/disassembler.h"
 #include "rewire/executable_format/writer.h"
@@ -161,6 +162,12 @@ void AddExecutable(nb::module_& module) {
           nb::arg("path"), "Writes the .rwx file, which is complete or unchanged. Raises IoError.");
   module.def("_open", &Open, nb::arg("path"), nb::arg("parameters"), nb::arg("model"));
   module.def("_from_bytes", &FromBytes, nb::arg("data"));
+  module.def(
+      "_restore_names",
+      [](const Executable& executable, const std::string& path) {
+        return Take(RestoreNames(executable, path));
+      },
+      nb::arg("executable"), nb::arg("path"));
   module.def(
       "assemble",
       [](const std::string& text, const std::string& directory) {

@@ -258,7 +258,7 @@ def _executable_of(model, dims, max_dims, bundle_model):
 
 
 def load(model, *, dims=None, max_dims=None, threads=1, kernels=(), parameters=None, ignore_extra_parameters=False,
-         zero_new_storage=False, model_name="", trust_device_code=False):
+         zero_new_storage=False, model_name="", trust_device_code=False, name_map=None):
     """Loads a model and returns a Program.
 
     `model` is the path of a .rwx or .onnx file, of a Relay executable of TVM (.ro, .so) or of text assembly (.asm); the
@@ -269,10 +269,13 @@ def load(model, *, dims=None, max_dims=None, threads=1, kernels=(), parameters=N
     `@rewire.kernel`; loading a library runs its code. `parameters` are a ParameterSet, a dict of arrays, a path, or a
     list of those. `zero_new_storage` fills new memory with zeroes, for files from strangers. `trust_device_code` runs code
     for devices that the file itself holds. That is native code, so set it only for files whose origin you trust.
+    `name_map` is the path of the map that vm-strip wrote: errors and profiles then have the names that it took.
 
     Bytes are kept and not copied. Raises NotFoundError, InvalidFileError, VerificationError, UnsupportedError, LinkError.
     """
     executable, found = _executable_of(model, dims, max_dims, model_name)
+    if name_map is not None:
+        executable = _rewire._restore_names(executable, os.fsdecode(name_map))
     has_strings = any(key.startswith(("strings ", "input strings ")) for key in executable.metadata)
     made = _StringProgram if has_strings else Program
     return made(executable, threads=threads, kernels=_kernels.native(kernels) + list(found),

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rewire/executable_format/strip.h"
+#include "rewire/executable_format/names/strip.h"
+#include "rewire/executable_format/names/name_map.h"
 
 #include <catch2/catch.hpp>
 

@@ -16,8 +16,9 @@
 
 #include "rewire/executable_format/constant_data.h"
 #include "rewire/executable_format/executable.h"
+#include "rewire/executable_format/names/name_map.h"
+#include "rewire/executable_format/names/strip.h"
 #include "rewire/executable_format/reader.h"
-#include "rewire/executable_format/strip.h"
 #include "rewire/executable_format/writer.h"
 #include "rewire/tests/fuzz/files.h"
 #include "rewire/tests/hostile/judge.h"

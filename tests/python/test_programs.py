@@ -2,6 +2,7 @@
 """Loading and running: what goes in and comes out, and where it lies."""
 
 import gc
+import json
 import threading
 import time
 
@@ -259,3 +260,28 @@ def test_what_the_program_lets_go_of_is_freed():
     del a
     gc.collect()
     assert gone() is None
+
+
+def test_a_map_of_names_gives_a_stripped_program_its_names_back(tmp_path):
+    stripped = rewire.assemble('''
+.kernel "rewire.add"
+.func "0"("0": f32[2], "1": f32[3]) -> "0": f32[2]
+  %s = alloc_storage _, alignment=64, f32[2], cpu
+  %y = alloc_tensor %s, _, f32[2]
+  invoke_packed #0(%"0", %"1", %y), outputs=1
+  ret %y
+.end
+''')
+    names = tmp_path / "names.json"
+    names.write_text(json.dumps({
+        "rewire_names": 1, "symbols": [], "strings": [], "constants": [], "kernels": ["sum"], "metadata": [],
+        "functions": [{"name": "main", "inputs": ["left", "right"], "outputs": ["total"], "notes": []}]}))
+    program = rewire.load(stripped, name_map=names)
+    assert [value.name for value in program.inputs] == ["left", "right"]
+    with pytest.raises(rewire.RewireError, match="main@.*sum"):
+        program({"left": numpy.zeros(2, numpy.float32), "right": numpy.zeros(3, numpy.float32)})
+    names.write_text("{}")
+    with pytest.raises(rewire.InvalidArgumentError, match="names.json: the map of names is malformed"):
+        rewire.load(stripped, name_map=names)
+    with pytest.raises(rewire.NotFoundError):
+        rewire.load(stripped, name_map=tmp_path / "none.json")

@@ -117,7 +117,7 @@ TEST_CASE("a model that has changed is told of") {
   CHECK_THAT(session.Out({"--replay", "call"}),
              Contains("model.asm has changed since the call was recorded\n"));
   const json report = json::parse(session.Out({"--replay", "call", "--json"}));
-  CHECK(report["replay"]["changed"] == json({session.Call("call")["model"]["file"]}));
+  CHECK(report["replay"]["changed"] == json::array({session.Call("call")["model"]["file"]}));
 }
 
 TEST_CASE("parameters are recorded with their hash") {

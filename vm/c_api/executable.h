@@ -57,6 +57,13 @@ REWIRE_API RewireStatus rewire_executable_open_memory(const void* data, size_t s
                                                       void (*release)(void* context), void* context,
                                                       const RewireOpenOptions* options,
                                                       RewireExecutable** out);
+/* The same executable with the names that vm-strip took, from the map that it wrote to the file `map_path`.
+ * In librewire_prepare. Errors, traces and profiles of its programs have these names. The constants are
+ * shared. Errors: kRewireNotFound, kRewireIo; kRewireInvalidArgument if the file is no map, or the map of
+ * another executable; kRewireUnsupported for a map of another version. */
+REWIRE_API RewireStatus rewire_executable_restore_names(const RewireExecutable* executable,
+                                                        const char* map_path, RewireExecutable** out);
+
 /* Destroys the handle. Programs of the executable stay valid. NULL is allowed. */
 REWIRE_API void rewire_executable_destroy(RewireExecutable* executable);
 

@@ -77,6 +77,7 @@ TEST_CASE("NULL is refused by every function, by name") {
       {"out", [&] { return rewire_executable_open("x", nullptr, nullptr); }},
       {"path", [&] { return rewire_executable_open_bundled(nullptr, "m", nullptr, &executable); }},
       {"out", [&] { return rewire_executable_open_bundled("x", "m", nullptr, nullptr); }},
+      {"executable", [&] { return rewire_executable_restore_names(nullptr, "x", &executable); }},
       {"data",
        [&] { return rewire_executable_open_memory(nullptr, 0, nullptr, nullptr, nullptr, &executable); }},
       {"out", [&] { return rewire_executable_open_memory("", 0, nullptr, nullptr, nullptr, nullptr); }},

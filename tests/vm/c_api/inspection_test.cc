@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "rewire/executable_format/bundle.h"
+#include "rewire/executable_format/names/strip.h"
 #include "rewire/executable_format/writer.h"
 #include "rewire/tests/vm/c_api/model.h"
 #include "rewire/tests/vm/parameters/parameter_files.h"
@@ -238,4 +239,33 @@ TEST_CASE("a model of a bundle opens by its name, or when it is the only one") {
 }
 
 }  // namespace
+TEST_CASE("a stripped executable gets its names back from a map") {
+  const Folder folder;
+  const auto owner = std::make_shared<std::vector<std::byte>>(ModelBytes());
+  const Executable model = *Executable::FromBytes({{owner->data(), owner->size()}, owner});
+  const StrippedModule stripped = *StripModule(model.module());
+  const std::string path = folder / "small.rwx", map = folder / "names.json", wrong = folder / "wrong.json";
+  REQUIRE(WriteModule(stripped.module, path));
+  std::ofstream(map) << stripped.map;
+  std::ofstream(wrong) << "[]";
+
+  RewireExecutable* opened = nullptr;
+  REQUIRE(rewire_executable_open(path.c_str(), nullptr, &opened) == kRewireOk);
+  const ExecutablePtr small(opened);
+  RewireExecutable* restored = nullptr;
+  REQUIRE(rewire_executable_restore_names(opened, map.c_str(), &restored) == kRewireOk);
+  const ExecutablePtr named(restored);
+  for (std::uint32_t i = 0; i < model.module().functions.size(); ++i) {
+    auto info = Sized<RewireFunctionInfo>();
+    REQUIRE(rewire_executable_function(restored, i, &info) == kRewireOk);
+    CHECK(info.name == model.module().functions[i].name);
+  }
+
+  RewireExecutable* none = nullptr;
+  CHECK(rewire_executable_restore_names(opened, wrong.c_str(), &none) == kRewireInvalidArgument);
+  CHECK(Message() == wrong + ": the map of names is malformed: it has no 'rewire_names'");
+  CHECK(rewire_executable_restore_names(opened, "/nonexistent.json", &none) == kRewireNotFound);
+  CHECK(none == nullptr);
+}
+
 }  // namespace rewire::test

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "rewire/executable_format/bundle.h"
+#include "rewire/executable_format/names/name_map.h"
 #include "rewire/vm/c_api/executable.h"
 #include "rewire/vm/c_api/impl/boundary.h"
 #include "rewire/vm/c_api/impl/handles.h"
@@ -31,6 +32,16 @@ RewireStatus rewire_executable_open_bundled(const char* path, const char* model,
     Result<rewire::Executable> executable = rewire::FindExecutable(*bundle, model == nullptr ? "" : model);
     if (!executable) return Forward(executable, path);
     rewire::c_api::Give(*std::move(executable), out);
+    return {};
+  });
+}
+
+RewireStatus rewire_executable_restore_names(const RewireExecutable* executable, const char* map_path,
+                                             RewireExecutable** out) {
+  return Boundary(Given("executable,map_path,out", executable, map_path, out), [&]() -> Status {
+    Result<rewire::Executable> named = rewire::RestoreNames(executable->executable, map_path);
+    if (!named) return Forward(named);
+    rewire::c_api::Give(*std::move(named), out);
     return {};
   });
 }

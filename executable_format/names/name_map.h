@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Takes the names out of a module that goes to others, and puts them back into what the module then reports.
+// Public header: <rewire/executable_format/names/name_map.h>.
 //
-// Functions, inputs, outputs, symbols and strings (what Fatal quotes) become their index in decimal: "0" is
-// function 0, its first input and its first output alike. That goes for entry functions too, unless the
-// caller keeps some by name. What the module is linked by stays: kernel names and attributes, parameter
-// names, memory scopes and
-// `__init`. Other constants' names, notes, kernels' debug names and metadata are dropped, except the lists of
-// what elements of outputs stand for. The code is the same, word for word.
+// Gives a stripped executable its names back. In librewire_prepare. vm-strip writes the map (StripModule,
+// strip.h).
 //
 // The map is JSON text with all that was taken:
 //   {"rewire_names": 1,
@@ -22,26 +18,17 @@
 #include <utility>
 
 #include "rewire/base/array.h"
+#include "rewire/base/export.h"
 #include "rewire/base/status.h"
+#include "rewire/executable_format/executable.h"
 #include "rewire/executable_format/module.h"
 
 namespace rewire {
 
-struct StripOptions {
-  Array<std::string> keep_functions;  // these keep their own name and those of inputs and outputs
-};
+inline constexpr int kNameMapVersion = 1;
 
-struct StrippedModule {
-  Module module;  // shares the constants' bytes with the one it was made from
-  std::string map;
-};
-
-// kNotFound when keep_functions names no function. kInvalidArgument when a name that is kept is a number,
-// which a stripped one may get.
-Result<StrippedModule> StripModule(const Module& module, const StripOptions& options = {});
-
-// A map that was read back.
-class NameMap {
+// A map that was read back. Immutable; any number of threads may use it.
+class REWIRE_API NameMap {
  public:
   // kInvalidArgument: not JSON, or not a map of this version.
   static Result<NameMap> Parse(std::string_view json);
@@ -67,5 +54,12 @@ class NameMap {
   Array<std::string> symbols_, strings_, constants_, kernels_;
   Array<std::pair<std::string, std::string>> metadata_;
 };
+
+// The same executable with the names of a map in the file `path`. Errors, traces and profiles of Programs
+// that are linked from it have these names. Constants are shared with `stripped`.
+//
+// Errors: kNotFound and kIo; kInvalidArgument if the file is no map, or the map of another executable;
+// kUnsupported for a map of another version. They begin with the path.
+REWIRE_API Result<Executable> RestoreNames(const Executable& stripped, const std::string& path);
 
 }  // namespace rewire

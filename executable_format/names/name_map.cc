@@ -1,60 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rewire/executable_format/strip.h"
-
-#include <fmt/format.h>
+#include "rewire/executable_format/names/name_map.h"
 
 #include <algorithm>
 #include <charconv>
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "rewire/base/array.h"
+#include "rewire/base/mapped_file.h"
+#include "rewire/base/message.h"
 
 namespace rewire {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int kMapVersion = 1;
-
 std::optional<std::uint64_t> ParseNumber(std::string_view text) {
   std::uint64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (text.empty() || error != std::errc() || end != text.data() + text.size()) return std::nullopt;
   return number;
-}
-
-bool IsKept(const Function& function, const StripOptions& options) {
-  return function.name == kInitFunction ||
-         std::find(options.keep_functions.begin(), options.keep_functions.end(), function.name) !=
-             options.keep_functions.end();
-}
-
-Json FunctionMap(const Function& function) {
-  Json inputs = Json::array(), notes = Json::array();
-  for (const NamedType& input : function.inputs) inputs.push_back(input.name);
-  for (const SourceNote& note : function.notes) notes.push_back(Json::array({note.pc, note.text}));
-  return {{"name", function.name}, {"inputs", inputs}, {"outputs", function.output_names}, {"notes", notes}};
-}
-
-std::string MapOf(const Module& module) {
-  Json map = {{"rewire_names", kMapVersion}, {"functions", Json::array()}, {"symbols", module.symbols},
-              {"strings", module.strings},   {"constants", Json::array()}, {"kernels", Json::array()},
-              {"metadata", Json::array()}};
-  for (const Function& function : module.functions) map["functions"].push_back(FunctionMap(function));
-  for (const Constant& constant : module.constants) map["constants"].push_back(constant.name);
-  for (const KernelImport& kernel : module.kernels) map["kernels"].push_back(kernel.debug_name);
-  for (const auto& [key, value] : module.metadata) map["metadata"].push_back(Json::array({key, value}));
-  // Names and texts are UTF-8 in every verified module; in others, what is not becomes U+FFFD.
-  return map.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
-}
-
-void StripFunction(Function& function, std::size_t index, bool keep) {
-  function.notes.clear();
-  if (keep) return;
-  function.name = std::to_string(index);
-  for (std::size_t i = 0; i < function.inputs.size(); ++i) function.inputs[i].name = std::to_string(i);
-  for (std::size_t i = 0; i < function.output_names.size(); ++i) function.output_names[i] = std::to_string(i);
 }
 
 bool ReadTexts(const Json& json, Array<std::string>* texts) {
@@ -88,52 +52,11 @@ bool ReadPairs(const Json& json, Array<std::pair<std::string, std::string>>* pai
 Status CheckCount(std::string_view what, std::size_t in_module, std::size_t in_map) {
   if (in_module == in_map) return {};
   return Fail(StatusCode::kInvalidArgument,
-              fmt::format("the map of names is not this module's: the module has {} {}, the map {}",
-                          in_module, what, in_map));
-}
-
-// What elements of outputs stand for (docs/format.md) is part of the result. Such lists stay, under the names
-// that their functions get.
-Array<std::pair<std::string, std::string>> ListsOfOutputs(const Module& module, const Module& stripped) {
-  Array<std::pair<std::string, std::string>> lists;
-  for (const auto& [key, value] : module.metadata) {
-    for (const std::string prefix : {"strings ", "input strings ", "keys "}) {
-      for (std::size_t i = 0; i < module.functions.size(); ++i) {
-        const std::string function = prefix + module.functions[i].name + ".";
-        if (key.rfind(function, 0) == 0 && ParseNumber(key.substr(function.size())))
-          lists.emplace_back(prefix + stripped.functions[i].name + key.substr(function.size() - 1), value);
-      }
-    }
-  }
-  return lists;
+              Format("the map of names is not this module's: the module has {} {}, the map {}", in_module,
+                     what, in_map));
 }
 
 }  // namespace
-
-Result<StrippedModule> StripModule(const Module& module, const StripOptions& options) {
-  for (const std::string& name : options.keep_functions) {
-    const bool found = std::any_of(module.functions.begin(), module.functions.end(),
-                                   [&](const Function& function) { return function.name == name; });
-    if (!found) return Fail(StatusCode::kNotFound, fmt::format("there is no function '{}' to keep", name));
-    if (ParseNumber(name)) {
-      return Fail(StatusCode::kInvalidArgument,
-                  fmt::format("the name '{}' cannot be kept: numbers are what other functions get", name));
-    }
-  }
-  StrippedModule stripped{module, MapOf(module)};
-  Module& out = stripped.module;
-  for (std::size_t i = 0; i < out.functions.size(); ++i) {
-    StripFunction(out.functions[i], i, IsKept(out.functions[i], options));
-  }
-  for (std::size_t i = 0; i < out.symbols.size(); ++i) out.symbols[i] = std::to_string(i);
-  for (std::size_t i = 0; i < out.strings.size(); ++i) out.strings[i] = std::to_string(i);
-  for (Constant& constant : out.constants) {
-    if (constant.kind != ConstantKind::kParameter) constant.name.clear();
-  }
-  for (KernelImport& kernel : out.kernels) kernel.debug_name.clear();
-  out.metadata = ListsOfOutputs(module, out);
-  return stripped;
-}
 
 Result<NameMap> NameMap::Parse(std::string_view text) {
   const Json json = Json::parse(text, nullptr, false);
@@ -142,13 +65,12 @@ Result<NameMap> NameMap::Parse(std::string_view text) {
     return Fail(StatusCode::kInvalidArgument, "the map of names is malformed: " + what);
   };
   if (!json.is_object() || !json.contains("rewire_names")) return fail("it has no 'rewire_names'");
-  if (json["rewire_names"] != kMapVersion) {
-    return Fail(StatusCode::kUnsupported,
-                fmt::format("the map of names has version {}, this library reads {}",
-                            json["rewire_names"].dump(), kMapVersion));
+  if (json["rewire_names"] != kNameMapVersion) {
+    return Fail(StatusCode::kUnsupported, Format("the map of names has version {}, this library reads {}",
+                                                 json["rewire_names"].dump(), kNameMapVersion));
   }
   for (const char* key : {"functions", "symbols", "strings", "constants", "kernels", "metadata"}) {
-    if (!json.contains(key)) return fail(fmt::format("it has no '{}'", key));
+    if (!json.contains(key)) return fail(Format("it has no '{}'", key));
   }
   NameMap map;
   if (!ReadTexts(json["symbols"], &map.symbols_)) return fail("'symbols' is not a list of strings");
@@ -163,7 +85,7 @@ Result<NameMap> NameMap::Parse(std::string_view text) {
                       entry.contains("inputs") && ReadTexts(entry["inputs"], &function.inputs) &&
                       entry.contains("outputs") && ReadTexts(entry["outputs"], &function.outputs) &&
                       entry.contains("notes") && ReadNotes(entry["notes"], &function.notes);
-    if (!good) return fail(fmt::format("function {} is not complete", map.functions_.size() - 1));
+    if (!good) return fail(Format("function {} is not complete", map.functions_.size() - 1));
     function.name = entry["name"].get<std::string>();
   }
   return map;
@@ -200,7 +122,7 @@ std::string NameMap::Restore(std::string_view text) const {
       restored += word;
       continue;
     }
-    restored += fmt::format("{}@{}", function->name, *pc);
+    restored += Format("{}@{}", function->name, *pc);
     for (const SourceNote& note : function->notes) {
       if (note.pc == *pc) restored += " [" + note.text + "]";
     }
@@ -222,7 +144,7 @@ Result<Module> NameMap::Restore(const Module& stripped) const {
   for (std::size_t i = 0; i < functions_.size(); ++i) {
     Function& function = module.functions[i];
     const FunctionNames& names = functions_[i];
-    const std::string of = fmt::format(" of function {}", i);
+    const std::string of = Format(" of function {}", i);
     if (Status status = CheckCount("inputs" + of, function.inputs.size(), names.inputs.size()); !status) {
       return Forward(status);
     }
@@ -241,6 +163,19 @@ Result<Module> NameMap::Restore(const Module& stripped) const {
   for (std::size_t i = 0; i < kernels_.size(); ++i) module.kernels[i].debug_name = kernels_[i];
   module.metadata = metadata_;
   return module;
+}
+
+Result<Executable> RestoreNames(const Executable& stripped, const std::string& path) {
+  const Result<SharedBytes> bytes = ReadFile(path);
+  if (!bytes) return Forward(bytes);
+  const std::string_view text(reinterpret_cast<const char*>(bytes->view.data()), bytes->view.size());
+  const Result<NameMap> names = NameMap::Parse(text);
+  if (!names) return Forward(names, path);
+  Result<Module> restored = names->Restore(stripped.module());
+  if (!restored) return Forward(restored, path);
+  Result<Executable> executable = Executable::FromModule(*std::move(restored));
+  if (!executable) return Forward(executable, path);
+  return executable;
 }
 
 }  // namespace rewire
