@@ -226,13 +226,16 @@ int main(int argc, char** argv) {
       ->type_name("FOLDER");
   app.add_option("--device", options.device,
                  "run what it has kernels for on this device: opencl or cuda, with a number as in opencl:1")
+      ->type_name("NAME")
       ->capture_default_str();
   app.add_option("--device-work", options.device_work,
                  "nodes that hang together go to the device only if they compute at least so many elements")
+      ->type_name("N")
       ->check(CLI::NonNegativeNumber.description(""))
       ->capture_default_str();
   app.add_option("--precision", options.precision,
                  "int8: quantise convolutions and products with constant weights; needs --calibrate")
+      ->type_name("HOW")
       ->check(CLI::IsMember({"model", "int8"}))
       ->capture_default_str();
   app.add_option(
@@ -245,11 +248,13 @@ int main(int argc, char** argv) {
   app.add_option("--calibration", options.calibration,
                  "how ranges follow from the samples: min-max takes all; entropy and least-squares may cut "
                  "rare large values off")
+      ->type_name("METHOD")
       ->check(CLI::IsMember({"min-max", "entropy", "least-squares"}))
       ->capture_default_str();
   app.add_option("--max-error", options.max_error,
                  "let no output move further from the float model's on the samples, in parts of its norm; as "
                  "many nodes as needed stay float. inf: no limit")
+      ->type_name("X")
       ->capture_default_str();
   app.add_option("--keep-float", options.keep_float, "a node of the model that stays float")
       ->allow_extra_args(false)
@@ -258,13 +263,16 @@ int main(int argc, char** argv) {
                  "limit the work of compiling. Compiling a node costs about 64 units; functions are compiled "
                  "at every "
                  "call, loops several times")
+      ->type_name("N")
       ->capture_default_str();
   app.add_option(
-      "--max-fold-bytes", options.max_fold_bytes,
-      "compute at most this many bytes of constants now, plus four times the model's weights; default: "
-      "1G. Other constants are computed when the program is linked or runs");
+         "--max-fold-bytes", options.max_fold_bytes,
+         "compute at most this many bytes of constants now, plus four times the model's weights; default: "
+         "1G. Other constants are computed when the program is linked or runs")
+      ->type_name("SIZE");
   app.add_option("--fold-time", options.fold_time,
-                 "spend at most this time on computing constants, such as 30s; default: 120s");
+                 "spend at most this time on computing constants, such as 30s; default: 120s")
+      ->type_name("TIME");
   app.add_option("--dump", options.dump,
                  "write the program after each optimisation step into this folder, as text")
       ->type_name("FOLDER");

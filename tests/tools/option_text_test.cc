@@ -50,6 +50,25 @@ std::set<std::string> OptionsOf(const std::string& help) {
   return names;
 }
 
+TEST_CASE("help says of each value what it is, by a name that means something") {
+  // What CLI11 calls the value of an option that has no name for it.
+  static const std::regex kUnnamed("(?:TEXT|INT|UINT|FLOAT|ENUM|BOOLEAN)");
+  std::vector<std::string> tools = Tools();
+  if (std::filesystem::exists(std::filesystem::path(test::BuildDir()) / "bin/vm-compile"))
+    tools.push_back("vm-compile");
+  for (const std::string& tool : tools) {
+    INFO(tool);
+    std::string help = Out(tool, {"--help"});
+    if (tool == "vm-params") help += Out(tool, {"convert", "--help"});
+    static const std::regex kOption("\n  (?:-\\w,)?--[\\w-]+ ([^ \n]+)[^\n]*");
+    for (std::sregex_iterator it(help.begin(), help.end(), kOption), end; it != end; ++it) {
+      INFO(it->str());
+      CHECK(!std::regex_match(it->str(1), kUnnamed));
+      CHECK(it->str().find("Excludes:") == std::string::npos);
+    }
+  }
+}
+
 TEST_CASE("completion and manual pages have every option of --help") {
   for (const std::string& tool : Tools()) {
     std::set<std::string> options = OptionsOf(Out(tool, {"--help"}));

@@ -89,7 +89,7 @@ std::vector<Row> Rows() {
       {"wrong name of a function", Works({"-f", "mian"}), 12,
        "model.rwx: the executable has no function named \"mian\"; did you mean 'main'?"},
       {"wrong name of an option", Works({"--repaet", "4"}), 11,
-       "unexpected argument '--repaet'; did you mean '--repeat'?"},
+       "unexpected argument '--repaet'; did you mean '--repeat' or '--report'?"},
       {"wrong value of an option", Works({"--repeat", "0"}), 11,
        "--repeat: Value 0 not in range 1 to 4294967295; vm-run --help lists the options"},
       {"wrong size", Works({"--max-bytes", "5X"}), 11,

@@ -13,6 +13,7 @@
 #include <cstdio>
 #include <cstring>
 #include <exception>
+#include <memory>
 #include <new>
 #include <stdexcept>
 #include <system_error>
@@ -124,12 +125,32 @@ void LogCommand(int argc, char** argv) {
   Log(LogLevel::kInfo, command);
 }
 
+// Says of an option's value what it is and what it is by default. Which options go with which, their texts
+// and the errors say: a list of names beside each option would break the table.
+class HelpFormatter : public CLI::Formatter {
+ public:
+  std::string make_option_opts(const CLI::Option* option) const override {
+    if (option->get_type_size() == 0) return "";
+    std::string text;
+    if (const std::string type = option->get_type_name(); !type.empty()) text += " " + type;
+    if (const std::string value = option->get_default_str(); !value.empty()) text += "=" + value;
+    if (option->get_expected_max() > 1) text += " ...";
+    if (option->get_required() && !option->get_positional()) text += " (required)";
+    return text;
+  }
+};
+
 int ParseAndRun(CLI::App& app, int argc, char** argv, const std::function<Result<int>()>& run) {
   app.set_version_flag("--version", app.get_name() + " (Rewire) " REWIRE_VERSION);
   AddLogOptions(&app);
-  for (CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) command->fallthrough();
+  const auto formatter = std::make_shared<HelpFormatter>();
+  formatter->column_width(34);
+  app.formatter(formatter);
+  for (CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+    command->fallthrough();
+    command->formatter(formatter);
+  }
   app.footer(ExitCodeTable());
-  app.get_formatter()->column_width(34);
   if (argc == 3 && std::strcmp(argv[1], "--generate") == 0) {
     const Result<int> generated = Generate(app, argv[2]);
     return generated ? Finish(app, *generated) : ReportError(app.get_name(), generated.error());
