@@ -6,7 +6,7 @@
 namespace rewire::tools {
 namespace {
 
-std::string Quoted(const std::string& text) {
+std::string DotQuoted(const std::string& text) {
   std::string quoted = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') quoted += '\\';
@@ -54,16 +54,16 @@ std::string DotText(Span<const FunctionGraph> graphs) {
       "digraph model {\n  node [fontname=\"sans-serif\"];\n  edge [fontname=\"sans-serif\"];\n";
   for (const FunctionGraph& graph : graphs) {
     const auto id = [&graph](std::size_t node) { return fmt::format("f{}_{}", graph.function, node); };
-    text += fmt::format("  subgraph cluster_{} {{\n    label={};\n", graph.function, Quoted(graph.name));
+    text += fmt::format("  subgraph cluster_{} {{\n    label={};\n", graph.function, DotQuoted(graph.name));
     for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
       const GraphNode& node = graph.nodes[i];
       std::string label = node.title;
       for (const std::string& line : node.lines) label += "\n" + line;
       if (!node.source.empty()) label += "\n" + node.source;
-      text += fmt::format("    {} [label={}, {}];\n", id(i), Quoted(label), LookOf(node.kind));
+      text += fmt::format("    {} [label={}, {}];\n", id(i), DotQuoted(label), LookOf(node.kind));
     }
     for (const GraphEdge& edge : graph.edges) {
-      text += fmt::format("    {} -> {} [label={}, {}];\n", id(edge.from), id(edge.to), Quoted(edge.label),
+      text += fmt::format("    {} -> {} [label={}, {}];\n", id(edge.from), id(edge.to), DotQuoted(edge.label),
                           LookOf(edge.kind));
     }
     text += "  }\n";

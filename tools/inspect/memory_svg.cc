@@ -12,8 +12,8 @@
 namespace rewire::tools {
 namespace {
 
-constexpr double kWidth = 1000, kChart = 320, kHead = 44, kFoot = 24, kMargin = 10;  // pixels
-constexpr const char kStyle[] = R"(<style>
+constexpr double kPictureWidth = 1000, kChart = 320, kHead = 44, kFoot = 24, kMargin = 10;  // pixels
+constexpr const char kSvgStyle[] = R"(<style>
   text { font: 13px system-ui, sans-serif; fill: #1d2530; }
   .small { font-size: 11px; fill: #5b6675; }
   .page { fill: #ffffff; }
@@ -34,7 +34,7 @@ constexpr std::array<const char*, 8> kColours = {"#4e79a7", "#f28e2b", "#59a14f"
                                                  "#b07aa1", "#76b7b2", "#edc948", "#9c755f"};
 
 // XML takes UTF-8 without control characters, and names may hold any bytes.
-std::string Escaped(const std::string& text) {
+std::string EscapedForXml(const std::string& text) {
   const bool valid = IsUtf8(text);
   std::string escaped;
   for (const char c : text) {
@@ -58,7 +58,7 @@ void DrawPlan(const PlannedFunction& function, double top, std::string* svg) {
   const std::uint64_t bound = bounded ? function.bound.bytes : 0;
   const double most = static_cast<double>(std::max<std::uint64_t>({plan.height, bound, 1})) * 1.02;
   const auto x = [&](std::uint32_t step) {
-    return kMargin + step * (kWidth - 2 * kMargin) / std::max(1U, plan.steps);
+    return kMargin + step * (kPictureWidth - 2 * kMargin) / std::max(1U, plan.steps);
   };
   const auto y = [&](std::uint64_t bytes) {
     return top + kHead + kChart * (1 - static_cast<double>(bytes) / most);
@@ -74,12 +74,12 @@ void DrawPlan(const PlannedFunction& function, double top, std::string* svg) {
         "{}\n"
         "instructions {} to {}</title></rect>\n",
         look, x(block.from), bottom - height, std::max(0.7, x(block.to) - x(block.from)), height,
-        block.is_storage ? "storage" : "tensor", Escaped(block.name), BytesText(block.bytes),
+        block.is_storage ? "storage" : "tensor", EscapedForXml(block.name), BytesText(block.bytes),
         BytesText(block.address), block.from, block.to);
   }
   if (bounded) {
     *svg += fmt::format("<line class=\"bound\" x1=\"{0}\" x2=\"{1}\" y1=\"{2:.2f}\" y2=\"{2:.2f}\"/>\n",
-                        kMargin, kWidth - kMargin, y(bound));
+                        kMargin, kPictureWidth - kMargin, y(bound));
   }
   *svg += fmt::format("<text class=\"small\" x=\"{}\" y=\"{}\">{} instructions, from left to right</text>\n",
                       kMargin, top + kHead + kChart + 15, plan.steps);
@@ -102,7 +102,7 @@ std::string MemorySvg(const std::vector<PlannedFunction>& functions) {
             : fmt::format("no picture: {}; vm-run --report draws the memory of a run", plan.unknown);
     drawings += fmt::format(
         "<text x=\"{0}\" y=\"{1}\">{2}</text>\n<text class=\"small\" x=\"{0}\" y=\"{3}\">{4}</text>\n",
-        kMargin, top + 18, Escaped(function.name), top + 36, Escaped(what));
+        kMargin, top + 18, EscapedForXml(function.name), top + 36, EscapedForXml(what));
     if (plan.unknown.empty()) {
       DrawPlan(function, top, &drawings);
       top += kChart + kFoot;
@@ -112,7 +112,7 @@ std::string MemorySvg(const std::vector<PlannedFunction>& functions) {
   return fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" height=\"{1}\">\n"
       "{2}<rect class=\"page\" width=\"{0}\" height=\"{1}\"/>\n{3}</svg>\n",
-      kWidth, top, kStyle, drawings);
+      kPictureWidth, top, kSvgStyle, drawings);
 }
 
 }  // namespace rewire::tools
