@@ -12,6 +12,7 @@
 #include "rewire/python/bindings/arrays.h"
 #include "rewire/python/bindings/errors.h"
 #include "rewire/python/bindings/program.h"
+#include "rewire/python/bindings/running.h"
 
 namespace rewire::python {
 namespace {
@@ -82,11 +83,7 @@ class Machine {
     DropCause();
     if (!timeout.is_none()) ThrowIf(machine_.TrySetDeadline(DeadlineOf(timeout)));
     const std::string_view name = FunctionName(function);
-    Status status;
-    {
-      const nb::gil_scoped_release released;
-      status = machine_.TryInvoke(name);
-    }
+    Status status = RunWithoutGil(&machine_, [&] { return machine_.TryInvoke(name); });
     if (!timeout.is_none()) {
       const Status without = machine_.TrySetDeadline(std::chrono::steady_clock::time_point::max());
       if (status) status = without;

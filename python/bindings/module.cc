@@ -8,6 +8,7 @@
 #include "rewire/python/bindings/arrays.h"
 #include "rewire/python/bindings/errors.h"
 #include "rewire/python/bindings/program.h"
+#include "rewire/python/bindings/running.h"
 
 NB_MODULE(_rewire, module) {
   // Its objects belong to one interpreter.
@@ -20,6 +21,7 @@ NB_MODULE(_rewire, module) {
   nanobind::set_leak_warnings(false);
   module.doc() = "The native part of the package rewire.";
   module.attr("__version__") = REWIRE_VERSION;
+  rewire::python::RememberMainThread();
   rewire::python::AddErrors(module);
   rewire::python::AddTensor(module);
   rewire::python::AddValues(module);

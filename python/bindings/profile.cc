@@ -11,6 +11,7 @@
 #include "rewire/executable_format/instruction_text.h"
 #include "rewire/python/bindings/errors.h"
 #include "rewire/python/bindings/program.h"
+#include "rewire/python/bindings/running.h"
 #include "rewire/vm/kernel/kernel.h"
 #include "rewire/vm/observer.h"
 
@@ -66,11 +67,8 @@ nb::tuple Profile(PythonProgram& self, const nb::args& args, nb::handle function
     Recorder recorder;
     if (i >= 0) ThrowIf(machine.TrySetObserver(&recorder));
     const std::int64_t start = Now();
-    Status status;
-    {
-      const nb::gil_scoped_release released;
-      status = machine.TryInvoke(plan.name, inputs).status();
-    }
+    const Status status =
+        RunWithoutGil(&machine, [&] { return machine.TryInvoke(plan.name, inputs).status(); });
     const std::int64_t end = Now();
     ThrowIf(machine.TrySetObserver(nullptr));
     ThrowIf(status);

@@ -2,6 +2,7 @@
 //
 // The class _rewire.Program; rewire/program.py adds what needs no C++.
 #include "rewire/python/bindings/program.h"
+#include "rewire/python/bindings/running.h"
 
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/string.h>
@@ -38,12 +39,7 @@ nb::dict Call(PythonProgram& self, const nb::args& args, const nb::kwargs& kwarg
   const std::vector<Value> inputs = ReadInputs(plan, args, kwargs);
   Loan machine(self);
   DropCause();
-  Status status;
-  {
-    const nb::gil_scoped_release released;
-    status = machine->TryInvoke(plan.name, inputs).status();
-  }
-  ThrowIf(status);
+  ThrowIf(RunWithoutGil(&*machine, [&] { return machine->TryInvoke(plan.name, inputs).status(); }));
   return ReadOutputs(plan, *machine, nullptr);
 }
 
@@ -88,10 +84,8 @@ nb::dict RunWith(PythonProgram& self, nb::handle inputs, nb::handle out, nb::han
   Status status = machine->TrySetLimits(limits);
   if (status) status = machine->TrySetDeadline(deadline);
   if (status) status = machine->TryRequireZeroCopy(require_zero_copy);
-  if (status) {
-    const nb::gil_scoped_release released;
-    status = machine->TryInvoke(plan.name, values, bindings);
-  }
+  if (status)
+    status = RunWithoutGil(&*machine, [&] { return machine->TryInvoke(plan.name, values, bindings); });
   const Status restored = machine->TrySetLimits({});
   const Status without = machine->TrySetDeadline(std::chrono::steady_clock::time_point::max());
   const Status copies = machine->TryRequireZeroCopy(false);

@@ -75,3 +75,59 @@ def test_a_second_interpreter_is_refused():
         except interpreters.RunFailedError as error:
             assert "ImportError" in str(error), error
     """)
+
+
+def test_ctrl_c_ends_a_run_of_the_main_thread():
+    out = run("""
+        import os, signal, threading, time, tiny_models as models, numpy, rewire
+        program, vm = rewire.load(models.slow()), rewire.load(models.slow()).vm()
+        x = numpy.zeros((512, 512), numpy.float32)
+        vm.set_input("x", x)
+
+        def interrupted(call):
+            # The timer's thread gets the signal, as any thread may.
+            threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+            begin = time.monotonic()
+            try:
+                call()
+            except BaseException as error:
+                return type(error).__name__, time.monotonic() - begin < 5
+            return "ran to its end"
+
+        before = signal.getsignal(signal.SIGINT)
+        for call in (lambda: program(x), lambda: program.run({"x": x}), vm.invoke, lambda: program.profile(x)):
+            assert interrupted(call) == ("KeyboardInterrupt", True), call
+        assert signal.getsignal(signal.SIGINT) is before
+
+        # A handler that raises nothing: the run has ended all the same, and says so.
+        seen = []
+        signal.signal(signal.SIGINT, lambda *args: seen.append(args[0]))
+        assert interrupted(vm.invoke) == ("CancelledError", True)
+        assert seen == [signal.SIGINT]
+
+        # Who ignores the signal is not interrupted, and a run on another thread is not meant.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        try:
+            threading.Timer(0.1, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+            program.run({"x": x}, timeout=0.5)
+        except rewire.DeadlineExceededError:
+            print("deadline")
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        caught = []
+
+        def elsewhere():
+            try:
+                program.run({"x": x}, timeout=1.0)
+            except rewire.Error as error:
+                caught.append(type(error).__name__)
+
+        thread = threading.Thread(target=elsewhere)
+        thread.start()
+        try:
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(5)
+        except KeyboardInterrupt:
+            thread.join()
+        print(*caught)
+    """)
+    assert out == "deadline\nDeadlineExceededError\n"

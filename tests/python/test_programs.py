@@ -264,11 +264,11 @@ def test_what_the_program_lets_go_of_is_freed():
 
 def test_a_map_of_names_gives_a_stripped_program_its_names_back(tmp_path):
     stripped = rewire.assemble('''
-.kernel "rewire.add"
+.kernel rewire.add
 .func "0"("0": f32[2], "1": f32[3]) -> "0": f32[2]
   %s = alloc_storage _, alignment=64, f32[2], cpu
   %y = alloc_tensor %s, _, f32[2]
-  invoke_packed #0(%"0", %"1", %y), outputs=1
+  invoke_packed rewire.add(%0, %1, %y), outputs=1
   ret %y
 .end
 ''')
@@ -278,7 +278,7 @@ def test_a_map_of_names_gives_a_stripped_program_its_names_back(tmp_path):
         "functions": [{"name": "main", "inputs": ["left", "right"], "outputs": ["total"], "notes": []}]}))
     program = rewire.load(stripped, name_map=names)
     assert [value.name for value in program.inputs] == ["left", "right"]
-    with pytest.raises(rewire.RewireError, match="main@.*sum"):
+    with pytest.raises(rewire.Error, match="main@.*sum"):
         program({"left": numpy.zeros(2, numpy.float32), "right": numpy.zeros(3, numpy.float32)})
     names.write_text("{}")
     with pytest.raises(rewire.InvalidArgumentError, match="names.json: the map of names is malformed"):
