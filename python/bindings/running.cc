@@ -14,7 +14,7 @@ namespace {
 std::atomic<VirtualMachine*> running{nullptr};
 std::atomic<int> handlers{0};  // that run now, on any thread
 static_assert(std::atomic<VirtualMachine*>::is_always_lock_free && std::atomic<int>::is_always_lock_free);
-struct sigaction pythons_action;  // while ours is installed
+std::atomic<void (*)(int)> pythons_handler{nullptr};  // set before ours is installed
 unsigned long main_thread = 0;
 
 void OnInterrupt(int signal) {
@@ -22,7 +22,7 @@ void OnInterrupt(int signal) {
   ++handlers;
   if (VirtualMachine* machine = running.load()) machine->Cancel();
   --handlers;
-  pythons_action.sa_handler(signal);
+  pythons_handler.load()(signal);
   errno = before;
 }
 
@@ -34,26 +34,21 @@ void RememberMainThread() {
 }
 
 CancelOnCtrlC::CancelOnCtrlC(VirtualMachine* machine) {
-  if (PyThread_get_thread_ident() != main_thread) return;
+  on_main_thread_ = PyThread_get_thread_ident() == main_thread;
+  if (!on_main_thread_) return;
   outer_ = running.exchange(machine);
-  if (outer_ != nullptr) return;
-  if (sigaction(SIGINT, nullptr, &pythons_action) != 0 || pythons_action.sa_handler == SIG_DFL ||
-      pythons_action.sa_handler == SIG_IGN || (pythons_action.sa_flags & SA_SIGINFO) != 0) {
-    return;  // nobody wants to know
-  }
-  struct sigaction action = pythons_action;
-  action.sa_handler = OnInterrupt;
-  installed_ = sigaction(SIGINT, &action, nullptr) == 0;
+  // Ours stays installed, so that most runs only look. signal.signal() replaces it, and then it is installed
+  // again.
+  struct sigaction now = {};
+  if (sigaction(SIGINT, nullptr, &now) != 0 || now.sa_handler == OnInterrupt) return;
+  if (now.sa_handler == SIG_DFL || now.sa_handler == SIG_IGN || (now.sa_flags & SA_SIGINFO) != 0) return;
+  pythons_handler = now.sa_handler;
+  now.sa_handler = OnInterrupt;
+  sigaction(SIGINT, &now, nullptr);
 }
 
 CancelOnCtrlC::~CancelOnCtrlC() {
-  if (PyThread_get_thread_ident() != main_thread) return;
-  if (installed_) {
-    // What a kernel in Python has installed meanwhile stays.
-    struct sigaction now = {};
-    if (sigaction(SIGINT, nullptr, &now) == 0 && now.sa_handler == OnInterrupt)
-      sigaction(SIGINT, &pythons_action, nullptr);
-  }
+  if (!on_main_thread_) return;
   running.store(outer_);
   // A handler on another thread may still hold the machine.
   while (handlers.load() != 0) sched_yield();

@@ -26,8 +26,8 @@ class CancelOnCtrlC {
   CancelOnCtrlC& operator=(const CancelOnCtrlC&) = delete;
 
  private:
-  bool installed_ = false;  // by this one: runs may nest
-  VirtualMachine* outer_ = nullptr;
+  bool on_main_thread_ = false;
+  VirtualMachine* outer_ = nullptr;  // runs may nest
 };
 
 // Raises what Python makes of an interrupt if that ended the run; its handler may raise nothing.
