@@ -38,6 +38,12 @@ struct MemoryBoundOptions {
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
 };
 
+// What lies on one device.
+struct DeviceMemoryBound {
+  std::uint32_t device = 0;  // index in the executable's table of devices
+  std::uint64_t bytes = 0;   // at most at once, rounding of blocks included
+};
+
 // All figures are bytes.
 struct MemoryBound {
   // The reason why there is no bound, naming function, pc and instruction. Empty if there is a bound.
@@ -57,6 +63,10 @@ struct MemoryBound {
   std::uint64_t stack = 0;      // registers, frames and argument lists
   std::uint64_t workspace = 0;  // of the kernel call that needs most
   std::uint64_t device = 0;     // the part of `storage` that lies on devices other than the host
+
+  // Each device other than the host that a run can take memory of, in the order of the executable's table.
+  // Blocks that are free but kept for the next tensor count, so the sum may exceed `device`.
+  Array<DeviceMemoryBound> devices;
 
   // Units of work that finding it took (MemoryBoundOptions::work).
   std::uint64_t work = 0;

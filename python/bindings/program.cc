@@ -12,6 +12,7 @@
 #include <map>
 #include <utility>
 
+#include "rewire/executable_format/instruction_text.h"
 #include "rewire/python/bindings/arrays.h"
 #include "rewire/python/bindings/errors.h"
 #include "rewire/vm/memory_bound.h"
@@ -134,6 +135,12 @@ nb::dict BoundOf(const PythonProgram& self, nb::handle function, bool outputs_bo
   figures["objects"] = bound.objects;
   figures["stack"] = bound.stack;
   figures["workspace"] = bound.workspace;
+  nb::dict devices;
+  for (const DeviceMemoryBound& each : bound.devices) {
+    const std::string name = DeviceText(self.program().executable().module().devices[each.device]);
+    devices[nb::str(name.c_str())] = each.bytes;
+  }
+  figures["devices"] = devices;
   nb::list undeclared;
   for (const std::string& kernel : bound.undeclared_workspace) undeclared.append(nb::str(kernel.c_str()));
   figures["undeclared_workspace"] = undeclared;

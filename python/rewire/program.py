@@ -3,7 +3,7 @@
 
 import os
 from dataclasses import dataclass
-from typing import Tuple
+from typing import Dict, Tuple
 
 from rewire import errors, kernels as _kernels, lists as _lists, signature
 from rewire._native import _rewire
@@ -13,7 +13,10 @@ from rewire.profile import Profile
 
 @dataclass(frozen=True)
 class MemoryBound:
-    """How much memory one run can need, in bytes. `unbounded` says why there is no bound; it is empty if there is one."""
+    """How much memory one run can need, in bytes. `unbounded` says why there is no bound; it is empty if there is one.
+
+    `devices` has the part of `bytes` that lies on each device other than the host, such as {"cuda:0": 4096}.
+    """
 
     unbounded: str
     bytes: int
@@ -23,6 +26,7 @@ class MemoryBound:
     objects: int
     stack: int
     workspace: int
+    devices: Dict[str, int]
     undeclared_workspace: Tuple[str, ...]
 
     @property

@@ -10,6 +10,9 @@
 
 #include "rewire/tests/devices/test_device.h"
 #include "rewire/tests/vm/test_program.h"
+#include "rewire/vm/c_api/impl/handles.h"
+#include "rewire/vm/c_api/memory.h"
+#include "rewire/vm/memory_bound.h"
 #include "rewire/vm/packed_function.h"
 #include "rewire/vm/pipeline.h"
 #include "rewire/vm/run/kernel_api.h"
@@ -84,6 +87,31 @@ TEST_CASE("a program runs on the device, and its outputs land in the caller's de
   REQUIRE(device.Back(back.data(), mine.at(0), 1024));
   REQUIRE(device.Wait());
   CHECK(back[255] == 1024.0f);
+}
+
+TEST_CASE("the bound of a program's memory has the part of each device") {
+  const TestDevice device;
+  const Program program = TwiceTwice(device);
+  const Result<MemoryBound> bound = program.TryMemoryBound("home");
+  REQUIRE(bound);
+  REQUIRE(bound->bounded());
+  REQUIRE(bound->devices.size() == 1);
+  CHECK(bound->devices[0].device == 1);
+  // The copy of x, and two tensors: each has a block of its own.
+  CHECK(bound->devices[0].bytes == 3 * 1024);
+  VirtualMachine vm(program);
+  const Value x = Floats(Ramp(256));
+  REQUIRE(vm.TryInvoke("home", {&x, 1}));
+  CHECK(vm.bytes_peak() <= bound->bytes);
+  CHECK(vm.bytes_peak() > 3 * 1024);
+
+  const RewireProgram handle{program};
+  std::uint64_t bytes = 0;
+  CHECK(rewire_program_device_memory_bound(&handle, "home", 0, nullptr, 0, 1, &bytes) == kRewireOk);
+  CHECK(bytes == bound->devices[0].bytes);
+  for (const std::uint32_t none : {0U, 2U})
+    CHECK(rewire_program_device_memory_bound(&handle, "home", 0, nullptr, 0, none, &bytes) ==
+          kRewireInvalidArgument);
 }
 
 TEST_CASE("tensors with the driver's handles are inputs and outputs, and results are exported with them") {

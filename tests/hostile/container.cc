@@ -29,9 +29,9 @@ std::size_t Aligned(std::size_t offset) { return (offset + kAlignment - 1) / kAl
 }  // namespace
 
 const std::vector<std::uint32_t>& SectionOrder() {
-  static const std::vector<std::uint32_t> kOrder = {kMetadata,  kDevices, kSymbols,   kSymbolLimits, kStrings,
-                                                    kConstants, kKernels, kFunctions, kCode,         kNotes,
-                                                    kModels,    kBlobs,   kData};
+  static const std::vector<std::uint32_t> kOrder = {
+      kMetadata,   kDevices,   kSymbols, kSymbolLimits, kStrings, kConstants, kKernels,
+      kDeviceCode, kFunctions, kCode,    kNotes,        kModels,  kBlobs,     kData};
   return kOrder;
 }
 
@@ -44,7 +44,7 @@ std::uint32_t FlagsOf(std::uint32_t id) {
     case kData:
       return 3;
     default:
-      return id >= kDevices && id <= kBlobs ? 1 : 0;
+      return (id >= kDevices && id <= kBlobs) || id == kDeviceCode ? 1 : 0;
   }
 }
 

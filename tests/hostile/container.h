@@ -25,6 +25,7 @@ enum SectionId : std::uint32_t {
   kModels = 11,
   kBlobs = 12,
   kSymbolLimits = 13,
+  kDeviceCode = 14,
 };
 
 // In a sound file's order.

@@ -4,6 +4,8 @@
 #include <map>
 #include <utility>
 
+#include "rewire/tests/hostile/device_records.h"
+
 namespace rewire::hostile {
 namespace {
 
@@ -16,6 +18,8 @@ struct StoredSize {
   std::uint64_t bytes;
   std::uint64_t checksum;
 };
+
+}  // namespace
 
 void ReadNode(ByteReader& reader, TypeNode& node) {
   node.kind = reader.Number<std::uint8_t>();
@@ -34,6 +38,8 @@ void WriteNode(ByteWriter& writer, const TypeNode& node) {
   if (node.kind != kTensor) return;
   for (const std::int64_t dim : node.dims) writer.Number(dim);
 }
+
+namespace {
 
 void ReadType(ByteReader& reader, Type& type) {
   reader.List(type, [&](TypeNode& node) { ReadNode(reader, node); });
@@ -215,6 +221,7 @@ std::optional<Program> ParseProgram(const Container& container) {
   good = good && read(kKernels, [&](ByteReader& reader) {
            reader.List(program.kernels, [&](Kernel& kernel) { ReadKernel(reader, kernel); });
          });
+  good = good && read(kDeviceCode, [&](ByteReader& reader) { ReadDeviceCode(reader, program); });
   good = good && read(kFunctions, [&](ByteReader& reader) {
            reader.List(program.functions, [&](Function& function) { ReadFunction(reader, function); });
          });
@@ -273,6 +280,8 @@ Container ToContainer(const Program& program) {
     sections[kKernels].List(program.kernels,
                             [&](const Kernel& kernel) { WriteKernel(sections[kKernels], kernel); });
   }
+  if (!program.device_blobs.empty() || !program.device_kernels.empty())
+    WriteDeviceCode(sections[kDeviceCode], program);
   bool has_notes = false;
   std::vector<std::size_t> sizes;
   for (const Function& function : program.functions) {

@@ -59,6 +59,30 @@ struct Kernel {
   std::vector<std::uint32_t> also_written;
 };
 
+struct DeviceBlob {
+  std::string name;
+  std::uint32_t form = 0;
+  std::string architecture;
+  std::uint32_t constant = 0;
+};
+
+using Size = std::vector<std::int64_t>;
+
+struct DeviceArgument {
+  std::uint8_t kind = 0;
+  std::uint32_t word = 0;  // a parameter (kind 0), or a dtype (1, 2)
+  Size size;               // kinds 1, 3
+  std::uint64_t real = 0;  // the bits; kind 2
+};
+
+struct DeviceKernel {
+  std::string name, code, symbol;
+  std::vector<std::pair<std::string, TypeNode>> parameters;
+  std::uint32_t outputs = 0;
+  std::vector<DeviceArgument> arguments;
+  std::array<Size, 7> sizes;
+};
+
 enum Op : std::uint8_t {
   kMove,
   kRet,
@@ -124,6 +148,8 @@ struct Program {
   std::vector<std::string> strings;
   std::vector<Constant> constants;
   std::vector<Kernel> kernels;
+  std::vector<DeviceBlob> device_blobs;
+  std::vector<DeviceKernel> device_kernels;
   std::vector<Function> functions;
 };
 

@@ -276,6 +276,29 @@ TEST_CASE("the picture of the memory has each storage and tensor at its place") 
   CHECK(session.Run({"functions.asm", "--memory", "--svg", "--json"}).exit_code != 0);
 }
 
+TEST_CASE("the memory of runs is shown for each device") {
+  const Session session;
+  session.folder().Write("devices.asm", R"(
+.func main(x: f32[4]) -> y: f32[4]
+  %a = alloc_storage _, alignment=64, f32[256], cuda:0
+  %t = alloc_tensor %a, _, f32[256]
+  %b = alloc_storage _, alignment=64, f32[1024], cuda:1
+  %u = alloc_tensor %b, _, f32[1024]
+  ret %x
+.end
+)");
+  const Finished text = session.Run({"devices.asm", "--memory"});
+  INFO(text.out << text.err);
+  CHECK(Contains(text.out, "blocks on cuda:0"));
+  CHECK(Contains(text.out, "blocks on cuda:1"));
+  const Finished run = session.Run({"devices.asm", "--memory", "--json"});
+  REQUIRE(run.exit_code == 0);
+  const json bound = json::parse(run.out)["memory"][0]["outputs_unbound"];
+  CHECK(bound["device"] == 5120);
+  CHECK(bound["devices"] ==
+        json::array({{{"device", "cuda:0"}, {"bytes", 1024}}, {{"device", "cuda:1"}, {"bytes", 4096}}}));
+}
+
 TEST_CASE("the memory of runs, of the digits model by the number of images, and why some have no bound") {
   const Session session;
   const std::string digits = std::string(test::SourceDir()) + "/examples/digits/digits.asm";

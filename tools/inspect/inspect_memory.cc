@@ -5,6 +5,7 @@
 
 #include <charconv>
 
+#include "rewire/executable_format/instruction_text.h"
 #include "rewire/tools/io/table_text.h"
 #include "rewire/tools/io/units.h"
 #include "rewire/vm/kernel_set.h"
@@ -42,13 +43,23 @@ Result<std::pair<std::string, std::int64_t>> ParseDim(const std::string& text) {
               fmt::format("--max-dim {}: a dimension and its largest size expected, as in N=64", text));
 }
 
-Json BoundJson(const MemoryBound& bound) {
+std::uint64_t BytesOn(const MemoryBound& bound, std::uint32_t device) {
+  for (const DeviceMemoryBound& each : bound.devices) {
+    if (each.device == device) return each.bytes;
+  }
+  return 0;
+}
+
+Json BoundJson(const MemoryBound& bound, const std::vector<std::string>& devices) {
   Json json = Json::object();
   if (!bound.bounded()) {
     json["unbounded"] = bound.unbounded;
     return json;
   }
   for (const Figure& figure : kFigures) json[figure.name] = bound.*figure.value;
+  json["devices"] = Json::array();
+  for (const DeviceMemoryBound& each : bound.devices)
+    json["devices"].push_back({{"device", devices[each.device]}, {"bytes", each.bytes}});
   json["undeclared_workspace"] = bound.undeclared_workspace;
   return json;
 }
@@ -77,6 +88,8 @@ Result<std::vector<FunctionMemory>> InspectMemory(const Executable& executable,
       if (function.name != kInitFunction) names.push_back(function.name);
     }
   }
+  std::vector<std::string> devices;
+  for (const DeviceEntry& device : executable.module().devices) devices.push_back(DeviceText(device));
   std::vector<FunctionMemory> functions;
   for (const std::string& name : names) {
     options.outputs_bound = false;
@@ -85,7 +98,7 @@ Result<std::vector<FunctionMemory>> InspectMemory(const Executable& executable,
     options.outputs_bound = true;
     Result<MemoryBound> bound = BoundMemory(executable, &kernels, name, options);
     if (!bound) return Forward(bound);
-    functions.push_back({name, *std::move(unbound), *std::move(bound)});
+    functions.push_back({name, devices, *std::move(unbound), *std::move(bound)});
   }
   return functions;
 }
@@ -103,6 +116,10 @@ std::string MemoryText(const std::vector<FunctionMemory>& functions) {
       rows.push_back({figure.meaning, BytesText(function.unbound.*figure.value),
                       BytesText(function.bound.*figure.value)});
     }
+    for (const DeviceMemoryBound& each : function.unbound.devices) {
+      rows.push_back({"blocks on " + function.devices[each.device], BytesText(each.bytes),
+                      BytesText(BytesOn(function.bound, each.device))});
+    }
     text += TableText(rows, {1, 2});
     for (const std::string& kernel : function.unbound.undeclared_workspace) {
       text += fmt::format("  not counted: workspace of {}, which its library does not declare\n", kernel);
@@ -115,8 +132,8 @@ Json MemoryJson(const std::vector<FunctionMemory>& functions) {
   Json json = Json::array();
   for (const FunctionMemory& function : functions) {
     json.push_back({{"function", function.function},
-                    {"outputs_unbound", BoundJson(function.unbound)},
-                    {"outputs_bound", BoundJson(function.bound)}});
+                    {"outputs_unbound", BoundJson(function.unbound, function.devices)},
+                    {"outputs_bound", BoundJson(function.bound, function.devices)}});
   }
   return json;
 }

@@ -16,8 +16,9 @@ namespace rewire::tools {
 
 struct FunctionMemory {
   std::string function;
-  MemoryBound unbound;  // no output is bound
-  MemoryBound bound;    // all outputs are bound
+  std::vector<std::string> devices;  // names of the executable's devices, by the table
+  MemoryBound unbound;               // no output is bound
+  MemoryBound bound;                 // all outputs are bound
 };
 
 struct MemoryRequest {

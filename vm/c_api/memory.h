@@ -38,6 +38,14 @@ REWIRE_API RewireStatus rewire_program_memory_bound(const RewireProgram* program
                                                     int32_t outputs_bound, const RewireMaxDim* max_dims,
                                                     uint32_t count, RewireMemoryBound* bound);
 
+/* The same for the memory of one device: the most bytes that a run takes there, 0 if it takes none. `device`
+ * is its index in the executable's table (rewire_executable_device). In librewire_prepare. Errors: also
+ * kRewireInvalidArgument for an index that the table does not have, and for the host. */
+REWIRE_API RewireStatus rewire_program_device_memory_bound(const RewireProgram* program, const char* function,
+                                                           int32_t outputs_bound,
+                                                           const RewireMaxDim* max_dims, uint32_t count,
+                                                           uint32_t device, uint64_t* bytes);
+
 /* Makes a VM that takes all its memory, results included, from the `bytes` bytes at `memory`. The memory must
  * stay until the VM and everything that came from it are gone. It should be aligned to 128 bytes. Only the
  * handle itself is made with malloc. `limits` may be NULL. Errors: kRewireOutOfMemory if the memory is too

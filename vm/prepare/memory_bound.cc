@@ -85,13 +85,20 @@ MemoryBound Total(const Module& module, const FunctionPlan& plan, const bounds::
   total.objects = found.objects;
   total.workspace = found.workspace;
 
-  std::uint64_t on_device = 0;
+  Array<std::uint64_t> on_devices;  // by the table
+  on_devices.resize(module.devices.size(), 0);
   std::uint64_t pool = 0;
   bool large = false;
   for (bounds::BlockClass i = 0; i < found.peak.size(); ++i) {
     const bounds::BoundAnalysis::Class& block = analysis.ClassAt(i);
-    (block.on_device() ? on_device : pool) += block.bytes * found.peak[i];
+    (block.on_device() ? on_devices[block.device] : pool) += block.bytes * found.peak[i];
     large = large || (!block.on_device() && found.peak[i] > 0 && block.bytes > BlockPool::kMaxSmall);
+  }
+  std::uint64_t on_device = 0;
+  for (std::uint32_t i = 0; i < on_devices.size(); ++i) {
+    if (on_devices[i] == 0) continue;
+    on_device += on_devices[i];
+    total.devices.push_back({i, on_devices[i]});
   }
   if (large) pool += FixedBlock::Rounded(BlockPool::kTableBytes);
 

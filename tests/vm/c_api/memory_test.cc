@@ -105,6 +105,12 @@ TEST_CASE("what is wrong with bounds and arenas is said") {
   CHECK(rewire_program_memory_bound(nullptr, nullptr, 0, nullptr, 0, &host.bound) == kRewireInvalidArgument);
   CHECK(rewire_program_memory_bound(host.program, nullptr, 0, nullptr, 1, &host.bound) ==
         kRewireInvalidArgument);
+  std::uint64_t bytes = 0;
+  CHECK(rewire_program_device_memory_bound(host.program, "batch", 1, &known, 1, 1, &bytes) ==
+        kRewireInvalidArgument);
+  CHECK(Message() == "device 1: the executable has no device beside the host");
+  CHECK(rewire_program_device_memory_bound(host.program, "batch", 1, &known, 1, 1, nullptr) ==
+        kRewireInvalidArgument);
   CHECK(rewire_vm_make_static(host.program, nullptr, nullptr, 64, &vm) == kRewireInvalidArgument);
   CHECK(rewire_arena_make(0, nullptr, &arena) == kRewireInvalidArgument);
   CHECK(rewire_arena_make(64, nullptr, nullptr) == kRewireInvalidArgument);

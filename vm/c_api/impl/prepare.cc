@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "rewire/base/message.h"
 #include "rewire/executable_format/bundle.h"
 #include "rewire/executable_format/names/name_map.h"
 #include "rewire/vm/c_api/executable.h"
@@ -66,25 +67,35 @@ RewireStatus rewire_parameter_set_open(const char* path, const RewireOpenOptions
   });
 }
 
+namespace {
+
+// The bound that both functions below give parts of.
+Result<rewire::MemoryBound> FindBound(const RewireProgram* program, const char* function,
+                                      int32_t outputs_bound, const RewireMaxDim* max_dims, uint32_t count) {
+  if (count > 0) {
+    if (Status ok = Require("max_dims", max_dims); !ok) return Forward(ok);
+  }
+  rewire::MemoryBoundOptions options;
+  options.outputs_bound = outputs_bound != 0;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    if (Status ok = Require("max_dims", max_dims[i].name); !ok) return Forward(ok);
+    options.max_dims.emplace_back(max_dims[i].name, max_dims[i].size);
+  }
+  Result<rewire::MemoryBound> found =
+      program->program.TryMemoryBound(rewire::c_api::NameOrEntry(function), options);
+  if (found && !found->bounded())
+    return Fail(StatusCode::kUnsupported, "the memory of a run has no bound because " + found->unbounded);
+  return found;
+}
+
+}  // namespace
+
 RewireStatus rewire_program_memory_bound(const RewireProgram* program, const char* function,
                                          int32_t outputs_bound, const RewireMaxDim* max_dims, uint32_t count,
                                          RewireMemoryBound* bound) {
   return Boundary(Given("program,bound", program, bound), [&]() -> Status {
-    if (count > 0) {
-      if (Status ok = Require("max_dims", max_dims); !ok) return ok;
-    }
-    rewire::MemoryBoundOptions options;
-    options.outputs_bound = outputs_bound != 0;
-    for (std::uint32_t i = 0; i < count; ++i) {
-      if (Status ok = Require("max_dims", max_dims[i].name); !ok) return ok;
-      options.max_dims.emplace_back(max_dims[i].name, max_dims[i].size);
-    }
-    const Result<rewire::MemoryBound> found =
-        program->program.TryMemoryBound(rewire::c_api::NameOrEntry(function), options);
+    const Result<rewire::MemoryBound> found = FindBound(program, function, outputs_bound, max_dims, count);
     if (!found) return Forward(found);
-    if (!found->bounded()) {
-      return Fail(StatusCode::kUnsupported, "the memory of a run has no bound because " + found->unbounded);
-    }
     RewireMemoryBound result{};
     result.bytes = found->bytes;
     result.static_bytes = found->static_bytes;
@@ -96,5 +107,27 @@ RewireStatus rewire_program_memory_bound(const RewireProgram* program, const cha
     result.device = found->device;
     result.undeclared = found->undeclared_workspace.size();
     return rewire::c_api::WriteStruct("RewireMemoryBound", result, bound);
+  });
+}
+
+RewireStatus rewire_program_device_memory_bound(const RewireProgram* program, const char* function,
+                                                int32_t outputs_bound, const RewireMaxDim* max_dims,
+                                                uint32_t count, uint32_t device, uint64_t* bytes) {
+  return Boundary(Given("program,bytes", program, bytes), [&]() -> Status {
+    const auto& devices = program->program.executable().module().devices;
+    if (device == 0 || device >= devices.size()) {
+      const std::string has = devices.size() == 1
+                                  ? "no device beside the host"
+                                  : rewire::Format("the devices 1 to {} beside the host", devices.size() - 1);
+      return Fail(StatusCode::kInvalidArgument,
+                  rewire::Format("device {}: the executable has {}", device, has));
+    }
+    const Result<rewire::MemoryBound> found = FindBound(program, function, outputs_bound, max_dims, count);
+    if (!found) return Forward(found);
+    *bytes = 0;
+    for (const rewire::DeviceMemoryBound& each : found->devices) {
+      if (each.device == device) *bytes = each.bytes;
+    }
+    return {};
   });
 }
