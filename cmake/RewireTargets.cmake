@@ -45,8 +45,9 @@ function(rewire_library name)
       target_compile_options(${name} PRIVATE -flto=auto -ffat-lto-objects -fno-strict-aliasing)
       target_link_options(${name} INTERFACE -fno-lto)
     endif()
-    # CMake compiles a source with options of its own apart; a unity build is for haste, not for size.
-    if(arg_PART_OF AND NOT arg_FOR_SPEED AND NOT CMAKE_UNITY_BUILD)
+    # Sources with options of their own are compiled one by one. Presets that are for haste do without such options.
+    if(arg_PART_OF AND NOT arg_FOR_SPEED AND (REWIRE_LTO OR NOT CMAKE_UNITY_BUILD))
+      set_target_properties(${name} PROPERTIES UNITY_BUILD OFF)
       foreach(source IN LISTS arg_SOURCES)
         set(options "$<$<CONFIG:MinSizeRel>:${REWIRE_SMALLEST}>")
         if(NOT source IN_LIST arg_HOT)
@@ -87,6 +88,10 @@ endfunction()
 
 # Flags of library code alone: tests and tools may use exceptions even where the libraries do without.
 function(rewire_library_options name)
+  # What libFuzzer learns from: which branches of a library an input took, and what was compared there.
+  if(REWIRE_BUILD_FUZZ)
+    target_compile_options(${name} PRIVATE -fsanitize=fuzzer-no-link)
+  endif()
   if(NOT REWIRE_WITH_EXCEPTIONS)
     target_compile_options(${name} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fno-exceptions> -fno-unwind-tables
                                            -fno-asynchronous-unwind-tables)
@@ -114,9 +119,8 @@ endfunction()
 
 # What the kernel drill checks besides (tests/fuzz/kernels): conversions of floats that an integer does not hold, which
 # `undefined` leaves out, and how much is done between two questions whether to go on, which it counts in branches.
-# libFuzzer refuses programs that are compiled so.
 set(REWIRE_COUNT_BRANCHES OFF)
-if(REWIRE_SANITIZE MATCHES "address" AND CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND NOT REWIRE_BUILD_FUZZ)
+if(REWIRE_SANITIZE MATCHES "address" AND CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   set(REWIRE_COUNT_BRANCHES ON)
 endif()
 

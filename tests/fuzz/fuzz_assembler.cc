@@ -2,8 +2,9 @@
 // libFuzzer: any text through the assembler, and what it assembles through the disassembler and back, which
 // must give the same bytes.
 //
-//   cmake --preset fuzz && cmake --build --preset fuzz --target fuzz_assembler
-//   cd tests && ../build/fuzz/tests/bin/fuzz_assembler -max_total_time=60 NEW programs executable_format/text
+//   cmake --preset asan-ubsan && cmake --build --preset asan-ubsan --target fuzz_assembler
+//   cd tests && ../build/asan-ubsan/tests/bin/fuzz_assembler -max_total_time=60 NEW programs
+//   executable_format/text
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>

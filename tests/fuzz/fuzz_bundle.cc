@@ -2,8 +2,8 @@
 // libFuzzer: any bytes as a bundle of executables. Each input is tried as it is and with its checksums made
 // right, those of the files inside too. What opens must be written again as a bundle of the same executables.
 //
-//   cmake --preset fuzz && cmake --build --preset fuzz --target fuzz_bundle
-//   cd tests && ../build/fuzz/tests/bin/fuzz_bundle -max_total_time=60 NEW fuzz/corpus/bundle
+//   cmake --preset asan-ubsan && cmake --build --preset asan-ubsan --target fuzz_bundle
+//   cd tests && ../build/asan-ubsan/tests/bin/fuzz_bundle -max_total_time=60 NEW fuzz/corpus/bundle
 #include <cstdint>
 #include <cstdlib>
 #include <memory>

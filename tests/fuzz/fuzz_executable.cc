@@ -3,8 +3,8 @@
 // through linker and VM as a host would run it (tests/hostile/judge.h). Each input is tried as it is and with
 // its checksums made right, without which nearly nothing would get past the directory.
 //
-//   cmake --preset fuzz && cmake --build --preset fuzz --target fuzz_executable
-//   cd tests && ../build/fuzz/tests/bin/fuzz_executable -max_total_time=60 NEW fuzz/corpus/executable
+//   cmake --preset asan-ubsan && cmake --build --preset asan-ubsan --target fuzz_executable
+//   cd tests && ../build/asan-ubsan/tests/bin/fuzz_executable -max_total_time=60 NEW fuzz/corpus/executable
 //
 // tests/executable_format/samples/v1 is a good corpus to start from too.
 #include <cstdint>

@@ -2,8 +2,8 @@
 // libFuzzer: any bytes as an ONNX model. What compiles is a valid executable. Inputs are changed as bytes and
 // as models (onnx_mutator.h).
 //
-//   cmake --preset fuzz && cmake --build --preset fuzz --target fuzz_onnx rewire_kernels_cpu
-//   tests/fuzz/run.sh build/fuzz 60
+//   cmake --preset asan-ubsan && cmake --build --preset asan-ubsan --target fuzz_onnx
+//   tests/fuzz/run.sh build/asan-ubsan 60
 //
 // ONNX's own operator cases, where Debian's libonnx-testdata has put them, are its corpus; inputs that once
 // failed are kept in corpus/onnx.
