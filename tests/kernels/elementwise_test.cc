@@ -78,6 +78,11 @@ TEST_CASE("binary operations broadcast as numpy does") {
       {{3}, {2, 3}, {2, 3}},
       {{2, 3}, {}, {2, 3}},
       {{2, 1}, {1, 3}, {2, 3}},
+      // Short rows in loops of three and four dimensions, which are handed out in groups and split in the
+      // middle of one.
+      {{9, 1, 41, 3}, {31, 41, 1}, {9, 31, 41, 3}},
+      {{13, 57, 5}, {13, 1, 5}, {13, 57, 5}},
+      {{7, 1, 29, 1}, {17, 1, 11}, {7, 17, 29, 11}},
       {{5, 1, 4}, {3, 1}, {5, 3, 4}},
       {{2, 3, 4, 5}, {3, 1, 1}, {2, 3, 4, 5}},
       {{1, 1, 1}, {2, 1}, {1, 2, 1}},

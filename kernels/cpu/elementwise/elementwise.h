@@ -46,8 +46,7 @@ template <typename Op, typename Out, typename... Ins>
 template <typename Op, typename Out, typename A>
 void RunRow(const Op op, std::int64_t count, RowOf<Out> out, RowOf<A> a) {
   if (out.step == 1 && a.step == 1) {
-    REWIRE_ELEMENTS_APART
-    for (std::int64_t i = 0; i < count; ++i) out.data[i] = op(a.data[i]);
+    RunContiguous(op, count, out.data, a.data);
   } else {
     for (std::int64_t i = 0; i < count; ++i) out.data[i * out.step] = op(a.data[i * a.step]);
   }
@@ -56,8 +55,7 @@ void RunRow(const Op op, std::int64_t count, RowOf<Out> out, RowOf<A> a) {
 template <typename Op, typename Out, typename A, typename B>
 void RunRow(const Op op, std::int64_t count, RowOf<Out> out, RowOf<A> a, RowOf<B> b) {
   if (out.step == 1 && a.step == 1 && b.step == 1) {
-    REWIRE_ELEMENTS_APART
-    for (std::int64_t i = 0; i < count; ++i) out.data[i] = op(a.data[i], b.data[i]);
+    RunContiguous(op, count, out.data, a.data, b.data);
   } else if (out.step == 1 && a.step == 1 && b.step == 0) {
     const B repeated = *b.data;
     REWIRE_ELEMENTS_APART
@@ -76,8 +74,7 @@ void RunRow(const Op op, std::int64_t count, RowOf<Out> out, RowOf<A> a, RowOf<B
 template <typename Op, typename Out, typename A, typename B, typename C>
 void RunRow(const Op op, std::int64_t count, RowOf<Out> out, RowOf<A> a, RowOf<B> b, RowOf<C> c) {
   if (out.step == 1 && a.step == 1 && b.step == 1 && c.step == 1) {
-    REWIRE_ELEMENTS_APART
-    for (std::int64_t i = 0; i < count; ++i) out.data[i] = op(a.data[i], b.data[i], c.data[i]);
+    RunContiguous(op, count, out.data, a.data, b.data, c.data);
   } else {
     for (std::int64_t i = 0; i < count; ++i) {
       out.data[i * out.step] = op(a.data[i * a.step], b.data[i * b.step], c.data[i * c.step]);
@@ -203,13 +200,35 @@ class Elementwise {
       RunContiguous(op, size_, out_.data<Out>(), inputs_[I].template data<const Ins>()...);
       return Status();
     }
+    return EachRun(
+        [](const Elementwise& loop, const void* op, const Runs& runs) {
+          const auto [steps, next] = std::pair(runs.layout.inner_strides(), runs.layout.next_strides());
+          for (std::int64_t r = 0; r < runs.runs; ++r) {
+            RunRow(*static_cast<const Op*>(op), runs.count,
+                   Row<Out>(loop.out_, runs.offsets[0] + r * next[0], steps[0]),
+                   Row<const Ins>(loop.inputs_[I], runs.offsets[I + 1] + r * next[I + 1], steps[I + 1])...);
+          }
+        },
+        &op);
+  }
+
+  // Runs that follow each other.
+  struct Runs {
+    const Layout<kInputs + 1>& layout;
+    const std::int64_t* offsets;
+    std::int64_t count;
+    std::int64_t runs;
+  };
+  // Element types and operations are many, and what goes over the dimensions knows neither: it is compiled
+  // once, not once for each pair of them, which would take minutes.
+  Status EachRun(void (*each)(const Elementwise& loop, const void* op, const Runs& runs),
+                 const void* op) const {
     const auto layout = MakeLayout();
-    const std::int64_t* steps = layout.inner_strides();
-    return ForEachRow(layout, [&](const std::int64_t* offsets, std::int64_t count) {
-      RunRow(op, count, Row<Out>(out_, offsets[0], steps[0]),
-             Row<const Ins>(inputs_[I], offsets[I + 1], steps[I + 1])...);
+    return ForEachRow(layout, [&](const std::int64_t* offsets, std::int64_t count, std::int64_t runs) {
+      each(*this, op, {layout, offsets, count, runs});
     });
   }
+
   template <typename T>
   static RowOf<T> Row(TensorView tensor, std::int64_t offset, std::int64_t step) {
     return {tensor.data<std::remove_const_t<T>>() + offset, step};

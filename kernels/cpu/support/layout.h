@@ -47,6 +47,8 @@ struct Layout {
 
   std::int64_t inner() const { return dims[rank - 1]; }
   const std::int64_t* inner_strides() const { return strides[rank - 1]; }
+  // From one innermost run to the next. With one dimension there is no next.
+  const std::int64_t* next_strides() const { return strides[std::max(rank - 2, 0)]; }
   std::int64_t rows() const { return Product(ShapeView(dims, kMaxKernelRank), 0, rank - 1); }
 };
 
@@ -68,11 +70,15 @@ inline void BroadcastStrides(TensorView tensor, int rank, std::int64_t* strides)
 // work per element.
 //
 // A long run is passed in pieces, unless the row has a third parameter, Pace&; it then checks by itself
-// whether to stop. Returns false if told to stop.
+// whether to stop. If its third parameter is a number, runs that follow each other along the next dimension
+// are passed at once: `row(offsets, count, runs)`, and layout.next_strides() lead from one to the next.
+// Returns false if told to stop.
 template <int kOperands, typename Row>
 bool ForRows(const Layout<kOperands>& layout, std::int64_t begin, std::int64_t end, std::int64_t work,
              Pace& pace, const Row& row) {
   constexpr bool kAsks = std::is_invocable_v<const Row&, const std::int64_t*, std::int64_t, Pace&>;
+  constexpr bool kTakesRuns =
+      std::is_invocable_v<const Row&, const std::int64_t*, std::int64_t, std::int64_t>;
   const int outer = layout.rank - 1;
   const std::int64_t inner = layout.inner();
   const std::int64_t piece = std::max<std::int64_t>(1, kPace / work);
@@ -84,10 +90,10 @@ bool ForRows(const Layout<kOperands>& layout, std::int64_t begin, std::int64_t e
     rest /= layout.dims[i];
     for (int k = 0; k < kOperands; ++k) offsets[k] += index[i] * layout.strides[i][k];
   }
-  const auto advance = [&] {
-    for (int i = outer - 1; i >= 0; --i) {
-      for (int k = 0; k < kOperands; ++k) offsets[k] += layout.strides[i][k];
-      if (++index[i] < layout.dims[i]) break;
+  const auto advance = [&](std::int64_t runs = 1) {
+    for (int i = outer - 1; i >= 0; --i, runs = 1) {
+      for (int k = 0; k < kOperands; ++k) offsets[k] += runs * layout.strides[i][k];
+      if ((index[i] += runs) < layout.dims[i]) break;
       index[i] = 0;
       for (int k = 0; k < kOperands; ++k) offsets[k] -= layout.dims[i] * layout.strides[i][k];
     }
@@ -103,14 +109,27 @@ bool ForRows(const Layout<kOperands>& layout, std::int64_t begin, std::int64_t e
     for (std::int64_t r = begin; r < end;) {
       const std::int64_t last = end - r <= most ? end : r + most;
       if (!pace.Spend((last - r) * inner * work)) return false;
-      for (; r < last; ++r, advance()) row(offsets, inner);
+      if constexpr (kTakesRuns) {
+        while (r < last) {
+          const std::int64_t runs =
+              outer == 0 ? 1 : std::min(last - r, layout.dims[outer - 1] - index[outer - 1]);
+          row(offsets, inner, runs);
+          r += runs;
+          advance(runs);
+        }
+      } else {
+        for (; r < last; ++r, advance()) row(offsets, inner);
+      }
     }
   } else {
     for (std::int64_t r = begin; r < end; ++r, advance()) {
       const bool done = pace.For(inner, work, [&](std::int64_t first, std::int64_t last) {
         std::int64_t at[kOperands];
         for (int k = 0; k < kOperands; ++k) at[k] = offsets[k] + first * layout.inner_strides()[k];
-        row(at, last - first);
+        if constexpr (kTakesRuns)
+          row(at, last - first, std::int64_t{1});
+        else
+          row(at, last - first);
       });
       if (!done) return false;
     }
@@ -141,7 +160,10 @@ template <int kOperands, typename Row>
   const auto part = [&](std::int64_t begin, std::int64_t end, auto&... pace) {
     std::int64_t offsets[kOperands];
     for (int k = 0; k < kOperands; ++k) offsets[k] = begin * layout.inner_strides()[k];
-    row(offsets, end - begin, pace...);
+    if constexpr (std::is_invocable_v<const Row&, const std::int64_t*, std::int64_t, std::int64_t>)
+      row(offsets, end - begin, std::int64_t{1});
+    else
+      row(offsets, end - begin, pace...);
   };
   if constexpr (kAsks)
     return ParallelFor(inner, GrainOf(kGrain, work),
