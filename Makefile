@@ -7,13 +7,14 @@ BUILD := build/$(PRESET)
 BENCH_VM := build/release/tests/bin/bench-vm
 MODELS := tests/models/requirements/models.txt
 OPENVINO := tests/models/requirements/openvino.txt
+PYTHON := tests/python/requirements/python.txt
 TVM_CASES := build/release/tests/tvm/cases
 
 # ccache where it is installed; what the user has set wins. An empty launcher means none to CMake.
 LAUNCHERS := CMAKE_C_COMPILER_LAUNCHER="$${CMAKE_C_COMPILER_LAUNCHER-$$(command -v ccache)}" \
 	CMAKE_CXX_COMPILER_LAUNCHER="$${CMAKE_CXX_COMPILER_LAUNCHER-$$(command -v ccache)}"
 
-.PHONY: help demo test build packages bench-device bench-vm bench-vm-instructions bench-tvm bench-models test-faults format tidy install-deps clean
+.PHONY: help demo test build packages bench-device bench-vm bench-vm-instructions bench-tvm bench-models bench-python test-faults format tidy install-deps clean
 
 help: ## print this list
 	@echo "Rewire: a bytecode VM that runs compiled ML models inside a C++ program."
@@ -70,6 +71,13 @@ bench-models: build ## compare with ONNX Runtime and OpenVINO on real models (te
 	tests/support/environments.py --run $(MODELS) tests/models/reference.py $(BUILD)/models
 	tests/support/environments.py --run $(MODELS) tests/bench/models.py --bin $(BUILD)/bin \
 	  --peer $(BUILD)/tests/bin/bench-peer --openvino --cases $(BUILD)/models $(ARGS)
+
+bench-python: install-deps ## measure what a call from Python costs, beside ONNX Runtime
+	tests/support/environments.py $(PYTHON)
+	$(LAUNCHERS) cmake --preset release -DREWIRE_WITH_PYTHON=ON -DREWIRE_PYTHON="$$(tests/support/environments.py --python $(PYTHON))"
+	cmake --build build/release --parallel $(JOBS) --target rewire_wheel
+	PYTHONPATH=build/release/python:tests/python tests/support/environments.py --run $(PYTHON) tests/bench/python_calls.py
+	cmake --preset release -DREWIRE_WITH_PYTHON=OFF >/dev/null  # `make test` goes without
 
 # Ninja knows whether there is anything to do. Times are of the release build, whatever PRESET says.
 .PHONY: $(BENCH_VM)

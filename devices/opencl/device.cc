@@ -44,6 +44,7 @@ void Open(Opened* opened) {
   AddMemory(&api);
   AddEvents(&api);
   AddModules(&api);
+  AddRecording(&api);
 }
 
 }  // namespace

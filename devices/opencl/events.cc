@@ -30,7 +30,10 @@ int DestroyStream(void* context, DLDevice, void* stream) {
 int Synchronize(void* context, DLDevice device, void* stream) {
   State& state = State::Of(context);
   if (state.Find(device) == nullptr) return REWIRE_DEVICE_FAILED;
-  return CodeOf("clFinish", state.driver.clFinish(state.QueueOf(device, stream)));
+  cl_command_queue queue = state.QueueOf(device, stream);
+  if (const int code = state.RefuseIfRecorded(queue, "waiting for the queue"); code != REWIRE_DEVICE_OK)
+    return code;
+  return CodeOf("clFinish", state.driver.clFinish(queue));
 }
 
 int MakeEvent(void*, DLDevice, void** event) {
@@ -51,6 +54,7 @@ int RecordEvent(void* context, DLDevice device, void* event, void* stream) {
   auto* own = static_cast<Event*>(event);
   cl_event marker = nullptr;
   cl_command_queue queue = state.QueueOf(device, stream);
+  if (const int code = state.RefuseIfRecorded(queue, "an event"); code != REWIRE_DEVICE_OK) return code;
   const cl_int error = state.driver.clEnqueueMarkerWithWaitList(queue, 0, nullptr, &marker);
   if (error != CL_SUCCESS) return FailIn("clEnqueueMarkerWithWaitList", error);
   if (own->marker != nullptr) state.driver.clReleaseEvent(own->marker);
@@ -63,9 +67,12 @@ int WaitEvent(void* context, DLDevice device, void* stream, void* event) {
   State& state = State::Of(context);
   if (state.Find(device) == nullptr) return REWIRE_DEVICE_FAILED;
   const auto* own = static_cast<const Event*>(event);
+  cl_command_queue queue = state.QueueOf(device, stream);
+  if (const int code = state.RefuseIfRecorded(queue, "a wait for an event"); code != REWIRE_DEVICE_OK)
+    return code;
   if (own->marker == nullptr) return REWIRE_DEVICE_OK;
-  return CodeOf("clEnqueueBarrierWithWaitList", state.driver.clEnqueueBarrierWithWaitList(
-                                                    state.QueueOf(device, stream), 1, &own->marker, nullptr));
+  return CodeOf("clEnqueueBarrierWithWaitList",
+                state.driver.clEnqueueBarrierWithWaitList(queue, 1, &own->marker, nullptr));
 }
 
 int QueryEvent(void* context, DLDevice, void* event, std::int32_t* done) {
@@ -103,6 +110,8 @@ int CallHost(void* context, DLDevice device, void* stream, void (*function)(void
   if (state.Find(device) == nullptr) return REWIRE_DEVICE_FAILED;
   cl_event marker = nullptr;
   cl_command_queue queue = state.QueueOf(device, stream);
+  if (const int code = state.RefuseIfRecorded(queue, "a call of the host"); code != REWIRE_DEVICE_OK)
+    return code;
   cl_int error = state.driver.clEnqueueMarkerWithWaitList(queue, 0, nullptr, &marker);
   if (error != CL_SUCCESS) return FailIn("clEnqueueMarkerWithWaitList", error);
   auto* call = new HostCall{function, data};

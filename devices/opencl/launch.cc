@@ -149,11 +149,37 @@ int Kernel::Bind(const Device& device, const RewireLaunch& launch, Bound* bound)
   return REWIRE_DEVICE_OK;
 }
 
+int Kernel::Record(const Device& device, const RewireLaunch& launch, Recording* recording) {
+  Command command;
+  std::vector<cl_mem> memory(launch.argument_count);
+  for (std::uint32_t i = 0; i < launch.argument_count; ++i) {
+    const RewireLaunchArgument& argument = launch.arguments[i];
+    if (argument.kind != REWIRE_LAUNCH_ADDRESS || argument.u.address == nullptr) continue;
+    const int code = PartAt(state_, device, argument.u.address, &memory[i]);
+    if (code != REWIRE_DEVICE_OK) return code;
+  }
+  Bound own;
+  if (const int code = Bind(device, launch, &own); code != REWIRE_DEVICE_OK) {
+    if (own.object != nullptr) state_.driver.clReleaseKernel(own.object);
+    return code;
+  }
+  command.kernel = own.object;
+  for (int i = 0; i < 3; ++i) {
+    command.local[i] = launch.group_threads[i];
+    command.global[i] = std::size_t{launch.groups[i]} * launch.group_threads[i];
+  }
+  recording->Add(command, memory);
+  return REWIRE_DEVICE_OK;
+}
+
 int Kernel::Launch(DLDevice device, const RewireLaunch& launch, void* stream) {
   if (launch.argument_count != arguments_) {
     return FailWith(REWIRE_DEVICE_FAILED, "kernel '" + name_ + "' takes " + std::to_string(arguments_) +
                                               " arguments, " + std::to_string(launch.argument_count) +
                                               " are given");
+  }
+  if (Recording* recording = state_.recordings.Find(state_.QueueOf(device, stream))) {
+    return Record(*state_.Find(device), launch, recording);
   }
   std::size_t global[3];
   std::size_t local[3];

@@ -49,6 +49,8 @@ class Kernel {
 
   bool Describe(const RewireLaunch& launch, Words* given) const;
   int Bind(const Device& device, const RewireLaunch& launch, Bound* bound);
+  // A recorded launch has a kernel object of its own, which keeps the arguments.
+  int Record(const Device& device, const RewireLaunch& launch, Recording* recording);
 
   State& state_;
   cl_program program_;

@@ -3,6 +3,7 @@
 // Blocks, imported handles, pinned memory, copies and fills.
 #include <cstring>
 #include <memory>
+#include <string>
 
 #include "rewire/devices/opencl/state.h"
 #include "rewire/vm/kernel/device_type.h"
@@ -179,6 +180,15 @@ int FindHandle(void* context, DLDevice, const void* address, void** handle, std:
   return REWIRE_DEVICE_OK;
 }
 
+// Gives the command to the queue, or to the recording of what the queue is given.
+int Give(State& state, cl_command_queue queue, const Command& command) {
+  if (Recording* recording = state.recordings.Find(queue)) {
+    recording->Add(command);
+    return REWIRE_DEVICE_OK;
+  }
+  return command.Enqueue(state.driver, queue);
+}
+
 int Copy(void* context, void* to, DLDevice to_device, const void* from, DLDevice from_device,
          std::uint64_t bytes, void* stream) {
   State& state = State::Of(context);
@@ -187,41 +197,56 @@ int Copy(void* context, void* to, DLDevice to_device, const void* from, DLDevice
   const bool to_host = IsHostDevice(to_device);
   const DLDevice where = to_host ? from_device : to_device;
   if (state.Find(where) == nullptr) return REWIRE_DEVICE_FAILED;
-  cl_command_queue queue = state.QueueOf(where, stream);
-  const Driver& driver = state.driver;
   Place source{};
   Place target{};
   if (!from_host && !FindPlace(state, from, bytes, &source)) return REWIRE_DEVICE_FAILED;
   if (!to_host && !FindPlace(state, to, bytes, &target)) return REWIRE_DEVICE_FAILED;
+  Command command;
+  command.bytes = bytes;
+  if (!from_host) {
+    command.from = source.buffer->memory;
+    command.from_offset = source.offset;
+  }
+  if (!to_host) {
+    command.to = target.buffer->memory;
+    command.to_offset = target.offset;
+  }
   if (from_host) {
-    return CodeOf("clEnqueueWriteBuffer",
-                  driver.clEnqueueWriteBuffer(queue, target.buffer->memory, CL_FALSE, target.offset, bytes,
-                                              from, 0, nullptr, nullptr));
+    command.kind = Command::Kind::kWrite;
+    command.host = const_cast<void*>(from);  // it is only read
+  } else if (to_host) {
+    command.kind = Command::Kind::kRead;
+    command.host = to;
+  } else {
+    const Device* source_device = state.Find(from_device);
+    if (source_device == nullptr) return REWIRE_DEVICE_FAILED;
+    if (source_device->context != state.Find(to_device)->context) {
+      return FailWith(REWIRE_DEVICE_UNSUPPORTED, "the two devices belong to different OpenCL platforms");
+    }
+    command.kind = Command::Kind::kCopy;
   }
-  if (to_host) {
-    return CodeOf("clEnqueueReadBuffer",
-                  driver.clEnqueueReadBuffer(queue, source.buffer->memory, CL_FALSE, source.offset, bytes, to,
-                                             0, nullptr, nullptr));
-  }
-  const Device* source_device = state.Find(from_device);
-  if (source_device == nullptr) return REWIRE_DEVICE_FAILED;
-  if (source_device->context != state.Find(to_device)->context) {
-    return FailWith(REWIRE_DEVICE_UNSUPPORTED, "the two devices belong to different OpenCL platforms");
-  }
-  return CodeOf("clEnqueueCopyBuffer",
-                driver.clEnqueueCopyBuffer(queue, source.buffer->memory, target.buffer->memory, source.offset,
-                                           target.offset, bytes, 0, nullptr, nullptr));
+  return Give(state, state.QueueOf(where, stream), command);
 }
 
 int Fill(void* context, DLDevice device, void* to, std::uint64_t bytes, const void* pattern,
          std::uint32_t pattern_bytes, void* stream) {
   State& state = State::Of(context);
   if (bytes == 0) return REWIRE_DEVICE_OK;
+  Command command;
+  if (pattern_bytes > sizeof(command.pattern)) {
+    return FailWith(REWIRE_DEVICE_FAILED, "a pattern of " + std::to_string(pattern_bytes) +
+                                              " bytes; at most " + std::to_string(sizeof(command.pattern)) +
+                                              " are possible");
+  }
   Place target{};
   if (state.Find(device) == nullptr || !FindPlace(state, to, bytes, &target)) return REWIRE_DEVICE_FAILED;
-  return CodeOf("clEnqueueFillBuffer", state.driver.clEnqueueFillBuffer(
-                                           state.QueueOf(device, stream), target.buffer->memory, pattern,
-                                           pattern_bytes, target.offset, bytes, 0, nullptr, nullptr));
+  command.kind = Command::Kind::kFill;
+  command.to = target.buffer->memory;
+  command.to_offset = target.offset;
+  command.bytes = bytes;
+  command.pattern_bytes = pattern_bytes;
+  std::memcpy(command.pattern, pattern, pattern_bytes);
+  return Give(state, state.QueueOf(device, stream), command);
 }
 
 }  // namespace

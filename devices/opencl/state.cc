@@ -64,6 +64,10 @@ bool State::AddDevices(cl_platform_id platform, cl_device_type type) {
     device.architecture = "opencl-" + version.substr(std::min<std::size_t>(7, version.size()), 3);
     devices.push_back(std::move(device));
     Describe(&devices.back());
+    const char* allowed = std::getenv("REWIRE_OPENCL_COMMAND_BUFFERS");
+    if (allowed == nullptr || std::strcmp(allowed, "0") != 0) {
+      devices.back().command_buffers.Open(driver, platform, id);
+    }
   }
   return true;
 }
@@ -113,7 +117,13 @@ void State::Describe(Device* device) const {
     is.code_forms |= 1u << REWIRE_DEVICE_CODE_SPIRV;
   }
   is.has_f16 = extensions.find("cl_khr_fp16") != std::string::npos ? 1 : 0;
+  is.records = 1;
   is.has_f64 = extensions.find("cl_khr_fp64") != std::string::npos ? 1 : 0;
+}
+
+int State::RefuseIfRecorded(cl_command_queue queue, const char* what) {
+  if (recordings.Find(queue) == nullptr) return REWIRE_DEVICE_OK;
+  return FailWith(REWIRE_DEVICE_UNSUPPORTED, std::string(what) + " cannot be recorded");
 }
 
 Device* State::Find(DLDevice device) {

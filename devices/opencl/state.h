@@ -10,8 +10,10 @@
 #include <unordered_map>
 
 #include "rewire/devices/opencl/address_space.h"
+#include "rewire/devices/opencl/command_buffers.h"
 #include "rewire/devices/opencl/driver.h"
 #include "rewire/devices/opencl/failure.h"
+#include "rewire/devices/opencl/recording.h"
 #include "rewire/vm/kernel/device_api.h"
 
 namespace rewire::opencl {
@@ -25,6 +27,7 @@ struct Device {
   std::string driver;
   std::string architecture;
   RewireDeviceProperties properties{};
+  CommandBuffers command_buffers;  // empty where the driver has none
 };
 
 // A stream is a queue that works in order.
@@ -38,6 +41,7 @@ struct State {
   // Imported handles: the buffer of each, so that one handle has one address.
   std::mutex imported_mutex;
   std::unordered_map<cl_mem, Buffer*> imported;
+  OpenRecordings recordings;
 
   // Finds all devices: GPUs and accelerators first, then CPUs, each in the driver's order. The environment
   // variable REWIRE_OPENCL_PLATFORM, if set, names a part of the platform's name that it must have. False,
@@ -45,6 +49,9 @@ struct State {
   bool Open(std::string* reason);
 
   static State& Of(void* context) { return *static_cast<State*>(context); }
+  // Success, or a failure with the thread's words set if the queue is being recorded: `what` cannot be
+  // recorded.
+  int RefuseIfRecorded(cl_command_queue queue, const char* what);
   // Null, with the thread's words set, if there is no such device.
   Device* Find(DLDevice device);
   cl_command_queue QueueOf(DLDevice device, void* stream) {
@@ -68,8 +75,9 @@ struct State {
 };
 
 // The functions of RewireDeviceApi, by file.
-void AddMemory(RewireDeviceApi* api);   // memory.cc
-void AddEvents(RewireDeviceApi* api);   // events.cc: streams and events
-void AddModules(RewireDeviceApi* api);  // modules.cc
+void AddMemory(RewireDeviceApi* api);     // memory.cc
+void AddEvents(RewireDeviceApi* api);     // events.cc: streams and events
+void AddModules(RewireDeviceApi* api);    // modules.cc
+void AddRecording(RewireDeviceApi* api);  // recording.cc
 
 }  // namespace rewire::opencl

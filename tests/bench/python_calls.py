@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What a call from Python costs, beside ONNX Runtime. Needs the package rewire on PYTHONPATH, numpy, onnx, onnxruntime.
+"""What a call from Python costs, beside ONNX Runtime: `make bench-python`. Needs the package rewire, numpy, onnx, onnxruntime.
 
-    PYTHONPATH=build/release/python:tests/python tests/bench/python_calls.py
-
-Prints the best of several repeats, in microseconds. Each repeat takes turns, so that both meet the same machine.
+Prints the best of several repeats, in microseconds. Each repeat takes turns, so that both meet the same machine. The call of an
+empty program counts as a whole, so it is more than what Python adds to a call from C++.
 """
 
 import threading

@@ -4,6 +4,7 @@
 // REWIRE_TEST_DEVICE names the library. Without its driver the program ends with 77, which ctest counts as
 // skipped.
 #define CATCH_CONFIG_RUNNER
+#include <algorithm>
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <cstdio>
@@ -120,6 +121,52 @@ TEST_CASE("an event lets another stream wait") {
     REQUIRE(device.api.synchronize_event(device.api.context, device.id, event) == REWIRE_DEVICE_OK);
   }
   CHECK(device.api.destroy_event(device.api.context, device.id, event) == REWIRE_DEVICE_OK);
+}
+
+TEST_CASE("what is recorded is not done, and each replay does it with the memory's new contents") {
+  const TestDevice device;
+  if (device.properties().records == 0) return;  // an optional group
+  const RewireDeviceApi& api = device.api;
+  const DeviceModule module(device, kTestKernels);
+  DeviceMemory x(device, 1024);
+  DeviceMemory y(device, 1024);
+  DeviceMemory sums(device, 32);
+  std::vector<float> values(256, 1.0f);
+  std::vector<float> back(8, -1.0f);
+  // Kernels in order, a fill and a copy on the device, and copies from and to the host.
+  const auto work = [&] {
+    const float filled = 5.0f;
+    return device.Copy(x.at(0), values.data(), 1024) &&
+           module.Launch("scale", 4, 64, x.at(0), y.at(0), 3.0f, 256) &&
+           module.Launch("group_sums", 4, 64, y.at(0), sums.at(0)) &&
+           device.Within(sums.at(16), sums.at(0), 12) &&
+           api.fill(api.context, device.id, sums.at(28), 4, &filled, 4, device.stream) == REWIRE_DEVICE_OK &&
+           device.Back(back.data(), sums.at(0), 32);
+  };
+  REQUIRE(work());  // compiles what the kernels need
+  REQUIRE(device.Wait());
+  CHECK(back == std::vector<float>{192, 192, 192, 192, 192, 192, 192, 5});
+  std::fill(back.begin(), back.end(), -1.0f);
+  REQUIRE(api.begin_recording(api.context, device.id, device.stream) == REWIRE_DEVICE_OK);
+  CHECK(api.begin_recording(api.context, device.id, device.stream) != REWIRE_DEVICE_OK);
+  REQUIRE(work());
+  void* recording = nullptr;
+  REQUIRE(api.end_recording(api.context, device.id, device.stream, &recording) == REWIRE_DEVICE_OK);
+  REQUIRE(device.Wait());
+  CHECK(back == std::vector<float>(8, -1.0f));
+  for (int i = 1; i <= 3; ++i) {
+    std::fill(values.begin(), values.end(), static_cast<float>(i));
+    REQUIRE(api.replay(api.context, device.id, recording, device.stream) == REWIRE_DEVICE_OK);
+    REQUIRE(device.Wait());
+    const float sum = 192.0f * static_cast<float>(i);
+    CHECK(back == std::vector<float>{sum, sum, sum, sum, sum, sum, sum, 5});
+  }
+  // Replays need not wait for each other.
+  for (int i = 0; i < 20; ++i) {
+    REQUIRE(api.replay(api.context, device.id, recording, device.stream) == REWIRE_DEVICE_OK);
+  }
+  REQUIRE(device.Wait());
+  CHECK(api.destroy_recording(api.context, device.id, recording) == REWIRE_DEVICE_OK);
 }
 
 TEST_CASE("the host is called after the stream's earlier work") {
