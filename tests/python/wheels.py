@@ -97,6 +97,9 @@ def main():
     if options.only:
         wanted = [tuple(int(part) for part in version.split(".")) for version in options.only.split(",")]
         found = {version: path for version, path in found.items() if version in wanted}
+    # By the names that CMake itself would choose, so that a compiler cache knows the objects of other builds again.
+    os.environ.setdefault("CC", "cc")
+    os.environ.setdefault("CXX", "c++")
     with tempfile.TemporaryDirectory() as temporary:
         base = (options.keep or pathlib.Path(temporary)).resolve()
         stable = None
