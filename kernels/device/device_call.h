@@ -51,6 +51,23 @@ Form RealForm(TensorView tensor);
 // By the size of an element, for code that moves elements.
 Status MoveForm(const char* what, TensorView tensor, Form* form);
 
+// Memory on a device for one call. The VM gives it to later work of the same stream, so it may be let go as
+// soon as the work that uses it has been given. It counts against the VM's byte limit. Kernels that take some
+// do not declare their workspace: the declared one is the host's.
+class Scratch {
+ public:
+  Scratch() = default;
+  ~Scratch();
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+  // On the device of the tensor `on`. At least one element.
+  Status Make(TensorView on, DLDataType dtype, std::int64_t count);
+  TensorView view() const { return TensorView(RewireTensorOf(&tensor_)); }
+
+ private:
+  RewireFFIAny tensor_{};
+};
+
 // One launch. Arguments in the order of the device code. Addresses of tensors have their byte_offset added.
 class Call {
  public:

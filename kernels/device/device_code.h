@@ -13,5 +13,8 @@ extern const char k_product[];
 extern const char k_window[];
 extern const char k_reduction[];
 extern const char k_quantization[];
+extern const char k_integer[];
+extern const char k_lines[];
+extern const char k_recurrent[];
 
 }  // namespace rewire::kernel::device

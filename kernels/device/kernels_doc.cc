@@ -17,7 +17,8 @@ constexpr std::string_view kIntroduction = R"(# Stock kernels of devices
 OpenCL C and CUDA C++. The device's driver compiles it when a program first uses it. `REWIRE_DEVICE_CACHE` names a folder in which
 drivers keep what they have compiled. What is different from kernels of the CPU:
 
-- **Memory**: all arguments are on one device, contiguous, with at most 8 dimensions and less than 2^31 elements.
+- **Memory**: all arguments are on one device, contiguous, with at most 8 dimensions and less than 2^31 elements. `top_k` and recurrent
+  layers take scratch memory on the device, so a program with them has no bound of its memory.
 - **Numbers**: f16 is stored in 16 bits and computed in f32. Sums are made in another order than on the CPU. Positions of a resize
   are computed in f64, or in f32 on a device without f64.
 - **Indices** that are out of range are held in it. The CPU refuses them, but a device has no way to do so.

@@ -69,6 +69,12 @@ const char* CodeOf(Program program) {
       return k_reduction;
     case Program::kQuantization:
       return k_quantization;
+    case Program::kInteger:
+      return k_integer;
+    case Program::kLines:
+      return k_lines;
+    case Program::kRecurrent:
+      return k_recurrent;
   }
   return "";
 }
@@ -107,7 +113,7 @@ Status Load(const RewireDeviceApi& api, DLDevice device, Entry* entry) {
     // A driver that is older than the image, and a lost device, fail here. NVRTC's code suits the driver.
     if (loaded == REWIRE_DEVICE_OK) return Status();
   }
-  const std::string source = std::string(k_dialect) + k_arguments + CodeOf(entry->program);
+  const std::string source = std::string(k_arguments) + k_dialect + CodeOf(entry->program);
   const std::uint32_t form =
       api.device_type == kDLCUDA ? REWIRE_DEVICE_CODE_CUDA_CPP : REWIRE_DEVICE_CODE_OPENCL_C;
   const int code =

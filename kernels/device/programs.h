@@ -11,8 +11,18 @@
 
 namespace rewire::kernel::device {
 
-// A file of code/, compiled after dialect.h and arguments.h.
-enum class Program { kElementwise, kMovement, kProduct, kWindow, kReduction, kQuantization };
+// A file of code/, compiled after arguments.h and dialect.h.
+enum class Program {
+  kElementwise,
+  kMovement,
+  kProduct,
+  kWindow,
+  kReduction,
+  kQuantization,
+  kInteger,
+  kLines,
+  kRecurrent
+};
 
 // How it is compiled. For kMovement the size of an element in bytes; for the others how real numbers are
 // stored.

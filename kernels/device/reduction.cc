@@ -2,6 +2,7 @@
 // Many elements to one along axes.
 #include "rewire/kernels/cpu/reduction/reduce.h"
 #include "rewire/kernels/device/device_call.h"
+#include "rewire/kernels/device/elements.h"
 #include "rewire/kernels/device/registry.h"
 
 using ReductionArguments = ::Reduction;
@@ -41,6 +42,20 @@ bool Arrange(ShapeView dims, const bool (&reduced)[cpu::kMaxKernelRank], Reducti
   return true;
 }
 
+// What a reduction of integers begins with.
+std::int64_t StartOf(int operation, IntegerType type) {
+  switch (operation) {
+    case kMost:
+      return LeastOf(type);
+    case kLeast:
+      return MostOf(type);
+    case kProduct:
+      return 1;
+    default:
+      return 0;
+  }
+}
+
 template <typename Op>
 struct Reduce {
   static constexpr const char* kName = Op::kName;
@@ -51,8 +66,12 @@ struct Reduce {
   }
   Status operator()(TensorView x, TensorView out) const {
     DeviceChecks checks;
-    checks.On("out", out).Beside("x", x, out).Real("x", x).SameDType("out", out, "x", x);
+    checks.On("out", out).Beside("x", x, out).SameDType("out", out, "x", x);
     if (Status s = checks.Take(); !s.ok()) return s;
+    IntegerType type{};
+    if (Status s = ElementTypeOf("x", x, Op::kOperation == kNorm ? kReals : kReals | kReduced, &type);
+        !s.ok())
+      return s;
     bool reduced[cpu::kMaxKernelRank] = {};
     Dims expected;
     if (Status s = attributes.Resolve(x.dims(), std::nullopt, reduced, &expected); !s.ok()) return s;
@@ -63,14 +82,28 @@ struct Reduce {
     constexpr int kLeastRow = 32;
     const bool rows = arguments.reduced_rank == 1 && arguments.reduced_steps[0] == 1 &&
                       arguments.count >= kLeastRow && arguments.rank <= 1;
+    return type == kTypeReal ? RunReals(x, out, arguments, rows) : RunIntegers(x, out, arguments, rows, type);
+  }
+
+ private:
+  static Status RunReals(TensorView x, TensorView out, const ReductionArguments& arguments, bool rows) {
+    Call call(out, Program::kReduction, RealForm(x), rows ? "reduce_rows" : "reduce");
+    call.Tensor(x).Tensor(out);
     if (rows) {
-      Call call(out, Program::kReduction, RealForm(x), "reduce_rows");
-      call.Tensor(x).Tensor(out).Int(Op::kOperation).Int(arguments.count);
+      call.Int(Op::kOperation).Int(arguments.count);
       return call.Rows(out.size());
     }
-    Call call(out, Program::kReduction, RealForm(x), "reduce");
-    call.Tensor(x).Tensor(out).Value(arguments).Int(Op::kOperation).Int(out.size());
+    call.Value(arguments).Int(Op::kOperation).Int(out.size());
     return call.Each(out.size());
+  }
+  static Status RunIntegers(TensorView x, TensorView out, const ReductionArguments& arguments, bool rows,
+                            IntegerType type) {
+    Call call(out, Program::kInteger, Form::kF32, rows ? "integer_reduce_rows" : "integer_reduce");
+    call.Tensor(x).Tensor(out);
+    if (!rows) call.Value(arguments);
+    call.Int(type).Int(Op::kOperation).Value(StartOf(Op::kOperation, type));
+    call.Int(rows ? arguments.count : out.size());
+    return rows ? call.Rows(out.size()) : call.Each(out.size());
   }
 };
 
@@ -103,9 +136,11 @@ struct ArgReduce {
   }
   Status operator()(TensorView x, TensorView out) const {
     DeviceChecks checks;
-    checks.On("out", out).Beside("x", x, out).Real("x", x);
+    checks.On("out", out).Beside("x", x, out);
     if (Status s = checks.Take(); !s.ok()) return s;
-    if (!out.Is<std::int64_t>()) return TypeError("out is ", DTypeName(out.dtype()), ", expected i64");
+    IntegerType type{}, index{};
+    if (Status s = ElementTypeOf("x", x, kReals | kReduced, &type); !s.ok()) return s;
+    if (Status s = ElementTypeOf("out", out, kIndices, &index); !s.ok()) return s;
     int along = 0;
     if (Status s = cpu::NormalizeAxis(axis, x.ndim(), &along); !s.ok()) return s;
     bool reduced[cpu::kMaxKernelRank] = {};
@@ -114,38 +149,43 @@ struct ArgReduce {
     if (Status s = cpu::CheckShape("out", out, expected.view()); !s.ok()) return s;
     if (out.size() == 0) return Status();
     if (x.dim(along) == 0) return ValueError("x has no elements along axis ", along);
-    Call call(out, Program::kReduction, RealForm(x), "arg_reduce");
-    call.Tensor(x).Tensor(out).Int(x.dim(along)).Int(cpu::Product(x.dims(), along + 1, x.ndim()));
+    const bool real = type == kTypeReal;
+    Call call(out, real ? Program::kReduction : Program::kInteger, real ? RealForm(x) : Form::kF32,
+              real ? "arg_reduce" : "integer_arg_reduce");
+    call.Tensor(x).Tensor(out);
+    if (!real) call.Int(type);
+    call.Int(index).Int(x.dim(along)).Int(cpu::Product(x.dims(), along + 1, x.ndim()));
     call.Int(kLeastElement ? 1 : 0).Int(last ? 1 : 0).Int(out.size());
     return call.Each(out.size());
   }
 };
 
 template <typename Op>
-constexpr Kernel DescribeReduction(const char* meaning) {
-  return Describe<Reduce<Op>>("x -> out", "f32 f16", "axes = all, keepdims = 1, noop_with_empty_axes = 0",
+constexpr Kernel DescribeReduction(const char* dtypes, const char* meaning) {
+  return Describe<Reduce<Op>>("x -> out", dtypes, "axes = all, keepdims = 1, noop_with_empty_axes = 0",
                               meaning);
 }
+constexpr const char kReducible[] = "f32 f16 i64 i32 i8 u8";
+constexpr const char kExtremes[] = "x f32 f16 i64 i32 i8 u8; out i64 i32";
 
 }  // namespace
 
 std::span<const Kernel> ReductionKernels() {
   static constexpr Kernel kKernels[] = {
-      DescribeReduction<Sum>("sum"),
-      DescribeReduction<Mean>("mean; NaN of nothing"),
-      DescribeReduction<Largest>("largest, NaN if one is"),
-      DescribeReduction<Smallest>("smallest, NaN if one is"),
-      DescribeReduction<ProductOf>("product"),
-      DescribeReduction<SumOfSquares>("sum of squares"),
-      DescribeReduction<SumOfAbsolutes>("sum of absolute values"),
-      DescribeReduction<Euclidean>("square root of the sum of squares"),
+      DescribeReduction<Sum>(kReducible, "sum; integers wrap"),
+      DescribeReduction<Mean>(kReducible, "mean; NaN of nothing; of integers truncated, 0 of nothing"),
+      DescribeReduction<Largest>(kReducible, "largest, NaN if one is"),
+      DescribeReduction<Smallest>(kReducible, "smallest, NaN if one is"),
+      DescribeReduction<ProductOf>(kReducible, "product; integers wrap"),
+      DescribeReduction<SumOfSquares>(kReducible, "sum of squares; integers wrap"),
+      DescribeReduction<SumOfAbsolutes>(kReducible, "sum of absolute values; integers wrap"),
+      DescribeReduction<Euclidean>("f32 f16", "square root of the sum of squares"),
       Describe<ArgReduce<false>>(
-          "x -> out", "x f32 f16; out i64", "axis = 0, keepdims = 1, select_last_index = 0",
+          "x -> out", kExtremes, "axis = 0, keepdims = 1, select_last_index = 0",
           "the position of the largest element, the first of several; NaN counts as largest"),
-      Describe<ArgReduce<true>>("x -> out", "x f32 f16; out i64",
-                                "axis = 0, keepdims = 1, select_last_index = 0",
-                                "the position of the smallest element, the first of several; NaN counts as "
-                                "smallest"),
+      Describe<ArgReduce<true>>(
+          "x -> out", kExtremes, "axis = 0, keepdims = 1, select_last_index = 0",
+          "the position of the smallest element, the first of several; NaN counts as smallest"),
   };
   return kKernels;
 }

@@ -8,13 +8,17 @@ namespace rewire::kernel::device {
 
 std::span<const cpu::Family> Families() {
   static const cpu::Family kFamilies[] = {
+      {"Two operands", BinaryKernels()},
       {"Elementwise", ElementwiseKernels()},
+      {"Casts", CastKernels()},
       {"Matrix products", ProductKernels()},
       {"Integer products", IntegerProductKernels()},
       {"Quantization", QuantizationKernels()},
       {"Windows", WindowKernels()},
       {"Resizing", ResizeKernels()},
       {"Reductions", ReductionKernels()},
+      {"Lines", LineKernels()},
+      {"Recurrent layers", RecurrentKernels()},
       {"Normalization", NormalizationKernels()},
       {"Movement", MovementKernels()},
       {"Padding", PadKernels()},

@@ -17,12 +17,16 @@ using cpu::Kernel;
 std::span<const cpu::Family> Families();
 
 std::span<const Kernel> ElementwiseKernels();
+std::span<const Kernel> BinaryKernels();
+std::span<const Kernel> CastKernels();
 std::span<const Kernel> MovementKernels();
 std::span<const Kernel> ProductKernels();
 std::span<const Kernel> IntegerProductKernels();
 std::span<const Kernel> QuantizationKernels();
 std::span<const Kernel> WindowKernels();
 std::span<const Kernel> ReductionKernels();
+std::span<const Kernel> LineKernels();
+std::span<const Kernel> RecurrentKernels();
 std::span<const Kernel> NormalizationKernels();
 std::span<const Kernel> PadKernels();
 std::span<const Kernel> ResizeKernels();

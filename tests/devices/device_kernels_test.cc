@@ -2,136 +2,14 @@
 //
 // Stock kernels of the device that REWIRE_TEST_DEVICE names give what those of the CPU give.
 #include <catch2/catch.hpp>
-#include <cstdlib>
 #include <string>
-#include <vector>
 
+#include "rewire/tests/devices/stock_call.h"
 #include "rewire/tests/devices/test_device.h"
 #include "rewire/tests/vm/test_program.h"
 
 namespace rewire::test {
 namespace {
-
-// A tensor of a call, as text assembly writes its type. Inputs get numbers between low and high.
-struct Operand {
-  std::string dtype;
-  std::vector<std::int64_t> shape;
-  double low = -4;
-  double high = 4;
-
-  std::string Type() const {
-    std::string text = dtype + "[";
-    for (std::size_t i = 0; i < shape.size(); ++i) text += (i == 0 ? "" : ", ") + std::to_string(shape[i]);
-    return text + "]";
-  }
-};
-
-struct StockCall {
-  std::string kernel;  // without "rewire."
-  std::string attributes;
-  std::vector<Operand> inputs;
-  std::vector<Operand> outputs;
-};
-
-// main calls the kernel. On a device it copies the inputs there and the results back.
-std::string TextOf(const StockCall& call, const std::string& device) {
-  const bool copies = !device.empty();
-  const std::string where = copies ? ", gpu" : ", cpu";
-  const std::string name = std::string(copies ? "rewire.device." : "rewire.") + call.kernel;
-  const std::string attributes = call.attributes.empty() ? "" : " {" + call.attributes + "}";
-  std::string inputs, arguments, results, before, behind;
-  for (std::size_t i = 0; i < call.inputs.size(); ++i) {
-    const std::string x = "x" + std::to_string(i);
-    inputs += (i == 0 ? "" : ", ") + x + ": " + call.inputs[i].Type();
-    arguments += (copies ? "%d" : "%") + x + ", ";
-    if (copies) before += "%d" + x + " = device_copy %" + x + ", cpu, gpu\n";
-  }
-  for (std::size_t i = 0; i < call.outputs.size(); ++i) {
-    const std::string y = "%y" + std::to_string(i);
-    const std::string type = call.outputs[i].Type();
-    before += y + "s = alloc_storage _, alignment=256, " + type + where + "\n";
-    before += y + " = alloc_tensor " + y + "s, _, " + type + "\n";
-    if (copies) behind += y + "h = device_copy " + y + ", gpu, cpu\n";
-    arguments += (i == 0 ? "" : ", ") + y;
-    results += (i == 0 ? "" : ", ") + y + (copies ? "h" : "");
-  }
-  return (copies ? ".device gpu = " + device + ":0\n" : "") + ".kernel k = \"" + name + "\"" + attributes +
-         "\n.func main(" + inputs + ") -> value\n" + before + "invoke_packed k(" + arguments +
-         "), outputs=" + std::to_string(call.outputs.size()) + "\n" + behind + "%all = alloc_adt tag=0 (" +
-         results + ")\nret %all\n.end\n";
-}
-
-template <typename T>
-Value Filled(const Operand& operand) {
-  const Tensor tensor = *Tensor::Make(DTypeOf<T>(), operand.shape);
-  const std::int64_t size = tensor.view().size();
-  for (std::int64_t i = 0; i < size; ++i) {
-    const double part = static_cast<double>(i * 7919 % 1009) / 1009;
-    tensor.data<T>()[i] = static_cast<T>(operand.low + part * (operand.high - operand.low));
-  }
-  return tensor;
-}
-
-Value InputOf(const Operand& operand) {
-  if (operand.dtype == "f32") return Filled<float>(operand);
-  if (operand.dtype == "u8") return Filled<std::uint8_t>(operand);
-  if (operand.dtype == "i8") return Filled<std::int8_t>(operand);
-  if (operand.dtype == "u16") return Filled<std::uint16_t>(operand);
-  if (operand.dtype == "i16") return Filled<std::int16_t>(operand);
-  if (operand.dtype == "i32") return Filled<std::int32_t>(operand);
-  if (operand.dtype == "bool") return Filled<bool>(operand);
-  return Filled<std::int64_t>(operand);
-}
-
-template <typename T>
-std::vector<double> NumbersOf(const Tensor& tensor) {
-  const T* data = tensor.data<T>();
-  return std::vector<double>(data, data + tensor.view().size());
-}
-
-std::vector<double> Numbers(const Tensor& tensor, const std::string& dtype) {
-  if (dtype == "f32") return NumbersOf<float>(tensor);
-  if (dtype == "u8") return NumbersOf<std::uint8_t>(tensor);
-  if (dtype == "i8") return NumbersOf<std::int8_t>(tensor);
-  if (dtype == "u16") return NumbersOf<std::uint16_t>(tensor);
-  if (dtype == "i16") return NumbersOf<std::int16_t>(tensor);
-  if (dtype == "i32") return NumbersOf<std::int32_t>(tensor);
-  if (dtype == "bool") return NumbersOf<bool>(tensor);
-  return NumbersOf<std::int64_t>(tensor);
-}
-
-std::vector<std::vector<double>> ResultsOf(const StockCall& call, const std::string& device) {
-  LinkOptions options;
-  const std::string library = device.empty() ? "librewire_kernels_cpu.so" : "librewire_kernels_device.so";
-  REQUIRE(MessageOf(options.kernels.AddLibrary(library)).empty());
-  VirtualMachine vm(ProgramOf(TextOf(call, device), std::move(options)));
-  std::vector<Value> inputs;
-  for (const Operand& input : call.inputs) inputs.push_back(InputOf(input));
-  const Result<Value> result = vm.TryInvoke("main", inputs);
-  REQUIRE(MessageOf(result).empty());
-  std::vector<std::vector<double>> all;
-  for (std::size_t i = 0; i < call.outputs.size(); ++i) {
-    all.push_back(Numbers(result->field(i).tensor(), call.outputs[i].dtype));
-  }
-  return all;
-}
-
-void CheckAlike(const StockCall& call) {
-  INFO(TextOf(call, DeviceName()));
-  const auto expected = ResultsOf(call, "");
-  const auto results = ResultsOf(call, DeviceName());
-  for (std::size_t i = 0; i < expected.size(); ++i) {
-    REQUIRE(results[i].size() == expected[i].size());
-    std::size_t wrong = 0;
-    for (std::size_t k = 0; k < expected[i].size(); ++k) {
-      const bool real = call.outputs[i].dtype == "f32";
-      const bool alike = real ? results[i][k] == Approx(expected[i][k]).epsilon(1e-4).margin(1e-5)
-                              : results[i][k] == expected[i][k];
-      wrong += alike ? 0 : 1;
-    }
-    CHECK(wrong == 0);
-  }
-}
 
 // Scales are powers of 2 where a result is rounded, so that all devices round the same number.
 TEST_CASE("integers are products and sums on a device as on the CPU") {

@@ -17,7 +17,7 @@ REALS = ("", "-DREWIRE_F16")
 WORDS = ("-DWORD=u8", "-DWORD=ushort", "-DWORD=uint", "-DWORD=ulong")
 # As programs.cc compiles them.
 PROGRAMS = {"elementwise": REALS, "movement": WORDS, "product": REALS, "window": REALS, "reduction": REALS,
-            "quantization": ("",)}
+            "quantization": ("",), "integer": ("",), "lines": REALS, "recurrent": REALS}
 
 
 def nvrtc():
@@ -59,7 +59,7 @@ def main():
         return 1
     failed = count = 0
     for name, forms in PROGRAMS.items():
-        source = "".join((folder / f"{part}.h").read_text() for part in ("dialect", "arguments", name))
+        source = "".join((folder / f"{part}.h").read_text() for part in ("arguments", "dialect", name))
         for form in forms:
             for architecture in ARCHITECTURES:
                 options = [f"--gpu-architecture={architecture}"] + ([form] if form else [])

@@ -74,6 +74,9 @@ TEST_CASE("each program and form has an image, or none has") {
       {Form::kF32, Form::kF16},                                      // kWindow
       {Form::kF32, Form::kF16},                                      // kReduction
       {Form::kF32},                                                  // kQuantization
+      {Form::kF32},                                                  // kInteger
+      {Form::kF32, Form::kF16},                                      // kLines
+      {Form::kF32, Form::kF16},                                      // kRecurrent
   };
   std::size_t images = 0;
   for (std::size_t program = 0; program < forms.size(); ++program) {

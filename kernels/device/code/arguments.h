@@ -65,7 +65,8 @@ typedef struct Product {
   int b_row, b_column;
   int c_row, c_column;
   int has_c;
-  int rank; /* of the batch */
+  int c_batch; /* from one batch's c to the next */
+  int rank;    /* of the batch */
   int dims[REWIRE_DEVICE_RANK];
   int a_batch[REWIRE_DEVICE_RANK];
   int b_batch[REWIRE_DEVICE_RANK];
@@ -96,6 +97,46 @@ typedef struct Bytes {
   int left_zeros, right_zeros;
 } Bytes;
 
+/* A tensor's shape, for code that is told the axis on the device. */
+typedef struct Extents {
+  int rank;
+  int dims[REWIRE_DEVICE_RANK];
+} Extents;
+
+/* A function of a recurrent layer (kernels/cpu/recurrent/rnn_attributes.h). */
+typedef struct GateFunction {
+  int kind; /* GateFunctionKind */
+  float alpha, beta;
+} GateFunction;
+
+/* A recurrent layer. `scratch` of its code holds for `count` = directions * batch * hidden units each: the
+ * states before and after a step in turn, the cells, and for a GRU the gated states and the update gates. */
+typedef struct Recurrent {
+  int kind; /* RecurrentKind */
+  int steps, batch, hidden, directions;
+  int reversed; /* a single direction that goes backwards */
+  int batch_first;
+  int has_bias, has_peepholes, has_lengths, has_y;
+  int input_forget;        /* of an LSTM */
+  int linear_before_reset; /* of a GRU */
+  float clip;              /* 0: none */
+  GateFunction functions[2][3];
+} Recurrent;
+
+enum RecurrentKind { kRecurrentRnn, kRecurrentGru, kRecurrentLstm };
+enum GateFunctionKind {
+  kGateSigmoid,
+  kGateTanh,
+  kGateRelu,
+  kGateAffine,
+  kGateLeakyRelu,
+  kGateThresholdedRelu,
+  kGateScaledTanh,
+  kGateHardSigmoid,
+  kGateElu,
+  kGateSoftsign,
+  kGateSoftplus
+};
 enum BorderMode { kBorderConstant, kBorderReflect, kBorderEdge, kBorderWrap };
 enum ResizeMode { kResizeNearest, kResizeLinear, kResizeCubic };
 enum ResizeCoordinates {
@@ -108,7 +149,8 @@ enum ResizeCoordinates {
   kResizeTfHalfPixel
 };
 enum ResizeRounding { kResizePreferFloor, kResizePreferCeil, kResizeFloor, kResizeCeil };
-enum IntegerType { kTypeU8, kTypeI8, kTypeU16, kTypeI16, kTypeI32 };
+/* kTypeReal: no integers, but the program's real numbers. */
+enum IntegerType { kTypeU8, kTypeI8, kTypeU16, kTypeI16, kTypeI32, kTypeI64, kTypeBool, kTypeReal };
 enum UnaryOperation {
   kAbs,
   kCeil,
@@ -137,8 +179,31 @@ enum UnaryOperation {
   kSwish,
   kTanh
 };
-enum BinaryOperation { kAdd, kSubtract, kMultiply, kDivide, kPower, kMaximum, kMinimum, kPRelu };
-enum Comparison { kEqual, kLess, kLessOrEqual, kGreater, kGreaterOrEqual };
+enum IntegerOperation {
+  kIntegerAbs,
+  kIntegerNegate,
+  kIntegerSign,
+  kIntegerRelu,
+  kIntegerClip,
+  kBitNot,
+  kNot
+};
+enum BinaryOperation {
+  kAdd,
+  kSubtract,
+  kMultiply,
+  kDivide,
+  kModulo,
+  kRemainder,
+  kPower,
+  kMaximum,
+  kMinimum,
+  kPRelu,
+  kAnd,
+  kOr,
+  kXor
+};
+enum Comparison { kEqual, kNotEqual, kLess, kLessOrEqual, kGreater, kGreaterOrEqual };
 enum ReduceOperation { kSum, kMean, kMost, kLeast, kProduct, kSumOfSquares, kSumOfAbs, kNorm };
 
 #endif /* REWIRE_KERNELS_DEVICE_CODE_ARGUMENTS_H_ */

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The C dialect of device code: what OpenCL C and CUDA C++ spell differently. All device code is compiled
-// after this text. REWIRE_F16 stores real numbers as float16; they are computed in float32 all the same.
+// after arguments.h and this text. REWIRE_F16 stores real numbers as float16; they are computed in float32
+// all the same.
 #if defined(__OPENCL_VERSION__)
 #define KERNEL(name) __kernel void name
 #define FUNCTION static inline
@@ -12,6 +13,7 @@
 #define LOCAL_ID(i) ((int)get_local_id(i))
 #define GROUP_ID(i) ((int)get_group_id(i))
 #define INFINITE ((float)INFINITY)
+#define BITS_OF(x) as_uint(x)
 typedef long i64;
 typedef uchar u8;
 #if defined(REWIRE_F16)
@@ -30,6 +32,7 @@ typedef half real;
 #define GROUP_ID(i) REWIRE_AXIS(blockIdx, i)
 #define GLOBAL_ID(i) (REWIRE_AXIS(blockIdx, i) * REWIRE_AXIS(blockDim, i) + REWIRE_AXIS(threadIdx, i))
 #define INFINITE __int_as_float(0x7F800000)
+#define BITS_OF(x) __float_as_uint(x)
 #define fabs fabsf
 typedef long long i64;
 typedef unsigned char u8;
@@ -69,3 +72,56 @@ FUNCTION int is_nan(float x) { return x != x; }
 // The larger (smaller) of two, NaN if one is.
 FUNCTION float larger(float a, float b) { return a > b || is_nan(a) ? a : b; }
 FUNCTION float smaller(float a, float b) { return a < b || is_nan(a) ? a : b; }
+
+// The position of element i in an operand with these steps.
+#define POSITION_OF(i, shape, steps, position)                   \
+  {                                                              \
+    int rest = i;                                                \
+    position = 0;                                                \
+    for (int axis = shape.rank - 1; axis >= 0; --axis) {         \
+      int row = rest / shape.dims[axis];                         \
+      position += (rest - row * shape.dims[axis]) * steps[axis]; \
+      rest = row;                                                \
+    }                                                            \
+  }
+
+// Integers whose type is an argument, the same for all threads. They are computed in 64 bits, and stored in
+// as many as they have. So they wrap.
+FUNCTION i64 load_integer(GLOBAL const u8* p, int type, int i) {
+  switch (type) {
+    case kTypeU8:
+      return p[i];
+    case kTypeI8:
+      return ((GLOBAL const signed char*)p)[i];
+    case kTypeU16:
+      return ((GLOBAL const ushort*)p)[i];
+    case kTypeI16:
+      return ((GLOBAL const short*)p)[i];
+    case kTypeI32:
+      return ((GLOBAL const int*)p)[i];
+    case kTypeI64:
+      return ((GLOBAL const i64*)p)[i];
+    default:  // kTypeBool
+      return p[i] != 0 ? 1 : 0;
+  }
+}
+FUNCTION void store_wrapped(GLOBAL u8* p, int type, int i, i64 value) {
+  switch (type) {
+    case kTypeU8:
+    case kTypeI8:
+      p[i] = (u8)value;
+      break;
+    case kTypeU16:
+    case kTypeI16:
+      ((GLOBAL ushort*)p)[i] = (ushort)value;
+      break;
+    case kTypeI32:
+      ((GLOBAL int*)p)[i] = (int)value;
+      break;
+    case kTypeI64:
+      ((GLOBAL i64*)p)[i] = value;
+      break;
+    default:  // kTypeBool
+      p[i] = value != 0 ? 1 : 0;
+  }
+}

@@ -73,6 +73,12 @@ FUNCTION float apply_binary(int operation, float a, float b) {
       return a * b;
     case kDivide:
       return a / b;
+    case kModulo: {
+      float rest = fmod(a, b);
+      return rest != 0.0f && (rest < 0.0f) != (b < 0.0f) ? rest + b : rest;
+    }
+    case kRemainder:
+      return fmod(a, b);
     case kPower:
       return pow(a, b);
     case kMaximum:
@@ -88,18 +94,6 @@ KERNEL(unary)(GLOBAL const real* x, GLOBAL real* out, int operation, float p, fl
   int i = GLOBAL_ID(0);
   if (i < count) STORE(out, i, apply_unary(operation, LOAD(x, i), p, q));
 }
-
-// The position of element i in an operand with these steps.
-#define POSITION_OF(i, shape, steps, position)                   \
-  {                                                              \
-    int rest = i;                                                \
-    position = 0;                                                \
-    for (int axis = shape.rank - 1; axis >= 0; --axis) {         \
-      int row = rest / shape.dims[axis];                         \
-      position += (rest - row * shape.dims[axis]) * steps[axis]; \
-      rest = row;                                                \
-    }                                                            \
-  }
 
 KERNEL(binary)
 (GLOBAL const real* a, GLOBAL const real* b, GLOBAL real* out, Broadcast shape, int operation, int count) {
@@ -123,6 +117,7 @@ KERNEL(compare)
   float x = LOAD(a, at_a);
   float y = LOAD(b, at_b);
   int holds = comparison == kEqual         ? x == y
+              : comparison == kNotEqual    ? x != y
               : comparison == kLess        ? x < y
               : comparison == kLessOrEqual ? x <= y
               : comparison == kGreater     ? x > y
@@ -130,50 +125,27 @@ KERNEL(compare)
   out[i] = holds ? 1 : 0;
 }
 
-KERNEL(choose)
-(GLOBAL const u8* condition, GLOBAL const real* a, GLOBAL const real* b, GLOBAL real* out, Broadcast shape,
- int count) {
+// Whether x is infinite, of the signs asked for, or NaN.
+KERNEL(classify)(GLOBAL const real* x, GLOBAL u8* out, int positive, int negative, int nan, int count) {
   int i = GLOBAL_ID(0);
   if (i >= count) return;
-  int at;
-  POSITION_OF(i, shape, shape.c, at);
-  if (condition[at] != 0) {
-    POSITION_OF(i, shape, shape.a, at);
-    STORE(out, i, LOAD(a, at));
-  } else {
-    POSITION_OF(i, shape, shape.b, at);
-    STORE(out, i, LOAD(b, at));
-  }
+  float value = LOAD(x, i);
+  out[i] =
+      (positive && value == INFINITE) || (negative && value == -INFINITE) || (nan && is_nan(value)) ? 1 : 0;
 }
 
 // Between real numbers and what has a value of its own: integers and bools.
-KERNEL(real_to_i64)(GLOBAL const real* x, GLOBAL i64* out, int count) {
+KERNEL(real_to_integer)(GLOBAL const real* x, GLOBAL u8* out, int type, i64 least, i64 most, int count) {
   int i = GLOBAL_ID(0);
   if (i >= count) return;
   float value = LOAD(x, i);
-  out[i] = is_nan(value)                     ? 0
-           : value >= 9223372036854775808.0f ? 0x7FFFFFFFFFFFFFFF
-           : value < -9223372036854775808.0f ? (-0x7FFFFFFFFFFFFFFF - 1)
-                                             : (i64)value;
+  // The limits may be rounded up to a number just out of range.
+  i64 held = is_nan(value) ? 0 : value <= (float)least ? least : value >= (float)most ? most : (i64)value;
+  store_wrapped(out, type, i, type == kTypeBool ? value != 0.0f : held);
 }
-KERNEL(real_to_i32)(GLOBAL const real* x, GLOBAL int* out, int count) {
+KERNEL(integer_to_real)(GLOBAL const u8* x, GLOBAL real* out, int type, int count) {
   int i = GLOBAL_ID(0);
-  if (i >= count) return;
-  float value = LOAD(x, i);
-  out[i] = is_nan(value)            ? 0
-           : value >= 2147483648.0f ? 0x7FFFFFFF
-           : value < -2147483648.0f ? (-0x7FFFFFFF - 1)
-                                    : (int)value;
-}
-KERNEL(real_to_bool)(GLOBAL const real* x, GLOBAL u8* out, int count) {
-  int i = GLOBAL_ID(0);
-  if (i < count) out[i] = LOAD(x, i) != 0.0f ? 1 : 0;
-}
-KERNEL(real_to_u8)(GLOBAL const real* x, GLOBAL u8* out, int count) {
-  int i = GLOBAL_ID(0);
-  if (i >= count) return;
-  float value = LOAD(x, i);
-  out[i] = value >= 255.0f ? 255 : value > 0.0f ? (u8)value : 0;
+  if (i < count) STORE(out, i, (float)load_integer(x, type, i));
 }
 KERNEL(real_to_f32)(GLOBAL const real* x, GLOBAL float* out, int count) {
   int i = GLOBAL_ID(0);
@@ -182,16 +154,4 @@ KERNEL(real_to_f32)(GLOBAL const real* x, GLOBAL float* out, int count) {
 KERNEL(f32_to_real)(GLOBAL const float* x, GLOBAL real* out, int count) {
   int i = GLOBAL_ID(0);
   if (i < count) STORE(out, i, x[i]);
-}
-KERNEL(i64_to_real)(GLOBAL const i64* x, GLOBAL real* out, int count) {
-  int i = GLOBAL_ID(0);
-  if (i < count) STORE(out, i, (float)x[i]);
-}
-KERNEL(i32_to_real)(GLOBAL const int* x, GLOBAL real* out, int count) {
-  int i = GLOBAL_ID(0);
-  if (i < count) STORE(out, i, (float)x[i]);
-}
-KERNEL(u8_to_real)(GLOBAL const u8* x, GLOBAL real* out, int count) {
-  int i = GLOBAL_ID(0);
-  if (i < count) STORE(out, i, (float)x[i]);
 }

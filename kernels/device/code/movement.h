@@ -44,6 +44,22 @@ KERNEL(gather_i32)
   out[i] = x[((row / picked) * rows + index) * inner + k];
 }
 
+KERNEL(choose)
+(GLOBAL const u8* condition, GLOBAL const WORD* a, GLOBAL const WORD* b, GLOBAL WORD* out, Broadcast shape,
+ int count) {
+  int i = GLOBAL_ID(0);
+  if (i >= count) return;
+  int at;
+  POSITION_OF(i, shape, shape.c, at);
+  if (condition[at] != 0) {
+    POSITION_OF(i, shape, shape.a, at);
+    out[i] = a[at];
+  } else {
+    POSITION_OF(i, shape, shape.b, at);
+    out[i] = b[at];
+  }
+}
+
 // x within a border of `value` (0 if none), or of x's own elements. A border of less than 0 cuts x.
 KERNEL(pad)
 (GLOBAL const WORD* x, GLOBAL const WORD* value, GLOBAL WORD* out, Border border, int has_value, int count) {

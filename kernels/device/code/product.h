@@ -83,7 +83,7 @@ KERNEL(product)
       int n = first_n + column * 4 + j;
       if (m < p.m && n < p.n) {
         float sum = p.alpha * sums[i][j];
-        if (p.has_c) sum += p.beta * LOAD(c, m * p.c_row + n * p.c_column);
+        if (p.has_c) sum += p.beta * LOAD(c, batch * p.c_batch + m * p.c_row + n * p.c_column);
         STORE(out, (batch * p.m + m) * p.n + n, sum);
       }
     }

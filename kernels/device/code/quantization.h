@@ -2,21 +2,6 @@
 // Between float32 numbers and the integers that represent them: real = (stored - zero) * scale. The integers'
 // type is an argument, the same for all threads.
 
-FUNCTION int load_integer(GLOBAL const u8* p, int type, int i) {
-  switch (type) {
-    case kTypeU8:
-      return p[i];
-    case kTypeI8:
-      return ((GLOBAL const signed char*)p)[i];
-    case kTypeU16:
-      return ((GLOBAL const ushort*)p)[i];
-    case kTypeI16:
-      return ((GLOBAL const short*)p)[i];
-    default:
-      return ((GLOBAL const int*)p)[i];
-  }
-}
-
 // Held in the type's range; NaN becomes the smallest number of it.
 FUNCTION void store_integer(GLOBAL u8* p, int type, int i, float value) {
   int is_signed = type == kTypeI8 || type == kTypeI16;
@@ -44,7 +29,7 @@ KERNEL(quantize)
   int i = GLOBAL_ID(0);
   if (i >= count) return;
   int c = channel_of(channels, i);
-  int shift = has_zero ? load_integer(zero, type, c) : 0;
+  int shift = has_zero ? (int)load_integer(zero, type, c) : 0;
   store_integer(out, type, i, rint(x[i] / scale[c]) + (float)shift);
 }
 

@@ -86,7 +86,7 @@ KERNEL(reduce)(GLOBAL const real* x, GLOBAL real* out, Reduction shape, int oper
 // The position of the largest (smallest, with `least`) element of each line; of equal ones the first, or the
 // last. NaN counts as the one that is looked for.
 KERNEL(arg_reduce)
-(GLOBAL const real* x, GLOBAL i64* out, int length, int inner, int least, int last, int count) {
+(GLOBAL const real* x, GLOBAL u8* out, int type, int length, int inner, int least, int last, int count) {
   int i = GLOBAL_ID(0);
   if (i >= count) return;
   int first = i / inner * length * inner + i % inner;
@@ -102,7 +102,7 @@ KERNEL(arg_reduce)
       place = k;
     }
   }
-  out[i] = place;
+  store_wrapped(out, type, i, place);
 }
 
 KERNEL(softmax_rows)(GLOBAL const real* x, GLOBAL real* out, int length, int logarithm) {

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+// Two operands that broadcast: arithmetic, logic, comparisons, and the choice between them.
+#include "rewire/kernels/cpu/shape/shapes.h"
+#include "rewire/kernels/device/broadcast.h"
+#include "rewire/kernels/device/device_call.h"
+#include "rewire/kernels/device/elements.h"
+#include "rewire/kernels/device/registry.h"
+
+namespace rewire::kernel::device {
+namespace {
+
+constexpr ElementTypes kNumbers = kReals | kIntegers;
+
+// The checks of two operands and the result that they broadcast to.
+Status CheckPair(TensorView a, TensorView b, TensorView out, ElementTypes types, IntegerType* type) {
+  DeviceChecks checks;
+  checks.On("out", out).Beside("a", a, out).Beside("b", b, out).SameDType("b", b, "a", a);
+  if (Status s = checks.Take(); !s.ok()) return s;
+  if (Status s = ElementTypeOf("a", a, types, type); !s.ok()) return s;
+  if (a.dims() == b.dims() && a.dims() == out.dims()) return Status();  // the usual case
+  Dims expected;
+  if (Status s = cpu::BroadcastDims(a.dims(), b.dims(), &expected); !s.ok()) return s;
+  return cpu::CheckShape("out", out, expected.view());
+}
+
+// An output may lie over an operand only element by element: the code reads and writes in no order.
+Status CheckOver(TensorView out, const char* name, TensorView operand) {
+  if (out.raw_data() != operand.raw_data() || out.dims() == operand.dims()) return Status();
+  return ValueError("out lies over ", name, ", which is broadcast");
+}
+
+// Code for real numbers, or for integers.
+Status RunPair(const char* code, const char* integer_code, TensorView a, TensorView b, TensorView out,
+               const Broadcast& shape, IntegerType type, int operation) {
+  const bool real = type == kTypeReal;
+  Call call(out, real ? Program::kElementwise : Program::kInteger, real ? RealForm(a) : Form::kF32,
+            real ? code : integer_code);
+  call.Tensor(a).Tensor(b).Tensor(out).Value(shape);
+  if (!real) call.Int(type);
+  call.Int(operation).Int(out.size());
+  return call.Each(out.size());
+}
+
+template <typename Op>
+struct Binary {
+  static constexpr const char* kName = Op::kName;
+  Status operator()(TensorView a, TensorView b, TensorView out) const {
+    IntegerType type{};
+    if (Status s = CheckPair(a, b, out, Op::kTypes, &type); !s.ok()) return s;
+    if (Status s = cpu::CheckSameDType("out", out, "a", a); !s.ok()) return s;
+    if (Status s = CheckOver(out, "a", a); !s.ok()) return s;
+    if (Status s = CheckOver(out, "b", b); !s.ok()) return s;
+    const Broadcast shape = BroadcastOf(out.dims(), {a.dims(), b.dims()});
+    return RunPair("binary", "integer_binary", a, b, out, shape, type, Op::kOperation);
+  }
+};
+
+#define REWIRE_BINARY(Type, name, code, types)                   \
+  struct Type {                                                  \
+    static constexpr const char kName[] = "rewire.device." name; \
+    static constexpr int kOperation = code;                      \
+    static constexpr ElementTypes kTypes = types;                \
+  };
+REWIRE_BINARY(Add, "add", kAdd, kNumbers)
+REWIRE_BINARY(Subtract, "sub", kSubtract, kNumbers)
+REWIRE_BINARY(Multiply, "mul", kMultiply, kNumbers)
+REWIRE_BINARY(Divide, "div", kDivide, kNumbers)
+REWIRE_BINARY(Modulo, "mod", kModulo, kNumbers)
+REWIRE_BINARY(Remainder, "fmod", kRemainder, kNumbers)
+REWIRE_BINARY(Power, "pow", kPower, kNumbers)
+REWIRE_BINARY(Maximum, "max", kMaximum, kNumbers)
+REWIRE_BINARY(Minimum, "min", kMinimum, kNumbers)
+REWIRE_BINARY(PRelu, "prelu", kPRelu, kNumbers)
+REWIRE_BINARY(BitAnd, "bit_and", kAnd, kIntegers)
+REWIRE_BINARY(BitOr, "bit_or", kOr, kIntegers)
+REWIRE_BINARY(BitXor, "bit_xor", kXor, kIntegers)
+REWIRE_BINARY(And, "and", kAnd, kBools)
+REWIRE_BINARY(Or, "or", kOr, kBools)
+REWIRE_BINARY(Xor, "xor", kXor, kBools)
+REWIRE_BINARY(Equal, "equal", kEqual, kNumbers | kBools)
+REWIRE_BINARY(NotEqual, "not_equal", kNotEqual, kNumbers | kBools)
+REWIRE_BINARY(Less, "less", kLess, kNumbers)
+REWIRE_BINARY(LessOrEqual, "less_equal", kLessOrEqual, kNumbers)
+REWIRE_BINARY(Greater, "greater", kGreater, kNumbers)
+REWIRE_BINARY(GreaterOrEqual, "greater_equal", kGreaterOrEqual, kNumbers)
+#undef REWIRE_BINARY
+
+template <typename Op>
+struct Compare {
+  static constexpr const char* kName = Op::kName;
+  Status operator()(TensorView a, TensorView b, TensorView out) const {
+    IntegerType type{};
+    if (Status s = CheckPair(a, b, out, Op::kTypes, &type); !s.ok()) return s;
+    if (!out.Is<bool>()) return TypeError("out is ", DTypeName(out.dtype()), ", expected bool");
+    const Broadcast shape = BroadcastOf(out.dims(), {a.dims(), b.dims()});
+    return RunPair("compare", "integer_compare", a, b, out, shape, type, Op::kOperation);
+  }
+};
+
+struct Where {
+  static constexpr const char kName[] = "rewire.device.where";
+  Status operator()(TensorView condition, TensorView a, TensorView b, TensorView out) const {
+    DeviceChecks checks;
+    checks.On("out", out).Beside("condition", condition, out).Beside("a", a, out).Beside("b", b, out);
+    checks.SameDType("b", b, "a", a).SameDType("out", out, "a", a);
+    if (Status s = checks.Take(); !s.ok()) return s;
+    if (!condition.Is<bool>())
+      return TypeError("condition is ", DTypeName(condition.dtype()), ", expected bool");
+    Dims expected;
+    if (Status s = cpu::BroadcastDims(a.dims(), b.dims(), &expected); !s.ok()) return s;
+    if (Status s = cpu::BroadcastDims(expected.view(), condition.dims(), &expected); !s.ok()) return s;
+    if (Status s = cpu::CheckShape("out", out, expected.view()); !s.ok()) return s;
+    if (Status s = CheckOver(out, "a", a); !s.ok()) return s;
+    if (Status s = CheckOver(out, "b", b); !s.ok()) return s;
+    Form form{};
+    if (Status s = MoveForm("a", a, &form); !s.ok()) return s;
+    const Broadcast shape = BroadcastOf(out.dims(), {a.dims(), b.dims(), condition.dims()});
+    Call call(out, Program::kMovement, form, "choose");
+    call.Tensor(condition).Tensor(a).Tensor(b).Tensor(out).Value(shape).Int(out.size());
+    return call.Each(out.size());
+  }
+};
+
+constexpr const char kAnyNumber[] = "f32 f16 i64 i32 i16 i8 u16 u8";
+constexpr const char kAnyInteger[] = "i64 i32 i16 i8 u16 u8";
+
+template <typename Op>
+constexpr Kernel DescribeBinary(const char* dtypes, const char* meaning) {
+  return Describe<Binary<Op>>("a, b -> out over a|b", dtypes, "", meaning, cpu::kElementwise);
+}
+template <typename Op>
+constexpr Kernel DescribeComparison(const char* dtypes, const char* meaning) {
+  return Describe<Compare<Op>>("a, b -> out", dtypes, "", meaning, cpu::kElementwise);
+}
+constexpr const char kOrdered[] = "a, b f32 f16 i64 i32 i16 i8 u16 u8; out bool";
+constexpr const char kComparable[] = "a, b f32 f16 i64 i32 i16 i8 u16 u8 bool; out bool";
+
+}  // namespace
+
+std::span<const Kernel> BinaryKernels() {
+  static constexpr Kernel kKernels[] = {
+      DescribeBinary<Add>(kAnyNumber, "a + b; integers wrap"),
+      DescribeBinary<Subtract>(kAnyNumber, "a - b; integers wrap"),
+      DescribeBinary<Multiply>(kAnyNumber, "a * b; integers wrap"),
+      DescribeBinary<Divide>(kAnyNumber, "a / b; integers are truncated toward zero, and x / 0 is 0"),
+      DescribeBinary<Modulo>(kAnyNumber, "a - floor(a / b) * b, with b's sign; for integers x mod 0 is 0"),
+      DescribeBinary<Remainder>(kAnyNumber, "a - trunc(a / b) * b, with a's sign; for integers x mod 0 is 0"),
+      DescribeBinary<Power>(kAnyNumber,
+                            "a to the power b; integers wrap, a negative exponent truncates toward zero"),
+      DescribeBinary<Maximum>(kAnyNumber, "the larger, NaN if one is"),
+      DescribeBinary<Minimum>(kAnyNumber, "the smaller, NaN if one is"),
+      DescribeBinary<PRelu>(kAnyNumber, "a, or a * b below 0"),
+      DescribeBinary<BitAnd>(kAnyInteger, "a and b, bit by bit"),
+      DescribeBinary<BitOr>(kAnyInteger, "a or b, bit by bit"),
+      DescribeBinary<BitXor>(kAnyInteger, "either, not both, bit by bit"),
+      DescribeBinary<And>("bool", "a and b"),
+      DescribeBinary<Or>("bool", "a or b"),
+      DescribeBinary<Xor>("bool", "either, not both"),
+      DescribeComparison<Equal>(kComparable, "a == b"),
+      DescribeComparison<NotEqual>(kComparable, "a != b"),
+      DescribeComparison<Less>(kOrdered, "a < b"),
+      DescribeComparison<LessOrEqual>(kOrdered, "a <= b"),
+      DescribeComparison<Greater>(kOrdered, "a > b"),
+      DescribeComparison<GreaterOrEqual>(kOrdered, "a >= b"),
+      Describe<Where>("condition, a, b -> out over a|b", "condition bool; a, b, out any of at most 8 bytes",
+                      "", "a where the condition holds, else b; all three broadcast", cpu::kElementwise),
+  };
+  return kKernels;
+}
+
+}  // namespace rewire::kernel::device

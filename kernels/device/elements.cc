@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rewire/kernels/device/elements.h"
+
+#include <limits>
+#include <string>
+
+namespace rewire::kernel::device {
+namespace {
+
+struct TypeRow {
+  const char* name;
+  DLDataType dtype;
+  std::int64_t least, most;
+};
+
+template <typename T>
+constexpr TypeRow RowOf(const char* name) {
+  return {name, DTypeOf<T>(), std::int64_t{std::numeric_limits<T>::min()},
+          std::int64_t{std::numeric_limits<T>::max()}};
+}
+
+// In the order of IntegerType.
+constexpr TypeRow kTypes[] = {
+    RowOf<std::uint8_t>("u8"),  RowOf<std::int8_t>("i8"),   RowOf<std::uint16_t>("u16"),
+    RowOf<std::int16_t>("i16"), RowOf<std::int32_t>("i32"), RowOf<std::int64_t>("i64"),
+    RowOf<bool>("bool"),
+};
+
+bool IsReal(DLDataType dtype) {
+  return dtype.code == kDLFloat && (dtype.bits == 32 || dtype.bits == 16) && dtype.lanes == 1;
+}
+
+std::string NamesOf(ElementTypes types) {
+  std::string names = (types & kReals) != 0 ? "f32, f16" : "";
+  for (int type = kTypeReal - 1; type >= 0; --type) {
+    if ((types >> type & 1) != 0) names += std::string(names.empty() ? "" : ", ") + kTypes[type].name;
+  }
+  return names;
+}
+
+}  // namespace
+
+Status ElementTypeOf(const char* what, TensorView tensor, ElementTypes expected, IntegerType* type) {
+  const DLDataType dtype = tensor.dtype();
+  int found = 0;
+  while (found < kTypeReal && !SameDType(kTypes[found].dtype, dtype)) ++found;
+  const bool known = found < kTypeReal || IsReal(dtype);
+  *type = static_cast<IntegerType>(found);
+  if (known && (expected >> found & 1) != 0) return Status();
+  return TypeError(what, " is ", DTypeName(dtype), ", expected one of ", NamesOf(expected));
+}
+
+std::int64_t LeastOf(IntegerType type) { return kTypes[type].least; }
+std::int64_t MostOf(IntegerType type) { return kTypes[type].most; }
+
+std::int64_t HeldIn(IntegerType type, double value) {
+  if (value != value) return 0;
+  if (value <= static_cast<double>(LeastOf(type))) return LeastOf(type);
+  if (value >= static_cast<double>(MostOf(type))) return MostOf(type);
+  return static_cast<std::int64_t>(value);
+}
+
+}  // namespace rewire::kernel::device
