@@ -178,6 +178,8 @@ struct Call {
       filled.products = made.products.size();
       filled.quantized = made.quantized;
       filled.device_calls = made.device_calls;
+      filled.device_arena_bytes = made.device_arena_bytes;
+      filled.device_separate_bytes = made.device_separate_bytes;
       if (Status ok = rewire::c_api::WriteStruct("RewireCompileReport", filled, report); !ok) return ok;
     }
     rewire::c_api::Give(std::move(compiled->executable), out);

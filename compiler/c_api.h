@@ -128,11 +128,13 @@ typedef struct RewireCompileReport {
   uint64_t constant_bytes;
   uint64_t arena_bytes;
   uint64_t separate_bytes;
-  uint64_t memory_bytes; /* what one run takes at most beside weights and outputs */
-  int64_t time;          /* nanoseconds of the whole call */
-  uint64_t products;     /* with kRewirePrecisionInt8: of the float model */
-  uint64_t quantized;    /* how many of them were quantised */
-  uint64_t device_calls; /* for a device: kernel calls that run there */
+  uint64_t memory_bytes;       /* what one run takes at most beside weights and outputs */
+  int64_t time;                /* nanoseconds of the whole call */
+  uint64_t products;           /* with kRewirePrecisionInt8: of the float model */
+  uint64_t quantized;          /* how many of them were quantised */
+  uint64_t device_calls;       /* for a device: kernel calls that run there */
+  uint64_t device_arena_bytes; /* as arena_bytes and separate_bytes, of tensors on the device */
+  uint64_t device_separate_bytes;
 } RewireCompileReport;
 
 /* Compiles the model of a file. External data is read only from inside the file's folder, and from

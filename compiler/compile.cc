@@ -253,6 +253,8 @@ Result<Compiled> CompileModel(const ModelFile& model, const std::string& what, c
   compiled.constant_bytes = statistics.constant_bytes;
   compiled.arena_bytes = graph.arena.bytes;
   compiled.separate_bytes = graph.arena.separate_bytes;
+  compiled.device_arena_bytes = graph.device_arena.bytes;
+  compiled.device_separate_bytes = graph.device_arena.separate_bytes;
   ReportCalls(graph, &compiled);
   return compiled;
 }

@@ -26,6 +26,9 @@ struct Compiled {
   // would take from the VM's pool without it. 0 if each is allocated by itself.
   std::uint64_t arena_bytes = 0;
   std::uint64_t separate_bytes = 0;
+  // The same for tensors on the device.
+  std::uint64_t device_arena_bytes = 0;
+  std::uint64_t device_separate_bytes = 0;
   std::vector<ProductPrecision> products;  // for Precision::kInt8
   std::vector<OutputMovement> movement;
   std::size_t device_calls = 0;  // for a device

@@ -46,6 +46,8 @@ Result<Compilation> Finish(Result<compiler::Compiled> compiled, const CompileOpt
   report.constant_bytes = compiled->constant_bytes;
   report.arena_bytes = compiled->arena_bytes;
   report.separate_bytes = compiled->separate_bytes;
+  report.device_arena_bytes = compiled->device_arena_bytes;
+  report.device_separate_bytes = compiled->device_separate_bytes;
   report.quantized =
       static_cast<std::size_t>(std::count_if(compiled->products.begin(), compiled->products.end(),
                                              [](const ProductPrecision& node) { return node.quantized; }));

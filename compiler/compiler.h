@@ -126,6 +126,9 @@ struct CompileReport {
   // they would take without it. 0 if each tensor is allocated by itself.
   std::uint64_t arena_bytes = 0;
   std::uint64_t separate_bytes = 0;
+  // The same for tensors on the device that the model is compiled for.
+  std::uint64_t device_arena_bytes = 0;
+  std::uint64_t device_separate_bytes = 0;
   // What one run of `main` takes at most beside weights and outputs, or why there is no bound. Not computed
   // without `bound_memory`.
   MemoryBound memory;

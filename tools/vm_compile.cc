@@ -166,6 +166,8 @@ Result<int> Run(const Options& options) {
                        {"constant_bytes", report.constant_bytes},
                        {"arena_bytes", report.arena_bytes},
                        {"separate_bytes", report.separate_bytes},
+                       {"device_arena_bytes", report.device_arena_bytes},
+                       {"device_separate_bytes", report.device_separate_bytes},
                        {"memory_bytes", report.memory.bounded() ? Json(report.memory.bytes) : Json()},
                        {"quantized", report.quantized},
                        {"products", ProductsJson(report)},
@@ -189,6 +191,10 @@ Result<int> Run(const Options& options) {
   if (report.arena_bytes > 0) {
     fmt::print("tensors of known or limited size lie in an arena of {}; each by itself they would take {}\n",
                BytesText(report.arena_bytes), BytesText(report.separate_bytes));
+  }
+  if (report.device_arena_bytes > 0) {
+    fmt::print("those on the device lie in one of {} there; each by itself they would take {}\n",
+               BytesText(report.device_arena_bytes), BytesText(report.device_separate_bytes));
   }
   if (report.memory.bounded()) {
     fmt::print("a run takes at most {} beside weights and outputs\n", BytesText(report.memory.bytes));

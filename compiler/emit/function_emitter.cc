@@ -39,7 +39,8 @@ Status FunctionEmitter::Emit(Function* function, bool always_tuple) {
     code_.LoadConst(tables_.Constant(*constant, DeviceOf(constant)), Of(constant));
   }
   for (const Value* computed : uses_.computed()) code_.LoadConst(tables_.Computed(*computed), Of(computed));
-  if (graph_.arena.bytes > 0) MakeArena();
+  if (graph_.arena.bytes > 0) MakeArena(graph_.arena, false);
+  if (graph_.device_arena.bytes > 0) MakeArena(graph_.device_arena, true);
   for (const std::int64_t value : {0, 1}) {
     integers_[value] = NewReg();
     code_.LoadConsti(value, integers_[value]);
@@ -73,8 +74,9 @@ void FunctionEmitter::Define(const Value* value) {
 Status FunctionEmitter::EmitBlock(const Block& block) {
   extents_.emplace_back();
   for (const Value* parameter : block.parameters) Define(parameter);
-  if (&block == &graph_.main && !graph_.shape_arena.blocks.empty()) {
-    if (Status laid_out = MakeShapeArena(); !laid_out) return laid_out;
+  if (&block == &graph_.main) {
+    if (Status laid_out = MakeShapeArena(graph_.shape_arena, false); !laid_out) return laid_out;
+    if (Status laid_out = MakeShapeArena(graph_.device_shape_arena, true); !laid_out) return laid_out;
   }
   for (std::size_t i = 0; i < block.nodes.size(); ++i) {
     const Node& node = *block.nodes[i];

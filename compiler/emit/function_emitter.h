@@ -54,6 +54,11 @@ class FunctionEmitter {
 
     void Append(const DimExpr& dim);
     void Append(std::initializer_list<std::int64_t> more) { codes.insert(codes.end(), more); }
+    // Rounds what was computed last up to a multiple.
+    void RoundUp(std::int64_t multiple) {
+      Append({DimExpr::kPush, multiple - 1, DimExpr::kAdd, DimExpr::kPush, multiple, DimExpr::kFloorDivide,
+              DimExpr::kPush, multiple, DimExpr::kMultiply});
+    }
     // Fails if the value of a symbol was not found; `dims` is what was to be computed.
     Status Check(const Shape& dims) const;
 
@@ -82,9 +87,9 @@ class FunctionEmitter {
   // Returns the register of a value. It is made where the value is written.
   Reg Of(const Value* value);
   Reg Integer(std::int64_t value);
-  // Makes the storage of the graph's arenas.
-  void MakeArena();
-  Status MakeShapeArena();
+  // Makes the storage of the graph's arenas, on the host or on the device.
+  void MakeArena(const Arena& arena, bool device);
+  Status MakeShapeArena(const ShapeArena& arena, bool device);
   // Makes i64[] tensors on one storage.
   void MakeScalars(const std::vector<Reg>& scalars);
   std::optional<Place> PlaceOf(const Value* value);
@@ -92,9 +97,8 @@ class FunctionEmitter {
   void AllocateStatic(DLDataType dtype, const std::vector<std::int64_t>& dims, Reg dst,
                       std::uint32_t device = kHostDevice);
   // The entry of the device table where a value lies.
-  std::uint32_t DeviceOf(const Value* value) {
-    return value->on_device ? tables_.Device(*graph_.device) : kHostDevice;
-  }
+  std::uint32_t DeviceOf(const Value* value) { return DeviceIf(value->on_device); }
+  std::uint32_t DeviceIf(bool device) { return device ? tables_.Device(*graph_.device) : kHostDevice; }
   Result<Extent> EvaluateDims(const Shape& dims, DLDataType dtype);
   void CallKernel(std::uint32_t kernel, std::uint32_t outputs, Reg dst, const std::vector<Reg>& args);
   // Reads the shapes of a value that later allocations use.
@@ -115,8 +119,8 @@ class FunctionEmitter {
   std::set<const Value*> symbol_sources_;         // values whose shapes are used in computations
   std::unordered_map<const Value*, Reg> shapes_;  // the registers of those shapes
   std::map<std::int64_t, Reg> integers_;          // loaded at the function's start
-  Reg arena_ = kNone, arena_offset_ = kNone;      // Graph::arena; and the offset of what is being made there
-  Reg shape_arena_ = kNone;                       // of Graph::shape_arena
+  // The storage of the arenas, on the host and on the device; and the offset of what is being made in one.
+  Reg arenas_[2] = {kNone, kNone}, shape_arenas_[2] = {kNone, kNone}, arena_offset_ = kNone;
   std::unordered_map<const Value*, Reg> shape_offsets_;  // offsets of the tensors that lie there
   std::vector<std::map<std::string, Extent>> extents_;   // evaluated in this block and the blocks around it
   std::string last_note_;

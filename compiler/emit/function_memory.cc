@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "rewire/compiler/emit/function_emitter.h"
+#include "rewire/compiler/passes/memory/arena_layout.h"
 
 namespace rewire::compiler {
 namespace {
@@ -64,18 +65,19 @@ Result<FunctionEmitter::Extent> FunctionEmitter::EvaluateDims(const Shape& dims,
   return extent;
 }
 
-void FunctionEmitter::MakeArena() {
-  arena_ = NewReg();
-  arena_offset_ = NewReg();
-  const auto bytes = static_cast<std::int64_t>(graph_.arena.bytes);
-  code_.AllocStorage(kNone, kAlignment, kUInt8, kHostDevice, arena_, {&bytes, 1});
+void FunctionEmitter::MakeArena(const Arena& arena, bool device) {
+  arenas_[device] = NewReg();
+  if (arena_offset_ == kNone) arena_offset_ = NewReg();
+  const auto bytes = static_cast<std::int64_t>(arena.bytes);
+  code_.AllocStorage(kNone, kAlignment, kUInt8, DeviceIf(device), arenas_[device], {&bytes, 1});
 }
 
 // Sizes that are equal are computed once, and so are offsets of blocks that lie on the same ones.
-Status FunctionEmitter::MakeShapeArena() {
+Status FunctionEmitter::MakeShapeArena(const ShapeArena& arena, bool device) {
+  if (arena.blocks.empty()) return {};
   DimProgram program(*this);
   std::int64_t count = 0;
-  for (const auto& [name, dim] : graph_.shape_arena.symbols) {
+  for (const auto& [name, dim] : arena.symbols) {
     program.Append(dim);
     program.Append({DimExpr::kStore});
     if (Status known = program.Check({dim}); !known) return known;
@@ -85,8 +87,8 @@ Status FunctionEmitter::MakeShapeArena() {
   std::map<std::string, std::int64_t> sizes;
   std::map<std::vector<std::size_t>, Reg> offsets;
   std::vector<Reg> outputs;
-  for (std::size_t i = 0; i < graph_.shape_arena.blocks.size(); ++i) {
-    const ShapeArena::Block& block = graph_.shape_arena.blocks[i];
+  for (std::size_t i = 0; i < arena.blocks.size(); ++i) {
+    const ShapeArena::Block& block = arena.blocks[i];
     const auto element_bytes = static_cast<std::int64_t>(ElementBytes(block.value->type.dtype));
     const auto [size, is_new] =
         sizes.try_emplace(ShapeText(block.dims) + "*" + std::to_string(element_bytes), count);
@@ -96,6 +98,7 @@ Status FunctionEmitter::MakeShapeArena() {
         program.Append(dim);
         program.Append({DimExpr::kMultiply});
       }
+      if (device) program.RoundUp(static_cast<std::int64_t>(kDeviceArenaAlignment));
       program.Append({DimExpr::kStore});
       if (Status known = program.Check(block.dims); !known) return known;
       ++count;
@@ -118,8 +121,8 @@ Status FunctionEmitter::MakeShapeArena() {
   CallKernel(tables_.Kernel("rewire.shape.layout",
                             {{"program", program.codes}, {"blocks", blocks}, {"offsets", told}}, 0),
              static_cast<std::uint32_t>(outputs.size()), kNone, program.args);
-  shape_arena_ = NewReg();
-  code_.AllocStorage(total, kAlignment, kUInt8, kHostDevice, shape_arena_, {});
+  shape_arenas_[device] = NewReg();
+  code_.AllocStorage(total, kAlignment, kUInt8, DeviceIf(device), shape_arenas_[device], {});
   return {};
 }
 
@@ -144,13 +147,15 @@ void FunctionEmitter::AllocateStatic(DLDataType dtype, const std::vector<std::in
 
 std::optional<FunctionEmitter::Place> FunctionEmitter::PlaceOf(const Value* value) {
   if (const auto found = shape_offsets_.find(value); found != shape_offsets_.end()) {
-    return Place{shape_arena_, found->second};
+    return Place{shape_arenas_[value->on_device], found->second};
   }
-  const auto found = graph_.arena.offsets.find(value);
-  if (found == graph_.arena.offsets.end()) return std::nullopt;
-  if (found->second == 0) return Place{arena_, kNone};
+  const Arena& arena = value->on_device ? graph_.device_arena : graph_.arena;
+  const auto found = arena.offsets.find(value);
+  if (found == arena.offsets.end()) return std::nullopt;
+  const Reg storage = arenas_[value->on_device];
+  if (found->second == 0) return Place{storage, kNone};
   code_.LoadConsti(static_cast<std::int64_t>(found->second), arena_offset_);
-  return Place{arena_, arena_offset_};
+  return Place{storage, arena_offset_};
 }
 
 Status FunctionEmitter::Allocate(const Value* output, const Node::Extent& extent, Reg dst) {

@@ -184,8 +184,11 @@ class Graph {
   // What is known about the kernels that nodes call. Null: nothing.
   std::shared_ptr<const KernelTraits> kernels;
   std::optional<TargetDevice> device;
-  Arena arena;
-  ShapeArena shape_arena;
+  // Of tensors on the host, and of those on the device.
+  Arena arena, device_arena;
+  ShapeArena shape_arena, device_shape_arena;
+  Arena& ArenaOn(bool device) { return device ? device_arena : arena; }
+  ShapeArena& ShapeArenaOn(bool device) { return device ? device_shape_arena : shape_arena; }
   // Nodes that run once, when a Program is linked, such as packing of weights. Outputs that `main` uses
   // become computed constants. These nodes use only constants and each other. The block has no parameters or
   // results.

@@ -27,15 +27,8 @@ struct ValueText {
 class Printer {
  public:
   std::string Text(const Graph& graph) {
-    arena_ = &graph.arena;
-    if (arena_->bytes > 0) {
-      Line(0, fmt::format("arena: {} bytes, {} if each tensor is allocated by itself", arena_->bytes,
-                          arena_->separate_bytes));
-    }
-    for (const ShapeArena::Block& block : graph.shape_arena.blocks) {
-      blocks_[block.value] = fmt::format("block {} on [{}]", blocks_.size(), fmt::join(block.on, ", "));
-    }
-    if (!blocks_.empty()) Line(0, fmt::format("arena by shape: {} blocks", blocks_.size()));
+    PrintArenas("", graph.arena, graph.shape_arena);
+    PrintArenas("device ", graph.device_arena, graph.device_shape_arena);
     for (std::size_t i = 0; i < graph.main.parameters.size(); ++i) {
       Line(0, fmt::format("input {} = {}", Name(graph.main.parameters[i]), graph.input_names[i]));
     }
@@ -55,6 +48,21 @@ class Printer {
     text_.append(2 * static_cast<std::size_t>(depth), ' ').append(text).append("\n");
   }
 
+  void PrintArenas(const char* where, const Arena& arena, const ShapeArena& by_shape) {
+    if (arena.bytes > 0) {
+      Line(0, fmt::format("{}arena: {} bytes, {} if each tensor is allocated by itself", where, arena.bytes,
+                          arena.separate_bytes));
+    }
+    offsets_.insert(arena.offsets.begin(), arena.offsets.end());
+    for (std::size_t i = 0; i < by_shape.blocks.size(); ++i) {
+      const ShapeArena::Block& block = by_shape.blocks[i];
+      blocks_[block.value] = fmt::format("block {} on [{}]", i, fmt::join(block.on, ", "));
+    }
+    if (!by_shape.blocks.empty()) {
+      Line(0, fmt::format("{}arena by shape: {} blocks", where, by_shape.blocks.size()));
+    }
+  }
+
   // A number, as names need not differ; with its type where it first appears.
   std::string Name(const Value* value) {
     if (value == nullptr) return "_";
@@ -62,8 +70,8 @@ class Printer {
     std::string name = fmt::format("{}{}", value->IsConstant() ? "@" : "%", place->second);
     if (!added) return name;
     name += ": " + TypeText(value->type);
-    const auto offset = arena_->offsets.find(value);
-    if (offset != arena_->offsets.end()) name += fmt::format(" at {}", offset->second);
+    const auto offset = offsets_.find(value);
+    if (offset != offsets_.end()) name += fmt::format(" at {}", offset->second);
     const auto block = blocks_.find(value);
     if (block != blocks_.end()) name += " as " + block->second;
     return name;
@@ -90,8 +98,8 @@ class Printer {
     }
   }
 
-  const Arena* arena_ = nullptr;
-  std::unordered_map<const Value*, std::string> blocks_;  // of Graph::shape_arena
+  std::unordered_map<const Value*, std::uint64_t> offsets_;  // of both arenas
+  std::unordered_map<const Value*, std::string> blocks_;     // of both arenas that runs lay out
   std::string text_;
   std::unordered_map<const Value*, std::size_t> numbers_;
 };

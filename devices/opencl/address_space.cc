@@ -30,6 +30,11 @@ Buffer* AddressSpace::Find(const void* address) const {
   return chunk == nullptr ? nullptr : (*chunk)[number % kChunk].load(std::memory_order_acquire);
 }
 
+std::uint64_t AddressSpace::NextSerial() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return ++serial_;
+}
+
 void AddressSpace::Remove(Buffer* buffer) {
   const std::lock_guard<std::mutex> lock(mutex_);
   Chunk* chunk = chunks_[buffer->number / kChunk].load(std::memory_order_relaxed);

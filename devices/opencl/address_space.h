@@ -13,6 +13,7 @@
 #include <atomic>
 #include <cstdint>
 #include <mutex>
+#include <unordered_map>
 #include <vector>
 
 #include "rewire/devices/opencl/driver.h"
@@ -28,11 +29,11 @@ struct Buffer {
   std::uint32_t users = 1;   // an imported buffer may have several
 
   struct Part {
-    std::uint64_t offset;
+    std::uint64_t serial;  // from the same numbers as those of buffers
     cl_mem memory;
   };
-  std::mutex mutex;  // of `parts`
-  std::vector<Part> parts;
+  std::mutex mutex;                               // of `parts`
+  std::unordered_map<std::uint64_t, Part> parts;  // by offset
 };
 
 class AddressSpace {
@@ -50,6 +51,8 @@ class AddressSpace {
   void* Add(Buffer* buffer);
   // The buffer of an address; null if there is none.
   Buffer* Find(const void* address) const;
+  // A serial number for part of a buffer.
+  std::uint64_t NextSerial();
   // Forgets the buffer; the caller deletes it.
   void Remove(Buffer* buffer);
 

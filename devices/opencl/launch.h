@@ -47,16 +47,30 @@ class Kernel {
   Kernel(State& state, cl_program program, const char* name)
       : state_(state), program_(program), name_(name) {}
 
-  bool Describe(const RewireLaunch& launch, Words* given) const;
-  int Bind(const Device& device, const RewireLaunch& launch, Bound* bound);
+  // What an argument that is an address stands for.
+  struct Found {
+    cl_mem memory = nullptr;
+    std::uint64_t serial = 0;
+    bool temporary = false;  // a sub-buffer of this launch alone
+  };
+  int Find(const Device& device, const void* address, Found* found) const;
+  // Leaves given->count at 0 if the arguments cannot be compared.
+  static void Describe(const RewireLaunch& launch, const std::vector<Found>& found, Words* given);
+  int SetArgument(cl_kernel kernel, cl_uint index, const RewireLaunchArgument& argument,
+                  const Found& found) const;
+  int Bind(const RewireLaunch& launch, const std::vector<Found>& found, Bound* bound);
+  int Enqueue(const RewireLaunch& launch, cl_command_queue queue, const std::size_t* global,
+              const std::size_t* local);
   // A recorded launch has a kernel object of its own, which keeps the arguments.
-  int Record(const Device& device, const RewireLaunch& launch, Recording* recording);
+  int Record(const RewireLaunch& launch, const std::size_t* global, const std::size_t* local,
+             Recording* recording);
 
   State& state_;
   cl_program program_;
   std::string name_;
   cl_uint arguments_ = 0;
   std::mutex mutex_;          // of what follows; one thread at a time launches
+  std::vector<Found> found_;  // of the launch that is being made
   std::vector<Bound> bound_;  // by the arguments' hash
 };
 

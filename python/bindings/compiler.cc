@@ -28,6 +28,8 @@ nb::dict ReportOf(const CompileReport& report) {
   figures["constant_bytes"] = report.constant_bytes;
   figures["arena_bytes"] = report.arena_bytes;
   figures["separate_bytes"] = report.separate_bytes;
+  figures["device_arena_bytes"] = report.device_arena_bytes;
+  figures["device_separate_bytes"] = report.device_separate_bytes;
   figures["memory_bytes"] = report.memory.bounded() ? nb::object(nb::int_(report.memory.bytes)) : nb::none();
   figures["unbounded"] = report.memory.unbounded;
   figures["quantized"] = report.quantized;

@@ -70,6 +70,8 @@ class CompileReport:
     constant_bytes: int
     arena_bytes: int
     separate_bytes: int
+    device_arena_bytes: int
+    device_separate_bytes: int
     memory_bytes: Optional[int]
     """What one run takes at most beside weights and outputs; None if `unbounded` says why there is no bound."""
     unbounded: str

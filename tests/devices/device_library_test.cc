@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What every library of devices must do, called as the VM calls it. The environment variable
-// REWIRE_TEST_DEVICE names the library. Without its driver the program ends with 77, which ctest counts as
-// skipped.
-#define CATCH_CONFIG_RUNNER
+// What every library of devices must do, called as the VM calls it.
 #include <algorithm>
 #include <atomic>
 #include <catch2/catch.hpp>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -297,13 +293,3 @@ TEST_CASE("handles of the driver's have one address, which gives them back") {
 
 }  // namespace
 }  // namespace rewire::test
-
-int main(int argc, char** argv) {
-  const rewire::Result<const RewireDeviceApi*> opened = rewire::OpenDevice(rewire::test::DeviceName());
-  if (!opened) {
-    std::printf("skipped: device %s: %s\n", rewire::test::DeviceName().c_str(),
-                opened.error().message().c_str());
-    return 77;
-  }
-  return Catch::Session().run(argc, argv);
-}

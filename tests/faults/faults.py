@@ -305,7 +305,7 @@ FAULTS = [
     Fault("kernels", "a row of a window is one piece only without borders", "packed_image.h",
           "return «pads_nothing» && (window.dilations", "true", KERNELS),
     Fault("passes", "parts of a tensor lie at aligned places", "arena.cc",
-          "if (inner.outer != kNone || «part.offset % kArenaAlignment != 0») continue;", "false", COMPILER),
+          "if (inner.outer != kNone || «part.offset % ArenaAlignment(device_) != 0») continue;", "false", COMPILER),
     Fault("passes", "a scale is positive", "quantization.cc",
           "if (!scale || «!(*scale > 0)» ||", "false", PACKING),
     Fault("passes", "results of different types are not shared", "common_subexpressions.cc",

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Places all tensors of known or limited size that stay inside the function in one piece of memory, laid out
-// when compiling. Along an outermost axis, inputs of a concatenation are parts of its output, and outputs of
-// a split or slice are parts of its input.
+// when compiling. Those on the device lie in a piece of that device. Along an outermost axis, inputs of a
+// concatenation are parts of its output, and outputs of a split or slice are parts of its input.
 #include <algorithm>
 #include <unordered_map>
 #include <vector>
@@ -41,18 +41,18 @@ struct Item {
 
 class Planner {
  public:
-  explicit Planner(Graph* graph) : graph_(*graph), lives_(*graph), limits_(*graph) {}
+  Planner(Graph* graph, bool device) : graph_(*graph), lives_(*graph), limits_(*graph), device_(device) {}
 
   void Run() {
     Collect(graph_.main);
     if (items_.empty()) return;
     const std::vector<ArenaBlock> apart = Blocks();
     std::vector<ArenaBlock> blocks = apart;
-    std::uint64_t bytes = LayOut(&blocks);
+    std::uint64_t bytes = LayOut(&blocks, ArenaAlignment(device_));
     for (const Node* node : joins_) Nest(*node);
     std::vector<ArenaBlock> nested = Blocks();
     // What lies in another tensor may hold all of it for longer.
-    if (const std::uint64_t nested_bytes = LayOut(&nested); nested_bytes <= bytes) {
+    if (const std::uint64_t nested_bytes = LayOut(&nested, ArenaAlignment(device_)); nested_bytes <= bytes) {
       bytes = nested_bytes;
       blocks = std::move(nested);
     } else {
@@ -65,21 +65,23 @@ class Planner {
     std::vector<ArenaBlock> with_arena = kept_, without = kept_;
     with_arena.push_back({bytes, 0, lives_.last_place(), 0});
     without.insert(without.end(), apart.begin(), apart.end());
-    const std::uint64_t separate = PooledBytes(apart);
-    const bool takes_less =
-        PooledBytes({with_arena.back()}) <= separate && PooledBytes(with_arena) <= PooledBytes(without);
+    const std::uint64_t separate = Pooled(apart);
+    const bool takes_less = Pooled({with_arena.back()}) <= separate && Pooled(with_arena) <= Pooled(without);
     // Blocks for sizes that only have a limit need not be of one class in a run.
     if (!takes_less && all_known_) return;
-    graph_.arena.bytes = bytes;
-    graph_.arena.separate_bytes = separate;
+    graph_.ArenaOn(device_).bytes = bytes;
+    graph_.ArenaOn(device_).separate_bytes = separate;
     Store(blocks);
   }
 
  private:
+  std::uint64_t Pooled(const std::vector<ArenaBlock>& blocks) const { return PooledBytes(blocks, device_); }
+
   void Collect(const Block& block) {
     for (const Node* node : block.nodes) {
       for (const Block& inner : node->blocks) Collect(inner);
       if (node->kind == NodeKind::kReshape) Alias(node->inputs[0], node->outputs[0]);
+      if (node->kind == NodeKind::kDeviceCopy) AddCopy(*node);
       if (node->kind != NodeKind::kKernel || node->returns) continue;
       if (node->in_place) {
         Alias(node->inputs[*node->in_place], node->outputs[0]);
@@ -99,6 +101,16 @@ class Planner {
     if (item != items_of_.end()) items_of_[value] = item->second;
   }
 
+  // The VM allocates what a copy between devices gives.
+  void AddCopy(const Node& node) {
+    const Value* value = node.outputs[0];
+    if (value->on_device != device_ || !value->type.ranked) return;
+    const std::optional<std::vector<std::int64_t>> dims = limits_.MostOf(value->type.dims);
+    const std::uint64_t bytes = dims ? TensorBytes(value->type.dtype, *dims).value_or(0) : 0;
+    if (bytes == 0 || bytes > BlockPool::kMaxBlock / 4) return;
+    kept_.push_back({bytes, lives_.PlaceOf(&node), lives_.EndOf(value), 0});
+  }
+
   void Allocate(const Node& node, std::size_t index) {
     const Node::Extent& extent = node.extents[index];
     const Value* value = node.outputs[index];
@@ -108,7 +120,7 @@ class Planner {
     // Emission says what is wrong with a tensor that is too large.
     if (bytes == 0 || bytes > BlockPool::kMaxBlock / 4) return;
     const std::size_t begin = lives_.PlaceOf(&node);
-    if (value->on_device) return;  // the VM uses its memory again by itself
+    if (value->on_device != device_) return;
     if (lives_.IsKept(value)) {
       kept_.push_back({bytes, begin, lives_.EndOf(value), 0});
       return;
@@ -136,7 +148,7 @@ class Planner {
       const std::size_t index = ItemOf(part.inner);
       if (index == kNone || index == RootOf(outer)) continue;
       Item& inner = items_[index];
-      if (inner.outer != kNone || part.offset % kArenaAlignment != 0) continue;
+      if (inner.outer != kNone || part.offset % ArenaAlignment(device_) != 0) continue;
       before.emplace_back(index, inner);
       inner.outer = outer;
       inner.offset = part.offset;
@@ -241,7 +253,7 @@ class Planner {
     for (std::size_t i = 0; i < items_.size(); ++i) {
       if (items_[i].outer != kNone) continue;
       for (const auto& [item, offset] : Inside(i)) {
-        graph_.arena.offsets[items_[item].value] = block->offset + offset;
+        graph_.ArenaOn(device_).offsets[items_[item].value] = block->offset + offset;
       }
       ++block;
     }
@@ -250,6 +262,7 @@ class Planner {
   Graph& graph_;
   const Lives lives_;
   const DimLimits limits_;
+  const bool device_;
   std::vector<Item> items_;
   bool all_known_ = true;  // their sizes
   std::vector<ArenaBlock> kept_;
@@ -259,6 +272,9 @@ class Planner {
 
 }  // namespace
 
-void PlanArena(Graph* graph) { Planner(graph).Run(); }
+void PlanArena(Graph* graph) {
+  Planner(graph, false).Run();
+  if (graph->device) Planner(graph, true).Run();
+}
 
 }  // namespace rewire::compiler

@@ -10,12 +10,13 @@
 namespace rewire::compiler {
 namespace {
 
-std::uint64_t Rounded(std::uint64_t bytes) {
-  return (bytes + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment;
+std::uint64_t Rounded(std::uint64_t bytes, std::uint64_t alignment) {
+  return (bytes + alignment - 1) / alignment * alignment;
 }
 
 // The sizes of the blocks that the VM makes for a storage: its object's and its memory's, or one for both.
-std::vector<std::uint64_t> PoolBlocks(std::uint64_t bytes) {
+std::vector<std::uint64_t> PoolBlocks(std::uint64_t bytes, bool device) {
+  if (device) return {BlockPool::BlockBytes(bytes)};
   if (ObjectHeap::HasOwnMemory(bytes, kArenaAlignment, StorageFill::kUndefined)) {
     return {BlockPool::BlockBytes(ObjectHeap::OwnMemoryBytes(bytes, kArenaAlignment))};
   }
@@ -28,7 +29,7 @@ bool IsLarger(const ArenaBlock& a, const ArenaBlock& b) { return a.bytes > b.byt
 bool LivesLonger(const ArenaBlock& a, const ArenaBlock& b) { return a.end - a.begin > b.end - b.begin; }
 
 // One after the other, each into the smallest gap between those that are there at the same time.
-std::uint64_t LayOutBy(Before before, std::vector<ArenaBlock>* blocks) {
+std::uint64_t LayOutBy(Before before, std::uint64_t alignment, std::vector<ArenaBlock>* blocks) {
   std::vector<std::size_t> order(blocks->size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(),
@@ -37,7 +38,7 @@ std::uint64_t LayOutBy(Before before, std::vector<ArenaBlock>* blocks) {
   std::vector<const ArenaBlock*> placed;  // by offset
   for (const std::size_t index : order) {
     ArenaBlock& block = (*blocks)[index];
-    const std::uint64_t bytes = Rounded(block.bytes);
+    const std::uint64_t bytes = Rounded(block.bytes, alignment);
     std::uint64_t top = 0;  // of what has been passed
     std::uint64_t best_gap = ~std::uint64_t{0};
     for (const ArenaBlock* other : placed) {
@@ -49,7 +50,7 @@ std::uint64_t LayOutBy(Before before, std::vector<ArenaBlock>* blocks) {
           block.offset = top;
         }
       }
-      top = std::max(top, other->offset + Rounded(other->bytes));
+      top = std::max(top, other->offset + Rounded(other->bytes, alignment));
     }
     if (best_gap == ~std::uint64_t{0}) block.offset = top;
     total = std::max(total, block.offset + bytes);
@@ -64,20 +65,20 @@ std::uint64_t LayOutBy(Before before, std::vector<ArenaBlock>* blocks) {
 }  // namespace
 
 // Which order leaves fewer gaps depends on the program.
-std::uint64_t LayOut(std::vector<ArenaBlock>* blocks) {
+std::uint64_t LayOut(std::vector<ArenaBlock>* blocks, std::uint64_t alignment) {
   std::vector<ArenaBlock> other = *blocks;
-  const std::uint64_t bytes = LayOutBy(IsLarger, blocks);
-  const std::uint64_t other_bytes = LayOutBy(LivesLonger, &other);
+  const std::uint64_t bytes = LayOutBy(IsLarger, alignment, blocks);
+  const std::uint64_t other_bytes = LayOutBy(LivesLonger, alignment, &other);
   if (other_bytes >= bytes) return bytes;
   *blocks = std::move(other);
   return other_bytes;
 }
 
-std::uint64_t PooledBytes(const std::vector<ArenaBlock>& blocks) {
+std::uint64_t PooledBytes(const std::vector<ArenaBlock>& blocks, bool device) {
   // By place: what is taken there, and what is given back behind it.
   std::map<std::size_t, std::vector<std::uint64_t>> taken, given;
   for (const ArenaBlock& block : blocks) {
-    for (const std::uint64_t bytes : PoolBlocks(block.bytes)) {
+    for (const std::uint64_t bytes : PoolBlocks(block.bytes, device)) {
       taken[block.begin].push_back(bytes);
       given[block.end + 1].push_back(bytes);
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One piece of memory for tensors whose sizes are expressions of the inputs' dimensions: laid out when the
-// program runs and has those.
+// program runs and has those. Tensors on the device have a piece of their own there.
 //
 // What lies on what is decided here, for inputs of middling sizes. A block then begins where the highest of
 // those ends that it lies on: right for all sizes, and as good where they grow alike. And larger blocks never
@@ -35,7 +35,8 @@ struct Item {
 
 class Planner {
  public:
-  explicit Planner(Graph* graph) : graph_(*graph), lives_(*graph) {}
+  Planner(Graph* graph, bool device)
+      : graph_(*graph), arena_(graph->ShapeArenaOn(device)), lives_(*graph), device_(device) {}
 
   void Run() {
     FindSymbols();
@@ -45,9 +46,9 @@ class Planner {
     if (items_.size() > kMostBlocks) items_.resize(kMostBlocks);
     std::vector<ArenaBlock> blocks;
     for (const Item& item : items_) blocks.push_back(item.block);
-    const std::uint64_t separate = PooledBytes(blocks);
-    const std::uint64_t bytes = LayOut(&blocks);
-    if (PooledBytes({{bytes, 0, lives_.last_place(), 0}}) + kLeastSaved > separate) return;
+    const std::uint64_t separate = PooledBytes(blocks, device_);
+    const std::uint64_t bytes = LayOut(&blocks, ArenaAlignment(device_));
+    if (PooledBytes({{bytes, 0, lives_.last_place(), 0}}, device_) + kLeastSaved > separate) return;
     if (StoreSymbols()) Store(blocks);
   }
 
@@ -96,8 +97,9 @@ class Planner {
   void Add(const Node& node, std::size_t index) {
     const Node::Extent& extent = node.extents[index];
     const Value* value = node.outputs[index];
-    if (value->on_device || extent.shape != nullptr || !value->type.ranked || ConstantDims(extent.dims) ||
-        lives_.IsKept(value) || graph_.arena.offsets.contains(value)) {
+    if (value->on_device != device_ || extent.shape != nullptr || !value->type.ranked ||
+        ConstantDims(extent.dims) || lives_.IsKept(value) ||
+        graph_.ArenaOn(device_).offsets.contains(value)) {
       return;
     }
     std::vector<std::int64_t> dims;
@@ -125,7 +127,7 @@ class Planner {
     }
     if (needed.size() > kMostSymbols) return false;
     std::reverse(needed.begin(), needed.end());
-    graph_.shape_arena.symbols = std::move(needed);
+    arena_.symbols = std::move(needed);
     return true;
   }
 
@@ -146,12 +148,14 @@ class Planner {
                                          [&](std::size_t above) { return meet(order[above], order[k]); });
         if (meet(order[i], order[k]) && !covered) block.on.push_back(k);
       }
-      graph_.shape_arena.blocks.push_back(std::move(block));
+      arena_.blocks.push_back(std::move(block));
     }
   }
 
   Graph& graph_;
+  ShapeArena& arena_;
   const Lives lives_;
+  const bool device_;
   std::unordered_map<std::string, std::int64_t> symbols_;
   std::vector<std::pair<std::string, DimExpr>> definitions_;
   std::vector<Item> items_;
@@ -159,6 +163,9 @@ class Planner {
 
 }  // namespace
 
-void PlanShapeArena(Graph* graph) { Planner(graph).Run(); }
+void PlanShapeArena(Graph* graph) {
+  Planner(graph, false).Run();
+  if (graph->device) Planner(graph, true).Run();
+}
 
 }  // namespace rewire::compiler

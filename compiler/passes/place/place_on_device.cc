@@ -5,8 +5,9 @@
 //
 // A node can run there if the device has a kernel for it that takes its attributes, dtypes and ranks.
 // Integers that are shapes or sizes stay on the host. Nodes that hang together on the device must have enough
-// work to be worth the copies and launches. What If and Loop take and give stays on the host, and so do the
-// inputs and outputs of `main`.
+// work to be worth the copies and launches. Nodes in blocks are placed as others are. Values that If gives
+// and Loop carries lie where fewest copies are needed (sides.h). Conditions, trip counts, and the inputs and
+// outputs of `main` stay on the host.
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -19,6 +20,7 @@
 #include "rewire/compiler/ir/kernel_traits.h"
 #include "rewire/compiler/passes/edit.h"
 #include "rewire/compiler/passes/passes.h"
+#include "rewire/compiler/passes/place/sides.h"
 
 namespace rewire::compiler {
 namespace {
@@ -40,6 +42,7 @@ class Placement {
     FindHostValues(graph_.main);
     Collect(graph_.main);
     LeaveOutLittleWork();
+    slots_on_device_ = SlotsOnDevice(graph_, placed_, on_host_);
     MarkValues(graph_.main);
     InsertCopies(&graph_.main);
   }
@@ -50,13 +53,12 @@ class Placement {
     for (const Node* node : block.nodes) {
       for (const Node::Extent& extent : node->extents) Host(extent.shape);
       if (node->kind == NodeKind::kReshape && node->inputs.size() > 1) Host(node->inputs[1]);
-      if (node->kind == NodeKind::kIf || node->kind == NodeKind::kLoop) {
-        for (const Value* input : node->inputs) Host(input);
+      if (node->kind == NodeKind::kIf || node->kind == NodeKind::kLoop) Host(node->inputs[0]);
+      if (node->kind == NodeKind::kLoop) {
+        Host(node->inputs[1]);
+        Host(node->blocks[0].results[0]);
       }
-      for (const Block& inner : node->blocks) {
-        for (const Value* result : inner.results) Host(result);
-        FindHostValues(inner);
-      }
+      for (const Block& inner : node->blocks) FindHostValues(inner);
     }
   }
   void Host(const Value* value) {
@@ -142,30 +144,56 @@ class Placement {
     return work * std::max<std::int64_t>(1, all / SizeOf({weights->type.dims.back()}) / 16);
   }
 
-  // Nodes that pass values to each other on the device stay or go together.
+  // Nodes that pass values to each other on the device stay or go together, also if the values go through an
+  // If or a Loop.
   void LeaveOutLittleWork() {
-    std::vector<std::size_t> group(candidates_.size());
-    std::iota(group.begin(), group.end(), std::size_t{0});
-    const std::function<std::size_t(std::size_t)> root = [&](std::size_t i) {
-      while (group[i] != i) i = group[i] = group[group[i]];
-      return i;
-    };
+    group_.resize(candidates_.size());
+    std::iota(group_.begin(), group_.end(), std::size_t{0});
+    Join(graph_.main);
+    std::vector<std::int64_t> work(group_.size());
+    for (std::size_t i = 0; i < candidates_.size(); ++i) work[RootOf(i)] += WorkOf(*candidates_[i]);
     for (std::size_t i = 0; i < candidates_.size(); ++i) {
-      for (const Value* input : candidates_[i]->inputs) {
-        const Node* maker = input->producer;
-        while (maker != nullptr && maker->kind == NodeKind::kReshape) maker = maker->inputs[0]->producer;
-        if (const auto found = index_.find(maker); found != index_.end())
-          group[root(i)] = root(found->second);
-      }
-    }
-    std::vector<std::int64_t> work(candidates_.size());
-    for (std::size_t i = 0; i < candidates_.size(); ++i) work[root(i)] += WorkOf(*candidates_[i]);
-    for (std::size_t i = 0; i < candidates_.size(); ++i) {
-      if (work[root(i)] >= graph_.device->least_work) {
+      if (work[RootOf(i)] >= graph_.device->least_work) {
         placed_.insert(candidates_[i]);
       } else {
         candidates_[i]->why_on_host = "too little work for launches and copies";
       }
+    }
+  }
+  std::size_t RootOf(std::size_t i) {
+    while (group_[i] != i) i = group_[i] = group_[group_[i]];
+    return i;
+  }
+  // Joins the group with that of the value, if the value has one.
+  void JoinWith(std::size_t i, const Value* value) {
+    if (const auto found = group_of_.find(value); found != group_of_.end()) {
+      group_[RootOf(i)] = RootOf(found->second);
+    }
+  }
+  void Join(const Block& block) {
+    for (Node* node : block.nodes) {
+      const std::vector<Slot> slots = SlotsOf(node);
+      for (const Slot& slot : slots) {
+        if (!slot.output->type.IsTensor()) continue;
+        group_of_[slot.output] = group_.size();
+        if (slot.parameter != nullptr) group_of_[slot.parameter] = group_.size();
+        group_.push_back(group_.size());
+      }
+      for (const Block& inner : node->blocks) Join(inner);
+      for (const Slot& slot : slots) {
+        const auto found = group_of_.find(slot.output);
+        if (found == group_of_.end()) continue;
+        for (Value* const* source : slot.sources) JoinWith(found->second, *source);
+      }
+      if (node->kind == NodeKind::kReshape) {
+        if (const auto found = group_of_.find(node->inputs[0]); found != group_of_.end()) {
+          group_of_.emplace(node->outputs[0], found->second);
+        }
+      }
+      const auto candidate = index_.find(node);
+      if (candidate == index_.end()) continue;
+      for (const Value* input : node->inputs) JoinWith(candidate->second, input);
+      for (const Value* output : node->outputs) group_of_[output] = candidate->second;
     }
   }
 
@@ -176,6 +204,11 @@ class Placement {
         for (Value* output : node->outputs) output->on_device = true;
       } else if (node->kind == NodeKind::kReshape) {
         node->outputs[0]->on_device = node->inputs[0]->on_device;
+      }
+      for (const Slot& slot : SlotsOf(node)) {
+        if (!slots_on_device_.contains(slot.output)) continue;
+        slot.output->on_device = true;
+        if (slot.parameter != nullptr) slot.parameter->on_device = true;
       }
       for (Block& inner : node->blocks) MarkValues(inner);
     }
@@ -206,20 +239,26 @@ class Placement {
 
   void Redirect(Block* block) {
     for (Node* node : block->nodes) {
-      const bool device = placed_.contains(node);
-      const bool any_side = node->kind == NodeKind::kReshape || node->kind == NodeKind::kShapeOf;
-      for (std::size_t i = 0; i < node->inputs.size(); ++i) {
-        if (any_side && i == 0) continue;
-        node->inputs[i] = On(device, node->inputs[i]);
+      const std::vector<Slot> slots = SlotsOf(node);
+      for (const Slot& slot : slots) {
+        for (Value** source : slot.sources) *source = On(slot.output->on_device, *source);
       }
+      const bool device = placed_.contains(node);
+      const bool view = node->kind == NodeKind::kReshape || node->kind == NodeKind::kShapeOf;
+      const std::size_t end = node->kind == NodeKind::kLoop ? 2 : node->inputs.size();
+      for (std::size_t i = view ? 1 : 0; i < end; ++i) node->inputs[i] = On(device, node->inputs[i]);
       for (Node::Extent& extent : node->extents) extent.shape = On(false, extent.shape);
       for (Block& inner : node->blocks) Redirect(&inner);
+      if (node->kind == NodeKind::kLoop) {
+        Value*& condition = node->blocks[0].results[0];
+        condition = On(false, condition);
+      }
     }
-    for (Value*& result : block->results) result = On(false, result);
   }
 
   void InsertCopies(Block* block) {
     Redirect(block);
+    for (Value*& result : block->results) result = On(false, result);
     Insert(block);
   }
 
@@ -260,7 +299,10 @@ class Placement {
   std::unordered_set<const Value*> on_host_;
   std::vector<Node*> candidates_;
   std::unordered_map<const Node*, std::size_t> index_;
+  std::vector<std::size_t> group_;  // of candidates, then of slots: another one of the group, or itself
+  std::unordered_map<const Value*, std::size_t> group_of_;
   std::unordered_set<const Node*> placed_;
+  std::unordered_set<const Value*> slots_on_device_;
   std::unordered_map<const Value*, Value*> others_;
   std::unordered_map<const Value*, std::vector<Node*>> copies_;
 };

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Arenas on the device: they change no bit of any output, and take what the memory bound says.
+#include <catch2/catch.hpp>
+#include <functional>
+#include <numeric>
+
+#include "rewire/tests/devices/test_device.h"
+#include "rewire/tests/support/random_graph.h"
+#include "rewire/vm/vm.h"
+
+namespace rewire::test {
+namespace {
+
+struct Ran {
+  std::vector<std::vector<float>> outputs;
+  std::uint64_t device_bytes = 0;  // the bound's
+};
+
+enum class Peak : std::uint8_t { kUnknown, kAtMost, kEqual };
+
+Ran RunOnDevice(const Outcome& outcome, const RandomGraph& graph, std::int64_t n, Peak peak) {
+  INFO(outcome.message);
+  REQUIRE(outcome.message.empty());
+  const Result<Executable> executable = Executable::FromModule(Module(outcome.compiled.module));
+  REQUIRE(executable);
+  const Result<Program> program = Program::Link(*executable);
+  REQUIRE(program);
+  const Shape shape = graph.input(n);
+  std::vector<float> x(static_cast<std::size_t>(
+      std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>())));
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i % 29) * 0.125F - 1.5F;
+  const Result<MemoryBound> bound = program->TryMemoryBound();
+  REQUIRE(bound);
+  Ran ran;
+  if (!bound->devices.empty()) ran.device_bytes = bound->devices[0].bytes;
+  VirtualMachine vm(*program);
+  REQUIRE(vm.TrySetInput("x", TensorView(x.data(), DTypeOf<float>(), shape)));
+  for (int i = 0; i < 2; ++i) {
+    const Status done = vm.TryInvoke();
+    INFO((done ? "" : done.error().message()));
+    REQUIRE(done);
+    if (i > 0 || peak == Peak::kUnknown) continue;
+    CHECK(bound->unbounded.empty());
+    CHECK(vm.bytes_peak() <= bound->bytes);
+    if (peak == Peak::kEqual) CHECK(vm.bytes_peak() == bound->bytes);
+  }
+  for (int i = 0; i < graph.outputs(); ++i) {
+    const Value& result = vm.result();
+    const Tensor output =
+        graph.outputs() == 1 ? result.tensor() : result.field(static_cast<std::uint32_t>(i)).tensor();
+    ran.outputs.emplace_back(output.data<float>(), output.data<float>() + output.view().size());
+  }
+  return ran;
+}
+
+compiler::CompileOptions OnDevice() {
+  compiler::CompileOptions options;
+  options.device = DeviceName();
+  options.least_device_work = 0;
+  return options;
+}
+
+TEST_CASE("an arena on the device changes nothing that random graphs compute there") {
+  int arenas = 0;
+  for (unsigned seed = 0; seed < 24; ++seed) {
+    CAPTURE(seed);
+    const RandomGraph graph(seed);
+    if (graph.outputs() == 0) continue;
+    const Outcome with = CompileProto(graph.model(), OnDevice());
+    compiler::CompileOptions plain = OnDevice();
+    plain.disabled_passes = {"in-place", "arena"};
+    const Outcome without = CompileProto(graph.model(), plain);
+    CHECK(without.compiled.device_arena_bytes == 0);
+    CHECK(with.compiled.device_arena_bytes <= with.compiled.device_separate_bytes);
+    const Ran given = RunOnDevice(with, graph, 0, Peak::kEqual);
+    const Ran expected = RunOnDevice(without, graph, 0, Peak::kEqual);
+    CHECK(given.outputs == expected.outputs);
+    CHECK(given.device_bytes <= expected.device_bytes);
+    arenas += with.compiled.device_arena_bytes > 0 ? 1 : 0;
+  }
+  CHECK(arenas >= 5);
+}
+
+TEST_CASE("nor does one whose places follow from the input's size") {
+  int laid_out = 0;
+  for (unsigned seed = 0; seed < 12; ++seed) {
+    CAPTURE(seed);
+    const RandomGraph graph(seed, true);
+    if (graph.outputs() == 0) continue;
+    compiler::CompileOptions by_shape = OnDevice(), limited = OnDevice(), plain = OnDevice();
+    by_shape.dump = [&](const std::string& stage, const std::string& text) {
+      if (stage == "shape-arena" && text.find("device arena by shape") != std::string::npos) ++laid_out;
+    };
+    limited.max_dims = {{"N", 40}};
+    plain.disabled_passes = {"in-place", "arena", "shape-arena"};
+    const Outcome with = CompileProto(graph.model(), by_shape);
+    const Outcome most = CompileProto(graph.model(), limited);
+    const Outcome without = CompileProto(graph.model(), plain);
+    for (const std::int64_t n : {30, 1, 7}) {
+      CAPTURE(n);
+      const Ran expected = RunOnDevice(without, graph, n, Peak::kUnknown);
+      CHECK(RunOnDevice(with, graph, n, Peak::kUnknown).outputs == expected.outputs);
+      CHECK(RunOnDevice(most, graph, n, Peak::kAtMost).outputs == expected.outputs);
+    }
+  }
+  CHECK(laid_out >= 2);
+}
+
+TEST_CASE("the bound of a device's memory is what a run takes there") {
+  onnx::ModelProto model = EmptyModel();
+  onnx::GraphProto* graph = model.mutable_graph();
+  SetValue(graph->add_input(), "x", {64, 16});
+  SetValue(graph->add_output(), "y", {});
+  std::string last = "x";
+  for (const std::int64_t width : {48, 32, 40, 24, 16}) {
+    const std::int64_t from = last == "x" ? 16 : std::stoll(last.substr(1));
+    const std::string name = "v" + std::to_string(width);
+    AddFloats(graph, name + ".w", {from, width},
+              std::vector<float>(static_cast<std::size_t>(from * width), 0.01F));
+    AddNode(graph, "MatMul", {last, name + ".w"}, name);
+    last = name;
+  }
+  AddInt(AddNode(graph, "ReduceSum", {last}, "y"), "keepdims", 0);
+  const Outcome outcome = CompileProto(model, OnDevice());
+  REQUIRE(outcome.message.empty());
+  CHECK(outcome.compiled.device_arena_bytes == (48 + 32) * 64 * 4);
+  const Result<Executable> executable = Executable::FromModule(Module(outcome.compiled.module));
+  REQUIRE(executable);
+  const Program program = Program::Link(*executable).value();
+  const MemoryBound bound = program.TryMemoryBound().value();
+  REQUIRE(bound.devices.size() == 1);
+  // Beside the arena: x there, and the sum, which leaves the function over a copy.
+  const std::uint64_t arena = outcome.compiled.device_arena_bytes;
+  CHECK(bound.devices[0].bytes >= arena + 64 * 16 * 4);
+  CHECK(bound.devices[0].bytes <= arena + 64 * 16 * 4 + 64);
+  VirtualMachine vm(program);
+  std::vector<float> x(64 * 16, 0.5F);
+  vm.SetInput("x", TensorView(x.data(), {64, 16}));
+  vm.Invoke();
+  CHECK(vm.bytes_peak() == bound.bytes);
+}
+
+}  // namespace
+}  // namespace rewire::test
