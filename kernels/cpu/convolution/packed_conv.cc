@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Convolution of images with the channels last and packed weights (panels.h), and depthwise convolution of
-// such images.
+// such images. Weights of bf16 are pairs of channels: the image is then rounded to bf16 first.
 #include <algorithm>
 #include <array>
 
@@ -9,11 +9,13 @@
 #include "rewire/kernels/cpu/convolution/packed_image.h"
 #include "rewire/kernels/cpu/convolution/window.h"
 #include "rewire/kernels/cpu/product/packed_rows.h"
+#include "rewire/kernels/cpu/product/pair_rows.h"
 #include "rewire/kernels/cpu/product/panels.h"
 #include "rewire/kernels/cpu/registry.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
 #include "rewire/kernels/cpu/support/checks.h"
 #include "rewire/kernels/cpu/support/parallel.h"
+#include "rewire/kernels/cpu/support/types.h"
 
 namespace rewire::kernel::cpu {
 namespace {
@@ -24,6 +26,7 @@ struct ImageCall {
   std::int64_t images, in_channels, out_channels;
   const float *x, *w, *bias, *addend;
   float* out;
+  bool pairs;  // w holds pairs of bf16
 
   // An output line: a row of the output of one image.
   std::int64_t lines() const { return images * window.axes[0].output * window.axes[1].output; }
@@ -42,21 +45,23 @@ void MakeLinesLong(Window* window) {
   }
 }
 
-// `w` is left to the caller.
+// `w` is left to the caller, except for its dtype.
 Status Resolve(const ImageAttributes& attributes, TensorView x, TensorView w,
                const std::optional<TensorView>& bias, const std::optional<TensorView>& addend, TensorView out,
                ImageCall* call) {
   Checks checks;
-  checks.Operands("x", x, "w", w, out).SameDType("w", w, "x", x).SameDType("out", out, "x", x);
+  checks.Operands("x", x, "w", w, out).SameDType("out", out, "x", x);
   if (Status s = checks.Take(); !s.ok()) return s;
   if (!x.Is<float>()) return TypeError("x has dtype ", DTypeName(x.dtype()), ", expected f32");
+  call->pairs = w.Is<BFloat16>();
+  if (!w.Is<float>() && !call->pairs) return WrongDType(Types<float, BFloat16>(), "w", w);
   if (Status s = attributes.Resolve(x, out, &call->window); !s.ok()) return s;
   CheckAdded(checks, bias, addend, attributes.channels, out);
   call->images = x.dim(0);
   call->in_channels = x.dim(x.ndim() - 1);
   call->out_channels = attributes.channels;
   call->x = x.data<float>();
-  call->w = w.data<float>();
+  call->w = static_cast<const float*>(w.raw_data());
   call->bias = IsGiven(bias) ? bias->data<float>() : nullptr;
   call->addend = IsGiven(addend) ? addend->data<float>() : nullptr;
   MakeLinesLong(&call->window);
@@ -126,26 +131,45 @@ struct PackedConv {
                     std::optional<TensorView> addend, TensorView out) const {
     ImageCall call;
     if (Status s = Resolve(attributes, x, w, bias, addend, out, &call); !s.ok()) return s;
-    const std::int64_t depth = Times(call.in_channels, call.window.taps());
-    const std::int64_t packed[] = {PackedColumns(attributes.channels), depth};
+    const std::int64_t units = call.pairs ? PairsOf(call.in_channels) : call.in_channels;
+    const std::int64_t depth = Times(units, call.window.taps());
+    const std::int64_t packed[] = {PackedColumns(attributes.channels), call.pairs ? Times(2, depth) : depth};
     if (Status s = CheckShape("w", w, ShapeView(packed, 2)); !s.ok()) return s;
     if (out.size() == 0) return Status();
+    const std::int64_t positions = Times(call.images, call.window.inputs());
     if (IsPointwise(call.window)) {
-      return MultiplyRows({call.x, Times(call.images, call.window.inputs()), depth, call.w,
-                           attributes.channels, call.bias, call.addend, activation, call.out});
+      const RowsByPanels product = {call.x,    positions,   call.in_channels, call.w,  attributes.channels,
+                                    call.bias, call.addend, activation,       call.out};
+      return call.pairs ? MultiplyRoundedRows(product) : MultiplyRows(product);
     }
-    const std::int64_t row = Times(call.in_channels, attributes.LargestKernel());
+    if (call.pairs) {
+      float* rounded = nullptr;
+      if (Status s = Workspace(std::max<std::int64_t>(1, Times(positions, units)), &rounded); !s.ok())
+        return s;
+      if (Status s = RoundAllRows(call.x, positions, call.in_channels, rounded); !s.ok()) return s;
+      call.x = rounded;
+      call.in_channels = units;
+    }
+    const std::int64_t row = Times(units, attributes.LargestKernel());
     float* zeros = nullptr;
     if (Status s = Workspace(std::max<std::int64_t>(1, row), &zeros); !s.ok()) return s;
     if (Status s = FillAll(zeros, row, 0.0F); !s.ok()) return s;
     return Run(call, depth, zeros);
   }
-  // What stands for a row of the window outside of the image.
+  // The rounded image, and what stands for a row of the window outside of the image.
   bool DeclareWorkspace(WorkspaceSizes& sizes) const {
-    const DLTensor* x = sizes.Tensor(0, 3);
-    if (x == nullptr) return false;
-    if (attributes.IsPointwise()) return true;
-    sizes.Take(std::max<std::int64_t>(1, Times(LastDim(x), attributes.LargestKernel())), sizeof(float));
+    const DLTensor *x = sizes.Tensor(0, 3), *w = sizes.Tensor(1);
+    if (x == nullptr || w == nullptr) return false;
+    const bool pairs = SameDType(w->dtype, DTypeOf<BFloat16>());
+    const std::int64_t channels = LastDim(x);
+    const std::int64_t positions = SizeOf(x) / std::max<std::int64_t>(1, channels);
+    if (attributes.IsPointwise()) {
+      if (pairs) DeclareRoundedRows(sizes, positions, channels);
+      return true;
+    }
+    const std::int64_t units = pairs ? PairsOf(channels) : channels;
+    if (pairs) sizes.Take(std::max<std::int64_t>(1, Times(positions, units)), sizeof(float));
+    sizes.Take(std::max<std::int64_t>(1, Times(units, attributes.LargestKernel())), sizeof(float));
     return true;
   }
 
@@ -173,7 +197,7 @@ struct PackedConv {
 
   void RunLine(const ImageCall& call, std::int64_t depth, std::int64_t line, std::int64_t panel,
                Segments& segments, Pace& pace) const {
-    const PanelKernel& kernel = BestPanelKernel();
+    const PanelKernel& kernel = BestPanelKernel(call.pairs);
     const std::int64_t first = panel * kPanelWidth;
     const std::int64_t outputs = call.window.axes[2].output;
     PanelTile tile;
@@ -211,6 +235,7 @@ struct PackedDepthwise {
   Status operator()(TensorView x, TensorView w, std::optional<TensorView> bias, TensorView out) const {
     ImageCall call;
     if (Status s = Resolve(attributes, x, w, bias, std::nullopt, out, &call); !s.ok()) return s;
+    if (call.pairs) return WrongDType(Types<float>(), "w", w);
     const std::int64_t expected[] = {call.window.taps(), attributes.channels};
     if (Status s = CheckShape("w", w, ShapeView(expected, 2)); !s.ok()) return s;
     if (call.in_channels != attributes.channels) {
@@ -292,9 +317,11 @@ std::span<const Kernel> PackedConvKernels() {
       "SAME_LOWER or VALID; activation, alpha, beta as rewire.packed.matmul";
   static constexpr Kernel kKernels[] = {
       Describe<PackedConv>(
-          "x, w, bias?, addend? -> out over addend", "f32", kAttributes,
+          "x, w, bias?, addend? -> out over addend", "w f32 bf16; x, bias, addend, out f32", kAttributes,
           "as rewire.conv, the channels last: x [N, spatial..., C], w packed from [channels, C, "
-          "kernel...], plus bias [channels], plus addend of out's shape, then the activation"),
+          "kernel...], plus bias [channels], plus addend of out's shape, then the activation; for w bf16 x "
+          "is "
+          "rounded to bf16, and the sums are f32"),
       Describe<PackedDepthwise>(
           "x, w, bias? -> out", "f32", kAttributes,
           "each channel of x [N, spatial..., channels] with weights of its own, w [taps, "

@@ -11,6 +11,7 @@
 #include "rewire/kernels/cpu/product/panels.h"
 #include "rewire/kernels/cpu/registry.h"
 #include "rewire/kernels/cpu/support/parallel.h"
+#include "rewire/kernels/cpu/support/types.h"
 
 namespace rewire::kernel::cpu {
 namespace {
@@ -19,9 +20,10 @@ struct WinogradWeights {
   static constexpr const char kName[] = "rewire.packed.winograd_weights";
   Status operator()(TensorView w, TensorView out) const {
     Checks checks;
-    checks.Dense("w", w).Dense("out", out).SameDType("out", out, "w", w).NoOverlap("out", out, "w", w);
+    checks.Dense("w", w).Dense("out", out).NoOverlap("out", out, "w", w);
     if (Status s = checks.Rank("w", w, 4).Take(); !s.ok()) return s;
-    if (!w.Is<float>()) return TypeError("w has dtype ", DTypeName(w.dtype()), ", expected f32");
+    if (!w.Is<float>() && !w.Is<BFloat16>()) return WrongDType(Types<float, BFloat16>(), "w", w);
+    if (!out.Is<float>()) return TypeError("out has dtype ", DTypeName(out.dtype()), ", expected f32");
     if (w.dim(2) != 3 || w.dim(3) != 3)
       return ValueError("w has shape ", w.dims(), ", expected [M, C, 3, 3]");
     const std::int64_t columns = w.dim(0), depth = w.dim(1);
@@ -44,8 +46,12 @@ struct WinogradWeights {
       if (!pace.Spend(Times(width, 2 * kWinogradPoints))) return;
       for (std::int64_t j = 0; j < width; ++j) {
         float points[kWinogradPoints] = {};
-        if (j < used)
-          TransformWinogradWeights(w.data<float>() + ((panel * kPanelWidth + j) * depth + k) * 9, points);
+        const std::int64_t at = ((panel * kPanelWidth + j) * depth + k) * 9;
+        float taps[9];
+        if (j < used && w.Is<BFloat16>())
+          std::transform(w.data<BFloat16>() + at, w.data<BFloat16>() + at + 9, taps,
+                         [](BFloat16 tap) { return static_cast<float>(tap); });
+        if (j < used) TransformWinogradWeights(w.Is<float>() ? w.data<float>() + at : taps, points);
         for (std::int64_t i = 0; i < kWinogradPoints; ++i) to[i * step + k * width + j] = points[i];
       }
     }
@@ -260,7 +266,7 @@ std::span<const Kernel> PackedWinogradKernels() {
           "bias [channels], plus addend of out's shape, then the activation; each sum may be off by some "
           "1e-6 "
           "of the largest term, and what is not finite spreads over its 4 x 4 outputs"),
-      Describe<WinogradWeights>("w -> out", "f32", "",
+      Describe<WinogradWeights>("w -> out", "w f32 bf16; out f32", "",
                                 "w [M, C, 3, 3] as 36 packed matrices [C, M], one for each point of a tile"),
   };
   return kKernels;

@@ -8,6 +8,7 @@
 #include "rewire/kernels/cpu/registry.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
 #include "rewire/kernels/cpu/support/checks.h"
+#include "rewire/kernels/cpu/support/types.h"
 
 namespace rewire::kernel::cpu {
 namespace {
@@ -22,9 +23,10 @@ struct Pack {
 
   Status operator()(TensorView w, TensorView out) const {
     Checks checks;
-    checks.Dense("w", w).Dense("out", out).SameDType("out", out, "w", w).NoOverlap("out", out, "w", w);
+    checks.Dense("w", w).Dense("out", out).NoOverlap("out", out, "w", w);
     if (Status s = checks.Take(); !s.ok()) return s;
     if (!w.Is<float>()) return TypeError("w has dtype ", DTypeName(w.dtype()), ", expected f32");
+    if (!out.Is<float>() && !out.Is<BFloat16>()) return WrongDType(Types<float, BFloat16>(), "out", out);
     if (w.ndim() < 2 || (!outputs_first && w.ndim() != 2)) {
       return ValueError("w has shape ", w.dims(), ", expected ", outputs_first ? "[N, K, ...]" : "[K, N]");
     }
@@ -32,25 +34,38 @@ struct Pack {
     // [M, C, taps...] is read as [M, taps, C]: the channels of a tap lie side by side in an image.
     const std::int64_t channels = w.dim(outputs_first ? 1 : 0);
     const std::int64_t taps = Product(w.dims(), 2, w.ndim());
-    const std::int64_t depth = Times(channels, taps);
+    const bool pairs = out.Is<BFloat16>();
+    const std::int64_t depth = Times(pairs ? 2 * PairsOf(channels) : channels, taps);
     const std::int64_t expected[] = {PackedColumns(columns), depth};
     if (Status s = CheckShape("out", out, ShapeView(expected, 2)); !s.ok()) return s;
-    float* to = out.data<float>();
+    return pairs ? Write<BFloat16, 2>(w, columns, channels, taps, out.data<BFloat16>())
+                 : Write<float, 1>(w, columns, channels, taps, out.data<float>());
+  }
+
+ private:
+  // Units of `kOfUnit` elements, of successive channels of a tap.
+  template <typename T, std::int64_t kOfUnit>
+  Status Write(TensorView w, std::int64_t columns, std::int64_t channels, std::int64_t taps, T* to) const {
+    const std::int64_t padded = (channels + kOfUnit - 1) / kOfUnit * kOfUnit;
     Pace pace;
     for (std::int64_t p = 0; p < PanelCount(columns); ++p) {
       const std::int64_t width = WidthOfPanel(p, columns);
       const std::int64_t used = UsedOfPanel(p, columns);
       const std::int64_t first = p * kPanelWidth;
       if (!pace.Spend(1)) return Stopped();
-      for (std::int64_t k = 0; k < depth; ++k, to += width) {
+      for (std::int64_t k = 0; k < padded * taps; ++k) {
         if (!pace.Spend(width)) return Stopped();
-        const std::int64_t inner = k % channels * taps + k / channels;
+        T* unit = to + k / kOfUnit * kOfUnit * width + k % kOfUnit;
+        const std::int64_t channel = k % padded;
+        const std::int64_t count = channel < channels ? used : 0;
+        const std::int64_t inner = channel * taps + k / padded;
         const float* from =
-            w.data<float>() + (outputs_first ? first * channels * taps + inner : k * columns + first);
+            w.data<float>() + (outputs_first ? first * channels * taps + inner : channel * columns + first);
         const std::int64_t step = outputs_first ? channels * taps : 1;
-        for (std::int64_t j = 0; j < used; ++j) to[j] = from[j * step];
-        std::fill(to + used, to + width, 0.0F);
+        for (std::int64_t j = 0; j < count; ++j) unit[j * kOfUnit] = static_cast<T>(from[j * step]);
+        for (std::int64_t j = count; j < width; ++j) unit[j * kOfUnit] = static_cast<T>(0.0F);
       }
+      to += width * padded * taps;
     }
     return Status();
   }
@@ -70,12 +85,14 @@ struct PackedMatMul {
   Status operator()(TensorView x, TensorView w, std::optional<TensorView> bias,
                     std::optional<TensorView> addend, TensorView out) const {
     Checks checks;
-    checks.Operands("x", x, "w", w, out).SameDType("w", w, "x", x).SameDType("out", out, "x", x);
+    checks.Operands("x", x, "w", w, out).SameDType("out", out, "x", x);
     if (Status s = checks.Take(); !s.ok()) return s;
     if (!x.Is<float>()) return TypeError("x has dtype ", DTypeName(x.dtype()), ", expected f32");
+    if (!w.Is<float>() && !w.Is<BFloat16>()) return WrongDType(Types<float, BFloat16>(), "w", w);
     if (x.ndim() < 1) return ValueError("x is a scalar, expected [..., K]");
     const std::int64_t depth = x.dim(x.ndim() - 1);
-    const std::int64_t packed[] = {PackedColumns(columns), depth};
+    const bool pairs = w.Is<BFloat16>();
+    const std::int64_t packed[] = {PackedColumns(columns), pairs ? 2 * PairsOf(depth) : depth};
     if (Status s = CheckShape("w", w, ShapeView(packed, 2)); !s.ok()) return s;
     Dims expected(x.dims());
     expected[x.ndim() - 1] = columns;
@@ -83,9 +100,24 @@ struct PackedMatMul {
     Checks added;
     CheckAdded(added, bias, addend, columns, out);
     if (Status s = added.Take(); !s.ok()) return s;
-    return MultiplyRows({x.data<float>(), out.size() / columns, depth, w.data<float>(), columns,
-                         IsGiven(bias) ? bias->data<float>() : nullptr,
-                         IsGiven(addend) ? addend->data<float>() : nullptr, activation, out.data<float>()});
+    const RowsByPanels product = {x.data<float>(),
+                                  out.size() / columns,
+                                  depth,
+                                  static_cast<const float*>(w.raw_data()),
+                                  columns,
+                                  IsGiven(bias) ? bias->data<float>() : nullptr,
+                                  IsGiven(addend) ? addend->data<float>() : nullptr,
+                                  activation,
+                                  out.data<float>()};
+    return pairs ? MultiplyRoundedRows(product) : MultiplyRows(product);
+  }
+  bool DeclareWorkspace(WorkspaceSizes& sizes) const {
+    const DLTensor *x = sizes.Tensor(0, 1), *w = sizes.Tensor(1);
+    if (x == nullptr || w == nullptr) return false;
+    if (!SameDType(w->dtype, DTypeOf<BFloat16>())) return true;
+    const std::int64_t depth = LastDim(x);
+    DeclareRoundedRows(sizes, SizeOf(x) / std::max<std::int64_t>(1, depth), depth);
+    return true;
   }
 };
 
@@ -93,15 +125,16 @@ struct PackedMatMul {
 
 std::span<const Kernel> PackedMatMulKernels() {
   static constexpr Kernel kKernels[] = {
-      Describe<Pack>("w -> out", "f32", "order = IO or OI",
+      Describe<Pack>("w -> out", "w f32; out f32 bf16", "order = IO or OI",
                      "w [K, N], or with OI [N, K] or [N, C, taps...], as the kernels of this family read it: "
-                     "out [N rounded up to 16, K]; it holds the same on every CPU"),
+                     "out [N rounded up to 16, K]; in bf16 K, or C of each tap, is rounded up to 2. It holds "
+                     "the same on every CPU"),
       Describe<PackedMatMul>(
-          "x, w, bias?, addend? -> out over addend", "f32",
+          "x, w, bias?, addend? -> out over addend", "w f32 bf16; x, bias, addend, out f32",
           "columns, activation = none, relu, clip, sigmoid, tanh, hard_swish, swish, gelu or "
           "leaky_relu, alpha = 0.0, beta = 0.0",
           "x [..., K] by packed w [K, columns], plus bias [columns], plus addend of out's "
-          "shape, then the activation"),
+          "shape, then the activation; for w bf16 x is rounded to bf16, and the sums are f32"),
   };
   return kKernels;
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "rewire/kernels/cpu/product/pair_rows.h"
 #include "rewire/kernels/cpu/product/panels.h"
 #include "rewire/kernels/cpu/support/parallel.h"
 
@@ -24,7 +25,7 @@ bool IsReadBackward(const float* panels) {
 // several go by one panel after the other, which stays in the first caches.
 bool MultiplyBlock(const RowsByPanels& product, std::int64_t first, std::int64_t last, std::int64_t begin,
                    std::int64_t end, Pace& pace) {
-  const PanelKernel& kernel = BestPanelKernel();
+  const PanelKernel& kernel = BestPanelKernel(product.pairs);
   const bool one_tile = end - begin <= kernel.rows;
   // Few enough to be run without asking.
   constexpr std::int64_t kAtOnce = 16 * kPace;
@@ -59,7 +60,40 @@ bool MultiplyBlock(const RowsByPanels& product, std::int64_t first, std::int64_t
   return true;
 }
 
+// The rows that are rounded at once: with one thread as many as stay in the second cache; with more, enough
+// to be worth their while. With `threads` = 0 the most of all.
+std::int64_t RoundedAtOnce(std::int64_t rows, std::int64_t depth, int threads) {
+  constexpr std::int64_t kFloats = 65536, kLeast = 64;
+  const std::int64_t floats = threads == 1 ? kFloats : 4 * kFloats;
+  return std::min(rows, std::max(kLeast, floats / std::max<std::int64_t>(1, depth) / 8 * 8));
+}
+
 }  // namespace
+
+void DeclareRoundedRows(WorkspaceSizes& sizes, std::int64_t rows, std::int64_t depth) {
+  sizes.Take(std::max<std::int64_t>(1, Times(RoundedAtOnce(rows, depth, 0), PairsOf(depth))), sizeof(float));
+}
+
+Status MultiplyRoundedRows(const RowsByPanels& product) {
+  const std::int64_t most =
+      RoundedAtOnce(product.rows, product.depth, static_cast<int>(__rewire_kernel_api->thread_count()));
+  float* rounded = nullptr;
+  if (Status s = Workspace(std::max<std::int64_t>(1, Times(most, PairsOf(product.depth))), &rounded); !s.ok())
+    return s;
+  RowsByPanels part = product;
+  part.x = rounded;
+  part.depth = PairsOf(product.depth);
+  part.pairs = true;
+  for (std::int64_t row = 0; row < product.rows; row += most) {
+    part.rows = std::min(most, product.rows - row);
+    part.addend = product.addend == nullptr ? nullptr : product.addend + row * product.columns;
+    part.out = product.out + row * product.columns;
+    const float* from = product.x + row * product.depth;
+    if (Status s = RoundAllRows(from, part.rows, product.depth, rounded); !s.ok()) return s;
+    if (Status s = MultiplyRows(part); !s.ok()) return s;
+  }
+  return Status();
+}
 
 bool MultiplyPanels(const RowsByPanels& product, std::int64_t first, std::int64_t last, Pace& pace) {
   return MultiplyBlock(product, first, last, 0, product.rows, pace);

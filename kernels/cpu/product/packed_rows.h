@@ -11,11 +11,13 @@
 #include "rewire/kernels/cpu/shape/shapes.h"
 #include "rewire/kernels/cpu/support/checks.h"
 #include "rewire/kernels/cpu/support/pace.h"
+#include "rewire/kernels/cpu/support/workspace_sizes.h"
 
 namespace rewire::kernel::cpu {
 
 // out [rows, columns] = activation(x [rows, depth] by w, packed [depth, columns], + bias [columns] + addend
-// [rows, columns]); bias and addend may be null, addend may be out.
+// [rows, columns]); bias and addend may be null, addend may be out. x and w hold units (panels.h): floats, or
+// with `pairs` pairs of bf16. depth counts units.
 struct RowsByPanels {
   const float* x;
   std::int64_t rows, depth;
@@ -25,10 +27,16 @@ struct RowsByPanels {
   const float* addend;
   Activation activation;
   float* out;
+  bool pairs = false;
 };
 
 // Uses the program's threads if it is worth it. Call it only from the kernel's own thread.
 [[nodiscard]] Status MultiplyRows(const RowsByPanels& product);
+
+// The same for x of floats and w of pairs. `depth` counts floats. x is rounded to bf16 in workspace, which
+// DeclareRoundedRows declares; the rows may be fewer then.
+[[nodiscard]] Status MultiplyRoundedRows(const RowsByPanels& product);
+void DeclareRoundedRows(WorkspaceSizes& sizes, std::int64_t rows, std::int64_t depth);
 
 // Computes only the columns of panels [first, last), on the calling thread. Returns false if told to stop.
 bool MultiplyPanels(const RowsByPanels& product, std::int64_t first, std::int64_t last, Pace& pace);

@@ -3,6 +3,7 @@
 #include "rewire/kernels/cpu/product/panels.h"
 
 #include <algorithm>
+#include <cstring>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "rewire/kernels/cpu/product/panels.cc"
@@ -25,6 +26,79 @@ constexpr int kMostRows = 8;
 constexpr int kMostRows = 6;
 #endif
 
+// Without this g++ loads a vector anew for each of two or three rows, and loads are what such tiles wait for.
+HWY_INLINE V InRegister(V v) {
+#if HWY_ARCH_X86 && HWY_COMPILER_GCC && !HWY_COMPILER_CLANG && HWY_TARGET != HWY_SCALAR
+  asm("" : "+v"(v.raw));
+#endif
+  return v;
+}
+
+// A way to multiply units: how the products of one unit of a row by those of a vector of columns are added.
+// They may take several parts.
+struct FloatUnits {
+  static constexpr int kParts = 1;
+  template <int kPart>
+  static HWY_INLINE V Load(const float* from) {
+    return InRegister(hn::LoadU(D(), from));
+  }
+  template <int kPart>
+  static HWY_INLINE V Spread(const float* from) {
+    return hn::Set(D(), *from);
+  }
+  static HWY_INLINE V MulAdd(V factor, V weights, V sum) { return hn::MulAdd(factor, weights, sum); }
+};
+
+// Pairs of bf16 on any CPU, first the products of the lower elements, then those of the upper ones. The bits
+// of a bf16 are the upper ones of the float of the same value.
+struct WidenedPairs {
+  static constexpr int kParts = 2;
+  using DU = hn::RebindToUnsigned<D>;
+
+  template <int kPart>
+  static HWY_INLINE V Load(const float* from) {
+    return InRegister(Widened<kPart>(hn::BitCast(DU(), hn::LoadU(D(), from))));
+  }
+  template <int kPart>
+  static HWY_INLINE V Spread(const float* from) {
+    std::uint32_t pair = 0;
+    std::memcpy(&pair, from, sizeof(pair));
+    return Widened<kPart>(hn::Set(DU(), pair));
+  }
+  static HWY_INLINE V MulAdd(V factor, V weights, V sum) { return hn::MulAdd(factor, weights, sum); }
+
+ private:
+  template <int kPart>
+  static HWY_INLINE V Widened(hn::Vec<DU> pairs) {
+    return hn::BitCast(D(),
+                       kPart == 0 ? hn::ShiftLeft<16>(pairs) : hn::And(pairs, hn::Set(DU(), 0xFFFF0000u)));
+  }
+};
+
+#if HWY_TARGET == HWY_AVX3
+
+// AVX512-BF16, which not every CPU with AVX-512 has: both products of a pair in one instruction. Written as
+// such, since the target as a whole is compiled without it.
+struct PairInstruction {
+  static constexpr int kParts = 1;
+  template <int kPart>
+  static HWY_INLINE V Load(const float* from) {
+    return InRegister(hn::LoadU(D(), from));
+  }
+  template <int kPart>
+  static HWY_INLINE V Spread(const float* from) {
+    std::int32_t pair = 0;
+    std::memcpy(&pair, from, sizeof(pair));
+    return hn::BitCast(D(), hn::Set(hn::RebindToSigned<D>(), pair));
+  }
+  static HWY_INLINE V MulAdd(V factor, V weights, V sum) {
+    asm("vdpbf16ps %2, %1, %0" : "+v"(sum.raw) : "v"(weights.raw), "v"(factor.raw));
+    return sum;
+  }
+};
+
+#endif
+
 // Sums of kRows rows by one or two vectors of columns. A struct in a struct, and not an array: every compiler
 // keeps its members in registers.
 template <int kRows>
@@ -37,12 +111,12 @@ struct Sums {
     right = to_right;
     next.Fill(to_left, to_right);
   }
-  template <int kVectors>
+  template <class Way, int kPart, int kVectors>
   HWY_INLINE void AddProducts(const float* const* rows, std::int64_t k, V first, V second) {
-    const V factor = hn::Set(D(), (*rows)[k]);
-    left = hn::MulAdd(factor, first, left);
-    if constexpr (kVectors == 2) right = hn::MulAdd(factor, second, right);
-    next.template AddProducts<kVectors>(rows + 1, k, first, second);
+    const V factor = Way::template Spread<kPart>(*rows + k);
+    left = Way::MulAdd(factor, first, left);
+    if constexpr (kVectors == 2) right = Way::MulAdd(factor, second, right);
+    next.template AddProducts<Way, kPart, kVectors>(rows + 1, k, first, second);
   }
   HWY_INLINE void AddAll(const Sums& other) {
     left = hn::Add(left, other.left);
@@ -73,7 +147,7 @@ struct Sums {
 template <>
 struct Sums<0> {
   HWY_INLINE void Fill(V, V) {}
-  template <int kVectors>
+  template <class Way, int kPart, int kVectors>
   HWY_INLINE void AddProducts(const float* const*, std::int64_t, V, V) {}
   HWY_INLINE void AddAll(const Sums&) {}
   template <int kVectors>
@@ -84,28 +158,20 @@ struct Sums<0> {
   HWY_INLINE void Activate(const Activation&) {}
 };
 
-// Without this g++ loads a vector anew for each of two or three rows, and loads are what such tiles wait for.
-HWY_INLINE V InRegister(V v) {
-#if HWY_ARCH_X86 && HWY_COMPILER_GCC && !HWY_COMPILER_CLANG && HWY_TARGET != HWY_SCALAR
-  asm("" : "+v"(v.raw));
-#endif
-  return v;
-}
-
 // The products of one k.
-template <int kRows, int kVectors>
+template <class Way, int kRows, int kVectors, int kPart = 0>
 HWY_INLINE void AddStep(const float* const* rows, std::int64_t k, const float* HWY_RESTRICT panel,
                         Sums<kRows>& sums) {
-  const D d;
-  const V first = InRegister(hn::LoadU(d, panel));
-  const V second = kVectors == 2 ? InRegister(hn::LoadU(d, panel + hn::Lanes(d))) : first;
-  sums.template AddProducts<kVectors>(rows, k, first, second);
+  const V first = Way::template Load<kPart>(panel);
+  const V second = kVectors == 2 ? Way::template Load<kPart>(panel + hn::Lanes(D())) : first;
+  sums.template AddProducts<Way, kPart, kVectors>(rows, k, first, second);
+  if constexpr (kPart + 1 < Way::kParts) AddStep<Way, kRows, kVectors, kPart + 1>(rows, k, panel, sums);
 }
 
 // Adds the products of all segments. A multiplier accepts a new product in each cycle and finishes it about
 // five cycles later. So with few rows, the sums of several k run side by side, because a single sum would
 // wait.
-template <int kRows, int kVectors>
+template <class Way, int kRows, int kVectors>
 HWY_INLINE void AddSegments(const PanelTile& tile, const float* HWY_RESTRICT panel, std::int64_t width,
                             Sums<kRows>& sums) {
   constexpr int kSideBySide = kRows == 1 ? 4 : kRows <= 3 ? 2 : 1;
@@ -120,17 +186,17 @@ HWY_INLINE void AddSegments(const PanelTile& tile, const float* HWY_RESTRICT pan
     std::int64_t k = 0;
     if constexpr (kSideBySide > 1) {
       for (; k + kSideBySide <= tile.depth; k += kSideBySide) {
-        AddStep<kRows, kVectors>(rows, k, panel, sums);
-        AddStep<kRows, kVectors>(rows, k + 1, panel + width, second);
+        AddStep<Way, kRows, kVectors>(rows, k, panel, sums);
+        AddStep<Way, kRows, kVectors>(rows, k + 1, panel + width, second);
         if constexpr (kSideBySide == 4) {
-          AddStep<kRows, kVectors>(rows, k + 2, panel + 2 * width, third);
-          AddStep<kRows, kVectors>(rows, k + 3, panel + 3 * width, fourth);
+          AddStep<Way, kRows, kVectors>(rows, k + 2, panel + 2 * width, third);
+          AddStep<Way, kRows, kVectors>(rows, k + 3, panel + 3 * width, fourth);
         }
         panel += kSideBySide * width;
       }
     }
     for (; k < tile.depth; ++k) {
-      AddStep<kRows, kVectors>(rows, k, panel, sums);
+      AddStep<Way, kRows, kVectors>(rows, k, panel, sums);
       panel += width;
     }
   }
@@ -156,7 +222,7 @@ inline const float* CopyRows(const float* from, std::int64_t step, int rows, std
 
 // kVectors vectors of columns of a panel from `panel` on, which are the tile's from `column` on; `used` of
 // them are wanted, all where that is more.
-template <int kRows, int kVectors>
+template <class Way, int kRows, int kVectors>
 HWY_NOINLINE void RunColumns(const PanelTile& tile, const float* panel, std::int64_t of_panel,
                              std::int64_t column, std::int64_t used) {
   const D d;
@@ -172,7 +238,7 @@ HWY_NOINLINE void RunColumns(const PanelTile& tile, const float* panel, std::int
     if (kVectors == 2) right = hn::LoadU(d, bias + lanes);
   }
   sums.Fill(left, right);
-  AddSegments<kRows, kVectors>(tile, panel, of_panel, sums);
+  AddSegments<Way, kRows, kVectors>(tile, panel, of_panel, sums);
   if (tile.addend != nullptr) {
     const float* addend = tile.addend + column;
     if (used < width)
@@ -191,7 +257,7 @@ HWY_NOINLINE void RunColumns(const PanelTile& tile, const float* panel, std::int
 }
 
 // A row by a panel takes a tenth of a microsecond, so little may be done between panels.
-template <int kRows>
+template <class Way, int kRows>
 void RunRows(const PanelTile& tile) {
   const D d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
@@ -204,37 +270,26 @@ void RunRows(const PanelTile& tile) {
     const std::int64_t first = at * kPanelWidth;
     std::int64_t from = 0;
     for (; from + 2 * lanes <= width && from + lanes < used; from += 2 * lanes)
-      RunColumns<kRows, 2>(tile, panel + from, width, first + from, used - from);
-    if (from < used) RunColumns<kRows, 1>(tile, panel + from, width, first + from, used - from);
+      RunColumns<Way, kRows, 2>(tile, panel + from, width, first + from, used - from);
+    if (from < used) RunColumns<Way, kRows, 1>(tile, panel + from, width, first + from, used - from);
   }
 }
 
+template <class Way, int kRows = kMostRows>
 void RunPanel(const PanelTile& tile) {
-  switch (tile.count) {
-    case 1:
-      return RunRows<1>(tile);
-    case 2:
-      return RunRows<2>(tile);
-    case 3:
-      return RunRows<3>(tile);
-    case 4:
-      return RunRows<4>(tile);
-    case 5:
-      return RunRows<5>(tile);
-    case 6:
-      return RunRows<6>(tile);
-#if HWY_TARGET <= HWY_AVX3 || HWY_ARCH_ARM
-    case 7:
-      return RunRows<7>(tile);
-    case 8:
-      return RunRows<8>(tile);
-#endif
-    default:
-      return;
-  }
+  if (tile.count == kRows) return RunRows<Way, kRows>(tile);
+  if constexpr (kRows > 1) RunPanel<Way, kRows - 1>(tile);
 }
 
-PanelKernel PanelsOfTarget() { return {kMostRows, &RunPanel}; }
+PanelKernel PanelsOfTarget() { return {kMostRows, &RunPanel<FloatUnits>}; }
+
+PanelKernel PairPanelsOfTarget([[maybe_unused]] bool any_instruction) {
+#if HWY_TARGET == HWY_AVX3
+  if (any_instruction && __builtin_cpu_supports("avx512bf16") != 0)
+    return {kMostRows, &RunPanel<PairInstruction>};
+#endif
+  return {kMostRows, &RunPanel<WidenedPairs>};
+}
 
 }  // namespace rewire::kernel::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -243,12 +298,18 @@ HWY_AFTER_NAMESPACE();
 namespace rewire::kernel::cpu {
 
 HWY_EXPORT(PanelsOfTarget);
+HWY_EXPORT(PairPanelsOfTarget);
 
 PanelKernel ChoosePanelKernel() { return HWY_DYNAMIC_DISPATCH(PanelsOfTarget)(); }
 
-const PanelKernel& BestPanelKernel() {
-  static const PanelKernel kBest = ChoosePanelKernel();
-  return kBest;
+PanelKernel ChoosePairPanelKernel(bool any_instruction) {
+  return HWY_DYNAMIC_DISPATCH(PairPanelsOfTarget)(any_instruction);
+}
+
+const PanelKernel& BestPanelKernel(bool pairs) {
+  static const PanelKernel kFloats = ChoosePanelKernel();
+  static const PanelKernel kPairs = ChoosePairPanelKernel(true);
+  return pairs ? kPairs : kFloats;
 }
 
 }  // namespace rewire::kernel::cpu

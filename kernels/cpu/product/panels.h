@@ -6,6 +6,10 @@
 // A panel is kPanelWidth columns of a matrix [depth, columns], side by side for each k: element (k, j) is
 // panel[k * kPanelWidth + j]. If the last panel has at most kHalfPanel columns, it is only that wide. Columns
 // beyond the matrix are 0. The layout is the same on every CPU, so a compiler can write it into a file.
+//
+// The elements of rows and panels are units of four bytes, and depth counts units. A unit is a float, or a
+// pair: the bf16 of two successive k, the first in the lower half. A depth that is odd in bf16 is padded with
+// 0. Products of pairs are exact, and added in f32. The order of the additions differs between CPUs.
 #pragma once
 
 #include <cstdint>
@@ -33,9 +37,14 @@ constexpr std::int64_t UsedOfPanel(std::int64_t i, std::int64_t columns) {
   return columns - i * kPanelWidth < kPanelWidth ? columns - i * kPanelWidth : kPanelWidth;
 }
 
+// The number of pairs that hold so many bf16.
+constexpr std::int64_t PairsOf(std::int64_t depth) { return depth / 2 + depth % 2; }
+
 // out(i, j) = activation(bias[j] + addend(i, j) + sum over s, k of rows[s * count + i][k] * w(s * depth + k,
 // j)), for i < count, j < columns. The rows are in segments that lie anywhere: the window of a convolution
 // has as many as it has rows.
+//
+// `rows` and `panel` address units. Pairs are never read as floats.
 struct PanelTile {
   const float* const* rows;
   int count;  // at most PanelKernel::rows
@@ -67,10 +76,13 @@ inline int RowsOfTile(std::int64_t left, int most) {
 // multiplied side by side. `depth` is at most kMostSize, so nothing here overflows.
 constexpr std::int64_t ProductsOf(int rows, std::int64_t depth) { return 16 + 2 * rows * depth; }
 
-// The kernel of the best instruction set that this CPU and the build support.
+// The kernel of the best instruction set that this CPU and the build support, for floats.
 PanelKernel ChoosePanelKernel();
 
-// The same, chosen once per process.
-const PanelKernel& BestPanelKernel();
+// The same for pairs. If `any_instruction` is false, it uses only instructions that every CPU of the set has.
+PanelKernel ChoosePairPanelKernel(bool any_instruction);
+
+// One of these, chosen once per process.
+const PanelKernel& BestPanelKernel(bool pairs = false);
 
 }  // namespace rewire::kernel::cpu

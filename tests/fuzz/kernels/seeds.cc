@@ -24,8 +24,8 @@ Argument Ints(Dice& dice, Shape values, bool scalar = false) {
   argument.values = std::move(values);
   return argument;
 }
-constexpr DLDataType kF32{kDLFloat, 32, 1}, kI64{kDLInt, 64, 1}, kI32{kDLInt, 32, 1}, kI8{kDLInt, 8, 1},
-    kU8{kDLUInt, 8, 1};
+constexpr DLDataType kF32{kDLFloat, 32, 1}, kBf16{kDLBfloat, 16, 1}, kI64{kDLInt, 64, 1}, kI32{kDLInt, 32, 1},
+    kI8{kDLInt, 8, 1}, kU8{kDLUInt, 8, 1};
 
 std::int64_t RoundUp(std::int64_t value, std::int64_t to) { return (value + to - 1) / to * to; }
 
@@ -156,9 +156,10 @@ void PackedMatMul(bool integer, Dice& dice, Call* call) {
   const std::int64_t rows = dice.Below(9), depth = 1 + dice.Below(40), columns = 1 + dice.Below(50);
   call->attributes = {{"columns", columns}};
   if (!integer) {
-    call->arguments = {Of(dice, kF32, {rows, depth}), Of(dice, kF32, {RoundUp(columns, 16), depth}),
-                       Of(dice, kF32, {columns}), Of(dice, kF32, {rows, columns}),
-                       Of(dice, kF32, {rows, columns})};
+    const Argument w = dice.OneIn(2) ? Of(dice, kF32, {RoundUp(columns, 16), depth})
+                                     : Of(dice, kBf16, {RoundUp(columns, 16), RoundUp(depth, 2)});
+    call->arguments = {Of(dice, kF32, {rows, depth}), w, Of(dice, kF32, {columns}),
+                       Of(dice, kF32, {rows, columns}), Of(dice, kF32, {rows, columns})};
     return;
   }
   call->arguments = {Of(dice, kU8, {rows, depth}), Of(dice, kI8, {RoundUp(columns, 16), RoundUp(depth, 4)}),
@@ -181,10 +182,10 @@ void PackedConv(const std::string& kernel, Dice& dice, Call* call) {
                        Of(dice, kF32, {out}), Of(dice, dice.OneIn(2) ? kF32 : kU8, result)};
     return;
   }
-  call->arguments = {
-      Of(dice, kF32, image),
-      Of(dice, kF32, depthwise ? Shape{side * side, out} : Shape{RoundUp(out, 16), side * side * in}),
-      Of(dice, kF32, {out})};
+  const Argument w = depthwise       ? Of(dice, kF32, {side * side, out})
+                     : dice.OneIn(2) ? Of(dice, kF32, {RoundUp(out, 16), side * side * in})
+                                     : Of(dice, kBf16, {RoundUp(out, 16), side * side * RoundUp(in, 2)});
+  call->arguments = {Of(dice, kF32, image), w, Of(dice, kF32, {out})};
   if (!depthwise) call->arguments.push_back(Of(dice, kF32, result));
   call->arguments.push_back(Of(dice, kF32, result));
 }
@@ -383,7 +384,8 @@ bool SeedOf(const std::string& kernel, Dice& dice, Call* call) {
   if (name == "packed.winograd") return PackedWinograd(dice, call), true;
   if (name == "packed.winograd_weights") {
     const std::int64_t in = 1 + dice.Below(20), out = 1 + dice.Below(40);
-    call->arguments = {Of(dice, kF32, {out, in, 3, 3}), Of(dice, kF32, {36, RoundUp(out, 16), in})};
+    call->arguments = {Of(dice, dice.OneIn(2) ? kF32 : kBf16, {out, in, 3, 3}),
+                       Of(dice, kF32, {36, RoundUp(out, 16), in})};
     return true;
   }
   if (name == "packed.conv" || name == "packed.conv_integer" || name == "packed.depthwise")

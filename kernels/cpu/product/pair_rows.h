@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Rounds rows of floats to rows of pairs of bf16 (panels.h): the left side of products by weights in bf16.
+#pragma once
+
+#include <cstdint>
+
+#include "rewire/kernels/cpu/product/panels.h"
+#include "rewire/kernels/cpu/support/pace.h"
+#include "rewire/vm/kernel/status.h"
+
+namespace rewire::kernel::cpu {
+
+// Rounds `count` floats to the nearest bf16 (ties to even). NaN stays one. Floats below the least normal one
+// may become 0.
+using RoundFloats = void (*)(const float* from, std::int64_t count, std::uint16_t* to);
+
+// The function of the best instruction set that this CPU and the build support. If `any_instruction` is
+// false, it uses only instructions that every CPU of the set has.
+RoundFloats ChooseRoundFloats(bool any_instruction);
+
+// Rounds `rows` rows of `depth` floats to rows of PairsOf(depth) units, on the calling thread. Returns false
+// if told to stop.
+bool RoundRows(const float* from, std::int64_t rows, std::int64_t depth, float* to, Pace& pace);
+
+// The same on the program's threads, if it is worth it. Call it only from the kernel's own thread.
+[[nodiscard]] Status RoundAllRows(const float* from, std::int64_t rows, std::int64_t depth, float* to);
+
+}  // namespace rewire::kernel::cpu
