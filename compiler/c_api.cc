@@ -66,8 +66,9 @@ Status ReadCalibration(const RewireCompileOptions& given, rewire::CompileOptions
     return rewire::Fail(rewire::StatusCode::kInvalidArgument,
                         std::string(what) + " is " + std::to_string(value) + ", which stands for nothing");
   };
-  if (given.precision > kRewirePrecisionInt8) return invalid("precision", given.precision);
+  if (given.precision > kRewirePrecisionBf16) return invalid("precision", given.precision);
   if (given.precision == kRewirePrecisionInt8) options->precision = rewire::Precision::kInt8;
+  if (given.precision == kRewirePrecisionBf16) options->precision = rewire::Precision::kBf16;
   static constexpr CalibrationMethod kMethods[] = {CalibrationMethod::kLeastSquares,
                                                    CalibrationMethod::kMinMax, CalibrationMethod::kEntropy};
   if (given.calibration_method >= std::size(kMethods))
@@ -144,6 +145,8 @@ struct Call {
                                          output.relative};
       given.moved(given.context, &told);
     }
+    if (given.unmeasured != nullptr && !report.unmeasured.empty())
+      given.unmeasured(given.context, report.unmeasured.c_str());
   }
 
   void TellHostCalls(const rewire::CompileReport& report) const {

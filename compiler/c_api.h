@@ -27,8 +27,8 @@ typedef struct RewireUnsupportedNode {
   const char* reason;
 } RewireUnsupportedNode;
 
-/* Samples of an input for kRewirePrecisionInt8: a tensor in host memory. With one axis more than the input,
- * its first axis counts samples. */
+/* Samples of an input for kRewirePrecisionInt8 or Bf16: a tensor in host memory. With one axis more than the
+ * input, its first axis counts samples. */
 typedef struct RewireCalibrationArray {
   const char* input; /* its name */
   const DLTensor* samples;
@@ -44,7 +44,8 @@ typedef struct RewireCalibrationData {
 /* The numbers that convolutions and products with constant weights compute with. */
 enum {
   kRewirePrecisionModel = 0, /* those of the model */
-  kRewirePrecisionInt8 = 1   /* 8-bit integers in place of f32: the compiler quantises the model by samples */
+  kRewirePrecisionInt8 = 1,  /* 8-bit integers in place of f32: the compiler quantises the model by samples */
+  kRewirePrecisionBf16 = 2   /* bf16 in place of f32, with sums in f32; samples only measure what that does */
 };
 
 /* How ranges follow from samples. compiler/compiler.h explains them. */
@@ -56,7 +57,7 @@ typedef struct RewireProductPrecision {
   uint32_t struct_size;
   int32_t quantized;
   const char* node;   /* operator and name: "Conv 'conv1'" */
-  const char* reason; /* why it is float; "" if it is quantised */
+  const char* reason; /* why it is f32; "" if it is quantised */
   double noise;       /* NaN if it was not measured */
 } RewireProductPrecision;
 
@@ -106,7 +107,7 @@ typedef struct RewireCompileOptions {
   double max_error; /* most that an output moves on the samples, as `relative`; 0: 0.05; infinity: no limit */
   const char* const* keep_float; /* names of nodes that stay float in any case */
   uint32_t keep_float_count;
-  /* told of each product and of each output of f32, after kRewirePrecisionInt8 has succeeded */
+  /* told of each product and of each output of f32, after kRewirePrecisionInt8 or Bf16 has succeeded */
   void (*product)(void* context, const RewireProductPrecision* product);
   void (*moved)(void* context, const RewireOutputMovement* output);
   /* the device that nodes run on where it has kernels for them: "opencl", "cuda:1"; NULL: the CPU */
@@ -114,6 +115,9 @@ typedef struct RewireCompileOptions {
   int64_t least_device_work; /* elements that nodes that hang together must compute there; 0: 100,000 */
   /* told of each kernel that stays on the CPU, after compiling for a device */
   void (*stays_on_host)(void* context, const RewireHostCalls* calls);
+  /* told why `moved` is not, after kRewirePrecisionBf16 without samples: the model does not run with random
+   * inputs */
+  void (*unmeasured)(void* context, const char* reason);
 } RewireCompileOptions;
 
 /* What compiling made of a model. compiler/compiler.h explains the figures. */
@@ -130,8 +134,8 @@ typedef struct RewireCompileReport {
   uint64_t separate_bytes;
   uint64_t memory_bytes;       /* what one run takes at most beside weights and outputs */
   int64_t time;                /* nanoseconds of the whole call */
-  uint64_t products;           /* with kRewirePrecisionInt8: of the float model */
-  uint64_t quantized;          /* how many of them were quantised */
+  uint64_t products;           /* with kRewirePrecisionInt8 and Bf16: of the float model */
+  uint64_t quantized;          /* how many of them compute with that precision */
   uint64_t device_calls;       /* for a device: kernel calls that run there */
   uint64_t device_arena_bytes; /* as arena_bytes and separate_bytes, of tensors on the device */
   uint64_t device_separate_bytes;

@@ -16,6 +16,7 @@
 #include "rewire/compiler/import/tensor_data.h"
 #include "rewire/compiler/ir/kernel_traits.h"
 #include "rewire/compiler/passes/passes.h"
+#include "rewire/compiler/passes/quantize/bf16_products.h"
 #include "rewire/compiler/passes/quantize/calibrate.h"
 #include "rewire/compiler/passes/simplify/fold_constants.h"
 
@@ -109,9 +110,13 @@ Status CheckPrecision(const CompileOptions& options) {
         "precision int8 needs samples of the model's inputs to calibrate with (--calibrate DATA.npz); "
         "random ones would give wrong ranges");
   }
-  if (options.precision != Precision::kInt8 && (calibrates || !options.calibration.keep_float.empty())) {
+  if (options.precision == Precision::kModel && calibrates)
+    return Fail(StatusCode::kInvalidArgument, "samples are for precision int8 or bf16 alone");
+  if (options.precision != Precision::kInt8 && !options.calibration.keep_float.empty())
+    return Fail(StatusCode::kInvalidArgument, "nodes to keep float are for precision int8 alone");
+  if (options.precision == Precision::kBf16 && !options.device.empty() && options.device != "cpu") {
     return Fail(StatusCode::kInvalidArgument,
-                "samples, and nodes to keep float, are for precision int8 alone");
+                fmt::format("precision bf16 is for the CPU alone, and the device is \"{}\"", options.device));
   }
   return {};
 }
@@ -149,16 +154,17 @@ void Optimise(const CompileOptions& options, Graph* graph,
   }
 }
 
-// Affine nodes move into the weights first, so that these have the scales that the outputs have.
+// Affine nodes move into the weights first, so that integers have the scales that the outputs have.
 Result<CalibrationReport> QuantizeGraph(const CompileOptions& options, const KernelSet& kernels,
                                         Graph* graph) {
-  if (options.precision != Precision::kInt8) return CalibrationReport();
+  if (options.precision == Precision::kModel) return CalibrationReport();
   RemoveDeadCode(graph);
-  if (!options.disabled_passes.contains("fold-affine")) FoldAffine(graph);
   const Building building = {[&](Graph* copy) { Optimise(options, copy, [](const char*, bool) {}); },
                              kernels};
-  Result<CalibrationReport> report = QuantizeBySamples(
-      graph, options.calibration, building, [&](const std::string& what) { Begin(options, what); });
+  const auto progress = [&](const std::string& what) { Begin(options, what); };
+  if (options.precision == Precision::kBf16) return UseBf16(graph, options.calibration, building, progress);
+  if (!options.disabled_passes.contains("fold-affine")) FoldAffine(graph);
+  Result<CalibrationReport> report = QuantizeBySamples(graph, options.calibration, building, progress);
   if (report && options.dump) options.dump("quantized", GraphText(*graph));
   return report;
 }
@@ -233,6 +239,7 @@ Result<Compiled> CompileModel(const ModelFile& model, const std::string& what, c
     if (!done) Begin(options, pass);
     if (done && options.dump) options.dump(pass, GraphText(graph));
   });
+  if (graph.bf16) FindBf16Products(graph, &calibrated->products);
   if (lowering_options.fold) FoldInit(folder, options, &graph);
   Begin(options, "emitting");
   EmitStatistics statistics;
@@ -246,6 +253,7 @@ Result<Compiled> CompileModel(const ModelFile& model, const std::string& what, c
   Compiled compiled;
   compiled.products = std::move(calibrated->products);
   compiled.movement = std::move(calibrated->movement);
+  compiled.unmeasured = std::move(calibrated->unmeasured);
   compiled.module = *std::move(module);
   compiled.model_nodes = lowering.node_count();
   compiled.nodes = CountNodes(graph.main);

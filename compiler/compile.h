@@ -29,8 +29,9 @@ struct Compiled {
   // The same for tensors on the device.
   std::uint64_t device_arena_bytes = 0;
   std::uint64_t device_separate_bytes = 0;
-  std::vector<ProductPrecision> products;  // for Precision::kInt8
+  std::vector<ProductPrecision> products;  // for Precision::kInt8 and kBf16
   std::vector<OutputMovement> movement;
+  std::string unmeasured;
   std::size_t device_calls = 0;  // for a device
   std::vector<HostCalls> host_calls;
 };

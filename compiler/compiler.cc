@@ -53,6 +53,7 @@ Result<Compilation> Finish(Result<compiler::Compiled> compiled, const CompileOpt
                                              [](const ProductPrecision& node) { return node.quantized; }));
   report.products = std::move(compiled->products);
   report.movement = std::move(compiled->movement);
+  report.unmeasured = std::move(compiled->unmeasured);
   report.device_calls = compiled->device_calls;
   report.host_calls = std::move(compiled->host_calls);
   Begin(options, "verifying");

@@ -33,7 +33,8 @@ using compiler::CompileLimits;
 
 // The numbers that convolutions and products with constant weights compute with. kModel: those of the model.
 // kInt8: 8-bit integers in place of f32, where there are such kernels: the compiler quantises the model.
-enum class Precision : std::uint8_t { kModel, kInt8 };
+// kBf16: bf16 in place of f32, with sums in f32. Such weights take half of the memory.
+enum class Precision : std::uint8_t { kModel, kInt8, kBf16 };
 
 // How the range of an activation follows from what is seen. kMinMax: all of it. kEntropy: without rare large
 // values, if the distribution is closer to the original then. kLeastSquares: the part of it that makes the
@@ -44,7 +45,8 @@ enum class CalibrationMethod : std::uint8_t { kMinMax, kEntropy, kLeastSquares }
 // samples. All such arrays must have the same number of them. Any other array is part of every sample.
 using CalibrationData = std::map<std::string, Tensor>;
 
-// Samples for kInt8, and what they are used for.
+// Samples for kInt8, and what they are used for. kBf16 only measures on them how far outputs move; without
+// samples, on random inputs.
 struct Calibration {
   std::vector<CalibrationData> data;  // one after the other; sizes may differ between them
   CalibrationMethod method = CalibrationMethod::kLeastSquares;
@@ -71,7 +73,7 @@ struct CompileOptions {
   // copy take as long as the CPU needs for thousands of them.
   std::int64_t least_device_work = 100000;
   Precision precision = Precision::kModel;
-  Calibration calibration;  // for kInt8 alone
+  Calibration calibration;  // for kInt8; of kBf16 the data alone
   // Whether to compute CompileReport::memory. It takes part of the time of compiling.
   bool bound_memory = true;
   // Called after each stage with its name and the program as text. Empty: not called.
@@ -90,7 +92,7 @@ struct UnsupportedNode {
   std::string reason;
 };
 
-// How far an output of f32 moved from that of the float model, over all samples of the calibration.
+// How far an output of f32 moved from that of the float model, over all samples.
 struct OutputMovement {
   std::string output;
   double max_abs = 0;   // the largest difference of an element; infinite if only one of the two is a number
@@ -99,12 +101,12 @@ struct OutputMovement {
 
 // A convolution, product or recurrent layer of the float model with constant weights.
 struct ProductPrecision {
-  std::string node;  // operator and name: "Conv 'conv1'"
-  bool quantized = false;
+  std::string node;        // operator and name: "Conv 'conv1'"
+  bool quantized = false;  // it computes with the precision that was asked for
   // How far its own output is from that of the float node for the same float input: the L2 norm of the
   // differences by that of the output. NaN if that was not measured.
   double noise = 0;
-  std::string reason;  // why it is float; empty if it is quantised
+  std::string reason;  // why it is f32; empty if it is quantised
 };
 
 // Calls of a kernel that stay on the CPU in a model that was compiled for a device.
@@ -132,10 +134,12 @@ struct CompileReport {
   // What one run of `main` takes at most beside weights and outputs, or why there is no bound. Not computed
   // without `bound_memory`.
   MemoryBound memory;
-  // For kInt8: how many of the products were quantised, all products, and what that did.
+  // For kInt8 and kBf16: how many of the products compute with these numbers, all products, and what that
+  // did. `unmeasured` says why the movement is not known: with random inputs a model may not run.
   std::size_t quantized = 0;
   std::vector<ProductPrecision> products;
   std::vector<OutputMovement> movement;
+  std::string unmeasured;
   // For a device: kernel calls that run there, and the others, most calls first.
   std::size_t device_calls = 0;
   std::vector<HostCalls> host_calls;

@@ -32,6 +32,7 @@ constexpr const char kDescription[] =
   vm-compile model.onnx -o model.rwx
   vm-compile model.onnx --dim batch=1 --max-dim length=128
   vm-compile model.onnx --precision int8 --calibrate samples.npz
+  vm-compile model.onnx --precision bf16
   vm-compile model.onnx --device opencl
 
 A symbolic dimension has a name in place of a size, such as batch.
@@ -104,7 +105,8 @@ Result<CalibrationData> ReadSamples(const std::string& path) {
 Status ReadCalibration(const Options& options, CompileOptions* compile) {
   compile->device = options.device;
   compile->least_device_work = options.device_work;
-  compile->precision = options.precision == "int8" ? Precision::kInt8 : Precision::kModel;
+  if (options.precision == "int8") compile->precision = Precision::kInt8;
+  if (options.precision == "bf16") compile->precision = Precision::kBf16;
   Calibration& calibration = compile->calibration;
   if (options.calibration == "entropy") calibration.method = CalibrationMethod::kEntropy;
   if (options.calibration == "min-max") calibration.method = CalibrationMethod::kMinMax;
@@ -172,6 +174,7 @@ Result<int> Run(const Options& options) {
                        {"quantized", report.quantized},
                        {"products", ProductsJson(report)},
                        {"movement", MovementJson(report)},
+                       {"unmeasured", report.unmeasured},
                        {"device_calls", report.device_calls},
                        {"host_calls", HostCallsJson(report)},
                        {"passes", CompilerPasses()},
@@ -184,7 +187,10 @@ Result<int> Run(const Options& options) {
       "wrote {}: {} nodes of the model became {}; {} kernel calls of {} kernels, {} constants with {}; {}\n",
       output, report.model_nodes, report.nodes, report.kernel_calls, report.kernels, report.constants,
       BytesText(report.constant_bytes), DurationText(static_cast<double>(report.time.count())));
-  if (compile->precision == Precision::kInt8) fmt::print("{}", PrecisionText(report));
+  if (compile->precision != Precision::kModel) {
+    fmt::print("{}",
+               PrecisionText(report, compile->precision == Precision::kInt8 ? "8-bit integers" : "bf16"));
+  }
   if (!options.device.empty() && options.device != "cpu") {
     fmt::print("{}", PlacesText(report, options.device));
   }
@@ -240,13 +246,15 @@ int main(int argc, char** argv) {
       ->check(CLI::NonNegativeNumber.description(""))
       ->capture_default_str();
   app.add_option("--precision", options.precision,
-                 "int8: quantise convolutions and products with constant weights; needs --calibrate")
+                 "what convolutions and products with constant weights compute with. int8: the compiler "
+                 "quantises them; needs --calibrate. bf16: half of the weights' size, with sums in f32")
       ->type_name("HOW")
-      ->check(CLI::IsMember({"model", "int8"}))
+      ->check(CLI::IsMember({"model", "int8", "bf16"}))
       ->capture_default_str();
   app.add_option(
          "--calibrate", options.calibrate,
-         "samples of the inputs (.npz), an array for each by its name. With one axis more than the "
+         "samples of the inputs (.npz) for int8, or to measure what bf16 does: an array for each by its "
+         "name. With one axis more than the "
          "input, the first axis counts samples; any other array is part of every sample. Give it again for "
          "samples of other sizes")
       ->allow_extra_args(false)

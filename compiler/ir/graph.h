@@ -26,6 +26,8 @@
 
 namespace rewire::compiler {
 
+inline constexpr DLDataType kBFloat16 = MakeDType(kBFloat, 16);
+
 enum class TypeKind : std::uint8_t {
   kTensor,
   kSequence,  // an ADT with one field per element
@@ -184,6 +186,7 @@ class Graph {
   // What is known about the kernels that nodes call. Null: nothing.
   std::shared_ptr<const KernelTraits> kernels;
   std::optional<TargetDevice> device;
+  bool bf16 = false;  // products by constant weights of f32 may compute in bf16
   // Of tensors on the host, and of those on the device.
   Arena arena, device_arena;
   ShapeArena shape_arena, device_shape_arena;

@@ -37,6 +37,7 @@ Graph Graph::Copy() const {
   copy.init = init;
   copy.kernels = kernels;
   copy.device = device;
+  copy.bf16 = bf16;
   copy.input_names = input_names;
   copy.output_names = output_names;
   copy.max_dims = max_dims;

@@ -43,6 +43,7 @@ nb::dict ReportOf(const CompileReport& report) {
     movement.append(nb::make_tuple(output.output, output.max_abs, output.relative));
   }
   figures["movement"] = std::move(movement);
+  figures["unmeasured"] = report.unmeasured;
   figures["device_calls"] = report.device_calls;
   nb::list host_calls;
   for (const HostCalls& host : report.host_calls) {
@@ -109,8 +110,8 @@ nb::tuple CompileModel(nb::handle model, const std::string& folder, const std::s
                        const std::map<std::string, std::int64_t>& dims,
                        const std::map<std::string, std::int64_t>& max_dims,
                        const std::set<std::string>& disabled,
-                       const std::vector<std::string>& external_folders, bool int8, const nb::list& calibrate,
-                       const std::string& calibration, double max_error,
+                       const std::vector<std::string>& external_folders, const std::string& precision,
+                       const nb::list& calibrate, const std::string& calibration, double max_error,
                        const std::set<std::string>& keep_float, const std::string& device,
                        std::int64_t device_work, nb::handle progress) {
   CompileOptions options;
@@ -120,7 +121,8 @@ nb::tuple CompileModel(nb::handle model, const std::string& folder, const std::s
   options.disabled_passes = disabled;
   options.device = device;
   options.least_device_work = device_work;
-  if (int8) options.precision = Precision::kInt8;
+  if (precision == "int8") options.precision = Precision::kInt8;
+  if (precision == "bf16") options.precision = Precision::kBf16;
   options.calibration = CalibrationOf(calibrate, calibration, max_error, keep_float);
   Callbacks callbacks{nb::borrow(progress), std::nullopt};
   if (!progress.is_none()) options.progress = [&](const std::string& what) { callbacks.Begin(what); };
@@ -154,9 +156,9 @@ nb::tuple CompileModel(nb::handle model, const std::string& folder, const std::s
 
 void AddCompiler(nb::module_& module) {
   module.def("_compile", &CompileModel, nb::arg("model"), nb::arg("folder"), nb::arg("name"), nb::arg("dims"),
-             nb::arg("max_dims"), nb::arg("disabled_passes"), nb::arg("external_folders"), nb::arg("int8"),
-             nb::arg("calibrate"), nb::arg("calibration"), nb::arg("max_error"), nb::arg("keep_float"),
-             nb::arg("device"), nb::arg("device_work"), nb::arg("progress").none());
+             nb::arg("max_dims"), nb::arg("disabled_passes"), nb::arg("external_folders"),
+             nb::arg("precision"), nb::arg("calibrate"), nb::arg("calibration"), nb::arg("max_error"),
+             nb::arg("keep_float"), nb::arg("device"), nb::arg("device_work"), nb::arg("progress").none());
   module.def("compiler_passes", &CompilerPasses, "Returns the names of the passes that can be disabled.");
 }
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compiling ONNX models."""
 
+import difflib
 import os
 from dataclasses import dataclass
 from typing import Optional, Tuple
@@ -24,6 +25,9 @@ class UnsupportedNode:
         return f"{self.node} ({domain}{self.op_type}, opset {self.opset}): {self.reason}"
 
 
+_PRECISIONS = ("model", "int8", "bf16")
+
+
 @dataclass(frozen=True)
 class ProductPrecision:
     """A convolution, product or recurrent layer of the float model with constant weights."""
@@ -31,11 +35,12 @@ class ProductPrecision:
     node: str
     """Operator and name: "Conv 'conv1'"."""
     quantized: bool
+    """It computes with the precision that was asked for."""
     noise: float
     """How far its own output is from that of the float node for the same input: the L2 norm of the differences by that
     of the output; NaN if that was not measured."""
     reason: str
-    """Why it is float; empty if it is quantised."""
+    """Why it is float32; empty if it is quantised."""
 
 
 @dataclass(frozen=True)
@@ -76,9 +81,11 @@ class CompileReport:
     """What one run takes at most beside weights and outputs; None if `unbounded` says why there is no bound."""
     unbounded: str
     quantized: int
-    """How many of the `products` precision="int8" quantised."""
+    """How many of the `products` compute with precision "int8" or "bf16"."""
     products: Tuple[ProductPrecision, ...]
     movement: Tuple[OutputMovement, ...]
+    unmeasured: str
+    """Why `movement` is not known: with precision "bf16" and no samples, a model may not run with random inputs."""
     device_calls: int
     """Kernel calls that run on the device that the model was compiled for."""
     host_calls: Tuple[HostCalls, ...]
@@ -112,6 +119,9 @@ def compile(model, output=None, *, dims=None, max_dims=None, disable_passes=(), 
     math.inf sets no limit. `keep_float` are names of nodes that stay float in any case. The report says what was quantised,
     and how far each output moved.
 
+    `precision="bf16"` computes convolutions and products with constant weights in bf16, with sums in float32. Such weights take
+    half of the memory. The report says how far each output moved on the samples of `calibrate`, or else on random inputs.
+
     `device` is "opencl" or "cuda", with a number as in "opencl:1": nodes run there if it has kernels for them. Nodes that hang
     together must compute at least `device_work` elements for that. The report says which kernel calls stay on the CPU, and why.
 
@@ -126,13 +136,15 @@ def compile(model, output=None, *, dims=None, max_dims=None, disable_passes=(), 
         source = os.fsdecode(model)
     else:
         source = model
-    if precision not in ("model", "int8"):
-        raise errors.InvalidArgumentError(f"precision is {precision!r}, expected 'model' or 'int8'")
+    if precision not in _PRECISIONS:
+        near = difflib.get_close_matches(str(precision), _PRECISIONS, 1, 0.5)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise errors.InvalidArgumentError(f"precision is {precision!r}, expected 'model', 'int8' or 'bf16'{hint}")
     data = [dict(calibrate)] if hasattr(calibrate, "keys") else [dict(one) for one in calibrate or ()]
     folder = "" if external_data is None else os.fsdecode(external_data)
     made, report, message = _rewire._compile(
         source, folder, name, dict(dims or {}), dict(max_dims or {}), set(disable_passes),
-        [os.fsdecode(path) for path in external_folders], precision == "int8", data, calibration, max_error, set(keep_float), device,
+        [os.fsdecode(path) for path in external_folders], precision, data, calibration, max_error, set(keep_float), device,
         device_work, progress)
     if made is None:
         nodes = [UnsupportedNode(*row) for row in report]

@@ -3,7 +3,7 @@
 """Measures Rewire against ONNX Runtime and OpenVINO on the models of tests/models, in turn in one run.
 
     models.py --bin build/release/bin --peer build/release/tests/bin/bench-peer --cases CASES [--openvino]
-              [--model NAME]... [--rounds 5] [--threads 1,2] [--json FILE]
+              [--bf16] [--model NAME]... [--rounds 5] [--threads 1,2] [--json FILE]
     models.py --bin build/release/bin --before OTHER/build/release/bin --cases CASES ...
 
 Runs in the environment of tests/models/requirements/models.txt; CASES is what tests/models/reference.py wrote. A round
@@ -15,6 +15,8 @@ Peers are called through their C APIs (tests/bench/peers.cc), with inputs and ou
 the hint for latency, in the faster of two settings: with the shapes of the inputs fixed, or as the model has them. It
 is left out of a row where it cannot run a model; the row then says so. With it, "faster" is our time by that of the
 faster peer.
+With --bf16, Rewire and OpenVINO compute products in bf16; ONNX Runtime has no such mode and stays in float32. Models none of
+whose products become bf16 are left out. Results must be right within the tolerance that variants.py has for bf16.
 start: loading and the first run together, since memory that loading only maps is paid for when it is first touched.
 Ours from .rwx (open, verify, link); theirs from ONNX, and from the optimised model that they saved, which is not
 optimised again.
@@ -38,9 +40,11 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent / "models"), str(HERE.parent / "support")]
 import check  # noqa: E402  (after the path is set)
 import environments  # noqa: E402
+import variants  # noqa: E402
 
 SECONDS = 0.5  # of measured runs, a process
 MOST_APART = 0.02  # from the expected values, in parts of the largest: a peer that computes something else is no peer
+MOST_APART_BF16 = 0.5  # OpenVINO's bf16 alone may be far from float32; it is a peer all the same
 
 
 def pinned(threads):
@@ -73,10 +77,11 @@ def openvino_library():
 def openvino_setting(options, model, case, threads):
     """The faster one of those that work, or why none does."""
     times, reasons = {}, []
-    for setting in ("f32", "f32-dynamic"):
+    precision, most = ("bf16", MOST_APART_BF16) if options.bf16 else ("f32", MOST_APART)
+    for setting in (precision, f"{precision}-dynamic"):
         try:
             run = theirs(options, "openvino", model, case, threads, setting)
-            if run["apart"] < MOST_APART:
+            if run["apart"] < most:
                 times[setting] = run["latency"]
             else:
                 reasons.append(f"its values are {run['apart']:.2g} apart")
@@ -121,11 +126,16 @@ def spread(values):
 def measure(options, folder, scratch, threads):
     """One row of the table for each set of inputs."""
     model, executable = folder / "model.onnx", scratch / f"{folder.name}.rwx"
-    check.compile_model(options.bin, folder, executable)
+    told = check.compile_model(options.bin, folder, executable, ["--precision", "bf16", "--json"] if options.bf16 else [])
+    if options.bf16 and json.loads(told)["quantized"] == 0:
+        return
     optimised = scratch / f"{folder.name}.optimised.onnx"
     save_optimised(model, optimised)
     for case in sorted(path for path in folder.iterdir() if path.is_dir()):
-        wrong = check.run_one(options.bin, executable, case, threads, scratch)
+        if options.bf16:
+            wrong = variants.wrong_in_bf16(options.bin, executable, case, scratch)
+        else:
+            wrong = check.run_one(options.bin, executable, case, threads, scratch)
         if wrong:
             raise RuntimeError(f"wrong results, not measured: {'; '.join(wrong)}")
         rounds, second, reason = [], None, None
@@ -193,6 +203,7 @@ def main():
     peers.add_argument("--peer", type=pathlib.Path, help="bench-peer")
     peers.add_argument("--before", type=pathlib.Path, help="folder of another build's vm-compile and vm-run")
     parser.add_argument("--openvino", action="store_true", help="also beside OpenVINO, whose environment must be there")
+    parser.add_argument("--bf16", action="store_true", help="compute products in bf16, and so OpenVINO")
     parser.add_argument("--cases", type=pathlib.Path, required=True)
     parser.add_argument("--model", action="append")
     parser.add_argument("--rounds", type=int, default=5)

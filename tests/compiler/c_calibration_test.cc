@@ -121,8 +121,8 @@ TEST_CASE("C: wrong samples and options are refused") {
     CHECK(samples.Compile() == kRewireInvalidArgument);
     return std::string(rewire_last_error_message());
   };
-  CHECK_THAT(refused([](CSamples* s) { s->options_.precision = 2; }),
-             Catch::Contains("precision is 2, which stands for nothing"));
+  CHECK_THAT(refused([](CSamples* s) { s->options_.precision = 3; }),
+             Catch::Contains("precision is 3, which stands for nothing"));
   CHECK_THAT(refused([](CSamples* s) { s->options_.calibration_method = 3; }),
              Catch::Contains("calibration_method is 3, which stands for nothing"));
   CHECK_THAT(refused([](CSamples* s) { s->options_.calibration_count = 0; }),

@@ -134,29 +134,41 @@ TEST_CASE("floats are rounded to bf16 alike on every instruction set, ties to ev
   ForEachTarget([&] {
     for (const bool any_instruction : {false, true}) {
       for (const std::size_t count : {std::size_t{1}, std::size_t{15}, std::size_t{33}, floats.size()}) {
-        std::vector<std::uint16_t> rounded(count + 1, 77);
-        ChooseRoundFloats(any_instruction)(floats.data(), static_cast<std::int64_t>(count), rounded.data());
+        std::vector<std::uint16_t> rounded(count + count % 2 + 1, 77);
+        ChooseRoundFloats(any_instruction)(floats.data(), 1, static_cast<std::int64_t>(count),
+                                           rounded.data());
         for (std::size_t i = 0; i < count; ++i) {
           INFO("element " << i << " of " << count);
           REQUIRE(rounded[i] == BFloat16(floats[i]).bits);
         }
-        REQUIRE(rounded[count] == 77);
+        if (count % 2 == 1) REQUIRE(rounded[count] == 0);
+        REQUIRE(rounded.back() == 77);
       }
       const std::vector<float> nans(40, std::numeric_limits<float>::signaling_NaN());
       std::vector<std::uint16_t> rounded(nans.size());
-      ChooseRoundFloats(any_instruction)(nans.data(), static_cast<std::int64_t>(nans.size()), rounded.data());
+      ChooseRoundFloats(any_instruction)(nans.data(), 1, static_cast<std::int64_t>(nans.size()),
+                                         rounded.data());
       for (const std::uint16_t bits : rounded) REQUIRE(bits == 0x7FE0);
     }
   });
 }
 
 TEST_CASE("what fills up a pair of an odd depth is 0") {
-  const std::vector<float> x(15, 1.0F);
-  std::vector<float> pairs(9, std::numeric_limits<float>::quiet_NaN());
-  kernel::cpu::Pace pace;
-  REQUIRE(kernel::cpu::RoundRows(x.data(), 3, 5, pairs.data(), pace));
-  for (std::size_t i = 0; i < pairs.size(); ++i)
-    REQUIRE(std::bit_cast<std::uint32_t>(pairs[i]) == (i % 3 == 2 ? 0x3F80u : 0x3F803F80u));
+  for (const std::int64_t depth : {1, 3, 5, 15, 17, 33}) {
+    constexpr std::int64_t kRows = 20;
+    const std::int64_t row = 2 * PairsOf(depth);
+    const std::vector<float> x(IndexOf(kRows * depth), 1.0F);
+    ForEachTarget([&] {
+      for (const bool any_instruction : {false, true}) {
+        std::vector<std::uint16_t> pairs(IndexOf(kRows * row + 1), 0x7FC0);
+        ChooseRoundFloats(any_instruction)(x.data(), kRows, depth, pairs.data());
+        INFO("depth " << depth);
+        for (std::int64_t i = 0; i < kRows * row; ++i)
+          REQUIRE(pairs[IndexOf(i)] == (i % row == depth ? 0 : 0x3F80));
+        REQUIRE(pairs.back() == 0x7FC0);
+      }
+    });
+  }
 }
 
 TEST_CASE("rows by bf16 weights are those of f32 on rounded numbers") {
@@ -198,6 +210,10 @@ TEST_CASE("convolutions by bf16 weights are those of f32 on rounded numbers") {
       {{1, 9, 21, 4}, 20, {3, 5}, {2, 2}, {1, 1}, {1, 2, 1, 2}},
       {{1, 12, 13, 2}, 8, {3, 2}, {1, 3}, {2, 3}, {0, 1, 4, 0}},
       {{1, 30, 1, 6}, 40, {5, 1}, {1, 1}, {1, 1}, {2, 0, 2, 0}},
+      // These are rounded in several parts.
+      {{2, 90, 100, 70}, 8, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}},
+      {{1, 95, 100, 71}, 8, {2, 2}, {3, 2}, {2, 1}, {0, 0, 3, 0}},
+      {{1, 40, 4, 3001}, 4, {3, 1}, {2, 1}, {5, 1}, {9, 0, 9, 0}},
   };
   for (const Case& c : cases) {
     INFO("x of " << c.x[1] << " by " << c.x[2] << " by " << c.x[3] << ", kernel " << c.kernel[0] << " by "

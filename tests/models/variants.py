@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Every float model as people shrink it, in float16 and in 8 bits, compiled, run and compared with ONNX Runtime.
+"""Every float model as people shrink it, in float16, in bf16 and in 8 bits, compiled, run and compared with ONNX Runtime.
 
     variants.py --bin build/release/bin --cases CASES [--model NAME]... [--variant NAME]... [--keep FOLDER]
 
@@ -57,6 +57,9 @@ TOLERANCES = {
     # have seen the inputs that are judged.
     "precision": Tolerance(2.5 * MOST_ON_SAMPLES, 1.25, "vm-compile lets outputs move by MOST_ON_SAMPLES on its samples; those "
                            "are two, of other random numbers, and what is judged it has not seen"),
+    # Here, too, `near` is for the variant's own error. ONNX Runtime runs the float model.
+    "bf16": Tolerance(0.05, 0, "a bf16 has 8 bits; rounding both sides of a product moves it by 0.003 at most, and deep "
+                      "models add such steps up"),
     "operators": QUANTISED,
     "channels": QUANTISED,
     "dynamic": QUANTISED,
@@ -165,10 +168,12 @@ def make_subgraphs(model, _, made):  # without this option nothing inside Loop, 
 
 
 INT8 = "precision"  # vm-compile quantises it, and ONNX Runtime runs "static"
+BF16 = "bf16"  # vm-compile rounds it
 VARIANTS = {
     "float16": make_float16,
     "static": make_static,
     INT8: lambda model, _, made: shutil.copyfile(model, made),
+    BF16: lambda model, _, made: shutil.copyfile(model, made),
     "operators": make_operators,
     "channels": make_channels,
     "dynamic": make_dynamic,
@@ -240,17 +245,24 @@ def judge(variant, given, peers, originals, names):
         if given[name].dtype != peer.dtype:
             wrong.append(f"{name} is {given[name].dtype}, expected {peer.dtype}")
             continue
-        if variant == INT8 and original.dtype.kind != "f":  # labels, of which some may be others
+        if variant in (INT8, BF16) and original.dtype.kind != "f":  # labels, of which some may be others
             own, theirs = differing(given[name], original), differing(peer, original)
         else:
             own, theirs = error(given[name], original, root_mean_square), error(peer, original, root_mean_square)
         apart = error(given[name], peer, largest)
         said.append(f"{name} error {own:.2g}, ONNX Runtime's {theirs:.2g}, {apart:.2g} apart")
         # Two infinite errors are those of integers: then they must be the same.
-        near = own if variant == INT8 else apart
+        near = own if variant in (INT8, BF16) else apart
         if near > tolerance.near and not own <= tolerance.times * theirs < float("inf"):
             wrong.append(said[-1])
     return said, wrong
+
+
+def wrong_in_bf16(tools, executable, case, scratch):
+    """What is wrong with a program of bf16."""
+    names = json.loads((case / "out" / "names.json").read_text())
+    given, originals = run(tools, executable, inputs_of(case), scratch), outputs_of(case)
+    return judge(BF16, given, originals, originals, names)[1]
 
 
 class Samples:
@@ -299,7 +311,7 @@ def check_variant(tools, variant, made, cases, scratch, products):
     name, executable = cases[0].parent.name, scratch / "variant.rwx"
     session = reference.session(made)
     samples = Samples(name, scratch) if variant == INT8 else None
-    own = samples.options if samples else []
+    own = samples.options if samples else ["--precision", "bf16"] if variant == BF16 else []
     try:
         told = check.call([tools / "vm-compile", made, "-o", executable, "--json", *own, *catalog.OPTIONS.get(name, [])])
         if samples:
@@ -337,7 +349,7 @@ def make(variant, folder, cases, made):
         return f"{type(failure).__name__}: {(str(failure).splitlines() or [''])[0][:200]}"
     finally:
         logging.disable(logging.NOTSET)
-    if variant in ("float16", INT8) or is_quantised(made):
+    if variant in ("float16", INT8, BF16) or is_quantised(made):
         return None
     made.unlink()
     return "no operator of it is quantised"
@@ -367,7 +379,7 @@ def main():
             models += 1
             cases = sorted(path for path in folder.iterdir() if path.is_dir())
             # What people make most, of each model; the rest of a few.
-            usual = VARIANTS if name in catalog.EACH_PASS else ("float16", "static", INT8)
+            usual = VARIANTS if name in catalog.EACH_PASS else ("float16", "static", INT8, BF16)
             for variant in options.variant or usual:
                 made = keep / f"{name}.{variant}.onnx"
                 unmade = make(variant, folder, cases, made)

@@ -82,6 +82,26 @@ def test_int8_by_samples():
     assert plain.quantized == 0 and plain.movement == () and plain.products == ()
 
 
+def test_bf16():
+    proto, _ = models.linear()
+    proto = onnx.ModelProto.FromString(proto.SerializeToString())
+    w = numpy.linspace(-1, 1, 8 * 40, dtype=numpy.float32).reshape(8, 40)
+    (weights,) = [tensor for tensor in proto.graph.initializer if list(tensor.dims)[:1] == [8]]
+    weights.CopyFrom(onnx.numpy_helper.from_array(w, weights.name))
+    for output in proto.graph.output:
+        output.type.tensor_type.shape.dim[-1].dim_value = 40
+    x = numpy.random.default_rng(1).uniform(-1, 2, (5, 3, 8)).astype(numpy.float32)
+    made = rewire.compile(proto, precision="bf16", calibrate={"x": x})
+    assert made.report.quantized == 1 and made.report.unmeasured == ""
+    (moved,) = made.report.movement
+    program, expected = rewire.load(made), numpy.maximum(x @ w, 0)
+    result = numpy.stack([program(sample)["y"] for sample in x])
+    assert 0 < moved.relative < 0.01
+    numpy.testing.assert_allclose(numpy.abs(result - expected).max(), moved.max_abs, rtol=1e-3)
+    on_random = rewire.compile(proto, precision="bf16").report
+    assert on_random.quantized == 1 and 0 < on_random.movement[0].relative < 0.01
+
+
 def test_products_stay_float():
     proto, _ = models.linear()
     x = numpy.random.default_rng(1).uniform(-1, 2, (5, 3, 8)).astype(numpy.float32)
@@ -128,7 +148,7 @@ def test_mistakes():
         (dict(model=models.add(), max_dims={"M": 4}), rewire.InvalidArgumentError, "no input has a dimension"),
         (dict(model=models.add(), precision="int8"), rewire.InvalidArgumentError, "needs samples"),
         (dict(model=models.add(), device="gpu"), rewire.InvalidArgumentError, "expected cpu, opencl or cuda"),
-        (dict(model=models.add(), precision="int4"), rewire.InvalidArgumentError, "'model' or 'int8'"),
+        (dict(model=models.add(), precision="int4"), rewire.InvalidArgumentError, "'int8' or 'bf16'; did you mean 'int8'?"),
         (dict(model=models.add(), precision="int8", calibration="mean", calibrate={"x": numpy.ones(3)}),
          rewire.InvalidArgumentError, "'min-max' or 'entropy'"),
         (dict(model=models.linear()[0], precision="int8", calibrate={"z": numpy.ones(3)}),

@@ -15,9 +15,9 @@ Json NumberOrNull(double number) { return std::isfinite(number) ? Json(number) :
 
 }  // namespace
 
-std::string PrecisionText(const CompileReport& report) {
-  std::string text = fmt::format("{} of {} convolutions and products compute with 8-bit integers\n",
-                                 report.quantized, report.products.size());
+std::string PrecisionText(const CompileReport& report, const std::string& numbers) {
+  std::string text = fmt::format("{} of {} convolutions and products compute with {}\n", report.quantized,
+                                 report.products.size(), numbers);
   for (const ProductPrecision& product : report.products) {
     if (product.quantized) continue;
     text += fmt::format("{} stays float: {}", product.node, product.reason);
@@ -26,6 +26,10 @@ std::string PrecisionText(const CompileReport& report) {
   for (const OutputMovement& output : report.movement) {
     text += fmt::format("output {} moved from float by at most {:.3g}, {:.3g} of its norm\n", output.output,
                         output.max_abs, output.relative);
+  }
+  if (!report.unmeasured.empty()) {
+    text +=
+        fmt::format("how far outputs moved is not known: {}. --calibrate gives samples\n", report.unmeasured);
   }
   return text;
 }

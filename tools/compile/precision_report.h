@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What --precision int8 made of a model, as text and as JSON.
+// What --precision int8 or bf16 made of a model, as text and as JSON.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -10,8 +10,9 @@
 
 namespace rewire::tools {
 
-// What was quantised, what stayed float, and how far each output moved, one line each.
-std::string PrecisionText(const CompileReport& report);
+// What was quantised, what stayed float, and how far each output moved, one line each. `numbers` are what was
+// asked for: "8-bit integers".
+std::string PrecisionText(const CompileReport& report, const std::string& numbers);
 
 nlohmann::ordered_json ProductsJson(const CompileReport& report);
 nlohmann::ordered_json MovementJson(const CompileReport& report);

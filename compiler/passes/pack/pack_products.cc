@@ -2,7 +2,7 @@
 //
 // Packs constant weights of convolutions and matrix products and uses the kernels of packed weights
 // (docs/kernels.md), with the bias and activation that follow. Packed weights are the same on every CPU, so
-// they go into the file.
+// they go into the file. They are f32, or bf16 if the graph may compute so (Graph::bf16).
 //
 // Packed convolutions have the channels last. A transpose is inserted before and behind each of them. The
 // later pass channels-last removes most of these again.
@@ -37,16 +37,36 @@ class ProductPacking : public Packing {
   }
 
  private:
-  // The output f32[dims] of a kernel that works on weights ahead of all runs.
-  Value* Prepared(const std::string& kernel, Value* weights, const Ints& dims,
+  // The output of a kernel that works on weights ahead of all runs.
+  Value* Prepared(const std::string& kernel, Value* weights, DLDataType dtype, const Ints& dims,
                   std::vector<Attribute> attributes) {
     Node* node = OnWeights(&graph_, kernel, weights, std::move(attributes));
-    return AddOutput(&graph_, node, weights->name + ".packed", TensorOf(kFloat32, ShapeOfInts(dims)));
+    return AddOutput(&graph_, node, weights->name + ".packed", TensorOf(dtype, ShapeOfInts(dims)));
   }
 
-  Value* Packed(Value* weights, std::int64_t columns, std::int64_t depth, const char* order) {
-    return Prepared("rewire.packed.pack", weights, {PackedColumns(columns), depth},
-                    {{"order", std::string(order)}});
+  // Whether bf16 saves more time than it takes to round the left side, in cycles for each row of the output.
+  // A cycle multiplies a vector of columns by one float or by one pair. `strides` rows of the input are
+  // rounded for a row of the output. An odd number of channels is rounded row by row.
+  static bool IsWorthRounding(std::int64_t columns, std::int64_t channels, std::int64_t taps,
+                              std::int64_t strides) {
+    const std::int64_t vectors = PackedColumns(columns) / kPackedColumns;
+    const std::int64_t saved = taps * (channels - (channels + 1) / 2) * vectors;
+    const std::int64_t rounding = (channels + 5) / 6 + (channels % 2 == 0 ? 0 : 8);
+    return saved > 2 * strides * rounding;
+  }
+
+  // In bf16 where the graph may compute so, and that is faster.
+  Value* Packed(Value* weights, std::int64_t columns, std::int64_t channels, const char* order,
+                std::int64_t taps = 1, std::int64_t strides = 1) {
+    const bool bf16 = graph_.bf16 && IsWorthRounding(columns, channels, taps, strides);
+    return PackedAs(bf16, weights, columns, channels, order, taps);
+  }
+
+  Value* PackedAs(bool bf16, Value* weights, std::int64_t columns, std::int64_t channels, const char* order,
+                  std::int64_t taps = 1) {
+    const std::int64_t depth = (bf16 ? (channels + 1) / 2 * 2 : channels) * taps;
+    return Prepared("rewire.packed.pack", weights, bf16 ? kBFloat16 : kFloat32,
+                    {PackedColumns(columns), depth}, {{"order", std::string(order)}});
   }
 
   void PackMatMul(Node* node) {
@@ -110,7 +130,7 @@ class ProductPacking : public Packing {
     const Ints dims = weights.constant->shape;
     std::vector<Value*> packed;
     for (std::int64_t d = 0; d < dims[0]; ++d)
-      packed.push_back(Packed(Matrix(weights, {dims[1], dims[2]}, d), dims[1], dims[2], "OI"));
+      packed.push_back(PackedAs(false, Matrix(weights, {dims[1], dims[2]}, d), dims[1], dims[2], "OI"));
     if (packed.size() == 1) return packed[0];
     const std::string name = packed[0]->name;
     Node* node = OnWeights(&graph_, "rewire.concat", packed[0], {{"axis", std::int64_t{0}}});
@@ -131,12 +151,26 @@ class ProductPacking : public Packing {
     if (taps < 1 || (groups != 1 && !depthwise)) return;
     if ((!depthwise && RowsAreWhole(*node) ? taps / dims.back() : taps) > kMostTaps) return;
     if (depthwise) {
-      Value* packed = Prepared("rewire.transpose", Matrix(*weights, {dims[0], taps}), {taps, dims[0]},
-                               {{"perm", Ints{1, 0}}});
+      Value* packed = Prepared("rewire.transpose", Matrix(*weights, {dims[0], taps}), kFloat32,
+                               {taps, dims[0]}, {{"perm", Ints{1, 0}}});
       BecomePackedConv(node, "rewire.packed.depthwise", packed);
     } else {
-      BecomePackedConv(node, "rewire.packed.conv", Packed(weights, dims[0], dims[1] * taps, "OI"));
+      BecomePackedConv(node, "rewire.packed.conv",
+                       Packed(weights, dims[0], dims[1], "OI", taps, StridesOf(*node)));
     }
+  }
+
+  // The product of the strides.
+  static std::int64_t StridesOf(const Node& node) {
+    const Attribute* found = FindAttribute(node, "strides");
+    const auto* values = found == nullptr ? nullptr : std::get_if<Array<std::int64_t>>(&found->value);
+    std::int64_t product = 1;
+    constexpr std::int64_t kMost = 1 << 20;  // more makes no difference
+    if (values != nullptr) {
+      for (const std::int64_t value : *values)
+        product = std::clamp<std::int64_t>(product * std::min(value, kMost), 1, kMost);
+    }
+    return product;
   }
 
   // True if the window never leaves the image, and its positions along the last axis lie side by side.

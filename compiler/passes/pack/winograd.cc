@@ -68,6 +68,11 @@ class Winograd : public Packing {
   void Convert(Node* node) {
     Value* weights = node->inputs[1];
     const Ints dims = weights->constant->shape;
+    if (graph_.bf16) {
+      // The file has them in bf16. The program computes with floats.
+      Node* round = OnWeights(&graph_, "rewire.cast", weights, {});
+      weights = AddOutput(&graph_, round, weights->name + ".bf16", TensorOf(kBFloat16, ShapeOfInts(dims)));
+    }
     Node* prepare = OnWeights(&graph_, "rewire.packed.winograd_weights", weights, {});
     prepare->at_load = true;
     Value* packed = AddOutput(&graph_, prepare, weights->name + ".winograd",

@@ -14,9 +14,11 @@
 
 namespace rewire::compiler {
 
+// What a lower precision did to a graph.
 struct CalibrationReport {
   std::vector<ProductPrecision> products;
   std::vector<OutputMovement> movement;
+  std::string unmeasured;  // why the movement is not known; empty if it is
 };
 
 // Checks the samples and quantises the graph. `progress` is told what begins.

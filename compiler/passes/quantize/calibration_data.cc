@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <optional>
+#include <random>
 #include <utility>
 
 #include "rewire/base/near_names.h"
@@ -102,6 +104,61 @@ Result<Calls> ReadCalls(const Graph& graph, const std::vector<CalibrationData>& 
     if (Status added = AddCalls(graph, inputs, &calls); !added) return Forward(added);
   }
   return calls;
+}
+
+Result<Calls> RandomCalls(const Graph& graph, std::int64_t size) {
+  std::mt19937 random(1);                     // the same on every machine
+  std::map<std::string, std::int64_t> sizes;  // of open dimensions
+  std::vector<rewire::Value> values;
+  for (std::size_t i = 0; i < graph.input_names.size(); ++i) {
+    const Type& type = graph.main.parameters[i]->type;
+    const auto unsupported = [&](const char* what) {
+      return Fail(StatusCode::kUnsupported,
+                  fmt::format("there are no random inputs: \"{}\" is {}", graph.input_names[i], what));
+    };
+    if (!type.IsTensor() || !type.ranked) return unsupported("no tensor of known rank");
+    std::vector<std::int64_t> shape;
+    for (std::size_t axis = 0; axis < type.dims.size(); ++axis) {
+      const DimExpr& dim = type.dims[axis];
+      if (dim.constant()) {
+        shape.push_back(*dim.constant());
+        continue;
+      }
+      const std::string name = dim.text();
+      const auto limit = graph.max_dims.find(name);
+      const std::int64_t open = axis == 0 && type.dims.size() > 1 ? 1 : size;
+      shape.push_back(
+          sizes.emplace(name, limit == graph.max_dims.end() ? open : std::min(open, limit->second))
+              .first->second);
+    }
+    const Result<std::uint64_t> bytes = CompactBytes(type.dtype, {shape.data(), shape.size()});
+    if (!bytes) return Forward(bytes);
+    std::vector<std::byte> elements(*bytes);
+    const auto fill = [&](auto make) {
+      using T = decltype(make());
+      auto* to = reinterpret_cast<T*>(elements.data());
+      std::generate_n(to, elements.size() / sizeof(T), make);
+    };
+    const auto small = [&] { return random() % 10; };
+    if (type.dtype == kFloat32)
+      fill([&] { return static_cast<float>(random() >> 8) * 0x1p-23F - 1; });
+    else if (type.dtype == kFloat64)
+      fill([&] { return static_cast<double>(random()) * 0x1p-31 - 1; });
+    else if (type.dtype == kBool8)
+      fill([&] { return static_cast<std::uint8_t>(random() % 2); });
+    else if (type.dtype == kInt64)
+      fill([&] { return static_cast<std::int64_t>(small()); });
+    else if (type.dtype == kInt32)
+      fill([&] { return static_cast<std::int32_t>(small()); });
+    else if (type.dtype == kUInt8 || type.dtype == kInt8)
+      fill([&] { return static_cast<std::uint8_t>(small()); });
+    else
+      return unsupported(("of dtype " + DTypeName(type.dtype)).c_str());
+    Result<Tensor> tensor = Tensor::CopyOf(TensorView(elements.data(), type.dtype, shape));
+    if (!tensor) return Forward(tensor);
+    values.emplace_back(*std::move(tensor));
+  }
+  return Calls{std::move(values)};
 }
 
 }  // namespace rewire::compiler

@@ -26,7 +26,8 @@ struct ImageCall {
   std::int64_t images, in_channels, out_channels;
   const float *x, *w, *bias, *addend;
   float* out;
-  bool pairs;  // w holds pairs of bf16
+  bool pairs;                   // w holds pairs of bf16
+  std::int64_t first_line = 0;  // the line of the input that x begins with
 
   // An output line: a row of the output of one image.
   std::int64_t lines() const { return images * window.axes[0].output * window.axes[1].output; }
@@ -94,8 +95,8 @@ class Segments {
       for (std::int64_t ky = 0; ky < rows.kernel; ++ky) {
         const std::int64_t y = rows.start(oy) + ky * rows.dilation;
         const bool inside = z >= 0 && z < depth.input && y >= 0 && y < rows.input;
-        const std::int64_t line_at = ((image * depth.input + z) * rows.input + y) * columns.input;
-        const float* row = inside ? call_.x + line_at * call_.in_channels : zeros_;
+        const std::int64_t line_at = (image * depth.input + z) * rows.input + y - call_.first_line;
+        const float* row = inside ? call_.x + line_at * columns.input * call_.in_channels : zeros_;
         for (std::int64_t piece = 0; piece < pieces; ++piece) {
           std::int64_t at = begin + piece * columns.dilation;
           if (whole && inside) {
@@ -142,21 +143,13 @@ struct PackedConv {
                                     call.bias, call.addend, activation,       call.out};
       return call.pairs ? MultiplyRoundedRows(product) : MultiplyRows(product);
     }
-    if (call.pairs) {
-      float* rounded = nullptr;
-      if (Status s = Workspace(std::max<std::int64_t>(1, Times(positions, units)), &rounded); !s.ok())
-        return s;
-      if (Status s = RoundAllRows(call.x, positions, call.in_channels, rounded); !s.ok()) return s;
-      call.x = rounded;
-      call.in_channels = units;
-    }
     const std::int64_t row = Times(units, attributes.LargestKernel());
     float* zeros = nullptr;
     if (Status s = Workspace(std::max<std::int64_t>(1, row), &zeros); !s.ok()) return s;
     if (Status s = FillAll(zeros, row, 0.0F); !s.ok()) return s;
-    return Run(call, depth, zeros);
+    return call.pairs ? RunRounded(call, depth, zeros) : Run(call, depth, 0, call.lines(), zeros);
   }
-  // The rounded image, and what stands for a row of the window outside of the image.
+  // What stands for a row of the window outside of the image, and the lines that are rounded at once.
   bool DeclareWorkspace(WorkspaceSizes& sizes) const {
     const DLTensor *x = sizes.Tensor(0, 3), *w = sizes.Tensor(1);
     if (x == nullptr || w == nullptr) return false;
@@ -168,27 +161,84 @@ struct PackedConv {
       return true;
     }
     const std::int64_t units = pairs ? PairsOf(channels) : channels;
-    if (pairs) sizes.Take(std::max<std::int64_t>(1, Times(positions, units)), sizeof(float));
     sizes.Take(std::max<std::int64_t>(1, Times(units, attributes.LargestKernel())), sizeof(float));
+    if (!pairs) return true;
+    const std::int64_t longest = Times(SpatialDim(x), units);
+    std::int64_t rounded = Times(positions, units);
+    if (attributes.window.kernel.size() < kMaxSpatial)
+      rounded = std::min(rounded, Plus(4 * kRoundedUnits, Times(attributes.MostReach(), longest)));
+    sizes.Take(std::max<std::int64_t>(1, rounded), sizeof(float));
     return true;
   }
 
  private:
-  // A block of lines, whose windows stay in the second cache, by one panel after the other.
-  Status Run(const ImageCall& call, std::int64_t depth, const float* zeros) const {
+  // Units of the image that are rounded at once, with one thread: so many stay in the second cache.
+  static constexpr std::int64_t kRoundedUnits = 65536;
+
+  // The largest size of x along a spatial axis.
+  static std::int64_t SpatialDim(const DLTensor* x) {
+    return *std::max_element(x->shape + 1, x->shape + x->ndim - 1);
+  }
+
+  // Rounds the lines of the image that a part of the output reads, and runs that part.
+  Status RunRounded(const ImageCall& call, std::int64_t depth, const float* zeros) const {
+    const auto& [planes, rows, columns] = call.window.axes;
+    const std::int64_t most = __rewire_kernel_api->thread_count() == 1 ? kRoundedUnits : 4 * kRoundedUnits;
+    const std::int64_t units = PairsOf(call.in_channels), line = Times(columns.input, units);
+    const std::int64_t all = Times(call.images, planes.input, rows.input);
+    const bool at_once = !IsPoint(planes) || Times(all, line) <= most;
+    const std::int64_t part =
+        at_once ? call.lines() : std::clamp<std::int64_t>(most / Times(line, rows.stride), 1, rows.output);
+    // The lines of an image that its output line `o` reads.
+    const auto begin_of = [&](std::int64_t o) {
+      return std::clamp<std::int64_t>(rows.start(o), 0, rows.input);
+    };
+    const auto end_of = [&](std::int64_t o) {
+      return std::clamp<std::int64_t>(rows.start(o) + rows.reach(), 0, rows.input);
+    };
+    const std::int64_t longest =
+        at_once ? all : std::min(rows.input, Plus(Times(part - 1, rows.stride), rows.reach()));
+    float* rounded = nullptr;
+    if (Status s = Workspace(std::max<std::int64_t>(1, Times(longest, line)), &rounded); !s.ok()) return s;
+    ImageCall of_part = call;
+    of_part.x = rounded;
+    of_part.in_channels = units;
+    for (std::int64_t first = 0, last; first < call.lines(); first = last) {
+      // A part ends with its image.
+      const std::int64_t o = first % rows.output;
+      last = at_once ? call.lines() : first + std::min(part, rows.output - o);
+      std::int64_t count = all;
+      if (!at_once) {
+        of_part.first_line = first / rows.output * rows.input + begin_of(o);
+        count = std::max<std::int64_t>(0, end_of(o + last - first - 1) - begin_of(o));
+      }
+      const std::int64_t step = columns.input * call.in_channels;
+      if (Status s = RoundAllRows(call.x + of_part.first_line * step, Times(count, columns.input),
+                                  call.in_channels, rounded);
+          !s.ok())
+        return s;
+      if (Status s = Run(of_part, depth, first, last, zeros); !s.ok()) return s;
+    }
+    return Status();
+  }
+
+  // Lines [from, to) of the output. A block of lines, whose windows stay in the second cache, by one panel
+  // after the other.
+  Status Run(const ImageCall& call, std::int64_t depth, std::int64_t from, std::int64_t to,
+             const float* zeros) const {
     constexpr std::int64_t kBlock = 65536;  // floats of the image
     const WindowAxis& columns = call.window.axes[2];
     const std::int64_t panels = PanelCount(call.out_channels);
     const std::int64_t line = columns.input * call.in_channels * call.window.axes[1].stride;
     const std::int64_t block =
-        std::clamp<std::int64_t>(kBlock / std::max<std::int64_t>(1, line), 1, call.lines());
-    const std::int64_t blocks = (call.lines() + block - 1) / block;
+        std::clamp<std::int64_t>(kBlock / std::max<std::int64_t>(1, line), 1, to - from);
+    const std::int64_t blocks = (to - from + block - 1) / block;
     return ParallelFor(Times(blocks, panels), GrainOf(16 * kGrain, block, columns.output, depth, kPanelWidth),
                        [&](std::int64_t begin, std::int64_t end, Pace& pace) {
                          Segments segments(call, zeros);
                          for (std::int64_t task = begin; task < end; ++task) {
-                           const std::int64_t first = task / panels * block;
-                           const std::int64_t last = std::min(call.lines(), first + block);
+                           const std::int64_t first = from + task / panels * block;
+                           const std::int64_t last = std::min(to, first + block);
                            for (std::int64_t i = first; i < last && !pace.stopped(); ++i)
                              RunLine(call, depth, i, task % panels, segments, pace);
                          }

@@ -59,6 +59,16 @@ struct ImageAttributes {
   bool FitsRank(int rank) const {
     return rank - 2 == static_cast<int>(window.kernel.size()) && window.CheckCounts(rank - 2).ok();
   }
+  // The most that one step and the reach of a window have together along an axis.
+  std::int64_t MostReach() const {
+    std::int64_t most = 0;
+    for (std::size_t i = 0; i < window.kernel.size(); ++i) {
+      const WindowAxis axis = window.Axis(static_cast<int>(i), static_cast<int>(window.kernel.size()));
+      const std::int64_t reach = Plus(Times(window.kernel[i] - 1, axis.dilation), 1);
+      most = std::max(most, Plus(reach, axis.stride));
+    }
+    return most;
+  }
   std::int64_t LargestKernel() const { return *std::max_element(window.kernel.begin(), window.kernel.end()); }
   // The same for every shape of x.
   bool IsPointwise() const {

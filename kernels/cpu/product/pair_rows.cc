@@ -22,7 +22,8 @@ inline void RoundOnes(const float* HWY_RESTRICT from, std::int64_t count, std::u
 }
 
 // By the bits, as BFloat16 does.
-void RoundByBits(const float* HWY_RESTRICT from, std::int64_t count, std::uint16_t* HWY_RESTRICT to) {
+HWY_INLINE void RoundByBits(const float* HWY_RESTRICT from, std::int64_t count,
+                            std::uint16_t* HWY_RESTRICT to) {
   std::int64_t i = 0;
 #if HWY_TARGET != HWY_SCALAR
   const hn::ScalableTag<std::int32_t> d;
@@ -46,7 +47,8 @@ void RoundByBits(const float* HWY_RESTRICT from, std::int64_t count, std::uint16
 #if HWY_TARGET == HWY_AVX3
 
 // AVX512-BF16; see panels.cc.
-void RoundByInstruction(const float* HWY_RESTRICT from, std::int64_t count, std::uint16_t* HWY_RESTRICT to) {
+HWY_INLINE void RoundByInstruction(const float* HWY_RESTRICT from, std::int64_t count,
+                                   std::uint16_t* HWY_RESTRICT to) {
   const hn::CappedTag<float, 16> d;
   const hn::CappedTag<std::uint16_t, 32> wide;
   std::int64_t i = 0;
@@ -68,11 +70,23 @@ void RoundByInstruction(const float* HWY_RESTRICT from, std::int64_t count, std:
 
 #endif
 
+// `kRound` rounds a run of floats, 16 at a time as far as it can.
+template <void (*kRound)(const float*, std::int64_t, std::uint16_t*)>
+void RoundRowsBy(const float* from, std::int64_t rows, std::int64_t depth, std::uint16_t* to) {
+  if (depth % 2 == 0) return kRound(from, rows * depth, to);
+  // A row may be read and written beyond its end where other rows follow, which are written afterwards.
+  const std::int64_t rounded = (depth + 15) / 16 * 16;
+  for (std::int64_t i = 0; i < rows; ++i, from += depth, to += depth + 1) {
+    kRound(from, rounded <= (rows - i) * depth ? rounded : depth, to);
+    to[depth] = 0;
+  }
+}
+
 RoundFloats RoundFloatsOfTarget([[maybe_unused]] bool any_instruction) {
 #if HWY_TARGET == HWY_AVX3
-  if (any_instruction && __builtin_cpu_supports("avx512bf16") != 0) return &RoundByInstruction;
+  if (any_instruction && __builtin_cpu_supports("avx512bf16") != 0) return &RoundRowsBy<RoundByInstruction>;
 #endif
-  return &RoundByBits;
+  return &RoundRowsBy<RoundByBits>;
 }
 
 }  // namespace rewire::kernel::cpu::HWY_NAMESPACE
@@ -90,21 +104,15 @@ RoundFloats ChooseRoundFloats(bool any_instruction) {
 bool RoundRows(const float* from, std::int64_t rows, std::int64_t depth, float* to, Pace& pace) {
   static const RoundFloats kRound = ChooseRoundFloats(true);
   auto* pairs = reinterpret_cast<std::uint16_t*>(to);
+  // Any even depth will do where nothing is filled up: a row may be longer than what goes without asking.
   if (depth % 2 == 0) {
-    return pace.For(Times(rows, depth), 1, [&](std::int64_t begin, std::int64_t end) {
-      kRound(from + begin, end - begin, pairs + begin);
+    return pace.For(Times(rows, depth / 2), 2, [&](std::int64_t begin, std::int64_t end) {
+      kRound(from + 2 * begin, end - begin, 2, pairs + 2 * begin);
     });
   }
-  for (std::int64_t i = 0; i < rows; ++i) {
-    std::uint16_t* row = pairs + i * (depth + 1);
-    const float* of = from + i * depth;
-    if (!pace.For(depth, 1, [&](std::int64_t begin, std::int64_t end) {
-          kRound(of + begin, end - begin, row + begin);
-        }))
-      return false;
-    row[depth] = 0;
-  }
-  return true;
+  return pace.For(rows, depth, [&](std::int64_t begin, std::int64_t end) {
+    kRound(from + begin * depth, end - begin, depth, pairs + begin * (depth + 1));
+  });
 }
 
 Status RoundAllRows(const float* from, std::int64_t rows, std::int64_t depth, float* to) {

@@ -11,9 +11,9 @@
 
 namespace rewire::kernel::cpu {
 
-// Rounds `count` floats to the nearest bf16 (ties to even). NaN stays one. Floats below the least normal one
-// may become 0.
-using RoundFloats = void (*)(const float* from, std::int64_t count, std::uint16_t* to);
+// Rounds rows of `depth` floats to the nearest bf16 (ties to even). Rows of an odd depth get a 0 more. NaN
+// stays one. Floats below the least normal one may become 0.
+using RoundFloats = void (*)(const float* from, std::int64_t rows, std::int64_t depth, std::uint16_t* to);
 
 // The function of the best instruction set that this CPU and the build support. If `any_instruction` is
 // false, it uses only instructions that every CPU of the set has.

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+// --precision bf16: products by constant weights in bf16. Expected values are computed by hand.
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "rewire/compiler/c_api.h"
+#include "rewire/tests/compiler/model_builder.h"
+#include "rewire/tests/support/run_program.h"
+#include "rewire/vm/c_api/status.h"
+#include "rewire/vm/tensor.h"
+
+namespace rewire::test {
+namespace {
+
+// y = x w, with 10 rows of w. In bf16 1.27 is 1.2734375, and the others are themselves.
+onnx::ModelProto RoundedProduct() {
+  onnx::ModelProto model = EmptyModel();
+  SetValue(model.mutable_graph()->add_input(), "x", {"N", 10});
+  std::vector<float> weights(20, 0);
+  weights[0] = 1.27F;
+  weights[1] = 127;
+  weights[18] = -0.5F;
+  weights[19] = 64;
+  AddFloats(model.mutable_graph(), "w", {10, 2}, weights);
+  AddNode(model.mutable_graph(), "MatMul", {"x", "w"}, "y");
+  SetValue(model.mutable_graph()->add_output(), "y", {"N", 2});
+  return model;
+}
+
+// y = conv(x, w), of `channels` to `channels`.
+onnx::ModelProto ConvOf(std::int64_t channels, std::int64_t size, std::int64_t group = 1) {
+  onnx::ModelProto model = EmptyModel();
+  SetValue(model.mutable_graph()->add_input(), "x", {1, channels, 8, 8});
+  std::vector<float> weights(static_cast<std::size_t>(channels * (channels / group) * size * size));
+  for (std::size_t i = 0; i < weights.size(); ++i) weights[i] = static_cast<float>(i % 100) / 100;
+  AddFloats(model.mutable_graph(), "w", {channels, channels / group, size, size}, weights);
+  AddInt(AddNode(model.mutable_graph(), "Conv", {"x", "w"}, "y"), "group", group);
+  SetValue(model.mutable_graph()->add_output(), "y", {1, channels, 9 - size, 9 - size});
+  return model;
+}
+
+CompileOptions ByBf16() {
+  CompileOptions options;
+  options.precision = Precision::kBf16;
+  return options;
+}
+
+CompileOptions OnSamples(std::vector<float> elements) {
+  CompileOptions options = ByBf16();
+  const std::vector<std::int64_t> shape = {static_cast<std::int64_t>(elements.size()) / 10, 10};
+  options.calibration.data = {{{"x", *Tensor::CopyOf(TensorView(elements.data(), kFloat32, shape))}}};
+  return options;
+}
+
+// The bytes of the file's constants of bf16.
+std::uint64_t Bf16Bytes(const Module& module) {
+  std::uint64_t bytes = 0;
+  for (const auto& constant : module.constants) {
+    if (constant.type.dtype == MakeDType(kBFloat, 16)) bytes += constant.stored.view.size();
+  }
+  return bytes;
+}
+
+std::string ReasonOf(const Outcome& made) {
+  REQUIRE(made.message.empty());
+  REQUIRE(made.compiled.products.size() == 1);
+  return made.compiled.products[0].reason;
+}
+
+TEST_CASE("a product by constant weights computes in bf16, and the report says what that does") {
+  const Outcome made = CompileProto(RoundedProduct(), OnSamples(std::vector<float>(10, 1)));
+  REQUIRE(made.message.empty());
+  REQUIRE(made.compiled.products.size() == 1);
+  CHECK(made.compiled.products[0].node == "MatMul 'y'");
+  CHECK(made.compiled.products[0].quantized);
+  REQUIRE(made.compiled.movement.size() == 1);
+  CHECK(made.compiled.movement[0].max_abs == Approx(0.0034375).epsilon(1e-4));
+  CHECK(made.compiled.unmeasured.empty());
+  // One panel of 16 columns and five pairs.
+  CHECK(Bf16Bytes(made.compiled.module) == 16 * 10 * 2);
+  const Answer answer = RunOnCounts(made.compiled.module, {2, 10});
+  REQUIRE(answer.error.empty());
+  CHECK(answer.values == std::vector<float>{-4.5F, 576, 10 * 1.2734375F - 9.5F, 1270 + 19 * 64});
+}
+
+TEST_CASE("without samples, the report is of random inputs") {
+  const Outcome made = CompileProto(RoundedProduct(), ByBf16());
+  REQUIRE(made.message.empty());
+  REQUIRE(made.compiled.movement.size() == 1);
+  CHECK(made.compiled.movement[0].relative > 0);
+  CHECK(made.compiled.movement[0].relative < 0.01);
+  const Outcome again = CompileProto(RoundedProduct(), ByBf16());
+  CHECK(again.compiled.movement[0].max_abs == made.compiled.movement[0].max_abs);
+}
+
+TEST_CASE("a model that does not run with random inputs compiles, and the report says why") {
+  onnx::ModelProto model = RoundedProduct();
+  onnx::GraphProto* graph = model.mutable_graph();
+  graph->mutable_node(0)->set_input(0, "rows");
+  SetValue(graph->mutable_input(0), "x", {64}, onnx::TensorProto::INT64);
+  AddFloats(graph, "table", {2, 10}, std::vector<float>(20, 1.5F));
+  AddNode(graph, "Gather", {"table", "x"}, "rows");
+  graph->mutable_node()->SwapElements(0, 1);
+  const Outcome made = CompileProto(model, ByBf16());
+  REQUIRE(made.message.empty());
+  CHECK(made.compiled.movement.empty());
+  CHECK_THAT(made.compiled.unmeasured,
+             Catch::Contains("it does not run with random inputs: ") && Catch::Contains("rewire.gather"));
+}
+
+TEST_CASE("convolutions: which compute in bf16, and why others do not") {
+  const Outcome plain = CompileProto(ConvOf(8, 2), ByBf16());
+  CHECK(ReasonOf(plain).empty());
+  CHECK(Bf16Bytes(plain.compiled.module) == 16 * 8 * 4 * 2);
+  // Fifteen channels are padded to eight pairs.
+  CHECK(Bf16Bytes(CompileProto(ConvOf(15, 2), ByBf16()).compiled.module) == 16 * 16 * 4 * 2);
+  const Outcome each = CompileProto(ConvOf(4, 3, 4), ByBf16());
+  CHECK(ReasonOf(each) == "it is depthwise, and adds no products of several channels");
+  CHECK(Bf16Bytes(each.compiled.module) == 0);
+  const Outcome winograd = CompileProto(ConvOf(16, 3), ByBf16());
+  CHECK(ReasonOf(winograd) == "Winograd's form in f32 multiplies less; its weights are rounded to bf16");
+  CHECK(Bf16Bytes(winograd.compiled.module) == 16 * 16 * 9 * 2);
+  CHECK(winograd.compiled.movement.at(0).relative > 0);
+  const Outcome few = CompileProto(ConvOf(3, 2), ByBf16());
+  CHECK(ReasonOf(few) == "there is no kernel of bf16 for it, or f32 is faster");
+  CHECK(Bf16Bytes(few.compiled.module) == 0);
+}
+
+TEST_CASE("bf16 refuses options that are for others") {
+  CompileOptions kept = ByBf16();
+  kept.calibration.keep_float = {"y"};
+  CHECK(CompileProto(RoundedProduct(), kept).message ==
+        "model: nodes to keep float are for precision int8 alone");
+  CompileOptions device = ByBf16();
+  device.device = "opencl:1";
+  CHECK(CompileProto(RoundedProduct(), device).message ==
+        "model: precision bf16 is for the CPU alone, and the device is \"opencl:1\"");
+  CompileOptions wrong = ByBf16();
+  float element = 0;
+  const std::vector<std::int64_t> shape = {1};
+  wrong.calibration.data = {{{"x", *Tensor::CopyOf(TensorView(&element, kFloat32, shape))}}};
+  CHECK_THAT(CompileProto(RoundedProduct(), wrong).message, Catch::Contains("it has rank 1, expected 2"));
+}
+
+TEST_CASE("C: bf16 with random inputs") {
+  const std::string model = RoundedProduct().SerializeAsString();
+  std::vector<std::string> told;
+  RewireCompileOptions options{};
+  options.struct_size = sizeof(options);
+  options.precision = kRewirePrecisionBf16;
+  options.context = &told;
+  options.moved = [](void* context, const RewireOutputMovement* output) {
+    static_cast<std::vector<std::string>*>(context)->emplace_back(output->output);
+  };
+  options.unmeasured = [](void* context, const char* reason) {
+    static_cast<std::vector<std::string>*>(context)->emplace_back(reason);
+  };
+  RewireCompileReport report{};
+  report.struct_size = sizeof(report);
+  RewireExecutable* executable = nullptr;
+  REQUIRE(rewire_compile_memory(model.data(), model.size(), nullptr, nullptr, &options, &report,
+                                &executable) == kRewireOk);
+  rewire_executable_destroy(executable);
+  CHECK(report.quantized == 1);
+  CHECK(told == std::vector<std::string>{"y"});
+}
+
+TEST_CASE("vm-compile --precision bf16 reports") {
+  const TempFolder folder;
+  folder.Write("model.onnx", RoundedProduct().SerializeAsString());
+  const auto compile = [&](std::vector<std::string> more) {
+    std::vector<std::string> arguments = {"model.onnx", "-o", "model.rwx", "--precision", "bf16"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return RunProgram("vm-compile", arguments, folder.path());
+  };
+  CHECK_THAT(compile({}).out, Catch::Contains("1 of 1 convolutions and products compute with bf16\n"
+                                              "output y moved from float by at most "));
+  const auto json = nlohmann::json::parse(compile({"--json"}).out);
+  CHECK(json["quantized"] == 1);
+  CHECK(json["unmeasured"] == "");
+  CHECK(json["movement"][0]["relative"] > 0);
+}
+
+}  // namespace
+}  // namespace rewire::test
