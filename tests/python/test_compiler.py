@@ -83,13 +83,7 @@ def test_int8_by_samples():
 
 
 def test_bf16():
-    proto, _ = models.linear()
-    proto = onnx.ModelProto.FromString(proto.SerializeToString())
-    w = numpy.linspace(-1, 1, 8 * 40, dtype=numpy.float32).reshape(8, 40)
-    (weights,) = [tensor for tensor in proto.graph.initializer if list(tensor.dims)[:1] == [8]]
-    weights.CopyFrom(onnx.numpy_helper.from_array(w, weights.name))
-    for output in proto.graph.output:
-        output.type.tensor_type.shape.dim[-1].dim_value = 40
+    proto, w = models.linear(40)
     x = numpy.random.default_rng(1).uniform(-1, 2, (5, 3, 8)).astype(numpy.float32)
     made = rewire.compile(proto, precision="bf16", calibrate={"x": x})
     assert made.report.quantized == 1 and made.report.unmeasured == ""

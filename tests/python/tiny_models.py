@@ -21,11 +21,11 @@ def add(shape=("N", 4), dtype=TensorProto.FLOAT):
     return model([node], [("a", dtype, shape), ("b", dtype, shape)], [("sum", dtype, shape)])
 
 
-def linear():
-    """y = relu(x @ w), where w is 8 by 4."""
-    w = numpy.linspace(-1, 1, 32, dtype=numpy.float32).reshape(8, 4)
+def linear(columns=4):
+    """y = relu(x @ w), where w is 8 by 4, or has so many columns."""
+    w = numpy.linspace(-1, 1, 8 * columns, dtype=numpy.float32).reshape(8, columns)
     nodes = [helper.make_node("MatMul", ["x", "w"], ["h"]), helper.make_node("Relu", ["h"], ["y"], name="the relu")]
-    return model(nodes, [("x", TensorProto.FLOAT, ("N", 8))], [("y", TensorProto.FLOAT, ("N", 4))], [("w", w)]), w
+    return model(nodes, [("x", TensorProto.FLOAT, ("N", 8))], [("y", TensorProto.FLOAT, ("N", columns))], [("w", w)]), w
 
 
 def identity():
