@@ -66,18 +66,58 @@ void ForEachOperand(const std::uint32_t* instruction, Visit&& visit) {
   }
 }
 
+namespace isa_internal {
+
+// Where the registers of an opcode's instructions are: the words of single ones, and that of a list's count.
+struct RegisterWords {
+  std::uint8_t count = 0;
+  std::uint8_t list = 0;  // 0: none
+  std::uint8_t word[kMaxOperands] = {};
+  RegisterUse use[kMaxOperands] = {};
+};
+
+consteval RegisterWords FindRegisterWords(const OpcodeInfo& info) {
+  RegisterWords found;
+  std::uint32_t word = 1;
+  for (std::size_t i = 0; i < info.operand_count; ++i) {
+    const OperandKind kind = info.operands[i].kind;
+    if (IsList(kind)) {
+      if (i + 1 != info.operand_count) throw "a list stands last";
+      if (TraitsOf(kind).use != RegisterUse::kNone) found.list = static_cast<std::uint8_t>(word);
+      if (found.list != 0 && TraitsOf(kind).use != RegisterUse::kRead) throw "a list is read";
+      continue;
+    }
+    if (TraitsOf(kind).use != RegisterUse::kNone) {
+      found.word[found.count] = static_cast<std::uint8_t>(word);
+      found.use[found.count++] = TraitsOf(kind).use;
+    }
+    word += OperandWords(kind);
+  }
+  return found;
+}
+
+inline constexpr auto kRegisterWords = [] {
+  std::array<RegisterWords, kOpcodeCount> all{};
+#define REWIRE_OPCODE(Name, code, ...) all[code] = FindRegisterWords(kOpcodes[code]);
+#include "rewire/executable_format/isa.def"
+  return all;
+}();
+
+}  // namespace isa_internal
+
 // Calls visit(register, RegisterUse) for each register that an instruction names, in the order of its
 // operands. None is named where an optional operand is kNone.
 template <typename Visit>
 void ForEachRegister(const std::uint32_t* instruction, Visit&& visit) {
-  ForEachOperand(instruction,
-                 [&](const OperandInfo& operand, const std::uint32_t* words, std::uint32_t count) {
-                   const RegisterUse use = TraitsOf(operand.kind).use;
-                   if (use == RegisterUse::kNone) return;
-                   for (std::uint32_t i = 0; i < count; ++i) {
-                     if (words[i] != kNone) visit(words[i], use);
-                   }
-                 });
+  const isa_internal::RegisterWords& words = isa_internal::kRegisterWords[*instruction & 0xFF];
+  for (std::uint32_t i = 0; i < words.count; ++i) {
+    const std::uint32_t reg = instruction[words.word[i]];
+    if (reg != kNone) visit(reg, words.use[i]);
+  }
+  if (words.list == 0) return;
+  for (const std::uint32_t reg : ReadsView(instruction + words.list)) {
+    if (reg != kNone) visit(reg, RegisterUse::kRead);
+  }
 }
 
 // Calls visit(word) for each word that an instruction may jump to; `pc` is its own word.

@@ -24,7 +24,7 @@ struct Allocator {
   void (*deallocate)(void* context, void* pointer, std::size_t size, std::size_t alignment) = nullptr;
 };
 
-// Uses aligned_alloc and free.
+// Uses malloc, aligned_alloc and free.
 REWIRE_API Allocator DefaultAllocator();
 
 }  // namespace rewire

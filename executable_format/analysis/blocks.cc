@@ -32,8 +32,9 @@ Array<BasicBlock> FindBlocks(Span<const std::uint32_t> code) {
   Array<std::uint8_t> starts(size + std::size_t{1});
   starts[0] = true;
   for (std::uint32_t pc = 0; pc < size; pc += WordsOf(code[pc])) {
+    if (FallsThrough(OpcodeOf(code[pc]))) continue;  // has no targets
     ForEachTarget(&code[pc], pc, [&](std::uint32_t target) { starts[target] = true; });
-    if (!FallsThrough(OpcodeOf(code[pc]))) starts[pc + WordsOf(code[pc])] = true;
+    starts[pc + WordsOf(code[pc])] = true;
   }
   Array<BasicBlock> blocks;
   Array<std::uint32_t> block_at(size);

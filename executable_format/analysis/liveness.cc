@@ -15,6 +15,16 @@ void StepBack(const std::uint32_t* instruction, RegisterSet* live) {
   });
 }
 
+RegisterSet Liveness::NameBackward(std::uint32_t block, Array<NamedRegister>* named,
+                                   Array<std::uint32_t>* begins) const {
+  return VisitBackward(block, [&](std::uint32_t pc, const RegisterSet& live) {
+    begins->push_back(static_cast<std::uint32_t>(named->size()));
+    ForEachRegister(&code_[pc], [&](std::uint32_t reg, RegisterUse use) {
+      named->push_back({reg, use, live.Has(reg)});
+    });
+  });
+}
+
 Array<std::uint32_t> Liveness::InstructionsOf(std::uint32_t block) const {
   Array<std::uint32_t> instructions;
   for (std::uint32_t pc = blocks_[block].begin; pc < blocks_[block].end; pc += WordsOf(code_[pc])) {
@@ -37,6 +47,7 @@ Liveness::Liveness(Span<const std::uint32_t> code, const Array<BasicBlock>& bloc
   queue.PushAll();
   while (!queue.empty()) {
     const std::uint32_t block = queue.Pop();
+    if (predecessors[block].empty()) continue;  // nobody asks what is live where it begins
     if (!meter->Spend(1 + words + blocks[block].end - blocks[block].begin)) return;
     const RegisterSet live = VisitBackward(block, [](std::uint32_t, const RegisterSet&) {});
     for (const std::uint32_t predecessor : predecessors[block]) {

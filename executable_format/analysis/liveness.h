@@ -10,11 +10,19 @@
 #include "rewire/base/work_meter.h"
 #include "rewire/executable_format/analysis/blocks.h"
 #include "rewire/executable_format/analysis/register_set.h"
+#include "rewire/executable_format/isa.h"
 
 namespace rewire {
 
 // From what is live after an instruction: what is live before it.
 void StepBack(const std::uint32_t* instruction, RegisterSet* live);
+
+// A register that an instruction names.
+struct NamedRegister {
+  std::uint32_t reg;
+  RegisterUse use;
+  bool live_after;  // the instruction
+};
 
 class Liveness {
  public:
@@ -28,6 +36,10 @@ class Liveness {
   // live after it. Returns those that are live where the block begins.
   template <typename Visit>
   RegisterSet VisitBackward(std::uint32_t block, Visit visit) const;
+  // The same, and appends the registers that each instruction names, in the order of its operands. `begins`
+  // gets where each instruction begins there.
+  RegisterSet NameBackward(std::uint32_t block, Array<NamedRegister>* named,
+                           Array<std::uint32_t>* begins) const;
 
  private:
   Array<std::uint32_t> InstructionsOf(std::uint32_t block) const;

@@ -102,7 +102,7 @@ FAULTS = [
     Fault("opcodes", "a closure runs in its own Program", "interpreter_frames.cc",
           "if («closure->program != rep_.number») {", "false", ("vm_lifetime_test", "programs_test")),
     Fault("opcodes", "a tensor at an offset ends in its storage", "interpreter_alloc.h",
-          "if (start > storage->size || «bytes > storage->size - start» ||", "bytes > storage->size",
+          "if (__builtin_expect(«bytes - 1 >= storage->size - start», 0)) {", "bytes - 1 >= storage->size",
           ("programs_test", "vm_errors_test")),
     Fault("opcodes", "a reshape keeps the number of elements", "interpreter_tensors.cc",
           "if («count == given») return true;", "count <= given", ("programs_test", "vm_errors_test")),
@@ -110,7 +110,7 @@ FAULTS = [
           "void Interpreter::Unwind() {\n  «DropTemporaries();»", "",
           ("vm_outputs_test", "vm_errors_test", "vm_kernel_calls_test", "vm_memory_test")),
     Fault("opcodes", "a kernel call has as many arguments as it writes", "interpreter.cc",
-          "outputs == 0 || «outputs > count», 0)", "false", PROGRAMS),
+          "!kernel.plain || «outputs - 1 >= count», 0)", "outputs == 0", PROGRAMS),
 
     # The output plan.
     Fault("plan", "two leaves of one call do not share memory", "function_planner.cc",
@@ -160,7 +160,7 @@ FAULTS = [
 
     # Accounts, limits and pools.
     Fault("accounts", "an allocation over the limit is not charged", "memory_account.cc",
-          "«used_.fetch_sub(bytes, std::memory_order_relaxed);»\n    over_limit_", "",
+          "«held_.fetch_sub(bytes, std::memory_order_relaxed);»\n    over_limit_", "",
           ("vm_limits_test", "vm_memory_test")),
     Fault("accounts", "the limit counts what is in use", "memory_account.cc",
           "«before > limit_ - bytes»", "before > limit_", ("vm_limits_test", "vm_memory_test")),
@@ -182,7 +182,7 @@ FAULTS = [
           "if («vm_.frames.size() >= vm_.limits.depth») {", "vm_.frames.size() > vm_.limits.depth",
           ("vm_limits_test",)),
     Fault("accounts", "the step limit is exact", "interpreter.cc",
-          "fuel_ = «static_cast<std::int64_t>(portion) - 1»;", "static_cast<std::int64_t>(portion)",
+          "return «static_cast<std::int64_t>(portion) - 1»;", "static_cast<std::int64_t>(portion)",
           ("vm_limits_test",)),
     Fault("accounts", "a fixed block's hole has room before its aligned end", "fixed_block.cc",
           "«hole->bytes - before < bytes»)", "hole->bytes < bytes", ("vm_bounded_memory_test",)),
@@ -246,9 +246,9 @@ FAULTS = [
     Fault("rows", "a call has as many outputs as its arguments say", "interpreter_kernels.cc",
           "if («expected && expected->Has(outputs)») return true;", "true", ROWS),
     Fault("rows", "the usual call notices what overlaps its output", "interpreter.cc",
-          "overlap |= «extent.MayOverlap(*TensorOf(value))»;", "false", ROWS),
+          "*overlap |= «extent.MayOverlap(*TensorOf(value))»;", "false", ROWS),
     Fault("rows", "the usual call notices what overlaps its other outputs", "interpreter.cc",
-          "overlap |= «written.MayOverlap(*TensorOf(args[k]))»;", "false", ROWS),
+          "*overlap |= «written.MayOverlap(*TensorOf(args[k]))»;", "false", ROWS),
     Fault("rows", "a usual call in place covers only what its row names", "interpreter.cc",
           "if (!covered || «(may & 1) == 0») return false;", "false", ROWS),
     Fault("rows", "an output lies over the arguments that its row names alone", "interpreter_kernels.cc",

@@ -86,7 +86,8 @@ void* BlockPool::TakeNew(std::uint32_t index) {
 
 template <typename Visit>
 void BlockPool::ForEachUsedClass(Visit visit) {
-  for (std::uint32_t word = 0; word < used_.size(); ++word) {
+  const std::uint32_t words = (class_count_ + 63) / 64;  // only the first while there is no large table
+  for (std::uint32_t word = 0; word < words; ++word) {
     for (std::uint64_t bits = used_[word]; bits != 0; bits &= bits - 1) {
       visit(word * 64 + static_cast<std::uint32_t>(__builtin_ctzll(bits)));
     }
@@ -110,22 +111,24 @@ void BlockPool::FreeDown(std::uint32_t index, std::int32_t keep) {
 void BlockPool::EndOfCall() {
   std::uint64_t call_bytes = 0;
   std::uint64_t kept_bytes = 0;
+  std::int32_t peaks[kClasses];  // of this call, of the classes in use
   ForEachUsedClass([&](std::uint32_t index) {
-    const SizeClass& entry = classes_[index];
-    const std::uint64_t bytes = ClassBytes(index);
+    SizeClass& entry = classes_[index];
+    const std::uint64_t bytes = index < kSmallClasses ? std::uint64_t{64} * (index + 1) : ClassBytes(index);
+    peaks[index] = entry.peak;
     peaks_[index].Note(entry.peak);
     call_bytes += bytes * static_cast<std::uint64_t>(entry.peak);
     kept_bytes += bytes * static_cast<std::uint64_t>(peaks_[index].most());
+    entry.peak = entry.live;
   });
   call_bytes_.Note(call_bytes);
   const bool too_much = kept_bytes > kMostKept * call_bytes_.most();
   const bool window_ends = ++calls_ == kRemembered;
   if (too_much) {
     call_bytes_ = {call_bytes, 0};
-    ForEachUsedClass([this](std::uint32_t index) { peaks_[index] = {classes_[index].peak, 0}; });
+    ForEachUsedClass([&](std::uint32_t index) { peaks_[index] = {peaks[index], 0}; });
   }
   if (window_ends || too_much) FreeForgotten();
-  ForEachUsedClass([this](std::uint32_t index) { classes_[index].peak = classes_[index].live; });
 }
 
 // A window ends here.

@@ -54,10 +54,9 @@ class GrowingArray {
     if (size_ > peak_) peak_ = size_;
     return true;
   }
-  bool Push(const T& value) {
-    const T copy = value;
+  bool Push(T value) {
     if (!Resize(std::uint64_t{size_} + 1)) return false;
-    data_[size_ - 1] = copy;
+    data_[size_ - 1] = value;
     return true;
   }
   // Removes all elements; the memory stays.

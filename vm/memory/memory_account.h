@@ -2,22 +2,34 @@
 //
 // MemoryAccount: counts every byte that a VM holds, from one allocator, against one limit.
 //
-// A VM shares its account with objects that may outlive it. So the account counts its own references: one for
-// the VM and one for each block. Taking and returning blocks is rare, because free lists come first; so its
-// counters are plain atomics. It has cache lines of its own, because accounts lie near each other if one
+// A VM shares its account with objects that may outlive it. So the account lives as long as it has an owner
+// or a block. One atomic counts both, because a result that leaves its VM takes new blocks in every run. It
+// has cache lines of its own, because accounts lie near each other if one
 // thread makes several VMs.
 #pragma once
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <new>
 
 #include "rewire/vm/allocator.h"
 #include "rewire/vm/memory/cache_line.h"
 
 namespace rewire {
 
-class alignas(kCacheLine) MemoryAccount {
+// What lies on cache lines of its own and is made with `new` takes its memory as DefaultAllocator does.
+struct OnCacheLines {
+  static void* operator new(std::size_t size);
+  static void* operator new(std::size_t size, std::align_val_t) { return operator new(size); }
+  static void* operator new(std::size_t, void* place) { return place; }
+  static void operator delete(void* memory, std::size_t size);
+  static void operator delete(void* memory, std::size_t size, std::align_val_t) {
+    operator delete(memory, size);
+  }
+};
+
+class alignas(kCacheLine) MemoryAccount : public OnCacheLines {
  public:
   // Makes an account with one reference, which the caller owns. The account itself is not in the allocator's
   // memory, so that a VM can be made, and report an error, even if there is none.
@@ -39,16 +51,17 @@ class alignas(kCacheLine) MemoryAccount {
     reclaim_context_ = context;
   }
 
-  // Allocates memory. Returns null if the limit or the allocator refuses; over_limit() tells which. Holds a
-  // reference until Free. Thread-safe, except while there is something to reclaim: then only the owner may
-  // call it.
+  // Allocates memory, at least a byte. Returns null if the limit or the allocator refuses; over_limit() tells
+  // which. The account lives until Free. Thread-safe, except while there is something to reclaim: then only
+  // the owner may call it.
   void* Allocate(std::uint64_t bytes, std::uint64_t alignment);
   void Free(void* block, std::uint64_t bytes, std::uint64_t alignment);
   // Counts memory that comes from elsewhere (a device). Returns false if it would exceed the limit.
   bool Charge(std::uint64_t bytes);
-  void Refund(std::uint64_t bytes) { used_.fetch_sub(bytes, std::memory_order_relaxed); }
+  void Refund(std::uint64_t bytes) { held_.fetch_sub(bytes, std::memory_order_relaxed); }
 
-  void Ref() { references_.fetch_add(1, std::memory_order_relaxed); }
+  // One more owner, and one less.
+  void Ref() { held_.fetch_add(kOwner, std::memory_order_relaxed); }
   void Unref();
 
   // True if the last failed request was refused by the limit and not by the allocator.
@@ -56,7 +69,7 @@ class alignas(kCacheLine) MemoryAccount {
 
   void set_limit(std::uint64_t bytes) { limit_ = bytes; }
   std::uint64_t limit() const { return limit_; }
-  std::uint64_t used() const { return used_.load(std::memory_order_relaxed); }
+  std::uint64_t used() const { return held_.load(std::memory_order_relaxed) & kBytes; }
   std::uint64_t peak() const { return peak_.load(std::memory_order_relaxed); }
   const Allocator& allocator() const { return allocator_; }
 
@@ -65,13 +78,16 @@ class alignas(kCacheLine) MemoryAccount {
   bool TryCharge(std::uint64_t bytes);
   void* TryAllocate(std::uint64_t bytes, std::uint64_t alignment);
   bool Reclaim();
+  void End();
+
+  static constexpr std::uint64_t kOwner = std::uint64_t{1} << 56;
+  static constexpr std::uint64_t kBytes = kOwner - 1;
 
   Allocator allocator_;
   std::uint64_t limit_ = ~std::uint64_t{0};
   std::atomic<bool> over_limit_{false};
-  std::atomic<std::uint64_t> used_{0};
+  std::atomic<std::uint64_t> held_{kOwner};  // bytes in use, and above them the number of owners
   std::atomic<std::uint64_t> peak_{0};
-  std::atomic<std::uint64_t> references_{1};
   bool within_ = false;  // lies in the allocator's memory itself
   void (*release_)(void* context) = nullptr;
   void (*reclaim_)(void* context) = nullptr;

@@ -50,6 +50,19 @@ class ObjectHeap {
     tensor->account = account_;
     return tensor;
   }
+  // The same of usual rank, with what all of these have in common. The caller sets also the tensor's data,
+  // type, rank and dimensions, and the fields.
+  REWIRE_INLINE TensorObject* TakeUsualTensor() {
+    auto* tensor = static_cast<TensorObject*>(pool_.TakeSmall(kUsualTensor));
+    if (__builtin_expect(tensor == nullptr, 0)) return nullptr;
+    InitLocal(tensor, kTensorKind);
+    tensor->account = account_;
+    tensor->tensor.shape = tensor->dims();
+    tensor->tensor.strides = tensor->dims() + kUsualRank;
+    tensor->tensor.byte_offset = 0;
+    return tensor;
+  }
+  void GiveUsualTensor(TensorObject* tensor) { pool_.GiveSmall(tensor, kUsualTensor); }
   // True if a host storage has its memory in the same block, behind the object.
   static constexpr bool HasOwnMemory(std::uint64_t size, std::uint64_t alignment, StorageFill fill) {
     return size - 1 < kMaxOwnMemory - OwnMemoryPadding(alignment) && alignment <= kMaxOwnAlignment &&
@@ -79,6 +92,16 @@ class ObjectHeap {
     storage->release = nullptr;
     storage->object_bytes = bytes;
     return storage;
+  }
+  // True if NewStorage would make the same as this storage of the VM's, which nothing but one register refers
+  // to: then it serves again.
+  bool IsAsNew(const StorageObject& storage, std::uint64_t size, std::uint64_t asked_alignment,
+               const LinkedDevice& device) const {
+    return storage.size == size && storage.local == 1 &&
+           __atomic_load_n(&storage.combined_ref_count, __ATOMIC_ACQUIRE) == kNewObjectCount &&
+           storage.has_own_memory() && storage.scope == device.scope &&
+           storage.alignment == std::max<std::uint64_t>(asked_alignment, least_alignment_) &&
+           storage.release == nullptr;
   }
   // Returns true if the storage has memory afterwards.
   bool TakeMemory(StorageObject* storage) { return storage->data != nullptr || TakeNewMemory(storage); }

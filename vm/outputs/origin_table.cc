@@ -42,8 +42,23 @@ OriginId OriginTable::Id(const Origin& origin) {
     const Origin& other = origins_[known];
     return other.kind == origin.kind && other.pc == origin.pc && other.index == origin.index;
   });
-  if (id == next) origins_.push_back(origin);
-  return id;
+  return id == next ? Add(origin) : id;
+}
+
+OriginId OriginTable::Add(const Origin& origin) {
+  meter_.Spend(1);
+  origins_.push_back(origin);
+  singles_.push_back(kNoOrigins);
+  return static_cast<OriginId>(origins_.size() - 1);
+}
+
+OriginSet OriginTable::SetOf(OriginId id) {
+  meter_.Spend(1);
+  if (singles_[id] == kNoOrigins) {
+    singles_[id] = static_cast<OriginSet>(sets_.size());
+    sets_.push_back({Keep({&id, 1}), 1});
+  }
+  return singles_[id];
 }
 
 const OriginId* OriginTable::Keep(Span<const OriginId> members) {
@@ -59,6 +74,7 @@ const OriginId* OriginTable::Keep(Span<const OriginId> members) {
 }
 
 OriginSet OriginTable::Intern(Span<const OriginId> members) {
+  if (members.size() == 1) return SetOf(members[0]);
   meter_.Spend(1 + members.size());
   std::size_t hash = members.size();
   for (const OriginId id : members) hash = Mix(hash, id);

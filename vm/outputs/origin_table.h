@@ -86,12 +86,14 @@ class OriginTable {
   explicit OriginTable(WorkMeter* meter);
 
   OriginId Id(const Origin& origin);
+  // The same for an origin that the table does not have yet and that is not asked for by Id.
+  OriginId Add(const Origin& origin);
   const Origin& Get(OriginId id) const { return origins_[id]; }
   // Number of origins; ids are below it.
   std::uint32_t size() const { return static_cast<std::uint32_t>(origins_.size()); }
 
   OriginSet Single(const Origin& origin) { return SetOf(Id(origin)); }
-  OriginSet SetOf(OriginId id) { return Intern({&id, 1}); }
+  OriginSet SetOf(OriginId id);
   OriginSet Union(OriginSet a, OriginSet b);
   // Members in ascending order. They do not move when sets are added.
   Span<const OriginId> Members(OriginSet set) const { return sets_[set]; }
@@ -118,6 +120,7 @@ class OriginTable {
   WorkMeter& meter_;
   Array<Origin> origins_;
   InternIndex ids_;
+  Array<OriginSet> singles_;  // by origin: the set of it alone; kNoOrigins if it has none yet
   Array<Span<const OriginId>> sets_;
   InternIndex set_ids_;
   Array<std::unique_ptr<OriginId[]>> chunks_;  // storage of the members of sets

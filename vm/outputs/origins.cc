@@ -26,7 +26,10 @@ OriginAnalysis::OriginAnalysis(const Module& module, std::uint32_t function, con
       entry_states_(blocks_.size()),
       reached_(blocks_.size(), false),
       table_(meter),
-      leaf_sets_(result_.leaves.size(), kNoOrigins) {
+      leaf_sets_(result_.leaves.size(), kNoOrigins),
+      made_(function_.code.size(), kNoOrigins),
+      scalar_(table_.Single({Origin::kScalar, 0, 0})),
+      constant_(table_.Single({Origin::kConstant, 0, 0})) {
   meter_.Spend(function_.code.size());
 }
 
@@ -116,8 +119,10 @@ void OriginAnalysis::Transfer(std::uint32_t pc, State* state) {
   const std::uint32_t* words = &function_.code[pc];
   meter_.Spend(WordsOf(*words));
   State& registers = *state;
-  const auto make = [&](Origin::Kind kind, std::uint32_t dst) {
-    registers[dst] = table_.Single({kind, pc, 0});
+  written_at_ = kNone;
+  const auto make = [&](std::uint32_t dst) {
+    if (made_[pc] == kNoOrigins) made_[pc] = table_.SetOf(table_.Add({Origin::kAlloc, pc, 0}));
+    registers[dst] = made_[pc];
   };
   const auto gather = [&](std::uint32_t dst, Span<const std::uint32_t> fields) {
     const OriginId tuple = table_.Id({Origin::kTuple, pc, 0});
@@ -144,10 +149,10 @@ void OriginAnalysis::Transfer(std::uint32_t pc, State* state) {
       break;
     }
     case Opcode::kAllocTensor:
-      make(Origin::kAlloc, words[WordOf(Opcode::kAllocTensor, "dst")]);
+      make(words[WordOf(Opcode::kAllocTensor, "dst")]);
       break;
     case Opcode::kAllocTensorReg:
-      make(Origin::kAlloc, words[WordOf(Opcode::kAllocTensorReg, "dst")]);
+      make(words[WordOf(Opcode::kAllocTensorReg, "dst")]);
       break;
     case Opcode::kAllocADT:
       gather(words[WordOf(Opcode::kAllocADT, "dst")],
@@ -162,23 +167,23 @@ void OriginAnalysis::Transfer(std::uint32_t pc, State* state) {
           registers[words[WordOf(Opcode::kGetField, "object")]], words[WordOf(Opcode::kGetField, "index")]);
       break;
     case Opcode::kLoadConst:
-      make(Origin::kConstant, words[WordOf(Opcode::kLoadConst, "dst")]);
+      registers[words[WordOf(Opcode::kLoadConst, "dst")]] = constant_;
       break;
     case Opcode::kIf:
     case Opcode::kGoto:
     case Opcode::kFatal:
       break;
     case Opcode::kGetTag:
-      make(Origin::kScalar, words[WordOf(Opcode::kGetTag, "dst")]);
+      registers[words[WordOf(Opcode::kGetTag, "dst")]] = scalar_;
       break;
     case Opcode::kLoadConsti:
-      make(Origin::kScalar, words[WordOf(Opcode::kLoadConsti, "dst")]);
+      registers[words[WordOf(Opcode::kLoadConsti, "dst")]] = scalar_;
       break;
     case Opcode::kAllocStorage:
-      make(Origin::kScalar, words[WordOf(Opcode::kAllocStorage, "dst")]);
+      registers[words[WordOf(Opcode::kAllocStorage, "dst")]] = scalar_;
       break;
     case Opcode::kShapeOf:
-      make(Origin::kAlloc, words[WordOf(Opcode::kShapeOf, "dst")]);
+      make(words[WordOf(Opcode::kShapeOf, "dst")]);
       break;
     case Opcode::kReshapeTensor:
       // A view is its tensor, as far as memory goes.
@@ -186,7 +191,7 @@ void OriginAnalysis::Transfer(std::uint32_t pc, State* state) {
           registers[words[WordOf(Opcode::kReshapeTensor, "tensor")]];
       break;
     case Opcode::kDeviceCopy:
-      make(Origin::kAlloc, words[WordOf(Opcode::kDeviceCopy, "dst")]);
+      make(words[WordOf(Opcode::kDeviceCopy, "dst")]);
       break;
     case Opcode::kKillRegister:
       registers[words[WordOf(Opcode::kKillRegister, "reg")]] = kNoOrigins;
@@ -218,8 +223,8 @@ OriginSet OriginAnalysis::CallNodes(std::uint32_t pc, std::uint32_t callee, Span
     const LeafSummary& known = summary[--leaf];
     OriginSet set = kNoOrigins;
     if (known.allocates) set = table_.Union(set, table_.Single({Origin::kCallLeaf, pc, leaf}));
-    if (known.constant) set = table_.Union(set, table_.Single({Origin::kConstant, pc, 0}));
-    if (known.scalar) set = table_.Union(set, table_.Single({Origin::kScalar, pc, 0}));
+    if (known.constant) set = table_.Union(set, constant_);
+    if (known.scalar) set = table_.Union(set, scalar_);
     if (known.unknown) set = table_.Union(set, table_.Single({Origin::kUnknown, pc, 0}));
     if (known.all_inputs) {
       if (all_args == kNoOrigins) all_args = ReachOf(args, state);
@@ -268,12 +273,15 @@ bool OriginAnalysis::MayBeAdt(const Origin& origin) const {
   return true;
 }
 
-Array<std::uint8_t> OriginAnalysis::WrittenArguments(std::uint32_t pc, const State& state) const {
+const Array<std::uint8_t>& OriginAnalysis::WrittenArguments(std::uint32_t pc, const State& state) {
+  if (written_at_ == pc) return written_;
+  written_at_ = pc;
   const Span<const std::uint32_t> args = ListAt(function_, pc, WordOf(Opcode::kInvokePacked, "args"));
   const std::uint32_t outputs = function_.code[pc + WordOf(Opcode::kInvokePacked, "outputs")];
   const KernelImport& import = module_.kernels[function_.code[pc + WordOf(Opcode::kInvokePacked, "kernel")]];
   const bool flattens = (import.flags & kKernelObjects) == 0;
-  Array<std::uint8_t> written(args.size(), false);
+  Array<std::uint8_t>& written = written_;
+  written.assign(args.size(), false);
   const auto may_flatten = [&](std::uint32_t reg) {
     for (const OriginId id : table_.Members(state[reg])) {
       if (MayBeAdt(table_.Get(id))) return flattens;

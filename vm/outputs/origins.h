@@ -51,13 +51,16 @@ class OriginAnalysis {
   void Transfer(std::uint32_t pc, State* state);
 
   // Which arguments of an InvokePacked are certainly written. These are the last ones, as long as none can be
-  // an ADT that is flattened, and those that the import declares.
-  Array<std::uint8_t> WrittenArguments(std::uint32_t pc, const State& state) const;
+  // an ADT that is flattened, and those that the import declares. Valid until the next Transfer; `state` is
+  // the same in all calls until then.
+  const Array<std::uint8_t>& WrittenArguments(std::uint32_t pc, const State& state);
+  // The tensor that the instruction at `pc` makes. It has been passed by Transfer.
+  OriginId MadeAt(std::uint32_t pc) const { return table_.Members(made_[pc])[0]; }
 
   // Calls visit(set) for the values whose contents the instruction at `pc` reads, and for the values inside
   // their ADTs.
   template <typename Visit>
-  void VisitReads(std::uint32_t pc, const State& state, Visit visit) const;
+  void VisitReads(std::uint32_t pc, const State& state, Visit visit);
 
   OriginTable& table() { return table_; }
   const OriginTable& table() const { return table_; }
@@ -87,10 +90,15 @@ class OriginAnalysis {
   Array<std::uint8_t> reached_;
   OriginTable table_;
   Array<OriginSet> leaf_sets_;
+  Array<OriginSet> made_;  // by word of code: the tensor of the instruction there; kNoOrigins: none yet
+  OriginSet scalar_;       // integers, storages: they need not be told apart, and constants neither
+  OriginSet constant_;
+  Array<std::uint8_t> written_;       // what WrittenArguments found
+  std::uint32_t written_at_ = kNone;  // for this instruction
 };
 
 template <typename Visit>
-void OriginAnalysis::VisitReads(std::uint32_t pc, const State& state, Visit visit) const {
+void OriginAnalysis::VisitReads(std::uint32_t pc, const State& state, Visit visit) {
   const std::uint32_t* words = &function_.code[pc];
   const auto read = [&](std::uint32_t reg) {
     if (reg != kNone) visit(state[reg]);
@@ -105,7 +113,7 @@ void OriginAnalysis::VisitReads(std::uint32_t pc, const State& state, Visit visi
       break;
     case Opcode::kInvokePacked: {
       const Span<const std::uint32_t> args = ReadsView(words + WordOf(Opcode::kInvokePacked, "args"));
-      const Array<std::uint8_t> written = WrittenArguments(pc, state);
+      const Array<std::uint8_t>& written = WrittenArguments(pc, state);
       for (std::size_t i = 0; i < args.size(); ++i) {
         if (!written[i]) read(args[i]);
       }

@@ -230,16 +230,10 @@ void SiteFacts::WalkBlock(std::uint32_t block, const Liveness& liveness) {
   const Function& function = analysis_.function();
   const BasicBlock& range = analysis_.blocks()[block];
   meter_.Spend(1 + function.register_count / 8 + 2 * (range.end - range.begin));
-  // For each register that an instruction names: whether it is live after the instruction. Collected from the
-  // last instruction to the first, and within each from the last register to the first.
-  Array<std::uint8_t> live_after;
-  const RegisterSet live_before =
-      liveness.VisitBackward(block, [&](std::uint32_t pc, const RegisterSet& live) {
-        const std::size_t first = live_after.size();
-        ForEachRegister(&function.code[pc],
-                        [&](std::uint32_t reg, RegisterUse) { live_after.push_back(live.Has(reg)); });
-        std::reverse(live_after.begin() + static_cast<std::ptrdiff_t>(first), live_after.end());
-      });
+  // What the instructions name, and where each begins there, from the last instruction to the first.
+  Array<NamedRegister> named;
+  Array<std::uint32_t> begins;
+  const RegisterSet live_before = liveness.NameBackward(block, &named, &begins);
   OriginAnalysis::State state = analysis_.EntryState(block);
   RegisterSet counted = live_before;
   live_before.ForEach([&](std::uint32_t reg) { Count(state[reg]); });
@@ -247,22 +241,23 @@ void SiteFacts::WalkBlock(std::uint32_t block, const Liveness& liveness) {
   for (std::uint32_t pc = range.begin; pc < range.end && !meter_.exhausted();
        pc += WordsOf(function.code[pc])) {
     unwritten_.Visit(pc, state);
-    std::size_t next = live_after.size();
-    ForEachRegister(&function.code[pc], [&](std::uint32_t reg, RegisterUse use) {
-      const bool stays = live_after[--next] != 0 && use == RegisterUse::kRead;
-      if (stays || !counted.Has(reg)) return;
-      Uncount(state[reg]);
-      counted.Remove(reg);
-    });
+    const std::uint32_t begin = begins.back();
+    const Span<const NamedRegister> names{named.data() + begin, named.size() - begin};
+    for (const NamedRegister& name : names) {
+      const bool stays = name.live_after && name.use == RegisterUse::kRead;
+      if (stays || !counted.Has(name.reg)) continue;
+      Uncount(state[name.reg]);
+      counted.Remove(name.reg);
+    }
     GatherAt(pc, state);
     analysis_.Transfer(pc, &state);
-    ForEachRegister(&function.code[pc], [&](std::uint32_t reg, RegisterUse) {
-      const bool live = live_after.back() != 0;
-      live_after.pop_back();
-      if (!live || counted.Has(reg)) return;
-      Count(state[reg]);
-      counted.Add(reg);
-    });
+    for (const NamedRegister& name : names) {
+      if (!name.live_after || counted.Has(name.reg)) continue;
+      Count(state[name.reg]);
+      counted.Add(name.reg);
+    }
+    named.resize(begin);
+    begins.pop_back();
   }
   if (meter_.exhausted()) return;
   counted.ForEach([&](std::uint32_t reg) { Uncount(state[reg]); });
@@ -306,7 +301,7 @@ void SiteFacts::GatherAt(std::uint32_t pc, const OriginAnalysis::State& state) {
 void SiteFacts::GatherWrites(std::uint32_t pc, const OriginAnalysis::State& state) {
   const std::uint32_t* words = &analysis_.function().code[pc];
   const Span<const std::uint32_t> args = ReadsView(words + WordOf(Opcode::kInvokePacked, "args"));
-  const Array<std::uint8_t> written = analysis_.WrittenArguments(pc, state);
+  const Array<std::uint8_t>& written = analysis_.WrittenArguments(pc, state);
   Array<std::uint32_t> touched;
   for (std::size_t i = 0; i < args.size(); ++i) {
     if (!written[i]) continue;

@@ -73,7 +73,7 @@ void UnwrittenReads::Visit(std::uint32_t pc, const OriginAnalysis::State& state)
   switch (OpcodeOf(*words)) {
     case Opcode::kInvokePacked: {
       const Span<const std::uint32_t> args = ReadsView(words + WordOf(Opcode::kInvokePacked, "args"));
-      const Array<std::uint8_t> written = analysis_.WrittenArguments(pc, state);
+      const Array<std::uint8_t>& written = analysis_.WrittenArguments(pc, state);
       for (std::size_t i = 0; i < args.size(); ++i) {
         // One of several that the argument may be is not surely written.
         const Span<const OriginId> members = table_.Members(state[args[i]]);
@@ -87,7 +87,7 @@ void UnwrittenReads::Visit(std::uint32_t pc, const OriginAnalysis::State& state)
     case Opcode::kAllocTensorReg:
     case Opcode::kShapeOf:
     case Opcode::kDeviceCopy: {
-      const std::uint32_t tensor = NumberOf(table_.Id({Origin::kAlloc, pc, 0}));
+      const std::uint32_t tensor = NumberOf(analysis_.MadeAt(pc));
       if (tensor == kNone) return;
       const bool fills = OpcodeOf(*words) == Opcode::kShapeOf || OpcodeOf(*words) == Opcode::kDeviceCopy;
       Set(tensor, fills ? Contents::kWritten : Contents::kUnwritten);

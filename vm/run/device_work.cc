@@ -57,13 +57,6 @@ bool DeviceWork::Keep(Stream* stream, Use use, const MemoryRange& memory, Tensor
   return true;
 }
 
-bool DeviceWork::busy() const {
-  for (std::uint32_t i = 0; i < streams_.size(); ++i) {
-    if (streams_[i].busy) return true;
-  }
-  return false;
-}
-
 DeviceWork::Stream* DeviceWork::Blocking(Use use, const MemoryRange& memory) {
   for (std::uint32_t i = 0; i < count_; ++i) {
     const InFlight& copy = copies_[i];

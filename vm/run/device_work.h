@@ -38,7 +38,12 @@ class DeviceWork {
   // that stays anyway until the call returns. False if there is no room for the note; the caller then waits.
   bool Keep(Stream* stream, Use use, const MemoryRange& memory, TensorObject* tensor);
 
-  bool busy() const;
+  bool busy() const {
+    for (std::uint32_t i = 0; i < streams_.size(); ++i) {
+      if (streams_[i].busy) return true;
+    }
+    return false;
+  }
   bool in_flight() const { return count_ != 0; }
   // The stream with a copy that keeps the host from this use of the memory; null if there is none.
   Stream* Blocking(Use use, const MemoryRange& memory);

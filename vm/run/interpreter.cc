@@ -34,6 +34,46 @@ class Extent {
   std::uintptr_t last_;    // address of the last byte
 };
 
+// The words of an instruction without a list.
+consteval std::uint32_t LengthOf(Opcode opcode) {
+  std::uint32_t words = 1;
+  for (std::size_t i = 0; i < Info(opcode).operand_count; ++i) {
+    const OperandKind kind = Info(opcode).operands[i].kind;
+    if (IsList(kind)) throw "its length differs";
+    words += OperandWords(kind);
+  }
+  return words;
+}
+
+// Copies the registers of a call's arguments but the last, which is `out`. Returns false if one holds no
+// tensor. Adds their addresses to the bits of `addresses`, for the alignment, and notes in `overlap` if one
+// may share memory with `out`. Only kernels whose arguments must lie `apart` have them compared.
+template <bool kApart>
+REWIRE_INLINE bool Gather(const RewireFFIAny* registers, const std::uint32_t* reads, std::uint32_t count,
+                          const TensorObject& out, RewireFFIAny* args, std::uintptr_t* addresses,
+                          bool* overlap) {
+  const Extent extent(out);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const RewireFFIAny& value = registers[reads[i]];
+    if (__builtin_expect(value.type_index != kTensorKind, 0)) return false;
+    *addresses |= reinterpret_cast<std::uintptr_t>(TensorOf(value)->tensor.data);
+    if (kApart) *overlap |= extent.MayOverlap(*TensorOf(value));
+    args[i] = value;
+  }
+  return true;
+}
+
+// Looks at the written arguments [begin, end) too. False if one may not be written, or has no elements.
+__attribute__((noinline)) bool LookAtOutputs(const RewireFFIAny* args, std::uint32_t begin, std::uint32_t end,
+                                             bool* overlap) {
+  for (std::uint32_t i = begin; i < end; ++i) {
+    if ((TensorOf(args[i])->flags & TensorObject::kNotPlain) != 0) return false;
+    const Extent written(*TensorOf(args[i]));
+    for (std::uint32_t k = 0; k < i; ++k) *overlap |= written.MayOverlap(*TensorOf(args[k]));
+  }
+  return true;
+}
+
 // True if the one written argument, the last, shares memory only with arguments that it exactly covers, and
 // its kernel works in place on these. Most calls with shared memory are such, so they are told quickly.
 __attribute__((noinline)) bool IsInPlace(const LinkedKernel& kernel, const RewireFFIAny* args,
@@ -56,7 +96,6 @@ __attribute__((noinline)) bool IsInPlace(const LinkedKernel& kernel, const Rewir
 Status Interpreter::Run(std::uint32_t function, const RewireFFIAny* inputs, bool bound,
                         RewireFFIAny* result) {
   steps_left_ = vm_.limits.steps;
-  fuel_ = 0;
   KernelContext context(&vm_);
   bool ok = !bound || BindDestinations(function);
   ok = ok && Enter(function, nullptr, 0, bound ? 0 : kNone);
@@ -65,13 +104,10 @@ Status Interpreter::Run(std::uint32_t function, const RewireFFIAny* inputs, bool
       ObjectHeap::Retain(inputs[i]);
       registers_[i] = inputs[i];
     }
-    ok = vm_.observer == nullptr || AskObserver();
-    const bool observed = wants_instructions_ || wants_kernels_;
-#if defined(__OPTIMIZE_SIZE__)
-    ok = ok && Loop(observed);
-#else
-    ok = ok && (observed ? Loop(std::true_type()) : Loop(std::false_type()));
-#endif
+    ok = (vm_.observer == nullptr || AskObserver()) && Loop();
+    if (__builtin_expect(wants_kernels_, 0)) {
+      vm_.interrupts.fetch_and(~VmImpl::kObserved, std::memory_order_relaxed);
+    }
   }
   if (__builtin_expect(vm_.work.busy(), 0)) {
     // The caller of an asynchronous run waits later. An observer has waited at every instruction.
@@ -92,44 +128,39 @@ Status Interpreter::Run(std::uint32_t function, const RewireFFIAny* inputs, bool
 }
 
 // The usual call: tensors only, the last ones written, no return value. All other calls take the slow path.
-REWIRE_INLINE bool Interpreter::CallKernel() {
-  const Word* const pc = pc_;
+REWIRE_INLINE bool Interpreter::CallKernel(const Word* pc, RewireFFIAny* registers) {
   const Word index = pc[REWIRE_AT(kInvokePacked, "kernel")];
   const Word outputs = pc[REWIRE_AT(kInvokePacked, "outputs")];
   const Word count = pc[REWIRE_AT(kInvokePacked, "args")];
-  const Word* registers = pc + REWIRE_AT(kInvokePacked, "args") + 1;
+  const Word* const reads = pc + REWIRE_AT(kInvokePacked, "args") + 1;
   const LinkedKernel& kernel = kernels_[index];
   RewireFFIAny* args = vm_.args.data();  // room for max_args was made when the run began
-  if (__builtin_expect(!kernel.plain || outputs == 0 || outputs > count, 0)) return CallKernelSlowly();
+  // Of a call with outputs, 1 <= outputs <= count.
+  if (__builtin_expect(!kernel.plain || outputs - 1 >= count, 0)) return CallKernelSlowly();
   // The last argument, which usually is the only written one, is compared with the others on the way.
-  const RewireFFIAny last = Reg(registers[count - 1]);
+  const RewireFFIAny& last = Reg(registers, reads[count - 1]);
   if (__builtin_expect(last.type_index != kTensorKind, 0)) return CallKernelSlowly();
   const TensorObject& out = *TensorOf(last);
   args[count - 1] = last;
-  const Extent extent(out);
   auto addresses = reinterpret_cast<std::uintptr_t>(out.tensor.data);
   bool overlap = false;
-  for (Word i = 0; i < count - 1; ++i) {
-    const RewireFFIAny& value = Reg(registers[i]);
-    if (__builtin_expect(value.type_index != kTensorKind, 0)) return CallKernelSlowly();
-    addresses |= reinterpret_cast<std::uintptr_t>(TensorOf(value)->tensor.data);
-    overlap |= extent.MayOverlap(*TensorOf(value));
-    args[i] = value;
+  const bool tensors = kernel.apart
+                           ? Gather<true>(registers, reads, count - 1, out, args, &addresses, &overlap)
+                           : Gather<false>(registers, reads, count - 1, out, args, &addresses, &overlap);
+  if (__builtin_expect(!tensors || (addresses & kernel.alignment_mask) != 0, 0)) return CallKernelSlowly();
+  if (__builtin_expect((out.flags & TensorObject::kNotPlain) != 0, 0)) return CallKernelSlowly();
+  if (outputs != 1) {
+    bool others = false;
+    if (!LookAtOutputs(args, count - outputs, count - 1, &others)) return CallKernelSlowly();
+    overlap = overlap || others;
   }
-  if (__builtin_expect((addresses & kernel.alignment_mask) != 0, 0)) return CallKernelSlowly();
-  std::uint64_t flags = out.flags;
-  for (Word i = count - outputs; i < count - 1; ++i) {
-    flags |= TensorOf(args[i])->flags;
-    const Extent written(*TensorOf(args[i]));
-    for (Word k = 0; k < i; ++k) overlap |= written.MayOverlap(*TensorOf(args[k]));
-  }
-  if (__builtin_expect((flags & TensorObject::kNotPlain) != 0, 0)) return CallKernelSlowly();
   if (overlap && kernel.apart && !IsInPlace(kernel, args, count, outputs) &&
       !CheckOverlaps(kernel, count, outputs))
     return false;
-  if (__builtin_expect(vm_.interrupts.load(std::memory_order_relaxed) != 0, 0) &&
-      !CheckBeforeCall(count, count - outputs)) {
-    return false;
+  if (const std::uint32_t interrupts = vm_.interrupts.load(std::memory_order_relaxed);
+      __builtin_expect(interrupts != 0, 0)) {
+    if ((interrupts & VmImpl::kObserved) != 0) return CallKernelSlowly();
+    if (!CheckBeforeCall(count, count - outputs)) return false;
   }
   vm_.current_call = pc;
   RewireFFIAny returned{};
@@ -137,117 +168,144 @@ REWIRE_INLINE bool Interpreter::CallKernel() {
                        0)) {
     return FailKernel(index);
   }
-  if (__builtin_expect(returned.type_index != kRewireFFINone || !vm_.temporaries.empty() ||
-                           !vm_.workspaces.empty() || pc[REWIRE_AT(kInvokePacked, "dst")] != kNone,
-                       0)) {
-    return FinishKernel(returned);
-  }
-  return true;
+  // Nothing returned, nothing to release, no register for a result: one test of all four.
+  static_assert(kRewireFFINone == 0 && kNone + 1 == 0);
+  const std::uint32_t rest = static_cast<std::uint32_t>(returned.type_index) | vm_.temporaries.size() |
+                             vm_.workspaces.size() | (pc[REWIRE_AT(kInvokePacked, "dst")] + 1);
+  return __builtin_expect(rest == 0, 1) || FinishKernel(returned);
 }
 
-template <typename Observed>
-bool Interpreter::Loop(Observed observed) {
+// Each frequent instruction ends with a jump of its own to the next one
+// (docs/decisions/0012-jumps-from-instruction-to-instruction.md). The other ones share the jump at the label
+// `Next`. pc_ moves on only when an instruction has succeeded: a
+// failure is reported where it happened.
+#define REWIRE_GO()                                  \
+  do {                                               \
+    pc_ = pc;                                        \
+    if (__builtin_expect(--fuel < 0, 0)) goto Empty; \
+    goto* kCode[*pc & 0xFF];                         \
+  } while (false)
+
+bool Interpreter::Loop() {
+  // The labels below by opcode: there is one for every row. The verifier has looked at all opcodes.
+  static const void* const kCode[] = {
+#define REWIRE_OPCODE(Name, ...) &&Name,
+#include "rewire/executable_format/isa.def"
+  };
   const Word* pc = pc_;
-  for (;;) {
-    if (__builtin_expect(--fuel_ < 0, 0) && !Refuel()) return false;
-    if (observed && !Observe()) return false;
-    const Word header = *pc;
-    // pc_ moves on only when an instruction has succeeded: a failure is reported where it happened.
-    switch (OpcodeOf(header)) {
-      case Opcode::kMove: {
-        const RewireFFIAny value = Reg(pc[REWIRE_AT(kMove, "src")]);
-        ObjectHeap::Retain(value);
-        Put(pc[REWIRE_AT(kMove, "dst")], value);
-        break;
-      }
-      case Opcode::kRet: {
-        const Word result = pc[REWIRE_AT(kRet, "result")];
-        // Taken out of the register rather than copied: the frame is about to release the rest.
-        const RewireFFIAny value = Reg(result);
-        Reg(result) = {};
-        if (!Leave(value)) return status_.has_value();
-        pc = pc_;
-        continue;
-      }
-      case Opcode::kInvoke:
-        if (!EnterCall()) return false;
-        pc = pc_;
-        continue;
-      case Opcode::kInvokeClosure:
-        if (!EnterClosure()) return false;
-        pc = pc_;
-        continue;
-      case Opcode::kInvokePacked:
-        if (!(observed ? CallKernelSlowly() : CallKernel())) return false;
-        break;
-      case Opcode::kAllocTensor:
-        if (!AllocTensor()) return false;
-        break;
-      case Opcode::kAllocTensorReg:
-        if (!AllocTensorReg()) return false;
-        break;
-      case Opcode::kAllocADT:
-        if (!AllocTuple(kAdtKind, pc[REWIRE_AT(kAllocADT, "tag")], pc[REWIRE_AT(kAllocADT, "dst")],
-                        ReadsView(pc + REWIRE_AT(kAllocADT, "fields")))) {
-          return false;
-        }
-        break;
-      case Opcode::kAllocClosure:
-        if (!AllocTuple(kClosureKind, pc[REWIRE_AT(kAllocClosure, "function")],
-                        pc[REWIRE_AT(kAllocClosure, "dst")],
-                        ReadsView(pc + REWIRE_AT(kAllocClosure, "captured")))) {
-          return false;
-        }
-        break;
-      case Opcode::kGetField:
-        if (!GetField()) return false;
-        break;
-      case Opcode::kIf: {
-        bool taken = false;
-        if (!If(&taken)) return false;
-        pc += static_cast<std::int32_t>(pc[taken ? REWIRE_AT(kIf, "if_true") : REWIRE_AT(kIf, "if_false")]);
-        pc_ = pc;
-        continue;
-      }
-      case Opcode::kLoadConst:
-        Put(pc[REWIRE_AT(kLoadConst, "dst")], rep_.constants[pc[REWIRE_AT(kLoadConst, "constant")]]);
-        break;
-      case Opcode::kGoto:
-        pc += static_cast<std::int32_t>(pc[REWIRE_AT(kGoto, "target")]);
-        pc_ = pc;
-        continue;
-      case Opcode::kGetTag:
-        if (!GetTag()) return false;
-        break;
-      case Opcode::kLoadConsti:
-        Put(pc[REWIRE_AT(kLoadConsti, "dst")],
-            MakeInteger(kInt64Kind, DecodeInt64(pc + REWIRE_AT(kLoadConsti, "value"))));
-        break;
-      case Opcode::kFatal: {
-        const Word note = pc[REWIRE_AT(kFatal, "note")];
-        return Fail(StatusCode::kRuntimeFailed,
-                    note == kNone ? std::string("the program stopped itself")
-                                  : Format("the program stopped itself: {}", rep_.module().strings[note]));
-      }
-      case Opcode::kAllocStorage:
-        if (!AllocStorage()) return false;
-        break;
-      case Opcode::kShapeOf:
-        if (!ShapeOf()) return false;
-        break;
-      case Opcode::kReshapeTensor:
-        if (!ReshapeTensor()) return false;
-        break;
-      case Opcode::kDeviceCopy:
-        if (!DeviceCopy()) return false;
-        break;
-      case Opcode::kKillRegister:
-        Put(pc[REWIRE_AT(kKillRegister, "reg")], {});
-        break;
-    }
-    pc += WordsOf(header);
-    pc_ = pc;
+  RewireFFIAny* registers = registers_;
+  std::int64_t fuel = 0;
+  REWIRE_GO();
+
+Empty:
+  fuel = Refuel();
+  if (fuel < 0) return false;
+  goto* kCode[*pc & 0xFF];
+
+Next:
+  pc += WordsOf(*pc);
+  REWIRE_GO();
+
+Elsewhere:  // a call or a return has changed the frame
+  pc = pc_;
+  registers = registers_;
+  REWIRE_GO();
+
+Move : {
+  const RewireFFIAny value = Reg(registers, pc[REWIRE_AT(kMove, "src")]);
+  ObjectHeap::Retain(value);
+  Put(registers, pc[REWIRE_AT(kMove, "dst")], value);
+  pc += LengthOf(Opcode::kMove);
+  REWIRE_GO();
+}
+Ret : {
+  const Word result = pc[REWIRE_AT(kRet, "result")];
+  // Taken out of the register rather than copied: the frame is about to release the rest.
+  const RewireFFIAny value = Reg(registers, result);
+  Reg(registers, result) = {};
+  if (Leave(value)) goto Elsewhere;
+  return status_.has_value();
+}
+Invoke:
+  if (EnterCall()) goto Elsewhere;
+  return false;
+InvokeClosure:
+  if (EnterClosure()) goto Elsewhere;
+  return false;
+InvokePacked:
+  if (!CallKernel(pc, registers)) return false;
+  pc += WordsOf(*pc);
+  REWIRE_GO();
+AllocTensor:
+  if (!AllocTensor(pc, registers)) return false;
+  pc += WordsOf(*pc);
+  REWIRE_GO();
+AllocTensorReg:
+  if (AllocTensorReg()) goto Next;
+  return false;
+AllocADT:
+  if (AllocTuple(kAdtKind, pc[REWIRE_AT(kAllocADT, "tag")], pc[REWIRE_AT(kAllocADT, "dst")],
+                 ReadsView(pc + REWIRE_AT(kAllocADT, "fields")))) {
+    goto Next;
   }
+  return false;
+AllocClosure:
+  if (AllocTuple(kClosureKind, pc[REWIRE_AT(kAllocClosure, "function")], pc[REWIRE_AT(kAllocClosure, "dst")],
+                 ReadsView(pc + REWIRE_AT(kAllocClosure, "captured")))) {
+    goto Next;
+  }
+  return false;
+GetField:
+  if (GetField()) goto Next;
+  return false;
+If : {
+  bool taken = false;
+  if (!If(&taken)) return false;
+  pc += static_cast<std::int32_t>(pc[taken ? REWIRE_AT(kIf, "if_true") : REWIRE_AT(kIf, "if_false")]);
+  REWIRE_GO();
+}
+LoadConst:
+  Put(registers, pc[REWIRE_AT(kLoadConst, "dst")], constants_[pc[REWIRE_AT(kLoadConst, "constant")]]);
+  pc += LengthOf(Opcode::kLoadConst);
+  REWIRE_GO();
+Goto:
+  pc += static_cast<std::int32_t>(pc[REWIRE_AT(kGoto, "target")]);
+  REWIRE_GO();
+GetTag:
+  if (GetTag()) goto Next;
+  return false;
+LoadConsti:
+  Put(registers, pc[REWIRE_AT(kLoadConsti, "dst")],
+      MakeInteger(kInt64Kind, DecodeInt64(pc + REWIRE_AT(kLoadConsti, "value"))));
+  pc += LengthOf(Opcode::kLoadConsti);
+  REWIRE_GO();
+Fatal:
+  return StopItself();
+AllocStorage:
+  if (!AllocStorage(pc, registers)) return false;
+  pc += WordsOf(*pc);
+  REWIRE_GO();
+ShapeOf:
+  if (ShapeOf()) goto Next;
+  return false;
+ReshapeTensor:
+  if (ReshapeTensor()) goto Next;
+  return false;
+DeviceCopy:
+  if (DeviceCopy()) goto Next;
+  return false;
+KillRegister:
+  Put(registers, pc[REWIRE_AT(kKillRegister, "reg")], {});
+  pc += LengthOf(Opcode::kKillRegister);
+  REWIRE_GO();
+}
+#undef REWIRE_GO
+
+bool Interpreter::StopItself() {
+  const Word note = pc_[REWIRE_AT(kFatal, "note")];
+  return Fail(StatusCode::kRuntimeFailed,
+              note == kNone ? std::string("the program stopped itself")
+                            : Format("the program stopped itself: {}", rep_.module().strings[note]));
 }
 
 bool Interpreter::If(bool* taken) {
@@ -301,17 +359,20 @@ bool Interpreter::GetTag() {
   return true;
 }
 
-// Fuel is the step limit in portions. Between two portions the loop only counts in a register.
-bool Interpreter::Refuel() {
+// Fuel is the step limit in portions. Between two portions the loop only counts in a register. An observer of
+// instructions sees each, so the portions are of one.
+std::int64_t Interpreter::Refuel() {
   if (steps_left_ == 0) {
-    return Fail(StatusCode::kStepLimit,
-                "the limit of {} instructions is used up; raise Limits::steps if the program needs more",
-                vm_.limits.steps);
+    Fail(StatusCode::kStepLimit,
+         "the limit of {} instructions is used up; raise Limits::steps if the program needs more",
+         vm_.limits.steps);
+    return -1;
   }
-  const std::uint64_t portion = steps_left_ < static_cast<std::uint64_t>(kFuel) ? steps_left_ : kFuel;
+  const std::uint64_t most = wants_instructions_ ? 1 : kFuel;
+  const std::uint64_t portion = steps_left_ < most ? steps_left_ : most;
   steps_left_ -= portion;
-  fuel_ = static_cast<std::int64_t>(portion) - 1;  // one is being spent
-  return CheckInterrupts();
+  if (!CheckInterrupts() || (wants_instructions_ && !Observe())) return -1;
+  return static_cast<std::int64_t>(portion) - 1;  // one is being spent
 }
 
 bool Interpreter::CheckInterrupts() {
@@ -327,11 +388,11 @@ bool Interpreter::AskObserver() {
   return CallHost("the observer", [&] {
     wants_instructions_ = vm_.observer->wants_instructions();
     wants_kernels_ = vm_.observer->wants_kernels();
+    if (wants_kernels_) vm_.interrupts.fetch_or(VmImpl::kObserved, std::memory_order_relaxed);
   });
 }
 
 bool Interpreter::Observe() {
-  if (!wants_instructions_) return true;
   // It may read what the instruction before has given to a device.
   if (!WaitFor(nullptr, WaitCause::kObserver)) return false;
   const Frame& frame = vm_.frames.back();

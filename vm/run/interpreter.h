@@ -22,7 +22,12 @@ bool IsWritten(const KernelImport& import, std::uint32_t position, std::uint32_t
 
 class Interpreter {
  public:
-  explicit Interpreter(VmImpl& vm) : vm_(vm), rep_(vm.rep), heap_(vm.heap), kernels_(vm.rep.kernels.data()) {}
+  explicit Interpreter(VmImpl& vm)
+      : vm_(vm),
+        rep_(vm.rep),
+        heap_(vm.heap),
+        kernels_(vm.rep.kernels.data()),
+        constants_(vm.rep.constants.data()) {}
 
   // Runs `function` with `inputs`, which are retained here. On success *result holds one reference of the VM.
   // After an error no frames are left. If `bound` is true, the function's bound outputs are made in their
@@ -34,35 +39,29 @@ class Interpreter {
 
  private:
   using Word = std::uint32_t;
-  static constexpr std::int64_t kFuel =
+  static constexpr std::uint64_t kFuel =
       4096;  // instructions between two checks of limits, cancellation and deadline
 
-  // `Observed` is either a compile-time constant false, so that the usual loop has no check, or a bool (see
-  // Run).
-  template <typename Observed>
-  bool Loop(Observed observed);
+  bool Loop();
 
+  // Instructions that the loop has inline. It passes what it keeps in registers of the CPU: `pc`, which is
+  // pc_, and `registers`, which is registers_. Each returns false after a failure.
+  bool AllocStorage(const Word* pc, RewireFFIAny* registers);
+  bool AllocTensor(const Word* pc, RewireFFIAny* registers);
+  template <typename Shape>
+  bool MakeUsualTensor(const Word* pc, RewireFFIAny* registers, Word storage_register, Word offset_register,
+                       DLDataType dtype, const Shape& shape, Word dst);
+  bool CallKernel(const Word* pc, RewireFFIAny* registers);
   // Instructions that are too long for the loop itself. Each reads its operands at pc_ and returns false
   // after a failure.
-  bool AllocStorage();
-  bool AllocTensor();
   bool AllocTensorReg();
+  // AllocTensor where MakeUsualTensor does not serve.
+  bool AllocTensorSlowly();
   // Makes a tensor of `bytes` bytes whose shape is known to fit. Used by both forms of AllocTensor.
-  template <typename Shape>
-  bool FinishTensor(Word storage, Word offset, DLDataType dtype, std::uint64_t bytes, const Shape& shape,
-                    Word dst);
-  bool PlaceTensor(const StorageObject* storage, DLDataType dtype, Span<const std::int64_t> shape, Word dst,
-                   bool* placed);
+  bool FinishTensor(Word storage_register, Word offset_register, DLDataType dtype, std::uint64_t bytes,
+                    Span<const std::int64_t> shape, Word dst);
   [[gnu::cold]] bool FailPlace(const StorageObject* storage, DLDataType dtype, std::uint64_t bytes,
                                std::int64_t offset, Span<const std::int64_t> shape);
-  // The same two for any form of shape. They are out of line and take the shape by value, so that the
-  // interpreter's loop needs no room on its stack for it.
-  template <typename Shape>
-  [[gnu::noinline]] bool PlaceTensorOf(const StorageObject* storage, DLDataType dtype, Shape shape, Word dst,
-                                       bool* placed);
-  template <typename Shape>
-  [[gnu::cold, gnu::noinline]] bool FailPlaceOf(const StorageObject* storage, DLDataType dtype,
-                                                std::uint64_t bytes, std::int64_t offset, Shape shape);
   bool ShapeOf();
   bool ReshapeTensor();
   [[gnu::cold]] bool CheckElements(const DLTensor& tensor, Span<const std::int64_t> shape);
@@ -71,7 +70,7 @@ class Interpreter {
   bool GetField();
   bool GetTag();
   bool If(bool* taken);
-  bool CallKernel();
+  [[gnu::cold]] bool StopItself();
   bool CallKernelSlowly();
   bool FinishKernel(const RewireFFIAny& returned);
   [[gnu::cold]] bool FailKernel(Word index);
@@ -133,6 +132,11 @@ class Interpreter {
   Status LeaveWork();
   [[gnu::cold]] bool FailDevice(const Status& failure);
 
+  // The plan's sites, once destinations_ is that of a frame of `function`.
+  void FindSites(std::uint32_t function) {
+    sites_ = destinations_ == kNone ? nullptr : rep_.plans[function].sites.data();
+  }
+
   // Frames.
   bool Enter(Word function, const Word* return_pc, Word dst, std::uint32_t destinations);
   bool EnterCall();
@@ -141,15 +145,19 @@ class Interpreter {
   void Unwind();
 
   // Registers.
-  RewireFFIAny& Reg(Word index) {
-    REWIRE_ASSERT(registers_ + index < vm_.stack.data() + vm_.stack.size(), "register {} of the frame at {}",
-                  index, vm_.frames.back().base);
-    return registers_[index];
+  RewireFFIAny& Reg(Word index) { return Reg(registers_, index); }
+  // The same where `registers`, which is registers_, is at hand.
+  RewireFFIAny& Reg(RewireFFIAny* registers, Word index) {
+    REWIRE_ASSERT(registers == registers_ && registers + index < vm_.stack.data() + vm_.stack.size(),
+                  "register {} of the frame at {}", index, vm_.frames.back().base);
+    return registers[index];
   }
   // Takes over the value's reference and releases the register's former value.
-  void Put(Word index, const RewireFFIAny& value) {
-    const RewireFFIAny before = registers_[index];
-    registers_[index] = value;
+  void Put(Word index, const RewireFFIAny& value) { Put(registers_, index, value); }
+  void Put(RewireFFIAny* registers, Word index, const RewireFFIAny& value) {
+    RewireFFIAny& reg = Reg(registers, index);
+    const RewireFFIAny before = reg;
+    reg = value;
     heap_.Release(before);
   }
   const TensorObject* Tensor(Word index);  // null, with the error set, if the register holds something else
@@ -179,7 +187,8 @@ class Interpreter {
   // Limits. A list or a frame of so many registers takes as long as some thousand instructions, so the VM
   // asks once more whether to go on.
   static constexpr std::uint32_t kLongList = 4096;
-  bool Refuel();
+  // The number of instructions that may follow this one before the loop asks again. Negative after a failure.
+  std::int64_t Refuel();
   bool CheckInterrupts();
 
   // Failures: record an error about the instruction at pc_ and return false.
@@ -222,14 +231,15 @@ class Interpreter {
   const ProgramRep& rep_;
   ObjectHeap& heap_;
   const LinkedKernel* kernels_;
+  const RewireFFIAny* constants_;
 
   const Word* pc_ = nullptr;
   const Word* code_ = nullptr;  // of the current function
   RewireFFIAny* registers_ = nullptr;
+  const Word* sites_ = nullptr;  // FunctionPlan::sites of the current function; null if no output is bound
   std::uint32_t destinations_ =
       kNone;  // destinations of the current frame, an offset in vm_.destinations; kNone if no output is bound
-  std::int64_t fuel_ = 0;
-  std::uint64_t steps_left_ = 0;     // steps beyond the current fuel
+  std::uint64_t steps_left_ = 0;     // steps beyond the loop's current portion
   bool wants_instructions_ = false;  // of the observer; asked once
   bool wants_kernels_ = false;
   Status status_;

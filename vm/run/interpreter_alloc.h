@@ -17,101 +17,93 @@ inline std::uint64_t StaticBytes(DLDataType dtype, const DimsView& shape) {
   return bytes;
 }
 
-// A shape as a span, for code that is not time-critical.
-class ShapeCopy {
- public:
-  template <typename Shape>
-  explicit ShapeCopy(Shape shape) : rank_(shape.size()) {
-    for (std::uint32_t i = 0; i < rank_; ++i) dims_[i] = shape[i];
-  }
-  Span<const std::int64_t> span() const { return {dims_, rank_}; }
-
- private:
-  std::size_t rank_;
-  std::int64_t dims_[kMaxRank];
-};
-
-REWIRE_INLINE bool Interpreter::AllocStorage() {
+REWIRE_INLINE bool Interpreter::AllocStorage(const Word* pc, RewireFFIAny* registers) {
   constexpr Opcode kOp = Opcode::kAllocStorage;
-  const Word size_register = pc_[WordOf(kOp, "size")];
-  const DimsView shape(pc_ + WordOf(kOp, "shape"));
+  const Word size_register = pc[WordOf(kOp, "size")];
   std::int64_t bytes = 0;
   if (size_register != kNone) {
-    if (!ReadInteger(Reg(size_register), "size", &bytes)) return false;
+    if (!ReadInteger(Reg(registers, size_register), "size", &bytes)) return false;
   } else {
-    bytes = static_cast<std::int64_t>(StaticBytes(DecodeDType(pc_[WordOf(kOp, "dtype")]), shape));
+    const DimsView shape(pc + WordOf(kOp, "shape"));
+    bytes = static_cast<std::int64_t>(StaticBytes(DecodeDType(pc[WordOf(kOp, "dtype")]), shape));
   }
+  const auto size = static_cast<std::uint64_t>(bytes);
+  const LinkedDevice& device = rep_.devices[pc[WordOf(kOp, "device")]];
+  const Word alignment = pc[WordOf(kOp, "alignment")];
+  RewireFFIAny& dst = Reg(registers, pc[WordOf(kOp, "dst")]);
+  // In a loop the register has the storage of the round before, which often serves again.
+  if (dst.type_index == kStorageKind && heap_.IsAsNew(*StorageOf(dst), size, alignment, device)) return true;
   if (bytes < 0) {
     return Fail(StatusCode::kRuntimeFailed, "a storage of {} bytes asked for", bytes);
   }
-  const auto size = static_cast<std::uint64_t>(bytes);
   // A small storage is checked against the limit when it takes its block.
   if (size > BlockPool::kMaxSmall && (size > vm_.account->limit() || size > BlockPool::kMaxBlock))
     return FailMemory(size);
-  const LinkedDevice& device = rep_.devices[pc_[WordOf(kOp, "device")]];
-  StorageObject* storage = heap_.NewStorage(size, pc_[WordOf(kOp, "alignment")], device);
+  StorageObject* storage = heap_.NewStorage(size, alignment, device);
   if (storage == nullptr) return FailMemory(sizeof(StorageObject));
-  Put(pc_[WordOf(kOp, "dst")], MakeAny(kStorageKind, storage));
+  const RewireFFIAny before = dst;
+  dst = MakeAny(kStorageKind, storage);
+  heap_.Release(before);
   return true;
 }
 
+// The usual tensor: of usual rank, on a storage of this VM in which it fits, not in the memory of an output.
+// False, with nothing changed but the storage's memory taken, if something is not usual. The size of the
+// shape must have been checked.
 template <typename Shape>
-bool Interpreter::FailPlaceOf(const StorageObject* storage, DLDataType dtype, std::uint64_t bytes,
-                              std::int64_t offset, Shape shape) {
-  return FailPlace(storage, dtype, bytes, offset, ShapeCopy(shape).span());
-}
-
-template <typename Shape>
-bool Interpreter::PlaceTensorOf(const StorageObject* storage, DLDataType dtype, Shape shape, Word dst,
-                                bool* placed) {
-  return PlaceTensor(storage, dtype, ShapeCopy(shape).span(), dst, placed);
-}
-
-template <typename Shape>
-REWIRE_INLINE bool Interpreter::FinishTensor(Word storage_register, Word offset_register, DLDataType dtype,
-                                             std::uint64_t bytes, const Shape& shape, Word dst) {
-  if (Reg(storage_register).type_index != kStorageKind) return FailKind(storage_register, "a storage");
-  StorageObject* storage = StorageOf(Reg(storage_register));
-  if (__builtin_expect(storage->account != heap_.account(), 0)) {
-    return Fail(StatusCode::kRuntimeFailed, "the storage belongs to another VM");
-  }
+REWIRE_INLINE bool Interpreter::MakeUsualTensor(const Word* pc, RewireFFIAny* registers,
+                                                Word storage_register, Word offset_register, DLDataType dtype,
+                                                const Shape& shape, Word dst) {
+  const RewireFFIAny on = Reg(registers, storage_register);
+  const auto rank = static_cast<std::uint32_t>(shape.size());
+  const bool placed = sites_ != nullptr && sites_[pc - code_] != FunctionPlan::kNotRewired;
+  if (__builtin_expect(on.type_index != kStorageKind || rank > kUsualRank || placed, 0)) return false;
+  StorageObject* storage = StorageOf(on);
   std::uint64_t start = 0;
   if (offset_register != kNone) {
-    std::int64_t offset = 0;
-    if (!ReadInteger(Reg(offset_register), "offset", &offset)) return false;
-    start = static_cast<std::uint64_t>(offset);
-    const std::uint64_t unit = ElementBytes({dtype.code, dtype.bits, 1});
-    if (start > storage->size || bytes > storage->size - start || (start != 0 && start % unit != 0)) {
-      return FailPlaceOf(storage, dtype, bytes, offset, shape);
-    }
-  } else if (__builtin_expect(bytes > storage->size, 0)) {
-    return FailPlaceOf(storage, dtype, bytes, 0, shape);
+    const RewireFFIAny& offset = Reg(registers, offset_register);
+    if (!IsIntegerKind(offset.type_index)) return false;
+    start = static_cast<std::uint64_t>(offset.v_int64);
+    const std::uint64_t mask = ElementBytes({dtype.code, dtype.bits, 1}) - 1;
+    // The other form knows sizes like 3 bytes.
+    if (((start | (mask + 1)) & mask) != 0 || start > storage->size) return false;
   }
-  if (__builtin_expect(destinations_ != kNone, 0)) {
-    bool placed = false;
-    if (!PlaceTensorOf(storage, dtype, shape, dst, &placed)) return false;
-    if (placed) return true;
+  ObjectHeap& heap = heap_;
+  if (storage->account != heap.account() || !heap.TakeMemory(storage)) return false;
+  TensorObject* tensor = heap.TakeUsualTensor();
+  if (__builtin_expect(tensor == nullptr, 0)) return false;
+  std::int64_t* const dims = tensor->dims();
+  std::int64_t count = 1;
+  for (std::int64_t* place = dims + rank; place != dims;) {
+    --place;
+    const std::int64_t dim = shape[static_cast<std::uint32_t>(place - dims)];
+    *place = dim;
+    place[kUsualRank] = count;  // the stride
+    count *= dim;
   }
-  if (!heap_.TakeMemory(storage)) return FailMemory(storage->size);
-  const auto rank = static_cast<std::uint32_t>(shape.size());
-  TensorObject* tensor = heap_.NewTensor(rank);
-  if (__builtin_expect(tensor == nullptr, 0)) return FailMemory(sizeof(TensorObject));
-  SetContiguousDims(tensor, dtype, shape, rank, bytes);
+  const std::uint64_t bytes = static_cast<std::uint64_t>(count) * ElementBytes(dtype);
+  // It must fit. A tensor of no bytes is not usual.
+  if (__builtin_expect(bytes - 1 >= storage->size - start, 0)) {
+    heap.GiveUsualTensor(tensor);
+    return false;
+  }
+  tensor->fields = TensorObject::FieldsOf(kUsualRank) | bytes << 16;
+  tensor->tensor.dtype = dtype;
+  tensor->tensor.ndim = static_cast<std::int32_t>(rank);
   tensor->tensor.data = static_cast<char*>(storage->data) + start;
   tensor->tensor.device = storage->device;
-  tensor->tensor.byte_offset = 0;
   tensor->storage = storage;
   ObjectHeap::Retain(storage);
-  Put(dst, MakeAny(kTensorKind, tensor));
+  Put(registers, dst, MakeAny(kTensorKind, tensor));
   return true;
 }
 
-REWIRE_INLINE bool Interpreter::AllocTensor() {
+REWIRE_INLINE bool Interpreter::AllocTensor(const Word* pc, RewireFFIAny* registers) {
   constexpr Opcode kOp = Opcode::kAllocTensor;
-  const DimsView shape(pc_ + WordOf(kOp, "shape"));
-  const DLDataType dtype = DecodeDType(pc_[WordOf(kOp, "dtype")]);
-  return FinishTensor(pc_[WordOf(kOp, "storage")], pc_[WordOf(kOp, "offset")], dtype,
-                      StaticBytes(dtype, shape), shape, pc_[WordOf(kOp, "dst")]);
+  const bool usual = MakeUsualTensor(pc, registers, pc[WordOf(kOp, "storage")], pc[WordOf(kOp, "offset")],
+                                     DecodeDType(pc[WordOf(kOp, "dtype")]),
+                                     DimsView(pc + WordOf(kOp, "shape")), pc[WordOf(kOp, "dst")]);
+  return __builtin_expect(usual, 1) || AllocTensorSlowly();
 }
 
 }  // namespace rewire

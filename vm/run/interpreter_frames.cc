@@ -29,6 +29,7 @@ bool Interpreter::Enter(Word function, const Word* return_pc, Word dst, std::uin
   code_ = callee.code;
   pc_ = callee.code;
   destinations_ = destinations;
+  FindSites(function);
   return true;
 }
 
@@ -107,6 +108,7 @@ bool Interpreter::Leave(const RewireFFIAny& value) {
   pc_ = frame.return_pc;
   if (frame.destinations != kNone) vm_.destinations.Pop(frame.destinations);
   destinations_ = caller.destinations;
+  FindSites(caller.function);
   Put(frame.dst, value);
   return true;
 }

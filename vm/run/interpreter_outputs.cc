@@ -14,9 +14,8 @@ namespace rewire {
 
 // The output whose tensor the instruction at pc_ makes, when it is bound in this frame.
 OutputSlot* Interpreter::SlotHere() {
-  const Array<std::uint32_t>& sites = rep_.plans[vm_.frames.back().function].sites;
-  if (sites.empty()) return nullptr;
-  const std::uint32_t leaf = sites[static_cast<std::size_t>(pc_ - code_)];
+  if (sites_ == nullptr) return nullptr;
+  const std::uint32_t leaf = sites_[pc_ - code_];
   return leaf == FunctionPlan::kNotRewired ? nullptr : vm_.destinations[destinations_ + leaf - 1];
 }
 
@@ -110,9 +109,9 @@ bool Interpreter::BindDestinations(std::uint32_t function) {
 // bound.
 bool Interpreter::CarryDestinations(std::uint32_t* destinations) {
   *destinations = kNone;
+  if (sites_ == nullptr) return true;
   const FunctionPlan& plan = rep_.plans[vm_.frames.back().function];
-  if (plan.sites.empty()) return true;
-  const std::uint32_t call = plan.sites[static_cast<std::size_t>(pc_ - code_)];
+  const std::uint32_t call = sites_[pc_ - code_];
   if (call == FunctionPlan::kNotRewired) return true;
   const Array<std::uint32_t>& leaves = plan.calls[call - 1];
   const std::uint32_t base = vm_.destinations.size();

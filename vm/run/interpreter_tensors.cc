@@ -114,17 +114,50 @@ bool Interpreter::FailPlace(const StorageObject* storage, DLDataType dtype, std:
               ElementBytes({dtype.code, dtype.bits, 1}));
 }
 
-// The tensor in the memory of a bound output, where that is where it goes.
-bool Interpreter::PlaceTensor(const StorageObject* storage, DLDataType dtype, Span<const std::int64_t> shape,
-                              Word dst, bool* placed) {
+bool Interpreter::FinishTensor(Word storage_register, Word offset_register, DLDataType dtype,
+                               std::uint64_t bytes, Span<const std::int64_t> shape, Word dst) {
+  if (Reg(storage_register).type_index != kStorageKind) return FailKind(storage_register, "a storage");
+  StorageObject* storage = StorageOf(Reg(storage_register));
+  if (storage->account != heap_.account()) {
+    return Fail(StatusCode::kRuntimeFailed, "the storage belongs to another VM");
+  }
+  std::int64_t offset = 0;
+  if (offset_register != kNone && !ReadInteger(Reg(offset_register), "offset", &offset)) return false;
+  const auto start = static_cast<std::uint64_t>(offset);
+  if (start > storage->size || bytes > storage->size - start ||
+      (start != 0 && start % ElementBytes({dtype.code, dtype.bits, 1}) != 0)) {
+    return FailPlace(storage, dtype, bytes, offset, shape);
+  }
   const OutputSlot* slot = nullptr;
-  if (!MemoryHere(dtype, shape, storage->device, &slot)) return false;
-  *placed = slot != nullptr;
-  if (slot == nullptr) return true;
-  TensorObject* tensor = TensorOver(*slot, dtype, shape);
-  if (tensor == nullptr) return false;
+  if (sites_ != nullptr && !MemoryHere(dtype, shape, storage->device, &slot)) return false;
+  TensorObject* tensor = nullptr;
+  if (slot != nullptr) {
+    tensor = TensorOver(*slot, dtype, shape);
+    if (tensor == nullptr) return false;
+  } else {
+    if (!heap_.TakeMemory(storage)) return FailMemory(storage->size);
+    const auto rank = static_cast<std::uint32_t>(shape.size());
+    tensor = heap_.NewTensor(rank);
+    if (tensor == nullptr) return FailMemory(sizeof(TensorObject));
+    SetContiguousDims(tensor, dtype, shape, rank, bytes);
+    tensor->tensor.data = static_cast<char*>(storage->data) + start;
+    tensor->tensor.device = storage->device;
+    tensor->tensor.byte_offset = 0;
+    tensor->storage = storage;
+    ObjectHeap::Retain(storage);
+  }
   Put(dst, MakeAny(kTensorKind, tensor));
   return true;
+}
+
+bool Interpreter::AllocTensorSlowly() {
+  constexpr Opcode kOp = Opcode::kAllocTensor;
+  const DimsView shape(pc_ + WordOf(kOp, "shape"));
+  const DLDataType dtype = DecodeDType(pc_[WordOf(kOp, "dtype")]);
+  std::int64_t dims[kMaxRank];
+  for (std::uint32_t i = 0; i < shape.size(); ++i) dims[i] = shape[i];
+  return FinishTensor(pc_[WordOf(kOp, "storage")], pc_[WordOf(kOp, "offset")], dtype,
+                      StaticBytes(dtype, shape), {dims, shape.size()}, pc_[WordOf(kOp, "dst")]);
 }
 
 bool Interpreter::AllocTensorReg() {

@@ -64,7 +64,7 @@ struct DeleteVm {
 using OwnedVm = std::unique_ptr<VmImpl, DeleteVm>;
 
 // On cache lines of its own, because VMs that one thread made may run on different threads.
-struct alignas(kCacheLine) VmImpl {
+struct alignas(kCacheLine) VmImpl : OnCacheLines {
   // Makes a VM with memory of the program's allocator.
   static OwnedVm Make(const Program& program, const Limits& limits);
   // Its runs take their memory from the arena.
@@ -234,6 +234,7 @@ struct alignas(kCacheLine) VmImpl {
   static constexpr std::uint32_t kCancelRequested = 1;
   static constexpr std::uint32_t kHasDeadline = 2;
   static constexpr std::uint32_t kInFlight = 4;  // copies use memory of the host (DeviceWork::in_flight)
+  static constexpr std::uint32_t kObserved = 8;  // an observer wants to know of kernel calls
   std::atomic<std::uint32_t> interrupts{0};
   // A cancellation applies to the run that was going on when it came. So runs are numbered, starting with 1.
   std::atomic<std::uint64_t> current_run{0};  // 0 if no run is going on

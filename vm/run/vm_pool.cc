@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rewire/vm/run/vm_pool.h"
 
-#include <atomic>
 #include <utility>
 
 namespace rewire {
@@ -12,7 +11,14 @@ std::size_t VmPool::OwnShelf() {
   return number % kShelves;
 }
 
+VmPool::~VmPool() {
+  for (Shelf& shelf : shelves_) const OwnedVm ended(shelf.first.load(std::memory_order_acquire));
+}
+
 OwnedVm VmPool::Shelf::Take() {
+  if (first.load(std::memory_order_relaxed) != nullptr) {
+    if (VmImpl* vm = first.exchange(nullptr, std::memory_order_acquire)) return OwnedVm(vm);
+  }
   const std::lock_guard<std::mutex> lock(mutex);
   if (idle.empty()) return nullptr;
   OwnedVm vm = std::move(idle.back());
@@ -30,8 +36,14 @@ OwnedVm VmPool::Take(const Program& program) {
 
 void VmPool::Give(OwnedVm vm) {
   Shelf& shelf = shelves_[OwnShelf()];
+  VmImpl* none = nullptr;
+  if (shelf.first.compare_exchange_strong(none, vm.get(), std::memory_order_release,
+                                          std::memory_order_relaxed)) {
+    (void)vm.release();
+    return;
+  }
   const std::lock_guard<std::mutex> lock(shelf.mutex);
-  if (shelf.idle.size() < kMaxIdle) shelf.idle.push_back(std::move(vm));
+  if (shelf.idle.size() + 1 < kMaxIdle) shelf.idle.push_back(std::move(vm));
 }
 
 namespace {
@@ -60,8 +72,11 @@ class PooledVm {
 
 Result<Value> Program::TryRun(std::string_view function, Span<const Value> inputs,
                               const Limits& limits) const {
+  const Result<std::uint32_t> index = FindFunction(function);
+  if (!index) return Forward(index);
   PooledVm vm(*this, pool_, limits);
-  return vm->Invoke(function, inputs);
+  if (Status ok = vm->InvokeWith(*index, inputs); !ok) return Forward(ok);
+  return std::move(vm->result);  // the VM does not keep it
 }
 
 Status Program::TryRun(std::string_view function, Span<const Value> inputs, Span<const OutputBinding> outputs,

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <mutex>
 
@@ -19,6 +20,8 @@ namespace rewire {
 
 class VmPool {
  public:
+  VmPool() = default;
+  ~VmPool();
   OwnedVm Take(const Program& program);
   void Give(OwnedVm vm);
 
@@ -32,8 +35,11 @@ class VmPool {
   struct alignas(kCacheLine) Shelf {
     OwnedVm Take();  // null if there is none
 
+    // One of the idle VMs, or null. While no other thread comes to the shelf, this place suffices, and it
+    // needs no lock.
+    std::atomic<VmImpl*> first{nullptr};
     std::mutex mutex;
-    Array<OwnedVm> idle;
+    Array<OwnedVm> idle;  // the others
   };
 
   static std::size_t OwnShelf();

@@ -42,13 +42,20 @@ void VmImpl::AdoptResult(const RewireFFIAny& value) {
   heap.Unpin(before);
 }
 
+RewireFFIAny* VmImpl::InputsOf(std::uint32_t function) {
+  const LinkedFunction& linked = rep.functions[function];
+  if (linked.input_count == 0) return nullptr;
+  if (inputs.empty() && !inputs.Make(home, rep.input_count)) return nullptr;
+  return inputs.data() + linked.first_input;
+}
+
 Status VmImpl::CheckFunction(std::uint32_t function) const {
   if (function < rep.functions.size()) return {};
   return Fail(StatusCode::kInvalidArgument, "there is no function {}", function);
 }
 
 Status VmImpl::Invoke(std::uint32_t function) {
-  if (Status ok = CheckFunction(function); !ok) return ok;
+  if (__builtin_expect(function >= rep.functions.size(), 0)) return CheckFunction(function);
   const RewireFFIAny* set = InputsOf(function);
   const std::uint32_t count = rep.functions[function].input_count;
   if (set == nullptr && count > 0) return NoMemory("inputs");

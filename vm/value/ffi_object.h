@@ -41,9 +41,15 @@ inline void FinishObject(RewireFFIObject* object) {
   if (DropWeakCount(object)) object->deleter(object, kRewireFFIWeakGone);
 }
 
-// Drops one strong reference. The last one runs the object's deleter.
+// Drops one strong reference. The last one runs the object's deleter. The only reference of any kind needs no
+// locked instruction: nobody else can reach the object.
 inline void ReleaseObject(RewireFFIObject* object) {
-  if (DropStrongCount(object)) FinishObject(object);
+  if (__atomic_load_n(&object->combined_ref_count, __ATOMIC_ACQUIRE) == kNewObjectCount) {
+    __atomic_store_n(&object->combined_ref_count, kOneWeak, __ATOMIC_RELAXED);
+    if (object->deleter != nullptr) object->deleter(object, kRewireFFIBothGone);
+  } else if (DropStrongCount(object)) {
+    FinishObject(object);
+  }
 }
 
 // Releases the object of an owned value, if it holds one, and sets the value to None.

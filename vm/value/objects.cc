@@ -93,11 +93,7 @@ void Destroy(Object* first) {
 void DeleteObject(void* self, int flags) {
   auto* object = static_cast<Object*>(self);
   if ((flags & kRewireFFIStrongGone) != 0) Destroy(object);
-  if (flags == kRewireFFIBothGone) {
-    DropWeak(object);
-  } else if ((flags & kRewireFFIWeakGone) != 0) {
-    FreeObjectMemory(AccountOf(object), object, ObjectBytes(object));
-  }
+  if ((flags & kRewireFFIWeakGone) != 0) FreeObjectMemory(AccountOf(object), object, ObjectBytes(object));
 }
 
 void DropStrong(Object* object) { ReleaseObject(HeaderOf(object)); }
