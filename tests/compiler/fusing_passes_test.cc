@@ -47,6 +47,42 @@ TEST_CASE("fuse-gelu: the half before the product, and the gate on the left") {
   CHECK(RunPass("fuse-gelu", model, {2, 3}).after == Lines{"%1 = rewire.gelu(%0)", "output y = %1"});
 }
 
+// x (1 + tanh(c (x + k x^3))) / 2, with the cube as a power or as products.
+onnx::ModelProto TanhGelu(float c, float k, bool power) {
+  onnx::ModelProto model = ModelOf({2, 3});
+  onnx::GraphProto* graph = model.mutable_graph();
+  const auto scalar = [&](const char* name, float value) { AddFloats(graph, name, {}, {value}); };
+  scalar("c", c);
+  scalar("k", k);
+  scalar("one", 1);
+  scalar("half", 0.5F);
+  scalar("three", 3);
+  if (power) {
+    AddNode(graph, "Pow", {"x", "three"}, "cube");
+    AddNode(graph, "Mul", {"cube", "k"}, "small");
+  } else {
+    AddNode(graph, "Mul", {"k", "x"}, "scaled");
+    AddNode(graph, "Mul", {"x", "scaled"}, "square");
+    AddNode(graph, "Mul", {"x", "square"}, "small");
+  }
+  AddNode(graph, "Add", {"x", "small"}, "sum");
+  AddNode(graph, "Mul", {"sum", "c"}, "argument");
+  AddNode(graph, "Tanh", {"argument"}, "tanh");
+  AddNode(graph, "Add", {"tanh", "one"}, "gate");
+  AddNode(graph, "Mul", {"gate", "half"}, "halved");
+  AddNode(graph, "Mul", {"x", "halved"}, "y");
+  return model;
+}
+
+TEST_CASE("fuse-gelu: the approximation by tanh") {
+  for (bool power : {false, true}) {
+    CHECK(RunPass("fuse-gelu", TanhGelu(0.7978846F, 0.044715F, power), {2, 3}).after ==
+          Lines{"%1 = rewire.gelu {approximate=\"tanh\"}(%0)", "output y = %1"});
+    CHECK_FALSE(RunPass("fuse-gelu", TanhGelu(0.8F, 0.044715F, power), {2, 3}).changes());
+    CHECK_FALSE(RunPass("fuse-gelu", TanhGelu(0.7978846F, 0.05F, power), {2, 3}).changes());
+  }
+}
+
 TEST_CASE("fuse-gelu: what only looks like it") {
   SECTION("another divisor") { CHECK_FALSE(RunPass("fuse-gelu", Gelu(1.5F, 1, 0.5F), {2, 3}).changes()); }
   SECTION("another term") { CHECK_FALSE(RunPass("fuse-gelu", Gelu(kRoot, 2, 0.5F), {2, 3}).changes()); }

@@ -19,8 +19,9 @@ using kernel::cpu::WinogradTransforms;
 std::int64_t RoundedUp(std::int64_t columns) { return (columns + 15) / 16 * 16; }
 
 // Both forms of one convolution with a bias, a residual and an activation.
-void CheckConvolution(const Shape& x_shape, std::int64_t channels, const std::vector<std::int64_t>& pads) {
-  CAPTURE(x_shape, channels, pads);
+void CheckConvolution(const Shape& x_shape, std::int64_t channels, const std::vector<std::int64_t>& pads,
+                      const std::vector<std::int64_t>& dilations = {1, 1}, const char* activation = "relu") {
+  CAPTURE(x_shape, channels, pads, dilations, activation);
   const std::int64_t depth = x_shape[3];
   HostTensor x = HostTensor::Random(x_shape, 1), w = HostTensor::Random({channels, depth, 3, 3}, 2);
   HostTensor bias = HostTensor::Random({channels}, 3);
@@ -28,14 +29,15 @@ void CheckConvolution(const Shape& x_shape, std::int64_t channels, const std::ve
   HostTensor points = HostTensor::Empty<float>({36, RoundedUp(channels), depth});
   REQUIRE(Run("rewire.packed.pack", {&w, &direct}, {{"order", "OI"}}) == "");
   REQUIRE(Run("rewire.packed.winograd_weights", {&w, &points}) == "");
-  const Shape out_shape = {x_shape[0], x_shape[1] + pads[0] + pads[2] - 2, x_shape[2] + pads[1] + pads[3] - 2,
-                           channels};
+  const Shape out_shape = {x_shape[0], x_shape[1] + pads[0] + pads[2] - 2 * dilations[0],
+                           x_shape[2] + pads[1] + pads[3] - 2 * dilations[1], channels};
   HostTensor addend = HostTensor::Random(out_shape, 4);
   HostTensor expected = HostTensor::Empty<float>(out_shape), out = HostTensor::Empty<float>(out_shape);
   const AttributeList attributes = {{"channels", channels},
                                     {"kernel_shape", std::vector<std::int64_t>{3, 3}},
                                     {"pads", pads},
-                                    {"activation", "relu"}};
+                                    {"dilations", dilations},
+                                    {"activation", activation}};
   REQUIRE(Run("rewire.packed.conv", {&x, &direct, &bias, &addend, &expected}, attributes) == "");
   REQUIRE(Run("rewire.packed.winograd", {&x, &points, &bias, &addend, &out}, attributes) == "");
   const auto values = out.values<float>(), wanted = expected.values<float>();
@@ -59,6 +61,22 @@ TEST_CASE("winograd: tiles that images fill, and that they do not") {
   CheckConvolution({1, 66, 41, 24}, 32, {1, 1, 1, 1});  // several groups of tiles, and threads
 }
 
+TEST_CASE("winograd: dilations") {
+  CheckConvolution({1, 12, 12, 16}, 16, {0, 0, 0, 0}, {2, 2});
+  CheckConvolution({1, 11, 12, 8}, 16, {1, 1, 1, 1}, {2, 1});
+  CheckConvolution({2, 13, 9, 8}, 20, {3, 2, 1, 0}, {3, 2});
+  CheckConvolution({1, 9, 9, 8}, 16, {4, 4, 4, 4}, {4, 4});  // images of two and three positions
+  CheckConvolution({1, 3, 12, 4}, 8, {7, 0, 7, 0}, {6, 1});  // more than there are outputs
+  CheckConvolution({1, 66, 41, 24}, 32, {1, 1, 1, 1}, {2, 2});
+}
+
+TEST_CASE("winograd: activations that are computed where the outputs lie") {
+  for (const char* activation : {"none", "hard_swish", "swish", "sigmoid"}) {
+    CheckConvolution({1, 7, 9, 5}, 21, {1, 1, 1, 1}, {1, 1}, activation);
+    CheckConvolution({1, 7, 9, 5}, 21, {1, 1, 1, 1}, {2, 2}, activation);
+  }
+}
+
 TEST_CASE("winograd: the transforms of every instruction set") {
   ForEachTarget([] {
     const WinogradTransforms transforms = ChooseWinogradTransforms();
@@ -73,8 +91,17 @@ TEST_CASE("winograd: the transforms of every instruction set") {
     transforms.input(input);
     for (std::size_t i = 0; i < points.size(); ++i) points[i] *= of_weights[i / kChannels];
     // All but the last row and column.
-    transforms.output(
-        {points.data(), kChannels, kChannels, nullptr, nullptr, out.data(), 4 * kChannels, 3, 3, {}});
+    transforms.output({points.data(),
+                       kChannels,
+                       kChannels,
+                       nullptr,
+                       nullptr,
+                       out.data(),
+                       4 * kChannels,
+                       kChannels,
+                       3,
+                       3,
+                       {}});
     for (std::int64_t y = 0; y < 4; ++y) {
       for (std::int64_t x = 0; x < 4; ++x) {
         for (std::int64_t c = 0; c < kChannels; ++c) {
@@ -122,10 +149,8 @@ TEST_CASE("winograd: other windows and weights are refused") {
   };
   CHECK(run(&points, {{"kernel_shape", kernel}}) == "");
   CHECK(run(&points, {{"kernel_shape", std::vector<std::int64_t>{3, 5}}}) ==
-        "ValueError: rewire.packed.winograd: the window is [3, 5], expected 3 by 3 without strides and "
-        "dilations");
+        "ValueError: rewire.packed.winograd: the window is [3, 5], expected 3 by 3 without strides");
   CHECK(run(&points, {{"kernel_shape", kernel}, {"strides", std::vector<std::int64_t>{1, 2}}}) != "");
-  CHECK(run(&points, {{"kernel_shape", kernel}, {"dilations", std::vector<std::int64_t>{2, 1}}}) != "");
   CHECK(run(&short_points, {{"kernel_shape", kernel}}) ==
         "ValueError: rewire.packed.winograd: w has shape [36, 16, 3], expected [36, 16, 4]");
   HostTensor wide = HostTensor::Random({16, 4, 3, 5}, 1);

@@ -32,13 +32,13 @@ class Winograd : public Packing {
     if (node.extents.size() != 1 || node.extents[0].shape != nullptr) return false;
     const Ints& dims = node.inputs[1]->constant->shape;
     if (dims.size() != 4 || dims[2] != 3 || dims[3] != 3 || IntAttribute(node, "group", 1) != 1) return false;
-    if (!AreOnes(node, "strides") || !AreOnes(node, "dilations")) return false;
+    if (!AreOnes(node, "strides")) return false;
     // With fewer channels the transforms take longer than the products. The weights are four times as large,
     // and more of them would come from memory.
     constexpr std::int64_t kLeastChannels = 8, kMostWeights = 256 * 256;
     if (dims[0] < kLeastChannels || dims[1] < kLeastChannels || dims[0] * dims[1] > kMostWeights)
       return false;
-    return TilesOf(node.extents[0].dims) >= kLeastTiles;
+    return TilesOf(node.extents[0].dims) >= kLeastTiles && TilesAreFull(node);
   }
 
   static bool AreOnes(const Node& node, const char* name) {
@@ -63,6 +63,24 @@ class Winograd : public Packing {
       if (tiles >= kLeastTiles) return tiles;
     }
     return tiles;
+  }
+
+  // With a dilation, tiles lie in the images that every second or third position makes up. If these are
+  // small, little of a tile is used. An image of unknown size is taken to be large.
+  static bool TilesAreFull(const Node& node) {
+    const Attribute* found = FindAttribute(node, "dilations");
+    const auto* dilations = found == nullptr ? nullptr : std::get_if<Array<std::int64_t>>(&found->value);
+    if (dilations == nullptr) return true;
+    double used = 1;
+    for (std::size_t axis = 0; axis < dilations->size(); ++axis) {
+      const std::int64_t dilation = (*dilations)[axis];
+      if (dilation == 1) continue;
+      if (dilation < 1) return false;
+      const std::int64_t size = node.extents[0].dims[axis + 2].constant().value_or(64);
+      const std::int64_t of_image = (size + dilation - 1) / dilation;
+      used *= static_cast<double>(of_image) / static_cast<double>((of_image + 3) / 4 * 4);
+    }
+    return used > 0.6;
   }
 
   void Convert(Node* node) {

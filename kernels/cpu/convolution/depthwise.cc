@@ -3,9 +3,12 @@
 #include "rewire/kernels/cpu/convolution/depthwise.h"
 
 #include <algorithm>
+#include <utility>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "rewire/kernels/cpu/convolution/depthwise.cc"
+// Sums are held in structs, which vectors of unknown size cannot be members of.
+#define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
 #include <hwy/foreach_target.h>
 // Behind it.
 #include "rewire/kernels/cpu/elementwise/activated-inl.h"
@@ -13,78 +16,142 @@
 HWY_BEFORE_NAMESPACE();
 namespace rewire::kernel::cpu::HWY_NAMESPACE {
 
-// Lanes(d) channels of the position at `out`, and of the three behind it where there are kPositions = 4.
+// Sums of kPositions positions, one behind the other, for a vector of channels.
 template <int kPositions, class D>
-HWY_INLINE void RunPositions(D d, const DepthwiseRow& row, std::int64_t position, std::int64_t channel) {
+struct PositionSums {
   using V = hn::Vec<D>;
-  const std::int64_t step = row.stride * row.channels;
-  const std::int64_t from = position * step + channel;
-  V s0 = row.bias == nullptr ? hn::Zero(d) : hn::LoadU(d, row.bias + channel);
-  V s1 = s0, s2 = s0, s3 = s0;
-  for (std::int64_t r = 0; r < row.row_count; ++r) {
-    const float* x = row.rows[r] + from;
-    const float* w = row.weights[r] + channel;
-    for (std::int64_t t = 0; t < row.taps; ++t) {
-      const V weight = hn::LoadU(d, w);
-      s0 = hn::MulAdd(weight, hn::LoadU(d, x), s0);
-      if constexpr (kPositions == 4) {
-        s1 = hn::MulAdd(weight, hn::LoadU(d, x + step), s1);
-        s2 = hn::MulAdd(weight, hn::LoadU(d, x + 2 * step), s2);
-        s3 = hn::MulAdd(weight, hn::LoadU(d, x + 3 * step), s3);
-      }
-      x += row.dilation * row.channels;
-      w += row.channels;
-    }
-  }
-  if (row.activation.kind != Activation::kNone) {
-    s0 = Activated(d, s0, row.activation);
-    if constexpr (kPositions == 4) {
-      s1 = Activated(d, s1, row.activation);
-      s2 = Activated(d, s2, row.activation);
-      s3 = Activated(d, s3, row.activation);
-    }
-  }
-  float* out = row.out + position * row.channels + channel;
-  hn::StoreU(s0, d, out);
-  if constexpr (kPositions == 4) {
-    hn::StoreU(s1, d, out + row.channels);
-    hn::StoreU(s2, d, out + 2 * row.channels);
-    hn::StoreU(s3, d, out + 3 * row.channels);
-  }
-}
+  V of[kPositions];
 
-// Channels from `begin` on; those of the last, partial vector only where `end` is that of the row. A row of
-// fewer channels than a vector has takes narrower ones.
-template <int kPositions, class D>
-HWY_INLINE void RunVectors(D d, const DepthwiseRow& row, std::int64_t position, std::int64_t begin,
-                           std::int64_t end) {
-  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  std::int64_t c = begin;
-  for (; c + lanes <= end; c += lanes) RunPositions<kPositions>(d, row, position, c);
-  if (c == end) return;
-  if (row.channels >= lanes) {
-    // The last vector overlaps the one before it.
-    RunPositions<kPositions>(d, row, position, row.channels - lanes);
-  } else if constexpr (hn::MaxLanes(D()) > 1) {
-    RunVectors<kPositions>(hn::CappedTag<float, hn::MaxLanes(D()) / 2>(), row, position, c, end);
+  HWY_INLINE void Activate(D d, const Activation& activation) {
+    static_cast<void>(VisitShort(activation, [&](const auto& f) {
+      for (V& sum : of) sum = f(d, sum);
+    }));
   }
-}
+  HWY_INLINE void Store(D d, float* out, std::int64_t channels) const {
+    for (int p = 0; p < kPositions; ++p) hn::StoreU(of[p], d, out + p * channels);
+  }
 
+  // x meets the tap j - p * stride of position p, if there is one.
+  template <int kTaps, int kStride, std::size_t kColumn, std::size_t... kPosition>
+  HWY_INLINE void AddColumn(V x, const V (&weights)[kTaps], std::index_sequence<kPosition...>) {
+    const auto add = [&](auto position) {
+      constexpr int kTap = static_cast<int>(kColumn) - static_cast<int>(position()) * kStride;
+      if constexpr (kTap >= 0 && kTap < kTaps) of[position()] = hn::MulAdd(weights[kTap], x, of[position()]);
+    };
+    (add(std::integral_constant<std::size_t, kPosition>()), ...);
+  }
+  // All columns of a row of the image that the positions' windows cover. Each is loaded once.
+  template <int kTaps, int kStride, std::size_t... kColumn>
+  HWY_INLINE void AddRow(D d, const float* x, std::int64_t channels, const V (&weights)[kTaps],
+                         std::index_sequence<kColumn...>) {
+    (AddColumn<kTaps, kStride, kColumn>(hn::LoadU(d, x + kColumn * channels), weights,
+                                        std::make_index_sequence<kPositions>()),
+     ...);
+  }
+};
+
+// Lanes(d) channels of kPositions positions from `position` on, with any window.
 template <int kPositions>
-HWY_INLINE void RunChannels(const DepthwiseRow& row, std::int64_t position, std::int64_t begin,
-                            std::int64_t end) {
-  RunVectors<kPositions>(hn::ScalableTag<float>(), row, position, begin, end);
+struct AnyWindow {
+  static constexpr int kCount = kPositions;
+  template <class D>
+  HWY_INLINE static void Add(D d, const DepthwiseRow& row, std::int64_t from, std::int64_t channel,
+                             PositionSums<kPositions, D>& sums) {
+    const std::int64_t step = row.stride * row.channels;
+    for (std::int64_t r = 0; r < row.row_count; ++r) {
+      const float* x = row.rows[r] + from;
+      const float* w = row.weights[r] + channel;
+      for (std::int64_t t = 0; t < row.taps; ++t) {
+        const auto weight = hn::LoadU(d, w);
+        for (int p = 0; p < kPositions; ++p)
+          sums.of[p] = hn::MulAdd(weight, hn::LoadU(d, x + p * step), sums.of[p]);
+        x += row.dilation * row.channels;
+        w += row.channels;
+      }
+    }
+  }
+};
+
+// The same for rows of kTaps taps, kStride apart, without dilation.
+template <int kPositions, int kTaps, int kStride>
+struct FixedWindow {
+  static constexpr int kCount = kPositions;
+  template <class D>
+  HWY_INLINE static void Add(D d, const DepthwiseRow& row, std::int64_t from, std::int64_t channel,
+                             PositionSums<kPositions, D>& sums) {
+    constexpr std::size_t kColumns = (kPositions - 1) * kStride + kTaps;
+    for (std::int64_t r = 0; r < row.row_count; ++r) {
+      hn::Vec<D> weights[kTaps];
+      for (int t = 0; t < kTaps; ++t) weights[t] = hn::LoadU(d, row.weights[r] + t * row.channels + channel);
+      sums.template AddRow<kTaps, kStride>(d, row.rows[r] + from, row.channels, weights,
+                                           std::make_index_sequence<kColumns>());
+    }
+  }
+};
+
+template <class Window, class D>
+HWY_INLINE void RunPositions(D d, const DepthwiseRow& row, std::int64_t position, std::int64_t channel) {
+  PositionSums<Window::kCount, D> sums;
+  const auto bias = row.bias == nullptr ? hn::Zero(d) : hn::LoadU(d, row.bias + channel);
+  for (auto& sum : sums.of) sum = bias;
+  Window::Add(d, row, position * row.stride * row.channels + channel, channel, sums);
+  sums.Activate(d, row.activation);
+  sums.Store(d, row.out + position * row.channels + channel, row.channels);
 }
 
-// So many channels at a time that their weights stay in the first cache.
-void RunDepthwise(const DepthwiseRow& row) {
-  constexpr std::int64_t kBlock = 64;
-  for (std::int64_t begin = 0; begin < row.channels; begin += kBlock) {
-    const std::int64_t end = std::min(begin + kBlock, row.channels);
-    std::int64_t o = 0;
-    for (; o + 4 <= row.count; o += 4) RunChannels<4>(row, o, begin, end);
-    for (; o < row.count; ++o) RunChannels<1>(row, o, begin, end);
+// Channels [begin, end) of the positions from `position` on that fill whole windows; returns the next one.
+// The row has at least as many channels as a vector.
+template <class Window, class D>
+HWY_NOINLINE std::int64_t RunWindows(D d, const DepthwiseRow& row, std::int64_t position, std::int64_t begin,
+                                     std::int64_t end) {
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  for (; position + Window::kCount <= row.count; position += Window::kCount) {
+    std::int64_t c = begin;
+    for (; c + lanes <= end; c += lanes) RunPositions<Window>(d, row, position, c);
+    // The last vector overlaps the one before it. Only the row's last block of channels has one.
+    if (c < end) RunPositions<Window>(d, row, position, row.channels - lanes);
   }
+  return position;
+}
+
+// Windows of 3 and 5 taps are what most models have. Each column of the image then meets eight positions
+// while it is in a register.
+template <class D>
+HWY_INLINE std::int64_t RunUsualWindows(D d, const DepthwiseRow& row, std::int64_t begin, std::int64_t end) {
+  if (row.dilation != 1 || row.count < 8) return 0;
+  if (row.taps == 3 && row.stride == 1) return RunWindows<FixedWindow<8, 3, 1>>(d, row, 0, begin, end);
+  if (row.taps == 3 && row.stride == 2) return RunWindows<FixedWindow<8, 3, 2>>(d, row, 0, begin, end);
+  if (row.taps == 5 && row.stride == 1) return RunWindows<FixedWindow<8, 5, 1>>(d, row, 0, begin, end);
+  if (row.taps == 5 && row.stride == 2) return RunWindows<FixedWindow<8, 5, 2>>(d, row, 0, begin, end);
+  return 0;
+}
+
+template <class D>
+HWY_INLINE void RunBlock(D d, const DepthwiseRow& row, std::int64_t begin, std::int64_t end) {
+  std::int64_t o = 0;
+  if constexpr (hn::MaxLanes(D()) >= 8) o = RunUsualWindows(d, row, begin, end);
+  o = RunWindows<AnyWindow<4>>(d, row, o, begin, end);
+  RunWindows<AnyWindow<1>>(d, row, o, begin, end);
+}
+
+// Rows of few channels take narrower vectors.
+template <class D>
+HWY_INLINE void RunBlocks(D d, const DepthwiseRow& row) {
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  if constexpr (hn::MaxLanes(D()) > 1) {
+    if (row.channels < lanes) return RunBlocks(hn::CappedTag<float, hn::MaxLanes(D()) / 2>(), row);
+  }
+  // So many channels at a time that their weights stay in the first cache.
+  constexpr std::int64_t kBlock = 64;
+  for (std::int64_t begin = 0; begin < row.channels; begin += kBlock)
+    RunBlock(d, row, begin, std::min(begin + kBlock, row.channels));
+}
+
+void RunDepthwise(const DepthwiseRow& row) {
+  const hn::ScalableTag<float> d;
+  RunBlocks(d, row);
+  if (!VisitShort(row.activation, [](const auto&) {}))
+    ActivateRows(d, row.activation, row.out, 1, 0, row.count * row.channels);
 }
 
 DepthwiseKernel DepthwiseOfTarget() { return &RunDepthwise; }

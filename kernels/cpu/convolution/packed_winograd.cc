@@ -2,7 +2,8 @@
 //
 // Convolution of images with the channels last by windows of 3 x 3, in Winograd's form
 // (winograd_transforms.h). A group of tiles is transformed, multiplied point by point, and transformed back;
-// its size is such that all of this stays in the second cache.
+// its size is such that all of this stays in the second cache. With dilations, the positions that are a
+// multiple of the dilation apart make up an image of their own, and tiles lie in these.
 #include <algorithm>
 
 #include "rewire/kernels/cpu/convolution/packed_image.h"
@@ -70,11 +71,9 @@ struct PackedWinograd {
     const auto all_one = [](const std::vector<std::int64_t>& values) {
       return std::all_of(values.begin(), values.end(), [](std::int64_t value) { return value == 1; });
     };
-    if (window.kernel == std::vector<std::int64_t>{3, 3} && all_one(window.strides) &&
-        all_one(window.dilations))
-      return Status();
+    if (window.kernel == std::vector<std::int64_t>{3, 3} && all_one(window.strides)) return Status();
     return ValueError("the window is ", ShapeView(window.kernel.data(), window.kernel.size()),
-                      ", expected 3 by 3 without strides and dilations");
+                      ", expected 3 by 3 without strides");
   }
 
   Status operator()(TensorView x, TensorView w, std::optional<TensorView> bias,
@@ -105,7 +104,8 @@ struct PackedWinograd {
   bool DeclareWorkspace(WorkspaceSizes& sizes) const {
     const DLTensor *w = sizes.Tensor(1, 3), *out = sizes.Tensor(-1, 4);
     if (w == nullptr || out == nullptr) return false;
-    const std::int64_t tiles = Times(out->shape[0], TilesOf(out->shape[1]), TilesOf(out->shape[2]));
+    const std::int64_t tiles = Times(out->shape[0], TilesAlong(out->shape[1], DilationOf(0)),
+                                     TilesAlong(out->shape[2], DilationOf(1)));
     sizes.Take(Scratch(LastDim(w), attributes.channels, tiles), sizeof(float));
     return true;
   }
@@ -124,8 +124,15 @@ struct PackedWinograd {
     const float* zeros;                           // [in_channels]
   };
 
-  static std::int64_t TilesOf(std::int64_t outputs) {
-    return outputs / kWinogradOutputs + (outputs % kWinogradOutputs != 0 ? 1 : 0);
+  static std::int64_t Quotient(std::int64_t a, std::int64_t b) { return a / b + (a % b != 0 ? 1 : 0); }
+  static std::int64_t TilesOf(std::int64_t outputs) { return Quotient(outputs, kWinogradOutputs); }
+  // With a dilation, for as many images as there are outputs of different remainders.
+  static std::int64_t TilesAlong(std::int64_t outputs, std::int64_t dilation) {
+    return Times(std::min(outputs, dilation), TilesOf(Quotient(outputs, dilation)));
+  }
+  std::int64_t DilationOf(std::size_t axis) const {
+    const std::vector<std::int64_t>& dilations = attributes.window.dilations;
+    return axis < dilations.size() ? std::max<std::int64_t>(1, dilations[axis]) : 1;
   }
   // The tiles that are transformed at once. It never shrinks when there are more tiles.
   static std::int64_t GroupOf(std::int64_t in_channels, std::int64_t out_channels, std::int64_t tiles) {
@@ -143,8 +150,8 @@ struct PackedWinograd {
   }
 
   static Status Run(Call* call, std::int64_t images) {
-    call->tile_rows = TilesOf(call->rows->output);
-    call->tile_columns = TilesOf(call->columns->output);
+    call->tile_rows = TilesAlong(call->rows->output, call->rows->dilation);
+    call->tile_columns = TilesAlong(call->columns->output, call->columns->dilation);
     call->tiles = Times(images, call->tile_rows, call->tile_columns);
     call->group = GroupOf(call->in_channels, call->out_channels, call->tiles);
     call->input_step = Times(call->group, call->in_channels) + kGap;
@@ -183,14 +190,23 @@ struct PackedWinograd {
     });
   }
 
-  // Where a tile lies.
+  // Where a tile lies: the image, and its first output.
   struct Place {
-    std::int64_t image, row, column;  // of its first output
+    std::int64_t image, row, column;
   };
   static Place PlaceOf(const Call& call, std::int64_t tile) {
     return {tile / call.tile_columns / call.tile_rows,
-            tile / call.tile_columns % call.tile_rows * kWinogradOutputs,
-            tile % call.tile_columns * kWinogradOutputs};
+            FirstOutput(*call.rows, tile / call.tile_columns % call.tile_rows),
+            FirstOutput(*call.columns, tile % call.tile_columns)};
+  }
+  static std::int64_t FirstOutput(const WindowAxis& axis, std::int64_t tile) {
+    const std::int64_t tiles = TilesOf(Quotient(axis.output, axis.dilation));  // of one remainder
+    return tile / tiles + tile % tiles * kWinogradOutputs * axis.dilation;
+  }
+  // How many of a tile's outputs from `first` on lie inside the image.
+  static std::int64_t OutputsFrom(const WindowAxis& axis, std::int64_t first) {
+    if (first >= axis.output) return 0;
+    return std::min(kWinogradOutputs, Quotient(axis.output - first, axis.dilation));
   }
 
   // Tile `i` of the group that begins with tile `first`.
@@ -202,11 +218,11 @@ struct PackedWinograd {
     tile.step = call.input_step;
     const float** point = tile.from;
     for (std::int64_t dy = 0; dy < kWinogradInputs; ++dy) {
-      const std::int64_t y = place.row - call.rows->before + dy;
+      const std::int64_t y = place.row - call.rows->before + dy * call.rows->dilation;
       const bool inside = y >= 0 && y < call.rows->input;
       const std::int64_t line = (place.image * call.rows->input + y) * call.columns->input;
       for (std::int64_t dx = 0; dx < kWinogradInputs; ++dx) {
-        const std::int64_t x = place.column - call.columns->before + dx;
+        const std::int64_t x = place.column - call.columns->before + dx * call.columns->dilation;
         *point++ =
             inside && x >= 0 && x < call.columns->input ? call.x + (line + x) * call.in_channels : call.zeros;
       }
@@ -240,9 +256,11 @@ struct PackedWinograd {
     tile.step = call.product_step;
     tile.channels = call.out_channels;
     tile.bias = call.bias;
-    tile.rows = std::min(kWinogradOutputs, call.rows->output - place.row);
-    tile.columns = std::min(kWinogradOutputs, call.columns->output - place.column);
-    tile.row_step = call.columns->output * call.out_channels;
+    tile.rows = OutputsFrom(*call.rows, place.row);
+    tile.columns = OutputsFrom(*call.columns, place.column);
+    if (tile.rows == 0 || tile.columns == 0) return;
+    tile.row_step = call.rows->dilation * call.columns->output * call.out_channels;
+    tile.column_step = call.columns->dilation * call.out_channels;
     const std::int64_t at =
         ((place.image * call.rows->output + place.row) * call.columns->output + place.column) *
         call.out_channels;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "rewire/kernels/cpu/convolution/largest_rows.h"
 #include "rewire/kernels/cpu/convolution/pool_channels_last.h"
 #include "rewire/kernels/cpu/convolution/window.h"
 #include "rewire/kernels/cpu/registry.h"
@@ -129,6 +130,15 @@ struct MaxPool {
   template <typename T>
   static Status RunChannelsLast(TensorView x, TensorView out, const Window& window) {
     using Limits = std::numeric_limits<T>;
+    if constexpr (std::is_same_v<T, float>) {
+      const std::int64_t channels = x.dim(x.ndim() - 1);
+      const LargestRowsKernel largest = BestLargestRowsKernel();
+      if (IsListed(window, channels)) {
+        return WindowsChannelsLast<T>(x, out, window, [=](const T* const* rows, std::int64_t count, T* to) {
+          largest(rows, count, channels, to);
+        });
+      }
+    }
     return PoolChannelsLast<T>(
         x, out, window, Limits::has_infinity ? -Limits::infinity() : Limits::lowest(),
         [](const T* from, T* to, std::int64_t channels) {

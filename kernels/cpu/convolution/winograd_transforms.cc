@@ -64,8 +64,8 @@ HWY_INLINE void TransformInputChannels(D d, const WinogradInput& tile, std::int6
   }
 }
 
-template <class D, class V = hn::Vec<D>>
-HWY_INLINE void TransformOutputChannels(D d, const WinogradOutput& tile, std::int64_t c) {
+template <class D, class F, class V = hn::Vec<D>>
+HWY_INLINE void TransformOutputChannels(D d, const WinogradOutput& tile, std::int64_t c, const F& f) {
   V columns[kWinogradOutputs * kWinogradInputs];
   for (std::int64_t j = 0; j < kWinogradInputs; ++j) {
     V points[kWinogradInputs];
@@ -78,11 +78,10 @@ HWY_INLINE void TransformOutputChannels(D d, const WinogradOutput& tile, std::in
     V row[kWinogradOutputs];
     TransformOutputs(d, columns + i * kWinogradInputs, row, 1);
     for (std::int64_t j = 0; j < tile.columns; ++j) {
-      const std::int64_t at = i * tile.row_step + j * tile.channels + c;
+      const std::int64_t at = i * tile.row_step + j * tile.column_step + c;
       V value = hn::Add(row[j], bias);
       if (tile.addend != nullptr) value = hn::Add(value, hn::LoadU(d, tile.addend + at));
-      if (tile.activation.kind != Activation::kNone) value = Activated(d, value, tile.activation);
-      hn::StoreU(value, d, tile.out + at);
+      hn::StoreU(f(d, value), d, tile.out + at);
     }
   }
 }
@@ -106,8 +105,25 @@ void TransformInput(const WinogradInput& tile) {
   ForEachVector(tile.channels, [&](auto d, std::int64_t c) { TransformInputChannels(d, tile, c); });
 }
 
+struct Unchanged {
+  template <class D, class V = hn::Vec<D>>
+  HWY_INLINE V operator()(D, V x) const {
+    return x;
+  }
+};
+
 void TransformOutput(const WinogradOutput& tile) {
-  ForEachVector(tile.channels, [&](auto d, std::int64_t c) { TransformOutputChannels(d, tile, c); });
+  bool stored = false;
+  const auto store = [&](const auto& f) {
+    stored = true;
+    ForEachVector(tile.channels, [&](auto d, std::int64_t c) { TransformOutputChannels(d, tile, c, f); });
+  };
+  const bool done = VisitShort(tile.activation, store);
+  if (!stored) store(Unchanged());
+  for (std::int64_t i = 0; i < tile.rows && !done; ++i) {
+    ActivateRows(hn::CappedTag<float, 16>(), tile.activation, tile.out + i * tile.row_step, tile.columns,
+                 tile.column_step, tile.channels);
+  }
 }
 
 WinogradTransforms TransformsOfTarget() { return {&TransformInput, &TransformOutput}; }

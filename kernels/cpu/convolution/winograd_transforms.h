@@ -33,8 +33,8 @@ struct WinogradOutput {
   std::int64_t channels;
   const float* bias;    // [channels]; null: zeros
   const float* addend;  // as out; null: zeros
-  float* out;           // the channels of the first output; those of the next column follow
-  std::int64_t row_step;
+  float* out;           // the channels of the first output
+  std::int64_t row_step, column_step;
   std::int64_t rows, columns;
   Activation activation;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An activation of a vector of floats; included as vector_functions-inl.h is.
+// Activations of vectors of floats; included as vector_functions-inl.h is.
 #if defined(REWIRE_KERNELS_CPU_ACTIVATED_) == defined(HWY_TARGET_TOGGLE)
 #ifdef REWIRE_KERNELS_CPU_ACTIVATED_
 #undef REWIRE_KERNELS_CPU_ACTIVATED_
@@ -7,42 +7,115 @@
 #define REWIRE_KERNELS_CPU_ACTIVATED_
 #endif
 
+#include <algorithm>
+#include <cstdint>
+
 #include "rewire/kernels/cpu/elementwise/activation_attribute.h"
 #include "rewire/kernels/cpu/math/vector_functions-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace rewire::kernel::cpu::HWY_NAMESPACE {
 
+// Activations of a few instructions, as functions of a vector. NaN stays.
+struct ReluOfVector {
+  template <class D, class V = hn::Vec<D>>
+  HWY_INLINE V operator()(D d, V x) const {
+    return hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::Zero(d), x);
+  }
+};
+struct ClipOfVector {
+  float low, high;
+  template <class D, class V = hn::Vec<D>>
+  HWY_INLINE V operator()(D d, V x) const {
+    const V least = hn::Set(d, low), most = hn::Set(d, high);
+    const V raised = hn::IfThenElse(hn::Lt(x, least), least, x);
+    return hn::IfThenElse(hn::Gt(raised, most), most, raised);
+  }
+};
+struct HardSwishOfVector {
+  template <class D, class V = hn::Vec<D>>
+  HWY_INLINE V operator()(D d, V x) const {
+    const V gate = hn::MulAdd(x, hn::Set(d, 1.0F / 6), hn::Set(d, 0.5F));
+    return hn::Mul(x, hn::Min(hn::Max(gate, hn::Zero(d)), hn::Set(d, 1.0F)));
+  }
+};
+struct LeakyReluOfVector {
+  float slope;
+  template <class D, class V = hn::Vec<D>>
+  HWY_INLINE V operator()(D d, V x) const {
+    return hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::Mul(x, hn::Set(d, slope)), x);
+  }
+};
+
 template <class D, class V = hn::Vec<D>>
 HWY_NOINLINE V Activated(D d, V x, const Activation& activation) {
-  const V alpha = hn::Set(d, activation.alpha);
   switch (activation.kind) {
     case Activation::kNone:
       return x;
     case Activation::kRelu:
-      // NaN stays.
-      return hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::Zero(d), x);
-    case Activation::kClip: {
-      const V beta = hn::Set(d, activation.beta);
-      const V low = hn::IfThenElse(hn::Lt(x, alpha), alpha, x);
-      return hn::IfThenElse(hn::Gt(low, beta), beta, low);
-    }
+      return ReluOfVector()(d, x);
+    case Activation::kClip:
+      return ClipOfVector{activation.alpha, activation.beta}(d, x);
     case Activation::kSigmoid:
       return SigmoidOf(d, x);
     case Activation::kTanh:
       return TanhOf(d, x);
-    case Activation::kHardSwish: {
-      const V gate = hn::MulAdd(x, hn::Set(d, 1.0F / 6), hn::Set(d, 0.5F));
-      return hn::Mul(x, hn::Min(hn::Max(gate, hn::Zero(d)), hn::Set(d, 1.0F)));
-    }
+    case Activation::kHardSwish:
+      return HardSwishOfVector()(d, x);
     case Activation::kGelu:
       return GeluOf(d, x);
     case Activation::kSwish:
       return SwishOf(d, x);
     case Activation::kLeakyRelu:
-      return hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::Mul(x, alpha), x);
+      return LeakyReluOfVector{activation.alpha}(d, x);
   }
   return x;
+}
+
+// If the activation takes a few instructions, calls visit(f) with it as a function of a vector, to be
+// compiled into the loop that computes the vectors: a call would have all of their registers saved. Returns
+// whether that is so, also where there is none; other activations are for ActivateRows.
+template <class Visit>
+HWY_INLINE bool VisitShort(const Activation& activation, const Visit& visit) {
+  switch (activation.kind) {
+    case Activation::kNone:
+      return true;
+    case Activation::kRelu:
+      visit(ReluOfVector());
+      return true;
+    case Activation::kClip:
+      visit(ClipOfVector{activation.alpha, activation.beta});
+      return true;
+    case Activation::kHardSwish:
+      visit(HardSwishOfVector());
+      return true;
+    case Activation::kLeakyRelu:
+      visit(LeakyReluOfVector{activation.alpha});
+      return true;
+    case Activation::kSigmoid:
+    case Activation::kTanh:
+    case Activation::kGelu:
+    case Activation::kSwish:
+      break;
+  }
+  return false;
+}
+
+// Activates `count` floats in each of `rows` rows, `step` apart, where they lie.
+template <class D>
+HWY_NOINLINE void ActivateRows(D d, const Activation& activation, float* data, std::int64_t rows,
+                               std::int64_t step, std::int64_t count) {
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  for (std::int64_t r = 0; r < rows; ++r, data += step) {
+    std::int64_t i = 0;
+    for (; i + lanes <= count; i += lanes)
+      hn::StoreU(Activated(d, hn::LoadU(d, data + i), activation), d, data + i);
+    if (i == count) continue;
+    HWY_ALIGN float rest[hn::MaxLanes(D())] = {};
+    std::copy(data + i, data + count, rest);
+    hn::Store(Activated(d, hn::Load(d, rest), activation), d, rest);
+    std::copy_n(rest, count - i, data + i);
+  }
 }
 
 }  // namespace rewire::kernel::cpu::HWY_NAMESPACE

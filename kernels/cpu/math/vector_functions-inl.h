@@ -162,10 +162,25 @@ HWY_INLINE V ErfOf(D d, V x) {
   return hn::IfThenElse(hn::IsNaN(x), x, either);
 }
 
+// erf(x) as a fraction, x times a polynomial of x^2 by another, fitted to an error below 6e-8 of the result
+// up to 3.95. Rounding makes that 3e-7, which is too much for erf itself, and little for what is added to 1.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V ErfAsTerm(D d, V x) {
+  static constexpr float kAbove[] = {1.128379104e+00f, 2.025697808e-01f,  5.092147775e-02f, 3.807248023e-03f,
+                                     1.437925904e-04f, -1.950792302e-06f, 1.960338436e-08f};
+  static constexpr float kBelow[] = {1.0f, 5.128543091e-01f, 1.160890402e-01f, 1.457458583e-02f,
+                                     9.796940171e-04f};
+  const V most = hn::Set(d, 3.95f);
+  const V square = hn::Mul(x, x);
+  const V fraction = hn::Div(hn::Mul(x, Polynomial(d, square, kAbove)), Polynomial(d, square, kBelow));
+  // 1 in floats from there on.
+  return hn::IfThenElse(hn::Gt(hn::Abs(x), most), hn::CopySign(hn::Set(d, 1.0f), x), Held(d, fraction, 1.0f));
+}
+
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V GeluOf(D d, V x) {
   const V half = hn::Mul(x, hn::Set(d, 0.5f));
-  return hn::MulAdd(half, ErfOf(d, hn::Mul(x, hn::Set(d, 0.70710678f))), half);
+  return hn::MulAdd(half, ErfAsTerm(d, hn::Mul(x, hn::Set(d, 0.70710678f))), half);
 }
 
 }  // namespace rewire::kernel::cpu::HWY_NAMESPACE

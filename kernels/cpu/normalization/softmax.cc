@@ -32,6 +32,12 @@ struct Softmax {
     const std::int64_t inner = Product(x.dims(), along + 1, x.ndim());
     const std::int64_t count = x.dim(along);
     if (x.size() == 0) return Status();
+    if (x.Is<float>() && inner == 1 && count <= kShortLine) {
+      return ParallelFor(outer, GrainOf(kGrain, count, 4), [&](std::int64_t begin, std::int64_t end) {
+        const std::int64_t at = begin * count;
+        ShortLines(x.data<float>() + at, out.data<float>() + at, end - begin, count);
+      });
+    }
     return ForType(Floats(), "x", x, [&](auto tag) {
       using T = typename decltype(tag)::type;
       const T* in = x.data<T>();
@@ -55,6 +61,33 @@ struct Softmax {
 
  private:
   static constexpr std::int64_t kBlock = 64;
+
+  static constexpr std::int64_t kShortLine = 16;
+
+  // Lines that are too short for vectors of their own: the powers of many of them are computed at once.
+  static void ShortLines(const float* in, float* out, std::int64_t lines, std::int64_t count) {
+    constexpr std::int64_t kElements = 512;
+    float powers[kElements];
+    const VectorMath& math = BestVectorMath();
+    const std::int64_t most = kElements / count;
+    for (std::int64_t first = 0; first < lines; first += most) {
+      const std::int64_t rows = std::min(most, lines - first);
+      for (std::int64_t i = 0; i < rows * count; i += count) {
+        float largest = -std::numeric_limits<float>::infinity();
+        for (std::int64_t j = i; j < i + count; ++j) largest = Larger(in[j], largest);
+        for (std::int64_t j = i; j < i + count; ++j) out[j] = powers[j] = in[j] - largest;
+      }
+      math.exp(powers, powers, rows * count);
+      for (std::int64_t i = 0; i < rows * count; i += count) {
+        float sum = 0;
+        for (std::int64_t j = i; j < i + count; ++j) sum += powers[j];
+        const float by = kLog ? std::log(sum) : 1 / sum;
+        for (std::int64_t j = i; j < i + count; ++j) out[j] = kLog ? out[j] - by : powers[j] * by;
+      }
+      in += rows * count;
+      out += rows * count;
+    }
+  }
 
   template <typename T>
   static T Larger(T a, T b) {

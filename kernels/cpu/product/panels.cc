@@ -136,11 +136,11 @@ struct Sums {
     if constexpr (kVectors == 2) right = hn::Add(right, hn::LoadU(D(), addend + hn::Lanes(D())));
     next.template AddFrom<kVectors>(addend + step, step);
   }
-  template <int kVectors>
-  HWY_INLINE void Activate(const Activation& activation) {
-    left = Activated(D(), left, activation);
-    if constexpr (kVectors == 2) right = Activated(D(), right, activation);
-    next.template Activate<kVectors>(activation);
+  template <int kVectors, class F>
+  HWY_INLINE void Activate(const F& f) {
+    left = f(D(), left);
+    if constexpr (kVectors == 2) right = f(D(), right);
+    next.template Activate<kVectors>(f);
   }
 };
 
@@ -154,8 +154,8 @@ struct Sums<0> {
   HWY_INLINE void Store(float*, std::int64_t) const {}
   template <int kVectors>
   HWY_INLINE void AddFrom(const float*, std::int64_t) {}
-  template <int kVectors>
-  HWY_INLINE void Activate(const Activation&) {}
+  template <int kVectors, class F>
+  HWY_INLINE void Activate(const F&) {}
 };
 
 // The products of one k.
@@ -246,13 +246,15 @@ HWY_NOINLINE void RunColumns(const PanelTile& tile, const float* panel, std::int
     else
       sums.template AddFrom<kVectors>(addend, tile.step);
   }
-  if (tile.activation.kind != Activation::kNone) sums.template Activate<kVectors>(tile.activation);
+  const bool done = VisitShort(tile.activation, [&](const auto& f) { sums.template Activate<kVectors>(f); });
   float* out = tile.out + column;
   if (used >= width) {
     sums.template Store<kVectors>(out, tile.step);
+    if (!done) ActivateRows(d, tile.activation, out, kRows, tile.step, width);
     return;
   }
   sums.template Store<kVectors>(edge, width);
+  if (!done) ActivateRows(d, tile.activation, edge, kRows, width, width);
   for (int i = 0; i < kRows; ++i) std::copy_n(edge + i * width, used, out + i * tile.step);
 }
 

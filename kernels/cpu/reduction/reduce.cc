@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "rewire/kernels/cpu/math/vector_math.h"
 #include "rewire/kernels/cpu/reduction/reduce.h"
 #include "rewire/kernels/cpu/registry.h"
 #include "rewire/kernels/cpu/support/convert.h"
@@ -158,6 +159,9 @@ T ReduceRun(const T* in, std::int64_t step, std::int64_t count) {
   constexpr std::int64_t kLanes = 16;
   T result = Op::template Identity<T>();
   std::int64_t i = 0;
+  if constexpr (std::is_same_v<Op, Largest> && std::is_same_v<T, float>) {
+    if (step == 1 && count >= kLanes) return BestVectorMath().largest(in, count);
+  }
   if (step == 1 && count >= kLanes) {
     T lanes[kLanes];
     std::fill_n(lanes, kLanes, result);

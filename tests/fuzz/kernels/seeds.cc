@@ -192,8 +192,11 @@ void PackedConv(const std::string& kernel, Dice& dice, Call* call) {
 
 void PackedWinograd(Dice& dice, Call* call) {
   const std::int64_t size = 3 + dice.Below(12), in = 1 + dice.Below(20), out = 1 + dice.Below(40);
-  const std::int64_t pad = dice.Below(3), left = size + 2 * pad - 2;
-  call->attributes = {{"channels", out}, {"kernel_shape", Shape{3, 3}}, {"pads", Shape{pad, pad, pad, pad}}};
+  const std::int64_t step = 1 + dice.Below(3), pad = step - 1 + dice.Below(2), left = size + 2 * (pad - step);
+  call->attributes = {{"channels", out},
+                      {"kernel_shape", Shape{3, 3}},
+                      {"dilations", Shape{step, step}},
+                      {"pads", Shape{pad, pad, pad, pad}}};
   call->arguments = {Of(dice, kF32, {2, size, size, in}), Of(dice, kF32, {36, RoundUp(out, 16), in}),
                      Of(dice, kF32, {out}), Of(dice, kF32, {2, left, left, out}),
                      Of(dice, kF32, {2, left, left, out})};
