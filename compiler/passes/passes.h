@@ -68,6 +68,9 @@ void PackIntegers(Graph* graph);
 void PackForOneDnn(Graph* graph);
 // Runs packed convolutions, and what lies between them, with the channels last.
 void ChannelsLast(Graph* graph);
+// Turns elementwise nodes that feed each other into one kernel. Runs behind all passes that look for such
+// nodes.
+void FuseElementwise(Graph* graph);
 // Moves nodes to the device that the model is compiled for (Graph::device), if there is one.
 void PlaceOnDevice(Graph* graph);
 // Lets elementwise kernels write over inputs that die there. Must run behind all passes that move nodes.

@@ -208,5 +208,83 @@ TEST_CASE("square: other powers, and one that adds a dimension") {
   CHECK_FALSE(RunPass("square", Power({1, 1, 1}, 2), {2, 3}).changes());
 }
 
+TEST_CASE("fuse-elementwise: a chain, with constants, attributes and what is read twice") {
+  onnx::ModelProto model = ModelOf({"n", 3});
+  onnx::GraphProto* graph = model.mutable_graph();
+  AddScalar(graph, "half", 0.5F);
+  AddFloats(graph, "row", {3}, {1, 2, 3});
+  AddNode(graph, "Mul", {"x", "half"}, "a");
+  AddNode(graph, "Add", {"row", "a"}, "b");
+  AddFloat(AddNode(graph, "HardSigmoid", {"b"}, "c"), "alpha", 0.25F);
+  AddNode(graph, "Mul", {"b", "c"}, "d");
+  AddNode(graph, "Sub", {"d", "x"}, "y");
+  CHECK(
+      RunPass("fuse-elementwise", model, {2, 3}).after ==
+      Lines{"%2 = rewire.fused {program=\"mul x0 0.5; add x1 r0; hard_sigmoid r1 0.25 0.5; mul r1 r2; sub r3 "
+            "x0\"}(%0, @1)",
+            "output y = %2"});
+}
+
+TEST_CASE("fuse-elementwise: comparisons, truth values and casts of them") {
+  onnx::ModelProto model = ModelOf({4});
+  onnx::GraphProto* graph = model.mutable_graph();
+  AddScalar(graph, "two", 2);
+  AddNode(graph, "Greater", {"x", "two"}, "a");
+  AddNode(graph, "Not", {"a"}, "b");
+  AddInt(AddNode(graph, "Cast", {"b"}, "c"), "to", 1);
+  AddNode(graph, "Where", {"a", "x", "c"}, "y");
+  CHECK(RunPass("fuse-elementwise", model, {4}).after ==
+        Lines{"%1 = rewire.fused {program=\"less 2 x0; not r0; not_equal r1 0; where r0 x0 r2\"}(%0)",
+              "output y = %1"});
+}
+
+TEST_CASE("fuse-elementwise: small powers, and kernels without vectors of their own") {
+  onnx::ModelProto model = ModelOf({4});
+  AddScalar(model.mutable_graph(), "three", 3);
+  SECTION("a cube") {
+    AddNode(model.mutable_graph(), "Pow", {"x", "three"}, "y");
+    CHECK(RunPass("fuse-elementwise", model, {4}).after ==
+          Lines{"%1 = rewire.fused {program=\"mul x0 x0; mul r0 x0\"}(%0)", "output y = %1"});
+  }
+  SECTION("softplus") {
+    AddNode(model.mutable_graph(), "Softplus", {"x"}, "y");
+    CHECK(RunPass("fuse-elementwise", model, {4}).after ==
+          Lines{"%1 = rewire.fused {program=\"softplus x0\"}(%0)", "output y = %1"});
+  }
+}
+
+TEST_CASE("fuse-elementwise: what it leaves apart") {
+  onnx::ModelProto model = ModelOf({2, 200});
+  onnx::GraphProto* graph = model.mutable_graph();
+  AddFloats(graph, "row", {200}, std::vector<float>(200, 0.5F));
+  SECTION("one node with vectors of its own") {
+    AddNode(graph, "Add", {"x", "row"}, "y");
+    CHECK_FALSE(RunPass("fuse-elementwise", model, {2, 200}).changes());
+  }
+  SECTION("a result that something else reads") {
+    AddNode(graph, "Add", {"x", "row"}, "a");
+    AddNode(graph, "Neg", {"a"}, "b");
+    AddNode(graph, "ReduceMean", {"a"}, "m");
+    AddNode(graph, "Mul", {"b", "m"}, "y");
+    const Lines lines = RunPass("fuse-elementwise", model, {2, 200}).after;
+    REQUIRE(lines.size() == 4);
+    CHECK(lines[0] == "%2 = rewire.add(%0, @1)");
+    CHECK(lines[2] == "%4 = rewire.fused {program=\"neg x0; mul r0 x1\"}(%2, %3)");
+  }
+  SECTION("a result that is broadcast") {
+    AddNode(graph, "ReduceMean", {"x"}, "m");
+    AddNode(graph, "Neg", {"m"}, "a");
+    AddNode(graph, "Add", {"x", "a"}, "y");
+    CHECK_FALSE(RunPass("fuse-elementwise", model, {2, 200}).changes());
+  }
+  SECTION("integers") {
+    AddInt(AddNode(graph, "Cast", {"x"}, "a"), "to", 7);
+    AddNode(graph, "Neg", {"a"}, "b");
+    AddNode(graph, "Abs", {"b"}, "c");
+    AddInt(AddNode(graph, "Cast", {"c"}, "y"), "to", 1);
+    CHECK_FALSE(RunPass("fuse-elementwise", model, {2, 200}).changes());
+  }
+}
+
 }  // namespace
 }  // namespace rewire::test

@@ -190,6 +190,19 @@ void PackedConv(const std::string& kernel, Dice& dice, Call* call) {
   call->arguments.push_back(Of(dice, kF32, result));
 }
 
+// Programs with inputs that are broadcast in every way.
+void FusedProgram(Dice& dice, Call* call) {
+  static const std::vector<std::string> kPrograms = {
+      "mul x0 x1; add r0 x2; tanh r1", "add x0 1.5; sqrt x1; prelu r0 r1; sub r2 x2",
+      "less x0 x1; where r0 x2 -inf", "clip x0 -1 6; mul r0 x1; mul r1 r1; add r2 x2"};
+  const std::int64_t rows = 1 + dice.Below(5), columns = 1 + dice.Below(dice.OneIn(4) ? 1500 : 40);
+  const Shape out = {rows, 3, columns};
+  const std::vector<Shape> shapes = {out, {columns}, {3, 1}, {rows, 1, columns}, {}};
+  call->attributes = {{"program", dice.Of(kPrograms)}};
+  call->arguments = {Of(dice, kF32, out), Of(dice, kF32, dice.Of(shapes)), Of(dice, kF32, dice.Of(shapes)),
+                     Of(dice, kF32, out)};
+}
+
 void PackedWinograd(Dice& dice, Call* call) {
   const std::int64_t size = 3 + dice.Below(12), in = 1 + dice.Below(20), out = 1 + dice.Below(40);
   const std::int64_t step = 1 + dice.Below(3), pad = step - 1 + dice.Below(2), left = size + 2 * (pad - step);
@@ -384,6 +397,7 @@ bool SeedOf(const std::string& kernel, Dice& dice, Call* call) {
   if (shape && name == "layout") return LayOut(dice, call), true;
   if (name == "packed.matmul" || name == "packed.matmul_integer")
     return PackedMatMul(name != "packed.matmul", dice, call), true;
+  if (name == "fused") return FusedProgram(dice, call), true;
   if (name == "packed.winograd") return PackedWinograd(dice, call), true;
   if (name == "packed.winograd_weights") {
     const std::int64_t in = 1 + dice.Below(20), out = 1 + dice.Below(40);

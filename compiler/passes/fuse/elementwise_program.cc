@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rewire/compiler/passes/fuse/elementwise_program.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <limits>
+#include <optional>
+#include <unordered_set>
+
+namespace rewire::compiler {
+namespace {
+
+constexpr std::int64_t kShortRun = 128;
+constexpr double kUnlimited = std::numeric_limits<double>::infinity();
+
+// How a kernel becomes a step: the operation, its attributes as last operands, and what dtypes it has.
+struct Form {
+  const char* kernel;
+  const char* operation;
+  bool truths = false;  // compares, or takes truth values
+  bool slow_alone = false;
+  struct Number {
+    const char* attribute = nullptr;
+    double fallback = 0;
+  } numbers[2] = {};
+};
+
+constexpr Form kForms[] = {
+    {"rewire.add", "add"},
+    {"rewire.sub", "sub"},
+    {"rewire.mul", "mul"},
+    {"rewire.div", "div"},
+    {"rewire.min", "min"},
+    {"rewire.max", "max"},
+    {"rewire.prelu", "prelu"},
+    {"rewire.neg", "neg"},
+    {"rewire.abs", "abs"},
+    {"rewire.sign", "sign"},
+    {"rewire.relu", "relu"},
+    {"rewire.reciprocal", "reciprocal"},
+    {"rewire.round", "round", false, true},
+    {"rewire.floor", "floor", false, true},
+    {"rewire.ceil", "ceil", false, true},
+    {"rewire.sqrt", "sqrt"},
+    {"rewire.exp", "exp"},
+    {"rewire.log", "log"},
+    {"rewire.sin", "sin", false, true},
+    {"rewire.cos", "cos", false, true},
+    {"rewire.tanh", "tanh"},
+    {"rewire.erf", "erf"},
+    {"rewire.sigmoid", "sigmoid"},
+    {"rewire.softplus", "softplus", false, true},
+    {"rewire.softsign", "softsign"},
+    {"rewire.hard_swish", "hard_swish"},
+    {"rewire.swish", "swish"},
+    {"rewire.mish", "mish", false, true},
+    {"rewire.gelu", "gelu"},
+    {"rewire.elu", "elu", false, true, {{"alpha", 1}}},
+    {"rewire.leaky_relu", "prelu", false, false, {{"alpha", 0.01}}},
+    {"rewire.clip", "clip", false, false, {{"min", -kUnlimited}, {"max", kUnlimited}}},
+    {"rewire.hard_sigmoid", "hard_sigmoid", false, false, {{"alpha", 0.2}, {"beta", 0.5}}},
+    {"rewire.equal", "equal", true},
+    {"rewire.not_equal", "not_equal", true},
+    {"rewire.less", "less", true},
+    {"rewire.less_equal", "less_equal", true},
+    {"rewire.greater", "less", true},  // with its operands exchanged
+    {"rewire.greater_equal", "less_equal", true},
+    {"rewire.and", "and", true},
+    {"rewire.or", "or", true},
+    {"rewire.not", "not", true},
+    {"rewire.where", "where", true},
+    {"rewire.cast", "not_equal", true},  // between floats and truth values: compared with 0
+};
+
+const Form* FormOf(const std::string& kernel) {
+  const auto* found = std::find_if(std::begin(kForms), std::end(kForms),
+                                   [&](const Form& form) { return kernel == form.kernel; });
+  return found == std::end(kForms) ? nullptr : found;
+}
+
+// x to such a power is one product or two.
+bool IsSmallPower(const Node& node) {
+  if (node.kernel != "rewire.pow" || node.inputs.size() != 2) return false;
+  const std::optional<float> exponent = ScalarOf(node.inputs[1]);
+  return exponent && (*exponent == 2.0F || *exponent == 3.0F);
+}
+
+bool IsTanhGelu(const Node& node) {
+  const Attribute* form = FindAttribute(node, "approximate");
+  const auto* text = form == nullptr ? nullptr : std::get_if<std::string>(&form->value);
+  return node.kernel == "rewire.gelu" && text != nullptr && *text == "tanh";
+}
+
+// An input that is not a scalar is repeated along other axes than the last, which is short.
+bool HasShortRuns(const Node& node) {
+  const Shape& dims = node.outputs[0]->type.dims;
+  if (node.inputs.size() < 2 || dims.size() < 2) return false;
+  const std::optional<std::int64_t> last = dims.back().constant();
+  if (!last || *last > kShortRun) return false;
+  return std::any_of(node.inputs.begin(), node.inputs.end(), [&](const Value* input) {
+    return !ScalarOf(input) && ShapeText(input->type.dims) != ShapeText(dims);
+  });
+}
+
+// Such a number has the same digits for every locale.
+std::string NumberText(float number) { return fmt::format("{:.9g}", number); }
+
+bool IsBool(const Value* value) { return value->type.dtype == kBool8; }
+
+}  // namespace
+
+bool IsFusible(const Node& node) {
+  if (node.kind != NodeKind::kKernel || node.outputs.size() != 1 || node.returns || node.flags != 0 ||
+      node.extents.size() != 1 || node.extents[0].shape != nullptr || node.in_place) {
+    return false;
+  }
+  const Form* form = FormOf(node.kernel);
+  if (form == nullptr && !IsSmallPower(node)) return false;
+  const bool truths = form != nullptr && form->truths;
+  // Between a float and a truth value.
+  if (node.kernel == "rewire.cast" && IsBool(node.inputs[0]) == IsBool(node.outputs[0])) return false;
+  const auto fits = [&](const Value* value) {
+    return value != nullptr && value->type.IsTensor() && value->type.ranked &&
+           (value->type.dtype == kFloat32 || (truths && IsBool(value)));
+  };
+  return fits(node.outputs[0]) && std::all_of(node.inputs.begin(), node.inputs.end(), fits);
+}
+
+bool IsSlowAlone(const Node& node) {
+  const Form* form = FormOf(node.kernel);
+  return (form != nullptr && form->slow_alone) || IsTanhGelu(node) || IsSmallPower(node) ||
+         HasShortRuns(node);
+}
+
+ElementwiseProgram::ElementwiseProgram(const Edit& edit, const std::vector<Node*>& nodes) {
+  FindInputs(edit, nodes);
+  if (!complete_) return;
+  for (const Node* node : nodes) AddNode(*node);
+}
+
+void ElementwiseProgram::FindInputs(const Edit& edit, const std::vector<Node*>& nodes) {
+  std::unordered_set<const Value*> made;
+  std::unordered_map<const Value*, std::size_t> reads;
+  std::vector<Value*> scalars;
+  for (const Node* node : nodes) {
+    made.insert(node->outputs[0]);
+    for (Value* input : node->inputs) {
+      if (++reads[input] > 1 || made.contains(input)) continue;
+      (ScalarOf(input) ? scalars : inputs_).push_back(input);
+    }
+  }
+  const std::string dims = ShapeText(nodes.back()->outputs[0]->type.dims);
+  const auto may_end = [&](const Value* value) {
+    return value->producer != nullptr && value->type.dtype == kFloat32 &&
+           ShapeText(value->type.dims) == dims && edit.UseCount(value) == reads[value];
+  };
+  std::stable_partition(inputs_.begin(), inputs_.end(), may_end);
+  int rank = -1;
+  for (std::size_t i = 0; i < inputs_.size(); ++i) {
+    names_[inputs_[i]] = fmt::format("x{}", i);
+    rank = std::max(rank, inputs_[i]->type.rank());
+  }
+  for (const Value* scalar : scalars) {
+    complete_ = complete_ && scalar->type.rank() <= rank;
+    names_[scalar] = NumberText(*ScalarOf(scalar));
+  }
+  complete_ = complete_ && !inputs_.empty();
+}
+
+std::string ElementwiseProgram::OperandOf(const Value* value) { return names_.at(value); }
+
+std::string ElementwiseProgram::Step(const std::string& operation, const std::vector<std::string>& operands) {
+  text_ += fmt::format("{}{} {}", steps_ == 0 ? "" : "; ", operation, fmt::join(operands, " "));
+  return fmt::format("r{}", steps_++);
+}
+
+void ElementwiseProgram::AddNode(const Node& node) {
+  std::string& result = names_[node.outputs[0]];
+  std::vector<std::string> operands;
+  for (const Value* input : node.inputs) operands.push_back(OperandOf(input));
+  if (IsSmallPower(node)) {
+    const bool cube = *ScalarOf(node.inputs[1]) == 3.0F;
+    const std::string square = Step("mul", {operands[0], operands[0]});
+    result = cube ? Step("mul", {square, operands[0]}) : square;
+    return;
+  }
+  const Form& form = *FormOf(node.kernel);
+  for (const Form::Number& number : form.numbers) {
+    if (number.attribute == nullptr) continue;
+    operands.push_back(
+        NumberText(static_cast<float>(FloatAttribute(node, number.attribute, number.fallback))));
+  }
+  if (node.kernel == "rewire.cast") operands.emplace_back("0");
+  if (node.kernel == "rewire.greater" || node.kernel == "rewire.greater_equal")
+    std::swap(operands[0], operands[1]);
+  result = Step(IsTanhGelu(node) ? "gelu_tanh" : form.operation, operands);
+}
+
+}  // namespace rewire::compiler

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The program of rewire.fused that computes the same as several elementwise nodes.
+#pragma once
+
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "rewire/compiler/passes/edit.h"
+
+namespace rewire::compiler {
+
+// Whether a step of a program can do what the node does: a known kernel on floats or truth values, whose
+// output has dimensions that are known without a shape function.
+bool IsFusible(const Node& node);
+// Whether the node's own kernel computes one element after the other, where a program has vectors, or goes
+// over short runs of elements because an input is broadcast, where a program joins them.
+bool IsSlowAlone(const Node& node);
+
+class ElementwiseProgram {
+ public:
+  // For fusible nodes in the order in which they run; the last one's output is the program's.
+  ElementwiseProgram(const Edit& edit, const std::vector<Node*>& nodes);
+
+  // False if there is no program: without the constants, the inputs would give a tensor of a lower rank.
+  bool complete() const { return complete_; }
+  // As the kernel's attribute has it.
+  const std::string& text() const { return text_; }
+  // In the order of the program. The first one is one that the output may overwrite, if there is one.
+  const std::vector<Value*>& inputs() const { return inputs_; }
+
+ private:
+  void FindInputs(const Edit& edit, const std::vector<Node*>& nodes);
+  void AddNode(const Node& node);
+  // Adds a step and returns its name, "r0".
+  std::string Step(const std::string& operation, const std::vector<std::string>& operands);
+  std::string OperandOf(const Value* value);
+
+  bool complete_ = true;
+  std::string text_;
+  std::size_t steps_ = 0;
+  std::vector<Value*> inputs_;
+  std::unordered_map<const Value*, std::string> names_;
+};
+
+}  // namespace rewire::compiler

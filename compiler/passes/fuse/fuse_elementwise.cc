@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Turns elementwise nodes that feed each other into one call of rewire.fused, so that the results in between
+// stay in the first cache. A node joins the one behind it if nothing else reads its result and both results
+// have the same dimensions: then no element is computed twice.
+#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "rewire/compiler/ir/kernel_traits.h"
+#include "rewire/compiler/passes/edit.h"
+#include "rewire/compiler/passes/fuse/elementwise_program.h"
+#include "rewire/compiler/passes/passes.h"
+
+namespace rewire::compiler {
+namespace {
+
+class ElementwiseFusion {
+ public:
+  explicit ElementwiseFusion(Graph* graph) : graph_(*graph), edit_(graph) {
+    for (const auto& [name, source] : graph->symbols()) sources_.insert(source.value);
+  }
+
+  void Run() {
+    ForEachBlock(&graph_.main, [&](Block* block) {
+      places_.clear();
+      for (std::size_t i = 0; i < block->nodes.size(); ++i) places_[block->nodes[i]] = i;
+      // From the end, so that a chain is found from its last node.
+      for (std::size_t i = block->nodes.size(); i-- > 0;) {
+        Node* node = block->nodes[i];
+        if (!edit_.IsErased(node) && CanEnd(*node)) Fuse(node);
+      }
+    });
+    edit_.Finish();
+  }
+
+ private:
+  static bool CanEnd(const Node& node) { return IsFusible(node) && node.outputs[0]->type.dtype == kFloat32; }
+
+  // The nodes that can be computed together with `last`, in the block's order.
+  std::vector<Node*> Gather(Node* last) const {
+    std::unordered_map<const Value*, std::size_t> reads;  // by the gathered nodes
+    std::vector<Node*> nodes;
+    const auto add = [&](Node* node) {
+      nodes.push_back(node);
+      for (const Value* input : node->inputs) ++reads[input];
+    };
+    add(last);
+    // A node can join as soon as the last of those that read it has joined.
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      for (const Value* input : nodes[i]->inputs) {
+        Node* node = input->producer;
+        const bool gathered = std::find(nodes.begin(), nodes.end(), node) != nodes.end();
+        if (node != nullptr && !gathered && nodes.size() < kMostNodes && Joins(*node, *last, reads) &&
+            FewInputs(nodes, *node)) {
+          add(node);
+        }
+      }
+    }
+    std::sort(nodes.begin(), nodes.end(),
+              [&](const Node* a, const Node* b) { return places_.at(a) < places_.at(b); });
+    return nodes;
+  }
+
+  bool Joins(const Node& node, const Node& last,
+             const std::unordered_map<const Value*, std::size_t>& reads) const {
+    if (!IsFusible(node) || edit_.IsErased(&node) || !places_.contains(&node)) return false;
+    const Value* value = node.outputs[0];
+    const auto found = reads.find(value);
+    // Dimensions that are read from the value would not be known before the last node.
+    return found != reads.end() && found->second == edit_.UseCount(value) && !sources_.contains(value) &&
+           ShapeText(value->type.dims) == ShapeText(last.outputs[0]->type.dims);
+  }
+
+  // Whether the nodes together with one more read few enough tensors.
+  static bool FewInputs(const std::vector<Node*>& nodes, const Node& one_more) {
+    std::unordered_set<const Value*> read(one_more.inputs.begin(), one_more.inputs.end());
+    for (const Node* node : nodes) read.insert(node->inputs.begin(), node->inputs.end());
+    for (const Node* node : nodes) read.erase(node->outputs[0]);
+    read.erase(one_more.outputs[0]);
+    return std::count_if(read.begin(), read.end(), [](const Value* value) { return !ScalarOf(value); }) <=
+           kMostInputs;
+  }
+
+  void Fuse(Node* last) {
+    const std::vector<Node*> nodes = Gather(last);
+    if (nodes.size() == 1 && !IsSlowAlone(*last)) return;
+    ElementwiseProgram program(edit_, nodes);
+    if (!program.complete()) return;
+    Node call = *last;
+    call.kernel = "rewire.fused";
+    call.attributes = {{"program", program.text()}};
+    call.inputs = program.inputs();
+    // The kernel limits programs, by how many results are needed at a time.
+    if (graph_.kernels == nullptr || !graph_.kernels->Check(call)) return;
+    last->kernel = std::move(call.kernel);
+    last->attributes = std::move(call.attributes);
+    last->inputs = std::move(call.inputs);
+    for (Node* node : nodes) {
+      if (node != last) edit_.Absorb(node, last);
+    }
+  }
+
+  static constexpr std::size_t kMostNodes = 24;
+  static constexpr std::ptrdiff_t kMostInputs = 8;
+
+  Graph& graph_;
+  Edit edit_;
+  std::unordered_set<const Value*> sources_;             // of symbols
+  std::unordered_map<const Node*, std::size_t> places_;  // of the nodes of the block
+};
+
+}  // namespace
+
+void FuseElementwise(Graph* graph) { ElementwiseFusion(graph).Run(); }
+
+}  // namespace rewire::compiler

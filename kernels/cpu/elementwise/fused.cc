@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Several elementwise operations in one pass over memory. Blocks of elements that fit into the first cache go
+// through all steps of a program (fused_program.h), so that results in between never leave it.
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include "rewire/kernels/cpu/elementwise/fused_program.h"
+#include "rewire/kernels/cpu/elementwise/fused_steps.h"
+#include "rewire/kernels/cpu/registry.h"
+#include "rewire/kernels/cpu/shape/shapes.h"
+#include "rewire/kernels/cpu/support/layout.h"
+
+namespace rewire::kernel::cpu {
+namespace {
+
+constexpr int kMostInputs = FusedProgram::kMostInputs;
+constexpr std::int64_t kBlock = 512;  // elements
+using FusedLayout = Layout<kMostInputs + 1>;
+using Buffer = float[kBlock];
+
+// An input, by how its elements lie beside those of the output.
+struct FusedInput {
+  enum Kind {
+    kRepeated,  // one element for all
+    kAlike,     // in the same order
+    kRows,      // the same for each innermost run
+    kOther,
+  };
+  Kind kind = kOther;
+  bool is_bool = false;
+  const void* data = nullptr;
+
+  float At(std::int64_t offset) const {
+    if (is_bool) return static_cast<const std::uint8_t*>(data)[offset] != 0 ? 1.0F : 0.0F;
+    return static_cast<const float*>(data)[offset];
+  }
+  // `count` elements from `offset` on, `step` apart.
+  void Copy(std::int64_t offset, std::int64_t step, std::int64_t count, float* to) const {
+    if (step == 0) {
+      std::fill_n(to, count, At(offset));
+    } else if (step == 1 && !is_bool) {
+      std::copy_n(static_cast<const float*>(data) + offset, count, to);
+    } else {
+      for (std::int64_t i = 0; i < count; ++i) to[i] = At(offset + i * step);
+    }
+  }
+};
+
+// A call. The output is cut into blocks: several whole innermost runs, or a piece of one.
+class FusedCall {
+ public:
+  FusedCall(const FusedProgram& program, TensorList inputs, TensorView out)
+      : program_(program), out_(out.data<float>()) {
+    const int rank = out.ndim();
+    std::int64_t by_operand[kMostInputs + 1][kMaxKernelRank] = {};
+    BroadcastStrides(out, rank, by_operand[0]);
+    for (int k = 0; k < inputs.size(); ++k) BroadcastStrides(inputs[k], rank, by_operand[k + 1]);
+    for (int i = 0; i < rank; ++i) {
+      std::int64_t strides[kMostInputs + 1];
+      for (int k = 0; k <= kMostInputs; ++k) strides[k] = by_operand[k][i];
+      layout_.Append(out.dim(i), strides);
+    }
+    layout_.Finish();
+    for (int k = 0; k < inputs.size(); ++k) Classify(inputs[k], k);
+    inner_ = layout_.inner();
+    rows_ = layout_.rows();
+    in_pieces_ = inner_ >= kBlock || rows_ == 1;
+    per_block_ = in_pieces_ ? 1 : std::min(rows_, kBlock / inner_);
+    pieces_ = in_pieces_ ? (inner_ + kBlock - 1) / kBlock : 1;
+  }
+
+  Status Run() const {
+    const std::int64_t blocks = Times((rows_ + per_block_ - 1) / per_block_, pieces_);
+    const std::int64_t size = in_pieces_ ? std::min(inner_, kBlock) : per_block_ * inner_;
+    const std::int64_t work = Times(size, static_cast<std::int64_t>(program_.steps().size()));
+    return ParallelFor(blocks, GrainOf(kGrain, work), [&](std::int64_t begin, std::int64_t end, Pace& pace) {
+      RunBlocks(begin, end, work, pace);
+    });
+  }
+
+ private:
+  void Classify(TensorView tensor, int k) {
+    FusedInput& input = inputs_[static_cast<std::size_t>(k)];
+    input.is_bool = tensor.Is<bool>();
+    input.data = tensor.raw_data();
+    bool alike = !input.is_bool, rows = true, repeated = true;
+    for (int i = 0; i < layout_.rank; ++i) {
+      const std::int64_t stride = layout_.strides[i][k + 1];
+      alike = alike && stride == layout_.strides[i][0];
+      rows = rows && (stride == 0 || i + 1 == layout_.rank);
+      repeated = repeated && stride == 0;
+    }
+    // Of one element it is not said whether it is repeated.
+    const bool single = tensor.size() == 1;
+    input.kind = repeated || single ? FusedInput::kRepeated
+                 : alike            ? FusedInput::kAlike
+                 : rows             ? FusedInput::kRows
+                                    : FusedInput::kOther;
+  }
+
+  void RunBlocks(std::int64_t begin, std::int64_t end, std::int64_t work, Pace& pace) const {
+    alignas(64) Buffer registers[FusedProgram::kMostRegisters];
+    alignas(64) Buffer copies[kMostInputs];
+    FusedElements elements[kMostInputs];
+    const FusedStepKernel run = BestFusedStepKernel();
+    const std::size_t inputs = static_cast<std::size_t>(program_.inputs());
+    const std::size_t last = program_.steps().size() - 1;
+    for (std::int64_t block = begin; block < end; ++block) {
+      if (!pace.Spend(work)) return;
+      const std::int64_t row = block / pieces_ * per_block_, at = block % pieces_ * kBlock;
+      const std::int64_t rows = std::min(per_block_, rows_ - row);
+      const std::int64_t columns = std::min(inner_ - at, in_pieces_ ? kBlock : inner_);
+      for (std::size_t k = 0; k < inputs; ++k) {
+        // Runs that are all the same are copied once.
+        const bool kept = block != begin && !in_pieces_ && inputs_[k].kind == FusedInput::kRows;
+        if (!kept) elements[k] = Fetch(k, row, rows, at, columns, copies[k]);
+      }
+      float* out = out_ + row * inner_ + at;
+      for (std::size_t i = 0; i <= last; ++i) {
+        const FusedStep& step = program_.steps()[i];
+        FusedElements operands[3];
+        for (std::size_t k = 0; k < step.operand_count; ++k) {
+          const FusedOperand& operand = step.operands[k];
+          operands[k] = operand.kind == FusedOperand::kInput      ? elements[operand.index]
+                        : operand.kind == FusedOperand::kRegister ? FusedElements{registers[operand.index], 0}
+                                                                  : FusedElements{nullptr, operand.number};
+        }
+        run(step.code, operands, i == last ? out : registers[step.to], rows * columns);
+      }
+    }
+  }
+
+  // An input's elements for `columns` elements from `at` on of `rows` innermost runs.
+  FusedElements Fetch(std::size_t k, std::int64_t row, std::int64_t rows, std::int64_t at,
+                      std::int64_t columns, float* copy) const {
+    const FusedInput& input = inputs_[k];
+    if (input.kind == FusedInput::kRepeated) return {nullptr, input.At(0)};
+    if (input.kind == FusedInput::kAlike)
+      return {static_cast<const float*>(input.data) + row * inner_ + at, 0};
+    const int outer = layout_.rank - 1;
+    const std::int64_t step = layout_.inner_strides()[k + 1];
+    std::int64_t index[kMaxKernelRank];
+    std::int64_t offset = at * step, rest = row;
+    for (int i = outer - 1; i >= 0; --i) {
+      index[i] = rest % layout_.dims[i];
+      rest /= layout_.dims[i];
+      offset += index[i] * layout_.strides[i][k + 1];
+    }
+    if (rows == 1) {
+      if (step == 0) return {nullptr, input.At(offset)};
+      if (step == 1 && !input.is_bool) return {static_cast<const float*>(input.data) + offset, 0};
+    }
+    for (std::int64_t r = 0; r < rows; ++r) {
+      input.Copy(offset, step, columns, copy + r * columns);
+      for (int i = outer - 1; i >= 0; --i) {
+        const std::int64_t stride = layout_.strides[i][k + 1];
+        offset += stride;
+        if (++index[i] < layout_.dims[i]) break;
+        offset -= layout_.dims[i] * stride;
+        index[i] = 0;
+      }
+    }
+    return {copy, 0};
+  }
+
+  const FusedProgram& program_;
+  float* out_;
+  FusedLayout layout_;
+  std::array<FusedInput, kMostInputs> inputs_;
+  std::int64_t inner_ = 1, rows_ = 1;
+  bool in_pieces_ = true;
+  std::int64_t per_block_ = 1;  // runs in a block
+  std::int64_t pieces_ = 1;     // of a run
+};
+
+struct Fused {
+  static constexpr const char kName[] = "rewire.fused";
+  FusedProgram program;
+
+  static Status Make(Attributes& attributes, Fused* fused) {
+    attributes.Require("program");
+    return FusedProgram::Make(attributes.String("program", ""), &fused->program);
+  }
+
+  Status operator()(const TensorList& tensors) const {
+    if (tensors.size() != program.inputs() + 1) {
+      return TypeError("expected ", program.inputs(), " inputs and out, as the program reads them, got ",
+                       tensors.size(), " arguments");
+    }
+    const TensorView out = tensors.back();
+    const TensorList inputs = tensors.first(tensors.size() - 1);
+    if (Status s = CheckDense("out", out); !s.ok()) return s;
+    if (!out.Is<float>()) return TypeError("out has dtype ", DTypeName(out.dtype()), ", expected f32");
+    Dims expected;
+    for (int k = 0; k < inputs.size(); ++k) {
+      const TensorView input = inputs[k];
+      if (Status s = CheckHost("an input", input); !s.ok()) return s;
+      if (!input.Is<float>() && !input.Is<bool>())
+        return TypeError("an input has dtype ", DTypeName(input.dtype()), ", expected f32 or bool");
+      if (Status s = BroadcastDims(expected.view(), input.dims(), &expected); !s.ok()) return s;
+      if (Status s = CheckInPlace("out", out, "an input", input); !s.ok()) return s;
+    }
+    if (Status s = CheckShape("out", out, expected.view()); !s.ok()) return s;
+    if (out.size() == 0) return Status();
+    return FusedCall(program, inputs, out).Run();
+  }
+};
+
+}  // namespace
+
+std::span<const Kernel> FusedKernels() {
+  static constexpr Kernel kKernels[] = {
+      Describe<Fused>(
+          "x... -> out over x", "out f32; others f32 bool", "program",
+          "elementwise operations in one pass, all inputs broadcast. The program has up to 48 steps such as "
+          "`mul x0 x1; add r0 0.5; tanh r1`: an operation and its operands, which are inputs (x), results of "
+          "earlier steps (r) and numbers. Operations are named as the kernels that do the same (and "
+          "gelu_tanh); leaky_relu is prelu, and elu, clip and hard_sigmoid have their attributes as last "
+          "operands. Up to 8 inputs, and 8 results that are still read at a time",
+          kElementwise),
+  };
+  return kKernels;
+}
+
+}  // namespace rewire::kernel::cpu

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rewire/kernels/cpu/elementwise/fused_program.h"
+
+#include <algorithm>
+#include <charconv>
+#include <iterator>
+#include <string>
+
+namespace rewire::kernel::cpu {
+namespace {
+
+struct Operation {
+  std::string_view name;
+  std::uint8_t operands;
+  std::uint8_t numbers;
+};
+constexpr Operation kOperations[] = {
+#define REWIRE_FUSED_ROW(name, text, operands, numbers) {text, operands, numbers},
+    REWIRE_FUSED_OPERATIONS(REWIRE_FUSED_ROW)
+#undef REWIRE_FUSED_ROW
+};
+
+// Removes the text before the separator, and the separator, from *rest and returns it.
+std::string_view TakeText(std::string_view* rest, char separator) {
+  const std::size_t at = rest->find(separator);
+  const std::string_view taken = rest->substr(0, at);
+  *rest = at == std::string_view::npos ? std::string_view() : rest->substr(at + 1);
+  return taken;
+}
+
+template <typename T>
+bool ReadNumber(std::string_view text, T* number) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *number);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+}  // namespace
+
+Status FusedProgram::Make(std::string_view text, FusedProgram* program) {
+  do {
+    std::string_view step = TakeText(&text, ';');
+    if (!step.empty() && step.front() == ' ') step.remove_prefix(1);
+    if (Status s = program->AddStep(step); !s.ok()) return s;
+  } while (!text.empty());
+  return program->PlaceResults();
+}
+
+Status FusedProgram::AddStep(std::string_view text) {
+  if (steps_.size() == kMostSteps)
+    return ValueError("attribute 'program' has more than ", kMostSteps, " steps");
+  std::string_view rest = text;
+  const std::string_view name = TakeText(&rest, ' ');
+  const auto* row = std::find_if(std::begin(kOperations), std::end(kOperations),
+                                 [&](const Operation& operation) { return operation.name == name; });
+  if (row == std::end(kOperations)) {
+    return ValueError("attribute 'program': step ", steps_.size(), " is '", std::string(text),
+                      "', expected an operation of rewire.fused");
+  }
+  FusedStep step;
+  step.code = static_cast<FusedCode>(row - kOperations);
+  step.operand_count = row->operands;
+  for (std::size_t i = 0; i < row->operands; ++i) {
+    FusedOperand* operand = &step.operands[i];
+    if (Status s = ReadOperand(TakeText(&rest, ' '), operand); !s.ok()) return s;
+    if (i + row->numbers >= row->operands && operand->kind != FusedOperand::kNumber) {
+      return ValueError("attribute 'program': operand ", i, " of step ", steps_.size(), " ('",
+                        std::string(text), "') must be a number");
+    }
+    if (operand->kind == FusedOperand::kInput) inputs_ = std::max(inputs_, operand->index + 1);
+  }
+  if (!rest.empty()) {
+    return ValueError("attribute 'program': step ", steps_.size(), " is '", std::string(text), "', expected ",
+                      static_cast<int>(row->operands), " operands");
+  }
+  steps_.push_back(step);
+  return Status();
+}
+
+Status FusedProgram::ReadOperand(std::string_view text, FusedOperand* operand) const {
+  const bool is_input = text.size() > 1 && text[0] == 'x', is_result = text.size() > 1 && text[0] == 'r';
+  if (!is_input && !is_result) {
+    operand->kind = FusedOperand::kNumber;
+    if (ReadNumber(text, &operand->number)) return Status();
+  } else {
+    operand->kind = is_input ? FusedOperand::kInput : FusedOperand::kRegister;
+    const auto end = static_cast<std::int16_t>(is_input ? kMostInputs : static_cast<int>(steps_.size()));
+    if (ReadNumber(text.substr(1), &operand->index) && operand->index >= 0 && operand->index < end)
+      return Status();
+  }
+  return ValueError("attribute 'program': operand '", std::string(text), "' of step ", steps_.size(),
+                    " is no input below x", kMostInputs, ", no earlier result and no number");
+}
+
+Status FusedProgram::PlaceResults() {
+  std::array<std::size_t, kMostSteps> last_read{};  // of each result
+  for (std::size_t i = 0; i < steps_.size(); ++i) {
+    for (const FusedOperand& operand : steps_[i].operands) {
+      if (operand.kind == FusedOperand::kRegister) last_read[static_cast<std::size_t>(operand.index)] = i;
+    }
+  }
+  std::array<std::int16_t, kMostSteps> places{};
+  std::array<bool, kMostRegisters> taken{};
+  for (std::size_t i = 0; i < steps_.size(); ++i) {
+    FusedStep& step = steps_[i];
+    for (FusedOperand& operand : step.operands) {
+      if (operand.kind != FusedOperand::kRegister) continue;
+      const auto result = static_cast<std::size_t>(operand.index);
+      operand.index = places[result];
+      // An operation may write over its operands, since each element is read before it is written.
+      if (last_read[result] == i) taken[static_cast<std::size_t>(operand.index)] = false;
+    }
+    if (i + 1 == steps_.size()) break;
+    if (last_read[i] == 0) return ValueError("attribute 'program': no step reads r", i);
+    const auto free = std::find(taken.begin(), taken.end(), false);
+    if (free == taken.end()) {
+      return ValueError("attribute 'program' needs more than ", kMostRegisters,
+                        " results at a time, at step ", i);
+    }
+    *free = true;
+    step.to = places[i] = static_cast<std::int16_t>(free - taken.begin());
+  }
+  return Status();
+}
+
+}  // namespace rewire::kernel::cpu

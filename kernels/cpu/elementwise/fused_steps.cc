@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// Compiled once for each instruction set; see Highway's foreach_target.h.
+#include "rewire/kernels/cpu/elementwise/fused_steps.h"
+
+#include <algorithm>
+#include <cmath>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "rewire/kernels/cpu/elementwise/fused_steps.cc"
+#include <hwy/foreach_target.h>
+// Behind it.
+#include "rewire/kernels/cpu/elementwise/fused_functions-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace rewire::kernel::cpu::HWY_NAMESPACE {
+
+using FusedTag = hn::ScalableTag<float>;
+using FusedVector = hn::Vec<FusedTag>;
+
+// Operands that lie in memory, and those that are the same for all elements.
+struct InMemory {
+  const float* data;
+  HWY_INLINE FusedVector At(std::int64_t i) const { return hn::LoadU(FusedTag(), data + i); }
+  // What is left from element i on, behind it zeros.
+  HWY_INLINE FusedVector Rest(std::int64_t i, std::int64_t count) const {
+    HWY_ALIGN float rest[hn::MaxLanes(FusedTag())] = {};
+    std::copy(data + i, data + count, rest);
+    return hn::Load(FusedTag(), rest);
+  }
+};
+struct Repeated {
+  FusedVector value;
+  explicit Repeated(float number) : value(hn::Set(FusedTag(), number)) {}
+  HWY_INLINE FusedVector At(std::int64_t) const { return value; }
+  HWY_INLINE FusedVector Rest(std::int64_t, std::int64_t) const { return value; }
+};
+
+template <class F, class... Operands>
+HWY_INLINE void Each(const F& f, float* out, std::int64_t count, const Operands&... operands) {
+  const FusedTag d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  std::int64_t i = 0;
+  for (; i + 2 * lanes <= count; i += 2 * lanes) {
+    const FusedVector first = f(d, operands.At(i)...), second = f(d, operands.At(i + lanes)...);
+    hn::StoreU(first, d, out + i);
+    hn::StoreU(second, d, out + i + lanes);
+  }
+  for (; i + lanes <= count; i += lanes) hn::StoreU(f(d, operands.At(i)...), d, out + i);
+  if (i == count) return;
+  HWY_ALIGN float rest[hn::MaxLanes(FusedTag())];
+  hn::Store(f(d, operands.Rest(i, count)...), d, rest);
+  std::copy_n(rest, count - i, out + i);
+}
+
+template <class F>
+HWY_NOINLINE void OfOne(const F f, const FusedElements* x, float* out, std::int64_t count) {
+  if (x[0].data == nullptr)
+    Each(f, out, count, Repeated(x[0].value));
+  else
+    Each(f, out, count, InMemory{x[0].data});
+}
+
+template <class F>
+HWY_NOINLINE void OfTwo(const F f, const FusedElements* x, float* out, std::int64_t count) {
+  const InMemory a{x[0].data}, b{x[1].data};
+  if (a.data == nullptr && b.data == nullptr)
+    Each(f, out, count, Repeated(x[0].value), Repeated(x[1].value));
+  else if (a.data == nullptr)
+    Each(f, out, count, Repeated(x[0].value), b);
+  else if (b.data == nullptr)
+    Each(f, out, count, a, Repeated(x[1].value));
+  else
+    Each(f, out, count, a, b);
+}
+
+struct Choose {
+  HWY_INLINE FusedVector operator()(FusedTag d, FusedVector condition, FusedVector a, FusedVector b) const {
+    return hn::IfThenElse(hn::Eq(condition, hn::Zero(d)), b, a);
+  }
+};
+
+HWY_NOINLINE void RunWhere(const FusedElements* x, float* out, std::int64_t count) {
+  const InMemory condition{x[0].data}, a{x[1].data}, b{x[2].data};
+  if (condition.data == nullptr) {
+    const FusedElements& chosen = x[0].value == 0 ? x[2] : x[1];
+    if (chosen.data == nullptr)
+      std::fill_n(out, count, chosen.value);
+    else if (chosen.data != out)
+      std::copy_n(chosen.data, count, out);
+  } else if (a.data == nullptr && b.data == nullptr) {
+    Each(Choose(), out, count, condition, Repeated(x[1].value), Repeated(x[2].value));
+  } else if (a.data == nullptr) {
+    Each(Choose(), out, count, condition, Repeated(x[1].value), b);
+  } else if (b.data == nullptr) {
+    Each(Choose(), out, count, condition, a, Repeated(x[2].value));
+  } else {
+    Each(Choose(), out, count, condition, a, b);
+  }
+}
+
+void RunFusedStep(FusedCode code, const FusedElements* x, float* out, std::int64_t count) {
+  switch (code) {
+#define REWIRE_ONE(name)   \
+  case FusedCode::k##name: \
+    return OfOne(name##Of1(), x, out, count);
+#define REWIRE_TWO(name)   \
+  case FusedCode::k##name: \
+    return OfTwo(name##Of2(), x, out, count);
+    REWIRE_FUSED_FUNCTIONS(REWIRE_ONE, REWIRE_TWO)
+#undef REWIRE_ONE
+#undef REWIRE_TWO
+    case FusedCode::kWhere:
+      return RunWhere(x, out, count);
+    case FusedCode::kElu:
+      return OfOne(EluOf1{x[1].value}, x, out, count);
+    case FusedCode::kClip:
+      return OfOne(ClipOf1{x[1].value, x[2].value}, x, out, count);
+    case FusedCode::kHardSigmoid:
+      return OfOne(HardSigmoidOf1{x[1].value, x[2].value}, x, out, count);
+  }
+}
+
+FusedStepKernel FusedStepOfTarget() { return &RunFusedStep; }
+
+}  // namespace rewire::kernel::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace rewire::kernel::cpu {
+
+HWY_EXPORT(FusedStepOfTarget);
+
+FusedStepKernel ChooseFusedStepKernel() { return HWY_DYNAMIC_DISPATCH(FusedStepOfTarget)(); }
+
+FusedStepKernel BestFusedStepKernel() {
+  static const FusedStepKernel kBest = ChooseFusedStepKernel();
+  return kBest;
+}
+
+}  // namespace rewire::kernel::cpu
+#endif

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Runs one step of a FusedProgram over a block of floats, with the vectors of the CPU that the process runs
+// on.
+#pragma once
+
+#include <cstdint>
+
+#include "rewire/kernels/cpu/elementwise/fused_program.h"
+
+namespace rewire::kernel::cpu {
+
+// The elements of an operand: those at `data`, or `value` for all where `data` is null.
+struct FusedElements {
+  const float* data;
+  float value;
+};
+
+// `out` may be the elements of an operand.
+using FusedStepKernel = void (*)(FusedCode code, const FusedElements* operands, float* out,
+                                 std::int64_t count);
+
+// For the best instruction set that this CPU and the build support.
+FusedStepKernel ChooseFusedStepKernel();
+// The same, chosen once per process.
+FusedStepKernel BestFusedStepKernel();
+
+}  // namespace rewire::kernel::cpu

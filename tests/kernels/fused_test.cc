@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+// rewire.fused against the kernels that do the same one by one.
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <limits>
+
+#include "rewire/kernels/cpu/elementwise/fused_steps.h"
+#include "rewire/tests/kernels/kernel_call.h"
+#include "rewire/tests/kernels/targets.h"
+
+namespace rewire::test {
+namespace {
+
+using kernel::cpu::ChooseFusedStepKernel;
+using kernel::cpu::FusedElements;
+using kernel::cpu::FusedProgram;
+
+constexpr float kInf = std::numeric_limits<float>::infinity();
+constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+
+AttributeList Program(const char* text) { return {{"program", text}}; }
+
+// Numbers of every kind, as many as leave a rest of every vector.
+std::vector<float> Points() {
+  std::vector<float> points = {0.0F, -0.0F, kInf,  -kInf,  kNaN,  1.0F,   -1.0F, 0.5F,   -0.5F, 1.5F,
+                               2.5F, -2.5F, 1e30F, -1e30F, 20.5F, -20.5F, 88.0F, -88.0F, 3e9F,  -3e9F};
+  for (int i = -60; i <= 60; ++i) points.push_back(static_cast<float>(i) * 0.137F);
+  return points;
+}
+
+void CheckClose(const std::vector<float>& given, const std::vector<float>& expected) {
+  REQUIRE(given.size() == expected.size());
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    CAPTURE(i, given[i], expected[i]);
+    if (std::isnan(expected[i])) {
+      REQUIRE(std::isnan(given[i]));
+    } else if (!(given[i] == expected[i])) {
+      REQUIRE(given[i] == Approx(expected[i]).epsilon(2e-6).margin(1e-6));
+    }
+  }
+}
+
+struct SameAs {
+  const char* step;
+  const char* kernel;
+  AttributeList attributes = {};
+};
+
+TEST_CASE("fused: each operation of one element does what its kernel does") {
+  const std::vector<SameAs> rows = {
+      {"neg x0", "rewire.neg"},
+      {"abs x0", "rewire.abs"},
+      {"sign x0", "rewire.sign"},
+      {"relu x0", "rewire.relu"},
+      {"reciprocal x0", "rewire.reciprocal"},
+      {"round x0", "rewire.round"},
+      {"floor x0", "rewire.floor"},
+      {"ceil x0", "rewire.ceil"},
+      {"sqrt x0", "rewire.sqrt"},
+      {"exp x0", "rewire.exp"},
+      {"log x0", "rewire.log"},
+      {"sin x0", "rewire.sin"},
+      {"cos x0", "rewire.cos"},
+      {"tanh x0", "rewire.tanh"},
+      {"erf x0", "rewire.erf"},
+      {"sigmoid x0", "rewire.sigmoid"},
+      {"softplus x0", "rewire.softplus"},
+      {"softsign x0", "rewire.softsign"},
+      {"hard_swish x0", "rewire.hard_swish"},
+      {"swish x0", "rewire.swish"},
+      {"mish x0", "rewire.mish"},
+      {"gelu x0", "rewire.gelu"},
+      {"gelu_tanh x0", "rewire.gelu", {{"approximate", "tanh"}}},
+      {"elu x0 0.7", "rewire.elu", {{"alpha", 0.7}}},
+      {"prelu x0 0.3", "rewire.leaky_relu", {{"alpha", 0.3}}},
+      {"clip x0 -0.25 6", "rewire.clip", {{"min", -0.25}, {"max", 6.0}}},
+      {"clip x0 -inf 2", "rewire.clip", {{"max", 2.0}}},
+      {"hard_sigmoid x0 0.2 0.5", "rewire.hard_sigmoid", {{"alpha", 0.2}, {"beta", 0.5}}},
+  };
+  const std::vector<float> points = Points();
+  const Shape shape = {static_cast<std::int64_t>(points.size())};
+  HostTensor x = HostTensor::Of<float>(shape, points);
+  for (const SameAs& row : rows) {
+    CAPTURE(row.step);
+    HostTensor expected = HostTensor::Empty<float>(shape), out = HostTensor::Empty<float>(shape);
+    REQUIRE(Run(row.kernel, {&x, &expected}, row.attributes) == "");
+    REQUIRE(Run("rewire.fused", {&x, &out}, Program(row.step)) == "");
+    CheckClose(out.values<float>(), expected.values<float>());
+  }
+}
+
+TEST_CASE("fused: each operation of two elements does what its kernel does") {
+  const std::vector<float> points = Points();
+  std::vector<float> a, b;
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    for (std::size_t step : {0, 1, 7, 40}) {
+      a.push_back(points[i]);
+      b.push_back(points[(i + step) % points.size()]);
+    }
+  }
+  const Shape shape = {static_cast<std::int64_t>(a.size())};
+  HostTensor x = HostTensor::Of<float>(shape, a), y = HostTensor::Of<float>(shape, b);
+  for (const char* name : {"add", "sub", "mul", "div", "min", "max", "prelu"}) {
+    CAPTURE(name);
+    HostTensor expected = HostTensor::Empty<float>(shape), out = HostTensor::Empty<float>(shape);
+    REQUIRE(Run(std::string("rewire.") + name, {&x, &y, &expected}) == "");
+    REQUIRE(Run("rewire.fused", {&x, &y, &out}, {{"program", (std::string(name) + " x0 x1").c_str()}}) == "");
+    CheckClose(out.values<float>(), expected.values<float>());
+  }
+  for (const char* name : {"equal", "not_equal", "less", "less_equal"}) {
+    CAPTURE(name);
+    HostTensor expected = HostTensor::Empty<bool>(shape), out = HostTensor::Empty<float>(shape);
+    REQUIRE(Run(std::string("rewire.") + name, {&x, &y, &expected}) == "");
+    REQUIRE(Run("rewire.fused", {&x, &y, &out}, {{"program", (std::string(name) + " x0 x1").c_str()}}) == "");
+    for (std::int64_t i = 0; i < x.size(); ++i)
+      REQUIRE(out.elements<float>()[i] == (expected.elements<std::uint8_t>()[i] != 0 ? 1.0F : 0.0F));
+  }
+}
+
+TEST_CASE("fused: truth values, and choosing by them") {
+  HostTensor c = HostTensor::Of<std::uint8_t>({4}, {0, 1, 0, 7}), d = HostTensor::Of<bool>({4}, {0, 0, 1, 1});
+  c.SetDType(kernel::DTypeOf<bool>());
+  HostTensor x = HostTensor::Of<float>({4}, {1, 2, 3, 4}), out = HostTensor::Empty<float>({4});
+  using Values = std::vector<float>;
+  const auto run = [&](const char* program) {
+    REQUIRE(Run("rewire.fused", {&c, &d, &x, &out}, Program(program)) == "");
+    return out.values<float>();
+  };
+  CHECK(run("and x0 x1; where r0 x2 -1") == Values{-1, -1, -1, 4});
+  CHECK(run("or x0 x1; where r0 -1 x2") == Values{1, -1, -1, -1});
+  CHECK(run("not x0; where r0 x2 x1") == Values{1, 0, 3, 1});
+  CHECK(run("where x0 5 x1; mul r0 x2") == Values{0, 10, 3, 20});
+  CHECK(run("where 1 x2 x1; add r0 x0") == Values{1, 3, 3, 5});
+  CHECK(run("where 0 x2 2; add r0 x0; add r1 x1") == Values{2, 3, 3, 4});
+  CHECK(run("where x0 1 2; add r0 x1; add r1 x2") == Values{3, 3, 6, 6});
+}
+
+// The programs over tensors of these shapes, element by element.
+void CheckBroadcast(const std::vector<Shape>& shapes, const Shape& of_out, bool in_place) {
+  CAPTURE(shapes, of_out);
+  std::vector<HostTensor> inputs;
+  std::vector<HostTensor*> tensors;
+  for (std::size_t i = 0; i < shapes.size(); ++i)
+    inputs.push_back(HostTensor::Random(shapes[i], static_cast<std::uint32_t>(i + 1)));
+  for (HostTensor& input : inputs) tensors.push_back(&input);
+  HostTensor sum = HostTensor::Empty<float>(of_out), out = HostTensor::Empty<float>(of_out);
+  REQUIRE(Run("rewire.mul", {tensors[0], tensors[1], &sum}) == "");
+  std::string program = "mul x0 x1";
+  for (std::size_t i = 2; i < shapes.size(); ++i) {
+    HostTensor next = HostTensor::Empty<float>(of_out);
+    REQUIRE(Run("rewire.add", {&sum, tensors[i], &next}) == "");
+    sum = next;
+    program += "; add r" + std::to_string(i - 2) + " x" + std::to_string(i);
+  }
+  tensors.push_back(in_place ? tensors[0] : &out);
+  REQUIRE(Run("rewire.fused", tensors, {{"program", program.c_str()}}) == "");
+  REQUIRE(tensors.back()->values<float>() == sum.values<float>());
+}
+
+TEST_CASE("fused: inputs of all shapes") {
+  for (bool in_place : {false, true}) {
+    CheckBroadcast({{7}, {7}}, {7}, in_place);
+    CheckBroadcast({{3000}, {1}}, {3000}, in_place);
+    CheckBroadcast({{2, 3, 5, 16}, {16}, {2, 1, 1, 16}, {3, 1, 1}}, {2, 3, 5, 16}, in_place);
+    CheckBroadcast({{2, 700, 3}, {700, 1}, {3}, {2, 1, 3}, {}}, {2, 700, 3}, in_place);
+    CheckBroadcast({{3, 1300}, {3, 1}, {1300}, {1, 1300}}, {3, 1300}, in_place);
+    CheckBroadcast({{40, 600}, {600}, {40, 1}}, {40, 600}, in_place);
+    CheckBroadcast({{1}, {1, 1}}, {1, 1}, false);
+  }
+  CheckBroadcast({{5, 1}, {1, 9}}, {5, 9}, false);
+  CheckBroadcast({{4, 1, 6}, {3, 1}, {6}}, {4, 3, 6}, false);
+  CheckBroadcast({{0, 3}, {3}}, {0, 3}, false);
+}
+
+TEST_CASE("fused: strided inputs, and truth values that are broadcast") {
+  HostTensor x = HostTensor::Random({6, 10}, 1), out = HostTensor::Empty<float>({10, 6});
+  const std::vector<float> values = x.values<float>();
+  x.SetView({10, 6}, {1, 10});
+  HostTensor c = HostTensor::Of<bool>({6}, {1, 0, 0, 1, 1, 0});
+  REQUIRE(Run("rewire.fused", {&x, &c, &out}, Program("where x1 x0 9")) == "");
+  for (std::int64_t i = 0; i < 60; ++i) {
+    const bool taken = i % 6 == 0 || i % 6 == 3 || i % 6 == 4;
+    CHECK(out.elements<float>()[i] == (taken ? values[static_cast<std::size_t>(i % 6 * 10 + i / 6)] : 9));
+  }
+}
+
+TEST_CASE("fused: every instruction set") {
+  ForEachTarget([] {
+    const auto run = ChooseFusedStepKernel();
+    for (std::int64_t count = 0; count < 70; ++count) {
+      std::vector<float> a, out(static_cast<std::size_t>(count) + 1, -7);
+      for (std::int64_t i = 0; i < count; ++i) a.push_back(static_cast<float>(i % 13 - 6) / 4);
+      const FusedElements operands[] = {{a.data(), 0}, {nullptr, 0.5F}};
+      run(kernel::cpu::FusedCode::kMul, operands, out.data(), count);
+      for (std::size_t i = 0; i < a.size(); ++i) REQUIRE(out[i] == a[i] / 2);
+      run(kernel::cpu::FusedCode::kSoftplus, operands, out.data(), count);
+      for (std::size_t i = 0; i < a.size(); ++i) REQUIRE(out[i] == Approx(std::log1p(std::exp(a[i]))));
+      REQUIRE(out.back() == -7);
+    }
+  });
+}
+
+TEST_CASE("fused: programs that are refused") {
+  const auto error = [](const std::string& program) {
+    return StockKernel("rewire.fused", {{"program", program.c_str()}}).error();
+  };
+  CHECK(error("add x0 x1") == "");
+  CHECK(error("") ==
+        "ValueError: rewire.fused: attribute 'program': step 0 is '', expected an operation of rewire.fused");
+  CHECK(error("conv x0 x1") ==
+        "ValueError: rewire.fused: attribute 'program': step 0 is 'conv x0 x1', expected an operation of "
+        "rewire.fused");
+  CHECK(error("add x0 x1 x2") ==
+        "ValueError: rewire.fused: attribute 'program': step 0 is 'add x0 x1 x2', expected 2 operands");
+  CHECK(
+      error("neg x0; add x1") ==
+      "ValueError: rewire.fused: attribute 'program': operand '' of step 1 is no input below x8, no earlier "
+      "result and no number");
+  for (const char* operand : {"x8", "x-1", "x", "r1", "r0x", "1.0f", "0x1"}) {
+    CHECK(error(std::string("neg x0; neg ") + operand) ==
+          std::string("ValueError: rewire.fused: attribute 'program': operand '") + operand +
+              "' of step 1 is no input below x8, no earlier result and no number");
+  }
+  CHECK(error("clip x0 x1 2") ==
+        "ValueError: rewire.fused: attribute 'program': operand 1 of step 0 ('clip x0 x1 2') must be a "
+        "number");
+  CHECK(error("neg x0; neg x0") == "ValueError: rewire.fused: attribute 'program': no step reads r0");
+  std::string many = "neg x0", wide;
+  for (int i = 0; i < FusedProgram::kMostSteps; ++i) many += "; neg r" + std::to_string(i);
+  CHECK(error(many) == "ValueError: rewire.fused: attribute 'program' has more than 48 steps");
+  for (int i = 0; i < 9; ++i) wide += "neg x0; ";
+  wide += "add r0 r1";
+  for (int i = 2; i < 9; ++i) wide += "; add r" + std::to_string(i + 7) + " r" + std::to_string(i);
+  CHECK(error(wide) ==
+        "ValueError: rewire.fused: attribute 'program' needs more than 8 results at a time, at step 8");
+}
+
+TEST_CASE("fused: calls that are refused") {
+  HostTensor x = HostTensor::Random({4}, 1), y = HostTensor::Random({3}, 2);
+  HostTensor out = HostTensor::Empty<float>({4}), ints = HostTensor::Of<std::int64_t>({4}, {1, 2, 3, 4});
+  CHECK(Run("rewire.fused", {&x, &out}, Program("add x0 x1")) ==
+        "TypeError: rewire.fused: expected 2 inputs and out, as the program reads them, got 2 arguments");
+  CHECK(Run("rewire.fused", {&x, &ints, &out}, Program("add x0 x1")) != "");
+  CHECK(Run("rewire.fused", {&x, &y, &out}, Program("add x0 x1")) != "");
+  CHECK(Run("rewire.fused", {&y, &out}, Program("neg x0")) != "");
+}
+
+}  // namespace
+}  // namespace rewire::test
