@@ -11,11 +11,11 @@
 
 namespace rewire::compiler {
 
-// Whether a step of a program can do what the node does: a known kernel on floats or truth values, whose
-// output has dimensions that are known without a shape function.
+// Whether a step of a program can do what the node does. It must be a known kernel on floats or truth values,
+// whose output has dimensions that are known without a shape function.
 bool IsFusible(const Node& node);
-// Whether the node's own kernel computes one element after the other, where a program has vectors, or goes
-// over short runs of elements because an input is broadcast, where a program joins them.
+// Whether a program with this node alone is faster than the node's own kernel. That is so if the kernel
+// computes one element after the other, or goes over short runs because an input is broadcast.
 bool IsSlowAlone(const Node& node);
 
 class ElementwiseProgram {

@@ -72,8 +72,8 @@ HWY_NOINLINE V Activated(D d, V x, const Activation& activation) {
   return x;
 }
 
-// If the activation takes a few instructions, calls visit(f) with it as a function of a vector, to be
-// compiled into the loop that computes the vectors: a call would have all of their registers saved. Returns
+// If the activation takes a few instructions, calls visit(f) with it as a function of a vector. It is then
+// compiled into the loop that computes the vectors; a call would save all of their registers. Returns
 // whether that is so, also where there is none; other activations are for ActivateRows.
 template <class Visit>
 HWY_INLINE bool VisitShort(const Activation& activation, const Visit& visit) {
