@@ -61,15 +61,16 @@ These have no kernel of their own: the front end writes them with those below.
 | InstanceNormalization | `rewire.group_norm` |
 | QLinearMatMul, QLinearConv | `rewire.matmul_integer` or `rewire.conv_integer`, then `rewire.requantize` |
 | QLinearAdd and other quantised operators of com.microsoft | `rewire.dequantize_linear`, the float operator's kernels, `rewire.quantize_linear`; integer products where the weights are constant |
-| MatMulNBits, DynamicQuantizeLSTM | the float product or layer by dequantised weights |
+| MatMulNBits | `rewire.blocked.matmul`, with weights that stay packed; in other forms (blocks of few rows, a block for each row) the float product by dequantised weights |
+| DynamicQuantizeLSTM | the float layer by dequantised weights |
 | SoftmaxCrossEntropyLoss | `rewire.log_softmax`, `rewire.nll_loss` |
 | HannWindow, HammingWindow, BlackmanWindow | `rewire.window` |
 | Upsample | `rewire.resize` |
-| Attention, FlexAttention | `rewire.matmul`, `rewire.softmax`, `rewire.matmul`; masks of positions and lengths are added. Heads that share keys broadcast |
-| Attention, MultiHeadAttention, GroupQueryAttention of com.microsoft | the same; a cache that is shared is filled by `rewire.dynamic_pad` and `rewire.scatter_elements` |
+| Attention, FlexAttention | `rewire.attention`; where scores are an output or are changed, and for f64, `rewire.matmul`, `rewire.softmax`, `rewire.matmul` and a mask of positions and lengths |
+| Attention, MultiHeadAttention, GroupQueryAttention of com.microsoft | the same; new keys go into a cache by `rewire.cache.append`, which `rewire.dynamic_pad` makes longer if it is no buffer |
 | FusedConv, FusedGemm, FusedMatMul, SkipLayerNormalization and their like | what they were fused of |
-| RotaryEmbedding | slices, products with rows of the tables, `rewire.concat` |
-| TensorScatter | positions by `rewire.arange`, then `rewire.scatter_elements` |
+| RotaryEmbedding | `rewire.rotary`; for f64 slices, products with rows of the tables, `rewire.concat` |
+| TensorScatter | `rewire.cache.append`; in other forms positions by `rewire.arange`, then `rewire.scatter_elements` |
 | CausalConvWithState | `rewire.concat` of the state and the input, `rewire.conv` |
 | CenterCropPad | `rewire.dynamic_slice`, then `rewire.dynamic_pad` |
 | Swish, SwiGLU | `rewire.sigmoid` and products |

@@ -437,7 +437,7 @@ bool SeedOf(const std::string& kernel, Dice& dice, Call* call) {
   if (name == "linear_attention") return LinearAttention(dice, call), true;
   if (name == "deform_conv") return DeformConv(dice, call), true;
   if (name == "arange") return Arange(shape, dice, call), true;
-  return false;
+  return !shape && LanguageSeedOf(name, dice, call);
 }
 
 }  // namespace rewire::test

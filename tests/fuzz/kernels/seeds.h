@@ -10,5 +10,7 @@ namespace rewire::test {
 
 // A call of the kernel that it takes, or nearly. False for kernels that need none.
 bool SeedOf(const std::string& kernel, Dice& dice, Call* call);
+// The same for kernels of language models, by their names without "rewire.".
+bool LanguageSeedOf(const std::string& name, Dice& dice, Call* call);
 
 }  // namespace rewire::test
