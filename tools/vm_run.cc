@@ -104,6 +104,14 @@ void AddMeasuringOptions(CLI::App* app, RunOptions* options, Texts* texts) {
            "write a page that shows where time and memory went: the model as a graph, a timeline, the "
            "memory, and advice")
       ->group(group);
+  app->add_flag(
+         "--record-device", options->record_device,
+         "record the work of a device, and replay it in the runs that are measured; say why if it cannot be")
+      ->excludes("--trace")
+      ->excludes("--profile")
+      ->excludes("--profile-trace")
+      ->excludes("--report")
+      ->group(group);
   AddValue(app, "--threads", &options->threads, "N", "let kernels use N threads; default: one per core")
       ->check(CLI::Range(1, 4096).description(""))
       ->group(group);
@@ -165,8 +173,8 @@ void AddOptions(CLI::App* app, RunOptions* options, Texts* texts) {
   app->add_flag("-l,--list", options->list, "print inputs, outputs, parameters and kernels, and do not run");
   app->add_flag(
       "--explain-outputs", options->explain_outputs,
-      "print which outputs kernels can write straight into the caller's memory, and why others are copied; "
-      "do not run");
+      "print which outputs kernels can write straight into the caller's memory, why others are copied, and "
+      "what is copied between devices; do not run");
   app->add_flag("--devices", options->devices,
                 "print the devices that programs can use here, and what others lack; do not run");
   app->add_flag("--json", options->json, "print one JSON object instead of text");

@@ -160,6 +160,14 @@ class REWIRE_API VirtualMachine {
   // Errors: those of a run. kUnsupported, with the instruction, if the host takes part in the run with more
   // than shapes. Also if several devices do, or if the device cannot record. No recording is made then.
   Status TryRecord(std::string_view function = {});
+  // With `automatic`, runs record themselves. When a function has run twice with the same inputs and outputs
+  // set, the third run is recorded as TryRecord does. Later ones replay it. Every output must be bound,
+  // and none to an allocator, because a replay writes where the recorded run wrote. Results are those of
+  // plain runs in every case. Whatever ends a recording begins the count anew.
+  //
+  // A run that cannot be recorded goes on as it always does. Recording is then not tried again, until this
+  // function is called.
+  Status TrySetAutomaticRecording(bool automatic);
   // The same, but it releases the bindings' owners before it returns, also after an error. If nobody else
   // holds the memory, its deleter has run.
   Status TryInvoke(std::string_view function, Span<const Value> inputs,
@@ -245,6 +253,7 @@ class REWIRE_API VirtualMachine {
   void InvokeAsync(std::string_view function = {}) { ThrowIf(TryInvokeAsync(function)); }
   void Wait() { ThrowIf(TryWait()); }
   void Record(std::string_view function = {}) { ThrowIf(TryRecord(function)); }
+  void SetAutomaticRecording(bool automatic) { ThrowIf(TrySetAutomaticRecording(automatic)); }
   Value Invoke(std::string_view function, Span<const Value> inputs) {
     return Take(TryInvoke(function, inputs));
   }

@@ -242,5 +242,57 @@ TEST_CASE("a recorded program gives what an interpreted one gives, where the dri
   }
 }
 
+TEST_CASE("runs that repeat record themselves where the driver can, with the same results everywhere") {
+  const TestDevice device;
+  VirtualMachine vm(TwiceTwice(device));
+  vm.SetAutomaticRecording(true);
+  std::vector<float> x = Ramp(256);
+  std::vector<float> first(256);
+  std::vector<float> second(256);
+  const InputHandle input = *vm.program().FindInput("x", "home");
+  const OutputHandle output = *vm.program().FindOutput(0u, "home");
+  vm.SetInput(input, TensorView(x.data(), {256}));
+  for (std::vector<float>* y : {&first, &second, &first}) {
+    vm.SetOutput(output, TensorView(y->data(), {256}));
+    for (int i = 1; i <= 5; ++i) {
+      x[255] = static_cast<float>(i);
+      vm.Invoke("home");
+      CHECK((*y)[0] == 4.0f);
+      CHECK((*y)[255] == 4.0f * static_cast<float>(i));
+    }
+  }
+}
+
+TEST_CASE("a state on the device is donated: each step writes over the one before") {
+  const TestDevice device;
+  LinkOptions options;
+  options.kernels.AddFunction("test.twice", Packed(Twice));
+  VirtualMachine vm(ProgramOf("    .device gpu = " + std::string(device.api.name) + R"(:0
+    .kernel test.twice = "test.twice" in_place
+    .func main(state: f32[256] on gpu) -> next: f32[256] on gpu
+      %s = alloc_storage _, alignment=256, f32[256], gpu
+      %a = alloc_tensor %s, _, f32[256]
+      invoke_packed test.twice(%state, %a), outputs=1
+      ret %a
+    .end)",
+                              std::move(options)));
+  DeviceMemory state(device, 1024);
+  const std::vector<float> values = Ramp(256);
+  REQUIRE(device.Copy(state.at(0), values.data(), 1024));
+  REQUIRE(device.Wait());
+  vm.SetInput("state", TensorView(state.at(0), kFloat32, {256}, device.id));
+  vm.Donate("state", "next");
+  vm.RequireZeroCopy(true);
+  SECTION("step by step") {}
+  SECTION("recorded, where the driver can") { vm.SetAutomaticRecording(true); }
+  for (int step = 0; step < 6; ++step) vm.Invoke();
+  CHECK(vm.Output().dl().data == state.at(0));
+  std::vector<float> back(256);
+  REQUIRE(device.Back(back.data(), state.at(0), 1024));
+  REQUIRE(device.Wait());
+  CHECK(back[0] == 64.0f);
+  CHECK(back[255] == 64.0f * 256);
+}
+
 }  // namespace
 }  // namespace rewire::test

@@ -218,6 +218,62 @@ TEST_CASE("the C API starts runs and records them, too") {
   CHECK(device.recordings.empty());
 }
 
+TEST_CASE("programs on two devices follow each other by events, and the host waits once") {
+  FakeDevice device;
+  device.put_off = true;
+  const DLDevice first{kDLExtDev, 0};
+  void* between = nullptr;
+  REQUIRE(device.api.allocate(&device, first, 12, 64, "", nullptr, &between) == REWIRE_DEVICE_OK);
+  {
+    VirtualMachine before(ProgramOf(R"(
+      .device fake = ext_dev:0
+      .kernel test.add_one
+      .func main(x: f32[3]) -> f32[3] on fake
+        %d = device_copy %x, cpu, fake
+        %s = alloc_storage _, alignment=64, f32[3], fake
+        %a = alloc_tensor %s, _, f32[3]
+        invoke_packed test.add_one(%d, %a), outputs=1
+        ret %a
+      .end)",
+                                    WithKernels(device)));
+    VirtualMachine after(ProgramOf(R"(
+      .device fake = ext_dev:0
+      .device other = ext_dev:1
+      .kernel test.add_one
+      .func main(x: f32[3] on fake) -> f32[3]
+        %d = device_copy %x, fake, other
+        %s = alloc_storage _, alignment=64, f32[3], other
+        %a = alloc_tensor %s, _, f32[3]
+        invoke_packed test.add_one(%d, %a), outputs=1
+        %h = device_copy %a, other, cpu
+        ret %h
+      .end)",
+                                   WithKernels(device)));
+    float x[3] = {1, 2, 3};
+    float y[3] = {};
+    before.SetInput("x", TensorView(x, {3}));
+    before.SetOutput(0, TensorView(between, kFloat32, {3}, first));
+    after.SetInput("x", TensorView(between, kFloat32, {3}, first));
+    after.SetOutput(0, TensorView(y, {3}));
+    for (int i = 0; i < 3; ++i) {
+      x[0] = static_cast<float>(10 * i);
+      const int waits = device.waits;
+      before.InvokeAsync();
+      const Result<void*> done = before.TryDoneEvent(first);
+      REQUIRE(done);
+      REQUIRE(MessageOf(after.TryWaitForEvent(first, *done)).empty());
+      after.InvokeAsync();
+      CHECK(device.waits == waits);
+      CHECK(y[0] != x[0] + 2);  // nothing has been done yet
+      after.Wait();
+      CHECK(y[0] == x[0] + 2);
+      before.Wait();
+    }
+  }
+  CHECK(device.misuse.empty());
+  CHECK(device.blocks.size() == 1);
+}
+
 TEST_CASE("a deadline or a cancellation while work is queued ends the run behind that work") {
   FakeDevice device;
   device.put_off = true;

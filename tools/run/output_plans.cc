@@ -7,6 +7,7 @@
 
 #include "rewire/base/array.h"
 #include "rewire/executable_format/module.h"
+#include "rewire/tools/run/device_copies.h"
 #include "rewire/vm/output.h"
 
 namespace rewire::tools {
@@ -16,7 +17,8 @@ std::string OutputPlansText(const Program& program, std::uint32_t function) {
   std::string text;
   for (std::uint32_t leaf = 0; leaf < names.size(); ++leaf)
     text += fmt::format("{}: {}\n", names[leaf], program.ExplainOutput({function, leaf}));
-  return text;
+  const Module& module = program.executable().module();
+  return text + DeviceCopiesText(module, module.functions[function]);
 }
 
 nlohmann::ordered_json OutputPlansJson(const Program& program, std::uint32_t function) {
@@ -36,6 +38,19 @@ nlohmann::ordered_json OutputPlansJson(const Program& program, std::uint32_t fun
       }
     }
     json.push_back(std::move(output));
+  }
+  return json;
+}
+
+nlohmann::ordered_json DeviceCopiesJson(const Program& program, std::uint32_t function) {
+  const Module& module = program.executable().module();
+  nlohmann::ordered_json json = nlohmann::ordered_json::array();
+  for (const DeviceCopyPlan& copy : DeviceCopies(module, module.functions[function])) {
+    json.push_back({{"pc", copy.pc},
+                    {"from", copy.from},
+                    {"to", copy.to},
+                    {"source", copy.source},
+                    {"readers", copy.readers}});
   }
   return json;
 }

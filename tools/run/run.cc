@@ -318,7 +318,10 @@ Result<int> Runner::Run() {
   const Function& function = module.functions[*index];
   if (options_.explain_outputs) {
     Say(OutputPlansText(*program, *index));
-    if (options_.json) json_["outputs"] = OutputPlansJson(*program, *index);
+    if (options_.json) {
+      json_["outputs"] = OutputPlansJson(*program, *index);
+      json_["device_copies"] = DeviceCopiesJson(*program, *index);
+    }
     return 0;
   }
   const Result<std::vector<Value>> inputs = MakeInputs(module, function, options_.inputs);
@@ -346,6 +349,12 @@ Result<int> Runner::Run() {
       return Forward(kept);
   }
   mapped = MapOutputs(&vm, *index, options_.outputs);
+  if (options_.record_device) {
+    const Status recorded = vm.TryRecord(function.name);
+    if (!recorded && recorded.code() != StatusCode::kUnsupported) return Forward(recorded);
+    if (!recorded) Tell(fmt::format("not recorded: {}\n", recorded.error().message()));
+    json_["recorded_device"] = bool{recorded};
+  }
   executed_ = true;
   if (Status executed = Execute(&vm, *index); !executed) {
     if (Status recorded = FinishRecord(executed); !recorded) return Forward(recorded);

@@ -41,13 +41,14 @@ struct RunOptions {
   bool histogram = false;                            // of their times
   bool trace = false;
   bool profile = false;
-  std::string timeline;     // --profile-trace: a file
-  std::string report;       // a file: the page that shows time and memory
-  std::string dump_values;  // a folder for every value of the run; of one run alone
-  std::string record;       // a folder that keeps the call
-  std::string replay;       // a folder of such a call, which is run again
-  std::string against;      // an .onnx file that ONNX Runtime runs, too
-  std::string python;       // that has ONNX Runtime; empty: the usual one
+  std::string timeline;        // --profile-trace: a file
+  std::string report;          // a file: the page that shows time and memory
+  std::string dump_values;     // a folder for every value of the run; of one run alone
+  std::string record;          // a folder that keeps the call
+  bool record_device = false;  // the runs replay a recording of the device's work
+  std::string replay;          // a folder of such a call, which is run again
+  std::string against;         // an .onnx file that ONNX Runtime runs, too
+  std::string python;          // that has ONNX Runtime; empty: the usual one
   bool json = false;
 
   Limits limits;

@@ -31,6 +31,10 @@ REWIRE_API RewireStatus rewire_vm_wait_for_event(RewireVm* vm, DLDevice device, 
  * kRewireUnsupported if the host takes part in the run, if several devices do, or if the device cannot
  * record. */
 REWIRE_API RewireStatus rewire_vm_record(RewireVm* vm, const char* function);
+/* With `automatic` 1, a function that has run twice with the same inputs and outputs set is recorded by its
+ * third run. All its outputs must be bound, none of them to an allocator. Later runs replay that. A run that
+ * cannot be recorded goes on as it always does. 0 ends it. */
+REWIRE_API RewireStatus rewire_vm_set_automatic_recording(RewireVm* vm, int32_t automatic);
 
 #ifdef __cplusplus
 }

@@ -118,6 +118,7 @@ class Interpreter {
   DeviceStreams::Source Here() const;
   bool RefuseRecording(const char* why);
   bool CheckRecordedCall(std::uint32_t kernel);
+  static bool StaysInReplays(const TensorObject* tensor);
   void NoteFlights();
   Status WaitForWork(DeviceStreams::Stream* stream, WaitCause cause);
   bool WaitFor(DeviceStreams::Stream* stream, WaitCause cause);

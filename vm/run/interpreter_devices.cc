@@ -47,14 +47,19 @@ bool Interpreter::RefuseRecording(const char* why) {
 // While a run is recorded: whether the kernel call before this one gave its work to a device. One that ran on
 // the host would not run again in a replay. `kernel` is the one that is called now; kNone at the end.
 bool Interpreter::CheckRecordedCall(std::uint32_t kernel) {
-  const bool on_host = vm_.recorded_call != kNone && !vm_.stream_asked;
-  if (on_host) {
-    return Fail(StatusCode::kUnsupported, "the run cannot be recorded: kernel '{}' runs on the host",
-                kernels_[vm_.recorded_call].import->name);
+  if (vm_.recorded_call != kNone && (!vm_.stream_asked || vm_.recorded_reads)) {
+    return Fail(StatusCode::kUnsupported, "the run cannot be recorded: kernel '{}' {} the host",
+                kernels_[vm_.recorded_call].import->name, vm_.stream_asked ? "reads memory of" : "runs on");
   }
   vm_.recorded_call = kernel;
-  vm_.stream_asked = false;
+  vm_.stream_asked = vm_.recorded_reads = false;
   return true;
+}
+
+// While a run is recorded: whether the host may read this tensor. Constants stay, and what the run itself has
+// made on the host follows from shapes. Other memory is the caller's and may hold something else in a replay.
+bool Interpreter::StaysInReplays(const TensorObject* tensor) {
+  return tensor->local == kUncounted || (tensor->storage != nullptr && tensor->storage->local < kSharing);
 }
 
 // Waits for one stream, or for all if it is null. A failure of the work names what enqueued it.
@@ -119,6 +124,7 @@ bool Interpreter::WaitForArguments(std::uint32_t count, std::uint32_t first_outp
     const RewireFFIAny& arg = args[i];
     if (arg.type_index == kAdtKind) return WaitFor(nullptr, WaitCause::kHostKernel);
     if (arg.type_index != kTensorKind || !IsHostDevice(TensorOf(arg)->tensor.device)) continue;
+    vm_.recorded_reads = vm_.recorded_reads || !StaysInReplays(TensorOf(arg));
     const auto use = IsWritten(import, i, first_output) ? DeviceWork::Use::kWrites : DeviceWork::Use::kReads;
     if (!WaitToUse(use, RangeOf(TensorOf(arg)->tensor), WaitCause::kHostKernel)) return false;
   }
@@ -224,7 +230,7 @@ bool Interpreter::ToHost(const TensorObject* tensor, void* to, std::uint64_t byt
   if (IsHostDevice(dl.device)) {
     if (vm_.work.in_flight() && !WaitToUse(DeviceWork::Use::kReads, RangeOf(data, bytes), cause))
       return false;
-    if (vm_.streams.recording() && tensor->local != kUncounted) {
+    if (vm_.streams.recording() && !StaysInReplays(tensor)) {
       return RefuseRecording("the host reads a value that may change");
     }
     if (bytes != 0) std::memcpy(to, data, bytes);

@@ -219,6 +219,14 @@ Status VirtualMachine::TryRecord(std::string_view function) {
   return impl_->Record(*index);
 }
 
+Status VirtualMachine::TrySetAutomaticRecording(bool automatic) {
+  const VmHold hold(impl_.get());
+  if (!hold) return hold.Refusal();
+  impl_->open_ends = static_cast<std::uint8_t>((impl_->open_ends & ~VmImpl::kAutomatic) |
+                                               (automatic ? VmImpl::kAutomatic : 0));
+  return {};
+}
+
 const Value& VirtualMachine::result() const {
   static const Value kNone;
   return impl_ != nullptr ? impl_->result : kNone;

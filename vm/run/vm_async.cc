@@ -46,6 +46,7 @@ Status VmImpl::ContinueRun(std::uint32_t function, const RewireFFIAny* run_input
     }
     DropRecording();
   }
+  if ((open_ends & kAutomatic) != 0 && RecordsRepeated(function, run_inputs)) return Replay();
   *done = false;
   return {};
 }

@@ -157,7 +157,9 @@ struct alignas(kCacheLine) VmImpl : OnCacheLines {
   Result<void*> DoneEvent(DLDevice device);
   Status WaitForEvent(DLDevice device, void* event);
   Status Record(std::uint32_t function);
+  Status RecordUsed(std::uint32_t function);
   Status RecordRun(std::uint32_t function, DeviceStreams::Stream* stream);
+  bool RecordsRepeated(std::uint32_t function, const RewireFFIAny* run_inputs);
   Status Replay();
   void DropRecording();
   Status TooSmall(const Error& error, std::uint32_t function) const;
@@ -213,10 +215,14 @@ struct alignas(kCacheLine) VmImpl : OnCacheLines {
   static constexpr std::uint8_t kStarted = 1;   // work that the host has not waited for
   static constexpr std::uint8_t kLate = 2;      // `late` is set
   static constexpr std::uint8_t kRecorded = 4;  // `recording` is set
+  // Nothing is left behind, but runs that repeat are recorded (VirtualMachine::TrySetAutomaticRecording).
+  static constexpr std::uint8_t kAutomatic = 8;
   std::uint8_t open_ends = 0;
+  std::uint8_t repeats = 0;             // runs of recording.function since the last change
   bool async = false;                   // the current run leaves its work to a later wait
   bool stream_asked = false;            // by the last kernel call
   std::uint32_t recorded_call = kNone;  // the kernel called last while a run is recorded
+  bool recorded_reads = false;          // that kernel is given memory of the caller's on the host
   Status late;                          // the failure of such work, until the caller asks
   struct Recording {
     void* handle = nullptr;

@@ -5,6 +5,9 @@
 // The recording has the addresses of the run. So the VM keeps its memory as that run left it, and every
 // change of the VM ends the recording. What the host itself computes is not in it. So a run is refused in
 // which the host computes anything but shapes.
+//
+// Automatic recording is the same for runs that repeat: once a function has run twice with the same bindings,
+// the third run is recorded and replayed. Every change of the VM begins the count anew.
 #include <utility>
 
 #include "rewire/vm/run/vm_impl.h"
@@ -22,6 +25,12 @@ Status VmImpl::Record(std::uint32_t function) {
   }
   // This run makes the stream, compiles device code and takes the memory.
   if (Status ok = Invoke(function); !ok) return ok;
+  ReplaceResult({});  // the recorded run uses its memory
+  return RecordUsed(function);
+}
+
+// Records on the one device that the VM has used.
+Status VmImpl::RecordUsed(std::uint32_t function) {
   DeviceStreams::Stream* used = nullptr;
   for (std::uint32_t i = 0; i < streams.size(); ++i) {
     if (streams[i].api == nullptr) continue;
@@ -38,7 +47,6 @@ Status VmImpl::Record(std::uint32_t function) {
     return Fail(StatusCode::kUnsupported, "device {}:{} cannot record", used->api->name,
                 used->device.device_id);
   }
-  ReplaceResult({});  // the recorded run uses its memory
   return RecordRun(function, used);
 }
 
@@ -49,9 +57,9 @@ Status VmImpl::RecordRun(std::uint32_t function, DeviceStreams::Stream* stream) 
   streams.set_recording(true);
   interrupts.fetch_or(kInFlight, std::memory_order_relaxed);
   recorded_call = kNone;
-  async = true;
+  const bool leaves_work = std::exchange(async, true);
   Status status = RunOnce(function, InputsOf(function));
-  async = false;
+  async = leaves_work;
   streams.set_recording(false);
   interrupts.fetch_and(~kInFlight, std::memory_order_relaxed);
   open_ends &= static_cast<std::uint8_t>(~kStarted);
@@ -99,7 +107,32 @@ Status VmImpl::Replay() {
   return async ? Status() : WaitForStarted();
 }
 
+// True if a recording of the function has just been made, because automatic recording is on and the function
+// has been run like this before.
+bool VmImpl::RecordsRepeated(std::uint32_t function, const RewireFFIAny* run_inputs) {
+  constexpr std::uint8_t kPlainRuns = 2;
+  const bool set = run_inputs == InputsOf(function) && !detaches_outputs && !outputs.empty();
+  if (!set || bounded() || observer != nullptr || (open_ends & kStarted) != 0) return false;
+  // A replay writes where the recorded run wrote. So results that nobody has bound would change later.
+  const OutputSlots& slots = outputs[function];
+  if (slots.bound == 0 || slots.bound != slots.leaves.size()) return false;
+  for (const OutputSlot& slot : slots.leaves) {
+    if (slot.mode == OutputSlot::kAllocator) return false;
+  }
+  if (recording.function != function) repeats = 0;
+  recording.function = function;
+  if (++repeats <= kPlainRuns) return false;
+  repeats = 0;
+  ReplaceResult({});
+  const Status recorded = RecordUsed(function);
+  if (recorded) return true;
+  // Otherwise it would be tried again and again.
+  if (recorded.code() == StatusCode::kUnsupported) open_ends &= static_cast<std::uint8_t>(~kAutomatic);
+  return false;
+}
+
 void VmImpl::DropRecording() {
+  repeats = 0;
   if ((open_ends & kRecorded) == 0) return;
   open_ends &= static_cast<std::uint8_t>(~kRecorded);
   DeviceStreams::Stream& stream = *recording.stream;

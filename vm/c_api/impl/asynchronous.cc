@@ -41,3 +41,8 @@ RewireStatus rewire_vm_wait_for_event(RewireVm* vm, DLDevice device, void* event
 RewireStatus rewire_vm_record(RewireVm* vm, const char* function) {
   return Boundary(Given("vm", vm), [&]() -> Status { return vm->machine.TryRecord(NameOrEntry(function)); });
 }
+
+RewireStatus rewire_vm_set_automatic_recording(RewireVm* vm, std::int32_t automatic) {
+  return Boundary(Given("vm", vm),
+                  [&]() -> Status { return vm->machine.TrySetAutomaticRecording(automatic != 0); });
+}
