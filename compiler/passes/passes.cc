@@ -26,6 +26,7 @@ std::span<const Pass> Passes() {
       {"pack-onednn", PackForOneDnn, "librewire_kernels_onednn.so", true},
       {"channels-last", ChannelsLast, nullptr, true},
       {"add-residuals", AddResiduals, nullptr, true},
+      {"round-early", RoundEarly, nullptr, true},
       {"fuse-elementwise", FuseElementwise, nullptr, true},
       {"place", PlaceOnDevice},
       {"in-place", WriteInPlace},

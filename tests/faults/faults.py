@@ -325,7 +325,7 @@ FAULTS = [
           "{PackedColumns(columns), pairs ? «2 * PairsOf(depth)» : depth}", "depth", KERNELS),
     Fault("kernels", "what fills up a pair of an odd depth is 0", "pair_rows.cc",
           "«to[depth] = 0;»", "", KERNELS),
-    Fault("kernels", "floats are rounded to the nearest bf16, ties to even", "pair_rows.cc",
+    Fault("kernels", "floats are rounded to the nearest bf16, ties to even", "bf16-inl.h",
           "hn::Add(bits, hn::Set(u, 0x7FFF)), «odd»)", "hn::Zero(u)", KERNELS),
     Fault("kernels", "a part of an image begins with the first line that it reads", "packed_conv.cc",
           "of_part.first_line = first / rows.output * rows.input + «begin_of(o)»;", "0", KERNELS),

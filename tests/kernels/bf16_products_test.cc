@@ -83,6 +83,23 @@ HostTensor Rounded(const HostTensor& tensor) {
   return rounded;
 }
 
+// The same numbers as elements of bf16.
+HostTensor Halves(const HostTensor& tensor) {
+  HostTensor halves = HostTensor::Empty<BFloat16>(tensor.shape());
+  const auto values = tensor.values<float>();
+  for (std::size_t i = 0; i < values.size(); ++i)
+    halves.elements<BFloat16>()[static_cast<std::int64_t>(i)] = BFloat16(values[i]);
+  return halves;
+}
+
+void CheckSameBits(const HostTensor& out, const HostTensor& expected) {
+  const auto values = out.values<BFloat16>(), wanted = expected.values<BFloat16>();
+  REQUIRE(values.size() == wanted.size());
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (values[i].bits != wanted[i].bits) FAIL("element " << i << " has bits " << values[i].bits);
+  }
+}
+
 template <typename T>
 HostTensor PackedAs(HostTensor& w, std::int64_t columns, std::int64_t depth, const char* order) {
   HostTensor packed = HostTensor::Empty<T>({PackedColumns(columns), depth});
@@ -191,6 +208,16 @@ TEST_CASE("rows by bf16 weights are those of f32 on rounded numbers") {
       REQUIRE(Run("rewire.packed.matmul", {&rounded_x, &floats, &bias, &addend, &expected}, attributes) ==
               "");
       CheckNear(out, expected);
+      // What is rounded before or afterwards gives the same.
+      if (k % 2 != 0) continue;
+      HostTensor half_x = Halves(x), plain = HostTensor::Empty<float>({m, n});
+      HostTensor half_out = HostTensor::Empty<BFloat16>({m, n});
+      REQUIRE(Run("rewire.packed.matmul", {&x, &pairs, &bias, &plain}, attributes) == "");
+      REQUIRE(Run("rewire.packed.matmul", {&half_x, &pairs, &bias, &half_out}, attributes) == "");
+      CheckSameBits(half_out, Halves(plain));
+      REQUIRE(Run("rewire.packed.matmul", {&rounded_x, &floats, &bias, &plain}, attributes) == "");
+      REQUIRE(Run("rewire.packed.matmul", {&rounded_x, &floats, &bias, &half_out}, attributes) == "");
+      CheckSameBits(half_out, Halves(plain));
     }
   }
 }
@@ -239,6 +266,31 @@ TEST_CASE("convolutions by bf16 weights are those of f32 on rounded numbers") {
     REQUIRE(Run("rewire.packed.conv", {&x, &pairs, &bias, &out}, attributes) == "");
     REQUIRE(Run("rewire.packed.conv", {&rounded_x, &floats, &bias, &expected}, attributes) == "");
     CheckNear(out, expected);
+    HostTensor half_out = HostTensor::Empty<BFloat16>(shape);
+    REQUIRE(Run("rewire.packed.conv", {&x, &pairs, &bias, &half_out}, attributes) == "");
+    CheckSameBits(half_out, Halves(out));
+    if (c.x[3] % 2 != 0) continue;
+    HostTensor half_x = Halves(x);
+    REQUIRE(Run("rewire.packed.conv", {&half_x, &pairs, &bias, &half_out}, attributes) == "");
+    CheckSameBits(half_out, Halves(out));
+  }
+}
+
+TEST_CASE("depthwise convolutions round what they write") {
+  for (const std::int64_t channels : {1, 3, 16, 70}) {
+    HostTensor x = HostTensor::Random({2, 9, 11, channels}, 1), w = HostTensor::Random({9, channels}, 2);
+    HostTensor bias = HostTensor::Random({channels}, 3);
+    HostTensor out = HostTensor::Empty<float>({2, 9, 11, channels});
+    HostTensor half_out = HostTensor::Empty<BFloat16>({2, 9, 11, channels});
+    const AttributeList attributes = {{"channels", channels},
+                                      {"kernel_shape", std::vector<std::int64_t>{3, 3}},
+                                      {"pads", std::vector<std::int64_t>{1, 1, 1, 1}},
+                                      {"activation", "relu"}};
+    ForEachTarget([&] {
+      REQUIRE(Run("rewire.packed.depthwise", {&x, &w, &bias, &out}, attributes) == "");
+      REQUIRE(Run("rewire.packed.depthwise", {&x, &w, &bias, &half_out}, attributes) == "");
+      CheckSameBits(half_out, Halves(out));
+    });
   }
 }
 
@@ -259,6 +311,17 @@ TEST_CASE("bf16 weights that do not fit are refused") {
   HostTensor narrow = HostTensor::Empty<BFloat16>({16, 5}),
              half = HostTensor::Empty<kernel::cpu::Float16>({16, 5});
   const AttributeList columns = {{"columns", std::int64_t{7}}};
+  HostTensor half_x = Halves(x), floats = PackedAs<float>(w, 7, 5, "IO"), half_out = Halves(out);
+  CHECK(Run("rewire.packed.matmul", {&half_x, &packed, &out}, columns) ==
+        "ValueError: rewire.packed.matmul: x has shape [2, 5], expected pairs of bf16 along the last axis");
+  CHECK(Run("rewire.packed.matmul", {&half_x, &floats, &out}, columns) ==
+        "TypeError: rewire.packed.matmul: x has dtype bf16, expected f32 as w");
+  HostTensor bias = HostTensor::Random({7}, 3);
+  CHECK(Run("rewire.packed.matmul", {&x, &packed, &bias, &out, &half_out}, columns) ==
+        "TypeError: rewire.packed.matmul: out has dtype bf16, expected f32 with an addend");
+  HostTensor half_bias = Halves(bias);
+  CHECK(Run("rewire.packed.matmul", {&x, &packed, &half_bias, &out}, columns) ==
+        "TypeError: rewire.packed.matmul: bias has dtype bf16, expected f32");
   CHECK(Run("rewire.packed.matmul", {&x, &packed, &out}, columns) == "");
   CHECK(Run("rewire.packed.matmul", {&x, &narrow, &out}, columns) ==
         "ValueError: rewire.packed.matmul: w has shape [16, 5], expected [16, 6]");

@@ -3,6 +3,7 @@
 #include "rewire/kernels/cpu/convolution/depthwise.h"
 
 #include <algorithm>
+#include <type_traits>
 #include <utility>
 
 #undef HWY_TARGET_INCLUDE
@@ -12,6 +13,7 @@
 #include <hwy/foreach_target.h>
 // Behind it.
 #include "rewire/kernels/cpu/elementwise/activated-inl.h"
+#include "rewire/kernels/cpu/math/bf16-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace rewire::kernel::cpu::HWY_NAMESPACE {
@@ -22,13 +24,21 @@ struct PositionSums {
   using V = hn::Vec<D>;
   V of[kPositions];
 
-  HWY_INLINE void Activate(D d, const Activation& activation) {
-    static_cast<void>(VisitShort(activation, [&](const auto& f) {
+  // Whether that is done: activations of many instructions are not.
+  HWY_INLINE bool ActivateShort(D d, const Activation& activation) {
+    return VisitShort(activation, [&](const auto& f) {
       for (V& sum : of) sum = f(d, sum);
-    }));
+    });
+  }
+  HWY_INLINE void Activate(D d, const Activation& activation) {
+    for (V& sum : of) sum = Activated(d, sum, activation);
   }
   HWY_INLINE void Store(D d, float* out, std::int64_t channels) const {
     for (int p = 0; p < kPositions; ++p) hn::StoreU(of[p], d, out + p * channels);
+  }
+  template <class Rounding>
+  HWY_INLINE void StoreRounded(D d, std::uint16_t* out, std::int64_t channels) const {
+    for (int p = 0; p < kPositions; ++p) Rounding::Store(d, of[p], out + p * channels);
   }
 
   // x meets the tap j - p * stride of position p, if there is one.
@@ -89,67 +99,85 @@ struct FixedWindow {
   }
 };
 
-template <class Window, class D>
+// `Rounding` is how results are rounded to bf16, or void.
+template <class Rounding, class Window, class D>
 HWY_INLINE void RunPositions(D d, const DepthwiseRow& row, std::int64_t position, std::int64_t channel) {
   PositionSums<Window::kCount, D> sums;
   const auto bias = row.bias == nullptr ? hn::Zero(d) : hn::LoadU(d, row.bias + channel);
   for (auto& sum : sums.of) sum = bias;
   Window::Add(d, row, position * row.stride * row.channels + channel, channel, sums);
-  sums.Activate(d, row.activation);
-  sums.Store(d, row.out + position * row.channels + channel, row.channels);
+  const bool done = sums.ActivateShort(d, row.activation);
+  const std::int64_t to = position * row.channels + channel;
+  if constexpr (std::is_void_v<Rounding>) {
+    sums.Store(d, row.out + to, row.channels);  // RunDepthwise does what is not done
+  } else {
+    if (!done) sums.Activate(d, row.activation);
+    sums.template StoreRounded<Rounding>(d, row.rounded + to, row.channels);
+  }
 }
 
 // Channels [begin, end) of the positions from `position` on that fill whole windows; returns the next one.
 // The row has at least as many channels as a vector.
-template <class Window, class D>
+template <class Rounding, class Window, class D>
 HWY_NOINLINE std::int64_t RunWindows(D d, const DepthwiseRow& row, std::int64_t position, std::int64_t begin,
                                      std::int64_t end) {
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   for (; position + Window::kCount <= row.count; position += Window::kCount) {
     std::int64_t c = begin;
-    for (; c + lanes <= end; c += lanes) RunPositions<Window>(d, row, position, c);
+    for (; c + lanes <= end; c += lanes) RunPositions<Rounding, Window>(d, row, position, c);
     // The last vector overlaps the one before it. Only the row's last block of channels has one.
-    if (c < end) RunPositions<Window>(d, row, position, row.channels - lanes);
+    if (c < end) RunPositions<Rounding, Window>(d, row, position, row.channels - lanes);
   }
   return position;
 }
 
 // Windows of 3 and 5 taps are what most models have. Each column of the image then meets eight positions
 // while it is in a register.
-template <class D>
+template <class Rounding, class D>
 HWY_INLINE std::int64_t RunUsualWindows(D d, const DepthwiseRow& row, std::int64_t begin, std::int64_t end) {
   if (row.dilation != 1 || row.count < 8) return 0;
-  if (row.taps == 3 && row.stride == 1) return RunWindows<FixedWindow<8, 3, 1>>(d, row, 0, begin, end);
-  if (row.taps == 3 && row.stride == 2) return RunWindows<FixedWindow<8, 3, 2>>(d, row, 0, begin, end);
-  if (row.taps == 5 && row.stride == 1) return RunWindows<FixedWindow<8, 5, 1>>(d, row, 0, begin, end);
-  if (row.taps == 5 && row.stride == 2) return RunWindows<FixedWindow<8, 5, 2>>(d, row, 0, begin, end);
+  if (row.taps == 3 && row.stride == 1)
+    return RunWindows<Rounding, FixedWindow<8, 3, 1>>(d, row, 0, begin, end);
+  if (row.taps == 3 && row.stride == 2)
+    return RunWindows<Rounding, FixedWindow<8, 3, 2>>(d, row, 0, begin, end);
+  if (row.taps == 5 && row.stride == 1)
+    return RunWindows<Rounding, FixedWindow<8, 5, 1>>(d, row, 0, begin, end);
+  if (row.taps == 5 && row.stride == 2)
+    return RunWindows<Rounding, FixedWindow<8, 5, 2>>(d, row, 0, begin, end);
   return 0;
 }
 
-template <class D>
+template <class Rounding, class D>
 HWY_INLINE void RunBlock(D d, const DepthwiseRow& row, std::int64_t begin, std::int64_t end) {
   std::int64_t o = 0;
-  if constexpr (hn::MaxLanes(D()) >= 8) o = RunUsualWindows(d, row, begin, end);
-  o = RunWindows<AnyWindow<4>>(d, row, o, begin, end);
-  RunWindows<AnyWindow<1>>(d, row, o, begin, end);
+  if constexpr (hn::MaxLanes(D()) >= 8) o = RunUsualWindows<Rounding>(d, row, begin, end);
+  o = RunWindows<Rounding, AnyWindow<4>>(d, row, o, begin, end);
+  RunWindows<Rounding, AnyWindow<1>>(d, row, o, begin, end);
 }
 
 // Rows of few channels take narrower vectors.
-template <class D>
+template <class Rounding, class D>
 HWY_INLINE void RunBlocks(D d, const DepthwiseRow& row) {
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   if constexpr (hn::MaxLanes(D()) > 1) {
-    if (row.channels < lanes) return RunBlocks(hn::CappedTag<float, hn::MaxLanes(D()) / 2>(), row);
+    if (row.channels < lanes) return RunBlocks<Rounding>(hn::CappedTag<float, hn::MaxLanes(D()) / 2>(), row);
   }
   // So many channels at a time that their weights stay in the first cache.
   constexpr std::int64_t kBlock = 64;
   for (std::int64_t begin = 0; begin < row.channels; begin += kBlock)
-    RunBlock(d, row, begin, std::min(begin + kBlock, row.channels));
+    RunBlock<Rounding>(d, row, begin, std::min(begin + kBlock, row.channels));
 }
 
 void RunDepthwise(const DepthwiseRow& row) {
   const hn::ScalableTag<float> d;
-  RunBlocks(d, row);
+  if (row.rounded != nullptr) {
+#if HWY_TARGET == HWY_AVX3
+    static const bool kHasInstructions = HasBf16Instructions();
+    if (kHasInstructions) return RunBlocks<Bf16ByInstruction>(d, row);
+#endif
+    return RunBlocks<Bf16ByBits>(d, row);
+  }
+  RunBlocks<void>(d, row);
   if (!VisitShort(row.activation, [](const auto&) {}))
     ActivateRows(d, row.activation, row.out, 1, 0, row.count * row.channels);
 }

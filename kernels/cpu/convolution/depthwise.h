@@ -24,6 +24,7 @@ struct DepthwiseRow {
   const float* bias;  // null: zeros
   float* out;
   Activation activation;
+  std::uint16_t* rounded = nullptr;  // takes the place of out: the same rounded to bf16
 };
 
 using DepthwiseKernel = void (*)(const DepthwiseRow& row);

@@ -26,7 +26,9 @@ struct ImageCall {
   std::int64_t images, in_channels, out_channels;
   const float *x, *w, *bias, *addend;
   float* out;
+  std::uint16_t* rounded;       // in place of out, if that is bf16
   bool pairs;                   // w holds pairs of bf16
+  bool x_rounded;               // and so does x
   std::int64_t first_line = 0;  // the line of the input that x begins with
 
   // An output line: a row of the output of one image.
@@ -51,23 +53,24 @@ Status Resolve(const ImageAttributes& attributes, TensorView x, TensorView w,
                const std::optional<TensorView>& bias, const std::optional<TensorView>& addend, TensorView out,
                ImageCall* call) {
   Checks checks;
-  checks.Operands("x", x, "w", w, out).SameDType("out", out, "x", x);
+  checks.Operands("x", x, "w", w, out);
   if (Status s = checks.Take(); !s.ok()) return s;
-  if (!x.Is<float>()) return TypeError("x has dtype ", DTypeName(x.dtype()), ", expected f32");
+  if (Status s = CheckDTypes(x, w, out); !s.ok()) return s;
   call->pairs = w.Is<BFloat16>();
-  if (!w.Is<float>() && !call->pairs) return WrongDType(Types<float, BFloat16>(), "w", w);
+  call->x_rounded = x.Is<BFloat16>();
   if (Status s = attributes.Resolve(x, out, &call->window); !s.ok()) return s;
-  CheckAdded(checks, bias, addend, attributes.channels, out);
+  if (Status s = CheckAdded(bias, addend, attributes.channels, out); !s.ok()) return s;
   call->images = x.dim(0);
   call->in_channels = x.dim(x.ndim() - 1);
   call->out_channels = attributes.channels;
-  call->x = x.data<float>();
+  call->x = static_cast<const float*>(x.raw_data());
   call->w = static_cast<const float*>(w.raw_data());
   call->bias = IsGiven(bias) ? bias->data<float>() : nullptr;
   call->addend = IsGiven(addend) ? addend->data<float>() : nullptr;
   MakeLinesLong(&call->window);
-  call->out = out.data<float>();
-  return checks.Take();
+  call->out = static_cast<float*>(out.raw_data());
+  call->rounded = out.Is<BFloat16>() ? static_cast<std::uint16_t*>(out.raw_data()) : nullptr;
+  return Status();
 }
 
 // The window at a run of output positions of one line, as the segments of a PanelTile.
@@ -139,30 +142,37 @@ struct PackedConv {
     if (out.size() == 0) return Status();
     const std::int64_t positions = Times(call.images, call.window.inputs());
     if (IsPointwise(call.window)) {
-      const RowsByPanels product = {call.x,    positions,   call.in_channels, call.w,  attributes.channels,
-                                    call.bias, call.addend, activation,       call.out};
-      return call.pairs ? MultiplyRoundedRows(product) : MultiplyRows(product);
+      RowsByPanels product = {call.x,    positions,   call.in_channels, call.w,  attributes.channels,
+                              call.bias, call.addend, activation,       call.out};
+      product.rounded = call.rounded;
+      if (call.pairs && !call.x_rounded) return MultiplyRoundedRows(product);
+      product.depth = units;
+      product.pairs = call.pairs;
+      return MultiplyRows(product);
     }
     const std::int64_t row = Times(units, attributes.LargestKernel());
     float* zeros = nullptr;
     if (Status s = Workspace(std::max<std::int64_t>(1, row), &zeros); !s.ok()) return s;
     if (Status s = FillAll(zeros, row, 0.0F); !s.ok()) return s;
-    return call.pairs ? RunRounded(call, depth, zeros) : Run(call, depth, 0, call.lines(), zeros);
+    if (call.pairs && !call.x_rounded) return RunRounded(call, depth, zeros);
+    call.in_channels = units;
+    return Run(call, depth, 0, call.lines(), zeros);
   }
   // What stands for a row of the window outside of the image, and the lines that are rounded at once.
   bool DeclareWorkspace(WorkspaceSizes& sizes) const {
     const DLTensor *x = sizes.Tensor(0, 3), *w = sizes.Tensor(1);
     if (x == nullptr || w == nullptr) return false;
     const bool pairs = SameDType(w->dtype, DTypeOf<BFloat16>());
+    const bool rounds = pairs && !SameDType(x->dtype, DTypeOf<BFloat16>());
     const std::int64_t channels = LastDim(x);
     const std::int64_t positions = SizeOf(x) / std::max<std::int64_t>(1, channels);
     if (attributes.IsPointwise()) {
-      if (pairs) DeclareRoundedRows(sizes, positions, channels);
+      if (rounds) DeclareRoundedRows(sizes, positions, channels);
       return true;
     }
     const std::int64_t units = pairs ? PairsOf(channels) : channels;
     sizes.Take(std::max<std::int64_t>(1, Times(units, attributes.LargestKernel())), sizeof(float));
-    if (!pairs) return true;
+    if (!rounds) return true;
     const std::int64_t longest = Times(SpatialDim(x), units);
     std::int64_t rounded = Times(positions, units);
     if (attributes.window.kernel.size() < kMaxSpatial)
@@ -262,6 +272,7 @@ struct PackedConv {
       segments.Gather(line, o, &tile);
       const std::int64_t at = (line * outputs + o) * call.out_channels + first;
       tile.addend = call.addend == nullptr ? nullptr : call.addend + at;
+      if (call.rounded != nullptr) tile.rounded = call.rounded + at;
       tile.out = call.out + at;
       kernel.run(tile);
     }
@@ -321,7 +332,7 @@ struct PackedDepthwise {
       }
     }
     DepthwiseRow row{channels, 0,       columns.stride, columns.dilation, columns.kernel, count,
-                     nullptr,  nullptr, call.bias,      nullptr,          activation};
+                     nullptr,  nullptr, call.bias,      nullptr,          activation,     nullptr};
     // Positions whose windows lie inside are run together, up to `end`; those at the borders one by one.
     const std::int64_t end =
         std::min(columns.output, (columns.input - columns.reach() + columns.before) / columns.stride + 1);
@@ -354,6 +365,7 @@ struct PackedDepthwise {
     row.weights = w.data();
     row.taps = last - first;
     row.out = call.out + position * row.channels;
+    if (call.rounded != nullptr) row.rounded = call.rounded + position * row.channels;
     BestDepthwiseKernel()(row);
   }
 };
@@ -367,13 +379,13 @@ std::span<const Kernel> PackedConvKernels() {
       "SAME_LOWER or VALID; activation, alpha, beta as rewire.packed.matmul";
   static constexpr Kernel kKernels[] = {
       Describe<PackedConv>(
-          "x, w, bias?, addend? -> out over addend", "w f32 bf16; x, bias, addend, out f32", kAttributes,
+          "x, w, bias?, addend? -> out over addend", "x, w, out f32 bf16; bias, addend f32", kAttributes,
           "as rewire.conv, the channels last: x [N, spatial..., C], w packed from [channels, C, "
           "kernel...], plus bias [channels], plus addend of out's shape, then the activation; for w bf16 x "
           "is "
           "rounded to bf16, and the sums are f32"),
       Describe<PackedDepthwise>(
-          "x, w, bias? -> out", "f32", kAttributes,
+          "x, w, bias? -> out", "x, w, bias f32; out f32 bf16", kAttributes,
           "each channel of x [N, spatial..., channels] with weights of its own, w [taps, "
           "channels], plus bias [channels], then the activation"),
   };

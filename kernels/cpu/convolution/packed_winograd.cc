@@ -84,7 +84,7 @@ struct PackedWinograd {
     if (!x.Is<float>()) return TypeError("x has dtype ", DTypeName(x.dtype()), ", expected f32");
     Window window;
     if (Status s = attributes.Resolve(x, out, &window); !s.ok()) return s;
-    CheckAdded(checks, bias, addend, attributes.channels, out);
+    if (Status s = CheckAdded(bias, addend, attributes.channels, out); !s.ok()) return s;
     const std::int64_t packed[] = {kWinogradPoints, PackedColumns(attributes.channels), x.dim(x.ndim() - 1)};
     if (Status s = checks.Shape("w", w, ShapeView(packed, 3)).Take(); !s.ok()) return s;
     if (out.size() == 0) return Status();

@@ -85,10 +85,9 @@ struct PackedMatMul {
   Status operator()(TensorView x, TensorView w, std::optional<TensorView> bias,
                     std::optional<TensorView> addend, TensorView out) const {
     Checks checks;
-    checks.Operands("x", x, "w", w, out).SameDType("out", out, "x", x);
+    checks.Operands("x", x, "w", w, out);
     if (Status s = checks.Take(); !s.ok()) return s;
-    if (!x.Is<float>()) return TypeError("x has dtype ", DTypeName(x.dtype()), ", expected f32");
-    if (!w.Is<float>() && !w.Is<BFloat16>()) return WrongDType(Types<float, BFloat16>(), "w", w);
+    if (Status s = CheckDTypes(x, w, out); !s.ok()) return s;
     if (x.ndim() < 1) return ValueError("x is a scalar, expected [..., K]");
     const std::int64_t depth = x.dim(x.ndim() - 1);
     const bool pairs = w.Is<BFloat16>();
@@ -97,24 +96,26 @@ struct PackedMatMul {
     Dims expected(x.dims());
     expected[x.ndim() - 1] = columns;
     if (Status s = CheckShape("out", out, expected.view()); !s.ok()) return s;
-    Checks added;
-    CheckAdded(added, bias, addend, columns, out);
-    if (Status s = added.Take(); !s.ok()) return s;
-    const RowsByPanels product = {x.data<float>(),
-                                  out.size() / columns,
-                                  depth,
-                                  static_cast<const float*>(w.raw_data()),
-                                  columns,
-                                  IsGiven(bias) ? bias->data<float>() : nullptr,
-                                  IsGiven(addend) ? addend->data<float>() : nullptr,
-                                  activation,
-                                  out.data<float>()};
-    return pairs ? MultiplyRoundedRows(product) : MultiplyRows(product);
+    if (Status s = CheckAdded(bias, addend, columns, out); !s.ok()) return s;
+    RowsByPanels product = {static_cast<const float*>(x.raw_data()),
+                            out.size() / columns,
+                            depth,
+                            static_cast<const float*>(w.raw_data()),
+                            columns,
+                            IsGiven(bias) ? bias->data<float>() : nullptr,
+                            IsGiven(addend) ? addend->data<float>() : nullptr,
+                            activation,
+                            static_cast<float*>(out.raw_data())};
+    if (out.Is<BFloat16>()) product.rounded = static_cast<std::uint16_t*>(out.raw_data());
+    if (pairs && x.Is<float>()) return MultiplyRoundedRows(product);
+    product.pairs = pairs;
+    if (pairs) product.depth = PairsOf(depth);
+    return MultiplyRows(product);
   }
   bool DeclareWorkspace(WorkspaceSizes& sizes) const {
     const DLTensor *x = sizes.Tensor(0, 1), *w = sizes.Tensor(1);
     if (x == nullptr || w == nullptr) return false;
-    if (!SameDType(w->dtype, DTypeOf<BFloat16>())) return true;
+    if (!SameDType(w->dtype, DTypeOf<BFloat16>()) || SameDType(x->dtype, DTypeOf<BFloat16>())) return true;
     const std::int64_t depth = LastDim(x);
     DeclareRoundedRows(sizes, SizeOf(x) / std::max<std::int64_t>(1, depth), depth);
     return true;
@@ -130,11 +131,13 @@ std::span<const Kernel> PackedMatMulKernels() {
                      "out [N rounded up to 16, K]; in bf16 K, or C of each tap, is rounded up to 2. It holds "
                      "the same on every CPU"),
       Describe<PackedMatMul>(
-          "x, w, bias?, addend? -> out over addend", "w f32 bf16; x, bias, addend, out f32",
+          "x, w, bias?, addend? -> out over addend", "x, w, out f32 bf16; bias, addend f32",
           "columns, activation = none, relu, clip, sigmoid, tanh, hard_swish, swish, gelu or "
           "leaky_relu, alpha = 0.0, beta = 0.0",
           "x [..., K] by packed w [K, columns], plus bias [columns], plus addend of out's "
-          "shape, then the activation; for w bf16 x is rounded to bf16, and the sums are f32"),
+          "shape, then the activation; for w bf16 x is rounded to bf16, and the sums are f32. out bf16 is "
+          "the same, rounded, without addend; "
+          "x bf16 needs w bf16 and K even"),
   };
   return kKernels;
 }

@@ -53,6 +53,7 @@ bool MultiplyBlock(const RowsByPanels& product, std::int64_t first, std::int64_t
       for (int r = 0; r < tile.count; ++r) rows[r] = product.x + (i + r) * product.depth;
       const std::int64_t at = i * product.columns + column;
       tile.addend = product.addend == nullptr ? nullptr : product.addend + at;
+      if (product.rounded != nullptr) tile.rounded = product.rounded + at;
       tile.out = product.out + at;
       kernel.run(tile);
     }
@@ -88,6 +89,7 @@ Status MultiplyRoundedRows(const RowsByPanels& product) {
     part.rows = std::min(most, product.rows - row);
     part.addend = product.addend == nullptr ? nullptr : product.addend + row * product.columns;
     part.out = product.out + row * product.columns;
+    if (product.rounded != nullptr) part.rounded = product.rounded + row * product.columns;
     const float* from = product.x + row * product.depth;
     if (Status s = RoundAllRows(from, part.rows, product.depth, rounded); !s.ok()) return s;
     if (Status s = MultiplyRows(part); !s.ok()) return s;

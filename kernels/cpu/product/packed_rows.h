@@ -6,11 +6,13 @@
 
 #include <cstdint>
 #include <optional>
+#include <utility>
 
 #include "rewire/kernels/cpu/elementwise/activation_attribute.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
 #include "rewire/kernels/cpu/support/checks.h"
 #include "rewire/kernels/cpu/support/pace.h"
+#include "rewire/kernels/cpu/support/types.h"
 #include "rewire/kernels/cpu/support/workspace_sizes.h"
 
 namespace rewire::kernel::cpu {
@@ -28,6 +30,7 @@ struct RowsByPanels {
   Activation activation;
   float* out;
   bool pairs = false;
+  std::uint16_t* rounded = nullptr;  // takes the place of out: the same rounded to bf16
 };
 
 // Uses the program's threads if it is worth it. Call it only from the kernel's own thread.
@@ -42,21 +45,39 @@ void DeclareRoundedRows(WorkspaceSizes& sizes, std::int64_t rows, std::int64_t d
 bool MultiplyPanels(const RowsByPanels& product, std::int64_t first, std::int64_t last, Pace& pace);
 
 // Checks what such products add; each is absent or has the required form. bias is [columns]; addend has out's
-// shape and may be out itself. Both have out's dtype, which messages call x's.
-inline void CheckAdded(Checks& checks, const std::optional<TensorView>& bias,
-                       const std::optional<TensorView>& addend, std::int64_t columns, TensorView out) {
+// shape and may be out itself. Both are f32. An out of bf16 has no addend.
+[[nodiscard]] inline Status CheckAdded(const std::optional<TensorView>& bias,
+                                       const std::optional<TensorView>& addend, std::int64_t columns,
+                                       TensorView out) {
+  Checks checks;
+  const auto wrong = [](const char* what, TensorView tensor, const char* why) {
+    return TypeError(what, " has dtype ", DTypeName(tensor.dtype()), ", expected f32", why);
+  };
   if (IsGiven(bias)) {
-    checks.Dense("bias", *bias)
-        .SameDType("bias", *bias, "x", out)
-        .Shape("bias", *bias, ShapeView(&columns, 1));
+    if (!bias->Is<float>()) return wrong("bias", *bias, "");
+    checks.Dense("bias", *bias).Shape("bias", *bias, ShapeView(&columns, 1));
     checks.NoOverlap("out", out, "bias", *bias);
   }
   if (IsGiven(addend)) {
-    checks.Dense("addend", *addend)
-        .SameDType("addend", *addend, "x", out)
-        .Shape("addend", *addend, out.dims());
+    if (!addend->Is<float>()) return wrong("addend", *addend, "");
+    if (!out.Is<float>()) return wrong("out", out, " with an addend");
+    checks.Dense("addend", *addend).Shape("addend", *addend, out.dims());
     if (addend->raw_data() != out.raw_data()) checks.NoOverlap("out", out, "addend", *addend);
   }
+  return checks.Take();
+}
+
+// Checks the dtypes of such products: w is f32 or bf16; x is f32, or with w bf16 [..., an even number]; out
+// is f32 or bf16.
+[[nodiscard]] inline Status CheckDTypes(TensorView x, TensorView w, TensorView out) {
+  using Both = Types<float, BFloat16>;
+  for (const auto& [what, tensor] : {std::pair("x", x), std::pair("w", w), std::pair("out", out)}) {
+    if (!tensor.Is<float>() && !tensor.Is<BFloat16>()) return WrongDType(Both(), what, tensor);
+  }
+  if (x.Is<BFloat16>() && !w.Is<BFloat16>()) return TypeError("x has dtype bf16, expected f32 as w");
+  if (x.Is<BFloat16>() && (x.ndim() < 1 || x.dim(x.ndim() - 1) % 2 != 0))
+    return ValueError("x has shape ", x.dims(), ", expected pairs of bf16 along the last axis");
+  return Status();
 }
 
 }  // namespace rewire::kernel::cpu

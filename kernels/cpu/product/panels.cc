@@ -12,6 +12,7 @@
 #include <hwy/foreach_target.h>
 // Behind it.
 #include "rewire/kernels/cpu/elementwise/activated-inl.h"
+#include "rewire/kernels/cpu/math/bf16-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace rewire::kernel::cpu::HWY_NAMESPACE {
@@ -47,12 +48,14 @@ struct FloatUnits {
     return hn::Set(D(), *from);
   }
   static HWY_INLINE V MulAdd(V factor, V weights, V sum) { return hn::MulAdd(factor, weights, sum); }
+  using Rounding = Bf16ByBits;
 };
 
 // Pairs of bf16 on any CPU, first the products of the lower elements, then those of the upper ones. The bits
 // of a bf16 are the upper ones of the float of the same value.
 struct WidenedPairs {
   static constexpr int kParts = 2;
+  using Rounding = Bf16ByBits;
   using DU = hn::RebindToUnsigned<D>;
 
   template <int kPart>
@@ -81,6 +84,7 @@ struct WidenedPairs {
 // such, since the target as a whole is compiled without it.
 struct PairInstruction {
   static constexpr int kParts = 1;
+  using Rounding = Bf16ByInstruction;
   template <int kPart>
   static HWY_INLINE V Load(const float* from) {
     return InRegister(hn::LoadU(D(), from));
@@ -130,6 +134,13 @@ struct Sums {
     if constexpr (kVectors == 2) hn::StoreU(right, D(), out + hn::Lanes(D()));
     next.template Store<kVectors>(out + step, step);
   }
+  // The same rounded to bf16.
+  template <class Rounding, int kVectors>
+  HWY_INLINE void StoreRounded(std::uint16_t* out, std::int64_t step) const {
+    Rounding::Store(D(), left, out);
+    if constexpr (kVectors == 2) Rounding::Store(D(), right, out + hn::Lanes(D()));
+    next.template StoreRounded<Rounding, kVectors>(out + step, step);
+  }
   template <int kVectors>
   HWY_INLINE void AddFrom(const float* addend, std::int64_t step) {
     left = hn::Add(left, hn::LoadU(D(), addend));
@@ -152,6 +163,8 @@ struct Sums<0> {
   HWY_INLINE void AddAll(const Sums&) {}
   template <int kVectors>
   HWY_INLINE void Store(float*, std::int64_t) const {}
+  template <class Rounding, int kVectors>
+  HWY_INLINE void StoreRounded(std::uint16_t*, std::int64_t) const {}
   template <int kVectors>
   HWY_INLINE void AddFrom(const float*, std::int64_t) {}
   template <int kVectors, class F>
@@ -247,6 +260,19 @@ HWY_NOINLINE void RunColumns(const PanelTile& tile, const float* panel, std::int
       sums.template AddFrom<kVectors>(addend, tile.step);
   }
   const bool done = VisitShort(tile.activation, [&](const auto& f) { sums.template Activate<kVectors>(f); });
+  if (tile.rounded != nullptr) {
+    if (!done)
+      sums.template Activate<kVectors>([&](D tag, V x) { return Activated(tag, x, tile.activation); });
+    std::uint16_t* rounded = tile.rounded + column;
+    if (used >= width) {
+      sums.template StoreRounded<typename Way::Rounding, kVectors>(rounded, tile.step);
+      return;
+    }
+    HWY_ALIGN std::uint16_t rounded_edge[kRows * kVectors * hn::MaxLanes(D())];
+    sums.template StoreRounded<typename Way::Rounding, kVectors>(rounded_edge, width);
+    for (int i = 0; i < kRows; ++i) std::copy_n(rounded_edge + i * width, used, rounded + i * tile.step);
+    return;
+  }
   float* out = tile.out + column;
   if (used >= width) {
     sums.template Store<kVectors>(out, tile.step);
@@ -287,8 +313,7 @@ PanelKernel PanelsOfTarget() { return {kMostRows, &RunPanel<FloatUnits>}; }
 
 PanelKernel PairPanelsOfTarget([[maybe_unused]] bool any_instruction) {
 #if HWY_TARGET == HWY_AVX3
-  if (any_instruction && __builtin_cpu_supports("avx512bf16") != 0)
-    return {kMostRows, &RunPanel<PairInstruction>};
+  if (any_instruction && HasBf16Instructions()) return {kMostRows, &RunPanel<PairInstruction>};
 #endif
   return {kMostRows, &RunPanel<WidenedPairs>};
 }

@@ -56,7 +56,8 @@ struct PanelTile {
   float* out;
   std::int64_t step;  // elements from one row of out to the next
   Activation activation;
-  bool backward = false;  // the last panel first
+  bool backward = false;             // the last panel first
+  std::uint16_t* rounded = nullptr;  // takes the place of out: the same rounded to bf16
 };
 
 inline constexpr int kMostPanelRows = 8;

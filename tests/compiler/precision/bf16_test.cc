@@ -129,6 +129,36 @@ TEST_CASE("convolutions: which compute in bf16, and why others do not") {
   CHECK(Bf16Bytes(few.compiled.module) == 0);
 }
 
+TEST_CASE("what only products in bf16 read is written in bf16, and results stay the same") {
+  onnx::ModelProto model = EmptyModel();
+  onnx::GraphProto* graph = model.mutable_graph();
+  SetValue(graph->add_input(), "x", {2, 24});
+  std::vector<float> weights(24 * 24);
+  for (std::size_t i = 0; i < weights.size(); ++i) weights[i] = static_cast<float>(i * 7 % 31) / 31 - 0.4F;
+  AddFloats(graph, "w", {24, 24}, weights);
+  AddNode(graph, "MatMul", {"x", "w"}, "a");
+  AddNode(graph, "Relu", {"a"}, "b");
+  AddNode(graph, "MatMul", {"b", "w"}, "c");
+  // c is read by a product and by a sum: it stays f32.
+  AddNode(graph, "MatMul", {"c", "w"}, "d");
+  AddNode(graph, "Sigmoid", {"c"}, "e");
+  AddNode(graph, "Mul", {"d", "e"}, "y");
+  SetValue(graph->add_output(), "y", {2, 24});
+  CompileOptions options = ByBf16(), without = ByBf16();
+  std::string text;
+  options.dump = [&](const std::string& stage, const std::string& program) {
+    if (stage == "round-early") text = program;
+  };
+  without.disabled_passes = {"round-early"};
+  const Outcome early = CompileProto(model, options), late = CompileProto(model, without);
+  REQUIRE(early.message.empty());
+  std::size_t rounded = 0;
+  for (std::size_t at = 0; (at = text.find("bf16[2, 24]", at)) != std::string::npos; ++at) ++rounded;
+  CHECK(rounded == 1);
+  CHECK(RunOnCounts(early.compiled.module, {2, 24}).values ==
+        RunOnCounts(late.compiled.module, {2, 24}).values);
+}
+
 TEST_CASE("bf16 refuses options that are for others") {
   CompileOptions kept = ByBf16();
   kept.calibration.keep_float = {"y"};
