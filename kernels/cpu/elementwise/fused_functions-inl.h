@@ -12,21 +12,6 @@
 
 #include "rewire/kernels/cpu/math/vector_functions-inl.h"
 
-// Operations of one and of two vectors without other parameters.
-#undef REWIRE_FUSED_FUNCTIONS
-#define REWIRE_FUSED_FUNCTIONS(ONE, TWO)                                                                  \
-  TWO(Add)                                                                                                \
-  TWO(Sub)                                                                                                \
-  TWO(Mul)                                                                                                \
-  TWO(Div)                                                                                                \
-  TWO(Min)                                                                                                \
-  TWO(Max)                                                                                                \
-  TWO(PRelu)                                                                                              \
-  TWO(Equal) TWO(NotEqual) TWO(Less) TWO(LessEqual) TWO(And) TWO(Or) ONE(Not) ONE(Neg) ONE(Abs) ONE(Sign) \
-      ONE(Relu) ONE(Reciprocal) ONE(Round) ONE(Floor) ONE(Ceil) ONE(Sqrt) ONE(Exp) ONE(Log) ONE(Sin)      \
-          ONE(Cos) ONE(Tanh) ONE(Erf) ONE(Sigmoid) ONE(Softplus) ONE(Softsign) ONE(HardSwish) ONE(Swish)  \
-              ONE(Mish) ONE(Gelu) ONE(GeluTanh)
-
 HWY_BEFORE_NAMESPACE();
 namespace rewire::kernel::cpu::HWY_NAMESPACE {
 

@@ -102,11 +102,47 @@ void RunFusedStep(FusedCode code, const FusedElements* x, float* out, std::int64
   switch (code) {
 #define REWIRE_ONE(name)   \
   case FusedCode::k##name: \
-    return OfOne(name##Of1(), x, out, count);
+    return OfOne(name##Of1(), x, out, count)
 #define REWIRE_TWO(name)   \
   case FusedCode::k##name: \
-    return OfTwo(name##Of2(), x, out, count);
-    REWIRE_FUSED_FUNCTIONS(REWIRE_ONE, REWIRE_TWO)
+    return OfTwo(name##Of2(), x, out, count)
+    REWIRE_TWO(Add);
+    REWIRE_TWO(Sub);
+    REWIRE_TWO(Mul);
+    REWIRE_TWO(Div);
+    REWIRE_TWO(Min);
+    REWIRE_TWO(Max);
+    REWIRE_TWO(PRelu);
+    REWIRE_TWO(Equal);
+    REWIRE_TWO(NotEqual);
+    REWIRE_TWO(Less);
+    REWIRE_TWO(LessEqual);
+    REWIRE_TWO(And);
+    REWIRE_TWO(Or);
+    REWIRE_ONE(Not);
+    REWIRE_ONE(Neg);
+    REWIRE_ONE(Abs);
+    REWIRE_ONE(Sign);
+    REWIRE_ONE(Relu);
+    REWIRE_ONE(Reciprocal);
+    REWIRE_ONE(Round);
+    REWIRE_ONE(Floor);
+    REWIRE_ONE(Ceil);
+    REWIRE_ONE(Sqrt);
+    REWIRE_ONE(Exp);
+    REWIRE_ONE(Log);
+    REWIRE_ONE(Sin);
+    REWIRE_ONE(Cos);
+    REWIRE_ONE(Tanh);
+    REWIRE_ONE(Erf);
+    REWIRE_ONE(Sigmoid);
+    REWIRE_ONE(Softplus);
+    REWIRE_ONE(Softsign);
+    REWIRE_ONE(HardSwish);
+    REWIRE_ONE(Swish);
+    REWIRE_ONE(Mish);
+    REWIRE_ONE(Gelu);
+    REWIRE_ONE(GeluTanh);
 #undef REWIRE_ONE
 #undef REWIRE_TWO
     case FusedCode::kWhere:
