@@ -49,11 +49,40 @@ struct FusedInput {
   }
 };
 
+// The usual call, which needs no further checks: each input has the output's shape, or one element, and is
+// contiguous; and it is the output or apart from it.
+bool IsFlatCall(TensorList inputs, TensorView out) {
+  const std::int64_t size = out.size();
+  for (int k = 0; k < inputs.size(); ++k) {
+    const TensorView input = inputs[k];
+    if (!input.Is<float>() || !input.IsOnHost() || input.ndim() > out.ndim()) return false;
+    const bool alike = input.dims() == out.dims() && input.IsContiguous();
+    if (!alike && input.size() != 1) return false;
+    const bool in_place = alike && input.raw_data() == out.raw_data();
+    if (!in_place && OverlapOfSize(out, input, size, alike ? size : 1)) return false;
+  }
+  // An output of a higher rank than all inputs has another shape than they give.
+  for (int k = 0; k < inputs.size(); ++k) {
+    if (inputs[k].dims() == out.dims()) return true;
+  }
+  return false;
+}
+
 // A call. The output is cut into blocks: several whole innermost runs, or a piece of one.
 class FusedCall {
  public:
-  FusedCall(const FusedProgram& program, TensorList inputs, TensorView out)
+  FusedCall(const FusedProgram& program, TensorList inputs, TensorView out, bool flat)
       : program_(program), out_(out.data<float>()) {
+    if (flat) {
+      for (int k = 0; k < inputs.size(); ++k) {
+        FusedInput& input = inputs_[static_cast<std::size_t>(k)];
+        input.data = inputs[k].raw_data();
+        input.kind = inputs[k].size() == 1 ? FusedInput::kRepeated : FusedInput::kAlike;
+      }
+      inner_ = out.size();
+      pieces_ = (inner_ + kBlock - 1) / kBlock;
+      return;
+    }
     const int rank = out.ndim();
     std::int64_t by_operand[kMostInputs + 1][kMaxKernelRank] = {};
     BroadcastStrides(out, rank, by_operand[0]);
@@ -194,6 +223,8 @@ struct Fused {
     const TensorList inputs = tensors.first(tensors.size() - 1);
     if (Status s = CheckDense("out", out); !s.ok()) return s;
     if (!out.Is<float>()) return TypeError("out has dtype ", DTypeName(out.dtype()), ", expected f32");
+    if (IsFlatCall(inputs, out))
+      return out.size() == 0 ? Status() : FusedCall(program, inputs, out, true).Run();
     Dims expected;
     for (int k = 0; k < inputs.size(); ++k) {
       const TensorView input = inputs[k];
@@ -205,7 +236,7 @@ struct Fused {
     }
     if (Status s = CheckShape("out", out, expected.view()); !s.ok()) return s;
     if (out.size() == 0) return Status();
-    return FusedCall(program, inputs, out).Run();
+    return FusedCall(program, inputs, out, false).Run();
   }
 };
 
