@@ -174,11 +174,13 @@ Status FunctionEmitter::EmitDims(const Node& node) {
   return {};
 }
 
-void FunctionEmitter::KillResults(const Block& block) {
+void FunctionEmitter::KillResults(const Block& block, const std::vector<Reg>& carried) {
   std::set<const Value*> own;
   for (const Node* node : block.nodes) own.insert(node->outputs.begin(), node->outputs.end());
   for (const Value* result : block.results) {
-    if (own.erase(result) > 0) code_.Kill(Of(result));
+    // What is updated in place lies in the register that carries it.
+    if (own.erase(result) > 0 && std::find(carried.begin(), carried.end(), Of(result)) == carried.end())
+      code_.Kill(Of(result));
   }
 }
 
@@ -197,7 +199,7 @@ Status FunctionEmitter::EmitIf(const Node& node) {
     for (std::size_t i = 0; i < node.outputs.size(); ++i) {
       code_.Move(Of(block.results[i]), Of(node.outputs[i]));
     }
-    KillResults(block);
+    KillResults(block, {});
     if (branch == 0) code_.Goto(end);
   }
   code_.Bind(end);
@@ -229,7 +231,7 @@ void FunctionEmitter::EmitLoopResults(const Block& body, const std::vector<Reg>&
     if (sources[i + 1] != carried[i]) code_.Move(sources[i + 1], carried[i]);
   }
   for (const Reg copy : copies) code_.Kill(copy);
-  KillResults(body);
+  KillResults(body, carried);
 }
 
 Status FunctionEmitter::EmitLoop(const Node& node) {

@@ -104,7 +104,7 @@ class FunctionEmitter {
   // Reads the shapes of a value that later allocations use.
   void Define(const Value* value);
   // Empties the registers of values that the block made.
-  void KillResults(const Block& block);
+  void KillResults(const Block& block, const std::vector<Reg>& carried);
   void Note(const std::string& source);
 
   const Graph& graph_;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "rewire/compiler/import/onnx_proto.h"
+#include "rewire/compiler/operators/blocked_weights.h"
 #include "rewire/compiler/operators/decomposition.h"
 #include "rewire/compiler/operators/registry.h"
 
@@ -314,9 +315,24 @@ Status CheckBlocksOfRows(const Op& op, const NBits& form) {
   return {};
 }
 
+// Checks the zeros: packed as the weights are, or a float for each block.
+Status CheckZeros(const Op& op, const NBits& form) {
+  const Value* zero = op.in(3);
+  if (zero == nullptr) return {};
+  const DimExpr count = ProductOf(zero->type.dims);
+  if (zero->type.dtype == kUInt8) {
+    const std::int64_t bytes = (form.blocks * form.bits + 7) / 8;
+    if (zero->IsConstant() && count.Is(form.columns * bytes)) return {};
+    return op.Unsupported("zeros are {}, expected a constant of {} by {}", ShapeText(zero->type.dims),
+                          form.columns, bytes);
+  }
+  if (count.Is(form.columns * form.blocks)) return {};
+  return op.Invalid("zeros are {}, expected {} by {}", ShapeText(zero->type.dims), form.columns, form.blocks);
+}
+
 // a, b in blocks of few bits, scales, zeros, the block of each row, a bias.
 Status LowerMatMulNBits(Op& op, const Operator& /*row*/) {
-  (void)op.Int("accuracy_level", 0);  // we always compute in f32
+  const std::int64_t level = op.Int("accuracy_level", 0);
   const Result<NBits> form = ReadNBits(op);
   if (!form) return Forward(form);
   // Not a structured binding: clang 14 does not let lambdas use one.
@@ -330,19 +346,19 @@ Status LowerMatMulNBits(Op& op, const Operator& /*row*/) {
     return op.Invalid("scales are {}, expected {} by {}", ShapeText(op.in(2)->type.dims), columns, blocks);
   }
   Value* zero = op.in(3);
+  if (Status fits = CheckZeros(op, *form); !fits) return fits;
+  const BlockedWeights weights = {op.in(1), op.in(2), zero, columns, depth, block, bits};
+  if (op.in(4) == nullptr && TakesBlockedWeights(*op.in(0), weights)) {
+    constexpr std::int64_t kBytes = 4;  // the level at which products may be those of 8-bit integers
+    op.Set(0, MultiplyBlocked(op, op.in(0), weights, op.in(5), level == kBytes));
+    return {};
+  }
   if (zero == nullptr) {
     zero = op.Scalar(kFloat32, static_cast<double>(1 << (bits - 1)));
   } else if (zero->type.dtype == kUInt8) {
-    const std::int64_t bytes = (blocks * bits + 7) / 8;
-    if (!zero->IsConstant() || !has(zero, columns * bytes)) {
-      return op.Unsupported("zeros are {}, expected a constant of {} by {}", ShapeText(zero->type.dims),
-                            columns, bytes);
-    }
     zero = Unpacked(op, *zero, bits, of_blocks, columns, blocks);
-  } else if (has(zero, columns * blocks)) {
-    zero = op.Reshape(zero, ShapeOfInts(of_blocks));
   } else {
-    return op.Invalid("zeros are {}, expected {} by {}", ShapeText(zero->type.dims), columns, blocks);
+    zero = op.Reshape(zero, ShapeOfInts(of_blocks));
   }
   if (op.in(4) != nullptr) {
     if (Status ordered = CheckBlocksOfRows(op, *form); !ordered) return ordered;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "rewire/compiler/operators/attribute_rules.h"
+#include "rewire/compiler/operators/host_function.h"
 
 namespace rewire::compiler {
 namespace {
@@ -101,6 +102,10 @@ Status CheckInputs(Op& op, const Operator& row) {
 }  // namespace
 
 Result<const Operator*> RowOf(const Op& op) {
+  if (op.domain() == kHostDomain) {
+    if (Status known = CheckAttributes(op, HostFunction()); !known) return Forward(known);
+    return &HostFunction();
+  }
   const auto domain = std::find_if(Domains().begin(), Domains().end(),
                                    [&](const Domain& each) { return op.domain() == each.name; });
   if (domain == Domains().end()) return op.Unsupported("no operators of domain '{}' are known", op.domain());

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rewire/compiler/passes/passes.h"
 
+#include "rewire/compiler/passes/memory/carry_in_place.h"
+
 namespace rewire::compiler {
 
 std::span<const Pass> Passes() {
@@ -29,6 +31,7 @@ std::span<const Pass> Passes() {
       {"round-early", RoundEarly, nullptr, true},
       {"fuse-elementwise", FuseElementwise, nullptr, true},
       {"place", PlaceOnDevice},
+      {"carry-in-place", CarryInPlace},
       {"in-place", WriteInPlace},
       {"arena", PlanArena},
       {"shape-arena", PlanShapeArena},

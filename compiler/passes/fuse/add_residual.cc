@@ -32,25 +32,40 @@ class Residuals {
       Node* product = add->inputs[i]->producer;
       Value* residual = add->inputs[1 - i];
       if (product == nullptr || !CanAdd(*product, *add, *residual)) continue;
-      if (product->inputs.size() < 3)
-        product->inputs.push_back(ZeroBias(&graph_, add->outputs[0]->name, ColumnsOf(*add)));
+      AddMissing(product, *add);
       add->kernel = product->kernel;
       add->attributes = product->attributes;
       add->inputs = product->inputs;
       add->inputs.push_back(residual);
       add->source = product->source;
       edit_.Absorb(product, add);
-      TakeActivation(&edit_, add);
+      if (!IsBlocked(*add)) TakeActivation(&edit_, add);
       return;
     }
   }
 
+  static bool IsBlocked(const Node& product) { return product.kernel == "rewire.blocked.matmul"; }
+
+  // How many inputs stand before the addend.
+  static std::size_t InputsBefore(const Node& product) { return IsBlocked(product) ? 5 : 3; }
+
+  // The inputs before the addend that the product lacks.
+  void AddMissing(Node* product, const Node& add) {
+    if (product->inputs.size() == InputsBefore(*product)) return;
+    if (!IsBlocked(*product)) {
+      product->inputs.push_back(ZeroBias(&graph_, add.outputs[0]->name, ColumnsOf(add)));
+      return;
+    }
+    Value* none = NewFloats(&graph_, "none", {0}, {});
+    while (product->inputs.size() < InputsBefore(*product)) product->inputs.push_back(none);
+  }
+
   bool CanAdd(const Node& product, const Node& add, const Value& residual) const {
     if (product.kernel != "rewire.packed.conv" && product.kernel != "rewire.packed.matmul" &&
-        product.kernel != "rewire.packed.winograd")
+        product.kernel != "rewire.packed.winograd" && !IsBlocked(product))
       return false;
     const Type& type = add.outputs[0]->type;
-    return edit_.OnlyUser(product.outputs[0]) == &add && product.inputs.size() <= 3 &&
+    return edit_.OnlyUser(product.outputs[0]) == &add && product.inputs.size() <= InputsBefore(product) &&
            FindAttribute(product, "activation") == nullptr && SameShape(product, add) &&
            residual.type.dtype == type.dtype && residual.type.ranked &&
            ShapeText(residual.type.dims) == ShapeText(type.dims) && ColumnsOf(add) > 0;

@@ -42,14 +42,23 @@ class Sharing {
     return found == merged_.end() ? value : found->second;
   }
 
+  // The same for values that are the same: one value, or small constants with equal elements.
+  static std::string NameOf(const Value* value) {
+    constexpr std::size_t kSmall = 64;
+    if (value == nullptr || !value->IsConstant() || value->constant->bytes.view.size() > kSmall)
+      return std::to_string(reinterpret_cast<std::uintptr_t>(value));
+    const auto bytes = value->constant->bytes.view;
+    return TypeText(value->type) + ":" +
+           std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  }
+
   // The node seen before, in this block or one around it, that computes the same; otherwise this one is
   // remembered.
   const Node* Find(const Node& node) {
     // A returned tensor's dimensions are symbols of its own: two of them are not seen to be the same.
     if (!node.blocks.empty() || node.returns || !IsPure(graph_, node)) return nullptr;
     std::string key = OperationText(node);
-    for (const Value* input : node.inputs)
-      key += "|" + std::to_string(reinterpret_cast<std::uintptr_t>(input));
+    for (const Value* input : node.inputs) key += "|" + NameOf(input);
     for (std::size_t i = 0; i < node.extents.size(); ++i) {
       const Node::Extent& extent = node.extents[i];
       key += "|" + (extent.shape == nullptr ? ShapeText(extent.dims)

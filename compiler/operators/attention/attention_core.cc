@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rewire/compiler/operators/attention_core.h"
+#include "rewire/compiler/operators/attention/attention_core.h"
 
 #include <cmath>
 #include <limits>
@@ -70,6 +70,54 @@ Value* JoinPairs(Op& op, Value* a, Value* b, bool interleaved) {
   single.emplace_back(1);
   dims.back() = dims.back() * DimExpr(2);
   return op.Reshape(ConcatTo(op, op.Reshape(a, single), op.Reshape(b, single), last + 1), dims);
+}
+
+bool IsWide(DLDataType dtype) { return dtype.bits > 32; }
+
+// i64 [batch] of [batch, 1, 1, 1]; a scalar stays one.
+Value* OfBatch(Op& op, Value* counts) {
+  return counts->type.rank() <= 1 ? counts : op.Reshape(counts, {counts->type.dims[0]});
+}
+
+// The kernel computes in f32, and nothing but y.
+bool SuitsKernel(const AttentionInputs& inputs) {
+  const bool wide = IsWide(inputs.q->type.dtype) || (inputs.softmax_dtype && IsWide(*inputs.softmax_dtype));
+  const bool shaped = (inputs.bias == nullptr || inputs.bias->type.rank() <= 4) &&
+                      (inputs.allowed == nullptr || inputs.allowed->type.rank() <= 4);
+  return !wide && shaped && !inputs.needs_scores && !inputs.change_scores && !inputs.change_probabilities;
+}
+
+AttentionOutputs CallKernel(Op& op, const AttentionInputs& inputs) {
+  const DLDataType dtype = inputs.q->type.dtype;
+  const Shape &q = inputs.q->type.dims, &v = inputs.v->type.dims;
+  Value* bias = inputs.bias != nullptr ? op.Cast(inputs.bias, kFloat32) : nullptr;
+  if (inputs.allowed != nullptr) {
+    Value* masked = MaskBias(op, inputs.allowed, kFloat32);
+    bias = bias != nullptr ? op.Apply("rewire.add", bias, masked) : masked;
+  }
+  const PositionMask positions = inputs.positions.value_or(PositionMask());
+  const bool by_position = positions.left >= 0 || positions.right >= 0;
+  std::vector<Value*> optional = {
+      by_position && positions.offset != nullptr ? OfBatch(op, positions.offset) : nullptr,
+      positions.lengths != nullptr ? OfBatch(op, positions.lengths) : nullptr, bias};
+  while (!optional.empty() && optional.back() == nullptr) optional.pop_back();
+  const bool joined = inputs.joined_q != nullptr;
+  std::vector<Value*> arguments = {joined ? inputs.joined_q : inputs.q, inputs.k, inputs.v};
+  for (Value* each : optional) arguments.push_back(each != nullptr ? each : op.Missing(kInt64));
+  Attributes attributes;
+  if (inputs.scale) attributes.push_back({"scale", *inputs.scale});
+  if (inputs.softcap > 0) attributes.push_back({"softcap", inputs.softcap});
+  if (positions.left >= 0) attributes.push_back({"left", positions.left});
+  if (positions.right >= 0) attributes.push_back({"right", positions.right});
+  AttentionOutputs outputs;
+  if (joined) {
+    outputs.joined = op.Call("rewire.attention", std::move(arguments), std::move(attributes),
+                             TensorOf(dtype, {q[0], q[2], q[1] * v[3]}));
+  } else {
+    outputs.y = op.Call("rewire.attention", std::move(arguments), std::move(attributes),
+                        TensorOf(dtype, {q[0], q[1], q[2], v[3]}));
+  }
+  return outputs;
 }
 
 }  // namespace
@@ -174,6 +222,31 @@ Value* Rotate(Op& op, Value* x, Value* cosines, Value* sines, const DimExpr& tur
   return turned == size ? y : ConcatTo(op, y, SliceOf(op, x, 3, turned, size), 3);
 }
 
+Value* JoinedOf(Op& op, const AttentionOutputs& outputs) {
+  return outputs.joined != nullptr ? outputs.joined : JoinHeads(op, outputs.y);
+}
+
+Value* RotateByKernel(Op& op, Value* x, std::int64_t heads, Value* cosines, Value* sines, Value* positions,
+                      bool interleaved) {
+  const bool joined = x->type.rank() == 3;
+  const int rank = positions != nullptr ? 2 : 3;
+  if (IsWide(x->type.dtype) || (!joined && x->type.rank() != 4) || (joined && heads < 1) ||
+      cosines->type.rank() != rank || sines->type.rank() != rank)
+    return nullptr;
+  std::vector<Value*> arguments = {x, cosines, sines};
+  if (positions != nullptr) arguments.push_back(op.Cast(positions, kInt64));
+  Attributes attributes;
+  if (joined) attributes.push_back({"heads", heads});
+  if (interleaved) attributes.push_back({"interleaved", std::int64_t{1}});
+  return op.Call("rewire.rotary", std::move(arguments), std::move(attributes), x->type);
+}
+
+Value* AppendToCache(Op& op, Value* cache, Value* x, Value* begin) {
+  Value* appended = op.Call("rewire.cache.append", {cache, x, begin}, {}, cache->type);
+  if (appended->producer != nullptr) appended->producer->flags |= kKernelInPlace;
+  return appended;
+}
+
 Result<AttentionOutputs> BuildAttention(Op& op, const AttentionInputs& inputs) {
   if (Status fits = CheckShapes(op, inputs); !fits) return Forward(fits);
   const DLDataType given = inputs.q->type.dtype;
@@ -182,6 +255,9 @@ Result<AttentionOutputs> BuildAttention(Op& op, const AttentionInputs& inputs) {
   const Shape q = inputs.q->type.dims, k = inputs.k->type.dims, v = inputs.v->type.dims;
   const Result<std::int64_t> group = GroupSize(op, q[1], k[1]);
   if (!group) return Forward(group);
+  if (SuitsKernel(inputs)) return CallKernel(op, inputs);
+  Value* allowed = inputs.allowed;
+  if (inputs.positions) allowed = AndOf(op, AllowedKeys(op, *inputs.positions), allowed);
   Value* scale = inputs.scale ? op.Scalar(dtype, *inputs.scale) : InverseRoot(op, q[3], dtype);
   Value* queries = op.Apply("rewire.mul", op.Cast(inputs.q, dtype), scale);
   Value* keys = op.Transpose(op.Cast(inputs.k, dtype), {0, 1, 3, 2});
@@ -209,8 +285,8 @@ Result<AttentionOutputs> BuildAttention(Op& op, const AttentionInputs& inputs) {
         op.Apply("rewire.mul", op.Unary("rewire.tanh", op.Apply("rewire.div", outputs.scores, cap)), cap);
   }
   Value* bias = inputs.bias != nullptr ? op.Cast(inputs.bias, dtype) : nullptr;
-  if (inputs.allowed != nullptr) {
-    Value* masked = MaskBias(op, inputs.allowed, dtype);
+  if (allowed != nullptr) {
+    Value* masked = MaskBias(op, allowed, dtype);
     bias = bias != nullptr ? op.Apply("rewire.add", bias, masked) : masked;
   }
   outputs.biased = bias != nullptr ? op.Apply("rewire.add", outputs.capped, bias) : outputs.capped;

@@ -10,6 +10,15 @@
 
 namespace rewire::compiler {
 
+// What the positions of queries and keys say of which keys a query may see.
+struct PositionMask {
+  DimExpr queries, keys;
+  Value* offset = nullptr;   // the first query's position: i64, a scalar or [batch, 1, 1, 1]; null: 0
+  std::int64_t left = -1;    // how many keys before a query's position it may see; -1: all
+  std::int64_t right = -1;   // how many behind it; 0: causal
+  Value* lengths = nullptr;  // how many keys there are, i64 [batch, 1, 1, 1]; null: all of them
+};
+
 // Tensors of [batch, heads, length, size]. Several heads of q may share one of k and v.
 struct AttentionInputs {
   Value* q = nullptr;
@@ -17,18 +26,25 @@ struct AttentionInputs {
   Value* v = nullptr;
   std::optional<double> scale;  // of the scores; without it 1 / sqrt(size)
   double softcap = 0;           // above 0: scores are held within this by tanh
-  // Which keys a query may see, of bool; null: all. It broadcasts to [batch, heads, length, length of k].
+  // The same queries as [batch, length, heads * size], if they are there in this form.
+  Value* joined_q = nullptr;
+  std::optional<PositionMask> positions;  // which keys a query may see
+  // Which keys a query may see besides, of bool; null: all. It broadcasts to [batch, heads, length, length of
+  // k].
   Value* allowed = nullptr;
   Value* bias = nullptr;  // added to the scores; null: nothing. It broadcasts likewise
   // The dtype in which probabilities are computed, if it is wider than that of the scores.
   std::optional<DLDataType> softmax_dtype;
   // Change the scores before the softmax, and the probabilities after it. Empty: nothing does.
   std::function<Result<Value*>(Value*)> change_scores, change_probabilities;
+  bool needs_scores = false;  // something uses more than `y`
 };
 
-// All in q's dtype. Only `y` is computed if nothing else is used.
+// All in q's dtype.
 struct AttentionOutputs {
-  Value* y = nullptr;              // [batch, heads, length, size of v]
+  Value* y = nullptr;       // [batch, heads, length, size of v]; null if `joined` is there
+  Value* joined = nullptr;  // [batch, length, heads * size of v], if the kernel gives it in this form
+  // Null without needs_scores, where the kernel rewire.attention computes all at once.
   Value* scores = nullptr;         // [batch, heads, length, length of k]
   Value* capped = nullptr;         // the scores after the softcap
   Value* biased = nullptr;         // and with the bias, -inf where a key is not allowed
@@ -36,6 +52,8 @@ struct AttentionOutputs {
 };
 
 Result<AttentionOutputs> BuildAttention(Op& op, const AttentionInputs& inputs);
+// Y as [batch, length, heads * size].
+Value* JoinedOf(Op& op, const AttentionOutputs& outputs);
 
 // [batch, length, heads * size] as [batch, heads, length, size], and back.
 Result<Value*> SplitHeads(Op& op, Value* x, std::int64_t heads);
@@ -44,10 +62,18 @@ Value* JoinHeads(Op& op, Value* x);
 // Rows of a table [positions, size] for positions of [batch, length]. Without positions it is a table of
 // [batch, length, size] already.
 Value* RowsOf(Op& op, Value* table, Value* positions);
+// Rotates pairs of elements of x [batch, heads, length, size] or [batch, length, heads * size] by one kernel.
+// The tables are [positions, half], read at `positions`, i64 [batch, length], or, without positions, [batch,
+// length, half]. Null if the kernel does not take them.
+Value* RotateByKernel(Op& op, Value* x, std::int64_t heads, Value* cosines, Value* sines, Value* positions,
+                      bool interleaved);
 // Rotates pairs of the first `turned` elements of x [batch, heads, length, size]: halves, or neighbours if
 // `interleaved`. The tables are [batch, 1, length, turned / 2].
 Value* Rotate(Op& op, Value* x, Value* cosines, Value* sines, const DimExpr& turned, bool interleaved);
 
+// A cache [batch, heads, positions, size] with x, of the same heads or [batch, length, heads * size], written
+// over the positions from `begin` on, i64 [] or [batch]. The caller may donate the cache.
+Value* AppendToCache(Op& op, Value* cache, Value* x, Value* begin);
 // The tensors one behind the other along an axis. `a` may be null.
 Value* ConcatTo(Op& op, Value* a, Value* b, int axis);
 // Elements from `start` to `end` along an axis.
@@ -59,14 +85,6 @@ Value* DimValue(Op& op, const DimExpr& dim);
 // 0 where `allowed` holds, otherwise -inf.
 Value* MaskBias(Op& op, Value* allowed, DLDataType dtype);
 
-// What the positions of queries and keys say of which keys a query may see.
-struct PositionMask {
-  DimExpr queries, keys;
-  Value* offset = nullptr;   // the first query's position: i64, a scalar or [batch, 1, 1, 1]; null: 0
-  std::int64_t left = -1;    // how many keys before a query's position it may see; -1: all
-  std::int64_t right = -1;   // how many behind it; 0: causal
-  Value* lengths = nullptr;  // how many keys there are, i64 [batch, 1, 1, 1]; null: all of them
-};
 // Null if each query may see all keys.
 Value* AllowedKeys(Op& op, const PositionMask& mask);
 // Both conditions; either may be null.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The attention operators of domain com.microsoft.
-#include "rewire/compiler/operators/attention_core.h"
+#include "rewire/compiler/import/onnx_proto.h"
+#include "rewire/compiler/operators/attention/attention_core.h"
 #include "rewire/compiler/operators/building_blocks.h"
 #include "rewire/compiler/operators/registry.h"
 
@@ -53,7 +54,7 @@ Status ReadCommon(Op& op, Value* mask, Value* bias, Value* past, AttentionInputs
   positions.keys = keys;
   if (op.Int("unidirectional", 0) != 0) positions.right = 0;
   if (past != nullptr) positions.offset = DimValue(op, past->type.dims[2]);
-  inputs->allowed = AllowedKeys(op, positions);
+  inputs->positions = positions;
   if (mask != nullptr) {
     const Result<Value*> of_mask = BiasOfMask(op, mask, batch, keys, dtype);
     if (!of_mask) return Forward(of_mask);
@@ -76,7 +77,8 @@ Status LowerMultiHeadAttention(Op& op, const Operator& /*row*/) {
   const std::int64_t heads = op.Int("num_heads", 0);
   AttentionInputs inputs;
   const DimExpr hidden = op.in(0)->type.dims[2];
-  const Result<Value*> q = SplitHeads(op, AddPart(op, op.in(0), op.in(3), 0), heads);
+  inputs.joined_q = AddPart(op, op.in(0), op.in(3), 0);
+  const Result<Value*> q = SplitHeads(op, inputs.joined_q, heads);
   if (!q) return Forward(q);
   inputs.q = *q;
   // Keys of cross attention come with their heads apart, and without a bias.
@@ -102,7 +104,7 @@ Status LowerMultiHeadAttention(Op& op, const Operator& /*row*/) {
   const Result<AttentionOutputs> outputs = BuildAttention(op, inputs);
   if (!outputs) return Forward(outputs);
   if (op.Wants(3)) return op.Unsupported("the scores as an output");
-  op.Set(0, JoinHeads(op, outputs->y));
+  op.Set(0, JoinedOf(op, *outputs));
   op.Set(1, inputs.k);
   op.Set(2, inputs.v);
   return {};
@@ -128,9 +130,11 @@ Status LowerAttention(Op& op, const Operator& /*row*/) {
   Value** const tensors[] = {&inputs.q, &inputs.k, &inputs.v};
   std::int64_t start = 0;
   for (std::size_t i = 0; i < 3; ++i) {
-    const Result<Value*> split = SplitHeads(op, SliceOf(op, sum, 2, start, start + sizes[i]), heads);
+    Value* part = SliceOf(op, sum, 2, start, start + sizes[i]);
+    const Result<Value*> split = SplitHeads(op, part, heads);
     if (!split) return Forward(split);
     *tensors[i] = *split;
+    if (i == 0) inputs.joined_q = part;
     start += sizes[i];
   }
   Value* past_key = nullptr;
@@ -146,7 +150,7 @@ Status LowerAttention(Op& op, const Operator& /*row*/) {
   if (Status read = ReadCommon(op, op.in(3), op.in(5), past_key, &inputs); !read) return read;
   const Result<AttentionOutputs> outputs = BuildAttention(op, inputs);
   if (!outputs) return Forward(outputs);
-  op.Set(0, JoinHeads(op, outputs->y));
+  op.Set(0, JoinedOf(op, *outputs));
   if (!op.Wants(1)) return {};
   const auto one = [&](Value* tensor) {
     Shape dims = tensor->type.dims;
@@ -177,9 +181,9 @@ Status LowerRotaryEmbedding(Op& op, const Operator& /*row*/) {
   if (given != 0 && given != turned)
     return op.Invalid("rotary_embedding_dim is {}, expected {}", given, turned);
   const bool joined = x->type.rank() == 3;
+  std::int64_t heads = op.Int("num_heads", 0);
   if (joined) {
     const DimExpr hidden = x->type.dims[2];
-    std::int64_t heads = op.Int("num_heads", 0);
     if (heads == 0 && !hidden.IsConstant()) return op.Unsupported("the number of heads is not known");
     if (heads == 0) heads = *hidden.constant() / turned;
     const Result<Value*> split = SplitHeads(op, x, heads);
@@ -192,29 +196,52 @@ Status LowerRotaryEmbedding(Op& op, const Operator& /*row*/) {
     return op.Invalid("{} of {} elements are rotated", turned, x->type.dims[3].text());
   const Result<Value*> positions = PositionsOf(op, op.in(1), x->type.dims[0], x->type.dims[2]);
   if (!positions) return Forward(positions);
+  const bool interleaved = op.Int("interleaved", 0) != 0;
+  if (Value* y = RotateByKernel(op, op.in(0), heads, op.in(2), op.in(3), *positions, interleaved)) {
+    op.Set(0, y);
+    return {};
+  }
   Value* tables[2];
   for (const int i : {0, 1}) {
     Value* rows = RowsOf(op, op.in(2 + i), *positions);
     const Shape& dims = rows->type.dims;
     tables[i] = op.Reshape(rows, {dims[0], 1, dims[1], dims[2]});
   }
-  Value* y = Rotate(op, x, tables[0], tables[1], turned, op.Int("interleaved", 0) != 0);
+  Value* y = Rotate(op, x, tables[0], tables[1], turned, interleaved);
   op.Set(0, joined ? JoinHeads(op, y) : y);
   return {};
 }
 
-// What GroupQueryAttention computes during the run: where each sentence's new tokens begin, and how long the
-// cache becomes.
-struct CachePlan {
-  Value* begin = nullptr;      // i64 [batch, 1, 1, 1]
-  Value* positions = nullptr;  // i64 [batch, 1, length, 1], of the new tokens
-};
+// What a graph, or one inside it, declares of a value. Names are unique in a model.
+const onnx::TypeProto* FindDeclared(const onnx::GraphProto& graph, const std::string& name) {
+  for (const auto* values : {&graph.output(), &graph.value_info()}) {
+    for (const onnx::ValueInfoProto& value : *values) {
+      if (value.name() == name) return &value.type();
+    }
+  }
+  for (const onnx::NodeProto& node : graph.node()) {
+    for (const onnx::AttributeProto& attribute : node.attribute()) {
+      if (!attribute.has_g()) continue;
+      if (const onnx::TypeProto* found = FindDeclared(attribute.g(), name)) return found;
+    }
+  }
+  return nullptr;
+}
 
-// `tensor` written into the cache from each sentence's position on. The cache grows to `length`, i64[], if it
-// is shorter.
-Value* IntoCache(Op& op, Value* past, Value* tensor, const CachePlan& plan, Value* length) {
-  const Shape dims = tensor->type.dims;
-  const DLDataType dtype = tensor->type.dtype;
+// The type that the model declares for output i; nullopt if it declares none, and in the body of a function.
+std::optional<Type> DeclaredOutput(Op& op, int i) {
+  if (!op.Wants(i) || !op.scope().of_model) return std::nullopt;
+  const std::string& name = op.node().output(i);
+  const onnx::TypeProto* declared = FindDeclared(op.lowering().model().graph(), name);
+  if (declared == nullptr) return std::nullopt;
+  Result<Type> type = op.lowering().DeclaredType(*declared, name);
+  return type ? std::optional<Type>(*std::move(type)) : std::nullopt;
+}
+
+// A cache with room for `length` positions, i64[]: the past, or a longer copy of it with zeros behind.
+Value* GrownCache(Op& op, Value* past, const Value& like, Value* length) {
+  const Shape dims = like.type.dims;
+  const DLDataType dtype = like.type.dtype;
   Value* rest = length;
   if (past != nullptr)
     rest = op.Apply("rewire.max", op.Apply("rewire.sub", length, DimValue(op, past->type.dims[2])),
@@ -232,10 +259,18 @@ Value* IntoCache(Op& op, Value* past, Value* tensor, const CachePlan& plan, Valu
   pad.shapes = {op.ShapeValue({"rewire.shape.dynamic_pad", {op.ShapeOf(past), pads}, {}}, 4)};
   const DimExpr grown = DimExpr::Symbol(op.lowering().graph().FreshSymbol("cache"));
   pad.outputs = {TensorOf(dtype, {dims[0], dims[1], grown, dims[3]})};
-  Value* cache = op.Call(std::move(pad))[0];
-  Value* indices = op.Call("rewire.expand", {plan.positions}, {}, TensorOf(kInt64, dims));
-  return op.Call("rewire.scatter_elements", {cache, indices, tensor},
-                 {{"axis", std::int64_t{2}}, {"reduction", std::string("none")}}, cache->type);
+  return op.Call(std::move(pad))[0];
+}
+
+// The past with new keys or values x [batch, length, heads * size] written into it, from each sentence's
+// position `begin` on. The past is a buffer, which is filled in place, if the model declares the same shape
+// for it and the present (output `output`); then it must have room. Otherwise the present is as long as the
+// past or, if that is longer, as `length`. `apart` is x with an axis of heads.
+Value* IntoCache(Op& op, Value* past, Value* x, const Value& apart, int output, Value* begin, Value* length) {
+  const std::optional<Type> declared = DeclaredOutput(op, output);
+  const bool is_buffer = past != nullptr && declared && declared->IsTensor() && declared->ranked &&
+                         ShapeText(declared->dims) == ShapeText(past->type.dims);
+  return AppendToCache(op, is_buffer ? past : GrownCache(op, past, apart, length), x, begin);
 }
 
 // Inputs: query, key, value, past_key, past_value, seqlens_k, total_sequence_length, cos_cache, sin_cache,
@@ -283,29 +318,43 @@ Status LowerGroupQueryAttention(Op& op, const Operator& /*row*/) {
   Value* first = op.Compare("rewire.equal", total, count);
   Value* ends =
       op.Apply("rewire.add", op.Reshape(op.Cast(op.in(5), kInt64), {batch, 1, 1, 1}), op.IntValue(1));
-  CachePlan plan;
   Value* before = op.Apply("rewire.sub", ends, count);
-  plan.begin = op.Call("rewire.where", {first, op.IntValue(0), before}, {}, before->type);
-  plan.positions = op.Apply("rewire.add", plan.begin, op.Reshape(CountTo(op, length), {1, 1, length, 1}));
+  // Where each sentence's new tokens begin.
+  Value* begin = op.Call("rewire.where", {first, op.IntValue(0), before}, {}, before->type);
+  inputs.joined_q = query;
   if (op.Int("do_rotary", 0) != 0) {
     if (op.in(7) == nullptr || op.in(8) == nullptr || op.in(7)->type.rank() != 2 ||
         !op.in(7)->type.dims[1].IsConstant() || op.in(8)->type.rank() != 2)
       return op.Unsupported("do_rotary without tables [positions, size / 2] of known size");
-    const DimExpr turned = op.in(7)->type.dims[1] * DimExpr(2);
-    Value* places = op.in(9) != nullptr ? op.in(9) : op.Reshape(plan.positions, {batch, length});
-    Value* tables[2];
-    for (const int i : {0, 1}) {
-      Value* rows = RowsOf(op, op.in(7 + i), places);
-      tables[i] = op.Reshape(rows, {batch, 1, length, rows->type.dims.back()});
+    Value* places = op.in(9);
+    if (places == nullptr) {
+      places = op.Apply("rewire.add", begin, op.Reshape(CountTo(op, length), {1, 1, length, 1}));
+      places = op.Reshape(places, {batch, length});
     }
     const bool interleaved = op.Int("rotary_interleaved", 0) != 0;
-    inputs.q = Rotate(op, inputs.q, tables[0], tables[1], turned, interleaved);
-    inputs.k = Rotate(op, inputs.k, tables[0], tables[1], turned, interleaved);
+    const auto rotated = [&](Value* joined, Value* apart, std::int64_t of) -> Value* {
+      if (Value* y = RotateByKernel(op, joined, of, op.in(7), op.in(8), places, interleaved)) return y;
+      Value* tables[2];
+      for (const int i : {0, 1}) {
+        Value* rows = RowsOf(op, op.in(7 + i), places);
+        tables[i] = op.Reshape(rows, {batch, 1, length, rows->type.dims.back()});
+      }
+      const DimExpr turned = op.in(7)->type.dims[1] * DimExpr(2);
+      return JoinHeads(op, Rotate(op, apart, tables[0], tables[1], turned, interleaved));
+    };
+    inputs.joined_q = rotated(query, inputs.q, heads);
+    key = rotated(key, inputs.k, kv_heads);
+    for (const Side& side : {Side{inputs.joined_q, &inputs.q, heads}, Side{key, &inputs.k, kv_heads}}) {
+      const Result<Value*> split = SplitHeads(op, side.given, side.heads);
+      if (!split) return Forward(split);
+      *side.tensor = *split;
+    }
   } else {
     static_cast<void>(op.Int("rotary_interleaved", 0));
   }
-  inputs.k = IntoCache(op, op.in(3), inputs.k, plan, total);
-  inputs.v = IntoCache(op, op.in(4), inputs.v, plan, total);
+  Value* of_batch = op.Reshape(begin, {batch});
+  inputs.k = IntoCache(op, op.in(3), key, *inputs.k, 1, of_batch, total);
+  inputs.v = IntoCache(op, op.in(4), value, *inputs.v, 2, of_batch, total);
   op.Set(1, inputs.k);
   op.Set(2, inputs.v);
   if (op.Float("scale", 0) != 0) inputs.scale = op.Float("scale", 0);
@@ -313,15 +362,15 @@ Status LowerGroupQueryAttention(Op& op, const Operator& /*row*/) {
   PositionMask mask;
   mask.queries = length;
   mask.keys = inputs.k->type.dims[2];
-  mask.offset = plan.begin;
+  mask.offset = begin;
   mask.right = 0;
   // A window of n keys has the query's own in it.
   if (const std::int64_t window = op.Int("local_window_size", -1); window > 0) mask.left = window - 1;
-  inputs.allowed = AllowedKeys(op, mask);
+  inputs.positions = mask;
   inputs.bias = op.in(10);
   const Result<AttentionOutputs> outputs = BuildAttention(op, inputs);
   if (!outputs) return Forward(outputs);
-  op.Set(0, JoinHeads(op, outputs->y));
+  op.Set(0, JoinedOf(op, *outputs));
   return {};
 }
 

@@ -2,7 +2,7 @@
 // Attention, and what stands beside it in language models: rotary positions and caches of keys.
 #include <limits>
 
-#include "rewire/compiler/operators/attention_core.h"
+#include "rewire/compiler/operators/attention/attention_core.h"
 #include "rewire/compiler/operators/registry.h"
 
 namespace rewire::compiler {
@@ -33,14 +33,14 @@ Value* PadMask(Op& op, Value* mask, const DimExpr& keys) {
 // Q, K and V with an axis of heads. Y is given back in the same form.
 struct Heads {
   Value *q, *k, *v;
-  bool joined = false;  // they came as [batch, length, heads * size]
+  Value* joined_q = nullptr;  // if they came as [batch, length, heads * size]
 };
 
 Result<Heads> ReadHeads(Op& op) {
   Heads heads = {op.in(0), op.in(1), op.in(2)};
   const std::int64_t of_q = op.Int("q_num_heads", 0), of_kv = op.Int("kv_num_heads", 0);
-  heads.joined = heads.q->type.rank() == 3;
-  if (!heads.joined) return heads;
+  if (heads.q->type.rank() != 3) return heads;
+  heads.joined_q = heads.q;
   struct Side {
     Value** tensor;
     std::int64_t count;
@@ -80,6 +80,7 @@ Status LowerAttention(Op& op, const Operator& /*row*/) {
   if (Status fits = CheckCache(op, past_value, heads->v); !fits) return fits;
   AttentionInputs inputs;
   inputs.q = heads->q;
+  inputs.joined_q = heads->joined_q;
   inputs.k = ConcatTo(op, past_key, heads->k, 2);
   inputs.v = ConcatTo(op, past_value, heads->v, 2);
   if (inputs.q->type.rank() != 4 || inputs.k->type.rank() != 4)
@@ -108,24 +109,21 @@ Status LowerAttention(Op& op, const Operator& /*row*/) {
   } else if (past_key != nullptr) {
     positions.offset = DimValue(op, past_key->type.dims[2]);
   }
-  inputs.allowed = AllowedKeys(op, positions);
+  inputs.positions = positions;
   if (mask != nullptr) {
     mask = PadMask(op, mask, positions.keys);
-    if (mask->type.dtype == kBool8) {
-      inputs.allowed = AndOf(op, inputs.allowed, mask);
-    } else {
-      inputs.bias = mask;
-    }
+    (mask->type.dtype == kBool8 ? inputs.allowed : inputs.bias) = mask;
   }
+  inputs.needs_scores = op.Wants(3);
   const Result<AttentionOutputs> outputs = BuildAttention(op, inputs);
   if (!outputs) return Forward(outputs);
-  op.Set(0, heads->joined ? JoinHeads(op, outputs->y) : outputs->y);
+  op.Set(0, heads->joined_q != nullptr ? JoinedOf(op, *outputs) : outputs->y);
   op.Set(1, inputs.k);
   op.Set(2, inputs.v);
   Value* const shown[] = {outputs->scores, outputs->capped, outputs->biased, outputs->probabilities};
   const std::int64_t mode = op.Int("qk_matmul_output_mode", 0);
   if (mode < 0 || mode > 3) return op.Invalid("qk_matmul_output_mode is {}, expected 0 to 3", mode);
-  op.Set(3, shown[mode]);
+  if (inputs.needs_scores) op.Set(3, shown[mode]);
   return {};
 }
 
@@ -165,8 +163,9 @@ Status LowerFlexAttention(Op& op, const Operator& /*row*/) {
 Status LowerRotaryEmbedding(Op& op, const Operator& /*row*/) {
   Value* x = op.in(0);
   const bool joined = x->type.rank() == 3;
+  const std::int64_t heads = op.Int("num_heads", 0);
   if (joined) {
-    const Result<Value*> split = SplitHeads(op, x, op.Int("num_heads", 0));
+    const Result<Value*> split = SplitHeads(op, x, heads);
     if (!split) return Forward(split);
     x = *split;
   }
@@ -187,7 +186,16 @@ Status LowerRotaryEmbedding(Op& op, const Operator& /*row*/) {
     if (table->type.rank() != rank || (op.in(3) != nullptr && op.in(3)->type.rank() != 2))
       return op.Invalid("'{}' has shape {}, expected rank {}", table->name, ShapeText(table->type.dims),
                         rank);
-    table = RowsOf(op, table, op.in(3));
+    tables[i] = table;
+  }
+  if (even && tables[0]->type.dims.back().Is(*even / 2) && tables[1]->type.dims.back().Is(*even / 2)) {
+    if (Value* y = RotateByKernel(op, op.in(0), heads, tables[0], tables[1], op.in(3), interleaved)) {
+      op.Set(0, y);
+      return {};
+    }
+  }
+  for (const int i : {0, 1}) {
+    Value* table = RowsOf(op, tables[i], op.in(3));
     const Shape& dims = table->type.dims;
     tables[i] = op.Reshape(table, {dims[0], 1, dims[1], dims[2]});
   }
@@ -206,6 +214,11 @@ Status LowerTensorScatter(Op& op, const Operator& /*row*/) {
   if (*axis == 0 || update->type.rank() != rank)
     return op.Invalid("axis {} of a cache {} and an update {}, expected one rank and an axis above 0", *axis,
                       ShapeText(cache->type.dims), ShapeText(update->type.dims));
+  if (rank == 4 && *axis == 2 && op.String("mode", "linear") == "linear") {
+    op.Set(0, AppendToCache(op, cache, update,
+                            op.in(2) != nullptr ? op.Cast(op.in(2), kInt64) : op.IntValue(0)));
+    return {};
+  }
   const auto at = static_cast<std::size_t>(*axis);
   Shape along(static_cast<std::size_t>(rank), DimExpr(1)), batch = along;
   along[at] = update->type.dims[at];
