@@ -111,6 +111,11 @@ struct Call {
       return ok;
     }
     if (Status ok = ReadCalibration(given, &options); !ok) return ok;
+    if (given.parallel > kRewireParallelOff) {
+      return rewire::Fail(rewire::StatusCode::kInvalidArgument,
+                          "parallel is " + std::to_string(given.parallel) + ", which stands for nothing");
+    }
+    if (given.parallel == kRewireParallelOff) options.parallel = rewire::Parallel::kOff;
     if (given.max_work != 0) options.limits.work = given.max_work;
     if (given.max_fold_bytes != 0) options.limits.fold_bytes = given.max_fold_bytes;
     if (given.fold_time != 0) options.limits.fold_time = std::chrono::nanoseconds(given.fold_time);

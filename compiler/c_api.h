@@ -51,6 +51,9 @@ enum {
 /* How ranges follow from samples. compiler/compiler.h explains them. */
 enum { kRewireCalibrationLeastSquares = 0, kRewireCalibrationMinMax = 1, kRewireCalibrationEntropy = 2 };
 
+/* Whether small operators that do not depend on each other run at once, as rewire::Parallel explains it. */
+enum { kRewireParallelAuto = 0, kRewireParallelOff = 1 };
+
 /* A product of the float model, as rewire::ProductPrecision explains it. The strings live during the call
  * that passes it. */
 typedef struct RewireProductPrecision {
@@ -118,6 +121,7 @@ typedef struct RewireCompileOptions {
   /* told why `moved` is not, after kRewirePrecisionBf16 without samples: the model does not run with random
    * inputs */
   void (*unmeasured)(void* context, const char* reason);
+  uint32_t parallel; /* kRewireParallelAuto and so on */
 } RewireCompileOptions;
 
 /* What compiling made of a model. compiler/compiler.h explains the figures. */

@@ -147,6 +147,7 @@ void Optimise(const CompileOptions& options, Graph* graph,
               const std::function<void(const char* pass, bool done)>& each) {
   for (const Pass& pass : Passes()) {
     if (options.disabled_passes.contains(pass.name) || (pass.for_host && graph->device)) continue;
+    if (pass.run == RunBranchesAtOnce && options.parallel == Parallel::kOff) continue;
     if (pass.library != nullptr && !KernelSet().AddLibrary(pass.library)) continue;
     each(pass.name, false);
     pass.run(graph);

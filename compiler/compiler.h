@@ -56,6 +56,10 @@ struct Calibration {
   std::set<std::string> keep_float;  // names of nodes of the model that stay float in any case
 };
 
+// Whether operators that are too small to be split by themselves run at once, on several threads, if they do
+// not depend on each other. kAuto: where the compiler expects it to be faster. Results are the same.
+enum class Parallel : std::uint8_t { kOff, kAuto };
+
 struct CompileOptions {
   std::map<std::string, std::int64_t> dims;  // symbolic dimensions to fix: {"N", 4}
   // The largest sizes of dimensions that stay symbolic: {"N", 64}. The executable stores them and refuses
@@ -74,6 +78,7 @@ struct CompileOptions {
   std::int64_t least_device_work = 100000;
   Precision precision = Precision::kModel;
   Calibration calibration;  // for kInt8; of kBf16 the data alone
+  Parallel parallel = Parallel::kAuto;
   // Whether to compute CompileReport::memory. It takes part of the time of compiling.
   bool bound_memory = true;
   // Called after each stage with its name and the program as text. Empty: not called.

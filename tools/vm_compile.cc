@@ -51,6 +51,7 @@ struct Options {
   std::int64_t device_work = CompileOptions().least_device_work;
   std::string precision = "model", calibration = "least-squares";
   std::vector<std::string> calibrate, keep_float;
+  std::string parallel = "auto";
   double max_error = Calibration().max_error;
   std::uint64_t max_work = CompileLimits().work;
   std::string max_fold_bytes, fold_time;
@@ -105,6 +106,7 @@ Result<CalibrationData> ReadSamples(const std::string& path) {
 Status ReadCalibration(const Options& options, CompileOptions* compile) {
   compile->device = options.device;
   compile->least_device_work = options.device_work;
+  if (options.parallel == "off") compile->parallel = Parallel::kOff;
   if (options.precision == "int8") compile->precision = Precision::kInt8;
   if (options.precision == "bf16") compile->precision = Precision::kBf16;
   Calibration& calibration = compile->calibration;
@@ -273,6 +275,13 @@ int main(int argc, char** argv) {
   app.add_option("--keep-float", options.keep_float, "a node of the model that stays float")
       ->allow_extra_args(false)
       ->type_name("NAME");
+  app.add_option(
+         "--parallel", options.parallel,
+         "auto: run small operators that do not depend on each other at once, where that is faster on "
+         "several threads")
+      ->type_name("HOW")
+      ->check(CLI::IsMember({"off", "auto"}))
+      ->capture_default_str();
   app.add_option("--max-work", options.max_work,
                  "limit the work of compiling. Compiling a node costs about 64 units; functions are compiled "
                  "at every "

@@ -32,6 +32,7 @@ std::span<const Pass> Passes() {
       {"fuse-elementwise", FuseElementwise, nullptr, true},
       {"place", PlaceOnDevice},
       {"carry-in-place", CarryInPlace},
+      {"branches", RunBranchesAtOnce, nullptr, true},
       {"in-place", WriteInPlace},
       {"arena", PlanArena},
       {"shape-arena", PlanShapeArena},

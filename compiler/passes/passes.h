@@ -76,6 +76,8 @@ void RoundEarly(Graph* graph);
 void FuseElementwise(Graph* graph);
 // Moves nodes to the device that the model is compiled for (Graph::device), if there is one.
 void PlaceOnDevice(Graph* graph);
+// Runs small nodes that do not depend on each other at once, on several threads.
+void RunBranchesAtOnce(Graph* graph);
 // Lets elementwise kernels write over inputs that die there. Must run behind all passes that move nodes.
 void WriteInPlace(Graph* graph);
 // Places tensors of known or limited size that stay inside the function in one piece of memory

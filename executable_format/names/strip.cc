@@ -94,7 +94,12 @@ Result<StrippedModule> StripModule(const Module& module, const StripOptions& opt
   for (Constant& constant : out.constants) {
     if (constant.kind != ConstantKind::kParameter) constant.name.clear();
   }
-  for (KernelImport& kernel : out.kernels) kernel.debug_name.clear();
+  for (KernelImport& kernel : out.kernels) {
+    kernel.debug_name.clear();
+    const auto is_name = [](const Attribute& attribute) { return attribute.name.rfind("debug.", 0) == 0; };
+    kernel.attributes.erase(std::remove_if(kernel.attributes.begin(), kernel.attributes.end(), is_name),
+                            kernel.attributes.end());
+  }
   out.metadata = ListsOfOutputs(module, out);
   return stripped;
 }

@@ -4,8 +4,8 @@
 // Functions, inputs, outputs, symbols and strings (what Fatal quotes) become their index in decimal: "0" is
 // function 0, its first input and its first output alike. That goes for entry functions too, unless the
 // caller keeps some by name. What the module is linked by stays: kernel names and attributes, parameter
-// names, memory scopes and
-// `__init`. Other constants' names, notes, kernels' debug names and metadata are dropped, except the lists of
+// names, memory scopes and `__init`. Attributes whose names begin with "debug." are only for messages and are
+// dropped. Other constants' names, notes, kernels' debug names and metadata are dropped, except the lists of
 // what elements of outputs stand for. The code is the same, word for word.
 // name_map.h describes the map of what was taken.
 #pragma once

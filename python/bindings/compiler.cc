@@ -113,7 +113,7 @@ nb::tuple CompileModel(nb::handle model, const std::string& folder, const std::s
                        const std::vector<std::string>& external_folders, const std::string& precision,
                        const nb::list& calibrate, const std::string& calibration, double max_error,
                        const std::set<std::string>& keep_float, const std::string& device,
-                       std::int64_t device_work, nb::handle progress) {
+                       std::int64_t device_work, bool parallel, nb::handle progress) {
   CompileOptions options;
   options.external_folders = external_folders;
   options.dims = dims;
@@ -121,6 +121,7 @@ nb::tuple CompileModel(nb::handle model, const std::string& folder, const std::s
   options.disabled_passes = disabled;
   options.device = device;
   options.least_device_work = device_work;
+  options.parallel = parallel ? Parallel::kAuto : Parallel::kOff;
   if (precision == "int8") options.precision = Precision::kInt8;
   if (precision == "bf16") options.precision = Precision::kBf16;
   options.calibration = CalibrationOf(calibrate, calibration, max_error, keep_float);
@@ -158,7 +159,8 @@ void AddCompiler(nb::module_& module) {
   module.def("_compile", &CompileModel, nb::arg("model"), nb::arg("folder"), nb::arg("name"), nb::arg("dims"),
              nb::arg("max_dims"), nb::arg("disabled_passes"), nb::arg("external_folders"),
              nb::arg("precision"), nb::arg("calibrate"), nb::arg("calibration"), nb::arg("max_error"),
-             nb::arg("keep_float"), nb::arg("device"), nb::arg("device_work"), nb::arg("progress").none());
+             nb::arg("keep_float"), nb::arg("device"), nb::arg("device_work"), nb::arg("parallel"),
+             nb::arg("progress").none());
   module.def("compiler_passes", &CompilerPasses, "Returns the names of the passes that can be disabled.");
 }
 

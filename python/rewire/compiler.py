@@ -102,7 +102,7 @@ class Compilation:
 
 def compile(model, output=None, *, dims=None, max_dims=None, disable_passes=(), external_data=None, external_folders=(),
             progress=None, precision="model", calibrate=None, calibration="least-squares", max_error=0.05, keep_float=(),
-            device="cpu", device_work=100000):
+            device="cpu", device_work=100000, parallel="auto"):
     """Compiles an ONNX model, and writes the executable to `output` if that is given.
 
     `model` is a path, the bytes of a model, or an onnx.ModelProto. `dims` fixes symbolic dimensions ({"batch": 4});
@@ -125,6 +125,9 @@ def compile(model, output=None, *, dims=None, max_dims=None, disable_passes=(), 
     `device` is "opencl" or "cuda", with a number as in "opencl:1": nodes run there if it has kernels for them. Nodes that hang
     together must compute at least `device_work` elements for that. The report says which kernel calls stay on the CPU, and why.
 
+    With `parallel="auto"` small operators that do not depend on each other run at once, where that is faster on several
+    threads; "off" runs all one by one. Results are the same.
+
     Returns a Compilation. Raises UnsupportedError with the list `unsupported`, NotFoundError, InvalidFileError,
     InvalidArgumentError for a wrong dimension, pass or calibration. The GIL is not held, and several threads may compile at once.
     """
@@ -140,12 +143,14 @@ def compile(model, output=None, *, dims=None, max_dims=None, disable_passes=(), 
         near = difflib.get_close_matches(str(precision), _PRECISIONS, 1, 0.5)
         hint = f"; did you mean {near[0]!r}?" if near else ""
         raise errors.InvalidArgumentError(f"precision is {precision!r}, expected 'model', 'int8' or 'bf16'{hint}")
+    if parallel not in ("auto", "off"):
+        raise errors.InvalidArgumentError(f"parallel is {parallel!r}, expected 'auto' or 'off'")
     data = [dict(calibrate)] if hasattr(calibrate, "keys") else [dict(one) for one in calibrate or ()]
     folder = "" if external_data is None else os.fsdecode(external_data)
     made, report, message = _rewire._compile(
         source, folder, name, dict(dims or {}), dict(max_dims or {}), set(disable_passes),
         [os.fsdecode(path) for path in external_folders], precision, data, calibration, max_error, set(keep_float), device,
-        device_work, progress)
+        device_work, parallel == "auto", progress)
     if made is None:
         nodes = [UnsupportedNode(*row) for row in report]
         error = errors.UnsupportedError("\n".join([message, *(f"  {node}" for node in nodes)]))

@@ -53,6 +53,9 @@ TEST_CASE("what is taken and what stays") {
   CHECK(add.kernels[0].debug_name.empty());
   CHECK(add.kernels[0].attributes.size() == 5);
   CHECK(add.metadata.empty());
+  Module named = Sample("add_constant");
+  named.kernels[0].attributes.push_back({"debug.nodes", std::string("Add 'secret'")});
+  CHECK(StripModule(named)->module.kernels[0].attributes == add.kernels[0].attributes);
   CHECK(StripModule(Sample("control"))->module.strings[0] == "0");
 }
 

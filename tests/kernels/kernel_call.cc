@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "rewire/kernels/cpu/kernels_cpu.h"
+#include "rewire/vm/kernel/branches.h"
 
 namespace rewire::test {
 namespace {
@@ -16,6 +17,7 @@ thread_local std::string last_error;
 thread_local bool fail_workspace = false;
 thread_local std::int64_t stop_after = -1;
 thread_local std::int64_t questions = 0;
+thread_local RewireBranch* branch = nullptr;  // that is running
 
 // Blocks handed to the running kernel; kept for the next call, as the VM does. Remembers what was asked for.
 class WorkspaceBlocks {
@@ -68,6 +70,14 @@ thread_local Slot slot;
 void SetError(const char* kind, const char* message) { last_error = std::string(kind) + ": " + message; }
 
 void* TakeWorkspace(std::uint64_t bytes) {
+  if (branch != nullptr) {
+    const std::uint64_t room = ((bytes | 1) + 63) / 64 * 64;
+    void* block = static_cast<char*>(branch->memory) + branch->used;
+    branch->used += room;
+    if (branch->used <= branch->bytes) return std::memset(block, 0xA5, room);
+    SetError("MemoryError", "a branch takes more workspace than it declares");
+    return nullptr;
+  }
   if (!fail_workspace) return workspace_blocks.Take(bytes);
   SetError("MemoryError", "the test gives no workspace");
   return nullptr;
@@ -80,6 +90,18 @@ void ParallelFor(std::int64_t begin, std::int64_t end, std::int64_t grain,
     const std::int64_t first = begin + i * grain;
     body(data, first, i == ranges - 1 ? end : first + grain);
   }
+}
+
+// One after the other, the last one first.
+int RunBranches(RewireBranch* branches, std::int32_t count) {
+  int result = 0;
+  for (std::int32_t i = count; i-- > 0 && result == 0;) {
+    branch = &branches[i];
+    result = branch->run(branch);
+    if (result != 0 && branch->doing != nullptr) last_error.insert(0, branch->doing);
+  }
+  branch = nullptr;
+  return result;
 }
 
 std::vector<RewireFFIAny> ToArguments(const std::vector<HostTensor*>& tensors) {
@@ -219,9 +241,10 @@ KernelImport ImportOf(const AttributeList& attributes) {
 }  // namespace
 
 const RewireKernelApi* TestApi() {
-  static const RewireKernelApi kApi = [] {
-    RewireKernelApi api{};
-    api.struct_size = sizeof(RewireKernelApi);
+  static const RewireBranchesApi kApi = [] {
+    RewireBranchesApi branches{};
+    RewireKernelApi& api = branches.kernel;
+    api.struct_size = sizeof(RewireBranchesApi);
     api.version = REWIRE_KERNEL_API_VERSION;
     api.set_error = SetError;
     api.get_slot = [] { return slot.state; };
@@ -230,9 +253,10 @@ const RewireKernelApi* TestApi() {
     api.parallel_for = ParallelFor;
     api.thread_count = [] { return std::int32_t{3}; };
     api.cancelled = [] { return stop_after >= 0 && ++questions > stop_after ? 1 : 0; };
-    return api;
+    branches.run_branches = RunBranches;
+    return branches;
   }();
-  return &kApi;
+  return &kApi.kernel;
 }
 
 void ClearSlot() { slot.Set(nullptr, nullptr); }

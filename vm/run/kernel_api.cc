@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rewire/vm/run/kernel_api.h"
 
+#include <atomic>
+#include <chrono>
+#include <memory>
 #include <new>
 #include <utility>
 
 #include "rewire/executable_format/instruction.h"
+#include "rewire/vm/kernel/branches.h"
 #include "rewire/vm/packed_function.h"
 #include "rewire/vm/run/kernel_context.h"
 #include "rewire/vm/value/shape.h"
@@ -41,13 +45,40 @@ void SetSlot(void* state, void (*deleter)(void*)) {
   if (before.deleter != nullptr) before.deleter(before.state);
 }
 
+// The VM for which this thread works, and what KernelContext named when that began: in a body of a
+// parallel-for, or in a branch. A worker has no VM of its own. With a host's pool, a thread may help one VM
+// while a kernel of another VM waits on the same thread.
+struct Work {
+  const VmImpl* vm = nullptr;
+  const VmImpl* context = nullptr;
+  RewireBranch* branch = nullptr;
+};
+__attribute__((tls_model("initial-exec"))) constinit thread_local Work t_work;
+
+bool IsWorking() { return KernelContext::Current() == t_work.context; }
+
+RewireBranch* CurrentBranch() { return IsWorking() ? t_work.branch : nullptr; }
+
+void* BlockOf(RewireBranch* branch, std::uint64_t bytes) {
+  const std::uint64_t left = branch->bytes - branch->used;
+  if (bytes > left || left == 0) return nullptr;
+  void* block = static_cast<char*>(branch->memory) + branch->used;
+  branch->used += ((bytes | 1) + 63) & ~std::uint64_t{63};
+  return block;
+}
+
 void* TakeWorkspace(std::uint64_t bytes) {
-  VmImpl* vm = CurrentVm();
-  if (vm == nullptr) return nullptr;
-  void* block = bytes > BlockPool::kMaxBlock ? nullptr : vm->heap.pool().Take(bytes);
-  if (block != nullptr && !vm->workspaces.Push({block, bytes})) {
-    vm->heap.pool().Give(block, bytes);
-    block = nullptr;
+  void* block = nullptr;
+  if (RewireBranch* branch = CurrentBranch(); branch != nullptr) {
+    block = BlockOf(branch, bytes);
+  } else {
+    VmImpl* vm = CurrentVm();
+    if (vm == nullptr) return nullptr;
+    if (bytes <= BlockPool::kMaxBlock) block = vm->heap.pool().Take(bytes);
+    if (block != nullptr && !vm->workspaces.Push({block, bytes})) {
+      vm->heap.pool().Give(block, bytes);
+      block = nullptr;
+    }
   }
   if (block == nullptr) {
     SetKernelError("MemoryError", Format("no {} bytes of workspace", bytes).c_str());
@@ -67,20 +98,12 @@ bool GiveWorkspace(VmImpl* vm, void* block) {
   return false;
 }
 
-ThreadPool& CurrentPool() {
-  VmImpl* vm = KernelContext::Current();
-  static const std::shared_ptr<ThreadPool> kSerial = ThreadPool::Serial();
-  return vm == nullptr ? *kSerial : *vm->rep.threads;
+// The pool of the running VM. Null outside a run, on a worker's thread and in a branch: there, loops are not
+// split any further.
+ThreadPool* CurrentPool() {
+  const VmImpl* vm = CurrentBranch() != nullptr ? nullptr : KernelContext::Current();
+  return vm == nullptr ? nullptr : vm->rep.threads;
 }
-
-// The VM for whose parallel-for this thread works, and what KernelContext named when that began. A worker has
-// no VM of its own. With a host's pool, a thread may help one VM while a kernel of another VM waits on the
-// same thread.
-struct Work {
-  const VmImpl* vm = nullptr;
-  const VmImpl* context = nullptr;
-};
-constinit thread_local Work t_work;
 
 // A body that may ask on every thread whether to go on.
 struct BodyOfVm {
@@ -98,11 +121,53 @@ struct BodyOfVm {
 
 void ParallelFor(std::int64_t begin, std::int64_t end, std::int64_t grain,
                  void (*body)(void*, std::int64_t, std::int64_t), void* data) {
+  ThreadPool* pool = CurrentPool();
+  if (pool == nullptr) {
+    if (begin < end) body(data, begin, end);
+    return;
+  }
   BodyOfVm of_vm{KernelContext::Current(), body, data};
-  CurrentPool().ParallelFor(begin, end, grain, &BodyOfVm::Run, &of_vm);
+  pool->ParallelFor(begin, end, grain, &BodyOfVm::Run, &of_vm);
 }
 
-std::int32_t ThreadCount() { return CurrentPool().thread_count(); }
+std::int32_t ThreadCount() {
+  const ThreadPool* pool = CurrentPool();
+  return pool == nullptr ? 1 : pool->thread_count();
+}
+
+// Branches that run at once. The first one to fail says why.
+struct BranchesOfVm {
+  const VmImpl* vm;
+  RewireBranch* branches;
+  std::atomic<bool> failed{false};
+  const char* doing = nullptr;
+  std::unique_ptr<const KernelError> error;  // null if there was no memory for it
+
+  static void Run(void* of, std::int64_t begin, std::int64_t end) {
+    auto* self = static_cast<BranchesOfVm*>(of);
+    for (; begin < end && !self->failed.load(std::memory_order_relaxed); ++begin) {
+      RewireBranch* branch = &self->branches[begin];
+      const Work before = std::exchange(t_work, {self->vm, KernelContext::Current(), branch});
+      const int outcome = branch->run(branch);
+      t_work = before;
+      if (outcome == 0 || self->failed.exchange(true)) continue;
+      self->doing = branch->doing;
+      self->error.reset(new (std::nothrow) KernelError(TakeKernelError()));
+    }
+  }
+};
+
+int RunBranches(RewireBranch* branches, std::int32_t count) {
+  const VmImpl* vm = CurrentVm();
+  if (vm == nullptr) return -1;
+  BranchesOfVm of_vm{vm, branches, false, nullptr, nullptr};
+  vm->rep.threads->ParallelFor(0, count, 1, &BranchesOfVm::Run, &of_vm);
+  if (of_vm.error != nullptr) {
+    const char* doing = of_vm.doing != nullptr ? of_vm.doing : "";
+    SetKernelError(of_vm.error->kind.c_str(), Format("{}{}", doing, of_vm.error->message).c_str());
+  }
+  return of_vm.failed.load(std::memory_order_relaxed) ? -1 : 0;
+}
 
 // The running VM's stream on a device, for a kernel that is about to give it work. Null without a stream.
 DeviceStreams::Stream* StreamForWork(VmImpl* vm, DLDevice device) {
@@ -141,7 +206,7 @@ int Device(DLDevice device, const RewireDeviceApi** api, void** stream) {
 
 int Cancelled() {
   const VmImpl* vm = KernelContext::Current();
-  if (vm == t_work.context && t_work.vm != nullptr) vm = t_work.vm;
+  if (IsWorking() && t_work.vm != nullptr) vm = t_work.vm;
   if (vm == nullptr) return 0;
   if (vm->cancelled()) return 1;
   const bool timed = (vm->interrupts.load(std::memory_order_relaxed) & VmImpl::kHasDeadline) != 0;
@@ -279,36 +344,37 @@ int NewFunction(void* state, RewirePackedFunction call, void (*deleter)(void*), 
   return 0;
 }
 
-constexpr RewireKernelApi kKernelApi = {
-    .struct_size = sizeof(RewireKernelApi),
-    .version = REWIRE_KERNEL_API_VERSION,
-    .set_error = SetKernelError,
-    .get_slot = GetSlot,
-    .set_slot = SetSlot,
-    .workspace = TakeWorkspace,
-    .parallel_for = ParallelFor,
-    .thread_count = ThreadCount,
-    .stream = Stream,
-    .cancelled = Cancelled,
-    .new_tensor = NewTensor,
-    .new_adt = NewAdt,
-    .adt_size = AdtSize,
-    .adt_tag = AdtTag,
-    .adt_field = AdtField,
-    .new_function = NewFunction,
-    .adt_fields = AdtFields,
-    .device = Device,
+constexpr RewireBranchesApi kKernelApi = {
+    {.struct_size = sizeof(RewireBranchesApi),
+     .version = REWIRE_KERNEL_API_VERSION,
+     .set_error = SetKernelError,
+     .get_slot = GetSlot,
+     .set_slot = SetSlot,
+     .workspace = TakeWorkspace,
+     .parallel_for = ParallelFor,
+     .thread_count = ThreadCount,
+     .stream = Stream,
+     .cancelled = Cancelled,
+     .new_tensor = NewTensor,
+     .new_adt = NewAdt,
+     .adt_size = AdtSize,
+     .adt_tag = AdtTag,
+     .adt_field = AdtField,
+     .new_function = NewFunction,
+     .adt_fields = AdtFields,
+     .device = Device},
+    RunBranches,
 };
 
 }  // namespace
 
-const RewireKernelApi* KernelApi() { return &kKernelApi; }
+const RewireKernelApi* KernelApi() { return &kKernelApi.kernel; }
 
 }  // namespace rewire
 
 // The variable of kernels that are linked into the same file as this code. The kernels' own definitions are
 // weak.
-REWIRE_KERNEL_EXPORT const RewireKernelApi* __rewire_kernel_api = &rewire::kKernelApi;
+REWIRE_KERNEL_EXPORT const RewireKernelApi* __rewire_kernel_api = &rewire::kKernelApi.kernel;
 
 namespace rewire {
 

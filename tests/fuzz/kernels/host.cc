@@ -10,6 +10,7 @@
 #include <memory>
 
 #include "rewire/tests/fuzz/kernels/memory.h"
+#include "rewire/vm/kernel/branches.h"
 
 namespace {
 
@@ -46,6 +47,7 @@ struct State {
   std::vector<void*> blocks;
   std::vector<std::uint64_t> asked;  // the bytes of each
   std::vector<Object*> objects;
+  RewireBranch* branch = nullptr;  // that is running
   void* slot = nullptr;
   void (*slot_deleter)(void*) = nullptr;
 };
@@ -66,6 +68,12 @@ void EndGap() {
 void SetError(const char* kind, const char* message) { state.error = std::string(kind) + ": " + message; }
 
 void* TakeWorkspace(std::uint64_t bytes) {
+  if (RewireBranch* branch = state.branch; branch != nullptr) {
+    void* block = static_cast<char*>(branch->memory) + branch->used;
+    branch->used += ((bytes | 1) + 63) / 64 * 64;
+    if (branch->used > branch->bytes) Report("a branch takes more workspace than it declares");
+    return block;
+  }
   state.workspace += std::min(bytes, kMostWorkspace + 1);
   if (state.workspace > kMostWorkspace) {
     SetError("MemoryError", "the drill gives no more workspace");
@@ -97,6 +105,16 @@ void ParallelFor(std::int64_t begin, std::int64_t end, std::int64_t grain,
   const std::int64_t size = (end - begin) / ranges;
   for (std::int64_t i = ranges - 1; i >= 0; --i)
     body(data, begin + i * size, i == ranges - 1 ? end : begin + (i + 1) * size);
+}
+
+int RunBranches(RewireBranch* branches, std::int32_t count) {
+  int result = 0;
+  for (std::int32_t i = count; i-- > 0 && result == 0;) {
+    state.branch = &branches[i];
+    result = branches[i].run(&branches[i]);
+  }
+  state.branch = nullptr;
+  return result;
 }
 
 int NewTensor(DLDataType dtype, std::int32_t rank, const std::int64_t* shape, DLDevice,
@@ -210,9 +228,10 @@ void Report(const std::string& what) {
 std::uint64_t MostBetweenQuestions() { return state.most_branches; }
 
 const RewireKernelApi* DrillApi() {
-  static const RewireKernelApi kApi = [] {
-    RewireKernelApi api{};
-    api.struct_size = sizeof(RewireKernelApi);
+  static const RewireBranchesApi kApi = [] {
+    RewireBranchesApi branches{};
+    RewireKernelApi& api = branches.kernel;
+    api.struct_size = sizeof(RewireBranchesApi);
     api.version = REWIRE_KERNEL_API_VERSION;
     api.set_error = SetError;
     api.get_slot = [] { return state.slot; };
@@ -231,9 +250,10 @@ const RewireKernelApi* DrillApi() {
     api.adt_tag = [](const RewireFFIAny*) { return std::uint32_t{0}; };
     api.adt_field = AdtField;
     api.adt_fields = AdtFields;
-    return api;
+    branches.run_branches = RunBranches;
+    return branches;
   }();
-  return &kApi;
+  return &kApi.kernel;
 }
 
 Outcome Run(const Entry& entry, const Call& call, std::int64_t stop_after) {

@@ -152,6 +152,17 @@ void LayOut(Dice& dice, Call* call) {
   call->arguments = {Ints(dice, {3, 5}), Of(dice, kI64, {}), Of(dice, kI64, {})};
 }
 
+// A sum that is doubled in place beside the softmax of a view.
+void Branches(Dice& dice, Call* call) {
+  call->attributes = {{"inputs", std::int64_t{2}},
+                      {"outputs", Shape{0, 1}},
+                      {"kernels", std::string("rewire.add rewire.softmax rewire.add")},
+                      {"calls", Shape{0, 3, 0, 1, 2, 1, 2, 4, 3, 0, 3, 2, 2, 2}},
+                      {"views", Shape{0, 2, 2, 3}},
+                      {"1.axis", std::int64_t{-1}}};
+  call->arguments = {Of(dice, kF32, {6}), Of(dice, kF32, {6}), Of(dice, kF32, {6}), Of(dice, kF32, {2, 3})};
+}
+
 void PackedMatMul(bool integer, Dice& dice, Call* call) {
   const std::int64_t rows = dice.Below(9), depth = 1 + dice.Below(40), columns = 1 + dice.Below(50);
   call->attributes = {{"columns", columns}};
@@ -393,6 +404,7 @@ bool SeedOf(const std::string& kernel, Dice& dice, Call* call) {
     call->arguments = {Of(dice, kF32, {3, classes * (classes - 1) / 2}), Of(dice, kF32, {3, classes})};
     return true;
   }
+  if (kernel == "rewire.branches") return Branches(dice, call), true;
   if (shape && name == "eval") return Evaluate(dice, call), true;
   if (shape && name == "layout") return LayOut(dice, call), true;
   if (name == "packed.matmul" || name == "packed.matmul_integer")

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+// Small operators that run at once: which ones, how they are shared out, and that results stay the same.
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <string>
+
+#include "rewire/compiler/passes/parallel/branch_groups.h"
+#include "rewire/tests/compiler/model_builder.h"
+#include "rewire/tests/compiler/single_pass.h"
+
+namespace rewire::test {
+namespace {
+
+using compiler::BranchGroup;
+
+std::size_t CallsIn(const Lines& lines) {
+  return static_cast<std::size_t>(std::count_if(lines.begin(), lines.end(), [](const std::string& line) {
+    return line.find("rewire.branches") != std::string::npos;
+  }));
+}
+
+// The line of the only call.
+std::string CallOf(const PassRun& run) {
+  REQUIRE(CallsIn(run.after) == 1);
+  return *std::find_if(run.after.begin(), run.after.end(), [](const std::string& line) {
+    return line.find("rewire.branches") != std::string::npos;
+  });
+}
+
+bool Has(const std::string& text, const std::string& part) {
+  INFO(text);
+  return text.find(part) != std::string::npos;
+}
+
+// `count` branches that begin at x, each a term that is added and a chain of these operators, and their sum.
+onnx::ModelProto Branches(const std::vector<Dim>& dims, int count, const std::vector<std::string>& chain) {
+  onnx::ModelProto model = ModelOf(dims);
+  onnx::GraphProto* graph = model.mutable_graph();
+  std::vector<std::string> ends;
+  for (int branch = 0; branch < count; ++branch) {
+    // Equal branches would be merged.
+    const std::string term = "t" + std::to_string(branch);
+    std::string last = "s" + std::to_string(branch);
+    AddFloats(graph, term, {1}, {0.125f * static_cast<float>(branch)});
+    AddNode(graph, "Add", {"x", term}, last);
+    for (std::size_t i = 0; i < chain.size(); ++i) {
+      const std::string next = "b" + std::to_string(branch) + "_" + std::to_string(i);
+      AddNode(graph, chain[i], {last}, next);
+      last = next;
+    }
+    ends.push_back(last);
+  }
+  AddNode(graph, "Sum", ends, "y");
+  return model;
+}
+
+TEST_CASE("branches: four chains become one call") {
+  const PassRun run = RunPass("branches", Branches({64, 64}, 4, {"Tanh", "Sigmoid", "Exp"}), {64, 64});
+  const std::string call = CallOf(run);
+  CHECK(Has(call, "kernels=\"rewire.add rewire.tanh rewire.sigmoid rewire.exp rewire.add"));
+  // Each chain writes one tensor: what its first operator makes, the others write over.
+  CHECK(Has(call, "inputs=5"));
+  CHECK(Has(call, "outputs=[0, 3, 1, 2]"));
+  CHECK(Has(call, "calls=[0, 3, 0, 1, 5, 0, 2, 5, 5, 0, 2, 5, 5, 0, 2, 5, 5, 3, 3, 0, 2, 6, 3, 2, 6, 6, "));
+  CHECK(std::none_of(run.after.begin(), run.after.end(), [](const std::string& line) {
+    return line.find("= rewire.tanh") != std::string::npos;
+  }));
+}
+
+TEST_CASE("branches: what gains nothing stays as it is") {
+  const auto unchanged = [](const onnx::ModelProto& model, const Shape& shape) {
+    return !RunPass("branches", model, shape).changes();
+  };
+  SECTION("a chain") {
+    CHECK(unchanged(Branches({64, 64}, 1, {"Tanh", "Sigmoid", "Exp", "Tanh"}), {64, 64}));
+  }
+  SECTION("little work") { CHECK(unchanged(Branches({8, 8}, 4, {"Tanh", "Sigmoid", "Exp"}), {8, 8})); }
+  SECTION("operators that are split by themselves") {
+    CHECK(unchanged(Branches({256, 256}, 4, {"Tanh", "Sigmoid"}), {256, 256}));
+  }
+  SECTION("one long chain beside short ones") {
+    onnx::ModelProto model =
+        Branches({64, 64}, 1, {"Tanh", "Sigmoid", "Exp", "Tanh", "Sigmoid", "Tanh", "Exp"});
+    AddNode(model.mutable_graph(), "Relu", {"x"}, "z");
+    SetValue(model.mutable_graph()->add_output(), "z", {});
+    compiler::CompileOptions options;
+    Lines lines;
+    options.dump = [&](const std::string& stage, const std::string& text) {
+      if (stage == "branches") lines.push_back(text);
+    };
+    REQUIRE(CompileProto(model, options).message.empty());
+    CHECK(CallsIn(lines) == 0);
+  }
+  SECTION("sizes that are not known") {
+    CHECK(unchanged(Branches({"N", 64}, 4, {"Tanh", "Sigmoid", "Exp"}), {64, 64}));
+  }
+  SECTION("operators that need not give the same twice") {
+    onnx::ModelProto model = Branches({64, 64}, 2, {"Tanh"});
+    for (const std::string name : {"p", "q"}) {
+      AddNode(model.mutable_graph(), "RandomNormalLike", {"x"}, name);
+      AddNode(model.mutable_graph(), "Tanh", {name}, name + "t");
+    }
+    Lines lines;
+    compiler::CompileOptions options;
+    options.disabled_passes = {"dead-code"};
+    options.dump = [&](const std::string& stage, const std::string& text) {
+      if (stage == "branches") lines.push_back(text);
+    };
+    REQUIRE(CompileProto(model, options).message.empty());
+    for (const std::string& text : lines) {
+      const std::size_t at = text.find("kernels=\"");
+      if (at != std::string::npos)
+        CHECK(text.substr(at, text.find('"', at + 9) - at).find("random") == std::string::npos);
+    }
+  }
+}
+
+TEST_CASE("branches: more memory at once than before is worth it only to a degree") {
+  // Of each branch a tensor of 64 KiB lives at once, where before it was that of one branch.
+  CHECK_FALSE(RunPass("branches", Branches({128, 128}, 8, {"Tanh", "ReduceMean"}), {128, 128}).changes());
+  CHECK(RunPass("branches", Branches({128, 128}, 4, {"Tanh", "ReduceMean"}), {128, 128}).changes());
+}
+
+TEST_CASE("branches: what others read is not written over") {
+  onnx::ModelProto model = Branches({64, 64}, 4, {"Tanh", "Sigmoid", "Exp"});
+  onnx::GraphProto* graph = model.mutable_graph();
+  SECTION("a later node") {
+    graph->mutable_node(graph->node_size() - 1)->set_output(0, "s");
+    AddNode(graph, "Add", {"s", "b1_0"}, "y");
+    CHECK(Has(CallOf(RunPass("branches", model, {64, 64})), "outputs=[0, 3, 3, 1, 2]"));
+  }
+  SECTION("another node of the branch") {
+    onnx::NodeProto* node = graph->mutable_node(7);
+    REQUIRE(node->output(0) == "b1_2");
+    node->set_op_type("Mul");
+    node->add_input("b1_0");
+    CHECK(Has(CallOf(RunPass("branches", model, {64, 64})), "outputs=[0, 2, 2, 3, 1]"));
+  }
+}
+
+TEST_CASE("branches: tensors of a branch follow each other in the same memory") {
+  // A transpose writes over nothing: two tensors take turns.
+  const PassRun run = RunPass(
+      "branches", Branches({64, 64}, 2, {"Transpose", "Tanh", "Transpose", "Sigmoid", "Transpose", "Exp"}),
+      {64, 64});
+  CHECK(Has(CallOf(run), "outputs=[0, 0, 1, 1]"));
+}
+
+TEST_CASE("branches: views are made inside, and behind where others read them") {
+  onnx::ModelProto model = ModelOf({64, 64});
+  onnx::GraphProto* graph = model.mutable_graph();
+  AddInts(graph, "flat", {4096});
+  AddInts(graph, "wide", {32, 128});
+  std::vector<std::string> ends;
+  for (const std::string name : {"a", "b", "c", "d"}) {
+    AddNode(graph, "Tanh", {"x"}, name + "0");
+    AddNode(graph, "Reshape", {name + "0", "wide"}, name + "1");
+    AddNode(graph, "Softmax", {name + "1"}, name + "2");
+    AddNode(graph, "Sigmoid", {name + "2"}, name + "3");
+    AddNode(graph, "Reshape", {name + "3", "flat"}, name + "4");
+    ends.push_back(name + "4");
+  }
+  AddNode(graph, "Concat", ends, "y");
+  AddInt(graph->mutable_node(graph->node_size() - 1), "axis", 0);
+  const PassRun run = RunPass("branches", model, {64, 64});
+  const std::string call = CallOf(run);
+  CHECK(Has(call, "views=[1, 2, 32, 128, "));
+  CHECK(std::count_if(run.after.begin(), run.after.end(), [](const std::string& line) {
+          return line.find("reshape") != std::string::npos;
+        }) == 4);
+}
+
+TEST_CASE("branches: parallel decides, and both programs give the same to the bit") {
+  const onnx::ModelProto model = Branches({64, 64}, 4, {"Tanh", "Sigmoid", "Exp"});
+  compiler::CompileOptions on, off;
+  off.parallel = Parallel::kOff;
+  Outcome with = CompileProto(model, on), without = CompileProto(model, off);
+  const auto calls = [](const Module& module) {
+    return std::count_if(module.kernels.begin(), module.kernels.end(),
+                         [](const KernelImport& kernel) { return kernel.name == "rewire.branches"; });
+  };
+  CHECK(calls(with.compiled.module) == 1);
+  CHECK(calls(without.compiled.module) == 0);
+  const Answer given = RunOnCounts(std::move(with.compiled.module), {64, 64});
+  const Answer expected = RunOnCounts(std::move(without.compiled.module), {64, 64});
+  CHECK(given.error.empty());
+  CHECK(given.values == expected.values);
+}
+
+// A block of nodes that each read the outputs of the nodes listed.
+class Sketch {
+ public:
+  std::size_t Add(const std::vector<std::size_t>& from, double time) {
+    compiler::Node* node = graph_.NewNode(compiler::NodeKind::kKernel);
+    for (const std::size_t i : from) node->inputs.push_back(graph_.main.nodes[i]->outputs[0]);
+    node->outputs = {graph_.NewValue("v", compiler::TensorOf(kFloat32, {}))};
+    node->outputs[0]->producer = node;
+    graph_.main.nodes.push_back(node);
+    times_.push_back(time);
+    return times_.size() - 1;
+  }
+  std::vector<BranchGroup> Groups() const {
+    return compiler::FindBranchGroups(graph_.main, [&](const compiler::Node& node) {
+      const auto& nodes = graph_.main.nodes;
+      const double time =
+          times_[static_cast<std::size_t>(std::find(nodes.begin(), nodes.end(), &node) - nodes.begin())];
+      return time < 0 ? std::optional<double>() : time;
+    });
+  }
+
+ private:
+  compiler::Graph graph_;
+  std::vector<double> times_;
+};
+
+TEST_CASE("branches lie between a fork and a join") {
+  Sketch sketch;
+  sketch.Add({}, 50000);
+  for (int i = 0; i < 3; ++i) sketch.Add({0}, 100000);
+  sketch.Add({1, 2, 3}, 50000);
+  sketch.Add({4}, 50000);
+  const std::vector<BranchGroup> groups = sketch.Groups();
+  REQUIRE(groups.size() == 1);
+  CHECK(groups[0].begin == 1);
+  CHECK(groups[0].end == 4);
+  CHECK(groups[0].branches == 3);
+}
+
+TEST_CASE("the two longest branches are the first and the last") {
+  Sketch sketch;
+  for (const double time : {1000, 9000, 2000, 8000}) sketch.Add({}, time);
+  const std::vector<BranchGroup> groups = sketch.Groups();
+  REQUIRE(groups.size() == 1);
+  CHECK(groups[0].branch == std::vector<std::size_t>{2, 0, 1, 3});
+}
+
+TEST_CASE("a node without a time, and a group between two of them") {
+  Sketch sketch;
+  for (const double time : {90000, 90000, -1, 90000, 90000, 90000, -1, 90000}) sketch.Add({}, time);
+  const std::vector<BranchGroup> groups = sketch.Groups();
+  REQUIRE(groups.size() == 2);
+  CHECK(groups[0].end == 2);
+  CHECK(groups[1].begin == 3);
+  CHECK(groups[1].end == 6);
+}
+
+TEST_CASE("many branches become few") {
+  Sketch sketch;
+  for (int i = 0; i < 40; ++i) sketch.Add({}, 1000);
+  const std::vector<BranchGroup> groups = sketch.Groups();
+  REQUIRE(groups.size() == 1);
+  CHECK(groups[0].branches == 8);
+  for (std::size_t i = 0; i < 8; ++i)
+    CHECK(std::count(groups[0].branch.begin(), groups[0].branch.end(), i) == 5);
+}
+
+}  // namespace
+}  // namespace rewire::test
