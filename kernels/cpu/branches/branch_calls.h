@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The calls of stock kernels that rewire.branches makes, read from its attributes and checked. What is
-// checked here needs no check in a run: each argument that is written belongs to one branch, which writes it
-// before it reads it, and nobody else uses it. So branches may run at once.
+// The calls of stock kernels that rewire.branches makes, read from its attributes and checked.
+//
+// What is checked here needs no check in a run. Each argument that is written belongs to one branch, which
+// writes it before it reads it. Nobody else uses it, so branches may run at once.
 #pragma once
 
 #include <cstdint>
