@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rewire/kernels/device/elements.h"
 
+#include <algorithm>
 #include <limits>
 #include <string>
+
+#include "rewire/kernels/cpu/support/convert.h"
 
 namespace rewire::kernel::device {
 namespace {
@@ -54,10 +57,7 @@ std::int64_t LeastOf(IntegerType type) { return kTypes[type].least; }
 std::int64_t MostOf(IntegerType type) { return kTypes[type].most; }
 
 std::int64_t HeldIn(IntegerType type, double value) {
-  if (value != value) return 0;
-  if (value <= static_cast<double>(LeastOf(type))) return LeastOf(type);
-  if (value >= static_cast<double>(MostOf(type))) return MostOf(type);
-  return static_cast<std::int64_t>(value);
+  return std::clamp(cpu::ToType<std::int64_t>(value), LeastOf(type), MostOf(type));
 }
 
 }  // namespace rewire::kernel::device

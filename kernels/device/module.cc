@@ -2,7 +2,16 @@
 //
 // The symbols that the loader looks for in the shared library. They are not part of the static form, where
 // tables of several libraries would have the same name.
+#include <string>
+
+#include "rewire/kernels/cuda_libraries/libraries.h"
 #include "rewire/kernels/device/kernels_device.h"
 
 extern "C" REWIRE_KERNEL_EXPORT const RewireKernelTable __rewire_kernel_table;
 const RewireKernelTable __rewire_kernel_table = *RewireDeviceKernels();
+
+// What of NVIDIA's libraries was found, for `vm-run --devices`. Lives as long as this library is loaded.
+extern "C" REWIRE_KERNEL_EXPORT const char* rewire_device_kernel_libraries() {
+  static const std::string text = rewire::kernel::cuda_libraries::LibrariesText();
+  return text.c_str();
+}

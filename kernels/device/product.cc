@@ -8,14 +8,6 @@
 namespace rewire::kernel::device {
 namespace {
 
-Status Run(TensorView a, TensorView b, const TensorView& c, TensorView out, const ProductArguments& product,
-           std::int64_t batches) {
-  if (out.size() == 0) return Status();
-  Call call(out, Program::kProduct, RealForm(a), "product");
-  call.Tensor(a).Tensor(b).Tensor(c).Tensor(out).Value(product);
-  return RunTiles(call, product.m, product.n, batches);
-}
-
 struct MatMul {
   static constexpr const char kName[] = "rewire.device.matmul";
   Status operator()(TensorView a, TensorView b, TensorView out) const {
@@ -28,7 +20,7 @@ struct MatMul {
     if (out.size() == 0) return Status();
     std::int64_t batches = 0;
     const ProductArguments product = MatMulArguments(a.dims(), b.dims(), out.dims(), &batches);
-    return Run(a, b, a, out, product, batches);
+    return RunProduct(a, b, std::nullopt, out, product, batches);
   }
 };
 
@@ -38,11 +30,14 @@ struct Gemm {
   double beta = 1;
   bool transpose_a = false;
   bool transpose_b = false;
+  int activation = kNoActivation;
   static Status Make(Attributes& attributes, Gemm* gemm) {
     gemm->alpha = attributes.Float("alpha", 1);
     gemm->beta = attributes.Float("beta", 1);
     gemm->transpose_a = attributes.Bool("transA", false);
     gemm->transpose_b = attributes.Bool("transB", false);
+    // In the order of ProductActivation.
+    gemm->activation = attributes.Choice("activation", {"none", "relu", "gelu_tanh"}, 0);
     return Status();
   }
   Status operator()(TensorView a, TensorView b, std::optional<TensorView> c, TensorView out) const {
@@ -72,6 +67,7 @@ struct Gemm {
     product.b_column = static_cast<int>(transpose_b ? k : 1);
     product.alpha = static_cast<float>(alpha);
     product.beta = static_cast<float>(beta);
+    product.activation = activation;
     if (c) {
       Dims both;
       const Status broadcast = cpu::BroadcastDims(c->dims(), out.dims(), &both);
@@ -84,7 +80,8 @@ struct Gemm {
       product.c_column = columns ? 1 : 0;
       product.c_row = rows ? static_cast<int>(c->dim(1)) : 0;
     }
-    return Run(a, b, c ? *c : a, out, product, 1);
+    if (out.size() == 0) return Status();
+    return RunProduct(a, b, c, out, product, 1);
   }
 };
 
@@ -92,8 +89,10 @@ struct Gemm {
 
 std::span<const Kernel> ProductKernels() {
   static constexpr Kernel kKernels[] = {
-      Describe<Gemm>("a, b, c? -> out", "f32 f16", "alpha = 1.0, beta = 1.0, transA = 0, transB = 0",
-                     "alpha * a b + beta * c with a and b transposed on demand; c broadcasts to [M, N]"),
+      Describe<Gemm>("a, b, c? -> out", "f32 f16",
+                     "alpha = 1.0, beta = 1.0, transA = 0, transB = 0, activation = none, relu or gelu_tanh",
+                     "alpha * a b + beta * c with a and b transposed on demand; c broadcasts to [M, N]; then "
+                     "the activation"),
       Describe<MatMul>(
           "a, b -> out", "f32 f16", "",
           "numpy's matmul: leading dimensions broadcast, rank 1 is a row on the left, a column on the "

@@ -2,8 +2,10 @@
 #include "rewire/kernels/device/product_arguments.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "rewire/kernels/cpu/shape/shapes.h"
+#include "rewire/kernels/cuda_libraries/product.h"
 
 namespace rewire::kernel::device {
 
@@ -46,6 +48,63 @@ ProductArguments MatMulArguments(ShapeView a, ShapeView b, ShapeView out, std::i
     b_step *= b_dim;
   }
   return product;
+}
+
+namespace {
+
+// The step from one batch to the next, if it is the same for all. Axes of size 1 have none.
+std::optional<std::int64_t> StepOf(const ProductArguments& product, const int* steps) {
+  std::int64_t step = 0, expected = -1;
+  for (int i = product.rank - 1; i >= 0; --i) {
+    if (product.dims[i] == 1) continue;
+    if (expected < 0) step = expected = steps[i];
+    if (steps[i] != expected) return std::nullopt;
+    expected *= product.dims[i];
+  }
+  return step;
+}
+
+// The product as cuBLASLt can do it. False if it cannot.
+bool ForCublas(const ProductArguments& product, std::int64_t batches, cuda_libraries::Product* given) {
+  const bool a_plain = product.a_column == 1 && product.a_row == product.k;
+  const bool b_plain = product.b_column == 1 && product.b_row == product.n;
+  if (!a_plain && (product.a_row != 1 || product.a_column != product.m)) return false;
+  if (!b_plain && (product.b_row != 1 || product.b_column != product.k)) return false;
+  const auto a_step = StepOf(product, product.a_batch), b_step = StepOf(product, product.b_batch);
+  if (!a_step || !b_step) return false;
+  const bool row = product.c_column == 1 && product.c_row == 0 && product.beta == 1;
+  const bool matrix = product.c_column == 1 && product.c_row == product.n;
+  if (product.has_c != 0 && (batches != 1 || (!row && !matrix))) return false;
+  given->m = product.m;
+  given->n = product.n;
+  given->k = product.k;
+  given->a_transposed = a_plain ? 0 : 1;
+  given->b_transposed = b_plain ? 0 : 1;
+  given->batch = batches;
+  given->a_step = *a_step;
+  given->b_step = *b_step;
+  given->alpha = product.alpha;
+  given->activation = static_cast<cuda_libraries::Activation>(product.activation);
+  if (product.has_c != 0) {
+    given->addend = row ? cuda_libraries::Product::kRow : cuda_libraries::Product::kMatrix;
+    given->beta = product.beta;
+  }
+  return true;
+}
+
+}  // namespace
+
+Status RunProduct(TensorView a, TensorView b, const std::optional<TensorView>& c, TensorView out,
+                  const ProductArguments& product, std::int64_t batches) {
+  cuda_libraries::Product given;
+  if (DeviceTypeOf(out.device()) == kDLCUDA && ForCublas(product, batches, &given)) {
+    bool done = false;
+    Status s = cuda_libraries::Multiply(given, a, b, product.has_c != 0 ? c : std::nullopt, out, &done);
+    if (!s.ok() || done) return s;
+  }
+  Call call(out, Program::kProduct, RealForm(a), "product");
+  call.Tensor(a).Tensor(b).Optional(c, a).Tensor(out).Value(product);
+  return RunTiles(call, product.m, product.n, batches);
 }
 
 Status RunTiles(Call& call, std::int64_t rows, std::int64_t columns, std::int64_t batches) {

@@ -15,6 +15,11 @@ using ProductArguments = ::Product;
 // numpy's matmul of operands whose shapes fit.
 ProductArguments MatMulArguments(ShapeView a, ShapeView b, ShapeView out, std::int64_t* batches);
 
+// Runs the product, on CUDA by cuBLASLt if it is there and takes it. `c` is read if the arguments have one.
+// The tensors are of one type, dense and checked, and out has elements.
+Status RunProduct(TensorView a, TensorView b, const std::optional<TensorView>& c, TensorView out,
+                  const ProductArguments& product, std::int64_t batches);
+
 // Launches code that computes tiles of `rows` x `columns` results, for each batch.
 Status RunTiles(Call& call, std::int64_t rows, std::int64_t columns, std::int64_t batches);
 

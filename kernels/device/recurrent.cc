@@ -196,9 +196,7 @@ struct Layer {
     product.has_c = IsGiven(given.b) ? 1 : 0;
     product.c_column = 1;
     product.c_batch = static_cast<int>(2 * width);
-    Call call(out, Program::kProduct, RealForm(given.x), "product");
-    call.Tensor(given.x).Tensor(*given.w).Optional(Given(given.b), given.x).Tensor(out).Value(product);
-    return RunTiles(call, rows, width, directions);
+    return RunProduct(given.x, *given.w, Given(given.b), out, product, directions);
   }
 
   static Status Step(const LayerTensors& given, const LayerArguments& layer, TensorView inputs,

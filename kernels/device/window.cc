@@ -2,6 +2,7 @@
 // What slides a window over images: convolutions and pools.
 #include "rewire/kernels/cpu/convolution/conv.h"
 #include "rewire/kernels/cpu/convolution/conv_transpose_attributes.h"
+#include "rewire/kernels/cuda_libraries/convolution.h"
 #include "rewire/kernels/device/device_call.h"
 #include "rewire/kernels/device/product_arguments.h"
 #include "rewire/kernels/device/registry.h"
@@ -28,6 +29,33 @@ Status CheckConvolution(const Resolver& attributes, TensorView x, TensorView w,
   return cpu::CheckShape("bias", *bias, ShapeView(&channels, 1));
 }
 
+// The convolution as cuDNN can do it. False if it cannot: a pad behind the image that is not the one before
+// it would need other outputs.
+bool ForCudnn(const WindowArguments& window, std::int64_t batch, int rank,
+              cuda_libraries::Convolution* given) {
+  given->spatial = rank == 5 ? 3 : 2;  // one axis is two, of which the first has size 1
+  given->groups = window.groups;
+  given->x[0] = given->y[0] = static_cast<int>(batch);
+  given->x[1] = window.channels * window.groups;
+  given->y[1] = given->w[0] = window.out_channels * window.groups;
+  given->w[1] = window.channels;
+  for (int i = 0; i < given->spatial; ++i) {
+    const int axis = 3 - given->spatial + i;
+    const std::int64_t reach = std::int64_t{window.size[axis] - 1} * window.dilation[axis] + 1;
+    const std::int64_t room =
+        std::int64_t{window.input[axis]} + 2 * std::int64_t{window.before[axis]} - reach;
+    if (room < 0 || window.before[axis] < 0 || 1 + room / window.stride[axis] != window.output[axis])
+      return false;
+    given->x[2 + i] = window.input[axis];
+    given->w[2 + i] = window.size[axis];
+    given->y[2 + i] = window.output[axis];
+    given->pads[i] = window.before[axis];
+    given->strides[i] = window.stride[axis];
+    given->dilations[i] = window.dilation[axis];
+  }
+  return true;
+}
+
 struct Conv {
   static constexpr const char kName[] = "rewire.device.conv";
   cpu::ConvAttributes attributes;
@@ -39,6 +67,14 @@ struct Conv {
     if (out.size() == 0) return Status();
     WindowArguments arguments = ConvolutionArguments(window, x.dims(), w.dims(), attributes.groups);
     arguments.has_bias = bias ? 1 : 0;
+    cuda_libraries::Convolution given;
+    const bool has_depth = arguments.channels != 0 && x.size() != 0;
+    if (DeviceTypeOf(out.device()) == kDLCUDA && has_depth &&
+        ForCudnn(arguments, x.dim(0), x.ndim(), &given)) {
+      bool done = false;
+      Status s = cuda_libraries::Convolve(given, x, w, bias, out, &done);
+      if (!s.ok() || done) return s;
+    }
     // A tile of few channels would compute mostly nothing.
     constexpr int kLeastChannels = 8;
     if (arguments.out_channels < kLeastChannels) {

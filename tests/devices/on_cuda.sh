@@ -26,6 +26,8 @@ fi
 
 echo "== tests of devices, and ONNX's own cases on cuda:0"
 ctest --test-dir "$build" --output-on-failure --tests-regex '^(device_library_cuda|onnx_node_suite_cuda)$'
+echo "== the same without cuBLASLt and cuDNN"
+REWIRE_CUDA_LIBRARIES=off ctest --test-dir "$build" --output-on-failure --tests-regex '^(device_library_cuda|onnx_node_suite_cuda)$'
 echo "== what calls cost"
 "$build/tests/bin/bench-device" cuda
 if (($# == 1)); then

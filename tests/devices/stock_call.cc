@@ -56,22 +56,6 @@ std::vector<double> Numbers(const Tensor& tensor, const std::string& dtype) {
   return NumbersOf<std::int64_t>(tensor);
 }
 
-std::vector<std::vector<double>> ResultsOf(const StockCall& call, const std::string& device) {
-  LinkOptions options;
-  const std::string library = device.empty() ? "librewire_kernels_cpu.so" : "librewire_kernels_device.so";
-  REQUIRE(MessageOf(options.kernels.AddLibrary(library)).empty());
-  VirtualMachine vm(ProgramOf(TextOf(call, device), std::move(options)));
-  std::vector<Value> inputs;
-  for (const Operand& input : call.inputs) inputs.push_back(InputOf(input));
-  const Result<Value> result = vm.TryInvoke("main", inputs);
-  REQUIRE(MessageOf(result).empty());
-  std::vector<std::vector<double>> all;
-  for (std::size_t i = 0; i < call.outputs.size(); ++i) {
-    all.push_back(Numbers(result->field(i).tensor(), call.outputs[i].dtype));
-  }
-  return all;
-}
-
 }  // namespace
 
 // On a device it copies the inputs there and the results back.
@@ -100,6 +84,26 @@ std::string TextOf(const StockCall& call, const std::string& device) {
          "\n.func main(" + inputs + ") -> value\n" + before + "invoke_packed k(" + arguments +
          "), outputs=" + std::to_string(call.outputs.size()) + "\n" + behind + "%all = alloc_adt tag=0 (" +
          results + ")\nret %all\n.end\n";
+}
+
+std::vector<Value> InputsOf(const StockCall& call) {
+  std::vector<Value> inputs;
+  for (const Operand& input : call.inputs) inputs.push_back(InputOf(input));
+  return inputs;
+}
+
+std::vector<std::vector<double>> ResultsOf(const StockCall& call, const std::string& device) {
+  LinkOptions options;
+  const std::string library = device.empty() ? "librewire_kernels_cpu.so" : "librewire_kernels_device.so";
+  REQUIRE(MessageOf(options.kernels.AddLibrary(library)).empty());
+  VirtualMachine vm(ProgramOf(TextOf(call, device), std::move(options)));
+  const Result<Value> result = vm.TryInvoke("main", InputsOf(call));
+  REQUIRE(MessageOf(result).empty());
+  std::vector<std::vector<double>> all;
+  for (std::size_t i = 0; i < call.outputs.size(); ++i) {
+    all.push_back(Numbers(result->field(i).tensor(), call.outputs[i].dtype));
+  }
+  return all;
 }
 
 void CheckAlike(const StockCall& call) {

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "rewire/vm/value.h"
+
 namespace rewire::test {
 
 // A tensor of a call, as text assembly writes its type. Inputs get numbers between low and high.
@@ -33,6 +35,12 @@ struct StockCall {
 
 // A program whose main calls the kernel on the device, or on the CPU if `device` is empty.
 std::string TextOf(const StockCall& call, const std::string& device);
+
+// The inputs of the call, the same each time.
+std::vector<Value> InputsOf(const StockCall& call);
+
+// The numbers of each output of the call on the device, or on the CPU if `device` is empty.
+std::vector<std::vector<double>> ResultsOf(const StockCall& call, const std::string& device);
 
 // Runs the call on the CPU and on the device that REWIRE_TEST_DEVICE names, and compares the results.
 void CheckAlike(const StockCall& call);

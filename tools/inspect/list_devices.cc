@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rewire/tools/inspect/list_devices.h"
 
+#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
@@ -11,6 +12,7 @@
 #include "rewire/tools/io/table_text.h"
 #include "rewire/tools/io/units.h"
 #include "rewire/vm/devices.h"
+#include "rewire/vm/loader/library_search.h"
 
 namespace rewire::tools {
 namespace {
@@ -22,6 +24,19 @@ Json DescribeHost() {
           {"name", "this CPU"},
           {"driver", "built in"},
           {"compute_units", std::thread::hardware_concurrency()}};
+}
+
+// What the kernels of devices have found of NVIDIA's libraries; empty if these kernels are not installed.
+std::string KernelLibraries() {
+  for (const std::string& directory : ModuleDirectories()) {
+    const std::string path = directory + "/librewire_kernels_device.so";
+    if (!FileExists(path)) continue;
+    void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (library == nullptr) return "";
+    const auto text = reinterpret_cast<const char* (*)()>(dlsym(library, "rewire_device_kernel_libraries"));
+    return text != nullptr ? text() : "";
+  }
+  return "";
 }
 
 void AddLibrary(const char* name, Json* devices, Json* missing) {
@@ -52,6 +67,7 @@ void AddLibrary(const char* name, Json* devices, Json* missing) {
                         {"shared_bytes", is.shared_bytes},
                         {"float16", is.has_f16 != 0},
                         {"float64", is.has_f64 != 0}});
+    if (api.device_type == kDLCUDA) devices->back()["libraries"] = KernelLibraries();
   }
 }
 
@@ -64,6 +80,10 @@ std::string Text(const Json& devices, const Json& missing) {
                     memory ? BytesText(device["memory_bytes"].get<std::uint64_t>()) : ""});
   }
   std::string text = TableText(rows, {3, 4});
+  for (const Json& device : devices) {
+    const std::string libraries = device.value("libraries", "");
+    if (!libraries.empty()) text += fmt::format("\n{}: {}\n", device["device"].get<std::string>(), libraries);
+  }
   for (const Json& each : missing) {
     text += fmt::format("\n{}: {}\n", each["device"].get<std::string>(), each["reason"].get<std::string>());
   }

@@ -57,7 +57,7 @@ typedef struct Reduction {
   int reduced_steps[REWIRE_DEVICE_RANK];
 } Reduction;
 
-/* out[m, n] = alpha * sum over k of a[m, k] * b[k, n] + beta * c[m, n], for each batch. */
+/* out[m, n] = activation of alpha * sum over k of a[m, k] * b[k, n] + beta * c[m, n], for each batch. */
 typedef struct Product {
   int m, n, k;
   int rows;            /* of an a without its batches */
@@ -71,6 +71,7 @@ typedef struct Product {
   int a_batch[REWIRE_DEVICE_RANK];
   int b_batch[REWIRE_DEVICE_RANK];
   float alpha, beta;
+  int activation; /* ProductActivation */
 } Product;
 
 /* A window over up to three spatial axes; axes that are missing come first and have size 1. */
@@ -109,8 +110,9 @@ typedef struct GateFunction {
   float alpha, beta;
 } GateFunction;
 
-/* A recurrent layer. `scratch` of its code holds for `count` = directions * batch * hidden units each: the
- * states before and after a step in turn, the cells, and for a GRU the gated states and the update gates. */
+/* A recurrent layer. The scratch memory of its code has five numbers for each of directions * batch * hidden
+ * units. First come the states before and after a step, in turn, and the cells. The gated states and update
+ * gates of a GRU follow. */
 typedef struct Recurrent {
   int kind; /* RecurrentKind */
   int steps, batch, hidden, directions;
@@ -137,6 +139,7 @@ enum GateFunctionKind {
   kGateSoftsign,
   kGateSoftplus
 };
+enum ProductActivation { kNoActivation, kReluActivation, kGeluActivation };
 enum BorderMode { kBorderConstant, kBorderReflect, kBorderEdge, kBorderWrap };
 enum ResizeMode { kResizeNearest, kResizeLinear, kResizeCubic };
 enum ResizeCoordinates {

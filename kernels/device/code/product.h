@@ -47,6 +47,13 @@ FUNCTION int under_window(Window w, int taps, int n, int k) {
   return inside ? ((channel * w.input[0] + i0) * w.input[1] + i1) * w.input[2] + i2 : -1;
 }
 
+FUNCTION float activated(int activation, float x) {
+  return activation == kNoActivation ? x
+         : activation == kReluActivation
+             ? (x < 0.0f ? 0.0f : x)
+             : 0.5f * x * (1.0f + tanh(0.79788456f * (x + 0.044715f * x * x * x)));
+}
+
 KERNEL(product)
 (GLOBAL const real* a, GLOBAL const real* b, GLOBAL const real* c, GLOBAL real* out, Product p) {
   SHARED float left[STEP][TILE];
@@ -84,7 +91,7 @@ KERNEL(product)
       if (m < p.m && n < p.n) {
         float sum = p.alpha * sums[i][j];
         if (p.has_c) sum += p.beta * LOAD(c, batch * p.c_batch + m * p.c_row + n * p.c_column);
-        STORE(out, (batch * p.m + m) * p.n + n, sum);
+        STORE(out, (batch * p.m + m) * p.n + n, activated(p.activation, sum));
       }
     }
   }

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rewire/kernels/cuda_libraries/context.h"
+
+#include <dlfcn.h>
+
+#include <mutex>
+#include <type_traits>
+#include <vector>
+
+namespace rewire::kernel::cuda_libraries {
+namespace {
+
+// The driver's functions. 0 is success, and the status of a stream that is not recorded. Contexts and streams
+// are pointers.
+struct DriverFunctions {
+  int (*get_device)(int* device, int ordinal) = nullptr;
+  int (*retain)(void** context, int device) = nullptr;
+  int (*set_current)(void* context) = nullptr;
+  int (*is_capturing)(void* stream, int* status) = nullptr;  // may be missing
+
+  DriverFunctions() {
+    void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (library == nullptr) return;
+    const auto find = [library](const char* name, auto* function) {
+      *function = reinterpret_cast<std::decay_t<decltype(*function)>>(dlsym(library, name));
+    };
+    find("cuDeviceGet", &get_device);
+    find("cuDevicePrimaryCtxRetain", &retain);
+    find("cuCtxSetCurrent", &set_current);
+    find("cuStreamIsCapturing", &is_capturing);
+  }
+};
+
+const DriverFunctions& Driver() {
+  static const DriverFunctions functions;
+  return functions;
+}
+
+// Contexts are held until the process ends, as devices/cuda holds them.
+struct Contexts {
+  std::mutex mutex;
+  std::vector<void*> of_device;
+};
+
+}  // namespace
+
+bool EnterContext(std::int32_t device_id) {
+  const DriverFunctions& driver = Driver();
+  if (driver.get_device == nullptr || driver.retain == nullptr || driver.set_current == nullptr) return false;
+  static auto* const contexts = new Contexts();
+  void* context = nullptr;
+  {
+    const std::lock_guard<std::mutex> lock(contexts->mutex);
+    const auto at = static_cast<std::size_t>(device_id);
+    if (contexts->of_device.size() <= at) contexts->of_device.resize(at + 1);
+    if (contexts->of_device[at] == nullptr) {
+      int device = 0;
+      if (driver.get_device(&device, device_id) != 0) return false;
+      if (driver.retain(&contexts->of_device[at], device) != 0) return false;
+    }
+    context = contexts->of_device[at];
+  }
+  return driver.set_current(context) == 0;
+}
+
+bool IsRecorded(void* stream) {
+  int status = 0;
+  const DriverFunctions& driver = Driver();
+  return driver.is_capturing != nullptr && driver.is_capturing(stream, &status) == 0 && status != 0;
+}
+
+}  // namespace rewire::kernel::cuda_libraries

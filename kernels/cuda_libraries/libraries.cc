@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rewire/kernels/cuda_libraries/libraries.h"
+
+#include <dlfcn.h>
+
+#include <cstdlib>
+#include <initializer_list>
+#include <string_view>
+
+namespace rewire::kernel::cuda_libraries {
+namespace {
+
+bool AreOff() {
+  static const bool off = [] {
+    const char* value = std::getenv("REWIRE_CUDA_LIBRARIES");
+    return value != nullptr && std::string_view(value) == "off";
+  }();
+  return off;
+}
+
+void* OpenFirst(std::initializer_list<const char*> names) {
+  for (const char* name : names) {
+    if (void* library = dlopen(name, RTLD_NOW | RTLD_LOCAL); library != nullptr) return library;
+  }
+  return nullptr;
+}
+
+// The functions of a library, and why there are none.
+template <typename Functions>
+struct Opened {
+  Functions functions;
+  std::string reason;
+};
+
+template <typename F>
+void Find(void* library, const char* name, F* function, std::string* reason) {
+  *function = reinterpret_cast<F>(dlsym(library, name));
+  if (*function == nullptr) *reason = std::string("has no function ") + name;
+}
+
+const Opened<CublasFunctions>& OpenCublas() {
+  // Never destroyed: handles may be destroyed later than static objects.
+  static const auto* const opened = [] {
+    auto* made = new Opened<CublasFunctions>();
+    if (AreOff()) {
+      made->reason = "is off";
+      return made;
+    }
+    void* library = OpenFirst({"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so.11"});
+    if (library == nullptr) {
+      made->reason = "is not installed";
+      return made;
+    }
+#define REWIRE_FIND(name, parameters) Find(library, #name, &made->functions.name, &made->reason);
+    REWIRE_CUBLAS_FUNCTIONS(REWIRE_FIND)
+#undef REWIRE_FIND
+    Find(library, "cublasLtGetVersion", &made->functions.cublasLtGetVersion, &made->reason);
+    return made;
+  }();
+  return *opened;
+}
+
+const Opened<CudnnFunctions>& OpenCudnn() {
+  static const auto* const opened = [] {
+    auto* made = new Opened<CudnnFunctions>();
+    if (AreOff()) {
+      made->reason = "is off";
+      return made;
+    }
+    void* library = OpenFirst({"libcudnn.so.9", "libcudnn.so.8"});
+    if (library == nullptr) {
+      made->reason = "is not installed";
+      return made;
+    }
+#define REWIRE_FIND(name, parameters) Find(library, #name, &made->functions.name, &made->reason);
+    REWIRE_CUDNN_FUNCTIONS(REWIRE_FIND)
+#undef REWIRE_FIND
+    Find(library, "cudnnGetVersion", &made->functions.cudnnGetVersion, &made->reason);
+    return made;
+  }();
+  return *opened;
+}
+
+// 90100 and, for cuDNN 8, 8902.
+std::string VersionText(std::size_t version) {
+  const std::size_t major = version >= 10000 ? version / 10000 : version / 1000;
+  const std::size_t minor = version >= 10000 ? version / 100 % 100 : version / 100 % 10;
+  return std::to_string(major) + "." + std::to_string(minor);
+}
+
+}  // namespace
+
+const CublasFunctions* Cublas() {
+  const Opened<CublasFunctions>& opened = OpenCublas();
+  return opened.reason.empty() ? &opened.functions : nullptr;
+}
+
+const CudnnFunctions* Cudnn() {
+  const Opened<CudnnFunctions>& opened = OpenCudnn();
+  return opened.reason.empty() ? &opened.functions : nullptr;
+}
+
+std::string LibrariesText() {
+  const CublasFunctions* cublas = Cublas();
+  const CudnnFunctions* cudnn = Cudnn();
+  return "cuBLASLt " + (cublas != nullptr ? VersionText(cublas->cublasLtGetVersion()) : OpenCublas().reason) +
+         ", cuDNN " + (cudnn != nullptr ? VersionText(cudnn->cudnnGetVersion()) : OpenCudnn().reason);
+}
+
+}  // namespace rewire::kernel::cuda_libraries

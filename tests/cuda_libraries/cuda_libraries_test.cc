@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Kernels of devices that use cuBLASLt and cuDNN, by simulations of both on the simulated driver.
+#include <dlfcn.h>
+
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rewire/kernels/cuda_libraries/cublas_abi.h"
+#include "rewire/kernels/cuda_libraries/cudnn_abi.h"
+#include "rewire/tests/cuda_libraries/simulation.h"
+#include "rewire/tests/devices/stock_call.h"
+#include "rewire/tests/devices/test_device.h"
+#include "rewire/tests/vm/test_program.h"
+#include "rewire/vm/virtual_machine.h"
+
+namespace rewire::test {
+namespace {
+
+constexpr int kAnyStatus = 13;
+
+class Library {
+ public:
+  explicit Library(const char* name) : library_(dlopen(name, RTLD_NOW | RTLD_LOCAL)) {
+    REQUIRE(library_ != nullptr);
+    Find(simulated_libraries::kLive, &live);
+    Find(simulated_libraries::kCalls, &calls);
+    Find(simulated_libraries::kFail, &fail);
+  }
+  simulated_libraries::LiveFunction live = nullptr;
+  simulated_libraries::CallsFunction calls = nullptr;
+  simulated_libraries::FailFunction fail = nullptr;
+
+ private:
+  template <typename F>
+  void Find(const char* name, F* function) {
+    *function = reinterpret_cast<F>(dlsym(library_, name));
+    REQUIRE(*function != nullptr);  // otherwise it is no simulation
+  }
+  void* library_;
+};
+
+Library& Blas() {
+  static Library library("libcublasLt.so.13");
+  return library;
+}
+Library& Dnn() {
+  static Library library("libcudnn.so.9");
+  return library;
+}
+
+// Whether the call is right, and how often it called the function.
+std::uint64_t CallsWhile(Library& library, const char* function, const StockCall& call) {
+  const std::uint64_t before = library.calls(function);
+  CheckAlike(call);
+  CHECK(library.live() == 0);
+  return library.calls(function) - before;
+}
+
+const std::vector<StockCall>& Products() {
+  static const std::vector<StockCall> calls = {
+      {"matmul", "", {{"f32", {5, 7}}, {"f32", {7, 9}}}, {{"f32", {5, 9}}}},
+      {"matmul", "", {{"f32", {2, 3, 5, 7}}, {"f32", {2, 3, 7, 9}}}, {{"f32", {2, 3, 5, 9}}}},
+      {"matmul", "", {{"f32", {2, 3, 5, 7}}, {"f32", {7, 9}}}, {{"f32", {2, 3, 5, 9}}}},
+      {"matmul", "", {{"f32", {5, 7}}, {"f32", {4, 7, 9}}}, {{"f32", {4, 5, 9}}}},
+      {"matmul", "", {{"f32", {7}}, {"f32", {7, 9}}}, {{"f32", {9}}}},
+      {"gemm", "alpha = 0.5", {{"f32", {5, 7}}, {"f32", {7, 9}}}, {{"f32", {5, 9}}}},
+      {"gemm", "transA = 1", {{"f32", {7, 5}}, {"f32", {7, 9}}}, {{"f32", {5, 9}}}},
+      {"gemm", "transB = 1", {{"f32", {5, 7}}, {"f32", {9, 7}}, {"f32", {9}}}, {{"f32", {5, 9}}}},
+      {"gemm",
+       "transA = 1, transB = 1, alpha = 2.0",
+       {{"f32", {7, 5}}, {"f32", {9, 7}}, {"f32", {1, 9}}},
+       {{"f32", {5, 9}}}},
+      {"gemm", "beta = 0.25", {{"f32", {5, 7}}, {"f32", {7, 9}}, {"f32", {5, 9}}}, {{"f32", {5, 9}}}},
+  };
+  return calls;
+}
+
+const std::vector<StockCall>& Convolutions() {
+  static const std::vector<StockCall> calls = {
+      {"conv", "", {{"f32", {2, 3, 9, 8}}, {"f32", {4, 3, 3, 2}}}, {{"f32", {2, 4, 7, 7}}}},
+      {"conv",
+       "group = 2, strides = [2, 3], dilations = [2, 1], pads = [1, 2, 1, 2]",
+       {{"f32", {2, 4, 9, 8}}, {"f32", {6, 2, 3, 2}}, {"f32", {6}}},
+       {{"f32", {2, 6, 4, 4}}}},
+      {"conv", "pads = [2, 2]", {{"f32", {2, 3, 9}}, {"f32", {4, 3, 5}}, {"f32", {4}}}, {{"f32", {2, 4, 9}}}},
+      {"conv",
+       "strides = [1, 2, 1]",
+       {{"f32", {1, 2, 4, 5, 6}}, {"f32", {3, 2, 2, 2, 3}}, {"f32", {3}}},
+       {{"f32", {1, 3, 3, 2, 4}}}},
+      // The pads behind the image differ, but no window reaches them.
+      {"conv",
+       "strides = [2], pads = [0, 1]",
+       {{"f32", {1, 2, 7}}, {"f32", {3, 2, 3}}},
+       {{"f32", {1, 3, 3}}}},
+  };
+  return calls;
+}
+
+TEST_CASE("products are made by cuBLASLt where it is") {
+  for (const StockCall& call : Products()) {
+    INFO(TextOf(call, "cuda"));
+    CHECK(CallsWhile(Blas(), "cublasLtMatmul", call) == 1);
+  }
+  // A layer's inputs are one product, here of one direction with its bias.
+  const StockCall layer{"rnn",
+                        "",
+                        {{"f32", {3, 2, 5}}, {"f32", {1, 4, 5}}, {"f32", {1, 4, 4}}, {"f32", {1, 8}}},
+                        {{"f32", {3, 1, 2, 4}}, {"f32", {1, 2, 4}}}};
+  CHECK(CallsWhile(Blas(), "cublasLtMatmul", layer) == 1);
+}
+
+TEST_CASE("what cuBLASLt cannot do is done by the device's own kernels") {
+  const std::vector<StockCall> calls = {
+      // The steps of the batches are not one.
+      {"matmul", "", {{"f32", {2, 1, 5, 7}}, {"f32", {1, 3, 7, 9}}}, {{"f32", {2, 3, 5, 9}}}},
+      {"gemm", "", {{"f32", {5, 7}}, {"f32", {7, 9}}, {"f32", {5, 1}}}, {{"f32", {5, 9}}}},
+      {"gemm", "beta = 0.5", {{"f32", {5, 7}}, {"f32", {7, 9}}, {"f32", {9}}}, {{"f32", {5, 9}}}},
+      {"matmul", "", {{"f32", {5, 0}}, {"f32", {0, 9}}}, {{"f32", {5, 9}}}},
+  };
+  for (const StockCall& call : calls) CHECK(CallsWhile(Blas(), "cublasLtMatmul", call) == 0);
+}
+
+TEST_CASE("activations follow products in one call") {
+  const StockCall plain{"gemm", "", {{"f32", {5, 7}}, {"f32", {7, 9}}, {"f32", {9}}}, {{"f32", {5, 9}}}};
+  const std::vector<double> sums = ResultsOf(plain, "")[0];
+  for (const std::string activation : {"relu", "gelu_tanh"}) {
+    StockCall call = plain;
+    call.attributes = "activation = \"" + activation + "\"";
+    const auto check = [&] {
+      const std::vector<double> given = ResultsOf(call, "cuda")[0];
+      REQUIRE(given.size() == sums.size());
+      for (std::size_t i = 0; i < sums.size(); ++i) {
+        const double x = sums[i];
+        const double gelu = 0.5 * x * (1 + std::tanh(0.79788456 * (x + 0.044715 * x * x * x)));
+        CHECK(given[i] == Approx(activation == "relu" ? std::fmax(x, 0) : gelu).margin(1e-4));
+      }
+    };
+    const std::uint64_t before = Blas().calls("cublasLtMatmul");
+    check();
+    CHECK(Blas().calls("cublasLtMatmul") == before + 1);
+    // The device's own kernel does the same.
+    Blas().fail("cublasLtCreate", kAnyStatus);
+    check();
+    CHECK(Blas().calls("cublasLtMatmul") == before + 1);
+  }
+}
+
+TEST_CASE("convolutions are made by cuDNN where it is") {
+  for (const StockCall& call : Convolutions()) {
+    INFO(TextOf(call, "cuda"));
+    CHECK(CallsWhile(Dnn(), "cudnnConvolutionForward", call) == 1);
+  }
+  // A pad on one side that a window reaches.
+  const StockCall uneven{
+      "conv", "pads = [0, 2]", {{"f32", {1, 2, 7}}, {"f32", {3, 2, 3}}}, {{"f32", {1, 3, 7}}}};
+  CHECK(CallsWhile(Dnn(), "cudnnConvolutionForward", uneven) == 0);
+}
+
+// Fails each function once: the call is right by the device's own kernels, or there is an error that names
+// the function, and nothing is left.
+void FailEach(Library& library, const std::vector<const char*>& functions, const std::string& device_call,
+              const StockCall& call) {
+  const std::vector<double> expected = ResultsOf(call, "")[0];
+  for (const char* function : functions) {
+    INFO(function);
+    LinkOptions options;
+    REQUIRE(MessageOf(options.kernels.AddLibrary("librewire_kernels_device.so")).empty());
+    library.fail(function, kAnyStatus);
+    const bool is_work = function == device_call || function == std::string_view("cudnnAddTensor");
+    if (is_work) {
+      VirtualMachine vm(ProgramOf(TextOf(call, "cuda"), std::move(options)));
+      const std::string message = MessageOf(vm.TryInvoke("main", InputsOf(call)));
+      CHECK(message.find(function) != std::string::npos);
+      CHECK(message.find(std::to_string(kAnyStatus)) != std::string::npos);
+      CHECK(MessageOf(vm.TryInvoke("main", InputsOf(call))).empty());
+    } else {
+      CheckAlike(call);
+    }
+    library.fail(nullptr, 0);
+    CHECK(library.live() == 0);
+  }
+}
+
+TEST_CASE("each function of cuBLASLt may fail") {
+  std::vector<const char*> functions;
+#define REWIRE_NAME(name, parameters) functions.push_back(#name);
+  REWIRE_CUBLAS_FUNCTIONS(REWIRE_NAME)
+#undef REWIRE_NAME
+  const StockCall call{
+      "gemm", "transA = 1, transB = 1", {{"f32", {7, 5}}, {"f32", {9, 7}}, {"f32", {9}}}, {{"f32", {5, 9}}}};
+  FailEach(Blas(), functions, "cublasLtMatmul", call);
+}
+
+TEST_CASE("each function of cuDNN may fail") {
+  std::vector<const char*> functions;
+#define REWIRE_NAME(name, parameters) functions.push_back(#name);
+  REWIRE_CUDNN_FUNCTIONS(REWIRE_NAME)
+#undef REWIRE_NAME
+  FailEach(Dnn(), functions, "cudnnConvolutionForward", Convolutions()[1]);
+}
+
+// f calls matmul on what lies on the device.
+constexpr char kProduct[] = R"(
+.device gpu = cuda:0
+.kernel k = "rewire.device.matmul"
+.func f(x: f32[4, 6], w: f32[6, 5]) -> value
+%dx = device_copy %x, cpu, gpu
+%dw = device_copy %w, cpu, gpu
+%ys = alloc_storage _, alignment=64, f32[4, 5], gpu
+%y = alloc_tensor %ys, _, f32[4, 5]
+invoke_packed k(%dx, %dw, %y), outputs=1
+%h = device_copy %y, gpu, cpu
+ret %h
+.end
+)";
+
+TEST_CASE("a second call of one shape makes nothing, and a recorded one is replayed") {
+  LinkOptions options;
+  REQUIRE(MessageOf(options.kernels.AddLibrary("librewire_kernels_device.so")).empty());
+  VirtualMachine vm(ProgramOf(kProduct, std::move(options)));
+  std::vector<float> x(24, 1.0f), w(30, 2.0f), y(20);
+  vm.SetInput(*vm.program().FindInput("x", "f"), TensorView(x.data(), {4, 6}));
+  vm.SetInput(*vm.program().FindInput("w", "f"), TensorView(w.data(), {6, 5}));
+  vm.SetOutput(*vm.program().FindOutput(0u, "f"), TensorView(y.data(), {4, 5}));
+  vm.Invoke("f");
+  CHECK(y[19] == 12.0f);
+  const std::uint64_t asked = Blas().calls("cublasLtMatmulAlgoGetHeuristic");
+  const std::uint64_t live = Blas().live(), multiplied = Blas().calls("cublasLtMatmul");
+  vm.Invoke("f");
+  CHECK(Blas().calls("cublasLtMatmul") == multiplied + 1);
+  CHECK(Blas().calls("cublasLtMatmulAlgoGetHeuristic") == asked);
+  CHECK(Blas().live() == live);
+  // It runs once, is recorded once, and then the driver replays it.
+  REQUIRE(MessageOf(vm.TryRecord("f")) == "");
+  CHECK(Blas().calls("cublasLtMatmul") == multiplied + 3);
+  for (int i = 1; i <= 3; ++i) {
+    x[23] = static_cast<float>(i);
+    vm.Invoke("f");
+    CHECK(y[19] == 10.0f + 2.0f * static_cast<float>(i));
+  }
+  CHECK(Blas().calls("cublasLtMatmul") == multiplied + 3);
+}
+
+TEST_CASE("libraries that are off are not asked", "[.off]") {
+  REQUIRE(std::getenv("REWIRE_CUDA_LIBRARIES") != nullptr);
+  for (const StockCall& call : Products()) CHECK(CallsWhile(Blas(), "cublasLtCreate", call) == 0);
+  for (const StockCall& call : Convolutions()) CHECK(CallsWhile(Dnn(), "cudnnCreate", call) == 0);
+}
+
+}  // namespace
+}  // namespace rewire::test
