@@ -134,6 +134,12 @@ def test_runs_on_a_device():
     numpy.testing.assert_array_equal(program({"a": a, "b": b})["sum"], a + b)
 
 
+def test_parallel():
+    # Nothing runs at once in a model of one node.
+    calls = [rewire.compile(models.add(), parallel=how).report.kernel_calls for how in ("auto", "off")]
+    assert calls[0] == calls[1]
+
+
 def test_mistakes():
     for arguments, error, words in [
         (dict(model="none.onnx"), rewire.NotFoundError, "none.onnx"),
@@ -143,6 +149,7 @@ def test_mistakes():
         (dict(model=models.add(), precision="int8"), rewire.InvalidArgumentError, "needs samples"),
         (dict(model=models.add(), device="gpu"), rewire.InvalidArgumentError, "expected cpu, opencl or cuda"),
         (dict(model=models.add(), precision="int4"), rewire.InvalidArgumentError, "'int8' or 'bf16'; did you mean 'int8'?"),
+        (dict(model=models.add(), parallel="on"), rewire.InvalidArgumentError, "'auto' or 'off'"),
         (dict(model=models.add(), precision="int8", calibration="mean", calibrate={"x": numpy.ones(3)}),
          rewire.InvalidArgumentError, "'min-max' or 'entropy'"),
         (dict(model=models.linear()[0], precision="int8", calibrate={"z": numpy.ones(3)}),

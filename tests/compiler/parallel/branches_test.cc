@@ -4,9 +4,11 @@
 #include <catch2/catch.hpp>
 #include <string>
 
+#include "rewire/compiler/c_api.h"
 #include "rewire/compiler/passes/parallel/branch_groups.h"
 #include "rewire/tests/compiler/model_builder.h"
 #include "rewire/tests/compiler/single_pass.h"
+#include "rewire/tests/support/run_program.h"
 
 namespace rewire::test {
 namespace {
@@ -185,6 +187,53 @@ TEST_CASE("branches: parallel decides, and both programs give the same to the bi
   const Answer expected = RunOnCounts(std::move(without.compiled.module), {64, 64});
   CHECK(given.error.empty());
   CHECK(given.values == expected.values);
+}
+
+TEST_CASE("branches: parallel decides in C, too") {
+  const std::string model = Branches({64, 64}, 4, {"Tanh", "Sigmoid", "Exp"}).SerializeAsString();
+  RewireCompileOptions options{};
+  options.struct_size = sizeof(options);
+  RewireCompileReport report{};
+  report.struct_size = sizeof(report);
+  const auto compile = [&] {
+    RewireExecutable* executable = nullptr;
+    const RewireStatus status =
+        rewire_compile_memory(model.data(), model.size(), nullptr, nullptr, &options, &report, &executable);
+    rewire_executable_destroy(executable);
+    return status;
+  };
+  REQUIRE(compile() == kRewireOk);
+  const std::uint64_t at_once = report.kernel_calls;
+  options.parallel = kRewireParallelOff;
+  REQUIRE(compile() == kRewireOk);
+  CHECK(report.kernel_calls == at_once + 15);  // one call stands for four by four
+  options.parallel = 2;
+  CHECK(compile() == kRewireInvalidArgument);
+  CHECK(std::string(rewire_last_error_message()).find("parallel is 2, which stands for nothing") !=
+        std::string::npos);
+}
+
+TEST_CASE("branches: vm-compile --parallel, and vm-run on two threads") {
+  const TempFolder folder;
+  folder.Write("model.onnx", Branches({64, 64}, 4, {"Tanh", "Sigmoid", "Exp"}).SerializeAsString());
+  const auto calls = [&](const std::string& how, const std::string& to) {
+    const Finished compiled =
+        RunProgram("vm-compile", {"model.onnx", "--parallel", how, "-o", to}, folder.path());
+    INFO(compiled.err);
+    const std::size_t at = compiled.out.find(" kernel calls");
+    REQUIRE(at != std::string::npos);
+    return std::stoi(compiled.out.substr(compiled.out.rfind(' ', at - 1) + 1));
+  };
+  CHECK(calls("off", "off.rwx") == calls("auto", "auto.rwx") + 15);
+  for (const std::string name : {"off", "auto"}) {
+    const Finished run =
+        RunProgram("vm-run", {name + ".rwx", "--random", "--threads", "2", "--output", "y=@" + name + ".npy"},
+                   folder.path());
+    INFO(run.err);
+    CHECK(run.exit_code == 0);
+  }
+  CHECK(ReadWholeFile(folder.path() / "off.npy") == ReadWholeFile(folder.path() / "auto.npy"));
+  CHECK(RunProgram("vm-compile", {"model.onnx", "--parallel", "on"}, folder.path()).exit_code != 0);
 }
 
 // A block of nodes that each read the outputs of the nodes listed.
