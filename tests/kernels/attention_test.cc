@@ -55,6 +55,7 @@ void CheckAttention(const AttentionCase& of) {
         std::vector<double> sums(static_cast<std::size_t>(of.value_size));
         double total = 0;
         for (std::int64_t j = 0; j < of.keys; ++j) {
+          if (!of.bias.empty() && of.bias.back() != 1 && j >= of.bias.back()) continue;
           if (!of.lengths.empty() && j >= one(of.lengths, b)) continue;
           if ((of.right >= 0 && j > position + of.right) || (of.left >= 0 && j < position - of.left))
             continue;
@@ -140,8 +141,8 @@ TEST_CASE("attention: positions, windows and lengths") {
 
 TEST_CASE("attention: a bias that broadcasts, and scores that are capped") {
   const std::int64_t length = GENERATE(1, 6);
-  for (const Shape& bias :
-       {Shape{2, 4, length, 67}, Shape{67}, Shape{4, 1, 1}, Shape{2, 1, length, 67}, Shape{1}})
+  for (const Shape& bias : {Shape{2, 4, length, 67}, Shape{67}, Shape{4, 1, 1}, Shape{2, 1, length, 67},
+                            Shape{1}, Shape{length, 30}})
     CheckAttention(
         {.batch = 2, .heads = 4, .groups = 2, .length = length, .keys = 67, .bias = bias, .softcap = 0.7});
 }
@@ -198,10 +199,10 @@ TEST_CASE("attention refuses what does not fit") {
         "ValueError: rewire.attention: q has shape [1, 3, 2, 4] and k [1, 2, 5, 4], expected [B, H, L, D] or "
         "[B, L, "
         "H * D] with H a multiple of k's second dimension");
-  HostTensor four = HostTensor::Random({1, 4, 2, 4}, 1), bias = HostTensor::Random({4}, 4);
+  HostTensor four = HostTensor::Random({1, 4, 2, 4}, 1), bias = HostTensor::Random({6}, 4);
   HostTensor result = HostTensor::Empty<float>({1, 4, 2, 4}), none = HostTensor::Empty<std::int64_t>({0});
   CHECK(Run("rewire.attention", {&four, &k, &v, &none, &none, &bias, &result}) ==
-        "ValueError: rewire.attention: bias has shape [4], expected one that broadcasts to [1, 4, 2, 5]");
+        "ValueError: rewire.attention: bias has shape [6], expected one that broadcasts to [1, 4, 2, 5]");
   HostTensor two = HostTensor::Of<std::int64_t>({2}, {1, 2});
   CHECK(Run("rewire.attention", {&four, &k, &v, &two, &result}) ==
         "ValueError: rewire.attention: begin has shape [2], expected one element or [1]");

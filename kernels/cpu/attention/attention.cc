@@ -32,6 +32,7 @@ struct AttentionCall {
   std::int64_t begin_step, lengths_step;
   const float* bias;  // null: none
   std::int64_t bias_strides[4];
+  std::int64_t visible;  // keys that may be seen at all
   float scale, softcap;
   std::int64_t left, right;
   float* out;
@@ -48,9 +49,9 @@ struct KeyRange {
 
 // The keys that query i may see.
 KeyRange KeysOf(const AttentionCall& call, std::int64_t b, std::int64_t i) {
-  KeyRange range{0, call.keys};
+  KeyRange range{0, call.visible};
   if (call.lengths != nullptr)
-    range.last = std::clamp<std::int64_t>(call.lengths[b * call.lengths_step], 0, call.keys);
+    range.last = std::clamp<std::int64_t>(call.lengths[b * call.lengths_step], 0, call.visible);
   if (call.left < 0 && call.right < 0) return range;
   const std::int64_t begin =
       call.begin == nullptr ? 0 : std::clamp(call.begin[b * call.begin_step], -kMostSize, kMostSize);
@@ -95,12 +96,7 @@ class QueryBlock {
     }
     constexpr std::int64_t kRowsOfMatrix = 4;  // that are worth rearranging keys and values for
     const bool as_matrix = rows_ >= kRowsOfMatrix && call_.size <= kMostSize && call_.value_size <= kMostSize;
-    bool goes = true;
-    if (as_matrix)
-      goes = RunMatrices(all, pace);
-    else
-      goes = RunRows(all, pace);
-    if (!goes) return;
+    if (!(as_matrix ? RunMatrices(all, pace) : RunRows(all, pace))) return;
     for (std::int64_t r = 0; r < rows_; ++r) {
       const float sum = row_[r].sum;
       if (sum != 0) math_.scaled(row_[r].out, 1 / sum, row_[r].out, call_.value_size);
@@ -358,13 +354,17 @@ struct Attention {
   }
 
   static Status ReadBias(const std::optional<TensorView>& bias, TensorView out, AttentionCall* call) {
+    call->visible = call->keys;
     if (!IsGiven(bias)) return Status();
     Checks checks;
     checks.Dense("bias", *bias).SameDType("bias", *bias, "q", out).NoOverlap("out", out, "bias", *bias);
     if (Status s = checks.Take(); !s.ok()) return s;
     const std::int64_t all[] = {call->batch, call->heads, call->length, call->keys};
-    bool fits = bias->ndim() <= 4;
-    for (int i = 0; fits && i < bias->ndim(); ++i)
+    // Keys behind its last column are not seen.
+    const std::int64_t columns = bias->ndim() > 0 ? bias->dim(bias->ndim() - 1) : 1;
+    if (columns > 1) call->visible = std::min(call->keys, columns);
+    bool fits = bias->ndim() <= 4 && columns <= std::max<std::int64_t>(1, call->keys);
+    for (int i = 0; fits && i + 1 < bias->ndim(); ++i)
       fits = bias->dim(i) == 1 || bias->dim(i) == all[4 - bias->ndim() + i];
     if (!fits)
       return ValueError("bias has shape ", bias->dims(), ", expected one that broadcasts to ",
@@ -382,11 +382,12 @@ std::span<const Kernel> AttentionKernels() {
       Describe<Attention>(
           "q, k, v, begin?, lengths?, bias? -> out", "q, k, v, bias, out f32; begin, lengths i64",
           "scale = 0.0 (1 / sqrt(D)), softcap = 0.0, left = -1, right = -1",
-          "softmax(q by k * scale + bias) by v, for q [B, H, L, D] or [B, L, H * D], k [B, G, S, D], v [B, "
-          "G, S, "
-          "E] with H a multiple of G. Scores are held within softcap by tanh before the bias [B, H, L, S] is "
-          "added, which broadcasts. Query i stands at begin + i and sees at most `left` keys before that and "
-          "`right` behind it, -1 all, and none from `lengths` on; begin and lengths are one number or [B]. A "
+          "softmax(q by k * scale + bias) by v, for q [B, H, L, D] or [B, L, H * D], k [B, G, S, D], v "
+          "[B, G, S, E] with H a multiple of G. Scores are held within softcap by tanh before the bias [B, "
+          "H, "
+          "L, S] is added, which broadcasts and hides keys behind its last column. Query i stands at begin + "
+          "i and sees at most `left` keys before that and `right` behind it, -1 all, and none from `lengths` "
+          "on; begin and lengths are one number or [B]. A "
           "query that sees no key gives 0"),
   };
   return kKernels;
