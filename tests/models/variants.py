@@ -46,6 +46,8 @@ class Tolerance:
 # it must quantise, of all models together: a wrong quantiser would keep its promise with floats.
 MOST_ON_SAMPLES = 0.05
 LEAST_QUANTISED = 0.65
+# The least part of all products that must compute in bf16: f32 is exact, too.
+LEAST_IN_BF16 = 0.5
 
 QUANTISED = Tolerance(2 / 255, 1.25, "two steps of 8 bits, for a rounding that falls the other way moves a value by one; "
                       "behind many layers such steps add up, and then neither answer is nearer to what is meant")
@@ -297,10 +299,15 @@ class Samples:
 
 
 class Products:
-    """How many products vm-compile has quantised, and how many more it could have."""
+    """How many products vm-compile has quantised, and how many more it could have; the same in bf16."""
 
     def __init__(self):
         self.quantised = self.rough = 0
+        self.in_bf16 = self.all_in_bf16 = 0
+
+    def add_bf16(self, report):
+        self.in_bf16 += report["quantized"]
+        self.all_in_bf16 += len(report["products"])
 
     def add(self, report):
         self.quantised += report["quantized"]
@@ -318,6 +325,8 @@ def check_variant(tools, variant, made, cases, scratch, products):
     own = samples.options if samples else ["--precision", "bf16"] if variant == BF16 else []
     try:
         told = check.call([tools / "vm-compile", made, "-o", executable, "--json", *own, *catalog.OPTIONS.get(name, [])])
+        if variant == BF16:
+            products.add_bf16(json.loads(told))
         if samples:
             products.add(json.loads(told))
             worst, far = samples.check(tools, executable, session, scratch)
@@ -398,6 +407,12 @@ def main():
                     print(f"{'FAILED' if problem else 'ok    '} {name} {variant}, {what}: {problem or said}", flush=True)
     if products.quantised + products.rough:
         print(f"{INT8}: {products.part():.3f} of the products that could be were quantised")
+    part_in_bf16 = products.in_bf16 / max(products.all_in_bf16, 1)
+    if products.all_in_bf16:
+        print(f"{BF16}: {part_in_bf16:.3f} of the products compute in bf16")
+    if not options.model and products.all_in_bf16 and part_in_bf16 < LEAST_IN_BF16:
+        failures += 1
+        print(f"FAILED {BF16}: expected {LEAST_IN_BF16} or more")
     if not options.model and INT8 in (options.variant or VARIANTS) and products.part() < LEAST_QUANTISED:
         failures += 1
         print(f"FAILED {INT8}: expected {LEAST_QUANTISED} or more")
