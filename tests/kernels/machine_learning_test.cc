@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Trees, distances of rows, and the probabilities of classes from those of pairs.
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
@@ -90,6 +91,47 @@ TEST_CASE("more rows than are walked together") {
   REQUIRE(stump.Run().empty());
   for (std::size_t i = 0; i < x.size(); ++i)
     CHECK(stump.out.values<float>()[2 * i] == (i % 3 == 0 ? 110 : 103));
+}
+
+TEST_CASE("one row walks trees of different depths, more than are walked together") {
+  // Tree t is a chain of t % 5 nodes that compare x with 0, 1, ...: x = 2 leaves behind the third. Its leaf k
+  // has 2^k. A NaN is on the true side of each second node.
+  constexpr int kTrees = 19;
+  std::vector<std::int32_t> nodes, roots, leaves = {0}, targets;
+  std::vector<float> thresholds, weights;
+  float expected = 0, expected_nan = 0;
+  for (int t = 0; t < kTrees; ++t) {
+    const int depth = t % 5;
+    const auto first_leaf = static_cast<std::int32_t>(weights.size());
+    roots.push_back(depth == 0 ? -1 - first_leaf : static_cast<std::int32_t>(thresholds.size()));
+    for (int k = 0; k < depth; ++k) {
+      const auto next = static_cast<std::int32_t>(thresholds.size() + 1);
+      nodes.insert(nodes.end(), {0, k % 2 == 0 ? 0 : 8, -1 - (first_leaf + k),
+                                 k + 1 < depth ? next : -1 - (first_leaf + depth)});
+      thresholds.push_back(static_cast<float>(k));
+    }
+    for (int k = 0; k <= depth; ++k) {
+      weights.push_back(static_cast<float>(1 << k));
+      targets.push_back(0);
+      leaves.push_back(static_cast<std::int32_t>(weights.size()));
+    }
+    expected += static_cast<float>(1 << std::min(depth, 2));
+    expected_nan += static_cast<float>(1 << std::min(depth, 1));
+  }
+  const auto count = [](const auto& list) { return std::ssize(list); };
+  for (const float value : {2.0F, kNaN}) {
+    auto x = HostTensor::Of<float>({1, 1}, {value}), out = HostTensor::Empty<float>({1, 1});
+    auto node_rows = HostTensor::Of<std::int32_t>({count(thresholds), 4}, nodes);
+    auto threshold = HostTensor::Of<float>({count(thresholds)}, thresholds);
+    auto root = HostTensor::Of<std::int32_t>({kTrees}, roots);
+    auto leaf = HostTensor::Of<std::int32_t>({count(leaves)}, leaves);
+    auto target = HostTensor::Of<std::int32_t>({count(targets)}, targets);
+    auto weight = HostTensor::Of<float>({count(weights)}, weights), base = HostTensor::Of<float>({1}, {0});
+    CHECK(test::Run("rewire.tree_ensemble",
+                    {&x, &node_rows, &threshold, &root, &leaf, &target, &weight, &base, &out},
+                    {{"aggregate", "SUM"}}) == "");
+    CHECK(out.values<float>() == std::vector<float>{std::isnan(value) ? expected_nan : expected});
+  }
 }
 
 TEST_CASE("rows that walk together leave the tree at different depths, by any comparison") {

@@ -48,6 +48,18 @@ bool GoesToTrue(T value, const TreeNode& node, T threshold) {
   return goes || ((node.mode & kNanIsTrue) != 0 && value != value);
 }
 
+// How all nodes of a forest compare: by <=, by <= where NaN may be true, or each in its own way.
+enum class Compare { kLeq, kLeqOrNan, kAny };
+
+template <Compare kHow, typename T>
+bool Goes(T value, const TreeNode& node, T threshold) {
+  if (kHow == Compare::kAny) return GoesToTrue(value, node, threshold);
+  // Without branches: which way a row goes is not foreseen.
+  const bool is_nan = kHow == Compare::kLeqOrNan && value != value;
+  return static_cast<bool>(static_cast<int>(value <= threshold) |
+                           (static_cast<int>(is_nan) & node.mode >> 3));
+}
+
 enum class Aggregate { kSum, kAverage, kMin, kMax };
 
 // The tensors of one call.
@@ -67,26 +79,59 @@ struct Forest {
   std::int64_t outputs;
   Aggregate aggregate;
 
-  // The leaf of a row of features; -1 if the walk meets a wrong number or is told to stop.
-  std::int64_t LeafOf(std::int64_t at, const T* row, Pace& pace) const {
-    std::int64_t least = 0;  // a walk that turns back ends there
-    while (at >= least) {
-      if (at >= node_count || !pace.Spend(1)) [[unlikely]]
-        return -1;
-      const TreeNode& node = nodes[at];
-      if (node.feature < 0 || node.feature >= features) [[unlikely]]
-        return -1;
-      least = at + 1;
-      at = GoesToTrue(row[node.feature], node, thresholds[at]) ? node.when_true : node.when_false;
+  // The leaves of one row in the trees [first, first + count), at most kTreesTogether. The trees are walked
+  // in step: a processor then waits for several nodes at once. False if a walk meets a wrong number or is
+  // told to stop.
+  static constexpr std::int64_t kTreesTogether = 8;
+  bool LeavesOf(std::int64_t first, std::int64_t count, const T* row, std::int64_t* leaf, Pace& pace) const {
+    std::int64_t least[kTreesTogether] = {};
+    for (std::int64_t k = 0; k < count; ++k) leaf[k] = roots[first + k];
+    for (bool walking = true; walking;) {
+      if (!pace.Spend(count)) [[unlikely]]
+        return false;
+      walking = false;
+      for (std::int64_t k = 0; k < count; ++k) {
+        const std::int64_t at = leaf[k];
+        if (at < 0) continue;
+        if (at < least[k] || at >= node_count) [[unlikely]]
+          return false;
+        const TreeNode& node = nodes[at];
+        if (node.feature < 0 || node.feature >= features) [[unlikely]]
+          return false;
+        least[k] = at + 1;
+        leaf[k] = GoesToTrue(row[node.feature], node, thresholds[at]) ? node.when_true : node.when_false;
+        walking = true;
+      }
     }
-    const std::int64_t leaf = -1 - at;  // below 0 for a node
-    return leaf < leaf_count ? leaf : -1;
+    for (std::int64_t k = 0; k < count; ++k) {
+      leaf[k] = -1 - leaf[k];
+      if (leaf[k] >= leaf_count) return false;
+    }
+    return true;
   }
 
-  // Whether all numbers of nodes are right, so that walks need not look at them. `mode` becomes that of all
-  // nodes, or -1 if they differ. False, too, if told to stop.
-  bool HasRightNodes(std::int32_t* mode, Pace& pace) const {
-    *mode = node_count > 0 ? nodes[0].mode : -1;
+  // Rows [begin, end) where they are few: tree after tree for each.
+  bool RunRows(const T* x, const T* base, T* out, std::int64_t begin, std::int64_t end, Pace& pace) const {
+    for (std::int64_t row = begin; row < end; ++row) {
+      T* sums = out + row * outputs;
+      if (!pace.Fill(sums, outputs, Start())) return false;
+      for (std::int64_t tree = 0; tree < trees; tree += kTreesTogether) {
+        const std::int64_t count = std::min(kTreesTogether, trees - tree);
+        std::int64_t leaf[kTreesTogether];
+        if (!LeavesOf(tree, count, x + row * features, leaf, pace)) return false;
+        for (std::int64_t k = 0; k < count; ++k) {
+          if (!AddLeaf(leaf[k], sums, pace)) return false;
+        }
+      }
+      if (!FinishRow(sums, base, pace)) return false;
+    }
+    return true;
+  }
+
+  // Whether all numbers of nodes are right, so that walks need not look at them, and how they compare. False,
+  // too, if told to stop.
+  bool HasRightNodes(Compare* how, Pace& pace) const {
+    std::int32_t modes = 0;
     bool right = true;
     const auto is_child = [&](std::int64_t child, std::int64_t parent) {
       return child >= 0 ? child > parent && child < node_count : -1 - child < leaf_count;
@@ -96,18 +141,19 @@ struct Forest {
         const TreeNode& node = nodes[i];
         right = right && node.feature >= 0 && node.feature < features && is_child(node.when_true, i) &&
                 is_child(node.when_false, i);
-        if (node.mode != *mode) *mode = -1;
+        modes |= node.mode;
       }
     });
     const bool looked_at_roots = pace.For(trees, 1, [&](std::int64_t i, std::int64_t end) {
       for (; i < end; ++i) right = right && is_child(roots[i], -1);
     });
+    *how = modes == 0 ? Compare::kLeq : modes == kNanIsTrue ? Compare::kLeqOrNan : Compare::kAny;
     return looked_at_nodes && looked_at_roots && right;
   }
 
-  // The leaves of `count` rows, for nodes that are right; all compare by <= if kLeq. Rows walk in step, four
-  // at a time: a processor then waits for four nodes at once. False if told to stop.
-  template <bool kLeq>
+  // The leaves of `count` rows, for nodes that are right and compare in this way. Rows walk in step, four at
+  // a time, as trees do in LeavesOf. False if told to stop.
+  template <Compare kHow>
   bool WalkInStep(std::int64_t root, const T* rows, std::int64_t count, std::int64_t* leaf,
                   Pace& pace) const {
     constexpr std::int64_t kTogether = 4;
@@ -126,23 +172,12 @@ struct Forest {
         for (std::int64_t k = 0; k < kTogether; ++k) {
           if (at[k] < 0) continue;
           const TreeNode& node = nodes[at[k]];
-          const T value = row[k][node.feature];
-          const bool goes = kLeq ? value <= thresholds[at[k]] : GoesToTrue(value, node, thresholds[at[k]]);
+          const bool goes = Goes<kHow>(row[k][node.feature], node, thresholds[at[k]]);
           at[k] = goes ? node.when_true : node.when_false;
           walking = walking || at[k] >= 0;
         }
       }
       for (std::int64_t k = 0; k < std::min(kTogether, count - first); ++k) leaf[first + k] = -1 - at[k];
-    }
-    return true;
-  }
-
-  // The same for nodes that may be wrong.
-  bool WalkChecked(std::int64_t root, const T* rows, std::int64_t count, std::int64_t* leaf,
-                   Pace& pace) const {
-    for (std::int64_t i = 0; i < count; ++i) {
-      leaf[i] = LeafOf(root, rows + i * features, pace);
-      if (leaf[i] < 0) return false;
     }
     return true;
   }
@@ -189,6 +224,12 @@ struct Forest {
     return (aggregate != Aggregate::kSum && sum == Start() ? 0 : sum) + base;
   }
 
+  bool FinishRow(T* sums, const T* base, Pace& pace) const {
+    return pace.For(outputs, 2, [&](std::int64_t i, std::int64_t count) {
+      for (; i < count; ++i) sums[i] = Finish(sums[i], base[i]);
+    });
+  }
+
   // Rows [begin, end), whose walks walk(root, rows, count, leaves, pace) makes. A tree is walked by some rows
   // in turn, while caches hold it.
   template <typename Walk>
@@ -207,11 +248,7 @@ struct Forest {
         }
       }
       for (std::int64_t row = first; row < last; ++row) {
-        T* sums = out + row * outputs;
-        const bool done = pace.For(outputs, 2, [&](std::int64_t i, std::int64_t count) {
-          for (; i < count; ++i) sums[i] = Finish(sums[i], base[i]);
-        });
-        if (!done) return false;
+        if (!FinishRow(out + row * outputs, base, pace)) return false;
       }
     }
     return true;
@@ -269,12 +306,12 @@ struct TreeEnsemble {
                              x.dim(1),
                              base.dim(0),
                              aggregate};
-      bool right = false, all_leq = false;
-      if (Times(x.dim(0), forest.trees, 8) >= forest.node_count) {
+      bool right = false;
+      Compare how = Compare::kAny;
+      // Few rows do not meet all nodes, and look at those that they meet.
+      if (x.dim(0) >= 4 && Times(x.dim(0), forest.trees, 8) >= forest.node_count) {
         Pace pace;
-        std::int32_t mode = -1;
-        right = forest.HasRightNodes(&mode, pace);
-        all_leq = mode == 0;
+        right = forest.HasRightNodes(&how, pace);
         if (pace.stopped()) return Stopped();
       }
       const auto run = [&](std::int64_t begin, std::int64_t end, Pace& pace) {
@@ -283,9 +320,10 @@ struct TreeEnsemble {
                             [&](std::int64_t root, const T* first, std::int64_t count, std::int64_t* leaf,
                                 Pace& own) { return (forest.*walk)(root, first, count, leaf, own); });
         };
-        if (!right) return rows(&Forest<T>::WalkChecked);
-        return all_leq ? rows(&Forest<T>::template WalkInStep<true>)
-                       : rows(&Forest<T>::template WalkInStep<false>);
+        if (!right) return forest.RunRows(x.data<T>(), base.data<T>(), out.data<T>(), begin, end, pace);
+        if (how == Compare::kLeq) return rows(&Forest<T>::template WalkInStep<Compare::kLeq>);
+        return how == Compare::kLeqOrNan ? rows(&Forest<T>::template WalkInStep<Compare::kLeqOrNan>)
+                                         : rows(&Forest<T>::template WalkInStep<Compare::kAny>);
       };
       std::atomic<bool> wrong{false};
       Status status = ParallelFor(x.dim(0), GrainOf(kGrain, 16, forest.trees),
