@@ -68,10 +68,7 @@ DeviceWork::Stream* DeviceWork::Blocking(Use use, const MemoryRange& memory) {
 
 Status DeviceWork::Wait(Stream* stream, WaitCause cause) {
   if (!stream->busy) return {};
-  if (streams_.recording()) {
-    return Fail(StatusCode::kUnsupported, "the run cannot be recorded: the host waits, because {}",
-                WaitCauseText(cause));
-  }
+  if (streams_.recording()) return RefuseWait(cause);
   const DeviceApi& api = *stream->api;
   ++waits_.counts[static_cast<std::uint32_t>(cause)];
   const int code = api.synchronize(api.context, stream->device, stream->stream);
@@ -79,6 +76,11 @@ Status DeviceWork::Wait(Stream* stream, WaitCause cause) {
   stream->busy = false;
   LetGo(stream);
   return status;
+}
+
+Status DeviceWork::RefuseWait(WaitCause cause) {
+  return Fail(StatusCode::kUnsupported, "the run cannot be recorded: the host waits, because {}",
+              WaitCauseText(cause));
 }
 
 Status DeviceWork::WaitForAll(WaitCause cause) {

@@ -51,6 +51,8 @@ class DeviceWork {
   // Waits for one stream, or for all, and lets go what was kept for it.
   Status Wait(Stream* stream, WaitCause cause);
   Status WaitForAll(WaitCause cause);
+  // What a wait becomes while a run is recorded.
+  [[gnu::cold]] static Status RefuseWait(WaitCause cause);
 
   // The end of a recording. A failure: the run would have waited where memory was let go.
   Status ForgetRecorded(Stream* stream);

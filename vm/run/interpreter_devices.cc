@@ -64,10 +64,7 @@ bool Interpreter::StaysInReplays(const TensorObject* tensor) {
 
 // Waits for one stream, or for all if it is null. A failure of the work names what enqueued it.
 Status Interpreter::WaitForWork(DeviceStreams::Stream* stream, WaitCause cause) {
-  if (vm_.streams.recording()) {
-    return rewire::Fail(StatusCode::kUnsupported, "the run cannot be recorded: the host waits, because {}",
-                        WaitCauseText(cause));
-  }
+  if (vm_.streams.recording()) return DeviceWork::RefuseWait(cause);
   const auto now = [] { return std::chrono::steady_clock::now().time_since_epoch(); };
   DeviceStreams::Source first;
   DeviceStreams::Source last;

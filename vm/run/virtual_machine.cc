@@ -23,6 +23,16 @@ auto WithOutput(VmImpl* vm, const OutputRef& output, const Call& call,
   return call(*handle);
 }
 
+// Runs a function that is given by its name.
+Status RunNamed(VmImpl* vm, std::string_view function, Status (VmImpl::*run)(std::uint32_t function)) {
+  if (vm == nullptr) return EmptyVm();
+  const Result<std::uint32_t> index = vm->program.FindFunction(function);
+  if (!index) return Forward(index);
+  const VmHold hold(vm, VmHold::kRun);
+  if (!hold) return hold.Refusal();
+  return (vm->*run)(*index);
+}
+
 }  // namespace
 
 VirtualMachine::VirtualMachine(VmImpl* impl) : impl_(impl) {}
@@ -152,10 +162,7 @@ Status VirtualMachine::TryRequireZeroCopy(bool required) {
 }
 
 Status VirtualMachine::TryInvoke(std::string_view function) {
-  if (impl_ == nullptr) return EmptyVm();
-  const Result<std::uint32_t> index = impl_->program.FindFunction(function);
-  if (!index) return Forward(index);
-  return TryInvoke(*index);
+  return RunNamed(impl_.get(), function, &VmImpl::Invoke);
 }
 
 Status VirtualMachine::TryInvoke(std::uint32_t function) {
@@ -178,12 +185,7 @@ Status VirtualMachine::TryInvoke(std::string_view function, Span<const Value> in
 }
 
 Status VirtualMachine::TryInvokeAsync(std::string_view function) {
-  if (impl_ == nullptr) return EmptyVm();
-  const Result<std::uint32_t> index = impl_->program.FindFunction(function);
-  if (!index) return Forward(index);
-  const VmHold hold(impl_.get(), VmHold::kRun);
-  if (!hold) return hold.Refusal();
-  return impl_->InvokeAsync(*index);
+  return RunNamed(impl_.get(), function, &VmImpl::InvokeAsync);
 }
 
 Status VirtualMachine::TryWait() {
@@ -211,12 +213,7 @@ Status VirtualMachine::TryWaitForEvent(DLDevice device, void* event) {
 }
 
 Status VirtualMachine::TryRecord(std::string_view function) {
-  if (impl_ == nullptr) return EmptyVm();
-  const Result<std::uint32_t> index = impl_->program.FindFunction(function);
-  if (!index) return Forward(index);
-  const VmHold hold(impl_.get(), VmHold::kRun);
-  if (!hold) return hold.Refusal();
-  return impl_->Record(*index);
+  return RunNamed(impl_.get(), function, &VmImpl::Record);
 }
 
 Status VirtualMachine::TrySetAutomaticRecording(bool automatic) {

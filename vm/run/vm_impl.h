@@ -87,7 +87,7 @@ struct alignas(kCacheLine) VmImpl : OnCacheLines {
   Status SetOutput(OutputHandle handle, const Tensor& tensor);
   Status SetOutput(OutputHandle handle, const OutputCapacity& capacity);
   Status SetOutput(OutputHandle handle, const OutputAllocator& allocator);
-  Status Donate(InputHandle input, OutputHandle handle);
+  [[gnu::cold]] Status Donate(InputHandle input, OutputHandle handle);
   Status ClearOutput(OutputHandle handle);
   Status ClearOutputs(std::string_view function);
   Status Invoke(std::uint32_t function);
@@ -110,11 +110,11 @@ struct alignas(kCacheLine) VmImpl : OnCacheLines {
   // is no memory for them.
   RewireFFIAny* InputsOf(std::uint32_t function);
   TensorObject* CopyOf(const DLTensor& dl);
-  Result<TensorObject*> CopyIfNeeded(InputHandle handle, const DLTensor& dl, InputMode mode);
-  Result<TensorObject*> CopyToDevice(const DLTensor& from, const LinkedDevice& device);
-  Result<TupleObject*> CopyTreeToDevice(const TupleObject& from, const LinkedDevice& device);
+  [[gnu::cold]] Result<TensorObject*> CopyIfNeeded(InputHandle handle, const DLTensor& dl, InputMode mode);
+  [[gnu::cold]] Result<TensorObject*> CopyToDevice(const DLTensor& from, const LinkedDevice& device);
+  [[gnu::cold]] Result<TupleObject*> CopyTreeToDevice(const TupleObject& from, const LinkedDevice& device);
   Status TakeInput(InputHandle handle, const Value& value, RewireFFIAny* taken);
-  Result<Tensor> Imported(const DLTensor& dl) const;
+  [[gnu::cold]] Result<Tensor> Imported(const DLTensor& dl) const;
   bool MoveInput(InputHandle handle, const TensorView& view);
   bool MayDescribeAnother(const TensorObject& object) const;
 
@@ -152,17 +152,17 @@ struct alignas(kCacheLine) VmImpl : OnCacheLines {
   Status WaitForStarted();
   [[gnu::cold]] void Settle();
   [[gnu::cold]] Status ContinueRun(std::uint32_t function, const RewireFFIAny* run_inputs, bool* replayed);
-  Result<DeviceStreams::Stream*> StreamOf(DLDevice device, bool events);
-  Status UseStream(DLDevice device, void* stream);
+  [[gnu::cold]] Result<DeviceStreams::Stream*> StreamOf(DLDevice device, bool events);
+  [[gnu::cold]] Status UseStream(DLDevice device, void* stream);
   Result<void*> DoneEvent(DLDevice device);
   Status WaitForEvent(DLDevice device, void* event);
-  Status Record(std::uint32_t function);
-  Status RecordUsed(std::uint32_t function);
-  Status RecordRun(std::uint32_t function, DeviceStreams::Stream* stream);
-  bool RecordsRepeated(std::uint32_t function, const RewireFFIAny* run_inputs);
+  [[gnu::cold]] Status Record(std::uint32_t function);
+  [[gnu::cold]] Status RecordUsed(std::uint32_t function);
+  [[gnu::cold]] Status RecordRun(std::uint32_t function, DeviceStreams::Stream* stream);
+  [[gnu::cold]] bool RecordsRepeated(std::uint32_t function, const RewireFFIAny* run_inputs);
   Status Replay();
-  void DropRecording();
-  Status TooSmall(const Error& error, std::uint32_t function) const;
+  [[gnu::cold]] void DropRecording();
+  [[gnu::cold]] Status TooSmall(const Error& error, std::uint32_t function) const;
   void ReplaceResult(const RewireFFIAny& value);
   void AdoptResult(const RewireFFIAny& value);
   // The value at a node of the result's type, borrowed. None if the value has another structure.
