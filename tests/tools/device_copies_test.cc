@@ -39,14 +39,14 @@ TEST_CASE("each copy between devices is listed with its readers") {
   CHECK(copies[0].pc == 0);
   CHECK(copies[0].from == "cpu");
   CHECK(copies[0].to == "opencl:0");
-  CHECK(copies[0].readers == std::vector<std::string>{"double", "halve"});
+  CHECK(copies[0].readers == std::vector<std::string>{"double", "halve", "device_copy"});
   CHECK(copies[1].from == "opencl:0");
   CHECK(copies[1].readers == std::vector<std::string>{"device_copy", "an output"});
   CHECK(copies[2].readers.empty());
   CHECK(copies[3].readers == std::vector<std::string>{"if"});
   CHECK(copies[4].readers == std::vector<std::string>{"what an If gives or a Loop carries"});
   const std::string text = DeviceCopiesText(module, function);
-  CHECK(text.find("main@0: copies from cpu to opencl:0 for double, halve\n") == 0);
+  CHECK(text.find("main@0: copies from cpu to opencl:0 for double, halve, device_copy\n") == 0);
   CHECK(text.find("for nothing that comes later in the code\n") != std::string::npos);
 }
 
