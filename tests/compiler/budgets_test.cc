@@ -53,8 +53,15 @@ onnx::ModelProto CallingTwice(int depth) {
   return model;
 }
 
+// Each operator as a kernel of its own.
+compiler::CompileOptions Unfused() {
+  compiler::CompileOptions options;
+  options.disabled_passes = {"fuse-elementwise"};
+  return options;
+}
+
 TEST_CASE("functions that call the next one twice are inlined within the limit of work") {
-  const Outcome small = CompileProto(CallingTwice(4));
+  const Outcome small = CompileProto(CallingTwice(4), Unfused());
   CHECK(small.message.empty());
   CHECK(small.compiled.kernel_calls == 16);
   compiler::CompileOptions tight;
@@ -70,9 +77,15 @@ TEST_CASE("functions that call the next one twice are inlined within the limit o
 }
 
 TEST_CASE("a long chain of operators in place compiles") {
-  const Outcome outcome = CompileProto(CallingTwice(13));
+  const Outcome outcome = CompileProto(CallingTwice(13), Unfused());
   CHECK(outcome.message.empty());
   CHECK(outcome.compiled.kernel_calls == std::size_t{1} << 13);
+}
+
+TEST_CASE("a long chain of operators becomes many short programs") {
+  const Outcome outcome = CompileProto(CallingTwice(13));
+  CHECK(outcome.message.empty());
+  CHECK(outcome.compiled.kernel_calls == ((1 << 13) + 23) / 24);
 }
 
 TEST_CASE("a function that calls itself is refused") {

@@ -15,10 +15,11 @@ std::string TextOf(const onnx::ModelProto& model, const Shape& shape) {
   options.dump = [&](const std::string& stage, const std::string& program) {
     if (stage == "in-place") text = program;
   };
+  options.disabled_passes = {"fuse-elementwise"};
   Outcome with = CompileProto(model, options);
   REQUIRE(with.message.empty());
   compiler::CompileOptions without_pass;
-  without_pass.disabled_passes = {"in-place"};
+  without_pass.disabled_passes = {"in-place", "fuse-elementwise"};
   Outcome without = CompileProto(model, without_pass);
   REQUIRE(without.message.empty());
   const Answer given = RunOnCounts(std::move(with.compiled.module), shape);
