@@ -188,6 +188,12 @@ std::int64_t BranchCall::ArgumentOf(const Value* value) const {
   return place(node_->inputs.size() + node_->outputs.size() + numbers_.at(value));
 }
 
+double BranchCall::overhead() const {
+  const auto inputs = static_cast<double>(node_->inputs.size());
+  const auto outputs = static_cast<double>(node_->outputs.size());
+  return 1.2 * outputs * (inputs + outputs / 2) + 10 * (inputs + outputs);
+}
+
 std::uint64_t BranchCall::bytes() const {
   std::uint64_t bytes = 0;
   for (std::size_t i = 0; i < node_->outputs.size(); ++i) {

@@ -48,6 +48,9 @@ class BranchCall {
   BranchCall(Graph* graph, const ValueUses& uses, const Block& block, const BranchGroup& group);
 
   const Node* node() const { return node_; }
+  // About the nanoseconds that the call takes beside its kernels: the VM compares what is written with all
+  // else.
+  double overhead() const;
   // Of all its outputs.
   std::uint64_t bytes() const;
   // Appends the call, and views of its outputs that others read. Values of the group are its outputs now.

@@ -17,9 +17,10 @@ constexpr std::size_t kMostBranches = 8;
 // node, what weighs against adding it.
 constexpr double kNanosecondsOfGroup = 4000;
 constexpr double kNanosecondsOfNode = 20;
-// What a group must save, at least, and as a part of its time on one thread. It may save less than estimated.
-constexpr double kLeastSaved = 4000;
+// What a group must save, as a part of its time on one thread. It may save less than estimated.
 constexpr double kLeastPart = 0.25;
+// A thread that sleeps needs so long to wake up. In less time it is no help.
+constexpr double kLeastTime = 50000;
 
 // Nodes [begin, end) of a block, and which of them hang together.
 class Stretch {
@@ -58,14 +59,14 @@ class Stretch {
     const auto largest = Largest();
     const double costs = kNanosecondsOfGroup + kNanosecondsOfNode * static_cast<double>(root_.size());
     const double two = TimeOn<2>(largest) + costs, four = TimeOn<4>(largest) + costs;
-    if (all_ - two < kLeastSaved || all_ - two < kLeastPart * all_) return 0;
+    if (all_ < kLeastTime || all_ - two < kLeastPart * all_) return 0;
     return all_ - 0.75 * two - 0.25 * four;
   }
 
   // Nodes that hang together are in one branch; others are, too, if there are too many of them. The caller's
   // thread takes branches from the front and others from the back. So two threads begin with the two longest.
   BranchGroup Group() const {
-    BranchGroup group{begin_, end(), std::vector<std::size_t>(root_.size()), 0};
+    BranchGroup group{begin_, end(), std::vector<std::size_t>(root_.size()), 0, all_};
     const std::vector<std::pair<double, std::size_t>> largest = Largest();
     std::array<double, kMostBranches> time{};
     const std::size_t count = std::min(largest.size(), kMostBranches);

@@ -17,6 +17,7 @@ struct BranchGroup {
   std::size_t begin = 0, end = 0;
   std::vector<std::size_t> branch;  // of each node
   std::size_t branches = 0;
+  double time = 0;  // nanoseconds on one thread
 };
 
 // The groups that save most time on two threads, first ones first; they do not overlap. `time` tells the

@@ -27,6 +27,8 @@ namespace {
 // By how much the tensors that live at once may grow.
 constexpr double kMostGrowth = 1.1;
 constexpr std::uint64_t kAnyGrowth = 262144;
+// What a call itself may take, as a part of its kernels' time: that much is lost with one thread.
+constexpr double kMostOverhead = 0.02;
 
 // The groups of a graph, numbered through all its blocks.
 class Groups {
@@ -51,7 +53,7 @@ class Groups {
         keep(group.begin);
         if (left_out.contains(number++)) continue;
         BranchCall call(&graph_, uses, *block, group);
-        if (!graph_.kernels->Check(*call.node())) continue;
+        if (call.overhead() > kMostOverhead * group.time || !graph_.kernels->Check(*call.node())) continue;
         bytes[number - 1] = call.bytes();
         call.Store(&nodes);
         done = group.end;

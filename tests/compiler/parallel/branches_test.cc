@@ -57,7 +57,7 @@ onnx::ModelProto Branches(const std::vector<Dim>& dims, int count, const std::ve
 }
 
 TEST_CASE("branches: four chains become one call") {
-  const PassRun run = RunPass("branches", Branches({64, 64}, 4, {"Tanh", "Sigmoid", "Exp"}), {64, 64});
+  const PassRun run = RunPass("branches", Branches({128, 128}, 4, {"Tanh", "Sigmoid", "Exp"}), {128, 128});
   const std::string call = CallOf(run);
   CHECK(Has(call, "kernels=\"rewire.add rewire.tanh rewire.sigmoid rewire.exp rewire.add"));
   // Each chain writes one tensor: what its first operator makes, the others write over.
@@ -74,15 +74,18 @@ TEST_CASE("branches: what gains nothing stays as it is") {
     return !RunPass("branches", model, shape).changes();
   };
   SECTION("a chain") {
-    CHECK(unchanged(Branches({64, 64}, 1, {"Tanh", "Sigmoid", "Exp", "Tanh"}), {64, 64}));
+    CHECK(unchanged(Branches({128, 128}, 1, {"Tanh", "Sigmoid", "Exp", "Tanh"}), {128, 128}));
   }
   SECTION("little work") { CHECK(unchanged(Branches({8, 8}, 4, {"Tanh", "Sigmoid", "Exp"}), {8, 8})); }
+  SECTION("less time than a thread needs to wake up") {
+    CHECK(unchanged(Branches({64, 64}, 4, {"Tanh", "Sigmoid", "Exp"}), {64, 64}));
+  }
   SECTION("operators that are split by themselves") {
     CHECK(unchanged(Branches({256, 256}, 4, {"Tanh", "Sigmoid"}), {256, 256}));
   }
   SECTION("one long chain beside short ones") {
     onnx::ModelProto model =
-        Branches({64, 64}, 1, {"Tanh", "Sigmoid", "Exp", "Tanh", "Sigmoid", "Tanh", "Exp"});
+        Branches({128, 128}, 1, {"Tanh", "Sigmoid", "Exp", "Tanh", "Sigmoid", "Tanh", "Exp"});
     AddNode(model.mutable_graph(), "Relu", {"x"}, "z");
     SetValue(model.mutable_graph()->add_output(), "z", {});
     compiler::CompileOptions options;
@@ -94,10 +97,10 @@ TEST_CASE("branches: what gains nothing stays as it is") {
     CHECK(CallsIn(lines) == 0);
   }
   SECTION("sizes that are not known") {
-    CHECK(unchanged(Branches({"N", 64}, 4, {"Tanh", "Sigmoid", "Exp"}), {64, 64}));
+    CHECK(unchanged(Branches({"N", 128}, 4, {"Tanh", "Sigmoid", "Exp"}), {128, 128}));
   }
   SECTION("operators that need not give the same twice") {
-    onnx::ModelProto model = Branches({64, 64}, 2, {"Tanh"});
+    onnx::ModelProto model = Branches({128, 128}, 2, {"Tanh"});
     for (const std::string name : {"p", "q"}) {
       AddNode(model.mutable_graph(), "RandomNormalLike", {"x"}, name);
       AddNode(model.mutable_graph(), "Tanh", {name}, name + "t");
@@ -124,35 +127,35 @@ TEST_CASE("branches: more memory at once than before is worth it only to a degre
 }
 
 TEST_CASE("branches: what others read is not written over") {
-  onnx::ModelProto model = Branches({64, 64}, 4, {"Tanh", "Sigmoid", "Exp"});
+  onnx::ModelProto model = Branches({128, 128}, 4, {"Tanh", "Sigmoid", "Exp"});
   onnx::GraphProto* graph = model.mutable_graph();
   SECTION("a later node") {
     graph->mutable_node(graph->node_size() - 1)->set_output(0, "s");
     AddNode(graph, "Add", {"s", "b1_0"}, "y");
-    CHECK(Has(CallOf(RunPass("branches", model, {64, 64})), "outputs=[0, 3, 3, 1, 2]"));
+    CHECK(Has(CallOf(RunPass("branches", model, {128, 128})), "outputs=[0, 3, 3, 1, 2]"));
   }
   SECTION("another node of the branch") {
     onnx::NodeProto* node = graph->mutable_node(7);
     REQUIRE(node->output(0) == "b1_2");
     node->set_op_type("Mul");
     node->add_input("b1_0");
-    CHECK(Has(CallOf(RunPass("branches", model, {64, 64})), "outputs=[0, 2, 2, 3, 1]"));
+    CHECK(Has(CallOf(RunPass("branches", model, {128, 128})), "outputs=[0, 2, 2, 3, 1]"));
   }
 }
 
 TEST_CASE("branches: tensors of a branch follow each other in the same memory") {
   // A transpose writes over nothing: two tensors take turns.
   const PassRun run = RunPass(
-      "branches", Branches({64, 64}, 2, {"Transpose", "Tanh", "Transpose", "Sigmoid", "Transpose", "Exp"}),
-      {64, 64});
+      "branches", Branches({128, 128}, 2, {"Transpose", "Tanh", "Transpose", "Sigmoid", "Transpose", "Exp"}),
+      {128, 128});
   CHECK(Has(CallOf(run), "outputs=[0, 0, 1, 1]"));
 }
 
 TEST_CASE("branches: views are made inside, and behind where others read them") {
-  onnx::ModelProto model = ModelOf({64, 64});
+  onnx::ModelProto model = ModelOf({128, 128});
   onnx::GraphProto* graph = model.mutable_graph();
-  AddInts(graph, "flat", {4096});
-  AddInts(graph, "wide", {32, 128});
+  AddInts(graph, "flat", {16384});
+  AddInts(graph, "wide", {64, 256});
   std::vector<std::string> ends;
   for (const std::string name : {"a", "b", "c", "d"}) {
     AddNode(graph, "Tanh", {"x"}, name + "0");
@@ -164,16 +167,16 @@ TEST_CASE("branches: views are made inside, and behind where others read them") 
   }
   AddNode(graph, "Concat", ends, "y");
   AddInt(graph->mutable_node(graph->node_size() - 1), "axis", 0);
-  const PassRun run = RunPass("branches", model, {64, 64});
+  const PassRun run = RunPass("branches", model, {128, 128});
   const std::string call = CallOf(run);
-  CHECK(Has(call, "views=[1, 2, 32, 128, "));
+  CHECK(Has(call, "views=[1, 2, 64, 256, "));
   CHECK(std::count_if(run.after.begin(), run.after.end(), [](const std::string& line) {
           return line.find("reshape") != std::string::npos;
         }) == 4);
 }
 
 TEST_CASE("branches: parallel decides, and both programs give the same to the bit") {
-  const onnx::ModelProto model = Branches({64, 64}, 4, {"Tanh", "Sigmoid", "Exp"});
+  const onnx::ModelProto model = Branches({128, 128}, 4, {"Tanh", "Sigmoid", "Exp"});
   compiler::CompileOptions on, off;
   off.parallel = Parallel::kOff;
   Outcome with = CompileProto(model, on), without = CompileProto(model, off);
@@ -183,14 +186,14 @@ TEST_CASE("branches: parallel decides, and both programs give the same to the bi
   };
   CHECK(calls(with.compiled.module) == 1);
   CHECK(calls(without.compiled.module) == 0);
-  const Answer given = RunOnCounts(std::move(with.compiled.module), {64, 64});
-  const Answer expected = RunOnCounts(std::move(without.compiled.module), {64, 64});
+  const Answer given = RunOnCounts(std::move(with.compiled.module), {128, 128});
+  const Answer expected = RunOnCounts(std::move(without.compiled.module), {128, 128});
   CHECK(given.error.empty());
   CHECK(given.values == expected.values);
 }
 
 TEST_CASE("branches: parallel decides in C, too") {
-  const std::string model = Branches({64, 64}, 4, {"Tanh", "Sigmoid", "Exp"}).SerializeAsString();
+  const std::string model = Branches({128, 128}, 4, {"Tanh", "Sigmoid", "Exp"}).SerializeAsString();
   RewireCompileOptions options{};
   options.struct_size = sizeof(options);
   RewireCompileReport report{};
@@ -215,7 +218,7 @@ TEST_CASE("branches: parallel decides in C, too") {
 
 TEST_CASE("branches: vm-compile --parallel, and vm-run on two threads") {
   const TempFolder folder;
-  folder.Write("model.onnx", Branches({64, 64}, 4, {"Tanh", "Sigmoid", "Exp"}).SerializeAsString());
+  folder.Write("model.onnx", Branches({128, 128}, 4, {"Tanh", "Sigmoid", "Exp"}).SerializeAsString());
   const auto calls = [&](const std::string& how, const std::string& to) {
     const Finished compiled =
         RunProgram("vm-compile", {"model.onnx", "--parallel", how, "-o", to}, folder.path());
@@ -277,7 +280,7 @@ TEST_CASE("branches lie between a fork and a join") {
 
 TEST_CASE("the two longest branches are the first and the last") {
   Sketch sketch;
-  for (const double time : {1000, 9000, 2000, 8000}) sketch.Add({}, time);
+  for (const double time : {10000, 90000, 20000, 80000}) sketch.Add({}, time);
   const std::vector<BranchGroup> groups = sketch.Groups();
   REQUIRE(groups.size() == 1);
   CHECK(groups[0].branch == std::vector<std::size_t>{2, 0, 1, 3});
@@ -295,7 +298,7 @@ TEST_CASE("a node without a time, and a group between two of them") {
 
 TEST_CASE("many branches become few") {
   Sketch sketch;
-  for (int i = 0; i < 40; ++i) sketch.Add({}, 1000);
+  for (int i = 0; i < 40; ++i) sketch.Add({}, 2000);
   const std::vector<BranchGroup> groups = sketch.Groups();
   REQUIRE(groups.size() == 1);
   CHECK(groups[0].branches == 8);
