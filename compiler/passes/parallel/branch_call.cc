@@ -76,6 +76,10 @@ BranchCall::BranchCall(Graph* graph, const ValueUses& uses, const Block& block, 
       views_.push_back(node);
     }
   }
+  // What a branch writes then lies beside what the next one writes, which mostly the same thread runs. Two
+  // threads that write side by side would take cache lines from each other.
+  std::stable_sort(kernels.begin(), kernels.end(),
+                   [](const auto& a, const auto& b) { return a.second < b.second; });
   for (const auto& [node, branch] : kernels) {
     for (Value* input : node->inputs) AddInput(input);
     AddOutputs(*node, branch);
