@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products of matrices: numpy's matmul and ONNX Gemm.
 #include "rewire/kernels/cpu/shape/shapes.h"
+#include "rewire/kernels/cuda_libraries/libraries.h"
 #include "rewire/kernels/device/device_call.h"
 #include "rewire/kernels/device/product_arguments.h"
 #include "rewire/kernels/device/registry.h"
@@ -10,6 +11,8 @@ namespace {
 
 struct MatMul {
   static constexpr const char kName[] = "rewire.device.matmul";
+  // NVIDIA's library takes scratch memory of the device, as much as it says for each shape.
+  bool DeclareWorkspace(cpu::WorkspaceSizes& /*sizes*/) const { return cuda_libraries::Cublas() == nullptr; }
   Status operator()(TensorView a, TensorView b, TensorView out) const {
     DeviceChecks checks;
     checks.On("out", out).Beside("a", a, out).Beside("b", b, out).Real("a", a).SameDType("b", b, "a", a);
@@ -40,6 +43,7 @@ struct Gemm {
     gemm->activation = attributes.Choice("activation", {"none", "relu", "gelu_tanh"}, 0);
     return Status();
   }
+  bool DeclareWorkspace(cpu::WorkspaceSizes& /*sizes*/) const { return cuda_libraries::Cublas() == nullptr; }
   Status operator()(TensorView a, TensorView b, std::optional<TensorView> c, TensorView out) const {
     DeviceChecks checks;
     checks.On("out", out).Beside("a", a, out).Beside("b", b, out).Real("a", a).SameDType("b", b, "a", a);

@@ -3,6 +3,7 @@
 #include "rewire/kernels/cpu/convolution/conv.h"
 #include "rewire/kernels/cpu/convolution/conv_transpose_attributes.h"
 #include "rewire/kernels/cuda_libraries/convolution.h"
+#include "rewire/kernels/cuda_libraries/libraries.h"
 #include "rewire/kernels/device/device_call.h"
 #include "rewire/kernels/device/product_arguments.h"
 #include "rewire/kernels/device/registry.h"
@@ -60,6 +61,8 @@ struct Conv {
   static constexpr const char kName[] = "rewire.device.conv";
   cpu::ConvAttributes attributes;
   static Status Make(Attributes& given, Conv* conv) { return conv->attributes.Read(given); }
+  // NVIDIA's library takes scratch memory of the device, as much as it says for each shape.
+  bool DeclareWorkspace(cpu::WorkspaceSizes& /*sizes*/) const { return cuda_libraries::Cudnn() == nullptr; }
 
   Status operator()(TensorView x, TensorView w, std::optional<TensorView> bias, TensorView out) const {
     cpu::Window window;
