@@ -277,9 +277,7 @@ Status BlockedMatMul::operator()(TensorView x, TensorView w, TensorView scales,
                                  std::optional<TensorView> offsets, std::optional<TensorView> bias,
                                  std::optional<TensorView> addend, TensorView out) const {
   if (Status s = Check(x, w, scales, offsets, out); !s.ok()) return s;
-  Checks added;
-  CheckAdded(added, bias, addend, columns, out);
-  if (Status s = added.Take(); !s.ok()) return s;
+  if (Status s = CheckAdded(bias, addend, columns, out); !s.ok()) return s;
   const std::int64_t depth = x.dim(x.ndim() - 1);
   const BlockedPanel panels = {w.data<std::uint8_t>(),
                                scales.raw_data(),
