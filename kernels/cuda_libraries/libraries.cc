@@ -81,6 +81,12 @@ const Opened<CudnnFunctions>& OpenCudnn() {
   return *opened;
 }
 
+bool DriverIsOpen() {
+  void* driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
+  if (driver != nullptr) dlclose(driver);
+  return driver != nullptr;
+}
+
 // 90100 and, for cuDNN 8, 8902.
 std::string VersionText(std::size_t version) {
   const std::size_t major = version >= 10000 ? version / 10000 : version / 1000;
@@ -99,6 +105,9 @@ const CudnnFunctions* Cudnn() {
   const Opened<CudnnFunctions>& opened = OpenCudnn();
   return opened.reason.empty() ? &opened.functions : nullptr;
 }
+
+bool CublasMayWork() { return DriverIsOpen() && Cublas() != nullptr; }
+bool CudnnMayWork() { return DriverIsOpen() && Cudnn() != nullptr; }
 
 std::string LibrariesText() {
   const CublasFunctions* cublas = Cublas();

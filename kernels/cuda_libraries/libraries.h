@@ -15,6 +15,11 @@ namespace rewire::kernel::cuda_libraries {
 const CublasFunctions* Cublas();
 const CudnnFunctions* Cudnn();
 
+// Whether calls may use them: they are there, and this process has opened CUDA's driver. A call on another
+// device never uses them, but bounds of memory are computed without knowing the device.
+bool CublasMayWork();
+bool CudnnMayWork();
+
 // "cuBLASLt 13.0, cuDNN 9.19", "cuBLASLt is not installed, ..." and so on: what was found and what was not.
 std::string LibrariesText();
 

@@ -12,7 +12,7 @@ namespace {
 struct MatMul {
   static constexpr const char kName[] = "rewire.device.matmul";
   // NVIDIA's library takes scratch memory of the device, as much as it says for each shape.
-  bool DeclareWorkspace(cpu::WorkspaceSizes& /*sizes*/) const { return cuda_libraries::Cublas() == nullptr; }
+  bool DeclareWorkspace(cpu::WorkspaceSizes& /*sizes*/) const { return !cuda_libraries::CublasMayWork(); }
   Status operator()(TensorView a, TensorView b, TensorView out) const {
     DeviceChecks checks;
     checks.On("out", out).Beside("a", a, out).Beside("b", b, out).Real("a", a).SameDType("b", b, "a", a);
@@ -43,7 +43,7 @@ struct Gemm {
     gemm->activation = attributes.Choice("activation", {"none", "relu", "gelu_tanh"}, 0);
     return Status();
   }
-  bool DeclareWorkspace(cpu::WorkspaceSizes& /*sizes*/) const { return cuda_libraries::Cublas() == nullptr; }
+  bool DeclareWorkspace(cpu::WorkspaceSizes& /*sizes*/) const { return !cuda_libraries::CublasMayWork(); }
   Status operator()(TensorView a, TensorView b, std::optional<TensorView> c, TensorView out) const {
     DeviceChecks checks;
     checks.On("out", out).Beside("a", a, out).Beside("b", b, out).Real("a", a).SameDType("b", b, "a", a);

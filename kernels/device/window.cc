@@ -62,7 +62,7 @@ struct Conv {
   cpu::ConvAttributes attributes;
   static Status Make(Attributes& given, Conv* conv) { return conv->attributes.Read(given); }
   // NVIDIA's library takes scratch memory of the device, as much as it says for each shape.
-  bool DeclareWorkspace(cpu::WorkspaceSizes& /*sizes*/) const { return cuda_libraries::Cudnn() == nullptr; }
+  bool DeclareWorkspace(cpu::WorkspaceSizes& /*sizes*/) const { return !cuda_libraries::CudnnMayWork(); }
 
   Status operator()(TensorView x, TensorView w, std::optional<TensorView> bias, TensorView out) const {
     cpu::Window window;

@@ -41,7 +41,7 @@ Ran RunOnDevice(const Outcome& outcome, const RandomGraph& graph, std::int64_t n
     INFO((done ? "" : done.error().message()));
     REQUIRE(done);
     if (i > 0 || peak == Peak::kUnknown) continue;
-    CHECK(bound->unbounded.empty());
+    CHECK(bound->unbounded == "");
     CHECK(vm.bytes_peak() <= bound->bytes);
     if (peak == Peak::kEqual) CHECK(vm.bytes_peak() == bound->bytes);
   }
