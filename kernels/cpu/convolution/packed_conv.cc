@@ -192,7 +192,7 @@ struct PackedConv {
 
   // Rounds the lines of the image that a part of the output reads, and runs that part.
   Status RunRounded(const ImageCall& call, std::int64_t depth, const float* zeros) const {
-    const auto& [planes, rows, columns] = call.window.axes;
+    const auto &planes = call.window.axes[0], &rows = call.window.axes[1], &columns = call.window.axes[2];
     const std::int64_t most = __rewire_kernel_api->thread_count() == 1 ? kRoundedUnits : 4 * kRoundedUnits;
     const std::int64_t units = PairsOf(call.in_channels), line = Times(columns.input, units);
     const std::int64_t all = Times(call.images, planes.input, rows.input);
