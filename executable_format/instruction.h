@@ -76,15 +76,18 @@ struct RegisterWords {
   RegisterUse use[kMaxOperands] = {};
 };
 
+// Never defined: a call of it while compiling is an error of the compiler's, which shows `why`.
+void RefuseToCompile(const char* why);
+
 consteval RegisterWords FindRegisterWords(const OpcodeInfo& info) {
   RegisterWords found;
   std::uint32_t word = 1;
   for (std::size_t i = 0; i < info.operand_count; ++i) {
     const OperandKind kind = info.operands[i].kind;
     if (IsList(kind)) {
-      if (i + 1 != info.operand_count) throw "a list stands last";
+      if (i + 1 != info.operand_count) RefuseToCompile("a list stands last");
       if (TraitsOf(kind).use != RegisterUse::kNone) found.list = static_cast<std::uint8_t>(word);
-      if (found.list != 0 && TraitsOf(kind).use != RegisterUse::kRead) throw "a list is read";
+      if (found.list != 0 && TraitsOf(kind).use != RegisterUse::kRead) RefuseToCompile("a list is read");
       continue;
     }
     if (TraitsOf(kind).use != RegisterUse::kNone) {

@@ -39,7 +39,7 @@ consteval std::uint32_t LengthOf(Opcode opcode) {
   std::uint32_t words = 1;
   for (std::size_t i = 0; i < Info(opcode).operand_count; ++i) {
     const OperandKind kind = Info(opcode).operands[i].kind;
-    if (IsList(kind)) throw "its length differs";
+    if (IsList(kind)) isa_internal::RefuseToCompile("the length of an instruction with a list differs");
     words += OperandWords(kind);
   }
   return words;
