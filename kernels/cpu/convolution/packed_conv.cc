@@ -162,6 +162,8 @@ struct PackedConv {
   bool DeclareWorkspace(WorkspaceSizes& sizes) const {
     const DLTensor *x = sizes.Tensor(0, 3), *w = sizes.Tensor(1);
     if (x == nullptr || w == nullptr) return false;
+    // Such a call fails before it takes anything.
+    if (!attributes.FitsRank(x->ndim)) return true;
     const bool pairs = SameDType(w->dtype, DTypeOf<BFloat16>());
     const bool rounds = pairs && !SameDType(x->dtype, DTypeOf<BFloat16>());
     const std::int64_t channels = LastDim(x);
