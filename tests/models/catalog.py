@@ -79,7 +79,7 @@ RETURNED = "a kernel or a closure returns it"
 COPIED = {
     "kv_decode": {"tokens": RETURNED, "new_keys": INPUT, "new_values": INPUT},
     "paraphrase": {"output": INPUT, "463": INPUT},  # the mask in another shape
-    "scan_filter": {"h_end": INPUT, "peak_end": INPUT, "track": CONSTANT},
+    "scan_filter": {"h_end": INPUT, "track": CONSTANT},
 }
 
 # A rounding that falls the other way moves a quantised value by one step: these are judged by the step of their result.
