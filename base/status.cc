@@ -109,6 +109,8 @@ Error NewError(StatusCode code, const Message& message) noexcept {
 
 }  // namespace
 
+// The analyzer does not follow the count of references.
+// NOLINTNEXTLINE(clang-analyzer-cplusplus.NewDelete)
 Status::Status(const Error& error) noexcept : failure_(error.rep_) { Retain(); }
 
 StatusCode Status::code() const noexcept { return failure_ == nullptr ? StatusCode::kOk : failure_->code; }

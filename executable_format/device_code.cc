@@ -75,7 +75,7 @@ std::string_view DeviceCodeFormName(std::uint32_t form) {
 }
 
 bool EvaluateSize(Span<const std::int64_t> words, Span<const SymbolSize> symbols, std::int64_t* value) {
-  std::int64_t values[kMostSizeDepth];
+  std::int64_t values[kMostSizeDepth] = {};
   std::uint32_t depth = 0;
   for (std::size_t i = 0; i < words.size(); ++i) {
     const auto op = static_cast<SizeOp>(words[i]);

@@ -20,7 +20,7 @@ bool Has(const Graph& graph, const Node& node, std::uint32_t trait) {
 
 }  // namespace
 
-KernelTraits::KernelTraits(const KernelSet& kernels) : kernels_(kernels) {
+KernelTraits::KernelTraits(KernelSet kernels) : kernels_(std::move(kernels)) {
   for (const auto& source : kernels_.sources()) {
     for (const std::string& name : source->Names()) {
       PackedFunction function = source->Find(name).function;

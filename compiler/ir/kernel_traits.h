@@ -16,7 +16,7 @@ namespace rewire::compiler {
 // The rows of all kernels of a set. Immutable. Keeps the libraries loaded.
 class KernelTraits {
  public:
-  explicit KernelTraits(const KernelSet& kernels);
+  explicit KernelTraits(KernelSet kernels);
 
   // Null if there is no kernel of that name, or one without a row.
   const RewireKernelRow* Row(const std::string& name) const;

@@ -384,7 +384,7 @@ Status Lowering::LowerNode(const onnx::NodeProto& node, Scope* scope) {
   const auto opset = scope->opsets->find(domain);
   Status lowered;
   if (const onnx::FunctionProto* function = model_.FindFunction(domain, node.op_type())) {
-    lowered = CallFunction(*function, node, scope);
+    lowered = CallFunction(*function, node, *scope);
   } else if (opset == scope->opsets->end()) {
     Report(node, 0, fmt::format("the model imports no operator set of domain '{}'", domain), scope);
   } else {
@@ -430,12 +430,12 @@ void Lowering::JudgeUnseen(const Op& op, Scope* scope) {
 }
 
 Status Lowering::CallFunction(const onnx::FunctionProto& function, const onnx::NodeProto& node,
-                              Scope* scope) {
-  for (const Scope* caller = scope; caller != nullptr; caller = caller->call_scope) {
+                              Scope& scope) {
+  for (const Scope* caller = &scope; caller != nullptr; caller = caller->call_scope) {
     if (caller->function != &function) continue;
     return Fail(StatusCode::kInvalidFile, fmt::format("{}: the function calls itself", source_));
   }
-  if (scope->depth >= kMaxCallDepth) {
+  if (scope.depth >= kMaxCallDepth) {
     return Fail(StatusCode::kInvalidFile,
                 fmt::format("{}: functions call each other more than {} deep", source_, kMaxCallDepth));
   }
@@ -443,13 +443,13 @@ Status Lowering::CallFunction(const onnx::FunctionProto& function, const onnx::N
   Scope body;
   body.opsets = &opsets;
   body.call = &node;
-  body.call_scope = scope;
+  body.call_scope = &scope;
   body.function = &function;
-  body.depth = scope->depth + 1;
+  body.depth = scope.depth + 1;
   body.of_model = false;
   for (int i = 0; i < function.input_size(); ++i) {
     const bool given = i < node.input_size() && !node.input(i).empty();
-    body.names[function.input(i)] = given ? scope->Find(node.input(i)) : nullptr;
+    body.names[function.input(i)] = given ? scope.Find(node.input(i)) : nullptr;
   }
   Wanted wanted{{}, " of its function"};
   for (int i = 0; i < node.output_size() && i < function.output_size(); ++i) {
@@ -457,9 +457,9 @@ Status Lowering::CallFunction(const onnx::FunctionProto& function, const onnx::N
   }
   Result<Continuation> continuation = LowerNodes(function.node(), &body, wanted);
   if (!continuation) return Forward(continuation, source_);
-  Op op(node, 0, scope, this);
+  Op op(node, 0, &scope, this);
   if (Status delivered = Deliver(&op, *std::move(continuation)); !delivered) {
-    Report(node, 0, delivered.error().message(), scope);
+    Report(node, 0, delivered.error().message(), &scope);
   }
   return {};
 }

@@ -159,7 +159,7 @@ class Lowering {
   // Checks a node behind an unsupported one, as far as this is possible without its inputs. Does the same for
   // the nodes of its subgraphs, whose nesting protobuf limits.
   void JudgeUnseen(const Op& op, Scope* scope);
-  Status CallFunction(const onnx::FunctionProto& function, const onnx::NodeProto& node, Scope* scope);
+  Status CallFunction(const onnx::FunctionProto& function, const onnx::NodeProto& node, Scope& scope);
   void Report(const onnx::NodeProto& node, std::int64_t opset, const std::string& reason, Scope* scope);
   // The same for an input or an initializer of the graph.
   void ReportTensor(const char* what, const std::string& name, const std::string& reason, Scope* scope);

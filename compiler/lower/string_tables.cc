@@ -88,7 +88,7 @@ void StringTables::SetKeys(const Value* value, Strings keys) {
   keys_[value] = is_text ? ListText(keys) : std::string();
 }
 
-void StringTables::SetKeys(const Value* value, std::vector<std::int64_t> keys) {
+void StringTables::SetKeys(const Value* value, const std::vector<std::int64_t>& keys) {
   keys_[value] = ListText(keys);
 }
 

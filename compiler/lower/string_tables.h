@@ -46,7 +46,7 @@ class StringTables {
 
   // The keys of a map, in the order of the columns of the tensor that stands for it (ZipMap).
   void SetKeys(const Value* value, Strings keys);
-  void SetKeys(const Value* value, std::vector<std::int64_t> keys);
+  void SetKeys(const Value* value, const std::vector<std::int64_t>& keys);
 
   // Appends the lists that only the run knows to a function's outputs, and names for them. Errors:
   // kUnsupported if there is such a name already.

@@ -84,6 +84,7 @@ Status LowerContribQLinearConv(Op& op, const Operator& /*row*/) {
   Form form;
   form.copied = {"auto_pad", "dilations", "group", "kernel_shape", "pads", "strides"};
   std::vector<std::string> inputs;
+  inputs.reserve(static_cast<std::size_t>(op.inputs()));
   for (int i = 0; i < op.inputs(); ++i) inputs.push_back(parts.In(i));
   const bool last = op.Int("channels_last", 0) != 0;
   if (last) {

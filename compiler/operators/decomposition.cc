@@ -32,7 +32,7 @@ std::string Decomposition::Add(const std::string& type, const std::vector<std::s
   while (node.input_size() > 0 && node.input(node.input_size() - 1).empty()) {
     node.mutable_input()->RemoveLast();
   }
-  const std::string name = fmt::format("{}.{}", op_.NextName(), count_++);
+  std::string name = fmt::format("{}.{}", op_.NextName(), count_++);
   for (int i = 0; i < form.outputs; ++i) node.add_output(Output(name, i));
   for (const onnx::AttributeProto& attribute : form.attributes) *node.add_attribute() = attribute;
   for (const std::string& copied : form.copied) {

@@ -26,7 +26,7 @@ bool IsNumber(const SizeExpression& size, std::int64_t value) {
 }
 
 std::string SizeText(const SizeExpression& size, TypePrinter& types) {
-  const std::string words = fmt::format("words({})", fmt::join(size.words, ", "));
+  std::string words = fmt::format("words({})", fmt::join(size.words, ", "));
   if (SizeExpressionFault(size.words) != nullptr) return words;
   std::vector<std::string> values;
   for (std::size_t i = 0; i < size.words.size(); ++i) {

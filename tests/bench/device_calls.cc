@@ -218,6 +218,7 @@ void MachinesOverWeights(const DeviceApi& api, const std::string& name) {
   std::vector<VirtualMachine> machines;
   machines.reserve(1000);
   std::vector<double> times;
+  times.reserve(1000);
   for (int i = 0; i < 1000; ++i) times.push_back(Timed([&] { machines.emplace_back(program); }));
   if (counts) api.memory(api.context, device, &after, &all);
   fmt::print("a VM over a Program with a gigabyte of weights on {}: {}; device memory of 1,000 of them: {}\n",

@@ -193,13 +193,12 @@ TEST_CASE("winograd: windows of 3 x 3, with weights that are made when a program
     AddNode(graph, "Relu", {"conv"}, "y");
     return RunPass("winograd", model, {1, channels, size, size});
   };
-  CHECK(
-      run(8, 5, 1, 1).after ==
-      Lines{"once:", "%2 = rewire.packed.winograd_weights(@1)",
-            "%3 = rewire.transpose {perm=[0, 2, 3, 1]}(%0)",
-            "%4 = rewire.packed.winograd {channels=8, kernel_shape=[3, 3], strides=[1, 1], dilations=[1, 1], "
-            "pads=[1, 1, 1, 1], activation=\"relu\"}(%3, %2)",
-            "%5 = rewire.transpose {perm=[0, 3, 1, 2]}(%4)", "output y = %5"});
+  const std::string convolution =
+      "%4 = rewire.packed.winograd {channels=8, kernel_shape=[3, 3], strides=[1, 1], dilations=[1, 1], "
+      "pads=[1, 1, 1, 1], activation=\"relu\"}(%3, %2)";
+  CHECK(run(8, 5, 1, 1).after == Lines{"once:", "%2 = rewire.packed.winograd_weights(@1)",
+                                       "%3 = rewire.transpose {perm=[0, 2, 3, 1]}(%0)", convolution,
+                                       "%5 = rewire.transpose {perm=[0, 3, 1, 2]}(%4)", "output y = %5"});
   CHECK_FALSE(run(7, 5, 1, 1).changes());  // too few channels
   CHECK_FALSE(run(8, 4, 1, 1).changes());  // one tile
   CHECK_FALSE(run(8, 9, 2, 1).changes());
@@ -271,14 +270,13 @@ TEST_CASE("pack-products: a GRU whose gates begin no panels") {
 }
 
 TEST_CASE("pack-products: both directions of a recurrent layer") {
+  const std::string layer =
+      "%11, %12 = rewire.rnn {direction=\"bidirectional\", layout=0, hidden_size=16, packed=1}(%0, %5, %10)";
   CHECK(RunPass("pack-products", Recurrent("RNN", 1, 16, 2), {5, 1, 3}).after ==
         Lines{"once:", "%2 = rewire.packed.pack {order=\"OI\"}(@1)",
               "%4 = rewire.packed.pack {order=\"OI\"}(@3)", "%5 = rewire.concat {axis=0}(%2, %4)",
               "%7 = rewire.packed.pack {order=\"OI\"}(@6)", "%9 = rewire.packed.pack {order=\"OI\"}(@8)",
-              "%10 = rewire.concat {axis=0}(%7, %9)",
-              "%11, %12 = rewire.rnn {direction=\"bidirectional\", layout=0, hidden_size=16, packed=1}(%0, "
-              "%5, %10)",
-              "output y = %11"});
+              "%10 = rewire.concat {axis=0}(%7, %9)", layer, "output y = %11"});
 }
 
 TEST_CASE("pack-onednn: convolutions of groups, where the library is there") {

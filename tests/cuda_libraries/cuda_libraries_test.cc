@@ -62,7 +62,7 @@ std::uint64_t CallsWhile(Library& library, const char* function, const StockCall
 }
 
 const std::vector<StockCall>& Products() {
-  static const std::vector<StockCall> calls = {
+  static const std::vector<StockCall> kCalls = {
       {"matmul", "", {{"f32", {5, 7}}, {"f32", {7, 9}}}, {{"f32", {5, 9}}}},
       {"matmul", "", {{"f32", {2, 3, 5, 7}}, {"f32", {2, 3, 7, 9}}}, {{"f32", {2, 3, 5, 9}}}},
       {"matmul", "", {{"f32", {2, 3, 5, 7}}, {"f32", {7, 9}}}, {{"f32", {2, 3, 5, 9}}}},
@@ -77,11 +77,11 @@ const std::vector<StockCall>& Products() {
        {{"f32", {5, 9}}}},
       {"gemm", "beta = 0.25", {{"f32", {5, 7}}, {"f32", {7, 9}}, {"f32", {5, 9}}}, {{"f32", {5, 9}}}},
   };
-  return calls;
+  return kCalls;
 }
 
 const std::vector<StockCall>& Convolutions() {
-  static const std::vector<StockCall> calls = {
+  static const std::vector<StockCall> kCalls = {
       {"conv", "", {{"f32", {2, 3, 9, 8}}, {"f32", {4, 3, 3, 2}}}, {{"f32", {2, 4, 7, 7}}}},
       {"conv",
        "group = 2, strides = [2, 3], dilations = [2, 1], pads = [1, 2, 1, 2]",
@@ -98,7 +98,7 @@ const std::vector<StockCall>& Convolutions() {
        {{"f32", {1, 2, 7}}, {"f32", {3, 2, 3}}},
        {{"f32", {1, 3, 3}}}},
   };
-  return calls;
+  return kCalls;
 }
 
 TEST_CASE("products are made by cuBLASLt where it is") {

@@ -215,6 +215,7 @@ TEST_CASE("several threads use one module, each with its stream") {
   const DeviceModule module(device, kTestKernels);
   std::atomic<int> wrong{0};
   std::vector<std::thread> threads;
+  threads.reserve(4);
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&, t] {
       const TestDevice own;

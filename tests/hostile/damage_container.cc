@@ -70,8 +70,10 @@ std::string DamageContainer(Container& container, Dice& dice) {
       section.checksum = dice.Next();
       return "section's checksum changed";
     default:
-      for (std::uint64_t i = dice.Below(3) + 1; i > 0 && !section.bytes.empty(); --i)
-        section.bytes[dice.Below(section.bytes.size())] ^= static_cast<char>(1 << dice.Below(8));
+      for (std::uint64_t i = dice.Below(3) + 1; i > 0 && !section.bytes.empty(); --i) {
+        char& byte = section.bytes[dice.Below(section.bytes.size())];
+        byte = static_cast<char>(byte ^ 1 << dice.Below(8));
+      }
       return "bits of a section changed";
   }
 }

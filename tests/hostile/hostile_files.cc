@@ -112,7 +112,7 @@ void ChangeBytes(Bytes& file, Dice& dice) {
         break;
       }
       default:
-        if (at < file.size()) file[at] ^= static_cast<char>(1 << dice.Below(8));
+        if (at < file.size()) file[at] = static_cast<char>(file[at] ^ 1 << dice.Below(8));
     }
   }
 }
@@ -142,8 +142,8 @@ class FileJudge {
     Open({{block->read, file.size()}, nullptr}, verdict);
     if (CpuMilliseconds() - begin > kMilliseconds) verdict.faults.emplace_back("slow to open: a small file");
     if (HeapPeak() - heap > kHeapBytes)
-      verdict.faults.push_back("memory to open: " + std::to_string(HeapPeak() - heap));
-    if (!memory_.Release()) verdict.faults.push_back("beside memory: bytes around the file were written");
+      verdict.faults.emplace_back("memory to open: " + std::to_string(HeapPeak() - heap));
+    if (!memory_.Release()) verdict.faults.emplace_back("beside memory: bytes around the file were written");
     return verdict;
   }
 

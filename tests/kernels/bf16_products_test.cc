@@ -31,9 +31,10 @@ std::size_t IndexOf(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 // Small whole numbers, so that sums are exact in any order.
 std::vector<BFloat16> WholeNumbers(std::int64_t count, int modulus) {
+  const int half = modulus / 2;
   std::vector<BFloat16> numbers;
   for (std::int64_t i = 0; i < count; ++i)
-    numbers.emplace_back(static_cast<float>(static_cast<int>(i * 7 % modulus) - modulus / 2));
+    numbers.emplace_back(static_cast<float>(static_cast<int>(i * 7 % modulus) - half));
   return numbers;
 }
 

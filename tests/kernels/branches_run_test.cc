@@ -58,7 +58,7 @@ std::string Products(bool at_once) {
     calls += branch + ", 3, 0, 1, " + out + ", " + branch + ", 2, " + out + ", " + out;
     kernels += "rewire.matmul rewire.relu";
     outputs += branch;
-    nodes += "MatMul 'm" + branch + "'\\nRelu 'r" + branch + "'";
+    nodes += R"(MatMul 'm)" + branch + R"('\nRelu 'r)" + branch + "'";
     body += Allocated(name, "f32[40, 60]");
     separate += "invoke_packed matmul(%x, %w, %" + name + "), outputs=1\ninvoke_packed relu(%" + name +
                 ", %" + name + "), outputs=1\n";
@@ -107,6 +107,7 @@ TEST_CASE("several VMs run branches on one pool") {
   const Program program = Linked(Products(true), ThreadPool::Make(3));
   std::atomic<int> failed{0};
   std::vector<std::thread> threads;
+  threads.reserve(3);
   for (int t = 0; t < 3; ++t) {
     threads.emplace_back([&] {
       VirtualMachine vm(program);
@@ -146,7 +147,7 @@ std::string LongBranches() {
   }
   const std::string type = "f32[4000000]";
   return ".kernel branches = \"rewire.branches\" {inputs=1, outputs=[0, 1], kernels=\"" + kernels +
-         "\", calls=[" + calls + "]}\n.func main(x: " + type + ") -> (" + type + ", " + type + ")\n" +
+         R"(", calls=[)" + calls + "]}\n.func main(x: " + type + ") -> (" + type + ", " + type + ")\n" +
          Allocated("a", type) + Allocated("b", type) +
          "invoke_packed branches(%x, %a, %b), outputs=2\n%r = alloc_adt tag=0 (%a, %b)\nret %r\n.end\n";
 }

@@ -24,7 +24,7 @@ Program Linked(const std::string& text) {
 }
 
 Program DecoderOf(const std::string& format) {
-  return Linked(".kernel decode = \"rewire.image.decode\" {pixel_format=\"" + format +
+  return Linked(R"(.kernel decode = "rewire.image.decode" {pixel_format=")" + format +
                 "\"}\n.func main(x: u8[?]) -> u8[?, ?, ?]\n"
                 "  %y = invoke_packed decode(%x), outputs=0\n  ret %y\n.end\n");
 }

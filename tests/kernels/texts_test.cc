@@ -219,7 +219,7 @@ TEST_CASE("strings are ranked by their bytes") {
 
 TEST_CASE("a list is checked") {
   HostTensor out = HostTensor::Empty<std::int64_t>({2});
-  const auto check = [&](std::vector<std::int64_t> positions, std::vector<std::int64_t> ends,
+  const auto check = [&](const std::vector<std::int64_t>& positions, const std::vector<std::int64_t>& ends,
                          const std::string& text) {
     HostTensor x = HostTensor::Of<std::int64_t>({2}, positions);
     HostTensor offsets = HostTensor::Of<std::int64_t>({std::ssize(ends)}, ends);

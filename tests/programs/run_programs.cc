@@ -34,7 +34,7 @@ Program Linked(const Executable& executable, StorageFill fill) {
   options.storage_fill = fill;
   Result<Program> program = Program::Link(executable, options);
   if (!program) FAIL(program.error().message());
-  return std::move(*program);
+  return *program;
 }
 
 // Sees every instruction, so that the loop that tells observers runs too.

@@ -55,7 +55,7 @@ TEST_CASE("help says of each value what it is, by a name that means something") 
   static const std::regex kUnnamed("(?:TEXT|INT|UINT|FLOAT|ENUM|BOOLEAN)");
   std::vector<std::string> tools = Tools();
   if (std::filesystem::exists(std::filesystem::path(test::BuildDir()) / "bin/vm-compile"))
-    tools.push_back("vm-compile");
+    tools.emplace_back("vm-compile");
   for (const std::string& tool : tools) {
     INFO(tool);
     std::string help = Out(tool, {"--help"});

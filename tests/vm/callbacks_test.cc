@@ -270,11 +270,9 @@ TEST_CASE("a cancellation ends the run that is going on, never another one") {
   };
   vm.SetObserver(&observer);
   cancelled();
-  static VirtualMachine* running = nullptr;
   static float memory[16];
-  running = &vm;
-  vm.SetOutput(0, OutputAllocator{nullptr, [](void*, std::uint64_t, std::uint64_t) -> void* {
-                                    running->Cancel();
+  vm.SetOutput(0, OutputAllocator{&vm, [](void* context, std::uint64_t, std::uint64_t) -> void* {
+                                    static_cast<VirtualMachine*>(context)->Cancel();
                                     return memory;
                                   }});
   cancelled();

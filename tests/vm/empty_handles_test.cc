@@ -10,6 +10,9 @@
 namespace rewire::test {
 namespace {
 
+// NOLINTBEGIN(bugprone-use-after-move,clang-analyzer-cplusplus.Move,performance-move-const-arg): it is tested
+// here.
+
 constexpr char kText[] = R"(
 .func main(x: f32[2]) -> y: f32[2]
   ret %x
@@ -202,6 +205,8 @@ TEST_CASE("an integer is an input where a scalar of its width is, and nowhere el
         "function tree, input 0 (t): in its part 1 (in pre-order), f32[2] expected, i64[] given, for an "
         "integer");
 }
+
+// NOLINTEND(bugprone-use-after-move,clang-analyzer-cplusplus.Move,performance-move-const-arg)
 
 }  // namespace
 }  // namespace rewire::test

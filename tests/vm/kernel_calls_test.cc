@@ -410,7 +410,7 @@ TEST_CASE("a kernel's new ADT holds integers and objects of the VM alone") {
 
 // Objects as another runtime would make them. Each counts its end in `gone`.
 template <typename T>
-RewireFFIAny Foreign(T object, std::int32_t kind, int* gone) {
+RewireFFIAny Foreign(T object, std::int32_t kind, int* gone) {  // NOLINT(readability-non-const-parameter)
   struct Owner {
     T object;
     int* gone;

@@ -16,8 +16,6 @@
 
 #include "rewire/executable_format/tensor_files/npy.h"
 
-extern char** environ;
-
 namespace rewire::tools {
 namespace {
 

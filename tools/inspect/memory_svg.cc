@@ -67,8 +67,8 @@ void DrawPlan(const PlannedFunction& function, double top, std::string* svg) {
   for (const MemoryBlock& block : plan.blocks) {
     const double bottom = y(block.address), height = std::max(0.7, bottom - y(block.address + block.bytes));
     const std::string look =
-        block.is_storage ? "class=\"storage\""
-                         : fmt::format("class=\"tensor\" fill=\"{}\"", kColours[colour++ % kColours.size()]);
+        block.is_storage ? R"(class="storage")"
+                         : fmt::format(R"(class="tensor" fill="{}")", kColours[colour++ % kColours.size()]);
     *svg += fmt::format(
         "<rect {} x=\"{:.2f}\" y=\"{:.2f}\" width=\"{:.2f}\" height=\"{:.2f}\"><title>{} {}\n{} at offset "
         "{}\n"

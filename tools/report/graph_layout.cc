@@ -19,8 +19,6 @@
 #include <thread>
 #include <utility>
 
-extern char** environ;
-
 namespace rewire::tools {
 namespace {
 

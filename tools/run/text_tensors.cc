@@ -138,7 +138,7 @@ Result<TextArray> ParseTexts(std::string_view text) {
   bool leaf_seen = false;
   if (json.is_discarded() || !Flatten(json, 0, &array, &leaf_seen)) {
     return Fail(StatusCode::kInvalidArgument,
-                fmt::format("'{}' is no string, or list of strings, in JSON, such as [\"a\", \"b\"]",
+                fmt::format(R"('{}' is no string, or list of strings, in JSON, such as ["a", "b"])",
                             Printable(text, 80)));
   }
   return array;

@@ -148,7 +148,7 @@ class Table {
 // Multiplied by a secret number, because a file chooses its checksums and must not be able to put all of them
 // into one bucket.
 std::uint64_t CachedConstant::Place() const {
-  static const std::uint64_t secret =
+  static const std::uint64_t kSecret =
       (static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count()) ^
        reinterpret_cast<std::uintptr_t>(&Table::Instance())) *
           0x9E3779B97F4A7C15u |
@@ -158,10 +158,10 @@ std::uint64_t CachedConstant::Place() const {
        {hash, std::uint64_t{codec}, raw_bytes, std::uint64_t{stored.view.size()},
         std::uint64_t{reinterpret_cast<std::uintptr_t>(api)}, static_cast<std::uint64_t>(device_id),
         Hash64({reinterpret_cast<const std::byte*>(scope.data()), scope.size()})}) {
-    place = (place ^ part) * secret;
+    place = (place ^ part) * kSecret;
     place ^= place >> 32;
   }
-  return place * secret;
+  return place * kSecret;
 }
 
 CachedConstant::~CachedConstant() {

@@ -24,6 +24,7 @@ struct OnCacheLines {
   static void* operator new(std::size_t size, std::align_val_t) { return operator new(size); }
   static void* operator new(std::size_t, void* place) { return place; }
   static void operator delete(void* memory, std::size_t size);
+  static void operator delete(void* /*memory*/, void* /*place*/) {}
   static void operator delete(void* memory, std::size_t size, std::align_val_t) {
     operator delete(memory, size);
   }

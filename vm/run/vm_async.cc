@@ -30,7 +30,7 @@ Status VmImpl::WaitForStarted() {
 // Before anything of the VM is changed.
 void VmImpl::Settle() {
   if (Status finished = WaitForStarted(); !finished) {
-    late = std::move(finished);
+    late = finished;
     open_ends |= kLate;
   }
   DropRecording();

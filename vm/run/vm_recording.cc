@@ -139,7 +139,7 @@ void VmImpl::DropRecording() {
   const DeviceApi& api = *stream.api;
   if (stream.busy) {
     if (Status finished = WaitForStarted(); !finished) {
-      late = std::move(finished);
+      late = finished;
       open_ends |= kLate;
     }
   }

@@ -179,14 +179,12 @@ Status LowerRotaryEmbedding(Op& op, const Operator& /*row*/) {
                       turned.text(), size.text());
   const bool interleaved = op.Int("interleaved", 0) != 0;
   // The tables are [batch, length, size / 2] and the same for all heads.
-  Value* tables[2];
-  for (const int i : {0, 1}) {
-    Value* table = op.in(1 + i);
+  Value* tables[2] = {op.in(1), op.in(2)};
+  for (const Value* table : tables) {
     const int rank = op.in(3) != nullptr ? 2 : 3;
     if (table->type.rank() != rank || (op.in(3) != nullptr && op.in(3)->type.rank() != 2))
       return op.Invalid("'{}' has shape {}, expected rank {}", table->name, ShapeText(table->type.dims),
                         rank);
-    tables[i] = table;
   }
   if (even && tables[0]->type.dims.back().Is(*even / 2) && tables[1]->type.dims.back().Is(*even / 2)) {
     if (Value* y = RotateByKernel(op, op.in(0), heads, tables[0], tables[1], op.in(3), interleaved)) {
@@ -194,10 +192,10 @@ Status LowerRotaryEmbedding(Op& op, const Operator& /*row*/) {
       return {};
     }
   }
-  for (const int i : {0, 1}) {
-    Value* table = RowsOf(op, tables[i], op.in(3));
+  for (Value*& table : tables) {
+    table = RowsOf(op, table, op.in(3));
     const Shape& dims = table->type.dims;
-    tables[i] = op.Reshape(table, {dims[0], 1, dims[1], dims[2]});
+    table = op.Reshape(table, {dims[0], 1, dims[1], dims[2]});
   }
   Value* y = Rotate(op, x, tables[0], tables[1], turned, interleaved);
   op.Set(0, joined ? JoinHeads(op, y) : y);

@@ -201,11 +201,11 @@ Status LowerRotaryEmbedding(Op& op, const Operator& /*row*/) {
     op.Set(0, y);
     return {};
   }
-  Value* tables[2];
-  for (const int i : {0, 1}) {
-    Value* rows = RowsOf(op, op.in(2 + i), *positions);
-    const Shape& dims = rows->type.dims;
-    tables[i] = op.Reshape(rows, {dims[0], 1, dims[1], dims[2]});
+  Value* tables[2] = {op.in(2), op.in(3)};
+  for (Value*& table : tables) {
+    table = RowsOf(op, table, *positions);
+    const Shape& dims = table->type.dims;
+    table = op.Reshape(table, {dims[0], 1, dims[1], dims[2]});
   }
   Value* y = Rotate(op, x, tables[0], tables[1], turned, interleaved);
   op.Set(0, joined ? JoinHeads(op, y) : y);
@@ -334,10 +334,10 @@ Status LowerGroupQueryAttention(Op& op, const Operator& /*row*/) {
     const bool interleaved = op.Int("rotary_interleaved", 0) != 0;
     const auto rotated = [&](Value* joined, Value* apart, std::int64_t of) -> Value* {
       if (Value* y = RotateByKernel(op, joined, of, op.in(7), op.in(8), places, interleaved)) return y;
-      Value* tables[2];
-      for (const int i : {0, 1}) {
-        Value* rows = RowsOf(op, op.in(7 + i), places);
-        tables[i] = op.Reshape(rows, {batch, 1, length, rows->type.dims.back()});
+      Value* tables[2] = {op.in(7), op.in(8)};
+      for (Value*& table : tables) {
+        table = RowsOf(op, table, places);
+        table = op.Reshape(table, {batch, 1, length, table->type.dims.back()});
       }
       const DimExpr turned = op.in(7)->type.dims[1] * DimExpr(2);
       return JoinHeads(op, Rotate(op, apart, tables[0], tables[1], turned, interleaved));

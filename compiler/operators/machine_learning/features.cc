@@ -110,7 +110,7 @@ Result<Value*> LinearScores(Op& op, std::int64_t* rows) {
   if (!intercepts.empty() && static_cast<std::int64_t>(intercepts.size()) != *rows)
     return op.Invalid("{} intercepts for {} results", intercepts.size(), *rows);
   Value* weights = op.Transpose(op.Reshape(FloatsValue(op, coefficients), {*rows, *features}), {1, 0});
-  const Result<Value*> product = MatMulOf(op, x, weights);
+  Result<Value*> product = MatMulOf(op, x, weights);
   if (!product || intercepts.empty()) return product;
   return op.Apply("rewire.add", *product, FloatsValue(op, intercepts));
 }

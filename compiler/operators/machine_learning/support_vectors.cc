@@ -34,7 +34,7 @@ Result<Value*> KernelOf(Op& op, Value* x, const std::vector<double>& vectors, st
                               TensorOf(kFloat32, {x->type.dims[0], rows->type.dims[0]}));
     return op.Unary("rewire.exp", op.Apply("rewire.mul", distance, number(-gamma)));
   }
-  const Result<Value*> product = MatMulOf(op, x, op.Transpose(rows, {1, 0}));
+  Result<Value*> product = MatMulOf(op, x, op.Transpose(rows, {1, 0}));
   if (!product || kind == "LINEAR") return product;
   Value* line = op.Apply("rewire.add", op.Apply("rewire.mul", *product, number(gamma)), number(offset));
   if (kind == "POLY") return op.Apply("rewire.pow", line, number(degree));
@@ -62,7 +62,6 @@ Status LowerSvmRegressor(Op& op, const Operator& /*row*/) {
     return op.Unsupported("post_transform '{}'", op.String("post_transform", "NONE"));
   std::string kind = op.String("kernel_type", "LINEAR");
   Result<Value*> score = *x;
-  std::vector<double> factors = coefficients;
   if (count > 0) {
     if (Status checked = CheckVectors(op, vectors.size(), count, features); !checked) return checked;
     if (coefficients.size() != static_cast<std::size_t>(count))
@@ -71,9 +70,9 @@ Status LowerSvmRegressor(Op& op, const Operator& /*row*/) {
     if (!score) return Forward(score);
   } else {
     (void)op.FloatList("kernel_params");
-    if (Status checked = CheckVectors(op, factors.size(), 1, features); !checked) return checked;
+    if (Status checked = CheckVectors(op, coefficients.size(), 1, features); !checked) return checked;
   }
-  score = MatMulOf(op, *score, MatrixOf(op, factors, 1));
+  score = MatMulOf(op, *score, MatrixOf(op, coefficients, 1));
   if (!score) return Forward(score);
   Value* y = op.Apply("rewire.add", *score, op.Scalar(kFloat32, rho[0]));
   if (op.Int("one_class", 0) != 0) {
@@ -129,9 +128,9 @@ Result<Value*> MostVotes(Op& op, Value* scores, const ClassPairs& pairs) {
     of_first[static_cast<std::size_t>(pair * pairs.classes + i)] = 1;
     of_second[static_cast<std::size_t>(pair * pairs.classes + j)] = 1;
   }
-  const Result<Value*> a = MatMulOf(op, first, MatrixOf(op, of_first, pairs.classes));
+  Result<Value*> a = MatMulOf(op, first, MatrixOf(op, of_first, pairs.classes));
   if (!a) return a;
-  const Result<Value*> b = MatMulOf(op, second, MatrixOf(op, of_second, pairs.classes));
+  Result<Value*> b = MatMulOf(op, second, MatrixOf(op, of_second, pairs.classes));
   if (!b) return b;
   return HighestClass(op, op.Apply("rewire.add", *a, *b));
 }

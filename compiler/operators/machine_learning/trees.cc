@@ -27,9 +27,9 @@ Result<std::vector<double>> NumbersOf(Op& op, const std::string& name) {
 }
 
 Result<NodeMode> ModeOf(const Op& op, const std::string& text) {
-  const std::pair<const char*, NodeMode> kModes[] = {{"BRANCH_LEQ", kLeq}, {"BRANCH_LT", kLt},
-                                                     {"BRANCH_GTE", kGte}, {"BRANCH_GT", kGt},
-                                                     {"BRANCH_EQ", kEq},   {"BRANCH_NEQ", kNeq}};
+  static constexpr std::pair<const char*, NodeMode> kModes[] = {{"BRANCH_LEQ", kLeq}, {"BRANCH_LT", kLt},
+                                                                {"BRANCH_GTE", kGte}, {"BRANCH_GT", kGt},
+                                                                {"BRANCH_EQ", kEq},   {"BRANCH_NEQ", kNeq}};
   for (const auto& [name, mode] : kModes) {
     if (text == name) return mode;
   }

@@ -78,7 +78,8 @@ class Winograd : public Packing {
       if (dilation < 1) return false;
       const std::int64_t size = node.extents[0].dims[axis + 2].constant().value_or(64);
       const std::int64_t of_image = (size + dilation - 1) / dilation;
-      used *= static_cast<double>(of_image) / static_cast<double>((of_image + 3) / 4 * 4);
+      const std::int64_t computed = (of_image + 3) / 4 * 4;
+      used *= static_cast<double>(of_image) / static_cast<double>(computed);
     }
     return used > 0.6;
   }

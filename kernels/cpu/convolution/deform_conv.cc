@@ -138,8 +138,8 @@ struct DeformConv {
                       T* to, Pace& pace) {
     const WindowAxis &rows = window.axes[1], &columns = window.axes[2];
     const std::int64_t positions = window.outputs();
-    const auto down = static_cast<T>(tap / columns.kernel * rows.dilation);
-    const auto across = static_cast<T>(tap % columns.kernel * columns.dilation);
+    const std::int64_t row = tap / columns.kernel, column = tap % columns.kernel;
+    const auto down = static_cast<T>(row * rows.dilation), across = static_cast<T>(column * columns.dilation);
     static_cast<void>(pace.For(positions, 16, [&](std::int64_t p, std::int64_t end) {
       for (; p < end; ++p) {
         const T y = static_cast<T>(rows.start(p / columns.output)) + down + offset[p];

@@ -157,7 +157,7 @@ template <int kOperands, typename Row>
                          ForRows(layout, begin, end, work, pace, row);
                        });
   }
-  const auto part = [&](std::int64_t begin, std::int64_t end, auto&... pace) {
+  const auto part = [&](std::int64_t begin, std::int64_t end, [[maybe_unused]] auto&... pace) {
     std::int64_t offsets[kOperands];
     for (int k = 0; k < kOperands; ++k) offsets[k] = begin * layout.inner_strides()[k];
     if constexpr (std::is_invocable_v<const Row&, const std::int64_t*, std::int64_t, std::int64_t>)

@@ -51,7 +51,7 @@ class PacedSort {
   }
 
   // Sorts the first `kept` positions; the others follow in any order.
-  [[nodiscard]] bool SortFirst(std::int64_t* first, std::int64_t kept, std::int64_t* last) {
+  [[nodiscard]] bool SortFirst(std::int64_t* first, std::int64_t kept, const std::int64_t* last) {
     if (kept < last - first) {
       if (!MakeHeap(first, kept)) return false;
       for (std::int64_t* at = first + kept; kept > 0 && at < last; ++at) {
@@ -96,8 +96,8 @@ class PacedSort {
   bool Finish(std::int64_t* first, std::int64_t* last) {
     const std::int64_t count = last - first;
     if (count <= Short()) {
-      if (count > 1 && !pace_.Spend(Times(work_, count, std::bit_width(static_cast<std::uint64_t>(count)))))
-        return false;
+      const std::int64_t depth = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(count)));
+      if (count > 1 && !pace_.Spend(Times(work_, count, depth))) return false;
       std::sort(first, last, is_less_);
       return true;
     }

@@ -100,14 +100,15 @@ TEST_CASE("work to verify and link grows with the file and no faster") {
       CheckGrowth(before.link, cost.link, kStep);
       before = cost;
     }
-    CheckGrowth(least.verify, before.verify, kMost / kFewest);
-    CheckGrowth(least.link, before.link, kMost / kFewest);
+    constexpr std::uint32_t kGrowth = kMost / kFewest;
+    CheckGrowth(least.verify, before.verify, kGrowth);
+    CheckGrowth(least.link, before.link, kGrowth);
     std::printf("%-40s verify %9llu to %10llu (%.2f of linear), link %9llu to %10llu (%.2f), %zu MB\n",
                 growing.name.c_str(), static_cast<unsigned long long>(least.verify),
                 static_cast<unsigned long long>(before.verify),
-                static_cast<double>(before.verify) / static_cast<double>(least.verify * kMost / kFewest),
+                static_cast<double>(before.verify) / static_cast<double>(least.verify * kGrowth),
                 static_cast<unsigned long long>(least.link), static_cast<unsigned long long>(before.link),
-                static_cast<double>(before.link) / static_cast<double>(least.link * kMost / kFewest),
+                static_cast<double>(before.link) / static_cast<double>(least.link * kGrowth),
                 before.bytes >> 20);
   }
 }

@@ -55,7 +55,7 @@ Status CheckStructSize(const char* name, std::uint32_t given, std::size_t known,
 
 }  // namespace
 
-RewireStatus Record(Status status) noexcept {
+RewireStatus Record(const Status& status) noexcept {
   if (status) return kRewireOk;
   const Error& kept = Last().kept.emplace(status.error());
   return RecordStatic(kept.code(), kept.what());

@@ -18,7 +18,7 @@
 namespace rewire::c_api {
 
 // Stores a failure as the calling thread's last one. A success changes nothing.
-REWIRE_API RewireStatus Record(Status status) noexcept;
+REWIRE_API RewireStatus Record(const Status& status) noexcept;
 
 namespace internal {
 // Fails with kInvalidArgument and names the first pointer that is null. `names` are the pointers' names,

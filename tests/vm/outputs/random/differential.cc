@@ -112,21 +112,21 @@ class Differential {
   const DeviceApi* OtherDevice() {
     const char* name = std::getenv("REWIRE_TEST_DEVICE");
     if (name == nullptr) return &device_.api;
-    static const DeviceApi* const opened = *OpenDevice(name);
+    static const DeviceApi* const kOpened = *OpenDevice(name);
     constexpr std::uint64_t kMostDelay = 20'000;  // nanoseconds
     SimulatedCuda().Reset();
     SimulatedCuda().SetDelays(source_.seed, kMostDelay);
-    return opened;
+    return kOpened;
   }
   static const simulated_cuda::Control& SimulatedCuda() {
-    static const simulated_cuda::Control control = [] {
+    static const simulated_cuda::Control kControl = [] {
       simulated_cuda::Control found;
       void* driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
       if (driver == nullptr || !found.Load([&](const char* symbol) { return dlsym(driver, symbol); }))
         throw std::runtime_error("REWIRE_TEST_DEVICE needs the simulated CUDA driver");
       return found;
     }();
-    return control;
+    return kControl;
   }
   // Where the memory is bounded before the run, the first run has not passed the bound, and a static memory
   // of its size serves.
