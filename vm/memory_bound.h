@@ -36,6 +36,9 @@ struct MemoryBoundOptions {
   std::uint64_t work = 0;
   // The search ends there with kDeadlineExceeded.
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
+  // True: the run is one of TryInvokeAsync or a Pipeline, and memory of bound outputs on the host is not
+  // pinned. Copies from devices then come by way of pinned memory of the VM's.
+  bool asynchronous = false;
 };
 
 // What lies on one device.
@@ -63,6 +66,9 @@ struct MemoryBound {
   std::uint64_t stack = 0;      // registers, frames and argument lists
   std::uint64_t workspace = 0;  // of the kernel call that needs most
   std::uint64_t device = 0;     // the part of `storage` that lies on devices other than the host
+  // Memory of the host that devices pin for copies to it, rounding of blocks included. Where the devices are
+  // not known (BoundMemory), all of them are assumed to pin memory.
+  std::uint64_t pinned = 0;
 
   // Each device other than the host that a run can take memory of, in the order of the executable's table.
   // Blocks that are free but kept for the next tensor count, so the sum may exceed `device`.

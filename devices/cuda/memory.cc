@@ -49,14 +49,35 @@ int AllocateHost(void* context, DLDevice device, std::uint64_t bytes, void** blo
   State& state = State::Of(context);
   int code = REWIRE_DEVICE_OK;
   if (state.Enter(device, &code) == nullptr) return code;
-  return CodeOf(state.driver, "cuMemHostAlloc",
+  *block = state.pinned.Take(bytes);
+  if (*block != nullptr) return code;
+  code = CodeOf(state.driver, "cuMemHostAlloc",
                 state.driver.cuMemHostAlloc(block, bytes == 0 ? 1 : bytes, kHostAllocPortable));
+  if (code == REWIRE_DEVICE_OK) (void)FreePinned(state, state.pinned.Add(*block, bytes));
+  return code;
 }
 
 int DeallocateHost(void* context, DLDevice device, void* block) {
   State& state = State::Of(context);
   if (state.EnterToRelease(device) == nullptr) return REWIRE_DEVICE_FAILED;
-  return CodeOf(state.driver, "cuMemFreeHost", state.driver.cuMemFreeHost(block));
+  return FreePinned(state, state.pinned.Give(block));
+}
+
+int IsPinned(void* context, DLDevice, const void* memory, std::uint64_t bytes, std::int32_t* pinned) {
+  const CudaDriver& driver = State::Of(context).driver;
+  // Of memory that the driver does not know, the type stays 0. It pins whole ranges, so the ends tell.
+  *pinned = 1;
+  for (const std::uint64_t offset : {std::uint64_t{0}, bytes == 0 ? 0 : bytes - 1}) {
+    unsigned type = 0;
+    CUpointer_attribute attribute = CU_POINTER_ATTRIBUTE_MEMORY_TYPE;
+    void* answer = &type;
+    const int code =
+        CodeOf(driver, "cuPointerGetAttributes",
+               driver.cuPointerGetAttributes(1, &attribute, &answer, AddressOf(memory) + offset));
+    if (code != REWIRE_DEVICE_OK) return code;
+    if (type != CU_MEMORYTYPE_HOST) *pinned = 0;
+  }
+  return REWIRE_DEVICE_OK;
 }
 
 int Memory(void* context, DLDevice device, std::uint64_t* free_bytes, std::uint64_t* all_bytes) {
@@ -136,11 +157,21 @@ int Fill(void* context, DLDevice device, void* to, std::uint64_t bytes, const vo
 
 }  // namespace
 
+int FreePinned(const State& state, const std::vector<void*>& blocks) {
+  int failed = REWIRE_DEVICE_OK;
+  for (void* block : blocks) {
+    const int code = CodeOf(state.driver, "cuMemFreeHost", state.driver.cuMemFreeHost(block));
+    if (code != REWIRE_DEVICE_OK) failed = code;
+  }
+  return failed;
+}
+
 void AddMemory(RewireDeviceApi* api) {
   api->allocate = Allocate;
   api->deallocate = Deallocate;
   api->allocate_host = AllocateHost;
   api->deallocate_host = DeallocateHost;
+  api->is_pinned = IsPinned;
   api->memory = Memory;
   api->copy = Copy;
   api->fill = Fill;

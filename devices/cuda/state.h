@@ -6,9 +6,11 @@
 #include <deque>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "rewire/devices/cuda/driver.h"
 #include "rewire/devices/cuda/failure.h"
+#include "rewire/devices/cuda/pinned_blocks.h"
 
 namespace rewire::cuda {
 
@@ -30,6 +32,7 @@ struct State {
   Nvrtc nvrtc;
   std::string nvrtc_reason;  // why there is none; empty if there is one
   std::deque<Device> devices;
+  PinnedBlocks pinned;
 
   // False, with the words for it, if there is no driver or no device.
   bool Open(std::string* reason);
@@ -48,6 +51,9 @@ struct State {
 
 inline CUstream StreamOf(void* stream) { return static_cast<CUstream>(stream); }
 inline CUdeviceptr AddressOf(const void* address) { return reinterpret_cast<std::uintptr_t>(address); }
+
+// Frees pinned memory. A device is entered.
+int FreePinned(const State& state, const std::vector<void*>& blocks);
 
 // A kernel with the most dynamic shared memory that it has been allowed.
 struct Kernel {

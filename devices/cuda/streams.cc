@@ -31,6 +31,7 @@ int MakeStream(void* context, DLDevice device, void** stream) {
     return driver.cuStreamCreate(&made, kStreamNonBlocking);
   });
   *stream = made;
+  if (code == REWIRE_DEVICE_OK) State::Of(context).pinned.AddStream();
   return code;
 }
 
@@ -41,6 +42,8 @@ int DestroyStream(void* context, DLDevice device, void* stream) {
   const int code = InToRelease(context, device, "cuStreamDestroy", [&](const CudaDriver& driver) {
     return driver.cuStreamDestroy(StreamOf(stream));
   });
+  State& state = State::Of(context);
+  (void)FreePinned(state, state.pinned.RemoveStream());
   return waited != REWIRE_DEVICE_OK ? waited : code;
 }
 

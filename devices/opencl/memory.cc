@@ -124,6 +124,27 @@ int DeallocateHost(void* context, DLDevice device, void* block) {
   return REWIRE_DEVICE_OK;
 }
 
+// A CPU reads and writes all memory of the host itself. For other devices it is what AllocateHost has given.
+int IsPinned(void* context, DLDevice device, const void* memory, std::uint64_t bytes, std::int32_t* pinned) {
+  State& state = State::Of(context);
+  const Device* found = state.Find(device);
+  if (found == nullptr) return REWIRE_DEVICE_FAILED;
+  cl_device_type type = 0;
+  const cl_int error = state.driver.clGetDeviceInfo(found->id, CL_DEVICE_TYPE, sizeof(type), &type, nullptr);
+  if (error != CL_SUCCESS) return FailIn("clGetDeviceInfo", error);
+  *pinned = (type & CL_DEVICE_TYPE_CPU) != 0 ? 1 : 0;
+  const std::lock_guard<std::mutex> lock(state.pinned_mutex);
+  for (const auto& [block, object] : state.pinned) {
+    std::size_t size = 0;
+    if (state.driver.clGetMemObjectInfo(object, CL_MEM_SIZE, sizeof(size), &size, nullptr) != CL_SUCCESS)
+      continue;
+    const auto begin = reinterpret_cast<std::uintptr_t>(block);
+    const auto at = reinterpret_cast<std::uintptr_t>(memory);
+    if (at >= begin && bytes <= size && at - begin <= size - bytes) *pinned = 1;
+  }
+  return REWIRE_DEVICE_OK;
+}
+
 int ImportHandle(void* context, DLDevice, void* handle, std::uint64_t bytes, void** address) {
   State& state = State::Of(context);
   if (AddressSpace::IsAddress(handle)) {
@@ -256,6 +277,7 @@ void AddMemory(RewireDeviceApi* api) {
   api->deallocate = Deallocate;
   api->allocate_host = AllocateHost;
   api->deallocate_host = DeallocateHost;
+  api->is_pinned = IsPinned;
   api->import_handle = ImportHandle;
   api->release_handle = ReleaseHandle;
   api->find_handle = FindHandle;

@@ -135,6 +135,7 @@ nb::dict BoundOf(const PythonProgram& self, nb::handle function, bool outputs_bo
   figures["objects"] = bound.objects;
   figures["stack"] = bound.stack;
   figures["workspace"] = bound.workspace;
+  figures["pinned"] = bound.pinned;
   nb::dict devices;
   for (const DeviceMemoryBound& each : bound.devices) {
     const std::string name = DeviceText(self.program().executable().module().devices[each.device]);

@@ -26,6 +26,7 @@ class MemoryBound:
     objects: int
     stack: int
     workspace: int
+    pinned: int
     devices: Dict[str, int]
     undeclared_workspace: Tuple[str, ...]
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rewire/tests/vm/fake_device.h"
 
+#include <cstdlib>
 #include <cstring>
 #include <iterator>
 #include <utility>
@@ -175,6 +176,34 @@ FakeDevice::FakeDevice(DLDeviceType type, const char* name) {
 }
 
 FakeDevice::~FakeDevice() = default;
+
+void FakeDevice::PinHostMemory() {
+  api.allocate_host = [](void* context, DLDevice, std::uint64_t bytes, void** block) {
+    FakeDevice* self = Self(context);
+    if (self->full) return self->Fail("no memory can be pinned", REWIRE_DEVICE_NO_MEMORY);
+    auto* made = static_cast<unsigned char*>(std::aligned_alloc(64, (bytes + 63) / 64 * 64));
+    std::memset(made, 0xCD, bytes);
+    self->host_blocks[made] = {std::unique_ptr<unsigned char, void (*)(void*)>(made, std::free), bytes};
+    *block = made;
+    return REWIRE_DEVICE_OK;
+  };
+  api.deallocate_host = [](void* context, DLDevice, void* block) {
+    FakeDevice* self = Self(context);
+    if (self->host_blocks.erase(block) == 1) return REWIRE_DEVICE_OK;
+    return self->Fail("this is no pinned block");
+  };
+  api.is_pinned = [](void* context, DLDevice, const void* memory, std::uint64_t bytes, std::int32_t* pinned) {
+    const auto& blocks = Self(context)->host_blocks;
+    auto block = blocks.upper_bound(memory);
+    *pinned = 0;
+    if (block == blocks.begin()) return REWIRE_DEVICE_OK;
+    --block;
+    const auto offset = static_cast<std::uint64_t>(static_cast<const unsigned char*>(memory) -
+                                                   static_cast<const unsigned char*>(block->first));
+    *pinned = offset + bytes <= block->second.bytes ? 1 : 0;
+    return REWIRE_DEVICE_OK;
+  };
+}
 
 unsigned char* FakeDevice::Memory(const void* address, std::uint64_t bytes) {
   const auto at = reinterpret_cast<std::uintptr_t>(address);

@@ -30,6 +30,10 @@ class FakeDevice {
     std::vector<unsigned char> bytes;
     std::string scope;
   };
+  struct HostBlock {  // pinned
+    std::unique_ptr<unsigned char, void (*)(void*)> memory{nullptr, nullptr};
+    std::uint64_t bytes = 0;
+  };
   struct Stream;
   struct Event {
     Stream* stream = nullptr;
@@ -50,11 +54,14 @@ class FakeDevice {
   unsigned char* Memory(const void* address, std::uint64_t bytes);
   // Gives work to a stream, as the driver would: now, or when somebody waits. `work` returns false to fail.
   int Give(void* stream, std::function<bool()> work);
+  // From now on the device pins memory of the host.
+  void PinHostMemory();
   bool RunTo(Stream* stream, std::uint64_t position);
   int Fail(const std::string& words, int code = REWIRE_DEVICE_FAILED);
 
   RewireDeviceApi api{};
   std::map<std::uintptr_t, Block> blocks;
+  std::map<const void*, HostBlock> host_blocks;
   std::map<Stream*, std::unique_ptr<Stream>> streams;
   std::map<Event*, std::unique_ptr<Event>> events;
   std::map<Recording*, std::unique_ptr<Recording>> recordings;

@@ -47,6 +47,61 @@ TEST_CASE("calls in a pipeline are under way together, and their results come in
   CHECK(device.blocks.empty());
 }
 
+TEST_CASE(
+    "copies to memory that is not pinned land there when their call is popped, and not after a failure") {
+  FakeDevice device;
+  device.PinHostMemory();
+  device.put_off = true;
+  {
+    // The second output is the program's own memory.
+    Pipeline pipeline = *Pipeline::TryMake(ProgramOf(R"(
+      .device fake = ext_dev:0
+      .kernel test.add_one
+      .func main(x: f32[300]) -> (f32[300], f32[300])
+        %d = device_copy %x, cpu, fake
+        %s = alloc_storage _, alignment=64, f32[300], fake
+        %a = alloc_tensor %s, _, f32[300]
+        invoke_packed test.add_one(%d, %a), outputs=1
+        %h = device_copy %a, fake, cpu
+        %g = device_copy %d, fake, cpu
+        %r = alloc_adt tag=0 (%h, %g)
+        ret %r
+      .end)",
+                                                     WithKernels(device)),
+                                           3);
+    std::vector<std::vector<float>> outs(9, std::vector<float>(300, -1.0f));
+    std::size_t popped = 0;
+    const auto pop = [&] {
+      device.breaks_late = popped == 4;
+      const Result<Value> result = pipeline.TryPop();
+      device.breaks_late = false;
+      const std::vector<float>& out = outs[popped];
+      if (popped == 4) {
+        CHECK(MessageOf(result).find("the work went wrong") != std::string::npos);
+        CHECK(out == std::vector<float>(300, -1.0f));  // what was not copied is not moved either
+      } else {
+        REQUIRE(MessageOf(result).empty());
+        CHECK(out == std::vector<float>(300, static_cast<float>(popped) + 1));
+        CHECK(FloatsOf(result->field(1).tensor()) == std::vector<float>(300, static_cast<float>(popped)));
+      }
+      ++popped;
+    };
+    for (std::size_t i = 0; i < outs.size(); ++i) {
+      if (pipeline.size() == pipeline.depth()) pop();
+      const int waits = device.waits;
+      const Value x = Floats(std::vector<float>(300, static_cast<float>(i)));
+      const OutputBinding binding{OutputRef(OutputHandle{0, 0}), TensorView(outs[i].data(), {300})};
+      REQUIRE(MessageOf(pipeline.TryPush({&x, 1}, {&binding, 1})).empty());
+      CHECK(device.waits == waits);
+      CHECK(outs[i] == std::vector<float>(300, -1.0f));
+    }
+    while (popped < outs.size()) pop();
+  }
+  CHECK(device.misuse.empty());
+  CHECK(device.blocks.empty());
+  CHECK(device.host_blocks.empty());
+}
+
 TEST_CASE("a call that fails does not disturb its neighbours") {
   FakeDevice device;
   device.put_off = true;

@@ -8,6 +8,7 @@
 #include "rewire/tests/vm/device_programs.h"
 #include "rewire/tests/vm/fake_device.h"
 #include "rewire/tests/vm/test_program.h"
+#include "rewire/vm/memory_bound.h"
 
 namespace rewire::test {
 namespace {
@@ -59,6 +60,40 @@ TEST_CASE("a recorded run is replayed with what its inputs then hold") {
   CHECK(device.misuse.empty());
   CHECK(device.blocks.empty());
   CHECK(device.recordings.empty());
+}
+
+TEST_CASE("a recorded run finds all of its memory, although its blocks differ in alignment") {
+  FakeDevice device;
+  {
+    // Equally large blocks: one that is aligned to 256 and free, then one for less, in each run.
+    VirtualMachine vm(ProgramOf(R"(
+      .device fake = ext_dev:0
+      .kernel test.add_one
+      .func main(x: f32[3] on fake) -> f32[3] on fake
+        %s = alloc_storage _, alignment=256, f32[3], fake
+        %a = alloc_tensor %s, _, f32[3]
+        invoke_packed test.add_one(%x, %a), outputs=1
+        kill %a
+        kill %s
+        %t = alloc_storage _, alignment=64, f32[3], fake
+        %b = alloc_tensor %t, _, f32[3]
+        invoke_packed test.add_one(%x, %b), outputs=1
+        ret %b
+      .end)",
+                                WithKernels(device)));
+    void* x = nullptr;
+    REQUIRE(device.api.allocate(&device, {kDLExtDev, 0}, 12, 64, "", nullptr, &x) == REWIRE_DEVICE_OK);
+    vm.SetInput("x", TensorView(x, kFloat32, {3}, {kDLExtDev, 0}));
+    const Result<MemoryBound> bound = vm.program().TryMemoryBound();
+    CHECK(MessageOf(vm.TryRecord()).empty());
+    for (int i = 0; i < 3; ++i) vm.Invoke();
+    CHECK(device.replays == 3);
+    CHECK(device.blocks.size() == 3);  // x, and one for each alignment
+    CHECK(vm.bytes_peak() <= bound->bytes);
+    REQUIRE(device.api.deallocate(&device, {kDLExtDev, 0}, x, nullptr) == REWIRE_DEVICE_OK);
+  }
+  CHECK(device.misuse.empty());
+  CHECK(device.blocks.empty());
 }
 
 TEST_CASE("a run in which the host takes part is not recorded, and says why; the VM then runs as before") {

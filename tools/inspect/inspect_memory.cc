@@ -29,6 +29,7 @@ constexpr Figure kFigures[] = {
     {"stack", "registers, frames, arguments", &MemoryBound::stack},
     {"workspace", "workspace of a kernel call", &MemoryBound::workspace},
     {"device", "of the data, on devices", &MemoryBound::device},
+    {"pinned", "host memory that devices pin", &MemoryBound::pinned},
 };
 
 Result<std::pair<std::string, std::int64_t>> ParseDim(const std::string& text) {

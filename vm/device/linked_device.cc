@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rewire/vm/device/linked_device.h"
 
+#include <cstddef>
 #include <memory>
 #include <string_view>
 
@@ -21,7 +22,7 @@ Status DeviceFailure(const DeviceApi& api, DLDevice device, int code) {
 }
 
 bool IsWholeDevice(const DeviceApi& api) {
-  const bool needed = api.struct_size >= sizeof(RewireDeviceApi) && api.name != nullptr &&
+  const bool needed = api.struct_size >= offsetof(RewireDeviceApi, is_pinned) && api.name != nullptr &&
                       api.error != nullptr && api.allocate != nullptr && api.deallocate != nullptr &&
                       api.copy != nullptr && api.synchronize != nullptr;
   if (!needed) return false;
@@ -37,6 +38,26 @@ bool IsWholeDevice(const DeviceApi& api) {
          all_or_none(api.allocate_host, api.deallocate_host) &&
          (!HasHandles(api) ||
           (api.import_handle != nullptr && api.release_handle != nullptr && api.find_handle != nullptr));
+}
+
+int AllocateBlock(const DeviceApi& api, DLDevice device, std::uint64_t bytes, std::uint64_t alignment,
+                  const char* scope, void* stream, void** block) {
+  if (scope == kPinned) return api.allocate_host(api.context, device, bytes, block);
+  return api.allocate(api.context, device, bytes, alignment, scope, stream, block);
+}
+
+void FreeBlock(const DeviceApi& api, DLDevice device, const char* scope, void* stream, void* block) {
+  if (scope == kPinned) {
+    api.deallocate_host(api.context, device, block);
+  } else {
+    api.deallocate(api.context, device, block, stream);
+  }
+}
+
+bool IsPinned(const DeviceApi& api, DLDevice device, const void* memory, std::uint64_t bytes) {
+  std::int32_t pinned = 0;
+  return api.struct_size >= sizeof(RewireDeviceApi) && api.is_pinned != nullptr &&
+         api.is_pinned(api.context, device, memory, bytes, &pinned) == REWIRE_DEVICE_OK && pinned != 0;
 }
 
 Result<Tensor> ImportHandle(const DeviceApi& api, const TensorView& view) {

@@ -10,12 +10,26 @@
 
 namespace rewire {
 
+// In place of a memory scope: memory of the host that the device has allocated, because it copies to it
+// without a detour. Tensors there are tensors of the host.
+inline constexpr const char* kPinned = nullptr;
+
 struct LinkedDevice {
   DLDevice device = kHost;
   const DeviceApi* api = nullptr;  // null for the host
-  const char* scope = "";          // memory scope; the executable's string
+  const char* scope = "";          // memory scope; the executable's string. kPinned: memory of the host
   std::uint32_t stream = 0;        // the stream of a VM that work on this device uses (DeviceStreams)
+
+  // The device of tensors there.
+  DLDevice tensor_device() const { return scope == kPinned ? kHost : device; }
 };
+
+// A copy of at least so many bytes from a device goes to pinned memory. Smaller ones are as fast anyway.
+inline constexpr std::uint64_t kLeastPinned = 1025;
+// True if the device pins memory of the host for such a copy.
+inline bool PinsFor(const DeviceApi& api, std::uint64_t bytes) {
+  return api.allocate_host != nullptr && bytes >= kLeastPinned;
+}
 
 inline bool IsHostAddressable(const DeviceApi& api) {
   return (api.flags & REWIRE_DEVICE_HOST_ADDRESSABLE) != 0;
@@ -23,6 +37,14 @@ inline bool IsHostAddressable(const DeviceApi& api) {
 
 // The failure that `code` stands for, with the driver's words: "cuda:0: CUDA_ERROR_OUT_OF_MEMORY (...)".
 Status DeviceFailure(const DeviceApi& api, DLDevice device, int code);
+
+// Takes and frees memory of a device, or memory of the host that the device pins, as `scope` says.
+int AllocateBlock(const DeviceApi& api, DLDevice device, std::uint64_t bytes, std::uint64_t alignment,
+                  const char* scope, void* stream, void** block);
+void FreeBlock(const DeviceApi& api, DLDevice device, const char* scope, void* stream, void* block);
+
+// Whether the device copies to this memory of the host without a detour. Not known counts as no.
+bool IsPinned(const DeviceApi& api, DLDevice device, const void* memory, std::uint64_t bytes);
 
 inline bool HasHandles(const DeviceApi& api) { return (api.flags & REWIRE_DEVICE_HANDLES) != 0; }
 

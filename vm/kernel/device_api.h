@@ -119,7 +119,9 @@ typedef struct RewireDeviceApi {
   int (*allocate)(void* context, DLDevice device, uint64_t bytes, uint64_t alignment, const char* scope,
                   void* stream, void** block);
   int (*deallocate)(void* context, DLDevice device, void* block, void* stream);
-  /* Optional. Memory of the host that the device copies from and to without a detour (pinned memory). */
+  /* Optional, both or none. Memory of the host that the device copies from and to without a detour (pinned
+   * memory), at a multiple of 64. Where there is such memory, copies to the host go there: a copy to other
+   * memory may make the host wait. The block is freed when no work uses it. */
   int (*allocate_host)(void* context, DLDevice device, uint64_t bytes, void** block);
   int (*deallocate_host)(void* context, DLDevice device, void* block);
   /* Optional. Bytes that are free, and bytes in all. */
@@ -177,6 +179,10 @@ typedef struct RewireDeviceApi {
   int (*end_recording)(void* context, DLDevice device, void* stream, void** recording);
   int (*replay)(void* context, DLDevice device, void* recording, void* stream);
   int (*destroy_recording)(void* context, DLDevice device, void* recording);
+
+  /* Optional; older structs end before it. Sets *pinned to 1 if the device copies from and to this memory of
+   * the host without a detour, whoever has allocated it, and to 0 if not. */
+  int (*is_pinned)(void* context, DLDevice device, const void* memory, uint64_t bytes, int32_t* pinned);
 } RewireDeviceApi;
 
 /* A device library exports this function under the name `rewire_device_open`. It opens the driver and sets

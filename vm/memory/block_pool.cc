@@ -18,7 +18,7 @@ BlockPool::~BlockPool() {
   if (class_count_ == kClasses) account_->Free(classes_, kTableBytes, 64);
 }
 
-void BlockPool::Release() {
+[[gnu::cold]] void BlockPool::Release() {
   Trim();
   bool any_out = false;
   ForEachUsedClass([&](std::uint32_t index) {
@@ -36,7 +36,7 @@ void BlockPool::Release() {
   UseSmallClasses();
 }
 
-bool BlockPool::MakeLargeClasses() {
+[[gnu::cold]] bool BlockPool::MakeLargeClasses() {
   void* table = account_->Allocate(kTableBytes, 64);
   if (table == nullptr) return false;
   auto* classes = static_cast<SizeClass*>(table);
@@ -51,7 +51,7 @@ bool BlockPool::MakeLargeClasses() {
   return true;
 }
 
-void BlockPool::DropEmptyTable() {
+[[gnu::cold]] void BlockPool::DropEmptyTable() {
   if (class_count_ != kClasses) return;
   bool any_out = false;
   ForEachUsedClass([&](std::uint32_t index) {

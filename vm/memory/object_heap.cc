@@ -33,14 +33,17 @@ TupleObject* ObjectHeap::NewTuple(std::int32_t kind, std::uint32_t tag, std::uin
   return tuple;
 }
 
-bool ObjectHeap::TakeDeviceMemory(StorageObject* storage) {
-  const std::uint64_t bytes = BlockPool::BlockBytes(storage->size);
+// A free block serves only a storage of its own alignment. Were it given out for less, it would come back as
+// a block for less, and the next run would lack it.
+[[gnu::cold]] bool ObjectHeap::TakeDeviceMemory(StorageObject* storage) {
+  const bool pinned = storage->scope == kPinned;
+  const std::uint64_t bytes = DeviceBlockBytes(storage->size, storage->alignment, pinned);
   storage->block_bytes = bytes;
   for (std::size_t i = 0; i < device_blocks_.size(); ++i) {
     const DeviceBlock& free = device_blocks_[i];
     if (free.api != storage->device_api || free.bytes != bytes ||
-        free.device.device_id != storage->device.device_id || free.alignment < storage->alignment ||
-        free.scope != storage->scope) {
+        free.device.device_id != storage->device.device_id || free.alignment != storage->alignment ||
+        (free.scope == kPinned) != pinned || (!pinned && std::strcmp(free.scope, storage->scope) != 0)) {
       continue;
     }
     storage->block = free.block;
@@ -56,11 +59,16 @@ bool ObjectHeap::TakeDeviceMemory(StorageObject* storage) {
     }
   }
   storage->data = storage->block;
-  if (IsHostAddressable(*storage->device_api)) Fill(storage);
+  if (pinned) {
+    const std::uintptr_t mask = storage->alignment - 1;
+    storage->data =
+        reinterpret_cast<void*>((reinterpret_cast<std::uintptr_t>(storage->block) + mask) & ~mask);
+  }
+  if (pinned || IsHostAddressable(*storage->device_api)) Fill(storage);
   return true;
 }
 
-bool ObjectHeap::AllocateOnDevice(StorageObject* storage, std::uint64_t bytes) {
+[[gnu::cold]] bool ObjectHeap::AllocateOnDevice(StorageObject* storage, std::uint64_t bytes) {
   const DeviceApi& api = *storage->device_api;
   void* stream = nullptr;
   if (streams_ != nullptr) {
@@ -73,8 +81,8 @@ bool ObjectHeap::AllocateOnDevice(StorageObject* storage, std::uint64_t bytes) {
     }
   }
   const auto allocate = [&] {
-    return api.allocate(api.context, storage->device, bytes, storage->alignment, storage->scope, stream,
-                        &storage->block);
+    return AllocateBlock(api, storage->device, bytes, storage->alignment, storage->scope, stream,
+                         &storage->block);
   };
   int code = allocate();
   if (code == REWIRE_DEVICE_NO_MEMORY) {
@@ -103,7 +111,7 @@ bool ObjectHeap::TakeNewMemory(StorageObject* storage) {
   return true;
 }
 
-void ObjectHeap::Fill(StorageObject* storage) {
+[[gnu::cold]] void ObjectHeap::Fill(StorageObject* storage) {
   switch (fill_) {
     case StorageFill::kUndefined:
       return;
@@ -344,7 +352,7 @@ TensorObject* NewHeapTensor(ObjectHeap& heap, const LinkedDevice& device, DLData
   }
   SetContiguousDims(tensor, dtype, shape.data(), static_cast<std::uint32_t>(shape.size()));
   tensor->tensor.data = storage->data;
-  tensor->tensor.device = device.device;
+  tensor->tensor.device = device.tensor_device();
   tensor->tensor.byte_offset = 0;
   tensor->storage = storage;  // the storage's one reference passes to the tensor
   return tensor;
@@ -355,11 +363,11 @@ void ObjectHeap::Reclaim() {
   pool_.DropEmptyTable();
 }
 
-void ObjectHeap::Trim() {
+[[gnu::cold]] void ObjectHeap::Trim() {
   pool_.Trim();
   for (const DeviceBlock& free : device_blocks_) {
     void* stream = streams_ != nullptr ? streams_->HandleOf(free.api, free.device) : nullptr;
-    free.api->deallocate(free.api->context, free.device, free.block, stream);
+    FreeBlock(*free.api, free.device, free.scope, stream, free.block);
     account_->Refund(free.bytes);
   }
   device_blocks_.clear();

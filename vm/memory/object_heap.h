@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <string_view>
 #include <utility>
 
 #include "rewire/base/array.h"
@@ -92,6 +91,11 @@ class ObjectHeap {
     storage->release = nullptr;
     storage->object_bytes = bytes;
     return storage;
+  }
+  // Size of the block that a storage takes of a device, or of the memory of the host that a device pins.
+  // Pinned memory has the usual alignment; more is bought with room.
+  static std::uint64_t DeviceBlockBytes(std::uint64_t size, std::uint64_t alignment, bool pinned) {
+    return BlockPool::BlockBytes(size + (pinned && alignment > kBlockAlignment ? alignment : 0));
   }
   // True if NewStorage would make the same as this storage of the VM's, which nothing but one register refers
   // to: then it serves again.
@@ -221,7 +225,7 @@ class ObjectHeap {
     DLDevice device;
     std::uint64_t bytes;
     std::uint64_t alignment;
-    std::string_view scope;  // the executable's string
+    const char* scope;
     void* block;
   };
 

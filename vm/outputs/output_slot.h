@@ -33,6 +33,7 @@ struct OutputSlot {
   std::uint8_t obstacles = 0;  // of the current run
   bool donated = false;        // the memory is that of the input `donated_input`
   bool copied = false;         // in the last run
+  bool staged = false;         // in the last run: it came by way of pinned memory (Interpreter::CopyStaged)
   bool strided = false;        // kTensor
   std::uint32_t donated_input = 0;
   // For kTensor: dtype, shape and strides (which are stored in `dims`) and the first element.

@@ -221,7 +221,7 @@ BlockClass BoundAnalysis::ClassOf(const Class& wanted) {
     meter_.Spend(1);
     const Class& known = classes_[i];
     if (known.bytes == wanted.bytes && known.device == wanted.device && known.alignment == wanted.alignment &&
-        known.site == wanted.site) {
+        known.site == wanted.site && known.pinned == wanted.pinned) {
       return i;
     }
   }
@@ -290,7 +290,7 @@ void BoundAnalysis::GiveTensorHeader(Node* node) {
 }
 
 Node BoundAnalysis::StorageNode(std::uint64_t bytes, std::uint64_t asked_alignment, std::uint32_t device,
-                                bool exact) {
+                                bool exact, bool pinned) {
   const std::uint64_t alignment = std::max(asked_alignment, options_.least_alignment);
   Node node;
   node.kind = Node::kStorage;
@@ -303,6 +303,12 @@ Node BoundAnalysis::StorageNode(std::uint64_t bytes, std::uint64_t asked_alignme
     return node;
   }
   GiveHeader(&node, sizeof(StorageObject));
+  if (pinned) {
+    node.on_device = false;
+    node.data = {ClassOf({ObjectHeap::DeviceBlockBytes(node.raw, alignment, true), device, alignment,
+                          exact ? 0 : Site(), true})};
+    return node;
+  }
   std::uint64_t block = BlockPool::BlockBytes(node.raw);
   if (!node.on_device && alignment > BlockPool::BlockAlignment(block)) {
     block = BlockPool::BlockBytes(std::min(node.raw + alignment, BlockPool::kMaxBlock));

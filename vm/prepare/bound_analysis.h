@@ -27,7 +27,9 @@ struct AnalysisOptions {
   bool outputs_bound = false;
   StorageFill fill = StorageFill::kUndefined;
   std::uint64_t least_alignment = 1;  // the smallest alignment of all storage (ObjectHeap)
-  Array<std::int64_t> max_symbols;    // by symbol of the module; negative: no largest size is given
+  // By device of the table: copies from it to the host go to memory that it pins (PinsFor).
+  Array<bool> pins;
+  Array<std::int64_t> max_symbols;  // by symbol of the module; negative: no largest size is given
 };
 
 // The results; all figures are upper bounds.
@@ -62,6 +64,7 @@ class BoundAnalysis {
     std::uint64_t alignment;  // of a block on a device, which serves no other; 0 on the host
     std::uint32_t
         site;  // for sizes that are only upper bounds: made by this one instruction; 0: a class of the pool
+    bool pinned = false;  // on the host, pinned for copies from `device`
     bool on_device() const { return device != kHostDevice; }
   };
   const Class& ClassAt(BlockClass index) const { return classes_[index]; }
@@ -121,7 +124,8 @@ class BoundAnalysis {
   std::uint32_t FirstSiteOf(std::uint32_t index, const Array<NodeId>& args);
 
   // A tensor with memory of its own, as the VM's instructions make it; `bytes` of data at most.
-  NodeId NewTensor(Node tensor, std::uint64_t bytes, std::uint64_t alignment, std::uint32_t device);
+  NodeId NewTensor(Node tensor, std::uint64_t bytes, std::uint64_t alignment, std::uint32_t device,
+                   bool pinned = false);
   NodeId Box();
   // A tensor header without memory, shaped by what is known of a shape operand.
   Node Shaped(NodeId shape, DLDataType dtype) const;
@@ -130,7 +134,9 @@ class BoundAnalysis {
   bool BytesOf(const Node& tensor, std::uint64_t* bytes) const;
   void GiveHeader(Node* node, std::uint64_t bytes, bool exact = true);
   void GiveTensorHeader(Node* node);
-  Node StorageNode(std::uint64_t bytes, std::uint64_t asked_alignment, std::uint32_t device, bool exact);
+  // `pinned`: on the host, for a copy from the device.
+  Node StorageNode(std::uint64_t bytes, std::uint64_t asked_alignment, std::uint32_t device, bool exact,
+                   bool pinned = false);
   void TakeMemory(NodeId storage);
   NodeId InputNode(const TypeNode& type);
   BlockClass ClassOf(const Class& wanted);

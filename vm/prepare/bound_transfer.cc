@@ -5,6 +5,7 @@
 
 #include "rewire/base/array.h"
 #include "rewire/executable_format/instruction.h"
+#include "rewire/vm/device/linked_device.h"
 #include "rewire/vm/memory/block_pool.h"
 #include "rewire/vm/prepare/bound_analysis.h"
 #include "rewire/vm/value/objects.h"
@@ -251,14 +252,14 @@ bool BoundAnalysis::BytesOf(const Node& tensor, std::uint64_t* bytes) const {
 }
 
 NodeId BoundAnalysis::NewTensor(Node tensor, std::uint64_t bytes, std::uint64_t alignment,
-                                std::uint32_t device) {
+                                std::uint32_t device, bool pinned) {
   GiveTensorHeader(&tensor);
   if (RewiredHere()) {
     const NodeId id = heap_.Add(std::move(tensor));
     Measure({id});
     return id;
   }
-  const NodeId storage = heap_.Add(StorageNode(bytes, alignment, device, tensor.exact));
+  const NodeId storage = heap_.Add(StorageNode(bytes, alignment, device, tensor.exact, pinned));
   TakeMemory(storage);
   tensor.children = {storage};
   const NodeId id = heap_.Add(std::move(tensor));
@@ -341,9 +342,11 @@ bool BoundAnalysis::DeviceCopy() {
   copy.kind = Node::kTensor;
   copy.contents = 0;
   const auto is_host = [&](std::uint32_t device) { return module_.devices[device].type == kDLCPU; };
-  findings_.copies = findings_.copies ||
-                     is_host(code[WordOf(kOp, "src_device")]) != is_host(code[WordOf(kOp, "dst_device")]);
-  const NodeId id = NewTensor(std::move(copy), bytes, 64, code[WordOf(kOp, "dst_device")]);
+  const std::uint32_t source = code[WordOf(kOp, "src_device")];
+  const std::uint32_t target = code[WordOf(kOp, "dst_device")];
+  findings_.copies = findings_.copies || is_host(source) != is_host(target);
+  const bool pinned = is_host(target) && options_.pins[source] && bytes >= kLeastPinned;
+  const NodeId id = NewTensor(std::move(copy), bytes, 64, pinned ? source : target, pinned);
   Put(code[WordOf(kOp, "dst")], id);
   return true;
 }

@@ -68,9 +68,47 @@ WorkMeter::Budget BudgetOf(const Module& module, const MemoryBoundOptions& optio
   return budget;
 }
 
+// Adds what an asynchronous run stages of a function's bound outputs (Interpreter::CopyStaged). Each has at
+// most one copy under way, because another one to the same memory waits for it.
+void AddStaged(const Function& function, const FunctionPlan& plan, Span<const std::int64_t> symbols,
+               std::uint64_t alignment, MemoryBound* total) {
+  std::uint32_t leaf = 0;
+  for (const TypeNode& node : function.result.nodes) {
+    if (node.kind == TypeKind::kAdt) continue;
+    const std::string& name = function.output_names[leaf];
+    const Array<OutputSite>& sites = plan.leaves[leaf++].sites;
+    // A function that is called may copy.
+    const bool copies = std::any_of(sites.begin(), sites.end(), [&](const OutputSite& site) {
+      const Opcode made_by = OpcodeOf(function.code[site.pc]);
+      return site.reason == CopyReason::kNone &&
+             (made_by == Opcode::kDeviceCopy || made_by == Opcode::kInvoke);
+    });
+    if (!copies) continue;
+    Array<std::int64_t> dims;
+    bool known = node.kind == TypeKind::kTensor && node.rank != kUnknownRank;
+    for (const Dim dim : node.dims) {
+      dims.push_back(IsSymbol(dim) ? symbols[SymbolOf(dim)] : dim);
+      known = known && dims.back() >= 0;
+    }
+    if (!known) {
+      total->unbounded = "output " + name + " is staged, and its signature does not bound its size";
+      return;
+    }
+    const std::uint64_t bytes =
+        std::min(TensorBytes(node.dtype, dims).value_or(BlockPool::kMaxBlock), BlockPool::kMaxBlock);
+    if (bytes < kLeastPinned) continue;
+    const std::uint64_t block = ObjectHeap::DeviceBlockBytes(bytes, alignment, true);
+    const std::uint64_t objects =
+        BlockPool::BlockBytes(TensorObject::Bytes(kUsualRank)) + BlockPool::BlockBytes(sizeof(StorageObject));
+    total->pinned += block;
+    total->objects += objects;
+    total->bytes += block + objects;
+  }
+}
+
 // Adds up what was found.
 MemoryBound Total(const Module& module, const FunctionPlan& plan, const bounds::BoundAnalysis& analysis,
-                  const bounds::Findings& found, std::uint32_t index, bool bound) {
+                  const bounds::Findings& found, std::uint32_t index, bool bound, bool pinning_known) {
   const Function& function = module.functions[index];
   MemoryBound total;
   total.unbounded = found.unbounded;
@@ -91,8 +129,11 @@ MemoryBound Total(const Module& module, const FunctionPlan& plan, const bounds::
   bool large = false;
   for (bounds::BlockClass i = 0; i < found.peak.size(); ++i) {
     const bounds::BoundAnalysis::Class& block = analysis.ClassAt(i);
-    (block.on_device() ? on_devices[block.device] : pool) += block.bytes * found.peak[i];
-    large = large || (!block.on_device() && found.peak[i] > 0 && block.bytes > BlockPool::kMaxSmall);
+    (block.pinned        ? total.pinned
+     : block.on_device() ? on_devices[block.device]
+                         : pool) += block.bytes * found.peak[i];
+    large = large ||
+            (!block.pinned && !block.on_device() && found.peak[i] > 0 && block.bytes > BlockPool::kMaxSmall);
   }
   std::uint64_t on_device = 0;
   for (std::uint32_t i = 0; i < on_devices.size(); ++i) {
@@ -100,7 +141,11 @@ MemoryBound Total(const Module& module, const FunctionPlan& plan, const bounds::
     on_device += on_devices[i];
     total.devices.push_back({i, on_devices[i]});
   }
-  if (large) pool += FixedBlock::Rounded(BlockPool::kTableBytes);
+  // Memory of a fixed size has no pinned blocks: there, and where a device turns out to pin nothing, the pool
+  // has them, and a table for them.
+  const std::uint64_t table = FixedBlock::Rounded(BlockPool::kTableBytes);
+  const std::uint64_t pool_alone = pool + total.pinned + (large || total.pinned > 0 ? table : 0);
+  pool = pinning_known ? pool + total.pinned + (large ? table : 0) : pool_alone;
 
   std::uint32_t max_args = 0;
   std::uint32_t all_inputs = 0;
@@ -134,17 +179,17 @@ MemoryBound Total(const Module& module, const FunctionPlan& plan, const bounds::
     });
     if (returned) returned_headers += found.input_headers[i];
   }
-  const std::uint64_t run = pool + total.stack + arrays;
-  total.arena_bytes = run - headers;  // inputs stay between runs: they are not in an arena
-  total.bytes = run + kept + on_device;
-  total.static_bytes = run + kept + returned_headers + FixedBlock::OwnBytes() +
+  arrays += total.stack;
+  total.arena_bytes = pool_alone + arrays - headers;  // inputs stay between runs: they are not in an arena
+  total.bytes = pool + arrays + kept + on_device;
+  total.static_bytes = pool_alone + arrays + kept + returned_headers + FixedBlock::OwnBytes() +
                        FixedBlock::Rounded(sizeof(MemoryAccount)) + FixedBlock::Rounded(sizeof(VmImpl));
   return total;
 }
 
 Result<MemoryBound> Bound(const Executable& executable, Span<const FunctionPlan> plans,
-                          Array<const PackedFunction*> kernels, StorageFill fill, std::string_view name,
-                          const MemoryBoundOptions& options) {
+                          Array<const PackedFunction*> kernels, Span<const LinkedDevice> devices,
+                          StorageFill fill, std::string_view name, const MemoryBoundOptions& options) {
   const Module& module = executable.module();
   std::uint32_t alignment = 1;
   for (std::size_t i = 0; i < kernels.size(); ++i) {
@@ -167,14 +212,25 @@ Result<MemoryBound> Bound(const Executable& executable, Span<const FunctionPlan>
   }
   Result<Array<std::int64_t>> symbols = MaxSymbols(module, options);
   if (!symbols) return Forward(symbols);
+  Array<bool> pins;  // by device of the table; all, if the devices are not known
+  for (std::size_t i = 0; i < module.devices.size(); ++i) {
+    pins.push_back(devices.empty() ? module.devices[i].type != kDLCPU
+                                   : devices[i].api != nullptr && PinsFor(*devices[i].api, kLeastPinned));
+  }
   WorkMeter meter(BudgetOf(module, options));
   if (Status early = meter.Check(); !early) return Forward(early);
   bounds::BoundAnalysis analysis(module, plans, std::move(kernels),
-                                 {options.outputs_bound, fill, alignment, *std::move(symbols)}, &meter);
+                                 {options.outputs_bound, fill, alignment, pins, *symbols}, &meter);
   const bounds::Findings& found = analysis.Run(index);
   if (const Status spent = meter.Failure(); !spent && spent.error().code() == StatusCode::kDeadlineExceeded)
     return Forward(spent);
-  MemoryBound bound = Total(module, plans[index], analysis, found, index, options.outputs_bound);
+  MemoryBound bound =
+      Total(module, plans[index], analysis, found, index, options.outputs_bound, !devices.empty());
+  const bool any_pins = std::find(pins.begin(), pins.end(), true) != pins.end();
+  if (bound.bounded() && options.asynchronous && options.outputs_bound && any_pins) {
+    AddStaged(module.functions[index], plans[index], *symbols, std::max<std::uint32_t>(alignment, 64),
+              &bound);
+  }
   bound.work = meter.spent();
   return bound;
 }
@@ -193,7 +249,7 @@ Result<MemoryBound> BoundMemory(const Executable& executable, KernelSet* kernels
   Array<const PackedFunction*> pointers;
   pointers.reserve(resolved.size());
   for (const PackedFunction& kernel : resolved) pointers.push_back(kernel ? &kernel : nullptr);
-  return Bound(executable, PlanOutputs(executable.module()), std::move(pointers), StorageFill::kUndefined,
+  return Bound(executable, PlanOutputs(executable.module()), std::move(pointers), {}, StorageFill::kUndefined,
                function, options);
 }
 
@@ -201,7 +257,8 @@ Result<MemoryBound> Program::TryMemoryBound(std::string_view function,
                                             const MemoryBoundOptions& options) const {
   Array<const PackedFunction*> kernels;
   for (const LinkedKernel& kernel : rep_->kernels) kernels.push_back(&kernel.function);
-  return Bound(rep_->executable, rep_->plans, std::move(kernels), rep_->storage_fill, function, options);
+  return Bound(rep_->executable, rep_->plans, std::move(kernels), rep_->devices, rep_->storage_fill, function,
+               options);
 }
 
 }  // namespace rewire

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rewire/vm/run/device_work.h"
 
+#include <cstring>
 #include <utility>
 
 namespace rewire {
@@ -35,12 +36,13 @@ void DeviceWork::Note(Stream* stream, Source source) {
   stream->last = source;
 }
 
-bool DeviceWork::Keep(Stream* stream, Use use, const MemoryRange& memory, TensorObject* tensor) {
+bool DeviceWork::Keep(Stream* stream, Use use, const MemoryRange& memory, TensorObject* tensor,
+                      TensorObject* staging) {
   if (memory.empty()) return true;
   if (copies_.empty() && !copies_.Make(home_, kMostCopies)) return false;
   if (count_ == kMostCopies) return false;
   InFlight& copy = copies_[count_++];
-  copy = {stream, nullptr, nullptr, memory, use};
+  copy = {stream, nullptr, nullptr, staging, memory, use};
   // Memory that the caller lent stays until the call returns, and constants as long as the Program.
   StorageObject* storage = tensor != nullptr && tensor->local != kUncounted ? tensor->storage : nullptr;
   if (storage == nullptr) return true;
@@ -74,7 +76,7 @@ Status DeviceWork::Wait(Stream* stream, WaitCause cause) {
   const int code = api.synchronize(api.context, stream->device, stream->stream);
   Status status = code == REWIRE_DEVICE_OK ? Status() : DeviceFailure(api, stream->device, code);
   stream->busy = false;
-  LetGo(stream);
+  LetGo(stream, code == REWIRE_DEVICE_OK);
   return status;
 }
 
@@ -95,7 +97,7 @@ Status DeviceWork::WaitForAll(WaitCause cause) {
 // The recorded work has not been done, and what it uses is this VM's or the caller's until it is replayed.
 Status DeviceWork::ForgetRecorded(Stream* stream) {
   stream->busy = false;
-  LetGo(stream);
+  LetGo(stream, false);
   return std::exchange(late_, Status());
 }
 
@@ -117,9 +119,9 @@ void DeviceWork::OnShare(void* work, StorageObject* storage) {
   }
 }
 
-void DeviceWork::LetGo(const Stream* stream) {
+void DeviceWork::LetGo(const Stream* stream, bool done) {
   // The others first, because dropping a reference may come back here.
-  Object* kept[kMostCopies];
+  Object* kept[2 * kMostCopies];
   std::uint32_t kept_count = 0;
   std::uint32_t left = 0;
   for (std::uint32_t i = 0; i < count_; ++i) {
@@ -130,6 +132,13 @@ void DeviceWork::LetGo(const Stream* stream) {
     }
     if (copy.watched != nullptr) copy.watched->release = nullptr;
     if (copy.kept != nullptr) kept[kept_count++] = copy.kept;
+    if (copy.staging != nullptr) {
+      if (done) {
+        std::memcpy(reinterpret_cast<void*>(copy.memory.begin), copy.staging->tensor.data,
+                    copy.memory.end - copy.memory.begin);
+      }
+      kept[kept_count++] = copy.staging;
+    }
   }
   count_ = left;
   for (std::uint32_t i = 0; i < left; ++i) {

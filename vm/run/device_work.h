@@ -36,7 +36,10 @@ class DeviceWork {
   static void Note(Stream* stream, Source source);
   // Notes that a copy on `stream` uses memory of the host. `tensor` is the tensor over it; null for memory
   // that stays anyway until the call returns. False if there is no room for the note; the caller then waits.
-  bool Keep(Stream* stream, Use use, const MemoryRange& memory, TensorObject* tensor);
+  // `staging`, if there is one, is a tensor whose bytes the copy writes in place of the memory. Once the copy
+  // is done, they are moved to the memory. The caller's reference to it passes to this, if true is returned.
+  bool Keep(Stream* stream, Use use, const MemoryRange& memory, TensorObject* tensor,
+            TensorObject* staging = nullptr);
 
   bool busy() const {
     for (std::uint32_t i = 0; i < streams_.size(); ++i) {
@@ -69,6 +72,7 @@ class DeviceWork {
     Stream* stream = nullptr;
     Object* kept = nullptr;            // a reference that is dropped when the copy is done
     StorageObject* watched = nullptr;  // storage of this VM that calls OnRelease
+    TensorObject* staging = nullptr;   // a reference to it
     MemoryRange memory;
     Use use = Use::kReads;
   };
@@ -76,7 +80,8 @@ class DeviceWork {
   static void OnRelease(void* work);
   // It becomes part of a result. A reference holds it until the copy is done.
   static void OnShare(void* work, StorageObject* storage);
-  void LetGo(const Stream* stream);
+  // `done`: the copies have been done, not dropped.
+  void LetGo(const Stream* stream, bool done);
 
   DeviceStreams& streams_;
   ObjectHeap& heap_;

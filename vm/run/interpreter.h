@@ -90,7 +90,7 @@ class Interpreter {
   OutputSlot* SlotHere();
   bool MemoryHere(DLDataType dtype, Span<const std::int64_t> shape, DLDevice device,
                   const OutputSlot** memory);
-  bool AskForMemory(OutputSlot* slot, std::uint64_t bytes);
+  [[gnu::cold]] bool AskForMemory(OutputSlot* slot, std::uint64_t bytes);
   TensorObject* NewTensor(const LinkedDevice& device, DLDataType dtype, Span<const std::int64_t> shape);
   TensorObject* TensorOver(const OutputSlot& slot, DLDataType dtype, Span<const std::int64_t> shape);
   bool BindDestinations(std::uint32_t function);
@@ -98,7 +98,7 @@ class Interpreter {
   bool FindLeaves(const RewireFFIAny& value, const Function& function);
   bool FinishOutputs(const RewireFFIAny& value);
   bool CheckLeaf(const Function& function, std::uint32_t leaf, OutputSlot* slot, RewireFFIAny* value);
-  bool PutAside(const OutputSlots& slots, RewireFFIAny* value);
+  [[gnu::cold]] bool PutAside(const OutputSlots& slots, RewireFFIAny* value);
   bool CopyLeaf(const OutputSlot& slot, const RewireFFIAny& value);
 
   // Devices (interpreter_devices.cc). One end of a copy: memory, where it is, and the tensor over it, or
@@ -110,8 +110,11 @@ class Interpreter {
   };
   bool CopyBetween(const CopyEnd& from, const CopyEnd& to, std::uint64_t bytes);
   bool CopyOn(DeviceStreams::Stream* stream, const CopyEnd& from, const CopyEnd& to, std::uint64_t bytes);
-  bool CopyOverHost(DeviceStreams::Stream* source, DeviceStreams::Stream* target, const CopyEnd& from,
-                    const CopyEnd& to, std::uint64_t bytes);
+  [[gnu::cold]] bool CopyOverHost(DeviceStreams::Stream* source, DeviceStreams::Stream* target,
+                                  const CopyEnd& from, const CopyEnd& to, std::uint64_t bytes);
+  bool MustStage(const DeviceStreams::Stream& stream, const CopyEnd& to, std::uint64_t bytes);
+  [[gnu::cold]] bool CopyStaged(DeviceStreams::Stream* stream, const CopyEnd& from, const CopyEnd& to,
+                                std::uint64_t bytes);
   bool KeepForCopy(DeviceStreams::Stream* stream, DeviceWork::Use use, const CopyEnd& end,
                    std::uint64_t bytes);
   bool ToHost(const TensorObject* tensor, void* to, std::uint64_t bytes, WaitCause cause);

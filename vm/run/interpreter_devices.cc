@@ -177,6 +177,41 @@ bool Interpreter::CopyOverHost(DeviceStreams::Stream* source, DeviceStreams::Str
   return ok;
 }
 
+// Whether a copy to memory of the host goes by way of pinned memory: the driver would let the host wait, and
+// nobody wants to wait yet. A recorded copy must go to its place by itself.
+bool Interpreter::MustStage(const DeviceStreams::Stream& stream, const CopyEnd& to, std::uint64_t bytes) {
+  if (!vm_.async || vm_.require_zero_copy || vm_.streams.recording() || !PinsFor(*stream.api, bytes))
+    return false;
+  const StorageObject* storage = to.tensor != nullptr ? to.tensor->storage : nullptr;
+  if (storage != nullptr && storage->is_pinned()) return false;
+  return !IsPinned(*stream.api, stream.device, to.data, bytes);
+}
+
+// The bytes are moved to their place when the host has waited for the copy (DeviceWork::Wait).
+bool Interpreter::CopyStaged(DeviceStreams::Stream* stream, const CopyEnd& from, const CopyEnd& to,
+                             std::uint64_t bytes) {
+  const auto elements = static_cast<std::int64_t>(bytes);
+  TensorObject* staging =
+      NewHeapTensor(heap_, {stream->device, stream->api, kPinned}, kUInt8, {&elements, 1});
+  if (staging == nullptr) return FailMemory(bytes);
+  if (!CopyOn(stream, from, {staging->tensor.data, kHost, staging}, bytes)) {
+    heap_.Release(staging);
+    return false;
+  }
+  // Only an output's memory is not the VM's own.
+  for (OutputSlot& slot : vm_.outputs[vm_.frames[0].function].leaves) {
+    if (slot.mode != OutputSlot::kUnbound && slot.data == to.data) slot.staged = true;
+  }
+  if (vm_.work.Keep(stream, DeviceWork::Use::kWrites, RangeOf(to.data, bytes), to.tensor, staging)) {
+    NoteFlights();
+    return true;
+  }
+  const bool done = WaitFor(nullptr, WaitCause::kManyCopies);
+  if (done) std::memcpy(to.data, staging->tensor.data, bytes);
+  heap_.Release(staging);
+  return done;
+}
+
 // Enqueues a copy. What it reads and writes must stay until it is done, so objects are given with their data.
 bool Interpreter::CopyBetween(const CopyEnd& from, const CopyEnd& to, std::uint64_t bytes) {
   if (bytes == 0) return true;  // an empty tensor may have no memory
@@ -209,6 +244,7 @@ bool Interpreter::CopyBetween(const CopyEnd& from, const CopyEnd& to, std::uint6
         !WaitToUse(DeviceWork::Use::kWrites, RangeOf(to.data, bytes), WaitCause::kTransfer)) {
       return false;
     }
+    if (MustStage(*source, to, bytes)) return CopyStaged(source, from, to, bytes);
     return CopyOn(source, from, to, bytes) && KeepForCopy(source, DeviceWork::Use::kWrites, to, bytes);
   }
   if (source->api != target->api) return CopyOverHost(source, target, from, to, bytes);
@@ -262,10 +298,12 @@ bool Interpreter::DeviceCopy() {
   }
   const Span<const std::int64_t> shape(dl.shape, static_cast<std::size_t>(dl.ndim));
   const std::uint64_t bytes = TensorBytes(dl.dtype, shape).value_or(0);
-  TensorObject* copy = NewTensor(to, dl.dtype, shape);
+  const bool pins =
+      from.api != nullptr && IsHostDevice(to.device) && PinsFor(*from.api, bytes) && !vm_.bounded();
+  TensorObject* copy = NewTensor(pins ? LinkedDevice{from.device, from.api, kPinned} : to, dl.dtype, shape);
   if (copy == nullptr) return false;
   const CopyEnd here{static_cast<char*>(dl.data) + dl.byte_offset, dl.device, source};
-  if (!CopyBetween(here, {copy->tensor.data, to.device, copy}, bytes)) {
+  if (!CopyBetween(here, {copy->tensor.data, copy->tensor.device, copy}, bytes)) {
     heap_.Release(copy);
     return false;
   }

@@ -280,7 +280,7 @@ bool Interpreter::TakeReturned(RewireFFIAny returned, RewireFFIAny* out) {
 }
 
 // The array stays the caller's to drop.
-bool Interpreter::TakeReturnedArray(const RewireFFIAny& returned, RewireFFIAny* out) {
+[[gnu::cold]] bool Interpreter::TakeReturnedArray(const RewireFFIAny& returned, RewireFFIAny* out) {
   // Array objects: header, then the sequence cell.
   const auto* cell = reinterpret_cast<const RewireFFISeqCell*>(ObjectOf(returned) + 1);
   const auto* items = static_cast<const RewireFFIAny*>(cell->data);
@@ -304,7 +304,7 @@ bool Interpreter::TakeReturnedArray(const RewireFFIAny& returned, RewireFFIAny* 
   return true;
 }
 
-bool Interpreter::TakeReturnedObject(const RewireFFIAny& returned, RewireFFIAny* out) {
+[[gnu::cold]] bool Interpreter::TakeReturnedObject(const RewireFFIAny& returned, RewireFFIAny* out) {
   Object* object = ObjectOf(returned);
   const bool rewires = IsRewireObject(object);
   // A constant may be another Program's, which this VM does not keep.

@@ -67,7 +67,7 @@ TensorObject* Interpreter::NewTensor(const LinkedDevice& device, DLDataType dtyp
                                      Span<const std::int64_t> shape) {
   if (destinations_ != kNone) {
     const OutputSlot* slot = nullptr;
-    if (!MemoryHere(dtype, shape, device.device, &slot)) return nullptr;
+    if (!MemoryHere(dtype, shape, device.tensor_device(), &slot)) return nullptr;
     if (slot != nullptr) return TensorOver(*slot, dtype, shape);
   }
   TensorObject* tensor = NewHeapTensor(heap_, device, dtype, shape);
@@ -100,7 +100,7 @@ bool Interpreter::BindDestinations(std::uint32_t function) {
   if (!vm_.destinations.Resize(leaves.size())) return FailMemory(leaves.size() * sizeof(OutputSlot*));
   for (std::uint32_t i = 0; i < leaves.size(); ++i) {
     vm_.destinations[i] = leaves[i].mode == OutputSlot::kUnbound ? nullptr : &leaves[i];
-    leaves[i].copied = false;
+    leaves[i].copied = leaves[i].staged = false;
   }
   return true;
 }

@@ -140,8 +140,12 @@ Result<OutputReport> VmImpl::ReportOutput(OutputHandle handle) const {
   const OutputSlot* slot = LastSlot(handle);
   if (slot == nullptr) return NotRunYet();
   OutputReport report;
-  report.copied = slot->copied;
-  if (slot->copied) report.reason = OutputReason(*this, handle.function, handle.leaf);
+  report.copied = slot->copied || slot->staged;
+  if (slot->copied) {
+    report.reason = OutputReason(*this, handle.function, handle.leaf);
+  } else if (slot->staged) {
+    report.reason = "the run goes on after the call, and the bound memory is not pinned";
+  }
   return report;
 }
 

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <new>
 
+#include "rewire/vm/device/linked_device.h"
 #include "rewire/vm/memory/block_pool.h"
 #include "rewire/vm/tensor.h"
 #include "rewire/vm/value/shape.h"
@@ -26,7 +27,7 @@ RewireFFIObject* HeaderOf(Object* object) { return reinterpret_cast<RewireFFIObj
 
 void DestroyStorage(StorageObject* storage) {
   if (storage->block != nullptr && storage->device_api != nullptr) {
-    storage->device_api->deallocate(storage->device_api->context, storage->device, storage->block, nullptr);
+    FreeBlock(*storage->device_api, storage->device, storage->scope, nullptr, storage->block);
     storage->account->Refund(storage->block_bytes);
   } else if (storage->block != nullptr) {
     storage->account->Free(storage->block, storage->block_bytes,
@@ -123,7 +124,8 @@ StorageObject* NewSharedStorage(MemoryAccount* account) {
   return storage;
 }
 
-TensorObject* NewSharedHostTensor(DLDataType dtype, Span<const std::int64_t> shape, MemoryAccount* account) {
+[[gnu::cold]] TensorObject* NewSharedHostTensor(DLDataType dtype, Span<const std::int64_t> shape,
+                                                MemoryAccount* account) {
   const auto rank = static_cast<std::uint32_t>(shape.size());
   TensorObject* tensor = NewSharedTensor(rank, account);
   StorageObject* storage = tensor == nullptr ? nullptr : NewSharedStorage(account);

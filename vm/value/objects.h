@@ -163,7 +163,7 @@ struct StorageObject : Object {
   std::uint64_t block_bytes;
   MemoryAccount* account;       // owns this object's memory; the host block too
   const DeviceApi* device_api;  // owner of `block` if it is not on the host; null for the host
-  const char* scope;            // memory scope on the device; string of the executable
+  const char* scope;            // LinkedDevice::scope
   // For memory that somebody else owns: called once, on any thread, when the last reference is gone.
   void (*release)(void* context);
   void* release_context;
@@ -175,6 +175,8 @@ struct StorageObject : Object {
     return reinterpret_cast<void*>((first + alignment - 1) & ~(std::uintptr_t{alignment} - 1));
   }
   bool has_own_memory() const { return object_bytes > kOwnMemory; }
+  // Memory of the host that the device has allocated (kPinned); `device` is the device's.
+  bool is_pinned() const { return device_api != nullptr && block != nullptr && scope == nullptr; }
 };
 static_assert(sizeof(StorageObject) <= StorageObject::kOwnMemory);
 

@@ -128,7 +128,8 @@ Result<TensorObject*> MakeObject(const DLTensor& like, StorageObject* storage) {
   const bool handle = DeviceTypeOf(like.device) == kDLOpenCL;
   object->tensor.data = handle ? like.data : static_cast<char*>(like.data) + like.byte_offset;
   object->tensor.byte_offset = handle ? like.byte_offset : 0;
-  object->tensor.device = like.device;
+  // Memory of the host that CUDA pins is memory of the host.
+  object->tensor.device = DeviceTypeOf(like.device) == kDLCUDAHost ? kHost : like.device;
   object->storage = storage;
   return object;
 }
