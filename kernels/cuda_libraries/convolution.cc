@@ -86,7 +86,7 @@ bool Choose(ConvolutionPlan* plan, void* handle) {
     if (Ok(library.cudnnSetConvolutionMathType(plan->convolution, plan->key.half ? results[i].math : math)) &&
         Ok(library.cudnnGetConvolutionForwardWorkspaceSize(
             handle, plan->x, plan->w, plan->convolution, plan->y, plan->algorithm, &plan->workspace_bytes)) &&
-        plan->workspace_bytes <= kMostWorkspace)
+        plan->workspace_bytes <= kWorkspaceBytes)
       return true;
   }
   return false;
@@ -117,8 +117,7 @@ Status Convolve(const Convolution& convolution, TensorView x, TensorView w,
   if (!plan->usable) return Status();
   device::Scratch workspace;
   if (plan->workspace_bytes != 0) {
-    const auto bytes = static_cast<std::int64_t>(plan->workspace_bytes);
-    if (Status s = workspace.Make(y, DTypeOf<std::uint8_t>(), bytes); !s.ok()) return s;
+    if (Status s = workspace.Make(y, DTypeOf<std::uint8_t>(), kWorkspaceBytes); !s.ok()) return s;
   }
   const float one = 1, zero = 0;
   void* scratch = plan->workspace_bytes != 0 ? workspace.view().raw_data() : nullptr;

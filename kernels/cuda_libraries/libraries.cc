@@ -7,6 +7,8 @@
 #include <initializer_list>
 #include <string_view>
 
+#include "rewire/vm/kernel/device_type.h"
+
 namespace rewire::kernel::cuda_libraries {
 namespace {
 
@@ -108,6 +110,12 @@ const CudnnFunctions* Cudnn() {
 
 bool CublasMayWork() { return DriverIsOpen() && Cublas() != nullptr; }
 bool CudnnMayWork() { return DriverIsOpen() && Cudnn() != nullptr; }
+
+void DeclareScratch(bool may_work, cpu::WorkspaceSizes& sizes) {
+  const DLTensor* out = sizes.Tensor(-1);
+  const bool elsewhere = out != nullptr && DeviceTypeOf(out->device) != kDLCUDA;
+  if (may_work && !elsewhere) sizes.Take(kWorkspaceBytes, 1);
+}
 
 std::string LibrariesText() {
   const CublasFunctions* cublas = Cublas();

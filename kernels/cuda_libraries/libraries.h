@@ -4,8 +4,10 @@
 // the environment leaves them alone.
 #pragma once
 
+#include <cstddef>
 #include <string>
 
+#include "rewire/kernels/cpu/support/workspace_sizes.h"
 #include "rewire/kernels/cuda_libraries/cublas_abi.h"
 #include "rewire/kernels/cuda_libraries/cudnn_abi.h"
 
@@ -15,10 +17,17 @@ namespace rewire::kernel::cuda_libraries {
 const CublasFunctions* Cublas();
 const CudnnFunctions* Cudnn();
 
-// Whether calls may use them: they are there, and this process has opened CUDA's driver. A call on another
-// device never uses them, but bounds of memory are computed without knowing the device.
+// Scratch memory of a call that a library does. The libraries are asked only for algorithms that need no
+// more, and a call that needs any takes all of it. So all calls of a VM use the same block, whatever their
+// shapes, and a bound of memory knows it.
+inline constexpr std::size_t kWorkspaceBytes = std::size_t{32} << 20;
+
+// Whether calls may use them: they are there, and this process has opened CUDA's driver.
 bool CublasMayWork();
 bool CudnnMayWork();
+
+// Declares the scratch memory of a call, unless it is on a device that is not CUDA's.
+void DeclareScratch(bool may_work, cpu::WorkspaceSizes& sizes);
 
 // "cuBLASLt 13.0, cuDNN 9.19", "cuBLASLt is not installed, ..." and so on: what was found and what was not.
 std::string LibrariesText();

@@ -93,7 +93,7 @@ bool Choose(ProductPlan* plan, void* handle) {
   const CublasFunctions& library = *Cublas();
   void* preference = nullptr;
   if (!Ok(library.cublasLtMatmulPreferenceCreate(&preference))) return false;
-  const std::uint64_t most = kMostWorkspace;
+  const std::uint64_t most = kWorkspaceBytes;
   bool set =
       Ok(library.cublasLtMatmulPreferenceSetAttribute(preference, kPreferenceWorkspace, &most, sizeof(most)));
   for (const int attribute :
@@ -107,7 +107,7 @@ bool Choose(ProductPlan* plan, void* handle) {
         Ok(library.cublasLtMatmulAlgoGetHeuristic(handle, plan->desc, plan->left, plan->right, plan->addend,
                                                   plan->out, preference, 1, &plan->best, &found));
   library.cublasLtMatmulPreferenceDestroy(preference);
-  return set && found >= 1 && Ok(plan->best.state) && plan->best.workspace_bytes <= kMostWorkspace;
+  return set && found >= 1 && Ok(plan->best.state) && plan->best.workspace_bytes <= kWorkspaceBytes;
 }
 
 std::uint32_t AlignmentOf(std::initializer_list<const void*> addresses) {
@@ -146,8 +146,7 @@ Status Multiply(const Product& product, TensorView a, TensorView b, const std::o
   device::Scratch workspace;
   const std::size_t bytes = plan->best.workspace_bytes;
   if (bytes != 0) {
-    if (Status s = workspace.Make(out, DTypeOf<std::uint8_t>(), static_cast<std::int64_t>(bytes)); !s.ok())
-      return s;
+    if (Status s = workspace.Make(out, DTypeOf<std::uint8_t>(), kWorkspaceBytes); !s.ok()) return s;
   }
   const float alpha = product.alpha;
   const float beta = product.addend == Product::kMatrix ? product.beta : 0;

@@ -16,9 +16,6 @@
 
 namespace rewire::kernel::cuda_libraries {
 
-// The most scratch memory that an algorithm may ask for.
-inline constexpr std::size_t kMostWorkspace = std::size_t{32} << 20;
-
 // The libraries' handles for one stream. Made where no work is recorded. A library that gives no handle is
 // not asked again.
 class Handles {

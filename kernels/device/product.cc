@@ -9,10 +9,14 @@
 namespace rewire::kernel::device {
 namespace {
 
+bool DeclareCublas(cpu::WorkspaceSizes& sizes) {
+  cuda_libraries::DeclareScratch(cuda_libraries::CublasMayWork(), sizes);
+  return true;
+}
+
 struct MatMul {
   static constexpr const char kName[] = "rewire.device.matmul";
-  // NVIDIA's library takes scratch memory of the device, as much as it says for each shape.
-  bool DeclareWorkspace(cpu::WorkspaceSizes& /*sizes*/) const { return !cuda_libraries::CublasMayWork(); }
+  bool DeclareWorkspace(cpu::WorkspaceSizes& sizes) const { return DeclareCublas(sizes); }
   Status operator()(TensorView a, TensorView b, TensorView out) const {
     DeviceChecks checks;
     checks.On("out", out).Beside("a", a, out).Beside("b", b, out).Real("a", a).SameDType("b", b, "a", a);
@@ -43,7 +47,7 @@ struct Gemm {
     gemm->activation = attributes.Choice("activation", {"none", "relu", "gelu_tanh"}, 0);
     return Status();
   }
-  bool DeclareWorkspace(cpu::WorkspaceSizes& /*sizes*/) const { return !cuda_libraries::CublasMayWork(); }
+  bool DeclareWorkspace(cpu::WorkspaceSizes& sizes) const { return DeclareCublas(sizes); }
   Status operator()(TensorView a, TensorView b, std::optional<TensorView> c, TensorView out) const {
     DeviceChecks checks;
     checks.On("out", out).Beside("a", a, out).Beside("b", b, out).Real("a", a).SameDType("b", b, "a", a);
@@ -96,11 +100,13 @@ std::span<const Kernel> ProductKernels() {
       Describe<Gemm>("a, b, c? -> out", "f32 f16",
                      "alpha = 1.0, beta = 1.0, transA = 0, transB = 0, activation = none, relu or gelu_tanh",
                      "alpha * a b + beta * c with a and b transposed on demand; c broadcasts to [M, N]; then "
-                     "the activation"),
+                     "the activation",
+                     REWIRE_KERNEL_DEVICE_WORKSPACE),
       Describe<MatMul>(
           "a, b -> out", "f32 f16", "",
           "numpy's matmul: leading dimensions broadcast, rank 1 is a row on the left, a column on the "
-          "right"),
+          "right",
+          REWIRE_KERNEL_DEVICE_WORKSPACE),
   };
   return kKernels;
 }

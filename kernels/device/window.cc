@@ -61,8 +61,10 @@ struct Conv {
   static constexpr const char kName[] = "rewire.device.conv";
   cpu::ConvAttributes attributes;
   static Status Make(Attributes& given, Conv* conv) { return conv->attributes.Read(given); }
-  // NVIDIA's library takes scratch memory of the device, as much as it says for each shape.
-  bool DeclareWorkspace(cpu::WorkspaceSizes& /*sizes*/) const { return !cuda_libraries::CudnnMayWork(); }
+  bool DeclareWorkspace(cpu::WorkspaceSizes& sizes) const {
+    cuda_libraries::DeclareScratch(cuda_libraries::CudnnMayWork(), sizes);
+    return true;
+  }
 
   Status operator()(TensorView x, TensorView w, std::optional<TensorView> bias, TensorView out) const {
     cpu::Window window;
@@ -158,7 +160,8 @@ std::span<const Kernel> WindowKernels() {
           "x, w, bias? -> out", "f32 f16",
           "group = 1, strides = ones, dilations = ones, pads = zeros (before each spatial axis, then after "
           "each), auto_pad = NOTSET, SAME_UPPER, SAME_LOWER or VALID",
-          "x [N, C, ...] with one to three spatial axes, weights [M, C / group, ...], plus bias [M]"),
+          "x [N, C, ...] with one to three spatial axes, weights [M, C / group, ...], plus bias [M]",
+          REWIRE_KERNEL_DEVICE_WORKSPACE),
       Describe<ConvTranspose>(
           "x, w, bias? -> out", "f32 f16",
           "as rewire.device.conv, and output_padding = zeros, output_shape = none (given, it decides the "

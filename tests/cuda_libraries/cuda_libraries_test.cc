@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "rewire/kernels/cuda_libraries/cublas_abi.h"
@@ -16,6 +17,7 @@
 #include "rewire/tests/devices/stock_call.h"
 #include "rewire/tests/devices/test_device.h"
 #include "rewire/tests/vm/test_program.h"
+#include "rewire/vm/memory_bound.h"
 #include "rewire/vm/virtual_machine.h"
 
 namespace rewire::test {
@@ -246,8 +248,63 @@ TEST_CASE("a second call of one shape makes nothing, and a recorded one is repla
   CHECK(Blas().calls("cublasLtMatmul") == multiplied + 3);
 }
 
+// Products of two shapes, one after the other.
+constexpr char kTwoProducts[] = R"(
+.device gpu = cuda:0
+.const shape: i64[2] = {6, 4}
+.kernel k = "rewire.device.matmul"
+.func f(x: f32[4, 6], w: f32[6, 5]) -> value
+%dx = device_copy %x, cpu, gpu
+%dw = device_copy %w, cpu, gpu
+%ys = alloc_storage _, alignment=64, f32[4, 5], gpu
+%y = alloc_tensor %ys, _, f32[4, 5]
+invoke_packed k(%dx, %dw, %y), outputs=1
+%t = load_const shape
+%n = reshape_tensor %dx, %t
+%zs = alloc_storage _, alignment=64, f32[6, 5], gpu
+%z = alloc_tensor %zs, _, f32[6, 5]
+invoke_packed k(%n, %y, %z), outputs=1
+%h = device_copy %z, gpu, cpu
+ret %h
+.end
+)";
+
+// The bound of f, and what a run of it held at most.
+std::pair<MemoryBound, std::uint64_t> BoundAndPeak(const char* text) {
+  LinkOptions options;
+  REQUIRE(MessageOf(options.kernels.AddLibrary("librewire_kernels_device.so")).empty());
+  const Program program = ProgramOf(text, std::move(options));
+  const Result<MemoryBound> bound = program.TryMemoryBound("f");
+  REQUIRE(bound);
+  REQUIRE(bound->unbounded == "");
+  CHECK(bound->undeclared_workspace.empty());
+  VirtualMachine vm(program);
+  std::vector<float> x(24, 1.0f), w(30, 2.0f);
+  vm.SetInput(*program.FindInput("x", "f"), TensorView(x.data(), {4, 6}));
+  vm.SetInput(*program.FindInput("w", "f"), TensorView(w.data(), {6, 5}));
+  vm.Invoke("f");
+  return {*bound, vm.bytes_peak()};
+}
+
+TEST_CASE("a bound of memory knows the library's scratch memory, which all calls share") {
+  constexpr std::uint64_t kScratch = std::uint64_t{32} << 20;
+  const std::uint64_t asked = Blas().calls("cublasLtMatmul");
+  const auto [one, one_peak] = BoundAndPeak(kProduct);
+  CHECK(one_peak == one.bytes);
+  CHECK(one.workspace == kScratch);
+  REQUIRE(one.devices.size() == 1);
+  CHECK(one.devices[0].bytes > kScratch);
+  const auto [two, two_peak] = BoundAndPeak(kTwoProducts);
+  CHECK(two_peak == two.bytes);
+  CHECK(two.devices[0].bytes < kScratch + 4096);
+  CHECK(Blas().calls("cublasLtMatmul") == asked + 3);
+}
+
 TEST_CASE("libraries that are off are not asked", "[.off]") {
   REQUIRE(std::getenv("REWIRE_CUDA_LIBRARIES") != nullptr);
+  const auto [bound, peak] = BoundAndPeak(kProduct);
+  CHECK(bound.workspace == 0);
+  CHECK(peak == bound.bytes);
   for (const StockCall& call : Products()) CHECK(CallsWhile(Blas(), "cublasLtCreate", call) == 0);
   for (const StockCall& call : Convolutions()) CHECK(CallsWhile(Dnn(), "cudnnCreate", call) == 0);
 }

@@ -99,6 +99,9 @@ typedef struct RewireKernelArgument {
 #define REWIRE_KERNEL_GROWS_WITH_FIRST 0x100u
 /* Of a shape function: no dimension of the result exceeds the same dimension of the first input. */
 #define REWIRE_KERNEL_SHRINKS 0x200u
+/* Its workspace is on the device of its last argument: tensors that it makes (RewireKernelApi::new_tensor)
+ * and lets go when the call ends. */
+#define REWIRE_KERNEL_DEVICE_WORKSPACE 0x400u
 
 typedef struct RewireKernelRow {
   const RewireKernelArgument* arguments; /* NULL: the arguments are not declared */

@@ -119,6 +119,8 @@ class BoundAnalysis {
   // What is known of these registers' elements; null for nothing.
   Array<const Contents*> ShapesOf(Span<const std::uint32_t> args, bool* exact) const;
   bool BoundByFirst(Span<const std::uint32_t> args, std::uint32_t outputs);
+  // The device of the first of these tensors that the VM has allocated on one; kHostDevice if none is.
+  std::uint32_t DeviceOf(const Array<NodeId>& args) const;
   bool AddWorkspace(std::uint32_t index, const Array<NodeId>& args, Array<BlockClass>* scratch);
   // The first place where the kernel is called with tensors of these shapes, whatever they turn out to be.
   std::uint32_t FirstSiteOf(std::uint32_t index, const Array<NodeId>& args);

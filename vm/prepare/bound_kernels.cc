@@ -4,12 +4,14 @@
 // are called with what is known about their arguments.
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <string_view>
 
 #include "rewire/base/array.h"
 #include "rewire/executable_format/instruction.h"
 #include "rewire/vm/link/program_rep.h"
 #include "rewire/vm/memory/block_pool.h"
+#include "rewire/vm/memory/object_heap.h"
 #include "rewire/vm/prepare/bound_analysis.h"
 #include "rewire/vm/tensor.h"
 #include "rewire/vm/value/objects.h"
@@ -104,6 +106,10 @@ bool BoundAnalysis::TransferKernel() {
   findings_.temporaries = std::max(findings_.temporaries, static_cast<std::uint32_t>(temporaries.size()));
   Array<BlockClass> scratch;
   if (!AddWorkspace(index, flat, &scratch)) return false;
+  // Tensors that the kernel makes are temporaries, too: three blocks each.
+  const std::size_t made = HasTrait(kernels_[index], REWIRE_KERNEL_DEVICE_WORKSPACE) ? scratch.size() / 3 : 0;
+  findings_.temporaries =
+      std::max(findings_.temporaries, static_cast<std::uint32_t>(temporaries.size() + made));
   if (!temporaries.empty() || !scratch.empty()) Measure(temporaries, scratch);
   for (const NodeId temporary : temporaries) state().SetFact(heap_.Get(temporary).children[0], 0);
 
@@ -211,6 +217,20 @@ std::uint32_t BoundAnalysis::FirstSiteOf(std::uint32_t index, const Array<NodeId
   return first_sites_.try_emplace(std::move(key), Site()).first->second;
 }
 
+// Inputs and bound outputs have no memory of the VM's. Then it is the first device of the table.
+std::uint32_t BoundAnalysis::DeviceOf(const Array<NodeId>& args) const {
+  for (const NodeId arg : args) {
+    const Node& node = heap_.Get(arg);
+    if (node.kind != Node::kTensor || node.children.empty()) continue;
+    const Node& storage = heap_.Get(node.children[0]);
+    if (storage.on_device && !storage.data.empty()) return classes_[storage.data[0]].device;
+  }
+  for (std::uint32_t i = 0; i < module_.devices.size(); ++i) {
+    if (module_.devices[i].type != kDLCPU) return i;
+  }
+  return kHostDevice;
+}
+
 bool BoundAnalysis::AddWorkspace(std::uint32_t index, const Array<NodeId>& args, Array<BlockClass>* scratch) {
   Array<std::uint32_t>& undeclared = findings_.undeclared;
   meter_.Spend(undeclared.size() + args.size());
@@ -226,12 +246,15 @@ bool BoundAnalysis::AddWorkspace(std::uint32_t index, const Array<NodeId>& args,
   Array<const DLTensor*> pointers(args.size());
   bool exact = true;
   bool known = true;
+  const std::uint32_t device =
+      HasTrait(kernel, REWIRE_KERNEL_DEVICE_WORKSPACE) ? DeviceOf(args) : kHostDevice;
   for (std::size_t i = 0; i < args.size(); ++i) {
     const Node& node = heap_.Get(args[i]);
     if (node.kind == Node::kNone) continue;
     known = known && (node.kind == Node::kInteger || (node.kind == Node::kTensor && node.has_dims));
     exact = exact && node.exact;
     tensors[i] = Described(node, &dims[i * 2 * kMaxRank], nullptr);
+    if (device != kHostDevice) tensors[i].device = MakeDevice(module_.devices[device].type, 0);
     pointers[i] = &tensors[i];
   }
   std::uint64_t blocks[REWIRE_MAX_WORKSPACES] = {};
@@ -239,14 +262,26 @@ bool BoundAnalysis::AddWorkspace(std::uint32_t index, const Array<NodeId>& args,
   const std::int32_t count = kernel->workspace(kernel->handle, known ? pointers.data() : nullptr,
                                                known ? static_cast<std::int32_t>(args.size()) : 0, blocks);
   if (count < 0) return Stop("how much workspace the kernel takes is not known for these shapes");
+  // What is the same for all shapes is one block for all calls.
+  std::uint64_t always[REWIRE_MAX_WORKSPACES] = {};
+  exact = exact || (kernel->workspace(kernel->handle, nullptr, 0, always) == count &&
+                    std::equal(std::begin(blocks), std::end(blocks), std::begin(always)));
   const std::uint32_t site = exact ? 0 : FirstSiteOf(index, args);
   std::uint64_t sum = 0;
   for (std::int32_t i = 0; i < std::min(count, REWIRE_MAX_WORKSPACES); ++i) {
     const std::uint64_t block = BlockPool::BlockBytes(std::min(blocks[i], BlockPool::kMaxBlock));
-    scratch->push_back(ClassOf({block, kHostDevice, 0, site}));
     sum += blocks[i];
+    if (device == kHostDevice) {
+      scratch->push_back(ClassOf({block, kHostDevice, 0, site}));
+      continue;
+    }
+    // A tensor: its memory and two objects.
+    scratch->push_back(ClassOf({block, device, std::max<std::uint64_t>(64, options_.least_alignment), site}));
+    for (const std::uint64_t bytes : {TensorObject::Bytes(kUsualRank), std::uint64_t{sizeof(StorageObject)}})
+      scratch->push_back(ClassOf({BlockPool::BlockBytes(bytes), kHostDevice, 0, 0}));
   }
   findings_.workspace = std::max(findings_.workspace, sum);
+  if (device != kHostDevice) return true;
   findings_.workspaces = std::max(findings_.workspaces, static_cast<std::uint32_t>(scratch->size()));
   return true;
 }

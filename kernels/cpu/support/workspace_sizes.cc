@@ -7,16 +7,6 @@
 
 namespace rewire::kernel::cpu {
 
-const DLTensor* WorkspaceSizes::Tensor(std::int32_t i, std::int32_t least_rank) const {
-  const std::int32_t at = i < 0 ? count_ + i : i;
-  if (at < 0 || at >= count_ || tensors_[at] == nullptr) return nullptr;
-  return tensors_[at]->ndim < least_rank ? nullptr : tensors_[at];
-}
-
-void WorkspaceSizes::Take(std::int64_t elements, std::int64_t element_bytes) {
-  blocks_[taken_++] = static_cast<std::uint64_t>(Times(elements, element_bytes));
-}
-
 void WorkspaceSizes::TakeGemm(std::int64_t rows, std::int64_t columns, std::int64_t depth, DLDataType dtype) {
   if (dtype.code != kDLFloat || !PacksMatrix(rows, columns, depth)) return;
   Take(MostPacked(columns, depth), dtype.bits / 8);

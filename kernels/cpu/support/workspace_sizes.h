@@ -28,9 +28,15 @@ class WorkspaceSizes {
 
   // Returns an argument; -1 is the last one. Null if it is missing or has fewer axes. Optional arguments
   // before the written ones may be left out, so written ones have fixed positions only from the end.
-  const DLTensor* Tensor(std::int32_t i, std::int32_t least_rank = 0) const;
+  const DLTensor* Tensor(std::int32_t i, std::int32_t least_rank = 0) const {
+    const std::int32_t at = i < 0 ? count_ + i : i;
+    if (at < 0 || at >= count_ || tensors_[at] == nullptr) return nullptr;
+    return tensors_[at]->ndim < least_rank ? nullptr : tensors_[at];
+  }
 
-  void Take(std::int64_t elements, std::int64_t element_bytes);
+  void Take(std::int64_t elements, std::int64_t element_bytes) {
+    blocks_[taken_++] = static_cast<std::uint64_t>(Times(elements, element_bytes));
+  }
   // Declares what Gemm takes for consecutive products whose sizes are at most these. Nothing for products
   // that it does not pack.
   void TakeGemm(std::int64_t rows, std::int64_t columns, std::int64_t depth, DLDataType dtype);
