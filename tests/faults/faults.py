@@ -31,6 +31,8 @@ COMPILER = ("compiler_test",)
 ROWS = ("kernels_rows_test",)
 TOOLS = ("tools_test",)
 PACKING = ("compiler_packing_test", "compiler_test")
+DEVICES = ("vm_async_test",)
+PLACING = ("device_compiler_test",)
 
 
 FAULTS = [
@@ -447,4 +449,14 @@ FAULTS = [
           "all->push_back(«std::move(values)»);", "(all->empty() ? std::move(values) : all->front())", COMPILER),
     Fault("int8", "the C interface passes its bound on", "c_api.cc",
           "if («given.max_error != 0») calibration.max_error", "false", COMPILER),
+
+    # Devices: their memory, and what the compiler places there.
+    Fault("devices", "a free block of a device serves only storages of its own alignment", "object_heap.cc",
+          "«free.alignment != storage->alignment» ||", "free.alignment < storage->alignment", DEVICES),
+    Fault("devices", "a staged copy that was not done is not moved", "device_work.cc",
+          "if («done») {", "true", DEVICES),
+    Fault("devices", "a copy in a loop counts as several", "sides.cc",
+          "loop ? «std::min(weight * kLoopWeight, kMostCopyWeight)» : weight;", "weight", PLACING),
+    Fault("devices", "what a branch or a loop gives is read on the side of its place", "sides.cc",
+          "Read(*source, «SideOf(slot.output)»);", "kHostSide", PLACING),
 ]

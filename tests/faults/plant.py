@@ -153,6 +153,16 @@ def build(targets, preset):
     return subprocess.run(command, cwd=COPY, capture_output=True, text=True)
 
 
+def environment_of(test, preset):
+    """Tests of devices run on the simulated CUDA driver, which is always there."""
+    if not test.startswith("device_"):
+        return ENVIRONMENT
+    built = COPY / "build" / preset
+    return ENVIRONMENT | {"REWIRE_TEST_DEVICE": "cuda", "REWIRE_CUDA_LIBRARIES": "off",
+                          "REWIRE_LIBRARY_PATH": str(built / "lib" / "rewire"),
+                          "LD_LIBRARY_PATH": str(built / "tests" / "simulated_cuda")}
+
+
 def run_test(test, preset, number=0):
     """None when the test passes, otherwise what failed."""
     command = [f"./{test}", "--abort", "--durations", "no"]
@@ -161,7 +171,7 @@ def run_test(test, preset, number=0):
         command = fixed + command
     try:
         done = subprocess.run(command, cwd=COPY / "build" / preset / "tests" / "bin", timeout=TIMEOUT,
-                              capture_output=True, text=True, errors="replace", env=os.environ | ENVIRONMENT | {"REWIRE_PLANTED_FAULT": str(number)})
+                              capture_output=True, text=True, errors="replace", env=os.environ | environment_of(test, preset) | {"REWIRE_PLANTED_FAULT": str(number)})
     except subprocess.TimeoutExpired:
         return f"does not end in {TIMEOUT} s"
     if done.returncode == 0:
