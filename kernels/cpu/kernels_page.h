@@ -24,6 +24,7 @@ inline std::string ArgumentsText(const Kernel& kernel) {
       name += "...";
     }
     if ((argument.flags & REWIRE_ARGUMENT_OPTIONAL) != 0) name += "?";
+    if ((argument.flags & REWIRE_ARGUMENT_ON_HOST) != 0) name += " on the host";
     if ((argument.flags & REWIRE_ARGUMENT_WRITTEN) != 0) name = "**" + name + "**";
     std::string_view before = (argument.flags & REWIRE_ARGUMENT_AROUND) != 0   ? " around "
                               : (argument.flags & REWIRE_ARGUMENT_WITHIN) != 0 ? " within "

@@ -29,29 +29,30 @@ Status CheckOver(TensorView out, const char* name, TensorView operand) {
   return ValueError("out lies over ", name, ", which is broadcast");
 }
 
-// Code for real numbers, or for integers.
-Status RunPair(const char* code, const char* integer_code, TensorView a, TensorView b, TensorView out,
-               const Broadcast& shape, IntegerType type, int operation) {
-  const bool real = type == kTypeReal;
-  Call call(out, real ? Program::kElementwise : Program::kInteger, real ? RealForm(a) : Form::kF32,
-            real ? code : integer_code);
-  call.Tensor(a).Tensor(b).Tensor(out).Value(shape);
-  if (!real) call.Int(type);
-  call.Int(operation).Int(out.size());
-  return call.Each(out.size());
-}
-
-template <typename Op>
+// Arithmetic, logic, and comparisons, which give bools.
+template <typename Op, bool kCompares>
 struct Binary {
   static constexpr const char* kName = Op::kName;
   Status operator()(TensorView a, TensorView b, TensorView out) const {
     IntegerType type{};
     if (Status s = CheckPair(a, b, out, Op::kTypes, &type); !s.ok()) return s;
+    if (Status s = CheckResult(a, b, out); !s.ok()) return s;
+    const bool real = type == kTypeReal;
+    Call call = ElementCall(a, type, Program::kElementwise, kCompares ? "compare" : "binary",
+                            kCompares ? "integer_compare" : "integer_binary");
+    call.Tensor(a).Tensor(b).Tensor(out).Value(BroadcastOf(out.dims(), {a.dims(), b.dims()}));
+    if (!real) call.Int(type);
+    call.Int(Op::kOperation).Int(out.size());
+    return call.Each(out.size());
+  }
+
+ private:
+  static Status CheckResult(TensorView a, TensorView b, TensorView out) {
+    if (kCompares)
+      return out.Is<bool>() ? Status() : TypeError("out is ", DTypeName(out.dtype()), ", expected bool");
     if (Status s = cpu::CheckSameDType("out", out, "a", a); !s.ok()) return s;
     if (Status s = CheckOver(out, "a", a); !s.ok()) return s;
-    if (Status s = CheckOver(out, "b", b); !s.ok()) return s;
-    const Broadcast shape = BroadcastOf(out.dims(), {a.dims(), b.dims()});
-    return RunPair("binary", "integer_binary", a, b, out, shape, type, Op::kOperation);
+    return CheckOver(out, "b", b);
   }
 };
 
@@ -85,18 +86,6 @@ REWIRE_BINARY(Greater, "greater", kGreater, kNumbers)
 REWIRE_BINARY(GreaterOrEqual, "greater_equal", kGreaterOrEqual, kNumbers)
 #undef REWIRE_BINARY
 
-template <typename Op>
-struct Compare {
-  static constexpr const char* kName = Op::kName;
-  Status operator()(TensorView a, TensorView b, TensorView out) const {
-    IntegerType type{};
-    if (Status s = CheckPair(a, b, out, Op::kTypes, &type); !s.ok()) return s;
-    if (!out.Is<bool>()) return TypeError("out is ", DTypeName(out.dtype()), ", expected bool");
-    const Broadcast shape = BroadcastOf(out.dims(), {a.dims(), b.dims()});
-    return RunPair("compare", "integer_compare", a, b, out, shape, type, Op::kOperation);
-  }
-};
-
 struct Where {
   static constexpr const char kName[] = "rewire.device.where";
   Status operator()(TensorView condition, TensorView a, TensorView b, TensorView out) const {
@@ -126,11 +115,11 @@ constexpr const char kAnyInteger[] = "i64 i32 i16 i8 u16 u8";
 
 template <typename Op>
 constexpr Kernel DescribeBinary(const char* dtypes, const char* meaning) {
-  return Describe<Binary<Op>>("a, b -> out over a|b", dtypes, "", meaning, cpu::kElementwise);
+  return Describe<Binary<Op, false>>("a, b -> out over a|b", dtypes, "", meaning, cpu::kElementwise);
 }
 template <typename Op>
 constexpr Kernel DescribeComparison(const char* dtypes, const char* meaning) {
-  return Describe<Compare<Op>>("a, b -> out", dtypes, "", meaning, cpu::kElementwise);
+  return Describe<Binary<Op, true>>("a, b -> out", dtypes, "", meaning, cpu::kElementwise);
 }
 constexpr const char kOrdered[] = "a, b f32 f16 i64 i32 i16 i8 u16 u8; out bool";
 constexpr const char kComparable[] = "a, b f32 f16 i64 i32 i16 i8 u16 u8 bool; out bool";

@@ -16,5 +16,10 @@ extern const char k_quantization[];
 extern const char k_integer[];
 extern const char k_lines[];
 extern const char k_recurrent[];
+extern const char k_indexing[];
+extern const char k_scatter[];
+extern const char k_trees[];
+extern const char k_tiles[];
+extern const char k_attention[];
 
 }  // namespace rewire::kernel::device

@@ -53,6 +53,15 @@ Status ElementTypeOf(const char* what, TensorView tensor, ElementTypes expected,
   return TypeError(what, " is ", DTypeName(dtype), ", expected one of ", NamesOf(expected));
 }
 
+Status CheckF32(const char* what, TensorView tensor) {
+  return tensor.Is<float>() ? Status() : TypeError(what, " is ", DTypeName(tensor.dtype()), ", expected f32");
+}
+
+Call ElementCall(TensorView x, IntegerType type, Program reals, const char* code, const char* integer_code) {
+  return type == kTypeReal ? Call(x, reals, RealForm(x), code)
+                           : Call(x, Program::kInteger, Form::kF32, integer_code);
+}
+
 std::int64_t LeastOf(IntegerType type) { return kTypes[type].least; }
 std::int64_t MostOf(IntegerType type) { return kTypes[type].most; }
 

@@ -22,6 +22,12 @@ inline constexpr ElementTypes kIndices = 1u << kTypeI64 | 1u << kTypeI32;
 // The type of the tensor's elements, which must be in the set.
 Status ElementTypeOf(const char* what, TensorView tensor, ElementTypes expected, IntegerType* type);
 
+// That the elements are float32.
+Status CheckF32(const char* what, TensorView tensor);
+
+// A call for elements of the type: of `code` in the program for real numbers, or of `integer_code`.
+Call ElementCall(TensorView x, IntegerType type, Program reals, const char* code, const char* integer_code);
+
 // Numbers of an integer type.
 std::int64_t LeastOf(IntegerType type);
 std::int64_t MostOf(IntegerType type);

@@ -17,11 +17,14 @@ constexpr std::string_view kIntroduction = R"(# Stock kernels of devices
 OpenCL C and CUDA C++. The device's driver compiles it when a program first uses it. `REWIRE_DEVICE_CACHE` names a folder in which
 drivers keep what they have compiled. What is different from kernels of the CPU:
 
-- **Memory**: all arguments are on one device, contiguous, with at most 8 dimensions and less than 2^31 elements. `top_k` and recurrent
-  layers take scratch memory on the device, so a program with them has no bound of its memory.
+- **Memory**: all arguments are on one device, contiguous, with at most 8 dimensions and less than 2^31 elements. `top_k`, recurrent
+  layers and decision trees take scratch memory on the device, so a program with them has no bound of its memory. Arguments
+  on the host are short lists of integers, which the kernel reads when it is called.
 - **Numbers**: f16 is stored in 16 bits and computed in f32. Sums are made in another order than on the CPU. Positions of a resize
   are computed in f64, or in f32 on a device without f64.
-- **Indices** that are out of range are held in it. The CPU refuses them, but a device has no way to do so.
+- **Indices** that are out of range are held in it where elements are read. An update of such a place is left out, and a decision tree
+  that names what is not there adds nothing. The CPU refuses them, but a device has no way to do so.
+- **Updates** of one place are made in their order, as on the CPU. So results do not differ from run to run.
 - **Deadlines** are asked for between kernels.
 )";
 

@@ -1,43 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elements in another order or place. All but gather are one or several strided moves.
+// Elements in another order or place. Most are one or several strided moves.
+#include <algorithm>
 #include <vector>
 
 #include "rewire/kernels/cpu/shape/shapes.h"
-#include "rewire/kernels/device/device_call.h"
+#include "rewire/kernels/device/moving.h"
 #include "rewire/kernels/device/registry.h"
 
 namespace rewire::kernel::device {
 namespace {
-
-// A move of `dims` elements, with as few axes as serve.
-struct Moving {
-  Move move{};
-  std::int64_t count = 1;
-
-  void Append(std::int64_t dim, std::int64_t from_step, std::int64_t to_step) {
-    count *= dim;
-    if (dim == 1) return;
-    if (move.rank > 0 && move.from_steps[move.rank - 1] == from_step * dim &&
-        move.to_steps[move.rank - 1] == to_step * dim) {
-      move.dims[move.rank - 1] *= static_cast<int>(dim);
-    } else {
-      move.dims[move.rank++] = static_cast<int>(dim);
-    }
-    move.from_steps[move.rank - 1] = static_cast<int>(from_step);
-    move.to_steps[move.rank - 1] = static_cast<int>(to_step);
-  }
-  Status Run(TensorView x, TensorView out) const {
-    Form form{};
-    if (Status s = MoveForm("x", x, &form); !s.ok()) return s;
-    Call call(out, Program::kMovement, form, "move");
-    call.Tensor(x).Tensor(out).Value(move).Int(count);
-    return call.Each(count);
-  }
-};
-
-Status CheckMove(TensorView x, TensorView out) {
-  return DeviceChecks().On("out", out).Beside("x", x, out).SameDType("out", out, "x", x).Take();
-}
 
 struct Copy {
   static constexpr const char kName[] = "rewire.device.copy";
@@ -46,9 +17,7 @@ struct Copy {
     if (x.size() != out.size()) {
       return ValueError("out has shape ", out.dims(), ", x has shape ", x.dims(), " with another size");
     }
-    Moving moving;
-    moving.Append(x.size(), 1, 1);
-    return moving.Run(x, out);
+    return CopyWhole(x, out);
   }
 };
 
@@ -94,6 +63,27 @@ struct Expand {
   }
 };
 
+ShapeView ViewOf(const std::vector<std::int64_t>& list) { return ShapeView(list.data(), list.size()); }
+
+Status RunSlice(TensorView x, ShapeView starts, ShapeView ends, ShapeView axes, ShapeView steps,
+                TensorView out) {
+  if (Status s = CheckMove(x, out); !s.ok()) return s;
+  cpu::SliceRange range;
+  if (Status s = cpu::SliceDims(x.dims(), starts, ends, axes, steps, &range); !s.ok()) return s;
+  if (Status s = cpu::CheckShape("out", out, range.dims.view()); !s.ok()) return s;
+  if (out.size() == 0) return Status();
+  const Dims from = cpu::DenseStrides(x.dims());
+  const Dims to = cpu::DenseStrides(out.dims());
+  Moving moving;
+  std::int64_t first = 0;
+  for (int i = 0; i < out.ndim(); ++i) {
+    first += range.start[i] * from[i];
+    moving.Append(out.dim(i), out.dim(i) == 1 ? 0 : from[i] * range.step[i], to[i]);
+  }
+  moving.move.from = static_cast<int>(first);
+  return moving.Run(x, out);
+}
+
 struct Slice {
   static constexpr const char kName[] = "rewire.device.slice";
   std::vector<std::int64_t> starts, ends, axes, steps;
@@ -107,26 +97,24 @@ struct Slice {
     return Status();
   }
   Status operator()(TensorView x, TensorView out) const {
-    if (Status s = CheckMove(x, out); !s.ok()) return s;
-    cpu::SliceRange range;
-    const auto view = [](const std::vector<std::int64_t>& list) {
-      return ShapeView(list.data(), list.size());
-    };
-    if (Status s = cpu::SliceDims(x.dims(), view(starts), view(ends), view(axes), view(steps), &range);
-        !s.ok())
-      return s;
-    if (Status s = cpu::CheckShape("out", out, range.dims.view()); !s.ok()) return s;
-    if (out.size() == 0) return Status();
-    const Dims from = cpu::DenseStrides(x.dims());
-    const Dims to = cpu::DenseStrides(out.dims());
-    Moving moving;
-    std::int64_t first = 0;
-    for (int i = 0; i < out.ndim(); ++i) {
-      first += range.start[i] * from[i];
-      moving.Append(out.dim(i), out.dim(i) == 1 ? 0 : from[i] * range.step[i], to[i]);
+    return RunSlice(x, ViewOf(starts), ViewOf(ends), ViewOf(axes), ViewOf(steps), out);
+  }
+};
+
+struct DynamicSlice {
+  static constexpr const char kName[] = "rewire.device.dynamic_slice";
+  Status operator()(TensorView x, TensorView starts, TensorView ends, std::optional<TensorView> axes,
+                    std::optional<TensorView> steps, TensorView out) const {
+    Dims first, last, along, by;
+    if (Status s = cpu::ReadInts("starts", starts, &first); !s.ok()) return s;
+    if (Status s = cpu::ReadInts("ends", ends, &last); !s.ok()) return s;
+    if (axes) {
+      if (Status s = cpu::ReadInts("axes", *axes, &along); !s.ok()) return s;
     }
-    moving.move.from = static_cast<int>(first);
-    return moving.Run(x, out);
+    if (steps) {
+      if (Status s = cpu::ReadInts("steps", *steps, &by); !s.ok()) return s;
+    }
+    return RunSlice(x, first.view(), last.view(), along.view(), by.view(), out);
   }
 };
 
@@ -212,31 +200,56 @@ struct Split {
   }
 };
 
-struct Gather {
-  static constexpr const char kName[] = "rewire.device.gather";
-  std::int64_t axis = 0;
-  static Status Make(Attributes& attributes, Gather* gather) {
-    gather->axis = attributes.Int("axis", 0);
+struct ReverseSequence {
+  static constexpr const char kName[] = "rewire.device.reverse_sequence";
+  std::int64_t batch_axis = 1;
+  std::int64_t time_axis = 0;
+  static Status Make(Attributes& attributes, ReverseSequence* reverse) {
+    reverse->batch_axis = attributes.Int("batch_axis", 1, 0, 1);
+    reverse->time_axis = attributes.Int("time_axis", 0, 0, 1);
+    if (reverse->batch_axis == reverse->time_axis)
+      return ValueError("attributes 'batch_axis' and 'time_axis' are both ", reverse->batch_axis);
     return Status();
   }
-  Status operator()(TensorView x, TensorView indices, TensorView out) const {
+  Status operator()(TensorView x, TensorView lengths, TensorView out) const {
     if (Status s = CheckMove(x, out); !s.ok()) return s;
-    if (Status s = DeviceChecks().Beside("indices", indices, out).Take(); !s.ok()) return s;
-    if (!indices.Is<std::int64_t>() && !indices.Is<std::int32_t>()) {
-      return TypeError("indices is ", DTypeName(indices.dtype()), ", expected i64 or i32");
-    }
-    int along = 0;
-    if (Status s = cpu::NormalizeAxis(axis, x.ndim(), &along); !s.ok()) return s;
-    Dims expected;
-    if (Status s = cpu::GatherDims(x.dims(), indices.dims(), along, &expected); !s.ok()) return s;
-    if (Status s = cpu::CheckShape("out", out, expected.view()); !s.ok()) return s;
-    if (out.size() == 0) return Status();
-    if (x.dim(along) == 0) return ValueError("x has no rows along axis ", along);
+    if (x.ndim() < 2) return ValueError("x has shape ", x.dims(), ", expected rank 2 or more");
+    const std::int64_t batch = x.dim(static_cast<int>(batch_axis));
+    DeviceChecks checks;
+    checks.Shape("out", out, x.dims()).Beside("lengths", lengths, out);
+    if (Status s = checks.Shape("lengths", lengths, ShapeView(&batch, 1)).Take(); !s.ok()) return s;
+    if (!lengths.Is<std::int64_t>())
+      return TypeError("lengths is ", DTypeName(lengths.dtype()), ", expected i64");
     Form form{};
     if (Status s = MoveForm("x", x, &form); !s.ok()) return s;
-    Call call(out, Program::kMovement, form, indices.Is<std::int64_t>() ? "gather_i64" : "gather_i32");
-    call.Tensor(x).Tensor(indices).Tensor(out).Int(x.dim(along)).Int(indices.size());
-    call.Int(cpu::Product(x.dims(), along + 1, x.ndim())).Int(out.size());
+    Call call(out, Program::kIndexing, form, "reverse_steps");
+    call.Tensor(x).Tensor(lengths).Tensor(out).Int(x.dim(static_cast<int>(time_axis))).Int(batch);
+    call.Int(cpu::Product(x.dims(), 2, x.ndim())).Int(batch_axis == 0 ? 1 : 0).Int(out.size());
+    return call.Each(out.size());
+  }
+};
+
+struct Trilu {
+  static constexpr const char kName[] = "rewire.device.trilu";
+  bool upper = true;
+  static Status Make(Attributes& attributes, Trilu* trilu) {
+    trilu->upper = attributes.Bool("upper", true);
+    return Status();
+  }
+  Status operator()(TensorView x, std::optional<TensorView> k, TensorView out) const {
+    if (Status s = CheckMove(x, out); !s.ok()) return s;
+    if (x.ndim() < 2) return ValueError("x has shape ", x.dims(), ", expected rank 2 or more");
+    if (Status s = cpu::CheckShape("out", out, x.dims()); !s.ok()) return s;
+    std::int64_t diagonal = 0;
+    if (k) {
+      if (Status s = cpu::ReadInt("k", *k, &diagonal); !s.ok()) return s;
+    }
+    const std::int64_t rows = x.dim(x.ndim() - 2), columns = x.dim(x.ndim() - 1);
+    Form form{};
+    if (Status s = MoveForm("x", x, &form); !s.ok()) return s;
+    Call call(out, Program::kIndexing, form, "triangle");
+    call.Tensor(x).Tensor(out).Int(rows).Int(columns).Int(std::clamp(diagonal, -rows, columns));
+    call.Int(upper ? 1 : 0).Int(out.size());
     return call.Each(out.size());
   }
 };
@@ -257,8 +270,16 @@ std::span<const Kernel> MovementKernels() {
           "ONNX Slice: negative positions count from the end, positions out of range are held in it, "
           "steps may be negative",
           cpu::kSelects),
-      Describe<Gather>("x, indices -> out", "x, out any; indices i64 i32", "axis = 0",
-                       "slices of x along the axis, by index; negative ones count from the end"),
+      OnHost(Describe<DynamicSlice>("x, starts, ends, axes?, steps? -> out", "x, out any; others i64 i32", "",
+                                    "rewire.device.slice with its attributes as tensors"),
+             {"starts", "ends", "axes", "steps"}),
+      Describe<ReverseSequence>("x, lengths -> out", "x, out any of at most 8 bytes; lengths i64",
+                                "batch_axis = 1, time_axis = 0",
+                                "the first lengths[b] steps of batch b in reverse, the others as they are"),
+      OnHost(Describe<Trilu>(
+                 "x, k? -> out", "x, out any of at most 8 bytes; k i64", "upper = 1",
+                 "of each matrix the part above or below diagonal k (0 if none), with it; 0 elsewhere"),
+             {"k"}),
   };
   return kKernels;
 }

@@ -75,6 +75,14 @@ const char* CodeOf(Program program) {
       return k_lines;
     case Program::kRecurrent:
       return k_recurrent;
+    case Program::kIndexing:
+      return k_indexing;
+    case Program::kScatter:
+      return k_scatter;
+    case Program::kTrees:
+      return k_trees;
+    case Program::kAttention:
+      return k_attention;
   }
   return "";
 }
@@ -113,7 +121,7 @@ Status Load(const RewireDeviceApi& api, DLDevice device, Entry* entry) {
     // A driver that is older than the image, and a lost device, fail here. NVRTC's code suits the driver.
     if (loaded == REWIRE_DEVICE_OK) return Status();
   }
-  const std::string source = std::string(k_arguments) + k_dialect + CodeOf(entry->program);
+  const std::string source = std::string(k_arguments) + k_dialect + k_tiles + CodeOf(entry->program);
   const std::uint32_t form =
       api.device_type == kDLCUDA ? REWIRE_DEVICE_CODE_CUDA_CPP : REWIRE_DEVICE_CODE_OPENCL_C;
   const int code =

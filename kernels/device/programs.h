@@ -11,7 +11,7 @@
 
 namespace rewire::kernel::device {
 
-// A file of code/, compiled after arguments.h and dialect.h.
+// A file of code/, compiled after arguments.h, dialect.h and tiles.h.
 enum class Program {
   kElementwise,
   kMovement,
@@ -21,11 +21,15 @@ enum class Program {
   kQuantization,
   kInteger,
   kLines,
-  kRecurrent
+  kRecurrent,
+  kIndexing,
+  kScatter,
+  kTrees,
+  kAttention
 };
 
-// How it is compiled. For kMovement the size of an element in bytes; for the others how real numbers are
-// stored.
+// How it is compiled. For kMovement and kIndexing the size of an element in bytes; for the others how real
+// numbers are stored.
 enum class Form { kF32 = 0, kF16 = 1, kBytes1 = 2, kBytes2 = 3, kBytes4 = 4, kBytes8 = 5 };
 
 // Finds a kernel. `name` must be a literal: it is compared by its address first.

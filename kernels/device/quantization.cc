@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Conversions between float32 numbers and the integers that represent them.
 #include "rewire/kernels/cpu/quantization/scale_channels.h"
-#include "rewire/kernels/device/device_call.h"
+#include "rewire/kernels/device/elements.h"
 #include "rewire/kernels/device/registry.h"
 
 namespace rewire::kernel::device {
@@ -28,10 +28,6 @@ Status TypeOf(const char* what, TensorView tensor, IntegerType* type) {
     return TypeError(what, " is ", DTypeName(tensor.dtype()), ", expected u8, i8, u16, i16 or i32");
   }
   return Status();
-}
-
-Status CheckF32(const char* what, TensorView tensor) {
-  return tensor.Is<float>() ? Status() : TypeError(what, " is ", DTypeName(tensor.dtype()), ", expected f32");
 }
 
 // What quantize_linear and dequantize_linear share: an integer and a float tensor of one shape.

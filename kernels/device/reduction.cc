@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Many elements to one along axes.
+#include <algorithm>
+
 #include "rewire/kernels/cpu/reduction/reduce.h"
-#include "rewire/kernels/device/device_call.h"
 #include "rewire/kernels/device/elements.h"
+#include "rewire/kernels/device/moving.h"
 #include "rewire/kernels/device/registry.h"
 
 using ReductionArguments = ::Reduction;
@@ -10,36 +12,22 @@ using ReductionArguments = ::Reduction;
 namespace rewire::kernel::device {
 namespace {
 
-// The axes that stay and those that are reduced, neighbours joined. False if there are too many of them.
-bool Arrange(ShapeView dims, const bool (&reduced)[cpu::kMaxKernelRank], ReductionArguments* arguments) {
-  const int rank = static_cast<int>(dims.size());
-  std::int64_t steps[cpu::kMaxKernelRank] = {};
-  std::int64_t step = 1;
-  for (int i = rank - 1; i >= 0; --i) {
-    steps[i] = step;
-    step *= dims[static_cast<std::size_t>(i)];
+// The axes that stay and those that are reduced, neighbours joined.
+ReductionArguments Arrange(ShapeView dims, const bool (&reduced)[cpu::kMaxKernelRank]) {
+  const Dims steps = cpu::DenseStrides(dims);
+  Moving kept, gone;
+  for (int i = 0; i < steps.rank(); ++i) {
+    (reduced[i] ? gone : kept).Append(dims[static_cast<std::size_t>(i)], steps[i], 0);
   }
-  const auto append = [](int* count, int* list, int* list_steps, std::int64_t dim, std::int64_t own) {
-    if (dim == 1) return;
-    if (*count > 0 && list_steps[*count - 1] == own * dim) {
-      list[*count - 1] *= static_cast<int>(dim);
-    } else {
-      list[(*count)++] = static_cast<int>(dim);
-    }
-    list_steps[*count - 1] = static_cast<int>(own);
-  };
-  std::int64_t count = 1;
-  for (int i = 0; i < rank; ++i) {
-    const std::int64_t dim = dims[static_cast<std::size_t>(i)];
-    if (reduced[i]) {
-      count *= dim;
-      append(&arguments->reduced_rank, arguments->reduced_dims, arguments->reduced_steps, dim, steps[i]);
-    } else {
-      append(&arguments->rank, arguments->dims, arguments->steps, dim, steps[i]);
-    }
-  }
-  arguments->count = static_cast<int>(count);
-  return true;
+  ReductionArguments arguments{};
+  arguments.rank = kept.move.rank;
+  std::copy_n(kept.move.dims, arguments.rank, arguments.dims);
+  std::copy_n(kept.move.from_steps, arguments.rank, arguments.steps);
+  arguments.reduced_rank = gone.move.rank;
+  std::copy_n(gone.move.dims, arguments.reduced_rank, arguments.reduced_dims);
+  std::copy_n(gone.move.from_steps, arguments.reduced_rank, arguments.reduced_steps);
+  arguments.count = static_cast<int>(gone.count);
+  return arguments;
 }
 
 // What a reduction of integers begins with.
@@ -76,32 +64,20 @@ struct Reduce {
     Dims expected;
     if (Status s = attributes.Resolve(x.dims(), std::nullopt, reduced, &expected); !s.ok()) return s;
     if (Status s = cpu::CheckShape("out", out, expected.view()); !s.ok()) return s;
-    ReductionArguments arguments{};
-    Arrange(x.dims(), reduced, &arguments);
+    const ReductionArguments arguments = Arrange(x.dims(), reduced);
     // Rows of contiguous elements are worth a group each.
     constexpr int kLeastRow = 32;
     const bool rows = arguments.reduced_rank == 1 && arguments.reduced_steps[0] == 1 &&
                       arguments.count >= kLeastRow && arguments.rank <= 1;
-    return type == kTypeReal ? RunReals(x, out, arguments, rows) : RunIntegers(x, out, arguments, rows, type);
-  }
-
- private:
-  static Status RunReals(TensorView x, TensorView out, const ReductionArguments& arguments, bool rows) {
-    Call call(out, Program::kReduction, RealForm(x), rows ? "reduce_rows" : "reduce");
-    call.Tensor(x).Tensor(out);
-    if (rows) {
-      call.Int(Op::kOperation).Int(arguments.count);
-      return call.Rows(out.size());
-    }
-    call.Value(arguments).Int(Op::kOperation).Int(out.size());
-    return call.Each(out.size());
-  }
-  static Status RunIntegers(TensorView x, TensorView out, const ReductionArguments& arguments, bool rows,
-                            IntegerType type) {
-    Call call(out, Program::kInteger, Form::kF32, rows ? "integer_reduce_rows" : "integer_reduce");
+    Call call = ElementCall(x, type, Program::kReduction, rows ? "reduce_rows" : "reduce",
+                            rows ? "integer_reduce_rows" : "integer_reduce");
     call.Tensor(x).Tensor(out);
     if (!rows) call.Value(arguments);
-    call.Int(type).Int(Op::kOperation).Value(StartOf(Op::kOperation, type));
+    if (type == kTypeReal) {
+      call.Int(Op::kOperation);
+    } else {
+      call.Int(type).Int(Op::kOperation).Value(StartOf(Op::kOperation, type));
+    }
     call.Int(rows ? arguments.count : out.size());
     return rows ? call.Rows(out.size()) : call.Each(out.size());
   }
@@ -149,11 +125,9 @@ struct ArgReduce {
     if (Status s = cpu::CheckShape("out", out, expected.view()); !s.ok()) return s;
     if (out.size() == 0) return Status();
     if (x.dim(along) == 0) return ValueError("x has no elements along axis ", along);
-    const bool real = type == kTypeReal;
-    Call call(out, real ? Program::kReduction : Program::kInteger, real ? RealForm(x) : Form::kF32,
-              real ? "arg_reduce" : "integer_arg_reduce");
+    Call call = ElementCall(x, type, Program::kReduction, "arg_reduce", "integer_arg_reduce");
     call.Tensor(x).Tensor(out);
-    if (!real) call.Int(type);
+    if (type != kTypeReal) call.Int(type);
     call.Int(index).Int(x.dim(along)).Int(cpu::Product(x.dims(), along + 1, x.ndim()));
     call.Int(kLeastElement ? 1 : 0).Int(last ? 1 : 0).Int(out.size());
     return call.Each(out.size());

@@ -22,6 +22,10 @@ std::span<const cpu::Family> Families() {
       {"Normalization", NormalizationKernels()},
       {"Movement", MovementKernels()},
       {"Padding", PadKernels()},
+      {"Attention", AttentionKernels()},
+      {"Elements by index", GatherKernels()},
+      {"Updates by index", ScatterKernels()},
+      {"Decision trees", TreeEnsembleKernels()},
   };
   return kFamilies;
 }

@@ -19,6 +19,8 @@ Value Filled(const Operand& operand) {
   for (std::int64_t i = 0; i < size; ++i) {
     const double part = static_cast<double>(i * 7919 % 1009) / 1009;
     tensor.data<T>()[i] = static_cast<T>(operand.low + part * (operand.high - operand.low));
+    if (!operand.numbers.empty())
+      tensor.data<T>()[i] = static_cast<T>(operand.numbers[static_cast<std::size_t>(i)]);
     if constexpr (std::is_floating_point_v<T>) {
       constexpr T kSpecial[] = {std::numeric_limits<T>::quiet_NaN(), std::numeric_limits<T>::infinity(),
                                 -std::numeric_limits<T>::infinity(), T{-0.0}, T{0}};
@@ -68,8 +70,9 @@ std::string TextOf(const StockCall& call, const std::string& device) {
   for (std::size_t i = 0; i < call.inputs.size(); ++i) {
     const std::string x = "x" + std::to_string(i);
     inputs += (i == 0 ? "" : ", ") + x + ": " + call.inputs[i].Type();
-    arguments += (copies ? "%d" : "%") + x + ", ";
-    if (copies) before += "%d" + x + " = device_copy %" + x + ", cpu, gpu\n";
+    const bool moves = copies && !call.inputs[i].on_host;
+    arguments += (moves ? "%d" : "%") + x + ", ";
+    if (moves) before += "%d" + x + " = device_copy %" + x + ", cpu, gpu\n";
   }
   for (std::size_t i = 0; i < call.outputs.size(); ++i) {
     const std::string y = "%y" + std::to_string(i);

@@ -17,7 +17,9 @@ struct Operand {
   std::vector<std::int64_t> shape;
   double low = -4;
   double high = 4;
-  bool special = false;  // some are NaN, infinite or -0
+  bool special = false;              // some are NaN, infinite or -0
+  bool on_host = false;              // for the device's kernel, too
+  std::vector<double> numbers = {};  // in place of those between low and high
 
   std::string Type() const {
     std::string text = dtype + "[";

@@ -17,7 +17,8 @@ REALS = ("", "-DREWIRE_F16")
 WORDS = ("-DWORD=u8", "-DWORD=ushort", "-DWORD=uint", "-DWORD=ulong")
 # As programs.cc compiles them.
 PROGRAMS = {"elementwise": REALS, "movement": WORDS, "product": REALS, "window": REALS, "reduction": REALS,
-            "quantization": ("",), "integer": ("",), "lines": REALS, "recurrent": REALS}
+            "quantization": ("",), "integer": ("",), "lines": REALS, "recurrent": REALS,
+            "indexing": WORDS, "scatter": ("",), "trees": ("",), "attention": ("",)}
 
 
 def nvrtc():
@@ -53,13 +54,13 @@ def main():
         print("skipped: NVRTC is not installed")
         return 77
     folder = pathlib.Path(sys.argv[1])
-    programs = {path.stem for path in folder.glob("*.h")} - {"dialect", "arguments"}
+    programs = {path.stem for path in folder.glob("*.h")} - {"dialect", "arguments", "tiles"}
     if programs != set(PROGRAMS):
         print(f"this script compiles {sorted(PROGRAMS)}, the folder has {sorted(programs)}")
         return 1
     failed = count = 0
     for name, forms in PROGRAMS.items():
-        source = "".join((folder / f"{part}.h").read_text() for part in ("arguments", "dialect", name))
+        source = "".join((folder / f"{part}.h").read_text() for part in ("arguments", "dialect", "tiles", name))
         for form in forms:
             for architecture in ARCHITECTURES:
                 options = [f"--gpu-architecture={architecture}"] + ([form] if form else [])

@@ -77,6 +77,10 @@ TEST_CASE("each program and form has an image, or none has") {
       {Form::kF32},                                                  // kInteger
       {Form::kF32, Form::kF16},                                      // kLines
       {Form::kF32, Form::kF16},                                      // kRecurrent
+      {Form::kBytes1, Form::kBytes2, Form::kBytes4, Form::kBytes8},  // kIndexing
+      {Form::kF32},                                                  // kScatter
+      {Form::kF32},                                                  // kTrees
+      {Form::kF32},                                                  // kAttention
   };
   std::size_t images = 0;
   for (std::size_t program = 0; program < forms.size(); ++program) {

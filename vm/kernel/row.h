@@ -57,9 +57,9 @@ typedef int32_t (*RewireWorkspaceBound)(void* handle, const DLTensor* const* ten
 #define REWIRE_ARGUMENT_WRITTEN 0x1u
 #define REWIRE_ARGUMENT_OPTIONAL 0x2u /* may be None or left out */
 #define REWIRE_ARGUMENT_LIST 0x4u     /* any number of tensors; this argument describes each of them */
-/* With REWIRE_ARGUMENT_LIST: the list has as many tensors as the attribute of the argument's name has
- * elements. */
+/* A list with as many tensors as the attribute of the argument's name has elements. */
 #define REWIRE_ARGUMENT_COUNTED 0x8u
+#define REWIRE_ARGUMENT_ON_HOST 0x80u     /* in memory of the host, though the kernel is a device's */
 #define REWIRE_ARGUMENT_ONE_ELEMENT 0x10u /* a tensor with one element */
 /* How a written argument may share memory with the arguments in `over`. AROUND: they lie within it. WITHIN:
  * it lies within them. The kernel itself refuses positions that it cannot handle. Without either flag, both

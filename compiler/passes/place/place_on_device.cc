@@ -54,6 +54,12 @@ class Placement {
       for (const Node::Extent& extent : node->extents) Host(extent.shape);
       if (node->kind == NodeKind::kReshape && node->inputs.size() > 1) Host(node->inputs[1]);
       if (node->kind == NodeKind::kIf || node->kind == NodeKind::kLoop) Host(node->inputs[0]);
+      if (node->kind == NodeKind::kKernel && node->kernel.starts_with(kStock)) {
+        const std::uint32_t host = ReadOnHost(*node);
+        for (std::size_t i = 0; i < node->inputs.size(); ++i) {
+          if ((host >> i & 1) != 0) Host(node->inputs[i]);
+        }
+      }
       if (node->kind == NodeKind::kLoop) {
         Host(node->inputs[1]);
         Host(node->blocks[0].results[0]);
@@ -67,6 +73,17 @@ class Placement {
 
   static std::string NameOnDevice(const Node& node) {
     return std::string(kOnDevice) + node.kernel.substr(kStock.size());
+  }
+
+  // The inputs (bit i for input i) that the device's kernel for the node takes in memory of the host. Kernels
+  // with lists have none.
+  std::uint32_t ReadOnHost(const Node& node) const {
+    const RewireKernelRow* row = graph_.kernels->Row(NameOnDevice(node));
+    std::uint32_t host = 0;
+    for (std::uint32_t i = 0; row != nullptr && i < row->argument_count; ++i) {
+      if ((row->arguments[i].flags & REWIRE_ARGUMENT_ON_HOST) != 0) host |= std::uint32_t{1} << i;
+    }
+    return host;
   }
 
   // A short list of integers is a shape, or an index that the host computes with.
@@ -85,9 +102,6 @@ class Placement {
         if (!tensor || value->type.rank() > kMostRank)
           return "a tensor is missing, or of more than 8 dimensions";
       }
-    }
-    for (const Node::Extent& extent : node.extents) {
-      if (extent.shape != nullptr) return "the size of its output is known only during the run";
     }
     const bool shapes = std::all_of(node.outputs.begin(), node.outputs.end(), [&](const Value* output) {
       return IsShape(*output) && (on_host_.contains(output) || !AnyFloat(node.inputs));
@@ -192,7 +206,10 @@ class Placement {
       }
       const auto candidate = index_.find(node);
       if (candidate == index_.end()) continue;
-      for (const Value* input : node->inputs) JoinWith(candidate->second, input);
+      const std::uint32_t host = ReadOnHost(*node);
+      for (std::size_t i = 0; i < node->inputs.size(); ++i) {
+        if ((host >> i & 1) == 0) JoinWith(candidate->second, node->inputs[i]);
+      }
       for (const Value* output : node->outputs) group_of_[output] = candidate->second;
     }
   }
@@ -200,6 +217,7 @@ class Placement {
   void MarkValues(Block& block) {
     for (Node* node : block.nodes) {
       if (placed_.contains(node)) {
+        read_on_host_[node] = ReadOnHost(*node);
         node->kernel = NameOnDevice(*node);
         for (Value* output : node->outputs) output->on_device = true;
       } else if (node->kind == NodeKind::kReshape) {
@@ -246,7 +264,11 @@ class Placement {
       const bool device = placed_.contains(node);
       const bool view = node->kind == NodeKind::kReshape || node->kind == NodeKind::kShapeOf;
       const std::size_t end = node->kind == NodeKind::kLoop ? 2 : node->inputs.size();
-      for (std::size_t i = view ? 1 : 0; i < end; ++i) node->inputs[i] = On(device, node->inputs[i]);
+      // The node has the name of the device's kernel by now.
+      const std::uint32_t host = device ? read_on_host_.at(node) : 0;
+      for (std::size_t i = view ? 1 : 0; i < end; ++i) {
+        node->inputs[i] = On(device && (host >> i & 1) == 0, node->inputs[i]);
+      }
       for (Node::Extent& extent : node->extents) extent.shape = On(false, extent.shape);
       for (Block& inner : node->blocks) Redirect(&inner);
       if (node->kind == NodeKind::kLoop) {
@@ -302,6 +324,7 @@ class Placement {
   std::vector<std::size_t> group_;  // of candidates, then of slots: another one of the group, or itself
   std::unordered_map<const Value*, std::size_t> group_of_;
   std::unordered_set<const Node*> placed_;
+  std::unordered_map<const Node*, std::uint32_t> read_on_host_;  // of placed nodes
   std::unordered_set<const Value*> slots_on_device_;
   std::unordered_map<const Value*, Value*> others_;
   std::unordered_map<const Value*, std::vector<Node*>> copies_;

@@ -9,12 +9,12 @@
 #include <optional>
 
 #include "rewire/kernels/cpu/attention/attention_rows.h"
+#include "rewire/kernels/cpu/attention/attention_shapes.h"
 #include "rewire/kernels/cpu/math/vector_math.h"
 #include "rewire/kernels/cpu/product/panels.h"
 #include "rewire/kernels/cpu/registry.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
 #include "rewire/kernels/cpu/support/checks.h"
-#include "rewire/kernels/cpu/support/layout.h"
 #include "rewire/kernels/cpu/support/parallel.h"
 #include "rewire/kernels/cpu/support/types.h"
 
@@ -24,15 +24,11 @@ namespace {
 constexpr float kNever = -std::numeric_limits<float>::infinity();
 
 // What a call computes, once its arguments are checked.
-struct AttentionCall {
-  std::int64_t batch, heads, groups, length, keys, size, value_size;  // groups: heads of keys
-  bool joined;  // q and out are [batch, length, heads * size]
+struct AttentionCall : AttentionShapes {
   const float *q, *k, *v;
   const std::int64_t *begin, *lengths;  // null: none
   std::int64_t begin_step, lengths_step;
   const float* bias;  // null: none
-  std::int64_t bias_strides[4];
-  std::int64_t visible;  // keys that may be seen at all
   float scale, softcap;
   std::int64_t left, right;
   float* out;
@@ -265,23 +261,15 @@ Status ReadCounts(const char* name, const std::optional<TensorView>& counts, std
   if (!IsGiven(counts)) return Status();
   Checks checks;
   if (Status s = checks.Dense(name, *counts).NoOverlap("out", out, name, *counts).Take(); !s.ok()) return s;
-  if (!counts->Is<std::int64_t>()) return WrongDType(Types<std::int64_t>(), name, *counts);
-  if (counts->size() != 1 && (counts->ndim() != 1 || counts->dim(0) != batch))
-    return ValueError(name, " has shape ", counts->dims(), ", expected one element or [", batch, "]");
   *values = counts->data<std::int64_t>();
-  *step = counts->size() == 1 ? 0 : 1;
-  return Status();
+  return StepOfCounts(name, *counts, batch, step);
 }
 
 struct Attention {
   static constexpr const char kName[] = "rewire.attention";
-  double scale = 0, softcap = 0;
-  std::int64_t left = -1, right = -1;
+  AttentionAttributes given;
   static Status Make(Attributes& attributes, Attention* attention) {
-    attention->scale = attributes.Float("scale", 0);
-    attention->softcap = attributes.Float("softcap", 0);
-    attention->left = attributes.Int("left", -1, -1, kMostSize);
-    attention->right = attributes.Int("right", -1, -1, kMostSize);
+    attention->given.Read(attributes);
     return Status();
   }
 
@@ -294,10 +282,10 @@ struct Attention {
     counted = ReadCounts("lengths", lengths, call.batch, out, &call.lengths, &call.lengths_step);
     if (!counted.ok()) return counted;
     if (Status s = ReadBias(bias, out, &call); !s.ok()) return s;
-    call.scale = static_cast<float>(scale != 0 ? scale : 1 / std::sqrt(static_cast<double>(call.size)));
-    call.softcap = static_cast<float>(softcap);
-    call.left = left;
-    call.right = right;
+    call.scale = given.ScaleOf(call.size);
+    call.softcap = static_cast<float>(given.softcap);
+    call.left = given.left;
+    call.right = given.right;
     if (out.size() == 0) return Status();
     const std::int64_t rows = Times(call.heads / call.groups, call.length);
     const std::int64_t blocks = (rows + QueryBlock::kMostRows - 1) / QueryBlock::kMostRows;
@@ -324,28 +312,7 @@ struct Attention {
     checks.NoOverlap("out", out, "q", q);
     if (Status s = checks.Take(); !s.ok()) return s;
     if (!q.Is<float>()) return WrongDType(Types<float>(), "q", q);
-    if (q.ndim() != 3 && q.ndim() != 4) return ValueError("q has shape ", q.dims(), ", expected rank 3 or 4");
-    call->joined = q.ndim() == 3;
-    call->batch = k.dim(0);
-    call->groups = k.dim(1);
-    call->keys = k.dim(2);
-    call->size = k.dim(3);
-    call->value_size = v.dim(3);
-    const std::int64_t of_v[] = {call->batch, call->groups, call->keys, call->value_size};
-    if (Status s = CheckShape("v", v, ShapeView(of_v, 4)); !s.ok()) return s;
-    call->length = q.dim(call->joined ? 1 : 2);
-    const std::int64_t hidden = q.dim(call->joined ? 2 : 1);
-    call->heads = !call->joined ? hidden : call->size > 0 ? hidden / call->size : 0;
-    const bool fits = q.dim(0) == call->batch && call->groups > 0 && call->size > 0 && call->heads > 0 &&
-                      call->heads % call->groups == 0 &&
-                      (call->joined ? hidden == call->heads * call->size : q.dim(3) == call->size);
-    if (!fits)
-      return ValueError("q has shape ", q.dims(), " and k ", k.dims(),
-                        ", expected [B, H, L, D] or [B, L, H * D] with H a multiple of k's second dimension");
-    const std::int64_t apart[] = {call->batch, call->heads, call->length, call->value_size};
-    const std::int64_t joined[] = {call->batch, call->length, Times(call->heads, call->value_size)};
-    if (Status s = CheckShape("out", out, call->joined ? ShapeView(joined, 3) : ShapeView(apart, 4)); !s.ok())
-      return s;
+    if (Status s = call->Resolve(q, k, v, out); !s.ok()) return s;
     call->q = q.data<float>();
     call->k = k.data<float>();
     call->v = v.data<float>();
@@ -354,22 +321,11 @@ struct Attention {
   }
 
   static Status ReadBias(const std::optional<TensorView>& bias, TensorView out, AttentionCall* call) {
-    call->visible = call->keys;
     if (!IsGiven(bias)) return Status();
     Checks checks;
     checks.Dense("bias", *bias).SameDType("bias", *bias, "q", out).NoOverlap("out", out, "bias", *bias);
     if (Status s = checks.Take(); !s.ok()) return s;
-    const std::int64_t all[] = {call->batch, call->heads, call->length, call->keys};
-    // Keys behind its last column are not seen.
-    const std::int64_t columns = bias->ndim() > 0 ? bias->dim(bias->ndim() - 1) : 1;
-    if (columns > 1) call->visible = std::min(call->keys, columns);
-    bool fits = bias->ndim() <= 4 && columns <= std::max<std::int64_t>(1, call->keys);
-    for (int i = 0; fits && i + 1 < bias->ndim(); ++i)
-      fits = bias->dim(i) == 1 || bias->dim(i) == all[4 - bias->ndim() + i];
-    if (!fits)
-      return ValueError("bias has shape ", bias->dims(), ", expected one that broadcasts to ",
-                        ShapeView(all, 4));
-    BroadcastStrides(*bias, 4, call->bias_strides);
+    if (Status s = call->ResolveBias(*bias); !s.ok()) return s;
     call->bias = bias->data<float>();
     return Status();
   }

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "rewire/kernels/cpu/indexing/indices.h"
+#include "rewire/kernels/cpu/indexing/tuple_dims.h"
 #include "rewire/kernels/cpu/registry.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
 #include "rewire/kernels/cpu/support/convert.h"
@@ -69,12 +70,7 @@ struct GatherElements {
     if (Status s = checks.Take(); !s.ok()) return s;
     int along = 0;
     if (Status s = NormalizeAxis(axis, x.ndim(), &along); !s.ok()) return s;
-    for (int i = 0; i < x.ndim(); ++i) {
-      if (i != along && indices.dim(i) > x.dim(i)) {
-        return ValueError("indices has shape ", indices.dims(), ", expected at most x's ", x.dims(),
-                          " but along axis ", along);
-      }
-    }
+    if (Status s = CheckElementIndices(x.dims(), indices.dims(), along); !s.ok()) return s;
     return ForType(Indices(), "indices", indices, [&](auto index_tag) -> Status {
       using I = typename decltype(index_tag)::type;
       if (Status s = CheckIndices<I>(indices, x.dim(along), along); !s.ok()) return s;

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "rewire/kernels/cpu/indexing/indices.h"
+#include "rewire/kernels/cpu/indexing/tuple_dims.h"
 #include "rewire/kernels/cpu/registry.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
 #include "rewire/kernels/cpu/support/layout.h"
@@ -12,11 +13,7 @@
 namespace rewire::kernel::cpu {
 namespace {
 
-enum class Reduction { kNone, kAdd, kMul, kMin, kMax };
-
-Reduction ReadReduction(Attributes& attributes) {
-  return static_cast<Reduction>(attributes.Choice("reduction", {"none", "add", "mul", "min", "max"}, 0));
-}
+using Reduction = ScatterReduction;
 
 // Takes `count` contiguous elements at `from` into those at `to`.
 using Combine = void (*)(char* to, const char* from, std::int64_t count);
@@ -92,7 +89,7 @@ struct ScatterElements {
   Reduction reduction = Reduction::kNone;
   static Status Make(Attributes& attributes, ScatterElements* scatter) {
     scatter->axis = attributes.Int("axis", 0);
-    scatter->reduction = ReadReduction(attributes);
+    scatter->reduction = ReadScatterReduction(attributes);
     return Status();
   }
   Status operator()(TensorView x, TensorView indices, TensorView updates, TensorView out) const {
@@ -102,12 +99,7 @@ struct ScatterElements {
     Checks checks;
     checks.Rank("indices", indices, x.ndim()).Shape("updates", updates, indices.dims());
     if (Status s = checks.Take(); !s.ok()) return s;
-    for (int i = 0; i < x.ndim(); ++i) {
-      if (i != along && indices.dim(i) > x.dim(i)) {
-        return ValueError("indices has shape ", indices.dims(), ", expected at most x's ", x.dims(),
-                          " but along axis ", along);
-      }
-    }
+    if (Status s = CheckElementIndices(x.dims(), indices.dims(), along); !s.ok()) return s;
     Combine combine = nullptr;
     if (Status s = ChooseCombine(reduction, x, &combine); !s.ok()) return s;
     return ForType(Indices(), "indices", indices, [&](auto tag) -> Status {
@@ -189,28 +181,6 @@ class Tuples {
   std::int64_t count_ = 0, per_batch_ = 1, batch_stride_ = 0, run_ = 0;
 };
 
-// [batch..., rows..., what the tuples leave of x].
-Status GatherNDDims(ShapeView x, ShapeView indices, std::int64_t batch_dims, Dims* result) {
-  const auto batch = static_cast<std::size_t>(batch_dims);
-  const bool has_batch = batch < indices.size() && batch <= x.size();
-  if (indices.empty() || !has_batch || ShapeView(x.data(), batch) != ShapeView(indices.data(), batch)) {
-    return ValueError("indices has shape ", indices, ", expected to begin with the first ", batch_dims,
-                      " dimensions of x ", x, " and to have one more");
-  }
-  const std::int64_t width = indices[indices.size() - 1];
-  if (width < 0 || static_cast<std::size_t>(width) > x.size() - batch) {
-    return ValueError("indices has shape ", indices, ": ", width, " indices are more than the axes of x ", x);
-  }
-  const std::size_t kept = x.size() - batch - static_cast<std::size_t>(width);
-  if (indices.size() - 1 + kept > kMaxKernelRank) {
-    return ValueError("x has shape ", x, " and indices ", indices, ": the result's rank is over ",
-                      kMaxKernelRank);
-  }
-  *result = Dims(ShapeView(indices.data(), indices.size() - 1));
-  for (std::size_t i = x.size() - kept; i < x.size(); ++i) result->push_back(x[i]);
-  return Status();
-}
-
 struct GatherND {
   static constexpr const char kName[] = "rewire.gather_nd";
   std::int64_t batch_dims = 0;
@@ -264,7 +234,7 @@ struct ScatterND {
   static constexpr const char kName[] = "rewire.scatter_nd";
   Reduction reduction = Reduction::kNone;
   static Status Make(Attributes& attributes, ScatterND* scatter) {
-    scatter->reduction = ReadReduction(attributes);
+    scatter->reduction = ReadScatterReduction(attributes);
     return Status();
   }
   Status operator()(TensorView x, TensorView indices, TensorView updates, TensorView out) const {

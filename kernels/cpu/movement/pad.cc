@@ -144,37 +144,6 @@ struct Pad {
   }
 };
 
-// The pads of all axes from those of some.
-struct AllPads {
-  std::int64_t values[2 * kMaxKernelRank];
-  std::size_t count;
-
-  Status Read(int rank, TensorView pads, const std::optional<TensorView>& axes) {
-    Dims given, named;
-    if (Status s = ReadInts("pads", pads, &given); !s.ok()) return s;
-    std::fill_n(values, 2 * kMaxKernelRank, 0);
-    count = 2 * static_cast<std::size_t>(rank);
-    if (IsGiven(axes)) {
-      if (Status s = ReadInts("axes", *axes, &named); !s.ok()) return s;
-    } else {
-      for (int i = 0; i < rank; ++i) named.push_back(i);
-    }
-    if (given.rank() != 2 * named.rank()) {
-      return ValueError("pads has ", given.rank(), " values, expected two for each of ", named.rank(),
-                        " axes");
-    }
-    bool marked[kMaxKernelRank];
-    if (Status s = MarkAxes(named.view(), rank, marked); !s.ok()) return s;
-    for (int i = 0; i < named.rank(); ++i) {
-      const std::int64_t axis = named[i] < 0 ? named[i] + rank : named[i];
-      values[axis] = given[i];
-      values[axis + rank] = given[i + named.rank()];
-    }
-    return Status();
-  }
-  ShapeView view() const { return ShapeView(values, count); }
-};
-
 struct DynamicPad {
   static constexpr const char kName[] = "rewire.dynamic_pad";
   PadMode mode = PadMode::kConstant;

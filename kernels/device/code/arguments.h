@@ -25,6 +25,51 @@ typedef struct Move {
   int to_steps[REWIRE_DEVICE_RANK];
 } Move;
 
+/* Tuples of indices. Each names a slice of a tensor, which is one of its batch's `dims`. */
+typedef struct Tuples {
+  int width;                     /* indices of a tuple */
+  int run;                       /* elements of a slice */
+  int per_batch;                 /* tuples for each batch */
+  int batch_step;                /* elements from one batch to the next */
+  int dims[REWIRE_DEVICE_RANK];  /* of the axes that a tuple names */
+  int steps[REWIRE_DEVICE_RANK]; /* of these axes, in slices */
+} Tuples;
+
+/* Updates of places that indices name. Those of a place are made by one thread in their order. There are
+ * `sharers` threads for each line of updates; each takes the places whose number leaves its own as the
+ * remainder. */
+typedef struct Scatter {
+  int type, index_type; /* IntegerType */
+  int operation;        /* ScatterOperation */
+  int sharers;
+  int length;      /* updates of a line */
+  int update_step; /* from one to the next */
+  int places;      /* that an index may name, */
+  int place_step;  /* and the step from one to the next */
+} Scatter;
+
+/* Attention (kernels/cpu/attention). Rows are the queries that share a head of keys. */
+typedef struct Attention {
+  int heads, groups; /* groups: heads of keys */
+  int rows;          /* heads / groups * length */
+  int length, keys, size, value_size;
+  int joined;  /* q and out are [batch, length, heads * size] */
+  int visible; /* keys that may be seen at all */
+  int left, right;
+  int has_begin, begin_step;     /* there is one for each batch, or one for all */
+  int has_lengths, lengths_step; /* likewise */
+  int has_bias;
+  int bias_steps[4];
+  float scale, softcap;
+} Attention;
+
+/* Decision trees (kernels/cpu/machine_learning/tree_ensemble.cc), and what their tensors hold. */
+typedef struct Forest {
+  int trees, nodes, leaves, weights;
+  int features, outputs;
+  int aggregate; /* TreeAggregate */
+} Forest;
+
 /* A border of `before` elements in front of each axis, and what out has more than that and x behind it. */
 typedef struct Border {
   int rank;
@@ -139,6 +184,9 @@ enum GateFunctionKind {
   kGateSoftsign,
   kGateSoftplus
 };
+/* As kernels/cpu/indexing and kernels/cpu/machine_learning number them. */
+enum ScatterOperation { kScatterSet, kScatterAdd, kScatterMultiply, kScatterLeast, kScatterMost };
+enum TreeAggregate { kTreeSum, kTreeAverage, kTreeLeast, kTreeMost };
 enum ProductActivation { kNoActivation, kReluActivation, kGeluActivation };
 enum BorderMode { kBorderConstant, kBorderReflect, kBorderEdge, kBorderWrap };
 enum ResizeMode { kResizeNearest, kResizeLinear, kResizeCubic };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The C dialect of device code: what OpenCL C and CUDA C++ spell differently. All device code is compiled
-// after arguments.h and this text. REWIRE_F16 stores real numbers as float16; they are computed in float32
-// all the same.
+// after arguments.h, this text and tiles.h. REWIRE_F16 stores real numbers as float16; they are computed in
+// float32 all the same.
 #if defined(__OPENCL_VERSION__)
 #define KERNEL(name) __kernel void name
 #define FUNCTION static inline

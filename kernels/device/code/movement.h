@@ -17,33 +17,6 @@ KERNEL(move)(GLOBAL const WORD* x, GLOBAL WORD* out, Move move, int count) {
   out[to] = x[from];
 }
 
-// out[o, i, k] = x[o, indices[i], k]. A negative index counts from the end; one that is out of range takes
-// the nearest row.
-KERNEL(gather_i64)
-(GLOBAL const WORD* x, GLOBAL const i64* indices, GLOBAL WORD* out, int rows, int picked, int inner,
- int count) {
-  int i = GLOBAL_ID(0);
-  if (i >= count) return;
-  int k = i % inner;
-  int row = i / inner;
-  i64 index = indices[row % picked];
-  if (index < 0) index += rows;
-  index = index < 0 ? 0 : index >= rows ? rows - 1 : index;
-  out[i] = x[((row / picked) * rows + (int)index) * inner + k];
-}
-KERNEL(gather_i32)
-(GLOBAL const WORD* x, GLOBAL const int* indices, GLOBAL WORD* out, int rows, int picked, int inner,
- int count) {
-  int i = GLOBAL_ID(0);
-  if (i >= count) return;
-  int k = i % inner;
-  int row = i / inner;
-  int index = indices[row % picked];
-  if (index < 0) index += rows;
-  index = index < 0 ? 0 : index >= rows ? rows - 1 : index;
-  out[i] = x[((row / picked) * rows + index) * inner + k];
-}
-
 KERNEL(choose)
 (GLOBAL const u8* condition, GLOBAL const WORD* a, GLOBAL const WORD* b, GLOBAL WORD* out, Broadcast shape,
  int count) {

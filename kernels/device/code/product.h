@@ -1,21 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products of matrices, and convolutions as products with an image whose columns are read where they lie. A
-// group of 16 x 16 threads computes 64 x 64 elements, each thread 4 x 4 of them, in steps of 16 over the
-// common dimension.
-
-#define TILE 64
-#define STEP 16
-
-// Adds the product of the two shared tiles to the thread's 16 sums.
-#define MULTIPLY_TILES(type, left, right, sums, row, column) \
-  for (int k = 0; k < STEP; ++k) {                           \
-    type l[4];                                               \
-    for (int i = 0; i < 4; ++i) l[i] = left[k][row * 4 + i]; \
-    for (int j = 0; j < 4; ++j) {                            \
-      type r = right[k][column * 4 + j];                     \
-      for (int i = 0; i < 4; ++i) sums[i][j] += l[i] * r;    \
-    }                                                        \
-  }
+// group computes a tile (tiles.h).
 
 // Where the two operands of a batch start.
 #define BATCH_POSITIONS(batch, p, a_at, b_at)        \

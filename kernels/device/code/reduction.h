@@ -62,17 +62,12 @@ KERNEL(reduce_rows)(GLOBAL const real* x, GLOBAL real* out, int operation, int c
 KERNEL(reduce)(GLOBAL const real* x, GLOBAL real* out, Reduction shape, int operation, int count) {
   int i = GLOBAL_ID(0);
   if (i >= count) return;
-  int first = 0;
-  int rest = i;
-  for (int axis = shape.rank - 1; axis >= 0; --axis) {
-    int row = rest / shape.dims[axis];
-    first += (rest - row * shape.dims[axis]) * shape.steps[axis];
-    rest = row;
-  }
+  int first;
+  POSITION_OF(i, shape, shape.steps, first);
   float sum = start_of(operation);
   for (int k = 0; k < shape.count; ++k) {
     int at = first;
-    rest = k;
+    int rest = k;
     for (int axis = shape.reduced_rank - 1; axis >= 0; --axis) {
       int row = rest / shape.reduced_dims[axis];
       at += (rest - row * shape.reduced_dims[axis]) * shape.reduced_steps[axis];

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What attention of the CPU and of devices share: attributes, and checks of shapes.
+#pragma once
+
+#include <cstdint>
+
+#include "rewire/kernels/cpu/support/checks.h"
+#include "rewire/vm/kernel/attributes.h"
+
+namespace rewire::kernel::cpu {
+
+struct AttentionAttributes {
+  double scale = 0, softcap = 0;
+  std::int64_t left = -1, right = -1;
+
+  void Read(Attributes& attributes);
+  float ScaleOf(std::int64_t size) const;
+};
+
+struct AttentionShapes {
+  std::int64_t batch, heads, groups, length, keys, size, value_size;  // groups: heads of keys
+  bool joined;  // q and out are [batch, length, heads * size]
+  std::int64_t bias_strides[4];
+  std::int64_t visible;  // keys that may be seen at all
+
+  // Without a bias.
+  Status Resolve(TensorView q, TensorView k, TensorView v, TensorView out);
+  // After Resolve.
+  Status ResolveBias(TensorView bias);
+};
+
+// How far it is from the integer of a batch to the next one's: 0 if there is one for all, else 1.
+Status StepOfCounts(const char* name, TensorView counts, std::int64_t batch, std::int64_t* step);
+
+}  // namespace rewire::kernel::cpu
