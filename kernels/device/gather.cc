@@ -49,7 +49,7 @@ struct Gather {
     if (Status s = cpu::CheckShape("out", out, expected.view()); !s.ok()) return s;
     const std::int64_t inner = cpu::Product(x.dims(), along + 1, x.ndim());
     Moving moving;
-    moving.Append(cpu::Product(x.dims(), 0, along), inner * x.dim(along), 0);
+    moving.Append(cpu::Product(x.dims(), 0, along), cpu::Times(inner, x.dim(along)), 0);
     moving.Append(indices.size(), 0, 1);
     moving.Append(inner, 1, 0);
     return RunGather(x, indices, out, along, moving, type, form);

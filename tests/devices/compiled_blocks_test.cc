@@ -179,6 +179,24 @@ TEST_CASE("an index that a loop finds and reads on the device goes on there") {
   CHECK(copies[1] == 0);
 }
 
+TEST_CASE("where a slice begins is read on the host, and what is cut stays on the device") {
+  onnx::ModelProto model = Model({4, 16});
+  onnx::GraphProto* graph = model.mutable_graph();
+  AddInts(graph, "turns", {4}, true);
+  AddInts(graph, "one", {1});
+  AddInts(graph, "rows", {0});
+  onnx::NodeProto* loop = AddNode(graph, "Loop", {"turns", "", "x"}, "y");
+  onnx::GraphProto* body = AddBody(loop, {"v"}, {4, 16});
+  AddNode(body, "Reshape", {"turn", "one"}, "begin");
+  AddNode(body, "Add", {"begin", "one"}, "end");
+  AddNode(body, "Slice", {"x", "begin", "end", "rows"}, "row");
+  AddNode(body, "Sub", {"v", "row"}, "next");
+  SetValue(body->add_output(), "next", {4, 16});
+  const std::vector<int> copies = CopiesOf(model, {4, 16});
+  CHECK(copies[0] == 2);  // x to the device, y back
+  CHECK(copies[1] == 0);
+}
+
 TEST_CASE("what a loop stacks up, and a condition that its body computes") {
   onnx::ModelProto model = Model({4, 16});
   onnx::GraphProto* graph = model.mutable_graph();
