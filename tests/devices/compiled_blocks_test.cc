@@ -25,8 +25,10 @@ std::vector<int> CopiesByDepth(const std::string& text) {
   return copies;
 }
 
-// Compiles for the device, runs there and on the CPU, and returns the copies.
-std::vector<int> CopiesOf(const onnx::ModelProto& model, const Shape& shape) {
+// Compiles for the device, runs there and on the CPU, and returns the copies. The placed graph has a call of
+// `expected_call`.
+std::vector<int> CopiesOf(const onnx::ModelProto& model, const Shape& shape,
+                          const std::string& expected_call = "rewire.device.") {
   std::string placed;
   compiler::CompileOptions options;
   options.device = DeviceName();
@@ -43,6 +45,7 @@ std::vector<int> CopiesOf(const onnx::ModelProto& model, const Shape& shape) {
   const Answer given = RunOnCounts(std::move(there.compiled.module), shape);
   const Answer expected = RunOnCounts(std::move(here.compiled.module), shape);
   UNSCOPED_INFO(placed);
+  CHECK(placed.find(expected_call) != std::string::npos);
   CHECK(given.error == "");
   CHECK(given.shape == expected.shape);
   REQUIRE(given.values.size() == expected.values.size());
@@ -192,9 +195,24 @@ TEST_CASE("where a slice begins is read on the host, and what is cut stays on th
   AddNode(body, "Slice", {"x", "begin", "end", "rows"}, "row");
   AddNode(body, "Sub", {"v", "row"}, "next");
   SetValue(body->add_output(), "next", {4, 16});
-  const std::vector<int> copies = CopiesOf(model, {4, 16});
+  const std::vector<int> copies = CopiesOf(model, {4, 16}, "rewire.device.dynamic_slice");
   CHECK(copies[0] == 2);  // x to the device, y back
   CHECK(copies[1] == 0);
+}
+
+TEST_CASE("attention is one kernel of the device") {
+  onnx::ModelProto model = Model({2, 9, 16});
+  AddNode(model.mutable_graph(), "Sin", {"x"}, "wave");
+  onnx::NodeProto* attention =
+      AddNode(model.mutable_graph(), "MultiHeadAttention", {"wave", "wave", "wave"}, "y");
+  attention->set_domain("com.microsoft");
+  AddInt(attention, "num_heads", 4);
+  AddInt(attention, "unidirectional", GENERATE(0, 1));
+  onnx::OperatorSetIdProto* microsoft = model.add_opset_import();
+  microsoft->set_domain("com.microsoft");
+  microsoft->set_version(1);
+  const std::vector<int> copies = CopiesOf(model, {2, 9, 16}, "rewire.device.attention");
+  CHECK(copies[0] == 2);  // x to the device, y back
 }
 
 TEST_CASE("what a loop stacks up, and a condition that its body computes") {
