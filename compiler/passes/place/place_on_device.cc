@@ -4,10 +4,10 @@
 // the host.
 //
 // A node can run there if the device has a kernel for it that takes its attributes, dtypes and ranks.
-// Integers that are shapes or sizes stay on the host. Nodes that hang together on the device must have enough
-// work to be worth the copies and launches. Nodes in blocks are placed as others are. Values that If gives
-// and Loop carries lie where fewest copies are needed (sides.h). Conditions, trip counts, and the inputs and
-// outputs of `main` stay on the host.
+// Integers that are shapes or sizes stay on the host, and so does what the device's kernel reads there. Nodes
+// that hang together on the device must have enough work to be worth the copies and launches. Nodes in blocks
+// are placed as others are. Values that If gives and Loop carries lie where fewest copies are needed
+// (sides.h). Conditions, trip counts, and the inputs and outputs of `main` stay on the host.
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -34,6 +34,9 @@ constexpr std::int64_t kUsualSize = 64;
 
 bool IsFloat(DLDataType dtype) { return dtype.code == kFloat; }
 
+// Whether the set has bit i. A node may have more inputs than a set has bits.
+bool Holds(std::uint32_t set, std::size_t i) { return i < 32 && (set >> i & 1) != 0; }
+
 class Placement {
  public:
   explicit Placement(Graph* graph) : graph_(*graph), limits_(*graph) {}
@@ -57,7 +60,7 @@ class Placement {
       if (node->kind == NodeKind::kKernel && node->kernel.starts_with(kStock)) {
         const std::uint32_t host = ReadOnHost(*node);
         for (std::size_t i = 0; i < node->inputs.size(); ++i) {
-          if ((host >> i & 1) != 0) Host(node->inputs[i]);
+          if (Holds(host, i)) Host(node->inputs[i]);
         }
       }
       if (node->kind == NodeKind::kLoop) {
@@ -208,7 +211,7 @@ class Placement {
       if (candidate == index_.end()) continue;
       const std::uint32_t host = ReadOnHost(*node);
       for (std::size_t i = 0; i < node->inputs.size(); ++i) {
-        if ((host >> i & 1) == 0) JoinWith(candidate->second, node->inputs[i]);
+        if (!Holds(host, i)) JoinWith(candidate->second, node->inputs[i]);
       }
       for (const Value* output : node->outputs) group_of_[output] = candidate->second;
     }
@@ -267,7 +270,7 @@ class Placement {
       // The node has the name of the device's kernel by now.
       const std::uint32_t host = device ? read_on_host_.at(node) : 0;
       for (std::size_t i = view ? 1 : 0; i < end; ++i) {
-        node->inputs[i] = On(device && (host >> i & 1) == 0, node->inputs[i]);
+        node->inputs[i] = On(device && !Holds(host, i), node->inputs[i]);
       }
       for (Node::Extent& extent : node->extents) extent.shape = On(false, extent.shape);
       for (Block& inner : node->blocks) Redirect(&inner);
