@@ -148,6 +148,40 @@ TEST_CASE("rows that walk together leave the tree at different depths, by any co
   }
 }
 
+TEST_CASE("rows that walk together through more nodes than a CPU foresees") {
+  // Two trees of twelve levels: node i leads to 2 i + 1 and 2 i + 2, and the lowest ones to a leaf each.
+  constexpr std::int32_t kNodes = 4095, kInner = 2047;
+  const std::vector<float> x = {-1, -0.3F, 0, 0.1F, 0.4F, 0.45F, 0.7F, 1, kNaN, 0.2F, -0.9F};
+  for (const std::int32_t mode : {0, 1, 8}) {
+    Stump stump(mode, x);
+    std::vector<std::int32_t> nodes;
+    std::vector<float> thresholds;
+    for (std::int32_t tree = 0; tree < 2; ++tree) {
+      for (std::int32_t i = 0; i < kNodes; ++i) {
+        const std::int32_t first = i < kInner ? tree * kNodes + 2 * i + 1 : -1 - i % 2;
+        nodes.insert(nodes.end(), {0, mode, first, i < kInner ? first + 1 : -2 + i % 2});
+        thresholds.push_back(static_cast<float>(i * 37 % 101) / 50 - 1);
+      }
+    }
+    const std::int64_t count = std::ssize(thresholds);
+    stump.nodes = HostTensor::Of<std::int32_t>({count, 4}, nodes);
+    stump.thresholds = HostTensor::Of<float>({count}, thresholds);
+    stump.roots = HostTensor::Of<std::int32_t>({2}, {0, kNodes});
+    REQUIRE(stump.Run().empty());
+    for (std::size_t row = 0; row < x.size(); ++row) {
+      std::size_t at = 0;
+      std::int32_t next = 0;
+      while (next >= 0) {
+        at = static_cast<std::size_t>(next);
+        const bool below = mode == 1 ? x[row] < thresholds[at] : x[row] <= thresholds[at];
+        next = nodes[4 * at + (below || (mode == 8 && std::isnan(x[row])) ? 2 : 3)];
+      }
+      INFO("mode " << mode << ", row " << row);
+      CHECK(stump.out.values<float>()[2 * row] == (next == -1 ? 120 : 106));  // by both trees
+    }
+  }
+}
+
 TEST_CASE("numbers that lead nowhere are an error") {
   const char* message =
       "ValueError: rewire.tree_ensemble: a tree names a node, a feature of 1, a leaf or a target of 2 that "

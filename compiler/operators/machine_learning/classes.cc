@@ -43,6 +43,9 @@ ClassLabels LabelsOf(const Op& op, const char* numbers) {
 
 void SetLabels(Op& op, int i, Value* classes, const ClassLabels& labels) {
   if (labels.strings.empty()) {
+    std::int64_t next = 0;  // as long as labels are the numbers of their classes
+    for (const std::int64_t label : labels.numbers) next += label == next ? 1 : 0;
+    if (next == static_cast<std::int64_t>(labels.numbers.size())) return op.Set(i, classes);
     op.Set(i, op.Call("rewire.gather", {op.IntsValue(labels.numbers), classes}, {{"axis", std::int64_t{0}}},
                       classes->type));
     return;
@@ -54,12 +57,6 @@ void SetLabels(Op& op, int i, Value* classes, const ClassLabels& labels) {
 Value* HighestClass(Op& op, Value* scores) {
   return op.Call("rewire.argmax", {scores}, {{"axis", std::int64_t{1}}, {"keepdims", std::int64_t{0}}},
                  TensorOf(kInt64, {scores->type.dims[0]}));
-}
-
-Value* Columns(Op& op, Value* a, Value* b) {
-  Shape dims = {a->type.dims[0], a->type.dims[1] + b->type.dims[1]};
-  return op.Call("rewire.concat", {a, b}, {{"axis", std::int64_t{1}}},
-                 TensorOf(a->type.dtype, std::move(dims)));
 }
 
 Result<Value*> PostTransformed(Op& op, Value* scores) {

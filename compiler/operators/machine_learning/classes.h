@@ -23,8 +23,6 @@ ClassLabels LabelsOf(const Op& op, const char* numbers);
 void SetLabels(Op& op, int i, Value* classes, const ClassLabels& labels);
 // The class with the highest score, the first of several: i64[N] of f32[N, C].
 Value* HighestClass(Op& op, Value* scores);
-// Two tensors side by side.
-Value* Columns(Op& op, Value* a, Value* b);
 // Applies a transform, or the one that the attribute post_transform names, to scores [N, C].
 Result<Value*> PostTransformed(Op& op, Value* scores, const std::string& transform);
 Result<Value*> PostTransformed(Op& op, Value* scores);

@@ -211,7 +211,7 @@ Status LowerSvmClassifier(Op& op, const Operator& /*row*/) {
     // What becomes of one score by another transform is not written down.
     if (const std::string transform = op.String("post_transform", "NONE"); transform != "NONE")
       return op.Unsupported("post_transform '{}' of two classes", transform);
-    scores = Columns(op, op.Unary("rewire.neg", scores), scores);
+    scores = op.Apply("rewire.mul", scores, FloatsValue(op, {-1, 1}));
   }
   const Result<Value*> given = PostTransformed(op, scores);
   if (!given) return Forward(given);

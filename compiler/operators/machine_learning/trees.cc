@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "rewire/compiler/operators/float_constant.h"
 #include "rewire/compiler/operators/machine_learning/classes.h"
 #include "rewire/compiler/operators/machine_learning/forest.h"
 #include "rewire/compiler/operators/registry.h"
@@ -167,9 +168,9 @@ Status SetTwoClasses(Op& op, Value* score, bool all_positive, const ClassLabels&
   Value* limit = op.Scalar(kFloat32, is_probability ? 0.5 : 0);
   Value* is_second = op.Compare("rewire.greater", score, limit);
   SetLabels(op, 0, op.Reshape(op.Cast(is_second, kInt64), {score->type.dims[0]}), labels);
-  Value* first =
-      is_probability ? op.Apply("rewire.sub", op.Scalar(kFloat32, 1), score) : op.Unary("rewire.neg", score);
-  Value* both = Columns(op, first, score);
+  // The negative score beside it, or what is left of 1: [N, 2] by [2].
+  Value* both = op.Apply("rewire.mul", score, FloatsValue(op, {-1, 1}));
+  if (is_probability) both = op.Apply("rewire.add", both, FloatsValue(op, {1, 0}));
   op.Set(1, is_logistic ? op.Unary("rewire.sigmoid", both) : both);
   return {};
 }

@@ -131,32 +131,36 @@ struct Forest {
   // Whether all numbers of nodes are right, so that walks need not look at them, and how they compare. False,
   // too, if told to stop.
   bool HasRightNodes(Compare* how, Pace& pace) const {
-    std::int32_t modes = 0;
-    bool right = true;
+    std::int32_t modes = 0, right = 1;
+    // Without branches, since there are many.
     const auto is_child = [&](std::int64_t child, std::int64_t parent) {
-      return child >= 0 ? child > parent && child < node_count : -1 - child < leaf_count;
+      const bool is_leaf = child < 0;
+      const bool after = child > parent;
+      return static_cast<int>(is_leaf | after) &
+             static_cast<int>((is_leaf ? -1 - child : child) < (is_leaf ? leaf_count : node_count));
     };
     const bool looked_at_nodes = pace.For(node_count, 2, [&](std::int64_t i, std::int64_t end) {
       for (; i < end; ++i) {
         const TreeNode& node = nodes[i];
-        right = right && node.feature >= 0 && node.feature < features && is_child(node.when_true, i) &&
-                is_child(node.when_false, i);
+        right &= static_cast<int>(node.feature >= 0) & static_cast<int>(node.feature < features) &
+                 is_child(node.when_true, i) & is_child(node.when_false, i);
         modes |= node.mode;
       }
     });
     const bool looked_at_roots = pace.For(trees, 1, [&](std::int64_t i, std::int64_t end) {
-      for (; i < end; ++i) right = right && is_child(roots[i], -1);
+      for (; i < end; ++i) right &= is_child(roots[i], -1);
     });
     *how = modes == 0 ? Compare::kLeq : modes == kNanIsTrue ? Compare::kLeqOrNan : Compare::kAny;
-    return looked_at_nodes && looked_at_roots && right;
+    return looked_at_nodes && looked_at_roots && right != 0;
   }
 
-  // The leaves of `count` rows, for nodes that are right and compare in this way. Rows walk in step, four at
-  // a time, as trees do in LeavesOf. False if told to stop.
-  template <Compare kHow>
+  // The leaves of `count` rows, for nodes that are right and compare in this way. Rows walk in step, some at
+  // a time, as trees do in LeavesOf. A CPU learns the ways through few nodes, and foresees them: then there
+  // are branches. Through many nodes walks go without, and those that are done stay. False if told to stop.
+  template <Compare kHow, bool kForeseen>
   bool WalkInStep(std::int64_t root, const T* rows, std::int64_t count, std::int64_t* leaf,
                   Pace& pace) const {
-    constexpr std::int64_t kTogether = 4;
+    constexpr std::int64_t kTogether = kForeseen ? 4 : 8;
     for (std::int64_t first = 0; first < count; first += kTogether) {
       // Rows that are not there walk as the last one does.
       const T* row[kTogether];
@@ -165,16 +169,23 @@ struct Forest {
         row[k] = rows + std::min(first + k, count - 1) * features;
         at[k] = root;
       }
-      for (bool walking = root >= 0; walking;) {
+      for (std::int64_t left = root; left >= 0;) {  // negative: all are at leaves
         if (!pace.Spend(kTogether)) [[unlikely]]
           return false;
-        walking = false;
+        left = -1;
         for (std::int64_t k = 0; k < kTogether; ++k) {
-          if (at[k] < 0) continue;
-          const TreeNode& node = nodes[at[k]];
-          const bool goes = Goes<kHow>(row[k][node.feature], node, thresholds[at[k]]);
-          at[k] = goes ? node.when_true : node.when_false;
-          walking = walking || at[k] >= 0;
+          if (kForeseen && at[k] < 0) continue;
+          const std::int64_t done = at[k] >> 63, here = at[k] & ~done;
+          const TreeNode& node = nodes[here];
+          const bool goes = Goes<kHow>(row[k][node.feature], node, thresholds[here]);
+          if (kForeseen) {
+            at[k] = goes ? node.when_true : node.when_false;
+          } else {
+            const std::int64_t other = node.when_false;
+            const std::int64_t next = other ^ ((other ^ node.when_true) & -static_cast<std::int64_t>(goes));
+            at[k] = (at[k] & done) | (next & ~done);
+          }
+          left &= at[k];
         }
       }
       for (std::int64_t k = 0; k < std::min(kTogether, count - first); ++k) leaf[first + k] = -1 - at[k];
@@ -255,6 +266,14 @@ struct Forest {
   }
 };
 
+// The walk of rows through nodes that compare so.
+template <bool kForeseen, typename T>
+auto WalkOf(const Forest<T>&, Compare how) {
+  if (how == Compare::kLeq) return &Forest<T>::template WalkInStep<Compare::kLeq, kForeseen>;
+  return how == Compare::kLeqOrNan ? &Forest<T>::template WalkInStep<Compare::kLeqOrNan, kForeseen>
+                                   : &Forest<T>::template WalkInStep<Compare::kAny, kForeseen>;
+}
+
 struct TreeEnsemble {
   static constexpr const char kName[] = "rewire.tree_ensemble";
   Aggregate aggregate = Aggregate::kSum;
@@ -314,6 +333,8 @@ struct TreeEnsemble {
         right = forest.HasRightNodes(&how, pace);
         if (pace.stopped()) return Stopped();
       }
+      constexpr std::int64_t kForeseenNodes = 4096;
+      const bool foreseen = forest.node_count <= kForeseenNodes;
       const auto run = [&](std::int64_t begin, std::int64_t end, Pace& pace) {
         const auto rows = [&](const auto& walk) {
           return forest.Run(x.data<T>(), base.data<T>(), out.data<T>(), begin, end, pace,
@@ -321,9 +342,7 @@ struct TreeEnsemble {
                                 Pace& own) { return (forest.*walk)(root, first, count, leaf, own); });
         };
         if (!right) return forest.RunRows(x.data<T>(), base.data<T>(), out.data<T>(), begin, end, pace);
-        if (how == Compare::kLeq) return rows(&Forest<T>::template WalkInStep<Compare::kLeq>);
-        return how == Compare::kLeqOrNan ? rows(&Forest<T>::template WalkInStep<Compare::kLeqOrNan>)
-                                         : rows(&Forest<T>::template WalkInStep<Compare::kAny>);
+        return foreseen ? rows(WalkOf<true>(forest, how)) : rows(WalkOf<false>(forest, how));
       };
       std::atomic<bool> wrong{false};
       Status status = ParallelFor(x.dim(0), GrainOf(kGrain, 16, forest.trees),
