@@ -23,6 +23,7 @@ std::span<const Pass> Passes() {
       {"multiply-embeddings", MultiplyEmbeddings},
       {"square", Square},
       {"winograd", UseWinograd, nullptr, true},
+      {"pack-bytes", PackBytes, nullptr, true},
       {"pack-products", PackProducts, nullptr, true},
       {"pack-integers", PackIntegers, nullptr, true},
       {"pack-onednn", PackForOneDnn, "librewire_kernels_onednn.so", true},

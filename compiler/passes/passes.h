@@ -58,6 +58,8 @@ void Square(Graph* graph);
 void FuseGelu(Graph* graph);
 // Turns normalisation by mean and variance over the last axis into one kernel.
 void FuseLayerNorm(Graph* graph);
+// Keeps weights of products in 8 bits where the model has them so.
+void PackBytes(Graph* graph);
 // Turns convolutions and products with constant weights into those of packed weights, including the bias and
 // activation behind them.
 void PackProducts(Graph* graph);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Passes over what lies between the products of quantised models.
 #include <catch2/catch.hpp>
+#include <string>
 
 #include "rewire/tests/compiler/quantised_models.h"
 
@@ -133,6 +134,77 @@ TEST_CASE("channels-last: quantised images through casts, terms and requantisati
              Catch::Contains("rewire.packed.depthwise") && Catch::Contains("rewire.requantize {axis=3}"));
   INFO(text);
   CHECK(text.find("rewire.transpose", text.find("rewire.quantize_linear")) == text.rfind("rewire.transpose"));
+}
+
+namespace {
+
+// x: f32[2, 3] by weights of bytes [3, 4], or [4, 3] if each row is a column of the product.
+enum class Stored { kQuantised, kCast, kUnsigned, kWide, kRows };
+onnx::ModelProto ByteProduct(Stored how) {
+  onnx::ModelProto model = ModelOf({2, 3});
+  onnx::GraphProto* graph = model.mutable_graph();
+  const bool is_unsigned = how == Stored::kUnsigned || how == Stored::kWide, rows = how == Stored::kRows;
+  const Shape shape = rows ? Shape{4, 3} : Shape{3, 4};
+  const auto type = is_unsigned ? onnx::TensorProto::UINT8 : onnx::TensorProto::INT8;
+  AddWeight(graph, "bytes", type, shape)
+      ->set_raw_data(std::string("\x05\x7f\xfd\x02\x80\x10\x20\x60\x01\xf0\x0a\x0b", 12));
+  AddFloats(graph, "scales", {4}, {0.5F, 2, 1, 0.25F});
+  AddFloats(graph, "b", {4}, {1, 2, 3, 4});
+  if (how == Stored::kCast) {
+    AddInt(AddNode(graph, "Cast", {"bytes"}, "floats"), "to", onnx::TensorProto::FLOAT);
+    AddNode(graph, "Mul", {"floats", "scales"}, "w");
+  } else {
+    const std::string zero(4, how == Stored::kWide ? '\x0a' : '\x80');
+    if (is_unsigned) AddWeight(graph, "zero", type, {4})->set_raw_data(zero);
+    onnx::NodeProto* node = AddNode(graph, "DequantizeLinear", {"bytes", "scales"}, "w");
+    if (is_unsigned) node->add_input("zero");
+    AddInt(node, "axis", rows ? 0 : 1);
+  }
+  if (rows) {
+    AddInt(AddNode(graph, "Gemm", {"x", "w", "b"}, "sum"), "transB", 1);
+  } else {
+    AddNode(graph, "MatMul", {"x", "w"}, "product");
+    AddNode(graph, "Add", {"product", "b"}, "sum");
+  }
+  AddNode(graph, "Relu", {"sum"}, "y");
+  return model;
+}
+
+std::string AfterPackBytes(const onnx::ModelProto& model) {
+  std::string lines;
+  for (const std::string& line : RunPass("pack-bytes", model, {2, 3}).after) lines += line + "\n";
+  return lines;
+}
+
+}  // namespace
+
+TEST_CASE("pack-bytes: weights that the model has in bytes, in each form, with what follows the product") {
+  const Stored how = GENERATE(Stored::kQuantised, Stored::kCast, Stored::kUnsigned, Stored::kRows);
+  const std::string lines = AfterPackBytes(ByteProduct(how));
+  INFO(lines);
+  CHECK_THAT(lines, Catch::Contains("rewire.packed.pack_integers"));
+  CHECK_THAT(lines, Catch::Contains("rewire.packed.matmul_bytes {columns=4, activation=\"relu\"}"));
+  CHECK(lines.find("rewire.dequantize_linear") == std::string::npos);
+}
+
+TEST_CASE("pack-bytes: what it leaves") {
+  SECTION("differences from the zero that are no bytes") {
+    CHECK_THAT(AfterPackBytes(ByteProduct(Stored::kWide)), !Catch::Contains("matmul_bytes"));
+  }
+  SECTION("scales of the rows of the weights") {
+    onnx::ModelProto model = ByteProduct(Stored::kQuantised);
+    model.mutable_graph()->mutable_initializer(1)->set_dims(0, 3);
+    model.mutable_graph()->mutable_initializer(1)->mutable_float_data()->RemoveLast();
+    model.mutable_graph()->mutable_node(0)->mutable_attribute(0)->set_i(0);
+    CHECK_THAT(AfterPackBytes(model), !Catch::Contains("matmul_bytes"));
+  }
+  SECTION("weights of floats") {
+    onnx::ModelProto model = ModelOf({2, 3});
+    AddFloats(model.mutable_graph(), "w", {3, 4}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12});
+    AddNode(model.mutable_graph(), "MatMul", {"x", "w"}, "product");
+    AddNode(model.mutable_graph(), "Relu", {"product"}, "y");
+    CHECK_THAT(AfterPackBytes(model), !Catch::Contains("matmul_bytes"));
+  }
 }
 
 }  // namespace rewire::test

@@ -306,6 +306,10 @@ FAULTS = [
           "if («ShapeText(x->type.dims) != ShapeText(node->outputs[0]->type.dims)») continue;", "false", COMPILER),
     Fault("passes", "the gates of a GRU begin a panel each", "pack_products.cc",
           "if («in_parts» && dims[1]", "false", PACKING),
+    Fault("passes", "weights that stay in 8 bits fit in them without their zero", "pack_bytes.cc",
+          "if («value < -128 || value > 127») return std::nullopt;", "false", PACKING),
+    Fault("passes", "weights that stay in 8 bits have a scale for each column", "pack_bytes.cc",
+          "if («(along < 0 ? along + 2 : along) != axis || weights.scale->constant->shape != Ints{columns}»)", "false", PACKING),
     Fault("passes", "a residual has the shape of the sum", "add_residual.cc",
           "«ShapeText(residual.type.dims) == ShapeText(type.dims)» && ColumnsOf", "true", PACKING),
     Fault("passes", "a convolution in Winograd's form has no strides", "winograd.cc",
@@ -412,7 +416,7 @@ FAULTS = [
 
     # Models of ai.onnx.ml.
     Fault("trees", "a child of a tree that is walked unchecked stands behind its parent", "tree_ensemble.cc",
-          "return child >= 0 ? «child > parent» && child < node_count", "parent > -2", KERNELS),
+          "const bool after = «child > parent»;", "parent > -2", KERNELS),
     Fault("trees", "a leaf's target is there", "tree_ensemble.cc",
           "if (target < 0 || «target >= outputs») {", "target > outputs", KERNELS),
     Fault("trees", "a node compares a feature that is there", "tree_ensemble.cc",

@@ -47,7 +47,9 @@ class Residuals {
   static bool IsBlocked(const Node& product) { return product.kernel == "rewire.blocked.matmul"; }
 
   // How many inputs stand before the addend.
-  static std::size_t InputsBefore(const Node& product) { return IsBlocked(product) ? 5 : 3; }
+  static std::size_t InputsBefore(const Node& product) {
+    return IsBlocked(product) ? 5 : product.kernel == "rewire.packed.matmul_bytes" ? 4 : 3;
+  }
 
   // The inputs before the addend that the product lacks.
   void AddMissing(Node* product, const Node& add) {
@@ -62,7 +64,8 @@ class Residuals {
 
   bool CanAdd(const Node& product, const Node& add, const Value& residual) const {
     if (product.kernel != "rewire.packed.conv" && product.kernel != "rewire.packed.matmul" &&
-        product.kernel != "rewire.packed.winograd" && !IsBlocked(product))
+        product.kernel != "rewire.packed.winograd" && product.kernel != "rewire.packed.matmul_bytes" &&
+        !IsBlocked(product))
       return false;
     const Type& type = add.outputs[0]->type;
     return edit_.OnlyUser(product.outputs[0]) == &add && product.inputs.size() <= InputsBefore(product) &&

@@ -116,7 +116,8 @@ double ProductsOf(const Node& node, std::string_view kind) {
   if (kind == "winograd") return outputs * Dim(w, -1) * 36 / 16;
   if (kind == "depthwise") return outputs * Dim(w, 0);
   if (kind == "conv_transpose") return *ElementsOf(x) * by_channel;
-  if (kind == "matmul" || kind == "matmul_integer" || kind == "dense" || kind == "gemm")
+  if (kind == "matmul" || kind == "matmul_integer" || kind == "matmul_bytes" || kind == "dense" ||
+      kind == "gemm")
     return outputs * std::max(Dim(x, -1), kind == "gemm" ? Dim(x, 0) : 0.0);
   if ((kind == "rnn" || kind == "gru" || kind == "lstm") && node.inputs.size() > 2)
     return Dim(x, 0) * Dim(x, 1) * (*ElementsOf(w) + *ElementsOf(*node.inputs[2]));

@@ -81,6 +81,8 @@ void FindBf16Products(const Graph& graph, std::vector<ProductPrecision>* product
                       "Winograd's form in f32 multiplies less; its weights are rounded to bf16");
       if (node->kernel == "rewire.packed.depthwise")
         found.emplace(node->source, "it is depthwise, and adds no products of several channels");
+      if (node->kernel == "rewire.packed.matmul_bytes")
+        found.emplace(node->source, "");  // with 16 bits, of which bf16 has 8
       for (const Value* input : node->inputs) {
         if (input != nullptr && input->type.IsTensor() && input->type.dtype == kBFloat16)
           found[node->source] = "";

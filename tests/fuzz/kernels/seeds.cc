@@ -179,6 +179,15 @@ void PackedMatMul(bool integer, Dice& dice, Call* call) {
                      Of(dice, kI32, {columns}),    Of(dice, kU8, {rows, columns})};
 }
 
+void PackedBytes(Dice& dice, Call* call) {
+  const std::int64_t rows = dice.Below(9), depth = 1 + dice.Below(40), columns = 1 + dice.Below(50);
+  call->attributes = {{"columns", columns}};
+  call->arguments = {Of(dice, kF32, {rows, depth}),  Of(dice, kI8, {RoundUp(columns, 16), RoundUp(depth, 4)}),
+                     Of(dice, kI32, {columns}),      Of(dice, kF32, {columns}),
+                     Of(dice, kF32, {columns}),      Of(dice, kF32, {rows, columns}),
+                     Of(dice, kF32, {rows, columns})};
+}
+
 void PackedConv(const std::string& kernel, Dice& dice, Call* call) {
   const bool depthwise = StartsWith(kernel, "rewire.packed.depthwise"),
              integer = StartsWith(kernel, "rewire.packed.conv_integer");
@@ -409,6 +418,7 @@ bool SeedOf(const std::string& kernel, Dice& dice, Call* call) {
   if (shape && name == "layout") return LayOut(dice, call), true;
   if (name == "packed.matmul" || name == "packed.matmul_integer")
     return PackedMatMul(name != "packed.matmul", dice, call), true;
+  if (name == "packed.matmul_bytes") return PackedBytes(dice, call), true;
   if (name == "fused") return FusedProgram(dice, call), true;
   if (name == "packed.winograd") return PackedWinograd(dice, call), true;
   if (name == "packed.winograd_weights") {
