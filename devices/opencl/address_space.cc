@@ -22,19 +22,6 @@ void* AddressSpace::Add(Buffer* buffer) {
   return reinterpret_cast<void*>(std::uintptr_t{1} << 62 | std::uintptr_t{number} << kOffsetBits);
 }
 
-Buffer* AddressSpace::Find(const void* address) const {
-  if (!IsAddress(address)) return nullptr;
-  const auto value = reinterpret_cast<std::uintptr_t>(address);
-  const auto number = static_cast<std::uint32_t>(value >> kOffsetBits) & ((1u << kNumberBits) - 1);
-  const Chunk* chunk = chunks_[number / kChunk].load(std::memory_order_acquire);
-  return chunk == nullptr ? nullptr : (*chunk)[number % kChunk].load(std::memory_order_acquire);
-}
-
-std::uint64_t AddressSpace::NextSerial() {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  return ++serial_;
-}
-
 void AddressSpace::Remove(Buffer* buffer) {
   const std::lock_guard<std::mutex> lock(mutex_);
   Chunk* chunk = chunks_[buffer->number / kChunk].load(std::memory_order_relaxed);

@@ -12,8 +12,9 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <mutex>
-#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "rewire/devices/opencl/driver.h"
@@ -28,12 +29,8 @@ struct Buffer {
   std::uint64_t serial = 0;  // of this buffer alone, from 1; numbers are given again
   std::uint32_t users = 1;   // an imported buffer may have several
 
-  struct Part {
-    std::uint64_t serial;  // from the same numbers as those of buffers
-    cl_mem memory;
-  };
-  std::mutex mutex;                               // of `parts`
-  std::unordered_map<std::uint64_t, Part> parts;  // by offset
+  std::mutex mutex;                                                 // of `parts`
+  std::map<std::pair<std::uint64_t, std::uint64_t>, cl_mem> parts;  // by offset and size
 };
 
 class AddressSpace {
@@ -50,9 +47,13 @@ class AddressSpace {
   // Takes the buffer over and gives its address. Null if there are too many buffers.
   void* Add(Buffer* buffer);
   // The buffer of an address; null if there is none.
-  Buffer* Find(const void* address) const;
-  // A serial number for part of a buffer.
-  std::uint64_t NextSerial();
+  Buffer* Find(const void* address) const {
+    if (!IsAddress(address)) return nullptr;
+    const auto value = reinterpret_cast<std::uintptr_t>(address);
+    const auto number = static_cast<std::uint32_t>(value >> kOffsetBits) & ((1u << kNumberBits) - 1);
+    const Chunk* chunk = chunks_[number / kChunk].load(std::memory_order_acquire);
+    return chunk == nullptr ? nullptr : (*chunk)[number % kChunk].load(std::memory_order_acquire);
+  }
   // Forgets the buffer; the caller deletes it.
   void Remove(Buffer* buffer);
 

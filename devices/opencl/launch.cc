@@ -3,27 +3,68 @@
 
 #include <algorithm>
 #include <cstring>
-#include <memory>
-#include <vector>
 
 namespace rewire::opencl {
 namespace {
 
-// Sub-buffers that a buffer keeps. An arena needs one for each place in it.
-constexpr std::size_t kMostParts = 4096;
+constexpr std::size_t kShort = sizeof(std::uint64_t);  // bytes of a value that is compared as one number
 
-std::uint64_t HashOf(const std::uint64_t* words, std::size_t count) {
-  // The products do not wait for each other. What collides is compared anyway.
-  std::uint64_t hash = 0;
-  for (std::size_t i = 0; i < count; ++i) hash += (words[i] + i) * (0x9E3779B97F4A7C15u + 2 * i);
-  return hash ^ hash >> 23 ^ hash >> 47;
+// The first bytes of a value, 8 at most, as a number.
+std::uint64_t FirstBytes(const void* value, std::size_t bytes) {
+  if (bytes == sizeof(std::uint32_t)) {
+    std::uint32_t number = 0;
+    std::memcpy(&number, value, sizeof(number));
+    return number;
+  }
+  std::uint64_t number = 0;
+  if (bytes >= kShort) {
+    std::memcpy(&number, value, kShort);
+  } else {
+    std::memcpy(&number, value, bytes);
+  }
+  return number;
 }
+
+// Arguments that differ where this does not look are told apart when they are compared.
+std::size_t HashOf(const RewireLaunch& launch) {
+  constexpr std::uint64_t kFactor = 0x9E3779B97F4A7C15u;
+  std::uint64_t hash = 0;
+  std::uint64_t position = 0;  // the products do not wait for each other
+  const auto add = [&](std::uint64_t word) {
+    ++position;
+    hash += (word + position) * (kFactor + 2 * position);
+  };
+  for (std::uint32_t i = 0; i < launch.argument_count; ++i) {
+    const RewireLaunchArgument& argument = launch.arguments[i];
+    if (argument.kind == REWIRE_LAUNCH_ADDRESS) {
+      add(reinterpret_cast<std::uintptr_t>(argument.u.address));
+    } else if (argument.kind == REWIRE_LAUNCH_VALUE) {
+      add(FirstBytes(argument.u.value, argument.bytes));
+      // A longer one mostly begins with sizes.
+      if (argument.bytes >= 2 * kShort) {
+        add(FirstBytes(static_cast<const unsigned char*>(argument.u.value) + kShort, kShort));
+      }
+    }
+  }
+  return static_cast<std::size_t>((hash ^ hash >> 32) * kFactor >> 57);
+}
+
+// The sizes of a launch as OpenCL wants them.
+struct Extents {
+  explicit Extents(const RewireLaunch& launch) {
+    for (int i = 0; i < 3; ++i) {
+      local[i] = launch.group_threads[i];
+      global[i] = std::size_t{launch.groups[i]} * launch.group_threads[i];
+    }
+  }
+  std::size_t global[3];
+  std::size_t local[3];
+};
 
 }  // namespace
 
 Kernel* Kernel::Make(State& state, cl_program program, const char* name) {
   std::unique_ptr<Kernel> made(new Kernel(state, program, name));
-  made->bound_.resize(kObjects);
   cl_int error = CL_SUCCESS;
   cl_kernel first = state.driver.clCreateKernel(program, name, &error);
   if (error != CL_SUCCESS) {
@@ -38,73 +79,60 @@ Kernel* Kernel::Make(State& state, cl_program program, const char* name) {
 }
 
 Kernel::~Kernel() {
-  for (const Bound& bound : bound_) {
-    if (bound.object != nullptr) state_.driver.clReleaseKernel(bound.object);
+  for (std::size_t i = 0; i < kObjects; ++i) {
+    if (bound_[i].object != nullptr) state_.driver.clReleaseKernel(bound_[i].object);
   }
 }
 
-// The memory object that begins at an address: the whole buffer, or a part of it. A part stays as long as its
-// buffer. Where the buffer has too many of them, the part is `temporary`, and the caller releases it.
-int Kernel::Find(const Device& device, const void* address, Found* found) const {
-  *found = {};
-  if (address == nullptr) return REWIRE_DEVICE_OK;
-  Buffer* buffer = state_.addresses.Find(address);
-  if (buffer == nullptr) {
-    return FailWith(REWIRE_DEVICE_FAILED, "an argument's address is not one of a live OpenCL buffer");
-  }
-  const std::uint64_t offset = AddressSpace::OffsetOf(address);
-  if (offset == 0) {
-    *found = {buffer->memory, buffer->serial, false};
-    return REWIRE_DEVICE_OK;
-  }
-  if (offset >= buffer->bytes || offset % device.properties.part_alignment != 0) {
-    return FailWith(REWIRE_DEVICE_FAILED, "an argument lies " + std::to_string(offset) +
-                                              " bytes into its buffer of " + std::to_string(buffer->bytes) +
-                                              "; the device needs a multiple of " +
-                                              std::to_string(device.properties.part_alignment) + " bytes");
-  }
-  const std::lock_guard<std::mutex> lock(buffer->mutex);
-  if (const auto known = buffer->parts.find(offset); known != buffer->parts.end()) {
-    *found = {known->second.memory, known->second.serial, false};
-    return REWIRE_DEVICE_OK;
-  }
-  const cl_buffer_region region{offset, buffer->bytes - offset};
-  cl_int error = CL_SUCCESS;
-  const cl_mem memory =
-      state_.driver.clCreateSubBuffer(buffer->memory, 0, CL_BUFFER_CREATE_TYPE_REGION, &region, &error);
-  if (error != CL_SUCCESS) return FailIn("clCreateSubBuffer", error);
-  *found = {memory, state_.addresses.NextSerial(), buffer->parts.size() == kMostParts};
-  if (!found->temporary) buffer->parts[offset] = {found->serial, memory};
-  return REWIRE_DEVICE_OK;
-}
-
-// A buffer, or a part of one, is told by its serial number, which no other one ever has.
-void Kernel::Describe(const RewireLaunch& launch, const std::vector<Found>& found, Words* given) {
-  std::uint64_t* next = given->words;
-  const std::uint64_t* const end = given->words + kMostWords;
-  given->count = 0;
-  for (std::uint32_t i = 0; i < launch.argument_count; ++i) {
-    const RewireLaunchArgument& argument = launch.arguments[i];
-    const bool value = argument.kind == REWIRE_LAUNCH_VALUE;
-    const std::size_t words = 2 + (value ? argument.bytes / 8 + 1 : 0);
-    if (found[i].temporary || words > static_cast<std::size_t>(end - next)) return;
-    next[0] = std::uint64_t{argument.kind} << 32 | argument.bytes;
-    next[1] = found[i].serial;
-    if (value) {
-      next[words - 1] = 0;
-      std::memcpy(next + 1, argument.u.value, argument.bytes);
+// The same addresses, sizes and buffers have the same memory objects.
+bool Kernel::Holds(const Bound& bound, const RewireLaunch& launch) const {
+  if (!bound.holds) return false;
+  const Held* held = bound.held.data();
+  const RewireLaunchArgument* const end = launch.arguments + launch.argument_count;
+  for (const RewireLaunchArgument* given = launch.arguments; given != end; ++given, ++held) {
+    if (given->kind != held->kind || given->bytes != held->bytes) return false;
+    if (given->kind == REWIRE_LAUNCH_ADDRESS) {
+      if (reinterpret_cast<std::uintptr_t>(given->u.address) != held->word) return false;
+      if (given->u.address == nullptr) continue;
+      const Buffer* buffer = state_.addresses.Find(given->u.address);
+      if (buffer == nullptr || buffer->serial != held->serial) return false;
+    } else if (given->kind == REWIRE_LAUNCH_VALUE) {
+      const bool same = given->bytes <= kShort
+                            ? FirstBytes(given->u.value, given->bytes) == held->word
+                            : std::memcmp(given->u.value, &bound.values[held->word], given->bytes) == 0;
+      if (!same) return false;
     }
-    next += words;
   }
-  given->count = static_cast<std::size_t>(next - given->words);
+  return true;
+}
+
+void Kernel::Hold(const RewireLaunch& launch, const LaunchMemory& memory, Bound* bound) const {
+  bound->holds = !memory.temporary();
+  if (!bound->holds) return;
+  bound->held.resize(launch.argument_count);
+  bound->values.clear();
+  for (std::uint32_t i = 0; i < launch.argument_count; ++i) {
+    const RewireLaunchArgument& given = launch.arguments[i];
+    Held& held = bound->held[i];
+    held = {given.kind, given.bytes, 0, memory.serial(i)};
+    if (given.kind == REWIRE_LAUNCH_ADDRESS) {
+      held.word = reinterpret_cast<std::uintptr_t>(given.u.address);
+    } else if (given.kind == REWIRE_LAUNCH_VALUE && given.bytes <= kShort) {
+      held.word = FirstBytes(given.u.value, given.bytes);
+    } else if (given.kind == REWIRE_LAUNCH_VALUE) {
+      held.word = bound->values.size();
+      const auto* bytes = static_cast<const unsigned char*>(given.u.value);
+      bound->values.insert(bound->values.end(), bytes, bytes + given.bytes);
+    }
+  }
 }
 
 int Kernel::SetArgument(cl_kernel kernel, cl_uint index, const RewireLaunchArgument& argument,
-                        const Found& found) const {
+                        cl_mem memory) const {
   cl_int error = CL_SUCCESS;
   switch (argument.kind) {
     case REWIRE_LAUNCH_ADDRESS:
-      error = state_.driver.clSetKernelArg(kernel, index, sizeof(found.memory), &found.memory);
+      error = state_.driver.clSetKernelArg(kernel, index, sizeof(memory), &memory);
       break;
     case REWIRE_LAUNCH_VALUE:
       error = state_.driver.clSetKernelArg(kernel, index, argument.bytes, argument.u.value);
@@ -121,38 +149,52 @@ int Kernel::SetArgument(cl_kernel kernel, cl_uint index, const RewireLaunchArgum
                   "clSetKernelArg: " + ErrorName(error) + " for argument " + std::to_string(index));
 }
 
-int Kernel::Bind(const RewireLaunch& launch, const std::vector<Found>& found, Bound* bound) {
-  if (bound->object == nullptr) {
+int Kernel::SetArguments(const RewireLaunch& launch, const LaunchMemory& memory, cl_kernel* object) const {
+  if (*object == nullptr) {
     cl_int error = CL_SUCCESS;
-    bound->object = state_.driver.clCreateKernel(program_, name_.c_str(), &error);
-    if (error != CL_SUCCESS) {
-      bound->object = nullptr;
-      return FailIn("clCreateKernel", error);
-    }
+    cl_kernel made = state_.driver.clCreateKernel(program_, name_.c_str(), &error);
+    if (error != CL_SUCCESS) return FailIn("clCreateKernel", error);
+    *object = made;
   }
-  bound->words = 0;
   for (std::uint32_t i = 0; i < launch.argument_count; ++i) {
-    const int code = SetArgument(bound->object, i, launch.arguments[i], found[i]);
+    const int code = SetArgument(*object, i, launch.arguments[i], memory.memory(i));
     if (code != REWIRE_DEVICE_OK) return code;
   }
   return REWIRE_DEVICE_OK;
 }
 
-int Kernel::Record(const RewireLaunch& launch, const std::size_t* global, const std::size_t* local,
-                   Recording* recording) {
-  Bound own;
-  if (const int code = Bind(launch, found_, &own); code != REWIRE_DEVICE_OK) {
-    if (own.object != nullptr) state_.driver.clReleaseKernel(own.object);
+int Kernel::Record(const Device& device, const RewireLaunch& launch, Recording* recording) const {
+  LaunchMemory memory(state_);
+  if (const int code = memory.Find(device, launch); code != REWIRE_DEVICE_OK) return code;
+  Command command;
+  if (const int code = SetArguments(launch, memory, &command.kernel); code != REWIRE_DEVICE_OK) {
+    if (command.kernel != nullptr) state_.driver.clReleaseKernel(command.kernel);
     return code;
   }
-  Command command;
-  command.kernel = own.object;
-  std::copy(global, global + 3, command.global);
-  std::copy(local, local + 3, command.local);
-  std::vector<cl_mem> memory;
-  for (const Found& argument : found_) memory.push_back(argument.memory);
-  recording->Add(command, memory);
+  const Extents extents(launch);
+  std::copy(extents.global, extents.global + 3, command.global);
+  std::copy(extents.local, extents.local + 3, command.local);
+  recording->Add(command, memory.Objects());
   return REWIRE_DEVICE_OK;
+}
+
+int Kernel::Enqueue(cl_kernel object, const RewireLaunch& launch, cl_command_queue queue) const {
+  const Extents extents(launch);
+  const cl_int error = state_.driver.clEnqueueNDRangeKernel(queue, object, 3, nullptr, extents.global,
+                                                            extents.local, 0, nullptr, nullptr);
+  if (error == CL_SUCCESS) return REWIRE_DEVICE_OK;
+  FailIn("clEnqueueNDRangeKernel", error);
+  return FailWith(REWIRE_DEVICE_FAILED, std::string(LastWords()) + " for kernel '" + name_ + "'");
+}
+
+int Kernel::BindAndEnqueue(const Device& device, const RewireLaunch& launch, cl_command_queue queue,
+                           Bound* bound) const {
+  bound->holds = false;
+  LaunchMemory memory(state_);
+  if (const int code = memory.Find(device, launch); code != REWIRE_DEVICE_OK) return code;
+  if (const int code = SetArguments(launch, memory, &bound->object); code != REWIRE_DEVICE_OK) return code;
+  Hold(launch, memory, bound);
+  return Enqueue(bound->object, launch, queue);
 }
 
 int Kernel::Launch(DLDevice device, const RewireLaunch& launch, void* stream) {
@@ -161,58 +203,18 @@ int Kernel::Launch(DLDevice device, const RewireLaunch& launch, void* stream) {
                                               " arguments, " + std::to_string(launch.argument_count) +
                                               " are given");
   }
-  std::size_t global[3];
-  std::size_t local[3];
-  for (int i = 0; i < 3; ++i) {
-    local[i] = launch.group_threads[i];
-    global[i] = std::size_t{launch.groups[i]} * launch.group_threads[i];
+  // A launch on a stream asks for its device only if something is new.
+  if (stream == nullptr && state_.Find(device) == nullptr) return REWIRE_DEVICE_FAILED;
+  cl_command_queue queue = state_.QueueOf(device, stream);
+  if (Recording* recording = state_.recordings.Find(queue)) {
+    const Device* own = state_.Find(device);
+    return own == nullptr ? REWIRE_DEVICE_FAILED : Record(*own, launch, recording);
   }
-  const std::lock_guard<std::mutex> lock(mutex_);
-  const Device& own = *state_.Find(device);
-  found_.resize(launch.argument_count);
-  int code = REWIRE_DEVICE_OK;
-  std::uint32_t ready = 0;
-  for (; code == REWIRE_DEVICE_OK && ready < launch.argument_count; ++ready) {
-    const RewireLaunchArgument& argument = launch.arguments[ready];
-    const bool address = argument.kind == REWIRE_LAUNCH_ADDRESS;
-    code = Find(own, address ? argument.u.address : nullptr, &found_[ready]);
-  }
-  if (code == REWIRE_DEVICE_OK) {
-    cl_command_queue queue = state_.QueueOf(device, stream);
-    Recording* recording = state_.recordings.Find(queue);
-    code = recording != nullptr ? Record(launch, global, local, recording)
-                                : Enqueue(launch, queue, global, local);
-  }
-  // The driver keeps the memory until the work is done.
-  for (std::uint32_t i = 0; i < ready; ++i) {
-    if (found_[i].temporary) state_.driver.clReleaseMemObject(found_[i].memory);
-  }
-  return code;
-}
-
-int Kernel::Enqueue(const RewireLaunch& launch, cl_command_queue queue, const std::size_t* global,
-                    const std::size_t* local) {
-  Words given;
-  Describe(launch, found_, &given);
-  const bool comparable = given.count > 0;
-  Bound& bound = bound_[comparable ? HashOf(given.words, given.count) % kObjects : 0];
-  const bool same =
-      comparable && bound.words == given.count &&
-      std::memcmp(bound.arguments.get(), given.words, given.count * sizeof(given.words[0])) == 0;
-  if (!same) {
-    const int code = Bind(launch, found_, &bound);
-    if (code != REWIRE_DEVICE_OK) return code;
-    if (comparable) {
-      bound.arguments = std::make_unique<std::uint64_t[]>(given.count);
-      std::copy(given.words, given.words + given.count, bound.arguments.get());
-      bound.words = given.count;
-    }
-  }
-  const cl_int error = state_.driver.clEnqueueNDRangeKernel(queue, bound.object, 3, nullptr, global, local, 0,
-                                                            nullptr, nullptr);
-  if (error == CL_SUCCESS) return REWIRE_DEVICE_OK;
-  FailIn("clEnqueueNDRangeKernel", error);
-  return FailWith(REWIRE_DEVICE_FAILED, std::string(LastWords()) + " for kernel '" + name_ + "'");
+  Bound& bound = bound_[HashOf(launch)];
+  const std::lock_guard<std::mutex> lock(bound.mutex);
+  if (Holds(bound, launch)) return Enqueue(bound.object, launch, queue);
+  const Device* own = state_.Find(device);
+  return own == nullptr ? REWIRE_DEVICE_FAILED : BindAndEnqueue(*own, launch, queue, &bound);
 }
 
 }  // namespace rewire::opencl

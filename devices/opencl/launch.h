@@ -4,7 +4,7 @@
 //
 // OpenCL keeps a kernel's arguments in the kernel's object, and setting them takes as long as a launch. A
 // static program launches with the same arguments in every run. So a kernel has several such objects, found
-// by the arguments that they hold.
+// by the arguments that they hold. A launch whose arguments one of them holds only compares and enqueues.
 #pragma once
 
 #include <cstddef>
@@ -14,10 +14,12 @@
 #include <string>
 #include <vector>
 
+#include "rewire/devices/opencl/launch_memory.h"
 #include "rewire/devices/opencl/state.h"
 
 namespace rewire::opencl {
 
+// Any thread may launch.
 class Kernel {
  public:
   // Null after a failure, with the thread's words set. `program` outlives the kernel.
@@ -30,48 +32,42 @@ class Kernel {
   int Launch(DLDevice device, const RewireLaunch& launch, void* stream);
 
  private:
-  static constexpr std::size_t kObjects = 128;  // a power of two
+  static constexpr std::size_t kObjects = 128;
 
-  // A kernel object with the arguments that it holds.
-  struct Bound {
-    cl_kernel object = nullptr;
-    std::size_t words = 0;
-    std::unique_ptr<std::uint64_t[]> arguments;
+  // An argument that an object holds. A buffer is told by its serial number, which no other one ever has.
+  struct Held {
+    std::uint32_t kind = 0;
+    std::uint32_t bytes = 0;
+    std::uint64_t word = 0;  // an address, a value of up to 8 bytes, or where a longer one begins in `values`
+    std::uint64_t serial = 0;  // of an address's buffer
   };
-  // The arguments of one launch, as words that can be compared.
-  static constexpr std::size_t kMostWords = 192;
-  struct Words {
-    std::size_t count = 0;
-    std::uint64_t words[kMostWords];
+  // A kernel object with the arguments that it holds. It is used by one thread at a time.
+  struct Bound {
+    std::mutex mutex;
+    cl_kernel object = nullptr;
+    bool holds = false;  // the arguments are those in `held`
+    std::vector<Held> held;
+    std::vector<unsigned char> values;
   };
   Kernel(State& state, cl_program program, const char* name)
-      : state_(state), program_(program), name_(name) {}
+      : state_(state), program_(program), name_(name), bound_(std::make_unique<Bound[]>(kObjects)) {}
 
-  // What an argument that is an address stands for.
-  struct Found {
-    cl_mem memory = nullptr;
-    std::uint64_t serial = 0;
-    bool temporary = false;  // a sub-buffer of this launch alone
-  };
-  int Find(const Device& device, const void* address, Found* found) const;
-  // Leaves given->count at 0 if the arguments cannot be compared.
-  static void Describe(const RewireLaunch& launch, const std::vector<Found>& found, Words* given);
-  int SetArgument(cl_kernel kernel, cl_uint index, const RewireLaunchArgument& argument,
-                  const Found& found) const;
-  int Bind(const RewireLaunch& launch, const std::vector<Found>& found, Bound* bound);
-  int Enqueue(const RewireLaunch& launch, cl_command_queue queue, const std::size_t* global,
-              const std::size_t* local);
+  bool Holds(const Bound& bound, const RewireLaunch& launch) const;
+  void Hold(const RewireLaunch& launch, const LaunchMemory& memory, Bound* bound) const;
+  int SetArgument(cl_kernel kernel, cl_uint index, const RewireLaunchArgument& argument, cl_mem memory) const;
+  // Sets all arguments of an object, which is made first if it is null.
+  int SetArguments(const RewireLaunch& launch, const LaunchMemory& memory, cl_kernel* object) const;
+  int Enqueue(cl_kernel object, const RewireLaunch& launch, cl_command_queue queue) const;
+  int BindAndEnqueue(const Device& device, const RewireLaunch& launch, cl_command_queue queue,
+                     Bound* bound) const;
   // A recorded launch has a kernel object of its own, which keeps the arguments.
-  int Record(const RewireLaunch& launch, const std::size_t* global, const std::size_t* local,
-             Recording* recording);
+  int Record(const Device& device, const RewireLaunch& launch, Recording* recording) const;
 
   State& state_;
   cl_program program_;
   std::string name_;
   cl_uint arguments_ = 0;
-  std::mutex mutex_;          // of what follows; one thread at a time launches
-  std::vector<Found> found_;  // of the launch that is being made
-  std::vector<Bound> bound_;  // by the arguments' hash
+  std::unique_ptr<Bound[]> bound_;  // by the arguments' hash
 };
 
 }  // namespace rewire::opencl

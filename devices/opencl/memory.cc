@@ -49,7 +49,7 @@ int AddBuffer(State& state, cl_mem memory, std::uint64_t bytes, void** address, 
 // The driver keeps the memory itself until all work that was given before is done.
 void DropBuffer(State& state, Buffer* buffer) {
   state.addresses.Remove(buffer);
-  for (const auto& [offset, part] : buffer->parts) state.driver.clReleaseMemObject(part.memory);
+  for (const auto& [place, memory] : buffer->parts) state.driver.clReleaseMemObject(memory);
   state.driver.clReleaseMemObject(buffer->memory);
   delete buffer;
 }

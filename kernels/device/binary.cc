@@ -11,16 +11,26 @@ namespace {
 
 constexpr ElementTypes kNumbers = kReals | kIntegers;
 
-// The checks of two operands and the result that they broadcast to.
-Status CheckPair(TensorView a, TensorView b, TensorView out, ElementTypes types, IntegerType* type) {
-  DeviceChecks checks;
-  checks.On("out", out).Beside("a", a, out).Beside("b", b, out).SameDType("b", b, "a", a);
-  if (Status s = checks.Take(); !s.ok()) return s;
+// The checks of two operands and the result that they broadcast to, and how they do.
+Status CheckPair(TensorView a, TensorView b, TensorView out, ElementTypes types, IntegerType* type,
+                 Broadcast* shape) {
+  if (Status s = CheckOnDevice("out", out); !s.ok()) return s;
+  const bool alike = IsDenseLike(a, out) && IsDenseLike(b, out) && SameDType(a.dtype(), b.dtype());
+  if (!alike) {
+    DeviceChecks checks;
+    checks.Beside("a", a, out).Beside("b", b, out).SameDType("b", b, "a", a);
+    if (Status s = checks.Take(); !s.ok()) return s;
+  }
   if (Status s = ElementTypeOf("a", a, types, type); !s.ok()) return s;
-  if (a.dims() == b.dims() && a.dims() == out.dims()) return Status();  // the usual case
+  if (alike) {
+    SetFlat(out.size(), shape);
+    return Status();
+  }
   Dims expected;
   if (Status s = cpu::BroadcastDims(a.dims(), b.dims(), &expected); !s.ok()) return s;
-  return cpu::CheckShape("out", out, expected.view());
+  if (Status s = cpu::CheckShape("out", out, expected.view()); !s.ok()) return s;
+  *shape = BroadcastOf(out.dims(), {a.dims(), b.dims()});
+  return Status();
 }
 
 // An output may lie over an operand only element by element: the code reads and writes in no order.
@@ -35,12 +45,13 @@ struct Binary {
   static constexpr const char* kName = Op::kName;
   Status operator()(TensorView a, TensorView b, TensorView out) const {
     IntegerType type{};
-    if (Status s = CheckPair(a, b, out, Op::kTypes, &type); !s.ok()) return s;
+    Broadcast shape;
+    if (Status s = CheckPair(a, b, out, Op::kTypes, &type, &shape); !s.ok()) return s;
     if (Status s = CheckResult(a, b, out); !s.ok()) return s;
     const bool real = type == kTypeReal;
     Call call = ElementCall(a, type, Program::kElementwise, kCompares ? "compare" : "binary",
                             kCompares ? "integer_compare" : "integer_binary");
-    call.Tensor(a).Tensor(b).Tensor(out).Value(BroadcastOf(out.dims(), {a.dims(), b.dims()}));
+    call.Tensor(a).Tensor(b).Tensor(out).Borrowed(shape);
     if (!real) call.Int(type);
     call.Int(Op::kOperation).Int(out.size());
     return call.Each(out.size());

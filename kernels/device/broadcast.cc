@@ -10,8 +10,9 @@ Broadcast BroadcastOf(ShapeView out, std::initializer_list<ShapeView> operands) 
   if (std::all_of(operands.begin(), operands.end(), [&](ShapeView dims) { return dims == out; })) {
     std::int64_t size = 1;
     for (const std::int64_t dim : out) size *= dim;
-    const auto count = static_cast<int>(size);
-    return {1, {count}, {1}, {1}, {1}};
+    Broadcast flat;
+    SetFlat(size, &flat);
+    return flat;
   }
   const int rank = static_cast<int>(out.size());
   int steps[REWIRE_DEVICE_RANK][kOperands] = {};

@@ -84,7 +84,9 @@ Status Scratch::Make(TensorView on, DLDataType dtype, std::int64_t count) {
 Call& Call::Tensor(TensorView tensor) {
   RewireLaunchArgument& argument = arguments_[count_++];
   argument.kind = REWIRE_LAUNCH_ADDRESS;
-  argument.bytes = 0;
+  const DLDataType dtype = tensor.dtype();
+  const std::int64_t bytes = (tensor.size() * (std::int64_t{dtype.bits} * dtype.lanes) + 7) / 8;
+  argument.bytes = bytes >> 32 == 0 ? static_cast<std::uint32_t>(bytes) : 0;
   argument.u.address = const_cast<void*>(tensor.raw_data());
   return *this;
 }

@@ -22,6 +22,19 @@ inline constexpr std::int64_t kMostElements = (std::int64_t{1} << 31) - (std::in
 
 // Checks that a tensor is contiguous, on a device, and neither too large nor of too high a rank.
 Status CheckOnDevice(const char* what, TensorView tensor);
+// Whether a tensor is contiguous, and has the device and shape of another one, which CheckOnDevice has
+// checked.
+inline bool IsDenseLike(TensorView tensor, TensorView checked) {
+  const DLTensor& a = *tensor.dl_tensor();
+  const DLTensor& b = *checked.dl_tensor();
+  if (a.ndim != b.ndim || !IsSameDevice(a.device, b.device) || a.strides == nullptr) return false;
+  std::int64_t step = 1;
+  for (int i = a.ndim - 1; i >= 0; --i) {
+    if (a.shape[i] != b.shape[i] || (a.strides[i] != step && a.shape[i] != 1)) return false;
+    step *= a.shape[i];
+  }
+  return true;
+}
 // Collects the first failure of several checks.
 class DeviceChecks {
  public:
@@ -89,6 +102,15 @@ class Call {
     std::memcpy(bytes_ + used_, &value, sizeof(T));
     argument.u.value = bytes_ + used_;
     used_ += sizeof(T);
+    return *this;
+  }
+  // A value that stays where it is until the launch has been made. It is not copied before.
+  template <typename T>
+  Call& Borrowed(const T& value) {
+    RewireLaunchArgument& argument = arguments_[count_++];
+    argument.kind = REWIRE_LAUNCH_VALUE;
+    argument.bytes = sizeof(T);
+    argument.u.value = &value;
     return *this;
   }
   Call& Int(std::int64_t value) { return Value(static_cast<std::int32_t>(value)); }

@@ -45,9 +45,10 @@ std::string NamesOf(ElementTypes types) {
 
 Status ElementTypeOf(const char* what, TensorView tensor, ElementTypes expected, IntegerType* type) {
   const DLDataType dtype = tensor.dtype();
-  int found = 0;
+  const bool real = IsReal(dtype);
+  int found = real ? kTypeReal : 0;
   while (found < kTypeReal && !SameDType(kTypes[found].dtype, dtype)) ++found;
-  const bool known = found < kTypeReal || IsReal(dtype);
+  const bool known = found < kTypeReal || real;
   *type = static_cast<IntegerType>(found);
   if (known && (expected >> found & 1) != 0) return Status();
   return TypeError(what, " is ", DTypeName(dtype), ", expected one of ", NamesOf(expected));

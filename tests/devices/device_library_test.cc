@@ -89,6 +89,28 @@ TEST_CASE("kernels run in their stream's order, on whole blocks and on parts of 
   CHECK(back == std::vector<float>{4160, 12352, 20544, 28736});
 }
 
+// Kernel objects are kept with their arguments.
+TEST_CASE("launches with the same arguments find new memory that took an old block's address") {
+  const TestDevice device;
+  const DeviceModule module(device, kTestKernels);
+  const std::vector<float> values = Ramp(256);
+  DeviceMemory x(device, 1024);
+  REQUIRE(device.Copy(x.at(0), values.data(), 1024));
+  void* before = nullptr;
+  int same = 0;
+  for (int i = 0; i < 4; ++i) {
+    DeviceMemory y(device, 1024);
+    same += y.at(0) == before ? 1 : 0;
+    before = y.at(0);
+    std::vector<float> back(256);
+    REQUIRE(module.Launch("scale", 4, 64, x.at(0), y.at(0), 3.0f, 256));
+    REQUIRE(device.Back(back.data(), y.at(0), 1024));
+    REQUIRE(device.Wait());
+    CHECK(back[255] == 768.0f);
+  }
+  if (DeviceName() == "opencl") CHECK(same > 0);  // the case that is meant
+}
+
 TEST_CASE("an event lets another stream wait") {
   const TestDevice device;
   const TestDevice other;

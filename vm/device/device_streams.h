@@ -48,6 +48,13 @@ class DeviceStreams {
   Stream* Get(std::uint32_t index, Status* failed);
   // The same for a device. Null without a failure if the table has no such device, or if it is the host.
   Stream* Find(DLDevice device, Status* failed);
+  // The stream of a device if it has been made, else null.
+  Stream* FindMade(DLDevice device) {
+    for (Stream& stream : streams_) {
+      if (stream.api != nullptr && IsSameDevice(stream.device, device)) return &stream;
+    }
+    return nullptr;
+  }
   // The handle of the stream that memory of this kind is taken and freed in. NULL if there is none yet.
   void* HandleOf(const DeviceApi* api, DLDevice device) const;
 

@@ -80,7 +80,7 @@ typedef struct RewireDeviceProperties {
 
 typedef struct RewireLaunchArgument {
   uint32_t kind;
-  uint32_t bytes;
+  uint32_t bytes; /* of an address: how many the kernel uses from there on; 0 if that is not known */
   union {
     void* address;
     const void* value;

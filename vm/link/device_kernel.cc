@@ -136,6 +136,13 @@ class Launch {
     return true;
   }
 
+  // The tensor's size as an argument tells it: 0 if that has too few bits for it.
+  static std::uint32_t KnownBytes(const DLTensor& tensor) {
+    const Span<const std::int64_t> shape(tensor.shape, static_cast<std::size_t>(tensor.ndim));
+    const std::uint64_t bytes = TensorBytes(tensor.dtype, shape).value_or(0);
+    return bytes >> 32 == 0 ? static_cast<std::uint32_t>(bytes) : 0;
+  }
+
   bool MakeArgument(std::uint32_t index) {
     const DeviceArgument& argument = entry_.arguments[index];
     RewireLaunchArgument& given = given_[index];
@@ -145,7 +152,7 @@ class Launch {
       case DeviceArgumentKind::kTensor: {
         const DLTensor& tensor = *tensors_[argument.parameter];
         given.kind = REWIRE_LAUNCH_ADDRESS;
-        given.bytes = sizeof(void*);
+        given.bytes = KnownBytes(tensor);
         given.u.address = static_cast<char*>(tensor.data) + tensor.byte_offset;
         return true;
       }

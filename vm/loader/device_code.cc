@@ -238,7 +238,7 @@ int DeviceCode::Launch(const Kernel& kernel, const std::uint64_t* values, std::i
     RewireLaunchArgument& argument = given[i];
     if (IsAddress(kernel.arguments[i])) {
       argument.kind = REWIRE_LAUNCH_ADDRESS;
-      argument.bytes = sizeof(void*);
+      argument.bytes = 0;
       argument.u.address = reinterpret_cast<void*>(static_cast<std::uintptr_t>(values[i]));
       continue;
     }

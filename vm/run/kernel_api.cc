@@ -171,10 +171,13 @@ int RunBranches(RewireBranch* branches, std::int32_t count) {
 
 // The running VM's stream on a device, for a kernel that is about to give it work. Null without a stream.
 DeviceStreams::Stream* StreamForWork(VmImpl* vm, DLDevice device) {
-  Status failed;
-  DeviceStreams::Stream* stream = vm->streams.Find(device, &failed);
-  if (!failed) SetKernelError("RuntimeError", failed.error().message().c_str());
-  if (stream == nullptr) return nullptr;
+  DeviceStreams::Stream* stream = vm->streams.FindMade(device);
+  if (stream == nullptr) {
+    Status failed;
+    stream = vm->streams.Find(device, &failed);
+    if (!failed) SetKernelError("RuntimeError", failed.error().message().c_str());
+    if (stream == nullptr) return nullptr;
+  }
   vm->stream_asked = true;
   const Frame& frame = vm->frames.back();
   const std::uint32_t* call = vm->current_call;
