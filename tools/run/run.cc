@@ -352,8 +352,11 @@ Result<int> Runner::Run() {
   if (options_.record_device) {
     const Status recorded = vm.TryRecord(function.name);
     if (!recorded && recorded.code() != StatusCode::kUnsupported) return Forward(recorded);
-    if (!recorded) Tell(fmt::format("not recorded: {}\n", recorded.error().message()));
     json_["recorded_device"] = bool{recorded};
+    if (!recorded) {
+      json_["not_recorded"] = recorded.error().message();
+      if (!options_.json) Tell(fmt::format("not recorded: {}\n", recorded.error().message()));
+    }
   }
   executed_ = true;
   if (Status executed = Execute(&vm, *index); !executed) {
