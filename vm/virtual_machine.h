@@ -154,8 +154,8 @@ class REWIRE_API VirtualMachine {
   // Lets later work of this VM on the device wait for an event, without the host.
   Status TryWaitForEvent(DLDevice device, void* event);
   // Runs a function and records its work on the device. Later runs of it with the inputs and outputs that are
-  // set replay the recording, with one call of the driver. They read the same memory of inputs anew and write
-  // the same results. Every call that changes the VM ends the recording, as does a run of something else.
+  // set replay the recording. They read the same memory of inputs anew and write the same results. A driver
+  // that records replays all in one call. Every call that changes the VM, and another run, end the recording.
   //
   // Errors: those of a run. kUnsupported, with the instruction, if the host takes part in the run with more
   // than shapes. Also if several devices do, or if the device cannot record. No recording is made then.
