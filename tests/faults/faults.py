@@ -343,6 +343,8 @@ FAULTS = [
           "return alone ? place.buffer->bytes : «end»;", "place.buffer->bytes", ("opencl_launch_memory_test",)),
     Fault("devices", "arguments that begin at one place share one object", "launch_memory.cc",
           "if («other.offset == place.offset») end =", "false", ("opencl_launch_memory_test",)),
+    Fault("kernels", "no workspace is declared for tensors that a packed convolution refuses", "packed_conv.cc",
+          "if («!attributes.FitsRank(x->ndim)») return true;", "false", KERNELS),
     Fault("kernels", "rows that are rounded in parts add their own residual", "packed_rows.cc",
           "product.addend == nullptr ? nullptr : product.addend + «row * product.columns»;", "0", KERNELS),
     Fault("passes", "outputs in bf16 are compared with those of f32", "bf16_products.cc",

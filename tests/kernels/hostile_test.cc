@@ -244,6 +244,23 @@ TEST_CASE("a packed convolution has a kernel") {
         "ValueError: rewire.packed.conv: attribute 'kernel_shape' has 0 ints, expected 1 to 3");
 }
 
+// The declaration is asked before the kernel can refuse its tensors.
+TEST_CASE("a packed convolution declares no workspace for tensors of another rank than its attributes'") {
+  HostTensor line = HostTensor::Random({1, 9, 4}, 1), image = HostTensor::Random({1, 9, 9, 4}, 2);
+  HostTensor w = HostTensor::Random({2, 144}, 3), out = HostTensor::Empty<float>({1, 7, 7, 8});
+  const auto declared = [&](HostTensor* x, const AttributeList& attributes) {
+    const auto blocks = DeclaredWorkspace("rewire.packed.conv", attributes, {x, &w, &out});
+    CHECK(Run("rewire.packed.conv", {x, &w, &out}, attributes) != "");
+    REQUIRE(blocks.has_value());
+    return blocks->size();
+  };
+  CHECK(declared(&line, {{"channels", 8}, {"kernel_shape", Ints{3, 3}}}) == 0);
+  CHECK(declared(&image, {{"channels", 8}, {"kernel_shape", Ints{3}}}) == 0);
+  // Attributes that do not fit each other fit no tensor.
+  CHECK(declared(&image, {{"channels", 8}, {"kernel_shape", Ints{3, 3}}, {"strides", Ints{1}}}) == 0);
+  CHECK(declared(&image, {{"channels", 8}, {"kernel_shape", Ints{3, 3}}, {"pads", Ints{1, 1}}}) == 0);
+}
+
 // A call that is right, but longer than the host waits between two questions.
 void CheckAsks(const std::string& kernel, const std::vector<HostTensor*>& tensors,
                const AttributeList& attributes = {}) {

@@ -5,7 +5,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <functional>
-#include <optional>
 
 #include "rewire/kernels/cpu/kernels_cpu.h"
 #include "rewire/vm/kernel/branches.h"
@@ -168,28 +167,54 @@ class FactoryArguments {
   std::vector<HostTensor> lists_;
 };
 
-// "" when each block that the kernel has asked for fits in one of its own that it declares for these tensors.
-std::string CheckWorkspace(RewireWorkspaceBound bound, void* handle,
-                           const std::vector<HostTensor*>& tensors) {
+// The blocks that a kernel declares for these tensors, the largest first; nullopt if it cannot say.
+std::optional<std::vector<std::uint64_t>> Declared(RewireWorkspaceBound bound, void* handle,
+                                                   const std::vector<HostTensor*>& tensors) {
   std::vector<const DLTensor*> shapes;
   shapes.reserve(tensors.size());
   for (HostTensor* tensor : tensors) shapes.push_back(tensor == nullptr ? nullptr : tensor->dl());
   std::uint64_t blocks[REWIRE_MAX_WORKSPACES] = {};
   const std::int32_t count = bound(handle, shapes.data(), static_cast<std::int32_t>(shapes.size()), blocks);
+  if (count < 0) return std::nullopt;
+  std::vector<std::uint64_t> declared(blocks, blocks + count);
+  std::sort(declared.rbegin(), declared.rend());
+  return declared;
+}
+
+// "" when each block that the kernel has asked for fits in one of its own that it has declared.
+std::string CheckWorkspace(const std::optional<std::vector<std::uint64_t>>& declared) {
   std::vector<std::uint64_t> asked = workspace_blocks.asked();
   std::sort(asked.rbegin(), asked.rend());
-  std::vector<std::uint64_t> declared(blocks, blocks + std::max(count, 0));
-  std::sort(declared.rbegin(), declared.rend());
-  bool fits = static_cast<std::int64_t>(asked.size()) <= count;
-  for (std::size_t i = 0; fits && i < asked.size(); ++i) fits = asked[i] <= declared[i];
-  if (fits || (count == 0 && asked.empty())) return "";
+  bool fits = declared && asked.size() <= declared->size();
+  for (std::size_t i = 0; fits && i < asked.size(); ++i) fits = asked[i] <= (*declared)[i];
+  if (fits) return "";
   const auto list = [](const std::vector<std::uint64_t>& sizes) {
     std::string text;
     for (const std::uint64_t size : sizes) text += " " + std::to_string(size);
     return text;
   };
   return "asks for workspaces of" + list(asked) + " bytes, declares" +
-         (count < 0 ? " nothing for these shapes" : list(declared));
+         (declared ? list(*declared) : " nothing for these shapes");
+}
+
+const auto* EntryOf(const std::string& name) {
+  const RewireKernelTable* table = RewireCpuKernels();
+  const auto* end = table->entries + table->count;
+  const auto* entry = std::find_if(table->entries, end, [&](const auto& row) { return name == row.name; });
+  return entry == end ? nullptr : entry;
+}
+
+// What a kernel's factory makes of the attributes; null after an error, which TakeError gives.
+void* MakeObject(RewirePackedFunction factory, const AttributeList& attributes) {
+  const FactoryArguments arguments(attributes);
+  RewireFFIAny result{};
+  const auto count = static_cast<std::int32_t>(arguments.args().size());
+  return factory(nullptr, arguments.args().data(), count, &result) == 0 ? result.v_obj : nullptr;
+}
+
+void DeleteObject(void* handle) {
+  auto* object = static_cast<RewireFFIObject*>(handle);
+  object->deleter(object, kRewireFFIBothGone);
 }
 
 // The tensors that a call's row says are only read, as they were before the call.
@@ -275,9 +300,8 @@ std::string TakeError() { return std::exchange(last_error, std::string()); }
 StockKernel::StockKernel(const std::string& name, const AttributeList& attributes) {
   __rewire_kernel_api = TestApi();
   const RewireKernelTable* table = RewireCpuKernels();
-  const auto* end = table->entries + table->count;
-  const auto* entry = std::find_if(table->entries, end, [&](const auto& row) { return name == row.name; });
-  if (entry == end) {
+  const auto* entry = EntryOf(name);
+  if (entry == nullptr) {
     error_ = "no kernel " + name;
     return;
   }
@@ -290,21 +314,29 @@ StockKernel::StockKernel(const std::string& name, const AttributeList& attribute
     if (!attributes.empty()) error_ = name + " takes no attributes";
     return;
   }
-  const FactoryArguments arguments(attributes);
-  RewireFFIAny result{};
-  if (function_(nullptr, arguments.args().data(), static_cast<std::int32_t>(arguments.args().size()),
-                &result) != 0) {
+  handle_ = MakeObject(function_, attributes);
+  if (handle_ == nullptr) {
     error_ = TakeError();
     return;
   }
-  handle_ = result.v_obj;
   function_ = static_cast<RewireFFIFunctionObject*>(handle_)->cell.safe_call;
 }
 
 StockKernel::~StockKernel() {
-  if (handle_ == nullptr) return;
-  auto* object = static_cast<RewireFFIObject*>(handle_);
-  object->deleter(object, kRewireFFIBothGone);
+  if (handle_ != nullptr) DeleteObject(handle_);
+}
+
+std::optional<std::vector<std::uint64_t>> DeclaredWorkspace(const std::string& name,
+                                                            const AttributeList& attributes,
+                                                            const std::vector<HostTensor*>& tensors) {
+  __rewire_kernel_api = TestApi();
+  const RewireKernelTable* table = RewireCpuKernels();
+  const auto* entry = EntryOf(name);
+  void* handle = entry == nullptr ? nullptr : MakeObject(entry->function, attributes);
+  if (handle == nullptr) return std::nullopt;
+  auto declared = Declared(table->rows[entry - table->entries].workspace, handle, tensors);
+  DeleteObject(handle);
+  return declared;
 }
 
 int StockKernel::CallRaw(const RewireFFIAny* args, int num_args) const {
@@ -323,7 +355,7 @@ std::string StockKernel::Call(const std::vector<HostTensor*>& tensors) const {
   if (!calls_.Outputs(static_cast<std::uint32_t>(tensors.size())))
     return "takes " + std::to_string(tensors.size()) +
            " arguments, its row has no such call: " + calls_.Text();
-  return CheckWorkspace(workspace_, handle_, tensors);
+  return CheckWorkspace(Declared(workspace_, handle_, tensors));
 }
 
 std::string StockKernel::operator()(std::initializer_list<HostTensor*> tensors) const {

@@ -3,8 +3,10 @@
 // them.
 #pragma once
 
+#include <cstdint>
 #include <initializer_list>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -49,6 +51,12 @@ class StockKernel {
 // Makes and calls: "" or the error of either.
 std::string Run(const std::string& name, const std::vector<HostTensor*>& tensors,
                 const AttributeList& attributes = {});
+
+// The blocks of workspace that a kernel with attributes declares for these tensors, the largest first,
+// without a call. nullopt if it cannot be made, or cannot say.
+std::optional<std::vector<std::uint64_t>> DeclaredWorkspace(const std::string& name,
+                                                            const AttributeList& attributes,
+                                                            const std::vector<HostTensor*>& tensors);
 
 // The error that was set last on this thread; taken.
 std::string TakeError();
