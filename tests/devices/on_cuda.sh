@@ -15,7 +15,7 @@ export REWIRE_LIBRARY_PATH=$PWD/$build/lib/rewire
 
 cmake --preset release -DREWIRE_BUILD_BENCH=ON --log-level=WARNING >/dev/null
 cmake --build "$build" --parallel "$jobs" --target vm-run vm-compile rewire_device_cuda rewire_kernels_device \
-  rewire_kernels_cpu device_library_test onnx_node_suite bench-device >/dev/null
+  rewire_kernels_cpu device_library_test device_compiler_test onnx_node_suite bench-device >/dev/null
 
 devices=$("$build/bin/vm-run" --devices)
 echo "$devices"
@@ -25,9 +25,9 @@ if ! grep -q 'cuda:0' <<<"$devices"; then
 fi
 
 echo "== tests of devices, and ONNX's own cases on cuda:0"
-ctest --test-dir "$build" --output-on-failure --tests-regex '^(device_library_cuda|onnx_node_suite_cuda)$'
+ctest --test-dir "$build" --output-on-failure --tests-regex '^(device_library_cuda|device_compiler_cuda|onnx_node_suite_cuda)$'
 echo "== the same without cuBLASLt and cuDNN"
-REWIRE_CUDA_LIBRARIES=off ctest --test-dir "$build" --output-on-failure --tests-regex '^(device_library_cuda|onnx_node_suite_cuda)$'
+REWIRE_CUDA_LIBRARIES=off ctest --test-dir "$build" --output-on-failure --tests-regex '^(device_library_cuda|device_compiler_cuda|onnx_node_suite_cuda)$'
 echo "== what calls cost"
 "$build/tests/bin/bench-device" cuda
 if (($# == 1)); then
