@@ -40,48 +40,43 @@ void Find(void* library, const char* name, F* function, std::string* reason) {
   if (*function == nullptr) *reason = std::string("has no function ") + name;
 }
 
-const Opened<CublasFunctions>& OpenCublas() {
-  // Never destroyed: handles may be destroyed later than static objects.
-  static const auto* const opened = [] {
-    auto* made = new Opened<CublasFunctions>();
-    if (AreOff()) {
-      made->reason = "is off";
-      return made;
+// The library with the first of the names that is installed, opened once. `find` finds its functions.
+template <typename Functions>
+const Opened<Functions>& Open(std::initializer_list<const char*> names,
+                              void (*find)(void* library, Opened<Functions>* opened)) {
+  // Never destroyed: handles may be destroyed later than static objects. There is one for each `Functions`.
+  static const auto* const opened = [&] {
+    auto* made = new Opened<Functions>();
+    void* library = AreOff() ? nullptr : OpenFirst(names);
+    if (library != nullptr) {
+      find(library, made);
+    } else {
+      made->reason = AreOff() ? "is off" : "is not installed";
     }
-    void* library = OpenFirst({"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so.11"});
-    if (library == nullptr) {
-      made->reason = "is not installed";
-      return made;
-    }
-#define REWIRE_FIND(name, parameters) Find(library, #name, &made->functions.name, &made->reason);
-    REWIRE_CUBLAS_FUNCTIONS(REWIRE_FIND)
-#undef REWIRE_FIND
-    Find(library, "cublasLtGetVersion", &made->functions.cublasLtGetVersion, &made->reason);
     return made;
   }();
   return *opened;
 }
 
-const Opened<CudnnFunctions>& OpenCudnn() {
-  static const auto* const opened = [] {
-    auto* made = new Opened<CudnnFunctions>();
-    if (AreOff()) {
-      made->reason = "is off";
-      return made;
-    }
-    void* library = OpenFirst({"libcudnn.so.9", "libcudnn.so.8"});
-    if (library == nullptr) {
-      made->reason = "is not installed";
-      return made;
-    }
-#define REWIRE_FIND(name, parameters) Find(library, #name, &made->functions.name, &made->reason);
-    REWIRE_CUDNN_FUNCTIONS(REWIRE_FIND)
-#undef REWIRE_FIND
-    Find(library, "cudnnGetVersion", &made->functions.cudnnGetVersion, &made->reason);
-    return made;
-  }();
-  return *opened;
+#define REWIRE_FIND(name, parameters) Find(library, #name, &opened->functions.name, &opened->reason);
+
+const Opened<CublasFunctions>& OpenCublas() {
+  return Open<CublasFunctions>({"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so.11"},
+                               [](void* library, Opened<CublasFunctions>* opened) {
+                                 REWIRE_CUBLAS_FUNCTIONS(REWIRE_FIND)
+                                 REWIRE_FIND(cublasLtGetVersion, ())
+                               });
 }
+
+const Opened<CudnnFunctions>& OpenCudnn() {
+  return Open<CudnnFunctions>({"libcudnn.so.9", "libcudnn.so.8"},
+                              [](void* library, Opened<CudnnFunctions>* opened) {
+                                REWIRE_CUDNN_FUNCTIONS(REWIRE_FIND)
+                                REWIRE_FIND(cudnnGetVersion, ())
+                              });
+}
+
+#undef REWIRE_FIND
 
 bool DriverIsOpen() {
   void* driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);

@@ -162,9 +162,8 @@ Status LowerFlexAttention(Op& op, const Operator& /*row*/) {
 
 Status LowerRotaryEmbedding(Op& op, const Operator& /*row*/) {
   Value* x = op.in(0);
-  const bool joined = x->type.rank() == 3;
   const std::int64_t heads = op.Int("num_heads", 0);
-  if (joined) {
+  if (x->type.rank() == 3) {
     const Result<Value*> split = SplitHeads(op, x, heads);
     if (!split) return Forward(split);
     x = *split;
@@ -179,26 +178,13 @@ Status LowerRotaryEmbedding(Op& op, const Operator& /*row*/) {
                       turned.text(), size.text());
   const bool interleaved = op.Int("interleaved", 0) != 0;
   // The tables are [batch, length, size / 2] and the same for all heads.
-  Value* tables[2] = {op.in(1), op.in(2)};
-  for (const Value* table : tables) {
+  for (const Value* table : {op.in(1), op.in(2)}) {
     const int rank = op.in(3) != nullptr ? 2 : 3;
     if (table->type.rank() != rank || (op.in(3) != nullptr && op.in(3)->type.rank() != 2))
       return op.Invalid("'{}' has shape {}, expected rank {}", table->name, ShapeText(table->type.dims),
                         rank);
   }
-  if (even && tables[0]->type.dims.back().Is(*even / 2) && tables[1]->type.dims.back().Is(*even / 2)) {
-    if (Value* y = RotateByKernel(op, op.in(0), heads, tables[0], tables[1], op.in(3), interleaved)) {
-      op.Set(0, y);
-      return {};
-    }
-  }
-  for (Value*& table : tables) {
-    table = RowsOf(op, table, op.in(3));
-    const Shape& dims = table->type.dims;
-    table = op.Reshape(table, {dims[0], 1, dims[1], dims[2]});
-  }
-  Value* y = Rotate(op, x, tables[0], tables[1], turned, interleaved);
-  op.Set(0, joined ? JoinHeads(op, y) : y);
+  op.Set(0, Rotation{op.in(1), op.in(2), op.in(3), turned, interleaved}.Of(op, op.in(0), x, heads));
   return {};
 }
 

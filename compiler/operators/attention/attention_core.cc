@@ -120,6 +120,47 @@ AttentionOutputs CallKernel(Op& op, const AttentionInputs& inputs) {
   return outputs;
 }
 
+// Rows of a rotation's table for its positions, [batch, 1, length, turned / 2].
+Value* RowsOf(Op& op, Value* table, Value* positions) {
+  if (positions != nullptr) {
+    Shape dims = positions->type.dims;
+    dims.push_back(table->type.dims.back());
+    table = op.Call("rewire.gather", {table, positions}, {{"axis", std::int64_t{0}}},
+                    TensorOf(table->type.dtype, std::move(dims)));
+  }
+  const Shape& dims = table->type.dims;
+  return op.Reshape(table, {dims[0], 1, dims[1], dims[2]});
+}
+
+// Rotates x [batch, heads, length, size] by products and sums.
+Value* RotateByParts(Op& op, const Rotation& is, Value* x) {
+  Value* cosines = RowsOf(op, is.cosines, is.positions);
+  Value* sines = RowsOf(op, is.sines, is.positions);
+  const DimExpr size = x->type.dims[3];
+  const auto [a, b] = Pairs(op, SliceOf(op, x, 3, 0, is.turned), is.interleaved);
+  Value* real = op.Apply("rewire.sub", op.Apply("rewire.mul", a, cosines), op.Apply("rewire.mul", b, sines));
+  Value* imaginary =
+      op.Apply("rewire.add", op.Apply("rewire.mul", a, sines), op.Apply("rewire.mul", b, cosines));
+  Value* y = JoinPairs(op, real, imaginary, is.interleaved);
+  return is.turned == size ? y : ConcatTo(op, y, SliceOf(op, x, 3, is.turned, size), 3);
+}
+
+// Null if the kernel does not take the tensors.
+Value* RotateByKernel(Op& op, const Rotation& is, Value* x, std::int64_t heads) {
+  const bool joined = x->type.rank() == 3;
+  const std::optional<std::int64_t> turned = is.turned.constant();
+  if (IsWide(x->type.dtype) || !turned || (joined && heads < 1)) return nullptr;
+  for (const Value* table : {is.cosines, is.sines}) {
+    if (!table->type.dims.back().Is(*turned / 2)) return nullptr;
+  }
+  std::vector<Value*> arguments = {x, is.cosines, is.sines};
+  if (is.positions != nullptr) arguments.push_back(op.Cast(is.positions, kInt64));
+  Attributes attributes;
+  if (joined) attributes.push_back({"heads", heads});
+  if (is.interleaved) attributes.push_back({"interleaved", std::int64_t{1}});
+  return op.Call("rewire.rotary", std::move(arguments), std::move(attributes), x->type);
+}
+
 }  // namespace
 
 Value* DimValue(Op& op, const DimExpr& dim) { return op.Reshape(op.DimsValue({dim}), {}); }
@@ -202,43 +243,14 @@ Value* JoinHeads(Op& op, Value* x) {
   return op.Reshape(op.Transpose(x, {0, 2, 1, 3}), {dims[0], dims[2], dims[1] * dims[3]});
 }
 
-// Rows of a table [positions, size] for positions of [batch, length]; without these the table has an axis for
-// the batch already.
-Value* RowsOf(Op& op, Value* table, Value* positions) {
-  if (positions == nullptr) return table;
-  Shape dims = positions->type.dims;
-  dims.push_back(table->type.dims.back());
-  return op.Call("rewire.gather", {table, positions}, {{"axis", std::int64_t{0}}},
-                 TensorOf(table->type.dtype, std::move(dims)));
-}
-
-Value* Rotate(Op& op, Value* x, Value* cosines, Value* sines, const DimExpr& turned, bool interleaved) {
-  const DimExpr size = x->type.dims[3];
-  const auto [a, b] = Pairs(op, SliceOf(op, x, 3, 0, turned), interleaved);
-  Value* real = op.Apply("rewire.sub", op.Apply("rewire.mul", a, cosines), op.Apply("rewire.mul", b, sines));
-  Value* imaginary =
-      op.Apply("rewire.add", op.Apply("rewire.mul", a, sines), op.Apply("rewire.mul", b, cosines));
-  Value* y = JoinPairs(op, real, imaginary, interleaved);
-  return turned == size ? y : ConcatTo(op, y, SliceOf(op, x, 3, turned, size), 3);
+Value* Rotation::Of(Op& op, Value* x, Value* apart, std::int64_t heads) const {
+  if (Value* y = RotateByKernel(op, *this, x, heads)) return y;
+  Value* y = RotateByParts(op, *this, apart);
+  return x == apart ? y : JoinHeads(op, y);
 }
 
 Value* JoinedOf(Op& op, const AttentionOutputs& outputs) {
   return outputs.joined != nullptr ? outputs.joined : JoinHeads(op, outputs.y);
-}
-
-Value* RotateByKernel(Op& op, Value* x, std::int64_t heads, Value* cosines, Value* sines, Value* positions,
-                      bool interleaved) {
-  const bool joined = x->type.rank() == 3;
-  const int rank = positions != nullptr ? 2 : 3;
-  if (IsWide(x->type.dtype) || (!joined && x->type.rank() != 4) || (joined && heads < 1) ||
-      cosines->type.rank() != rank || sines->type.rank() != rank)
-    return nullptr;
-  std::vector<Value*> arguments = {x, cosines, sines};
-  if (positions != nullptr) arguments.push_back(op.Cast(positions, kInt64));
-  Attributes attributes;
-  if (joined) attributes.push_back({"heads", heads});
-  if (interleaved) attributes.push_back({"interleaved", std::int64_t{1}});
-  return op.Call("rewire.rotary", std::move(arguments), std::move(attributes), x->type);
 }
 
 Value* AppendToCache(Op& op, Value* cache, Value* x, Value* begin) {

@@ -59,17 +59,19 @@ Value* JoinedOf(Op& op, const AttentionOutputs& outputs);
 Result<Value*> SplitHeads(Op& op, Value* x, std::int64_t heads);
 Value* JoinHeads(Op& op, Value* x);
 
-// Rows of a table [positions, size] for positions of [batch, length]. Without positions it is a table of
-// [batch, length, size] already.
-Value* RowsOf(Op& op, Value* table, Value* positions);
-// Rotates pairs of elements of x [batch, heads, length, size] or [batch, length, heads * size] by one kernel.
-// The tables are [positions, half], read at `positions`, i64 [batch, length], or, without positions, [batch,
-// length, half]. Null if the kernel does not take them.
-Value* RotateByKernel(Op& op, Value* x, std::int64_t heads, Value* cosines, Value* sines, Value* positions,
-                      bool interleaved);
-// Rotates pairs of the first `turned` elements of x [batch, heads, length, size]: halves, or neighbours if
-// `interleaved`. The tables are [batch, 1, length, turned / 2].
-Value* Rotate(Op& op, Value* x, Value* cosines, Value* sines, const DimExpr& turned, bool interleaved);
+// Rotates pairs of the first `turned` elements of each head: halves, or neighbours if `interleaved`.
+struct Rotation {
+  // Tables [positions, turned / 2], read at `positions`, i64 [batch, length]. Without positions they are
+  // [batch, length, turned / 2].
+  Value* cosines = nullptr;
+  Value* sines = nullptr;
+  Value* positions = nullptr;
+  DimExpr turned = 0;
+  bool interleaved = false;
+
+  // `apart`, [batch, heads, length, size], is x, or is what SplitHeads makes of x. The result is as x is.
+  Value* Of(Op& op, Value* x, Value* apart, std::int64_t heads) const;
+};
 
 // A cache [batch, heads, positions, size] with x, of the same heads or [batch, length, heads * size], written
 // over the positions from `begin` on, i64 [] or [batch]. The caller may donate the cache.

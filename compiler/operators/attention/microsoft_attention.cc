@@ -180,9 +180,8 @@ Status LowerRotaryEmbedding(Op& op, const Operator& /*row*/) {
   const std::int64_t turned = 2 * *half.constant(), given = op.Int("rotary_embedding_dim", 0);
   if (given != 0 && given != turned)
     return op.Invalid("rotary_embedding_dim is {}, expected {}", given, turned);
-  const bool joined = x->type.rank() == 3;
   std::int64_t heads = op.Int("num_heads", 0);
-  if (joined) {
+  if (x->type.rank() == 3) {
     const DimExpr hidden = x->type.dims[2];
     if (heads == 0 && !hidden.IsConstant()) return op.Unsupported("the number of heads is not known");
     if (heads == 0) heads = *hidden.constant() / turned;
@@ -197,18 +196,7 @@ Status LowerRotaryEmbedding(Op& op, const Operator& /*row*/) {
   const Result<Value*> positions = PositionsOf(op, op.in(1), x->type.dims[0], x->type.dims[2]);
   if (!positions) return Forward(positions);
   const bool interleaved = op.Int("interleaved", 0) != 0;
-  if (Value* y = RotateByKernel(op, op.in(0), heads, op.in(2), op.in(3), *positions, interleaved)) {
-    op.Set(0, y);
-    return {};
-  }
-  Value* tables[2] = {op.in(2), op.in(3)};
-  for (Value*& table : tables) {
-    table = RowsOf(op, table, *positions);
-    const Shape& dims = table->type.dims;
-    table = op.Reshape(table, {dims[0], 1, dims[1], dims[2]});
-  }
-  Value* y = Rotate(op, x, tables[0], tables[1], turned, interleaved);
-  op.Set(0, joined ? JoinHeads(op, y) : y);
+  op.Set(0, Rotation{op.in(2), op.in(3), *positions, turned, interleaved}.Of(op, op.in(0), x, heads));
   return {};
 }
 
@@ -330,20 +318,14 @@ Status LowerGroupQueryAttention(Op& op, const Operator& /*row*/) {
     if (places == nullptr) {
       places = op.Apply("rewire.add", begin, op.Reshape(CountTo(op, length), {1, 1, length, 1}));
       places = op.Reshape(places, {batch, length});
+    } else if (places->type.rank() != 2) {
+      return op.Invalid("position_ids have shape {}, expected [batch, length]", ShapeText(places->type.dims));
     }
     const bool interleaved = op.Int("rotary_interleaved", 0) != 0;
-    const auto rotated = [&](Value* joined, Value* apart, std::int64_t of) -> Value* {
-      if (Value* y = RotateByKernel(op, joined, of, op.in(7), op.in(8), places, interleaved)) return y;
-      Value* tables[2] = {op.in(7), op.in(8)};
-      for (Value*& table : tables) {
-        table = RowsOf(op, table, places);
-        table = op.Reshape(table, {batch, 1, length, table->type.dims.back()});
-      }
-      const DimExpr turned = op.in(7)->type.dims[1] * DimExpr(2);
-      return JoinHeads(op, Rotate(op, apart, tables[0], tables[1], turned, interleaved));
-    };
-    inputs.joined_q = rotated(query, inputs.q, heads);
-    key = rotated(key, inputs.k, kv_heads);
+    const DimExpr turned = op.in(7)->type.dims[1] * DimExpr(2);
+    const Rotation rotation{op.in(7), op.in(8), places, turned, interleaved};
+    inputs.joined_q = rotation.Of(op, query, inputs.q, heads);
+    key = rotation.Of(op, key, inputs.k, kv_heads);
     for (const Side& side : {Side{inputs.joined_q, &inputs.q, heads}, Side{key, &inputs.k, kv_heads}}) {
       const Result<Value*> split = SplitHeads(op, side.given, side.heads);
       if (!split) return Forward(split);

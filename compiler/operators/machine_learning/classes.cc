@@ -59,10 +59,6 @@ Value* HighestClass(Op& op, Value* scores) {
                  TensorOf(kInt64, {scores->type.dims[0]}));
 }
 
-Result<Value*> PostTransformed(Op& op, Value* scores) {
-  return PostTransformed(op, scores, op.String("post_transform", "NONE"));
-}
-
 Result<Value*> PostTransformed(Op& op, Value* scores, const std::string& transform) {
   if (transform == "NONE") return scores;
   if (transform == "LOGISTIC") return op.Unary("rewire.sigmoid", scores);
@@ -72,6 +68,13 @@ Result<Value*> PostTransformed(Op& op, Value* scores, const std::string& transfo
   if (transform == "PROBIT") return Probit(op, scores);
   return op.Invalid("post_transform is '{}', expected NONE, LOGISTIC, SOFTMAX, SOFTMAX_ZERO or PROBIT",
                     transform);
+}
+
+Status SetScores(Op& op, int i, Value* scores) {
+  const Result<Value*> given = PostTransformed(op, scores, op.String("post_transform", "NONE"));
+  if (!given) return Forward(given);
+  op.Set(i, *given);
+  return {};
 }
 
 Result<Value*> FeaturesOf(Op& op, DLDataType dtype, std::int64_t* features) {

@@ -23,9 +23,10 @@ ClassLabels LabelsOf(const Op& op, const char* numbers);
 void SetLabels(Op& op, int i, Value* classes, const ClassLabels& labels);
 // The class with the highest score, the first of several: i64[N] of f32[N, C].
 Value* HighestClass(Op& op, Value* scores);
-// Applies a transform, or the one that the attribute post_transform names, to scores [N, C].
+// Applies a transform that the attribute post_transform can name to scores [N, C].
 Result<Value*> PostTransformed(Op& op, Value* scores, const std::string& transform);
-Result<Value*> PostTransformed(Op& op, Value* scores);
+// Sets output i to the scores, transformed as the attribute post_transform says.
+Status SetScores(Op& op, int i, Value* scores);
 // X as [N, features] of f32 or f64, whose number of features is known.
 Result<Value*> FeaturesOf(Op& op, DLDataType dtype, std::int64_t* features);
 

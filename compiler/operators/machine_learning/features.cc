@@ -121,10 +121,7 @@ Status LowerLinearRegressor(Op& op, const Operator& /*row*/) {
   if (!scores) return Forward(scores);
   if (rows != op.Int("targets", 1))
     return op.Invalid("{} targets with coefficients of {}", op.Int("targets", 1), rows);
-  scores = PostTransformed(op, *scores);
-  if (!scores) return Forward(scores);
-  op.Set(0, *scores);
-  return {};
+  return SetScores(op, 0, *scores);
 }
 
 Status LowerLinearClassifier(Op& op, const Operator& /*row*/) {
@@ -140,10 +137,7 @@ Status LowerLinearClassifier(Op& op, const Operator& /*row*/) {
     return op.Unsupported("post_transform '{}' of two classes with one row of coefficients", transform);
   if (binary) scores = ConcatAlong(op, {op.Unary("rewire.neg", *scores), *scores}, 1);
   SetLabels(op, 0, HighestClass(op, *scores), labels);
-  scores = PostTransformed(op, *scores);
-  if (!scores) return Forward(scores);
-  op.Set(1, *scores);
-  return {};
+  return SetScores(op, 1, *scores);
 }
 
 Status LowerArrayFeatureExtractor(Op& op, const Operator& /*row*/) {

@@ -163,10 +163,7 @@ Status LowerLinearMachine(Op& op, Value* x, std::int64_t features, const ClassLa
   if (!product) return Forward(product);
   Value* scores = op.Apply("rewire.add", *product, op.Scalar(kFloat32, rho[0]));
   SetLabels(op, 0, HighestClass(op, scores), labels);
-  const Result<Value*> given = PostTransformed(op, scores);
-  if (!given) return Forward(given);
-  op.Set(1, *given);
-  return {};
+  return SetScores(op, 1, scores);
 }
 
 Status LowerSvmClassifier(Op& op, const Operator& /*row*/) {
@@ -213,10 +210,7 @@ Status LowerSvmClassifier(Op& op, const Operator& /*row*/) {
       return op.Unsupported("post_transform '{}' of two classes", transform);
     scores = op.Apply("rewire.mul", scores, FloatsValue(op, {-1, 1}));
   }
-  const Result<Value*> given = PostTransformed(op, scores);
-  if (!given) return Forward(given);
-  op.Set(1, *given);
-  return {};
+  return SetScores(op, 1, scores);
 }
 
 }  // namespace

@@ -149,10 +149,7 @@ Status LowerTreeEnsembleRegressor(Op& op, const Operator& /*row*/) {
   if (Status checked = CheckTransform(op, transform, targets); !checked) return checked;
   Result<Value*> scores = RunForest(op, *x, *forest, aggregate, *base);
   if (!scores) return Forward(scores);
-  scores = PostTransformed(op, op.Cast(*scores, kFloat32));
-  if (!scores) return Forward(scores);
-  op.Set(0, *scores);
-  return {};
+  return SetScores(op, 0, op.Cast(*scores, kFloat32));
 }
 
 // Two classes, of which the leaves give weights for the first alone. They count for the second one then:
@@ -209,10 +206,7 @@ Status LowerTreeEnsembleClassifier(Op& op, const Operator& /*row*/) {
   scores = op.Cast(*scores, kFloat32);
   if (one_score) return SetTwoClasses(op, *scores, all_positive, labels);
   SetLabels(op, 0, HighestClass(op, *scores), labels);
-  scores = PostTransformed(op, *scores);
-  if (!scores) return Forward(scores);
-  op.Set(1, *scores);
-  return {};
+  return SetScores(op, 1, *scores);
 }
 
 // The numbers of a tensor attribute of floats or small integers.
