@@ -6,6 +6,7 @@
 
 #include "rewire/executable_format/code_writer.h"
 #include "rewire/tests/bench/vm_cases.h"
+#include "rewire/tests/bench/vm_one_kernel.h"
 #include "rewire/vm/program.h"
 #include "rewire/vm/virtual_machine.h"
 
@@ -79,6 +80,18 @@ struct Host {
   std::vector<TensorView> views;
 };
 
+// Runs of the smallest model over one VM's own memory, and through the pool.
+struct SmallHost {
+  SmallHost() : program(OneKernel()), vm(program), x(Take(Tensor::CopyOf(TensorView(vectors.x, {4})))) {
+    Require(vm.TrySetInput("x", TensorView(vectors.x, {4})));
+    Require(vm.TrySetOutput("y", TensorView(vectors.y, {4})));
+  }
+  Vectors vectors;
+  Program program;
+  VirtualMachine vm;
+  Value x;
+};
+
 }  // namespace
 
 void AddHostCases(std::vector<Case>& cases) {
@@ -93,7 +106,16 @@ void AddHostCases(std::vector<Case>& cases) {
   const auto in_direct_calls = [](double most) { return Target{Target::kDirectCalls, most}; };
   add(
       "run of a function that returns its input", 1,
-      [host] { Require(host->vm.TryInvoke(std::uint32_t{kFirstOfOne})); }, in_direct_calls(40));
+      [host] { Require(host->vm.TryInvoke(std::uint32_t{kFirstOfOne})); }, in_direct_calls(20));
+  const auto small = std::make_shared<SmallHost>();
+  add("run of one kernel, input and output bound", 1,
+      [small] { Require(small->vm.TryInvoke(std::uint32_t{0})); });
+  add(
+      "Program::TryRun of one kernel", 1,
+      [small] {
+        Require(small->program.TryRun("main", Span<const Value>(&small->x, 1)).has_value(), "a run failed");
+      },
+      in_direct_calls(110));
   add("run with 64 bound inputs", 1, [host] { Require(host->vm.TryInvoke(std::uint32_t{kFirstOfMany})); });
   add(
       "TrySetInputs of 64, each", kMany,

@@ -107,13 +107,15 @@ void AddLoadCases(std::vector<Case>& cases) {
                    },
                    Target{Target::kNanoseconds, 30}});
   const Executable executable = Take(Executable::FromBytes({*bytes, bytes}));
-  cases.push_back({"link, per instruction", kInstructions, [executable] {
+  cases.push_back({"link, per instruction", kInstructions,
+                   [executable] {
                      LinkOptions options;
                      PackedFunction empty;
                      empty.call = EmptyKernel;
                      options.kernels.AddFunction("empty", empty);
                      Take(Program::Link(executable, std::move(options)));
-                   }});
+                   },
+                   Target{Target::kDirectCalls, 90}});
   cases.push_back({"open a file with a 64 MiB constant", 1,
                    [file = std::make_shared<LargeFile>()] { file->Open(); },
                    Target{Target::kNanoseconds, 1e6}});

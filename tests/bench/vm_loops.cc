@@ -109,7 +109,7 @@ Loop TypicalOp() {
             code.InvokePacked(0, 1, kNone, std::vector<std::uint32_t>{kWeights, kInput, kResult});
             code.Kill(kResult);
           },
-          Target{Target::kDirectCalls, 25}};
+          Target{Target::kDirectCalls, 14}};
 }
 
 void AddLoops(const std::vector<Loop>& loops, std::vector<Case>& cases) {

@@ -17,10 +17,10 @@
 #include <utility>
 #include <vector>
 
-#include "rewire/executable_format/code_writer.h"
 #include "rewire/tests/bench/vm_cases.h"
 #include "rewire/tests/bench/vm_cpus.h"
 #include "rewire/tests/bench/vm_loops.h"
+#include "rewire/tests/bench/vm_one_kernel.h"
 #include "rewire/vm/program.h"
 #include "rewire/vm/virtual_machine.h"
 
@@ -115,38 +115,6 @@ Work TypicalOps() {
             };
           }};
 }
-
-// One kernel that makes one tensor.
-Program OneKernel() {
-  const std::vector<std::int64_t> shape = {4};
-  const Type vector = TensorType(kFloat32, {4});
-  CodeWriter code;
-  code.AllocStorage(kNone, 64, kFloat32, 0, 1, shape);
-  code.AllocTensor(1, kNone, kFloat32, 2, shape);
-  code.InvokePacked(0, 1, kNone, std::vector<std::uint32_t>{0, 2});
-  code.Ret(2);
-  Function function;
-  function.name = "main";
-  function.inputs = {{"x", vector}};
-  function.result = vector;
-  function.output_names = {"y"};
-  function.register_count = 3;
-  function.code = Take(code.Finish());
-  Module module;
-  module.kernels.push_back({"empty", "", {}, 0, 0, {}});
-  module.functions = {std::move(function)};
-  LinkOptions options;
-  PackedFunction empty;
-  empty.call = EmptyKernel;
-  options.kernels.AddFunction("empty", empty);
-  return Take(Program::Link(Take(Executable::FromModule(std::move(module))), std::move(options)));
-}
-
-// What one thread reads and writes, on cache lines of its own.
-struct alignas(64) Vectors {
-  float x[4] = {1, 2, 3, 4};
-  alignas(64) float y[4] = {};
-};
 
 Work WholeRuns(const Program& program) {
   return {"run, input and output bound", 200'000, [program](std::size_t /*thread*/) -> Repeat {

@@ -109,6 +109,24 @@ void BlockPool::FreeDown(std::uint32_t index, std::int32_t keep) {
 }
 
 void BlockPool::EndOfCall() {
+  if (!TookBlocks()) {
+    // Nothing to remember of it: it used what calls before it left in use.
+    if (++calls_ == kRemembered) FreeForgotten();
+    return;
+  }
+  NoteCall();
+}
+
+bool BlockPool::TookBlocks() const {
+  if (class_count_ != kSmallClasses) return true;
+  for (std::uint64_t bits = used_[0]; bits != 0; bits &= bits - 1) {
+    const SizeClass& entry = classes_[static_cast<std::uint32_t>(__builtin_ctzll(bits))];
+    if (entry.peak != entry.live) return true;
+  }
+  return false;
+}
+
+void BlockPool::NoteCall() {
   std::uint64_t call_bytes = 0;
   std::uint64_t kept_bytes = 0;
   std::int32_t peaks[kClasses];  // of this call, of the classes in use

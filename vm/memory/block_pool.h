@@ -162,6 +162,9 @@ class BlockPool {
     peaks_ = small_peaks_.data();
     class_count_ = kSmallClasses;
   }
+  // Whether the current call has had more blocks in use than it leaves. True if that takes long to find out.
+  bool TookBlocks() const;
+  void NoteCall();
   bool MakeLargeClasses();
   void FreeForgotten();
   template <typename Visit>

@@ -15,50 +15,11 @@
 
 namespace rewire {
 
-template <typename T>
-class GrowingArray {
-  static_assert(std::is_trivially_copyable_v<T>);
-
+// What GrowingArrays of all element types share: the memory, and how it grows and shrinks.
+class GrowingMemory {
  public:
-  explicit GrowingArray(SpareBlocks* blocks) : blocks_(blocks) {}
-  GrowingArray(GrowingArray&& other) noexcept
-      : blocks_(other.blocks_),
-        data_(std::exchange(other.data_, nullptr)),
-        size_(std::exchange(other.size_, 0)),
-        capacity_(std::exchange(other.capacity_, 0)),
-        peak_(std::exchange(other.peak_, 0)) {}
-  GrowingArray& operator=(GrowingArray&&) = delete;
-  ~GrowingArray() { Release(); }
-
-  T* data() { return data_; }
   std::uint32_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
-  T& operator[](std::uint32_t i) {
-    REWIRE_ASSERT(i < size_, "index {} of {} elements", i, size_);
-    return data_[i];
-  }
-  T& back() { return (*this)[size_ - 1]; }
-
-  // The new capacity of an array with room for `capacity` elements that is made `size` long.
-  static constexpr std::uint64_t CapacityFor(std::uint64_t size, std::uint64_t capacity = 0) {
-    if (capacity == 0) capacity = kMinCapacity;
-    while (capacity < size) capacity *= 2;
-    return capacity;
-  }
-
-  // Makes the array `size` long. New elements are uninitialised. Returns false, and changes nothing, if there
-  // is no memory.
-  bool Resize(std::uint64_t size) {
-    if (__builtin_expect(size > capacity_, 0) && !Grow(size)) return false;
-    size_ = static_cast<std::uint32_t>(size);
-    if (size_ > peak_) peak_ = size_;
-    return true;
-  }
-  bool Push(T value) {
-    if (!Resize(std::uint64_t{size_} + 1)) return false;
-    data_[size_ - 1] = value;
-    return true;
-  }
   // Removes all elements; the memory stays.
   void Clear() { size_ = 0; }
   // Makes the array shorter.
@@ -67,46 +28,74 @@ class GrowingArray {
     size_ = size;
   }
 
-  // Called at the end of a call: halves the memory until it is less than four times the peak since the last
-  // time.
-  void Shrink() {
-    const std::uint64_t peak = peak_;
-    peak_ = size_;
-    if (capacity_ <= kMinCapacity || peak * 4 > capacity_) return;
-    std::uint64_t capacity = capacity_;
-    while (capacity / 2 >= kMinCapacity && peak * 4 <= capacity) capacity /= 2;
-    Reallocate(capacity);
-  }
-  void Release() {
-    if (data_ != nullptr) blocks_->Give(data_, capacity_ * sizeof(T));
-    data_ = nullptr;
-    size_ = 0;
-    capacity_ = 0;
+  // The new capacity of an array with room for `capacity` elements that is made `size` long.
+  static constexpr std::uint64_t CapacityFor(std::uint64_t size, std::uint64_t capacity = 0) {
+    if (capacity == 0) capacity = kMinCapacity;
+    while (capacity < size) capacity *= 2;
+    return capacity;
   }
 
- private:
+ protected:
   static constexpr std::uint64_t kMinCapacity = 16;
-  static_assert(kMinCapacity * sizeof(T) >= sizeof(SpareBlocks::Block));
 
-  bool Grow(std::uint64_t size) {
-    if (size > 0xFFFFFFFFu) return false;
-    return Reallocate(CapacityFor(size, capacity_));
-  }
-  bool Reallocate(std::uint64_t capacity) {
-    auto* data = static_cast<T*>(blocks_->Take(capacity * sizeof(T)));
-    if (data == nullptr) return false;
-    if (size_ > 0) std::memcpy(data, data_, size_ * sizeof(T));
-    if (data_ != nullptr) blocks_->Give(data_, capacity_ * sizeof(T));
-    data_ = data;
-    capacity_ = capacity;
-    return true;
-  }
+  explicit GrowingMemory(SpareBlocks* blocks) : blocks_(blocks) {}
+  GrowingMemory(GrowingMemory&& other) noexcept
+      : blocks_(other.blocks_),
+        data_(std::exchange(other.data_, nullptr)),
+        size_(std::exchange(other.size_, 0)),
+        peak_(std::exchange(other.peak_, 0)),
+        capacity_(std::exchange(other.capacity_, 0)) {}
+  GrowingMemory& operator=(GrowingMemory&&) = delete;
+
+  [[gnu::cold]] bool Grow(std::uint64_t size, std::uint64_t element);
+  [[gnu::cold]] bool Reallocate(std::uint64_t capacity, std::uint64_t element);
+  void Shrink(std::uint64_t element);
+  void Release(std::uint64_t element);
 
   SpareBlocks* blocks_;
-  T* data_ = nullptr;
+  void* data_ = nullptr;
   std::uint32_t size_ = 0;
-  std::uint64_t capacity_ = 0;
   std::uint32_t peak_ = 0;
+  std::uint64_t capacity_ = 0;
+};
+
+template <typename T>
+class GrowingArray : public GrowingMemory {
+  static_assert(std::is_trivially_copyable_v<T>);
+  static_assert(kMinCapacity * sizeof(T) >= sizeof(SpareBlocks::Block));
+
+ public:
+  explicit GrowingArray(SpareBlocks* blocks) : GrowingMemory(blocks) {}
+  GrowingArray(GrowingArray&& other) noexcept = default;
+  ~GrowingArray() { Release(); }
+
+  T* data() { return static_cast<T*>(data_); }
+  T& operator[](std::uint32_t i) {
+    REWIRE_ASSERT(i < size_, "index {} of {} elements", i, size_);
+    return data()[i];
+  }
+  T& back() { return (*this)[size_ - 1]; }
+
+  // Makes the array `size` long. New elements are uninitialised. Returns false, and changes nothing, if there
+  // is no memory.
+  bool Resize(std::uint64_t size) {
+    if (__builtin_expect(size > capacity_, 0) && !Grow(size, sizeof(T))) return false;
+    size_ = static_cast<std::uint32_t>(size);
+    if (size_ > peak_) peak_ = size_;
+    return true;
+  }
+  // Adds an element, which is uninitialised. Returns null if there is no memory.
+  T* Add() { return Resize(std::uint64_t{size_} + 1) ? data() + (size_ - 1) : nullptr; }
+  bool Push(T value) {
+    T* const added = Add();
+    if (added != nullptr) *added = value;
+    return added != nullptr;
+  }
+
+  // Called at the end of a call: halves the memory until it is less than four times the peak since the last
+  // time.
+  void Shrink() { GrowingMemory::Shrink(sizeof(T)); }
+  void Release() { GrowingMemory::Release(sizeof(T)); }
 };
 
 }  // namespace rewire

@@ -144,6 +144,9 @@ class ObjectHeap {
     return AccountOf(object) == account_ || object->local.Seen() >= kShared;
   }
 
+  static bool IsUncounted(const RewireFFIAny& value) {
+    return IsObjectKind(value.type_index) && ObjectOf(value)->local == kUncounted;
+  }
   // Counts references outside registers, such as set inputs and results. They may outlive the Program that a
   // constant belongs to. So they count references to constants, too.
   static void Pin(const RewireFFIAny& value) {
@@ -198,9 +201,6 @@ class ObjectHeap {
   }
 
   static void InitLocal(Object* object, std::int32_t kind) { InitObject(object, kind, 1); }
-  static bool IsUncounted(const RewireFFIAny& value) {
-    return IsObjectKind(value.type_index) && ObjectOf(value)->local == kUncounted;
-  }
   bool TakeNewMemory(StorageObject* storage);
   void GiveMemory(StorageObject* storage);
   bool TakeDeviceMemory(StorageObject* storage);

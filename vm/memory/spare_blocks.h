@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <new>
+#include <utility>
 
 #include "rewire/vm/memory/memory_account.h"
 
@@ -42,6 +43,11 @@ class SpareBlocks {
     keeps_ = keeps;
     if (!keeps) Free();
   }
+  // An array has more than the least memory, so it may shrink. `TakeLarge` tells whether one has had since it
+  // was last asked.
+  void NoteLarge() { large_ = true; }
+  bool TakeLarge() { return std::exchange(large_, false); }
+
   // Called when a run begins; its arrays have returned their blocks.
   void BeginRun() { ++run_; }
   // Called when a run ends: frees blocks that it did not use.
@@ -77,6 +83,7 @@ class SpareBlocks {
   MemoryAccount* account_;
   Block* first_ = nullptr;
   bool keeps_ = false;
+  bool large_ = false;
   std::uint64_t run_ = 0;
 };
 

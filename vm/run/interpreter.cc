@@ -7,7 +7,6 @@
 
 #include "rewire/base/inline.h"
 #include "rewire/vm/run/interpreter_alloc.h"
-#include "rewire/vm/run/kernel_context.h"
 
 namespace rewire {
 namespace {
@@ -93,40 +92,6 @@ __attribute__((noinline)) bool IsInPlace(const LinkedKernel& kernel, const Rewir
 
 }  // namespace
 
-Status Interpreter::Run(std::uint32_t function, const RewireFFIAny* inputs, bool bound,
-                        RewireFFIAny* result) {
-  steps_left_ = vm_.limits.steps;
-  KernelContext context(&vm_);
-  bool ok = !bound || BindDestinations(function);
-  ok = ok && Enter(function, nullptr, 0, bound ? 0 : kNone);
-  if (ok) {
-    for (std::uint32_t i = 0; i < rep_.functions[function].input_count; ++i) {
-      ObjectHeap::Retain(inputs[i]);
-      registers_[i] = inputs[i];
-    }
-    ok = (vm_.observer == nullptr || AskObserver()) && Loop();
-    if (__builtin_expect(wants_kernels_, 0)) {
-      vm_.interrupts.fetch_and(~VmImpl::kObserved, std::memory_order_relaxed);
-    }
-  }
-  if (__builtin_expect(vm_.work.busy(), 0)) {
-    // The caller of an asynchronous run waits later. An observer has waited at every instruction.
-    const bool later = ok && vm_.async && vm_.observer == nullptr;
-    const Status finished = later ? LeaveWork() : FinishWork(ok);
-    if (ok && !finished) {
-      heap_.Release(result_);
-      status_ = finished;
-      ok = false;
-    }
-  }
-  if (!ok) {
-    Unwind();
-    return status_;
-  }
-  *result = result_;
-  return {};
-}
-
 // The usual call: tensors only, the last ones written, no return value. All other calls take the slow path.
 REWIRE_INLINE bool Interpreter::CallKernel(const Word* pc, RewireFFIAny* registers) {
   const Word index = pc[REWIRE_AT(kInvokePacked, "kernel")];
@@ -177,8 +142,7 @@ REWIRE_INLINE bool Interpreter::CallKernel(const Word* pc, RewireFFIAny* registe
 
 // Each frequent instruction ends with a jump of its own to the next one
 // (docs/decisions/0012-jumps-from-instruction-to-instruction.md). The other ones share the jump at the label
-// `Next`. pc_ moves on only when an instruction has succeeded: a
-// failure is reported where it happened.
+// `Next`. pc_ moves on only when an instruction has succeeded: a failure is reported where it happened.
 #define REWIRE_GO()                                  \
   do {                                               \
     pc_ = pc;                                        \
@@ -194,7 +158,13 @@ bool Interpreter::Loop() {
   };
   const Word* pc = pc_;
   RewireFFIAny* registers = registers_;
+  // The first portion, where nothing is to be looked at.
   std::int64_t fuel = 0;
+  if (__builtin_expect(steps_left_ > kFuel && !wants_instructions_, 1) &&
+      vm_.interrupts.load(std::memory_order_relaxed) == 0) {
+    steps_left_ -= kFuel;
+    fuel = kFuel;
+  }
   REWIRE_GO();
 
 Empty:

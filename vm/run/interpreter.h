@@ -75,15 +75,15 @@ class Interpreter {
   bool FinishKernel(const RewireFFIAny& returned);
   [[gnu::cold]] bool FailKernel(Word index);
   bool TakeReturned(RewireFFIAny returned, RewireFFIAny* out);
-  bool TakeReturnedArray(const RewireFFIAny& returned, RewireFFIAny* out);
-  bool TakeReturnedObject(const RewireFFIAny& returned, RewireFFIAny* out);
+  [[gnu::cold]] bool TakeReturnedArray(const RewireFFIAny& returned, RewireFFIAny* out);
+  [[gnu::cold]] bool TakeReturnedObject(const RewireFFIAny& returned, RewireFFIAny* out);
   bool AppendArgument(const RewireFFIAny& value, bool objects);
   bool CheckWritten(std::uint32_t position);
   // Checks the call whose arguments are in vm_.args: whether the row has a call with so many arguments, and
   // whether written arguments share memory only as the row allows.
   bool CheckCall(const LinkedKernel& kernel, Word count, Word outputs);
-  bool CheckOverlaps(const LinkedKernel& kernel, Word count, Word outputs);
-  bool AlignArgument(std::uint32_t position, const LinkedKernel& kernel, bool written);
+  [[gnu::cold]] bool CheckOverlaps(const LinkedKernel& kernel, Word count, Word outputs);
+  [[gnu::cold]] bool AlignArgument(std::uint32_t position, const LinkedKernel& kernel, bool written);
   void DropTemporaries();
 
   // Outputs in the caller's memory.
@@ -142,6 +142,8 @@ class Interpreter {
   }
 
   // Frames.
+  void TakeInputs(std::uint32_t function, const RewireFFIAny* inputs, bool bound);
+  bool EnterHere(Word function, const Word* return_pc, Word dst, std::uint32_t destinations);
   bool Enter(Word function, const Word* return_pc, Word dst, std::uint32_t destinations);
   bool EnterCall();
   bool EnterClosure();
@@ -210,9 +212,9 @@ class Interpreter {
   }
   [[gnu::cold]] bool FailMemory(std::uint64_t bytes);
   [[gnu::cold]] bool FailKind(Word index, const char* expected);
-  bool AskObserver();
-  bool Observe();
-  bool ObserveKernel(const Observer::KernelCall& call);
+  [[gnu::cold]] bool AskObserver();
+  [[gnu::cold]] bool Observe();
+  [[gnu::cold]] bool ObserveKernel(const Observer::KernelCall& call);
   // Calls code of the host that is no kernel: an observer, or an output's allocator. If it throws, returns
   // false with an error that names it.
   template <typename Call>

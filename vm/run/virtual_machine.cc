@@ -165,12 +165,6 @@ Status VirtualMachine::TryInvoke(std::string_view function) {
   return RunNamed(impl_.get(), function, &VmImpl::Invoke);
 }
 
-Status VirtualMachine::TryInvoke(std::uint32_t function) {
-  const VmHold hold(impl_.get(), VmHold::kRun);
-  if (!hold) return hold.Refusal();
-  return impl_->Invoke(function);
-}
-
 Result<Value> VirtualMachine::TryInvoke(std::string_view function, Span<const Value> inputs) {
   const VmHold hold(impl_.get(), VmHold::kRun);
   if (!hold) return hold.Refusal();

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "rewire/base/inline.h"
 #include "rewire/base/status.h"
 #include "rewire/vm/run/vm_impl.h"
 
@@ -20,14 +21,19 @@ class VmHold {
 
   // `vm` is null if the VM was moved from.
   explicit VmHold(VmImpl* vm, Purpose purpose = kChange) : empty_(vm == nullptr) {
-    // If two threads begin runs at once, which is a mistake of the host, one is refused. For shorter calls an
-    // atomic exchange would cost more than the call itself.
+    // For calls that are shorter than runs an atomic exchange would cost more than the call itself.
+    if (purpose == kRun) {
+      Begin(vm);
+      return;
+    }
     if (vm == nullptr || vm->held.load(std::memory_order_relaxed)) return;
-    if (purpose == kRun && vm->held.exchange(true, std::memory_order_acquire)) return;
-    if (purpose != kRun) vm->held.store(true, std::memory_order_relaxed);
+    vm->held.store(true, std::memory_order_relaxed);
     if (__builtin_expect(purpose == kChange && vm->open_ends != 0, 0)) vm->Settle();
     vm_ = vm;
   }
+  // The same as kRun, inlined.
+  struct ForRun {};
+  REWIRE_INLINE VmHold(VmImpl* vm, ForRun /*purpose*/) : empty_(vm == nullptr) { Begin(vm); }
   ~VmHold() {
     if (vm_ != nullptr) vm_->held.store(false, std::memory_order_release);
   }
@@ -39,6 +45,12 @@ class VmHold {
   [[gnu::cold]] Status Refusal() const;
 
  private:
+  // If two threads begin runs at once, which is a mistake of the host, one is refused.
+  REWIRE_INLINE void Begin(VmImpl* vm) {
+    if (vm == nullptr || vm->held.load(std::memory_order_relaxed)) return;
+    if (!vm->held.exchange(true, std::memory_order_acquire)) vm_ = vm;
+  }
+
   VmImpl* vm_ = nullptr;
   bool empty_;
 };

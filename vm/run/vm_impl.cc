@@ -136,6 +136,7 @@ void VmImpl::SetLimits(const Limits& given) {
   limits = given;
   account->set_limit(limits.bytes);
   home->set_limit(limits.bytes);
+  if (!limited()) blocks.Keep(false);
   // The spare blocks for the next run were taken under the earlier limit.
   if (bytes_held() > limits.bytes) FreeSpareMemory();
 }

@@ -142,11 +142,14 @@ struct alignas(kCacheLine) VmImpl : OnCacheLines {
   const std::string& FunctionName(std::uint32_t function) const {
     return rep.module().functions[function].name;
   }
-  Status CheckFunction(std::uint32_t function) const;
+  [[gnu::cold]] Status CheckFunction(std::uint32_t function) const;
   Status InvokeWith(std::uint32_t function, Span<const Value> values);
   Status Run(std::uint32_t function, const RewireFFIAny* run_inputs);
-  Status RunOnce(std::uint32_t function, const RewireFFIAny* run_inputs);
-  Status RunBounded(std::uint32_t function, const RewireFFIAny* run_inputs);
+  [[gnu::cold]] Status RunUnusually(std::uint32_t function, const RewireFFIAny* run_inputs);
+  Status RunHere(std::uint32_t function, const RewireFFIAny* run_inputs);
+  [[gnu::cold]] Status RunOnce(std::uint32_t function, const RewireFFIAny* run_inputs);
+  [[gnu::cold]] Status TakeOut(const Status& status, RewireFFIAny* value);
+  [[gnu::cold]] Status RunBounded(std::uint32_t function, const RewireFFIAny* run_inputs);
   // Runs that go on after the call (vm_async.cc), and recorded ones (vm_recording.cc).
   Status InvokeAsync(std::uint32_t function);
   Status WaitForStarted();
@@ -176,9 +179,10 @@ struct alignas(kCacheLine) VmImpl : OnCacheLines {
   void FreeSpareMemory();
   // With a byte limit, a run starts with empty arrays (SpareBlocks).
   bool limited() const { return limits.bytes != std::numeric_limits<std::uint64_t>::max(); }
-  Status NoMemory(const char* what) const;
+  [[gnu::cold]] Status NoMemory(const char* what) const;
   void DropKernelState();
   void EndOfCall();
+  [[gnu::cold]] void ShrinkArrays();
 
   Program program;
   const ProgramRep& rep;
@@ -234,6 +238,9 @@ struct alignas(kCacheLine) VmImpl : OnCacheLines {
   Recording recording;
 
   const RewireFFIAny* inputs_of_run = nullptr;  // set while outputs are bound
+  // Inputs that are of the current call alone, so that a run without bound outputs may take over their
+  // references.
+  RewireFFIAny* given_inputs = nullptr;
   const std::uint32_t* current_call = nullptr;  // the InvokePacked that is being executed
   std::atomic<bool> held{false};                // true during a call on the VM (VmHold)
   // Flags; if any is set, the interpreter must check for an interruption.

@@ -142,32 +142,11 @@ Status VmImpl::SetInput(InputHandle handle, const Value& value) {
   return {};
 }
 
-namespace {
-
-// True of the usual input: a tensor of the type on the host, which can be used as it lies.
-bool IsUsual(const Module& module, const TypeNode& type, const RewireFFIAny& value) {
-  if (type.kind != TypeKind::kTensor || value.type_index != kTensorKind) return false;
-  const DLTensor& dl = TensorOf(value)->tensor;
-  const std::uint64_t element = ElementBytes({dl.dtype.code, dl.dtype.bits, 1});
-  const auto address = reinterpret_cast<std::uintptr_t>(dl.data) + dl.byte_offset;
-  MemoryRange range;
-  return IsHostDevice(dl.device) && dl.data != nullptr && (element & (element - 1)) == 0 &&
-         (address & (element - 1)) == 0 && FindRange(dl.data, TensorOf(value)->bytes, &range) &&
-         TensorFits(module, type, dl) && IsContiguous(dl);
-}
-
-}  // namespace
-
 // Checks a value against an input's type and takes a reference to what the program will see. That is the
 // value itself, or a copy if the value cannot be used in place. Shared tensors are read-only to programs.
 Status VmImpl::TakeInput(InputHandle handle, const Value& value, RewireFFIAny* taken) {
   const Module& module = rep.module();
   const Function& function = module.functions[handle.function];
-  if (IsUsual(module, function.inputs[handle.index].type.nodes[0], value.any())) {
-    *taken = value.any();
-    ObjectHeap::Pin(*taken);
-    return {};
-  }
   if (value.kind() == ValueKind::kTensor) {
     const Result<Tensor> imported = Imported(TensorOf(value.any())->tensor);
     if (!imported) return Forward(imported, InputText(function, handle.index));

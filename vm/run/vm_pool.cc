@@ -48,15 +48,19 @@ void VmPool::Give(OwnedVm vm) {
 
 namespace {
 
+bool AreSame(const Limits& a, const Limits& b) {
+  return a.depth == b.depth && a.steps == b.steps && a.bytes == b.bytes;
+}
+
 // A pooled VM for one call. Nobody else knows it, so it need not be held (vm_hold.h).
 class PooledVm {
  public:
   PooledVm(const Program& program, const std::shared_ptr<VmPool>& pool, const Limits& limits)
       : pool_(pool), vm_(pool != nullptr ? pool->Take(program) : VmImpl::Make(program, {})) {
-    vm_->SetLimits(limits);
+    if (__builtin_expect(!AreSame(vm_->limits, limits), 0)) vm_->SetLimits(limits);
   }
   ~PooledVm() {
-    vm_->ReplaceResult({});
+    if (vm_->result.kind() != ValueKind::kNone) vm_->ReplaceResult({});
     if (pool_ != nullptr) pool_->Give(std::move(vm_));
   }
   PooledVm(const PooledVm&) = delete;

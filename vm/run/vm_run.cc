@@ -3,8 +3,11 @@
 // A VM's runs and their results.
 #include <utility>
 
+#include "rewire/base/inline.h"
 #include "rewire/vm/run/interpreter.h"
+#include "rewire/vm/run/vm_hold.h"
 #include "rewire/vm/run/vm_impl.h"
+#include "rewire/vm/virtual_machine.h"
 
 namespace rewire {
 namespace {
@@ -39,7 +42,56 @@ void VmImpl::ReplaceResult(const RewireFFIAny& value) {
 void VmImpl::AdoptResult(const RewireFFIAny& value) {
   const RewireFFIAny before = result.Release();
   result = Value::Adopt(value);
-  heap.Unpin(before);
+  if (!IsObjectKind(before.type_index)) return;
+  // What others hold, too, cannot return to the heap.
+  const bool stays = ObjectOf(before)->local == kShared && ObjectOf(before)->strong() > 1;
+  if (stays) {
+    ReleaseObject(before.v_obj);
+  } else {
+    heap.Unpin(before);
+  }
+}
+
+REWIRE_INLINE Status VmImpl::RunHere(std::uint32_t function, const RewireFFIAny* run_inputs) {
+  if (__builtin_expect(slots.empty(), 0) &&
+      !slots.Make(home, static_cast<std::uint32_t>(rep.kernels.size()))) {
+    return NoMemory("the kernels' state");
+  }
+  if (!args.Resize(rep.max_args)) return NoMemory("kernel arguments");
+  const bool bound = !outputs.empty() && outputs[function].bound > 0;
+  if (bound) {
+    if (Status ok = PrepareOutputs(function, run_inputs); !ok) return ok;
+  }
+  RewireFFIAny value{};
+  Status status = Interpreter(*this).Run(function, run_inputs, bound, &value);
+  if (__builtin_expect(account != home, 0)) {
+    status = TakeOut(status, &value);
+  } else if (!IsObjectKind(value.type_index) || ObjectOf(value)->local != kShared) {
+    heap.Share(value);
+  }
+  AdoptResult(value);
+  result_function = function;
+  return status;
+}
+
+void VmImpl::EndOfCall() {
+  heap.EndOfCall();
+  if (__builtin_expect(limited() || blocks.TakeLarge(), 0)) ShrinkArrays();
+}
+
+REWIRE_INLINE Status VmImpl::Run(std::uint32_t function, const RewireFFIAny* run_inputs) {
+  // What was asked of an earlier run is not asked of this one.
+  if (__builtin_expect((interrupts.load(std::memory_order_relaxed) & kCancelRequested) != 0, 0)) {
+    interrupts.fetch_and(~kCancelRequested, std::memory_order_relaxed);
+  }
+  current_run.store(++last_run, std::memory_order_release);
+  const bool usual = open_ends == 0 && !limited() && !bounded();
+  Status status =
+      __builtin_expect(usual, 1) ? RunHere(function, run_inputs) : RunUnusually(function, run_inputs);
+  if (__builtin_expect(usual, 1)) EndOfCall();
+  current_run.store(0, std::memory_order_relaxed);
+  inputs_of_run = nullptr;
+  return status;
 }
 
 RewireFFIAny* VmImpl::InputsOf(std::uint32_t function) {
@@ -56,9 +108,11 @@ Status VmImpl::CheckFunction(std::uint32_t function) const {
 
 Status VmImpl::Invoke(std::uint32_t function) {
   if (__builtin_expect(function >= rep.functions.size(), 0)) return CheckFunction(function);
-  const RewireFFIAny* set = InputsOf(function);
-  const std::uint32_t count = rep.functions[function].input_count;
-  if (set == nullptr && count > 0) return NoMemory("inputs");
+  const LinkedFunction& linked = rep.functions[function];
+  const std::uint32_t count = linked.input_count;
+  if (__builtin_expect(inputs.empty() && count > 0, 0) && InputsOf(function) == nullptr)
+    return NoMemory("inputs");
+  const RewireFFIAny* const set = inputs.data() + linked.first_input;
   for (std::uint32_t i = 0; i < count; ++i) {
     if (__builtin_expect(set[i].type_index == kRewireFFINone, 0)) {
       return Fail(StatusCode::kInvalidArgument, "{} is not set; set it before invoking",
@@ -94,61 +148,90 @@ Status VmImpl::Invoke(std::string_view function, Span<const Value> values,
   return status;
 }
 
-// A run over these inputs, for this call alone.
+namespace {
+
+// True of the usual input: a tensor of the type on the host, which can be used as it lies. False says
+// nothing: VmImpl::TakeInput looks at everything.
+REWIRE_INLINE bool IsUsualInput(const Module& module, const TypeNode& type, const RewireFFIAny& value) {
+  if (type.kind != TypeKind::kTensor || value.type_index != kTensorKind) return false;
+  const TensorObject& object = *TensorOf(value);
+  const DLTensor& dl = object.tensor;
+  const bool on_host = IsHostDevice(dl.device) && (type.device == kHostDevice || type.device == kAnyDevice);
+  if (!on_host || type.rank != dl.ndim || type.dtype != dl.dtype || dl.strides == nullptr) return false;
+  std::int64_t expected = 1;
+  for (std::size_t i = type.dims.size(); i-- > 0;) {
+    const std::int64_t size = dl.shape[i];
+    const Dim dim = type.dims[i];
+    // A symbol may have a limit.
+    if (dim != size && (dim >= 0 || !module.symbol_limits.empty())) return false;
+    if (size != 1 && dl.strides[i] != expected) return false;
+    expected *= size;
+  }
+  const std::uint64_t element = ElementBytes({dl.dtype.code, dl.dtype.bits, 1});
+  const auto first = reinterpret_cast<std::uintptr_t>(dl.data);
+  return first != 0 && (element & (element - 1)) == 0 && ((first + dl.byte_offset) & (element - 1)) == 0 &&
+         first + object.bytes >= first;
+}
+
+}  // namespace
+
+// A run over these inputs, for this call alone. Where no output is bound, the registers take over the
+// references to them.
 Status VmImpl::InvokeWith(std::uint32_t function, Span<const Value> values) {
-  const Function& target = rep.module().functions[function];
-  if (values.size() != target.inputs.size()) {
+  const Module& module = rep.module();
+  const Function& target = module.functions[function];
+  const std::size_t count = values.size();
+  if (count != target.inputs.size()) {
     return Fail(StatusCode::kInvalidArgument, "function {} takes {} inputs, {} given", target.name,
-                target.inputs.size(), values.size());
+                target.inputs.size(), count);
   }
   // In the VM's own memory where there are many.
   constexpr std::size_t kFew = 16;
   RewireFFIAny few[kFew];
   AccountArray<RewireFFIAny> many;
-  if (values.size() > kFew && !many.Make(home, static_cast<std::uint32_t>(values.size()))) {
-    return NoMemory("inputs");
-  }
-  RewireFFIAny* taken = values.size() > kFew ? many.data() : few;
+  if (count > kFew && !many.Make(home, static_cast<std::uint32_t>(count))) return NoMemory("inputs");
+  RewireFFIAny* const taken = count > kFew ? many.data() : few;
   Status status;
-  std::uint32_t count = 0;
-  for (; status && count < values.size(); ++count) {
-    taken[count] = {};
-    status = TakeInput({function, count}, values[count], &taken[count]);
+  std::uint32_t done = 0;
+  for (; done < count; ++done) {
+    const RewireFFIAny& value = values[done].any();
+    if (__builtin_expect(IsUsualInput(module, target.inputs[done].type.nodes[0], value), 1)) {
+      taken[done] = value;
+      ObjectHeap::Pin(value);
+      continue;
+    }
+    taken[done] = {};
+    status = TakeInput({function, done}, values[done], &taken[done]);
+    if (!status) break;
   }
-  if (status) status = Run(function, taken);
-  for (std::uint32_t i = 0; i < count; ++i) heap.Unpin(taken[i]);
+  if (status) {
+    given_inputs = taken;
+    status = Run(function, taken);
+    given_inputs = nullptr;
+  }
+  for (std::uint32_t i = 0; i < done; ++i) heap.Unpin(taken[i]);
   return status;
 }
 
-Status VmImpl::Run(std::uint32_t function, const RewireFFIAny* run_inputs) {
-  // What was asked of an earlier run is not asked of this one.
-  if (__builtin_expect((interrupts.load(std::memory_order_relaxed) & kCancelRequested) != 0, 0)) {
-    interrupts.fetch_and(~kCancelRequested, std::memory_order_relaxed);
-  }
-  current_run.store(++last_run, std::memory_order_release);
+// A run after one that left something behind, or with memory that is limited.
+Status VmImpl::RunUnusually(std::uint32_t function, const RewireFFIAny* run_inputs) {
   Status status;
   bool done = false;
-  if (__builtin_expect(open_ends != 0, 0)) status = ContinueRun(function, run_inputs, &done);
-  if (__builtin_expect(done, 0)) {
-    // A failure of an earlier run was told, or a recording replayed.
-  } else if (__builtin_expect(bounded(), 0)) {
-    status = RunBounded(function, run_inputs);
-  } else {
-    blocks.Keep(limited());
-    if (limited()) {
-      ReleaseArrays();
-      blocks.BeginRun();
-    }
-    status = RunOnce(function, run_inputs);
-    EndOfCall();
+  if (open_ends != 0) status = ContinueRun(function, run_inputs, &done);
+  // A failure of an earlier run was told, or a recording replayed.
+  if (done) return status;
+  if (bounded()) return RunBounded(function, run_inputs);
+  if (limited()) {
+    blocks.Keep(true);
+    ReleaseArrays();
+    blocks.BeginRun();
   }
-  current_run.store(0, std::memory_order_relaxed);
-  inputs_of_run = nullptr;
+  status = RunOnce(function, run_inputs);
+  EndOfCall();
   return status;
 }
 
-void VmImpl::EndOfCall() {
-  heap.EndOfCall();
+void VmImpl::ShrinkArrays() {
   if (limited()) return blocks.EndRun();
   stack.Shrink();
   frames.Shrink();
@@ -158,28 +241,15 @@ void VmImpl::EndOfCall() {
 }
 
 Status VmImpl::RunOnce(std::uint32_t function, const RewireFFIAny* run_inputs) {
-  RewireFFIAny value{};
-  if (slots.empty() && !slots.Make(home, static_cast<std::uint32_t>(rep.kernels.size()))) {
-    return NoMemory("the kernels' state");
-  }
-  if (!args.Resize(rep.max_args)) return NoMemory("kernel arguments");
-  const bool bound = !outputs.empty() && outputs[function].bound > 0;
-  if (bound) {
-    if (Status ok = PrepareOutputs(function, run_inputs); !ok) return ok;
-  }
-  Status status = Interpreter(*this).Run(function, run_inputs, bound, &value);
-  if (account == home) {
-    ReplaceResult(value);
-  } else {
-    if (status && !Evacuate(&heap, home, &moved, &value)) {
-      heap.Release(value);
-      value = {};
-      status = NoMemory("the result outside the SharedArena");
-    }
-    AdoptResult(value);
-  }
-  result_function = function;
-  return status;
+  return RunHere(function, run_inputs);
+}
+
+// Moves a run's result out of the arena.
+Status VmImpl::TakeOut(const Status& status, RewireFFIAny* value) {
+  if (!status || Evacuate(&heap, home, &moved, value)) return status;
+  heap.Release(*value);
+  *value = {};
+  return NoMemory("the result outside the SharedArena");
 }
 
 // Every run begins with the block as it was after the VM's making, so that it needs no more than the first.
@@ -196,6 +266,13 @@ Status VmImpl::RunBounded(std::uint32_t function, const RewireFFIAny* run_inputs
   Status status = RunOnce(function, run_inputs);
   GiveBackRunMemory();
   return status || !block->refused() ? status : TooSmall(status.error(), function);
+}
+
+// Here, because a call of a small function costs no more than its instructions do.
+Status VirtualMachine::TryInvoke(std::uint32_t function) {
+  const VmHold hold(impl_.get(), VmHold::ForRun());
+  if (!hold) return hold.Refusal();
+  return impl_->Invoke(function);
 }
 
 Status VmImpl::TooSmall(const Error& error, std::uint32_t function) const {
