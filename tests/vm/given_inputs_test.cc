@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Inputs that are passed with a call: the run takes over the references, and gives back each of them once.
 #include <catch2/catch.hpp>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -8,6 +9,7 @@
 #include "rewire/tests/vm/test_program.h"
 #include "rewire/vm/host_function.h"
 #include "rewire/vm/observer.h"
+#include "rewire/vm/value/objects.h"
 
 namespace rewire::test {
 namespace {
@@ -109,10 +111,12 @@ TEST_CASE("inputs of a call that fails are let go, before the run and in it") {
 TEST_CASE("a constant that is passed with calls outlives them and its Program") {
   std::optional<Program> program = TestProgram();
   const Value constant = *program->TryRun("constant", Span<const Value>());
+  const std::uint32_t references = ObjectOf(constant.any())->strong();
   for (int round = 0; round < 100; ++round) {
     REQUIRE(program->TryRun("first", std::vector<Value>{constant, constant}).has_value());
     REQUIRE(program->TryRun("failing", std::vector<Value>{constant, constant}).has_value());
   }
+  CHECK(ObjectOf(constant.any())->strong() == references);
   program.reset();
   CHECK(FloatsOf(constant.tensor()) == std::vector<float>{5, 6, 7, 8});
 }
