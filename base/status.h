@@ -118,7 +118,7 @@ class [[nodiscard]] Result {
   Result(U&& value) : value_(std::in_place, std::forward<U>(value)) {}
   // Makes a failed Result from what Fail or Forward returned. Passing an OK Status is a bug of the caller;
   // the Result then holds an error with the code kInternal.
-  Result(Status failure) noexcept : status_(failure) {
+  Result(const Status& failure) noexcept : status_(failure) {
     REWIRE_ASSERT(!failure, "a Result is made of a Status that is OK");
   }
 

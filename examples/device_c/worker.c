@@ -154,7 +154,7 @@ static const char* Error(void* context) {
   return words;
 }
 
-static const RewireDeviceApi worker = {
+static const RewireDeviceApi kWorker = {
     .struct_size = sizeof(RewireDeviceApi),
     .device_type = kDLExtDev,
     .name = "worker",
@@ -185,7 +185,7 @@ REWIRE_KERNEL_EXPORT int rewire_device_open(uint32_t version, const RewireDevice
     *reason = "the thread of the default stream cannot be started";
     return REWIRE_DEVICE_FAILED;
   }
-  *api = &worker;
+  *api = &kWorker;
   return REWIRE_DEVICE_OK;
 }
 
@@ -225,7 +225,7 @@ REWIRE_KERNEL_EXPORT int __tvm_ffi_example_worker_twice(void* handle, const Rewi
   const RewireDeviceApi* api = NULL;
   void* stream = NULL;
   if (__rewire_kernel_api->device(tensors[1]->device, &api, &stream) != 0) return -1;
-  if (api != &worker) return FailCall("RuntimeError", "the device is not the one of this library");
+  if (api != &kWorker) return FailCall("RuntimeError", "the device is not the one of this library");
   if (Give(StreamOf(stream), RunTwice, tensors[1]->data, tensors[0]->data,
            (uint64_t)sizes[0] * sizeof(float)) != REWIRE_DEVICE_OK)
     return FailCall("RuntimeError", words);

@@ -32,8 +32,8 @@ struct DriverFunctions {
 };
 
 const DriverFunctions& Driver() {
-  static const DriverFunctions functions;
-  return functions;
+  static const DriverFunctions kFunctions;
+  return kFunctions;
 }
 
 // Contexts are held until the process ends, as devices/cuda holds them.
@@ -47,18 +47,18 @@ struct Contexts {
 bool EnterContext(std::int32_t device_id) {
   const DriverFunctions& driver = Driver();
   if (driver.get_device == nullptr || driver.retain == nullptr || driver.set_current == nullptr) return false;
-  static auto* const contexts = new Contexts();
+  static auto* const kContexts = new Contexts();
   void* context = nullptr;
   {
-    const std::lock_guard<std::mutex> lock(contexts->mutex);
+    const std::lock_guard<std::mutex> lock(kContexts->mutex);
     const auto at = static_cast<std::size_t>(device_id);
-    if (contexts->of_device.size() <= at) contexts->of_device.resize(at + 1);
-    if (contexts->of_device[at] == nullptr) {
+    if (kContexts->of_device.size() <= at) kContexts->of_device.resize(at + 1);
+    if (kContexts->of_device[at] == nullptr) {
       int device = 0;
       if (driver.get_device(&device, device_id) != 0) return false;
-      if (driver.retain(&contexts->of_device[at], device) != 0) return false;
+      if (driver.retain(&kContexts->of_device[at], device) != 0) return false;
     }
-    context = contexts->of_device[at];
+    context = kContexts->of_device[at];
   }
   return driver.set_current(context) == 0;
 }

@@ -13,11 +13,11 @@ namespace rewire::kernel::cuda_libraries {
 namespace {
 
 bool AreOff() {
-  static const bool off = [] {
+  static const bool kOff = [] {
     const char* value = std::getenv("REWIRE_CUDA_LIBRARIES");
     return value != nullptr && std::string_view(value) == "off";
   }();
-  return off;
+  return kOff;
 }
 
 void* OpenFirst(std::initializer_list<const char*> names) {
@@ -45,7 +45,7 @@ template <typename Functions>
 const Opened<Functions>& Open(std::initializer_list<const char*> names,
                               void (*find)(void* library, Opened<Functions>* opened)) {
   // Never destroyed: handles may be destroyed later than static objects. There is one for each `Functions`.
-  static const auto* const opened = [&] {
+  static const auto* const kOpened = [&] {
     auto* made = new Opened<Functions>();
     void* library = AreOff() ? nullptr : OpenFirst(names);
     if (library != nullptr) {
@@ -55,7 +55,7 @@ const Opened<Functions>& Open(std::initializer_list<const char*> names,
     }
     return made;
   }();
-  return *opened;
+  return *kOpened;
 }
 
 #define REWIRE_FIND(name, parameters) Find(library, #name, &opened->functions.name, &opened->reason);

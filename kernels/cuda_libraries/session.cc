@@ -44,9 +44,9 @@ std::shared_ptr<Handles> HandlesOf(std::int32_t device_id, void* stream) {
     std::vector<std::weak_ptr<Handles>> all;
   };
   // Never destroyed: VMs may be destroyed later than static objects.
-  static auto* const table = new Table();
-  const std::lock_guard<std::mutex> lock(table->mutex);
-  std::vector<std::weak_ptr<Handles>>& all = table->all;
+  static auto* const kTable = new Table();
+  const std::lock_guard<std::mutex> lock(kTable->mutex);
+  std::vector<std::weak_ptr<Handles>>& all = kTable->all;
   all.erase(std::remove_if(all.begin(), all.end(), [](const auto& each) { return each.expired(); }),
             all.end());
   for (const std::weak_ptr<Handles>& each : all) {

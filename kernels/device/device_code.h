@@ -5,21 +5,21 @@
 
 namespace rewire::kernel::device {
 
-extern const char k_dialect[];
-extern const char k_arguments[];
-extern const char k_elementwise[];
-extern const char k_movement[];
-extern const char k_product[];
-extern const char k_window[];
-extern const char k_reduction[];
-extern const char k_quantization[];
-extern const char k_integer[];
-extern const char k_lines[];
-extern const char k_recurrent[];
-extern const char k_indexing[];
-extern const char k_scatter[];
-extern const char k_trees[];
-extern const char k_tiles[];
-extern const char k_attention[];
+extern const char kDialectText[];
+extern const char kArgumentsText[];
+extern const char kElementwiseText[];
+extern const char kMovementText[];
+extern const char kProductText[];
+extern const char kWindowText[];
+extern const char kReductionText[];
+extern const char kQuantizationText[];
+extern const char kIntegerText[];
+extern const char kLinesText[];
+extern const char kRecurrentText[];
+extern const char kIndexingText[];
+extern const char kScatterText[];
+extern const char kTreesText[];
+extern const char kTilesText[];
+extern const char kAttentionText[];
 
 }  // namespace rewire::kernel::device

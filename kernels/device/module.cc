@@ -12,6 +12,6 @@ const RewireKernelTable __rewire_kernel_table = *RewireDeviceKernels();
 
 // What of NVIDIA's libraries was found, for `vm-run --devices`. Lives as long as this library is loaded.
 extern "C" REWIRE_KERNEL_EXPORT const char* rewire_device_kernel_libraries() {
-  static const std::string text = rewire::kernel::cuda_libraries::LibrariesText();
-  return text.c_str();
+  static const std::string kText = rewire::kernel::cuda_libraries::LibrariesText();
+  return kText.c_str();
 }

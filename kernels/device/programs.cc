@@ -34,8 +34,8 @@ struct Table {
   std::vector<std::unique_ptr<Entry>> entries;
 
   static Table& Instance() {
-    static auto* const table = new Table();
-    return *table;
+    static auto* const kTable = new Table();
+    return *kTable;
   }
   Entry* Find(const RewireDeviceApi& api, DLDevice device, Program program, Form form) {
     for (const std::unique_ptr<Entry>& entry : entries) {
@@ -58,31 +58,31 @@ void* KernelOf(const Entry& entry, const char* name) {
 const char* CodeOf(Program program) {
   switch (program) {
     case Program::kElementwise:
-      return k_elementwise;
+      return kElementwiseText;
     case Program::kMovement:
-      return k_movement;
+      return kMovementText;
     case Program::kProduct:
-      return k_product;
+      return kProductText;
     case Program::kWindow:
-      return k_window;
+      return kWindowText;
     case Program::kReduction:
-      return k_reduction;
+      return kReductionText;
     case Program::kQuantization:
-      return k_quantization;
+      return kQuantizationText;
     case Program::kInteger:
-      return k_integer;
+      return kIntegerText;
     case Program::kLines:
-      return k_lines;
+      return kLinesText;
     case Program::kRecurrent:
-      return k_recurrent;
+      return kRecurrentText;
     case Program::kIndexing:
-      return k_indexing;
+      return kIndexingText;
     case Program::kScatter:
-      return k_scatter;
+      return kScatterText;
     case Program::kTrees:
-      return k_trees;
+      return kTreesText;
     case Program::kAttention:
-      return k_attention;
+      return kAttentionText;
   }
   return "";
 }
@@ -121,7 +121,7 @@ Status Load(const RewireDeviceApi& api, DLDevice device, Entry* entry) {
     // A driver that is older than the image, and a lost device, fail here. NVRTC's code suits the driver.
     if (loaded == REWIRE_DEVICE_OK) return Status();
   }
-  const std::string source = std::string(k_arguments) + k_dialect + k_tiles + CodeOf(entry->program);
+  const std::string source = std::string(kArgumentsText) + kDialectText + kTilesText + CodeOf(entry->program);
   const std::uint32_t form =
       api.device_type == kDLCUDA ? REWIRE_DEVICE_CODE_CUDA_CPP : REWIRE_DEVICE_CODE_OPENCL_C;
   const int code =

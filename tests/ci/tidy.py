@@ -217,6 +217,8 @@ def print_new(said, seen):
 
 
 def main():
+    if sys.argv[1:] in (["-h"], ["--help"]):
+        sys.exit(print(__doc__))
     wanted = re.compile(sys.argv[1] if len(sys.argv) > 1 else "")
     configure()
     BATCHES.mkdir(exist_ok=True)

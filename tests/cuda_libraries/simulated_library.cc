@@ -26,12 +26,12 @@ struct State {
 };
 
 State& TheState() {
-  static auto* const state = new State();
-  return *state;
+  static auto* const kState = new State();
+  return *kState;
 }
 
 const CudaDriver& Driver() {
-  static const CudaDriver driver = [] {
+  static const CudaDriver kDriver = [] {
     CudaDriver found;
     void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
 #define REWIRE_FIND(name, symbol, parameters, need) \
@@ -40,7 +40,7 @@ const CudaDriver& Driver() {
 #undef REWIRE_FIND
     return found;
   }();
-  return driver;
+  return kDriver;
 }
 
 }  // namespace

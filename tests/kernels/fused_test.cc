@@ -140,6 +140,8 @@ void CheckBroadcast(const std::vector<Shape>& shapes, const Shape& of_out, bool 
   CAPTURE(shapes, of_out);
   std::vector<HostTensor> inputs;
   std::vector<HostTensor*> tensors;
+  inputs.reserve(shapes.size());
+  tensors.reserve(shapes.size());
   for (std::size_t i = 0; i < shapes.size(); ++i)
     inputs.push_back(HostTensor::Random(shapes[i], static_cast<std::uint32_t>(i + 1)));
   for (HostTensor& input : inputs) tensors.push_back(&input);

@@ -15,7 +15,7 @@ constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 // A node compares feature 0 with 1 in one of the ways; leaf 0 has 10 for target 0, leaf 1 has 20 for target 1
 // and 3 for target 0.
 struct Stump {
-  explicit Stump(std::int32_t mode, std::vector<float> x)
+  explicit Stump(std::int32_t mode, const std::vector<float>& x)
       : x(HostTensor::Of<float>({std::ssize(x), 1}, x)),
         nodes(HostTensor::Of<std::int32_t>({1, 4}, {0, mode, -1, -2})),
         out(HostTensor::Empty<float>({std::ssize(x), 2})) {}
@@ -86,6 +86,7 @@ TEST_CASE("a target that no leaf names is its base") {
 
 TEST_CASE("more rows than are walked together") {
   std::vector<float> x;
+  x.reserve(101);
   for (int i = 0; i < 101; ++i) x.push_back(i % 3 == 0 ? 0 : 5);
   Stump stump(0, x);
   REQUIRE(stump.Run().empty());

@@ -131,10 +131,11 @@ REWIRE_SIMULATED_EXPORT CUresult cuGetProcAddress_v2(const char* symbol, void** 
     return row.plain_name == symbol || row.name == symbol;
   });
   const bool known = found != std::end(kSymbols) && version <= kVersion;
-  if (status != nullptr)
+  if (status != nullptr) {
     *status = known ? CU_GET_PROC_ADDRESS_SUCCESS
                     : (found != std::end(kSymbols) ? CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT
                                                    : CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND);
+  }
   if (known) *function = found->function;
   return known ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
 }

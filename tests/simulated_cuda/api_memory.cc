@@ -199,10 +199,11 @@ REWIRE_SIMULATED_EXPORT CUresult cuMemFreeAsync(CUdeviceptr pointer, CUstream ha
   const std::size_t bytes = block->second.bytes;
   Clock before = stream->timeline->clock;
   before.Join(simulator.host_clock());
-  if (!before.Covers(block->second.used) || !before.Covers(block->second.made))
+  if (!before.Covers(block->second.used) || !before.Covers(block->second.made)) {
     simulator.Violation(
         fmt::format("cuMemFreeAsync: another stream may still use an allocation of {} bytes on device {}",
                     bytes, device->index));
+  }
   Work work;
   work.run = [device, pointer, bytes] { return EndContents(device, pointer, bytes); };
   const CUresult result = simulator.Enqueue(stream, std::move(work));

@@ -159,8 +159,10 @@ REWIRE_SIMULATED_EXPORT CUresult cuModuleLoadData(CUmodule* module, const void* 
   return LoadModule("cuModuleLoadData", module, image);
 }
 
-REWIRE_SIMULATED_EXPORT CUresult cuModuleLoadDataEx(CUmodule* module, const void* image, unsigned count,
-                                                    CUjit_option* options, void** values) {
+REWIRE_SIMULATED_EXPORT CUresult
+cuModuleLoadDataEx(CUmodule* module, const void* image, unsigned count,
+                   CUjit_option* options,  // NOLINT(readability-non-const-parameter)
+                   void** values) {
   const CUresult result = LoadModule("cuModuleLoadDataEx", module, image);
   for (unsigned i = 0; i < count; ++i) {
     const bool errors = options[i] == CU_JIT_ERROR_LOG_BUFFER;

@@ -283,12 +283,14 @@ KernelEnd BlockRunner::RunBlock(SimulatedDim block) {
 KernelEnd RunKernel(const SimulatedImage& image, const SimulatedKernel& kernel, const LaunchShape& shape,
                     void** arguments) {
   BlockRunner runner(image, kernel, shape, arguments);
-  for (unsigned z = 0; z < shape.grid.z; ++z)
-    for (unsigned y = 0; y < shape.grid.y; ++y)
+  for (unsigned z = 0; z < shape.grid.z; ++z) {
+    for (unsigned y = 0; y < shape.grid.y; ++y) {
       for (unsigned x = 0; x < shape.grid.x; ++x) {
         const KernelEnd end = runner.RunBlock({x, y, z});
         if (end != KernelEnd::kDone) return end;
       }
+    }
+  }
   return KernelEnd::kDone;
 }
 

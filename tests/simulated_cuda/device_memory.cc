@@ -186,18 +186,20 @@ bool DeviceMemory::Use(const MemoryUse& use, Moment moment, const Clock& before,
                                     use.bytes, offset, block.bytes, device_));
     return false;
   }
-  if (!before.Covers(block.made))
+  if (!before.Covers(block.made)) {
     problems->push_back(fmt::format(
         "an allocation of {} bytes on device {} is used without waiting for the stream that made it",
         block.bytes, device_));
+  }
   if (use.exact) {
     for (const Block::Access& other : block.accesses) {
       const bool overlap = other.offset < offset + use.bytes && offset < other.offset + other.bytes;
-      if (overlap && (other.writes || use.writes) && !before.Covers(other.moment))
+      if (overlap && (other.writes || use.writes) && !before.Covers(other.moment)) {
         problems->push_back(fmt::format(
             "two streams use the same bytes of an allocation of {} bytes on device {} without an event "
             "between them",
             block.bytes, device_));
+      }
     }
     if (block.accesses.size() == kMostAccesses) block.accesses.erase(block.accesses.begin());
     block.accesses.push_back({moment, offset, use.bytes, use.writes});

@@ -44,18 +44,18 @@ CudaDriver OpenDriver() {
 }  // namespace
 
 const CudaDriver& Driver() {
-  static const CudaDriver driver = OpenDriver();
-  return driver;
+  static const CudaDriver kDriver = OpenDriver();
+  return kDriver;
 }
 
 const Control& Simulation() {
-  static const Control control = [] {
+  static const Control kControl = [] {
     Control found;
     if (!found.Load([](const char* name) { return dlsym(DriverLibrary(), name); }))
       throw std::runtime_error("libcuda.so.1 is not the simulated one");
     return found;
   }();
-  return control;
+  return kControl;
 }
 
 Nvrtc OpenNvrtc(int major) {
@@ -106,8 +106,8 @@ Session::~Session() {
 
 CUfunction Session::Kernel(const std::string& name) {
   if (module_ == nullptr) {
-    static const std::string image = ImageFile("test_kernels");
-    REQUIRE(Driver().cuModuleLoadData(&module_, image.data()) == CUDA_SUCCESS);
+    static const std::string kImage = ImageFile("test_kernels");
+    REQUIRE(Driver().cuModuleLoadData(&module_, kImage.data()) == CUDA_SUCCESS);
   }
   // Asked for once: work that has failed may already have lost the device.
   CUfunction& function = functions_[name];

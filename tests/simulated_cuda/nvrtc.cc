@@ -124,10 +124,12 @@ std::string Preprocessed(const std::string& source, const std::string& flags, co
 std::string WithTable(_nvrtcProgram* program, const std::string& names) {
   std::string source = fmt::format("#line 1 \"{}\"\n", program->name) +
                        simulated_cuda::ReplaceDynamicShared(program->source) + "\n#line 1 \"kernels\"\n";
-  for (const simulated_cuda::KernelName& kernel : simulated_cuda::FindKernels(names))
-    if (kernel.is_extern_c)
+  for (const simulated_cuda::KernelName& kernel : simulated_cuda::FindKernels(names)) {
+    if (kernel.is_extern_c) {
       source += fmt::format("REWIRE_SIMULATED_KERNEL_AS(\"{0}\", {0})\n",
                             kernel.qualified.substr(kernel.qualified.rfind(':') + 1));
+    }
+  }
   for (const std::string& expression : program->expressions) {
     std::string name = expression;
     name.erase(0, name.find_first_not_of("& \t"));

@@ -211,7 +211,7 @@ class Simulator {
   void Run(Timeline* timeline);
   CUresult RunOne(const Queued& work);
   CUresult CheckUses(const Work& work, Moment moment, const Clock& clock);
-  std::uint64_t Place(Device* device, const Work& work, std::uint64_t ready, std::uint32_t stream);
+  std::uint64_t Place(Device& device, const Work& work, std::uint64_t ready, std::uint32_t stream);
   std::uint64_t Duration(const Work& work) const;
   std::uint64_t Delay(Moment moment) const;
 

@@ -51,11 +51,11 @@ std::uint64_t Simulator::Delay(Moment moment) const {
 
 // Gives work its virtual time: kernels of a device are one after another, and so are copies in and copies
 // out.
-std::uint64_t Simulator::Place(Device* device, const Work& work, std::uint64_t ready, std::uint32_t stream) {
+std::uint64_t Simulator::Place(Device& device, const Work& work, std::uint64_t ready, std::uint32_t stream) {
   std::uint64_t* engine = nullptr;
-  if (work.kind == 'k' || work.kind == 'm' || work.kind == 'p') engine = &device->busy_until[0];
-  if (work.kind == 'h') engine = &device->busy_until[1];
-  if (work.kind == 'd') engine = &device->busy_until[2];
+  if (work.kind == 'k' || work.kind == 'm' || work.kind == 'p') engine = &device.busy_until[0];
+  if (work.kind == 'h') engine = &device.busy_until[1];
+  if (work.kind == 'd') engine = &device.busy_until[2];
   if (engine != nullptr) ready = std::max(ready, *engine);
   const std::uint64_t end = ready + Duration(work);
   if (engine != nullptr) *engine = end;
@@ -78,7 +78,7 @@ std::uint64_t Simulator::Place(Device* device, const Work& work, std::uint64_t r
       break;
   }
   if (log_on && work.kind != 0) {
-    LogEntry entry = {work.kind, device->index, stream, work.bytes, ready, end, {}};
+    LogEntry entry = {work.kind, device.index, stream, work.bytes, ready, end, {}};
     std::strncpy(entry.name, work.name.c_str(), sizeof(entry.name) - 1);
     log.push_back(entry);
   }
@@ -132,7 +132,7 @@ CUresult Simulator::Enqueue(Stream* stream, Work work) {
   if (wrong != CUDA_SUCCESS && work.kind != 'k') return CUDA_ERROR_INVALID_VALUE;
   timeline.clock.Add(moment);
   timeline.last = moment.number;
-  timeline.end = Place(device, work, std::max(timeline.end, host_time_), timeline.index);
+  timeline.end = Place(*device, work, std::max(timeline.end, host_time_), timeline.index);
   Queued queued;
   queued.number = moment.number;
   queued.device = device;
@@ -156,11 +156,12 @@ CUresult Simulator::LaunchGraph(Stream* stream, const std::shared_ptr<Graph>& gr
   Timeline& timeline = *stream->timeline;
   // All nodes are one piece of work of the stream; their virtual times follow the graph's own order.
   Work whole;
-  for (const Graph::Node& node : graph->nodes)
+  for (const Graph::Node& node : graph->nodes) {
     for (MemoryUse use : node.work.uses) {
       use.exact = false;  // nodes are ordered by the graph, not by the stream
       whole.uses.push_back(use);
     }
+  }
   whole.name = "graph";
   std::vector<std::pair<std::function<CUresult()>, char>> steps;
   for (const Graph::Node& node : graph->nodes) {
@@ -187,7 +188,7 @@ CUresult Simulator::LaunchGraph(Stream* stream, const std::shared_ptr<Graph>& gr
   for (const Graph::Node& node : graph->nodes) {
     std::uint64_t ready = begin;
     for (const std::size_t before : node.after) ready = std::max(ready, ends[before]);
-    ends.push_back(Place(stream->device, node.work, ready, timeline.index));
+    ends.push_back(Place(*stream->device, node.work, ready, timeline.index));
     timeline.end = std::max(timeline.end, ends.back());
     real = std::max(real, ends.back() - begin);
   }
@@ -232,7 +233,8 @@ void Simulator::HostKnows(const Clock& clock, std::uint64_t time) {
 void Simulator::Wait(std::unique_lock<std::mutex>* lock, Moment moment, const Clock& clock,
                      std::uint64_t time) {
   ++since.host_waits;
-  const Clock known = clock;  // what it is taken from may change meanwhile
+  // NOLINTNEXTLINE(performance-unnecessary-copy-initialization): what it is taken from may change meanwhile.
+  const Clock known = clock;
   progress_.wait(*lock, [this, moment] { return IsDone(moment); });
   HostKnows(known, time);
   for (const auto& device : devices) device->memory.Trim(device->pool_threshold, host_clock_);

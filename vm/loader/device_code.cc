@@ -211,7 +211,7 @@ Result<void*> DeviceCode::KernelOn(const Kernel& kernel, const DeviceApi& api, D
   }
   const Result<std::shared_ptr<const LoadedModule>> module = LoadOn(api, device);
   if (!module) return Forward(module);
-  const Result<void*> found = (*module)->Find(kernel.name.c_str());
+  Result<void*> found = (*module)->Find(kernel.name.c_str());
   if (found) kernel.known.push_back({&api, device.device_id, *found});
   return found;
 }

@@ -33,6 +33,7 @@ void DefaultDeallocate(void* /*context*/, void* pointer, std::size_t size, std::
 
 }  // namespace
 
+// NOLINTNEXTLINE(misc-new-delete-overloads): the matching delete is a member, too.
 void* OnCacheLines::operator new(std::size_t size) {
   void* const memory = DefaultAllocate(nullptr, size, kCacheLine);
 #if defined(__cpp_exceptions)

@@ -21,10 +21,11 @@ namespace rewire {
 // What lies on cache lines of its own and is made with `new` takes its memory as DefaultAllocator does.
 struct OnCacheLines {
   static void* operator new(std::size_t size);
-  static void* operator new(std::size_t size, std::align_val_t) { return operator new(size); }
+  static void* operator new(std::size_t size, std::align_val_t) {  // NOLINT(misc-new-delete-overloads)
+    return operator new(size);
+  }
   static void* operator new(std::size_t, void* place) { return place; }
   static void operator delete(void* memory, std::size_t size);
-  static void operator delete(void* /*memory*/, void* /*place*/) {}
   static void operator delete(void* memory, std::size_t size, std::align_val_t) {
     operator delete(memory, size);
   }

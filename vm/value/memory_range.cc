@@ -18,8 +18,8 @@ bool FindReach(const DLTensor& tensor, std::int64_t* below, std::int64_t* above)
         __builtin_mul_overflow(reach, element, &reach)) {
       return false;
     }
-    std::int64_t& side = reach < 0 ? *below : *above;
-    if (__builtin_add_overflow(side, reach, &side) || side < -kMaxReach || side > kMaxReach) return false;
+    std::int64_t* const side = reach < 0 ? below : above;
+    if (__builtin_add_overflow(*side, reach, side) || *side < -kMaxReach || *side > kMaxReach) return false;
   }
   return !__builtin_add_overflow(*above, element, above);
 }

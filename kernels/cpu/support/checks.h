@@ -55,7 +55,8 @@ class Dims {
 // CheckHost for a tensor that its quick test does not let through.
 [[gnu::noinline]] inline Status CheckHostFully(const char* what, TensorView tensor) {
   int bits = 0;
-  for (const std::int64_t dim : tensor.dims()) bits += std::bit_width(static_cast<std::uint64_t>(dim));
+  for (const std::int64_t dim : tensor.dims())
+    bits += static_cast<int>(std::bit_width(static_cast<std::uint64_t>(dim)));
   if (bits > 56 && !IsModest(tensor.dims())) {
     return ValueError(what, " has shape ", tensor.dims(),
                       ", whose product is too large even without its zeros");

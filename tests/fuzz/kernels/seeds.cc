@@ -42,11 +42,13 @@ void Einsum(bool shapes, Dice& dice, Call* call) {
   const auto& [equation, dims] = dice.Of(kEquations);
   call->attributes.emplace_back("equation", equation);
   for (std::size_t i = 0; i < dims.size(); ++i) {
-    if (!shapes) call->arguments.push_back(Of(dice, kF32, dims[i]));
-    if (shapes)
-      call->arguments.push_back(i + 1 < dims.size()
-                                    ? Ints(dice, dims[i])
-                                    : Of(dice, kI64, {static_cast<std::int64_t>(dims[i].size())}));
+    const bool is_out = i + 1 == dims.size();
+    if (!shapes)
+      call->arguments.push_back(Of(dice, kF32, dims[i]));
+    else if (is_out)
+      call->arguments.push_back(Of(dice, kI64, {static_cast<std::int64_t>(dims[i].size())}));
+    else
+      call->arguments.push_back(Ints(dice, dims[i]));
   }
 }
 

@@ -172,7 +172,7 @@ void SpoilArgument(Dice& dice, Call* call) {
     default:
       argument.elements = static_cast<int>(dice.Below(6));
       if (dice.OneIn(2)) {
-        call->arguments.push_back(Argument(argument));
+        call->arguments.emplace_back(argument);
       } else if (count > 1) {
         call->arguments.erase(call->arguments.begin() + static_cast<std::ptrdiff_t>(at));
       }
