@@ -5,6 +5,9 @@
 //   bench-device cuda      also recordings and pipelines. With the simulated driver of tests/simulated_cuda
 //   the
 //                          work takes the time that is set here, so copies and work are equally long.
+//   bench-device DEVICE --peaks [GB/S]
+//                          instead, the rates of copies and products (device_peaks.h). GB/S is the peak of
+//                          the link between host and device, which the driver does not tell
 //
 // Each figure is the median of 15 samples, with its quartiles.
 #define CL_TARGET_OPENCL_VERSION 120
@@ -12,13 +15,12 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 
-#include <chrono>
 #include <cstring>
 #include <string>
 #include <vector>
 
-#include "rewire/executable_format/text/assembler.h"
-#include "rewire/tests/bench/statistics.h"
+#include "rewire/tests/bench/device_peaks.h"
+#include "rewire/tests/bench/device_timing.h"
 #include "rewire/tests/simulated_cuda/control.h"
 #include "rewire/vm/devices.h"
 #include "rewire/vm/pipeline.h"
@@ -29,41 +31,6 @@ namespace {
 
 constexpr int kSamples = 15;
 constexpr int kCalls = 200;  // kernel calls of a program, and driver calls beside them
-
-[[noreturn]] void Stop(const std::string& message) {
-  fmt::print(stderr, "bench-device: {}\n", message);
-  std::exit(1);
-}
-
-void Check(bool ok, const char* what) {
-  if (!ok) Stop(fmt::format("{} failed", what));
-}
-
-template <typename T>
-T Taken(Result<T> result) {
-  if (!result) Stop(result.error().message());
-  return *std::move(result);
-}
-
-void Done(const Status& status) {
-  if (!status) Stop(status.error().message());
-}
-
-double Nanoseconds(std::chrono::steady_clock::duration time) {
-  return std::chrono::duration<double, std::nano>(time).count();
-}
-
-template <typename Body>
-double Timed(const Body& body) {
-  const auto start = std::chrono::steady_clock::now();
-  body();
-  return Nanoseconds(std::chrono::steady_clock::now() - start);
-}
-
-std::string Text(const Summary& is, double scale, const char* unit) {
-  return fmt::format("{:.3g} {} ({:.3g} to {:.3g})", is.median / scale, unit, is.low / scale,
-                     is.high / scale);
-}
 
 // `kernels` times y = a + b over 16 floats on the device, between a copy in and a copy out.
 std::string ChainText(const std::string& device, int kernels) {
@@ -83,10 +50,6 @@ std::string ChainText(const std::string& device, int kernels) {
   }
   return text + fmt::format("      %h = device_copy {}, gpu, cpu\n      ret %h\n    .end\n",
                             kernels % 2 == 1 ? "%b" : "%c");
-}
-
-Program ProgramOf(const std::string& text) {
-  return Taken(Program::Link(Taken(Executable::FromModule(Taken(Assemble(text))))));
 }
 
 // --- the driver's own function, on a queue that waits at a gate so that no work disturbs the measurement ---
@@ -315,12 +278,13 @@ void Pipelines(const DeviceApi& api, const std::string& name) {
              Text(a, 1e6, "ms"), Text(b, 1e6, "ms"), b.median / a.median);
 }
 
-void Run(const std::string& name) {
+void Run(const std::string& name, bool peaks, double pcie) {
   const DeviceApi& api = *Taken(OpenDevice(name));
   RewireDeviceProperties is{};
   is.struct_size = sizeof(is);
   if (api.properties != nullptr) api.properties(api.context, 0, &is);
   fmt::print("device {}:0: {}, {}\n", name, is.name, is.driver);
+  if (peaks) return MeasurePeaks(api, name, pcie);
   if (name == "opencl") Enqueue(api);
   MachinesOverWeights(api, name);
   Replays(name);
@@ -331,10 +295,12 @@ void Run(const std::string& name) {
 }  // namespace rewire::bench
 
 int main(int argc, char** argv) {
-  if (argc != 2 || (std::strcmp(argv[1], "opencl") != 0 && std::strcmp(argv[1], "cuda") != 0)) {
-    fmt::print(stderr, "usage: bench-device opencl|cuda\n");
+  const std::string name = argc > 1 ? argv[1] : "";
+  const bool peaks = argc > 2 && std::strcmp(argv[2], "--peaks") == 0;
+  if ((name != "opencl" && name != "cuda") || argc > (peaks ? 4 : 2)) {
+    fmt::print(stderr, "usage: bench-device opencl|cuda [--peaks [GB/S]]\n");
     return 2;
   }
-  rewire::bench::Run(argv[1]);
+  rewire::bench::Run(name, peaks, argc > 3 ? std::strtod(argv[3], nullptr) : 0);
   return 0;
 }

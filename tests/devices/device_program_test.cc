@@ -3,6 +3,8 @@
 // Programs on the device that REWIRE_TEST_DEVICE names: outputs, streams, calls under way, recordings.
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <chrono>
+#include <functional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -12,6 +14,7 @@
 #include "rewire/tests/vm/test_program.h"
 #include "rewire/vm/c_api/impl/handles.h"
 #include "rewire/vm/c_api/memory.h"
+#include "rewire/vm/host_function.h"
 #include "rewire/vm/memory_bound.h"
 #include "rewire/vm/packed_function.h"
 #include "rewire/vm/pipeline.h"
@@ -292,6 +295,47 @@ TEST_CASE("a state on the device is donated: each step writes over the one befor
   REQUIRE(device.Wait());
   CHECK(back[0] == 64.0f);
   CHECK(back[255] == 64.0f * 256);
+}
+
+TEST_CASE(
+    "a deadline or a cancellation ends a run whose work is queued on the device, and the next run is right") {
+  const TestDevice device;
+  std::function<void()> between;
+  LinkOptions options;
+  options.kernels.AddFunction("test.twice", Packed(Twice));
+  options.kernels.AddFunction("test.between", MakePackedFunction([&between] { between(); }));
+  VirtualMachine vm(ProgramOf("    .device gpu = " + std::string(device.api.name) + R"(:0
+    .kernel test.twice
+    .kernel test.between
+    .func main(x: f32[256]) -> f32[256]
+      %d = device_copy %x, cpu, gpu
+      %s = alloc_storage _, alignment=256, f32[256], gpu
+      %a = alloc_tensor %s, _, f32[256]
+      invoke_packed test.twice(%d, %a), outputs=1
+      invoke_packed test.between(), outputs=0
+      invoke_packed test.twice(%a, %d), outputs=1
+      %h = device_copy %d, gpu, cpu
+      ret %h
+    .end)",
+                              std::move(options)));
+  std::vector<float> x = Ramp(256);
+  std::vector<float> y(256);
+  vm.SetInput("x", TensorView(x.data(), {256}));
+  vm.SetOutput(0, TensorView(y.data(), {256}));
+  for (int round = 0; round < 3; ++round) {
+    between = [&] { vm.Cancel(); };
+    CHECK(vm.TryInvoke().code() == StatusCode::kCancelled);
+    // The caller's memory is free again: nothing reads it late.
+    std::fill(x.begin(), x.end(), static_cast<float>(round));
+    between = [] { std::this_thread::sleep_for(std::chrono::milliseconds(20)); };
+    vm.SetDeadline(std::chrono::steady_clock::now() + std::chrono::milliseconds(10));
+    CHECK(vm.TryInvoke().code() == StatusCode::kDeadlineExceeded);
+    std::fill(x.begin(), x.end(), static_cast<float>(round + 1));
+    between = [] {};
+    vm.SetDeadline(std::chrono::steady_clock::time_point::max());
+    REQUIRE(vm.TryInvoke());
+    CHECK(y == std::vector<float>(256, 4.0f * static_cast<float>(round + 1)));
+  }
 }
 
 }  // namespace
