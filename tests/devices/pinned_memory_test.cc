@@ -152,6 +152,8 @@ TEST_CASE("an output that is not pinned is staged when the run goes on after the
   CHECK(bound->pinned == kBytes);
   CHECK(bound->bytes > synchronous);
 
+  std::int64_t shape = kCount;
+  DLManagedTensor managed{};  // the VM's result may be this memory
   VirtualMachine vm(program);
   const std::vector<float> x = Ramp(kCount);
   std::vector<float> y(kCount);
@@ -189,8 +191,6 @@ TEST_CASE("an output that is not pinned is staged when the run goes on after the
   // Memory of the caller's that is pinned needs no detour, by whatever name it comes.
   void* pinned = nullptr;
   REQUIRE(device.api.allocate_host(device.api.context, device.id, kBytes, &pinned) == REWIRE_DEVICE_OK);
-  std::int64_t shape = kCount;
-  DLManagedTensor managed{};
   managed.dl_tensor = {pinned, {kDLCUDAHost, 0}, 1, kFloat32, &shape, nullptr, 0};
   for (const bool by_dlpack : {false, true}) {
     std::memset(pinned, 0, kBytes);

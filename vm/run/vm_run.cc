@@ -112,7 +112,7 @@ Status VmImpl::Invoke(std::uint32_t function) {
   const std::uint32_t count = linked.input_count;
   if (__builtin_expect(inputs.empty() && count > 0, 0) && InputsOf(function) == nullptr)
     return NoMemory("inputs");
-  const RewireFFIAny* const set = inputs.data() + linked.first_input;
+  const RewireFFIAny* const set = count > 0 ? inputs.data() + linked.first_input : nullptr;
   for (std::uint32_t i = 0; i < count; ++i) {
     if (__builtin_expect(set[i].type_index == kRewireFFINone, 0)) {
       return Fail(StatusCode::kInvalidArgument, "{} is not set; set it before invoking",
