@@ -12,13 +12,10 @@
 
 #include "rewire/devices/cuda/driver_functions.h"
 #include "rewire/tests/devices/test_device.h"
+#include "rewire/tests/devices/twice_kernel.h"
 #include "rewire/tests/simulated_cuda/control.h"
 #include "rewire/tests/support/run_program.h"
-#include "rewire/tests/vm/test_program.h"
-#include "rewire/vm/host_function.h"
-#include "rewire/vm/kernel/tensor_view.h"
 #include "rewire/vm/pipeline.h"
-#include "rewire/vm/run/kernel_api.h"
 #include "rewire/vm/virtual_machine.h"
 
 namespace rewire::test {
@@ -75,32 +72,7 @@ Met Scenario(const char* cache) {
   try {
     const TestDevice device;
     const DeviceModule module(device, kTestKernels, cache);
-    LinkOptions options;
-    options.kernels.AddFunction(
-        "test.twice", MakePackedFunction([&module](kernel::TensorView x, kernel::TensorView y) {
-          const RewireDeviceApi* api = nullptr;
-          void* stream = nullptr;
-          if (KernelApi()->device(y.device(), &api, &stream) != 0) return kernel::Status::AlreadySet();
-          const auto count = static_cast<std::int32_t>(x.size());
-          void* from = const_cast<void*>(x.raw_data());
-          void* to = const_cast<void*>(y.raw_data());
-          if (module.LaunchOn(stream, "scale", (count + 63) / 64, 64, from, to, 2.0f, count)) {
-            return kernel::Status();
-          }
-          return kernel::RuntimeError(api->error(api->context));
-        }));
-    const Program program = ProgramOf(R"(
-      .device gpu = cuda:0
-      .kernel test.twice
-      .func main(x: f32[512]) -> f32[512]
-        %d = device_copy %x, cpu, gpu
-        %s = alloc_storage _, alignment=256, f32[512], gpu
-        %a = alloc_tensor %s, _, f32[512]
-        invoke_packed test.twice(%d, %a), outputs=1
-        %h = device_copy %a, gpu, cpu
-        ret %h
-      .end)",
-                                      std::move(options));
+    const Program program = TwiceProgram(device, module, 512);
     VirtualMachine vm(program);
     std::vector<float> x = Ramp(512);
     std::vector<float> y(512);

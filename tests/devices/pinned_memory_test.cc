@@ -13,13 +13,10 @@
 #include <vector>
 
 #include "rewire/tests/devices/test_device.h"
+#include "rewire/tests/devices/twice_kernel.h"
 #include "rewire/tests/simulated_cuda/control.h"
-#include "rewire/tests/vm/test_program.h"
-#include "rewire/vm/host_function.h"
-#include "rewire/vm/kernel/tensor_view.h"
 #include "rewire/vm/memory_bound.h"
 #include "rewire/vm/pipeline.h"
-#include "rewire/vm/run/kernel_api.h"
 #include "rewire/vm/virtual_machine.h"
 
 namespace rewire::test {
@@ -32,37 +29,6 @@ bool Pinned(const TestDevice& device, const void* memory) {
   std::int32_t pinned = 0;
   return device.api.is_pinned(device.api.context, device.id, memory, kBytes, &pinned) == REWIRE_DEVICE_OK &&
          pinned != 0;
-}
-
-// y = 2 x on the device, to and from the host.
-Program Twice(const TestDevice& device, const DeviceModule& module) {
-  LinkOptions options;
-  options.kernels.AddFunction(
-      "test.twice", MakePackedFunction([&](kernel::TensorView x, kernel::TensorView y) {
-        const RewireDeviceApi* api = nullptr;
-        void* stream = nullptr;
-        if (KernelApi()->device(y.device(), &api, &stream) != 0) {
-          return kernel::Status::AlreadySet();
-        }
-        const auto count = static_cast<std::int32_t>(x.size());
-        void* from = const_cast<void*>(x.raw_data());
-        void* to = const_cast<void*>(y.raw_data());
-        if (module.LaunchOn(stream, "scale", (count + 63) / 64, 64, from, to, 2.0f, count)) {
-          return kernel::Status();
-        }
-        return kernel::RuntimeError(api->error(api->context));
-      }));
-  return ProgramOf("    .device gpu = " + std::string(device.api.name) + R"(:0
-    .kernel test.twice
-    .func main(x: f32[4096]) -> f32[4096]
-      %d = device_copy %x, cpu, gpu
-      %s = alloc_storage _, alignment=256, f32[4096], gpu
-      %a = alloc_tensor %s, _, f32[4096]
-      invoke_packed test.twice(%d, %a), outputs=1
-      %h = device_copy %a, gpu, cpu
-      ret %h
-    .end)",
-                   std::move(options));
 }
 
 bool IsTwice(const float* y) {
@@ -96,7 +62,7 @@ TEST_CASE("a copy to the host lies in pinned memory, which the account and the b
   const TestDevice device;
   if (device.api.allocate_host == nullptr) return;
   const DeviceModule module(device, kTestKernels);
-  const Program program = Twice(device, module);
+  const Program program = TwiceProgram(device, module, kCount);
   const Result<MemoryBound> bound = program.TryMemoryBound();
   REQUIRE(bound);
   CHECK(bound->pinned == kBytes);
@@ -142,7 +108,7 @@ TEST_CASE("an output that is not pinned is staged when the run goes on after the
   if (device.api.allocate_host == nullptr) return;
   const Simulation simulation;
   const DeviceModule module(device, kTestKernels);
-  const Program program = Twice(device, module);
+  const Program program = TwiceProgram(device, module, kCount);
   MemoryBoundOptions options;
   options.outputs_bound = true;
   const std::uint64_t synchronous = program.TryMemoryBound({}, options)->bytes;
@@ -213,7 +179,7 @@ TEST_CASE("an output that is not pinned is staged when the run goes on after the
 void RunPipeline(const Simulation& simulation, bool bound) {
   const TestDevice device;
   const DeviceModule module(device, kTestKernels);
-  const Program program = Twice(device, module);
+  const Program program = TwiceProgram(device, module, kCount);
   constexpr std::uint64_t kPart = 1'000'000;  // virtual nanoseconds of a copy in, of the work, of a copy out
   constexpr std::uint64_t kCalls = 30;
   const std::vector<float> x = Ramp(kCount);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "rewire/kernels/cpu/movement/sequence_axes.h"
 #include "rewire/kernels/cpu/movement/strided_copy.h"
 #include "rewire/kernels/cpu/registry.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
@@ -136,17 +137,8 @@ struct Tile {
   }
 };
 
-struct ReverseSequence {
+struct ReverseSequence : SequenceAxes {
   static constexpr const char kName[] = "rewire.reverse_sequence";
-  std::int64_t batch_axis = 1;
-  std::int64_t time_axis = 0;
-  static Status Make(Attributes& attributes, ReverseSequence* reverse) {
-    reverse->batch_axis = attributes.Int("batch_axis", 1, 0, 1);
-    reverse->time_axis = attributes.Int("time_axis", 0, 0, 1);
-    if (reverse->batch_axis == reverse->time_axis)
-      return ValueError("attributes 'batch_axis' and 'time_axis' are both ", reverse->batch_axis);
-    return Status();
-  }
   Status operator()(TensorView x, TensorView lengths, TensorView out) const {
     if (Status s = CheckMove(x, out); !s.ok()) return s;
     if (x.ndim() < 2) return ValueError("x has shape ", x.dims(), ", expected rank 2 or more");
