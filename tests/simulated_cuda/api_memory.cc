@@ -199,12 +199,15 @@ REWIRE_SIMULATED_EXPORT CUresult cuMemFreeAsync(CUdeviceptr pointer, CUstream ha
   const std::size_t bytes = block->second.bytes;
   Clock before = stream->timeline->clock;
   before.Join(simulator.host_clock());
-  if (!before.Covers(block->second.used) || !before.Covers(block->second.made)) {
+  Clock users = block->second.used;
+  users.Add(block->second.made);
+  Work work;
+  work.missed = users.Beyond(before);
+  if (!work.missed.empty()) {
     simulator.Violation(
         fmt::format("cuMemFreeAsync: another stream may still use an allocation of {} bytes on device {}",
                     bytes, device->index));
   }
-  Work work;
   work.run = [device, pointer, bytes] { return EndContents(device, pointer, bytes); };
   const CUresult result = simulator.Enqueue(stream, std::move(work));
   device->memory.Free(device->memory.blocks().find(pointer), stream->timeline->now());

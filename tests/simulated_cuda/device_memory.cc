@@ -172,7 +172,7 @@ DeviceMemory::Blocks::iterator DeviceMemory::Find(std::uint64_t address) {
 }
 
 bool DeviceMemory::Use(const MemoryUse& use, Moment moment, const Clock& before,
-                       std::vector<std::string>* problems) {
+                       std::vector<std::string>* problems, std::vector<Moment>* missed) {
   if (use.exact && use.bytes == 0) return true;
   auto found = Find(use.address);
   if (found == blocks_.end()) {
@@ -190,6 +190,7 @@ bool DeviceMemory::Use(const MemoryUse& use, Moment moment, const Clock& before,
     problems->push_back(fmt::format(
         "an allocation of {} bytes on device {} is used without waiting for the stream that made it",
         block.bytes, device_));
+    missed->push_back(block.made);
   }
   if (use.exact) {
     for (const Block::Access& other : block.accesses) {
@@ -199,6 +200,7 @@ bool DeviceMemory::Use(const MemoryUse& use, Moment moment, const Clock& before,
             "two streams use the same bytes of an allocation of {} bytes on device {} without an event "
             "between them",
             block.bytes, device_));
+        if (other.moment.timeline != moment.timeline) missed->push_back(other.moment);
       }
     }
     if (block.accesses.size() == kMostAccesses) block.accesses.erase(block.accesses.begin());

@@ -61,7 +61,9 @@ class DeviceMemory {
   Blocks::iterator Find(std::uint64_t address);
   Blocks& blocks() { return blocks_; }
   // Checks and remembers a use. What is wrong with it goes to `problems`; false if the work cannot be run.
-  bool Use(const MemoryUse& use, Moment moment, const Clock& before, std::vector<std::string>* problems);
+  // Work that should have come first and may not have goes to `missed`.
+  bool Use(const MemoryUse& use, Moment moment, const Clock& before, std::vector<std::string>* problems,
+           std::vector<Moment>* missed);
 
   bool Has(std::uint64_t address) const { return address - seen_ < capacity_; }
   std::byte* Touchable(std::uint64_t address) const { return touchable_ + (address - seen_); }

@@ -27,6 +27,13 @@ class Clock {
   std::uint64_t At(std::uint32_t timeline) const {
     return timeline < numbers_.size() ? numbers_[timeline] : 0;
   }
+  // The last work on each timeline that this clock knows of and the other does not.
+  std::vector<Moment> Beyond(const Clock& other) const {
+    std::vector<Moment> moments;
+    for (std::uint32_t i = 0; i < numbers_.size(); ++i)
+      if (numbers_[i] > other.At(i)) moments.push_back({i, numbers_[i]});
+    return moments;
+  }
   void Add(Moment moment) {
     if (numbers_.size() <= moment.timeline) numbers_.resize(moment.timeline + 1);
     numbers_[moment.timeline] = std::max(numbers_[moment.timeline], moment.number);

@@ -36,6 +36,9 @@ struct Work {
   std::string name;
   std::uint64_t bytes = 0;
   std::vector<MemoryUse> uses;
+  // Work of other streams that the host forgot to wait for. The simulator reports that and waits by itself:
+  // a program that uses it wrongly makes no data race in the simulator.
+  std::vector<Moment> missed;
   std::function<CUresult()> run;  // may be empty
   CUfunction function = nullptr;  // of a launch
 };
@@ -210,7 +213,7 @@ class Simulator {
   Simulator();
   void Run(Timeline* timeline);
   CUresult RunOne(const Queued& work);
-  CUresult CheckUses(const Work& work, Moment moment, const Clock& clock);
+  CUresult CheckUses(Work* work, Moment moment, const Clock& clock);
   std::uint64_t Place(Device& device, const Work& work, std::uint64_t ready, std::uint32_t stream);
   std::uint64_t Duration(const Work& work) const;
   std::uint64_t Delay(Moment moment) const;

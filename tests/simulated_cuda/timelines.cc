@@ -85,21 +85,22 @@ std::uint64_t Simulator::Place(Device& device, const Work& work, std::uint64_t r
   return end;
 }
 
-CUresult Simulator::CheckUses(const Work& work, Moment moment, const Clock& clock) {
+CUresult Simulator::CheckUses(Work* work, Moment moment, const Clock& clock) {
   std::vector<std::string> problems;
   CUresult result = CUDA_SUCCESS;
-  for (const MemoryUse& use : work.uses) {
+  for (const MemoryUse& use : work->uses) {
     Device* device = DeviceOf(use.address);
     if (device != nullptr) {
-      if (!device->memory.Use(use, moment, clock, &problems)) result = CUDA_ERROR_ILLEGAL_ADDRESS;
-    } else if (work.kind == 'k' && use.address != 0 && !IsPinned(use.address, use.bytes) &&
+      if (!device->memory.Use(use, moment, clock, &problems, &work->missed))
+        result = CUDA_ERROR_ILLEGAL_ADDRESS;
+    } else if (work->kind == 'k' && use.address != 0 && !IsPinned(use.address, use.bytes) &&
                !IsModuleGlobal(use.address)) {
       problems.push_back(fmt::format("{:#x} is neither device memory nor pinned memory", use.address));
       result = CUDA_ERROR_ILLEGAL_ADDRESS;
     }
   }
   for (std::string& problem : problems)
-    Violation(fmt::format("{}: {}", work.name.empty() ? "work" : work.name, problem));
+    Violation(fmt::format("{}: {}", work->name.empty() ? "work" : work->name, problem));
   return result;
 }
 
@@ -128,13 +129,14 @@ CUresult Simulator::Enqueue(Stream* stream, Work work) {
   }
   timeline.clock.Join(host_clock_);
   const Moment moment = {timeline.index, timeline.last + 1};
-  const CUresult wrong = CheckUses(work, moment, timeline.clock);
+  const CUresult wrong = CheckUses(&work, moment, timeline.clock);
   if (wrong != CUDA_SUCCESS && work.kind != 'k') return CUDA_ERROR_INVALID_VALUE;
   timeline.clock.Add(moment);
   timeline.last = moment.number;
   timeline.end = Place(*device, work, std::max(timeline.end, host_time_), timeline.index);
   Queued queued;
   queued.number = moment.number;
+  queued.after = std::move(work.missed);
   queued.device = device;
   queued.kind = work.kind;
   queued.duration = Duration(work);
