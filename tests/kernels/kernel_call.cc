@@ -66,6 +66,8 @@ struct Slot {
 };
 thread_local Slot slot;
 
+ThreadPool* real_threads = nullptr;
+
 void SetError(const char* kind, const char* message) { last_error = std::string(kind) + ": " + message; }
 
 void* TakeWorkspace(std::uint64_t bytes) {
@@ -84,6 +86,7 @@ void* TakeWorkspace(std::uint64_t bytes) {
 
 void ParallelFor(std::int64_t begin, std::int64_t end, std::int64_t grain,
                  void (*body)(void*, std::int64_t, std::int64_t), void* data) {
+  if (real_threads != nullptr) return real_threads->ParallelFor(begin, end, grain, body, data);
   const std::int64_t ranges = std::max<std::int64_t>(1, (end - begin) / std::max<std::int64_t>(1, grain));
   for (std::int64_t i = ranges - 1; i >= 0; --i) {
     const std::int64_t first = begin + i * grain;
@@ -276,7 +279,9 @@ const RewireKernelApi* TestApi() {
     api.set_slot = [](void* state, void (*deleter)(void*)) { slot.Set(state, deleter); };
     api.workspace = TakeWorkspace;
     api.parallel_for = ParallelFor;
-    api.thread_count = [] { return std::int32_t{3}; };
+    api.thread_count = [] {
+      return real_threads == nullptr ? std::int32_t{3} : real_threads->thread_count();
+    };
     api.cancelled = [] { return stop_after >= 0 && ++questions > stop_after ? 1 : 0; };
     branches.run_branches = RunBranches;
     return branches;
@@ -292,6 +297,8 @@ void StopAfter(std::int64_t answered) {
 }
 
 std::int64_t QuestionsAsked() { return questions; }
+
+void UseThreads(ThreadPool* pool) { real_threads = pool; }
 
 void FailWorkspace(bool fail) { fail_workspace = fail; }
 

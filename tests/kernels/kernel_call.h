@@ -15,6 +15,7 @@
 #include "rewire/tests/kernels/host_tensor.h"
 #include "rewire/vm/kernel/kernel.h"
 #include "rewire/vm/run/kernel_calls.h"
+#include "rewire/vm/thread_pool.h"
 
 namespace rewire::test {
 
@@ -73,5 +74,8 @@ void StopAfter(std::int64_t questions);
 std::int64_t QuestionsAsked();
 // From now on workspace() gives nothing and sets an error, or works again.
 void FailWorkspace(bool fail);
+// Loops of kernels run on this pool, until it is null again. Without one, they run on the calling thread as
+// three threads might run them.
+void UseThreads(ThreadPool* pool);
 
 }  // namespace rewire::test

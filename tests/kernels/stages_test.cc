@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "rewire/kernels/cpu/support/parallel.h"
+#include "rewire/tests/kernels/kernel_call.h"
 #include "rewire/vm/thread_pool.h"
 
 namespace rewire::test {
@@ -83,6 +84,46 @@ TEST_CASE("a parallel loop ends on all threads when one is told to stop") {
   CHECK(elements < count / 1000);
   stop = false;
   pool = nullptr;
+}
+
+// Runs a kernel over random images on real threads and on one, and compares all bits.
+void CheckThreads(const std::string& kernel, const std::vector<HostTensor*>& inputs, const Shape& out_shape,
+                  const AttributeList& attributes) {
+  const auto run = [&](std::int32_t threads) {
+    const std::shared_ptr<ThreadPool> made = ThreadPool::Make(threads);
+    HostTensor out = HostTensor::Empty<float>(out_shape);
+    std::vector<HostTensor*> tensors = inputs;
+    tensors.push_back(&out);
+    UseThreads(made.get());
+    REQUIRE(Run(kernel, tensors, attributes) == "");
+    UseThreads(nullptr);
+    return out.values<float>();
+  };
+  const std::vector<float> expected = run(1);
+  for (const std::int32_t threads : {2, 3, 4, 5}) {
+    CAPTURE(kernel, threads);
+    for (int i = 0; i < 10; ++i) REQUIRE(run(threads) == expected);
+  }
+}
+
+TEST_CASE("convolutions and pools on real threads give what one thread gives") {
+  for (const std::int64_t channels : {10, 64}) {
+    HostTensor x = HostTensor::Random({1, 50, 41, channels}, 1);
+    HostTensor w = HostTensor::Random({channels, channels, 3, 3}, 2);
+    HostTensor bias = HostTensor::Random({channels}, 3);
+    const Shape out = {1, 48, 39, channels};
+    const std::int64_t packed = (channels + 15) / 16 * 16;
+    HostTensor points = HostTensor::Empty<float>({36, packed, channels});
+    HostTensor panels = HostTensor::Empty<float>({packed, channels * 9});
+    REQUIRE(Run("rewire.packed.winograd_weights", {&w, &points}) == "");
+    REQUIRE(Run("rewire.packed.pack", {&w, &panels}, {{"order", "OI"}}) == "");
+    const AttributeList window = {{"channels", channels}, {"kernel_shape", std::vector<std::int64_t>{3, 3}}};
+    CheckThreads("rewire.packed.winograd", {&x, &points, &bias}, out, window);
+    CheckThreads("rewire.packed.conv", {&x, &panels, &bias}, out, window);
+  }
+  HostTensor x = HostTensor::Random({1, 200, 101, 10}, 1);
+  CheckThreads("rewire.max_pool", {&x}, {1, 199, 100, 10},
+               {{"kernel_shape", std::vector<std::int64_t>{2, 2}}, {"layout", "NHWC"}});
 }
 
 }  // namespace

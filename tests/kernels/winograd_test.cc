@@ -59,6 +59,7 @@ TEST_CASE("winograd: tiles that images fill, and that they do not") {
   CheckConvolution({3, 7, 4, 5}, 33, {0, 2, 3, 1});     // borders of all sizes
   CheckConvolution({1, 2, 30, 4}, 8, {5, 0, 5, 0});     // whole windows outside
   CheckConvolution({1, 66, 41, 24}, 32, {1, 1, 1, 1});  // several groups of tiles, and threads
+  CheckConvolution({1, 26, 22, 64}, 64, {1, 1, 1, 1});  // weights too large for a group for each thread
 }
 
 TEST_CASE("winograd: dilations") {

@@ -8,6 +8,7 @@
 #include "rewire/kernels/cpu/convolution/depthwise.h"
 #include "rewire/kernels/cpu/convolution/packed_image.h"
 #include "rewire/kernels/cpu/convolution/window.h"
+#include "rewire/kernels/cpu/product/blocks.h"
 #include "rewire/kernels/cpu/product/packed_rows.h"
 #include "rewire/kernels/cpu/product/pair_rows.h"
 #include "rewire/kernels/cpu/product/panels.h"
@@ -242,8 +243,7 @@ struct PackedConv {
     const WindowAxis& columns = call.window.axes[2];
     const std::int64_t panels = PanelCount(call.out_channels);
     const std::int64_t line = columns.input * call.in_channels * call.window.axes[1].stride;
-    const std::int64_t block =
-        std::clamp<std::int64_t>(kBlock / std::max<std::int64_t>(1, line), 1, to - from);
+    const std::int64_t block = RowsOfBlock(to - from, 1, kBlock / std::max<std::int64_t>(1, line), panels);
     const std::int64_t blocks = (to - from + block - 1) / block;
     return ParallelFor(Times(blocks, panels), GrainOf(16 * kGrain, block, columns.output, depth, kPanelWidth),
                        [&](std::int64_t begin, std::int64_t end, Pace& pace) {

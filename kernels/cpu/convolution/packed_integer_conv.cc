@@ -5,6 +5,7 @@
 #include <array>
 
 #include "rewire/kernels/cpu/convolution/packed_image.h"
+#include "rewire/kernels/cpu/product/blocks.h"
 #include "rewire/kernels/cpu/product/integer_product.h"
 #include "rewire/kernels/cpu/product/packed_integer_rows.h"
 #include "rewire/kernels/cpu/registry.h"
@@ -131,7 +132,7 @@ struct PackedIntegerConv {
     const std::int64_t lines = images * window.axes[0].output * window.axes[1].output;
     const std::int64_t panels = PanelCount(product.columns);
     const std::int64_t line = Times(image.sizes[2], image.channels, window.axes[1].stride);
-    const std::int64_t block = std::clamp<std::int64_t>(kBlock / std::max<std::int64_t>(1, line), 1, lines);
+    const std::int64_t block = RowsOfBlock(lines, 1, kBlock / std::max<std::int64_t>(1, line), panels);
     const std::int64_t blocks = (lines + block - 1) / block;
     return ParallelFor(Times(blocks, panels),
                        GrainOf(kTaskWork, block, window.axes[2].output, segments, depth, kPanelWidth),

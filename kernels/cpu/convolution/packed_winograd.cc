@@ -2,9 +2,12 @@
 //
 // Convolution of images with the channels last by windows of 3 x 3, in Winograd's form
 // (winograd_transforms.h). A group of tiles is transformed, multiplied point by point, and transformed back;
-// its size is such that all of this stays in the second cache. With dilations, the positions that are a
+// its size is such that all of this stays in the second cache. Several threads take a smaller group each, or,
+// if the weights are large, share the three steps of one. With dilations, the positions that are a
 // multiple of the dilation apart make up an image of their own, and tiles lie in these.
 #include <algorithm>
+#include <array>
+#include <atomic>
 
 #include "rewire/kernels/cpu/convolution/packed_image.h"
 #include "rewire/kernels/cpu/convolution/winograd_transforms.h"
@@ -143,9 +146,11 @@ struct PackedWinograd {
   }
   // Points lie a little more than a power of 2 apart: a cache has few places for lines of such addresses.
   static constexpr std::int64_t kGap = 16;
+  static constexpr std::int64_t kMostOwnGroups = 4;  // threads that can have groups of their own
   static std::int64_t Scratch(std::int64_t in_channels, std::int64_t out_channels, std::int64_t tiles) {
     const std::int64_t group = GroupOf(in_channels, out_channels, tiles);
-    const std::int64_t of_points = Plus(Times(group, Plus(in_channels, out_channels)), 2 * kGap);
+    const std::int64_t of_points =
+        Plus(Times(group, Plus(in_channels, out_channels)), 2 * kGap * kMostOwnGroups);
     return Plus(Times(kWinogradPoints, of_points), in_channels);
   }
 
@@ -159,11 +164,11 @@ struct PackedWinograd {
     float* scratch = nullptr;
     Status s = Workspace(Scratch(call->in_channels, call->out_channels, call->tiles), &scratch);
     if (!s.ok()) return s;
-    call->inputs = scratch;
+    if (s = FillAll(scratch, call->in_channels, 0.0F); !s.ok()) return s;
+    call->zeros = scratch;
+    call->inputs = scratch + call->in_channels;
+    if (const std::int64_t own = OwnGroup(*call); own != 0) return RunOwnGroups(*call, own);
     call->products = call->inputs + kWinogradPoints * call->input_step;
-    float* zeros = call->products + kWinogradPoints * call->product_step;
-    if (s = FillAll(zeros, call->in_channels, 0.0F); !s.ok()) return s;
-    call->zeros = zeros;
     // As many as divide the points.
     constexpr std::int64_t kTasks = 12, kStageWork = 262144;  // products
     const std::int64_t work = Times(call->group, kWinogradPoints, call->in_channels, call->out_channels);
@@ -174,20 +179,55 @@ struct PackedWinograd {
       const std::int64_t count = std::min(call->group, call->tiles - first);
       const std::int64_t begin = count * task / tasks, end = count * (task + 1) / tasks;
       if (stage % 3 == 0) {
-        for (std::int64_t i = begin; i < end; ++i) {
-          if (!pace.Spend(8 * kWinogradPoints + 4 * call->in_channels)) return;
-          TransformTile(*call, first, i);
-        }
+        TransformTiles(*call, first, begin, end, pace);
       } else if (stage % 3 == 1) {
         MultiplyPoints(*call, count, kWinogradPoints * task / tasks, kWinogradPoints * (task + 1) / tasks,
                        pace);
       } else {
-        for (std::int64_t i = begin; i < end; ++i) {
-          if (!pace.Spend(8 * kWinogradPoints + 4 * call->out_channels)) return;
-          FinishTile(*call, first, i);
-        }
+        FinishTiles(*call, first, begin, end, pace);
       }
     });
+  }
+
+  // If each thread takes groups of its own, their tiles, else 0. Together these groups take the scratch
+  // memory of one. Each thread then reads all weights, which have to stay in its second cache.
+  static std::int64_t OwnGroup(const Call& call) {
+    constexpr std::int64_t kMostWeights = 131072, kLeastTiles = 16;
+    const std::int64_t threads = __rewire_kernel_api->thread_count();
+    if (threads == 1 || threads > kMostOwnGroups) return 0;
+    if (Times(kWinogradPoints, call.in_channels, call.out_channels) > kMostWeights) return 0;
+    const std::int64_t own = call.group / threads / 4 * 4;
+    return own >= kLeastTiles && call.tiles >= 2 * threads * own ? own : 0;
+  }
+
+  static Status RunOwnGroups(const Call& call, std::int64_t own) {
+    const std::int64_t input_step = own * call.in_channels + kGap;
+    const std::int64_t product_step = own * call.out_channels + kGap;
+    std::array<std::atomic<bool>, kMostOwnGroups> taken = {};
+    const auto places = static_cast<std::size_t>(__rewire_kernel_api->thread_count());
+    const std::int64_t groups = Quotient(call.tiles, own);
+    return ParallelFor(groups,
+                       GrainOf(16 * kGrain, own, kWinogradPoints, call.in_channels, call.out_channels),
+                       [&](std::int64_t begin, std::int64_t end, Pace& pace) {
+                         // One is free, unless a host's pool runs more bodies at once than it has threads.
+                         std::size_t place = 0;
+                         while (taken[place].exchange(true, std::memory_order_acquire))
+                           place = (place + 1) % places;
+                         Call mine = call;
+                         mine.input_step = input_step;
+                         mine.product_step = product_step;
+                         mine.inputs = call.inputs + static_cast<std::int64_t>(place) * kWinogradPoints *
+                                                         (input_step + product_step);
+                         mine.products = mine.inputs + kWinogradPoints * input_step;
+                         for (std::int64_t group = begin; group < end && !pace.stopped(); ++group) {
+                           const std::int64_t first = group * own;
+                           const std::int64_t count = std::min(own, call.tiles - first);
+                           TransformTiles(mine, first, 0, count, pace);
+                           MultiplyPoints(mine, count, 0, kWinogradPoints, pace);
+                           FinishTiles(mine, first, 0, count, pace);
+                         }
+                         taken[place].store(false, std::memory_order_release);
+                       });
   }
 
   // Where a tile lies: the image, and its first output.
@@ -207,6 +247,22 @@ struct PackedWinograd {
   static std::int64_t OutputsFrom(const WindowAxis& axis, std::int64_t first) {
     if (first >= axis.output) return 0;
     return std::min(kWinogradOutputs, Quotient(axis.output - first, axis.dilation));
+  }
+
+  // Tiles [begin, end) of the group that begins with tile `first`.
+  static void TransformTiles(const Call& call, std::int64_t first, std::int64_t begin, std::int64_t end,
+                             Pace& pace) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      if (!pace.Spend(8 * kWinogradPoints + 4 * call.in_channels)) return;
+      TransformTile(call, first, i);
+    }
+  }
+  static void FinishTiles(const Call& call, std::int64_t first, std::int64_t begin, std::int64_t end,
+                          Pace& pace) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      if (!pace.Spend(8 * kWinogradPoints + 4 * call.out_channels)) return;
+      FinishTile(call, first, i);
+    }
   }
 
   // Tile `i` of the group that begins with tile `first`.

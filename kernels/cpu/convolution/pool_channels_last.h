@@ -12,6 +12,9 @@
 
 namespace rewire::kernel::cpu {
 
+// What an output position takes besides its channels, in simple operations.
+inline constexpr std::int64_t kPositionWork = 32;
+
 // Checks that x [N, spatial..., C] and out match the window of the attributes.
 inline Status CheckPoolChannelsLast(const WindowAttributes& attributes, TensorView x, TensorView out,
                                     Window* window) {
@@ -41,7 +44,7 @@ template <typename T, typename Join, typename End>
   const std::int64_t channels = x.dim(x.ndim() - 1);
   const std::int64_t lines = Times(x.dim(0), depth.output, rows.output);
   const std::int64_t work = Times(window.taps(), channels);  // of one position
-  const std::int64_t grain = GrainOf(kGrain, columns.output, window.taps(), channels);
+  const std::int64_t grain = GrainOf(kGrain, columns.output, Plus(kPositionWork, work));
   // `in_groups` is std::true_type if a position is so much work that its channels come in groups.
   const auto run = [&](auto in_groups, std::int64_t begin, std::int64_t last, Pace& pace) {
     for (std::int64_t line = begin; line < last; ++line) {
@@ -106,7 +109,7 @@ template <typename T, typename Visit>
   const std::int64_t lines = Times(x.dim(0), depth.output, rows.output);
   const std::int64_t work = Plus(1, Times(window.taps(), channels));
   return ParallelFor(
-      lines, GrainOf(8 * kGrain, columns.output, work),
+      lines, GrainOf(8 * kGrain, columns.output, Plus(8 * kPositionWork, work)),
       [&](std::int64_t begin, std::int64_t end, Pace& pace) {
         const T* list[kMostListed];
         for (std::int64_t line = begin; line < end; ++line) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "rewire/kernels/cpu/product/blocks.h"
 #include "rewire/kernels/cpu/support/parallel.h"
 
 namespace rewire::kernel::cpu {
@@ -50,7 +51,8 @@ Status MultiplyIntegerRows(const IntegerProduct& product, TensorView x, std::int
   }
   const Rows task_rows{product, from, depth, out};
   const std::int64_t panels = PanelCount(product.columns);
-  const std::int64_t block = std::clamp<std::int64_t>(kBlock / std::max<std::int64_t>(1, depth), 64, 512);
+  const std::int64_t block =
+      RowsOfBlock(rows, 64, std::min<std::int64_t>(kBlock / std::max<std::int64_t>(1, depth), 512), panels);
   const std::int64_t blocks = (rows + block - 1) / block;
   return ParallelFor(Times(blocks, panels), GrainOf(kTaskWork, std::min(rows, block), depth, kPanelWidth),
                      [&](std::int64_t begin, std::int64_t end, Pace& pace) {

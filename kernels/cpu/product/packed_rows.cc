@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "rewire/kernels/cpu/product/blocks.h"
 #include "rewire/kernels/cpu/product/pair_rows.h"
 #include "rewire/kernels/cpu/product/panels.h"
 #include "rewire/kernels/cpu/support/parallel.h"
@@ -115,7 +116,8 @@ Status MultiplyRows(const RowsByPanels& product) {
     static_cast<void>(MultiplyBlock(product, 0, panels, 0, product.rows, pace));
     return pace.status();
   }
-  const std::int64_t block = std::clamp<std::int64_t>(kBlock / depth, kLeastBlock, 512);
+  const std::int64_t block =
+      RowsOfBlock(product.rows, kLeastBlock, std::min<std::int64_t>(kBlock / depth, 512), panels);
   const std::int64_t blocks = (product.rows + block - 1) / block;
   const std::int64_t rows = std::max(kLeastRows, std::min(product.rows, block));
   return ParallelFor(Times(blocks, panels), GrainOf(kTaskWork, rows, depth, kPanelWidth),
