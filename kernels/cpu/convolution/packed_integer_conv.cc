@@ -127,15 +127,16 @@ struct PackedIntegerConv {
   // A block of output lines, whose windows stay in the second cache, by one panel after the other.
   static Status Run(const IntegerProduct& product, const Window& window, const Image& image,
                     std::int64_t segments, std::int64_t depth, std::int64_t images, TensorView out) {
-    constexpr std::int64_t kBlock = 262144;      // bytes of the image
-    constexpr std::int64_t kTaskWork = 1048576;  // products that are worth a thread's while
+    constexpr std::int64_t kBlock = 262144;     // bytes of the image
+    constexpr std::int64_t kTaskWork = 524288;  // products that are worth a thread's while
     const std::int64_t lines = images * window.axes[0].output * window.axes[1].output;
     const std::int64_t panels = PanelCount(product.columns);
     const std::int64_t line = Times(image.sizes[2], image.channels, window.axes[1].stride);
     const std::int64_t block = RowsOfBlock(lines, 1, kBlock / std::max<std::int64_t>(1, line), panels);
     const std::int64_t blocks = (lines + block - 1) / block;
     return ParallelFor(Times(blocks, panels),
-                       GrainOf(kTaskWork, block, window.axes[2].output, segments, depth, kPanelWidth),
+                       GrainOf(kTaskWork, block, window.axes[2].output,
+                               Plus(Times(segments, depth), kIntegerSumWork), kPanelWidth),
                        [&](std::int64_t begin, std::int64_t end, Pace& pace) {
                          for (std::int64_t task = begin; task < end; ++task) {
                            const std::int64_t first = task / panels * block;

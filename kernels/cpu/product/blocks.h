@@ -9,6 +9,9 @@
 
 namespace rewire::kernel::cpu {
 
+// What it takes to turn a sum of products of bytes into an output, in such products.
+inline constexpr std::int64_t kIntegerSumWork = 64;
+
 // How many of `count` rows make a block, by whose rows a thread multiplies one panel of weights after the
 // other. One thread takes `most`, as many as stay in its second cache. Several threads take fewer, so that
 // each gets several blocks also where there are few `panels`. A block has at least `least` rows.

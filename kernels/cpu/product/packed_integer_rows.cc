@@ -35,8 +35,8 @@ struct Rows {
 
 Status MultiplyIntegerRows(const IntegerProduct& product, TensorView x, std::int64_t rows, std::int64_t depth,
                            TensorView out) {
-  constexpr std::int64_t kBlock = 262144;      // bytes that stay in the second cache
-  constexpr std::int64_t kTaskWork = 1048576;  // products that are worth a thread's while
+  constexpr std::int64_t kBlock = 262144;     // bytes that stay in the second cache
+  constexpr std::int64_t kTaskWork = 524288;  // products that are worth a thread's while
   const auto* from = static_cast<const std::uint8_t*>(x.raw_data());
   const bool is_signed = x.Is<std::int8_t>();
   // Tiles read whole quads: behind the last row there must be memory.
@@ -54,7 +54,8 @@ Status MultiplyIntegerRows(const IntegerProduct& product, TensorView x, std::int
   const std::int64_t block =
       RowsOfBlock(rows, 64, std::min<std::int64_t>(kBlock / std::max<std::int64_t>(1, depth), 512), panels);
   const std::int64_t blocks = (rows + block - 1) / block;
-  return ParallelFor(Times(blocks, panels), GrainOf(kTaskWork, std::min(rows, block), depth, kPanelWidth),
+  return ParallelFor(Times(blocks, panels),
+                     GrainOf(kTaskWork, std::min(rows, block), Plus(depth, kIntegerSumWork), kPanelWidth),
                      [&](std::int64_t begin, std::int64_t end, Pace& pace) {
                        for (std::int64_t task = begin; task < end && !pace.stopped(); ++task) {
                          const std::int64_t first = task / panels * block;
