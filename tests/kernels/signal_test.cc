@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <complex>
+#include <limits>
 
 #include "rewire/tests/kernels/kernel_call.h"
 
@@ -50,6 +51,57 @@ TEST_CASE("transforms of any length, forth and back") {
         CHECK(static_cast<double>(back.elements<float>()[2 * i]) == Approx(samples[at].real()).margin(1e-5));
       }
     }
+  }
+}
+
+// Lines fill vectors, so there are more than fit one, and some that are left over. Even lengths of real
+// numbers go by pairs. Lengths with other factors than 2, 3 and 5 are convolutions.
+TEST_CASE("many lines of real numbers, forth and back") {
+  for (const std::int64_t n : {1, 2, 3, 4, 6, 10, 14, 15, 22, 25, 60, 128, 400}) {
+    CAPTURE(n);
+    const std::int64_t lines = 11, bins = n / 2 + 1;
+    HostTensor x = HostTensor::Random({lines, n, 1}, static_cast<std::uint32_t>(n));
+    HostTensor whole = HostTensor::Empty<float>({lines, n, 2});
+    HostTensor first = HostTensor::Empty<float>({lines, bins, 2});
+    HostTensor length = HostTensor::Of<std::int64_t>({}, {n});
+    HostTensor back = HostTensor::Empty<float>({lines, n, 1});
+    REQUIRE(Run("rewire.dft", {&x, &whole}) == "");
+    REQUIRE(Run("rewire.dft", {&x, &first}, {{"onesided", 1}}) == "");
+    REQUIRE(Run("rewire.dft", {&first, &length, &back}, {{"onesided", 1}, {"inverse", 1}}) == "");
+    for (std::int64_t line = 0; line < lines; ++line) {
+      std::vector<std::complex<double>> samples;
+      for (std::int64_t i = 0; i < n; ++i) {
+        samples.emplace_back(static_cast<double>(x.elements<float>()[line * n + i]));
+        CHECK(static_cast<double>(back.elements<float>()[line * n + i]) ==
+              Approx(samples.back().real()).margin(1e-5));
+      }
+      const auto expected = NaiveDft(samples, -1);
+      for (std::int64_t k = 0; k < n; ++k) {
+        const std::complex<double> bin = expected[static_cast<std::size_t>(k)];
+        const auto found = [&](std::int64_t part) {
+          return whole.elements<float>()[(line * n + k) * 2 + part];
+        };
+        CHECK(static_cast<double>(found(0)) == Approx(bin.real()).margin(1e-4));
+        CHECK(static_cast<double>(found(1)) == Approx(bin.imag()).margin(1e-4));
+        if (k >= bins) continue;
+        CHECK(first.elements<float>()[(line * bins + k) * 2] == found(0));
+        CHECK(first.elements<float>()[(line * bins + k) * 2 + 1] == found(1));
+      }
+    }
+  }
+}
+
+TEST_CASE("a line that is not finite leaves the lines beside it alone") {
+  HostTensor x = HostTensor::Random({9, 16, 1}, 3), out = HostTensor::Empty<float>({9, 16, 2});
+  REQUIRE(Run("rewire.dft", {&x, &out}) == "");
+  HostTensor broken = x, other = out;
+  broken.elements<float>()[4 * 16] = std::numeric_limits<float>::infinity();
+  REQUIRE(Run("rewire.dft", {&broken, &other}) == "");
+  for (std::int64_t i = 0; i < 9 * 32; ++i) {
+    if (i / 32 == 4)
+      CHECK(!std::isfinite(other.elements<float>()[i]));
+    else
+      CHECK(other.elements<float>()[i] == out.elements<float>()[i]);
   }
 }
 

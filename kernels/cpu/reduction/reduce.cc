@@ -189,6 +189,40 @@ void ReduceRows(const Layout<2>& layout, T* out, const T* in, Pace& pace) {
   });
 }
 
+// Runs of so few elements that a call for each would take longer than their sums.
+inline constexpr std::int64_t kFewElements = 16;
+
+inline bool HasShortRuns(const Layout<2>& layout) {
+  return layout.rank == 2 && layout.strides[0][0] != 0 && layout.strides[1][0] == 0 &&
+         layout.inner() <= kFewElements;
+}
+
+// Runs of kCount elements, or of `count`, whose results follow each other.
+template <int kCount, typename Op, typename T>
+void ReduceShortRuns(const Layout<2>& layout, T* out, const T* in, std::int64_t begin, std::int64_t end) {
+  const std::int64_t count = kCount == 0 ? layout.inner() : kCount;
+  const std::int64_t out_step = layout.strides[0][0], run_step = layout.strides[0][1],
+                     step = layout.strides[1][1];
+  for (std::int64_t i = begin; i < end; ++i) {
+    T result = Op::template Identity<T>();
+    for (std::int64_t j = 0; j < count; ++j) result = Op::Add(result, in[i * run_step + j * step]);
+    out[i * out_step] = result;
+  }
+}
+
+template <typename Op, typename T>
+Status ReduceShort(const Layout<2>& layout, T* out, const T* in) {
+  // A real and an imaginary part.
+  const bool pairs = layout.inner() == 2 && layout.strides[1][1] == 1;
+  return ParallelFor(layout.dims[0], GrainOf(kGrain, layout.inner()),
+                     [&](std::int64_t begin, std::int64_t end) {
+                       if (pairs)
+                         ReduceShortRuns<2, Op>(layout, out, in, begin, end);
+                       else
+                         ReduceShortRuns<0, Op>(layout, out, in, begin, end);
+                     });
+}
+
 template <typename Op>
 struct Reduce {
   static constexpr const char* kName = Op::kName;
@@ -213,7 +247,9 @@ struct Reduce {
     const T* from = x.data<T>();
     const std::int64_t size = out.size();
     if (Status s = FillAll(to, size, Op::template Identity<T>()); !s.ok()) return s;
-    if (x.size() != 0) {
+    if (HasShortRuns(layout)) {
+      if (Status s = ReduceShort<Op>(layout, to, from); !s.ok()) return s;
+    } else if (x.size() != 0) {
       Status s = ForResultsApart(
           layout, [&](const Layout<2>& part, std::int64_t out_offset, std::int64_t in_offset, Pace& pace) {
             ReduceRows<Op>(part, to + out_offset, from + in_offset, pace);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The discrete Fourier transform of any length.
+// The discrete Fourier transform of any length, of several lines at once.
 #pragma once
 
 #include <cstdint>
@@ -10,29 +10,42 @@
 
 namespace rewire::kernel::cpu {
 
-// A transform of one length. Powers of two use radix 2. Other lengths become a circular convolution of the
-// next power of two that fits (Bluestein). It uses the running kernel's workspace and only one thread.
+// The tables of one length, in the running kernel's workspace; threads may share them. Lengths made of the
+// factors 2, 3 and 5 use passes of radix 2 to 5. Other lengths become a circular convolution of the next
+// power of two that fits (Bluestein).
 class Fourier {
  public:
-  // `inverse` changes the sign of the exponent. The result is not scaled.
-  Status Init(std::int64_t length, bool inverse, Pace& pace);
+  // `inverse` changes the sign of the exponent. The result is not scaled. With `pairs`, lines are real
+  // numbers: `length`, which is even, of them as length / 2 pairs. Their transform is bins 0 to length / 2.
+  Status Init(std::int64_t length, bool inverse, bool pairs, Pace& pace);
 
   // Declares the workspace that Init takes for a length of at most `most`.
   static void DeclareWorkspace(WorkspaceSizes& sizes, std::int64_t most);
+  // The most numbers of a line's buffer for a length of at most `most`.
+  static std::int64_t MostNumbers(std::int64_t most);
 
-  // Transforms `length` complex numbers (real and imaginary part in turn) in place. Returns false if told to
-  // stop.
-  [[nodiscard]] bool Run(double* data, Pace& pace) const;
+  // Complex numbers that Run takes for each line in each of two buffers.
+  std::int64_t numbers() const { return padded_ + 1; }
+
+  // Transforms `lanes` lines, in the layout of fourier_steps.h. They are in `data`. The result is in `data`
+  // or `other`, which is returned. Null if told to stop.
+  [[nodiscard]] double* Run(double* data, double* other, std::int64_t lanes, Pace& pace) const;
 
  private:
-  bool Radix2(double* data, const double* roots, Pace& pace) const;
+  double* RunPasses(double* data, double* other, std::int64_t lanes, Pace& pace) const;
+  double* Convolve(double* data, double* other, std::int64_t lanes, Pace& pace) const;
+  Status InitChirp(Pace& pace);
 
-  std::int64_t length_ = 0;
-  std::int64_t padded_ = 0;     // the power of two
-  double* roots_ = nullptr;     // of unity, padded_ / 2 of them, as complex numbers
-  double* chirp_ = nullptr;     // length_ complex numbers; null for powers of two
+  static constexpr int kMostRadices = 64;
+  std::int64_t count_ = 0;   // complex numbers of a line
+  std::int64_t padded_ = 0;  // the same, or the power of two
+  double sign_ = -1;
+  int radix_count_ = 0;
+  std::int8_t radices_[kMostRadices] = {};
+  double* roots_ = nullptr;     // of unity, padded_ of them, as complex numbers
+  double* turns_ = nullptr;     // for pairs: the first of 2 * count_ roots
+  double* chirp_ = nullptr;     // count_ complex numbers; null without Bluestein
   double* spectrum_ = nullptr;  // of the chirp's conjugate, padded
-  double* scratch_ = nullptr;
 };
 
 }  // namespace rewire::kernel::cpu

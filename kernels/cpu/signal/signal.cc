@@ -5,7 +5,7 @@
 
 #include "rewire/kernels/cpu/registry.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
-#include "rewire/kernels/cpu/signal/fourier.h"
+#include "rewire/kernels/cpu/signal/fourier_lines.h"
 #include "rewire/kernels/cpu/support/convert.h"
 #include "rewire/kernels/cpu/support/parallel.h"
 #include "rewire/kernels/cpu/support/types.h"
@@ -13,12 +13,8 @@
 namespace rewire::kernel::cpu {
 namespace {
 
-// One line of a transform that has so many bins, and the transform's own memory.
-void DeclareTransform(WorkspaceSizes& sizes, std::int64_t bins, bool onesided) {
-  const std::int64_t most = onesided ? Times(2, bins) - 1 : bins;
-  Fourier::DeclareWorkspace(sizes, most);
-  sizes.Take(Times(2, most), sizeof(double));
-}
+// The longest transform that has so many bins.
+std::int64_t MostLength(std::int64_t bins, bool onesided) { return onesided ? Times(2, bins) - 1 : bins; }
 
 // x [..., 1 or 2]: real, or real and imaginary parts. `axis` is not the last one. A onesided transform of
 // real numbers has only the first half of its bins; an inverse one takes these and gives real numbers.
@@ -80,41 +76,33 @@ struct Dft {
     if (Status s = attributes.Resolve(x.dims(), dft_length, axis, &along, &length, &expected); !s.ok())
       return s;
     if (Status s = CheckShape("out", out, expected.view()); !s.ok()) return s;
-    Pace pace;
-    Fourier fourier;
-    double* line = nullptr;
-    if (Status s = fourier.Init(length, attributes.inverse, pace); !s.ok()) return s;
-    if (Status s = Workspace(Times(2, length), &line); !s.ok()) return s;
     const std::int64_t inner = Product(x.dims(), along + 1, x.ndim() - 1);
     const std::int64_t lines = Times(Product(x.dims(), 0, along), inner);
-    return ForType(Floats(), "x", x, [&](auto tag) -> Status {
+    if (lines == 0) return Status();
+    return ForType(Floats(), "x", x, [&](auto tag) {
       using T = typename decltype(tag)::type;
-      const std::int64_t parts = x.dim(x.ndim() - 1);
-      const std::int64_t given = x.dim(along);
-      const std::int64_t kept = expected[along];
-      const double scale = attributes.inverse ? 1 / static_cast<double>(length) : 1;
-      for (std::int64_t i = 0; i < lines; ++i) {
-        const T* from = x.data<T>() + (i / inner * given * inner + i % inner) * parts;
-        for (std::int64_t k = 0; k < length; ++k) {
-          if (!pace.Spend(2)) return Stopped();
-          // The other half of a real signal's bins are the conjugates of the first.
-          const bool mirrored = attributes.gives_real() && k > length / 2;
-          const std::int64_t bin = mirrored ? length - k : k;
-          line[2 * k] = bin < given ? static_cast<double>(from[bin * inner * parts]) : 0;
-          line[2 * k + 1] =
-              bin < given && parts == 2 ? static_cast<double>(from[bin * inner * parts + 1]) : 0;
-          if (mirrored) line[2 * k + 1] = -line[2 * k + 1];
-        }
-        if (!pace.Spend(4) || !fourier.Run(line, pace)) return Stopped();
-        const std::int64_t out_parts = attributes.gives_real() ? 1 : 2;
-        T* to = out.data<T>() + (i / inner * kept * inner + i % inner) * out_parts;
-        for (std::int64_t k = 0; k < kept; ++k) {
-          if (!pace.Spend(2)) return Stopped();
-          to[k * inner * out_parts] = static_cast<T>(line[2 * k] * scale);
-          if (out_parts == 2) to[k * inner * 2 + 1] = static_cast<T>(line[2 * k + 1] * scale);
-        }
-      }
-      return Status();
+      const std::int64_t parts = x.dim(x.ndim() - 1), out_parts = attributes.gives_real() ? 1 : 2;
+      const std::int64_t given = x.dim(along), kept = expected[along];
+      const auto read = [&](std::int64_t i) {
+        return x.data<T>() + (i / inner * given * inner + i % inner) * parts;
+      };
+      const auto written = [&](std::int64_t i) {
+        return out.data<T>() + (i / inner * kept * inner + i % inner) * out_parts;
+      };
+      const T* window = nullptr;
+      return FourierLines<T, decltype(read), decltype(written)>{lines,
+                                                                length,
+                                                                given,
+                                                                parts,
+                                                                inner * parts,
+                                                                window,
+                                                                attributes.inverse,
+                                                                attributes.gives_real(),
+                                                                kept,
+                                                                inner * out_parts,
+                                                                read,
+                                                                written}
+          .Run();
     });
   }
   bool DeclareWorkspace(WorkspaceSizes& sizes) const {
@@ -124,7 +112,11 @@ struct Dft {
     if (out == nullptr || sizes.Tensor(3) != nullptr ||
         !NormalizeAxis(attributes.axis, out->ndim, &along).ok())
       return false;
-    DeclareTransform(sizes, out->shape[along], attributes.onesided && !attributes.inverse);
+    const std::int64_t bins = out->shape[along];
+    // All other axes, and that of the parts: enough where there are no bins.
+    std::int64_t lines = 1;
+    for (int i = 0; i < out->ndim; ++i) lines = Times(lines, i == along ? 1 : out->shape[i]);
+    DeclareFourierLines(sizes, lines, MostLength(bins, attributes.onesided && !attributes.inverse));
     return true;
   }
 };
@@ -199,38 +191,26 @@ struct Stft {
                                          frame_length, &step, &length, &expected);
     if (!resolved.ok()) return resolved;
     if (Status s = CheckShape("out", out, expected.view()); !s.ok()) return s;
-    Pace pace;
-    Fourier fourier;
-    double* frame = nullptr;
-    if (Status s = fourier.Init(length, false, pace); !s.ok()) return s;
-    if (Status s = Workspace(Times(2, length), &frame); !s.ok()) return s;
-    return ForType(Floats(), "signal", signal, [&](auto tag) -> Status {
+    const std::int64_t frames = expected[1], lines = Times(signal.dim(0), frames);
+    if (lines == 0) return Status();
+    return ForType(Floats(), "signal", signal, [&](auto tag) {
       using T = typename decltype(tag)::type;
-      const std::int64_t parts = signal.dim(2);
-      const std::int64_t frames = expected[1];
-      const std::int64_t bins = expected[2];
-      for (std::int64_t i = 0; i < Times(signal.dim(0), frames); ++i) {
-        const T* from = signal.data<T>() + (i / frames * signal.dim(1) + i % frames * step) * parts;
-        for (std::int64_t k = 0; k < length; ++k) {
-          if (!pace.Spend(2)) return Stopped();
-          const double weight = has_window ? static_cast<double>(window->data<T>()[k]) : 1;
-          frame[2 * k] = weight * static_cast<double>(from[k * parts]);
-          frame[2 * k + 1] = parts == 2 ? weight * static_cast<double>(from[k * parts + 1]) : 0;
-        }
-        if (!pace.Spend(4) || !fourier.Run(frame, pace)) return Stopped();
-        T* to = out.data<T>() + i * bins * 2;
-        const auto store = [&](std::int64_t k, std::int64_t end) {
-          for (; k < end; ++k) to[k] = static_cast<T>(frame[k]);
-        };
-        if (!pace.For(2 * bins, 1, store)) return Stopped();
-      }
-      return Status();
+      const std::int64_t parts = signal.dim(2), bins = expected[2];
+      const auto read = [&](std::int64_t i) {
+        return signal.data<T>() + (i / frames * signal.dim(1) + i % frames * step) * parts;
+      };
+      const auto written = [&](std::int64_t i) { return out.data<T>() + i * bins * 2; };
+      const T* weights = has_window ? window->data<T>() : nullptr;
+      return FourierLines<T, decltype(read), decltype(written)>{lines, length, length, parts, parts, weights,
+                                                                false, false,  bins,   2,     read,  written}
+          .Run();
     });
   }
   bool DeclareWorkspace(WorkspaceSizes& sizes) const {
     const DLTensor* out = sizes.Tensor(-1, 3);
     if (out == nullptr) return false;
-    DeclareTransform(sizes, out->shape[2], attributes.onesided);
+    DeclareFourierLines(sizes, Times(out->shape[0], out->shape[1]),
+                        MostLength(out->shape[2], attributes.onesided));
     return true;
   }
 };
