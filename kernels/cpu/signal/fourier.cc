@@ -88,7 +88,7 @@ Status Fourier::InitChirp(Pace& pace) {
 // Every length may be the one that takes the convolution.
 void Fourier::DeclareWorkspace(WorkspaceSizes& sizes, std::int64_t most) {
   const std::int64_t padded = PaddedFor(most);
-  for (const std::int64_t numbers : {Times(2, padded), most + 2, Times(2, most), Times(4, padded)})
+  for (const std::int64_t numbers : {Times(2, padded), Plus(most, 2), Times(2, most), Times(4, padded)})
     sizes.Take(numbers, sizeof(double));
 }
 
