@@ -3,7 +3,7 @@
 """Measures Rewire against ONNX Runtime and OpenVINO on the models of tests/models, in turn in one run.
 
     models.py --bin build/release/bin --peer build/release/tests/bin/bench-peer --cases CASES [--openvino]
-              [--bf16] [--model NAME]... [--rounds 5] [--threads 1,2] [--json FILE]
+              [--bf16 | --int8] [--model NAME]... [--rounds 5] [--threads 1,2] [--json FILE]
     models.py --bin build/release/bin --before OTHER/build/release/bin --cases CASES ...
 
 Runs in the environment of tests/models/requirements/models.txt; CASES is what tests/models/reference.py wrote. A round
@@ -17,6 +17,10 @@ is left out of a row where it cannot run a model; the row then says so. With it,
 faster peer.
 With --bf16, Rewire and OpenVINO compute products in bf16; ONNX Runtime has no such mode and stays in float32. Models none of
 whose products become bf16 are left out. Results must be right within the tolerance that variants.py has for bf16.
+With --int8, all three run the model as ONNX Runtime's tools quantise it with their defaults: QuantizeLinear and DequantizeLinear
+around operators, weights and activations of 8 bits ("static" in variants.py). Models without floats to quantise are left out,
+and so are those that come quantised: they are in the table without it. Results must be as near to ONNX Runtime's of the
+same model as variants.py asks.
 start: loading and the first run together, since memory that loading only maps is paid for when it is first touched.
 Ours from .rwx (open, verify, link); theirs from ONNX, and from the optimised model that they saved, which is not
 optimised again.
@@ -27,6 +31,7 @@ build runs what it has compiled itself.
 """
 
 import argparse
+import dataclasses
 import json
 import math
 import os
@@ -40,11 +45,27 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent / "models"), str(HERE.parent / "support")]
 import check  # noqa: E402  (after the path is set)
 import environments  # noqa: E402
+import reference  # noqa: E402
 import variants  # noqa: E402
 
 SECONDS = 0.5  # of measured runs, a process
-MOST_APART = 0.02  # from the expected values, in parts of the largest: a peer that computes something else is no peer
-MOST_APART_BF16 = 0.5  # OpenVINO's bf16 alone may be far from float32; it is a peer all the same
+
+
+@dataclasses.dataclass(frozen=True)
+class Mode:
+    """What the models are run in."""
+
+    variant: str | None  # of variants.py, whose tolerance holds
+    compile_options: tuple
+    openvino: str  # its setting
+    # How far OpenVINO may be from the expected values, in parts of the largest: a peer that computes something else is no peer.
+    # With less than 32 bits it may be far, and is a peer all the same.
+    most_apart: float
+
+
+F32 = Mode(None, (), "f32", 0.02)
+BF16 = Mode(variants.BF16, ("--precision", "bf16", "--json"), "bf16", 0.5)
+INT8 = Mode(variants.STATIC, (), "f32", 0.5)
 
 
 def pinned(threads):
@@ -77,11 +98,11 @@ def openvino_library():
 def openvino_setting(options, model, case, threads):
     """The faster one of those that work, or why none does."""
     times, reasons = {}, []
-    precision, most = ("bf16", MOST_APART_BF16) if options.bf16 else ("f32", MOST_APART)
-    for setting in (precision, f"{precision}-dynamic"):
+    mode = options.mode
+    for setting in (mode.openvino, f"{mode.openvino}-dynamic"):
         try:
             run = theirs(options, "openvino", model, case, threads, setting)
-            if run["apart"] < most:
+            if run["apart"] < mode.most_apart:
                 times[setting] = run["latency"]
             else:
                 reasons.append(f"its values are {run['apart']:.2g} apart")
@@ -123,19 +144,46 @@ def spread(values):
     return {"median": statistics.median(values), "low": min(values), "high": max(values)}
 
 
-def measure(options, folder, scratch, threads):
+def quantised(folder, scratch):
+    """A folder like that of a model, of its static variant and with ONNX Runtime's answers of that; None if there is no such."""
+    made, cases = scratch / "quantised" / folder.name, cases_of(folder)
+    if (made / "complete").exists():
+        return made
+    made.mkdir(parents=True, exist_ok=True)
+    if not variants.has_variants(folder) or variants.make(variants.STATIC, folder, cases, made / "model.onnx"):
+        return None
+    session = reference.session(made / "model.onnx")
+    for case in cases:
+        reference.write_case(made / case.name, session, variants.inputs_of(case))
+    (made / "complete").touch()
+    return made
+
+
+def cases_of(folder):
+    return sorted(path for path in folder.iterdir() if path.is_dir())
+
+
+def wrong_results(options, executable, case, original, threads, scratch):
+    """What is wrong with a program, compared as its mode asks; `original` is the case of the float model."""
+    if not options.mode.variant:
+        return check.run_one(options.bin, executable, case, threads, scratch)
+    return variants.wrong_in(options.mode.variant, options.bin, executable, case, original, scratch)
+
+
+def measure(options, original, scratch, threads):
     """One row of the table for each set of inputs."""
+    mode = options.mode
+    folder = quantised(original, scratch) if mode is INT8 else original
+    if folder is None:
+        return
     model, executable = folder / "model.onnx", scratch / f"{folder.name}.rwx"
-    told = check.compile_model(options.bin, folder, executable, ["--precision", "bf16", "--json"] if options.bf16 else [])
-    if options.bf16 and json.loads(told)["quantized"] == 0:
+    told = check.compile_model(options.bin, folder, executable, mode.compile_options)
+    if mode is BF16 and json.loads(told)["quantized"] == 0:
         return
     optimised = scratch / f"{folder.name}.optimised.onnx"
     save_optimised(model, optimised)
-    for case in sorted(path for path in folder.iterdir() if path.is_dir()):
-        if options.bf16:
-            wrong = variants.wrong_in_bf16(options.bin, executable, case, scratch)
-        else:
-            wrong = check.run_one(options.bin, executable, case, threads, scratch)
+    for case in cases_of(folder):
+        wrong = wrong_results(options, executable, case, original / case.name, threads, scratch)
         if wrong:
             raise RuntimeError(f"wrong results, not measured: {'; '.join(wrong)}")
         rounds, second, reason = [], None, None
@@ -173,7 +221,7 @@ def measure_before(options, folder, scratch, threads):
     builds = {"now": options.bin, "before": options.before}
     for name, tools in builds.items():
         check.compile_model(tools, folder, scratch / f"{folder.name}.{name}.rwx")
-    for case in sorted(path for path in folder.iterdir() if path.is_dir()):
+    for case in cases_of(folder):
         def latency(name, runs):
             return ours(builds[name], scratch / f"{folder.name}.{name}.rwx", case, threads, runs)["latency"]
         runs = min(100000, max(3, int(SECONDS * 1e9 / max(1, latency("now", 3)))))
@@ -203,7 +251,11 @@ def main():
     peers.add_argument("--peer", type=pathlib.Path, help="bench-peer")
     peers.add_argument("--before", type=pathlib.Path, help="folder of another build's vm-compile and vm-run")
     parser.add_argument("--openvino", action="store_true", help="also beside OpenVINO, whose environment must be there")
-    parser.add_argument("--bf16", action="store_true", help="compute products in bf16, and so OpenVINO")
+    modes = parser.add_mutually_exclusive_group()
+    modes.add_argument("--bf16", dest="mode", action="store_const", const=BF16, default=F32,
+                       help="compute products in bf16, and so OpenVINO")
+    modes.add_argument("--int8", dest="mode", action="store_const", const=INT8,
+                       help="run models that ONNX Runtime's tools have quantised")
     parser.add_argument("--cases", type=pathlib.Path, required=True)
     parser.add_argument("--model", action="append")
     parser.add_argument("--rounds", type=int, default=5)

@@ -52,6 +52,21 @@ def as_array(value):
     return value.astype(str) if value.dtype == object else value
 
 
+def write_case(case, runner, given):
+    """Inputs, and what ONNX Runtime gives for them, as files."""
+    # Strings are objects there.
+    results = runner.run(None, {key: value.astype(object) if value.dtype.kind == "U" else value
+                                for key, value in given.items()})
+    for kind in ("in", "out"):
+        (case / kind).mkdir(parents=True, exist_ok=True)
+    for key, value in given.items():
+        np.save(case / "in" / f"{key}.npy", value)
+    for position, value in enumerate(results):
+        np.save(case / "out" / f"{position}.npy", as_array(value))
+    names = [value.name for value in runner.get_outputs()]
+    (case / "out" / "names.json").write_text(json.dumps(names))
+
+
 def collect(output, name):
     folder = output / name
     if (folder / "complete").exists():
@@ -61,17 +76,7 @@ def collect(output, name):
     write_model(name, folder / "model.onnx")
     runner = session(folder / "model.onnx")
     for number, given in enumerate(inputs(name, 1000)):
-        # Strings are objects there.
-        results = runner.run(None, {key: value.astype(object) if value.dtype.kind == "U" else value
-                                    for key, value in given.items()})
-        for kind in ("in", "out"):
-            (folder / str(number) / kind).mkdir(parents=True)
-        for key, value in given.items():
-            np.save(folder / str(number) / "in" / f"{key}.npy", value)
-        for position, value in enumerate(results):
-            np.save(folder / str(number) / "out" / f"{position}.npy", as_array(value))
-        names = [value.name for value in runner.get_outputs()]
-        (folder / str(number) / "out" / "names.json").write_text(json.dumps(names))
+        write_case(folder / str(number), runner, given)
     (folder / "complete").touch()
 
 

@@ -42,6 +42,10 @@ class Tolerance:
     reason: str
 
 
+STATIC = "static"
+INT8 = "precision"  # vm-compile quantises it, and ONNX Runtime runs "static"
+BF16 = "bf16"  # vm-compile rounds it
+
 # What vm-compile promises for its samples (--max-error), and the least part of the products with kernels of integers that
 # it must quantise, of all models together: a wrong quantiser would keep its promise with floats.
 MOST_ON_SAMPLES = 0.05
@@ -54,14 +58,14 @@ QUANTISED = Tolerance(2 / 255, 1.25, "two steps of 8 bits, for a rounding that f
 TOLERANCES = {
     "float16": Tolerance(4 / 1024, 3, "four steps of float16: both round at operators, but fuse other ones; a logarithm "
                          "of small powers makes more of it"),
-    "static": QUANTISED,
+    STATIC: QUANTISED,
     # Here `near` is for the variant's own error: other operators are quantised than by ONNX Runtime's tools, and these
     # have seen the inputs that are judged.
-    "precision": Tolerance(2.5 * MOST_ON_SAMPLES, 1.25, "vm-compile lets outputs move by MOST_ON_SAMPLES on its samples; those "
-                           "are two, of other random numbers, and what is judged it has not seen"),
+    INT8: Tolerance(2.5 * MOST_ON_SAMPLES, 1.25, "vm-compile lets outputs move by MOST_ON_SAMPLES on its samples; those "
+                    "are two, of other random numbers, and what is judged it has not seen"),
     # Here, too, `near` is for the variant's own error. ONNX Runtime runs the float model.
-    "bf16": Tolerance(0.08, 0, "a bf16 has 8 bits: products move by 0.002 of their norm, and deep models add that up. The most "
-                      "is 0.062, of a map that is 0 or 1; of 82 runs 78 are below 0.03"),
+    BF16: Tolerance(0.08, 0, "a bf16 has 8 bits: products move by 0.002 of their norm, and deep models add that up. The most "
+                    "is 0.062, of a map that is 0 or 1; of 82 runs 78 are below 0.03"),
     "operators": QUANTISED,
     "channels": QUANTISED,
     "dynamic": QUANTISED,
@@ -172,11 +176,10 @@ def make_subgraphs(model, _, made):  # without this option nothing inside Loop, 
 # Parts of less than this norm are no parts: a detector that sees nothing gives probabilities of 1e-7, with an error that is
 # that of its logits.
 LEAST_NORM = 1e-3
-INT8 = "precision"  # vm-compile quantises it, and ONNX Runtime runs "static"
-BF16 = "bf16"  # vm-compile rounds it
+
 VARIANTS = {
     "float16": make_float16,
-    "static": make_static,
+    STATIC: make_static,
     INT8: lambda model, _, made: shutil.copyfile(model, made),
     BF16: lambda model, _, made: shutil.copyfile(model, made),
     "operators": make_operators,
@@ -197,6 +200,11 @@ def operators(graph):
 
 def is_quantised(path):
     return any(part in name.lower() for name in operators(onnx.load(path).graph) for part in ("quant", "integer", "qlinear"))
+
+
+def has_variants(folder):
+    """Whether the model of a folder of cases is one of floats. Operators of ai.onnx.ml know float32 alone."""
+    return folder.name not in catalog.TRAINED and not is_quantised(folder / "model.onnx")
 
 
 def as_asked(inputs, session):
@@ -264,11 +272,12 @@ def judge(variant, given, peers, originals, names):
     return said, wrong
 
 
-def wrong_in_bf16(tools, executable, case, scratch):
-    """What is wrong with a program of bf16."""
+def wrong_in(variant, tools, executable, case, original, scratch):
+    """What is wrong with a program of a variant. `case` has ONNX Runtime's answers of what it runs, `original` those of the
+    float model."""
     names = json.loads((case / "out" / "names.json").read_text())
-    given, originals = run(tools, executable, inputs_of(case), scratch), outputs_of(case)
-    return judge(BF16, given, originals, originals, names)[1]
+    given = run(tools, executable, inputs_of(case), scratch)
+    return judge(variant, given, outputs_of(case), outputs_of(original), names)[1]
 
 
 class Samples:
@@ -386,21 +395,20 @@ def main():
         keep.mkdir(exist_ok=True)
         for name in names:
             folder = options.cases / name
-            # Operators of ai.onnx.ml know float32 alone.
-            if name in catalog.TRAINED or is_quantised(folder / "model.onnx"):
+            if not has_variants(folder):
                 continue
             models += 1
             cases = sorted(path for path in folder.iterdir() if path.is_dir())
             # What people make most, of each model; the rest of a few.
-            usual = VARIANTS if name in catalog.EACH_PASS else ("float16", "static", INT8, BF16)
+            usual = VARIANTS if name in catalog.EACH_PASS else ("float16", STATIC, INT8, BF16)
             for variant in options.variant or usual:
                 made = keep / f"{name}.{variant}.onnx"
                 unmade = make(variant, folder, cases, made)
                 if unmade:
                     print(f"unmade {name} {variant}: {unmade}", flush=True)
                     continue
-                if variant == INT8 and "static" not in (options.variant or usual):
-                    make("static", folder, cases, keep / f"{name}.static.onnx")  # to compare with
+                if variant == INT8 and STATIC not in (options.variant or usual):
+                    make(STATIC, folder, cases, keep / f"{name}.static.onnx")  # to compare with
                 for what, said, problem in check_variant(options.bin, variant, made, cases, scratch, products):
                     runs += 1
                     failures += problem is not None
