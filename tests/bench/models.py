@@ -140,6 +140,15 @@ def save_optimised(model, path):
     onnxruntime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
 
 
+def start_of_saved(options, optimised, case, threads):
+    """None if ONNX Runtime cannot load what it saved, as happens with quantised models."""
+    try:
+        saved = theirs(options, "onnxruntime", optimised, case, threads, "none")
+    except RuntimeError:
+        return None
+    return saved["load"] + saved["first"]
+
+
 def spread(values):
     return {"median": statistics.median(values), "low": min(values), "high": max(values)}
 
@@ -195,17 +204,18 @@ def measure(options, original, scratch, threads):
             mine["memory"] = ours(options.bin, executable, case, threads, 3)["memory"]  # without a long list of times
             mine["start"] = our_start(options.bin, executable, case, threads)
             other = theirs(options, "onnxruntime", model, case, threads, "all")
-            saved = theirs(options, "onnxruntime", optimised, case, threads, "none")
+            saved = start_of_saved(options, optimised, case, threads)
             other["start"] = other["load"] + other["first"]
             if second:
                 other["openvino"] = theirs(options, "openvino", model, case, threads, second)["latency"]
-            rounds.append((mine, other, saved["load"] + saved["first"]))
+            rounds.append((mine, other, saved))
         ratio = {
             "latency": spread([mine["latency"] / other["latency"] for mine, other, _ in rounds]),
             "start": spread([mine["start"] / other["start"] for mine, other, _ in rounds]),
-            "start_optimised": spread([mine["start"] / start for mine, _, start in rounds]),
             "memory": spread([mine["memory"] / other["memory"] for mine, other, _ in rounds]),
         }
+        if all(start for _, _, start in rounds):
+            ratio["start_optimised"] = spread([mine["start"] / start for mine, _, start in rounds])
         if second:
             ratio["openvino"] = spread([mine["latency"] / other["openvino"] for mine, other, _ in rounds])
         if options.openvino:
