@@ -6,6 +6,7 @@
     export_onnx.py --check    fails if the file is another one
 """
 
+import argparse
 import json
 import pathlib
 import struct
@@ -54,8 +55,10 @@ def model():
 
 
 def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true", help="fail if the file is another one")
     path = HERE / "digits.onnx"
-    if sys.argv[1:] == ["--check"]:
+    if parser.parse_args().check:
         return 0 if path.read_bytes() == model() else f"{path} is not what this script writes"
     path.write_bytes(model())
     return 0

@@ -5,6 +5,7 @@
 usage: vm_instructions.py BENCH_VM
 """
 
+import argparse
 import pathlib
 import subprocess
 import sys
@@ -25,11 +26,12 @@ def read_dump(path):
 
 
 def main():
-    if len(sys.argv) != 2:
-        sys.exit(__doc__.split("\n\n")[1])
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("bench", help="the program bench-vm")
+    bench = parser.parse_args().bench
     with tempfile.TemporaryDirectory() as folder:
         run = subprocess.run(
-            ["valgrind", "--tool=callgrind", "-q", f"--callgrind-out-file={folder}/dump", sys.argv[1],
+            ["valgrind", "--tool=callgrind", "-q", f"--callgrind-out-file={folder}/dump", bench,
              "--instructions"],
             stdout=subprocess.PIPE, text=True, check=False)
         if run.returncode != 0:

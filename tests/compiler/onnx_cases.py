@@ -7,8 +7,8 @@
 The package holds its cases as Python functions. FOLDER/node/CASE gets each case's model and its first data set.
 """
 
+import argparse
 import pathlib
-import sys
 import warnings
 
 import onnx
@@ -43,11 +43,11 @@ def main(folder):
     warnings.simplefilter("ignore")  # the cases divide by zero on purpose
     cases = collect_testcases(None)
     for case in cases:
-        write(case, pathlib.Path(folder) / "node" / case.name)
+        write(case, folder / "node" / case.name)
     print(f"{len(cases)} cases of onnx {onnx.__version__}")
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
-        sys.exit(__doc__)
-    main(sys.argv[1])
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=pathlib.Path, help="where the cases are written")
+    main(parser.parse_args().folder)

@@ -7,6 +7,7 @@ usage: device_code.py FOLDER   FOLDER has the sources (kernels/device/code)
 
 Exits with 77, which counts as skipped, where NVRTC is not installed.
 """
+import argparse
 import ctypes
 import ctypes.util
 import pathlib
@@ -49,11 +50,13 @@ def compiled(library, source, options):
 
 
 def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=pathlib.Path, help="kernels/device/code")
+    folder = parser.parse_args().folder
     library = nvrtc()
     if library is None:
         print("skipped: NVRTC is not installed")
         return 77
-    folder = pathlib.Path(sys.argv[1])
     programs = {path.stem for path in folder.glob("*.h")} - {"dialect", "arguments", "tiles"}
     if programs != set(PROGRAMS):
         print(f"this script compiles {sorted(PROGRAMS)}, the folder has {sorted(programs)}")

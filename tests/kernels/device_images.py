@@ -6,6 +6,7 @@ usage: device_images.py SOURCES IMAGES   kernels/device/code, and the folder of 
 
 Exits with 77, which counts as skipped, where Rewire was built without nvcc.
 """
+import argparse
 import pathlib
 import re
 import struct
@@ -44,7 +45,11 @@ def wrong_in(image, source):
 
 
 def main():
-    sources, images = map(pathlib.Path, sys.argv[1:])
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("sources", type=pathlib.Path, help="kernels/device/code")
+    parser.add_argument("images", type=pathlib.Path, help="the folder of the .fatbin files")
+    options = parser.parse_args()
+    sources, images = options.sources, options.images
     found = {path.stem: path for path in images.glob("*.fatbin")}
     if not found:
         print("skipped: Rewire was built without nvcc")

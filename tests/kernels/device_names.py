@@ -5,6 +5,7 @@ one in place of the other. Tensors that the CPU's kernel need not be given may b
 
 usage: device_names.py DOCS   the folder of kernels.md and kernels-device.md
 """
+import argparse
 import pathlib
 import re
 import sys
@@ -25,7 +26,9 @@ def rows(path):
 
 
 def main():
-    docs = pathlib.Path(sys.argv[1])
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("docs", type=pathlib.Path, help="the folder of kernels.md and kernels-device.md")
+    docs = parser.parse_args().docs
     cpu, device = rows(docs / "kernels.md"), rows(docs / "kernels-device.md")
     failed = []
     for name, tensors in device.items():

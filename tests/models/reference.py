@@ -8,10 +8,10 @@ Writes OUTPUT/<model>/model.onnx and, for each set of inputs, OUTPUT/<model>/<n>
 (outputs by position, names in .../out/names.json). What is there already is kept.
 """
 
+import argparse
 import json
 import pathlib
 import shutil
-import sys
 
 import numpy as np
 import onnx
@@ -80,13 +80,18 @@ def collect(output, name):
     (folder / "complete").touch()
 
 
-def main(arguments):
-    output = pathlib.Path(arguments[0])
-    for name in arguments[1:] or [*catalog.PACKAGED, *catalog.GENERATED, *catalog.TRAINED]:
-        collect(output, name)
-        print(f"{name}: {output / name}", flush=True)
-    return 0
+def main():
+    known = [*catalog.PACKAGED, *catalog.GENERATED, *catalog.TRAINED]
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("output", type=pathlib.Path, help="the folder of the cases")
+    parser.add_argument("models", nargs="*", metavar="model", help="all of them by default")
+    options = parser.parse_args()
+    if unknown := set(options.models) - set(known):
+        parser.error(f"no model is called {', '.join(sorted(unknown))}; there are {', '.join(known)}")
+    for name in options.models or known:
+        collect(options.output, name)
+        print(f"{name}: {options.output / name}", flush=True)
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    main()

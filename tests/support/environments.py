@@ -121,6 +121,9 @@ def run(requirements, command):
 
 
 if __name__ == "__main__":
+    if sys.argv[1:2] in ([], ["-h"], ["--help"]):
+        print(__doc__)
+        sys.exit(0 if sys.argv[1:] else 2)
     if sys.argv[1:2] == ["--run"]:
         run(sys.argv[2], sys.argv[3:])
     if sys.argv[1:2] == ["--python"]:

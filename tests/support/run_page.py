@@ -9,6 +9,7 @@ block of `sh` is run there, and a block of `text` behind it is what it must prin
 `...` stands for anything. A block of `python` without a name is run, too, with all that earlier ones have defined.
 """
 
+import argparse
 import pathlib
 import re
 import subprocess
@@ -52,11 +53,14 @@ def run(page, folder):
 
 
 def main():
-    page, folder = map(pathlib.Path, sys.argv[1:])
-    count = run(page, folder)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("page", type=pathlib.Path)
+    parser.add_argument("folder", type=pathlib.Path)
+    options = parser.parse_args()
+    count = run(options.page, options.folder)
     if count == 0:
-        raise SystemExit(f"{page}: there is no block to run")
-    print(f"{page.name}: {count} blocks written and run as they stand")
+        raise SystemExit(f"{options.page}: there is no block to run")
+    print(f"{options.page.name}: {count} blocks written and run as they stand")
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@
     count_cases.py CASES
 """
 
+import argparse
 import json
 import pathlib
 import sys
@@ -52,4 +53,6 @@ def main(cases):
 
 
 if __name__ == "__main__":
-    sys.exit(main(pathlib.Path(sys.argv[1])))
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("cases", type=pathlib.Path, help="what generate.py has filled")
+    sys.exit(main(parser.parse_args().cases))

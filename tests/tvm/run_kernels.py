@@ -10,6 +10,7 @@ run, and each kernel, called with integers in place of floats, fails with its ow
 each library says of itself, and a Relax executable is refused as a model. Prints failures and the totals; exits with 1 when something failed.
 """
 
+import argparse
 import json
 import os
 import pathlib
@@ -152,8 +153,7 @@ def missing(cases):
                 yield f"{path} is missing"
 
 
-def main(arguments):
-    tools, cases = (pathlib.Path(argument).resolve() for argument in arguments)
+def main(tools, cases):
     read = {path.parent: json.loads(path.read_text()) for path in sorted(cases.glob("*/kernels/*/case.json"))}
     failed = list(missing(cases))
     relax = {directory for directory in read if directory.name == "relax"}
@@ -181,4 +181,8 @@ def main(arguments):
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("bin", type=pathlib.Path, help="the folder of vm-run")
+    parser.add_argument("cases", type=pathlib.Path, help="what generate.py has filled")
+    options = parser.parse_args()
+    sys.exit(main(options.bin.resolve(), options.cases.resolve()))

@@ -9,6 +9,7 @@ vm-convert made of them. `--expect` with tolerances of 0 compares; casefile.py d
 the totals; exits with 1 when something failed.
 """
 
+import argparse
 import concurrent.futures
 import json
 import os
@@ -79,9 +80,7 @@ def check(tools, directory):
     return len(case["calls"]), [failure for failure in failures if failure]
 
 
-def main(arguments):
-    tools = pathlib.Path(arguments[0]).resolve()
-    directories = [pathlib.Path(name).resolve() for name in arguments[1:]]
+def main(tools, directories):
     calls, failed = 0, 0
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         for directory, (count, failures) in zip(directories, pool.map(lambda each: check(tools, each), directories)):
@@ -90,8 +89,12 @@ def main(arguments):
             for failure in failures:
                 print(f"FAILED {directory}\n  {failure}")
     print(f"{calls} calls of {len(directories)} cases, each from TVM's files and from what vm-convert wrote: {failed} failed")
-    return 1 if failed or not directories else 0
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("bin", type=pathlib.Path, help="the folder of vm-run and vm-convert")
+    parser.add_argument("cases", type=pathlib.Path, nargs="+", metavar="case", help="the folder of a case")
+    options = parser.parse_args()
+    sys.exit(main(options.bin.resolve(), [case.resolve() for case in options.cases]))

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the generators share: the target, how a library is exported and loaded, and the loop over cases."""
 
+import argparse
 import os
 import sys
 import time
@@ -44,9 +45,13 @@ def _run_in_child(generate, output, name):
 
 def run_all(cases, generate, arguments):
     """Generates the named cases, or all; prints a line for each and returns the exit status."""
-    output, names = arguments[0], arguments[1:] or list(cases)
+    parser = argparse.ArgumentParser()
+    parser.add_argument("output", help="the folder of the generated cases")
+    parser.add_argument("cases", nargs="*", metavar="case", help="one of " + ", ".join(cases) + "; all by default")
+    options = parser.parse_args(arguments)
+    output = options.output
     failed = 0
-    for name in names:
+    for name in options.cases or list(cases):
         start = time.monotonic()
         status = _run_in_child(generate, output, name)
         failed += status != 0
