@@ -141,5 +141,35 @@ TEST_CASE("the bound of a device's memory is what a run takes there") {
   CHECK(vm.bytes_peak() == bound.bytes);
 }
 
+TEST_CASE("each side's arena holds the tensors of that side alone") {
+  onnx::ModelProto model = EmptyModel();
+  onnx::GraphProto* graph = model.mutable_graph();
+  SetValue(graph->add_input(), "x", {64, 32});
+  SetValue(graph->add_output(), "y", {});
+  AddFloats(graph, "w", {32, 16}, std::vector<float>(512, 0.03125F));
+  AddFloats(graph, "v", {16, 16}, std::vector<float>(256, 0.0625F));
+  AddNode(graph, "MatMul", {"x", "w"}, "a");
+  AddNode(graph, "MatMul", {"a", "v"}, "b");
+  // The device's kernels take no f64.
+  AddInt(AddNode(graph, "Cast", {"b"}, "long"), "to", onnx::TensorProto::DOUBLE);
+  AddNode(graph, "MatMul", {"long", "long_v"}, "c");
+  onnx::TensorProto* weights = AddWeight(graph, "long_v", onnx::TensorProto::DOUBLE, {16, 16});
+  for (int i = 0; i < 256; ++i) weights->add_double_data(0.0625);
+  AddInt(AddNode(graph, "Cast", {"c"}, "y"), "to", onnx::TensorProto::FLOAT);
+  const Outcome outcome = CompileProto(model, OnDevice());
+  INFO(outcome.message);
+  REQUIRE(outcome.message.empty());
+  CHECK(outcome.compiled.device_calls == 2);
+  CHECK(outcome.compiled.device_arena_bytes == 2 * 64 * 16 * 4);  // a and b
+  CHECK(outcome.compiled.arena_bytes == 2 * 64 * 16 * 8);         // `long` and c
+  const Answer expected = RunOnCounts(Module(CompileProto(model).compiled.module), {64, 32});
+  const Answer given = RunOnCounts(Module(outcome.compiled.module), {64, 32});
+  CHECK(given.error == "");
+  REQUIRE(given.values.size() == expected.values.size());
+  for (std::size_t i = 0; i < given.values.size(); ++i) {
+    CHECK(given.values[i] == Approx(expected.values[i]).epsilon(1e-4));
+  }
+}
+
 }  // namespace
 }  // namespace rewire::test

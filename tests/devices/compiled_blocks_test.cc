@@ -259,5 +259,103 @@ TEST_CASE("an If in a loop that gives a carried value on as it is") {
   CHECK(copies[2] == 0);
 }
 
+TEST_CASE("a condition that a loop carries, too, lies where the loop reads it") {
+  onnx::ModelProto model = Model({4, 16});
+  onnx::GraphProto* graph = model.mutable_graph();
+  AddInts(graph, "turns", {6}, true);
+  AddInts(graph, "three", {3}, true);
+  AddFloats(graph, "limit", {}, {50});
+  AddInts(graph, "scalar", {});
+  AddWeight(graph, "yes", onnx::TensorProto::BOOL, {})->set_raw_data(std::string(1, '\1'));
+  onnx::NodeProto* loop = AddNode(graph, "Loop", {"turns", "", "x", "yes"}, "last");
+  loop->add_output("small");
+  onnx::GraphProto* body = AddGraph(loop, "body");
+  SetValue(body->add_input(), "turn", {}, onnx::TensorProto::INT64);
+  SetValue(body->add_input(), "go", {}, onnx::TensorProto::BOOL);
+  SetValue(body->add_input(), "v", {4, 16});
+  SetValue(body->add_input(), "was_small", {}, onnx::TensorProto::BOOL);
+  AddNode(body, "MatMul", {"v", "w"}, "next");
+  AddNode(body, "ReduceMax", {"next"}, "largest");
+  // Of two dimensions, so that it is no size, which the host would compute.
+  AddNode(body, "Less", {"largest", "limit"}, "are_small");
+  AddNode(body, "Reshape", {"are_small", "scalar"}, "is_small");
+  SetValue(body->add_output(), "is_small", {}, onnx::TensorProto::BOOL);
+  SetValue(body->add_output(), "next", {4, 16});
+  SetValue(body->add_output(), "is_small", {}, onnx::TensorProto::BOOL);
+  // Casts between integers are done on the host.
+  AddInt(AddNode(graph, "Cast", {"small"}, "number"), "to", onnx::TensorProto::INT64);
+  AddNode(graph, "Add", {"number", "three"}, "more");
+  AddInt(AddNode(graph, "Cast", {"more"}, "factor"), "to", onnx::TensorProto::FLOAT);
+  AddNode(graph, "Mul", {"last", "factor"}, "y");
+  const std::vector<int> copies = CopiesOf(model, {4, 16});
+  CHECK(copies[1] == 1);  // the condition to the host, and the carried one with it
+  CHECK(copies[0] == 3);  // x and the factor to the device, y back
+}
+
+TEST_CASE("a result of the model is copied to the host in the branch that makes it on the device") {
+  onnx::ModelProto model = Model({4, 16});
+  onnx::GraphProto* graph = model.mutable_graph();
+  AddInt(AddNode(graph, "ReduceSum", {"x"}, "sum"), "keepdims", 0);
+  AddFloats(graph, "limit", {}, {GENERATE(0.0F, 5000.0F)});
+  AddNode(graph, "Greater", {"sum", "limit"}, "more");
+  onnx::NodeProto* branch = AddNode(graph, "If", {"more"}, "y");
+  onnx::GraphProto* then = AddGraph(branch, "then_branch");
+  AddNode(then, "MatMul", {"x", "w"}, "product");
+  SetValue(then->add_output(), "product", {4, 16});
+  onnx::GraphProto* otherwise = AddGraph(branch, "else_branch");
+  AddFloats(otherwise, "constant", {4, 16}, std::vector<float>(64, 0.5F));
+  AddNode(otherwise, "Identity", {"constant"}, "other");
+  SetValue(otherwise->add_output(), "other", {4, 16});
+  const std::vector<int> copies = CopiesOf(model, {4, 16});
+  CHECK(copies[0] == 2);  // x to the device, the comparison to the host; no result
+  CHECK(copies[1] == 1);
+}
+
+TEST_CASE("a view of a carried value lies where that does, and reads nothing itself") {
+  onnx::ModelProto model = Model({4, 4});
+  onnx::GraphProto* graph = model.mutable_graph();
+  AddInts(graph, "turns", {3}, true);
+  AddInts(graph, "flat", {2, 8});
+  AddFloats(graph, "zero", {}, {0});
+  AddFloats(graph, "left", {4, 2}, {0.5F, -0.25F, 0.125F, 0.5F, -0.5F, 0.25F, 0.25F, 0.5F});
+  std::vector<float> right(32);
+  for (std::size_t i = 0; i < right.size(); ++i) right[i] = static_cast<float>(i % 7) * 0.125F - 0.25F;
+  AddFloats(graph, "right", {8, 4}, right);
+  onnx::NodeProto* loop = AddNode(graph, "Loop", {"turns", "", "x", "zero"}, "last");
+  loop->add_output("last_det");
+  onnx::GraphProto* body = AddBody(loop, {"v"}, {4, 4});
+  SetValue(body->add_input(), "det_before", {});
+  AddNode(body, "Reshape", {"v", "flat"}, "view");
+  AddNode(body, "MatMul", {"left", "view"}, "wide");
+  AddNode(body, "MatMul", {"wide", "right"}, "square");
+  AddNode(body, "Tanh", {"square"}, "next");
+  AddNode(body, "Det", {"next"}, "det");  // the device has no such kernel
+  SetValue(body->add_output(), "next", {4, 4});
+  SetValue(body->add_output(), "det", {});
+  AddNode(graph, "Det", {"last"}, "det_behind");
+  AddNode(graph, "Sub", {"det_behind", "last_det"}, "difference");
+  AddNode(graph, "Add", {"x", "difference"}, "y");
+  const std::vector<int> copies = CopiesOf(model, {4, 4});
+  CHECK(copies[1] == 1);  // what Det reads; the view stays
+}
+
+TEST_CASE("what is carried as a view of what the device makes stays there") {
+  onnx::ModelProto model = Model({4, 16});
+  onnx::GraphProto* graph = model.mutable_graph();
+  AddInts(graph, "turns", {3}, true);
+  AddInts(graph, "other_way", {16, 4});
+  AddInts(graph, "back", {4, 16});
+  onnx::NodeProto* loop = AddNode(graph, "Loop", {"turns", "", "x"}, "y");
+  onnx::GraphProto* body = AddBody(loop, {"v"}, {4, 16});
+  AddNode(body, "Reshape", {"v", "other_way"}, "view");
+  AddNode(body, "MatMul", {"w", "view"}, "product");
+  AddNode(body, "Tanh", {"product"}, "tanh");
+  AddNode(body, "Reshape", {"tanh", "back"}, "next");
+  SetValue(body->add_output(), "next", {4, 16});
+  const std::vector<int> copies = CopiesOf(model, {4, 16});
+  CHECK(copies[0] == 2);  // x to the device, y back
+  CHECK(copies[1] == 0);
+}
+
 }  // namespace
 }  // namespace rewire::test

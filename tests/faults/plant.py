@@ -7,8 +7,8 @@ usage: plant.py --check                     every fault of faults.py can still b
        plant.py --preset release            without sanitizers: sooner, but some faults are then not seen
        plant.py --list
 
-Works on a copy of the tree in build/faults, which is kept: the next run builds only what has changed. All faults are
-planted at once, each asleep: «x < y» becomes (planted ? (x <= y) : (x < y)). So the copy is built once, and the tests
+Works on a copy of the tree in build/faults, which is kept: the next run builds only what has changed. The chosen faults
+are planted at once, each asleep: «x < y» becomes (planted ? (x <= y) : (x < y)). So the copy is built once, and the tests
 run once for each fault, which the environment variable REWIRE_PLANTED_FAULT wakes. The copy is built with the preset
 asan-ubsan unless told otherwise: reading past an end counts as noticed. A fault is caught when one of its tests fails, crashes or takes
 longer than TIMEOUT. All sleep in the first run, which must pass.
@@ -45,9 +45,15 @@ def tree_files():
 
 
 # Stands at the top of a file with faults in it.
+# Warnings are about the code without its faults. Everything else is compiled as in the tree, so that ccache has it.
 SWITCH = """#ifndef REWIRE_PLANTED_FAULT
 #define REWIRE_PLANTED_FAULT
 #include <cstdlib>
+#pragma GCC diagnostic ignored "-Wdangling-else"
+#pragma GCC diagnostic ignored "-Wparentheses"
+#pragma GCC diagnostic ignored "-Wsign-compare"
+#pragma GCC diagnostic ignored "-Wtype-limits"
+#pragma GCC diagnostic ignored "-Wunused"
 [[maybe_unused]] static bool PlantedFault(long number) {
   static const char* const woken = std::getenv("REWIRE_PLANTED_FAULT");
   static const long awake = woken == nullptr ? 0 : std::atol(woken);
@@ -106,10 +112,10 @@ def check(files):
     return wrong
 
 
-def planted(files):
-    """The files that have faults, by path, with all of them in."""
+def planted(files, faults):
+    """The files that have any of the faults, by path, with these in."""
     changed = {}
-    for fault in FAULTS:
+    for fault in faults:
         path = locate(fault, files)[0]
         source = changed.get(path) or (ROOT / path).read_text(encoding="utf-8")
         changed[path] = source.replace("".join(parts_of(fault)), sleeping(fault))
@@ -121,9 +127,9 @@ def planted(files):
     return changed
 
 
-def copy_tree(files):
+def copy_tree(files, faults):
     """Brings the copy up to date. Files that are the same keep their time, so that little is built again."""
-    changed = planted(files)
+    changed = planted(files, faults)
     for name in files:
         source, target = ROOT / name, COPY / name
         if source.is_symlink():  # include/rewire is the root itself
@@ -150,7 +156,9 @@ def copy_tree(files):
 def build(targets, preset):
     command = ["cmake", "--build", "--preset", preset, "--parallel", os.environ.get("JOBS", str(os.cpu_count())),
                "--target", *targets]
-    return subprocess.run(command, cwd=COPY, capture_output=True, text=True)
+    # To ccache, paths begin at the copy: it then has what was built of the tree itself.
+    environment = os.environ | {"CCACHE_BASEDIR": str(COPY)}
+    return subprocess.run(command, cwd=COPY, capture_output=True, text=True, env=environment)
 
 
 def environment_of(test, preset):
@@ -197,10 +205,8 @@ def notice(fault, preset):
 def prepare(files, faults, preset, baseline):
     """Builds the copy. Its tests must pass while all faults sleep, or a failure would mean nothing."""
     COPY.mkdir(parents=True, exist_ok=True)
-    copy_tree(files)
-    # Warnings are about the code without its faults.
-    subprocess.run(["cmake", "--preset", preset, "-DREWIRE_WERROR=OFF"], cwd=COPY, check=True,
-                   stdout=subprocess.DEVNULL)
+    copy_tree(files, faults)
+    subprocess.run(["cmake", "--preset", preset], cwd=COPY, check=True, stdout=subprocess.DEVNULL)
     tests = sorted({test for fault in faults for test in fault.tests})
     built = build(tests, preset)
     if built.returncode != 0:

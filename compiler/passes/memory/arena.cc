@@ -2,7 +2,8 @@
 //
 // Places all tensors of known or limited size that stay inside the function in one piece of memory, laid out
 // when compiling. Those on the device lie in a piece of that device. Along an outermost axis, inputs of a
-// concatenation are parts of its output, and outputs of a split or slice are parts of its input.
+// concatenation are parts of its output, and outputs of a split or slice are parts of its input. Only on the
+// host: a device's kernel must not be given memory that it reads and writes.
 #include <algorithm>
 #include <unordered_map>
 #include <vector>
@@ -148,7 +149,7 @@ class Planner {
       const std::size_t index = ItemOf(part.inner);
       if (index == kNone || index == RootOf(outer)) continue;
       Item& inner = items_[index];
-      if (inner.outer != kNone || part.offset % ArenaAlignment(device_) != 0) continue;
+      if (inner.outer != kNone || part.offset % kArenaAlignment != 0) continue;
       before.emplace_back(index, inner);
       inner.outer = outer;
       inner.offset = part.offset;

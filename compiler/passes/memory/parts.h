@@ -19,8 +19,8 @@ struct Part {
 };
 
 // One part for each tensor that the node copies: the inputs of a concatenation, the outputs of a split or
-// slice. Empty for other nodes, if a copy is not contiguous, or if a shape is unknown. The stock kernels skip
-// a copy whose source and destination are the same.
+// slice. Empty for other nodes, if a copy is not contiguous, or if a shape is unknown. The stock kernels of
+// the host skip a copy whose source and destination are the same. Those of devices do not, and have no parts.
 std::vector<Part> PartsOf(const Node& node);
 
 }  // namespace rewire::compiler
