@@ -72,10 +72,12 @@ Kernel* Kernel::Make(State& state, cl_program program, const char* name) {
              "clCreateKernel: " + ErrorName(error) + ", the module has no kernel '" + name + "'");
     return nullptr;
   }
-  state.driver.clGetKernelInfo(first, CL_KERNEL_NUM_ARGS, sizeof(made->arguments_), &made->arguments_,
-                               nullptr);
   made->bound_[0].object = first;
-  return made.release();
+  error = state.driver.clGetKernelInfo(first, CL_KERNEL_NUM_ARGS, sizeof(made->arguments_), &made->arguments_,
+                                       nullptr);
+  if (error == CL_SUCCESS) return made.release();
+  FailIn("clGetKernelInfo", error);
+  return nullptr;
 }
 
 Kernel::~Kernel() {
@@ -174,8 +176,7 @@ int Kernel::Record(const Device& device, const RewireLaunch& launch, Recording* 
   const Extents extents(launch);
   std::copy(extents.global, extents.global + 3, command.global);
   std::copy(extents.local, extents.local + 3, command.local);
-  recording->Add(command, memory.Objects());
-  return REWIRE_DEVICE_OK;
+  return recording->Add(command, memory.Objects());
 }
 
 int Kernel::Enqueue(cl_kernel object, const RewireLaunch& launch, cl_command_queue queue) const {

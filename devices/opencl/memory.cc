@@ -204,8 +204,7 @@ int FindHandle(void* context, DLDevice, const void* address, void** handle, std:
 // Gives the command to the queue, or to the recording of what the queue is given.
 int Give(State& state, cl_command_queue queue, const Command& command) {
   if (Recording* recording = state.recordings.Find(queue)) {
-    recording->Add(command);
-    return REWIRE_DEVICE_OK;
+    return recording->Add(command);
   }
   return command.Enqueue(state.driver, queue);
 }

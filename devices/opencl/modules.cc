@@ -38,23 +38,26 @@ int Build(const State& state, cl_program program, const Device& device, const ch
                   "clBuildProgram: " + ErrorName(error) + "\n" + BuildLog(state, program, device.id));
 }
 
+// Empty if the driver does not give it.
 std::string BinaryOf(const State& state, cl_program program, cl_device_id device) {
+  const auto get = [&](cl_program_info what, std::size_t bytes, void* to) {
+    return state.driver.clGetProgramInfo(program, what, bytes, to, nullptr) == CL_SUCCESS;
+  };
   cl_uint count = 0;
-  state.driver.clGetProgramInfo(program, CL_PROGRAM_NUM_DEVICES, sizeof(count), &count, nullptr);
+  if (!get(CL_PROGRAM_NUM_DEVICES, sizeof(count), &count)) return {};
   std::vector<cl_device_id> devices(count);
   std::vector<std::size_t> sizes(count);
-  state.driver.clGetProgramInfo(program, CL_PROGRAM_DEVICES, count * sizeof(cl_device_id), devices.data(),
-                                nullptr);
-  state.driver.clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, count * sizeof(std::size_t), sizes.data(),
-                                nullptr);
+  if (!get(CL_PROGRAM_DEVICES, count * sizeof(cl_device_id), devices.data()) ||
+      !get(CL_PROGRAM_BINARY_SIZES, count * sizeof(std::size_t), sizes.data())) {
+    return {};
+  }
   std::vector<std::string> binaries(count);
   std::vector<unsigned char*> places(count);
   for (cl_uint i = 0; i < count; ++i) {
     binaries[i].resize(sizes[i]);
     places[i] = reinterpret_cast<unsigned char*>(binaries[i].data());
   }
-  state.driver.clGetProgramInfo(program, CL_PROGRAM_BINARIES, count * sizeof(unsigned char*), places.data(),
-                                nullptr);
+  if (!get(CL_PROGRAM_BINARIES, count * sizeof(unsigned char*), places.data())) return {};
   for (cl_uint i = 0; i < count; ++i) {
     if (devices[i] == device) return binaries[i];
   }
@@ -113,7 +116,8 @@ int LoadModule(void* context, DLDevice device, std::uint32_t form, const void* c
       state.driver.clReleaseProgram(program);
       return built;
     }
-    if (!path.empty()) devices::WriteCached(path, key, BinaryOf(state, program, found->id));
+    const std::string binary = path.empty() ? "" : BinaryOf(state, program, found->id);
+    if (!binary.empty()) devices::WriteCached(path, key, binary);
   }
   auto loaded = std::make_unique<Module>();
   loaded->program = program;

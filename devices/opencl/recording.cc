@@ -46,17 +46,25 @@ Recording::~Recording() {
   for (cl_mem memory : held_) driver_.clReleaseMemObject(memory);
 }
 
-void Recording::Hold(cl_mem memory) {
-  if (memory == nullptr || std::find(held_.begin(), held_.end(), memory) != held_.end()) return;
-  driver_.clRetainMemObject(memory);
+int Recording::Hold(cl_mem memory) {
+  if (memory == nullptr || std::find(held_.begin(), held_.end(), memory) != held_.end()) {
+    return REWIRE_DEVICE_OK;
+  }
+  if (const cl_int error = driver_.clRetainMemObject(memory); error != CL_SUCCESS) {
+    return FailIn("clRetainMemObject", error);
+  }
   held_.push_back(memory);
+  return REWIRE_DEVICE_OK;
 }
 
-void Recording::Add(const Command& command, const std::vector<cl_mem>& arguments) {
-  Hold(command.from);
-  Hold(command.to);
-  for (cl_mem memory : arguments) Hold(memory);
+int Recording::Add(const Command& command, const std::vector<cl_mem>& arguments) {
   commands_.push_back(command);
+  std::vector<cl_mem> needed = arguments;
+  needed.insert(needed.end(), {command.from, command.to});
+  for (cl_mem memory : needed) {
+    if (const int code = Hold(memory); code != REWIRE_DEVICE_OK) return code;
+  }
+  return REWIRE_DEVICE_OK;
 }
 
 int Recording::Finish(cl_command_queue queue) {

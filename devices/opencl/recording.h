@@ -51,8 +51,8 @@ class Recording {
   Recording(const Recording&) = delete;
   Recording& operator=(const Recording&) = delete;
 
-  // Takes the command's kernel over. Holds the memory objects until the recording ends.
-  void Add(const Command& command, const std::vector<cl_mem>& arguments = {});
+  // Takes the command's kernel over, also on failure. Holds the memory objects until the recording ends.
+  int Add(const Command& command, const std::vector<cl_mem>& arguments = {});
   // Makes the command buffers. `queue` is the one that replays go to.
   int Finish(cl_command_queue queue);
   int Replay(cl_command_queue queue) const;
@@ -65,7 +65,7 @@ class Recording {
   };
 
   int MakeBuffer(cl_command_queue queue, std::size_t first, std::size_t end);
-  void Hold(cl_mem memory);
+  int Hold(cl_mem memory);
 
   const Driver& driver_;
   const CommandBuffers* buffers_;

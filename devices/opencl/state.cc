@@ -18,7 +18,10 @@ bool State::Open(std::string* reason) {
     return false;
   }
   std::vector<cl_platform_id> platforms(count);
-  driver.clGetPlatformIDs(count, platforms.data(), nullptr);
+  if (const cl_int error = driver.clGetPlatformIDs(count, platforms.data(), nullptr); error != CL_SUCCESS) {
+    *reason = "clGetPlatformIDs: " + ErrorName(error);
+    return false;
+  }
   const char* wanted = std::getenv("REWIRE_OPENCL_PLATFORM");
   if (wanted != nullptr) {
     const auto differs = [&](cl_platform_id platform) {
@@ -39,14 +42,15 @@ bool State::AddDevices(cl_platform_id platform, cl_device_type type) {
   cl_uint count = 0;
   if (driver.clGetDeviceIDs(platform, type, 0, nullptr, &count) != CL_SUCCESS || count == 0) return false;
   std::vector<cl_device_id> found(count);
-  driver.clGetDeviceIDs(platform, type, count, found.data(), nullptr);
+  if (driver.clGetDeviceIDs(platform, type, count, found.data(), nullptr) != CL_SUCCESS) return false;
   cl_context& context = contexts_[platform];
   if (context == nullptr) {
     cl_uint all = 0;
-    driver.clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 0, nullptr, &all);
+    cl_int error = driver.clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 0, nullptr, &all);
+    if (error != CL_SUCCESS) return false;
     std::vector<cl_device_id> every(all);
-    driver.clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, all, every.data(), nullptr);
-    cl_int error = CL_SUCCESS;
+    error = driver.clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, all, every.data(), nullptr);
+    if (error != CL_SUCCESS) return false;
     context = driver.clCreateContext(nullptr, all, every.data(), nullptr, nullptr, &error);
     if (error != CL_SUCCESS) return false;
   }

@@ -1,60 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Every call of the CUDA driver fails once, one after another. Each time there is an error with words,
-// nothing is left behind, and the next call is right. Only the simulated driver fails at will.
-#include <dlfcn.h>
-
+// Every call of the driver fails once, one after another. Each time there is an error with words, nothing is
+// left behind, and the next call is right. Only drivers of tests fail at will (faulty_driver.h).
 #include <catch2/catch.hpp>
 #include <cstring>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
-#include "rewire/devices/cuda/driver_functions.h"
+#include "rewire/tests/devices/faulty_driver.h"
 #include "rewire/tests/devices/test_device.h"
 #include "rewire/tests/devices/twice_kernel.h"
-#include "rewire/tests/simulated_cuda/control.h"
 #include "rewire/tests/support/run_program.h"
 #include "rewire/vm/pipeline.h"
 #include "rewire/vm/virtual_machine.h"
 
 namespace rewire::test {
 namespace {
-
-using simulated_cuda::Control;
-using simulated_cuda::Counters;
-
-constexpr int kUnknownError = 999;  // CUDA_ERROR_UNKNOWN
-constexpr int kOutOfMemory = 2;     // CUDA_ERROR_OUT_OF_MEMORY
-
-bool FindControl(Control* control) {
-  void* driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
-  return driver != nullptr && control->Load([&](const char* name) { return dlsym(driver, name); });
-}
-
-// What must be as before.
-std::vector<std::uint64_t> Alive(const Control& control) {
-  Counters now{};
-  control.GetCounters(&now);
-  return {now.device_allocations,
-          now.device_bytes,
-          now.pinned_allocations,
-          now.streams,
-          now.events,
-          now.modules,
-          now.graphs,
-          now.graph_execs,
-          now.violations};
-}
-
-// All calls of the driver since Reset.
-std::uint64_t CallsOf(const Control& control) {
-  std::uint64_t calls = 0;
-#define REWIRE_COUNT(name, symbol, parameters, need) calls += control.CountCalls(#name);
-  REWIRE_CUDA_FUNCTIONS(REWIRE_COUNT)
-#undef REWIRE_COUNT
-  return calls;
-}
 
 // What one scenario met.
 struct Met {
@@ -115,42 +78,77 @@ Met Scenario(const char* cache) {
 }
 
 TEST_CASE("each call of the driver fails once: an error with words, nothing left, the next call right") {
-  Control control;
-  if (!FindControl(&control)) return;  // a real driver fails when it wants
-  const TempFolder cache;              // compiles once
+  const std::unique_ptr<FaultyDriver> driver = FaultyDriver::Find();
+  if (driver == nullptr) return;  // a real one fails when it wants
+  const TempFolder cache;         // compiles once
   (void)Scenario(cache.path().c_str());
-  control.Reset();
+  driver->Reset();
   const Met whole = Scenario(cache.path().c_str());
   REQUIRE(whole.errors.empty());
   REQUIRE(whole.right);
-  const std::uint64_t calls = CallsOf(control);
-  for (const int code : {kUnknownError, kOutOfMemory}) {
+  const std::uint64_t calls = driver->Calls();
+  for (const FaultyDriver::Code& code : driver->codes()) {
     int told = 0;
     for (std::uint64_t k = 1; k <= calls; ++k) {
-      INFO("call " << k << " fails with " << code);
-      control.Reset();
-      const std::vector<std::uint64_t> before = Alive(control);
-      control.FailCall("*", k, code);
+      INFO("call " << k << " fails with " << code.name);
+      driver->Reset();
+      const std::vector<std::uint64_t> before = driver->Alive();
+      driver->FailCall(k, code.code);
       const Met met = Scenario(cache.path().c_str());
       for (const std::string& error : met.errors) {
         INFO(error);
-        CHECK(error.find(code == kUnknownError ? "CUDA_ERROR_UNKNOWN" : "CUDA_ERROR_OUT_OF_MEMORY") !=
-              std::string::npos);
-        CHECK(error.find("cu") != std::string::npos);  // the driver's function
+        CHECK(error.find(code.name) != std::string::npos);
+        CHECK(error.find(driver->prefix()) != std::string::npos);  // the driver's function
       }
       CHECK(met.right);
-      CHECK(Alive(control) == before);
+      CHECK(driver->Alive() == before);
       told += met.errors.empty() ? 0 : 1;
     }
     CHECK(told > 20);
   }
-  control.Reset();
+  driver->Reset();
+}
+
+TEST_CASE(
+    "each call that compiles device code fails once: nothing left, and the code is loaded the next time") {
+  const std::unique_ptr<FaultyDriver> driver = FaultyDriver::Find();
+  if (driver == nullptr) return;
+  const auto load = [](const TempFolder& cache) {
+    try {
+      const TestDevice device;
+      const DeviceModule module(device, kTestKernels, cache.path().c_str());
+      void* kernel = nullptr;
+      const int code = device.api.find_kernel(device.api.context, device.id, module.module, "scale", &kernel);
+      return code == REWIRE_DEVICE_OK ? std::string() : std::string(device.api.error(device.api.context));
+    } catch (const std::exception& error) {
+      return std::string(error.what());
+    }
+  };
+  driver->Reset();
+  REQUIRE(load(TempFolder()) == "");
+  const std::uint64_t calls = driver->Calls();
+  for (std::uint64_t k = 1; k <= calls; ++k) {
+    INFO("call " << k);
+    const TempFolder cache;
+    driver->Reset();
+    const std::vector<std::uint64_t> before = driver->Alive();
+    const FaultyDriver::Code code = driver->codes()[0];
+    driver->FailCall(k, code.code);
+    const std::string error = load(cache);
+    INFO(error);
+    CHECK((error.empty() || error.find(code.name) != std::string::npos));
+    CHECK(driver->Alive() == before);
+    driver->Reset();
+    CHECK(load(cache) == "");
+    CHECK(driver->Alive() == before);
+  }
 }
 
 TEST_CASE(
     "each piece of work fails once: the device is lost, every later call says so, and nothing is left") {
-  Control control;
-  if (!FindControl(&control)) return;
+  simulated_cuda::Control control;
+  if (!FindSimulatedCuda(&control)) return;
+  const std::unique_ptr<FaultyDriver> driver = FaultyDriver::Find();
   constexpr int kLaunchFailed = 719;  // CUDA_ERROR_LAUNCH_FAILED
   const TempFolder cache;
   (void)Scenario(cache.path().c_str());
@@ -158,7 +156,7 @@ TEST_CASE(
     for (std::uint64_t k = 1; k <= 5; ++k) {
       INFO("work of kind " << kind << ", number " << k);
       control.Reset();
-      const std::vector<std::uint64_t> before = Alive(control);
+      const std::vector<std::uint64_t> before = driver->Alive();
       control.FailWork(kind, k, kLaunchFailed);
       const Met met = Scenario(cache.path().c_str());
       CHECK(met.errors.size() >= 2);  // the failure, and what came later
@@ -167,7 +165,7 @@ TEST_CASE(
         CHECK(error.find("CUDA_ERROR_LAUNCH_FAILED") != std::string::npos);
       }
       control.LoseDevice(0, 0);  // whole again
-      CHECK(Alive(control) == before);
+      CHECK(driver->Alive() == before);
       const Met after = Scenario(cache.path().c_str());
       CHECK(after.errors.empty());
       CHECK(after.right);
