@@ -423,11 +423,11 @@ FAULTS = [
           "return x < least || «x != x» ? x : least;", "false", KERNELS),
 
     # Models of ai.onnx.ml.
-    Fault("trees", "a child of a tree that is walked unchecked stands behind its parent", "tree_ensemble.cc",
+    Fault("trees", "a child of a tree that is walked unchecked stands behind its parent", "tree_walks.h",
           "const bool after = «child > parent»;", "parent > -2", KERNELS),
-    Fault("trees", "a leaf's target is there", "tree_ensemble.cc",
+    Fault("trees", "a leaf's target is there", "tree_walks.h",
           "if (target < 0 || «target >= outputs») {", "target > outputs", KERNELS),
-    Fault("trees", "a node compares a feature that is there", "tree_ensemble.cc",
+    Fault("trees", "a node compares a feature that is there", "tree_walks.h",
           "if (node.feature < 0 || «node.feature >= features») [[unlikely]]", "node.feature > features", KERNELS),
     Fault("trees", "a tree's root is nobody's child", "trees.cc",
           "if («children.contains({trees[i], ids[i]})») continue;", "forest.roots.size() > 1", COMPILER),
