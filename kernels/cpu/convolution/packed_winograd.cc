@@ -170,8 +170,11 @@ struct PackedWinograd {
     if (const std::int64_t own = OwnGroup(*call); own != 0) return RunOwnGroups(*call, own);
     call->products = call->inputs + kWinogradPoints * call->input_step;
     // As many as divide the points.
-    constexpr std::int64_t kTasks = 12, kStageWork = 262144;  // products
-    const std::int64_t work = Times(call->group, kWinogradPoints, call->in_channels, call->out_channels);
+    constexpr std::int64_t kTasks = 12, kStageWork = 131072;  // products
+    constexpr std::int64_t kTransform = 16;                   // products that take as long, for each channel
+    const std::int64_t of_point = Plus(Times(call->in_channels, call->out_channels),
+                                       Times(kTransform, Plus(call->in_channels, call->out_channels)));
+    const std::int64_t work = Times(call->group, kWinogradPoints, of_point);
     const std::int64_t tasks = work < kStageWork || __rewire_kernel_api->thread_count() == 1 ? 1 : kTasks;
     const std::int64_t groups = (call->tiles + call->group - 1) / call->group;
     return ParallelStages(3 * groups, tasks, [&](std::int64_t stage, std::int64_t task, Pace& pace) {
