@@ -40,6 +40,8 @@ void AddResiduals(Graph* graph);
 void FuseSwish(Graph* graph);
 // Turns sums of dequantised tensors that are quantised again into one kernel.
 void FuseQuantizedAdd(Graph* graph);
+// Looks up what is a function of a byte, between tensors of 8-bit integers.
+void MapBytes(Graph* graph);
 // Turns products of dequantised integers into products of the integers, which are then dequantised.
 void UseIntegerProducts(Graph* graph);
 // Runs integer convolutions of groups in f32 where that is exact.

@@ -2,6 +2,7 @@
 // Passes over what lies between the products of quantised models.
 #include <catch2/catch.hpp>
 #include <string>
+#include <vector>
 
 #include "rewire/tests/compiler/quantised_models.h"
 
@@ -76,6 +77,57 @@ TEST_CASE("fuse-quantized-add: a sum between integers") {
   SECTION("not where something lies in between") {
     AddNode(graph, "Neg", {"sum"}, "negative");
     CHECK_FALSE(Calls(finish("negative"), "rewire.add_quantized"));
+  }
+}
+
+TEST_CASE("map-bytes: what is a function of a byte") {
+  onnx::ModelProto model = Quantised({3, 40}, kI8);
+  onnx::GraphProto* graph = model.mutable_graph();
+  AddFloats(graph, "ys", {}, {0.125F});
+  AddWhole(graph, "yz", {}, kU8, 9);
+  AddFloats(graph, "factor", {1, 1}, {0.3F});
+  AddNode(graph, "DequantizeLinear", {"xq", "xs", "xz"}, "xd");
+  const auto finish = [&](const std::string& from) {
+    AddNode(graph, "QuantizeLinear", {from, "ys", "yz"}, "sq");
+    AddNode(graph, "DequantizeLinear", {"sq", "ys", "yz"}, "y");
+    return RunPass("map-bytes", model, {3, 40});
+  };
+  SECTION("an activation with a step of bytes in it") {
+    AddNode(graph, "Sigmoid", {"xd"}, "gate");
+    AddNode(graph, "QuantizeLinear", {"gate", "ys", "yz"}, "gq");
+    AddNode(graph, "DequantizeLinear", {"gq", "ys", "yz"}, "gd");
+    AddNode(graph, "Mul", {"xd", "gd"}, "swish");
+    AddNode(graph, "Mul", {"swish", "factor"}, "scaled");
+    const Lines after = finish("scaled").after;
+    // Eight lines of what runs once, three of each run, and the output.
+    REQUIRE(after.size() == 12);
+    CHECK(after[0] == "once:");
+    CHECK_THAT(after[8], Catch::Contains("rewire.quantize_linear"));
+    CHECK_THAT(after[9], Catch::Contains("rewire.map_bytes"));
+    CHECK_THAT(after[10], Catch::Contains("rewire.dequantize_linear"));
+  }
+  SECTION("another scale") { CHECK(Calls(finish("xd").after, "rewire.map_bytes")); }
+  SECTION("not with a constant for each column") {
+    AddFloats(graph, "row", {40}, std::vector<float>(40, 2));
+    AddNode(graph, "Mul", {"xd", "row"}, "scaled");
+    CHECK_FALSE(finish("scaled").changes());
+  }
+  SECTION("not of two tensors") {
+    AddNode(graph, "QuantizeLinear", {"x", "ys", "xz"}, "zq");
+    AddNode(graph, "DequantizeLinear", {"zq", "ys", "xz"}, "zd");
+    AddNode(graph, "Mul", {"xd", "zd"}, "product");
+    CHECK_FALSE(finish("product").changes());
+  }
+  SECTION("not where elements move") {
+    AddIntList(AddNode(graph, "Transpose", {"xd"}, "moved"), "perm", {1, 0});
+    AddNode(graph, "Transpose", {"moved"}, "back");
+    AddNode(graph, "Add", {"xd", "back"}, "sum");
+    CHECK_FALSE(finish("sum").changes());
+  }
+  SECTION("not of another shape") {
+    AddFloats(graph, "plane", {1, 1, 1}, {2});
+    AddNode(graph, "Mul", {"xd", "plane"}, "deeper");
+    CHECK_FALSE(finish("deeper").changes());
   }
 }
 

@@ -212,6 +212,7 @@ class Layout {
     if (node->kernel == "rewire.quantize_linear" || node->kernel == "rewire.dequantize_linear") {
       return MoveQuantization(node);
     }
+    if (node->kernel == "rewire.map_bytes") return MoveMap(node);
     if (node->kernel == "rewire.requantize") return MoveRequantize(node);
     if (HasLayout(graph_, *node)) return MovePool(node);
     return false;
@@ -309,6 +310,14 @@ class Layout {
   bool MoveQuantization(Node* node) {
     if (!HasNhwcCopy(node->inputs[0]) || !ScalarOf(node->inputs[1]) || node->inputs[1]->type.rank() > 1)
       return false;
+    node->inputs[0] = Last(node->inputs[0]);
+    MakeNhwcCopy(node);
+    return true;
+  }
+
+  // By one table for all.
+  bool MoveMap(Node* node) {
+    if (!HasNhwcCopy(node->inputs[0])) return false;
     node->inputs[0] = Last(node->inputs[0]);
     MakeNhwcCopy(node);
     return true;

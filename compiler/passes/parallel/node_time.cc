@@ -63,6 +63,7 @@ constexpr std::array kCosts = {
     Cost{"group_norm", 3},
     Cost{"layer_norm", 3},
     Cost{"log_softmax", 6},
+    Cost{"map_bytes", 1},
     Cost{"pad", 2},
     Cost{"quantize_linear", 4},
     Cost{"reduce_l1", 1},

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "rewire/kernels/cpu/elementwise/narrow_format.h"
 #include "rewire/kernels/cpu/quantization/quantized_math.h"
@@ -329,6 +330,27 @@ struct AddQuantized {
   }
 };
 
+struct MapStored {
+  static constexpr const char kName[] = "rewire.map_bytes";
+  Status operator()(TensorView x, TensorView table, TensorView out) const {
+    constexpr std::int64_t kEntries = 256;
+    Checks checks;
+    checks.Dense("x", x).Dense("table", table).Dense("out", out).Shape("out", out, x.dims());
+    checks.Shape("table", table, ShapeView(&kEntries, 1)).SameDType("table", table, "out", out);
+    checks.NoOverlap("out", out, "x", x).NoOverlap("out", out, "table", table);
+    if (Status s = checks.Take(); !s.ok()) return s;
+    for (const auto& [name, tensor] : {std::pair("x", x), std::pair("out", out)}) {
+      if (!tensor.Is<std::uint8_t>() && !tensor.Is<std::int8_t>()) return WrongDType(Bytes(), name, tensor);
+    }
+    const auto* from = static_cast<const std::uint8_t*>(x.raw_data());
+    const auto* entries = static_cast<const std::uint8_t*>(table.raw_data());
+    auto* to = static_cast<std::uint8_t*>(out.raw_data());
+    return ParallelFor(x.size(), 4 * kGrain, [&](std::int64_t begin, std::int64_t end) {
+      BestMapBytes()(from + begin, end - begin, entries, to + begin);
+    });
+  }
+};
+
 }  // namespace
 
 std::span<const Kernel> QuantizeKernels() {
@@ -350,6 +372,9 @@ std::span<const Kernel> QuantizeKernels() {
           "a, b -> out", "u8 i8", "a_scale, b_scale, scale; a_zero, b_zero, zero = 0; least, most",
           "a and b, of one shape, dequantized, added, quantized and held between least and most",
           kElementwise),
+      Describe<MapStored>("x, table -> out", "x u8 i8; table, out u8 i8", "",
+                          "the element of table at each byte of x, counted from 0 to 255 without a sign; "
+                          "table has 256 elements"),
       Describe<Requantize>(
           "x, x_scale, w_scale, y_scale, zero -> out",
           "x i32; x_scale, w_scale, y_scale f32; zero, out u8 i8", "axis = 1",
