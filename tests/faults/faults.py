@@ -424,7 +424,7 @@ FAULTS = [
 
     # Models of ai.onnx.ml.
     Fault("trees", "a child of a tree that is walked unchecked stands behind its parent", "tree_walks.h",
-          "const bool after = «child > parent»;", "parent > -2", KERNELS),
+          "const std::int64_t before = «(parent | leaf) - place»;", "-1 - place", KERNELS),
     Fault("trees", "a leaf's target is there", "tree_walks.h",
           "if (target < 0 || «target >= outputs») {", "target > outputs", KERNELS),
     Fault("trees", "a node compares a feature that is there", "tree_walks.h",

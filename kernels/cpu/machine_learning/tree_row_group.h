@@ -81,7 +81,7 @@ class RowGroup {
   const TreeRows& best_ = BestTreeRows();
   const T* rows_ = nullptr;
   std::int64_t count_ = 0, most_nodes_ = 0;
-  float columns_[kFloats ? kMostFeatures * kTreeRows : 1];  // as TreeRows takes them
+  alignas(64) float columns_[kFloats ? kMostFeatures * kTreeRows : 1];  // as TreeRows takes them
 };
 
 }  // namespace rewire::kernel::cpu

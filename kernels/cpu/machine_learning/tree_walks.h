@@ -122,19 +122,21 @@ struct Forest {
   // Whether all numbers of nodes are right, so that walks need not look at them, and how they compare. False,
   // too, if told to stop.
   bool HasRightNodes(TreeCompare* how, Pace& pace) const {
-    std::int32_t modes = 0, right = 1;
-    // Without branches, since there are many.
+    std::int32_t modes = 0;
+    std::int64_t right = -1;  // below 0
+    // Below 0 if the child is there and behind its parent. Without branches, since there are many.
     const auto is_child = [&](std::int64_t child, std::int64_t parent) {
-      const bool is_leaf = child < 0;
-      const bool after = child > parent;
-      return static_cast<int>(is_leaf | after) &
-             static_cast<int>((is_leaf ? -1 - child : child) < (is_leaf ? leaf_count : node_count));
+      const std::int64_t leaf = child >> 63;    // all bits set for a leaf
+      const std::int64_t place = child ^ leaf;  // -1 - child for a leaf
+      const std::int64_t before = (parent | leaf) - place;
+      return before & (place - node_count - ((leaf_count - node_count) & leaf));
     };
     const bool looked_at_nodes = pace.For(node_count, 2, [&](std::int64_t i, std::int64_t end) {
       for (; i < end; ++i) {
         const TreeNode& node = nodes[i];
-        right &= static_cast<int>(node.feature >= 0) & static_cast<int>(node.feature < features) &
-                 is_child(node.children[0], i) & is_child(node.children[1], i);
+        const std::int64_t feature = node.feature;
+        right &=
+            ~feature & (feature - features) & is_child(node.children[0], i) & is_child(node.children[1], i);
         modes |= node.mode;
       }
     });
@@ -142,7 +144,7 @@ struct Forest {
       for (; i < end; ++i) right &= is_child(roots[i], -1);
     });
     *how = modes == 0 ? TreeCompare::kLeq : modes == kNanIsTrue ? TreeCompare::kLeqOrNan : TreeCompare::kAny;
-    return looked_at_nodes && looked_at_roots && right != 0;
+    return looked_at_nodes && looked_at_roots && right < 0;
   }
 
   // The leaves of `count` rows, for nodes that are right and compare in this way. Rows walk in step, some at
