@@ -104,7 +104,8 @@ FAULTS = [
     Fault("opcodes", "a closure runs in its own Program", "interpreter_frames.cc",
           "if («closure->program != rep_.number») {", "false", ("vm_lifetime_test", "programs_test")),
     Fault("opcodes", "a tensor at an offset ends in its storage", "interpreter_alloc.h",
-          "if (__builtin_expect(«bytes - 1 >= storage->size - start», 0)) {", "bytes - 1 >= storage->size",
+          "if (__builtin_expect(«(fields >> 16) - 1 >= storage->size - start», 0)) {",
+          "(fields >> 16) - 1 >= storage->size",
           ("programs_test", "vm_errors_test")),
     Fault("opcodes", "a reshape keeps the number of elements", "interpreter_tensors.cc",
           "if («count == given») return true;", "count <= given", ("programs_test", "vm_errors_test")),
@@ -112,7 +113,7 @@ FAULTS = [
           "void Interpreter::Unwind() {\n  «DropTemporaries();»", "",
           ("vm_outputs_test", "vm_errors_test", "vm_kernel_calls_test", "vm_memory_test")),
     Fault("opcodes", "a kernel call has as many arguments as it writes", "interpreter.cc",
-          "!kernel.plain || «outputs - 1 >= count», 0)", "outputs == 0", PROGRAMS),
+          "outputs() != 1, 0) && «outputs() - 1 >= count»)", "outputs() == 0", PROGRAMS),
 
     # The output plan.
     Fault("plan", "two leaves of one call do not share memory", "function_planner.cc",

@@ -2,6 +2,7 @@
 // A storage that a register still holds serves again only for what the instruction asks for.
 #include <catch2/catch.hpp>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "rewire/tests/vm/test_program.h"
@@ -87,6 +88,48 @@ TEST_CASE("a storage that a tensor lies on does not serve for another one") {
   REQUIRE(MessageOf(program.TryRun("main", Span<const Value>())).empty());
   REQUIRE(seen.data.size() == 4);
   for (std::size_t i = 1; i < seen.data.size(); ++i) CHECK(seen.data[i] != seen.data[i - 1]);
+}
+
+// A tensor lies where one died that may have had its type and shape.
+TEST_CASE("a tensor in the place of a dead one has its own type, shape and strides") {
+  std::vector<std::string> seen;
+  LinkOptions options;
+  options.kernels.AddFunction("note", MakePackedFunction([&seen](kernel::TensorView out) {
+                                const DLTensor& dl = *out.dl_tensor();
+                                std::string text = std::to_string(dl.dtype.code);
+                                for (std::int32_t i = 0; i < dl.ndim; ++i) {
+                                  text +=
+                                      " " + std::to_string(dl.shape[i]) + "/" + std::to_string(dl.strides[i]);
+                                }
+                                seen.push_back(text);
+                              }));
+  const auto one = [](const char* type) {
+    return std::string("  %t = alloc_tensor %s, _, ") + type +
+           "\n  invoke_packed note(%t), outputs=1\n  kill %t\n";
+  };
+  const Program program = ProgramOf(
+      ".kernel note = \"note\"\n.func main() -> value\n"
+      "  %s = alloc_storage _, alignment=64, f32[8], cpu\n" +
+          one("f32[4]") + one("f32[4]") + one("i32[4]") + one("f32[2, 2]") + one("f32[4, 1]") +
+          one("f32[2, 2]") + one("f32[]") + one("f32[]") + one("f32[4]") + "  ret %s\n.end",
+      std::move(options));
+  REQUIRE(MessageOf(program.TryRun("main", Span<const Value>())).empty());
+  CHECK(seen == std::vector<std::string>{"2 4/1", "2 4/1", "0 4/1", "2 2/2 2/1", "2 4/1 1/1", "2 2/2 2/1",
+                                         "2", "2", "2 4/1"});
+}
+
+TEST_CASE("a tensor in the place of a dead one must fit on its own storage") {
+  const Program program = ProgramOf(R"(
+.func main() -> value
+  %s = alloc_storage _, alignment=64, f32[4], cpu
+  %t = alloc_tensor %s, _, f32[4]
+  kill %t
+  %small = alloc_storage _, alignment=64, f32[2], cpu
+  %t = alloc_tensor %small, _, f32[4]
+  ret %t
+.end)");
+  CHECK_THAT(MessageOf(program.TryRun("main", Span<const Value>())),
+             Catch::Contains("f32[4] at offset 0 takes 16 bytes, the storage has 8"));
 }
 
 }  // namespace

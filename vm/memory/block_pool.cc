@@ -79,6 +79,7 @@ void* BlockPool::TakeNew(std::uint32_t index) {
     account_->Free(block, bytes, BlockAlignment(bytes));
     return nullptr;
   }
+  static_cast<FreeBlock*>(block)->mark = 0;
   NoteUsed(index);
   NoteTaken(classes_[index]);
   return block;

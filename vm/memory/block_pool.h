@@ -66,7 +66,12 @@ class BlockPool {
   // Keeps a block that Take returned for the same size.
   void Give(void* memory, std::uint64_t bytes) { Put(classes_[ClassOf(bytes)], memory); }
   // The same for sizes from 1 to kMaxSmall.
-  void GiveSmall(void* memory, std::uint64_t bytes) { Put(classes_[(bytes - 1) >> 6], memory); }
+  void GiveSmall(void* memory, std::uint64_t bytes, std::uint64_t mark = 0) {
+    Put(classes_[(bytes - 1) >> 6], memory, mark);
+  }
+  // The mark that a block was given back with, or 0: of a block that was just taken, before anything is
+  // written to it. All behind the mark is as it was when the block was given back.
+  static std::uint64_t MarkOf(const void* block) { return static_cast<const FreeBlock*>(block)->mark; }
   // Tells the pool that a block left it: its holder will free it through the account.
   void Forget(std::uint64_t bytes) {
     SizeClass& entry = classes_[ClassOf(bytes)];
@@ -102,6 +107,7 @@ class BlockPool {
  private:
   struct FreeBlock {
     FreeBlock* next;
+    std::uint64_t mark;
   };
   struct SizeClass {
     FreeBlock* free = nullptr;
@@ -147,10 +153,11 @@ class BlockPool {
     if (++entry.live > entry.peak) entry.peak = entry.live;
   }
   void NoteUsed(std::uint32_t index) { used_[index / 64] |= std::uint64_t{1} << (index % 64); }
-  static void Put(SizeClass& entry, void* memory) {
+  static void Put(SizeClass& entry, void* memory, std::uint64_t mark = 0) {
     REWIRE_ASSERT(entry.live > 0, "a block is given back to a class that has {} out", entry.live);
     auto* block = static_cast<FreeBlock*>(memory);
     block->next = entry.free;
+    block->mark = mark;
     entry.free = block;
     --entry.live;
   }

@@ -248,13 +248,8 @@ void ObjectHeap::ReleaseLast(Object* object) {
   if (__builtin_expect(object->strong() == 1, 1)) {
     if (object->type_index == kTensorKind) {
       auto* tensor = static_cast<TensorObject*>(object);
-      StorageObject* storage = tensor->storage;
-      if (storage == nullptr) return GiveTensor(tensor);
-      const std::uint32_t local = storage->local;
-      if (local > 1 && local < kSharing) {
-        storage->local = local - 1;
-        return GiveTensor(tensor);
-      }
+      if (RecycleUsual(tensor)) return;
+      if (tensor->storage == nullptr) return GiveTensor(tensor);
     } else if (object->type_index == kStorageKind) {
       auto* storage = static_cast<StorageObject*>(object);
       if (storage->block == nullptr && storage->release == nullptr)

@@ -49,17 +49,29 @@ class ObjectHeap {
     tensor->account = account_;
     return tensor;
   }
-  // The same of usual rank, with what all of these have in common. The caller sets also the tensor's data,
-  // type, rank and dimensions, and the fields.
+  // The memory of a tensor of usual rank. It is the caller's to make it one: by InitUsualTensor, or by
+  // ReviveUsualTensor if the tensor that was there before has the right shape.
   REWIRE_INLINE TensorObject* TakeUsualTensor() {
-    auto* tensor = static_cast<TensorObject*>(pool_.TakeSmall(kUsualTensor));
-    if (__builtin_expect(tensor == nullptr, 0)) return nullptr;
+    return static_cast<TensorObject*>(pool_.TakeSmall(kUsualTensor));
+  }
+  // Before anything is written to it: the tensor that was there before is whole, but for its first two words.
+  static bool IsDeadTensor(const TensorObject* tensor) { return BlockPool::MarkOf(tensor) == kDeadTensor; }
+  // Sets what all tensors of usual rank have in common. The caller sets also the tensor's data, device, type,
+  // rank and dimensions, and the fields.
+  REWIRE_INLINE void InitUsualTensor(TensorObject* tensor) {
     InitLocal(tensor, kTensorKind);
     tensor->account = account_;
     tensor->tensor.shape = tensor->dims();
     tensor->tensor.strides = tensor->dims() + kUsualRank;
     tensor->tensor.byte_offset = 0;
-    return tensor;
+  }
+  // Makes a dead tensor a new one of the same type and shape. The caller sets also its data, device, storage
+  // and fields.
+  REWIRE_INLINE static void ReviveUsualTensor(TensorObject* tensor) {
+    tensor->combined_ref_count = kNewObjectCount;
+    tensor->type_index = kTensorKind;
+    tensor->local.Init(1);
+    tensor->tensor.byte_offset = 0;
   }
   void GiveUsualTensor(TensorObject* tensor) { pool_.GiveSmall(tensor, kUsualTensor); }
   // True if a host storage has its memory in the same block, behind the object.
@@ -73,7 +85,9 @@ class ObjectHeap {
     return StorageObject::kOwnMemory + size + OwnMemoryPadding(alignment);
   }
   // Makes a storage without memory. TakeMemory allocates it later. A small storage has its memory at once.
-  StorageObject* NewStorage(std::uint64_t size, std::uint64_t asked_alignment, const LinkedDevice& device) {
+  // `made_as`: StorageObject::made_as, if the storage may serve again (IsAsNew).
+  StorageObject* NewStorage(std::uint64_t size, std::uint64_t asked_alignment, const LinkedDevice& device,
+                            std::uint64_t made_as = 0) {
     const std::uint64_t alignment = std::max<std::uint64_t>(asked_alignment, least_alignment_);
     const bool own_memory = device.api == nullptr && HasOwnMemory(size, alignment, fill_);
     const std::uint64_t bytes = own_memory ? OwnMemoryBytes(size, alignment) : sizeof(StorageObject);
@@ -90,6 +104,7 @@ class ObjectHeap {
     storage->scope = device.scope;
     storage->release = nullptr;
     storage->object_bytes = bytes;
+    storage->made_as = own_memory ? made_as : 0;
     return storage;
   }
   // Size of the block that a storage takes of a device, or of the memory of the host that a device pins.
@@ -99,12 +114,9 @@ class ObjectHeap {
   }
   // True if NewStorage would make the same as this storage of the VM's, which nothing but one register refers
   // to: then it serves again.
-  bool IsAsNew(const StorageObject& storage, std::uint64_t size, std::uint64_t asked_alignment,
-               const LinkedDevice& device) const {
-    return storage.size == size && storage.local == 1 &&
+  static bool IsAsNew(const StorageObject& storage, std::uint64_t size, std::uint64_t made_as) {
+    return storage.made_as == made_as && storage.size == size && storage.local == 1 &&
            __atomic_load_n(&storage.combined_ref_count, __ATOMIC_ACQUIRE) == kNewObjectCount &&
-           storage.has_own_memory() && storage.scope == device.scope &&
-           storage.alignment == std::max<std::uint64_t>(asked_alignment, least_alignment_) &&
            storage.release == nullptr;
   }
   // Returns true if the storage has memory afterwards.
@@ -136,6 +148,11 @@ class ObjectHeap {
     } else if (local != kUncounted) {
       ReleaseShared(object);
     }
+  }
+  // Releases the usual tensor that dies: its last reference, where nobody outside holds it and its storage
+  // has other references. Otherwise returns false and does nothing.
+  REWIRE_INLINE bool ReleaseUsual(TensorObject* tensor) {
+    return __builtin_expect(tensor->local == 1 && tensor->strong() == 1, 1) && RecycleUsual(tensor);
   }
 
   // True if this VM may count references to a Rewire object that a kernel passes to it. It may if the object
@@ -200,7 +217,21 @@ class ObjectHeap {
     return alignment > kBlockAlignment ? alignment - kBlockAlignment : 0;
   }
 
+  // The mark of a block that was a tensor of this VM's: its second word, for which it has no references.
+  static constexpr std::uint64_t kDeadTensor = static_cast<std::uint64_t>(kTensorKind);
+
   static void InitLocal(Object* object, std::int32_t kind) { InitObject(object, kind, 1); }
+  // The second half of ReleaseUsual.
+  REWIRE_INLINE bool RecycleUsual(TensorObject* tensor) {
+    StorageObject* const storage = tensor->storage;
+    if (__builtin_expect(tensor->capacity != kUsualRank || storage == nullptr, 0)) return false;
+    const std::uint32_t others = storage->local - 1;
+    if (__builtin_expect(others - 1 >= kSharing - 2, 0))
+      return false;  // none, or they are counted atomically
+    storage->local = others;
+    pool_.GiveSmall(tensor, kUsualTensor, kDeadTensor);
+    return true;
+  }
   bool TakeNewMemory(StorageObject* storage);
   void GiveMemory(StorageObject* storage);
   bool TakeDeviceMemory(StorageObject* storage);

@@ -57,7 +57,8 @@ REWIRE_INLINE bool Gather(const RewireFFIAny* registers, const std::uint32_t* re
     if (__builtin_expect(value.type_index != kTensorKind, 0)) return false;
     *addresses |= reinterpret_cast<std::uintptr_t>(TensorOf(value)->tensor.data);
     if (kApart) *overlap |= extent.MayOverlap(*TensorOf(value));
-    args[i] = value;
+    // Not copied whole: a CPU waits that reads at once what was just written in two parts.
+    args[i] = MakeAny(kTensorKind, TensorOf(value));
   }
   return true;
 }
@@ -94,19 +95,19 @@ __attribute__((noinline)) bool IsInPlace(const LinkedKernel& kernel, const Rewir
 
 // The usual call: tensors only, the last ones written, no return value. All other calls take the slow path.
 REWIRE_INLINE bool Interpreter::CallKernel(const Word* pc, RewireFFIAny* registers) {
-  const Word index = pc[REWIRE_AT(kInvokePacked, "kernel")];
-  const Word outputs = pc[REWIRE_AT(kInvokePacked, "outputs")];
   const Word count = pc[REWIRE_AT(kInvokePacked, "args")];
   const Word* const reads = pc + REWIRE_AT(kInvokePacked, "args") + 1;
-  const LinkedKernel& kernel = kernels_[index];
+  const LinkedKernel& kernel = kernels_[pc[REWIRE_AT(kInvokePacked, "kernel")]];
   RewireFFIAny* args = vm_.args.data();  // room for max_args was made when the run began
-  // Of a call with outputs, 1 <= outputs <= count.
-  if (__builtin_expect(!kernel.plain || outputs - 1 >= count, 0)) return CallKernelSlowly();
+  if (__builtin_expect(!kernel.plain, 0)) return CallKernelSlowly();
+  // One written argument is usual, and it is there: the verifier has looked (flow.outputs).
+  const auto outputs = [pc] { return pc[REWIRE_AT(kInvokePacked, "outputs")]; };
+  if (__builtin_expect(outputs() != 1, 0) && outputs() - 1 >= count) return CallKernelSlowly();
   // The last argument, which usually is the only written one, is compared with the others on the way.
   const RewireFFIAny& last = Reg(registers, reads[count - 1]);
   if (__builtin_expect(last.type_index != kTensorKind, 0)) return CallKernelSlowly();
   const TensorObject& out = *TensorOf(last);
-  args[count - 1] = last;
+  args[count - 1] = MakeAny(kTensorKind, TensorOf(last));
   auto addresses = reinterpret_cast<std::uintptr_t>(out.tensor.data);
   bool overlap = false;
   const bool tensors = kernel.apart
@@ -114,24 +115,24 @@ REWIRE_INLINE bool Interpreter::CallKernel(const Word* pc, RewireFFIAny* registe
                            : Gather<false>(registers, reads, count - 1, out, args, &addresses, &overlap);
   if (__builtin_expect(!tensors || (addresses & kernel.alignment_mask) != 0, 0)) return CallKernelSlowly();
   if (__builtin_expect((out.flags & TensorObject::kNotPlain) != 0, 0)) return CallKernelSlowly();
-  if (outputs != 1) {
+  if (__builtin_expect(outputs() != 1, 0)) {
     bool others = false;
-    if (!LookAtOutputs(args, count - outputs, count - 1, &others)) return CallKernelSlowly();
+    if (!LookAtOutputs(args, count - outputs(), count - 1, &others)) return CallKernelSlowly();
     overlap = overlap || others;
   }
-  if (overlap && kernel.apart && !IsInPlace(kernel, args, count, outputs) &&
-      !CheckOverlaps(kernel, count, outputs))
+  if (__builtin_expect(overlap, 0) && kernel.apart && !IsInPlace(kernel, args, count, outputs()) &&
+      !CheckOverlaps(kernel, count, outputs()))
     return false;
   if (const std::uint32_t interrupts = vm_.interrupts.load(std::memory_order_relaxed);
       __builtin_expect(interrupts != 0, 0)) {
     if ((interrupts & VmImpl::kObserved) != 0) return CallKernelSlowly();
-    if (!CheckBeforeCall(count, count - outputs)) return false;
+    if (!CheckBeforeCall(count, count - outputs())) return false;
   }
   vm_.current_call = pc;
   RewireFFIAny returned{};
   if (__builtin_expect(kernel.call(kernel.handle, args, static_cast<std::int32_t>(count), &returned) != 0,
                        0)) {
-    return FailKernel(index);
+    return FailKernel(pc[REWIRE_AT(kInvokePacked, "kernel")]);
   }
   // Nothing returned, nothing to release, no register for a result: one test of all four.
   static_assert(kRewireFFINone == 0 && kNone + 1 == 0);
@@ -142,10 +143,9 @@ REWIRE_INLINE bool Interpreter::CallKernel(const Word* pc, RewireFFIAny* registe
 
 // Each frequent instruction ends with a jump of its own to the next one
 // (docs/decisions/0012-jumps-from-instruction-to-instruction.md). The other ones share the jump at the label
-// `Next`. pc_ moves on only when an instruction has succeeded: a failure is reported where it happened.
+// `Next`. An instruction that may fail, or that reads its operands at pc_, sets pc_ first.
 #define REWIRE_GO()                                  \
   do {                                               \
-    pc_ = pc;                                        \
     if (__builtin_expect(--fuel < 0, 0)) goto Empty; \
     goto* kCode[*pc & 0xFF];                         \
   } while (false)
@@ -168,6 +168,7 @@ bool Interpreter::Loop() {
   REWIRE_GO();
 
 Empty:
+  pc_ = pc;
   fuel = Refuel();
   if (fuel < 0) return false;
   goto* kCode[*pc & 0xFF];
@@ -189,6 +190,7 @@ Move : {
   REWIRE_GO();
 }
 Ret : {
+  pc_ = pc;
   const Word result = pc[REWIRE_AT(kRet, "result")];
   // Taken out of the register rather than copied: the frame is about to release the rest.
   const RewireFFIAny value = Reg(registers, result);
@@ -197,51 +199,67 @@ Ret : {
   return status_.has_value();
 }
 Invoke:
+  pc_ = pc;
   if (EnterCall()) goto Elsewhere;
   return false;
 InvokeClosure:
+  pc_ = pc;
   if (EnterClosure()) goto Elsewhere;
   return false;
 InvokePacked:
+  pc_ = pc;
   if (!CallKernel(pc, registers)) return false;
   pc += WordsOf(*pc);
   REWIRE_GO();
-AllocTensor:
+AllocTensor:  // sets pc_ where it is slow
   if (!AllocTensor(pc, registers)) return false;
   pc += WordsOf(*pc);
   REWIRE_GO();
 AllocTensorReg:
+  pc_ = pc;
   if (AllocTensorReg()) goto Next;
   return false;
 AllocADT:
+  pc_ = pc;
   if (AllocTuple(kAdtKind, pc[REWIRE_AT(kAllocADT, "tag")], pc[REWIRE_AT(kAllocADT, "dst")],
                  ReadsView(pc + REWIRE_AT(kAllocADT, "fields")))) {
     goto Next;
   }
   return false;
 AllocClosure:
+  pc_ = pc;
   if (AllocTuple(kClosureKind, pc[REWIRE_AT(kAllocClosure, "function")], pc[REWIRE_AT(kAllocClosure, "dst")],
                  ReadsView(pc + REWIRE_AT(kAllocClosure, "captured")))) {
     goto Next;
   }
   return false;
 GetField:
+  pc_ = pc;
   if (GetField()) goto Next;
   return false;
 If : {
+  pc_ = pc;
   bool taken = false;
   if (!If(&taken)) return false;
   pc += static_cast<std::int32_t>(pc[taken ? REWIRE_AT(kIf, "if_true") : REWIRE_AT(kIf, "if_false")]);
   REWIRE_GO();
 }
-LoadConst:
-  Put(registers, pc[REWIRE_AT(kLoadConst, "dst")], constants_[pc[REWIRE_AT(kLoadConst, "constant")]]);
+LoadConst : {
+  RewireFFIAny& reg = Reg(registers, pc[REWIRE_AT(kLoadConst, "dst")]);
+  const RewireFFIAny before = reg;
+  reg = constants_[pc[REWIRE_AT(kLoadConst, "constant")]];
+  // In a loop the register has a constant of the round before.
+  if (IsObjectKind(before.type_index) && __builtin_expect(ObjectOf(before)->local != kUncounted, 0)) {
+    heap_.Release(ObjectOf(before));
+  }
   pc += LengthOf(Opcode::kLoadConst);
   REWIRE_GO();
+}
 Goto:
   pc += static_cast<std::int32_t>(pc[REWIRE_AT(kGoto, "target")]);
   REWIRE_GO();
 GetTag:
+  pc_ = pc;
   if (GetTag()) goto Next;
   return false;
 LoadConsti:
@@ -250,24 +268,35 @@ LoadConsti:
   pc += LengthOf(Opcode::kLoadConsti);
   REWIRE_GO();
 Fatal:
+  pc_ = pc;
   return StopItself();
 AllocStorage:
+  pc_ = pc;
   if (!AllocStorage(pc, registers)) return false;
   pc += WordsOf(*pc);
   REWIRE_GO();
 ShapeOf:
+  pc_ = pc;
   if (ShapeOf()) goto Next;
   return false;
 ReshapeTensor:
+  pc_ = pc;
   if (ReshapeTensor()) goto Next;
   return false;
 DeviceCopy:
+  pc_ = pc;
   if (DeviceCopy()) goto Next;
   return false;
-KillRegister:
-  Put(registers, pc[REWIRE_AT(kKillRegister, "reg")], {});
+KillRegister : {
+  RewireFFIAny& reg = Reg(registers, pc[REWIRE_AT(kKillRegister, "reg")]);
+  const RewireFFIAny before = reg;
+  reg = {};
+  const bool usual =
+      __builtin_expect(before.type_index == kTensorKind, 1) && heap_.ReleaseUsual(TensorOf(before));
+  if (__builtin_expect(!usual, 0)) heap_.Release(before);
   pc += LengthOf(Opcode::kKillRegister);
   REWIRE_GO();
+}
 }
 #undef REWIRE_GO
 

@@ -44,8 +44,9 @@ class Interpreter {
 
   bool Loop();
 
-  // Instructions that the loop has inline. It passes what it keeps in registers of the CPU: `pc`, which is
-  // pc_, and `registers`, which is registers_. Each returns false after a failure.
+  // Instructions that the loop has inline. It passes what it keeps in registers of the CPU: `pc` of the
+  // instruction, and `registers`, which is registers_. AllocTensor sets pc_, the others find it set. Each
+  // returns false after a failure.
   bool AllocStorage(const Word* pc, RewireFFIAny* registers);
   bool AllocTensor(const Word* pc, RewireFFIAny* registers);
   template <typename Shape>

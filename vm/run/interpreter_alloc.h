@@ -28,23 +28,61 @@ REWIRE_INLINE bool Interpreter::AllocStorage(const Word* pc, RewireFFIAny* regis
     bytes = static_cast<std::int64_t>(StaticBytes(DecodeDType(pc[WordOf(kOp, "dtype")]), shape));
   }
   const auto size = static_cast<std::uint64_t>(bytes);
-  const LinkedDevice& device = rep_.devices[pc[WordOf(kOp, "device")]];
+  const Word device_index = pc[WordOf(kOp, "device")];
   const Word alignment = pc[WordOf(kOp, "alignment")];
+  const std::uint64_t made_as = (std::uint64_t{device_index} + 1) << 32 | alignment;
   RewireFFIAny& dst = Reg(registers, pc[WordOf(kOp, "dst")]);
   // In a loop the register has the storage of the round before, which often serves again.
-  if (dst.type_index == kStorageKind && heap_.IsAsNew(*StorageOf(dst), size, alignment, device)) return true;
+  if (__builtin_expect(dst.type_index == kStorageKind && ObjectHeap::IsAsNew(*StorageOf(dst), size, made_as),
+                       1)) {
+    return true;
+  }
+  const LinkedDevice& device = rep_.devices[device_index];
   if (bytes < 0) {
     return Fail(StatusCode::kRuntimeFailed, "a storage of {} bytes asked for", bytes);
   }
   // A small storage is checked against the limit when it takes its block.
   if (size > BlockPool::kMaxSmall && (size > vm_.account->limit() || size > BlockPool::kMaxBlock))
     return FailMemory(size);
-  StorageObject* storage = heap_.NewStorage(size, alignment, device);
+  StorageObject* storage = heap_.NewStorage(size, alignment, device, made_as);
   if (storage == nullptr) return FailMemory(sizeof(StorageObject));
   const RewireFFIAny before = dst;
   dst = MakeAny(kStorageKind, storage);
   heap_.Release(before);
   return true;
+}
+
+// Whether a tensor has this type and shape.
+template <typename Shape>
+REWIRE_INLINE bool HasShape(const TensorObject& tensor, DLDataType dtype, const Shape& shape) {
+  const std::uint32_t rank = shape.size();
+  if (tensor.tensor.dtype != dtype || tensor.tensor.ndim != static_cast<std::int32_t>(rank)) return false;
+  const auto* const dims = reinterpret_cast<const std::int64_t*>(&tensor + 1);
+  for (std::uint32_t i = 0; i < rank; ++i) {
+    if (dims[i] != shape[i]) return false;
+  }
+  return true;
+}
+
+// Sets type, rank, dimensions and strides of a tensor with room for the usual rank. Returns its fields, which
+// are not set: no flags, the usual capacity, and the bytes.
+// Out of line: a program that repeats itself mostly finds a tensor that has its shape.
+template <typename Shape>
+__attribute__((noinline)) std::uint64_t SetUsualDims(TensorObject* tensor, DLDataType dtype,
+                                                     const Shape& shape) {
+  const std::uint32_t rank = shape.size();
+  std::int64_t* const dims = tensor->dims();
+  std::int64_t count = 1;
+  for (std::int64_t* place = dims + rank; place != dims;) {
+    --place;
+    const std::int64_t dim = shape[static_cast<std::uint32_t>(place - dims)];
+    *place = dim;
+    place[kUsualRank] = count;  // the stride
+    count *= dim;
+  }
+  tensor->tensor.dtype = dtype;
+  tensor->tensor.ndim = static_cast<std::int32_t>(rank);
+  return TensorObject::FieldsOf(kUsualRank) | static_cast<std::uint64_t>(count) * ElementBytes(dtype) << 16;
 }
 
 // The usual tensor: of usual rank, on a storage of this VM in which it fits, not in the memory of an output.
@@ -56,11 +94,12 @@ REWIRE_INLINE bool Interpreter::MakeUsualTensor(const Word* pc, RewireFFIAny* re
                                                 const Shape& shape, Word dst) {
   const RewireFFIAny on = Reg(registers, storage_register);
   const auto rank = static_cast<std::uint32_t>(shape.size());
-  const bool placed = sites_ != nullptr && sites_[pc - code_] != FunctionPlan::kNotRewired;
+  const bool placed =
+      __builtin_expect(sites_ != nullptr, 0) && sites_[pc - code_] != FunctionPlan::kNotRewired;
   if (__builtin_expect(on.type_index != kStorageKind || rank > kUsualRank || placed, 0)) return false;
   StorageObject* storage = StorageOf(on);
   std::uint64_t start = 0;
-  if (offset_register != kNone) {
+  if (__builtin_expect(offset_register != kNone, 0)) {
     const RewireFFIAny& offset = Reg(registers, offset_register);
     if (!IsIntegerKind(offset.type_index)) return false;
     start = static_cast<std::uint64_t>(offset.v_int64);
@@ -69,31 +108,29 @@ REWIRE_INLINE bool Interpreter::MakeUsualTensor(const Word* pc, RewireFFIAny* re
     if (((start | (mask + 1)) & mask) != 0 || start > storage->size) return false;
   }
   ObjectHeap& heap = heap_;
-  if (storage->account != heap.account() || !heap.TakeMemory(storage)) return false;
+  // A storage that is counted locally is this VM's.
+  const std::uint32_t references = storage->local;
+  if (__builtin_expect(references >= kSharing, 0) || !heap.TakeMemory(storage)) return false;
   TensorObject* tensor = heap.TakeUsualTensor();
   if (__builtin_expect(tensor == nullptr, 0)) return false;
-  std::int64_t* const dims = tensor->dims();
-  std::int64_t count = 1;
-  for (std::int64_t* place = dims + rank; place != dims;) {
-    --place;
-    const std::int64_t dim = shape[static_cast<std::uint32_t>(place - dims)];
-    *place = dim;
-    place[kUsualRank] = count;  // the stride
-    count *= dim;
+  std::uint64_t fields = 0;
+  if (__builtin_expect(ObjectHeap::IsDeadTensor(tensor) && HasShape(*tensor, dtype, shape), 1)) {
+    fields = tensor->fields & ~std::uint64_t{0xFF};  // without the flags
+    ObjectHeap::ReviveUsualTensor(tensor);
+  } else {
+    fields = SetUsualDims(tensor, dtype, shape);
+    heap.InitUsualTensor(tensor);
   }
-  const std::uint64_t bytes = static_cast<std::uint64_t>(count) * ElementBytes(dtype);
   // It must fit. A tensor of no bytes is not usual.
-  if (__builtin_expect(bytes - 1 >= storage->size - start, 0)) {
+  if (__builtin_expect((fields >> 16) - 1 >= storage->size - start, 0)) {
     heap.GiveUsualTensor(tensor);
     return false;
   }
-  tensor->fields = TensorObject::FieldsOf(kUsualRank) | bytes << 16;
-  tensor->tensor.dtype = dtype;
-  tensor->tensor.ndim = static_cast<std::int32_t>(rank);
+  tensor->fields = fields;
   tensor->tensor.data = static_cast<char*>(storage->data) + start;
   tensor->tensor.device = storage->device;
   tensor->storage = storage;
-  ObjectHeap::Retain(storage);
+  storage->local = references + 1;
   Put(registers, dst, MakeAny(kTensorKind, tensor));
   return true;
 }
@@ -103,7 +140,7 @@ REWIRE_INLINE bool Interpreter::AllocTensor(const Word* pc, RewireFFIAny* regist
   const bool usual = MakeUsualTensor(pc, registers, pc[WordOf(kOp, "storage")], pc[WordOf(kOp, "offset")],
                                      DecodeDType(pc[WordOf(kOp, "dtype")]),
                                      DimsView(pc + WordOf(kOp, "shape")), pc[WordOf(kOp, "dst")]);
-  return __builtin_expect(usual, 1) || AllocTensorSlowly();
+  return __builtin_expect(usual, 1) || (pc_ = pc, AllocTensorSlowly());
 }
 
 }  // namespace rewire
