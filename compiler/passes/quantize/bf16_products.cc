@@ -77,8 +77,7 @@ void FindBf16Products(const Graph& graph, std::vector<ProductPrecision>* product
       for (const Block& inner : node->blocks) again(inner, again);
       if (node->kind != NodeKind::kKernel) continue;
       if (node->kernel == "rewire.packed.winograd")
-        found.emplace(node->source,
-                      "Winograd's form in f32 multiplies less; its weights are rounded to bf16");
+        found.emplace(node->source, "Winograd's form in f32 is faster; its weights are rounded to bf16");
       if (node->kernel == "rewire.packed.depthwise")
         found.emplace(node->source, "it is depthwise, and adds no products of several channels");
       if (node->kernel == "rewire.packed.matmul_bytes")

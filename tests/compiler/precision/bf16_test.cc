@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "rewire/compiler/c_api.h"
@@ -31,14 +32,15 @@ onnx::ModelProto RoundedProduct() {
 }
 
 // y = conv(x, w), of `channels` to `channels`.
-onnx::ModelProto ConvOf(std::int64_t channels, std::int64_t size, std::int64_t group = 1) {
+onnx::ModelProto ConvOf(std::int64_t channels, std::int64_t size, std::int64_t group = 1,
+                        std::int64_t image = 8) {
   onnx::ModelProto model = EmptyModel();
-  SetValue(model.mutable_graph()->add_input(), "x", {1, channels, 8, 8});
+  SetValue(model.mutable_graph()->add_input(), "x", {1, channels, image, image});
   std::vector<float> weights(static_cast<std::size_t>(channels * (channels / group) * size * size));
   for (std::size_t i = 0; i < weights.size(); ++i) weights[i] = static_cast<float>(i % 100) / 100;
   AddFloats(model.mutable_graph(), "w", {channels, channels / group, size, size}, weights);
   AddInt(AddNode(model.mutable_graph(), "Conv", {"x", "w"}, "y"), "group", group);
-  SetValue(model.mutable_graph()->add_output(), "y", {1, channels, 9 - size, 9 - size});
+  SetValue(model.mutable_graph()->add_output(), "y", {1, channels, image + 1 - size, image + 1 - size});
   return model;
 }
 
@@ -120,10 +122,16 @@ TEST_CASE("convolutions: which compute in bf16, and why others do not") {
   const Outcome each = CompileProto(ConvOf(4, 3, 4), ByBf16());
   CHECK(ReasonOf(each) == "it is depthwise, and adds no products of several channels");
   CHECK(Bf16Bytes(each.compiled.module) == 0);
-  const Outcome winograd = CompileProto(ConvOf(16, 3), ByBf16());
-  CHECK(ReasonOf(winograd) == "Winograd's form in f32 multiplies less; its weights are rounded to bf16");
-  CHECK(Bf16Bytes(winograd.compiled.module) == 16 * 16 * 9 * 2);
+  const Outcome winograd = CompileProto(ConvOf(32, 3, 1, 18), ByBf16());
+  CHECK(ReasonOf(winograd) == "Winograd's form in f32 is faster; its weights are rounded to bf16");
+  CHECK(Bf16Bytes(winograd.compiled.module) == 32 * 32 * 9 * 2);
   CHECK(winograd.compiled.movement.at(0).relative > 0);
+  // Where it computes much that lies outside of the image, or each sum has few products, the direct form is
+  // faster. So it is where a small image would wait for weights that are eight times as large.
+  for (const auto& [channels, image] : {std::pair(32, 8), std::pair(8, 18), std::pair(256, 10)}) {
+    INFO(channels << " channels, images of " << image);
+    CHECK(ReasonOf(CompileProto(ConvOf(channels, 3, 1, image), ByBf16())).empty());
+  }
   const Outcome few = CompileProto(ConvOf(3, 2), ByBf16());
   CHECK(ReasonOf(few) == "there is no kernel of bf16 for it, or f32 is faster");
   CHECK(Bf16Bytes(few.compiled.module) == 0);
@@ -157,6 +165,38 @@ TEST_CASE("what only products in bf16 read is written in bf16, and results stay 
   CHECK(rounded == 1);
   CHECK(RunOnCounts(early.compiled.module, {2, 24}).values ==
         RunOnCounts(late.compiled.module, {2, 24}).values);
+}
+
+TEST_CASE("what a depthwise convolution reads is written in bf16 if it has whole vectors of channels") {
+  for (const std::int64_t channels : {32, 40}) {
+    INFO(channels << " channels");
+    onnx::ModelProto model = EmptyModel();
+    onnx::GraphProto* graph = model.mutable_graph();
+    SetValue(graph->add_input(), "x", {1, channels, 6, 7});
+    const auto floats = [&](const char* name, const std::vector<std::int64_t>& dims, std::int64_t count) {
+      std::vector<float> weights(static_cast<std::size_t>(count));
+      for (std::size_t i = 0; i < weights.size(); ++i)
+        weights[i] = static_cast<float>(i * 7 % 31) / 310 - 0.05F;
+      AddFloats(graph, name, dims, weights);
+    };
+    floats("mix", {channels, channels, 1, 1}, channels * channels);
+    floats("each", {channels, 1, 3, 3}, channels * 9);
+    AddNode(graph, "Conv", {"x", "mix"}, "a");
+    AddInt(AddNode(graph, "Conv", {"a", "each"}, "b"), "group", channels);
+    AddNode(graph, "Conv", {"b", "mix"}, "y");
+    SetValue(graph->add_output(), "y", {1, channels, 4, 5});
+    CompileOptions options = ByBf16();
+    std::string text;
+    options.dump = [&](const std::string& stage, const std::string& program) {
+      if (stage == "round-early") text = program;
+    };
+    const Outcome made = CompileProto(model, options);
+    REQUIRE(made.message.empty());
+    const std::string size = std::to_string(channels) + "]";
+    CHECK((text.find("bf16[1, 6, 7, " + size) != std::string::npos) == (channels == 32));
+    CHECK(text.find("bf16[1, 4, 5, " + size) != std::string::npos);
+    CHECK(made.compiled.movement.at(0).relative < 0.01);
+  }
 }
 
 TEST_CASE("bf16 refuses options that are for others") {
