@@ -65,8 +65,8 @@ Form RealForm(TensorView tensor);
 Status MoveForm(const char* what, TensorView tensor, Form* form);
 
 // Memory on a device for one call. The VM gives it to later work of the same stream, so it may be let go as
-// soon as the work that uses it has been given. It counts against the VM's byte limit. Kernels that take some
-// do not declare their workspace: the declared one is the host's.
+// soon as the work that uses it has been given. It counts against the VM's byte limit. The rows of kernels
+// that take some have REWIRE_KERNEL_DEVICE_WORKSPACE, and DeclareWorkspace has one block for each.
 class Scratch {
  public:
   Scratch() = default;
@@ -80,6 +80,11 @@ class Scratch {
  private:
   RewireFFIAny tensor_{};
 };
+
+// The elements of a tensor that DeclareWorkspace is shown.
+inline std::int64_t DeclaredSize(const DLTensor& tensor) {
+  return cpu::Product(ShapeView(tensor.shape, static_cast<std::size_t>(tensor.ndim)), 0, tensor.ndim);
+}
 
 // One launch. Arguments in the order of the device code. Addresses of tensors have their byte_offset added.
 class Call {

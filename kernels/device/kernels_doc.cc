@@ -18,7 +18,7 @@ OpenCL C and CUDA C++. The device's driver compiles it when a program first uses
 drivers keep what they have compiled. What is different from kernels of the CPU:
 
 - **Memory**: all arguments are on one device, contiguous, with at most 8 dimensions and less than 2^31 elements. `top_k`, recurrent
-  layers and decision trees take scratch memory on the device, so a program with them has no bound of its memory. Arguments
+  layers and decision trees take scratch memory on the device, which bounds of memory have. Arguments
   on the host are short lists of integers, which the kernel reads when it is called.
 - **Numbers**: f16 is stored in 16 bits and computed in f32. Sums are made in another order than on the CPU. Positions of a resize
   are computed in f64, or in f32 on a device without f64.

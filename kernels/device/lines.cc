@@ -23,8 +23,12 @@ struct TopK {
     attributes.Bool("sorted", true);  // they always are
     return Status();
   }
-  // Its scratch memory is on the device.
-  bool DeclareWorkspace(cpu::WorkspaceSizes& /*sizes*/) const { return false; }
+  bool DeclareWorkspace(cpu::WorkspaceSizes& sizes) const {
+    const DLTensor* values = sizes.Tensor(-2);
+    if (values == nullptr) return false;
+    sizes.Take(std::max<std::int64_t>(1, DeclaredSize(*values)), sizeof(std::int32_t));
+    return true;
+  }
 
   Status operator()(TensorView x, TensorView values, TensorView indices) const {
     DeviceChecks checks;
@@ -116,7 +120,8 @@ std::span<const Kernel> LineKernels() {
                      "x, out_values f32 f16 i64 i32 i16 i8 u16 u8; out_indices i64",
                      "axis = -1, largest = 1, sorted = 1",
                      "the largest (or smallest) elements along the axis, in order, and where they are; out's "
-                     "length says how many; equal ones in their order, NaN above all"),
+                     "length says how many; equal ones in their order, NaN above all",
+                     REWIRE_KERNEL_DEVICE_WORKSPACE),
       Describe<CumSum>("x, axis -> out", kRunningTypes, "exclusive = 0, reverse = 0",
                        "running sums along the axis; integers wrap"),
       Describe<CumProd>("x, axis -> out", kRunningTypes, "exclusive = 0, reverse = 0",

@@ -8,6 +8,7 @@
 #include "rewire/kernels/cpu/recurrent/rnn_attributes.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
 #include "rewire/kernels/cpu/support/pace.h"
+#include "rewire/kernels/cuda_libraries/libraries.h"
 #include "rewire/kernels/device/device_call.h"
 #include "rewire/kernels/device/product_arguments.h"
 #include "rewire/kernels/device/registry.h"
@@ -46,6 +47,20 @@ struct Layer {
       return ValueError("attribute 'packed' is 1: packed weights are left to the CPU");
     return read;
   }
+  // `last_state` is the place of out_h, from the end.
+  bool DeclareWorkspace(cpu::WorkspaceSizes& sizes, std::int32_t last_state) const {
+    const DLTensor *x = sizes.Tensor(0, 3), *state = sizes.Tensor(last_state, 3);
+    if (x == nullptr || state == nullptr) return false;
+    const std::int64_t count = std::max<std::int64_t>(1, DeclaredSize(*state));
+    const DLTensor* w = sizes.Tensor(1);
+    if (w != nullptr && (DeclaredSize(*w) != 0 || x->shape[2] == 0)) {
+      const std::int64_t steps = x->shape[attributes.batch_first ? 1 : 0];
+      sizes.Take(std::max<std::int64_t>(1, cpu::Times(steps, cpu::Times(gates(), count))), x->dtype.bits / 8);
+      cuda_libraries::DeclareScratch(cuda_libraries::CublasMayWork(), sizes);
+    }
+    sizes.Take(cpu::Times(kKinds, count), sizeof(float));
+    return true;
+  }
   std::int64_t gates() const { return kind == kRecurrentRnn ? 1 : kind == kRecurrentGru ? 3 : 4; }
 
   Status Run(LayerTensors given) const {
@@ -65,8 +80,6 @@ struct Layer {
       inputs = products.view();
       if (Status s = MultiplyInputs(given, rows, width, layer.directions, inputs); !s.ok()) return s;
     }
-    // As many units of each kind as `code/recurrent.h` says.
-    constexpr std::int64_t kKinds = 5;
     if (Status s = states.Make(given.x, DTypeOf<float>(), cpu::Times(kKinds, count)); !s.ok()) return s;
     const Form form = RealForm(given.x);
     Call start(given.x, Program::kRecurrent, form, "recurrent_start");
@@ -86,6 +99,9 @@ struct Layer {
   }
 
  private:
+  // As many units of each kind as `code/recurrent.h` says.
+  static constexpr std::int64_t kKinds = 5;
+
   static std::optional<TensorView> Given(const std::optional<TensorView>& tensor) {
     return IsGiven(tensor) ? tensor : std::nullopt;
   }
@@ -216,8 +232,7 @@ struct Rnn {
   static Status Make(Attributes& given, Rnn* rnn) {
     return rnn->layer.Read(given, {cpu::GateFunction::kTanh});
   }
-  // Its scratch memory is on the device. The next two have no other.
-  bool DeclareWorkspace(cpu::WorkspaceSizes& /*sizes*/) const { return false; }
+  bool DeclareWorkspace(cpu::WorkspaceSizes& sizes) const { return layer.DeclareWorkspace(sizes, -1); }
   Status operator()(TensorView x, std::optional<TensorView> w, TensorView r, std::optional<TensorView> b,
                     std::optional<TensorView> lengths, std::optional<TensorView> initial_h, TensorView y,
                     TensorView y_h) const {
@@ -232,7 +247,7 @@ struct Gru {
     gru->layer.linear_before_reset = given.Bool("linear_before_reset", false);
     return gru->layer.Read(given, {cpu::GateFunction::kSigmoid, cpu::GateFunction::kTanh});
   }
-  bool DeclareWorkspace(cpu::WorkspaceSizes& /*sizes*/) const { return false; }
+  bool DeclareWorkspace(cpu::WorkspaceSizes& sizes) const { return layer.DeclareWorkspace(sizes, -1); }
   Status operator()(TensorView x, std::optional<TensorView> w, TensorView r, std::optional<TensorView> b,
                     std::optional<TensorView> lengths, std::optional<TensorView> initial_h, TensorView y,
                     TensorView y_h) const {
@@ -248,7 +263,7 @@ struct Lstm {
     return lstm->layer.Read(
         given, {cpu::GateFunction::kSigmoid, cpu::GateFunction::kTanh, cpu::GateFunction::kTanh});
   }
-  bool DeclareWorkspace(cpu::WorkspaceSizes& /*sizes*/) const { return false; }
+  bool DeclareWorkspace(cpu::WorkspaceSizes& sizes) const { return layer.DeclareWorkspace(sizes, -2); }
   Status operator()(TensorView x, std::optional<TensorView> w, TensorView r, std::optional<TensorView> b,
                     std::optional<TensorView> lengths, std::optional<TensorView> initial_h,
                     std::optional<TensorView> initial_c, std::optional<TensorView> peepholes, TensorView y,
@@ -265,12 +280,14 @@ constexpr const char kLayerAttributes[] = "as rewire.rnn, but for packed = 1";
 std::span<const Kernel> RecurrentKernels() {
   static constexpr Kernel kKernels[] = {
       Describe<Rnn>("x, w?, r, b?, sequence_lens?, initial_h? -> out_y, out_h", kLayerTypes, kLayerAttributes,
-                    "ONNX RNN; out_y without elements is not wanted; states are kept in f32"),
+                    "ONNX RNN; out_y without elements is not wanted; states are kept in f32",
+                    REWIRE_KERNEL_DEVICE_WORKSPACE),
       Describe<Gru>("x, w?, r, b?, sequence_lens?, initial_h? -> out_y, out_h", kLayerTypes,
-                    "as rewire.device.rnn, linear_before_reset = 0", "ONNX GRU, as rewire.device.rnn"),
+                    "as rewire.device.rnn, linear_before_reset = 0", "ONNX GRU, as rewire.device.rnn",
+                    REWIRE_KERNEL_DEVICE_WORKSPACE),
       Describe<Lstm>("x, w?, r, b?, sequence_lens?, initial_h?, initial_c?, p? -> out_y, out_h, out_c",
-                     kLayerTypes, "as rewire.device.rnn, input_forget = 0",
-                     "ONNX LSTM, as rewire.device.rnn"),
+                     kLayerTypes, "as rewire.device.rnn, input_forget = 0", "ONNX LSTM, as rewire.device.rnn",
+                     REWIRE_KERNEL_DEVICE_WORKSPACE),
   };
   return kKernels;
 }

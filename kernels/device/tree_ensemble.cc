@@ -11,14 +11,22 @@ namespace {
 
 struct TreeEnsemble {
   static constexpr const char kName[] = "rewire.device.tree_ensemble";
+  // So many rows are walked at once that the leaves found take 64 MiB.
+  static constexpr std::int64_t kMostWalks = std::int64_t{1} << 24;
   int aggregate = kTreeSum;
   static Status Make(Attributes& attributes, TreeEnsemble* ensemble) {
     ensemble->aggregate =
         static_cast<int>(attributes.Choice("aggregate", {"SUM", "AVERAGE", "MIN", "MAX"}, kTreeSum));
     return Status();
   }
-  // Its scratch memory is on the device.
-  bool DeclareWorkspace(cpu::WorkspaceSizes& /*sizes*/) const { return false; }
+  bool DeclareWorkspace(cpu::WorkspaceSizes& sizes) const {
+    const DLTensor *x = sizes.Tensor(0, 1), *roots = sizes.Tensor(3, 1);
+    if (x == nullptr || roots == nullptr) return false;
+    const std::int64_t trees = std::max<std::int64_t>(1, roots->shape[0]);
+    const std::int64_t walks = cpu::Times(std::max<std::int64_t>(1, x->shape[0]), trees);
+    sizes.Take(std::min(walks, std::max(kMostWalks, trees)), sizeof(std::int32_t));
+    return true;
+  }
 
   Status operator()(TensorView x, TensorView nodes, TensorView thresholds, TensorView roots,
                     TensorView leaves, TensorView targets, TensorView weights, TensorView base,
@@ -33,8 +41,6 @@ struct TreeEnsemble {
     forest.features = static_cast<int>(x.dim(1));
     forest.outputs = static_cast<int>(base.dim(0));
     forest.aggregate = aggregate;
-    // So many rows at once that the leaves found take 64 MiB.
-    constexpr std::int64_t kMostWalks = std::int64_t{1} << 24;
     const std::int64_t together = std::clamp<std::int64_t>(kMostWalks / forest.trees, 1, x.dim(0));
     Scratch found;
     if (Status s = found.Make(out, DTypeOf<std::int32_t>(), together * forest.trees); !s.ok()) return s;
@@ -95,7 +101,8 @@ std::span<const Kernel> TreeEnsembleKernels() {
           "x, nodes, thresholds, roots, leaves, targets, weights, base -> out",
           "x, thresholds, weights, base, out f32; nodes, roots, leaves, targets i32",
           "aggregate, SUM, AVERAGE, MIN or MAX = SUM",
-          "as rewire.tree_ensemble; a tree that names something that is not there adds nothing"),
+          "as rewire.tree_ensemble; a tree that names something that is not there adds nothing",
+          REWIRE_KERNEL_DEVICE_WORKSPACE),
   };
   return kKernels;
 }

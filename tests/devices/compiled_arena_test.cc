@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Arenas on the device: they change no bit of any output, and take what the memory bound says.
+#include <algorithm>
 #include <catch2/catch.hpp>
+#include <cctype>
 #include <functional>
 #include <numeric>
+#include <utility>
 
 #include "rewire/tests/devices/test_device.h"
 #include "rewire/tests/support/random_graph.h"
@@ -168,6 +171,61 @@ TEST_CASE("each side's arena holds the tensors of that side alone") {
   REQUIRE(given.values.size() == expected.values.size());
   for (std::size_t i = 0; i < given.values.size(); ++i) {
     CHECK(given.values[i] == Approx(expected.values[i]).epsilon(1e-4));
+  }
+}
+
+// Runs the model and compares what the VM held with the bound. x counts in eighths.
+void CheckBound(const onnx::ModelProto& model, const Shape& shape, const char* kernel) {
+  const Outcome outcome = CompileProto(model, OnDevice());
+  INFO(outcome.message << kernel);
+  REQUIRE(outcome.message.empty());
+  const Module& module = outcome.compiled.module;
+  CHECK(std::any_of(module.kernels.begin(), module.kernels.end(),
+                    [&](const auto& each) { return each.name == kernel; }));
+  const Result<Executable> executable = Executable::FromModule(Module(module));
+  REQUIRE(executable);
+  const Program program = Program::Link(*executable).value();
+  const MemoryBound bound = program.TryMemoryBound().value();
+  CHECK(bound.unbounded == "");
+  CHECK(bound.undeclared_workspace.empty());
+  std::vector<float> x(static_cast<std::size_t>(
+      std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>())));
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i % 23) * 0.125F;
+  VirtualMachine vm(program);
+  vm.SetInput("x", TensorView(x.data(), DTypeOf<float>(), shape));
+  vm.Invoke();
+  CHECK(vm.bytes_peak() == bound.bytes);
+}
+
+TEST_CASE("a bound of a device's memory has the scratch memory of kernels that take some") {
+  onnx::ModelProto model = EmptyModel(14);
+  onnx::GraphProto* graph = model.mutable_graph();
+  SECTION("top_k") {
+    SetValue(graph->add_input(), "x", {40, 300});
+    SetValue(graph->add_output(), "y", {});
+    AddInts(graph, "k", {200});
+    AddNode(graph, "TopK", {"x", "k"}, "y")->add_output("places");
+    CheckBound(model, {40, 300}, "rewire.device.top_k");
+  }
+  SECTION("recurrent layers") {
+    const auto [type, gates] = GENERATE(std::pair("RNN", 1), std::pair("GRU", 3), std::pair("LSTM", 4));
+    const std::int64_t directions = GENERATE(1, 2);
+    SetValue(graph->add_input(), "x", {20, 3, 12});
+    SetValue(graph->add_output(), "y", {});
+    const std::int64_t hidden = 24;
+    const auto weights = [&](const char* name, std::int64_t columns) {
+      const std::vector<std::int64_t> dims = {directions, gates * hidden, columns};
+      AddFloats(graph, name, dims,
+                std::vector<float>(static_cast<std::size_t>(directions * gates * hidden * columns), 0.03F));
+    };
+    weights("w", 12);
+    weights("r", hidden);
+    onnx::NodeProto* layer = AddNode(graph, type, {"x", "w", "r"}, "y");
+    AddInt(layer, "hidden_size", hidden);
+    if (directions == 2) AddString(layer, "direction", "bidirectional");
+    std::string kernel = type;
+    for (char& letter : kernel) letter = static_cast<char>(std::tolower(letter));
+    CheckBound(model, {20, 3, 12}, ("rewire.device." + kernel).c_str());
   }
 }
 
