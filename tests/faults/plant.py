@@ -50,6 +50,7 @@ SWITCH = """#ifndef REWIRE_PLANTED_FAULT
 #define REWIRE_PLANTED_FAULT
 #include <cstdlib>
 #pragma GCC diagnostic ignored "-Wdangling-else"
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #pragma GCC diagnostic ignored "-Wparentheses"
 #pragma GCC diagnostic ignored "-Wsign-compare"
 #pragma GCC diagnostic ignored "-Wtype-limits"
