@@ -110,7 +110,7 @@ Error NewError(StatusCode code, const Message& message) noexcept {
 }  // namespace
 
 // The analyzer does not follow the count of references.
-// NOLINTNEXTLINE(clang-analyzer-cplusplus.NewDelete)
+// NOLINTBEGIN(clang-analyzer-cplusplus.NewDelete)
 Status::Status(const Error& error) noexcept : failure_(error.rep_) { Retain(); }
 
 StatusCode Status::code() const noexcept { return failure_ == nullptr ? StatusCode::kOk : failure_->code; }
@@ -122,6 +122,7 @@ Error Status::error() const noexcept {
 
 void Status::Retain() const noexcept { failure_->Retain(); }
 void Status::Release() const noexcept { failure_->Release(); }
+// NOLINTEND(clang-analyzer-cplusplus.NewDelete)
 
 Status Fail(StatusCode code, std::string text) noexcept { return Error(code, std::move(text)); }
 Status Fail(StatusCode code, const char* text) noexcept { return Fail(code, Message(text)); }

@@ -147,7 +147,7 @@ Tuples TuplesOf(ShapeView x, ShapeView indices, std::int64_t batch_dims) {
   tuples.batch_step = static_cast<int>(cpu::Product(x, batch, rank));
   int step = 1;
   for (int k = tuples.width - 1; k >= 0; --k) {
-    tuples.dims[k] = static_cast<int>(x[static_cast<std::size_t>(batch + k)]);
+    tuples.dims[k] = static_cast<int>(x[static_cast<std::size_t>(batch) + static_cast<std::size_t>(k)]);
     tuples.steps[k] = step;
     step *= tuples.dims[k];
   }

@@ -90,8 +90,10 @@ TEST_CASE("each VM's libraries of tvm-ffi get that VM's stream, on all threads a
   std::atomic<int> begun{0};
   std::atomic<int> differ{0};
   std::vector<VirtualMachine> machines;
+  machines.reserve(kThreads);
   for (int t = 0; t < kThreads; ++t) machines.emplace_back(program);
   std::vector<std::thread> threads;
+  threads.reserve(kThreads);
   for (int t = 0; t < kThreads; ++t) {
     threads.emplace_back([&, t] {
       const auto at = static_cast<std::size_t>(t);

@@ -65,7 +65,7 @@ std::string Products(bool at_once) {
   }
   text += ".kernel matmul = \"rewire.matmul\"\n.kernel relu = \"rewire.relu\"\n";
   text += ".kernel branches = \"rewire.branches\" {inputs=2, outputs=[" + outputs + "], kernels=\"" +
-          kernels + "\", calls=[" + calls + "], \"debug.nodes\"=\"" + nodes + "\"}\n";
+          kernels + "\", calls=[" + calls + R"(], "debug.nodes"=")" + nodes + "\"}\n";
   text +=
       ".func main(x: f32[?, ?], w: f32[?, 60]) -> (f32[40, 60], f32[40, 60], f32[40, 60], f32[40, 60])\n" +
       body;
@@ -146,7 +146,7 @@ std::string LongBranches() {
     kernels += "rewire.tanh";
   }
   const std::string type = "f32[4000000]";
-  return ".kernel branches = \"rewire.branches\" {inputs=1, outputs=[0, 1], kernels=\"" + kernels +
+  return R"(.kernel branches = "rewire.branches" {inputs=1, outputs=[0, 1], kernels=")" + kernels +
          R"(", calls=[)" + calls + "]}\n.func main(x: " + type + ") -> (" + type + ", " + type + ")\n" +
          Allocated("a", type) + Allocated("b", type) +
          "invoke_packed branches(%x, %a, %b), outputs=2\n%r = alloc_adt tag=0 (%a, %b)\nret %r\n.end\n";

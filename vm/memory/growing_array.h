@@ -18,6 +18,7 @@ namespace rewire {
 // What GrowingArrays of all element types share: the memory, and how it grows and shrinks.
 class GrowingMemory {
  public:
+  GrowingMemory& operator=(GrowingMemory&&) = delete;
   std::uint32_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
   // Removes all elements; the memory stays.
@@ -45,7 +46,6 @@ class GrowingMemory {
         size_(std::exchange(other.size_, 0)),
         peak_(std::exchange(other.peak_, 0)),
         capacity_(std::exchange(other.capacity_, 0)) {}
-  GrowingMemory& operator=(GrowingMemory&&) = delete;
 
   [[gnu::cold]] bool Grow(std::uint64_t size, std::uint64_t element);
   [[gnu::cold]] bool Reallocate(std::uint64_t capacity, std::uint64_t element);

@@ -20,10 +20,11 @@ namespace rewire {
 
 // What lies on cache lines of its own and is made with `new` takes its memory as DefaultAllocator does.
 struct OnCacheLines {
+  // The check does not take a sized delete for the counterpart.
+  // NOLINTBEGIN(misc-new-delete-overloads)
   static void* operator new(std::size_t size);
-  static void* operator new(std::size_t size, std::align_val_t) {  // NOLINT(misc-new-delete-overloads)
-    return operator new(size);
-  }
+  static void* operator new(std::size_t size, std::align_val_t) { return operator new(size); }
+  // NOLINTEND(misc-new-delete-overloads)
   static void* operator new(std::size_t, void* place) { return place; }
   static void operator delete(void* memory, std::size_t size);
   static void operator delete(void* memory, std::size_t size, std::align_val_t) {
