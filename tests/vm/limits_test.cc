@@ -9,6 +9,7 @@
 #include <limits>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "rewire/tests/vm/test_program.h"
 #include "rewire/vm/host_function.h"
@@ -159,10 +160,10 @@ TEST_CASE("an endless loop ends at the step limit, which is exact") {
 // Lets the deadline of a run pass at one of its instructions, and counts those that are executed after it.
 class Overrun : public Observer {
  public:
-  explicit Overrun(Clock::time_point deadline, int before = 10'000) : deadline_(deadline), before_(before) {}
+  explicit Overrun(Clock::time_point deadline) : deadline_(deadline) {}
   bool wants_instructions() const override { return true; }
   void OnInstruction(const Instruction&) override {
-    if (++seen_ <= before_) return;
+    if (++seen_ <= 10'000) return;
     while (Clock::now() < deadline_) std::this_thread::yield();
     ++after_;
   }
@@ -170,7 +171,6 @@ class Overrun : public Observer {
 
  private:
   Clock::time_point deadline_;
-  int before_;
   int seen_ = 0;
   int after_ = 0;
 };
@@ -198,44 +198,48 @@ TEST_CASE("a loop ends some thousand instructions after its deadline, or at its 
   }
 }
 
-// One instruction may be as long as the file allows.
+// One instruction may be as long as the file allows. No observer: with one, every instruction asks.
 TEST_CASE("a list or a frame of thousands of registers asks for the deadline itself") {
   std::string inputs = "a0: integer", list = "%n";
   for (int i = 1; i < 5000; ++i) {
     inputs += Format(", a{}: integer", i);
     list += ", %n";
   }
-  VirtualMachine vm(ProgramOf(Format(R"(
-    .func many({}) -> integer
-      ret %a0
-    .end
-    .func adt(n: integer) -> value
-    again:
-      %x = alloc_adt tag=0 ({})
-      goto again
-    .end
-    .func closure(n: integer) -> value
-    again:
-      %x = alloc_closure many({})
-      goto again
-    .end
-    .func calls(n: integer) -> value
-    again:
-      %x = invoke many({})
-      goto again
-    .end)",
-                                     inputs, list, list, list)));
+  const std::string begin = "(n: integer) -> value\n%m = invoke_packed pass(%n), outputs=0\n%x = ";
+  std::string text =
+      Format(".kernel pass = \"host.pass\"\n.func many({}) -> integer\nret %a0\n.end\n", inputs);
+  for (const auto& [name, instruction] :
+       {std::pair(std::string("adt"), "alloc_adt tag=0 (" + list + ")"),
+        std::pair(std::string("closure"), "alloc_closure many(" + list + ")"),
+        std::pair(std::string("calls"), "invoke many(" + list + ")"),
+        std::pair(std::string("none"), std::string("alloc_adt tag=0 (%n)"))}) {
+    text +=
+        ".func " + name + begin + instruction + "\n%l = invoke_packed pass(%n), outputs=0\nret %x\n.end\n";
+  }
+  LinkOptions options;
+  Clock::time_point deadline;
+  PackedFunction pass;  // the deadline
+  pass.handle = &deadline;
+  pass.call = [](void* self, const RewireFFIAny*, std::int32_t, RewireFFIAny* result) {
+    while (Clock::now() <= *static_cast<const Clock::time_point*>(self)) std::this_thread::yield();
+    *result = {};
+    result->type_index = kRewireFFIInt;
+    return 0;
+  };
+  options.kernels.AddFunction("host.pass", pass);
+  VirtualMachine vm(ProgramOf(text, std::move(options)));
   const Value n(0);
-  for (const char* function : {"adt", "closure", "calls"}) {
+  for (const char* function : {"adt", "closure", "calls", "none"}) {
     CAPTURE(function);
-    const Clock::time_point deadline = Clock::now() + milliseconds(200);
-    Overrun overrun(deadline, 10);
-    vm.SetObserver(&overrun);
+    deadline = Clock::now() + milliseconds(200);
     vm.SetDeadline(deadline);
-    CHECK(CodeOf(vm.TryInvoke(function, {&n, 1})) == StatusCode::kDeadlineExceeded);
-    CHECK(overrun.after() >= 1);
-    CHECK(overrun.after() <= 3);
-    vm.SetObserver(nullptr);
+    const Result<Value> run = vm.TryInvoke(function, {&n, 1});
+    REQUIRE(!run);
+    CHECK(run.error().code() == StatusCode::kDeadlineExceeded);
+    INFO(run.error().message().substr(0, 200));
+    // One that does not ask goes on to the kernel behind it, which does.
+    CHECK((run.error().message().find("invoke_packed") == std::string::npos) ==
+          (function != std::string("none")));
     vm.SetDeadline(Clock::time_point::max());
   }
 }
