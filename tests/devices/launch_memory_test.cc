@@ -14,8 +14,8 @@ namespace rewire::opencl {
 namespace {
 
 State& Drivers() {
-  static auto* const state = new State();
-  return *state;
+  static auto* const kState = new State();
+  return *kState;
 }
 
 struct Argument {

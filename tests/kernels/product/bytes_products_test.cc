@@ -16,7 +16,6 @@ namespace {
 
 using kernel::cpu::ByteRowKernels;
 using kernel::cpu::ChooseByteRowKernels;
-using kernel::cpu::kPanelWidth;
 using kernel::cpu::kSplitGroup;
 using kernel::cpu::PackedColumns;
 using kernel::cpu::PaddedDepth;
