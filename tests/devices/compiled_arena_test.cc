@@ -208,7 +208,9 @@ TEST_CASE("a bound of a device's memory has the scratch memory of kernels that t
     CheckBound(model, {40, 300}, "rewire.device.top_k");
   }
   SECTION("recurrent layers") {
-    const auto [type, gates] = GENERATE(std::pair("RNN", 1), std::pair("GRU", 3), std::pair("LSTM", 4));
+    const auto kind = GENERATE(std::pair("RNN", 1), std::pair("GRU", 3), std::pair("LSTM", 4));
+    const char* const type = kind.first;
+    const std::int64_t gates = kind.second;
     const std::int64_t directions = GENERATE(1, 2);
     SetValue(graph->add_input(), "x", {20, 3, 12});
     SetValue(graph->add_output(), "y", {});
