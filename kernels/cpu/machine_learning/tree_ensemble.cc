@@ -4,6 +4,7 @@
 // walk is checked. For many rows, all nodes are checked before the first walk instead. A child stands behind
 // its parent, so every walk ends.
 #include <algorithm>
+#include <atomic>
 #include <limits>
 
 #include "rewire/kernels/cpu/machine_learning/tree_row_group.h"
@@ -88,11 +89,14 @@ struct TreeEnsemble {
             });
       };
       std::atomic<bool> wrong{false};
-      Status status = ParallelFor(x.dim(0), GrainOf(kGrain, 16, forest.trees),
-                                  [&](std::int64_t begin, std::int64_t end, Pace& pace) {
-                                    if (!run(begin, end, pace) && !pace.stopped())
-                                      wrong.store(true, std::memory_order_relaxed);
-                                  });
+      // Threads take whole groups: fewer rows are worth going through smaller trees only.
+      const std::int64_t rows = x.dim(0), group = rows >= 2 * kTreeRows ? kTreeRows : 1;
+      Status status =
+          ParallelFor((rows + group - 1) / group, GrainOf(kGrain, 16, forest.trees, group),
+                      [&](std::int64_t begin, std::int64_t end, Pace& pace) {
+                        if (!run(begin * group, std::min(rows, end * group), pace) && !pace.stopped())
+                          wrong.store(true, std::memory_order_relaxed);
+                      });
       if (!status.ok() || !wrong.load(std::memory_order_relaxed)) return status;
       return ValueError("a tree names a node, a feature of ", x.dim(1), ", a leaf or a target of ",
                         base.dim(0), " that is not there, or a child in front of its parent");

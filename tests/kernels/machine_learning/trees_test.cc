@@ -111,7 +111,7 @@ TEST_CASE("small, large and one-leaf trees, for any number of rows") {
     RandomTrees trees(static_cast<std::uint32_t>(modes.size()) + 5);
     for (const int count : {16, 0, 3, 1, 200, 63, 64, 65, 0, 31, 128, 5})
       trees.roots.push_back(trees.Grow(count, modes));
-    for (const int rows : {0, 1, 3, 4, 7, 8, 16, 17, 31, 32, 33, 50, 65}) {
+    for (const int rows : {0, 1, 3, 4, 7, 8, 16, 17, 31, 32, 33, 50, 63, 64, 65, 131}) {
       for (const bool nan : {false, true}) {
         INFO("mode " << modes.back() << ", rows " << rows << ", NaN " << nan);
         Check<float>(trees, rows, 1, 1, nan);
