@@ -72,8 +72,8 @@ void PackIntegers(Graph* graph);
 void PackForOneDnn(Graph* graph);
 // Runs packed convolutions, and what lies between them, with the channels last.
 void ChannelsLast(Graph* graph);
-// Lets products and depthwise convolutions round their outputs to bf16 where only products in bf16 and
-// depthwise convolutions read them.
+// Lets products and depthwise convolutions round their outputs to bf16 where only products read them that
+// would round them.
 void RoundEarly(Graph* graph);
 // Turns elementwise nodes that feed each other into one kernel. Runs behind all passes that look for such
 // nodes.

@@ -5,7 +5,6 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
-#include <tuple>
 #include <vector>
 
 #include "rewire/kernels/cpu/product/pair_rows.h"
@@ -278,29 +277,19 @@ TEST_CASE("convolutions by bf16 weights are those of f32 on rounded numbers") {
   }
 }
 
-TEST_CASE("depthwise convolutions read and write bf16") {
-  for (const auto& [channels, size, stride] :
-       {std::tuple(1, 3, 1), {3, 3, 2}, {16, 5, 1}, {24, 5, 2}, {70, 3, 1}, {150, 4, 1}}) {
-    INFO(channels << " channels, windows of " << size << ", stride " << stride);
-    HostTensor x = Rounded(HostTensor::Random({2, 9, 23, channels}, 1));
-    HostTensor w = HostTensor::Random({std::int64_t{size} * size, channels}, 2);
-    HostTensor bias = HostTensor::Random({channels}, 3), half_x = Halves(x);
-    const std::int64_t height = (11 - size) / stride + 1, width = (25 - size) / stride + 1;
-    HostTensor out = HostTensor::Empty<float>({2, height, width, channels});
-    HostTensor of_halves = HostTensor::Empty<float>({2, height, width, channels});
-    HostTensor half_out = HostTensor::Empty<BFloat16>({2, height, width, channels});
-    const AttributeList attributes = {{"channels", std::int64_t{channels}},
-                                      {"kernel_shape", std::vector<std::int64_t>{size, size}},
-                                      {"strides", std::vector<std::int64_t>{stride, stride}},
+TEST_CASE("depthwise convolutions round what they write") {
+  for (const std::int64_t channels : {1, 3, 16, 70}) {
+    HostTensor x = HostTensor::Random({2, 9, 11, channels}, 1), w = HostTensor::Random({9, channels}, 2);
+    HostTensor bias = HostTensor::Random({channels}, 3);
+    HostTensor out = HostTensor::Empty<float>({2, 9, 11, channels});
+    HostTensor half_out = HostTensor::Empty<BFloat16>({2, 9, 11, channels});
+    const AttributeList attributes = {{"channels", channels},
+                                      {"kernel_shape", std::vector<std::int64_t>{3, 3}},
                                       {"pads", std::vector<std::int64_t>{1, 1, 1, 1}},
                                       {"activation", "relu"}};
     ForEachTarget([&] {
       REQUIRE(Run("rewire.packed.depthwise", {&x, &w, &bias, &out}, attributes) == "");
       REQUIRE(Run("rewire.packed.depthwise", {&x, &w, &bias, &half_out}, attributes) == "");
-      CheckSameBits(half_out, Halves(out));
-      REQUIRE(Run("rewire.packed.depthwise", {&half_x, &w, &bias, &of_halves}, attributes) == "");
-      CHECK(of_halves.values<float>() == out.values<float>());
-      REQUIRE(Run("rewire.packed.depthwise", {&half_x, &w, &bias, &half_out}, attributes) == "");
       CheckSameBits(half_out, Halves(out));
     });
   }
@@ -349,10 +338,6 @@ TEST_CASE("bf16 weights that do not fit are refused") {
                                   {"kernel_shape", std::vector<std::int64_t>{1, 1}}};
   CHECK(Run("rewire.packed.depthwise", {&image, &taps, &result}, of_image) ==
         "TypeError: rewire.packed.depthwise: w has dtype bf16, expected f32");
-  HostTensor whole = HostTensor::Empty<std::int32_t>({1, 4, 4, 4}),
-             float_taps = HostTensor::Random({1, 4}, 4);
-  CHECK(Run("rewire.packed.depthwise", {&whole, &float_taps, &result}, of_image) ==
-        "TypeError: rewire.packed.depthwise: x has dtype i32, expected one of f32, bf16");
   CHECK(Run("rewire.packed.conv", {&image, &taps, &result}, of_image) ==
         "ValueError: rewire.packed.conv: w has shape [1, 4], expected [16, 4]");
 }

@@ -147,7 +147,7 @@ TEST_CASE("the depthwise kernel of every instruction set multiplies whole number
       std::vector<float> x(11 * count), w(2 * count), out(5 * count, -77.0F), bias(count, 4.0F);
       for (std::size_t i = 0; i < x.size(); ++i) x[i] = Numbered(i, 13);
       for (std::size_t i = 0; i < w.size(); ++i) w[i] = Numbered(i, 11);
-      const void* rows[] = {x.data()};
+      const float* rows[] = {x.data()};
       const float* weights[] = {w.data()};
       ChooseDepthwiseKernel()(
           DepthwiseRow{channels, 5, 2, 2, 2, 1, rows, weights, bias.data(), out.data(), Activation{}});
@@ -171,8 +171,7 @@ void CheckDepthwiseWindow(std::int64_t channels, std::int64_t count, std::int64_
   std::vector<float> out(static_cast<std::size_t>(count * channels + 1), -77.0F);
   for (std::size_t i = 0; i < x.size(); ++i) x[i] = Numbered(i, 13);
   for (std::size_t i = 0; i < w.size(); ++i) w[i] = Numbered(i, 11);
-  const float* floats[] = {x.data(), x.data() + length * channels};
-  const void* rows[] = {floats[0], floats[1]};
+  const float* rows[] = {x.data(), x.data() + length * channels};
   const float* weights[] = {w.data(), w.data() + taps * channels};
   ChooseDepthwiseKernel()(DepthwiseRow{channels, count, stride, dilation, taps, kRows, rows, weights, nullptr,
                                        out.data(), activation});
@@ -181,7 +180,7 @@ void CheckDepthwiseWindow(std::int64_t channels, std::int64_t count, std::int64_
     float sum = 0;
     for (std::int64_t r = 0; r < kRows; ++r) {
       for (std::int64_t t = 0; t < taps; ++t) {
-        sum += floats[r][(i / channels * stride + t * dilation) * channels + i % channels] *
+        sum += rows[r][(i / channels * stride + t * dilation) * channels + i % channels] *
                weights[r][t * channels + i % channels];
       }
     }

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Lets a kernel write bf16 where only products in bf16 and depthwise convolutions read what it writes. Half
-// of the memory is written and read. Products would round it in any case, so for them results stay the same.
+// Lets a kernel write bf16 where only products in bf16 read what it writes. They would round it in any case,
+// so results stay the same. Half of the memory is written and read, and nothing is rounded again.
 #include <unordered_set>
 
 #include "rewire/compiler/passes/edit.h"
-#include "rewire/compiler/passes/pack/packing.h"
 #include "rewire/compiler/passes/passes.h"
 
 namespace rewire::compiler {
@@ -16,25 +15,15 @@ bool IsPackedProduct(const Node& node) {
          (node.kernel == "rewire.packed.conv" || node.kernel == "rewire.packed.matmul");
 }
 
-bool IsDepthwise(const Node& node) {
-  return node.kind == NodeKind::kKernel && node.kernel == "rewire.packed.depthwise";
-}
-
 // The kernels that can write bf16. With a residual they cannot.
 bool CanRound(const Node& node) {
-  return (IsPackedProduct(node) || IsDepthwise(node)) && node.inputs.size() <= 3 &&
-         node.outputs.size() == 1 && node.extents.size() == 1;
+  return (IsPackedProduct(node) ||
+          (node.kind == NodeKind::kKernel && node.kernel == "rewire.packed.depthwise")) &&
+         node.inputs.size() <= 3 && node.outputs.size() == 1 && node.extents.size() == 1;
 }
 
-// Kernels write parts of a vector of channels by way of a copy, which takes longer than bf16 saves where no
-// product would round.
-bool HasWholeVectors(const Value& image) {
-  return !image.type.dims.empty() && image.type.dims.back().constant().value_or(1) % kPackedColumns == 0;
-}
-
-// If the node reads its first input alone, and that may be bf16.
+// If the node reads its first input alone as a product in bf16 does.
 bool Rounds(const Node& node, const Value* input) {
-  if (IsDepthwise(node)) return node.inputs[0] == input && HasWholeVectors(*input);
   return IsPackedProduct(node) && node.inputs[0] == input && node.inputs[1]->type.dtype == kBFloat16 &&
          (node.inputs.size() < 4 || node.inputs[3] != input);
 }

@@ -18,18 +18,6 @@
 HWY_BEFORE_NAMESPACE();
 namespace rewire::kernel::cpu::HWY_NAMESPACE {
 
-template <class D>
-HWY_INLINE hn::Vec<D> LoadChannels(D d, const float* from) {
-  return hn::LoadU(d, from);
-}
-// The bits of a bf16 are the upper ones of the float of the same value.
-template <class D>
-HWY_INLINE hn::Vec<D> LoadChannels(D d, const std::uint16_t* from) {
-  const hn::RebindToUnsigned<D> bits;
-  const hn::Rebind<std::uint16_t, D> narrow;
-  return hn::BitCast(d, hn::ShiftLeft<16>(hn::PromoteTo(bits, hn::LoadU(narrow, from))));
-}
-
 // Sums of kPositions positions, one behind the other, for a vector of channels.
 template <int kPositions, class D>
 struct PositionSums {
@@ -63,10 +51,10 @@ struct PositionSums {
     (add(std::integral_constant<std::size_t, kPosition>()), ...);
   }
   // All columns of a row of the image that the positions' windows cover. Each is loaded once.
-  template <int kTaps, int kStride, class T, std::size_t... kColumn>
-  HWY_INLINE void AddRow(D d, const T* x, std::int64_t channels, const V (&weights)[kTaps],
+  template <int kTaps, int kStride, std::size_t... kColumn>
+  HWY_INLINE void AddRow(D d, const float* x, std::int64_t channels, const V (&weights)[kTaps],
                          std::index_sequence<kColumn...>) {
-    (AddColumn<kTaps, kStride, kColumn>(LoadChannels(d, x + kColumn * channels), weights,
+    (AddColumn<kTaps, kStride, kColumn>(hn::LoadU(d, x + kColumn * channels), weights,
                                         std::make_index_sequence<kPositions>()),
      ...);
   }
@@ -76,17 +64,17 @@ struct PositionSums {
 template <int kPositions>
 struct AnyWindow {
   static constexpr int kCount = kPositions;
-  template <class T, class D>
+  template <class D>
   HWY_INLINE static void Add(D d, const DepthwiseRow& row, std::int64_t from, std::int64_t channel,
                              PositionSums<kPositions, D>& sums) {
     const std::int64_t step = row.stride * row.channels;
     for (std::int64_t r = 0; r < row.row_count; ++r) {
-      const T* x = static_cast<const T*>(row.rows[r]) + from;
+      const float* x = row.rows[r] + from;
       const float* w = row.weights[r] + channel;
       for (std::int64_t t = 0; t < row.taps; ++t) {
         const auto weight = hn::LoadU(d, w);
         for (int p = 0; p < kPositions; ++p)
-          sums.of[p] = hn::MulAdd(weight, LoadChannels(d, x + p * step), sums.of[p]);
+          sums.of[p] = hn::MulAdd(weight, hn::LoadU(d, x + p * step), sums.of[p]);
         x += row.dilation * row.channels;
         w += row.channels;
       }
@@ -98,26 +86,26 @@ struct AnyWindow {
 template <int kPositions, int kTaps, int kStride>
 struct FixedWindow {
   static constexpr int kCount = kPositions;
-  template <class T, class D>
+  template <class D>
   HWY_INLINE static void Add(D d, const DepthwiseRow& row, std::int64_t from, std::int64_t channel,
                              PositionSums<kPositions, D>& sums) {
     constexpr std::size_t kColumns = (kPositions - 1) * kStride + kTaps;
     for (std::int64_t r = 0; r < row.row_count; ++r) {
       hn::Vec<D> weights[kTaps];
       for (int t = 0; t < kTaps; ++t) weights[t] = hn::LoadU(d, row.weights[r] + t * row.channels + channel);
-      const T* x = static_cast<const T*>(row.rows[r]) + from;
-      sums.template AddRow<kTaps, kStride>(d, x, row.channels, weights, std::make_index_sequence<kColumns>());
+      sums.template AddRow<kTaps, kStride>(d, row.rows[r] + from, row.channels, weights,
+                                           std::make_index_sequence<kColumns>());
     }
   }
 };
 
-// `T` is what rows hold: floats, or the bits of bf16. `Rounding` is how results are rounded to bf16, or void.
-template <class T, class Rounding, class Window, class D>
+// `Rounding` is how results are rounded to bf16, or void.
+template <class Rounding, class Window, class D>
 HWY_INLINE void RunPositions(D d, const DepthwiseRow& row, std::int64_t position, std::int64_t channel) {
   PositionSums<Window::kCount, D> sums;
   const auto bias = row.bias == nullptr ? hn::Zero(d) : hn::LoadU(d, row.bias + channel);
   for (auto& sum : sums.of) sum = bias;
-  Window::template Add<T>(d, row, position * row.stride * row.channels + channel, channel, sums);
+  Window::Add(d, row, position * row.stride * row.channels + channel, channel, sums);
   const bool done = sums.ActivateShort(d, row.activation);
   const std::int64_t to = position * row.channels + channel;
   if constexpr (std::is_void_v<Rounding>) {
@@ -130,50 +118,49 @@ HWY_INLINE void RunPositions(D d, const DepthwiseRow& row, std::int64_t position
 
 // Channels [begin, end) of the positions from `position` on that fill whole windows; returns the next one.
 // The row has at least as many channels as a vector.
-template <class T, class Rounding, class Window, class D>
+template <class Rounding, class Window, class D>
 HWY_NOINLINE std::int64_t RunWindows(D d, const DepthwiseRow& row, std::int64_t position, std::int64_t begin,
                                      std::int64_t end) {
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   for (; position + Window::kCount <= row.count; position += Window::kCount) {
     std::int64_t c = begin;
-    for (; c + lanes <= end; c += lanes) RunPositions<T, Rounding, Window>(d, row, position, c);
+    for (; c + lanes <= end; c += lanes) RunPositions<Rounding, Window>(d, row, position, c);
     // The last vector overlaps the one before it. Only the row's last block of channels has one.
-    if (c < end) RunPositions<T, Rounding, Window>(d, row, position, row.channels - lanes);
+    if (c < end) RunPositions<Rounding, Window>(d, row, position, row.channels - lanes);
   }
   return position;
 }
 
 // Windows of 3 and 5 taps are what most models have. Each column of the image then meets eight positions
 // while it is in a register.
-template <class T, class Rounding, class D>
+template <class Rounding, class D>
 HWY_INLINE std::int64_t RunUsualWindows(D d, const DepthwiseRow& row, std::int64_t begin, std::int64_t end) {
   if (row.dilation != 1 || row.count < 8) return 0;
   if (row.taps == 3 && row.stride == 1)
-    return RunWindows<T, Rounding, FixedWindow<8, 3, 1>>(d, row, 0, begin, end);
+    return RunWindows<Rounding, FixedWindow<8, 3, 1>>(d, row, 0, begin, end);
   if (row.taps == 3 && row.stride == 2)
-    return RunWindows<T, Rounding, FixedWindow<8, 3, 2>>(d, row, 0, begin, end);
+    return RunWindows<Rounding, FixedWindow<8, 3, 2>>(d, row, 0, begin, end);
   if (row.taps == 5 && row.stride == 1)
-    return RunWindows<T, Rounding, FixedWindow<8, 5, 1>>(d, row, 0, begin, end);
+    return RunWindows<Rounding, FixedWindow<8, 5, 1>>(d, row, 0, begin, end);
   if (row.taps == 5 && row.stride == 2)
-    return RunWindows<T, Rounding, FixedWindow<8, 5, 2>>(d, row, 0, begin, end);
+    return RunWindows<Rounding, FixedWindow<8, 5, 2>>(d, row, 0, begin, end);
   return 0;
 }
 
-template <class T, class Rounding, class D>
+template <class Rounding, class D>
 HWY_INLINE void RunBlock(D d, const DepthwiseRow& row, std::int64_t begin, std::int64_t end) {
   std::int64_t o = 0;
-  if constexpr (hn::MaxLanes(D()) >= 8) o = RunUsualWindows<T, Rounding>(d, row, begin, end);
-  o = RunWindows<T, Rounding, AnyWindow<4>>(d, row, o, begin, end);
-  RunWindows<T, Rounding, AnyWindow<1>>(d, row, o, begin, end);
+  if constexpr (hn::MaxLanes(D()) >= 8) o = RunUsualWindows<Rounding>(d, row, begin, end);
+  o = RunWindows<Rounding, AnyWindow<4>>(d, row, o, begin, end);
+  RunWindows<Rounding, AnyWindow<1>>(d, row, o, begin, end);
 }
 
 // Rows of few channels take narrower vectors.
-template <class T, class Rounding, class D>
+template <class Rounding, class D>
 HWY_INLINE void RunBlocks(D d, const DepthwiseRow& row) {
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   if constexpr (hn::MaxLanes(D()) > 1) {
-    if (row.channels < lanes)
-      return RunBlocks<T, Rounding>(hn::CappedTag<float, hn::MaxLanes(D()) / 2>(), row);
+    if (row.channels < lanes) return RunBlocks<Rounding>(hn::CappedTag<float, hn::MaxLanes(D()) / 2>(), row);
   }
   // So many channels at a time that their weights take half of the first cache. More of them are read at once
   // from each pixel, which the CPU then fetches ahead.
@@ -181,26 +168,21 @@ HWY_INLINE void RunBlocks(D d, const DepthwiseRow& row) {
   const std::int64_t taps = std::max<std::int64_t>(1, row.row_count * row.taps);
   const std::int64_t block = std::max(kLeastBlock, kWeights / taps / kLeastBlock * kLeastBlock);
   for (std::int64_t begin = 0; begin < row.channels; begin += block)
-    RunBlock<T, Rounding>(d, row, begin, std::min(begin + block, row.channels));
+    RunBlock<Rounding>(d, row, begin, std::min(begin + block, row.channels));
 }
 
-template <class T>
-void RunRowsOf(const DepthwiseRow& row) {
+void RunDepthwise(const DepthwiseRow& row) {
   const hn::ScalableTag<float> d;
   if (row.rounded != nullptr) {
 #if HWY_TARGET == HWY_AVX3
     static const bool kHasInstructions = HasBf16Instructions();
-    if (kHasInstructions) return RunBlocks<T, Bf16ByInstruction>(d, row);
+    if (kHasInstructions) return RunBlocks<Bf16ByInstruction>(d, row);
 #endif
-    return RunBlocks<T, Bf16ByBits>(d, row);
+    return RunBlocks<Bf16ByBits>(d, row);
   }
-  RunBlocks<T, void>(d, row);
+  RunBlocks<void>(d, row);
   if (!VisitShort(row.activation, [](const auto&) {}))
     ActivateRows(d, row.activation, row.out, 1, 0, row.count * row.channels);
-}
-
-void RunDepthwise(const DepthwiseRow& row) {
-  return row.halves ? RunRowsOf<std::uint16_t>(row) : RunRowsOf<float>(row);
 }
 
 DepthwiseKernel DepthwiseOfTarget() { return &RunDepthwise; }

@@ -11,20 +11,20 @@
 namespace rewire::kernel::cpu {
 
 // out[o * channels + c] = activation(bias[c] + sum over r, t of rows[r][(o * stride + t * dilation) *
-// channels + c] * weights[r][t * channels + c]), for o < count, c < channels.
+// channels
+// + c] * weights[r][t * channels + c]), for o < count, c < channels.
 struct DepthwiseRow {
   std::int64_t channels;
   std::int64_t count;  // output positions
   std::int64_t stride, dilation;
-  std::int64_t taps;        // in a row of the window
-  std::int64_t row_count;   // rows of the window that lie inside the image
-  const void* const* rows;  // where tap 0 reads for output position 0
+  std::int64_t taps;         // in a row of the window
+  std::int64_t row_count;    // rows of the window that lie inside the image
+  const float* const* rows;  // where tap 0 reads for output position 0
   const float* const* weights;
   const float* bias;  // null: zeros
   float* out;
   Activation activation;
   std::uint16_t* rounded = nullptr;  // takes the place of out: the same rounded to bf16
-  bool halves = false;               // rows hold bf16, and else floats
 };
 
 using DepthwiseKernel = void (*)(const DepthwiseRow& row);

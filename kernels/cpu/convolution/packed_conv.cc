@@ -6,7 +6,6 @@
 #include <array>
 
 #include "rewire/kernels/cpu/convolution/depthwise.h"
-#include "rewire/kernels/cpu/convolution/image_call.h"
 #include "rewire/kernels/cpu/convolution/packed_image.h"
 #include "rewire/kernels/cpu/convolution/window.h"
 #include "rewire/kernels/cpu/product/blocks.h"
@@ -21,6 +20,59 @@
 
 namespace rewire::kernel::cpu {
 namespace {
+
+// The arguments that both kernels have in common, resolved.
+struct ImageCall {
+  Window window;
+  std::int64_t images, in_channels, out_channels;
+  const float *x, *w, *bias, *addend;
+  float* out;
+  std::uint16_t* rounded;       // in place of out, if that is bf16
+  bool pairs;                   // w holds pairs of bf16
+  bool x_rounded;               // and so does x
+  std::int64_t first_line = 0;  // the line of the input that x begins with
+
+  // An output line: a row of the output of one image.
+  std::int64_t lines() const { return images * window.axes[0].output * window.axes[1].output; }
+};
+
+// An axis whose window does not move.
+bool IsPoint(const WindowAxis& axis) { return axis.input == 1 && axis.output == 1 && axis.kernel == 1; }
+
+// Axes of size 1 go to the front, so that lines are long.
+void MakeLinesLong(Window* window) {
+  auto& [depth, rows, columns] = window->axes;
+  for (int i = 0; i < kMaxSpatial && IsPoint(columns); ++i) {
+    columns = rows;
+    rows = depth;
+    depth = WindowAxis();
+  }
+}
+
+// `w` is left to the caller, except for its dtype.
+Status Resolve(const ImageAttributes& attributes, TensorView x, TensorView w,
+               const std::optional<TensorView>& bias, const std::optional<TensorView>& addend, TensorView out,
+               ImageCall* call) {
+  Checks checks;
+  checks.Operands("x", x, "w", w, out);
+  if (Status s = checks.Take(); !s.ok()) return s;
+  if (Status s = CheckDTypes(x, w, out); !s.ok()) return s;
+  call->pairs = w.Is<BFloat16>();
+  call->x_rounded = x.Is<BFloat16>();
+  if (Status s = attributes.Resolve(x, out, &call->window); !s.ok()) return s;
+  if (Status s = CheckAdded(bias, addend, attributes.channels, out); !s.ok()) return s;
+  call->images = x.dim(0);
+  call->in_channels = x.dim(x.ndim() - 1);
+  call->out_channels = attributes.channels;
+  call->x = static_cast<const float*>(x.raw_data());
+  call->w = static_cast<const float*>(w.raw_data());
+  call->bias = IsGiven(bias) ? bias->data<float>() : nullptr;
+  call->addend = IsGiven(addend) ? addend->data<float>() : nullptr;
+  MakeLinesLong(&call->window);
+  call->out = static_cast<float*>(out.raw_data());
+  call->rounded = out.Is<BFloat16>() ? static_cast<std::uint16_t*>(out.raw_data()) : nullptr;
+  return Status();
+}
 
 // The window at a run of output positions of one line, as the segments of a PanelTile.
 class Segments {
@@ -83,7 +135,7 @@ struct PackedConv {
   Status operator()(TensorView x, TensorView w, std::optional<TensorView> bias,
                     std::optional<TensorView> addend, TensorView out) const {
     ImageCall call;
-    if (Status s = Resolve(attributes, x, w, bias, addend, out, &CheckDTypes, &call); !s.ok()) return s;
+    if (Status s = Resolve(attributes, x, w, bias, addend, out, &call); !s.ok()) return s;
     const std::int64_t units = call.pairs ? PairsOf(call.in_channels) : call.in_channels;
     const std::int64_t depth = Times(units, call.window.taps());
     const std::int64_t packed[] = {PackedColumns(attributes.channels), call.pairs ? Times(2, depth) : depth};
@@ -245,8 +297,8 @@ struct PackedDepthwise {
 
   Status operator()(TensorView x, TensorView w, std::optional<TensorView> bias, TensorView out) const {
     ImageCall call;
-    if (Status s = Resolve(attributes, x, w, bias, std::nullopt, out, &CheckOwnDTypes, &call); !s.ok())
-      return s;
+    if (Status s = Resolve(attributes, x, w, bias, std::nullopt, out, &call); !s.ok()) return s;
+    if (call.pairs) return WrongDType(Types<float>(), "w", w);
     const std::int64_t expected[] = {call.window.taps(), attributes.channels};
     if (Status s = CheckShape("w", w, ShapeView(expected, 2)); !s.ok()) return s;
     if (call.in_channels != attributes.channels) {
@@ -262,19 +314,6 @@ struct PackedDepthwise {
   }
 
  private:
-  static Status CheckOwnDTypes(TensorView x, TensorView w, TensorView out) {
-    if (!w.Is<float>()) return WrongDType(Types<float>(), "w", w);
-    for (const auto& [what, tensor] : {std::pair("x", x), std::pair("out", out)}) {
-      if (!tensor.Is<float>() && !tensor.Is<BFloat16>())
-        return WrongDType(Types<float, BFloat16>(), what, tensor);
-    }
-    return Status();
-  }
-
-  static std::int64_t BytesOf(const ImageCall& call, std::int64_t elements) {
-    return elements * static_cast<std::int64_t>(call.x_rounded ? sizeof(BFloat16) : sizeof(float));
-  }
-
   void RunLine(const ImageCall& call, std::int64_t line, Pace& pace) const {
     const auto& [depth, rows, columns] = call.window.axes;
     const std::int64_t channels = call.out_channels;
@@ -282,8 +321,7 @@ struct PackedDepthwise {
     const std::int64_t oz = line / rows.output % depth.output;
     const std::int64_t image = line / rows.output / depth.output;
     // The rows of the window that lie in the image, where output position 0 meets tap 0.
-    std::array<const char*, kMostTaps> from;
-    std::array<const float*, kMostTaps> weights;
+    std::array<const float*, kMostTaps> from, weights;
     std::int64_t count = 0;
     for (std::int64_t kz = 0; kz < depth.kernel; ++kz) {
       const std::int64_t z = depth.start(oz) + kz * depth.dilation;
@@ -291,14 +329,12 @@ struct PackedDepthwise {
         const std::int64_t y = rows.start(oy) + ky * rows.dilation;
         if (z < 0 || z >= depth.input || y < 0 || y >= rows.input) continue;
         const auto i = static_cast<std::size_t>(count++);
-        const std::int64_t row_at = (image * depth.input + z) * rows.input + y;
-        from[i] = reinterpret_cast<const char*>(call.x) + BytesOf(call, row_at * columns.input * channels);
+        from[i] = call.x + ((image * depth.input + z) * rows.input + y) * columns.input * channels;
         weights[i] = call.w + (kz * rows.kernel + ky) * columns.kernel * channels;
       }
     }
-    DepthwiseRow row{channels,   0,       columns.stride, columns.dilation, columns.kernel,
-                     count,      nullptr, nullptr,        call.bias,        nullptr,
-                     activation, nullptr, call.x_rounded};
+    DepthwiseRow row{channels, 0,       columns.stride, columns.dilation, columns.kernel, count,
+                     nullptr,  nullptr, call.bias,      nullptr,          activation,     nullptr};
     // Positions whose windows lie inside are run together, up to `end`; those at the borders one by one.
     const std::int64_t end =
         std::min(columns.output, (columns.input - columns.reach() + columns.before) / columns.stride + 1);
@@ -320,12 +356,11 @@ struct PackedDepthwise {
 
   // row.count positions from `position` on, by taps [first, last).
   static void RunPart(const ImageCall& call, std::int64_t position, std::int64_t start, std::int64_t first,
-                      std::int64_t last, const std::array<const char*, kMostTaps>& from,
+                      std::int64_t last, const std::array<const float*, kMostTaps>& from,
                       const std::array<const float*, kMostTaps>& weights, DepthwiseRow row) {
-    std::array<const void*, kMostTaps> x;
-    std::array<const float*, kMostTaps> w;
+    std::array<const float*, kMostTaps> x, w;
     for (std::size_t i = 0; i < static_cast<std::size_t>(row.row_count); ++i) {
-      x[i] = from[i] + BytesOf(call, (start + first * row.dilation) * row.channels);
+      x[i] = from[i] + (start + first * row.dilation) * row.channels;
       w[i] = weights[i] + first * row.channels;
     }
     row.rows = x.data();
@@ -352,7 +387,7 @@ std::span<const Kernel> PackedConvKernels() {
           "is "
           "rounded to bf16, and the sums are f32"),
       Describe<PackedDepthwise>(
-          "x, w, bias? -> out", "x, out f32 bf16; w, bias f32", kAttributes,
+          "x, w, bias? -> out", "x, w, bias f32; out f32 bf16", kAttributes,
           "each channel of x [N, spatial..., channels] with weights of its own, w [taps, "
           "channels], plus bias [channels], then the activation"),
   };
