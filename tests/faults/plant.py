@@ -50,7 +50,9 @@ SWITCH = """#ifndef REWIRE_PLANTED_FAULT
 #define REWIRE_PLANTED_FAULT
 #include <cstdlib>
 #pragma GCC diagnostic ignored "-Wdangling-else"
+#ifndef __clang__  // which does not know it
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
 #pragma GCC diagnostic ignored "-Wparentheses"
 #pragma GCC diagnostic ignored "-Wsign-compare"
 #pragma GCC diagnostic ignored "-Wtype-limits"
