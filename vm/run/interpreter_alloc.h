@@ -64,8 +64,8 @@ REWIRE_INLINE bool HasShape(const TensorObject& tensor, DLDataType dtype, const 
   return true;
 }
 
-// Sets type, rank, dimensions and strides of a tensor with room for the usual rank. Returns its fields, which
-// are not set: no flags, the usual capacity, and the bytes.
+// Sets type, rank, dimensions and strides of a tensor with room for the usual rank. Returns its bytes, which
+// may be more than its fields can hold.
 // Out of line: a program that repeats itself mostly finds a tensor that has its shape.
 template <typename Shape>
 __attribute__((noinline)) std::uint64_t SetUsualDims(TensorObject* tensor, DLDataType dtype,
@@ -82,7 +82,7 @@ __attribute__((noinline)) std::uint64_t SetUsualDims(TensorObject* tensor, DLDat
   }
   tensor->tensor.dtype = dtype;
   tensor->tensor.ndim = static_cast<std::int32_t>(rank);
-  return TensorObject::FieldsOf(kUsualRank) | static_cast<std::uint64_t>(count) * ElementBytes(dtype) << 16;
+  return static_cast<std::uint64_t>(count) * ElementBytes(dtype);
 }
 
 // The usual tensor: of usual rank, on a storage of this VM in which it fits, not in the memory of an output.
@@ -113,16 +113,18 @@ REWIRE_INLINE bool Interpreter::MakeUsualTensor(const Word* pc, RewireFFIAny* re
   if (__builtin_expect(references >= kSharing, 0) || !heap.TakeMemory(storage)) return false;
   TensorObject* tensor = heap.TakeUsualTensor();
   if (__builtin_expect(tensor == nullptr, 0)) return false;
-  std::uint64_t fields = 0;
+  std::uint64_t fields = 0, bytes = 0;
   if (__builtin_expect(ObjectHeap::IsDeadTensor(tensor) && HasShape(*tensor, dtype, shape), 1)) {
     fields = tensor->fields & ~std::uint64_t{0xFF};  // without the flags
+    bytes = fields >> 16;
     ObjectHeap::ReviveUsualTensor(tensor);
   } else {
-    fields = SetUsualDims(tensor, dtype, shape);
+    bytes = SetUsualDims(tensor, dtype, shape);
+    fields = TensorObject::FieldsOf(kUsualRank) | bytes << 16;
     heap.InitUsualTensor(tensor);
   }
   // It must fit. A tensor of no bytes is not usual.
-  if (__builtin_expect((fields >> 16) - 1 >= storage->size - start, 0)) {
+  if (__builtin_expect(bytes - 1 >= storage->size - start, 0)) {
     heap.GiveUsualTensor(tensor);
     return false;
   }
