@@ -132,5 +132,32 @@ TEST_CASE("a tensor in the place of a dead one must fit on its own storage") {
              Catch::Contains("f32[4] at offset 0 takes 16 bytes, the storage has 8"));
 }
 
+// A tensor's header keeps 48 bits of its size.
+TEST_CASE("a tensor of 2^48 bytes and a few does not fit on a storage of a few") {
+  for (const std::string shape : {"u8[281474976710660]", "f32[70368744177665]", "u8[4503599627370496, 2, 33]",
+                                  "i64[1125899906842625, 8]"}) {
+    CAPTURE(shape);
+    const Program program = ProgramOf(R"(
+.func main() -> value
+  %s = alloc_storage _, alignment=64, u8[4096], cpu
+  %t = alloc_tensor %s, _, )" + shape +
+                                      R"(
+  ret %t
+.end)");
+    CHECK_THAT(MessageOf(program.TryRun("main", Span<const Value>())),
+               Catch::Contains(shape + " at offset 0 takes"));
+  }
+  const Program computed = ProgramOf(R"(
+.const dims: i64[2] = {281474976710657, 4}
+.func main() -> value
+  %d = load_const dims
+  %s = alloc_storage _, alignment=64, u8[4096], cpu
+  %t = alloc_tensor_reg %s, _, %d, u8
+  ret %t
+.end)");
+  CHECK_THAT(MessageOf(computed.TryRun("main", Span<const Value>())),
+             Catch::Contains("u8[281474976710657, 4] at offset 0 takes"));
+}
+
 }  // namespace
 }  // namespace rewire::test
