@@ -104,7 +104,7 @@ FAULTS = [
     Fault("opcodes", "a closure runs in its own Program", "interpreter_frames.cc",
           "if («closure->program != rep_.number») {", "false", ("vm_lifetime_test", "programs_test")),
     Fault("opcodes", "a tensor at an offset ends in its storage", "interpreter_alloc.h",
-          "if (__builtin_expect(«(fields >> 16) - 1 >= storage->size - start», 0)) {",
+          "if (__builtin_expect(«bytes - 1 >= storage->size - start», 0)) {",
           "(fields >> 16) - 1 >= storage->size",
           ("programs_test", "vm_errors_test")),
     Fault("opcodes", "a reshape keeps the number of elements", "interpreter_tensors.cc",

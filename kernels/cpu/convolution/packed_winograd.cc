@@ -167,7 +167,9 @@ struct PackedWinograd {
     if (s = FillAll(scratch, call->in_channels, 0.0F); !s.ok()) return s;
     call->zeros = scratch;
     call->inputs = scratch + call->in_channels;
-    if (const std::int64_t own = OwnGroup(*call); own != 0) return RunOwnGroups(*call, own);
+    // Asked once: a host's pool may answer otherwise the next time.
+    const std::int64_t threads = __rewire_kernel_api->thread_count();
+    if (const std::int64_t own = OwnGroup(*call, threads); own != 0) return RunOwnGroups(*call, own, threads);
     call->products = call->inputs + kWinogradPoints * call->input_step;
     // As many as divide the points.
     constexpr std::int64_t kTasks = 12, kStageWork = 131072;  // products
@@ -175,7 +177,7 @@ struct PackedWinograd {
     const std::int64_t of_point = Plus(Times(call->in_channels, call->out_channels),
                                        Times(kTransform, Plus(call->in_channels, call->out_channels)));
     const std::int64_t work = Times(call->group, kWinogradPoints, of_point);
-    const std::int64_t tasks = work < kStageWork || __rewire_kernel_api->thread_count() == 1 ? 1 : kTasks;
+    const std::int64_t tasks = work < kStageWork || threads == 1 ? 1 : kTasks;
     const std::int64_t groups = (call->tiles + call->group - 1) / call->group;
     return ParallelStages(3 * groups, tasks, [&](std::int64_t stage, std::int64_t task, Pace& pace) {
       const std::int64_t first = stage / 3 * call->group;
@@ -194,20 +196,19 @@ struct PackedWinograd {
 
   // If each thread takes groups of its own, their tiles, else 0. Together these groups take the scratch
   // memory of one. Each thread then reads all weights, which have to stay in its second cache.
-  static std::int64_t OwnGroup(const Call& call) {
+  static std::int64_t OwnGroup(const Call& call, std::int64_t threads) {
     constexpr std::int64_t kMostWeights = 131072, kLeastTiles = 16;
-    const std::int64_t threads = __rewire_kernel_api->thread_count();
-    if (threads == 1 || threads > kMostOwnGroups) return 0;
+    if (threads <= 1 || threads > kMostOwnGroups) return 0;
     if (Times(kWinogradPoints, call.in_channels, call.out_channels) > kMostWeights) return 0;
     const std::int64_t own = call.group / threads / 4 * 4;
     return own >= kLeastTiles && call.tiles >= 2 * threads * own ? own : 0;
   }
 
-  static Status RunOwnGroups(const Call& call, std::int64_t own) {
+  static Status RunOwnGroups(const Call& call, std::int64_t own, std::int64_t threads) {
     const std::int64_t input_step = own * call.in_channels + kGap;
     const std::int64_t product_step = own * call.out_channels + kGap;
     std::array<std::atomic<bool>, kMostOwnGroups> taken = {};
-    const auto places = static_cast<std::size_t>(__rewire_kernel_api->thread_count());
+    const auto places = static_cast<std::size_t>(threads);
     const std::int64_t groups = Quotient(call.tiles, own);
     return ParallelFor(groups,
                        GrainOf(16 * kGrain, own, kWinogradPoints, call.in_channels, call.out_channels),
