@@ -16,7 +16,8 @@ struct Alive {
 // The functions, found by their exported names, rewire_failing_opencl_NAME.
 //
 // Reset: no call is to fail, and CountCalls begins at 0 again. What is alive stays.
-// FailCall: the k-th call from now on, counted from 1, fails with this code. A function that releases something
+// FailCall: the k-th call from now on, counted from 1, fails with this code. A function that releases
+// something
 //   releases it even if it fails. Functions that give the text of an error are not counted.
 // CountCalls: since Reset.
 //
