@@ -16,9 +16,9 @@ struct Alive {
 // The functions, found by their exported names, rewire_failing_opencl_NAME.
 //
 // Reset: no call is to fail, and CountCalls begins at 0 again. What is alive stays.
-// FailCall: the k-th call from now on, counted from 1, fails with this code. A function that releases
-// something
-//   releases it even if it fails. Functions that give the text of an error are not counted.
+// FailCall: the k-th call from now on, counted from 1, fails with this code. A release that fails has
+// released.
+//   Functions that give the text of an error are not counted.
 // CountCalls: since Reset.
 //
 // X(name, result type, parameters)
