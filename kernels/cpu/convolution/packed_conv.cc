@@ -8,10 +8,12 @@
 #include "rewire/kernels/cpu/convolution/depthwise.h"
 #include "rewire/kernels/cpu/convolution/packed_image.h"
 #include "rewire/kernels/cpu/convolution/window.h"
+#include "rewire/kernels/cpu/convolution/window_rows.h"
 #include "rewire/kernels/cpu/product/blocks.h"
 #include "rewire/kernels/cpu/product/packed_rows.h"
 #include "rewire/kernels/cpu/product/pair_rows.h"
 #include "rewire/kernels/cpu/product/panels.h"
+#include "rewire/kernels/cpu/product/tiled_pairs.h"
 #include "rewire/kernels/cpu/registry.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
 #include "rewire/kernels/cpu/support/checks.h"
@@ -31,6 +33,7 @@ struct ImageCall {
   bool pairs;                   // w holds pairs of bf16
   bool x_rounded;               // and so does x
   std::int64_t first_line = 0;  // the line of the input that x begins with
+  std::byte* tiled = nullptr;   // workspace for windows of pairs, if they are multiplied by tiles
 
   // An output line: a row of the output of one image.
   std::int64_t lines() const { return images * window.axes[0].output * window.axes[1].output; }
@@ -149,12 +152,18 @@ struct PackedConv {
       if (call.pairs && !call.x_rounded) return MultiplyRoundedRows(product);
       product.depth = units;
       product.pairs = call.pairs;
-      return MultiplyRows(product);
+      return call.pairs ? MultiplyPairRows(product) : MultiplyRows(product);
     }
     const std::int64_t row = Times(units, attributes.LargestKernel());
     float* zeros = nullptr;
     if (Status s = Workspace(std::max<std::int64_t>(1, row), &zeros); !s.ok()) return s;
     if (Status s = FillAll(zeros, row, 0.0F); !s.ok()) return s;
+    if (call.pairs) {
+      const std::int64_t outputs = out.size() / attributes.channels;
+      if (TiledPairs(outputs, depth, call.w, attributes.channels).IsWorthIt()) {
+        if (Status s = TiledWorkspace(outputs, depth, &call.tiled); !s.ok()) return s;
+      }
+    }
     if (call.pairs && !call.x_rounded) return RunRounded(call, depth, zeros);
     call.in_channels = units;
     return Run(call, depth, 0, call.lines(), zeros);
@@ -169,12 +178,17 @@ struct PackedConv {
     const bool rounds = pairs && !SameDType(x->dtype, DTypeOf<BFloat16>());
     const std::int64_t channels = LastDim(x);
     const std::int64_t positions = SizeOf(x) / std::max<std::int64_t>(1, channels);
+    const std::int64_t units = pairs ? PairsOf(channels) : channels;
     if (attributes.IsPointwise()) {
       if (rounds) DeclareRoundedRows(sizes, positions, channels);
+      if (pairs && !rounds) DeclareTiledRows(sizes, positions, units);
       return true;
     }
-    const std::int64_t units = pairs ? PairsOf(channels) : channels;
     sizes.Take(std::max<std::int64_t>(1, Times(units, attributes.LargestKernel())), sizeof(float));
+    if (pairs) {
+      const std::int64_t outputs = SizeOf(sizes.Tensor(-1)) / attributes.channels;
+      DeclareTiledRows(sizes, outputs, Times(units, attributes.Taps()));
+    }
     if (!rounds) return true;
     const std::int64_t longest = Times(SpatialDim(x), units);
     std::int64_t rounded = Times(positions, units);
@@ -241,6 +255,7 @@ struct PackedConv {
              const float* zeros) const {
     constexpr std::int64_t kBlock = 65536;  // floats of the image
     const WindowAxis& columns = call.window.axes[2];
+    if (call.tiled != nullptr) return RunTiled(call, depth, from, to);
     const std::int64_t panels = PanelCount(call.out_channels);
     const std::int64_t line = columns.input * call.in_channels * call.window.axes[1].stride;
     const std::int64_t block = RowsOfBlock(to - from, 1, kBlock / std::max<std::int64_t>(1, line), panels);
@@ -255,6 +270,24 @@ struct PackedConv {
                              RunLine(call, depth, i, task % panels, segments, pace);
                          }
                        });
+  }
+
+  Status RunTiled(const ImageCall& call, std::int64_t depth, std::int64_t from, std::int64_t to) const {
+    const std::int64_t outputs = call.window.axes[2].output, at = from * outputs * call.out_channels;
+    RowsByPanels product = {nullptr,
+                            Times(to - from, outputs),
+                            depth,
+                            call.w,
+                            call.out_channels,
+                            call.bias,
+                            call.addend,
+                            activation,
+                            call.out + at,
+                            true};
+    if (call.addend != nullptr) product.addend += at;
+    if (call.rounded != nullptr) product.rounded = call.rounded + at;
+    const WindowRows rows(call.window, call.x, call.in_channels * kUnitBytes, call.first_line, from);
+    return MultiplyTiledPairs(product, rows, call.tiled);
   }
 
   void RunLine(const ImageCall& call, std::int64_t depth, std::int64_t line, std::int64_t panel,

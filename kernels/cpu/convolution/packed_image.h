@@ -69,6 +69,11 @@ struct ImageAttributes {
     }
     return most;
   }
+  std::int64_t Taps() const {
+    std::int64_t taps = 1;
+    for (const std::int64_t size : window.kernel) taps = Times(taps, size);
+    return taps;
+  }
   std::int64_t LargestKernel() const { return *std::max_element(window.kernel.begin(), window.kernel.end()); }
   // The same for every shape of x.
   bool IsPointwise() const {

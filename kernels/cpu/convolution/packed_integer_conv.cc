@@ -5,6 +5,7 @@
 #include <array>
 
 #include "rewire/kernels/cpu/convolution/packed_image.h"
+#include "rewire/kernels/cpu/convolution/window_rows.h"
 #include "rewire/kernels/cpu/product/blocks.h"
 #include "rewire/kernels/cpu/product/integer_product.h"
 #include "rewire/kernels/cpu/product/packed_integer_rows.h"
@@ -103,6 +104,15 @@ struct PackedIntegerConv {
       if (Status s = CopyWithBorder(x, window, product.x_zero, image, copy); !s.ok()) return s;
       image.data = copy;
     }
+    const TiledProduct tiled = TiledIntegers(product, out.size() / attributes.channels, segments, depth);
+    if (tiled.IsWorthIt()) {
+      Window whole = window;  // nothing of it leaves the image
+      for (int i = 0; i < kMaxSpatial; ++i) {
+        whole.axes[i].input = image.sizes[i];
+        whole.axes[i].before = 0;
+      }
+      return MultiplyTiledIntegers(product, tiled, WindowRows(whole, image.data, channels, 0, 0), out);
+    }
     return Run(product, window, image, segments, depth, x.dim(0), out);
   }
 
@@ -119,7 +129,14 @@ struct PackedIntegerConv {
       const std::int64_t reach = Plus(Times(taps - 1, given.dilation), 1);
       bytes = Times(bytes, Plus(x->shape[i + 1], std::max(given.before + given.after, reach)));
     }
+    const std::int64_t channels = LastDim(x);
+    if (attributes.IsPointwise()) {
+      DeclareIntegerRows(sizes, SizeOf(x) / std::max<std::int64_t>(1, channels), channels);
+      return true;
+    }
     sizes.Take(bytes + kQuad, 1);
+    const std::int64_t outputs = SizeOf(sizes.Tensor(-1)) / attributes.channels;
+    DeclareTiledRows(sizes, outputs, Times(attributes.Taps(), PaddedDepth(channels) / kQuad));
     return true;
   }
 

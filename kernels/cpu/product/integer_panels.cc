@@ -231,6 +231,28 @@ HWY_INLINE void FinishVector(const IntegerTile& tile, V sums, VF scale, VF bias,
   }
 }
 
+// What follows the products of `rows` rows by a vector of columns from `from` on; those of the rows lie
+// `step` apart.
+HWY_INLINE void FinishColumns(const IntegerTile& tile, std::int64_t from, int rows,
+                              const std::int32_t* products, std::int64_t step, const std::int32_t* row_sums) {
+  const IntegerFinish& finish = tile.finish;
+  const std::int64_t used = tile.columns - from;
+  const V start = LoadColumns(tile.start + from, used);
+  const V w_zero = tile.w_zero != nullptr ? LoadColumns(tile.w_zero + from, used) : hn::Zero(D());
+  const VF scale = finish.scale != nullptr ? LoadColumns(finish.scale + from, used) : hn::Zero(DF());
+  const VF bias = finish.bias != nullptr ? LoadColumns(finish.bias + from, used) : hn::Zero(DF());
+  for (int i = 0; i < rows; ++i) {
+    V sum = hn::Add(start, hn::Load(D(), products + i * step));
+    if (tile.w_zero != nullptr) sum = hn::Sub(sum, hn::Mul(w_zero, hn::Set(D(), row_sums[i])));
+    FinishVector(tile, sum, scale, bias, i * tile.step + from, used);
+  }
+}
+
+void Finish(const IntegerTile& tile, const std::int32_t* products, const std::int32_t* row_sums) {
+  for (std::int64_t from = 0; from < tile.columns; from += Columns())
+    FinishColumns(tile, from, tile.count, products + from, kPanelWidth, row_sums);
+}
+
 // kVectors vectors of the tile from column `from` on.
 template <class Way, int kRows, int kVectors>
 HWY_NOINLINE void RunColumns(const IntegerTile& tile, std::int64_t from, const std::int32_t* row_sums) {
@@ -239,19 +261,8 @@ HWY_NOINLINE void RunColumns(const IntegerTile& tile, std::int64_t from, const s
   sums.Clear();
   AddSegments<Way, kRows, kVectors>(tile, tile.panel + from * kQuad, sums);
   sums.template Store<kVectors>(products);
-  const IntegerFinish& finish = tile.finish;
-  for (int v = 0; v < kVectors && from < tile.columns; ++v, from += Columns()) {
-    const std::int64_t used = tile.columns - from;
-    const V start = LoadColumns(tile.start + from, used);
-    const V w_zero = tile.w_zero != nullptr ? LoadColumns(tile.w_zero + from, used) : hn::Zero(D());
-    const VF scale = finish.scale != nullptr ? LoadColumns(finish.scale + from, used) : hn::Zero(DF());
-    const VF bias = finish.bias != nullptr ? LoadColumns(finish.bias + from, used) : hn::Zero(DF());
-    for (int i = 0; i < kRows; ++i) {
-      V sum = hn::Add(start, hn::Load(D(), products + (i * kVectors + v) * Columns()));
-      if (tile.w_zero != nullptr) sum = hn::Sub(sum, hn::Mul(w_zero, hn::Set(D(), row_sums[i])));
-      FinishVector(tile, sum, scale, bias, i * tile.step + from, used);
-    }
-  }
+  for (int v = 0; v < kVectors && from < tile.columns; ++v, from += Columns())
+    FinishColumns(tile, from, kRows, products + v * Columns(), kVectors * Columns(), row_sums);
 }
 
 template <class Way, int kRows>
@@ -278,7 +289,7 @@ void RunPanel(const IntegerTile& tile) {
 
 template <class Way>
 IntegerPanelKernel KernelOf() {
-  return {Way::kMostRows, &RunPanel<Way>};
+  return {Way::kMostRows, &RunPanel<Way>, &Finish};
 }
 
 IntegerPanelKernel IntegerPanelsOfTarget([[maybe_unused]] bool any_instruction) {

@@ -48,6 +48,10 @@ struct IntegerTile {
 struct IntegerPanelKernel {
   int rows;  // the most rows, with which it is fastest; at most kMostPanelRows
   void (*run)(const IntegerTile& tile);
+  // Does what follows the products of any number of rows. Row i of the products begins at products + i *
+  // kPanelWidth. `row_sums` has the sum of each row, if there are w_zero. The tile's rows and panel are not
+  // read.
+  void (*finish)(const IntegerTile& tile, const std::int32_t* products, const std::int32_t* row_sums);
 };
 
 // The kernel of the best instruction set that this CPU and the build support. If `any_instruction` is false,

@@ -116,7 +116,8 @@ struct PackedIntegerMatMul {
     const DLTensor* x = sizes.Tensor(0, 1);
     if (x == nullptr) return false;
     IntegerProduct::Declare(sizes, columns);
-    DeclareIntegerRows(sizes, SizeOf(x));
+    const std::int64_t depth = LastDim(x);
+    DeclareIntegerRows(sizes, SizeOf(x) / std::max<std::int64_t>(1, depth), depth);
     return true;
   }
 };

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "rewire/kernels/cpu/product/blocks.h"
+#include "rewire/kernels/cpu/product/tiled_rows.h"
 #include "rewire/kernels/cpu/support/parallel.h"
 
 namespace rewire::kernel::cpu {
@@ -39,6 +40,8 @@ Status MultiplyIntegerRows(const IntegerProduct& product, TensorView x, std::int
   constexpr std::int64_t kTaskWork = 524288;  // products that are worth a thread's while
   const auto* from = static_cast<const std::uint8_t*>(x.raw_data());
   const bool is_signed = x.Is<std::int8_t>();
+  if (const TiledProduct tiled = TiledIntegers(product, rows, 1, depth); tiled.IsWorthIt())
+    return MultiplyTiledIntegers(product, tiled, ByteRows(from, depth, is_signed), out);
   // Tiles read whole quads: behind the last row there must be memory.
   if (is_signed || depth % kQuad != 0) {
     std::uint8_t* copy = nullptr;
@@ -64,6 +67,32 @@ Status MultiplyIntegerRows(const IntegerProduct& product, TensorView x, std::int
                      });
 }
 
-void DeclareIntegerRows(WorkspaceSizes& sizes, std::int64_t x_size) { sizes.Take(x_size + kQuad, 1); }
+TiledProduct TiledIntegers(const IntegerProduct& product, std::int64_t rows, std::int64_t segments,
+                           std::int64_t depth) {
+  return {TileUnit::kBytes, rows, Times(segments, PaddedDepth(depth) / kQuad), product.w, product.columns};
+}
+
+Status MultiplyTiledIntegers(const IntegerProduct& product, const TiledProduct& tiled,
+                             const TiledSource& source, TensorView out) {
+  const IntegerPanelKernel& kernel = BestIntegerPanelKernel();
+  std::byte* workspace = nullptr;
+  if (Status s = TiledWorkspace(tiled.rows, tiled.depth, &workspace); !s.ok()) return s;
+  return MultiplyTiled(tiled, source, workspace,
+                       [&](std::int64_t row, std::int64_t count, std::int64_t panel, const void* sums,
+                           const std::byte* block) {
+                         IntegerTile tile = product.Panel(panel, 1, tiled.depth * kQuad);
+                         tile.count = static_cast<int>(count);
+                         tile.out = ElementAt(out, row * product.columns + panel * kPanelWidth);
+                         std::int32_t of_rows[kBlockRows];
+                         if (tile.w_zero != nullptr) SumBytes(block, count, tiled.depth, of_rows);
+                         kernel.finish(tile, static_cast<const std::int32_t*>(sums), of_rows);
+                       });
+}
+
+void DeclareIntegerRows(WorkspaceSizes& sizes, std::int64_t rows, std::int64_t depth) {
+  // The rows are either copied or tiled.
+  const std::int64_t tiled = HasTiles() ? TiledBytes(rows, PaddedDepth(depth) / kQuad) : 0;
+  sizes.Take(std::max(Plus(Times(rows, depth), kQuad), tiled), 1);
+}
 
 }  // namespace rewire::kernel::cpu

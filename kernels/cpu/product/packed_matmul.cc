@@ -5,6 +5,7 @@
 
 #include "rewire/kernels/cpu/product/packed_rows.h"
 #include "rewire/kernels/cpu/product/panels.h"
+#include "rewire/kernels/cpu/product/tiled_pairs.h"
 #include "rewire/kernels/cpu/registry.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
 #include "rewire/kernels/cpu/support/checks.h"
@@ -107,17 +108,21 @@ struct PackedMatMul {
                             activation,
                             static_cast<float*>(out.raw_data())};
     if (out.Is<BFloat16>()) product.rounded = static_cast<std::uint16_t*>(out.raw_data());
-    if (pairs && x.Is<float>()) return MultiplyRoundedRows(product);
-    product.pairs = pairs;
-    if (pairs) product.depth = PairsOf(depth);
-    return MultiplyRows(product);
+    if (!pairs) return MultiplyRows(product);
+    if (x.Is<float>()) return MultiplyRoundedRows(product);
+    product.pairs = true;
+    product.depth = PairsOf(depth);
+    return MultiplyPairRows(product);
   }
   bool DeclareWorkspace(WorkspaceSizes& sizes) const {
     const DLTensor *x = sizes.Tensor(0, 1), *w = sizes.Tensor(1);
     if (x == nullptr || w == nullptr) return false;
-    if (!SameDType(w->dtype, DTypeOf<BFloat16>()) || SameDType(x->dtype, DTypeOf<BFloat16>())) return true;
-    const std::int64_t depth = LastDim(x);
-    DeclareRoundedRows(sizes, SizeOf(x) / std::max<std::int64_t>(1, depth), depth);
+    if (!SameDType(w->dtype, DTypeOf<BFloat16>())) return true;
+    const std::int64_t depth = LastDim(x), rows = SizeOf(x) / std::max<std::int64_t>(1, depth);
+    if (SameDType(x->dtype, DTypeOf<BFloat16>()))
+      DeclareTiledRows(sizes, rows, PairsOf(depth));
+    else
+      DeclareRoundedRows(sizes, rows, depth);
     return true;
   }
 };

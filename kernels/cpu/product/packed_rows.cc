@@ -6,6 +6,7 @@
 #include "rewire/kernels/cpu/product/blocks.h"
 #include "rewire/kernels/cpu/product/pair_rows.h"
 #include "rewire/kernels/cpu/product/panels.h"
+#include "rewire/kernels/cpu/product/tiled_pairs.h"
 #include "rewire/kernels/cpu/support/parallel.h"
 
 namespace rewire::kernel::cpu {
@@ -73,18 +74,32 @@ std::int64_t RoundedAtOnce(std::int64_t rows, std::int64_t depth, int threads) {
 }  // namespace
 
 void DeclareRoundedRows(WorkspaceSizes& sizes, std::int64_t rows, std::int64_t depth) {
-  sizes.Take(std::max<std::int64_t>(1, Times(RoundedAtOnce(rows, depth, 0), PairsOf(depth))), sizeof(float));
+  // The rows are either rounded or tiled.
+  const std::int64_t rounded = Times(RoundedAtOnce(rows, depth, 0), PairsOf(depth), kUnitBytes);
+  const std::int64_t tiled = HasTiles() ? TiledBytes(rows, PairsOf(depth)) : 0;
+  sizes.Take(std::max({kUnitBytes, rounded, tiled}), 1);
+}
+
+Status MultiplyPairRows(const RowsByPanels& product) {
+  return TiledPairs(product.rows, product.depth, product.w, product.columns).IsWorthIt()
+             ? MultiplyTiledPairs(product, UnitRows(product.x, product.depth))
+             : MultiplyRows(product);
 }
 
 Status MultiplyRoundedRows(const RowsByPanels& product) {
+  const std::int64_t units = PairsOf(product.depth);
+  if (TiledPairs(product.rows, units, product.w, product.columns).IsWorthIt()) {
+    RowsByPanels pairs = product;
+    pairs.depth = units;
+    return MultiplyTiledPairs(pairs, RoundedRows(product.x, product.depth));
+  }
   const std::int64_t most =
       RoundedAtOnce(product.rows, product.depth, static_cast<int>(__rewire_kernel_api->thread_count()));
   float* rounded = nullptr;
-  if (Status s = Workspace(std::max<std::int64_t>(1, Times(most, PairsOf(product.depth))), &rounded); !s.ok())
-    return s;
+  if (Status s = Workspace(std::max<std::int64_t>(1, Times(most, units)), &rounded); !s.ok()) return s;
   RowsByPanels part = product;
   part.x = rounded;
-  part.depth = PairsOf(product.depth);
+  part.depth = units;
   part.pairs = true;
   for (std::int64_t row = 0; row < product.rows; row += most) {
     part.rows = std::min(most, product.rows - row);

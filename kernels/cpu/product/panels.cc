@@ -233,25 +233,30 @@ inline const float* CopyRows(const float* from, std::int64_t step, int rows, std
   return to;
 }
 
-// kVectors vectors of columns of a panel from `panel` on, which are the tile's from `column` on; `used` of
-// them are wanted, all where that is more.
-template <class Way, int kRows, int kVectors>
-HWY_NOINLINE void RunColumns(const PanelTile& tile, const float* panel, std::int64_t of_panel,
-                             std::int64_t column, std::int64_t used) {
+// The bias of kVectors vectors of columns from `column` on, of which `used` are wanted, in all rows.
+template <int kRows, int kVectors>
+HWY_INLINE void FillWithBias(const PanelTile& tile, std::int64_t column, std::int64_t used,
+                             Sums<kRows>& sums) {
   const D d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  const std::int64_t width = kVectors * lanes;
-  HWY_ALIGN float edge[kRows * kVectors * hn::MaxLanes(D())];
-  Sums<kRows> sums;
   V left = hn::Zero(d), right = left;
   if (tile.bias != nullptr) {
+    HWY_ALIGN float edge[kVectors * hn::MaxLanes(D())];
     const float* bias = tile.bias + column;
-    if (used < width) bias = Padded(bias, used, width, edge);
+    if (used < kVectors * lanes) bias = Padded(bias, used, kVectors * lanes, edge);
     left = hn::LoadU(d, bias);
     if (kVectors == 2) right = hn::LoadU(d, bias + lanes);
   }
   sums.Fill(left, right);
-  AddSegments<Way, kRows, kVectors>(tile, panel, of_panel, sums);
+}
+
+// Adds the addend, activates, and writes the tile's columns from `column` on.
+template <class Rounding, int kRows, int kVectors>
+HWY_INLINE void FinishColumns(const PanelTile& tile, std::int64_t column, std::int64_t used,
+                              Sums<kRows>& sums) {
+  const D d;
+  const std::int64_t width = kVectors * static_cast<std::int64_t>(hn::Lanes(d));
+  HWY_ALIGN float edge[kRows * kVectors * hn::MaxLanes(D())];
   if (tile.addend != nullptr) {
     const float* addend = tile.addend + column;
     if (used < width)
@@ -265,11 +270,11 @@ HWY_NOINLINE void RunColumns(const PanelTile& tile, const float* panel, std::int
       sums.template Activate<kVectors>([&](D tag, V x) { return Activated(tag, x, tile.activation); });
     std::uint16_t* rounded = tile.rounded + column;
     if (used >= width) {
-      sums.template StoreRounded<typename Way::Rounding, kVectors>(rounded, tile.step);
+      sums.template StoreRounded<Rounding, kVectors>(rounded, tile.step);
       return;
     }
     HWY_ALIGN std::uint16_t rounded_edge[kRows * kVectors * hn::MaxLanes(D())];
-    sums.template StoreRounded<typename Way::Rounding, kVectors>(rounded_edge, width);
+    sums.template StoreRounded<Rounding, kVectors>(rounded_edge, width);
     for (int i = 0; i < kRows; ++i) std::copy_n(rounded_edge + i * width, used, rounded + i * tile.step);
     return;
   }
@@ -282,6 +287,50 @@ HWY_NOINLINE void RunColumns(const PanelTile& tile, const float* panel, std::int
   sums.template Store<kVectors>(edge, width);
   if (!done) ActivateRows(d, tile.activation, edge, kRows, width, width);
   for (int i = 0; i < kRows; ++i) std::copy_n(edge + i * width, used, out + i * tile.step);
+}
+
+// kVectors vectors of columns of a panel from `panel` on, which are the tile's from `column` on; `used` of
+// them are wanted, all where that is more.
+template <class Way, int kRows, int kVectors>
+HWY_NOINLINE void RunColumns(const PanelTile& tile, const float* panel, std::int64_t of_panel,
+                             std::int64_t column, std::int64_t used) {
+  Sums<kRows> sums;
+  FillWithBias<kRows, kVectors>(tile, column, used, sums);
+  AddSegments<Way, kRows, kVectors>(tile, panel, of_panel, sums);
+  FinishColumns<typename Way::Rounding, kRows, kVectors>(tile, column, used, sums);
+}
+
+template <class Rounding, int kRows, int kVectors>
+HWY_NOINLINE void FinishRows(const PanelTile& tile, const float* sums_of_rows, std::int64_t column) {
+  Sums<kRows> sums;
+  FillWithBias<kRows, kVectors>(tile, column, tile.columns - column, sums);
+  sums.template AddFrom<kVectors>(sums_of_rows + column, kPanelWidth);
+  FinishColumns<Rounding, kRows, kVectors>(tile, column, tile.columns - column, sums);
+}
+
+template <class Rounding, int kRows>
+void FinishVectors(const PanelTile& tile, const float* sums) {
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(D()));
+  std::int64_t from = 0;
+  for (; from + lanes < tile.columns; from += 2 * lanes) FinishRows<Rounding, kRows, 2>(tile, sums, from);
+  if (from < tile.columns) FinishRows<Rounding, kRows, 1>(tile, sums, from);
+}
+
+template <class Rounding>
+void Finish(const PanelTile& tile, const float* sums) {
+  constexpr int kAtOnce = 4;
+  PanelTile part = tile;
+  for (int i = 0, rows; i < tile.count; i += rows) {
+    const bool several = tile.count - i >= kAtOnce;
+    several ? FinishVectors<Rounding, kAtOnce>(part, sums) : FinishVectors<Rounding, 1>(part, sums);
+    rows = several ? kAtOnce : 1;
+    sums += rows * kPanelWidth;
+    if (part.addend != nullptr) part.addend += rows * part.step;
+    if (part.rounded != nullptr)
+      part.rounded += rows * part.step;
+    else
+      part.out += rows * part.step;
+  }
 }
 
 // A row by a panel takes a tenth of a microsecond, so little may be done between panels.
@@ -309,13 +358,18 @@ void RunPanel(const PanelTile& tile) {
   if constexpr (kRows > 1) RunPanel<Way, kRows - 1>(tile);
 }
 
-PanelKernel PanelsOfTarget() { return {kMostRows, &RunPanel<FloatUnits>}; }
+template <class Way>
+PanelKernel KernelOf() {
+  return {kMostRows, &RunPanel<Way>, &Finish<typename Way::Rounding>};
+}
+
+PanelKernel PanelsOfTarget() { return KernelOf<FloatUnits>(); }
 
 PanelKernel PairPanelsOfTarget([[maybe_unused]] bool any_instruction) {
 #if HWY_TARGET == HWY_AVX3
-  if (any_instruction && HasBf16Instructions()) return {kMostRows, &RunPanel<PairInstruction>};
+  if (any_instruction && HasBf16Instructions()) return KernelOf<PairInstruction>();
 #endif
-  return {kMostRows, &RunPanel<WidenedPairs>};
+  return KernelOf<WidenedPairs>();
 }
 
 }  // namespace rewire::kernel::cpu::HWY_NAMESPACE

@@ -65,6 +65,9 @@ inline constexpr int kMostPanelRows = 8;
 struct PanelKernel {
   int rows;  // the most rows, with which it is fastest; at most kMostPanelRows
   void (*run)(const PanelTile& tile);
+  // Does what follows the sums of any number of rows by one panel. Row i of them begins at sums + i *
+  // kPanelWidth. The tile's rows and panel are not read.
+  void (*finish)(const PanelTile& tile, const float* sums);
 };
 
 // How many of `left` rows the next tile takes, such that no small tile is left over.

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Tile registers are addressed by name in assembly, since the compiler does not give them to variables:
+// 0 to 3 hold the sums of two tiles of rows by two of columns, 4 and 5 rows, 6 and 7 weights.
+#include "rewire/kernels/cpu/product/tiles.h"
+
+#include <algorithm>
+#include <cstring>
+
+#if defined(__x86_64__) && defined(__linux__)
+#include <cpuid.h>
+// g++ 12 warns of what its own header leaves undefined on purpose.
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#include <immintrin.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#define REWIRE_HAS_TILES 1
+#else
+#define REWIRE_HAS_TILES 0
+#endif
+
+namespace rewire::kernel::cpu {
+
+#if REWIRE_HAS_TILES
+
+namespace {
+
+// CPUID leaf 7, register EDX.
+constexpr unsigned kAmxBf16 = 1U << 22, kAmxTile = 1U << 24, kAmxInt8 = 1U << 25;
+
+bool AskForTiles() {
+  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+  if (__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) == 0) return false;
+  constexpr unsigned kAll = kAmxBf16 | kAmxTile | kAmxInt8;
+  if ((edx & kAll) != kAll || __builtin_cpu_supports("avx512f") == 0) return false;
+  // The kernel saves the registers of a process only if that has asked for them: arch_prctl(2) with
+  // ARCH_REQ_XCOMP_PERM, feature 18 (tile data). A kernel that does not know of them says no.
+  constexpr long kRequestPermission = 0x1023, kTileData = 18;
+  return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+}
+
+// Palette 1: eight registers of 16 rows of 64 bytes.
+struct alignas(64) Configuration {
+  std::uint8_t palette = 1, start_row = 0, reserved[14] = {};
+  std::uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
+  std::uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
+};
+static_assert(sizeof(Configuration) == 64);
+
+constexpr std::int64_t kTileRows = 16;
+
+struct Pairs {
+  static void Multiply(bool two_rows, bool two_columns) {
+    asm volatile("tdpbf16ps %%tmm6, %%tmm4, %%tmm0" ::: "memory");
+    if (two_columns) asm volatile("tdpbf16ps %%tmm7, %%tmm4, %%tmm1" ::: "memory");
+    if (two_rows) asm volatile("tdpbf16ps %%tmm6, %%tmm5, %%tmm2" ::: "memory");
+    if (two_rows && two_columns) asm volatile("tdpbf16ps %%tmm7, %%tmm5, %%tmm3" ::: "memory");
+  }
+};
+struct Bytes {
+  static void Multiply(bool two_rows, bool two_columns) {
+    asm volatile("tdpbusd %%tmm6, %%tmm4, %%tmm0" ::: "memory");
+    if (two_columns) asm volatile("tdpbusd %%tmm7, %%tmm4, %%tmm1" ::: "memory");
+    if (two_rows) asm volatile("tdpbusd %%tmm6, %%tmm5, %%tmm2" ::: "memory");
+    if (two_rows && two_columns) asm volatile("tdpbusd %%tmm7, %%tmm5, %%tmm3" ::: "memory");
+  }
+};
+struct SignedBytes {
+  static void Multiply(bool two_rows, bool two_columns) {
+    asm volatile("tdpbssd %%tmm6, %%tmm4, %%tmm0" ::: "memory");
+    if (two_columns) asm volatile("tdpbssd %%tmm7, %%tmm4, %%tmm1" ::: "memory");
+    if (two_rows) asm volatile("tdpbssd %%tmm6, %%tmm5, %%tmm2" ::: "memory");
+    if (two_rows && two_columns) asm volatile("tdpbssd %%tmm7, %%tmm5, %%tmm3" ::: "memory");
+  }
+};
+
+template <class Unit, bool kTwoRows, bool kTwoColumns>
+inline void AddStep(const std::byte* rows, const std::byte* weights, std::int64_t of_weights) {
+  asm volatile("tileloadd (%0, %1, 1), %%tmm4" ::"r"(rows), "r"(kLineBytes) : "memory");
+  asm volatile("tileloadd (%0, %1, 1), %%tmm6" ::"r"(weights), "r"(of_weights) : "memory");
+  if (kTwoColumns)
+    asm volatile("tileloadd (%0, %1, 1), %%tmm7" ::"r"(weights + kLineBytes), "r"(of_weights) : "memory");
+  if (kTwoRows)
+    asm volatile("tileloadd (%0, %1, 1), %%tmm5" ::"r"(rows + kTileRows * kLineBytes), "r"(kLineBytes)
+                 : "memory");
+  Unit::Multiply(kTwoRows, kTwoColumns);
+}
+
+template <class Unit, bool kTwoRows, bool kTwoColumns>
+void Run(const std::byte* rows, std::int64_t depth, const std::byte* panel, void* sums) {
+  constexpr std::int64_t kOfWeights = kTwoColumns ? 2 * kLineBytes : kLineBytes;
+  asm volatile("tilezero %%tmm0\n\ttilezero %%tmm1\n\ttilezero %%tmm2\n\ttilezero %%tmm3" ::: "memory");
+  std::int64_t k = 0;
+  for (; k + kStepUnits <= depth; k += kStepUnits) {
+    AddStep<Unit, kTwoRows, kTwoColumns>(rows, panel, kOfWeights);
+    rows += kStepBytes;
+    panel += kStepUnits * kOfWeights;
+  }
+  if (k < depth) {
+    // What lies behind the panel's last row need not be a number, nor memory.
+    alignas(64) std::byte rest[kStepUnits * kOfWeights];
+    const auto used = static_cast<std::size_t>((depth - k) * kOfWeights);
+    std::memcpy(rest, panel, used);
+    std::memset(rest + used, 0, sizeof(rest) - used);
+    AddStep<Unit, kTwoRows, kTwoColumns>(rows, rest, kOfWeights);
+  }
+  constexpr std::int64_t kOfSums = kPanelWidth * kUnitBytes;
+  auto* to = static_cast<std::byte*>(sums);
+  asm volatile("tilestored %%tmm0, (%0, %1, 1)" ::"r"(to), "r"(kOfSums) : "memory");
+  if (kTwoColumns)
+    asm volatile("tilestored %%tmm1, (%0, %1, 1)" ::"r"(to + kLineBytes), "r"(kOfSums) : "memory");
+  if (!kTwoRows) return;
+  to += kTileRows * kOfSums;
+  asm volatile("tilestored %%tmm2, (%0, %1, 1)" ::"r"(to), "r"(kOfSums) : "memory");
+  if (kTwoColumns)
+    asm volatile("tilestored %%tmm3, (%0, %1, 1)" ::"r"(to + kLineBytes), "r"(kOfSums) : "memory");
+}
+
+template <class Unit>
+void RunAs(const std::byte* block, std::int64_t rows, std::int64_t depth, const std::byte* panel,
+           std::int64_t width, void* sums) {
+  const bool two_columns = width > kHalfPanel;
+  if (rows > kTileRows)
+    return two_columns ? Run<Unit, true, true>(block, depth, panel, sums)
+                       : Run<Unit, true, false>(block, depth, panel, sums);
+  return two_columns ? Run<Unit, false, true>(block, depth, panel, sums)
+                     : Run<Unit, false, false>(block, depth, panel, sums);
+}
+
+}  // namespace
+
+bool HasTiles() {
+  static const bool kHas = AskForTiles();
+  return kHas;
+}
+
+[[gnu::target("avx512f,avx512bw")]] void WriteBytes(const std::byte* from, std::int64_t bytes,
+                                                    std::int64_t at, std::byte* row) {
+  // Without a shift by 64, which would be undefined.
+  const auto first = [](std::int64_t count) {
+    return count == 0 ? 0 : ~std::uint64_t{0} >> (kLineBytes - count);
+  };
+  for (std::int64_t count; bytes > 0; bytes -= count) {
+    count = std::min(kLineBytes - at % kStepUnits * kUnitBytes, bytes);
+    const __m512i line =
+        from == nullptr ? _mm512_setzero_si512() : _mm512_maskz_loadu_epi8(first(count), from);
+    _mm512_mask_storeu_epi8(row + TiledAt(0, at), first(UnitsOf(count) * kUnitBytes), line);
+    if (from != nullptr) from += count;
+    at += UnitsOf(count);
+  }
+}
+
+[[gnu::target("avx512f,avx512bw")]] void SumBytes(const std::byte* block, std::int64_t rows,
+                                                  std::int64_t depth, std::int32_t* sums) {
+  for (std::int64_t i = 0; i < rows; ++i) {
+    __m512i sum = _mm512_setzero_si512();
+    for (std::int64_t k = 0; k < depth; k += kStepUnits) {
+      const __m512i line = _mm512_load_si512(block + TiledAt(i, k));
+      sum = _mm512_add_epi64(sum, _mm512_sad_epu8(line, _mm512_setzero_si512()));
+    }
+    sums[i] = static_cast<std::int32_t>(_mm512_reduce_add_epi64(sum));
+  }
+}
+
+TileRegisters::TileRegisters() {
+  static constexpr Configuration kConfiguration;
+  asm volatile("ldtilecfg %0" ::"m"(kConfiguration) : "memory");
+}
+TileRegisters::~TileRegisters() { asm volatile("tilerelease" ::: "memory"); }
+
+void TileRegisters::Multiply(TileUnit unit, const std::byte* block, std::int64_t rows, std::int64_t depth,
+                             const void* panel, std::int64_t width, void* sums) const {
+  const auto* weights = static_cast<const std::byte*>(panel);
+  switch (unit) {
+    case TileUnit::kPairs:
+      return RunAs<Pairs>(block, rows, depth, weights, width, sums);
+    case TileUnit::kBytes:
+      return RunAs<Bytes>(block, rows, depth, weights, width, sums);
+    case TileUnit::kSignedBytes:
+      return RunAs<SignedBytes>(block, rows, depth, weights, width, sums);
+  }
+}
+
+#else
+
+bool HasTiles() { return false; }
+void WriteBytes(const std::byte*, std::int64_t, std::int64_t, std::byte*) {}
+void SumBytes(const std::byte*, std::int64_t, std::int64_t, std::int32_t*) {}
+TileRegisters::TileRegisters() {}
+TileRegisters::~TileRegisters() {}
+void TileRegisters::Multiply(TileUnit, const std::byte*, std::int64_t, std::int64_t, const void*,
+                             std::int64_t, void*) const {}
+
+#endif
+
+}  // namespace rewire::kernel::cpu
