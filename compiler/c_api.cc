@@ -116,6 +116,12 @@ struct Call {
                           "parallel is " + std::to_string(given.parallel) + ", which stands for nothing");
     }
     if (given.parallel == kRewireParallelOff) options.parallel = rewire::Parallel::kOff;
+    if (given.cpu > kRewireCpuTiles) {
+      return rewire::Fail(rewire::StatusCode::kInvalidArgument,
+                          "cpu is " + std::to_string(given.cpu) + ", which stands for nothing");
+    }
+    if (given.cpu == kRewireCpuVectors) options.cpu = rewire::Cpu::kVectors;
+    if (given.cpu == kRewireCpuTiles) options.cpu = rewire::Cpu::kTiles;
     if (given.max_work != 0) options.limits.work = given.max_work;
     if (given.max_fold_bytes != 0) options.limits.fold_bytes = given.max_fold_bytes;
     if (given.fold_time != 0) options.limits.fold_time = std::chrono::nanoseconds(given.fold_time);

@@ -54,6 +54,10 @@ enum { kRewireCalibrationLeastSquares = 0, kRewireCalibrationMinMax = 1, kRewire
 /* Whether small operators that do not depend on each other run at once, as rewire::Parallel explains it. */
 enum { kRewireParallelAuto = 0, kRewireParallelOff = 1 };
 
+/* The CPU for which kRewirePrecisionBf16 chooses how convolutions are computed, as rewire::Cpu explains it.
+ */
+enum { kRewireCpuNative = 0, kRewireCpuVectors = 1, kRewireCpuTiles = 2 };
+
 /* A product of the float model, as rewire::ProductPrecision explains it. The strings live during the call
  * that passes it. */
 typedef struct RewireProductPrecision {
@@ -122,6 +126,7 @@ typedef struct RewireCompileOptions {
    * inputs */
   void (*unmeasured)(void* context, const char* reason);
   uint32_t parallel; /* kRewireParallelAuto and so on */
+  uint32_t cpu;      /* kRewireCpuNative and so on */
 } RewireCompileOptions;
 
 /* What compiling made of a model. compiler/compiler.h explains the figures. */

@@ -19,6 +19,7 @@
 #include "rewire/compiler/passes/quantize/bf16_products.h"
 #include "rewire/compiler/passes/quantize/calibrate.h"
 #include "rewire/compiler/passes/simplify/fold_constants.h"
+#include "rewire/vm/kernel/amx.h"
 
 namespace rewire::compiler {
 namespace {
@@ -163,6 +164,7 @@ Result<CalibrationReport> QuantizeGraph(const CompileOptions& options, const Ker
   const Building building = {[&](Graph* copy) { Optimise(options, copy, [](const char*, bool) {}); },
                              kernels};
   const auto progress = [&](const std::string& what) { Begin(options, what); };
+  graph->tiles = options.cpu == Cpu::kTiles || (options.cpu == Cpu::kNative && CpuHasAmx());
   if (options.precision == Precision::kBf16) return UseBf16(graph, options.calibration, building, progress);
   if (!options.disabled_passes.contains("fold-affine")) FoldAffine(graph);
   Result<CalibrationReport> report = QuantizeBySamples(graph, options.calibration, building, progress);

@@ -60,6 +60,11 @@ struct Calibration {
 // not depend on each other. kAuto: where the compiler expects it to be faster. Results are the same.
 enum class Parallel : std::uint8_t { kOff, kAuto };
 
+// The CPU for which kBf16 chooses how convolutions are computed. Programs run on every CPU; on another one
+// they may be slower. kVectors: one that multiplies pairs of bf16 as fast as floats (AVX512-BF16). kTiles:
+// one with AMX. kNative: what this machine has.
+enum class Cpu : std::uint8_t { kNative, kVectors, kTiles };
+
 struct CompileOptions {
   std::map<std::string, std::int64_t> dims;  // symbolic dimensions to fix: {"N", 4}
   // The largest sizes of dimensions that stay symbolic: {"N", 64}. The executable stores them and refuses
@@ -79,6 +84,7 @@ struct CompileOptions {
   Precision precision = Precision::kModel;
   Calibration calibration;  // for kInt8; of kBf16 the data alone
   Parallel parallel = Parallel::kAuto;
+  Cpu cpu = Cpu::kNative;
   // Whether to compute CompileReport::memory. It takes part of the time of compiling.
   bool bound_memory = true;
   // Called after each stage with its name and the program as text. Empty: not called.

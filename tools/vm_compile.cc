@@ -51,7 +51,7 @@ struct Options {
   std::int64_t device_work = CompileOptions().least_device_work;
   std::string precision = "model", calibration = "least-squares";
   std::vector<std::string> calibrate, keep_float;
-  std::string parallel = "auto";
+  std::string parallel = "auto", cpu = "native";
   double max_error = Calibration().max_error;
   std::uint64_t max_work = CompileLimits().work;
   std::string max_fold_bytes, fold_time;
@@ -107,6 +107,8 @@ Status ReadCalibration(const Options& options, CompileOptions* compile) {
   compile->device = options.device;
   compile->least_device_work = options.device_work;
   if (options.parallel == "off") compile->parallel = Parallel::kOff;
+  if (options.cpu == "vectors") compile->cpu = Cpu::kVectors;
+  if (options.cpu == "tiles") compile->cpu = Cpu::kTiles;
   if (options.precision == "int8") compile->precision = Precision::kInt8;
   if (options.precision == "bf16") compile->precision = Precision::kBf16;
   Calibration& calibration = compile->calibration;
@@ -281,6 +283,12 @@ int main(int argc, char** argv) {
          "several threads")
       ->type_name("HOW")
       ->check(CLI::IsMember({"off", "auto"}))
+      ->capture_default_str();
+  app.add_option("--cpu", options.cpu,
+                 "the CPU for which bf16 chooses how convolutions are computed; programs run on every CPU. "
+                 "vectors: one with AVX512-BF16. tiles: one with AMX. native: what this machine has")
+      ->type_name("KIND")
+      ->check(CLI::IsMember({"native", "vectors", "tiles"}))
       ->capture_default_str();
   app.add_option("--max-work", options.max_work,
                  "limit the work of compiling. Compiling a node costs about 64 units; functions are compiled "

@@ -186,7 +186,8 @@ class Graph {
   // What is known about the kernels that nodes call. Null: nothing.
   std::shared_ptr<const KernelTraits> kernels;
   std::optional<TargetDevice> device;
-  bool bf16 = false;  // products by constant weights of f32 may compute in bf16
+  bool bf16 = false;   // products by constant weights of f32 may compute in bf16
+  bool tiles = false;  // on a CPU that multiplies bf16 by tiles, ten times as fast as floats
   // Of tensors on the host, and of those on the device.
   Arena arena, device_arena;
   ShapeArena shape_arena, device_shape_arena;

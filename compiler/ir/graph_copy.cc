@@ -38,6 +38,7 @@ Graph Graph::Copy() const {
   copy.kernels = kernels;
   copy.device = device;
   copy.bf16 = bf16;
+  copy.tiles = tiles;
   copy.input_names = input_names;
   copy.output_names = output_names;
   copy.max_dims = max_dims;

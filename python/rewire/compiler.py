@@ -102,7 +102,7 @@ class Compilation:
 
 def compile(model, output=None, *, dims=None, max_dims=None, disable_passes=(), external_data=None, external_folders=(),
             progress=None, precision="model", calibrate=None, calibration="least-squares", max_error=0.05, keep_float=(),
-            device="cpu", device_work=100000, parallel="auto"):
+            device="cpu", device_work=100000, parallel="auto", cpu="native"):
     """Compiles an ONNX model, and writes the executable to `output` if that is given.
 
     `model` is a path, the bytes of a model, or an onnx.ModelProto. `dims` fixes symbolic dimensions ({"batch": 4});
@@ -121,6 +121,8 @@ def compile(model, output=None, *, dims=None, max_dims=None, disable_passes=(), 
 
     `precision="bf16"` computes convolutions and products with constant weights in bf16, with sums in float32. Such weights take
     half of the memory. The report says how far each output moved on the samples of `calibrate`, or else on random inputs.
+    `cpu` is the CPU for which it is chosen how convolutions are computed: "vectors" has AVX512-BF16, "tiles" has AMX, "native"
+    is the machine at hand. Programs run on every CPU.
 
     `device` is "opencl" or "cuda", with a number as in "opencl:1": nodes run there if it has kernels for them. Nodes that hang
     together must compute at least `device_work` elements for that. The report says which kernel calls stay on the CPU, and why.
@@ -145,12 +147,14 @@ def compile(model, output=None, *, dims=None, max_dims=None, disable_passes=(), 
         raise errors.InvalidArgumentError(f"precision is {precision!r}, expected 'model', 'int8' or 'bf16'{hint}")
     if parallel not in ("auto", "off"):
         raise errors.InvalidArgumentError(f"parallel is {parallel!r}, expected 'auto' or 'off'")
+    if cpu not in ("native", "vectors", "tiles"):
+        raise errors.InvalidArgumentError(f"cpu is {cpu!r}, expected 'native', 'vectors' or 'tiles'")
     data = [dict(calibrate)] if hasattr(calibrate, "keys") else [dict(one) for one in calibrate or ()]
     folder = "" if external_data is None else os.fsdecode(external_data)
     made, report, message = _rewire._compile(
         source, folder, name, dict(dims or {}), dict(max_dims or {}), set(disable_passes),
         [os.fsdecode(path) for path in external_folders], precision, data, calibration, max_error, set(keep_float), device,
-        device_work, parallel == "auto", progress)
+        device_work, parallel == "auto", cpu, progress)
     if made is None:
         nodes = [UnsupportedNode(*row) for row in report]
         error = errors.UnsupportedError("\n".join([message, *(f"  {node}" for node in nodes)]))

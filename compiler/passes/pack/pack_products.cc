@@ -45,12 +45,13 @@ class ProductPacking : public Packing {
   }
 
   // Whether bf16 saves more time than it takes to round the left side, in cycles for each row of the output.
-  // A cycle multiplies a vector of columns by one float or by one pair. `strides` rows of the input are
-  // rounded for a row of the output. An odd number of channels is rounded row by row.
-  static bool IsWorthRounding(std::int64_t columns, std::int64_t channels, std::int64_t taps,
-                              std::int64_t strides) {
+  // A cycle multiplies a vector of columns by one float or by one pair, or by tiles by 16 pairs. `strides`
+  // rows of the input are rounded for a row of the output. An odd number of channels is rounded row by row.
+  bool IsWorthRounding(std::int64_t columns, std::int64_t channels, std::int64_t taps,
+                       std::int64_t strides) const {
     const std::int64_t vectors = PackedColumns(columns) / kPackedColumns;
-    const std::int64_t saved = taps * (channels - (channels + 1) / 2) * vectors;
+    const std::int64_t pairs = (channels + 1) / 2;
+    const std::int64_t saved = taps * (channels - (graph_.tiles ? (pairs + 15) / 16 : pairs)) * vectors;
     const std::int64_t rounding = (channels + 5) / 6 + (channels % 2 == 0 ? 0 : 8);
     return saved > 2 * strides * rounding;
   }

@@ -4,7 +4,7 @@
 // often, where the images and channels are such that this saves more than its transforms take. Its weights
 // are four times as large, so they are made when a program is loaded. In a program of bf16 the direct form
 // multiplies twice as fast, and reads an eighth of the weights. There Winograd's form is used where an
-// estimate of both says that it is faster.
+// estimate of both says that it is faster. A CPU with tiles multiplies so much faster that it never is.
 #include <algorithm>
 #include <cstdint>
 #include <vector>
@@ -25,6 +25,7 @@ class Winograd : public Packing {
   using Packing::Packing;
 
   void Run() {
+    if (graph_.bf16 && graph_.tiles) return;
     if (graph_.bf16) weight_byte_ = WeightByte();
     ForEachKernel([&](Node* node) {
       if (node->kernel == "rewire.conv" && IsWorthIt(*node)) Convert(node);

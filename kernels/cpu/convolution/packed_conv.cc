@@ -6,9 +6,10 @@
 #include <array>
 
 #include "rewire/kernels/cpu/convolution/depthwise.h"
+#include "rewire/kernels/cpu/convolution/image_call.h"
 #include "rewire/kernels/cpu/convolution/packed_image.h"
+#include "rewire/kernels/cpu/convolution/tile_conv.h"
 #include "rewire/kernels/cpu/convolution/window.h"
-#include "rewire/kernels/cpu/convolution/window_rows.h"
 #include "rewire/kernels/cpu/product/blocks.h"
 #include "rewire/kernels/cpu/product/packed_rows.h"
 #include "rewire/kernels/cpu/product/pair_rows.h"
@@ -22,35 +23,6 @@
 
 namespace rewire::kernel::cpu {
 namespace {
-
-// The arguments that both kernels have in common, resolved.
-struct ImageCall {
-  Window window;
-  std::int64_t images, in_channels, out_channels;
-  const float *x, *w, *bias, *addend;
-  float* out;
-  std::uint16_t* rounded;       // in place of out, if that is bf16
-  bool pairs;                   // w holds pairs of bf16
-  bool x_rounded;               // and so does x
-  std::int64_t first_line = 0;  // the line of the input that x begins with
-  std::byte* tiled = nullptr;   // workspace for windows of pairs, if they are multiplied by tiles
-
-  // An output line: a row of the output of one image.
-  std::int64_t lines() const { return images * window.axes[0].output * window.axes[1].output; }
-};
-
-// An axis whose window does not move.
-bool IsPoint(const WindowAxis& axis) { return axis.input == 1 && axis.output == 1 && axis.kernel == 1; }
-
-// Axes of size 1 go to the front, so that lines are long.
-void MakeLinesLong(Window* window) {
-  auto& [depth, rows, columns] = window->axes;
-  for (int i = 0; i < kMaxSpatial && IsPoint(columns); ++i) {
-    columns = rows;
-    rows = depth;
-    depth = WindowAxis();
-  }
-}
 
 // `w` is left to the caller, except for its dtype.
 Status Resolve(const ImageAttributes& attributes, TensorView x, TensorView w,
@@ -154,16 +126,13 @@ struct PackedConv {
       product.pairs = call.pairs;
       return call.pairs ? MultiplyPairRows(product) : MultiplyRows(product);
     }
+    if (call.pairs && TileImage::Serves(call.window) &&
+        TilesAreWorthIt(out.size() / attributes.channels, depth, attributes.channels))
+      return ConvolveByTiles(call, activation);
     const std::int64_t row = Times(units, attributes.LargestKernel());
     float* zeros = nullptr;
     if (Status s = Workspace(std::max<std::int64_t>(1, row), &zeros); !s.ok()) return s;
     if (Status s = FillAll(zeros, row, 0.0F); !s.ok()) return s;
-    if (call.pairs) {
-      const std::int64_t outputs = out.size() / attributes.channels;
-      if (TiledPairs(outputs, depth, call.w, attributes.channels).IsWorthIt()) {
-        if (Status s = TiledWorkspace(outputs, depth, &call.tiled); !s.ok()) return s;
-      }
-    }
     if (call.pairs && !call.x_rounded) return RunRounded(call, depth, zeros);
     call.in_channels = units;
     return Run(call, depth, 0, call.lines(), zeros);
@@ -181,14 +150,11 @@ struct PackedConv {
     const std::int64_t units = pairs ? PairsOf(channels) : channels;
     if (attributes.IsPointwise()) {
       if (rounds) DeclareRoundedRows(sizes, positions, channels);
-      if (pairs && !rounds) DeclareTiledRows(sizes, positions, units);
+      if (pairs && !rounds) DeclarePairRows(sizes, positions, units);
       return true;
     }
     sizes.Take(std::max<std::int64_t>(1, Times(units, attributes.LargestKernel())), sizeof(float));
-    if (pairs) {
-      const std::int64_t outputs = SizeOf(sizes.Tensor(-1)) / attributes.channels;
-      DeclareTiledRows(sizes, outputs, Times(units, attributes.Taps()));
-    }
+    if (pairs) DeclareTileImage(sizes, attributes, x, Times(units, kUnitBytes), false);
     if (!rounds) return true;
     const std::int64_t longest = Times(SpatialDim(x), units);
     std::int64_t rounded = Times(positions, units);
@@ -255,7 +221,6 @@ struct PackedConv {
              const float* zeros) const {
     constexpr std::int64_t kBlock = 65536;  // floats of the image
     const WindowAxis& columns = call.window.axes[2];
-    if (call.tiled != nullptr) return RunTiled(call, depth, from, to);
     const std::int64_t panels = PanelCount(call.out_channels);
     const std::int64_t line = columns.input * call.in_channels * call.window.axes[1].stride;
     const std::int64_t block = RowsOfBlock(to - from, 1, kBlock / std::max<std::int64_t>(1, line), panels);
@@ -270,24 +235,6 @@ struct PackedConv {
                              RunLine(call, depth, i, task % panels, segments, pace);
                          }
                        });
-  }
-
-  Status RunTiled(const ImageCall& call, std::int64_t depth, std::int64_t from, std::int64_t to) const {
-    const std::int64_t outputs = call.window.axes[2].output, at = from * outputs * call.out_channels;
-    RowsByPanels product = {nullptr,
-                            Times(to - from, outputs),
-                            depth,
-                            call.w,
-                            call.out_channels,
-                            call.bias,
-                            call.addend,
-                            activation,
-                            call.out + at,
-                            true};
-    if (call.addend != nullptr) product.addend += at;
-    if (call.rounded != nullptr) product.rounded = call.rounded + at;
-    const WindowRows rows(call.window, call.x, call.in_channels * kUnitBytes, call.first_line, from);
-    return MultiplyTiledPairs(product, rows, call.tiled);
   }
 
   void RunLine(const ImageCall& call, std::int64_t depth, std::int64_t line, std::int64_t panel,

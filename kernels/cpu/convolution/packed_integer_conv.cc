@@ -3,9 +3,10 @@
 // Convolution of images of 8-bit integers with the channels last and packed weights (integer_panels.h).
 #include <algorithm>
 #include <array>
+#include <cstring>
 
 #include "rewire/kernels/cpu/convolution/packed_image.h"
-#include "rewire/kernels/cpu/convolution/window_rows.h"
+#include "rewire/kernels/cpu/convolution/tile_conv.h"
 #include "rewire/kernels/cpu/product/blocks.h"
 #include "rewire/kernels/cpu/product/integer_product.h"
 #include "rewire/kernels/cpu/product/packed_integer_rows.h"
@@ -60,6 +61,45 @@ Status CopyWithBorder(TensorView x, const Window& window, std::int32_t x_zero, c
   });
 }
 
+// By tiles. `whole`: the rows of the window are one piece.
+Status ConvolveIntegersByTiles(const IntegerProduct& product, const Window& window, bool whole, TensorView x,
+                               TensorView out) {
+  const std::int64_t channels = x.dim(x.ndim() - 1);
+  const bool is_signed = x.Is<std::int8_t>();
+  const TileImage image(window, whole ? channels : PaddedDepth(channels), PanelCount(product.columns), whole);
+  const auto* data = static_cast<const std::byte*>(x.raw_data());
+  const auto padding = static_cast<std::size_t>(whole ? 0 : PaddedDepth(channels) - channels);
+  const auto write = [&](std::int64_t n, std::int64_t y, std::byte* to) {
+    const WindowAxis &rows = window.axes[1], &columns = window.axes[2];
+    const std::byte* from = data + (n * rows.input + y) * columns.input * channels;
+    const auto pad = [&](std::byte* at) {
+      std::memset(at + channels, 0, padding);
+      return at + channels + padding;
+    };
+    image.WriteLine(
+        y >= 0 && y < rows.input, to,
+        [&](std::int64_t position, std::int64_t count, std::byte* at) {
+          CopyToLines(from + position * channels, count * channels, at);
+          if (is_signed) FlipBytes(at, count * channels);
+        },
+        [&](std::int64_t position, std::byte* at) {
+          std::memcpy(at, from + position * channels, static_cast<std::size_t>(channels));
+          if (is_signed) FlipBytes(at, channels);
+          return pad(at);
+        },
+        [&](std::byte* at) {
+          std::memset(at, product.x_zero, static_cast<std::size_t>(channels));
+          return pad(at);
+        });
+  };
+  return MultiplyWindows(TileUnit::kBytes, image, window, x.dim(0), product.w, product.columns, write,
+                         [&](std::int64_t output, std::int64_t count, std::int64_t panel, const void* sums,
+                             const TileRows& rows) {
+                           FinishIntegers(product, rows, output, count, panel,
+                                          static_cast<const std::int32_t*>(sums), out);
+                         });
+}
+
 struct PackedIntegerConv {
   static constexpr const char kName[] = "rewire.packed.conv_integer";
   ImageAttributes attributes;
@@ -90,6 +130,12 @@ struct PackedIntegerConv {
     if (out.size() == 0) return Status();
     if (IsPointwise(window))
       return MultiplyIntegerRows(product, x, out.size() / attributes.channels, depth, out);
+    Window of_tiles = window;
+    MakeLinesLong(&of_tiles);
+    if (TileImage::Serves(of_tiles) &&
+        TilesAreWorthIt(out.size() / attributes.channels, segments * PaddedDepth(depth) / kQuad,
+                        attributes.channels))
+      return ConvolveIntegersByTiles(product, of_tiles, whole, x, out);
     Image image{static_cast<const std::uint8_t*>(x.raw_data()), {}, channels};
     std::int64_t positions = x.dim(0);
     bool direct = x.Is<std::uint8_t>() && depth % kQuad == 0;
@@ -103,15 +149,6 @@ struct PackedIntegerConv {
       if (Status s = Workspace(Plus(Times(positions, channels), kQuad), &copy); !s.ok()) return s;
       if (Status s = CopyWithBorder(x, window, product.x_zero, image, copy); !s.ok()) return s;
       image.data = copy;
-    }
-    const TiledProduct tiled = TiledIntegers(product, out.size() / attributes.channels, segments, depth);
-    if (tiled.IsWorthIt()) {
-      Window whole = window;  // nothing of it leaves the image
-      for (int i = 0; i < kMaxSpatial; ++i) {
-        whole.axes[i].input = image.sizes[i];
-        whole.axes[i].before = 0;
-      }
-      return MultiplyTiledIntegers(product, tiled, WindowRows(whole, image.data, channels, 0, 0), out);
     }
     return Run(product, window, image, segments, depth, x.dim(0), out);
   }
@@ -135,8 +172,8 @@ struct PackedIntegerConv {
       return true;
     }
     sizes.Take(bytes + kQuad, 1);
-    const std::int64_t outputs = SizeOf(sizes.Tensor(-1)) / attributes.channels;
-    DeclareTiledRows(sizes, outputs, Times(attributes.Taps(), PaddedDepth(channels) / kQuad));
+    const bool whole = attributes.window.dilations.empty() || attributes.window.dilations.back() == 1;
+    DeclareTileImage(sizes, attributes, x, whole ? channels : PaddedDepth(channels), whole);
     return true;
   }
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "rewire/kernels/cpu/product/blocks.h"
-#include "rewire/kernels/cpu/product/tiled_rows.h"
+#include "rewire/kernels/cpu/product/tile_product.h"
 #include "rewire/kernels/cpu/support/parallel.h"
 
 namespace rewire::kernel::cpu {
@@ -32,6 +32,21 @@ struct Rows {
   }
 };
 
+Status MultiplyByteRows(const IntegerProduct& product, const std::uint8_t* from, std::int64_t rows,
+                        std::int64_t depth, bool is_signed, TensorView out) {
+  const std::int64_t units = PaddedDepth(depth) / kQuad;
+  const auto write = [&](std::int64_t row, std::byte* to) {
+    CopyToLines(reinterpret_cast<const std::byte*>(from + row * depth), depth, to);
+    if (is_signed) FlipBytes(to, depth);
+  };
+  return MultiplyWrittenRows(
+      TileUnit::kBytes, TileMatrix(rows, depth), units, product.w, product.columns, write,
+      [&](std::int64_t row, std::int64_t count, std::int64_t panel, const void* sums,
+          const TileRows& of_block) {
+        FinishIntegers(product, of_block, row, count, panel, static_cast<const std::int32_t*>(sums), out);
+      });
+}
+
 }  // namespace
 
 Status MultiplyIntegerRows(const IntegerProduct& product, TensorView x, std::int64_t rows, std::int64_t depth,
@@ -40,8 +55,8 @@ Status MultiplyIntegerRows(const IntegerProduct& product, TensorView x, std::int
   constexpr std::int64_t kTaskWork = 524288;  // products that are worth a thread's while
   const auto* from = static_cast<const std::uint8_t*>(x.raw_data());
   const bool is_signed = x.Is<std::int8_t>();
-  if (const TiledProduct tiled = TiledIntegers(product, rows, 1, depth); tiled.IsWorthIt())
-    return MultiplyTiledIntegers(product, tiled, ByteRows(from, depth, is_signed), out);
+  if (TilesAreWorthIt(rows, PaddedDepth(depth) / kQuad, product.columns))
+    return MultiplyByteRows(product, from, rows, depth, is_signed, out);
   // Tiles read whole quads: behind the last row there must be memory.
   if (is_signed || depth % kQuad != 0) {
     std::uint8_t* copy = nullptr;
@@ -67,31 +82,19 @@ Status MultiplyIntegerRows(const IntegerProduct& product, TensorView x, std::int
                      });
 }
 
-TiledProduct TiledIntegers(const IntegerProduct& product, std::int64_t rows, std::int64_t segments,
-                           std::int64_t depth) {
-  return {TileUnit::kBytes, rows, Times(segments, PaddedDepth(depth) / kQuad), product.w, product.columns};
-}
-
-Status MultiplyTiledIntegers(const IntegerProduct& product, const TiledProduct& tiled,
-                             const TiledSource& source, TensorView out) {
-  const IntegerPanelKernel& kernel = BestIntegerPanelKernel();
-  std::byte* workspace = nullptr;
-  if (Status s = TiledWorkspace(tiled.rows, tiled.depth, &workspace); !s.ok()) return s;
-  return MultiplyTiled(tiled, source, workspace,
-                       [&](std::int64_t row, std::int64_t count, std::int64_t panel, const void* sums,
-                           const std::byte* block) {
-                         IntegerTile tile = product.Panel(panel, 1, tiled.depth * kQuad);
-                         tile.count = static_cast<int>(count);
-                         tile.out = ElementAt(out, row * product.columns + panel * kPanelWidth);
-                         std::int32_t of_rows[kBlockRows];
-                         if (tile.w_zero != nullptr) SumBytes(block, count, tiled.depth, of_rows);
-                         kernel.finish(tile, static_cast<const std::int32_t*>(sums), of_rows);
-                       });
+void FinishIntegers(const IntegerProduct& product, const TileRows& rows, std::int64_t row, std::int64_t count,
+                    std::int64_t panel, const std::int32_t* sums, TensorView out) {
+  IntegerTile tile = product.Panel(panel, 1, rows.units() * kQuad);
+  tile.count = static_cast<int>(count);
+  tile.out = ElementAt(out, row * product.columns + panel * kPanelWidth);
+  std::int32_t of_rows[kBlockRows];
+  if (tile.w_zero != nullptr) SumBytes(rows, count, of_rows);
+  BestIntegerPanelKernel().finish(tile, sums, of_rows);
 }
 
 void DeclareIntegerRows(WorkspaceSizes& sizes, std::int64_t rows, std::int64_t depth) {
-  // The rows are either copied or tiled.
-  const std::int64_t tiled = HasTiles() ? TiledBytes(rows, PaddedDepth(depth) / kQuad) : 0;
+  // The rows are either copied or written for tiles.
+  const std::int64_t tiled = HasTiles() ? TileMatrix(rows, depth).Bytes(0) : 0;
   sizes.Take(std::max(Plus(Times(rows, depth), kQuad), tiled), 1);
 }
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "rewire/kernels/cpu/product/integer_product.h"
-#include "rewire/kernels/cpu/product/tiled_rows.h"
+#include "rewire/kernels/cpu/product/tile_product.h"
 
 namespace rewire::kernel::cpu {
 
@@ -16,11 +16,8 @@ Status MultiplyIntegerRows(const IntegerProduct& product, TensorView x, std::int
                            TensorView out);
 void DeclareIntegerRows(WorkspaceSizes& sizes, std::int64_t rows, std::int64_t depth);
 
-// The same product by tiles, of rows in segments of `depth` bytes (integer_panels.h), which `source` writes.
-// Takes what DeclareTiledRows declares.
-TiledProduct TiledIntegers(const IntegerProduct& product, std::int64_t rows, std::int64_t segments,
-                           std::int64_t depth);
-Status MultiplyTiledIntegers(const IntegerProduct& product, const TiledProduct& tiled,
-                             const TiledSource& source, TensorView out);
+// Finishes `count` rows of sums by tiles from `row` on, and one panel.
+void FinishIntegers(const IntegerProduct& product, const TileRows& rows, std::int64_t row, std::int64_t count,
+                    std::int64_t panel, const std::int32_t* sums, TensorView out);
 
 }  // namespace rewire::kernel::cpu

@@ -5,7 +5,6 @@
 
 #include "rewire/kernels/cpu/product/packed_rows.h"
 #include "rewire/kernels/cpu/product/panels.h"
-#include "rewire/kernels/cpu/product/tiled_pairs.h"
 #include "rewire/kernels/cpu/registry.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
 #include "rewire/kernels/cpu/support/checks.h"
@@ -120,7 +119,7 @@ struct PackedMatMul {
     if (!SameDType(w->dtype, DTypeOf<BFloat16>())) return true;
     const std::int64_t depth = LastDim(x), rows = SizeOf(x) / std::max<std::int64_t>(1, depth);
     if (SameDType(x->dtype, DTypeOf<BFloat16>()))
-      DeclareTiledRows(sizes, rows, PairsOf(depth));
+      DeclarePairRows(sizes, rows, PairsOf(depth));
     else
       DeclareRoundedRows(sizes, rows, depth);
     return true;

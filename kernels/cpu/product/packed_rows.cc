@@ -74,25 +74,22 @@ std::int64_t RoundedAtOnce(std::int64_t rows, std::int64_t depth, int threads) {
 }  // namespace
 
 void DeclareRoundedRows(WorkspaceSizes& sizes, std::int64_t rows, std::int64_t depth) {
-  // The rows are either rounded or tiled.
   const std::int64_t rounded = Times(RoundedAtOnce(rows, depth, 0), PairsOf(depth), kUnitBytes);
-  const std::int64_t tiled = HasTiles() ? TiledBytes(rows, PairsOf(depth)) : 0;
-  sizes.Take(std::max({kUnitBytes, rounded, tiled}), 1);
+  sizes.Take(std::max({kUnitBytes, rounded, TiledPairsBytes(rows, PairsOf(depth))}), 1);
+}
+
+void DeclarePairRows(WorkspaceSizes& sizes, std::int64_t rows, std::int64_t depth) {
+  if (HasTiles()) sizes.Take(TiledPairsBytes(rows, depth), 1);
 }
 
 Status MultiplyPairRows(const RowsByPanels& product) {
-  return TiledPairs(product.rows, product.depth, product.w, product.columns).IsWorthIt()
-             ? MultiplyTiledPairs(product, UnitRows(product.x, product.depth))
-             : MultiplyRows(product);
+  return TilesAreWorthIt(product.rows, product.depth, product.columns) ? MultiplyPairRowsByTiles(product)
+                                                                       : MultiplyRows(product);
 }
 
 Status MultiplyRoundedRows(const RowsByPanels& product) {
   const std::int64_t units = PairsOf(product.depth);
-  if (TiledPairs(product.rows, units, product.w, product.columns).IsWorthIt()) {
-    RowsByPanels pairs = product;
-    pairs.depth = units;
-    return MultiplyTiledPairs(pairs, RoundedRows(product.x, product.depth));
-  }
+  if (TilesAreWorthIt(product.rows, units, product.columns)) return MultiplyRoundedRowsByTiles(product);
   const std::int64_t most =
       RoundedAtOnce(product.rows, product.depth, static_cast<int>(__rewire_kernel_api->thread_count()));
   float* rounded = nullptr;

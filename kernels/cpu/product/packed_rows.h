@@ -41,8 +41,9 @@ struct RowsByPanels {
 [[nodiscard]] Status MultiplyRoundedRows(const RowsByPanels& product);
 void DeclareRoundedRows(WorkspaceSizes& sizes, std::int64_t rows, std::int64_t depth);
 
-// The same for x of pairs, in workspace that DeclareTiledRows (tiled_rows.h) declares.
+// The same for x of pairs, in workspace that DeclarePairRows declares. `depth` counts units.
 [[nodiscard]] Status MultiplyPairRows(const RowsByPanels& product);
+void DeclarePairRows(WorkspaceSizes& sizes, std::int64_t rows, std::int64_t depth);
 
 // Computes only the columns of panels [first, last), on the calling thread. Returns false if told to stop.
 bool MultiplyPanels(const RowsByPanels& product, std::int64_t first, std::int64_t last, Pace& pace);

@@ -13,6 +13,13 @@
 #include "rewire/kernels/cpu/support/half.h"
 #include "rewire/kernels/cpu/support/parallel.h"
 
+#ifndef REWIRE_ROUND_LINES_
+#define REWIRE_ROUND_LINES_
+namespace rewire::kernel::cpu {
+using RoundLines = void (*)(const float* from, std::int64_t count, std::uint16_t* to);
+}
+#endif
+
 HWY_BEFORE_NAMESPACE();
 namespace rewire::kernel::cpu::HWY_NAMESPACE {
 inline void RoundOnes(const float* HWY_RESTRICT from, std::int64_t count, std::uint16_t* HWY_RESTRICT to) {
@@ -42,6 +49,40 @@ void RoundRowsBy(const float* from, std::int64_t rows, std::int64_t depth, std::
   }
 }
 
+template <class Way>
+void RoundLinesBy(const float* from, std::int64_t count, std::uint16_t* to) {
+  constexpr std::int64_t kLine = 32;
+#if HWY_TARGET == HWY_SCALAR
+  RoundOnes(from, count, to);
+  std::fill(to + count, to + (count + kLine - 1) / kLine * kLine, std::uint16_t{0});
+#else
+  using D16 = hn::CappedTag<float, 16>;
+  const D16 d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  std::int64_t i = 0;
+  for (; i + lanes <= count; i += lanes) Way::Store(d, hn::LoadU(d, from + i), to + i);
+  for (; i % kLine != 0 || i < count; i += lanes) {
+#if HWY_TARGET == HWY_AVX3
+    // Lanes that the mask leaves out are not read.
+    const auto left = static_cast<std::size_t>(std::max<std::int64_t>(0, count - i));
+    const auto rest = hn::MaskedLoad(hn::FirstN(d, left), d, from + i);
+#else
+    HWY_ALIGN float ones[hn::MaxLanes(D16())] = {};
+    if (i < count) std::copy_n(from + i, count - i, ones);
+    const auto rest = hn::Load(d, ones);
+#endif
+    Way::Store(d, rest, to + i);
+  }
+#endif
+}
+
+RoundLines RoundLinesOfTarget() {
+#if HWY_TARGET == HWY_AVX3
+  if (HasBf16Instructions()) return &RoundLinesBy<Bf16ByInstruction>;
+#endif
+  return &RoundLinesBy<Bf16ByBits>;
+}
+
 RoundFloats RoundFloatsOfTarget([[maybe_unused]] bool any_instruction) {
 #if HWY_TARGET == HWY_AVX3
   if (any_instruction && HasBf16Instructions()) return &RoundRowsBy<Bf16ByInstruction>;
@@ -56,9 +97,15 @@ HWY_AFTER_NAMESPACE();
 namespace rewire::kernel::cpu {
 
 HWY_EXPORT(RoundFloatsOfTarget);
+HWY_EXPORT(RoundLinesOfTarget);
 
 RoundFloats ChooseRoundFloats(bool any_instruction) {
   return HWY_DYNAMIC_DISPATCH(RoundFloatsOfTarget)(any_instruction);
+}
+
+void RoundToLines(const float* from, std::int64_t count, std::byte* to) {
+  static const RoundLines kRound = HWY_DYNAMIC_DISPATCH(RoundLinesOfTarget)();
+  kRound(from, count, reinterpret_cast<std::uint16_t*>(to));
 }
 
 bool RoundRows(const float* from, std::int64_t rows, std::int64_t depth, float* to, Pace& pace) {

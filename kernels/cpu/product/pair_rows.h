@@ -3,6 +3,7 @@
 // Rounds rows of floats to rows of pairs of bf16 (panels.h): the left side of products by weights in bf16.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "rewire/kernels/cpu/product/panels.h"
@@ -18,6 +19,9 @@ using RoundFloats = void (*)(const float* from, std::int64_t rows, std::int64_t 
 // The function of the best instruction set that this CPU and the build support. If `any_instruction` is
 // false, it uses only instructions that every CPU of the set has.
 RoundFloats ChooseRoundFloats(bool any_instruction);
+
+// Rounds `count` floats, and writes zeros behind them up to a whole line of 64 bytes.
+void RoundToLines(const float* from, std::int64_t count, std::byte* to);
 
 // Rounds `rows` rows of `depth` floats to rows of PairsOf(depth) units, on the calling thread. Returns false
 // if told to stop.

@@ -7,8 +7,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include "rewire/vm/kernel/amx.h"
+
 #if defined(__x86_64__) && defined(__linux__)
-#include <cpuid.h>
 // g++ 12 warns of what its own header leaves undefined on purpose.
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #include <immintrin.h>
@@ -25,14 +26,8 @@ namespace rewire::kernel::cpu {
 
 namespace {
 
-// CPUID leaf 7, register EDX.
-constexpr unsigned kAmxBf16 = 1U << 22, kAmxTile = 1U << 24, kAmxInt8 = 1U << 25;
-
 bool AskForTiles() {
-  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
-  if (__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) == 0) return false;
-  constexpr unsigned kAll = kAmxBf16 | kAmxTile | kAmxInt8;
-  if ((edx & kAll) != kAll || __builtin_cpu_supports("avx512f") == 0) return false;
+  if (!CpuHasAmx() || __builtin_cpu_supports("avx512bw") == 0) return false;
   // The kernel saves the registers of a process only if that has asked for them: arch_prctl(2) with
   // ARCH_REQ_XCOMP_PERM, feature 18 (tile data). A kernel that does not know of them says no.
   constexpr long kRequestPermission = 0x1023, kTileData = 18;
@@ -75,34 +70,41 @@ struct SignedBytes {
 };
 
 template <class Unit, bool kTwoRows, bool kTwoColumns>
-inline void AddStep(const std::byte* rows, const std::byte* weights, std::int64_t of_weights) {
-  asm volatile("tileloadd (%0, %1, 1), %%tmm4" ::"r"(rows), "r"(kLineBytes) : "memory");
+inline void AddStep(const std::byte* rows, std::int64_t row_bytes, const std::byte* weights,
+                    std::int64_t of_weights) {
+  asm volatile("tileloadd (%0, %1, 1), %%tmm4" ::"r"(rows), "r"(row_bytes) : "memory");
   asm volatile("tileloadd (%0, %1, 1), %%tmm6" ::"r"(weights), "r"(of_weights) : "memory");
   if (kTwoColumns)
     asm volatile("tileloadd (%0, %1, 1), %%tmm7" ::"r"(weights + kLineBytes), "r"(of_weights) : "memory");
   if (kTwoRows)
-    asm volatile("tileloadd (%0, %1, 1), %%tmm5" ::"r"(rows + kTileRows * kLineBytes), "r"(kLineBytes)
+    asm volatile("tileloadd (%0, %1, 1), %%tmm5" ::"r"(rows + kTileRows * row_bytes), "r"(row_bytes)
                  : "memory");
   Unit::Multiply(kTwoRows, kTwoColumns);
 }
 
 template <class Unit, bool kTwoRows, bool kTwoColumns>
-void Run(const std::byte* rows, std::int64_t depth, const std::byte* panel, void* sums) {
+void Run(const TileRows& rows, const std::byte* panel, void* sums) {
   constexpr std::int64_t kOfWeights = kTwoColumns ? 2 * kLineBytes : kLineBytes;
   asm volatile("tilezero %%tmm0\n\ttilezero %%tmm1\n\ttilezero %%tmm2\n\ttilezero %%tmm3" ::: "memory");
-  std::int64_t k = 0;
-  for (; k + kStepUnits <= depth; k += kStepUnits) {
-    AddStep<Unit, kTwoRows, kTwoColumns>(rows, panel, kOfWeights);
-    rows += kStepBytes;
-    panel += kStepUnits * kOfWeights;
-  }
-  if (k < depth) {
-    // What lies behind the panel's last row need not be a number, nor memory.
-    alignas(64) std::byte rest[kStepUnits * kOfWeights];
-    const auto used = static_cast<std::size_t>((depth - k) * kOfWeights);
-    std::memcpy(rest, panel, used);
-    std::memset(rest + used, 0, sizeof(rest) - used);
-    AddStep<Unit, kTwoRows, kTwoColumns>(rows, rest, kOfWeights);
+  const std::byte* end = panel + rows.units() * kOfWeights;
+  for (std::int64_t s = 0; s < rows.segments; ++s) {
+    const std::byte* from = rows.from + rows.segment_at[s];
+    const std::byte* weights = panel + s * rows.depth * kOfWeights;
+    for (std::int64_t k = 0; k < rows.depth; k += kLineUnits) {
+      // Behind a segment's weights lie those of the next. They are multiplied by zeros.
+      if (end - weights >= kLineUnits * kOfWeights) {
+        AddStep<Unit, kTwoRows, kTwoColumns>(from, rows.row_bytes, weights, kOfWeights);
+      } else {
+        // Behind the panel there need not be memory.
+        alignas(kLineBytes) std::byte rest[kLineUnits * kOfWeights];
+        const auto used = static_cast<std::size_t>(end - weights);
+        std::memcpy(rest, weights, used);
+        std::memset(rest + used, 0, sizeof(rest) - used);
+        AddStep<Unit, kTwoRows, kTwoColumns>(from, rows.row_bytes, rest, kOfWeights);
+      }
+      from += kLineBytes;
+      weights += kLineUnits * kOfWeights;
+    }
   }
   constexpr std::int64_t kOfSums = kPanelWidth * kUnitBytes;
   auto* to = static_cast<std::byte*>(sums);
@@ -117,14 +119,11 @@ void Run(const std::byte* rows, std::int64_t depth, const std::byte* panel, void
 }
 
 template <class Unit>
-void RunAs(const std::byte* block, std::int64_t rows, std::int64_t depth, const std::byte* panel,
-           std::int64_t width, void* sums) {
+void RunAs(const TileRows& rows, std::int64_t count, const std::byte* panel, std::int64_t width, void* sums) {
   const bool two_columns = width > kHalfPanel;
-  if (rows > kTileRows)
-    return two_columns ? Run<Unit, true, true>(block, depth, panel, sums)
-                       : Run<Unit, true, false>(block, depth, panel, sums);
-  return two_columns ? Run<Unit, false, true>(block, depth, panel, sums)
-                     : Run<Unit, false, false>(block, depth, panel, sums);
+  if (count > kTileRows)
+    return two_columns ? Run<Unit, true, true>(rows, panel, sums) : Run<Unit, true, false>(rows, panel, sums);
+  return two_columns ? Run<Unit, false, true>(rows, panel, sums) : Run<Unit, false, false>(rows, panel, sums);
 }
 
 }  // namespace
@@ -134,29 +133,22 @@ bool HasTiles() {
   return kHas;
 }
 
-[[gnu::target("avx512f,avx512bw")]] void WriteBytes(const std::byte* from, std::int64_t bytes,
-                                                    std::int64_t at, std::byte* row) {
-  // Without a shift by 64, which would be undefined.
-  const auto first = [](std::int64_t count) {
-    return count == 0 ? 0 : ~std::uint64_t{0} >> (kLineBytes - count);
-  };
-  for (std::int64_t count; bytes > 0; bytes -= count) {
-    count = std::min(kLineBytes - at % kStepUnits * kUnitBytes, bytes);
-    const __m512i line =
-        from == nullptr ? _mm512_setzero_si512() : _mm512_maskz_loadu_epi8(first(count), from);
-    _mm512_mask_storeu_epi8(row + TiledAt(0, at), first(UnitsOf(count) * kUnitBytes), line);
-    if (from != nullptr) from += count;
-    at += UnitsOf(count);
-  }
+[[gnu::target("avx512f,avx512bw")]] void CopyToLines(const std::byte* from, std::int64_t bytes,
+                                                     std::byte* to) {
+  for (; bytes >= kLineBytes; bytes -= kLineBytes, from += kLineBytes, to += kLineBytes)
+    _mm512_storeu_si512(to, _mm512_loadu_si512(from));
+  if (bytes > 0)
+    _mm512_storeu_si512(to, _mm512_maskz_loadu_epi8(~std::uint64_t{0} >> (kLineBytes - bytes), from));
 }
 
-[[gnu::target("avx512f,avx512bw")]] void SumBytes(const std::byte* block, std::int64_t rows,
-                                                  std::int64_t depth, std::int32_t* sums) {
-  for (std::int64_t i = 0; i < rows; ++i) {
+[[gnu::target("avx512f,avx512bw")]] void SumBytes(const TileRows& rows, std::int64_t count,
+                                                  std::int32_t* sums) {
+  for (std::int64_t i = 0; i < count; ++i) {
     __m512i sum = _mm512_setzero_si512();
-    for (std::int64_t k = 0; k < depth; k += kStepUnits) {
-      const __m512i line = _mm512_load_si512(block + TiledAt(i, k));
-      sum = _mm512_add_epi64(sum, _mm512_sad_epu8(line, _mm512_setzero_si512()));
+    for (std::int64_t s = 0; s < rows.segments; ++s) {
+      const std::byte* from = rows.from + i * rows.row_bytes + rows.segment_at[s];
+      for (std::int64_t k = 0; k < rows.depth; k += kLineUnits, from += kLineBytes)
+        sum = _mm512_add_epi64(sum, _mm512_sad_epu8(_mm512_load_si512(from), _mm512_setzero_si512()));
     }
     sums[i] = static_cast<std::int32_t>(_mm512_reduce_add_epi64(sum));
   }
@@ -168,29 +160,33 @@ TileRegisters::TileRegisters() {
 }
 TileRegisters::~TileRegisters() { asm volatile("tilerelease" ::: "memory"); }
 
-void TileRegisters::Multiply(TileUnit unit, const std::byte* block, std::int64_t rows, std::int64_t depth,
-                             const void* panel, std::int64_t width, void* sums) const {
+void TileRegisters::Multiply(TileUnit unit, const TileRows& rows, std::int64_t count, const void* panel,
+                             std::int64_t width, void* sums) const {
   const auto* weights = static_cast<const std::byte*>(panel);
   switch (unit) {
     case TileUnit::kPairs:
-      return RunAs<Pairs>(block, rows, depth, weights, width, sums);
+      return RunAs<Pairs>(rows, count, weights, width, sums);
     case TileUnit::kBytes:
-      return RunAs<Bytes>(block, rows, depth, weights, width, sums);
+      return RunAs<Bytes>(rows, count, weights, width, sums);
     case TileUnit::kSignedBytes:
-      return RunAs<SignedBytes>(block, rows, depth, weights, width, sums);
+      return RunAs<SignedBytes>(rows, count, weights, width, sums);
   }
 }
 
 #else
 
 bool HasTiles() { return false; }
-void WriteBytes(const std::byte*, std::int64_t, std::int64_t, std::byte*) {}
-void SumBytes(const std::byte*, std::int64_t, std::int64_t, std::int32_t*) {}
 TileRegisters::TileRegisters() {}
 TileRegisters::~TileRegisters() {}
-void TileRegisters::Multiply(TileUnit, const std::byte*, std::int64_t, std::int64_t, const void*,
-                             std::int64_t, void*) const {}
+void TileRegisters::Multiply(TileUnit, const TileRows&, std::int64_t, const void*, std::int64_t,
+                             void*) const {}
+void CopyToLines(const std::byte*, std::int64_t, std::byte*) {}
+void SumBytes(const TileRows&, std::int64_t, std::int32_t*) {}
 
 #endif
+
+void FlipBytes(std::byte* bytes, std::int64_t count) {
+  for (std::int64_t i = 0; i < count; ++i) bytes[i] ^= std::byte{0x80};
+}
 
 }  // namespace rewire::kernel::cpu

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The arguments of a convolution of images with the channels last, resolved.
+#pragma once
+
+#include <cstdint>
+
+#include "rewire/kernels/cpu/convolution/window.h"
+
+namespace rewire::kernel::cpu {
+
+struct ImageCall {
+  Window window;
+  std::int64_t images, in_channels, out_channels;
+  const float *x, *w, *bias, *addend;
+  float* out;
+  std::uint16_t* rounded;       // in place of out, if that is bf16
+  bool pairs;                   // w holds pairs of bf16
+  bool x_rounded;               // and so does x
+  std::int64_t first_line = 0;  // the line of the input that x begins with
+
+  // An output line: a row of the output of one image.
+  std::int64_t lines() const { return images * window.axes[0].output * window.axes[1].output; }
+};
+
+// An axis whose window does not move.
+inline bool IsPoint(const WindowAxis& axis) {
+  return axis.input == 1 && axis.output == 1 && axis.kernel == 1;
+}
+
+// Axes of size 1 go to the front, so that lines are long.
+inline void MakeLinesLong(Window* window) {
+  auto& [depth, rows, columns] = window->axes;
+  for (int i = 0; i < kMaxSpatial && IsPoint(columns); ++i) {
+    columns = rows;
+    rows = depth;
+    depth = WindowAxis();
+  }
+}
+
+}  // namespace rewire::kernel::cpu

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rewire/kernels/cpu/convolution/tile_conv.h"
+
+#include <cstring>
+
+#include "rewire/kernels/cpu/product/pair_rows.h"
+#include "rewire/kernels/cpu/product/tiled_pairs.h"
+
+namespace rewire::kernel::cpu {
+namespace {
+
+// Line y of image n, in pairs.
+void WriteLine(const ImageCall& call, const TileImage& image, std::int64_t n, std::int64_t y, std::byte* to) {
+  static const RoundFloats kRound = ChooseRoundFloats(true);
+  const WindowAxis &rows = call.window.axes[1], &columns = call.window.axes[2];
+  const std::int64_t channels = call.in_channels;
+  const std::int64_t units = call.x_rounded ? channels / 2 : PairsOf(channels), bytes = units * kUnitBytes;
+  const std::int64_t line = (n * rows.input + y) * columns.input;
+  const bool inside = y >= 0 && y < rows.input;
+  const auto border = [&](std::byte* at) {
+    std::memset(at, 0, static_cast<std::size_t>(bytes));
+    return at + bytes;
+  };
+  if (call.x_rounded) {
+    const auto* from = reinterpret_cast<const std::byte*>(call.x) + line * bytes;
+    const auto whole = [&](std::int64_t x, std::int64_t count, std::byte* at) {
+      CopyToLines(from + x * bytes, count * bytes, at);
+    };
+    const auto piece = [&](std::int64_t x, std::byte* at) {
+      std::memcpy(at, from + x * bytes, static_cast<std::size_t>(bytes));
+      return at + bytes;
+    };
+    return image.WriteLine(inside, to, whole, piece, border);
+  }
+  const float* from = call.x + line * channels;
+  const auto whole = [&](std::int64_t x, std::int64_t count, std::byte* at) {
+    if (channels % 2 == 0 || count == 1) return RoundToLines(from + x * channels, count * channels, at);
+    kRound(from + x * channels, count, channels, reinterpret_cast<std::uint16_t*>(at));
+    const std::int64_t used = count * bytes % kLineBytes;
+    if (used != 0) std::memset(at + count * bytes, 0, static_cast<std::size_t>(kLineBytes - used));
+  };
+  const auto piece = [&](std::int64_t x, std::byte* at) {
+    kRound(from + x * channels, 1, channels, reinterpret_cast<std::uint16_t*>(at));
+    return at + bytes;
+  };
+  image.WriteLine(inside, to, whole, piece, border);
+}
+
+}  // namespace
+
+Status ConvolveByTiles(const ImageCall& call, const Activation& activation) {
+  const std::int64_t units = call.x_rounded ? call.in_channels / 2 : PairsOf(call.in_channels);
+  const TileImage image(call.window, units * kUnitBytes, PanelCount(call.out_channels), false);
+  RowsByPanels product{};
+  product.columns = call.out_channels;
+  product.bias = call.bias;
+  product.addend = call.addend;
+  product.activation = activation;
+  product.out = call.out;
+  product.rounded = call.rounded;
+  return MultiplyWindows(
+      TileUnit::kPairs, image, call.window, call.images, call.w, call.out_channels,
+      [&](std::int64_t n, std::int64_t y, std::byte* to) { WriteLine(call, image, n, y, to); },
+      [&](std::int64_t output, std::int64_t count, std::int64_t panel, const void* sums, const TileRows&) {
+        FinishPairs(product, output, count, panel, static_cast<const float*>(sums));
+      });
+}
+
+void DeclareTileImage(WorkspaceSizes& sizes, const ImageAttributes& attributes, const DLTensor* x,
+                      std::int64_t position_bytes, bool units_join) {
+  if (!HasTiles()) return;
+  Dims first;  // [N, C, spatial...]
+  first.push_back(x->shape[0]);
+  first.push_back(x->shape[x->ndim - 1]);
+  for (int i = 1; i + 1 < x->ndim; ++i) first.push_back(x->shape[i]);
+  Window window;
+  std::int64_t most = 0;
+  if (attributes.window.Resolve(first.view(), &window).ok()) {
+    // A call with smaller images may leave out axes by which the window does not move.
+    for (int left_out = 0; left_out < kMaxSpatial; ++left_out) {
+      Window of_call = window;
+      bool fits = true;
+      for (int i = kMaxSpatial - left_out; i < kMaxSpatial; ++i) {
+        fits = fits && of_call.axes[i].kernel == 1;
+        of_call.axes[i] = WindowAxis();
+      }
+      MakeLinesLong(&of_call);
+      if (!fits || !TileImage::Serves(of_call)) continue;
+      const TileImage image(of_call, position_bytes, PanelCount(attributes.channels), units_join);
+      most = std::max(most, image.MostBytes());
+    }
+  }
+  sizes.Take(std::max<std::int64_t>(1, most), 1);
+}
+
+}  // namespace rewire::kernel::cpu

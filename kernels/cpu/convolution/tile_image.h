@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// An image as products by tiles read it (product/tiles.h): with its border, so that the windows of successive
+// output positions lie at equal distances, and rows of tiles are read where they lie.
+//
+// A position of this image holds one position of the original, or in the wide form all that a row of the
+// window reads, side by side. The wide form is larger, but wastes less of a line of 64 bytes if there are few
+// channels, and it can skip positions. The lines are sorted by their remainder modulo the stride, so that the
+// lines that a window reads are the same distance apart for all output lines.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "rewire/kernels/cpu/convolution/packed_image.h"
+#include "rewire/kernels/cpu/convolution/window.h"
+#include "rewire/kernels/cpu/product/tile_product.h"
+#include "rewire/kernels/cpu/support/pace.h"
+
+namespace rewire::kernel::cpu {
+
+class TileImage {
+ public:
+  // For windows of two axes over images of `position_bytes` a position. `panels` are those of the weights. If
+  // `units_join`, the weights of a row of the window are padded to units as one piece, else each position.
+  TileImage(const Window& window, std::int64_t position_bytes, std::int64_t panels, bool units_join);
+
+  // Whether it has a form for such windows.
+  static bool Serves(const Window& window) {
+    const WindowAxis& planes = window.axes[0];
+    return planes.input == 1 && planes.output == 1 && planes.kernel == 1;
+  }
+
+  bool wide() const { return wide_; }
+  // The output lines of one image that are computed at once.
+  std::int64_t LinesAtOnce(std::int64_t threads) const;
+  // The bytes that so many output lines need.
+  std::int64_t Bytes(std::int64_t output_lines) const;
+  // What it takes at most with any number of threads, for this image and all smaller ones.
+  std::int64_t MostBytes() const;
+
+  // The lines of `output_lines` output lines: how many, and which line of the image, or outside of it, line i
+  // holds if the first output line is `first`.
+  std::int64_t Lines(std::int64_t output_lines) const;
+  std::int64_t LineOfImage(std::int64_t i, std::int64_t output_lines, std::int64_t first) const;
+  std::int64_t LineBytes() const { return columns_ * row_bytes_; }
+
+  // Writes a line, of zeros and borders if not `inside` the image. whole(x, count, to) writes `count`
+  // positions of the line from x on, all inside, and zeros up to a whole line of 64 bytes. piece(x, to)
+  // writes one position, and border(to) one of the border. Both return what is behind it.
+  template <class Whole, class Piece, class Border>
+  void WriteLine(bool inside, std::byte* to, const Whole& whole, const Piece& piece,
+                 const Border& border) const;
+
+  // The windows of `output_lines` output lines. `segment_at` must live as long as the result.
+  TileRows Rows(const std::byte* image, std::int64_t output_lines,
+                std::array<std::int64_t, kMostTaps>* segment_at) const;
+  // The rows that contain all output positions of so many lines, with rows in between that are none.
+  std::int64_t RowCount(std::int64_t output_lines) const {
+    return (output_lines - 1) * columns_ + window_.axes[2].output;
+  }
+  // Calls body(output position of these lines, count, first of the rows) for the outputs among the rows [row,
+  // row + count).
+  template <class Body>
+  void ForEachOutput(std::int64_t row, std::int64_t count, const Body& body) const {
+    const std::int64_t outputs = window_.axes[2].output;
+    std::int64_t line = row / columns_, x = row % columns_;
+    for (std::int64_t i = 0; i < count; x = 0, ++line) {
+      const std::int64_t used = std::min(count - i, outputs - x);
+      if (used > 0) body(line * outputs + x, used, i);
+      i += columns_ - x;
+    }
+  }
+
+ private:
+  std::int64_t OfPosition() const {
+    return wide_ ? window_.axes[2].kernel * position_bytes_ : position_bytes_;
+  }
+
+  // Behind the last line, windows of rows that are no output reach further, and so do the last rows of a
+  // tile.
+  std::int64_t BytesBehind() const {
+    return Times(Plus(kBlockRows, wide_ ? 0 : window_.axes[2].reach()), row_bytes_);
+  }
+
+  Window window_;
+  std::int64_t position_bytes_;
+  bool wide_ = false;
+  std::int64_t columns_ = 0, row_bytes_ = 0;  // of a line, and of a position in it
+};
+
+template <class Whole, class Piece, class Border>
+void TileImage::WriteLine(bool inside, std::byte* to, const Whole& whole, const Piece& piece,
+                          const Border& border) const {
+  const WindowAxis& axis = window_.axes[2];
+  const std::int64_t count = wide_ ? axis.kernel : 1, step = wide_ ? axis.dilation : 1;
+  for (std::int64_t column = 0; column < columns_; ++column, to += row_bytes_) {
+    const std::int64_t begin = wide_ ? axis.start(column) : column - axis.before;
+    if (inside && step == 1 && begin >= 0 && begin + count <= axis.input) {
+      whole(begin, count, to);
+      continue;
+    }
+    std::byte* at = to;
+    for (std::int64_t k = 0, x = begin; k < count; ++k, x += step)
+      at = inside && x >= 0 && x < axis.input ? piece(x, at) : border(at);
+    std::fill(at, to + row_bytes_, std::byte{0});
+  }
+}
+
+}  // namespace rewire::kernel::cpu

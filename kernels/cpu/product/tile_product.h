@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Products of rows by packed weights with tile registers (tiles.h), on the program's threads.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "rewire/kernels/cpu/product/blocks.h"
+#include "rewire/kernels/cpu/product/tiles.h"
+#include "rewire/kernels/cpu/support/parallel.h"
+#include "rewire/kernels/cpu/support/workspace_sizes.h"
+
+namespace rewire::kernel::cpu {
+
+// Whether tiles are worth it for such a product. `depth` counts units. With few rows, weights wait for
+// memory; with little work, for the registers to be set up.
+inline bool TilesAreWorthIt(std::int64_t rows, std::int64_t depth, std::int64_t columns) {
+  constexpr std::int64_t kLeastRows = 4, kLeastWork = 65536;
+  return rows >= kLeastRows && Times(rows, columns, depth) >= kLeastWork && HasTiles();
+}
+
+struct TileProduct {
+  TileUnit unit;
+  TileRows rows;  // readable up to a multiple of 16
+  std::int64_t count;
+  const void* w;  // packed
+  std::int64_t columns;
+};
+
+// Calls finish(first row, count, panel, sums) for each block of rows and panel, with their sums (tiles.h), on
+// several threads at once. Call it only from the kernel's own thread.
+template <class Finish>
+[[nodiscard]] Status MultiplyByTiles(const TileProduct& product, const Finish& finish) {
+  constexpr std::int64_t kTaskSteps = 256;       // lines by a panel that are worth a thread's while, 5 us
+  constexpr std::int64_t kGroupBytes = 1 << 19;  // of rows that stay in the second cache
+  const std::int64_t units = product.rows.units(), panels = PanelCount(product.columns);
+  const std::int64_t steps = product.rows.segments * ((product.rows.depth + kLineUnits - 1) / kLineUnits);
+  const std::int64_t blocks = (product.count + kBlockRows - 1) / kBlockRows;
+  const std::int64_t block_bytes = std::max(kLineBytes, Times(kBlockRows, product.rows.row_bytes));
+  const std::int64_t group =
+      RowsOfBlock(blocks, 1, std::max<std::int64_t>(1, kGroupBytes / block_bytes), panels);
+  const std::int64_t groups = (blocks + group - 1) / group;
+  const auto* w = static_cast<const std::byte*>(product.w);
+  return ParallelFor(
+      Times(groups, panels), GrainOf(kTaskSteps, std::min(group, blocks), steps + 1),
+      [&](std::int64_t task, std::int64_t end, Pace& pace) {
+        const TileRegisters registers;
+        alignas(kLineBytes) std::byte sums[kBlockRows * kPanelWidth * kUnitBytes];
+        for (; task < end; ++task) {
+          const std::int64_t panel = task % panels;
+          const std::int64_t first = task / panels * group, last = std::min(blocks, first + group);
+          const std::byte* weights = w + panel * kPanelWidth * kUnitBytes * units;
+          const std::int64_t width = WidthOfPanel(panel, product.columns);
+          for (std::int64_t block = first; block < last; ++block) {
+            const std::int64_t row = block * kBlockRows, count = std::min(kBlockRows, product.count - row);
+            if (!pace.Spend(ProductsOf(4, units))) return;
+            registers.Multiply(product.unit, product.rows.From(row), count, weights, width, sums);
+            finish(row, count, panel, static_cast<const void*>(sums));
+          }
+        }
+      });
+}
+
+// Rows of a matrix, written for tiles part by part.
+struct TileMatrix {
+  std::int64_t rows, row_bytes;
+
+  // `bytes` of each row are used.
+  TileMatrix(std::int64_t of_rows, std::int64_t bytes) : rows(of_rows), row_bytes(TileRowBytes(bytes)) {}
+  // The rows that are written at once. With `threads` = 0 the most of all.
+  std::int64_t AtOnce(std::int64_t threads) const {
+    constexpr std::int64_t kBytes = 1 << 19;  // in the second cache, with one thread
+    const std::int64_t bytes = threads == 1 ? kBytes : 4 * kBytes;
+    return std::min(rows, std::max<std::int64_t>(2 * kBlockRows, bytes / std::max(kLineBytes, row_bytes)));
+  }
+  std::int64_t Bytes(std::int64_t threads) const {
+    const std::int64_t at_once = AtOnce(threads);
+    return Times(Plus(at_once, kBlockRows), row_bytes);
+  }
+};
+
+// Multiplies `rows` rows by `w`: write(row, to) writes one of them, and zeros up to a whole line. `depth`
+// counts units. finish as above. Takes a workspace of TileMatrix::Bytes.
+template <class Write, class Finish>
+[[nodiscard]] Status MultiplyWrittenRows(TileUnit unit, const TileMatrix& matrix, std::int64_t depth,
+                                         const void* w, std::int64_t columns, const Write& write,
+                                         const Finish& finish) {
+  const auto threads = static_cast<std::int64_t>(__rewire_kernel_api->thread_count());
+  const std::int64_t most = matrix.AtOnce(threads);
+  std::byte* memory = nullptr;
+  if (Status s = Workspace(matrix.Bytes(threads), &memory); !s.ok()) return s;
+  for (std::int64_t begin = 0; begin < matrix.rows; begin += most) {
+    const std::int64_t count = std::min(most, matrix.rows - begin);
+    Status written =
+        ParallelFor(count, GrainOf(4 * kGrain, depth), [&](std::int64_t row, std::int64_t end, Pace& pace) {
+          for (; row < end && pace.Spend(depth); ++row) write(begin + row, memory + row * matrix.row_bytes);
+        });
+    if (!written.ok()) return written;
+    constexpr std::int64_t kStart = 0;
+    const TileRows rows = {memory, matrix.row_bytes, 1, &kStart, depth};
+    Status multiplied =
+        MultiplyByTiles({unit, rows, count, w, columns},
+                        [&](std::int64_t row, std::int64_t of_block, std::int64_t panel, const void* sums) {
+                          finish(begin + row, of_block, panel, sums, rows.From(row));
+                        });
+    if (!multiplied.ok()) return multiplied;
+  }
+  return Status();
+}
+
+}  // namespace rewire::kernel::cpu
