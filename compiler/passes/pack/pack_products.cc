@@ -44,23 +44,39 @@ class ProductPacking : public Packing {
     return AddOutput(&graph_, node, weights->name + ".packed", TensorOf(dtype, ShapeOfInts(dims)));
   }
 
+  // The window of a convolution; a product has that of one position. `strides` rows of the input are rounded
+  // for a row of the output.
+  struct Taps {
+    std::int64_t all = 1, of_row = 1, strides = 1;
+  };
+
   // Whether bf16 saves more time than it takes to round the left side, in cycles for each row of the output.
-  // A cycle multiplies a vector of columns by one float or by one pair, or by tiles by 16 pairs. `strides`
-  // rows of the input are rounded for a row of the output. An odd number of channels is rounded row by row.
-  bool IsWorthRounding(std::int64_t columns, std::int64_t channels, std::int64_t taps,
-                       std::int64_t strides) const {
+  // A cycle multiplies a vector of columns by one float or by one pair. An odd number of channels is rounded
+  // row by row.
+  static bool IsWorthRounding(std::int64_t columns, std::int64_t channels, const Taps& taps) {
     const std::int64_t vectors = PackedColumns(columns) / kPackedColumns;
-    const std::int64_t pairs = (channels + 1) / 2;
-    const std::int64_t saved = taps * (channels - (graph_.tiles ? (pairs + 15) / 16 : pairs)) * vectors;
+    const std::int64_t saved = taps.all * (channels - (channels + 1) / 2) * vectors;
     const std::int64_t rounding = (channels + 5) / 6 + (channels % 2 == 0 ? 0 : 8);
-    return saved > 2 * strides * rounding;
+    return saved > 2 * taps.strides * rounding;
+  }
+
+  // The same of a CPU with tiles, which multiplies two vectors of columns by a float, or in two cycles by 16
+  // pairs. kernels/cpu/convolution/tile_image.cc has the same estimate of how windows are written.
+  static bool IsWorthTiles(std::int64_t columns, std::int64_t channels, const Taps& taps) {
+    const std::int64_t vectors = PackedColumns(columns) / kPackedColumns, panels = (vectors + 1) / 2;
+    const std::int64_t pairs = (channels + 1) / 2, rows = taps.all / taps.of_row;
+    const std::int64_t wide = (taps.of_row * pairs + 15) / 16, narrow = (pairs + 15) / 16;
+    const std::int64_t multiplying = 2 * panels * rows * std::min(wide, taps.of_row * narrow);
+    const std::int64_t writing = 8 + 4 * wide + (channels % 2 == 0 ? 0 : 4 * taps.of_row);
+    return taps.all * channels * vectors / 2 > multiplying + writing;
   }
 
   // In bf16 where the graph may compute so, and that is faster.
   Value* Packed(Value* weights, std::int64_t columns, std::int64_t channels, const char* order,
-                std::int64_t taps = 1, std::int64_t strides = 1) {
-    const bool bf16 = graph_.bf16 && IsWorthRounding(columns, channels, taps, strides);
-    return PackedAs(bf16, weights, columns, channels, order, taps);
+                const Taps& taps) {
+    const bool bf16 = graph_.bf16 && (graph_.tiles ? IsWorthTiles(columns, channels, taps)
+                                                   : IsWorthRounding(columns, channels, taps));
+    return PackedAs(bf16, weights, columns, channels, order, taps.all);
   }
 
   Value* PackedAs(bool bf16, Value* weights, std::int64_t columns, std::int64_t channels, const char* order,
@@ -77,7 +93,7 @@ class ProductPacking : public Packing {
     const Ints dims = weights->constant->shape;
     if (dims[0] < 1 || dims[1] < 1) return;
     Value* bias = TakeBias(&edit_, node, dims[1]);
-    BecomeMatMul(node, Packed(weights, dims[1], dims[0], "IO"), bias, dims[1]);
+    BecomeMatMul(node, Packed(weights, dims[1], dims[0], "IO", {}), bias, dims[1]);
   }
 
   void PackGemm(Node* node) {
@@ -97,7 +113,7 @@ class ProductPacking : public Packing {
       if (!terms) return;
       bias = NewFloats(&graph_, node->inputs[2]->name, {columns}, *terms);
     }
-    BecomeMatMul(node, Packed(weights, columns, depth, transposed ? "OI" : "IO"), bias, columns);
+    BecomeMatMul(node, Packed(weights, columns, depth, transposed ? "OI" : "IO", {}), bias, columns);
   }
 
   void BecomeMatMul(Node* node, Value* packed, Value* bias, std::int64_t columns) {
@@ -157,7 +173,7 @@ class ProductPacking : public Packing {
       BecomePackedConv(node, "rewire.packed.depthwise", packed);
     } else {
       BecomePackedConv(node, "rewire.packed.conv",
-                       Packed(weights, dims[0], dims[1], "OI", taps, StridesOf(*node)));
+                       Packed(weights, dims[0], dims[1], "OI", {taps, dims.back(), StridesOf(*node)}));
     }
   }
 

@@ -18,7 +18,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 // By the bits, on any CPU. NaN stays one.
 struct Bf16ByBits {
   template <class D, class V = hn::Vec<D>>
-  static HWY_INLINE void Store(D d, V value, std::uint16_t* to) {
+  static HWY_INLINE auto Round(D, V value) {
     const hn::RebindToUnsigned<D> u;
     const hn::RebindToSigned<D> i;
     const hn::Rebind<std::uint16_t, D> narrow;
@@ -27,8 +27,11 @@ struct Bf16ByBits {
     const auto rounded = hn::Add(hn::Add(bits, hn::Set(u, 0x7FFF)), odd);
     const auto quiet = hn::Or(bits, hn::Set(u, 0x400000));
     const auto chosen = hn::IfThenElse(hn::RebindMask(u, hn::IsNaN(value)), quiet, rounded);
-    hn::StoreU(hn::DemoteTo(narrow, hn::BitCast(i, hn::ShiftRight<16>(chosen))), narrow, to);
-    static_cast<void>(d);
+    return hn::DemoteTo(narrow, hn::BitCast(i, hn::ShiftRight<16>(chosen)));
+  }
+  template <class D, class V = hn::Vec<D>>
+  static HWY_INLINE void Store(D d, V value, std::uint16_t* to) {
+    hn::StoreU(Round(d, value), hn::Rebind<std::uint16_t, D>(), to);
   }
 };
 
@@ -38,11 +41,14 @@ struct Bf16ByBits {
 // compiled without it.
 struct Bf16ByInstruction {
   template <class D, class V = hn::Vec<D>>
-  static HWY_INLINE void Store(D, V value, std::uint16_t* to) {
-    const hn::Rebind<std::uint16_t, D> narrow;
-    auto rounded = hn::Zero(narrow);
+  static HWY_INLINE auto Round(D, V value) {
+    auto rounded = hn::Zero(hn::Rebind<std::uint16_t, D>());
     asm("vcvtneps2bf16 %1, %0" : "=v"(rounded.raw) : "v"(value.raw));
-    hn::StoreU(rounded, narrow, to);
+    return rounded;
+  }
+  template <class D, class V = hn::Vec<D>>
+  static HWY_INLINE void Store(D d, V value, std::uint16_t* to) {
+    hn::StoreU(Round(d, value), hn::Rebind<std::uint16_t, D>(), to);
   }
 };
 

@@ -41,12 +41,26 @@ HWY_INLINE void RoundFloatsBy(const float* HWY_RESTRICT from, std::int64_t count
 template <class Way>
 void RoundRowsBy(const float* from, std::int64_t rows, std::int64_t depth, std::uint16_t* to) {
   if (depth % 2 == 0) return RoundFloatsBy<Way>(from, rows * depth, to);
+#if HWY_TARGET == HWY_AVX3
+  // Lanes that a mask leaves out are neither read nor written.
+  const hn::CappedTag<float, 16> d;
+  const hn::Rebind<std::uint16_t, hn::CappedTag<float, 16>> narrow;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d)), rest = depth % lanes;
+  const auto read = hn::FirstN(d, static_cast<std::size_t>(rest));
+  const auto written = hn::FirstN(narrow, static_cast<std::size_t>(rest) + 1);
+  for (std::int64_t i = 0; i < rows; ++i, from += depth, to += depth + 1) {
+    std::int64_t k = 0;
+    for (; k + lanes <= depth; k += lanes) Way::Store(d, hn::LoadU(d, from + k), to + k);
+    hn::BlendedStore(Way::Round(d, hn::MaskedLoad(read, d, from + k)), written, narrow, to + k);
+  }
+#else
   // A row may be read and written beyond its end where other rows follow, which are written afterwards.
   const std::int64_t rounded = (depth + 15) / 16 * 16;
   for (std::int64_t i = 0; i < rows; ++i, from += depth, to += depth + 1) {
     RoundFloatsBy<Way>(from, rounded <= (rows - i) * depth ? rounded : depth, to);
     to[depth] = 0;
   }
+#endif
 }
 
 template <class Way>
