@@ -94,14 +94,14 @@ bool SplitGroup(const float* HWY_RESTRICT x, std::int64_t count, std::int8_t* HW
   return true;
 }
 
-bool SplitRow(const float* x, std::int64_t depth, int limbs, std::int8_t* bytes, float* scales,
-              std::int32_t* starts) {
-  const std::int64_t padded = PaddedDepth(depth);
+bool SplitRow(const float* x, std::int64_t depth, int limbs, std::int64_t limb_bytes, std::int8_t* bytes,
+              float* scales, std::int32_t* starts) {
   for (int limb = 0; limb < limbs; ++limb)
-    std::fill(bytes + limb * padded + depth, bytes + (limb + 1) * padded, std::int8_t{0});
+    std::fill(bytes + limb * limb_bytes + depth, bytes + (limb + 1) * limb_bytes, std::int8_t{0});
   const auto split = limbs == 2 ? &SplitGroup<2> : &SplitGroup<3>;
   for (std::int64_t k = 0; k < depth; k += kSplitGroup, starts += limbs) {
-    if (!split(x + k, std::min(kSplitGroup, depth - k), bytes + k, padded, scales++, starts)) return false;
+    if (!split(x + k, std::min(kSplitGroup, depth - k), bytes + k, limb_bytes, scales++, starts))
+      return false;
   }
   return true;
 }
@@ -223,9 +223,10 @@ template <int kRows, int kLimbs>
 HWY_NOINLINE void SumTile(const SplitTile& tile, float* sums) {
   const SplitRows& rows = tile.rows;
   const std::int64_t padded = PaddedDepth(rows.depth), groups = SplitGroups(rows.depth);
+  const std::int64_t step = rows.limb_bytes;
   const std::int64_t right = (tile.width - kHalfPanel) * kQuad;
   const std::int8_t* pointers[kRows];
-  for (int i = 0; i < kRows; ++i) pointers[i] = rows.bytes + i * kLimbs * padded;
+  for (int i = 0; i < kRows; ++i) pointers[i] = rows.bytes + i * kLimbs * step;
   const auto raised = hn::Set(SplitInts(), static_cast<std::int32_t>(0x80808080U));
   const std::int8_t* panel = tile.panel;
   SplitSums<kRows, kLimbs> of;
@@ -234,8 +235,7 @@ HWY_NOINLINE void SumTile(const SplitTile& tile, float* sums) {
     of.Begin(rows.starts + kLimbs * g, groups);
     const std::int64_t end = std::min(padded, (g + 1) * kSplitGroup);
     for (std::int64_t k = g * kSplitGroup; k < end; k += kQuad, panel += tile.width * kQuad) {
-      of.Add(pointers, k, padded, hn::Xor(LoadQuads(panel), raised),
-             hn::Xor(LoadQuads(panel + right), raised));
+      of.Add(pointers, k, step, hn::Xor(LoadQuads(panel), raised), hn::Xor(LoadQuads(panel + right), raised));
     }
     of.End(rows.scales + g, groups);
   }
@@ -262,6 +262,14 @@ HWY_INLINE void FinishColumns(const SplitTile& tile, const float* sums, std::int
   std::copy_n(result, left, tile.out + place);
 }
 
+void FinishTotals(const SplitTile& tile, const float* totals) {
+  for (int i = 0; i < tile.count; ++i) {
+    if (std::isnan(tile.rows.scales[i * SplitGroups(tile.rows.depth)])) continue;
+    for (std::int64_t j = 0; j < tile.columns; j += kHalfPanel)
+      FinishColumns(tile, totals + i * kPanelWidth, i, j);
+  }
+}
+
 template <int kRows, int kLimbs>
 void MultiplyRowsOf(const SplitTile& tile) {
   if constexpr (kRows > 1) {
@@ -269,10 +277,23 @@ void MultiplyRowsOf(const SplitTile& tile) {
   }
   HWY_ALIGN float sums[kRows * kPanelWidth];
   SumTile<kRows, kLimbs>(tile, sums);
-  for (int i = 0; i < kRows; ++i) {
-    if (std::isnan(tile.rows.scales[i * SplitGroups(tile.rows.depth)])) continue;
-    for (std::int64_t j = 0; j < tile.columns; j += kHalfPanel)
-      FinishColumns(tile, sums + i * kPanelWidth, i, j);
+  FinishTotals(tile, sums);
+}
+
+void JoinSums(const SplitTile& tile, std::int64_t g, const std::int32_t* sums, float* totals) {
+  const SplitFloats d;
+  const std::int64_t groups = SplitGroups(tile.rows.depth);
+  for (int i = 0; i < tile.count; ++i, totals += kPanelWidth) {
+    const SplitVector scale = hn::Set(d, tile.rows.scales[i * groups + g]);
+    for (std::int64_t j = 0; j < tile.width; j += kHalfPanel) {
+      SplitVector sum = hn::Zero(d);
+      for (int limb = 0; limb < tile.rows.limbs; ++limb) {
+        const std::int32_t* of = sums + (i * tile.rows.limbs + limb) * kPanelWidth + j;
+        sum = hn::MulAdd(sum, hn::Set(d, 256.0F), hn::ConvertTo(d, hn::Load(SplitInts(), of)));
+      }
+      const SplitVector before = g == 0 ? hn::Zero(d) : hn::Load(d, totals + j);
+      hn::Store(hn::MulAdd(sum, scale, before), d, totals + j);
+    }
   }
 }
 
@@ -284,8 +305,10 @@ void MultiplySplit(const SplitTile& tile) {
 #endif
 
 ByteRowKernels ByteRowsOfTarget() {
-  ByteRowKernels kernels{&SplitRow, nullptr, &ExpandWeights};
+  ByteRowKernels kernels{&SplitRow, nullptr, nullptr, nullptr, &ExpandWeights};
 #if HWY_TARGET == HWY_AVX3
+  kernels.join = &JoinSums;
+  kernels.finish = &FinishTotals;
   if (__builtin_cpu_supports("avx512vnni") != 0) kernels.multiply = &MultiplySplit;
 #endif
   return kernels;

@@ -18,15 +18,20 @@ inline constexpr int kMostLimbs = 3;  // the bytes of a number, the highest firs
 // The most rows of a tile. All their sums are in registers.
 constexpr int SplitRowsAtOnce(int limbs) { return limbs == 2 ? 4 : 3; }
 
+// The same of a product by tiles.
+inline constexpr int kSplitRowsOfBlock = 16;
+constexpr int SplitRowsOfBlock(int limbs) { return limbs == 2 ? kSplitRowsOfBlock : 10; }
+
 constexpr std::int64_t SplitGroups(std::int64_t depth) { return (depth + kSplitGroup - 1) / kSplitGroup; }
 
-// Rows of numbers. The bytes of row i begin at bytes + i * limbs * PaddedDepth(depth): all first bytes, then
-// all second ones. Its group g has scales[i * groups + g]. The sums of that group's bytes, times -128, begin
-// at starts[limbs * (i * groups + g)], as the weights are 128 higher while they are multiplied.
+// Rows of numbers. The bytes of row i begin at bytes + i * limbs * limb_bytes: all first bytes, then all
+// second ones. limb_bytes is at least PaddedDepth(depth). Its group g has scales[i * groups + g]. The sums of
+// that group's bytes, times -128, begin at starts[limbs * (i * groups + g)], as the weights are 128 higher
+// while they are multiplied.
 struct SplitRows {
   const std::int8_t* bytes;
   int limbs;
-  std::int64_t depth;
+  std::int64_t depth, limb_bytes;
   const float* scales;
   const std::int32_t* starts;
 };
@@ -35,7 +40,7 @@ struct SplitRows {
 // addend(i, j)) for i < count. Rows whose first scale is NaN are left out.
 struct SplitTile {
   SplitRows rows;
-  int count;  // at most SplitRowsAtOnce(limbs)
+  int count;  // at most SplitRowsAtOnce(limbs), or by tiles SplitRowsOfBlock(limbs)
   const std::int8_t* panel;
   std::int64_t width, columns;  // of the panel, and those in use
   const float* scale;
@@ -47,13 +52,18 @@ struct SplitTile {
 };
 
 struct ByteRowKernels {
-  // Writes a row of bytes, padding too: each x[k] is its number times the scale of its group, rounded to the
-  // nearest. False if no scale serves a group: something is not finite, or all is so small that there is no
-  // inverse.
-  bool (*split)(const float* x, std::int64_t depth, int limbs, std::int8_t* bytes, float* scales,
-                std::int32_t* starts);
+  // Writes a row of bytes, zeros up to limb_bytes too: each x[k] is its number times the scale of its group,
+  // rounded to the nearest. False if no scale serves a group: something is not finite, or all is so small
+  // that there is no inverse.
+  bool (*split)(const float* x, std::int64_t depth, int limbs, std::int64_t limb_bytes, std::int8_t* bytes,
+                float* scales, std::int32_t* starts);
   // Null if the CPU multiplies bytes no faster than floats.
   void (*multiply)(const SplitTile& tile);
+  // For products by tiles (tiles.h), whose rows are those of bytes. Adds the sums of group g to those of the
+  // numbers, [kSplitRowsOfBlock, kPanelWidth].
+  void (*join)(const SplitTile& tile, std::int64_t g, const std::int32_t* sums, float* totals);
+  // Does what follows the last group.
+  void (*finish)(const SplitTile& tile, const float* totals);
   // The weights of rows [first, first + count) of a panel as floats times scale[j], side by side for each
   // row. `first` is a multiple of 4; `to` has room for `count` rounded up to one, and scale `width` elements.
   void (*expand)(const std::int8_t* panel, std::int64_t width, std::int64_t first, std::int64_t count,

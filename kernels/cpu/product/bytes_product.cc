@@ -7,6 +7,7 @@
 
 #include "rewire/kernels/cpu/product/byte_rows.h"
 #include "rewire/kernels/cpu/product/panels.h"
+#include "rewire/kernels/cpu/product/tiles.h"
 #include "rewire/kernels/cpu/support/parallel.h"
 
 namespace rewire::kernel::cpu {
@@ -24,14 +25,14 @@ class BytesProduct : RowsByBytes {
     }
     const std::int64_t most = AtOnce(), groups = SplitGroups(depth);
     Rounded rounded{};
-    if (Status s = Workspace(Times(most, BytesOfRow(depth, limbs)), &rounded.bytes); !s.ok()) return s;
+    if (Status s = Workspace(BytesOfRows(most, depth, limbs), &rounded.bytes); !s.ok()) return s;
     if (Status s = Workspace(Times(most, groups), &rounded.scales); !s.ok()) return s;
     if (Status s = Workspace(Times(most, limbs * groups), &rounded.starts); !s.ok()) return s;
     for (; rounded.first < rows; rounded.first += rounded.count) {
       rounded.count = std::min(most, rows - rounded.first);
       if (Status s = Round(rounded); !s.ok()) return s;
       Status multiplied = ForPanels(rounded.count, [&](std::int64_t panel, Pace& pace) {
-        return MultiplyRounded(panel, rounded, pace);
+        return tiles_ ? MultiplyByTiles(panel, rounded, pace) : MultiplyRounded(panel, rounded, pace);
       });
       if (!multiplied.ok()) return multiplied;
     }
@@ -40,7 +41,8 @@ class BytesProduct : RowsByBytes {
 
   static void Declare(WorkspaceSizes& sizes, std::int64_t of_rows, std::int64_t of_depth, int of_limbs) {
     const std::int64_t row = BytesOfRow(of_depth, of_limbs), groups = SplitGroups(of_depth);
-    sizes.Take(std::min(Times(of_rows, row), std::max(4 * kBytesAtOnce, kLeastAtOnce * row)), 1);
+    const std::int64_t most = std::max(4 * kBytesAtOnce, kLeastAtOnce * row);
+    sizes.Take(Plus(std::min(Times(of_rows, row), most), BytesOfRows(0, of_depth, of_limbs)), 1);
     sizes.Take(Times(std::min(of_rows, kMostAtOnce), groups), sizeof(float));
     sizes.Take(Times(std::min(of_rows, kMostAtOnce), of_limbs * groups), sizeof(std::int32_t));
   }
@@ -61,8 +63,16 @@ class BytesProduct : RowsByBytes {
   // How many rows are rounded at once: as many as stay in the second cache with one thread, and as many as
   // are worth their while with more. The memory for it never shrinks when a dimension grows.
   static constexpr std::int64_t kLeastAtOnce = 64, kMostAtOnce = 4096, kBytesAtOnce = 262144;
+  // Rows lie as tiles read them where there are any; the last tile reads more of them.
+  static std::int64_t LimbBytes(std::int64_t of_depth) {
+    return HasTiles() ? TileRowBytes(of_depth) : PaddedDepth(of_depth);
+  }
   static std::int64_t BytesOfRow(std::int64_t of_depth, int of_limbs) {
-    return of_limbs * PaddedDepth(of_depth);
+    return Times(of_limbs, LimbBytes(of_depth));
+  }
+  static std::int64_t BytesOfRows(std::int64_t count, std::int64_t of_depth, int of_limbs) {
+    const std::int64_t behind = HasTiles() ? Times(kBlockRows, LimbBytes(of_depth)) : 0;
+    return Plus(Times(count, BytesOfRow(of_depth, of_limbs)), behind);
   }
   std::int64_t AtOnce() const {
     const std::int64_t bytes = __rewire_kernel_api->thread_count() > 1 ? 4 * kBytesAtOnce : kBytesAtOnce;
@@ -108,12 +118,11 @@ class BytesProduct : RowsByBytes {
     return true;
   }
 
-  // The rounded rows by one panel of bytes; the others by the panel as floats.
-  bool MultiplyRounded(std::int64_t panel, const Rounded& rounded, Pace& pace) const {
-    const std::int64_t row = BytesOfRow(depth, limbs), groups = SplitGroups(depth);
+  SplitTile TileOf(std::int64_t panel) const {
     SplitTile tile{};
     tile.rows.limbs = limbs;
     tile.rows.depth = depth;
+    tile.rows.limb_bytes = LimbBytes(depth);
     tile.panel = Panel(panel);
     tile.width = WidthOfPanel(panel, columns);
     tile.columns = UsedOfPanel(panel, columns);
@@ -121,19 +130,59 @@ class BytesProduct : RowsByBytes {
     tile.bias = Of(bias, panel);
     tile.step = columns;
     tile.activation = activation;
+    return tile;
+  }
+  // Lets the tile's rows begin with row i of those.
+  void Begin(SplitTile* tile, std::int64_t panel, const Rounded& rounded, std::int64_t i) const {
+    const std::int64_t groups = SplitGroups(depth);
+    tile->rows.bytes = rounded.bytes + i * BytesOfRow(depth, limbs);
+    tile->rows.scales = rounded.scales + i * groups;
+    tile->rows.starts = rounded.starts + limbs * i * groups;
+    const std::int64_t at = (rounded.first + i) * columns + panel * kPanelWidth;
+    tile->addend = addend == nullptr ? nullptr : addend + at;
+    tile->out = out + at;
+  }
+
+  // The rounded rows by one panel of bytes; the others by the panel as floats.
+  bool MultiplyRounded(std::int64_t panel, const Rounded& rounded, Pace& pace) const {
+    SplitTile tile = TileOf(panel);
     for (std::int64_t i = 0; i < rounded.count; i += tile.count) {
       tile.count = RowsOfTile(rounded.count - i, SplitRowsAtOnce(limbs));
       if (!pace.Spend(ProductsOf(tile.count, depth / 2))) return false;
-      tile.rows.bytes = rounded.bytes + i * row;
-      tile.rows.scales = rounded.scales + i * groups;
-      tile.rows.starts = rounded.starts + limbs * i * groups;
-      const std::int64_t at = (rounded.first + i) * columns + panel * kPanelWidth;
-      tile.addend = addend == nullptr ? nullptr : addend + at;
-      tile.out = out + at;
+      Begin(&tile, panel, rounded, i);
       kernels_.multiply(tile);
     }
+    return MultiplyOthers(panel, rounded, pace);
+  }
+
+  // The same by tiles. Their rows are the numbers' first bytes, second ones and so on.
+  bool MultiplyByTiles(std::int64_t panel, const Rounded& rounded, Pace& pace) const {
+    constexpr std::int64_t kStart = 0;
+    SplitTile tile = TileOf(panel);
+    const TileRegisters registers;
+    alignas(kLineBytes) std::int32_t sums[kBlockRows * kPanelWidth];
+    alignas(kLineBytes) float totals[kSplitRowsOfBlock * kPanelWidth];
+    for (std::int64_t i = 0; i < rounded.count; i += tile.count) {
+      tile.count = RowsOfTile(rounded.count - i, SplitRowsOfBlock(limbs));
+      if (!pace.Spend(ProductsOf(4, depth))) return false;
+      Begin(&tile, panel, rounded, i);
+      for (std::int64_t g = 0; g < SplitGroups(depth); ++g) {
+        const std::int64_t first = g * kSplitGroup, count = std::min(kSplitGroup, PaddedDepth(depth) - first);
+        const TileRows of_group = {reinterpret_cast<const std::byte*>(tile.rows.bytes) + first,
+                                   tile.rows.limb_bytes, 1, &kStart, count / kQuad};
+        registers.Multiply(TileUnit::kSignedBytes, of_group, std::int64_t{limbs} * tile.count,
+                           tile.panel + first * tile.width, tile.width, sums);
+        kernels_.join(tile, g, sums, totals);
+      }
+      kernels_.finish(tile, totals);
+    }
+    return MultiplyOthers(panel, rounded, pace);
+  }
+
+  // The rows that no scales serve.
+  bool MultiplyOthers(std::int64_t panel, const Rounded& rounded, Pace& pace) const {
     for (std::int64_t i = 0; i < rounded.count; ++i) {
-      if (!std::isnan(rounded.scales[i * groups])) [[likely]]
+      if (!std::isnan(rounded.scales[i * SplitGroups(depth)])) [[likely]]
         continue;
       if (!MultiplyFloats(panel, rounded.first + i, 1, pace)) return false;
     }
@@ -151,23 +200,26 @@ class BytesProduct : RowsByBytes {
 
   Status Round(const Rounded& rounded) const {
     const std::int64_t row = BytesOfRow(depth, limbs), groups = SplitGroups(depth);
-    return ParallelFor(
-        rounded.count, GrainOf(16 * kGrain, depth), [&](std::int64_t begin, std::int64_t end, Pace& pace) {
-          for (std::int64_t i = begin; i < end; ++i) {
-            if (!pace.Spend(1 + depth)) return;
-            std::int8_t* bytes = rounded.bytes + i * row;
-            float* scales = rounded.scales + i * groups;
-            std::int32_t* starts = rounded.starts + limbs * i * groups;
-            if (!kernels_.split(x + (rounded.first + i) * depth, depth, limbs, bytes, scales, starts)) {
-              std::fill(scales, scales + groups, std::numeric_limits<float>::quiet_NaN());
-              std::fill(starts, starts + limbs * groups, 0);
-              std::fill(bytes, bytes + row, std::int8_t{0});
-            }
-          }
-        });
+    return ParallelFor(rounded.count, GrainOf(16 * kGrain, depth),
+                       [&](std::int64_t begin, std::int64_t end, Pace& pace) {
+                         for (std::int64_t i = begin; i < end; ++i) {
+                           if (!pace.Spend(1 + depth)) return;
+                           std::int8_t* bytes = rounded.bytes + i * row;
+                           float* scales = rounded.scales + i * groups;
+                           std::int32_t* starts = rounded.starts + limbs * i * groups;
+                           if (!kernels_.split(x + (rounded.first + i) * depth, depth, limbs,
+                                               LimbBytes(depth), bytes, scales, starts)) {
+                             std::fill(scales, scales + groups, std::numeric_limits<float>::quiet_NaN());
+                             std::fill(starts, starts + limbs * groups, 0);
+                             std::fill(bytes, bytes + row, std::int8_t{0});
+                           }
+                         }
+                       });
   }
 
   const ByteRowKernels& kernels_ = BestByteRowKernels();
+  // With few rows, registers would be set up for little work.
+  const bool tiles_ = HasTiles() && rows >= 4;
 };
 
 }  // namespace

@@ -105,7 +105,8 @@ TEST_CASE("rows as numbers, their sums, and weights as floats are right on every
         std::vector<float> scales(ByteIndex(groups)), values = x.values<float>();
         std::vector<std::int32_t> starts(ByteIndex(limbs * groups));
         for (float& value : values) value *= 3;
-        REQUIRE(kernels.split(values.data(), depth, limbs, bytes.data(), scales.data(), starts.data()));
+        REQUIRE(
+            kernels.split(values.data(), depth, limbs, padded, bytes.data(), scales.data(), starts.data()));
         std::int32_t sums = 0;
         for (const std::int32_t start : starts) sums += start;
         for (std::int64_t k = 0; k < depth; ++k) {
