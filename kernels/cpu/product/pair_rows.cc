@@ -38,10 +38,27 @@ HWY_INLINE void RoundFloatsBy(const float* HWY_RESTRICT from, std::int64_t count
   RoundOnes(from + i, count - i, to + i);
 }
 
+#if HWY_TARGET == HWY_AVX3
+// Rows of one float, whose pairs are the rounded float with 0 above it.
+template <class Way>
+void RoundSingles(const float* HWY_RESTRICT from, std::int64_t rows, std::uint16_t* HWY_RESTRICT to) {
+  const hn::CappedTag<float, 16> d;
+  const hn::RebindToUnsigned<hn::CappedTag<float, 16>> pairs;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  for (std::int64_t i = 0; i < rows; i += lanes) {
+    const auto used = static_cast<std::size_t>(std::min(lanes, rows - i));
+    const auto value = hn::MaskedLoad(hn::FirstN(d, used), d, from + i);
+    hn::BlendedStore(hn::PromoteTo(pairs, Way::Round(d, value)), hn::FirstN(pairs, used), pairs,
+                     reinterpret_cast<std::uint32_t*>(to + 2 * i));
+  }
+}
+#endif
+
 template <class Way>
 void RoundRowsBy(const float* from, std::int64_t rows, std::int64_t depth, std::uint16_t* to) {
   if (depth % 2 == 0) return RoundFloatsBy<Way>(from, rows * depth, to);
 #if HWY_TARGET == HWY_AVX3
+  if (depth == 1) return RoundSingles<Way>(from, rows, to);
   // Lanes that a mask leaves out are neither read nor written.
   const hn::CappedTag<float, 16> d;
   const hn::Rebind<std::uint16_t, hn::CappedTag<float, 16>> narrow;

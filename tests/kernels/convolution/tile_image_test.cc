@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+// What rows of tiles read of a convolution's image, on any CPU: each output's row holds its window.
+#include <array>
+#include <catch2/catch.hpp>
+#include <cstring>
+#include <vector>
+
+#include "rewire/kernels/cpu/convolution/tile_image.h"
+
+namespace rewire::test {
+namespace {
+
+using namespace rewire::kernel::cpu;
+
+struct Axis {
+  std::int64_t input, kernel, stride, dilation, before, after;
+};
+
+WindowAxis Resolved(const Axis& axis) {
+  WindowAxis window;
+  window.kernel = axis.kernel;
+  window.stride = axis.stride;
+  window.dilation = axis.dilation;
+  window.before = axis.before;
+  window.after = axis.after;
+  window.input = axis.input;
+  window.output = (axis.input + axis.before + axis.after - window.reach()) / axis.stride + 1;
+  return window;
+}
+
+// The byte b of the position (y, x). Never 0, which pads, and never kBorder.
+constexpr std::byte kBorder{255};
+std::byte Of(std::int64_t y, std::int64_t x, std::int64_t b) {
+  return static_cast<std::byte>(1 + (y * 89 + x * 23 + b * 7) % 250);
+}
+
+// `lines` output lines at once, with positions of so many bytes.
+void CheckImage(const Window& window, std::int64_t bytes, std::int64_t panels, bool join,
+                std::int64_t lines) {
+  const TileImage image(window, bytes, panels, join);
+  const WindowAxis &rows = window.axes[1], &columns = window.axes[2];
+  INFO("kernel " << rows.kernel << " by " << columns.kernel << ", " << bytes << " bytes, wide "
+                 << image.wide());
+  for (std::int64_t first = 0; first < rows.output; first += lines) {
+    const std::int64_t count = std::min(lines, rows.output - first);
+    const auto size = static_cast<std::size_t>(image.Bytes(count));
+    REQUIRE(image.Bytes(count) <= image.MostBytes());
+    std::vector<std::byte> memory(size, std::byte{0});
+    for (std::int64_t i = 0; i < image.Lines(count); ++i) {
+      const std::int64_t y = image.LineOfImage(i, count, first);
+      const auto piece = [&](std::int64_t x, std::byte* at) {
+        for (std::int64_t b = 0; b < bytes; ++b) *at++ = Of(y, x, b);
+        return at;
+      };
+      const auto whole = [&](std::int64_t x, std::int64_t positions, std::byte* at) {
+        for (std::int64_t p = 0; p < positions; ++p) at = piece(x + p, at);
+      };
+      const auto border = [&](std::byte* at) {
+        std::memset(at, static_cast<int>(kBorder), static_cast<std::size_t>(bytes));
+        return at + bytes;
+      };
+      image.WriteLine(y >= 0 && y < rows.input, memory.data() + i * image.LineBytes(), whole, piece, border);
+    }
+    std::array<std::int64_t, kMostTaps> segment_at;
+    const TileRows tile_rows = image.Rows(memory.data(), count, &segment_at);
+    std::int64_t seen = 0;
+    const std::int64_t all = image.RowCount(count);
+    for (std::int64_t row = 0; row < all; row += kBlockRows) {
+      image.ForEachOutput(
+          row, std::min(kBlockRows, all - row), [&](std::int64_t output, std::int64_t used, std::int64_t i) {
+            for (std::int64_t n = 0; n < used; ++n) {
+              REQUIRE(output + n == seen++);
+              const std::int64_t oy = first + (output + n) / columns.output,
+                                 ox = (output + n) % columns.output;
+              const std::byte* from = tile_rows.from + (row + i + n) * tile_rows.row_bytes;
+              // Whether byte b of tap (ky, kx) is where the weights expect it.
+              const auto check = [&](std::int64_t ky, std::int64_t kx, std::int64_t b, std::byte found) {
+                const std::int64_t y = rows.start(oy) + ky * rows.dilation,
+                                   x = columns.start(ox) + kx * columns.dilation;
+                const bool inside = y >= 0 && y < rows.input && x >= 0 && x < columns.input;
+                if (found != (inside ? Of(y, x, b) : kBorder))
+                  FAIL("output " << oy << ", " << ox << ", tap " << ky << ", " << kx << ", byte " << b);
+              };
+              const std::int64_t per_row = image.wide() ? 1 : columns.kernel;
+              REQUIRE(tile_rows.segments == rows.kernel * per_row);
+              REQUIRE(tile_rows.depth == UnitsOf(image.wide() ? columns.kernel * bytes : bytes));
+              for (std::int64_t s = 0; s < tile_rows.segments; ++s) {
+                const std::byte* segment = from + segment_at[static_cast<std::size_t>(s)];
+                const std::int64_t used_bytes = image.wide() ? columns.kernel * bytes : bytes;
+                for (std::int64_t b = 0; b < used_bytes; ++b)
+                  check(s / per_row, image.wide() ? b / bytes : s % per_row, b % bytes, segment[b]);
+                for (std::int64_t b = used_bytes; b % kLineBytes != 0; ++b)
+                  REQUIRE(segment[b] == std::byte{0});
+                REQUIRE(segment_at[static_cast<std::size_t>(s)] % kLineBytes == 0);
+              }
+            }
+          });
+    }
+    REQUIRE(seen == count * columns.output);
+    // All that the last tile reads is in the memory.
+    const std::int64_t last = (all + kBlockRows - 1) / kBlockRows * kBlockRows * tile_rows.row_bytes;
+    const std::int64_t behind = (tile_rows.depth + kLineUnits - 1) / kLineUnits * kLineBytes;
+    REQUIRE(static_cast<std::size_t>(last - tile_rows.row_bytes +
+                                     segment_at[static_cast<std::size_t>(tile_rows.segments - 1)] + behind) <=
+            size);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("rows of tiles hold the windows of a convolution") {
+  const Axis rows[] = {
+      {9, 3, 1, 1, 1, 1}, {9, 1, 1, 1, 0, 0}, {12, 3, 2, 1, 1, 0}, {14, 3, 3, 2, 2, 4}, {11, 5, 1, 2, 0, 3}};
+  const Axis columns[] = {{13, 3, 1, 1, 1, 1}, {40, 1, 1, 1, 0, 0}, {13, 3, 2, 1, 1, 1}, {15, 3, 1, 2, 2, 2},
+                          {9, 2, 3, 3, 4, 0},  {3, 7, 1, 1, 3, 3},  {1, 1, 1, 1, 0, 0}};
+  bool both[2] = {};
+  for (const Axis& of_rows : rows) {
+    for (const Axis& of_columns : columns) {
+      Window window;
+      window.rank = 2;
+      window.axes[1] = Resolved(of_rows);
+      window.axes[2] = Resolved(of_columns);
+      REQUIRE(TileImage::Serves(window));
+      for (const std::int64_t bytes : {3, 4, 16, 36, 64, 130}) {
+        for (const bool join : {false, true}) {
+          // Without a join, positions are whole units.
+          if (!join && bytes % kUnitBytes != 0) continue;
+          for (const std::int64_t panels : {1, 8}) {
+            both[TileImage(window, bytes, panels, join).wide() ? 1 : 0] = true;
+            CheckImage(window, bytes, panels, join, 1);
+            CheckImage(window, bytes, panels, join, 4);
+          }
+        }
+      }
+    }
+  }
+  CHECK(both[0]);
+  CHECK(both[1]);
+}
+
+TEST_CASE("what smaller images take is no more than what the largest is said to take") {
+  for (const std::int64_t kernel : {1, 3, 7}) {
+    for (const std::int64_t stride : {1, 2}) {
+      for (const std::int64_t bytes : {4, 64, 200}) {
+        const auto image = [&](std::int64_t height, std::int64_t width) {
+          Window window;
+          window.axes[1] = Resolved({height, kernel, stride, 1, kernel / 2, kernel / 2});
+          window.axes[2] = Resolved({width, kernel, stride, 1, kernel / 2, kernel / 2});
+          return TileImage(window, bytes, 2, false);
+        };
+        const std::int64_t most = image(700, 900).MostBytes();
+        for (std::int64_t height = 7; height <= 700; height += 77) {
+          for (std::int64_t width = 7; width <= 900; width += 19) {
+            const TileImage smaller = image(height, width);
+            for (const std::int64_t threads : {1, 2})
+              REQUIRE(smaller.Bytes(smaller.LinesAtOnce(threads)) <= most);
+          }
+        }
+      }
+    }
+  }
+}
+
+}  // namespace rewire::test
