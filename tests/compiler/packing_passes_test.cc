@@ -340,6 +340,26 @@ TEST_CASE("channels-last: what lies between two transposes") {
     CHECK(image.Finish("b") ==
           Lines{"%1 = rewire.exp(%0)", "%2 = rewire.concat {axis=3}(%0, %1)", "output y = %2"});
   }
+  SECTION("parts of the channels, and of lines") {
+    onnx::NodeProto* split = AddNode(image.graph, "Split", {"first"}, "a");
+    split->add_output("rest");
+    AddInt(split, "axis", 1);
+    AddInts(image.graph, "parts", {1, 2});
+    split->add_input("parts");
+    AddInts(image.graph, "starts", {0, 1});
+    AddInts(image.graph, "ends", {2, 3});
+    AddInts(image.graph, "axes", {1, -1});
+    AddNode(image.graph, "Slice", {"rest", "starts", "ends", "axes"}, "b");
+    CHECK(image.Finish("b") == Lines{"%1, %2 = rewire.split {axis=3}(%0)",
+                                     "%3 = rewire.slice {starts=[0, 1], ends=[2, 3], axes=[3, 2]}(%2)",
+                                     "output y = %3"});
+  }
+  SECTION("borders") {
+    AddInts(image.graph, "pads", {0, 1, 2, 3, 0, 4, 5, 6});
+    AddNode(image.graph, "Pad", {"first", "pads"}, "a");
+    CHECK(image.Finish("a") ==
+          Lines{"%1 = rewire.pad {pads=[0, 2, 3, 1, 0, 5, 6, 4], mode=\"constant\"}(%0)", "output y = %1"});
+  }
   SECTION("pooling, and the mean of each channel") {
     AddIntList(AddNode(image.graph, "MaxPool", {"first"}, "a"), "kernel_shape", {2, 2});
     AddNode(image.graph, "GlobalAveragePool", {"a"}, "b");

@@ -150,6 +150,7 @@ def test_mistakes():
         (dict(model=models.add(), device="gpu"), rewire.InvalidArgumentError, "expected cpu, opencl or cuda"),
         (dict(model=models.add(), precision="int4"), rewire.InvalidArgumentError, "'int8' or 'bf16'; did you mean 'int8'?"),
         (dict(model=models.add(), parallel="on"), rewire.InvalidArgumentError, "'auto' or 'off'"),
+        (dict(model=models.add(), cpu="amx"), rewire.InvalidArgumentError, "'vectors' or 'tiles'"),
         (dict(model=models.add(), precision="int8", calibration="mean", calibrate={"x": numpy.ones(3)}),
          rewire.InvalidArgumentError, "'min-max' or 'entropy'"),
         (dict(model=models.linear()[0], precision="int8", calibrate={"z": numpy.ones(3)}),

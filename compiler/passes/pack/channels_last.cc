@@ -6,47 +6,19 @@
 // The value itself is made by a transpose only where something needs it. Blocks are handled one at a time;
 // values shared between blocks keep NCHW.
 #include <algorithm>
+#include <optional>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
-#include "rewire/base/array.h"
 #include "rewire/compiler/ir/kernel_traits.h"
 #include "rewire/compiler/passes/edit.h"
+#include "rewire/compiler/passes/pack/image_axes.h"
 #include "rewire/compiler/passes/pack/packing.h"
 #include "rewire/compiler/passes/passes.h"
 
 namespace rewire::compiler {
 namespace {
-
-using Ints = std::vector<std::int64_t>;
-
-// The permutations between the layouts of images with `rank` axes.
-Ints ToLast(int rank) {
-  Ints perm = {0};
-  for (std::int64_t axis = 2; axis < rank; ++axis) perm.push_back(axis);
-  perm.push_back(1);
-  return perm;
-}
-Ints ToFirst(int rank) {
-  Ints perm = {0, rank - 1};
-  for (std::int64_t axis = 1; axis + 1 < rank; ++axis) perm.push_back(axis);
-  return perm;
-}
-
-Shape Permuted(const Shape& dims, const Ints& perm) {
-  Shape permuted;
-  for (const std::int64_t axis : perm) permuted.push_back(dims[static_cast<std::size_t>(axis)]);
-  return permuted;
-}
-
-// One or two spatial axes.
-bool IsImage(const Value* value) {
-  return value->type.IsTensor() && value->type.ranked && (value->type.rank() == 3 || value->type.rank() == 4);
-}
-
-Ints ToLast(const Value* value) { return ToLast(value->type.rank()); }
-Ints ToFirst(const Value* value) { return ToFirst(value->type.rank()); }
 
 class Layout {
  public:
@@ -157,43 +129,33 @@ class Layout {
     return last;
   }
 
-  static void MoveConstant(const Value& value, Value* last) {
-    const HostTensor& from = *value.constant;
-    const std::size_t size = ElementBytes(from.dtype);
-    const std::int64_t channels = from.shape[1];
-    const std::int64_t plane = from.shape[2] * (from.shape.size() > 3 ? from.shape[3] : 1);
-    std::vector<std::byte> bytes(from.bytes.view.size());
-    for (std::int64_t i = 0; i < from.shape[0] * channels * plane; ++i) {
-      const std::int64_t to = (i / (channels * plane) * plane + i % plane) * channels + i / plane % channels;
-      std::copy_n(from.bytes.view.data() + static_cast<std::size_t>(i) * size, size,
-                  bytes.data() + static_cast<std::size_t>(to) * size);
-    }
-    HostTensor moved;
-    moved.dtype = from.dtype;
-    for (const std::int64_t axis : ToLast(&value))
-      moved.shape.push_back(from.shape[static_cast<std::size_t>(axis)]);
-    moved.bytes = CopyBytes({bytes.data(), bytes.size()});
-    last->constant = std::move(moved);
-  }
-
-  // The node makes the NHWC copy of its output from now on.
+  // The node makes the NHWC copies of its outputs from now on.
   void MakeNhwcCopy(Node* node) {
-    Value* value = node->outputs[0];
-    Value* last =
-        graph_.NewValue(value->name, TensorOf(value->type.dtype, Permuted(value->type.dims, ToLast(value))));
-    last->model_name = value->model_name;
-    last->channels_last = true;
-    last->producer = node;
-    node->outputs[0] = last;
-    node->extents[0].dims = Permuted(node->extents[0].dims, ToLast(value));
-    graph_.MoveSymbols(value, last, ToLast(value));
-    copies_[value] = {last, false};
+    for (std::size_t i = 0; i < node->outputs.size(); ++i) {
+      Value* value = node->outputs[i];
+      Value* last = graph_.NewValue(value->name,
+                                    TensorOf(value->type.dtype, Permuted(value->type.dims, ToLast(value))));
+      last->model_name = value->model_name;
+      last->channels_last = true;
+      last->producer = node;
+      node->outputs[i] = last;
+      node->extents[i].dims = Permuted(node->extents[i].dims, ToLast(value));
+      graph_.MoveSymbols(value, last, ToLast(value));
+      copies_[value] = {last, false};
+    }
     done_.push_back(node);
   }
 
   bool CanMove(const Node& node) const {
-    return node.kind == NodeKind::kKernel && node.outputs.size() == 1 && !node.returns && node.flags == 0 &&
-           node.extents.size() == 1 && node.extents[0].shape == nullptr && IsImage(node.outputs[0]);
+    if (node.kind != NodeKind::kKernel || node.outputs.empty() || node.returns || node.flags != 0 ||
+        node.extents.size() != node.outputs.size() ||
+        (node.outputs.size() > 1 && node.kernel != "rewire.split"))
+      return false;
+    for (std::size_t i = 0; i < node.outputs.size(); ++i) {
+      if (node.outputs[i] == nullptr || node.extents[i].shape != nullptr || !IsImage(node.outputs[i]))
+        return false;
+    }
+    return true;
   }
 
   // Rewrites the node to work with the channels last, if it can and it is worthwhile.
@@ -207,6 +169,9 @@ class Layout {
     }
     if (IsElementwise(graph_, *node, 2)) return MoveBinary(node);
     if (node->kernel == "rewire.concat") return MoveConcat(node);
+    if (node->kernel == "rewire.split") return MoveSplit(node);
+    if (node->kernel == "rewire.slice") return MoveSlice(node);
+    if (node->kernel == "rewire.pad") return MovePad(node);
     if (node->kernel == "rewire.reduce_mean") return MoveMean(node);
     if (node->kernel == "rewire.resize") return MoveResize(node);
     if (node->kernel == "rewire.quantize_linear" || node->kernel == "rewire.dequantize_linear") {
@@ -267,6 +232,45 @@ class Layout {
     }
     for (Value*& input : node->inputs) input = Last(input);
     SetAttribute(node, "axis", static_cast<std::int64_t>(node->outputs[0]->type.rank() - 1));
+    MakeNhwcCopy(node);
+    return true;
+  }
+
+  bool MoveSplit(Node* node) {
+    if (node->inputs.size() != 1 || !HasNhwcCopy(node->inputs[0])) return false;
+    SetAttribute(node, "axis", AxisOfLast(IntAttribute(*node, "axis", 0), node->inputs[0]->type.rank()));
+    node->inputs[0] = Last(node->inputs[0]);
+    MakeNhwcCopy(node);
+    return true;
+  }
+
+  bool MoveSlice(Node* node) {
+    const std::optional<Ints> starts = IntsOf(*node, "starts");
+    if (node->inputs.size() != 1 || !HasNhwcCopy(node->inputs[0]) || !starts) return false;
+    const std::optional<Ints> given = IntsOf(*node, "axes");
+    Ints axes;
+    for (std::size_t i = 0; i < starts->size(); ++i) {
+      const std::int64_t axis = given ? (*given)[i] : static_cast<std::int64_t>(i);
+      axes.push_back(AxisOfLast(axis, node->inputs[0]->type.rank()));
+    }
+    SetAttribute(node, "axes", axes);
+    node->inputs[0] = Last(node->inputs[0]);
+    MakeNhwcCopy(node);
+    return true;
+  }
+
+  // With zeros, or with one value.
+  bool MovePad(Node* node) {
+    const std::optional<Ints> pads = IntsOf(*node, "pads");
+    const auto rank = static_cast<std::size_t>(node->inputs[0]->type.rank());
+    if (!HasNhwcCopy(node->inputs[0]) || !pads || pads->size() != 2 * rank) return false;
+    Ints moved;
+    for (const std::size_t side : {std::size_t{0}, rank}) {
+      for (const std::int64_t axis : ToLast(node->inputs[0]))
+        moved.push_back((*pads)[side + static_cast<std::size_t>(axis)]);
+    }
+    SetAttribute(node, "pads", moved);
+    node->inputs[0] = Last(node->inputs[0]);
     MakeNhwcCopy(node);
     return true;
   }

@@ -48,6 +48,7 @@ class ProductPacking : public Packing {
   // for a row of the output.
   struct Taps {
     std::int64_t all = 1, of_row = 1, strides = 1;
+    bool of_image = false;  // of a convolution
   };
 
   // Whether bf16 saves more time than it takes to round the left side, in cycles for each row of the output.
@@ -67,15 +68,19 @@ class ProductPacking : public Packing {
     const std::int64_t pairs = (channels + 1) / 2, rows = taps.all / taps.of_row;
     const std::int64_t wide = (taps.of_row * pairs + 15) / 16, narrow = (pairs + 15) / 16;
     const std::int64_t multiplying = 2 * panels * rows * std::min(wide, taps.of_row * narrow);
-    const std::int64_t writing = 8 + 4 * wide + (channels % 2 == 0 ? 0 : 4 * taps.of_row);
-    return taps.all * channels * vectors / 2 > multiplying + writing;
+    const std::int64_t of_position = channels % 2 == 0 ? 0 : channels == 1 ? 1 : 3;
+    const std::int64_t writing = 8 + 4 * wide + of_position * taps.of_row;
+    const std::int64_t finding = taps.all == 1 ? 0 : 8;  // the window's rows, for products of floats
+    return taps.all * channels * vectors / 2 + finding > multiplying + writing;
   }
 
-  // In bf16 where the graph may compute so, and that is faster.
+  // In bf16 where the graph may compute so, and that is faster. A product may have few rows: it then waits
+  // for its weights, of which bf16 has half the bytes.
   Value* Packed(Value* weights, std::int64_t columns, std::int64_t channels, const char* order,
                 const Taps& taps) {
-    const bool bf16 = graph_.bf16 && (graph_.tiles ? IsWorthTiles(columns, channels, taps)
-                                                   : IsWorthRounding(columns, channels, taps));
+    const bool by_vectors = !graph_.tiles || !taps.of_image;
+    const bool bf16 = graph_.bf16 && ((by_vectors && IsWorthRounding(columns, channels, taps)) ||
+                                      (graph_.tiles && IsWorthTiles(columns, channels, taps)));
     return PackedAs(bf16, weights, columns, channels, order, taps.all);
   }
 
@@ -173,7 +178,7 @@ class ProductPacking : public Packing {
       BecomePackedConv(node, "rewire.packed.depthwise", packed);
     } else {
       BecomePackedConv(node, "rewire.packed.conv",
-                       Packed(weights, dims[0], dims[1], "OI", {taps, dims.back(), StridesOf(*node)}));
+                       Packed(weights, dims[0], dims[1], "OI", {taps, dims.back(), StridesOf(*node), true}));
     }
   }
 

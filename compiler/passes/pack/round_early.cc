@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Lets a kernel write bf16 where only products in bf16 read what it writes. They would round it in any case,
-// so results stay the same. Half of the memory is written and read, and nothing is rounded again.
+// so results stay the same. Half of the memory is written and read, and nothing is rounded again. In between
+// may be kernels that only move elements or take the largest of them, since rounding never changes an order.
+#include <algorithm>
 #include <unordered_set>
+#include <vector>
 
 #include "rewire/compiler/passes/edit.h"
 #include "rewire/compiler/passes/passes.h"
@@ -22,10 +25,23 @@ bool CanRound(const Node& node) {
          node.inputs.size() <= 3 && node.outputs.size() == 1 && node.extents.size() == 1;
 }
 
-// If the node reads its first input alone as a product in bf16 does.
+// If the node reads its first input alone as a product in bf16 does. That must have whole pairs.
 bool Rounds(const Node& node, const Value* input) {
   return IsPackedProduct(node) && node.inputs[0] == input && node.inputs[1]->type.dtype == kBFloat16 &&
-         (node.inputs.size() < 4 || node.inputs[3] != input);
+         (node.inputs.size() < 4 || node.inputs[3] != input) && !input->type.dims.empty() &&
+         input->type.dims.back().constant().value_or(1) % 2 == 0;
+}
+
+// How many of the node's first inputs it only moves, so that it does the same with bf16; 0 for other nodes.
+std::size_t MovedInputs(const Node& node) {
+  if (node.kind == NodeKind::kReshape) return 1;
+  if (node.kind != NodeKind::kKernel) return 0;
+  if (node.kernel == "rewire.concat") return node.inputs.size();
+  constexpr const char* kMoving[] = {"rewire.split", "rewire.transpose", "rewire.slice",
+                                     "rewire.dynamic_slice"};
+  const bool moves = std::any_of(std::begin(kMoving), std::end(kMoving),
+                                 [&](const char* name) { return node.kernel == name; });
+  return moves ? 1 : 0;
 }
 
 class Rounding {
@@ -35,37 +51,62 @@ class Rounding {
   void Run() {
     if (!graph_.bf16) return;
     ForEachBlock(&graph_.main, [&](Block* block) {
-      for (const Value* result : block->results) {
+      for (Value* result : block->results) {
         if (result != nullptr) kept_.insert(result);
       }
       for (Node* node : block->nodes) {
-        for (const Value* input : node->inputs) {
-          if (input != nullptr && !Rounds(*node, input)) kept_.insert(input);
-        }
+        nodes_.push_back(node);
         for (const Node::Extent& extent : node->extents) {
           if (extent.shape != nullptr) kept_.insert(extent.shape);
         }
       }
     });
-    ForEachBlock(&graph_.main, [&](Block* block) {
-      for (Node* node : block->nodes) {
-        if (CanRound(*node)) Round(node->outputs[0]);
+    for (const Node* node : nodes_) {
+      for (std::size_t i = 0; i < node->inputs.size(); ++i) {
+        const Value* input = node->inputs[i];
+        if (input != nullptr && !Rounds(*node, input) && i >= MovedInputs(*node)) kept_.insert(input);
       }
-    });
+      if (CanRound(*node) || MovedInputs(*node) > 0) made_.insert(node->outputs.begin(), node->outputs.end());
+    }
+    // What a node moves stays in f32 if any of it must.
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (const Node* node : nodes_) {
+        const std::size_t moved = MovedInputs(*node);
+        if (moved == 0) continue;
+        std::vector<const Value*> values(node->inputs.begin(),
+                                         node->inputs.begin() + static_cast<std::ptrdiff_t>(moved));
+        values.insert(values.end(), node->outputs.begin(), node->outputs.end());
+        if (std::all_of(values.begin(), values.end(), [&](const Value* value) { return CanBecome(value); }))
+          continue;
+        for (const Value* value : values)
+          changed = (value != nullptr && kept_.insert(value).second) || changed;
+      }
+    }
+    for (const Node* node : nodes_) {
+      if (!CanRound(*node) && MovedInputs(*node) == 0) continue;
+      for (Value* output : node->outputs) {
+        if (output != nullptr && CanBecome(output)) Round(output);
+      }
+    }
   }
 
  private:
-  void Round(Value* value) const {
-    if (kept_.contains(value) || value->type.dtype != kFloat32 || value->type.dims.empty()) return;
-    const std::int64_t last = value->type.dims.back().constant().value_or(1);
-    if (last % 2 != 0) return;
+  bool CanBecome(const Value* value) const {
+    return value != nullptr && made_.contains(value) && !kept_.contains(value) &&
+           value->type.dtype == kFloat32 && !value->type.dims.empty();
+  }
+
+  static void Round(Value* value) {
     value->type.dtype = kBFloat16;
     // The model has no such value.
     value->model_name.clear();
   }
 
   Graph& graph_;
+  std::vector<Node*> nodes_;
   std::unordered_set<const Value*> kept_;  // what something reads in f32
+  std::unordered_set<const Value*> made_;  // what can be written in bf16
 };
 
 }  // namespace

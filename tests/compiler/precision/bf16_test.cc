@@ -11,6 +11,7 @@
 #include "rewire/tests/compiler/model_builder.h"
 #include "rewire/tests/support/run_program.h"
 #include "rewire/vm/c_api/status.h"
+#include "rewire/vm/kernel/amx.h"
 #include "rewire/vm/tensor.h"
 
 namespace rewire::test {
@@ -44,9 +45,10 @@ onnx::ModelProto ConvOf(std::int64_t channels, std::int64_t size, std::int64_t g
   return model;
 }
 
-CompileOptions ByBf16() {
+CompileOptions ByBf16(Cpu cpu = Cpu::kVectors) {
   CompileOptions options;
   options.precision = Precision::kBf16;
+  options.cpu = cpu;
   return options;
 }
 
@@ -135,6 +137,80 @@ TEST_CASE("convolutions: which compute in bf16, and why others do not") {
   const Outcome few = CompileProto(ConvOf(3, 2), ByBf16());
   CHECK(ReasonOf(few) == "there is no kernel of bf16 for it, or f32 is faster");
   CHECK(Bf16Bytes(few.compiled.module) == 0);
+}
+
+TEST_CASE("for a CPU with tiles, convolutions of few channels and in Winograd's form compute in bf16 too") {
+  const Outcome winograd = CompileProto(ConvOf(32, 3, 1, 18), ByBf16(Cpu::kTiles));
+  CHECK(ReasonOf(winograd).empty());
+  CHECK(Bf16Bytes(winograd.compiled.module) == 32 * 32 * 9 * 2);
+  // A row of the window is multiplied at once, but for a small one that saves nothing.
+  CHECK_FALSE(ReasonOf(CompileProto(ConvOf(1, 9, 1, 12), ByBf16(Cpu::kVectors))).empty());
+  CHECK(ReasonOf(CompileProto(ConvOf(1, 9, 1, 12), ByBf16(Cpu::kTiles))).empty());
+  CHECK(ReasonOf(CompileProto(ConvOf(3, 2), ByBf16(Cpu::kTiles))) ==
+        "there is no kernel of bf16 for it, or f32 is faster");
+  // Programs are those of one of the two on every machine.
+  const Outcome native = CompileProto(ConvOf(32, 3, 1, 18), ByBf16(Cpu::kNative));
+  CHECK(ReasonOf(native).empty() == CpuHasAmx());
+}
+
+TEST_CASE("C takes the CPU as an option, and refuses others") {
+  const std::string model = ConvOf(8, 2).SerializeAsString();
+  RewireCompileOptions options{};
+  options.struct_size = sizeof(options);
+  options.precision = kRewirePrecisionBf16;
+  const auto compile = [&](std::uint32_t cpu) {
+    options.cpu = cpu;
+    RewireExecutable* executable = nullptr;
+    const RewireStatus status =
+        rewire_compile_memory(model.data(), model.size(), nullptr, nullptr, &options, nullptr, &executable);
+    rewire_executable_destroy(executable);
+    return status;
+  };
+  CHECK(compile(kRewireCpuNative) == kRewireOk);
+  CHECK(compile(kRewireCpuVectors) == kRewireOk);
+  CHECK(compile(kRewireCpuTiles) == kRewireOk);
+  CHECK(compile(3) == kRewireInvalidArgument);
+  CHECK(std::string(rewire_last_error_message()).find("cpu is 3, which stands for nothing") !=
+        std::string::npos);
+}
+
+TEST_CASE("what only products in bf16 read is written in bf16, also through what moves elements") {
+  onnx::ModelProto model = EmptyModel();
+  onnx::GraphProto* graph = model.mutable_graph();
+  SetValue(graph->add_input(), "x", {2, 24});
+  std::vector<float> weights(24 * 24);
+  for (std::size_t i = 0; i < weights.size(); ++i) weights[i] = static_cast<float>(i * 7 % 31) / 31 - 0.4F;
+  AddFloats(graph, "w", {24, 24}, weights);
+  AddFloats(graph, "v", {48, 8}, std::vector<float>(weights.begin(), weights.begin() + 384));
+  AddNode(graph, "MatMul", {"x", "w"}, "a");
+  AddNode(graph, "MatMul", {"a", "w"}, "b");
+  // a is read by a product and by a concat that only a product reads; so is b.
+  AddInt(AddNode(graph, "Concat", {"a", "b"}, "c"), "axis", 1);
+  AddNode(graph, "MatMul", {"c", "v"}, "d");
+  // This concat has x, which is f32.
+  AddInt(AddNode(graph, "Concat", {"d", "x"}, "e"), "axis", 1);
+  AddFloats(graph, "u", {32, 8}, std::vector<float>(weights.begin(), weights.begin() + 256));
+  AddNode(graph, "MatMul", {"e", "u"}, "y");
+  SetValue(graph->add_output(), "y", {2, 8});
+  CompileOptions options = ByBf16(), without = ByBf16();
+  std::string text;
+  options.dump = [&](const std::string& stage, const std::string& program) {
+    if (stage == "round-early") text = program;
+  };
+  without.disabled_passes = {"round-early"};
+  const Outcome early = CompileProto(model, options), late = CompileProto(model, without);
+  REQUIRE(early.message.empty());
+  const auto count = [&](const std::string& type) {
+    std::size_t found = 0;
+    for (std::size_t at = 0; (at = text.find(type, at)) != std::string::npos; ++at) ++found;
+    return found;
+  };
+  CHECK(count(": bf16[2, 24] =") == 2);
+  CHECK(count(": bf16[2, 48] =") == 1);
+  CHECK(count(": f32[2, 8] =") == 2);
+  CHECK(count(": f32[2, 32] =") == 1);
+  CHECK(RunOnCounts(early.compiled.module, {2, 24}).values ==
+        RunOnCounts(late.compiled.module, {2, 24}).values);
 }
 
 TEST_CASE("what only products in bf16 read is written in bf16, and results stay the same") {

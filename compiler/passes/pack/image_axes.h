@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The axes of images [N, C, spatial...] and of the same with the channels last.
+#pragma once
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "rewire/base/array.h"
+#include "rewire/compiler/ir/graph.h"
+#include "rewire/compiler/passes/edit.h"
+
+namespace rewire::compiler {
+
+using Ints = std::vector<std::int64_t>;
+
+// The permutations between the layouts of images with `rank` axes.
+inline Ints ToLast(int rank) {
+  Ints perm = {0};
+  for (std::int64_t axis = 2; axis < rank; ++axis) perm.push_back(axis);
+  perm.push_back(1);
+  return perm;
+}
+inline Ints ToFirst(int rank) {
+  Ints perm = {0, rank - 1};
+  for (std::int64_t axis = 1; axis + 1 < rank; ++axis) perm.push_back(axis);
+  return perm;
+}
+
+inline Shape Permuted(const Shape& dims, const Ints& perm) {
+  Shape permuted;
+  for (const std::int64_t axis : perm) permuted.push_back(dims[static_cast<std::size_t>(axis)]);
+  return permuted;
+}
+
+// One or two spatial axes.
+inline bool IsImage(const Value* value) {
+  return value->type.IsTensor() && value->type.ranked && (value->type.rank() == 3 || value->type.rank() == 4);
+}
+
+inline Ints ToLast(const Value* value) { return ToLast(value->type.rank()); }
+inline Ints ToFirst(const Value* value) { return ToFirst(value->type.rank()); }
+
+// A constant image with its channels last.
+inline void MoveConstant(const Value& value, Value* last) {
+  const HostTensor& from = *value.constant;
+  const std::size_t size = ElementBytes(from.dtype);
+  const std::int64_t channels = from.shape[1];
+  const std::int64_t plane = from.shape[2] * (from.shape.size() > 3 ? from.shape[3] : 1);
+  std::vector<std::byte> bytes(from.bytes.view.size());
+  for (std::int64_t i = 0; i < from.shape[0] * channels * plane; ++i) {
+    const std::int64_t to = (i / (channels * plane) * plane + i % plane) * channels + i / plane % channels;
+    std::copy_n(from.bytes.view.data() + static_cast<std::size_t>(i) * size, size,
+                bytes.data() + static_cast<std::size_t>(to) * size);
+  }
+  HostTensor moved;
+  moved.dtype = from.dtype;
+  for (const std::int64_t axis : ToLast(&value))
+    moved.shape.push_back(from.shape[static_cast<std::size_t>(axis)]);
+  moved.bytes = CopyBytes({bytes.data(), bytes.size()});
+  last->constant = std::move(moved);
+}
+
+// The integers of an attribute.
+inline std::optional<Ints> IntsOf(const Node& node, const char* name) {
+  const Attribute* found = FindAttribute(node, name);
+  const auto* values = found == nullptr ? nullptr : std::get_if<Array<std::int64_t>>(&found->value);
+  if (values == nullptr) return std::nullopt;
+  return Ints(values->begin(), values->end());
+}
+
+// Where an axis lies with the channels last.
+inline std::int64_t AxisOfLast(std::int64_t axis, std::int64_t rank) {
+  if (axis < 0) axis += rank;
+  return axis == 0 ? 0 : axis == 1 ? rank - 1 : axis - 1;
+}
+
+}  // namespace rewire::compiler
