@@ -27,6 +27,7 @@ PROGRAMS = ("programs_test",)
 OUTPUTS = ("vm_outputs_test",)
 LOADER = ("vm_loader_test",)
 KERNELS = ("kernels_cpu_test",)
+KERNELS_TILES = ("kernels_cpu_tiles_test",)
 COMPILER = ("compiler_test",)
 ROWS = ("kernels_rows_test",)
 TOOLS = ("tools_test",)
@@ -356,7 +357,18 @@ FAULTS = [
     Fault("passes", "outputs in bf16 are compared with those of f32", "bf16_products.cc",
           "«whole.bf16 = false;»", "", COMPILER),
     Fault("passes", "a convolution whose rounding takes longer than it saves stays f32", "pack_products.cc",
-          "graph_.bf16 && «IsWorthRounding(columns, channels, taps, strides)»;", "true", COMPILER),
+          "(by_vectors && «IsWorthRounding(columns, channels, taps)»)", "true", COMPILER),
+    Fault("passes", "for a CPU with tiles a small window stays f32", "pack_products.cc",
+          "(graph_.tiles && «IsWorthTiles(columns, channels, taps)»)", "true", COMPILER),
+    Fault("passes", "what one input keeps in f32, all that moves with it keeps", "round_early.cc",
+          "changed = («value != nullptr && kept_.insert(value).second») || changed;", "false", COMPILER),
+    Fault("passes", "pads move with their axes", "channels_last.cc", "(*pads)[side + «static_cast<std::size_t>(axis)»]", "0", COMPILER),
+    Fault("kernels", "tiles read no weights behind the panel", "tiles.cc", "if («end - weights >= kLineUnits * kOfWeights») {", "true", KERNELS_TILES),
+    Fault("kernels", "a second tile of rows begins 16 rows below", "tiles.cc", "rows + «kTileRows» * row_bytes", "8", KERNELS_TILES),
+    Fault("kernels", "the lines of an image are sorted by their remainder", "tile_image.cc",
+          "shift % rows.stride * «of_phase» + shift", "1", KERNELS),
+    Fault("kernels", "an image has memory behind its last line", "tile_image.h", "Plus(kBlockRows, wide_ ? 0 : «window_.axes[2].reach()»)", "0", KERNELS),
+    Fault("kernels", "lines outside of the image are borders", "tile_image.h", "if («inside && step == 1» && begin >= 0", "step == 1", KERNELS),
     Fault("kernels", "what a branch writes belongs to it alone", "branch_calls.cc",
           "if («calls_.outputs[at] != branch»)\n        return Wrong(\"of branch \", branch, \" reads argument", "false", KERNELS),
     Fault("kernels", "a branch reads nothing before it is written", "branch_calls.cc",

@@ -73,9 +73,11 @@ void CheckTiles(TileUnit unit, std::int64_t count, std::int64_t segments, std::i
     }
   }
   const std::int64_t units = segments * depth;
-  // The panel ends where its memory does, so that an address sanitizer sees what is read behind it.
-  std::vector<W> w(static_cast<std::size_t>(units * width * kOfUnit));
-  for (W& element : w) some(&element);
+  // What lies behind the panel is no number, and would make others none.
+  const std::int64_t of_panel = units * width * kOfUnit;
+  std::vector<W> w(static_cast<std::size_t>(of_panel + kLineUnits * width * kOfUnit));
+  std::memset(static_cast<void*>(w.data()), 0xFF, w.size() * sizeof(W));
+  for (std::int64_t i = 0; i < of_panel; ++i) some(&w[static_cast<std::size_t>(i)]);
   Elements<std::conditional_t<std::is_same_v<Sum, float>, float, std::int32_t>> sums(
       kBlockRows * kPanelWidth * kUnitBytes);
   const TileRows rows = {x.data(), row_bytes, segments, segment_at.data(), depth};
