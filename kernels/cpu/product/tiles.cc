@@ -10,8 +10,10 @@
 #include "rewire/vm/kernel/amx.h"
 
 #if defined(__x86_64__) && defined(__linux__)
+#ifndef __clang__
 // g++ 12 warns of what its own header leaves undefined on purpose.
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
 #include <immintrin.h>
 #include <sys/syscall.h>
 #include <unistd.h>
