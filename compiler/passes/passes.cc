@@ -23,6 +23,7 @@ std::span<const Pass> Passes() {
       {"gather-early", GatherEarly},
       {"multiply-embeddings", MultiplyEmbeddings},
       {"square", Square},
+      {"tiny-weights", DropTinyWeights},
       {"winograd", UseWinograd, nullptr, true},
       {"pack-bytes", PackBytes, nullptr, true},
       {"pack-products", PackProducts, nullptr, true},

@@ -56,6 +56,7 @@ void GatherEarly(Graph* graph);
 void MultiplyEmbeddings(Graph* graph);
 // Turns x to the power 2 into x * x.
 void Square(Graph* graph);
+void DropTinyWeights(Graph* graph);
 // Turns x * (1 + erf(x / sqrt(2))) / 2 into one kernel.
 void FuseGelu(Graph* graph);
 // Turns normalisation by mean and variance over the last axis into one kernel.

@@ -203,6 +203,33 @@ TEST_CASE("square: x to the power 2") {
   CHECK(RunPass("square", Power({1, 1}, 2), {2, 3}).after == expected);
 }
 
+TEST_CASE("tiny-weights: what is too small to count becomes 0, beside something larger") {
+  // Row i of x reads weight i alone, and makes it large enough to be seen.
+  const auto run = [](float largest, bool pass) {
+    onnx::ModelProto model = ModelOf({4, 4});
+    onnx::GraphProto* graph = model.mutable_graph();
+    AddFloats(graph, "w", {4, 1}, {largest, 0x1p-130F, -0x1.8p-101F, 0x1p-100F});
+    std::vector<float> rows(16);
+    for (std::size_t i = 0; i < 4; ++i) rows[5 * i] = i == 0 ? 1.0F : 0x1p100F;
+    AddFloats(graph, "rows", {4, 4}, rows);
+    AddScalar(graph, "none", 0);
+    AddScalar(graph, "one", 1);
+    AddNode(graph, "Mul", {"x", "none"}, "nothing");
+    AddNode(graph, "Add", {"nothing", "one"}, "ones");
+    AddNode(graph, "Mul", {"ones", "rows"}, "scaled");
+    AddNode(graph, "MatMul", {"scaled", "w"}, "y");
+    compiler::CompileOptions options;
+    if (!pass) options.disabled_passes = {"tiny-weights"};
+    const Outcome outcome = CompileProto(model, options);
+    REQUIRE(outcome.message.empty());
+    return RunOnCounts(outcome.compiled.module, {4, 4}).values;
+  };
+  CHECK(run(2, false) == std::vector<float>{2, 0x1p-30F, -0.75F, 1});
+  CHECK(run(2, true) == std::vector<float>{2, 0, 0, 1});
+  CHECK(run(0x1p-40F, true) == std::vector<float>{0x1p-40F, 0, 0, 1});
+  CHECK(run(0x1p-41F, true) == std::vector<float>{0x1p-41F, 0x1p-30F, -0.75F, 1});
+}
+
 TEST_CASE("square: other powers, and one that adds a dimension") {
   CHECK_FALSE(RunPass("square", Power({}, 3), {2, 3}).changes());
   CHECK_FALSE(RunPass("square", Power({1, 1, 1}, 2), {2, 3}).changes());
