@@ -64,7 +64,8 @@ class Winograd : public Packing {
   double CyclesOfDirect(const Node& node) const {
     const Ints& weights = node.inputs[1]->constant->shape;
     constexpr double kPosition = 18, kTaps = 9;
-    const double products = kTaps * static_cast<double>((weights[1] + 1) / 2) * VectorsOf(weights[0]);
+    const std::int64_t pairs = (weights[1] + 1) / 2;
+    const double products = kTaps * static_cast<double>(pairs) * VectorsOf(weights[0]);
     return SquaresOf(node, 1) * (products + kPosition) + weight_byte_ * 4 * kPackedColumns * products;
   }
   // To read a byte of weights: from memory, or from the third cache if that can hold all weights.
@@ -83,7 +84,8 @@ class Winograd : public Packing {
   }
 
   static double VectorsOf(std::int64_t channels) {
-    return static_cast<double>(PackedColumns(channels) / kPackedColumns);
+    const std::int64_t vectors = PackedColumns(channels) / kPackedColumns;
+    return static_cast<double>(vectors);
   }
   // How many squares of `side` by `side` cover the output. Where its size is unknown, it is taken to be the
   // smaller the more channels there are, as in most models.
@@ -92,8 +94,10 @@ class Winograd : public Packing {
     const std::int64_t usual = std::max<std::int64_t>(8, 2560 / std::max(weights[0], weights[1]));
     const Shape& dims = node.extents[0].dims;
     auto count = static_cast<double>(dims[0].constant().value_or(1));
-    for (const std::size_t axis : {2, 3})
-      count *= static_cast<double>((dims[axis].constant().value_or(usual) + side - 1) / side);
+    for (const std::size_t axis : {2, 3}) {
+      const std::int64_t squares = (dims[axis].constant().value_or(usual) + side - 1) / side;
+      count *= static_cast<double>(squares);
+    }
     return count;
   }
 

@@ -165,12 +165,13 @@ template <int kOperands, typename Row>
     else
       row(offsets, end - begin, pace...);
   };
-  if constexpr (kAsks)
+  if constexpr (kAsks) {
     return ParallelFor(inner, GrainOf(kGrain, work),
                        [&](std::int64_t begin, std::int64_t end, Pace& pace) { part(begin, end, pace); });
-  else
+  } else {
     return ParallelFor(inner, GrainOf(kGrain, work),
                        [&](std::int64_t begin, std::int64_t end) { part(begin, end); });
+  }
 }
 template <int kOperands, typename Row>
 [[nodiscard]] Status ForEachRow(const Layout<kOperands>& layout, const Row& row) {
