@@ -145,6 +145,7 @@ class Interpreter {
   // Frames.
   void TakeInputs(std::uint32_t function, const RewireFFIAny* inputs, bool bound);
   bool EnterHere(Word function, const Word* return_pc, Word dst, std::uint32_t destinations);
+  [[gnu::cold]] bool PrepareFrame(Word function);
   bool Enter(Word function, const Word* return_pc, Word dst, std::uint32_t destinations);
   bool EnterCall();
   bool EnterClosure();

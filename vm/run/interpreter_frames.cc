@@ -10,6 +10,17 @@
 
 namespace rewire {
 
+// What few functions need before they begin. Memory for loops is taken where there is any: a loop does
+// without, too.
+bool Interpreter::PrepareFrame(Word function) {
+  if (rep_.functions[function].register_count >= LinkedFunction::kLongFrame && !CheckInterrupts())
+    return false;
+  const LoopBlocks& loops = rep_.code->loops[function];
+  for (const LoopBlocks::Class& blocks : loops.classes) heap_.pool().Reserve(blocks.bytes, blocks.count);
+  return loops.temporaries == 0 || vm_.temporaries.Reserve(loops.temporaries) ||
+         FailMemory(loops.temporaries * sizeof(RewireFFIAny));
+}
+
 // The caller of this fills the registers of the callee's inputs, and nothing may fail before it has.
 REWIRE_INLINE bool Interpreter::EnterHere(Word function, const Word* return_pc, Word dst,
                                           std::uint32_t destinations) {
@@ -22,7 +33,7 @@ REWIRE_INLINE bool Interpreter::EnterHere(Word function, const Word* return_pc, 
   const std::uint32_t count = callee.register_count;
   const std::uint32_t inputs = callee.input_count;
   const std::uint32_t base = vm_.stack.size();
-  if (__builtin_expect(count >= kLongList, 0) && !CheckInterrupts()) return false;
+  if (__builtin_expect(callee.prepares, 0) && !PrepareFrame(function)) return false;
   if (!vm_.stack.Resize(std::uint64_t{base} + count)) return FailMemory(count * sizeof(RewireFFIAny));
   Frame* const frame = vm_.frames.Add();
   if (__builtin_expect(frame == nullptr, 0)) {
