@@ -20,6 +20,19 @@ constexpr std::uint64_t kHeaderBytes = TensorObject::Bytes(kUsualRank);
 // The data of a boxed integer or of a shape, in bytes at most.
 constexpr std::uint64_t kSmallData = kUsualRank * sizeof(std::int64_t);
 
+// Whether it jumps backwards. Most functions do not, and then nothing else is to be found out.
+bool HasLoop(const Array<std::uint32_t>& code) {
+  const auto is_back = [](std::uint32_t distance) { return static_cast<std::int32_t>(distance) <= 0; };
+  for (std::uint32_t pc = 0; pc < code.size(); pc += WordsOf(code[pc])) {
+    const std::uint32_t* const at = &code[pc];
+    if (OpcodeOf(*at) == Opcode::kGoto && is_back(at[WordOf(Opcode::kGoto, "target")])) return true;
+    if (OpcodeOf(*at) == Opcode::kIf &&
+        (is_back(at[WordOf(Opcode::kIf, "if_true")]) || is_back(at[WordOf(Opcode::kIf, "if_false")])))
+      return true;
+  }
+  return false;
+}
+
 // Follows the registers of one function along all paths.
 class LoopAnalysis {
  public:
@@ -33,7 +46,8 @@ class LoopAnalysis {
         blocks_(FindBlocks(function.code)) {}
 
   LoopBlocks Run() {
-    if (!FindLoops() || !FindKinds()) return {};
+    FindLoops();
+    if (!FindKinds()) return {};
     const std::uint64_t words = RegisterSet::Words(Bits());
     if (!meter_.Spend(words * blocks_.size())) return {};
     entries_.resize(blocks_.size(), RegisterSet(Bits()));
@@ -61,19 +75,17 @@ class LoopAnalysis {
     return kind * function_.register_count + reg;
   }
 
-  // A loop is what lies between the target of a jump backwards and the jump. False if there is none.
-  bool FindLoops() {
+  // A loop is what lies between the target of a jump backwards and the jump.
+  void FindLoops() {
     in_loop_.resize(blocks_.size(), false);
-    bool any = false;
     auto first = static_cast<std::uint32_t>(blocks_.size());  // target of jumps from here or farther on
     for (std::uint32_t i = first; i-- > 0;) {
       for (const std::uint32_t successor : blocks_[i].successors()) {
         if (successor <= i) first = std::min(first, successor);
       }
       in_loop_[i] = first <= i;
-      any = any || first <= i;
     }
-    return meter_.Spend(blocks_.size()) && any;
+    meter_.Spend(blocks_.size());
   }
 
   // Gives each size of a small block a number.
@@ -312,10 +324,11 @@ class LoopAnalysis {
 
 Array<LoopBlocks> FindLoopBlocks(const Module& module, StorageFill fill, std::uint32_t least_alignment,
                                  WorkMeter* meter) {
-  Array<LoopBlocks> found;
-  found.reserve(module.functions.size());
-  for (const Function& function : module.functions)
-    found.push_back(LoopAnalysis(module, function, fill, least_alignment, meter).Run());
+  Array<LoopBlocks> found(module.functions.size());
+  for (std::uint32_t i = 0; i < found.size(); ++i) {
+    const Function& function = module.functions[i];
+    if (HasLoop(function.code)) found[i] = LoopAnalysis(module, function, fill, least_alignment, meter).Run();
+  }
   return found;
 }
 
