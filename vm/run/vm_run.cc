@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "rewire/base/inline.h"
-#include "rewire/vm/run/interpreter.h"
+#include "rewire/vm/run/interpreter_run.h"
 #include "rewire/vm/run/vm_hold.h"
 #include "rewire/vm/run/vm_impl.h"
 #include "rewire/vm/virtual_machine.h"
@@ -32,16 +32,10 @@ class ArenaGuard {
 
 }  // namespace
 
-// Takes over the VM's reference to `value`. The earlier result returns to the heap if nobody else holds it.
-void VmImpl::ReplaceResult(const RewireFFIAny& value) {
-  heap.Share(value);
-  AdoptResult(value);
-}
-
-// The same for a value that is shared.
-void VmImpl::AdoptResult(const RewireFFIAny& value) {
-  const RewireFFIAny before = result.Release();
-  result = Value::Adopt(value);
+// Takes over the VM's reference to `value`, which is shared. The earlier result returns to the heap if nobody
+// else holds it.
+REWIRE_INLINE void VmImpl::AdoptResult(const RewireFFIAny& value) {
+  const RewireFFIAny before = result.Exchange(value);
   if (!IsObjectKind(before.type_index)) return;
   // What others hold, too, cannot return to the heap.
   const bool stays = ObjectOf(before)->local == kShared && ObjectOf(before)->strong() > 1;
@@ -52,12 +46,25 @@ void VmImpl::AdoptResult(const RewireFFIAny& value) {
   }
 }
 
-REWIRE_INLINE Status VmImpl::RunHere(std::uint32_t function, const RewireFFIAny* run_inputs) {
-  if (__builtin_expect(slots.empty(), 0) &&
-      !slots.Make(home, static_cast<std::uint32_t>(rep.kernels.size()))) {
+// The same for any value.
+void VmImpl::ReplaceResult(const RewireFFIAny& value) {
+  heap.Share(value);
+  AdoptResult(value);
+}
+
+// What every run needs.
+Status VmImpl::MakeArrays() {
+  if (slots.empty() && !slots.Make(home, static_cast<std::uint32_t>(rep.kernels.size())))
     return NoMemory("the kernels' state");
-  }
   if (!args.Resize(rep.max_args)) return NoMemory("kernel arguments");
+  has_arrays = true;
+  return {};
+}
+
+REWIRE_INLINE Status VmImpl::RunHere(std::uint32_t function, const RewireFFIAny* run_inputs) {
+  if (__builtin_expect(!has_arrays, 0)) {
+    if (Status ok = MakeArrays(); !ok) return ok;
+  }
   const bool bound = !outputs.empty() && outputs[function].bound > 0;
   if (bound) {
     if (Status ok = PrepareOutputs(function, run_inputs); !ok) return ok;
@@ -74,9 +81,14 @@ REWIRE_INLINE Status VmImpl::RunHere(std::uint32_t function, const RewireFFIAny*
   return status;
 }
 
-void VmImpl::EndOfCall() {
+REWIRE_INLINE void VmImpl::EndOfUsualCall() {
   heap.EndOfCall();
-  if (__builtin_expect(limited() || blocks.TakeLarge(), 0)) ShrinkArrays();
+  if (__builtin_expect(blocks.has_large(), 0)) ShrinkArrays();
+}
+
+void VmImpl::EndOfCall() {
+  EndOfUsualCall();
+  if (limited()) blocks.EndRun();
 }
 
 REWIRE_INLINE Status VmImpl::Run(std::uint32_t function, const RewireFFIAny* run_inputs) {
@@ -88,7 +100,7 @@ REWIRE_INLINE Status VmImpl::Run(std::uint32_t function, const RewireFFIAny* run
   const bool usual = open_ends == 0 && !limited() && !bounded();
   Status status =
       __builtin_expect(usual, 1) ? RunHere(function, run_inputs) : RunUnusually(function, run_inputs);
-  if (__builtin_expect(usual, 1)) EndOfCall();
+  if (__builtin_expect(usual, 1)) EndOfUsualCall();
   current_run.store(0, std::memory_order_relaxed);
   inputs_of_run = nullptr;
   return status;
@@ -113,10 +125,10 @@ Status VmImpl::Invoke(std::uint32_t function) {
   if (__builtin_expect(inputs.empty() && count > 0, 0) && InputsOf(function) == nullptr)
     return NoMemory("inputs");
   const RewireFFIAny* const set = count > 0 ? inputs.data() + linked.first_input : nullptr;
-  for (std::uint32_t i = 0; i < count; ++i) {
-    if (__builtin_expect(set[i].type_index == kRewireFFINone, 0)) {
+  for (const RewireFFIAny* input = set; input != set + count; ++input) {
+    if (__builtin_expect(input->type_index == kRewireFFINone, 0)) {
       return Fail(StatusCode::kInvalidArgument, "{} is not set; set it before invoking",
-                  InputText(rep.module().functions[function], i));
+                  InputText(rep.module().functions[function], static_cast<std::uint32_t>(input - set)));
     }
   }
   return Run(function, set);
@@ -232,10 +244,12 @@ Status VmImpl::RunUnusually(std::uint32_t function, const RewireFFIAny* run_inpu
 }
 
 void VmImpl::ShrinkArrays() {
-  if (limited()) return blocks.EndRun();
+  if (limited()) return;
+  blocks.ForgetLarge();
   stack.Shrink();
   frames.Shrink();
   args.Shrink();
+  has_arrays = false;  // the last call of a kernel may have had few arguments
   temporaries.Shrink();
   leaf_values.Shrink();
 }
