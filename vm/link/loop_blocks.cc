@@ -45,7 +45,8 @@ class LoopAnalysis {
         meter_(*meter),
         blocks_(FindBlocks(function.code)) {}
 
-  LoopBlocks Run() {
+  // Cold, so that it is compiled for size.
+  [[gnu::cold]] LoopBlocks Run() {
     FindLoops();
     if (!FindKinds()) return {};
     const std::uint64_t words = RegisterSet::Words(Bits());
@@ -144,7 +145,7 @@ class LoopAnalysis {
     return StorageBlocks(bytes, at[WordOf(kOp, "alignment")]);
   }
 
-  void Set(std::uint32_t kind, std::uint32_t reg, bool holds) {
+  [[gnu::cold, gnu::noinline]] void Set(std::uint32_t kind, std::uint32_t reg, bool holds) {
     const std::uint32_t bit = Bit(kind, reg);
     if (held_.Has(bit) == holds) return;
     if (holds) {
@@ -161,10 +162,10 @@ class LoopAnalysis {
     if (noted_) most_[kind] = std::max(most_[kind], counts_[kind] + more);
   }
   // `to` holds what `from` does.
-  void Copy(std::uint32_t from, std::uint32_t to) {
+  [[gnu::cold, gnu::noinline]] void Copy(std::uint32_t from, std::uint32_t to) {
     for (std::uint32_t kind = 0; kind < sizes_.size(); ++kind) Set(kind, to, held_.Has(Bit(kind, from)));
   }
-  void Clear(std::uint32_t reg) {
+  [[gnu::cold, gnu::noinline]] void Clear(std::uint32_t reg) {
     for (std::uint32_t kind = 0; kind < sizes_.size(); ++kind) Set(kind, reg, false);
   }
   template <typename Visit>
@@ -174,7 +175,7 @@ class LoopAnalysis {
     }
   }
   // A register's new object is made before the one that it held goes.
-  void MakeStorage(const TwoBlocks& blocks, std::uint32_t dst) {
+  [[gnu::cold, gnu::noinline]] void MakeStorage(const TwoBlocks& blocks, std::uint32_t dst) {
     ForEachKind(blocks, [&](std::uint32_t kind) { Note(kind, 1); });
     Clear(dst);
     ForEachKind(blocks, [&](std::uint32_t kind) { Set(kind, dst, true); });
@@ -217,7 +218,7 @@ class LoopAnalysis {
       Step(&code[pc]);
   }
 
-  void Step(const std::uint32_t* at) {
+  [[gnu::cold, gnu::noinline]] void Step(const std::uint32_t* at) {
     // What a call gives is not known here: a small tensor, most likely.
     const auto make_result = [&](std::uint32_t dst) { MakeTensor(StorageBlocks(kSmallData, 1), dst); };
     switch (OpcodeOf(*at)) {

@@ -91,15 +91,17 @@ void VmImpl::EndOfCall() {
   if (limited()) blocks.EndRun();
 }
 
-REWIRE_INLINE Status VmImpl::Run(std::uint32_t function, const RewireFFIAny* run_inputs) {
+// `inlined` is a constant: one copy of the whole run is enough for speed.
+REWIRE_INLINE Status VmImpl::Run(std::uint32_t function, const RewireFFIAny* run_inputs, bool inlined) {
   // What was asked of an earlier run is not asked of this one.
   if (__builtin_expect((interrupts.load(std::memory_order_relaxed) & kCancelRequested) != 0, 0)) {
     interrupts.fetch_and(~kCancelRequested, std::memory_order_relaxed);
   }
   current_run.store(++last_run, std::memory_order_release);
   const bool usual = open_ends == 0 && !limited() && !bounded();
-  Status status =
-      __builtin_expect(usual, 1) ? RunHere(function, run_inputs) : RunUnusually(function, run_inputs);
+  Status status = __builtin_expect(!usual, 0) ? RunUnusually(function, run_inputs)
+                  : inlined                   ? RunHere(function, run_inputs)
+                                              : RunOnce(function, run_inputs);
   if (__builtin_expect(usual, 1)) EndOfUsualCall();
   current_run.store(0, std::memory_order_relaxed);
   inputs_of_run = nullptr;
@@ -131,7 +133,7 @@ Status VmImpl::Invoke(std::uint32_t function) {
                   InputText(rep.module().functions[function], static_cast<std::uint32_t>(input - set)));
     }
   }
-  return Run(function, set);
+  return Run(function, set, /*inlined=*/true);
 }
 
 Result<Value> VmImpl::Invoke(std::string_view function, Span<const Value> values) {
@@ -218,7 +220,7 @@ Status VmImpl::InvokeWith(std::uint32_t function, Span<const Value> values) {
   }
   if (status) {
     given_inputs = taken;
-    status = Run(function, taken);
+    status = Run(function, taken, /*inlined=*/false);
     given_inputs = nullptr;
   }
   for (std::uint32_t i = 0; i < done; ++i) heap.Unpin(taken[i]);
