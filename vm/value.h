@@ -53,9 +53,10 @@ class REWIRE_API Value {
   Value field(std::uint32_t index) const;
 
   // For the VM: the value in the form of a register. `any` lends it, Release gives it away, and Adopt takes
-  // one over.
+  // one over. Exchange does both.
   const RewireFFIAny& any() const { return any_; }
   RewireFFIAny Release() { return std::exchange(any_, RewireFFIAny{}); }
+  RewireFFIAny Exchange(RewireFFIAny any) { return std::exchange(any_, any); }
   static Value Adopt(RewireFFIAny any) {
     Value value;
     value.any_ = any;

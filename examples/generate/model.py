@@ -204,6 +204,8 @@ def generate_model(weights, top_k, temperature):
         same = graph.node("Squeeze", graph.node("Equal", token, "stop"))
         return graph.node("Not", same, names=[name] if name else None)
 
+    turns = g.node("Sub", "most", "one")
+    none = g.node("Expand", g.constant("minus_ones", np.array([-1])), g.node("Unsqueeze", "most", "axis_zero"))
     length = g.node("Cast", g.node("Squeeze", g.node("Slice", g.node("Shape", "prompt"), g.constant("slice_one", np.array([1])),
                                                      g.constant("slice_two", np.array([2])))), to=TensorProto.INT32)
     lengths = g.node("Unsqueeze", g.node("Sub", length, "one32"), "axis_zero")
@@ -218,8 +220,7 @@ def generate_model(weights, top_k, temperature):
                      total, now, after)
     number = number_at(body, body.node("Add", "turn", "one")) if top_k else ""
     emit(body, sampler(body, logits, number, top_k, temperature), "next")
-    body.node("ScatterElements", "made", body.node("Unsqueeze", body.node("Add", "turn", "one"), "axis_zero"), "next", axis=0,
-              names=["more"])
+    body.node("ScatterElements", "made", body.node("Unsqueeze", "turn", "axis_zero"), "token", axis=0, names=["more"])
     goes_on(body, "next", "goes_on")
     loop = helper.make_graph(
         body.nodes, "turn",
@@ -227,11 +228,10 @@ def generate_model(weights, top_k, temperature):
          tensor("count", [], TensorProto.INT32), tensor("made", ["most"], TensorProto.INT64), *caches(size, now)],
         [tensor("goes_on", [], TensorProto.BOOL), tensor("next", [1], TensorProto.INT64), tensor("total", [], TensorProto.INT32),
          tensor("more", ["most"], TensorProto.INT64), *caches(size, after)])
-    turns = g.node("Sub", "most", "one")
-    none = g.node("Expand", g.constant("minus_ones", np.array([-1])), g.node("Unsqueeze", "most", "axis_zero"))
-    made = g.node("ScatterElements", none, g.constant("zeros", np.array([0])), first, axis=0)
-    g.node("Loop", turns, goes_on(g, first), first, length, made, *filled, body=loop,
-           names=["last", "positions", "tokens", *presents])
+    g.node("Loop", turns, goes_on(g, first), first, length, none, *filled, body=loop,
+           names=["last", "positions", "all_but_last", *presents])
+    made = g.node("Cast", g.node("Sub", "positions", length), to=TensorProto.INT64)
+    g.node("ScatterElements", "all_but_last", g.node("Unsqueeze", made, "axis_zero"), "last", axis=0, names=["tokens"])
     inputs = [tensor("prompt", [1, "length"], TensorProto.INT64), tensor("most", [], TensorProto.INT64),
               tensor("stop", [1], TensorProto.INT64), *([tensor("numbers", ["numbers"])] if top_k else []),
               *caches(size, pasts)]

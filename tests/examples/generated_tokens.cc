@@ -4,9 +4,9 @@
 //
 //   generated_tokens MODEL CAPACITY MOST THREADS NUMBERS PROMPT...      a prompt is "1,2,3"
 //
-// NUMBERS is a file of float32 for models that draw tokens, or "". Exits with 1 if a step behind the third
-// token allocates anything, by the program's allocator or by malloc, if it appends to a cache that is not the
-// caller's memory, or if an output is copied.
+// NUMBERS is a file of float32 for models that draw tokens, or "". Exits with 1 if a step from the second
+// token on allocates anything, by the program's allocator or by malloc, if it appends to a cache that is not
+// the caller's memory, or if an output is copied.
 #include <fmt/format.h>
 
 #include <chrono>
@@ -44,8 +44,7 @@ struct Steps {
   std::uint64_t mallocs = 0;
   std::vector<double> times;  // when tokens were made, in milliseconds
 
-  // The first turns of the loop, whose tokens are the second and the third one, make what all others use
-  // again: two tensors for each carried number, one to read and one to write.
+  // The prompt makes the first token, and turns of the loop make all others.
   void OnToken() {
     ++made;
     const auto now = std::chrono::steady_clock::now().time_since_epoch();
@@ -54,7 +53,7 @@ struct Steps {
       mallocs = StopMallocWatch();
       allocations = allocator.calls() - allocations;
     }
-    if (made == 3 && most > 3) {
+    if (made == 1 && most > 1) {
       allocations = allocator.calls();
       StartMallocWatch();
     }

@@ -117,8 +117,9 @@ void LinkFunctions(LinkedCode* code) {
   const Module& module = code->module();
   for (const Function& function : module.functions) {
     const auto inputs = static_cast<std::uint32_t>(function.inputs.size());
-    code->functions.push_back(
-        {function.code.data(), function.register_count, inputs, code->input_count, Leaves(function.result)});
+    code->functions.push_back({function.code.data(), function.register_count, inputs, code->input_count,
+                               function.register_count >= LinkedFunction::kLongFrame,
+                               Leaves(function.result)});
     code->input_count += inputs;
     for (std::uint32_t pc = 0; pc < function.code.size(); pc += WordsOf(function.code[pc])) {
       if (OpcodeOf(function.code[pc]) != Opcode::kInvokePacked) continue;
@@ -131,14 +132,31 @@ void LinkFunctions(LinkedCode* code) {
   }
 }
 
-// Uses half of the remaining work. If that does not suffice, outputs are copied, and linking goes on.
-Status LinkPlans(LinkedCode* code, const PlanRules& rules, WorkMeter* meter) {
+// Lets `find` use half of the remaining work. If that does not suffice, it finds less, and linking goes on.
+template <typename Find>
+Status WithHalfOf(WorkMeter* meter, Find find) {
   WorkMeter::Budget budget = meter->budget();
   budget.units = meter->left() / 2;
-  WorkMeter planning(budget);
-  code->plans = PlanOutputs(code->module(), rules, &planning);
-  if (Status ok = meter->Charge(std::min(planning.spent(), budget.units)); !ok) return ok;
+  WorkMeter own(budget);
+  find(&own);
+  if (Status ok = meter->Charge(std::min(own.spent(), budget.units)); !ok) return ok;
   return meter->Check();
+}
+
+// Without a plan, outputs are copied.
+Status LinkPlans(LinkedCode* code, const PlanRules& rules, WorkMeter* meter) {
+  return WithHalfOf(meter,
+                    [&](WorkMeter* planning) { code->plans = PlanOutputs(code->module(), rules, planning); });
+}
+
+// Without blocks at hand, the first turns of a loop allocate them.
+Status LinkLoops(LinkedCode* code, WorkMeter* meter) {
+  return WithHalfOf(meter, [&](WorkMeter* following) {
+    code->loops = FindLoopBlocks(code->module(), code->storage_fill, code->output_alignment, following);
+    for (std::uint32_t i = 0; i < code->loops.size(); ++i) {
+      if (!code->loops[i].empty()) code->functions[i].prepares = true;
+    }
+  });
 }
 
 void FindInitConstants(LinkedCode* code) {
@@ -206,6 +224,7 @@ Result<Program> LinkUnderRules(const Executable& executable, LinkOptions options
   LinkFunctions(code.get());
   FindInitConstants(code.get());
   if (Status ok = LinkPlans(code.get(), rules, &meter); !ok) return Forward(ok);
+  if (Status ok = LinkLoops(code.get(), &meter); !ok) return Forward(ok);
   return Program::Bind(std::move(code), options.parameters, options.ignore_extra_parameters, nullptr, &meter);
 }
 

@@ -9,6 +9,7 @@
 #include "rewire/base/array.h"
 #include "rewire/executable_format/executable.h"
 #include "rewire/vm/device/linked_device.h"
+#include "rewire/vm/link/loop_blocks.h"
 #include "rewire/vm/memory/cache_line.h"
 #include "rewire/vm/outputs/output_plan.h"
 #include "rewire/vm/program.h"
@@ -40,10 +41,14 @@ struct LinkedKernel {
 };
 
 struct LinkedFunction {
+  // A frame of so many registers takes as long as some thousand instructions.
+  static constexpr std::uint32_t kLongFrame = 4096;
+
   const std::uint32_t* code = nullptr;
   std::uint32_t register_count = 0;
   std::uint32_t input_count = 0;
   std::uint32_t first_input = 0;    // among those of all functions
+  bool prepares = false;            // there is more to do before it begins (Interpreter::PrepareFrame)
   Array<std::uint32_t> leaf_nodes;  // of the result's type: the node of each output
 };
 
@@ -57,6 +62,7 @@ struct LinkedCode {
   Array<LinkedFunction> functions;
   Array<LinkedDevice> devices;
   Array<FunctionPlan> plans;  // by function: where outputs may be made
+  Array<LoopBlocks> loops;    // by function: what a VM has at hand for its loops
   std::uint32_t output_alignment =
       1;                          // the strictest alignment that a kernel requires (AlignmentOf), in bytes
   std::uint32_t input_count = 0;  // of all functions together

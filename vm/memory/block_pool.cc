@@ -85,6 +85,23 @@ void* BlockPool::TakeNew(std::uint32_t index) {
   return block;
 }
 
+[[gnu::cold]] void BlockPool::Reserve(std::uint64_t bytes, std::uint32_t count) {
+  const std::uint32_t index = ClassOf(bytes);
+  REWIRE_ASSERT(index < kSmallClasses, "blocks of {} bytes are reserved", bytes);
+  std::uint32_t missing = count;
+  for (const FreeBlock* free = classes_[index].free; free != nullptr && missing > 0; free = free->next)
+    --missing;
+  // Without a limit, no sum is near it.
+  if (account_->used() + std::uint64_t{missing} * ClassBytes(index) > account_->limit()) return;
+  for (; missing > 0; --missing) {
+    void* const block = TakeNew(index);
+    if (block == nullptr) return;
+    Put(classes_[index], block);
+  }
+  SizeClass& entry = classes_[index];
+  entry.peak = std::max(entry.peak, entry.live + static_cast<std::int32_t>(count));
+}
+
 template <typename Visit>
 void BlockPool::ForEachUsedClass(Visit visit) {
   const std::uint32_t words = (class_count_ + 63) / 64;  // only the first while there is no large table

@@ -69,6 +69,9 @@ class BlockPool {
   void GiveSmall(void* memory, std::uint64_t bytes, std::uint64_t mark = 0) {
     Put(classes_[(bytes - 1) >> 6], memory, mark);
   }
+  // Takes blocks from the allocator until `count` of this size, which is at most kMaxSmall, are free. Takes
+  // none that the limit has no room for. The pool keeps them as if the current call had used them all.
+  void Reserve(std::uint64_t bytes, std::uint32_t count);
   // The mark that a block was given back with, or 0: of a block that was just taken, before anything is
   // written to it. All behind the mark is as it was when the block was given back.
   static std::uint64_t MarkOf(const void* block) { return static_cast<const FreeBlock*>(block)->mark; }

@@ -84,6 +84,13 @@ class GrowingArray : public GrowingMemory {
     if (size_ > peak_) peak_ = size_;
     return true;
   }
+  // Makes room for `more` elements. Returns false if there is no memory.
+  bool Reserve(std::uint32_t more) {
+    const std::uint32_t size = size_;
+    const bool ok = Resize(std::uint64_t{size} + more);
+    size_ = size;
+    return ok;
+  }
   // Adds an element, which is uninitialised. Returns null if there is no memory.
   T* Add() { return Resize(std::uint64_t{size_} + 1) ? data() + (size_ - 1) : nullptr; }
   bool Push(T value) {

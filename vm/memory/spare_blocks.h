@@ -43,10 +43,11 @@ class SpareBlocks {
     keeps_ = keeps;
     if (!keeps) Free();
   }
-  // An array has more than the least memory, so it may shrink. `TakeLarge` tells whether one has had since it
-  // was last asked.
+  // An array has more than the least memory, so it may shrink. `has_large` tells whether one has had since
+  // the last ForgetLarge.
   void NoteLarge() { large_ = true; }
-  bool TakeLarge() { return std::exchange(large_, false); }
+  void ForgetLarge() { large_ = false; }
+  bool has_large() const { return large_; }
 
   // Called when a run begins; its arrays have returned their blocks.
   void BeginRun() { ++run_; }

@@ -57,7 +57,7 @@ const Findings& BoundAnalysis::Run(std::uint32_t index) {
   }
   const std::size_t leaves = target.output_names.size();
   if (Enter(index, 0, Array<bool>(leaves, options_.outputs_bound), std::move(first))) {
-    Measure({});
+    Measure({}, LoopBlocksOf(index));
     while (!stack_.empty() && findings_.unbounded.empty()) Step();
   }
   return findings_;
@@ -90,6 +90,8 @@ bool BoundAnalysis::Enter(std::uint32_t index, std::uint32_t path, Array<bool> b
   first.registers.resize(callee.register_count, kNothing);
   next.entries[0] = std::move(first);
   next.turns[0] = 1;
+  if (!stack_.empty() && !options_.loops[index].empty()) Measure({}, LoopBlocksOf(index));
+  findings_.temporaries = std::max(findings_.temporaries, options_.loops[index].temporaries);
   next.work = BlockQueue(next.blocks.size(), BlockQueue::Order::kFirstBlockFirst);
   next.work.Push(0);
   stack_.push_back(std::move(next));
@@ -97,6 +99,13 @@ bool BoundAnalysis::Enter(std::uint32_t index, std::uint32_t path, Array<bool> b
   findings_.destinations = std::max(findings_.destinations, stack_.back().destinations);
   findings_.frames = std::max(findings_.frames, static_cast<std::uint32_t>(stack_.size()));
   return true;
+}
+
+Array<BlockClass> BoundAnalysis::LoopBlocksOf(std::uint32_t function) {
+  Array<BlockClass> blocks;
+  for (const LoopBlocks::Class& each : options_.loops[function].classes)
+    blocks.resize(blocks.size() + each.count, ClassOf({each.bytes, kHostDevice, 0, 0}));
+  return blocks;
 }
 
 void BoundAnalysis::Step() {

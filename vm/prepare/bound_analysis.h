@@ -16,6 +16,7 @@
 #include "rewire/base/work_meter.h"
 #include "rewire/executable_format/analysis/blocks.h"
 #include "rewire/executable_format/module.h"
+#include "rewire/vm/link/loop_blocks.h"
 #include "rewire/vm/outputs/output_plan.h"
 #include "rewire/vm/packed_function.h"
 #include "rewire/vm/prepare/abstract_heap.h"
@@ -30,6 +31,7 @@ struct AnalysisOptions {
   // By device of the table: copies from it to the host go to memory that it pins (PinsFor).
   Array<bool> pins;
   Array<std::int64_t> max_symbols;  // by symbol of the module; negative: no largest size is given
+  Span<const LoopBlocks> loops;     // by function
 };
 
 // The results; all figures are upper bounds.
@@ -145,6 +147,8 @@ class BoundAnalysis {
 
   // What is held now, with `extra`; raises the peaks.
   void Measure(const Array<NodeId>& extra, const Array<BlockClass>& scratch = {});
+  // The blocks that are free when the function begins.
+  Array<BlockClass> LoopBlocksOf(std::uint32_t function);
   // What the VM and the calls hold, without the innermost so many.
   AbstractHeap::Roots Roots(std::size_t without = 0) const;
   void Put(std::uint32_t dst, NodeId node) { state().registers[dst] = node; }

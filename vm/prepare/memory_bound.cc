@@ -189,7 +189,8 @@ MemoryBound Total(const Module& module, const FunctionPlan& plan, const bounds::
 
 Result<MemoryBound> Bound(const Executable& executable, Span<const FunctionPlan> plans,
                           Array<const PackedFunction*> kernels, Span<const LinkedDevice> devices,
-                          StorageFill fill, std::string_view name, const MemoryBoundOptions& options) {
+                          Span<const LoopBlocks> loops, StorageFill fill, std::string_view name,
+                          const MemoryBoundOptions& options) {
   const Module& module = executable.module();
   std::uint32_t alignment = 1;
   for (std::size_t i = 0; i < kernels.size(); ++i) {
@@ -219,8 +220,13 @@ Result<MemoryBound> Bound(const Executable& executable, Span<const FunctionPlan>
   }
   WorkMeter meter(BudgetOf(module, options));
   if (Status early = meter.Check(); !early) return Forward(early);
+  Array<LoopBlocks> found_loops;  // of an executable that is not linked
+  if (loops.empty()) {
+    found_loops = FindLoopBlocks(module, fill, alignment, &meter);
+    loops = found_loops;
+  }
   bounds::BoundAnalysis analysis(module, plans, std::move(kernels),
-                                 {options.outputs_bound, fill, alignment, pins, *symbols}, &meter);
+                                 {options.outputs_bound, fill, alignment, pins, *symbols, loops}, &meter);
   const bounds::Findings& found = analysis.Run(index);
   if (const Status spent = meter.Failure(); !spent && spent.error().code() == StatusCode::kDeadlineExceeded)
     return Forward(spent);
@@ -249,16 +255,16 @@ Result<MemoryBound> BoundMemory(const Executable& executable, KernelSet* kernels
   Array<const PackedFunction*> pointers;
   pointers.reserve(resolved.size());
   for (const PackedFunction& kernel : resolved) pointers.push_back(kernel ? &kernel : nullptr);
-  return Bound(executable, PlanOutputs(executable.module()), std::move(pointers), {}, StorageFill::kUndefined,
-               function, options);
+  return Bound(executable, PlanOutputs(executable.module()), std::move(pointers), {}, {},
+               StorageFill::kUndefined, function, options);
 }
 
 Result<MemoryBound> Program::TryMemoryBound(std::string_view function,
                                             const MemoryBoundOptions& options) const {
   Array<const PackedFunction*> kernels;
   for (const LinkedKernel& kernel : rep_->kernels) kernels.push_back(&kernel.function);
-  return Bound(rep_->executable, rep_->plans, std::move(kernels), rep_->devices, rep_->storage_fill, function,
-               options);
+  return Bound(rep_->executable, rep_->plans, std::move(kernels), rep_->devices, rep_->code->loops,
+               rep_->storage_fill, function, options);
 }
 
 }  // namespace rewire

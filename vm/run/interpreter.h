@@ -43,6 +43,9 @@ class Interpreter {
       4096;  // instructions between two checks of limits, cancellation and deadline
 
   bool Loop();
+  [[gnu::cold]] bool LoopObserved();
+  // Whether the run is still good when its work on devices is done, or left to a later wait.
+  [[gnu::cold]] bool EndWork(bool ok);
 
   // Instructions that the loop has inline. It passes what it keeps in registers of the CPU: `pc` of the
   // instruction, and `registers`, which is registers_. AllocTensor sets pc_, the others find it set. Each
@@ -143,8 +146,11 @@ class Interpreter {
   }
 
   // Frames.
-  void TakeInputs(std::uint32_t function, const RewireFFIAny* inputs, bool bound);
-  bool EnterHere(Word function, const Word* return_pc, Word dst, std::uint32_t destinations);
+  void TakeInputs(std::uint32_t count, const RewireFFIAny* inputs, bool bound);
+  bool EnterHere(const LinkedFunction& callee, Word function, const Word* return_pc, Word dst,
+                 std::uint32_t destinations);
+  [[gnu::cold]] bool PrepareFrame(Word function);
+  [[gnu::cold]] bool FailDepth();
   bool Enter(Word function, const Word* return_pc, Word dst, std::uint32_t destinations);
   bool EnterCall();
   bool EnterClosure();

@@ -1,94 +1,48 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs, calls, returns and failures of the interpreter.
+// Calls, returns and failures of the interpreter.
 #include <cstring>
 
-#include "rewire/base/inline.h"
 #include "rewire/executable_format/instruction_text.h"
-#include "rewire/vm/run/interpreter.h"
-#include "rewire/vm/run/kernel_context.h"
+#include "rewire/vm/run/interpreter_run.h"
 #include "rewire/vm/value/shape.h"
 
 namespace rewire {
 
-// The caller of this fills the registers of the callee's inputs, and nothing may fail before it has.
-REWIRE_INLINE bool Interpreter::EnterHere(Word function, const Word* return_pc, Word dst,
-                                          std::uint32_t destinations) {
-  if (__builtin_expect(vm_.frames.size() >= vm_.limits.depth, 0)) {
-    return Fail(StatusCode::kDepthLimit,
-                "the limit of {} active calls is reached; raise Limits::depth if the program needs more",
-                vm_.limits.depth);
-  }
-  const LinkedFunction& callee = rep_.functions[function];
-  const std::uint32_t count = callee.register_count;
-  const std::uint32_t inputs = callee.input_count;
-  const std::uint32_t base = vm_.stack.size();
-  if (__builtin_expect(count >= kLongList, 0) && !CheckInterrupts()) return false;
-  if (!vm_.stack.Resize(std::uint64_t{base} + count)) return FailMemory(count * sizeof(RewireFFIAny));
-  Frame* const frame = vm_.frames.Add();
-  if (__builtin_expect(frame == nullptr, 0)) {
-    vm_.stack.Pop(base);
-    return FailMemory(sizeof(Frame));
-  }
-  *frame = {callee.code, return_pc, function, base, dst, destinations};
-  RewireFFIAny* const registers = vm_.stack.data() + base;
-  registers_ = registers;
-  code_ = callee.code;
-  pc_ = callee.code;
-  destinations_ = destinations;
-  FindSites(function);
-  if (count > inputs) std::memset(registers + inputs, 0, (count - inputs) * sizeof(RewireFFIAny));
-  return true;
+// What few functions need before they begin. Memory for loops is taken where there is any: a loop does
+// without, too.
+bool Interpreter::PrepareFrame(Word function) {
+  if (rep_.functions[function].register_count >= LinkedFunction::kLongFrame && !CheckInterrupts())
+    return false;
+  const LoopBlocks& loops = rep_.code->loops[function];
+  for (const LoopBlocks::Class& blocks : loops.classes) heap_.pool().Reserve(blocks.bytes, blocks.count);
+  return loops.temporaries == 0 || vm_.temporaries.Reserve(loops.temporaries) ||
+         FailMemory(loops.temporaries * sizeof(RewireFFIAny));
+}
+
+bool Interpreter::FailDepth() {
+  return Fail(StatusCode::kDepthLimit,
+              "the limit of {} active calls is reached; raise Limits::depth if the program needs more",
+              vm_.limits.depth);
+}
+
+bool Interpreter::LoopObserved() {
+  const bool ok = AskObserver() && Loop();
+  vm_.interrupts.fetch_and(~VmImpl::kObserved, std::memory_order_relaxed);
+  return ok;
+}
+
+// The caller of an asynchronous run waits later. An observer has waited at every instruction.
+bool Interpreter::EndWork(bool ok) {
+  const bool later = ok && vm_.async && vm_.observer == nullptr;
+  const Status finished = later ? LeaveWork() : FinishWork(ok);
+  if (!ok || finished) return ok;
+  heap_.Release(result_);
+  status_ = finished;
+  return false;
 }
 
 bool Interpreter::Enter(Word function, const Word* return_pc, Word dst, std::uint32_t destinations) {
-  return EnterHere(function, return_pc, dst, destinations);
-}
-
-// Inputs of this call alone pass to the registers, but for constants, which registers do not count. If
-// outputs are bound, somebody may look at the inputs until the run ends.
-REWIRE_INLINE void Interpreter::TakeInputs(std::uint32_t function, const RewireFFIAny* inputs, bool bound) {
-  const std::uint32_t count = rep_.functions[function].input_count;
-  RewireFFIAny* const given = bound || inputs != vm_.given_inputs ? nullptr : vm_.given_inputs;
-  for (std::uint32_t i = 0; i < count; ++i) {
-    registers_[i] = inputs[i];
-    if (given != nullptr && !ObjectHeap::IsUncounted(inputs[i])) {
-      given[i] = {};
-    } else {
-      ObjectHeap::Retain(inputs[i]);
-    }
-  }
-}
-
-Status Interpreter::Run(std::uint32_t function, const RewireFFIAny* inputs, bool bound,
-                        RewireFFIAny* result) {
-  steps_left_ = vm_.limits.steps;
-  const KernelContext context(&vm_);
-  bool ok = (!bound || BindDestinations(function)) && EnterHere(function, nullptr, 0, bound ? 0 : kNone);
-  if (ok) {
-    TakeInputs(function, inputs, bound);
-    if (__builtin_expect(vm_.observer == nullptr, 1)) {
-      ok = Loop();
-    } else {
-      ok = AskObserver() && Loop();
-      vm_.interrupts.fetch_and(~VmImpl::kObserved, std::memory_order_relaxed);
-    }
-  }
-  if (__builtin_expect(vm_.work.busy(), 0)) {
-    // The caller of an asynchronous run waits later. An observer has waited at every instruction.
-    const bool later = ok && vm_.async && vm_.observer == nullptr;
-    const Status finished = later ? LeaveWork() : FinishWork(ok);
-    if (ok && !finished) {
-      heap_.Release(result_);
-      status_ = finished;
-      ok = false;
-    }
-  }
-  if (__builtin_expect(!ok, 0)) {
-    Unwind();
-    return status_;
-  }
-  *result = result_;
-  return {};
+  return EnterHere(rep_.functions[function], function, return_pc, dst, destinations);
 }
 
 bool Interpreter::EnterCall() {
@@ -142,28 +96,29 @@ bool Interpreter::EnterClosure() {
 
 // False when the invoked function itself has returned: the run is over, and no error is set.
 bool Interpreter::Leave(const RewireFFIAny& value) {
-  const Frame& frame = vm_.frames.back();  // keeps its contents when it is popped
+  VmImpl& vm = vm_;
+  const Frame& frame = vm.frames.back();  // keeps its contents when it is popped
   const Word* const return_pc = frame.return_pc;
   if (return_pc == nullptr) {
     // A run that was cancelled in its last instruction, or whose deadline passed there, has no result either.
     if ((destinations_ != kNone && !FinishOutputs(value)) ||
-        (vm_.interrupts.load(std::memory_order_relaxed) != 0 && !CheckInterrupts())) {
+        (vm.interrupts.load(std::memory_order_relaxed) != 0 && !CheckInterrupts())) {
       heap_.Release(value);
       return false;
     }
   }
-  RewireFFIAny* const registers = registers_;
-  const std::uint32_t count = rep_.functions[frame.function].register_count;
-  for (std::uint32_t i = 0; i < count; ++i) heap_.Release(registers[i]);
-  vm_.stack.Pop(frame.base);
-  vm_.frames.Pop(vm_.frames.size() - 1);
+  // The frame's registers are the last ones on the stack.
+  const RewireFFIAny* const end = vm.stack.data() + vm.stack.size();
+  for (const RewireFFIAny* reg = registers_; reg != end; ++reg) heap_.Release(*reg);
+  vm.stack.Pop(frame.base);
+  vm.frames.Pop(vm.frames.size() - 1);
   if (return_pc == nullptr) {
-    vm_.destinations.Clear();
+    vm.destinations.Clear();
     result_ = value;
     return false;
   }
-  const Frame& caller = vm_.frames.back();
-  registers_ = vm_.stack.data() + caller.base;
+  const Frame& caller = vm.frames.back();
+  registers_ = vm.stack.data() + caller.base;
   code_ = caller.code;
   pc_ = return_pc;
   if (frame.destinations != kNone) vm_.destinations.Pop(frame.destinations);

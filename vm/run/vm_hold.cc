@@ -7,8 +7,8 @@ Status EmptyVm() {
   return Fail(StatusCode::kInvalidArgument, "this VirtualMachine is empty: it was moved from");
 }
 
-Status VmHold::Refusal() const {
-  if (empty_) return EmptyVm();
+Status VmHold::RefusalOf(bool empty) {
+  if (empty) return EmptyVm();
   return Fail(
       StatusCode::kBusy,
       "this VirtualMachine is running; one thread at a time may use it (make one per thread, they share the "

@@ -42,7 +42,7 @@ class VmHold {
 
   explicit operator bool() const { return vm_ != nullptr; }
   // Why the VM could not be held.
-  [[gnu::cold]] Status Refusal() const;
+  Status Refusal() const { return RefusalOf(empty_); }
 
  private:
   // If two threads begin runs at once, which is a mistake of the host, one is refused.
@@ -50,6 +50,9 @@ class VmHold {
     if (vm == nullptr || vm->held.load(std::memory_order_relaxed)) return;
     if (!vm->held.exchange(true, std::memory_order_acquire)) vm_ = vm;
   }
+
+  // Takes no VmHold, which so needs no place in memory.
+  [[gnu::cold]] static Status RefusalOf(bool empty);
 
   VmImpl* vm_ = nullptr;
   bool empty_;

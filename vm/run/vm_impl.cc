@@ -101,6 +101,7 @@ VmImpl::~VmImpl() {
 }
 
 void VmImpl::DropKernelState() {
+  has_arrays = false;
   const AccountArray<KernelSlot> dropped = std::move(slots);
   for (const KernelSlot& slot : dropped) {
     if (slot.deleter != nullptr) slot.deleter(slot.state);
@@ -108,6 +109,7 @@ void VmImpl::DropKernelState() {
 }
 
 void VmImpl::ReleaseArrays() {
+  has_arrays = false;
   stack.Release();
   frames.Release();
   args.Release();

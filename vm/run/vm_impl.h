@@ -144,10 +144,10 @@ struct alignas(kCacheLine) VmImpl : OnCacheLines {
   }
   [[gnu::cold]] Status CheckFunction(std::uint32_t function) const;
   Status InvokeWith(std::uint32_t function, Span<const Value> values);
-  Status Run(std::uint32_t function, const RewireFFIAny* run_inputs);
+  Status Run(std::uint32_t function, const RewireFFIAny* run_inputs, bool inlined);
   [[gnu::cold]] Status RunUnusually(std::uint32_t function, const RewireFFIAny* run_inputs);
   Status RunHere(std::uint32_t function, const RewireFFIAny* run_inputs);
-  [[gnu::cold]] Status RunOnce(std::uint32_t function, const RewireFFIAny* run_inputs);
+  Status RunOnce(std::uint32_t function, const RewireFFIAny* run_inputs);
   [[gnu::cold]] Status TakeOut(const Status& status, RewireFFIAny* value);
   [[gnu::cold]] Status RunBounded(std::uint32_t function, const RewireFFIAny* run_inputs);
   // Runs that go on after the call (vm_async.cc), and recorded ones (vm_recording.cc).
@@ -175,12 +175,14 @@ struct alignas(kCacheLine) VmImpl : OnCacheLines {
   // run.
   bool bounded() const { return block != nullptr; }
   void GiveBackRunMemory();
+  [[gnu::cold]] Status MakeArrays();
   void ReleaseArrays();
   void FreeSpareMemory();
   // With a byte limit, a run starts with empty arrays (SpareBlocks).
   bool limited() const { return limits.bytes != std::numeric_limits<std::uint64_t>::max(); }
   [[gnu::cold]] Status NoMemory(const char* what) const;
   void DropKernelState();
+  void EndOfUsualCall();  // of a run without limits of memory
   void EndOfCall();
   [[gnu::cold]] void ShrinkArrays();
 
@@ -209,6 +211,7 @@ struct alignas(kCacheLine) VmImpl : OnCacheLines {
   DeviceWork work;                         // that devices have been given and that is not waited for
   FixedBlock* block = nullptr;             // the block that `account` allocates from; null for an ordinary VM
   SharedArena arena;                       // the arena that the block belongs to
+  bool has_arrays = false;                 // `slots` and `args` are as a run needs them
   bool require_zero_copy = false;
   bool detaches_outputs = false;   // the outputs of the current run are bound for one call
   AccountArray<KernelSlot> slots;  // by import; exist during a run

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "rewire/base/inline.h"
-#include "rewire/vm/run/interpreter.h"
+#include "rewire/vm/run/interpreter_run.h"
 #include "rewire/vm/run/vm_hold.h"
 #include "rewire/vm/run/vm_impl.h"
 #include "rewire/vm/virtual_machine.h"
@@ -32,16 +32,10 @@ class ArenaGuard {
 
 }  // namespace
 
-// Takes over the VM's reference to `value`. The earlier result returns to the heap if nobody else holds it.
-void VmImpl::ReplaceResult(const RewireFFIAny& value) {
-  heap.Share(value);
-  AdoptResult(value);
-}
-
-// The same for a value that is shared.
-void VmImpl::AdoptResult(const RewireFFIAny& value) {
-  const RewireFFIAny before = result.Release();
-  result = Value::Adopt(value);
+// Takes over the VM's reference to `value`, which is shared. The earlier result returns to the heap if nobody
+// else holds it.
+REWIRE_INLINE void VmImpl::AdoptResult(const RewireFFIAny& value) {
+  const RewireFFIAny before = result.Exchange(value);
   if (!IsObjectKind(before.type_index)) return;
   // What others hold, too, cannot return to the heap.
   const bool stays = ObjectOf(before)->local == kShared && ObjectOf(before)->strong() > 1;
@@ -52,12 +46,25 @@ void VmImpl::AdoptResult(const RewireFFIAny& value) {
   }
 }
 
-REWIRE_INLINE Status VmImpl::RunHere(std::uint32_t function, const RewireFFIAny* run_inputs) {
-  if (__builtin_expect(slots.empty(), 0) &&
-      !slots.Make(home, static_cast<std::uint32_t>(rep.kernels.size()))) {
+// The same for any value.
+void VmImpl::ReplaceResult(const RewireFFIAny& value) {
+  heap.Share(value);
+  AdoptResult(value);
+}
+
+// What every run needs.
+Status VmImpl::MakeArrays() {
+  if (slots.empty() && !slots.Make(home, static_cast<std::uint32_t>(rep.kernels.size())))
     return NoMemory("the kernels' state");
-  }
   if (!args.Resize(rep.max_args)) return NoMemory("kernel arguments");
+  has_arrays = true;
+  return {};
+}
+
+REWIRE_INLINE Status VmImpl::RunHere(std::uint32_t function, const RewireFFIAny* run_inputs) {
+  if (__builtin_expect(!has_arrays, 0)) {
+    if (Status ok = MakeArrays(); !ok) return ok;
+  }
   const bool bound = !outputs.empty() && outputs[function].bound > 0;
   if (bound) {
     if (Status ok = PrepareOutputs(function, run_inputs); !ok) return ok;
@@ -74,21 +81,28 @@ REWIRE_INLINE Status VmImpl::RunHere(std::uint32_t function, const RewireFFIAny*
   return status;
 }
 
-void VmImpl::EndOfCall() {
+REWIRE_INLINE void VmImpl::EndOfUsualCall() {
   heap.EndOfCall();
-  if (__builtin_expect(limited() || blocks.TakeLarge(), 0)) ShrinkArrays();
+  if (__builtin_expect(blocks.has_large(), 0)) ShrinkArrays();
 }
 
-REWIRE_INLINE Status VmImpl::Run(std::uint32_t function, const RewireFFIAny* run_inputs) {
+void VmImpl::EndOfCall() {
+  EndOfUsualCall();
+  if (limited()) blocks.EndRun();
+}
+
+// `inlined` is a constant: one copy of the whole run is enough for speed.
+REWIRE_INLINE Status VmImpl::Run(std::uint32_t function, const RewireFFIAny* run_inputs, bool inlined) {
   // What was asked of an earlier run is not asked of this one.
   if (__builtin_expect((interrupts.load(std::memory_order_relaxed) & kCancelRequested) != 0, 0)) {
     interrupts.fetch_and(~kCancelRequested, std::memory_order_relaxed);
   }
   current_run.store(++last_run, std::memory_order_release);
   const bool usual = open_ends == 0 && !limited() && !bounded();
-  Status status =
-      __builtin_expect(usual, 1) ? RunHere(function, run_inputs) : RunUnusually(function, run_inputs);
-  if (__builtin_expect(usual, 1)) EndOfCall();
+  Status status = __builtin_expect(!usual, 0) ? RunUnusually(function, run_inputs)
+                  : inlined                   ? RunHere(function, run_inputs)
+                                              : RunOnce(function, run_inputs);
+  if (__builtin_expect(usual, 1)) EndOfUsualCall();
   current_run.store(0, std::memory_order_relaxed);
   inputs_of_run = nullptr;
   return status;
@@ -113,13 +127,13 @@ Status VmImpl::Invoke(std::uint32_t function) {
   if (__builtin_expect(inputs.empty() && count > 0, 0) && InputsOf(function) == nullptr)
     return NoMemory("inputs");
   const RewireFFIAny* const set = count > 0 ? inputs.data() + linked.first_input : nullptr;
-  for (std::uint32_t i = 0; i < count; ++i) {
-    if (__builtin_expect(set[i].type_index == kRewireFFINone, 0)) {
+  for (const RewireFFIAny* input = set; input != set + count; ++input) {
+    if (__builtin_expect(input->type_index == kRewireFFINone, 0)) {
       return Fail(StatusCode::kInvalidArgument, "{} is not set; set it before invoking",
-                  InputText(rep.module().functions[function], i));
+                  InputText(rep.module().functions[function], static_cast<std::uint32_t>(input - set)));
     }
   }
-  return Run(function, set);
+  return Run(function, set, /*inlined=*/true);
 }
 
 Result<Value> VmImpl::Invoke(std::string_view function, Span<const Value> values) {
@@ -206,7 +220,7 @@ Status VmImpl::InvokeWith(std::uint32_t function, Span<const Value> values) {
   }
   if (status) {
     given_inputs = taken;
-    status = Run(function, taken);
+    status = Run(function, taken, /*inlined=*/false);
     given_inputs = nullptr;
   }
   for (std::uint32_t i = 0; i < done; ++i) heap.Unpin(taken[i]);
@@ -232,10 +246,12 @@ Status VmImpl::RunUnusually(std::uint32_t function, const RewireFFIAny* run_inpu
 }
 
 void VmImpl::ShrinkArrays() {
-  if (limited()) return blocks.EndRun();
+  if (limited()) return;
+  blocks.ForgetLarge();
   stack.Shrink();
   frames.Shrink();
   args.Shrink();
+  has_arrays = false;  // the last call of a kernel may have had few arguments
   temporaries.Shrink();
   leaf_values.Shrink();
 }

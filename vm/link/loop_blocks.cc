@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rewire/vm/link/loop_blocks.h"
+
+#include <algorithm>
+
+#include "rewire/executable_format/analysis/blocks.h"
+#include "rewire/executable_format/analysis/register_set.h"
+#include "rewire/executable_format/instruction.h"
+#include "rewire/vm/memory/object_heap.h"
+
+namespace rewire {
+namespace {
+
+// What a register may hold, by number. A tensor's register holds its header and, by it, its storage.
+constexpr std::uint32_t kInteger = 0;  // takes blocks when a kernel is called with it
+constexpr std::uint32_t kHeader = 1;   // of a tensor
+constexpr std::uint32_t kFirstOther = 2;
+constexpr std::uint64_t kHeaderBytes = TensorObject::Bytes(kUsualRank);
+
+// The data of a boxed integer or of a shape, in bytes at most.
+constexpr std::uint64_t kSmallData = kUsualRank * sizeof(std::int64_t);
+
+// Whether it jumps backwards. Most functions do not, and then nothing else is to be found out.
+bool HasLoop(const Array<std::uint32_t>& code) {
+  const auto is_back = [](std::uint32_t distance) { return static_cast<std::int32_t>(distance) <= 0; };
+  for (std::uint32_t pc = 0; pc < code.size(); pc += WordsOf(code[pc])) {
+    const std::uint32_t* const at = &code[pc];
+    if (OpcodeOf(*at) == Opcode::kGoto && is_back(at[WordOf(Opcode::kGoto, "target")])) return true;
+    if (OpcodeOf(*at) == Opcode::kIf &&
+        (is_back(at[WordOf(Opcode::kIf, "if_true")]) || is_back(at[WordOf(Opcode::kIf, "if_false")])))
+      return true;
+  }
+  return false;
+}
+
+// Follows the registers of one function along all paths.
+class LoopAnalysis {
+ public:
+  LoopAnalysis(const Module& module, const Function& function, StorageFill fill,
+               std::uint32_t least_alignment, WorkMeter* meter)
+      : module_(module),
+        function_(function),
+        fill_(fill),
+        least_alignment_(least_alignment),
+        meter_(*meter),
+        blocks_(FindBlocks(function.code)) {}
+
+  // Cold, so that it is compiled for size.
+  [[gnu::cold]] LoopBlocks Run() {
+    FindLoops();
+    if (!FindKinds()) return {};
+    const std::uint64_t words = RegisterSet::Words(Bits());
+    if (!meter_.Spend(words * blocks_.size())) return {};
+    entries_.resize(blocks_.size(), RegisterSet(Bits()));
+    for (std::uint32_t i = 0; i < function_.inputs.size(); ++i) {
+      if (function_.inputs[i].type.nodes[0].kind == TypeKind::kInteger) entries_[0].Add(Bit(kInteger, i));
+    }
+    BlockQueue queue(blocks_.size(), BlockQueue::Order::kFirstBlockFirst);
+    queue.PushAll();
+    while (!queue.empty()) {
+      const std::uint32_t block = queue.Pop();
+      const std::uint64_t length = blocks_[block].end - blocks_[block].begin;
+      if (!meter_.Spend(1 + words + length * sizes_.size())) return {};
+      Follow(block);
+      for (const std::uint32_t successor : blocks_[block].successors()) {
+        meter_.Spend(1 + words);
+        if (entries_[successor].Merge(held_)) queue.Push(successor);
+      }
+    }
+    return Found();
+  }
+
+ private:
+  std::uint32_t Bits() const { return static_cast<std::uint32_t>(sizes_.size()) * function_.register_count; }
+  std::uint32_t Bit(std::uint32_t kind, std::uint32_t reg) const {
+    return kind * function_.register_count + reg;
+  }
+
+  // A loop is what lies between the target of a jump backwards and the jump.
+  void FindLoops() {
+    in_loop_.resize(blocks_.size(), false);
+    auto first = static_cast<std::uint32_t>(blocks_.size());  // target of jumps from here or farther on
+    for (std::uint32_t i = first; i-- > 0;) {
+      for (const std::uint32_t successor : blocks_[i].successors()) {
+        if (successor <= i) first = std::min(first, successor);
+      }
+      in_loop_[i] = first <= i;
+    }
+    meter_.Spend(blocks_.size());
+  }
+
+  // Gives each size of a small block a number.
+  bool FindKinds() {
+    sizes_ = {0, kHeaderBytes};
+    const auto add = [this](const TwoBlocks& blocks) {
+      for (const std::uint64_t bytes : blocks.bytes) {
+        if (bytes != 0 && KindOf(bytes) == sizes_.size()) sizes_.push_back(bytes);
+      }
+    };
+    add(StorageBlocks(kSmallData, 1));
+    add(StorageBlocks(BlockPool::kMaxBlock, 1));
+    const Array<std::uint32_t>& code = function_.code;
+    for (std::uint32_t pc = 0; pc < code.size(); pc += WordsOf(code[pc])) {
+      const std::uint32_t* const at = &code[pc];
+      if (OpcodeOf(*at) == Opcode::kAllocStorage) add(StorageBlocks(at));
+      if (OpcodeOf(*at) == Opcode::kAllocADT) add(TupleBlocks(at[WordOf(Opcode::kAllocADT, "fields")]));
+      if (OpcodeOf(*at) == Opcode::kAllocClosure)
+        add(TupleBlocks(at[WordOf(Opcode::kAllocClosure, "captured")]));
+    }
+    counts_.resize(sizes_.size(), 0);
+    most_.resize(sizes_.size(), 0);
+    return meter_.Spend(code.size());
+  }
+  // Of a block that is no tensor's header; sizes_.size() if there is none.
+  std::uint32_t KindOf(std::uint64_t bytes) const {
+    std::uint32_t kind = kFirstOther;
+    while (kind < sizes_.size() && sizes_[kind] != bytes) ++kind;
+    return kind;
+  }
+
+  // The small blocks of an object; 0 for none.
+  struct TwoBlocks {
+    std::uint64_t bytes[2];
+  };
+  static TwoBlocks TupleBlocks(std::uint32_t fields) {
+    const std::uint64_t bytes = TupleObject::Bytes(fields);
+    return {{bytes <= BlockPool::kMaxSmall ? BlockPool::BlockBytes(bytes) : 0, 0}};
+  }
+  TwoBlocks StorageBlocks(std::uint64_t bytes, std::uint32_t asked_alignment) const {
+    const std::uint32_t alignment = std::max(asked_alignment, least_alignment_);
+    if (ObjectHeap::HasOwnMemory(bytes, alignment, fill_))
+      return {{BlockPool::BlockBytes(ObjectHeap::OwnMemoryBytes(bytes, alignment)), 0}};
+    const bool small = bytes <= BlockPool::kMaxSmall && alignment <= BlockPool::BlockAlignment(0);
+    return {{BlockPool::BlockBytes(sizeof(StorageObject)), small ? BlockPool::BlockBytes(bytes) : 0}};
+  }
+  TwoBlocks StorageBlocks(const std::uint32_t* at) const {
+    constexpr Opcode kOp = Opcode::kAllocStorage;
+    const bool on_host = module_.devices[at[WordOf(kOp, "device")]].type == kDLCPU;
+    std::uint64_t bytes = BlockPool::kMaxBlock;  // stands for a size that is not known, or not the pool's
+    if (on_host && at[WordOf(kOp, "size")] == kNone) {
+      const DimsView shape(at + WordOf(kOp, "shape"));
+      bytes = ElementBytes(DecodeDType(at[WordOf(kOp, "dtype")]));
+      for (std::uint32_t i = 0; i < shape.size(); ++i) bytes *= static_cast<std::uint64_t>(shape[i]);
+    }
+    return StorageBlocks(bytes, at[WordOf(kOp, "alignment")]);
+  }
+
+  [[gnu::cold, gnu::noinline]] void Set(std::uint32_t kind, std::uint32_t reg, bool holds) {
+    const std::uint32_t bit = Bit(kind, reg);
+    if (held_.Has(bit) == holds) return;
+    if (holds) {
+      held_.Add(bit);
+      ++counts_[kind];
+      Note(kind, 0);
+    } else {
+      held_.Remove(bit);
+      --counts_[kind];
+    }
+  }
+  // So many more are held for a moment.
+  void Note(std::uint32_t kind, std::uint32_t more) {
+    if (noted_) most_[kind] = std::max(most_[kind], counts_[kind] + more);
+  }
+  // `to` holds what `from` does.
+  [[gnu::cold, gnu::noinline]] void Copy(std::uint32_t from, std::uint32_t to) {
+    for (std::uint32_t kind = 0; kind < sizes_.size(); ++kind) Set(kind, to, held_.Has(Bit(kind, from)));
+  }
+  [[gnu::cold, gnu::noinline]] void Clear(std::uint32_t reg) {
+    for (std::uint32_t kind = 0; kind < sizes_.size(); ++kind) Set(kind, reg, false);
+  }
+  template <typename Visit>
+  void ForEachKind(const TwoBlocks& blocks, Visit visit) {
+    for (const std::uint64_t bytes : blocks.bytes) {
+      if (bytes != 0) visit(KindOf(bytes));
+    }
+  }
+  // A register's new object is made before the one that it held goes.
+  [[gnu::cold, gnu::noinline]] void MakeStorage(const TwoBlocks& blocks, std::uint32_t dst) {
+    ForEachKind(blocks, [&](std::uint32_t kind) { Note(kind, 1); });
+    Clear(dst);
+    ForEachKind(blocks, [&](std::uint32_t kind) { Set(kind, dst, true); });
+  }
+  // A tensor that keeps what `storage` keeps.
+  void MakeTensor(std::uint32_t storage, std::uint32_t dst) {
+    Note(kHeader, 1);
+    Copy(storage, dst);
+    Set(kInteger, dst, false);
+    Set(kHeader, dst, true);
+  }
+  void MakeTensor(const TwoBlocks& storage, std::uint32_t dst) {
+    Note(kHeader, 1);
+    MakeStorage(storage, dst);
+    Set(kHeader, dst, true);
+  }
+  // The register may be among the fields.
+  void MakeTuple(Span<const std::uint32_t> fields, std::uint32_t dst) {
+    for (const std::uint32_t field : fields) {
+      for (std::uint32_t kind = kHeader; kind < sizes_.size(); ++kind) {
+        if (held_.Has(Bit(kind, field))) Set(kind, dst, true);
+      }
+    }
+    Set(kInteger, dst, false);
+    ForEachKind(TupleBlocks(static_cast<std::uint32_t>(fields.size())), [&](std::uint32_t kind) {
+      Note(kind, 1);
+      Set(kind, dst, true);
+    });
+  }
+
+  // From the block's beginning to its end, in held_.
+  void Follow(std::uint32_t block) {
+    held_ = entries_[block];
+    noted_ = in_loop_[block] != 0;
+    std::fill(counts_.begin(), counts_.end(), 0);
+    held_.ForEach([this](std::uint32_t bit) { ++counts_[bit / function_.register_count]; });
+    for (std::uint32_t kind = 0; kind < sizes_.size(); ++kind) Note(kind, 0);
+    const Array<std::uint32_t>& code = function_.code;
+    for (std::uint32_t pc = blocks_[block].begin; pc < blocks_[block].end; pc += WordsOf(code[pc]))
+      Step(&code[pc]);
+  }
+
+  [[gnu::cold, gnu::noinline]] void Step(const std::uint32_t* at) {
+    // What a call gives is not known here: a small tensor, most likely.
+    const auto make_result = [&](std::uint32_t dst) { MakeTensor(StorageBlocks(kSmallData, 1), dst); };
+    switch (OpcodeOf(*at)) {
+      case Opcode::kMove:
+        return Copy(at[WordOf(Opcode::kMove, "src")], at[WordOf(Opcode::kMove, "dst")]);
+      case Opcode::kInvoke:
+        return make_result(at[WordOf(Opcode::kInvoke, "dst")]);
+      case Opcode::kInvokeClosure:
+        return make_result(at[WordOf(Opcode::kInvokeClosure, "dst")]);
+      case Opcode::kInvokePacked: {
+        BoxIntegers(at);
+        const std::uint32_t dst = at[WordOf(Opcode::kInvokePacked, "dst")];
+        return dst != kNone ? make_result(dst) : void();
+      }
+      case Opcode::kAllocTensor:
+        return MakeTensor(at[WordOf(Opcode::kAllocTensor, "storage")],
+                          at[WordOf(Opcode::kAllocTensor, "dst")]);
+      case Opcode::kAllocTensorReg:
+        return MakeTensor(at[WordOf(Opcode::kAllocTensorReg, "storage")],
+                          at[WordOf(Opcode::kAllocTensorReg, "dst")]);
+      case Opcode::kReshapeTensor:
+        return MakeTensor(at[WordOf(Opcode::kReshapeTensor, "tensor")],
+                          at[WordOf(Opcode::kReshapeTensor, "dst")]);
+      case Opcode::kShapeOf:
+        return make_result(at[WordOf(Opcode::kShapeOf, "dst")]);
+      case Opcode::kDeviceCopy:
+        return MakeTensor(StorageBlocks(BlockPool::kMaxBlock, 1), at[WordOf(Opcode::kDeviceCopy, "dst")]);
+      case Opcode::kAllocADT:
+        return MakeTuple(ReadsView(at + WordOf(Opcode::kAllocADT, "fields")),
+                         at[WordOf(Opcode::kAllocADT, "dst")]);
+      case Opcode::kAllocClosure:
+        return MakeTuple(ReadsView(at + WordOf(Opcode::kAllocClosure, "captured")),
+                         at[WordOf(Opcode::kAllocClosure, "dst")]);
+      case Opcode::kGetField:
+        return Copy(at[WordOf(Opcode::kGetField, "object")], at[WordOf(Opcode::kGetField, "dst")]);
+      case Opcode::kAllocStorage:
+        return MakeStorage(StorageBlocks(at), at[WordOf(Opcode::kAllocStorage, "dst")]);
+      case Opcode::kLoadConsti:
+        return SetInteger(at[WordOf(Opcode::kLoadConsti, "dst")]);
+      case Opcode::kGetTag:
+        return SetInteger(at[WordOf(Opcode::kGetTag, "dst")]);
+      case Opcode::kLoadConst:
+        return Clear(at[WordOf(Opcode::kLoadConst, "dst")]);
+      case Opcode::kKillRegister:
+        return Clear(at[WordOf(Opcode::kKillRegister, "reg")]);
+      case Opcode::kRet:
+      case Opcode::kIf:
+      case Opcode::kGoto:
+      case Opcode::kFatal:
+        return;
+    }
+  }
+  void SetInteger(std::uint32_t reg) {
+    Clear(reg);
+    Set(kInteger, reg, true);
+  }
+
+  // Integers that a kernel call makes tensors, until it returns.
+  void BoxIntegers(const std::uint32_t* at) {
+    constexpr Opcode kOp = Opcode::kInvokePacked;
+    if (!noted_ || (module_.kernels[at[WordOf(kOp, "kernel")]].flags & kKernelObjects) != 0) return;
+    std::uint32_t boxes = 0;
+    for (const std::uint32_t reg : ReadsView(at + WordOf(kOp, "args")))
+      boxes += held_.Has(Bit(kInteger, reg)) ? 1 : 0;
+    if (boxes == 0) return;
+    temporaries_ = std::max(temporaries_, boxes);
+    Note(kHeader, boxes);
+    ForEachKind(StorageBlocks(kSmallData, 1), [&](std::uint32_t kind) { Note(kind, boxes); });
+  }
+
+  LoopBlocks Found() const {
+    LoopBlocks found;
+    found.temporaries = temporaries_;
+    for (std::uint32_t kind = kHeader; kind < sizes_.size(); ++kind) {
+      if (most_[kind] == 0) continue;
+      const auto same = [&](const LoopBlocks::Class& each) { return each.bytes == sizes_[kind]; };
+      auto* const known = std::find_if(found.classes.begin(), found.classes.end(), same);
+      if (known != found.classes.end()) {
+        known->count += most_[kind];
+      } else {
+        found.classes.push_back({sizes_[kind], most_[kind]});
+      }
+    }
+    return found;
+  }
+
+  const Module& module_;
+  const Function& function_;
+  StorageFill fill_;
+  std::uint32_t least_alignment_;
+  WorkMeter& meter_;
+  Array<BasicBlock> blocks_;
+  Array<std::uint8_t> in_loop_;  // by block
+  Array<std::uint64_t> sizes_;   // by kind: of its blocks
+  Array<RegisterSet> entries_;   // by block: what is held where it begins, by Bit
+  RegisterSet held_;             // at the instruction that is being looked at
+  Array<std::uint32_t> counts_;  // by kind: registers in held_
+  Array<std::uint32_t> most_;    // by kind: the largest count in a loop
+  bool noted_ = false;           // the block that is being followed is in a loop
+  std::uint32_t temporaries_ = 0;
+};
+
+}  // namespace
+
+Array<LoopBlocks> FindLoopBlocks(const Module& module, StorageFill fill, std::uint32_t least_alignment,
+                                 WorkMeter* meter) {
+  Array<LoopBlocks> found(module.functions.size());
+  for (std::uint32_t i = 0; i < found.size(); ++i) {
+    const Function& function = module.functions[i];
+    if (HasLoop(function.code)) found[i] = LoopAnalysis(module, function, fill, least_alignment, meter).Run();
+  }
+  return found;
+}
+
+}  // namespace rewire
