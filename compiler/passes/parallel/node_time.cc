@@ -116,6 +116,7 @@ double ProductsOf(const Node& node, std::string_view kind) {
   if (kind == "conv" || kind == "conv_integer") return outputs * by_channel;
   if (kind == "winograd") return outputs * Dim(w, -1) * 36 / 16;
   if (kind == "depthwise") return outputs * Dim(w, 0);
+  if (kind == "depthwise_integer") return outputs * by_channel;
   if (kind == "conv_transpose") return *ElementsOf(x) * by_channel;
   if (kind == "matmul" || kind == "matmul_integer" || kind == "matmul_bytes" || kind == "dense" ||
       kind == "gemm")
