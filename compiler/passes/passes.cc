@@ -30,6 +30,7 @@ std::span<const Pass> Passes() {
       {"pack-integers", PackIntegers, nullptr, true},
       {"pack-onednn", PackForOneDnn, "librewire_kernels_onednn.so", true},
       {"channels-last", ChannelsLast, nullptr, true},
+      {"fuse-quantized-prelu", FuseQuantizedPRelu, nullptr, true},
       {"add-residuals", AddResiduals, nullptr, true},
       {"round-early", RoundEarly, nullptr, true},
       {"fuse-elementwise", FuseElementwise, nullptr, true},

@@ -40,6 +40,8 @@ void AddResiduals(Graph* graph);
 void FuseSwish(Graph* graph);
 // Turns sums of dequantised tensors that are quantised again into one kernel.
 void FuseQuantizedAdd(Graph* graph);
+// The same for PRelus with a slope for each position along the last axis.
+void FuseQuantizedPRelu(Graph* graph);
 // Looks up what is a function of a byte, between tensors of 8-bit integers.
 void MapBytes(Graph* graph);
 // Turns products of dequantised integers into products of the integers, which are then dequantised.

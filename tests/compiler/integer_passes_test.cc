@@ -75,11 +75,18 @@ TEST_CASE("integer-products: MatMul, and Gemm as it is, transposed and behind a 
   }
 }
 
+TEST_CASE("integer-products: a depthwise convolution of dequantised integers") {
+  onnx::ModelProto model = Dequantised({1, 2, 4, 4}, {2, 1, 3, 3}, 0);
+  AddInt(AddNode(model.mutable_graph(), "Conv", {"xd", "wd"}, "y"), "group", 2);
+  CHECK(Calls(After("integer-products", model, {1, 2, 4, 4}), "rewire.conv_integer"));
+  CHECK_FALSE(RunPass("integer-groups", model, {1, 2, 4, 4}).changes());
+}
+
 TEST_CASE("integer-products: what stays in floats") {
   SECTION("a convolution of groups") {
-    onnx::ModelProto model = Dequantised({1, 2, 4, 4}, {2, 1, 3, 3}, 0);
+    onnx::ModelProto model = Dequantised({1, 4, 4, 4}, {4, 2, 3, 3}, 0);
     AddInt(AddNode(model.mutable_graph(), "Conv", {"xd", "wd"}, "y"), "group", 2);
-    CHECK_FALSE(RunPass("integer-products", model, {1, 2, 4, 4}).changes());
+    CHECK_FALSE(RunPass("integer-products", model, {1, 4, 4, 4}).changes());
   }
   SECTION("scales along the depth") {
     onnx::ModelProto model = Dequantised({3, 4}, {4, 4}, 0);
@@ -219,6 +226,25 @@ TEST_CASE("pack-integers: QLinearConv, between transposes") {
   CHECK(Calls(lines, "rewire.packed.conv_integer {channels=3, kernel_shape=[3, 3]"));
   CHECK(Calls(lines, "rewire.transpose {perm=[0, 2, 3, 1]}"));
   CHECK_FALSE(Calls(lines, "rewire.requantize"));
+}
+
+TEST_CASE("pack-integers: depthwise QLinearConv") {
+  for (const std::int64_t rows : {3, 1}) {
+    onnx::ModelProto model = Quantised({1, 2, 5, 5});
+    onnx::GraphProto* graph = model.mutable_graph();
+    AddWhole(graph, "w", {2, 1, rows, 3}, kU8);
+    AddFloats(graph, "ws", {2}, {0.5F, 0.25F});
+    AddWhole(graph, "wz", {2}, kU8, 128, 0);
+    AddWhole(graph, "b", {2}, kI32, -4000, 3000);
+    AddInt(AddNode(graph, "QLinearConv", {"xq", "xs", "xz", "w", "ws", "wz", "xs", "xz", "b"}, "yq"), "group",
+           2);
+    AddNode(graph, "DequantizeLinear", {"yq", "xs", "xz"}, "y");
+    const Lines lines = After("pack-integers", model, {1, 2, 5, 5});
+    // The members of a quad are rows, or the positions of the only one.
+    CHECK(Calls(lines, rows == 3 ? "order=\"OI\", segments=3}" : "order=\"OI\", segments=1}"));
+    CHECK(Calls(lines, "rewire.packed.depthwise_integer {channels=2, kernel_shape=["));
+    CHECK_FALSE(Calls(lines, "rewire.requantize"));
+  }
 }
 
 TEST_CASE("pack-integers: what it leaves") {

@@ -159,6 +159,28 @@ TEST_CASE("integer-groups: sums that f32 holds, and longer ones") {
   CHECK_FALSE(RunPass("integer-groups", model, {1, 4, 8, 8}).changes());
 }
 
+TEST_CASE("fuse-quantized-prelu: slopes along the last axis") {
+  const auto finish = [](const std::vector<std::int64_t>& slopes, bool once) {
+    onnx::ModelProto model = Quantised({2, 3});
+    onnx::GraphProto* graph = model.mutable_graph();
+    AddNode(graph, "DequantizeLinear", {"xq", "xs", "xz"}, "xd");
+    AddFloats(graph, "slope", slopes,
+              std::vector<float>(slopes == std::vector<std::int64_t>{3} ? 3 : 2, 0.5F));
+    AddFloats(graph, "ys", {}, {0.75F});
+    AddWhole(graph, "yz", {}, kU8, 9);
+    AddNode(graph, "PRelu", {"xd", "slope"}, "activated");
+    AddNode(graph, "QuantizeLinear", {"activated", "ys", "yz"}, "yq");
+    AddNode(graph, "DequantizeLinear", {"yq", "ys", "yz"}, once ? "y" : "yd");
+    if (!once) AddNode(graph, "Add", {"yd", "activated"}, "y");
+    return After("fuse-quantized-prelu", model, {2, 3});
+  };
+  const Lines lines = finish({3}, true);
+  CHECK(Calls(lines, "rewire.prelu_quantized {x_scale=0.5, x_zero=3, scale=0.75, zero=9}"));
+  CHECK_FALSE(Calls(lines, "rewire.prelu("));
+  CHECK_FALSE(Calls(finish({2, 1}, true), "rewire.prelu_quantized"));
+  CHECK_FALSE(Calls(finish({3}, false), "rewire.prelu_quantized"));
+}
+
 TEST_CASE("channels-last: quantised images through casts, terms and requantisation") {
   onnx::ModelProto model = ModelOf({1, 4, 4, 3});
   onnx::GraphProto* graph = model.mutable_graph();
@@ -170,7 +192,9 @@ TEST_CASE("channels-last: quantised images through casts, terms and requantisati
   AddWhole(graph, "wz", {}, kI8, 0);
   AddIntList(AddNode(graph, "Transpose", {"x"}, "first"), "perm", {0, 3, 1, 2});
   AddNode(graph, "QuantizeLinear", {"first", "xs", "xz"}, "xq");
-  AddInt(AddNode(graph, "QLinearConv", {"xq", "xs", "xz", "w", "ws", "wz", "xs", "xz", "b"}, "yq"), "group",
+  // A scale that is computed: the convolution gives sums.
+  AddInt(AddNode(graph, "ReduceMax", {"x"}, "ys"), "keepdims", 0);
+  AddInt(AddNode(graph, "QLinearConv", {"xq", "xs", "xz", "w", "ws", "wz", "ys", "xz", "b"}, "yq"), "group",
          3);
   AddNode(graph, "DequantizeLinear", {"yq", "xs", "xz"}, "y");
   // With all passes but arena: no transposes are left but the last one.
@@ -182,8 +206,8 @@ TEST_CASE("channels-last: quantised images through casts, terms and requantisati
   REQUIRE(CompileProto(model, options).message.empty());
   REQUIRE(lines.size() == 1);
   const std::string& text = lines[0];
-  CHECK_THAT(text,
-             Catch::Contains("rewire.packed.depthwise") && Catch::Contains("rewire.requantize {axis=3}"));
+  CHECK_THAT(text, Catch::Contains("rewire.packed.depthwise_integer") &&
+                       Catch::Contains("rewire.requantize {axis=3}"));
   INFO(text);
   CHECK(text.find("rewire.transpose", text.find("rewire.quantize_linear")) == text.rfind("rewire.transpose"));
 }

@@ -431,13 +431,31 @@ TEST_CASE("the largest of rows, of every instruction set") {
       for (std::size_t i = 0; i < x.size(); ++i) x[i] = Numbered(i, 13) - 20;
       x[size] = nan;
       const float* rows[] = {x.data(), x.data() + size, x.data() + 2 * size};
-      ChooseLargestRowsKernel()(rows, 3, channels, out.data());
+      ChooseLargestRowsKernel<float>()(rows, 3, channels, out.data());
       REQUIRE(std::isnan(out[0]));
       for (std::size_t i = 1; i < size; ++i)
         REQUIRE(out[i] == std::max({x[i], x[size + i], x[2 * size + i]}));
       REQUIRE(out.back() == -77);
-      ChooseLargestRowsKernel()(rows, 0, channels, out.data());
+      ChooseLargestRowsKernel<float>()(rows, 0, channels, out.data());
       REQUIRE(out[0] == -std::numeric_limits<float>::infinity());
+    }
+  });
+}
+
+TEMPLATE_TEST_CASE("the largest of rows of bytes, of every instruction set", "", std::uint8_t, std::int8_t) {
+  using Limits = std::numeric_limits<TestType>;
+  ForEachTarget([] {
+    for (std::int64_t channels = 1; channels < 200; ++channels) {
+      const auto size = static_cast<std::size_t>(channels);
+      std::vector<TestType> x(3 * size), out(size + 1, TestType{77});
+      for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<TestType>(i * 89 + i / 7);
+      const TestType* rows[] = {x.data(), x.data() + size, x.data() + 2 * size};
+      ChooseLargestRowsKernel<TestType>()(rows, 3, channels, out.data());
+      for (std::size_t i = 0; i < size; ++i)
+        REQUIRE(out[i] == std::max({x[i], x[size + i], x[2 * size + i]}));
+      REQUIRE(out.back() == 77);
+      ChooseLargestRowsKernel<TestType>()(rows, 0, channels, out.data());
+      REQUIRE(out[0] == Limits::min());
     }
   });
 }

@@ -172,6 +172,52 @@ TEST_CASE("dynamic quantisation covers a range that several threads find") {
   }
 }
 
+TEMPLATE_TEST_CASE("slopes of negative numbers are as defined, by every instruction set", "", std::uint8_t,
+                   std::int8_t) {
+  ForEachTarget([] {
+    const QuantizedMath<TestType> math = ChooseQuantizedMath<TestType>();
+    const Quantization from{0.25F, 20, 0, 0};
+    const Quantization by{0.125F, 90, std::numeric_limits<TestType>::min(),
+                          std::numeric_limits<TestType>::max()};
+    for (std::size_t period : {1, 3, 10, 16, 28, 64}) {
+      for (std::size_t rows : {1, 2, 13}) {
+        INFO(rows << " rows of " << period);
+        std::vector<float> slopes;
+        for (std::size_t i = 0; i < period + 16; ++i)
+          slopes.push_back(static_cast<float>(i % period) * 0.11F - 0.5F);
+        std::vector<TestType> x(rows * period), found(x.size() + 1, 99), expected;
+        for (std::size_t i = 0; i < x.size(); ++i) {
+          x[i] = static_cast<TestType>(i * 37 + 5);
+          float value = static_cast<float>(x[i] - from.zero) * from.scale;
+          if (value < 0) value *= slopes[i % period];
+          expected.push_back(QuantizedByDefinition<TestType>(value, by));
+        }
+        expected.push_back(99);
+        math.prelu(x.data(), from, slopes.data(), static_cast<std::int64_t>(period),
+                   static_cast<std::int64_t>(x.size()), by, found.data());
+        REQUIRE(found == expected);
+      }
+    }
+  });
+}
+
+TEST_CASE("prelu_quantized does as its parts do, and refuses what does not fit") {
+  HostTensor x = HostTensor::Of<std::int8_t>({2, 3}, {-10, 0, 10, 100, -128, 127});
+  HostTensor slope = HostTensor::Of<float>({3}, {0.5F, 2, -1});
+  HostTensor out = HostTensor::Empty<std::int8_t>({2, 3});
+  const AttributeList attributes = {{"x_scale", 0.5}, {"x_zero", std::int64_t{-5}}, {"scale", 1.0}};
+  REQUIRE(Run("rewire.prelu_quantized", {&x, &slope, &out}, attributes) == "");
+  CHECK(out.values<std::int8_t>() == std::vector<std::int8_t>{-1, 2, 8, 52, -123, 66});
+  HostTensor shorter = HostTensor::Empty<float>({2});
+  CHECK(Run("rewire.prelu_quantized", {&x, &shorter, &out}, attributes) ==
+        "ValueError: rewire.prelu_quantized: slope has shape [2], expected [3]");
+  HostTensor scalar = HostTensor::Of<std::int8_t>({}, {1});
+  CHECK(Run("rewire.prelu_quantized", {&scalar, &slope, &scalar}, attributes) != "");
+  HostTensor single = HostTensor::Empty<std::int8_t>({});
+  CHECK(Run("rewire.prelu_quantized", {&scalar, &slope, &single}, attributes) ==
+        "ValueError: rewire.prelu_quantized: x has shape [], expected at least one axis");
+}
+
 TEST_CASE("add_quantized adds as its parts do, and refuses what does not fit") {
   HostTensor a = HostTensor::Of<std::int8_t>({2, 2}, {-128, 0, 5, 127});
   HostTensor b = HostTensor::Of<std::int8_t>({2, 2}, {-128, 9, -7, 127});

@@ -241,6 +241,10 @@ TEST_CASE("operations are those of the plain convolution or product") {
                    {{"kernel_shape", list({3, 3})}},
                    {{1, 5, 5, 8}, {9, 16}, {1, 5, 5, 8}},
                    2.0 * 8 * 25 * 9});
+  cases.push_back({"rewire.packed.depthwise_integer",
+                   {{"kernel_shape", list({3, 3})}},
+                   {{1, 5, 5, 8}, {16, 12}, {1, 5, 5, 8}},
+                   2.0 * 8 * 25 * 9});
   cases.push_back({"rewire.onednn.conv",
                    {{"weights", list({8, 4, 3, 3})}},
                    {{1, 4, 5, 5}, {999}, {8}, {1, 8, 5, 5}},

@@ -63,7 +63,7 @@ double Depth(const KernelImport& import, std::string_view kind, const std::vecto
     const double window = Product(import, "kernel_shape", 0);
     return window > 0 ? Dim(x, -1) * window : WeightsByChannel(import, w);
   }
-  if (kind == "depthwise") return Product(import, "kernel_shape", 0);
+  if (kind == "depthwise" || kind == "depthwise_integer") return Product(import, "kernel_shape", 0);
   if (kind == "matmul" || kind == "matmul_integer" || kind == "matmul_bytes" || kind == "dense")
     return Dim(x, -1);
   if (kind == "gemm") return Integer(import, "transA", 0) != 0 ? Dim(x, 0) : Dim(x, -1);

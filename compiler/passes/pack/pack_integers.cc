@@ -23,16 +23,15 @@ namespace {
 using Ints = std::vector<std::int64_t>;
 using Floats = std::vector<float>;
 
-bool HasOneElement(const Value* value) {
-  return value->type.ranked && value->type.rank() <= 1 && ProductOf(value->type.dims).Is(1);
-}
-
 // A product that is packed: its weights, and the axis of its columns in its output.
 struct Product {
+  enum Kind { kMatMul, kConv, kDepthwise };
   Node* node;
-  bool is_conv;
+  Kind kind;
   std::int64_t columns, depth, segments;
   int axis;
+
+  bool is_conv() const { return kind != kMatMul; }
 };
 
 // What becomes of its sums, as far as `last`.
@@ -61,36 +60,33 @@ class IntegerPacking : public Packing {
   }
 
  private:
-  // Accepts constant weights with constant zero points, and an x with one zero point.
-  static bool HasOperands(const Node& node, std::int64_t columns) {
-    const Value* w_zero = OptionalInput(node, 3);
-    if (node.extents.size() != 1 || node.extents[0].shape != nullptr || !IsByte(node.inputs[0])) return false;
-    if (OptionalInput(node, 2) != nullptr && !HasOneElement(node.inputs[2])) return false;
-    if (w_zero == nullptr) return true;
-    return w_zero->IsConstant() && (HasOneElement(w_zero) || w_zero->constant->shape == Ints{columns});
-  }
-
   static std::optional<Product> MatMulOf(Node* node) {
     const Value* weights = node->inputs[1];
     if (!weights->IsConstant() || !IsByte(weights) || weights->type.rank() != 2) return std::nullopt;
     const Ints& dims = weights->constant->shape;
     const int rank = node->outputs[0]->type.rank();
-    if (node->inputs[0]->type.rank() < 2 || dims[0] < 1 || dims[1] < 1 || !HasOperands(*node, dims[1]))
+    if (node->inputs[0]->type.rank() < 2 || dims[0] < 1 || dims[1] < 1 || !HasPackableZeros(*node, dims[1]))
       return std::nullopt;
-    return Product{node, false, dims[1], dims[0], 1, rank - 1};
+    return Product{node, Product::kMatMul, dims[1], dims[0], 1, rank - 1};
   }
 
   static std::optional<Product> ConvOf(Node* node) {
     const Value* weights = node->inputs[1];
-    if (!weights->IsConstant() || !IsByte(weights) || IntAttribute(*node, "group", 1) != 1)
-      return std::nullopt;
+    if (!weights->IsConstant() || !IsByte(weights)) return std::nullopt;
     const Ints& dims = weights->constant->shape;
+    if (IsDepthwise(dims, IntAttribute(*node, "group", 1))) {
+      if (!HasPackableZeros(*node, dims[0])) return std::nullopt;
+      // A window of several rows has them in segments, one for each position of a row.
+      const std::int64_t taps = TapsOf(dims);
+      return Product{node, Product::kDepthwise, dims[0], taps, taps == dims.back() ? 1 : dims.back(), 1};
+    }
+    if (IntAttribute(*node, "group", 1) != 1) return std::nullopt;
     if ((dims.size() != 3 && dims.size() != 4) || dims[0] < 1 || dims[1] < 1) return std::nullopt;
     const std::int64_t taps = TapsOf(dims);
-    if (taps < 1 || taps > kMostTaps || !HasOperands(*node, dims[0])) return std::nullopt;
+    if (taps < 1 || taps > kMostTaps || !HasPackableZeros(*node, dims[0])) return std::nullopt;
     const Attribute* dilations = FindAttribute(*node, "dilations");
     const bool whole = dilations == nullptr || std::get<Array<std::int64_t>>(dilations->value).back() == 1;
-    return Product{node, true, dims[0], dims[1] * taps, whole ? taps / dims.back() : taps, 1};
+    return Product{node, Product::kConv, dims[0], dims[1] * taps, whole ? taps / dims.back() : taps, 1};
   }
 
   void Pack(const Product& product) {
@@ -101,15 +97,16 @@ class IntegerPacking : public Packing {
     const Value* weights = node->inputs[1];
     const std::int64_t padded = (product.depth / product.segments + 3) / 4 * 4;
     Node* pack =
-        OnWeights(&graph_, "rewire.packed.pack_integers", node->inputs[1],
-                  {{"order", std::string(product.is_conv ? "OI" : "IO")}, {"segments", product.segments}});
+        OnWeights(&graph_, "rewire.packed.pack_integers",
+                  product.kind == Product::kDepthwise ? RowsOf(*weights) : node->inputs[1],
+                  {{"order", std::string(product.is_conv() ? "OI" : "IO")}, {"segments", product.segments}});
     Value* packed =
         AddOutput(&graph_, pack, weights->name + ".packed",
                   TensorOf(kInt8, ShapeOfInts({PackedColumns(product.columns), product.segments * padded})));
     Value* sums =
         AddOutput(&graph_, pack, weights->name + ".sums", TensorOf(kInt32, ShapeOfInts({product.columns})));
-    std::vector<Attribute> attributes = {{product.is_conv ? "channels" : "columns", product.columns}};
-    if (product.is_conv) {
+    std::vector<Attribute> attributes = {{product.is_conv() ? "channels" : "columns", product.columns}};
+    if (product.is_conv()) {
       attributes.push_back(
           {"kernel_shape", Ints(weights->constant->shape.begin() + 2, weights->constant->shape.end())});
       for (const char* name : {"strides", "dilations", "pads", "auto_pad"}) {
@@ -130,12 +127,34 @@ class IntegerPacking : public Packing {
       if (input == nullptr) input = NewFloats(&graph_, "none", {0}, {});
     }
     for (Node* passed : tail.passed) edit_.Absorb(passed, last);
-    last->kernel = product.is_conv ? "rewire.packed.conv_integer" : "rewire.packed.matmul_integer";
+    last->kernel = KernelOf(product.kind);
     last->source = node->source;
     last->attributes = std::move(attributes);
     last->inputs = std::move(inputs);
     if (tail.scale != nullptr && last->outputs[0]->type.dtype == kFloat32) TakeActivation(&edit_, last);
-    if (product.is_conv) convolutions_.insert(last);
+    if (product.is_conv()) convolutions_.insert(last);
+  }
+
+  static const char* KernelOf(Product::Kind kind) {
+    switch (kind) {
+      case Product::kMatMul:
+        return "rewire.packed.matmul_integer";
+      case Product::kConv:
+        return "rewire.packed.conv_integer";
+      case Product::kDepthwise:
+        break;
+    }
+    return "rewire.packed.depthwise_integer";
+  }
+
+  // Weights [channels, 1, kernel...] as [channels, rows of the window, positions of a row].
+  Value* RowsOf(const Value& weights) {
+    const Ints& dims = weights.constant->shape;
+    const Ints rows = {dims[0], TapsOf(dims) / dims.back(), dims.back()};
+    Value* matrix = graph_.NewValue(weights.name, TensorOf(weights.type.dtype, ShapeOfInts(rows)));
+    matrix->constant = weights.constant;
+    matrix->constant->shape = rows;
+    return matrix;
   }
 
   // The weights' zero points in the form of packed weights, signed. Null if they are 0 everywhere.
@@ -260,7 +279,7 @@ class IntegerPacking : public Packing {
   static bool IsScale(const Value* value, const Product& product) {
     if (!value->type.IsTensor() || !(value->type.dtype == kFloat32) || !value->type.ranked) return false;
     if (HasOneElement(value)) return true;
-    return !product.is_conv && value->type.rank() == 1 && value->type.dims[0].Is(product.columns);
+    return !product.is_conv() && value->type.rank() == 1 && value->type.dims[0].Is(product.columns);
   }
 
   void TakeQuantize(Tail* tail) {

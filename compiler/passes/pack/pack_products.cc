@@ -169,7 +169,7 @@ class ProductPacking : public Packing {
     if (dims.size() < 3 || dims.size() > 5 || dims[0] < 1 || dims[1] < 1) return;
     const std::int64_t taps = TapsOf(dims);
     const std::int64_t groups = IntAttribute(*node, "group", 1);
-    const bool depthwise = groups > 1 && groups == dims[0] && dims[1] == 1;
+    const bool depthwise = IsDepthwise(dims, groups);
     if (taps < 1 || (groups != 1 && !depthwise)) return;
     if ((!depthwise && RowsAreWhole(*node) ? taps / dims.back() : taps) > kMostTaps) return;
     if (depthwise) {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "rewire/compiler/passes/fuse/follow_up.h"
+#include "rewire/compiler/passes/quantize/quantization.h"
 
 namespace rewire::compiler {
 
@@ -36,6 +37,20 @@ Shape ChannelsLastOf(Shape dims) {
 std::int64_t TapsOf(const Ints& dims) {
   return std::accumulate(dims.begin() + 2, dims.end(), std::int64_t{1},
                          [](std::int64_t a, std::int64_t b) { return a * b; });
+}
+
+bool IsDepthwise(const Ints& dims, std::int64_t groups) {
+  if (groups < 2 || dims.size() < 3 || dims.size() > 5 || dims[0] != groups || dims[1] != 1) return false;
+  const std::int64_t taps = TapsOf(dims);
+  return taps >= 1 && taps <= kMostTaps;
+}
+
+bool HasPackableZeros(const Node& node, std::int64_t columns) {
+  const Value *x_zero = OptionalInput(node, 2), *w_zero = OptionalInput(node, 3);
+  if (node.extents.size() != 1 || node.extents[0].shape != nullptr || !IsByte(node.inputs[0])) return false;
+  if (x_zero != nullptr && !HasOneElement(x_zero)) return false;
+  if (w_zero == nullptr) return true;
+  return w_zero->IsConstant() && (HasOneElement(w_zero) || w_zero->constant->shape == Ints{columns});
 }
 
 Node* OnWeights(Graph* graph, const std::string& kernel, Value* weights, std::vector<Attribute> attributes) {

@@ -25,6 +25,13 @@ constexpr std::int64_t PackedColumns(std::int64_t columns) {
 // The number of positions of the window of weights [M, C, taps...].
 std::int64_t TapsOf(const std::vector<std::int64_t>& dims);
 
+// True for weights [channels, 1, taps...] of a convolution with a group for each channel, if the depthwise
+// kernels accept the window.
+bool IsDepthwise(const std::vector<std::int64_t>& dims, std::int64_t groups);
+// True if the kernels of packed integers accept a product or convolution of bytes: its weights have constant
+// zero points, and x has one zero point.
+bool HasPackableZeros(const Node& node, std::int64_t columns);
+
 // Makes a node that works on constant weights before all runs. It has no outputs yet.
 Node* OnWeights(Graph* graph, const std::string& kernel, Value* weights, std::vector<Attribute> attributes);
 // Makes a node that transposes `from` to `to`. `source` names the node of the model that it is made for.

@@ -65,6 +65,7 @@ constexpr std::array kCosts = {
     Cost{"log_softmax", 6},
     Cost{"map_bytes", 1},
     Cost{"pad", 2},
+    Cost{"prelu_quantized", 4},
     Cost{"quantize_linear", 4},
     Cost{"reduce_l1", 1},
     Cost{"reduce_l2", 1},
@@ -97,7 +98,7 @@ double Dim(const Value& value, int axis) {
   return axis < 0 || axis >= value.type.rank() ? 1 : static_cast<double>(*value.type.dims[axis].constant());
 }
 
-double TapsOf(const Node& node) {
+double WindowTapsOf(const Node& node) {
   const Attribute* attribute = FindAttribute(node, "kernel_shape");
   const auto* window = attribute == nullptr ? nullptr : std::get_if<Array<std::int64_t>>(&attribute->value);
   double taps = 1;
@@ -116,6 +117,7 @@ double ProductsOf(const Node& node, std::string_view kind) {
   if (kind == "conv" || kind == "conv_integer") return outputs * by_channel;
   if (kind == "winograd") return outputs * Dim(w, -1) * 36 / 16;
   if (kind == "depthwise") return outputs * Dim(w, 0);
+  if (kind == "depthwise_integer") return outputs * by_channel;
   if (kind == "conv_transpose") return *ElementsOf(x) * by_channel;
   if (kind == "matmul" || kind == "matmul_integer" || kind == "matmul_bytes" || kind == "dense" ||
       kind == "gemm")
@@ -151,7 +153,7 @@ std::optional<double> TimeOfSmall(const Graph& graph, const Node& node) {
   if (cost != kCosts.end()) {
     operations = cost->operations;
   } else if (kind == "max_pool" || kind == "avg_pool") {
-    operations = TapsOf(node);
+    operations = WindowTapsOf(node);
   } else if (IsElementwise(graph, node, node.inputs.size())) {
     operations = 1;
   } else {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs integer convolutions of groups, above all depthwise ones, as convolutions of f32. There are fast f32
-// kernels for them. The result is exact, because the sums are so short that f32 holds every partial sum
-// exactly.
+// Runs integer convolutions of groups as convolutions of f32, for which there are faster kernels. The result
+// is exact, because the sums are so short that f32 holds every partial sum exactly. Depthwise ones stay,
+// because pack-integers has a kernel for them.
 #include <optional>
 #include <string>
 #include <utility>
@@ -34,6 +34,7 @@ bool IsExact(const Node& node) {
   if (!weights->IsConstant() || !IsByte(weights) || !IsByte(node.inputs[0])) return false;
   const Ints& dims = weights->constant->shape;
   if (dims.size() < 3 || dims[0] < 1 || dims[1] * TapsOf(dims) < 1) return false;
+  if (IsDepthwise(dims, IntAttribute(node, "group", 1)) && HasPackableZeros(node, dims[0])) return false;
   const Value *x_zero = OptionalInput(node, 2), *w_zero = OptionalInput(node, 3);
   if (x_zero != nullptr && (!x_zero->type.ranked || x_zero->type.rank() > 1)) return false;
   if (w_zero != nullptr && !w_zero->IsConstant()) return false;

@@ -65,13 +65,15 @@ class IntegerProductRewriter {
 
  private:
   bool MoveConv(const Node& node) {
-    if (node.kernel != "rewire.conv" || IntAttribute(node, "group", 1) != 1) return false;
+    if (node.kernel != "rewire.conv") return false;
     const std::optional<Dequantized> w = DequantizedOf(node.inputs[1]);
     const std::optional<Dequantized> x = DequantizedOf(node.inputs[0]);
     if (!x || !w || !HasOneScale(*x)) return false;
     if (!w->stored->IsConstant()) return false;
     const Ints& dims = w->stored->constant->shape;
     if ((dims.size() != 3 && dims.size() != 4) || !HasScales(*w, 0, dims[0])) return false;
+    const std::int64_t groups = IntAttribute(node, "group", 1);
+    if (groups != 1 && !IsDepthwise(dims, groups)) return false;
     const std::int64_t taps = TapsOf(dims);
     if (taps < 1 || taps > kMostTaps) return false;  // what pack-integers does not take is slow
     const Value* bias = node.inputs.size() > 2 ? node.inputs[2] : nullptr;

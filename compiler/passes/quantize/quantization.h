@@ -11,6 +11,11 @@ namespace rewire::compiler {
 
 inline bool IsByte(const Value* value) { return value->type.dtype == kUInt8 || value->type.dtype == kInt8; }
 
+// One element, as a scalar or a vector.
+inline bool HasOneElement(const Value* value) {
+  return value->type.ranked && value->type.rank() <= 1 && ProductOf(value->type.dims).Is(1);
+}
+
 // The one element of a constant of 8-bit integers, if that is what it is.
 std::optional<std::int64_t> ByteOf(const Value* value);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The largest of several rows of floats, element by element: the innermost loop of max pools with the
+// The largest of several rows, element by element: the innermost loop of max pools with the
 // channels last.
 #pragma once
 
@@ -7,13 +7,19 @@
 
 namespace rewire::kernel::cpu {
 
-// out[c] = the largest of rows[i][c] for i < count, NaN if one is NaN, -inf if there are none; c < channels.
-using LargestRowsKernel = void (*)(const float* const* rows, std::int64_t count, std::int64_t channels,
-                                   float* out);
+// out[c] = the largest of rows[i][c] for i < count, NaN if one is NaN, the lowest value if there are none; c
+// < channels.
+template <typename T>
+using LargestRowsKernel = void (*)(const T* const* rows, std::int64_t count, std::int64_t channels, T* out);
 
-// For the best instruction set that this CPU and the build support.
-LargestRowsKernel ChooseLargestRowsKernel();
+// For the best instruction set that this CPU and the build support; of float, std::uint8_t and std::int8_t.
+template <typename T>
+LargestRowsKernel<T> ChooseLargestRowsKernel();
 // The same, chosen once per process.
-LargestRowsKernel BestLargestRowsKernel();
+template <typename T>
+LargestRowsKernel<T> BestLargestRowsKernel() {
+  static const LargestRowsKernel<T> kBest = ChooseLargestRowsKernel<T>();
+  return kBest;
+}
 
 }  // namespace rewire::kernel::cpu

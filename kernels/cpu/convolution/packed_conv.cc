@@ -269,10 +269,7 @@ struct PackedDepthwise {
   static Status Make(Attributes& given, PackedDepthwise* conv) {
     conv->activation.Read(given);
     if (Status s = conv->attributes.Read(given); !s.ok()) return s;
-    const std::vector<std::int64_t>& kernel = conv->attributes.window.kernel;
-    if (conv->attributes.PositionsOf(kernel.size()) <= kMostTaps) return Status();
-    return ValueError("attribute 'kernel_shape' is ", ShapeView(kernel.data(), kernel.size()),
-                      ", expected at most ", kMostTaps, " positions");
+    return conv->attributes.CheckPositions();
   }
 
   Status operator()(TensorView x, TensorView w, std::optional<TensorView> bias, TensorView out) const {

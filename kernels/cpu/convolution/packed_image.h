@@ -39,6 +39,12 @@ struct ImageAttributes {
     return ValueError("attribute 'kernel_shape' is ", ShapeView(window.kernel.data(), window.kernel.size()),
                       ", expected at most ", kMostTaps, axes < window.kernel.size() ? " rows" : " positions");
   }
+  // Refuses windows of more than kMostTaps positions, which depthwise convolutions do not take in rows.
+  Status CheckPositions() const {
+    if (PositionsOf(window.kernel.size()) <= kMostTaps) return Status();
+    return ValueError("attribute 'kernel_shape' is ", ShapeView(window.kernel.data(), window.kernel.size()),
+                      ", expected at most ", kMostTaps, " positions");
+  }
   // The window's positions along its first axes, held a little above the limit.
   std::int64_t PositionsOf(std::size_t axes) const {
     std::int64_t positions = 1;

@@ -130,9 +130,9 @@ struct MaxPool {
   template <typename T>
   static Status RunChannelsLast(TensorView x, TensorView out, const Window& window) {
     using Limits = std::numeric_limits<T>;
-    if constexpr (std::is_same_v<T, float>) {
+    if constexpr (!std::is_same_v<T, double>) {
       const std::int64_t channels = x.dim(x.ndim() - 1);
-      const LargestRowsKernel largest = BestLargestRowsKernel();
+      const LargestRowsKernel<T> largest = BestLargestRowsKernel<T>();
       if (IsListed(window, channels)) {
         return WindowsChannelsLast<T>(x, out, window, [=](const T* const* rows, std::int64_t count, T* to) {
           largest(rows, count, channels, to);

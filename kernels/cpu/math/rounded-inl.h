@@ -21,8 +21,13 @@ template <class D, class V = hn::Vec<D>>
 HWY_INLINE hn::Vec<hn::Rebind<std::int32_t, D>> Rounded(D d, V value, float zero, float least, float most) {
   constexpr float kNoFractions = 12582912.0F;  // 1.5 * 2^23: the last bit of such numbers is worth 1
   const V low = hn::Set(d, least - zero), high = hn::Set(d, most - zero);
+#if HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR
+  // These CPUs' instructions give the second operand if one is NaN.
+  value = hn::Min(hn::Max(value, low), high);
+#else
   value = hn::IfThenElse(hn::Gt(value, low), value, low);
   value = hn::IfThenElse(hn::Lt(value, high), value, high);
+#endif
   const hn::Rebind<std::int32_t, D> whole;
   const auto first = hn::BitCast(whole, hn::Set(d, kNoFractions - zero));
   return hn::Sub(hn::BitCast(whole, hn::Add(value, hn::Set(d, kNoFractions))), first);

@@ -114,6 +114,36 @@ void Add(const Q* a, const Quantization& of_a, const Q* b, const Quantization& o
   std::copy_n(results, count, to);
 }
 
+template <typename Q>
+HWY_INLINE void StorePRelu(const Q* from, const Quantization& of_from, const float* slopes,
+                           const Quantization& by, Q* to) {
+  const V value = Dequantized(from, of_from);
+  const V scaled = hn::Mul(value, hn::LoadU(D(), slopes));
+  StoreQuantized(hn::IfThenElse(hn::Lt(value, hn::Zero(D())), scaled, value), by, to);
+}
+
+template <typename Q>
+void PRelu(const Q* from, const Quantization& of_from, const float* slopes, std::int64_t period,
+           std::int64_t count, const Quantization& by, Q* to) {
+  // Vectors follow each other, but for the last one, so their first slopes do.
+  std::int64_t next = 0, slope = 0;
+  const auto run = [&](std::int64_t i) HWY_ATTR {
+    slope += i - next;
+    next = i;
+    while (slope >= period) slope -= period;
+    while (slope < 0) slope += period;
+    StorePRelu(from + i, of_from, slopes + slope, by, to + i);
+  };
+  if (ForVectors(count, run)) return;
+  Q values[hn::MaxLanes(D())] = {};
+  Q results[hn::MaxLanes(D())];
+  HWY_ALIGN float of_values[hn::MaxLanes(D())];
+  std::copy_n(from, count, values);
+  for (std::int64_t i = 0; i < Lanes(); ++i) of_values[i] = slopes[i % period];
+  StorePRelu(values, of_from, of_values, by, results);
+  std::copy_n(results, count, to);
+}
+
 void Widen(const float* from, std::int64_t count, float* least, float* most) {
   const D d;
   V low = hn::Set(d, *least), high = hn::Set(d, *most);
@@ -193,8 +223,8 @@ MapBytes OfMap() {
 
 #endif
 
-QuantizedMath<std::uint8_t> OfUnsigned() { return {&Quantize, &Dequantize, &Requantize, &Add}; }
-QuantizedMath<std::int8_t> OfSigned() { return {&Quantize, &Dequantize, &Requantize, &Add}; }
+QuantizedMath<std::uint8_t> OfUnsigned() { return {&Quantize, &Dequantize, &Requantize, &Add, &PRelu}; }
+QuantizedMath<std::int8_t> OfSigned() { return {&Quantize, &Dequantize, &Requantize, &Add, &PRelu}; }
 WidenRange OfRange() { return &Widen; }
 
 }  // namespace rewire::kernel::cpu::HWY_NAMESPACE

@@ -28,7 +28,13 @@ struct QuantizedMath {
   // Does the same as dequantizing both, adding and quantizing, each step in f32.
   void (*add)(const Q* a, const Quantization& of_a, const Q* b, const Quantization& of_b, std::int64_t count,
               const Quantization& by, Q* to);
+  // Does the same as dequantizing, multiplying negative numbers by a slope, and quantizing. Element i has
+  // slopes[i % period]. The slopes go on from the first one behind the last one, kMoreSlopes of them.
+  void (*prelu)(const Q* from, const Quantization& of_from, const float* slopes, std::int64_t period,
+                std::int64_t count, const Quantization& by, Q* to);
 };
+
+inline constexpr std::int64_t kMoreSlopes = 16;
 
 // The functions of the best instruction set that this CPU and the build support. For std::uint8_t and
 // std::int8_t.

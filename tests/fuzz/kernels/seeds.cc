@@ -192,13 +192,14 @@ void PackedBytes(Dice& dice, Call* call) {
 
 void PackedConv(const std::string& kernel, Dice& dice, Call* call) {
   const bool depthwise = StartsWith(kernel, "rewire.packed.depthwise"),
-             integer = StartsWith(kernel, "rewire.packed.conv_integer");
+             integer = kernel.find("_integer") != std::string::npos;
   const std::int64_t size = 3 + dice.Below(8), side = 1 + dice.Below(3), in = 1 + dice.Below(20);
   const std::int64_t out = depthwise ? in : 1 + dice.Below(40), left = size - side + 1;
   call->attributes = {{"channels", out}, {"kernel_shape", Shape{side, side}}};
   const Shape image = {2, size, size, in}, result = {2, left, left, out};
   if (integer) {
-    call->arguments = {Of(dice, kU8, image),  Of(dice, kI8, {RoundUp(out, 16), side * RoundUp(side * in, 4)}),
+    const std::int64_t row = depthwise ? side : side * in;
+    call->arguments = {Of(dice, kU8, image),  Of(dice, kI8, {RoundUp(out, 16), side * RoundUp(row, 4)}),
                        Of(dice, kI32, {out}), Of(dice, kU8, {}),
                        Of(dice, kI8, {out}),  Of(dice, kF32, {out}),
                        Of(dice, kF32, {out}), Of(dice, dice.OneIn(2) ? kF32 : kU8, result)};
@@ -429,7 +430,8 @@ bool SeedOf(const std::string& kernel, Dice& dice, Call* call) {
                        Of(dice, kF32, {36, RoundUp(out, 16), in})};
     return true;
   }
-  if (name == "packed.conv" || name == "packed.conv_integer" || name == "packed.depthwise")
+  if (name == "packed.conv" || name == "packed.conv_integer" || name == "packed.depthwise" ||
+      name == "packed.depthwise_integer")
     return PackedConv(kernel, dice, call), true;
   if (!shape && (name == "conv" || name == "conv_transpose" || name == "conv_integer"))
     return Convolution(name == "conv_transpose", name == "conv_integer", dice, call), true;

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Fuses a PRelu of a dequantised tensor that is quantised again into one kernel from integers to integers, if
+// it has a slope for each position along the last axis. The numbers are the same, without tensors of floats
+// in between. The pass comes behind channels-last, which puts the channels there. A PRelu with one slope is a
+// function of a byte, which map-bytes looks up.
+#include <optional>
+
+#include "rewire/compiler/passes/fuse/follow_up.h"
+#include "rewire/compiler/passes/passes.h"
+#include "rewire/compiler/passes/quantize/quantization.h"
+
+namespace rewire::compiler {
+namespace {
+
+// The node that quantises, which has become the fused one; null if they are not fused.
+Node* Fuse(const Node& prelu, const Edit& edit) {
+  if (prelu.kind != NodeKind::kKernel || prelu.kernel != "rewire.prelu" || prelu.inputs.size() != 2)
+    return nullptr;
+  const Value* slope = prelu.inputs[1];
+  if (FloatsOf(slope) == nullptr || slope->type.rank() != 1 || slope->constant->shape[0] < 2) return nullptr;
+  const Node* dequantize = prelu.inputs[0]->producer;
+  if (dequantize == nullptr || dequantize->kernel != "rewire.dequantize_linear" ||
+      !SameShape(*dequantize, prelu))
+    return nullptr;
+  Node* quantize = edit.OnlyUser(prelu.outputs[0]);
+  if (quantize == nullptr || quantize->kernel != "rewire.quantize_linear" || !SameShape(prelu, *quantize))
+    return nullptr;
+  Value* stored = dequantize->inputs[0];
+  const std::optional<Quantization> from = QuantizationOf(*dequantize), by = QuantizationOf(*quantize);
+  if (!from || !by || !(stored->type.dtype == quantize->outputs[0]->type.dtype)) return nullptr;
+  quantize->kernel = "rewire.prelu_quantized";
+  quantize->attributes = {{"x_scale", double{from->scale}},
+                          {"x_zero", from->zero},
+                          {"scale", double{by->scale}},
+                          {"zero", by->zero}};
+  quantize->inputs = {stored, prelu.inputs[1]};
+  quantize->source = prelu.source;
+  return quantize;
+}
+
+}  // namespace
+
+void FuseQuantizedPRelu(Graph* graph) {
+  Edit edit(graph);
+  bool changed = false;
+  ForEachBlock(&graph->main, [&](Block* block) {
+    for (Node* node : block->nodes) {
+      Node* fused = Fuse(*node, edit);
+      if (fused == nullptr) continue;
+      edit.Absorb(node, fused);
+      changed = true;
+    }
+  });
+  edit.Finish();
+  if (changed) RemoveDeadCode(graph);
+}
+
+}  // namespace rewire::compiler
