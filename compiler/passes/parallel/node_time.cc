@@ -97,7 +97,7 @@ double Dim(const Value& value, int axis) {
   return axis < 0 || axis >= value.type.rank() ? 1 : static_cast<double>(*value.type.dims[axis].constant());
 }
 
-double TapsOf(const Node& node) {
+double TapsOfNode(const Node& node) {
   const Attribute* attribute = FindAttribute(node, "kernel_shape");
   const auto* window = attribute == nullptr ? nullptr : std::get_if<Array<std::int64_t>>(&attribute->value);
   double taps = 1;
@@ -151,7 +151,7 @@ std::optional<double> TimeOfSmall(const Graph& graph, const Node& node) {
   if (cost != kCosts.end()) {
     operations = cost->operations;
   } else if (kind == "max_pool" || kind == "avg_pool") {
-    operations = TapsOf(node);
+    operations = TapsOfNode(node);
   } else if (IsElementwise(graph, node, node.inputs.size())) {
     operations = 1;
   } else {
