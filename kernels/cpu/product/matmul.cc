@@ -216,7 +216,7 @@ struct MatMul {
 
   template <typename T>
   static Status Multiply(Sizes sizes, const Layout<3>& batches, TensorView a, TensorView b, TensorView out) {
-    const auto [m, n, k] = sizes;
+    const std::int64_t m = sizes.m, n = sizes.n, k = sizes.k;
     const Matrix<T> left{a.data<T>(), k, 1}, right{b.data<T>(), n, 1};
     if constexpr (std::is_same_v<T, float>) {
       if (PacksMatrix(m, n, k))
