@@ -72,14 +72,21 @@ void FunctionEmitter::Define(const Value* value) {
 }
 
 Status FunctionEmitter::EmitBlock(const Block& block) {
-  extents_.emplace_back();
+  path_.push_back({&block, 0, {}});
   for (const Value* parameter : block.parameters) Define(parameter);
   if (&block == &graph_.main) {
+    // The VM has checked the inputs' shapes, so tensors of the same may use them.
+    for (const Value* parameter : block.parameters) {
+      const auto shape = shapes_.find(parameter);
+      if (shape != shapes_.end())
+        path_.back().computed.emplace(ShapeText(parameter->type.dims), shape->second);
+    }
     if (Status laid_out = MakeShapeArena(graph_.shape_arena, false); !laid_out) return laid_out;
     if (Status laid_out = MakeShapeArena(graph_.device_shape_arena, true); !laid_out) return laid_out;
   }
   for (std::size_t i = 0; i < block.nodes.size(); ++i) {
     const Node& node = *block.nodes[i];
+    path_.back().node = i;
     Note(node.source);
     if (Status emitted = EmitNode(node); !emitted) return Forward(emitted, node.source);
     for (const Value* output : node.outputs) {
@@ -91,7 +98,7 @@ Status FunctionEmitter::EmitBlock(const Block& block) {
       if (!node.in_place || value != node.inputs[*node.in_place]) code_.Kill(Of(value));
     }
   }
-  extents_.pop_back();
+  path_.pop_back();
   return {};
 }
 
@@ -158,7 +165,7 @@ Status FunctionEmitter::EmitReshape(const Node& node) {
     shape = NewReg();
     code_.LoadConst(tables_.ShapeConstant(*dims), shape);
   } else {
-    const Result<Extent> evaluated = EvaluateDims(extent.dims, node.outputs[0]->type.dtype);
+    const Result<Extent> evaluated = EvaluateDims(extent.dims, 0);
     if (!evaluated) return Forward(evaluated);
     shape = evaluated->shape;
   }
@@ -168,9 +175,9 @@ Status FunctionEmitter::EmitReshape(const Node& node) {
 }
 
 Status FunctionEmitter::EmitDims(const Node& node) {
-  const Result<Extent> evaluated = EvaluateDims(node.extents[0].dims, kInt64);
-  if (!evaluated) return Forward(evaluated);
-  code_.Move(evaluated->shape, Of(node.outputs[0]));
+  const Result<Reg> values = EvaluateElements(node.extents[0].dims);
+  if (!values) return Forward(values);
+  code_.Move(*values, Of(node.outputs[0]));
   return {};
 }
 

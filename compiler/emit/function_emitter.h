@@ -42,7 +42,7 @@ class FunctionEmitter {
   };
 
   // Where a tensor lies in an arena.
-  struct Place {
+  struct ArenaPlace {
     Reg storage;
     Reg offset;
   };
@@ -74,6 +74,9 @@ class FunctionEmitter {
     std::optional<std::string> missing_;
   };
 
+  // Shapes and sizes that one call computes.
+  class SizesCall;
+
   Status EmitBlock(const Block& block);
   Status EmitNode(const Node& node);
   Status EmitKernel(const Node& node);
@@ -90,16 +93,29 @@ class FunctionEmitter {
   // Makes the storage of the graph's arenas, on the host or on the device.
   void MakeArena(const Arena& arena, bool device);
   Status MakeShapeArena(const ShapeArena& arena, bool device);
-  // Makes i64[] tensors on one storage.
-  void MakeScalars(const std::vector<Reg>& scalars);
-  std::optional<Place> PlaceOf(const Value* value);
+  // Makes tensors of i64 on one storage: i64[] with a length of -1, and otherwise i64[length].
+  void MakeIntegers(const std::vector<Reg>& tensors, const std::vector<std::int64_t>& lengths);
+  std::optional<ArenaPlace> PlaceOf(const Value* value);
+  bool LiesInArena(const Value* value) const {
+    return shape_offsets_.contains(value) ||
+           (value->on_device ? graph_.device_arena : graph_.arena).offsets.contains(value);
+  }
   Status Allocate(const Value* output, const Node::Extent& extent, Reg dst);
   void AllocateStatic(DLDataType dtype, const std::vector<std::int64_t>& dims, Reg dst,
                       std::uint32_t device = kHostDevice);
   // The entry of the device table where a value lies.
   std::uint32_t DeviceOf(const Value* value) { return DeviceIf(value->on_device); }
   std::uint32_t DeviceIf(bool device) { return device ? tables_.Device(*graph_.device) : kHostDevice; }
-  Result<Extent> EvaluateDims(const Shape& dims, DLDataType dtype);
+  // The shape, and the bytes of a tensor of it; without bytes if `element_bytes` is 0. What the block needs
+  // later, and can be computed here, is computed by the same call.
+  Result<Extent> EvaluateDims(const Shape& dims, std::int64_t element_bytes);
+  // A tensor of them, i64[n]. Kernels may read it or return it, so it has memory of its own.
+  Result<Reg> EvaluateElements(const Shape& dims);
+  // The register of what has been computed in this block or those around it; kNone if it has not.
+  Reg Computed(const std::string& key) const;
+  // True if the dimensions can be computed here, and no run makes them negative: another node's error would
+  // come first.
+  bool IsKnownHere(const Shape& dims) const;
   void CallKernel(std::uint32_t kernel, std::uint32_t outputs, Reg dst, const std::vector<Reg>& args);
   // Reads the shapes of a value that later allocations use.
   void Define(const Value* value);
@@ -122,7 +138,13 @@ class FunctionEmitter {
   // The storage of the arenas, on the host and on the device; and the offset of what is being made in one.
   Reg arenas_[2] = {kNone, kNone}, shape_arenas_[2] = {kNone, kNone}, arena_offset_ = kNone;
   std::unordered_map<const Value*, Reg> shape_offsets_;  // offsets of the tensors that lie there
-  std::vector<std::map<std::string, Extent>> extents_;   // evaluated in this block and the blocks around it
+  // The blocks that are being emitted, outermost first.
+  struct Place {
+    const Block* block;
+    std::size_t node;                     // that is being emitted
+    std::map<std::string, Reg> computed;  // shapes by their texts, and sizes by SizeText
+  };
+  std::vector<Place> path_;
   std::string last_note_;
 };
 

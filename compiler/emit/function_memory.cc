@@ -3,6 +3,8 @@
 // The part of FunctionEmitter that allocates tensors.
 #include <fmt/format.h>
 
+#include <cstdlib>
+
 #include "rewire/compiler/emit/function_emitter.h"
 #include "rewire/compiler/passes/memory/arena_layout.h"
 
@@ -13,57 +15,6 @@ namespace {
 constexpr std::uint32_t kAlignment = 64;
 
 }  // namespace
-
-DimExpr::Source FunctionEmitter::DimProgram::SourceOf(const std::string& name) {
-  if (const auto found = stored.find(name); found != stored.end()) return {-1, found->second};
-  const auto& symbols = emitter_.graph_.symbols();
-  const auto source = symbols.find(name);
-  const auto shape =
-      source == symbols.end() ? emitter_.shapes_.end() : emitter_.shapes_.find(source->second.value);
-  if (shape == emitter_.shapes_.end()) {
-    missing_ = name;
-    return {};
-  }
-  const auto [place, added] =
-      positions_.try_emplace(source->second.value, static_cast<std::int64_t>(args.size()));
-  if (added) args.push_back(shape->second);
-  return {place->second, source->second.axis};
-}
-
-void FunctionEmitter::DimProgram::Append(const DimExpr& dim) {
-  dim.AppendProgram([this](const std::string& name) { return SourceOf(name); }, &codes);
-}
-
-Status FunctionEmitter::DimProgram::Check(const Shape& dims) const {
-  if (!missing_) return {};
-  return Fail(StatusCode::kInternal,
-              fmt::format("dimension '{}' of {} stands in no shape", *missing_, ShapeText(dims)));
-}
-
-Result<FunctionEmitter::Extent> FunctionEmitter::EvaluateDims(const Shape& dims, DLDataType dtype) {
-  const auto element_bytes = static_cast<std::int64_t>(ElementBytes(dtype));
-  const std::string key = ShapeText(dims) + "*" + std::to_string(element_bytes);
-  for (const std::map<std::string, Extent>& known : extents_) {
-    const auto found = known.find(key);
-    if (found != known.end()) return found->second;
-  }
-  DimProgram program(*this);
-  for (const DimExpr& dim : dims) {
-    program.Append(dim);
-    program.Append({DimExpr::kStore});
-  }
-  if (Status known = program.Check(dims); !known) return Forward(known);
-  const Extent extent{NewReg(), NewReg()};
-  AllocateStatic(kInt64, {static_cast<std::int64_t>(dims.size())}, extent.shape);
-  AllocateStatic(kInt64, {}, extent.bytes);
-  program.args.push_back(extent.shape);
-  program.args.push_back(extent.bytes);
-  CallKernel(
-      tables_.Kernel("rewire.shape.eval", {{"program", program.codes}, {"element_bytes", element_bytes}}, 0),
-      2, kNone, program.args);
-  extents_.back().emplace(key, extent);
-  return extent;
-}
 
 void FunctionEmitter::MakeArena(const Arena& arena, bool device) {
   arenas_[device] = NewReg();
@@ -116,7 +67,7 @@ Status FunctionEmitter::MakeShapeArena(const ShapeArena& arena, bool device) {
   }
   const Reg total = NewReg();
   outputs.push_back(total);
-  MakeScalars(outputs);
+  MakeIntegers(outputs, std::vector<std::int64_t>(outputs.size(), -1));
   program.args.insert(program.args.end(), outputs.begin(), outputs.end());
   CallKernel(tables_.Kernel("rewire.shape.layout",
                             {{"program", program.codes}, {"blocks", blocks}, {"offsets", told}}, 0),
@@ -126,13 +77,19 @@ Status FunctionEmitter::MakeShapeArena(const ShapeArena& arena, bool device) {
   return {};
 }
 
-void FunctionEmitter::MakeScalars(const std::vector<Reg>& scalars) {
+void FunctionEmitter::MakeIntegers(const std::vector<Reg>& tensors,
+                                   const std::vector<std::int64_t>& lengths) {
   const Reg storage = NewReg(), offset = NewReg();
-  const auto count = static_cast<std::int64_t>(scalars.size());
+  std::int64_t count = 0;
+  for (const std::int64_t length : lengths) count += std::abs(length);
   code_.AllocStorage(kNone, kAlignment, kInt64, kHostDevice, storage, {&count, 1});
-  for (std::size_t i = 0; i < scalars.size(); ++i) {
-    code_.LoadConsti(static_cast<std::int64_t>(i * sizeof(std::int64_t)), offset);
-    code_.AllocTensor(storage, offset, kInt64, scalars[i], {});
+  count = 0;
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    if (count > 0) code_.LoadConsti(count * static_cast<std::int64_t>(sizeof(std::int64_t)), offset);
+    const bool scalar = lengths[i] < 0;
+    code_.AllocTensor(storage, count > 0 ? offset : kNone, kInt64, tensors[i],
+                      {&lengths[i], scalar ? std::size_t{0} : std::size_t{1}});
+    count += std::abs(lengths[i]);
   }
   code_.Kill(storage);
 }
@@ -145,22 +102,22 @@ void FunctionEmitter::AllocateStatic(DLDataType dtype, const std::vector<std::in
   code_.Kill(storage);
 }
 
-std::optional<FunctionEmitter::Place> FunctionEmitter::PlaceOf(const Value* value) {
+std::optional<FunctionEmitter::ArenaPlace> FunctionEmitter::PlaceOf(const Value* value) {
   if (const auto found = shape_offsets_.find(value); found != shape_offsets_.end()) {
-    return Place{shape_arenas_[value->on_device], found->second};
+    return ArenaPlace{shape_arenas_[value->on_device], found->second};
   }
   const Arena& arena = value->on_device ? graph_.device_arena : graph_.arena;
   const auto found = arena.offsets.find(value);
   if (found == arena.offsets.end()) return std::nullopt;
   const Reg storage = arenas_[value->on_device];
-  if (found->second == 0) return Place{storage, kNone};
+  if (found->second == 0) return ArenaPlace{storage, kNone};
   code_.LoadConsti(static_cast<std::int64_t>(found->second), arena_offset_);
-  return Place{storage, arena_offset_};
+  return ArenaPlace{storage, arena_offset_};
 }
 
 Status FunctionEmitter::Allocate(const Value* output, const Node::Extent& extent, Reg dst) {
   const DLDataType dtype = output->type.dtype;
-  const std::optional<Place> place = PlaceOf(output);
+  const std::optional<ArenaPlace> place = PlaceOf(output);
   if (extent.shape == nullptr) {
     if (!output->type.ranked) {
       return Fail(StatusCode::kUnsupported, fmt::format("the rank of '{}' is not known", output->name));
@@ -186,7 +143,8 @@ Status FunctionEmitter::Allocate(const Value* output, const Node::Extent& extent
     CallKernel(tables_.Kernel("rewire.shape.bytes", {{"element_bytes", element_bytes}}, 0), 1, kNone,
                {sizes.shape, sizes.bytes});
   } else {
-    const Result<Extent> evaluated = EvaluateDims(extent.dims, dtype);
+    const Result<Extent> evaluated =
+        EvaluateDims(extent.dims, place ? 0 : static_cast<std::int64_t>(ElementBytes(dtype)));
     if (!evaluated) return Forward(evaluated);
     sizes = *evaluated;
   }

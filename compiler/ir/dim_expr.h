@@ -109,7 +109,8 @@ void DimExpr::AppendProgram(const SourceOf& source_of, std::vector<std::int64_t>
   if (terms_.empty()) program->insert(program->end(), {kPush, 0});
   for (std::size_t i = 0; i < terms_.size(); ++i) {
     const Term& term = terms_[i];
-    program->insert(program->end(), {kPush, term.coefficient});
+    bool more = term.coefficient != 1 || term.factors.empty();  // than one factor
+    if (more) program->insert(program->end(), {kPush, term.coefficient});
     for (const AtomPtr& factor : term.factors) {
       if (factor->kind == AtomKind::kSymbol) {
         const Source source = source_of(factor->text);
@@ -121,7 +122,8 @@ void DimExpr::AppendProgram(const SourceOf& source_of, std::vector<std::int64_t>
                            : factor->kind == AtomKind::kMax    ? kMaximum
                                                                : kMinimum);
       }
-      program->push_back(kMultiply);
+      if (more) program->push_back(kMultiply);
+      more = true;
     }
     if (i > 0) program->push_back(kAdd);
   }

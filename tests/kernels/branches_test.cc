@@ -80,10 +80,10 @@ TEST_CASE("branches: workspace of calls is declared, and taken from the branch's
   const StockKernel branches("rewire.branches",
                              {{"inputs", 3},
                               {"outputs", Ints{0, 0, 1}},
-                              {"kernels", "rewire.matmul rewire.matmul rewire.matmul"},
+                              {"kernels", "rewire.gemm rewire.gemm rewire.gemm"},
                               {"calls", Ints{0, 3, 0, 1, 3, 0, 3, 3, 2, 4, 1, 3, 0, 1, 5}}});
   REQUIRE(branches({&x, &w, &v, &a, &b, &c}).empty());
-  REQUIRE(Run("rewire.matmul", {&x, &w, &expected}).empty());
+  REQUIRE(Run("rewire.gemm", {&x, &w, &expected}).empty());
   CHECK(a.values<float>() == expected.values<float>());
   CHECK(c.values<float>() == expected.values<float>());
   FailWorkspace(true);

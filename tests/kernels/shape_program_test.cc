@@ -24,6 +24,54 @@ TEST_CASE("a program may go on with what it has stored") {
   CHECK(StockKernel("rewire.shape.eval", {{"program", Ints{kDim, -1, 0, kStore}}}).error() != "");
 }
 
+TEST_CASE("one program computes several shapes and sizes") {
+  HostTensor x = HostTensor::Of<std::int64_t>({2}, {7, 3}), y = HostTensor::Of<std::int64_t>({1}, {5});
+  HostTensor shape = HostTensor::Empty<std::int64_t>({2}), bytes = Scalar();
+  HostTensor none = HostTensor::Empty<std::int64_t>({0}), line = HostTensor::Empty<std::int64_t>({1});
+  // [2 * x0, x1], 4 bytes for each element, [], [y0 - 5].
+  const Ints program = {kPush,     2,      kDim, 0,    0,  kMultiply, kStore,    kDim, 0,     1,
+                        kStore,    kPush,  4,    kDim, -1, 0,         kMultiply, kDim, -1,    1,
+                        kMultiply, kStore, kDim, 1,    0,  kPush,     -5,        kAdd, kStore};
+  const Ints outputs = {2, -1, 0, 1};
+  const StockKernel sizes("rewire.shape.sizes", {{"program", program}, {"outputs", outputs}});
+  REQUIRE(sizes({&x, &y, &shape, &bytes, &none, &line}) == "");
+  CHECK(shape.values<std::int64_t>() == Ints{14, 3});
+  CHECK(At(bytes) == 168);
+  CHECK(At(line) == 0);
+  y = HostTensor::Of<std::int64_t>({1}, {4});
+  CHECK(sizes({&x, &y, &shape, &bytes, &none, &line}) ==
+        "ValueError: rewire.shape.sizes: number 0 of output 3 comes out as -1");
+  y = HostTensor::Of<std::int64_t>({1}, {5});
+  x = HostTensor::Of<std::int64_t>({2}, {std::int64_t{1} << 60, 3});
+  CHECK(sizes({&x, &y, &shape, &bytes, &none, &line}) ==
+        "ValueError: rewire.shape.sizes: a shape has too many elements");
+  x = HostTensor::Of<std::int64_t>({2}, {7, 3});
+  CHECK(sizes({&x, &y, &line, &bytes, &none, &line}) ==
+        "ValueError: rewire.shape.sizes: output 0 has 1 elements, expected 2");
+  CHECK(sizes({&x, &y, &shape, &line, &none, &line}) ==
+        "TypeError: rewire.shape.sizes: an output is i64[1], expected a scalar of i64");
+  CHECK(sizes({&x, &y, &shape, &bytes, &none}) ==
+        "ValueError: rewire.shape.sizes: expected 2 shapes and 4 outputs, got 5 tensors");
+  CHECK(sizes({&x, &bytes, &shape, &bytes, &none, &line}) ==
+        "TypeError: rewire.shape.sizes: a shape is i64[], expected i64 of rank 1");
+}
+
+TEST_CASE("outputs that do not fit what a program stores are refused") {
+  const auto error = [](const Ints& outputs, const Ints& program = {kPush, 3, kStore}) {
+    return StockKernel("rewire.shape.sizes", {{"program", program}, {"outputs", outputs}}).error();
+  };
+  const std::string at = "ValueError: rewire.shape.sizes: ";
+  CHECK(error({1}) == "");
+  CHECK(error({-1, 0}) == "");
+  CHECK(error({2}) == at + "attribute 'outputs' has room for 2 numbers, and the program stores 1");
+  CHECK(error({}) == at + "attribute 'outputs' has room for 0 numbers, and the program stores 1");
+  CHECK(error({-2}) == at + "attribute 'outputs': -2 is no length");
+  CHECK(error({17}) == at + "attribute 'outputs': 17 is no length");
+  Ints many;
+  for (int i = 0; i < 1025; ++i) many.insert(many.end(), {kPush, 3, kStore});
+  CHECK(error(Ints(1025, 1), many) == at + "attribute 'program' stores more than 1024 numbers");
+}
+
 TEST_CASE("a block begins where the highest of those ends that it lies on") {
   HostTensor x = HostTensor::Of<std::int64_t>({1}, {100});
   HostTensor second = Scalar(), fourth = Scalar(), total = Scalar();

@@ -214,9 +214,9 @@ void BoundAnalysis::Flow() {
   }
 }
 
-std::uint32_t BoundAnalysis::Site() {
+std::uint32_t BoundAnalysis::Site(std::uint32_t word) {
   if (stack_.empty()) return 0;
-  const std::pair<std::uint32_t, std::uint32_t> key(stack_.back().path, stack_.back().pc);
+  const std::pair<std::uint32_t, std::uint32_t> key(stack_.back().path, stack_.back().pc + word);
   for (std::size_t i = paths_.size(); i-- > 0;) {
     meter_.Spend(1);
     if (paths_[i] == key) return static_cast<std::uint32_t>(i + 1);

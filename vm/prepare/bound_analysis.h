@@ -96,8 +96,8 @@ class BoundAnalysis {
   void Finish();
   void Flow();
   void Return(NodeId value);
-  // A number for the current instruction on its path of calls.
-  std::uint32_t Site();
+  // A number for the current instruction on its path of calls; with `word`, for that word of it.
+  std::uint32_t Site(std::uint32_t word = 0);
   bool Stop(const std::string& why);
 
   // Instructions; false ends the analysis.
@@ -116,6 +116,8 @@ class BoundAnalysis {
             std::uint32_t outputs);
   // The same for the call of `rewire.shape.eval`.
   bool FoldExpressions(const KernelImport& import, Span<const std::uint32_t> args, std::uint32_t outputs);
+  // The same for that of `rewire.shape.sizes`.
+  bool FoldSizes(const KernelImport& import, Span<const std::uint32_t> args, std::uint32_t outputs);
   // The same for that of `rewire.shape.layout`.
   bool FoldLayout(const KernelImport& import, Span<const std::uint32_t> args, std::uint32_t outputs);
   // What is known of these registers' elements; null for nothing.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `rewire.shape.eval` and `rewire.shape.layout` in an abstract run: dimensions as expressions of others
+// `rewire.shape.eval`, `.sizes` and `.layout` in an abstract run: dimensions as expressions of others
 // (docs/kernels.md has the codes), over intervals, and where blocks of such sizes lie. A dimension of which
 // only the most is known lies between 0 and that.
 #include <algorithm>
@@ -150,6 +150,37 @@ bool BoundAnalysis::FoldExpressions(const KernelImport& import, Span<const std::
   const std::uint32_t origin = exact ? 0 : Site();
   state().SetFact(shape, heap_.AddContents({std::move(dims), exact, origin}));
   state().SetFact(size, heap_.AddContents({{bytes}, exact, origin}));
+  return true;
+}
+
+bool BoundAnalysis::FoldSizes(const KernelImport& import, Span<const std::uint32_t> args,
+                              std::uint32_t outputs) {
+  const Array<std::int64_t>* program = FindInts(import, "program");
+  const Array<std::int64_t>* lengths = FindInts(import, "outputs");
+  if (program == nullptr || lengths == nullptr || outputs != lengths->size() || outputs > args.size())
+    return false;
+  bool exact = true;
+  const Array<const Contents*> shapes = ShapesOf({args.data(), args.size() - outputs}, &exact);
+  meter_.Spend(program->size());
+  const std::optional<Array<Interval>> stored = Evaluate(*program, shapes);
+  if (!stored) return false;
+  Array<Array<std::int64_t>> contents;
+  std::size_t next = 0;
+  for (const std::int64_t length : *lengths) {
+    Array<std::int64_t> numbers;
+    for (std::int64_t i = 0; i < (length < 0 ? 1 : length); ++i, ++next) {
+      if (next >= stored->size() || (*stored)[next].most == Interval::kNoMost) return false;
+      numbers.push_back(std::max<std::int64_t>((*stored)[next].most, 0));
+    }
+    contents.push_back(std::move(numbers));
+  }
+  const Span<const std::uint32_t> written(args.data() + args.size() - outputs, outputs);
+  for (const std::uint32_t output : written) Invalidate(Reg(output));
+  // What is not exact differs from output to output: each has a site of its own.
+  for (std::uint32_t i = 0; i < outputs; ++i) {
+    const std::uint32_t origin = exact ? 0 : Site(i + 1);
+    state().SetFact(Reg(written[i]), heap_.AddContents({std::move(contents[i]), exact, origin}));
+  }
   return true;
 }
 

@@ -21,8 +21,9 @@ namespace rewire::bounds {
 namespace {
 
 constexpr Opcode kOp = Opcode::kInvokePacked;
-// The two kernels whose programs are read here.
+// The kernels whose programs are read here.
 constexpr std::string_view kExpressions = "rewire.shape.eval";
+constexpr std::string_view kSizes = "rewire.shape.sizes";
 constexpr std::string_view kLayout = "rewire.shape.layout";
 
 DLTensor Described(const Node& node, std::int64_t* dims, void* data) {
@@ -142,6 +143,7 @@ void BoundAnalysis::Invalidate(NodeId tensor) {
 bool BoundAnalysis::Fold(const KernelImport& import, const PackedFunction* kernel,
                          Span<const std::uint32_t> args, std::uint32_t outputs) {
   if (import.name == kExpressions) return FoldExpressions(import, args, outputs);
+  if (import.name == kSizes) return FoldSizes(import, args, outputs);
   if (import.name == kLayout) return FoldLayout(import, args, outputs);
   const ShapeFunction kind = ShapeFunctionOf(kernel);
   if (kind == ShapeFunction::kNone || kernel == nullptr || outputs != 1 || args.size() > 64) return false;

@@ -5,6 +5,8 @@
 #include <algorithm>
 
 #include "rewire/kernels/cpu/product/gemm.h"
+#include "rewire/kernels/cpu/product/gemm_workspace.h"
+#include "rewire/kernels/cpu/product/panel_gemm.h"
 #include "rewire/kernels/cpu/registry.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
 #include "rewire/kernels/cpu/support/convert.h"
@@ -181,10 +183,12 @@ struct MatMul {
     if (Status s = CheckShape("out", out, expected.view()); !s.ok()) return s;
     return MatMulInto(a, b, out);
   }
-  // The rows of all batches: they are one product where b has no batches.
+  // The rows of all batches: they are one product where b has no batches. Floats are multiplied by panels,
+  // which takes none.
   bool DeclareWorkspace(WorkspaceSizes& sizes) const {
     const DLTensor *a = sizes.Tensor(0, 1), *b = sizes.Tensor(1, 1);
     if (a == nullptr || b == nullptr) return false;
+    if (SameDType(a->dtype, DTypeOf<float>())) return true;
     const std::int64_t rows = SizeOf(a) / std::max<std::int64_t>(1, LastDim(a));
     sizes.TakeGemm(rows, b->ndim == 1 ? 1 : LastDim(b), LastDim(a), a->dtype);
     return true;
@@ -198,28 +202,46 @@ struct MatMul {
     const std::int64_t m = row ? 1 : a.dim(a.ndim() - 2);
     const std::int64_t n = column ? 1 : b.dim(b.ndim() - 1);
     if (out.size() == 0) return Status();
-    if (Status s = FillAll(out.data<T>(), out.size(), T{0}); !s.ok()) return s;
-    GemmScratch<T> scratch;
     const Layout<3> batches = BatchLayout(a, b, out, Times(m, n), Times(m, k), Times(k, n));
     // One b for every a: the batches of a are rows of one product.
-    const Matrix<T> right{b.data<T>(), n, 1};
-    if (batches.rank == 1 && batches.strides[0][2] == 0 && batches.strides[0][1] == Times(m, k)) {
-      return Gemm<T>(Times(batches.dims[0], m), n, k, Matrix<T>{a.data<T>(), k, 1}, right, out.data<T>(), n,
-                     scratch);
+    if (batches.rank == 1 && batches.strides[0][2] == 0 && batches.strides[0][1] == Times(m, k))
+      return Multiply<T>({Times(batches.dims[0], m), n, k}, OneProduct(), a, b, out);
+    return Multiply<T>({m, n, k}, batches, a, b, out);
+  }
+
+ private:
+  struct Sizes {
+    std::int64_t m, n, k;
+  };
+
+  template <typename T>
+  static Status Multiply(Sizes sizes, const Layout<3>& batches, TensorView a, TensorView b, TensorView out) {
+    const std::int64_t m = sizes.m, n = sizes.n, k = sizes.k;
+    const Matrix<T> left{a.data<T>(), k, 1}, right{b.data<T>(), n, 1};
+    if constexpr (std::is_same_v<T, float>) {
+      if (PacksMatrix(m, n, k))
+        return MultiplyByPanels({m, n, k, left, right, out.data<T>(), n, false}, batches);
     }
+    if (Status s = FillAll(out.data<T>(), out.size(), T{0}); !s.ok()) return s;
+    GemmScratch<T> scratch;
     Status status;
     const std::int64_t* steps = batches.inner_strides();
     Status all = ForAllRows(batches, [&](const std::int64_t* offsets, std::int64_t count) {
       for (std::int64_t i = 0; i < count && status.ok(); ++i) {
-        status = Gemm<T>(m, n, k, Matrix<T>{a.data<T>() + offsets[1] + i * steps[1], k, 1},
-                         Matrix<T>{b.data<T>() + offsets[2] + i * steps[2], n, 1},
+        status = Gemm<T>(m, n, k, Matrix<T>{left.data + offsets[1] + i * steps[1], k, 1},
+                         Matrix<T>{right.data + offsets[2] + i * steps[2], n, 1},
                          out.data<T>() + offsets[0] + i * steps[0], n, scratch);
       }
     });
     return status.ok() ? std::move(all) : std::move(status);
   }
 
- private:
+  // The loop over one product.
+  static Layout<3> OneProduct() {
+    Layout<3> one;
+    one.Finish();
+    return one;
+  }
   // The loop over matrices of out, a and b, whose sizes are given: strides in elements.
   static Layout<3> BatchLayout(TensorView a, TensorView b, TensorView out, std::int64_t out_matrix,
                                std::int64_t a_matrix, std::int64_t b_matrix) {

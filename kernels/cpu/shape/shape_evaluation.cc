@@ -3,6 +3,7 @@
 // Computes shapes from other shapes, and where tensors of such shapes lie in one piece of memory. Compilers
 // that know dimensions as expressions call these functions.
 #include <algorithm>
+#include <cstdlib>
 #include <vector>
 
 #include "rewire/kernels/cpu/registry.h"
@@ -56,9 +57,67 @@ struct EvaluateShape {
   }
 };
 
+constexpr std::int64_t kMost = 1024;  // numbers, and blocks: they lie on the stack
+
+Status MakeShort(Attributes& attributes, ShapeProgram* program) {
+  if (Status s = ShapeProgram::Make(attributes, program); !s.ok()) return s;
+  if (program->stores() <= kMost) return Status();
+  return ValueError("attribute 'program' stores more than ", kMost, " numbers");
+}
+
+struct EvaluateSizes {
+  static constexpr const char kName[] = "rewire.shape.sizes";
+  static constexpr std::int64_t kScalar = -1;
+
+  ShapeProgram program;
+  std::vector<std::int64_t> lengths;  // of the outputs, or kScalar
+
+  static Status Make(Attributes& attributes, EvaluateSizes* sizes) {
+    attributes.Require("outputs");
+    sizes->lengths = attributes.Ints("outputs", {});
+    if (Status s = MakeShort(attributes, &sizes->program); !s.ok()) return s;
+    std::int64_t sum = 0;
+    for (const std::int64_t length : sizes->lengths) {
+      if (length < kScalar || length > kMaxKernelRank)
+        return ValueError("attribute 'outputs': ", length, " is no length");
+      sum += std::abs(length);
+    }
+    if (sum == sizes->program.stores()) return Status();
+    return ValueError("attribute 'outputs' has room for ", sum, " numbers, and the program stores ",
+                      sizes->program.stores());
+  }
+
+  Status operator()(TensorList tensors) const {
+    const auto inputs = static_cast<int>(program.inputs());
+    const auto outputs = static_cast<int>(lengths.size());
+    if (tensors.size() != inputs + outputs)
+      return ValueError("expected ", inputs, " shapes and ", outputs, " outputs, got ", tensors.size(),
+                        " tensors");
+    for (int i = 0; i < inputs; ++i)
+      if (Status s = CheckShape("a shape", tensors[i], 1); !s.ok()) return s;
+    std::int64_t numbers[kMost];
+    bool overflow = false;
+    if (Status s = program.Run(tensors, numbers, &overflow); !s.ok()) return s;
+    if (overflow) return ValueError("a shape has too many elements");
+    const std::int64_t* next = numbers;
+    for (int i = 0; i < outputs; ++i) {
+      const TensorView out = tensors[inputs + i];
+      const std::int64_t length = lengths[static_cast<std::size_t>(i)];
+      if (Status s = CheckShape("an output", out, length == kScalar ? 0 : 1); !s.ok()) return s;
+      if (length != kScalar && out.dim(0) != length)
+        return ValueError("output ", i, " has ", out.dim(0), " elements, expected ", length);
+      std::int64_t* to = out.data<std::int64_t>();
+      for (std::int64_t k = 0; k < std::abs(length); ++k, ++next) {
+        if (*next < 0) return ValueError("number ", k, " of output ", i, " comes out as ", *next);
+        to[k] = *next;
+      }
+    }
+    return Status();
+  }
+};
+
 struct LayOut {
   static constexpr const char kName[] = "rewire.shape.layout";
-  static constexpr std::int64_t kMost = 1024;  // numbers, and blocks: they lie on the stack
   static constexpr std::int64_t kAlignment = 64;
 
   struct Block {
@@ -74,9 +133,7 @@ struct LayOut {
     attributes.Require("blocks");
     layout->told = attributes.Ints("offsets", {});
     const std::vector<std::int64_t> numbers = attributes.Ints("blocks", {});
-    if (Status s = ShapeProgram::Make(attributes, &layout->program); !s.ok()) return s;
-    if (layout->program.stores() > kMost)
-      return ValueError("attribute 'program' stores more than ", kMost, " numbers");
+    if (Status s = MakeShort(attributes, &layout->program); !s.ok()) return s;
     return layout->Read(numbers);
   }
 
@@ -152,6 +209,11 @@ std::span<const Kernel> ShapeProgramKernels() {
           "2 adds, 3 multiplies, 4 divides rounding "
           "down (x / 0 is 0), 5 takes "
           "the larger, 6 the smaller of the top two; 7 stores the next dimension of out"),
+      Describe<EvaluateSizes>(
+          "shapes... -> outputs[]", "i64", "program, outputs",
+          "several shapes and sizes at once. The program is as that of rewire.shape.eval. `outputs` has for "
+          "each output how many of the numbers that it stores are its elements, or -1 for one number as a "
+          "scalar (rank 0). None may be negative"),
       Describe<LayOut>(
           "shapes... -> offsets[], total", "i64", "program, blocks, offsets = none",
           "where blocks of memory lie in one piece, and its bytes (all rank 0). The program is as "

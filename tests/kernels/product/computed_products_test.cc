@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products of float matrices that are both computed: batches, groups of rows, panels and parts of the depth
+// against sums in double precision.
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <vector>
+
+#include "rewire/tests/kernels/kernel_call.h"
+
+namespace rewire::test {
+namespace {
+
+struct Batches {
+  Shape of_a, of_b;  // outer axes; each is broadcast to `of_out`
+  Shape of_out;
+};
+
+Shape With(Shape outer, std::int64_t rows, std::int64_t columns) {
+  outer.push_back(rows);
+  outer.push_back(columns);
+  return outer;
+}
+
+// The element of a tensor with the outer axes `own` that element `index` of the axes `all` reads.
+std::int64_t Batch(const Shape& own, const Shape& all, std::int64_t index) {
+  std::int64_t at = 0, step = 1;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const std::size_t axis = all.size() - 1 - i;
+    const std::int64_t here = index % all[axis];
+    index /= all[axis];
+    if (i >= own.size()) continue;
+    const std::int64_t size = own[own.size() - 1 - i];
+    if (size != 1) at += here * step;
+    step *= size;
+  }
+  return at;
+}
+
+void CheckProduct(const Batches& batches, std::int64_t m, std::int64_t n, std::int64_t k) {
+  INFO("[" << m << ", " << k << "] by [" << k << ", " << n << "]");
+  HostTensor a = HostTensor::Random(With(batches.of_a, m, k), 1);
+  HostTensor b = HostTensor::Random(With(batches.of_b, k, n), 2);
+  HostTensor out = HostTensor::Empty<float>(With(batches.of_out, m, n));
+  for (float& value : out.elements<float>()) value = NAN;  // nothing is added to what is there
+  REQUIRE(Run("rewire.matmul", {&a, &b, &out}) == "");
+  const auto value = [](const HostTensor& tensor, std::int64_t i) {
+    return static_cast<double>(tensor.values<float>()[static_cast<std::size_t>(i)]);
+  };
+  const auto size = static_cast<std::int64_t>(out.values<float>().size());
+  for (std::int64_t at = 0; at < size; ++at) {
+    const std::int64_t batch = at / (m * n), i = at / n % m, j = at % n;
+    const std::int64_t left = (Batch(batches.of_a, batches.of_out, batch) * m + i) * k;
+    const std::int64_t right = Batch(batches.of_b, batches.of_out, batch) * k * n + j;
+    double sum = 0;
+    for (std::int64_t l = 0; l < k; ++l) sum += value(a, left + l) * value(b, right + l * n);
+    if (!(std::fabs(value(out, at) - sum) <= 1e-4 * (1 + std::fabs(sum))))
+      FAIL("element " << at << " is " << value(out, at) << ", expected " << sum);
+  }
+}
+
+TEST_CASE("products of computed matrices of all sizes are right") {
+  // Panels that are whole, half, and neither; matrices that are panels as they lie; and depths of several
+  // parts, for both.
+  for (const std::int64_t columns : {1, 5, 16, 17, 31, 32, 33, 48, 70}) {
+    for (const std::int64_t depth : {40, 256, 257, 600}) CheckProduct({}, 9, columns, depth);
+  }
+  // The fewest rows, odd tiles, and groups of rows.
+  for (const std::int64_t rows : {4, 63, 64, 65, 129, 300}) CheckProduct({}, rows, 40, 70);
+}
+
+TEST_CASE("batches of computed matrices broadcast") {
+  CheckProduct({{3}, {3}, {3}}, 20, 33, 40);
+  CheckProduct({{}, {5}, {5}}, 32, 16, 32);            // one left matrix
+  CheckProduct({{5}, {}, {5}}, 32, 40, 32);            // one right matrix: more rows
+  CheckProduct({{2, 1}, {1, 3}, {2, 3}}, 10, 40, 20);  // each by each
+  CheckProduct({{2, 3}, {3}, {2, 3}}, 10, 40, 20);     // fewer axes
+  CheckProduct({{2, 1, 2}, {3, 1}, {2, 3, 2}}, 65, 32, 20);
+  CheckProduct({{40}, {40}, {40}}, 270, 5, 16);  // many batches of many rows
+  CheckProduct({{4}, {4}, {4}}, 3, 5, 7);        // too small to be worth it
+}
+
+TEST_CASE("a product of many terms is the sum of all, and of none is zero") {
+  HostTensor a = HostTensor::Empty<float>({4, 1000}), b = HostTensor::Empty<float>({1000, 32});
+  for (float& value : a.elements<float>()) value = 1;
+  for (float& value : b.elements<float>()) value = 2;
+  HostTensor out = HostTensor::Empty<float>({4, 32});
+  REQUIRE(Run("rewire.matmul", {&a, &b, &out}) == "");
+  for (const float value : out.values<float>()) REQUIRE(value == 2000);
+  HostTensor no_columns = HostTensor::Empty<float>({4, 0}), no_rows = HostTensor::Empty<float>({0, 32});
+  REQUIRE(Run("rewire.matmul", {&no_columns, &no_rows, &out}) == "");
+  for (const float value : out.values<float>()) REQUIRE(value == 0);
+}
+
+}  // namespace
+}  // namespace rewire::test
