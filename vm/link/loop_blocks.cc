@@ -46,7 +46,7 @@ class LoopAnalysis {
         blocks_(FindBlocks(function.code)) {}
 
   // Cold, so that it is compiled for size.
-  [[gnu::cold]] LoopBlocks Run() {
+  [[gnu::cold, gnu::noinline]] LoopBlocks Run() {
     FindLoops();
     if (!FindKinds()) return {};
     const std::uint64_t words = RegisterSet::Words(Bits());
@@ -77,7 +77,7 @@ class LoopAnalysis {
   }
 
   // A loop is what lies between the target of a jump backwards and the jump.
-  void FindLoops() {
+  [[gnu::cold, gnu::noinline]] void FindLoops() {
     in_loop_.resize(blocks_.size(), false);
     auto first = static_cast<std::uint32_t>(blocks_.size());  // target of jumps from here or farther on
     for (std::uint32_t i = first; i-- > 0;) {
@@ -90,7 +90,7 @@ class LoopAnalysis {
   }
 
   // Gives each size of a small block a number.
-  bool FindKinds() {
+  [[gnu::cold, gnu::noinline]] bool FindKinds() {
     sizes_ = {0, kHeaderBytes};
     const auto add = [this](const TwoBlocks& blocks) {
       for (const std::uint64_t bytes : blocks.bytes) {
@@ -126,7 +126,8 @@ class LoopAnalysis {
     const std::uint64_t bytes = TupleObject::Bytes(fields);
     return {{bytes <= BlockPool::kMaxSmall ? BlockPool::BlockBytes(bytes) : 0, 0}};
   }
-  TwoBlocks StorageBlocks(std::uint64_t bytes, std::uint32_t asked_alignment) const {
+  [[gnu::cold, gnu::noinline]] TwoBlocks StorageBlocks(std::uint64_t bytes,
+                                                       std::uint32_t asked_alignment) const {
     const std::uint32_t alignment = std::max(asked_alignment, least_alignment_);
     if (ObjectHeap::HasOwnMemory(bytes, alignment, fill_))
       return {{BlockPool::BlockBytes(ObjectHeap::OwnMemoryBytes(bytes, alignment)), 0}};
@@ -181,19 +182,19 @@ class LoopAnalysis {
     ForEachKind(blocks, [&](std::uint32_t kind) { Set(kind, dst, true); });
   }
   // A tensor that keeps what `storage` keeps.
-  void MakeTensor(std::uint32_t storage, std::uint32_t dst) {
+  [[gnu::cold, gnu::noinline]] void MakeTensor(std::uint32_t storage, std::uint32_t dst) {
     Note(kHeader, 1);
     Copy(storage, dst);
     Set(kInteger, dst, false);
     Set(kHeader, dst, true);
   }
-  void MakeTensor(const TwoBlocks& storage, std::uint32_t dst) {
+  [[gnu::cold, gnu::noinline]] void MakeTensor(const TwoBlocks& storage, std::uint32_t dst) {
     Note(kHeader, 1);
     MakeStorage(storage, dst);
     Set(kHeader, dst, true);
   }
   // The register may be among the fields.
-  void MakeTuple(Span<const std::uint32_t> fields, std::uint32_t dst) {
+  [[gnu::cold, gnu::noinline]] void MakeTuple(Span<const std::uint32_t> fields, std::uint32_t dst) {
     for (const std::uint32_t field : fields) {
       for (std::uint32_t kind = kHeader; kind < sizes_.size(); ++kind) {
         if (held_.Has(Bit(kind, field))) Set(kind, dst, true);
@@ -207,7 +208,7 @@ class LoopAnalysis {
   }
 
   // From the block's beginning to its end, in held_.
-  void Follow(std::uint32_t block) {
+  [[gnu::cold, gnu::noinline]] void Follow(std::uint32_t block) {
     held_ = entries_[block];
     noted_ = in_loop_[block] != 0;
     std::fill(counts_.begin(), counts_.end(), 0);
@@ -277,7 +278,7 @@ class LoopAnalysis {
   }
 
   // Integers that a kernel call makes tensors, until it returns.
-  void BoxIntegers(const std::uint32_t* at) {
+  [[gnu::cold, gnu::noinline]] void BoxIntegers(const std::uint32_t* at) {
     constexpr Opcode kOp = Opcode::kInvokePacked;
     if (!noted_ || (module_.kernels[at[WordOf(kOp, "kernel")]].flags & kKernelObjects) != 0) return;
     std::uint32_t boxes = 0;
@@ -289,7 +290,7 @@ class LoopAnalysis {
     ForEachKind(StorageBlocks(kSmallData, 1), [&](std::uint32_t kind) { Note(kind, boxes); });
   }
 
-  LoopBlocks Found() const {
+  [[gnu::cold, gnu::noinline]] LoopBlocks Found() const {
     LoopBlocks found;
     found.temporaries = temporaries_;
     for (std::uint32_t kind = kHeader; kind < sizes_.size(); ++kind) {

@@ -132,31 +132,34 @@ void LinkFunctions(LinkedCode* code) {
   }
 }
 
-// Lets `find` use half of the remaining work. If that does not suffice, it finds less, and linking goes on.
-template <typename Find>
-Status WithHalfOf(WorkMeter* meter, Find find) {
-  WorkMeter::Budget budget = meter->budget();
-  budget.units = meter->left() / 2;
-  WorkMeter own(budget);
-  find(&own);
-  if (Status ok = meter->Charge(std::min(own.spent(), budget.units)); !ok) return ok;
+// Half of the remaining work. What does not do with that finds less, and linking goes on.
+[[gnu::cold]] WorkMeter::Budget HalfOf(const WorkMeter& meter) {
+  WorkMeter::Budget budget = meter.budget();
+  budget.units = meter.left() / 2;
+  return budget;
+}
+
+// Counts what of such a half was used.
+[[gnu::cold]] Status ChargeHalf(WorkMeter* meter, const WorkMeter& half) {
+  if (Status ok = meter->Charge(std::min(half.spent(), half.budget().units)); !ok) return ok;
   return meter->Check();
 }
 
 // Without a plan, outputs are copied.
-Status LinkPlans(LinkedCode* code, const PlanRules& rules, WorkMeter* meter) {
-  return WithHalfOf(meter,
-                    [&](WorkMeter* planning) { code->plans = PlanOutputs(code->module(), rules, planning); });
+[[gnu::cold]] Status LinkPlans(LinkedCode* code, const PlanRules& rules, WorkMeter* meter) {
+  WorkMeter planning(HalfOf(*meter));
+  code->plans = PlanOutputs(code->module(), rules, &planning);
+  return ChargeHalf(meter, planning);
 }
 
 // Without blocks at hand, the first turns of a loop allocate them.
-Status LinkLoops(LinkedCode* code, WorkMeter* meter) {
-  return WithHalfOf(meter, [&](WorkMeter* following) {
-    code->loops = FindLoopBlocks(code->module(), code->storage_fill, code->output_alignment, following);
-    for (std::uint32_t i = 0; i < code->loops.size(); ++i) {
-      if (!code->loops[i].empty()) code->functions[i].prepares = true;
-    }
-  });
+[[gnu::cold]] Status LinkLoops(LinkedCode* code, WorkMeter* meter) {
+  WorkMeter following(HalfOf(*meter));
+  code->loops = FindLoopBlocks(code->module(), code->storage_fill, code->output_alignment, &following);
+  for (std::uint32_t i = 0; i < code->loops.size(); ++i) {
+    if (!code->loops[i].empty()) code->functions[i].prepares = true;
+  }
+  return ChargeHalf(meter, following);
 }
 
 void FindInitConstants(LinkedCode* code) {

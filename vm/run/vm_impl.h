@@ -144,9 +144,8 @@ struct alignas(kCacheLine) VmImpl : OnCacheLines {
   }
   [[gnu::cold]] Status CheckFunction(std::uint32_t function) const;
   Status InvokeWith(std::uint32_t function, Span<const Value> values);
-  Status Run(std::uint32_t function, const RewireFFIAny* run_inputs, bool inlined);
+  Status Run(std::uint32_t function, const RewireFFIAny* run_inputs);
   [[gnu::cold]] Status RunUnusually(std::uint32_t function, const RewireFFIAny* run_inputs);
-  Status RunHere(std::uint32_t function, const RewireFFIAny* run_inputs);
   Status RunOnce(std::uint32_t function, const RewireFFIAny* run_inputs);
   [[gnu::cold]] Status TakeOut(const Status& status, RewireFFIAny* value);
   [[gnu::cold]] Status RunBounded(std::uint32_t function, const RewireFFIAny* run_inputs);
