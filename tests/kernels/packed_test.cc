@@ -5,7 +5,6 @@
 #include <optional>
 
 #include "rewire/kernels/cpu/convolution/depthwise.h"
-#include "rewire/kernels/cpu/convolution/largest_rows.h"
 #include "rewire/kernels/cpu/product/panels.h"
 #include "rewire/tests/kernels/kernel_call.h"
 #include "rewire/tests/kernels/targets.h"
@@ -15,7 +14,6 @@ namespace {
 
 using kernel::cpu::Activation;
 using kernel::cpu::ChooseDepthwiseKernel;
-using kernel::cpu::ChooseLargestRowsKernel;
 using kernel::cpu::ChoosePanelKernel;
 using kernel::cpu::DepthwiseRow;
 using kernel::cpu::kPanelWidth;
@@ -420,26 +418,6 @@ TEST_CASE("pools with the channels last are those with the channels first") {
     const auto values = expected_last.values<float>();
     CheckClose(given, std::vector<double>(values.begin(), values.end()));
   }
-}
-
-TEST_CASE("the largest of rows, of every instruction set") {
-  ForEachTarget([] {
-    const float nan = std::numeric_limits<float>::quiet_NaN();
-    for (std::int64_t channels = 1; channels < 70; ++channels) {
-      const auto size = static_cast<std::size_t>(channels);
-      std::vector<float> x(3 * size), out(size + 1, -77.0F);
-      for (std::size_t i = 0; i < x.size(); ++i) x[i] = Numbered(i, 13) - 20;
-      x[size] = nan;
-      const float* rows[] = {x.data(), x.data() + size, x.data() + 2 * size};
-      ChooseLargestRowsKernel()(rows, 3, channels, out.data());
-      REQUIRE(std::isnan(out[0]));
-      for (std::size_t i = 1; i < size; ++i)
-        REQUIRE(out[i] == std::max({x[i], x[size + i], x[2 * size + i]}));
-      REQUIRE(out.back() == -77);
-      ChooseLargestRowsKernel()(rows, 0, channels, out.data());
-      REQUIRE(out[0] == -std::numeric_limits<float>::infinity());
-    }
-  });
 }
 
 TEST_CASE("packed kernels refuse what does not fit") {
