@@ -4,8 +4,6 @@
 #include <cmath>
 #include <optional>
 
-#include "rewire/kernels/cpu/convolution/depthwise.h"
-#include "rewire/kernels/cpu/convolution/largest_rows.h"
 #include "rewire/kernels/cpu/product/panels.h"
 #include "rewire/tests/kernels/kernel_call.h"
 #include "rewire/tests/kernels/targets.h"
@@ -14,10 +12,7 @@ namespace rewire::test {
 namespace {
 
 using kernel::cpu::Activation;
-using kernel::cpu::ChooseDepthwiseKernel;
-using kernel::cpu::ChooseLargestRowsKernel;
 using kernel::cpu::ChoosePanelKernel;
-using kernel::cpu::DepthwiseRow;
 using kernel::cpu::kPanelWidth;
 using kernel::cpu::PackedColumns;
 using kernel::cpu::PanelTile;
@@ -135,72 +130,6 @@ TEST_CASE("the panel kernel of every instruction set multiplies whole numbers ex
           CheckTile(rows, depth, columns, true, false);
           CheckTile(rows, depth, columns, true, true);
         }
-      }
-    }
-  });
-}
-
-TEST_CASE("the depthwise kernel of every instruction set multiplies whole numbers exactly") {
-  ForEachTarget([] {
-    for (std::int64_t channels : {1, 3, 16, 19, 70}) {
-      const auto count = static_cast<std::size_t>(channels);
-      std::vector<float> x(11 * count), w(2 * count), out(5 * count, -77.0F), bias(count, 4.0F);
-      for (std::size_t i = 0; i < x.size(); ++i) x[i] = Numbered(i, 13);
-      for (std::size_t i = 0; i < w.size(); ++i) w[i] = Numbered(i, 11);
-      const float* rows[] = {x.data()};
-      const float* weights[] = {w.data()};
-      ChooseDepthwiseKernel()(
-          DepthwiseRow{channels, 5, 2, 2, 2, 1, rows, weights, bias.data(), out.data(), Activation{}});
-      for (std::size_t i = 0; i < out.size(); ++i) {
-        const std::size_t c = i % count, o = i / count;
-        INFO("channel " << c << " of " << channels << ", position " << o);
-        REQUIRE(out[i] == x[2 * o * count + c] * w[c] + x[(2 * o + 2) * count + c] * w[count + c] + 4);
-      }
-    }
-  });
-}
-
-// Sums of whole numbers, so that every order gives the same.
-void CheckDepthwiseWindow(std::int64_t channels, std::int64_t count, std::int64_t taps, std::int64_t stride,
-                          std::int64_t dilation, Activation activation) {
-  CAPTURE(channels, count, taps, stride, dilation, activation.kind);
-  constexpr std::int64_t kRows = 2;
-  const std::int64_t length = (count - 1) * stride + (taps - 1) * dilation + 1;
-  std::vector<float> x(static_cast<std::size_t>(kRows * length * channels));
-  std::vector<float> w(static_cast<std::size_t>(kRows * taps * channels));
-  std::vector<float> out(static_cast<std::size_t>(count * channels + 1), -77.0F);
-  for (std::size_t i = 0; i < x.size(); ++i) x[i] = Numbered(i, 13);
-  for (std::size_t i = 0; i < w.size(); ++i) w[i] = Numbered(i, 11);
-  const float* rows[] = {x.data(), x.data() + length * channels};
-  const float* weights[] = {w.data(), w.data() + taps * channels};
-  ChooseDepthwiseKernel()(DepthwiseRow{channels, count, stride, dilation, taps, kRows, rows, weights, nullptr,
-                                       out.data(), activation});
-  REQUIRE(out.back() == -77);
-  for (std::int64_t i = 0; i < count * channels; ++i) {
-    float sum = 0;
-    for (std::int64_t r = 0; r < kRows; ++r) {
-      for (std::int64_t t = 0; t < taps; ++t) {
-        sum += rows[r][(i / channels * stride + t * dilation) * channels + i % channels] *
-               weights[r][t * channels + i % channels];
-      }
-    }
-    if (activation.kind == Activation::kRelu) sum = std::max(sum, 0.0F);
-    if (activation.kind == Activation::kTanh) sum = std::tanh(sum);
-    CAPTURE(i);
-    REQUIRE(out[static_cast<std::size_t>(i)] == Approx(sum).margin(1e-6));
-  }
-}
-
-TEST_CASE("the depthwise kernel of every instruction set has windows of all sizes") {
-  ForEachTarget([] {
-    for (std::int64_t taps : {1, 2, 3, 5, 7}) {
-      for (std::int64_t stride : {1, 2, 3}) {
-        for (std::int64_t count : {1, 3, 4, 7, 8, 13, 20})
-          CheckDepthwiseWindow(24, count, taps, stride, 1, {});
-      }
-      for (std::int64_t channels : {1, 3, 8, 70}) {
-        CheckDepthwiseWindow(channels, 13, taps, 1, 1, {Activation::kRelu, 0, 0});
-        CheckDepthwiseWindow(channels, 13, taps, 2, 2, {Activation::kTanh, 0, 0});
       }
     }
   });
@@ -420,44 +349,6 @@ TEST_CASE("pools with the channels last are those with the channels first") {
     const auto values = expected_last.values<float>();
     CheckClose(given, std::vector<double>(values.begin(), values.end()));
   }
-}
-
-TEST_CASE("the largest of rows, of every instruction set") {
-  ForEachTarget([] {
-    const float nan = std::numeric_limits<float>::quiet_NaN();
-    for (std::int64_t channels = 1; channels < 70; ++channels) {
-      const auto size = static_cast<std::size_t>(channels);
-      std::vector<float> x(3 * size), out(size + 1, -77.0F);
-      for (std::size_t i = 0; i < x.size(); ++i) x[i] = Numbered(i, 13) - 20;
-      x[size] = nan;
-      const float* rows[] = {x.data(), x.data() + size, x.data() + 2 * size};
-      ChooseLargestRowsKernel<float>()(rows, 3, channels, out.data());
-      REQUIRE(std::isnan(out[0]));
-      for (std::size_t i = 1; i < size; ++i)
-        REQUIRE(out[i] == std::max({x[i], x[size + i], x[2 * size + i]}));
-      REQUIRE(out.back() == -77);
-      ChooseLargestRowsKernel<float>()(rows, 0, channels, out.data());
-      REQUIRE(out[0] == -std::numeric_limits<float>::infinity());
-    }
-  });
-}
-
-TEMPLATE_TEST_CASE("the largest of rows of bytes, of every instruction set", "", std::uint8_t, std::int8_t) {
-  using Limits = std::numeric_limits<TestType>;
-  ForEachTarget([] {
-    for (std::int64_t channels = 1; channels < 200; ++channels) {
-      const auto size = static_cast<std::size_t>(channels);
-      std::vector<TestType> x(3 * size), out(size + 1, TestType{77});
-      for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<TestType>(i * 89 + i / 7);
-      const TestType* rows[] = {x.data(), x.data() + size, x.data() + 2 * size};
-      ChooseLargestRowsKernel<TestType>()(rows, 3, channels, out.data());
-      for (std::size_t i = 0; i < size; ++i)
-        REQUIRE(out[i] == std::max({x[i], x[size + i], x[2 * size + i]}));
-      REQUIRE(out.back() == 77);
-      ChooseLargestRowsKernel<TestType>()(rows, 0, channels, out.data());
-      REQUIRE(out[0] == Limits::min());
-    }
-  });
 }
 
 TEST_CASE("packed kernels refuse what does not fit") {

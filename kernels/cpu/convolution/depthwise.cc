@@ -50,31 +50,43 @@ struct PositionSums {
     };
     (add(std::integral_constant<std::size_t, kPosition>()), ...);
   }
-  // All columns of a row of the image that the positions' windows cover. Each is loaded once.
-  template <int kTaps, int kStride, std::size_t... kColumn>
-  HWY_INLINE void AddRow(D d, const float* x, std::int64_t channels, const V (&weights)[kTaps],
-                         std::index_sequence<kColumn...>) {
-    (AddColumn<kTaps, kStride, kColumn>(hn::LoadU(d, x + kColumn * channels), weights,
-                                        std::make_index_sequence<kPositions>()),
-     ...);
+  // All pixels of a row of the image that the positions' windows cover, from `pixel` on. Each is loaded once.
+  // With kClipped those that the row does not have are left out.
+  template <int kTaps, int kStride, bool kClipped, std::size_t... kColumn>
+  HWY_INLINE void AddRow(D d, const float* x, const DepthwiseRow& row, std::int64_t pixel,
+                         const V (&weights)[kTaps], std::index_sequence<kColumn...>) {
+    const auto add = [&](auto column) {
+      const std::int64_t at = pixel + static_cast<std::int64_t>(column());
+      if (kClipped && (at < 0 || at >= row.pixels)) return;
+      AddColumn<kTaps, kStride, column()>(hn::LoadU(d, x + at * row.channels), weights,
+                                          std::make_index_sequence<kPositions>());
+    };
+    (add(std::integral_constant<std::size_t, kColumn>()), ...);
   }
 };
 
-// Lanes(d) channels of kPositions positions from `position` on, with any window.
+// Lanes(d) channels of kPositions positions from `position` on, with any window. Several positions lie
+// inside.
 template <int kPositions>
 struct AnyWindow {
   static constexpr int kCount = kPositions;
   template <class D>
-  HWY_INLINE static void Add(D d, const DepthwiseRow& row, std::int64_t from, std::int64_t channel,
+  HWY_INLINE static void Add(D d, const DepthwiseRow& row, std::int64_t position, std::int64_t channel,
                              PositionSums<kPositions, D>& sums) {
     const std::int64_t step = row.stride * row.channels;
+    const std::int64_t pixel = row.FirstPixel(position);
+    std::int64_t first = 0, last = row.taps;
+    if (kPositions == 1 && !row.AreInside(position, 1)) {
+      if (pixel < 0) first = (row.dilation - 1 - pixel) / row.dilation;
+      last = pixel < row.pixels ? std::min(last, (row.pixels - 1 - pixel) / row.dilation + 1) : 0;
+    }
     for (std::int64_t r = 0; r < row.row_count; ++r) {
-      const float* x = row.rows[r] + from;
-      const float* w = row.weights[r] + channel;
-      for (std::int64_t t = 0; t < row.taps; ++t) {
+      std::int64_t x = (pixel + first * row.dilation) * row.channels + channel;
+      const float* w = row.weights[r] + first * row.channels + channel;
+      for (std::int64_t t = first; t < last; ++t) {
         const auto weight = hn::LoadU(d, w);
         for (int p = 0; p < kPositions; ++p)
-          sums.of[p] = hn::MulAdd(weight, hn::LoadU(d, x + p * step), sums.of[p]);
+          sums.of[p] = hn::MulAdd(weight, hn::LoadU(d, row.rows[r] + x + p * step), sums.of[p]);
         x += row.dilation * row.channels;
         w += row.channels;
       }
@@ -82,19 +94,19 @@ struct AnyWindow {
   }
 };
 
-// The same for rows of kTaps taps, kStride apart, without dilation.
-template <int kPositions, int kTaps, int kStride>
+// The same for rows of kTaps taps, kStride apart, without dilation. Clipped ones may lie partly outside.
+template <int kPositions, int kTaps, int kStride, bool kClipped>
 struct FixedWindow {
   static constexpr int kCount = kPositions;
   template <class D>
-  HWY_INLINE static void Add(D d, const DepthwiseRow& row, std::int64_t from, std::int64_t channel,
+  HWY_INLINE static void Add(D d, const DepthwiseRow& row, std::int64_t position, std::int64_t channel,
                              PositionSums<kPositions, D>& sums) {
     constexpr std::size_t kColumns = (kPositions - 1) * kStride + kTaps;
     for (std::int64_t r = 0; r < row.row_count; ++r) {
       hn::Vec<D> weights[kTaps];
       for (int t = 0; t < kTaps; ++t) weights[t] = hn::LoadU(d, row.weights[r] + t * row.channels + channel);
-      sums.template AddRow<kTaps, kStride>(d, row.rows[r] + from, row.channels, weights,
-                                           std::make_index_sequence<kColumns>());
+      sums.template AddRow<kTaps, kStride, kClipped>(d, row.rows[r] + channel, row, row.FirstPixel(position),
+                                                     weights, std::make_index_sequence<kColumns>());
     }
   }
 };
@@ -105,7 +117,7 @@ HWY_INLINE void RunPositions(D d, const DepthwiseRow& row, std::int64_t position
   PositionSums<Window::kCount, D> sums;
   const auto bias = row.bias == nullptr ? hn::Zero(d) : hn::LoadU(d, row.bias + channel);
   for (auto& sum : sums.of) sum = bias;
-  Window::Add(d, row, position * row.stride * row.channels + channel, channel, sums);
+  Window::Add(d, row, position, channel, sums);
   const bool done = sums.ActivateShort(d, row.activation);
   const std::int64_t to = position * row.channels + channel;
   if constexpr (std::is_void_v<Rounding>) {
@@ -116,43 +128,65 @@ HWY_INLINE void RunPositions(D d, const DepthwiseRow& row, std::int64_t position
   }
 }
 
-// Channels [begin, end) of the positions from `position` on that fill whole windows; returns the next one.
-// The row has at least as many channels as a vector.
+// Channels [begin, end) of Window::kCount positions from `position` on. The row has at least as many channels
+// as a vector.
 template <class Rounding, class Window, class D>
-HWY_NOINLINE std::int64_t RunWindows(D d, const DepthwiseRow& row, std::int64_t position, std::int64_t begin,
-                                     std::int64_t end) {
+HWY_NOINLINE void RunChannels(D d, const DepthwiseRow& row, std::int64_t position, std::int64_t begin,
+                              std::int64_t end) {
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  for (; position + Window::kCount <= row.count; position += Window::kCount) {
-    std::int64_t c = begin;
-    for (; c + lanes <= end; c += lanes) RunPositions<Rounding, Window>(d, row, position, c);
-    // The last vector overlaps the one before it. Only the row's last block of channels has one.
-    if (c < end) RunPositions<Rounding, Window>(d, row, position, row.channels - lanes);
-  }
-  return position;
+  std::int64_t c = begin;
+  for (; c + lanes <= end; c += lanes) RunPositions<Rounding, Window>(d, row, position, c);
+  // The last vector overlaps the one before it. Only the row's last block of channels has one.
+  if (c < end) RunPositions<Rounding, Window>(d, row, position, row.channels - lanes);
 }
 
-// Windows of 3 and 5 taps are what most models have. Each column of the image then meets eight positions
-// while it is in a register.
+// Each column of the image meets eight positions while it is in a register. Where fewer are left, some before
+// them are computed once more.
+template <class Rounding, int kTaps, int kStride, class D>
+HWY_INLINE bool RunFixed(D d, const DepthwiseRow& row, std::int64_t begin, std::int64_t end) {
+  if (row.count < 4) return false;
+  for (std::int64_t o = 0; o < row.count;) {
+    const std::int64_t left = row.count - o;
+    if (left <= 4 || row.count < 8) {
+      o = std::min(o, row.count - 4);
+      RunChannels<Rounding, FixedWindow<4, kTaps, kStride, true>>(d, row, o, begin, end);
+      o += 4;
+      continue;
+    }
+    o = std::min(o, row.count - 8);
+    if (row.AreInside(o, 8))
+      RunChannels<Rounding, FixedWindow<8, kTaps, kStride, false>>(d, row, o, begin, end);
+    else
+      RunChannels<Rounding, FixedWindow<8, kTaps, kStride, true>>(d, row, o, begin, end);
+    o += 8;
+  }
+  return true;
+}
+
+// Windows of 3 and 5 taps are what most models have. Returns whether the row has such.
 template <class Rounding, class D>
-HWY_INLINE std::int64_t RunUsualWindows(D d, const DepthwiseRow& row, std::int64_t begin, std::int64_t end) {
-  if (row.dilation != 1 || row.count < 8) return 0;
-  if (row.taps == 3 && row.stride == 1)
-    return RunWindows<Rounding, FixedWindow<8, 3, 1>>(d, row, 0, begin, end);
-  if (row.taps == 3 && row.stride == 2)
-    return RunWindows<Rounding, FixedWindow<8, 3, 2>>(d, row, 0, begin, end);
-  if (row.taps == 5 && row.stride == 1)
-    return RunWindows<Rounding, FixedWindow<8, 5, 1>>(d, row, 0, begin, end);
-  if (row.taps == 5 && row.stride == 2)
-    return RunWindows<Rounding, FixedWindow<8, 5, 2>>(d, row, 0, begin, end);
-  return 0;
+HWY_INLINE bool RunUsualWindows(D d, const DepthwiseRow& row, std::int64_t begin, std::int64_t end) {
+  if (row.dilation != 1) return false;
+  if (row.taps == 3 && row.stride == 1) return RunFixed<Rounding, 3, 1>(d, row, begin, end);
+  if (row.taps == 3 && row.stride == 2) return RunFixed<Rounding, 3, 2>(d, row, begin, end);
+  if (row.taps == 5 && row.stride == 1) return RunFixed<Rounding, 5, 1>(d, row, begin, end);
+  if (row.taps == 5 && row.stride == 2) return RunFixed<Rounding, 5, 2>(d, row, begin, end);
+  return false;
 }
 
 template <class Rounding, class D>
 HWY_INLINE void RunBlock(D d, const DepthwiseRow& row, std::int64_t begin, std::int64_t end) {
-  std::int64_t o = 0;
-  if constexpr (hn::MaxLanes(D()) >= 8) o = RunUsualWindows<Rounding>(d, row, begin, end);
-  o = RunWindows<Rounding, AnyWindow<4>>(d, row, o, begin, end);
-  RunWindows<Rounding, AnyWindow<1>>(d, row, o, begin, end);
+  if constexpr (hn::MaxLanes(D()) >= 8) {
+    if (RunUsualWindows<Rounding>(d, row, begin, end)) return;
+  }
+  for (std::int64_t o = 0; o < row.count;) {
+    if (row.count - o >= 4 && row.AreInside(o, 4)) {
+      RunChannels<Rounding, AnyWindow<4>>(d, row, o, begin, end);
+      o += 4;
+    } else {
+      RunChannels<Rounding, AnyWindow<1>>(d, row, o++, begin, end);
+    }
+  }
 }
 
 // Rows of few channels take narrower vectors.

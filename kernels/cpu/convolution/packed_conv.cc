@@ -297,7 +297,7 @@ struct PackedDepthwise {
     const std::int64_t oy = line % rows.output;
     const std::int64_t oz = line / rows.output % depth.output;
     const std::int64_t image = line / rows.output / depth.output;
-    // The rows of the window that lie in the image, where output position 0 meets tap 0.
+    // The rows of the window that lie in the image.
     std::array<const float*, kMostTaps> from, weights;
     std::int64_t count = 0;
     for (std::int64_t kz = 0; kz < depth.kernel; ++kz) {
@@ -310,42 +310,28 @@ struct PackedDepthwise {
         weights[i] = call.w + (kz * rows.kernel + ky) * columns.kernel * channels;
       }
     }
-    DepthwiseRow row{channels, 0,       columns.stride, columns.dilation, columns.kernel, count,
-                     nullptr,  nullptr, call.bias,      nullptr,          activation,     nullptr};
-    // Positions whose windows lie inside are run together, up to `end`; those at the borders one by one.
-    const std::int64_t end =
-        std::min(columns.output, (columns.input - columns.reach() + columns.before) / columns.stride + 1);
-    // The host is asked between runs of `most` positions.
-    const std::int64_t work = Times(channels, std::max<std::int64_t>(1, count * columns.kernel));
+    // The host is asked between runs of `most` positions. Eight are what the kernel computes at once, in
+    // vectors.
+    const std::int64_t work = 1 + Times(channels, count * columns.kernel) / 16;  // of one position
     const std::int64_t most = Times(columns.output, work) <= kPace
                                   ? columns.output
-                                  : std::max<std::int64_t>(4, kPace / work / 4 * 4);
-    for (std::int64_t o = 0; o < columns.output;) {
-      std::int64_t first = 0, last = 0;
-      columns.Inside(o, &first, &last);
-      row.count = first == 0 && last == columns.kernel ? std::min(end - o, most) : 1;
+                                  : std::max<std::int64_t>(8, kPace / work / 8 * 8);
+    const DepthwiseKernel kernel = BestDepthwiseKernel();
+    DepthwiseRow row{channels,       0,       columns.stride, columns.dilation,
+                     columns.kernel, count,   from.data(),    weights.data(),
+                     call.bias,      nullptr, activation};
+    row.pixels = columns.input;
+    for (std::int64_t o = 0; o < columns.output; o += row.count) {
+      row.count = std::min(columns.output - o, most);
       if (!pace.Spend(Times(row.count, work))) return;
-      RunPart(call, line * columns.output + o, columns.start(o), first, std::max(first, last), from, weights,
-              row);
-      o += row.count;
+      row.start = columns.start(o);
+      const std::int64_t to = (line * columns.output + o) * channels;
+      if (call.rounded != nullptr)
+        row.rounded = call.rounded + to;
+      else
+        row.out = call.out + to;
+      kernel(row);
     }
-  }
-
-  // row.count positions from `position` on, by taps [first, last).
-  static void RunPart(const ImageCall& call, std::int64_t position, std::int64_t start, std::int64_t first,
-                      std::int64_t last, const std::array<const float*, kMostTaps>& from,
-                      const std::array<const float*, kMostTaps>& weights, DepthwiseRow row) {
-    std::array<const float*, kMostTaps> x, w;
-    for (std::size_t i = 0; i < static_cast<std::size_t>(row.row_count); ++i) {
-      x[i] = from[i] + (start + first * row.dilation) * row.channels;
-      w[i] = weights[i] + first * row.channels;
-    }
-    row.rows = x.data();
-    row.weights = w.data();
-    row.taps = last - first;
-    row.out = call.out + position * row.channels;
-    if (call.rounded != nullptr) row.rounded = call.rounded + position * row.channels;
-    BestDepthwiseKernel()(row);
   }
 };
 

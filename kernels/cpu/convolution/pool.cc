@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "rewire/kernels/cpu/convolution/largest_rows.h"
+#include "rewire/kernels/cpu/convolution/largest_windows.h"
 #include "rewire/kernels/cpu/convolution/pool_channels_last.h"
 #include "rewire/kernels/cpu/convolution/window.h"
 #include "rewire/kernels/cpu/registry.h"
@@ -93,6 +93,84 @@ Status ForEachWindow(TensorView x, const Window& window, const Body& body) {
       });
 }
 
+// The most rows of a window, and the most work of one, for which LargestChannelsLast is made.
+constexpr std::int64_t kMostRows = 64;
+
+bool IsListed(const Window& window, std::int64_t channels) {
+  return Times(window.axes[0].kernel, window.axes[1].kernel) <= kMostRows &&
+         Times(window.taps(), channels) <= kPace;
+}
+
+// One row of the result of a max pool with the channels last.
+template <typename T>
+class LargestLine {
+ public:
+  LargestLine(TensorView x, TensorView out, const Window& window, std::int64_t line)
+      : columns_(window.axes[2]), channels_(x.dim(x.ndim() - 1)) {
+    const auto& [depth, rows, columns] = window.axes;
+    const std::int64_t oy = line % rows.output, oz = line / rows.output % depth.output;
+    const std::int64_t image = line / rows.output / depth.output;
+    out_ = out.data<T>() + line * columns.output * channels_;
+    std::int64_t z0, z1, y0, y1;
+    depth.Inside(oz, &z0, &z1);
+    rows.Inside(oy, &y0, &y1);
+    for (std::int64_t i = z0; i < z1; ++i) {
+      const std::int64_t z = depth.start(oz) + i * depth.dilation;
+      for (std::int64_t j = y0; j < y1; ++j) {
+        const std::int64_t y = rows.start(oy) + j * rows.dilation;
+        lines_[row_count_++] =
+            x.data<T>() + ((image * depth.input + z) * rows.input + y) * columns.input * channels_;
+      }
+    }
+  }
+
+  // Positions whose windows lie inside the columns are run together, those at the borders one by one.
+  void Run(std::int64_t begin, std::int64_t end) const {
+    const std::int64_t inside = (columns_.input - columns_.reach() + columns_.before) / columns_.stride + 1;
+    for (std::int64_t o = begin; o < end;) {
+      std::int64_t first, last;
+      columns_.Inside(o, &first, &last);
+      const bool whole = first == 0 && last == columns_.kernel;
+      const std::int64_t count = whole ? std::min(end, inside) - o : 1;
+      RunPart(o, count, first, std::max(first, last));
+      o += count;
+    }
+  }
+
+ private:
+  // `count` positions from `position` on, by taps [first, last).
+  void RunPart(std::int64_t position, std::int64_t count, std::int64_t first, std::int64_t last) const {
+    const T* from[kMostRows];
+    const std::int64_t start = (columns_.start(position) + first * columns_.dilation) * channels_;
+    const std::int64_t row_count = first < last ? row_count_ : 0;
+    for (std::int64_t r = 0; r < row_count; ++r) from[r] = lines_[r] + start;
+    BestLargestWindowsKernel<T>()(WindowsInRow<T>{channels_, count, columns_.stride * channels_, last - first,
+                                                  columns_.dilation * channels_, row_count, from,
+                                                  out_ + position * channels_});
+  }
+
+  const WindowAxis& columns_;
+  std::int64_t channels_;
+  T* out_;
+  std::int64_t row_count_ = 0;  // that lie in the image
+  const T* lines_[kMostRows];
+};
+
+template <typename T>
+Status LargestChannelsLast(TensorView x, TensorView out, const Window& window) {
+  const std::int64_t lines = Times(x.dim(0), window.axes[0].output, window.axes[1].output);
+  const std::int64_t columns = window.axes[2].output;
+  const std::int64_t work = Plus(1, Times(window.taps(), x.dim(x.ndim() - 1)));
+  return ParallelFor(lines, GrainOf(8 * kGrain, columns, Plus(8 * kPositionWork, work)),
+                     [&](std::int64_t begin, std::int64_t end, Pace& pace) {
+                       for (std::int64_t line = begin; line < end; ++line) {
+                         const LargestLine<T> largest(x, out, window, line);
+                         const auto run = [&](std::int64_t o, std::int64_t last) { largest.Run(o, last); };
+                         if (!pace.For(columns, work, run)) return;
+                       }
+                     });
+}
+
 struct MaxPool {
   static constexpr const char kName[] = "rewire.max_pool";
   WindowAttributes attributes;
@@ -131,13 +209,7 @@ struct MaxPool {
   static Status RunChannelsLast(TensorView x, TensorView out, const Window& window) {
     using Limits = std::numeric_limits<T>;
     if constexpr (!std::is_same_v<T, double>) {
-      const std::int64_t channels = x.dim(x.ndim() - 1);
-      const LargestRowsKernel<T> largest = BestLargestRowsKernel<T>();
-      if (IsListed(window, channels)) {
-        return WindowsChannelsLast<T>(x, out, window, [=](const T* const* rows, std::int64_t count, T* to) {
-          largest(rows, count, channels, to);
-        });
-      }
+      if (IsListed(window, x.dim(x.ndim() - 1))) return LargestChannelsLast<T>(x, out, window);
     }
     return PoolChannelsLast<T>(
         x, out, window, Limits::has_infinity ? -Limits::infinity() : Limits::lowest(),

@@ -92,49 +92,4 @@ template <typename T, typename Join, typename End>
   });
 }
 
-// The most input positions under a window, and the most work of one, for which WindowsChannelsLast is made.
-inline constexpr std::int64_t kMostListed = 64;
-
-inline bool IsListed(const Window& window, std::int64_t channels) {
-  return window.taps() <= kMostListed && Times(window.taps(), channels) <= kPace;
-}
-
-// Calls visit(rows, count, to) for each output position: the channels of the input positions under its window
-// that lie in the image, and its own channels. For windows that IsListed.
-template <typename T, typename Visit>
-[[nodiscard]] Status WindowsChannelsLast(TensorView x, TensorView out, const Window& window,
-                                         const Visit& visit) {
-  const WindowAxis &depth = window.axes[0], &rows = window.axes[1], &columns = window.axes[2];
-  const std::int64_t channels = x.dim(x.ndim() - 1);
-  const std::int64_t lines = Times(x.dim(0), depth.output, rows.output);
-  const std::int64_t work = Plus(1, Times(window.taps(), channels));
-  return ParallelFor(
-      lines, GrainOf(8 * kGrain, columns.output, Plus(8 * kPositionWork, work)),
-      [&](std::int64_t begin, std::int64_t end, Pace& pace) {
-        const T* list[kMostListed];
-        for (std::int64_t line = begin; line < end; ++line) {
-          const std::int64_t oy = line % rows.output, oz = line / rows.output % depth.output;
-          const T* image = x.data<T>() + line / rows.output / depth.output * window.inputs() * channels;
-          T* to = out.data<T>() + line * columns.output * channels;
-          std::int64_t z0, z1, y0, y1, x0, x1;
-          depth.Inside(oz, &z0, &z1);
-          rows.Inside(oy, &y0, &y1);
-          for (std::int64_t o = 0; o < columns.output; ++o, to += channels) {
-            if (!pace.Spend(work)) return;
-            columns.Inside(o, &x0, &x1);
-            std::int64_t count = 0;
-            for (std::int64_t i = z0; i < z1; ++i) {
-              for (std::int64_t j = y0; j < y1; ++j) {
-                const std::int64_t y = rows.start(oy) + j * rows.dilation;
-                const std::int64_t z = depth.start(oz) + i * depth.dilation;
-                const T* from = image + ((z * rows.input + y) * columns.input + columns.start(o)) * channels;
-                for (std::int64_t k = x0; k < x1; ++k) list[count++] = from + k * columns.dilation * channels;
-              }
-            }
-            visit(list, count, to);
-          }
-        }
-      });
-}
-
 }  // namespace rewire::kernel::cpu

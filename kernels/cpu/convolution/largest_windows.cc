@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// Compiled once for each instruction set; see Highway's foreach_target.h.
+#include "rewire/kernels/cpu/convolution/largest_windows.h"
+
+#include <limits>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "rewire/kernels/cpu/convolution/largest_windows.cc"
+#include <hwy/foreach_target.h>
+// Behind it.
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace rewire::kernel::cpu::HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+// Windows of kRows rows of kTaps taps; 0 stands for any number.
+template <int kRows, int kTaps>
+struct WindowSize {
+  template <typename T>
+  static HWY_INLINE std::int64_t Rows(const WindowsInRow<T>& windows) {
+    return kRows == 0 ? windows.row_count : kRows;
+  }
+  template <typename T>
+  static HWY_INLINE std::int64_t Taps(const WindowsInRow<T>& windows) {
+    return kTaps == 0 ? windows.taps : kTaps;
+  }
+};
+
+// visit(vector) for each element of the window that begins at offset `from` of the rows.
+template <class Size, class D, class Visit, typename T = hn::TFromD<D>>
+HWY_INLINE void ForEachUnder(D d, const WindowsInRow<T>& windows, std::int64_t from, const Visit& visit) {
+  for (std::int64_t r = 0; r < Size::Rows(windows); ++r) {
+    const T* x = windows.rows[r] + from;
+    for (std::int64_t t = 0; t < Size::Taps(windows); ++t) visit(hn::LoadU(d, x + t * windows.distance));
+  }
+}
+
+// The largest, or the last NaN.
+template <class D>
+HWY_NOINLINE void LargestWithNaN(D d, const WindowsInRow<float>& windows, std::int64_t from, float* out) {
+  auto most = hn::Neg(hn::Inf(d));
+  ForEachUnder<WindowSize<0, 0>>(d, windows, from, [&](auto x) {
+    most = hn::IfThenElse(hn::Or(hn::Gt(x, most), hn::IsNaN(x)), x, most);
+  });
+  hn::StoreU(most, d, out);
+}
+
+template <class D, typename T = hn::TFromD<D>>
+HWY_INLINE hn::Vec<D> LeastOf(D d) {
+  if constexpr (hwy::IsFloat<T>())
+    return hn::Neg(hn::Inf(d));
+  else
+    return hn::Set(d, std::numeric_limits<T>::min());
+}
+
+// The sum of floats is NaN if an element is. Infinities of both signs make it NaN too, which LargestWithNaN
+// then looks into.
+template <class Size, class D, typename T = hn::TFromD<D>>
+HWY_INLINE void LargestAt(D d, const WindowsInRow<T>& windows, std::int64_t from, T* out) {
+  auto most = LeastOf(d);
+  if constexpr (hwy::IsFloat<T>()) {
+    auto sum = hn::Zero(d);
+    ForEachUnder<Size>(d, windows, from, [&](auto x) {
+      most = hn::Max(x, most);
+      sum = hn::Add(sum, x);
+    });
+    hn::StoreU(most, d, out);
+    if (HWY_UNLIKELY(!hn::AllFalse(d, hn::IsNaN(sum)))) LargestWithNaN(d, windows, from, out);
+  } else {
+    ForEachUnder<Size>(d, windows, from, [&](auto x) { most = hn::Max(x, most); });
+    hn::StoreU(most, d, out);
+  }
+}
+
+// There are at least as many channels as lanes. The last vector overlaps the one before it.
+template <class Size, class D, typename T = hn::TFromD<D>>
+HWY_NOINLINE void LargestOfSize(D d, const WindowsInRow<T>& windows) {
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  const std::int64_t channels = windows.channels;
+  T* out = windows.out;
+  for (std::int64_t o = 0, from = 0; o < windows.count; ++o, from += windows.stride, out += channels) {
+    std::int64_t c = 0;
+    for (; c + lanes <= channels; c += lanes) LargestAt<Size>(d, windows, from + c, out + c);
+    if (c < channels) LargestAt<Size>(d, windows, from + channels - lanes, out + channels - lanes);
+  }
+}
+
+// Rows of few channels take narrower vectors.
+template <class D, typename T = hn::TFromD<D>>
+void LargestBy(D d, const WindowsInRow<T>& windows) {
+  if constexpr (hn::MaxLanes(D()) > 1) {
+    if (windows.channels < static_cast<std::int64_t>(hn::Lanes(d)))
+      return LargestBy(hn::CappedTag<T, hn::MaxLanes(D()) / 2>(), windows);
+  }
+  if (windows.row_count == 2 && windows.taps == 2) return LargestOfSize<WindowSize<2, 2>>(d, windows);
+  if (windows.row_count == 3 && windows.taps == 3) return LargestOfSize<WindowSize<3, 3>>(d, windows);
+  LargestOfSize<WindowSize<0, 0>>(d, windows);
+}
+
+template <typename T>
+void LargestWindows(const WindowsInRow<T>& windows) {
+  LargestBy(hn::ScalableTag<T>(), windows);
+}
+
+LargestWindowsKernel<float> LargestFloats() { return &LargestWindows<float>; }
+LargestWindowsKernel<std::uint8_t> LargestUnsigned() { return &LargestWindows<std::uint8_t>; }
+LargestWindowsKernel<std::int8_t> LargestSigned() { return &LargestWindows<std::int8_t>; }
+
+}  // namespace rewire::kernel::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace rewire::kernel::cpu {
+
+HWY_EXPORT(LargestFloats);
+HWY_EXPORT(LargestUnsigned);
+HWY_EXPORT(LargestSigned);
+
+template <>
+LargestWindowsKernel<float> ChooseLargestWindowsKernel<float>() {
+  return HWY_DYNAMIC_DISPATCH(LargestFloats)();
+}
+template <>
+LargestWindowsKernel<std::uint8_t> ChooseLargestWindowsKernel<std::uint8_t>() {
+  return HWY_DYNAMIC_DISPATCH(LargestUnsigned)();
+}
+template <>
+LargestWindowsKernel<std::int8_t> ChooseLargestWindowsKernel<std::int8_t>() {
+  return HWY_DYNAMIC_DISPATCH(LargestSigned)();
+}
+
+}  // namespace rewire::kernel::cpu
+#endif

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernel of depthwise convolutions, of every instruction set, on whole numbers: every order gives the
+// same.
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <vector>
+
+#include "rewire/kernels/cpu/convolution/depthwise.h"
+#include "rewire/tests/kernels/targets.h"
+
+namespace rewire::test {
+namespace {
+
+using kernel::cpu::Activation;
+using kernel::cpu::ChooseDepthwiseKernel;
+using kernel::cpu::DepthwiseRow;
+
+std::vector<float> WholeNumbers(std::int64_t count, int modulus) {
+  std::vector<float> numbers;
+  for (std::int64_t i = 0; i < count; ++i)
+    numbers.push_back(static_cast<float>(i * 7 % modulus) - static_cast<float>(modulus / 2));
+  return numbers;
+}
+
+struct WindowCase {
+  std::int64_t channels, count, taps, stride, dilation;
+  std::int64_t outside;  // pixels that the windows reach out on either side
+};
+
+void CheckDepthwiseWindow(const WindowCase& c, Activation activation) {
+  CAPTURE(c.channels, c.count, c.taps, c.stride, c.dilation, c.outside, activation.kind);
+  const std::int64_t pixels = (c.count - 1) * c.stride + (c.taps - 1) * c.dilation + 1 - 2 * c.outside;
+  if (pixels < 1) return;
+  const std::vector<float> x[] = {WholeNumbers(pixels * c.channels, 13),
+                                  WholeNumbers(pixels * c.channels, 17)};
+  const std::vector<float> w[] = {WholeNumbers(c.taps * c.channels, 11),
+                                  WholeNumbers(c.taps * c.channels, 7)};
+  const std::vector<float> bias = WholeNumbers(c.channels, 5);
+  std::vector<float> out(static_cast<std::size_t>(c.count * c.channels + 1), -77.0F);
+  const float* rows[] = {x[0].data(), x[1].data()};
+  const float* weights[] = {w[0].data(), w[1].data()};
+  DepthwiseRow row{c.channels, c.count, c.stride,    c.dilation, c.taps,    2,
+                   rows,       weights, bias.data(), out.data(), activation};
+  row.start = -c.outside;
+  row.pixels = pixels;
+  ChooseDepthwiseKernel()(row);
+  REQUIRE(out.back() == -77);
+  for (std::int64_t i = 0; i < c.count * c.channels; ++i) {
+    const std::int64_t channel = i % c.channels;
+    float sum = bias[static_cast<std::size_t>(channel)];
+    for (std::int64_t r = 0; r < 2; ++r) {
+      for (std::int64_t t = 0; t < c.taps; ++t) {
+        const std::int64_t pixel = i / c.channels * c.stride + t * c.dilation - c.outside;
+        if (pixel >= 0 && pixel < pixels)
+          sum += rows[r][pixel * c.channels + channel] * weights[r][t * c.channels + channel];
+      }
+    }
+    if (activation.kind == Activation::kRelu) sum = std::max(sum, 0.0F);
+    if (activation.kind == Activation::kTanh) sum = std::tanh(sum);
+    CAPTURE(i);
+    REQUIRE(out[static_cast<std::size_t>(i)] == Approx(sum).margin(1e-6));
+  }
+}
+
+TEST_CASE("the depthwise kernel of every instruction set has windows of all sizes") {
+  ForEachTarget([] {
+    for (std::int64_t taps : {1, 2, 3, 5, 7}) {
+      for (std::int64_t stride : {1, 2, 3}) {
+        for (std::int64_t count : {1, 3, 4, 5, 7, 8, 9, 13, 20}) {
+          for (std::int64_t outside : {0, 1, 2, 5})
+            CheckDepthwiseWindow({24, count, taps, stride, 1, outside}, {});
+        }
+      }
+      for (std::int64_t channels : {1, 3, 8, 70, 300}) {
+        for (std::int64_t outside : {0, 3}) {
+          CheckDepthwiseWindow({channels, 13, taps, 1, 1, outside}, {Activation::kRelu, 0, 0});
+          CheckDepthwiseWindow({channels, 13, taps, 2, 2, outside}, {Activation::kTanh, 0, 0});
+        }
+      }
+    }
+  });
+}
+
+}  // namespace
+}  // namespace rewire::test

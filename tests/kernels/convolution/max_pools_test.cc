@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// Max pools with the channels last: the kernel of every instruction set, and beside pools with them first.
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "rewire/kernels/cpu/convolution/largest_windows.h"
+#include "rewire/tests/kernels/kernel_call.h"
+#include "rewire/tests/kernels/targets.h"
+
+namespace rewire::test {
+namespace {
+
+using kernel::cpu::ChooseLargestWindowsKernel;
+using kernel::cpu::WindowsInRow;
+
+// Windows of `rows` rows of `taps` taps, two apart, at three positions. Two elements are NaN, or infinities
+// of both signs.
+void CheckLargestWindows(std::int64_t channels, std::int64_t rows, std::int64_t taps) {
+  CAPTURE(channels, rows, taps);
+  constexpr float kInf = std::numeric_limits<float>::infinity();
+  constexpr std::int64_t kCount = 3, kStride = 2, kLength = 20;
+  const auto row = static_cast<std::size_t>(kLength * channels);
+  std::vector<float> x(static_cast<std::size_t>(rows) * row),
+      out(static_cast<std::size_t>(kCount * channels) + 1, -77.0F);
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i * 7 % 13) - 20;
+  x[static_cast<std::size_t>(2 * channels)] = std::numeric_limits<float>::quiet_NaN();
+  x[static_cast<std::size_t>(5 * channels - 1)] = kInf;
+  x.back() = -kInf;
+  x[row - 1] = -kInf;
+  std::vector<const float*> from;
+  for (std::size_t r = 0; r < static_cast<std::size_t>(rows); ++r) from.push_back(x.data() + r * row);
+  WindowsInRow<float> windows{channels,     kCount, kStride * channels, taps,
+                              2 * channels, rows,   from.data(),        out.data()};
+  ChooseLargestWindowsKernel<float>()(windows);
+  for (std::int64_t i = 0; i < kCount * channels; ++i) {
+    float most = -kInf;
+    for (const float* line : from) {
+      for (std::int64_t t = 0; t < taps; ++t) {
+        const float value = line[(i / channels * kStride + 2 * t) * channels + i % channels];
+        most = value > most || value != value ? value : most;
+      }
+    }
+    const float given = out[static_cast<std::size_t>(i)];
+    REQUIRE((given == most || (std::isnan(given) && std::isnan(most))));
+  }
+  REQUIRE(out.back() == -77);
+  windows.row_count = 0;
+  ChooseLargestWindowsKernel<float>()(windows);
+  REQUIRE(out[0] == -kInf);
+}
+
+TEST_CASE("the largest under windows, of every instruction set") {
+  ForEachTarget([] {
+    for (std::int64_t channels = 1; channels < 70; ++channels) {
+      for (const auto& [rows, taps] : {std::pair(2, 2), std::pair(3, 3), std::pair(1, 4), std::pair(5, 1)})
+        CheckLargestWindows(channels, rows, taps);
+    }
+  });
+}
+
+struct Pool {
+  std::vector<std::int64_t> kernel, strides, dilations, pads;
+  std::int64_t ceil_mode;
+  Shape out;  // [rows, columns] of the result
+};
+
+TEST_CASE("max pools with the channels last are those with the channels first") {
+  const Pool pools[] = {
+      {{2, 2}, {2, 2}, {1, 1}, {0, 0, 0, 0}, 0, {4, 5}},   {{2, 2}, {2, 2}, {1, 1}, {0, 0, 0, 0}, 1, {5, 6}},
+      {{3, 3}, {2, 2}, {1, 1}, {1, 1, 1, 1}, 0, {5, 6}},   {{5, 5}, {1, 1}, {1, 1}, {2, 2, 2, 2}, 0, {9, 11}},
+      {{1, 4}, {1, 4}, {1, 1}, {0, 0, 0, 0}, 0, {9, 2}},   {{3, 2}, {1, 2}, {2, 3}, {0, 1, 1, 2}, 0, {6, 6}},
+      {{2, 13}, {1, 1}, {1, 1}, {0, 6, 0, 6}, 0, {8, 11}},
+  };
+  for (const Pool& pool : pools) {
+    for (const std::int64_t channels : {1, 5, 8, 16, 37}) {
+      CAPTURE(pool.kernel, pool.ceil_mode, channels);
+      const std::int64_t n = 2, rows = pool.out[0], columns = pool.out[1];
+      const auto turn = [](HostTensor& from, HostTensor& to) {
+        return Run("rewire.transpose", {&from, &to}, {{"perm", std::vector<std::int64_t>{0, 2, 3, 1}}});
+      };
+      HostTensor first = HostTensor::Random({n, channels, 9, 11}, 1);
+      first.values<float>()[5] = std::numeric_limits<float>::quiet_NaN();
+      HostTensor last = HostTensor::Empty<float>({n, 9, 11, channels});
+      REQUIRE(turn(first, last) == "");
+      HostTensor expected = HostTensor::Empty<float>({n, channels, rows, columns});
+      HostTensor turned = HostTensor::Empty<float>({n, rows, columns, channels});
+      HostTensor given = HostTensor::Empty<float>({n, rows, columns, channels});
+      AttributeList attributes = {{"kernel_shape", pool.kernel},
+                                  {"strides", pool.strides},
+                                  {"dilations", pool.dilations},
+                                  {"pads", pool.pads},
+                                  {"ceil_mode", pool.ceil_mode}};
+      REQUIRE(Run("rewire.max_pool", {&first, &expected}, attributes) == "");
+      REQUIRE(turn(expected, turned) == "");
+      attributes.emplace_back("layout", "NHWC");
+      REQUIRE(Run("rewire.max_pool", {&last, &given}, attributes) == "");
+      const auto values = given.values<float>(), right = turned.values<float>();
+      for (std::size_t i = 0; i < values.size(); ++i)
+        REQUIRE((values[i] == right[i] || (std::isnan(values[i]) && std::isnan(right[i]))));
+    }
+  }
+}
+
+}  // namespace
+TEMPLATE_TEST_CASE("the largest bytes under windows, of every instruction set", "", std::uint8_t,
+                   std::int8_t) {
+  using Limits = std::numeric_limits<TestType>;
+  ForEachTarget([] {
+    for (std::int64_t channels = 1; channels < 200; ++channels) {
+      const auto size = static_cast<std::size_t>(channels);
+      std::vector<TestType> x(3 * size), out(size + 1, TestType{77});
+      for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<TestType>(i * 89 + i / 7);
+      const TestType* rows[] = {x.data(), x.data() + size, x.data() + 2 * size};
+      WindowsInRow<TestType> windows{channels, 1, channels, 1, channels, 3, rows, out.data()};
+      ChooseLargestWindowsKernel<TestType>()(windows);
+      for (std::size_t i = 0; i < size; ++i)
+        REQUIRE(out[i] == std::max({x[i], x[size + i], x[2 * size + i]}));
+      REQUIRE(out.back() == 77);
+      windows.row_count = 0;
+      ChooseLargestWindowsKernel<TestType>()(windows);
+      REQUIRE(out[0] == Limits::min());
+    }
+  });
+}
+
+}  // namespace rewire::test
