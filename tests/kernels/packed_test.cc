@@ -54,7 +54,7 @@ void CheckTile(int rows, std::int64_t depth, std::int64_t columns, bool finish, 
   if (finish) {
     tile.bias = bias.data();
     tile.addend = addend.data();
-    tile.activation.kind = Activation::kRelu;
+    tile.activation = {Activation::kRelu, 0, 0, 2, -3, true};
   }
   ChoosePanelKernel().run(tile);
   for (std::int64_t i = 0; i < rows; ++i) {
@@ -64,7 +64,7 @@ void CheckTile(int rows, std::int64_t depth, std::int64_t columns, bool finish, 
       const std::int64_t of_panel = 2 * depth * (j / kPanelWidth * kPanelWidth) + j % kPanelWidth;
       for (std::int64_t k = 0; j < columns && k < 2 * depth; ++k)
         sum += pointers[at(k / depth * rows + i)][k % depth] * panels[at(of_panel + k * width)];
-      if (finish && sum < 0) sum = 0;
+      if (finish) sum = std::max(sum, 0.0) * 2 - 3;
       const double expected = j < columns ? sum : -77;
       INFO(rows << " rows, depth " << depth << ", column " << j << " of " << columns << ", row " << i);
       REQUIRE(out[at(i * step + j)] == expected);
@@ -186,6 +186,7 @@ void CheckDepthwiseWindow(std::int64_t channels, std::int64_t count, std::int64_
     }
     if (activation.kind == Activation::kRelu) sum = std::max(sum, 0.0F);
     if (activation.kind == Activation::kTanh) sum = std::tanh(sum);
+    sum = sum * activation.post_scale + activation.post_shift;
     CAPTURE(i);
     REQUIRE(out[static_cast<std::size_t>(i)] == Approx(sum).margin(1e-6));
   }
@@ -201,6 +202,8 @@ TEST_CASE("the depthwise kernel of every instruction set has windows of all size
       for (std::int64_t channels : {1, 3, 8, 70}) {
         CheckDepthwiseWindow(channels, 13, taps, 1, 1, {Activation::kRelu, 0, 0});
         CheckDepthwiseWindow(channels, 13, taps, 2, 2, {Activation::kTanh, 0, 0});
+        CheckDepthwiseWindow(channels, 13, taps, 1, 1, {Activation::kRelu, 0, 0, -2, 3, true});
+        CheckDepthwiseWindow(channels, 13, taps, 2, 1, {Activation::kTanh, 0, 0, 3, -1, true});
       }
     }
   });
