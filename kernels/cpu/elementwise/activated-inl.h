@@ -47,12 +47,17 @@ struct LeakyReluOfVector {
   }
 };
 
-// The factor and the term behind an activation.
+// The factor and the term behind an activation, rounded as two operators round.
 struct MoveOfVector {
   float scale, shift;
   template <class D, class V = hn::Vec<D>>
   HWY_INLINE V operator()(D d, V x) const {
-    return hn::MulAdd(x, hn::Set(d, scale), hn::Set(d, shift));
+    V product = hn::Mul(x, hn::Set(d, scale));
+    // Without this g++ makes one operation of both, which rounds once.
+#if HWY_ARCH_X86 && HWY_COMPILER_GCC && !HWY_COMPILER_CLANG && HWY_TARGET != HWY_SCALAR
+    asm("" : "+v"(product.raw));
+#endif
+    return hn::Add(product, hn::Set(d, shift));
   }
 };
 
