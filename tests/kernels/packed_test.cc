@@ -49,7 +49,7 @@ void CheckTile(int rows, std::int64_t depth, std::int64_t columns, bool finish, 
   if (finish) {
     tile.bias = bias.data();
     tile.addend = addend.data();
-    tile.activation.kind = Activation::kRelu;
+    tile.activation = {Activation::kRelu, 0, 0, 2, -3, true};
   }
   ChoosePanelKernel().run(tile);
   for (std::int64_t i = 0; i < rows; ++i) {
@@ -59,7 +59,7 @@ void CheckTile(int rows, std::int64_t depth, std::int64_t columns, bool finish, 
       const std::int64_t of_panel = 2 * depth * (j / kPanelWidth * kPanelWidth) + j % kPanelWidth;
       for (std::int64_t k = 0; j < columns && k < 2 * depth; ++k)
         sum += pointers[at(k / depth * rows + i)][k % depth] * panels[at(of_panel + k * width)];
-      if (finish && sum < 0) sum = 0;
+      if (finish) sum = std::max(sum, 0.0) * 2 - 3;
       const double expected = j < columns ? sum : -77;
       INFO(rows << " rows, depth " << depth << ", column " << j << " of " << columns << ", row " << i);
       REQUIRE(out[at(i * step + j)] == expected);

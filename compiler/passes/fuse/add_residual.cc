@@ -39,7 +39,9 @@ class Residuals {
       add->inputs.push_back(residual);
       add->source = product->source;
       edit_.Absorb(product, add);
-      if (!IsBlocked(*add)) TakeActivation(&edit_, add);
+      if (IsBlocked(*add)) return;
+      TakeActivation(&edit_, add);
+      TakeMoves(&edit_, add);
       return;
     }
   }

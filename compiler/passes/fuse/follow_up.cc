@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rewire/compiler/passes/fuse/follow_up.h"
 
+#include <cmath>
 #include <optional>
 #include <string>
 #include <vector>
@@ -30,6 +31,32 @@ std::optional<Activation> ActivationOf(const Node& node) {
   return std::nullopt;
 }
 
+// scale * x + shift.
+struct Move {
+  double scale = 1;
+  double shift = 0;
+
+  // In f32, as the kernels compute.
+  bool IsFinite() const {
+    return std::isfinite(static_cast<float>(scale)) && std::isfinite(static_cast<float>(shift));
+  }
+};
+
+// What the node does to `x` behind `before`.
+std::optional<Move> MoveOf(const Node& node, const Value* x, const Move& before) {
+  if (node.inputs.size() != 2 || node.inputs[0] == node.inputs[1]) return std::nullopt;
+  const bool first = node.inputs[0] == x;
+  const std::optional<float> constant = ScalarOf(node.inputs[first ? 1 : 0]);
+  if (!constant) return std::nullopt;
+  const double c = *constant;
+  if (node.kernel == "rewire.mul") return Move{before.scale * c, before.shift * c};
+  if (node.kernel == "rewire.div" && first) return Move{before.scale / c, before.shift / c};
+  if (node.kernel == "rewire.add") return Move{before.scale, before.shift + c};
+  if (node.kernel == "rewire.sub")
+    return first ? Move{before.scale, before.shift - c} : Move{-before.scale, c - before.shift};
+  return std::nullopt;
+}
+
 }  // namespace
 
 bool SameShape(const Node& a, const Node& b) {
@@ -49,15 +76,33 @@ Value* TakeBias(Edit* edit, Node* node, std::int64_t columns) {
   return NewFloats(&edit->graph(), other->name, {columns}, *terms);
 }
 
-void TakeActivation(Edit* edit, Node* node) {
+bool TakeActivation(Edit* edit, Node* node) {
   Node* user = edit->OnlyUser(node->outputs[0]);
-  if (user == nullptr || user->outputs.size() != 1 || !SameShape(*node, *user)) return;
+  if (user == nullptr || user->outputs.size() != 1 || !SameShape(*node, *user)) return false;
   const std::optional<Activation> activation = ActivationOf(*user);
-  if (!activation) return;
+  if (!activation) return false;
   SetAttribute(node, "activation", activation->name);
   if (activation->alpha != 0) SetAttribute(node, "alpha", activation->alpha);
   if (activation->beta != 0) SetAttribute(node, "beta", activation->beta);
   edit->TakeOver(node, user);
+  return true;
+}
+
+void TakeMoves(Edit* edit, Node* node) {
+  Move move;
+  while (Node* user = edit->OnlyUser(node->outputs[0])) {
+    if (user->outputs.size() != 1 || !SameShape(*node, *user)) break;
+    const std::optional<Move> next = MoveOf(*user, node->outputs[0], move);
+    if (!next || !next->IsFinite()) break;
+    move = *next;
+    edit->TakeOver(node, user);
+  }
+  if (move.scale != 1) SetAttribute(node, "post_scale", move.scale);
+  if (move.shift != 0) SetAttribute(node, "post_shift", move.shift);
+}
+
+void TakeMovedActivation(Edit* edit, Node* node) {
+  if (TakeActivation(edit, node)) TakeMoves(edit, node);
 }
 
 Value* ZeroBias(Graph* graph, const std::string& name, std::int64_t count) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Merges a bias or an activation into the product before it. The product's kernel can apply both to each
-// element before it writes the element, so the nodes that did it are removed.
+// Merges a bias, an activation, or a factor and a term into the product before it. The product's kernel
+// applies them to each element before it writes the element, so the nodes that did it are removed.
 #pragma once
 
 #include "rewire/compiler/passes/edit.h"
@@ -18,8 +18,16 @@ bool SameShape(const Node& a, const Node& b);
 Value* TakeBias(Edit* edit, Node* node, std::int64_t columns);
 
 // If the only user of the node's output is an activation that product kernels know, sets it as attributes of
-// the node and removes that user. Otherwise changes nothing.
-void TakeActivation(Edit* edit, Node* node);
+// the node, removes that user, and returns true. Otherwise changes nothing.
+bool TakeActivation(Edit* edit, Node* node);
+
+// The same for factors and terms: as long as the only user of the node's output multiplies, divides, adds or
+// subtracts a constant of one element, the node does it, and the user is removed. Kernels of rewire.packed
+// know the attributes post_scale and post_shift that this sets.
+void TakeMoves(Edit* edit, Node* node);
+
+// An activation, and what moves its result.
+void TakeMovedActivation(Edit* edit, Node* node);
 
 // A constant of `count` zeros, named `name`.bias.
 Value* ZeroBias(Graph* graph, const std::string& name, std::int64_t count);

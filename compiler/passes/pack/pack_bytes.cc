@@ -119,7 +119,7 @@ class BytePacking : public Packing {
     if (graph_.bf16) node->attributes.push_back({"bits", std::int64_t{16}});
     node->inputs = {node->inputs[0], packed, NewFloats(&graph_, name + ".scale", {columns}, *scales)};
     if (bias != nullptr) node->inputs.push_back(bias);
-    TakeActivation(&edit_, node);
+    TakeMovedActivation(&edit_, node);
     changed_ = true;
   }
 

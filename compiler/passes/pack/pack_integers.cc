@@ -131,7 +131,7 @@ class IntegerPacking : public Packing {
     last->source = node->source;
     last->attributes = std::move(attributes);
     last->inputs = std::move(inputs);
-    if (tail.scale != nullptr && last->outputs[0]->type.dtype == kFloat32) TakeActivation(&edit_, last);
+    if (tail.scale != nullptr && last->outputs[0]->type.dtype == kFloat32) TakeMovedActivation(&edit_, last);
     if (product.is_conv()) convolutions_.insert(last);
   }
 

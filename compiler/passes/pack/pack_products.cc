@@ -126,7 +126,7 @@ class ProductPacking : public Packing {
     node->attributes = {{"columns", columns}};
     node->inputs = {node->inputs[0], packed};
     if (bias != nullptr) node->inputs.push_back(bias);
-    TakeActivation(&edit_, node);
+    TakeMovedActivation(&edit_, node);
   }
 
   // Both weights [directions, gates * hidden, inputs]. Each direction is packed for itself.

@@ -81,7 +81,7 @@ void Packing::BecomePackedConv(Node* node, const char* kernel, Value* packed) {
   node->inputs[1] = packed;
   node->kernel = kernel;
   node->attributes = std::move(attributes);
-  TakeActivation(&edit_, node);
+  TakeMovedActivation(&edit_, node);
   convolutions_.insert(node);
 }
 

@@ -26,7 +26,7 @@ struct PositionSums {
 
   // Whether that is done: activations of many instructions are not.
   HWY_INLINE bool ActivateShort(D d, const Activation& activation) {
-    return VisitShort(activation, [&](const auto& f) {
+    return VisitShortAndMove(activation, [&](const auto& f) {
       for (V& sum : of) sum = f(d, sum);
     });
   }

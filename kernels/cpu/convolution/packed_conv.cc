@@ -341,7 +341,7 @@ std::span<const Kernel> PackedConvKernels() {
   constexpr const char* kAttributes =
       "channels, kernel_shape, strides = ones, dilations = ones, pads = zeros, auto_pad = NOTSET, "
       "SAME_UPPER, "
-      "SAME_LOWER or VALID; activation, alpha, beta as rewire.packed.matmul";
+      "SAME_LOWER or VALID; activation, alpha, beta, post_scale, post_shift as rewire.packed.matmul";
   static constexpr Kernel kKernels[] = {
       Describe<PackedConv>(
           "x, w, bias?, addend? -> out over addend", "x, w, out f32 bf16; bias, addend f32", kAttributes,

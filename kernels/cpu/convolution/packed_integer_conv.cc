@@ -243,7 +243,8 @@ std::span<const Kernel> PackedIntegerConvKernels() {
           "x, w, sums, x_zero?, w_zero?, scale?, bias? -> out",
           "x, x_zero u8 i8; w, w_zero i8; sums i32; scale f32; bias i32 f32; out i32 f32 u8 i8",
           "channels, kernel_shape, strides = ones, dilations = ones, pads = zeros, auto_pad = NOTSET, "
-          "SAME_UPPER, SAME_LOWER or VALID; activation, alpha, beta, zero, least, most as "
+          "SAME_UPPER, SAME_LOWER or VALID; activation, alpha, beta, post_scale, post_shift, zero, least, "
+          "most as "
           "rewire.packed.matmul_integer",
           "x [N, spatial..., C] by w packed from [channels, C, kernel...], out and what it becomes as in "
           "rewire.packed.matmul_integer; the border is x_zero. w's segments are the window's rows, or its "

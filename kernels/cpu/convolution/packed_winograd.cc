@@ -338,7 +338,8 @@ std::span<const Kernel> PackedWinogradKernels() {
       Describe<PackedWinograd>(
           "x, w, bias?, addend? -> out over addend", "f32",
           "channels, kernel_shape, strides = ones, dilations = ones, pads = zeros, auto_pad = NOTSET, "
-          "SAME_UPPER, SAME_LOWER or VALID; activation, alpha, beta as rewire.packed.matmul",
+          "SAME_UPPER, SAME_LOWER or VALID; activation, alpha, beta, post_scale, post_shift as "
+          "rewire.packed.matmul",
           "x [N, H, W, C] by w of rewire.packed.winograd_weights, a 3 x 3 convolution in Winograd's form, "
           "plus "
           "bias [channels], plus addend of out's shape, then the activation; each sum may be off by some "

@@ -3,6 +3,7 @@
 #include "rewire/kernels/cpu/convolution/winograd_transforms.h"
 
 #include <algorithm>
+#include <type_traits>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "rewire/kernels/cpu/convolution/winograd_transforms.cc"
@@ -112,14 +113,28 @@ struct Unchanged {
   }
 };
 
+template <class F>
+struct MovedVector {
+  F function;
+  MoveOfVector move;
+  template <class D, class V = hn::Vec<D>>
+  HWY_INLINE V operator()(D d, V x) const {
+    return move(d, function(d, x));
+  }
+};
+
 void TransformOutput(const WinogradOutput& tile) {
-  bool stored = false;
   const auto store = [&](const auto& f) {
-    stored = true;
     ForEachVector(tile.channels, [&](auto d, std::int64_t c) { TransformOutputChannels(d, tile, c, f); });
   };
-  const bool done = VisitShort(tile.activation, store);
-  if (!stored) store(Unchanged());
+  bool stored = false;
+  const auto store_moved = [&](const auto& f) {
+    stored = true;
+    if (!tile.activation.moves) return store(f);
+    store(MovedVector<std::decay_t<decltype(f)>>{f, MoveOf(tile.activation)});
+  };
+  const bool done = VisitShort(tile.activation, store_moved);
+  if (!stored) done ? store_moved(Unchanged()) : store(Unchanged());
   for (std::int64_t i = 0; i < tile.rows && !done; ++i) {
     ActivateRows(hn::CappedTag<float, 16>(), tile.activation, tile.out + i * tile.row_step, tile.columns,
                  tile.column_step, tile.channels);

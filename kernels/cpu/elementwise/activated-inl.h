@@ -47,8 +47,27 @@ struct LeakyReluOfVector {
   }
 };
 
+// The factor and the term behind an activation, rounded as two operators round.
+struct MoveOfVector {
+  float scale, shift;
+  template <class D, class V = hn::Vec<D>>
+  HWY_INLINE V operator()(D d, V x) const {
+    V product = hn::Mul(x, hn::Set(d, scale));
+    // Without this g++ makes one operation of both, which rounds once.
+#if HWY_ARCH_X86 && HWY_COMPILER_GCC && !HWY_COMPILER_CLANG && HWY_TARGET != HWY_SCALAR
+    asm("" : "+v"(product.raw));
+#endif
+    return hn::Add(product, hn::Set(d, shift));
+  }
+};
+
+inline MoveOfVector MoveOf(const Activation& activation) {
+  return {activation.post_scale, activation.post_shift};
+}
+
+// The activation's function alone.
 template <class D, class V = hn::Vec<D>>
-HWY_NOINLINE V Activated(D d, V x, const Activation& activation) {
+HWY_INLINE V FunctionOfVector(D d, V x, const Activation& activation) {
   switch (activation.kind) {
     case Activation::kNone:
       return x;
@@ -72,7 +91,13 @@ HWY_NOINLINE V Activated(D d, V x, const Activation& activation) {
   return x;
 }
 
-// If the activation takes a few instructions, calls visit(f) with it as a function of a vector. It is then
+template <class D, class V = hn::Vec<D>>
+HWY_NOINLINE V Activated(D d, V x, const Activation& activation) {
+  const V result = FunctionOfVector(d, x, activation);
+  return activation.moves ? MoveOf(activation)(d, result) : result;
+}
+
+// If the activation takes a few instructions, calls visit(f) with its function of a vector. It is then
 // compiled into the loop that computes the vectors; a call would save all of their registers. Returns
 // whether that is so, also where there is none; other activations are for ActivateRows.
 template <class Visit>
@@ -99,6 +124,16 @@ HWY_INLINE bool VisitShort(const Activation& activation, const Visit& visit) {
       break;
   }
   return false;
+}
+
+// The same, and then calls visit(f) with the factor and the term behind the function, if there are such and
+// the function is visited. Each is compiled into the loop by itself: with pairs of them there is so much code
+// that compilers no longer keep sums in registers.
+template <class Visit>
+HWY_INLINE bool VisitShortAndMove(const Activation& activation, const Visit& visit) {
+  if (!VisitShort(activation, visit)) return false;
+  if (activation.moves) visit(MoveOf(activation));
+  return true;
 }
 
 // Activates `count` floats in each of `rows` rows, `step` apart, where they lie.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The activation that a kernel applies to each element of its result before it stores it.
+// The activation that a kernel applies to each element of its result before it stores it, and a factor and a
+// term that follow: post_scale * activation(x) + post_shift.
 #pragma once
 
 #include "rewire/vm/kernel/attributes.h"
@@ -12,14 +13,22 @@ struct Activation {
   Kind kind = kNone;
   float alpha = 0;
   float beta = 0;
+  float post_scale = 1;
+  float post_shift = 0;
+  bool moves = false;  // whether factor and term change anything
 
-  // Attributes `activation`, `alpha`, `beta`.
+  bool IsNone() const { return kind == kNone && !moves; }
+
+  // Attributes `activation`, `alpha`, `beta`, `post_scale`, `post_shift`.
   void Read(Attributes& attributes) {
     kind = static_cast<Kind>(attributes.Choice(
         "activation",
         {"none", "relu", "clip", "sigmoid", "tanh", "hard_swish", "gelu", "leaky_relu", "swish"}, 0));
     alpha = static_cast<float>(attributes.Float("alpha", 0));
     beta = static_cast<float>(attributes.Float("beta", 0));
+    post_scale = static_cast<float>(attributes.Float("post_scale", 1));
+    post_shift = static_cast<float>(attributes.Float("post_shift", 0));
+    moves = post_scale != 1 || post_shift != 0;
   }
 };
 

@@ -249,7 +249,7 @@ HWY_INLINE void FinishColumns(const SplitTile& tile, const float* sums, std::int
     SplitVector value = hn::Mul(hn::LoadU(d, sums + at), hn::LoadU(d, tile.scale + at));
     if (tile.bias != nullptr) value = hn::Add(value, hn::LoadU(d, tile.bias + at));
     if (tile.addend != nullptr) value = hn::Add(value, hn::LoadU(d, tile.addend + place));
-    if (tile.activation.kind != Activation::kNone) value = Activated(d, value, tile.activation);
+    if (!tile.activation.IsNone()) value = Activated(d, value, tile.activation);
     return hn::StoreU(value, d, tile.out + place);
   }
   HWY_ALIGN float result[kHalfPanel] = {};

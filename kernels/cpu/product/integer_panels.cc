@@ -218,7 +218,7 @@ HWY_INLINE void FinishVector(const IntegerTile& tile, V sums, VF scale, VF bias,
   VF value = hn::ConvertTo(DF(), sums);
   value = finish.bias != nullptr ? hn::MulAdd(value, scale, bias) : hn::Mul(value, scale);
   if (finish.kind == IntegerFinish::kFloats) {
-    if (finish.activation.kind != Activation::kNone) value = Activated(DF(), value, finish.activation);
+    if (!finish.activation.IsNone()) value = Activated(DF(), value, finish.activation);
     return StoreColumns(DF(), value, static_cast<float*>(tile.out) + at, used);
   }
   const V rounded = Rounded(DF(), value, finish.zero, finish.least, finish.most);

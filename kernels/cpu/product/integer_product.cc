@@ -34,7 +34,7 @@ Status CheckFinish(const IntegerFinishAttributes& attributes, const IntegerOpera
     if (!operands.scale->Is<float>()) return WrongDType(Types<float>(), "scale", *operands.scale);
     if (Status s = CheckColumns("scale", *operands.scale, columns); !s.ok()) return s;
   }
-  if (attributes.activation.kind != Activation::kNone && !out.Is<float>()) {
+  if (!attributes.activation.IsNone() && !out.Is<float>()) {
     return ValueError("out has dtype ", DTypeName(out.dtype()), ", expected f32 for an activation");
   }
   if (!IsGiven(operands.bias)) return Status();

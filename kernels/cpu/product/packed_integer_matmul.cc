@@ -189,14 +189,15 @@ std::span<const Kernel> PackedIntegerMatMulKernels() {
       Describe<PackedIntegerMatMul>(
           "x, w, sums, x_zero?, w_zero?, scale?, bias? -> out",
           "x, x_zero u8 i8; w, w_zero i8; sums i32; scale f32; bias i32 f32; out i32 f32 u8 i8",
-          "columns, activation, alpha, beta as rewire.packed.matmul, zero = 0, least, most",
+          "columns, activation, alpha, beta, post_scale, post_shift as rewire.packed.matmul, zero = 0, "
+          "least, most",
           "x [..., K] less x_zero by packed w less w_zero (one element or [columns], 128 lower for u8 "
           "weights), plus bias of i32 [columns]: the exact sum. For out f32 times scale (one element or "
           "[columns]), plus bias of f32, then the activation; for u8 and i8 times scale, plus bias, "
           "rounded to the nearest and even one, plus zero, held between least and most"),
       Describe<PackedBytesMatMul>(
           "x, w, scale, bias?, addend? -> out over addend", "x, scale, bias, addend, out f32; w i8",
-          "columns, bits = 24 or 16; activation, alpha, beta as rewire.packed.matmul",
+          "columns, bits = 24 or 16; activation, alpha, beta, post_scale, post_shift as rewire.packed.matmul",
           "x [..., K] by the weights of 8 bits of rewire.packed.pack_integers times scale [columns], plus "
           "bias "
           "[columns], plus addend of out's shape, then the activation. Where the CPU multiplies bytes faster "

@@ -137,9 +137,10 @@ std::span<const Kernel> PackedMatMulKernels() {
       Describe<PackedMatMul>(
           "x, w, bias?, addend? -> out over addend", "x, w, out f32 bf16; bias, addend f32",
           "columns, activation = none, relu, clip, sigmoid, tanh, hard_swish, swish, gelu or "
-          "leaky_relu, alpha = 0.0, beta = 0.0",
+          "leaky_relu, alpha = 0.0, beta = 0.0, post_scale = 1.0, post_shift = 0.0",
           "x [..., K] by packed w [K, columns], plus bias [columns], plus addend of out's "
-          "shape, then the activation; for w bf16 x is rounded to bf16, and the sums are f32. out bf16 is "
+          "shape, then the activation, times post_scale, plus post_shift; for w bf16 x is rounded to bf16, "
+          "and the sums are f32. out bf16 is "
           "the same, rounded, without addend; "
           "x bf16 needs w bf16 and K even"),
   };

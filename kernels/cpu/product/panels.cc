@@ -264,7 +264,8 @@ HWY_INLINE void FinishColumns(const PanelTile& tile, std::int64_t column, std::i
     else
       sums.template AddFrom<kVectors>(addend, tile.step);
   }
-  const bool done = VisitShort(tile.activation, [&](const auto& f) { sums.template Activate<kVectors>(f); });
+  const bool done =
+      VisitShortAndMove(tile.activation, [&](const auto& f) { sums.template Activate<kVectors>(f); });
   if (tile.rounded != nullptr) {
     if (!done)
       sums.template Activate<kVectors>([&](D tag, V x) { return Activated(tag, x, tile.activation); });

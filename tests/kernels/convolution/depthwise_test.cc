@@ -58,6 +58,7 @@ void CheckDepthwiseWindow(const WindowCase& c, Activation activation) {
     }
     if (activation.kind == Activation::kRelu) sum = std::max(sum, 0.0F);
     if (activation.kind == Activation::kTanh) sum = std::tanh(sum);
+    sum = sum * activation.post_scale + activation.post_shift;
     CAPTURE(i);
     REQUIRE(out[static_cast<std::size_t>(i)] == Approx(sum).margin(1e-6));
   }
@@ -76,6 +77,8 @@ TEST_CASE("the depthwise kernel of every instruction set has windows of all size
         for (std::int64_t outside : {0, 3}) {
           CheckDepthwiseWindow({channels, 13, taps, 1, 1, outside}, {Activation::kRelu, 0, 0});
           CheckDepthwiseWindow({channels, 13, taps, 2, 2, outside}, {Activation::kTanh, 0, 0});
+          CheckDepthwiseWindow({channels, 13, taps, 1, 1, outside}, {Activation::kRelu, 0, 0, -2, 3, true});
+          CheckDepthwiseWindow({channels, 13, taps, 2, 1, outside}, {Activation::kTanh, 0, 0, 3, -1, true});
         }
       }
     }
