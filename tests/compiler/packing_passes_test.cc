@@ -350,9 +350,10 @@ TEST_CASE("channels-last: what lies between two transposes") {
     AddInts(image.graph, "ends", {2, 3});
     AddInts(image.graph, "axes", {1, -1});
     AddNode(image.graph, "Slice", {"rest", "starts", "ends", "axes"}, "b");
-    CHECK(image.Finish("b") == Lines{"%1, %2 = rewire.split {axis=3}(%0)",
-                                     "%3 = rewire.slice {starts=[0, 1], ends=[2, 3], axes=[3, 2]}(%2)",
-                                     "output y = %3"});
+    CHECK(image.Finish("b") ==
+          Lines{"%1, %2 = rewire.split {axis=3}(%0)",
+                "%3 = rewire.slice {starts=[0, 1], ends=[2, 3], axes=[3, 2], steps=[1, 1]}(%2)",
+                "output y = %3"});
   }
   SECTION("borders") {
     AddInts(image.graph, "pads", {0, 1, 2, 3, 0, 4, 5, 6});

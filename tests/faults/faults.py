@@ -188,7 +188,7 @@ FAULTS = [
     Fault("accounts", "no turn of a loop allocates", "interpreter_frames.cc",
           "for (const LoopBlocks::Class& blocks : loops.classes) «heap_.pool().Reserve(blocks.bytes, blocks.count);»", "",
           ("vm_memory_bound_test",)),
-    Fault("accounts", "the depth limit is exact", "interpreter_run.h",
+    Fault("accounts", "the depth limit is exact", "interpreter_frames.cc",
           "if (__builtin_expect(«vm.frames.size() >= vm.limits.depth», 0)) return FailDepth();",
           "vm.frames.size() > vm.limits.depth",
           ("vm_limits_test",)),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Whether the CPU has Intel's AMX: registers that hold tiles, and products of bf16 and of bytes with them.
-// The operating system must also let the process use them (kernels/cpu/product/tiles.h).
+// The operating system must also let the process use them (kernels/cpu/product/tiles/tiles.h).
 #pragma once
 
 #if defined(__x86_64__)

@@ -147,8 +147,6 @@ class Interpreter {
 
   // Frames.
   void TakeInputs(std::uint32_t count, const RewireFFIAny* inputs, bool bound);
-  bool EnterHere(const LinkedFunction& callee, Word function, const Word* return_pc, Word dst,
-                 std::uint32_t destinations);
   [[gnu::cold]] bool PrepareFrame(Word function);
   [[gnu::cold]] bool FailDepth();
   bool Enter(Word function, const Word* return_pc, Word dst, std::uint32_t destinations);

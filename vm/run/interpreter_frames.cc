@@ -41,8 +41,31 @@ bool Interpreter::EndWork(bool ok) {
   return false;
 }
 
+// The caller of this fills the registers of the callee's inputs, and nothing may fail before it has.
 bool Interpreter::Enter(Word function, const Word* return_pc, Word dst, std::uint32_t destinations) {
-  return EnterHere(rep_.functions[function], function, return_pc, dst, destinations);
+  const LinkedFunction& callee = rep_.functions[function];
+  VmImpl& vm = vm_;  // the compiler would read it anew behind every write
+  if (__builtin_expect(vm.frames.size() >= vm.limits.depth, 0)) return FailDepth();
+  const std::uint32_t count = callee.register_count;
+  const std::uint32_t inputs = callee.input_count;
+  const std::uint32_t base = vm.stack.size();
+  if (__builtin_expect(callee.prepares, 0) && !PrepareFrame(function)) return false;
+  if (!vm.stack.Resize(std::uint64_t{base} + count)) return FailMemory(count * sizeof(RewireFFIAny));
+  Frame* const frame = vm.frames.Add();
+  if (__builtin_expect(frame == nullptr, 0)) {
+    vm.stack.Pop(base);
+    return FailMemory(sizeof(Frame));
+  }
+  const Word* const code = callee.code;
+  *frame = {code, return_pc, function, base, dst, destinations};
+  RewireFFIAny* const registers = vm.stack.data() + base;
+  registers_ = registers;
+  code_ = code;
+  pc_ = code;
+  destinations_ = destinations;
+  FindSites(function);
+  if (count > inputs) std::memset(registers + inputs, 0, (count - inputs) * sizeof(RewireFFIAny));
+  return true;
 }
 
 bool Interpreter::EnterCall() {

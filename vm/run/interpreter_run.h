@@ -1,43 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The beginning and the end of a run, inline: a call of a small function costs no more than its instructions
-// do.
+// What a run does, inline in what begins it.
 #pragma once
-
-#include <cstring>
 
 #include "rewire/base/inline.h"
 #include "rewire/vm/run/interpreter.h"
 #include "rewire/vm/run/kernel_context.h"
 
 namespace rewire {
-
-// The caller of this fills the registers of the callee's inputs, and nothing may fail before it has.
-REWIRE_INLINE bool Interpreter::EnterHere(const LinkedFunction& callee, Word function, const Word* return_pc,
-                                          Word dst, std::uint32_t destinations) {
-  VmImpl& vm = vm_;  // the compiler would read it anew behind every write
-  if (__builtin_expect(vm.frames.size() >= vm.limits.depth, 0)) return FailDepth();
-  const std::uint32_t count = callee.register_count;
-  const std::uint32_t inputs = callee.input_count;
-  const std::uint32_t base = vm.stack.size();
-  if (__builtin_expect(callee.prepares, 0) && !PrepareFrame(function)) return false;
-  if (!vm.stack.Resize(std::uint64_t{base} + count)) return FailMemory(count * sizeof(RewireFFIAny));
-  Frame* const frame = vm.frames.Add();
-  if (__builtin_expect(frame == nullptr, 0)) {
-    vm.stack.Pop(base);
-    return FailMemory(sizeof(Frame));
-  }
-  const Word* const code = callee.code;
-  *frame = {code, return_pc, function, base, dst, destinations};
-  RewireFFIAny* const registers = vm.stack.data() + base;
-  registers_ = registers;
-  code_ = code;
-  pc_ = code;
-  destinations_ = destinations;
-  FindSites(function);
-  if (count > inputs) std::memset(registers + inputs, 0, (count - inputs) * sizeof(RewireFFIAny));
-  return true;
-}
 
 // Inputs of this call alone pass to the registers, but for constants, which registers do not count. If
 // outputs are bound, somebody may look at the inputs until the run ends.
@@ -62,8 +32,7 @@ REWIRE_INLINE Status Interpreter::Run(std::uint32_t function, const RewireFFIAny
   const LinkedFunction& target = rep_.functions[function];
   steps_left_ = vm_.limits.steps;
   const KernelContext context(&vm_);
-  bool ok =
-      (!bound || BindDestinations(function)) && EnterHere(target, function, nullptr, 0, bound ? 0 : kNone);
+  bool ok = (!bound || BindDestinations(function)) && Enter(function, nullptr, 0, bound ? 0 : kNone);
   if (ok) {
     TakeInputs(target.input_count, inputs, bound);
     ok = __builtin_expect(vm_.observer == nullptr, 1) ? Loop() : LoopObserved();

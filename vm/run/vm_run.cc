@@ -34,7 +34,7 @@ class ArenaGuard {
 
 // Takes over the VM's reference to `value`, which is shared. The earlier result returns to the heap if nobody
 // else holds it.
-REWIRE_INLINE void VmImpl::AdoptResult(const RewireFFIAny& value) {
+void VmImpl::AdoptResult(const RewireFFIAny& value) {
   const RewireFFIAny before = result.Exchange(value);
   if (!IsObjectKind(before.type_index)) return;
   // What others hold, too, cannot return to the heap.

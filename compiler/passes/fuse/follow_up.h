@@ -21,9 +21,9 @@ Value* TakeBias(Edit* edit, Node* node, std::int64_t columns);
 // the node, removes that user, and returns true. Otherwise changes nothing.
 bool TakeActivation(Edit* edit, Node* node);
 
-// The same for factors and terms: as long as the only user of the node's output multiplies, divides, adds or
-// subtracts a constant of one element, the node does it, and the user is removed. Kernels of rewire.packed
-// know the attributes post_scale and post_shift that this sets.
+// The same for factors and terms: the only user of the node's output multiplies, divides, adds or subtracts a
+// constant of one element. As long as that is so, the node does it, and the user is removed. Kernels of
+// rewire.packed know the attributes post_scale and post_shift that this sets.
 void TakeMoves(Edit* edit, Node* node);
 
 // An activation, and what moves its result.

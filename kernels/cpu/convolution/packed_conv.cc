@@ -14,7 +14,7 @@
 #include "rewire/kernels/cpu/product/packed_rows.h"
 #include "rewire/kernels/cpu/product/pair_rows.h"
 #include "rewire/kernels/cpu/product/panels.h"
-#include "rewire/kernels/cpu/product/tiled_pairs.h"
+#include "rewire/kernels/cpu/product/tiles/tiled_pairs.h"
 #include "rewire/kernels/cpu/registry.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
 #include "rewire/kernels/cpu/support/checks.h"

@@ -10,7 +10,7 @@
 #include "rewire/kernels/cpu/convolution/packed_image.h"
 #include "rewire/kernels/cpu/convolution/tile_image.h"
 #include "rewire/kernels/cpu/elementwise/activation_attribute.h"
-#include "rewire/kernels/cpu/product/tile_product.h"
+#include "rewire/kernels/cpu/product/tiles/tile_product.h"
 #include "rewire/kernels/cpu/support/workspace_sizes.h"
 
 namespace rewire::kernel::cpu {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An image as products by tiles read it (product/tiles.h). It has its border, so the windows of successive
-// output positions lie at equal distances. So rows of tiles are read where they lie.
+// An image as products by tiles read it (product/tiles/tiles.h). It has its border, so the windows of
+// successive output positions lie at equal distances. So rows of tiles are read where they lie.
 //
 // A position of this image holds one position of the original, or in the wide form all that a row of the
 // window reads, side by side. The wide form is larger, but wastes less of a line of 64 bytes if there are few
@@ -16,7 +16,7 @@
 
 #include "rewire/kernels/cpu/convolution/packed_image.h"
 #include "rewire/kernels/cpu/convolution/window.h"
-#include "rewire/kernels/cpu/product/tile_product.h"
+#include "rewire/kernels/cpu/product/tiles/tile_product.h"
 #include "rewire/kernels/cpu/support/pace.h"
 
 namespace rewire::kernel::cpu {

@@ -7,7 +7,7 @@
 
 #include "rewire/kernels/cpu/product/byte_rows.h"
 #include "rewire/kernels/cpu/product/panels.h"
-#include "rewire/kernels/cpu/product/tiles.h"
+#include "rewire/kernels/cpu/product/tiles/tiles.h"
 #include "rewire/kernels/cpu/support/parallel.h"
 
 namespace rewire::kernel::cpu {

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "rewire/kernels/cpu/product/blocks.h"
-#include "rewire/kernels/cpu/product/tile_product.h"
+#include "rewire/kernels/cpu/product/tiles/tile_product.h"
 #include "rewire/kernels/cpu/support/parallel.h"
 
 namespace rewire::kernel::cpu {

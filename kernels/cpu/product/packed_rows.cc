@@ -6,7 +6,7 @@
 #include "rewire/kernels/cpu/product/blocks.h"
 #include "rewire/kernels/cpu/product/pair_rows.h"
 #include "rewire/kernels/cpu/product/panels.h"
-#include "rewire/kernels/cpu/product/tiled_pairs.h"
+#include "rewire/kernels/cpu/product/tiles/tiled_pairs.h"
 #include "rewire/kernels/cpu/support/parallel.h"
 
 namespace rewire::kernel::cpu {

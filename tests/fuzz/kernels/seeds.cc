@@ -148,6 +148,11 @@ void Evaluate(Dice& dice, Call* call) {
                       {"element_bytes", std::int64_t{4}}};
   call->arguments = {Ints(dice, {3, 5}), Of(dice, kI64, {2}), Of(dice, kI64, {})};
 }
+void EvaluateSizes(Dice& dice, Call* call) {
+  Evaluate(dice, call);
+  call->attributes[1] = {"outputs", Shape{1, -1}};
+  call->arguments = {Ints(dice, {3, 5}), Of(dice, kI64, {1}), Of(dice, kI64, {})};
+}
 void LayOut(Dice& dice, Call* call) {
   call->attributes = {
       {"program", Shape{1, 0, 0, 7, 0, 100, 7}}, {"blocks", Shape{0, 0, 1, 1, 0}}, {"offsets", Shape{1}}};
@@ -418,9 +423,17 @@ bool SeedOf(const std::string& kernel, Dice& dice, Call* call) {
   }
   if (kernel == "rewire.branches") return Branches(dice, call), true;
   if (shape && name == "eval") return Evaluate(dice, call), true;
+  if (shape && name == "sizes") return EvaluateSizes(dice, call), true;
   if (shape && name == "layout") return LayOut(dice, call), true;
   if (name == "packed.matmul" || name == "packed.matmul_integer")
     return PackedMatMul(name != "packed.matmul", dice, call), true;
+  if (name == "max_unpool" && !shape) {
+    call->attributes = {{"kernel_shape", Shape{2, 2}}, {"strides", Shape{2, 2}}};
+    call->arguments = {Of(dice, kF32, {1, 1, 2, 2}), Of(dice, kI64, {1, 1, 2, 2}),
+                       Of(dice, kF32, {1, 1, 4, 4})};
+    call->arguments[1].values = {0, 3, 10, 15};
+    return true;
+  }
   if (name == "packed.matmul_bytes") return PackedBytes(dice, call), true;
   if (name == "fused") return FusedProgram(dice, call), true;
   if (name == "packed.winograd") return PackedWinograd(dice, call), true;

@@ -9,7 +9,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "rewire/kernels/cpu/product/tiles.h"
+#include "rewire/kernels/cpu/product/tiles/tiles.h"
 #include "rewire/kernels/cpu/support/types.h"
 
 namespace rewire::test {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rewire/kernels/cpu/product/tiled_pairs.h"
+#include "rewire/kernels/cpu/product/tiles/tiled_pairs.h"
 
 #include "rewire/kernels/cpu/product/pair_rows.h"
 #include "rewire/kernels/cpu/product/panels.h"

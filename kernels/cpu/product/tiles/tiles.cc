@@ -2,7 +2,7 @@
 //
 // Tile registers are addressed by name in assembly, since the compiler does not give them to variables:
 // 0 to 3 hold the sums of two tiles of rows by two of columns, 4 and 5 rows, 6 and 7 weights.
-#include "rewire/kernels/cpu/product/tiles.h"
+#include "rewire/kernels/cpu/product/tiles/tiles.h"
 
 #include <algorithm>
 #include <cstring>
