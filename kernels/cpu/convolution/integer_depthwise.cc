@@ -307,10 +307,9 @@ struct TileSums {
     const auto next = [&](std::int64_t vectors) {
       at.first += vectors * at.step;
       at.out += vectors * at.out_step;
-      count -= vectors;
     };
-    for (; count >= kTogether; next(kTogether)) Run<Way, kTogether>(at, out);
-    for (; count > 0; next(1)) Run<Way, 1>(at, out);
+    for (; count >= kTogether; count -= kTogether, next(kTogether)) Run<Way, kTogether>(at, out);
+    for (; count > 0; --count, next(1)) Run<Way, 1>(at, out);
   }
 
   // All positions of the tile, where all channels are one group: vectors cover positions side by side.
