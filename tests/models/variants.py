@@ -55,6 +55,8 @@ LEAST_IN_BF16 = 0.5
 
 QUANTISED = Tolerance(2 / 255, 1.25, "two steps of 8 bits, for a rounding that falls the other way moves a value by one; "
                       "behind many layers such steps add up, and then neither answer is nearer to what is meant")
+FOUND_WHEN_RUN = Tolerance(3 / 255, 1.25, "three steps of 8 bits: scales are found in each run, so that a rounding that falls the "
+                           "other way moves a whole range. ocr_cls moves by 0.016 if it only keeps its channels first")
 TOLERANCES = {
     "float16": Tolerance(4 / 1024, 3, "four steps of float16: both round at operators, but fuse other ones; a logarithm "
                          "of small powers makes more of it"),
@@ -68,8 +70,8 @@ TOLERANCES = {
                     "is 0.062, of a map that is 0 or 1; of 82 runs 78 are below 0.03"),
     "operators": QUANTISED,
     "channels": QUANTISED,
-    "dynamic": QUANTISED,
-    "subgraphs": QUANTISED,
+    "dynamic": FOUND_WHEN_RUN,
+    "subgraphs": FOUND_WHEN_RUN,
 }
 
 
