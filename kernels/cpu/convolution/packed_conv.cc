@@ -126,9 +126,10 @@ struct PackedConv {
       product.pairs = call.pairs;
       return call.pairs ? MultiplyPairRows(product) : MultiplyRows(product);
     }
-    if (call.pairs && TileImage::Serves(call.window) &&
-        TilesAreWorthIt(out.size() / attributes.channels, depth, attributes.channels))
-      return ConvolveByTiles(call, activation);
+    if (call.pairs && TilesAreWorthIt(out.size() / attributes.channels, depth, attributes.channels)) {
+      if (const TileImage image = PairsImage(call); image.Serves())
+        return ConvolveByTiles(call, image, activation);
+    }
     const std::int64_t row = Times(units, attributes.LargestKernel());
     float* zeros = nullptr;
     if (Status s = Workspace(std::max<std::int64_t>(1, row), &zeros); !s.ok()) return s;

@@ -62,29 +62,28 @@ Status CopyWithBorder(TensorView x, const Window& window, std::int32_t x_zero, c
 }
 
 // By tiles. `whole`: the rows of the window are one piece.
-Status ConvolveIntegersByTiles(const IntegerProduct& product, const Window& window, bool whole, TensorView x,
-                               TensorView out) {
+Status ConvolveIntegersByTiles(const IntegerProduct& product, const Window& window, bool whole,
+                               const TileImage& image, TensorView x, TensorView out) {
   const std::int64_t channels = x.dim(x.ndim() - 1);
   const bool is_signed = x.Is<std::int8_t>();
-  const TileImage image(window, whole ? channels : PaddedDepth(channels), PanelCount(product.columns), whole);
   const auto* data = static_cast<const std::byte*>(x.raw_data());
   const auto padding = static_cast<std::size_t>(whole ? 0 : PaddedDepth(channels) - channels);
-  const auto write = [&](std::int64_t n, std::int64_t y, std::byte* to) {
+  const auto flip = static_cast<std::byte>(is_signed ? 0x80 : 0);
+  const auto write = [&](std::int64_t n, std::int64_t y, const TileImage& part, std::byte* to) {
     const WindowAxis &rows = window.axes[1], &columns = window.axes[2];
     const std::byte* from = data + (n * rows.input + y) * columns.input * channels;
     const auto pad = [&](std::byte* at) {
       std::memset(at + channels, 0, padding);
       return at + channels + padding;
     };
-    image.WriteLine(
+    part.WriteLine(
         y >= 0 && y < rows.input, to,
         [&](std::int64_t position, std::int64_t count, std::byte* at) {
-          CopyToLines(from + position * channels, count * channels, at);
-          if (is_signed) FlipBytes(at, count * channels);
+          CopyToLines(from + position * channels, count * channels, at, flip);
         },
         [&](std::int64_t position, std::byte* at) {
-          std::memcpy(at, from + position * channels, static_cast<std::size_t>(channels));
-          if (is_signed) FlipBytes(at, channels);
+          CopyUnsigned(reinterpret_cast<const std::uint8_t*>(from + position * channels), channels, is_signed,
+                       reinterpret_cast<std::uint8_t*>(at));
           return pad(at);
         },
         [&](std::byte* at) {
@@ -132,10 +131,12 @@ struct PackedIntegerConv {
       return MultiplyIntegerRows(product, x, out.size() / attributes.channels, depth, out);
     Window of_tiles = window;
     MakeLinesLong(&of_tiles);
-    if (TileImage::Serves(of_tiles) &&
-        TilesAreWorthIt(out.size() / attributes.channels, segments * PaddedDepth(depth) / kQuad,
-                        attributes.channels))
-      return ConvolveIntegersByTiles(product, of_tiles, whole, x, out);
+    if (TilesAreWorthIt(out.size() / attributes.channels, segments * PaddedDepth(depth) / kQuad,
+                        attributes.channels)) {
+      const TileImage tiles(of_tiles, whole ? channels : PaddedDepth(channels),
+                            PanelCount(attributes.channels), whole);
+      if (tiles.Serves()) return ConvolveIntegersByTiles(product, of_tiles, whole, tiles, x, out);
+    }
     Image image{static_cast<const std::uint8_t*>(x.raw_data()), {}, channels};
     std::int64_t positions = x.dim(0);
     bool direct = x.Is<std::uint8_t>() && depth % kQuad == 0;

@@ -14,7 +14,7 @@ void WriteLine(const ImageCall& call, const TileImage& image, std::int64_t n, st
   static const RoundFloats kRound = ChooseRoundFloats(true);
   const WindowAxis &rows = call.window.axes[1], &columns = call.window.axes[2];
   const std::int64_t channels = call.in_channels;
-  const std::int64_t units = call.x_rounded ? channels / 2 : PairsOf(channels), bytes = units * kUnitBytes;
+  const std::int64_t bytes = PairsOf(channels) * kUnitBytes;
   const std::int64_t line = (n * rows.input + y) * columns.input;
   const bool inside = y >= 0 && y < rows.input;
   const auto border = [&](std::byte* at) {
@@ -48,9 +48,12 @@ void WriteLine(const ImageCall& call, const TileImage& image, std::int64_t n, st
 
 }  // namespace
 
-Status ConvolveByTiles(const ImageCall& call, const Activation& activation) {
-  const std::int64_t units = call.x_rounded ? call.in_channels / 2 : PairsOf(call.in_channels);
-  const TileImage image(call.window, units * kUnitBytes, PanelCount(call.out_channels), false);
+TileImage PairsImage(const ImageCall& call) {
+  return TileImage(call.window, Times(PairsOf(call.in_channels), kUnitBytes), PanelCount(call.out_channels),
+                   false);
+}
+
+Status ConvolveByTiles(const ImageCall& call, const TileImage& image, const Activation& activation) {
   RowsByPanels product{};
   product.columns = call.out_channels;
   product.bias = call.bias;
@@ -60,7 +63,9 @@ Status ConvolveByTiles(const ImageCall& call, const Activation& activation) {
   product.rounded = call.rounded;
   return MultiplyWindows(
       TileUnit::kPairs, image, call.window, call.images, call.w, call.out_channels,
-      [&](std::int64_t n, std::int64_t y, std::byte* to) { WriteLine(call, image, n, y, to); },
+      [&](std::int64_t n, std::int64_t y, const TileImage& part, std::byte* to) {
+        WriteLine(call, part, n, y, to);
+      },
       [&](std::int64_t output, std::int64_t count, std::int64_t panel, const void* sums, const TileRows&) {
         FinishPairs(product, output, count, panel, static_cast<const float*>(sums));
       });
@@ -85,9 +90,8 @@ void DeclareTileImage(WorkspaceSizes& sizes, const ImageAttributes& attributes, 
         of_call.axes[i] = WindowAxis();
       }
       MakeLinesLong(&of_call);
-      if (!fits || !TileImage::Serves(of_call)) continue;
       const TileImage image(of_call, position_bytes, PanelCount(attributes.channels), units_join);
-      most = std::max(most, image.MostBytes());
+      if (fits && image.Serves()) most = std::max(most, image.MostBytes());
     }
   }
   sizes.Take(std::max<std::int64_t>(1, most), 1);

@@ -9,6 +9,9 @@ namespace {
 // Bytes that stay in the second cache, with one thread and with any number.
 constexpr std::int64_t kCache = 1 << 19, kMostCache = 4 * kCache;
 
+// With windows that reach farther, rows of tiles that are no output would outnumber those that are.
+constexpr std::int64_t kMostReach = 64;
+
 constexpr std::int64_t LinesOf(std::int64_t bytes) { return (bytes + kLineBytes - 1) / kLineBytes; }
 
 }  // namespace
@@ -18,15 +21,37 @@ TileImage::TileImage(const Window& window, std::int64_t position_bytes, std::int
   const WindowAxis& axis = window.axes[2];
   // In cycles for each output position. Reading and multiplying a line by a panel takes two, writing one
   // four.
-  const std::int64_t wide_lines = LinesOf(axis.kernel * position_bytes);
+  const std::int64_t wide_lines = LinesOf(Times(axis.kernel, position_bytes));
   const std::int64_t narrow_lines = LinesOf(position_bytes);
   const std::int64_t rows = window.axes[1].kernel;
   const std::int64_t wide = 2 * panels * rows * wide_lines + 4 * wide_lines;
   const std::int64_t narrow = 2 * panels * rows * axis.kernel * narrow_lines + 4 * narrow_lines;
   const bool whole_units = position_bytes % kUnitBytes == 0 || !units_join || axis.kernel == 1;
-  wide_ = axis.stride != 1 || !whole_units || wide < narrow || Times(rows, axis.kernel) > kMostTaps;
-  columns_ = wide_ ? axis.output : std::max(axis.before + axis.input, axis.output - 1 + axis.reach());
+  wide_ = axis.stride != 1 || !whole_units || wide < narrow || Times(rows, axis.kernel) > kMostTaps ||
+          axis.reach() > kMostReach;
+  columns_ = ColumnsOf(axis.output);
   row_bytes_ = TileRowBytes(OfPosition());
+}
+
+bool TileImage::Serves() const {
+  const WindowAxis& planes = window_.axes[0];
+  return planes.input == 1 && planes.output == 1 && planes.kernel == 1 &&
+         Times(Lines(1), ColumnsOf(kBlockRows), row_bytes_) <= 4 * kMostCache;
+}
+
+std::int64_t TileImage::ColumnsAtOnce() const {
+  const std::int64_t output = window_.axes[2].output;
+  const std::int64_t room = kMostCache / std::max<std::int64_t>(1, Times(Lines(1), row_bytes_));
+  return std::clamp(room - (ColumnsOf(1) - 1), std::min(kBlockRows, output), output);
+}
+
+TileImage TileImage::Columns(std::int64_t first, std::int64_t count) const {
+  TileImage part = *this;
+  WindowAxis& axis = part.window_.axes[2];
+  axis.before -= first * axis.stride;
+  axis.output = count;
+  part.columns_ = part.ColumnsOf(count);
+  return part;
 }
 
 std::int64_t TileImage::LinesAtOnce(std::int64_t threads) const {
@@ -48,7 +73,8 @@ std::int64_t TileImage::Bytes(std::int64_t output_lines) const {
 
 std::int64_t TileImage::MostBytes() const {
   const std::int64_t all = Times(Lines(window_.axes[1].output), LineBytes());
-  return Plus(std::min(all, std::max(kMostCache, Times(Lines(1), LineBytes()))), BytesBehind());
+  const std::int64_t columns = ColumnsOf(std::min(kBlockRows, window_.axes[2].output));
+  return Plus(std::min(all, std::max(kMostCache, Times(Lines(1), columns, row_bytes_))), BytesBehind());
 }
 
 std::int64_t TileImage::LineOfImage(std::int64_t i, std::int64_t output_lines, std::int64_t first) const {

@@ -27,25 +27,28 @@ class TileImage {
   // `units_join`, the weights of a row of the window are padded to units as one piece, else each position.
   TileImage(const Window& window, std::int64_t position_bytes, std::int64_t panels, bool units_join);
 
-  // Whether it has a form for such windows.
-  static bool Serves(const Window& window) {
-    const WindowAxis& planes = window.axes[0];
-    return planes.input == 1 && planes.output == 1 && planes.kernel == 1;
-  }
+  // Whether it has a form for such windows, and one that is not much larger than what they read. A window
+  // whose positions lie far apart would have many lines or columns between them.
+  bool Serves() const;
 
   bool wide() const { return wide_; }
+  // The output positions of a line that are computed at once: all of them, unless lines are very long.
+  std::int64_t ColumnsAtOnce() const;
+  // The same image for `count` output positions of each line alone, from position `first` on.
+  TileImage Columns(std::int64_t first, std::int64_t count) const;
   // The output lines of one image that are computed at once.
   std::int64_t LinesAtOnce(std::int64_t threads) const;
   // The bytes that so many output lines need.
   std::int64_t Bytes(std::int64_t output_lines) const;
-  // What it takes at most with any number of threads, for this image and all smaller ones.
+  // What it takes at most with any number of threads, if so many columns and lines are computed at once, for
+  // this image and all smaller ones.
   std::int64_t MostBytes() const;
 
   // The lines of `output_lines` output lines: how many, and which line of the image, or outside of it, line i
   // holds if the first output line is `first`.
   std::int64_t Lines(std::int64_t output_lines) const;
   std::int64_t LineOfImage(std::int64_t i, std::int64_t output_lines, std::int64_t first) const;
-  std::int64_t LineBytes() const { return columns_ * row_bytes_; }
+  std::int64_t LineBytes() const { return Times(columns_, row_bytes_); }
 
   // Writes a line, of zeros and borders if not `inside` the image. whole(x, count, to) writes `count`
   // positions of the line from x on, all inside, and zeros up to a whole line of 64 bytes. piece(x, to)
@@ -61,24 +64,28 @@ class TileImage {
   std::int64_t RowCount(std::int64_t output_lines) const {
     return (output_lines - 1) * columns_ + window_.axes[2].output;
   }
-  // Calls body(output position of these lines, count, first of the rows) for the outputs among the rows [row,
-  // row + count).
+  // Calls body(line, x, count, first of the rows) for the output positions among the rows [row, row + count):
+  // `count` positions of an output line from x on.
   template <class Body>
   void ForEachOutput(std::int64_t row, std::int64_t count, const Body& body) const {
     const std::int64_t outputs = window_.axes[2].output;
     std::int64_t line = row / columns_, x = row % columns_;
     for (std::int64_t i = 0; i < count; x = 0, ++line) {
       const std::int64_t used = std::min(count - i, outputs - x);
-      if (used > 0) body(line * outputs + x, used, i);
+      if (used > 0) body(line, x, used, i);
       i += columns_ - x;
     }
   }
 
  private:
   std::int64_t OfPosition() const {
-    return wide_ ? window_.axes[2].kernel * position_bytes_ : position_bytes_;
+    return wide_ ? Times(window_.axes[2].kernel, position_bytes_) : position_bytes_;
   }
 
+  // The positions of a line that so many successive windows read.
+  std::int64_t ColumnsOf(std::int64_t outputs) const {
+    return wide_ ? outputs : Plus(outputs, window_.axes[2].reach() - 1);
+  }
   // Behind the last line, windows of rows that are no output reach further, and so do the last rows of a
   // tile.
   std::int64_t BytesBehind() const {

@@ -35,9 +35,9 @@ struct Rows {
 Status MultiplyByteRows(const IntegerProduct& product, const std::uint8_t* from, std::int64_t rows,
                         std::int64_t depth, bool is_signed, TensorView out) {
   const std::int64_t units = PaddedDepth(depth) / kQuad;
+  const auto flip = static_cast<std::byte>(is_signed ? 0x80 : 0);
   const auto write = [&](std::int64_t row, std::byte* to) {
-    CopyToLines(reinterpret_cast<const std::byte*>(from + row * depth), depth, to);
-    if (is_signed) FlipBytes(to, depth);
+    CopyToLines(reinterpret_cast<const std::byte*>(from + row * depth), depth, to, flip);
   };
   return MultiplyWrittenRows(
       TileUnit::kBytes, TileMatrix(rows, depth), units, product.w, product.columns, write,

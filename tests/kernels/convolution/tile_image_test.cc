@@ -34,17 +34,17 @@ std::byte Of(std::int64_t y, std::int64_t x, std::int64_t b) {
   return static_cast<std::byte>(1 + (y * 89 + x * 23 + b * 7) % 250);
 }
 
-// `lines` output lines at once, with positions of so many bytes.
-void CheckImage(const Window& window, std::int64_t bytes, std::int64_t panels, bool join,
-                std::int64_t lines) {
-  const TileImage image(window, bytes, panels, join);
+// `lines` output lines at once, from position `column` of each on. A position of the image has so many bytes.
+void CheckImage(const Window& window, const TileImage& whole_image, std::int64_t bytes, std::int64_t lines,
+                std::int64_t column, std::int64_t positions) {
+  const TileImage image = whole_image.Columns(column, positions);
   const WindowAxis &rows = window.axes[1], &columns = window.axes[2];
   INFO("kernel " << rows.kernel << " by " << columns.kernel << ", " << bytes << " bytes, wide "
                  << image.wide());
   for (std::int64_t first = 0; first < rows.output; first += lines) {
     const std::int64_t count = std::min(lines, rows.output - first);
     const auto size = static_cast<std::size_t>(image.Bytes(count));
-    REQUIRE(image.Bytes(count) <= image.MostBytes());
+    REQUIRE(image.Bytes(count) <= whole_image.MostBytes());
     std::vector<std::byte> memory(size, std::byte{0});
     for (std::int64_t i = 0; i < image.Lines(count); ++i) {
       const std::int64_t y = image.LineOfImage(i, count, first);
@@ -52,8 +52,8 @@ void CheckImage(const Window& window, std::int64_t bytes, std::int64_t panels, b
         for (std::int64_t b = 0; b < bytes; ++b) *at++ = Of(y, x, b);
         return at;
       };
-      const auto whole = [&](std::int64_t x, std::int64_t positions, std::byte* at) {
-        for (std::int64_t p = 0; p < positions; ++p) at = piece(x + p, at);
+      const auto whole = [&](std::int64_t x, std::int64_t of_piece, std::byte* at) {
+        for (std::int64_t p = 0; p < of_piece; ++p) at = piece(x + p, at);
       };
       const auto border = [&](std::byte* at) {
         std::memset(at, static_cast<int>(kBorder), static_cast<std::size_t>(bytes));
@@ -67,11 +67,11 @@ void CheckImage(const Window& window, std::int64_t bytes, std::int64_t panels, b
     const std::int64_t all = image.RowCount(count);
     for (std::int64_t row = 0; row < all; row += kBlockRows) {
       image.ForEachOutput(
-          row, std::min(kBlockRows, all - row), [&](std::int64_t output, std::int64_t used, std::int64_t i) {
+          row, std::min(kBlockRows, all - row),
+          [&](std::int64_t line, std::int64_t x_of_line, std::int64_t used, std::int64_t i) {
             for (std::int64_t n = 0; n < used; ++n) {
-              REQUIRE(output + n == seen++);
-              const std::int64_t oy = first + (output + n) / columns.output,
-                                 ox = (output + n) % columns.output;
+              REQUIRE(line * positions + x_of_line + n == seen++);
+              const std::int64_t oy = first + line, ox = column + x_of_line + n;
               const std::byte* from = tile_rows.from + (row + i + n) * tile_rows.row_bytes;
               // Whether byte b of tap (ky, kx) is where the weights expect it.
               const auto check = [&](std::int64_t ky, std::int64_t kx, std::int64_t b, std::byte found) {
@@ -96,7 +96,7 @@ void CheckImage(const Window& window, std::int64_t bytes, std::int64_t panels, b
             }
           });
     }
-    REQUIRE(seen == count * columns.output);
+    REQUIRE(seen == count * positions);
     // All that the last tile reads is in the memory.
     const std::int64_t last = (all + kBlockRows - 1) / kBlockRows * kBlockRows * tile_rows.row_bytes;
     const std::int64_t behind = (tile_rows.depth + kLineUnits - 1) / kLineUnits * kLineBytes;
@@ -120,15 +120,18 @@ TEST_CASE("rows of tiles hold the windows of a convolution") {
       window.rank = 2;
       window.axes[1] = Resolved(of_rows);
       window.axes[2] = Resolved(of_columns);
-      REQUIRE(TileImage::Serves(window));
       for (const std::int64_t bytes : {3, 4, 16, 36, 64, 130}) {
         for (const bool join : {false, true}) {
           // Without a join, positions are whole units.
           if (!join && bytes % kUnitBytes != 0) continue;
           for (const std::int64_t panels : {1, 8}) {
-            both[TileImage(window, bytes, panels, join).wide() ? 1 : 0] = true;
-            CheckImage(window, bytes, panels, join, 1);
-            CheckImage(window, bytes, panels, join, 4);
+            const TileImage image(window, bytes, panels, join);
+            REQUIRE(image.Serves());
+            both[image.wide() ? 1 : 0] = true;
+            const std::int64_t outputs = window.axes[2].output, half = (outputs + 1) / 2;
+            for (const std::int64_t lines : {1, 4}) CheckImage(window, image, bytes, lines, 0, outputs);
+            CheckImage(window, image, bytes, 2, 0, half);
+            if (half < outputs) CheckImage(window, image, bytes, 2, half, outputs - half);
           }
         }
       }
@@ -136,6 +139,12 @@ TEST_CASE("rows of tiles hold the windows of a convolution") {
   }
   CHECK(both[0]);
   CHECK(both[1]);
+}
+
+// The bytes that a convolution takes for its image.
+std::int64_t TakenBy(const TileImage& image, std::int64_t threads) {
+  const TileImage part = image.Columns(0, image.ColumnsAtOnce());
+  return part.Bytes(part.LinesAtOnce(threads));
 }
 
 TEST_CASE("what smaller images take is no more than what the largest is said to take") {
@@ -148,17 +157,33 @@ TEST_CASE("what smaller images take is no more than what the largest is said to 
           window.axes[2] = Resolved({width, kernel, stride, 1, kernel / 2, kernel / 2});
           return TileImage(window, bytes, 2, false);
         };
-        const std::int64_t most = image(700, 900).MostBytes();
+        const std::int64_t most = image(700, 30000).MostBytes();
         for (std::int64_t height = 7; height <= 700; height += 77) {
-          for (std::int64_t width = 7; width <= 900; width += 19) {
-            const TileImage smaller = image(height, width);
-            for (const std::int64_t threads : {1, 2})
-              REQUIRE(smaller.Bytes(smaller.LinesAtOnce(threads)) <= most);
+          for (std::int64_t width = 7; width <= 30000; width += width < 900 ? 19 : 1777) {
+            for (const std::int64_t threads : {1, 2}) REQUIRE(TakenBy(image(height, width), threads) <= most);
           }
         }
       }
     }
   }
+}
+
+TEST_CASE("long lines are computed in parts, and windows with much in between are not served") {
+  const auto signal = [](std::int64_t length, std::int64_t kernel, std::int64_t stride,
+                         std::int64_t dilation) {
+    Window window;
+    window.axes[2] = Resolved({length, kernel, stride, dilation, 0, (kernel - 1) * dilation});
+    return TileImage(window, 128, 2, false);
+  };
+  constexpr std::int64_t kMost = 4 << 20;
+  CHECK(TakenBy(signal(1000000, 16, 8, 1), 2) < kMost);
+  CHECK(TakenBy(signal(1000000, 3, 1, 1), 2) < kMost);
+  CHECK(TakenBy(signal(2000, 3, 1, 4000000), 2) < kMost);  // in the wide form, which has taps alone
+  CHECK(signal(2000, 3, 1, 4000000).Serves());
+  Window far;
+  far.axes[1] = Resolved({30, 3, 1, 2000000, 2000000, 2000000});
+  far.axes[2] = Resolved({30, 3, 1, 1, 1, 1});
+  CHECK_FALSE(TileImage(far, 128, 2, false).Serves());
 }
 
 }  // namespace rewire::test

@@ -142,10 +142,10 @@ TEST_CASE("lines are copied with zeros behind them") {
   for (const std::int64_t bytes : {0, 1, 63, 64, 65, 130}) {
     std::vector<std::byte> from(static_cast<std::size_t>(bytes), std::byte{9});
     std::vector<std::byte> to(256, std::byte{1});
-    CopyToLines(from.data(), bytes, to.data());
+    CopyToLines(from.data(), bytes, to.data(), std::byte{0x80});
     const std::int64_t lines = (bytes + kLineBytes - 1) / kLineBytes * kLineBytes;
     for (std::int64_t i = 0; i < 256; ++i)
-      CHECK(std::to_integer<int>(to[static_cast<std::size_t>(i)]) == (i < bytes ? 9 : i < lines ? 0 : 1));
+      CHECK(std::to_integer<int>(to[static_cast<std::size_t>(i)]) == (i < bytes ? 0x89 : i < lines ? 0 : 1));
   }
 }
 

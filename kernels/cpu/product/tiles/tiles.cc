@@ -135,12 +135,16 @@ bool HasTiles() {
   return kHas;
 }
 
-[[gnu::target("avx512f,avx512bw")]] void CopyToLines(const std::byte* from, std::int64_t bytes,
-                                                     std::byte* to) {
+[[gnu::target("avx512f,avx512bw")]] void CopyToLines(const std::byte* from, std::int64_t bytes, std::byte* to,
+                                                     std::byte flip) {
+  const __m512i bits = _mm512_set1_epi8(static_cast<char>(flip));
   for (; bytes >= kLineBytes; bytes -= kLineBytes, from += kLineBytes, to += kLineBytes)
-    _mm512_storeu_si512(to, _mm512_loadu_si512(from));
-  if (bytes > 0)
-    _mm512_storeu_si512(to, _mm512_maskz_loadu_epi8(~std::uint64_t{0} >> (kLineBytes - bytes), from));
+    _mm512_storeu_si512(to, _mm512_xor_si512(_mm512_loadu_si512(from), bits));
+  if (bytes > 0) {
+    const __mmask64 used = ~std::uint64_t{0} >> (kLineBytes - bytes);
+    const __m512i rest = _mm512_xor_si512(_mm512_maskz_loadu_epi8(used, from), bits);
+    _mm512_storeu_si512(to, _mm512_maskz_mov_epi8(used, rest));
+  }
 }
 
 [[gnu::target("avx512f,avx512bw")]] void SumBytes(const TileRows& rows, std::int64_t count,
@@ -182,13 +186,9 @@ TileRegisters::TileRegisters() {}
 TileRegisters::~TileRegisters() {}
 void TileRegisters::Multiply(TileUnit, const TileRows&, std::int64_t, const void*, std::int64_t,
                              void*) const {}
-void CopyToLines(const std::byte*, std::int64_t, std::byte*) {}
+void CopyToLines(const std::byte*, std::int64_t, std::byte*, std::byte) {}
 void SumBytes(const TileRows&, std::int64_t, std::int32_t*) {}
 
 #endif
-
-void FlipBytes(std::byte* bytes, std::int64_t count) {
-  for (std::int64_t i = 0; i < count; ++i) bytes[i] ^= std::byte{0x80};
-}
 
 }  // namespace rewire::kernel::cpu

@@ -74,10 +74,9 @@ class TileRegisters {
                 std::int64_t width, void* sums) const;
 };
 
-// Copies bytes, and writes zeros behind them up to a whole line. Only where HasTiles().
-void CopyToLines(const std::byte* from, std::int64_t bytes, std::byte* to);
-// Turns signed bytes into unsigned ones, 128 higher.
-void FlipBytes(std::byte* bytes, std::int64_t count);
+// Copies bytes, and writes zeros behind them up to a whole line. The bits of `flip` are turned in each byte:
+// with 0x80, signed bytes become unsigned ones, 128 higher. Only where HasTiles().
+void CopyToLines(const std::byte* from, std::int64_t bytes, std::byte* to, std::byte flip = std::byte{0});
 // The sums of the unsigned bytes of rows. Only where HasTiles().
 void SumBytes(const TileRows& rows, std::int64_t count, std::int32_t* sums);
 
