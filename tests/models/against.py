@@ -216,8 +216,8 @@ def check_planted(checks):
     checks.equal("500 nodes, compiled by vm-run", model, compiled=None)
     for layer in (0, 1, 37, 50, 98, 99):
         planted = with_weight(model, f"w{layer}", add_to((3, 5), 1))
-        # The product, its bias and its activation are one kernel.
-        first = checks.names(f"a weight of layer {layer}", planted, model, f"product{layer}_node", 3, f"active{layer}")
+        # The product, its bias, its activation and the factor behind it are one kernel.
+        first = checks.names(f"a weight of layer {layer}", planted, model, f"product{layer}_node", 4, f"scaled{layer}")
         states = {entry["name"]: entry["state"] for entry in first.get("inputs", [])}
         if states.get(f"w{layer}") != "constant" or states.get(f"layer{layer - 1}" if layer else "x") not in ("equal", "input"):
             checks.tell(f"what layer {layer} is made of", f"is {states}")
@@ -233,7 +233,7 @@ def check_planted(checks):
                      f"active{layer}_node", 3, compiled=() if layer == 2 else None)
     checks.names("the sum of layer 77", with_operator(model, "layer77_node", "Sub"), model, "layer77_node", 2)
 
-    first = checks.names("NaN in a weight", with_weight(model, "w42", add_to((0, 0), np.nan)), model, "product42_node", 3)
+    first = checks.names("NaN in a weight", with_weight(model, "w42", add_to((0, 0), np.nan)), model, "product42_node", 4)
     if (first.get("given"), first.get("max_abs")) != ("nan", "inf"):
         checks.tell("NaN", f"is reported as {first}")
     # Both have NaN from layer 10 on: that alone is no difference.
