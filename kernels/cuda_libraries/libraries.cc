@@ -12,13 +12,18 @@
 namespace rewire::kernel::cuda_libraries {
 namespace {
 
-bool AreOff() {
-  static const bool kOff = [] {
+enum class Use : std::uint8_t { kOff, kWherePays, kAlways };
+
+Use UseOfLibraries() {
+  static const Use kUse = [] {
     const char* value = std::getenv("REWIRE_CUDA_LIBRARIES");
-    return value != nullptr && std::string_view(value) == "off";
+    const std::string_view text = value != nullptr ? value : "";
+    return text == "off" ? Use::kOff : text == "always" ? Use::kAlways : Use::kWherePays;
   }();
-  return kOff;
+  return kUse;
 }
+
+bool AreOff() { return UseOfLibraries() == Use::kOff; }
 
 void* OpenFirst(std::initializer_list<const char*> names) {
   for (const char* name : names) {
@@ -105,6 +110,11 @@ const CudnnFunctions* Cudnn() {
 
 bool CublasMayWork() { return DriverIsOpen() && Cublas() != nullptr; }
 bool CudnnMayWork() { return DriverIsOpen() && Cudnn() != nullptr; }
+
+bool CudnnPays(std::int64_t outputs, std::int64_t depth) {
+  constexpr std::int64_t kLeastProducts = std::int64_t{1} << 28;
+  return UseOfLibraries() == Use::kAlways || (outputs > 0 && depth > kLeastProducts / outputs);
+}
 
 void DeclareScratch(bool may_work, cpu::WorkspaceSizes& sizes) {
   const DLTensor* out = sizes.Tensor(-1);

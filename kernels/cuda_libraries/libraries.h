@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// NVIDIA's libraries, opened by their names when a kernel first asks for them. REWIRE_CUDA_LIBRARIES=off in
-// the environment leaves them alone.
+// NVIDIA's libraries, opened by their names when a kernel first asks for them. In the environment,
+// REWIRE_CUDA_LIBRARIES=off leaves them alone, and REWIRE_CUDA_LIBRARIES=always uses them whatever the size.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 
 #include "rewire/kernels/cpu/support/workspace_sizes.h"
@@ -25,6 +26,10 @@ inline constexpr std::size_t kWorkspaceBytes = std::size_t{32} << 20;
 // Whether calls may use them: they are there, and this process has opened CUDA's driver.
 bool CublasMayWork();
 bool CudnnMayWork();
+
+// Whether cuDNN is worth its call, for a convolution of `outputs` elements that are sums of `depth` products.
+// A call takes the host 20 to 250 us, and a small convolution takes a GPU less than 20.
+bool CudnnPays(std::int64_t outputs, std::int64_t depth);
 
 // Declares the scratch memory of a call, unless it is on a device that is not CUDA's.
 void DeclareScratch(bool may_work, cpu::WorkspaceSizes& sizes);

@@ -57,7 +57,7 @@ struct MatMulInteger {
     const Bytes bytes{IsSigned(a), IsSigned(b), ZerosOf(a_zero), ZerosOf(b_zero)};
     Call call(out, Program::kProduct, Form::kF32, "integer_product");
     call.Tensor(a).Tensor(b).Optional(a_zero, a).Optional(b_zero, b).Tensor(out).Value(product).Value(bytes);
-    return RunTiles(call, product.m, product.n, batches);
+    return RunTiles(call, kTile, product.m, product.n, batches);
   }
 };
 
@@ -83,7 +83,8 @@ struct ConvInteger {
     Call call(out, Program::kProduct, Form::kF32, "integer_convolution");
     call.Tensor(x).Tensor(w).Optional(x_zero, x).Optional(w_zero, w).Tensor(out).Value(arguments).Value(
         bytes);
-    return RunTiles(call, arguments.out_channels, window.outputs(), cpu::Times(x.dim(0), attributes.groups));
+    return RunTiles(call, kTile, arguments.out_channels, window.outputs(),
+                    cpu::Times(x.dim(0), attributes.groups));
   }
 };
 

@@ -102,14 +102,36 @@ Status RunProduct(TensorView a, TensorView b, const std::optional<TensorView>& c
     Status s = cuda_libraries::Multiply(given, a, b, product.has_c != 0 ? c : std::nullopt, out, &done);
     if (!s.ok() || done) return s;
   }
-  Call call(out, Program::kProduct, RealForm(a), "product");
-  call.Tensor(a).Tensor(b).Optional(c, a).Tensor(out).Value(product);
-  return RunTiles(call, product.m, product.n, batches);
+  return LaunchProduct(a, b, c, out, product, batches);
 }
 
-Status RunTiles(Call& call, std::int64_t rows, std::int64_t columns, std::int64_t batches) {
-  constexpr std::int64_t kTile = 64;  // rows and columns that a group computes
-  return call.Groups((columns + kTile - 1) / kTile, (rows + kTile - 1) / kTile, batches, 16, 16);
+Status LaunchProduct(TensorView a, TensorView b, const std::optional<TensorView>& c, TensorView out,
+                     const ProductArguments& product, std::int64_t batches) {
+  // Of few columns a tile would compute mostly nothing.
+  constexpr int kFewColumns = 4;
+  constexpr int kLeastDepth = 32;
+  const bool dots = product.n <= kFewColumns && product.k >= kLeastDepth;
+  const std::int64_t tile = TileFor(product.m, product.n, batches);
+  Call call(out, Program::kProduct, RealForm(a),
+            dots                 ? "dots"
+            : tile == kSmallTile ? "small_product"
+                                 : "product");
+  call.Tensor(a).Tensor(b).Optional(c, a).Tensor(out).Value(product);
+  return dots ? call.Rows(out.size()) : RunTiles(call, tile, product.m, product.n, batches);
+}
+
+namespace {
+std::int64_t TilesOf(std::int64_t count, std::int64_t tile) { return (count + tile - 1) / tile; }
+}  // namespace
+
+std::int64_t TileFor(std::int64_t rows, std::int64_t columns, std::int64_t batches) {
+  constexpr std::int64_t kManyTiles = 256;  // large GPUs have 60 to 150 multiprocessors
+  return TilesOf(rows, kTile) * TilesOf(columns, kTile) * batches < kManyTiles ? kSmallTile : kTile;
+}
+
+Status RunTiles(Call& call, std::int64_t tile, std::int64_t rows, std::int64_t columns,
+                std::int64_t batches) {
+  return call.Groups(TilesOf(columns, tile), TilesOf(rows, tile), batches, 16, 16);
 }
 
 }  // namespace rewire::kernel::device

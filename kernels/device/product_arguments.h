@@ -20,7 +20,17 @@ ProductArguments MatMulArguments(ShapeView a, ShapeView b, ShapeView out, std::i
 Status RunProduct(TensorView a, TensorView b, const std::optional<TensorView>& c, TensorView out,
                   const ProductArguments& product, std::int64_t batches);
 
+// The same by Rewire's own device code.
+Status LaunchProduct(TensorView a, TensorView b, const std::optional<TensorView>& c, TensorView out,
+                     const ProductArguments& product, std::int64_t batches);
+
+// Rows and columns of the tiles that groups compute (code/tiles.h): kTile, or kSmallTile if there would be
+// too few to keep a GPU busy.
+inline constexpr std::int64_t kTile = 64;
+inline constexpr std::int64_t kSmallTile = 16;
+std::int64_t TileFor(std::int64_t rows, std::int64_t columns, std::int64_t batches);
+
 // Launches code that computes tiles of `rows` x `columns` results, for each batch.
-Status RunTiles(Call& call, std::int64_t rows, std::int64_t columns, std::int64_t batches);
+Status RunTiles(Call& call, std::int64_t tile, std::int64_t rows, std::int64_t columns, std::int64_t batches);
 
 }  // namespace rewire::kernel::device

@@ -69,16 +69,24 @@ struct Reduce {
     constexpr int kLeastRow = 32;
     const bool rows = arguments.reduced_rank == 1 && arguments.reduced_steps[0] == 1 &&
                       arguments.count >= kLeastRow && arguments.rank <= 1;
-    Call call = ElementCall(x, type, Program::kReduction, rows ? "reduce_rows" : "reduce",
+    // Single threads would leave most of a GPU idle.
+    constexpr int kMany = 1024;
+    constexpr std::int64_t kFewResults = 4096;
+    const bool wide = type == kTypeReal && arguments.count >= kMany && out.size() <= kFewResults;
+    Call call = ElementCall(x, type, Program::kReduction,
+                            wide   ? "reduce_wide"
+                            : rows ? "reduce_rows"
+                                   : "reduce",
                             rows ? "integer_reduce_rows" : "integer_reduce");
     call.Tensor(x).Tensor(out);
-    if (!rows) call.Value(arguments);
+    if (wide || !rows) call.Value(arguments);
     if (type == kTypeReal) {
       call.Int(Op::kOperation);
     } else {
       call.Int(type).Int(Op::kOperation).Value(StartOf(Op::kOperation, type));
     }
-    call.Int(rows ? arguments.count : out.size());
+    call.Int(rows && !wide ? arguments.count : out.size());
+    if (wide) return out.size() == 0 ? Status() : call.Groups(out.size(), 1, 1, 256, 1);
     return rows ? call.Rows(out.size()) : call.Each(out.size());
   }
 };

@@ -57,12 +57,49 @@ bool ForCudnn(const WindowArguments& window, std::int64_t batch, int rank,
   return true;
 }
 
+int TapsOf(const WindowArguments& window) { return window.size[0] * window.size[1] * window.size[2]; }
+
+// Whether each output is made of the channels at its own position: then the image is a matrix as it lies.
+bool IsProduct(const WindowArguments& window) {
+  for (int i = 0; i < 3; ++i) {
+    if (window.stride[i] != 1 || window.before[i] != 0 || window.input[i] != window.output[i]) return false;
+  }
+  return window.groups == 1 && TapsOf(window) == 1;
+}
+
+// Weights [M, C] by an image [C, positions] of each batch.
+Status RunAsProduct(const WindowArguments& window, TensorView x, TensorView w,
+                    const std::optional<TensorView>& bias, TensorView out) {
+  ProductArguments product{};
+  product.m = product.rows = window.out_channels;
+  product.k = window.channels;
+  product.n = window.input[0] * window.input[1] * window.input[2];
+  product.a_row = product.k;
+  product.b_row = product.n;
+  product.a_column = product.b_column = 1;
+  product.alpha = product.beta = 1;
+  product.has_c = bias ? 1 : 0;
+  product.c_row = 1;
+  product.rank = 1;
+  product.dims[0] = static_cast<int>(x.dim(0));
+  product.b_batch[0] = product.k * product.n;
+  return LaunchProduct(w, x, bias, out, product, x.dim(0));
+}
+
 struct Conv {
   static constexpr const char kName[] = "rewire.device.conv";
   cpu::ConvAttributes attributes;
   static Status Make(Attributes& given, Conv* conv) { return conv->attributes.Read(given); }
   bool DeclareWorkspace(cpu::WorkspaceSizes& sizes) const {
-    cuda_libraries::DeclareScratch(cuda_libraries::CudnnMayWork(), sizes);
+    const DLTensor* w = sizes.Tensor(1, 2);
+    const DLTensor* out = sizes.Tensor(-1);
+    const auto product_from = [](const DLTensor* tensor, int first) {
+      return cpu::Product(ShapeView(tensor->shape, static_cast<std::size_t>(tensor->ndim)), first,
+                          tensor->ndim);
+    };
+    const bool pays =
+        w != nullptr && out != nullptr && cuda_libraries::CudnnPays(product_from(out, 0), product_from(w, 1));
+    cuda_libraries::DeclareScratch(pays && cuda_libraries::CudnnMayWork(), sizes);
     return true;
   }
 
@@ -74,7 +111,8 @@ struct Conv {
     arguments.has_bias = bias ? 1 : 0;
     cuda_libraries::Convolution given;
     const bool has_depth = arguments.channels != 0 && x.size() != 0;
-    if (DeviceTypeOf(out.device()) == kDLCUDA && has_depth &&
+    const std::int64_t depth = std::int64_t{arguments.channels} * TapsOf(arguments);
+    if (DeviceTypeOf(out.device()) == kDLCUDA && has_depth && cuda_libraries::CudnnPays(out.size(), depth) &&
         ForCudnn(arguments, x.dim(0), x.ndim(), &given)) {
       bool done = false;
       Status s = cuda_libraries::Convolve(given, x, w, bias, out, &done);
@@ -87,9 +125,12 @@ struct Conv {
       call.Tensor(x).Tensor(w).Optional(bias, w).Tensor(out).Value(arguments).Int(out.size());
       return call.Each(out.size());
     }
-    Call call(out, Program::kProduct, RealForm(x), "convolution");
+    if (IsProduct(arguments)) return RunAsProduct(arguments, x, w, bias, out);
+    const std::int64_t images = cpu::Times(x.dim(0), attributes.groups);
+    const std::int64_t tile = TileFor(arguments.out_channels, window.outputs(), images);
+    Call call(out, Program::kProduct, RealForm(x), tile == kSmallTile ? "small_convolution" : "convolution");
     call.Tensor(x).Tensor(w).Optional(bias, w).Tensor(out).Value(arguments);
-    return RunTiles(call, arguments.out_channels, window.outputs(), cpu::Times(x.dim(0), attributes.groups));
+    return RunTiles(call, tile, arguments.out_channels, window.outputs(), images);
   }
 };
 

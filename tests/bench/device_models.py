@@ -3,12 +3,14 @@
 """Measures the models of tests/models on a device, beside ONNX Runtime's provider for it, in turn.
 
     device_models.py --bin build/release/bin --cases CASES [--device cuda] [--provider CUDAExecutionProvider]
-                     [--model NAME]... [--runs 30] [--seconds 300]
+                     [--model NAME]... [--runs 30] [--seconds 300] [--json FILE]
 
 CASES is what tests/models/reference.py wrote; a model runs with its first inputs. On both sides inputs and results lie
 in the host's memory, so that copies count. Ours is compiled for the device and run by vm-run, whose VM records itself
-where it can (--record-device). ONNX Runtime runs through an I/O binding, after it has tuned itself in the first runs.
-Its Python adds some microseconds to a call. Figures are medians of --runs runs after three others. A model whose results
+where it can (--record-device). ONNX Runtime runs through an I/O binding, after it has tuned itself in the first runs:
+with memory of the host bound, and as a CUDA graph with memory of the device, to and from which it copies. The faster
+counts. It multiplies f32 as f32 in one column, as we do, and in fewer bits (TF32), its default, in the other. Its
+Python adds some microseconds to a call. Figures are medians of --runs runs after three others. A model whose results
 differ from the reference is not measured. Where ONNX Runtime lacks the provider, our figures stand alone, and that is
 said. No further model is begun after --seconds.
 """
@@ -38,47 +40,101 @@ def ours(tools, executable, case, runs):
     return json.loads(check.call(command))["timing"]["median_ns"] / 1e3
 
 
-def theirs(model, case, runs, provider):
-    """The same of ONNX Runtime."""
-    import onnxruntime
-
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 4
-    session = onnxruntime.InferenceSession(str(model), options, providers=[provider, "CPUExecutionProvider"])
-    binding = session.io_binding()
-    for given in session.get_inputs():
-        value = np.load(case / "in" / f"{given.name}.npy")
-        if value.dtype.kind == "U":
-            raise RuntimeError("has strings, which no device takes")
-        binding.bind_cpu_input(given.name, np.ascontiguousarray(value))
-    for result in session.get_outputs():
-        binding.bind_output(result.name, "cpu")
+def timed(step, runs):
+    """Median microseconds of a call."""
     times = []
     for i in range(WARMUP + runs):
         begin = time.perf_counter_ns()
-        session.run_with_iobinding(binding)
+        step()
         if i >= WARMUP:
             times.append(time.perf_counter_ns() - begin)
     return statistics.median(times) / 1e3
 
 
+def peer_session(model, provider, **settings):
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    return onnxruntime.InferenceSession(str(model), options, providers=[(provider, settings), "CPUExecutionProvider"])
+
+
+def peer_inputs(session, case):
+    inputs = {given.name: np.ascontiguousarray(np.load(case / "in" / f"{given.name}.npy")) for given in session.get_inputs()}
+    if any(value.dtype.kind == "U" for value in inputs.values()):
+        raise RuntimeError("has strings, which no device takes")
+    return inputs
+
+
+def with_host_memory(model, case, runs, provider, settings):
+    """Microseconds of a run of ONNX Runtime that copies by itself."""
+    session = peer_session(model, provider, **settings)
+    binding = session.io_binding()
+    for name, value in peer_inputs(session, case).items():
+        binding.bind_cpu_input(name, value)
+    for result in session.get_outputs():
+        binding.bind_output(result.name, "cpu")
+    return timed(lambda: session.run_with_iobinding(binding), runs)
+
+
+def as_graph(model, case, runs, provider, settings):
+    """The same of a CUDA graph, with copies from and to the host; None if ONNX Runtime cannot make one of this model."""
+    import onnxruntime
+
+    session = peer_session(model, provider, **settings, enable_cuda_graph="1")
+    inputs = peer_inputs(session, case)
+    shapes = [np.load(case / "out" / f"{result.name}.npy") for result in session.get_outputs()]
+    binding = session.io_binding()
+    given = {name: onnxruntime.OrtValue.ortvalue_from_numpy(value, "cuda", 0) for name, value in inputs.items()}
+    results = [onnxruntime.OrtValue.ortvalue_from_numpy(value, "cuda", 0) for value in shapes]
+    for name, value in given.items():
+        binding.bind_ortvalue_input(name, value)
+    for result, value in zip(session.get_outputs(), results):
+        binding.bind_ortvalue_output(result.name, value)
+
+    def step():
+        for name, value in inputs.items():
+            given[name].update_inplace(value)
+        session.run_with_iobinding(binding)
+        for value in results:
+            value.numpy()
+
+    return timed(step, runs)
+
+
+def theirs(model, case, runs, provider, tf32):
+    """Microseconds of ONNX Runtime at its faster setting, and which it is."""
+    settings = {"use_tf32": tf32} if provider == "CUDAExecutionProvider" else {}
+    found = [(with_host_memory(model, case, runs, provider, settings), "plain")]
+    if provider == "CUDAExecutionProvider":
+        try:
+            found.append((as_graph(model, case, runs, provider, settings), "graph"))
+        except Exception:  # ONNX Runtime's own kinds: nodes on the CPU, control flow, results of unknown size
+            pass
+    return min(found)
+
+
 def measure(options, folder, scratch, has_provider):
-    """A line of the table, and the ratio or None."""
+    """A line of the table, and its figures or None."""
     case = min(path for path in folder.iterdir() if path.is_dir())
     executable = scratch / f"{folder.name}.rwx"
     report = json.loads(check.compile_model(options.bin, folder, executable, ["--device", options.device, "--json"]))
     on_device, on_host = report["device_calls"], sum(host["calls"] for host in report["host_calls"])
     if on_device == 0:
-        return f"| {folder.name} | nothing pays on the device | | |", None
+        return f"| {folder.name} | nothing pays on the device | | | |", None
     wrong = check.run_one(options.bin, executable, case, 1, scratch)
     if wrong:
         raise RuntimeError(wrong[0])
     mine = ours(options.bin, executable, case, options.runs)
     where = f"{on_device} of {on_device + on_host}"
     if not has_provider:
-        return f"| {folder.name} | {where} | {mine:,.0f} us | |", None
-    peer = theirs(folder / "model.onnx", case, options.runs, options.provider)
-    return f"| {folder.name} | {where} | {mine:,.0f} us | {mine / peer:.2f} |", mine / peer
+        return f"| {folder.name} | {where} | {mine:,.0f} us | | |", None
+    model = folder / "model.onnx"
+    peer, way = theirs(model, case, options.runs, options.provider, "0")
+    fewer_bits, _ = theirs(model, case, options.runs, options.provider, "1")
+    figures = {"model": folder.name, "calls": [on_device, on_host], "ours_us": mine, "f32_us": peer, "tf32_us": fewer_bits,
+               "way": way}
+    return f"| {folder.name} | {where} | {mine:,.0f} us | {mine / peer:.2f} ({way}) | {mine / fewer_bits:.2f} |", figures
 
 
 def main():
@@ -90,6 +146,7 @@ def main():
     parser.add_argument("--model", action="append")
     parser.add_argument("--runs", type=int, default=30)
     parser.add_argument("--seconds", type=float, default=300)
+    parser.add_argument("--json", type=pathlib.Path, help="file for the figures")
     options = parser.parse_args()
     try:
         import onnxruntime
@@ -99,23 +156,27 @@ def main():
         has_provider = False
     if not has_provider:
         print(f"ONNX Runtime with {options.provider} is not installed here: our figures stand alone")
-    print("| model | calls on the device | latency | by ONNX Runtime |\n|---|---|---:|---:|")
+    print("| model | calls on the device | latency | by ONNX Runtime | by its TF32 |\n|---|---|---:|---:|---:|")
     models = options.model or sorted(path.name for path in options.cases.iterdir() if path.is_dir())
-    ratios, failed, end = [], 0, time.monotonic() + options.seconds
+    figures, failed, end = [], 0, time.monotonic() + options.seconds
     with tempfile.TemporaryDirectory() as scratch:
         for position, model in enumerate(models):
             if time.monotonic() > end:
                 print(f"out of time: {len(models) - position} models are left out, the first is {model}")
                 break
             try:
-                row, ratio = measure(options, options.cases / model, pathlib.Path(scratch), has_provider)
-                ratios += [ratio] if ratio else []
+                row, measured = measure(options, options.cases / model, pathlib.Path(scratch), has_provider)
+                figures += [measured] if measured else []
             except Exception as error:  # also ONNX Runtime's own kinds; one model must not end the table
                 failed += 1
-                row = f"| {model} | FAILED: {str(error).splitlines()[0]} | | |"
+                row = f"| {model} | FAILED: {str(error).splitlines()[0]} | | | |"
             print(row, flush=True)
-    if ratios:
-        print(f"\ngeometric mean {statistics.geometric_mean(ratios):.3f} of {len(ratios)}, slowest {max(ratios):.3f}")
+    for peer in ("f32", "tf32"):
+        ratios = [each["ours_us"] / each[f"{peer}_us"] for each in figures]
+        if ratios:
+            print(f"{peer}: geometric mean {statistics.geometric_mean(ratios):.3f} of {len(ratios)}, slowest {max(ratios):.3f}")
+    if options.json:
+        options.json.write_text(json.dumps(figures, indent=1))
     return 1 if failed else 0
 
 

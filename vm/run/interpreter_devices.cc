@@ -44,12 +44,19 @@ bool Interpreter::RefuseRecording(const char* why) {
   return Fail(StatusCode::kUnsupported, "the run cannot be recorded: {}", why);
 }
 
-// While a run is recorded: whether the kernel call before this one gave its work to a device. One that ran on
-// the host would not run again in a replay. `kernel` is the one that is called now; kNone at the end.
+// While a run is recorded: whether the kernel call before this one need not run again in a replay. That is so
+// if it gave its work to a device, or if equal arguments give equal results, and the arguments stay. `kernel`
+// is the one that is called now; kNone at the end.
 bool Interpreter::CheckRecordedCall(std::uint32_t kernel) {
-  if (vm_.recorded_call != kNone && (!vm_.stream_asked || vm_.recorded_reads)) {
-    return Fail(StatusCode::kUnsupported, "the run cannot be recorded: kernel '{}' {} the host",
-                kernels_[vm_.recorded_call].import->name, vm_.stream_asked ? "reads memory of" : "runs on");
+  if (vm_.recorded_call != kNone) {
+    const LinkedKernel& last = kernels_[vm_.recorded_call];
+    const RewireKernelRow* row = last.function.row;
+    const bool declared = row != nullptr && row->arguments != nullptr;
+    const bool pure = declared && (row->traits & REWIRE_KERNEL_IMPURE) == 0;
+    if (vm_.recorded_reads || (!vm_.stream_asked && !pure)) {
+      return Fail(StatusCode::kUnsupported, "the run cannot be recorded: kernel '{}' {} the host",
+                  last.import->name, vm_.stream_asked || pure ? "uses memory of" : "runs on");
+    }
   }
   vm_.recorded_call = kernel;
   vm_.stream_asked = vm_.recorded_reads = false;

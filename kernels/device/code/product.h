@@ -39,6 +39,19 @@ FUNCTION float activated(int activation, float x) {
              : 0.5f * x * (1.0f + tanh(0.79788456f * (x + 0.044715f * x * x * x)));
 }
 
+// Elements of the operands, 0 outside of them.
+#define LEFT_OF(a, a_at, p, m, k) \
+  ((m) < p.m && (k) < p.k ? LOAD(a, a_at + (m)*p.a_row + (k)*p.a_column) : 0.0f)
+#define RIGHT_OF(b, b_at, p, k, n) \
+  ((k) < p.k && (n) < p.n ? LOAD(b, b_at + (k)*p.b_row + (n)*p.b_column) : 0.0f)
+// What becomes of a sum, unless it lies outside of the result.
+#define STORE_PRODUCT(c, out, p, batch, m, n, sum)                                            \
+  if ((m) < p.m && (n) < p.n) {                                                               \
+    float value = p.alpha * (sum);                                                            \
+    if (p.has_c) value += p.beta * LOAD(c, batch * p.c_batch + (m)*p.c_row + (n)*p.c_column); \
+    STORE(out, (batch * p.m + (m)) * p.n + (n), activated(p.activation, value));              \
+  }
+
 KERNEL(product)
 (GLOBAL const real* a, GLOBAL const real* b, GLOBAL const real* c, GLOBAL real* out, Product p) {
   SHARED float left[STEP][TILE];
@@ -60,10 +73,10 @@ KERNEL(product)
     for (int i = thread; i < TILE * STEP; i += 256) {
       int m = first_m + i / STEP;
       int k = first_k + i % STEP;
-      left[i % STEP][i / STEP] = m < p.m && k < p.k ? LOAD(a, a_at + m * p.a_row + k * p.a_column) : 0.0f;
+      left[i % STEP][i / STEP] = LEFT_OF(a, a_at, p, m, k);
       int n = first_n + i % TILE;
       k = first_k + i / TILE;
-      right[i / TILE][i % TILE] = n < p.n && k < p.k ? LOAD(b, b_at + k * p.b_row + n * p.b_column) : 0.0f;
+      right[i / TILE][i % TILE] = RIGHT_OF(b, b_at, p, k, n);
     }
     BARRIER();
     MULTIPLY_TILES(float, left, right, sums, row, column);
@@ -73,14 +86,94 @@ KERNEL(product)
     int m = first_m + row * 4 + i;
     for (int j = 0; j < 4; ++j) {
       int n = first_n + column * 4 + j;
-      if (m < p.m && n < p.n) {
-        float sum = p.alpha * sums[i][j];
-        if (p.has_c) sum += p.beta * LOAD(c, batch * p.c_batch + m * p.c_row + n * p.c_column);
-        STORE(out, (batch * p.m + m) * p.n + n, activated(p.activation, sum));
-      }
+      STORE_PRODUCT(c, out, p, batch, m, n, sums[i][j]);
     }
   }
 }
+
+// Each thread an element.
+KERNEL(small_product)
+(GLOBAL const real* a, GLOBAL const real* b, GLOBAL const real* c, GLOBAL real* out, Product p) {
+  SHARED float left[STEP][STEP + 1];
+  SHARED float right[STEP][STEP + 1];
+  int column = LOCAL_ID(0);
+  int row = LOCAL_ID(1);
+  int n = GROUP_ID(0) * STEP + column;
+  int m = GROUP_ID(1) * STEP + row;
+  int batch = GROUP_ID(2);
+  int a_at = 0;
+  int b_at = 0;
+  BATCH_POSITIONS(batch, p, a_at, b_at);
+  float sum = 0.0f;
+  for (int first_k = 0; first_k < p.k; first_k += STEP) {
+    int k = first_k + column;
+    left[column][row] = LEFT_OF(a, a_at, p, m, k);
+    k = first_k + row;
+    right[row][column] = RIGHT_OF(b, b_at, p, k, n);
+    BARRIER();
+    MULTIPLY_SMALL_TILES(left, right, sum, row, column);
+    BARRIER();
+  }
+  STORE_PRODUCT(c, out, p, batch, m, n, sum);
+}
+
+// Each group of 64 threads an element, for products of a few columns.
+#define DOT_LANES 64
+KERNEL(dots)
+(GLOBAL const real* a, GLOBAL const real* b, GLOBAL const real* c, GLOBAL real* out, Product p) {
+  SHARED float part[DOT_LANES];
+  int lane = LOCAL_ID(0);
+  int n = GROUP_ID(0) % p.n;
+  int m = GROUP_ID(0) / p.n % p.m;
+  int batch = GROUP_ID(0) / p.n / p.m;
+  int a_at = 0;
+  int b_at = 0;
+  BATCH_POSITIONS(batch, p, a_at, b_at);
+  float sum = 0.0f;
+  for (int k = lane; k < p.k; k += DOT_LANES) {
+    sum += LOAD(a, a_at + m * p.a_row + k * p.a_column) * LOAD(b, b_at + k * p.b_row + n * p.b_column);
+  }
+  part[lane] = sum;
+  BARRIER();
+  for (int step = DOT_LANES / 2; step > 0; step /= 2) {
+    if (lane < step) part[lane] += part[lane + step];
+    BARRIER();
+  }
+  if (lane == 0) STORE_PRODUCT(c, out, p, batch, m, n, part[0]);
+}
+
+// Where a group's convolution lies.
+typedef struct ConvolutionPlace {
+  int image;  // of a batch and a group
+  int group;
+  int taps, depth, outputs;
+  int x_at, weights_at;
+} ConvolutionPlace;
+FUNCTION ConvolutionPlace place_of(Window w, int image) {
+  ConvolutionPlace at;
+  at.image = image;
+  at.group = image % w.groups;
+  at.taps = w.size[0] * w.size[1] * w.size[2];
+  at.depth = w.channels * at.taps;
+  at.outputs = w.output[0] * w.output[1] * w.output[2];
+  at.x_at = image * w.channels * w.input[0] * w.input[1] * w.input[2];
+  at.weights_at = at.group * w.out_channels * at.depth;
+  return at;
+}
+FUNCTION float weight_of(GLOBAL const real* weights, Window w, ConvolutionPlace at, int m, int k) {
+  return m < w.out_channels && k < at.depth ? LOAD(weights, at.weights_at + m * at.depth + k) : 0.0f;
+}
+FUNCTION float pixel_of(GLOBAL const real* x, Window w, ConvolutionPlace at, int k, int n) {
+  if (n >= at.outputs || k >= at.depth) return 0.0f;
+  int under = under_window(w, at.taps, n, k);
+  return under >= 0 ? LOAD(x, at.x_at + under) : 0.0f;
+}
+#define STORE_CONVOLUTION(bias, out, w, at, m, n, sum)                       \
+  if ((m) < w.out_channels && (n) < at.outputs) {                            \
+    float value = sum;                                                       \
+    if (w.has_bias) value += LOAD(bias, at.group * w.out_channels + (m));    \
+    STORE(out, (at.image * w.out_channels + (m)) * at.outputs + (n), value); \
+  }
 
 KERNEL(convolution)
 (GLOBAL const real* x, GLOBAL const real* weights, GLOBAL const real* bias, GLOBAL real* out, Window w) {
@@ -91,32 +184,15 @@ KERNEL(convolution)
   int thread = row * 16 + column;
   int first_n = GROUP_ID(0) * TILE;
   int first_m = GROUP_ID(1) * TILE;
-  int image = GROUP_ID(2);  // of a batch and a group
-  int group = image % w.groups;
-  int taps = w.size[0] * w.size[1] * w.size[2];
-  int depth = w.channels * taps;
-  int inputs = w.input[0] * w.input[1] * w.input[2];
-  int outputs = w.output[0] * w.output[1] * w.output[2];
-  int x_at = image * w.channels * inputs;
-  int weights_at = group * w.out_channels * depth;
+  ConvolutionPlace at = place_of(w, GROUP_ID(2));
   float sums[4][4];
   for (int i = 0; i < 4; ++i) {
     for (int j = 0; j < 4; ++j) sums[i][j] = 0.0f;
   }
-  for (int first_k = 0; first_k < depth; first_k += STEP) {
+  for (int first_k = 0; first_k < at.depth; first_k += STEP) {
     for (int i = thread; i < TILE * STEP; i += 256) {
-      int m = first_m + i / STEP;
-      int k = first_k + i % STEP;
-      left[i % STEP][i / STEP] =
-          m < w.out_channels && k < depth ? LOAD(weights, weights_at + m * depth + k) : 0.0f;
-      int n = first_n + i % TILE;
-      k = first_k + i / TILE;
-      float value = 0.0f;
-      if (n < outputs && k < depth) {
-        int at = under_window(w, taps, n, k);
-        if (at >= 0) value = LOAD(x, x_at + at);
-      }
-      right[i / TILE][i % TILE] = value;
+      left[i % STEP][i / STEP] = weight_of(weights, w, at, first_m + i / STEP, first_k + i % STEP);
+      right[i / TILE][i % TILE] = pixel_of(x, w, at, first_k + i / TILE, first_n + i % TILE);
     }
     BARRIER();
     MULTIPLY_TILES(float, left, right, sums, row, column);
@@ -126,13 +202,30 @@ KERNEL(convolution)
     int m = first_m + row * 4 + i;
     for (int j = 0; j < 4; ++j) {
       int n = first_n + column * 4 + j;
-      if (m < w.out_channels && n < outputs) {
-        float sum = sums[i][j];
-        if (w.has_bias) sum += LOAD(bias, group * w.out_channels + m);
-        STORE(out, (image * w.out_channels + m) * outputs + n, sum);
-      }
+      STORE_CONVOLUTION(bias, out, w, at, m, n, sums[i][j]);
     }
   }
+}
+
+// Each thread an element.
+KERNEL(small_convolution)
+(GLOBAL const real* x, GLOBAL const real* weights, GLOBAL const real* bias, GLOBAL real* out, Window w) {
+  SHARED float left[STEP][STEP + 1];
+  SHARED float right[STEP][STEP + 1];
+  int column = LOCAL_ID(0);
+  int row = LOCAL_ID(1);
+  int n = GROUP_ID(0) * STEP + column;
+  int m = GROUP_ID(1) * STEP + row;
+  ConvolutionPlace at = place_of(w, GROUP_ID(2));
+  float sum = 0.0f;
+  for (int first_k = 0; first_k < at.depth; first_k += STEP) {
+    left[column][row] = weight_of(weights, w, at, m, first_k + column);
+    right[row][column] = pixel_of(x, w, at, first_k + row, n);
+    BARRIER();
+    MULTIPLY_SMALL_TILES(left, right, sum, row, column);
+    BARRIER();
+  }
+  STORE_CONVOLUTION(bias, out, w, at, m, n, sum);
 }
 
 // Bytes less their zeros, with sums of 32 bits, which wrap.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Many elements to one, and elements scaled by statistics of their row. Rows of contiguous elements are done
-// by a group of 64 threads, everything else by one thread for each result.
+// by a group of 64 threads, few results of many elements by a group of 256 threads each, everything else by
+// one thread for each result.
 
 #define LANES 64
 
@@ -59,6 +60,17 @@ KERNEL(reduce_rows)(GLOBAL const real* x, GLOBAL real* out, int operation, int c
   if (lane == 0) STORE(out, row, end_of(operation, part[0], count));
 }
 
+// Where element k of those that become one lies, from the first one on.
+FUNCTION int reduced_place(Reduction shape, int k) {
+  int at = 0;
+  for (int axis = shape.reduced_rank - 1; axis >= 0; --axis) {
+    int row = k / shape.reduced_dims[axis];
+    at += (k - row * shape.reduced_dims[axis]) * shape.reduced_steps[axis];
+    k = row;
+  }
+  return at;
+}
+
 KERNEL(reduce)(GLOBAL const real* x, GLOBAL real* out, Reduction shape, int operation, int count) {
   int i = GLOBAL_ID(0);
   if (i >= count) return;
@@ -66,16 +78,29 @@ KERNEL(reduce)(GLOBAL const real* x, GLOBAL real* out, Reduction shape, int oper
   POSITION_OF(i, shape, shape.steps, first);
   float sum = start_of(operation);
   for (int k = 0; k < shape.count; ++k) {
-    int at = first;
-    int rest = k;
-    for (int axis = shape.reduced_rank - 1; axis >= 0; --axis) {
-      int row = rest / shape.reduced_dims[axis];
-      at += (rest - row * shape.reduced_dims[axis]) * shape.reduced_steps[axis];
-      rest = row;
-    }
-    sum = add_to(operation, sum, LOAD(x, at));
+    sum = add_to(operation, sum, LOAD(x, first + reduced_place(shape, k)));
   }
   STORE(out, i, end_of(operation, sum, shape.count));
+}
+
+// Few results of many elements: a group of 256 threads for each.
+#define WIDE 256
+KERNEL(reduce_wide)(GLOBAL const real* x, GLOBAL real* out, Reduction shape, int operation, int count) {
+  SHARED float part[WIDE];
+  int lane = LOCAL_ID(0);
+  int first;
+  POSITION_OF(GROUP_ID(0), shape, shape.steps, first);
+  float sum = start_of(operation);
+  for (int k = lane; k < shape.count; k += WIDE) {
+    sum = add_to(operation, sum, LOAD(x, first + reduced_place(shape, k)));
+  }
+  part[lane] = sum;
+  BARRIER();
+  for (int step = WIDE / 2; step > 0; step /= 2) {
+    if (lane < step) part[lane] = join(operation, part[lane], part[lane + step]);
+    BARRIER();
+  }
+  if (lane == 0 && GROUP_ID(0) < count) STORE(out, GROUP_ID(0), end_of(operation, part[0], shape.count));
 }
 
 // The position of the largest (smallest, with `least`) element of each line; of equal ones the first, or the

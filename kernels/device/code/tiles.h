@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tiles of products, for all device code. A group of 16 x 16 threads computes 64 x 64 elements, each thread
-// 4 x 4 of them. It goes over the common dimension in steps of 16.
+// 4 x 4 of them. It goes over the common dimension in steps of 16. Small products have tiles of 16 x 16, an
+// element for each thread: they would have too few of the others to keep a GPU busy.
 
 #define TILE 64
 #define STEP 16
@@ -15,3 +16,7 @@
       for (int i = 0; i < 4; ++i) sums[i][j] += l[i] * r;    \
     }                                                        \
   }
+
+// Adds the product of the two shared tiles of 16 x 16 to the thread's sum.
+#define MULTIPLY_SMALL_TILES(left, right, sum, row, column) \
+  for (int k = 0; k < STEP; ++k) sum += left[k][row] * right[k][column];
