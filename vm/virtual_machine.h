@@ -160,6 +160,8 @@ class REWIRE_API VirtualMachine {
   // Errors: those of a run. kUnsupported, with the instruction, if the host takes part in the run with more
   // than shapes. Also if several devices do, or if the device cannot record. No recording is made then.
   Status TryRecord(std::string_view function = {});
+  // Whether there is a recording, so that a run of its function replays it.
+  bool recorded() const;
   // With `automatic`, runs record themselves. When a function has run twice with the same inputs and outputs
   // set, the third run is recorded as TryRecord does. Later ones replay it. Every output must be bound,
   // and none to an allocator, because a replay writes where the recorded run wrote. Results are those of

@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <utility>
+#include <vector>
 
 #include "rewire/kernels/cuda_libraries/libraries.h"
 #include "rewire/vm/kernel/kernel.h"
@@ -63,29 +65,41 @@ class Session {
 
   Handles& Enter(std::int32_t device_id, void* stream) {
     if (handles_ == nullptr || !handles_->Serves(device_id, stream)) {
-      for (std::unique_ptr<Plan>& plan : plans_) plan.reset();
+      plans_.clear();
+      last_ = oldest_ = 0;
       handles_ = HandlesOf(device_id, stream);
     }
     return *handles_;
   }
-  Plan* Find(const typename Plan::Key& key) const {
-    for (const std::unique_ptr<Plan>& plan : plans_) {
-      if (plan != nullptr && plan->key == key) return plan.get();
+  // Calls that come in turn find theirs behind the one that was found last.
+  Plan* Find(const typename Plan::Key& key) {
+    for (std::size_t i = 1; i <= plans_.size(); ++i) {
+      const std::size_t at = (last_ + i) % plans_.size();
+      if (plans_[at]->key != key) continue;
+      last_ = at;
+      return plans_[at].get();
     }
     return nullptr;
   }
-  // In place of the oldest one.
+  // In place of the oldest one, if there are too many.
   Plan* Keep(std::unique_ptr<Plan> plan) {
-    std::unique_ptr<Plan>& place = plans_[next_++ % kMost];
-    place = std::move(plan);
-    return place.get();
+    if (plans_.size() < kMost) {
+      last_ = plans_.size();
+      plans_.push_back(std::move(plan));
+    } else {
+      last_ = oldest_++ % kMost;
+      plans_[last_] = std::move(plan);
+    }
+    return plans_[last_].get();
   }
 
  private:
-  static constexpr std::size_t kMost = 8;
+  // All calls of a kernel with the same attributes share a session, so a network's convolutions of one window
+  // do.
+  static constexpr std::size_t kMost = 256;
   std::shared_ptr<Handles> handles_;
-  std::unique_ptr<Plan> plans_[kMost];
-  std::size_t next_ = 0;
+  std::vector<std::unique_ptr<Plan>> plans_;
+  std::size_t last_ = 0, oldest_ = 0;
 };
 
 }  // namespace rewire::kernel::cuda_libraries

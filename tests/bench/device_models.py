@@ -8,11 +8,11 @@
 CASES is what tests/models/reference.py wrote; a model runs with its first inputs. On both sides inputs and results lie
 in the host's memory, so that copies count. Ours is compiled for the device and run by vm-run, whose VM records itself
 where it can (--record-device). ONNX Runtime runs through an I/O binding, after it has tuned itself in the first runs:
-with memory of the host bound, and as a CUDA graph with memory of the device, to and from which it copies. The faster
-counts. It multiplies f32 as f32 in one column, as we do, and in fewer bits (TF32), its default, in the other. Its
-Python adds some microseconds to a call. Figures are medians of --runs runs after three others. A model whose results
-differ from the reference is not measured. Where ONNX Runtime lacks the provider, our figures stand alone, and that is
-said. No further model is begun after --seconds.
+with memory of the host bound, for the model's open sizes and for the given ones, and as a CUDA graph with memory of the
+device, to and from which it copies. The fastest counts. It multiplies f32 as f32 in one column, as we do, and in fewer
+bits (TF32), its default, in the other. Its Python adds some microseconds to a call. Figures are medians of --runs runs
+after three others. A model whose results differ from the reference is not measured. Where ONNX Runtime lacks the
+provider, our figures stand alone, and that is said. No further model is begun after --seconds.
 """
 
 import argparse
@@ -51,11 +51,24 @@ def timed(step, runs):
     return statistics.median(times) / 1e3
 
 
-def peer_session(model, provider, **settings):
+def fixed_dimensions(model, case):
+    """The size of each named dimension of the inputs."""
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    session = onnxruntime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
+    return {name: size for given in session.get_inputs()
+            for name, size in zip(given.shape, np.load(case / "in" / f"{given.name}.npy").shape) if isinstance(name, str)}
+
+
+def peer_session(model, provider, sizes, **settings):
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
+    for name, size in sizes.items():
+        options.add_free_dimension_override_by_name(name, size)
     return onnxruntime.InferenceSession(str(model), options, providers=[(provider, settings), "CPUExecutionProvider"])
 
 
@@ -66,9 +79,9 @@ def peer_inputs(session, case):
     return inputs
 
 
-def with_host_memory(model, case, runs, provider, settings):
+def with_host_memory(model, case, runs, provider, sizes, settings):
     """Microseconds of a run of ONNX Runtime that copies by itself."""
-    session = peer_session(model, provider, **settings)
+    session = peer_session(model, provider, sizes, **settings)
     binding = session.io_binding()
     for name, value in peer_inputs(session, case).items():
         binding.bind_cpu_input(name, value)
@@ -77,11 +90,11 @@ def with_host_memory(model, case, runs, provider, settings):
     return timed(lambda: session.run_with_iobinding(binding), runs)
 
 
-def as_graph(model, case, runs, provider, settings):
-    """The same of a CUDA graph, with copies from and to the host; None if ONNX Runtime cannot make one of this model."""
+def as_graph(model, case, runs, provider, sizes, settings):
+    """The same of a CUDA graph, with copies from and to the host."""
     import onnxruntime
 
-    session = peer_session(model, provider, **settings, enable_cuda_graph="1")
+    session = peer_session(model, provider, sizes, **settings, enable_cuda_graph="1")
     inputs = peer_inputs(session, case)
     shapes = [np.load(case / "out" / f"{result.name}.npy") for result in session.get_outputs()]
     binding = session.io_binding()
@@ -103,15 +116,21 @@ def as_graph(model, case, runs, provider, settings):
 
 
 def theirs(model, case, runs, provider, tf32):
-    """Microseconds of ONNX Runtime at its faster setting, and which it is."""
+    """Microseconds of ONNX Runtime at its fastest setting, which it is, and why there is no graph."""
+    sizes = fixed_dimensions(model, case)
     settings = {"use_tf32": tf32} if provider == "CUDAExecutionProvider" else {}
-    found = [(with_host_memory(model, case, runs, provider, settings), "plain")]
-    if provider == "CUDAExecutionProvider":
+    found, no_graph = [], ""
+    ways = [("plain", with_host_memory, {}), ("fixed sizes", with_host_memory, sizes), ("graph", as_graph, sizes)]
+    for way, run, fixed in ways:
+        if way == "graph" and provider != "CUDAExecutionProvider":
+            continue
         try:
-            found.append((as_graph(model, case, runs, provider, settings), "graph"))
-        except Exception:  # ONNX Runtime's own kinds: nodes on the CPU, control flow, results of unknown size
-            pass
-    return min(found)
+            found.append((run(model, case, runs, provider, fixed, settings), way))
+        except Exception as error:  # ONNX Runtime's own kinds: a graph has no nodes on the CPU, for one
+            if way != "graph":
+                raise
+            no_graph = str(error).splitlines()[0]
+    return *min(found), no_graph
 
 
 def measure(options, folder, scratch, has_provider):
@@ -130,10 +149,10 @@ def measure(options, folder, scratch, has_provider):
     if not has_provider:
         return f"| {folder.name} | {where} | {mine:,.0f} us | | |", None
     model = folder / "model.onnx"
-    peer, way = theirs(model, case, options.runs, options.provider, "0")
-    fewer_bits, _ = theirs(model, case, options.runs, options.provider, "1")
+    peer, way, no_graph = theirs(model, case, options.runs, options.provider, "0")
+    fewer_bits, _, _ = theirs(model, case, options.runs, options.provider, "1")
     figures = {"model": folder.name, "calls": [on_device, on_host], "ours_us": mine, "f32_us": peer, "tf32_us": fewer_bits,
-               "way": way}
+               "way": way, "no_graph": no_graph}
     return f"| {folder.name} | {where} | {mine:,.0f} us | {mine / peer:.2f} ({way}) | {mine / fewer_bits:.2f} |", figures
 
 

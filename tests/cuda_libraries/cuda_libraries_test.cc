@@ -248,6 +248,36 @@ TEST_CASE("a second call of one shape makes nothing, and a recorded one is repla
   CHECK(Blas().calls("cublasLtMatmul") == multiplied + 3);
 }
 
+TEST_CASE("a kernel that is called with many shapes in turn asks the library once for each") {
+  constexpr int kShapes = 20;
+  std::string inputs, body;
+  for (int n = 1; n <= kShapes; ++n) {
+    const std::string i = std::to_string(n);
+    inputs += "x" + i + ": f32[" + i + ", 6], ";
+    body += "%d" + i + " = device_copy %x" + i + ", cpu, gpu\n%s" + i +
+            " = alloc_storage _, alignment=64, f32[" + i + ", 5], gpu\n%y" + i + " = alloc_tensor %s" + i +
+            ", _, f32[" + i + ", 5]\ninvoke_packed k(%d" + i + ", %dw, %y" + i + "), outputs=1\n";
+  }
+  LinkOptions options;
+  REQUIRE(MessageOf(options.kernels.AddLibrary("librewire_kernels_device.so")).empty());
+  VirtualMachine vm(ProgramOf(".device gpu = cuda:0\n.kernel k = \"rewire.device.matmul\"\n.func f(" +
+                                  inputs + "w: f32[6, 5]) -> value\n%dw = device_copy %w, cpu, gpu\n" + body +
+                                  "%h = device_copy %y" + std::to_string(kShapes) +
+                                  ", gpu, cpu\nret %h\n.end\n",
+                              std::move(options)));
+  std::vector<float> x(6 * kShapes, 1.0f), w(30, 2.0f);
+  for (int n = 1; n <= kShapes; ++n) {
+    vm.SetInput(*vm.program().FindInput("x" + std::to_string(n), "f"), TensorView(x.data(), {n, 6}));
+  }
+  vm.SetInput(*vm.program().FindInput("w", "f"), TensorView(w.data(), {6, 5}));
+  const std::uint64_t asked = Blas().calls("cublasLtMatmulAlgoGetHeuristic");
+  for (int run = 0; run < 3; ++run) {
+    vm.Invoke("f");
+    CHECK(vm.result().tensor().data<float>()[5 * kShapes - 1] == 12.0f);
+    CHECK(Blas().calls("cublasLtMatmulAlgoGetHeuristic") == asked + kShapes);
+  }
+}
+
 // Products of two shapes, one after the other.
 constexpr char kTwoProducts[] = R"(
 .device gpu = cuda:0

@@ -70,7 +70,7 @@ class Recorded {
 
 TEST_CASE("vm-run --record-device replays a recording of the device's work") {
   const Recorded program(Quadruple(kOnDevice));
-  CHECK(program.Json()["recorded_device"] == true);
+  CHECK(program.Json()["recorded_device"] == true);  // after all runs
   const Finished told = program.Run({"-e", "y=4xf32=4,8,12,16", "--repeat", "3"});
   INFO(told.out + told.err);
   CHECK(told.exit_code == 0);

@@ -33,6 +33,7 @@ TEST_CASE("a recorded run is replayed with what its inputs then hold") {
       CHECK(FloatsOf(vm.result().field(1).tensor())[0] == x[0] + 3);
     }
     CHECK(device.replays == 3);
+    CHECK(vm.recorded());
     CHECK(device.blocks.size() == blocks);
     x[0] = 7;
     vm.InvokeAsync();
@@ -46,6 +47,7 @@ TEST_CASE("a recorded run is replayed with what its inputs then hold") {
     CHECK(device.replays == 5);  // a deadline does not end the recording
     // A change does, and so does another run.
     vm.SetInput("x", TensorView(y, {3}));
+    CHECK(!vm.recorded());
     CHECK(device.recordings.empty());
     vm.Invoke();
     CHECK(h[0] == 6);

@@ -135,6 +135,7 @@ Status Runner::Execute(VirtualMachine* vm, std::uint32_t function) {
     wanted.push_back(&profiler_);
   std::optional<ValueDump> dump;
   if (!options_.dump_values.empty()) wanted.push_back(dump.emplace(options_.dump_values, vm).observer());
+  const bool observes = !wanted.empty();
   Observers observers(std::move(wanted));
 
   if (MostRuns() > 1) {
@@ -143,7 +144,8 @@ Status Runner::Execute(VirtualMachine* vm, std::uint32_t function) {
       if (Status invoked = vm->TryInvoke(function); !invoked) return invoked;
     }
   }
-  vm->SetObserver(&observers);
+  // Every change of the VM ends a recording.
+  if (observes) vm->SetObserver(&observers);
   const CatchInterrupts caught;
   const CancelOnInterrupt cancel(vm, 1);
   const std::uint32_t most = MostRuns();
@@ -163,6 +165,7 @@ Status Runner::Execute(VirtualMachine* vm, std::uint32_t function) {
     invoked = Invoke(vm, function, &nanoseconds);
     if (invoked) times_.push_back(nanoseconds);
   }
+  if (options_.record_device) json_["recorded_device"] = vm->recorded();
   vm->SetObserver(nullptr);
   resident_peak_ = ResidentMemory().peak;
   return dump ? FinishDump(&*dump, vm->program().executable().module().functions[function].name, invoked)
@@ -352,7 +355,6 @@ Result<int> Runner::Run() {
   if (options_.record_device) {
     const Status recorded = vm.TryRecord(function.name);
     if (!recorded && recorded.code() != StatusCode::kUnsupported) return Forward(recorded);
-    json_["recorded_device"] = bool{recorded};
     if (!recorded) {
       json_["not_recorded"] = recorded.error().message();
       if (!options_.json) Tell(fmt::format("not recorded: {}\n", recorded.error().message()));

@@ -210,6 +210,10 @@ Status VirtualMachine::TryRecord(std::string_view function) {
   return RunNamed(impl_.get(), function, &VmImpl::Record);
 }
 
+bool VirtualMachine::recorded() const {
+  return impl_ != nullptr && (impl_->open_ends & VmImpl::kRecorded) != 0;
+}
+
 Status VirtualMachine::TrySetAutomaticRecording(bool automatic) {
   const VmHold hold(impl_.get());
   if (!hold) return hold.Refusal();
