@@ -15,22 +15,29 @@
     }                                                \
   }
 
-// What lies under tap k (of all channels) of output n, from the image's first channel on; -1 outside of it.
-FUNCTION int under_window(Window w, int taps, int n, int k) {
+// The window of an output: where its first tap lies.
+typedef struct WindowPlace {
+  int i0, i1, i2;
+} WindowPlace;
+FUNCTION WindowPlace window_of(Window w, int n) {
+  WindowPlace at;
+  at.i2 = n % w.output[2] * w.stride[2] - w.before[2];
+  at.i1 = n / w.output[2] % w.output[1] * w.stride[1] - w.before[1];
+  at.i0 = n / (w.output[2] * w.output[1]) * w.stride[0] - w.before[0];
+  return at;
+}
+// What lies there under tap k (of all channels), from the image's first channel on; -1 outside of it.
+FUNCTION int under_tap(Window w, WindowPlace at, int taps, int k) {
   int channel = k / taps;
   int tap = k - channel * taps;
-  int t2 = tap % w.size[2];
-  int t1 = tap / w.size[2] % w.size[1];
-  int t0 = tap / (w.size[2] * w.size[1]);
-  int o2 = n % w.output[2];
-  int o1 = n / w.output[2] % w.output[1];
-  int o0 = n / (w.output[2] * w.output[1]);
-  int i0 = o0 * w.stride[0] - w.before[0] + t0 * w.dilation[0];
-  int i1 = o1 * w.stride[1] - w.before[1] + t1 * w.dilation[1];
-  int i2 = o2 * w.stride[2] - w.before[2] + t2 * w.dilation[2];
+  int rest = tap / w.size[2];
+  int i2 = at.i2 + (tap - rest * w.size[2]) * w.dilation[2];
+  int i1 = at.i1 + rest % w.size[1] * w.dilation[1];
+  int i0 = at.i0 + rest / w.size[1] * w.dilation[0];
   int inside = i0 >= 0 && i0 < w.input[0] && i1 >= 0 && i1 < w.input[1] && i2 >= 0 && i2 < w.input[2];
   return inside ? ((channel * w.input[0] + i0) * w.input[1] + i1) * w.input[2] + i2 : -1;
 }
+FUNCTION int under_window(Window w, int taps, int n, int k) { return under_tap(w, window_of(w, n), taps, k); }
 
 FUNCTION float activated(int activation, float x) {
   return activation == kNoActivation ? x
@@ -40,17 +47,20 @@ FUNCTION float activated(int activation, float x) {
 }
 
 // Elements of the operands, 0 outside of them.
-#define LEFT_OF(a, a_at, p, m, k) \
-  ((m) < p.m && (k) < p.k ? LOAD(a, a_at + (m)*p.a_row + (k)*p.a_column) : 0.0f)
-#define RIGHT_OF(b, b_at, p, k, n) \
-  ((k) < p.k && (n) < p.n ? LOAD(b, b_at + (k)*p.b_row + (n)*p.b_column) : 0.0f)
+FUNCTION float left_of(GLOBAL const real* a, int a_at, Product p, int m, int k) {
+  return m < p.m && k < p.k ? LOAD(a, a_at + m * p.a_row + k * p.a_column) : 0.0f;
+}
+FUNCTION float right_of(GLOBAL const real* b, int b_at, Product p, int k, int n) {
+  return k < p.k && n < p.n ? LOAD(b, b_at + k * p.b_row + n * p.b_column) : 0.0f;
+}
 // What becomes of a sum, unless it lies outside of the result.
-#define STORE_PRODUCT(c, out, p, batch, m, n, sum)                                            \
-  if ((m) < p.m && (n) < p.n) {                                                               \
-    float value = p.alpha * (sum);                                                            \
-    if (p.has_c) value += p.beta * LOAD(c, batch * p.c_batch + (m)*p.c_row + (n)*p.c_column); \
-    STORE(out, (batch * p.m + (m)) * p.n + (n), activated(p.activation, value));              \
-  }
+FUNCTION void store_product(GLOBAL const real* c, GLOBAL real* out, Product p, int batch, int m, int n,
+                            float sum) {
+  if (m >= p.m || n >= p.n) return;
+  sum *= p.alpha;
+  if (p.has_c) sum += p.beta * LOAD(c, batch * p.c_batch + m * p.c_row + n * p.c_column);
+  STORE(out, (batch * p.m + m) * p.n + n, activated(p.activation, sum));
+}
 
 KERNEL(product)
 (GLOBAL const real* a, GLOBAL const real* b, GLOBAL const real* c, GLOBAL real* out, Product p) {
@@ -73,10 +83,10 @@ KERNEL(product)
     for (int i = thread; i < TILE * STEP; i += 256) {
       int m = first_m + i / STEP;
       int k = first_k + i % STEP;
-      left[i % STEP][i / STEP] = LEFT_OF(a, a_at, p, m, k);
+      left[i % STEP][i / STEP] = left_of(a, a_at, p, m, k);
       int n = first_n + i % TILE;
       k = first_k + i / TILE;
-      right[i / TILE][i % TILE] = RIGHT_OF(b, b_at, p, k, n);
+      right[i / TILE][i % TILE] = right_of(b, b_at, p, k, n);
     }
     BARRIER();
     MULTIPLY_TILES(float, left, right, sums, row, column);
@@ -86,16 +96,16 @@ KERNEL(product)
     int m = first_m + row * 4 + i;
     for (int j = 0; j < 4; ++j) {
       int n = first_n + column * 4 + j;
-      STORE_PRODUCT(c, out, p, batch, m, n, sums[i][j]);
+      store_product(c, out, p, batch, m, n, sums[i][j]);
     }
   }
 }
 
-// Each thread an element.
+// Each thread an element. Two steps at once: while the one is loaded, the other is on its way.
 KERNEL(small_product)
 (GLOBAL const real* a, GLOBAL const real* b, GLOBAL const real* c, GLOBAL real* out, Product p) {
-  SHARED float left[STEP][STEP + 1];
-  SHARED float right[STEP][STEP + 1];
+  SHARED float left[2 * STEP][STEP + 1];
+  SHARED float right[2 * STEP][STEP + 1];
   int column = LOCAL_ID(0);
   int row = LOCAL_ID(1);
   int n = GROUP_ID(0) * STEP + column;
@@ -105,16 +115,16 @@ KERNEL(small_product)
   int b_at = 0;
   BATCH_POSITIONS(batch, p, a_at, b_at);
   float sum = 0.0f;
-  for (int first_k = 0; first_k < p.k; first_k += STEP) {
-    int k = first_k + column;
-    left[column][row] = LEFT_OF(a, a_at, p, m, k);
-    k = first_k + row;
-    right[row][column] = RIGHT_OF(b, b_at, p, k, n);
+  for (int first_k = 0; first_k < p.k; first_k += 2 * STEP) {
+    for (int i = 0; i < 2 * STEP; i += STEP) {
+      left[i + column][row] = left_of(a, a_at, p, m, first_k + i + column);
+      right[i + row][column] = right_of(b, b_at, p, first_k + i + row, n);
+    }
     BARRIER();
     MULTIPLY_SMALL_TILES(left, right, sum, row, column);
     BARRIER();
   }
-  STORE_PRODUCT(c, out, p, batch, m, n, sum);
+  store_product(c, out, p, batch, m, n, sum);
 }
 
 // Each group of 64 threads an element, for products of a few columns.
@@ -139,7 +149,7 @@ KERNEL(dots)
     if (lane < step) part[lane] += part[lane + step];
     BARRIER();
   }
-  if (lane == 0) STORE_PRODUCT(c, out, p, batch, m, n, part[0]);
+  if (lane == 0) store_product(c, out, p, batch, m, n, part[0]);
 }
 
 // Where a group's convolution lies.
@@ -163,17 +173,18 @@ FUNCTION ConvolutionPlace place_of(Window w, int image) {
 FUNCTION float weight_of(GLOBAL const real* weights, Window w, ConvolutionPlace at, int m, int k) {
   return m < w.out_channels && k < at.depth ? LOAD(weights, at.weights_at + m * at.depth + k) : 0.0f;
 }
-FUNCTION float pixel_of(GLOBAL const real* x, Window w, ConvolutionPlace at, int k, int n) {
+FUNCTION float pixel_of(GLOBAL const real* x, Window w, ConvolutionPlace at, WindowPlace window, int k,
+                        int n) {
   if (n >= at.outputs || k >= at.depth) return 0.0f;
-  int under = under_window(w, at.taps, n, k);
+  int under = under_tap(w, window, at.taps, k);
   return under >= 0 ? LOAD(x, at.x_at + under) : 0.0f;
 }
-#define STORE_CONVOLUTION(bias, out, w, at, m, n, sum)                       \
-  if ((m) < w.out_channels && (n) < at.outputs) {                            \
-    float value = sum;                                                       \
-    if (w.has_bias) value += LOAD(bias, at.group * w.out_channels + (m));    \
-    STORE(out, (at.image * w.out_channels + (m)) * at.outputs + (n), value); \
-  }
+FUNCTION void store_convolution(GLOBAL const real* bias, GLOBAL real* out, Window w, ConvolutionPlace at,
+                                int m, int n, float sum) {
+  if (m >= w.out_channels || n >= at.outputs) return;
+  if (w.has_bias) sum += LOAD(bias, at.group * w.out_channels + m);
+  STORE(out, (at.image * w.out_channels + m) * at.outputs + n, sum);
+}
 
 KERNEL(convolution)
 (GLOBAL const real* x, GLOBAL const real* weights, GLOBAL const real* bias, GLOBAL real* out, Window w) {
@@ -189,10 +200,11 @@ KERNEL(convolution)
   for (int i = 0; i < 4; ++i) {
     for (int j = 0; j < 4; ++j) sums[i][j] = 0.0f;
   }
+  WindowPlace window = window_of(w, first_n + thread % TILE);  // of all columns that the thread loads
   for (int first_k = 0; first_k < at.depth; first_k += STEP) {
     for (int i = thread; i < TILE * STEP; i += 256) {
       left[i % STEP][i / STEP] = weight_of(weights, w, at, first_m + i / STEP, first_k + i % STEP);
-      right[i / TILE][i % TILE] = pixel_of(x, w, at, first_k + i / TILE, first_n + i % TILE);
+      right[i / TILE][i % TILE] = pixel_of(x, w, at, window, first_k + i / TILE, first_n + i % TILE);
     }
     BARRIER();
     MULTIPLY_TILES(float, left, right, sums, row, column);
@@ -202,7 +214,7 @@ KERNEL(convolution)
     int m = first_m + row * 4 + i;
     for (int j = 0; j < 4; ++j) {
       int n = first_n + column * 4 + j;
-      STORE_CONVOLUTION(bias, out, w, at, m, n, sums[i][j]);
+      store_convolution(bias, out, w, at, m, n, sums[i][j]);
     }
   }
 }
@@ -210,22 +222,25 @@ KERNEL(convolution)
 // Each thread an element.
 KERNEL(small_convolution)
 (GLOBAL const real* x, GLOBAL const real* weights, GLOBAL const real* bias, GLOBAL real* out, Window w) {
-  SHARED float left[STEP][STEP + 1];
-  SHARED float right[STEP][STEP + 1];
+  SHARED float left[2 * STEP][STEP + 1];
+  SHARED float right[2 * STEP][STEP + 1];
   int column = LOCAL_ID(0);
   int row = LOCAL_ID(1);
   int n = GROUP_ID(0) * STEP + column;
   int m = GROUP_ID(1) * STEP + row;
   ConvolutionPlace at = place_of(w, GROUP_ID(2));
   float sum = 0.0f;
-  for (int first_k = 0; first_k < at.depth; first_k += STEP) {
-    left[column][row] = weight_of(weights, w, at, m, first_k + column);
-    right[row][column] = pixel_of(x, w, at, first_k + row, n);
+  WindowPlace window = window_of(w, n);
+  for (int first_k = 0; first_k < at.depth; first_k += 2 * STEP) {
+    for (int i = 0; i < 2 * STEP; i += STEP) {
+      left[i + column][row] = weight_of(weights, w, at, m, first_k + i + column);
+      right[i + row][column] = pixel_of(x, w, at, window, first_k + i + row, n);
+    }
     BARRIER();
     MULTIPLY_SMALL_TILES(left, right, sum, row, column);
     BARRIER();
   }
-  STORE_CONVOLUTION(bias, out, w, at, m, n, sum);
+  store_convolution(bias, out, w, at, m, n, sum);
 }
 
 // Bytes less their zeros, with sums of 32 bits, which wrap.

@@ -17,6 +17,6 @@
     }                                                        \
   }
 
-// Adds the product of the two shared tiles of 16 x 16 to the thread's sum.
+// Adds the product of two steps of the shared tiles of 16 x 16 to the thread's sum.
 #define MULTIPLY_SMALL_TILES(left, right, sum, row, column) \
-  for (int k = 0; k < STEP; ++k) sum += left[k][row] * right[k][column];
+  for (int k = 0; k < 2 * STEP; ++k) sum += left[k][row] * right[k][column];
