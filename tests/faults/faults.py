@@ -361,7 +361,7 @@ FAULTS = [
     Fault("kernels", "no workspace is declared for tensors that a packed convolution refuses", "packed_conv.cc",
           "if («!attributes.FitsRank(x->ndim)») return true;", "false", KERNELS),
     Fault("kernels", "rows that are rounded in parts add their own residual", "packed_rows.cc",
-          "product.addend == nullptr ? nullptr : product.addend + «row * product.columns»;", "0", KERNELS),
+          "product.addend.From(«row * product.columns»);", "0", KERNELS),
     Fault("passes", "outputs in bf16 are compared with those of f32", "bf16_products.cc",
           "«whole.bf16 = false;»", "", COMPILER),
     Fault("passes", "a convolution whose rounding takes longer than it saves stays f32", "pack_products.cc",

@@ -228,6 +228,36 @@ TEST_CASE("rows by bf16 weights are those of f32 on rounded numbers") {
   }
 }
 
+TEST_CASE("a product adds a term of bf16, also where it writes") {
+  // Some of these have enough work for tiles, where there are any.
+  const Shape sizes[] = {{1, 2, 5}, {5, 6, 40}, {33, 64, 17}, {70, 64, 48}, {130, 32, 77}};
+  for (const Shape& size : sizes) {
+    const std::int64_t m = size[0], k = size[1], n = size[2];
+    INFO(m << " rows of " << k << " by " << n);
+    HostTensor x = HostTensor::Random({m, k}, 1), w = HostTensor::Random({k, n}, 2);
+    HostTensor bias = HostTensor::Random({n}, 3), addend = Rounded(HostTensor::Random({m, n}, 4));
+    HostTensor half_addend = Halves(addend);
+    HostTensor pairs = PackedAs<BFloat16>(w, n, 2 * PairsOf(k), "IO"),
+               floats = PackedAs<float>(w, n, k, "IO");
+    for (const char* activation : {"none", "relu", "swish", "gelu", "sigmoid", "hard_swish"}) {
+      for (HostTensor* weights : {&pairs, &floats}) {
+        const AttributeList attributes = {{"columns", n}, {"activation", activation}, {"post_scale", 0.5}};
+        HostTensor expected = HostTensor::Empty<float>({m, n}), out = HostTensor::Empty<float>({m, n});
+        HostTensor half_out = HostTensor::Empty<BFloat16>({m, n}), in_place = Halves(addend);
+        REQUIRE(Run("rewire.packed.matmul", {&x, weights, &bias, &addend, &expected}, attributes) == "");
+        REQUIRE(Run("rewire.packed.matmul", {&x, weights, &bias, &half_addend, &out}, attributes) == "");
+        CHECK(out.values<float>() == expected.values<float>());
+        REQUIRE(Run("rewire.packed.matmul", {&x, weights, &bias, &half_addend, &half_out}, attributes) == "");
+        CheckSameBits(half_out, Halves(expected));
+        REQUIRE(Run("rewire.packed.matmul", {&x, weights, &bias, &addend, &half_out}, attributes) == "");
+        CheckSameBits(half_out, Halves(expected));
+        REQUIRE(Run("rewire.packed.matmul", {&x, weights, &bias, &in_place, &in_place}, attributes) == "");
+        CheckSameBits(in_place, Halves(expected));
+      }
+    }
+  }
+}
+
 TEST_CASE("convolutions by bf16 weights are those of f32 on rounded numbers") {
   struct Case {
     Shape x;
@@ -289,6 +319,13 @@ TEST_CASE("convolutions by bf16 weights are those of f32 on rounded numbers") {
     HostTensor half_x = Halves(x);
     REQUIRE(Run("rewire.packed.conv", {&half_x, &pairs, &bias, &half_out}, attributes) == "");
     CheckSameBits(half_out, Halves(out));
+    // Ones of bf16 are added to all.
+    HostTensor ones = HostTensor::Empty<BFloat16>(shape);
+    for (std::int64_t i = 0; i < ones.size(); ++i) ones.elements<BFloat16>()[i] = BFloat16(1.0F);
+    HostTensor more = HostTensor::Empty<float>(shape);
+    REQUIRE(Run("rewire.packed.conv", {&half_x, &pairs, &bias, &ones, &more}, attributes) == "");
+    for (std::int64_t i = 0; i < out.size(); ++i) out.elements<float>()[i] += 1.0F;
+    CHECK(more.values<float>() == out.values<float>());
   }
 }
 
@@ -333,8 +370,9 @@ TEST_CASE("bf16 weights that do not fit are refused") {
   CHECK(Run("rewire.packed.matmul", {&half_x, &floats, &out}, columns) ==
         "TypeError: rewire.packed.matmul: x has dtype bf16, expected f32 as w");
   HostTensor bias = HostTensor::Random({7}, 3);
-  CHECK(Run("rewire.packed.matmul", {&x, &packed, &bias, &out, &half_out}, columns) ==
-        "TypeError: rewire.packed.matmul: out has dtype bf16, expected f32 with an addend");
+  HostTensor wrong = HostTensor::Empty<kernel::cpu::Float16>({2, 7});
+  CHECK(Run("rewire.packed.matmul", {&x, &packed, &bias, &wrong, &half_out}, columns) ==
+        "TypeError: rewire.packed.matmul: addend has dtype f16, expected one of f32, bf16");
   HostTensor half_bias = Halves(bias);
   CHECK(Run("rewire.packed.matmul", {&x, &packed, &half_bias, &out}, columns) ==
         "TypeError: rewire.packed.matmul: bias has dtype bf16, expected f32");

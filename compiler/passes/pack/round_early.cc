@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Lets a kernel write bf16 where only products in bf16 read what it writes. They would round it in any case,
-// so results stay the same. Half of the memory is written and read, and nothing is rounded again. In between
-// may be kernels that only move elements or take the largest of them, since rounding never changes an order.
+// Lets a kernel write bf16 where all kernels that read what it writes can read that. Half of the memory is
+// then written and read. Products in bf16 would round it in any case, so results stay the same. Those that
+// add it to their sums would not: they get a term with an error of 2^-9, as the factors of products have. In
+// between may be kernels that only move elements, or take the largest of them: rounding never changes an
+// order.
 #include <algorithm>
 #include <unordered_set>
 #include <vector>
@@ -18,18 +20,21 @@ bool IsPackedProduct(const Node& node) {
          (node.kernel == "rewire.packed.conv" || node.kernel == "rewire.packed.matmul");
 }
 
-// The kernels that can write bf16. With a residual they cannot.
+// The kernels that can write bf16.
 bool CanRound(const Node& node) {
   return (IsPackedProduct(node) ||
           (node.kind == NodeKind::kKernel && node.kernel == "rewire.packed.depthwise")) &&
-         node.inputs.size() <= 3 && node.outputs.size() == 1 && node.extents.size() == 1;
+         node.outputs.size() == 1 && node.extents.size() == 1;
 }
 
-// If the node reads its first input alone as a product in bf16 does. That must have whole pairs.
-bool Rounds(const Node& node, const Value* input) {
-  return IsPackedProduct(node) && node.inputs[0] == input && node.inputs[1]->type.dtype == kBFloat16 &&
-         (node.inputs.size() < 4 || node.inputs[3] != input) && !input->type.dims.empty() &&
-         input->type.dims.back().constant().value_or(1) % 2 == 0;
+// Whether the node can read this input as bf16. A product in bf16 reads whole pairs, and any product can add
+// such a term.
+bool ReadsRounded(const Node& node, std::size_t i) {
+  if (!IsPackedProduct(node)) return false;
+  if (i == 3) return true;
+  const Shape& dims = node.inputs[i]->type.dims;
+  return i == 0 && node.inputs[1]->type.dtype == kBFloat16 && !dims.empty() &&
+         dims.back().constant().value_or(1) % 2 == 0;
 }
 
 // How many of the node's first inputs it only moves, so that it does the same with bf16; 0 for other nodes.
@@ -64,7 +69,7 @@ class Rounding {
     for (const Node* node : nodes_) {
       for (std::size_t i = 0; i < node->inputs.size(); ++i) {
         const Value* input = node->inputs[i];
-        if (input != nullptr && !Rounds(*node, input) && i >= MovedInputs(*node)) kept_.insert(input);
+        if (input != nullptr && !ReadsRounded(*node, i) && i >= MovedInputs(*node)) kept_.insert(input);
       }
       if (CanRound(*node) || MovedInputs(*node) > 0) made_.insert(node->outputs.begin(), node->outputs.end());
     }

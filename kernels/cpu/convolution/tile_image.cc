@@ -83,6 +83,13 @@ std::int64_t TileImage::LineOfImage(std::int64_t i, std::int64_t output_lines, s
   return (first + i % of_phase) * rows.stride + i / of_phase - rows.before;
 }
 
+// A wide line can be made from a narrow one at its end if no position of the image is skipped: what is read
+// then stays ahead of what is written.
+bool TileImage::WritesRuns() const {
+  const WindowAxis& axis = window_.axes[2];
+  return wide_ ? axis.dilation == 1 && axis.kernel >= axis.stride : row_bytes_ == position_bytes_;
+}
+
 TileRows TileImage::Rows(const std::byte* image, std::int64_t output_lines,
                          std::array<std::int64_t, kMostTaps>* segment_at) const {
   const WindowAxis &rows = window_.axes[1], &axis = window_.axes[2];
