@@ -439,7 +439,7 @@ FAULTS = [
           "count_pad ? WithPads(window, covered.position) : «covered.count()»;",
           "WithPads(window, covered.position)", KERNELS),
     Fault("kernels", "NaN under a window is its largest element", "pool.cc",
-          "most = value > most || «value != value» ? value : most;", "false", KERNELS),
+          "return b > a || «b != b»;", "false", KERNELS),
     Fault("kernels", "a window that begins behind the image is left out", "window.cc",
           "«(axis.output - 1) * axis.stride >= axis.input + axis.before») --axis.output;",
           "(axis.output - 1) * axis.stride > axis.input + axis.before", KERNELS),

@@ -2,14 +2,17 @@
 //
 // Lets a kernel write bf16 where all kernels that read what it writes can read that. Half of the memory is
 // then written and read. Products in bf16 would round it in any case, so results stay the same. Those that
-// add it to their sums would not: they get a term with an error of 2^-9, as the factors of products have. In
-// between may be kernels that only move elements, or take the largest of them: rounding never changes an
-// order.
+// add it to their sums would not: they get a term with an error of 2^-9, as the factors of products have.
+//
+// In between may be kernels that only move elements, or take the largest of them: rounding never changes an
+// order. So may elementwise kernels, which rewire.fused computes in f32 between bf16. They read bf16 only
+// where they write it, so that what leads to an output and not to a product is computed in f32.
 #include <algorithm>
 #include <unordered_set>
 #include <vector>
 
 #include "rewire/compiler/passes/edit.h"
+#include "rewire/compiler/passes/fuse/elementwise_program.h"
 #include "rewire/compiler/passes/passes.h"
 
 namespace rewire::compiler {
@@ -22,6 +25,7 @@ bool IsPackedProduct(const Node& node) {
 
 // The kernels that can write bf16.
 bool CanRound(const Node& node) {
+  if (IsFusible(node)) return true;
   return (IsPackedProduct(node) ||
           (node.kind == NodeKind::kKernel && node.kernel == "rewire.packed.depthwise")) &&
          node.outputs.size() == 1 && node.extents.size() == 1;
@@ -30,6 +34,7 @@ bool CanRound(const Node& node) {
 // Whether the node can read this input as bf16. A product in bf16 reads whole pairs, and any product can add
 // such a term.
 bool ReadsRounded(const Node& node, std::size_t i) {
+  if (IsFusible(node)) return true;
   if (!IsPackedProduct(node)) return false;
   if (i == 3) return true;
   const Shape& dims = node.inputs[i]->type.dims;
@@ -42,6 +47,7 @@ std::size_t MovedInputs(const Node& node) {
   if (node.kind == NodeKind::kReshape) return 1;
   if (node.kind != NodeKind::kKernel) return 0;
   if (node.kernel == "rewire.concat") return node.inputs.size();
+  if (node.kernel == "rewire.max_pool") return node.outputs.size() == 1 ? 1 : 0;
   constexpr const char* kMoving[] = {"rewire.split", "rewire.transpose", "rewire.slice",
                                      "rewire.dynamic_slice"};
   const bool moves = std::any_of(std::begin(kMoving), std::end(kMoving),
@@ -73,10 +79,13 @@ class Rounding {
       }
       if (CanRound(*node) || MovedInputs(*node) > 0) made_.insert(node->outputs.begin(), node->outputs.end());
     }
-    // What a node moves stays in f32 if any of it must.
+    // What a node moves stays in f32 if any of it must, and what an elementwise one reads if its output must.
     for (bool changed = true; changed;) {
       changed = false;
       for (const Node* node : nodes_) {
+        if (IsFusible(*node) && !CanBecome(node->outputs[0])) {
+          for (const Value* input : node->inputs) changed = kept_.insert(input).second || changed;
+        }
         const std::size_t moved = MovedInputs(*node);
         if (moved == 0) continue;
         std::vector<const Value*> values(node->inputs.begin(),

@@ -3,6 +3,7 @@
 #include "rewire/kernels/cpu/elementwise/fused_steps.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #undef HWY_TARGET_INCLUDE
@@ -10,6 +11,7 @@
 #include <hwy/foreach_target.h>
 // Behind it.
 #include "rewire/kernels/cpu/elementwise/fused_functions-inl.h"
+#include "rewire/kernels/cpu/math/bf16-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace rewire::kernel::cpu::HWY_NAMESPACE {
@@ -156,6 +158,35 @@ void RunFusedStep(FusedCode code, const FusedElements* x, float* out, std::int64
   }
 }
 
+void WidenBlock(const std::uint16_t* from, std::int64_t count, float* to) {
+  const FusedTag d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  std::int64_t i = 0;
+  for (; i + lanes <= count; i += lanes) hn::StoreU(LoadFloats(d, from + i), d, to + i);
+  for (; i < count; ++i) to[i] = std::bit_cast<float>(static_cast<std::uint32_t>(from[i]) << 16);
+}
+
+template <class Rounding>
+void RoundBlock(const float* from, std::int64_t count, std::uint16_t* to) {
+  const FusedTag d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  std::int64_t i = 0;
+  for (; i + lanes <= count; i += lanes) Rounding::Store(d, hn::LoadU(d, from + i), to + i);
+  if (i == count) return;
+  HWY_ALIGN float rest[hn::MaxLanes(FusedTag())] = {};
+  HWY_ALIGN std::uint16_t rounded[hn::MaxLanes(FusedTag())];
+  std::copy(from + i, from + count, rest);
+  Rounding::Store(d, hn::Load(d, rest), rounded);
+  std::copy_n(rounded, count - i, to + i);
+}
+
+Bf16Conversions ConversionsOfTarget() {
+#if HWY_TARGET == HWY_AVX3
+  if (HasBf16Instructions()) return {&WidenBlock, &RoundBlock<Bf16ByInstruction>};
+#endif
+  return {&WidenBlock, &RoundBlock<Bf16ByBits>};
+}
+
 FusedStepKernel FusedStepOfTarget() { return &RunFusedStep; }
 
 }  // namespace rewire::kernel::cpu::HWY_NAMESPACE
@@ -165,11 +196,19 @@ HWY_AFTER_NAMESPACE();
 namespace rewire::kernel::cpu {
 
 HWY_EXPORT(FusedStepOfTarget);
+HWY_EXPORT(ConversionsOfTarget);
 
 FusedStepKernel ChooseFusedStepKernel() { return HWY_DYNAMIC_DISPATCH(FusedStepOfTarget)(); }
 
 FusedStepKernel BestFusedStepKernel() {
   static const FusedStepKernel kBest = ChooseFusedStepKernel();
+  return kBest;
+}
+
+Bf16Conversions ChooseBf16Conversions() { return HWY_DYNAMIC_DISPATCH(ConversionsOfTarget)(); }
+
+const Bf16Conversions& BestBf16Conversions() {
+  static const Bf16Conversions kBest = ChooseBf16Conversions();
   return kBest;
 }
 

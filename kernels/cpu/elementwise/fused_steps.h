@@ -25,4 +25,15 @@ FusedStepKernel ChooseFusedStepKernel();
 // The same, chosen once per process.
 FusedStepKernel BestFusedStepKernel();
 
+// Blocks of bf16 to floats and back, ties to even.
+struct Bf16Conversions {
+  void (*widen)(const std::uint16_t* from, std::int64_t count, float* to);
+  void (*round)(const float* from, std::int64_t count, std::uint16_t* to);
+};
+
+// For the best instruction set that this CPU and the build support.
+Bf16Conversions ChooseBf16Conversions();
+// The same, chosen once per process.
+const Bf16Conversions& BestBf16Conversions();
+
 }  // namespace rewire::kernel::cpu

@@ -240,6 +240,31 @@ TEST_CASE("what only products in bf16 read is written in bf16, and results stay 
   CHECK(CountOf("bf16[2, 24]", text) == 1);
 }
 
+TEST_CASE("what is elementwise between products reads and writes bf16, and before an output f32") {
+  onnx::ModelProto model = EmptyModel();
+  onnx::GraphProto* graph = model.mutable_graph();
+  SetValue(graph->add_input(), "x", {2, 24});
+  std::vector<float> weights(24 * 24);
+  for (std::size_t i = 0; i < weights.size(); ++i) weights[i] = static_cast<float>(i * 7 % 31) / 31 - 0.4F;
+  AddFloats(graph, "w", {24, 24}, weights);
+  AddFloats(graph, "slope", {24}, std::vector<float>(24, 0.25F));
+  AddNode(graph, "MatMul", {"x", "w"}, "a");
+  AddNode(graph, "PRelu", {"a", "slope"}, "b");
+  AddNode(graph, "MatMul", {"b", "w"}, "c");
+  AddNode(graph, "PRelu", {"c", "slope"}, "y");
+  SetValue(graph->add_output(), "y", {2, 24});
+  CompileOptions options = ByBf16();
+  std::string text;
+  options.dump = [&](const std::string& stage, const std::string& program) {
+    if (stage == "fuse-elementwise") text = program;
+  };
+  const Outcome made = CompileProto(model, options);
+  REQUIRE(made.message.empty());
+  CHECK(CountOf(": bf16[2, 24] =", text) == 2);  // a and b
+  CHECK(CountOf(": bf16[2, 24] = rewire.fused", text) == 1);
+  CHECK(made.compiled.movement.at(0).relative < 0.01);
+}
+
 TEST_CASE("a residual is bf16 where a product in bf16 reads it too, and the sum is rounded once") {
   onnx::ModelProto model = EmptyModel();
   onnx::GraphProto* graph = model.mutable_graph();
