@@ -11,13 +11,13 @@
 #include "rewire/kernels/cpu/product/panels.h"
 #include "rewire/kernels/cpu/support/half.h"
 #include "rewire/tests/kernels/kernel_call.h"
+#include "rewire/tests/kernels/product/bf16_tensors.h"
 #include "rewire/tests/kernels/targets.h"
 
 namespace rewire::test {
 namespace {
 
 using kernel::cpu::Activation;
-using kernel::cpu::BFloat16;
 using kernel::cpu::ChoosePairPanelKernel;
 using kernel::cpu::ChooseRoundFloats;
 using kernel::cpu::kPanelWidth;
@@ -73,39 +73,6 @@ void CheckPairTile(const PanelKernel& kernel, int rows, std::int64_t depth, std:
       REQUIRE(out[IndexOf(i * columns + j)] == sum);
     }
   }
-}
-
-// The numbers as bf16 has them.
-HostTensor Rounded(const HostTensor& tensor) {
-  HostTensor rounded = HostTensor::Empty<float>(tensor.shape());
-  const auto values = tensor.values<float>();
-  for (std::size_t i = 0; i < values.size(); ++i)
-    rounded.elements<float>()[static_cast<std::int64_t>(i)] = static_cast<float>(BFloat16(values[i]));
-  return rounded;
-}
-
-// The same numbers as elements of bf16.
-HostTensor Halves(const HostTensor& tensor) {
-  HostTensor halves = HostTensor::Empty<BFloat16>(tensor.shape());
-  const auto values = tensor.values<float>();
-  for (std::size_t i = 0; i < values.size(); ++i)
-    halves.elements<BFloat16>()[static_cast<std::int64_t>(i)] = BFloat16(values[i]);
-  return halves;
-}
-
-void CheckSameBits(const HostTensor& out, const HostTensor& expected) {
-  const auto values = out.values<BFloat16>(), wanted = expected.values<BFloat16>();
-  REQUIRE(values.size() == wanted.size());
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    if (values[i].bits != wanted[i].bits) FAIL("element " << i << " has bits " << values[i].bits);
-  }
-}
-
-template <typename T>
-HostTensor PackedAs(HostTensor& w, std::int64_t columns, std::int64_t depth, const char* order) {
-  HostTensor packed = HostTensor::Empty<T>({PackedColumns(columns), depth});
-  REQUIRE(Run("rewire.packed.pack", {&w, &packed}, {{"order", order}}) == "");
-  return packed;
 }
 
 // The order of additions differs, so sums of many products differ more.
@@ -224,36 +191,6 @@ TEST_CASE("rows by bf16 weights are those of f32 on rounded numbers") {
       REQUIRE(Run("rewire.packed.matmul", {&rounded_x, &floats, &bias, &plain}, attributes) == "");
       REQUIRE(Run("rewire.packed.matmul", {&rounded_x, &floats, &bias, &half_out}, attributes) == "");
       CheckSameBits(half_out, Halves(plain));
-    }
-  }
-}
-
-TEST_CASE("a product adds a term of bf16, also where it writes") {
-  // Some of these have enough work for tiles, where there are any.
-  const Shape sizes[] = {{1, 2, 5}, {5, 6, 40}, {33, 64, 17}, {70, 64, 48}, {130, 32, 77}};
-  for (const Shape& size : sizes) {
-    const std::int64_t m = size[0], k = size[1], n = size[2];
-    INFO(m << " rows of " << k << " by " << n);
-    HostTensor x = HostTensor::Random({m, k}, 1), w = HostTensor::Random({k, n}, 2);
-    HostTensor bias = HostTensor::Random({n}, 3), addend = Rounded(HostTensor::Random({m, n}, 4));
-    HostTensor half_addend = Halves(addend);
-    HostTensor pairs = PackedAs<BFloat16>(w, n, 2 * PairsOf(k), "IO"),
-               floats = PackedAs<float>(w, n, k, "IO");
-    for (const char* activation : {"none", "relu", "swish", "gelu", "sigmoid", "hard_swish"}) {
-      for (HostTensor* weights : {&pairs, &floats}) {
-        const AttributeList attributes = {{"columns", n}, {"activation", activation}, {"post_scale", 0.5}};
-        HostTensor expected = HostTensor::Empty<float>({m, n}), out = HostTensor::Empty<float>({m, n});
-        HostTensor half_out = HostTensor::Empty<BFloat16>({m, n}), in_place = Halves(addend);
-        REQUIRE(Run("rewire.packed.matmul", {&x, weights, &bias, &addend, &expected}, attributes) == "");
-        REQUIRE(Run("rewire.packed.matmul", {&x, weights, &bias, &half_addend, &out}, attributes) == "");
-        CHECK(out.values<float>() == expected.values<float>());
-        REQUIRE(Run("rewire.packed.matmul", {&x, weights, &bias, &half_addend, &half_out}, attributes) == "");
-        CheckSameBits(half_out, Halves(expected));
-        REQUIRE(Run("rewire.packed.matmul", {&x, weights, &bias, &addend, &half_out}, attributes) == "");
-        CheckSameBits(half_out, Halves(expected));
-        REQUIRE(Run("rewire.packed.matmul", {&x, weights, &bias, &in_place, &in_place}, attributes) == "");
-        CheckSameBits(in_place, Halves(expected));
-      }
     }
   }
 }

@@ -11,6 +11,7 @@
 #include <hwy/foreach_target.h>
 // Behind it.
 #include "rewire/kernels/cpu/elementwise/activated-inl.h"
+#include "rewire/kernels/cpu/elementwise/rough_activated-inl.h"
 #include "rewire/kernels/cpu/math/bf16-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -77,6 +78,43 @@ class FirstElements {
 #endif
 };
 
+// How the vectors of a row are rounded and written: those of `columns` columns, as many as there are.
+template <class Rounding, int kVectors>
+class RoundedRow {
+ public:
+  explicit RoundedRow(std::int64_t columns) : first_(columns), second_(columns - Lanes()) {}
+
+  HWY_INLINE void Store(const FinishVector (&values)[kVectors], std::uint16_t* to) const {
+    first_.template StoreRounded<Rounding>(values[0], to);
+    if constexpr (kVectors == 2) second_.template StoreRounded<Rounding>(values[1], to + Lanes());
+  }
+
+ private:
+  static std::int64_t Lanes() { return static_cast<std::int64_t>(hn::Lanes(FinishTag())); }
+  FirstElements first_, second_;
+};
+
+#if HWY_TARGET == HWY_AVX3
+
+// Two vectors in one instruction, and one write.
+template <>
+class RoundedRow<Bf16ByInstruction, 2> {
+ public:
+  explicit RoundedRow(std::int64_t columns) : used_(hn::FirstN(Tag(), static_cast<std::size_t>(columns))) {}
+
+  HWY_INLINE void Store(const FinishVector (&values)[2], std::uint16_t* to) const {
+    auto rounded = hn::Zero(Tag());
+    asm("vcvtne2ps2bf16 %1, %2, %0" : "=v"(rounded.raw) : "v"(values[0].raw), "v"(values[1].raw));
+    hn::BlendedStore(rounded, used_, Tag(), to);
+  }
+
+ private:
+  using Tag = hn::CappedTag<std::uint16_t, kPanelWidth>;
+  hn::Mask<Tag> used_;
+};
+
+#endif
+
 // kVectors vectors of columns from `column` on of all rows. The function is compiled into the loop, so that
 // its constants stay in registers and rows do not wait for each other.
 template <class Rounding, int kVectors, class F>
@@ -88,9 +126,11 @@ HWY_NOINLINE void FinishColumns(const PanelTile& tile, const float* sums, std::i
   FinishVector bias[kVectors];
   for (int v = 0; v < kVectors; ++v)
     bias[v] = tile.bias == nullptr ? hn::Zero(d) : used[v]->Load(tile.bias + column + v * lanes);
+  const RoundedRow<Rounding, kVectors> rounded(tile.columns - column);
   const MoveOfVector move = MoveOf(tile.activation);
   const bool moves = tile.activation.moves;
   for (std::int64_t i = 0, at = column; i < tile.count; ++i, at += tile.step) {
+    FinishVector values[kVectors];
     for (int v = 0; v < kVectors; ++v) {
       const std::int64_t to = at + v * lanes;
       FinishVector value = hn::Add(bias[v], hn::LoadU(d, sums + i * kPanelWidth + column + v * lanes));
@@ -99,24 +139,41 @@ HWY_NOINLINE void FinishColumns(const PanelTile& tile, const float* sums, std::i
       else if (tile.addend.floats != nullptr)
         value = hn::Add(value, used[v]->Load(tile.addend.floats + to));
       value = f(d, value);
-      if (moves) value = move(d, value);
-      if (tile.rounded != nullptr)
-        used[v]->StoreRounded<Rounding>(value, tile.rounded + to);
-      else
-        used[v]->Store(value, tile.out + to);
+      values[v] = moves ? move(d, value) : value;
     }
+    if (tile.rounded != nullptr) {
+      rounded.Store(values, tile.rounded + at);
+      continue;
+    }
+    for (int v = 0; v < kVectors; ++v) used[v]->Store(values[v], tile.out + at + v * lanes);
+  }
+}
+
+// Calls visit(f) with the activation's function, roughly where the result is rounded.
+template <class Visit>
+HWY_INLINE void VisitRough(const Activation& activation, const Visit& visit) {
+  switch (activation.kind) {
+    case Activation::kSigmoid:
+      return visit(RoughSigmoidOfVector());
+    case Activation::kSwish:
+      return visit(RoughSwishOfVector());
+    case Activation::kGelu:
+      return visit(RoughGeluOfVector());
+    default:
+      VisitFunction(activation, visit);
   }
 }
 
 template <class Rounding>
 void FinishTile(const PanelTile& tile, const float* sums) {
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(FinishTag()));
-  VisitFunction(tile.activation, [&](const auto& f) {
+  const auto finish = [&](const auto& f) {
     std::int64_t column = 0;
     for (; column + lanes < tile.columns; column += 2 * lanes)
       FinishColumns<Rounding, 2>(tile, sums, column, f);
     if (column < tile.columns) FinishColumns<Rounding, 1>(tile, sums, column, f);
-  });
+  };
+  tile.rounded != nullptr ? VisitRough(tile.activation, finish) : VisitFunction(tile.activation, finish);
 }
 
 TileFinishKernel TileFinishOfTarget([[maybe_unused]] bool any_instruction) {
