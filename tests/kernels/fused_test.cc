@@ -237,9 +237,9 @@ TEST_CASE("fused: every instruction set") {
       std::vector<float> a, out(static_cast<std::size_t>(count) + 1, -7);
       for (std::int64_t i = 0; i < count; ++i) a.push_back(static_cast<float>(i % 13 - 6) / 4);
       const FusedElements operands[] = {{a.data(), 0}, {nullptr, 0.5F}};
-      run(kernel::cpu::FusedCode::kMul, operands, out.data(), count);
+      run(kernel::cpu::FusedCode::kMul, operands, {out.data()}, count);
       for (std::size_t i = 0; i < a.size(); ++i) REQUIRE(out[i] == a[i] / 2);
-      run(kernel::cpu::FusedCode::kSoftplus, operands, out.data(), count);
+      run(kernel::cpu::FusedCode::kSoftplus, operands, {out.data()}, count);
       for (std::size_t i = 0; i < a.size(); ++i) REQUIRE(out[i] == Approx(std::log1p(std::exp(a[i]))));
       REQUIRE(out.back() == -7);
     }

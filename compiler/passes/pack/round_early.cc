@@ -34,7 +34,8 @@ bool CanRound(const Node& node) {
 // Whether the node can read this input as bf16. A product in bf16 reads whole pairs, and any product can add
 // such a term.
 bool ReadsRounded(const Node& node, std::size_t i) {
-  if (IsFusible(node)) return true;
+  // What is repeated, such as a slope for each channel, saves no time as bf16.
+  if (IsFusible(node)) return ShapeText(node.inputs[i]->type.dims) == ShapeText(node.outputs[0]->type.dims);
   if (!IsPackedProduct(node)) return false;
   if (i == 3) return true;
   const Shape& dims = node.inputs[i]->type.dims;

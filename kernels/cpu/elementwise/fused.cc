@@ -157,21 +157,32 @@ class FusedCall {
         const bool kept = block != begin && !in_pieces_ && inputs_[k].kind == FusedInput::kRows;
         if (!kept) elements[k] = Fetch(k, row, rows, at, columns, copies[k]);
       }
-      float* out = rounded_ != nullptr ? result : out_ + row * inner_ + at;
+      const std::int64_t count = rows * columns;
+      FusedResult out{rounded_ != nullptr ? result : out_ + row * inner_ + at};
+      const bool rounds_later = rounded_ != nullptr && !ReadsBf16(program_.steps()[last].code);
+      if (rounded_ != nullptr && !rounds_later) out.bf16 = rounded_ + row * inner_ + at;
       for (std::size_t i = 0; i <= last; ++i) {
         const FusedStep& step = program_.steps()[i];
         FusedElements operands[3];
         for (std::size_t k = 0; k < step.operand_count; ++k) {
           const FusedOperand& operand = step.operands[k];
+          if (operand.kind == FusedOperand::kInput && (k > 0 || !ReadsBf16(step.code)))
+            Widen(&elements[operand.index], copies[operand.index], count);
           operands[k] = operand.kind == FusedOperand::kInput      ? elements[operand.index]
                         : operand.kind == FusedOperand::kRegister ? FusedElements{registers[operand.index], 0}
                                                                   : FusedElements{nullptr, operand.number};
         }
-        run(step.code, operands, i == last ? out : registers[step.to], rows * columns);
+        run(step.code, operands, i == last ? out : FusedResult{registers[step.to]}, count);
       }
-      if (rounded_ != nullptr)
-        BestBf16Conversions().round(result, rows * columns, rounded_ + row * inner_ + at);
+      if (rounds_later) BestBf16Conversions().round(result, count, rounded_ + row * inner_ + at);
     }
+  }
+
+  // Turns bf16 into floats at `copy`.
+  static void Widen(FusedElements* elements, float* copy, std::int64_t count) {
+    if (elements->bf16 == nullptr) return;
+    BestBf16Conversions().widen(elements->bf16, count, copy);
+    *elements = {copy, 0};
   }
 
   // An input's elements for `columns` elements from `at` on of `rows` innermost runs.
@@ -182,8 +193,7 @@ class FusedCall {
     if (input.kind == FusedInput::kAlike) {
       const std::int64_t offset = row * inner_ + at;
       if (input.element == FusedInput::kFloat) return {static_cast<const float*>(input.data) + offset, 0};
-      input.Copy(offset, 1, rows * columns, copy);
-      return {copy, 0};
+      return {nullptr, 0, static_cast<const std::uint16_t*>(input.data) + offset};
     }
     const int outer = layout_.rank - 1;
     const std::int64_t step = layout_.inner_strides()[k + 1];
