@@ -8,6 +8,7 @@
 // order. So may elementwise kernels, which rewire.fused computes in f32 between bf16. They read bf16 only
 // where they write it, so that what leads to an output and not to a product is computed in f32.
 #include <algorithm>
+#include <string>
 #include <unordered_set>
 #include <vector>
 
@@ -36,11 +37,23 @@ bool CanRound(const Node& node) {
 bool ReadsRounded(const Node& node, std::size_t i) {
   // What is repeated, such as a slope for each channel, saves no time as bf16.
   if (IsFusible(node)) return ShapeText(node.inputs[i]->type.dims) == ShapeText(node.outputs[0]->type.dims);
+  if (node.kind == NodeKind::kKernel && node.kernel == "rewire.reduce_mean") return i == 0;
   if (!IsPackedProduct(node)) return false;
   if (i == 3) return true;
   const Shape& dims = node.inputs[i]->type.dims;
   return i == 0 && node.inputs[1]->type.dtype == kBFloat16 && !dims.empty() &&
          dims.back().constant().value_or(1) % 2 == 0;
+}
+
+// Whether a resize takes the nearest element alone. It has numbers of its own outside of a cropped image.
+bool IsNearest(const Node& resize) {
+  const auto has = [&](const char* name, const char* value) {
+    const Attribute* found = FindAttribute(resize, name);
+    const auto* text = found == nullptr ? nullptr : std::get_if<std::string>(&found->value);
+    return text != nullptr && *text == value;
+  };
+  const bool nearest = FindAttribute(resize, "mode") == nullptr || has("mode", "nearest");
+  return nearest && !has("coordinate_transformation_mode", "tf_crop_and_resize");
 }
 
 // How many of the node's first inputs it only moves, so that it does the same with bf16; 0 for other nodes.
@@ -49,6 +62,7 @@ std::size_t MovedInputs(const Node& node) {
   if (node.kind != NodeKind::kKernel) return 0;
   if (node.kernel == "rewire.concat") return node.inputs.size();
   if (node.kernel == "rewire.max_pool") return node.outputs.size() == 1 ? 1 : 0;
+  if (node.kernel == "rewire.resize") return IsNearest(node) ? 1 : 0;
   constexpr const char* kMoving[] = {"rewire.split", "rewire.transpose", "rewire.slice",
                                      "rewire.dynamic_slice"};
   const bool moves = std::any_of(std::begin(kMoving), std::end(kMoving),
