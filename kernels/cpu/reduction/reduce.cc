@@ -174,6 +174,20 @@ T ReduceRun(const In* in, std::int64_t step, std::int64_t count) {
   return result;
 }
 
+// Takes each element into its result, side by side.
+template <typename Op, typename T, typename In>
+void AddElements(const In* in, T* results, std::int64_t count) {
+  constexpr bool kAdds = std::is_same_v<Op, Sum> || std::is_same_v<Op, Mean>;
+  constexpr std::int64_t kLeast = 16;  // elements that are worth a call
+  if constexpr (kAdds && std::is_same_v<In, float>) {
+    if (count >= kLeast) return BestVectorMath().add(in, results, count);
+  } else if constexpr (kAdds && std::is_same_v<In, BFloat16>) {
+    if (count >= kLeast)
+      return BestVectorMath().add_bf16(reinterpret_cast<const std::uint16_t*>(in), results, count);
+  }
+  for (std::int64_t i = 0; i < count; ++i) results[i] = Op::Add(results[i], static_cast<T>(in[i]));
+}
+
 // `In` is how elements of type T lie in memory.
 template <typename Op, typename T, typename In>
 void ReduceRows(const Layout<2>& layout, T* out, const In* in, Pace& pace) {
@@ -184,10 +198,7 @@ void ReduceRows(const Layout<2>& layout, T* out, const In* in, Pace& pace) {
     if (steps[0] == 0) {
       *to = Op::Join(*to, ReduceRun<Op, T>(from, steps[1], count));
     } else if (steps[0] == 1 && steps[1] == 1) {
-      // The compiler vectorises this. Results and elements do not overlap.
-      T* __restrict results = to;
-      const In* __restrict elements = from;
-      for (std::int64_t i = 0; i < count; ++i) results[i] = Op::Add(results[i], static_cast<T>(elements[i]));
+      AddElements<Op>(from, to, count);
     } else {
       for (std::int64_t i = 0; i < count; ++i)
         to[i * steps[0]] = Op::Add(to[i * steps[0]], static_cast<T>(from[i * steps[1]]));
