@@ -11,13 +11,13 @@
 #include "rewire/kernels/cpu/product/panels.h"
 #include "rewire/kernels/cpu/support/half.h"
 #include "rewire/tests/kernels/kernel_call.h"
+#include "rewire/tests/kernels/product/bf16_tensors.h"
 #include "rewire/tests/kernels/targets.h"
 
 namespace rewire::test {
 namespace {
 
 using kernel::cpu::Activation;
-using kernel::cpu::BFloat16;
 using kernel::cpu::ChoosePairPanelKernel;
 using kernel::cpu::ChooseRoundFloats;
 using kernel::cpu::kPanelWidth;
@@ -73,39 +73,6 @@ void CheckPairTile(const PanelKernel& kernel, int rows, std::int64_t depth, std:
       REQUIRE(out[IndexOf(i * columns + j)] == sum);
     }
   }
-}
-
-// The numbers as bf16 has them.
-HostTensor Rounded(const HostTensor& tensor) {
-  HostTensor rounded = HostTensor::Empty<float>(tensor.shape());
-  const auto values = tensor.values<float>();
-  for (std::size_t i = 0; i < values.size(); ++i)
-    rounded.elements<float>()[static_cast<std::int64_t>(i)] = static_cast<float>(BFloat16(values[i]));
-  return rounded;
-}
-
-// The same numbers as elements of bf16.
-HostTensor Halves(const HostTensor& tensor) {
-  HostTensor halves = HostTensor::Empty<BFloat16>(tensor.shape());
-  const auto values = tensor.values<float>();
-  for (std::size_t i = 0; i < values.size(); ++i)
-    halves.elements<BFloat16>()[static_cast<std::int64_t>(i)] = BFloat16(values[i]);
-  return halves;
-}
-
-void CheckSameBits(const HostTensor& out, const HostTensor& expected) {
-  const auto values = out.values<BFloat16>(), wanted = expected.values<BFloat16>();
-  REQUIRE(values.size() == wanted.size());
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    if (values[i].bits != wanted[i].bits) FAIL("element " << i << " has bits " << values[i].bits);
-  }
-}
-
-template <typename T>
-HostTensor PackedAs(HostTensor& w, std::int64_t columns, std::int64_t depth, const char* order) {
-  HostTensor packed = HostTensor::Empty<T>({PackedColumns(columns), depth});
-  REQUIRE(Run("rewire.packed.pack", {&w, &packed}, {{"order", order}}) == "");
-  return packed;
 }
 
 // The order of additions differs, so sums of many products differ more.
@@ -289,6 +256,13 @@ TEST_CASE("convolutions by bf16 weights are those of f32 on rounded numbers") {
     HostTensor half_x = Halves(x);
     REQUIRE(Run("rewire.packed.conv", {&half_x, &pairs, &bias, &half_out}, attributes) == "");
     CheckSameBits(half_out, Halves(out));
+    // Ones of bf16 are added to all.
+    HostTensor ones = HostTensor::Empty<BFloat16>(shape);
+    for (std::int64_t i = 0; i < ones.size(); ++i) ones.elements<BFloat16>()[i] = BFloat16(1.0F);
+    HostTensor more = HostTensor::Empty<float>(shape);
+    REQUIRE(Run("rewire.packed.conv", {&half_x, &pairs, &bias, &ones, &more}, attributes) == "");
+    for (std::int64_t i = 0; i < out.size(); ++i) out.elements<float>()[i] += 1.0F;
+    CHECK(more.values<float>() == out.values<float>());
   }
 }
 
@@ -333,8 +307,9 @@ TEST_CASE("bf16 weights that do not fit are refused") {
   CHECK(Run("rewire.packed.matmul", {&half_x, &floats, &out}, columns) ==
         "TypeError: rewire.packed.matmul: x has dtype bf16, expected f32 as w");
   HostTensor bias = HostTensor::Random({7}, 3);
-  CHECK(Run("rewire.packed.matmul", {&x, &packed, &bias, &out, &half_out}, columns) ==
-        "TypeError: rewire.packed.matmul: out has dtype bf16, expected f32 with an addend");
+  HostTensor wrong = HostTensor::Empty<kernel::cpu::Float16>({2, 7});
+  CHECK(Run("rewire.packed.matmul", {&x, &packed, &bias, &wrong, &half_out}, columns) ==
+        "TypeError: rewire.packed.matmul: addend has dtype f16, expected one of f32, bf16");
   HostTensor half_bias = Halves(bias);
   CHECK(Run("rewire.packed.matmul", {&x, &packed, &half_bias, &out}, columns) ==
         "TypeError: rewire.packed.matmul: bias has dtype bf16, expected f32");

@@ -5,12 +5,14 @@
 #include <limits>
 
 #include "rewire/kernels/cpu/elementwise/fused_steps.h"
+#include "rewire/kernels/cpu/support/half.h"
 #include "rewire/tests/kernels/kernel_call.h"
 #include "rewire/tests/kernels/targets.h"
 
 namespace rewire::test {
 namespace {
 
+using kernel::cpu::BFloat16;
 using kernel::cpu::ChooseFusedStepKernel;
 using kernel::cpu::FusedElements;
 using kernel::cpu::FusedProgram;
@@ -117,6 +119,48 @@ TEST_CASE("fused: each operation of two elements does what its kernel does") {
   }
 }
 
+TEST_CASE("fused: bf16 is read and written, computed in f32") {
+  // Images with a slope for each channel, and a factor for each image and channel.
+  for (const std::int64_t channels : {1, 5, 32, 700}) {
+    const Shape image = {2, 3, 7, channels}, of_image = {2, 1, 1, channels};
+    CAPTURE(channels);
+    HostTensor x = HostTensor::Empty<BFloat16>(image), y = HostTensor::Empty<BFloat16>(of_image);
+    HostTensor wide_x = HostTensor::Empty<float>(image), wide_y = HostTensor::Empty<float>(of_image);
+    const auto fill = [](HostTensor& narrow, HostTensor& wide, std::uint32_t seed) {
+      const auto values = HostTensor::Random(narrow.shape(), seed).values<float>();
+      for (std::int64_t i = 0; i < narrow.size(); ++i) {
+        narrow.elements<BFloat16>()[i] = BFloat16(values[static_cast<std::size_t>(i)]);
+        wide.elements<float>()[i] = static_cast<float>(narrow.elements<BFloat16>()[i]);
+      }
+    };
+    fill(x, wide_x, 1);
+    fill(y, wide_y, 2);
+    HostTensor slope = HostTensor::Random({channels}, 3);
+    ForEachTarget([&] {
+      const AttributeList program = Program("prelu x0 x1; mul r0 x2; add r1 x0");
+      HostTensor expected = HostTensor::Empty<float>(image), out = HostTensor::Empty<float>(image);
+      HostTensor half_out = HostTensor::Empty<BFloat16>(image), in_place = HostTensor::Empty<BFloat16>(image);
+      REQUIRE(Run("rewire.fused", {&wide_x, &slope, &wide_y, &expected}, program) == "");
+      REQUIRE(Run("rewire.fused", {&x, &slope, &y, &out}, program) == "");
+      CHECK(out.values<float>() == expected.values<float>());
+      REQUIRE(Run("rewire.fused", {&x, &slope, &y, &half_out}, program) == "");
+      for (std::int64_t i = 0; i < x.size(); ++i)
+        in_place.elements<BFloat16>()[i] = x.elements<BFloat16>()[i];
+      REQUIRE(Run("rewire.fused", {&in_place, &slope, &y, &in_place}, program) == "");
+      for (std::int64_t i = 0; i < x.size(); ++i) {
+        const auto wanted = BFloat16(expected.elements<float>()[i]).bits;
+        REQUIRE(half_out.elements<BFloat16>()[i].bits == wanted);
+        REQUIRE(in_place.elements<BFloat16>()[i].bits == wanted);
+      }
+    });
+  }
+  HostTensor wrong = HostTensor::Empty<kernel::cpu::Float16>({4}), out = HostTensor::Empty<float>({4});
+  CHECK(Run("rewire.fused", {&wrong, &out}, Program("neg x0")) ==
+        "TypeError: rewire.fused: an input has dtype f16, expected one of f32, bool, bf16");
+  CHECK(Run("rewire.fused", {&out, &wrong}, Program("neg x0")) ==
+        "TypeError: rewire.fused: out has dtype f16, expected one of f32, bf16");
+}
+
 TEST_CASE("fused: truth values, and choosing by them") {
   HostTensor c = HostTensor::Of<std::uint8_t>({4}, {0, 1, 0, 7}), d = HostTensor::Of<bool>({4}, {0, 0, 1, 1});
   c.SetDType(kernel::DTypeOf<bool>());
@@ -193,9 +237,9 @@ TEST_CASE("fused: every instruction set") {
       std::vector<float> a, out(static_cast<std::size_t>(count) + 1, -7);
       for (std::int64_t i = 0; i < count; ++i) a.push_back(static_cast<float>(i % 13 - 6) / 4);
       const FusedElements operands[] = {{a.data(), 0}, {nullptr, 0.5F}};
-      run(kernel::cpu::FusedCode::kMul, operands, out.data(), count);
+      run(kernel::cpu::FusedCode::kMul, operands, {out.data()}, count);
       for (std::size_t i = 0; i < a.size(); ++i) REQUIRE(out[i] == a[i] / 2);
-      run(kernel::cpu::FusedCode::kSoftplus, operands, out.data(), count);
+      run(kernel::cpu::FusedCode::kSoftplus, operands, {out.data()}, count);
       for (std::size_t i = 0; i < a.size(); ++i) REQUIRE(out[i] == Approx(std::log1p(std::exp(a[i]))));
       REQUIRE(out.back() == -7);
     }

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <functional>
 
+#include "rewire/kernels/cpu/support/half.h"
 #include "rewire/tests/kernels/kernel_call.h"
 
 namespace rewire::test {
@@ -27,6 +28,25 @@ F Resized(const F& x, std::int64_t size, const AttributeList& attributes) {
   HostTensor out = HostTensor::Empty<float>({size});
   REQUIRE(Run("rewire.resize", {&in, &out}, attributes) == "");
   return out.values<float>();
+}
+
+TEST_CASE("bf16 is resized as f32, and then rounded") {
+  using kernel::cpu::BFloat16;
+  for (const char* mode : {"nearest", "linear", "cubic"}) {
+    CAPTURE(mode);
+    HostTensor x = HostTensor::Empty<float>({1, 3, 5, 6}), half = HostTensor::Empty<BFloat16>({1, 3, 5, 6});
+    const auto values = HostTensor::Random({1, 3, 5, 6}, 1).values<float>();
+    for (std::int64_t i = 0; i < x.size(); ++i) {
+      half.elements<BFloat16>()[i] = BFloat16(values[static_cast<std::size_t>(i)]);
+      x.elements<float>()[i] = static_cast<float>(half.elements<BFloat16>()[i]);
+    }
+    HostTensor expected = HostTensor::Empty<float>({1, 6, 10, 6});
+    HostTensor out = HostTensor::Empty<BFloat16>({1, 6, 10, 6});
+    REQUIRE(Run("rewire.resize", {&x, &expected}, {{"mode", mode}}) == "");
+    REQUIRE(Run("rewire.resize", {&half, &out}, {{"mode", mode}}) == "");
+    for (std::int64_t i = 0; i < out.size(); ++i)
+      REQUIRE(out.elements<BFloat16>()[i].bits == BFloat16(expected.elements<float>()[i]).bits);
+  }
 }
 
 TEST_CASE("nearest neighbours by every rounding and coordinate") {

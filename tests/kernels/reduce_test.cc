@@ -6,6 +6,7 @@
 #include <functional>
 #include <limits>
 
+#include "rewire/kernels/cpu/support/half.h"
 #include "rewire/tests/kernels/kernel_call.h"
 
 namespace rewire::test {
@@ -126,6 +127,25 @@ TEST_CASE("reductions over any axes") {
         }
       }
     }
+  }
+}
+
+TEST_CASE("means of bf16 are those of the same floats, in f32") {
+  using kernel::cpu::BFloat16;
+  for (const Ints& axes : {Ints{1, 2}, Ints{3}, Ints{1}, Ints{0, 1, 2, 3}}) {
+    CAPTURE(axes);
+    HostTensor x = HostTensor::Random({2, 5, 7, 19}, 1), half = HostTensor::Empty<BFloat16>({2, 5, 7, 19});
+    for (std::int64_t i = 0; i < x.size(); ++i) {
+      half.elements<BFloat16>()[i] = BFloat16(x.elements<float>()[i]);
+      x.elements<float>()[i] = static_cast<float>(half.elements<BFloat16>()[i]);
+    }
+    Shape shape = x.shape();
+    for (const std::int64_t axis : axes) shape[static_cast<std::size_t>(axis)] = 1;
+    HostTensor expected = HostTensor::Empty<float>(shape), out = HostTensor::Empty<float>(shape);
+    REQUIRE(Run("rewire.reduce_mean", {&x, &expected}, {{"axes", axes}}) == "");
+    REQUIRE(Run("rewire.reduce_mean", {&half, &out}, {{"axes", axes}}) == "");
+    CHECK(out.values<float>() == expected.values<float>());
+    CHECK(Run("rewire.reduce_sum", {&half, &out}, {{"axes", axes}}) != "");
   }
 }
 

@@ -111,6 +111,14 @@ TEST_CASE("functions of rows agree with the standard library on every instructio
     CHECK(static_cast<double>(math.shifted_exp(line.data(), 4.4f, powers.data(), 45)) == Approx(sum));
     CHECK(static_cast<double>(powers[44]) == Approx(1));
     CheckSumOfExp(math);
+    for (std::size_t count = 0; count <= line.size(); ++count) {
+      std::vector<float> sums(count + 1, 2.5F), of_bf16(count + 1, 2.5F);
+      const std::vector<std::uint16_t> ones(count, 0x3F80);
+      math.add(line.data(), sums.data(), static_cast<std::int64_t>(count));
+      math.add_bf16(ones.data(), of_bf16.data(), static_cast<std::int64_t>(count));
+      for (std::size_t i = 0; i < count; ++i) REQUIRE((sums[i] == 2.5F + line[i] && of_bf16[i] == 3.5F));
+      REQUIRE((sums[count] == 2.5F && of_bf16[count] == 2.5F));
+    }
   }
   hwy::SetSupportedTargetsForTest(0);
   hwy::GetChosenTarget().Update(hwy::SupportedTargets());

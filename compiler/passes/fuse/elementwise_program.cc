@@ -124,13 +124,15 @@ bool IsFusible(const Node& node) {
   if (node.kernel == "rewire.cast" && IsBool(node.inputs[0]) == IsBool(node.outputs[0])) return false;
   const auto fits = [&](const Value* value) {
     return value != nullptr && value->type.IsTensor() && value->type.ranked &&
-           (value->type.dtype == kFloat32 || (truths && IsBool(value)));
+           (value->type.dtype == kFloat32 || value->type.dtype == kBFloat16 || (truths && IsBool(value)));
   };
   return fits(node.outputs[0]) && std::all_of(node.inputs.begin(), node.inputs.end(), fits);
 }
 
 bool IsSlowAlone(const Node& node) {
   const Form* form = FormOf(node.kernel);
+  const auto is_bf16 = [](const Value* value) { return value->type.dtype == kBFloat16; };
+  if (is_bf16(node.outputs[0]) || std::any_of(node.inputs.begin(), node.inputs.end(), is_bf16)) return true;
   return (form != nullptr && form->slow_alone) || IsTanhGelu(node) || IsSmallPower(node) ||
          HasShortRuns(node);
 }
@@ -154,7 +156,7 @@ void ElementwiseProgram::FindInputs(const Edit& edit, const std::vector<Node*>& 
   }
   const std::string dims = ShapeText(nodes.back()->outputs[0]->type.dims);
   const auto may_end = [&](const Value* value) {
-    return value->producer != nullptr && value->type.dtype == kFloat32 &&
+    return value->producer != nullptr && value->type.dtype == nodes.back()->outputs[0]->type.dtype &&
            ShapeText(value->type.dims) == dims && edit.UseCount(value) == reads[value];
   };
   std::stable_partition(inputs_.begin(), inputs_.end(), may_end);

@@ -11,11 +11,12 @@
 
 namespace rewire::compiler {
 
-// Whether a step of a program can do what the node does. It must be a known kernel on floats or truth values,
-// whose output has dimensions that are known without a shape function.
+// Whether a step of a program can do what the node does. It must be a known kernel on floats, bf16 or truth
+// values, whose output has dimensions that are known without a shape function.
 bool IsFusible(const Node& node);
 // Whether a program with this node alone is faster than the node's own kernel. That is so if the kernel
-// computes one element after the other, or goes over short runs because an input is broadcast.
+// computes one element after the other, as all do with bf16, or goes over short runs because an input is
+// broadcast.
 bool IsSlowAlone(const Node& node);
 
 class ElementwiseProgram {

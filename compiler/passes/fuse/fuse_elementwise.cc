@@ -36,7 +36,7 @@ class ElementwiseFusion {
   }
 
  private:
-  static bool CanEnd(const Node& node) { return IsFusible(node) && node.outputs[0]->type.dtype == kFloat32; }
+  static bool CanEnd(const Node& node) { return IsFusible(node) && !(node.outputs[0]->type.dtype == kBool8); }
 
   // The nodes that can be computed together with `last`, in the block's order.
   std::vector<Node*> Gather(Node* last) const {

@@ -68,8 +68,8 @@ class ProductPacking : public Packing {
     const std::int64_t pairs = (channels + 1) / 2, rows = taps.all / taps.of_row;
     const std::int64_t wide = (taps.of_row * pairs + 15) / 16, narrow = (pairs + 15) / 16;
     const std::int64_t multiplying = 2 * panels * rows * std::min(wide, taps.of_row * narrow);
-    const std::int64_t of_position = channels % 2 == 0 ? 0 : channels == 1 ? 1 : 3;
-    const std::int64_t writing = 8 + 4 * wide + of_position * taps.of_row;
+    // Pairs of one channel are written and multiplied half for nothing.
+    const std::int64_t writing = 2 + 2 * wide + (channels == 1 ? 3 * taps.of_row / 2 : 0);
     const std::int64_t finding = taps.all == 1 ? 0 : 8;  // the window's rows, for products of floats
     return taps.all * channels * vectors / 2 + finding > multiplying + writing;
   }

@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Lets a kernel write bf16 where only products in bf16 read what it writes. They would round it in any case,
-// so results stay the same. Half of the memory is written and read, and nothing is rounded again. In between
-// may be kernels that only move elements or take the largest of them, since rounding never changes an order.
+// Lets a kernel write bf16 where all kernels that read what it writes can read that. Half of the memory is
+// then written and read. Products in bf16 would round it in any case, so results stay the same. Those that
+// add it to their sums would not: they get a term with an error of 2^-9, as the factors of products have.
+//
+// In between may be kernels that only move elements, or take the largest of them: rounding never changes an
+// order. So may elementwise kernels, which rewire.fused computes in f32 between bf16. They read bf16 only
+// where they write it, so that what leads to an output and not to a product is computed in f32.
 #include <algorithm>
+#include <string>
 #include <unordered_set>
 #include <vector>
 
 #include "rewire/compiler/passes/edit.h"
+#include "rewire/compiler/passes/fuse/elementwise_program.h"
 #include "rewire/compiler/passes/passes.h"
 
 namespace rewire::compiler {
@@ -18,18 +24,36 @@ bool IsPackedProduct(const Node& node) {
          (node.kernel == "rewire.packed.conv" || node.kernel == "rewire.packed.matmul");
 }
 
-// The kernels that can write bf16. With a residual they cannot.
+// The kernels that can write bf16.
 bool CanRound(const Node& node) {
+  if (IsFusible(node)) return true;
   return (IsPackedProduct(node) ||
           (node.kind == NodeKind::kKernel && node.kernel == "rewire.packed.depthwise")) &&
-         node.inputs.size() <= 3 && node.outputs.size() == 1 && node.extents.size() == 1;
+         node.outputs.size() == 1 && node.extents.size() == 1;
 }
 
-// If the node reads its first input alone as a product in bf16 does. That must have whole pairs.
-bool Rounds(const Node& node, const Value* input) {
-  return IsPackedProduct(node) && node.inputs[0] == input && node.inputs[1]->type.dtype == kBFloat16 &&
-         (node.inputs.size() < 4 || node.inputs[3] != input) && !input->type.dims.empty() &&
-         input->type.dims.back().constant().value_or(1) % 2 == 0;
+// Whether the node can read this input as bf16. A product in bf16 reads whole pairs, and any product can add
+// such a term.
+bool ReadsRounded(const Node& node, std::size_t i) {
+  // What is repeated, such as a slope for each channel, saves no time as bf16.
+  if (IsFusible(node)) return ShapeText(node.inputs[i]->type.dims) == ShapeText(node.outputs[0]->type.dims);
+  if (node.kind == NodeKind::kKernel && node.kernel == "rewire.reduce_mean") return i == 0;
+  if (!IsPackedProduct(node)) return false;
+  if (i == 3) return true;
+  const Shape& dims = node.inputs[i]->type.dims;
+  return i == 0 && node.inputs[1]->type.dtype == kBFloat16 && !dims.empty() &&
+         dims.back().constant().value_or(1) % 2 == 0;
+}
+
+// Whether a resize takes the nearest element alone. It has numbers of its own outside of a cropped image.
+bool IsNearest(const Node& resize) {
+  const auto has = [&](const char* name, const char* value) {
+    const Attribute* found = FindAttribute(resize, name);
+    const auto* text = found == nullptr ? nullptr : std::get_if<std::string>(&found->value);
+    return text != nullptr && *text == value;
+  };
+  const bool nearest = FindAttribute(resize, "mode") == nullptr || has("mode", "nearest");
+  return nearest && !has("coordinate_transformation_mode", "tf_crop_and_resize");
 }
 
 // How many of the node's first inputs it only moves, so that it does the same with bf16; 0 for other nodes.
@@ -37,6 +61,8 @@ std::size_t MovedInputs(const Node& node) {
   if (node.kind == NodeKind::kReshape) return 1;
   if (node.kind != NodeKind::kKernel) return 0;
   if (node.kernel == "rewire.concat") return node.inputs.size();
+  if (node.kernel == "rewire.max_pool") return node.outputs.size() == 1 ? 1 : 0;
+  if (node.kernel == "rewire.resize") return IsNearest(node) ? 1 : 0;
   constexpr const char* kMoving[] = {"rewire.split", "rewire.transpose", "rewire.slice",
                                      "rewire.dynamic_slice"};
   const bool moves = std::any_of(std::begin(kMoving), std::end(kMoving),
@@ -64,14 +90,17 @@ class Rounding {
     for (const Node* node : nodes_) {
       for (std::size_t i = 0; i < node->inputs.size(); ++i) {
         const Value* input = node->inputs[i];
-        if (input != nullptr && !Rounds(*node, input) && i >= MovedInputs(*node)) kept_.insert(input);
+        if (input != nullptr && !ReadsRounded(*node, i) && i >= MovedInputs(*node)) kept_.insert(input);
       }
       if (CanRound(*node) || MovedInputs(*node) > 0) made_.insert(node->outputs.begin(), node->outputs.end());
     }
-    // What a node moves stays in f32 if any of it must.
+    // What a node moves stays in f32 if any of it must, and what an elementwise one reads if its output must.
     for (bool changed = true; changed;) {
       changed = false;
       for (const Node* node : nodes_) {
+        if (IsFusible(*node) && !CanBecome(node->outputs[0])) {
+          for (const Value* input : node->inputs) changed = kept_.insert(input).second || changed;
+        }
         const std::size_t moved = MovedInputs(*node);
         if (moved == 0) continue;
         std::vector<const Value*> values(node->inputs.begin(),

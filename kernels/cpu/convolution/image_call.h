@@ -6,13 +6,15 @@
 #include <cstdint>
 
 #include "rewire/kernels/cpu/convolution/window.h"
+#include "rewire/kernels/cpu/product/addend.h"
 
 namespace rewire::kernel::cpu {
 
 struct ImageCall {
   Window window;
   std::int64_t images, in_channels, out_channels;
-  const float *x, *w, *bias, *addend;
+  const float *x, *w, *bias;
+  Addend addend;
   float* out;
   std::uint16_t* rounded;       // in place of out, if that is bf16
   bool pairs;                   // w holds pairs of bf16

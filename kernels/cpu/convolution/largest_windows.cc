@@ -37,6 +37,49 @@ HWY_INLINE void ForEachUnder(D d, const WindowsInRow<T>& windows, std::int64_t f
   }
 }
 
+// The bits of bf16 as integers of the same order, and back: of negative numbers all but the sign are turned.
+// NaN, which have no order, are further from 0 than infinities.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V Ordered(D d, V bits) {
+  const hn::RebindToSigned<D> i;
+  const auto sign = hn::BitCast(d, hn::ShiftRight<15>(hn::BitCast(i, bits)));
+  return hn::Xor(bits, hn::And(sign, hn::Set(d, 0x7FFF)));
+}
+
+template <class D>
+HWY_NOINLINE void LargestWithNaN(D d, const WindowsInRow<std::uint16_t>& windows, std::int64_t from,
+                                 std::uint16_t* out) {
+  const hn::RebindToSigned<D> i;
+  const auto magnitude = hn::Set(d, 0x7FFF);
+  auto most = hn::Set(d, 0xFF80);
+  ForEachUnder<WindowSize<0, 0>>(d, windows, from, [&](auto x) {
+    const auto is_nan = hn::RebindMask(d, hn::Gt(hn::BitCast(i, hn::And(x, magnitude)), hn::Set(i, 0x7F80)));
+    const auto greater =
+        hn::RebindMask(d, hn::Gt(hn::BitCast(i, Ordered(d, x)), hn::BitCast(i, Ordered(d, most))));
+    // The largest before it may be NaN, too.
+    const auto was_nan =
+        hn::RebindMask(d, hn::Gt(hn::BitCast(i, hn::And(most, magnitude)), hn::Set(i, 0x7F80)));
+    most = hn::IfThenElse(hn::Or(hn::AndNot(was_nan, greater), is_nan), x, most);
+  });
+  hn::StoreU(most, d, out);
+}
+
+// The largest of bf16.
+template <class Size, class D>
+HWY_INLINE void LargestBf16At(D d, const WindowsInRow<std::uint16_t>& windows, std::int64_t from,
+                              std::uint16_t* out) {
+  const hn::RebindToSigned<D> i;
+  const auto magnitude = hn::Set(d, 0x7FFF);
+  auto most = hn::BitCast(i, Ordered(d, hn::Set(d, 0xFF80))), farthest = hn::Zero(i);
+  ForEachUnder<Size>(d, windows, from, [&](auto x) {
+    most = hn::Max(hn::BitCast(i, Ordered(d, x)), most);
+    farthest = hn::Max(hn::BitCast(i, hn::And(x, magnitude)), farthest);
+  });
+  hn::StoreU(Ordered(d, hn::BitCast(d, most)), d, out);
+  if (HWY_UNLIKELY(!hn::AllFalse(i, hn::Gt(farthest, hn::Set(i, 0x7F80)))))
+    LargestWithNaN(d, windows, from, out);
+}
+
 // The largest, or the last NaN.
 template <class D>
 HWY_NOINLINE void LargestWithNaN(D d, const WindowsInRow<float>& windows, std::int64_t from, float* out) {
@@ -59,6 +102,7 @@ HWY_INLINE hn::Vec<D> LeastOf(D d) {
 // then looks into.
 template <class Size, class D, typename T = hn::TFromD<D>>
 HWY_INLINE void LargestAt(D d, const WindowsInRow<T>& windows, std::int64_t from, T* out) {
+  if constexpr (sizeof(T) == 2) return LargestBf16At<Size>(d, windows, from, out);
   auto most = LeastOf(d);
   if constexpr (hwy::IsFloat<T>()) {
     auto sum = hn::Zero(d);
@@ -105,6 +149,7 @@ void LargestWindows(const WindowsInRow<T>& windows) {
 }
 
 LargestWindowsKernel<float> LargestFloats() { return &LargestWindows<float>; }
+LargestWindowsKernel<std::uint16_t> LargestBf16() { return &LargestWindows<std::uint16_t>; }
 LargestWindowsKernel<std::uint8_t> LargestUnsigned() { return &LargestWindows<std::uint8_t>; }
 LargestWindowsKernel<std::int8_t> LargestSigned() { return &LargestWindows<std::int8_t>; }
 
@@ -115,12 +160,17 @@ HWY_AFTER_NAMESPACE();
 namespace rewire::kernel::cpu {
 
 HWY_EXPORT(LargestFloats);
+HWY_EXPORT(LargestBf16);
 HWY_EXPORT(LargestUnsigned);
 HWY_EXPORT(LargestSigned);
 
 template <>
 LargestWindowsKernel<float> ChooseLargestWindowsKernel<float>() {
   return HWY_DYNAMIC_DISPATCH(LargestFloats)();
+}
+template <>
+LargestWindowsKernel<std::uint16_t> ChooseLargestWindowsKernel<std::uint16_t>() {
+  return HWY_DYNAMIC_DISPATCH(LargestBf16)();
 }
 template <>
 LargestWindowsKernel<std::uint8_t> ChooseLargestWindowsKernel<std::uint8_t>() {

@@ -8,7 +8,7 @@ namespace rewire::kernel::cpu {
 
 // out[o * channels + c] = the largest of rows[r][o * stride + t * distance + c] for r < row_count, t < taps,
 // where o < count and c < channels. It is NaN if one is NaN, and -inf or the least integer if there are none.
-// T is float, std::uint8_t or std::int8_t.
+// T is float, std::uint8_t or std::int8_t, or std::uint16_t, which are the bits of bf16.
 template <typename T>
 struct WindowsInRow {
   std::int64_t channels;

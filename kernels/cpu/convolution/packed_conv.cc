@@ -35,14 +35,14 @@ Status Resolve(const ImageAttributes& attributes, TensorView x, TensorView w,
   call->pairs = w.Is<BFloat16>();
   call->x_rounded = x.Is<BFloat16>();
   if (Status s = attributes.Resolve(x, out, &call->window); !s.ok()) return s;
-  if (Status s = CheckAdded(bias, addend, attributes.channels, out); !s.ok()) return s;
+  if (Status s = CheckAdded(bias, addend, attributes.channels, out, true); !s.ok()) return s;
   call->images = x.dim(0);
   call->in_channels = x.dim(x.ndim() - 1);
   call->out_channels = attributes.channels;
   call->x = static_cast<const float*>(x.raw_data());
   call->w = static_cast<const float*>(w.raw_data());
   call->bias = IsGiven(bias) ? bias->data<float>() : nullptr;
-  call->addend = IsGiven(addend) ? addend->data<float>() : nullptr;
+  call->addend = AddendOf(addend);
   MakeLinesLong(&call->window);
   call->out = static_cast<float*>(out.raw_data());
   call->rounded = out.Is<BFloat16>() ? static_cast<std::uint16_t*>(out.raw_data()) : nullptr;
@@ -254,7 +254,7 @@ struct PackedConv {
       if (!pace.Spend(ProductsOf(tile.count, depth))) return;
       segments.Gather(line, o, &tile);
       const std::int64_t at = (line * outputs + o) * call.out_channels + first;
-      tile.addend = call.addend == nullptr ? nullptr : call.addend + at;
+      tile.addend = call.addend.From(at);
       if (call.rounded != nullptr) tile.rounded = call.rounded + at;
       tile.out = call.out + at;
       kernel.run(tile);
@@ -345,7 +345,7 @@ std::span<const Kernel> PackedConvKernels() {
       "SAME_LOWER or VALID; activation, alpha, beta, post_scale, post_shift as rewire.packed.matmul";
   static constexpr Kernel kKernels[] = {
       Describe<PackedConv>(
-          "x, w, bias?, addend? -> out over addend", "x, w, out f32 bf16; bias, addend f32", kAttributes,
+          "x, w, bias?, addend? -> out over addend", "x, w, addend, out f32 bf16; bias f32", kAttributes,
           "as rewire.conv, the channels last: x [N, spatial..., C], w packed from [channels, C, "
           "kernel...], plus bias [channels], plus addend of out's shape, then the activation; for w bf16 x "
           "is "

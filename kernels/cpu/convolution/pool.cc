@@ -96,6 +96,10 @@ Status ForEachWindow(TensorView x, const Window& window, const Body& body) {
 // The most rows of a window, and the most work of one, for which LargestChannelsLast is made.
 constexpr std::int64_t kMostRows = 64;
 
+// Elements as LargestWindowsKernel has them.
+template <typename T>
+using Listed = std::conditional_t<std::is_same_v<T, BFloat16>, std::uint16_t, T>;
+
 bool IsListed(const Window& window, std::int64_t channels) {
   return Times(window.axes[0].kernel, window.axes[1].kernel) <= kMostRows &&
          Times(window.taps(), channels) <= kPace;
@@ -110,7 +114,7 @@ class LargestLine {
     const auto& [depth, rows, columns] = window.axes;
     const std::int64_t oy = line % rows.output, oz = line / rows.output % depth.output;
     const std::int64_t image = line / rows.output / depth.output;
-    out_ = out.data<T>() + line * columns.output * channels_;
+    out_ = static_cast<Listed<T>*>(out.raw_data()) + line * columns.output * channels_;
     std::int64_t z0, z1, y0, y1;
     depth.Inside(oz, &z0, &z1);
     rows.Inside(oy, &y0, &y1);
@@ -118,8 +122,8 @@ class LargestLine {
       const std::int64_t z = depth.start(oz) + i * depth.dilation;
       for (std::int64_t j = y0; j < y1; ++j) {
         const std::int64_t y = rows.start(oy) + j * rows.dilation;
-        lines_[row_count_++] =
-            x.data<T>() + ((image * depth.input + z) * rows.input + y) * columns.input * channels_;
+        lines_[row_count_++] = static_cast<const Listed<T>*>(x.raw_data()) +
+                               ((image * depth.input + z) * rows.input + y) * columns.input * channels_;
       }
     }
   }
@@ -140,20 +144,20 @@ class LargestLine {
  private:
   // `count` positions from `position` on, by taps [first, last).
   void RunPart(std::int64_t position, std::int64_t count, std::int64_t first, std::int64_t last) const {
-    const T* from[kMostRows];
+    const Listed<T>* from[kMostRows];
     const std::int64_t start = (columns_.start(position) + first * columns_.dilation) * channels_;
     const std::int64_t row_count = first < last ? row_count_ : 0;
     for (std::int64_t r = 0; r < row_count; ++r) from[r] = lines_[r] + start;
-    BestLargestWindowsKernel<T>()(WindowsInRow<T>{channels_, count, columns_.stride * channels_, last - first,
-                                                  columns_.dilation * channels_, row_count, from,
-                                                  out_ + position * channels_});
+    BestLargestWindowsKernel<Listed<T>>()(
+        WindowsInRow<Listed<T>>{channels_, count, columns_.stride * channels_, last - first,
+                                columns_.dilation * channels_, row_count, from, out_ + position * channels_});
   }
 
   const WindowAxis& columns_;
   std::int64_t channels_;
-  T* out_;
+  Listed<T>* out_;
   std::int64_t row_count_ = 0;  // that lie in the image
-  const T* lines_[kMostRows];
+  const Listed<T>* lines_[kMostRows];
 };
 
 template <typename T>
@@ -187,7 +191,7 @@ struct MaxPool {
     if (channels_last) {
       if (out_indices) return ValueError("out_indices is given, which layout NHWC does not have");
       if (Status s = CheckPoolChannelsLast(attributes, x, out, &window); !s.ok()) return s;
-      return ForType(Types<float, double, std::int8_t, std::uint8_t>(), "x", x,
+      return ForType(Types<float, double, std::int8_t, std::uint8_t, BFloat16>(), "x", x,
                      [&](auto tag) { return RunChannelsLast<typename decltype(tag)::type>(x, out, window); });
     }
     if (Status s = CheckPool(attributes, x, out, &window); !s.ok()) return s;
@@ -200,22 +204,36 @@ struct MaxPool {
       if (!out_indices->Is<std::int64_t>())
         return WrongDType(Types<std::int64_t>(), "out_indices", *out_indices);
     }
-    return ForType(Types<float, double, std::int8_t, std::uint8_t>(), "x", x,
+    return ForType(Types<float, double, std::int8_t, std::uint8_t, BFloat16>(), "x", x,
                    [&](auto tag) { return Run<typename decltype(tag)::type>(x, out, out_indices, window); });
   }
 
  private:
   template <typename T>
+  static T Least() {
+    using Limits = std::numeric_limits<Computed<T>>;
+    return static_cast<T>(Limits::has_infinity ? -Limits::infinity() : Limits::lowest());
+  }
+  // The second one if it is larger, or NaN.
+  template <typename T>
+  static bool IsLarger(T most, T value) {
+    const auto a = static_cast<Computed<T>>(most), b = static_cast<Computed<T>>(value);
+    return b > a || b != b;
+  }
+  template <typename T>
+  static T Larger(T most, T value) {
+    return IsLarger(most, value) ? value : most;
+  }
+
+  template <typename T>
   static Status RunChannelsLast(TensorView x, TensorView out, const Window& window) {
-    using Limits = std::numeric_limits<T>;
     if constexpr (!std::is_same_v<T, double>) {
       if (IsListed(window, x.dim(x.ndim() - 1))) return LargestChannelsLast<T>(x, out, window);
     }
     return PoolChannelsLast<T>(
-        x, out, window, Limits::has_infinity ? -Limits::infinity() : Limits::lowest(),
+        x, out, window, Least<T>(),
         [](const T* from, T* to, std::int64_t channels) {
-          for (std::int64_t c = 0; c < channels; ++c)
-            to[c] = from[c] > to[c] || from[c] != from[c] ? from[c] : to[c];
+          for (std::int64_t c = 0; c < channels; ++c) to[c] = Larger(to[c], from[c]);
         },
         [](T*, std::int64_t, std::int64_t, const std::int64_t(&)[kMaxSpatial]) {});
   }
@@ -223,22 +241,21 @@ struct MaxPool {
   template <typename T>
   Status Run(TensorView x, TensorView out, const std::optional<TensorView>& indices,
              const Window& window) const {
-    using Limits = std::numeric_limits<T>;
-    constexpr T kLeast = Limits::has_infinity ? -Limits::infinity() : Limits::lowest();
+    const T least = Least<T>();
     T* to = out.data<T>();
     if (!indices) {
       return ForEachWindow<T>(x, window, [=](const Covered<T>& covered, std::int64_t o, std::int64_t) {
-        T most = kLeast;
-        covered.ForEach([&](T value, std::int64_t) { most = value > most || value != value ? value : most; });
+        T most = least;
+        covered.ForEach([&](T value, std::int64_t) { most = Larger(most, value); });
         to[o] = most;
       });
     }
     std::int64_t* where = indices->data<std::int64_t>();
     return ForEachWindow<T>(x, window, [&](const Covered<T>& covered, std::int64_t o, std::int64_t plane) {
-      T most = kLeast;
+      T most = least;
       std::int64_t best = -1;
       covered.ForEach([&](T value, std::int64_t index) {
-        if (best >= 0 && !(value > most) && value == value) return;
+        if (best >= 0 && !IsLarger(most, value)) return;
         most = value;
         best = index;
       });
@@ -345,7 +362,7 @@ struct LpPool {
 std::span<const Kernel> PoolKernels() {
   static constexpr Kernel kKernels[] = {
       Describe<MaxPool>(
-          "x -> out, out_indices?", "x, out f32 f64 i8 u8; out_indices i64",
+          "x -> out, out_indices?", "x, out f32 f64 i8 u8 bf16; out_indices i64",
           "kernel_shape, strides = ones, dilations = ones, pads = zeros, auto_pad = NOTSET, ceil_mode = 0, "
           "storage_order = 0, layout = NCHW or NHWC (without out_indices)",
           "the largest element under each window of x [N, C, ...], NaN if one is, and its index in x; the "

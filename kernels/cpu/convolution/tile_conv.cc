@@ -17,12 +17,20 @@ void WriteLine(const ImageCall& call, const TileImage& image, std::int64_t n, st
   const std::int64_t bytes = PairsOf(channels) * kUnitBytes;
   const std::int64_t line = (n * rows.input + y) * columns.input;
   const bool inside = y >= 0 && y < rows.input;
-  const auto border = [&](std::byte* at) {
-    std::memset(at, 0, static_cast<std::size_t>(bytes));
-    return at + bytes;
+  const auto borders = [&](std::int64_t count, std::byte* at) {
+    std::memset(at, 0, static_cast<std::size_t>(count * bytes));
+    return at + count * bytes;
   };
+  const auto border = [&](std::byte* at) { return borders(1, at); };
   if (call.x_rounded) {
     const auto* from = reinterpret_cast<const std::byte*>(call.x) + line * bytes;
+    if (image.WritesRuns()) {
+      const auto run = [&](std::int64_t x, std::int64_t count, std::byte* at) {
+        std::memcpy(at, from + x * bytes, static_cast<std::size_t>(count * bytes));
+        return at + count * bytes;
+      };
+      return image.WriteRuns(inside, to, run, borders, SpreadToLines);
+    }
     const auto whole = [&](std::int64_t x, std::int64_t count, std::byte* at) {
       CopyToLines(from + x * bytes, count * bytes, at);
     };
@@ -33,6 +41,13 @@ void WriteLine(const ImageCall& call, const TileImage& image, std::int64_t n, st
     return image.WriteLine(inside, to, whole, piece, border);
   }
   const float* from = call.x + line * channels;
+  if (image.WritesRuns()) {
+    const auto run = [&](std::int64_t x, std::int64_t count, std::byte* at) {
+      kRound(from + x * channels, count, channels, reinterpret_cast<std::uint16_t*>(at));
+      return at + count * bytes;
+    };
+    return image.WriteRuns(inside, to, run, borders, SpreadToLines);
+  }
   const auto whole = [&](std::int64_t x, std::int64_t count, std::byte* at) {
     if (channels % 2 == 0 || count == 1) return RoundToLines(from + x * channels, count * channels, at);
     kRound(from + x * channels, count, channels, reinterpret_cast<std::uint16_t*>(at));

@@ -20,12 +20,12 @@ TileImage::TileImage(const Window& window, std::int64_t position_bytes, std::int
     : window_(window), position_bytes_(position_bytes) {
   const WindowAxis& axis = window.axes[2];
   // In cycles for each output position. Reading and multiplying a line by a panel takes two, writing one
-  // four.
+  // two.
   const std::int64_t wide_lines = LinesOf(Times(axis.kernel, position_bytes));
   const std::int64_t narrow_lines = LinesOf(position_bytes);
   const std::int64_t rows = window.axes[1].kernel;
-  const std::int64_t wide = 2 * panels * rows * wide_lines + 4 * wide_lines;
-  const std::int64_t narrow = 2 * panels * rows * axis.kernel * narrow_lines + 4 * narrow_lines;
+  const std::int64_t wide = 2 * panels * rows * wide_lines + 2 * wide_lines;
+  const std::int64_t narrow = 2 * panels * rows * axis.kernel * narrow_lines + 2 * narrow_lines;
   const bool whole_units = position_bytes % kUnitBytes == 0 || !units_join || axis.kernel == 1;
   wide_ = axis.stride != 1 || !whole_units || wide < narrow || Times(rows, axis.kernel) > kMostTaps ||
           axis.reach() > kMostReach;
@@ -81,6 +81,13 @@ std::int64_t TileImage::LineOfImage(std::int64_t i, std::int64_t output_lines, s
   const WindowAxis& rows = window_.axes[1];
   const std::int64_t of_phase = Lines(output_lines) / rows.stride;
   return (first + i % of_phase) * rows.stride + i / of_phase - rows.before;
+}
+
+// A wide line can be made from a narrow one at its end if no position of the image is skipped: what is read
+// then stays ahead of what is written.
+bool TileImage::WritesRuns() const {
+  const WindowAxis& axis = window_.axes[2];
+  return wide_ ? axis.dilation == 1 && axis.kernel >= axis.stride : row_bytes_ == position_bytes_;
 }
 
 TileRows TileImage::Rows(const std::byte* image, std::int64_t output_lines,

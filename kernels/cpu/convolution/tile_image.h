@@ -57,6 +57,17 @@ class TileImage {
   void WriteLine(bool inside, std::byte* to, const Whole& whole, const Piece& piece,
                  const Border& border) const;
 
+  // Whether WriteRuns may take the place of WriteLine, which is slower.
+  bool WritesRuns() const;
+  // Writes the same line in long runs: run(x, count, to) writes `count` positions from x on and border(count,
+  // to) as many of the border. Both write nothing else, and return what is behind it. A wide line is written
+  // narrow first, at its own end. spread(from, step, bytes, count, to, to_step) then copies `bytes` from
+  // every `step` to every `to_step`, and writes zeros behind them up to a whole line of 64 bytes. What it
+  // reads may lie in what it writes, but never before it.
+  template <class Run, class Border, class Spread>
+  void WriteRuns(bool inside, std::byte* to, const Run& run, const Border& border,
+                 const Spread& spread) const;
+
   // The windows of `output_lines` output lines. `segment_at` must live as long as the result.
   TileRows Rows(const std::byte* image, std::int64_t output_lines,
                 std::array<std::int64_t, kMostTaps>* segment_at) const;
@@ -114,6 +125,22 @@ void TileImage::WriteLine(bool inside, std::byte* to, const Whole& whole, const 
       at = inside && x >= 0 && x < axis.input ? piece(x, at) : border(at);
     std::fill(at, to + row_bytes_, std::byte{0});
   }
+}
+
+template <class Run, class Border, class Spread>
+void TileImage::WriteRuns(bool inside, std::byte* to, const Run& run, const Border& border,
+                          const Spread& spread) const {
+  const WindowAxis& axis = window_.axes[2];
+  const std::int64_t step = wide_ ? axis.stride : 1, begin = wide_ ? axis.start(0) : -axis.before;
+  const std::int64_t end = begin + (columns_ - 1) * step + (wide_ ? axis.kernel : 1);
+  // The positions of the line that are in the image.
+  const std::int64_t first = inside ? std::min(end, std::clamp<std::int64_t>(begin, 0, axis.input)) : begin;
+  const std::int64_t last = inside ? std::max(first, std::min(end, axis.input)) : begin;
+  std::byte* const narrow = to + LineBytes() - (end - begin) * position_bytes_;
+  std::byte* at = border(std::max<std::int64_t>(0, first - begin), narrow);
+  if (first < last) at = run(first, last - first, at);
+  border(end - std::max(begin, last), at);
+  if (wide_) spread(narrow, step * position_bytes_, OfPosition(), columns_, to, row_bytes_);
 }
 
 }  // namespace rewire::kernel::cpu

@@ -39,11 +39,43 @@ struct HardSwishOfVector {
     return hn::Mul(x, hn::Min(hn::Max(gate, hn::Zero(d)), hn::Set(d, 1.0F)));
   }
 };
+struct SameVector {
+  template <class D, class V = hn::Vec<D>>
+  HWY_INLINE V operator()(D, V x) const {
+    return x;
+  }
+};
 struct LeakyReluOfVector {
   float slope;
   template <class D, class V = hn::Vec<D>>
   HWY_INLINE V operator()(D d, V x) const {
     return hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::Mul(x, hn::Set(d, slope)), x);
+  }
+};
+
+// Those of many instructions.
+struct SigmoidOfVector {
+  template <class D, class V = hn::Vec<D>>
+  HWY_INLINE V operator()(D d, V x) const {
+    return SigmoidOf(d, x);
+  }
+};
+struct TanhOfVector {
+  template <class D, class V = hn::Vec<D>>
+  HWY_INLINE V operator()(D d, V x) const {
+    return TanhOf(d, x);
+  }
+};
+struct GeluOfVector {
+  template <class D, class V = hn::Vec<D>>
+  HWY_INLINE V operator()(D d, V x) const {
+    return GeluOf(d, x);
+  }
+};
+struct SwishOfVector {
+  template <class D, class V = hn::Vec<D>>
+  HWY_INLINE V operator()(D d, V x) const {
+    return SwishOf(d, x);
   }
 };
 
@@ -65,35 +97,35 @@ inline MoveOfVector MoveOf(const Activation& activation) {
   return {activation.post_scale, activation.post_shift};
 }
 
-// The activation's function alone.
-template <class D, class V = hn::Vec<D>>
-HWY_INLINE V FunctionOfVector(D d, V x, const Activation& activation) {
+// Calls visit(f) with the activation's function of a vector, also where it takes many instructions.
+template <class Visit>
+HWY_INLINE void VisitFunction(const Activation& activation, const Visit& visit) {
   switch (activation.kind) {
     case Activation::kNone:
-      return x;
+      return visit(SameVector());
     case Activation::kRelu:
-      return ReluOfVector()(d, x);
+      return visit(ReluOfVector());
     case Activation::kClip:
-      return ClipOfVector{activation.alpha, activation.beta}(d, x);
+      return visit(ClipOfVector{activation.alpha, activation.beta});
     case Activation::kSigmoid:
-      return SigmoidOf(d, x);
+      return visit(SigmoidOfVector());
     case Activation::kTanh:
-      return TanhOf(d, x);
+      return visit(TanhOfVector());
     case Activation::kHardSwish:
-      return HardSwishOfVector()(d, x);
+      return visit(HardSwishOfVector());
     case Activation::kGelu:
-      return GeluOf(d, x);
+      return visit(GeluOfVector());
     case Activation::kSwish:
-      return SwishOf(d, x);
+      return visit(SwishOfVector());
     case Activation::kLeakyRelu:
-      return LeakyReluOfVector{activation.alpha}(d, x);
+      return visit(LeakyReluOfVector{activation.alpha});
   }
-  return x;
 }
 
 template <class D, class V = hn::Vec<D>>
 HWY_NOINLINE V Activated(D d, V x, const Activation& activation) {
-  const V result = FunctionOfVector(d, x, activation);
+  V result = x;
+  VisitFunction(activation, [&](const auto& f) { result = f(d, x); });
   return activation.moves ? MoveOf(activation)(d, result) : result;
 }
 

@@ -12,6 +12,7 @@
 #include "rewire/kernels/cpu/registry.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
 #include "rewire/kernels/cpu/support/layout.h"
+#include "rewire/kernels/cpu/support/types.h"
 
 namespace rewire::kernel::cpu {
 namespace {
@@ -29,20 +30,24 @@ struct FusedInput {
     kRows,      // the same for each innermost run
     kOther,
   };
+  enum Element { kFloat, kBool, kBf16 };
   Kind kind = kOther;
-  bool is_bool = false;
+  Element element = kFloat;
   const void* data = nullptr;
 
   float At(std::int64_t offset) const {
-    if (is_bool) return static_cast<const std::uint8_t*>(data)[offset] != 0 ? 1.0F : 0.0F;
+    if (element == kBool) return static_cast<const std::uint8_t*>(data)[offset] != 0 ? 1.0F : 0.0F;
+    if (element == kBf16) return static_cast<float>(static_cast<const BFloat16*>(data)[offset]);
     return static_cast<const float*>(data)[offset];
   }
   // `count` elements from `offset` on, `step` apart.
   void Copy(std::int64_t offset, std::int64_t step, std::int64_t count, float* to) const {
     if (step == 0) {
       std::fill_n(to, count, At(offset));
-    } else if (step == 1 && !is_bool) {
+    } else if (step == 1 && element == kFloat) {
       std::copy_n(static_cast<const float*>(data) + offset, count, to);
+    } else if (step == 1 && element == kBf16) {
+      BestBf16Conversions().widen(static_cast<const std::uint16_t*>(data) + offset, count, to);
     } else {
       for (std::int64_t i = 0; i < count; ++i) to[i] = At(offset + i * step);
     }
@@ -53,6 +58,7 @@ struct FusedInput {
 // contiguous; and it is the output or apart from it.
 bool IsFlatCall(TensorList inputs, TensorView out) {
   const std::int64_t size = out.size();
+  if (!out.Is<float>()) return false;
   for (int k = 0; k < inputs.size(); ++k) {
     const TensorView input = inputs[k];
     if (!input.Is<float>() || !input.IsOnHost() || input.ndim() > out.ndim()) return false;
@@ -72,7 +78,8 @@ bool IsFlatCall(TensorList inputs, TensorView out) {
 class FusedCall {
  public:
   FusedCall(const FusedProgram& program, TensorList inputs, TensorView out, bool flat)
-      : program_(program), out_(out.data<float>()) {
+      : program_(program), out_(static_cast<float*>(out.raw_data())) {
+    if (out.Is<BFloat16>()) rounded_ = static_cast<std::uint16_t*>(out.raw_data());
     if (flat) {
       for (int k = 0; k < inputs.size(); ++k) {
         FusedInput& input = inputs_[static_cast<std::size_t>(k)];
@@ -113,9 +120,11 @@ class FusedCall {
  private:
   void Classify(TensorView tensor, int k) {
     FusedInput& input = inputs_[static_cast<std::size_t>(k)];
-    input.is_bool = tensor.Is<bool>();
+    input.element = tensor.Is<bool>()       ? FusedInput::kBool
+                    : tensor.Is<BFloat16>() ? FusedInput::kBf16
+                                            : FusedInput::kFloat;
     input.data = tensor.raw_data();
-    bool alike = !input.is_bool, rows = true, repeated = true;
+    bool alike = input.element != FusedInput::kBool, rows = true, repeated = true;
     for (int i = 0; i < layout_.rank; ++i) {
       const std::int64_t stride = layout_.strides[i][k + 1];
       alike = alike && stride == layout_.strides[i][0];
@@ -133,6 +142,7 @@ class FusedCall {
   void RunBlocks(std::int64_t begin, std::int64_t end, std::int64_t work, Pace& pace) const {
     alignas(64) Buffer registers[FusedProgram::kMostRegisters];
     alignas(64) Buffer copies[kMostInputs];
+    alignas(64) Buffer result;  // before it is rounded
     FusedElements elements[kMostInputs];
     const FusedStepKernel run = BestFusedStepKernel();
     const std::size_t inputs = static_cast<std::size_t>(program_.inputs());
@@ -147,19 +157,32 @@ class FusedCall {
         const bool kept = block != begin && !in_pieces_ && inputs_[k].kind == FusedInput::kRows;
         if (!kept) elements[k] = Fetch(k, row, rows, at, columns, copies[k]);
       }
-      float* out = out_ + row * inner_ + at;
+      const std::int64_t count = rows * columns;
+      FusedResult out{rounded_ != nullptr ? result : out_ + row * inner_ + at};
+      const bool rounds_later = rounded_ != nullptr && !ReadsBf16(program_.steps()[last].code);
+      if (rounded_ != nullptr && !rounds_later) out.bf16 = rounded_ + row * inner_ + at;
       for (std::size_t i = 0; i <= last; ++i) {
         const FusedStep& step = program_.steps()[i];
         FusedElements operands[3];
         for (std::size_t k = 0; k < step.operand_count; ++k) {
           const FusedOperand& operand = step.operands[k];
+          if (operand.kind == FusedOperand::kInput && (k > 0 || !ReadsBf16(step.code)))
+            Widen(&elements[operand.index], copies[operand.index], count);
           operands[k] = operand.kind == FusedOperand::kInput      ? elements[operand.index]
                         : operand.kind == FusedOperand::kRegister ? FusedElements{registers[operand.index], 0}
                                                                   : FusedElements{nullptr, operand.number};
         }
-        run(step.code, operands, i == last ? out : registers[step.to], rows * columns);
+        run(step.code, operands, i == last ? out : FusedResult{registers[step.to]}, count);
       }
+      if (rounds_later) BestBf16Conversions().round(result, count, rounded_ + row * inner_ + at);
     }
+  }
+
+  // Turns bf16 into floats at `copy`.
+  static void Widen(FusedElements* elements, float* copy, std::int64_t count) {
+    if (elements->bf16 == nullptr) return;
+    BestBf16Conversions().widen(elements->bf16, count, copy);
+    *elements = {copy, 0};
   }
 
   // An input's elements for `columns` elements from `at` on of `rows` innermost runs.
@@ -167,8 +190,11 @@ class FusedCall {
                       std::int64_t columns, float* copy) const {
     const FusedInput& input = inputs_[k];
     if (input.kind == FusedInput::kRepeated) return {nullptr, input.At(0)};
-    if (input.kind == FusedInput::kAlike)
-      return {static_cast<const float*>(input.data) + row * inner_ + at, 0};
+    if (input.kind == FusedInput::kAlike) {
+      const std::int64_t offset = row * inner_ + at;
+      if (input.element == FusedInput::kFloat) return {static_cast<const float*>(input.data) + offset, 0};
+      return {nullptr, 0, static_cast<const std::uint16_t*>(input.data) + offset};
+    }
     const int outer = layout_.rank - 1;
     const std::int64_t step = layout_.inner_strides()[k + 1];
     std::int64_t index[kMaxKernelRank];
@@ -180,7 +206,8 @@ class FusedCall {
     }
     if (rows == 1) {
       if (step == 0) return {nullptr, input.At(offset)};
-      if (step == 1 && !input.is_bool) return {static_cast<const float*>(input.data) + offset, 0};
+      if (step == 1 && input.element == FusedInput::kFloat)
+        return {static_cast<const float*>(input.data) + offset, 0};
     }
     for (std::int64_t r = 0; r < rows; ++r) {
       input.Copy(offset, step, columns, copy + r * columns);
@@ -197,6 +224,7 @@ class FusedCall {
 
   const FusedProgram& program_;
   float* out_;
+  std::uint16_t* rounded_ = nullptr;  // takes the place of out, if that is bf16
   FusedLayout layout_;
   std::array<FusedInput, kMostInputs> inputs_;
   std::int64_t inner_ = 1, rows_ = 1;
@@ -222,15 +250,15 @@ struct Fused {
     const TensorView out = tensors.back();
     const TensorList inputs = tensors.first(tensors.size() - 1);
     if (Status s = CheckDense("out", out); !s.ok()) return s;
-    if (!out.Is<float>()) return TypeError("out has dtype ", DTypeName(out.dtype()), ", expected f32");
+    if (!out.Is<float>() && !out.Is<BFloat16>()) return WrongDType(Types<float, BFloat16>(), "out", out);
     if (IsFlatCall(inputs, out))
       return out.size() == 0 ? Status() : FusedCall(program, inputs, out, true).Run();
     Dims expected;
     for (int k = 0; k < inputs.size(); ++k) {
       const TensorView input = inputs[k];
       if (Status s = CheckHost("an input", input); !s.ok()) return s;
-      if (!input.Is<float>() && !input.Is<bool>())
-        return TypeError("an input has dtype ", DTypeName(input.dtype()), ", expected f32 or bool");
+      if (!input.Is<float>() && !input.Is<bool>() && !input.Is<BFloat16>())
+        return WrongDType(Types<float, bool, BFloat16>(), "an input", input);
       if (Status s = BroadcastDims(expected.view(), input.dims(), &expected); !s.ok()) return s;
       if (Status s = CheckInPlace("out", out, "an input", input); !s.ok()) return s;
     }
@@ -245,12 +273,14 @@ struct Fused {
 std::span<const Kernel> FusedKernels() {
   static constexpr Kernel kKernels[] = {
       Describe<Fused>(
-          "x... -> out over x", "out f32; others f32 bool", "program",
+          "x... -> out over x", "out f32 bf16; others f32 bool bf16", "program",
           "elementwise operations in one pass, all inputs broadcast. The program has up to 48 steps such as "
           "`mul x0 x1; add r0 0.5; tanh r1`: an operation and its operands, which are inputs (x), results of "
           "earlier steps (r) and numbers. Operations are named as the kernels that do the same (and "
           "gelu_tanh); leaky_relu is prelu, and elu, clip and hard_sigmoid have their attributes as last "
-          "operands. Up to 8 inputs, and 8 results that are still read at a time",
+          "operands. Up to 8 inputs, and 8 results that are still read at a time. All is computed in f32, "
+          "and "
+          "out bf16 is rounded",
           kElementwise),
   };
   return kKernels;

@@ -3,6 +3,7 @@
 #include "rewire/kernels/cpu/elementwise/fused_steps.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #undef HWY_TARGET_INCLUDE
@@ -10,6 +11,7 @@
 #include <hwy/foreach_target.h>
 // Behind it.
 #include "rewire/kernels/cpu/elementwise/fused_functions-inl.h"
+#include "rewire/kernels/cpu/math/bf16-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace rewire::kernel::cpu::HWY_NAMESPACE {
@@ -28,6 +30,16 @@ struct InMemory {
     return hn::Load(FusedTag(), rest);
   }
 };
+// Floats of bf16.
+struct Widened {
+  const std::uint16_t* data;
+  HWY_INLINE FusedVector At(std::int64_t i) const { return LoadFloats(FusedTag(), data + i); }
+  HWY_INLINE FusedVector Rest(std::int64_t i, std::int64_t count) const {
+    HWY_ALIGN std::uint16_t rest[hn::MaxLanes(FusedTag())] = {};
+    std::copy(data + i, data + count, rest);
+    return LoadFloats(FusedTag(), rest);
+  }
+};
 struct Repeated {
   FusedVector value;
   explicit Repeated(float number) : value(hn::Set(FusedTag(), number)) {}
@@ -35,21 +47,38 @@ struct Repeated {
   HWY_INLINE FusedVector Rest(std::int64_t, std::int64_t) const { return value; }
 };
 
-template <class F, class... Operands>
-HWY_INLINE void Each(const F& f, float* out, std::int64_t count, const Operands&... operands) {
+// How results are written: as floats, or rounded to bf16.
+struct Exact {
+  using Element = float;
+  HWY_INLINE static void Store(FusedTag d, FusedVector value, float* to) { hn::StoreU(value, d, to); }
+};
+template <class Way>
+struct RoundedBy {
+  using Element = std::uint16_t;
+  HWY_INLINE static void Store(FusedTag d, FusedVector value, std::uint16_t* to) { Way::Store(d, value, to); }
+};
+
+template <class Result, class F, class... Operands>
+HWY_INLINE void EachTo(const F& f, typename Result::Element* out, std::int64_t count,
+                       const Operands&... operands) {
   const FusedTag d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   std::int64_t i = 0;
   for (; i + 2 * lanes <= count; i += 2 * lanes) {
     const FusedVector first = f(d, operands.At(i)...), second = f(d, operands.At(i + lanes)...);
-    hn::StoreU(first, d, out + i);
-    hn::StoreU(second, d, out + i + lanes);
+    Result::Store(d, first, out + i);
+    Result::Store(d, second, out + i + lanes);
   }
-  for (; i + lanes <= count; i += lanes) hn::StoreU(f(d, operands.At(i)...), d, out + i);
+  for (; i + lanes <= count; i += lanes) Result::Store(d, f(d, operands.At(i)...), out + i);
   if (i == count) return;
-  HWY_ALIGN float rest[hn::MaxLanes(FusedTag())];
-  hn::Store(f(d, operands.Rest(i, count)...), d, rest);
+  HWY_ALIGN typename Result::Element rest[hn::MaxLanes(FusedTag())];
+  Result::Store(d, f(d, operands.Rest(i, count)...), rest);
   std::copy_n(rest, count - i, out + i);
+}
+
+template <class F, class... Operands>
+HWY_INLINE void Each(const F& f, float* out, std::int64_t count, const Operands&... operands) {
+  EachTo<Exact>(f, out, count, operands...);
 }
 
 template <class F>
@@ -60,17 +89,39 @@ HWY_NOINLINE void OfOne(const F f, const FusedElements* x, float* out, std::int6
     Each(f, out, count, InMemory{x[0].data});
 }
 
-template <class F>
-HWY_NOINLINE void OfTwo(const F f, const FusedElements* x, float* out, std::int64_t count) {
+template <class Result, class F>
+HWY_NOINLINE void OfTwoTo(const F f, const FusedElements* x, typename Result::Element* out,
+                          std::int64_t count) {
   const InMemory a{x[0].data}, b{x[1].data};
-  if (a.data == nullptr && b.data == nullptr)
-    Each(f, out, count, Repeated(x[0].value), Repeated(x[1].value));
+  const Widened widened{x[0].bf16};
+  if (widened.data != nullptr && b.data == nullptr)
+    EachTo<Result>(f, out, count, widened, Repeated(x[1].value));
+  else if (widened.data != nullptr)
+    EachTo<Result>(f, out, count, widened, b);
+  else if (a.data == nullptr && b.data == nullptr)
+    EachTo<Result>(f, out, count, Repeated(x[0].value), Repeated(x[1].value));
   else if (a.data == nullptr)
-    Each(f, out, count, Repeated(x[0].value), b);
+    EachTo<Result>(f, out, count, Repeated(x[0].value), b);
   else if (b.data == nullptr)
-    Each(f, out, count, a, Repeated(x[1].value));
+    EachTo<Result>(f, out, count, a, Repeated(x[1].value));
   else
-    Each(f, out, count, a, b);
+    EachTo<Result>(f, out, count, a, b);
+}
+
+template <class F>
+void OfTwo(const F f, const FusedElements* x, FusedResult out, std::int64_t count) {
+  if (out.bf16 == nullptr) return OfTwoTo<Exact>(f, x, out.floats, count);
+#if HWY_TARGET == HWY_AVX3
+  static const bool kHasInstructions = HasBf16Instructions();
+  if (kHasInstructions) return OfTwoTo<RoundedBy<Bf16ByInstruction>>(f, x, out.bf16, count);
+#endif
+  OfTwoTo<RoundedBy<Bf16ByBits>>(f, x, out.bf16, count);
+}
+
+// The same of truth values, which neither read nor write bf16.
+template <class F>
+HWY_NOINLINE void OfTruths(const F f, const FusedElements* x, float* out, std::int64_t count) {
+  OfTwoTo<Exact>(f, x, out, count);
 }
 
 struct Choose {
@@ -98,14 +149,18 @@ HWY_NOINLINE void RunWhere(const FusedElements* x, float* out, std::int64_t coun
   }
 }
 
-void RunFusedStep(FusedCode code, const FusedElements* x, float* out, std::int64_t count) {
+void RunFusedStep(FusedCode code, const FusedElements* x, FusedResult result, std::int64_t count) {
+  float* out = result.floats;
   switch (code) {
 #define REWIRE_ONE(name)   \
   case FusedCode::k##name: \
     return OfOne(name##Of1(), x, out, count)
 #define REWIRE_TWO(name)   \
   case FusedCode::k##name: \
-    return OfTwo(name##Of2(), x, out, count)
+    return OfTwo(name##Of2(), x, result, count)
+#define REWIRE_TRUTHS(name) \
+  case FusedCode::k##name:  \
+    return OfTruths(name##Of2(), x, out, count)
     REWIRE_TWO(Add);
     REWIRE_TWO(Sub);
     REWIRE_TWO(Mul);
@@ -113,12 +168,12 @@ void RunFusedStep(FusedCode code, const FusedElements* x, float* out, std::int64
     REWIRE_TWO(Min);
     REWIRE_TWO(Max);
     REWIRE_TWO(PRelu);
-    REWIRE_TWO(Equal);
-    REWIRE_TWO(NotEqual);
-    REWIRE_TWO(Less);
-    REWIRE_TWO(LessEqual);
-    REWIRE_TWO(And);
-    REWIRE_TWO(Or);
+    REWIRE_TRUTHS(Equal);
+    REWIRE_TRUTHS(NotEqual);
+    REWIRE_TRUTHS(Less);
+    REWIRE_TRUTHS(LessEqual);
+    REWIRE_TRUTHS(And);
+    REWIRE_TRUTHS(Or);
     REWIRE_ONE(Not);
     REWIRE_ONE(Neg);
     REWIRE_ONE(Abs);
@@ -144,6 +199,7 @@ void RunFusedStep(FusedCode code, const FusedElements* x, float* out, std::int64
     REWIRE_ONE(Gelu);
     REWIRE_ONE(GeluTanh);
 #undef REWIRE_ONE
+#undef REWIRE_TRUTHS
 #undef REWIRE_TWO
     case FusedCode::kWhere:
       return RunWhere(x, out, count);
@@ -156,6 +212,35 @@ void RunFusedStep(FusedCode code, const FusedElements* x, float* out, std::int64
   }
 }
 
+void WidenBlock(const std::uint16_t* from, std::int64_t count, float* to) {
+  const FusedTag d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  std::int64_t i = 0;
+  for (; i + lanes <= count; i += lanes) hn::StoreU(LoadFloats(d, from + i), d, to + i);
+  for (; i < count; ++i) to[i] = std::bit_cast<float>(static_cast<std::uint32_t>(from[i]) << 16);
+}
+
+template <class Rounding>
+void RoundBlock(const float* from, std::int64_t count, std::uint16_t* to) {
+  const FusedTag d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  std::int64_t i = 0;
+  for (; i + lanes <= count; i += lanes) Rounding::Store(d, hn::LoadU(d, from + i), to + i);
+  if (i == count) return;
+  HWY_ALIGN float rest[hn::MaxLanes(FusedTag())] = {};
+  HWY_ALIGN std::uint16_t rounded[hn::MaxLanes(FusedTag())];
+  std::copy(from + i, from + count, rest);
+  Rounding::Store(d, hn::Load(d, rest), rounded);
+  std::copy_n(rounded, count - i, to + i);
+}
+
+Bf16Conversions ConversionsOfTarget() {
+#if HWY_TARGET == HWY_AVX3
+  if (HasBf16Instructions()) return {&WidenBlock, &RoundBlock<Bf16ByInstruction>};
+#endif
+  return {&WidenBlock, &RoundBlock<Bf16ByBits>};
+}
+
 FusedStepKernel FusedStepOfTarget() { return &RunFusedStep; }
 
 }  // namespace rewire::kernel::cpu::HWY_NAMESPACE
@@ -164,12 +249,35 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace rewire::kernel::cpu {
 
+bool ReadsBf16(FusedCode code) {
+  switch (code) {
+    case FusedCode::kAdd:
+    case FusedCode::kSub:
+    case FusedCode::kMul:
+    case FusedCode::kDiv:
+    case FusedCode::kMin:
+    case FusedCode::kMax:
+    case FusedCode::kPRelu:
+      return true;
+    default:
+      return false;
+  }
+}
+
 HWY_EXPORT(FusedStepOfTarget);
+HWY_EXPORT(ConversionsOfTarget);
 
 FusedStepKernel ChooseFusedStepKernel() { return HWY_DYNAMIC_DISPATCH(FusedStepOfTarget)(); }
 
 FusedStepKernel BestFusedStepKernel() {
   static const FusedStepKernel kBest = ChooseFusedStepKernel();
+  return kBest;
+}
+
+Bf16Conversions ChooseBf16Conversions() { return HWY_DYNAMIC_DISPATCH(ConversionsOfTarget)(); }
+
+const Bf16Conversions& BestBf16Conversions() {
+  static const Bf16Conversions kBest = ChooseBf16Conversions();
   return kBest;
 }
 

@@ -10,19 +10,42 @@
 
 namespace rewire::kernel::cpu {
 
-// The elements of an operand: those at `data`, or `value` for all where `data` is null.
+// The elements of an operand: those at `data`, or `value` for all where `data` is null. The first operand of
+// a step that ReadsBf16() may have `bf16` in place of both.
 struct FusedElements {
   const float* data;
   float value;
+  const std::uint16_t* bf16 = nullptr;
 };
 
-// `out` may be the elements of an operand.
-using FusedStepKernel = void (*)(FusedCode code, const FusedElements* operands, float* out,
+// Where a step writes: floats, or for a step that ReadsBf16() the same rounded to bf16. Either may be the
+// elements of an operand.
+struct FusedResult {
+  float* floats;
+  std::uint16_t* bf16 = nullptr;
+};
+
+// Whether a step computes bf16 without a block of floats in between: those of two operands and a few
+// instructions.
+bool ReadsBf16(FusedCode code);
+
+using FusedStepKernel = void (*)(FusedCode code, const FusedElements* operands, FusedResult out,
                                  std::int64_t count);
 
 // For the best instruction set that this CPU and the build support.
 FusedStepKernel ChooseFusedStepKernel();
 // The same, chosen once per process.
 FusedStepKernel BestFusedStepKernel();
+
+// Blocks of bf16 to floats and back, ties to even.
+struct Bf16Conversions {
+  void (*widen)(const std::uint16_t* from, std::int64_t count, float* to);
+  void (*round)(const float* from, std::int64_t count, std::uint16_t* to);
+};
+
+// For the best instruction set that this CPU and the build support.
+Bf16Conversions ChooseBf16Conversions();
+// The same, chosen once per process.
+const Bf16Conversions& BestBf16Conversions();
 
 }  // namespace rewire::kernel::cpu

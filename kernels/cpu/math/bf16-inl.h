@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Vectors of floats rounded to bf16, ties to even; included as vector_functions-inl.h is.
+// Vectors of floats rounded to bf16, ties to even, and read from bf16; included as vector_functions-inl.h is.
 #if defined(REWIRE_KERNELS_CPU_BF16_) == defined(HWY_TARGET_TOGGLE)
 #ifdef REWIRE_KERNELS_CPU_BF16_
 #undef REWIRE_KERNELS_CPU_BF16_
@@ -14,6 +14,21 @@
 HWY_BEFORE_NAMESPACE();
 namespace rewire::kernel::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
+
+// Lanes(d) floats from memory, where they lie as floats or as bf16: the upper bits of the same floats.
+template <class D>
+HWY_INLINE hn::Vec<D> LoadFloats(D d, const float* from) {
+  return hn::LoadU(d, from);
+}
+template <class D>
+HWY_INLINE hn::Vec<D> WidenedBf16(D d, hn::Vec<hn::Rebind<std::uint16_t, D>> bf16) {
+  const hn::RebindToUnsigned<D> u;
+  return hn::BitCast(d, hn::ShiftLeft<16>(hn::PromoteTo(u, bf16)));
+}
+template <class D>
+HWY_INLINE hn::Vec<D> LoadFloats(D d, const std::uint16_t* from) {
+  return WidenedBf16(d, hn::LoadU(hn::Rebind<std::uint16_t, D>(), from));
+}
 
 // By the bits, on any CPU. NaN stays one.
 struct Bf16ByBits {

@@ -3,12 +3,14 @@
 #include "rewire/kernels/cpu/math/vector_math.h"
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "rewire/kernels/cpu/math/vector_math.cc"
 #include <hwy/foreach_target.h>
 // Behind it.
+#include "rewire/kernels/cpu/math/bf16-inl.h"
 #include "rewire/kernels/cpu/math/vector_functions-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -117,6 +119,21 @@ void Lowered(const float* in, float first, float second, float* out, std::int64_
   for (; i < count; ++i) out[i] = in[i] - first - second;
 }
 
+inline float FloatOf(float value) { return value; }
+inline float FloatOf(std::uint16_t bf16) {
+  return std::bit_cast<float>(static_cast<std::uint32_t>(bf16) << 16);
+}
+
+template <typename T>
+void AddTo(const T* in, float* sums, std::int64_t count) {
+  const D d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  std::int64_t i = 0;
+  for (; i + lanes <= count; i += lanes)
+    hn::StoreU(hn::Add(hn::LoadU(d, sums + i), LoadFloats(d, in + i)), d, sums + i);
+  for (; i < count; ++i) sums[i] += FloatOf(in[i]);
+}
+
 VectorMath Functions() {
   return {&Apply<ExpOf<D, V>>,
           &Apply<LogOf<D, V>>,
@@ -129,7 +146,9 @@ VectorMath Functions() {
           &SumOfExp,
           &Largest,
           &Scaled,
-          &Lowered};
+          &Lowered,
+          &AddTo<float>,
+          &AddTo<std::uint16_t>};
 }
 
 }  // namespace rewire::kernel::cpu::HWY_NAMESPACE

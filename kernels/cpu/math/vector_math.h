@@ -27,6 +27,9 @@ struct VectorMath {
   // out = in * factor; out = in - first - second.
   void (*scaled)(const float* in, float factor, float* out, std::int64_t count);
   void (*lowered)(const float* in, float first, float second, float* out, std::int64_t count);
+  // Adds each element to its sum, of floats and of bf16.
+  void (*add)(const float* in, float* sums, std::int64_t count);
+  void (*add_bf16)(const std::uint16_t* in, float* sums, std::int64_t count);
 };
 
 // The functions for the best instruction set that this CPU and the build support.

@@ -96,14 +96,14 @@ struct PackedMatMul {
     Dims expected(x.dims());
     expected[x.ndim() - 1] = columns;
     if (Status s = CheckShape("out", out, expected.view()); !s.ok()) return s;
-    if (Status s = CheckAdded(bias, addend, columns, out); !s.ok()) return s;
+    if (Status s = CheckAdded(bias, addend, columns, out, true); !s.ok()) return s;
     RowsByPanels product = {static_cast<const float*>(x.raw_data()),
                             out.size() / columns,
                             depth,
                             static_cast<const float*>(w.raw_data()),
                             columns,
                             IsGiven(bias) ? bias->data<float>() : nullptr,
-                            IsGiven(addend) ? addend->data<float>() : nullptr,
+                            AddendOf(addend),
                             activation,
                             static_cast<float*>(out.raw_data())};
     if (out.Is<BFloat16>()) product.rounded = static_cast<std::uint16_t*>(out.raw_data());
@@ -135,13 +135,13 @@ std::span<const Kernel> PackedMatMulKernels() {
                      "out [N rounded up to 16, K]; in bf16 K, or C of each tap, is rounded up to 2. It holds "
                      "the same on every CPU"),
       Describe<PackedMatMul>(
-          "x, w, bias?, addend? -> out over addend", "x, w, out f32 bf16; bias, addend f32",
+          "x, w, bias?, addend? -> out over addend", "x, w, addend, out f32 bf16; bias f32",
           "columns, activation = none, relu, clip, sigmoid, tanh, hard_swish, swish, gelu or "
           "leaky_relu, alpha = 0.0, beta = 0.0, post_scale = 1.0, post_shift = 0.0",
           "x [..., K] by packed w [K, columns], plus bias [columns], plus addend of out's "
           "shape, then the activation, times post_scale, plus post_shift; for w bf16 x is rounded to bf16, "
           "and the sums are f32. out bf16 is "
-          "the same, rounded, without addend; "
+          "the same, rounded; "
           "x bf16 needs w bf16 and K even"),
   };
   return kKernels;

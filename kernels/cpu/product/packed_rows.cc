@@ -54,7 +54,7 @@ bool MultiplyBlock(const RowsByPanels& product, std::int64_t first, std::int64_t
       if (!pace.Spend(ProductsOf(tile.count, depth_at_once))) return false;
       for (int r = 0; r < tile.count; ++r) rows[r] = product.x + (i + r) * product.depth;
       const std::int64_t at = i * product.columns + column;
-      tile.addend = product.addend == nullptr ? nullptr : product.addend + at;
+      tile.addend = product.addend.From(at);
       if (product.rounded != nullptr) tile.rounded = product.rounded + at;
       tile.out = product.out + at;
       kernel.run(tile);
@@ -100,7 +100,7 @@ Status MultiplyRoundedRows(const RowsByPanels& product) {
   part.pairs = true;
   for (std::int64_t row = 0; row < product.rows; row += most) {
     part.rows = std::min(most, product.rows - row);
-    part.addend = product.addend == nullptr ? nullptr : product.addend + row * product.columns;
+    part.addend = product.addend.From(row * product.columns);
     part.out = product.out + row * product.columns;
     if (product.rounded != nullptr) part.rounded = product.rounded + row * product.columns;
     const float* from = product.x + row * product.depth;

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "rewire/kernels/cpu/elementwise/activation_attribute.h"
+#include "rewire/kernels/cpu/product/addend.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
 #include "rewire/kernels/cpu/support/checks.h"
 #include "rewire/kernels/cpu/support/pace.h"
@@ -18,7 +19,7 @@
 namespace rewire::kernel::cpu {
 
 // out [rows, columns] = activation(x [rows, depth] by w, packed [depth, columns], + bias [columns] + addend
-// [rows, columns]); bias and addend may be null, addend may be out. x and w hold units (panels.h): floats, or
+// [rows, columns]); bias may be null, addend may be out. x and w hold units (panels.h): floats, or
 // with `pairs` pairs of bf16. depth counts units.
 struct RowsByPanels {
   const float* x;
@@ -26,7 +27,7 @@ struct RowsByPanels {
   const float* w;
   std::int64_t columns;
   const float* bias;
-  const float* addend;
+  Addend addend;
   Activation activation;
   float* out;
   bool pairs = false;
@@ -49,26 +50,33 @@ void DeclarePairRows(WorkspaceSizes& sizes, std::int64_t rows, std::int64_t dept
 bool MultiplyPanels(const RowsByPanels& product, std::int64_t first, std::int64_t last, Pace& pace);
 
 // Checks what such products add; each is absent or has the required form. bias is [columns]; addend has out's
-// shape and may be out itself. Both are f32. An out of bf16 has no addend.
+// shape and may be out itself. Both are f32; with `bf16_too` the addend may be bf16.
 [[nodiscard]] inline Status CheckAdded(const std::optional<TensorView>& bias,
                                        const std::optional<TensorView>& addend, std::int64_t columns,
-                                       TensorView out) {
+                                       TensorView out, bool bf16_too = false) {
   Checks checks;
-  const auto wrong = [](const char* what, TensorView tensor, const char* why) {
-    return TypeError(what, " has dtype ", DTypeName(tensor.dtype()), ", expected f32", why);
-  };
   if (IsGiven(bias)) {
-    if (!bias->Is<float>()) return wrong("bias", *bias, "");
+    if (!bias->Is<float>()) return WrongDType(Types<float>(), "bias", *bias);
     checks.Dense("bias", *bias).Shape("bias", *bias, ShapeView(&columns, 1));
     checks.NoOverlap("out", out, "bias", *bias);
   }
   if (IsGiven(addend)) {
-    if (!addend->Is<float>()) return wrong("addend", *addend, "");
-    if (!out.Is<float>()) return wrong("out", out, " with an addend");
+    if (!addend->Is<float>() && !bf16_too) return WrongDType(Types<float>(), "addend", *addend);
+    if (!addend->Is<float>() && !addend->Is<BFloat16>())
+      return WrongDType(Types<float, BFloat16>(), "addend", *addend);
     checks.Dense("addend", *addend).Shape("addend", *addend, out.dims());
-    if (addend->raw_data() != out.raw_data()) checks.NoOverlap("out", out, "addend", *addend);
+    const bool in_place =
+        addend->raw_data() == out.raw_data() && addend->element_bytes() == out.element_bytes();
+    if (!in_place) checks.NoOverlap("out", out, "addend", *addend);
   }
   return checks.Take();
+}
+
+// The addend that is so given, and checked.
+inline Addend AddendOf(const std::optional<TensorView>& addend) {
+  if (!IsGiven(addend)) return {};
+  if (addend->Is<float>()) return addend->data<float>();
+  return Addend(static_cast<const std::uint16_t*>(addend->raw_data()));
 }
 
 // Checks the dtypes of such products: w is f32 or bf16; x is f32, or with w bf16 [..., an even number]; out

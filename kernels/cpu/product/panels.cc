@@ -141,10 +141,11 @@ struct Sums {
     if constexpr (kVectors == 2) Rounding::Store(D(), right, out + hn::Lanes(D()));
     next.template StoreRounded<Rounding, kVectors>(out + step, step);
   }
-  template <int kVectors>
-  HWY_INLINE void AddFrom(const float* addend, std::int64_t step) {
-    left = hn::Add(left, hn::LoadU(D(), addend));
-    if constexpr (kVectors == 2) right = hn::Add(right, hn::LoadU(D(), addend + hn::Lanes(D())));
+  // Floats, or bf16.
+  template <int kVectors, typename T>
+  HWY_INLINE void AddFrom(const T* addend, std::int64_t step) {
+    left = hn::Add(left, LoadFloats(D(), addend));
+    if constexpr (kVectors == 2) right = hn::Add(right, LoadFloats(D(), addend + hn::Lanes(D())));
     next.template AddFrom<kVectors>(addend + step, step);
   }
   template <int kVectors, class F>
@@ -165,8 +166,8 @@ struct Sums<0> {
   HWY_INLINE void Store(float*, std::int64_t) const {}
   template <class Rounding, int kVectors>
   HWY_INLINE void StoreRounded(std::uint16_t*, std::int64_t) const {}
-  template <int kVectors>
-  HWY_INLINE void AddFrom(const float*, std::int64_t) {}
+  template <int kVectors, typename T>
+  HWY_INLINE void AddFrom(const T*, std::int64_t) {}
   template <int kVectors, class F>
   HWY_INLINE void Activate(const F&) {}
 };
@@ -220,15 +221,17 @@ HWY_INLINE void AddSegments(const PanelTile& tile, const float* HWY_RESTRICT pan
   if constexpr (kSideBySide > 1) sums.AddAll(second);
 }
 
-// `used` floats, with 0 behind them up to `count`.
-inline const float* Padded(const float* from, std::int64_t used, std::int64_t count, float* to) {
-  std::fill(std::copy_n(from, used, to), to + count, 0.0F);
+// `used` elements, with 0 behind them up to `count`.
+template <typename T>
+inline const T* Padded(const T* from, std::int64_t used, std::int64_t count, T* to) {
+  std::fill(std::copy_n(from, used, to), to + count, T{0});
   return to;
 }
 
-// `rows` rows of `used` floats each to `to`, whose rows have `width`.
-inline const float* CopyRows(const float* from, std::int64_t step, int rows, std::int64_t used,
-                             std::int64_t width, float* to) {
+// `rows` rows of `used` elements each to `to`, whose rows have `width`.
+template <typename T>
+inline const T* CopyRows(const T* from, std::int64_t step, int rows, std::int64_t used, std::int64_t width,
+                         T* to) {
   for (int i = 0; i < rows; ++i) Padded(from + i * step, used, width, to + i * width);
   return to;
 }
@@ -250,6 +253,17 @@ HWY_INLINE void FillWithBias(const PanelTile& tile, std::int64_t column, std::in
   sums.Fill(left, right);
 }
 
+// Adds the tile's columns of an addend from `addend` on.
+template <int kRows, int kVectors, typename T>
+HWY_INLINE void AddColumns(const PanelTile& tile, const T* addend, std::int64_t used, Sums<kRows>& sums) {
+  const std::int64_t width = kVectors * static_cast<std::int64_t>(hn::Lanes(D()));
+  HWY_ALIGN T edge[kRows * kVectors * hn::MaxLanes(D())];
+  if (used < width)
+    sums.template AddFrom<kVectors>(CopyRows(addend, tile.step, kRows, used, width, edge), width);
+  else
+    sums.template AddFrom<kVectors>(addend, tile.step);
+}
+
 // Adds the addend, activates, and writes the tile's columns from `column` on.
 template <class Rounding, int kRows, int kVectors>
 HWY_INLINE void FinishColumns(const PanelTile& tile, std::int64_t column, std::int64_t used,
@@ -257,13 +271,10 @@ HWY_INLINE void FinishColumns(const PanelTile& tile, std::int64_t column, std::i
   const D d;
   const std::int64_t width = kVectors * static_cast<std::int64_t>(hn::Lanes(d));
   HWY_ALIGN float edge[kRows * kVectors * hn::MaxLanes(D())];
-  if (tile.addend != nullptr) {
-    const float* addend = tile.addend + column;
-    if (used < width)
-      sums.template AddFrom<kVectors>(CopyRows(addend, tile.step, kRows, used, width, edge), width);
-    else
-      sums.template AddFrom<kVectors>(addend, tile.step);
-  }
+  if (tile.addend.floats != nullptr)
+    AddColumns<kRows, kVectors>(tile, tile.addend.floats + column, used, sums);
+  else if (tile.addend.rounded != nullptr)
+    AddColumns<kRows, kVectors>(tile, tile.addend.rounded + column, used, sums);
   const bool done =
       VisitShortAndMove(tile.activation, [&](const auto& f) { sums.template Activate<kVectors>(f); });
   if (tile.rounded != nullptr) {
@@ -301,39 +312,6 @@ HWY_NOINLINE void RunColumns(const PanelTile& tile, const float* panel, std::int
   FinishColumns<typename Way::Rounding, kRows, kVectors>(tile, column, used, sums);
 }
 
-template <class Rounding, int kRows, int kVectors>
-HWY_NOINLINE void FinishRows(const PanelTile& tile, const float* sums_of_rows, std::int64_t column) {
-  Sums<kRows> sums;
-  FillWithBias<kRows, kVectors>(tile, column, tile.columns - column, sums);
-  sums.template AddFrom<kVectors>(sums_of_rows + column, kPanelWidth);
-  FinishColumns<Rounding, kRows, kVectors>(tile, column, tile.columns - column, sums);
-}
-
-template <class Rounding, int kRows>
-void FinishVectors(const PanelTile& tile, const float* sums) {
-  const auto lanes = static_cast<std::int64_t>(hn::Lanes(D()));
-  std::int64_t from = 0;
-  for (; from + lanes < tile.columns; from += 2 * lanes) FinishRows<Rounding, kRows, 2>(tile, sums, from);
-  if (from < tile.columns) FinishRows<Rounding, kRows, 1>(tile, sums, from);
-}
-
-template <class Rounding>
-void Finish(const PanelTile& tile, const float* sums) {
-  constexpr int kAtOnce = 4;
-  PanelTile part = tile;
-  for (int i = 0, rows; i < tile.count; i += rows) {
-    const bool several = tile.count - i >= kAtOnce;
-    several ? FinishVectors<Rounding, kAtOnce>(part, sums) : FinishVectors<Rounding, 1>(part, sums);
-    rows = several ? kAtOnce : 1;
-    sums += rows * kPanelWidth;
-    if (part.addend != nullptr) part.addend += rows * part.step;
-    if (part.rounded != nullptr)
-      part.rounded += rows * part.step;
-    else
-      part.out += rows * part.step;
-  }
-}
-
 // A row by a panel takes a tenth of a microsecond, so little may be done between panels.
 template <class Way, int kRows>
 void RunRows(const PanelTile& tile) {
@@ -361,7 +339,7 @@ void RunPanel(const PanelTile& tile) {
 
 template <class Way>
 PanelKernel KernelOf() {
-  return {kMostRows, &RunPanel<Way>, &Finish<typename Way::Rounding>};
+  return {kMostRows, &RunPanel<Way>};
 }
 
 PanelKernel PanelsOfTarget() { return KernelOf<FloatUnits>(); }

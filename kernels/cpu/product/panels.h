@@ -15,6 +15,7 @@
 #include <cstdint>
 
 #include "rewire/kernels/cpu/elementwise/activation_attribute.h"
+#include "rewire/kernels/cpu/product/addend.h"
 #include "rewire/kernels/cpu/support/checked.h"
 
 namespace rewire::kernel::cpu {
@@ -51,8 +52,8 @@ struct PanelTile {
   std::int64_t segments, depth;
   const float* panel;  // the first of w's panels, which follow each other in memory
   std::int64_t columns;
-  const float* bias;    // [columns]; null: zeros
-  const float* addend;  // as out, with out's step; null: zeros
+  const float* bias;  // [columns]; null: zeros
+  Addend addend;      // as out, with out's step
   float* out;
   std::int64_t step;  // elements from one row of out to the next
   Activation activation;
@@ -65,9 +66,6 @@ inline constexpr int kMostPanelRows = 8;
 struct PanelKernel {
   int rows;  // the most rows, with which it is fastest; at most kMostPanelRows
   void (*run)(const PanelTile& tile);
-  // Does what follows the sums of any number of rows by one panel. Row i of them begins at sums + i *
-  // kPanelWidth. The tile's rows and panel are not read.
-  void (*finish)(const PanelTile& tile, const float* sums);
 };
 
 // How many of `left` rows the next tile takes, such that no small tile is left over.

@@ -154,37 +154,54 @@ struct Smallest : Sum {
 
 // One run into one number. Contiguous runs go through lanes of their own, which the compiler makes vectors
 // of; it also keeps the error of long float sums down.
-template <typename Op, typename T>
-T ReduceRun(const T* in, std::int64_t step, std::int64_t count) {
+template <typename Op, typename T, typename In>
+T ReduceRun(const In* in, std::int64_t step, std::int64_t count) {
   constexpr std::int64_t kLanes = 16;
   T result = Op::template Identity<T>();
   std::int64_t i = 0;
-  if constexpr (std::is_same_v<Op, Largest> && std::is_same_v<T, float>) {
+  if constexpr (std::is_same_v<Op, Largest> && std::is_same_v<In, float>) {
     if (step == 1 && count >= kLanes) return BestVectorMath().largest(in, count);
   }
   if (step == 1 && count >= kLanes) {
     T lanes[kLanes];
     std::fill_n(lanes, kLanes, result);
     for (; i + kLanes <= count; i += kLanes) {
-      for (std::int64_t l = 0; l < kLanes; ++l) lanes[l] = Op::Add(lanes[l], in[i + l]);
+      for (std::int64_t l = 0; l < kLanes; ++l) lanes[l] = Op::Add(lanes[l], static_cast<T>(in[i + l]));
     }
     for (T lane : lanes) result = Op::Join(result, lane);
   }
-  for (; i < count; ++i) result = Op::Add(result, in[i * step]);
+  for (; i < count; ++i) result = Op::Add(result, static_cast<T>(in[i * step]));
   return result;
 }
 
-template <typename Op, typename T>
-void ReduceRows(const Layout<2>& layout, T* out, const T* in, Pace& pace) {
+// Takes each element into its result, side by side.
+template <typename Op, typename T, typename In>
+void AddElements(const In* in, T* results, std::int64_t count) {
+  constexpr bool kAdds = std::is_same_v<Op, Sum> || std::is_same_v<Op, Mean>;
+  constexpr std::int64_t kLeast = 16;  // elements that are worth a call
+  if constexpr (kAdds && std::is_same_v<In, float>) {
+    if (count >= kLeast) return BestVectorMath().add(in, results, count);
+  } else if constexpr (kAdds && std::is_same_v<In, BFloat16>) {
+    if (count >= kLeast)
+      return BestVectorMath().add_bf16(reinterpret_cast<const std::uint16_t*>(in), results, count);
+  }
+  for (std::int64_t i = 0; i < count; ++i) results[i] = Op::Add(results[i], static_cast<T>(in[i]));
+}
+
+// `In` is how elements of type T lie in memory.
+template <typename Op, typename T, typename In>
+void ReduceRows(const Layout<2>& layout, T* out, const In* in, Pace& pace) {
   const std::int64_t* steps = layout.inner_strides();
   ForRows(layout, 0, layout.rows(), 1, pace, [&](const std::int64_t* offsets, std::int64_t count) {
     T* to = out + offsets[0];
-    const T* from = in + offsets[1];
+    const In* from = in + offsets[1];
     if (steps[0] == 0) {
-      *to = Op::Join(*to, ReduceRun<Op>(from, steps[1], count));
+      *to = Op::Join(*to, ReduceRun<Op, T>(from, steps[1], count));
+    } else if (steps[0] == 1 && steps[1] == 1) {
+      AddElements<Op>(from, to, count);
     } else {
       for (std::int64_t i = 0; i < count; ++i)
-        to[i * steps[0]] = Op::Add(to[i * steps[0]], from[i * steps[1]]);
+        to[i * steps[0]] = Op::Add(to[i * steps[0]], static_cast<T>(from[i * steps[1]]));
     }
   });
 }
@@ -198,20 +215,21 @@ inline bool HasShortRuns(const Layout<2>& layout) {
 }
 
 // Runs of kCount elements, or of `count`, whose results follow each other.
-template <int kCount, typename Op, typename T>
-void ReduceShortRuns(const Layout<2>& layout, T* out, const T* in, std::int64_t begin, std::int64_t end) {
+template <int kCount, typename Op, typename T, typename In>
+void ReduceShortRuns(const Layout<2>& layout, T* out, const In* in, std::int64_t begin, std::int64_t end) {
   const std::int64_t count = kCount == 0 ? layout.inner() : kCount;
   const std::int64_t out_step = layout.strides[0][0], run_step = layout.strides[0][1],
                      step = layout.strides[1][1];
   for (std::int64_t i = begin; i < end; ++i) {
     T result = Op::template Identity<T>();
-    for (std::int64_t j = 0; j < count; ++j) result = Op::Add(result, in[i * run_step + j * step]);
+    for (std::int64_t j = 0; j < count; ++j)
+      result = Op::Add(result, static_cast<T>(in[i * run_step + j * step]));
     out[i * out_step] = result;
   }
 }
 
-template <typename Op, typename T>
-Status ReduceShort(const Layout<2>& layout, T* out, const T* in) {
+template <typename Op, typename T, typename In>
+Status ReduceShort(const Layout<2>& layout, T* out, const In* in) {
   // A real and an imaginary part.
   const bool pairs = layout.inner() == 2 && layout.strides[1][1] == 1;
   return ParallelFor(layout.dims[0], GrainOf(kGrain, layout.inner()),
@@ -233,18 +251,22 @@ struct Reduce {
   }
   Status operator()(TensorView x, std::optional<TensorView> axes, TensorView out) const {
     bool reduced[kMaxKernelRank];
-    if (Status s = attributes.Check(x, axes, out, reduced); !s.ok()) return s;
+    const bool widens = std::is_same_v<Op, Mean> && x.Is<BFloat16>() && out.Is<float>();
+    if (Status s = attributes.Check(x, axes, out, reduced, widens); !s.ok()) return s;
+    if constexpr (std::is_same_v<Op, Mean>) {
+      if (widens) return Run<float, BFloat16>(x, reduced, out);
+    }
     return ForType(Numbers(), "x", x,
                    [&](auto tag) { return Run<typename decltype(tag)::type>(x, reduced, out); });
   }
 
  private:
-  template <typename T>
+  template <typename T, typename In = T>
   static Status Run(TensorView x, const bool (&reduced)[kMaxKernelRank], TensorView out) {
     std::int64_t count = 1;
     const Layout<2> layout = ReduceLayout(x.dims(), reduced, &count);
     T* to = out.data<T>();
-    const T* from = x.data<T>();
+    const In* from = x.data<In>();
     const std::int64_t size = out.size();
     if (Status s = FillAll(to, size, Op::template Identity<T>()); !s.ok()) return s;
     if (HasShortRuns(layout)) {
@@ -329,9 +351,8 @@ constexpr const char kAttributes[] =
     "axes = those of the argument or all, keepdims = 1, noop_with_empty_axes = 0";
 
 template <typename Op>
-constexpr Kernel Row(const char* meaning) {
-  return Describe<Reduce<Op>>("x, axes? -> out", "x, out f32 f64 i64 i32 i8 u8; axes i64 i32", kAttributes,
-                              meaning);
+constexpr Kernel Row(const char* meaning, const char* dtypes = "x, out f32 f64 i64 i32 i8 u8; axes i64 i32") {
+  return Describe<Reduce<Op>>("x, axes? -> out", dtypes, kAttributes, meaning);
 }
 
 }  // namespace
@@ -339,7 +360,8 @@ constexpr Kernel Row(const char* meaning) {
 std::span<const Kernel> ReduceKernels() {
   static constexpr Kernel kKernels[] = {
       Row<Sum>("sum; integers wrap"),
-      Row<Mean>("mean; of integers truncated toward zero; NaN of no floats, 0 of no integers"),
+      Row<Mean>("mean; of integers truncated toward zero; NaN of no floats, 0 of no integers; of bf16 in f32",
+                "x f32 f64 i64 i32 i8 u8 bf16; out f32 f64 i64 i32 i8 u8; axes i64 i32"),
       Row<ProductOf>("product; integers wrap"),
       Row<Largest>("largest, NaN if one is; of nothing -inf or the least integer"),
       Row<Smallest>("smallest, NaN if one is; of nothing inf or the greatest integer"),

@@ -23,9 +23,9 @@ struct ReduceAttributes {
   // noop_with_empty_axes. Marks them in `reduced` and returns the result's shape.
   Status Resolve(ShapeView x, const std::optional<TensorView>& tensor, bool (&reduced)[kMaxKernelRank],
                  Dims* result) const;
-  // The checks of a kernel's arguments, and the axes as above.
+  // The checks of a kernel's arguments, and the axes as above. With `any_dtype` out need not have that of x.
   Status Check(TensorView x, const std::optional<TensorView>& tensor, TensorView out,
-               bool (&reduced)[kMaxKernelRank]) const;
+               bool (&reduced)[kMaxKernelRank], bool any_dtype = false) const;
 };
 
 // The loop over the elements of x [dims]. Operand 0 is the result, which has stride 0 along reduced axes.

@@ -12,9 +12,10 @@ void ReduceAttributes::Read(Attributes& attributes) {
 }
 
 Status ReduceAttributes::Check(TensorView x, const std::optional<TensorView>& tensor, TensorView out,
-                               bool (&reduced)[kMaxKernelRank]) const {
+                               bool (&reduced)[kMaxKernelRank], bool any_dtype) const {
   Checks checks;
-  checks.Dense("x", x).Dense("out", out).SameDType("out", out, "x", x).NoOverlap("out", out, "x", x);
+  checks.Dense("x", x).Dense("out", out).NoOverlap("out", out, "x", x);
+  if (!any_dtype) checks.SameDType("out", out, "x", x);
   if (Status s = checks.Take(); !s.ok()) return s;
   Dims expected;
   if (Status s = Resolve(x.dims(), tensor, reduced, &expected); !s.ok()) return s;

@@ -16,7 +16,7 @@
 namespace rewire::kernel::cpu {
 namespace {
 
-using ResizeTypes = Types<float, double, std::uint8_t, std::int8_t, std::int32_t>;
+using ResizeTypes = Types<float, double, std::uint8_t, std::int8_t, std::int32_t, BFloat16>;
 
 // The taps of one axis after the other, for all its output positions.
 struct Plan {
@@ -77,8 +77,8 @@ struct Resize {
     if (x.size() == 0) return ValueError("x has shape ", x.dims(), ": nothing to resize to ", out.dims());
     return ForType(ResizeTypes(), "x", x, [&](auto tag) {
       using T = typename decltype(tag)::type;
-      // A float holds every number of one byte or of 32-bit floats.
-      using Number = std::conditional_t<sizeof(T) == 1 || std::is_same_v<T, float>, float, double>;
+      // A float holds every number of one byte, of bf16 or of 32-bit floats.
+      using Number = std::conditional_t<sizeof(T) == 1 || std::is_same_v<Computed<T>, float>, float, double>;
       if (Copies()) return CopyNearest<T>(x, axes, out);
       return Run<T, Number>(x, axes, out);
     });
@@ -98,7 +98,8 @@ struct Resize {
       for (std::int32_t k = 0; k < i; ++k) size = Times(size, out->shape[k]);
       most = std::max(most, size);
     }
-    const bool halves = x->dtype.bits == 8 || (x->dtype.code == kDLFloat && x->dtype.bits == 32);
+    const bool halves = x->dtype.bits == 8 || SameDType(x->dtype, DTypeOf<BFloat16>()) ||
+                        (x->dtype.code == kDLFloat && x->dtype.bits == 32);
     for (int i = 0; i < 2; ++i) sizes.Take(most, halves ? sizeof(float) : sizeof(double));
     Plan::Declare(attributes, x, out, sizes);
     return true;
@@ -253,7 +254,7 @@ struct Resize {
           result[i] =
               ToType<T>(attributes.mode == Interpolation::kNearest ? from[i] : std::nearbyint(from[i]));
         } else {
-          result[i] = from[i];
+          result[i] = static_cast<T>(from[i]);
         }
       }
     });
@@ -348,7 +349,7 @@ struct ResizeSizesShape {
 std::span<const Kernel> ResizeKernels() {
   static constexpr Kernel kKernels[] = {
       Describe<Resize>(
-          "x, roi?, scales? -> out", "x, out f32 f64 u8 i8 i32; roi f32 f64; scales f32 f64",
+          "x, roi?, scales? -> out", "x, out f32 f64 u8 i8 i32 bf16; roi f32 f64; scales f32 f64",
           "mode = nearest, linear or cubic, coordinate_transformation_mode = half_pixel, pytorch_half_pixel, "
           "align_corners, asymmetric, tf_crop_and_resize, half_pixel_symmetric or tf_half_pixel_for_nn, "
           "nearest_mode = "

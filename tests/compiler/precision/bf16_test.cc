@@ -146,7 +146,8 @@ TEST_CASE("for a CPU with tiles, convolutions of few channels and in Winograd's 
   // A row of the window is multiplied at once, but for a small one that saves nothing.
   CHECK_FALSE(ReasonOf(CompileProto(ConvOf(1, 9, 1, 12), ByBf16(Cpu::kVectors))).empty());
   CHECK(ReasonOf(CompileProto(ConvOf(1, 9, 1, 12), ByBf16(Cpu::kTiles))).empty());
-  CHECK(ReasonOf(CompileProto(ConvOf(3, 2), ByBf16(Cpu::kTiles))) ==
+  CHECK(ReasonOf(CompileProto(ConvOf(3, 2), ByBf16(Cpu::kTiles))).empty());
+  CHECK(ReasonOf(CompileProto(ConvOf(4, 1), ByBf16(Cpu::kTiles))) ==
         "there is no kernel of bf16 for it, or f32 is faster");
   // Programs are those of one of the two on every machine.
   const Outcome native = CompileProto(ConvOf(32, 3, 1, 18), ByBf16(Cpu::kNative));
@@ -238,6 +239,57 @@ TEST_CASE("what only products in bf16 read is written in bf16, and results stay 
   SetValue(graph->add_output(), "y", {2, 24});
   const std::string text = RoundedEarly(model);
   CHECK(CountOf("bf16[2, 24]", text) == 1);
+}
+
+TEST_CASE("what is elementwise between products reads and writes bf16, and before an output f32") {
+  onnx::ModelProto model = EmptyModel();
+  onnx::GraphProto* graph = model.mutable_graph();
+  SetValue(graph->add_input(), "x", {2, 24});
+  std::vector<float> weights(24 * 24);
+  for (std::size_t i = 0; i < weights.size(); ++i) weights[i] = static_cast<float>(i * 7 % 31) / 31 - 0.4F;
+  AddFloats(graph, "w", {24, 24}, weights);
+  AddFloats(graph, "slope", {24}, std::vector<float>(24, 0.25F));
+  AddNode(graph, "MatMul", {"x", "w"}, "a");
+  AddNode(graph, "PRelu", {"a", "slope"}, "b");
+  AddNode(graph, "MatMul", {"b", "w"}, "c");
+  AddNode(graph, "PRelu", {"c", "slope"}, "y");
+  SetValue(graph->add_output(), "y", {2, 24});
+  CompileOptions options = ByBf16();
+  std::string text;
+  options.dump = [&](const std::string& stage, const std::string& program) {
+    if (stage == "fuse-elementwise") text = program;
+  };
+  const Outcome made = CompileProto(model, options);
+  REQUIRE(made.message.empty());
+  CHECK(CountOf(": bf16[2, 24] =", text) == 2);  // a and b
+  CHECK(CountOf(": bf16[2, 24] = rewire.fused", text) == 1);
+  CHECK(made.compiled.movement.at(0).relative < 0.01);
+}
+
+TEST_CASE("a residual is bf16 where a product in bf16 reads it too, and the sum is rounded once") {
+  onnx::ModelProto model = EmptyModel();
+  onnx::GraphProto* graph = model.mutable_graph();
+  SetValue(graph->add_input(), "x", {2, 24});
+  std::vector<float> weights(24 * 24);
+  for (std::size_t i = 0; i < weights.size(); ++i) weights[i] = static_cast<float>(i * 7 % 31) / 31 - 0.4F;
+  AddFloats(graph, "w", {24, 24}, weights);
+  AddNode(graph, "MatMul", {"x", "w"}, "a");
+  AddNode(graph, "MatMul", {"a", "w"}, "b");
+  AddNode(graph, "Add", {"a", "b"}, "c");
+  AddNode(graph, "MatMul", {"c", "w"}, "d");
+  AddNode(graph, "Add", {"c", "d"}, "y");
+  SetValue(graph->add_output(), "y", {2, 24});
+  CompileOptions options = ByBf16();
+  std::string text;
+  options.dump = [&](const std::string& stage, const std::string& program) {
+    if (stage == "round-early") text = program;
+  };
+  const Outcome made = CompileProto(model, options);
+  REQUIRE(made.message.empty());
+  // a and c; y is an output.
+  CHECK(CountOf(": bf16[2, 24] =", text) == 2);
+  CHECK(made.compiled.movement.at(0).relative > 0);
+  CHECK(made.compiled.movement.at(0).relative < 0.01);
 }
 
 TEST_CASE("what a depthwise convolution reads stays f32, and what it writes for a product is bf16") {

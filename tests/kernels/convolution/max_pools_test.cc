@@ -9,12 +9,14 @@
 #include <vector>
 
 #include "rewire/kernels/cpu/convolution/largest_windows.h"
+#include "rewire/kernels/cpu/support/half.h"
 #include "rewire/tests/kernels/kernel_call.h"
 #include "rewire/tests/kernels/targets.h"
 
 namespace rewire::test {
 namespace {
 
+using kernel::cpu::BFloat16;
 using kernel::cpu::ChooseLargestWindowsKernel;
 using kernel::cpu::WindowsInRow;
 
@@ -102,6 +104,46 @@ TEST_CASE("max pools with the channels last are those with the channels first") 
       const auto values = given.values<float>(), right = turned.values<float>();
       for (std::size_t i = 0; i < values.size(); ++i)
         REQUIRE((values[i] == right[i] || (std::isnan(values[i]) && std::isnan(right[i]))));
+    }
+  }
+}
+
+TEST_CASE("max pools of bf16 are those of f32, in both layouts") {
+  const auto halves = [](const HostTensor& floats) {
+    HostTensor of_bf16 = HostTensor::Empty<BFloat16>(floats.shape());
+    const auto values = floats.values<float>();
+    for (std::size_t i = 0; i < values.size(); ++i)
+      of_bf16.elements<BFloat16>()[static_cast<std::int64_t>(i)] = BFloat16(values[i]);
+    return of_bf16;
+  };
+  for (const char* layout : {"NCHW", "NHWC"}) {
+    for (const std::int64_t kernel : {2, 3, 5, 70}) {
+      for (const std::int64_t channels : {1, 7, 32, 45}) {
+        CAPTURE(layout, kernel, channels);
+        const bool last = layout[1] == 'H';
+        const std::int64_t in = kernel == 70 ? 70 : 9, out = in - kernel + 1;
+        HostTensor x = HostTensor::Random(last ? Shape{1, in, in, channels} : Shape{1, channels, in, in}, 1);
+        const auto values = x.values<float>();
+        for (std::size_t i = 0; i < values.size(); ++i)
+          x.elements<float>()[static_cast<std::int64_t>(i)] = static_cast<float>(BFloat16(values[i]));
+        x.elements<float>()[2] = -std::numeric_limits<float>::quiet_NaN();
+        x.elements<float>()[x.size() - 3] = std::numeric_limits<float>::infinity();
+        const Shape shape = last ? Shape{1, out, out, channels} : Shape{1, channels, out, out};
+        HostTensor expected = HostTensor::Empty<float>(shape), half_x = halves(x);
+        const AttributeList attributes = {{"kernel_shape", std::vector<std::int64_t>{kernel, kernel}},
+                                          {"layout", layout}};
+        REQUIRE(Run("rewire.max_pool", {&x, &expected}, attributes) == "");
+        ForEachTarget([&] {
+          HostTensor given = HostTensor::Empty<BFloat16>(shape);
+          REQUIRE(Run("rewire.max_pool", {&half_x, &given}, attributes) == "");
+          for (std::int64_t i = 0; i < given.size(); ++i) {
+            const auto value = static_cast<float>(given.elements<BFloat16>()[i]);
+            const float wanted = expected.elements<float>()[i];
+            if (!(value == wanted || (std::isnan(value) && std::isnan(wanted))))
+              FAIL("element " << i << " is " << value << ", expected " << wanted);
+          }
+        });
+      }
     }
   }
 }

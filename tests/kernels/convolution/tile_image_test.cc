@@ -34,6 +34,21 @@ std::byte Of(std::int64_t y, std::int64_t x, std::int64_t b) {
   return static_cast<std::byte>(1 + (y * 89 + x * 23 + b * 7) % 250);
 }
 
+bool runs_are_written = false;
+
+// A vector at a time, as on CPUs with tiles.
+void Spread(const std::byte* from, std::int64_t step, std::int64_t bytes, std::int64_t count, std::byte* to,
+            std::int64_t to_step) {
+  for (std::int64_t i = 0; i < count; ++i) {
+    for (std::int64_t b = 0; b < bytes; b += kLineBytes) {
+      std::array<std::byte, kLineBytes> vector = {};
+      std::memcpy(vector.data(), from + i * step + b,
+                  static_cast<std::size_t>(std::min(kLineBytes, bytes - b)));
+      std::memcpy(to + i * to_step + b, vector.data(), vector.size());
+    }
+  }
+}
+
 // `lines` output lines at once, from position `column` of each on. A position of the image has so many bytes.
 void CheckImage(const Window& window, const TileImage& whole_image, std::int64_t bytes, std::int64_t lines,
                 std::int64_t column, std::int64_t positions) {
@@ -59,7 +74,23 @@ void CheckImage(const Window& window, const TileImage& whole_image, std::int64_t
         std::memset(at, static_cast<int>(kBorder), static_cast<std::size_t>(bytes));
         return at + bytes;
       };
-      image.WriteLine(y >= 0 && y < rows.input, memory.data() + i * image.LineBytes(), whole, piece, border);
+      const bool inside = y >= 0 && y < rows.input;
+      std::byte* line = memory.data() + i * image.LineBytes();
+      image.WriteLine(inside, line, whole, piece, border);
+      if (!image.WritesRuns()) continue;
+      const std::vector<std::byte> pieces(line, line + image.LineBytes());
+      std::fill_n(line, image.LineBytes(), std::byte{0});
+      const auto run = [&](std::int64_t x, std::int64_t of_run, std::byte* at) {
+        whole(x, of_run, at);
+        return at + of_run * bytes;
+      };
+      const auto borders = [&](std::int64_t of_run, std::byte* at) {
+        std::fill_n(at, of_run * bytes, kBorder);
+        return at + of_run * bytes;
+      };
+      image.WriteRuns(inside, line, run, borders, Spread);
+      runs_are_written = true;
+      REQUIRE(std::equal(pieces.begin(), pieces.end(), line));
     }
     std::array<std::int64_t, kMostTaps> segment_at;
     const TileRows tile_rows = image.Rows(memory.data(), count, &segment_at);
@@ -112,7 +143,7 @@ TEST_CASE("rows of tiles hold the windows of a convolution") {
   const Axis rows[] = {
       {9, 3, 1, 1, 1, 1}, {9, 1, 1, 1, 0, 0}, {12, 3, 2, 1, 1, 0}, {14, 3, 3, 2, 2, 4}, {11, 5, 1, 2, 0, 3}};
   const Axis columns[] = {{13, 3, 1, 1, 1, 1}, {40, 1, 1, 1, 0, 0}, {13, 3, 2, 1, 1, 1}, {15, 3, 1, 2, 2, 2},
-                          {9, 2, 3, 3, 4, 0},  {3, 7, 1, 1, 3, 3},  {1, 1, 1, 1, 0, 0}};
+                          {9, 2, 3, 3, 4, 0},  {3, 7, 1, 1, 3, 3},  {1, 1, 1, 1, 0, 0},  {2, 3, 1, 1, 9, 9}};
   bool both[2] = {};
   for (const Axis& of_rows : rows) {
     for (const Axis& of_columns : columns) {
@@ -139,6 +170,7 @@ TEST_CASE("rows of tiles hold the windows of a convolution") {
   }
   CHECK(both[0]);
   CHECK(both[1]);
+  CHECK(runs_are_written);
 }
 
 // The bytes that a convolution takes for its image.

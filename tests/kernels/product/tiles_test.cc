@@ -149,4 +149,24 @@ TEST_CASE("lines are copied with zeros behind them") {
   }
 }
 
+TEST_CASE("pieces are spread to lines, also over those that were read") {
+  if (!HasTiles()) return;
+  for (const std::int64_t bytes : {1, 40, 64, 100}) {
+    for (const std::int64_t step : {1, 24}) {
+      constexpr std::int64_t kCount = 5;
+      const std::int64_t of_line = (bytes + kLineBytes - 1) / kLineBytes * kLineBytes;
+      const std::int64_t all = kCount * of_line, narrow = all - (kCount - 1) * step - bytes;
+      Elements<std::byte> lines(all);
+      for (std::int64_t i = narrow; i < all; ++i) lines.at(i) = static_cast<std::byte>(1 + i % 200);
+      SpreadToLines(lines.data() + narrow, step, bytes, kCount, lines.data(), of_line);
+      for (std::int64_t i = 0; i < all; ++i) {
+        const std::int64_t piece = i / of_line, at = i % of_line;
+        const auto expected = at < bytes ? 1 + (narrow + piece * step + at) % 200 : 0;
+        if (std::to_integer<std::int64_t>(lines.at(i)) != expected)
+          FAIL("byte " << at << " of line " << piece << ", pieces of " << bytes << ", " << step << " apart");
+      }
+    }
+  }
+}
+
 }  // namespace rewire::test

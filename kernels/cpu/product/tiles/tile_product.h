@@ -39,8 +39,12 @@ template <class Finish>
   const std::int64_t steps = product.rows.segments * ((product.rows.depth + kLineUnits - 1) / kLineUnits);
   const std::int64_t blocks = (product.count + kBlockRows - 1) / kBlockRows;
   const std::int64_t block_bytes = std::max(kLineBytes, Times(kBlockRows, product.rows.row_bytes));
-  const std::int64_t group =
-      RowsOfBlock(blocks, 1, std::max<std::int64_t>(1, kGroupBytes / block_bytes), panels);
+  // A block of rows goes by all weights if these are few: its outputs are then written one behind the other.
+  // Else a panel goes by as many rows as stay in the second cache.
+  const std::int64_t all_weights = Times(units, PackedColumns(product.columns), kUnitBytes);
+  const bool few_weights = all_weights <= std::min(kGroupBytes / 2, Times(blocks, block_bytes));
+  const std::int64_t most = few_weights ? 1 : std::max<std::int64_t>(1, kGroupBytes / block_bytes);
+  const std::int64_t group = RowsOfBlock(blocks, 1, most, panels);
   const std::int64_t groups = (blocks + group - 1) / group;
   const auto* w = static_cast<const std::byte*>(product.w);
   return ParallelFor(

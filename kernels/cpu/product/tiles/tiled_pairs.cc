@@ -3,6 +3,7 @@
 
 #include "rewire/kernels/cpu/product/pair_rows.h"
 #include "rewire/kernels/cpu/product/panels.h"
+#include "rewire/kernels/cpu/product/tiles/tile_finish.h"
 
 namespace rewire::kernel::cpu {
 namespace {
@@ -55,12 +56,12 @@ void FinishPairs(const RowsByPanels& product, std::int64_t row, std::int64_t cou
   tile.count = static_cast<int>(count);
   tile.columns = UsedOfPanel(panel, product.columns);
   tile.bias = product.bias == nullptr ? nullptr : product.bias + column;
-  tile.addend = product.addend == nullptr ? nullptr : product.addend + at;
+  tile.addend = product.addend.From(at);
   tile.out = product.out + at;
   if (product.rounded != nullptr) tile.rounded = product.rounded + at;
   tile.step = product.columns;
   tile.activation = product.activation;
-  BestPanelKernel(true).finish(tile, sums);
+  BestTileFinishKernel()(tile, sums);
 }
 
 }  // namespace rewire::kernel::cpu

@@ -147,6 +147,18 @@ bool HasTiles() {
   }
 }
 
+[[gnu::target("avx512f,avx512bw")]] void SpreadToLines(const std::byte* from, std::int64_t step,
+                                                       std::int64_t bytes, std::int64_t count, std::byte* to,
+                                                       std::int64_t to_step) {
+  if (bytes > kLineBytes) {
+    for (; count > 0; --count, from += step, to += to_step) CopyToLines(from, bytes, to);
+    return;
+  }
+  const __mmask64 used = ~std::uint64_t{0} >> (kLineBytes - bytes);
+  for (; count > 0; --count, from += step, to += to_step)
+    _mm512_store_si512(to, _mm512_maskz_loadu_epi8(used, from));
+}
+
 [[gnu::target("avx512f,avx512bw")]] void SumBytes(const TileRows& rows, std::int64_t count,
                                                   std::int32_t* sums) {
   for (std::int64_t i = 0; i < count; ++i) {
@@ -187,6 +199,7 @@ TileRegisters::~TileRegisters() {}
 void TileRegisters::Multiply(TileUnit, const TileRows&, std::int64_t, const void*, std::int64_t,
                              void*) const {}
 void CopyToLines(const std::byte*, std::int64_t, std::byte*, std::byte) {}
+void SpreadToLines(const std::byte*, std::int64_t, std::int64_t, std::int64_t, std::byte*, std::int64_t) {}
 void SumBytes(const TileRows&, std::int64_t, std::int32_t*) {}
 
 #endif

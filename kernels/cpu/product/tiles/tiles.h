@@ -77,6 +77,10 @@ class TileRegisters {
 // Copies bytes, and writes zeros behind them up to a whole line. The bits of `flip` are turned in each byte:
 // with 0x80, signed bytes become unsigned ones, 128 higher. Only where HasTiles().
 void CopyToLines(const std::byte* from, std::int64_t bytes, std::byte* to, std::byte flip = std::byte{0});
+// Copies `count` pieces of so many bytes, `step` apart, to lines `to_step` apart, and writes zeros behind
+// each up to a whole line. Piece i may overlap lines from i on, where it does not begin before them.
+void SpreadToLines(const std::byte* from, std::int64_t step, std::int64_t bytes, std::int64_t count,
+                   std::byte* to, std::int64_t to_step);
 // The sums of the unsigned bytes of rows. Only where HasTiles().
 void SumBytes(const TileRows& rows, std::int64_t count, std::int32_t* sums);
 
