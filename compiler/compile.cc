@@ -79,6 +79,16 @@ void FoldInit(ConstantFolder& folder, const CompileOptions& options, Graph* grap
   });
 }
 
+// A copy, to a device, of what is a constant by now is a constant of the device: no run makes it.
+void FoldCopies(Graph* graph) {
+  std::erase_if(graph->main.nodes, [](const Node* node) {
+    if (node->kind != NodeKind::kDeviceCopy || !node->inputs[0]->constant) return false;
+    node->outputs[0]->constant = node->inputs[0]->constant;
+    node->outputs[0]->producer = nullptr;
+    return true;
+  });
+}
+
 Status UnknownDim(const std::string& name, Span<const std::string> known) {
   return Fail(StatusCode::kInvalidArgument,
               fmt::format("no input has a dimension \"{}\"{}", name, DidYouMean(name, known)));
@@ -243,7 +253,10 @@ Result<Compiled> CompileModel(const ModelFile& model, const std::string& what, c
     if (done && options.dump) options.dump(pass, GraphText(graph));
   });
   if (graph.bf16) FindBf16Products(graph, &calibrated->products);
-  if (lowering_options.fold) FoldInit(folder, options, &graph);
+  if (lowering_options.fold) {
+    FoldInit(folder, options, &graph);
+    FoldCopies(&graph);
+  }
   Begin(options, "emitting");
   EmitStatistics statistics;
   Result<Module> module = EmitModule(graph, &statistics);

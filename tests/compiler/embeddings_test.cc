@@ -73,6 +73,24 @@ TEST_CASE("a table is multiplied by the weights of the layer that alone reads it
   }
 }
 
+TEST_CASE("what is computed of weights while compiling lies on the device that reads it") {
+  compiler::CompileOptions options;
+  options.device = "opencl";
+  options.least_device_work = 0;
+  for (const bool halves : {false, true}) {
+    const Outcome outcome = CompileProto(Model("LSTM", 4, false, halves), options);
+    REQUIRE(outcome.message.empty());
+    int tables = 0;
+    for (const Constant& constant : outcome.compiled.module.constants) {
+      if (constant.name.find(".multiplied") == std::string::npos) continue;
+      ++tables;
+      CHECK(constant.kind == ConstantKind::kData);
+      CHECK(constant.type.device == 1);
+    }
+    CHECK(tables == 1);
+  }
+}
+
 TEST_CASE("the multiplied rows do not go by the name of the model's rows") {
   const auto names_rows = [](const Module& module) {
     for (const auto& [key, value] : module.metadata) {

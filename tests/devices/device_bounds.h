@@ -30,7 +30,7 @@ inline std::uint64_t LibraryScratch() {
   for (const std::string name : {"cuBLASLt ", "cuDNN "}) {
     const std::size_t at = text.find(name);
     if (at != std::string::npos && std::isdigit(static_cast<unsigned char>(text[at + name.size()])) != 0) {
-      return (std::uint64_t{32} << 20) + 512;
+      return (std::uint64_t{32} << 20) + 1024;
     }
   }
   return 0;
