@@ -209,42 +209,58 @@ HWY_INLINE void StoreColumns(DT d, VT values, T* to, std::int64_t used) {
   std::copy_n(edge, used, to);
 }
 
-// The finished row of a vector of columns from `from` on.
-HWY_INLINE void FinishVector(const IntegerTile& tile, V sums, VF scale, VF bias, std::int64_t at,
-                             std::int64_t used) {
-  const IntegerFinish& finish = tile.finish;
-  if (finish.kind == IntegerFinish::kSums)
-    return StoreColumns(D(), sums, static_cast<std::int32_t*>(tile.out) + at, used);
-  VF value = hn::ConvertTo(DF(), sums);
-  value = finish.bias != nullptr ? hn::MulAdd(value, scale, bias) : hn::Mul(value, scale);
-  if (finish.kind == IntegerFinish::kFloats) {
-    if (!finish.activation.IsNone()) value = Activated(DF(), value, finish.activation);
-    return StoreColumns(DF(), value, static_cast<float*>(tile.out) + at, used);
-  }
-  const V rounded = Rounded(DF(), value, finish.zero, finish.least, finish.most);
-  if (finish.kind == IntegerFinish::kUnsigned) {
-    const hn::Rebind<std::uint8_t, D> d;
-    StoreColumns(d, hn::DemoteTo(d, rounded), static_cast<std::uint8_t*>(tile.out) + at, used);
+// What follows the products of `rows` rows by a vector of columns from `from` on; those of the rows lie
+// `step` apart. Nothing of the tile is read between stores, which may lie anywhere as far as the compiler
+// knows.
+template <typename T>
+HWY_INLINE void FinishColumnsAs(const IntegerTile& tile, std::int64_t from, int rows,
+                                const std::int32_t* products, std::int64_t step,
+                                const std::int32_t* row_sums) {
+  const std::int64_t used = tile.columns - from, step_of_out = tile.step;
+  const V start = LoadColumns(tile.start + from, used);
+  const bool has_zeros = tile.w_zero != nullptr;
+  const V w_zero = has_zeros ? LoadColumns(tile.w_zero + from, used) : hn::Zero(D());
+  T* out = static_cast<T*>(tile.out) + from;
+  const auto sum_of = [&](int i) HWY_ATTR {
+    const V sum = hn::Add(start, hn::Load(D(), products + i * step));
+    return has_zeros ? hn::Sub(sum, hn::Mul(w_zero, hn::Set(D(), row_sums[i]))) : sum;
+  };
+  if constexpr (std::is_same_v<T, std::int32_t>) {
+    for (int i = 0; i < rows; ++i, out += step_of_out) StoreColumns(D(), sum_of(i), out, used);
   } else {
-    const hn::Rebind<std::int8_t, D> d;
-    StoreColumns(d, hn::DemoteTo(d, rounded), static_cast<std::int8_t*>(tile.out) + at, used);
+    const IntegerFinish finish = tile.finish;
+    const bool has_bias = finish.bias != nullptr;
+    const VF scale = LoadColumns(finish.scale + from, used);
+    const VF bias = has_bias ? LoadColumns(finish.bias + from, used) : hn::Zero(DF());
+    const auto value_of = [&](int i) HWY_ATTR {
+      const VF value = hn::ConvertTo(DF(), sum_of(i));
+      return has_bias ? hn::MulAdd(value, scale, bias) : hn::Mul(value, scale);
+    };
+    for (int i = 0; i < rows; ++i, out += step_of_out) {
+      const VF value = value_of(i);
+      if constexpr (std::is_same_v<T, float>) {
+        const bool as_it_is = finish.activation.IsNone();
+        StoreColumns(DF(), as_it_is ? value : Activated(DF(), value, finish.activation), out, used);
+      } else {
+        const hn::Rebind<T, D> d;
+        const V rounded = Rounded(DF(), value, finish.zero, finish.least, finish.most);
+        StoreColumns(d, hn::DemoteTo(d, rounded), out, used);
+      }
+    }
   }
 }
 
-// What follows the products of `rows` rows by a vector of columns from `from` on; those of the rows lie
-// `step` apart.
 HWY_INLINE void FinishColumns(const IntegerTile& tile, std::int64_t from, int rows,
                               const std::int32_t* products, std::int64_t step, const std::int32_t* row_sums) {
-  const IntegerFinish& finish = tile.finish;
-  const std::int64_t used = tile.columns - from;
-  const V start = LoadColumns(tile.start + from, used);
-  const V w_zero = tile.w_zero != nullptr ? LoadColumns(tile.w_zero + from, used) : hn::Zero(D());
-  const VF scale = finish.scale != nullptr ? LoadColumns(finish.scale + from, used) : hn::Zero(DF());
-  const VF bias = finish.bias != nullptr ? LoadColumns(finish.bias + from, used) : hn::Zero(DF());
-  for (int i = 0; i < rows; ++i) {
-    V sum = hn::Add(start, hn::Load(D(), products + i * step));
-    if (tile.w_zero != nullptr) sum = hn::Sub(sum, hn::Mul(w_zero, hn::Set(D(), row_sums[i])));
-    FinishVector(tile, sum, scale, bias, i * tile.step + from, used);
+  switch (tile.finish.kind) {
+    case IntegerFinish::kSums:
+      return FinishColumnsAs<std::int32_t>(tile, from, rows, products, step, row_sums);
+    case IntegerFinish::kFloats:
+      return FinishColumnsAs<float>(tile, from, rows, products, step, row_sums);
+    case IntegerFinish::kUnsigned:
+      return FinishColumnsAs<std::uint8_t>(tile, from, rows, products, step, row_sums);
+    case IntegerFinish::kSigned:
+      return FinishColumnsAs<std::int8_t>(tile, from, rows, products, step, row_sums);
   }
 }
 

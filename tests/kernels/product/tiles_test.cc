@@ -83,7 +83,7 @@ void CheckTiles(TileUnit unit, std::int64_t count, std::int64_t segments, std::i
   const TileRows rows = {x.data(), row_bytes, segments, segment_at.data(), depth};
   {
     const TileRegisters registers;
-    registers.Multiply(unit, rows, count, w.data(), width, sums.data());
+    registers.Multiply(unit, rows, count, TileWeights(w.data(), units, depth, width), sums.data());
   }
   for (std::int64_t i = 0; i < count; ++i) {
     for (std::int64_t j = 0; j < width; ++j) {
@@ -140,12 +140,21 @@ TEST_CASE("tiles add the products of units") {
 TEST_CASE("lines are copied with zeros behind them") {
   if (!HasTiles()) return;
   for (const std::int64_t bytes : {0, 1, 63, 64, 65, 130}) {
-    std::vector<std::byte> from(static_cast<std::size_t>(bytes), std::byte{9});
-    std::vector<std::byte> to(256, std::byte{1});
-    CopyToLines(from.data(), bytes, to.data(), std::byte{0x80});
+    constexpr std::int64_t kRows = 3, kStep = 256;
+    // Rows overlap: each begins a byte behind the one before.
+    std::vector<std::byte> from;
+    for (std::int64_t i = 0; i < bytes + kRows - 1; ++i) from.push_back(static_cast<std::byte>(i % 100));
+    std::vector<std::byte> to(kRows * kStep, std::byte{1});
+    CopyToLines({from.data(), 1, bytes, kRows, to.data(), kStep, std::byte{0x80}});
     const std::int64_t lines = (bytes + kLineBytes - 1) / kLineBytes * kLineBytes;
-    for (std::int64_t i = 0; i < 256; ++i)
-      CHECK(std::to_integer<int>(to[static_cast<std::size_t>(i)]) == (i < bytes ? 0x89 : i < lines ? 0 : 1));
+    for (std::int64_t row = 0; row < kRows; ++row) {
+      for (std::int64_t i = 0; i < kStep; ++i) {
+        CHECK(std::to_integer<int>(to[static_cast<std::size_t>(row * kStep + i)]) ==
+              (i < bytes   ? 0x80 + (row + i) % 100
+               : i < lines ? 0
+                           : 1));
+      }
+    }
   }
 }
 

@@ -57,6 +57,26 @@ struct TileRows {
   }
 };
 
+// The right side: a panel of `width` columns of weights, whose rows are the units of all segments of the left
+// side. It has a copy of its last units with zeros behind them, for tiles that reach beyond the end.
+class TileWeights {
+ public:
+  // `panel` has `units` units of each column. Segments have `depth` of them.
+  TileWeights(const void* panel, std::int64_t units, std::int64_t depth, std::int64_t width);
+
+  std::int64_t width() const { return width_; }
+  // Where kLineUnits units from `unit` on lie. `unit_bytes` are those of a unit of all columns.
+  const std::byte* At(std::int64_t unit, std::int64_t unit_bytes) const {
+    const std::int64_t beyond = unit + kLineUnits - units_;
+    return beyond <= 0 ? panel_ + unit * unit_bytes : last_ + beyond * unit_bytes;
+  }
+
+ private:
+  const std::byte* panel_;
+  std::int64_t units_, width_;
+  alignas(kLineBytes) std::byte last_[2 * kLineUnits * kPanelWidth * kUnitBytes];
+};
+
 // The tile registers of the calling thread, from the constructor to the destructor. Between them, nothing
 // else on the thread may use tiles. Only where HasTiles().
 class TileRegisters {
@@ -66,17 +86,24 @@ class TileRegisters {
   TileRegisters(const TileRegisters&) = delete;
   TileRegisters& operator=(const TileRegisters&) = delete;
 
-  // Multiplies `count` rows, at most kBlockRows, by a panel of `width` columns, whose rows are the units of
-  // all segments. Row i of the sums begins at sums + i * kPanelWidth; sums must be aligned to lines. Rows up
-  // to the next multiple of 16 are read, and their sums written. A weight that is not finite makes NaN of its
-  // column.
-  void Multiply(TileUnit unit, const TileRows& rows, std::int64_t count, const void* panel,
-                std::int64_t width, void* sums) const;
+  // Multiplies `count` rows, at most kBlockRows, by a panel. Row i of the sums begins at sums + i *
+  // kPanelWidth; sums must be aligned to lines. Rows up to the next multiple of 16 are read, and their sums
+  // written. A weight that is not finite makes NaN of its column.
+  void Multiply(TileUnit unit, const TileRows& rows, std::int64_t count, const TileWeights& weights,
+                void* sums) const;
 };
 
-// Copies bytes, and writes zeros behind them up to a whole line. The bits of `flip` are turned in each byte:
-// with 0x80, signed bytes become unsigned ones, 128 higher. Only where HasTiles().
-void CopyToLines(const std::byte* from, std::int64_t bytes, std::byte* to, std::byte flip = std::byte{0});
+// Rows of bytes, from_step apart, to rows that are to_step apart. The bits of `flip` are turned in each byte:
+// with 0x80, signed bytes become unsigned ones, 128 higher.
+struct RowsToLines {
+  const std::byte* from;
+  std::int64_t from_step, bytes, rows;
+  std::byte* to;
+  std::int64_t to_step;
+  std::byte flip{0};
+};
+// Copies them, and writes zeros behind each row up to a whole line. Only where HasTiles().
+void CopyToLines(const RowsToLines& copy);
 // The sums of the unsigned bytes of rows. Only where HasTiles().
 void SumBytes(const TileRows& rows, std::int64_t count, std::int32_t* sums);
 
