@@ -87,13 +87,14 @@ template <class Unit, bool kTwoRows, bool kTwoColumns>
 void Run(const TileRows& rows, const TileWeights& weights, void* sums) {
   constexpr std::int64_t kOfWeights = kTwoColumns ? 2 * kLineBytes : kLineBytes;
   asm volatile("tilezero %%tmm0\n\ttilezero %%tmm1\n\ttilezero %%tmm2\n\ttilezero %%tmm3" ::: "memory");
-  for (std::int64_t s = 0; s < rows.segments; ++s) {
+  // What the loop reads of these, the compiler would read again after each instruction for tiles.
+  const std::int64_t segments = rows.segments, depth = rows.depth, row_bytes = rows.row_bytes;
+  const TileWeights::Places places = weights.places();
+  for (std::int64_t s = 0; s < segments; ++s) {
     const std::byte* from = rows.from + rows.segment_at[s];
     // Behind a segment's weights lie those of the next. They are multiplied by zeros.
-    for (std::int64_t k = 0; k < rows.depth; k += kLineUnits, from += kLineBytes) {
-      AddStep<Unit, kTwoRows, kTwoColumns>(from, rows.row_bytes, weights.At(s * rows.depth + k, kOfWeights),
-                                           kOfWeights);
-    }
+    for (std::int64_t k = 0; k < depth; k += kLineUnits, from += kLineBytes)
+      AddStep<Unit, kTwoRows, kTwoColumns>(from, row_bytes, places.Of(s * depth + k, kOfWeights), kOfWeights);
   }
   constexpr std::int64_t kOfSums = kPanelWidth * kUnitBytes;
   auto* to = static_cast<std::byte*>(sums);

@@ -64,12 +64,19 @@ class TileWeights {
   // `panel` has `units` units of each column. Segments have `depth` of them.
   TileWeights(const void* panel, std::int64_t units, std::int64_t depth, std::int64_t width);
 
+  // Where weights lie. It must not outlive them.
+  struct Places {
+    const std::byte *panel, *last;
+    std::int64_t units;
+    // kLineUnits units from `unit` on. `unit_bytes` are those of a unit of all columns.
+    const std::byte* Of(std::int64_t unit, std::int64_t unit_bytes) const {
+      const std::int64_t beyond = unit + kLineUnits - units;
+      return beyond <= 0 ? panel + unit * unit_bytes : last + beyond * unit_bytes;
+    }
+  };
+
   std::int64_t width() const { return width_; }
-  // Where kLineUnits units from `unit` on lie. `unit_bytes` are those of a unit of all columns.
-  const std::byte* At(std::int64_t unit, std::int64_t unit_bytes) const {
-    const std::int64_t beyond = unit + kLineUnits - units_;
-    return beyond <= 0 ? panel_ + unit * unit_bytes : last_ + beyond * unit_bytes;
-  }
+  Places places() const { return {panel_, last_, units_}; }
 
  private:
   const std::byte* panel_;
