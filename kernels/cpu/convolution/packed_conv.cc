@@ -4,6 +4,7 @@
 // such images. Weights of bf16 are pairs of channels: the image is then rounded to bf16 first.
 #include <algorithm>
 #include <array>
+#include <cstring>
 
 #include "rewire/kernels/cpu/convolution/depthwise.h"
 #include "rewire/kernels/cpu/convolution/image_call.h"
@@ -64,26 +65,36 @@ class Segments {
     const std::int64_t image = line / rows.output / depth.output;
     // Where all of them lie inside, a row of the window is one piece.
     const std::int64_t begin = columns.start(o);
-    const bool whole = columns.dilation == 1 && begin >= 0 &&
-                       columns.start(o + tile->count - 1) + columns.kernel <= columns.input;
+    const std::int64_t reached = (tile->count - 1) * columns.stride + columns.kernel;
+    const bool inside = columns.dilation == 1 && begin >= 0 && begin + reached <= columns.input;
+    const bool copied = columns.dilation == 1 && !inside && call_.in_channels <= kMostChannels &&
+                        Times(depth.kernel, rows.kernel, reached, call_.in_channels) <= kMostCopied;
+    const bool whole = inside || copied;
     const std::int64_t pieces = whole ? 1 : columns.kernel;
     tile->depth = (whole ? columns.kernel : 1) * call_.in_channels;
+    const std::int64_t step = columns.stride * call_.in_channels;
     const float** to = pointers_.data();
+    float* copy = copy_.data();
     for (std::int64_t kz = 0; kz < depth.kernel; ++kz) {
       const std::int64_t z = depth.start(oz) + kz * depth.dilation;
       for (std::int64_t ky = 0; ky < rows.kernel; ++ky) {
         const std::int64_t y = rows.start(oy) + ky * rows.dilation;
-        const bool inside = z >= 0 && z < depth.input && y >= 0 && y < rows.input;
+        if (z < 0 || z >= depth.input || y < 0 || y >= rows.input) {
+          to = std::fill_n(to, pieces * tile->count, zeros_);
+          continue;
+        }
         const std::int64_t line_at = (image * depth.input + z) * rows.input + y - call_.first_line;
-        const float* row = inside ? call_.x + line_at * columns.input * call_.in_channels : zeros_;
+        const float* row = call_.x + line_at * columns.input * call_.in_channels;
+        if (whole) {
+          const float* from = inside ? row + begin * call_.in_channels : copy;
+          if (copied) copy = Copy(row, begin, reached, copy);
+          for (int i = 0; i < tile->count; ++i, from += step) *to++ = from;
+          continue;
+        }
         for (std::int64_t piece = 0; piece < pieces; ++piece) {
           std::int64_t at = begin + piece * columns.dilation;
-          if (whole && inside) {
-            for (int i = 0; i < tile->count; ++i, at += columns.stride) *to++ = row + at * call_.in_channels;
-            continue;
-          }
           for (int i = 0; i < tile->count; ++i, at += columns.stride)
-            *to++ = inside && at >= 0 && at < columns.input ? row + at * call_.in_channels : zeros_;
+            *to++ = at >= 0 && at < columns.input ? row + at * call_.in_channels : zeros_;
         }
       }
     }
@@ -92,9 +103,26 @@ class Segments {
   }
 
  private:
+  // Units that are copied where a window leaves the image, so that its rows are pieces too: with few
+  // channels, multiplying position by position takes twice as long.
+  static constexpr std::int64_t kMostCopied = 1024, kMostChannels = 16;
+
+  // The positions [begin, begin + count) of a row, with zeros where there are none. Returns what is behind.
+  float* Copy(const float* row, std::int64_t begin, std::int64_t count, float* to) const {
+    const std::int64_t channels = call_.in_channels, input = call_.window.axes[2].input;
+    const std::int64_t first = std::clamp<std::int64_t>(-begin, 0, count);
+    const std::int64_t last = std::clamp<std::int64_t>(input - begin, first, count);
+    std::memset(to, 0, static_cast<std::size_t>(first * channels) * sizeof(float));
+    std::memcpy(to + first * channels, row + (begin + first) * channels,
+                static_cast<std::size_t>((last - first) * channels) * sizeof(float));
+    std::memset(to + last * channels, 0, static_cast<std::size_t>((count - last) * channels) * sizeof(float));
+    return to + count * channels;
+  }
+
   const ImageCall& call_;
   const float* zeros_;
   std::array<const float*, kMostTaps * kMostPanelRows> pointers_;
+  std::array<float, kMostCopied> copy_;
 };
 
 struct PackedConv {
@@ -232,14 +260,16 @@ struct PackedConv {
                          for (std::int64_t task = begin; task < end; ++task) {
                            const std::int64_t first = from + task / panels * block;
                            const std::int64_t last = std::min(to, first + block);
+                           std::int64_t number = 0;
                            for (std::int64_t i = first; i < last && !pace.stopped(); ++i)
-                             RunLine(call, depth, i, task % panels, segments, pace);
+                             RunLine(call, depth, i, task % panels, &number, segments, pace);
                          }
                        });
   }
 
+  // `number` counts the tiles by a panel.
   void RunLine(const ImageCall& call, std::int64_t depth, std::int64_t line, std::int64_t panel,
-               Segments& segments, Pace& pace) const {
+               std::int64_t* number, Segments& segments, Pace& pace) const {
     const PanelKernel& kernel = BestPanelKernel(call.pairs);
     const std::int64_t first = panel * kPanelWidth;
     const std::int64_t outputs = call.window.axes[2].output;
@@ -253,6 +283,7 @@ struct PackedConv {
       tile.count = RowsOfTile(outputs - o, kernel.rows);
       if (!pace.Spend(ProductsOf(tile.count, depth))) return;
       segments.Gather(line, o, &tile);
+      tile.ahead = AheadOf((*number)++, kPanelWidth * depth);
       const std::int64_t at = (line * outputs + o) * call.out_channels + first;
       tile.addend = call.addend == nullptr ? nullptr : call.addend + at;
       if (call.rounded != nullptr) tile.rounded = call.rounded + at;
