@@ -372,7 +372,7 @@ FAULTS = [
     Fault("passes", "what one input keeps in f32, all that moves with it keeps", "round_early.cc",
           "changed = («value != nullptr && kept_.insert(value).second») || changed;", "false", COMPILER),
     Fault("passes", "pads move with their axes", "channels_last.cc", "(*pads)[side + «static_cast<std::size_t>(axis)»]", "0", COMPILER),
-    Fault("kernels", "tiles read no weights behind the panel", "tiles.h", "return «beyond <= 0» ? panel", "true", KERNELS_TILES),
+    Fault("kernels", "tiles read no weights behind the panel", "tiles.cc", "is_within = «end - next >= kStep»", "true", KERNELS_TILES),
     Fault("kernels", "a second tile of rows begins 16 rows below", "tiles.cc", "rows + «kTileRows» * row_bytes", "8", KERNELS_TILES),
     Fault("kernels", "the lines of an image are sorted by their remainder", "tile_image.cc",
           "shift % rows.stride * «of_phase» + shift", "1", KERNELS),

@@ -213,9 +213,9 @@ HWY_INLINE void StoreColumns(DT d, VT values, T* to, std::int64_t used) {
 // `step` apart. Nothing of the tile is read between stores, which may lie anywhere as far as the compiler
 // knows.
 template <typename T>
-HWY_INLINE void FinishColumnsAs(const IntegerTile& tile, std::int64_t from, int rows,
-                                const std::int32_t* products, std::int64_t step,
-                                const std::int32_t* row_sums) {
+HWY_NOINLINE void FinishColumnsAs(const IntegerTile& tile, std::int64_t from, int rows,
+                                  const std::int32_t* products, std::int64_t step,
+                                  const std::int32_t* row_sums) {
   const std::int64_t used = tile.columns - from, step_of_out = tile.step;
   const V start = LoadColumns(tile.start + from, used);
   const bool has_zeros = tile.w_zero != nullptr;

@@ -85,16 +85,19 @@ inline void AddStep(const std::byte* rows, std::int64_t row_bytes, const std::by
 
 template <class Unit, bool kTwoRows, bool kTwoColumns>
 void Run(const TileRows& rows, const TileWeights& weights, void* sums) {
-  constexpr std::int64_t kOfWeights = kTwoColumns ? 2 * kLineBytes : kLineBytes;
+  constexpr std::int64_t kOfWeights = kTwoColumns ? 2 * kLineBytes : kLineBytes,
+                         kStep = kLineUnits * kOfWeights;
   asm volatile("tilezero %%tmm0\n\ttilezero %%tmm1\n\ttilezero %%tmm2\n\ttilezero %%tmm3" ::: "memory");
-  // What the loop reads of these, the compiler would read again after each instruction for tiles.
-  const std::int64_t segments = rows.segments, depth = rows.depth, row_bytes = rows.row_bytes;
-  const TileWeights::Places places = weights.places();
-  for (std::int64_t s = 0; s < segments; ++s) {
+  const std::byte *const panel = weights.panel(), *const end = panel + rows.units() * kOfWeights;
+  for (std::int64_t s = 0; s < rows.segments; ++s) {
     const std::byte* from = rows.from + rows.segment_at[s];
+    const std::byte* next = panel + s * rows.depth * kOfWeights;
     // Behind a segment's weights lie those of the next. They are multiplied by zeros.
-    for (std::int64_t k = 0; k < depth; k += kLineUnits, from += kLineBytes)
-      AddStep<Unit, kTwoRows, kTwoColumns>(from, row_bytes, places.Of(s * depth + k, kOfWeights), kOfWeights);
+    for (std::int64_t k = 0; k < rows.depth; k += kLineUnits, from += kLineBytes, next += kStep) {
+      const bool is_within = end - next >= kStep;
+      AddStep<Unit, kTwoRows, kTwoColumns>(
+          from, rows.row_bytes, is_within ? next : weights.Last(end - next, kOfWeights), kOfWeights);
+    }
   }
   constexpr std::int64_t kOfSums = kPanelWidth * kUnitBytes;
   auto* to = static_cast<std::byte*>(sums);
@@ -157,7 +160,7 @@ bool HasTiles() {
 }
 
 TileWeights::TileWeights(const void* panel, std::int64_t units, std::int64_t depth, std::int64_t width)
-    : panel_(static_cast<const std::byte*>(panel)), units_(units), width_(width) {
+    : panel_(static_cast<const std::byte*>(panel)), width_(width) {
   if (depth % kLineUnits == 0) return;
   const std::int64_t unit_bytes = width * kUnitBytes, last = std::min(units, kLineUnits);
   std::byte* const end = last_ + kLineUnits * unit_bytes;
@@ -186,8 +189,8 @@ void TileRegisters::Multiply(TileUnit unit, const TileRows& rows, std::int64_t c
 #else
 
 bool HasTiles() { return false; }
-TileWeights::TileWeights(const void* panel, std::int64_t units, std::int64_t, std::int64_t width)
-    : panel_(static_cast<const std::byte*>(panel)), units_(units), width_(width) {}
+TileWeights::TileWeights(const void* panel, std::int64_t, std::int64_t, std::int64_t width)
+    : panel_(static_cast<const std::byte*>(panel)), width_(width) {}
 TileRegisters::TileRegisters() {}
 TileRegisters::~TileRegisters() {}
 void TileRegisters::Multiply(TileUnit, const TileRows&, std::int64_t, const TileWeights&, void*) const {}

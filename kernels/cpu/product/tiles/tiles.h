@@ -64,23 +64,17 @@ class TileWeights {
   // `panel` has `units` units of each column. Segments have `depth` of them.
   TileWeights(const void* panel, std::int64_t units, std::int64_t depth, std::int64_t width);
 
-  // Where weights lie. It must not outlive them.
-  struct Places {
-    const std::byte *panel, *last;
-    std::int64_t units;
-    // kLineUnits units from `unit` on. `unit_bytes` are those of a unit of all columns.
-    const std::byte* Of(std::int64_t unit, std::int64_t unit_bytes) const {
-      const std::int64_t beyond = unit + kLineUnits - units;
-      return beyond <= 0 ? panel + unit * unit_bytes : last + beyond * unit_bytes;
-    }
-  };
-
+  const std::byte* panel() const { return panel_; }
   std::int64_t width() const { return width_; }
-  Places places() const { return {panel_, last_, units_}; }
+  // The last `bytes` of them, fewer than kLineUnits units, with zeros behind. A unit of all columns has
+  // `unit_bytes`.
+  const std::byte* Last(std::int64_t bytes, std::int64_t unit_bytes) const {
+    return last_ + kLineUnits * unit_bytes - bytes;
+  }
 
  private:
   const std::byte* panel_;
-  std::int64_t units_, width_;
+  std::int64_t width_;
   alignas(kLineBytes) std::byte last_[2 * kLineUnits * kPanelWidth * kUnitBytes];
 };
 
