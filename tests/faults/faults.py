@@ -358,7 +358,7 @@ FAULTS = [
           "return alone ? place.buffer->bytes : «end»;", "place.buffer->bytes", ("opencl_launch_memory_test",)),
     Fault("devices", "arguments that begin at one place share one object", "launch_memory.cc",
           "if («other.offset == place.offset») end =", "false", ("opencl_launch_memory_test",)),
-    Fault("kernels", "positions behind a line are zeros", "packed_conv.cc", "std::clamp<std::int64_t>(«input - begin», first, count)", "count", KERNELS),
+    Fault("kernels", "positions behind a line are zeros", "packed_conv.cc", "std::clamp<std::int64_t>(«input - begin», first, count)", "input", KERNELS),
     Fault("kernels", "no workspace is declared for tensors that a packed convolution refuses", "packed_conv.cc",
           "if («!attributes.FitsRank(x->ndim)») return true;", "false", KERNELS),
     Fault("kernels", "rows that are rounded in parts add their own residual", "packed_rows.cc",
