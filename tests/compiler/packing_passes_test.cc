@@ -206,6 +206,19 @@ TEST_CASE("winograd: windows of 3 x 3, with weights that are made when a program
   CHECK_FALSE(run(8, 12, 1, 5).changes());  // images of one position
 }
 
+TEST_CASE("winograd: small images do not wait for large weights") {
+  const auto changes = [](std::int64_t channels, std::int64_t size) {
+    onnx::ModelProto model = ModelOf({1, channels, size, size});
+    const auto count = static_cast<std::size_t>(channels * channels * 9);
+    AddFloats(model.mutable_graph(), "w", {channels, channels, 3, 3}, Counts(count));
+    AddIntList(AddNode(model.mutable_graph(), "Conv", {"x", "w"}, "y"), "pads", {1, 1, 1, 1});
+    return RunPass("winograd", model, {1, channels, size, size}).changes();
+  };
+  CHECK_FALSE(changes(256, 7));
+  CHECK(changes(256, 14));
+  CHECK(changes(128, 7));  // the second cache holds as many
+}
+
 TEST_CASE("pack-products: a convolution of each channel by itself") {
   onnx::ModelProto model = Conv(4, 1, 4);
   model.mutable_graph()->mutable_node(0)->set_output(0, "y");

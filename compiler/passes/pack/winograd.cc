@@ -2,7 +2,8 @@
 //
 // Runs convolutions of 3 x 3 windows in Winograd's form (docs/kernels.md), which multiplies a quarter as
 // often, where the images and channels are such that this saves more than its transforms take. Its weights
-// are four times as large, so they are made when a program is loaded. In a program of bf16 the direct form
+// are four times as large, so they are made when a program is loaded. If they are larger than the second
+// cache, small images take longer to read them than to multiply by them. In a program of bf16 the direct form
 // multiplies twice as fast, and reads an eighth of the weights. There Winograd's form is used where an
 // estimate of both says that it is faster. A CPU with tiles multiplies so much faster that it never is.
 #include <algorithm>
@@ -26,7 +27,7 @@ class Winograd : public Packing {
 
   void Run() {
     if (graph_.bf16 && graph_.tiles) return;
-    if (graph_.bf16) weight_byte_ = WeightByte();
+    weight_byte_ = WeightByte();
     ForEachKernel([&](Node* node) {
       if (node->kernel == "rewire.conv" && IsWorthIt(*node)) Convert(node);
     });
@@ -45,7 +46,10 @@ class Winograd : public Packing {
     if (dims[0] < kLeastChannels || dims[1] < kLeastChannels || dims[0] * dims[1] > kMostWeights)
       return false;
     if (TilesOf(node.extents[0].dims) < kLeastTiles || !TilesAreFull(node)) return false;
-    return !graph_.bf16 || CyclesOf(node) < CyclesOfDirect(node);
+    // Smaller weights lie in the second cache while all groups of tiles are multiplied by them.
+    constexpr std::int64_t kSmallWeights = 128 * 128;
+    if (!graph_.bf16 && dims[0] * dims[1] <= kSmallWeights) return true;
+    return CyclesOf(node) < CyclesOfDirect(node);
   }
 
   // Cycles of both forms, fitted to measurements of 156 layers on a Zen 4. They hold for a core that
@@ -64,8 +68,8 @@ class Winograd : public Packing {
   double CyclesOfDirect(const Node& node) const {
     const Ints& weights = node.inputs[1]->constant->shape;
     constexpr double kPosition = 18, kTaps = 9;
-    const std::int64_t pairs = (weights[1] + 1) / 2;
-    const double products = kTaps * static_cast<double>(pairs) * VectorsOf(weights[0]);
+    const std::int64_t units = graph_.bf16 ? (weights[1] + 1) / 2 : weights[1];
+    const double products = kTaps * static_cast<double>(units) * VectorsOf(weights[0]);
     return SquaresOf(node, 1) * (products + kPosition) + weight_byte_ * 4 * kPackedColumns * products;
   }
   // To read a byte of weights: from memory, or from the third cache if that can hold all weights.

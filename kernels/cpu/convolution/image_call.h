@@ -4,7 +4,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
+#include "rewire/kernels/cpu/convolution/packed_image.h"
 #include "rewire/kernels/cpu/convolution/window.h"
 #include "rewire/kernels/cpu/product/addend.h"
 
@@ -24,6 +26,18 @@ struct ImageCall {
   // An output line: a row of the output of one image.
   std::int64_t lines() const { return images * window.axes[0].output * window.axes[1].output; }
 };
+
+// The attributes of such kernels, as they are described.
+inline constexpr const char* kImageAttributes =
+    "channels, kernel_shape, strides = ones, dilations = ones, pads = zeros, auto_pad = NOTSET, "
+    "SAME_UPPER, "
+    "SAME_LOWER or VALID; activation, alpha, beta, post_scale, post_shift as rewire.packed.matmul";
+
+// Checks the arguments of a call. `w` is left to the caller, except for its dtype.
+[[nodiscard]] Status ResolveImageCall(const ImageAttributes& attributes, TensorView x, TensorView w,
+                                      const std::optional<TensorView>& bias,
+                                      const std::optional<TensorView>& addend, TensorView out,
+                                      ImageCall* call);
 
 // An axis whose window does not move.
 inline bool IsPoint(const WindowAxis& axis) {

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstring>
 #include <numeric>
-#include <type_traits>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "rewire/kernels/cpu/convolution/integer_depthwise.cc"
@@ -14,8 +13,7 @@
 #include <hwy/foreach_target.h>
 // Behind it.
 #include "rewire/kernels/cpu/convolution/quads-inl.h"
-#include "rewire/kernels/cpu/elementwise/activated-inl.h"
-#include "rewire/kernels/cpu/math/rounded-inl.h"
+#include "rewire/kernels/cpu/product/integer_finish-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace rewire::kernel::cpu::HWY_NAMESPACE {
@@ -46,22 +44,13 @@ std::int32_t SumAt(const IntegerDepthwise& call, const std::uint8_t* const* rows
 }
 
 void Finish(const IntegerFinish& finish, std::int64_t c, std::int32_t sum, std::int64_t at, void* out) {
-  const hn::CappedTag<float, 1> d;
-  if (finish.kind == IntegerFinish::kSums) {
-    static_cast<std::int32_t*>(out)[at] = sum;
-    return;
-  }
-  const auto whole = hn::Set(hn::CappedTag<std::int32_t, 1>(), sum);
-  const auto bias = hn::Set(d, finish.bias == nullptr ? 0 : finish.bias[c]);
-  auto value = hn::Mul(hn::ConvertTo(d, whole), hn::Set(d, finish.scale[c]));
-  if (finish.bias != nullptr) value = hn::Add(value, bias);
-  if (finish.kind == IntegerFinish::kFloats) {
-    if (finish.activation.kind != Activation::kNone) value = Activated(d, value, finish.activation);
-    static_cast<float*>(out)[at] = hn::GetLane(value);
-    return;
-  }
-  const auto rounded = Rounded(d, value, finish.zero, finish.least, finish.most);
-  static_cast<std::uint8_t*>(out)[at] = static_cast<std::uint8_t>(hn::GetLane(rounded));
+  const hn::CappedTag<std::int32_t, 1> d;
+  const hn::CappedTag<float, 1> of_floats;
+  const auto scale = hn::Set(of_floats, finish.scale == nullptr ? 0 : finish.scale[c]);
+  const auto bias = hn::Set(of_floats, finish.bias == nullptr ? 0 : finish.bias[c]);
+  ForFinishedType(finish.kind, [&](auto of_type) {
+    StoreFinished(d, hn::Set(d, sum), finish, scale, bias, static_cast<decltype(of_type)*>(out) + at, 1);
+  });
 }
 
 void RunGroup(const IntegerDepthwise& call, std::int64_t group, const std::uint8_t* const* rows,
@@ -203,14 +192,6 @@ HWY_INLINE void FillTile(const IntegerDepthwise& call, const Group& group, const
   }
 }
 
-template <class DT, class VT, typename T = hn::TFromD<DT> >
-HWY_INLINE void StoreSome(DT d, VT values, T* to, std::int64_t count) {
-  if (count >= static_cast<std::int64_t>(hn::Lanes(d))) return hn::StoreU(values, d, to);
-  HWY_ALIGN T edge[hn::MaxLanes(DT())];
-  hn::StoreU(values, d, edge);
-  std::copy_n(edge, count, to);
-}
-
 // Vectors of sums: `count` of each from sum `first` of a tile on, for the channels from `c` on.
 struct Vectors {
   std::int64_t first,
@@ -257,47 +238,24 @@ struct TileSums {
           },
           counts);
     }
-    switch (call.finish.kind) {
-      case IntegerFinish::kSums:
-        return Store<std::int32_t>(sums, counts, at, out);
-      case IntegerFinish::kFloats:
-        return Store<float>(sums, counts, at, out);
-      case IntegerFinish::kUnsigned:
-        return Store<std::uint8_t>(sums, counts, at, out);
-      case IntegerFinish::kSigned:
-        return Store<std::int8_t>(sums, counts, at, out);
-    }
+    ForFinishedType(call.finish.kind, [&](auto of_type) HWY_ATTR {
+      Store(sums, counts, at, static_cast<decltype(of_type)*>(out));
+    });
   }
 
   template <typename T, class Way, int kCount>
   HWY_INLINE void Store(const Sums<Way, DB, kCount>& sums, const Sums<Way, DB, kCount>& counts,
-                        const Vectors& at, void* out) const {
+                        const Vectors& at, T* out) const {
     const IntegerFinish& finish = call.finish;
-    const hn::Rebind<T, D> d;
     const auto start = Operand(call.quads(), at.c);
-    const auto for_each = [&](const auto& store) HWY_ATTR {
-      if (call.w_zero == nullptr) return sums.ForEach(at.out, at.out_step, store);
-      sums.ForEachLess(Operand(call.quads() + 1, at.c), counts, at.out, at.out_step, store);
+    const auto none = hn::Zero(DF());
+    const auto scale = finish.scale != nullptr ? hn::BitCast(DF(), Operand(call.quads() + 2, at.c)) : none;
+    const auto bias = finish.bias != nullptr ? hn::BitCast(DF(), Operand(call.quads() + 3, at.c)) : none;
+    const auto store = [&](hn::Vec<D> sum, std::int64_t to) HWY_ATTR {
+      StoreFinished(D(), hn::Add(start, sum), finish, scale, bias, out + to, at.count);
     };
-    if constexpr (std::is_same_v<T, std::int32_t>) {
-      for_each([&](hn::Vec<D> sum, std::int64_t to)
-                   HWY_ATTR { StoreSome(d, hn::Add(start, sum), static_cast<T*>(out) + to, at.count); });
-    } else {
-      const auto scale = hn::BitCast(DF(), Operand(call.quads() + 2, at.c));
-      const bool has_bias = finish.bias != nullptr;
-      const auto bias = has_bias ? hn::BitCast(DF(), Operand(call.quads() + 3, at.c)) : hn::Zero(DF());
-      for_each([&](hn::Vec<D> sum, std::int64_t to) HWY_ATTR {
-        auto value = hn::ConvertTo(DF(), hn::Add(start, sum));
-        value = has_bias ? hn::MulAdd(value, scale, bias) : hn::Mul(value, scale);
-        if constexpr (std::is_same_v<T, float>) {
-          if (finish.activation.kind != Activation::kNone) value = Activated(DF(), value, finish.activation);
-          StoreSome(d, value, static_cast<T*>(out) + to, at.count);
-        } else {
-          const auto rounded = Rounded(DF(), value, finish.zero, finish.least, finish.most);
-          StoreSome(d, hn::DemoteTo(d, rounded), static_cast<T*>(out) + to, at.count);
-        }
-      });
-    }
+    if (call.w_zero == nullptr) return sums.ForEach(at.out, at.out_step, store);
+    sums.ForEachLess(Operand(call.quads() + 1, at.c), counts, at.out, at.out_step, store);
   }
 
   // `count` successive vectors.
@@ -365,8 +323,7 @@ void RunGroup(const IntegerDepthwise& call, std::int64_t number, const std::uint
 
 IntegerDepthwiseKernel IntegerDepthwiseOfTarget([[maybe_unused]] bool any_instruction) {
 #if HWY_TARGET == HWY_AVX3
-  if (any_instruction && __builtin_cpu_supports("avx512vnni") != 0)
-    return {&Arrange, &RunGroup<VnniProducts>};
+  if (any_instruction && HasVnni()) return {&Arrange, &RunGroup<VnniProducts>};
 #endif
   return {&Arrange, &RunGroup<PairProducts>};
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Convolution of images with the channels last and packed weights (panels.h), and depthwise convolution of
-// such images. Weights of bf16 are pairs of channels: the image is then rounded to bf16 first.
+// Convolution of images with the channels last and packed weights (panels.h). Weights of bf16 are pairs of
+// channels: the image is then rounded to bf16 first.
 #include <algorithm>
 #include <array>
+#include <cstring>
 
-#include "rewire/kernels/cpu/convolution/depthwise.h"
 #include "rewire/kernels/cpu/convolution/image_call.h"
 #include "rewire/kernels/cpu/convolution/packed_image.h"
 #include "rewire/kernels/cpu/convolution/tile_conv.h"
@@ -24,31 +24,6 @@
 namespace rewire::kernel::cpu {
 namespace {
 
-// `w` is left to the caller, except for its dtype.
-Status Resolve(const ImageAttributes& attributes, TensorView x, TensorView w,
-               const std::optional<TensorView>& bias, const std::optional<TensorView>& addend, TensorView out,
-               ImageCall* call) {
-  Checks checks;
-  checks.Operands("x", x, "w", w, out);
-  if (Status s = checks.Take(); !s.ok()) return s;
-  if (Status s = CheckDTypes(x, w, out); !s.ok()) return s;
-  call->pairs = w.Is<BFloat16>();
-  call->x_rounded = x.Is<BFloat16>();
-  if (Status s = attributes.Resolve(x, out, &call->window); !s.ok()) return s;
-  if (Status s = CheckAdded(bias, addend, attributes.channels, out, true); !s.ok()) return s;
-  call->images = x.dim(0);
-  call->in_channels = x.dim(x.ndim() - 1);
-  call->out_channels = attributes.channels;
-  call->x = static_cast<const float*>(x.raw_data());
-  call->w = static_cast<const float*>(w.raw_data());
-  call->bias = IsGiven(bias) ? bias->data<float>() : nullptr;
-  call->addend = AddendOf(addend);
-  MakeLinesLong(&call->window);
-  call->out = static_cast<float*>(out.raw_data());
-  call->rounded = out.Is<BFloat16>() ? static_cast<std::uint16_t*>(out.raw_data()) : nullptr;
-  return Status();
-}
-
 // The window at a run of output positions of one line, as the segments of a PanelTile.
 class Segments {
  public:
@@ -64,26 +39,36 @@ class Segments {
     const std::int64_t image = line / rows.output / depth.output;
     // Where all of them lie inside, a row of the window is one piece.
     const std::int64_t begin = columns.start(o);
-    const bool whole = columns.dilation == 1 && begin >= 0 &&
-                       columns.start(o + tile->count - 1) + columns.kernel <= columns.input;
+    const std::int64_t reached = (tile->count - 1) * columns.stride + columns.kernel;
+    const bool inside = columns.dilation == 1 && begin >= 0 && begin + reached <= columns.input;
+    const bool copied = columns.dilation == 1 && !inside && call_.in_channels <= kMostChannels &&
+                        Times(depth.kernel, rows.kernel, reached, call_.in_channels) <= kMostCopied;
+    const bool whole = inside || copied;
     const std::int64_t pieces = whole ? 1 : columns.kernel;
     tile->depth = (whole ? columns.kernel : 1) * call_.in_channels;
+    const std::int64_t step = columns.stride * call_.in_channels;
     const float** to = pointers_.data();
+    float* copy = copy_.data();
     for (std::int64_t kz = 0; kz < depth.kernel; ++kz) {
       const std::int64_t z = depth.start(oz) + kz * depth.dilation;
       for (std::int64_t ky = 0; ky < rows.kernel; ++ky) {
         const std::int64_t y = rows.start(oy) + ky * rows.dilation;
-        const bool inside = z >= 0 && z < depth.input && y >= 0 && y < rows.input;
+        if (z < 0 || z >= depth.input || y < 0 || y >= rows.input) {
+          to = std::fill_n(to, pieces * tile->count, zeros_);
+          continue;
+        }
         const std::int64_t line_at = (image * depth.input + z) * rows.input + y - call_.first_line;
-        const float* row = inside ? call_.x + line_at * columns.input * call_.in_channels : zeros_;
+        const float* row = call_.x + line_at * columns.input * call_.in_channels;
+        if (whole) {
+          const float* from = inside ? row + begin * call_.in_channels : copy;
+          if (copied) copy = Copy(row, begin, reached, copy);
+          for (int i = 0; i < tile->count; ++i, from += step) *to++ = from;
+          continue;
+        }
         for (std::int64_t piece = 0; piece < pieces; ++piece) {
           std::int64_t at = begin + piece * columns.dilation;
-          if (whole && inside) {
-            for (int i = 0; i < tile->count; ++i, at += columns.stride) *to++ = row + at * call_.in_channels;
-            continue;
-          }
           for (int i = 0; i < tile->count; ++i, at += columns.stride)
-            *to++ = inside && at >= 0 && at < columns.input ? row + at * call_.in_channels : zeros_;
+            *to++ = at >= 0 && at < columns.input ? row + at * call_.in_channels : zeros_;
         }
       }
     }
@@ -92,9 +77,26 @@ class Segments {
   }
 
  private:
+  // Units that are copied where a window leaves the image, so that its rows are pieces too: with few
+  // channels, multiplying position by position takes twice as long.
+  static constexpr std::int64_t kMostCopied = 1024, kMostChannels = 16;
+
+  // The positions [begin, begin + count) of a row, with zeros where there are none. Returns what is behind.
+  float* Copy(const float* row, std::int64_t begin, std::int64_t count, float* to) const {
+    const std::int64_t channels = call_.in_channels, input = call_.window.axes[2].input;
+    const std::int64_t first = std::clamp<std::int64_t>(-begin, 0, count);
+    const std::int64_t last = std::clamp<std::int64_t>(input - begin, first, count);
+    std::memset(to, 0, static_cast<std::size_t>(first * channels) * sizeof(float));
+    std::memcpy(to + first * channels, row + (begin + first) * channels,
+                static_cast<std::size_t>((last - first) * channels) * sizeof(float));
+    std::memset(to + last * channels, 0, static_cast<std::size_t>((count - last) * channels) * sizeof(float));
+    return to + count * channels;
+  }
+
   const ImageCall& call_;
   const float* zeros_;
   std::array<const float*, kMostTaps * kMostPanelRows> pointers_;
+  std::array<float, kMostCopied> copy_;
 };
 
 struct PackedConv {
@@ -110,7 +112,7 @@ struct PackedConv {
   Status operator()(TensorView x, TensorView w, std::optional<TensorView> bias,
                     std::optional<TensorView> addend, TensorView out) const {
     ImageCall call;
-    if (Status s = Resolve(attributes, x, w, bias, addend, out, &call); !s.ok()) return s;
+    if (Status s = ResolveImageCall(attributes, x, w, bias, addend, out, &call); !s.ok()) return s;
     const std::int64_t units = call.pairs ? PairsOf(call.in_channels) : call.in_channels;
     const std::int64_t depth = Times(units, call.window.taps());
     const std::int64_t packed[] = {PackedColumns(attributes.channels), call.pairs ? Times(2, depth) : depth};
@@ -232,14 +234,16 @@ struct PackedConv {
                          for (std::int64_t task = begin; task < end; ++task) {
                            const std::int64_t first = from + task / panels * block;
                            const std::int64_t last = std::min(to, first + block);
+                           std::int64_t number = 0;
                            for (std::int64_t i = first; i < last && !pace.stopped(); ++i)
-                             RunLine(call, depth, i, task % panels, segments, pace);
+                             RunLine(call, depth, i, task % panels, &number, segments, pace);
                          }
                        });
   }
 
+  // `number` counts the tiles by a panel.
   void RunLine(const ImageCall& call, std::int64_t depth, std::int64_t line, std::int64_t panel,
-               Segments& segments, Pace& pace) const {
+               std::int64_t* number, Segments& segments, Pace& pace) const {
     const PanelKernel& kernel = BestPanelKernel(call.pairs);
     const std::int64_t first = panel * kPanelWidth;
     const std::int64_t outputs = call.window.axes[2].output;
@@ -253,6 +257,7 @@ struct PackedConv {
       tile.count = RowsOfTile(outputs - o, kernel.rows);
       if (!pace.Spend(ProductsOf(tile.count, depth))) return;
       segments.Gather(line, o, &tile);
+      tile.ahead = AheadOf((*number)++, kPanelWidth * depth);
       const std::int64_t at = (line * outputs + o) * call.out_channels + first;
       tile.addend = call.addend.From(at);
       if (call.rounded != nullptr) tile.rounded = call.rounded + at;
@@ -262,98 +267,16 @@ struct PackedConv {
   }
 };
 
-struct PackedDepthwise {
-  static constexpr const char kName[] = "rewire.packed.depthwise";
-  ImageAttributes attributes;
-  Activation activation;
-
-  static Status Make(Attributes& given, PackedDepthwise* conv) {
-    conv->activation.Read(given);
-    if (Status s = conv->attributes.Read(given); !s.ok()) return s;
-    return conv->attributes.CheckPositions();
-  }
-
-  Status operator()(TensorView x, TensorView w, std::optional<TensorView> bias, TensorView out) const {
-    ImageCall call;
-    if (Status s = Resolve(attributes, x, w, bias, std::nullopt, out, &call); !s.ok()) return s;
-    if (call.pairs) return WrongDType(Types<float>(), "w", w);
-    const std::int64_t expected[] = {call.window.taps(), attributes.channels};
-    if (Status s = CheckShape("w", w, ShapeView(expected, 2)); !s.ok()) return s;
-    if (call.in_channels != attributes.channels) {
-      return ValueError("x has shape ", x.dims(), ", expected ", attributes.channels, " channels");
-    }
-    if (out.size() == 0) return Status();
-    return ParallelFor(call.lines(),
-                       GrainOf(8 * kGrain, call.window.axes[2].output, call.out_channels, call.window.taps()),
-                       [&](std::int64_t begin, std::int64_t end, Pace& pace) {
-                         for (std::int64_t line = begin; line < end && !pace.stopped(); ++line)
-                           RunLine(call, line, pace);
-                       });
-  }
-
- private:
-  void RunLine(const ImageCall& call, std::int64_t line, Pace& pace) const {
-    const auto& [depth, rows, columns] = call.window.axes;
-    const std::int64_t channels = call.out_channels;
-    const std::int64_t oy = line % rows.output;
-    const std::int64_t oz = line / rows.output % depth.output;
-    const std::int64_t image = line / rows.output / depth.output;
-    // The rows of the window that lie in the image.
-    std::array<const float*, kMostTaps> from, weights;
-    std::int64_t count = 0;
-    for (std::int64_t kz = 0; kz < depth.kernel; ++kz) {
-      const std::int64_t z = depth.start(oz) + kz * depth.dilation;
-      for (std::int64_t ky = 0; ky < rows.kernel; ++ky) {
-        const std::int64_t y = rows.start(oy) + ky * rows.dilation;
-        if (z < 0 || z >= depth.input || y < 0 || y >= rows.input) continue;
-        const auto i = static_cast<std::size_t>(count++);
-        from[i] = call.x + ((image * depth.input + z) * rows.input + y) * columns.input * channels;
-        weights[i] = call.w + (kz * rows.kernel + ky) * columns.kernel * channels;
-      }
-    }
-    // The host is asked between runs of `most` positions. Eight are what the kernel computes at once, in
-    // vectors.
-    const std::int64_t work = 1 + Times(channels, count * columns.kernel) / 16;  // of one position
-    const std::int64_t most = Times(columns.output, work) <= kPace
-                                  ? columns.output
-                                  : std::max<std::int64_t>(8, kPace / work / 8 * 8);
-    const DepthwiseKernel kernel = BestDepthwiseKernel();
-    DepthwiseRow row{channels,       0,       columns.stride, columns.dilation,
-                     columns.kernel, count,   from.data(),    weights.data(),
-                     call.bias,      nullptr, activation};
-    row.pixels = columns.input;
-    for (std::int64_t o = 0; o < columns.output; o += row.count) {
-      row.count = std::min(columns.output - o, most);
-      if (!pace.Spend(Times(row.count, work))) return;
-      row.start = columns.start(o);
-      const std::int64_t to = (line * columns.output + o) * channels;
-      if (call.rounded != nullptr)
-        row.rounded = call.rounded + to;
-      else
-        row.out = call.out + to;
-      kernel(row);
-    }
-  }
-};
-
 }  // namespace
 
 std::span<const Kernel> PackedConvKernels() {
-  constexpr const char* kAttributes =
-      "channels, kernel_shape, strides = ones, dilations = ones, pads = zeros, auto_pad = NOTSET, "
-      "SAME_UPPER, "
-      "SAME_LOWER or VALID; activation, alpha, beta, post_scale, post_shift as rewire.packed.matmul";
   static constexpr Kernel kKernels[] = {
       Describe<PackedConv>(
-          "x, w, bias?, addend? -> out over addend", "x, w, addend, out f32 bf16; bias f32", kAttributes,
+          "x, w, bias?, addend? -> out over addend", "x, w, addend, out f32 bf16; bias f32", kImageAttributes,
           "as rewire.conv, the channels last: x [N, spatial..., C], w packed from [channels, C, "
           "kernel...], plus bias [channels], plus addend of out's shape, then the activation; for w bf16 x "
           "is "
           "rounded to bf16, and the sums are f32"),
-      Describe<PackedDepthwise>(
-          "x, w, bias? -> out", "x, w, bias f32; out f32 bf16", kAttributes,
-          "each channel of x [N, spatial..., channels] with weights of its own, w [taps, "
-          "channels], plus bias [channels], then the activation"),
   };
   return kKernels;
 }

@@ -67,36 +67,44 @@ Status ConvolveIntegersByTiles(const IntegerProduct& product, const Window& wind
   const std::int64_t channels = x.dim(x.ndim() - 1);
   const bool is_signed = x.Is<std::int8_t>();
   const auto* data = static_cast<const std::byte*>(x.raw_data());
-  const auto padding = static_cast<std::size_t>(whole ? 0 : PaddedDepth(channels) - channels);
+  const std::int64_t padding = whole ? 0 : PaddedDepth(channels) - channels;
   const auto flip = static_cast<std::byte>(is_signed ? 0x80 : 0);
   const auto write = [&](std::int64_t n, std::int64_t y, const TileImage& part, std::byte* to) {
     const WindowAxis &rows = window.axes[1], &columns = window.axes[2];
     const std::byte* from = data + (n * rows.input + y) * columns.input * channels;
-    const auto pad = [&](std::byte* at) {
-      std::memset(at + channels, 0, padding);
-      return at + channels + padding;
+    // A position with zeros behind it is written alone.
+    const auto each = [&](std::int64_t count, std::byte* at, const auto& put) {
+      if (padding == 0) {
+        put(0, count, at);
+        return at + count * channels;
+      }
+      for (std::int64_t i = 0; i < count; ++i, at += channels + padding) {
+        put(i, 1, at);
+        std::fill_n(at + channels, padding, std::byte{0});
+      }
+      return at;
     };
     part.WriteLine(
         y >= 0 && y < rows.input, to,
+        [&](std::int64_t position, std::int64_t step, std::int64_t of_rows, std::int64_t count,
+            std::byte* at) {
+          CopyToLines({from + position * channels, step * channels, count * channels, of_rows, at,
+                       part.row_bytes(), flip});
+        },
         [&](std::int64_t position, std::int64_t count, std::byte* at) {
-          CopyToLines(from + position * channels, count * channels, at, flip);
+          return each(count, at, [&](std::int64_t i, std::int64_t put, std::byte* there) {
+            CopyUnsigned(reinterpret_cast<const std::uint8_t*>(from + (position + i) * channels),
+                         put * channels, is_signed, reinterpret_cast<std::uint8_t*>(there));
+          });
         },
-        [&](std::int64_t position, std::byte* at) {
-          CopyUnsigned(reinterpret_cast<const std::uint8_t*>(from + position * channels), channels, is_signed,
-                       reinterpret_cast<std::uint8_t*>(at));
-          return pad(at);
-        },
-        [&](std::byte* at) {
-          std::memset(at, product.x_zero, static_cast<std::size_t>(channels));
-          return pad(at);
+        [&](std::int64_t count, std::byte* at) {
+          return each(count, at, [&](std::int64_t, std::int64_t put, std::byte* there) {
+            std::fill_n(there, put * channels, static_cast<std::byte>(product.x_zero));
+          });
         });
   };
   return MultiplyWindows(TileUnit::kBytes, image, window, x.dim(0), product.w, product.columns, write,
-                         [&](std::int64_t output, std::int64_t count, std::int64_t panel, const void* sums,
-                             const TileRows& rows) {
-                           FinishIntegers(product, rows, output, count, panel,
-                                          static_cast<const std::int32_t*>(sums), out);
-                         });
+                         [&](std::int64_t panel) { return TiledIntegersFinish(product, panel, out); });
 }
 
 struct PackedIntegerConv {
@@ -135,7 +143,8 @@ struct PackedIntegerConv {
                         attributes.channels)) {
       const TileImage tiles(of_tiles, whole ? channels : PaddedDepth(channels),
                             PanelCount(attributes.channels), whole);
-      if (tiles.Serves()) return ConvolveIntegersByTiles(product, of_tiles, whole, tiles, x, out);
+      if (tiles.Serves() && tiles.cycles() < CyclesByVectors(segments, depth))
+        return ConvolveIntegersByTiles(product, of_tiles, whole, tiles, x, out);
     }
     Image image{static_cast<const std::uint8_t*>(x.raw_data()), {}, channels};
     std::int64_t positions = x.dim(0);
@@ -179,6 +188,13 @@ struct PackedIntegerConv {
   }
 
  private:
+  // What vectors take about for each output position, without what follows the sums: CPUs with tiles multiply
+  // two vectors of quads in a cycle.
+  std::int64_t CyclesByVectors(std::int64_t segments, std::int64_t depth) const {
+    const std::int64_t vectors = PackedColumns(attributes.channels) / kHalfPanel;
+    return Times(segments, PaddedDepth(depth) / kQuad, vectors) / 2;
+  }
+
   // A block of output lines, whose windows stay in the second cache, by one panel after the other.
   static Status Run(const IntegerProduct& product, const Window& window, const Image& image,
                     std::int64_t segments, std::int64_t depth, std::int64_t images, TensorView out) {

@@ -9,6 +9,7 @@
 #include <array>
 #include <atomic>
 
+#include "rewire/kernels/cpu/convolution/image_call.h"
 #include "rewire/kernels/cpu/convolution/packed_image.h"
 #include "rewire/kernels/cpu/convolution/winograd_transforms.h"
 #include "rewire/kernels/cpu/product/packed_rows.h"
@@ -336,10 +337,7 @@ struct PackedWinograd {
 std::span<const Kernel> PackedWinogradKernels() {
   static constexpr Kernel kKernels[] = {
       Describe<PackedWinograd>(
-          "x, w, bias?, addend? -> out over addend", "f32",
-          "channels, kernel_shape, strides = ones, dilations = ones, pads = zeros, auto_pad = NOTSET, "
-          "SAME_UPPER, SAME_LOWER or VALID; activation, alpha, beta, post_scale, post_shift as "
-          "rewire.packed.matmul",
+          "x, w, bias?, addend? -> out over addend", "f32", kImageAttributes,
           "x [N, H, W, C] by w of rewire.packed.winograd_weights, a 3 x 3 convolution in Winograd's form, "
           "plus "
           "bias [channels], plus addend of out's shape, then the activation; each sum may be off by some "

@@ -13,6 +13,7 @@
 #include <cstdint>
 
 #include "rewire/kernels/cpu/product/integer_panels.h"
+#include "rewire/kernels/cpu/product/vnni-inl.h"
 
 #if HWY_TARGET != HWY_SCALAR  // which has no vectors to order
 
@@ -58,7 +59,9 @@ HWY_INLINE void StoreQuads(DB d, hn::Vec<DB> (&members)[kQuad], std::uint8_t* to
   hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(wide, high, high_rest)), d, to + 3 * lanes);
 }
 
-// Products of 16-bit numbers, added in pairs: those of bytes that are added in 16 bits would saturate.
+// Products of 16-bit numbers, added in pairs: those of bytes that are added in 16 bits would saturate. The
+// bytes of x are vectors here, so they are split where they are. Those of integer_panels.cc are one quad for
+// all columns, which is widened with one instruction less.
 struct PairProducts {
   static constexpr int kVectors = 2;
 
@@ -90,8 +93,6 @@ struct PairProducts {
 
 #if HWY_TARGET == HWY_AVX3
 
-// VNNI, which not every CPU with AVX-512 has: four products of bytes in one instruction, which does not
-// saturate. Written as such, since the target as a whole is compiled without it.
 struct VnniProducts {
   static constexpr int kVectors = 4;
 
@@ -103,9 +104,7 @@ struct VnniProducts {
 
     static HWY_INLINE Weights Split(hn::Vec<DB> weights) { return weights; }
     HWY_INLINE void Clear() { sum = hn::Zero(D()); }
-    HWY_INLINE void Add(hn::Vec<DB> x, Weights weights) {
-      asm("vpdpbusd %2, %1, %0" : "+v"(sum.raw) : "v"(x.raw), "v"(weights.raw));
-    }
+    HWY_INLINE void Add(hn::Vec<DB> x, Weights weights) { AddVnni(sum, x, weights); }
     HWY_INLINE hn::Vec<D> Total() const { return sum; }
   };
 };

@@ -17,48 +17,49 @@ void WriteLine(const ImageCall& call, const TileImage& image, std::int64_t n, st
   const std::int64_t bytes = PairsOf(channels) * kUnitBytes;
   const std::int64_t line = (n * rows.input + y) * columns.input;
   const bool inside = y >= 0 && y < rows.input;
-  const auto borders = [&](std::int64_t count, std::byte* at) {
+  const auto border = [&](std::int64_t count, std::byte* at) {
     std::memset(at, 0, static_cast<std::size_t>(count * bytes));
     return at + count * bytes;
   };
-  const auto border = [&](std::byte* at) { return borders(1, at); };
-  if (call.x_rounded) {
-    const auto* from = reinterpret_cast<const std::byte*>(call.x) + line * bytes;
-    if (image.WritesRuns()) {
-      const auto run = [&](std::int64_t x, std::int64_t count, std::byte* at) {
-        std::memcpy(at, from + x * bytes, static_cast<std::size_t>(count * bytes));
-        return at + count * bytes;
-      };
-      return image.WriteRuns(inside, to, run, borders, SpreadToLines);
-    }
-    const auto whole = [&](std::int64_t x, std::int64_t count, std::byte* at) {
-      CopyToLines(from + x * bytes, count * bytes, at);
-    };
-    const auto piece = [&](std::int64_t x, std::byte* at) {
-      std::memcpy(at, from + x * bytes, static_cast<std::size_t>(bytes));
-      return at + bytes;
-    };
-    return image.WriteLine(inside, to, whole, piece, border);
-  }
-  const float* from = call.x + line * channels;
+  // Positions of the line from x on. Both write nothing behind them.
+  const auto* pairs = reinterpret_cast<const std::byte*>(call.x) + line * bytes;
+  const auto copy = [&](std::int64_t x, std::int64_t count, std::byte* at) {
+    std::memcpy(at, pairs + x * bytes, static_cast<std::size_t>(count * bytes));
+    return at + count * bytes;
+  };
+  const float* floats = call.x + line * channels;
+  const auto round = [&](std::int64_t x, std::int64_t count, std::byte* at) {
+    kRound(floats + x * channels, count, channels, reinterpret_cast<std::uint16_t*>(at));
+    return at + count * bytes;
+  };
   if (image.WritesRuns()) {
-    const auto run = [&](std::int64_t x, std::int64_t count, std::byte* at) {
-      kRound(from + x * channels, count, channels, reinterpret_cast<std::uint16_t*>(at));
-      return at + count * bytes;
+    const auto spread = [](const std::byte* from, std::int64_t step, std::int64_t of_row,
+                           std::int64_t rows_of_line, std::byte* at, std::int64_t to_step) {
+      CopyToLines({from, step, of_row, rows_of_line, at, to_step});
     };
-    return image.WriteRuns(inside, to, run, borders, SpreadToLines);
+    if (call.x_rounded) return image.WriteRuns(inside, to, copy, border, spread);
+    return image.WriteRuns(inside, to, round, border, spread);
   }
-  const auto whole = [&](std::int64_t x, std::int64_t count, std::byte* at) {
-    if (channels % 2 == 0 || count == 1) return RoundToLines(from + x * channels, count * channels, at);
-    kRound(from + x * channels, count, channels, reinterpret_cast<std::uint16_t*>(at));
-    const std::int64_t used = count * bytes % kLineBytes;
-    if (used != 0) std::memset(at + count * bytes, 0, static_cast<std::size_t>(kLineBytes - used));
+  if (call.x_rounded) {
+    const auto whole = [&](std::int64_t x, std::int64_t step, std::int64_t of_rows, std::int64_t count,
+                           std::byte* at) {
+      CopyToLines({pairs + x * bytes, step * bytes, count * bytes, of_rows, at, image.row_bytes()});
+    };
+    return image.WriteLine(inside, to, whole, copy, border);
+  }
+  const auto whole = [&](std::int64_t x, std::int64_t step, std::int64_t of_rows, std::int64_t count,
+                         std::byte* at) {
+    for (std::int64_t i = 0; i < of_rows; ++i, x += step, at += image.row_bytes()) {
+      if (channels % 2 == 0 || count == 1) {
+        RoundToLines(floats + x * channels, count * channels, at);
+      } else {
+        std::byte* const end = round(x, count, at);
+        const std::int64_t used = count * bytes % kLineBytes;
+        if (used != 0) std::memset(end, 0, static_cast<std::size_t>(kLineBytes - used));
+      }
+    }
   };
-  const auto piece = [&](std::int64_t x, std::byte* at) {
-    kRound(from + x * channels, 1, channels, reinterpret_cast<std::uint16_t*>(at));
-    return at + bytes;
-  };
-  image.WriteLine(inside, to, whole, piece, border);
+  image.WriteLine(inside, to, whole, round, border);
 }
 
 }  // namespace
@@ -81,9 +82,7 @@ Status ConvolveByTiles(const ImageCall& call, const TileImage& image, const Acti
       [&](std::int64_t n, std::int64_t y, const TileImage& part, std::byte* to) {
         WriteLine(call, part, n, y, to);
       },
-      [&](std::int64_t output, std::int64_t count, std::int64_t panel, const void* sums, const TileRows&) {
-        FinishPairs(product, output, count, panel, static_cast<const float*>(sums));
-      });
+      [&](std::int64_t panel) { return TiledPairsFinish(product, panel); });
 }
 
 void DeclareTileImage(WorkspaceSizes& sizes, const ImageAttributes& attributes, const DLTensor* x,

@@ -28,11 +28,13 @@ void DeclareTileImage(WorkspaceSizes& sizes, const ImageAttributes& attributes, 
 
 // Multiplies the windows of `images` images by tiles, some lines of an image at once, or parts of a line if
 // that is long. write(n, y, part, to) writes line y of image n, or a line outside of it, as `part` has it.
-// finish(output position, count, panel, sums, rows) finishes successive output positions of all images.
-template <class Write, class Finish>
+// finish_of(panel) gives what finishes successive output positions of all images: it is called with the first
+// position, how many there are, and their sums. Then come the rows as tiles read them, and the first of
+// these.
+template <class Write, class FinishOf>
 [[nodiscard]] Status MultiplyWindows(TileUnit unit, const TileImage& image, const Window& window,
                                      std::int64_t images, const void* w, std::int64_t columns,
-                                     const Write& write, const Finish& finish) {
+                                     const Write& write, const FinishOf& finish_of) {
   const std::int64_t lines = window.axes[1].output, outputs = window.axes[2].output;
   const std::int64_t columns_at_once = image.ColumnsAtOnce();
   const TileImage largest = image.Columns(0, columns_at_once);
@@ -51,16 +53,17 @@ template <class Write, class Finish>
         });
     if (!written.ok()) return written;
     const TileRows rows = part.Rows(memory, count, &segment_at);
-    return MultiplyByTiles(
-        {unit, rows, part.RowCount(count), w, columns},
-        [&](std::int64_t row, std::int64_t of_block, std::int64_t panel, const void* sums) {
-          part.ForEachOutput(
-              row, of_block, [&](std::int64_t l, std::int64_t x, std::int64_t used, std::int64_t i) {
-                const auto* of_row = static_cast<const std::byte*>(sums) + i * kPanelWidth * kUnitBytes;
-                finish((n * lines + line + l) * outputs + column + x, used, panel,
-                       static_cast<const void*>(of_row), rows.From(row + i));
-              });
-        });
+    return MultiplyByTiles({unit, rows, part.RowCount(count), w, columns}, [&](std::int64_t panel) {
+      return
+          [&, finish = finish_of(panel)](std::int64_t row, std::int64_t of_block, const void* sums) mutable {
+            const auto* of_row = static_cast<const std::byte*>(sums);
+            part.ForEachOutput(
+                row, of_block, [&](std::int64_t l, std::int64_t x, std::int64_t used, std::int64_t i) {
+                  finish((n * lines + line + l) * outputs + column + x, used,
+                         static_cast<const void*>(of_row + i * kPanelWidth * kUnitBytes), rows, row + i);
+                });
+          };
+    });
   };
   for (std::int64_t n = 0; n < images; ++n) {
     for (std::int64_t line = 0; line < lines; line += lines_at_once) {

@@ -19,16 +19,17 @@ constexpr std::int64_t LinesOf(std::int64_t bytes) { return (bytes + kLineBytes 
 TileImage::TileImage(const Window& window, std::int64_t position_bytes, std::int64_t panels, bool units_join)
     : window_(window), position_bytes_(position_bytes) {
   const WindowAxis& axis = window.axes[2];
-  // In cycles for each output position. Reading and multiplying a line by a panel takes two, writing one
-  // two.
+  // Reading and multiplying a line by a panel takes two cycles. Writing one takes four, or two in long runs.
   const std::int64_t wide_lines = LinesOf(Times(axis.kernel, position_bytes));
   const std::int64_t narrow_lines = LinesOf(position_bytes);
-  const std::int64_t rows = window.axes[1].kernel;
-  const std::int64_t wide = 2 * panels * rows * wide_lines + 2 * wide_lines;
-  const std::int64_t narrow = 2 * panels * rows * axis.kernel * narrow_lines + 2 * narrow_lines;
+  const std::int64_t rows = window.axes[1].kernel, written = (units_join ? 4 : 2) * window.axes[1].stride;
+  const std::int64_t wide = Plus(Times(2 * panels, rows, wide_lines), Times(written, wide_lines));
+  const std::int64_t narrow =
+      Plus(Times(2 * panels, rows, axis.kernel, narrow_lines), Times(written, narrow_lines));
   const bool whole_units = position_bytes % kUnitBytes == 0 || !units_join || axis.kernel == 1;
   wide_ = axis.stride != 1 || !whole_units || wide < narrow || Times(rows, axis.kernel) > kMostTaps ||
           axis.reach() > kMostReach;
+  cycles_ = wide_ ? wide : narrow;
   columns_ = ColumnsOf(axis.output);
   row_bytes_ = TileRowBytes(OfPosition());
 }
@@ -75,12 +76,6 @@ std::int64_t TileImage::MostBytes() const {
   const std::int64_t all = Times(Lines(window_.axes[1].output), LineBytes());
   const std::int64_t columns = ColumnsOf(std::min(kBlockRows, window_.axes[2].output));
   return Plus(std::min(all, std::max(kMostCache, Times(Lines(1), columns, row_bytes_))), BytesBehind());
-}
-
-std::int64_t TileImage::LineOfImage(std::int64_t i, std::int64_t output_lines, std::int64_t first) const {
-  const WindowAxis& rows = window_.axes[1];
-  const std::int64_t of_phase = Lines(output_lines) / rows.stride;
-  return (first + i % of_phase) * rows.stride + i / of_phase - rows.before;
 }
 
 // A wide line can be made from a narrow one at its end if no position of the image is skipped: what is read

@@ -32,6 +32,8 @@ class TileImage {
   bool Serves() const;
 
   bool wide() const { return wide_; }
+  // What it takes about for each output position, without what follows the sums.
+  std::int64_t cycles() const { return cycles_; }
   // The output positions of a line that are computed at once: all of them, unless lines are very long.
   std::int64_t ColumnsAtOnce() const;
   // The same image for `count` output positions of each line alone, from position `first` on.
@@ -47,12 +49,19 @@ class TileImage {
   // The lines of `output_lines` output lines: how many, and which line of the image, or outside of it, line i
   // holds if the first output line is `first`.
   std::int64_t Lines(std::int64_t output_lines) const;
-  std::int64_t LineOfImage(std::int64_t i, std::int64_t output_lines, std::int64_t first) const;
+  std::int64_t LineOfImage(std::int64_t i, std::int64_t output_lines, std::int64_t first) const {
+    const WindowAxis& rows = window_.axes[1];
+    if (rows.stride == 1) return first + i - rows.before;
+    const std::int64_t of_phase = Lines(output_lines) / rows.stride;
+    return (first + i % of_phase) * rows.stride + i / of_phase - rows.before;
+  }
   std::int64_t LineBytes() const { return Times(columns_, row_bytes_); }
 
-  // Writes a line, of zeros and borders if not `inside` the image. whole(x, count, to) writes `count`
-  // positions of the line from x on, all inside, and zeros up to a whole line of 64 bytes. piece(x, to)
-  // writes one position, and border(to) one of the border. Both return what is behind it.
+  std::int64_t row_bytes() const { return row_bytes_; }
+  // Writes a line, of zeros and borders if not `inside` the image. whole(x, step, rows, count, to) writes
+  // `rows` rows, row_bytes() apart. Row i has `count` positions of the line from x + i * step on, all inside,
+  // and behind them zeros up to a whole line of 64 bytes. piece(x, count, to) writes positions that are
+  // inside, and border(count, to) those of the border. Both return what is behind it.
   template <class Whole, class Piece, class Border>
   void WriteLine(bool inside, std::byte* to, const Whole& whole, const Piece& piece,
                  const Border& border) const;
@@ -106,6 +115,7 @@ class TileImage {
   Window window_;
   std::int64_t position_bytes_;
   bool wide_ = false;
+  std::int64_t cycles_ = 0;
   std::int64_t columns_ = 0, row_bytes_ = 0;  // of a line, and of a position in it
 };
 
@@ -113,18 +123,38 @@ template <class Whole, class Piece, class Border>
 void TileImage::WriteLine(bool inside, std::byte* to, const Whole& whole, const Piece& piece,
                           const Border& border) const {
   const WindowAxis& axis = window_.axes[2];
-  const std::int64_t count = wide_ ? axis.kernel : 1, step = wide_ ? axis.dilation : 1;
-  for (std::int64_t column = 0; column < columns_; ++column, to += row_bytes_) {
-    const std::int64_t begin = wide_ ? axis.start(column) : column - axis.before;
-    if (inside && step == 1 && begin >= 0 && begin + count <= axis.input) {
-      whole(begin, count, to);
-      continue;
+  const std::int64_t count = wide_ ? axis.kernel : 1, dilation = wide_ ? axis.dilation : 1;
+  const std::int64_t step = wide_ ? axis.stride : 1;
+  // Column `column`, which is not whole.
+  const auto write = [&](std::int64_t column) {
+    std::byte* const row = to + column * row_bytes_;
+    std::byte* at = row;
+    for (std::int64_t k = 0, run; k < count; k += run) {
+      const std::int64_t x = column * step - axis.before + k * dilation;
+      const bool is_inside = inside && x >= 0 && x < axis.input;
+      // Positions side by side go together.
+      const std::int64_t end = is_inside ? axis.input : x < 0 && inside ? 0 : x + count;
+      run = dilation == 1 ? std::min(count - k, end - x) : 1;
+      at = is_inside ? piece(x, run, at) : border(run, at);
     }
-    std::byte* at = to;
-    for (std::int64_t k = 0, x = begin; k < count; ++k, x += step)
-      at = inside && x >= 0 && x < axis.input ? piece(x, at) : border(at);
-    std::fill(at, to + row_bytes_, std::byte{0});
+    std::fill(at, row + row_bytes_, std::byte{0});
+  };
+  if (!inside) {
+    if (columns_ > 0) write(0);
+    for (std::int64_t column = 1; column < columns_; ++column)
+      std::copy_n(to, row_bytes_, to + column * row_bytes_);
+    return;
   }
+  // The columns [first, last) are whole.
+  std::int64_t first = columns_, last = columns_;
+  if (dilation == 1) {
+    const std::int64_t room = axis.input + axis.before - count;
+    first = std::min(columns_, axis.before <= 0 ? 0 : (axis.before + step - 1) / step);
+    last = std::max(first, room < 0 ? 0 : std::min(columns_, room / step + 1));
+  }
+  for (std::int64_t column = 0; column < first; ++column) write(column);
+  if (first < last) whole(first * step - axis.before, step, last - first, count, to + first * row_bytes_);
+  for (std::int64_t column = last; column < columns_; ++column) write(column);
 }
 
 template <class Run, class Border, class Spread>

@@ -11,6 +11,8 @@
 #include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
+#include "rewire/kernels/cpu/product/vnni-inl.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace rewire::kernel::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
@@ -176,10 +178,8 @@ void QuantiseBlocks(const float* x, std::int64_t depth, std::int64_t block, std:
 
 #if HWY_TARGET == HWY_AVX3
 
-// VNNI, which not every CPU with AVX-512 has: four products of bytes in one instruction.
 HWY_INLINE void AddBytes(hn::Vec<BlockedI>& sum, hn::Vec<BlockedW> codes, std::uint32_t quad) {
-  const auto bytes = hn::Set(BlockedW(), quad);
-  asm("vpdpbusd %2, %1, %0" : "+v"(sum.raw) : "v"(codes.raw), "v"(bytes.raw));
+  AddVnni(sum, codes, hn::Set(BlockedW(), quad));
 }
 
 HWY_INLINE std::uint32_t QuadAt(const std::int8_t* bytes) {
@@ -260,7 +260,7 @@ void MultiplyBlockedBytes(const BlockedPanel& panel, const BlockedBytesRow* rows
 }
 
 BlockedKernels BlockedOfTarget() {
-  const bool vnni = __builtin_cpu_supports("avx512vnni") != 0;
+  const bool vnni = HasVnni();
   return {&MultiplyBlocked, vnni ? &MultiplyBlockedBytes : nullptr, &ExpandBlocked, &QuantiseBlocks};
 }
 

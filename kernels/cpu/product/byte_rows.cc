@@ -11,6 +11,7 @@
 #include <hwy/foreach_target.h>
 // Behind it.
 #include "rewire/kernels/cpu/elementwise/activated-inl.h"
+#include "rewire/kernels/cpu/product/vnni-inl.h"
 #include "rewire/kernels/cpu/support/convert.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -153,8 +154,8 @@ struct SplitLimbs {
     std::int32_t bytes = 0;
     std::memcpy(&bytes, from, sizeof(bytes));
     const auto quad = hn::Set(SplitInts(), bytes);
-    asm("vpdpbusd %2, %1, %0" : "+v"(left.raw) : "v"(first.raw), "v"(quad.raw));
-    asm("vpdpbusd %2, %1, %0" : "+v"(right.raw) : "v"(second.raw), "v"(quad.raw));
+    AddVnni(left, first, quad);
+    AddVnni(right, second, quad);
     next.Add(from + step, step, first, second);
   }
   // The sums of the numbers, if those of the higher bytes are these.
@@ -309,7 +310,7 @@ ByteRowKernels ByteRowsOfTarget() {
 #if HWY_TARGET == HWY_AVX3
   kernels.join = &JoinSums;
   kernels.finish = &FinishTotals;
-  if (__builtin_cpu_supports("avx512vnni") != 0) kernels.multiply = &MultiplySplit;
+  if (HasVnni()) kernels.multiply = &MultiplySplit;
 #endif
   return kernels;
 }

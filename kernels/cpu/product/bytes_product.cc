@@ -170,8 +170,9 @@ class BytesProduct : RowsByBytes {
         const std::int64_t first = g * kSplitGroup, count = std::min(kSplitGroup, PaddedDepth(depth) - first);
         const TileRows of_group = {reinterpret_cast<const std::byte*>(tile.rows.bytes) + first,
                                    tile.rows.limb_bytes, 1, &kStart, count / kQuad};
-        registers.Multiply(TileUnit::kSignedBytes, of_group, std::int64_t{limbs} * tile.count,
-                           tile.panel + first * tile.width, tile.width, sums);
+        const TileWeights weights(tile.panel + first * tile.width, of_group.depth, of_group.depth,
+                                  tile.width);
+        registers.Multiply(TileUnit::kSignedBytes, of_group, std::int64_t{limbs} * tile.count, weights, sums);
         kernels_.join(tile, g, sums, totals);
       }
       kernels_.finish(tile, totals);

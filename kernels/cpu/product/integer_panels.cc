@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <type_traits>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "rewire/kernels/cpu/product/integer_panels.cc"
@@ -12,8 +11,8 @@
 #define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
 #include <hwy/foreach_target.h>
 // Behind it.
-#include "rewire/kernels/cpu/elementwise/activated-inl.h"
-#include "rewire/kernels/cpu/math/rounded-inl.h"
+#include "rewire/kernels/cpu/product/integer_finish-inl.h"
+#include "rewire/kernels/cpu/product/vnni-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace rewire::kernel::cpu::HWY_NAMESPACE {
@@ -58,7 +57,7 @@ struct Pairs {
 #endif
   static constexpr int kMostVectors = 1;
   using DW = hn::Repartition<std::int16_t, D>;
-  using DB = hn::Half<hn::Repartition<std::int8_t, D>>;  // as many as DW has
+  using DB = hn::Half<hn::Repartition<std::int8_t, D> >;  // as many as DW has
   using Quad = hn::Vec<DW>;
   struct Weights {
     hn::Vec<DW> low, high;  // of the lower and the upper half of the columns
@@ -96,8 +95,6 @@ struct Pairs {
 
 #if HWY_TARGET == HWY_AVX3
 
-// VNNI, which not every CPU with AVX-512 has: four products of bytes in one instruction, which does not
-// saturate. Written as such, since the target as a whole is compiled without it.
 struct Vnni {
   static constexpr int kMostRows = 8;
   static constexpr int kMostVectors = 2;
@@ -116,9 +113,7 @@ struct Vnni {
   struct Sum {
     V sum;
     HWY_INLINE void Clear() { sum = hn::Zero(D()); }
-    HWY_INLINE void Add(Quad quad, Weights weights) {
-      asm("vpdpbusd %2, %1, %0" : "+v"(sum.raw) : "v"(quad.raw), "v"(weights.raw));
-    }
+    HWY_INLINE void Add(Quad quad, Weights weights) { AddVnni(sum, quad, weights); }
     HWY_INLINE V Total() const { return sum; }
   };
 };
@@ -193,59 +188,33 @@ HWY_NOINLINE std::int32_t SumOf(const std::uint8_t* from, std::int64_t count) {
   return static_cast<std::int32_t>(static_cast<std::uint32_t>(sum));
 }
 
-// The `used` elements that a vector of columns has there.
-template <typename T, class DT = hn::Rebind<T, D>>
-HWY_INLINE hn::Vec<DT> LoadColumns(const T* from, std::int64_t used) {
-  if (used >= Columns()) return hn::LoadU(DT(), from);
-  HWY_ALIGN T edge[hn::MaxLanes(D())] = {};
-  std::copy_n(from, used, edge);
-  return hn::Load(DT(), edge);
-}
-template <class DT, class VT, typename T = hn::TFromD<DT>>
-HWY_INLINE void StoreColumns(DT d, VT values, T* to, std::int64_t used) {
-  if (used >= Columns()) return hn::StoreU(values, d, to);
-  HWY_ALIGN T edge[hn::MaxLanes(D())];
-  hn::StoreU(values, d, edge);
-  std::copy_n(edge, used, to);
-}
-
-// The finished row of a vector of columns from `from` on.
-HWY_INLINE void FinishVector(const IntegerTile& tile, V sums, VF scale, VF bias, std::int64_t at,
-                             std::int64_t used) {
-  const IntegerFinish& finish = tile.finish;
-  if (finish.kind == IntegerFinish::kSums)
-    return StoreColumns(D(), sums, static_cast<std::int32_t*>(tile.out) + at, used);
-  VF value = hn::ConvertTo(DF(), sums);
-  value = finish.bias != nullptr ? hn::MulAdd(value, scale, bias) : hn::Mul(value, scale);
-  if (finish.kind == IntegerFinish::kFloats) {
-    if (!finish.activation.IsNone()) value = Activated(DF(), value, finish.activation);
-    return StoreColumns(DF(), value, static_cast<float*>(tile.out) + at, used);
-  }
-  const V rounded = Rounded(DF(), value, finish.zero, finish.least, finish.most);
-  if (finish.kind == IntegerFinish::kUnsigned) {
-    const hn::Rebind<std::uint8_t, D> d;
-    StoreColumns(d, hn::DemoteTo(d, rounded), static_cast<std::uint8_t*>(tile.out) + at, used);
-  } else {
-    const hn::Rebind<std::int8_t, D> d;
-    StoreColumns(d, hn::DemoteTo(d, rounded), static_cast<std::int8_t*>(tile.out) + at, used);
-  }
-}
-
 // What follows the products of `rows` rows by a vector of columns from `from` on; those of the rows lie
-// `step` apart.
+// `step` apart. Nothing of the tile is read between stores, which may lie anywhere as far as the compiler
+// knows.
+template <typename T>
+HWY_NOINLINE void FinishColumnsAs(const IntegerTile& tile, std::int64_t from, int rows,
+                                  const std::int32_t* products, std::int64_t step,
+                                  const std::int32_t* row_sums) {
+  const std::int64_t used = tile.columns - from, step_of_out = tile.step;
+  const IntegerFinish finish = tile.finish;
+  const V start = LoadSome(D(), tile.start + from, used);
+  const bool has_zeros = tile.w_zero != nullptr;
+  const V w_zero = has_zeros ? LoadSome(D(), tile.w_zero + from, used) : hn::Zero(D());
+  const VF scale = finish.scale != nullptr ? LoadSome(DF(), finish.scale + from, used) : hn::Zero(DF());
+  const VF bias = finish.bias != nullptr ? LoadSome(DF(), finish.bias + from, used) : hn::Zero(DF());
+  T* out = static_cast<T*>(tile.out) + from;
+  for (int i = 0; i < rows; ++i, out += step_of_out) {
+    V sum = hn::Add(start, hn::Load(D(), products + i * step));
+    if (has_zeros) sum = hn::Sub(sum, hn::Mul(w_zero, hn::Set(D(), row_sums[i])));
+    StoreFinished(D(), sum, finish, scale, bias, out, used);
+  }
+}
+
 HWY_INLINE void FinishColumns(const IntegerTile& tile, std::int64_t from, int rows,
                               const std::int32_t* products, std::int64_t step, const std::int32_t* row_sums) {
-  const IntegerFinish& finish = tile.finish;
-  const std::int64_t used = tile.columns - from;
-  const V start = LoadColumns(tile.start + from, used);
-  const V w_zero = tile.w_zero != nullptr ? LoadColumns(tile.w_zero + from, used) : hn::Zero(D());
-  const VF scale = finish.scale != nullptr ? LoadColumns(finish.scale + from, used) : hn::Zero(DF());
-  const VF bias = finish.bias != nullptr ? LoadColumns(finish.bias + from, used) : hn::Zero(DF());
-  for (int i = 0; i < rows; ++i) {
-    V sum = hn::Add(start, hn::Load(D(), products + i * step));
-    if (tile.w_zero != nullptr) sum = hn::Sub(sum, hn::Mul(w_zero, hn::Set(D(), row_sums[i])));
-    FinishVector(tile, sum, scale, bias, i * tile.step + from, used);
-  }
+  ForFinishedType(tile.finish.kind, [&](auto of_type) HWY_ATTR {
+    FinishColumnsAs<decltype(of_type)>(tile, from, rows, products, step, row_sums);
+  });
 }
 
 void Finish(const IntegerTile& tile, const std::int32_t* products, const std::int32_t* row_sums) {
@@ -297,7 +266,7 @@ IntegerPanelKernel IntegerPanelsOfTarget([[maybe_unused]] bool any_instruction) 
   return KernelOf<Ones>();
 #else
 #if HWY_TARGET == HWY_AVX3
-  if (any_instruction && __builtin_cpu_supports("avx512vnni") != 0) return KernelOf<Vnni>();
+  if (any_instruction && HasVnni()) return KernelOf<Vnni>();
 #endif
   return KernelOf<Pairs>();
 #endif

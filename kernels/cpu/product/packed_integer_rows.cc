@@ -37,14 +37,11 @@ Status MultiplyByteRows(const IntegerProduct& product, const std::uint8_t* from,
   const std::int64_t units = PaddedDepth(depth) / kQuad;
   const auto flip = static_cast<std::byte>(is_signed ? 0x80 : 0);
   const auto write = [&](std::int64_t row, std::byte* to) {
-    CopyToLines(reinterpret_cast<const std::byte*>(from + row * depth), depth, to, flip);
+    CopyToLines({reinterpret_cast<const std::byte*>(from + row * depth), 0, depth, 1, to, 0, flip});
   };
-  return MultiplyWrittenRows(
-      TileUnit::kBytes, TileMatrix(rows, depth), units, product.w, product.columns, write,
-      [&](std::int64_t row, std::int64_t count, std::int64_t panel, const void* sums,
-          const TileRows& of_block) {
-        FinishIntegers(product, of_block, row, count, panel, static_cast<const std::int32_t*>(sums), out);
-      });
+  return MultiplyWrittenRows(TileUnit::kBytes, TileMatrix(rows, depth), units, product.w, product.columns,
+                             write,
+                             [&](std::int64_t panel) { return TiledIntegersFinish(product, panel, out); });
 }
 
 }  // namespace
@@ -82,14 +79,18 @@ Status MultiplyIntegerRows(const IntegerProduct& product, TensorView x, std::int
                      });
 }
 
-void FinishIntegers(const IntegerProduct& product, const TileRows& rows, std::int64_t row, std::int64_t count,
-                    std::int64_t panel, const std::int32_t* sums, TensorView out) {
-  IntegerTile tile = product.Panel(panel, 1, rows.units() * kQuad);
-  tile.count = static_cast<int>(count);
-  tile.out = ElementAt(out, row * product.columns + panel * kPanelWidth);
+TiledIntegersFinish::TiledIntegersFinish(const IntegerProduct& product, std::int64_t panel, TensorView out)
+    : tile_(product.Panel(panel, 1, 0)),
+      out_(static_cast<std::byte*>(ElementAt(out, panel * kPanelWidth))),
+      row_bytes_(product.columns * out.element_bytes()) {}
+
+void TiledIntegersFinish::operator()(std::int64_t row, std::int64_t count, const void* sums,
+                                     const TileRows& rows, std::int64_t first) {
+  tile_.count = static_cast<int>(count);
+  tile_.out = out_ + row * row_bytes_;
   std::int32_t of_rows[kBlockRows];
-  if (tile.w_zero != nullptr) SumBytes(rows, count, of_rows);
-  BestIntegerPanelKernel().finish(tile, sums, of_rows);
+  if (tile_.w_zero != nullptr) SumBytes(rows.From(first), count, of_rows);
+  kernel_.finish(tile_, static_cast<const std::int32_t*>(sums), of_rows);
 }
 
 void DeclareIntegerRows(WorkspaceSizes& sizes, std::int64_t rows, std::int64_t depth) {

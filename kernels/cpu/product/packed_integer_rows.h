@@ -3,6 +3,7 @@
 // Multiplies rows of bytes by packed weights, on the program's threads.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "rewire/kernels/cpu/product/integer_product.h"
@@ -16,8 +17,19 @@ Status MultiplyIntegerRows(const IntegerProduct& product, TensorView x, std::int
                            TensorView out);
 void DeclareIntegerRows(WorkspaceSizes& sizes, std::int64_t rows, std::int64_t depth);
 
-// Finishes `count` rows of sums by tiles from `row` on, and one panel.
-void FinishIntegers(const IntegerProduct& product, const TileRows& rows, std::int64_t row, std::int64_t count,
-                    std::int64_t panel, const std::int32_t* sums, TensorView out);
+// Finishes rows of a product by tiles and one of its panels (tile_product.h).
+class TiledIntegersFinish {
+ public:
+  TiledIntegersFinish(const IntegerProduct& product, std::int64_t panel, TensorView out);
+  // `count` rows from `row` on, which tiles read from rows.From(first) on.
+  void operator()(std::int64_t row, std::int64_t count, const void* sums, const TileRows& rows,
+                  std::int64_t first);
+
+ private:
+  const IntegerPanelKernel& kernel_ = BestIntegerPanelKernel();
+  IntegerTile tile_;
+  std::byte* out_;  // of the panel's first column
+  std::int64_t row_bytes_;
+};
 
 }  // namespace rewire::kernel::cpu

@@ -49,8 +49,10 @@ bool MultiplyBlock(const RowsByPanels& product, std::int64_t first, std::int64_t
     tile.panel = product.w + column * product.depth;
     tile.columns = std::min(product.columns - column, std::min(at_once, last - panel) * kPanelWidth);
     tile.bias = product.bias == nullptr ? nullptr : product.bias + column;
+    std::int64_t number = 0;
     for (std::int64_t i = begin; i < end; i += tile.count) {
       tile.count = RowsOfTile(end - i, kernel.rows);
+      tile.ahead = one_tile ? 0 : AheadOf(number++, kPanelWidth * product.depth);
       if (!pace.Spend(ProductsOf(tile.count, depth_at_once))) return false;
       for (int r = 0; r < tile.count; ++r) rows[r] = product.x + (i + r) * product.depth;
       const std::int64_t at = i * product.columns + column;

@@ -185,7 +185,7 @@ HWY_INLINE void AddStep(const float* const* rows, std::int64_t k, const float* H
 // Adds the products of all segments. A multiplier accepts a new product in each cycle and finishes it about
 // five cycles later. So with few rows, the sums of several k run side by side, because a single sum would
 // wait.
-template <class Way, int kRows, int kVectors>
+template <class Way, int kRows, int kVectors, bool kFetches>
 HWY_INLINE void AddSegments(const PanelTile& tile, const float* HWY_RESTRICT panel, std::int64_t width,
                             Sums<kRows>& sums) {
   constexpr int kSideBySide = kRows == 1 ? 4 : kRows <= 3 ? 2 : 1;
@@ -210,6 +210,7 @@ HWY_INLINE void AddSegments(const PanelTile& tile, const float* HWY_RESTRICT pan
       }
     }
     for (; k < tile.depth; ++k) {
+      if constexpr (kFetches) __builtin_prefetch(panel + tile.ahead, 0, 2);
       AddStep<Way, kRows, kVectors>(rows, k, panel, sums);
       panel += width;
     }
@@ -308,7 +309,12 @@ HWY_NOINLINE void RunColumns(const PanelTile& tile, const float* panel, std::int
                              std::int64_t column, std::int64_t used) {
   Sums<kRows> sums;
   FillWithBias<kRows, kVectors>(tile, column, used, sums);
-  AddSegments<Way, kRows, kVectors>(tile, panel, of_panel, sums);
+  // With few rows or one vector, loads are what takes the time.
+  constexpr bool kMayFetch = kRows > 3 && kVectors == 2;
+  if (kMayFetch && tile.ahead != 0)
+    AddSegments<Way, kRows, kVectors, kMayFetch>(tile, panel, of_panel, sums);
+  else
+    AddSegments<Way, kRows, kVectors, false>(tile, panel, of_panel, sums);
   FinishColumns<typename Way::Rounding, kRows, kVectors>(tile, column, used, sums);
 }
 

@@ -59,7 +59,16 @@ struct PanelTile {
   Activation activation;
   bool backward = false;             // the last panel first
   std::uint16_t* rounded = nullptr;  // takes the place of out: the same rounded to bf16
+  // While it reads units of the panel, tiles of several rows fetch those that lie so far behind them into the
+  // second cache.
+  std::int64_t ahead = 0;
 };
+
+// PanelTile::ahead for the tile of that number, of those that go by one panel of `size` units: the first two
+// fetch half of each line of the next panel. Where rows are few, waiting for it takes longer than products.
+constexpr std::int64_t AheadOf(std::int64_t number, std::int64_t size) {
+  return number < 2 ? size + number * kHalfPanel : 0;
+}
 
 inline constexpr int kMostPanelRows = 8;
 

@@ -63,16 +63,21 @@ void CheckImage(const Window& window, const TileImage& whole_image, std::int64_t
     std::vector<std::byte> memory(size, std::byte{0});
     for (std::int64_t i = 0; i < image.Lines(count); ++i) {
       const std::int64_t y = image.LineOfImage(i, count, first);
-      const auto piece = [&](std::int64_t x, std::byte* at) {
-        for (std::int64_t b = 0; b < bytes; ++b) *at++ = Of(y, x, b);
+      const auto piece = [&](std::int64_t x, std::int64_t of_piece, std::byte* at) {
+        REQUIRE((of_piece > 0 && y >= 0 && y < rows.input && x >= 0 && x + of_piece <= columns.input));
+        for (std::int64_t p = 0; p < of_piece; ++p) {
+          for (std::int64_t b = 0; b < bytes; ++b) *at++ = Of(y, x + p, b);
+        }
         return at;
       };
-      const auto whole = [&](std::int64_t x, std::int64_t of_piece, std::byte* at) {
-        for (std::int64_t p = 0; p < of_piece; ++p) at = piece(x + p, at);
+      const auto whole = [&](std::int64_t x, std::int64_t step, std::int64_t of_rows, std::int64_t of_row,
+                             std::byte* at) {
+        for (std::int64_t n = 0; n < of_rows; ++n) piece(x + n * step, of_row, at + n * image.row_bytes());
       };
-      const auto border = [&](std::byte* at) {
-        std::memset(at, static_cast<int>(kBorder), static_cast<std::size_t>(bytes));
-        return at + bytes;
+      const auto border = [&](std::int64_t of_piece, std::byte* at) {
+        REQUIRE(of_piece > 0);
+        std::memset(at, static_cast<int>(kBorder), static_cast<std::size_t>(of_piece * bytes));
+        return at + of_piece * bytes;
       };
       const bool inside = y >= 0 && y < rows.input;
       std::byte* line = memory.data() + i * image.LineBytes();
@@ -80,15 +85,11 @@ void CheckImage(const Window& window, const TileImage& whole_image, std::int64_t
       if (!image.WritesRuns()) continue;
       const std::vector<std::byte> pieces(line, line + image.LineBytes());
       std::fill_n(line, image.LineBytes(), std::byte{0});
-      const auto run = [&](std::int64_t x, std::int64_t of_run, std::byte* at) {
-        whole(x, of_run, at);
-        return at + of_run * bytes;
-      };
       const auto borders = [&](std::int64_t of_run, std::byte* at) {
         std::fill_n(at, of_run * bytes, kBorder);
         return at + of_run * bytes;
       };
-      image.WriteRuns(inside, line, run, borders, Spread);
+      image.WriteRuns(inside, line, piece, borders, Spread);
       runs_are_written = true;
       REQUIRE(std::equal(pieces.begin(), pieces.end(), line));
     }
@@ -171,6 +172,21 @@ TEST_CASE("rows of tiles hold the windows of a convolution") {
   CHECK(both[0]);
   CHECK(both[1]);
   CHECK(runs_are_written);
+}
+
+TEST_CASE("what tiles take grows with the lines that are read, multiplied and written") {
+  const auto cycles = [](std::int64_t stride, std::int64_t bytes, std::int64_t panels) {
+    Window window;
+    window.axes[1] = window.axes[2] = Resolved({32, 3, stride, 1, 1, 1});
+    return TileImage(window, bytes, panels, true).cycles();
+  };
+  // For each of three rows of the window and each panel two, and four to write a line.
+  CHECK(cycles(1, 16, 1) == 3 * 2 + 4);
+  CHECK(cycles(1, 16, 4) == 4 * 3 * 2 + 4);
+  // Two lines of the image are written for a line of the output.
+  CHECK(cycles(2, 3, 1) == 3 * 2 + 2 * 4);
+  // All nine positions read a line of their own.
+  CHECK(cycles(1, 64, 1) == 9 * 2 + 4);
 }
 
 // The bytes that a convolution takes for its image.

@@ -83,7 +83,7 @@ void CheckTiles(TileUnit unit, std::int64_t count, std::int64_t segments, std::i
   const TileRows rows = {x.data(), row_bytes, segments, segment_at.data(), depth};
   {
     const TileRegisters registers;
-    registers.Multiply(unit, rows, count, w.data(), width, sums.data());
+    registers.Multiply(unit, rows, count, TileWeights(w.data(), units, depth, width), sums.data());
   }
   for (std::int64_t i = 0; i < count; ++i) {
     for (std::int64_t j = 0; j < width; ++j) {
@@ -98,7 +98,8 @@ void CheckTiles(TileUnit unit, std::int64_t count, std::int64_t segments, std::i
         }
       }
       const double sum = sums.at((i * kPanelWidth + j) * kUnitBytes);
-      if (std::is_same_v<Sum, float> ? std::fabs(sum - expected) > 1e-5 * static_cast<double>(units)
+      // A sum that is no number is not near.
+      if (std::is_same_v<Sum, float> ? !(std::fabs(sum - expected) <= 1e-5 * static_cast<double>(units))
                                      : sum != expected)
         FAIL("row " << i << ", column " << j << ": " << sum << ", expected " << expected);
     }
@@ -140,12 +141,21 @@ TEST_CASE("tiles add the products of units") {
 TEST_CASE("lines are copied with zeros behind them") {
   if (!HasTiles()) return;
   for (const std::int64_t bytes : {0, 1, 63, 64, 65, 130}) {
-    std::vector<std::byte> from(static_cast<std::size_t>(bytes), std::byte{9});
-    std::vector<std::byte> to(256, std::byte{1});
-    CopyToLines(from.data(), bytes, to.data(), std::byte{0x80});
+    constexpr std::int64_t kRows = 3, kStep = 256;
+    // Rows overlap: each begins a byte behind the one before.
+    std::vector<std::byte> from;
+    for (std::int64_t i = 0; i < bytes + kRows - 1; ++i) from.push_back(static_cast<std::byte>(i % 100));
+    std::vector<std::byte> to(kRows * kStep, std::byte{1});
+    CopyToLines({from.data(), 1, bytes, kRows, to.data(), kStep, std::byte{0x80}});
     const std::int64_t lines = (bytes + kLineBytes - 1) / kLineBytes * kLineBytes;
-    for (std::int64_t i = 0; i < 256; ++i)
-      CHECK(std::to_integer<int>(to[static_cast<std::size_t>(i)]) == (i < bytes ? 0x89 : i < lines ? 0 : 1));
+    for (std::int64_t row = 0; row < kRows; ++row) {
+      for (std::int64_t i = 0; i < kStep; ++i) {
+        CHECK(std::to_integer<int>(to[static_cast<std::size_t>(row * kStep + i)]) ==
+              (i < bytes   ? 0x80 + (row + i) % 100
+               : i < lines ? 0
+                           : 1));
+      }
+    }
   }
 }
 
@@ -158,7 +168,7 @@ TEST_CASE("pieces are spread to lines, also over those that were read") {
       const std::int64_t all = kCount * of_line, narrow = all - (kCount - 1) * step - bytes;
       Elements<std::byte> lines(all);
       for (std::int64_t i = narrow; i < all; ++i) lines.at(i) = static_cast<std::byte>(1 + i % 200);
-      SpreadToLines(lines.data() + narrow, step, bytes, kCount, lines.data(), of_line);
+      CopyToLines({lines.data() + narrow, step, bytes, kCount, lines.data(), of_line});
       for (std::int64_t i = 0; i < all; ++i) {
         const std::int64_t piece = i / of_line, at = i % of_line;
         const auto expected = at < bytes ? 1 + (narrow + piece * step + at) % 200 : 0;

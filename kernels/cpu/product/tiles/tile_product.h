@@ -29,10 +29,11 @@ struct TileProduct {
   std::int64_t columns;
 };
 
-// Calls finish(first row, count, panel, sums) for each block of rows and panel, with their sums (tiles.h), on
-// several threads at once. Call it only from the kernel's own thread.
-template <class Finish>
-[[nodiscard]] Status MultiplyByTiles(const TileProduct& product, const Finish& finish) {
+// finish_of(panel) gives what finishes blocks of a panel: it is called with the first row, how many there
+// are, and their sums (tiles.h). That happens on several threads at once. Call it only from the kernel's own
+// thread.
+template <class FinishOf>
+[[nodiscard]] Status MultiplyByTiles(const TileProduct& product, const FinishOf& finish_of) {
   constexpr std::int64_t kTaskSteps = 256;       // lines by a panel that are worth a thread's while, 5 us
   constexpr std::int64_t kGroupBytes = 1 << 19;  // of rows that stay in the second cache
   const std::int64_t units = product.rows.units(), panels = PanelCount(product.columns);
@@ -55,13 +56,16 @@ template <class Finish>
         for (; task < end; ++task) {
           const std::int64_t panel = task % panels;
           const std::int64_t first = task / panels * group, last = std::min(blocks, first + group);
-          const std::byte* weights = w + panel * kPanelWidth * kUnitBytes * units;
-          const std::int64_t width = WidthOfPanel(panel, product.columns);
+          const TileWeights weights(w + panel * kPanelWidth * kUnitBytes * units, units, product.rows.depth,
+                                    WidthOfPanel(panel, product.columns));
+          auto finish = finish_of(panel);
+          TileRows rows = product.rows;
           for (std::int64_t block = first; block < last; ++block) {
             const std::int64_t row = block * kBlockRows, count = std::min(kBlockRows, product.count - row);
             if (!pace.Spend(ProductsOf(4, units))) return;
-            registers.Multiply(product.unit, product.rows.From(row), count, weights, width, sums);
-            finish(row, count, panel, static_cast<const void*>(sums));
+            rows.from = product.rows.from + row * rows.row_bytes;
+            registers.Multiply(product.unit, rows, count, weights, sums);
+            finish(row, count, static_cast<const void*>(sums));
           }
         }
       });
@@ -86,11 +90,12 @@ struct TileMatrix {
 };
 
 // Multiplies `rows` rows by `w`: write(row, to) writes one of them, and zeros up to a whole line. `depth`
-// counts units. finish as above. Takes a workspace of TileMatrix::Bytes.
-template <class Write, class Finish>
+// counts units. finish_of as above; what it gives is also called with the rows as tiles read them, and the
+// first of them. Takes a workspace of TileMatrix::Bytes.
+template <class Write, class FinishOf>
 [[nodiscard]] Status MultiplyWrittenRows(TileUnit unit, const TileMatrix& matrix, std::int64_t depth,
                                          const void* w, std::int64_t columns, const Write& write,
-                                         const Finish& finish) {
+                                         const FinishOf& finish_of) {
   const auto threads = static_cast<std::int64_t>(__rewire_kernel_api->thread_count());
   const std::int64_t most = matrix.AtOnce(threads);
   std::byte* memory = nullptr;
@@ -104,11 +109,12 @@ template <class Write, class Finish>
     if (!written.ok()) return written;
     constexpr std::int64_t kStart = 0;
     const TileRows rows = {memory, matrix.row_bytes, 1, &kStart, depth};
-    Status multiplied =
-        MultiplyByTiles({unit, rows, count, w, columns},
-                        [&](std::int64_t row, std::int64_t of_block, std::int64_t panel, const void* sums) {
-                          finish(begin + row, of_block, panel, sums, rows.From(row));
-                        });
+    Status multiplied = MultiplyByTiles({unit, rows, count, w, columns}, [&](std::int64_t panel) {
+      return
+          [&, finish = finish_of(panel)](std::int64_t row, std::int64_t of_block, const void* sums) mutable {
+            finish(begin + row, of_block, sums, rows, row);
+          };
+    });
     if (!multiplied.ok()) return multiplied;
   }
   return Status();

@@ -11,11 +11,8 @@ namespace {
 template <class Write>
 Status Multiply(const RowsByPanels& product, std::int64_t units, const Write& write) {
   const TileMatrix matrix(product.rows, units * kUnitBytes);
-  return MultiplyWrittenRows(
-      TileUnit::kPairs, matrix, units, product.w, product.columns, write,
-      [&](std::int64_t row, std::int64_t count, std::int64_t panel, const void* sums, const TileRows&) {
-        FinishPairs(product, row, count, panel, static_cast<const float*>(sums));
-      });
+  return MultiplyWrittenRows(TileUnit::kPairs, matrix, units, product.w, product.columns, write,
+                             [&](std::int64_t panel) { return TiledPairsFinish(product, panel); });
 }
 
 }  // namespace
@@ -40,28 +37,28 @@ Status MultiplyPairRowsByTiles(const RowsByPanels& product) {
     constexpr std::int64_t kStart = 0;
     const TileRows rows = {from, bytes, 1, &kStart, product.depth};
     return MultiplyByTiles({TileUnit::kPairs, rows, product.rows, product.w, product.columns},
-                           [&](std::int64_t row, std::int64_t count, std::int64_t panel, const void* sums) {
-                             FinishPairs(product, row, count, panel, static_cast<const float*>(sums));
-                           });
+                           [&](std::int64_t panel) { return TiledPairsFinish(product, panel); });
   }
-  return Multiply(product, product.depth,
-                  [&](std::int64_t row, std::byte* to) { CopyToLines(from + row * bytes, bytes, to); });
+  return Multiply(product, product.depth, [&](std::int64_t row, std::byte* to) {
+    CopyToLines({from + row * bytes, 0, bytes, 1, to, 0});
+  });
 }
 
-void FinishPairs(const RowsByPanels& product, std::int64_t row, std::int64_t count, std::int64_t panel,
-                 const float* sums) {
-  const std::int64_t column = panel * kPanelWidth;
-  const std::int64_t at = row * product.columns + column;
-  PanelTile tile{};
-  tile.count = static_cast<int>(count);
-  tile.columns = UsedOfPanel(panel, product.columns);
-  tile.bias = product.bias == nullptr ? nullptr : product.bias + column;
-  tile.addend = product.addend.From(at);
-  tile.out = product.out + at;
-  if (product.rounded != nullptr) tile.rounded = product.rounded + at;
-  tile.step = product.columns;
-  tile.activation = product.activation;
-  BestTileFinishKernel()(tile, sums);
+TiledPairsFinish::TiledPairsFinish(const RowsByPanels& product, std::int64_t panel)
+    : product_(product), column_(panel * kPanelWidth) {
+  tile_.columns = UsedOfPanel(panel, product.columns);
+  tile_.bias = product.bias == nullptr ? nullptr : product.bias + column_;
+  tile_.step = product.columns;
+  tile_.activation = product.activation;
+}
+
+void TiledPairsFinish::Run(std::int64_t row, std::int64_t count, const void* sums) {
+  const std::int64_t at = row * product_.columns + column_;
+  tile_.count = static_cast<int>(count);
+  tile_.addend = product_.addend.From(at);
+  tile_.out = product_.out + at;
+  if (product_.rounded != nullptr) tile_.rounded = product_.rounded + at;
+  kernel_(tile_, static_cast<const float*>(sums));
 }
 
 }  // namespace rewire::kernel::cpu

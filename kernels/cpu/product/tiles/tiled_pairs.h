@@ -6,6 +6,8 @@
 #include <cstdint>
 
 #include "rewire/kernels/cpu/product/packed_rows.h"
+#include "rewire/kernels/cpu/product/panels.h"
+#include "rewire/kernels/cpu/product/tiles/tile_finish.h"
 #include "rewire/kernels/cpu/product/tiles/tile_product.h"
 
 namespace rewire::kernel::cpu {
@@ -17,8 +19,24 @@ namespace rewire::kernel::cpu {
 // 0 without tiles. `depth` counts units.
 std::int64_t TiledPairsBytes(std::int64_t rows, std::int64_t depth);
 
-// Finishes `count` rows of a product from `row` on, and one panel.
-void FinishPairs(const RowsByPanels& product, std::int64_t row, std::int64_t count, std::int64_t panel,
-                 const float* sums);
+// Finishes rows of a product and one of its panels (tile_product.h).
+class TiledPairsFinish {
+ public:
+  TiledPairsFinish(const RowsByPanels& product, std::int64_t panel);
+
+  // `count` rows from `row` on. What else it is called with does not count.
+  template <class... Rest>
+  void operator()(std::int64_t row, std::int64_t count, const void* sums, const Rest&...) {
+    Run(row, count, sums);
+  }
+
+ private:
+  void Run(std::int64_t row, std::int64_t count, const void* sums);
+
+  const RowsByPanels& product_;
+  const TileFinishKernel kernel_ = BestTileFinishKernel();
+  std::int64_t column_;
+  PanelTile tile_{};
+};
 
 }  // namespace rewire::kernel::cpu

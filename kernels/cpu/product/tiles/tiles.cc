@@ -5,7 +5,6 @@
 #include "rewire/kernels/cpu/product/tiles/tiles.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "rewire/vm/kernel/amx.h"
 
@@ -85,27 +84,19 @@ inline void AddStep(const std::byte* rows, std::int64_t row_bytes, const std::by
 }
 
 template <class Unit, bool kTwoRows, bool kTwoColumns>
-void Run(const TileRows& rows, const std::byte* panel, void* sums) {
-  constexpr std::int64_t kOfWeights = kTwoColumns ? 2 * kLineBytes : kLineBytes;
+void Run(const TileRows& rows, const TileWeights& weights, void* sums) {
+  constexpr std::int64_t kOfWeights = kTwoColumns ? 2 * kLineBytes : kLineBytes,
+                         kStep = kLineUnits * kOfWeights;
   asm volatile("tilezero %%tmm0\n\ttilezero %%tmm1\n\ttilezero %%tmm2\n\ttilezero %%tmm3" ::: "memory");
-  const std::byte* end = panel + rows.units() * kOfWeights;
+  const std::byte *const panel = weights.panel(), *const end = panel + rows.units() * kOfWeights;
   for (std::int64_t s = 0; s < rows.segments; ++s) {
     const std::byte* from = rows.from + rows.segment_at[s];
-    const std::byte* weights = panel + s * rows.depth * kOfWeights;
-    for (std::int64_t k = 0; k < rows.depth; k += kLineUnits) {
-      // Behind a segment's weights lie those of the next. They are multiplied by zeros.
-      if (end - weights >= kLineUnits * kOfWeights) {
-        AddStep<Unit, kTwoRows, kTwoColumns>(from, rows.row_bytes, weights, kOfWeights);
-      } else {
-        // Behind the panel there need not be memory.
-        alignas(kLineBytes) std::byte rest[kLineUnits * kOfWeights];
-        const auto used = static_cast<std::size_t>(end - weights);
-        std::memcpy(rest, weights, used);
-        std::memset(rest + used, 0, sizeof(rest) - used);
-        AddStep<Unit, kTwoRows, kTwoColumns>(from, rows.row_bytes, rest, kOfWeights);
-      }
-      from += kLineBytes;
-      weights += kLineUnits * kOfWeights;
+    const std::byte* next = panel + s * rows.depth * kOfWeights;
+    // Behind a segment's weights lie those of the next. They are multiplied by zeros.
+    for (std::int64_t k = 0; k < rows.depth; k += kLineUnits, from += kLineBytes, next += kStep) {
+      const bool is_within = end - next >= kStep;
+      AddStep<Unit, kTwoRows, kTwoColumns>(
+          from, rows.row_bytes, is_within ? next : weights.Last(end - next, kOfWeights), kOfWeights);
     }
   }
   constexpr std::int64_t kOfSums = kPanelWidth * kUnitBytes;
@@ -121,11 +112,14 @@ void Run(const TileRows& rows, const std::byte* panel, void* sums) {
 }
 
 template <class Unit>
-void RunAs(const TileRows& rows, std::int64_t count, const std::byte* panel, std::int64_t width, void* sums) {
-  const bool two_columns = width > kHalfPanel;
-  if (count > kTileRows)
-    return two_columns ? Run<Unit, true, true>(rows, panel, sums) : Run<Unit, true, false>(rows, panel, sums);
-  return two_columns ? Run<Unit, false, true>(rows, panel, sums) : Run<Unit, false, false>(rows, panel, sums);
+void RunAs(const TileRows& rows, std::int64_t count, const TileWeights& weights, void* sums) {
+  const bool two_columns = weights.width() > kHalfPanel;
+  if (count > kTileRows) {
+    return two_columns ? Run<Unit, true, true>(rows, weights, sums)
+                       : Run<Unit, true, false>(rows, weights, sums);
+  }
+  return two_columns ? Run<Unit, false, true>(rows, weights, sums)
+                     : Run<Unit, false, false>(rows, weights, sums);
 }
 
 }  // namespace
@@ -135,28 +129,21 @@ bool HasTiles() {
   return kHas;
 }
 
-[[gnu::target("avx512f,avx512bw")]] void CopyToLines(const std::byte* from, std::int64_t bytes, std::byte* to,
-                                                     std::byte flip) {
-  const __m512i bits = _mm512_set1_epi8(static_cast<char>(flip));
-  for (; bytes >= kLineBytes; bytes -= kLineBytes, from += kLineBytes, to += kLineBytes)
-    _mm512_storeu_si512(to, _mm512_xor_si512(_mm512_loadu_si512(from), bits));
-  if (bytes > 0) {
-    const __mmask64 used = ~std::uint64_t{0} >> (kLineBytes - bytes);
-    const __m512i rest = _mm512_xor_si512(_mm512_maskz_loadu_epi8(used, from), bits);
-    _mm512_storeu_si512(to, _mm512_maskz_mov_epi8(used, rest));
+[[gnu::target("avx512f,avx512bw")]] void CopyToLines(const RowsToLines& copy) {
+  const __m512i bits = _mm512_set1_epi8(static_cast<char>(copy.flip));
+  const std::int64_t whole = copy.bytes / kLineBytes * kLineBytes, rest = copy.bytes - whole;
+  const __mmask64 used = rest == 0 ? 0 : ~std::uint64_t{0} >> (kLineBytes - rest);
+  const __m512i bits_of_rest = _mm512_maskz_mov_epi8(used, bits);
+  const std::byte* from = copy.from;
+  std::byte* to = copy.to;
+  for (std::int64_t i = 0; i < copy.rows; ++i, from += copy.from_step, to += copy.to_step) {
+    for (std::int64_t at = 0; at < whole; at += kLineBytes)
+      _mm512_storeu_si512(to + at, _mm512_xor_si512(_mm512_loadu_si512(from + at), bits));
+    if (rest > 0) {
+      const __m512i last = _mm512_maskz_loadu_epi8(used, from + whole);
+      _mm512_storeu_si512(to + whole, _mm512_xor_si512(last, bits_of_rest));
+    }
   }
-}
-
-[[gnu::target("avx512f,avx512bw")]] void SpreadToLines(const std::byte* from, std::int64_t step,
-                                                       std::int64_t bytes, std::int64_t count, std::byte* to,
-                                                       std::int64_t to_step) {
-  if (bytes > kLineBytes) {
-    for (; count > 0; --count, from += step, to += to_step) CopyToLines(from, bytes, to);
-    return;
-  }
-  const __mmask64 used = ~std::uint64_t{0} >> (kLineBytes - bytes);
-  for (; count > 0; --count, from += step, to += to_step)
-    _mm512_store_si512(to, _mm512_maskz_loadu_epi8(used, from));
 }
 
 [[gnu::target("avx512f,avx512bw")]] void SumBytes(const TileRows& rows, std::int64_t count,
@@ -172,34 +159,42 @@ bool HasTiles() {
   }
 }
 
+TileWeights::TileWeights(const void* panel, std::int64_t units, std::int64_t depth, std::int64_t width)
+    : panel_(static_cast<const std::byte*>(panel)), width_(width) {
+  if (depth % kLineUnits == 0) return;
+  const std::int64_t unit_bytes = width * kUnitBytes, last = std::min(units, kLineUnits);
+  std::byte* const end = last_ + kLineUnits * unit_bytes;
+  std::copy_n(panel_ + (units - last) * unit_bytes, last * unit_bytes, end - last * unit_bytes);
+  std::fill_n(end, kLineUnits * unit_bytes, std::byte{0});
+}
+
 TileRegisters::TileRegisters() {
   static constexpr Configuration kConfiguration;
   asm volatile("ldtilecfg %0" ::"m"(kConfiguration) : "memory");
 }
 TileRegisters::~TileRegisters() { asm volatile("tilerelease" ::: "memory"); }
 
-void TileRegisters::Multiply(TileUnit unit, const TileRows& rows, std::int64_t count, const void* panel,
-                             std::int64_t width, void* sums) const {
-  const auto* weights = static_cast<const std::byte*>(panel);
+void TileRegisters::Multiply(TileUnit unit, const TileRows& rows, std::int64_t count,
+                             const TileWeights& weights, void* sums) const {
   switch (unit) {
     case TileUnit::kPairs:
-      return RunAs<Pairs>(rows, count, weights, width, sums);
+      return RunAs<Pairs>(rows, count, weights, sums);
     case TileUnit::kBytes:
-      return RunAs<Bytes>(rows, count, weights, width, sums);
+      return RunAs<Bytes>(rows, count, weights, sums);
     case TileUnit::kSignedBytes:
-      return RunAs<SignedBytes>(rows, count, weights, width, sums);
+      return RunAs<SignedBytes>(rows, count, weights, sums);
   }
 }
 
 #else
 
 bool HasTiles() { return false; }
+TileWeights::TileWeights(const void* panel, std::int64_t, std::int64_t, std::int64_t width)
+    : panel_(static_cast<const std::byte*>(panel)), width_(width) {}
 TileRegisters::TileRegisters() {}
 TileRegisters::~TileRegisters() {}
-void TileRegisters::Multiply(TileUnit, const TileRows&, std::int64_t, const void*, std::int64_t,
-                             void*) const {}
-void CopyToLines(const std::byte*, std::int64_t, std::byte*, std::byte) {}
-void SpreadToLines(const std::byte*, std::int64_t, std::int64_t, std::int64_t, std::byte*, std::int64_t) {}
+void TileRegisters::Multiply(TileUnit, const TileRows&, std::int64_t, const TileWeights&, void*) const {}
+void CopyToLines(const RowsToLines&) {}
 void SumBytes(const TileRows&, std::int64_t, std::int32_t*) {}
 
 #endif

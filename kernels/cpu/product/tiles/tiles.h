@@ -57,6 +57,27 @@ struct TileRows {
   }
 };
 
+// The right side: a panel of `width` columns of weights, whose rows are the units of all segments of the left
+// side. It has a copy of its last units with zeros behind them, for tiles that reach beyond the end.
+class TileWeights {
+ public:
+  // `panel` has `units` units of each column. Segments have `depth` of them.
+  TileWeights(const void* panel, std::int64_t units, std::int64_t depth, std::int64_t width);
+
+  const std::byte* panel() const { return panel_; }
+  std::int64_t width() const { return width_; }
+  // The last `bytes` of them, fewer than kLineUnits units, with zeros behind. A unit of all columns has
+  // `unit_bytes`.
+  const std::byte* Last(std::int64_t bytes, std::int64_t unit_bytes) const {
+    return last_ + kLineUnits * unit_bytes - bytes;
+  }
+
+ private:
+  const std::byte* panel_;
+  std::int64_t width_;
+  alignas(kLineBytes) std::byte last_[2 * kLineUnits * kPanelWidth * kUnitBytes];
+};
+
 // The tile registers of the calling thread, from the constructor to the destructor. Between them, nothing
 // else on the thread may use tiles. Only where HasTiles().
 class TileRegisters {
@@ -66,21 +87,25 @@ class TileRegisters {
   TileRegisters(const TileRegisters&) = delete;
   TileRegisters& operator=(const TileRegisters&) = delete;
 
-  // Multiplies `count` rows, at most kBlockRows, by a panel of `width` columns, whose rows are the units of
-  // all segments. Row i of the sums begins at sums + i * kPanelWidth; sums must be aligned to lines. Rows up
-  // to the next multiple of 16 are read, and their sums written. A weight that is not finite makes NaN of its
-  // column.
-  void Multiply(TileUnit unit, const TileRows& rows, std::int64_t count, const void* panel,
-                std::int64_t width, void* sums) const;
+  // Multiplies `count` rows, at most kBlockRows, by a panel. Row i of the sums begins at sums + i *
+  // kPanelWidth; sums must be aligned to lines. Rows up to the next multiple of 16 are read, and their sums
+  // written. A weight that is not finite makes NaN of its column.
+  void Multiply(TileUnit unit, const TileRows& rows, std::int64_t count, const TileWeights& weights,
+                void* sums) const;
 };
 
-// Copies bytes, and writes zeros behind them up to a whole line. The bits of `flip` are turned in each byte:
-// with 0x80, signed bytes become unsigned ones, 128 higher. Only where HasTiles().
-void CopyToLines(const std::byte* from, std::int64_t bytes, std::byte* to, std::byte flip = std::byte{0});
-// Copies `count` pieces of so many bytes, `step` apart, to lines `to_step` apart, and writes zeros behind
-// each up to a whole line. Piece i may overlap lines from i on, where it does not begin before them.
-void SpreadToLines(const std::byte* from, std::int64_t step, std::int64_t bytes, std::int64_t count,
-                   std::byte* to, std::int64_t to_step);
+// Rows of bytes, from_step apart, to rows that are to_step apart. The bits of `flip` are turned in each byte:
+// with 0x80, signed bytes become unsigned ones, 128 higher.
+struct RowsToLines {
+  const std::byte* from;
+  std::int64_t from_step, bytes, rows;
+  std::byte* to;
+  std::int64_t to_step;
+  std::byte flip{0};
+};
+// Copies them, and writes zeros behind each row up to a whole line. A row may overlap the lines from its own
+// on, where it does not begin before them. Only where HasTiles().
+void CopyToLines(const RowsToLines& copy);
 // The sums of the unsigned bytes of rows. Only where HasTiles().
 void SumBytes(const TileRows& rows, std::int64_t count, std::int32_t* sums);
 
