@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Many elements to one, and elements scaled by statistics of their row. Rows of contiguous elements are done
-// by a group of 64 threads, few results of many elements by a group of 256 threads each, everything else by
-// one thread for each result.
+// Many elements to one, and elements scaled by statistics of their row. A group of 64 threads does a row of
+// contiguous elements. A group of 256 threads does each of few results of many elements. Everything else is
+// done by one thread for each result.
 
 #define LANES 64
 
