@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <utility>
 
 #include "rewire/executable_format/instruction_text.h"
 #include "rewire/vm/run/interpreter.h"
@@ -48,17 +49,17 @@ bool Interpreter::RefuseRecording(const char* why) {
 // if it gave its work to a device, or if equal arguments give equal results, and the arguments stay. `kernel`
 // is the one that is called now; kNone at the end.
 bool Interpreter::CheckRecordedCall(std::uint32_t kernel) {
-  if (vm_.recorded_call != kNone) {
-    const LinkedKernel& last = kernels_[vm_.recorded_call];
-    const RewireKernelRow* row = last.function.row;
-    const bool declared = row != nullptr && row->arguments != nullptr;
-    const bool pure = declared && (row->traits & REWIRE_KERNEL_IMPURE) == 0;
-    if (vm_.recorded_reads || (!vm_.stream_asked && !pure)) {
+  const std::uint32_t last = std::exchange(vm_.recorded_call, kernel);
+  if (last != kNone) {
+    const RewireKernelRow* row = kernels_[last].function.row;
+    const bool pure =
+        row != nullptr && row->arguments != nullptr && (row->traits & REWIRE_KERNEL_IMPURE) == 0;
+    const bool again = vm_.stream_asked || pure;
+    if (!again || vm_.recorded_reads) {
       return Fail(StatusCode::kUnsupported, "the run cannot be recorded: kernel '{}' {} the host",
-                  last.import->name, vm_.stream_asked || pure ? "uses memory of" : "runs on");
+                  kernels_[last].import->name, again ? "uses memory of" : "runs on");
     }
   }
-  vm_.recorded_call = kernel;
   vm_.stream_asked = vm_.recorded_reads = false;
   return true;
 }
