@@ -157,8 +157,11 @@ class REWIRE_API VirtualMachine {
   // set replay the recording. They read the same memory of inputs anew and write the same results. A driver
   // that records replays all in one call. Every call that changes the VM, and another run, end the recording.
   //
+  // What the host itself makes is made once: results that nobody has bound keep it, and must not be written.
+  //
   // Errors: those of a run. kUnsupported, with the instruction, if the host takes part in the run with more
-  // than shapes. Also if several devices do, or if the device cannot record. No recording is made then.
+  // than shapes and constants, or writes an output. Also if several devices do, if the device cannot record,
+  // or if an output has an allocator. No recording is made then.
   Status TryRecord(std::string_view function = {});
   // Whether there is a recording, so that a run of its function replays it.
   bool recorded() const;

@@ -131,7 +131,7 @@ std::int64_t TileFor(std::int64_t rows, std::int64_t columns, std::int64_t batch
 
 Status RunTiles(Call& call, std::int64_t tile, std::int64_t rows, std::int64_t columns,
                 std::int64_t batches) {
-  return call.Groups(TilesOf(columns, tile), TilesOf(rows, tile), batches, 16, 16);
+  return call.Groups(TilesOf(columns, tile) * TilesOf(rows, tile) * batches, 1, 1, 16, 16);
 }
 
 }  // namespace rewire::kernel::device

@@ -330,6 +330,25 @@ TEST_CASE("a bound of memory knows the library's scratch memory, which all calls
   CHECK(Blas().calls("cublasLtMatmul") == asked + 3);
 }
 
+TEST_CASE("a bound has the scratch memory of a convolution whose sizes nobody knows") {
+  LinkOptions options;
+  REQUIRE(MessageOf(options.kernels.AddLibrary("librewire_kernels_device.so")).empty());
+  const Program program = ProgramOf(R"(
+.device gpu = cuda:0
+.kernel k = "rewire.device.conv" {pads = [1, 1, 1, 1]}
+.func f(x: f32[*] on gpu, w: f32[16, 16, 3, 3] on gpu) -> f32[1, 16, 40, 40] on gpu
+%s = alloc_storage _, alignment=256, f32[1, 16, 40, 40], gpu
+%y = alloc_tensor %s, _, f32[1, 16, 40, 40]
+invoke_packed k(%x, %w, %y), outputs=1
+ret %y
+.end
+)",
+                                    std::move(options));
+  const Result<MemoryBound> bound = program.TryMemoryBound("f");
+  REQUIRE(bound);
+  CHECK(bound->workspace == std::uint64_t{32} << 20);
+}
+
 TEST_CASE("libraries that are off are not asked", "[.off]") {
   REQUIRE(std::getenv("REWIRE_CUDA_LIBRARIES") != nullptr);
   const auto [bound, peak] = BoundAndPeak(kProduct);

@@ -20,10 +20,12 @@ TEST_CASE("products of every size run on a device as on the CPU") {
                          const std::vector<std::int64_t>& out) {
     CheckAlike({"matmul", "", {Floats(a), Floats(b)}, {Floats(out)}});
   };
-  matmul({7, 40}, {40, 33}, {7, 33});                // small tiles
-  matmul({3, 17, 5}, {3, 5, 18}, {3, 17, 18});       // in batches
-  matmul({1030, 18}, {18, 1090}, {1030, 1090});      // large ones
-  matmul({300, 3, 5}, {300, 5, 70}, {300, 3, 70});   // in batches
+  matmul({7, 40}, {40, 33}, {7, 33});            // small tiles
+  matmul({3, 17, 5}, {3, 5, 18}, {3, 17, 18});   // in batches
+  matmul({1030, 18}, {18, 1090}, {1030, 1090});  // large ones
+  matmul({70000, 2, 2}, {70000, 2, 6},
+         {70000, 2, 6});                            // in more than CUDA takes along its second and third axes
+  matmul({300, 3, 5}, {300, 5, 70}, {300, 3, 70});  // in batches
   for (const std::int64_t columns : {1, 3, 4, 5}) {  // up to 4 columns: a group for each element
     matmul({9, 70}, {70, columns}, {9, columns});
     matmul({2, 5, 32}, {2, 32, columns}, {2, 5, columns});

@@ -267,8 +267,8 @@ TEST_CASE("what the host reads of an input's memory is not taken for a constant"
     vm.SetInput(*vm.program().FindInput("x", "added"), TensorView(x, {3}));
     vm.SetInput(*vm.program().FindInput("term", "added"), TensorView(&term, kFloat32, scalar));
     vm.SetOutput(*vm.program().FindOutput(0u, "added"), TensorView(y, {3}));
-    CHECK(MessageOf(vm.TryRecord("added")) ==
-          "the run cannot be recorded: kernel 'test.add_host' uses memory of the host");
+    CHECK_THAT(MessageOf(vm.TryRecord("added")),
+               Catch::EndsWith("the run cannot be recorded: kernel 'test.add_host' uses memory of the host"));
     for (int i = 0; i < 6; ++i) {
       term = static_cast<float>(i);
       vm.Invoke("added");

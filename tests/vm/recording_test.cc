@@ -3,7 +3,6 @@
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "rewire/tests/vm/device_programs.h"
@@ -63,71 +62,6 @@ TEST_CASE("a recorded run is replayed with what its inputs then hold") {
   CHECK(device.misuse.empty());
   CHECK(device.blocks.empty());
   CHECK(device.recordings.empty());
-}
-
-TEST_CASE("kernels of the host are part of a recorded run if a replay can do without them") {
-  FakeDevice device;
-  device.put_off = true;
-  // out[i] = x[i] + 1 of integers, on the host.
-  const RewirePackedFunction add_one = [](void*, const RewireFFIAny* args, std::int32_t, RewireFFIAny*) {
-    const DLTensor* x = RewireTensorOf(&args[0]);
-    const DLTensor* out = RewireTensorOf(&args[1]);
-    for (std::int64_t i = 0; i < x->shape[0]; ++i) {
-      static_cast<std::int64_t*>(out->data)[i] = static_cast<const std::int64_t*>(x->data)[i] + 1;
-    }
-    return 0;
-  };
-  const RewireKernelArgument arguments[] = {{"x", REWIRE_DTYPE_I64, 0, 1, 0, 0},
-                                            {"out", REWIRE_DTYPE_I64, 0, 3, REWIRE_ARGUMENT_WRITTEN, 0}};
-  const RewireKernelEntry entries[] = {
-      {"test.plus", add_one, 0}, {"test.random", add_one, 0}, {"test.unknown", add_one, 0}};
-  const RewireKernelRow rows[] = {
-      {arguments, 2, 0, nullptr, nullptr}, {arguments, 2, REWIRE_KERNEL_IMPURE, nullptr, nullptr}, {}};
-  const RewireKernelTable table = {sizeof(RewireKernelTable), 3, entries, rows};
-  // The kernel is given `given`: the shape of x, or an input.
-  const auto program = [&](const std::string& kernel, const std::string& given) {
-    LinkOptions options = WithKernels(device);
-    options.kernels.AddTable(table, "the table");
-    return VirtualMachine(ProgramOf(".device fake = ext_dev:0\n.kernel test.add_one\n.kernel " + kernel + R"(
-      .func main(x: f32[3], n: i64[1]) -> f32[3]
-        %sizes = shape_of %x
-        %u = alloc_storage _, alignment=64, i64[1], cpu
-        %more = alloc_tensor %u, _, i64[1]
-        invoke_packed )" + kernel + "(" +
-                                        given + R"(, %more), outputs=1
-        %d = device_copy %x, cpu, fake
-        %s = alloc_storage _, alignment=64, f32[3], fake
-        %a = alloc_tensor %s, _, f32[3]
-        invoke_packed test.add_one(%d, %a), outputs=1
-        %h = device_copy %a, fake, cpu
-        ret %h
-      .end)",
-                                    std::move(options)));
-  };
-  float x[3] = {1, 2, 3};
-  std::int64_t n = 2;
-  const auto record = [&](VirtualMachine& vm) {
-    vm.SetInput("x", TensorView(x, {3}));
-    vm.SetInput("n", TensorView(&n, kInt64, {1}));
-    return MessageOf(vm.TryRecord());
-  };
-  VirtualMachine vm = program("test.plus", "%sizes");
-  CHECK(record(vm).empty());
-  for (int i = 0; i < 3; ++i) {
-    x[0] = static_cast<float>(10 * i);
-    vm.Invoke();
-    CHECK(FloatsOf(vm.result().tensor())[0] == x[0] + 1);
-  }
-  CHECK(device.replays == 3);
-  for (const auto& [kernel, given, why] :
-       {std::tuple("test.random", "%sizes", "kernel 'test.random' runs on the host"),
-        std::tuple("test.unknown", "%sizes", "kernel 'test.unknown' runs on the host"),
-        std::tuple("test.plus", "%n", "kernel 'test.plus' uses memory of the host")}) {
-    VirtualMachine other = program(kernel, given);
-    CHECK_THAT(record(other), Catch::EndsWith(std::string("the run cannot be recorded: ") + why));
-  }
-  CHECK(device.replays == 3);
-  CHECK(device.misuse.empty());
 }
 
 TEST_CASE("a recorded run finds all of its memory, although its blocks differ in alignment") {

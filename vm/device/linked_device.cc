@@ -54,6 +54,16 @@ void FreeBlock(const DeviceApi& api, DLDevice device, const char* scope, void* s
   }
 }
 
+std::shared_ptr<const void> OwnerOf(const DeviceApi& api, DLDevice device, Held what, void* held) {
+  return {held, [&api, device, what](void* memory) {
+            if (what == Held::kHandle) {
+              api.release_handle(api.context, device, memory);
+            } else {
+              api.deallocate(api.context, device, memory, nullptr);
+            }
+          }};
+}
+
 bool IsPinned(const DeviceApi& api, DLDevice device, const void* memory, std::uint64_t bytes) {
   std::int32_t pinned = 0;
   return api.struct_size >= sizeof(RewireDeviceApi) && api.is_pinned != nullptr &&
@@ -66,8 +76,7 @@ Result<Tensor> ImportHandle(const DeviceApi& api, const TensorView& view) {
   const int code =
       api.import_handle(api.context, dl.device, dl.data, dl.byte_offset + view.bytes(), &address);
   if (code != REWIRE_DEVICE_OK) return Forward(DeviceFailure(api, dl.device, code));
-  const std::shared_ptr<const void> hold(
-      address, [&api, device = dl.device](void* held) { api.release_handle(api.context, device, held); });
+  const std::shared_ptr<const void> hold = OwnerOf(api, dl.device, Held::kHandle, address);
   if (address == dl.data) return Tensor();
   DLTensor there = dl;
   there.data = static_cast<char*>(address) + dl.byte_offset;

@@ -3,6 +3,9 @@
 // An entry of an executable's device table, resolved, and the words for what goes wrong on devices.
 #pragma once
 
+#include <cstdint>
+#include <memory>
+
 #include "rewire/base/status.h"
 #include "rewire/vm/kernel/device_api.h"
 #include "rewire/vm/kernel/device_type.h"
@@ -42,6 +45,10 @@ Status DeviceFailure(const DeviceApi& api, DLDevice device, int code);
 int AllocateBlock(const DeviceApi& api, DLDevice device, std::uint64_t bytes, std::uint64_t alignment,
                   const char* scope, void* stream, void** block);
 void FreeBlock(const DeviceApi& api, DLDevice device, const char* scope, void* stream, void* block);
+
+// Owns a block of the device's memory, or an address that the device has given for a handle.
+enum class Held : std::uint8_t { kBlock, kHandle };
+std::shared_ptr<const void> OwnerOf(const DeviceApi& api, DLDevice device, Held what, void* held);
 
 // Whether the device copies to this memory of the host without a detour. Not known counts as no.
 bool IsPinned(const DeviceApi& api, DLDevice device, const void* memory, std::uint64_t bytes);

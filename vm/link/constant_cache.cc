@@ -206,8 +206,7 @@ Result<SharedBytes> CopyToDevice(const SharedBytes& bytes, const LinkedDevice& d
   void* block = nullptr;
   int code = api->allocate(api->context, where, size, kBlockAlignment, device.scope, nullptr, &block);
   if (code != REWIRE_DEVICE_OK) return Forward(DeviceFailure(*api, where, code));
-  std::shared_ptr<const void> owner(
-      block, [api, where](void* memory) { api->deallocate(api->context, where, memory, nullptr); });
+  std::shared_ptr<const void> owner = OwnerOf(*api, where, Held::kBlock, block);
   code = api->copy(api->context, block, where, bytes.view.data(), kHost, size, nullptr);
   if (code == REWIRE_DEVICE_OK) code = api->synchronize(api->context, where, nullptr);
   if (code != REWIRE_DEVICE_OK) return Forward(DeviceFailure(*api, where, code), "the copy to the device");

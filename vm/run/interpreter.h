@@ -125,7 +125,8 @@ class Interpreter {
   DeviceStreams::Source Here() const;
   bool RefuseRecording(const char* why);
   bool CheckRecordedCall(std::uint32_t kernel);
-  static bool StaysInReplays(const TensorObject* tensor);
+  bool RefuseRecordedCall(std::uint32_t kernel, const char* how);
+  [[gnu::cold, gnu::noinline]] bool StaysInReplays(const TensorObject* tensor) const;
   void NoteFlights();
   Status WaitForWork(DeviceStreams::Stream* stream, WaitCause cause);
   bool WaitFor(DeviceStreams::Stream* stream, WaitCause cause);
@@ -180,7 +181,8 @@ class Interpreter {
     }
     if (value.type_index == kTensorKind) {
       const DLTensor& dl = TensorOf(value)->tensor;
-      if (dl.ndim == 0 && dl.dtype == kInt64 && IsHostDevice(dl.device) && !vm_.work.in_flight()) {
+      if (dl.ndim == 0 && dl.dtype == kInt64 && IsHostDevice(dl.device) &&
+          (vm_.interrupts.load(std::memory_order_relaxed) & VmImpl::kInFlight) == 0) {
         __builtin_memcpy(out, static_cast<const char*>(dl.data) + dl.byte_offset, sizeof(*out));
         return true;
       }

@@ -45,29 +45,36 @@ bool Interpreter::RefuseRecording(const char* why) {
   return Fail(StatusCode::kUnsupported, "the run cannot be recorded: {}", why);
 }
 
-// While a run is recorded: whether the kernel call before this one need not run again in a replay. That is so
-// if it gave its work to a device, or if equal arguments give equal results, and the arguments stay. `kernel`
-// is the one that is called now; kNone at the end.
+// A kernel whose library says what it does with its arguments.
+static bool IsDeclared(const PackedFunction& kernel) {
+  return kernel.row != nullptr && kernel.row->arguments != nullptr;
+}
+
+// While a run is recorded: whether the kernel call before this one need not run again in a replay, as far as
+// WaitForArguments could not tell. A kernel that nobody has declared must have given its work to a device.
+// `kernel` is the one that is called now; kNone at the end.
 bool Interpreter::CheckRecordedCall(std::uint32_t kernel) {
   const std::uint32_t last = std::exchange(vm_.recorded_call, kernel);
-  if (last != kNone) {
-    const RewireKernelRow* row = kernels_[last].function.row;
-    const bool pure =
-        row != nullptr && row->arguments != nullptr && (row->traits & REWIRE_KERNEL_IMPURE) == 0;
-    const bool again = vm_.stream_asked || pure;
-    if (!again || vm_.recorded_reads) {
-      return Fail(StatusCode::kUnsupported, "the run cannot be recorded: kernel '{}' {} the host",
-                  kernels_[last].import->name, again ? "uses memory of" : "runs on");
-    }
-  }
-  vm_.stream_asked = vm_.recorded_reads = false;
-  return true;
+  const bool asked = std::exchange(vm_.stream_asked, false);
+  return last == kNone || asked || IsDeclared(kernels_[last].function) || RefuseRecordedCall(last, "runs on");
+}
+
+bool Interpreter::RefuseRecordedCall(std::uint32_t kernel, const char* how) {
+  return Fail(StatusCode::kUnsupported, "the run cannot be recorded: kernel '{}' {} the host",
+              kernels_[kernel].import->name, how);
 }
 
 // While a run is recorded: whether the host may read this tensor. Constants stay, and what the run itself has
 // made on the host follows from shapes. Other memory is the caller's and may hold something else in a replay.
-bool Interpreter::StaysInReplays(const TensorObject* tensor) {
-  return tensor->local == kUncounted || (tensor->storage != nullptr && tensor->storage->local < kSharing);
+bool Interpreter::StaysInReplays(const TensorObject* tensor) const {
+  if (tensor->local == kUncounted) return true;
+  if (tensor->storage == nullptr || tensor->storage->local >= kSharing) return false;
+  if (vm_.outputs.empty()) return true;
+  const MemoryRange memory = RangeOf(tensor->tensor);
+  for (const OutputSlot& slot : vm_.outputs[vm_.frames[0].function].leaves) {
+    if (slot.mode != OutputSlot::kUnbound && slot.extent().Overlaps(memory)) return false;
+  }
+  return true;
 }
 
 // Waits for one stream, or for all if it is null. A failure of the work names what enqueued it.
@@ -125,15 +132,28 @@ bool Interpreter::WaitForArguments(std::uint32_t count, std::uint32_t first_outp
   if (vm_.streams.recording() && !CheckRecordedCall(index)) return false;
   const KernelImport& import = *kernels_[index].import;
   const Span<const RewireFFIAny> args(vm_.args.data(), count);
+  const bool recording = vm_.streams.recording();
+  bool stays = true;
+  bool on_device = false;
   for (std::uint32_t i = 0; i < count; ++i) {
     const RewireFFIAny& arg = args[i];
     if (arg.type_index == kAdtKind) return WaitFor(nullptr, WaitCause::kHostKernel);
-    if (arg.type_index != kTensorKind || !IsHostDevice(TensorOf(arg)->tensor.device)) continue;
-    vm_.recorded_reads = vm_.recorded_reads || !StaysInReplays(TensorOf(arg));
+    if (arg.type_index != kTensorKind) continue;
+    TensorObject* tensor = TensorOf(arg);
+    if (!IsHostDevice(tensor->tensor.device)) {
+      on_device = true;
+      continue;
+    }
     const auto use = IsWritten(import, i, first_output) ? DeviceWork::Use::kWrites : DeviceWork::Use::kReads;
-    if (!WaitToUse(use, RangeOf(TensorOf(arg)->tensor), WaitCause::kHostKernel)) return false;
+    if (!WaitToUse(use, RangeOf(tensor->tensor), WaitCause::kHostKernel)) return false;
+    stays = stays && (!recording || StaysInReplays(tensor));
   }
-  return true;
+  if (!recording) return true;
+  // Refused before the kernel has changed anything, because the run is then done again without a recording.
+  const PackedFunction& kernel = kernels_[index].function;
+  const bool runs_here = IsDeclared(kernel) ? (kernel.row->traits & REWIRE_KERNEL_IMPURE) != 0 : !on_device;
+  if (stays && !runs_here) return true;
+  return RefuseRecordedCall(index, runs_here ? "runs on" : "uses memory of");
 }
 
 // The last thing of a run: what the caller gets is ready. After an error too, because queued work may still
@@ -235,7 +255,7 @@ bool Interpreter::CopyBetween(const CopyEnd& from, const CopyEnd& to, std::uint6
          !WaitToUse(DeviceWork::Use::kWrites, RangeOf(to.data, bytes), WaitCause::kHostKernel))) {
       return false;
     }
-    if (vm_.streams.recording()) return RefuseRecording("memory of the host is copied by the host");
+    if (vm_.streams.recording()) return RefuseRecording("the host copies its own memory");
     std::memmove(to.data, from.data, bytes);
     return true;
   }

@@ -49,6 +49,7 @@ bool Interpreter::MemoryHere(DLDataType dtype, Span<const std::int64_t> shape, D
 // Asks an output's allocator. slot->data is null if it gave nothing. Returns false after a failure: its
 // answer cannot be used, or it threw.
 bool Interpreter::AskForMemory(OutputSlot* slot, std::uint64_t bytes) {
+  if (vm_.streams.recording()) return RefuseRecording("an output has an allocator");
   const std::uint64_t alignment = std::max<std::uint64_t>(rep_.output_alignment, 64);
   void* data = nullptr;
   const bool called = CallHost("the output's allocator", [&] {
@@ -263,6 +264,7 @@ bool Interpreter::CopyLeaf(const OutputSlot& slot, const RewireFFIAny& value) {
   const DLTensor& from = TensorOf(value)->tensor;
   const char* data = static_cast<const char*>(from.data) + from.byte_offset;
   if (IsHostDevice(from.device) && IsHostDevice(slot.device)) {
+    if (vm_.streams.recording()) return RefuseRecording("the host writes an output");
     if (!WaitToUse(DeviceWork::Use::kReads, RangeOf(from), WaitCause::kEnd) ||
         !WaitToUse(DeviceWork::Use::kWrites, slot.extent(), WaitCause::kEnd)) {
       return false;

@@ -198,6 +198,10 @@ bool Interpreter::ShapeOf() {
   }
   TensorObject* shape = NewTensor(rep_.devices[kHostDevice], kInt64, {&rank, 1});
   if (shape == nullptr) return false;
+  if (vm_.streams.recording() && !StaysInReplays(shape)) {
+    heap_.Release(shape);
+    return RefuseRecording("the host writes an output");
+  }
   if (rank > 0) std::memcpy(shape->tensor.data, tensor->tensor.shape, static_cast<std::size_t>(rank) * 8);
   Put(pc_[WordOf(Opcode::kShapeOf, "dst")], MakeAny(kTensorKind, shape));
   return true;

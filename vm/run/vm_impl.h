@@ -228,7 +228,6 @@ struct alignas(kCacheLine) VmImpl : OnCacheLines {
   bool async = false;                   // the current run leaves its work to a later wait
   bool stream_asked = false;            // by the last kernel call
   std::uint32_t recorded_call = kNone;  // the kernel called last while a run is recorded
-  bool recorded_reads = false;          // that kernel is given memory of the caller's on the host
   Status late;                          // the failure of such work, until the caller asks
   struct Recording {
     void* handle = nullptr;

@@ -69,9 +69,10 @@ KERNEL(product)
   int column = LOCAL_ID(0);
   int row = LOCAL_ID(1);
   int thread = row * 16 + column;
-  int first_n = GROUP_ID(0) * TILE;
-  int first_m = GROUP_ID(1) * TILE;
-  int batch = GROUP_ID(2);
+  TilePlace place = tile_place(GROUP_ID(0), TILE, p.m, p.n);
+  int first_n = place.n;
+  int first_m = place.m;
+  int batch = place.batch;
   int a_at = 0;
   int b_at = 0;
   BATCH_POSITIONS(batch, p, a_at, b_at);
@@ -108,9 +109,10 @@ KERNEL(small_product)
   SHARED float right[2 * STEP][STEP + 1];
   int column = LOCAL_ID(0);
   int row = LOCAL_ID(1);
-  int n = GROUP_ID(0) * STEP + column;
-  int m = GROUP_ID(1) * STEP + row;
-  int batch = GROUP_ID(2);
+  TilePlace place = tile_place(GROUP_ID(0), STEP, p.m, p.n);
+  int n = place.n + column;
+  int m = place.m + row;
+  int batch = place.batch;
   int a_at = 0;
   int b_at = 0;
   BATCH_POSITIONS(batch, p, a_at, b_at);
@@ -152,6 +154,8 @@ KERNEL(dots)
   if (lane == 0) store_product(c, out, p, batch, m, n, part[0]);
 }
 
+FUNCTION int outputs_of(Window w) { return w.output[0] * w.output[1] * w.output[2]; }
+
 // Where a group's convolution lies.
 typedef struct ConvolutionPlace {
   int image;  // of a batch and a group
@@ -165,7 +169,7 @@ FUNCTION ConvolutionPlace place_of(Window w, int image) {
   at.group = image % w.groups;
   at.taps = w.size[0] * w.size[1] * w.size[2];
   at.depth = w.channels * at.taps;
-  at.outputs = w.output[0] * w.output[1] * w.output[2];
+  at.outputs = outputs_of(w);
   at.x_at = image * w.channels * w.input[0] * w.input[1] * w.input[2];
   at.weights_at = at.group * w.out_channels * at.depth;
   return at;
@@ -193,9 +197,10 @@ KERNEL(convolution)
   int column = LOCAL_ID(0);
   int row = LOCAL_ID(1);
   int thread = row * 16 + column;
-  int first_n = GROUP_ID(0) * TILE;
-  int first_m = GROUP_ID(1) * TILE;
-  ConvolutionPlace at = place_of(w, GROUP_ID(2));
+  TilePlace place = tile_place(GROUP_ID(0), TILE, w.out_channels, outputs_of(w));
+  int first_n = place.n;
+  int first_m = place.m;
+  ConvolutionPlace at = place_of(w, place.batch);
   float sums[4][4];
   for (int i = 0; i < 4; ++i) {
     for (int j = 0; j < 4; ++j) sums[i][j] = 0.0f;
@@ -226,9 +231,10 @@ KERNEL(small_convolution)
   SHARED float right[2 * STEP][STEP + 1];
   int column = LOCAL_ID(0);
   int row = LOCAL_ID(1);
-  int n = GROUP_ID(0) * STEP + column;
-  int m = GROUP_ID(1) * STEP + row;
-  ConvolutionPlace at = place_of(w, GROUP_ID(2));
+  TilePlace place = tile_place(GROUP_ID(0), STEP, w.out_channels, outputs_of(w));
+  int n = place.n + column;
+  int m = place.m + row;
+  ConvolutionPlace at = place_of(w, place.batch);
   float sum = 0.0f;
   WindowPlace window = window_of(w, n);
   for (int first_k = 0; first_k < at.depth; first_k += 2 * STEP) {
@@ -261,9 +267,10 @@ KERNEL(integer_product)
   int column = LOCAL_ID(0);
   int row = LOCAL_ID(1);
   int thread = row * 16 + column;
-  int first_n = GROUP_ID(0) * TILE;
-  int first_m = GROUP_ID(1) * TILE;
-  int batch = GROUP_ID(2);
+  TilePlace place = tile_place(GROUP_ID(0), TILE, p.m, p.n);
+  int first_n = place.n;
+  int first_m = place.m;
+  int batch = place.batch;
   int a_at = 0;
   int b_at = 0;
   BATCH_POSITIONS(batch, p, a_at, b_at);
@@ -308,9 +315,10 @@ KERNEL(integer_convolution)
   int column = LOCAL_ID(0);
   int row = LOCAL_ID(1);
   int thread = row * 16 + column;
-  int first_n = GROUP_ID(0) * TILE;
-  int first_m = GROUP_ID(1) * TILE;
-  int image = GROUP_ID(2);  // of a batch and a group
+  TilePlace place = tile_place(GROUP_ID(0), TILE, w.out_channels, outputs_of(w));
+  int first_n = place.n;
+  int first_m = place.m;
+  int image = place.batch;  // of a batch and a group
   int first_channel = image % w.groups * w.out_channels;
   int taps = w.size[0] * w.size[1] * w.size[2];
   int depth = w.channels * taps;

@@ -6,6 +6,22 @@
 #define TILE 64
 #define STEP 16
 
+// The place of a group's tile. Groups are numbered along one axis, because CUDA takes no more than 65,535
+// along the others: through a row of tiles, then the rows, then the batches.
+typedef struct TilePlace {
+  int n, m; /* its first column and row */
+  int batch;
+} TilePlace;
+FUNCTION TilePlace tile_place(int group, int tile, int rows, int columns) {
+  int across = (columns + tile - 1) / tile;
+  int down = (rows + tile - 1) / tile;
+  TilePlace place;
+  place.n = group % across * tile;
+  place.m = group / across % down * tile;
+  place.batch = group / across / down;
+  return place;
+}
+
 // Adds the product of the two shared tiles to the thread's 16 sums.
 #define MULTIPLY_TILES(type, left, right, sums, row, column) \
   for (int k = 0; k < STEP; ++k) {                           \
