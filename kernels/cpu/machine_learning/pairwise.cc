@@ -75,7 +75,7 @@ struct PairwiseCoupling {
   }
 
  private:
-  static std::int64_t Elements(std::int64_t classes) { return Times(classes, classes + 2); }
+  static std::int64_t Elements(std::int64_t classes) { return Times(classes, Plus(classes, 2)); }
 
   // False if told to stop.
   static bool Couple(const float* pairs, std::int64_t classes, double* memory, float* out, Pace& pace) {
