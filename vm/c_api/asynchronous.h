@@ -27,9 +27,9 @@ REWIRE_API RewireStatus rewire_vm_done_event(RewireVm* vm, DLDevice device, void
 /* Lets later work of the VM on the device wait for an event, without the host. */
 REWIRE_API RewireStatus rewire_vm_wait_for_event(RewireVm* vm, DLDevice device, void* event);
 /* Runs a function and records its work on the device. Later runs of it with the inputs and outputs that are
- * set replay that. Every call that changes the VM ends the recording. Errors: those of a run;
- * kRewireUnsupported if the host takes part in the run, if several devices do, or if the device cannot
- * record. */
+ * set replay that. Every call that changes the VM ends the recording. Errors: those of a run.
+ * kRewireUnsupported if the host takes part in the run with more than shapes and constants, or writes an
+ * output. Also if several devices do, if the device cannot record, or if an output has an allocator. */
 REWIRE_API RewireStatus rewire_vm_record(RewireVm* vm, const char* function);
 /* With `automatic` 1, a function that has run twice with the same inputs and outputs set is recorded by its
  * third run. All its outputs must be bound, none of them to an allocator. Later runs replay that. A run that

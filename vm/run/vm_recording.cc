@@ -4,7 +4,7 @@
 //
 // The recording has the addresses of the run. So the VM keeps its memory as that run left it, and every
 // change of the VM ends the recording. What the host itself computes is not in it. So a run is refused in
-// which the host computes anything but shapes.
+// which the host computes anything but what follows from shapes and constants, or writes an output.
 //
 // Automatic recording is the same for runs that repeat: once a function has run twice with the same bindings,
 // the third run is recorded and replayed. Every change of the VM begins the count anew.
