@@ -2,6 +2,10 @@
 //
 // REWIRE_INLINE marks a function that is inlined into each caller because a run executes it very often. In
 // builds for size, such as the preset minimal, it is not inlined.
+//
+// REWIRE_INLINE_TINY marks a function that takes no more code than its call does. It is inlined in builds for
+// size, too. The linker keeps one copy of each inline function for all files: if that comes from a file that
+// is compiled for size, calls in it would stay calls even where a run passes through it very often.
 #pragma once
 
 #if defined(__OPTIMIZE_SIZE__)
@@ -9,3 +13,5 @@
 #else
 #define REWIRE_INLINE __attribute__((always_inline)) inline
 #endif
+
+#define REWIRE_INLINE_TINY __attribute__((always_inline)) inline

@@ -2,6 +2,7 @@
 #include "rewire/executable_format/executable.h"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "rewire/base/hash.h"
@@ -65,8 +66,12 @@ Result<Executable> Executable::FromModule(Module module, const FormatLimits& lim
 }
 
 std::optional<std::uint32_t> Executable::FindFunction(std::string_view name) const {
+  // Hosts that keep no index look a function up in every run.
   for (std::size_t i = 0; i < module_->functions.size(); ++i) {
-    if (module_->functions[i].name == name) return static_cast<std::uint32_t>(i);
+    const std::string& other = module_->functions[i].name;
+    if (other.size() == name.size() && std::memcmp(other.data(), name.data(), name.size()) == 0) {
+      return static_cast<std::uint32_t>(i);
+    }
   }
   return std::nullopt;
 }

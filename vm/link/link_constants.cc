@@ -267,7 +267,7 @@ Status RunInit(const Program& program, ProgramRep* rep, const ProgramRep* donor,
     const Constant& constant = module.constants[i];
     if (constant.kind != ConstantKind::kComputed) continue;
     const Message what{"computed constant {}", constant.name};
-    const Tensor computed = vm->result.field(field++).tensor();
+    const Tensor computed = vm->SharedResult().field(field++).tensor();
     if (!computed) return Fail(StatusCode::kLinkFailed, "{}: no tensor", what);
     if (!TensorFits(module, constant.type, computed.dl())) {
       return Fail(StatusCode::kLinkFailed, "{}: {}", what,

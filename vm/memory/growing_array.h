@@ -91,6 +91,15 @@ class GrowingArray : public GrowingMemory {
     size_ = size;
     return ok;
   }
+  bool HasRoom(std::uint32_t more) const { return std::uint64_t{size_} + more <= capacity_; }
+  // Adds elements, for which there is room. They are uninitialised.
+  T* Extend(std::uint32_t more) {
+    REWIRE_ASSERT(HasRoom(more), "{} elements more than {}, room for {}", more, size_, capacity_);
+    T* const first = data() + size_;
+    size_ += more;
+    if (size_ > peak_) peak_ = size_;
+    return first;
+  }
   // Adds an element, which is uninitialised. Returns null if there is no memory.
   T* Add() { return Resize(std::uint64_t{size_} + 1) ? data() + (size_ - 1) : nullptr; }
   bool Push(T value) {

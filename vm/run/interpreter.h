@@ -150,7 +150,9 @@ class Interpreter {
   void TakeInputs(std::uint32_t count, const RewireFFIAny* inputs, bool bound);
   [[gnu::cold]] bool PrepareFrame(Word function);
   [[gnu::cold]] bool FailDepth();
+  void Begin(const LinkedFunction& callee, const Frame& frame);
   bool Enter(Word function, const Word* return_pc, Word dst, std::uint32_t destinations);
+  [[gnu::cold, gnu::noinline]] bool EnterUnusually(Frame frame);
   bool EnterCall();
   bool EnterClosure();
   bool Leave(const RewireFFIAny& value);

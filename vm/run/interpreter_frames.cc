@@ -41,30 +41,40 @@ bool Interpreter::EndWork(bool ok) {
   return false;
 }
 
-// The caller of this fills the registers of the callee's inputs, and nothing may fail before it has.
-bool Interpreter::Enter(Word function, const Word* return_pc, Word dst, std::uint32_t destinations) {
-  const LinkedFunction& callee = rep_.functions[function];
-  VmImpl& vm = vm_;  // the compiler would read it anew behind every write
-  if (__builtin_expect(vm.frames.size() >= vm.limits.depth, 0)) return FailDepth();
+// A frame of `count` registers, for which there is room.
+REWIRE_INLINE void Interpreter::Begin(const LinkedFunction& callee, const Frame& frame) {
   const std::uint32_t count = callee.register_count;
   const std::uint32_t inputs = callee.input_count;
-  const std::uint32_t base = vm.stack.size();
-  if (__builtin_expect(callee.prepares, 0) && !PrepareFrame(function)) return false;
-  if (!vm.stack.Resize(std::uint64_t{base} + count)) return FailMemory(count * sizeof(RewireFFIAny));
-  Frame* const frame = vm.frames.Add();
-  if (__builtin_expect(frame == nullptr, 0)) {
-    vm.stack.Pop(base);
-    return FailMemory(sizeof(Frame));
-  }
-  const Word* const code = callee.code;
-  *frame = {code, return_pc, function, base, dst, destinations};
-  RewireFFIAny* const registers = vm.stack.data() + base;
+  RewireFFIAny* const registers = vm_.stack.Extend(count);
+  *vm_.frames.Extend(1) = frame;
   registers_ = registers;
-  code_ = code;
-  pc_ = code;
-  destinations_ = destinations;
-  FindSites(function);
+  code_ = frame.code;
+  pc_ = frame.code;
+  destinations_ = frame.destinations;
+  FindSites(frame.function);
   if (count > inputs) std::memset(registers + inputs, 0, (count - inputs) * sizeof(RewireFFIAny));
+}
+
+// The caller of this fills the registers of the callee's inputs, and nothing may fail before it has. The
+// usual way calls nothing, so that it need not save registers of the CPU.
+bool Interpreter::Enter(Word function, const Word* return_pc, Word dst, std::uint32_t destinations) {
+  const LinkedFunction& callee = rep_.functions[function];
+  const bool usual = vm_.frames.size() < vm_.limits.depth && !callee.prepares &&
+                     vm_.stack.HasRoom(callee.register_count) && vm_.frames.HasRoom(1);
+  const Frame frame = {callee.code, return_pc, function, vm_.stack.size(), dst, destinations};
+  if (__builtin_expect(!usual, 0)) return EnterUnusually(frame);
+  Begin(callee, frame);
+  return true;
+}
+
+bool Interpreter::EnterUnusually(Frame frame) {
+  const LinkedFunction& callee = rep_.functions[frame.function];
+  const std::uint32_t count = callee.register_count;
+  if (vm_.frames.size() >= vm_.limits.depth) return FailDepth();
+  if (callee.prepares && !PrepareFrame(frame.function)) return false;
+  if (!vm_.stack.Reserve(count)) return FailMemory(count * sizeof(RewireFFIAny));
+  if (!vm_.frames.Reserve(1)) return FailMemory(sizeof(Frame));
+  Begin(callee, frame);
   return true;
 }
 

@@ -113,8 +113,8 @@ Result<Value> Pipeline::TryPop() {
   VmImpl& vm = impl_->At(call);
   const Status finished = vm.WaitForStarted();
   if (finished) vm.DetachOutputs(impl_->function);
-  Value result = vm.result;
-  vm.ReplaceResult({});
+  Value result = vm.SharedResult();
+  vm.DropResult();
   Release(&vm, vm.FunctionName(impl_->function));
   {
     const std::lock_guard<std::mutex> lock(impl_->mutex);

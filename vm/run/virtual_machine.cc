@@ -224,7 +224,7 @@ Status VirtualMachine::TrySetAutomaticRecording(bool automatic) {
 
 const Value& VirtualMachine::result() const {
   static const Value kNone;
-  return impl_ != nullptr ? impl_->result : kNone;
+  return impl_ != nullptr ? impl_->SharedResult() : kNone;
 }
 
 Result<Value> VirtualMachine::TryOutput(std::string_view name) const {
@@ -285,7 +285,7 @@ WaitCounts VirtualMachine::device_waits() const {
 Status VirtualMachine::TryDropResult() {
   const VmHold hold(impl_.get());
   if (!hold) return hold.Refusal();
-  impl_->ReplaceResult({});
+  impl_->DropResult();
   return {};
 }
 

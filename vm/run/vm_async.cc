@@ -23,7 +23,7 @@ Status VmImpl::WaitForStarted() {
   open_ends &= static_cast<std::uint8_t>(~kLate);
   if ((open_ends & kStarted) == 0) return first;
   Status finished = Interpreter(*this).WaitForStarted();
-  if (!finished) ReplaceResult({});
+  if (!finished) DropResult();
   return first ? finished : first;
 }
 

@@ -97,7 +97,7 @@ VmImpl::~VmImpl() {
   DropRecording();
   DropKernelState();
   for (const RewireFFIAny& input : inputs) heap.Unpin(input);
-  ReplaceResult({});
+  DropResult();
 }
 
 void VmImpl::DropKernelState() {
@@ -160,7 +160,7 @@ void VmImpl::SetDeadline(std::chrono::steady_clock::time_point when) {
 }
 
 void VmImpl::Trim() {
-  ReplaceResult({});
+  DropResult();
   DropKernelState();
   GiveBackRunMemory();
 }

@@ -102,7 +102,7 @@ struct alignas(kCacheLine) VmImpl : OnCacheLines {
   Result<InputHandle> Resolve(const InputRef& input) const;
   Result<OutputHandle> Resolve(const OutputRef& output) const;
   Result<InputReport> ReportInput(InputHandle handle) const;
-  Result<Value> Output(std::uint32_t leaf) const;
+  Result<Value> Output(std::uint32_t leaf);
   void Cancel();
   std::uint64_t bytes_held() const { return account->used() + (home != account ? home->used() : 0); }
 
@@ -165,8 +165,11 @@ struct alignas(kCacheLine) VmImpl : OnCacheLines {
   Status Replay();
   [[gnu::cold]] void DropRecording();
   [[gnu::cold]] Status TooSmall(const Error& error, std::uint32_t function) const;
-  void ReplaceResult(const RewireFFIAny& value);
-  void AdoptResult(const RewireFFIAny& value);
+  void SetResult(const RewireFFIAny& value);
+  void DropResult();
+  void ShareResult();
+  // The last run's result, as others may hold it.
+  const Value& SharedResult();
   // The value at a node of the result's type, borrowed. None if the value has another structure.
   RewireFFIAny ResultNode(std::uint32_t node) const;
 
@@ -214,7 +217,12 @@ struct alignas(kCacheLine) VmImpl : OnCacheLines {
   bool require_zero_copy = false;
   bool detaches_outputs = false;   // the outputs of the current run are bound for one call
   AccountArray<KernelSlot> slots;  // by import; exist during a run
-  Value result;
+  // The last run's result. Most hosts look at their bound outputs only. So it stays the VM's own value, which
+  // the heap counts without locked instructions, until somebody asks for it (SharedResult). At most one of
+  // the two is set.
+  RewireFFIAny own_result{};
+  Value shared_result;
+  bool result_wanted = false;  // somebody has asked for a result
   std::uint32_t result_function = 0;
 
   // What runs have left behind: flags.

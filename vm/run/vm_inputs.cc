@@ -60,7 +60,8 @@ bool VmImpl::MoveInput(InputHandle handle, const TensorView& view) {
 
 // The object of a borrowed tensor is reused for the next tensor if nobody else refers to it.
 bool VmImpl::MayDescribeAnother(const TensorObject& object) const {
-  return (object.local == 1 || object.account == home) && object.strong() == 1 && object.storage == nullptr;
+  const bool alone = object.local == 1 || (object.local == kShared && object.account == home);
+  return alone && object.strong() == 1 && object.storage == nullptr;
 }
 
 // A tensor that has a handle of the driver's, with an address in its place. Empty for all others.

@@ -5,10 +5,17 @@
 
 namespace rewire {
 
+namespace {
+
+// initial-exec: reading the variable is one instruction, even in a shared library.
+__attribute__((tls_model("initial-exec"))) constinit thread_local std::size_t number_of_thread = 0;
+
+}  // namespace
+
 std::size_t VmPool::OwnShelf() {
   static std::atomic<std::size_t> threads{0};
-  thread_local std::size_t number = threads.fetch_add(1, std::memory_order_relaxed);
-  return number % kShelves;
+  if (number_of_thread == 0) number_of_thread = threads.fetch_add(1, std::memory_order_relaxed) + 1;
+  return number_of_thread % kShelves;
 }
 
 VmPool::~VmPool() {
@@ -26,16 +33,15 @@ OwnedVm VmPool::Shelf::Take() {
   return vm;
 }
 
-OwnedVm VmPool::Take(const Program& program) {
-  const std::size_t own = OwnShelf();
+OwnedVm VmPool::Take(const Program& program, std::size_t own) {
   for (std::size_t i = 0; i < kShelves; ++i) {
     if (OwnedVm vm = shelves_[(own + i) % kShelves].Take(); vm != nullptr) return vm;
   }
   return VmImpl::Make(program, {});
 }
 
-void VmPool::Give(OwnedVm vm) {
-  Shelf& shelf = shelves_[OwnShelf()];
+void VmPool::Give(OwnedVm vm, std::size_t own) {
+  Shelf& shelf = shelves_[own];
   VmImpl* none = nullptr;
   if (shelf.first.compare_exchange_strong(none, vm.get(), std::memory_order_release,
                                           std::memory_order_relaxed)) {
@@ -56,12 +62,14 @@ bool AreSame(const Limits& a, const Limits& b) {
 class PooledVm {
  public:
   PooledVm(const Program& program, const std::shared_ptr<VmPool>& pool, const Limits& limits)
-      : pool_(pool), vm_(pool != nullptr ? pool->Take(program) : VmImpl::Make(program, {})) {
+      : pool_(pool),
+        shelf_(VmPool::OwnShelf()),
+        vm_(pool != nullptr ? pool->Take(program, shelf_) : VmImpl::Make(program, {})) {
     if (__builtin_expect(!AreSame(vm_->limits, limits), 0)) vm_->SetLimits(limits);
   }
   ~PooledVm() {
-    if (vm_->result.kind() != ValueKind::kNone) vm_->ReplaceResult({});
-    if (pool_ != nullptr) pool_->Give(std::move(vm_));
+    vm_->DropResult();
+    if (pool_ != nullptr) pool_->Give(std::move(vm_), shelf_);
   }
   PooledVm(const PooledVm&) = delete;
   PooledVm& operator=(const PooledVm&) = delete;
@@ -69,6 +77,7 @@ class PooledVm {
 
  private:
   const std::shared_ptr<VmPool>& pool_;
+  std::size_t shelf_;
   OwnedVm vm_;
 };
 
@@ -80,7 +89,8 @@ Result<Value> Program::TryRun(std::string_view function, Span<const Value> input
   if (!index) return Forward(index);
   PooledVm vm(*this, pool_, limits);
   if (Status ok = vm->InvokeWith(*index, inputs); !ok) return Forward(ok);
-  return std::move(vm->result);  // the VM does not keep it
+  (void)vm->SharedResult();
+  return std::move(vm->shared_result);  // the VM does not keep it
 }
 
 Status Program::TryRun(std::string_view function, Span<const Value> inputs, Span<const OutputBinding> outputs,

@@ -22,8 +22,10 @@ class VmPool {
  public:
   VmPool() = default;
   ~VmPool();
-  OwnedVm Take(const Program& program);
-  void Give(OwnedVm vm);
+  // The shelf of the calling thread, where it takes a VM and puts it back.
+  static std::size_t OwnShelf();
+  OwnedVm Take(const Program& program, std::size_t own);
+  void Give(OwnedVm vm, std::size_t own);
 
  private:
   // Threads get numbers in the order of their first call. If there are more threads than shelves, they share
@@ -41,8 +43,6 @@ class VmPool {
     std::mutex mutex;
     Array<OwnedVm> idle;  // the others
   };
-
-  static std::size_t OwnShelf();
 
   std::array<Shelf, kShelves> shelves_;
 };

@@ -25,7 +25,7 @@ Status VmImpl::Record(std::uint32_t function) {
   }
   // This run makes the stream, compiles device code and takes the memory.
   if (Status ok = Invoke(function); !ok) return ok;
-  ReplaceResult({});  // the recorded run uses its memory
+  DropResult();  // the recorded run uses its memory
   return RecordUsed(function);
 }
 
@@ -78,7 +78,7 @@ Status VmImpl::RecordRun(std::uint32_t function, DeviceStreams::Stream* stream) 
   }
   if (!status) {
     if (code == REWIRE_DEVICE_OK) api.destroy_recording(api.context, stream->device, handle);
-    ReplaceResult({});
+    DropResult();
     return status;
   }
   recording = made;
@@ -123,7 +123,7 @@ bool VmImpl::RecordsRepeated(std::uint32_t function, const RewireFFIAny* run_inp
   recording.function = function;
   if (++repeats <= kPlainRuns) return false;
   repeats = 0;
-  ReplaceResult({});
+  DropResult();
   const Status recorded = RecordUsed(function);
   if (recorded) return true;
   // Otherwise it would be tried again and again.

@@ -32,24 +32,33 @@ class ArenaGuard {
 
 }  // namespace
 
-// Takes over the VM's reference to `value`, which is shared. The earlier result returns to the heap if nobody
-// else holds it.
-void VmImpl::AdoptResult(const RewireFFIAny& value) {
-  const RewireFFIAny before = result.Exchange(value);
-  if (!IsObjectKind(before.type_index)) return;
-  // What others hold, too, cannot return to the heap.
-  const bool stays = ObjectOf(before)->local == kShared && ObjectOf(before)->strong() > 1;
-  if (stays) {
-    ReleaseObject(before.v_obj);
-  } else {
-    heap.Unpin(before);
-  }
+// Takes over the run's reference to `value`. It stays the VM's own if it is the usual one: a tensor that
+// nothing outside refers to. All others are shared at once. A kernel may hold a part of an ADT, and nobody
+// else keeps a constant of another Program. Results of hosts that ask for them are shared at once, too.
+// Otherwise their blocks would count for the next run.
+REWIRE_INLINE void VmImpl::SetResult(const RewireFFIAny& value) {
+  if (__builtin_expect(shared_result.any().type_index != kRewireFFINone, 0)) DropResult();
+  heap.Release(std::exchange(own_result, value));
+  const bool stays = value.type_index == kTensorKind && TensorOf(value)->local < kSharing &&
+                     TensorOf(value)->strong() == 1 && !result_wanted;
+  if (__builtin_expect(!stays, 0)) ShareResult();
 }
 
-// The same for any value.
-void VmImpl::ReplaceResult(const RewireFFIAny& value) {
-  heap.Share(value);
-  AdoptResult(value);
+void VmImpl::DropResult() {
+  heap.Unpin(shared_result.Release());
+  heap.Release(std::exchange(own_result, {}));
+}
+
+void VmImpl::ShareResult() {
+  if (own_result.type_index == kRewireFFINone) return;
+  heap.Share(own_result);
+  shared_result = Value::Adopt(std::exchange(own_result, {}));
+}
+
+const Value& VmImpl::SharedResult() {
+  result_wanted = true;
+  ShareResult();
+  return shared_result;
 }
 
 // What every run needs.
@@ -71,12 +80,8 @@ Status VmImpl::RunOnce(std::uint32_t function, const RewireFFIAny* run_inputs) {
   }
   RewireFFIAny value{};
   Status status = Interpreter(*this).Run(function, run_inputs, bound, &value);
-  if (__builtin_expect(account != home, 0)) {
-    status = TakeOut(status, &value);
-  } else if (!IsObjectKind(value.type_index) || ObjectOf(value)->local != kShared) {
-    heap.Share(value);
-  }
-  AdoptResult(value);
+  if (__builtin_expect(account != home, 0)) status = TakeOut(status, &value);
+  SetResult(value);
   result_function = function;
   return status;
 }
@@ -87,6 +92,7 @@ REWIRE_INLINE void VmImpl::EndOfUsualCall() {
 }
 
 void VmImpl::EndOfCall() {
+  ShareResult();
   EndOfUsualCall();
   if (limited()) blocks.EndRun();
 }
@@ -100,6 +106,8 @@ REWIRE_INLINE Status VmImpl::Run(std::uint32_t function, const RewireFFIAny* run
   const bool usual = open_ends == 0 && !limited() && !bounded();
   Status status =
       __builtin_expect(usual, 1) ? RunOnce(function, run_inputs) : RunUnusually(function, run_inputs);
+  // Work that goes on would have to end before the memory of a result of the VM's own is used again.
+  if (__builtin_expect(open_ends != 0, 0)) ShareResult();
   if (__builtin_expect(usual, 1)) EndOfUsualCall();
   current_run.store(0, std::memory_order_relaxed);
   inputs_of_run = nullptr;
@@ -138,7 +146,7 @@ Result<Value> VmImpl::Invoke(std::string_view function, Span<const Value> values
   const Result<std::uint32_t> index = program.FindFunction(function);
   if (!index) return Forward(index);
   if (Status ok = InvokeWith(*index, values); !ok) return Forward(ok);
-  return result;
+  return SharedResult();
 }
 
 Status VmImpl::Invoke(std::string_view function, Span<const Value> values,
@@ -270,10 +278,11 @@ Status VmImpl::RunBounded(std::uint32_t function, const RewireFFIAny* run_inputs
                 "the SharedArena is in use by a run of another VirtualMachine; VMs that share one never run "
                 "at once");
   }
-  if (!arena) ReplaceResult({});
+  if (!arena) DropResult();
   GiveBackRunMemory();
   block->ClearRefused();
   Status status = RunOnce(function, run_inputs);
+  ShareResult();
   GiveBackRunMemory();
   return status || !block->refused() ? status : TooSmall(status.error(), function);
 }
@@ -294,7 +303,8 @@ Status VmImpl::TooSmall(const Error& error, std::uint32_t function) const {
 
 RewireFFIAny VmImpl::ResultNode(std::uint32_t target) const {
   const Type& type = rep.module().functions[result_function].result;
-  RewireFFIAny value = result.any();
+  const bool own = own_result.type_index != kRewireFFINone;
+  RewireFFIAny value = own ? own_result : shared_result.any();
   std::uint32_t node = 0;
   while (node != target) {
     std::uint32_t child = node + 1;
@@ -307,8 +317,8 @@ RewireFFIAny VmImpl::ResultNode(std::uint32_t target) const {
   return value;
 }
 
-Result<Value> VmImpl::Output(std::uint32_t leaf) const {
-  if (result.kind() == ValueKind::kNone) {
+Result<Value> VmImpl::Output(std::uint32_t leaf) {
+  if (SharedResult().kind() == ValueKind::kNone) {
     return Fail(StatusCode::kInvalidArgument, "there is no result yet; invoke first");
   }
   const Array<std::uint32_t>& leaves = rep.functions[result_function].leaf_nodes;

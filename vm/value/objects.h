@@ -58,17 +58,17 @@ inline constexpr std::uint32_t kUncounted = 0xFFFFFFFFu;
 // are atomic ones, but none needs a locked instruction.
 class LocalCount {
  public:
-  REWIRE_INLINE operator std::uint32_t() const { return __atomic_load_n(&value_, __ATOMIC_RELAXED); }
-  REWIRE_INLINE LocalCount& operator=(std::uint32_t value) {
+  REWIRE_INLINE_TINY operator std::uint32_t() const { return __atomic_load_n(&value_, __ATOMIC_RELAXED); }
+  REWIRE_INLINE_TINY LocalCount& operator=(std::uint32_t value) {
     __atomic_store_n(&value_, value, __ATOMIC_RELAXED);
     return *this;
   }
-  REWIRE_INLINE LocalCount& operator--() { return *this = *this - 1; }
+  REWIRE_INLINE_TINY LocalCount& operator--() { return *this = *this - 1; }
   // Sets the word of a new object, which no other VM can see yet. So the compiler may join it with others.
-  REWIRE_INLINE void Init(std::uint32_t value) { value_ = value; }
+  REWIRE_INLINE_TINY void Init(std::uint32_t value) { value_ = value; }
   // Set kShared. Whoever sees that with Seen() also sees everything that was written before.
-  void Publish() { __atomic_store_n(&value_, kShared, __ATOMIC_RELEASE); }
-  REWIRE_INLINE std::uint32_t Seen() const { return __atomic_load_n(&value_, __ATOMIC_ACQUIRE); }
+  REWIRE_INLINE_TINY void Publish() { __atomic_store_n(&value_, kShared, __ATOMIC_RELEASE); }
+  REWIRE_INLINE_TINY std::uint32_t Seen() const { return __atomic_load_n(&value_, __ATOMIC_ACQUIRE); }
 
  private:
   std::uint32_t value_;
@@ -81,10 +81,10 @@ struct Object {
   LocalCount local;
   void (*deleter)(void* self, int flags);
 
-  std::uint32_t strong() const {
+  REWIRE_INLINE_TINY std::uint32_t strong() const {
     return static_cast<std::uint32_t>(__atomic_load_n(&combined_ref_count, __ATOMIC_ACQUIRE));
   }
-  void AddStrong(std::uint32_t count = 1) {
+  REWIRE_INLINE_TINY void AddStrong(std::uint32_t count = 1) {
     __atomic_fetch_add(&combined_ref_count, std::uint64_t{count}, __ATOMIC_RELAXED);
   }
 };
