@@ -4,8 +4,8 @@
 // builds for size, such as the preset minimal, it is not inlined.
 //
 // REWIRE_INLINE_TINY marks a function that takes no more code than its call does. It is inlined in builds for
-// size, too. The linker keeps one copy of each inline function for all files: if that comes from a file that
-// is compiled for size, calls in it would stay calls even where a run passes through it very often.
+// size, too. The linker keeps one copy of each inline function for all files. If that copy comes from a file
+// that is compiled for size, what it calls stays a call, even where a run executes it very often.
 #pragma once
 
 #if defined(__OPTIMIZE_SIZE__)

@@ -3,13 +3,17 @@
 #include <catch2/catch.hpp>
 #include <memory>
 #include <optional>
+#include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "rewire/tests/support/test_allocator.h"
 #include "rewire/tests/vm/acting_observer.h"
 #include "rewire/tests/vm/test_program.h"
 #include "rewire/vm/host_function.h"
+#include "rewire/vm/run/kernel_api.h"
+#include "rewire/vm/value/objects.h"
 
 namespace rewire::test {
 namespace {
@@ -121,6 +125,40 @@ TEST_CASE("a callback that asks during a run gets the result of the run before")
   CHECK(FloatsOf(seen.tensor()) == x);
   REQUIRE(MessageOf(vm.TrySetObserver(nullptr)).empty());
   CHECK(FloatsOf(vm.result().tensor()) == Both(1));
+}
+
+// A program that a kernel gives the tensor back might write it, and so the result before anybody asks.
+TEST_CASE("a result that a kernel keeps is read-only, as all results are") {
+  Object* kept = nullptr;
+  LinkOptions options;
+  options.kernels.AddFunction(
+      "host.keep", MakePackedFunction([&kept](const RewireFFIAny& out, RewireFFIAny*) -> kernel::Status {
+        kept = ObjectOf(out);
+        kept->AddStrong();
+        return kernel::Status();
+      }));
+  options.kernels.AddFunction("host.give",
+                              MakePackedFunction([&kept](RewireFFIAny* result) -> kernel::Status {
+                                *result = MakeAny(kTensorKind, std::exchange(kept, nullptr));
+                                return kernel::Status();
+                              }));
+  VirtualMachine vm(ProgramOf(R"(
+    .kernel keep = "host.keep"
+    .kernel give = "host.give"
+    .func makes() -> f32[2]
+      %s = alloc_storage _, alignment=64, f32[2], cpu
+      %y = alloc_tensor %s, _, f32[2]
+      invoke_packed keep(%y), outputs=1
+      ret %y
+    .end
+    .func writes() -> value
+      %y = invoke_packed give(), outputs=0
+      invoke_packed keep(%y), outputs=1
+      ret %y
+    .end)",
+                              std::move(options)));
+  REQUIRE(MessageOf(vm.TryInvoke("makes")).empty());
+  CHECK(MessageOf(vm.TryInvoke("writes")).find("read-only") != std::string::npos);
 }
 
 TEST_CASE("a failed run leaves no result, whether the one before was asked for or not") {

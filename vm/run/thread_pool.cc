@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <mutex>
 
@@ -16,9 +17,10 @@ namespace {
 // More chunks than threads, to balance ranges that take unequal time.
 constexpr std::int64_t kChunksPerThread = 4;
 constexpr std::int32_t kMostThreads = 1024;
-// How often a thread looks for work before it sleeps: about forty microseconds, roughly the time that waking
-// it takes.
-constexpr int kSpins = 1600;
+// How long a thread looks for work before it sleeps. Waking it takes the other thread about ten microseconds
+// in a virtual machine, and a run often has serial parts of some ten between two parallel loops.
+constexpr std::chrono::microseconds kSpinTime(100);
+constexpr int kLockSpins = 1600;
 
 thread_local bool t_inside_body = false;
 
@@ -36,6 +38,16 @@ void Pause() {
 #elif defined(__aarch64__)
   asm volatile("yield");
 #endif
+}
+
+// Returns when the count has become 0, or is 0 no more, or after kSpinTime.
+void SpinWhile(const std::atomic<std::int32_t>& count, bool zero) {
+  constexpr int kSpins = 64;  // a microsecond or two
+  const auto end = std::chrono::steady_clock::now() + kSpinTime;
+  for (int i = 1; (count.load(std::memory_order_acquire) == 0) == zero; ++i) {
+    Pause();
+    if (i % kSpins == 0 && std::chrono::steady_clock::now() >= end) return;
+  }
 }
 
 class SerialPool : public ThreadPool {
@@ -103,8 +115,11 @@ class WorkerPool : public ThreadPool {
   void ParallelFor(std::int64_t begin, std::int64_t end, std::int64_t grain, Body body, void* data) override {
     if (begin >= end) return;
     const std::uint64_t size = static_cast<std::uint64_t>(end) - static_cast<std::uint64_t>(begin);
-    const std::uint64_t chunks = std::min(size / static_cast<std::uint64_t>(std::max<std::int64_t>(grain, 1)),
-                                          static_cast<std::uint64_t>(kChunksPerThread * thread_count()));
+    const auto threads = static_cast<std::uint64_t>(thread_count());
+    std::uint64_t chunks = std::min(size / static_cast<std::uint64_t>(std::max<std::int64_t>(grain, 1)),
+                                    static_cast<std::uint64_t>(kChunksPerThread) * threads);
+    // Of three chunks, one of two threads would get two.
+    if (chunks > threads) chunks -= chunks % threads;
     if (chunks <= 1 || t_inside_body || workers_.empty()) {
       RunBody(body, data, begin, end);
       return;
@@ -141,14 +156,14 @@ class WorkerPool : public ThreadPool {
       const std::unique_lock<std::mutex> lock = Lock();
       Unlink(job);
     }
-    for (int i = 0; i < kSpins && job->helpers.load(std::memory_order_acquire) != 0; ++i) Pause();
+    SpinWhile(job->helpers, false);
     std::unique_lock<std::mutex> lock = Lock();  // also when none is left: the last one may still hold it
     done_.wait(lock, [job] { return job->helpers.load(std::memory_order_acquire) == 0; });
   }
 
   // The lock is held only for a few instructions. A thread that slept meanwhile would wake up much later.
   std::unique_lock<std::mutex> Lock() {
-    for (int i = 0; i < kSpins; ++i) {
+    for (int i = 0; i < kLockSpins; ++i) {
       if (mutex_.try_lock()) return std::unique_lock<std::mutex>(mutex_, std::adopt_lock);
       Pause();
     }
@@ -166,7 +181,7 @@ class WorkerPool : public ThreadPool {
 
   void Work() {
     for (;;) {
-      for (int i = 0; i < kSpins && open_jobs_.load(std::memory_order_relaxed) == 0; ++i) Pause();
+      SpinWhile(open_jobs_, true);
       std::unique_lock<std::mutex> lock = Lock();
       ++sleeping_;
       work_.wait(lock, [this] { return stopping_ || jobs_ != nullptr; });

@@ -196,13 +196,16 @@ struct PackedWinograd {
   }
 
   // If each thread takes groups of its own, their tiles, else 0. Together these groups take the scratch
-  // memory of one. Each thread then reads all weights, which have to stay in its second cache.
+  // memory of one, and each thread gets as many of them as the others. Each thread then reads all weights,
+  // which have to stay in its second cache.
   static std::int64_t OwnGroup(const Call& call, std::int64_t threads) {
-    constexpr std::int64_t kMostWeights = 131072, kLeastTiles = 16;
+    constexpr std::int64_t kMostWeights = 131072, kLeastTiles = 8;
     if (threads <= 1 || threads > kMostOwnGroups) return 0;
     if (Times(kWinogradPoints, call.in_channels, call.out_channels) > kMostWeights) return 0;
-    const std::int64_t own = call.group / threads / 4 * 4;
-    return own >= kLeastTiles && call.tiles >= 2 * threads * own ? own : 0;
+    const std::int64_t most = call.group / threads;
+    if (most < kLeastTiles) return 0;
+    const std::int64_t own = Quotient(call.tiles, threads * Quotient(call.tiles, threads * most));
+    return own >= kLeastTiles ? own : 0;
   }
 
   static Status RunOwnGroups(const Call& call, std::int64_t own, std::int64_t threads) {

@@ -80,34 +80,48 @@ inline constexpr std::int64_t kMostStageTasks = 64;
 // after all tasks of the stage before. It is for stages of a few microseconds, for which a ParallelFor each
 // would cost too much.
 //
-// In each stage a task goes to the same thread, whose caches have its data, unless that thread is late. A
-// thread waits, by spinning, only for tasks that another thread is already running. So the loop ends with any
-// number of threads. body(stage, task, pace) reports its work to the Pace and returns early when told to.
+// Each thread has a range of the tasks, the same in all stages, because its caches have the data. When it is
+// done with these, it takes what is left of the others' ranges. A thread waits, by spinning, only for tasks
+// that another thread is already running. So the loop ends with any number of threads. body(stage, task,
+// pace) reports its work to the Pace and returns early when told to.
 template <typename Body>
 [[nodiscard]] Status ParallelStages(std::int64_t stages, std::int64_t tasks, const Body& body) {
   constexpr int kSpins = 2000;
+  // Each on a cache line of its own. Where a range has one, other threads look at it once in a stage.
   struct alignas(64) Line {
     std::atomic<std::int64_t> count{0};
   };
   struct {
-    Line begun[kMostStageTasks];  // stages in which the task was started
-    Line done;                    // number of tasks
+    Line begun[kMostStageTasks];  // tasks of a range, in all stages
+    Line done;                    // tasks of all ranges
     Line threads;
     std::atomic<bool> stopped{false};
   } progress;
+  const std::int64_t ranges = std::min<std::int64_t>(__rewire_kernel_api->thread_count(), tasks);
+  // Runs what is left of a range in a stage. Returns how many tasks that was.
+  const auto run_range = [&](std::int64_t range, std::int64_t stage, Pace& pace) {
+    const std::int64_t first = tasks * range / ranges, size = tasks * (range + 1) / ranges - first;
+    std::atomic<std::int64_t>& count = progress.begun[range].count;
+    std::int64_t finished = 0;
+    for (std::int64_t begun = count.load(std::memory_order_relaxed); begun < (stage + 1) * size;) {
+      if (!count.compare_exchange_weak(begun, begun + 1, std::memory_order_relaxed)) continue;
+      body(stage, first + begun - stage * size, pace);
+      if (pace.stopped()) break;
+      ++finished;
+      begun = count.load(std::memory_order_relaxed);
+    }
+    return finished;
+  };
   const auto work = [&](std::int64_t, std::int64_t) {
     Pace pace(&progress.stopped);
     const std::int64_t own = progress.threads.count.fetch_add(1, std::memory_order_relaxed);
     for (std::int64_t stage = 0; stage < stages; ++stage) {
-      for (std::int64_t i = 0; i < tasks; ++i) {
-        const std::int64_t task = (own + i) % tasks;
-        std::int64_t begun = stage;
-        if (!progress.begun[task].count.compare_exchange_strong(begun, stage + 1, std::memory_order_relaxed))
-          continue;
-        body(stage, task, pace);
-        if (pace.stopped()) return;
-        progress.done.count.fetch_add(1, std::memory_order_acq_rel);
+      std::int64_t finished = 0;
+      for (std::int64_t i = 0; i < ranges && !pace.stopped(); ++i) {
+        finished += run_range((own + i) % ranges, stage, pace);
       }
+      if (pace.stopped()) return;
+      if (finished > 0) progress.done.count.fetch_add(finished, std::memory_order_acq_rel);
       const std::int64_t all = (stage + 1) * tasks;
       for (int spins = 0; progress.done.count.load(std::memory_order_acquire) < all; ++spins) {
         if (spins < kSpins) {
@@ -122,7 +136,7 @@ template <typename Body>
       }
     }
   };
-  Status status = ParallelFor(std::min<std::int64_t>(__rewire_kernel_api->thread_count(), tasks), 1, work);
+  Status status = ParallelFor(ranges, 1, work);
   if (status.ok() && progress.stopped.load(std::memory_order_relaxed)) return Stopped();
   return status;
 }
