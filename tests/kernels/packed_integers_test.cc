@@ -161,6 +161,7 @@ TEST_CASE("integer convolutions by packed weights are those of conv_integer") {
       {{1, 12, 13, 2}, 8, {3, 2}, {1, 3}, {2, 3}, {0, 1, 4, 0}},
       {{1, 3, 4, 6}, 6, {5, 5}, {1, 1}, {1, 1}, {2, 2, 2, 2}},
       {{1, 30, 1, 6}, 40, {5, 1}, {1, 1}, {1, 1}, {2, 0, 2, 0}},
+      {{1, 1, 900, 1}, 40, {1, 9}, {1, 2}, {1, 1}, {0, 4, 0, 4}},  // a line, which the threads share
       // These have enough work for tiles, where there are any.
       {{2, 17, 40, 32}, 33, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}},
       {{2, 17, 41, 23}, 40, {3, 3}, {2, 2}, {1, 1}, {1, 0, 2, 1}},

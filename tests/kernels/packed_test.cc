@@ -199,9 +199,10 @@ TEST_CASE("packed convolutions meet borders, strides and dilations") {
       {{1, 3, 4, 6}, 6, {5, 5}, {1, 1}, {1, 1}, {2, 2, 2, 2}},
       {{1, 30, 1, 6}, 40, {5, 1}, {1, 1}, {1, 1}, {2, 0, 2, 0}},
       {{1, 15, 40, 3}, 33, {7, 7}, {2, 2}, {1, 1}, {2, 2, 3, 3}},
-      {{1, 6, 11, 17}, 8, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}},  // whose borders are not copied: channels
-      {{1, 8, 30, 12}, 8, {3, 5}, {1, 2}, {1, 1}, {1, 1, 1, 1}},  // and memory
-      {{1, 2, 3, 2}, 5, {2, 2}, {1, 1}, {1, 1}, {0, 5, 0, 5}},    // windows without any of the image
+      {{1, 6, 11, 17}, 8, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}},   // whose borders are not copied: channels
+      {{1, 8, 30, 12}, 8, {3, 5}, {1, 2}, {1, 1}, {1, 1, 1, 1}},   // and memory
+      {{1, 2, 3, 2}, 5, {2, 2}, {1, 1}, {1, 1}, {0, 5, 0, 5}},     // windows without any of the image
+      {{1, 1, 301, 2}, 40, {1, 9}, {1, 2}, {1, 1}, {0, 4, 0, 4}},  // a line, which the threads share
   };
   for (const ConvCase& c : cases) {
     const std::vector<std::int64_t>& kernel = c.kernel;

@@ -228,21 +228,25 @@ struct PackedConv {
     const std::int64_t line = columns.input * call.in_channels * call.window.axes[1].stride;
     const std::int64_t block = RowsOfBlock(to - from, 1, kBlock / std::max<std::int64_t>(1, line), panels);
     const std::int64_t blocks = (to - from + block - 1) / block;
-    return ParallelFor(Times(blocks, panels), GrainOf(16 * kGrain, block, columns.output, depth, kPanelWidth),
+    const LineParts parts(Times(blocks, panels), columns.output, BestPanelKernel(call.pairs).rows);
+    return ParallelFor(Times(blocks, parts.count(), panels),
+                       GrainOf(16 * kGrain, block, columns.output / parts.count(), depth, kPanelWidth),
                        [&](std::int64_t begin, std::int64_t end, Pace& pace) {
                          Segments segments(call, zeros);
                          for (std::int64_t task = begin; task < end; ++task) {
-                           const std::int64_t first = from + task / panels * block;
+                           const std::int64_t part = task / panels % parts.count();
+                           const std::int64_t first = from + task / panels / parts.count() * block;
                            const std::int64_t last = std::min(to, first + block);
                            std::int64_t number = 0;
                            for (std::int64_t i = first; i < last && !pace.stopped(); ++i)
-                             RunLine(call, depth, i, task % panels, &number, segments, pace);
+                             RunLine(call, depth, parts.Part(i, part), task % panels, &number, segments,
+                                     pace);
                          }
                        });
   }
 
   // `number` counts the tiles by a panel.
-  void RunLine(const ImageCall& call, std::int64_t depth, std::int64_t line, std::int64_t panel,
+  void RunLine(const ImageCall& call, std::int64_t depth, const OfLine& of_line, std::int64_t panel,
                std::int64_t* number, Segments& segments, Pace& pace) const {
     const PanelKernel& kernel = BestPanelKernel(call.pairs);
     const std::int64_t first = panel * kPanelWidth;
@@ -253,12 +257,12 @@ struct PackedConv {
     tile.bias = call.bias == nullptr ? nullptr : call.bias + first;
     tile.step = call.out_channels;
     tile.activation = activation;
-    for (std::int64_t o = 0; o < outputs; o += tile.count) {
-      tile.count = RowsOfTile(outputs - o, kernel.rows);
+    for (std::int64_t o = of_line.begin; o < of_line.end; o += tile.count) {
+      tile.count = RowsOfTile(of_line.end - o, kernel.rows);
       if (!pace.Spend(ProductsOf(tile.count, depth))) return;
-      segments.Gather(line, o, &tile);
+      segments.Gather(of_line.line, o, &tile);
       tile.ahead = AheadOf((*number)++, kPanelWidth * depth);
-      const std::int64_t at = (line * outputs + o) * call.out_channels + first;
+      const std::int64_t at = (of_line.line * outputs + o) * call.out_channels + first;
       tile.addend = call.addend.From(at);
       if (call.rounded != nullptr) tile.rounded = call.rounded + at;
       tile.out = call.out + at;

@@ -205,24 +205,29 @@ struct PackedIntegerConv {
     const std::int64_t line = Times(image.sizes[2], image.channels, window.axes[1].stride);
     const std::int64_t block = RowsOfBlock(lines, 1, kBlock / std::max<std::int64_t>(1, line), panels);
     const std::int64_t blocks = (lines + block - 1) / block;
-    return ParallelFor(Times(blocks, panels),
-                       GrainOf(kTaskWork, block, window.axes[2].output,
+    const LineParts parts(Times(blocks, panels), window.axes[2].output, BestIntegerPanelKernel().rows);
+    return ParallelFor(Times(blocks, parts.count(), panels),
+                       GrainOf(kTaskWork, block, window.axes[2].output / parts.count(),
                                Plus(Times(segments, depth), kIntegerSumWork), kPanelWidth),
                        [&](std::int64_t begin, std::int64_t end, Pace& pace) {
                          for (std::int64_t task = begin; task < end; ++task) {
-                           const std::int64_t first = task / panels * block;
+                           const std::int64_t part = task / panels % parts.count();
+                           const std::int64_t first = task / panels / parts.count() * block;
                            const std::int64_t last = std::min(lines, first + block);
                            const IntegerTile tile = product.Panel(task % panels, segments, depth);
                            for (std::int64_t i = first; i < last && !pace.stopped(); ++i)
-                             RunLine(product, window, image, i, task % panels, out, tile, pace);
+                             RunLine(product, window, image, parts.Part(i, part), task % panels, out, tile,
+                                     pace);
                          }
                        });
   }
 
   static void RunLine(const IntegerProduct& product, const Window& window, const Image& image,
-                      std::int64_t line, std::int64_t panel, TensorView out, IntegerTile tile, Pace& pace) {
+                      const OfLine& of_line, std::int64_t panel, TensorView out, IntegerTile tile,
+                      Pace& pace) {
     const IntegerPanelKernel& kernel = BestIntegerPanelKernel();
     const auto& [depth, rows, columns] = window.axes;
+    const std::int64_t line = of_line.line;
     const std::int64_t oy = line % rows.output;
     const std::int64_t oz = line / rows.output % depth.output;
     const std::int64_t first = line / rows.output / depth.output * image.sizes[0] + oz * depth.stride;
@@ -231,8 +236,8 @@ struct PackedIntegerConv {
     tile.rows = pointers.data();
     const std::int64_t step = columns.stride * image.channels;
     const std::int64_t whole_depth = Times(tile.segments, tile.depth);
-    for (std::int64_t o = 0; o < columns.output; o += tile.count) {
-      tile.count = RowsOfTile(columns.output - o, kernel.rows);
+    for (std::int64_t o = of_line.begin; o < of_line.end; o += tile.count) {
+      tile.count = RowsOfTile(of_line.end - o, kernel.rows);
       if (!pace.Spend(ProductsOf(tile.count, whole_depth))) return;
       const std::uint8_t** to = pointers.data();
       for (std::int64_t kz = 0; kz < depth.kernel; ++kz) {
