@@ -40,7 +40,7 @@ Status CopyWithBorder(TensorView x, const Window& window, std::int32_t x_zero, c
   const std::int64_t input = columns.input * image.channels;
   const std::int64_t before = columns.before * image.channels;
   const std::int64_t lines = Times(x.dim(0), image.sizes[0], image.sizes[1]);
-  return ParallelFor(lines, GrainOf(8 * kGrain, line), [&](std::int64_t begin, std::int64_t end, Pace& pace) {
+  return ParallelFor(lines, GrainOf(2 * kGrain, line), [&](std::int64_t begin, std::int64_t end, Pace& pace) {
     for (std::int64_t i = begin; i < end; ++i) {
       const std::int64_t y = i % image.sizes[1] - rows.before;
       const std::int64_t z = i / image.sizes[1] % image.sizes[0] - depth.before;
@@ -103,8 +103,10 @@ Status ConvolveIntegersByTiles(const IntegerProduct& product, const Window& wind
           });
         });
   };
-  return MultiplyWindows(TileUnit::kBytes, image, window, x.dim(0), product.w, product.columns, write,
-                         [&](std::int64_t panel) { return TiledIntegersFinish(product, panel, out); });
+  const auto finish_of = [&](std::int64_t panel) { return TiledIntegersFinish(product, panel, out); };
+  return WindowProduct(TileUnit::kBytes, image, window, x.dim(0), product.w, product.columns, write,
+                       finish_of)
+      .Run();
 }
 
 struct PackedIntegerConv {

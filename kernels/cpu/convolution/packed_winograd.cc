@@ -6,8 +6,6 @@
 // if the weights are large, share the three steps of one. With dilations, the positions that are a
 // multiple of the dilation apart make up an image of their own, and tiles lie in these.
 #include <algorithm>
-#include <array>
-#include <atomic>
 
 #include "rewire/kernels/cpu/convolution/image_call.h"
 #include "rewire/kernels/cpu/convolution/packed_image.h"
@@ -15,6 +13,7 @@
 #include "rewire/kernels/cpu/product/packed_rows.h"
 #include "rewire/kernels/cpu/product/panels.h"
 #include "rewire/kernels/cpu/registry.h"
+#include "rewire/kernels/cpu/support/own_places.h"
 #include "rewire/kernels/cpu/support/parallel.h"
 #include "rewire/kernels/cpu/support/types.h"
 
@@ -147,11 +146,10 @@ struct PackedWinograd {
   }
   // Points lie a little more than a power of 2 apart: a cache has few places for lines of such addresses.
   static constexpr std::int64_t kGap = 16;
-  static constexpr std::int64_t kMostOwnGroups = 4;  // threads that can have groups of their own
   static std::int64_t Scratch(std::int64_t in_channels, std::int64_t out_channels, std::int64_t tiles) {
     const std::int64_t group = GroupOf(in_channels, out_channels, tiles);
     const std::int64_t of_points =
-        Plus(Times(group, Plus(in_channels, out_channels)), 2 * kGap * kMostOwnGroups);
+        Plus(Times(group, Plus(in_channels, out_channels)), 2 * kGap * OwnPlaces::kMost);
     return Plus(Times(kWinogradPoints, of_points), in_channels);
   }
 
@@ -200,7 +198,7 @@ struct PackedWinograd {
   // which have to stay in its second cache.
   static std::int64_t OwnGroup(const Call& call, std::int64_t threads) {
     constexpr std::int64_t kMostWeights = 131072, kLeastTiles = 8;
-    if (threads <= 1 || threads > kMostOwnGroups) return 0;
+    if (threads <= 1 || threads > OwnPlaces::kMost) return 0;
     if (Times(kWinogradPoints, call.in_channels, call.out_channels) > kMostWeights) return 0;
     const std::int64_t most = call.group / threads;
     if (most < kLeastTiles) return 0;
@@ -211,31 +209,25 @@ struct PackedWinograd {
   static Status RunOwnGroups(const Call& call, std::int64_t own, std::int64_t threads) {
     const std::int64_t input_step = own * call.in_channels + kGap;
     const std::int64_t product_step = own * call.out_channels + kGap;
-    std::array<std::atomic<bool>, kMostOwnGroups> taken = {};
-    const auto places = static_cast<std::size_t>(threads);
+    OwnPlaces places(threads);
     const std::int64_t groups = Quotient(call.tiles, own);
-    return ParallelFor(groups,
-                       GrainOf(16 * kGrain, own, kWinogradPoints, call.in_channels, call.out_channels),
-                       [&](std::int64_t begin, std::int64_t end, Pace& pace) {
-                         // One is free, unless a host's pool runs more bodies at once than it has threads.
-                         std::size_t place = 0;
-                         while (taken[place].exchange(true, std::memory_order_acquire))
-                           place = (place + 1) % places;
-                         Call mine = call;
-                         mine.input_step = input_step;
-                         mine.product_step = product_step;
-                         mine.inputs = call.inputs + static_cast<std::int64_t>(place) * kWinogradPoints *
-                                                         (input_step + product_step);
-                         mine.products = mine.inputs + kWinogradPoints * input_step;
-                         for (std::int64_t group = begin; group < end && !pace.stopped(); ++group) {
-                           const std::int64_t first = group * own;
-                           const std::int64_t count = std::min(own, call.tiles - first);
-                           TransformTiles(mine, first, 0, count, pace);
-                           MultiplyPoints(mine, count, 0, kWinogradPoints, pace);
-                           FinishTiles(mine, first, 0, count, pace);
-                         }
-                         taken[place].store(false, std::memory_order_release);
-                       });
+    return ParallelFor(
+        groups, GrainOf(16 * kGrain, own, kWinogradPoints, call.in_channels, call.out_channels),
+        [&](std::int64_t begin, std::int64_t end, Pace& pace) {
+          const OwnPlaces::Place place(&places);
+          Call mine = call;
+          mine.input_step = input_step;
+          mine.product_step = product_step;
+          mine.inputs = call.inputs + place.number() * kWinogradPoints * (input_step + product_step);
+          mine.products = mine.inputs + kWinogradPoints * input_step;
+          for (std::int64_t group = begin; group < end && !pace.stopped(); ++group) {
+            const std::int64_t first = group * own;
+            const std::int64_t count = std::min(own, call.tiles - first);
+            TransformTiles(mine, first, 0, count, pace);
+            MultiplyPoints(mine, count, 0, kWinogradPoints, pace);
+            FinishTiles(mine, first, 0, count, pace);
+          }
+        });
   }
 
   // Where a tile lies: the image, and its first output.

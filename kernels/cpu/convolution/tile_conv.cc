@@ -77,12 +77,13 @@ Status ConvolveByTiles(const ImageCall& call, const TileImage& image, const Acti
   product.activation = activation;
   product.out = call.out;
   product.rounded = call.rounded;
-  return MultiplyWindows(
-      TileUnit::kPairs, image, call.window, call.images, call.w, call.out_channels,
-      [&](std::int64_t n, std::int64_t y, const TileImage& part, std::byte* to) {
-        WriteLine(call, part, n, y, to);
-      },
-      [&](std::int64_t panel) { return TiledPairsFinish(product, panel); });
+  const auto write = [&](std::int64_t n, std::int64_t y, const TileImage& part, std::byte* to) {
+    WriteLine(call, part, n, y, to);
+  };
+  const auto finish_of = [&](std::int64_t panel) { return TiledPairsFinish(product, panel); };
+  return WindowProduct(TileUnit::kPairs, image, call.window, call.images, call.w, call.out_channels, write,
+                       finish_of)
+      .Run();
 }
 
 void DeclareTileImage(WorkspaceSizes& sizes, const ImageAttributes& attributes, const DLTensor* x,

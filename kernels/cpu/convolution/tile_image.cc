@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "rewire/kernels/cpu/support/own_places.h"
+
 namespace rewire::kernel::cpu {
 namespace {
 
@@ -72,10 +74,28 @@ std::int64_t TileImage::Bytes(std::int64_t output_lines) const {
   return Plus(Times(Lines(output_lines), LineBytes()), BytesBehind());
 }
 
+std::int64_t TileImage::OwnLines(std::int64_t images, std::int64_t threads) const {
+  const WindowAxis& rows = window_.axes[1];
+  if (threads <= 1 || threads > OwnPlaces::kMost || ColumnsAtOnce() != window_.axes[2].output) return 0;
+  const std::int64_t of_line = std::max<std::int64_t>(1, Times(rows.stride, LineBytes()));
+  const std::int64_t shared = (rows.reach() - 1) / rows.stride;  // with the next part
+  const std::int64_t room = (MostBytes() / threads / kLineBytes * kLineBytes - BytesBehind()) / of_line;
+  const std::int64_t most = std::min(room - shared, LinesAtOnce(1));
+  if (most < 1) return 0;
+  std::int64_t parts = (rows.output + most - 1) / most;
+  while (parts < rows.output && parts * (images % threads) % threads != 0) ++parts;
+  const std::int64_t own = (rows.output + parts - 1) / parts;
+  return own >= 2 * shared ? own : 0;
+}
+
 std::int64_t TileImage::MostBytes() const {
   const std::int64_t all = Times(Lines(window_.axes[1].output), LineBytes());
   const std::int64_t columns = ColumnsOf(std::min(kBlockRows, window_.axes[2].output));
-  return Plus(std::min(all, std::max(kMostCache, Times(Lines(1), columns, row_bytes_))), BytesBehind());
+  const std::int64_t one =
+      Plus(std::min(all, std::max(kMostCache, Times(Lines(1), columns, row_bytes_))), BytesBehind());
+  // Where threads have images of their own: what these have behind them, and lines of two of them.
+  const std::int64_t of_own = Plus(BytesBehind(), Times(Lines(1), LineBytes()));
+  return Plus(one, std::min(kMostCache, Times(OwnPlaces::kMost, of_own)));
 }
 
 // A wide line can be made from a narrow one at its end if no position of the image is skipped: what is read

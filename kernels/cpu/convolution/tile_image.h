@@ -40,6 +40,10 @@ class TileImage {
   TileImage Columns(std::int64_t first, std::int64_t count) const;
   // The output lines of one image that are computed at once.
   std::int64_t LinesAtOnce(std::int64_t threads) const;
+  // If each of several threads has an image of its own with a part of the lines, how many output lines that
+  // has; else 0. Together these images take no more than MostBytes, and each thread gets as many of them as
+  // the others. Windows may reach into several parts: their lines are written for each.
+  std::int64_t OwnLines(std::int64_t images, std::int64_t threads) const;
   // The bytes that so many output lines need.
   std::int64_t Bytes(std::int64_t output_lines) const;
   // What it takes at most with any number of threads, if so many columns and lines are computed at once, for

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "rewire/kernels/cpu/convolution/tile_image.h"
+#include "rewire/kernels/cpu/support/own_places.h"
 
 namespace rewire::test {
 namespace {
@@ -208,12 +209,54 @@ TEST_CASE("what smaller images take is no more than what the largest is said to 
         const std::int64_t most = image(700, 30000).MostBytes();
         for (std::int64_t height = 7; height <= 700; height += 77) {
           for (std::int64_t width = 7; width <= 30000; width += width < 900 ? 19 : 1777) {
-            for (const std::int64_t threads : {1, 2}) REQUIRE(TakenBy(image(height, width), threads) <= most);
+            const TileImage smaller = image(height, width);
+            for (const std::int64_t threads : {1, 2}) REQUIRE(TakenBy(smaller, threads) <= most);
+            REQUIRE(smaller.MostBytes() <= most);
           }
         }
       }
     }
   }
+}
+
+TEST_CASE("threads get as many lines of their own, in no more memory") {
+  bool any = false;
+  for (const std::int64_t kernel : {1, 3, 7}) {
+    for (const std::int64_t stride : {1, 2}) {
+      for (const std::int64_t height : {1, 2, 9, 48, 200}) {
+        for (const std::int64_t width : {1, 40, 3000}) {
+          Window window;
+          window.axes[1] = Resolved({height + kernel, kernel, stride, 1, kernel / 2, kernel / 2});
+          window.axes[2] = Resolved({width + kernel, kernel, stride, 1, kernel / 2, kernel / 2});
+          const TileImage image(window, 36, 1, true);
+          const std::int64_t lines = window.axes[1].output;
+          CHECK(image.OwnLines(1, 1) == 0);
+          CHECK(image.OwnLines(1, OwnPlaces::kMost + 1) == 0);
+          for (std::int64_t threads = 2; threads <= OwnPlaces::kMost; ++threads) {
+            for (const std::int64_t images : {1, 2, 3}) {
+              CAPTURE(kernel, stride, height, width, threads, images);
+              const std::int64_t own = image.OwnLines(images, threads);
+              if (own == 0) continue;
+              any = true;
+              REQUIRE((own > 0 && own <= lines));
+              const std::int64_t bytes = (image.Bytes(own) + kLineBytes - 1) / kLineBytes * kLineBytes;
+              REQUIRE(threads * bytes <= image.MostBytes());
+              // With the last part of each image smaller than the others, none may be empty.
+              REQUIRE((lines + own - 1) / own * own - lines < own);
+            }
+          }
+        }
+      }
+    }
+  }
+  CHECK(any);
+  // 48 lines of two images, for two threads and for three.
+  Window window;
+  window.axes[1] = Resolved({48, 3, 1, 1, 1, 1});
+  window.axes[2] = Resolved({40, 3, 1, 1, 1, 1});
+  const TileImage image(window, 16, 1, true);
+  CHECK(image.OwnLines(2, 2) == 24);
+  CHECK(image.OwnLines(2, 3) == 16);
 }
 
 TEST_CASE("long lines are computed in parts, and windows with much in between are not served") {

@@ -29,46 +29,72 @@ struct TileProduct {
   std::int64_t columns;
 };
 
+// How a product is cut into tasks. A block of rows goes by all weights if these are few: its outputs are then
+// written one behind the other. Else a panel goes by as many rows as stay in the second cache.
+struct TileTasks {
+  static constexpr std::int64_t kGroupBytes = 1 << 19;  // of rows that stay in the second cache
+
+  std::int64_t units, panels, blocks;
+  std::int64_t group;  // blocks of a task
+  std::int64_t count;  // tasks
+  std::int64_t steps;  // lines by a panel, and what follows them, for each block
+
+  // `alone`: the tasks are for one thread.
+  TileTasks(const TileProduct& product, bool alone) {
+    units = product.rows.units();
+    panels = PanelCount(product.columns);
+    blocks = (product.count + kBlockRows - 1) / kBlockRows;
+    steps = product.rows.segments * ((product.rows.depth + kLineUnits - 1) / kLineUnits) + 1;
+    const std::int64_t block_bytes = std::max(kLineBytes, Times(kBlockRows, product.rows.row_bytes));
+    const std::int64_t weights = WeightBytes(units, product.columns);
+    const bool few_weights = weights <= std::min(kGroupBytes / 2, Times(blocks, block_bytes));
+    const std::int64_t most = few_weights ? 1 : std::max<std::int64_t>(1, kGroupBytes / block_bytes);
+    group = alone ? std::min(blocks, most) : RowsOfBlock(blocks, 1, most, panels);
+    count = Times((blocks + group - 1) / group, panels);
+  }
+  static std::int64_t WeightBytes(std::int64_t units, std::int64_t columns) {
+    return Times(units, PackedColumns(columns), kUnitBytes);
+  }
+};
+
+// Runs tasks [task, end), on any thread.
+template <class FinishOf>
+void RunTileTasks(const TileProduct& product, const TileTasks& tasks, const FinishOf& finish_of,
+                  std::int64_t task, std::int64_t end, Pace& pace) {
+  const auto* w = static_cast<const std::byte*>(product.w);
+  const TileRegisters registers;
+  alignas(kLineBytes) std::byte sums[kBlockRows * kPanelWidth * kUnitBytes];
+  for (; task < end; ++task) {
+    const std::int64_t panel = task % tasks.panels;
+    const std::int64_t first = task / tasks.panels * tasks.group;
+    const std::int64_t last = std::min(tasks.blocks, first + tasks.group);
+    const TileWeights weights(w + panel * kPanelWidth * kUnitBytes * tasks.units, tasks.units,
+                              product.rows.depth, WidthOfPanel(panel, product.columns));
+    auto finish = finish_of(panel);
+    TileRows rows = product.rows;
+    for (std::int64_t block = first; block < last; ++block) {
+      const std::int64_t row = block * kBlockRows, count = std::min(kBlockRows, product.count - row);
+      if (!pace.Spend(ProductsOf(4, tasks.units))) return;
+      rows.from = product.rows.from + row * rows.row_bytes;
+      registers.Multiply(product.unit, rows, count, weights, sums);
+      finish(row, count, static_cast<const void*>(sums));
+    }
+  }
+}
+
+// What is worth a thread's while: lines by a panel, 5 us.
+inline constexpr std::int64_t kTileTaskSteps = 256;
+
 // finish_of(panel) gives what finishes blocks of a panel: it is called with the first row, how many there
 // are, and their sums (tiles.h). That happens on several threads at once. Call it only from the kernel's own
 // thread.
 template <class FinishOf>
 [[nodiscard]] Status MultiplyByTiles(const TileProduct& product, const FinishOf& finish_of) {
-  constexpr std::int64_t kTaskSteps = 256;       // lines by a panel that are worth a thread's while, 5 us
-  constexpr std::int64_t kGroupBytes = 1 << 19;  // of rows that stay in the second cache
-  const std::int64_t units = product.rows.units(), panels = PanelCount(product.columns);
-  const std::int64_t steps = product.rows.segments * ((product.rows.depth + kLineUnits - 1) / kLineUnits);
-  const std::int64_t blocks = (product.count + kBlockRows - 1) / kBlockRows;
-  const std::int64_t block_bytes = std::max(kLineBytes, Times(kBlockRows, product.rows.row_bytes));
-  // A block of rows goes by all weights if these are few: its outputs are then written one behind the other.
-  // Else a panel goes by as many rows as stay in the second cache.
-  const std::int64_t all_weights = Times(units, PackedColumns(product.columns), kUnitBytes);
-  const bool few_weights = all_weights <= std::min(kGroupBytes / 2, Times(blocks, block_bytes));
-  const std::int64_t most = few_weights ? 1 : std::max<std::int64_t>(1, kGroupBytes / block_bytes);
-  const std::int64_t group = RowsOfBlock(blocks, 1, most, panels);
-  const std::int64_t groups = (blocks + group - 1) / group;
-  const auto* w = static_cast<const std::byte*>(product.w);
-  return ParallelFor(
-      Times(groups, panels), GrainOf(kTaskSteps, std::min(group, blocks), steps + 1),
-      [&](std::int64_t task, std::int64_t end, Pace& pace) {
-        const TileRegisters registers;
-        alignas(kLineBytes) std::byte sums[kBlockRows * kPanelWidth * kUnitBytes];
-        for (; task < end; ++task) {
-          const std::int64_t panel = task % panels;
-          const std::int64_t first = task / panels * group, last = std::min(blocks, first + group);
-          const TileWeights weights(w + panel * kPanelWidth * kUnitBytes * units, units, product.rows.depth,
-                                    WidthOfPanel(panel, product.columns));
-          auto finish = finish_of(panel);
-          TileRows rows = product.rows;
-          for (std::int64_t block = first; block < last; ++block) {
-            const std::int64_t row = block * kBlockRows, count = std::min(kBlockRows, product.count - row);
-            if (!pace.Spend(ProductsOf(4, units))) return;
-            rows.from = product.rows.from + row * rows.row_bytes;
-            registers.Multiply(product.unit, rows, count, weights, sums);
-            finish(row, count, static_cast<const void*>(sums));
-          }
-        }
-      });
+  const TileTasks tasks(product, false);
+  return ParallelFor(tasks.count, GrainOf(kTileTaskSteps, std::min(tasks.group, tasks.blocks), tasks.steps),
+                     [&](std::int64_t task, std::int64_t end, Pace& pace) {
+                       RunTileTasks(product, tasks, finish_of, task, end, pace);
+                     });
 }
 
 // Rows of a matrix, written for tiles part by part.
