@@ -120,7 +120,10 @@ class WorkerPool : public ThreadPool {
                                     static_cast<std::uint64_t>(kChunksPerThread) * threads);
     // Of three chunks, one of two threads would get two.
     if (chunks > threads) chunks -= chunks % threads;
-    if (chunks <= 1 || t_inside_body || workers_.empty()) {
+    // Waking a thread takes as long as much work does. A grain of one may be any work.
+    const bool waits = sleeping_.load(std::memory_order_relaxed) == workers_.size();
+    const bool is_worth_it = !waits || grain <= 1 || chunks == kChunksPerThread * threads;
+    if (chunks <= 1 || t_inside_body || !is_worth_it) {
       RunBody(body, data, begin, end);
       return;
     }
@@ -144,7 +147,7 @@ class WorkerPool : public ThreadPool {
       Job** place = &jobs_;
       while (*place != nullptr) place = &(*place)->next;
       *place = job;
-      wanted = std::min<std::uint64_t>(wanted, sleeping_);
+      wanted = std::min<std::uint64_t>(wanted, sleeping_.load(std::memory_order_relaxed));
     }
     open_jobs_.fetch_add(1, std::memory_order_relaxed);  // who sees it takes the mutex: not while it is held
     for (; wanted != 0; --wanted) work_.notify_one();
@@ -183,9 +186,9 @@ class WorkerPool : public ThreadPool {
     for (;;) {
       SpinWhile(open_jobs_, true);
       std::unique_lock<std::mutex> lock = Lock();
-      ++sleeping_;
+      sleeping_.fetch_add(1, std::memory_order_relaxed);
       work_.wait(lock, [this] { return stopping_ || jobs_ != nullptr; });
-      --sleeping_;
+      sleeping_.fetch_sub(1, std::memory_order_relaxed);
       if (jobs_ == nullptr) return;
       Job* job = jobs_;
       job->helpers.fetch_add(1, std::memory_order_relaxed);
@@ -205,7 +208,7 @@ class WorkerPool : public ThreadPool {
   std::condition_variable done_;            // a worker has left a job
   Job* jobs_ = nullptr;                     // oldest first
   std::atomic<std::int32_t> open_jobs_{0};  // may lag behind the list
-  std::uint64_t sleeping_ = 0;
+  std::atomic<std::size_t> sleeping_{0};    // changed under the mutex only
   bool stopping_ = false;
   Array<pthread_t> workers_;
 };

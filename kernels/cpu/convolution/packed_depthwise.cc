@@ -37,12 +37,11 @@ struct PackedDepthwise {
       return ValueError("x has shape ", x.dims(), ", expected ", attributes.channels, " channels");
     }
     if (out.size() == 0) return Status();
-    return ParallelFor(call.lines(),
-                       GrainOf(8 * kGrain, call.window.axes[2].output, call.out_channels, call.window.taps()),
-                       [&](std::int64_t begin, std::int64_t end, Pace& pace) {
-                         for (std::int64_t line = begin; line < end && !pace.stopped(); ++line)
-                           RunLine(call, line, pace);
-                       });
+    return ParallelFor(
+        call.lines(), GrainOf(12 * kGrain, call.window.axes[2].output, call.out_channels, call.window.taps()),
+        [&](std::int64_t begin, std::int64_t end, Pace& pace) {
+          for (std::int64_t line = begin; line < end && !pace.stopped(); ++line) RunLine(call, line, pace);
+        });
   }
 
  private:

@@ -171,11 +171,8 @@ struct PackedWinograd {
     if (const std::int64_t own = OwnGroup(*call, threads); own != 0) return RunOwnGroups(*call, own, threads);
     call->products = call->inputs + kWinogradPoints * call->input_step;
     // As many as divide the points.
-    constexpr std::int64_t kTasks = 12, kStageWork = 131072;  // products
-    constexpr std::int64_t kTransform = 16;                   // products that take as long, for each channel
-    const std::int64_t of_point = Plus(Times(call->in_channels, call->out_channels),
-                                       Times(kTransform, Plus(call->in_channels, call->out_channels)));
-    const std::int64_t work = Times(call->group, kWinogradPoints, of_point);
+    constexpr std::int64_t kTasks = 12, kStageWork = 1572864;  // products, some 16 us
+    const std::int64_t work = Times(call->group, WorkOfTile(*call));
     const std::int64_t tasks = work < kStageWork || threads == 1 ? 1 : kTasks;
     const std::int64_t groups = (call->tiles + call->group - 1) / call->group;
     return ParallelStages(3 * groups, tasks, [&](std::int64_t stage, std::int64_t task, Pace& pace) {
@@ -191,6 +188,13 @@ struct PackedWinograd {
         FinishTiles(*call, first, begin, end, pace);
       }
     });
+  }
+
+  // The products of a tile, and what transforming it takes, in products.
+  static std::int64_t WorkOfTile(const Call& call) {
+    constexpr std::int64_t kTransform = 16;  // for each channel
+    return Times(kWinogradPoints, Plus(Times(call.in_channels, call.out_channels),
+                                       Times(kTransform, Plus(call.in_channels, call.out_channels))));
   }
 
   // If each thread takes groups of its own, their tiles, else 0. Together these groups take the scratch
@@ -211,23 +215,23 @@ struct PackedWinograd {
     const std::int64_t product_step = own * call.out_channels + kGap;
     OwnPlaces places(threads);
     const std::int64_t groups = Quotient(call.tiles, own);
-    return ParallelFor(
-        groups, GrainOf(16 * kGrain, own, kWinogradPoints, call.in_channels, call.out_channels),
-        [&](std::int64_t begin, std::int64_t end, Pace& pace) {
-          const OwnPlaces::Place place(&places);
-          Call mine = call;
-          mine.input_step = input_step;
-          mine.product_step = product_step;
-          mine.inputs = call.inputs + place.number() * kWinogradPoints * (input_step + product_step);
-          mine.products = mine.inputs + kWinogradPoints * input_step;
-          for (std::int64_t group = begin; group < end && !pace.stopped(); ++group) {
-            const std::int64_t first = group * own;
-            const std::int64_t count = std::min(own, call.tiles - first);
-            TransformTiles(mine, first, 0, count, pace);
-            MultiplyPoints(mine, count, 0, kWinogradPoints, pace);
-            FinishTiles(mine, first, 0, count, pace);
-          }
-        });
+    return ParallelFor(groups, GrainOf(16 * kGrain, own, WorkOfTile(call)),
+                       [&](std::int64_t begin, std::int64_t end, Pace& pace) {
+                         const OwnPlaces::Place place(&places);
+                         Call mine = call;
+                         mine.input_step = input_step;
+                         mine.product_step = product_step;
+                         mine.inputs =
+                             call.inputs + place.number() * kWinogradPoints * (input_step + product_step);
+                         mine.products = mine.inputs + kWinogradPoints * input_step;
+                         for (std::int64_t group = begin; group < end && !pace.stopped(); ++group) {
+                           const std::int64_t first = group * own;
+                           const std::int64_t count = std::min(own, call.tiles - first);
+                           TransformTiles(mine, first, 0, count, pace);
+                           MultiplyPoints(mine, count, 0, kWinogradPoints, pace);
+                           FinishTiles(mine, first, 0, count, pace);
+                         }
+                       });
   }
 
   // Where a tile lies: the image, and its first output.
