@@ -30,7 +30,8 @@ class REWIRE_API ThreadPool {
   // Runs everything on the calling thread.
   static std::shared_ptr<ThreadPool> Serial();
   // Makes a pool of `threads` threads, including the caller's; fewer if the system has no more. The caller
-  // works from the front of a range and the others from its end. Destroy it only when no call is running.
+  // works from the front of a range and the others from its end. A thread without work looks for some for
+  // 100 us and then sleeps. Destroy it only when no call is running.
   static std::shared_ptr<ThreadPool> Make(std::int32_t threads);
 };
 
