@@ -25,31 +25,32 @@ constexpr std::int64_t kFewLanes = hn::MaxLanes(FewD());
 
 constexpr std::int64_t kChannelsAtOnce = 1;
 
-HWY_INLINE void LoadChannels(const float* const* rows, std::int64_t k, FewV* channels) {
-  channels[0] = hn::LoadU(FewD(), rows[0] + k);
+HWY_INLINE void LoadChannels(const float* x, std::int64_t, FewV* channels) {
+  channels[0] = hn::LoadU(FewD(), x);
 }
 
 #else
 
 constexpr std::int64_t kChannelsAtOnce = 4;  // a block of 128 bits
 
-// Four floats from `k` on of every fourth row, each a block of the vector.
+// Four floats of every fourth position, each a block of the vector. Positions are `step` apart.
 template <class D>
-HWY_INLINE hn::Vec<D> LoadBlocks(D d, const float* const* rows, std::int64_t k) {
+HWY_INLINE hn::Vec<D> LoadBlocks(D d, const float* x, std::int64_t step) {
   if constexpr (hn::MaxLanes(D()) == 4) {
-    return hn::LoadU(d, rows[0] + k);
+    return hn::LoadU(d, x);
   } else {
     const hn::Half<D> half;
-    return hn::Combine(d, LoadBlocks(half, rows + hn::MaxLanes(half), k), LoadBlocks(half, rows, k));
+    const auto lanes = static_cast<std::int64_t>(hn::MaxLanes(half));
+    return hn::Combine(d, LoadBlocks(half, x + lanes * step, step), LoadBlocks(half, x, step));
   }
 }
 
-// Four channels from `k` on as vectors of positions. Each block of 4 x 4 is transposed where it lies.
-HWY_INLINE void LoadChannels(const float* const* rows, std::int64_t k, FewV* channels) {
+// Four channels as vectors of positions. Each block of 4 x 4 is transposed where it lies.
+HWY_INLINE void LoadChannels(const float* x, std::int64_t step, FewV* channels) {
   const FewD d;
   const hn::Repartition<std::uint64_t, FewD> wide;
-  const FewV a = LoadBlocks(d, rows, k), b = LoadBlocks(d, rows + 1, k);
-  const FewV c = LoadBlocks(d, rows + 2, k), e = LoadBlocks(d, rows + 3, k);
+  const FewV a = LoadBlocks(d, x, step), b = LoadBlocks(d, x + step, step);
+  const FewV c = LoadBlocks(d, x + 2 * step, step), e = LoadBlocks(d, x + 3 * step, step);
   const auto low_ab = hn::BitCast(wide, hn::InterleaveLower(d, a, b));
   const auto low_ce = hn::BitCast(wide, hn::InterleaveLower(d, c, e));
   const auto high_ab = hn::BitCast(wide, hn::InterleaveUpper(d, a, b));
@@ -61,6 +62,24 @@ HWY_INLINE void LoadChannels(const float* const* rows, std::int64_t k, FewV* cha
 }
 
 #endif
+
+// Positions that are fetched while others are multiplied: x is seldom in the second cache, and is read in an
+// order that no CPU foresees.
+constexpr std::int64_t kVectorsAhead = 4;
+
+// As many floats as LoadChannels reads.
+HWY_INLINE void FetchAhead(const float* x) {
+  constexpr std::int64_t kLine = 16;  // floats
+  for (std::int64_t i = 0; i < kFewLanes * kChannelsAtOnce; i += kLine) __builtin_prefetch(x + i);
+}
+
+// LoadChannels for `count` positions and `used` channels, with zeros in place of the others.
+HWY_INLINE void LoadEdge(const float* x, std::int64_t step, std::int64_t count, std::int64_t used,
+                         FewV* channels) {
+  float edge[kFewLanes * kChannelsAtOnce] = {};
+  for (std::int64_t i = 0; i < count; ++i) std::copy_n(x + i * step, used, edge + i * kChannelsAtOnce);
+  LoadChannels(edge, kChannelsAtOnce, channels);
+}
 
 // The columns of kFewLanes positions side by side.
 template <int kColumns>
@@ -94,30 +113,24 @@ template <int kRows, int kColumns>
 HWY_NOINLINE void RunPositions(const FewColumns& product, std::int64_t row, std::int64_t first,
                                std::int64_t count) {
   const FewD d;
-  // Beyond the last position stands the last one once more.
-  const float* rows[kFewLanes];
-  for (std::int64_t i = 0; i < kFewLanes; ++i)
-    rows[i] = product.x + (first + std::min(i, count - 1)) * product.channels;
+  const std::int64_t step = product.channels;
   FewV sums[kRows][kColumns];
   for (int j = 0; j < kColumns; ++j) {
     for (int r = 0; r < kRows; ++r) sums[r][j] = hn::Set(d, product.bias[j]);
   }
-  const float* w = product.w + row * product.channels * kHalfPanel;
+  const float* x = product.x + first * step;
+  const float* w = product.w + row * step * kHalfPanel;
   FewV channels[kChannelsAtOnce];
   std::int64_t k = 0;
-  for (; k + kChannelsAtOnce <= product.channels; k += kChannelsAtOnce) {
-    LoadChannels(rows, k, channels);
+  for (; count == kFewLanes && k + kChannelsAtOnce <= step; k += kChannelsAtOnce) {
+    FetchAhead(x + (kVectorsAhead * step + k) * kFewLanes);
+    LoadChannels(x + k, step, channels);
     AddChannels<kRows, kColumns>(product, w, k, kChannelsAtOnce, channels, sums);
   }
-  if (k < product.channels) {
-    float rest[kFewLanes * kChannelsAtOnce] = {};
-    for (std::int64_t i = 0; i < kFewLanes; ++i) {
-      float* to = rest + i * kChannelsAtOnce;
-      std::copy(rows[i] + k, rows[i] + product.channels, to);
-      rows[i] = to;
-    }
-    LoadChannels(rows, 0, channels);
-    AddChannels<kRows, kColumns>(product, w, k, product.channels - k, channels, sums);
+  for (; k < step; k += kChannelsAtOnce) {
+    const std::int64_t used = std::min(kChannelsAtOnce, step - k);
+    LoadEdge(x + k, step, count, used, channels);
+    AddChannels<kRows, kColumns>(product, w, k, used, channels, sums);
   }
   for (int r = 0; r < kRows; ++r) {
     if (!product.activation.IsNone()) {
@@ -134,11 +147,13 @@ HWY_NOINLINE void RunPositions(const FewColumns& product, std::int64_t row, std:
   }
 }
 
-// Two rows at once, which load and transpose x once.
+// Two rows at once, which load and transpose x once. The last positions are computed with some before them
+// once more.
 template <int kColumns>
 void RunFewColumns(const FewColumns& product) {
-  for (std::int64_t first = 0; first < product.positions; first += kFewLanes) {
-    const std::int64_t count = std::min(kFewLanes, product.positions - first);
+  const std::int64_t count = std::min(kFewLanes, product.positions);
+  for (std::int64_t at = 0; at < product.positions; at += kFewLanes) {
+    const std::int64_t first = std::min(at, product.positions - count);
     std::int64_t row = 0;
     for (; row + 2 <= product.rows; row += 2) RunPositions<2, kColumns>(product, row, first, count);
     if (row < product.rows) RunPositions<1, kColumns>(product, row, first, count);

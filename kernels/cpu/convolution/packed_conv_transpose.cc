@@ -159,7 +159,7 @@ struct PackedConvTranspose {
 
   // A block of pieces, which stay in the second cache with their outputs, by one panel after the other.
   Status RunPanels(const Call& call) const {
-    constexpr std::int64_t kBlock = 65536;  // floats
+    constexpr std::int64_t kBlock = 16384;  // floats
     const std::int64_t all = call.all_pieces();
     const std::int64_t panels = PanelCount(call.columns), of_block = Times(call.rows(), panels);
     const std::int64_t length = (call.width + call.pieces - 1) / call.pieces;
