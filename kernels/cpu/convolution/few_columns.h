@@ -14,8 +14,11 @@ namespace rewire::kernel::cpu {
 inline constexpr std::int64_t kMostFewColumns = 4;
 
 // Each position gives `columns` outputs in each of `rows` rows of outputs:
-// out[r * row_step + i * columns + j] = activation(bias[j] + sum over c of x[i * channels + c] * w(r, c, j)),
-// where row r has the panel (panels.h) w[r * channels * kHalfPanel...] of kHalfPanel columns.
+//
+//   out[r * row_step + i * columns + j] = activation(bias[j] + sum over c of x[i * channels + c] * w(r, c,
+//   j))
+//
+// Row r has the panel (panels.h) of kHalfPanel columns at w[r * channels * kHalfPanel].
 struct FewColumns {
   const float* x;
   std::int64_t positions, channels;
