@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rewire/tests/compiler/single_pass.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <regex>
 #include <sstream>
@@ -23,10 +24,10 @@ Lines LinesOf(const std::string& text) {
 
 // A program's lines after a stage, and its answer.
 std::pair<Lines, Answer> CompileAndRun(const onnx::ModelProto& model, const std::string& stage,
-                                       const std::string& only, const Shape& shape) {
+                                       const std::vector<std::string>& only, const Shape& shape) {
   compiler::CompileOptions options;
   for (const std::string& name : compiler::PassNames()) {
-    if (name != only) options.disabled_passes.insert(name);
+    if (std::find(only.begin(), only.end(), name) == only.end()) options.disabled_passes.insert(name);
   }
   Lines lines;
   options.dump = [&](const std::string& at, const std::string& text) {
@@ -56,9 +57,14 @@ void AddFloat(onnx::NodeProto* node, const std::string& name, float value) {
 }
 
 PassRun RunPass(const std::string& pass, const onnx::ModelProto& model, const Shape& shape) {
-  const auto [before, expected] = CompileAndRun(model, "lowered", "", shape);
+  return RunPasses({pass}, model, shape);
+}
+
+PassRun RunPasses(const std::vector<std::string>& passes, const onnx::ModelProto& model, const Shape& shape) {
+  const auto [before, expected] = CompileAndRun(model, "lowered", {}, shape);
   // Constants are folded while nodes are lowered.
-  auto [after, given] = CompileAndRun(model, pass == "fold-constants" ? "lowered" : pass, pass, shape);
+  const std::string& last = passes.back();
+  auto [after, given] = CompileAndRun(model, last == "fold-constants" ? "lowered" : last, passes, shape);
   CHECK(expected.error.empty());
   CHECK(given.error == expected.error);
   CHECK(given.shape == expected.shape);

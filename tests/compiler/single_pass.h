@@ -24,5 +24,7 @@ struct PassRun {
 // for x = 0, 1, 2, ... of this shape. The lines are those of the graph, without types and sources of nodes:
 // "%2 = rewire.add(%0, @1)", with "once:" before those that run when a program is linked.
 PassRun RunPass(const std::string& pass, const onnx::ModelProto& model, const Shape& shape);
+// The same with several passes, named in the order in which they run. There is at least one.
+PassRun RunPasses(const std::vector<std::string>& passes, const onnx::ModelProto& model, const Shape& shape);
 
 }  // namespace rewire::test

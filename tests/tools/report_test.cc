@@ -251,6 +251,10 @@ TEST_CASE("operations are those of the plain convolution or product") {
                    2.0 * 8 * 25 * 4 * 9});
   cases.push_back(
       {"rewire.conv_transpose", {}, {{1, 4, 5, 5}, {4, 8, 2, 2}, {1, 8, 10, 10}}, 2.0 * 4 * 25 * 8 * 4});
+  cases.push_back({"rewire.packed.conv_transpose",
+                   {{"kernel_shape", list({2, 2})}},
+                   {{1, 5, 5, 4}, {32, 4}, {1, 10, 10, 8}},
+                   2.0 * 4 * 25 * 8 * 4});
   cases.push_back({"rewire.add", {}, {{2, 3}, {2, 3}, {2, 3}}, 0});
   cases.push_back({"rewire.shape.matmul", {}, {{2}, {2}, {2}}, 0});
   for (Counted& each : cases) {

@@ -86,7 +86,10 @@ OperationCount CountOperations(const KernelImport& import, Span<const RewireFFIA
   const std::string_view name = import.name;
   if (tensors.size() < 3 || name.find(".shape.") != std::string_view::npos) return count;
   const std::string_view kind = name.substr(name.rfind('.') + 1);
-  if (kind == "conv_transpose") {
+  if (name == "rewire.packed.conv_transpose") {
+    // Each element of the output is in one window.
+    count.operations = 2 * Elements(*tensors.back()) * Dim(*tensors[0], -1);
+  } else if (kind == "conv_transpose") {
     // Each input element is multiplied with the weights of its channel.
     count.operations = 2 * Elements(*tensors[0]) * WeightsByChannel(import, *tensors[1]);
   } else {

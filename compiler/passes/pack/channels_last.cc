@@ -42,7 +42,7 @@ class Layout {
       Rename(node);
       if (!Move(node) && !Cancel(node)) {
         MakeAll(*node);
-        done_.push_back(node);
+        Add(node);
       }
     }
     for (Value*& result : block->results) {
@@ -109,7 +109,18 @@ class Layout {
   }
 
   void AddTranspose(Value* from, Value* to, const Ints& perm) {
-    done_.push_back(NewTranspose(&graph_, from, to, perm, source_));
+    Add(NewTranspose(&graph_, from, to, perm, source_));
+  }
+
+  // A transpose of elements that stay in their order only gives them another shape.
+  void Add(Node* node) {
+    done_.push_back(node);
+    if (node->kernel != "rewire.transpose" || !CanMove(*node)) return;
+    const std::optional<Ints> perm = IntsOf(*node, "perm");
+    if (!perm || !OrderStays(node->inputs[0]->type.dims, *perm)) return;
+    node->kind = NodeKind::kReshape;
+    node->kernel.clear();
+    node->attributes.clear();
   }
 
   bool HasNhwcCopy(const Value* value) const { return copies_.contains(value); }

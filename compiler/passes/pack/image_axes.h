@@ -35,6 +35,17 @@ inline Shape Permuted(const Shape& dims, const Ints& perm) {
   return permuted;
 }
 
+// True if a transpose moves axes of size 1 alone past others.
+inline bool OrderStays(const Shape& dims, const Ints& perm) {
+  std::int64_t last = -1;
+  for (const std::int64_t axis : perm) {
+    if (dims[static_cast<std::size_t>(axis)].Is(1)) continue;
+    if (axis < last) return false;
+    last = axis;
+  }
+  return true;
+}
+
 // One or two spatial axes.
 inline bool IsImage(const Value* value) {
   return value->type.IsTensor() && value->type.ranked && (value->type.rank() == 3 || value->type.rank() == 4);

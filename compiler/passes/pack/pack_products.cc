@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Packs constant weights of convolutions and matrix products and uses the kernels of packed weights
-// (docs/kernels.md), with the bias and activation that follow. Packed weights are the same on every CPU, so
-// they go into the file. They are f32, or bf16 if the graph may compute so (Graph::bf16).
+// Packs constant weights of convolutions, transposed ones too, and matrix products, and uses the kernels of
+// packed weights (docs/kernels.md), with the bias and activation that follow. Packed weights are the same on
+// every CPU, so they go into the file. They are f32, or bf16 if the graph may compute so (Graph::bf16).
 //
 // Packed convolutions have the channels last. A transpose is inserted before and behind each of them. The
 // later pass channels-last removes most of these again.
@@ -28,6 +28,7 @@ class ProductPacking : public Packing {
   void Run() {
     ForEachKernel([&](Node* node) {
       if (node->kernel == "rewire.conv") PackConv(node);
+      if (node->kernel == "rewire.conv_transpose") PackConvTranspose(node);
       if (node->kernel == "rewire.matmul") PackMatMul(node);
       if (node->kernel == "rewire.gemm") PackGemm(node);
       if (node->kernel == "rewire.lstm") PackRecurrent(node, 4);
@@ -182,6 +183,38 @@ class ProductPacking : public Packing {
     }
   }
 
+  // Windows that do not overlap and leave no gaps. The output's shape is then known.
+  void PackConvTranspose(Node* node) {
+    const Value* weights = node->inputs[1];
+    const float* floats = FloatsOf(weights);
+    if (floats == nullptr || !(node->inputs[0]->type.dtype == kFloat32)) return;
+    if (node->extents.size() != 1 || node->extents[0].shape != nullptr) return;
+    const Ints dims = weights->constant->shape;
+    if (dims.size() < 3 || dims.size() > 5 || !IsDisjoint(*node, dims)) return;
+    const std::int64_t in = dims[0], out = dims[1], taps = TapsOf(dims), of_row = dims.back();
+    if (in < 1 || out < 1 || taps < 1) return;
+    // [rows of the window, taps of a row * out, in].
+    std::vector<float> rows(static_cast<std::size_t>(in * out * taps));
+    for (std::int64_t i = 0; i < in * out * taps; ++i) {
+      const std::int64_t tap = i % taps, channel = i / taps % out;
+      const std::int64_t to = tap * out + channel;
+      rows[static_cast<std::size_t>(to * in + i / taps / out)] = floats[i];
+    }
+    const Value* by_row = NewFloats(&graph_, weights->name, {taps / of_row, of_row * out, in}, rows);
+    BecomePackedImage(node, "rewire.packed.conv_transpose", PackedDirections(*by_row),
+                      {{"channels", out}, {"kernel_shape", Ints(dims.begin() + 2, dims.end())}});
+  }
+
+  // True if each element of a transposed convolution's output is in one window.
+  static bool IsDisjoint(const Node& node, const Ints& weights) {
+    const Attribute* strides = FindAttribute(node, "strides");
+    const auto* values = strides == nullptr ? nullptr : std::get_if<Array<std::int64_t>>(&strides->value);
+    if (values == nullptr || !std::equal(values->begin(), values->end(), weights.begin() + 2, weights.end()))
+      return false;
+    return IntAttribute(node, "group", 1) == 1 && AreAll(node, "pads", 0) && AreAll(node, "dilations", 1) &&
+           AreAll(node, "output_padding", 0);
+  }
+
   // The product of the strides.
   static std::int64_t StridesOf(const Node& node) {
     const Attribute* found = FindAttribute(node, "strides");
@@ -197,13 +230,8 @@ class ProductPacking : public Packing {
 
   // True if the window never leaves the image, and its positions along the last axis lie side by side.
   static bool RowsAreWhole(const Node& node) {
-    const auto all = [&](const char* name, std::int64_t expected) {
-      const Attribute* found = FindAttribute(node, name);
-      const auto* values = found == nullptr ? nullptr : std::get_if<Array<std::int64_t>>(&found->value);
-      return values == nullptr || std::all_of(values->begin(), values->end(),
-                                              [=](std::int64_t value) { return value == expected; });
-    };
-    return FindAttribute(node, "auto_pad") == nullptr && all("pads", 0) && all("dilations", 1);
+    return FindAttribute(node, "auto_pad") == nullptr && AreAll(node, "pads", 0) &&
+           AreAll(node, "dilations", 1);
   }
 
   // The elements of the part with this number under another shape. Parts are as large as that.

@@ -53,6 +53,13 @@ bool HasPackableZeros(const Node& node, std::int64_t columns) {
   return w_zero->IsConstant() && (HasOneElement(w_zero) || w_zero->constant->shape == Ints{columns});
 }
 
+bool AreAll(const Node& node, const char* attribute, std::int64_t number) {
+  const Attribute* found = FindAttribute(node, attribute);
+  const auto* values = found == nullptr ? nullptr : std::get_if<Array<std::int64_t>>(&found->value);
+  return values == nullptr ||
+         std::all_of(values->begin(), values->end(), [=](std::int64_t value) { return value == number; });
+}
+
 Node* OnWeights(Graph* graph, const std::string& kernel, Value* weights, std::vector<Attribute> attributes) {
   Node* node = graph->NewNode(NodeKind::kKernel);
   node->kernel = kernel;
@@ -78,6 +85,11 @@ void Packing::BecomePackedConv(Node* node, const char* kernel, Value* packed) {
   for (const char* name : {"strides", "dilations", "pads", "auto_pad"}) {
     if (const Attribute* given = FindAttribute(*node, name)) attributes.push_back(*given);
   }
+  BecomePackedImage(node, kernel, packed, std::move(attributes));
+}
+
+void Packing::BecomePackedImage(Node* node, const char* kernel, Value* packed,
+                                std::vector<Attribute> attributes) {
   node->inputs[1] = packed;
   node->kernel = kernel;
   node->attributes = std::move(attributes);

@@ -32,6 +32,9 @@ bool IsDepthwise(const std::vector<std::int64_t>& dims, std::int64_t groups);
 // zero points, and x has one zero point.
 bool HasPackableZeros(const Node& node, std::int64_t columns);
 
+// True if the attribute, a list of ints, is missing or holds this number alone.
+bool AreAll(const Node& node, const char* attribute, std::int64_t number);
+
 // Makes a node that works on constant weights before all runs. It has no outputs yet.
 Node* OnWeights(Graph* graph, const std::string& kernel, Value* weights, std::vector<Attribute> attributes);
 // Makes a node that transposes `from` to `to`. `source` names the node of the model that it is made for.
@@ -66,6 +69,8 @@ class Packing {
   // Makes a convolution one by packed weights, with images that have the channels last and the activation
   // that follows.
   void BecomePackedConv(Node* node, const char* kernel, Value* packed);
+  // The same for any convolution, with these attributes.
+  void BecomePackedImage(Node* node, const char* kernel, Value* packed, std::vector<Attribute> attributes);
 
   Graph& graph_;
   Edit edit_;

@@ -39,7 +39,7 @@ class Winograd : public Packing {
     if (node.extents.size() != 1 || node.extents[0].shape != nullptr) return false;
     const Ints& dims = node.inputs[1]->constant->shape;
     if (dims.size() != 4 || dims[2] != 3 || dims[3] != 3 || IntAttribute(node, "group", 1) != 1) return false;
-    if (!AreOnes(node, "strides")) return false;
+    if (!AreAll(node, "strides", 1)) return false;
     // With fewer channels the transforms take longer than the products. The weights are four times as large,
     // and more of them would come from memory.
     constexpr std::int64_t kLeastChannels = 8, kMostWeights = 256 * 256;
@@ -103,16 +103,6 @@ class Winograd : public Packing {
       count *= static_cast<double>(squares);
     }
     return count;
-  }
-
-  static bool AreOnes(const Node& node, const char* name) {
-    const Attribute* found = FindAttribute(node, name);
-    const auto* values = found == nullptr ? nullptr : std::get_if<Array<std::int64_t>>(&found->value);
-    if (values == nullptr) return true;
-    for (const std::int64_t value : *values) {
-      if (value != 1) return false;
-    }
-    return true;
   }
 
   // With fewer, products have too few rows.

@@ -118,6 +118,8 @@ double ProductsOf(const Node& node, std::string_view kind) {
   if (kind == "winograd") return outputs * Dim(w, -1) * 36 / 16;
   if (kind == "depthwise") return outputs * Dim(w, 0);
   if (kind == "depthwise_integer") return outputs * by_channel;
+  // Packed weights have their input channels last, and padding.
+  if (node.kernel == "rewire.packed.conv_transpose") return outputs * Dim(w, -1);
   if (kind == "conv_transpose") return *ElementsOf(x) * by_channel;
   if (kind == "matmul" || kind == "matmul_integer" || kind == "matmul_bytes" || kind == "dense" ||
       kind == "gemm")

@@ -243,6 +243,24 @@ void PackedWinograd(Dice& dice, Call* call) {
                      Of(dice, kF32, {2, left, left, out})};
 }
 
+void PackedConvTranspose(Dice& dice, Call* call) {
+  const auto rank = static_cast<std::size_t>(1 + dice.Below(3));
+  const std::int64_t in = 1 + dice.Below(20), out = 1 + dice.Below(dice.OneIn(2) ? 3 : 40);
+  Shape x = {2}, y = {2}, window;
+  std::int64_t rows = 1;
+  for (std::size_t i = 0; i < rank; ++i) {
+    window.push_back(1 + dice.Below(3));
+    x.push_back(1 + dice.Below(8));
+    y.push_back(x.back() * window.back());
+    if (i + 1 < rank) rows *= window.back();
+  }
+  x.push_back(in);
+  y.push_back(out);
+  call->attributes = {{"channels", out}, {"kernel_shape", window}};
+  call->arguments = {Of(dice, kF32, x), Of(dice, kF32, {rows * RoundUp(window.back() * out, 16), in}),
+                     Of(dice, kF32, {out}), Of(dice, kF32, y)};
+}
+
 void Convolution(bool transposed, bool quantized, Dice& dice, Call* call) {
   const std::int64_t groups = 1 + dice.Below(2), in = groups * (1 + dice.Below(3)),
                      out = groups * (1 + dice.Below(6));
@@ -437,6 +455,7 @@ bool SeedOf(const std::string& kernel, Dice& dice, Call* call) {
   if (name == "packed.matmul_bytes") return PackedBytes(dice, call), true;
   if (name == "fused") return FusedProgram(dice, call), true;
   if (name == "packed.winograd") return PackedWinograd(dice, call), true;
+  if (name == "packed.conv_transpose") return PackedConvTranspose(dice, call), true;
   if (name == "packed.winograd_weights") {
     const std::int64_t in = 1 + dice.Below(20), out = 1 + dice.Below(40);
     call->arguments = {Of(dice, dice.OneIn(2) ? kF32 : kBf16, {out, in, 3, 3}),
