@@ -207,7 +207,9 @@ struct PackedConvTranspose {
   }
 
   bool RunPiece(const Call& call, const Piece& piece, Pace& pace) const {
-    constexpr std::int64_t kAtOnce = 64;  // positions
+    // Positions that are computed without asking whether to stop.
+    const std::int64_t at_once =
+        std::clamp<std::int64_t>(kPace / std::max<std::int64_t>(1, call.in_channels), kHalfPanel, 64);
     const FewColumnsFunction run = BestFewColumns();
     const std::int64_t of_row = PackedColumns(call.columns) * call.in_channels;
     FewColumns product = {};
@@ -217,8 +219,8 @@ struct PackedConvTranspose {
     product.columns = call.columns;
     product.row_step = call.line_step();
     product.activation = activation;
-    for (std::int64_t begin = piece.begin; begin < piece.end; begin += kAtOnce) {
-      product.positions = std::min(kAtOnce, piece.end - begin);
+    for (std::int64_t begin = piece.begin; begin < piece.end; begin += at_once) {
+      product.positions = std::min(at_once, piece.end - begin);
       product.x = call.x + (piece.line * call.width + begin) * call.in_channels;
       for (std::int64_t plane = 0; plane < call.depth_taps; ++plane) {
         const std::int64_t row = plane * call.height_taps;
