@@ -204,7 +204,7 @@ class BytesProduct : RowsByBytes {
     return ParallelFor(rounded.count, GrainOf(16 * kGrain, depth),
                        [&](std::int64_t begin, std::int64_t end, Pace& pace) {
                          for (std::int64_t i = begin; i < end; ++i) {
-                           if (!pace.Spend(1 + depth)) return;
+                           if (!pace.Spend(row)) return;  // short rows are padded, too
                            std::int8_t* bytes = rounded.bytes + i * row;
                            float* scales = rounded.scales + i * groups;
                            std::int32_t* starts = rounded.starts + limbs * i * groups;
