@@ -4,6 +4,7 @@
 # uses them there: hosts are built by pkg-config and by CMake, and a tool runs. MODEL is the one of examples/digits; without
 # it no model is run. dpkg takes the packages that the machine has for installed, so what ours depend on must be there.
 set -euo pipefail
+# A pipe ends in `grep ... >/dev/null`, not `grep -q`: that ends at the first match, and what still writes to it then fails.
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 build=$(cd "${1:?usage: debian.sh BUILD_DIR [MODEL]}" && pwd)
@@ -30,7 +31,7 @@ for package in "${packages[@]}"; do
     librewire-dev) wanted=librewire0 ;;
     *) wanted=libc6 ;;
   esac
-  dpkg-deb --field "$package" Depends | grep -q "$wanted" || fail "$name does not depend on $wanted"
+  dpkg-deb --field "$package" Depends | grep "$wanted" >/dev/null || fail "$name does not depend on $wanted"
   # Names of folders of this machine stay out of them.
   [[ $contents != *"$build"* ]] || fail "$name has files below $build"
 done
@@ -51,7 +52,7 @@ fi
 "${as_root[@]}" dpkg "${options[@]}" --install "${packages[@]}" >"$work/log" 2>&1 ||
   { grep -v "files list file" "$work/log" >&2; fail "dpkg did not install them"; }
 
-strings "$root/etc/ld.so.cache" | grep -q "librewire.so.$(dpkg-deb --field "$build"/packages/librewire-dev_*.deb Version | cut -d. -f1,2)" ||
+strings "$root/etc/ld.so.cache" | grep "librewire.so.$(dpkg-deb --field "$build"/packages/librewire-dev_*.deb Version | cut -d. -f1,2)" >/dev/null ||
   fail "ldconfig has not been run in the root"
 
 triplet=$(dpkg-architecture -qDEB_HOST_MULTIARCH)
@@ -67,19 +68,19 @@ read -r -a libs <<<"$(pkg-config --libs rewire)"
 [[ " ${flags[*]} " == *"$root/"* ]] || [[ " ${flags[*]} " == *"-I$libraries"* ]] || fail "pkg-config found no headers in the root: ${flags[*]}"
 g++ "${flags[@]}" "$examples/embed.cc" -o "$work/embed" "${libs[@]}"
 # As a builder for another root does it: then the names are those of the root.
-PKG_CONFIG_SYSROOT_DIR=$root pkg-config --cflags rewire | grep -q -- "-I$root" || fail "pkg-config does not find the root by PKG_CONFIG_SYSROOT_DIR"
+PKG_CONFIG_SYSROOT_DIR=$root pkg-config --cflags rewire | grep -- "-I$root" >/dev/null || fail "pkg-config does not find the root by PKG_CONFIG_SYSROOT_DIR"
 
 # By CMake.
 cp -r "$here/../embedding/cmake" "$work/cmake"
 MODEL=$model EXAMPLES=$examples cmake -S "$work/cmake" -B "$work/cmake/build" -G Ninja -DCMAKE_PREFIX_PATH="$root/usr" >"$work/log" 2>&1 &&
   cmake --build "$work/cmake/build" >>"$work/log" && ctest --test-dir "$work/cmake/build" --output-on-failure >>"$work/log" ||
   { cat "$work/log" >&2; fail "a host by find_package"; }
-ldd "$work/cmake/build/embed" | grep -q "librewire.so.* => $libraries/" || fail "the host does not use the library of the root"
+ldd "$work/cmake/build/embed" | grep "librewire.so.* => $libraries/" >/dev/null || fail "the host does not use the library of the root"
 
 # The tools, with what is installed for them.
-"$root/usr/bin/vm-run" --version | grep -q "$version" || fail "vm-run is of another version"
+"$root/usr/bin/vm-run" --version | grep "$version" >/dev/null || fail "vm-run is of another version"
 if [[ -n $model ]]; then
-  "$work/embed" "$model" | grep -q "this is a 3," || fail "the host does not run the model"
+  "$work/embed" "$model" | grep "this is a 3," >/dev/null || fail "the host does not run the model"
   "$root/usr/bin/vm-run" "$model" --random --dim N=1 >/dev/null || fail "vm-run does not run the model"
 fi
 for tool in "$root"/usr/bin/*; do
