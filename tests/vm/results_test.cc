@@ -161,6 +161,34 @@ TEST_CASE("a result that a kernel keeps is read-only, as all results are") {
   CHECK(MessageOf(vm.TryInvoke("writes")).find("read-only") != std::string::npos);
 }
 
+TEST_CASE("a constant that a run in an arena returns is given back with its Program") {
+  TestAllocator memory;
+  for (const bool asks : {false, true}) {
+    LinkOptions options;
+    options.allocator = memory.allocator();
+    const Program program = ProgramOf(R"(
+      .const c: f32[2] = {1, 2}
+      .func main() -> value
+        %c = load_const c
+        ret %c
+      .end)",
+                                      std::move(options));
+    VmOptions of_vm;
+    of_vm.arena = *SharedArena::TryMake(1 << 20);
+    VirtualMachine vm = *VirtualMachine::TryMake(program, of_vm);
+    Object* constant = nullptr;
+    std::uint32_t held = 0;
+    for (int i = 0; i < 3; ++i) {
+      REQUIRE(MessageOf(vm.TryInvoke()).empty());
+      if (asks) CHECK(FloatsOf(vm.result().tensor()) == std::vector<float>{1, 2});
+      constant = ObjectOf(vm.result().any());
+      if (i == 0) held = constant->strong();
+      CHECK(constant->strong() == held);
+    }
+  }
+  CHECK(memory.blocks() == 0);
+}
+
 TEST_CASE("a failed run leaves no result, whether the one before was asked for or not") {
   TestAllocator memory;
   VirtualMachine vm(ProgramOf(kFunctions, Counting(memory.allocator())));

@@ -97,6 +97,8 @@ class Evacuation {
 }  // namespace
 
 bool Evacuate(ObjectHeap* heap, MemoryAccount* home, GrowingArray<MovedObject>* table, RewireFFIAny* value) {
+  // A constant stays where it is. Who keeps the value counts it, as any other result.
+  if (ObjectHeap::IsUncounted(*value)) return true;
   RewireFFIAny copy{};
   const bool ok = Evacuation(heap, home, table).Run(*value, &copy);
   table->Release();
