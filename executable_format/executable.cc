@@ -65,15 +65,20 @@ Result<Executable> Executable::FromModule(Module module, const FormatLimits& lim
   return Executable(std::make_shared<const Module>(std::move(module)));
 }
 
-std::optional<std::uint32_t> Executable::FindFunction(std::string_view name) const {
-  // Hosts that keep no index look a function up in every run.
-  for (std::size_t i = 0; i < module_->functions.size(); ++i) {
-    const std::string& other = module_->functions[i].name;
-    if (other.size() == name.size() && std::memcmp(other.data(), name.data(), name.size()) == 0) {
-      return static_cast<std::uint32_t>(i);
-    }
+// Hosts that keep no index look a function up in every run.
+std::size_t PositionOfFunction(const Module& module, std::string_view name) {
+  std::size_t i = 0;
+  for (; i < module.functions.size(); ++i) {
+    const std::string& other = module.functions[i].name;
+    if (other.size() == name.size() && std::memcmp(other.data(), name.data(), name.size()) == 0) break;
   }
-  return std::nullopt;
+  return i;
+}
+
+std::optional<std::uint32_t> Executable::FindFunction(std::string_view name) const {
+  const std::size_t position = PositionOfFunction(*module_, name);
+  if (position == module_->functions.size()) return std::nullopt;
+  return static_cast<std::uint32_t>(position);
 }
 
 }  // namespace rewire

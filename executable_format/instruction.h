@@ -34,13 +34,12 @@ inline std::int64_t DecodeInt64(const std::uint32_t* words) {
 // A list operand of 64-bit dimensions, read in place.
 class DimsView {
  public:
-  explicit DimsView(const std::uint32_t* count_word) : count_(*count_word), words_(count_word + 1) {}
-  std::uint32_t size() const { return count_; }
-  std::int64_t operator[](std::uint32_t i) const { return DecodeInt64(words_ + 2 * std::size_t{i}); }
+  explicit DimsView(const std::uint32_t* count_word) : count_word_(count_word) {}
+  std::uint32_t size() const { return *count_word_; }
+  std::int64_t operator[](std::uint32_t i) const { return DecodeInt64(count_word_ + 1 + 2 * std::size_t{i}); }
 
  private:
-  std::uint32_t count_;
-  const std::uint32_t* words_;
+  const std::uint32_t* count_word_;
 };
 
 inline Span<const std::uint32_t> ReadsView(const std::uint32_t* count_word) {

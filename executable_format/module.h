@@ -126,6 +126,9 @@ struct Module {
   Array<std::pair<std::string, std::string>> metadata;  // e.g. {"producer", "vm-as 0.1.0"}
 };
 
+// The position of the function of this name, or the number of functions if there is none.
+REWIRE_API std::size_t PositionOfFunction(const Module& module, std::string_view name);
+
 // By constant: 1 if it is a blob of device code, which is no tensor of the program. The module is verified.
 REWIRE_API Array<std::uint8_t> ConstantsOfDeviceCode(const Module& module);
 

@@ -7,10 +7,9 @@
 namespace rewire::verify {
 
 Status CheckInit(const Module& module) {
-  std::uint32_t init = 0;
-  while (init < module.functions.size() && module.functions[init].name != kInitFunction) ++init;
+  const std::size_t init = PositionOfFunction(module, kInitFunction);
   if (init == module.functions.size()) return {};
-  const Array<std::uint8_t> reached = FunctionsReached(module, init);
+  const Array<std::uint8_t> reached = FunctionsReached(module, static_cast<std::uint32_t>(init));
   for (std::size_t i = 0; i < module.functions.size(); ++i) {
     if (!reached[i]) continue;
     const Function& function = module.functions[i];

@@ -97,8 +97,6 @@ Status LinkKernels(LinkedCode* code, LinkOptions* options, WorkMeter* meter) {
       continue;
     }
     LinkedKernel kernel;
-    kernel.call = function->call;
-    kernel.handle = function->handle;
     kernel.plain = (import.flags & kKernelObjects) == 0 && import.also_written.empty();
     const std::uint32_t alignment = AlignmentOf(*function, import);
     kernel.alignment_mask = alignment == 0 ? 0 : alignment - 1;
@@ -127,9 +125,8 @@ void LinkFunctions(LinkedCode* code) {
       code->max_args = std::max(code->max_args, args);
     }
   }
-  for (std::uint32_t i = 0; i < module.functions.size(); ++i) {
-    if (module.functions[i].name == "main") code->entry = i;
-  }
+  const std::size_t main = PositionOfFunction(module, "main");
+  if (main < module.functions.size()) code->entry = static_cast<std::uint32_t>(main);
 }
 
 // Half of the remaining work. What does not do with that finds less, and linking goes on.
@@ -257,7 +254,8 @@ Result<std::uint32_t> Program::FindFunction(std::string_view name) const {
   const Module& module = rep_->module();
   if (module.functions.empty()) return Fail(StatusCode::kNotFound, "the executable has no functions");
   if (name.empty()) return rep_->code->entry;
-  if (const std::optional<std::uint32_t> found = rep_->executable.FindFunction(name)) return *found;
+  const std::size_t found = PositionOfFunction(module, name);
+  if (found < module.functions.size()) return static_cast<std::uint32_t>(found);
   Array<std::string> names;
   for (const Function& function : module.functions) names.push_back(function.name);
   return FindName(name, names, "the executable has no function");

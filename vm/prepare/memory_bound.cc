@@ -52,10 +52,8 @@ Result<Array<std::int64_t>> MaxSymbols(const Module& module, const MemoryBoundOp
 }
 
 std::uint32_t EntryOf(const Module& module) {
-  for (std::uint32_t i = 0; i < module.functions.size(); ++i) {
-    if (module.functions[i].name == "main") return i;
-  }
-  return 0;
+  const std::size_t main = PositionOfFunction(module, "main");
+  return main < module.functions.size() ? static_cast<std::uint32_t>(main) : 0;
 }
 
 WorkMeter::Budget BudgetOf(const Module& module, const MemoryBoundOptions& options) {
