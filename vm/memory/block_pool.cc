@@ -15,73 +15,61 @@ std::uint64_t BlockPool::ClassBytes(std::uint32_t index) {
 
 BlockPool::~BlockPool() {
   Trim();
-  if (class_count_ == kClasses) account_->Free(classes_, kTableBytes, 64);
+  FreeTable();
 }
 
 [[gnu::cold]] void BlockPool::Release() {
   Trim();
   bool any_out = false;
   ForEachUsedClass([&](std::uint32_t index) {
-    classes_[index].peak = classes_[index].live;
-    peaks_[index] = {};
-    any_out = any_out || classes_[index].live != 0;
+    SizeClass& entry = ClassAt(index);
+    entry.peak = entry.live;
+    PeaksAt(index) = {};
+    any_out = any_out || entry.live != 0;
   });
   call_bytes_ = {};
   calls_ = 0;
-  if (any_out || class_count_ != kClasses) return;
-  account_->Free(classes_, kTableBytes, 64);
-  small_classes_ = {};
-  small_peaks_ = {};
-  used_ = {};
-  UseSmallClasses();
+  if (!any_out) FreeTable();
 }
 
 [[gnu::cold]] bool BlockPool::MakeLargeClasses() {
   void* table = account_->Allocate(kTableBytes, 64);
   if (table == nullptr) return false;
-  auto* classes = static_cast<SizeClass*>(table);
-  std::uninitialized_copy(small_classes_.begin(), small_classes_.end(), classes);
-  std::uninitialized_value_construct(classes + kSmallClasses, classes + kClasses);
-  auto* peaks = reinterpret_cast<Peaks*>(classes + kClasses);
-  std::uninitialized_copy(small_peaks_.begin(), small_peaks_.end(), peaks);
-  std::uninitialized_value_construct(peaks + kSmallClasses, peaks + kClasses);
-  classes_ = classes;
-  peaks_ = peaks;
-  class_count_ = kClasses;
+  large_ = new (table) LargeClasses{};
   return true;
 }
 
-[[gnu::cold]] void BlockPool::DropEmptyTable() {
-  if (class_count_ != kClasses) return;
-  bool any_out = false;
-  ForEachUsedClass([&](std::uint32_t index) {
-    any_out =
-        any_out || (index >= kSmallClasses && (classes_[index].live != 0 || classes_[index].free != nullptr));
-  });
-  if (any_out) return;
-  std::copy_n(classes_, kSmallClasses, small_classes_.begin());
-  std::copy_n(peaks_, kSmallClasses, small_peaks_.begin());
-  account_->Free(classes_, kTableBytes, 64);
+[[gnu::cold]] void BlockPool::FreeTable() {
+  if (large_ != nullptr) account_->Free(large_, kTableBytes, 64);
+  large_ = nullptr;
   used_ = {used_[0] & ((std::uint64_t{1} << kSmallClasses) - 1)};
-  UseSmallClasses();
+}
+
+[[gnu::cold]] void BlockPool::DropEmptyTable() {
+  bool any = false;
+  ForEachUsedClass([&](std::uint32_t index) {
+    const SizeClass& entry = ClassAt(index);
+    any = any || (index >= kSmallClasses && (entry.live != 0 || entry.free != nullptr));
+  });
+  if (!any) FreeTable();
 }
 
 void* BlockPool::TakeNew(std::uint32_t index) {
   // A request above kMaxBlock lies past the last class. Sizes that a program computes, plus their alignment,
   // arrive here unchecked.
   if (index >= kClasses) return nullptr;
-  if (index >= class_count_ && !MakeLargeClasses()) return nullptr;
+  if (!HasClass(index) && !MakeLargeClasses()) return nullptr;
   const std::uint64_t bytes = ClassBytes(index);
   void* block = account_->Allocate(bytes, BlockAlignment(bytes));
   if (block == nullptr) return nullptr;
   // The account may have had the pool make room, which may have dropped the table.
-  if (index >= class_count_ && !MakeLargeClasses()) {
+  if (!HasClass(index) && !MakeLargeClasses()) {
     account_->Free(block, bytes, BlockAlignment(bytes));
     return nullptr;
   }
   static_cast<FreeBlock*>(block)->mark = 0;
   NoteUsed(index);
-  NoteTaken(classes_[index]);
+  NoteTaken(ClassAt(index));
   return block;
 }
 
@@ -89,25 +77,25 @@ void* BlockPool::TakeNew(std::uint32_t index) {
   const std::uint32_t index = ClassOf(bytes);
   REWIRE_ASSERT(index < kSmallClasses, "blocks of {} bytes are reserved", bytes);
   std::uint32_t missing = count;
-  for (const FreeBlock* free = classes_[index].free; free != nullptr && missing > 0; free = free->next)
+  for (const FreeBlock* free = small_classes_[index].free; free != nullptr && missing > 0; free = free->next)
     --missing;
   // Without a limit, no sum is near it.
   if (account_->used() + std::uint64_t{missing} * ClassBytes(index) > account_->limit()) return;
   for (; missing > 0; --missing) {
     void* const block = TakeNew(index);
     if (block == nullptr) return;
-    Put(classes_[index], block);
+    Put(small_classes_[index], block);
   }
-  SizeClass& entry = classes_[index];
+  SizeClass& entry = small_classes_[index];
   entry.peak = std::max(entry.peak, entry.live + static_cast<std::int32_t>(count));
 }
 
 template <typename Visit>
 void BlockPool::ForEachUsedClass(Visit visit) {
-  const std::uint32_t words = (class_count_ + 63) / 64;  // only the first while there is no large table
-  for (std::uint32_t word = 0; word < words; ++word) {
+  const std::size_t words = large_ == nullptr ? 1 : used_.size();  // the small classes are in the first
+  for (std::size_t word = 0; word < words; ++word) {
     for (std::uint64_t bits = used_[word]; bits != 0; bits &= bits - 1) {
-      visit(word * 64 + static_cast<std::uint32_t>(__builtin_ctzll(bits)));
+      visit(static_cast<std::uint32_t>(word * 64 + static_cast<std::size_t>(__builtin_ctzll(bits))));
     }
   }
 }
@@ -115,7 +103,7 @@ void BlockPool::ForEachUsedClass(Visit visit) {
 void BlockPool::FreeDown(std::uint32_t index, std::int32_t keep) {
   // Keeps the first `keep` blocks of the list: those used last, warm in the cache.
   const std::uint64_t bytes = ClassBytes(index);
-  FreeBlock** link = &classes_[index].free;
+  FreeBlock** link = &ClassAt(index).free;
   for (; keep > 0 && *link != nullptr; --keep) link = &(*link)->next;
   FreeBlock* block = *link;
   *link = nullptr;
@@ -136,9 +124,9 @@ void BlockPool::EndOfCall() {
 }
 
 bool BlockPool::TookBlocks() const {
-  if (class_count_ != kSmallClasses) return true;
+  if (large_ != nullptr) return true;
   for (std::uint64_t bits = used_[0]; bits != 0; bits &= bits - 1) {
-    const SizeClass& entry = classes_[static_cast<std::uint32_t>(__builtin_ctzll(bits))];
+    const SizeClass& entry = small_classes_[static_cast<std::uint32_t>(__builtin_ctzll(bits))];
     if (entry.peak != entry.live) return true;
   }
   return false;
@@ -149,12 +137,13 @@ void BlockPool::NoteCall() {
   std::uint64_t kept_bytes = 0;
   std::int32_t peaks[kClasses];  // of this call, of the classes in use
   ForEachUsedClass([&](std::uint32_t index) {
-    SizeClass& entry = classes_[index];
+    SizeClass& entry = ClassAt(index);
+    Peaks& remembered = PeaksAt(index);
     const std::uint64_t bytes = index < kSmallClasses ? std::uint64_t{64} * (index + 1) : ClassBytes(index);
     peaks[index] = entry.peak;
-    peaks_[index].Note(entry.peak);
+    remembered.Note(entry.peak);
     call_bytes += bytes * static_cast<std::uint64_t>(entry.peak);
-    kept_bytes += bytes * static_cast<std::uint64_t>(peaks_[index].most());
+    kept_bytes += bytes * static_cast<std::uint64_t>(remembered.most());
     entry.peak = entry.live;
   });
   call_bytes_.Note(call_bytes);
@@ -162,7 +151,7 @@ void BlockPool::NoteCall() {
   const bool window_ends = ++calls_ == kRemembered;
   if (too_much) {
     call_bytes_ = {call_bytes, 0};
-    ForEachUsedClass([&](std::uint32_t index) { peaks_[index] = {peaks[index], 0}; });
+    ForEachUsedClass([&](std::uint32_t index) { PeaksAt(index) = {peaks[index], 0}; });
   }
   if (window_ends || too_much) FreeForgotten();
 }
@@ -172,8 +161,10 @@ void BlockPool::FreeForgotten() {
   calls_ = 0;
   call_bytes_.NextWindow();
   ForEachUsedClass([this](std::uint32_t index) {
-    peaks_[index].NextWindow();
-    if (classes_[index].free != nullptr) FreeDown(index, peaks_[index].before - classes_[index].live);
+    Peaks& remembered = PeaksAt(index);
+    remembered.NextWindow();
+    const SizeClass& entry = ClassAt(index);
+    if (entry.free != nullptr) FreeDown(index, remembered.before - entry.live);
   });
 }
 

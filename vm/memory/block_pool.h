@@ -28,7 +28,7 @@ class BlockPool {
   static constexpr std::uint64_t kMaxSmall = 1024;  // sizes up to this one are rounded to multiples of 64
 
   // Defined in the class body, because the members are ordered as a run touches them.
-  explicit BlockPool(MemoryAccount* account) : account_(account) { UseSmallClasses(); }
+  explicit BlockPool(MemoryAccount* account) : account_(account) {}
   ~BlockPool();
   BlockPool(const BlockPool&) = delete;
   BlockPool& operator=(const BlockPool&) = delete;
@@ -45,8 +45,8 @@ class BlockPool {
   // or if the limit or the allocator refuses even after the free lists have been emptied.
   void* Take(std::uint64_t bytes) {
     const std::uint32_t index = ClassOf(bytes);
-    if (__builtin_expect(index >= class_count_, 0)) return TakeNew(index);
-    SizeClass& entry = classes_[index];
+    if (__builtin_expect(!HasClass(index), 0)) return TakeNew(index);
+    SizeClass& entry = ClassAt(index);
     FreeBlock* block = entry.free;
     if (__builtin_expect(block == nullptr, 0)) return TakeNew(index);
     entry.free = block->next;
@@ -56,7 +56,7 @@ class BlockPool {
   // The same for sizes from 1 to kMaxSmall.
   void* TakeSmall(std::uint64_t bytes) {
     const auto index = static_cast<std::uint32_t>((bytes - 1) >> 6);
-    SizeClass& entry = classes_[index];
+    SizeClass& entry = small_classes_[index];
     FreeBlock* block = entry.free;
     if (__builtin_expect(block == nullptr, 0)) return TakeNew(index);
     entry.free = block->next;
@@ -64,10 +64,10 @@ class BlockPool {
     return block;
   }
   // Keeps a block that Take returned for the same size.
-  void Give(void* memory, std::uint64_t bytes) { Put(classes_[ClassOf(bytes)], memory); }
+  void Give(void* memory, std::uint64_t bytes) { Put(ClassAt(ClassOf(bytes)), memory); }
   // The same for sizes from 1 to kMaxSmall.
   void GiveSmall(void* memory, std::uint64_t bytes, std::uint64_t mark = 0) {
-    Put(classes_[(bytes - 1) >> 6], memory, mark);
+    Put(small_classes_[(bytes - 1) >> 6], memory, mark);
   }
   // Takes blocks from the allocator until `count` of this size, which is at most kMaxSmall, are free. Takes
   // none that the limit has no room for. The pool keeps them as if the current call had used them all.
@@ -77,19 +77,19 @@ class BlockPool {
   static std::uint64_t MarkOf(const void* block) { return static_cast<const FreeBlock*>(block)->mark; }
   // Tells the pool that a block left it: its holder will free it through the account.
   void Forget(std::uint64_t bytes) {
-    SizeClass& entry = classes_[ClassOf(bytes)];
+    SizeClass& entry = ClassAt(ClassOf(bytes));
     REWIRE_ASSERT(entry.live > 0, "a block leaves a class that has {} out", entry.live);
     --entry.live;
   }
   // True if a block of this size can become the pool's again. It cannot after Release has freed the table.
-  bool CanRemember(std::uint64_t bytes) const { return ClassOf(bytes) < class_count_; }
+  bool CanRemember(std::uint64_t bytes) const { return HasClass(ClassOf(bytes)); }
   // The inverse of Forget: a block that had left belongs to the pool again.
   void Remember(std::uint64_t bytes) {
     REWIRE_ASSERT(CanRemember(bytes), "a block of {} bytes comes back to a pool without its class", bytes);
     const std::uint32_t index = ClassOf(bytes);
     // The table may be another one than that which the block left.
     NoteUsed(index);
-    NoteTaken(classes_[index]);
+    NoteTaken(ClassAt(index));
   }
 
   // How many calls a class remembers. It keeps as many blocks as it used at its peak in at least the last
@@ -135,11 +135,16 @@ class BlockPool {
   using Peaks = Remembered<std::int32_t>;
   static constexpr std::uint32_t kSmallClasses = 16;
   static constexpr std::uint32_t kSubClasses = 8;
-  static constexpr std::uint32_t kClasses = kSmallClasses + (46 - 10) * kSubClasses;
+  static constexpr std::uint32_t kLargeClasses = (46 - 10) * kSubClasses;
+  static constexpr std::uint32_t kClasses = kSmallClasses + kLargeClasses;
+  struct LargeClasses {
+    std::array<SizeClass, kLargeClasses> classes;
+    std::array<Peaks, kLargeClasses> peaks;
+  };
 
  public:
   // Size of the table of the larger classes.
-  static constexpr std::uint64_t kTableBytes = kClasses * (sizeof(SizeClass) + sizeof(Peaks));
+  static constexpr std::uint64_t kTableBytes = sizeof(LargeClasses);
 
  private:
   static std::uint32_t ClassOf(std::uint64_t bytes) {
@@ -167,23 +172,26 @@ class BlockPool {
   void* TakeNew(std::uint32_t index);
   void FreeDown(std::uint32_t index, std::int32_t keep);
 
-  void UseSmallClasses() {
-    classes_ = small_classes_.data();
-    peaks_ = small_peaks_.data();
-    class_count_ = kSmallClasses;
+  bool HasClass(std::uint32_t index) const {
+    return index < kSmallClasses || (large_ != nullptr && index < kClasses);
+  }
+  SizeClass& ClassAt(std::uint32_t index) {
+    return index < kSmallClasses ? small_classes_[index] : large_->classes[index - kSmallClasses];
+  }
+  Peaks& PeaksAt(std::uint32_t index) {
+    return index < kSmallClasses ? small_peaks_[index] : large_->peaks[index - kSmallClasses];
   }
   // Whether the current call has had more blocks in use than it leaves. True if that takes long to find out.
   bool TookBlocks() const;
   void NoteCall();
   bool MakeLargeClasses();
+  void FreeTable();
   void FreeForgotten();
   template <typename Visit>
   void ForEachUsedClass(Visit visit);
 
   MemoryAccount* account_;
-  SizeClass* classes_ = nullptr;
-  Peaks* peaks_ = nullptr;                     // by class
-  std::uint32_t class_count_ = kSmallClasses;  // kClasses once the large ones exist
+  LargeClasses* large_ = nullptr;
   std::array<std::uint64_t, (kClasses + 63) / 64>
       used_{};  // bit i: class i has been used; limits the loops over classes
   std::array<SizeClass, kSmallClasses> small_classes_{};
