@@ -11,6 +11,7 @@
 #include "rewire/tests/vm/test_program.h"
 #include "rewire/vm/host_function.h"
 #include "rewire/vm/memory/block_pool.h"
+#include "rewire/vm/memory/memory_account.h"
 #include "rewire/vm/run/kernel_api.h"
 
 namespace {
@@ -346,6 +347,30 @@ TEST_CASE("a storage as large as a block can be is asked for, a larger one is re
   vm.DropResult();
   vm.Trim();
   CHECK(vm.bytes_held() <= BlockPool::kTableBytes + (1 << 14));
+}
+
+TEST_CASE("an account stays exact, and lives, whatever has passed through it") {
+  static char block;
+  int ended = 0;
+  const Allocator counts_only = {&ended, [](void*, std::size_t, std::size_t) -> void* { return &block; },
+                                 [](void*, void*, std::size_t, std::size_t) {}};
+  MemoryAccount* account =
+      MemoryAccount::Make(counts_only, [](void* context) { ++*static_cast<int*>(context); });
+  constexpr std::uint64_t kHuge = std::uint64_t{1} << 54;
+  REQUIRE(account->Allocate(64, 64) == &block);
+  for (int i = 0; i < 3000; ++i) {
+    REQUIRE(account->Allocate(kHuge, 64) == &block);
+    REQUIRE(account->used() == kHuge + 64);
+    account->Free(&block, kHuge, 64);
+    REQUIRE(account->used() == 64);
+    REQUIRE(ended == 0);
+  }
+  CHECK(account->peak() == kHuge + 64);
+  CHECK(account->Allocate(kHuge * 4, 64) == nullptr);
+  account->Close();
+  CHECK(ended == 0);
+  account->Free(&block, 64, 64);
+  CHECK(ended == 1);
 }
 
 TEST_CASE("an allocation that fails, whichever it is, ends the call cleanly or not at all") {

@@ -68,7 +68,7 @@ MemoryAccount* MemoryAccount::MakeWithin(const Allocator& allocator) {
 
 MemoryAccount* MemoryAccount::Host() {
   alignas(MemoryAccount) static char memory[sizeof(MemoryAccount)];
-  static auto* account = new (memory) MemoryAccount(DefaultAllocator());
+  static auto* account = new (memory) MemoryAccount(DefaultAllocator(), true);
   return account;
 }
 
@@ -84,20 +84,26 @@ bool MemoryAccount::Reclaim() {
 }
 
 bool MemoryAccount::TryCharge(std::uint64_t bytes) {
-  if (__builtin_expect(bytes > kBytes / 2, 0)) {
+  if (__builtin_expect(bytes > kMostAtOnce, 0)) {
     over_limit_.store(bytes > limit_, std::memory_order_relaxed);
     return false;
   }
-  const std::uint64_t before = held_.fetch_add(bytes, std::memory_order_relaxed) & kBytes;
-  if (bytes > limit_ || before > limit_ - bytes) {
-    held_.fetch_sub(bytes, std::memory_order_relaxed);
+  if (shared_) {  // without a limit
+    left_.fetch_add(bytes, std::memory_order_relaxed);
+    return true;
+  }
+  std::uint64_t taken = taken_.load(std::memory_order_relaxed);
+  const std::uint64_t now = taken + left_.load(std::memory_order_relaxed) - kOpen + bytes;
+  if (now > limit_) {
     over_limit_.store(true, std::memory_order_relaxed);
     return false;
   }
-  const std::uint64_t now = before + bytes;
-  std::uint64_t peak = peak_.load(std::memory_order_relaxed);
-  while (peak < now && !peak_.compare_exchange_weak(peak, now, std::memory_order_relaxed)) {
+  if (__builtin_expect(taken >= kOpen / 2, 0)) {
+    left_.fetch_add(taken, std::memory_order_relaxed);
+    taken = 0;
   }
+  taken_.store(taken + bytes, std::memory_order_relaxed);
+  if (peak_.load(std::memory_order_relaxed) < now) peak_.store(now, std::memory_order_relaxed);
   return true;
 }
 
@@ -119,14 +125,7 @@ void* MemoryAccount::TryAllocate(std::uint64_t bytes, std::uint64_t alignment) {
   return block;
 }
 
-void MemoryAccount::Free(void* block, std::uint64_t bytes, std::uint64_t alignment) {
-  allocator_.deallocate(allocator_.context, block, bytes, alignment);
-  if (held_.fetch_sub(bytes, std::memory_order_acq_rel) == bytes) End();
-}
-
-void MemoryAccount::Unref() {
-  if (held_.fetch_sub(kOwner, std::memory_order_acq_rel) == kOwner) End();
-}
+void MemoryAccount::Close() { Uncount(kOpen - taken_.load(std::memory_order_relaxed)); }
 
 void MemoryAccount::End() {
   const Allocator allocator = allocator_;

@@ -2,10 +2,13 @@
 //
 // MemoryAccount: counts every byte that a VM holds, from one allocator, against one limit.
 //
-// A VM shares its account with objects that may outlive it. So the account lives as long as it has an owner
-// or a block. One atomic counts both, because a result that leaves its VM takes new blocks in every run. It
-// has cache lines of its own, because accounts lie near each other if one
-// thread makes several VMs.
+// A VM shares its account with objects that may outlive it. So the account lives until its owner has closed
+// it and every block is freed. Only the owner takes memory, but any thread may free it. A result that leaves
+// its VM takes new blocks in every run. So what is taken is counted without locked instructions, apart from
+// what is freed.
+//
+// An account has cache lines of its own, because accounts lie near each other if one thread makes several
+// VMs.
 #pragma once
 
 #include <atomic>
@@ -34,8 +37,8 @@ struct OnCacheLines {
 
 class alignas(kCacheLine) MemoryAccount : public OnCacheLines {
  public:
-  // Makes an account with one reference, which the caller owns. The account itself is not in the allocator's
-  // memory, so that a VM can be made, and report an error, even if there is none.
+  // Makes an account, which the caller owns. The account itself is not in the allocator's memory, so that a
+  // VM can be made, and report an error, even if there is none.
   static MemoryAccount* Make(const Allocator& allocator);
   // The same. `release(allocator.context)` is called when the account is gone, for allocators that are
   // reference-counted.
@@ -55,42 +58,63 @@ class alignas(kCacheLine) MemoryAccount : public OnCacheLines {
   }
 
   // Allocates memory, at least a byte. Returns null if the limit or the allocator refuses; over_limit() tells
-  // which. The account lives until Free. Thread-safe, except while there is something to reclaim: then only
-  // the owner may call it.
+  // which. The account lives until Free. Only the owner may call it, one thread at a time; any thread may for
+  // Host().
   void* Allocate(std::uint64_t bytes, std::uint64_t alignment);
-  void Free(void* block, std::uint64_t bytes, std::uint64_t alignment);
-  // Counts memory that comes from elsewhere (a device). Returns false if it would exceed the limit.
+  // Thread-safe.
+  void Free(void* block, std::uint64_t bytes, std::uint64_t alignment) {
+    Deallocate(block, bytes, alignment);
+    Uncount(bytes);
+  }
+  // The two halves of Free. So several blocks can be uncounted at once, after the last.
+  void Deallocate(void* block, std::uint64_t bytes, std::uint64_t alignment) {
+    allocator_.deallocate(allocator_.context, block, bytes, alignment);
+  }
+  void Uncount(std::uint64_t bytes) {
+    if (left_.fetch_sub(bytes, std::memory_order_acq_rel) == bytes) End();
+  }
+  // Counts memory that comes from elsewhere (a device), for the owner. Returns false if it would exceed the
+  // limit. Refund is thread-safe.
   bool Charge(std::uint64_t bytes);
-  void Refund(std::uint64_t bytes) { held_.fetch_sub(bytes, std::memory_order_relaxed); }
+  void Refund(std::uint64_t bytes) { left_.fetch_sub(bytes, std::memory_order_relaxed); }
 
-  // One more owner, and one less.
-  void Ref() { held_.fetch_add(kOwner, std::memory_order_relaxed); }
-  void Unref();
+  // The owner takes no more memory. The account ends with its last block.
+  void Close();
 
   // True if the last failed request was refused by the limit and not by the allocator.
   bool over_limit() const { return over_limit_.load(std::memory_order_relaxed); }
 
   void set_limit(std::uint64_t bytes) { limit_ = bytes; }
   std::uint64_t limit() const { return limit_; }
-  std::uint64_t used() const { return held_.load(std::memory_order_relaxed) & kBytes; }
+  std::uint64_t used() const {
+    // In this order: what is taken and freed in between counts once too often rather than too seldom.
+    const std::uint64_t left = left_.load(std::memory_order_acquire);
+    return taken_.load(std::memory_order_relaxed) + left - kOpen;
+  }
   std::uint64_t peak() const { return peak_.load(std::memory_order_relaxed); }
   const Allocator& allocator() const { return allocator_; }
 
  private:
-  explicit MemoryAccount(const Allocator& allocator) : allocator_(allocator) {}
+  explicit MemoryAccount(const Allocator& allocator, bool shared = false)
+      : allocator_(allocator), shared_(shared) {}
   bool TryCharge(std::uint64_t bytes);
   void* TryAllocate(std::uint64_t bytes, std::uint64_t alignment);
   bool Reclaim();
   void End();
 
-  static constexpr std::uint64_t kOwner = std::uint64_t{1} << 56;
-  static constexpr std::uint64_t kBytes = kOwner - 1;
+  // What `left_` begins with: more than is taken before TryCharge moves it. So it never gets to zero while
+  // the account is open.
+  static constexpr std::uint64_t kOpen = std::uint64_t{1} << 62;
+  static constexpr std::uint64_t kMostAtOnce = std::uint64_t{1} << 55;
 
   Allocator allocator_;
   std::uint64_t limit_ = ~std::uint64_t{0};
   std::atomic<bool> over_limit_{false};
-  std::atomic<std::uint64_t> held_{kOwner};  // bytes in use, and above them the number of owners
+  std::atomic<std::uint64_t> taken_{0};  // bytes; only the owner writes it
+  std::atomic<std::uint64_t> left_{
+      kOpen};  // kOpen minus the bytes that were freed; once closed, the bytes in use
   std::atomic<std::uint64_t> peak_{0};
+  bool shared_;          // any thread takes memory: Host()
   bool within_ = false;  // lies in the allocator's memory itself
   void (*release_)(void* context) = nullptr;
   void (*reclaim_)(void* context) = nullptr;

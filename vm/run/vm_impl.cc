@@ -17,7 +17,6 @@ Status VmImpl::NoMemory(const char* what) const {
 
 OwnedVm VmImpl::Make(const Program& program, const Limits& limits) {
   MemoryAccount* account = MemoryAccount::Make(program.rep().allocator);
-  account->Ref();
   return OwnedVm(new VmImpl(program, account, account, limits));
 }
 
@@ -37,7 +36,6 @@ Result<OwnedVm> VmImpl::Make(const Program& program, const Limits& limits, const
   if (place == nullptr) {
     return Fail(StatusCode::kOutOfMemory, "the static memory of {} bytes is too small for a VM", memory.size);
   }
-  account->Ref();
   OwnedVm vm(new (place) VmImpl(program, account, account, limits));
   vm->block = block;
   return vm;
@@ -53,8 +51,8 @@ void DeleteVm::operator()(VmImpl* vm) const {
   } else {
     delete vm;
   }
-  account->Unref();
-  home->Unref();
+  account->Close();
+  if (home != account) home->Close();
 }
 
 VmImpl::VmImpl(const Program& linked, MemoryAccount* run_account, MemoryAccount* home_account,

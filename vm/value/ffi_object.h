@@ -17,8 +17,13 @@ inline void RetainObject(RewireFFIObject* object) {
   __atomic_fetch_add(&object->combined_ref_count, kOneStrong, __ATOMIC_RELAXED);
 }
 
-// Drops a strong reference. Returns true if it was the last one; the caller must then call FinishObject.
+// Drops a strong reference. Returns true if it was the last one; the caller must then call FinishObject. The
+// only reference of any kind needs no locked instruction: nobody else can reach the object.
 inline bool DropStrongCount(RewireFFIObject* object) {
+  if (__atomic_load_n(&object->combined_ref_count, __ATOMIC_ACQUIRE) == kNewObjectCount) {
+    __atomic_store_n(&object->combined_ref_count, kOneWeak, __ATOMIC_RELAXED);
+    return true;
+  }
   const std::uint64_t before = __atomic_fetch_sub(&object->combined_ref_count, kOneStrong, __ATOMIC_ACQ_REL);
   return static_cast<std::uint32_t>(before) == 1;
 }
@@ -41,15 +46,9 @@ inline void FinishObject(RewireFFIObject* object) {
   if (DropWeakCount(object)) object->deleter(object, kRewireFFIWeakGone);
 }
 
-// Drops one strong reference. The last one runs the object's deleter. The only reference of any kind needs no
-// locked instruction: nobody else can reach the object.
+// Drops one strong reference. The last one runs the object's deleter.
 inline void ReleaseObject(RewireFFIObject* object) {
-  if (__atomic_load_n(&object->combined_ref_count, __ATOMIC_ACQUIRE) == kNewObjectCount) {
-    __atomic_store_n(&object->combined_ref_count, kOneWeak, __ATOMIC_RELAXED);
-    if (object->deleter != nullptr) object->deleter(object, kRewireFFIBothGone);
-  } else if (DropStrongCount(object)) {
-    FinishObject(object);
-  }
+  if (DropStrongCount(object)) FinishObject(object);
 }
 
 // Releases the object of an owned value, if it holds one, and sets the value to None.

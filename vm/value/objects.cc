@@ -18,23 +18,7 @@ void* TakeObjectMemory(MemoryAccount* account, std::uint64_t bytes) {
   return account->Allocate(block, BlockPool::BlockAlignment(block));
 }
 
-void FreeObjectMemory(MemoryAccount* account, void* object, std::uint64_t bytes) {
-  const std::uint64_t block = BlockPool::BlockBytes(bytes);
-  account->Free(object, block, BlockPool::BlockAlignment(block));
-}
-
 RewireFFIObject* HeaderOf(Object* object) { return reinterpret_cast<RewireFFIObject*>(object); }
-
-void DestroyStorage(StorageObject* storage) {
-  if (storage->block != nullptr && storage->device_api != nullptr) {
-    FreeBlock(*storage->device_api, storage->device, storage->scope, nullptr, storage->block);
-    storage->account->Refund(storage->block_bytes);
-  } else if (storage->block != nullptr) {
-    storage->account->Free(storage->block, storage->block_bytes,
-                           BlockPool::BlockAlignment(storage->block_bytes));
-  }
-  if (storage->release != nullptr) storage->release(storage->release_context);
-}
 
 std::uint64_t ObjectBytes(Object* object) {
   switch (object->type_index) {
@@ -47,13 +31,46 @@ std::uint64_t ObjectBytes(Object* object) {
   }
 }
 
-void DropWeak(Object* object) {
-  if (DropWeakCount(HeaderOf(object))) FreeObjectMemory(AccountOf(object), object, ObjectBytes(object));
+// Each of the next three deallocates memory and returns its bytes, which the account still counts. So a
+// tensor and its storage are uncounted at once, with one locked instruction.
+std::uint64_t Deallocate(MemoryAccount* account, void* block, std::uint64_t bytes) {
+  account->Deallocate(block, bytes, BlockPool::BlockAlignment(bytes));
+  return bytes;
 }
 
-// Releases what a dead object refers to. Tuples whose last reference is dropped meanwhile are put on a list,
+std::uint64_t DeallocateObject(Object* object) {
+  return Deallocate(AccountOf(object), object, BlockPool::BlockBytes(ObjectBytes(object)));
+}
+
+std::uint64_t DestroyStorage(StorageObject* storage) {
+  std::uint64_t bytes = 0;
+  if (storage->block != nullptr && storage->device_api != nullptr) {
+    FreeBlock(*storage->device_api, storage->device, storage->scope, nullptr, storage->block);
+    storage->account->Refund(storage->block_bytes);
+  } else if (storage->block != nullptr) {
+    bytes = Deallocate(storage->account, storage->block, storage->block_bytes);
+  }
+  if (storage->release != nullptr) storage->release(storage->release_context);
+  return bytes;
+}
+
+// Releases what a dead tensor refers to. Returns the bytes that the tensor's account still counts of it.
+std::uint64_t DestroyTensor(TensorObject* tensor) {
+  StorageObject* const storage = tensor->storage;
+  if (storage == nullptr || !DropStrongCount(HeaderOf(storage))) return 0;
+  const bool ends = storage->deleter == DeleteObject && storage->account == tensor->account &&
+                    __atomic_load_n(&storage->combined_ref_count, __ATOMIC_ACQUIRE) == kOneWeak;
+  if (ends) {
+    const std::uint64_t bytes = DestroyStorage(storage);
+    return bytes + DeallocateObject(storage);
+  }
+  FinishObject(HeaderOf(storage));
+  return 0;
+}
+
+// Releases what a dead tuple refers to. Tuples whose last reference is dropped meanwhile are put on a list,
 // so that depth needs no stack.
-void Destroy(Object* first) {
+void DestroyTuple(TupleObject* first) {
   TupleObject* pending = nullptr;
   auto drop = [&pending](Object* object) {
     if (!DropStrongCount(HeaderOf(object))) return;
@@ -65,27 +82,30 @@ void Destroy(Object* first) {
       FinishObject(HeaderOf(object));
     }
   };
-  switch (first->type_index) {
-    case kTensorKind:
-      if (StorageObject* storage = static_cast<TensorObject*>(first)->storage) drop(storage);
-      return;
-    case kStorageKind:
-      DestroyStorage(static_cast<StorageObject*>(first));
-      return;
-    default:
-      break;
-  }
   auto drop_fields = [&drop](TupleObject* tuple) {
     for (std::uint32_t i = 0; i < tuple->count; ++i) {
       if (IsObjectKind(tuple->fields()[i].type_index)) drop(ObjectOf(tuple->fields()[i]));
     }
   };
-  drop_fields(static_cast<TupleObject*>(first));
+  drop_fields(first);
   while (pending != nullptr) {
     TupleObject* tuple = pending;
     pending = tuple->next;
     drop_fields(tuple);
-    DropWeak(tuple);
+    if (DropWeakCount(HeaderOf(tuple))) tuple->account->Uncount(DeallocateObject(tuple));
+  }
+}
+
+// The same for any dead object.
+std::uint64_t Destroy(Object* object) {
+  switch (object->type_index) {
+    case kTensorKind:
+      return DestroyTensor(static_cast<TensorObject*>(object));
+    case kStorageKind:
+      return DestroyStorage(static_cast<StorageObject*>(object));
+    default:
+      DestroyTuple(static_cast<TupleObject*>(object));
+      return 0;
   }
 }
 
@@ -93,8 +113,11 @@ void Destroy(Object* first) {
 
 void DeleteObject(void* self, int flags) {
   auto* object = static_cast<Object*>(self);
-  if ((flags & kRewireFFIStrongGone) != 0) Destroy(object);
-  if ((flags & kRewireFFIWeakGone) != 0) FreeObjectMemory(AccountOf(object), object, ObjectBytes(object));
+  MemoryAccount* const account = AccountOf(object);
+  std::uint64_t bytes = 0;
+  if ((flags & kRewireFFIStrongGone) != 0) bytes = Destroy(object);
+  if ((flags & kRewireFFIWeakGone) != 0) bytes += DeallocateObject(object);
+  if (bytes != 0) account->Uncount(bytes);
 }
 
 void DropStrong(Object* object) { ReleaseObject(HeaderOf(object)); }
