@@ -12,10 +12,10 @@ __attribute__((tls_model("initial-exec"))) constinit thread_local std::size_t nu
 
 }  // namespace
 
-std::size_t VmPool::OwnShelf() {
+std::size_t VmPool::NumberOfThread() {
   static std::atomic<std::size_t> threads{0};
   if (number_of_thread == 0) number_of_thread = threads.fetch_add(1, std::memory_order_relaxed) + 1;
-  return number_of_thread % kShelves;
+  return number_of_thread - 1;
 }
 
 VmPool::~VmPool() {
@@ -33,19 +33,18 @@ OwnedVm VmPool::Shelf::Take() {
   return vm;
 }
 
-OwnedVm VmPool::Take(const Program& program, std::size_t own) {
+OwnedVm VmPool::Take(const Program& program, std::size_t thread) {
   for (std::size_t i = 0; i < kShelves; ++i) {
-    if (OwnedVm vm = shelves_[(own + i) % kShelves].Take(); vm != nullptr) return vm;
+    if (OwnedVm vm = shelves_[(thread + i) % kShelves].Take(); vm != nullptr) return vm;
   }
   return VmImpl::Make(program, {});
 }
 
-void VmPool::Give(OwnedVm vm, std::size_t own) {
-  Shelf& shelf = shelves_[own];
-  VmImpl* none = nullptr;
-  if (shelf.first.compare_exchange_strong(none, vm.get(), std::memory_order_release,
-                                          std::memory_order_relaxed)) {
-    (void)vm.release();
+void VmPool::Give(OwnedVm vm, std::size_t thread) {
+  Shelf& shelf = shelves_[thread % kShelves];
+  // Nobody else puts a VM there, so a look and a write are enough.
+  if (thread < kShelves && shelf.first.load(std::memory_order_relaxed) == nullptr) {
+    shelf.first.store(vm.release(), std::memory_order_release);
     return;
   }
   const std::lock_guard<std::mutex> lock(shelf.mutex);
@@ -63,13 +62,13 @@ class PooledVm {
  public:
   PooledVm(const Program& program, const std::shared_ptr<VmPool>& pool, const Limits& limits)
       : pool_(pool),
-        shelf_(VmPool::OwnShelf()),
-        vm_(pool != nullptr ? pool->Take(program, shelf_) : VmImpl::Make(program, {})) {
+        thread_(VmPool::NumberOfThread()),
+        vm_(pool != nullptr ? pool->Take(program, thread_) : VmImpl::Make(program, {})) {
     if (__builtin_expect(!AreSame(vm_->limits, limits), 0)) vm_->SetLimits(limits);
   }
   ~PooledVm() {
     vm_->DropResult();
-    if (pool_ != nullptr) pool_->Give(std::move(vm_), shelf_);
+    if (pool_ != nullptr) pool_->Give(std::move(vm_), thread_);
   }
   PooledVm(const PooledVm&) = delete;
   PooledVm& operator=(const PooledVm&) = delete;
@@ -77,7 +76,7 @@ class PooledVm {
 
  private:
   const std::shared_ptr<VmPool>& pool_;
-  std::size_t shelf_;
+  std::size_t thread_;
   OwnedVm vm_;
 };
 

@@ -22,14 +22,15 @@ class VmPool {
  public:
   VmPool() = default;
   ~VmPool();
-  // The shelf of the calling thread, where it takes a VM and puts it back.
-  static std::size_t OwnShelf();
-  OwnedVm Take(const Program& program, std::size_t own);
-  void Give(OwnedVm vm, std::size_t own);
+  // Threads get numbers in the order of their first call, from 0 on.
+  static std::size_t NumberOfThread();
+  // `thread`: the number of the calling thread. It says at which shelf the thread takes a VM and puts it
+  // back.
+  OwnedVm Take(const Program& program, std::size_t thread);
+  void Give(OwnedVm vm, std::size_t thread);
 
  private:
-  // Threads get numbers in the order of their first call. If there are more threads than shelves, they share
-  // shelves.
+  // The first threads have a shelf each. Threads after them share these shelves.
   static constexpr std::size_t kShelves = 16;
   // A shelf keeps at most this many idle VMs. More VMs exist while more calls are going on at once.
   static constexpr std::size_t kMaxIdle = 4;
@@ -37,8 +38,8 @@ class VmPool {
   struct alignas(kCacheLine) Shelf {
     OwnedVm Take();  // null if there is none
 
-    // One of the idle VMs, or null. While no other thread comes to the shelf, this place suffices, and it
-    // needs no lock.
+    // One of the idle VMs, or null. Only the thread that has the shelf puts one here; any thread may take it.
+    // While no other thread comes to the shelf, this place suffices, and it needs no lock.
     std::atomic<VmImpl*> first{nullptr};
     std::mutex mutex;
     Array<OwnedVm> idle;  // the others
