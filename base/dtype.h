@@ -49,7 +49,8 @@ inline constexpr DLDataType kUInt8 = MakeDType(kUInt, 8);
 inline constexpr DLDataType kBool8 = MakeDType(kBool, 8);
 
 inline bool operator==(DLDataType a, DLDataType b) {
-  return __builtin_memcmp(&a, &b, sizeof(a)) == 0;  // one comparison: the struct has no padding
+  // One comparison, because the struct has no padding.
+  return __builtin_bit_cast(std::uint32_t, a) == __builtin_bit_cast(std::uint32_t, b);
 }
 inline bool operator!=(DLDataType a, DLDataType b) { return !(a == b); }
 

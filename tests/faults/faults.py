@@ -117,7 +117,7 @@ FAULTS = [
           "void Interpreter::Unwind() {\n  «DropTemporaries();»", "",
           ("vm_outputs_test", "vm_errors_test", "vm_kernel_calls_test", "vm_memory_test")),
     Fault("opcodes", "a kernel call has as many arguments as it writes", "interpreter.cc",
-          "outputs() != 1, 0) && «outputs() - 1 >= count»)", "outputs() == 0", PROGRAMS),
+          "!kUsual && «outputs - 1 >= count()»)", "outputs == 0", PROGRAMS),
 
     # The output plan.
     Fault("plan", "two leaves of one call do not share memory", "function_planner.cc",
@@ -167,10 +167,12 @@ FAULTS = [
 
     # Accounts, limits and pools.
     Fault("accounts", "an allocation over the limit is not charged", "memory_account.cc",
-          "«held_.fetch_sub(bytes, std::memory_order_relaxed);»\n    over_limit_", "",
+          "over_limit_.store(true, std::memory_order_relaxed);\n    «return false;»", "",
           ("vm_limits_test", "vm_memory_test")),
     Fault("accounts", "the limit counts what is in use", "memory_account.cc",
-          "«before > limit_ - bytes»", "before > limit_", ("vm_limits_test", "vm_memory_test")),
+          "«now > limit_»", "bytes > limit_", ("vm_limits_test", "vm_memory_test")),
+    Fault("accounts", "what is taken over a long time moves to what is left", "memory_account.cc",
+          "«taken >= kOpen / 2»", "false", ("vm_memory_test",)),
     Fault("accounts", "an allocation is tried again after trimming", "memory_account.cc",
           "bytes > limit_ || !Reclaim()) return block;\n  «return TryAllocate(bytes, alignment);»", "return nullptr;",
           ("vm_limits_test", "vm_memory_test")),
@@ -200,7 +202,7 @@ FAULTS = [
     Fault("accounts", "a constant that is passed with a call stays counted", "interpreter_run.h",
           "if («!ObjectHeap::IsUncounted(inputs[i])») given[i] = {};", "true", ("vm_inputs_test",)),
     Fault("accounts", "the step limit is exact", "interpreter.cc",
-          "return «static_cast<std::int64_t>(portion) - 1»;", "static_cast<std::int64_t>(portion)",
+          "«return portion;»", "return portion + 1;",
           ("vm_limits_test",)),
     Fault("accounts", "a fixed block's hole has room before its aligned end", "fixed_block.cc",
           "«hole->bytes - before < bytes»)", "hole->bytes < bytes", ("vm_bounded_memory_test",)),

@@ -25,20 +25,19 @@ inline std::uint32_t AlignmentOf(const PackedFunction& function, const KernelImp
   return function.alignment != 0 ? function.alignment : import.alignment;
 }
 
-// A resolved import. `call` and `handle` come first, because the interpreter reads them in every call.
+// A resolved import. What the interpreter reads in every call comes first.
 struct LinkedKernel {
-  RewirePackedFunction call = nullptr;
-  void* handle = nullptr;
   // Enables the interpreter's fast path: the import has neither `objects` nor also_written, and the registers
   // of a call are its arguments.
   bool plain = true;
   bool apart = false;                // its row requires that written arguments do not overlap read ones
   std::uint32_t in_place = 0;        // bit k: the one written argument may exactly cover argument k
   std::uint32_t alignment_mask = 0;  // low address bits that must be zero in every tensor argument
+  PackedFunction function;
   const KernelImport* import = nullptr;
-  KernelCalls calls;        // the calls that its row describes; known() if it has a row
-  PackedFunction function;  // keeps `handle` alive, and knows where errors are stored
+  KernelCalls calls;  // the calls that its row describes; known() if it has a row
 };
+static_assert(sizeof(LinkedKernel) <= 128, "found by a shift; what each call needs comes first");
 
 struct LinkedFunction {
   // A frame of so many registers takes as long as some thousand instructions.

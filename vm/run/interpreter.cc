@@ -33,32 +33,45 @@ class Extent {
   std::uintptr_t last_;    // address of the last byte
 };
 
-// The words of an instruction without a list.
-consteval std::uint32_t LengthOf(Opcode opcode) {
+// The words of an instruction, but for the elements of a list. A list is the last operand and has its count
+// before it.
+consteval std::uint32_t FixedWords(Opcode opcode) {
   std::uint32_t words = 1;
   for (std::size_t i = 0; i < Info(opcode).operand_count; ++i) {
     const OperandKind kind = Info(opcode).operands[i].kind;
-    if (IsList(kind)) isa_internal::RefuseToCompile("the length of an instruction with a list differs");
-    words += OperandWords(kind);
+    if (IsList(kind) && i + 1 != Info(opcode).operand_count)
+      isa_internal::RefuseToCompile("a list is the last operand");
+    words += IsList(kind) ? 1 : OperandWords(kind);
   }
   return words;
 }
 
-// Copies the registers of a call's arguments but the last, which is `out`. Returns false if one holds no
-// tensor. Adds their addresses to the bits of `addresses`, for the alignment, and notes in `overlap` if one
-// may share memory with `out`. Only kernels whose arguments must lie `apart` have them compared.
+// The instruction after one of this opcode.
+template <Opcode kOpcode>
+REWIRE_INLINE const std::uint32_t* After(const std::uint32_t* pc) {
+  constexpr std::uint32_t kFixed = FixedWords(kOpcode);
+  constexpr OperandKind kLast = Info(kOpcode).operands[Info(kOpcode).operand_count - 1].kind;
+  pc += kFixed;
+  if constexpr (IsList(kLast)) pc += std::size_t{pc[-1]} * OperandWords(kLast);
+  return pc;
+}
+
+// Copies the registers that `reads` names, up to `last`: a call's arguments but the last, which is `out`.
+// Returns false if one holds no tensor. Adds their addresses to the bits of `addresses`, for the alignment,
+// and notes in `overlap` if one may share memory with `out`. Only kernels whose arguments must lie `apart`
+// have them compared.
 template <bool kApart>
-REWIRE_INLINE bool Gather(const RewireFFIAny* registers, const std::uint32_t* reads, std::uint32_t count,
-                          const TensorObject& out, RewireFFIAny* args, std::uintptr_t* addresses,
-                          bool* overlap) {
+REWIRE_INLINE bool Gather(const RewireFFIAny* registers, const std::uint32_t* reads,
+                          const std::uint32_t* last, const TensorObject& out, RewireFFIAny* args,
+                          std::uintptr_t* addresses, bool* overlap) {
   const Extent extent(out);
-  for (std::uint32_t i = 0; i < count; ++i) {
-    const RewireFFIAny& value = registers[reads[i]];
+  for (; reads != last; ++reads, ++args) {
+    const RewireFFIAny& value = registers[*reads];
     if (__builtin_expect(value.type_index != kTensorKind, 0)) return false;
     *addresses |= reinterpret_cast<std::uintptr_t>(TensorOf(value)->tensor.data);
     if (kApart) *overlap |= extent.MayOverlap(*TensorOf(value));
     // Not copied whole: a CPU waits that reads at once what was just written in two parts.
-    args[i] = MakeAny(kTensorKind, TensorOf(value));
+    *args = MakeAny(kTensorKind, TensorOf(value));
   }
   return true;
 }
@@ -93,61 +106,125 @@ __attribute__((noinline)) bool IsInPlace(const LinkedKernel& kernel, const Rewir
 
 }  // namespace
 
-// The usual call: tensors only, the last ones written, no return value. All other calls take the slow path.
-REWIRE_INLINE bool Interpreter::CallKernel(const Word* pc, RewireFFIAny* registers) {
-  const Word count = pc[REWIRE_AT(kInvokePacked, "args")];
+// A call that passes tensors only, of which it writes the last ones, and whose kernel is plain. All other
+// calls take the slow path. `kUsual`: it writes one, and there is no register for a returned value.
+template <bool kUsual>
+REWIRE_INLINE bool Interpreter::CallPlain(const Word* pc, RewireFFIAny* registers,
+                                          const LinkedKernel& kernel) {
+  const auto slowly = [&] { return pc_ = pc, CallKernelSlowly(); };
+  // Read where it is needed, so that no place on the stack keeps it.
+  const auto count = [pc] { return pc[REWIRE_AT(kInvokePacked, "args")]; };
   const Word* const reads = pc + REWIRE_AT(kInvokePacked, "args") + 1;
-  const LinkedKernel& kernel = kernels_[pc[REWIRE_AT(kInvokePacked, "kernel")]];
   RewireFFIAny* args = vm_.args.data();  // room for max_args was made when the run began
-  if (__builtin_expect(!kernel.plain, 0)) return CallKernelSlowly();
   // One written argument is usual, and it is there: the verifier has looked (flow.outputs).
-  const auto outputs = [pc] { return pc[REWIRE_AT(kInvokePacked, "outputs")]; };
-  if (__builtin_expect(outputs() != 1, 0) && outputs() - 1 >= count) return CallKernelSlowly();
+  const Word outputs = kUsual ? 1 : pc[REWIRE_AT(kInvokePacked, "outputs")];
+  if (!kUsual && outputs - 1 >= count()) return slowly();
   // The last argument, which usually is the only written one, is compared with the others on the way.
-  const RewireFFIAny& last = Reg(registers, reads[count - 1]);
-  if (__builtin_expect(last.type_index != kTensorKind, 0)) return CallKernelSlowly();
-  const TensorObject& out = *TensorOf(last);
-  args[count - 1] = MakeAny(kTensorKind, TensorOf(last));
+  const Word* const last = reads + (count() - 1);
+  const RewireFFIAny& written = Reg(registers, *last);
+  if (__builtin_expect(written.type_index != kTensorKind, 0)) return slowly();
+  const TensorObject& out = *TensorOf(written);
+  args[count() - 1] = MakeAny(kTensorKind, TensorOf(written));
   auto addresses = reinterpret_cast<std::uintptr_t>(out.tensor.data);
   bool overlap = false;
-  const bool tensors = kernel.apart
-                           ? Gather<true>(registers, reads, count - 1, out, args, &addresses, &overlap)
-                           : Gather<false>(registers, reads, count - 1, out, args, &addresses, &overlap);
-  if (__builtin_expect(!tensors || (addresses & kernel.alignment_mask) != 0, 0)) return CallKernelSlowly();
-  if (__builtin_expect((out.flags & TensorObject::kNotPlain) != 0, 0)) return CallKernelSlowly();
-  if (__builtin_expect(outputs() != 1, 0)) {
+  const bool tensors = kernel.apart ? Gather<true>(registers, reads, last, out, args, &addresses, &overlap)
+                                    : Gather<false>(registers, reads, last, out, args, &addresses, &overlap);
+  if (__builtin_expect(!tensors || (addresses & kernel.alignment_mask) != 0, 0)) return slowly();
+  if (__builtin_expect((out.flags & TensorObject::kNotPlain) != 0, 0)) return slowly();
+  if (!kUsual && outputs != 1) {
     bool others = false;
-    if (!LookAtOutputs(args, count - outputs(), count - 1, &others)) return CallKernelSlowly();
+    if (!LookAtOutputs(args, count() - outputs, count() - 1, &others)) return slowly();
     overlap = overlap || others;
   }
-  if (__builtin_expect(overlap, 0) && kernel.apart && !IsInPlace(kernel, args, count, outputs()) &&
-      !CheckOverlaps(kernel, count, outputs()))
-    return false;
+  if (__builtin_expect(overlap, 0) && kernel.apart && !IsInPlace(kernel, args, count(), outputs)) {
+    pc_ = pc;
+    if (!CheckOverlaps(kernel, count(), outputs)) return false;
+  }
   if (const std::uint32_t interrupts = vm_.interrupts.load(std::memory_order_relaxed);
       __builtin_expect(interrupts != 0, 0)) {
-    if ((interrupts & VmImpl::kObserved) != 0) return CallKernelSlowly();
-    if (!CheckBeforeCall(count, count - outputs())) return false;
+    if ((interrupts & VmImpl::kObserved) != 0) return slowly();
+    pc_ = pc;
+    if (!CheckBeforeCall(count(), count() - outputs)) return false;
   }
   vm_.current_call = pc;
   RewireFFIAny returned{};
-  if (__builtin_expect(kernel.call(kernel.handle, args, static_cast<std::int32_t>(count), &returned) != 0,
-                       0)) {
+  const PackedFunction& function = kernel.function;
+  const auto given = static_cast<std::int32_t>(count());
+  if (__builtin_expect(function.call(function.handle, vm_.args.data(), given, &returned) != 0, 0)) {
+    pc_ = pc;
     return FailKernel(pc[REWIRE_AT(kInvokePacked, "kernel")]);
   }
   // Nothing returned, nothing to release, no register for a result: one test of all four.
   static_assert(kRewireFFINone == 0 && kNone + 1 == 0);
+  const Word result = kUsual ? 0 : pc[REWIRE_AT(kInvokePacked, "dst")] + 1;
   const std::uint32_t rest = static_cast<std::uint32_t>(returned.type_index) | vm_.temporaries.size() |
-                             vm_.workspaces.size() | (pc[REWIRE_AT(kInvokePacked, "dst")] + 1);
-  return __builtin_expect(rest == 0, 1) || FinishKernel(returned);
+                             vm_.workspaces.size() | result;
+  return __builtin_expect(rest == 0, 1) || (pc_ = pc, FinishKernel(returned));
+}
+
+bool Interpreter::CallUnusual(const Word* pc, RewireFFIAny* registers, const LinkedKernel& kernel) {
+  if (kernel.plain) return CallPlain<false>(pc, registers, kernel);
+  pc_ = pc;
+  return CallKernelSlowly();
+}
+
+REWIRE_INLINE bool Interpreter::CallKernel(const Word* pc, RewireFFIAny* registers) {
+  const LinkedKernel& kernel = kernels_[pc[REWIRE_AT(kInvokePacked, "kernel")]];
+  // One written argument and no register for a result: one comparison of two words.
+  constexpr Word kOutputs = REWIRE_AT(kInvokePacked, "outputs");
+  static_assert(REWIRE_AT(kInvokePacked, "dst") == kOutputs + 1);
+  std::uint64_t words = 0;
+  __builtin_memcpy(&words, pc + kOutputs, sizeof(words));
+  constexpr Word kUsualWords[2] = {1, kNone};
+  const bool usual = kernel.plain && words == __builtin_bit_cast(std::uint64_t, kUsualWords);
+  if (__builtin_expect(!usual, 0)) return CallUnusual(pc, registers, kernel);
+  return CallPlain<true>(pc, registers, kernel);
+}
+
+// False when the invoked function itself has returned: the run is over, and no error is set.
+REWIRE_INLINE bool Interpreter::Leave(const RewireFFIAny& value) {
+  VmImpl& vm = vm_;
+  const Frame& frame = vm.frames.back();  // keeps its contents when it is popped
+  const Word* const return_pc = frame.return_pc;
+  if (return_pc == nullptr) {
+    // A run that was cancelled in its last instruction, or whose deadline passed there, has no result either.
+    if ((destinations_ != kNone && !FinishOutputs(value)) ||
+        (vm.interrupts.load(std::memory_order_relaxed) != 0 && !CheckInterrupts())) {
+      heap_.Release(value);
+      return false;
+    }
+  }
+  // The frame's registers are the last ones on the stack.
+  const RewireFFIAny* const end = vm.stack.data() + vm.stack.size();
+  for (const RewireFFIAny* reg = registers_; reg != end; ++reg) {
+    if (__builtin_expect(IsObjectKind(reg->type_index), 0)) heap_.Release(ObjectOf(*reg));
+  }
+  vm.stack.Pop(frame.base);
+  vm.frames.Pop(vm.frames.size() - 1);
+  if (return_pc == nullptr) {
+    vm.destinations.Clear();
+    result_ = ReadHalves(value);
+    return false;
+  }
+  const Frame& caller = vm.frames.back();
+  registers_ = vm.stack.data() + caller.base;
+  code_ = caller.code;
+  pc_ = return_pc;
+  if (frame.destinations != kNone) vm_.destinations.Pop(frame.destinations);
+  destinations_ = caller.destinations;
+  FindSites(caller.function);
+  Put(frame.dst, value);
+  return true;
 }
 
 // Each frequent instruction ends with a jump of its own to the next one
 // (docs/decisions/0012-jumps-from-instruction-to-instruction.md). The other ones share the jump at the label
 // `Next`. An instruction that may fail, or that reads its operands at pc_, sets pc_ first.
-#define REWIRE_GO()                                  \
-  do {                                               \
-    if (__builtin_expect(--fuel < 0, 0)) goto Empty; \
-    goto* kCode[*pc & 0xFF];                         \
+#define REWIRE_GO()                                   \
+  do {                                                \
+    asm("" : "+r"(fuel));                             \
+    if (__builtin_expect(--fuel == 0, 0)) goto Empty; \
+    goto* kCode[*pc & 0xFF];                          \
   } while (false)
 
 bool Interpreter::Loop() {
@@ -159,18 +236,18 @@ bool Interpreter::Loop() {
   const Word* pc = pc_;
   RewireFFIAny* registers = registers_;
   // The first portion, where nothing is to be looked at.
-  std::int64_t fuel = 0;
+  std::uint64_t fuel = 1;
   if (__builtin_expect(steps_left_ > kFuel && !wants_instructions_, 1) &&
       vm_.interrupts.load(std::memory_order_relaxed) == 0) {
     steps_left_ -= kFuel;
-    fuel = kFuel;
+    fuel = kFuel + 1;
   }
   REWIRE_GO();
 
 Empty:
   pc_ = pc;
   fuel = Refuel();
-  if (fuel < 0) return false;
+  if (fuel == 0) return false;
   goto* kCode[*pc & 0xFF];
 
 Next:
@@ -186,14 +263,14 @@ Move : {
   const RewireFFIAny value = Reg(registers, pc[REWIRE_AT(kMove, "src")]);
   ObjectHeap::Retain(value);
   Put(registers, pc[REWIRE_AT(kMove, "dst")], value);
-  pc += LengthOf(Opcode::kMove);
+  pc = After<Opcode::kMove>(pc);
   REWIRE_GO();
 }
 Ret : {
   pc_ = pc;
   const Word result = pc[REWIRE_AT(kRet, "result")];
   // Taken out of the register rather than copied: the frame is about to release the rest.
-  const RewireFFIAny value = Reg(registers, result);
+  const RewireFFIAny value = ReadHalves(Reg(registers, result));
   Reg(registers, result) = {};
   if (Leave(value)) goto Elsewhere;
   return status_.has_value();
@@ -206,14 +283,13 @@ InvokeClosure:
   pc_ = pc;
   if (EnterClosure()) goto Elsewhere;
   return false;
-InvokePacked:
-  pc_ = pc;
+InvokePacked:  // sets pc_ where it needs it
   if (!CallKernel(pc, registers)) return false;
-  pc += WordsOf(*pc);
+  pc = After<Opcode::kInvokePacked>(pc);
   REWIRE_GO();
-AllocTensor:  // sets pc_ where it is slow
+AllocTensor:  // sets pc_ where it needs it
   if (!AllocTensor(pc, registers)) return false;
-  pc += WordsOf(*pc);
+  pc = After<Opcode::kAllocTensor>(pc);
   REWIRE_GO();
 AllocTensorReg:
   pc_ = pc;
@@ -249,10 +325,8 @@ LoadConst : {
   const RewireFFIAny before = reg;
   reg = constants_[pc[REWIRE_AT(kLoadConst, "constant")]];
   // In a loop the register has a constant of the round before.
-  if (IsObjectKind(before.type_index) && __builtin_expect(ObjectOf(before)->local != kUncounted, 0)) {
-    heap_.Release(ObjectOf(before));
-  }
-  pc += LengthOf(Opcode::kLoadConst);
+  if (IsObjectKind(before.type_index) && ObjectOf(before)->local != kUncounted) DropOther(ObjectOf(before));
+  pc = After<Opcode::kLoadConst>(pc);
   REWIRE_GO();
 }
 Goto:
@@ -265,15 +339,14 @@ GetTag:
 LoadConsti:
   Put(registers, pc[REWIRE_AT(kLoadConsti, "dst")],
       MakeInteger(kInt64Kind, DecodeInt64(pc + REWIRE_AT(kLoadConsti, "value"))));
-  pc += LengthOf(Opcode::kLoadConsti);
+  pc = After<Opcode::kLoadConsti>(pc);
   REWIRE_GO();
 Fatal:
   pc_ = pc;
   return StopItself();
-AllocStorage:
-  pc_ = pc;
+AllocStorage:  // sets pc_ where it needs it
   if (!AllocStorage(pc, registers)) return false;
-  pc += WordsOf(*pc);
+  pc = After<Opcode::kAllocStorage>(pc);
   REWIRE_GO();
 ShapeOf:
   pc_ = pc;
@@ -294,11 +367,13 @@ KillRegister : {
   const bool usual =
       __builtin_expect(before.type_index == kTensorKind, 1) && heap_.ReleaseUsual(TensorOf(before));
   if (__builtin_expect(!usual, 0)) heap_.Release(before);
-  pc += LengthOf(Opcode::kKillRegister);
+  pc = After<Opcode::kKillRegister>(pc);
   REWIRE_GO();
 }
 }
 #undef REWIRE_GO
+
+void Interpreter::DropOther(Object* object) { heap_.Release(object); }
 
 bool Interpreter::StopItself() {
   const Word note = pc_[REWIRE_AT(kFatal, "note")];
@@ -360,18 +435,18 @@ bool Interpreter::GetTag() {
 
 // Fuel is the step limit in portions. Between two portions the loop only counts in a register. An observer of
 // instructions sees each, so the portions are of one.
-std::int64_t Interpreter::Refuel() {
+std::uint64_t Interpreter::Refuel() {
   if (steps_left_ == 0) {
     Fail(StatusCode::kStepLimit,
          "the limit of {} instructions is used up; raise Limits::steps if the program needs more",
          vm_.limits.steps);
-    return -1;
+    return 0;
   }
   const std::uint64_t most = wants_instructions_ ? 1 : kFuel;
   const std::uint64_t portion = steps_left_ < most ? steps_left_ : most;
   steps_left_ -= portion;
-  if (!CheckInterrupts() || (wants_instructions_ && !Observe())) return -1;
-  return static_cast<std::int64_t>(portion) - 1;  // one is being spent
+  if (!CheckInterrupts() || (wants_instructions_ && !Observe())) return 0;
+  return portion;
 }
 
 bool Interpreter::CheckInterrupts() {

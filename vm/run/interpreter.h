@@ -48,14 +48,18 @@ class Interpreter {
   [[gnu::cold]] bool EndWork(bool ok);
 
   // Instructions that the loop has inline. It passes what it keeps in registers of the CPU: `pc` of the
-  // instruction, and `registers`, which is registers_. AllocTensor sets pc_, the others find it set. Each
-  // returns false after a failure.
+  // instruction, and `registers`, which is registers_. They set pc_ where they need it. Each returns false
+  // after a failure.
   bool AllocStorage(const Word* pc, RewireFFIAny* registers);
   bool AllocTensor(const Word* pc, RewireFFIAny* registers);
   template <typename Shape>
   bool MakeUsualTensor(const Word* pc, RewireFFIAny* registers, Word storage_register, Word offset_register,
-                       DLDataType dtype, const Shape& shape, Word dst);
+                       DLDataType dtype, Shape shape, Word dst);
   bool CallKernel(const Word* pc, RewireFFIAny* registers);
+  template <bool kUsual>
+  bool CallPlain(const Word* pc, RewireFFIAny* registers, const LinkedKernel& kernel);
+  [[gnu::cold, gnu::noinline]] bool CallUnusual(const Word* pc, RewireFFIAny* registers,
+                                                const LinkedKernel& kernel);
   // Instructions that are too long for the loop itself. Each reads its operands at pc_ and returns false
   // after a failure.
   bool AllocTensorReg();
@@ -74,6 +78,7 @@ class Interpreter {
   bool GetField();
   bool GetTag();
   bool If(bool* taken);
+  [[gnu::cold]] void DropOther(Object* object);
   [[gnu::cold]] bool StopItself();
   bool CallKernelSlowly();
   bool FinishKernel(const RewireFFIAny& returned);
@@ -176,19 +181,22 @@ class Interpreter {
   }
   const TensorObject* Tensor(Word index);  // null, with the error set, if the register holds something else
   // Reads an integer scalar of any width. Common forms are handled here, the others out of line.
-  bool ReadInteger(const RewireFFIAny& value, const char* what, std::int64_t* out) {
-    if (IsIntegerKind(value.type_index)) {
-      *out = value.v_int64;
+  // The usual integers: kernels compute sizes as scalars of i64. False says nothing.
+  bool QuickInteger(const RewireFFIAny& value, std::int64_t* out) const {
+    if (__builtin_expect(value.type_index == kTensorKind, 1)) {
+      const DLTensor& dl = TensorOf(value)->tensor;
+      if (__builtin_expect(dl.ndim != 0, 0) || __builtin_expect(dl.dtype != kInt64, 0)) return false;
+      if (__builtin_expect(!IsHostDevice(dl.device), 0)) return false;
+      const std::uint32_t interrupts = vm_.interrupts.load(std::memory_order_relaxed);
+      if (__builtin_expect((interrupts & VmImpl::kInFlight) != 0, 0)) return false;
+      __builtin_memcpy(out, static_cast<const char*>(dl.data) + dl.byte_offset, sizeof(*out));
       return true;
     }
-    if (value.type_index == kTensorKind) {
-      const DLTensor& dl = TensorOf(value)->tensor;
-      if (dl.ndim == 0 && dl.dtype == kInt64 && IsHostDevice(dl.device) &&
-          (vm_.interrupts.load(std::memory_order_relaxed) & VmImpl::kInFlight) == 0) {
-        __builtin_memcpy(out, static_cast<const char*>(dl.data) + dl.byte_offset, sizeof(*out));
-        return true;
-      }
-    }
+    *out = value.v_int64;
+    return IsIntegerKind(value.type_index);
+  }
+  bool ReadInteger(const RewireFFIAny& value, const char* what, std::int64_t* out) {
+    if (QuickInteger(value, out)) return true;
     std::int64_t read = 0;  // a local, so that `*out` itself can stay in a register
     if (!ReadAnyInteger(value, what, &read)) return false;
     *out = read;
@@ -202,8 +210,8 @@ class Interpreter {
   // Limits. A list or a frame of so many registers takes as long as some thousand instructions, so the VM
   // asks once more whether to go on.
   static constexpr std::uint32_t kLongList = 4096;
-  // The number of instructions that may follow this one before the loop asks again. Negative after a failure.
-  std::int64_t Refuel();
+  // How many instructions may be executed before the loop asks again. Zero after a failure.
+  std::uint64_t Refuel();
   bool CheckInterrupts();
 
   // Failures: record an error about the instruction at pc_ and return false.

@@ -22,7 +22,13 @@ REWIRE_INLINE bool Interpreter::AllocStorage(const Word* pc, RewireFFIAny* regis
   const Word size_register = pc[WordOf(kOp, "size")];
   std::int64_t bytes = 0;
   if (size_register != kNone) {
-    if (!ReadInteger(Reg(registers, size_register), "size", &bytes)) return false;
+    const RewireFFIAny& given = Reg(registers, size_register);
+    if (__builtin_expect(!QuickInteger(given, &bytes), 0)) {
+      pc_ = pc;
+      std::int64_t read = 0;  // a local, so that `bytes` itself can stay in a register
+      if (!ReadInteger(given, "size", &read)) return false;
+      bytes = read;
+    }
   } else {
     const DimsView shape(pc + WordOf(kOp, "shape"));
     bytes = static_cast<std::int64_t>(StaticBytes(DecodeDType(pc[WordOf(kOp, "dtype")]), shape));
@@ -37,6 +43,7 @@ REWIRE_INLINE bool Interpreter::AllocStorage(const Word* pc, RewireFFIAny* regis
                        1)) {
     return true;
   }
+  pc_ = pc;
   const LinkedDevice& device = rep_.devices[device_index];
   if (bytes < 0) {
     return Fail(StatusCode::kRuntimeFailed, "a storage of {} bytes asked for", bytes);
@@ -54,12 +61,12 @@ REWIRE_INLINE bool Interpreter::AllocStorage(const Word* pc, RewireFFIAny* regis
 
 // Whether a tensor has this type and shape.
 template <typename Shape>
-REWIRE_INLINE bool HasShape(const TensorObject& tensor, DLDataType dtype, const Shape& shape) {
+REWIRE_INLINE bool HasShape(const TensorObject& tensor, DLDataType dtype, Shape shape) {
   const std::uint32_t rank = shape.size();
   if (tensor.tensor.dtype != dtype || tensor.tensor.ndim != static_cast<std::int32_t>(rank)) return false;
   const auto* const dims = reinterpret_cast<const std::int64_t*>(&tensor + 1);
-  for (std::uint32_t i = 0; i < rank; ++i) {
-    if (dims[i] != shape[i]) return false;
+  for (std::uint32_t i = rank; i != 0; --i) {
+    if (__builtin_expect(dims[i - 1] != shape[i - 1], 0)) return false;
   }
   return true;
 }
@@ -68,8 +75,7 @@ REWIRE_INLINE bool HasShape(const TensorObject& tensor, DLDataType dtype, const 
 // may be more than its fields can hold.
 // Out of line: a program that repeats itself mostly finds a tensor that has its shape.
 template <typename Shape>
-__attribute__((noinline)) std::uint64_t SetUsualDims(TensorObject* tensor, DLDataType dtype,
-                                                     const Shape& shape) {
+__attribute__((noinline)) std::uint64_t SetUsualDims(TensorObject* tensor, DLDataType dtype, Shape shape) {
   const std::uint32_t rank = shape.size();
   std::int64_t* const dims = tensor->dims();
   std::int64_t count = 1;
@@ -91,7 +97,7 @@ __attribute__((noinline)) std::uint64_t SetUsualDims(TensorObject* tensor, DLDat
 template <typename Shape>
 REWIRE_INLINE bool Interpreter::MakeUsualTensor(const Word* pc, RewireFFIAny* registers,
                                                 Word storage_register, Word offset_register, DLDataType dtype,
-                                                const Shape& shape, Word dst) {
+                                                Shape shape, Word dst) {
   const RewireFFIAny on = Reg(registers, storage_register);
   const auto rank = static_cast<std::uint32_t>(shape.size());
   const bool placed =
@@ -137,11 +143,19 @@ REWIRE_INLINE bool Interpreter::MakeUsualTensor(const Word* pc, RewireFFIAny* re
   return true;
 }
 
+// The shape of an AllocTensor. It has the instruction's address, which is in a register of the CPU anyway.
+struct StaticShape {
+  const std::uint32_t* pc;
+  DimsView dims() const { return DimsView(pc + WordOf(Opcode::kAllocTensor, "shape")); }
+  std::uint32_t size() const { return dims().size(); }
+  std::int64_t operator[](std::uint32_t i) const { return dims()[i]; }
+};
+
 REWIRE_INLINE bool Interpreter::AllocTensor(const Word* pc, RewireFFIAny* registers) {
   constexpr Opcode kOp = Opcode::kAllocTensor;
-  const bool usual = MakeUsualTensor(pc, registers, pc[WordOf(kOp, "storage")], pc[WordOf(kOp, "offset")],
-                                     DecodeDType(pc[WordOf(kOp, "dtype")]),
-                                     DimsView(pc + WordOf(kOp, "shape")), pc[WordOf(kOp, "dst")]);
+  const bool usual =
+      MakeUsualTensor(pc, registers, pc[WordOf(kOp, "storage")], pc[WordOf(kOp, "offset")],
+                      DecodeDType(pc[WordOf(kOp, "dtype")]), StaticShape{pc}, pc[WordOf(kOp, "dst")]);
   return __builtin_expect(usual, 1) || (pc_ = pc, AllocTensorSlowly());
 }
 

@@ -41,6 +41,10 @@ bool Interpreter::EndWork(bool ok) {
   return false;
 }
 
+// So few registers are cleared one by one: a CPU waits that reads a register soon after memset has written
+// it.
+constexpr std::uint32_t kFewRegisters = 8;
+
 // A frame of `count` registers, for which there is room.
 REWIRE_INLINE void Interpreter::Begin(const LinkedFunction& callee, const Frame& frame) {
   const std::uint32_t count = callee.register_count;
@@ -52,7 +56,15 @@ REWIRE_INLINE void Interpreter::Begin(const LinkedFunction& callee, const Frame&
   pc_ = frame.code;
   destinations_ = frame.destinations;
   FindSites(frame.function);
-  if (count > inputs) std::memset(registers + inputs, 0, (count - inputs) * sizeof(RewireFFIAny));
+  RewireFFIAny* const rest = registers + inputs;
+  if (__builtin_expect(count > inputs + kFewRegisters, 0)) {
+    std::memset(rest, 0, (count - inputs) * sizeof(RewireFFIAny));
+    return;
+  }
+  for (RewireFFIAny* reg = rest; reg < registers + count; ++reg) {
+    *reg = {};
+    asm("" : "+r"(reg));  // else the compiler makes the loop a memset
+  }
 }
 
 // The caller of this fills the registers of the callee's inputs, and nothing may fail before it has. The
@@ -124,40 +136,6 @@ bool Interpreter::EnterClosure() {
     ObjectHeap::Retain(from[args[i]]);
     registers_[closure->count + i] = from[args[i]];
   }
-  return true;
-}
-
-// False when the invoked function itself has returned: the run is over, and no error is set.
-bool Interpreter::Leave(const RewireFFIAny& value) {
-  VmImpl& vm = vm_;
-  const Frame& frame = vm.frames.back();  // keeps its contents when it is popped
-  const Word* const return_pc = frame.return_pc;
-  if (return_pc == nullptr) {
-    // A run that was cancelled in its last instruction, or whose deadline passed there, has no result either.
-    if ((destinations_ != kNone && !FinishOutputs(value)) ||
-        (vm.interrupts.load(std::memory_order_relaxed) != 0 && !CheckInterrupts())) {
-      heap_.Release(value);
-      return false;
-    }
-  }
-  // The frame's registers are the last ones on the stack.
-  const RewireFFIAny* const end = vm.stack.data() + vm.stack.size();
-  for (const RewireFFIAny* reg = registers_; reg != end; ++reg) heap_.Release(*reg);
-  vm.stack.Pop(frame.base);
-  vm.frames.Pop(vm.frames.size() - 1);
-  if (return_pc == nullptr) {
-    vm.destinations.Clear();
-    result_ = value;
-    return false;
-  }
-  const Frame& caller = vm.frames.back();
-  registers_ = vm.stack.data() + caller.base;
-  code_ = caller.code;
-  pc_ = return_pc;
-  if (frame.destinations != kNone) vm_.destinations.Pop(frame.destinations);
-  destinations_ = caller.destinations;
-  FindSites(caller.function);
-  Put(frame.dst, value);
   return true;
 }
 

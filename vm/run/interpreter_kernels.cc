@@ -91,8 +91,8 @@ bool Interpreter::CallKernelSlowly() {
   const bool observed = wants_kernels_;
   const auto now = [] { return std::chrono::steady_clock::now().time_since_epoch(); };
   const auto start = observed ? now() : std::chrono::steady_clock::duration::zero();
-  const bool succeeded =
-      kernel.call(kernel.handle, args.data(), static_cast<std::int32_t>(count), &returned) == 0;
+  const bool succeeded = kernel.function.call(kernel.function.handle, args.data(),
+                                              static_cast<std::int32_t>(count), &returned) == 0;
   if (observed) {
     const auto end = now();
     const bool told = ObserveKernel(

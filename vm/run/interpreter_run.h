@@ -42,7 +42,7 @@ REWIRE_INLINE Status Interpreter::Run(std::uint32_t function, const RewireFFIAny
     Unwind();
     return status_;
   }
-  *result = result_;
+  *result = ReadHalves(result_);
   return {};
 }
 

@@ -38,7 +38,9 @@ KernelCalls::KernelCalls(const RewireKernelRow* row, const KernelImport& import)
     } else if (Has(argument, REWIRE_ARGUMENT_LIST)) {
       side.list = true;
     } else {
-      ++(Has(argument, REWIRE_ARGUMENT_OPTIONAL) ? side.optional : side.required);
+      const bool optional = Has(argument, REWIRE_ARGUMENT_OPTIONAL);
+      side.optional += optional ? 1 : 0;
+      side.required += optional ? 0 : 1;
     }
   }
 }
@@ -56,7 +58,7 @@ std::optional<KernelCalls::Range> KernelCalls::Outputs(std::uint32_t count) cons
   if (written_.list) return Range{least + more, least + more};
   if (read_.list) return Range{least, least};
   if (more > read_.optional + written_.optional) return std::nullopt;
-  const std::uint32_t written = least + more - std::min(more, read_.optional);
+  const std::uint32_t written = least + more - std::min<std::uint32_t>(more, read_.optional);
   return Range{written, written};
 }
 

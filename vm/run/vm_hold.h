@@ -47,8 +47,7 @@ class VmHold {
  private:
   // If two threads begin runs at once, which is a mistake of the host, one is refused.
   REWIRE_INLINE void Begin(VmImpl* vm) {
-    if (vm == nullptr || vm->held.load(std::memory_order_relaxed)) return;
-    if (!vm->held.exchange(true, std::memory_order_acquire)) vm_ = vm;
+    if (vm != nullptr && !vm->held.exchange(true, std::memory_order_acquire)) vm_ = vm;
   }
 
   // Takes no VmHold, which so needs no place in memory.

@@ -90,7 +90,7 @@ struct alignas(kCacheLine) VmImpl : OnCacheLines {
   [[gnu::cold]] Status Donate(InputHandle input, OutputHandle handle);
   Status ClearOutput(OutputHandle handle);
   Status ClearOutputs(std::string_view function);
-  Status Invoke(std::uint32_t function);
+  [[gnu::cold]] Status Invoke(std::uint32_t function);  // smaller than InvokeInline
   Result<Value> Invoke(std::string_view function, Span<const Value> values);
   Status Invoke(std::string_view function, Span<const Value> values, Span<const OutputBinding> bindings);
   Result<std::vector<std::int64_t>> OutputShape(OutputHandle handle) const;
@@ -143,6 +143,7 @@ struct alignas(kCacheLine) VmImpl : OnCacheLines {
     return rep.module().functions[function].name;
   }
   [[gnu::cold]] Status CheckFunction(std::uint32_t function) const;
+  Status InvokeInline(std::uint32_t function);  // Invoke, for the one caller that counts
   Status InvokeWith(std::uint32_t function, Span<const Value> values);
   Status Run(std::uint32_t function, const RewireFFIAny* run_inputs);
   [[gnu::cold]] Status RunUnusually(std::uint32_t function, const RewireFFIAny* run_inputs);

@@ -38,7 +38,7 @@ class ArenaGuard {
 // Otherwise their blocks would count for the next run.
 REWIRE_INLINE void VmImpl::SetResult(const RewireFFIAny& value) {
   if (__builtin_expect(shared_result.any().type_index != kRewireFFINone, 0)) DropResult();
-  heap.Release(std::exchange(own_result, value));
+  heap.Release(std::exchange(own_result, ReadHalves(value)));
   const bool stays = value.type_index == kTensorKind && TensorOf(value)->local < kSharing &&
                      TensorOf(value)->strong() == 1 && !result_wanted;
   if (__builtin_expect(!stays, 0)) ShareResult();
@@ -52,7 +52,8 @@ void VmImpl::DropResult() {
 void VmImpl::ShareResult() {
   if (own_result.type_index == kRewireFFINone) return;
   heap.Share(own_result);
-  shared_result = Value::Adopt(std::exchange(own_result, {}));
+  shared_result = Value::Adopt(ReadHalves(own_result));
+  own_result = {};
 }
 
 const Value& VmImpl::SharedResult() {
@@ -80,6 +81,7 @@ Status VmImpl::RunOnce(std::uint32_t function, const RewireFFIAny* run_inputs) {
   }
   RewireFFIAny value{};
   Status status = Interpreter(*this).Run(function, run_inputs, bound, &value);
+  if (bound) inputs_of_run = nullptr;
   if (__builtin_expect(account != home, 0)) status = TakeOut(status, &value);
   SetResult(value);
   result_function = function;
@@ -110,7 +112,6 @@ REWIRE_INLINE Status VmImpl::Run(std::uint32_t function, const RewireFFIAny* run
   if (__builtin_expect(open_ends != 0, 0)) ShareResult();
   if (__builtin_expect(usual, 1)) EndOfUsualCall();
   current_run.store(0, std::memory_order_relaxed);
-  inputs_of_run = nullptr;
   return status;
 }
 
@@ -126,7 +127,7 @@ Status VmImpl::CheckFunction(std::uint32_t function) const {
   return Fail(StatusCode::kInvalidArgument, "there is no function {}", function);
 }
 
-Status VmImpl::Invoke(std::uint32_t function) {
+REWIRE_INLINE Status VmImpl::InvokeInline(std::uint32_t function) {
   if (__builtin_expect(function >= rep.functions.size(), 0)) return CheckFunction(function);
   const LinkedFunction& linked = rep.functions[function];
   const std::uint32_t count = linked.input_count;
@@ -141,6 +142,8 @@ Status VmImpl::Invoke(std::uint32_t function) {
   }
   return Run(function, set);
 }
+
+Status VmImpl::Invoke(std::uint32_t function) { return InvokeInline(function); }
 
 Result<Value> VmImpl::Invoke(std::string_view function, Span<const Value> values) {
   const Result<std::uint32_t> index = program.FindFunction(function);
@@ -291,7 +294,7 @@ Status VmImpl::RunBounded(std::uint32_t function, const RewireFFIAny* run_inputs
 Status VirtualMachine::TryInvoke(std::uint32_t function) {
   const VmHold hold(impl_.get(), VmHold::ForRun());
   if (!hold) return hold.Refusal();
-  return impl_->Invoke(function);
+  return impl_->InvokeInline(function);
 }
 
 Status VmImpl::TooSmall(const Error& error, std::uint32_t function) const {

@@ -220,10 +220,21 @@ inline StorageObject* StorageOf(const RewireFFIAny& value) {
 
 inline RewireFFIAny MakeAny(std::int32_t kind, void* object) {
   RewireFFIAny any;
-  any.type_index = kind;
-  any.zero_padding = 0;
+  // The kind and the padding at once: a CPU waits that reads as one word what was written as two.
+  const std::uint64_t word = static_cast<std::uint32_t>(kind);
+  __builtin_memcpy(&any, &word, sizeof(word));
   any.v_ptr = object;
   return any;
+}
+// Reads a value in two halves. A CPU waits that reads at once what was just written in two parts, as MakeAny
+// does.
+REWIRE_INLINE_TINY RewireFFIAny ReadHalves(const RewireFFIAny& value) {
+  std::uint64_t halves[2];
+  __builtin_memcpy(halves, &value, sizeof(halves));
+  asm("" : "+r"(halves[0]), "+r"(halves[1]));  // else the compiler joins them
+  RewireFFIAny read;
+  __builtin_memcpy(&read, halves, sizeof(read));
+  return read;
 }
 inline RewireFFIAny MakeInteger(std::int32_t kind, std::int64_t value) {
   RewireFFIAny any;

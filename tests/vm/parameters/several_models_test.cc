@@ -90,7 +90,7 @@ TEST_CASE("models share the kernel libraries that they name") {
   };
   const Program first = link();
   const Program second = link();
-  CHECK(first.rep().kernels[0].call == second.rep().kernels[0].call);
+  CHECK(first.rep().kernels[0].function.call == second.rep().kernels[0].function.call);
 }
 
 }  // namespace
