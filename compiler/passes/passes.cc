@@ -34,6 +34,7 @@ std::span<const Pass> Passes() {
       {"add-residuals", AddResiduals, nullptr, true},
       {"round-early", RoundEarly, nullptr, true},
       {"fuse-elementwise", FuseElementwise, nullptr, true},
+      {"share-constants", ShareConstants},
       {"place", PlaceOnDevice},
       {"carry-in-place", CarryInPlace},
       {"branches", RunBranchesAtOnce, nullptr, true},
