@@ -430,6 +430,8 @@ FAULTS = [
           "«home_.at(value->producer) == use.block» ?", "true", COMPILER),
     Fault("passes", "a slice of an open axis begins where it says", "movement.cc",
           "«start == 0» && end >= 0) return DimExpr::Min(dim, end);", "start >= 0", COMPILER),
+    Fault("passes", "a slice backwards is a call", "movement.cc",
+          "if (all && «forwards» && ShapeText(dims)", "true", COMPILER),
     Fault("passes", "a slice backwards ends before its end", "movement.cc",
           "span >= 0 ? 0 : «(span + 1) / step + 1»);", "span / step + 1", COMPILER),
 
