@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
 #include <utility>
 
@@ -94,9 +95,12 @@ Status FunctionEmitter::EmitBlock(const Block& block) {
         values_.push_back({code_.pc(), Of(output), output->model_name, output->channels_last});
     }
     for (const Value* output : node.outputs) Define(output);
+    std::vector<Reg> dying;
     for (const Value* value : uses_.DyingAfter(block, i)) {
-      if (!node.in_place || value != node.inputs[*node.in_place]) code_.Kill(Of(value));
+      if (!node.in_place || value != node.inputs[*node.in_place]) dying.push_back(Of(value));
     }
+    std::sort(dying.begin(), dying.end());  // the same file every time
+    for (const Reg reg : dying) code_.Kill(reg);
   }
   path_.pop_back();
   return {};

@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include <cstdlib>
+#include <utility>
 
+#include "rewire/base/checked_math.h"
 #include "rewire/compiler/emit/function_emitter.h"
 #include "rewire/compiler/passes/memory/arena_layout.h"
 
@@ -13,6 +15,19 @@ namespace {
 
 // What allocations are aligned to: a cache line, and the widest vector.
 constexpr std::uint32_t kAlignment = 64;
+
+// A block's bytes: a number, and the dimensions that it is multiplied by during the run.
+std::pair<std::int64_t, Shape> SizeOf(const ShapeArena::Block& block) {
+  auto known = static_cast<std::int64_t>(ElementBytes(block.value->type.dtype));
+  Shape open;
+  for (const DimExpr& dim : block.dims) {
+    const std::optional<std::int64_t> size = dim.constant();
+    const std::optional<std::int64_t> product = size ? CheckedMul(known, *size) : std::nullopt;
+    if (product) known = *product;
+    if (!product) open.push_back(dim);
+  }
+  return {known, std::move(open)};
+}
 
 }  // namespace
 
@@ -40,18 +55,17 @@ Status FunctionEmitter::MakeShapeArena(const ShapeArena& arena, bool device) {
   std::vector<Reg> outputs;
   for (std::size_t i = 0; i < arena.blocks.size(); ++i) {
     const ShapeArena::Block& block = arena.blocks[i];
-    const auto element_bytes = static_cast<std::int64_t>(ElementBytes(block.value->type.dtype));
-    const auto [size, is_new] =
-        sizes.try_emplace(ShapeText(block.dims) + "*" + std::to_string(element_bytes), count);
+    const auto [known, open] = SizeOf(block);
+    const auto [size, is_new] = sizes.try_emplace(ShapeText(open) + "*" + std::to_string(known), count);
     if (is_new) {
-      program.Append({DimExpr::kPush, element_bytes});
-      for (const DimExpr& dim : block.dims) {
+      program.Append({DimExpr::kPush, known});
+      for (const DimExpr& dim : open) {
         program.Append(dim);
         program.Append({DimExpr::kMultiply});
       }
       if (device) program.RoundUp(static_cast<std::int64_t>(kDeviceArenaAlignment));
       program.Append({DimExpr::kStore});
-      if (Status known = program.Check(block.dims); !known) return known;
+      if (Status found = program.Check(block.dims); !found) return found;
       ++count;
     }
     blocks.push_back(size->second);

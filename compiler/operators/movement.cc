@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators that move elements: join, cut, repeat, pad, rearrange.
 #include <algorithm>
+#include <limits>
 
 #include "rewire/compiler/operators/registry.h"
 #include "rewire/compiler/operators/text_values.h"
@@ -106,10 +107,12 @@ Status LowerSplit(Op& op, const Operator& row) {
   return {};
 }
 
+// Models slice to here where they mean the end of an axis whose size they do not know.
+constexpr std::int64_t kFar = std::numeric_limits<std::int32_t>::max();
+
 // How long a slice of an axis is, when that can be said. The step is not 0.
 std::optional<DimExpr> SlicedDim(const DimExpr& dim, std::int64_t start, std::int64_t end,
                                  std::int64_t step) {
-  constexpr std::int64_t kFar = std::int64_t{1} << 31;
   if (step == 0) return std::nullopt;
   if (const std::optional<std::int64_t> size = dim.constant()) {
     const std::int64_t least = step < 0 ? -1 : 0;
@@ -129,7 +132,7 @@ std::optional<DimExpr> SlicedDim(const DimExpr& dim, std::int64_t start, std::in
   if (step == 1 && start > 0 && end >= kFar) return DimExpr::Max(dim - DimExpr(start), 0);
   if (step == 1 && start < 0 && end >= kFar) return DimExpr::Min(dim, -start);
   if (step == 1 && start == 0 && end >= 0) return DimExpr::Min(dim, end);
-  if (step == -1 && start == -1 && end <= -kFar) return dim;
+  if (step == -1 && start == -1 && end < -kFar) return dim;
   return std::nullopt;
 }
 
@@ -215,9 +218,16 @@ Status LowerSlice(Op& op, const Operator& row) {
     if (!axis) return Forward(axis);
     if ((*steps)[i] == 0) return op.Invalid("a step is 0");
     DimExpr& dim = dims[static_cast<std::size_t>(*axis)];
+    if (!dim.IsConstant() && (*ends)[i] == kFar) (*ends)[i] = std::numeric_limits<std::int64_t>::max();
     const std::optional<DimExpr> sliced = SlicedDim(dim, (*starts)[i], (*ends)[i], (*steps)[i]);
     all = all && sliced.has_value();
     if (sliced) dim = *sliced;
+  }
+  const bool forwards =
+      std::all_of(steps->begin(), steps->end(), [](std::int64_t step) { return step == 1; });
+  if (all && forwards && ShapeText(dims) == ShapeText(x->type.dims)) {
+    op.Set(0, x);  // all of it
+    return {};
   }
   const Attributes list = {{"starts", *starts}, {"ends", *ends}, {"axes", *axes}, {"steps", *steps}};
   if (!all) {

@@ -34,6 +34,8 @@ std::span<const Pass> Passes() {
       {"add-residuals", AddResiduals, nullptr, true},
       {"round-early", RoundEarly, nullptr, true},
       {"fuse-elementwise", FuseElementwise, nullptr, true},
+      {"share-constants", ShareConstants},
+      {"pack-at-load", PackAtLoad, nullptr, true},
       {"place", PlaceOnDevice},
       {"carry-in-place", CarryInPlace},
       {"branches", RunBranchesAtOnce, nullptr, true},

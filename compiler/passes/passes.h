@@ -27,6 +27,12 @@ std::span<const Pass> Passes();
 void RemoveDeadCode(Graph* graph);
 // Merges nodes that do the same computation on the same inputs.
 void ShareCommonSubexpressions(Graph* graph);
+// Merges constants that have a name and all elements in common, and nodes of Graph::init that make the same
+// of them. So weights that several nodes use are packed once, and the file holds them once. Runs behind the
+// passes that pack.
+void ShareConstants(Graph* graph);
+// Leaves weights to be packed when a program is loaded, where packed ones would make the file much larger.
+void PackAtLoad(Graph* graph);
 
 // Runs nodes that move or select elements on integers, before these are dequantised.
 void DequantizeLate(Graph* graph);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tables of embeddings that a recurrent layer reads.
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <string>
 #include <utility>
@@ -17,10 +18,10 @@ std::vector<float> Counts(std::int64_t count, float by) {
   return values;
 }
 
-// x f32[4], its elements taken as rows of a table of 9, through a layer with 3 inputs and 2 units.
+// x f32[4], its elements taken as rows of a table, through a layer with 3 inputs and 2 units.
 // The table may be of f16, with its rows cast.
 onnx::ModelProto Model(const std::string& type, std::int64_t gates, bool table_is_a_result = false,
-                       bool halves = false) {
+                       bool halves = false, std::int64_t rows = 9) {
   onnx::ModelProto model = EmptyModel();
   onnx::GraphProto* graph = model.mutable_graph();
   SetValue(graph->add_input(), "x", {4});
@@ -28,12 +29,12 @@ onnx::ModelProto Model(const std::string& type, std::int64_t gates, bool table_i
   AddInts(graph, "as_rows", {4, 1});
   AddNode(graph, "Reshape", {"integers", "as_rows"}, "ids");
   if (halves) {
-    onnx::TensorProto* table = AddWeight(graph, "table", onnx::TensorProto::FLOAT16, {9, 3});
-    for (const float element : Counts(27, 0.1F)) table->add_int32_data(ffi_shim::FloatToHalf(element));
+    onnx::TensorProto* table = AddWeight(graph, "table", onnx::TensorProto::FLOAT16, {rows, 3});
+    for (const float element : Counts(rows * 3, 0.1F)) table->add_int32_data(ffi_shim::FloatToHalf(element));
     AddNode(graph, "Gather", {"table", "ids"}, "narrow");
     AddInt(AddNode(graph, "Cast", {"narrow"}, "rows"), "to", onnx::TensorProto::FLOAT);
   } else {
-    AddFloats(graph, "table", {9, 3}, Counts(27, 0.1F));
+    AddFloats(graph, "table", {rows, 3}, Counts(rows * 3, 0.1F));
     AddNode(graph, "Gather", {"table", "ids"}, "rows");
   }
   AddFloats(graph, "w", {1, gates * 2, 3}, Counts(gates * 6, 0.2F));
@@ -69,6 +70,42 @@ TEST_CASE("a table is multiplied by the weights of the layer that alone reads it
       for (std::size_t i = 0; i < expected.values.size(); ++i)
         CHECK(static_cast<double>(given.values[i]) ==
               Approx(static_cast<double>(expected.values[i])).margin(1e-6));
+    }
+  }
+}
+
+bool IsMultiplied(const onnx::ModelProto& model) {
+  const Outcome outcome = CompileProto(model);
+  REQUIRE(outcome.message.empty());
+  const auto& constants = outcome.compiled.module.constants;
+  return std::any_of(constants.begin(), constants.end(),
+                     [](const Constant& constant) { return constant.name == "table.multiplied"; });
+}
+
+TEST_CASE("a table is multiplied where the file grows little by that") {
+  const auto with_rows = [](std::int64_t rows, bool halves = false) {
+    return Model("LSTM", 4, false, halves, rows);
+  };
+  SECTION("by 4 KiB: of each row 3 numbers become 8, and 24 weights of 96 bytes are no longer there") {
+    CHECK(IsMultiplied(with_rows(209)));
+    CHECK_FALSE(IsMultiplied(with_rows(210)));
+  }
+  SECTION("a row of f16 has 6 bytes") {
+    CHECK(IsMultiplied(with_rows(161, true)));
+    CHECK_FALSE(IsMultiplied(with_rows(162, true)));
+  }
+  SECTION("a row of 3 numbers becomes one of 2") {
+    CHECK(IsMultiplied(Model("RNN", 1, false, false, 20000)));
+  }
+  SECTION("a table that something else reads stays in the file") {
+    for (const std::int64_t rows : {131, 132}) {
+      onnx::ModelProto model = with_rows(rows);
+      onnx::GraphProto* graph = model.mutable_graph();
+      CHECK(IsMultiplied(model));
+      AddInt(AddNode(graph, "ReduceMax", {"x"}, "largest"), "keepdims", 0);
+      AddNode(graph, "Add", {"table", "largest"}, "z");
+      SetValue(graph->add_output(), "z", {rows, 3});
+      CHECK(IsMultiplied(model) == (rows == 131));
     }
   }
 }

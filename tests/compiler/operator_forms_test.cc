@@ -259,6 +259,40 @@ TEST_CASE("a slice from a place to another one of a size that is not known") {
   model.Expect({1}, {0}, {});
 }
 
+TEST_CASE("a slice to the end of a size that is not known") {
+  // Models write either for the end.
+  const std::int64_t end = GENERATE(std::int64_t{std::numeric_limits<std::int32_t>::max()},
+                                    std::numeric_limits<std::int64_t>::max());
+  OneOutput model(13, {"N"});
+  SECTION("from a place") {
+    AddSlice(model.graph(), 2, end, 1);
+    model.Expect({5}, {3}, {2, 3, 4});
+    model.Expect({1}, {0}, {});
+  }
+  SECTION("from one counted from behind") {
+    AddSlice(model.graph(), -2, end, 1);
+    model.Expect({5}, {2}, {3, 4});
+    model.Expect({1}, {1}, {0});
+  }
+  SECTION("every other one") {
+    AddSlice(model.graph(), 0, end, 2);
+    model.Expect({5}, {3}, {0, 2, 4});
+  }
+}
+
+TEST_CASE("a slice of all is no call") {
+  const auto calls = [](std::int64_t start, std::int64_t end, std::int64_t step, const Dim& size) {
+    OneOutput model(13, {size});
+    AddSlice(model.graph(), start, end, step);
+    return CompileProto(*model.model()).compiled.kernel_calls;
+  };
+  CHECK(calls(0, std::numeric_limits<std::int32_t>::max(), 1, "N") == 0);
+  CHECK(calls(0, 6, 1, 6) == 0);
+  CHECK(calls(-9, 9, 1, 6) == 0);
+  CHECK(calls(1, 6, 1, 6) == 1);
+  CHECK(calls(-1, -7, -1, 6) == 1);  // all of it, backwards
+}
+
 TEST_CASE("slices that go backwards") {
   constexpr std::int64_t kFar = std::numeric_limits<std::int64_t>::min();
   // The same of a size that is known when compiling, and of one that is not.

@@ -99,6 +99,25 @@ TEST_CASE("tensors of sizes that the inputs tell lie in one arena") {
   }
 }
 
+TEST_CASE("equal sizes are computed once, with one number for what is known of them") {
+  onnx::ModelProto model = Model({256, "N"});
+  onnx::GraphProto* graph = model.mutable_graph();
+  AddWider(graph, "x", "a");
+  AddWider(graph, "a", "b");  // f32[4096, N]
+  AddNode(graph, "Transpose", {"b"}, "c");
+  AddNode(graph, "Transpose", {"c"}, "d");
+  AddEnd(graph, "d");
+  const Planned planned = Plan(model, {{256, 3}});
+  std::vector<std::int64_t> program;
+  for (const KernelImport& kernel : planned.compiled.module.kernels) {
+    if (kernel.name != "rewire.shape.layout") continue;
+    const auto& codes = std::get<Array<std::int64_t>>(kernel.attributes[0].value);
+    program.assign(codes.begin(), codes.end());
+  }
+  // Push a number, push axis 1 of shape 0, multiply, store.
+  CHECK(program == std::vector<std::int64_t>{0, 16384, 1, 0, 1, 3, 7, 0, 4096, 1, 0, 1, 3, 7});
+}
+
 TEST_CASE("sizes that are computed through others") {
   onnx::ModelProto model =
       Model({1, 64, "height_of_the_page_that_is_read", "width_of_the_page_that_is_read"});

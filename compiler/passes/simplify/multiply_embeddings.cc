@@ -2,9 +2,11 @@
 //
 // Multiplies a constant table whose rows a recurrent layer reads by the layer's input weights, when
 // compiling: lstm(gather(t, i), w, ..) becomes lstm(gather(t * w + b, i), none, ..). The new table has one
-// column per gate and unit of the layer, so this is only for tables of moderate size. A table of 16-bit
-// floats becomes one of f32 by this; its rows are no longer cast.
+// column per gate and unit of the layer, so this is only for tables of few rows, such as letters: the file
+// shall not become larger than the model. A table of 16-bit floats becomes one of f32 by this; its rows are
+// no longer cast.
 #include <algorithm>
+#include <initializer_list>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -21,6 +23,9 @@ using Ints = std::vector<std::int64_t>;
 
 // Elements of a new table: 16 MiB, of which a run reads the rows that it needs.
 constexpr std::int64_t kMostElements = std::int64_t{1} << 22;
+// A file may become so many bytes larger by a table in any case. That is less than the code and the names of
+// a small model.
+constexpr std::int64_t kSmallGrowth = 4096;
 
 class Embeddings {
  public:
@@ -62,6 +67,21 @@ class Embeddings {
     return floats && table->type.rank() == 2 ? gather : nullptr;
   }
 
+  // The bytes of weights that nothing reads but the nodes that a new table is for.
+  std::int64_t BytesReplaced(std::initializer_list<const Value*> weights) const {
+    std::size_t bytes = 0;
+    for (const Value* value : weights) {
+      if (edit_.UseCount(value) == 1) bytes += value->constant->bytes.view.size();
+    }
+    return static_cast<std::int64_t>(bytes);
+  }
+
+  // Whether a table of floats takes at most 1.1 of the bytes that it replaces, or few more.
+  static bool IsSmall(std::int64_t elements, std::int64_t replaced) {
+    const std::int64_t growth = elements * static_cast<std::int64_t>(sizeof(float)) - replaced;
+    return growth <= std::max(kSmallGrowth, replaced / 10);
+  }
+
   void MultiplyTable(Node* layer) {
     Node* cast = CastOf(*layer);
     Node* gather = GatherOf(cast == nullptr ? *layer : *cast);
@@ -71,6 +91,7 @@ class Embeddings {
     if (weights.size() != 3 || weights[0] != 1 || weights[2] != table[1] || table[1] < 1) return;
     const std::int64_t width = weights[1];
     if (width < 1 || table[0] < 1 || table[0] > kMostElements / width) return;
+    if (!IsSmall(table[0] * width, BytesReplaced({gather->inputs[0], layer->inputs[1]}))) return;
     Value* matrix =
         graph_.NewValue(layer->inputs[1]->name, TensorOf(kFloat32, ShapeOfInts({width, table[1]})));
     matrix->constant = layer->inputs[1]->constant;
