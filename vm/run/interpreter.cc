@@ -188,22 +188,26 @@ REWIRE_INLINE bool Interpreter::Leave(const RewireFFIAny& value) {
   const Word* const return_pc = frame.return_pc;
   if (return_pc == nullptr) {
     // A run that was cancelled in its last instruction, or whose deadline passed there, has no result either.
-    if ((destinations_ != kNone && !FinishOutputs(value)) ||
-        (vm.interrupts.load(std::memory_order_relaxed) != 0 && !CheckInterrupts())) {
+    bool ok = true;
+    if (destinations_ != kNone) {
+      ok = FinishOutputs(value);
+      vm.destinations.Clear();
+    }
+    if (!ok || (vm.interrupts.load(std::memory_order_relaxed) != 0 && !CheckInterrupts())) {
       heap_.Release(value);
       return false;
     }
   }
   // The frame's registers are the last ones on the stack.
   const RewireFFIAny* const end = vm.stack.data() + vm.stack.size();
+#pragma GCC unroll 2
   for (const RewireFFIAny* reg = registers_; reg != end; ++reg) {
     if (__builtin_expect(IsObjectKind(reg->type_index), 0)) heap_.Release(ObjectOf(*reg));
   }
   vm.stack.Pop(frame.base);
   vm.frames.Pop(vm.frames.size() - 1);
   if (return_pc == nullptr) {
-    vm.destinations.Clear();
-    result_ = ReadHalves(value);
+    result_ = value;
     return false;
   }
   const Frame& caller = vm.frames.back();
@@ -270,7 +274,7 @@ Ret : {
   pc_ = pc;
   const Word result = pc[REWIRE_AT(kRet, "result")];
   // Taken out of the register rather than copied: the frame is about to release the rest.
-  const RewireFFIAny value = ReadHalves(Reg(registers, result));
+  const RewireFFIAny value = Reg(registers, result);
   Reg(registers, result) = {};
   if (Leave(value)) goto Elsewhere;
   return status_.has_value();

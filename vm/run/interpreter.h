@@ -27,7 +27,8 @@ class Interpreter {
         rep_(vm.rep),
         heap_(vm.heap),
         kernels_(vm.rep.kernels.data()),
-        constants_(vm.rep.constants.data()) {}
+        constants_(vm.rep.constants.data()),
+        steps_left_(vm.limits.steps) {}
 
   // Runs `function` with `inputs`, which are retained here. On success *result holds one reference of the VM.
   // After an error no frames are left. If `bound` is true, the function's bound outputs are made in their
@@ -256,17 +257,18 @@ class Interpreter {
   const LinkedKernel* kernels_;
   const RewireFFIAny* constants_;
 
-  const Word* pc_ = nullptr;
-  const Word* code_ = nullptr;  // of the current function
-  RewireFFIAny* registers_ = nullptr;
-  const Word* sites_ = nullptr;  // FunctionPlan::sites of the current function; null if no output is bound
+  // Set when the run enters its function.
+  const Word* pc_;
+  const Word* code_;  // of the current function
+  RewireFFIAny* registers_;
+  const Word* sites_;  // FunctionPlan::sites of the current function; null if no output is bound
   std::uint32_t destinations_ =
       kNone;  // destinations of the current frame, an offset in vm_.destinations; kNone if no output is bound
-  std::uint64_t steps_left_ = 0;     // steps beyond the loop's current portion
+  std::uint64_t steps_left_;         // steps beyond the loop's current portion
   bool wants_instructions_ = false;  // of the observer; asked once
   bool wants_kernels_ = false;
   Status status_;
-  RewireFFIAny result_{};
+  RewireFFIAny result_;  // set when the run has returned
 };
 
 }  // namespace rewire

@@ -30,7 +30,6 @@ REWIRE_INLINE void Interpreter::TakeInputs(std::uint32_t count, const RewireFFIA
 REWIRE_INLINE Status Interpreter::Run(std::uint32_t function, const RewireFFIAny* inputs, bool bound,
                                       RewireFFIAny* result) {
   const LinkedFunction& target = rep_.functions[function];
-  steps_left_ = vm_.limits.steps;
   const KernelContext context(&vm_);
   bool ok = (!bound || BindDestinations(function)) && Enter(function, nullptr, 0, bound ? 0 : kNone);
   if (ok) {
@@ -40,9 +39,10 @@ REWIRE_INLINE Status Interpreter::Run(std::uint32_t function, const RewireFFIAny
   if (__builtin_expect(vm_.work.busy(), 0)) ok = EndWork(ok);
   if (__builtin_expect(!ok, 0)) {
     Unwind();
+    *result = {};
     return status_;
   }
-  *result = ReadHalves(result_);
+  *result = result_;
   return {};
 }
 

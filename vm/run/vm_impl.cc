@@ -142,8 +142,8 @@ void VmImpl::SetLimits(const Limits& given) {
 }
 
 void VmImpl::Cancel() {
-  const std::uint64_t run = current_run.load(std::memory_order_acquire);
-  if (run == 0) return;
+  const std::uint64_t run = run_number.load(std::memory_order_acquire);
+  if (run % 2 == 0) return;
   cancelled_run.store(run, std::memory_order_relaxed);
   interrupts.fetch_or(kCancelRequested, std::memory_order_release);
 }

@@ -143,6 +143,7 @@ struct alignas(kCacheLine) VmImpl : OnCacheLines {
     return rep.module().functions[function].name;
   }
   [[gnu::cold]] Status CheckFunction(std::uint32_t function) const;
+  [[gnu::cold]] Status InputMissing(std::uint32_t function, const RewireFFIAny* input);
   Status InvokeInline(std::uint32_t function);  // Invoke, for the one caller that counts
   Status InvokeWith(std::uint32_t function, Span<const Value> values);
   Status Run(std::uint32_t function, const RewireFFIAny* run_inputs);
@@ -259,13 +260,13 @@ struct alignas(kCacheLine) VmImpl : OnCacheLines {
   static constexpr std::uint32_t kInFlight = 4;  // copies use memory of the host (DeviceWork::in_flight)
   static constexpr std::uint32_t kObserved = 8;  // an observer wants to know of kernel calls
   std::atomic<std::uint32_t> interrupts{0};
-  // A cancellation applies to the run that was going on when it came. So runs are numbered, starting with 1.
-  std::atomic<std::uint64_t> current_run{0};  // 0 if no run is going on
+  // A cancellation applies to the run that was going on when it came. So runs are numbered: 1, 3, 5 and so
+  // on. Between two of them the number is even.
+  std::atomic<std::uint64_t> run_number{0};
   std::atomic<std::uint64_t> cancelled_run{0};
-  std::uint64_t last_run = 0;
   bool cancelled() const {
     return (interrupts.load(std::memory_order_relaxed) & kCancelRequested) != 0 &&
-           cancelled_run.load(std::memory_order_relaxed) == current_run.load(std::memory_order_relaxed);
+           cancelled_run.load(std::memory_order_relaxed) == run_number.load(std::memory_order_relaxed);
   }
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
   Observer* observer = nullptr;

@@ -38,7 +38,7 @@ class ArenaGuard {
 // Otherwise their blocks would count for the next run.
 REWIRE_INLINE void VmImpl::SetResult(const RewireFFIAny& value) {
   if (__builtin_expect(shared_result.any().type_index != kRewireFFINone, 0)) DropResult();
-  heap.Release(std::exchange(own_result, ReadHalves(value)));
+  heap.Release(std::exchange(own_result, value));
   const bool stays = value.type_index == kTensorKind && TensorOf(value)->local < kSharing &&
                      TensorOf(value)->strong() == 1 && !result_wanted;
   if (__builtin_expect(!stays, 0)) ShareResult();
@@ -52,8 +52,7 @@ void VmImpl::DropResult() {
 void VmImpl::ShareResult() {
   if (own_result.type_index == kRewireFFINone) return;
   heap.Share(own_result);
-  shared_result = Value::Adopt(ReadHalves(own_result));
-  own_result = {};
+  shared_result = Value::Adopt(std::exchange(own_result, {}));
 }
 
 const Value& VmImpl::SharedResult() {
@@ -79,7 +78,7 @@ Status VmImpl::RunOnce(std::uint32_t function, const RewireFFIAny* run_inputs) {
   if (bound) {
     if (Status ok = PrepareOutputs(function, run_inputs); !ok) return ok;
   }
-  RewireFFIAny value{};
+  RewireFFIAny value;
   Status status = Interpreter(*this).Run(function, run_inputs, bound, &value);
   if (bound) inputs_of_run = nullptr;
   if (__builtin_expect(account != home, 0)) status = TakeOut(status, &value);
@@ -104,14 +103,15 @@ REWIRE_INLINE Status VmImpl::Run(std::uint32_t function, const RewireFFIAny* run
   if (__builtin_expect((interrupts.load(std::memory_order_relaxed) & kCancelRequested) != 0, 0)) {
     interrupts.fetch_and(~kCancelRequested, std::memory_order_relaxed);
   }
-  current_run.store(++last_run, std::memory_order_release);
+  const std::uint64_t number = run_number.load(std::memory_order_relaxed) + 1;
+  run_number.store(number, std::memory_order_release);
   const bool usual = open_ends == 0 && !limited() && !bounded();
   Status status =
       __builtin_expect(usual, 1) ? RunOnce(function, run_inputs) : RunUnusually(function, run_inputs);
   // Work that goes on would have to end before the memory of a result of the VM's own is used again.
   if (__builtin_expect(open_ends != 0, 0)) ShareResult();
   if (__builtin_expect(usual, 1)) EndOfUsualCall();
-  current_run.store(0, std::memory_order_relaxed);
+  run_number.store(number + 1, std::memory_order_relaxed);
   return status;
 }
 
@@ -127,6 +127,13 @@ Status VmImpl::CheckFunction(std::uint32_t function) const {
   return Fail(StatusCode::kInvalidArgument, "there is no function {}", function);
 }
 
+Status VmImpl::InputMissing(std::uint32_t function, const RewireFFIAny* input) {
+  const std::uint32_t first = rep.functions[function].first_input;
+  return Fail(
+      StatusCode::kInvalidArgument, "{} is not set; set it before invoking",
+      InputText(rep.module().functions[function], static_cast<std::uint32_t>(input - inputs.data()) - first));
+}
+
 REWIRE_INLINE Status VmImpl::InvokeInline(std::uint32_t function) {
   if (__builtin_expect(function >= rep.functions.size(), 0)) return CheckFunction(function);
   const LinkedFunction& linked = rep.functions[function];
@@ -135,10 +142,7 @@ REWIRE_INLINE Status VmImpl::InvokeInline(std::uint32_t function) {
     return NoMemory("inputs");
   const RewireFFIAny* const set = count > 0 ? inputs.data() + linked.first_input : nullptr;
   for (const RewireFFIAny* input = set; input != set + count; ++input) {
-    if (__builtin_expect(input->type_index == kRewireFFINone, 0)) {
-      return Fail(StatusCode::kInvalidArgument, "{} is not set; set it before invoking",
-                  InputText(rep.module().functions[function], static_cast<std::uint32_t>(input - set)));
-    }
+    if (__builtin_expect(input->type_index == kRewireFFINone, 0)) return InputMissing(function, input);
   }
   return Run(function, set);
 }

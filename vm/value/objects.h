@@ -226,16 +226,6 @@ inline RewireFFIAny MakeAny(std::int32_t kind, void* object) {
   any.v_ptr = object;
   return any;
 }
-// Reads a value in two halves. A CPU waits that reads at once what was just written in two parts, as MakeAny
-// does.
-REWIRE_INLINE_TINY RewireFFIAny ReadHalves(const RewireFFIAny& value) {
-  std::uint64_t halves[2];
-  __builtin_memcpy(halves, &value, sizeof(halves));
-  asm("" : "+r"(halves[0]), "+r"(halves[1]));  // else the compiler joins them
-  RewireFFIAny read;
-  __builtin_memcpy(&read, halves, sizeof(read));
-  return read;
-}
 inline RewireFFIAny MakeInteger(std::int32_t kind, std::int64_t value) {
   RewireFFIAny any;
   any.type_index = kind;
