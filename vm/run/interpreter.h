@@ -22,18 +22,20 @@ bool IsWritten(const KernelImport& import, std::uint32_t position, std::uint32_t
 
 class Interpreter {
  public:
-  explicit Interpreter(VmImpl& vm)
+  // An error is written to `status`, which is a success until then.
+  Interpreter(VmImpl& vm, Status* status)
       : vm_(vm),
         rep_(vm.rep),
         heap_(vm.heap),
         kernels_(vm.rep.kernels.data()),
         constants_(vm.rep.constants.data()),
-        steps_left_(vm.limits.steps) {}
+        steps_left_(vm.limits.steps),
+        status_(*status) {}
 
   // Runs `function` with `inputs`, which are retained here. On success *result holds one reference of the VM.
-  // After an error no frames are left. If `bound` is true, the function's bound outputs are made in their
-  // memory where the plan allows it, and copied there otherwise.
-  Status Run(std::uint32_t function, const RewireFFIAny* inputs, bool bound, RewireFFIAny* result);
+  // After an error there is none, and no frames are left. If `bound` is true, the function's bound outputs
+  // are made in their memory where the plan allows it, and copied there otherwise.
+  void Run(std::uint32_t function, const RewireFFIAny* inputs, bool bound, RewireFFIAny* result);
 
   // Waits for what runs have started and left.
   Status WaitForStarted() { return FinishWork(true); }
@@ -267,7 +269,7 @@ class Interpreter {
   std::uint64_t steps_left_;         // steps beyond the loop's current portion
   bool wants_instructions_ = false;  // of the observer; asked once
   bool wants_kernels_ = false;
-  Status status_;
+  Status& status_;
   RewireFFIAny result_;  // set when the run has returned
 };
 

@@ -27,8 +27,8 @@ REWIRE_INLINE void Interpreter::TakeInputs(std::uint32_t count, const RewireFFIA
   }
 }
 
-REWIRE_INLINE Status Interpreter::Run(std::uint32_t function, const RewireFFIAny* inputs, bool bound,
-                                      RewireFFIAny* result) {
+REWIRE_INLINE void Interpreter::Run(std::uint32_t function, const RewireFFIAny* inputs, bool bound,
+                                    RewireFFIAny* result) {
   const LinkedFunction& target = rep_.functions[function];
   const KernelContext context(&vm_);
   bool ok = (!bound || BindDestinations(function)) && Enter(function, nullptr, 0, bound ? 0 : kNone);
@@ -39,11 +39,9 @@ REWIRE_INLINE Status Interpreter::Run(std::uint32_t function, const RewireFFIAny
   if (__builtin_expect(vm_.work.busy(), 0)) ok = EndWork(ok);
   if (__builtin_expect(!ok, 0)) {
     Unwind();
-    *result = {};
-    return status_;
+    result_ = {};
   }
   *result = result_;
-  return {};
 }
 
 }  // namespace rewire

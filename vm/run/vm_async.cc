@@ -22,7 +22,8 @@ Status VmImpl::WaitForStarted() {
   Status first = std::exchange(late, Status());
   open_ends &= static_cast<std::uint8_t>(~kLate);
   if ((open_ends & kStarted) == 0) return first;
-  Status finished = Interpreter(*this).WaitForStarted();
+  Status status;
+  Status finished = Interpreter(*this, &status).WaitForStarted();
   if (!finished) DropResult();
   return first ? finished : first;
 }

@@ -168,6 +168,9 @@ struct alignas(kCacheLine) VmImpl : OnCacheLines {
   [[gnu::cold]] void DropRecording();
   [[gnu::cold]] Status TooSmall(const Error& error, std::uint32_t function) const;
   void SetResult(const RewireFFIAny& value);
+  bool has_result() const {
+    return (own_result.type_index | shared_result.any().type_index) != kRewireFFINone;
+  }
   void DropResult();
   void ShareResult();
   // The last run's result, as others may hold it.

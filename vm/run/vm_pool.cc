@@ -67,7 +67,7 @@ class PooledVm {
     if (__builtin_expect(!AreSame(vm_->limits, limits), 0)) vm_->SetLimits(limits);
   }
   ~PooledVm() {
-    vm_->DropResult();
+    if (vm_->has_result()) vm_->DropResult();
     if (pool_ != nullptr) pool_->Give(std::move(vm_), thread_);
   }
   PooledVm(const PooledVm&) = delete;

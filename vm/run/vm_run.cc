@@ -79,7 +79,8 @@ Status VmImpl::RunOnce(std::uint32_t function, const RewireFFIAny* run_inputs) {
     if (Status ok = PrepareOutputs(function, run_inputs); !ok) return ok;
   }
   RewireFFIAny value;
-  Status status = Interpreter(*this).Run(function, run_inputs, bound, &value);
+  Status status;
+  Interpreter(*this, &status).Run(function, run_inputs, bound, &value);
   if (bound) inputs_of_run = nullptr;
   if (__builtin_expect(account != home, 0)) status = TakeOut(status, &value);
   SetResult(value);
