@@ -254,7 +254,7 @@ Status RunInit(const Program& program, ProgramRep* rep, const ProgramRep* donor,
   const Limits limits = InitLimits(rep->code->init_limits, *meter);
   const OwnedVm vm = VmImpl::Make(program, limits);
   vm->SetDeadline(meter->budget().deadline);
-  if (Status ok = vm->InvokeWith(*init, {}); !ok) {
+  if (Status ok = vm->Invoke(*init); !ok) {
     if (!EndedByMeter(ok, rep->code->init_limits, limits)) return ok;
     const bool steps = ok.code() == StatusCode::kStepLimit;
     return Forward(ok, {"linking may take {} {} ({})", steps ? meter->budget().units : meter->budget().bytes,

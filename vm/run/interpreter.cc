@@ -35,7 +35,7 @@ class Extent {
 
 // The words of an instruction, but for the elements of a list. A list is the last operand and has its count
 // before it.
-consteval std::uint32_t FixedWords(Opcode opcode) {
+constexpr std::uint32_t FixedWords(Opcode opcode) {
   std::uint32_t words = 1;
   for (std::size_t i = 0; i < Info(opcode).operand_count; ++i) {
     const OperandKind kind = Info(opcode).operands[i].kind;
