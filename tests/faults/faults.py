@@ -174,7 +174,7 @@ FAULTS = [
     Fault("accounts", "what is taken over a long time moves to what is left", "memory_account.cc",
           "«taken >= kOpen / 2»", "false", ("vm_memory_test",)),
     Fault("accounts", "an allocation is tried again after trimming", "memory_account.cc",
-          "bytes > limit_ || !Reclaim()) return block;\n  «return TryAllocate(bytes, alignment);»", "return nullptr;",
+          "} while («Reclaim(bytes, &reclaimed)»);\n  return nullptr;", "Reclaim(bytes, &reclaimed) && false",
           ("vm_limits_test", "vm_memory_test")),
     Fault("accounts", "room for an alignment is bought", "object_heap.cc",
           "if (over_aligned) «bytes += storage->alignment;»", "",

@@ -6,6 +6,7 @@
 #include <new>
 
 #include "rewire/base/assert.h"
+#include "rewire/base/inline.h"
 
 namespace rewire {
 namespace {
@@ -72,18 +73,7 @@ MemoryAccount* MemoryAccount::Host() {
   return account;
 }
 
-bool MemoryAccount::Charge(std::uint64_t bytes) {
-  // More than all of the limit: no room that is made helps.
-  return TryCharge(bytes) || (bytes <= limit_ && Reclaim() && TryCharge(bytes));
-}
-
-bool MemoryAccount::Reclaim() {
-  if (reclaim_ == nullptr) return false;
-  reclaim_(reclaim_context_);
-  return true;
-}
-
-bool MemoryAccount::TryCharge(std::uint64_t bytes) {
+REWIRE_INLINE bool MemoryAccount::TryCharge(std::uint64_t bytes) {
   if (__builtin_expect(bytes > kMostAtOnce, 0)) {
     over_limit_.store(bytes > limit_, std::memory_order_relaxed);
     return false;
@@ -107,22 +97,33 @@ bool MemoryAccount::TryCharge(std::uint64_t bytes) {
   return true;
 }
 
-void* MemoryAccount::Allocate(std::uint64_t bytes, std::uint64_t alignment) {
-  void* block = TryAllocate(bytes, alignment);
-  if (block != nullptr || bytes > limit_ || !Reclaim()) return block;
-  return TryAllocate(bytes, alignment);
+bool MemoryAccount::Charge(std::uint64_t bytes) {
+  bool reclaimed = false;
+  do {
+    if (TryCharge(bytes)) return true;
+  } while (Reclaim(bytes, &reclaimed));
+  return false;
 }
 
-void* MemoryAccount::TryAllocate(std::uint64_t bytes, std::uint64_t alignment) {
+// Whether a request that failed is worth another try. If it is more than all of the limit, no room helps.
+bool MemoryAccount::Reclaim(std::uint64_t bytes, bool* reclaimed) {
+  if (*reclaimed || bytes > limit_ || reclaim_ == nullptr) return false;
+  *reclaimed = true;
+  reclaim_(reclaim_context_);
+  return true;
+}
+
+void* MemoryAccount::Allocate(std::uint64_t bytes, std::uint64_t alignment) {
   REWIRE_ASSERT(bytes != 0, "a block of no bytes would not keep its account, alignment {}", alignment);
-  if (!TryCharge(bytes)) return nullptr;
-  void* block = allocator_.allocate(allocator_.context, bytes, alignment);
-  if (block == nullptr) {
+  bool reclaimed = false;
+  do {
+    if (!TryCharge(bytes)) continue;
+    void* const block = allocator_.allocate(allocator_.context, bytes, alignment);
+    if (__builtin_expect(block != nullptr, 1)) return block;
     Refund(bytes);
     over_limit_.store(false, std::memory_order_relaxed);
-    return nullptr;
-  }
-  return block;
+  } while (Reclaim(bytes, &reclaimed));
+  return nullptr;
 }
 
 void MemoryAccount::Close() { Uncount(kOpen - taken_.load(std::memory_order_relaxed)); }

@@ -98,8 +98,7 @@ class alignas(kCacheLine) MemoryAccount : public OnCacheLines {
   explicit MemoryAccount(const Allocator& allocator, bool shared = false)
       : allocator_(allocator), shared_(shared) {}
   bool TryCharge(std::uint64_t bytes);
-  void* TryAllocate(std::uint64_t bytes, std::uint64_t alignment);
-  bool Reclaim();
+  [[gnu::cold]] bool Reclaim(std::uint64_t bytes, bool* reclaimed);
   void End();
 
   // What `left_` begins with: more than is taken before TryCharge moves it. So it never gets to zero while

@@ -62,7 +62,7 @@ std::uint64_t DestroyTensor(TensorObject* tensor) {
                     __atomic_load_n(&storage->combined_ref_count, __ATOMIC_ACQUIRE) == kOneWeak;
   if (ends) {
     const std::uint64_t bytes = DestroyStorage(storage);
-    return bytes + DeallocateObject(storage);
+    return bytes + Deallocate(tensor->account, storage, BlockPool::BlockBytes(storage->object_bytes));
   }
   FinishObject(HeaderOf(storage));
   return 0;
