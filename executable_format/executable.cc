@@ -65,7 +65,8 @@ Result<Executable> Executable::FromModule(Module module, const FormatLimits& lim
   return Executable(std::make_shared<const Module>(std::move(module)));
 }
 
-// Hosts that keep no index look a function up in every run.
+// Hosts that keep no index look a function up in every run. The answer is no std::optional, because a CPU
+// waits for one: g++ writes it in two parts and reads it at once.
 std::size_t PositionOfFunction(const Module& module, std::string_view name) {
   std::size_t i = 0;
   for (; i < module.functions.size(); ++i) {

@@ -2,7 +2,7 @@
 #include "rewire/vm/memory/block_pool.h"
 
 #include <algorithm>
-#include <memory>
+#include <new>
 
 namespace rewire {
 

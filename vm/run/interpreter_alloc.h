@@ -26,7 +26,7 @@ REWIRE_INLINE bool Interpreter::AllocStorage(const Word* pc, RewireFFIAny* regis
     if (__builtin_expect(!QuickInteger(given, &bytes), 0)) {
       pc_ = pc;
       std::int64_t read = 0;  // a local, so that `bytes` itself can stay in a register
-      if (!ReadInteger(given, "size", &read)) return false;
+      if (!ReadAnyInteger(given, "size", &read)) return false;
       bytes = read;
     }
   } else {

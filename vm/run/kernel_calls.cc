@@ -36,7 +36,7 @@ KernelCalls::KernelCalls(const RewireKernelRow* row, const KernelImport& import)
       counted_ = LengthOf(import, NameOf(argument));
       side.required += counted_;
     } else if (Has(argument, REWIRE_ARGUMENT_LIST)) {
-      side.list = true;
+      side.list = 1;
     } else {
       const bool optional = Has(argument, REWIRE_ARGUMENT_OPTIONAL);
       side.optional += optional ? 1 : 0;
@@ -57,7 +57,7 @@ std::optional<KernelCalls::Range> KernelCalls::Outputs(std::uint32_t count) cons
   if (read_.list && written_.list) return Range{least, least + more};
   if (written_.list) return Range{least + more, least + more};
   if (read_.list) return Range{least, least};
-  if (more > read_.optional + written_.optional) return std::nullopt;
+  if (more > std::uint32_t{read_.optional} + written_.optional) return std::nullopt;
   const std::uint32_t written = least + more - std::min<std::uint32_t>(more, read_.optional);
   return Range{written, written};
 }

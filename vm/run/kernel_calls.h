@@ -52,8 +52,8 @@ class KernelCalls {
   // The arguments of a call that are read, or those that are written.
   struct Side {
     std::uint32_t required = 0;
-    std::uint16_t optional = 0;  // of a row, which has no more arguments than that
-    bool list = false;           // any number of tensors in addition
+    std::uint32_t optional : 31 = 0;
+    std::uint32_t list : 1 = 0;  // any number of tensors in addition
   };
   std::uint32_t IndexIn(const Side& side, std::uint32_t first, std::uint32_t position,
                         std::uint32_t given) const;
