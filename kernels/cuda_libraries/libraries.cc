@@ -112,7 +112,7 @@ bool CublasMayWork() { return DriverIsOpen() && Cublas() != nullptr; }
 bool CudnnMayWork() { return DriverIsOpen() && Cudnn() != nullptr; }
 
 bool CudnnPays(std::int64_t outputs, std::int64_t depth) {
-  constexpr std::int64_t kLeastProducts = std::int64_t{1} << 28;
+  constexpr std::int64_t kLeastProducts = std::int64_t{1} << 24;
   return UseOfLibraries() == Use::kAlways || (outputs > 0 && depth > kLeastProducts / outputs);
 }
 

@@ -69,10 +69,10 @@ struct Reduce {
     constexpr int kLeastRow = 32;
     const bool rows = arguments.reduced_rank == 1 && arguments.reduced_steps[0] == 1 &&
                       arguments.count >= kLeastRow && arguments.rank <= 1;
-    // Single threads would leave most of a GPU idle.
-    constexpr int kMany = 1024;
-    constexpr std::int64_t kFewResults = 4096;
-    const bool wide = type == kTypeReal && arguments.count >= kMany && out.size() <= kFewResults;
+    // Single threads would leave most of a GPU idle. Rows have a group anyway.
+    const int many = rows ? 1024 : 128;
+    constexpr std::int64_t kFewResults = 16384;
+    const bool wide = type == kTypeReal && arguments.count >= many && out.size() <= kFewResults;
     Call call = ElementCall(x, type, Program::kReduction,
                             wide   ? "reduce_wide"
                             : rows ? "reduce_rows"

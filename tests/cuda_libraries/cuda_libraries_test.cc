@@ -358,5 +358,18 @@ TEST_CASE("libraries that are off are not asked", "[.off]") {
   for (const StockCall& call : Convolutions()) CHECK(CallsWhile(Dnn(), "cudnnCreate", call) == 0);
 }
 
+TEST_CASE("cuDNN makes convolutions that are worth its call", "[.where_it_pays]") {
+  REQUIRE(std::getenv("REWIRE_CUDA_LIBRARIES") == nullptr);
+  // 64 * 64 * 16 elements, each of them a sum of as many products as there are channels.
+  const auto of_channels = [](std::int64_t channels) {
+    return StockCall{"conv",
+                     "",
+                     {{"f32", {1, channels, 64, 64}, 1, 2}, {"f32", {16, channels, 1, 1}, 1, 2}},
+                     {{"f32", {1, 16, 64, 64}}}};
+  };
+  CHECK(CallsWhile(Dnn(), "cudnnConvolutionForward", of_channels(256)) == 0);  // 2^24 products
+  CHECK(CallsWhile(Dnn(), "cudnnConvolutionForward", of_channels(257)) == 1);
+}
+
 }  // namespace
 }  // namespace rewire::test
