@@ -2,6 +2,14 @@
 // Between float32 numbers and the integers that represent them: real = (stored - zero) * scale. The integers'
 // type is an argument, the same for all threads.
 
+// A product that is rounded before anything is added to it. Compilers may do both at once, and round once.
+#if defined(__OPENCL_VERSION__)
+#pragma OPENCL FP_CONTRACT OFF
+#define ROUNDED_PRODUCT(a, b) ((a) * (b))
+#else
+#define ROUNDED_PRODUCT(a, b) __fmul_rn(a, b)
+#endif
+
 // Held in the type's range; NaN becomes the smallest number of it.
 FUNCTION void store_integer(GLOBAL u8* p, int type, int i, float value) {
   int is_signed = type == kTypeI8 || type == kTypeI16;
@@ -50,6 +58,21 @@ KERNEL(requantize)
   if (i >= count) return;
   float factor = x_scale[0] * w_scale[channel_of(channels, i)] / out_scale[0];
   store_integer(out, type, i, rint((float)x[i] * factor) + (float)load_integer(zero, type, 0));
+}
+
+// Elements of 8 bits.
+KERNEL(add_quantized)
+(GLOBAL const u8* a, GLOBAL const u8* b, GLOBAL u8* out, QuantizedSum s, int type, int count) {
+  int i = GLOBAL_ID(0);
+  if (i >= count) return;
+  float x = ROUNDED_PRODUCT((float)((int)load_integer(a, type, i) - s.a_zero), s.a_scale);
+  float y = ROUNDED_PRODUCT((float)((int)load_integer(b, type, i) - s.b_zero), s.b_scale);
+  float sum = (x + y) / s.scale;
+  float least = (float)(s.least - s.zero);
+  float most = (float)(s.most - s.zero);
+  sum = sum > least ? sum : least;  // NaN gives the least one
+  sum = sum < most ? sum : most;
+  store_wrapped(out, type, i, (int)rint(sum) + s.zero);
 }
 
 #define LANES 256
