@@ -180,6 +180,7 @@ struct MaxPool {
   cpu::WindowAttributes attributes;
   static Status Make(Attributes& given, MaxPool* pool) {
     pool->attributes.Read(given, true, true);
+    (void)given.Bool("storage_order", false);  // of indices, which are not given here
     return pool->attributes.Check();
   }
   Status operator()(TensorView x, TensorView out) const {
@@ -230,8 +231,8 @@ std::span<const Kernel> WindowKernels() {
           "bias [M]: what a convolution's gradient does"),
       Describe<MaxPool>(
           "x -> out", "f32 f16 i8 u8",
-          "kernel_shape, strides = ones, dilations = ones, pads = zeros, auto_pad = NOTSET, ceil_mode = "
-          "0",
+          "kernel_shape, strides = ones, dilations = ones, pads = zeros, auto_pad = NOTSET, ceil_mode = 0, "
+          "storage_order = 0",
           "the largest element under each window of x [N, C, ...], NaN if one is"),
       Describe<AveragePool>(
           "x -> out", "f32 f16",

@@ -97,7 +97,35 @@ TEST_CASE("pools of bytes are those of the CPU on a device") {
     for (const Bytes& bytes : kBytes) {
       const Operand x{bytes.dtype, pool.x, bytes.low, bytes.high}, out{bytes.dtype, pool.out};
       CheckAlike({"max_pool", pool.attributes, {x}, {out}});
+      CheckAlike({"max_pool", std::string(pool.attributes) + ", storage_order = 1", {x}, {out}});
     }
+  }
+}
+
+TEST_CASE("bytes are resized on a device as on the CPU") {
+  for (const Bytes& bytes : kBytes) {
+    const Operand x{bytes.dtype, {2, 3, 7, 5}, bytes.low, bytes.high}, out{bytes.dtype, {2, 3, 11, 12}};
+    for (const char* coordinates : {"half_pixel", "align_corners", "asymmetric", "tf_half_pixel_for_nn"}) {
+      for (const char* rounding : {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"}) {
+        const std::string attributes = "mode = \"nearest\", coordinate_transformation_mode = \"" +
+                                       std::string(coordinates) + "\", nearest_mode = \"" + rounding + "\"";
+        CheckAlike({"resize", attributes, {x}, {out}});
+        CheckAlike({"resize", attributes, {out}, {x}});
+      }
+    }
+    // Weights are sums of powers of 2, so halves are met. Cubic ones go beyond the type's range on both
+    // sides.
+    const Operand twice{bytes.dtype, {2, 3, 14, 10}};
+    for (const char* mode : {"linear", "cubic"}) {
+      CheckAlike({"resize", "mode = \"" + std::string(mode) + "\"", {x}, {twice}});
+      CheckAlike({"resize",
+                  "mode = \"" + std::string(mode) + "\", axes = [2, 3]",
+                  {x, {"f32", {0}}, {"f32", {2}, 2, 2}},
+                  {twice}});
+    }
+    Operand edges{bytes.dtype, {1, 8}, 0, 0, false, false, {}};
+    for (int i = 0; i < 8; ++i) edges.numbers.push_back(i / 2 % 2 == 0 ? bytes.low : bytes.high);
+    CheckAlike({"resize", "mode = \"cubic\"", {edges}, {{bytes.dtype, {1, 16}}}});
   }
 }
 
@@ -122,7 +150,7 @@ TEST_CASE("pools of bytes give what is known") {
   CHECK(pooled(i8) == std::vector<double>{-128, -1, 127, -7});
 }
 
-TEST_CASE("a device refuses the sums and pools of bytes that the CPU refuses") {
+TEST_CASE("a device refuses sums, pools and resizes of what it has no code for") {
   const auto message = [](const StockCall& call) {
     LinkOptions options;
     REQUIRE(MessageOf(options.kernels.AddLibrary("librewire_kernels_device.so")).empty());
@@ -143,6 +171,7 @@ TEST_CASE("a device refuses the sums and pools of bytes that the CPU refuses") {
   const std::string window = "kernel_shape = [1]";
   refuses({"max_pool", window, {i16}, {i16}}, "x is i16, expected one of f32, f16, i8, u8");
   refuses({"max_pool", window, {u8}, {i8}}, "out has dtype i8, expected u8 as x");
+  refuses({"resize", "", {i16}, {i16}}, "x is i16, expected one of f32, f16, i8, u8");
   refuses({"avg_pool", window, {u8}, {u8}}, "x is u8, expected f32 or f16");
 }
 

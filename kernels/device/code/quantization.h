@@ -10,21 +10,6 @@
 #define ROUNDED_PRODUCT(a, b) __fmul_rn(a, b)
 #endif
 
-// Held in the type's range; NaN becomes the smallest number of it.
-FUNCTION void store_integer(GLOBAL u8* p, int type, int i, float value) {
-  int is_signed = type == kTypeI8 || type == kTypeI16;
-  int is_byte = type == kTypeU8 || type == kTypeI8;
-  int values = is_byte ? 256 : 65536;
-  int least = is_signed ? -values / 2 : 0;
-  int most = least + values - 1;
-  int stored = !(value > (float)least) ? least : value >= (float)most ? most : (int)value;
-  if (is_byte) {
-    p[i] = (u8)stored;
-  } else {
-    ((GLOBAL ushort*)p)[i] = (ushort)stored;
-  }
-}
-
 FUNCTION int channel_of(Channels c, int i) {
   if (c.block == 0) return c.count == 1 ? 0 : i / c.inner % c.count;
   int at = i / c.inner;

@@ -198,8 +198,9 @@ FUNCTION wide filter_weight(int mode, wide a, wide distance) {
 
 #define MOST_TAPS 4
 
+// Of real numbers, or of integers of 8 bits, which are rounded once.
 KERNEL(resize)
-(GLOBAL const real* x, GLOBAL const float* scales, GLOBAL real* out, Resizing r, int count) {
+(GLOBAL const u8* x, GLOBAL const float* scales, GLOBAL u8* out, Resizing r, int type, int count) {
   int at = GLOBAL_ID(0);
   if (at >= count) return;
   float weights[REWIRE_DEVICE_RANK][MOST_TAPS];
@@ -250,7 +251,13 @@ KERNEL(resize)
       from += position * step;
       step *= r.input[axis];
     }
-    if (weight != 0.0f) result += weight * LOAD(x, from);
+    if (weight == 0.0f) continue;
+    result +=
+        weight * (type == kTypeReal ? LOAD((GLOBAL const real*)x, from) : (float)load_integer(x, type, from));
   }
-  STORE(out, at, result);
+  if (type == kTypeReal) {
+    STORE((GLOBAL real*)out, at, result);
+  } else {
+    store_integer(out, type, at, rint(result));
+  }
 }
