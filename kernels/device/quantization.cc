@@ -168,6 +168,23 @@ struct AddQuantized {
   }
 };
 
+struct MapStored {
+  static constexpr const char kName[] = "rewire.device.map_bytes";
+  Status operator()(TensorView x, TensorView table, TensorView out) const {
+    constexpr std::int64_t kEntries = 256;
+    DeviceChecks checks;
+    checks.On("out", out).Beside("x", x, out).Beside("table", table, out).Shape("out", out, x.dims());
+    checks.Shape("table", table, ShapeView(&kEntries, 1)).SameDType("table", table, "out", out);
+    if (Status s = checks.Take(); !s.ok()) return s;
+    IntegerType type{};
+    if (Status s = ElementTypeOf("x", x, kBytes, &type); !s.ok()) return s;
+    if (Status s = ElementTypeOf("out", out, kBytes, &type); !s.ok()) return s;
+    Call call(out, Program::kQuantization, Form::kF32, "map_bytes");
+    call.Tensor(x).Tensor(table).Tensor(out).Int(out.size());
+    return call.Each(out.size());
+  }
+};
+
 }  // namespace
 
 std::span<const Kernel> QuantizationKernels() {
@@ -187,6 +204,9 @@ std::span<const Kernel> QuantizationKernels() {
           "a, b -> out", "u8 i8", "a_scale, b_scale, scale; a_zero, b_zero, zero = 0; least, most",
           "a and b, of one shape, dequantized, added, quantized and held between least and most",
           cpu::kElementwise),
+      Describe<MapStored>("x, table -> out", "x u8 i8; table, out u8 i8", "",
+                          "the element of table at each byte of x, counted from 0 to 255 without a sign; "
+                          "table has 256 elements"),
       Describe<Requantize>(
           "x, x_scale, w_scale, y_scale, zero -> out",
           "x i32; x_scale, w_scale, y_scale f32; zero, out u8 i8", "axis = 1",

@@ -68,6 +68,25 @@ TEST_CASE("sums of quantised bytes give what is known") {
         std::vector<double>{7, 10, 99, 99});
 }
 
+TEST_CASE("bytes are looked up on a device as on the CPU") {
+  for (const Bytes& from : kBytes) {
+    for (const Bytes& to : kBytes) {
+      const Operand table{to.dtype, {256}, to.low, to.high};
+      CheckAlike({"map_bytes", "", {EveryPair(from, true), table}, {{to.dtype, {256, 256}}}});
+      CheckAlike({"map_bytes",
+                  "",
+                  {{from.dtype, {3, 1, 67}, from.low, from.high}, table},
+                  {{to.dtype, {3, 1, 67}}}});
+      CheckAlike({"map_bytes", "", {{from.dtype, {0}}, table}, {{to.dtype, {0}}}});
+    }
+  }
+  const Operand x{"i8", {3}, 0, 0, false, false, {0, -1, 127}};
+  Operand table{"u8", {256}, 0, 0, false, false, {}};
+  for (int i = 0; i < 256; ++i) table.numbers.push_back(255 - i);
+  CHECK(ResultsOf({"map_bytes", "", {x, table}, {{"u8", {3}}}}, DeviceName())[0] ==
+        std::vector<double>{255, 0, 128});
+}
+
 struct Pool {
   const char* attributes;
   std::vector<std::int64_t> x, out;
@@ -168,6 +187,11 @@ TEST_CASE("a device refuses sums, pools and resizes of what it has no code for")
   refuses({"add_quantized", scales, {u8, u8}, {i8}}, "out has dtype i8, expected u8 as a");
   refuses({"add_quantized", scales, {u8, {"u8", {1, 1, 1}}}, {u8}}, "b has shape [1, 1, 1]");
   refuses({"add_quantized", scales, {i16, i16}, {i16}}, "a is i16, expected one of i8, u8");
+  const Operand table{"u8", {256}}, shorter{"u8", {255}};
+  refuses({"map_bytes", "", {u8, shorter}, {u8}}, "table has shape [255], expected [256]");
+  refuses({"map_bytes", "", {u8, table}, {i8}}, "table has dtype u8, expected i8 as out");
+  refuses({"map_bytes", "", {i16, table}, {u8}}, "x is i16, expected one of i8, u8");
+  refuses({"map_bytes", "", {u8, {"i16", {256}}}, {i16}}, "out is i16, expected one of i8, u8");
   const std::string window = "kernel_shape = [1]";
   refuses({"max_pool", window, {i16}, {i16}}, "x is i16, expected one of f32, f16, i8, u8");
   refuses({"max_pool", window, {u8}, {i8}}, "out has dtype i8, expected u8 as x");

@@ -60,6 +60,12 @@ KERNEL(add_quantized)
   store_wrapped(out, type, i, (int)rint(sum) + s.zero);
 }
 
+// The byte of the table at each byte.
+KERNEL(map_bytes)(GLOBAL const u8* x, GLOBAL const u8* table, GLOBAL u8* out, int count) {
+  int i = GLOBAL_ID(0);
+  if (i < count) out[i] = table[x[i]];
+}
+
 #define LANES 256
 
 // The scale and zero of unsigned bytes that cover all elements and 0. One group of threads.
