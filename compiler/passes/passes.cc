@@ -14,7 +14,7 @@ std::span<const Pass> Passes() {
       {"integer-products", UseIntegerProducts},
       {"integer-groups", UseFloatsForGroups},
       {"fuse-quantized-add", FuseQuantizedAdd},
-      {"map-bytes", MapBytes, nullptr, true},
+      {"map-bytes", MapBytes},
       {"fold-affine", FoldAffine},
       {"fuse-hard-swish", FuseHardSwish},
       {"fuse-gelu", FuseGelu},

@@ -13,6 +13,7 @@ namespace rewire::kernel::device {
 using ElementTypes = std::uint32_t;
 inline constexpr ElementTypes kReals = 1u << kTypeReal;  // f32 and f16
 inline constexpr ElementTypes kBools = 1u << kTypeBool;
+inline constexpr ElementTypes kBytes = 1u << kTypeI8 | 1u << kTypeU8;
 inline constexpr ElementTypes kSigned = 1u << kTypeI64 | 1u << kTypeI32 | 1u << kTypeI16 | 1u << kTypeI8;
 inline constexpr ElementTypes kIntegers = kSigned | 1u << kTypeU16 | 1u << kTypeU8;
 // What reductions and positions of extremes take, as on the CPU.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Conversions between float32 numbers and the integers that represent them.
+#include "rewire/kernels/cpu/quantization/quantized_sum.h"
 #include "rewire/kernels/cpu/quantization/scale_channels.h"
 #include "rewire/kernels/device/elements.h"
 #include "rewire/kernels/device/registry.h"
@@ -143,6 +144,47 @@ struct Requantize {
   }
 };
 
+struct AddQuantized {
+  static constexpr const char kName[] = "rewire.device.add_quantized";
+  cpu::QuantizedSum terms;
+  static Status Make(Attributes& attributes, AddQuantized* add) {
+    add->terms.Read(attributes);
+    return Status();
+  }
+  Status operator()(TensorView a, TensorView b, TensorView out) const {
+    DeviceChecks checks;
+    checks.On("out", out).Beside("a", a, out).Beside("b", b, out).SameDType("b", b, "a", a);
+    checks.SameDType("out", out, "a", a).Shape("b", b, a.dims()).Shape("out", out, a.dims());
+    if (Status s = checks.Take(); !s.ok()) return s;
+    IntegerType type{};
+    if (Status s = ElementTypeOf("a", a, kBytes, &type); !s.ok()) return s;
+    const cpu::Quantization sum =
+        terms.SumWithin(static_cast<std::int32_t>(LeastOf(type)), static_cast<std::int32_t>(MostOf(type)));
+    const QuantizedSum arguments = {terms.a.scale, terms.b.scale, sum.scale, terms.a.zero,
+                                    terms.b.zero,  sum.zero,      sum.least, sum.most};
+    Call call(out, Program::kQuantization, Form::kF32, "add_quantized");
+    call.Tensor(a).Tensor(b).Tensor(out).Value(arguments).Int(type).Int(out.size());
+    return call.Each(out.size());
+  }
+};
+
+struct MapStored {
+  static constexpr const char kName[] = "rewire.device.map_bytes";
+  Status operator()(TensorView x, TensorView table, TensorView out) const {
+    constexpr std::int64_t kEntries = 256;
+    DeviceChecks checks;
+    checks.On("out", out).Beside("x", x, out).Beside("table", table, out).Shape("out", out, x.dims());
+    checks.Shape("table", table, ShapeView(&kEntries, 1)).SameDType("table", table, "out", out);
+    if (Status s = checks.Take(); !s.ok()) return s;
+    IntegerType type{};
+    if (Status s = ElementTypeOf("x", x, kBytes, &type); !s.ok()) return s;
+    if (Status s = ElementTypeOf("out", out, kBytes, &type); !s.ok()) return s;
+    Call call(out, Program::kQuantization, Form::kF32, "map_bytes");
+    call.Tensor(x).Tensor(table).Tensor(out).Int(out.size());
+    return call.Each(out.size());
+  }
+};
+
 }  // namespace
 
 std::span<const Kernel> QuantizationKernels() {
@@ -158,6 +200,13 @@ std::span<const Kernel> QuantizationKernels() {
                                  "(x - zero) * scale; scale and zero as of rewire.device.quantize_linear"),
       Describe<DynamicQuantizeLinear>("x -> out, out_scale, out_zero", "x, out_scale f32; out, out_zero u8",
                                       "", "x quantized by a scale and zero that just cover it and 0"),
+      Describe<AddQuantized>(
+          "a, b -> out", "u8 i8", "a_scale, b_scale, scale; a_zero, b_zero, zero = 0; least, most",
+          "a and b, of one shape, dequantized, added, quantized and held between least and most",
+          cpu::kElementwise),
+      Describe<MapStored>("x, table -> out", "x u8 i8; table, out u8 i8", "",
+                          "the element of table at each byte of x, counted from 0 to 255 without a sign; "
+                          "table has 256 elements"),
       Describe<Requantize>(
           "x, x_scale, w_scale, y_scale, zero -> out",
           "x i32; x_scale, w_scale, y_scale f32; zero, out u8 i8", "axis = 1",

@@ -3,6 +3,7 @@
 #include "rewire/kernels/cpu/shape/shapes.h"
 #include "rewire/kernels/cpu/vision/resample.h"
 #include "rewire/kernels/device/device_call.h"
+#include "rewire/kernels/device/elements.h"
 #include "rewire/kernels/device/registry.h"
 
 namespace rewire::kernel::device {
@@ -26,8 +27,10 @@ struct Resize {
                     TensorView out) const {
     (void)roi;  // of tf_crop_and_resize
     DeviceChecks checks;
-    checks.On("out", out).Beside("x", x, out).Real("x", x).SameDType("out", out, "x", x);
+    checks.On("out", out).Beside("x", x, out).SameDType("out", out, "x", x);
     if (Status s = checks.Take(); !s.ok()) return s;
+    IntegerType type{};
+    if (Status s = ElementTypeOf("x", x, kReals | kBytes, &type); !s.ok()) return s;
     if (Status s = cpu::CheckRank("out", out, x.ndim()); !s.ok()) return s;
     bool marked[cpu::kMaxKernelRank];
     const ShapeView named(attributes.axes.data(), attributes.axes.size());
@@ -50,7 +53,7 @@ struct Resize {
       if (Status s = ReadScales(*scales, x, &resizing); !s.ok()) return s;
     }
     Call call(out, Program::kWindow, RealForm(x), "resize");
-    call.Tensor(x).Optional(scales, x).Tensor(out).Value(resizing).Int(out.size());
+    call.Tensor(x).Optional(scales, x).Tensor(out).Value(resizing).Int(type).Int(out.size());
     return call.Each(out.size());
   }
 
@@ -76,7 +79,7 @@ struct Resize {
 std::span<const Kernel> ResizeKernels() {
   static constexpr Kernel kKernels[] = {
       Describe<Resize>(
-          "x, roi?, scales? -> out", "x, out f32 f16; roi f32; scales f32",
+          "x, roi?, scales? -> out", "x, out f32 f16 i8 u8; roi f32; scales f32",
           "as rewire.resize, but for coordinate_transformation_mode = tf_crop_and_resize and antialias = 1",
           "ONNX Resize to out's shape; without scales an axis' scale is out's size over x's"),
   };

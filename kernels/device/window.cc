@@ -5,6 +5,7 @@
 #include "rewire/kernels/cuda_libraries/convolution.h"
 #include "rewire/kernels/cuda_libraries/libraries.h"
 #include "rewire/kernels/device/device_call.h"
+#include "rewire/kernels/device/elements.h"
 #include "rewire/kernels/device/product_arguments.h"
 #include "rewire/kernels/device/registry.h"
 #include "rewire/kernels/device/window_arguments.h"
@@ -154,19 +155,23 @@ struct ConvTranspose {
   }
 };
 
-Status RunPool(const cpu::WindowAttributes& attributes, bool largest, bool counts_pads, TensorView x,
-               TensorView out) {
+// The checks that pools share, but for the dtype of x.
+Status CheckPool(const cpu::WindowAttributes& attributes, TensorView x, TensorView out,
+                 WindowArguments* arguments) {
   DeviceChecks checks;
-  checks.On("out", out).Beside("x", x, out).Real("x", x).SameDType("out", out, "x", x);
+  checks.On("out", out).Beside("x", x, out).SameDType("out", out, "x", x);
   if (Status s = checks.Take(); !s.ok()) return s;
   cpu::Window window;
   if (Status s = attributes.Resolve(x.dims(), &window); !s.ok()) return s;
   if (Status s = cpu::CheckShape("out", out, window.OutputDims(x.dim(0), x.dim(1)).view()); !s.ok()) return s;
   if (Status s = CheckWindow(window); !s.ok()) return s;
-  WindowArguments arguments = WindowArgumentsOf(window);
-  arguments.counts_pads = counts_pads ? 1 : 0;
+  *arguments = WindowArgumentsOf(window);
+  return Status();
+}
+
+Status RunPool(TensorView x, TensorView out, const WindowArguments& window, bool largest) {
   Call call(out, Program::kWindow, RealForm(x), "pool");
-  call.Tensor(x).Tensor(out).Value(arguments).Int(largest ? 1 : 0).Int(out.size());
+  call.Tensor(x).Tensor(out).Value(window).Int(largest ? 1 : 0).Int(out.size());
   return call.Each(out.size());
 }
 
@@ -175,9 +180,19 @@ struct MaxPool {
   cpu::WindowAttributes attributes;
   static Status Make(Attributes& given, MaxPool* pool) {
     pool->attributes.Read(given, true, true);
+    (void)given.Bool("storage_order", false);  // of indices, which are not given here
     return pool->attributes.Check();
   }
-  Status operator()(TensorView x, TensorView out) const { return RunPool(attributes, true, false, x, out); }
+  Status operator()(TensorView x, TensorView out) const {
+    IntegerType type{};
+    if (Status s = ElementTypeOf("x", x, kReals | kBytes, &type); !s.ok()) return s;
+    WindowArguments window;
+    if (Status s = CheckPool(attributes, x, out, &window); !s.ok()) return s;
+    if (type == kTypeReal) return RunPool(x, out, window, true);
+    Call call(out, Program::kWindow, Form::kF32, "byte_pool");
+    call.Tensor(x).Tensor(out).Value(window).Int(type).Int(LeastOf(type)).Int(out.size());
+    return call.Each(out.size());
+  }
 };
 
 struct AveragePool {
@@ -190,7 +205,11 @@ struct AveragePool {
     return pool->attributes.Check();
   }
   Status operator()(TensorView x, TensorView out) const {
-    return RunPool(attributes, false, count_pad, x, out);
+    if (Status s = DeviceChecks().Real("x", x).Take(); !s.ok()) return s;
+    WindowArguments window;
+    if (Status s = CheckPool(attributes, x, out, &window); !s.ok()) return s;
+    window.counts_pads = count_pad ? 1 : 0;
+    return RunPool(x, out, window, false);
   }
 };
 
@@ -211,9 +230,9 @@ std::span<const Kernel> WindowKernels() {
           "x [N, C, ...] with one to three spatial axes, weights [C, M / group, ...], plus "
           "bias [M]: what a convolution's gradient does"),
       Describe<MaxPool>(
-          "x -> out", "f32 f16",
-          "kernel_shape, strides = ones, dilations = ones, pads = zeros, auto_pad = NOTSET, ceil_mode = "
-          "0",
+          "x -> out", "f32 f16 i8 u8",
+          "kernel_shape, strides = ones, dilations = ones, pads = zeros, auto_pad = NOTSET, ceil_mode = 0, "
+          "storage_order = 0",
           "the largest element under each window of x [N, C, ...], NaN if one is"),
       Describe<AveragePool>(
           "x -> out", "f32 f16",

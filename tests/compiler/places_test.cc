@@ -24,11 +24,11 @@ std::string ModelBytes() {
   return model.SerializeAsString();
 }
 
-Result<Compilation> CompileFor(const std::string& device, std::int64_t work) {
+Result<Compilation> CompileFor(const std::string& device, std::int64_t work,
+                               const std::string& bytes = ModelBytes()) {
   CompileOptions options;
   options.device = device;
   options.least_device_work = work;
-  const std::string bytes = ModelBytes();
   return CompileBytes({reinterpret_cast<const std::byte*>(bytes.data()), bytes.size()}, "", "model", options);
 }
 
@@ -56,6 +56,23 @@ TEST_CASE("kernel calls that stay on the host are listed with the reason") {
   REQUIRE(host);
   CHECK(host->report.device_calls == 0);
   CHECK(host->report.host_calls.empty());
+}
+
+TEST_CASE("an activation between bytes is looked up on the device, and a list of bytes is no shape") {
+  onnx::ModelProto model = EmptyModel();
+  onnx::GraphProto* graph = model.mutable_graph();
+  SetValue(graph->add_input(), "x", {24});
+  AddFloats(graph, "scale", {}, {0.25F});
+  AddNode(graph, "QuantizeLinear", {"x", "scale"}, "xq");
+  AddNode(graph, "DequantizeLinear", {"xq", "scale"}, "xd");
+  AddNode(graph, "Sigmoid", {"xd"}, "gate");
+  AddNode(graph, "QuantizeLinear", {"gate", "scale"}, "yq");
+  AddNode(graph, "DequantizeLinear", {"yq", "scale"}, "y");
+  SetValue(graph->add_output(), "y", {24});
+  const Result<Compilation> compiled = CompileFor("opencl", 0, model.SerializeAsString());
+  REQUIRE(compiled);
+  CHECK(compiled->report.device_calls == 3);
+  CHECK(compiled->report.host_calls.empty());
 }
 
 TEST_CASE("C: a device, and what stays on the CPU") {

@@ -77,6 +77,30 @@ TEMPLATE_TEST_CASE("floats become 8-bit integers and back as defined, by every i
   });
 }
 
+// Half of these sums lie between two integers if each step is rounded. Products that are fused with the sum
+// would move some of them.
+TEMPLATE_TEST_CASE("each step of a quantised sum is rounded, by every instruction set", "", std::uint8_t,
+                   std::int8_t) {
+  using Limits = std::numeric_limits<TestType>;
+  ForEachTarget([] {
+    const Quantization term{0.1F, 0, 0, 0}, sum{0.2F, 0, Limits::min(), Limits::max()};
+    std::vector<TestType> every(256);
+    for (std::size_t i = 0; i < every.size(); ++i) every[i] = static_cast<TestType>(i);
+    std::vector<TestType> sums(every.size());
+    std::size_t wrong = 0;
+    for (const TestType stored : every) {
+      const std::vector<TestType> same(every.size(), stored);
+      ChooseQuantizedMath<TestType>().add(same.data(), term, every.data(), term, 256, sum, sums.data());
+      const volatile float a = static_cast<float>(stored) * term.scale;
+      for (std::size_t i = 0; i < every.size(); ++i) {
+        const volatile float b = static_cast<float>(every[i]) * term.scale;
+        wrong += sums[i] == QuantizedByDefinition<TestType>(a + b, sum) ? 0 : 1;
+      }
+    }
+    CHECK(wrong == 0);
+  });
+}
+
 TEMPLATE_TEST_CASE("sums are scaled, rounded and held as defined, by every instruction set", "", std::uint8_t,
                    std::int8_t) {
   ForEachTarget([] {

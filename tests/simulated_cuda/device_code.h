@@ -279,6 +279,7 @@ inline float __logf(float x) { return logf(x); }
 inline float __powf(float x, float y) { return powf(x, y); }
 inline float __sinf(float x) { return sinf(x); }
 inline float __cosf(float x) { return cosf(x); }
+inline float __fmul_rn(float x, float y) { return x * y; }  // compiled without fused sums
 inline float __fdividef(float x, float y) { return x / y; }
 inline float __saturatef(float x) { return x > 0 ? (x < 1 ? x : 1.0F) : 0.0F; }
 inline int __float_as_int(float x) { return rewire_simulated::Bits<int>(x); }

@@ -89,9 +89,12 @@ class Placement {
     return host;
   }
 
-  // A short list of integers is a shape, or an index that the host computes with.
+  // A short list of integers is a shape, or an index that the host computes with. Integers of 8 bits are
+  // none.
   static bool IsShape(const Value& value) {
-    return !IsFloat(value.type.dtype) && (value.elements || value.type.rank() <= 1);
+    const DLDataType dtype = value.type.dtype;
+    const bool counts = !IsFloat(dtype) && !(dtype == kInt8) && !(dtype == kUInt8);
+    return counts && (value.elements || value.type.rank() <= 1);
   }
 
   // Null if the device can run the kernel that the node calls.

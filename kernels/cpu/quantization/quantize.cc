@@ -8,6 +8,7 @@
 
 #include "rewire/kernels/cpu/elementwise/narrow_format.h"
 #include "rewire/kernels/cpu/quantization/quantized_math.h"
+#include "rewire/kernels/cpu/quantization/quantized_sum.h"
 #include "rewire/kernels/cpu/quantization/scale_channels.h"
 #include "rewire/kernels/cpu/registry.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
@@ -297,19 +298,9 @@ struct Requantize {
 
 struct AddQuantized {
   static constexpr const char kName[] = "rewire.add_quantized";
-  Quantization a, b, out;
-  std::optional<std::int32_t> least, most;
-
+  QuantizedSum terms;
   static Status Make(Attributes& attributes, AddQuantized* add) {
-    const auto byte = [&](const char* name) {
-      return static_cast<std::int32_t>(attributes.Int(name, 0, -128, 255));
-    };
-    for (const char* name : {"a_scale", "b_scale", "scale"}) attributes.Require(name);
-    add->a = {static_cast<float>(attributes.Float("a_scale", 1)), byte("a_zero"), 0, 0};
-    add->b = {static_cast<float>(attributes.Float("b_scale", 1)), byte("b_zero"), 0, 0};
-    add->out = {static_cast<float>(attributes.Float("scale", 1)), byte("zero"), 0, 0};
-    if (attributes.Has("least")) add->least = byte("least");
-    if (attributes.Has("most")) add->most = byte("most");
+    add->terms.Read(attributes);
     return Status();
   }
   Status operator()(TensorView x, TensorView y, TensorView sum) const {
@@ -319,12 +310,11 @@ struct AddQuantized {
     if (Status s = checks.Take(); !s.ok()) return s;
     return ForType(Bytes(), "a", x, [&](auto tag) {
       using Q = typename decltype(tag)::type;
-      Quantization by = out;
-      by.least = std::max<std::int32_t>(std::numeric_limits<Q>::min(), least.value_or(-128));
-      by.most = std::min<std::int32_t>(std::numeric_limits<Q>::max(), most.value_or(255));
+      using Limits = std::numeric_limits<Q>;
+      const Quantization by = terms.SumWithin(Limits::min(), Limits::max());
       return ParallelFor(x.size(), kGrain, [&](std::int64_t begin, std::int64_t end) {
-        BestQuantizedMath<Q>().add(x.data<Q>() + begin, a, y.data<Q>() + begin, b, end - begin, by,
-                                   sum.data<Q>() + begin);
+        BestQuantizedMath<Q>().add(x.data<Q>() + begin, terms.a, y.data<Q>() + begin, terms.b, end - begin,
+                                   by, sum.data<Q>() + begin);
       });
     });
   }

@@ -136,6 +136,14 @@ typedef struct Channels {
   int block, blocks;
 } Channels;
 
+/* How the terms of a sum of bytes, and the sum, represent floats (kernels/cpu/quantization/quantized_sum.h).
+ */
+typedef struct QuantizedSum {
+  float a_scale, b_scale, scale;
+  int a_zero, b_zero, zero;
+  int least, most; /* of the sum */
+} QuantizedSum;
+
 /* The operands of a product of bytes, less their zeros. An operand has no zero, one, or several: one for each
  * row of the left operand, for each column of the right one. */
 typedef struct Bytes {

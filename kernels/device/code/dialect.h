@@ -125,3 +125,17 @@ FUNCTION void store_wrapped(GLOBAL u8* p, int type, int i, i64 value) {
       p[i] = value != 0 ? 1 : 0;
   }
 }
+// A number of 8 or 16 bits, held in the type's range; NaN becomes the smallest number of it.
+FUNCTION void store_integer(GLOBAL u8* p, int type, int i, float value) {
+  int is_signed = type == kTypeI8 || type == kTypeI16;
+  int is_byte = type == kTypeU8 || type == kTypeI8;
+  int values = is_byte ? 256 : 65536;
+  int least = is_signed ? -values / 2 : 0;
+  int most = least + values - 1;
+  int stored = !(value > (float)least) ? least : value >= (float)most ? most : (int)value;
+  if (is_byte) {
+    p[i] = (u8)stored;
+  } else {
+    ((GLOBAL ushort*)p)[i] = (ushort)stored;
+  }
+}

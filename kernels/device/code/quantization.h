@@ -2,20 +2,13 @@
 // Between float32 numbers and the integers that represent them: real = (stored - zero) * scale. The integers'
 // type is an argument, the same for all threads.
 
-// Held in the type's range; NaN becomes the smallest number of it.
-FUNCTION void store_integer(GLOBAL u8* p, int type, int i, float value) {
-  int is_signed = type == kTypeI8 || type == kTypeI16;
-  int is_byte = type == kTypeU8 || type == kTypeI8;
-  int values = is_byte ? 256 : 65536;
-  int least = is_signed ? -values / 2 : 0;
-  int most = least + values - 1;
-  int stored = !(value > (float)least) ? least : value >= (float)most ? most : (int)value;
-  if (is_byte) {
-    p[i] = (u8)stored;
-  } else {
-    ((GLOBAL ushort*)p)[i] = (ushort)stored;
-  }
-}
+// A product that is rounded before anything is added to it. Compilers may do both at once, and round once.
+#if defined(__OPENCL_VERSION__)
+#pragma OPENCL FP_CONTRACT OFF
+#define ROUNDED_PRODUCT(a, b) ((a) * (b))
+#else
+#define ROUNDED_PRODUCT(a, b) __fmul_rn(a, b)
+#endif
 
 FUNCTION int channel_of(Channels c, int i) {
   if (c.block == 0) return c.count == 1 ? 0 : i / c.inner % c.count;
@@ -50,6 +43,27 @@ KERNEL(requantize)
   if (i >= count) return;
   float factor = x_scale[0] * w_scale[channel_of(channels, i)] / out_scale[0];
   store_integer(out, type, i, rint((float)x[i] * factor) + (float)load_integer(zero, type, 0));
+}
+
+// Elements of 8 bits.
+KERNEL(add_quantized)
+(GLOBAL const u8* a, GLOBAL const u8* b, GLOBAL u8* out, QuantizedSum s, int type, int count) {
+  int i = GLOBAL_ID(0);
+  if (i >= count) return;
+  float x = ROUNDED_PRODUCT((float)((int)load_integer(a, type, i) - s.a_zero), s.a_scale);
+  float y = ROUNDED_PRODUCT((float)((int)load_integer(b, type, i) - s.b_zero), s.b_scale);
+  float sum = (x + y) / s.scale;
+  float least = (float)(s.least - s.zero);
+  float most = (float)(s.most - s.zero);
+  sum = sum > least ? sum : least;  // NaN gives the least one
+  sum = sum < most ? sum : most;
+  store_wrapped(out, type, i, (int)rint(sum) + s.zero);
+}
+
+// The byte of the table at each byte.
+KERNEL(map_bytes)(GLOBAL const u8* x, GLOBAL const u8* table, GLOBAL u8* out, int count) {
+  int i = GLOBAL_ID(0);
+  if (i < count) out[i] = table[x[i]];
 }
 
 #define LANES 256

@@ -37,35 +37,78 @@ KERNEL(direct_convolution)
   STORE(out, at, sum);
 }
 
+// The taps of a window that lie on the image, from `first` to before `last` along each axis; none if that is
+// no range. `begin` is where the window begins, perhaps in front of the image.
+typedef struct Taps {
+  int first[3], last[3], begin[3];
+  int elements;  // that count for a mean
+  int plane;     // number of the image and channel
+} Taps;
+
+FUNCTION int lesser(int a, int b) { return a < b ? a : b; }
+
+// Those of output element `at`.
+FUNCTION Taps taps_at(Window w, int at) {
+  Taps taps;
+  taps.elements = 1;
+  for (int axis = 2; axis >= 0; --axis) {
+    int row = at / w.output[axis];
+    int begin = (at - row * w.output[axis]) * w.stride[axis] - w.before[axis];
+    int behind = w.input[axis] - begin;
+    int first = begin < 0 ? (w.dilation[axis] - 1 - begin) / w.dilation[axis] : 0;
+    int last = behind <= 0 ? 0 : lesser(w.size[axis], (behind - 1) / w.dilation[axis] + 1);
+    // What lies behind the pads, where a last window was rounded up, is no element.
+    int padded = lesser(w.size[axis], (behind + w.after[axis] - 1) / w.dilation[axis] + 1);
+    taps.elements *= w.counts_pads ? padded : last > first ? last - first : 0;
+    taps.first[axis] = first;
+    taps.last[axis] = last;
+    taps.begin[axis] = begin;
+    at = row;
+  }
+  taps.plane = at;
+  return taps;
+}
+// Where the line of taps begins that has these places along the first two axes.
+FUNCTION int line_of(Window w, Taps taps, int t0, int t1) {
+  int i0 = taps.begin[0] + t0 * w.dilation[0];
+  int i1 = taps.begin[1] + t1 * w.dilation[1];
+  return ((taps.plane * w.input[0] + i0) * w.input[1] + i1) * w.input[2] + taps.begin[2];
+}
+
 // The largest element (largest != 0) or the mean under the window.
 KERNEL(pool)(GLOBAL const real* x, GLOBAL real* out, Window w, int largest, int count) {
   int at = GLOBAL_ID(0);
   if (at >= count) return;
-  int inputs = w.input[0] * w.input[1] * w.input[2];
-  int o2 = at % w.output[2];
-  int o1 = at / w.output[2] % w.output[1];
-  int o0 = at / (w.output[2] * w.output[1]) % w.output[0];
-  int x_at = at / (w.output[2] * w.output[1] * w.output[0]) * inputs;
+  Taps taps = taps_at(w, at);
   float result = largest ? -INFINITE : 0.0f;
-  int elements = 0;
-  for (int t0 = 0; t0 < w.size[0]; ++t0) {
-    int i0 = o0 * w.stride[0] - w.before[0] + t0 * w.dilation[0];
-    for (int t1 = 0; t1 < w.size[1]; ++t1) {
-      int i1 = o1 * w.stride[1] - w.before[1] + t1 * w.dilation[1];
-      for (int t2 = 0; t2 < w.size[2]; ++t2) {
-        int i2 = o2 * w.stride[2] - w.before[2] + t2 * w.dilation[2];
-        int inside = i0 >= 0 && i0 < w.input[0] && i1 >= 0 && i1 < w.input[1] && i2 >= 0 && i2 < w.input[2];
-        // What lies behind the pads, where a last window was rounded up, is no element.
-        int padded =
-            i0 < w.input[0] + w.after[0] && i1 < w.input[1] + w.after[1] && i2 < w.input[2] + w.after[2];
-        if (inside || (w.counts_pads && padded)) ++elements;
-        if (!inside) continue;
-        float value = LOAD(x, x_at + (i0 * w.input[1] + i1) * w.input[2] + i2);
+  for (int t0 = taps.first[0]; t0 < taps.last[0]; ++t0) {
+    for (int t1 = taps.first[1]; t1 < taps.last[1]; ++t1) {
+      int line = line_of(w, taps, t0, t1);
+      for (int t2 = taps.first[2]; t2 < taps.last[2]; ++t2) {
+        float value = LOAD(x, line + t2 * w.dilation[2]);
         result = largest ? larger(result, value) : result + value;
       }
     }
   }
-  STORE(out, at, largest ? result : result / (float)elements);
+  STORE(out, at, largest ? result : taps.elements == 0 ? 0.0f : result / (float)taps.elements);
+}
+
+// The largest integer of 8 bits, `least` where a window lies beside the image.
+KERNEL(byte_pool)(GLOBAL const u8* x, GLOBAL u8* out, Window w, int type, int least, int count) {
+  int at = GLOBAL_ID(0);
+  if (at >= count) return;
+  Taps taps = taps_at(w, at);
+  int result = least;
+  for (int t0 = taps.first[0]; t0 < taps.last[0]; ++t0) {
+    for (int t1 = taps.first[1]; t1 < taps.last[1]; ++t1) {
+      int line = line_of(w, taps, t0, t1);
+      for (int t2 = taps.first[2]; t2 < taps.last[2]; ++t2) {
+        int value = (int)load_integer(x, type, line + t2 * w.dilation[2]);
+        result = value > result ? value : result;
+      }
+    }
+  }
+  store_wrapped(out, type, at, result);
 }
 
 // The window is that of the convolution from out, its input, to x, its output.
@@ -155,8 +198,9 @@ FUNCTION wide filter_weight(int mode, wide a, wide distance) {
 
 #define MOST_TAPS 4
 
+// Of real numbers, or of integers of 8 bits, which are rounded once.
 KERNEL(resize)
-(GLOBAL const real* x, GLOBAL const float* scales, GLOBAL real* out, Resizing r, int count) {
+(GLOBAL const u8* x, GLOBAL const float* scales, GLOBAL u8* out, Resizing r, int type, int count) {
   int at = GLOBAL_ID(0);
   if (at >= count) return;
   float weights[REWIRE_DEVICE_RANK][MOST_TAPS];
@@ -207,7 +251,13 @@ KERNEL(resize)
       from += position * step;
       step *= r.input[axis];
     }
-    if (weight != 0.0f) result += weight * LOAD(x, from);
+    if (weight == 0.0f) continue;
+    result +=
+        weight * (type == kTypeReal ? LOAD((GLOBAL const real*)x, from) : (float)load_integer(x, type, from));
   }
-  STORE(out, at, result);
+  if (type == kTypeReal) {
+    STORE((GLOBAL real*)out, at, result);
+  } else {
+    store_integer(out, type, at, rint(result));
+  }
 }
