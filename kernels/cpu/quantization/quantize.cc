@@ -98,6 +98,41 @@ Status DequantizeNarrow(const NarrowFormat& format, const ScaleChannels& channel
   });
 }
 
+// What QuantizeLinear and DequantizeLinear ask of their operands. `stored` is the one of integers, and `real`
+// the one of floats.
+struct ScaledOperand {
+  const char* name;
+  TensorView tensor;
+};
+Status ResolveScaled(ScaledOperand stored, ScaledOperand real, TensorView x, TensorView scale,
+                     const std::optional<TensorView>& zero, TensorView out, std::int64_t axis,
+                     std::int64_t block_size, ScaleChannels* channels) {
+  Checks checks;
+  checks.Dense("x", x).Dense("out", out).Shape("out", out, x.dims()).NoOverlap("out", out, "x", x);
+  if (Status s = checks.NoOverlap("out", out, "scale", scale).Take(); !s.ok()) return s;
+  if (Status s = CheckFloat(real.name, real.tensor); !s.ok()) return s;
+  if (Status s = CheckFloat("scale", scale); !s.ok()) return s;
+  if (Status s = CheckDense("scale", scale); !s.ok()) return s;
+  if (Status s = channels->Resolve("scale", scale, x, axis, block_size); !s.ok()) return s;
+  return zero ? CheckZero(*zero, scale, stored.name, stored.tensor, out) : Status();
+}
+
+// Calls of_run(first, count, scale, zero) for each run of elements that have these in common, on all threads.
+template <typename Q, typename OfRun>
+Status ForEachRun(const ScaleChannels& channels, TensorView scale, const std::optional<TensorView>& zero,
+                  std::int64_t size, std::int64_t grain, const OfRun& of_run) {
+  const float* scales = scale.data<float>();
+  const Q* zeros = zero ? zero->data<Q>() : nullptr;
+  return ParallelFor(size, grain, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end;) {
+      const std::int64_t c = channels.of(i);
+      const std::int64_t run = channels.RunAt(i, end);
+      of_run(i, run, scales[c], zeros != nullptr ? std::int64_t{zeros[c]} : 0);
+      i += run;
+    }
+  });
+}
+
 struct QuantizeLinear {
   static constexpr const char kName[] = "rewire.quantize_linear";
   std::int64_t axis = 1;
@@ -110,41 +145,27 @@ struct QuantizeLinear {
     return Status();
   }
   Status operator()(TensorView x, TensorView scale, std::optional<TensorView> zero, TensorView out) const {
-    Checks checks;
-    checks.Dense("x", x).Dense("out", out).Shape("out", out, x.dims()).NoOverlap("out", out, "x", x);
-    if (Status s = checks.NoOverlap("out", out, "scale", scale).Take(); !s.ok()) return s;
-    if (Status s = CheckFloat("x", x); !s.ok()) return s;
-    if (Status s = CheckFloat("scale", scale); !s.ok()) return s;
-    if (Status s = CheckDense("scale", scale); !s.ok()) return s;
     ScaleChannels channels;
-    if (Status s = channels.Resolve("scale", scale, x, axis, block_size); !s.ok()) return s;
-    if (zero) {
-      if (Status s = CheckZero(*zero, scale, "out", out, out); !s.ok()) return s;
-    }
+    if (Status s = ResolveScaled({"out", out}, {"x", x}, x, scale, zero, out, axis, block_size, &channels);
+        !s.ok())
+      return s;
     if (const NarrowFormat* format = FormatOf(out.dtype()))
       return QuantizeNarrow(*format, channels, saturate, x, scale, zero, out);
     return ForType(Quantized(), "out", out, [&](auto tag) {
       using Q = typename decltype(tag)::type;
       const float* from = x.data<float>();
-      const float* scales = scale.data<float>();
-      const Q* zeros = zero ? zero->data<Q>() : nullptr;
       Q* to = out.data<Q>();
-      return ParallelFor(x.size(), kGrain / 4, [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t i = begin; i < end;) {
-          const std::int64_t c = channels.of(i);
-          const std::int64_t run = channels.RunAt(i, end);
-          const std::int64_t shift = zeros != nullptr ? zeros[c] : 0;
-          if constexpr (sizeof(Q) == 1) {
-            if (run >= kShortRun) {
-              BestQuantizedMath<Q>().quantize(from + i, run, QuantizationOf<Q>(scales[c], shift), to + i);
-              i += run;
-              continue;
-            }
-          }
-          QuantizeEach(from + i, run, scales[c], shift, to + i);
-          i += run;
-        }
-      });
+      return ForEachRun<Q>(channels, scale, zero, x.size(), kGrain / 4,
+                           [&](std::int64_t first, std::int64_t count, float step, std::int64_t shift) {
+                             if constexpr (sizeof(Q) == 1) {
+                               if (count >= kShortRun) {
+                                 BestQuantizedMath<Q>().quantize(from + first, count,
+                                                                 QuantizationOf<Q>(step, shift), to + first);
+                                 return;
+                               }
+                             }
+                             QuantizeEach(from + first, count, step, shift, to + first);
+                           });
     });
   }
 };
@@ -159,41 +180,27 @@ struct DequantizeLinear {
     return Status();
   }
   Status operator()(TensorView x, TensorView scale, std::optional<TensorView> zero, TensorView out) const {
-    Checks checks;
-    checks.Dense("x", x).Dense("out", out).Shape("out", out, x.dims()).NoOverlap("out", out, "x", x);
-    if (Status s = checks.NoOverlap("out", out, "scale", scale).Take(); !s.ok()) return s;
-    if (Status s = CheckFloat("out", out); !s.ok()) return s;
-    if (Status s = CheckFloat("scale", scale); !s.ok()) return s;
-    if (Status s = CheckDense("scale", scale); !s.ok()) return s;
     ScaleChannels channels;
-    if (Status s = channels.Resolve("scale", scale, x, axis, block_size); !s.ok()) return s;
-    if (zero) {
-      if (Status s = CheckZero(*zero, scale, "x", x, out); !s.ok()) return s;
-    }
+    if (Status s = ResolveScaled({"x", x}, {"out", out}, x, scale, zero, out, axis, block_size, &channels);
+        !s.ok())
+      return s;
     if (const NarrowFormat* format = FormatOf(x.dtype()))
       return DequantizeNarrow(*format, channels, x, scale, zero, out);
     return ForType(Dequantizable(), "x", x, [&](auto tag) {
       using Q = typename decltype(tag)::type;
       const Q* from = x.data<Q>();
-      const float* scales = scale.data<float>();
-      const Q* zeros = zero ? zero->data<Q>() : nullptr;
       float* to = out.data<float>();
-      return ParallelFor(x.size(), kGrain / 2, [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t i = begin; i < end;) {
-          const std::int64_t c = channels.of(i);
-          const std::int64_t run = channels.RunAt(i, end);
-          const std::int64_t shift = zeros != nullptr ? zeros[c] : 0;
-          if constexpr (sizeof(Q) == 1) {
-            if (run >= kShortRun) {
-              BestQuantizedMath<Q>().dequantize(from + i, run, QuantizationOf<Q>(scales[c], shift), to + i);
-              i += run;
-              continue;
-            }
-          }
-          DequantizeEach(from + i, run, scales[c], shift, to + i);
-          i += run;
-        }
-      });
+      return ForEachRun<Q>(channels, scale, zero, x.size(), kGrain / 2,
+                           [&](std::int64_t first, std::int64_t count, float step, std::int64_t shift) {
+                             if constexpr (sizeof(Q) == 1) {
+                               if (count >= kShortRun) {
+                                 BestQuantizedMath<Q>().dequantize(
+                                     from + first, count, QuantizationOf<Q>(step, shift), to + first);
+                                 return;
+                               }
+                             }
+                             DequantizeEach(from + first, count, step, shift, to + first);
+                           });
     });
   }
 };

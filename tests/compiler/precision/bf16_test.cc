@@ -197,14 +197,39 @@ std::size_t CountOf(const std::string& type, const std::string& text) {
   return found;
 }
 
-TEST_CASE("what only products in bf16 read is written in bf16, also through what moves elements") {
+// Different floats from -0.4 to 0.57.
+std::vector<float> SmallFloats(std::size_t count) {
+  std::vector<float> floats(count);
+  for (std::size_t i = 0; i < count; ++i) floats[i] = static_cast<float>(i * 7 % 31) / 31 - 0.4F;
+  return floats;
+}
+
+// A model whose input x has the shape [2, 24], and a weight w of [24, 24].
+onnx::ModelProto ModelOfSquareProducts() {
   onnx::ModelProto model = EmptyModel();
+  SetValue(model.mutable_graph()->add_input(), "x", {2, 24});
+  AddFloats(model.mutable_graph(), "w", {24, 24}, SmallFloats(24 * 24));
+  return model;
+}
+
+// The program after a pass. What bf16 moves, of this model's only output, is told and small.
+std::string TextAfter(const std::string& pass, const onnx::ModelProto& model) {
+  CompileOptions options = ByBf16();
+  std::string text;
+  options.dump = [&](const std::string& stage, const std::string& program) {
+    if (stage == pass) text = program;
+  };
+  const Outcome made = CompileProto(model, options);
+  REQUIRE(made.message.empty());
+  CHECK(made.compiled.movement.at(0).relative > 0);
+  CHECK(made.compiled.movement.at(0).relative < 0.01);
+  return text;
+}
+
+TEST_CASE("what only products in bf16 read is written in bf16, also through what moves elements") {
+  onnx::ModelProto model = ModelOfSquareProducts();
   onnx::GraphProto* graph = model.mutable_graph();
-  SetValue(graph->add_input(), "x", {2, 24});
-  std::vector<float> weights(24 * 24);
-  for (std::size_t i = 0; i < weights.size(); ++i) weights[i] = static_cast<float>(i * 7 % 31) / 31 - 0.4F;
-  AddFloats(graph, "w", {24, 24}, weights);
-  AddFloats(graph, "v", {48, 8}, std::vector<float>(weights.begin(), weights.begin() + 384));
+  AddFloats(graph, "v", {48, 8}, SmallFloats(384));
   AddNode(graph, "MatMul", {"x", "w"}, "a");
   AddNode(graph, "MatMul", {"a", "w"}, "b");
   // a is read by a product and by a concat that only a product reads; so is b.
@@ -212,7 +237,7 @@ TEST_CASE("what only products in bf16 read is written in bf16, also through what
   AddNode(graph, "MatMul", {"c", "v"}, "d");
   // This concat has x, which is f32.
   AddInt(AddNode(graph, "Concat", {"d", "x"}, "e"), "axis", 1);
-  AddFloats(graph, "u", {32, 8}, std::vector<float>(weights.begin(), weights.begin() + 256));
+  AddFloats(graph, "u", {32, 8}, SmallFloats(256));
   AddNode(graph, "MatMul", {"e", "u"}, "y");
   SetValue(graph->add_output(), "y", {2, 8});
   const std::string text = RoundedEarly(model);
@@ -223,12 +248,8 @@ TEST_CASE("what only products in bf16 read is written in bf16, also through what
 }
 
 TEST_CASE("what only products in bf16 read is written in bf16, and results stay the same") {
-  onnx::ModelProto model = EmptyModel();
+  onnx::ModelProto model = ModelOfSquareProducts();
   onnx::GraphProto* graph = model.mutable_graph();
-  SetValue(graph->add_input(), "x", {2, 24});
-  std::vector<float> weights(24 * 24);
-  for (std::size_t i = 0; i < weights.size(); ++i) weights[i] = static_cast<float>(i * 7 % 31) / 31 - 0.4F;
-  AddFloats(graph, "w", {24, 24}, weights);
   AddNode(graph, "MatMul", {"x", "w"}, "a");
   AddNode(graph, "Relu", {"a"}, "b");
   AddNode(graph, "MatMul", {"b", "w"}, "c");
@@ -242,54 +263,31 @@ TEST_CASE("what only products in bf16 read is written in bf16, and results stay 
 }
 
 TEST_CASE("what is elementwise between products reads and writes bf16, and before an output f32") {
-  onnx::ModelProto model = EmptyModel();
+  onnx::ModelProto model = ModelOfSquareProducts();
   onnx::GraphProto* graph = model.mutable_graph();
-  SetValue(graph->add_input(), "x", {2, 24});
-  std::vector<float> weights(24 * 24);
-  for (std::size_t i = 0; i < weights.size(); ++i) weights[i] = static_cast<float>(i * 7 % 31) / 31 - 0.4F;
-  AddFloats(graph, "w", {24, 24}, weights);
   AddFloats(graph, "slope", {24}, std::vector<float>(24, 0.25F));
   AddNode(graph, "MatMul", {"x", "w"}, "a");
   AddNode(graph, "PRelu", {"a", "slope"}, "b");
   AddNode(graph, "MatMul", {"b", "w"}, "c");
   AddNode(graph, "PRelu", {"c", "slope"}, "y");
   SetValue(graph->add_output(), "y", {2, 24});
-  CompileOptions options = ByBf16();
-  std::string text;
-  options.dump = [&](const std::string& stage, const std::string& program) {
-    if (stage == "fuse-elementwise") text = program;
-  };
-  const Outcome made = CompileProto(model, options);
-  REQUIRE(made.message.empty());
+  const std::string text = TextAfter("fuse-elementwise", model);
   CHECK(CountOf(": bf16[2, 24] =", text) == 2);  // a and b
   CHECK(CountOf(": bf16[2, 24] = rewire.fused", text) == 1);
-  CHECK(made.compiled.movement.at(0).relative < 0.01);
 }
 
 TEST_CASE("a residual is bf16 where a product in bf16 reads it too, and the sum is rounded once") {
-  onnx::ModelProto model = EmptyModel();
+  onnx::ModelProto model = ModelOfSquareProducts();
   onnx::GraphProto* graph = model.mutable_graph();
-  SetValue(graph->add_input(), "x", {2, 24});
-  std::vector<float> weights(24 * 24);
-  for (std::size_t i = 0; i < weights.size(); ++i) weights[i] = static_cast<float>(i * 7 % 31) / 31 - 0.4F;
-  AddFloats(graph, "w", {24, 24}, weights);
   AddNode(graph, "MatMul", {"x", "w"}, "a");
   AddNode(graph, "MatMul", {"a", "w"}, "b");
   AddNode(graph, "Add", {"a", "b"}, "c");
   AddNode(graph, "MatMul", {"c", "w"}, "d");
   AddNode(graph, "Add", {"c", "d"}, "y");
   SetValue(graph->add_output(), "y", {2, 24});
-  CompileOptions options = ByBf16();
-  std::string text;
-  options.dump = [&](const std::string& stage, const std::string& program) {
-    if (stage == "round-early") text = program;
-  };
-  const Outcome made = CompileProto(model, options);
-  REQUIRE(made.message.empty());
+  const std::string text = TextAfter("round-early", model);
   // a and c; y is an output.
   CHECK(CountOf(": bf16[2, 24] =", text) == 2);
-  CHECK(made.compiled.movement.at(0).relative > 0);
-  CHECK(made.compiled.movement.at(0).relative < 0.01);
 }
 
 TEST_CASE("what a depthwise convolution reads stays f32, and what it writes for a product is bf16") {
@@ -309,17 +307,10 @@ TEST_CASE("what a depthwise convolution reads stays f32, and what it writes for 
   AddInt(AddNode(graph, "Conv", {"a", "each"}, "b"), "group", channels);
   AddNode(graph, "Conv", {"b", "mix"}, "y");
   SetValue(graph->add_output(), "y", {1, channels, 4, 5});
-  CompileOptions options = ByBf16();
-  std::string text;
-  options.dump = [&](const std::string& stage, const std::string& program) {
-    if (stage == "round-early") text = program;
-  };
-  const Outcome made = CompileProto(model, options);
-  REQUIRE(made.message.empty());
+  const std::string text = TextAfter("round-early", model);
   const std::string size = std::to_string(channels) + "]";
   CHECK(text.find("bf16[1, 6, 7, " + size) == std::string::npos);
   CHECK(text.find("bf16[1, 4, 5, " + size) != std::string::npos);
-  CHECK(made.compiled.movement.at(0).relative < 0.01);
 }
 
 TEST_CASE("bf16 refuses options that are for others") {
