@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "rewire/compiler/passes/edit.h"
@@ -200,9 +201,24 @@ class ComputingAtLoad {
       // The weights that the model has keep the name, by which a user may replace them.
       if (output->name == node->inputs[0]->name) output->name += ".computed";
     }
-    graph_.init.nodes.insert(graph_.init.nodes.begin(), unfolded_.begin(), unfolded_.end());
+    // Each in front of its first reader, so that few of them live at once.
+    std::vector<Node*> nodes;
+    for (Node* node : graph_.init.nodes) {
+      for (const Value* input : node->inputs) Place(input, &nodes);
+      nodes.push_back(node);
+    }
+    for (const Node* node : unfolded_) Place(node->outputs[0], &nodes);
+    graph_.init.nodes = std::move(nodes);
     // Formulas often stand in a model several times.
     if (!unfolded_.empty()) ShareConstants(&graph_);
+  }
+
+  // Appends what makes the value, if that was folded and does not stand there.
+  void Place(const Value* value, std::vector<Node*>* nodes) {
+    if (value == nullptr || value->producer == nullptr || value->folded != value->producer) return;
+    if (!placed_.insert(value->producer).second) return;
+    for (const Value* input : value->producer->inputs) Place(input, nodes);
+    nodes->push_back(value->producer);
   }
 
   Graph& graph_;
@@ -211,6 +227,7 @@ class ComputingAtLoad {
   std::unordered_set<const Value*> made_;  // by the nodes of `init`
   std::unordered_map<const Value*, Way> ways_;
   std::unordered_set<const Node*> at_load_;
+  std::unordered_set<const Node*> placed_;
   std::vector<Node*> unfolded_;  // those at load that were folded, each behind what it reads
 };
 

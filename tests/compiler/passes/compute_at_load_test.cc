@@ -191,17 +191,31 @@ TEST_CASE("compute-at-load: what is not known to be fast stays in the file") {
 
 TEST_CASE("compute-at-load: chains of more than 256 nodes stay in the file") {
   const auto chain = [](int nodes) {
-    return ConstantsOfSum([=](onnx::GraphProto* graph) {
-      AddFloats(graph, "one", {1, 1}, {1});
-      AddInts(graph, "shape", {64, 64});
-      AddNode(graph, "Expand", {"one", "shape"}, "0");
-      for (int i = 1; i < nodes; ++i)
-        AddNode(graph, "Neg", {std::to_string(i - 1)}, i + 1 == nodes ? "f" : std::to_string(i));
-    });
+    onnx::ModelProto model = ModelOf({64, 1024});
+    onnx::GraphProto* graph = model.mutable_graph();
+    AddFormula(graph, "0", 64, 1024);
+    AddInts(graph, "wide", {64, 1024});
+    AddInts(graph, "high", {1024, 64});
+    for (int i = 0; i < nodes; ++i)
+      AddNode(graph, "Reshape", {std::to_string(i), i % 2 == 0 ? "high" : "wide"}, std::to_string(i + 1));
+    AddNode(graph, "Add", {"x", std::to_string(nodes)}, "y");
+    return Constants(model, {64, 1024})[0];
   };
-  // Each takes half a microsecond.
-  CHECK(chain(30) == std::vector<std::string>{"f at load", "one"});
-  CHECK(chain(300) == std::vector<std::string>{"f"});
+  CHECK(chain(254) == "254 at load");
+  CHECK(chain(256) == "256");
+}
+
+TEST_CASE("compute-at-load: the file holds what is smallest on the way") {
+  onnx::ModelProto model = ModelOf({64, 64});
+  onnx::GraphProto* graph = model.mutable_graph();
+  AddFloats(graph, "w", {256, 64}, Numbers(256 * 64));
+  AddInts(graph, "zero", {0});
+  AddInts(graph, "eight", {8});
+  AddNode(graph, "Slice", {"w", "zero", "eight", "zero"}, "some");
+  AddInts(graph, "repeats", {8, 1});
+  AddNode(graph, "Tile", {"some", "repeats"}, "f");
+  AddNode(graph, "Add", {"x", "f"}, "y");
+  CHECK(Constants(model, {64, 64}) == std::vector<std::string>{"f at load", "some"});
 }
 
 TEST_CASE("compute-at-load: weights that the file holds for others anyway") {
