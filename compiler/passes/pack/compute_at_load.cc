@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Leaves constants out of the file that would take much more of it than what they are made of: weights of one
-// column that are packed as 16, matrices that the model has as formulas, weights of 16 bits that become
-// floats. They are made when a program is loaded. Those that save most come first, until all constants are at
+// column that are packed as 16, and matrices that the model has as formulas. They are made when a program is
+// loaded. Those that save most come first, until all constants are at
 // most a sixteenth larger than they can be. Most models are below that from the start, and load without work.
 //
 // A constant is made by nodes of `init`, which pack, or by nodes that were run while the model was lowered
@@ -24,6 +24,11 @@ namespace {
 
 // Constants may be so many bytes larger in any case, so that small programs load without work.
 constexpr std::int64_t kFewBytes = 8192;
+// Constants of a file are mapped, and all processes share them. So a large one that was folded stays in the
+// file unless it has so many times the bytes of what it is made of: weights of 16 bits that become floats
+// stay.
+constexpr std::int64_t kLarge = 65536;
+constexpr std::int64_t kTimes = 4;
 // About what the file takes for a node that was folded.
 constexpr std::int64_t kNodeBytes = 128;
 // The most that the nodes before a constant may take for each of its bytes. Those that move elements or
@@ -115,7 +120,8 @@ class ComputingAtLoad {
     held.bytes = BytesOf(value);
     if (maker == nullptr || depth == kMostDepth) return held;
     Way way{true, 0, 0, 0, 0};
-    if (value->folded == maker) {
+    const bool folded = value->folded == maker;
+    if (folded) {
       const bool view = maker->kind == NodeKind::kReshape;
       const std::optional<double> time = view ? 0 : TimeOf(graph_, *maker);
       if (!time) return held;
@@ -132,7 +138,8 @@ class ComputingAtLoad {
       way.depth = std::max(way.depth, to_input.depth + 1);
     }
     const bool fast = way.time <= static_cast<double>(held.bytes) * kNanosecondsOfByte;
-    const bool better = way.bytes < held.bytes && fast && way.depth <= kMostDepth;
+    const std::int64_t times = folded && held.bytes > kLarge ? kTimes : 1;
+    const bool better = way.bytes < held.bytes / times && fast && way.depth <= kMostDepth;
     if (better || at_load_.contains(maker)) held = way;
     return held;
   }

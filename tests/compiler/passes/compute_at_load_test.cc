@@ -219,17 +219,26 @@ TEST_CASE("compute-at-load: chains of more than 256 nodes stay in the file") {
   CHECK(has(both, "300"));
 }
 
-TEST_CASE("compute-at-load: the file holds what is smallest on the way") {
-  onnx::ModelProto model = ModelOf({64, 64});
-  onnx::GraphProto* graph = model.mutable_graph();
-  AddFloats(graph, "w", {256, 64}, Numbers(256 * 64));
-  AddInts(graph, "zero", {0});
-  AddInts(graph, "eight", {8});
-  AddNode(graph, "Slice", {"w", "zero", "eight", "zero"}, "some");
-  AddInts(graph, "repeats", {8, 1});
-  AddNode(graph, "Tile", {"some", "repeats"}, "f");
-  AddNode(graph, "Add", {"x", "f"}, "y");
-  CHECK(Constants(model, {64, 64}) == std::vector<std::string>{"f at load", "some"});
+TEST_CASE(
+    "compute-at-load: the file holds what is smallest on the way, of large constants if it is no fourth") {
+  // f32[rows, 64] of some of them, again and again.
+  const auto constants = [](std::int64_t rows, std::int64_t times) {
+    onnx::ModelProto model = ModelOf({rows, 64});
+    onnx::GraphProto* graph = model.mutable_graph();
+    AddFloats(graph, "w", {rows, 64}, Numbers(rows * 64));
+    AddInts(graph, "zero", {0});
+    AddInts(graph, "end", {rows / times});
+    AddNode(graph, "Slice", {"w", "zero", "end", "zero"}, "some");
+    AddInts(graph, "repeats", {times, 1});
+    AddNode(graph, "Tile", {"some", "repeats"}, "f");
+    AddNode(graph, "Add", {"x", "f"}, "y");
+    return Constants(model, {rows, 64});
+  };
+  const std::vector<std::string> at_load = {"f at load", "some"}, in_file = {"f"};
+  CHECK(constants(64, 8) == at_load);
+  CHECK(constants(256, 4) == at_load);  // 65,536 bytes
+  CHECK(constants(260, 4) == in_file);
+  CHECK(constants(260, 5) == at_load);
 }
 
 TEST_CASE("compute-at-load: weights that the file holds for others anyway") {
@@ -247,33 +256,18 @@ TEST_CASE("compute-at-load: weights that the file holds for others anyway") {
   CHECK(Constants(model, {2, 64}) == std::vector<std::string>{"w", "y.bias", "transposed.packed at load"});
 }
 
-TEST_CASE("compute-at-load: weights of 16 bits") {
-  onnx::ModelProto model = ModelOf({2, 128});
-  onnx::GraphProto* graph = model.mutable_graph();
-  onnx::TensorProto* weights = AddWeight(graph, "w", onnx::TensorProto::FLOAT16, {128, 64});
-  for (int i = 0; i < 128 * 64; ++i) weights->add_int32_data(0x3C00 + i % 5);
-  AddInt(AddNode(graph, "Cast", {"w"}, "wide"), "to", onnx::TensorProto::FLOAT);
-  AddNode(graph, "MatMul", {"x", "wide"}, "y");
-  CHECK(Constants(model, {2, 128}) == std::vector<std::string>{"wide.packed at load", "w"});
-}
-
-TEST_CASE("compute-at-load: weights of 16 bits that keep-f32 makes floats") {
-  onnx::ModelProto model = ModelOf({128, 8});
-  onnx::GraphProto* graph = model.mutable_graph();
-  const auto add = [&](const std::string& name, const Ints& dims) {
-    onnx::TensorProto* weights = AddWeight(graph, name, onnx::TensorProto::FLOAT16, dims);
-    for (int i = 0; i < dims[0] * dims[1]; ++i) weights->add_int32_data(0x3C00 + i % 5);
+TEST_CASE("compute-at-load: large weights of 16 bits stay in the file as floats") {
+  const auto constants = [](std::int64_t rows) {
+    onnx::ModelProto model = ModelOf({2, rows});
+    onnx::GraphProto* graph = model.mutable_graph();
+    onnx::TensorProto* weights = AddWeight(graph, "w", onnx::TensorProto::FLOAT16, {rows, 64});
+    for (int i = 0; i < static_cast<int>(rows) * 64; ++i) weights->add_int32_data(0x3C00 + i % 5);
+    AddInt(AddNode(graph, "Cast", {"w"}, "wide"), "to", onnx::TensorProto::FLOAT);
+    AddNode(graph, "MatMul", {"x", "wide"}, "y");
+    return Constants(model, {2, rows});
   };
-  add("first", {8, 64});
-  add("w", {128, 64});
-  add("second", {64, 8});
-  AddInt(AddNode(graph, "Cast", {"x"}, "narrow"), "to", onnx::TensorProto::FLOAT16);
-  AddNode(graph, "MatMul", {"narrow", "first"}, "a");
-  AddNode(graph, "Mul", {"a", "w"}, "b");
-  AddNode(graph, "MatMul", {"b", "second"}, "c");
-  AddInt(AddNode(graph, "Cast", {"c"}, "y"), "to", onnx::TensorProto::FLOAT);
-  CHECK(Constants(model, {128, 8}) ==
-        std::vector<std::string>{"a.1.packed", "c.1.packed", "w.computed at load", "w"});
+  CHECK(constants(256) == std::vector<std::string>{"wide.packed at load", "w"});
+  CHECK(constants(257) == std::vector<std::string>{"wide.packed"});
 }
 
 }  // namespace
