@@ -60,9 +60,12 @@ std::uint32_t ModuleTables::AddConstant(const std::string& name, const HostTenso
 }
 
 std::uint32_t ModuleTables::Constant(const Value& value, std::uint32_t device) {
-  const std::uint32_t index = AddConstant(value.name, *value.constant);
-  module_.constants[index].type.device = device;
-  return index;
+  const auto [place, added] = constants_.try_emplace(&value, 0);
+  if (added) {
+    place->second = AddConstant(value.name, *value.constant);
+    module_.constants[place->second].type.device = device;
+  }
+  return place->second;
 }
 
 std::uint32_t ModuleTables::ShapeConstant(const std::vector<std::int64_t>& dims) {

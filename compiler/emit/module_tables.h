@@ -5,6 +5,7 @@
 
 #include <map>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "rewire/compiler/ir/graph.h"
@@ -18,6 +19,7 @@ class ModuleTables {
 
   std::uint32_t Kernel(const std::string& name, const std::vector<Attribute>& attributes,
                        std::uint32_t flags);
+  // One per value, too.
   std::uint32_t Constant(const Value& value, std::uint32_t device);
   // A constant that `__init` computes; one per value.
   std::uint32_t Computed(const Value& value);
@@ -42,6 +44,7 @@ class ModuleTables {
   std::map<std::vector<std::int64_t>, std::uint32_t> shapes_;
   std::map<std::int64_t, std::uint32_t> scalars_;
   std::map<std::string, int> names_;
+  std::unordered_map<const Value*, std::uint32_t> constants_;
   std::vector<const Value*> computed_;
 };
 

@@ -86,6 +86,18 @@ Node* Graph::NewNode(NodeKind kind) {
   return &node;
 }
 
+Value* Graph::NewView(const std::string& name, Value* constant, const std::vector<std::int64_t>& dims) {
+  Value* view = NewValue(name, TensorOf(constant->type.dtype, ShapeOfInts(dims)));
+  view->constant = constant->constant;
+  view->constant->shape = dims;
+  Node* node = NewNode(NodeKind::kReshape);
+  node->inputs.push_back(constant);
+  node->outputs.push_back(view);
+  node->extents.push_back({view->type.dims, nullptr});
+  view->folded = node;
+  return view;
+}
+
 std::string Graph::FreshSymbol(const std::string& hint) {
   std::string name = "$" + std::to_string(next_symbol_++);
   if (!hint.empty()) name += "." + hint;

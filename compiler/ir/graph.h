@@ -71,8 +71,8 @@ struct Value {
   Node* producer = nullptr;  // null: a constant, or a parameter of a block
   // A constant's elements.
   std::optional<HostTensor> constant;
-  // For a constant that was computed while the model was lowered: the node that was run.
-  const Node* folded = nullptr;
+  // For a constant that was computed from others while compiling: the node that gives it. It is in no block.
+  Node* folded = nullptr;
   // The elements of an integer tensor of rank 0 or 1, as far as they are known when compiling. They are used
   // to compute dimensions. One expression per element.
   std::optional<std::vector<DimExpr>> elements;
@@ -203,6 +203,8 @@ class Graph {
 
   Value* NewValue(std::string name, Type type);
   Node* NewNode(NodeKind kind);
+  // A constant with the elements of another one under other dimensions.
+  Value* NewView(const std::string& name, Value* constant, const std::vector<std::int64_t>& dims);
   // Returns a symbol with a new name.
   std::string FreshSymbol(const std::string& hint);
   // Declares `name` as dimension `axis` of `value`. The first declaration counts.

@@ -206,9 +206,7 @@ Value* Op::Reshape(Value* x, Shape dims) {
     return wanted && *wanted == bytes;
   };
   if (known && x->constant && fits(x->constant->dtype, x->constant->bytes.view.size())) {
-    HostTensor view = *x->constant;
-    view.shape = *known;
-    return Constant(std::move(view));
+    return lowering_.graph().NewView(NextName(), x, *known);
   }
   Graph& graph = lowering_.graph();
   Node* node = graph.NewNode(NodeKind::kReshape);

@@ -35,7 +35,7 @@ std::span<const Pass> Passes() {
       {"round-early", RoundEarly, nullptr, true},
       {"fuse-elementwise", FuseElementwise, nullptr, true},
       {"share-constants", ShareConstants},
-      {"pack-at-load", PackAtLoad, nullptr, true},
+      {"compute-at-load", ComputeAtLoad, nullptr, true},
       {"place", PlaceOnDevice},
       {"carry-in-place", CarryInPlace},
       {"branches", RunBranchesAtOnce, nullptr, true},

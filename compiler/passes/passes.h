@@ -31,8 +31,9 @@ void ShareCommonSubexpressions(Graph* graph);
 // of them. So weights that several nodes use are packed once, and the file holds them once. Runs behind the
 // passes that pack.
 void ShareConstants(Graph* graph);
-// Leaves weights to be packed when a program is loaded, where packed ones would make the file much larger.
-void PackAtLoad(Graph* graph);
+// Leaves constants to be packed or computed when a program is loaded, where they would make the file much
+// larger than what they are made of.
+void ComputeAtLoad(Graph* graph);
 
 // Runs nodes that move or select elements on integers, before these are dequantised.
 void DequantizeLate(Graph* graph);

@@ -56,6 +56,12 @@ void AddFloat(onnx::NodeProto* node, const std::string& name, float value) {
   attribute->set_f(value);
 }
 
+std::vector<float> Numbers(std::int64_t count) {
+  std::vector<float> numbers;
+  for (std::int64_t i = 0; i < count; ++i) numbers.push_back(static_cast<float>(i % 7) - 3);
+  return numbers;
+}
+
 PassRun RunPass(const std::string& pass, const onnx::ModelProto& model, const Shape& shape) {
   return RunPasses({pass}, model, shape);
 }

@@ -14,6 +14,8 @@ using Lines = std::vector<std::string>;
 // A model with an input "x" and an output "y".
 onnx::ModelProto ModelOf(const std::vector<Dim>& x, std::int64_t opset = 13);
 void AddFloat(onnx::NodeProto* node, const std::string& name, float value);
+// So many weights: -3, -2, ... 3, -3, ...
+std::vector<float> Numbers(std::int64_t count);
 
 struct PassRun {
   Lines before, after;

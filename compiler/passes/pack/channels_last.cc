@@ -133,6 +133,8 @@ class Layout {
         graph_.NewValue(value->name, TensorOf(value->type.dtype, Permuted(value->type.dims, ToLast(value))));
     if (value->IsConstant()) {
       MoveConstant(*value, last);
+      last->folded = NewTranspose(&graph_, value, last, ToLast(value), source_);
+      last->producer = nullptr;
     } else {
       AddTranspose(value, last, ToLast(value));
     }
@@ -212,20 +214,14 @@ class Layout {
     }
     for (Value*& input : node->inputs) {
       if (ScalarOf(input)) continue;
-      input = IsChannels(input, node->outputs[0]->type.rank()) ? AsVector(*input) : Last(input);
+      input = IsChannels(input, node->outputs[0]->type.rank()) ? AsVector(input) : Last(input);
     }
     MakeNhwcCopy(node);
     return true;
   }
 
   // The elements of a constant under one axis.
-  Value* AsVector(const Value& value) {
-    const std::int64_t channels = value.constant->shape[0];
-    Value* vector = graph_.NewValue(value.name, TensorOf(value.type.dtype, ShapeOfInts({channels})));
-    vector->constant = value.constant;
-    vector->constant->shape = {channels};
-    return vector;
-  }
+  Value* AsVector(Value* value) { return graph_.NewView(value->name, value, {value->constant->shape[0]}); }
 
   // A constant [C, 1, ...] with the rank of an image, without the batch axis.
   static bool IsChannels(const Value* value, int rank) {

@@ -94,11 +94,11 @@ class IntegerPacking : public Packing {
     Follow(product, &tail);
     Node* node = product.node;
     Node* last = tail.last;
-    const Value* weights = node->inputs[1];
+    Value* weights = node->inputs[1];
     const std::int64_t padded = (product.depth / product.segments + 3) / 4 * 4;
     Node* pack =
         OnWeights(&graph_, "rewire.packed.pack_integers",
-                  product.kind == Product::kDepthwise ? RowsOf(*weights) : node->inputs[1],
+                  product.kind == Product::kDepthwise ? RowsOf(weights) : node->inputs[1],
                   {{"order", std::string(product.is_conv() ? "OI" : "IO")}, {"segments", product.segments}});
     Value* packed =
         AddOutput(&graph_, pack, weights->name + ".packed",
@@ -148,13 +148,9 @@ class IntegerPacking : public Packing {
   }
 
   // Weights [channels, 1, kernel...] as [channels, rows of the window, positions of a row].
-  Value* RowsOf(const Value& weights) {
-    const Ints& dims = weights.constant->shape;
-    const Ints rows = {dims[0], TapsOf(dims) / dims.back(), dims.back()};
-    Value* matrix = graph_.NewValue(weights.name, TensorOf(weights.type.dtype, ShapeOfInts(rows)));
-    matrix->constant = weights.constant;
-    matrix->constant->shape = rows;
-    return matrix;
+  Value* RowsOf(Value* weights) {
+    const Ints& dims = weights->constant->shape;
+    return graph_.NewView(weights->name, weights, {dims[0], TapsOf(dims) / dims.back(), dims.back()});
   }
 
   // The weights' zero points in the form of packed weights, signed. Null if they are 0 everywhere.
@@ -212,7 +208,7 @@ class IntegerPacking : public Packing {
   }
 
   // A constant i32 with an element for each column, as a vector.
-  Value* Terms(const Value* value, const Product& product) {
+  Value* Terms(Value* value, const Product& product) {
     if (!value->IsConstant() || !(value->type.dtype == kInt32)) return nullptr;
     const Ints& dims = value->constant->shape;
     const int behind = product.node->outputs[0]->type.rank() - 1 - product.axis;
@@ -220,10 +216,7 @@ class IntegerPacking : public Packing {
         !std::all_of(dims.begin() + 1, dims.end(), [](std::int64_t dim) { return dim == 1; })) {
       return nullptr;
     }
-    Value* vector = graph_.NewValue(value->name, TensorOf(kInt32, ShapeOfInts({product.columns})));
-    vector->constant = value->constant;
-    vector->constant->shape = {product.columns};
-    return vector;
+    return graph_.NewView(value->name, value, {product.columns});
   }
 
   // x_scale, w_scale, y_scale, zero: all constant.

@@ -144,13 +144,13 @@ class ProductPacking : public Packing {
       const bool in_parts = gates == 3 && IntAttribute(*node, "linear_before_reset", 0) == 0;
       if (in_parts && dims[1] / gates % kPackedColumns != 0) return;
     }
-    for (std::size_t i = first; i < 3; ++i) node->inputs[i] = PackedDirections(*node->inputs[i]);
+    for (std::size_t i = first; i < 3; ++i) node->inputs[i] = PackedDirections(node->inputs[i]);
     SetAttribute(node, "packed", std::int64_t{1});
   }
 
   // One behind the other.
-  Value* PackedDirections(const Value& weights) {
-    const Ints dims = weights.constant->shape;
+  Value* PackedDirections(Value* weights) {
+    const Ints dims = weights->constant->shape;
     std::vector<Value*> packed;
     for (std::int64_t d = 0; d < dims[0]; ++d)
       packed.push_back(PackedAs(false, Matrix(weights, {dims[1], dims[2]}, d), dims[1], dims[2], "OI"));
@@ -174,7 +174,7 @@ class ProductPacking : public Packing {
     if (taps < 1 || (groups != 1 && !depthwise)) return;
     if ((!depthwise && RowsAreWhole(*node) ? taps / dims.back() : taps) > kMostTaps) return;
     if (depthwise) {
-      Value* packed = Prepared("rewire.transpose", Matrix(*weights, {dims[0], taps}), kFloat32,
+      Value* packed = Prepared("rewire.transpose", Matrix(weights, {dims[0], taps}), kFloat32,
                                {taps, dims[0]}, {{"perm", Ints{1, 0}}});
       BecomePackedConv(node, "rewire.packed.depthwise", packed);
     } else {
@@ -200,8 +200,8 @@ class ProductPacking : public Packing {
       const std::int64_t to = tap * out + channel;
       rows[static_cast<std::size_t>(to * in + i / taps / out)] = floats[i];
     }
-    const Value* by_row = NewFloats(&graph_, weights->name, {taps / of_row, of_row * out, in}, rows);
-    BecomePackedImage(node, "rewire.packed.conv_transpose", PackedDirections(*by_row),
+    Value* by_row = NewFloats(&graph_, weights->name, {taps / of_row, of_row * out, in}, rows);
+    BecomePackedImage(node, "rewire.packed.conv_transpose", PackedDirections(by_row),
                       {{"channels", out}, {"kernel_shape", Ints(dims.begin() + 2, dims.end())}});
   }
 
@@ -235,11 +235,12 @@ class ProductPacking : public Packing {
   }
 
   // The elements of the part with this number under another shape. Parts are as large as that.
-  Value* Matrix(const Value& weights, const Ints& dims, std::int64_t part = 0) {
-    Value* matrix = graph_.NewValue(weights.name, TensorOf(kFloat32, ShapeOfInts(dims)));
-    matrix->constant = weights.constant;
-    matrix->constant->shape = dims;
+  Value* Matrix(Value* weights, const Ints& dims, std::int64_t part = 0) {
     const auto bytes = static_cast<std::size_t>(dims[0] * dims[1]) * sizeof(float);
+    if (weights->constant->bytes.view.size() == bytes) return graph_.NewView(weights->name, weights, dims);
+    Value* matrix = graph_.NewValue(weights->name, TensorOf(kFloat32, ShapeOfInts(dims)));
+    matrix->constant = weights->constant;
+    matrix->constant->shape = dims;
     auto& view = matrix->constant->bytes.view;
     view = view.subspan(static_cast<std::size_t>(part) * bytes, bytes);
     return matrix;

@@ -54,16 +54,26 @@ constexpr std::array kCosts = {
     Cost{"tan", 8},
     Cost{"tanh", 6},
     Cost{"add_quantized", 4},
+    Cost{"arange", 2},
     Cost{"batch_norm", 2},
+    Cost{"cast_narrow", 4},
     Cost{"concat", 1},
     Cost{"copy", 1},
+    Cost{"cumsum", 4},
     Cost{"dequantize_linear", 2},
+    Cost{"dynamic_pad", 2},
+    Cost{"dynamic_slice", 1},
     Cost{"expand", 1},
+    Cost{"eye", 1},
     Cost{"gather", 1},
+    Cost{"gather_elements", 4},
+    Cost{"gather_nd", 2},
     Cost{"group_norm", 3},
     Cost{"layer_norm", 3},
     Cost{"log_softmax", 6},
     Cost{"map_bytes", 1},
+    Cost{"mel_weight_matrix", 2},
+    Cost{"one_hot", 2},
     Cost{"pad", 2},
     Cost{"prelu_quantized", 4},
     Cost{"quantize_linear", 4},
@@ -76,11 +86,15 @@ constexpr std::array kCosts = {
     Cost{"reduce_sum_square", 1},
     Cost{"requantize", 4},
     Cost{"rms_norm", 3},
+    Cost{"scatter_elements", 4},
+    Cost{"scatter_nd", 4},
     Cost{"slice", 1},
     Cost{"softmax", 6},
     Cost{"split", 1},
     Cost{"tile", 1},
     Cost{"transpose", 3},
+    Cost{"trilu", 2},
+    Cost{"window", 20},
 };
 
 std::optional<double> ElementsOf(const Value& value) {
@@ -129,9 +143,13 @@ double ProductsOf(const Node& node, std::string_view kind) {
   return 0;
 }
 
-}  // namespace
+// What a kernel does.
+struct Work {
+  double nanoseconds;
+  bool splits;  // among threads
+};
 
-std::optional<double> TimeOfSmall(const Graph& graph, const Node& node) {
+std::optional<Work> WorkOf(const Graph& graph, const Node& node) {
   double written = 0, read = 0;
   for (const std::vector<Value*>* list : {&node.inputs, &node.outputs}) {
     for (const Value* value : *list) {
@@ -146,8 +164,8 @@ std::optional<double> TimeOfSmall(const Graph& graph, const Node& node) {
   const std::string_view kind = name.substr(name.rfind('.') + 1);
   const double products = ProductsOf(node, kind);
   if (products > 0) {
-    if (products >= kLeastSplitProducts || written > kMostElements) return std::nullopt;
-    return kNanosecondsOfCall + products / kProductsOfNanosecond + written * kNanosecondsOfElement;
+    return Work{kNanosecondsOfCall + products / kProductsOfNanosecond + written * kNanosecondsOfElement,
+                products >= kLeastSplitProducts || written > kMostElements};
   }
   double operations = 0;
   const auto* cost =
@@ -162,8 +180,19 @@ std::optional<double> TimeOfSmall(const Graph& graph, const Node& node) {
     return std::nullopt;
   }
   const double largest = std::max(read, written);
-  if (largest > kMostElements) return std::nullopt;
-  return kNanosecondsOfCall + largest * operations * kNanosecondsOfElement;
+  return Work{kNanosecondsOfCall + largest * operations * kNanosecondsOfElement, largest > kMostElements};
+}
+
+}  // namespace
+
+std::optional<double> TimeOf(const Graph& graph, const Node& node) {
+  const std::optional<Work> work = WorkOf(graph, node);
+  return work ? std::optional<double>(work->nanoseconds) : std::nullopt;
+}
+
+std::optional<double> TimeOfSmall(const Graph& graph, const Node& node) {
+  const std::optional<Work> work = WorkOf(graph, node);
+  return work && !work->splits ? std::optional<double>(work->nanoseconds) : std::nullopt;
 }
 
 }  // namespace rewire::compiler

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// About how long a kernel takes on one thread. Passes need this to weigh threads against each other; it is no
-// prediction for a certain machine.
+// About how long a kernel takes on one thread. Passes need this to weigh threads, or work when a program is
+// loaded, against what they save; it is no prediction for a certain machine.
 #pragma once
 
 #include <optional>
@@ -10,8 +10,10 @@
 
 namespace rewire::compiler {
 
-// Nanoseconds of the node's kernel, if it is too small to split its work itself. nullopt if it may split it,
-// if a shape is not known, or if the time of such a kernel does not follow from shapes.
+// Nanoseconds of the node's kernel. nullopt if a shape is not known, or if the time of such a kernel does not
+// follow from shapes.
+std::optional<double> TimeOf(const Graph& graph, const Node& node);
+// The same, if the kernel is too small to split its work itself.
 std::optional<double> TimeOfSmall(const Graph& graph, const Node& node);
 
 }  // namespace rewire::compiler

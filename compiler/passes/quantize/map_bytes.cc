@@ -121,10 +121,7 @@ class ByteMaps {
   // A constant of one element without axes, so that it gives a table none.
   Value* Flat(Value* constant) {
     if (constant == nullptr || constant->constant->shape.size() <= 1) return constant;
-    Value* flat = graph_.NewValue(constant->name, TensorOf(constant->type.dtype, {}));
-    flat->constant = constant->constant;
-    flat->constant->shape.clear();
-    return flat;
+    return graph_.NewView(constant->name, constant, {});
   }
 
   Graph& graph_;

@@ -195,6 +195,8 @@ class KeepingF32 {
     Node* cast = graph_.NewNode(NodeKind::kKernel);  // as if it had been folded
     cast->kernel = kCast;
     cast->inputs = {half};
+    cast->outputs = {wide};
+    cast->extents.push_back({wide->type.dims, nullptr});
     wide->folded = cast;
     return wide;
   }

@@ -92,10 +92,7 @@ class Embeddings {
     const std::int64_t width = weights[1];
     if (width < 1 || table[0] < 1 || table[0] > kMostElements / width) return;
     if (!IsSmall(table[0] * width, BytesReplaced({gather->inputs[0], layer->inputs[1]}))) return;
-    Value* matrix =
-        graph_.NewValue(layer->inputs[1]->name, TensorOf(kFloat32, ShapeOfInts({width, table[1]})));
-    matrix->constant = layer->inputs[1]->constant;
-    matrix->constant->shape = {width, table[1]};
+    Value* matrix = graph_.NewView(layer->inputs[1]->name, layer->inputs[1], {width, table[1]});
     std::vector<Value*> factors = {gather->inputs[0], matrix};
     if (layer->inputs.size() > 3 && layer->inputs[3] != nullptr) {
       const float* biases = FloatsOf(layer->inputs[3]);

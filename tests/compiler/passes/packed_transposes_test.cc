@@ -11,12 +11,6 @@ namespace {
 
 using Ints = std::vector<std::int64_t>;
 
-std::vector<float> Numbers(std::int64_t count) {
-  std::vector<float> numbers;
-  for (std::int64_t i = 0; i < count; ++i) numbers.push_back(static_cast<float>(i % 7) - 3);
-  return numbers;
-}
-
 // Adds a ConvTranspose by windows of 2 x 2 of weights [in, out / group, 2, 2].
 onnx::NodeProto* AddTransposed(onnx::GraphProto* graph, const std::string& x, const std::string& y,
                                const Ints& weights, const Ints& strides) {
