@@ -138,10 +138,11 @@ TEST_CASE("kernels of the host are part of a recorded run if a replay can do wit
 }
 
 TEST_CASE("a replay copies what the host had computed, though the host has gone on in that memory") {
-  // 4 is copied to the device and its memory given back, where 6 would lie then.
+  // 4 is copied to the device and its memory given back, where 6 would lie then. The storage is large, so
+  // that it has a block of its own, in which the pool would write if it were free.
   const std::string text = R"(.func main(x: f32[3]) -> (f32[3], i64[1], i64[1])
     %sizes = shape_of %x
-    %u = alloc_storage _, alignment=64, i64[1], cpu
+    %u = alloc_storage _, alignment=64, i64[1000], cpu
     %four = alloc_tensor %u, _, i64[1]
     kill %u
     invoke_packed test.plus(%sizes, %four), outputs=1
@@ -150,7 +151,7 @@ TEST_CASE("a replay copies what the host had computed, though the host has gone 
     invoke_packed test.plus(%four, %five), outputs=1
     %g = device_copy %four, cpu, fake
     kill %four
-    %w = alloc_storage _, alignment=64, i64[1], cpu
+    %w = alloc_storage _, alignment=64, i64[1000], cpu
     %six = alloc_tensor %w, _, i64[1]
     kill %w
     invoke_packed test.plus(%five, %six), outputs=1

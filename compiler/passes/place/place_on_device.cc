@@ -165,7 +165,10 @@ class Placement {
     for (std::size_t i = block.nodes.size(); i-- > 0;) {
       Node* node = block.nodes[i];
       for (const Slot& slot : SlotsOf(node)) {
-        for (Value* const* source : slot.sources) needed_on_host_.insert(*source);
+        for (Value* const* source : slot.sources) {
+          // Real numbers may lie on either side (sides.h).
+          if (!IsFloat((*source)->type.dtype)) needed_on_host_.insert(*source);
+        }
       }
       for (const Block& inner : node->blocks) Collect(inner, in_loop || node->kind == NodeKind::kLoop);
       if (node->kind == NodeKind::kReshape && needed_on_host_.contains(node->outputs[0])) {
