@@ -5,11 +5,11 @@
 //
 // A node can run there if the device has a kernel for it that takes its attributes, dtypes and ranks.
 // Integers that are shapes or sizes stay on the host, and so does what the device's kernel reads there. What
-// varies with the data of inputs is no size unless the host reads it: a run whose host only computes from
-// shapes and constants can be recorded (vm/run/vm_recording.cc). Nodes
-// that hang together on the device must have enough work to be worth the copies and launches. Nodes in blocks
-// are placed as others are. Values that If gives and Loop carries lie where fewest copies are needed
-// (sides.h). Conditions, trip counts, and the inputs and outputs of `main` stay on the host.
+// varies with an input's data is a size only if the host reads it, because a run can be recorded whose host
+// computes from shapes and constants alone (vm/run/vm_recording.cc). Nodes that hang together on the device
+// must have enough work to be worth the copies and launches. Nodes in blocks are placed as others are. Values
+// that If gives and Loop carries lie where fewest copies are needed (sides.h). Conditions, trip counts, and
+// the inputs and outputs of `main` stay on the host.
 #include <algorithm>
 #include <functional>
 #include <map>
