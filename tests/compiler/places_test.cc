@@ -75,6 +75,59 @@ TEST_CASE("an activation between bytes is looked up on the device, and a list of
   CHECK(compiled->report.host_calls.empty());
 }
 
+// What stays on the host, and why, one a line.
+std::string HostCallsOf(const onnx::ModelProto& model) {
+  const Result<Compilation> compiled = CompileFor("opencl", 0, model.SerializeAsString());
+  if (!compiled) return compiled.error().message();
+  std::string lines;
+  for (const HostCalls& calls : compiled->report.host_calls) {
+    if (calls.kernel.starts_with("rewire.shape.")) continue;
+    lines += std::to_string(calls.calls) + " " + calls.kernel + ": " + calls.reason + "\n";
+  }
+  return lines;
+}
+
+TEST_CASE("integers that vary with an input are computed on the device unless the host needs them") {
+  onnx::ModelProto model = EmptyModel();
+  onnx::GraphProto* graph = model.mutable_graph();
+  SetValue(graph->add_input(), "x", {"N"});
+  SetValue(graph->add_input(), "mask", {"N"}, onnx::TensorProto::INT64);
+  SetValue(graph->add_input(), "rows", {"M", "N"}, onnx::TensorProto::INT64);
+  SetValue(graph->add_input(), "least", {}, onnx::TensorProto::INT64);
+  AddFloats(graph, "zero", {}, {0});
+  AddNode(graph, "Less", {"least", "mask"}, "larger");
+  AddInt(AddNode(graph, "Cast", {"mask"}, "given"), "to", onnx::TensorProto::BOOL);
+  AddInt(AddNode(graph, "Cast", {"rows"}, "in_rows"), "to", onnx::TensorProto::BOOL);
+  AddNode(graph, "And", {"larger", "given"}, "both");
+  AddNode(graph, "And", {"both", "in_rows"}, "all");
+  AddNode(graph, "Where", {"all", "x", "zero"}, "y");
+  SetValue(graph->add_output(), "y", {"M", "N"});
+  CHECK(HostCallsOf(model).empty());
+
+  // The host reads `size` as a shape.
+  AddInts(graph, "one", {1});
+  AddNode(graph, "Add", {"least", "one"}, "size");
+  AddNode(graph, "Expand", {"x", "size"}, "expanded");
+  SetValue(graph->add_output(), "expanded", {""});
+  CHECK(HostCallsOf(model) == "1 rewire.add: shapes and sizes, which the host reads\n");
+}
+
+TEST_CASE("what follows from shapes is computed on the host if the host reads it") {
+  onnx::ModelProto model = EmptyModel();
+  onnx::GraphProto* graph = model.mutable_graph();
+  SetValue(graph->add_input(), "x", {""});
+  AddFloats(graph, "zero", {}, {0});
+  AddFloats(graph, "one", {}, {1});
+  AddNode(graph, "Size", {"x"}, "size");
+  AddInt(AddNode(graph, "Cast", {"size"}, "limit"), "to", onnx::TensorProto::FLOAT);
+  AddNode(graph, "Range", {"zero", "limit", "one"}, "range");
+  AddNode(graph, "Mul", {"range", "x"}, "y");
+  SetValue(graph->add_output(), "y", {""});
+  CHECK(HostCallsOf(model) ==
+        "1 rewire.arange: the device has no such kernel\n"
+        "1 rewire.cast: shapes and sizes, which the host reads\n");
+}
+
 TEST_CASE("C: a device, and what stays on the CPU") {
   const std::string bytes = ModelBytes();
   std::vector<Heard> heard;

@@ -137,6 +137,58 @@ TEST_CASE("kernels of the host are part of a recorded run if a replay can do wit
   }
 }
 
+TEST_CASE("a replay copies what the host had computed, though the host has gone on in that memory") {
+  // 4 is copied to the device and its memory given back, where 6 would lie then. The storage is large, so
+  // that it has a block of its own, in which the pool would write if it were free.
+  const std::string text = R"(.func main(x: f32[3]) -> (f32[3], i64[1], i64[1])
+    %sizes = shape_of %x
+    %u = alloc_storage _, alignment=64, i64[1000], cpu
+    %four = alloc_tensor %u, _, i64[1]
+    kill %u
+    invoke_packed test.plus(%sizes, %four), outputs=1
+    %v = alloc_storage _, alignment=64, i64[1], cpu
+    %five = alloc_tensor %v, _, i64[1]
+    invoke_packed test.plus(%four, %five), outputs=1
+    %g = device_copy %four, cpu, fake
+    kill %four
+    %w = alloc_storage _, alignment=64, i64[1000], cpu
+    %six = alloc_tensor %w, _, i64[1]
+    kill %w
+    invoke_packed test.plus(%five, %six), outputs=1
+    %i = device_copy %six, cpu, fake
+    kill %six
+    %fourth = device_copy %g, fake, cpu
+    %sixth = device_copy %i, fake, cpu
+)" + std::string(kOnDevice) +
+                           "    %r = alloc_adt tag=0 (%h, %fourth, %sixth)\n    ret %r\n.end";
+  const auto bind = [](VirtualMachine& vm) {
+    vm.SetOutput(1, TensorView(&first, kInt64, {1}));
+    vm.SetOutput(2, TensorView(&second, kInt64, {1}));
+  };
+  CheckAlike(text, bind, Integers);
+  FakeDevice device;
+  VirtualMachine vm = MachineOf(device, text);
+  vm.SetInput("x", TensorView(x, {3}));
+  vm.SetOutput(0, TensorView(y, {3}));
+  bind(vm);
+  std::uint64_t held = 0;
+  for (int i = 0; i < 3; ++i) {
+    CHECK(MessageOf(vm.TryRecord()).empty());
+    first = second = 0;
+    vm.Invoke();
+    vm.Invoke();
+    CHECK(first == 4);
+    CHECK(second == 6);
+    vm.SetInput("x", TensorView(x, {3}));  // ends the recording
+    vm.Invoke();
+    vm.Trim();
+    if (i == 0) held = vm.bytes_held();
+    CHECK(vm.bytes_held() == held);
+  }
+  CHECK(device.replays == 6);
+  CHECK(device.misuse.empty());
+}
+
 TEST_CASE("a recording that is refused has changed nothing") {
   const std::string state = std::string(".func main(x: f32[3], n: i64[1]) -> (f32[3], i64[1])") + kOnDevice +
                             OnHost("test.plus", "%n") +

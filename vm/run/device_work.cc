@@ -46,8 +46,10 @@ bool DeviceWork::Keep(Stream* stream, Use use, const MemoryRange& memory, Tensor
   // Memory that the caller lent stays until the call returns, and constants as long as the Program.
   StorageObject* storage = tensor != nullptr && tensor->local != kUncounted ? tensor->storage : nullptr;
   if (storage == nullptr) return true;
-  const bool own =
-      tensor->local < kSharing && storage->local < kSharing && storage->account == heap_.account();
+  // Each replay of a recorded copy reads the memory again.
+  const bool recorded = streams_.recording() && use == Use::kReads;
+  const bool own = !recorded && tensor->local < kSharing && storage->local < kSharing &&
+                   storage->account == heap_.account();
   if (own && (storage->release == nullptr || storage->release == OnRelease)) {
     copy.watched = storage;
     storage->release = OnRelease;
@@ -97,8 +99,17 @@ Status DeviceWork::WaitForAll(WaitCause cause) {
 // The recorded work has not been done, and what it uses is this VM's or the caller's until it is replayed.
 Status DeviceWork::ForgetRecorded(Stream* stream) {
   stream->busy = false;
+  for (std::uint32_t i = 0; i < count_; ++i) {
+    if (copies_[i].use == Use::kReads) copies_[i].stream = nullptr;
+  }
   LetGo(stream, false);
+  recorded_ = std::exchange(count_, 0);
   return std::exchange(late_, Status());
+}
+
+void DeviceWork::LetGoRecorded() {
+  count_ = std::exchange(recorded_, 0);
+  LetGo(nullptr, false);
 }
 
 void DeviceWork::OnRelease(void* work) {

@@ -57,8 +57,10 @@ class DeviceWork {
   // What a wait becomes while a run is recorded.
   [[gnu::cold]] static Status RefuseWait(WaitCause cause);
 
-  // The end of a recording. A failure: the run would have waited where memory was let go.
+  // The end of a recording. A failure: the run would have waited where memory was let go. What recorded
+  // copies read is held until LetGoRecorded, which must be called before the next run that is no replay.
   Status ForgetRecorded(Stream* stream);
+  void LetGoRecorded();
 
   const WaitCounts& waits() const { return waits_; }
 
@@ -69,7 +71,7 @@ class DeviceWork {
   static constexpr std::uint32_t kMostCopies = 64;
 
   struct InFlight {
-    Stream* stream = nullptr;
+    Stream* stream = nullptr;          // null: a recording has the copy
     Object* kept = nullptr;            // a reference that is dropped when the copy is done
     StorageObject* watched = nullptr;  // storage of this VM that calls OnRelease
     TensorObject* staging = nullptr;   // a reference to it
@@ -88,7 +90,8 @@ class DeviceWork {
   MemoryAccount* home_;
   AccountArray<InFlight> copies_;  // made for the first copy
   std::uint32_t count_ = 0;
-  Status late_;  // a failure that OnRelease met
+  std::uint32_t recorded_ = 0;  // the first copies, while count_ is 0: those of a recording
+  Status late_;                 // a failure that OnRelease met
   WaitCounts waits_;
 };
 

@@ -78,6 +78,7 @@ Status VmImpl::RecordRun(std::uint32_t function, DeviceStreams::Stream* stream) 
   }
   if (!status) {
     if (code == REWIRE_DEVICE_OK) api.destroy_recording(api.context, stream->device, handle);
+    work.LetGoRecorded();
     DropResult();
     return status;
   }
@@ -127,7 +128,8 @@ bool VmImpl::RecordsRepeated(std::uint32_t function, const RewireFFIAny* run_inp
   const Status recorded = RecordUsed(function);
   if (recorded) return true;
   // Otherwise it would be tried again and again.
-  if (recorded.code() == StatusCode::kUnsupported) open_ends &= static_cast<std::uint8_t>(~kAutomatic);
+  if (recorded.code() == StatusCode::kUnsupported || recorded.code() == StatusCode::kMemoryLimit)
+    open_ends &= static_cast<std::uint8_t>(~kAutomatic);
   return false;
 }
 
@@ -144,6 +146,7 @@ void VmImpl::DropRecording() {
     }
   }
   api.destroy_recording(api.context, stream.device, recording.handle);
+  work.LetGoRecorded();
 }
 
 }  // namespace rewire

@@ -26,7 +26,7 @@ std::size_t Lives::EndOf(const Value* value) const {
 
 bool Lives::DiesAt(const Value* value, const Node* node) const {
   const auto found = last_.find(value);
-  return found != last_.end() && found->second == node;
+  return found != last_.end() && found->second == node && !forever_.contains(value);
 }
 
 void Lives::Keep(const Value* value, bool forever) {
@@ -105,7 +105,10 @@ void Lives::WalkNode(const Node& node) {
       return;
     case NodeKind::kShapeOf:
     case NodeKind::kDims:
+      return;
     case NodeKind::kDeviceCopy:
+      // The device reads it later, and in each replay of a recorded run.
+      if (!node.inputs[0]->on_device) forever_.insert(node.inputs[0]);
       return;
     case NodeKind::kReshape:
       Share(node.inputs[0], node.outputs[0]);

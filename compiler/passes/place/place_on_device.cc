@@ -4,10 +4,12 @@
 // the host.
 //
 // A node can run there if the device has a kernel for it that takes its attributes, dtypes and ranks.
-// Integers that are shapes or sizes stay on the host, and so does what the device's kernel reads there. Nodes
-// that hang together on the device must have enough work to be worth the copies and launches. Nodes in blocks
-// are placed as others are. Values that If gives and Loop carries lie where fewest copies are needed
-// (sides.h). Conditions, trip counts, and the inputs and outputs of `main` stay on the host.
+// Integers that are shapes or sizes stay on the host, and so does what the device's kernel reads there. What
+// varies with an input's data is a size only if the host reads it, because a run can be recorded whose host
+// computes from shapes and constants alone (vm/run/vm_recording.cc). Nodes that hang together on the device
+// must have enough work to be worth the copies and launches. Nodes in blocks are placed as others are. Values
+// that If gives and Loop carries lie where fewest copies are needed (sides.h). Conditions, trip counts, and
+// the inputs and outputs of `main` stay on the host.
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -43,7 +45,9 @@ class Placement {
 
   void Run() {
     FindHostValues(graph_.main);
-    Collect(graph_.main);
+    FindVarying(graph_.main);
+    needed_on_host_ = on_host_;
+    Collect(graph_.main, false);
     LeaveOutLittleWork();
     slots_on_device_ = SlotsOnDevice(graph_, placed_, on_host_);
     MarkValues(graph_.main);
@@ -74,6 +78,22 @@ class Placement {
     if (value != nullptr) on_host_.insert(value);
   }
 
+  // Values that do not follow from shapes and constants alone.
+  void FindVarying(const Block& block) {
+    varying_.insert(block.parameters.begin(), block.parameters.end());
+    for (const Node* node : block.nodes) {
+      for (const Block& inner : node->blocks) FindVarying(inner);
+      if (node->kind == NodeKind::kShapeOf || node->kind == NodeKind::kDims) continue;
+      if (!node->blocks.empty() || !IsPure(graph_, *node) || Varies(node->inputs)) {
+        varying_.insert(node->outputs.begin(), node->outputs.end());
+      }
+    }
+  }
+  bool Varies(const std::vector<Value*>& values) const {
+    return std::any_of(values.begin(), values.end(),
+                       [&](const Value* value) { return varying_.contains(value); });
+  }
+
   static std::string NameOnDevice(const Node& node) {
     return std::string(kOnDevice) + node.kernel.substr(kStock.size());
   }
@@ -89,7 +109,7 @@ class Placement {
     return host;
   }
 
-  // A short list of integers is a shape, or an index that the host computes with. Integers of 8 bits are
+  // A short list of integers may be a shape, or an index that the host computes with. Integers of 8 bits are
   // none.
   static bool IsShape(const Value& value) {
     const DLDataType dtype = value.type.dtype;
@@ -97,8 +117,13 @@ class Placement {
     return counts && (value.elements || value.type.rank() <= 1);
   }
 
-  // Null if the device can run the kernel that the node calls.
-  const char* WhyOnHost(const Node& node) const {
+  bool AllNeededOnHost(const Node& node) const {
+    return std::all_of(node.outputs.begin(), node.outputs.end(),
+                       [&](const Value* output) { return needed_on_host_.contains(output); });
+  }
+
+  // Null if the device can run the kernel that the node calls. What reads its outputs has been asked before.
+  const char* WhyOnHost(const Node& node, bool in_loop) const {
     if (node.returns || node.flags != 0 || node.inputs.empty() || !node.kernel.starts_with(kStock)) {
       return "it makes values, or takes lists or texts";
     }
@@ -109,12 +134,18 @@ class Placement {
           return "a tensor is missing, or of more than 8 dimensions";
       }
     }
+    // A loop's integers count and choose, so they are left to the host.
+    const bool fixed = in_loop || !Varies(node.inputs);
+    const bool integers = !AnyFloat(node.inputs);
     const bool shapes = std::all_of(node.outputs.begin(), node.outputs.end(), [&](const Value* output) {
-      return IsShape(*output) && (on_host_.contains(output) || !AnyFloat(node.inputs));
+      if (!IsShape(*output)) return false;
+      return on_host_.contains(output) || (integers && (fixed || needed_on_host_.contains(output)));
     });
-    if (shapes) return "shapes and sizes, which the host reads";
-    // Casts between integers are left to the host.
-    if (node.kernel == "rewire.cast" && !AnyFloat(node.inputs) && !AnyFloat(node.outputs)) {
+    if (shapes || (!Varies(node.inputs) && AllNeededOnHost(node))) {
+      return "shapes and sizes, which the host reads";
+    }
+    if (node.kernel == "rewire.cast" && integers && !AnyFloat(node.outputs) &&
+        (fixed || AllNeededOnHost(node))) {
       return "integers and bools, which sizes and conditions depend on";
     }
     // The device has one zero for a vector, the CPU may have several.
@@ -132,14 +163,28 @@ class Placement {
                        [](const Value* value) { return IsFloat(value->type.dtype); });
   }
 
-  void Collect(const Block& block) {
-    for (Node* node : block.nodes) {
-      if (node->kind == NodeKind::kKernel) node->why_on_host = WhyOnHost(*node);
-      if (node->kind == NodeKind::kKernel && node->why_on_host == nullptr) {
-        index_[node] = candidates_.size();
-        candidates_.push_back(node);
+  // Readers before what they read.
+  void Collect(const Block& block, bool in_loop) {
+    for (std::size_t i = block.nodes.size(); i-- > 0;) {
+      Node* node = block.nodes[i];
+      for (const Slot& slot : SlotsOf(node)) {
+        for (Value* const* source : slot.sources) {
+          // Real numbers may lie on either side (sides.h).
+          if (!IsFloat((*source)->type.dtype)) needed_on_host_.insert(*source);
+        }
       }
-      for (const Block& inner : node->blocks) Collect(inner);
+      for (const Block& inner : node->blocks) Collect(inner, in_loop || node->kind == NodeKind::kLoop);
+      if (node->kind == NodeKind::kReshape && needed_on_host_.contains(node->outputs[0])) {
+        needed_on_host_.insert(node->inputs[0]);
+      }
+      if (node->kind != NodeKind::kKernel) continue;
+      node->why_on_host = WhyOnHost(*node, in_loop);
+      if (node->why_on_host != nullptr) {
+        needed_on_host_.insert(node->inputs.begin(), node->inputs.end());
+        continue;
+      }
+      index_[node] = candidates_.size();
+      candidates_.push_back(node);
     }
   }
 
@@ -324,7 +369,9 @@ class Placement {
 
   Graph& graph_;
   const DimLimits limits_;
-  std::unordered_set<const Value*> on_host_;
+  std::unordered_set<const Value*> on_host_;         // what instructions read
+  std::unordered_set<const Value*> needed_on_host_;  // that, and what nodes read that stay on the host
+  std::unordered_set<const Value*> varying_;
   std::vector<Node*> candidates_;
   std::unordered_map<const Node*, std::size_t> index_;
   std::vector<std::size_t> group_;  // of candidates, then of slots: another one of the group, or itself
