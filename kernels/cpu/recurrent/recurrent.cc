@@ -91,11 +91,11 @@ Status RunSteps(const RnnCall& call, int direction, Buffers<T>& buffers, const S
 
 // The products of all steps' inputs, and the steps in their usual form.
 Status RunUsual(const RnnCall& call, int direction, std::int64_t gates, RecurrentCell cell,
-                Buffers<float>& buffers, float* cells) {
+                Buffers<float>& buffers, float* cells, const float* peepholes = nullptr) {
   Status s = call.InputSums<float>(direction, buffers.input_sums, buffers.gemm, &buffers.inputs);
   if (!s.ok()) return s;
-  return RunUnitSteps(
-      {call, direction, gates, cell, buffers.inputs, buffers.sums, buffers.hidden, cells, buffers.reset});
+  return RunUnitSteps({call, direction, gates, cell, buffers.inputs, buffers.sums, buffers.hidden, cells,
+                       buffers.reset, peepholes});
 }
 
 struct Rnn {
@@ -319,8 +319,8 @@ struct Lstm {
       if (Status s = call.LoadState(initial_c, d, buffers.cell); !s.ok()) return s;
       Pace pace;
       if constexpr (std::is_same_v<T, float>) {
-        if (attributes.packed && p == nullptr && IsUsual(attributes.FunctionsOf(d))) {
-          Status s = RunUsual(call, d, 4, BestRecurrentCells().lstm, buffers, buffers.cell);
+        if (attributes.packed && IsUsual(attributes.FunctionsOf(d))) {
+          Status s = RunUsual(call, d, 4, BestRecurrentCells().lstm, buffers, buffers.cell, p);
           if (s.ok()) s = call.StoreState(y_h, d, buffers.hidden);
           if (s.ok()) s = call.StoreState(y_c, d, buffers.cell);
           if (!s.ok()) return s;
@@ -358,8 +358,7 @@ struct Lstm {
     const std::int64_t n = call.hidden();
     const GateFunction* functions = attributes.FunctionsOf(d);
     if constexpr (std::is_same_v<T, float>) {
-      if (p == nullptr && IsUsual(functions))
-        return BestRecurrentCells().lstm({sum, input, n, n, cell, state, state});
+      if (IsUsual(functions)) return BestRecurrentCells().lstm({sum, input, n, n, cell, state, state, p});
     }
     for (std::int64_t j = 0; j < n; ++j) {
       const auto gate = [&](std::int64_t k, std::int64_t peephole, T seen) {
