@@ -221,7 +221,7 @@ Result<std::string> LstmWeights(Op& op, Decomposition* parts, int weights, int s
 }
 
 // The layer's inputs are not quantised: the result is that of the quantised weights, closer to that of the
-// float layer.
+// float layer. The pass pack-bytes keeps the weights in 8 bits.
 Status LowerDynamicQuantizeLstm(Op& op, const Operator& /*row*/) {
   for (const int i : {0, 1, 2}) {
     if (op.in(i) == nullptr) return op.Invalid("input {} is missing", i);

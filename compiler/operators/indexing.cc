@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators that pick elements by index, order or condition.
+#include "rewire/compiler/ir/half.h"
 #include "rewire/compiler/operators/registry.h"
 #include "rewire/compiler/operators/text_values.h"
 
@@ -56,10 +57,29 @@ Status LowerGatherND(Op& op, const Operator& row) {
   return {};
 }
 
+// The dtype in which the kernels reduce: f32 f64 i64 i32 i8 u8.
+DLDataType ReducedAs(DLDataType dtype) {
+  if (IsHalf(dtype)) return kFloat32;
+  const bool is_integer = dtype.code == kInt || dtype.code == kUInt;
+  if (is_integer && dtype.bits == 16) return kInt32;
+  return dtype.code == kUInt && dtype.bits == 32 ? kInt64 : dtype;
+}
+
 Status LowerScatter(Op& op, const Operator& row) {
-  Attributes attributes = {{"reduction", op.String("reduction", "none")}};
+  const std::string reduction = op.String("reduction", "none");
+  Attributes attributes = {{"reduction", reduction}};
   if (op.type() != "ScatterND") attributes.push_back({"axis", op.Int("axis", 0)});
-  op.Set(0, op.Call(row.kernel, op.Arguments(0, 2), std::move(attributes), op.in(0)->type));
+  Type type = op.in(0)->type;
+  const DLDataType given = type.dtype;
+  if (reduction != "none") {
+    type.dtype = ReducedAs(given);
+    const bool is_wide = type.dtype.code == kUInt && type.dtype.bits == 64;
+    if (is_wide || type.dtype.code == kBool)
+      return op.Unsupported("reduction '{}' of {}", reduction, DTypeName(given));
+  }
+  std::vector<Value*> inputs = op.Arguments(0, 2);
+  for (const std::size_t i : {0, 2}) inputs[i] = op.Cast(inputs[i], type.dtype);
+  op.Set(0, op.Cast(op.Call(row.kernel, inputs, std::move(attributes), type), given));
   return {};
 }
 

@@ -106,6 +106,42 @@ TEST_CASE("a product of unsigned integers wraps as they do") {
   CHECK(Run(model, {1, 2}, true).values == std::vector<float>{4294967295.0F});
 }
 
+// Both sums of [0, 1, 2] and updates of ones and twos.
+TEST_CASE("a reducing scatter of 16 bits is computed in 32") {
+  const bool passes = GENERATE(false, true);
+  const auto type = GENERATE(kF16, kBF16, onnx::TensorProto::INT16, onnx::TensorProto::UINT16);
+  const bool tuples = GENERATE(false, true);
+  const bool floats = type == kF16 || type == kBF16;
+  const std::int32_t one = type == kF16 ? kOneF16 : type == kBF16 ? kOneBF16 : 1;
+  const std::int32_t two = floats ? kTwoF16 : 2;
+  onnx::ModelProto model = ModelOf({3});
+  model.mutable_opset_import(0)->set_version(18);
+  onnx::GraphProto* graph = model.mutable_graph();
+  AddHalves(graph, "u", {4}, type, {one, two, two, one});
+  onnx::TensorProto* places =
+      AddWeight(graph, "i", onnx::TensorProto::INT64, tuples ? Shape{4, 1} : Shape{4});
+  for (const std::int64_t place : {2, 0, 2, 0}) places->add_int64_data(place);
+  AddCast(graph, "x", "h", type);
+  onnx::NodeProto* node = AddNode(graph, tuples ? "ScatterND" : "ScatterElements", {"h", "i", "u"}, "s");
+  AddString(node, "reduction", "add");
+  AddCast(graph, "s", "y", kF32);
+  CHECK(Run(model, {3}, passes).values == std::vector<float>{3, 1, 5});
+}
+
+TEST_CASE("a reducing scatter of unsigned integers of 64 bits is refused") {
+  onnx::ModelProto model = ModelOf({3});
+  model.mutable_opset_import(0)->set_version(18);
+  onnx::GraphProto* graph = model.mutable_graph();
+  AddInts(graph, "i", {0});
+  AddWeight(graph, "u", onnx::TensorProto::UINT64, {1})->add_uint64_data(1);
+  AddCast(graph, "x", "h", onnx::TensorProto::UINT64);
+  AddString(AddNode(graph, "ScatterElements", {"h", "i", "u"}, "s"), "reduction", "add");
+  AddCast(graph, "s", "y", kF32);
+  const Outcome outcome = CompileProto(model);
+  REQUIRE(outcome.unsupported.size() == 1);
+  CHECK(outcome.unsupported[0].reason == "reduction 'add' of u64");
+}
+
 TEST_CASE("what no exact cast makes fit is refused with the model's own dtypes") {
   onnx::ModelProto model = ModelOf({1, 2});
   onnx::GraphProto* graph = model.mutable_graph();

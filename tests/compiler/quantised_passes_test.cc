@@ -283,4 +283,43 @@ TEST_CASE("pack-bytes: what it leaves") {
   }
 }
 
+// x: f32[5, 1, 3] through an LSTM of 4 units whose weights were bytes, as DynamicQuantizeLSTM is lowered.
+onnx::ModelProto LstmOfBytes(float zero, bool peepholes = false) {
+  onnx::ModelProto model = ModelOf({5, 1, 3});
+  onnx::GraphProto* graph = model.mutable_graph();
+  for (const std::string name : {"w", "r"}) {
+    const std::int64_t depth = name == "w" ? 3 : 4;
+    AddWeight(graph, name + ".stored", onnx::TensorProto::INT8, {1, depth, 16})
+        ->set_raw_data(std::string(static_cast<std::size_t>(16 * depth), '\x7f'));
+    AddFloats(graph, name + ".zero", {1, 1, 1}, {zero});
+    AddFloats(graph, name + ".scale", {1, 1, 1}, {0.01F});
+    AddInt(AddNode(graph, "Cast", {name + ".stored"}, name + ".floats"), "to", onnx::TensorProto::FLOAT);
+    AddNode(graph, "Sub", {name + ".floats", name + ".zero"}, name + ".less");
+    AddNode(graph, "Mul", {name + ".less", name + ".scale"}, name + ".turned");
+    AddIntList(AddNode(graph, "Transpose", {name + ".turned"}, name), "perm", {0, 2, 1});
+  }
+  std::vector<std::string> inputs = {"x", "w", "r"};
+  if (peepholes) {
+    AddFloats(graph, "p", {1, 12}, std::vector<float>(12, 0.5F));
+    inputs.insert(inputs.end(), {"", "", "", "", "p"});
+  }
+  AddInt(AddNode(graph, "LSTM", inputs, "y"), "hidden_size", 4);
+  return model;
+}
+
+TEST_CASE("pack-bytes: weights of an LSTM that the model has in bytes") {
+  const auto after = [](const onnx::ModelProto& model) {
+    std::string lines;
+    for (const std::string& line : RunPass("pack-bytes", model, {5, 1, 3}).after) lines += line + "\n";
+    return lines;
+  };
+  const std::string lines = after(LstmOfBytes(1));
+  INFO(lines);
+  CHECK_THAT(lines, Catch::Contains("rewire.packed.pack_integers {order=\"OI\", segments=1}"));
+  CHECK_THAT(lines, Catch::Contains("rewire.lstm_bytes {direction=\"forward\", layout=0, hidden_size=4}"));
+  // A difference of 128 is no byte, and peepholes are floats.
+  CHECK_THAT(after(LstmOfBytes(-1)), !Catch::Contains("lstm_bytes"));
+  CHECK_THAT(after(LstmOfBytes(1, true)), !Catch::Contains("lstm_bytes"));
+}
+
 }  // namespace rewire::test

@@ -338,6 +338,13 @@ TEST_CASE("recurrent layers ask between steps") {
     if (gates == 1) CheckAsks("rewire.rnn", {&x, &w, &r, &y, &h});
     if (gates == 3) CheckAsks("rewire.gru", {&x, &w, &r, &y, &h});
     if (gates == 4) CheckAsks("rewire.lstm", {&x, &w, &r, &y, &h, &c});
+    if (gates != 4) continue;
+    HostTensor w_bytes = HostTensor::Empty<std::int8_t>({width, kInputs}),
+               r_bytes = HostTensor::Empty<std::int8_t>({width, kHidden});
+    HostTensor scales = HostTensor::Random({1, width}, 4);
+    CheckAsks("rewire.lstm_bytes",
+              {&x, &w_bytes, &r_bytes, nullptr, nullptr, nullptr, nullptr, &scales, &scales, &y, &h, &c},
+              {{"hidden_size", kHidden}});
   }
 }
 

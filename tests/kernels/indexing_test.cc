@@ -74,6 +74,31 @@ TEST_CASE("gather_elements and scatter_elements go element by element") {
         "TypeError: rewire.scatter_elements: x has dtype bool, expected one of f32, i64, i32, f64, i8, u8");
 }
 
+TEST_CASE("scatter_elements takes elements of one index at once, in order") {
+  // Rows of 40 elements, of one index, of two, and of another one for each element; the last wins.
+  constexpr std::int64_t kWidth = 40, kRows = 5;
+  std::vector<std::int64_t> places;
+  std::vector<float> terms;
+  for (std::int64_t i = 0; i < kRows * kWidth; ++i) {
+    const std::int64_t row = i / kWidth, column = i % kWidth;
+    places.push_back(row < 2 ? 1 : row == 2 ? (column < 17 ? -1 : 0) : row == 3 ? column % 3 : 2);
+    terms.push_back(static_cast<float>(i));
+  }
+  HostTensor indices = HostTensor::Of<std::int64_t>({kRows, kWidth}, places);
+  HostTensor updates = HostTensor::Of<float>({kRows, kWidth}, terms);
+  HostTensor x = HostTensor::Random({3, kWidth}, 1), out = HostTensor::Empty<float>({3, kWidth});
+  for (const char* reduction : {"none", "add"}) {
+    CAPTURE(reduction);
+    std::vector<float> expected = x.values<float>();
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      float& place = expected[static_cast<std::size_t>((places[i] + 3) % 3 * kWidth) + i % kWidth];
+      place = (reduction == std::string("add") ? place : 0) + terms[i];
+    }
+    REQUIRE(Run("rewire.scatter_elements", {&x, &indices, &updates, &out}, {{"reduction", reduction}}) == "");
+    CHECK(out.values<float>() == expected);
+  }
+}
+
 TEST_CASE("gather_nd and scatter_nd take slices by tuples") {
   HostTensor x = HostTensor::Of<std::int32_t>({2, 2, 2}, {0, 1, 2, 3, 4, 5, 6, 7});
   HostTensor tuples = HostTensor::Of<std::int64_t>({2, 2}, {0, 1, -1, 0});

@@ -248,16 +248,18 @@ TEST_CASE("recurrent layers take packed weights, or inputs that are multiplied a
       const char* name;
       int gates;
       std::optional<bool> linear;  // the reset lies behind the product
+      bool peepholes = false;
     };
-    for (const auto& [name, gates, linear] :
-         {Kind{"lstm", 4, {}}, {"gru", 3, false}, {"gru", 3, true}, {"rnn", 1, {}}}) {
+    for (const auto& [name, gates, linear, peepholes] :
+         {Kind{"lstm", 4, {}}, {"lstm", 4, {}, true}, {"gru", 3, false}, {"gru", 3, true}, {"rnn", 1, {}}}) {
       if (linear == false && hidden % 16 != 0) continue;
-      INFO(name << " " << batch << " " << hidden << " " << linear.value_or(false));
+      INFO(name << " " << batch << " " << hidden << " " << linear.value_or(false) << " " << peepholes);
       const std::int64_t width = gates * hidden;
       HostTensor x = HostTensor::Random({steps, batch, inputs}, 1);
       HostTensor w = HostTensor::Random({1, width, inputs}, 2);
       HostTensor r = HostTensor::Random({1, width, hidden}, 3);
       HostTensor b = HostTensor::Random({1, 2 * width}, 4);
+      HostTensor p = HostTensor::Random({1, 3 * hidden}, 5);
       std::vector<std::int32_t> each(static_cast<std::size_t>(batch), 5);
       each[1] = 3;
       HostTensor lengths = HostTensor::Of<std::int32_t>({batch}, each);
@@ -279,7 +281,9 @@ TEST_CASE("recurrent layers take packed weights, or inputs that are multiplied a
           HostTensor y = HostTensor::Empty<float>({steps, 1, batch, hidden});
           HostTensor y_h = HostTensor::Empty<float>({1, batch, hidden});
           HostTensor y_c = HostTensor::Empty<float>({1, batch, hidden});
-          tensors.insert(tensors.end(), {&b, &lengths, &y, &y_h});
+          tensors.insert(tensors.end(), {&b, &lengths});
+          if (peepholes) tensors.insert(tensors.end(), {nullptr, nullptr, &p});
+          tensors.insert(tensors.end(), {&y, &y_h});
           if (gates == 4) tensors.push_back(&y_c);
           AttributeList attributes = {{"packed", std::int64_t{packed}}, {"direction", direction}};
           if (linear) attributes.emplace_back("linear_before_reset", std::int64_t{*linear});

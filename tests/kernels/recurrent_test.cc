@@ -9,7 +9,8 @@
 namespace rewire::test {
 namespace {
 
-constexpr std::int64_t kSteps = 5, kBatch = 3, kInputs = 4, kHidden = 6;
+// Units are brought forward by vectors, and what is left by a part of one.
+constexpr std::int64_t kSteps = 5, kBatch = 3, kInputs = 4, kHidden = 22;
 
 double Sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 
@@ -129,6 +130,32 @@ TEST_CASE("gru before and after its reset gate") {
   }
 }
 
+TEST_CASE("lstm with peepholes and the usual functions") {
+  Layer layer{4, 2, {5, 2, 0}};
+  HostTensor lengths = HostTensor::Of<std::int32_t>({kBatch}, layer.lengths);
+  HostTensor y = HostTensor::Empty<float>({kSteps, 2, kBatch, kHidden});
+  HostTensor y_h = HostTensor::Empty<float>({2, kBatch, kHidden}), y_c = y_h;
+  REQUIRE(
+      Run("rewire.lstm",
+          {&layer.x, &layer.w, &layer.r, &layer.b, &lengths, &layer.h0, &layer.c0, &layer.p, &y, &y_h, &y_c},
+          {{"direction", "bidirectional"}}) == "");
+  layer.Check(y, y_h, [&](auto d, auto time, auto n, auto& state, auto& cell) {
+    const std::vector<double> before = state;
+    for (std::int64_t j = 0; j < kHidden; ++j) {
+      const auto at = static_cast<std::size_t>(j);
+      const auto sum = [&](std::int64_t k) {
+        return layer.FromInput(d, k * kHidden + j, time, n) + layer.FromState(d, k * kHidden + j, before);
+      };
+      const auto peep = [&](std::int64_t k) {
+        return Layer::At(layer.p, (d * 3 + k) * kHidden + j) * cell[at];
+      };
+      const double in = Sigmoid(sum(0) + peep(0)), forget = Sigmoid(sum(2) + peep(2));
+      cell[at] = forget * cell[at] + in * std::tanh(sum(3));
+      state[at] = Sigmoid(sum(1) + peep(1)) * std::tanh(cell[at]);
+    }
+  });
+}
+
 TEST_CASE("lstm with peepholes, and without what it can do without") {
   Layer layer{4, 2, {}};
   HostTensor none = HostTensor::Empty<std::int32_t>({0});
@@ -188,13 +215,13 @@ TEST_CASE("wrong recurrent layers are refused with exact messages") {
   HostTensor y = HostTensor::Empty<float>({kSteps, 1, kBatch, kHidden});
   HostTensor y_h = HostTensor::Empty<float>({1, kBatch, kHidden});
   CHECK(Run("rewire.rnn", {&layer.x, &layer.w, &layer.w, &y, &y_h}) ==
-        "ValueError: rewire.rnn: w has shape [1, 6, 4], expected [1, 4, 4]");
+        "ValueError: rewire.rnn: w has shape [1, 22, 4], expected [1, 4, 4]");
   CHECK(Run("rewire.rnn", {&layer.x, &layer.w, &layer.r, &y, &y_h}, {{"direction", "bidirectional"}}) ==
-        "ValueError: rewire.rnn: w has shape [1, 6, 4], expected [2, 6, 4]");
+        "ValueError: rewire.rnn: w has shape [1, 22, 4], expected [2, 22, 4]");
   CHECK(Run("rewire.rnn", {&layer.x, &layer.w, &layer.r, &y, &y_h}, {{"activations", "Tahn"}}) ==
         "ValueError: rewire.rnn: attribute 'activations' names 'Tahn', which is no function");
   CHECK(Run("rewire.rnn", {&layer.x, nullptr, &layer.r, &y, &y_h}) ==
-        "ValueError: rewire.rnn: x has 4 elements a step for 1 directions, expected 6 for one without w");
+        "ValueError: rewire.rnn: x has 4 elements a step for 1 directions, expected 22 for one without w");
   CHECK(Run("rewire.lstm", {&layer.x, &layer.w, &layer.r, &y, &y_h, &y_h}, {{"activations", "Tanh"}}) ==
         "ValueError: rewire.lstm: attribute 'activations' names 1 functions, expected 3");
   HostTensor lengths = HostTensor::Of<std::int32_t>({kBatch}, {1, 6, 2});

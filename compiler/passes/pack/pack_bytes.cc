@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Keeps the constant weights of products in 8 bits where the model has them so, with a scale for each column
-// or one for all: rewire.packed.matmul_bytes. They take a quarter of the file and of the memory. Numbers of
+// or one for all: rewire.packed.matmul_bytes. Those of an LSTM stay so, too (pack_lstm_bytes.cc). They take a
+// quarter of the file and of the memory. Numbers of
 // the left side get 24 bits, which is as near as products of floats are; where the graph may compute in
 // bf16, 16.
 #include <cstring>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "rewire/compiler/passes/fuse/follow_up.h"
+#include "rewire/compiler/passes/pack/byte_weights.h"
 #include "rewire/compiler/passes/pack/packing.h"
 #include "rewire/compiler/passes/passes.h"
 #include "rewire/compiler/passes/quantize/quantization.h"
@@ -28,12 +30,6 @@ struct ByteWeights {
   const Value* scale;
   bool transposed;
 };
-
-// What computed this value, when compiling too.
-const Node* SourceOf(const Value* value) {
-  const Node* node = value->producer != nullptr ? value->producer : value->folded;
-  return node != nullptr && node->kind == NodeKind::kKernel ? node : nullptr;
-}
 
 // Weights by DequantizeLinear, or by a cast and a product as some exporters write it.
 std::optional<ByteWeights> ByteWeightsOf(const Value* weights) {
@@ -67,6 +63,7 @@ class BytePacking : public Packing {
     ForEachKernel([&](Node* node) {
       if (node->kernel == "rewire.matmul") PackMatMul(node);
       if (node->kernel == "rewire.gemm") PackGemm(node);
+      if (node->kernel == "rewire.lstm" && PackLstmBytes(&graph_, node)) changed_ = true;
     });
     if (changed_) RemoveDeadCode(&graph_);
   }

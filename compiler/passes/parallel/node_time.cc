@@ -138,7 +138,7 @@ double ProductsOf(const Node& node, std::string_view kind) {
   if (kind == "matmul" || kind == "matmul_integer" || kind == "matmul_bytes" || kind == "dense" ||
       kind == "gemm")
     return outputs * std::max(Dim(x, -1), kind == "gemm" ? Dim(x, 0) : 0.0);
-  if ((kind == "rnn" || kind == "gru" || kind == "lstm") && node.inputs.size() > 2)
+  if ((kind == "rnn" || kind == "gru" || kind == "lstm" || kind == "lstm_bytes") && node.inputs.size() > 2)
     return Dim(x, 0) * Dim(x, 1) * (*ElementsOf(w) + *ElementsOf(*node.inputs[2]));
   return 0;
 }

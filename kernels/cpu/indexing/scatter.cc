@@ -126,11 +126,16 @@ struct ScatterElements {
     auto* to = static_cast<char*>(out.raw_data());
     const I* index = indices.data<I>();
     const std::int64_t* steps = layout.inner_strides();
+    // Most exporters give whole rows one index, broadcast: these go at once.
+    const bool in_runs = steps[0] == 1 && steps[1] == 1;
     return ForAllRows(layout, [&](const std::int64_t* offsets, std::int64_t count) {
-      for (std::int64_t i = 0; i < count; ++i) {
+      std::int64_t run = 1;
+      for (std::int64_t i = 0; i < count; i += run) {
         const std::int64_t u = offsets[0] + i * steps[0];
         const std::int64_t place = FromEnd(index[u], out.dim(along)) * of_out[along];
-        combine(to + (offsets[1] + i * steps[1] + place) * bytes, from + u * bytes, 1);
+        run = 1;
+        while (in_runs && i + run < count && index[u + run] == index[u]) ++run;
+        combine(to + (offsets[1] + i * steps[1] + place) * bytes, from + u * bytes, run);
       }
     });
   }

@@ -17,17 +17,21 @@ class BytesProduct : RowsByBytes {
  public:
   explicit BytesProduct(const RowsByBytes& product) : RowsByBytes(product) {}
 
-  Status Run() const {
+  Status Run(RowsByBytesScratch* scratch) const {
     if (rows == 0) return Status();
     if (kernels_.multiply == nullptr || depth == 0) {
       return ForPanels(rows,
                        [&](std::int64_t panel, Pace& pace) { return MultiplyFloats(panel, 0, rows, pace); });
     }
     const std::int64_t most = AtOnce(), groups = SplitGroups(depth);
+    if (scratch->block == nullptr) {
+      if (Status s = Workspace(ScratchBytes(most, depth, limbs), &scratch->block); !s.ok()) return s;
+    }
+    const std::int64_t numbers = NumbersOfScratch(BytesOfRows(most, depth, limbs));
     Rounded rounded{};
-    if (Status s = Workspace(BytesOfRows(most, depth, limbs), &rounded.bytes); !s.ok()) return s;
-    if (Status s = Workspace(Times(most, groups), &rounded.scales); !s.ok()) return s;
-    if (Status s = Workspace(Times(most, limbs * groups), &rounded.starts); !s.ok()) return s;
+    rounded.bytes = reinterpret_cast<std::int8_t*>(scratch->block);
+    rounded.scales = reinterpret_cast<float*>(scratch->block + numbers);
+    rounded.starts = reinterpret_cast<std::int32_t*>(rounded.scales + most * groups);
     for (; rounded.first < rows; rounded.first += rounded.count) {
       rounded.count = std::min(most, rows - rounded.first);
       if (Status s = Round(rounded); !s.ok()) return s;
@@ -40,11 +44,11 @@ class BytesProduct : RowsByBytes {
   }
 
   static void Declare(WorkspaceSizes& sizes, std::int64_t of_rows, std::int64_t of_depth, int of_limbs) {
-    const std::int64_t row = BytesOfRow(of_depth, of_limbs), groups = SplitGroups(of_depth);
+    const std::int64_t row = BytesOfRow(of_depth, of_limbs);
     const std::int64_t most = std::max(4 * kBytesAtOnce, kLeastAtOnce * row);
-    sizes.Take(Plus(std::min(Times(of_rows, row), most), BytesOfRows(0, of_depth, of_limbs)), 1);
-    sizes.Take(Times(std::min(of_rows, kMostAtOnce), groups), sizeof(float));
-    sizes.Take(Times(std::min(of_rows, kMostAtOnce), of_limbs * groups), sizeof(std::int32_t));
+    const std::int64_t bytes = Plus(std::min(Times(of_rows, row), most), BytesOfRows(0, of_depth, of_limbs));
+    sizes.Take(
+        Plus(NumbersOfScratch(bytes), OthersOfRows(std::min(of_rows, kMostAtOnce), of_depth, of_limbs)), 1);
   }
 
  private:
@@ -73,6 +77,15 @@ class BytesProduct : RowsByBytes {
   static std::int64_t BytesOfRows(std::int64_t count, std::int64_t of_depth, int of_limbs) {
     const std::int64_t behind = HasTiles() ? Times(kBlockRows, LimbBytes(of_depth)) : 0;
     return Plus(Times(count, BytesOfRow(of_depth, of_limbs)), behind);
+  }
+  // The scratch has the rows' bytes, and behind them, in a line of their own, all scales and all starts.
+  static std::int64_t NumbersOfScratch(std::int64_t bytes) { return Plus(bytes, 63) / 64 * 64; }
+  static std::int64_t OthersOfRows(std::int64_t count, std::int64_t of_depth, int of_limbs) {
+    return Times(count, SplitGroups(of_depth), sizeof(float) + of_limbs * sizeof(std::int32_t));
+  }
+  static std::int64_t ScratchBytes(std::int64_t count, std::int64_t of_depth, int of_limbs) {
+    return Plus(NumbersOfScratch(BytesOfRows(count, of_depth, of_limbs)),
+                OthersOfRows(count, of_depth, of_limbs));
   }
   std::int64_t AtOnce() const {
     const std::int64_t bytes = __rewire_kernel_api->thread_count() > 1 ? 4 * kBytesAtOnce : kBytesAtOnce;
@@ -225,7 +238,14 @@ class BytesProduct : RowsByBytes {
 
 }  // namespace
 
-Status MultiplyRowsByBytes(const RowsByBytes& product) { return BytesProduct(product).Run(); }
+Status MultiplyRowsByBytes(const RowsByBytes& product, RowsByBytesScratch* scratch) {
+  return BytesProduct(product).Run(scratch);
+}
+
+Status MultiplyRowsByBytes(const RowsByBytes& product) {
+  RowsByBytesScratch scratch;
+  return MultiplyRowsByBytes(product, &scratch);
+}
 
 void DeclareRowsByBytes(WorkspaceSizes& sizes, std::int64_t rows, std::int64_t depth, int limbs) {
   BytesProduct::Declare(sizes, rows, depth, limbs);

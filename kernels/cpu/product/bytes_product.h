@@ -6,6 +6,7 @@
 // a piece that the first cache holds at once.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "rewire/kernels/cpu/elementwise/activation_attribute.h"
@@ -27,7 +28,15 @@ struct RowsByBytes {
   float* out;
 };
 
-// Takes the workspace that DeclareRowsByBytes declares. Call it only from the kernel's own thread.
+// Scratch of several products, which the first of them takes. The later ones must have as many rows, and be
+// as deep.
+struct RowsByBytesScratch {
+  std::byte* block = nullptr;
+};
+
+// Takes the workspace that DeclareRowsByBytes declares, once for a scratch. Call it only from the kernel's
+// own thread.
+[[nodiscard]] Status MultiplyRowsByBytes(const RowsByBytes& product, RowsByBytesScratch* scratch);
 [[nodiscard]] Status MultiplyRowsByBytes(const RowsByBytes& product);
 void DeclareRowsByBytes(WorkspaceSizes& sizes, std::int64_t rows, std::int64_t depth, int limbs);
 

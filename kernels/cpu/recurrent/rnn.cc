@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rewire/kernels/cpu/recurrent/rnn.h"
 
+#include "rewire/kernels/cpu/product/integer_panels.h"
+
 namespace rewire::kernel::cpu {
 namespace {
 
@@ -17,26 +19,28 @@ Status RnnCall::Init(TensorView x, const std::optional<TensorView>& w, TensorVie
                      std::initializer_list<NamedTensor> states, TensorView y,
                      std::initializer_list<NamedTensor> results) {
   Checks checks;
-  checks.Dense("x", x).Dense("r", r).Dense("y", y);
+  checks.Dense("x", x).Dense("y", y);
   if (Status s = checks.Rank("x", x, 3).Take(); !s.ok()) return s;
-  const int rank = attributes_.packed ? 2 : 3;
-  checks.Rank("r", r, rank).SameDType("r", r, "x", x).SameDType("y", y, "x", x);
+  if (Status s = CheckWeights("r", r, x); !s.ok()) return s;
   const bool has_w = IsGiven(w) || (w && x.dim(2) == 0);
-  if (has_w) checks.Dense("w", *w).Rank("w", *w, rank).SameDType("w", *w, "x", x);
-  if (Status s = checks.Take(); !s.ok()) return s;
+  if (has_w) {
+    if (Status s = CheckWeights("w", *w, x); !s.ok()) return s;
+  }
+  if (Status s = checks.SameDType("y", y, "x", x).Take(); !s.ok()) return s;
   if (attributes_.packed && !x.Is<float>())
     return TypeError("x has dtype ", DTypeName(x.dtype()), ", expected f32 with packed weights");
   const int directions = attributes_.directions;
   steps_ = x.dim(attributes_.batch_first ? 1 : 0);
   batch_ = x.dim(attributes_.batch_first ? 0 : 1);
   inputs_ = x.dim(2);
-  hidden_ = attributes_.hidden != 0 ? attributes_.hidden : r.dim(rank - 1);
+  hidden_ = attributes_.hidden != 0 ? attributes_.hidden : r.dim(r.ndim() - 1);
   // Packed, the directions are one behind the other.
   const std::int64_t stored = PackedColumns(width());
   const std::int64_t of_w[] = {directions, width(), inputs_};
   const std::int64_t of_r[] = {directions, width(), hidden_};
-  const std::int64_t packed_w[] = {Times(directions, stored), inputs_};
-  const std::int64_t packed_r[] = {Times(directions, stored), hidden_};
+  const auto depth = [&](std::int64_t of) { return bytes_ != nullptr ? PaddedDepth(of) : of; };
+  const std::int64_t packed_w[] = {Times(directions, stored), depth(inputs_)};
+  const std::int64_t packed_r[] = {Times(directions, stored), depth(hidden_)};
   const std::int64_t of_b[] = {directions, Times(2, width())};
   std::int64_t of_y[] = {steps_, directions, batch_, hidden_};
   std::int64_t of_state[] = {directions, batch_, hidden_};
@@ -81,6 +85,15 @@ Status RnnCall::Init(TensorView x, const std::optional<TensorView>& w, TensorVie
   r_ = r;
   y_ = y;
   b_ = b;
+  return Status();
+}
+
+Status RnnCall::CheckWeights(const char* name, TensorView weights, TensorView x) const {
+  Checks checks;
+  checks.Dense(name, weights).Rank(name, weights, attributes_.packed ? 2 : 3);
+  if (bytes_ == nullptr) checks.SameDType(name, weights, "x", x);
+  if (Status s = checks.Take(); !s.ok()) return s;
+  if (bytes_ != nullptr && !weights.Is<std::int8_t>()) return WrongDType(Types<std::int8_t>(), name, weights);
   return Status();
 }
 

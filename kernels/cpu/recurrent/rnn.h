@@ -18,6 +18,21 @@ namespace rewire::kernel::cpu {
 
 using NamedTensor = std::pair<const char*, std::optional<TensorView>>;
 
+class RnnCall;
+
+// The products of a layer whose weights are bytes (lstm_bytes.cc). Each has all gates of a direction: sums
+// [rows, width] of x or a state [rows, ..], plus `bias` [width] if any.
+class ByteWeightProducts {
+ public:
+  virtual Status MultiplyInputs(const RnnCall& call, int direction, const float* x, std::int64_t rows,
+                                const float* bias, float* sums) = 0;
+  virtual Status MultiplyState(const RnnCall& call, int direction, const float* state, std::int64_t rows,
+                               const float* bias, float* sums) = 0;
+
+ protected:
+  ~ByteWeightProducts() = default;
+};
+
 // The arguments of one call.
 //
 // - x [steps, batch, inputs], w [directions, gates * hidden, inputs], r [directions, gates * hidden, hidden].
@@ -26,9 +41,11 @@ using NamedTensor = std::pair<const char*, std::optional<TensorView>>;
 // - With the batch first: x [batch, steps, inputs], y [batch, steps, directions, hidden], states [batch,
 //   directions, hidden].
 // - Without w: x [.., .., gates * hidden] already has the products with w and their bias, for one direction.
+// - With `bytes`, w and r are i8 and packed, and it multiplies by them.
 class RnnCall {
  public:
-  RnnCall(const RnnAttributes& attributes, int gates) : attributes_(attributes), gates_(gates) {}
+  RnnCall(const RnnAttributes& attributes, int gates, ByteWeightProducts* bytes = nullptr)
+      : attributes_(attributes), gates_(gates), bytes_(bytes) {}
 
   // `states` are read and may be missing; `results` are written. A y without elements is not computed.
   Status Init(TensorView x, const std::optional<TensorView>& w, TensorView r,
@@ -40,7 +57,11 @@ class RnnCall {
   std::int64_t steps() const { return steps_; }
   std::int64_t batch() const { return batch_; }
   std::int64_t hidden() const { return hidden_; }
+  std::int64_t inputs() const { return inputs_; }
   std::int64_t width() const { return Times(gates_, hidden_); }
+  bool has_byte_weights() const { return bytes_ != nullptr; }
+  // The columns of w and r in memory, of one direction.
+  std::int64_t stored_width() const { return attributes_.packed ? PackedColumns(width()) : width(); }
 
   // The number of steps of a batch's sequence, and the time index that its step t reads and writes.
   std::int64_t LengthOf(std::int64_t b) const { return lengths_ != nullptr ? lengths_[b] : steps_; }
@@ -116,9 +137,24 @@ class RnnCall {
     *sums = x_.data<T>();
     if (!w_) return Status();
     *sums = scratch;
+    if constexpr (std::is_same_v<T, float>) {
+      if (bytes_ != nullptr)
+        return bytes_->MultiplyInputs(*this, direction, x_.data<T>(), Times(steps_, batch_),
+                                      Biases<T>(direction), scratch);
+    }
     return Multiply(x_.data<T>(), Times(steps_, batch_), inputs_,
                     w_->data<T>() + direction * stored_width() * inputs_, width(), Biases<T>(direction),
                     scratch, gemm);
+  }
+  // The same of a state [batch, hidden] by all of r, with its bias.
+  template <typename T>
+  Status StateSums(int direction, const T* state, T* sums, GemmScratch<T>& scratch) const {
+    const T* bias = Biases<T>(direction);
+    const T* of_r = bias == nullptr ? nullptr : bias + width();
+    if constexpr (std::is_same_v<T, float>) {
+      if (bytes_ != nullptr) return bytes_->MultiplyState(*this, direction, state, batch_, of_r, sums);
+    }
+    return MultiplyState(state, Recurrence<T>(direction), width(), of_r, sums, scratch);
   }
   // sums [batch, rows] = state [batch, hidden] times r [rows, hidden], transposed, plus `bias` [rows] if any.
   template <typename T>
@@ -130,8 +166,8 @@ class RnnCall {
  private:
   Status CopyLengths(TensorView lengths);
 
-  // The width of w and r in memory.
-  std::int64_t stored_width() const { return attributes_.packed ? PackedColumns(width()) : width(); }
+  // Of w or r: how it lies, its rank and its type.
+  Status CheckWeights(const char* name, TensorView weights, TensorView x) const;
 
   // out [count, columns] = x [count, depth] times w [columns, depth], transposed, plus bias [columns] if any.
   template <typename T>
@@ -155,6 +191,7 @@ class RnnCall {
 
   const RnnAttributes& attributes_;
   int gates_;
+  ByteWeightProducts* bytes_;
   TensorView x_, r_, y_;
   std::optional<TensorView> w_, b_;
   std::int32_t* lengths_ = nullptr;  // [batch]; null: all have steps_

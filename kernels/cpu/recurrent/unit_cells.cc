@@ -35,13 +35,21 @@ struct Lstm {
   static HWY_INLINE void Advance(const RecurrentUnits& units, std::int64_t i) {
     const D d;
     V divisor;
-    const V dividend = TanhFraction(d, Sum(units, 3, i), &divisor);
-    const V taken = hn::Div(dividend, hn::Mul(SigmoidDivisor(Sum(units, 0, i)), divisor));
-    const V kept = hn::Div(hn::LoadU(d, units.cell + i), SigmoidDivisor(Sum(units, 2, i)));
+    const V dividend = TanhFraction(d, Sum(units, 3, i), &divisor), before = hn::LoadU(d, units.cell + i);
+    const V taken = hn::Div(dividend, hn::Mul(SigmoidDivisor(Seen(units, 0, i, before)), divisor));
+    const V kept = hn::Div(before, SigmoidDivisor(Seen(units, 2, i, before)));
     const V cell = hn::Add(kept, taken);
     const V shown = TanhFraction(d, cell, &divisor);
     hn::StoreU(cell, d, units.cell + i);
-    hn::StoreU(hn::Div(shown, hn::Mul(SigmoidDivisor(Sum(units, 1, i)), divisor)), d, units.next + i);
+    hn::StoreU(hn::Div(shown, hn::Mul(SigmoidDivisor(Seen(units, 1, i, cell)), divisor)), d, units.next + i);
+  }
+
+ private:
+  // A gate's sum, to which a peephole adds what it sees of the cell.
+  static HWY_INLINE V Seen(const RecurrentUnits& units, std::int64_t gate, std::int64_t i, V cell) {
+    const V sum = Sum(units, gate, i);
+    if (units.peepholes == nullptr) return sum;
+    return hn::MulAdd(hn::LoadU(D(), units.peepholes + gate * units.gate_step + i), cell, sum);
   }
 };
 
@@ -70,14 +78,17 @@ void AdvanceUnits(const RecurrentUnits& units) {
   // The last ones, filled up to a vector.
   constexpr std::int64_t kMost = hn::MaxLanes(D());
   HWY_ALIGN float products[Cell::kGates * kMost] = {}, more[Cell::kGates * kMost] = {};
-  HWY_ALIGN float cell[kMost] = {}, state[kMost] = {};
+  HWY_ALIGN float cell[kMost] = {}, state[kMost] = {}, peepholes[3 * kMost] = {};
   for (std::int64_t gate = 0; gate < Cell::kGates; ++gate) {
     std::copy_n(units.products + gate * units.gate_step + i, left, products + gate * kMost);
     std::copy_n(units.more + gate * units.gate_step + i, left, more + gate * kMost);
   }
   if (units.cell != nullptr) std::copy_n(units.cell + i, left, cell);
   std::copy_n(units.state + i, left, state);
-  Cell::Advance({products, more, kMost, left, cell, state, state}, 0);
+  for (std::int64_t gate = 0; units.peepholes != nullptr && gate < 3; ++gate)
+    std::copy_n(units.peepholes + gate * units.gate_step + i, left, peepholes + gate * kMost);
+  Cell::Advance(
+      {products, more, kMost, left, cell, state, state, units.peepholes == nullptr ? nullptr : peepholes}, 0);
   if (units.cell != nullptr) std::copy_n(cell, left, units.cell + i);
   std::copy_n(state, left, units.next + i);
 }

@@ -13,6 +13,7 @@ namespace rewire::kernel::cpu {
 // LSTM: input, output, forget, candidate; each gate is products + more.
 //   cell = sigmoid(forget) * cell + sigmoid(input) * tanh(candidate)
 //   next = sigmoid(output) * tanh(cell)
+// With peepholes, input and forget also have a peephole times the cell before, output times the cell after.
 // GRU, with the reset behind the product (linear_before_reset): update, reset, candidate.
 //   h = tanh(more + sigmoid(reset) * products)
 //   next = (1 - sigmoid(update)) * h + sigmoid(update) * state
@@ -24,6 +25,8 @@ struct RecurrentUnits {
   float* cell;         // an LSTM's; read and written
   const float* state;  // the state before the step; an LSTM does not read it
   float* next;         // the state after it; may be `state`
+  // An LSTM's, of input, output and forget: that many elements apart, as the sums are. Null: none.
+  const float* peepholes = nullptr;
 };
 
 using RecurrentCell = void (*)(const RecurrentUnits& units);

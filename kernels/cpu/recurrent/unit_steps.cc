@@ -19,7 +19,8 @@ void AdvanceUnits(const UnitSteps& steps, std::int64_t t, std::int64_t begin, st
     const std::int64_t time = runs ? call.TimeOf(steps.direction, t, b) : t;
     if (runs) {
       steps.cell({steps.sums + b * width + begin, steps.inputs + call.RowOf(time, b) * width + begin, hidden,
-                  end - begin, steps.cells == nullptr ? nullptr : steps.cells + at, state + at, next + at});
+                  end - begin, steps.cells == nullptr ? nullptr : steps.cells + at, state + at, next + at,
+                  steps.peepholes == nullptr ? nullptr : steps.peepholes + begin});
     } else {
       std::copy_n(state + at, end - begin, next + at);
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The steps of an LSTM or GRU in the form that nearly all models use. It has f32, packed weights and ONNX's
-// default activations, no clipping, no peepholes, and a GRU's reset lies behind the product.
+// default activations, no clipping, and a GRU's reset lies behind the product.
 #pragma once
 
 #include "rewire/kernels/cpu/recurrent/rnn.h"
@@ -19,7 +19,8 @@ struct UnitSteps {
   float* sums;          // [batch, width], scratch
   float* hidden;  // [batch, hidden]: the state before the first step, and afterwards the state after the last
   float* cells;   // [batch, hidden], in the same way; null for a GRU
-  float* other_hidden;  // [batch, hidden], scratch
+  float* other_hidden;               // [batch, hidden], scratch
+  const float* peepholes = nullptr;  // [3, hidden], of an LSTM; may be null
 };
 
 // Also writes y. Uses the program's threads if it is worth it.

@@ -309,6 +309,29 @@ void Recurrent(std::int64_t gates, Dice& dice, Call* call) {
   for (int i = 0; i < (gates == 4 ? 2 : 1); ++i) call->arguments.push_back(Of(dice, kF32, state));
 }
 
+void LstmBytes(Dice& dice, Call* call) {
+  const std::int64_t steps = 1 + dice.Below(5), batch = 1 + dice.Below(6), inputs = 1 + dice.Below(40),
+                     hidden = dice.OneIn(2) ? 32 : 3, directions = dice.OneIn(3) ? 2 : 1, width = 4 * hidden;
+  call->attributes = {{"hidden_size", hidden}};
+  if (directions == 2) call->attributes.emplace_back("direction", "bidirectional");
+  const std::int64_t stored = directions * RoundUp(width, 16);
+  const Shape state = {directions, batch, hidden}, scales = {directions, width};
+  call->arguments = {Of(dice, kF32, {steps, batch, inputs}),
+                     Of(dice, kI8, {stored, RoundUp(inputs, 4)}),
+                     Of(dice, kI8, {stored, RoundUp(hidden, 4)}),
+                     Of(dice, kF32, {directions, 2 * width}),
+                     Of(dice, kI32, {batch}),
+                     Of(dice, kF32, state),
+                     Of(dice, kF32, state),
+                     Of(dice, kF32, scales),
+                     Of(dice, kF32, scales),
+                     Of(dice, kF32, {steps, directions, batch, hidden}),
+                     Of(dice, kF32, state),
+                     Of(dice, kF32, state)};
+  call->arguments[4].missing = dice.OneIn(2);
+  call->arguments[4].values = {dice.Below(steps + 1), steps, 0, 0, 1, steps};
+}
+
 void Regions(bool align, Dice& dice, Call* call) {
   const std::int64_t count = dice.Below(4);
   call->arguments = {Of(dice, kF32, {2, 3, 8, 8}), Of(dice, kF32, {count, align ? 4 : 5})};
@@ -469,6 +492,7 @@ bool SeedOf(const std::string& kernel, Dice& dice, Call* call) {
     return Convolution(name == "conv_transpose", name == "conv_integer", dice, call), true;
   if (name == "rnn" || name == "gru" || name == "lstm")
     return Recurrent(name == "rnn" ? 1 : name == "gru" ? 3 : 4, dice, call), true;
+  if (name == "lstm_bytes") return LstmBytes(dice, call), true;
   if (shape && name == "stft") {
     call->arguments = {Ints(dice, {2, 20, 1}), Ints(dice, {1 + dice.Below(5)}, true), Ints(dice, {8}),
                        Ints(dice, {8}, true), Of(dice, kI64, {4})};
