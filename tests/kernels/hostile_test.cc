@@ -192,6 +192,17 @@ TEST_CASE("a transform of any length declares memory that only grows") {
   }
 }
 
+TEST_CASE("a kernel that declares more blocks than it can says that it takes an unknown amount") {
+  std::uint64_t blocks[REWIRE_MAX_WORKSPACES + 1] = {};
+  kernel::cpu::WorkspaceSizes sizes(nullptr, 0, blocks);
+  for (int i = 0; i < REWIRE_MAX_WORKSPACES; ++i) sizes.Take(2, 4);
+  CHECK(sizes.taken() == REWIRE_MAX_WORKSPACES);
+  CHECK(blocks[REWIRE_MAX_WORKSPACES - 1] == 8);
+  sizes.Take(2, 4);
+  CHECK(sizes.taken() == -1);
+  CHECK(blocks[REWIRE_MAX_WORKSPACES] == 0);
+}
+
 // The order does not depend on how the positions are divided, nor on what the elements are.
 TEST_CASE("long axes are ordered as short ones are") {
   constexpr std::int64_t kSize = 30000;

@@ -35,13 +35,16 @@ class WorkspaceSizes {
   }
 
   void Take(std::int64_t elements, std::int64_t element_bytes) {
-    blocks_[taken_++] = static_cast<std::uint64_t>(Times(elements, element_bytes));
+    if (taken_ < REWIRE_MAX_WORKSPACES)
+      blocks_[taken_] = static_cast<std::uint64_t>(Times(elements, element_bytes));
+    ++taken_;
   }
   // Declares what Gemm takes for consecutive products whose sizes are at most these. Nothing for products
   // that it does not pack.
   void TakeGemm(std::int64_t rows, std::int64_t columns, std::int64_t depth, DLDataType dtype);
 
-  std::int32_t taken() const { return taken_; }
+  // How many blocks were declared; -1 if they are more than a kernel can declare.
+  std::int32_t taken() const { return taken_ <= REWIRE_MAX_WORKSPACES ? taken_ : -1; }
 
  private:
   const DLTensor* const* tensors_;
