@@ -16,6 +16,7 @@ std::span<const Pass> Passes() {
       {"fuse-quantized-add", FuseQuantizedAdd},
       {"map-bytes", MapBytes},
       {"fold-affine", FoldAffine},
+      {"split-batch-norm", SplitBatchNorm, nullptr, true},
       {"fuse-hard-swish", FuseHardSwish},
       {"fuse-gelu", FuseGelu},
       {"fuse-swish", FuseSwish},

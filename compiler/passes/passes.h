@@ -57,6 +57,8 @@ void UseIntegerProducts(Graph* graph);
 void UseFloatsForGroups(Graph* graph);
 // Moves batch normalisation, and factors and terms per channel, into the weights before them.
 void FoldAffine(Graph* graph);
+// Turns batch normalisation that is not moved so into a product and a sum.
+void SplitBatchNorm(Graph* graph);
 // Turns x * clip(x + 3, 0, 6) / 6 into one kernel.
 void FuseHardSwish(Graph* graph);
 // Takes rows out of a constant table before its elements are processed further.

@@ -353,6 +353,10 @@ TEST_CASE("channels-last: what lies between two transposes") {
     CHECK(image.Finish("b") ==
           Lines{"%1 = rewire.exp(%0)", "%2 = rewire.concat {axis=3}(%0, %1)", "output y = %2"});
   }
+  SECTION("rows side by side") {
+    AddInt(AddNode(image.graph, "Concat", {"first", "first"}, "a"), "axis", -2);
+    CHECK(image.Finish("a") == Lines{"%1 = rewire.concat {axis=1}(%0, %0)", "output y = %1"});
+  }
   SECTION("parts of the channels, and of lines") {
     onnx::NodeProto* split = AddNode(image.graph, "Split", {"first"}, "a");
     split->add_output("rest");
@@ -386,7 +390,10 @@ TEST_CASE("channels-last: what lies between two transposes") {
 
 TEST_CASE("channels-last: what needs the channels first") {
   Image image;
-  SECTION("rows side by side") { AddInt(AddNode(image.graph, "Concat", {"first", "first"}, "a"), "axis", 2); }
+  SECTION("other dimensions") {
+    AddInts(image.graph, "dims", {1, 3, 2, 10});
+    AddNode(image.graph, "Reshape", {"first", "dims"}, "a");
+  }
   SECTION("a number for each column") {
     AddFloats(image.graph, "columns", {5}, {1, 2, 3, 4, 5});
     AddNode(image.graph, "Mul", {"first", "columns"}, "a");

@@ -82,4 +82,14 @@ PassRun RunPasses(const std::vector<std::string>& passes, const onnx::ModelProto
   return {before, std::move(after)};
 }
 
+Lines KernelsOf(const Lines& lines) {
+  Lines kernels;
+  for (const std::string& line : lines) {
+    const std::size_t from = line.find(" = ");
+    if (line[0] != '%' || line.find("rewire.packed.pack") != std::string::npos) continue;
+    kernels.push_back(line.substr(from + 3, line.find_first_of(" (", from + 3) - from - 3));
+  }
+  return kernels;
+}
+
 }  // namespace rewire::test

@@ -29,4 +29,7 @@ PassRun RunPass(const std::string& pass, const onnx::ModelProto& model, const Sh
 // The same with several passes, named in the order in which they run. There is at least one.
 PassRun RunPasses(const std::vector<std::string>& passes, const onnx::ModelProto& model, const Shape& shape);
 
+// The kernels' names of such lines, without those that pack.
+Lines KernelsOf(const Lines& lines);
+
 }  // namespace rewire::test

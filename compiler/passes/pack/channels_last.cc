@@ -173,6 +173,7 @@ class Layout {
 
   // Rewrites the node to work with the channels last, if it can and it is worthwhile.
   bool Move(Node* node) {
+    if (node->kind == NodeKind::kReshape) return MoveReshape(node);
     if (!CanMove(*node)) return false;
     if (node->kernel == "rewire.onednn.conv") return MoveConv(node);
     if (IsElementwise(graph_, *node, 1) && HasNhwcCopy(node->inputs[0])) {
@@ -232,15 +233,34 @@ class Layout {
   }
 
   bool MoveConcat(Node* node) {
-    if (IntAttribute(*node, "axis", 0) != 1) return false;
     if (!std::all_of(node->inputs.begin(), node->inputs.end(),
                      [&](Value* input) { return HasNhwcCopy(input); })) {
       return false;
     }
     for (Value*& input : node->inputs) input = Last(input);
-    SetAttribute(node, "axis", static_cast<std::int64_t>(node->outputs[0]->type.rank() - 1));
+    SetAttribute(node, "axis", AxisOfLast(IntAttribute(*node, "axis", 0), node->outputs[0]->type.rank()));
     MakeNhwcCopy(node);
     return true;
+  }
+
+  // Squeeze and Unsqueeze of spatial axes. Exporters write convolutions of one axis as those of two.
+  bool MoveReshape(Node* node) {
+    const bool plain = node->inputs.size() == 1 && node->extents.size() == 1 &&
+                       node->extents[0].shape == nullptr && IsImage(node->outputs[0]);
+    if (!plain || !HasNhwcCopy(node->inputs[0])) return false;
+    if (ShapeText(WithoutOnes(node->inputs[0])) != ShapeText(WithoutOnes(node->outputs[0]))) return false;
+    node->inputs[0] = Last(node->inputs[0]);
+    MakeNhwcCopy(node);
+    return true;
+  }
+
+  // The dimensions of an image without spatial axes of size 1.
+  static Shape WithoutOnes(const Value* image) {
+    Shape dims;
+    for (std::size_t i = 0; i < image->type.dims.size(); ++i) {
+      if (i < 2 || !image->type.dims[i].Is(1)) dims.push_back(image->type.dims[i]);
+    }
+    return dims;
   }
 
   bool MoveSplit(Node* node) {

@@ -3,39 +3,23 @@
 // Folds factors s and terms t per channel into convolutions, transposed or not: conv(x, w, b) * s + t equals
 // conv(x, s w, s b + t). Exporters write them as batch normalisation, or as Mul, Div, Add and Sub with
 // constants.
-#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <vector>
 
 #include "rewire/compiler/passes/edit.h"
 #include "rewire/compiler/passes/passes.h"
+#include "rewire/compiler/passes/simplify/batch_norm.h"
 
 namespace rewire::compiler {
 namespace {
 
-struct Affine {
-  std::vector<float> factor, term;
-};
-
 // What a node does to each channel of its input `x`; nothing when it does something else.
 std::optional<Affine> AffineOf(const Node& node, const Value* x, std::int64_t channels) {
+  if (node.kernel == "rewire.batch_norm")
+    return node.inputs[0] == x ? AffineOfBatchNorm(node, channels) : std::nullopt;
   const auto count = static_cast<std::size_t>(channels);
   Affine affine{std::vector<float>(count, 1.0F), std::vector<float>(count, 0.0F)};
-  if (node.kernel == "rewire.batch_norm") {
-    const float* values[4];
-    for (std::size_t i = 0; i < 4; ++i) {
-      values[i] = FloatsOf(node.inputs[i + 1]);
-      if (values[i] == nullptr || node.inputs[0] != x) return std::nullopt;
-    }
-    const double epsilon = FloatAttribute(node, "epsilon", 1e-5);
-    for (std::size_t c = 0; c < count; ++c) {
-      const double factor = values[0][c] / std::sqrt(values[3][c] + epsilon);
-      affine.factor[c] = static_cast<float>(factor);
-      affine.term[c] = static_cast<float>(values[1][c] - values[2][c] * factor);
-    }
-    return affine;
-  }
   if (node.inputs.size() != 2) return std::nullopt;
   const bool first = node.inputs[0] == x;
   const std::optional<std::vector<float>> other =

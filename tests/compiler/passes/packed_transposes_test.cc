@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Transposed convolutions by packed weights, and transposes that move nothing.
+// Transposed convolutions by packed weights, transposes that move nothing, and axes of size 1.
 #include <catch2/catch.hpp>
 #include <string>
 #include <vector>
@@ -60,17 +60,6 @@ TEST_CASE("pack-products: transposed convolutions that it leaves") {
   CHECK_FALSE(IsPacked(groups));
 }
 
-// The names of the kernels of an image's way.
-Lines KernelsOf(const Lines& lines) {
-  Lines kernels;
-  for (const std::string& line : lines) {
-    const std::size_t from = line.find(" = ");
-    if (line[0] != '%' || line.find("rewire.packed.pack") != std::string::npos) continue;
-    kernels.push_back(line.substr(from + 3, line.find_first_of(" (", from + 3) - from - 3));
-  }
-  return kernels;
-}
-
 TEST_CASE("channels-last: transposed convolutions between convolutions") {
   onnx::ModelProto model = ModelOf({1, 2, 3, 4});
   onnx::GraphProto* graph = model.mutable_graph();
@@ -96,6 +85,20 @@ TEST_CASE("channels-last: elements that lie in the order of both layouts") {
   AddTransposed(model.mutable_graph(), "x", "y", {1, 1, 2, 2}, {2, 2});
   CHECK(KernelsOf(RunPasses({"pack-products", "channels-last"}, model, {1, 1, 3, 4}).after) ==
         Lines{"rewire.concat", "reshape", "rewire.packed.conv_transpose", "reshape"});
+}
+
+TEST_CASE("channels-last: spatial axes of size 1 that come and go") {
+  onnx::ModelProto model = ModelOf({2, 1, 5, 3});
+  onnx::GraphProto* graph = model.mutable_graph();
+  AddInts(graph, "second", {2});
+  AddInts(graph, "third", {3});
+  AddIntList(AddNode(graph, "Transpose", {"x"}, "image"), "perm", {0, 3, 1, 2});
+  AddNode(graph, "Squeeze", {"image", "second"}, "line");
+  AddNode(graph, "Relu", {"line"}, "positive");
+  AddNode(graph, "Unsqueeze", {"positive", "third"}, "column");
+  AddIntList(AddNode(graph, "Transpose", {"column"}, "y"), "perm", {0, 2, 3, 1});
+  CHECK(RunPass("channels-last", model, {2, 1, 5, 3}).after ==
+        Lines{"%1 = reshape(%0)", "%2 = rewire.relu(%1)", "%3 = reshape(%2)", "output y = %3"});
 }
 
 }  // namespace
