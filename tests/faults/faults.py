@@ -499,10 +499,12 @@ FAULTS = [
     # Models of ai.onnx.ml.
     Fault("trees", "a child of a tree that is walked unchecked stands behind its parent", "tree_walks.h",
           "const std::int64_t before = «(parent | leaf) - place»;", "-1 - place", KERNELS),
+    Fault("trees", "a child that a row meets stands behind its parent", "tree_walks.h",
+          "(«(next - at - 1)» | (node_count - 1 - next));", "std::int64_t{0}", KERNELS),
     Fault("trees", "a leaf's target is there", "tree_walks.h",
           "if (target < 0 || «target >= outputs») {", "target > outputs", KERNELS),
     Fault("trees", "a node compares a feature that is there", "tree_walks.h",
-          "if (node.feature < 0 || «node.feature >= features») [[unlikely]]", "node.feature > features", KERNELS),
+          "if (feature < 0 || «feature >= features») [[unlikely]]", "node.feature > features", KERNELS),
     Fault("trees", "a tree's root is nobody's child", "trees.cc",
           "if («children.contains({trees[i], ids[i]})») continue;", "forest.roots.size() > 1", COMPILER),
     Fault("strings", "an operator that knows nothing of strings refuses them", "registry.cc",

@@ -72,27 +72,32 @@ struct Forest {
 
   // The leaves of one row in the trees [first, first + count), at most kTreesTogether. The trees are walked
   // in step: a processor then waits for several nodes at once. False if a walk meets a wrong number or is
-  // told to stop.
-  static constexpr std::int64_t kTreesTogether = 8;
+  // told to stop. Numbers of nodes are looked at before they are used, for all trees of a step at once.
+  static constexpr std::int64_t kTreesTogether = 4;
   bool LeavesOf(std::int64_t first, std::int64_t count, const T* row, std::int64_t* leaf, Pace& pace) const {
-    std::int64_t least[kTreesTogether] = {};
-    for (std::int64_t k = 0; k < count; ++k) leaf[k] = roots[first + k];
+    std::int64_t wrong = 0;  // below 0 if a child is not there, or in front of its parent
+    for (std::int64_t k = 0; k < count; ++k) {
+      leaf[k] = roots[first + k];
+      wrong |= node_count - 1 - leaf[k];
+    }
     for (bool walking = true; walking;) {
-      if (!pace.Spend(count)) [[unlikely]]
+      if (wrong < 0 || !pace.Spend(count)) [[unlikely]]
         return false;
-      walking = false;
+      std::int64_t left = -1;  // below 0: all are at leaves
       for (std::int64_t k = 0; k < count; ++k) {
         const std::int64_t at = leaf[k];
         if (at < 0) continue;
-        if (at < least[k] || at >= node_count) [[unlikely]]
-          return false;
         const TreeNode& node = nodes[at];
-        if (node.feature < 0 || node.feature >= features) [[unlikely]]
+        const std::int64_t feature = node.feature;
+        if (feature < 0 || feature >= features) [[unlikely]]
           return false;
-        least[k] = at + 1;
-        leaf[k] = node.children[GoesToTrue(row[node.feature], node, thresholds[at]) ? 0 : 1];
-        walking = true;
+        const std::int64_t next = node.children[GoesToTrue(row[feature], node, thresholds[at]) ? 0 : 1];
+        const std::int64_t is_node = ~(next >> 63);  // all bits set, or none
+        wrong |= is_node & ((next - at - 1) | (node_count - 1 - next));
+        left &= next;
+        leaf[k] = next;
       }
+      walking = left >= 0;
     }
     for (std::int64_t k = 0; k < count; ++k) {
       leaf[k] = -1 - leaf[k];
