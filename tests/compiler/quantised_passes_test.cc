@@ -320,6 +320,8 @@ TEST_CASE("pack-bytes: weights of an LSTM that the model has in bytes") {
   // A difference of 128 is no byte, and peepholes are floats.
   CHECK_THAT(after(LstmOfBytes(-1)), !Catch::Contains("lstm_bytes"));
   CHECK_THAT(after(LstmOfBytes(1, true)), !Catch::Contains("lstm_bytes"));
+  // Nor is what a zero with a fraction leaves.
+  CHECK_THAT(after(LstmOfBytes(0.5F)), !Catch::Contains("lstm_bytes"));
 }
 
 }  // namespace rewire::test

@@ -2,9 +2,8 @@
 //
 // Keeps the constant weights of products in 8 bits where the model has them so, with a scale for each column
 // or one for all: rewire.packed.matmul_bytes. Those of an LSTM stay so, too (pack_lstm_bytes.cc). They take a
-// quarter of the file and of the memory. Numbers of
-// the left side get 24 bits, which is as near as products of floats are; where the graph may compute in
-// bf16, 16.
+// quarter of the file and of the memory. Numbers of the left side get 24 bits, which is as near as products
+// of floats are; where the graph may compute in bf16, 16.
 #include <cstring>
 #include <optional>
 #include <string>

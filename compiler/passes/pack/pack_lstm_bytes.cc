@@ -2,6 +2,7 @@
 //
 // Part of pack-bytes: rewire.lstm by weights of floats that were bytes, as DynamicQuantizeLSTM has them,
 // becomes rewire.lstm_bytes.
+#include <cmath>
 #include <optional>
 #include <string>
 #include <utility>
@@ -75,7 +76,9 @@ std::optional<LayerWeights> LayerWeightsOf(const Value* weights) {
     const int byte = std::to_integer<int>(stored->constant->bytes.view[i]);
     const int value = is_unsigned || byte < 128 ? byte : byte - 256;
     const float difference = static_cast<float>(value) - (*zeros)[d * columns + column];
-    if (difference < -128 || difference > 127) return std::nullopt;
+    // Zeros of floats may leave fractions, or NaN.
+    if (!(difference >= -128 && difference <= 127) || difference != std::trunc(difference))
+      return std::nullopt;
     found.bytes[(d * columns + column) * rows + row] = static_cast<std::byte>(static_cast<int>(difference));
   }
   return found;

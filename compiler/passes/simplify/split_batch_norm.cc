@@ -37,6 +37,8 @@ namespace {
 void Split(Node* node, Graph* graph, std::vector<Node*>* nodes) {
   const Value* scale = node->inputs[1];
   const std::int64_t channels = scale->constant->shape[0];
+  // One number for several channels would be broadcast. The kernel refuses it.
+  if (!node->inputs[0]->type.dims[1].Is(channels)) return;
   const std::optional<Affine> affine = AffineOfBatchNorm(*node, channels);
   if (!affine) return;
   std::vector<std::int64_t> dims(static_cast<std::size_t>(node->outputs[0]->type.rank() - 1), 1);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Batch normalisation that becomes a product and a sum.
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <string>
 #include <vector>
@@ -47,6 +48,28 @@ TEST_CASE("split-batch-norm: between convolutions, and with what is elementwise 
                             {1, 2, 4, 4})
                       .after) == Lines{"rewire.transpose", "rewire.packed.conv", "rewire.fused",
                                        "rewire.packed.conv", "rewire.transpose"});
+}
+
+TEST_CASE("batch normalisation by another number of channels is left to the kernel, which refuses it") {
+  const std::int64_t means = GENERATE(1, 2);
+  const std::int64_t others = GENERATE(1, 4);
+  if (means == others) return;
+  onnx::ModelProto model = ModelOf({1, 4, 3, 3});
+  onnx::GraphProto* graph = model.mutable_graph();
+  AddFloats(graph, "mean", {means}, Numbers(means));
+  for (const char* name : {"scale", "bias", "variance"})
+    AddFloats(graph, name, {others}, std::vector<float>(static_cast<std::size_t>(others), 1));
+  const bool behind_conv = GENERATE(false, true);
+  if (behind_conv) {
+    AddFloats(graph, "w", {4, 4, 1, 1}, Numbers(16));
+    AddNode(graph, "Conv", {"x", "w"}, "conv");
+  }
+  AddNode(graph, "BatchNormalization", {behind_conv ? "conv" : "x", "scale", "bias", "mean", "variance"},
+          "y");
+  const Outcome made = CompileProto(model);
+  REQUIRE(made.message.empty());
+  CHECK(std::any_of(made.compiled.module.kernels.begin(), made.compiled.module.kernels.end(),
+                    [](const auto& kernel) { return kernel.name == "rewire.batch_norm"; }));
 }
 
 TEST_CASE("split-batch-norm: what is computed stays") {
