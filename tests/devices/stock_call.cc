@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rewire/tests/devices/stock_call.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
@@ -16,11 +17,14 @@ template <typename T>
 Value Filled(const Operand& operand) {
   const Tensor tensor = *Tensor::Make(DTypeOf<T>(), operand.shape);
   const std::int64_t size = tensor.view().size();
+  // The range that a call asks for, without what T does not have.
+  const double low = std::max(operand.low, static_cast<double>(std::numeric_limits<T>::lowest()));
+  const double high = std::min(operand.high, static_cast<double>(std::numeric_limits<T>::max()));
   for (std::int64_t i = 0; i < size; ++i) {
     const double part = static_cast<double>(i * 7919 % 1009) / 1009;
-    tensor.data<T>()[i] = static_cast<T>(operand.low + part * (operand.high - operand.low));
-    if (!operand.numbers.empty())
-      tensor.data<T>()[i] = static_cast<T>(operand.numbers[static_cast<std::size_t>(i)]);
+    const double number =
+        operand.numbers.empty() ? low + part * (high - low) : operand.numbers[static_cast<std::size_t>(i)];
+    tensor.data<T>()[i] = static_cast<T>(number);
     if constexpr (std::is_floating_point_v<T>) {
       constexpr T kSpecial[] = {std::numeric_limits<T>::quiet_NaN(), std::numeric_limits<T>::infinity(),
                                 -std::numeric_limits<T>::infinity(), T{-0.0}, T{0}};
