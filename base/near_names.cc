@@ -24,12 +24,13 @@ char Lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + '
 std::size_t EditDistance(std::string_view a, std::string_view b, std::size_t limit) {
   const std::size_t longer = std::max(a.size(), b.size());
   if (longer > kLongestName || longer - std::min(a.size(), b.size()) >= limit) return limit;
-  Array<std::size_t> before_last;
-  Array<std::size_t> last(b.size() + 1);
-  Array<std::size_t> row(b.size() + 1);
-  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  // rows[i % 3][j] is the distance of the first i letters of `a` from the first j of `b`.
+  std::size_t rows[3][kLongestName + 1];
+  for (std::size_t j = 0; j <= b.size(); ++j) rows[0][j] = j;
   for (std::size_t i = 1; i <= a.size(); ++i) {
-    before_last = std::exchange(last, row);
+    std::size_t* row = rows[i % 3];
+    const std::size_t* last = rows[(i - 1) % 3];
+    const std::size_t* before_last = rows[(i + 1) % 3];
     row[0] = i;
     std::size_t least = i;
     for (std::size_t j = 1; j <= b.size(); ++j) {
@@ -42,7 +43,7 @@ std::size_t EditDistance(std::string_view a, std::string_view b, std::size_t lim
     }
     if (least >= limit) return limit;
   }
-  return std::min(row[b.size()], limit);
+  return std::min(rows[a.size() % 3][b.size()], limit);
 }
 
 // "add" and "rewire.add": one is the other behind a dot.

@@ -122,6 +122,7 @@ struct Call {
     }
     if (given.cpu == kRewireCpuVectors) options.cpu = rewire::Cpu::kVectors;
     if (given.cpu == kRewireCpuTiles) options.cpu = rewire::Cpu::kTiles;
+    options.compress = given.uncompressed == 0;
     if (given.max_work != 0) options.limits.work = given.max_work;
     if (given.max_fold_bytes != 0) options.limits.fold_bytes = given.max_fold_bytes;
     if (given.fold_time != 0) options.limits.fold_time = std::chrono::nanoseconds(given.fold_time);

@@ -127,6 +127,8 @@ typedef struct RewireCompileOptions {
   void (*unmeasured)(void* context, const char* reason);
   uint32_t parallel; /* kRewireParallelAuto and so on */
   uint32_t cpu;      /* kRewireCpuNative and so on */
+  /* 1: the file's code and tables are never compressed, for libraries without zstd */
+  uint32_t uncompressed;
 } RewireCompileOptions;
 
 /* What compiling made of a model. compiler/compiler.h explains the figures. */

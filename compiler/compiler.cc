@@ -57,6 +57,7 @@ Result<Compilation> Finish(Result<compiler::Compiled> compiled, const CompileOpt
   report.device_calls = compiled->device_calls;
   report.host_calls = std::move(compiled->host_calls);
   Begin(options, "verifying");
+  compiled->module.compressed = options.compress;
   Result<Executable> verified = Executable::FromModule(std::move(compiled->module));
   if (!verified) return Forward(verified, "the compiler made a program that does not verify");
   if (options.bound_memory) {

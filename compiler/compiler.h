@@ -85,6 +85,9 @@ struct CompileOptions {
   Calibration calibration;  // for kInt8; of kBf16 the data alone
   Parallel parallel = Parallel::kAuto;
   Cpu cpu = Cpu::kNative;
+  // Whether the file's code and tables are compressed (Module::compressed), where that makes it at least 1/64
+  // smaller. A library without zstd cannot open such a file.
+  bool compress = true;
   // Whether to compute CompileReport::memory. It takes part of the time of compiling.
   bool bound_memory = true;
   // Called after each stage with its name and the program as text. Empty: not called.

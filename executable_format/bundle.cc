@@ -51,6 +51,7 @@ Status Decode(const container::FoundSection& section, Pieces* pieces) {
     case SectionId::kFunctions:
     case SectionId::kCode:
     case SectionId::kNotes:
+    case SectionId::kCompressed:
       return Damaged("this is no bundle: it has section '{}'", section.info->name);
   }
   if (archive.ok() && archive.remaining() != 0) archive.Reject("bytes follow its last record");
@@ -90,9 +91,9 @@ class BundleReader {
   BundleReader(const SharedBytes& file, const OpenOptions& options) : file_(file), options_(options) {}
 
   Result<Array<BundledExecutable>> Read() {
-    const Result<Array<container::FoundSection>> found = container::ReadSections(file_.view);
-    if (!found) return Forward(found);
-    for (const container::FoundSection& section : *found) {
+    Array<container::FoundSection> found;
+    if (Status read = container::ReadSections(file_.view, &found); !read) return Forward(read);
+    for (const container::FoundSection& section : found) {
       if (Status decoded = Decode(section, &pieces_); !decoded) return Forward(decoded);
     }
     Array<std::string> names;

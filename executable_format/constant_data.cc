@@ -12,35 +12,13 @@
 #include <vector>
 
 #include "rewire/base/hash.h"
+#include "rewire/executable_format/zstd_frames.h"
 
 namespace rewire {
 namespace {
 
 Status Damaged(const Constant& constant, const Message& what) {
   return Fail(StatusCode::kInvalidFile, "constant '{}' is damaged: {}", constant.name, what.Text());
-}
-
-#ifdef REWIRE_NO_ZSTD
-Status WithoutZstd(const Constant& constant) {
-  return Fail(StatusCode::kUnsupported,
-              "constant '{}' needs zstd, which this library was built without (REWIRE_WITH_ZSTD)",
-              constant.name);
-}
-#endif
-
-Status DecodeZstd(const Constant& constant, Span<std::byte> raw) {
-#ifdef REWIRE_NO_ZSTD
-  (void)raw;
-  return WithoutZstd(constant);
-#else
-  const Span<const std::byte> stored = constant.stored.view;
-  const std::size_t size = ZSTD_decompress(raw.data(), raw.size(), stored.data(), stored.size());
-  if (ZSTD_isError(size) != 0) return Damaged(constant, ZSTD_getErrorName(size));
-  if (size != raw.size()) {
-    return Damaged(constant, {"it decompresses to {} bytes, its type takes {}", size, raw.size()});
-  }
-  return {};
-#endif
 }
 
 }  // namespace
@@ -93,7 +71,8 @@ Status DecodeConstant(const Constant& constant, const ConstantCodecs& codecs, Sp
     if (!raw.empty()) std::memcpy(raw.data(), stored.data(), raw.size());
     return {};
   }
-  if (constant.codec == kCodecZstd) return DecodeZstd(constant, raw);
+  if (constant.codec == kCodecZstd)
+    return DecodeZstd(constant.stored.view, {"constant '{}'", constant.name}, raw);
   for (const ConstantCodec& codec : codecs) {
     if (codec.id != constant.codec) continue;
     const Span<const std::byte> stored = constant.stored.view;

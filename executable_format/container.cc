@@ -83,7 +83,7 @@ Result<FoundSection> LocateSection(Span<const std::byte> file, const FileHeader&
 
 }  // namespace
 
-Result<Array<FoundSection>> ReadSections(Span<const std::byte> file) {
+Status ReadSections(Span<const std::byte> file, Array<FoundSection>* found) {
   const Result<FileHeader> read = ReadHeader(file);
   if (!read) return Forward(read);
   const FileHeader& header = *read;
@@ -101,22 +101,21 @@ Result<Array<FoundSection>> ReadSections(Span<const std::byte> file) {
     return Damaged("the header or section table is damaged: its checksum does not match");
   }
 
-  Array<FoundSection> found;
   std::uint64_t end = directory_size + sizeof(checksum);
   for (std::size_t i = 0; i < header.section_count; ++i) {
     SectionEntry entry;
     std::memcpy(&entry, file.data() + sizeof(FileHeader) + i * sizeof(entry), sizeof(entry));
-    for (const FoundSection& earlier : found) {
+    for (const FoundSection& earlier : *found) {
       if (earlier.entry.id == entry.id) return Damaged("section {} is there twice", entry.id);
     }
     Result<FoundSection> section = LocateSection(file, header, entry, &end);
     if (!section) return Forward(section);
-    found.push_back(*section);
+    found->push_back(*section);
   }
   if (end != file.size()) {
     return Damaged("{} bytes follow the last section", file.size() - end);
   }
-  return found;
+  return {};
 }
 
 Result<Array<Span<const std::byte>>> SplitData(Span<const std::byte> data, Span<const std::uint64_t> sizes,

@@ -27,9 +27,9 @@ struct FoundSection {
   Span<const std::byte> bytes;
 };
 
-// Checks the header, the directory, the padding and the checksums of sections. Returns the sections in the
-// order of the file. Errors: kInvalidFile, kUnsupported.
-REWIRE_API Result<Array<FoundSection>> ReadSections(Span<const std::byte> file);
+// Checks the header, the directory, the padding and the checksums of sections. Adds the sections to `found`,
+// in the order of the file. Errors: kInvalidFile, also if a section is in `found` already; kUnsupported.
+REWIRE_API Status ReadSections(Span<const std::byte> file, Array<FoundSection>* found);
 
 // Splits a data section into its items, given their sizes. Each item starts at the next multiple of
 // kDataAlignment; an item of size 0 is empty. `verify` also checks the padding between items, which reads

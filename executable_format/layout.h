@@ -73,7 +73,17 @@ enum class SectionId : std::uint32_t {
   kBlobs = 12,
   kSymbolLimits = 13,
   kDeviceCode = 14,
+  // A container in itself. Its sections count as the file's.
+  kCompressed = 15,
 };
+
+// The largest size that section `compressed` may state for its content, by the bytes of its frames. Such
+// sections of real models are a fifth to a tenth of their content. The limit keeps a small file from taking
+// much memory.
+constexpr std::uint64_t MostDecompressedBytes(std::uint64_t frames) {
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 30;
+  return frames < kMost / 64 ? frames * 64 : kMost;
+}
 
 struct SectionInfo {
   SectionId id;
@@ -83,7 +93,8 @@ struct SectionInfo {
 
 // Every section of this version, in the order in which a file holds them. A section without content is left
 // out. Data comes last, so that nothing that is read at open lies behind it. Ids are never reused.
-inline constexpr std::array<SectionInfo, 14> kSections = {{
+inline constexpr std::array<SectionInfo, 15> kSections = {{
+    {SectionId::kCompressed, "compressed", kSectionRequired},
     {SectionId::kMetadata, "metadata", 0},
     {SectionId::kDevices, "devices", kSectionRequired},
     {SectionId::kSymbols, "symbols", kSectionRequired},

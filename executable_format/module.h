@@ -124,6 +124,8 @@ struct Module {
   Array<DeviceKernelEntry> device_kernels;
   Array<Function> functions;
   Array<std::pair<std::string, std::string>> metadata;  // e.g. {"producer", "vm-as 0.1.0"}
+  // In the file, all but the constants' bytes is compressed (docs/format.md). Writers do so where it helps.
+  bool compressed = false;
 };
 
 // The position of the function of this name, or the number of functions if there is none.

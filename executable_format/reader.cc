@@ -8,6 +8,7 @@
 #include "rewire/base/hash.h"
 #include "rewire/executable_format/container.h"
 #include "rewire/executable_format/sections.h"
+#include "rewire/executable_format/zstd_frames.h"
 
 namespace rewire {
 namespace {
@@ -19,6 +20,8 @@ using container::FoundSection;
 struct Pieces {
   Array<std::uint64_t> stored_sizes;  // of the constants
   Array<std::uint32_t> code_words;    // of the functions
+  std::uint64_t decompressed_size = 0;
+  Span<const std::byte> frames;
   Span<const std::byte> code;
   Span<const std::byte> data;
 };
@@ -48,6 +51,13 @@ void Decode(SectionId id, ArchiveReader& archive, Module& module, Pieces& pieces
       return;
     case SectionId::kNotes:
       return sections::Notes(archive, module);
+    case SectionId::kCompressed:
+      archive.Number(pieces.decompressed_size);
+      pieces.frames = archive.ReadBytes(archive.remaining());
+      // 0 is the largest number then.
+      if (pieces.decompressed_size - 1 >= MostDecompressedBytes(pieces.frames.size()))
+        archive.Reject("its content has no bytes, or too many for its size");
+      return;
     case SectionId::kModels:
     case SectionId::kBlobs:
       return archive.Reject(
@@ -73,6 +83,20 @@ Status SplitCode(Module& module, const Pieces& pieces) {
     code.resize(pieces.code_words[i]);
     std::memcpy(code.data(), position, code.size() * 4);
     position += code.size() * 4;
+  }
+  return {};
+}
+
+// Adds the sections inside section `compressed` to the others. Their bytes lie in `content`.
+Status Decompress(const Pieces& pieces, Array<std::byte>* content, Array<FoundSection>* found) {
+  const Message what = "section 'compressed'";
+  content->resize(pieces.decompressed_size);
+  if (Status decoded = DecodeZstd(pieces.frames, what, *content); !decoded) return decoded;
+  const std::size_t outside = found->size();
+  if (Status read = container::ReadSections(*content, found); !read) return Forward(read, what);
+  for (std::size_t i = outside; i < found->size(); ++i) {
+    if ((*found)[i].entry.id == static_cast<std::uint32_t>(SectionId::kData))
+      return Damaged("section 'data' is inside section 'compressed'");
   }
   return {};
 }
@@ -123,14 +147,15 @@ Result<Module> ReadModule(const SharedBytes& bytes, const OpenOptions& options) 
 
 Status ReadModuleInto(const SharedBytes& bytes, const ModelBlobs* blobs, const OpenOptions& options,
                       Module* module) {
-  const Result<Array<FoundSection>> found = container::ReadSections(bytes.view);
-  if (!found) return Forward(found);
+  Array<FoundSection> found;
+  if (Status read = container::ReadSections(bytes.view, &found); !read) return read;
 
   module->devices.clear();
   Pieces pieces;
+  Array<std::byte> content;
   // In the order of the table, not of the file: a section may lean on those before it.
   for (const SectionInfo& info : kSections) {
-    for (const FoundSection& section : *found) {
+    for (const FoundSection& section : found) {
       if (section.info != &info) continue;
       ArchiveReader archive(section.bytes);
       Decode(info.id, archive, *module, pieces);
@@ -140,6 +165,9 @@ Status ReadModuleInto(const SharedBytes& bytes, const ModelBlobs* blobs, const O
                        section.entry.offset, archive.position(), section.bytes.size(), archive.reason());
       }
     }
+    if (info.id != SectionId::kCompressed || pieces.decompressed_size == 0) continue;
+    module->compressed = true;
+    if (Status read = Decompress(pieces, &content, &found); !read) return read;
   }
   if (Status split = SplitCode(*module, pieces); !split) return split;
   return PlaceData(*module, pieces, blobs, bytes, options.verify_data);

@@ -1,7 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rewire/executable_format/writer.h"
 
+#ifndef REWIRE_NO_ZSTD
+#include <zstd.h>
+#endif
+
+#include <cstring>
 #include <utility>
+#include <vector>
 
 #include "rewire/base/array.h"
 #include "rewire/base/hash.h"
@@ -10,6 +16,11 @@
 
 namespace rewire {
 namespace {
+
+#ifndef REWIRE_NO_ZSTD
+// Nearly the smallest result. Tables of 100 KB take 30 ms.
+constexpr int kCompressionLevel = 19;
+#endif
 
 Status FillChecksums(Array<Constant>& constants) {
   for (std::size_t i = 0; i < constants.size(); ++i) {
@@ -58,8 +69,9 @@ bool IsAbsent(SectionId id, const Module& module) {
       return true;
     case SectionId::kModels:
     case SectionId::kBlobs:
+    case SectionId::kCompressed:
     case SectionId::kData:
-      return true;  // not of a module, and written apart
+      return true;  // not of a module, or written apart
   }
   return true;
 }
@@ -103,9 +115,36 @@ void Encode(SectionId id, const Module& module, const Array<Constant>& constants
       return sections::Notes(archive, module);
     case SectionId::kModels:
     case SectionId::kBlobs:
+    case SectionId::kCompressed:
     case SectionId::kData:
       return;
   }
+}
+
+// Puts all sections into section `compressed`, if readers take it and the file gets at least 1/64 smaller.
+// Otherwise they stay as they are, for readers without zstd.
+Status Compress(Array<container::Section>* sections, std::uint64_t data_bytes) {
+#ifdef REWIRE_NO_ZSTD
+  (void)sections;
+  (void)data_bytes;
+#else
+  container::MemorySink sink;
+  if (Status written = container::WriteSections(*sections, {}, &sink); !written) return written;
+  const std::vector<std::byte> content = sink.Take();
+  const std::uint64_t size = content.size();
+  const std::uint64_t least_gain = (size + data_bytes) / 64;
+  if (size < least_gain) return {};
+  std::vector<std::byte> section(sizeof(size) + ZSTD_compressBound(size));
+  std::memcpy(section.data(), &size, sizeof(size));
+  const std::size_t frame = ZSTD_compress(section.data() + sizeof(size), section.size() - sizeof(size),
+                                          content.data(), size, kCompressionLevel);
+  if (ZSTD_isError(frame) != 0) return {};  // it lacks memory
+  section.resize(sizeof(size) + frame);
+  if (section.size() + least_gain > size || size > MostDecompressedBytes(frame)) return {};
+  const SectionInfo* info = FindSection(static_cast<std::uint32_t>(SectionId::kCompressed));
+  *sections = {{info, std::move(section), {}}};
+#endif
+  return {};
 }
 
 // Passes the whole file on, piece by piece, so that constants are not copied first.
@@ -124,8 +163,15 @@ Status Emit(const Module& module, bool with_data, container::Sink* sink) {
     sections.push_back({&info, std::move(archive.bytes()), {}});
   }
   Array<Span<const std::byte>> data;
+  std::uint64_t data_bytes = 0;
   for (const Constant& constant : constants) {
-    if (with_data && !constant.stored.view.empty()) data.push_back(constant.stored.view);
+    if (!with_data || constant.stored.view.empty()) continue;
+    data.push_back(constant.stored.view);
+    data_bytes += constant.stored.view.size();
+  }
+  // The models of a bundle are not compressed: what reading one may cost depends on its size.
+  if (module.compressed && with_data) {
+    if (Status compressed = Compress(&sections, data_bytes); !compressed) return compressed;
   }
   return container::WriteSections(std::move(sections), data, sink);
 }

@@ -51,7 +51,7 @@ struct Options {
   std::int64_t device_work = CompileOptions().least_device_work;
   std::string precision = "model", calibration = "least-squares";
   std::vector<std::string> calibrate, keep_float;
-  std::string parallel = "auto", cpu = "native";
+  std::string parallel = "auto", cpu = "native", compress = "auto";
   double max_error = Calibration().max_error;
   std::uint64_t max_work = CompileLimits().work;
   std::string max_fold_bytes, fold_time;
@@ -106,6 +106,7 @@ Result<CalibrationData> ReadSamples(const std::string& path) {
 Status ReadCalibration(const Options& options, CompileOptions* compile) {
   compile->device = options.device;
   compile->least_device_work = options.device_work;
+  compile->compress = options.compress == "auto";
   if (options.parallel == "off") compile->parallel = Parallel::kOff;
   if (options.cpu == "vectors") compile->cpu = Cpu::kVectors;
   if (options.cpu == "tiles") compile->cpu = Cpu::kTiles;
@@ -289,6 +290,12 @@ int main(int argc, char** argv) {
                  "vectors: one with AVX512-BF16. tiles: one with AMX. native: what this machine has")
       ->type_name("KIND")
       ->check(CLI::IsMember({"native", "vectors", "tiles"}))
+      ->capture_default_str();
+  app.add_option("--compress", options.compress,
+                 "auto: compress code and tables with zstd where that makes the file at least 1/64 smaller. "
+                 "off: for libraries that were built without zstd, as the smallest ones")
+      ->type_name("HOW")
+      ->check(CLI::IsMember({"off", "auto"}))
       ->capture_default_str();
   app.add_option("--max-work", options.max_work,
                  "limit the work of compiling. Compiling a node costs about 64 units; functions are compiled "

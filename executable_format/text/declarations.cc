@@ -47,6 +47,7 @@ class DeclarationParser {
       bool (DeclarationParser::*take)();
     };
     static constexpr Row kRows[] = {
+        {".compressed", &DeclarationParser::Compressed},
         {".metadata", &DeclarationParser::Metadata},
         {".device", &DeclarationParser::Device},
         {".symbol", &DeclarationParser::Symbol},
@@ -70,6 +71,11 @@ class DeclarationParser {
     if (directive.text == ".end") return cursor_.Fail(directive.position, "'.end' without '.func'");
     return cursor_.Fail(directive.position, fmt::format("unknown directive '{}'{}", directive.text,
                                                         DidYouMean(directive.text, known)));
+  }
+
+  bool Compressed() {
+    module_.compressed = true;
+    return true;
   }
 
   bool Metadata() {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Everything of a text assembly that stands outside function bodies:
 //
-//   .metadata key "value"
+//   .metadata key "value"               .compressed
 //   .device [alias "="] device          .symbol name          .string "text"
 //   .const entry ":" type ["codec" "=" (zstd | none | n)] "=" data
 //   .param entry ":" type               .computed entry ":" type

@@ -59,7 +59,7 @@ class Disassembler {
 
  private:
   std::string Head(bool strings_in_order) const {
-    std::string head;
+    std::string head = module_.compressed ? ".compressed\n" : "";
     for (const auto& [key, value] : module_.metadata) {
       head += fmt::format(".metadata {} {}\n", NameText(key), QuoteText(value));
     }

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "rewire/compiler/c_api.h"
 #include "rewire/tests/compiler/model_builder.h"
 #include "rewire/tests/support/run_program.h"
 
@@ -86,6 +87,36 @@ std::vector<Case> BadModels() {
   cases.push_back({"absurd dimensions", absurd.SerializeAsString(), kInvalidFile,
                    "model.onnx: Relu 'y': 'y' with shape [1099511627776, 1099511627776] is too large"});
   return cases;
+}
+
+TEST_CASE("code and tables are compressed unless that is turned off") {
+  const TempFolder folder;
+  folder.Write("model.onnx", Relu().SerializeAsString());
+  const auto bytes = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), {"model.onnx", "-o", "model.rwx"});
+    REQUIRE(RunProgram("vm-compile", arguments, folder.path()).exit_code == 0);
+    return std::filesystem::file_size(folder.path() / "model.rwx");
+  };
+  CHECK(bytes({}) < bytes({"--compress", "off"}) / 2);
+  CHECK(bytes({"--compress", "auto"}) == bytes({}));
+}
+
+TEST_CASE("in C, code and tables are compressed unless that is turned off") {
+  const TempFolder folder;
+  const std::string model = Relu().SerializeAsString(), path = (folder.path() / "model.rwx").string();
+  const auto bytes = [&](std::uint32_t uncompressed) {
+    RewireCompileOptions options{};
+    options.struct_size = sizeof(options);
+    options.uncompressed = uncompressed;
+    RewireExecutable* executable = nullptr;
+    REQUIRE(rewire_compile_memory(model.data(), model.size(), nullptr, nullptr, &options, nullptr,
+                                  &executable) == kRewireOk);
+    const RewireStatus written = rewire_executable_write(executable, path.c_str());
+    rewire_executable_destroy(executable);
+    REQUIRE(written == kRewireOk);
+    return std::filesystem::file_size(path);
+  };
+  CHECK(bytes(0) < bytes(1) / 2);
 }
 
 TEST_CASE("models that cannot be read end in one message, and leave no file") {

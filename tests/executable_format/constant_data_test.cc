@@ -100,7 +100,7 @@ TEST_CASE("a frame of another size or none at all is damage, and writes nothing 
   Constant larger = constant;
   larger.raw_bytes = 8000;
   CHECK(DecodeError(larger).message() ==
-        "constant 'zeros' is damaged: it decompresses to 4000 bytes, its type takes 8000");
+        "constant 'zeros' is damaged: it decompresses to 4000 bytes, expected 8000");
   Constant smaller = constant;
   smaller.raw_bytes = 400;
   CHECK(DecodeError(smaller).message() == "constant 'zeros' is damaged: Destination buffer is too small");

@@ -203,6 +203,12 @@ Module Compressed() {
   return module;
 }
 
+Module CompressedTables() {
+  Module module = Shapes();
+  module.compressed = true;
+  return module;
+}
+
 }  // namespace
 
 Constant DataConstant(std::string name, Type type, const std::vector<float>& values) {
@@ -265,14 +271,20 @@ void AddDeviceCode(Module& module) {
 }
 
 std::vector<SampleModule> SampleModules() {
-  return {{"identity", Identity()}, {"add_constant", AddConstant()}, {"control", Control()},
-          {"shapes", Shapes()},     {"compressed", Compressed()},    {"device_code", DeviceCode()}};
+  return {{"identity", Identity()},
+          {"add_constant", AddConstant()},
+          {"control", Control()},
+          {"shapes", Shapes()},
+          {"compressed", Compressed()},
+          {"device_code", DeviceCode()},
+          {"compressed_tables", CompressedTables()}};
 }
 
 std::vector<BundledExecutable> SampleBundle() {
   std::vector<BundledExecutable> models;
   for (SampleModule& sample : SampleModules()) {
-    if (sample.name == "device_code") continue;  // younger than the bundle
+    // Younger than the bundle.
+    if (sample.name == "device_code" || sample.name == "compressed_tables") continue;
     models.push_back({sample.name, *Executable::FromModule(std::move(sample.module))});
   }
   models.push_back({"again", models.front().executable});

@@ -17,7 +17,8 @@ struct SampleModule {
 
 std::vector<SampleModule> SampleModules();
 
-// All of them but "device_code" as models of one bundle, and the first once more, as "again".
+// All of them but "device_code" and "compressed_tables" as models of one bundle, and the first once more, as
+// "again".
 std::vector<BundledExecutable> SampleBundle();
 
 // Adds source text for opencl:0, as constant "code", and a device kernel "test.scale" with one argument of

@@ -44,7 +44,7 @@ std::uint32_t FlagsOf(std::uint32_t id) {
     case kData:
       return 3;
     default:
-      return (id >= kDevices && id <= kBlobs) || id == kDeviceCode ? 1 : 0;
+      return (id >= kDevices && id <= kBlobs) || id == kDeviceCode || id == kCompressed ? 1 : 0;
   }
 }
 

@@ -26,6 +26,7 @@ enum SectionId : std::uint32_t {
   kBlobs = 12,
   kSymbolLimits = 13,
   kDeviceCode = 14,
+  kCompressed = 15,
 };
 
 // In a sound file's order.
@@ -58,6 +59,12 @@ struct Container {
 std::optional<Container> ParseContainer(std::string_view file);
 // With right checksums of all that the container does not lie about.
 Bytes WriteContainer(const Container& container);
+
+// The container with the sections that section `compressed` holds in its place. Nothing where docs/format.md
+// does not allow it.
+std::optional<Container> Decompressed(Container container);
+// All sections but `data` in section `compressed`. In a build without zstd, the container as it is.
+Container Compressed(const Container& container);
 
 std::uint64_t Checksum(std::string_view bytes);
 

@@ -13,6 +13,8 @@ constexpr std::uint64_t kPercentSignatures = 6;
 constexpr std::uint64_t kPercentSplices = 3;
 // One mutant in so many has a damaged container.
 constexpr std::uint64_t kOneInDamaged = 24;
+// One mutant in so many is compressed: a damaged one before it is damaged, or after.
+constexpr std::uint64_t kOneInCompressed = 12;
 
 std::uint64_t Mix(std::uint64_t a, std::uint64_t b) {
   Dice dice(a * 0x9E3779B97F4A7C15u + b);
@@ -91,10 +93,18 @@ Mutant Mutator::Make(std::uint64_t number, const std::vector<bool>& without) con
     if (!what.empty()) mutant.what.push_back(std::move(what));
   }
   Container container = ToContainer(program);
+  Dice wrapping(Mix(number, 1u << 20));
+  const bool compressed = wrapping.OneIn(kOneInCompressed), damaged_inside = wrapping.OneIn(2);
+  const auto compress = [&] {
+    container = Compressed(container);
+    mutant.what.emplace_back("compressed");
+  };
+  if (compressed && !damaged_inside) compress();
   if (damaged && !left_out(0)) {
     Dice own(Mix(number, 2));
     mutant.what.push_back(DamageContainer(container, own));
   }
+  if (compressed && damaged_inside) compress();
   mutant.file = WriteContainer(container);
   return mutant;
 }

@@ -34,15 +34,28 @@ Bytes AsWritten(Container container) {
   return WriteContainer(container);
 }
 
+std::string_view TextOf(const std::vector<std::byte>& bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
 }  // namespace
 
-std::string CheckPeer(const Module& module, std::string_view file, bool data_checked) {
+std::string CheckPeer(Module module, std::string_view file, bool data_checked) {
   std::optional<Container> container = ParseContainer(file);
+  if (container) container = Decompressed(*std::move(container));
   if (!container) return "the reader accepts a container that docs/format.md does not allow";
+  if (module.compressed) {
+    const Result<std::vector<std::byte>> compressed = SerializeModule(module);
+    module.compressed = false;
+    const Result<std::vector<std::byte>> plain = SerializeModule(module);
+    const std::optional<Container> again = compressed ? ParseContainer(TextOf(*compressed)) : std::nullopt;
+    const std::optional<Container> opened = again ? Decompressed(*again) : std::nullopt;
+    if (plain && (!opened || AsWritten(*opened) != TextOf(*plain))) return "compressed to another file";
+  }
   const Result<std::vector<std::byte>> written = SerializeModule(module);
   // Of constants that were not looked at the checksums may be wrong, which the writer refuses.
   if (!written) return data_checked ? "cannot be written: " + written.error().message() : "";
-  const std::string_view bytes(reinterpret_cast<const char*>(written->data()), written->size());
+  const std::string_view bytes = TextOf(*written);
   const Bytes expected = AsWritten(*std::move(container));
   if (data_checked && bytes != expected) {
     const auto differs = std::mismatch(bytes.begin(), bytes.end(), expected.begin(), expected.end());

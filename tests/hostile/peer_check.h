@@ -16,6 +16,6 @@ namespace rewire::hostile {
 //     with `data_checked`, which says that the file was opened with OpenOptions::verify_data.
 //   - This folder's reader and writer must turn what the library wrote into the same bytes.
 // Returns what is wrong, or "" if nothing is.
-std::string CheckPeer(const Module& module, std::string_view file, bool data_checked);
+std::string CheckPeer(Module module, std::string_view file, bool data_checked);
 
 }  // namespace rewire::hostile

@@ -318,7 +318,8 @@ Container ToContainer(const Program& program) {
 }
 
 std::optional<Program> ParseFile(std::string_view file) {
-  const std::optional<Container> container = ParseContainer(file);
+  std::optional<Container> container = ParseContainer(file);
+  if (container) container = Decompressed(*std::move(container));
   return container ? ParseProgram(*container) : std::nullopt;
 }
 

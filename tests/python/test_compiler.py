@@ -140,6 +140,16 @@ def test_parallel():
     assert calls[0] == calls[1]
 
 
+def test_compress(tmp_path):
+    sizes = {}
+    for compress in (True, False):
+        path = tmp_path / f"{compress}.rwx"
+        rewire.compile(models.add(), path, compress=compress)
+        sizes[compress] = path.stat().st_size
+        assert rewire.load(path)({"a": numpy.ones((1, 2), numpy.float32), "b": numpy.ones((1, 2), numpy.float32)})
+    assert sizes[True] < sizes[False] / 2
+
+
 def test_mistakes():
     for arguments, error, words in [
         (dict(model="none.onnx"), rewire.NotFoundError, "none.onnx"),

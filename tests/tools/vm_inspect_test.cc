@@ -78,6 +78,31 @@ TEST_CASE("sections, signatures and what takes room") {
   CHECK(report["sizes"][0]["bytes"] == 4000);
 }
 
+TEST_CASE("a compressed file is listed with the sections inside, and its sizes add up") {
+  const Session session;
+  const std::filesystem::path folder = session.folder().path();
+  std::string program = ".compressed\n.kernel rewire.relu\n";
+  for (int i = 0; i < 20; ++i) {
+    program += ".func f" + std::to_string(i) + "(x: f32[4]) -> y: f32[4]\n  ret %x\n.end\n";
+  }
+  session.folder().Write("small.asm", program);
+  REQUIRE(test::RunProgram("vm-as", {"small.asm"}, folder).exit_code == 0);
+  const Finished text = session.Run({"small.rwx", "--check"});
+  CHECK(text.exit_code == 0);
+  CHECK(Contains(text.out, "\nin section compressed:\n"));
+  const json report = json::parse(session.Run({"small.rwx", "--json"}).out);
+  CHECK(report["sections"].size() == 1);
+  CHECK(report["sections"][0]["name"] == "compressed");
+  std::uint64_t inside = 0, total = 0;
+  for (const json& section : report["compressed"]) inside += section["bytes"].get<std::uint64_t>();
+  for (const json& item : report["sizes"]) total += item["bytes"].get<std::uint64_t>();
+  CHECK(total == report["bytes"]);
+  CHECK(inside > 2 * total);
+  // As a text again it says that it is compressed.
+  const Finished again = test::RunProgram("vm-dis", {"small.rwx"}, folder);
+  CHECK(again.out.rfind(".compressed\n", 0) == 0);
+}
+
 constexpr const char kDeviceProgram[] = R"(
 .device gpu = opencl:0
 .code source codec=zstd = @scale.cl

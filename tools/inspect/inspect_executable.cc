@@ -11,6 +11,7 @@
 #include "rewire/base/mapped_file.h"
 #include "rewire/executable_format/constant_data.h"
 #include "rewire/executable_format/layout.h"
+#include "rewire/executable_format/writer.h"
 #include "rewire/tools/inspect/listing.h"
 #include "rewire/tools/io/table_text.h"
 #include "rewire/tools/io/units.h"
@@ -47,7 +48,7 @@ struct Item {
 };
 
 // What the file's bytes are spent on, the most first: constants and functions one by one, the rest by
-// section.
+// section. Functions count with section `compressed`, if there is one.
 std::vector<Item> SizeReport(const Inspection& inspection) {
   std::vector<Item> items;
   std::uint64_t accounted = 0;
@@ -56,8 +57,10 @@ std::vector<Item> SizeReport(const Inspection& inspection) {
     const std::uint64_t bytes = module.constants[i].stored.view.size();
     if (bytes > 0) items.push_back({"constant " + ConstantName(module, i), bytes});
   }
-  for (const Function& function : module.functions) {
-    items.push_back({"code of " + function.name, function.code.size() * sizeof(std::uint32_t)});
+  if (!module.compressed) {
+    for (const Function& function : module.functions) {
+      items.push_back({"code of " + function.name, function.code.size() * sizeof(std::uint32_t)});
+    }
   }
   for (const SectionReport& section : inspection.sections) {
     const bool itemised = section.id == static_cast<std::uint32_t>(SectionId::kData) ||
@@ -163,6 +166,13 @@ Result<Inspection> InspectExecutable(const std::string& path, bool check) {
   Result<std::vector<SectionReport>> sections = ReadSections(bytes->view);
   if (!sections) return Forward(sections, path);
   inspection.sections = *std::move(sections);
+  if (inspection.executable && inspection.executable->module().compressed) {
+    const auto content = SerializeWithoutData(inspection.executable->module());
+    if (!content) return Forward(content, path);
+    Result<std::vector<SectionReport>> inside = ReadSections(*content);
+    if (!inside) return Forward(inside, path);
+    inspection.compressed = *std::move(inside);
+  }
   if (!check || !inspection.executable) return inspection;
   const Module& module = inspection.executable->module();
   for (std::size_t i = 0; i < module.constants.size(); ++i) {
@@ -185,6 +195,12 @@ std::string InspectionText(const Inspection& inspection) {
         {section.name, std::to_string(section.offset), BytesText(section.size), StateText(section)});
   }
   text += "\nsections:\n" + TableText(rows, {1, 2});
+  if (!inspection.compressed.empty()) {
+    rows = {{"section", "size"}};
+    for (const SectionReport& section : inspection.compressed)
+      rows.push_back({section.name, BytesText(section.size)});
+    text += "\nin section compressed:\n" + TableText(rows, {1});
+  }
   if (inspection.executable) {
     text += "\n" + ListingText(inspection.executable->module()) + SizesText(inspection);
   }
@@ -215,6 +231,11 @@ Json InspectionJson(const Inspection& inspection) {
     return json;
   }
   const Module& module = inspection.executable->module();
+  if (!inspection.compressed.empty()) {
+    json["compressed"] = Json::array();
+    for (const SectionReport& section : inspection.compressed)
+      json["compressed"].push_back({{"id", section.id}, {"name", section.name}, {"bytes", section.size}});
+  }
   json["metadata"] = Json::object();
   for (const auto& [key, value] : module.metadata) json["metadata"][key] = value;
   json.update(ListingJson(module));

@@ -34,6 +34,8 @@ struct Inspection {
   std::uint64_t file_size = 0;
   std::uint16_t major = 0, minor = 0;
   std::vector<SectionReport> sections;
+  std::vector<SectionReport>
+      compressed;  // the sections of a compressed file, as they are without compression
   // or the reason why it would not run
   Result<Executable> executable = Fail(StatusCode::kInternal, "not opened");
   std::vector<std::string> damaged_constants;  // filled only with `check`

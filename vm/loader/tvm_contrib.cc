@@ -5,8 +5,8 @@
 #include <cmath>
 #include <cstring>
 #include <iterator>
+#include <limits>
 #include <string>
-#include <type_traits>
 
 #include "rewire/base/dtype.h"
 #include "rewire/base/message.h"
@@ -89,28 +89,30 @@ void Store(char* at, T value) {
   std::memcpy(at, &value, sizeof(T));
 }
 
-// An element and its place, ordered by the element.
-template <typename T>
+// A number in the order of an element, and the element's place.
 struct Keyed {
-  T key;
+  std::int64_t key;
   std::int64_t index;
 };
-
-bool Less(double a, double b) { return std::isnan(b) ? !std::isnan(a) : a < b; }
-bool Less(std::int64_t a, std::int64_t b) { return a < b; }
 
 // The elements of `x` along an axis are `length` with `step` between, beginning at `begin`.
 struct Lane {
   std::int64_t begin, step, length;
 };
 
-double FloatAt(const DLTensor& x, std::int64_t i) {
-  const char* data = DataOf(x);
-  return x.dtype.bits == 32 ? Load<float>(data + 4 * i) : Load<double>(data + 8 * i);
+// A number in the order of the floats: a NaN is the largest, and the two zeros are equal. The bits of a float
+// are in its order already, but for negative ones, of which all bits below the sign have to turn.
+std::int64_t KeyOf(double value) {
+  constexpr std::int64_t kLargest = std::numeric_limits<std::int64_t>::max();
+  if (std::isnan(value)) return kLargest;
+  value += 0.0;  // no negative zero
+  const auto bits = Load<std::int64_t>(reinterpret_cast<const char*>(&value));
+  return bits < 0 ? bits ^ kLargest : bits;
 }
 
-std::int64_t IntegerAt(const DLTensor& x, std::int64_t i) {
+std::int64_t KeyAt(const DLTensor& x, std::int64_t i) {
   const char* at = DataOf(x) + i * (x.dtype.bits / 8);
+  if (x.dtype.code == kDLFloat) return KeyOf(x.dtype.bits == 32 ? Load<float>(at) : Load<double>(at));
   const bool sign = x.dtype.code == kDLInt;
   switch (x.dtype.bits) {
     case 8:
@@ -126,19 +128,10 @@ std::int64_t IntegerAt(const DLTensor& x, std::int64_t i) {
   }
 }
 
-template <typename T>
-void SortLane(const DLTensor& x, const Lane& lane, bool ascending, Keyed<T>* keys) {
-  for (std::int64_t k = 0; k < lane.length; ++k) {
-    const std::int64_t at = lane.begin + k * lane.step;
-    if constexpr (std::is_same_v<T, double>) {
-      keys[k] = {FloatAt(x, at), k};
-    } else {
-      keys[k] = {IntegerAt(x, at), k};
-    }
-  }
-  std::sort(keys, keys + lane.length, [ascending](const Keyed<T>& a, const Keyed<T>& b) {
-    if (Less(a.key, b.key)) return ascending;
-    if (Less(b.key, a.key)) return !ascending;
+void SortLane(const DLTensor& x, const Lane& lane, bool ascending, Keyed* keys) {
+  for (std::int64_t k = 0; k < lane.length; ++k) keys[k] = {KeyAt(x, lane.begin + k * lane.step), k};
+  std::sort(keys, keys + lane.length, [ascending](const Keyed& a, const Keyed& b) {
+    if (a.key != b.key) return (a.key < b.key) == ascending;
     return a.index < b.index;
   });
 }
@@ -183,16 +176,15 @@ struct SortJob {
     return {};
   }
 
-  template <typename T>
   int Run() const {
     std::int64_t before = 1, after = 1;
     for (std::int32_t i = 0; i < x->ndim; ++i) (i < axis ? before : after) *= i == axis ? 1 : x->shape[i];
     const std::int64_t length = x->shape[axis];
     if (before == 0 || after == 0 || length == 0) return 0;
     const auto count = static_cast<std::uint64_t>(length);
-    void* memory = TvmBackendAllocWorkspace(kDLCPU, 0, count * sizeof(Keyed<T>), kDLInt, 64);
+    void* memory = TvmBackendAllocWorkspace(kDLCPU, 0, count * sizeof(Keyed), kDLInt, 64);
     if (memory == nullptr) return -1;
-    auto* keys = static_cast<Keyed<T>*>(memory);
+    auto* keys = static_cast<Keyed*>(memory);
     const std::size_t element = x->dtype.bits / 8;
     for (std::int64_t i = 0; i < before; ++i) {
       if (KernelApi()->cancelled() != 0) return Fail("the run was cancelled");
@@ -219,7 +211,7 @@ struct SortJob {
     if (axis >= 0 && axis < x->ndim && most < 1) most = x->shape[axis];
     if (axis >= 0 && axis < x->ndim) most = std::min(most, x->shape[axis]);
     if (const std::string wrong = Check(); !wrong.empty()) return Fail({"{}: {}", function, wrong});
-    return x->dtype.code == kDLFloat ? Run<double>() : Run<std::int64_t>();
+    return Run();
   }
 };
 

@@ -23,7 +23,7 @@ namespace rewire::compiler {
 namespace {
 
 // Constants may be so many bytes larger in any case, so that small programs load without work.
-constexpr std::int64_t kFewBytes = 8192;
+constexpr std::int64_t kFewBytes = 256;
 // Constants of a file are mapped, and all processes share them. So a large one that was folded stays in the
 // file unless it has so many times the bytes of what it is made of: weights of 16 bits that become floats
 // stay.
