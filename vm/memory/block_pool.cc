@@ -54,7 +54,17 @@ BlockPool::~BlockPool() {
   if (!any) FreeTable();
 }
 
+void* BlockPool::TakeNewSmall(std::uint32_t index) {
+  void* block = account_->Allocate(std::uint64_t{64} * (index + 1), 64);
+  if (block == nullptr) return nullptr;
+  static_cast<FreeBlock*>(block)->mark = 0;
+  NoteUsed(index);
+  NoteTaken(small_classes_[index]);
+  return block;
+}
+
 void* BlockPool::TakeNew(std::uint32_t index) {
+  if (index < kSmallClasses) return TakeNewSmall(index);
   // A request above kMaxBlock lies past the last class. Sizes that a program computes, plus their alignment,
   // arrive here unchecked.
   if (index >= kClasses) return nullptr;

@@ -58,7 +58,7 @@ class BlockPool {
     const auto index = static_cast<std::uint32_t>((bytes - 1) >> 6);
     SizeClass& entry = small_classes_[index];
     FreeBlock* block = entry.free;
-    if (__builtin_expect(block == nullptr, 0)) return TakeNew(index);
+    if (__builtin_expect(block == nullptr, 0)) return TakeNewSmall(index);
     entry.free = block->next;
     NoteTaken(entry);
     return block;
@@ -170,6 +170,7 @@ class BlockPool {
     --entry.live;
   }
   void* TakeNew(std::uint32_t index);
+  void* TakeNewSmall(std::uint32_t index);
   void FreeDown(std::uint32_t index, std::int32_t keep);
 
   bool HasClass(std::uint32_t index) const {

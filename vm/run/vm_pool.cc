@@ -84,10 +84,16 @@ class PooledVm {
 
 Result<Value> Program::TryRun(std::string_view function, Span<const Value> inputs,
                               const Limits& limits) const {
-  const Result<std::uint32_t> index = FindFunction(function);
-  if (!index) return Forward(index);
+  const Module& module = rep_->module();
+  std::size_t index = PositionOfFunction(module, function);
+  if (__builtin_expect(index == module.functions.size(), 0)) {
+    // The empty name, which stands for a function, or a wrong one.
+    const Result<std::uint32_t> found = FindFunction(function);
+    if (!found) return Forward(found);
+    index = *found;
+  }
   PooledVm vm(*this, pool_, limits);
-  if (Status ok = vm->InvokeWith(*index, inputs); !ok) return Forward(ok);
+  if (Status ok = vm->InvokeWith(static_cast<std::uint32_t>(index), inputs); !ok) return Forward(ok);
   (void)vm->SharedResult();
   return std::move(vm->shared_result);  // the VM does not keep it
 }
