@@ -209,6 +209,12 @@ TEST_CASE("fused: inputs of all shapes") {
     CheckBroadcast({{3000}, {1}}, {3000}, in_place);
     CheckBroadcast({{2, 3, 5, 16}, {16}, {2, 1, 1, 16}, {3, 1, 1}}, {2, 3, 5, 16}, in_place);
     CheckBroadcast({{2, 700, 3}, {700, 1}, {3}, {2, 1, 3}, {}}, {2, 700, 3}, in_place);
+    // Runs of a few elements, more of them than a block has.
+    for (const std::int64_t few : {2, 3, 4, 5}) {
+      CheckBroadcast({{50, 7, few}, {50, 7, 1}, {50, 1, few}, {7, 1}, {few}, {50, 1, 1}}, {50, 7, few},
+                     in_place);
+      CheckBroadcast({{3, 400, few}, {3, 1, few}, {400, 1}}, {3, 400, few}, in_place);
+    }
     CheckBroadcast({{3, 1300}, {3, 1}, {1300}, {1, 1300}}, {3, 1300}, in_place);
     CheckBroadcast({{40, 600}, {600}, {40, 1}}, {40, 600}, in_place);
     CheckBroadcast({{1}, {1, 1}}, {1, 1}, false);
