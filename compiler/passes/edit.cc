@@ -137,6 +137,26 @@ Value* NewFloats(Graph* graph, const std::string& name, const std::vector<std::i
   return value;
 }
 
+const Node* ProducerOf(const Value* value, const char* kernel) {
+  const Node* node = value->producer;
+  return node != nullptr && node->kind == NodeKind::kKernel && node->kernel == kernel ? node : nullptr;
+}
+
+std::optional<double> TakeScalar(const Edit& edit, Value** value, double* rounding) {
+  const Node* node = (*value)->producer;
+  if (node == nullptr || node->inputs.size() != 2 || edit.UseCount(*value) != 1) return std::nullopt;
+  for (std::size_t i : {0, 1}) {
+    const std::optional<float> scalar = ScalarOf(node->inputs[1 - i]);
+    if (!scalar) continue;
+    if (node->kernel == "rewire.mul" || (node->kernel == "rewire.div" && i == 0)) {
+      *value = node->inputs[i];
+      if (rounding != nullptr) *rounding = RoundingOf(node->inputs[1 - i]);
+      return node->kernel == "rewire.mul" ? *scalar : 1 / static_cast<double>(*scalar);
+    }
+  }
+  return std::nullopt;
+}
+
 std::optional<std::vector<float>> PerChannel(const Value* value, int rank, int axis, std::int64_t channels) {
   const float* elements = FloatsOf(value);
   if (elements == nullptr) return std::nullopt;

@@ -71,6 +71,11 @@ Value* OptionalInput(const Node& node, std::size_t i);
 const float* FloatsOf(const Value* value);
 // The element of a constant f32 tensor with exactly one element.
 std::optional<float> ScalarOf(const Value* value);
+// The call of this kernel that gives the value; null if it is given by something else.
+const Node* ProducerOf(const Value* value, const char* kernel);
+// The factor that a product or quotient with a scalar makes of `*value`, which becomes what is multiplied.
+// The scaled value must have no other use. `rounding`, if given, becomes that of the scalar.
+std::optional<double> TakeScalar(const Edit& edit, Value** value, double* rounding = nullptr);
 // By how much, in parts of itself, a constant may differ from what its writer meant: 0, or more when it had
 // 16 bits and was cast to f32.
 double RoundingOf(const Value* value);

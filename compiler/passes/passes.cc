@@ -21,6 +21,7 @@ std::span<const Pass> Passes() {
       {"fuse-gelu", FuseGelu},
       {"fuse-swish", FuseSwish},
       {"fuse-layer-norm", FuseLayerNorm},
+      {"fuse-attention", FuseAttention, nullptr, true},
       {"gather-early", GatherEarly},
       {"multiply-embeddings", MultiplyEmbeddings},
       {"square", Square},

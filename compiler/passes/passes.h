@@ -72,6 +72,8 @@ void DropTinyWeights(Graph* graph);
 void FuseGelu(Graph* graph);
 // Turns normalisation by mean and variance over the last axis into one kernel.
 void FuseLayerNorm(Graph* graph);
+// Turns products with softmaxed scores, and the scores' own products, into attention.
+void FuseAttention(Graph* graph);
 // Keeps weights of products in 8 bits where the model has them so.
 void PackBytes(Graph* graph);
 // Turns convolutions and products with constant weights into those of packed weights, including the bias and

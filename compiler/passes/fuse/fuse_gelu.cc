@@ -17,23 +17,6 @@ bool IsNear(std::optional<float> value, double expected) {
   return value && std::fabs(static_cast<double>(*value) - expected) < 1e-6;
 }
 
-// The factor that a multiplication or division by a scalar makes of `*value`, which becomes what is
-// multiplied. `rounding`, if given, becomes that of the scalar.
-std::optional<double> TakeScalar(const Edit& edit, Value** value, double* rounding = nullptr) {
-  const Node* node = (*value)->producer;
-  if (node == nullptr || node->inputs.size() != 2 || edit.UseCount(*value) != 1) return std::nullopt;
-  for (std::size_t i : {0, 1}) {
-    const std::optional<float> scalar = ScalarOf(node->inputs[1 - i]);
-    if (!scalar) continue;
-    if (node->kernel == "rewire.mul" || (node->kernel == "rewire.div" && i == 0)) {
-      *value = node->inputs[i];
-      if (rounding != nullptr) *rounding = RoundingOf(node->inputs[1 - i]);
-      return node->kernel == "rewire.mul" ? *scalar : 1 / static_cast<double>(*scalar);
-    }
-  }
-  return std::nullopt;
-}
-
 // x, when the value is 1 + erf(x / sqrt(2)).
 Value* ErfOf(const Edit& edit, const Value* value) {
   const Node* sum = value->producer;

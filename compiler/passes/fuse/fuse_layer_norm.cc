@@ -14,11 +14,6 @@ namespace {
 
 using Ints = std::vector<std::int64_t>;
 
-const Node* ProducerOf(const Value* value, const char* kernel) {
-  const Node* node = value->producer;
-  return node != nullptr && node->kind == NodeKind::kKernel && node->kernel == kernel ? node : nullptr;
-}
-
 // x, when the value is its mean over the last axis, which stays with size 1.
 Value* MeanOf(const Value* value) {
   const Node* mean = ProducerOf(value, "rewire.reduce_mean");

@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Attention as exporters spell it out becomes one kernel, which keeps no matrix of scores:
+//   matmul(softmax(matmul(q, transpose(k)) * scale + bias), v)
+// The factor may stand at the scores, at q or at the keys, as a product or a quotient, and the bias may be
+// missing. A choice between scores and a number that hides keys becomes a bias. Where q is cut into heads
+// just before, and the heads are joined just behind, the kernel does both.
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "rewire/compiler/passes/edit.h"
+#include "rewire/compiler/passes/pack/packing.h"
+#include "rewire/compiler/passes/passes.h"
+
+namespace rewire::compiler {
+namespace {
+
+using Ints = std::vector<std::int64_t>;
+
+struct Match {
+  Value* q = nullptr;
+  Value* k = nullptr;  // as [.., keys, size] after a transposition by `perm`
+  Ints perm;
+  Value* v = nullptr;
+  Value* bias = nullptr;
+  const Node* choice = nullptr;  // a rewire.where in place of a bias
+  double scale = 1;
+};
+
+// A number so low that any score that it is added to becomes this number.
+constexpr float kHidden = -1e30F;
+
+bool AreFloats(const Value* value, int rank) {
+  return value->type.IsTensor() && value->type.ranked && value->type.dtype == kFloat32 &&
+         value->type.rank() == rank;
+}
+
+// No dimension is below 0, so that the larger one of it and 0 is the same.
+bool IsSame(const DimExpr& a, const DimExpr& b) {
+  return a == b || a == DimExpr::Max(b, 0) || b == DimExpr::Max(a, 0);
+}
+
+bool HasDims(const Value* value, const Shape& dims) {
+  const Shape& own = value->type.dims;
+  return std::equal(own.begin(), own.end(), dims.begin(), dims.end(), IsSame);
+}
+
+std::optional<Ints> PermOf(const Node& transpose) {
+  const Attribute* perm = FindAttribute(transpose, "perm");
+  const auto* list = perm == nullptr ? nullptr : std::get_if<Array<std::int64_t>>(&perm->value);
+  if (list == nullptr) return std::nullopt;
+  return Ints(list->begin(), list->end());
+}
+
+bool IsIdentity(const Ints& perm) {
+  for (std::size_t i = 0; i < perm.size(); ++i) {
+    if (perm[i] != static_cast<std::int64_t>(i)) return false;
+  }
+  return true;
+}
+
+class AttentionFusing {
+ public:
+  explicit AttentionFusing(Graph* graph) : graph_(*graph), edit_(graph) {
+    for (const auto& [name, source] : graph->symbols()) measured_.insert(source.value);
+  }
+
+  void Run() {
+    ForEachBlock(&graph_.main, [&](Block* block) {
+      std::vector<Node*> nodes;
+      for (Node* node : block->nodes) {
+        if (const std::optional<Match> match = MatchOf(*node)) Fuse(node, *match, &nodes);
+        nodes.push_back(node);
+      }
+      block->nodes = std::move(nodes);
+    });
+    edit_.Finish();
+    RemoveDeadCode(&graph_);
+  }
+
+ private:
+  // Whether nothing is lost if this value is not computed: one node reads it, and no dimension is taken from
+  // it.
+  bool IsInner(const Value* value) const { return edit_.UseCount(value) == 1 && !measured_.contains(value); }
+
+  // The product that a value is, after factors are taken off it.
+  const Node* ProductOf(Value* value, double* scale) const {
+    if (!IsInner(value)) return nullptr;
+    while (const std::optional<double> factor = TakeScalar(edit_, &value)) {
+      *scale *= *factor;
+      if (!IsInner(value)) return nullptr;
+    }
+    return ProducerOf(value, "rewire.matmul");
+  }
+
+  // The product of queries and keys that become these scores.
+  const Node* ScoresOf(Value* scores, Match* match) const {
+    if (const Node* product = ProductOf(scores, &match->scale)) return product;
+    if (!IsInner(scores)) return nullptr;
+    if (const Node* choice = ProducerOf(scores, "rewire.where")) {
+      const std::size_t number = ScalarOf(choice->inputs[1]) ? 1 : 2;
+      const std::optional<float> hidden = ScalarOf(choice->inputs[number]);
+      const bool adds_axes = choice->inputs[number]->type.rank() > choice->inputs[0]->type.rank();
+      if (!hidden || !(*hidden <= kHidden) || adds_axes) return nullptr;
+      match->choice = choice;
+      match->scale = 1;
+      return ProductOf(choice->inputs[3 - number], &match->scale);
+    }
+    const Node* sum = ProducerOf(scores, "rewire.add");
+    if (sum == nullptr) return nullptr;
+    for (const std::size_t i : {0, 1}) {
+      match->scale = 1;
+      const Node* product = ProductOf(sum->inputs[i], &match->scale);
+      if (product == nullptr) continue;
+      match->bias = sum->inputs[1 - i];
+      return product;
+    }
+    return nullptr;
+  }
+
+  std::optional<Match> MatchOf(const Node& node) const {
+    if (node.kind != NodeKind::kKernel || node.kernel != "rewire.matmul") return std::nullopt;
+    const Value* weights = node.inputs[0];
+    const Node* softmax = ProducerOf(weights, "rewire.softmax");
+    if (softmax == nullptr || !IsInner(weights)) return std::nullopt;
+    const int rank = weights->type.rank();
+    const std::int64_t axis = IntAttribute(*softmax, "axis", -1);
+    if ((rank != 3 && rank != 4) || (axis != -1 && axis != rank - 1)) return std::nullopt;
+    Match match;
+    const Node* product = ScoresOf(softmax->inputs[0], &match);
+    if (product == nullptr) return std::nullopt;
+    match.q = product->inputs[0];
+    Value* keys = product->inputs[1];
+    for (Value** side : {&match.q, &keys}) {
+      while (IsInner(*side)) {
+        const std::optional<double> factor = TakeScalar(edit_, side);
+        if (!factor) break;
+        match.scale *= *factor;
+      }
+    }
+    const Node* turn = ProducerOf(keys, "rewire.transpose");
+    const std::optional<Ints> perm = turn == nullptr ? std::nullopt : PermOf(*turn);
+    if (!perm || match.scale == 0) return std::nullopt;
+    match.k = turn->inputs[0];
+    match.perm = *perm;
+    match.v = node.inputs[1];
+    if (!Fits(match, *keys, *weights, *node.outputs[0])) return std::nullopt;
+    std::swap(match.perm[match.perm.size() - 1], match.perm[match.perm.size() - 2]);
+    return match;
+  }
+
+  // Whether nothing is broadcast but the bias. `keys` is [.., size, keys].
+  static bool Fits(const Match& match, const Value& keys, const Value& weights, const Value& out) {
+    const int rank = weights.type.rank();
+    for (const Value* value :
+         {static_cast<const Value*>(match.q), &keys, static_cast<const Value*>(match.v), &weights, &out}) {
+      if (!AreFloats(value, rank)) return false;
+    }
+    if (match.perm.size() != static_cast<std::size_t>(rank)) return false;
+    const std::size_t last = static_cast<std::size_t>(rank) - 1;
+    const Shape &q = match.q->type.dims, &v = match.v->type.dims;
+    Shape of_keys = q, of_weights = q, of_values = q, of_out = q;
+    of_keys[last - 1] = q[last];
+    of_keys[last] = of_weights[last] = of_values[last - 1] = keys.type.dims[last];
+    of_values[last] = of_out[last] = v[last];
+    // The kernel takes no heads and no elements for a mistake.
+    const std::optional<std::int64_t> size = q[last].constant();
+    const std::optional<std::int64_t> heads = rank == 4 ? q[1].constant() : 1;
+    if (!size || *size < 1 || !heads || *heads < 1) return false;
+    const Value* bias = match.choice != nullptr ? match.choice->inputs[0] : match.bias;
+    // Of rank 3, the kernel adds an axis of heads in front of which a bias would be aligned in another way.
+    const bool bias_fits =
+        bias == nullptr || (bias->type.IsTensor() && bias->type.ranked &&
+                            bias->type.dtype == (match.choice != nullptr ? kBool8 : kFloat32) &&
+                            bias->type.rank() <= (rank == 3 ? 2 : 4));
+    return bias_fits && HasDims(&keys, of_keys) && HasDims(&weights, of_weights) &&
+           HasDims(match.v, of_values) && HasDims(&out, of_out);
+  }
+
+  void Fuse(Node* node, const Match& match, std::vector<Node*>* before) {
+    Value* k = match.k;
+    if (!IsIdentity(match.perm)) {
+      Shape dims;
+      for (const std::int64_t axis : match.perm) dims.push_back(k->type.dims[static_cast<std::size_t>(axis)]);
+      Value* turned = graph_.NewValue(k->name, TensorOf(kFloat32, std::move(dims)));
+      before->push_back(NewTranspose(&graph_, k, turned, match.perm, node->source));
+      k = turned;
+    }
+    Value* v = match.v;
+    if (v->type.rank() == 3) {
+      k = WithHead(k, *node, before);
+      v = WithHead(v, *node, before);
+    }
+    node->kernel = "rewire.attention";
+    node->attributes = {{"scale", match.scale}};
+    node->inputs = {match.q, k, v};
+    Value* bias = match.choice != nullptr ? BiasOf(*match.choice, before) : match.bias;
+    if (bias != nullptr) {
+      Value* none = NewFloats(&graph_, "none", {0}, {});
+      node->inputs.insert(node->inputs.end(), {none, none, bias});
+    }
+    JoinHeads(node);
+  }
+
+  // The number where keys are hidden, and 0 elsewhere.
+  Value* BiasOf(const Node& choice, std::vector<Node*>* before) {
+    const bool hides = ScalarOf(choice.inputs[1]).has_value();
+    Node* node = graph_.NewNode(NodeKind::kKernel);
+    Value* condition = choice.inputs[0];
+    Value* bias = graph_.NewValue(choice.outputs[0]->name, TensorOf(kFloat32, condition->type.dims));
+    node->kernel = "rewire.where";
+    node->inputs = choice.inputs;
+    node->inputs[hides ? 2 : 1] = NewFloats(&graph_, "0", {}, {0});
+    node->outputs = {bias};
+    node->extents = {{bias->type.dims, nullptr}};
+    node->source = choice.source;
+    bias->producer = node;
+    before->push_back(node);
+    return bias;
+  }
+
+  // [batch, length, size] as [batch, 1, length, size].
+  Value* WithHead(Value* value, const Node& user, std::vector<Node*>* before) {
+    Shape dims = value->type.dims;
+    dims.insert(dims.begin() + 1, DimExpr(1));
+    Node* node = graph_.NewNode(NodeKind::kReshape);
+    Value* seen = graph_.NewValue(value->name, TensorOf(kFloat32, dims));
+    node->inputs = {value};
+    node->outputs = {seen};
+    node->extents = {{dims, nullptr}};
+    node->source = user.source;
+    seen->producer = node;
+    before->push_back(node);
+    return seen;
+  }
+
+  // Leaves out that q [batch, length, heads * size] is cut into heads, and the result is joined again.
+  void JoinHeads(Node* node) {
+    const auto swaps_heads = [](const Node* turn) {
+      return turn != nullptr && turn->kernel == "rewire.transpose" && PermOf(*turn) == Ints{0, 2, 1, 3};
+    };
+    Value* q = node->inputs[0];
+    if (q->type.rank() != 4 || !swaps_heads(q->producer)) return;
+    const Node* cut = q->producer->inputs[0]->producer;
+    Value* out = node->outputs[0];
+    Node* turn = edit_.OnlyUser(out);
+    if (cut == nullptr || cut->kind != NodeKind::kReshape || !swaps_heads(turn) || measured_.contains(out))
+      return;
+    Value* turned = turn->outputs[0];
+    Node* join = edit_.OnlyUser(turned);
+    if (join == nullptr || join->kind != NodeKind::kReshape || measured_.contains(turned)) return;
+    Value *whole = cut->inputs[0], *joined = join->outputs[0];
+    if (!IsJoined(*whole, q->type.dims) || !IsJoined(*joined, out->type.dims)) return;
+    node->inputs[0] = whole;
+    node->outputs[0] = joined;
+    node->extents[0] = {joined->type.dims, nullptr};
+    joined->producer = node;
+    edit_.Erase(turn);
+    edit_.Erase(join);
+  }
+
+  // Whether the shape is [batch, length, heads * size], for [batch, heads, length, size].
+  static bool IsJoined(const Value& value, const Shape& apart) {
+    return HasDims(&value, {apart[0], apart[2], apart[1] * apart[3]});
+  }
+
+  Graph& graph_;
+  Edit edit_;
+  std::unordered_set<const Value*> measured_;  // of which symbols are dimensions
+};
+
+}  // namespace
+
+void FuseAttention(Graph* graph) { AttentionFusing(graph).Run(); }
+
+}  // namespace rewire::compiler
