@@ -51,7 +51,13 @@ void CheckTile(int rows, std::int64_t depth, std::int64_t columns, bool finish, 
     tile.addend = addend.data();
     tile.activation = {Activation::kRelu, 0, 0, 2, -3, true};
   }
-  ChoosePanelKernel().run(tile);
+  // Two whole panels, or nearly, go by at once if there are not too many rows.
+  const kernel::cpu::PanelKernel panel_kernel = ChoosePanelKernel();
+  if (columns <= 2 * kPanelWidth && !backward && rows <= kernel::cpu::MakeWide(panel_kernel, &tile))
+    CHECK(tile.wide == (columns > 48 && panel_kernel.wide_rows > 0));
+  else
+    tile.wide = false;
+  panel_kernel.run(tile);
   for (std::int64_t i = 0; i < rows; ++i) {
     for (std::int64_t j = 0; j < step; ++j) {
       double sum = finish && j < columns ? bias[at(j)] + addend[at(i * step + j)] : 0;
@@ -125,7 +131,7 @@ TEST_CASE("the panel kernel of every instruction set multiplies whole numbers ex
   ForEachTarget([] {
     for (int rows = 1; rows <= ChoosePanelKernel().rows; ++rows) {
       for (std::int64_t depth : {1, 4, 7}) {
-        for (std::int64_t columns : {1, 5, 16, 17, 24, 32, 33, 96, 117}) {
+        for (std::int64_t columns : {1, 5, 16, 17, 24, 32, 33, 49, 60, 64, 96, 117}) {
           CheckTile(rows, depth, columns, false, false);
           CheckTile(rows, depth, columns, true, false);
           CheckTile(rows, depth, columns, true, true);
@@ -136,7 +142,16 @@ TEST_CASE("the panel kernel of every instruction set multiplies whole numbers ex
 }
 
 TEST_CASE("rows by packed weights, in either order, of any size") {
-  const Shape sizes[] = {{1, 1, 1}, {3, 5, 40}, {4, 9, 100}, {20, 17, 133}, {70, 64, 16}};
+  const Shape sizes[] = {{1, 1, 1},
+                         {3, 5, 40},
+                         {4, 9, 100},
+                         {20, 17, 133},
+                         {70, 64, 16},
+                         // Two panels at once, and a rest.
+                         {9, 300, 64},
+                         {13, 257, 100},
+                         {25, 513, 49},
+                         {40, 256, 65}};
   for (const Shape& size : sizes) {
     const std::int64_t m = size[0], k = size[1], n = size[2];
     HostTensor x = HostTensor::Random({2, m, k}, 1);
@@ -203,6 +218,9 @@ TEST_CASE("packed convolutions meet borders, strides and dilations") {
       {{1, 8, 30, 12}, 8, {3, 5}, {1, 2}, {1, 1}, {1, 1, 1, 1}},   // and memory
       {{1, 2, 3, 2}, 5, {2, 2}, {1, 1}, {1, 1}, {0, 5, 0, 5}},     // windows without any of the image
       {{1, 1, 301, 2}, 40, {1, 9}, {1, 2}, {1, 1}, {0, 4, 0, 4}},  // a line, which the threads share
+      // Two panels at once, and a rest.
+      {{2, 7, 15, 30}, 100, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}},
+      {{1, 5, 9, 65}, 51, {2, 2}, {2, 1}, {1, 1}, {0, 0, 1, 1}},
   };
   for (const ConvCase& c : cases) {
     const std::vector<std::int64_t>& kernel = c.kernel;

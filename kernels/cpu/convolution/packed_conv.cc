@@ -17,6 +17,7 @@
 #include "rewire/kernels/cpu/product/tiles/tiled_pairs.h"
 #include "rewire/kernels/cpu/registry.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
+#include "rewire/kernels/cpu/support/cache.h"
 #include "rewire/kernels/cpu/support/checks.h"
 #include "rewire/kernels/cpu/support/parallel.h"
 #include "rewire/kernels/cpu/support/types.h"
@@ -222,46 +223,50 @@ struct PackedConv {
   // after the other.
   Status Run(const ImageCall& call, std::int64_t depth, std::int64_t from, std::int64_t to,
              const float* zeros) const {
-    constexpr std::int64_t kBlock = 65536;  // floats of the image
+    const std::int64_t floats = SecondCacheBytes() / 32 * 3;  // of the image
     const WindowAxis& columns = call.window.axes[2];
-    const std::int64_t panels = PanelCount(call.out_channels);
+    const PanelKernel& kernel = BestPanelKernel(call.pairs);
+    const std::int64_t at_once = PanelsAtOnce(kernel, depth);
+    const std::int64_t steps = (PanelCount(call.out_channels) + at_once - 1) / at_once;
     const std::int64_t line = columns.input * call.in_channels * call.window.axes[1].stride;
-    const std::int64_t block = RowsOfBlock(to - from, 1, kBlock / std::max<std::int64_t>(1, line), panels);
+    const std::int64_t block = RowsOfBlock(to - from, 1, floats / std::max<std::int64_t>(1, line), steps);
     const std::int64_t blocks = (to - from + block - 1) / block;
-    const LineParts parts(Times(blocks, panels), columns.output, BestPanelKernel(call.pairs).rows);
-    return ParallelFor(Times(blocks, parts.count(), panels),
-                       GrainOf(16 * kGrain, block, columns.output / parts.count(), depth, kPanelWidth),
-                       [&](std::int64_t begin, std::int64_t end, Pace& pace) {
-                         Segments segments(call, zeros);
-                         for (std::int64_t task = begin; task < end; ++task) {
-                           const std::int64_t part = task / panels % parts.count();
-                           const std::int64_t first = from + task / panels / parts.count() * block;
-                           const std::int64_t last = std::min(to, first + block);
-                           std::int64_t number = 0;
-                           for (std::int64_t i = first; i < last && !pace.stopped(); ++i)
-                             RunLine(call, depth, parts.Part(i, part), task % panels, &number, segments,
-                                     pace);
-                         }
-                       });
+    const LineParts parts(Times(blocks, steps), columns.output, at_once > 1 ? kernel.wide_rows : kernel.rows);
+    return ParallelFor(
+        Times(blocks, parts.count(), steps),
+        GrainOf(16 * kGrain, block, columns.output / parts.count(), depth, at_once * kPanelWidth),
+        [&](std::int64_t begin, std::int64_t end, Pace& pace) {
+          Segments segments(call, zeros);
+          for (std::int64_t task = begin; task < end; ++task) {
+            const std::int64_t part = task / steps % parts.count();
+            const std::int64_t first = from + task / steps / parts.count() * block;
+            const std::int64_t last = std::min(to, first + block);
+            std::int64_t number = 0;
+            for (std::int64_t i = first; i < last && !pace.stopped(); ++i)
+              RunLine(call, depth, parts.Part(i, part), task % steps * at_once, &number, segments, pace);
+          }
+        });
   }
 
-  // `number` counts the tiles by a panel.
+  // By one panel, or by two if a tile should take two. `number` counts the tiles by them.
   void RunLine(const ImageCall& call, std::int64_t depth, const OfLine& of_line, std::int64_t panel,
                std::int64_t* number, Segments& segments, Pace& pace) const {
     const PanelKernel& kernel = BestPanelKernel(call.pairs);
     const std::int64_t first = panel * kPanelWidth;
     const std::int64_t outputs = call.window.axes[2].output;
+    const std::int64_t width = PanelsAtOnce(kernel, depth) * kPanelWidth;
     PanelTile tile;
     tile.panel = call.w + first * depth;
-    tile.columns = UsedOfPanel(panel, call.out_channels);
+    tile.columns = std::min(call.out_channels - first, width);
+    const int most = MakeWide(kernel, &tile);
     tile.bias = call.bias == nullptr ? nullptr : call.bias + first;
     tile.step = call.out_channels;
     tile.activation = activation;
     for (std::int64_t o = of_line.begin; o < of_line.end; o += tile.count) {
-      tile.count = RowsOfTile(of_line.end - o, kernel.rows);
+      tile.count = RowsOfTile(of_line.end - o, most);
       if (!pace.Spend(ProductsOf(tile.count, depth))) return;
       segments.Gather(of_line.line, o, &tile);
-      tile.ahead = AheadOf((*number)++, kPanelWidth * depth);
+      tile.ahead = AheadOf((*number)++, width * depth);
       const std::int64_t at = (of_line.line * outputs + o) * call.out_channels + first;
       tile.addend = call.addend.From(at);
       if (call.rounded != nullptr) tile.rounded = call.rounded + at;

@@ -7,6 +7,7 @@
 #include "rewire/kernels/cpu/product/pair_rows.h"
 #include "rewire/kernels/cpu/product/panels.h"
 #include "rewire/kernels/cpu/product/tiles/tiled_pairs.h"
+#include "rewire/kernels/cpu/support/cache.h"
 #include "rewire/kernels/cpu/support/parallel.h"
 
 namespace rewire::kernel::cpu {
@@ -24,7 +25,7 @@ bool IsReadBackward(const float* panels) {
 }
 
 // Rows [begin, end) by panels [first, last). One tile waits for the weights and goes by all of them at once;
-// several go by one panel after the other, which stays in the first caches.
+// several go by one or two panels after the other, which stay in the second cache.
 bool MultiplyBlock(const RowsByPanels& product, std::int64_t first, std::int64_t last, std::int64_t begin,
                    std::int64_t end, Pace& pace) {
   const PanelKernel& kernel = BestPanelKernel(product.pairs);
@@ -32,7 +33,7 @@ bool MultiplyBlock(const RowsByPanels& product, std::int64_t first, std::int64_t
   // Few enough to be run without asking.
   constexpr std::int64_t kAtOnce = 16 * kPace;
   const bool few = Times(last - first, product.depth) <= kAtOnce;
-  const std::int64_t at_once = !one_tile ? 1
+  const std::int64_t at_once = !one_tile ? PanelsAtOnce(kernel, product.depth)
                                : few     ? last - first
                                          : std::max<std::int64_t>(1, kAtOnce / product.depth);
   const std::int64_t depth_at_once = Times(at_once, product.depth);
@@ -49,10 +50,11 @@ bool MultiplyBlock(const RowsByPanels& product, std::int64_t first, std::int64_t
     tile.panel = product.w + column * product.depth;
     tile.columns = std::min(product.columns - column, std::min(at_once, last - panel) * kPanelWidth);
     tile.bias = product.bias == nullptr ? nullptr : product.bias + column;
+    const int most = one_tile ? kernel.rows : MakeWide(kernel, &tile);
     std::int64_t number = 0;
     for (std::int64_t i = begin; i < end; i += tile.count) {
-      tile.count = RowsOfTile(end - i, kernel.rows);
-      tile.ahead = one_tile ? 0 : AheadOf(number++, kPanelWidth * product.depth);
+      tile.count = RowsOfTile(end - i, most);
+      tile.ahead = one_tile ? 0 : AheadOf(number++, at_once * kPanelWidth * product.depth);
       if (!pace.Spend(ProductsOf(tile.count, depth_at_once))) return false;
       for (int r = 0; r < tile.count; ++r) rows[r] = product.x + (i + r) * product.depth;
       const std::int64_t at = i * product.columns + column;
@@ -118,7 +120,6 @@ bool MultiplyPanels(const RowsByPanels& product, std::int64_t first, std::int64_
 
 // A block of rows, which stays in the second cache, by one panel after the other.
 Status MultiplyRows(const RowsByPanels& product) {
-  constexpr std::int64_t kBlock = 65536;      // floats
   constexpr std::int64_t kTaskWork = 131072;  // products that are worth a thread's while, some 2 us
   constexpr std::int64_t kLeastRows = 3;      // what reading weights takes as long as multiplying by them
   const std::int64_t depth = std::max<std::int64_t>(1, product.depth);
@@ -130,8 +131,10 @@ Status MultiplyRows(const RowsByPanels& product) {
     static_cast<void>(MultiplyBlock(product, 0, panels, 0, product.rows, pace));
     return pace.status();
   }
+  // Three eighths of the second cache: it also holds two panels, what is written, and the next weights.
+  const std::int64_t floats = SecondCacheBytes() / 32 * 3;
   const std::int64_t block =
-      RowsOfBlock(product.rows, kLeastBlock, std::min<std::int64_t>(kBlock / depth, 512), panels);
+      RowsOfBlock(product.rows, kLeastBlock, std::min<std::int64_t>(floats / depth, 512), panels);
   const std::int64_t blocks = (product.rows + block - 1) / block;
   const std::int64_t rows = std::max(kLeastRows, std::min(product.rows, block));
   return ParallelFor(Times(blocks, panels), GrainOf(kTaskWork, rows, depth, kPanelWidth),

@@ -26,6 +26,8 @@ constexpr int kMostRows = 8;
 #else
 constexpr int kMostRows = 6;
 #endif
+// By two panels of two vectors each.
+constexpr int kWideRows = HWY_TARGET <= HWY_AVX3 ? 6 : 0;
 
 // Without this g++ loads a vector anew for each of two or three rows, and loads are what such tiles wait for.
 HWY_INLINE V InRegister(V v) {
@@ -182,6 +184,31 @@ HWY_INLINE void AddStep(const float* const* rows, std::int64_t k, const float* H
   if constexpr (kPart + 1 < Way::kParts) AddStep<Way, kRows, kVectors, kPart + 1>(rows, k, panel, sums);
 }
 
+// The products of one k by two panels: each unit of a row is loaded once for both.
+template <class Way, int kPart, int kRows>
+HWY_INLINE void AddWideProducts(const float* const* rows, std::int64_t k, V a, V b, V c, V d,
+                                Sums<kRows>& left, Sums<kRows>& right) {
+  if constexpr (kRows > 0) {
+    const V factor = Way::template Spread<kPart>(*rows + k);
+    left.left = Way::MulAdd(factor, a, left.left);
+    left.right = Way::MulAdd(factor, b, left.right);
+    right.left = Way::MulAdd(factor, c, right.left);
+    right.right = Way::MulAdd(factor, d, right.right);
+    AddWideProducts<Way, kPart>(rows + 1, k, a, b, c, d, left.next, right.next);
+  }
+}
+
+template <class Way, int kRows, int kPart = 0>
+HWY_INLINE void AddWideStep(const float* const* rows, std::int64_t k, const float* HWY_RESTRICT first,
+                            const float* HWY_RESTRICT second, Sums<kRows>& left, Sums<kRows>& right) {
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(D()));
+  AddWideProducts<Way, kPart>(rows, k, Way::template Load<kPart>(first),
+                              Way::template Load<kPart>(first + lanes), Way::template Load<kPart>(second),
+                              Way::template Load<kPart>(second + lanes), left, right);
+  if constexpr (kPart + 1 < Way::kParts)
+    AddWideStep<Way, kRows, kPart + 1>(rows, k, first, second, left, right);
+}
+
 // Adds the products of all segments. A multiplier accepts a new product in each cycle and finishes it about
 // five cycles later. So with few rows, the sums of several k run side by side, because a single sum would
 // wait.
@@ -318,6 +345,31 @@ HWY_NOINLINE void RunColumns(const PanelTile& tile, const float* panel, std::int
   FinishColumns<typename Way::Rounding, kRows, kVectors>(tile, column, used, sums);
 }
 
+// Two whole panels, or the second one in part. Rows are then loaded half as often, and loads are what deep
+// products wait for.
+template <class Way, int kRows, bool kFetches>
+HWY_NOINLINE void RunTwoPanels(const PanelTile& tile, const float* first, const float* second,
+                               std::int64_t column, std::int64_t used) {
+  Sums<kRows> left, right;
+  FillWithBias<kRows, 2>(tile, column, kPanelWidth, left);
+  FillWithBias<kRows, 2>(tile, column + kPanelWidth, used, right);
+  for (std::int64_t s = 0; s < tile.segments; ++s) {
+    const float* rows[kRows];
+    for (int i = 0; i < kRows; ++i) rows[i] = tile.rows[s * kRows + i];
+    for (std::int64_t k = 0; k < tile.depth; ++k) {
+      if constexpr (kFetches) {
+        __builtin_prefetch(first + tile.ahead, 0, 2);
+        __builtin_prefetch(second + tile.ahead, 0, 2);
+      }
+      AddWideStep<Way, kRows>(rows, k, first, second, left, right);
+      first += kPanelWidth;
+      second += kPanelWidth;
+    }
+  }
+  FinishColumns<typename Way::Rounding, kRows, 2>(tile, column, kPanelWidth, left);
+  FinishColumns<typename Way::Rounding, kRows, 2>(tile, column + kPanelWidth, used, right);
+}
+
 // A row by a panel takes a tenth of a microsecond, so little may be done between panels.
 template <class Way, int kRows>
 void RunRows(const PanelTile& tile) {
@@ -325,6 +377,12 @@ void RunRows(const PanelTile& tile) {
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   const std::int64_t panels = PanelCount(tile.columns);
   const std::int64_t size = tile.segments * tile.depth * kPanelWidth;
+  if constexpr (kRows > 3 && kRows <= kWideRows) {
+    if (tile.wide && WidthOfPanel(panels - 1, tile.columns) == kPanelWidth) {
+      const auto run = tile.ahead != 0 ? &RunTwoPanels<Way, kRows, true> : &RunTwoPanels<Way, kRows, false>;
+      return run(tile, tile.panel, tile.panel + size, 0, UsedOfPanel(1, tile.columns));
+    }
+  }
   for (std::int64_t i = 0; i < panels; ++i) {
     const std::int64_t at = tile.backward ? panels - 1 - i : i;
     const std::int64_t width = WidthOfPanel(at, tile.columns), used = UsedOfPanel(at, tile.columns);
@@ -345,7 +403,7 @@ void RunPanel(const PanelTile& tile) {
 
 template <class Way>
 PanelKernel KernelOf() {
-  return {kMostRows, &RunPanel<Way>};
+  return {kMostRows, kWideRows, &RunPanel<Way>};
 }
 
 PanelKernel PanelsOfTarget() { return KernelOf<FloatUnits>(); }

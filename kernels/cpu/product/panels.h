@@ -59,6 +59,9 @@ struct PanelTile {
   Activation activation;
   bool backward = false;             // the last panel first
   std::uint16_t* rounded = nullptr;  // takes the place of out: the same rounded to bf16
+  // Of two panels, to be multiplied at once if both are as wide as can be. Only with at most
+  // PanelKernel::wide_rows rows, and not backward.
+  bool wide = false;
   // While it reads units of the panel, tiles of several rows fetch those that lie so far behind them into the
   // second cache.
   std::int64_t ahead = 0;
@@ -73,9 +76,21 @@ constexpr std::int64_t AheadOf(std::int64_t number, std::int64_t size) {
 inline constexpr int kMostPanelRows = 8;
 
 struct PanelKernel {
-  int rows;  // the most rows, with which it is fastest; at most kMostPanelRows
+  int rows;       // the most rows, with which it is fastest; at most kMostPanelRows
+  int wide_rows;  // the most rows of a tile that is wide, with which it is fastest; 0: tiles are not
   void (*run)(const PanelTile& tile);
 };
+
+// How many panels tiles of several rows should take: two where one does not stay in the first cache anyway.
+inline std::int64_t PanelsAtOnce(const PanelKernel& kernel, std::int64_t depth) {
+  constexpr std::int64_t kDeep = 256;
+  return kernel.wide_rows > 0 && depth > kDeep ? 2 : 1;
+}
+// The most rows of a tile of so many columns; makes it wide where these are two whole panels, or nearly.
+inline int MakeWide(const PanelKernel& kernel, PanelTile* tile) {
+  tile->wide = kernel.wide_rows > 0 && tile->columns > kPanelWidth + kHalfPanel;
+  return tile->wide ? kernel.wide_rows : kernel.rows;
+}
 
 // How many of `left` rows the next tile takes, such that no small tile is left over.
 inline int RowsOfTile(std::int64_t left, int most) {
