@@ -358,21 +358,26 @@ TEST_CASE("two directions of a recurrent layer are packed one behind the other")
 }
 
 TEST_CASE("pools with the channels last are those with the channels first") {
-  HostTensor first = HostTensor::Random({2, 5, 9, 7}, 1);
-  HostTensor last = HostTensor::Empty<float>({2, 9, 7, 5});
-  REQUIRE(Run("rewire.transpose", {&first, &last}, {{"perm", std::vector<std::int64_t>{0, 2, 3, 1}}}) == "");
-  const std::vector<std::int64_t> kernel = {3, 2}, strides = {2, 1}, pads = {1, 1, 1, 0};
+  using Ints = std::vector<std::int64_t>;
+  const bool volume = GENERATE(false, true);
+  const Ints to_last = volume ? Ints{0, 2, 3, 4, 1} : Ints{0, 2, 3, 1};
+  const Shape out_last = volume ? Shape{2, 4, 5, 7, 5} : Shape{2, 5, 7, 5};
+  HostTensor first = HostTensor::Random(volume ? Shape{2, 5, 4, 9, 7} : Shape{2, 5, 9, 7}, 1);
+  HostTensor last = HostTensor::Empty<float>(volume ? Shape{2, 4, 9, 7, 5} : Shape{2, 9, 7, 5});
+  REQUIRE(Run("rewire.transpose", {&first, &last}, {{"perm", to_last}}) == "");
+  AttributeList attributes = {{"kernel_shape", volume ? Ints{2, 3, 2} : Ints{3, 2}},
+                              {"strides", volume ? Ints{1, 2, 1} : Ints{2, 1}},
+                              {"pads", volume ? Ints{1, 1, 1, 0, 1, 0} : Ints{1, 1, 1, 0}}};
   for (const char* name : {"rewire.max_pool", "rewire.avg_pool"}) {
     INFO(name);
-    AttributeList attributes = {{"kernel_shape", kernel}, {"strides", strides}, {"pads", pads}};
-    HostTensor expected = HostTensor::Empty<float>({2, 5, 5, 7});
-    HostTensor expected_last = HostTensor::Empty<float>({2, 5, 7, 5});
-    HostTensor given = HostTensor::Empty<float>({2, 5, 7, 5});
+    HostTensor expected = HostTensor::Empty<float>(volume ? Shape{2, 5, 4, 5, 7} : Shape{2, 5, 5, 7});
+    HostTensor expected_last = HostTensor::Empty<float>(out_last);
+    HostTensor given = HostTensor::Empty<float>(out_last);
     REQUIRE(Run(name, {&first, &expected}, attributes) == "");
-    attributes.emplace_back("layout", "NHWC");
-    REQUIRE(Run(name, {&last, &given}, attributes) == "");
-    REQUIRE(Run("rewire.transpose", {&expected, &expected_last},
-                {{"perm", std::vector<std::int64_t>{0, 2, 3, 1}}}) == "");
+    AttributeList of_last = attributes;
+    of_last.emplace_back("layout", "NHWC");
+    REQUIRE(Run(name, {&last, &given}, of_last) == "");
+    REQUIRE(Run("rewire.transpose", {&expected, &expected_last}, {{"perm", to_last}}) == "");
     const auto values = expected_last.values<float>();
     CheckClose(given, std::vector<double>(values.begin(), values.end()));
   }

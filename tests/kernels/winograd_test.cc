@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "rewire/kernels/cpu/convolution/winograd_transforms.h"
+#include "rewire/kernels/cpu/convolution/winograd/winograd_transforms.h"
 #include "rewire/tests/kernels/kernel_call.h"
 #include "rewire/tests/kernels/targets.h"
 
@@ -150,13 +150,15 @@ TEST_CASE("winograd: other windows and weights are refused") {
   };
   CHECK(run(&points, {{"kernel_shape", kernel}}) == "");
   CHECK(run(&points, {{"kernel_shape", std::vector<std::int64_t>{3, 5}}}) ==
-        "ValueError: rewire.packed.winograd: the window is [3, 5], expected 3 by 3 without strides");
+        "ValueError: rewire.packed.winograd: the window is [3, 5], expected 3 by 3 without strides along the "
+        "last two axes");
   CHECK(run(&points, {{"kernel_shape", kernel}, {"strides", std::vector<std::int64_t>{1, 2}}}) != "");
   CHECK(run(&short_points, {{"kernel_shape", kernel}}) ==
         "ValueError: rewire.packed.winograd: w has shape [36, 16, 3], expected [36, 16, 4]");
   HostTensor wide = HostTensor::Random({16, 4, 3, 5}, 1);
   CHECK(Run("rewire.packed.winograd_weights", {&wide, &points}) ==
-        "ValueError: rewire.packed.winograd_weights: w has shape [16, 4, 3, 5], expected [M, C, 3, 3]");
+        "ValueError: rewire.packed.winograd_weights: w has shape [16, 4, 3, 5], expected [M, C, 3, 3] or [M, "
+        "C, planes, 3, 3]");
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -46,9 +47,9 @@ inline bool OrderStays(const Shape& dims, const Ints& perm) {
   return true;
 }
 
-// One or two spatial axes.
+// One to three spatial axes.
 inline bool IsImage(const Value* value) {
-  return value->type.IsTensor() && value->type.ranked && (value->type.rank() == 3 || value->type.rank() == 4);
+  return value->type.IsTensor() && value->type.ranked && value->type.rank() >= 3 && value->type.rank() <= 5;
 }
 
 inline Ints ToLast(const Value* value) { return ToLast(value->type.rank()); }
@@ -59,7 +60,8 @@ inline void MoveConstant(const Value& value, Value* last) {
   const HostTensor& from = *value.constant;
   const std::size_t size = ElementBytes(from.dtype);
   const std::int64_t channels = from.shape[1];
-  const std::int64_t plane = from.shape[2] * (from.shape.size() > 3 ? from.shape[3] : 1);
+  const std::int64_t plane = std::accumulate(from.shape.begin() + 2, from.shape.end(), std::int64_t{1},
+                                             [](std::int64_t a, std::int64_t b) { return a * b; });
   std::vector<std::byte> bytes(from.bytes.view.size());
   for (std::int64_t i = 0; i < from.shape[0] * channels * plane; ++i) {
     const std::int64_t to = (i / (channels * plane) * plane + i % plane) * channels + i / plane % channels;

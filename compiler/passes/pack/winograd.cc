@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs convolutions of 3 x 3 windows in Winograd's form (docs/kernels.md), which multiplies a quarter as
-// often, where the images and channels are such that this saves more than its transforms take. Its weights
-// are four times as large, so they are made when a program is loaded. If they are larger than the second
-// cache, small images take longer to read them than to multiply by them. In a program of bf16 the direct form
-// multiplies twice as fast, and reads an eighth of the weights. There Winograd's form is used where an
-// estimate of both says that it is faster. A CPU with tiles multiplies so much faster that it never is.
+// Runs convolutions of 3 x 3 windows, and of volumes by such windows of several planes, in Winograd's form
+// (docs/kernels.md), which multiplies a quarter as often, where the images and channels are such that this
+// saves more than its transforms take. Its weights are four times as large, so they are made when a program
+// is loaded. If they are larger than the second cache, small images take longer to read them than to multiply
+// by them. In a program of bf16 the direct form multiplies twice as fast, and reads an eighth of the weights.
+// There Winograd's form is used where an estimate of both says that it is faster. A CPU with tiles multiplies
+// so much faster that it never is.
 #include <algorithm>
 #include <cstdint>
 #include <vector>
@@ -38,18 +39,33 @@ class Winograd : public Packing {
     if (FloatsOf(node.inputs[1]) == nullptr || !(node.inputs[0]->type.dtype == kFloat32)) return false;
     if (node.extents.size() != 1 || node.extents[0].shape != nullptr) return false;
     const Ints& dims = node.inputs[1]->constant->shape;
-    if (dims.size() != 4 || dims[2] != 3 || dims[3] != 3 || IntAttribute(node, "group", 1) != 1) return false;
-    if (!AreAll(node, "strides", 1)) return false;
+    if ((dims.size() != 4 && dims.size() != 5) || IntAttribute(node, "group", 1) != 1) return false;
+    if (dims[dims.size() - 2] != 3 || dims.back() != 3 || PlanesOf(dims) < 1 || TapsOf(dims) > kMostTaps)
+      return false;
+    if (!HasNoSteps(node)) return false;
     // With fewer channels the transforms take longer than the products. The weights are four times as large,
     // and more of them would come from memory.
     constexpr std::int64_t kLeastChannels = 8, kMostWeights = 256 * 256;
-    if (dims[0] < kLeastChannels || dims[1] < kLeastChannels || dims[0] * dims[1] > kMostWeights)
-      return false;
+    const std::int64_t windows = dims[0] * DepthOf(dims);
+    if (dims[0] < kLeastChannels || dims[1] < kLeastChannels || windows > kMostWeights) return false;
     if (TilesOf(node.extents[0].dims) < kLeastTiles || !TilesAreFull(node)) return false;
     // Smaller weights lie in the second cache while all groups of tiles are multiplied by them.
     constexpr std::int64_t kSmallWeights = 128 * 128;
-    if (!graph_.bf16 && dims[0] * dims[1] <= kSmallWeights) return true;
+    if (!graph_.bf16 && windows <= kSmallWeights) return true;
     return CyclesOf(node) < CyclesOfDirect(node);
+  }
+
+  // Of weights [M, C, 3, 3] or [M, C, planes, 3, 3].
+  static std::int64_t PlanesOf(const Ints& weights) { return weights.size() == 5 ? weights[2] : 1; }
+  // The windows of 3 x 3 that an output is the sum of.
+  static std::int64_t DepthOf(const Ints& weights) { return weights[1] * PlanesOf(weights); }
+
+  // Along the planes there may be some.
+  static bool HasNoSteps(const Node& node) {
+    const Attribute* found = FindAttribute(node, "strides");
+    const auto* strides = found == nullptr ? nullptr : std::get_if<Array<std::int64_t>>(&found->value);
+    if (strides == nullptr || strides->size() < 2) return true;
+    return std::all_of(strides->end() - 2, strides->end(), [](std::int64_t stride) { return stride == 1; });
   }
 
   // Cycles of both forms, fitted to measurements of 156 layers on a Zen 4. They hold for a core that
@@ -58,7 +74,7 @@ class Winograd : public Packing {
   double CyclesOf(const Node& node) const {
     const Ints& weights = node.inputs[1]->constant->shape;
     const double channels = VectorsOf(weights[0]) + VectorsOf(weights[1]);
-    const double products = kPoints * static_cast<double>(weights[1]) * VectorsOf(weights[0]);
+    const double products = kPoints * static_cast<double>(DepthOf(weights)) * VectorsOf(weights[0]);
     constexpr double kTile = 300, kTransforms = 250;  // for each tile, and for 16 channels of it
     constexpr double kImageByte = 0.15, kCache = 1 << 20;
     const double image = 4 * SquaresOf(node, 1) * static_cast<double>(weights[0] + weights[1]);
@@ -69,7 +85,7 @@ class Winograd : public Packing {
     const Ints& weights = node.inputs[1]->constant->shape;
     constexpr double kPosition = 18, kTaps = 9;
     const std::int64_t units = graph_.bf16 ? (weights[1] + 1) / 2 : weights[1];
-    const double products = kTaps * static_cast<double>(units) * VectorsOf(weights[0]);
+    const double products = kTaps * static_cast<double>(units * PlanesOf(weights)) * VectorsOf(weights[0]);
     return SquaresOf(node, 1) * (products + kPosition) + weight_byte_ * 4 * kPackedColumns * products;
   }
   // To read a byte of weights: from memory, or from the third cache if that can hold all weights.
@@ -97,10 +113,12 @@ class Winograd : public Packing {
     const Ints& weights = node.inputs[1]->constant->shape;
     const std::int64_t usual = std::max<std::int64_t>(8, 2560 / std::max(weights[0], weights[1]));
     const Shape& dims = node.extents[0].dims;
-    auto count = static_cast<double>(dims[0].constant().value_or(1));
-    for (const std::size_t axis : {2, 3}) {
-      const std::int64_t squares = (dims[axis].constant().value_or(usual) + side - 1) / side;
-      count *= static_cast<double>(squares);
+    double count = 1;
+    for (std::size_t axis = 0; axis < dims.size(); ++axis) {
+      if (axis == 1) continue;
+      const bool in_squares = axis + 2 >= dims.size();
+      const std::int64_t size = dims[axis].constant().value_or(in_squares ? usual : 1);
+      count *= static_cast<double>(in_squares ? (size + side - 1) / side : size);
     }
     return count;
   }
@@ -108,12 +126,14 @@ class Winograd : public Packing {
   // With fewer, products have too few rows.
   static constexpr std::int64_t kLeastTiles = 4;
 
-  // Of [N, C, H, W]. An image of unknown size is taken to be large.
+  // Of [N, C, H, W] or [N, C, planes, H, W]. An image of unknown size is taken to be large.
   static std::int64_t TilesOf(const Shape& dims) {
     std::int64_t tiles = 1;
-    for (const std::size_t i : {0, 2, 3}) {
-      const std::int64_t size = dims[i].constant().value_or(i == 0 ? 1 : 4 * kLeastTiles);
-      tiles *= i == 0 ? size : (size + 3) / 4;
+    for (std::size_t i = 0; i < dims.size(); ++i) {
+      if (i == 1) continue;
+      const bool in_squares = i + 2 >= dims.size();
+      const std::int64_t size = dims[i].constant().value_or(in_squares ? 4 * kLeastTiles : 1);
+      tiles *= in_squares ? (size + 3) / 4 : size;
       if (tiles >= kLeastTiles) return tiles;
     }
     return tiles;
@@ -126,7 +146,7 @@ class Winograd : public Packing {
     const auto* dilations = found == nullptr ? nullptr : std::get_if<Array<std::int64_t>>(&found->value);
     if (dilations == nullptr) return true;
     double used = 1;
-    for (std::size_t axis = 0; axis < dilations->size(); ++axis) {
+    for (std::size_t axis = dilations->size() < 3 ? 0 : 1; axis < dilations->size(); ++axis) {
       const std::int64_t dilation = (*dilations)[axis];
       if (dilation == 1) continue;
       if (dilation < 1) return false;
@@ -150,8 +170,9 @@ class Winograd : public Packing {
     }
     Node* prepare = OnWeights(&graph_, "rewire.packed.winograd_weights", weights, {});
     prepare->at_load = true;
-    Value* packed = AddOutput(&graph_, prepare, weights->name + ".winograd",
-                              TensorOf(kFloat32, ShapeOfInts({kPoints, PackedColumns(dims[0]), dims[1]})));
+    Value* packed =
+        AddOutput(&graph_, prepare, weights->name + ".winograd",
+                  TensorOf(kFloat32, ShapeOfInts({kPoints, PackedColumns(dims[0]), DepthOf(dims)})));
     BecomePackedConv(node, "rewire.packed.winograd", packed);
   }
 };

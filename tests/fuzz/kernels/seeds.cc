@@ -234,6 +234,20 @@ void FusedProgram(Dice& dice, Call* call) {
 void PackedWinograd(Dice& dice, Call* call) {
   const std::int64_t size = 3 + dice.Below(12), in = 1 + dice.Below(20), out = 1 + dice.Below(40);
   const std::int64_t step = 1 + dice.Below(3), pad = step - 1 + dice.Below(2), left = size + 2 * (pad - step);
+  if (dice.OneIn(2)) {
+    const std::int64_t taps = 1 + dice.Below(4), stride = 1 + dice.Below(3), planes = 1 + dice.Below(9);
+    const std::int64_t before = taps - 1 + dice.Below(2), planes_left = (planes + before - taps) / stride + 1;
+    const Shape result = {2, planes_left, left, left, out};
+    call->attributes = {{"channels", out},
+                        {"kernel_shape", Shape{taps, 3, 3}},
+                        {"strides", Shape{stride, 1, 1}},
+                        {"dilations", Shape{1, step, step}},
+                        {"pads", Shape{before, pad, pad, 0, pad, pad}}};
+    call->arguments = {Of(dice, kF32, {2, planes, size, size, in}),
+                       Of(dice, kF32, {36, RoundUp(out, 16), taps * in}), Of(dice, kF32, {out}),
+                       Of(dice, kF32, result), Of(dice, kF32, result)};
+    return;
+  }
   call->attributes = {{"channels", out},
                       {"kernel_shape", Shape{3, 3}},
                       {"dilations", Shape{step, step}},
@@ -480,9 +494,10 @@ bool SeedOf(const std::string& kernel, Dice& dice, Call* call) {
   if (name == "packed.winograd") return PackedWinograd(dice, call), true;
   if (name == "packed.conv_transpose") return PackedConvTranspose(dice, call), true;
   if (name == "packed.winograd_weights") {
-    const std::int64_t in = 1 + dice.Below(20), out = 1 + dice.Below(40);
-    call->arguments = {Of(dice, dice.OneIn(2) ? kF32 : kBf16, {out, in, 3, 3}),
-                       Of(dice, kF32, {36, RoundUp(out, 16), in})};
+    const std::int64_t in = 1 + dice.Below(20), out = 1 + dice.Below(40), taps = 1 + dice.Below(3);
+    const Shape w = dice.OneIn(2) && taps == 1 ? Shape{out, in, 3, 3} : Shape{out, in, taps, 3, 3};
+    call->arguments = {Of(dice, dice.OneIn(2) ? kF32 : kBf16, w),
+                       Of(dice, kF32, {36, RoundUp(out, 16), taps * in})};
     return true;
   }
   if (name == "packed.conv" || name == "packed.conv_integer" || name == "packed.depthwise" ||

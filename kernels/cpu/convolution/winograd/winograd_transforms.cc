@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compiled once for each instruction set; see Highway's foreach_target.h.
-#include "rewire/kernels/cpu/convolution/winograd_transforms.h"
+#include "rewire/kernels/cpu/convolution/winograd/winograd_transforms.h"
 
 #include <algorithm>
 #include <type_traits>
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "rewire/kernels/cpu/convolution/winograd_transforms.cc"
+#define HWY_TARGET_INCLUDE "rewire/kernels/cpu/convolution/winograd/winograd_transforms.cc"
 // Tiles are held in arrays, which vectors of unknown size cannot be elements of.
 #define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
 #include <hwy/foreach_target.h>
