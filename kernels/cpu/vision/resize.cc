@@ -55,15 +55,9 @@ struct Resize {
       sizes.Take(positions, sizeof(std::int64_t));
       return true;
     }
-    // Passes of axes from the last on, all but the last pass of which may end in a buffer.
     const bool is_float = SameDType(x->dtype, DTypeOf<float>());
     const bool converts = !is_float && !SameDType(x->dtype, DTypeOf<double>());
-    std::int64_t most = converts ? std::max(SizeOf(x), SizeOf(out)) : 1;
-    for (std::int32_t i = 1; i < x->ndim; ++i) {
-      std::int64_t size = SizeFrom(out, i);
-      for (std::int32_t k = 0; k < i; ++k) size = Times(size, x->shape[k]);
-      most = std::max(most, size);
-    }
+    const std::int64_t most = MostBetween(x, out, converts);
     const bool halves = is_float || x->dtype.bits == 8 || SameDType(x->dtype, DTypeOf<BFloat16>());
     for (int i = 0; i < 2; ++i) sizes.Take(most, halves ? sizeof(float) : sizeof(double));
     ResizePlan::Declare(attributes, x, out, sizes);
@@ -71,6 +65,18 @@ struct Resize {
   }
 
  private:
+  // The most elements between passes, in whichever axes the sizes differ. With `converts` also of what is
+  // before the first pass and behind the last.
+  static std::int64_t MostBetween(const DLTensor* x, const DLTensor* out, bool converts) {
+    std::int64_t most = converts ? std::max(SizeOf(x), SizeOf(out)) : 1;
+    for (std::int32_t i = 1; i < x->ndim; ++i) {
+      std::int64_t size = SizeFrom(out, i);
+      for (std::int32_t k = 0; k < i; ++k) size = Times(size, x->shape[k]);
+      most = std::max(most, size);
+    }
+    return most;
+  }
+
   // Each element is one of x.
   bool Copies() const {
     return attributes.mode == Interpolation::kNearest &&
@@ -217,13 +223,8 @@ struct Resize {
       if (!axes[i].IsIdentity(attributes)) first = i;
     }
     if (first == rank) return CopyAll(out.raw_data(), x.raw_data(), Times(x.size(), sizeof(T)));
-    Dims now(x.dims());
-    std::int64_t most = kConverts ? x.size() : 1;
-    for (int i = rank - 1; i >= 0; --i) {
-      now[i] = axes[i].output;
-      if (kConverts || i > first) most = std::max(most, Product(now.view(), 0, rank));
-    }
     Number* buffers[2];
+    const std::int64_t most = MostBetween(x.dl_tensor(), out.dl_tensor(), kConverts);
     for (Number*& buffer : buffers) {
       if (Status s = Workspace(most, &buffer); !s.ok()) return s;
     }
@@ -240,7 +241,7 @@ struct Resize {
     } else {
       from = x.data<T>();
     }
-    now = Dims(x.dims());
+    Dims now(x.dims());
     int passes = 0;
     for (int i = rank - 1; i >= first; --i) {
       if (axes[i].IsIdentity(attributes)) continue;
