@@ -21,6 +21,7 @@ std::span<const Pass> Passes() {
       {"fuse-gelu", FuseGelu},
       {"fuse-swish", FuseSwish},
       {"fuse-layer-norm", FuseLayerNorm},
+      {"fuse-group-norm", FuseGroupNorm},
       {"gather-early", GatherEarly},
       {"multiply-embeddings", MultiplyEmbeddings},
       {"square", Square},
